@@ -1,0 +1,2 @@
+//! dermis
+fn main() {}

@@ -1,0 +1,173 @@
+//! What goes wrong with files: what, where, and how to fix it.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use dermis_mesh::{MeshError, RigError, SequenceError};
+
+/// A problem with a file, the place where it was met, and a hint.
+///
+/// `Display` is the headline alone; [`Error::path`], [`Error::place`], [`Error::details`] and [`Error::hint`] carry the
+/// rest as data.
+#[derive(Debug)]
+pub struct Error(Box<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    problem: Problem,
+    path: Option<PathBuf>,
+    place: Option<String>,
+    details: Vec<String>,
+    hint: Option<String>,
+}
+
+/// What is wrong.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Problem {
+    /// The operating system refused.
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+    /// The file ends before its contents do.
+    #[error("the file is truncated: {what} needs {needed} bytes, {available} are left")]
+    Truncated {
+        /// What was being read.
+        what: String,
+        /// How many bytes it takes.
+        needed: u64,
+        /// How many there are.
+        available: u64,
+    },
+    /// The contents contradict the format.
+    #[error("{0}")]
+    Malformed(String),
+    /// The contents are valid, but of a kind that is not supported.
+    #[error("{0}")]
+    Unsupported(String),
+    /// The file asks for more memory than its size justifies.
+    #[error("{what} would take {asked} bytes, more than a file of this size can mean ({allowed} are left to use)")]
+    TooLarge {
+        /// What was being read.
+        what: String,
+        /// How many bytes it would take.
+        asked: u64,
+        /// How many the reader may still use.
+        allowed: u64,
+    },
+    /// The number of points changes within an animation.
+    #[error("the point count changes at frame {frame}")]
+    PointCountChanges {
+        /// The first frame that differs.
+        frame: usize,
+        /// The number of points before.
+        expected: usize,
+        /// Its number of points.
+        found: usize,
+    },
+    /// The faces change within an animation.
+    #[error("the faces change at frame {frame}")]
+    TopologyChanges {
+        /// The first frame that differs.
+        frame: usize,
+    },
+    /// The output exists.
+    #[error("the output exists already")]
+    Exists,
+    /// The work was stopped by its observer.
+    #[error("stopped before the output was whole; nothing was written")]
+    Stopped,
+    /// The arrays read do not make a mesh.
+    #[error("{0}")]
+    Mesh(#[from] MeshError),
+    /// The frames read do not make a sequence.
+    #[error("{0}")]
+    Sequence(#[from] SequenceError),
+    /// The joints read do not make a rig.
+    #[error("{0}")]
+    Rig(#[from] RigError),
+}
+
+impl Error {
+    /// The contents contradict the format.
+    pub fn malformed(what: impl Into<String>) -> Self {
+        Problem::Malformed(what.into()).into()
+    }
+
+    /// The contents are of a kind that is not supported.
+    pub fn unsupported(what: impl Into<String>) -> Self {
+        Problem::Unsupported(what.into()).into()
+    }
+
+    /// The file ends before its contents do.
+    pub fn truncated(what: impl Into<String>, needed: u64, available: u64) -> Self {
+        Problem::Truncated { what: what.into(), needed, available }.into()
+    }
+
+    /// Names the file, unless a deeper caller has named one.
+    pub fn in_file(mut self, path: impl AsRef<Path>) -> Self {
+        self.0.path.get_or_insert_with(|| path.as_ref().to_path_buf());
+        self
+    }
+
+    /// Names the place inside the file (an object's path, an accessor, a line), unless a deeper caller has.
+    pub fn at(mut self, place: impl Into<String>) -> Self {
+        self.0.place.get_or_insert_with(|| place.into());
+        self
+    }
+
+    /// Adds a line of detail.
+    pub fn detail(mut self, detail: impl Into<String>) -> Self {
+        self.0.details.push(detail.into());
+        self
+    }
+
+    /// Says how to fix it, unless a deeper caller has.
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.0.hint.get_or_insert_with(|| hint.into());
+        self
+    }
+
+    /// What is wrong.
+    pub fn problem(&self) -> &Problem {
+        &self.0.problem
+    }
+
+    /// The file.
+    pub fn path(&self) -> Option<&Path> {
+        self.0.path.as_deref()
+    }
+
+    /// The place inside the file.
+    pub fn place(&self) -> Option<&str> {
+        self.0.place.as_deref()
+    }
+
+    /// More lines about it.
+    pub fn details(&self) -> &[String] {
+        &self.0.details
+    }
+
+    /// How to fix it.
+    pub fn hint(&self) -> Option<&str> {
+        self.0.hint.as_deref()
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.problem.fmt(f)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        std::error::Error::source(&self.0.problem)
+    }
+}
+
+impl<P: Into<Problem>> From<P> for Error {
+    fn from(problem: P) -> Self {
+        let problem = problem.into();
+        Self(Box::new(Inner { problem, path: None, place: None, details: Vec::new(), hint: None }))
+    }
+}

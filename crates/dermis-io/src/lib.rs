@@ -1,0 +1,26 @@
+//! Files in and out: one folder or file per format, one [`read`] and one [`write`] for all of them.
+//!
+//! Every reader takes bytes it does not trust: it checks each count against the bytes that are there before it
+//! allocates ([`budget`]), never panics, and ends. Every writer puts its files beside the target and renames them when
+//! they are whole ([`output`]).
+
+pub mod alembic;
+pub mod budget;
+pub mod error;
+pub mod fbx;
+pub mod format;
+pub mod gltf;
+pub mod mdd;
+pub mod medit;
+pub mod npz;
+pub mod obj;
+pub mod options;
+pub mod output;
+pub mod pc2;
+pub mod ply;
+pub mod usd;
+
+pub use error::{Error, Problem};
+pub use format::{Format, read, write};
+pub use options::{ReadOptions, WriteOptions};
+pub use output::Written;

@@ -1,0 +1,136 @@
+//! Outputs that are whole or absent.
+//!
+//! Files are written beside their targets under temporary names and renamed when all of them are complete. What is
+//! dropped before [`Output::commit`], by an error or by Ctrl-C, leaves nothing behind.
+
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use dermis_mesh::Note;
+use tempfile::NamedTempFile;
+
+use crate::error::{Error, Problem};
+
+/// What a writer has written.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Written {
+    /// The files, in the order in which they were begun.
+    pub files: Vec<PathBuf>,
+    /// The size of all of them.
+    pub bytes: u64,
+    /// What the format could not hold, for the user to know.
+    pub notes: Vec<Note>,
+}
+
+/// Files on their way to their places.
+#[derive(Debug)]
+pub struct Output {
+    force: bool,
+    files: Vec<(PathBuf, NamedTempFile)>,
+    made_folders: Vec<PathBuf>,
+}
+
+impl Output {
+    /// Nothing yet. With `force`, existing files will be replaced; without it they are an error.
+    pub fn new(force: bool) -> Self {
+        Self { force, files: Vec::new(), made_folders: Vec::new() }
+    }
+
+    /// Begins the file `target`; its folder is made if it is missing (the last level only).
+    pub fn create(&mut self, target: &Path) -> Result<BufWriter<std::fs::File>, Error> {
+        self.check_free(target)?;
+        let folder = match target.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder,
+            _ => Path::new("."),
+        };
+        if !folder.exists() {
+            std::fs::create_dir(folder).map_err(|error| {
+                Error::from(error).in_file(folder).with_hint("make the folder first, or choose another place")
+            })?;
+            self.made_folders.push(folder.to_path_buf());
+        }
+        let mut builder = tempfile::Builder::new();
+        // Temporary files are private to their owner by default; an output is as readable as any new file.
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        let temporary = builder
+            .prefix(".dermis-")
+            .suffix(".part")
+            .tempfile_in(folder)
+            .map_err(|error| Error::from(error).in_file(target))?;
+        let file = temporary.reopen().map_err(|error| Error::from(error).in_file(target))?;
+        self.files.push((target.to_path_buf(), temporary));
+        // Large writes go straight through; the buffer is for the small ones.
+        Ok(BufWriter::with_capacity(1 << 18, file))
+    }
+
+    /// Writes the whole file `target` at once.
+    pub fn write_all(&mut self, target: &Path, bytes: &[u8]) -> Result<(), Error> {
+        let mut file = self.create(target)?;
+        file.write_all(bytes).and_then(|()| file.flush()).map_err(|error| Error::from(error).in_file(target))
+    }
+
+    /// Puts all files in their places. Every writer of [`Output::create`] must have been flushed.
+    pub fn commit(mut self) -> Result<Written, Error> {
+        for (target, _) in &self.files {
+            self.check_free(target)?;
+        }
+        let mut written = Written::default();
+        for (target, temporary) in std::mem::take(&mut self.files) {
+            let failed = |error: std::io::Error| Error::from(error).in_file(&target);
+            written.bytes += temporary.as_file().metadata().map_err(failed)?.len();
+            temporary.persist(&target).map_err(|error| failed(error.error))?;
+            written.files.push(target);
+        }
+        self.made_folders.clear();
+        Ok(written)
+    }
+
+    fn check_free(&self, target: &Path) -> Result<(), Error> {
+        if target.is_dir() {
+            return Err(Error::malformed("the output is a folder").in_file(target).with_hint("name a file in it"));
+        }
+        if !self.force && target.exists() {
+            return Err(Error::from(Problem::Exists).in_file(target).with_hint("use --force to replace it"));
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        self.files.clear();
+        for folder in self.made_folders.iter().rev() {
+            // Fails, rightly, where somebody else has put something into it.
+            let _ = std::fs::remove_dir(folder);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_output_that_is_not_committed_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("new/out.bin");
+        let mut output = Output::new(false);
+        output.write_all(&target, b"half").unwrap();
+        drop(output);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn an_existing_output_is_replaced_only_by_force() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("out.bin");
+        std::fs::write(&target, b"old").unwrap();
+        let error = Output::new(false).write_all(&target, b"new").unwrap_err();
+        assert!(matches!(error.problem(), Problem::Exists));
+        let mut output = Output::new(true);
+        output.write_all(&target, b"new").unwrap();
+        assert_eq!(output.commit().unwrap().bytes, 3);
+        assert_eq!(std::fs::read(&target).unwrap(), b"new");
+    }
+}

@@ -1,0 +1,194 @@
+//! How a file presents a shape: vertices split at seams, polygons, normals, UVs, colours and materials.
+//!
+//! Nothing here matters for shape or motion; it is kept so that what is read is written back intact.
+
+use std::sync::Arc;
+
+use glam::{Vec2, Vec3, Vec4};
+
+use crate::polygons::Polygons;
+use crate::tri_mesh::{MeshError, TriMesh, check_indices, expect_count};
+
+/// Vertices, polygons and surface attributes. All per-vertex arrays are as long as `vertex_points`.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Layout {
+    /// The point that each vertex is a copy of.
+    pub vertex_points: Vec<u32>,
+    /// The mesh's triangles, in the same order, as indices of vertices.
+    pub triangles: Vec<[u32; 3]>,
+    /// The polygons that the triangles were made from, as indices of vertices; `None` where all were triangles.
+    pub polygons: Option<Polygons>,
+    /// Unit normals of the rest pose, per vertex.
+    pub normals: Option<Vec<Vec3>>,
+    /// Tangents of the rest pose, per vertex; `w` is the sign of the bitangent, as in glTF.
+    pub tangents: Option<Vec<Vec4>>,
+    /// UV sets, per vertex; the origin is the image's upper left corner, as in glTF.
+    pub uvs: Vec<Vec<Vec2>>,
+    /// Linear RGBA colour sets, per vertex.
+    pub colors: Vec<Vec<Vec4>>,
+    /// The materials that the triangles use.
+    pub materials: Vec<Material>,
+    /// The material of each triangle, an index into `materials`; empty where there are none.
+    pub triangle_materials: Vec<u32>,
+}
+
+/// A surface material: the core of glTF's metallic–roughness model.
+#[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs, reason = "the fields are glTF's, under glTF's names")]
+pub struct Material {
+    pub name: String,
+    pub base_color: [f32; 4],
+    pub metallic: f32,
+    pub roughness: f32,
+    pub emissive: [f32; 3],
+    pub base_color_texture: Option<Texture>,
+    pub metallic_roughness_texture: Option<Texture>,
+    /// The factor is the texture's `scale`.
+    pub normal_texture: Option<Texture>,
+    /// The factor is the texture's `strength`.
+    pub occlusion_texture: Option<Texture>,
+    pub emissive_texture: Option<Texture>,
+    pub alpha_mode: AlphaMode,
+    pub double_sided: bool,
+}
+
+impl Default for Material {
+    /// A matt light grey, which shows shape well and is not black without an environment map.
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            base_color: [0.8, 0.8, 0.8, 1.0],
+            metallic: 0.0,
+            roughness: 0.8,
+            emissive: [0.0; 3],
+            base_color_texture: None,
+            metallic_roughness_texture: None,
+            normal_texture: None,
+            occlusion_texture: None,
+            emissive_texture: None,
+            alpha_mode: AlphaMode::Opaque,
+            double_sided: false,
+        }
+    }
+}
+
+/// How a material treats its alpha channel.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum AlphaMode {
+    /// Alpha is ignored.
+    #[default]
+    Opaque,
+    /// Fully opaque where alpha is at least the cutoff, invisible elsewhere.
+    Mask {
+        /// The cutoff.
+        cutoff: f32,
+    },
+    /// Blended over what is behind.
+    Blend,
+}
+
+/// An image as a material uses it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Texture {
+    /// The image; shared between materials.
+    pub image: Arc<Image>,
+    /// Which UV set places it.
+    pub uv_set: u32,
+    /// What the texture's values are multiplied by; only normal and occlusion textures use it.
+    pub factor: f32,
+    /// How it is repeated and filtered.
+    pub sampler: Sampler,
+}
+
+/// Repetition and filtering of a texture, as the `OpenGL` constants that glTF stores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the fields are glTF's, under glTF's names")]
+pub struct Sampler {
+    pub mag_filter: Option<u32>,
+    pub min_filter: Option<u32>,
+    pub wrap_s: u32,
+    pub wrap_t: u32,
+}
+
+impl Default for Sampler {
+    fn default() -> Self {
+        const REPEAT: u32 = 10497;
+        Self { mag_filter: None, min_filter: None, wrap_s: REPEAT, wrap_t: REPEAT }
+    }
+}
+
+/// An encoded image, carried through unread.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Image {
+    /// The image's name or file name.
+    pub name: String,
+    /// `image/png`, `image/jpeg`, …
+    pub mime_type: String,
+    /// The encoded bytes.
+    pub bytes: Vec<u8>,
+}
+
+impl Layout {
+    /// The layout of a mesh whose vertices are its points.
+    pub fn plain(mesh: &TriMesh) -> Self {
+        Self {
+            vertex_points: (0..mesh.point_count() as u32).collect(),
+            triangles: mesh.triangles().to_vec(),
+            ..Self::default()
+        }
+    }
+
+    /// The number of vertices.
+    pub fn vertex_count(&self) -> usize {
+        self.vertex_points.len()
+    }
+
+    /// `values` per point, repeated for each vertex.
+    pub fn split<T: Copy>(&self, values: &[T]) -> Vec<T> {
+        self.vertex_points.iter().map(|&point| values[point as usize]).collect()
+    }
+
+    pub(crate) fn check(&self, mesh: &TriMesh) -> Result<(), MeshError> {
+        let vertices = self.vertex_count();
+        for (index, &target) in self.vertex_points.iter().enumerate() {
+            if target as usize >= mesh.point_count() {
+                let (target, count) = (target as usize, mesh.point_count());
+                return Err(MeshError::IndexOutOfRange { element: "vertex", index, kind: "point", target, count });
+            }
+        }
+        expect_count("triangles over vertices", self.triangles.len(), mesh.triangle_count())?;
+        check_indices("triangle", "vertex", &self.triangles, vertices)?;
+        for (triangle, (over_vertices, over_points)) in self.triangles.iter().zip(mesh.triangles()).enumerate() {
+            if over_vertices.map(|vertex| self.vertex_points[vertex as usize]) != *over_points {
+                return Err(MeshError::LayoutDisagrees { triangle });
+            }
+        }
+        if let Some(polygons) = &self.polygons {
+            polygons.check(vertices)?;
+            expect_count("triangles of the polygons", polygons.triangle_count(), mesh.triangle_count())?;
+        }
+        if let Some(normals) = &self.normals {
+            expect_count("normals", normals.len(), vertices)?;
+        }
+        if let Some(tangents) = &self.tangents {
+            expect_count("tangents", tangents.len(), vertices)?;
+        }
+        for uvs in &self.uvs {
+            expect_count("UVs", uvs.len(), vertices)?;
+        }
+        for colors in &self.colors {
+            expect_count("colours", colors.len(), vertices)?;
+        }
+        if !self.triangle_materials.is_empty() {
+            expect_count("materials of triangles", self.triangle_materials.len(), mesh.triangle_count())?;
+        }
+        let count = self.materials.len();
+        for (index, &target) in self.triangle_materials.iter().enumerate() {
+            if target as usize >= count {
+                let (element, kind, target) = ("material of triangle", "material", target as usize);
+                return Err(MeshError::IndexOutOfRange { element, index, kind, target, count });
+            }
+        }
+        Ok(())
+    }
+}

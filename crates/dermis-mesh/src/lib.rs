@@ -1,0 +1,27 @@
+//! The data model of dermis: shapes, their motion, their rigs, and the operators on them.
+//!
+//! A [`Scene`] is what a file holds: [`Object`]s that have a [`TriMesh`] and, as the file provides, recorded frames
+//! ([`MeshSequence`]), a [`Rig`] with [`Clip`]s, or tetrahedra ([`TetMesh`]). Everything is validated where it is
+//! constructed, so the rest of dermis can index without checking.
+
+pub mod clip;
+pub mod layout;
+pub mod polygons;
+pub mod pose;
+pub mod rig;
+pub mod scene;
+pub mod sequence;
+pub mod tet_mesh;
+pub mod tri_mesh;
+pub mod weld;
+
+pub use clip::Clip;
+pub use layout::{AlphaMode, Image, Layout, Material, Sampler, Texture};
+pub use polygons::{CornerData, PolygonMesh, Polygons};
+pub use rig::{Joint, Rig, RigError, Shape, SkinWeights};
+pub use scene::{Note, Object, Scene, Units, UpAxis};
+pub use sequence::{FrameSource, MeshSequence, SequenceError};
+pub use tet_mesh::TetMesh;
+pub use tri_mesh::{MeshError, TriMesh};
+
+pub use glam;

@@ -1,0 +1,374 @@
+//! A rig: joints with parents and a bind pose, skin weights, and blend shapes.
+
+use glam::{DAffine3, Vec3};
+
+use crate::tri_mesh::TriMesh;
+
+/// One joint of a [`Rig`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Joint {
+    /// The joint's name; may be empty, need not be unique.
+    pub name: String,
+    /// The joint that it hangs from.
+    pub parent: Option<usize>,
+    /// Takes a point of the rest mesh into the joint's space: the inverse of the joint's bind transform.
+    ///
+    /// This, not the bind transform, is what skinning multiplies with and what files store; a few files hold singular
+    /// ones, which are harmless.
+    pub inverse_bind: DAffine3,
+}
+
+impl Joint {
+    /// A joint that stands at `bind` in the space of the rest mesh.
+    pub fn at(name: impl Into<String>, parent: Option<usize>, bind: DAffine3) -> Self {
+        Self { name: name.into(), parent, inverse_bind: bind.inverse() }
+    }
+
+    /// Where the joint stands in the space of the rest mesh; not finite where `inverse_bind` is singular.
+    pub fn bind(&self) -> DAffine3 {
+        self.inverse_bind.inverse()
+    }
+}
+
+/// A blend shape (morph target): offsets from the rest pose.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Shape {
+    /// The shape's name; may be empty.
+    pub name: String,
+    /// The offset of each point at weight 1.
+    pub offsets: Vec<Vec3>,
+    /// The change of each *vertex* normal at weight 1, where the file has one.
+    pub normal_offsets: Option<Vec<Vec3>>,
+}
+
+/// Joints, the weights that bind a mesh's points to them, and blend shapes. No joints: only shapes move the mesh.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Rig {
+    joints: Vec<Joint>,
+    weights: SkinWeights,
+    shapes: Vec<Shape>,
+}
+
+/// Why joints, weights and shapes do not make a rig, or transforms a clip of it.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RigError {
+    /// A joint's parent does not exist.
+    #[error("joint {joint} ('{name}') hangs from joint {parent}, but there are only {count} joints")]
+    NoSuchParent {
+        /// The offending joint.
+        joint: usize,
+        /// Its name.
+        name: String,
+        /// The parent that it names.
+        parent: usize,
+        /// The number of joints.
+        count: usize,
+    },
+    /// Joints hang from each other in a circle.
+    #[error("joint {joint} ('{name}') is its own ancestor")]
+    ParentCycle {
+        /// A joint of the circle.
+        joint: usize,
+        /// Its name.
+        name: String,
+    },
+    /// A joint's transform has an entry that is not finite.
+    #[error("the transform of joint {joint} ('{name}') is not finite")]
+    JointNotFinite {
+        /// The offending joint.
+        joint: usize,
+        /// Its name.
+        name: String,
+    },
+    /// The weights name a joint that does not exist.
+    #[error("point {point} is bound to joint {joint}, but there are only {count} joints")]
+    NoSuchJoint {
+        /// The offending point.
+        point: usize,
+        /// The joint that it names.
+        joint: usize,
+        /// The number of joints.
+        count: usize,
+    },
+    /// A weight is not finite.
+    #[error("point {point} has a weight that is not finite")]
+    WeightNotFinite {
+        /// The offending point.
+        point: usize,
+    },
+    /// Two arrays that must be equally long are not.
+    #[error("there are {found} {what}, but there should be {expected}")]
+    CountMismatch {
+        /// What was counted, in words.
+        what: &'static str,
+        /// How many there are.
+        found: usize,
+        /// How many there should be.
+        expected: usize,
+    },
+    /// A shape's offset is not finite.
+    #[error("shape {shape} ('{name}') moves point {point} by an offset that is not finite")]
+    ShapeNotFinite {
+        /// The offending shape.
+        shape: usize,
+        /// Its name.
+        name: String,
+        /// The offending point.
+        point: usize,
+    },
+    /// A clip has no frames.
+    #[error("the clip '{0}' has no frames")]
+    NoFrames(String),
+    /// A clip's frame rate is not a positive finite number.
+    #[error("a frame rate of {0} Hz makes no sense; it must be positive and finite")]
+    FrameRate(f64),
+    /// A transform or shape weight of a clip is not finite.
+    #[error("frame {frame} of the clip '{clip}' has a {what} that is not finite (number {index})")]
+    ClipNotFinite {
+        /// The clip's name.
+        clip: String,
+        /// The offending frame.
+        frame: usize,
+        /// `"joint transform"` or `"shape weight"`.
+        what: &'static str,
+        /// Which joint or shape.
+        index: usize,
+    },
+}
+
+impl Rig {
+    /// A rig for `mesh`: `weights` has a row for each point (or is empty where there are no joints).
+    pub fn new(mesh: &TriMesh, joints: Vec<Joint>, weights: SkinWeights, shapes: Vec<Shape>) -> Result<Self, RigError> {
+        check_joints(&joints)?;
+        if !joints.is_empty() {
+            expect_count("rows of skin weights", weights.point_count(), mesh.point_count())?;
+        }
+        weights.check_joints(joints.len())?;
+        for (index, shape) in shapes.iter().enumerate() {
+            expect_count("offsets of a shape", shape.offsets.len(), mesh.point_count())?;
+            if let Some(normals) = &shape.normal_offsets {
+                expect_count("normal offsets of a shape", normals.len(), mesh.vertex_count())?;
+            }
+            if let Some(point) = crate::tri_mesh::first_not_finite(&shape.offsets) {
+                return Err(RigError::ShapeNotFinite { shape: index, name: shape.name.clone(), point });
+            }
+        }
+        Ok(Self { joints, weights, shapes })
+    }
+
+    /// The joints, in the order that weights and clips use.
+    pub fn joints(&self) -> &[Joint] {
+        &self.joints
+    }
+
+    /// The weights that bind points to joints.
+    pub fn weights(&self) -> &SkinWeights {
+        &self.weights
+    }
+
+    /// The blend shapes.
+    pub fn shapes(&self) -> &[Shape] {
+        &self.shapes
+    }
+
+    /// The joints ordered so that each comes after its parent; equal depths keep their order.
+    pub fn parents_first(&self) -> Vec<usize> {
+        const UNKNOWN: usize = usize::MAX;
+        let mut depths = vec![UNKNOWN; self.joints.len()];
+        for start in 0..self.joints.len() {
+            let mut path = Vec::new();
+            let mut at = Some(start);
+            while let Some(joint) = at.filter(|&joint| depths[joint] == UNKNOWN) {
+                path.push(joint);
+                at = self.joints[joint].parent;
+            }
+            let above = at.map_or(0, |known| depths[known] + 1);
+            for (below, joint) in path.into_iter().rev().enumerate() {
+                depths[joint] = above + below;
+            }
+        }
+        let mut order: Vec<usize> = (0..self.joints.len()).collect();
+        order.sort_by_key(|&joint| depths[joint]);
+        order
+    }
+}
+
+fn check_joints(joints: &[Joint]) -> Result<(), RigError> {
+    let count = joints.len();
+    for (index, joint) in joints.iter().enumerate() {
+        if let Some(parent) = joint.parent.filter(|&parent| parent >= count) {
+            return Err(RigError::NoSuchParent { joint: index, name: joint.name.clone(), parent, count });
+        }
+        if !joint.inverse_bind.is_finite() {
+            return Err(RigError::JointNotFinite { joint: index, name: joint.name.clone() });
+        }
+    }
+    // Each walk stops at joints that an earlier walk cleared, so this is linear.
+    let mut cleared = vec![false; count];
+    for start in 0..count {
+        let mut path = Vec::new();
+        let mut at = Some(start);
+        while let Some(joint) = at.filter(|&joint| !cleared[joint]) {
+            if path.len() > count {
+                return Err(RigError::ParentCycle { joint, name: joints[joint].name.clone() });
+            }
+            path.push(joint);
+            at = joints[joint].parent;
+        }
+        for joint in path {
+            cleared[joint] = true;
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn expect_count(what: &'static str, found: usize, expected: usize) -> Result<(), RigError> {
+    if found == expected { Ok(()) } else { Err(RigError::CountMismatch { what, found, expected }) }
+}
+
+/// Sparse skin weights: for each point, the joints that move it and how much.
+///
+/// Rows are kept as given: they need not sum to 1 (see [`SkinWeights::normalized`]) nor be sorted.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct SkinWeights {
+    /// Row i is `starts[i]..starts[i + 1]`; empty where there are no rows.
+    starts: Vec<u32>,
+    joints: Vec<u32>,
+    weights: Vec<f32>,
+}
+
+impl SkinWeights {
+    /// One row per point, each a list of joint and weight.
+    pub fn from_rows<R: IntoIterator<Item = (u32, f32)>>(rows: impl IntoIterator<Item = R>) -> Self {
+        let mut result = Self { starts: vec![0], joints: Vec::new(), weights: Vec::new() };
+        for row in rows {
+            for (joint, weight) in row {
+                result.joints.push(joint);
+                result.weights.push(weight);
+            }
+            result.starts.push(result.joints.len() as u32);
+        }
+        result
+    }
+
+    /// From a dense matrix with a row of `joint_count` weights per point; zeros are left out.
+    ///
+    /// # Panics
+    /// If the matrix is not made of whole rows.
+    pub fn from_dense(dense: &[f32], joint_count: usize) -> Self {
+        assert!(joint_count > 0 && dense.len().is_multiple_of(joint_count), "a dense matrix has whole rows");
+        let row = |row: &[f32]| -> Vec<(u32, f32)> {
+            row.iter().enumerate().filter(|(_, w)| **w != 0.0).map(|(joint, w)| (joint as u32, *w)).collect()
+        };
+        Self::from_rows(dense.chunks_exact(joint_count).map(row))
+    }
+
+    /// The number of rows.
+    pub fn point_count(&self) -> usize {
+        self.starts.len().saturating_sub(1)
+    }
+
+    /// The joints of a point and their weights.
+    pub fn row(&self, point: usize) -> impl Iterator<Item = (u32, f32)> + '_ {
+        let range = self.starts[point] as usize..self.starts[point + 1] as usize;
+        self.joints[range.clone()].iter().copied().zip(self.weights[range].iter().copied())
+    }
+
+    /// All rows in order.
+    pub fn rows(&self) -> impl Iterator<Item = impl Iterator<Item = (u32, f32)> + '_> + '_ {
+        (0..self.point_count()).map(|point| self.row(point))
+    }
+
+    /// The number of non-zero weights of a point.
+    pub fn influence_count(&self, point: usize) -> usize {
+        self.row(point).filter(|(_, weight)| *weight != 0.0).count()
+    }
+
+    /// The largest number of non-zero weights that any point has.
+    pub fn max_influences(&self) -> usize {
+        (0..self.point_count()).map(|point| self.influence_count(point)).max().unwrap_or(0)
+    }
+
+    /// The same weights, each row sorted by descending weight, cut to its `most` largest and scaled to sum to 1.
+    ///
+    /// Equal weights keep the order of their joints; a row without any weight gets joint 0.
+    pub fn normalized(&self, most: usize) -> Self {
+        let row = |row: Vec<(u32, f32)>| {
+            let mut row: Vec<(u32, f32)> = row.into_iter().filter(|(_, weight)| *weight != 0.0).collect();
+            row.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+            row.truncate(most);
+            let sum: f64 = row.iter().map(|(_, weight)| f64::from(*weight)).sum();
+            if sum > 0.0 {
+                for (_, weight) in &mut row {
+                    *weight = (f64::from(*weight) / sum) as f32;
+                }
+                row
+            } else {
+                vec![(0, 1.0)]
+            }
+        };
+        Self::from_rows(self.rows().map(|weights| row(weights.collect())))
+    }
+
+    /// The rows of `points`, in that order.
+    pub fn gather(&self, points: &[u32]) -> Self {
+        Self::from_rows(points.iter().map(|&point| self.row(point as usize)))
+    }
+
+    fn check_joints(&self, count: usize) -> Result<(), RigError> {
+        for point in 0..self.point_count() {
+            for (joint, weight) in self.row(point) {
+                if joint as usize >= count {
+                    return Err(RigError::NoSuchJoint { point, joint: joint as usize, count });
+                }
+                if !weight.is_finite() {
+                    return Err(RigError::WeightNotFinite { point });
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chain(parents: &[Option<usize>]) -> Vec<Joint> {
+        parents.iter().map(|&parent| Joint::at("joint", parent, DAffine3::IDENTITY)).collect()
+    }
+
+    #[test]
+    fn rejects_joints_that_hang_from_each_other() {
+        let mesh = TriMesh::default();
+        let joints = chain(&[None, Some(3), Some(1), Some(2)]);
+        let weights = SkinWeights::from_rows(Vec::<Vec<(u32, f32)>>::new());
+        assert!(matches!(Rig::new(&mesh, joints, weights, vec![]), Err(RigError::ParentCycle { .. })));
+    }
+
+    #[test]
+    fn rejects_a_weight_on_a_missing_joint() {
+        let mesh = TriMesh::new(vec![Vec3::ZERO; 2], vec![]).unwrap();
+        let weights = SkinWeights::from_rows([[(0, 1.0)], [(5, 1.0)]]);
+        let error = Rig::new(&mesh, chain(&[None]), weights, vec![]).unwrap_err();
+        assert_eq!(error, RigError::NoSuchJoint { point: 1, joint: 5, count: 1 });
+    }
+
+    #[test]
+    fn normalizing_keeps_the_largest_and_sums_to_one() {
+        let weights = SkinWeights::from_rows([vec![(2, 0.1), (0, 0.3), (1, 0.6)], vec![]]).normalized(2);
+        let rows: Vec<Vec<(u32, f32)>> = weights.rows().map(Iterator::collect).collect();
+        assert_eq!(rows[0].iter().map(|(joint, _)| *joint).collect::<Vec<_>>(), [1, 0]);
+        assert!((rows[0][0].1 - 2.0 / 3.0).abs() < 1e-6);
+        assert_eq!(rows[1], [(0, 1.0)]);
+    }
+
+    #[test]
+    fn parents_come_first() {
+        let mesh = TriMesh::default();
+        let joints = chain(&[Some(2), Some(0), None]);
+        let weights = SkinWeights::from_rows(Vec::<Vec<(u32, f32)>>::new());
+        assert_eq!(Rig::new(&mesh, joints, weights, vec![]).unwrap().parents_first(), [2, 0, 1]);
+    }
+}

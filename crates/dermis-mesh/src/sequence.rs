@@ -1,0 +1,396 @@
+//! A mesh in motion: one topology, a rest pose, and the positions of all points in each frame.
+//!
+//! Frames come from a [`FrameSource`]: memory, a mapped file, or a reader that fetches one frame at a time, so that a
+//! sequence may be larger than memory. Code that needs all frames at once calls [`MeshSequence::load`]; code that
+//! works frame by frame calls [`MeshSequence::frame`].
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use glam::Vec3;
+
+use crate::tri_mesh::{TriMesh, first_not_finite};
+
+/// The frame rate assumed where a file states none.
+pub const DEFAULT_FRAME_RATE_HZ: f64 = 24.0;
+
+/// Where frames come from. Reading the same frame twice gives the same positions.
+pub trait FrameSource: fmt::Debug + Send + Sync {
+    /// The number of frames.
+    fn frame_count(&self) -> usize;
+
+    /// The number of points in every frame.
+    fn point_count(&self) -> usize;
+
+    /// Copies the positions of `frame` into `out`, which has room for exactly [`FrameSource::point_count`] points.
+    fn read_into(&self, frame: usize, out: &mut [Vec3]) -> Result<(), SequenceError>;
+
+    /// The positions of all frames in a row, where they lie in memory (or are mapped) and are known to be finite.
+    fn as_slice(&self) -> Option<&[Vec3]> {
+        None
+    }
+}
+
+/// Why frames do not make a sequence, or cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SequenceError {
+    /// There is no frame at all.
+    #[error("the sequence has no frames")]
+    NoFrames,
+    /// A frame has another number of points than the mesh.
+    #[error("frame {frame} has {found} points, but the mesh has {expected}")]
+    PointCount {
+        /// The offending frame.
+        frame: usize,
+        /// Its number of points.
+        found: usize,
+        /// The number of points of the mesh.
+        expected: usize,
+    },
+    /// A coordinate is NaN or infinite.
+    #[error("point {point} of frame {frame} has a coordinate that is not finite ({position})")]
+    NotFinite {
+        /// The offending frame.
+        frame: usize,
+        /// The offending point.
+        point: usize,
+        /// Its position.
+        position: Vec3,
+    },
+    /// The frame rate is not a positive finite number.
+    #[error("a frame rate of {0} Hz makes no sense; it must be positive and finite")]
+    FrameRate(f64),
+    /// A frame was asked for that does not exist.
+    #[error("there is no frame {frame}: the sequence has {count}")]
+    NoSuchFrame {
+        /// The frame that was asked for.
+        frame: usize,
+        /// How many there are.
+        count: usize,
+    },
+    /// The source of the frames failed.
+    #[error("frame {frame} cannot be read")]
+    Source {
+        /// The frame that was asked for.
+        frame: usize,
+        /// What went wrong.
+        #[source]
+        cause: Box<dyn std::error::Error + Send + Sync>,
+    },
+}
+
+/// One topology, a rest pose, S frames of N positions and a frame rate.
+#[derive(Debug, Clone)]
+pub struct MeshSequence {
+    mesh: Arc<TriMesh>,
+    frames: Arc<dyn FrameSource>,
+    frame_rate_hz: f64,
+    start_seconds: f64,
+}
+
+impl MeshSequence {
+    /// A sequence in memory: `positions` holds the frames in a row, each with all points of `mesh`.
+    pub fn new(mesh: Arc<TriMesh>, positions: Vec<Vec3>, frame_rate_hz: f64) -> Result<Self, SequenceError> {
+        let points = mesh.point_count();
+        if points == 0 || positions.is_empty() {
+            return Err(SequenceError::NoFrames);
+        }
+        let last = positions.len() % points;
+        if last != 0 {
+            let frame = positions.len() / points;
+            return Err(SequenceError::PointCount { frame, found: last, expected: points });
+        }
+        if let Some(at) = first_not_finite(&positions) {
+            let (frame, point, position) = (at / points, at % points, positions[at]);
+            return Err(SequenceError::NotFinite { frame, point, position });
+        }
+        Self::from_source(mesh, Arc::new(MemoryFrames { points, positions }), frame_rate_hz)
+    }
+
+    /// A sequence whose frames are fetched when they are needed.
+    pub fn from_source(
+        mesh: Arc<TriMesh>,
+        frames: Arc<dyn FrameSource>,
+        frame_rate_hz: f64,
+    ) -> Result<Self, SequenceError> {
+        if frames.frame_count() == 0 {
+            return Err(SequenceError::NoFrames);
+        }
+        if frames.point_count() != mesh.point_count() {
+            let (found, expected) = (frames.point_count(), mesh.point_count());
+            return Err(SequenceError::PointCount { frame: 0, found, expected });
+        }
+        if !(frame_rate_hz.is_finite() && frame_rate_hz > 0.0) {
+            return Err(SequenceError::FrameRate(frame_rate_hz));
+        }
+        Ok(Self { mesh, frames, frame_rate_hz, start_seconds: 0.0 })
+    }
+
+    /// The same sequence, its first frame at `start_seconds` on the file's clock.
+    pub fn starting_at(mut self, start_seconds: f64) -> Self {
+        self.start_seconds = start_seconds;
+        self
+    }
+
+    /// The topology and the rest pose.
+    pub fn mesh(&self) -> &Arc<TriMesh> {
+        &self.mesh
+    }
+
+    /// The same frames with another rest pose or layout of the same points.
+    pub fn with_mesh(&self, mesh: Arc<TriMesh>) -> Result<Self, SequenceError> {
+        let sequence = Self::from_source(mesh, Arc::clone(&self.frames), self.frame_rate_hz)?;
+        Ok(sequence.starting_at(self.start_seconds))
+    }
+
+    /// The same frames played at another rate.
+    pub fn with_frame_rate(&self, frame_rate_hz: f64) -> Result<Self, SequenceError> {
+        let sequence = Self::from_source(Arc::clone(&self.mesh), Arc::clone(&self.frames), frame_rate_hz)?;
+        Ok(sequence.starting_at(self.start_seconds))
+    }
+
+    /// The number of frames S.
+    pub fn frame_count(&self) -> usize {
+        self.frames.frame_count()
+    }
+
+    /// The number of points N.
+    pub fn point_count(&self) -> usize {
+        self.mesh.point_count()
+    }
+
+    /// Frames per second.
+    pub fn frame_rate_hz(&self) -> f64 {
+        self.frame_rate_hz
+    }
+
+    /// When the first frame stands on the clock of the file that it came from.
+    pub fn start_seconds(&self) -> f64 {
+        self.start_seconds
+    }
+
+    /// The positions of all frames in a row, where they are in memory or mapped.
+    pub fn positions(&self) -> Option<&[Vec3]> {
+        self.frames.as_slice()
+    }
+
+    /// The positions of one frame: borrowed where they are in memory, read otherwise.
+    pub fn frame(&self, frame: usize) -> Result<Cow<'_, [Vec3]>, SequenceError> {
+        let points = self.point_count();
+        if let Some(all) = self.frames.as_slice() {
+            self.check_frame(frame)?;
+            return Ok(Cow::Borrowed(&all[frame * points..(frame + 1) * points]));
+        }
+        let mut positions = vec![Vec3::ZERO; points];
+        self.read_into(frame, &mut positions)?;
+        Ok(Cow::Owned(positions))
+    }
+
+    /// Copies the positions of one frame into `out`.
+    ///
+    /// # Panics
+    /// If `out` does not have room for exactly N points.
+    pub fn read_into(&self, frame: usize, out: &mut [Vec3]) -> Result<(), SequenceError> {
+        assert_eq!(out.len(), self.point_count(), "the buffer holds one frame");
+        self.check_frame(frame)?;
+        self.frames.read_into(frame, out)?;
+        match first_not_finite(out) {
+            Some(point) => Err(SequenceError::NotFinite { frame, point, position: out[point] }),
+            None => Ok(()),
+        }
+    }
+
+    /// The same sequence with all frames in memory.
+    pub fn load(&self) -> Result<Self, SequenceError> {
+        if self.frames.as_slice().is_some() {
+            return Ok(self.clone());
+        }
+        let points = self.point_count();
+        let mut positions = vec![Vec3::ZERO; points * self.frame_count()];
+        for (frame, out) in positions.chunks_exact_mut(points.max(1)).enumerate() {
+            self.read_into(frame, out)?;
+        }
+        let sequence = Self::new(Arc::clone(&self.mesh), positions, self.frame_rate_hz)?;
+        Ok(sequence.starting_at(self.start_seconds))
+    }
+
+    /// The frames `start`, `start + step`, … below `end`, without copying them. The rate is divided by the step.
+    pub fn select(&self, start: usize, end: usize, step: usize) -> Result<Self, SequenceError> {
+        let end = end.min(self.frame_count());
+        if start >= end || step == 0 {
+            return Err(SequenceError::NoFrames);
+        }
+        if start == 0 && end == self.frame_count() && step == 1 {
+            return Ok(self.clone());
+        }
+        let frames = Selection { source: Arc::clone(&self.frames), start, step, count: (end - start).div_ceil(step) };
+        let start_seconds = self.start_seconds + start as f64 / self.frame_rate_hz;
+        let rate = self.frame_rate_hz / step as f64;
+        Ok(Self::from_source(Arc::clone(&self.mesh), Arc::new(frames), rate)?.starting_at(start_seconds))
+    }
+
+    /// The same motion at another frame rate, positions interpolated linearly between frames.
+    pub fn resample(&self, frame_rate_hz: f64) -> Result<Self, SequenceError> {
+        if !(frame_rate_hz.is_finite() && frame_rate_hz > 0.0) {
+            return Err(SequenceError::FrameRate(frame_rate_hz));
+        }
+        let stride = self.frame_rate_hz / frame_rate_hz;
+        let last = (self.frame_count() - 1) as f64;
+        // A frame that lies past the end by rounding alone still counts.
+        let count = (last / stride + 1e-6).floor() as usize + 1;
+        let frames = Resampled { source: Arc::clone(&self.frames), stride, count };
+        let sequence = Self::from_source(Arc::clone(&self.mesh), Arc::new(frames), frame_rate_hz)?;
+        Ok(sequence.starting_at(self.start_seconds))
+    }
+
+    fn check_frame(&self, frame: usize) -> Result<(), SequenceError> {
+        let count = self.frame_count();
+        if frame < count { Ok(()) } else { Err(SequenceError::NoSuchFrame { frame, count }) }
+    }
+}
+
+struct MemoryFrames {
+    points: usize,
+    positions: Vec<Vec3>,
+}
+
+impl fmt::Debug for MemoryFrames {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "MemoryFrames({} × {})", self.frame_count(), self.points)
+    }
+}
+
+impl FrameSource for MemoryFrames {
+    fn frame_count(&self) -> usize {
+        self.positions.len() / self.points
+    }
+
+    fn point_count(&self) -> usize {
+        self.points
+    }
+
+    fn read_into(&self, frame: usize, out: &mut [Vec3]) -> Result<(), SequenceError> {
+        out.copy_from_slice(&self.positions[frame * self.points..(frame + 1) * self.points]);
+        Ok(())
+    }
+
+    fn as_slice(&self) -> Option<&[Vec3]> {
+        Some(&self.positions)
+    }
+}
+
+#[derive(Debug)]
+struct Selection {
+    source: Arc<dyn FrameSource>,
+    start: usize,
+    step: usize,
+    count: usize,
+}
+
+impl FrameSource for Selection {
+    fn frame_count(&self) -> usize {
+        self.count
+    }
+
+    fn point_count(&self) -> usize {
+        self.source.point_count()
+    }
+
+    fn read_into(&self, frame: usize, out: &mut [Vec3]) -> Result<(), SequenceError> {
+        self.source.read_into(self.start + frame * self.step, out)
+    }
+
+    fn as_slice(&self) -> Option<&[Vec3]> {
+        let points = self.point_count();
+        let all = self.source.as_slice().filter(|_| self.step == 1)?;
+        Some(&all[self.start * points..(self.start + self.count) * points])
+    }
+}
+
+#[derive(Debug)]
+struct Resampled {
+    source: Arc<dyn FrameSource>,
+    stride: f64,
+    count: usize,
+}
+
+impl FrameSource for Resampled {
+    fn frame_count(&self) -> usize {
+        self.count
+    }
+
+    fn point_count(&self) -> usize {
+        self.source.point_count()
+    }
+
+    fn read_into(&self, frame: usize, out: &mut [Vec3]) -> Result<(), SequenceError> {
+        let last = self.source.frame_count() - 1;
+        let at = (frame as f64 * self.stride).min(last as f64);
+        let before = at.floor() as usize;
+        let t = (at - before as f64) as f32;
+        self.source.read_into(before, out)?;
+        // Times that hit a frame up to rounding are that frame, not a blend.
+        const SNAP: f32 = 1e-5;
+        if t > SNAP && before < last {
+            let mut after = vec![Vec3::ZERO; out.len()];
+            self.source.read_into(before + 1, &mut after)?;
+            let t = if t > 1.0 - SNAP { 1.0 } else { t };
+            for (position, next) in out.iter_mut().zip(after) {
+                *position = position.lerp(next, t);
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counting(frames: usize) -> MeshSequence {
+        let mesh = Arc::new(TriMesh::new(vec![Vec3::ZERO; 2], vec![]).unwrap());
+        let positions = (0..frames).flat_map(|s| [Vec3::splat(s as f32), Vec3::X]).collect();
+        MeshSequence::new(mesh, positions, 24.0).unwrap()
+    }
+
+    #[test]
+    fn rejects_a_frame_that_is_not_finite_and_names_it() {
+        let mesh = Arc::new(TriMesh::new(vec![Vec3::ZERO; 2], vec![]).unwrap());
+        let mut positions = vec![Vec3::ZERO; 6];
+        positions[3].z = f32::INFINITY;
+        let error = MeshSequence::new(mesh, positions, 24.0).unwrap_err();
+        assert!(matches!(error, SequenceError::NotFinite { frame: 1, point: 1, .. }), "{error}");
+    }
+
+    #[test]
+    fn rejects_half_a_frame() {
+        let mesh = Arc::new(TriMesh::new(vec![Vec3::ZERO; 2], vec![]).unwrap());
+        let error = MeshSequence::new(mesh, vec![Vec3::ZERO; 5], 24.0).unwrap_err();
+        assert!(matches!(error, SequenceError::PointCount { frame: 2, found: 1, expected: 2 }), "{error}");
+    }
+
+    #[test]
+    fn selects_as_python_slices_do() {
+        let selected = counting(10).select(1, 8, 3).unwrap();
+        let firsts: Vec<f32> = (0..selected.frame_count()).map(|s| selected.frame(s).unwrap()[0].x).collect();
+        assert_eq!(firsts, [1.0, 4.0, 7.0]);
+        assert_eq!(selected.frame_rate_hz(), 8.0);
+        assert_eq!(selected.load().unwrap().positions().unwrap().len(), 6);
+        assert!(counting(10).select(8, 8, 1).is_err());
+    }
+
+    #[test]
+    fn resampling_keeps_the_frames_it_hits_and_blends_the_others() {
+        let doubled = counting(3).resample(48.0).unwrap();
+        let firsts: Vec<f32> = (0..doubled.frame_count()).map(|s| doubled.frame(s).unwrap()[0].x).collect();
+        assert_eq!(firsts, [0.0, 0.5, 1.0, 1.5, 2.0]);
+        assert_eq!(counting(25).resample(30.0).unwrap().frame_count(), 31);
+    }
+
+    #[test]
+    fn refuses_a_frame_past_the_end() {
+        assert!(matches!(counting(3).frame(3), Err(SequenceError::NoSuchFrame { frame: 3, count: 3 })));
+    }
+}

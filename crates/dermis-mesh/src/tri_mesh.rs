@@ -1,0 +1,223 @@
+//! A triangle mesh: the points of a shape and the triangles between them.
+//!
+//! Points are what shape is made of; a file may split a point into several *vertices* where UVs, normals or colours
+//! jump. That split, and everything else that concerns only how a file presents the shape, is the [`Layout`].
+
+use glam::Vec3;
+
+use crate::layout::Layout;
+
+/// Points, triangles, and optionally how a file presents them. Always valid: see [`TriMesh::new`].
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct TriMesh {
+    points: Vec<Vec3>,
+    triangles: Vec<[u32; 3]>,
+    layout: Option<Box<Layout>>,
+}
+
+/// Why points, triangles, tetrahedra or their layout do not make a mesh.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum MeshError {
+    /// A coordinate is NaN or infinite.
+    #[error("point {point} has a coordinate that is not finite ({position})")]
+    NotFinite {
+        /// The offending point.
+        point: usize,
+        /// Its position.
+        position: Vec3,
+    },
+    /// A face names a point or vertex that does not exist.
+    #[error("{element} {index} names {kind} {target}, but there are only {count}")]
+    IndexOutOfRange {
+        /// `"triangle"`, `"polygon"`, `"tetrahedron"`, `"vertex"` or `"material of triangle"`.
+        element: &'static str,
+        /// Which of them.
+        index: usize,
+        /// `"point"`, `"vertex"` or `"material"`.
+        kind: &'static str,
+        /// The index it names.
+        target: usize,
+        /// How many there are.
+        count: usize,
+    },
+    /// Two arrays that must be equally long are not.
+    #[error("there are {found} {what}, but there should be {expected}")]
+    CountMismatch {
+        /// What was counted, in words.
+        what: &'static str,
+        /// How many there are.
+        found: usize,
+        /// How many there should be.
+        expected: usize,
+    },
+    /// A polygon has fewer than three corners.
+    #[error("polygon {polygon} has {size} corners; a polygon needs at least 3")]
+    TooFewCorners {
+        /// The offending polygon.
+        polygon: usize,
+        /// Its number of corners.
+        size: usize,
+    },
+    /// More points or corners than 32-bit indices can name.
+    #[error("{count} {what} are more than 32-bit indices can name")]
+    TooMany {
+        /// What was counted, in words.
+        what: &'static str,
+        /// How many there are.
+        count: usize,
+    },
+    /// A triangle over vertices does not stand for the triangle over points at the same place.
+    #[error("triangle {triangle} joins other points by its vertices than by its points")]
+    LayoutDisagrees {
+        /// The offending triangle.
+        triangle: usize,
+    },
+}
+
+impl TriMesh {
+    /// A mesh of `points` and `triangles`; every coordinate must be finite and every index in range.
+    ///
+    /// Degenerate triangles are allowed (real files have them), and so is a mesh without triangles (a point cache).
+    pub fn new(points: Vec<Vec3>, triangles: Vec<[u32; 3]>) -> Result<Self, MeshError> {
+        if u32::try_from(points.len()).is_err() {
+            return Err(MeshError::TooMany { what: "points", count: points.len() });
+        }
+        check_finite(&points)?;
+        check_indices("triangle", "point", &triangles, points.len())?;
+        Ok(Self { points, triangles, layout: None })
+    }
+
+    /// For callers whose points and triangles come out of a valid mesh.
+    pub(crate) fn new_unchecked(points: Vec<Vec3>, triangles: Vec<[u32; 3]>) -> Self {
+        Self { points, triangles, layout: None }
+    }
+
+    /// The same shape, presented by `layout`; its triangles must be those of this mesh, in the same order.
+    pub fn with_layout(mut self, layout: Layout) -> Result<Self, MeshError> {
+        layout.check(&self)?;
+        self.layout = Some(Box::new(layout));
+        Ok(self)
+    }
+
+    /// The same topology and layout with other rest positions.
+    pub fn with_points(&self, points: Vec<Vec3>) -> Result<Self, MeshError> {
+        expect_count("points", points.len(), self.points.len())?;
+        check_finite(&points)?;
+        Ok(Self { points, triangles: self.triangles.clone(), layout: self.layout.clone() })
+    }
+
+    /// The same shape without its layout.
+    pub fn without_layout(&self) -> Self {
+        Self { points: self.points.clone(), triangles: self.triangles.clone(), layout: None }
+    }
+
+    /// The positions of the points.
+    pub fn points(&self) -> &[Vec3] {
+        &self.points
+    }
+
+    /// The triangles, as indices of points.
+    pub fn triangles(&self) -> &[[u32; 3]] {
+        &self.triangles
+    }
+
+    /// How a file presents the mesh; `None` where every vertex is a point and nothing else is known.
+    pub fn layout(&self) -> Option<&Layout> {
+        self.layout.as_deref()
+    }
+
+    /// The number of points.
+    pub fn point_count(&self) -> usize {
+        self.points.len()
+    }
+
+    /// The number of vertices a file needs: points, or more where the layout splits them.
+    pub fn vertex_count(&self) -> usize {
+        self.layout().map_or(self.points.len(), |layout| layout.vertex_points.len())
+    }
+
+    /// The number of triangles.
+    pub fn triangle_count(&self) -> usize {
+        self.triangles.len()
+    }
+
+    /// The corners of the axis-aligned box around the points; both zero where there are none.
+    pub fn bounds(&self) -> (Vec3, Vec3) {
+        bounds(&self.points)
+    }
+
+    /// The length of the diagonal of [`TriMesh::bounds`].
+    pub fn diagonal(&self) -> f32 {
+        let (low, high) = self.bounds();
+        (high - low).length()
+    }
+}
+
+/// The corners of the axis-aligned box around `points`; both zero where there are none.
+pub fn bounds(points: &[Vec3]) -> (Vec3, Vec3) {
+    let Some(&first) = points.first() else {
+        return (Vec3::ZERO, Vec3::ZERO);
+    };
+    points.iter().fold((first, first), |(low, high), &point| (low.min(point), high.max(point)))
+}
+
+/// The first point that is not finite, if any.
+pub fn first_not_finite(points: &[Vec3]) -> Option<usize> {
+    // One branch per block keeps the scan at memory speed.
+    const BLOCK: usize = 1024;
+    points.chunks(BLOCK).enumerate().find_map(|(block, chunk)| {
+        let finite = chunk.iter().fold(true, |finite, point| finite & point.is_finite());
+        if finite { None } else { chunk.iter().position(|point| !point.is_finite()).map(|at| block * BLOCK + at) }
+    })
+}
+
+pub(crate) fn check_finite(points: &[Vec3]) -> Result<(), MeshError> {
+    match first_not_finite(points) {
+        Some(point) => Err(MeshError::NotFinite { point, position: points[point] }),
+        None => Ok(()),
+    }
+}
+
+pub(crate) fn check_indices<const K: usize>(
+    element: &'static str,
+    kind: &'static str,
+    faces: &[[u32; K]],
+    count: usize,
+) -> Result<(), MeshError> {
+    for (index, face) in faces.iter().enumerate() {
+        for &target in face {
+            if target as usize >= count {
+                return Err(MeshError::IndexOutOfRange { element, index, kind, target: target as usize, count });
+            }
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn expect_count(what: &'static str, found: usize, expected: usize) -> Result<(), MeshError> {
+    if found == expected { Ok(()) } else { Err(MeshError::CountMismatch { what, found, expected }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rejects_a_triangle_that_names_a_missing_point() {
+        let error = TriMesh::new(vec![Vec3::ZERO; 3], vec![[0, 1, 2], [0, 1, 3]]).unwrap_err();
+        assert_eq!(error.to_string(), "triangle 1 names point 3, but there are only 3");
+    }
+
+    #[test]
+    fn rejects_a_point_that_is_not_finite() {
+        let mut points = vec![Vec3::ONE; 3000];
+        points[2500].y = f32::NAN;
+        assert!(matches!(TriMesh::new(points, vec![]), Err(MeshError::NotFinite { point: 2500, .. })));
+    }
+
+    #[test]
+    fn bounds_of_nothing_are_zero() {
+        assert_eq!(TriMesh::default().bounds(), (Vec3::ZERO, Vec3::ZERO));
+    }
+}
