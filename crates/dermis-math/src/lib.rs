@@ -1,3 +1,5 @@
 //! Numerical kernels of dermis. This crate knows no mesh and no file.
 
+#![forbid(unsafe_code)]
+
 pub mod progress;

@@ -4,6 +4,8 @@
 //! ([`MeshSequence`]), a [`Rig`] with [`Clip`]s, or tetrahedra ([`TetMesh`]). Everything is validated where it is
 //! constructed, so the rest of dermis can index without checking.
 
+#![forbid(unsafe_code)]
+
 pub mod clip;
 pub mod layout;
 pub mod polygons;

@@ -1,4 +1,4 @@
-//! NumPy archives.
+//! `NumPy` archives.
 
 use std::path::Path;
 
