@@ -3,3 +3,4 @@
 #![forbid(unsafe_code)]
 
 pub mod progress;
+pub mod svd3;
