@@ -2,5 +2,6 @@
 
 #![forbid(unsafe_code)]
 
+pub mod polar;
 pub mod progress;
 pub mod svd3;
