@@ -4,4 +4,6 @@
 
 pub mod polar;
 pub mod progress;
+pub mod sparse;
+pub mod sum;
 pub mod svd3;
