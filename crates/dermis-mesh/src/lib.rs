@@ -13,6 +13,7 @@ pub mod geometry;
 pub mod layout;
 pub mod polygons;
 pub mod pose;
+pub mod problems;
 pub mod rig;
 pub mod scene;
 pub mod sequence;
