@@ -10,6 +10,7 @@ pub mod adjacency;
 pub mod boundary;
 pub mod clip;
 pub mod geometry;
+pub mod laplacian;
 pub mod layout;
 pub mod polygons;
 pub mod pose;
