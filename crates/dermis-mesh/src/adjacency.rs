@@ -6,34 +6,18 @@
 //! Everything is found by counting sort over points, in linear time for the valences that meshes have, and listed in
 //! ascending order.
 
+use std::cmp::Ordering;
+
 use rayon::prelude::*;
 
 /// For each of some items, a list of numbers; all lists in a row.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Lists {
+pub struct Lists<T = u32> {
     starts: Vec<usize>,
-    items: Vec<u32>,
+    items: Vec<T>,
 }
 
-impl Lists {
-    /// Groups `(owner, item)` pairs by their owner, below `count`; each list keeps the order of the pairs.
-    fn group(count: usize, pairs: impl Iterator<Item = (u32, u32)> + Clone) -> Self {
-        let mut starts = vec![0; count + 1];
-        for (owner, _) in pairs.clone() {
-            starts[owner as usize + 1] += 1;
-        }
-        for owner in 0..count {
-            starts[owner + 1] += starts[owner];
-        }
-        let mut next = starts.clone();
-        let mut items = vec![0; starts[count]];
-        for (owner, item) in pairs {
-            items[next[owner as usize]] = item;
-            next[owner as usize] += 1;
-        }
-        Self { starts, items }
-    }
-
+impl<T> Lists<T> {
     /// The number of lists.
     pub fn len(&self) -> usize {
         self.starts.len().saturating_sub(1)
@@ -45,18 +29,52 @@ impl Lists {
     }
 
     /// The list of one item.
-    pub fn of(&self, item: usize) -> &[u32] {
+    pub fn of(&self, item: usize) -> &[T] {
         &self.items[self.starts[item]..self.starts[item + 1]]
     }
 
     /// All lists in order.
-    pub fn iter(&self) -> impl Iterator<Item = &[u32]> {
+    pub fn iter(&self) -> impl Iterator<Item = &[T]> {
         self.starts.windows(2).map(|ends| &self.items[ends[0]..ends[1]])
     }
 }
 
+impl<T: Copy + Default + Send> Lists<T> {
+    /// Groups `(owner, item)` pairs by their owner, below `count`; each list keeps the order of the pairs.
+    pub(crate) fn group(count: usize, pairs: impl Iterator<Item = (u32, T)> + Clone) -> Self {
+        let mut starts = vec![0; count + 1];
+        for (owner, _) in pairs.clone() {
+            starts[owner as usize + 1] += 1;
+        }
+        for owner in 0..count {
+            starts[owner + 1] += starts[owner];
+        }
+        let mut next = starts.clone();
+        let mut items = vec![T::default(); starts[count]];
+        for (owner, item) in pairs {
+            items[next[owner as usize]] = item;
+            next[owner as usize] += 1;
+        }
+        Self { starts, items }
+    }
+
+    /// Sorts each list.
+    pub(crate) fn par_sort_each(&mut self, compare: impl Fn(&T, &T) -> Ordering + Sync) {
+        let mut rest = self.items.as_mut_slice();
+        let mut lists = Vec::new();
+        for ends in self.starts.windows(2) {
+            let (list, tail) = rest.split_at_mut(ends[1] - ends[0]);
+            rest = tail;
+            if list.len() > 1 {
+                lists.push(list);
+            }
+        }
+        lists.into_par_iter().with_min_len(256).for_each(|list| list.sort_unstable_by(&compare));
+    }
+}
+
 /// A triangle's use of an edge.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct EdgeUse {
     /// The triangle.
     pub triangle: u32,
@@ -80,15 +98,8 @@ impl Edges {
     /// # Panics
     /// If a triangle names a point that is not below `point_count`.
     pub fn new(point_count: usize, triangles: &[[u32; 3]]) -> Self {
-        let mut sides = sides_by_lower_point(point_count, triangles);
-        let mut rest = sides.items.as_mut_slice();
-        let mut rows = Vec::with_capacity(point_count);
-        for ends in sides.starts.windows(2) {
-            let (row, tail) = rest.split_at_mut(ends[1] - ends[0]);
-            rows.push(row);
-            rest = tail;
-        }
-        rows.into_par_iter().with_min_len(1024).for_each(<[Side]>::sort_unstable);
+        let mut sides = Lists::group(point_count, sides(triangles));
+        sides.par_sort_each(Side::cmp);
         let mut result = Self {
             point_count,
             triangle_count: triangles.len(),
@@ -96,8 +107,8 @@ impl Edges {
             starts: vec![0],
             uses: Vec::with_capacity(sides.items.len()),
         };
-        for (lower, ends) in sides.starts.windows(2).enumerate() {
-            for same in sides.items[ends[0]..ends[1]].chunk_by(|a, b| a.higher == b.higher) {
+        for (lower, list) in sides.iter().enumerate() {
+            for same in list.chunk_by(|a, b| a.higher == b.higher) {
                 result.ends.push([lower as u32, same[0].higher]);
                 result.uses.extend(same.iter().map(|side| side.used_by));
                 result.starts.push(result.uses.len());
@@ -178,42 +189,21 @@ pub fn is_collapsed([a, b, c]: [u32; 3]) -> bool {
     a == b || b == c || c == a
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 struct Side {
     higher: u32,
     used_by: EdgeUse,
 }
 
-struct SidesByLower {
-    starts: Vec<usize>,
-    items: Vec<Side>,
-}
-
-fn sides_by_lower_point(point_count: usize, triangles: &[[u32; 3]]) -> SidesByLower {
-    let sides = || {
-        let whole = triangles.iter().enumerate().filter(|(_, triangle)| !is_collapsed(**triangle));
-        whole.flat_map(|(triangle, &[a, b, c])| {
-            [(a, b), (b, c), (c, a)].map(|(from, to)| {
-                let used_by = EdgeUse { triangle: triangle as u32, forward: from < to };
-                (from.min(to), Side { higher: from.max(to), used_by })
-            })
+/// The sides of all whole triangles, each with its lower point.
+fn sides(triangles: &[[u32; 3]]) -> impl Iterator<Item = (u32, Side)> + Clone {
+    let whole = triangles.iter().enumerate().filter(|(_, triangle)| !is_collapsed(**triangle));
+    whole.flat_map(|(triangle, &[a, b, c])| {
+        [(a, b), (b, c), (c, a)].map(|(from, to)| {
+            let used_by = EdgeUse { triangle: triangle as u32, forward: from < to };
+            (from.min(to), Side { higher: from.max(to), used_by })
         })
-    };
-    let mut starts = vec![0; point_count + 1];
-    for (lower, _) in sides() {
-        starts[lower as usize + 1] += 1;
-    }
-    for point in 0..point_count {
-        starts[point + 1] += starts[point];
-    }
-    let nothing = Side { higher: 0, used_by: EdgeUse { triangle: 0, forward: true } };
-    let mut items = vec![nothing; starts[point_count]];
-    let mut next = starts.clone();
-    for (lower, side) in sides() {
-        items[next[lower as usize]] = side;
-        next[lower as usize] += 1;
-    }
-    SidesByLower { starts, items }
+    })
 }
 
 /// Removes repeated neighbours from the tail of a sorted list.

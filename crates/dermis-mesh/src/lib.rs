@@ -9,6 +9,7 @@
 pub mod adjacency;
 pub mod boundary;
 pub mod clip;
+mod first_equal;
 pub mod geometry;
 pub mod laplacian;
 pub mod layout;
@@ -21,6 +22,7 @@ pub mod sequence;
 pub mod shells;
 pub mod tet_mesh;
 pub mod tri_mesh;
+mod triangulate;
 pub mod volume;
 pub mod weld;
 
