@@ -10,6 +10,7 @@ pub mod error;
 pub mod fbx;
 pub mod format;
 pub mod gltf;
+pub mod mapped;
 pub mod mdd;
 pub mod medit;
 pub mod npz;

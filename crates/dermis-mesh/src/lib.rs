@@ -6,16 +6,24 @@
 
 #![forbid(unsafe_code)]
 
+pub mod adjacency;
+pub mod boundary;
 pub mod clip;
+pub mod geometry;
 pub mod layout;
 pub mod polygons;
 pub mod pose;
 pub mod rig;
 pub mod scene;
 pub mod sequence;
+pub mod shells;
 pub mod tet_mesh;
 pub mod tri_mesh;
+pub mod volume;
 pub mod weld;
+
+#[cfg(test)]
+mod test_shapes;
 
 pub use clip::Clip;
 pub use layout::{AlphaMode, Image, Layout, Material, Sampler, Texture};
