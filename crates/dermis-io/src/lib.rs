@@ -19,9 +19,11 @@ pub mod options;
 pub mod output;
 pub mod pc2;
 pub mod ply;
+pub mod target;
 pub mod usd;
 
 pub use error::{Error, Problem};
 pub use format::{Format, read, write};
 pub use options::{ReadOptions, WriteOptions};
 pub use output::Written;
+pub use target::{WRITABLE_ENDINGS, check_target};
