@@ -80,6 +80,9 @@ class Bench:
         return answers + [missing] * (len(jobs) - len(answers))
 
 
+RIG = ["weights", "inverse_bind", "pose", "shape_offsets", "shape_weights"]
+
+
 class Sequence:
     """A sequence as dermis writes it to `.npz`."""
 
@@ -90,6 +93,7 @@ class Sequence:
             self.frames = arrays["frames"] if "frames" in arrays else arrays["rest"][None]
             self.fps = float(arrays["fps"]) if "fps" in arrays else 24.0
             self.start = float(arrays["start_seconds"]) if "start_seconds" in arrays else 0.0
+            self.rig = {name: arrays[name] for name in RIG if name in arrays}
 
     @property
     def times(self):
@@ -99,10 +103,39 @@ class Sequence:
     def corners(self):
         return self.frames[:, self.faces.ravel()]
 
+    def posed(self, influences=None):
+        """What the rig makes of the rest pose, frame by frame, with so many influences; the frames where none is."""
+        if "pose" not in self.rig and "shape_weights" not in self.rig:
+            return self.frames
+        rest = self.rest.astype(np.float64)
+        if "shape_weights" in self.rig:
+            rest = rest + np.einsum("sk,kni->sni", self.rig["shape_weights"], self.rig["shape_offsets"].astype(np.float64))
+        else:
+            rest = np.broadcast_to(rest, self.frames.shape)
+        if "pose" not in self.rig:
+            return rest
+        weights = largest_weights(self.rig["weights"].astype(np.float64), influences)
+        skin = self.rig["pose"] @ self.rig["inverse_bind"]
+        posed = np.empty(rest.shape)
+        for frame, (points, bones) in enumerate(zip(rest, skin)):
+            blended = np.tensordot(weights, bones[:, :3], axes=1)
+            posed[frame] = np.einsum("nij,nj->ni", blended[:, :, :3], points) + blended[:, :, 3]
+        return posed
+
     @property
     def box(self):
         """The diagonal of the rest pose's bounding box."""
         return float(np.linalg.norm(np.ptp(self.rest.astype(np.float64), axis=0)))
+
+
+def largest_weights(weights, count):
+    """The weights with only the `count` largest of each row, which then sum to 1 again; all where `count` is None."""
+    if count is None or weights.shape[1] <= count:
+        return weights
+    small = np.argsort(-weights, axis=1, kind="stable")[:, count:]
+    weights = weights.copy()
+    np.put_along_axis(weights, small, 0.0, axis=1)
+    return weights / weights.sum(axis=1, keepdims=True)
 
 
 def largest_distance(ours, theirs, box):
