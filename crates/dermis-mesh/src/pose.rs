@@ -42,13 +42,12 @@ pub fn pose_into(mesh: &TriMesh, rig: &Rig, clip: &Clip, frame: usize, out: &mut
         let mut shaped = [[0.0; 4]; BLOCK];
         let shaped = &mut shaped[..out.len()];
         shape_block(&mesh.points()[first..], &shapes, first, shaped);
-        if palette.is_empty() {
-            for (point, position) in out.iter_mut().zip(&*shaped) {
-                *point = rounded(*position);
-            }
-        } else {
+        if !palette.is_empty() {
             let (starts, joints, weights) = rig.weights().rows_from(first);
-            skin_block(&palette, starts, joints, weights, shaped, out);
+            skin_block(&palette, starts, joints, weights, shaped);
+        }
+        for (point, &[x, y, z, _]) in out.iter_mut().zip(&*shaped) {
+            *point = Vec3::new(x as f32, y as f32, z as f32);
         }
     });
 }
@@ -83,16 +82,10 @@ fn shape_block(rest: &[Vec3], shapes: &[(f64, &[Vec3])], first: usize, shaped: &
 
 /// Blends what the joints do to each point; point i has the joints and weights `starts[i]..starts[i + 1]`.
 #[multiversion(targets("x86_64+avx2"))]
-fn skin_block(
-    palette: &[Columns],
-    starts: &[usize],
-    joints: &[u32],
-    weights: &[f32],
-    shaped: &[Lanes],
-    out: &mut [Vec3],
-) {
-    for ((ends, &[x, y, z, _]), point) in starts.windows(2).zip(shaped).zip(out) {
+fn skin_block(palette: &[Columns], starts: &[usize], joints: &[u32], weights: &[f32], positions: &mut [Lanes]) {
+    for (ends, position) in starts.windows(2).zip(positions) {
         let row = ends[0]..ends[1];
+        let [x, y, z, _] = *position;
         let mut sum = [0.0; 4];
         for (&joint, &weight) in joints[row.clone()].iter().zip(&weights[row]) {
             let [right, up, back, origin] = &palette[joint as usize];
@@ -101,13 +94,9 @@ fn skin_block(
                 sum[lane] += weight * (right[lane] * x + up[lane] * y + back[lane] * z + origin[lane]);
             }
         }
-        *point = rounded(sum);
+        // All four are stored: with three, the compiler would not use whole registers.
+        *position = sum;
     }
-}
-
-#[inline]
-fn rounded([x, y, z, _]: Lanes) -> Vec3 {
-    Vec3::new(x as f32, y as f32, z as f32)
 }
 
 /// All frames of `clip` as a mesh sequence in memory.
