@@ -8,6 +8,7 @@
 
 pub mod clip;
 pub mod layout;
+pub mod merge;
 pub mod polygons;
 pub mod pose;
 pub mod rig;
