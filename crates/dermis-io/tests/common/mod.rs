@@ -1,6 +1,6 @@
 //! Broken inputs for every reader: generic damage to valid files, and the proof that a reader survives it.
 
-#![allow(dead_code, reason = "each test binary uses its part")]
+#![allow(dead_code, unreachable_pub, reason = "each test binary uses its part")]
 
 mod peak_memory;
 
