@@ -25,9 +25,11 @@ pub mod ply;
 mod point_cache;
 pub mod raw_frames;
 mod single;
+pub mod target;
 pub mod usd;
 
 pub use error::{Error, Problem};
 pub use format::{Format, read, write};
 pub use options::{ReadOptions, WriteOptions};
 pub use output::Written;
+pub use target::{WRITABLE_ENDINGS, check_target};
