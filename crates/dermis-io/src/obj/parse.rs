@@ -262,8 +262,9 @@ fn corner_data<T: Copy>(
     Some(CornerData { values, indices })
 }
 
+/// The words of a line up to a comment.
 fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
-    line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty())
+    line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).take_while(|word| !word.starts_with(b"#"))
 }
 
 fn text(bytes: &[u8]) -> String {
