@@ -11,6 +11,7 @@ pub mod layout;
 pub mod polygons;
 pub mod pose;
 pub mod rig;
+pub mod samples;
 pub mod scene;
 pub mod sequence;
 pub mod tet_mesh;
