@@ -13,6 +13,7 @@ mod first_equal;
 pub mod geometry;
 pub mod laplacian;
 pub mod layout;
+pub mod merge;
 pub mod polygons;
 pub mod pose;
 pub mod problems;
