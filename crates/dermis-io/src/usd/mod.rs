@@ -18,6 +18,37 @@ use crate::output::Output;
 /// The entry of a prim's `customData` that keeps the name that the prim could not have.
 const ORIGINAL_NAME: &str = "dermisName";
 
+/// A name without characters that need escapes in `.usda`, which not every parser undoes: those are `%` and two digits.
+fn encode_name(name: &str) -> String {
+    name.chars().fold(String::with_capacity(name.len()), |mut encoded, character| {
+        if matches!(character, '"' | '\\' | '%') || character.is_ascii_control() {
+            encoded.push_str(&format!("%{:02x}", u32::from(character)));
+        } else {
+            encoded.push(character);
+        }
+        encoded
+    })
+}
+
+/// Undoes [`encode_name`].
+fn decode_name(name: &str) -> String {
+    let mut parts = name.split('%');
+    let mut decoded = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        match part.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(character) => {
+                decoded.push(char::from(character));
+                decoded.push_str(&part[2..]);
+            }
+            None => {
+                decoded.push('%');
+                decoded.push_str(part);
+            }
+        }
+    }
+    decoded
+}
+
 /// Reads the file `path`. Other files that it refers to are read where they lie in its folder or below.
 pub fn read(path: &Path, options: &ReadOptions) -> Result<Scene, Error> {
     read::read(path, options)
@@ -31,4 +62,18 @@ pub fn read_bytes(bytes: &[u8], options: &ReadOptions) -> Result<Scene, Error> {
 /// Writes `scene` to `target` as `.usda`, and its textures beside it.
 pub fn write(scene: &Scene, target: &Path, output: &mut Output, progress: &dyn Progress) -> Result<Vec<Note>, Error> {
     write::write(scene, target, output, progress)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn encoded_names_come_back() {
+        for name in ["plain", "100 % \"sure\"\\", "tab\tnewline\n", "ünï%c3"] {
+            let encoded = encode_name(name);
+            assert!(!encoded.contains(['"', '\\', '\n']), "{encoded}");
+            assert_eq!(decode_name(&encoded), name);
+        }
+    }
 }

@@ -170,7 +170,7 @@ fn fetch_prim(prim: &StagePrim, path: String, parent: Option<usize>, budget: &mu
     if let Some(Value::Dictionary(data)) = prim.custom_data().map_err(composing)?
         && let Some(Value::String(name)) = data.get(super::super::ORIGINAL_NAME)
     {
-        fetched.original_name = Some(name.clone());
+        fetched.original_name = Some(super::super::decode_name(name));
     }
     for attribute in prim.attributes().map_err(composing)? {
         let name = property_name(attribute.path());

@@ -126,8 +126,7 @@ impl<'a> Walk<'a> {
             return Err(Error::malformed("an array that cannot be compressed says that it is"));
         }
         if is_compressed && count >= 4 {
-            // The parser unpacks integers first and converts them.
-            return self.budget.take("a compressed array", usize::try_from(count).unwrap_or(usize::MAX), 24);
+            return self.packed_array(kind, count, &mut cursor);
         }
         cursor.expect(count.saturating_mul(size), "an array")?;
         // Once as it is stored, once as it is converted.
@@ -136,6 +135,18 @@ impl<'a> Walk<'a> {
             return (0..count).try_for_each(|_| self.text(&mut cursor, false));
         }
         Ok(())
+    }
+
+    /// Integers are packed; other numbers are packed integers, or a table and packed indices of it.
+    fn packed_array(&mut self, kind: u64, count: u64, cursor: &mut Cursor<'_>) -> Result<(), Error> {
+        // The parser unpacks integers first and converts them.
+        self.budget.take("a compressed array", usize::try_from(count).unwrap_or(usize::MAX), 24)?;
+        let is_float = (7..=9).contains(&kind);
+        if is_float && cursor.u8()? == b't' {
+            let size = cursor.u32()? as usize * ELEMENT_BYTES[kind as usize];
+            cursor.take(size, "the table of a compressed array")?;
+        }
+        cursor.count(1, "a compressed array").map(drop)
     }
 
     /// A count and as many indices of texts or paths.
