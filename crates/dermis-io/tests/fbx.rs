@@ -1,6 +1,5 @@
 //! FBX: an ASCII file by hand, a binary one from Blender, a real one, and broken ones.
 
-#[allow(unreachable_pub, reason = "a module that several test binaries share")]
 mod common;
 
 use std::path::{Path, PathBuf};
