@@ -18,6 +18,7 @@ use glam::{DAffine3, DVec3};
 
 use crate::budget::Budget;
 use crate::error::Error;
+use crate::frame_rate;
 use crate::options::ReadOptions;
 
 /// What the library may allocate for each byte of the file, and for the smallest file.
@@ -37,10 +38,8 @@ pub fn read_bytes(bytes: &[u8], options: &ReadOptions) -> Result<Scene, Error> {
     let stated = scene.settings.frames_per_second;
     let mut notes = Vec::new();
     let asked = options.frame_rate_hz.filter(|rate| rate.is_finite() && *rate > 0.0);
-    let rate_hz = asked.or(Some(stated).filter(|rate| rate.is_finite() && *rate > 0.0)).unwrap_or_else(|| {
-        notes.push(Note::new("the file states no frame rate; 24 is assumed"));
-        dermis_mesh::sequence::DEFAULT_FRAME_RATE_HZ
-    });
+    let stated = Some(stated).filter(|rate| rate.is_finite() && *rate > 0.0);
+    let rate_hz = asked.or(stated).unwrap_or_else(|| frame_rate::assumed(options, &mut notes));
     let mut reader = Reader { scene: &scene, rate_hz, budget: Budget::for_file(bytes.len() as u64), notes };
     let mut objects = Vec::new();
     for node in scene.nodes.iter() {

@@ -55,6 +55,10 @@ pub(super) fn binding(
     let inherited = |name: &str| scope.iter().find_map(|&prim| prims.all[prim].attribute(name));
     let skeleton = Skeleton::new(prims, skeleton).map_err(|error| error.at(prims.all[skeleton].path.clone()))?;
     let influences = influences(&inherited, &skeleton, point_count)?;
+    if influences.as_ref().is_some_and(|weights| !sums_to_one(weights)) {
+        let path = prims.all[mesh].path.clone();
+        notes.push(Note::at(path, "the weights of some points do not sum to 1; they are taken as they are"));
+    }
     let shapes = BlendShapes::of(prims, mesh, point_count, notes)?;
     if influences.is_none() && shapes.is_empty() {
         return Ok(None);
@@ -119,6 +123,12 @@ fn influences<'a>(
     }
     let rows: Vec<Vec<(u32, f32)>> = (0..point_count).map(row).collect::<Result<_, _>>()?;
     Ok(Some(SkinWeights::from_rows(rows)))
+}
+
+/// Whether the weights of all points sum to 1, up to what eight bits per weight lose.
+fn sums_to_one(weights: &SkinWeights) -> bool {
+    const LOST: f32 = 0.01;
+    weights.rows().all(|row| (row.map(|(_, weight)| weight).sum::<f32>() - 1.0).abs() <= LOST)
 }
 
 impl Binding {
