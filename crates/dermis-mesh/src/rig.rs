@@ -273,6 +273,11 @@ impl SkinWeights {
         self.joints[range.clone()].iter().copied().zip(self.weights[range].iter().copied())
     }
 
+    /// The rows of the points from `first` on, for kernels: `(starts, joints, weights)`.
+    pub(crate) fn rows_from(&self, first: usize) -> (&[usize], &[u32], &[f32]) {
+        (&self.starts[first..], &self.joints, &self.weights)
+    }
+
     /// All rows in order.
     pub fn rows(&self) -> impl Iterator<Item = impl Iterator<Item = (u32, f32)> + '_> + '_ {
         (0..self.point_count()).map(|point| self.row(point))
