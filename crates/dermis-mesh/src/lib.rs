@@ -18,6 +18,7 @@ pub mod polygons;
 pub mod pose;
 pub mod problems;
 pub mod rig;
+pub mod samples;
 pub mod scene;
 pub mod sequence;
 pub mod shells;

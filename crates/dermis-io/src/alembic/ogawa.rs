@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn reads_groups_and_blocks() {
         // The root at 16 holds a block at 40, and an empty block.
-        let (ogawa, root) = Ogawa::open(container(&[16, 2, DATA | 40, DATA, 3, 0x0003_0201])).unwrap();
+        let (ogawa, root) = Ogawa::open(container(&[16, 2, DATA | 0x28, DATA, 3, 0x0003_0201])).unwrap();
         assert_eq!(root.len, 2);
         assert_eq!(ogawa.data(root, 0).unwrap(), [1, 2, 3]);
         assert!(ogawa.data(root, 1).unwrap().is_empty());
@@ -160,7 +160,7 @@ mod tests {
         for words in [&[u64::MAX >> 1][..], &[16, u64::MAX], &[16, 1 << 61], &[20, 1]] {
             assert!(Ogawa::open(container(words)).is_err(), "{words:?}");
         }
-        let (ogawa, root) = Ogawa::open(container(&[16, 2, DATA | 40, !0, u64::MAX])).unwrap();
+        let (ogawa, root) = Ogawa::open(container(&[16, 2, DATA | 0x28, !0, u64::MAX])).unwrap();
         assert!(ogawa.data(root, 0).is_err());
         assert!(ogawa.data(root, 1).is_err());
     }

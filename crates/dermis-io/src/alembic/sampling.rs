@@ -237,7 +237,7 @@ fn place(track: &Track, start: f64, step: f64) -> Placing {
 fn tidy_rate(rate_hz: f64) -> f64 {
     const ROUNDING: f64 = 1e-7;
     let whole = rate_hz.round();
-    let television = (rate_hz * 1.001).round() / 1.001;
+    let television = (rate_hz * 1.001).round() * 1000.0 / 1001.0;
     // What people write as 23.976.
     let decimal = (rate_hz * 1000.0).round() / 1000.0;
     let near = |candidate: &f64| (candidate - rate_hz).abs() <= ROUNDING * rate_hz;

@@ -9,6 +9,7 @@ mod images;
 mod read;
 mod schema;
 mod units;
+mod write;
 
 use std::path::Path;
 
@@ -16,6 +17,7 @@ use dermis_math::progress::Progress;
 use dermis_mesh::{Note, Scene};
 
 use crate::error::Error;
+use crate::mapped::Mapped;
 use crate::options::ReadOptions;
 use crate::output::Output;
 
@@ -24,7 +26,7 @@ const POINT_ATTRIBUTE: &str = "DERMIS_POINT";
 
 /// Reads the file `path`, and the files beside it that it names.
 pub fn read(path: &Path, options: &ReadOptions) -> Result<Scene, Error> {
-    let bytes = std::fs::read(path).map_err(|error| Error::from(error).in_file(path))?;
+    let bytes = Mapped::open(path)?;
     let folder = path.parent().unwrap_or(Path::new(""));
     read::read_scene(&bytes, Some(folder), options)
 }
@@ -34,8 +36,7 @@ pub fn read_bytes(bytes: &[u8], options: &ReadOptions) -> Result<Scene, Error> {
     read::read_scene(bytes, None, options)
 }
 
-/// Writes `scene` to `target`.
+/// Writes `scene` to `target`: a `.glb`, or a `.gltf` with a `.bin` beside it.
 pub fn write(scene: &Scene, target: &Path, output: &mut Output, progress: &dyn Progress) -> Result<Vec<Note>, Error> {
-    let _ = (scene, target, output, progress);
-    Err(Error::unsupported("not written yet"))
+    write::write_scene(scene, target, output, progress)
 }

@@ -293,6 +293,7 @@ impl Default for Material {
 
 #[derive(Debug, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
+#[allow(clippy::struct_field_names, reason = "the fields are glTF's, under glTF's names")]
 pub(super) struct MetallicRoughness {
     pub base_color_factor: [f32; 4],
     pub metallic_factor: f32,

@@ -113,6 +113,10 @@ impl fmt::Display for Problem {
 /// Frames are read one after the other; where `progress` asks to stop, those read so far are judged.
 pub fn of_object(object: &Object, progress: &dyn Progress) -> Result<Vec<Problem>, SequenceError> {
     let mut problems = of_mesh(&object.mesh);
+    if object.tets.is_some() {
+        // Points in no triangle are the nodes inside.
+        problems.retain(|problem| problem.kind != ProblemKind::IsolatedPoints);
+    }
     if let Some(rig) = &object.rig {
         problems.extend(of_rig(rig));
     }
@@ -176,6 +180,7 @@ mod tests {
     use super::*;
     use crate::sequence::MeshSequence;
     use crate::test_shapes::cube;
+    use crate::tet_mesh::TetMesh;
     use crate::tri_mesh::TriMesh;
 
     #[test]
@@ -188,5 +193,15 @@ mod tests {
         let kinds: Vec<_> = problems.iter().map(|problem| problem.kind).collect();
         assert_eq!(kinds, [ProblemKind::IsolatedPoints, ProblemKind::StaticSequence]);
         assert_eq!(problems[0].to_string(), "1 point is in no triangle; the first is point 8");
+    }
+
+    #[test]
+    fn nodes_inside_a_tetrahedral_mesh_are_not_isolated() {
+        let nodes = vec![Vec3::ZERO, Vec3::X, Vec3::Y, Vec3::Z, Vec3::splat(0.2)];
+        let inside = vec![[0, 1, 2, 4], [0, 1, 4, 3], [0, 4, 2, 3], [4, 1, 2, 3]];
+        let tets = TetMesh::new(nodes, inside).unwrap();
+        let mut object = Object::of_mesh("tetrahedron", Arc::new(tets.surface()));
+        object.tets = Some(Arc::new(tets));
+        assert_eq!(of_object(&object, &Silent).unwrap(), []);
     }
 }

@@ -165,12 +165,11 @@ impl Document<'_> {
         if accessor.shape.starts_with("MAT") && component != Component::F32 {
             return Err(Error::unsupported("matrices of integers are not read"));
         }
-        let floats = match self.elements(accessor, component, expected)? {
-            Some(elements) => self.floats_of(&elements, accessor, component)?,
-            None => {
-                self.take("an accessor without data", accessor.count, 4 * expected)?;
-                Cow::Owned(vec![0.0; accessor.count * expected])
-            }
+        let floats = if let Some(elements) = self.elements(accessor, component, expected)? {
+            self.floats_of(&elements, accessor, component)?
+        } else {
+            self.take("an accessor without data", accessor.count, 4 * expected)?;
+            Cow::Owned(vec![0.0; accessor.count * expected])
         };
         match &accessor.sparse {
             Some(sparse) => self.substituted(floats.into_owned(), sparse, accessor, component, expected),

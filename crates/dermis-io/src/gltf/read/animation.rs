@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use dermis_mesh::Note;
-use glam::{DAffine3, DQuat, DVec3};
+use glam::{DAffine3, DVec3};
 
 use super::accessor::{Floats, width};
 use super::document::{Document, missing};
@@ -393,6 +393,8 @@ impl Track<'_> {
 
 #[cfg(test)]
 mod tests {
+    use glam::DQuat;
+
     use super::*;
 
     fn track(

@@ -62,7 +62,9 @@ pub(super) fn decompress(
         let mut values = attribute.read_f32s(point_count, components);
         let divisor = normalization(accessor)?;
         if divisor != 1.0 {
-            values.iter_mut().for_each(|value| *value = (*value / divisor).max(-1.0));
+            for value in &mut values {
+                *value = (*value / divisor).max(-1.0);
+            }
         }
         attributes.insert(name.clone(), values);
     }

@@ -42,15 +42,23 @@ impl FrameTimes {
 pub(super) fn frame_times(keys: &[f32], wanted_hz: Option<f64>) -> FrameTimes {
     let start_seconds = f64::from(keys.first().copied().unwrap_or(0.0));
     let end = f64::from(keys.last().copied().unwrap_or(0.0));
-    let found = || grid_rate(keys);
-    let (rate_hz, assumed) = match wanted_hz.or_else(found) {
-        Some(rate) => (rate, false),
-        None => (DEFAULT_FRAME_RATE_HZ, true),
+    let length = end - start_seconds;
+    let times = |rate_hz: f64, last_frame: f64, assumed: bool| FrameTimes {
+        start_seconds,
+        rate_hz,
+        count: (last_frame as usize).saturating_add(1),
+        assumed,
     };
-    let frames = (end - start_seconds) * rate_hz;
     // The last key may lie before its frame by the rounding of its time.
-    let slack = 1e-6 + (rounding_seconds(end) * rate_hz).min(MOST_TOLERANCE_FRAMES);
-    FrameTimes { start_seconds, rate_hz, count: ((frames + slack).floor() as usize).saturating_add(1), assumed }
+    let last_frame = |rate_hz: f64| {
+        let slack = 1e-6 + (rounding_seconds(end) * rate_hz).min(MOST_TOLERANCE_FRAMES);
+        (length * rate_hz + slack).floor()
+    };
+    match (wanted_hz, grid_rate(keys)) {
+        (Some(rate), _) => times(rate, last_frame(rate), false),
+        (None, Some(rate)) => times(rate, (length * rate).round(), false),
+        (None, None) => times(DEFAULT_FRAME_RATE_HZ, last_frame(DEFAULT_FRAME_RATE_HZ), true),
+    }
 }
 
 /// The lowest rate on whose grid all keys lie.

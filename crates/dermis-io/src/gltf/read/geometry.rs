@@ -88,7 +88,7 @@ fn read<'a>(document: &'a Document<'_>, mesh: &'a Mesh, index: usize) -> Result<
     let merge = Merge { document, blocks: &blocks, place: format!("meshes[{index}]") };
     geometry.positions = merge.required("POSITION")?;
     geometry.normals = merge.where_all_have("NORMAL")?;
-    geometry.tangents = merge.where_all_have("TANGENT")?;
+    geometry.tangents = merge.where_all_have::<[f32; 4]>("TANGENT")?.map(vectors);
     geometry.uvs = merge.sets("TEXCOORD", |merge, name| merge.filled(name, Vec2::ZERO))?;
     geometry.colors = merge.sets("COLOR", Merge::colors)?;
     let joints = merge.sets("JOINTS", |merge, name| merge.filled(name, [0.0; 4]))?;
@@ -279,7 +279,7 @@ impl Merge<'_, '_> {
             let accessor = block.primitive.attributes.get(name).map(|&index| self.document.accessor(index));
             let components = accessor.transpose()?.map_or(Ok(4), |accessor| width(&accessor.shape))?;
             match (self.block(block, name, components)?, components) {
-                (Some(numbers), 4) => merged.extend_from_slice(bytemuck::cast_slice::<f32, Vec4>(&numbers)),
+                (Some(numbers), 4) => merged.extend(numbers.as_chunks::<4>().0.iter().copied().map(Vec4::from_array)),
                 (Some(numbers), 3) => {
                     let colors: &[Vec3] = bytemuck::cast_slice(&numbers);
                     merged.extend(colors.iter().map(|color| color.extend(1.0)));
@@ -310,6 +310,11 @@ impl Merge<'_, '_> {
     }
 }
 
+/// `Vec4` is aligned more strictly than the floats of a file.
+fn vectors(arrays: Vec<[f32; 4]>) -> Vec<Vec4> {
+    arrays.into_iter().map(Vec4::from_array).collect()
+}
+
 fn read_targets<'a>(document: &'a Document<'_>, blocks: &[Block<'_>]) -> Result<Vec<Target<'a>>, Error> {
     let count = blocks.first().map_or(0, |block| block.primitive.targets.len());
     if blocks.iter().any(|block| block.primitive.targets.len() != count) {
@@ -333,19 +338,17 @@ fn target_offsets<'a>(
     target: usize,
     name: &str,
 ) -> Result<Floats<'a>, Error> {
-    let offsets = |block: &Block<'_>| match block.primitive.targets[target].get(name) {
-        Some(&accessor) => {
-            let offsets = document.floats_unchecked(accessor, 3)?;
-            if offsets.len() == 3 * block.count {
-                return Ok(offsets);
-            }
-            let (found, expected) = (offsets.len() / 3, block.count);
-            Err(Error::malformed(format!("morph target {target} has {found} elements for {expected} vertices")))
-        }
-        None => {
+    let offsets = |block: &Block<'_>| {
+        let Some(&accessor) = block.primitive.targets[target].get(name) else {
             document.take("a morph target without offsets", block.count, 12)?;
-            Ok(Floats::Owned(vec![0.0; 3 * block.count]))
+            return Ok(Floats::Owned(vec![0.0; 3 * block.count]));
+        };
+        let offsets = document.floats_unchecked(accessor, 3)?;
+        if offsets.len() == 3 * block.count {
+            return Ok(offsets);
         }
+        let (found, expected) = (offsets.len() / 3, block.count);
+        Err(Error::malformed(format!("morph target {target} has {found} elements for {expected} vertices")))
     };
     if let [block] = blocks {
         return offsets(block);

@@ -83,7 +83,7 @@ impl NodeTree {
         for &node in &order {
             rest[node] = parents[node].map_or(DAffine3::IDENTITY, |parent| rest[parent]) * locals[node].matrix;
         }
-        let scene = scene_nodes(root, all_roots)?;
+        let scene = scene_nodes(root, &all_roots)?;
         Ok(Self { parents, order, locals, rest, units, scene })
     }
 
@@ -118,11 +118,14 @@ fn descend(root: &Root, starts: &[usize]) -> Vec<usize> {
     order
 }
 
-fn scene_nodes(root: &Root, all_roots: Vec<usize>) -> Result<Vec<usize>, Error> {
+fn scene_nodes(root: &Root, all_roots: &[usize]) -> Result<Vec<usize>, Error> {
     let starts = match (root.scene, root.scenes.first()) {
-        (Some(scene), _) => &root.scenes.get(scene).ok_or_else(|| missing("scene", scene, root.scenes.len()))?.nodes,
-        (None, Some(first)) => &first.nodes,
-        (None, None) => &all_roots,
+        (Some(scene), _) => {
+            let found = root.scenes.get(scene).ok_or_else(|| missing("scene", scene, root.scenes.len()))?;
+            found.nodes.as_slice()
+        }
+        (None, Some(first)) => first.nodes.as_slice(),
+        (None, None) => all_roots,
     };
     let mut seen = vec![false; root.nodes.len()];
     let mut distinct = Vec::new();

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use dermis_mesh::{Clip, Joint, Layout, Object, Rig, Shape, SkinWeights, TriMesh};
-use glam::{DAffine3, DMat3, Vec3, Vec4};
+use glam::{DAffine3, DMat3, DVec3, Vec3, Vec4};
 
 use super::animation::Animation;
 use super::document::Document;
@@ -146,13 +146,13 @@ impl<'a> Builder<'a> {
         let mut materials = Vec::new();
         let mut triangle_materials = Vec::with_capacity(geometry.triangles.len());
         for &(material, triangles) in &geometry.materials {
-            let number = match numbers.get(&material) {
-                Some(&number) => number,
-                None => {
-                    materials.push(self.materials.get(material)?);
-                    numbers.insert(material, materials.len() as u32 - 1);
-                    materials.len() as u32 - 1
-                }
+            let number = if let Some(&number) = numbers.get(&material) {
+                number
+            } else {
+                materials.push(self.materials.get(material)?);
+                let number = materials.len() as u32 - 1;
+                numbers.insert(material, number);
+                number
             };
             triangle_materials.resize(triangle_materials.len() + triangles, number);
         }
@@ -220,12 +220,11 @@ impl<'a> Builder<'a> {
             }
             let transforms = animation.transforms(self.document, self.tree, nodes)?;
             let frames = animation.times.count;
-            let weights = match weights {
-                Some(weights) => weights,
-                None => {
-                    self.document.take("morph weights", frames, 4 * shape_count)?;
-                    default_weights.repeat(frames)
-                }
+            let weights = if let Some(weights) = weights {
+                weights
+            } else {
+                self.document.take("morph weights", frames, 4 * shape_count)?;
+                default_weights.repeat(frames)
             };
             let clip = Clip::new(rig, animation.name.clone(), animation.times.rate_hz, transforms, weights)?;
             clips.push(clip.starting_at(animation.times.start_seconds));
@@ -311,7 +310,7 @@ impl Placement {
             return normal;
         }
         let turned = self.normals * normal.as_dvec3();
-        turned.try_normalize().map_or(normal, |unit| unit.as_vec3())
+        turned.try_normalize().map_or(normal, DVec3::as_vec3)
     }
 
     fn normal_offset(&self, normal: Vec3, offset: Vec3) -> Vec3 {

@@ -51,16 +51,10 @@ fn percent_decoded(text: &str) -> Vec<u8> {
     let mut decoded = Vec::with_capacity(bytes.len());
     let mut at = 0;
     while let Some(&byte) = bytes.get(at) {
-        match (byte, digit(at + 1), digit(at + 2)) {
-            (b'%', Some(high), Some(low)) => {
-                decoded.push((high * 16 + low) as u8);
-                at += 3;
-            }
-            _ => {
-                decoded.push(byte);
-                at += 1;
-            }
-        }
+        let escaped = (byte == b'%').then(|| digit(at + 1).zip(digit(at + 2))).flatten();
+        let (decoded_byte, length) = escaped.map_or((byte, 1), |(high, low)| ((high * 16 + low) as u8, 3));
+        decoded.push(decoded_byte);
+        at += length;
     }
     decoded
 }
