@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use dermis_mesh::merge::MergeError;
 use dermis_mesh::{MeshError, RigError, SequenceError};
 
 /// A problem with a file, the place where it was met, and a hint.
@@ -85,6 +86,9 @@ pub enum Problem {
     /// The joints read do not make a rig.
     #[error("{0}")]
     Rig(#[from] RigError),
+    /// The objects do not make one, which the format needs.
+    #[error("{0}")]
+    Merge(#[from] MergeError),
 }
 
 impl Error {

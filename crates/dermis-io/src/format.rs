@@ -1,14 +1,15 @@
 //! Which format a file is in, and the two functions that serve all of them.
 
-use std::path::Path;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 
 use dermis_math::progress::Progress;
-use dermis_mesh::Scene;
+use dermis_mesh::{Scene, samples};
 
 use crate::error::Error;
 use crate::options::{ReadOptions, WriteOptions};
 use crate::output::{Output, Written};
-use crate::{alembic, fbx, gltf, mdd, medit, npz, obj, pc2, ply, usd};
+use crate::{alembic, fbx, gltf, mdd, medit, npz, numbered, obj, pc2, ply, usd};
 
 /// The formats that dermis knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -54,10 +55,35 @@ impl Format {
     }
 }
 
-/// Reads whatever `source` names: a file, or a built-in `sample:NAME`.
+/// Reads whatever `source` names: a file, a built-in `sample:NAME`, or a sequence of OBJ or PLY files as a folder, as
+/// a pattern (`walk.%04d.obj`) or with `*` and `?` (`walk_*.obj`).
 pub fn read(source: &str, options: &ReadOptions) -> Result<Scene, Error> {
+    if let Some(name) = source.strip_prefix("sample:") {
+        return samples::build(name).ok_or_else(|| no_such_sample(name).in_file(source));
+    }
     let path = Path::new(source);
-    let scene = match Format::of_path(path)? {
+    match numbered::files_of(path)? {
+        Some(files) => numbered::read(&files, options).map_err(|error| error.in_file(path)),
+        None => read_file(path, options),
+    }
+}
+
+fn no_such_sample(name: &str) -> Error {
+    let closest = samples::NAMES.iter().min_by_key(|known| edit_distance(known, name));
+    // A name of which more than half would have to change was not mistyped.
+    let closest = closest.filter(|known| 2 * edit_distance(known, name) <= known.len());
+    let hint = closest.map_or("name one of these".to_owned(), |known| format!("did you mean 'sample:{known}'?"));
+    let error = Error::unsupported(format!("there is no sample called '{name}'"));
+    error.detail(format!("samples: {}", samples::NAMES.join(", "))).with_hint(hint)
+}
+
+/// Reads one file.
+pub(crate) fn read_file(path: &Path, options: &ReadOptions) -> Result<Scene, Error> {
+    let format = Format::of_path(path)?;
+    if !path.exists() {
+        return Err(missing(path));
+    }
+    let scene = match format {
         Format::Glb | Format::Gltf => gltf::read(path, options),
         Format::Obj => obj::read(path, options),
         Format::Ply => ply::read(path, options),
@@ -70,6 +96,52 @@ pub fn read(source: &str, options: &ReadOptions) -> Result<Scene, Error> {
         Format::Medit => medit::read(path, options),
     };
     scene.map_err(|error| error.in_file(path))
+}
+
+fn missing(path: &Path) -> Error {
+    let error = Error::malformed("there is no such file").in_file(path);
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if !folder.is_dir() {
+        return error.with_hint(format!("there is no folder '{}' either", folder.display()));
+    }
+    let similar = similar_names(folder, path);
+    if similar.is_empty() { error } else { error.with_hint(format!("did you mean {}?", similar.join(" or "))) }
+}
+
+/// Files in `folder` with the stem of `path` or nearly its name; else some with its ending.
+fn similar_names(folder: &Path, path: &Path) -> Vec<String> {
+    const MOST: usize = 3;
+    const FARTHEST: usize = 2;
+    let part = |part: Option<&OsStr>| part.unwrap_or_default().to_string_lossy().to_lowercase();
+    let (wanted, stem, ending) = (part(path.file_name()), part(path.file_stem()), part(path.extension()));
+    let mut names: Vec<PathBuf> =
+        std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name().into()).collect();
+    names.retain(|name| Format::of_path(name).is_ok());
+    names.sort();
+    let close = |name: &&PathBuf| {
+        part(name.file_stem()) == stem || edit_distance(&part(Some(name.as_os_str())), &wanted) <= FARTHEST
+    };
+    let mut found: Vec<&PathBuf> = names.iter().filter(close).collect();
+    if found.is_empty() {
+        found = names.iter().filter(|name| part(name.extension()) == ending).collect();
+    }
+    found.into_iter().take(MOST).map(|name| format!("'{}'", folder.join(name).display())).collect()
+}
+
+/// How many characters must be put in, taken out or replaced (Levenshtein).
+fn edit_distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(x != *y);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
 }
 
 /// Writes `scene` to `target`, in the format that its ending names.
@@ -95,4 +167,28 @@ pub fn write(target: &Path, scene: &Scene, options: &WriteOptions, progress: &dy
     let mut written = output.commit()?;
     written.notes = notes;
     Ok(written)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_file_is_answered_with_what_is_there() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("walk.obj"), b"").unwrap();
+        for name in ["walk.npz", "wlak.obj", "run.obj"] {
+            let error = read(folder.path().join(name).to_str().unwrap(), &ReadOptions::default()).unwrap_err();
+            assert!(error.hint().unwrap().contains("walk.obj"), "{name}: {:?}", error.hint());
+        }
+        let error = read("nowhere/walk.obj", &ReadOptions::default()).unwrap_err();
+        assert!(error.hint().unwrap().contains("'nowhere'"));
+    }
+
+    #[test]
+    fn edit_distance_counts_the_changes() {
+        for (a, b, distance) in [("", "", 0), ("abc", "abc", 0), ("abc", "", 3), ("walk", "wlak", 2), ("ab", "xb", 1)] {
+            assert_eq!(edit_distance(a, b), distance, "{a} {b}");
+        }
+    }
 }

@@ -6,21 +6,30 @@
 
 pub mod alembic;
 pub mod budget;
+mod color;
 pub mod error;
 pub mod fbx;
 pub mod format;
+mod frame_rate;
 pub mod gltf;
+pub mod mapped;
 pub mod mdd;
 pub mod medit;
 pub mod npz;
+mod numbered;
 pub mod obj;
 pub mod options;
 pub mod output;
 pub mod pc2;
 pub mod ply;
+mod point_cache;
+pub mod raw_frames;
+mod single;
+pub mod target;
 pub mod usd;
 
 pub use error::{Error, Problem};
 pub use format::{Format, read, write};
 pub use options::{ReadOptions, WriteOptions};
 pub use output::Written;
+pub use target::{WRITABLE_ENDINGS, check_target};

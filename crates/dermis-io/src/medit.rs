@@ -1,22 +1,222 @@
-//! Medit tetrahedral meshes.
+//! Medit `.mesh` files (text): tetrahedra or a surface.
+//!
+//! Keywords with counts and rows behind them: `Vertices` (x y z reference), `Triangles`, `Quadrilaterals`,
+//! `Tetrahedra` (indices from 1, reference); other sections are left out. Where there are tetrahedra, the shape is
+//! their boundary over all nodes, turned outwards, and the file's own triangles are not needed.
 
+use std::io::Write;
 use std::path::Path;
+use std::sync::Arc;
 
 use dermis_math::progress::Progress;
-use dermis_mesh::{Note, Scene};
+use dermis_mesh::{Note, Object, PolygonMesh, Polygons, Scene, TetMesh, TriMesh};
+use glam::Vec3;
 
 use crate::error::Error;
+use crate::mapped::Mapped;
 use crate::options::ReadOptions;
 use crate::output::Output;
+use crate::single::{Holds, single, still};
 
 /// Reads the file `path`.
-pub fn read(path: &Path, options: &ReadOptions) -> Result<Scene, Error> {
-    let _ = (path, options);
-    Err(Error::unsupported("not read yet"))
+pub fn read(path: &Path, _options: &ReadOptions) -> Result<Scene, Error> {
+    let name = path.file_stem().unwrap_or_default().to_string_lossy();
+    scene(&Mapped::open(path)?, &name).map_err(|error| error.in_file(path))
+}
+
+/// Reads the contents of a file.
+pub fn read_bytes(bytes: &[u8], _options: &ReadOptions) -> Result<Scene, Error> {
+    scene(bytes, "object")
+}
+
+fn scene(bytes: &[u8], name: &str) -> Result<Scene, Error> {
+    let contents = Contents::parse(bytes)?;
+    let mut notes = Vec::new();
+    if !contents.left_out.is_empty() {
+        notes.push(Note::new(format!("sections left out: {}", contents.left_out.join(", "))));
+    }
+    let mut object = Object { name: name.to_owned(), ..Object::default() };
+    if contents.tetrahedra.is_empty() {
+        object.mesh = Arc::new(surface(contents)?);
+    } else {
+        let tets = TetMesh::new(contents.nodes, contents.tetrahedra)?;
+        object.mesh = Arc::new(tets.surface());
+        object.tets = Some(Arc::new(tets));
+    }
+    Ok(Scene { objects: vec![object], notes, ..Scene::default() })
+}
+
+fn surface(contents: Contents) -> Result<TriMesh, Error> {
+    let (triangles, quads) = (&contents.triangles, &contents.quads);
+    let sizes = [vec![3; triangles.len()], vec![4; quads.len()]].concat();
+    let corners = [triangles.as_flattened(), quads.as_flattened()].concat();
+    let polygons = Polygons { sizes, corners };
+    Ok(PolygonMesh { points: contents.nodes, polygons, ..PolygonMesh::default() }.into_tri_mesh()?)
+}
+
+#[derive(Debug, Default)]
+struct Contents {
+    nodes: Vec<Vec3>,
+    triangles: Vec<[u32; 3]>,
+    quads: Vec<[u32; 4]>,
+    tetrahedra: Vec<[u32; 4]>,
+    left_out: Vec<String>,
+}
+
+impl Contents {
+    fn parse(bytes: &[u8]) -> Result<Self, Error> {
+        let mut words = Words { bytes, at: 0 };
+        if words.next() != Some(b"MeshVersionFormatted") {
+            return Err(Error::malformed("the file does not begin with 'MeshVersionFormatted'")
+                .with_hint("only the text form of Medit files is read"));
+        }
+        words.next();
+        let mut contents = Self::default();
+        while let Some(keyword) = words.next() {
+            let at = |error: Error| error.at(String::from_utf8_lossy(keyword).into_owned());
+            match keyword {
+                b"Dimension" => words.dimension().map_err(at)?,
+                b"Vertices" => contents.nodes = words.nodes().map_err(at)?,
+                b"Triangles" => contents.triangles = words.rows().map_err(at)?,
+                b"Quadrilaterals" => contents.quads = words.rows().map_err(at)?,
+                b"Tetrahedra" => contents.tetrahedra = words.rows().map_err(at)?,
+                b"End" => break,
+                _ if keyword.first().is_some_and(u8::is_ascii_alphabetic) => {
+                    words.skip_numbers();
+                    contents.left_out.push(String::from_utf8_lossy(&keyword[..keyword.len().min(40)]).into_owned());
+                }
+                _ => return Err(at(Error::malformed("a keyword should stand here"))),
+            }
+        }
+        if contents.nodes.is_empty() { Err(Error::malformed("the file has no vertices")) } else { Ok(contents) }
+    }
+}
+
+/// The words of a file, without comments.
+struct Words<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Words<'a> {
+    fn next(&mut self) -> Option<&'a [u8]> {
+        loop {
+            let rest = self.bytes[self.at..].trim_ascii_start();
+            self.at = self.bytes.len() - rest.len();
+            if rest.first() != Some(&b'#') {
+                let length = rest.iter().position(u8::is_ascii_whitespace).unwrap_or(rest.len());
+                self.at += length;
+                return (length > 0).then_some(&rest[..length]);
+            }
+            self.at += rest.iter().position(|&byte| byte == b'\n').unwrap_or(rest.len());
+        }
+    }
+
+    fn number<T: std::str::FromStr>(&mut self) -> Result<T, Error> {
+        let word = self.next().ok_or_else(|| Error::truncated("a number", 1, 0))?;
+        std::str::from_utf8(word).ok().and_then(|word| word.parse().ok()).ok_or_else(|| {
+            Error::malformed(format!("'{}' is no number", String::from_utf8_lossy(&word[..word.len().min(32)])))
+        })
+    }
+
+    fn dimension(&mut self) -> Result<(), Error> {
+        match self.number()? {
+            3u32 => Ok(()),
+            other => Err(Error::unsupported(format!("the mesh has {other} dimensions; dermis reads 3"))),
+        }
+    }
+
+    /// A count of rows of `width` numbers each, which the rest of the file must be long enough for.
+    fn count(&mut self, width: usize) -> Result<usize, Error> {
+        let count: usize = self.number()?;
+        let (needed, available) = (count.saturating_mul(2 * width), self.bytes.len() - self.at);
+        if needed > available + 1 {
+            return Err(Error::truncated(format!("{count} rows"), needed as u64, available as u64));
+        }
+        Ok(count)
+    }
+
+    fn nodes(&mut self) -> Result<Vec<Vec3>, Error> {
+        let count = self.count(4)?;
+        let mut nodes = Vec::with_capacity(count);
+        for _ in 0..count {
+            let position: [f64; 3] = [self.number()?, self.number()?, self.number()?];
+            nodes.push(Vec3::from(position.map(|number| number as f32)));
+            self.next();
+        }
+        Ok(nodes)
+    }
+
+    fn rows<const K: usize>(&mut self) -> Result<Vec<[u32; K]>, Error> {
+        let count = self.count(K + 1)?;
+        let mut rows = Vec::with_capacity(count);
+        for row in 0..count {
+            let mut indices = [0; K];
+            for index in &mut indices {
+                let number: u32 = self.number()?;
+                let from_zero = number.checked_sub(1);
+                *index = from_zero
+                    .ok_or_else(|| Error::malformed(format!("row {row} names vertex 0; they count from 1")))?;
+            }
+            self.next();
+            rows.push(indices);
+        }
+        Ok(rows)
+    }
+
+    /// Goes to the next keyword.
+    fn skip_numbers(&mut self) {
+        loop {
+            let before = self.at;
+            match self.next() {
+                Some(word) if !word[0].is_ascii_alphabetic() => {}
+                _ => {
+                    self.at = before;
+                    return;
+                }
+            }
+        }
+    }
 }
 
 /// Writes `scene` to `target`.
-pub fn write(scene: &Scene, target: &Path, output: &mut Output, progress: &dyn Progress) -> Result<Vec<Note>, Error> {
-    let _ = (scene, target, output, progress);
-    Err(Error::unsupported("not written yet"))
+pub fn write(scene: &Scene, target: &Path, output: &mut Output, _progress: &dyn Progress) -> Result<Vec<Note>, Error> {
+    let (object, notes) = single(scene, Holds { tets: true, ..Holds::default() })?;
+    let positions = still(&object, target, "choose a frame, or write .npz, .abc or .glb")?;
+    let mut file = output.create(target)?;
+    writeln!(file, "MeshVersionFormatted 1\nDimension 3\n\nVertices\n{}", positions.len())?;
+    for point in &*positions {
+        writeln!(file, "{} {} {} 0", point.x, point.y, point.z)?;
+    }
+    let polygons = object.mesh.to_polygon_mesh().polygons;
+    // Medit has no faces of more than four corners.
+    let as_drawn = polygons.sizes.iter().all(|&size| size <= 4);
+    let of_size = |size: usize| polygons.iter().filter(move |polygon| polygon.len() == size);
+    if as_drawn && object.tets.is_none() {
+        write_rows(&mut file, "Triangles", of_size(3))?;
+        write_rows(&mut file, "Quadrilaterals", of_size(4))?;
+    } else {
+        write_rows(&mut file, "Triangles", object.mesh.triangles().iter().map(<[u32; 3]>::as_slice))?;
+    }
+    if let Some(tets) = &object.tets {
+        write_rows(&mut file, "Tetrahedra", tets.tetrahedra().iter().map(<[u32; 4]>::as_slice))?;
+    }
+    writeln!(file, "\nEnd")?;
+    file.flush()?;
+    Ok(notes)
+}
+
+fn write_rows<'a>(file: &mut impl Write, keyword: &str, rows: impl Iterator<Item = &'a [u32]>) -> std::io::Result<()> {
+    let rows: Vec<&[u32]> = rows.collect();
+    if rows.is_empty() {
+        return Ok(());
+    }
+    writeln!(file, "\n{keyword}\n{}", rows.len())?;
+    for row in rows {
+        for index in row {
+            write!(file, "{} ", index + 1)?;
+        }
+        writeln!(file, "0")?;
+    }
+    Ok(())
 }

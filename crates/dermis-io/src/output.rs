@@ -7,7 +7,7 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use dermis_mesh::Note;
-use tempfile::NamedTempFile;
+use tempfile::TempPath;
 
 use crate::error::{Error, Problem};
 
@@ -26,7 +26,7 @@ pub struct Written {
 #[derive(Debug)]
 pub struct Output {
     force: bool,
-    files: Vec<(PathBuf, NamedTempFile)>,
+    files: Vec<(PathBuf, TempPath)>,
     made_folders: Vec<PathBuf>,
 }
 
@@ -58,7 +58,8 @@ impl Output {
             .suffix(".part")
             .tempfile_in(folder)
             .map_err(|error| Error::from(error).in_file(target))?;
-        let file = temporary.reopen().map_err(|error| Error::from(error).in_file(target))?;
+        // Only the path is kept: a sequence of thousands of files must not hold as many open.
+        let (file, temporary) = temporary.into_parts();
         self.files.push((target.to_path_buf(), temporary));
         // Large writes go straight through; the buffer is for the small ones.
         Ok(BufWriter::with_capacity(1 << 18, file))
@@ -78,7 +79,7 @@ impl Output {
         let mut written = Written::default();
         for (target, temporary) in std::mem::take(&mut self.files) {
             let failed = |error: std::io::Error| Error::from(error).in_file(&target);
-            written.bytes += temporary.as_file().metadata().map_err(failed)?.len();
+            written.bytes += std::fs::metadata(&temporary).map_err(failed)?.len();
             temporary.persist(&target).map_err(|error| failed(error.error))?;
             written.files.push(target);
         }

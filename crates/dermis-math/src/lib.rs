@@ -2,4 +2,8 @@
 
 #![forbid(unsafe_code)]
 
+pub mod polar;
 pub mod progress;
+pub mod sparse;
+pub mod sum;
+pub mod svd3;

@@ -50,9 +50,9 @@ impl Clip {
         Ok(Self { name, frame_rate_hz, start_seconds: 0.0, joint_count, shape_count, transforms, shape_weights })
     }
 
-    /// The same clip, its first frame at `start_seconds` on the file's clock.
+    /// The same clip, its first frame at `start_seconds` on the file's clock, or at 0 where that is not finite.
     pub fn starting_at(mut self, start_seconds: f64) -> Self {
-        self.start_seconds = start_seconds;
+        self.start_seconds = if start_seconds.is_finite() { start_seconds } else { 0.0 };
         self
     }
 
@@ -113,5 +113,106 @@ impl Clip {
         }
         self.frame_rate_hz = frame_rate_hz;
         Ok(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use glam::{DVec3, Vec3};
+
+    use super::*;
+    use crate::rig::{Joint, Shape, SkinWeights};
+    use crate::tri_mesh::TriMesh;
+
+    fn rig(joints: usize, shapes: usize) -> Rig {
+        let mesh = TriMesh::new(vec![Vec3::ZERO], vec![]).unwrap();
+        let joints: Vec<Joint> = (0..joints).map(|_| Joint::at("joint", None, DAffine3::IDENTITY)).collect();
+        let shape = Shape { name: "shape".into(), offsets: vec![Vec3::X], normal_offsets: None };
+        Rig::new(&mesh, joints, SkinWeights::from_rows([[]]), vec![shape; shapes]).unwrap()
+    }
+
+    fn at(x: usize) -> DAffine3 {
+        DAffine3::from_translation(DVec3::X * x as f64)
+    }
+
+    /// Joint j of frame s is at 10 s + j; shape m of frame s has weight s + m / 10.
+    fn counting(frames: usize, joints: usize, shapes: usize) -> Clip {
+        let transforms = (0..frames).flat_map(|s| (0..joints).map(move |j| at(10 * s + j))).collect();
+        let weights = (0..frames).flat_map(|s| (0..shapes).map(move |m| s as f32 + m as f32 / 10.0)).collect();
+        Clip::new(&rig(joints, shapes), "counting", 24.0, transforms, weights).unwrap()
+    }
+
+    #[test]
+    fn frames_hold_a_transform_per_joint_and_a_weight_per_shape() {
+        let clip = counting(3, 2, 1);
+        assert_eq!(clip.frame_count(), 3);
+        assert_eq!(clip.transforms(2), [at(20), at(21)]);
+        assert_eq!(clip.shape_weights(1), [1.0]);
+    }
+
+    #[test]
+    fn a_rig_of_shapes_alone_has_clips() {
+        let clip = counting(4, 0, 2);
+        assert_eq!(clip.frame_count(), 4);
+        assert_eq!(clip.transforms(3), []);
+        assert_eq!(clip.shape_weights(3), [3.0, 3.1]);
+    }
+
+    #[test]
+    fn selects_as_python_slices_do() {
+        let clip = counting(10, 2, 1).starting_at(1.0).select(1, 8, 3).unwrap();
+        assert_eq!(clip.frame_count(), 3);
+        assert_eq!((clip.transforms(2)[0], clip.shape_weights(2)), (at(70), &[7.0][..]));
+        assert_eq!((clip.frame_rate_hz(), clip.start_seconds()), (8.0, 1.0 + 1.0 / 24.0));
+        assert_eq!(counting(10, 1, 0).select(8, usize::MAX, 1).unwrap().frame_count(), 2);
+    }
+
+    #[test]
+    fn rejects_a_selection_of_nothing() {
+        let clip = counting(3, 1, 0);
+        for (start, end, step) in [(3, 9, 1), (2, 2, 1), (2, 1, 1), (0, 3, 0)] {
+            assert_eq!(clip.select(start, end, step), Err(RigError::NoFrames("counting".into())));
+        }
+    }
+
+    #[test]
+    fn rejects_a_rate_that_makes_no_sense() {
+        for rate in [0.0, -24.0, f64::NAN, f64::INFINITY] {
+            assert!(matches!(counting(2, 1, 0).with_frame_rate(rate), Err(RigError::FrameRate(_))));
+            let clip = Clip::new(&rig(1, 0), "clip", rate, vec![at(0)], vec![]);
+            assert!(matches!(clip, Err(RigError::FrameRate(_))), "{rate}");
+        }
+        assert_eq!(counting(2, 1, 0).with_frame_rate(30.0).unwrap().frame_rate_hz(), 30.0);
+    }
+
+    #[test]
+    fn rejects_a_clip_without_frames() {
+        assert_eq!(Clip::new(&rig(1, 0), "idle", 24.0, vec![], vec![]), Err(RigError::NoFrames("idle".into())));
+        assert_eq!(Clip::new(&rig(0, 0), "idle", 24.0, vec![], vec![]), Err(RigError::NoFrames("idle".into())));
+        assert_eq!(Clip::new(&rig(2, 0), "idle", 24.0, vec![at(0)], vec![]), Err(RigError::NoFrames("idle".into())));
+    }
+
+    #[test]
+    fn rejects_half_a_frame_and_missing_weights() {
+        let error = Clip::new(&rig(2, 0), "walk", 24.0, vec![at(0); 3], vec![]).unwrap_err();
+        assert_eq!(error, RigError::CountMismatch { what: "joint transforms", found: 3, expected: 2 });
+        let error = Clip::new(&rig(1, 2), "walk", 24.0, vec![at(0); 2], vec![0.0; 3]).unwrap_err();
+        assert_eq!(error, RigError::CountMismatch { what: "shape weights", found: 3, expected: 4 });
+    }
+
+    #[test]
+    fn names_the_frame_and_joint_that_are_not_finite() {
+        let mut transforms = vec![at(0); 6];
+        transforms[5].translation.y = f64::NAN;
+        let error = Clip::new(&rig(2, 0), "walk", 24.0, transforms, vec![]).unwrap_err();
+        let message = "frame 2 of the clip 'walk' has a joint transform that is not finite (number 1)";
+        assert_eq!(error.to_string(), message);
+        let error = Clip::new(&rig(0, 1), "talk", 24.0, vec![], vec![0.0, f32::INFINITY]).unwrap_err();
+        assert!(matches!(error, RigError::ClipNotFinite { frame: 1, what: "shape weight", index: 0, .. }));
+    }
+
+    #[test]
+    fn a_start_that_is_not_finite_is_zero() {
+        assert_eq!(counting(1, 1, 0).starting_at(f64::INFINITY).start_seconds(), 0.0);
     }
 }

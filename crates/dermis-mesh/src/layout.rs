@@ -7,7 +7,7 @@ use std::sync::Arc;
 use glam::{Vec2, Vec3, Vec4};
 
 use crate::polygons::Polygons;
-use crate::tri_mesh::{MeshError, TriMesh, check_indices, expect_count};
+use crate::tri_mesh::{MeshError, TriMesh, check_indices, expect_count, expect_nameable};
 
 /// Vertices, polygons and surface attributes. All per-vertex arrays are as long as `vertex_points`.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -150,6 +150,7 @@ impl Layout {
 
     pub(crate) fn check(&self, mesh: &TriMesh) -> Result<(), MeshError> {
         let vertices = self.vertex_count();
+        expect_nameable("vertices", vertices)?;
         for (index, &target) in self.vertex_points.iter().enumerate() {
             if target as usize >= mesh.point_count() {
                 let (target, count) = (target as usize, mesh.point_count());

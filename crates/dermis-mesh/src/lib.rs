@@ -6,17 +6,30 @@
 
 #![forbid(unsafe_code)]
 
+pub mod adjacency;
+pub mod boundary;
 pub mod clip;
+mod first_equal;
+pub mod geometry;
+pub mod laplacian;
 pub mod layout;
+pub mod merge;
 pub mod polygons;
 pub mod pose;
+pub mod problems;
 pub mod rig;
 pub mod samples;
 pub mod scene;
 pub mod sequence;
+pub mod shells;
 pub mod tet_mesh;
 pub mod tri_mesh;
+mod triangulate;
+pub mod volume;
 pub mod weld;
+
+#[cfg(test)]
+mod test_shapes;
 
 pub use clip::Clip;
 pub use layout::{AlphaMode, Image, Layout, Material, Sampler, Texture};

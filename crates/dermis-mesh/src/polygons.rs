@@ -1,19 +1,17 @@
 //! Polygons: as files hold them, and cut into triangles.
 //!
 //! [`PolygonMesh`] is the form in which OBJ, Alembic, USD and FBX speak: polygons over points, with UVs, normals and
-//! colours indexed per corner. It converts to and from [`TriMesh`].
-//!
-//! Triangles are cut from each polygon's first corner as a fan where that is valid (triangles, quads, convex
-//! polygons), by ear clipping in the plane of the polygon's area vector where it is concave. A quad is cut along its
-//! first diagonal unless that folds it over. A polygon of n corners always gives n − 2 triangles, in order, so that
-//! triangles and polygons stay in step.
+//! colours indexed per corner. It converts to and from [`TriMesh`]. A polygon of n corners always gives n − 2
+//! triangles, in order, so that triangles and polygons stay in step.
 
-use std::collections::HashMap;
+use std::cmp::Ordering;
 
 use glam::{Vec2, Vec3, Vec4};
 
+use crate::first_equal::{first_equal, number};
 use crate::layout::{Layout, Material};
-use crate::tri_mesh::{MeshError, TriMesh, check_finite, expect_count};
+use crate::tri_mesh::{MeshError, TriMesh, check_finite, expect_count, expect_nameable};
+use crate::triangulate::triangulate;
 
 /// Polygons over some set of vertices: how many corners each has, and the corners of all of them in a row.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -25,11 +23,11 @@ pub struct Polygons {
 }
 
 impl Polygons {
-    /// The corners of each polygon.
+    /// The corners of each polygon; fewer than its size where corners are missing.
     pub fn iter(&self) -> impl Iterator<Item = &[u32]> {
         let mut rest = self.corners.as_slice();
         self.sizes.iter().map(move |&size| {
-            let (polygon, tail) = rest.split_at(size as usize);
+            let (polygon, tail) = rest.split_at(rest.len().min(size as usize));
             rest = tail;
             polygon
         })
@@ -37,11 +35,12 @@ impl Polygons {
 
     /// How many triangles the polygons are cut into.
     pub fn triangle_count(&self) -> usize {
-        self.corners.len() - 2 * self.sizes.len()
+        self.sizes.iter().map(|size| size.saturating_sub(2) as usize).sum()
     }
 
     /// Checks that every polygon has at least three corners, all below `count`.
     pub fn check(&self, count: usize) -> Result<(), MeshError> {
+        expect_nameable("corners of polygons", self.corners.len())?;
         let mut total = 0usize;
         for (polygon, &size) in self.sizes.iter().enumerate() {
             if size < 3 {
@@ -69,6 +68,18 @@ pub struct CornerData<T> {
     pub values: Vec<T>,
     /// The value of each corner.
     pub indices: Vec<u32>,
+}
+
+impl<T: Copy> CornerData<T> {
+    /// Orders the values (not the indices) of two corners, bit by bit.
+    fn compare<const K: usize>(&self, a: u32, b: u32, numbers: impl Fn(T) -> [f32; K]) -> Ordering {
+        let [a, b] = [a, b].map(|corner| self.indices[corner as usize]);
+        if a == b {
+            return Ordering::Equal;
+        }
+        let bits = |index: u32| numbers(self.values[index as usize]).map(f32::to_bits);
+        bits(a).cmp(&bits(b))
+    }
 }
 
 /// A polygon mesh with attributes per corner.
@@ -100,14 +111,15 @@ impl PolygonMesh {
     ///
     /// The layout is left out where it would say nothing: all triangles, no attributes, no materials.
     pub fn into_tri_mesh(self) -> Result<TriMesh, MeshError> {
+        expect_nameable("points", self.points.len())?;
         check_finite(&self.points)?;
         self.polygons.check(self.points.len())?;
         self.check_corner_data()?;
         let cuts = self.cut();
         let over_points = cuts.iter().map(|cut| cut.map(|corner| self.polygons.corners[corner as usize])).collect();
         let all_triangles = self.polygons.sizes.iter().all(|&size| size == 3);
-        let bare = self.normals.is_none() && self.uvs.is_empty() && self.colors.is_empty() && self.materials.is_empty();
-        if all_triangles && bare {
+        let no_attributes = self.normals.is_none() && self.uvs.is_empty() && self.colors.is_empty();
+        if all_triangles && no_attributes && self.materials.is_empty() && self.polygon_materials.is_empty() {
             return TriMesh::new(self.points, over_points);
         }
         let (corner_vertices, first_corners) = self.split_vertices();
@@ -149,7 +161,7 @@ impl PolygonMesh {
         for polygon in self.polygons.iter() {
             let before = cuts.len();
             let position = |corner: u32| self.points[polygon[corner as usize] as usize];
-            cut_polygon(polygon.len() as u32, position, &mut cuts);
+            triangulate(polygon.len() as u32, position, &mut cuts);
             for cut in &mut cuts[before..] {
                 *cut = cut.map(|corner| first + corner);
             }
@@ -160,20 +172,18 @@ impl PolygonMesh {
 
     /// The vertex of each corner, and the first corner of each vertex. Points without a face keep one vertex.
     fn split_vertices(&self) -> (Vec<u32>, FirstCorners) {
-        let mut seen: HashMap<Vec<u32>, u32> = HashMap::with_capacity(self.points.len());
+        let corners = &self.polygons.corners;
+        let point_of = |corner: u32| corners[corner as usize];
+        let same = first_equal(corners.len() as u32, self.points.len(), point_of, |a, b| self.compare_corners(a, b));
+        let (corner_vertices, firsts) = number(&same);
+        let mut first = FirstCorners {
+            vertex_points: firsts.iter().map(|&corner| point_of(corner)).collect(),
+            corners: firsts.into_iter().map(|corner| Some(corner as usize)).collect(),
+        };
         let mut used = vec![false; self.points.len()];
-        let mut first = FirstCorners::default();
-        let corner_vertices = (0..self.polygons.corners.len())
-            .map(|corner| {
-                let point = self.polygons.corners[corner];
-                used[point as usize] = true;
-                *seen.entry(self.corner_key(corner)).or_insert_with(|| {
-                    first.vertex_points.push(point);
-                    first.corners.push(Some(corner));
-                    first.corners.len() as u32 - 1
-                })
-            })
-            .collect();
+        for &point in corners {
+            used[point as usize] = true;
+        }
         for (point, _) in used.iter().enumerate().filter(|(_, used)| !**used) {
             first.vertex_points.push(point as u32);
             first.corners.push(None);
@@ -181,19 +191,12 @@ impl PolygonMesh {
         (corner_vertices, first)
     }
 
-    /// What makes two corners the same vertex: the point and the values (not the indices) of all attributes.
-    fn corner_key(&self, corner: usize) -> Vec<u32> {
-        let mut key = vec![self.polygons.corners[corner]];
-        if let Some(data) = &self.normals {
-            key.extend(data.values[data.indices[corner] as usize].to_array().map(f32::to_bits));
-        }
-        for data in &self.uvs {
-            key.extend(data.values[data.indices[corner] as usize].to_array().map(f32::to_bits));
-        }
-        for data in &self.colors {
-            key.extend(data.values[data.indices[corner] as usize].to_array().map(f32::to_bits));
-        }
-        key
+    /// Orders two corners of a point by their attributes; those that are equal are one vertex.
+    fn compare_corners(&self, a: u32, b: u32) -> Ordering {
+        let normals = self.normals.iter().map(|data| data.compare(a, b, |normal| normal.to_array()));
+        let uvs = self.uvs.iter().map(|data| data.compare(a, b, |uv| uv.to_array()));
+        let colors = self.colors.iter().map(|data| data.compare(a, b, |color| color.to_array()));
+        normals.chain(uvs).chain(colors).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
     }
 
     fn triangle_materials(&self) -> Vec<u32> {
@@ -273,51 +276,10 @@ fn polygon_materials(layout: &Layout, polygons: &Polygons) -> Vec<u32> {
     materials
 }
 
-/// Cuts one polygon into `size − 2` triangles of its corners `0..size`, appended to `triangles`.
-fn cut_polygon(size: u32, position: impl Fn(u32) -> Vec3, triangles: &mut Vec<[u32; 3]>) {
-    let fan = |apex: u32| (1..size - 1).map(move |k| [apex, (apex + k) % size, (apex + k + 1) % size]);
-    if size == 3 {
-        return triangles.extend(fan(0));
-    }
-    let area_of = |[a, b, c]: [u32; 3]| (position(b) - position(a)).cross(position(c) - position(a));
-    let normal: Vec3 = fan(0).map(area_of).sum();
-    let keeps_orientation = |apex: u32| fan(apex).all(|triangle| area_of(triangle).dot(normal) > 0.0);
-    if keeps_orientation(0) {
-        return triangles.extend(fan(0));
-    }
-    if size == 4 && keeps_orientation(1) {
-        return triangles.extend(fan(1));
-    }
-    // Ear clipping is quadratic; a polygon this large is not something an artist drew.
-    const LARGEST_CLIPPED: u32 = 2048;
-    if size > LARGEST_CLIPPED || normal.length_squared() == 0.0 {
-        return triangles.extend(fan(0));
-    }
-    clip_ears(size, position, normal, triangles);
-}
-
-fn clip_ears(size: u32, position: impl Fn(u32) -> Vec3, normal: Vec3, triangles: &mut Vec<[u32; 3]>) {
-    let side = |a: u32, b: u32, c: u32| (position(b) - position(a)).cross(position(c) - position(a)).dot(normal);
-    let mut ring: Vec<u32> = (0..size).collect();
-    while ring.len() > 3 {
-        let n = ring.len();
-        let corners = |at: usize| (ring[(at + n - 1) % n], ring[at], ring[(at + 1) % n]);
-        let is_ear = |&at: &usize| {
-            let (a, b, c) = corners(at);
-            let inside = |&p: &u32| side(a, b, p) >= 0.0 && side(b, c, p) >= 0.0 && side(c, a, p) >= 0.0;
-            side(a, b, c) > 0.0 && !ring.iter().filter(|&&p| p != a && p != b && p != c).any(inside)
-        };
-        // A degenerate or self-crossing polygon may have no ear: cut anywhere, so that the count stays n − 2.
-        let at = (0..n).find(is_ear).unwrap_or(0);
-        let (a, b, c) = corners(at);
-        triangles.push([a, b, c]);
-        ring.remove(at);
-    }
-    triangles.push([ring[0], ring[1], ring[2]]);
-}
-
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn polygon_mesh(points: &[[f32; 2]], sizes: &[u32], corners: &[u32]) -> PolygonMesh {
@@ -326,30 +288,6 @@ mod tests {
             polygons: Polygons { sizes: sizes.to_vec(), corners: corners.to_vec() },
             ..PolygonMesh::default()
         }
-    }
-
-    fn signed_areas(mesh: &TriMesh) -> Vec<f32> {
-        let points = mesh.points();
-        let corner = |index: u32| points[index as usize];
-        mesh.triangles().iter().map(|&[a, b, c]| (corner(b) - corner(a)).cross(corner(c) - corner(a)).z / 2.0).collect()
-    }
-
-    #[test]
-    fn cuts_a_concave_polygon_inside_itself() {
-        // An L: area 3, and its fan from corner 0 would stay inside only from some corners.
-        let points = [[1.0, 2.0], [0.0, 2.0], [0.0, 0.0], [2.0, 0.0], [2.0, 1.0], [1.0, 1.0]];
-        let mesh = polygon_mesh(&points, &[6], &[0, 1, 2, 3, 4, 5]).into_tri_mesh().unwrap();
-        let areas = signed_areas(&mesh);
-        assert_eq!(areas.len(), 4);
-        assert!(areas.iter().all(|&area| area > 0.0), "{areas:?}");
-        assert!((areas.iter().sum::<f32>() - 3.0).abs() < 1e-6);
-    }
-
-    #[test]
-    fn cuts_an_arrow_shaped_quad_along_the_diagonal_that_stays_inside() {
-        let points = [[-1.0, -1.0], [0.0, -0.5], [1.0, -1.0], [0.0, 1.0]];
-        let mesh = polygon_mesh(&points, &[4], &[0, 1, 2, 3]).into_tri_mesh().unwrap();
-        assert!(signed_areas(&mesh).iter().all(|&area| area > 0.0));
     }
 
     #[test]
@@ -377,5 +315,74 @@ mod tests {
     fn rejects_a_polygon_of_two_corners() {
         let error = polygon_mesh(&[[0.0, 0.0], [1.0, 0.0]], &[2], &[0, 1]).into_tri_mesh().unwrap_err();
         assert_eq!(error, MeshError::TooFewCorners { polygon: 0, size: 2 });
+    }
+
+    #[test]
+    fn sizes_that_do_not_fit_the_corners_are_rejected_and_counted_without_a_panic() {
+        let sizes: [&[u32]; 4] = [&[0], &[1, 1], &[3, 3], &[u32::MAX, u32::MAX]];
+        for sizes in sizes {
+            let polygons = Polygons { sizes: sizes.to_vec(), corners: vec![0, 1, 2] };
+            assert!(polygons.check(3).is_err(), "{sizes:?}");
+            assert_eq!(polygons.iter().count(), sizes.len());
+            let _ = polygons.triangle_count();
+        }
+    }
+
+    #[test]
+    fn points_without_a_face_keep_a_vertex() {
+        let mut mesh = polygon_mesh(&[[0.0, 0.0], [9.0, 9.0], [1.0, 0.0], [1.0, 1.0]], &[3], &[0, 2, 3]);
+        mesh.normals = Some(CornerData { values: vec![Vec3::Z], indices: vec![0; 3] });
+        let cut = mesh.into_tri_mesh().unwrap();
+        assert_eq!(cut.layout().unwrap().vertex_points, [0, 2, 3, 1]);
+    }
+
+    #[test]
+    fn nan_uvs_are_kept() {
+        let mut mesh = polygon_mesh(&[[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]], &[3, 3], &[0, 1, 2, 0, 2, 3]);
+        mesh.uvs = vec![CornerData { values: vec![Vec2::NAN], indices: vec![0; 6] }];
+        let cut = mesh.into_tri_mesh().unwrap();
+        assert_eq!(cut.vertex_count(), 4);
+        assert!(cut.layout().unwrap().uvs[0].iter().all(|uv| uv.is_nan()));
+    }
+
+    #[test]
+    fn a_point_with_very_many_vertices_takes_no_quadratic_time() {
+        let corners = 300_000;
+        let mut mesh = polygon_mesh(&[[0.0, 0.0]], &vec![3; corners / 3], &vec![0; corners]);
+        let values = (0..corners).map(|corner| Vec2::new(corner as f32, 0.0)).collect();
+        mesh.uvs = vec![CornerData { values, indices: (0..corners as u32).collect() }];
+        let start = std::time::Instant::now();
+        assert_eq!(mesh.into_tri_mesh().unwrap().vertex_count(), corners);
+        // Comparing each with each would take minutes; the sort takes a fraction of a second.
+        assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
+    }
+
+    proptest! {
+        #[test]
+        fn corners_keep_their_point_and_attributes(
+            corners in proptest::collection::vec((0..5_u32, 0..4_u32, 0..3_u32), 3..30)
+        ) {
+            let whole = corners.len() / 3 * 3;
+            let corners = &corners[..whole];
+            let mut mesh = polygon_mesh(&[[0.0, 0.0]; 5], &vec![3; whole / 3], &[]);
+            mesh.polygons.corners = corners.iter().map(|corner| corner.0).collect();
+            // Values 0 and 2 are equal: they must not split a point.
+            let values = [0.0, 1.0, 0.0, 3.0].map(|x| Vec2::new(x, 0.5)).to_vec();
+            mesh.uvs = vec![CornerData { values: values.clone(), indices: corners.iter().map(|corner| corner.1).collect() }];
+            let normals = vec![Vec3::X, Vec3::Y, Vec3::Z];
+            mesh.normals = Some(CornerData { values: normals.clone(), indices: corners.iter().map(|corner| corner.2).collect() });
+            let cut = mesh.into_tri_mesh().unwrap();
+            let layout = cut.layout().unwrap();
+            let mut distinct = std::collections::BTreeSet::new();
+            for (&vertex, &(point, uv, normal)) in layout.triangles.as_flattened().iter().zip(corners) {
+                let vertex = vertex as usize;
+                prop_assert_eq!(layout.vertex_points[vertex], point);
+                prop_assert_eq!(layout.uvs[0][vertex], values[uv as usize]);
+                prop_assert_eq!(layout.normals.as_ref().unwrap()[vertex], normals[normal as usize]);
+                distinct.insert((point, if uv == 2 { 0 } else { uv }, normal));
+            }
+            let faceless = (0..5).filter(|point| corners.iter().all(|corner| corner.0 != *point)).count();
+            prop_assert_eq!(cut.vertex_count(), distinct.len() + faceless);
+        }
     }
 }

@@ -233,7 +233,7 @@ pub(crate) fn expect_count(what: &'static str, found: usize, expected: usize) ->
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SkinWeights {
     /// Row i is `starts[i]..starts[i + 1]`; empty where there are no rows.
-    starts: Vec<u32>,
+    starts: Vec<usize>,
     joints: Vec<u32>,
     weights: Vec<f32>,
 }
@@ -247,7 +247,7 @@ impl SkinWeights {
                 result.joints.push(joint);
                 result.weights.push(weight);
             }
-            result.starts.push(result.joints.len() as u32);
+            result.starts.push(result.joints.len());
         }
         result
     }
@@ -258,10 +258,8 @@ impl SkinWeights {
     /// If the matrix is not made of whole rows.
     pub fn from_dense(dense: &[f32], joint_count: usize) -> Self {
         assert!(joint_count > 0 && dense.len().is_multiple_of(joint_count), "a dense matrix has whole rows");
-        let row = |row: &[f32]| -> Vec<(u32, f32)> {
-            row.iter().enumerate().filter(|(_, w)| **w != 0.0).map(|(joint, w)| (joint as u32, *w)).collect()
-        };
-        Self::from_rows(dense.chunks_exact(joint_count).map(row))
+        let non_zero = |(joint, &weight): (usize, &f32)| (weight != 0.0).then_some((joint as u32, weight));
+        Self::from_rows(dense.chunks_exact(joint_count).map(|row| row.iter().enumerate().filter_map(non_zero)))
     }
 
     /// The number of rows.
@@ -271,8 +269,13 @@ impl SkinWeights {
 
     /// The joints of a point and their weights.
     pub fn row(&self, point: usize) -> impl Iterator<Item = (u32, f32)> + '_ {
-        let range = self.starts[point] as usize..self.starts[point + 1] as usize;
+        let range = self.starts[point]..self.starts[point + 1];
         self.joints[range.clone()].iter().copied().zip(self.weights[range].iter().copied())
+    }
+
+    /// The rows of the points from `first` on, for kernels: `(starts, joints, weights)`.
+    pub(crate) fn rows_from(&self, first: usize) -> (&[usize], &[u32], &[f32]) {
+        (&self.starts[first..], &self.joints, &self.weights)
     }
 
     /// All rows in order.
@@ -290,25 +293,28 @@ impl SkinWeights {
         (0..self.point_count()).map(|point| self.influence_count(point)).max().unwrap_or(0)
     }
 
-    /// The same weights, each row sorted by descending weight, cut to its `most` largest and scaled to sum to 1.
+    /// The same weights as engines play them: each row sorted by descending weight, cut to its `most` largest and scaled
+    /// to sum to 1. A joint that a row names twice gets the sum; weights that are not positive are left out.
     ///
     /// Equal weights keep the order of their joints; a row without any weight gets joint 0.
     pub fn normalized(&self, most: usize) -> Self {
-        let row = |row: Vec<(u32, f32)>| {
-            let mut row: Vec<(u32, f32)> = row.into_iter().filter(|(_, weight)| *weight != 0.0).collect();
-            row.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-            row.truncate(most);
-            let sum: f64 = row.iter().map(|(_, weight)| f64::from(*weight)).sum();
+        let mut row = Vec::new();
+        let mut result = Self { starts: vec![0], joints: Vec::new(), weights: Vec::new() };
+        for weights in self.rows() {
+            row.clear();
+            row.extend(weights.map(|(joint, weight)| (joint, f64::from(weight))));
+            keep_largest(&mut row, most);
+            let sum: f64 = row.iter().map(|(_, weight)| weight).sum();
             if sum > 0.0 {
-                for (_, weight) in &mut row {
-                    *weight = (f64::from(*weight) / sum) as f32;
-                }
-                row
+                result.joints.extend(row.iter().map(|(joint, _)| joint));
+                result.weights.extend(row.iter().map(|(_, weight)| (weight / sum) as f32));
             } else {
-                vec![(0, 1.0)]
+                result.joints.push(0);
+                result.weights.push(1.0);
             }
-        };
-        Self::from_rows(self.rows().map(|weights| row(weights.collect())))
+            result.starts.push(result.joints.len());
+        }
+        result
     }
 
     /// The rows of `points`, in that order.
@@ -331,8 +337,25 @@ impl SkinWeights {
     }
 }
 
+/// Merges joints named twice, drops what is not positive, and keeps the `most` largest, largest first.
+fn keep_largest(row: &mut Vec<(u32, f64)>, most: usize) {
+    row.sort_by_key(|(joint, _)| *joint);
+    row.dedup_by(|next, kept| {
+        let same = next.0 == kept.0;
+        if same {
+            kept.1 += next.1;
+        }
+        same
+    });
+    row.retain(|(_, weight)| *weight > 0.0);
+    row.sort_by(|a, b| b.1.total_cmp(&a.1));
+    row.truncate(most);
+}
+
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn chain(parents: &[Option<usize>]) -> Vec<Joint> {
@@ -362,6 +385,52 @@ mod tests {
         assert_eq!(rows[0].iter().map(|(joint, _)| *joint).collect::<Vec<_>>(), [1, 0]);
         assert!((rows[0][0].1 - 2.0 / 3.0).abs() < 1e-6);
         assert_eq!(rows[1], [(0, 1.0)]);
+    }
+
+    #[test]
+    fn normalizing_merges_joints_named_twice_and_drops_negative_weights() {
+        let weights = SkinWeights::from_rows([vec![(3, 0.25), (1, -0.5), (0, 0.25), (3, 0.5)]]).normalized(4);
+        assert_eq!(weights.row(0).collect::<Vec<_>>(), [(3, 0.75), (0, 0.25)]);
+    }
+
+    #[test]
+    fn dense_weights_leave_out_zeros() {
+        let weights = SkinWeights::from_dense(&[0.0, 1.0, 0.5, 0.5, 0.0, 0.0], 2);
+        let rows: Vec<Vec<(u32, f32)>> = weights.rows().map(Iterator::collect).collect();
+        assert_eq!(rows, [vec![(1, 1.0)], vec![(0, 0.5), (1, 0.5)], vec![]]);
+        assert_eq!(weights.max_influences(), 2);
+    }
+
+    #[test]
+    fn gathering_repeats_and_reorders_rows() {
+        let weights = SkinWeights::from_rows([[(0, 1.0)], [(1, 1.0)]]).gather(&[1, 0, 1]);
+        assert_eq!(weights.rows().map(|mut row| row.next().unwrap().0).collect::<Vec<_>>(), [1, 0, 1]);
+    }
+
+    #[test]
+    fn rejects_weights_and_offsets_that_are_not_finite() {
+        let mesh = TriMesh::new(vec![Vec3::ZERO], vec![]).unwrap();
+        let nan = SkinWeights::from_rows([[(0, f32::NAN)]]);
+        assert_eq!(Rig::new(&mesh, chain(&[None]), nan, vec![]), Err(RigError::WeightNotFinite { point: 0 }));
+        let shape = Shape { name: "smile".into(), offsets: vec![Vec3::INFINITY], normal_offsets: None };
+        let error = Rig::new(&mesh, vec![], SkinWeights::default(), vec![shape]).unwrap_err();
+        assert_eq!(error.to_string(), "shape 0 ('smile') moves point 0 by an offset that is not finite");
+    }
+
+    proptest! {
+        #[test]
+        fn normalized_weights_are_positive_descend_and_sum_to_one(
+            row in proptest::collection::vec((0..6_u32, -0.2..1.0_f32), 0..12), most in 1..9_usize
+        ) {
+            let weights = SkinWeights::from_rows([row]).normalized(most);
+            let row: Vec<(u32, f32)> = weights.row(0).collect();
+            prop_assert!(!row.is_empty() && row.len() <= most);
+            prop_assert!(row.iter().all(|(_, weight)| *weight > 0.0));
+            prop_assert!(row.is_sorted_by(|a, b| a.1 >= b.1));
+            prop_assert!((row.iter().map(|(_, weight)| weight).sum::<f32>() - 1.0).abs() < 1e-6);
+            let joints: std::collections::BTreeSet<u32> = row.iter().map(|(joint, _)| *joint).collect();
+            prop_assert_eq!(joints.len(), row.len());
+        }
     }
 
     #[test]

@@ -62,6 +62,14 @@ pub enum SequenceError {
     /// The frame rate is not a positive finite number.
     #[error("a frame rate of {0} Hz makes no sense; it must be positive and finite")]
     FrameRate(f64),
+    /// The frames do not fit into memory together.
+    #[error("{frames} frames of {points} points do not fit into memory at once")]
+    TooLarge {
+        /// The number of frames.
+        frames: usize,
+        /// The number of points of each.
+        points: usize,
+    },
     /// A frame was asked for that does not exist.
     #[error("there is no frame {frame}: the sequence has {count}")]
     NoSuchFrame {
@@ -110,6 +118,9 @@ impl MeshSequence {
     }
 
     /// A sequence whose frames are fetched when they are needed.
+    ///
+    /// # Panics
+    /// If the slice of `frames`, where it has one, does not hold all points of all frames.
     pub fn from_source(
         mesh: Arc<TriMesh>,
         frames: Arc<dyn FrameSource>,
@@ -122,15 +133,18 @@ impl MeshSequence {
             let (found, expected) = (frames.point_count(), mesh.point_count());
             return Err(SequenceError::PointCount { frame: 0, found, expected });
         }
+        if let Some(all) = frames.as_slice() {
+            assert_eq!(all.len(), frames.frame_count() * frames.point_count(), "a source's slice holds all frames");
+        }
         if !(frame_rate_hz.is_finite() && frame_rate_hz > 0.0) {
             return Err(SequenceError::FrameRate(frame_rate_hz));
         }
         Ok(Self { mesh, frames, frame_rate_hz, start_seconds: 0.0 })
     }
 
-    /// The same sequence, its first frame at `start_seconds` on the file's clock.
+    /// The same sequence, its first frame at `start_seconds` on the file's clock, or at 0 where that is not finite.
     pub fn starting_at(mut self, start_seconds: f64) -> Self {
-        self.start_seconds = start_seconds;
+        self.start_seconds = if start_seconds.is_finite() { start_seconds } else { 0.0 };
         self
     }
 
@@ -207,8 +221,12 @@ impl MeshSequence {
         if self.frames.as_slice().is_some() {
             return Ok(self.clone());
         }
-        let points = self.point_count();
-        let mut positions = vec![Vec3::ZERO; points * self.frame_count()];
+        let (frames, points) = (self.frame_count(), self.point_count());
+        let too_large = || SequenceError::TooLarge { frames, points };
+        let count = frames.checked_mul(points).ok_or_else(too_large)?;
+        let mut positions = Vec::new();
+        positions.try_reserve_exact(count).map_err(|_| too_large())?;
+        positions.resize(count, Vec3::ZERO);
         for (frame, out) in positions.chunks_exact_mut(points.max(1)).enumerate() {
             self.read_into(frame, out)?;
         }
@@ -239,7 +257,11 @@ impl MeshSequence {
         let stride = self.frame_rate_hz / frame_rate_hz;
         let last = (self.frame_count() - 1) as f64;
         // A frame that lies past the end by rounding alone still counts.
-        let count = (last / stride + 1e-6).floor() as usize + 1;
+        let count = (last / stride + 1e-6).floor() + 1.0;
+        if !(stride.is_finite() && count <= f64::from(u32::MAX)) {
+            return Err(SequenceError::FrameRate(frame_rate_hz));
+        }
+        let count = count as usize;
         let frames = Resampled { source: Arc::clone(&self.frames), stride, count };
         let sequence = Self::from_source(Arc::clone(&self.mesh), Arc::new(frames), frame_rate_hz)?;
         Ok(sequence.starting_at(self.start_seconds))
@@ -387,6 +409,66 @@ mod tests {
         let firsts: Vec<f32> = (0..doubled.frame_count()).map(|s| doubled.frame(s).unwrap()[0].x).collect();
         assert_eq!(firsts, [0.0, 0.5, 1.0, 1.5, 2.0]);
         assert_eq!(counting(25).resample(30.0).unwrap().frame_count(), 31);
+    }
+
+    #[test]
+    fn resampling_to_an_absurd_rate_is_refused() {
+        for rate in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e300, f64::from_bits(1)] {
+            let error = counting(3).resample(rate).unwrap_err();
+            assert!(matches!(error, SequenceError::FrameRate(_)), "{rate}: {error}");
+        }
+    }
+
+    #[test]
+    fn more_frames_than_memory_are_an_error_not_an_abort() {
+        #[derive(Debug)]
+        struct Endless;
+        impl FrameSource for Endless {
+            fn frame_count(&self) -> usize {
+                usize::MAX / 16
+            }
+            fn point_count(&self) -> usize {
+                2
+            }
+            fn read_into(&self, _frame: usize, out: &mut [Vec3]) -> Result<(), SequenceError> {
+                out.fill(Vec3::ONE);
+                Ok(())
+            }
+        }
+        let mesh = Arc::new(TriMesh::new(vec![Vec3::ZERO; 2], vec![]).unwrap());
+        let sequence = MeshSequence::from_source(mesh, Arc::new(Endless), 24.0).unwrap();
+        assert!(matches!(sequence.load(), Err(SequenceError::TooLarge { .. })));
+        assert_eq!(sequence.frame(usize::MAX / 17).unwrap()[1], Vec3::ONE);
+        assert!(sequence.select(5, usize::MAX, usize::MAX).unwrap().load().is_ok());
+    }
+
+    #[test]
+    fn a_selection_starts_on_the_clock_where_its_first_frame_does() {
+        let selected = counting(10).starting_at(2.0).select(6, 10, 2).unwrap();
+        assert_eq!((selected.start_seconds(), selected.frame_rate_hz()), (2.25, 12.0));
+        assert_eq!(counting(2).starting_at(f64::NAN).start_seconds(), 0.0);
+    }
+
+    #[test]
+    fn a_frame_of_a_streamed_source_that_is_not_finite_is_named() {
+        #[derive(Debug)]
+        struct Broken;
+        impl FrameSource for Broken {
+            fn frame_count(&self) -> usize {
+                3
+            }
+            fn point_count(&self) -> usize {
+                2
+            }
+            fn read_into(&self, frame: usize, out: &mut [Vec3]) -> Result<(), SequenceError> {
+                out.fill(if frame == 2 { Vec3::NAN } else { Vec3::ZERO });
+                Ok(())
+            }
+        }
+        let mesh = Arc::new(TriMesh::new(vec![Vec3::ZERO; 2], vec![]).unwrap());
+        let sequence = MeshSequence::from_source(mesh, Arc::new(Broken), 24.0).unwrap();
+        assert!(sequence.frame(1).is_ok());
+        assert!(matches!(sequence.load(), Err(SequenceError::NotFinite { frame: 2, point: 0, .. })));
     }
 
     #[test]

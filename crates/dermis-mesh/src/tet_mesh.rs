@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use glam::Vec3;
 
-use crate::tri_mesh::{MeshError, TriMesh, check_finite, check_indices};
+use crate::tri_mesh::{MeshError, TriMesh, check_finite, check_indices, expect_nameable};
 
 /// Nodes and tetrahedra; every coordinate is finite and every index in range.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -16,9 +16,8 @@ pub struct TetMesh {
 impl TetMesh {
     /// A mesh of `nodes` and `tetrahedra`; every coordinate must be finite and every index in range.
     pub fn new(nodes: Vec<Vec3>, tetrahedra: Vec<[u32; 4]>) -> Result<Self, MeshError> {
-        if u32::try_from(nodes.len()).is_err() {
-            return Err(MeshError::TooMany { what: "nodes", count: nodes.len() });
-        }
+        expect_nameable("nodes", nodes.len())?;
+        expect_nameable("tetrahedra", tetrahedra.len())?;
         check_finite(&nodes)?;
         check_indices("tetrahedron", "node", &tetrahedra, nodes.len())?;
         Ok(Self { nodes, tetrahedra })

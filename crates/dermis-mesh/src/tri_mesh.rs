@@ -59,7 +59,7 @@ pub enum MeshError {
         /// Its number of corners.
         size: usize,
     },
-    /// More points or corners than 32-bit indices can name.
+    /// More points, triangles or corners than 32-bit indices can name.
     #[error("{count} {what} are more than 32-bit indices can name")]
     TooMany {
         /// What was counted, in words.
@@ -80,9 +80,8 @@ impl TriMesh {
     ///
     /// Degenerate triangles are allowed (real files have them), and so is a mesh without triangles (a point cache).
     pub fn new(points: Vec<Vec3>, triangles: Vec<[u32; 3]>) -> Result<Self, MeshError> {
-        if u32::try_from(points.len()).is_err() {
-            return Err(MeshError::TooMany { what: "points", count: points.len() });
-        }
+        expect_nameable("points", points.len())?;
+        expect_nameable("triangles", triangles.len())?;
         check_finite(&points)?;
         check_indices("triangle", "point", &triangles, points.len())?;
         Ok(Self { points, triangles, layout: None })
@@ -193,6 +192,11 @@ pub(crate) fn check_indices<const K: usize>(
         }
     }
     Ok(())
+}
+
+pub(crate) fn expect_nameable(what: &'static str, count: usize) -> Result<(), MeshError> {
+    // The largest index is left free to mean "none".
+    if count < u32::MAX as usize { Ok(()) } else { Err(MeshError::TooMany { what, count }) }
 }
 
 pub(crate) fn expect_count(what: &'static str, found: usize, expected: usize) -> Result<(), MeshError> {

@@ -1,22 +1,94 @@
-//! `NumPy` archives.
+//! `NumPy` archives: arrays by name, in a zip file. What `numpy.savez` and `numpy.savez_compressed` write is read, and
+//! what is written `numpy.load` opens.
+//!
+//! | arrays | shape | meaning |
+//! |---|---|---|
+//! | `rest`, `faces` | [N,3], [n,k] | the shape; without `rest` it is the first frame |
+//! | `frames`, `fps` or `times` | [S,N,3], one number, [S] | recorded motion |
+//! | `weights` | [N,B] | skin weights |
+//! | `bind`, `pose` | [B,4,4], [S,B,4,4] | joints at rest and over time, joint to world, `x' = M·[x;1]` |
+//! | `skin` | [S,B,4,4] | `pose · bind⁻¹`, read where `pose` is missing |
+//! | `parents`, `bone_names` | [B], [B] | the joints' tree; −1 is a root |
+//! | `tets` | [m,4] | tetrahedra over the points |
+//! | `v_template`, `f`, `weights`, `kintree_table`, `J` or `J_regressor`, `shapedirs` | | a body in SMPL's layout |
+//! | any other 1-D float array | [N] | a scalar per point |
+//!
+//! Written beside these, so that all comes back: `inverse_bind`; `vertex_*`, `polygon_*`, `triangle_materials`,
+//! `material_*` (see `layout`); `shape_*` (see `rig`); `start_seconds`, `clip_name`, `object_name`, `metres_per_unit`,
+//! `up_axis`. Positions are of points, not of vertices split at seams. `docs/formats/npz.md` is the full list.
+//!
+//! Frames that are stored plainly are mapped, not read, and written one at a time: both may exceed memory.
+
+mod archive;
+mod array;
+mod layout;
+mod npy;
+mod read;
+mod rig;
+mod smpl;
+mod write;
 
 use std::path::Path;
 
-use dermis_math::progress::Progress;
-use dermis_mesh::{Note, Scene};
+use dermis_mesh::Scene;
 
 use crate::error::Error;
+use crate::mapped::Mapped;
 use crate::options::ReadOptions;
-use crate::output::Output;
+
+pub use write::write;
+
+/// The arrays that mean something, and so cannot be the names of scalars per point.
+const KEYS: &[&str] = &[
+    "J",
+    "J_regressor",
+    "bind",
+    "bone_names",
+    "clip_name",
+    "f",
+    "faces",
+    "fps",
+    "frames",
+    "inverse_bind",
+    "joint_names",
+    "kintree_table",
+    "material_base_colors",
+    "material_names",
+    "metres_per_unit",
+    "names",
+    "object_name",
+    "parents",
+    "polygon_corners",
+    "polygon_sizes",
+    "pose",
+    "posedirs",
+    "rest",
+    "shape_names",
+    "shape_normals",
+    "shape_offsets",
+    "shape_weights",
+    "shapedirs",
+    "skin",
+    "start_seconds",
+    "tets",
+    "times",
+    "triangle_materials",
+    "up_axis",
+    "v_template",
+    "vertex_faces",
+    "vertex_normals",
+    "vertex_points",
+    "vertex_tangents",
+    "weights",
+];
 
 /// Reads the file `path`.
 pub fn read(path: &Path, options: &ReadOptions) -> Result<Scene, Error> {
-    let _ = (path, options);
-    Err(Error::unsupported("not read yet"))
+    let name = path.file_stem().unwrap_or_default().to_string_lossy();
+    read::scene(Mapped::open(path)?, &name, options).map_err(|error| error.in_file(path))
 }
 
-/// Writes `scene` to `target`.
-pub fn write(scene: &Scene, target: &Path, output: &mut Output, progress: &dyn Progress) -> Result<Vec<Note>, Error> {
-    let _ = (scene, target, output, progress);
-    Err(Error::unsupported("not written yet"))
+/// Reads the contents of a file.
+pub fn read_bytes(bytes: &[u8], options: &ReadOptions) -> Result<Scene, Error> {
+    read::scene(Mapped::of_bytes(bytes.to_vec()), "object", options)
 }

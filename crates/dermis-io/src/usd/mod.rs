@@ -1,4 +1,10 @@
-//! USD.
+//! Universal Scene Description: `.usda`, `.usdc` and `.usdz` in, `.usda` out.
+//!
+//! Reading ([`read`]) goes through the `openusd` crate, which parses and composes; writing ([`write`]) is our own text,
+//! because the binary files that the crate writes are refused by Pixar's USD.
+
+mod read;
+mod write;
 
 use std::path::Path;
 
@@ -9,14 +15,65 @@ use crate::error::Error;
 use crate::options::ReadOptions;
 use crate::output::Output;
 
-/// Reads the file `path`.
-pub fn read(path: &Path, options: &ReadOptions) -> Result<Scene, Error> {
-    let _ = (path, options);
-    Err(Error::unsupported("not read yet"))
+/// The entry of a prim's `customData` that keeps the name that the prim could not have.
+const ORIGINAL_NAME: &str = "dermisName";
+
+/// A name without characters that need escapes in `.usda`, which not every parser undoes: those are `%` and two digits.
+fn encode_name(name: &str) -> String {
+    name.chars().fold(String::with_capacity(name.len()), |mut encoded, character| {
+        if matches!(character, '"' | '\\' | '%') || character.is_ascii_control() {
+            encoded.push_str(&format!("%{:02x}", u32::from(character)));
+        } else {
+            encoded.push(character);
+        }
+        encoded
+    })
 }
 
-/// Writes `scene` to `target`.
+/// Undoes [`encode_name`].
+fn decode_name(name: &str) -> String {
+    let mut parts = name.split('%');
+    let mut decoded = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        match part.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(character) => {
+                decoded.push(char::from(character));
+                decoded.push_str(&part[2..]);
+            }
+            None => {
+                decoded.push('%');
+                decoded.push_str(part);
+            }
+        }
+    }
+    decoded
+}
+
+/// Reads the file `path`. Other files that it refers to are read where they lie in its folder or below.
+pub fn read(path: &Path, options: &ReadOptions) -> Result<Scene, Error> {
+    read::read(path, options)
+}
+
+/// Reads a file in memory, which refers to no other.
+pub fn read_bytes(bytes: &[u8], options: &ReadOptions) -> Result<Scene, Error> {
+    read::read_bytes(bytes, options)
+}
+
+/// Writes `scene` to `target` as `.usda`, and its textures beside it.
 pub fn write(scene: &Scene, target: &Path, output: &mut Output, progress: &dyn Progress) -> Result<Vec<Note>, Error> {
-    let _ = (scene, target, output, progress);
-    Err(Error::unsupported("not written yet"))
+    write::write(scene, target, output, progress)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn encoded_names_come_back() {
+        for name in ["plain", "100 % \"sure\"\\", "tab\tnewline\n", "ünï%c3"] {
+            let encoded = encode_name(name);
+            assert!(!encoded.contains(['"', '\\', '\n']), "{encoded}");
+            assert_eq!(decode_name(&encoded), name);
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! Broken inputs for every reader: generic damage to valid files, and the proof that a reader survives it.
 
-#![allow(dead_code, reason = "each test binary uses its part")]
+#![allow(dead_code, unreachable_pub, reason = "each test binary uses its part")]
 
 mod peak_memory;
 
@@ -54,9 +54,8 @@ pub fn damage(valid: &[u8]) -> Vec<(String, Vec<u8>)> {
     for _ in 0..16 {
         let (from, to, count) = (random.below(length), random.below(length), random.below(64) + 1);
         let mut bytes = valid.to_vec();
-        for k in 0..count.min(length - from.max(to)) {
-            bytes[to + k] = valid[from + k];
-        }
+        let count = count.min(length - from.max(to));
+        bytes[to..to + count].copy_from_slice(&valid[from..from + count]);
         broken.push((format!("{count} bytes from {from} copied to {to}"), bytes));
     }
     assert!(broken.len() >= 200);

@@ -1,0 +1,35 @@
+//! The commands, one file each.
+
+mod completions;
+mod convert;
+mod inspect;
+mod man;
+mod sample;
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+
+use crate::args::Shared;
+use crate::report::Report;
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Inspect(inspect::Args),
+    Convert(convert::Args),
+    Sample(sample::Args),
+    Completions(completions::Args),
+    Man(man::Args),
+}
+
+/// Does what was asked; the code says how it went where that is not an error.
+pub(crate) fn run(command: Command, shared: &Shared) -> Result<ExitCode, Report> {
+    match command {
+        Command::Inspect(args) => inspect::run(&args, shared),
+        Command::Convert(args) => convert::run(&args, shared),
+        Command::Sample(args) => sample::run(&args, shared),
+        Command::Completions(args) => completions::run(&args),
+        Command::Man(args) => man::run(&args),
+    }
+}

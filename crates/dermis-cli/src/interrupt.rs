@@ -1,0 +1,45 @@
+//! Ctrl-C: while an output is being written, the first asks the work to stop and clean up, the second ends the program
+//! at once; at any other time there is nothing to clean up and the first ends it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::EXIT_ERROR;
+use crate::args::Shared;
+use crate::report::Report;
+
+/// What is said when Ctrl-C has ended the work.
+pub(crate) const STOPPED: &str = "stopped; nothing was written";
+
+static WRITING: AtomicBool = AtomicBool::new(false);
+static ASKED_TO_STOP: AtomicBool = AtomicBool::new(false);
+
+/// Starts to listen for Ctrl-C.
+pub(crate) fn listen(shared: Shared) -> Result<(), Report> {
+    let stop = move || {
+        let asked_before = ASKED_TO_STOP.swap(true, Ordering::SeqCst);
+        if asked_before {
+            std::process::exit(i32::from(EXIT_ERROR));
+        }
+        if !WRITING.load(Ordering::SeqCst) {
+            Report::new(STOPPED).show(&shared);
+            std::process::exit(i32::from(EXIT_ERROR));
+        }
+        if !shared.quiet {
+            eprintln!("stopping; press Ctrl-C again to stop at once");
+        }
+    };
+    ctrlc::set_handler(stop).map_err(|error| Report::new(format!("Ctrl-C cannot be listened for: {error}")))
+}
+
+/// Whether Ctrl-C was pressed.
+pub(crate) fn asked_to_stop() -> bool {
+    ASKED_TO_STOP.load(Ordering::SeqCst)
+}
+
+/// Runs `work`, which writes outputs and heeds [`asked_to_stop`].
+pub(crate) fn while_writing<T>(work: impl FnOnce() -> T) -> T {
+    WRITING.store(true, Ordering::SeqCst);
+    let result = work();
+    WRITING.store(false, Ordering::SeqCst);
+    result
+}

@@ -1,0 +1,60 @@
+//! Frames of a mesh, read from the file when they are needed.
+
+use dermis_mesh::{FrameSource, SequenceError};
+use glam::Vec3;
+
+use super::ogawa::Ogawa;
+use super::poly_mesh::{POINT_BYTES, transform_points};
+use super::sampling::Grid;
+use super::transform::{Tracked, Transform, world};
+use crate::error::Error;
+
+/// The samples of `P` and the transforms above, put together frame by frame.
+#[derive(Debug)]
+pub(super) struct Frames {
+    pub(super) ogawa: Ogawa,
+    /// From the nearest one upwards.
+    pub(super) above: Vec<Transform>,
+    pub(super) positions: Tracked,
+    pub(super) points: usize,
+    /// `None` where nothing moves.
+    pub(super) grid: Option<Grid>,
+}
+
+impl Frames {
+    /// Puts the positions of `frame` into `out`.
+    pub(super) fn read(&self, frame: usize, out: &mut [Vec3]) -> Result<(), Error> {
+        let grid = self.grid.as_ref();
+        let values = |sample| self.positions.property.values(&self.ogawa, sample);
+        let (before, after) = self.positions.sample(grid, frame, values)?;
+        for (point, bytes) in out.iter_mut().zip(before.as_chunks().0) {
+            *point = position(bytes);
+        }
+        if let Some((after, part)) = after {
+            for (point, bytes) in out.iter_mut().zip(after.as_chunks().0) {
+                *point = point.lerp(position(bytes), part as f32);
+            }
+        }
+        transform_points(out, &world(&self.above, &self.ogawa, grid, frame)?);
+        Ok(())
+    }
+}
+
+fn position(bytes: &[u8; POINT_BYTES]) -> Vec3 {
+    let [x, y, z] = [0, 4, 8].map(|at| f32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]));
+    Vec3::new(x, y, z)
+}
+
+impl FrameSource for Frames {
+    fn frame_count(&self) -> usize {
+        self.grid.map_or(1, |grid| grid.frames)
+    }
+
+    fn point_count(&self) -> usize {
+        self.points
+    }
+
+    fn read_into(&self, frame: usize, out: &mut [Vec3]) -> Result<(), SequenceError> {
+        self.read(frame, out).map_err(|error| SequenceError::Source { frame, cause: Box::new(error) })
+    }
+}

@@ -1,0 +1,254 @@
+//! From a scene to an archive.
+//!
+//! An object's name is its path where it begins with `/`: the last part names the mesh, the others transforms that do
+//! nothing. Any other name becomes a transform of that name with the mesh below it, since clients show the name of the
+//! transform. Objects are written from the last to the first, each before the objects above it.
+
+use std::collections::HashMap;
+use std::io::{Seek, Write};
+use std::ops::ControlFlow;
+
+use dermis_math::progress::Progress;
+use dermis_mesh::{MeshSequence, Note, Object, Scene};
+
+use super::mesh_writer::{MESH_OBJECT, MeshToWrite, write_mesh};
+use super::objects::DEEPEST;
+use super::ogawa_writer::OgawaWriter;
+use super::property::{Kind, Pod};
+use super::property_writer::{ArchiveWriter, Members, MetadataStrings, PropertyWriter, Type, Written, write_object};
+use super::reader::{FRAME_RATE_KEY, METRES_PER_UNIT_KEY, UP_AXIS_KEY};
+use crate::error::{Error, Problem};
+
+/// The version of the Alembic library whose layout this follows, as the archive states it.
+const LIBRARY_VERSION: u32 = 10808;
+const TRANSFORM_OBJECT: &str = "schema=AbcGeom_Xform_v3;schemaObjTitle=AbcGeom_Xform_v3:.xform";
+const TRANSFORM_COMPOUND: &str = "schema=AbcGeom_Xform_v3";
+
+/// Writes all objects of `scene` into `file`. Notes say what could not be written.
+pub(super) fn write<W: Write + Seek>(scene: &Scene, file: W, progress: &dyn Progress) -> Result<Vec<Note>, Error> {
+    let mut samplings = Samplings::default();
+    let mut notes = Vec::new();
+    let mut meshes = Vec::new();
+    for object in &scene.objects {
+        let motion = object.motion().map_err(|error| Error::from(error).at(&object.name))?;
+        let sampling = motion.as_ref().map_or(0, |motion| samplings.index(motion));
+        notes.extend(notes_on(object));
+        meshes.push(MeshToWrite { object, motion, sampling });
+    }
+    let mut archive = ArchiveWriter { ogawa: OgawaWriter::start(file)?, strings: MetadataStrings::default() };
+    let top = write_tree(&mut archive, &meshes, progress)?;
+    let entries = [
+        archive.ogawa.block(&[&0u32.to_le_bytes()])?,
+        archive.ogawa.block(&[&LIBRARY_VERSION.to_le_bytes()])?,
+        top.entry(),
+        archive.ogawa.block(&[metadata(scene, &samplings).as_bytes()])?,
+        archive.ogawa.block(&[&samplings.block()])?,
+        archive.ogawa.block(&[&archive.strings.block()])?,
+    ];
+    let root = archive.ogawa.group(&entries)?;
+    archive.ogawa.finish(root)?;
+    Ok(notes)
+}
+
+/// The distinct time samplings, after the one that every archive begins with.
+#[derive(Debug, Default)]
+struct Samplings(Vec<Sampling>);
+
+#[derive(Debug)]
+struct Sampling {
+    frame_rate_hz: f64,
+    start_seconds: f64,
+    most_samples: u32,
+}
+
+impl Samplings {
+    fn index(&mut self, motion: &MeshSequence) -> u32 {
+        let (frame_rate_hz, start_seconds) = (motion.frame_rate_hz(), motion.start_seconds());
+        let samples = motion.frame_count() as u32;
+        let same = |other: &Sampling| (other.frame_rate_hz, other.start_seconds) == (frame_rate_hz, start_seconds);
+        let index = self.0.iter().position(same).unwrap_or_else(|| {
+            self.0.push(Sampling { frame_rate_hz, start_seconds, most_samples: 0 });
+            self.0.len() - 1
+        });
+        self.0[index].most_samples = self.0[index].most_samples.max(samples);
+        index as u32 + 1
+    }
+
+    fn block(&self) -> Vec<u8> {
+        let mut block = sampling_bytes(1, 1.0, 0.0);
+        for sampling in &self.0 {
+            block.extend(sampling_bytes(sampling.most_samples, 1.0 / sampling.frame_rate_hz, sampling.start_seconds));
+        }
+        block
+    }
+}
+
+fn sampling_bytes(most_samples: u32, period: f64, start: f64) -> Vec<u8> {
+    let mut bytes = most_samples.to_le_bytes().to_vec();
+    bytes.extend(period.to_le_bytes());
+    bytes.extend(1u32.to_le_bytes());
+    bytes.extend(start.to_le_bytes());
+    bytes
+}
+
+fn metadata(scene: &Scene, samplings: &Samplings) -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    let mut pairs = Vec::new();
+    if let Some(sampling) = samplings.0.first() {
+        pairs.push(format!("{FRAME_RATE_KEY}={}", sampling.frame_rate_hz));
+    }
+    pairs.push(format!("_ai_AlembicVersion=Alembic 1.8.8 (layout written by dermis {version})"));
+    pairs.push(format!("_ai_Application=dermis {version}"));
+    if let Some(metres) = scene.units.metres_per_unit {
+        pairs.push(format!("{METRES_PER_UNIT_KEY}={metres}"));
+    }
+    if let Some(axis) = scene.units.up_axis {
+        pairs.push(format!("{UP_AXIS_KEY}={axis:?}"));
+    }
+    pairs.join(";")
+}
+
+fn notes_on(object: &Object) -> Vec<Note> {
+    let mut said = Vec::new();
+    if object.rig.is_some() {
+        said.push(match (&object.sequence, object.clips.first()) {
+            (Some(_), _) => "the rig is left out; the recorded frames are written".to_owned(),
+            (None, Some(clip)) => format!("the rig is left out; its clip '{}' is written as frames", clip.name()),
+            (None, None) => "the rig is left out; the rest pose is written".to_owned(),
+        });
+        if object.clips.len() > 1 {
+            said.push(format!("{} more clips are left out", object.clips.len() - 1));
+        }
+    }
+    if object.tets.is_some() {
+        said.push("the tetrahedra are left out".to_owned());
+    }
+    if let Some(layout) = object.mesh.layout() {
+        if !layout.materials.is_empty() {
+            said.push("materials are written as face sets, which keep their names alone".to_owned());
+        }
+        if layout.tangents.is_some() {
+            said.push("the tangents are left out".to_owned());
+        }
+    }
+    said.into_iter().map(|message| Note::at(&object.name, message)).collect()
+}
+
+/// Objects by path: each a mesh or a transform, listed after those above it. The first is the top.
+#[derive(Debug)]
+struct Tree {
+    nodes: Vec<TreeNode>,
+    by_name: HashMap<(usize, String), usize>,
+}
+
+#[derive(Debug, Default)]
+struct TreeNode {
+    name: String,
+    mesh: Option<usize>,
+    children: Vec<usize>,
+}
+
+impl Tree {
+    fn new(meshes: &[MeshToWrite<'_>]) -> Self {
+        let mut tree = Self { nodes: vec![TreeNode::default()], by_name: HashMap::new() };
+        for (mesh, name) in meshes.iter().map(|mesh| mesh.object.name.as_str()).enumerate() {
+            let (above, own) = path_of(name);
+            let mut parent = 0;
+            for name in above {
+                let existing = tree.by_name.get(&(parent, name.clone())).copied();
+                let transform = existing.filter(|&node| tree.nodes[node].mesh.is_none());
+                parent = transform.unwrap_or_else(|| tree.add(parent, &name, None));
+            }
+            tree.add(parent, &own, Some(mesh));
+        }
+        tree
+    }
+
+    /// Adds a node under a name that no other child of `parent` has.
+    fn add(&mut self, parent: usize, name: &str, mesh: Option<usize>) -> usize {
+        let numbered = (1..).map(|number| format!("{name}_{number}"));
+        let free = |name: &String| !self.by_name.contains_key(&(parent, name.clone()));
+        let name = std::iter::once(name.to_owned()).chain(numbered).find(free).unwrap_or_default();
+        let node = self.nodes.len();
+        self.by_name.insert((parent, name.clone()), node);
+        self.nodes.push(TreeNode { name, mesh, children: Vec::new() });
+        self.nodes[parent].children.push(node);
+        node
+    }
+}
+
+/// The transforms above a mesh and its own name.
+fn path_of(name: &str) -> (Vec<String>, String) {
+    let clean = |part: &str| part.replace(|c: char| c == '/' || c.is_control(), "_");
+    let mut parts: Vec<String> = match name.strip_prefix('/') {
+        Some(path) => path.split('/').filter(|part| !part.is_empty()).map(clean).collect(),
+        None => vec![clean(name)],
+    };
+    // What is deeper than readers go is joined into one name; the mesh itself takes a level more.
+    let surplus = parts.split_off(parts.len().min(DEEPEST / 2));
+    if !surplus.is_empty() {
+        parts.push(surplus.join("_"));
+    }
+    parts.retain(|part| !part.is_empty());
+    match parts.pop() {
+        Some(last) if parts.is_empty() => (vec![last.clone()], format!("{last}Shape")),
+        Some(last) => (parts, last),
+        None => (vec!["object".to_owned()], "objectShape".to_owned()),
+    }
+}
+
+fn write_tree<W: Write + Seek>(
+    archive: &mut ArchiveWriter<W>,
+    meshes: &[MeshToWrite<'_>],
+    progress: &dyn Progress,
+) -> Result<Written, Error> {
+    let tree = Tree::new(meshes);
+    let total = meshes.iter().map(|mesh| mesh.motion.as_ref().map_or(1, MeshSequence::frame_count)).sum();
+    let mut done = 0;
+    let mut step = || match progress.report("writing frames", done, total) {
+        ControlFlow::Break(()) => Err(Error::from(Problem::Stopped)),
+        ControlFlow::Continue(()) => {
+            done += 1;
+            Ok(())
+        }
+    };
+    let mut written: Vec<Option<Written>> = vec![None; tree.nodes.len()];
+    for (index, node) in tree.nodes.iter().enumerate().rev() {
+        written[index] = Some(match node.mesh.map(|mesh| &meshes[mesh]) {
+            Some(mesh) => write_mesh(archive, mesh, &mut step).map_err(|error| error.at(&mesh.object.name))?,
+            None => write_transform(archive, &tree, index, &written)?,
+        });
+    }
+    let _ = progress.report("writing frames", total, total);
+    written[0].ok_or_else(|| Error::malformed("there is nothing to write"))
+}
+
+/// Writes a transform, or the top, whose children are written.
+fn write_transform<W: Write + Seek>(
+    archive: &mut ArchiveWriter<W>,
+    tree: &Tree,
+    index: usize,
+    written: &[Option<Written>],
+) -> Result<Written, Error> {
+    let mut children = Members::default();
+    for &child in &tree.nodes[index].children {
+        let kind = if tree.nodes[child].mesh.is_some() { MESH_OBJECT } else { TRANSFORM_OBJECT };
+        if let Some(object) = written[child] {
+            children.add_object(archive, &tree.nodes[child].name, kind, object);
+        }
+    }
+    let properties = if index == 0 { Members::default() } else { still_transform(archive)? };
+    Ok(write_object(archive, properties, children)?)
+}
+
+/// The properties of a transform that does nothing.
+fn still_transform<W: Write + Seek>(archive: &mut ArchiveWriter<W>) -> Result<Members, Error> {
+    const FLAG: Type = Type { kind: Kind::Scalar, pod: Pod::Bool, extent: 1 };
+    let mut inherits = PropertyWriter::new(".inherits", "", FLAG, 0);
+    inherits.push(&mut archive.ogawa, &[1])?;
+    let mut compound = Members::default();
+    compound.add(archive, &inherits)?;
+    let mut properties = Members::default();
+    properties.add_compound(archive, ".xform", TRANSFORM_COMPOUND, compound)?;
+    Ok(properties)
+}

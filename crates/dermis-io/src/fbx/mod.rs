@@ -1,0 +1,116 @@
+//! FBX, binary and ASCII, through the `ufbx` library.
+//!
+//! Each node that holds a mesh becomes an object. Skin clusters and blend shape channels make a rig ([`rig`]), every
+//! animation stack a clip of it, sampled at the file's frame rate; a mesh that only its node moves is a rig of one
+//! joint; one that nothing moves is placed in the world and left alone. Units, axes and rate are carried, not converted.
+//!
+//! The library is told how much memory a file of this size may take, and to open no other file.
+
+mod material;
+mod mesh;
+mod rig;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use dermis_mesh::{Note, Object, Scene, Units, UpAxis};
+use glam::{DAffine3, DVec3};
+
+use crate::budget::Budget;
+use crate::error::Error;
+use crate::options::ReadOptions;
+
+/// What the library may allocate for each byte of the file, and for the smallest file.
+const LIBRARY_BYTES_PER_BYTE: usize = 128;
+const LIBRARY_BYTES: usize = 128 << 20;
+/// Nodes within nodes.
+const MOST_NESTED: u32 = 256;
+
+/// Reads the file `path`.
+pub fn read(path: &Path, options: &ReadOptions) -> Result<Scene, Error> {
+    read_bytes(&std::fs::read(path)?, options)
+}
+
+/// Reads a file in memory.
+pub fn read_bytes(bytes: &[u8], options: &ReadOptions) -> Result<Scene, Error> {
+    let scene = load(bytes)?;
+    let stated = scene.settings.frames_per_second;
+    let mut notes = Vec::new();
+    let asked = options.frame_rate_hz.filter(|rate| rate.is_finite() && *rate > 0.0);
+    let rate_hz = asked.or(Some(stated).filter(|rate| rate.is_finite() && *rate > 0.0)).unwrap_or_else(|| {
+        notes.push(Note::new("the file states no frame rate; 24 is assumed"));
+        dermis_mesh::sequence::DEFAULT_FRAME_RATE_HZ
+    });
+    let mut reader = Reader { scene: &scene, rate_hz, budget: Budget::for_file(bytes.len() as u64), notes };
+    let mut objects = Vec::new();
+    for node in scene.nodes.iter() {
+        if let Some(mesh) = &node.mesh {
+            objects.push(reader.object(node, mesh).map_err(|error| error.at(node.element.name.to_string()))?);
+        }
+    }
+    let up_axis = match scene.settings.axes.up {
+        ufbx::CoordinateAxis::PositiveX => Some(UpAxis::X),
+        ufbx::CoordinateAxis::PositiveY => Some(UpAxis::Y),
+        ufbx::CoordinateAxis::PositiveZ => Some(UpAxis::Z),
+        _ => None,
+    };
+    let metres_per_unit = Some(scene.settings.unit_meters).filter(|length| length.is_finite() && *length > 0.0);
+    Ok(Scene { objects, units: Units { metres_per_unit, up_axis }, notes: reader.notes })
+}
+
+fn load(bytes: &[u8]) -> Result<ufbx::SceneRoot, Error> {
+    let limit = bytes.len().saturating_mul(LIBRARY_BYTES_PER_BYTE).saturating_add(LIBRARY_BYTES);
+    let allocator = || ufbx::AllocatorOpts { memory_limit: limit, ..ufbx::AllocatorOpts::default() };
+    let options = ufbx::LoadOpts {
+        temp_allocator: allocator(),
+        result_allocator: allocator(),
+        file_format: ufbx::FileFormat::Fbx,
+        load_external_files: false,
+        node_depth_limit: MOST_NESTED,
+        // With helper nodes for the unusual ways to inherit scale, a node's place is its parent's times its own.
+        inherit_mode_handling: ufbx::InheritModeHandling::HelperNodes,
+        ..ufbx::LoadOpts::default()
+    };
+    ufbx::load_memory(bytes, options).map_err(|error| {
+        let error_type = error.type_;
+        let problem = Error::malformed(format!("the FBX file cannot be read: {}", &*error.description));
+        if error_type == ufbx::ErrorType::UnrecognizedFileFormat {
+            problem.with_hint("is it an FBX file?")
+        } else {
+            problem
+        }
+    })
+}
+
+struct Reader<'a> {
+    scene: &'a ufbx::Scene,
+    rate_hz: f64,
+    budget: Budget,
+    notes: Vec<Note>,
+}
+
+impl Reader<'_> {
+    fn object(&mut self, node: &ufbx::Node, mesh: &ufbx::Mesh) -> Result<Object, Error> {
+        let name = node.element.name.to_string();
+        let place = affine(&node.geometry_to_world);
+        if !(place.is_finite() && place.inverse().is_finite()) {
+            return Err(Error::malformed("the mesh's place in the world is singular"));
+        }
+        self.budget.take("the mesh", mesh.num_indices.saturating_add(mesh.num_vertices), 128)?;
+        let shaped = Arc::new(mesh::shape(node, mesh, place, &mut self.notes)?);
+        match rig::rig(self, node, mesh, &shaped, place)? {
+            Some((rig, clips)) => Ok(Object::of_rig(name, shaped, rig, clips)),
+            None => Ok(Object::of_mesh(name, shaped)),
+        }
+    }
+}
+
+/// The library's matrices are affine, by columns.
+fn affine(m: &ufbx::Matrix) -> DAffine3 {
+    DAffine3::from_cols(
+        DVec3::new(m.m00, m.m10, m.m20),
+        DVec3::new(m.m01, m.m11, m.m21),
+        DVec3::new(m.m02, m.m12, m.m22),
+        DVec3::new(m.m03, m.m13, m.m23),
+    )
+}

@@ -1,0 +1,124 @@
+//! The frame rate behind the key times of an animation.
+//!
+//! glTF stores times, not frames. Where all keys lie on a grid `start + k / f`, f is taken for the rate at which the
+//! animation was made; the smallest such f, so that every key is a frame and no frame is wasted. Keys so far apart
+//! that f would fall below 10 were set by hand and are played interpolated: there the smallest multiple of f that
+//! reaches 10 is used.
+
+use dermis_mesh::sequence::DEFAULT_FRAME_RATE_HZ;
+
+/// Rates that are not whole numbers but in use.
+const BROADCAST_RATES_HZ: [f64; 3] = [24_000.0 / 1001.0, 30_000.0 / 1001.0, 60_000.0 / 1001.0];
+const HIGHEST_RATE_HZ: u32 = 240;
+const LOWEST_RATE_HZ: f64 = 10.0;
+/// How far a key may lie from the grid, in frames, beyond what the rounding of times to f32 explains.
+const TOLERANCE_FRAMES: f64 = 5e-4;
+/// Where f32 is so coarse that this much would have to be allowed, every grid would fit.
+const MOST_TOLERANCE_FRAMES: f64 = 0.02;
+
+/// When frames are: frame k at `start_seconds + k / rate_hz`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct FrameTimes {
+    pub start_seconds: f64,
+    pub rate_hz: f64,
+    pub count: usize,
+    /// The rate is the default because nothing else is known.
+    pub assumed: bool,
+}
+
+impl FrameTimes {
+    /// The time of frame `frame`.
+    pub(super) fn seconds(&self, frame: usize) -> f64 {
+        self.start_seconds + frame as f64 / self.rate_hz
+    }
+
+    /// Two times that are nearer than this are the same.
+    pub(super) fn tolerance_seconds(&self) -> f64 {
+        TOLERANCE_FRAMES / self.rate_hz + rounding_seconds(self.seconds(self.count))
+    }
+}
+
+/// The frames of an animation with the given key times (ascending) at `wanted_hz`, or at the rate of its keys.
+pub(super) fn frame_times(keys: &[f32], wanted_hz: Option<f64>) -> FrameTimes {
+    let start_seconds = f64::from(keys.first().copied().unwrap_or(0.0));
+    let end = f64::from(keys.last().copied().unwrap_or(0.0));
+    let length = end - start_seconds;
+    let times = |rate_hz: f64, last_frame: f64, assumed: bool| FrameTimes {
+        start_seconds,
+        rate_hz,
+        count: (last_frame as usize).saturating_add(1),
+        assumed,
+    };
+    // The last key may lie before its frame by the rounding of its time.
+    let last_frame = |rate_hz: f64| {
+        let slack = 1e-6 + (rounding_seconds(end) * rate_hz).min(MOST_TOLERANCE_FRAMES);
+        (length * rate_hz + slack).floor()
+    };
+    match (wanted_hz, grid_rate(keys)) {
+        (Some(rate), _) => times(rate, last_frame(rate), false),
+        (None, Some(rate)) => times(rate, (length * rate).round(), false),
+        (None, None) => times(DEFAULT_FRAME_RATE_HZ, last_frame(DEFAULT_FRAME_RATE_HZ), true),
+    }
+}
+
+/// The lowest rate on whose grid all keys lie.
+fn grid_rate(keys: &[f32]) -> Option<f64> {
+    let start = f64::from(*keys.first()?);
+    let end = f64::from(*keys.last()?);
+    let fits = |rate: &f64| {
+        let tolerance = TOLERANCE_FRAMES + rounding_seconds(end) * rate;
+        tolerance <= MOST_TOLERANCE_FRAMES
+            && keys.iter().all(|&key| {
+                let frame = (f64::from(key) - start) * rate;
+                (frame - frame.round()).abs() <= tolerance
+            })
+    };
+    if end <= start {
+        return Some(DEFAULT_FRAME_RATE_HZ);
+    }
+    let rate = (1..=HIGHEST_RATE_HZ).map(f64::from).chain(BROADCAST_RATES_HZ).find(fits)?;
+    Some(rate * (LOWEST_RATE_HZ / rate).ceil().max(1.0))
+}
+
+/// How much two times near `seconds` may differ by being stored as f32.
+fn rounding_seconds(seconds: f64) -> f64 {
+    2.0 * f64::from(f32::EPSILON) * seconds.abs()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grid(rate: f64, first: u32, count: u32) -> Vec<f32> {
+        (first..first + count).map(|k| (f64::from(k) / rate) as f32).collect()
+    }
+
+    #[test]
+    fn every_common_rate_is_recovered_from_rounded_times() {
+        for rate in [10.0, 12.0, 15.0, 24.0, 24_000.0 / 1001.0, 25.0, 30_000.0 / 1001.0, 30.0, 50.0, 60.0, 120.0, 240.0]
+        {
+            for count in [2, 17, 1000, 5000] {
+                let times = frame_times(&grid(rate, 1, count), None);
+                assert!((times.rate_hz - rate).abs() < 1e-9, "{rate} Hz, {count} keys: {times:?}");
+                assert_eq!(times.count, count as usize);
+            }
+        }
+    }
+
+    #[test]
+    fn sparse_keys_on_the_grid_do_not_lower_the_rate_below_ten() {
+        assert_eq!(frame_times(&[0.0, 1.0, 3.0], None).rate_hz, 10.0);
+        assert_eq!(frame_times(&[0.0, 1.0 / 3.0, 2.0], None).rate_hz, 12.0);
+        assert_eq!(frame_times(&[0.0, 3.0 / 24.0, 47.0 / 24.0], None).rate_hz, 24.0);
+    }
+
+    #[test]
+    fn times_off_any_grid_get_the_default_and_a_wish_wins() {
+        let keys = [0.0, 0.1234, 0.5077, 1.0];
+        let times = frame_times(&keys, None);
+        assert!(times.assumed && times.rate_hz == 24.0 && times.count == 25);
+        let times = frame_times(&keys, Some(30.0));
+        assert!(!times.assumed && times.count == 31);
+        assert_eq!(frame_times(&[2.0], None).count, 1);
+    }
+}

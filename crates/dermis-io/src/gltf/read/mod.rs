@@ -1,0 +1,93 @@
+//! Reading glTF 2.0: see the parts.
+
+mod accessor;
+mod animation;
+mod document;
+mod draco;
+mod frame_rate;
+mod geometry;
+mod materials;
+mod meshopt;
+mod nodes;
+mod object;
+mod sequence;
+mod skin;
+mod uri;
+
+use std::path::Path;
+
+use dermis_mesh::{Note, Scene};
+
+use self::document::Document;
+use self::nodes::NodeTree;
+use self::object::Builder;
+use crate::error::Error;
+use crate::options::ReadOptions;
+
+/// Extensions that change shape or motion and are read.
+const READ: [&str; 4] =
+    ["KHR_mesh_quantization", "EXT_meshopt_compression", "KHR_meshopt_compression", "KHR_draco_mesh_compression"];
+/// Beginnings of the names of extensions that concern appearance alone; what they say is left out.
+const APPEARANCE: [&str; 7] =
+    ["KHR_materials_", "KHR_texture_", "EXT_texture_", "MSFT_texture_dds", "KHR_lights_", "EXT_lights_", "KHR_xmp"];
+/// Extensions that add shapes or motion, which are left out.
+const LEFT_OUT: [(&str, &str); 3] = [
+    ("EXT_mesh_gpu_instancing", "instances are left out"),
+    ("KHR_animation_pointer", "animations of anything but nodes are left out"),
+    ("KHR_node_visibility", "hidden nodes are read like visible ones"),
+];
+
+/// Reads the file `bytes`; files that it names are looked for in `folder`.
+pub(super) fn read_scene(bytes: &[u8], folder: Option<&Path>, options: &ReadOptions) -> Result<Scene, Error> {
+    if let Some(rate) = options.frame_rate_hz.filter(|rate| !(rate.is_finite() && *rate > 0.0)) {
+        return Err(dermis_mesh::RigError::FrameRate(rate).into());
+    }
+    let document = Document::open(bytes, folder)?;
+    check_extensions(&document)?;
+    let tree = NodeTree::new(&document.root)?;
+    let mut scene = Scene { units: tree.units, ..Scene::default() };
+    {
+        let animations = animation::read_animations(&document, &tree, options)?;
+        let mut builder = Builder::new(&document, &tree, &animations);
+        for &node in &tree.scene {
+            scene.objects.extend(builder.object(node)?);
+        }
+    }
+    note_other_scenes(&document, &tree);
+    scene.notes = document.into_notes();
+    Ok(scene)
+}
+
+fn check_extensions(document: &Document<'_>) -> Result<(), Error> {
+    let appearance = |name: &str| APPEARANCE.iter().any(|start| name.starts_with(start));
+    let unknown: Vec<&str> = document
+        .root
+        .extensions_required
+        .iter()
+        .map(String::as_str)
+        .filter(|name| !READ.contains(name) && !appearance(name))
+        .collect();
+    if !unknown.is_empty() {
+        let names = unknown.join(", ");
+        return Err(Error::unsupported(format!("the file requires extensions that are not read: {names}"))
+            .with_hint("export it again without them"));
+    }
+    for name in &document.root.extensions_used {
+        if appearance(name) {
+            document.note(Note::new(format!("{name} is left out")));
+        }
+        if let Some((_, message)) = LEFT_OUT.iter().find(|(known, _)| known == name) {
+            document.note(Note::new(format!("{name}: {message}")));
+        }
+    }
+    Ok(())
+}
+
+fn note_other_scenes(document: &Document<'_>, tree: &NodeTree) {
+    let with_mesh = |node: &usize| document.root.nodes[*node].mesh.is_some();
+    let (all, read) =
+        (tree.order.iter().filter(|n| with_mesh(n)).count(), tree.scene.iter().filter(|n| with_mesh(n)).count());
+    if all > read {
+        document.note(Note::new(format!("{} meshes outside the default scene are left out", all - read)));
+    }
+}

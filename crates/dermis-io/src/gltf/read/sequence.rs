@@ -1,0 +1,59 @@
+//! Recorded frames that our writer has stored as morph targets, read back as what they are.
+//!
+//! Such a mesh is marked; target k is the offset of frame k from the rest pose, and an animation gives it weight 1 at
+//! frame k. If the file does not bear the mark out (another program has edited it), it is a morphing mesh like any
+//! other. The offsets lie in the file as floats, so this is one pass over them.
+
+use std::sync::Arc;
+
+use dermis_mesh::{MeshSequence, TriMesh};
+use glam::{DAffine3, Vec3};
+use rayon::prelude::*;
+
+use super::animation::Animation;
+use super::document::Document;
+use super::object::{Placement, Source};
+use crate::error::Error;
+
+/// The recorded frames of an object; `None` where it has none.
+pub(super) fn recorded(
+    document: &Document<'_>,
+    source: &Source<'_>,
+    animations: &[Animation<'_>],
+    placement: DAffine3,
+    mesh: &Arc<TriMesh>,
+) -> Result<Option<MeshSequence>, Error> {
+    let marked = document.root.meshes[source.mesh].extras.dermis.as_ref().is_some_and(|mark| mark.sequence);
+    let targets = &source.geometry.targets;
+    if !marked || targets.is_empty() || source.skin.is_some() {
+        return Ok(None);
+    }
+    let moves = animations.iter().any(|animation| animation.moves(source.node));
+    let Some(animation) = animations.iter().find(|animation| animation.is_one_hot(source.node, targets.len())) else {
+        return Ok(None);
+    };
+    if moves || animations.iter().filter(|animation| animation.morphs(source.node)).count() != 1 {
+        return Ok(None);
+    }
+    let points = mesh.point_count();
+    document.take("frames", targets.len(), points.saturating_mul(size_of::<Vec3>()))?;
+    let transform = Placement::new(placement);
+    let weld = &source.geometry.weld;
+    let positions = &source.geometry.positions;
+    let split = weld.point_vertices.iter().enumerate().any(|(point, &vertex)| point != vertex as usize);
+    let offsets: Vec<&[Vec3]> = targets.iter().map(|target| bytemuck::cast_slice(&target.positions)).collect();
+    let mut frames = vec![Vec3::ZERO; points * targets.len()];
+    frames.par_chunks_exact_mut(points).zip(offsets).for_each(|(frame, offsets)| {
+        if split {
+            for (point, &vertex) in frame.iter_mut().zip(&weld.point_vertices) {
+                *point = transform.point(positions[vertex as usize] + offsets[vertex as usize]);
+            }
+        } else {
+            for ((point, &rest), &offset) in frame.iter_mut().zip(positions).zip(offsets) {
+                *point = transform.point(rest + offset);
+            }
+        }
+    });
+    let sequence = MeshSequence::new(Arc::clone(mesh), frames, animation.times.rate_hz)?;
+    Ok(Some(sequence.starting_at(animation.times.start_seconds)))
+}

@@ -1,0 +1,219 @@
+//! The file on its way out: JSON lists that grow, and the binary data, which go to disk as they come.
+//!
+//! The JSON of a `.glb` stands before its data but can only be known after them (bounds of every accessor), so the data
+//! are spooled beside the target and copied to their place last. A sequence larger than memory can be written that way.
+
+use std::fs::File;
+use std::io::{BufWriter, Seek, SeekFrom, Write};
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+
+use crate::error::Error;
+use crate::output::Output;
+
+/// What a buffer view is used for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Usage {
+    Vertices,
+    Indices,
+    Other,
+}
+
+/// Numbers that an accessor can hold, and what glTF calls them.
+pub(super) trait Element: bytemuck::NoUninit {
+    const COMPONENT: u32;
+    const SHAPE: &'static str;
+}
+
+macro_rules! element {
+    ($type:ty, $component:expr, $shape:expr) => {
+        impl Element for $type {
+            const COMPONENT: u32 = $component;
+            const SHAPE: &'static str = $shape;
+        }
+    };
+}
+element!(f32, 5126, "SCALAR");
+element!(glam::Vec2, 5126, "VEC2");
+element!(glam::Vec3, 5126, "VEC3");
+element!(glam::Vec4, 5126, "VEC4");
+element!([f32; 4], 5126, "VEC4");
+element!([f32; 16], 5126, "MAT4");
+element!(u16, 5123, "SCALAR");
+element!(u32, 5125, "SCALAR");
+element!([u8; 4], 5121, "VEC4");
+element!([u16; 4], 5123, "VEC4");
+
+/// A glTF file that is being written.
+pub(super) struct GltfFile {
+    lists: Map<String, Value>,
+    text: bool,
+    main: BufWriter<File>,
+    /// Where the data of a `.gltf` go, and the URI of that place.
+    data_file: Option<(BufWriter<File>, String)>,
+    data: BufWriter<File>,
+    length: u64,
+}
+
+impl GltfFile {
+    /// Begins the file `target`: a `.glb`, or a `.gltf` with a `.bin` beside it if it will have data.
+    pub(super) fn create(target: &Path, has_data: bool, output: &mut Output) -> Result<Self, Error> {
+        let main = output.create(target)?;
+        let text = target.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("gltf"));
+        let path = target.with_extension("bin");
+        let data_name = || percent_encoded(&path.file_name().unwrap_or_default().to_string_lossy());
+        let data_file = if text && has_data { Some((output.create(&path)?, data_name())) } else { None };
+        let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let data = BufWriter::with_capacity(1 << 18, tempfile::tempfile_in(folder)?);
+        let lists = Map::new();
+        Ok(Self { lists, text, main, data_file, data, length: 0 })
+    }
+
+    /// Adds `item` to the list `name` and returns its index.
+    pub(super) fn push(&mut self, name: &str, item: Value) -> usize {
+        let list = self.lists.entry(name).or_insert_with(|| Value::Array(Vec::new()));
+        match list {
+            Value::Array(items) => {
+                items.push(item);
+                items.len() - 1
+            }
+            _ => unreachable!("every list is made above"),
+        }
+    }
+
+    /// Item `index` of the list `name`, to be completed.
+    pub(super) fn item(&mut self, name: &str, index: usize) -> &mut Value {
+        &mut self.lists[name][index]
+    }
+
+    /// Adds a buffer view with `bytes`.
+    pub(super) fn view(&mut self, bytes: &[u8], usage: Usage) -> Result<usize, Error> {
+        self.view_of([bytes], usage)
+    }
+
+    /// Adds a buffer view with `parts` in a row.
+    fn view_of<B: AsRef<[u8]>>(&mut self, parts: impl IntoIterator<Item = B>, usage: Usage) -> Result<usize, Error> {
+        let offset = self.length.next_multiple_of(4);
+        self.data.write_all(&[0; 4][..(offset - self.length) as usize])?;
+        self.length = offset;
+        for part in parts {
+            self.data.write_all(part.as_ref())?;
+            self.length += part.as_ref().len() as u64;
+        }
+        let mut view = json!({ "buffer": 0, "byteOffset": offset, "byteLength": self.length - offset });
+        match usage {
+            Usage::Vertices => view["target"] = 34962.into(),
+            Usage::Indices => view["target"] = 34963.into(),
+            Usage::Other => {}
+        }
+        Ok(self.push("bufferViews", view))
+    }
+
+    /// Adds an accessor with the rows of the identity matrix: at key k, target k alone has weight 1.
+    pub(super) fn one_hot(&mut self, size: usize) -> Result<usize, Error> {
+        let rows = (0..size).map(|row| {
+            let mut weights = vec![0u8; 4 * size];
+            weights[4 * row..4 * row + 4].copy_from_slice(&1f32.to_le_bytes());
+            weights
+        });
+        let view = self.view_of(rows, Usage::Other)?;
+        let accessor = json!({
+            "bufferView": view,
+            "componentType": f32::COMPONENT,
+            "count": size * size,
+            "type": f32::SHAPE,
+        });
+        Ok(self.push("accessors", accessor))
+    }
+
+    /// Adds an accessor with `elements` in a view of its own.
+    pub(super) fn accessor<T: Element>(&mut self, elements: &[T], usage: Usage) -> Result<usize, Error> {
+        let view = self.view(bytemuck::cast_slice(elements), usage)?;
+        let accessor = json!({
+            "bufferView": view,
+            "componentType": T::COMPONENT,
+            "count": elements.len(),
+            "type": T::SHAPE,
+        });
+        Ok(self.push("accessors", accessor))
+    }
+
+    /// Adds an accessor with `positions` and their bounds, which the format asks for.
+    pub(super) fn bounded_positions(&mut self, positions: &[glam::Vec3]) -> Result<usize, Error> {
+        let (low, high) = dermis_mesh::tri_mesh::bounds(positions);
+        let accessor = self.accessor(positions, Usage::Vertices)?;
+        self.bound(accessor, &low.to_array(), &high.to_array());
+        Ok(accessor)
+    }
+
+    /// States the bounds of an accessor.
+    pub(super) fn bound(&mut self, accessor: usize, low: &[f32], high: &[f32]) {
+        let item = self.item("accessors", accessor);
+        item["min"] = json!(low);
+        item["max"] = json!(high);
+    }
+
+    /// Completes the file. `root` holds what is not in lists.
+    pub(super) fn finish(mut self, root: Map<String, Value>) -> Result<(), Error> {
+        self.lists.extend(root);
+        if self.text { self.finish_text() } else { self.finish_binary() }
+    }
+
+    fn finish_text(mut self) -> Result<(), Error> {
+        if let Some((mut file, name)) = self.data_file.take() {
+            self.copy_data(file.get_mut())?;
+            self.lists.insert("buffers".into(), json!([{ "byteLength": self.length, "uri": name }]));
+        }
+        serde_json::to_writer_pretty(&mut self.main, &self.lists).map_err(std::io::Error::from)?;
+        self.main.flush()?;
+        Ok(())
+    }
+
+    fn finish_binary(mut self) -> Result<(), Error> {
+        if self.length > 0 {
+            self.lists.insert("buffers".into(), json!([{ "byteLength": self.length }]));
+        }
+        let mut json = serde_json::to_vec(&self.lists).map_err(std::io::Error::from)?;
+        json.resize(json.len().next_multiple_of(4), b' ');
+        let data_length = self.length.next_multiple_of(4);
+        let data_chunk = if self.length > 0 { 8 + data_length } else { 0 };
+        let total = 12 + 8 + json.len() as u64 + data_chunk;
+        let Ok(total) = u32::try_from(total) else {
+            return Err(Error::unsupported(format!("a .glb cannot hold {total} bytes; it ends at 4 GiB"))
+                .with_hint("write .gltf, .abc or .npz instead, or fewer frames"));
+        };
+        self.main.write_all(b"glTF")?;
+        for word in [2, total, json.len() as u32] {
+            self.main.write_all(&word.to_le_bytes())?;
+        }
+        self.main.write_all(b"JSON")?;
+        self.main.write_all(&json)?;
+        if self.length > 0 {
+            self.main.write_all(&(data_length as u32).to_le_bytes())?;
+            self.main.write_all(b"BIN\0")?;
+            self.main.flush()?;
+            let mut main = self.main.get_ref().try_clone()?;
+            self.copy_data(&mut main)?;
+            self.main.write_all(&[0; 4][..(data_length - self.length) as usize])?;
+        }
+        self.main.flush()?;
+        Ok(())
+    }
+
+    /// File to file, so that the system can copy without passing the bytes through us.
+    fn copy_data(&mut self, target: &mut File) -> Result<(), Error> {
+        self.data.flush()?;
+        let data = self.data.get_mut();
+        data.seek(SeekFrom::Start(0))?;
+        std::io::copy(data, target)?;
+        Ok(())
+    }
+}
+
+/// A file name as a URI.
+fn percent_encoded(name: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    let encode = |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+    name.bytes().map(encode).collect()
+}

@@ -1,0 +1,302 @@
+//! One object: its mesh with primitives and morph targets, its node, and its part in the animations.
+
+use std::sync::Arc;
+
+use dermis_mesh::{Material, MeshSequence, Note, Object, Rig};
+use glam::Vec3;
+use serde_json::{Map, Value, json};
+
+use super::animations::Frames;
+use super::file::Usage;
+use super::skin::{write_influences, write_skeleton};
+use super::surface::Surface;
+use super::{Tick, Writer};
+use crate::error::Error;
+use crate::gltf::POINT_ATTRIBUTE;
+
+/// What the animation of recorded frames is called.
+const SEQUENCE_NAME: &str = "frames";
+const POINTS: u32 = 0;
+
+/// What moves an object in the file.
+enum Motion<'a> {
+    None,
+    Rig(&'a Arc<Rig>),
+    Recorded(&'a MeshSequence),
+}
+
+/// The rig where it has motion or there is nothing else; the recorded frames otherwise.
+fn motion_of<'a>(object: &'a Object, notes: &mut Vec<Note>) -> Motion<'a> {
+    match (&object.rig, &object.sequence) {
+        (Some(rig), Some(_)) if !object.clips.is_empty() => {
+            notes.push(Note::at(&object.name, "the rig is written; the recorded frames beside it are left out"));
+            Motion::Rig(rig)
+        }
+        (Some(_), Some(sequence)) => {
+            notes.push(Note::at(
+                &object.name,
+                "the recorded frames are written; the rig, which has no clip, is left out",
+            ));
+            Motion::Recorded(sequence)
+        }
+        (None, Some(sequence)) => Motion::Recorded(sequence),
+        (Some(rig), None) => Motion::Rig(rig),
+        (None, None) => Motion::None,
+    }
+}
+
+/// How many steps of progress an object is.
+pub(super) fn step_count(object: &Object) -> usize {
+    match motion_of(object, &mut Vec::new()) {
+        Motion::None => 1,
+        Motion::Rig(rig) => 1 + rig.shapes().len(),
+        Motion::Recorded(sequence) => 1 + sequence.frame_count(),
+    }
+}
+
+impl Writer<'_> {
+    /// Writes `object`, the `number`th.
+    pub(super) fn object(&mut self, object: &Object, number: usize) -> Result<(), Error> {
+        if object.mesh.point_count() == 0 {
+            self.notes.push(Note::at(&object.name, "an object without points is left out"));
+            return Ok(());
+        }
+        if object.tets.is_some() {
+            self.notes.push(Note::at(&object.name, "glTF has no tetrahedra; only the surface is written"));
+        }
+        let motion = motion_of(object, &mut self.notes);
+        let surface = Surface::new(&object.mesh);
+        let mut attributes = self.attributes(object, &surface)?;
+        let mut mark = surface.marked || object.mesh.triangle_count() == 0;
+        let mut node = json!({ "name": object.name });
+        let mut mesh = Map::new();
+        let mut extras = Map::new();
+        self.tick.step()?;
+        let targets = match motion {
+            Motion::None => Vec::new(),
+            Motion::Rig(rig) => {
+                if !rig.joints().is_empty() {
+                    write_influences(&mut self.file, &mut attributes, rig, &surface, &object.name, &mut self.notes)?;
+                }
+                name_shapes(rig, &mut extras);
+                self.shape_targets(rig, &surface)?
+            }
+            Motion::Recorded(sequence) => {
+                mark = true;
+                self.recorded_targets(object, sequence, &surface)?
+            }
+        };
+        if mark {
+            let sequence = matches!(motion, Motion::Recorded(_));
+            extras.insert("dermis".into(), if sequence { json!({ "sequence": true }) } else { json!({}) });
+        }
+        let primitives = self.primitives(&surface, &attributes, &targets)?;
+        mesh.insert("name".into(), json!(object.name));
+        mesh.insert("primitives".into(), json!(primitives));
+        if !extras.is_empty() {
+            mesh.insert("extras".into(), Value::Object(extras));
+        }
+        if let Some(weights) = first_weights(object, &motion) {
+            mesh.insert("weights".into(), json!(weights));
+        }
+        node["mesh"] = json!(self.file.push("meshes", Value::Object(mesh)));
+        let index = self.file.push("nodes", node);
+        self.animate(object, number, &motion, index)
+    }
+
+    /// The attributes that all primitives share.
+    fn attributes(&mut self, object: &Object, surface: &Surface) -> Result<Map<String, Value>, Error> {
+        let file = &mut self.file;
+        let mut attributes = Map::new();
+        let positions = surface.split(object.mesh.points());
+        attributes.insert("POSITION".into(), file.bounded_positions(&positions)?.into());
+        if let Some(normals) = &surface.normals {
+            attributes.insert("NORMAL".into(), file.accessor(normals, Usage::Vertices)?.into());
+        }
+        if let Some(tangents) = &surface.tangents {
+            attributes.insert("TANGENT".into(), file.accessor(tangents, Usage::Vertices)?.into());
+        }
+        for (set, uvs) in surface.uvs.iter().enumerate() {
+            attributes.insert(format!("TEXCOORD_{set}"), file.accessor(uvs, Usage::Vertices)?.into());
+        }
+        for (set, colors) in surface.colors.iter().enumerate() {
+            attributes.insert(format!("COLOR_{set}"), file.accessor(colors, Usage::Vertices)?.into());
+        }
+        for (name, values) in &object.attributes {
+            if values.len() != object.mesh.point_count() || name == POINT_ATTRIBUTE {
+                self.notes.push(Note::at(&object.name, format!("the attribute '{name}' is left out")));
+                continue;
+            }
+            let finite = |&value: &f32| if value.is_finite() { value } else { 0.0 };
+            let values: Vec<f32> = surface.split(values).iter().map(finite).collect();
+            attributes.insert(format!("_{name}"), file.accessor(&values, Usage::Vertices)?.into());
+        }
+        if surface.marked {
+            let points: Vec<f32> = surface.vertex_points.iter().map(|&point| point as f32).collect();
+            attributes.insert(format!("_{POINT_ATTRIBUTE}"), file.accessor(&points, Usage::Vertices)?.into());
+        }
+        Ok(attributes)
+    }
+
+    fn primitives(
+        &mut self,
+        surface: &Surface,
+        attributes: &Map<String, Value>,
+        targets: &[Value],
+    ) -> Result<Vec<Value>, Error> {
+        let mut primitives = Vec::with_capacity(surface.primitives.len());
+        for (material, triangles) in &surface.primitives {
+            let mut primitive = json!({ "attributes": attributes });
+            if triangles.is_empty() {
+                primitive["mode"] = json!(POINTS);
+            } else {
+                let corners = triangles.as_flattened();
+                // The largest number of a type is the primitive restart of old hardware and not allowed.
+                let indices = if u16::try_from(surface.vertex_points.len()).is_ok() {
+                    let small: Vec<u16> = corners.iter().map(|&corner| corner as u16).collect();
+                    self.file.accessor(&small, Usage::Indices)?
+                } else {
+                    self.file.accessor(corners, Usage::Indices)?
+                };
+                primitive["indices"] = json!(indices);
+            }
+            let default = Material::default();
+            let material = material.as_ref().unwrap_or(&default);
+            let uv_sets = surface.uvs.len();
+            let index = self.materials.material(&mut self.file, material, uv_sets, &mut self.notes)?;
+            primitive["material"] = json!(index);
+            if !targets.is_empty() {
+                primitive["targets"] = json!(targets);
+            }
+            primitives.push(primitive);
+        }
+        Ok(primitives)
+    }
+
+    /// The shapes of a rig as morph targets. If one changes normals, all do: three.js takes the base for a missing one.
+    fn shape_targets(&mut self, rig: &Rig, surface: &Surface) -> Result<Vec<Value>, Error> {
+        let normals = surface.normals.is_some() && rig.shapes().iter().any(|shape| shape.normal_offsets.is_some());
+        let mut targets = Vec::with_capacity(rig.shapes().len());
+        for shape in rig.shapes() {
+            let mut target = json!({ "POSITION": self.file.bounded_positions(&surface.split(&shape.offsets))? });
+            if normals {
+                let finite = |offset: Vec3| if offset.is_finite() { offset } else { Vec3::ZERO };
+                let given = shape.normal_offsets.iter().flatten().copied().map(finite);
+                let mut offsets: Vec<Vec3> = given.collect();
+                offsets.resize(surface.vertex_points.len(), Vec3::ZERO);
+                target["NORMAL"] = json!(self.file.accessor(&offsets, Usage::Vertices)?);
+            }
+            targets.push(target);
+            self.tick.step()?;
+        }
+        Ok(targets)
+    }
+
+    /// Recorded frames as morph targets: frame k is the rest pose plus target k.
+    fn recorded_targets(
+        &mut self,
+        object: &Object,
+        sequence: &MeshSequence,
+        surface: &Surface,
+    ) -> Result<Vec<Value>, Error> {
+        let rest = object.mesh.points();
+        let mut targets = Vec::with_capacity(sequence.frame_count());
+        let mut offsets = vec![Vec3::ZERO; surface.vertex_points.len()];
+        for frame in 0..sequence.frame_count() {
+            let positions = sequence.frame(frame)?;
+            for (offset, &point) in offsets.iter_mut().zip(&surface.vertex_points) {
+                *offset = positions[point as usize] - rest[point as usize];
+            }
+            targets.push(json!({ "POSITION": self.file.bounded_positions(&offsets)? }));
+            self.tick.step()?;
+        }
+        Ok(targets)
+    }
+
+    /// Puts the node into the scene and gives it its skin and its animation.
+    fn animate(&mut self, object: &Object, number: usize, motion: &Motion<'_>, node: usize) -> Result<(), Error> {
+        match motion {
+            Motion::Rig(rig) => {
+                let mut parts = Vec::with_capacity(object.clips.len());
+                for clip in &object.clips {
+                    parts.push(self.animations.of_object(&mut self.file, &Frames::of_clip(clip), number)?);
+                }
+                self.animate_shapes(object, rig, &parts, node)?;
+                if rig.joints().is_empty() {
+                    self.placed.push(node);
+                    return Ok(());
+                }
+                let shared = self.skeletons.iter().find(|skeleton| skeleton.serves(object, rig));
+                let skin = if let Some(skeleton) = shared {
+                    skeleton.skin
+                } else {
+                    let skeleton = write_skeleton(&mut self.file, &mut self.animations, object, rig, &parts)?;
+                    let (skin, armature) = (skeleton.skin, skeleton.armature);
+                    self.placed.push(armature);
+                    self.skeletons.push(skeleton);
+                    skin
+                };
+                self.file.item("nodes", node)["skin"] = json!(skin);
+                self.skinned.push(node);
+            }
+            Motion::Recorded(sequence) => {
+                let frames = Frames {
+                    name: SEQUENCE_NAME.to_owned(),
+                    rate_hz: sequence.frame_rate_hz(),
+                    start_seconds: sequence.start_seconds(),
+                    count: sequence.frame_count(),
+                };
+                let animation = self.animations.of_object(&mut self.file, &frames, number)?;
+                let weights = self.file.one_hot(sequence.frame_count())?;
+                self.animations.add_accessor(animation, node, "weights", weights);
+                self.placed.push(node);
+            }
+            Motion::None => self.placed.push(node),
+        }
+        Ok(())
+    }
+
+    /// Channels for shape weights that change in any clip, or that alone make a clip exist.
+    fn animate_shapes(&mut self, object: &Object, rig: &Rig, parts: &[usize], node: usize) -> Result<(), Error> {
+        if rig.shapes().is_empty() {
+            return Ok(());
+        }
+        let frames = || object.clips.iter().flat_map(|clip| (0..clip.frame_count()).map(|f| clip.shape_weights(f)));
+        let first = frames().next().unwrap_or_default();
+        if rig.joints().is_empty() || frames().any(|weights| weights != first) {
+            for (clip, &animation) in object.clips.iter().zip(parts) {
+                let weights: Vec<f32> =
+                    (0..clip.frame_count()).flat_map(|frame| clip.shape_weights(frame).iter().copied()).collect();
+                self.animations.add(&mut self.file, animation, node, "weights", &weights)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn name_shapes(rig: &Rig, extras: &mut Map<String, Value>) {
+    let names: Vec<&str> = rig.shapes().iter().map(|shape| shape.name.as_str()).collect();
+    if names.iter().any(|name| !name.is_empty()) {
+        extras.insert("targetNames".into(), json!(names));
+    }
+}
+
+/// The weights of the first frame, for viewers that play nothing; `None` where all are 0.
+fn first_weights(object: &Object, motion: &Motion<'_>) -> Option<Vec<f32>> {
+    let Motion::Rig(_) = motion else {
+        return None;
+    };
+    let weights = object.clips.first()?.shape_weights(0);
+    weights.iter().any(|weight| *weight != 0.0).then(|| weights.to_vec())
+}
+
+impl Tick<'_> {
+    /// One step further; an error where the observer asks to stop.
+    pub(super) fn step(&mut self) -> Result<(), Error> {
+        self.done += 1;
+        match self.progress.report("writing glTF", self.done, self.total) {
+            std::ops::ControlFlow::Continue(()) => Ok(()),
+            std::ops::ControlFlow::Break(()) => Err(crate::error::Problem::Stopped.into()),
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! Skins: joint nodes with their animation, inverse bind matrices, and the weights of vertices.
+
+use std::sync::Arc;
+
+use dermis_mesh::{Clip, Note, Object, Rig};
+use glam::{DAffine3, DMat4, Vec3};
+use serde_json::{Value, json};
+
+use super::animations::{Animations, Frames};
+use super::file::{GltfFile, Usage};
+use super::motion::{NodeMotion, node_motions};
+use super::surface::Surface;
+use crate::error::Error;
+
+/// Players read at least one set of four influences; not all read more.
+const SET: usize = 4;
+/// How far the weights of a point may be from summing to 1 before scaling them deserves a note.
+const SUM_TOLERANCE: f32 = 1e-3;
+
+/// A skeleton that has been written, which other objects may share.
+pub(super) struct Skeleton {
+    rig: Arc<Rig>,
+    clips: Vec<Arc<Clip>>,
+    pub skin: usize,
+    /// The node above its joints.
+    pub armature: usize,
+}
+
+impl Skeleton {
+    /// Whether `object` moves by the same joints in the same clips.
+    pub(super) fn serves(&self, object: &Object, rig: &Arc<Rig>) -> bool {
+        let same_clip = |(a, b): (&Arc<Clip>, &Arc<Clip>)| {
+            Frames::of_clip(a) == Frames::of_clip(b)
+                && (0..a.frame_count()).all(|frame| a.transforms(frame) == b.transforms(frame))
+        };
+        self.rig.joints() == rig.joints()
+            && self.clips.len() == object.clips.len()
+            && self.clips.iter().zip(&object.clips).all(same_clip)
+    }
+}
+
+/// Writes the joints of an object as nodes below an armature node, their animation and the skin.
+pub(super) fn write_skeleton(
+    file: &mut GltfFile,
+    animations: &mut Animations,
+    object: &Object,
+    rig: &Arc<Rig>,
+    parts: &[usize],
+) -> Result<Skeleton, Error> {
+    let bind: Vec<DAffine3> = rig.joints().iter().map(|joint| finite_or_identity(joint.bind())).collect();
+    let mut poses: Vec<&[DAffine3]> =
+        object.clips.iter().flat_map(|clip| (0..clip.frame_count()).map(|frame| clip.transforms(frame))).collect();
+    if poses.is_empty() {
+        poses.push(&bind);
+    }
+    let motions = node_motions(rig, &poses);
+    let nodes: Vec<usize> = motions.iter().map(|motion| file.push("nodes", node(motion))).collect();
+    let armature = file.push("nodes", json!({ "name": format!("{} rig", object.name), "children": [] }));
+    for (motion, &node) in motions.iter().zip(&nodes) {
+        let parent = motion.parent.map_or(armature, |parent| nodes[parent]);
+        let item = file.item("nodes", parent);
+        match &mut item["children"] {
+            Value::Array(children) => children.push(node.into()),
+            children => *children = json!([node]),
+        }
+    }
+    animate(file, animations, object, &motions, &nodes, parts)?;
+    let skin = write_skin(file, rig, &motions, &nodes)?;
+    Ok(Skeleton { rig: Arc::clone(rig), clips: object.clips.clone(), skin, armature })
+}
+
+fn finite_or_identity(transform: DAffine3) -> DAffine3 {
+    if transform.is_finite() { transform } else { DAffine3::IDENTITY }
+}
+
+/// The node in its first pose; parts that do nothing are left out.
+fn node(motion: &NodeMotion) -> Value {
+    let mut node = json!({ "name": motion.name });
+    let (translation, rotation, scale) = (motion.translations[0], motion.rotations[0], motion.scales[0]);
+    if translation != glam::DVec3::ZERO {
+        node["translation"] = json!(translation.as_vec3().to_array());
+    }
+    if rotation != glam::DQuat::IDENTITY {
+        node["rotation"] = json!(rotation.as_quat().to_array());
+    }
+    if scale != glam::DVec3::ONE {
+        node["scale"] = json!(scale.as_vec3().to_array());
+    }
+    node
+}
+
+/// Channels for everything that changes in any clip. A clip in which nothing moves gets one all the same, to exist.
+fn animate(
+    file: &mut GltfFile,
+    animations: &mut Animations,
+    object: &Object,
+    motions: &[NodeMotion],
+    nodes: &[usize],
+    parts: &[usize],
+) -> Result<(), Error> {
+    let mut first = 0;
+    for (clip, &animation) in object.clips.iter().zip(parts) {
+        let range = first..first + clip.frame_count();
+        first = range.end;
+        let mut moves = false;
+        for (motion, &node) in motions.iter().zip(nodes) {
+            if varies(&motion.translations) {
+                let values: Vec<Vec3> =
+                    motion.translations[range.clone()].iter().map(|value| value.as_vec3()).collect();
+                animations.add(file, animation, node, "translation", &values)?;
+                moves = true;
+            }
+            if varies(&motion.rotations) {
+                animations.add(file, animation, node, "rotation", &rotations(motion, range.clone()))?;
+                moves = true;
+            }
+            if varies(&motion.scales) {
+                let values: Vec<Vec3> = motion.scales[range.clone()].iter().map(|value| value.as_vec3()).collect();
+                animations.add(file, animation, node, "scale", &values)?;
+                moves = true;
+            }
+        }
+        if !moves {
+            animations.add(file, animation, nodes[0], "rotation", &rotations(&motions[0], range))?;
+        }
+    }
+    Ok(())
+}
+
+fn varies<T: PartialEq>(values: &[T]) -> bool {
+    values.windows(2).any(|pair| pair[0] != pair[1])
+}
+
+fn rotations(motion: &NodeMotion, range: std::ops::Range<usize>) -> Vec<[f32; 4]> {
+    motion.rotations[range].iter().map(|rotation| rotation.as_quat().to_array()).collect()
+}
+
+fn write_skin(file: &mut GltfFile, rig: &Rig, motions: &[NodeMotion], nodes: &[usize]) -> Result<usize, Error> {
+    let mut joints = vec![0; rig.joints().len()];
+    for (motion, &node) in motions.iter().zip(nodes) {
+        if let Some(joint) = motion.joint {
+            joints[joint] = node;
+        }
+    }
+    let matrix = |transform: DAffine3| DMat4::from(transform).as_mat4().to_cols_array();
+    let matrices: Vec<[f32; 16]> = rig.joints().iter().map(|joint| matrix(joint.inverse_bind)).collect();
+    let mut skin = json!({
+        "inverseBindMatrices": file.accessor(&matrices, Usage::Other)?,
+        "joints": joints,
+    });
+    // Flexible bones stand side by side; the tree that they had is kept for our own reader.
+    if motions.len() > joints.len() {
+        let parent = |parent: Option<usize>| parent.map_or(-1, |parent| parent as i64);
+        let parents: Vec<i64> = rig.joints().iter().map(|joint| parent(joint.parent)).collect();
+        skin["extras"] = json!({ "dermis": { "parents": parents } });
+    }
+    Ok(file.push("skins", skin))
+}
+
+/// Adds `JOINTS_n` and `WEIGHTS_n`, as many sets as the most bound point needs.
+pub(super) fn write_influences(
+    file: &mut GltfFile,
+    attributes: &mut serde_json::Map<String, Value>,
+    rig: &Rig,
+    surface: &Surface,
+    place: &str,
+    notes: &mut Vec<Note>,
+) -> Result<(), Error> {
+    if rig.joints().len() > usize::from(u16::MAX) + 1 {
+        return Err(Error::unsupported(format!("{} joints are more than glTF can name", rig.joints().len())));
+    }
+    note_rescaling(rig, place, notes);
+    let weights = rig.weights().normalized(usize::MAX);
+    let most = weights.max_influences().max(1);
+    if most > SET {
+        let message =
+            format!("points have up to {most} influences; players that read only 4 leave the smaller ones out");
+        notes.push(Note::at(place, message));
+    }
+    let rows: Vec<Vec<(u32, f32)>> = weights.rows().map(|row| summing_to_one(row.collect())).collect();
+    for set in 0..most.div_ceil(SET) {
+        let slot = |row: &Vec<(u32, f32)>, slot: usize| row.get(set * SET + slot).copied().unwrap_or((0, 0.0));
+        let joints: Vec<[u16; 4]> = rows.iter().map(|row| std::array::from_fn(|k| slot(row, k).0 as u16)).collect();
+        let weights: Vec<[f32; 4]> = rows.iter().map(|row| std::array::from_fn(|k| slot(row, k).1)).collect();
+        let joints = surface.split(&joints);
+        let joints = if rig.joints().len() <= 256 {
+            let small: Vec<[u8; 4]> = joints.iter().map(|joints| joints.map(|joint| joint as u8)).collect();
+            file.accessor(&small, Usage::Vertices)?
+        } else {
+            file.accessor(&joints, Usage::Vertices)?
+        };
+        attributes.insert(format!("JOINTS_{set}"), joints.into());
+        let weights = file.accessor(&surface.split(&weights), Usage::Vertices)?;
+        attributes.insert(format!("WEIGHTS_{set}"), weights.into());
+    }
+    Ok(())
+}
+
+fn note_rescaling(rig: &Rig, place: &str, notes: &mut Vec<Note>) {
+    let odd = rig.weights().rows().any(|row| {
+        let (sum, negative) =
+            row.fold((0.0, false), |(sum, negative), (_, weight)| (sum + weight, negative || weight < 0.0));
+        negative || (sum - 1.0f32).abs() > SUM_TOLERANCE
+    });
+    if odd {
+        notes.push(Note::at(place, "skin weights that are negative or do not sum to 1 are made to"));
+    }
+}
+
+/// The rounding of the weights to f32 goes to the largest, so that they sum to 1 as stored.
+fn summing_to_one(mut row: Vec<(u32, f32)>) -> Vec<(u32, f32)> {
+    let sum: f64 = row.iter().map(|(_, weight)| f64::from(*weight)).sum();
+    if let Some((_, largest)) = row.first_mut() {
+        *largest = (f64::from(*largest) + 1.0 - sum) as f32;
+    }
+    row
+}

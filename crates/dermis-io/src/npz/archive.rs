@@ -1,0 +1,134 @@
+//! The container of an `.npz` file: a zip archive with one `.npy` file per array.
+//!
+//! Stored arrays stay where they are in the (mapped) file. Compressed ones are inflated when they are asked for: into
+//! memory, or into a nameless temporary file, which is mapped in turn, where they are larger than [`LARGEST_IN_MEMORY`].
+//! Check sums are those of compressed arrays only: stored ones are not read before they are needed.
+
+use std::collections::BTreeMap;
+use std::io::{Cursor, Read, Seek};
+
+use zip::result::ZipError;
+use zip::{CompressionMethod, ZipArchive};
+
+use crate::budget::Budget;
+use crate::error::Error;
+use crate::mapped::Mapped;
+use crate::npz::array::Array;
+use crate::npz::npy::Header;
+
+/// Arrays that inflate to more go through the disk.
+const LARGEST_IN_MEMORY: u64 = 1 << 30;
+/// Enough for any header of plain numbers.
+const LONGEST_HEADER: u64 = 1 << 16;
+/// Nobody keeps more arrays in one file; a central directory of this many entries is an attack.
+const MOST_ARRAYS: usize = 65_536;
+
+/// An open archive.
+pub(super) struct Archive {
+    bytes: Mapped,
+    zip: ZipArchive<Cursor<Mapped>>,
+    entries: BTreeMap<String, usize>,
+    budget: Budget,
+}
+
+impl Archive {
+    /// Opens the archive that `bytes` are.
+    pub(super) fn open(bytes: Mapped) -> Result<Self, Error> {
+        let mut zip = ZipArchive::new(Cursor::new(bytes.clone())).map_err(|error| zip_error(error, &bytes))?;
+        if zip.len() > MOST_ARRAYS {
+            return Err(Error::malformed(format!("the archive claims to hold {} arrays", zip.len())));
+        }
+        let mut entries = BTreeMap::new();
+        for index in 0..zip.len() {
+            let entry = zip.by_index_raw(index).map_err(|error| zip_error(error, &bytes))?;
+            if let Some(name) = entry.name().strip_suffix(".npy") {
+                entries.insert(name.to_owned(), index);
+            }
+        }
+        let budget = Budget::for_file(bytes.len() as u64);
+        Ok(Self { bytes, zip, entries, budget })
+    }
+
+    /// The names of the arrays, sorted.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.entries.keys().map(String::as_str)
+    }
+
+    /// Whether there is an array `name`.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.entries.contains_key(name)
+    }
+
+    /// The array `name`, where there is one.
+    pub(super) fn get(&mut self, name: &str) -> Result<Option<Array>, Error> {
+        let Some(&index) = self.entries.get(name) else {
+            return Ok(None);
+        };
+        let (bytes, start, end) = self.file(name, index).map_err(|error| error.at(name))?;
+        Array::parse(name, bytes, start, end).map(Some)
+    }
+
+    /// What the array `name` is, without reading more than its head.
+    pub(super) fn header(&mut self, name: &str) -> Result<Option<Header>, Error> {
+        let Some(&index) = self.entries.get(name) else {
+            return Ok(None);
+        };
+        let entry = self.zip.by_index(index).map_err(|error| zip_error(error, &self.bytes))?;
+        let mut head = Vec::new();
+        entry.take(LONGEST_HEADER).read_to_end(&mut head)?;
+        Header::parse(&head).map(Some).map_err(|error| error.at(name))
+    }
+
+    /// Where the `.npy` file lies: in the archive itself, or inflated.
+    fn file(&mut self, name: &str, index: usize) -> Result<(Mapped, usize, usize), Error> {
+        let failed = |error| zip_error(error, &self.bytes);
+        let entry = self.zip.by_index_raw(index).map_err(failed)?;
+        if entry.encrypted() {
+            return Err(Error::unsupported("the array is encrypted"));
+        }
+        let (stored, declared) = (entry.compressed_size(), entry.size());
+        if entry.compression() == CompressionMethod::Stored {
+            let start = entry.data_start().unwrap_or(u64::MAX);
+            let available = (self.bytes.len() as u64).saturating_sub(start);
+            if stored > available {
+                return Err(Error::truncated("the array", stored, available));
+            }
+            return Ok((self.bytes.clone(), start as usize, (start + stored) as usize));
+        }
+        drop(entry);
+        self.budget.take(name, usize::try_from(declared).unwrap_or(usize::MAX), 1)?;
+        let entry = self.zip.by_index(index).map_err(|error| zip_error(error, &self.bytes))?;
+        let inflated = inflate(entry, declared)?;
+        if inflated.len() as u64 != declared {
+            let found = inflated.len();
+            return Err(Error::malformed(format!(
+                "the compressed array holds {found} bytes, not the {declared} stated"
+            )));
+        }
+        Ok((inflated, 0, declared as usize))
+    }
+}
+
+fn inflate(entry: impl Read, declared: u64) -> Result<Mapped, Error> {
+    // One byte more shows an array that is larger than stated, and makes the archive check its sum at the end.
+    let mut limited = entry.take(declared.saturating_add(1));
+    if declared <= LARGEST_IN_MEMORY {
+        let mut bytes = Vec::new();
+        limited.read_to_end(&mut bytes)?;
+        return Ok(Mapped::of_bytes(bytes));
+    }
+    let mut file = tempfile::tempfile()?;
+    std::io::copy(&mut limited, &mut file)?;
+    file.rewind()?;
+    Mapped::of_file(file)
+}
+
+fn zip_error(error: ZipError, bytes: &[u8]) -> Error {
+    let zip_begin: &[u8] = b"PK";
+    match error {
+        ZipError::Io(error) => error.into(),
+        ZipError::UnsupportedArchive(what) => Error::unsupported(format!("the archive is of an unknown kind: {what}")),
+        _ if !bytes.starts_with(zip_begin) => Error::malformed("the file is not an .npz archive: it is no zip file"),
+        error => Error::malformed(format!("the archive is damaged: {error}")),
+    }
+}

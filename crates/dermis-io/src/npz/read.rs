@@ -1,0 +1,261 @@
+//! From arrays to a scene.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use dermis_mesh::{MeshSequence, Note, Object, PolygonMesh, Polygons, Scene, TetMesh, TriMesh, Units, UpAxis};
+use glam::Vec3;
+
+use crate::error::Error;
+use crate::frame_rate;
+use crate::mapped::Mapped;
+use crate::npz::archive::Archive;
+use crate::npz::array::Array;
+use crate::npz::npy::{Header, Kind};
+use crate::npz::{layout, rig, smpl};
+use crate::options::ReadOptions;
+use crate::raw_frames::{RawFrames, Scalar};
+
+/// An archive being read: which arrays have been used, and what is to be said about it.
+pub(super) struct Reader<'a> {
+    archive: Archive,
+    used: Vec<&'static str>,
+    pub options: &'a ReadOptions,
+    pub notes: Vec<Note>,
+}
+
+impl Reader<'_> {
+    /// The array `name`, where there is one; it counts as used.
+    pub(super) fn take(&mut self, name: &'static str) -> Result<Option<Array>, Error> {
+        self.used.push(name);
+        self.archive.get(name)
+    }
+
+    /// Says that the array `name` is left out on purpose; whether there is one.
+    pub(super) fn leave(&mut self, name: &'static str) -> bool {
+        self.used.push(name);
+        self.has(name)
+    }
+
+    /// Whether there is an array `name`.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.archive.has(name)
+    }
+}
+
+/// When frames stand.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Timing {
+    pub frame_rate_hz: f64,
+    pub start_seconds: f64,
+}
+
+/// Reads the archive `bytes`; its object is called `name` unless it says otherwise.
+pub(super) fn scene(bytes: Mapped, name: &str, options: &ReadOptions) -> Result<Scene, Error> {
+    let archive = Archive::open(bytes)?;
+    let mut reader = Reader { archive, used: Vec::new(), options, notes: Vec::new() };
+    let mut object = if reader.has("v_template") { smpl::object(&mut reader)? } else { object(&mut reader)? };
+    object.name = text(reader.take("object_name")?)?.unwrap_or_else(|| name.to_owned());
+    let units = units(&mut reader)?;
+    rest_of_the_arrays(&mut reader, &mut object)?;
+    Ok(Scene { objects: vec![object], units, notes: reader.notes })
+}
+
+fn object(reader: &mut Reader<'_>) -> Result<Object, Error> {
+    let frames = reader.take("frames")?;
+    let mesh = Arc::new(mesh(reader, frames.as_ref())?);
+    let moves = ["frames", "pose", "skin", "shape_weights"].iter().any(|key| reader.has(key));
+    let timing = if moves { timing(reader)? } else { Timing { frame_rate_hz: 1.0, start_seconds: 0.0 } };
+    let sequence = frames.map(|frames| sequence(&frames, &mesh, timing)).transpose()?;
+    let (rig, clip) = rig::read(reader, &mesh, timing)?;
+    if let (Some(sequence), Some(clip)) = (&sequence, &clip)
+        && sequence.frame_count() != clip.frame_count()
+    {
+        let (frames, poses) = (sequence.frame_count(), clip.frame_count());
+        reader.notes.push(Note::new(format!("there are {frames} frames but {poses} poses; they do not correspond")));
+    }
+    Ok(Object {
+        tets: tets(reader, &mesh)?,
+        mesh,
+        sequence,
+        rig: rig.map(Arc::new),
+        clips: clip.into_iter().map(Arc::new).collect(),
+        ..Object::default()
+    })
+}
+
+fn mesh(reader: &mut Reader<'_>, frames: Option<&Array>) -> Result<TriMesh, Error> {
+    let points = match (reader.take("rest")?, frames) {
+        (Some(rest), _) => points(&rest)?,
+        (None, Some(frames)) => {
+            reader.notes.push(Note::new("there is no rest pose; the first frame is taken for it"));
+            first_frame(frames)?
+        }
+        (None, None) => {
+            let names: Vec<&str> = reader.archive.names().take(12).collect();
+            return Err(Error::malformed("the archive holds no shape: neither 'rest' nor 'frames' nor 'v_template'")
+                .detail(format!("its arrays are: {}", names.join(", ")))
+                .with_hint("save rest [N,3], faces [n,3] and frames [S,N,3]"));
+        }
+    };
+    let mesh = if let Some(array) = reader.take("faces")? {
+        faces(points, &array)?
+    } else {
+        reader.notes.push(Note::new("there are no faces; the shape is points only"));
+        TriMesh::new(points, Vec::new())?
+    };
+    layout::read(reader, mesh)
+}
+
+/// The positions in an array [N,3].
+pub(super) fn points(array: &Array) -> Result<Vec<Vec3>, Error> {
+    match array.shape_of("[points, 3]")? {
+        [_, 3] => Ok(bytemuck::cast_vec::<[f32; 3], Vec3>(triples(&array.floats()?))),
+        _ => Err(array.wrong_shape("[points, 3]")),
+    }
+}
+
+/// Numbers in threes; what is left over is dropped.
+pub(super) fn triples<T: Copy>(numbers: &[T]) -> Vec<[T; 3]> {
+    numbers.as_chunks::<3>().0.to_vec()
+}
+
+fn first_frame(frames: &Array) -> Result<Vec<Vec3>, Error> {
+    let [_, points, _] = frame_shape(frames)?;
+    let (sequence, mut first) = (raw_frames(frames)?, vec![Vec3::ZERO; points]);
+    match sequence {
+        Frames::Raw(raw) => dermis_mesh::FrameSource::read_into(&raw, 0, &mut first)?,
+        Frames::Memory(all) => first.copy_from_slice(&all[..points]),
+    }
+    Ok(first)
+}
+
+fn frame_shape(frames: &Array) -> Result<[usize; 3], Error> {
+    match frames.shape_of("[frames, points, 3]")? {
+        shape @ [_, _, 3] => Ok(shape),
+        _ => Err(frames.wrong_shape("[frames, points, 3]")),
+    }
+}
+
+enum Frames {
+    Raw(RawFrames),
+    Memory(Vec<Vec3>),
+}
+
+fn raw_frames(array: &Array) -> Result<Frames, Error> {
+    let [frames, points, _] = frame_shape(array)?;
+    let dtype = array.header.dtype;
+    let scalar = match (dtype.kind, dtype.size, dtype.big_endian) {
+        (Kind::Float, 4, false) => Some(Scalar::F32Little),
+        (Kind::Float, 4, true) => Some(Scalar::F32Big),
+        (Kind::Float, 8, false) => Some(Scalar::F64Little),
+        (Kind::Float, 8, true) => Some(Scalar::F64Big),
+        _ => None,
+    };
+    match scalar.filter(|_| !array.header.fortran_order) {
+        Some(scalar) => RawFrames::new(array.bytes.clone(), array.start, frames, points, scalar).map(Frames::Raw),
+        None => Ok(Frames::Memory(bytemuck::cast_vec(triples(&array.floats()?)))),
+    }
+}
+
+fn sequence(array: &Array, mesh: &Arc<TriMesh>, timing: Timing) -> Result<MeshSequence, Error> {
+    let [_, points, _] = frame_shape(array)?;
+    if points != mesh.point_count() {
+        return Err(Error::malformed(format!("the frames have {points} points, the shape has {}", mesh.point_count()))
+            .at("frames"));
+    }
+    let sequence = match raw_frames(array)? {
+        Frames::Raw(raw) => MeshSequence::from_source(Arc::clone(mesh), Arc::new(raw), timing.frame_rate_hz),
+        Frames::Memory(positions) => MeshSequence::new(Arc::clone(mesh), positions, timing.frame_rate_hz),
+    };
+    Ok(sequence?.starting_at(timing.start_seconds))
+}
+
+/// The mesh of `points` and the polygons in an array [n,k].
+pub(super) fn faces(points: Vec<Vec3>, array: &Array) -> Result<TriMesh, Error> {
+    const WANTED: &str = "[faces, 3] (or more corners)";
+    let &[count, size] = array.shape() else { return Err(array.wrong_shape(WANTED)) };
+    let corners = array.indices()?;
+    match size {
+        0..3 => Err(array.wrong_shape(WANTED)),
+        3 => Ok(TriMesh::new(points, triples(&corners))?),
+        _ => {
+            let sizes = vec![size as u32; corners.len() / size];
+            debug_assert_eq!(sizes.len(), count);
+            let polygons = Polygons { sizes, corners };
+            Ok(PolygonMesh { points, polygons, ..PolygonMesh::default() }.into_tri_mesh()?)
+        }
+    }
+}
+
+fn timing(reader: &mut Reader<'_>) -> Result<Timing, Error> {
+    let rate = reader.take("fps")?.map(|array| array.number()).transpose()?;
+    let times = reader.take("times")?.map(|array| array.numbers()).transpose()?;
+    let start = reader.take("start_seconds")?.map(|array| array.number()).transpose()?;
+    let (frame_rate_hz, first) = match (rate, times) {
+        (Some(rate), times) => (rate, times.and_then(|times| times.first().copied()).unwrap_or(0.0)),
+        (None, Some(times)) => frame_rate::of_times_or_assumed(&times, reader.options, &mut reader.notes),
+        (None, None) => (frame_rate::assumed(reader.options, &mut reader.notes), 0.0),
+    };
+    let start_seconds = start.unwrap_or(first);
+    if !start_seconds.is_finite() {
+        return Err(Error::malformed(format!("the frames begin at {start_seconds} seconds")).at("start_seconds"));
+    }
+    Ok(Timing { frame_rate_hz, start_seconds })
+}
+
+fn tets(reader: &mut Reader<'_>, mesh: &TriMesh) -> Result<Option<Arc<TetMesh>>, Error> {
+    let Some(array) = reader.take("tets")? else {
+        return Ok(None);
+    };
+    let &[_, 4] = array.shape() else { return Err(array.wrong_shape("[tetrahedra, 4]")) };
+    let tetrahedra = array.indices()?.as_chunks::<4>().0.to_vec();
+    Ok(Some(Arc::new(TetMesh::new(mesh.points().to_vec(), tetrahedra)?)))
+}
+
+/// The only text of an array with one.
+pub(super) fn text(array: Option<Array>) -> Result<Option<String>, Error> {
+    match array {
+        Some(array) => Ok(array.texts()?.into_iter().next()),
+        None => Ok(None),
+    }
+}
+
+fn units(reader: &mut Reader<'_>) -> Result<Units, Error> {
+    let metres = reader.take("metres_per_unit")?.map(|array| array.number()).transpose()?;
+    if let Some(metres) = metres.filter(|metres| !(metres.is_finite() && *metres > 0.0)) {
+        return Err(Error::malformed(format!("a unit of {metres} metres makes no sense")).at("metres_per_unit"));
+    }
+    let up_axis = match text(reader.take("up_axis")?)?.as_deref() {
+        None => None,
+        Some("X") => Some(UpAxis::X),
+        Some("Y") => Some(UpAxis::Y),
+        Some("Z") => Some(UpAxis::Z),
+        Some(other) => return Err(Error::malformed(format!("the up axis is '{other}', not X, Y or Z")).at("up_axis")),
+    };
+    Ok(Units { metres_per_unit: metres, up_axis })
+}
+
+/// Unknown arrays: a float for each point is kept as an attribute, everything else is named in a note.
+fn rest_of_the_arrays(reader: &mut Reader<'_>, object: &mut Object) -> Result<(), Error> {
+    let unknown: Vec<String> =
+        reader.archive.names().filter(|name| !reader.used.contains(name)).map(str::to_owned).collect();
+    let (mut attributes, mut left_out) = (BTreeMap::new(), Vec::new());
+    for name in unknown {
+        // An array that cannot be understood (a pickle) matters only where it would be used.
+        let header = reader.archive.header(&name).ok().flatten();
+        let fits = |header: Header| header.dtype.kind == Kind::Float && header.shape == [object.mesh.point_count()];
+        if header.is_some_and(fits)
+            && let Some(array) = reader.archive.get(&name)?
+        {
+            attributes.insert(name, array.floats()?);
+        } else {
+            left_out.push(name);
+        }
+    }
+    object.attributes = attributes;
+    if !left_out.is_empty() {
+        reader.notes.push(Note::new(format!("arrays left out: {}", left_out.join(", "))));
+    }
+    Ok(())
+}

@@ -1,0 +1,239 @@
+//! From a scene to arrays: stored plainly, each aligned, so that frames can be mapped when they are read.
+
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+use dermis_math::progress::Progress;
+use dermis_mesh::{Clip, MeshSequence, Note, Object, Rig, Scene, Shape, UpAxis};
+use glam::{DAffine3, Vec3};
+use zip::result::ZipError;
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, ZipWriter};
+
+use crate::error::{Error, Problem};
+use crate::npz::npy::Header;
+use crate::npz::{KEYS, layout, rig};
+use crate::output::Output;
+use crate::single::{Holds, single};
+
+/// What `.npy` headers are padded to; with the archive's entries aligned to the same, payloads are.
+const ALIGNMENT: u16 = 64;
+/// Longer names do not fit a zip archive with room to spare.
+const LONGEST_NAME: usize = 1000;
+
+/// Writes `scene` to `target`.
+pub fn write(scene: &Scene, target: &Path, output: &mut Output, progress: &dyn Progress) -> Result<Vec<Note>, Error> {
+    let holds =
+        Holds { rig: true, tets: true, attributes: true, all_sets: true, surface: true, materials: true, units: true };
+    let (object, mut notes) = single(scene, holds)?;
+    let mut writer = ArrayWriter { zip: ZipWriter::new(output.create(target)?) };
+    writer.shape(&object, &mut notes)?;
+    writer.units(scene)?;
+    writer.motion(&object, progress)?;
+    writer.zip.finish().map_err(zip_error)?.flush()?;
+    Ok(notes)
+}
+
+/// Adds arrays to an archive.
+pub(super) struct ArrayWriter {
+    zip: ZipWriter<BufWriter<File>>,
+}
+
+impl ArrayWriter {
+    fn shape(&mut self, object: &Object, notes: &mut Vec<Note>) -> Result<(), Error> {
+        let mesh = &object.mesh;
+        self.texts_of_one("object_name", &object.name)?;
+        self.floats("rest", &[mesh.point_count(), 3], bytemuck::cast_slice(mesh.points()))?;
+        self.indices("faces", &[mesh.triangle_count(), 3], mesh.triangles().as_flattened())?;
+        if let Some(own) = mesh.layout()
+            && layout::write(self, own)?
+        {
+            notes.push(Note::at(
+                &object.name,
+                "of materials only names and base colours are kept, of UV and colour sets the first 8",
+            ));
+        }
+        if let Some(tets) = &object.tets {
+            self.indices("tets", &[tets.tetrahedra().len(), 4], tets.tetrahedra().as_flattened())?;
+        }
+        for (name, values) in &object.attributes {
+            let is_key = KEYS.contains(&name.as_str()) || name.starts_with("vertex_");
+            if is_key || name.is_empty() || name.len() > LONGEST_NAME || values.len() != mesh.point_count() {
+                notes.push(Note::at(
+                    &object.name,
+                    format!("the scalars '{name}' are left out: they cannot have that name"),
+                ));
+                continue;
+            }
+            self.floats(name, &[values.len()], values)?;
+        }
+        if let Some(rig) = &object.rig {
+            self.rig(rig)?;
+        }
+        Ok(())
+    }
+
+    fn rig(&mut self, rig: &Rig) -> Result<(), Error> {
+        let (joints, points) = (rig.joints(), rig.weights().point_count());
+        if !joints.is_empty() {
+            let mut dense = vec![0.0; points * joints.len()];
+            for (weights, row) in dense.chunks_exact_mut(joints.len()).zip(rig.weights().rows()) {
+                row.for_each(|(joint, weight)| weights[joint as usize] += weight);
+            }
+            self.floats("weights", &[points, joints.len()], &dense)?;
+            let usable = |bind: DAffine3| if bind.is_finite() { bind } else { DAffine3::IDENTITY };
+            self.matrices("bind", &[joints.len()], joints.iter().map(|joint| usable(joint.bind())))?;
+            self.matrices("inverse_bind", &[joints.len()], joints.iter().map(|joint| joint.inverse_bind))?;
+            let parents: Vec<i32> =
+                joints.iter().map(|joint| joint.parent.map_or(-1, |parent| parent as i32)).collect();
+            self.array("parents", "<i4", &[joints.len()], parents.iter().flat_map(|p| p.to_le_bytes()).collect())?;
+            let names: Vec<&str> = joints.iter().map(|joint| joint.name.as_str()).collect();
+            self.texts("bone_names", &names)?;
+        }
+        let shapes = rig.shapes();
+        if let Some(first) = shapes.first() {
+            let offsets: Vec<Vec3> = shapes.iter().flat_map(|shape| shape.offsets.iter().copied()).collect();
+            self.floats("shape_offsets", &[shapes.len(), first.offsets.len(), 3], bytemuck::cast_slice(&offsets))?;
+            let names: Vec<&str> = shapes.iter().map(|shape| shape.name.as_str()).collect();
+            self.texts("shape_names", &names)?;
+            if let Some(vertices) = shapes.iter().find_map(|shape| Some(shape.normal_offsets.as_ref()?.len())) {
+                let none = vec![Vec3::ZERO; vertices];
+                let of_shape = |shape: &Shape| shape.normal_offsets.clone().unwrap_or_else(|| none.clone());
+                let normals: Vec<Vec3> = shapes.iter().flat_map(of_shape).collect();
+                self.floats("shape_normals", &[shapes.len(), vertices, 3], bytemuck::cast_slice(&normals))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn units(&mut self, scene: &Scene) -> Result<(), Error> {
+        if let Some(metres) = scene.units.metres_per_unit {
+            self.number("metres_per_unit", metres)?;
+        }
+        match scene.units.up_axis {
+            None => Ok(()),
+            Some(UpAxis::X) => self.texts_of_one("up_axis", "X"),
+            Some(UpAxis::Y) => self.texts_of_one("up_axis", "Y"),
+            Some(UpAxis::Z) => self.texts_of_one("up_axis", "Z"),
+        }
+    }
+
+    fn motion(&mut self, object: &Object, progress: &dyn Progress) -> Result<(), Error> {
+        if let (Some(rig), Some(clip)) = (&object.rig, object.clips.first()) {
+            self.clip(rig, clip)?;
+        }
+        if let Some(motion) = object.motion()? {
+            self.number("fps", motion.frame_rate_hz())?;
+            self.number("start_seconds", motion.start_seconds())?;
+            self.frames(&motion, progress)?;
+        }
+        Ok(())
+    }
+
+    fn clip(&mut self, rig: &Rig, clip: &Clip) -> Result<(), Error> {
+        let frames = clip.frame_count();
+        self.texts_of_one("clip_name", clip.name())?;
+        if !rig.joints().is_empty() {
+            let transforms = (0..frames).flat_map(|frame| clip.transforms(frame).iter().copied());
+            self.matrices("pose", &[frames, rig.joints().len()], transforms)?;
+        }
+        if !rig.shapes().is_empty() {
+            let weights: Vec<f32> = (0..frames).flat_map(|frame| clip.shape_weights(frame).iter().copied()).collect();
+            self.floats("shape_weights", &[frames, rig.shapes().len()], &weights)?;
+        }
+        Ok(())
+    }
+
+    fn frames(&mut self, motion: &MeshSequence, progress: &dyn Progress) -> Result<(), Error> {
+        let (frames, points) = (motion.frame_count(), motion.point_count());
+        let header = Header::encode("<f4", &[frames, points, 3]);
+        let bytes = header.len() as u64 + frames as u64 * points as u64 * size_of::<Vec3>() as u64;
+        self.begin("frames", bytes)?;
+        self.zip.write_all(&header)?;
+        for frame in 0..frames {
+            if progress.report("frames", frame, frames).is_break() {
+                return Err(Problem::Stopped.into());
+            }
+            let positions = motion.frame(frame)?;
+            self.zip.write_all(&little_endian(bytemuck::cast_slice(&positions)))?;
+        }
+        Ok(())
+    }
+
+    /// An array of f32.
+    pub(super) fn floats(&mut self, name: &str, shape: &[usize], numbers: &[f32]) -> Result<(), Error> {
+        self.array(name, "<f4", shape, little_endian(numbers).into_owned())
+    }
+
+    /// An array of indices: i32, which most tools expect, or u32 where that is too small.
+    pub(super) fn indices(&mut self, name: &str, shape: &[usize], indices: &[u32]) -> Result<(), Error> {
+        let descr = if indices.iter().all(|&index| i32::try_from(index).is_ok()) { "<i4" } else { "<u4" };
+        self.array(name, descr, shape, indices.iter().flat_map(|index| index.to_le_bytes()).collect())
+    }
+
+    /// An array of texts, as UTF-32 padded to the longest.
+    pub(super) fn texts(&mut self, name: &str, texts: &[&str]) -> Result<(), Error> {
+        let (width, bytes) = utf32(texts);
+        self.array(name, &format!("<U{width}"), &[texts.len()], bytes)
+    }
+
+    fn texts_of_one(&mut self, name: &str, text: &str) -> Result<(), Error> {
+        let (width, bytes) = utf32(&[text]);
+        self.array(name, &format!("<U{width}"), &[], bytes)
+    }
+
+    fn number(&mut self, name: &str, number: f64) -> Result<(), Error> {
+        self.array(name, "<f8", &[], number.to_le_bytes().to_vec())
+    }
+
+    fn matrices(
+        &mut self,
+        name: &str,
+        shape: &[usize],
+        transforms: impl Iterator<Item = DAffine3>,
+    ) -> Result<(), Error> {
+        let numbers = transforms.flat_map(|transform| rig::matrix_rows(&transform)).flat_map(f64::to_le_bytes);
+        self.array(name, "<f8", &[shape, &[4, 4]].concat(), numbers.collect())
+    }
+
+    #[allow(clippy::needless_pass_by_value, reason = "callers make the bytes for this call")]
+    fn array(&mut self, name: &str, descr: &str, shape: &[usize], payload: Vec<u8>) -> Result<(), Error> {
+        let header = Header::encode(descr, shape);
+        self.begin(name, (header.len() + payload.len()) as u64)?;
+        self.zip.write_all(&header)?;
+        Ok(self.zip.write_all(&payload)?)
+    }
+
+    fn begin(&mut self, name: &str, bytes: u64) -> Result<(), Error> {
+        let options = SimpleFileOptions::default()
+            .compression_method(CompressionMethod::Stored)
+            .with_alignment(ALIGNMENT)
+            .large_file(u32::try_from(bytes).is_err());
+        self.zip.start_file(format!("{name}.npy"), options).map_err(zip_error)
+    }
+}
+
+fn utf32(texts: &[&str]) -> (usize, Vec<u8>) {
+    // NumPy has no text of width 0.
+    let width = texts.iter().map(|text| text.chars().count()).max().unwrap_or(0).max(1);
+    let padded = texts.iter().flat_map(|text| text.chars().chain(std::iter::repeat('\0')).take(width));
+    (width, padded.flat_map(|character| u32::from(character).to_le_bytes()).collect())
+}
+
+/// The bytes of `numbers` from low to high: their own on all machines that matter.
+fn little_endian(numbers: &[f32]) -> Cow<'_, [u8]> {
+    if cfg!(target_endian = "little") {
+        Cow::Borrowed(bytemuck::cast_slice(numbers))
+    } else {
+        Cow::Owned(numbers.iter().flat_map(|number| number.to_le_bytes()).collect())
+    }
+}
+
+fn zip_error(error: ZipError) -> Error {
+    match error {
+        ZipError::Io(error) => error.into(),
+        error => Error::malformed(format!("the archive cannot be written: {error}")),
+    }
+}

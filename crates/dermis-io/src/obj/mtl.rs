@@ -1,0 +1,192 @@
+//! Material libraries of OBJ files.
+
+use std::fmt::Write as _;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use dermis_mesh::{AlphaMode, Image, Material, Note, Sampler, Texture};
+
+use crate::error::Error;
+use crate::output::Output;
+
+/// Fills `materials`, which have names, from the libraries in `folder`. What is missing is noted, never an error.
+pub(super) fn read(folder: &Path, libraries: &[String], materials: &mut [Material], notes: &mut Vec<Note>) {
+    for library in libraries {
+        let Some(path) = beside(folder, library) else {
+            notes.push(Note::at(library, "the material library lies elsewhere and is left out"));
+            continue;
+        };
+        match std::fs::read(&path) {
+            Ok(bytes) => read_library(folder, &String::from_utf8_lossy(&bytes), materials, notes),
+            Err(_) => notes.push(Note::at(library, "the material library cannot be read; its materials are plain")),
+        }
+    }
+}
+
+/// A file that a file names, where it is meant to lie beside it or below: nothing may lead elsewhere.
+fn beside(folder: &Path, name: &str) -> Option<PathBuf> {
+    let name = name.replace('\\', "/");
+    let relative = Path::new(&name);
+    let inside = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
+    (!name.is_empty() && relative.components().all(inside)).then(|| folder.join(relative))
+}
+
+fn read_library(folder: &Path, text: &str, materials: &mut [Material], notes: &mut Vec<Note>) {
+    let mut current: Option<usize> = None;
+    for line in text.lines() {
+        let line = line.trim();
+        let (keyword, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+        let rest = rest.trim();
+        if keyword == "newmtl" {
+            current = materials.iter().position(|material| material.name == rest);
+            continue;
+        }
+        let Some(material) = current.and_then(|index| materials.get_mut(index)) else {
+            continue;
+        };
+        let numbers: Vec<f32> = rest.split_whitespace().map_while(|word| word.parse().ok()).collect();
+        let finite = numbers.iter().all(|number: &f32| number.is_finite());
+        match (keyword, numbers.as_slice()) {
+            ("Kd", [r, g, b, ..]) if finite => material.base_color[..3].copy_from_slice(&[*r, *g, *b]),
+            ("Ke", [r, g, b, ..]) if finite => material.emissive = [*r, *g, *b],
+            ("d", [alpha, ..]) if finite => set_alpha(material, *alpha),
+            ("Tr", [transparency, ..]) if finite => set_alpha(material, 1.0 - transparency),
+            ("Pr", [roughness, ..]) if finite => material.roughness = *roughness,
+            ("Pm", [metallic, ..]) if finite => material.metallic = *metallic,
+            ("map_Kd", _) => material.base_color_texture = texture(folder, rest, notes),
+            _ => {}
+        }
+    }
+}
+
+fn set_alpha(material: &mut Material, alpha: f32) {
+    material.base_color[3] = alpha;
+    material.alpha_mode = if alpha < 1.0 { AlphaMode::Blend } else { AlphaMode::Opaque };
+}
+
+fn texture(folder: &Path, rest: &str, notes: &mut Vec<Note>) -> Option<Texture> {
+    // Options come before the name; without any, the name may have spaces.
+    let name = if rest.starts_with('-') { rest.split_whitespace().last()? } else { rest };
+    let bytes = beside(folder, name).and_then(|path| std::fs::read(path).ok());
+    let Some(bytes) = bytes else {
+        notes.push(Note::at(name, "the image cannot be read beside the file and is left out"));
+        return None;
+    };
+    let file_name = Path::new(name).file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let image = Image { mime_type: mime_type(&file_name).to_owned(), name: file_name, bytes };
+    Some(Texture { image: Arc::new(image), uv_set: 0, factor: 1.0, sampler: Sampler::default() })
+}
+
+fn mime_type(name: &str) -> &'static str {
+    let ending = name.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
+    match ending.as_str() {
+        "png" => "image/png",
+        "jpg" | "jpeg" => "image/jpeg",
+        "tga" => "image/x-tga",
+        "bmp" => "image/bmp",
+        "tif" | "tiff" => "image/tiff",
+        _ => "application/octet-stream",
+    }
+}
+
+/// Writes `library` and the images that its materials use, beside it. Returns the names of the materials as written.
+pub(super) fn write(
+    library: &Path,
+    materials: &[Material],
+    output: &mut Output,
+    notes: &mut Vec<Note>,
+) -> Result<Vec<String>, Error> {
+    let folder = library.parent().unwrap_or(Path::new(""));
+    let names = unique_names(materials);
+    let mut text = String::new();
+    let mut images: Vec<(Arc<Image>, String)> = Vec::new();
+    for (material, name) in materials.iter().zip(&names) {
+        let [r, g, b, alpha] = material.base_color;
+        let [er, eg, eb] = material.emissive;
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "newmtl {name}\nKd {r} {g} {b}\nKe {er} {eg} {eb}\nd {alpha}");
+        let _ = writeln!(text, "Pr {}\nPm {}", material.roughness, material.metallic);
+        if let Some(texture) = &material.base_color_texture {
+            let _ = writeln!(text, "map_Kd {}", image_name(&mut images, &texture.image));
+        }
+        let others = [
+            &material.metallic_roughness_texture,
+            &material.normal_texture,
+            &material.occlusion_texture,
+            &material.emissive_texture,
+        ];
+        if others.iter().any(|texture| texture.is_some()) {
+            notes.push(Note::at(name, "of the material's textures only the base colour's is written"));
+        }
+    }
+    output.write_all(library, text.as_bytes())?;
+    for (image, name) in images {
+        output.write_all(&folder.join(name), &image.bytes)?;
+    }
+    Ok(names)
+}
+
+/// Names that stay one line each and differ from one another.
+fn unique_names(materials: &[Material]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::with_capacity(materials.len());
+    for material in materials {
+        let base: String = material.name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let base = if base.trim().is_empty() { "material".to_owned() } else { base.trim().to_owned() };
+        let name = distinct(&base, |name| names.iter().any(|taken| taken == name));
+        names.push(name);
+    }
+    names
+}
+
+/// `base`, or `base` with the first number behind it that is not taken.
+fn distinct(base: &str, taken: impl Fn(&str) -> bool) -> String {
+    let mut name = base.to_owned();
+    let mut number = 1u64;
+    while taken(&name) {
+        number += 1;
+        name = format!("{base}_{number}");
+    }
+    name
+}
+
+/// The file name of `image`: its own where that is safe and free.
+fn image_name(images: &mut Vec<(Arc<Image>, String)>, image: &Arc<Image>) -> String {
+    if let Some((_, name)) = images.iter().find(|(known, _)| known == image) {
+        return name.clone();
+    }
+    let ending = match image.mime_type.as_str() {
+        "image/jpeg" => "jpg",
+        "image/x-tga" => "tga",
+        "image/bmp" => "bmp",
+        "image/tiff" => "tif",
+        _ => "png",
+    };
+    let own = Path::new(&image.name).file_stem().unwrap_or_default().to_string_lossy();
+    let stem: String = own.chars().map(|c| if c.is_alphanumeric() || "-_. ".contains(c) { c } else { '_' }).collect();
+    let stem = if stem.trim_matches(['.', ' ']).is_empty() { "texture".to_owned() } else { stem };
+    let taken = |stem: &str| images.iter().any(|(_, name)| *name == format!("{stem}.{ending}"));
+    let name = format!("{}.{ending}", distinct(&stem, taken));
+    images.push((Arc::clone(image), name.clone()));
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_lead_elsewhere_are_refused() {
+        let folder = Path::new("here");
+        assert_eq!(beside(folder, "sub\\skin.png"), Some(PathBuf::from("here/sub/skin.png")));
+        for name in ["../secret", "/etc/hosts", "a/../../b", ""] {
+            assert_eq!(beside(folder, name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn materials_of_one_name_are_told_apart() {
+        let named = |name: &str| Material { name: name.into(), ..Material::default() };
+        let names = unique_names(&[named("skin"), named("skin"), named(""), named("a\nb")]);
+        assert_eq!(names, ["skin", "skin_2", "material", "a b"]);
+    }
+}

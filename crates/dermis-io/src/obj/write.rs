@@ -1,0 +1,145 @@
+//! From a mesh to the text of an OBJ file.
+
+use std::io::Write;
+use std::path::Path;
+
+use dermis_math::progress::Progress;
+use dermis_mesh::polygons::flip_v;
+use dermis_mesh::{Note, PolygonMesh, Scene, TriMesh};
+use glam::{Vec3, Vec4};
+
+use crate::color;
+use crate::error::Error;
+use crate::numbered;
+use crate::obj::mtl;
+use crate::output::Output;
+use crate::single::{Holds, single};
+
+/// Writes `scene` to `target`: one file, or one per frame where the target is a pattern like `name.%04d.obj`.
+pub fn write(scene: &Scene, target: &Path, output: &mut Output, progress: &dyn Progress) -> Result<Vec<Note>, Error> {
+    let (object, mut notes) = single(scene, Holds { surface: true, materials: true, ..Holds::default() })?;
+    let mut text = Text::of(&object.name, &object.mesh, target, output, &mut notes)?;
+    numbered::write_each(&object, target, progress, &mut notes, |file, positions| text.write(positions, file, output))?;
+    Ok(notes)
+}
+
+/// Writes the rest pose of `mesh` to `target`.
+pub(crate) fn write_mesh(name: &str, mesh: &TriMesh, target: &Path, output: &mut Output) -> Result<Vec<Note>, Error> {
+    let mut notes = Vec::new();
+    Text::of(name, mesh, target, output, &mut notes)?.write(mesh.points(), target, output)?;
+    Ok(notes)
+}
+
+/// What is the same in every frame.
+struct Text {
+    head: Vec<u8>,
+    rest: Vec<Vec3>,
+    colors: Option<Vec<Vec4>>,
+    surface: Vec<u8>,
+    /// The faces as they are with and without normals, which are only right in the rest pose.
+    normals: Option<Vec<u8>>,
+    faces_with_normals: Vec<u8>,
+    faces: Vec<u8>,
+}
+
+impl Text {
+    fn of(
+        name: &str,
+        mesh: &TriMesh,
+        target: &Path,
+        output: &mut Output,
+        notes: &mut Vec<Note>,
+    ) -> Result<Self, Error> {
+        let polygons = mesh.to_polygon_mesh();
+        let line: String = name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let mut head = format!("o {line}\n").into_bytes();
+        let mut material_names = Vec::new();
+        if !polygons.polygon_materials.is_empty() {
+            let library = numbered::without_number(target).with_extension("mtl");
+            material_names = mtl::write(&library, &polygons.materials, output, notes)?;
+            let file_name = library.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            writeln!(head, "mtllib {file_name}")?;
+        }
+        let mut surface = Vec::new();
+        for uv in polygons.uvs.first().iter().flat_map(|uvs| &uvs.values) {
+            let uv = flip_v(*uv);
+            writeln!(surface, "vt {} {}", uv.x, uv.y)?;
+        }
+        let normals = polygons.normals.as_ref().map(|normals| {
+            let line = |normal: &Vec3| format!("vn {} {} {}\n", normal.x, normal.y, normal.z).into_bytes();
+            normals.values.iter().flat_map(line).collect()
+        });
+        Ok(Self {
+            head,
+            rest: mesh.points().to_vec(),
+            colors: point_colors(&polygons),
+            surface,
+            normals,
+            faces_with_normals: faces(&polygons, &material_names, true)?,
+            faces: faces(&polygons, &material_names, false)?,
+        })
+    }
+
+    fn write(&mut self, positions: &[Vec3], target: &Path, output: &mut Output) -> Result<(), Error> {
+        let mut file = output.create(target)?;
+        file.write_all(&self.head)?;
+        match &self.colors {
+            None => {
+                for point in positions {
+                    writeln!(file, "v {} {} {}", point.x, point.y, point.z)?;
+                }
+            }
+            Some(colors) => {
+                for (point, color) in positions.iter().zip(colors) {
+                    writeln!(file, "v {} {} {} {} {} {}", point.x, point.y, point.z, color.x, color.y, color.z)?;
+                }
+            }
+        }
+        file.write_all(&self.surface)?;
+        match self.normals.as_ref().filter(|_| positions == self.rest) {
+            Some(normals) => {
+                file.write_all(normals)?;
+                file.write_all(&self.faces_with_normals)?;
+            }
+            None => file.write_all(&self.faces)?,
+        }
+        Ok(file.flush()?)
+    }
+}
+
+/// A colour for each point, in sRGB; where corners of a point disagree, the last one counts.
+fn point_colors(polygons: &PolygonMesh) -> Option<Vec<Vec4>> {
+    let colors = polygons.colors.first()?;
+    let mut of_points = vec![Vec4::ONE; polygons.points.len()];
+    for (&point, &index) in polygons.polygons.corners.iter().zip(&colors.indices) {
+        of_points[point as usize] = color::to_srgb(colors.values[index as usize]);
+    }
+    Some(of_points)
+}
+
+fn faces(polygons: &PolygonMesh, material_names: &[String], with_normals: bool) -> Result<Vec<u8>, Error> {
+    let mut text = Vec::new();
+    let (uvs, normals) = (polygons.uvs.first(), polygons.normals.as_ref().filter(|_| with_normals));
+    let mut material = None;
+    let mut corner = 0;
+    for (index, polygon) in polygons.polygons.iter().enumerate() {
+        let own = polygons.polygon_materials.get(index).copied();
+        if let Some(name) = own.filter(|_| own != material).and_then(|own| material_names.get(own as usize)) {
+            writeln!(text, "usemtl {name}")?;
+            material = own;
+        }
+        text.push(b'f');
+        for point in polygon {
+            let (uv, normal) = (uvs.map(|uvs| uvs.indices[corner] + 1), normals.map(|n| n.indices[corner] + 1));
+            match (uv, normal) {
+                (None, None) => write!(text, " {}", point + 1)?,
+                (Some(uv), None) => write!(text, " {}/{uv}", point + 1)?,
+                (None, Some(normal)) => write!(text, " {}//{normal}", point + 1)?,
+                (Some(uv), Some(normal)) => write!(text, " {}/{uv}/{normal}", point + 1)?,
+            }
+            corner += 1;
+        }
+        text.push(b'\n');
+    }
+    Ok(text)
+}

@@ -1,0 +1,245 @@
+//! The files that a USD stage may see: those of its own folder, or those in its own package.
+//!
+//! Layers and textures name each other by path. Identifiers here are paths relative to the root layer's folder,
+//! `/`-separated and without `..`; an entry of a package is `package.usdz[entry]`, as everywhere in USD. Absolute
+//! paths, and relative ones that climb out of the folder, resolve to nothing. Every layer is checked
+//! ([`super::crate_check`], [`super::text_check`]) on its way to the parser.
+
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+use std::io::{self, Cursor, Read};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::SystemTime;
+
+use openusd::ar::{self, Asset, ResolvedPath, Resolver};
+
+use super::{crate_check, text_check};
+use crate::budget::Budget;
+use crate::error::Error;
+
+/// What no layer, package or texture may exceed.
+const MOST_BYTES: u64 = 16 << 30;
+
+/// Where files come from.
+#[derive(Debug)]
+enum Source {
+    /// One file that has no neighbours.
+    Memory { name: String, bytes: Vec<u8> },
+    /// The files under a folder (canonical path).
+    Folder(PathBuf),
+}
+
+/// The files of one stage.
+#[derive(Debug)]
+pub(super) struct Assets {
+    source: Source,
+    packages: RefCell<HashMap<String, Rc<Vec<u8>>>>,
+    checked: RefCell<HashSet<String>>,
+    /// The bytes of all layers that were opened.
+    layer_bytes: RefCell<u64>,
+    /// Why the last layer was refused; the parser passes on no more than a text.
+    refusal: RefCell<Option<Error>>,
+}
+
+impl Assets {
+    /// The one file `bytes`. Returns its identifier too.
+    pub(super) fn in_memory(bytes: &[u8]) -> (Self, String) {
+        let ending = match bytes {
+            [b'P', b'K', ..] => "usdz",
+            bytes if bytes.starts_with(b"PXR-USDC") => "usdc",
+            _ => "usda",
+        };
+        let name = format!("file.{ending}");
+        (Self::new(Source::Memory { name: name.clone(), bytes: bytes.to_vec() }), name)
+    }
+
+    /// The file `path` and its neighbours. Returns its identifier too.
+    pub(super) fn beside(path: &Path) -> Result<(Self, String), Error> {
+        let path = path.canonicalize()?;
+        let name = path.file_name().and_then(|name| name.to_str()).map(str::to_owned);
+        let name = name.ok_or_else(|| Error::unsupported("the file's name is not Unicode"))?;
+        let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
+        Ok((Self::new(Source::Folder(folder)), name))
+    }
+
+    fn new(source: Source) -> Self {
+        Self {
+            source,
+            packages: RefCell::default(),
+            checked: RefCell::default(),
+            layer_bytes: RefCell::default(),
+            refusal: RefCell::default(),
+        }
+    }
+
+    /// The bytes of all layers that were opened so far.
+    pub(super) fn layer_bytes(&self) -> u64 {
+        *self.layer_bytes.borrow()
+    }
+
+    /// Why a layer was refused, if one was.
+    pub(super) fn take_refusal(&self) -> Option<Error> {
+        self.refusal.borrow_mut().take()
+    }
+
+    /// The file that `identifier` names.
+    pub(super) fn read(&self, identifier: &str) -> io::Result<Vec<u8>> {
+        match ar::split_package_relative_path_outer(identifier) {
+            None => self.read_file(identifier),
+            Some((package, entry)) => {
+                let cached = self.packages.borrow().get(&package).cloned();
+                let bytes = match cached {
+                    Some(bytes) => bytes,
+                    None => Rc::new(self.read_file(&package)?),
+                };
+                self.packages.borrow_mut().insert(package, Rc::clone(&bytes));
+                read_entry(&bytes, &entry)
+            }
+        }
+    }
+
+    fn read_file(&self, identifier: &str) -> io::Result<Vec<u8>> {
+        match &self.source {
+            Source::Memory { name, bytes } if name == identifier => Ok(bytes.clone()),
+            Source::Memory { .. } => Err(io::ErrorKind::NotFound.into()),
+            Source::Folder(_) => {
+                let path = self.path_of(identifier).ok_or(io::ErrorKind::NotFound)?;
+                let file = std::fs::File::open(path)?;
+                let length = file.metadata()?.len();
+                if length > MOST_BYTES {
+                    return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("{length} bytes are too many")));
+                }
+                let mut bytes = Vec::with_capacity(length as usize);
+                file.take(MOST_BYTES).read_to_end(&mut bytes)?;
+                Ok(bytes)
+            }
+        }
+    }
+
+    /// The file's place, where it exists and lies (links followed) inside the folder.
+    fn path_of(&self, identifier: &str) -> Option<PathBuf> {
+        let Source::Folder(folder) = &self.source else { return None };
+        let path = folder.join(identifier).canonicalize().ok()?;
+        (path.starts_with(folder) && path.is_file()).then_some(path)
+    }
+
+    fn exists(&self, identifier: &str) -> bool {
+        match (&self.source, ar::split_package_relative_path_outer(identifier)) {
+            (_, Some(_)) => self.read(identifier).is_ok(),
+            (Source::Memory { name, .. }, None) => name == identifier,
+            (Source::Folder(_), None) => self.path_of(identifier).is_some(),
+        }
+    }
+
+    /// Checks a layer once; packages are only listed by the parser, their entries come here by themselves.
+    fn check(&self, identifier: &str, bytes: &[u8]) -> Result<(), Error> {
+        if bytes.starts_with(b"PK") || self.checked.borrow().contains(identifier) {
+            return Ok(());
+        }
+        if bytes.starts_with(b"PXR-USDC") {
+            crate_check::check(bytes, &mut Budget::for_file(bytes.len() as u64))?;
+        } else {
+            text_check::check(bytes)?;
+        }
+        *self.layer_bytes.borrow_mut() += bytes.len() as u64;
+        self.checked.borrow_mut().insert(identifier.to_owned());
+        Ok(())
+    }
+}
+
+fn read_entry(package: &[u8], entry: &str) -> io::Result<Vec<u8>> {
+    let mut archive = zip::ZipArchive::new(Cursor::new(package))?;
+    let entry = archive.by_name(entry)?;
+    // Entries of a package are stored, not compressed; none is larger than the package.
+    let most = package.len() as u64;
+    if entry.size() > most {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "an entry of the package is larger than the package"));
+    }
+    let mut bytes = Vec::with_capacity(entry.size() as usize);
+    entry.take(most).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// `asset` as seen from the file `anchor`; `None` where it leaves the folder.
+pub(super) fn identifier_of(asset: &str, anchor: &str) -> Option<String> {
+    if let Some((package, entry)) = ar::split_package_relative_path_outer(asset) {
+        return Some(ar::join_package_relative_path(&identifier_of(&package, anchor)?, &entry));
+    }
+    if let Some((package, inner)) = ar::split_package_relative_path_outer(anchor) {
+        return Some(ar::join_package_relative_path(&package, &join(asset, &inner)?));
+    }
+    if anchor.to_ascii_lowercase().ends_with(".usdz") {
+        return Some(ar::join_package_relative_path(anchor, &join(asset, "")?));
+    }
+    join(asset, anchor)
+}
+
+fn join(asset: &str, anchor: &str) -> Option<String> {
+    let asset = asset.replace('\\', "/");
+    if asset.is_empty() || asset.starts_with('/') || asset.contains(':') {
+        return None;
+    }
+    let mut parts: Vec<&str> = anchor.split('/').collect();
+    parts.pop();
+    for part in asset.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()?),
+            _ => parts.push(part),
+        }
+    }
+    (!parts.is_empty()).then(|| parts.join("/"))
+}
+
+/// The resolver that the stage opens its layers through.
+pub(super) struct Gate(pub(super) Rc<Assets>);
+
+impl Resolver for Gate {
+    fn create_identifier(&self, asset_path: &str, anchor: Option<&ResolvedPath>) -> String {
+        match anchor {
+            // What resolves to nothing keeps its name, for the diagnostics.
+            Some(anchor) => identifier_of(asset_path, &anchor.to_string_lossy()).unwrap_or_else(|| asset_path.into()),
+            None => asset_path.into(),
+        }
+    }
+
+    fn resolve(&self, asset_path: &str) -> Option<ResolvedPath> {
+        self.0.exists(asset_path).then(|| ResolvedPath::new(asset_path))
+    }
+
+    fn resolve_for_new_asset(&self, _asset_path: &str) -> Option<ResolvedPath> {
+        None
+    }
+
+    fn open_asset(&self, resolved_path: &ResolvedPath) -> io::Result<Box<dyn Asset>> {
+        let identifier = resolved_path.to_string_lossy();
+        let bytes = self.0.read(&identifier)?;
+        if let Err(error) = self.0.check(&identifier, &bytes) {
+            let text = error.to_string();
+            self.0.refusal.borrow_mut().get_or_insert(error);
+            return Err(io::Error::new(io::ErrorKind::InvalidData, text));
+        }
+        Ok(Box::new(Cursor::new(bytes)))
+    }
+
+    fn get_modification_timestamp(&self, _asset_path: &str, _resolved_path: &ResolvedPath) -> Option<SystemTime> {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_stay_inside_the_folder() {
+        assert_eq!(identifier_of("./b.usda", "sub/a.usda").as_deref(), Some("sub/b.usda"));
+        assert_eq!(identifier_of("../b.png", "sub/a.usda").as_deref(), Some("b.png"));
+        assert_eq!(identifier_of("../b.png", "a.usda"), None);
+        assert_eq!(identifier_of("/etc/passwd", "a.usda"), None);
+        assert_eq!(identifier_of("C:\\b.png", "a.usda"), None);
+        assert_eq!(identifier_of("0/t.png", "p.usdz[a.usdc]").as_deref(), Some("p.usdz[0/t.png]"));
+        assert_eq!(identifier_of("t.png", "p.usdz").as_deref(), Some("p.usdz[t.png]"));
+    }
+}

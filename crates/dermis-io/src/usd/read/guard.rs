@@ -1,0 +1,54 @@
+//! A wall between the `openusd` crate and the user: its panics become errors, silently.
+//!
+//! The crate indexes, unwraps and holds `todo!()` on what a broken file says. [`super::crate_check`] and
+//! [`super::text_check`] refuse what would exhaust memory or the stack; what remains is caught here. The panic hook
+//! would print the message before the unwinding starts, so one is installed, once, that stays silent on a thread
+//! that is inside [`contain`] and hands everything else to the hook that was there before.
+
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
+use std::sync::Once;
+
+use crate::error::Error;
+
+thread_local! {
+    static CONTAINED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs `work`; where it panics, the file is malformed.
+pub(super) fn contain<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    install_hook();
+    let outer = CONTAINED.replace(true);
+    // Whatever `work` holds is dropped with it, so no broken state is seen afterwards.
+    let outcome = catch_unwind(AssertUnwindSafe(work));
+    CONTAINED.set(outer);
+    outcome.unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+        let error = Error::malformed("the USD file breaks off where more must follow, or contradicts itself");
+        Err(error.detail(text.unwrap_or("no more is known").to_owned()))
+    })
+}
+
+fn install_hook() {
+    static INSTALL: Once = Once::new();
+    INSTALL.call_once(|| {
+        let before = take_hook();
+        set_hook(Box::new(move |info| {
+            if !CONTAINED.get() {
+                before(info);
+            }
+        }));
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_becomes_an_error() {
+        let error = contain::<()>(|| panic!("index {} out of range", 7)).unwrap_err();
+        assert_eq!(error.details(), ["index 7 out of range"]);
+        assert_eq!(contain(|| Ok(3)).unwrap(), 3);
+    }
+}

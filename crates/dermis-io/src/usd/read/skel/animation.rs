@@ -1,0 +1,105 @@
+//! A `SkelAnimation` prim: joint transforms and blend shape weights over time.
+
+use std::collections::HashMap;
+
+use dermis_mesh::Note;
+use glam::DAffine3;
+
+use super::super::prims::{Attribute, Prims};
+use super::super::timing::{at, blend_lists, blend_quaternion, blend_vector3};
+use super::super::values;
+use super::super::xform::rotation;
+use super::blend_shapes::BlendShapes;
+use super::skeleton::Skeleton;
+
+/// The attributes that move joints.
+const JOINT_ATTRIBUTES: [&str; 3] = ["translations", "rotations", "scales"];
+
+/// An animation as a skeleton and a mesh's blend shapes see it.
+pub(super) struct Animation {
+    prim: usize,
+    pub(super) name: String,
+    /// For each joint of the animation, the skeleton's.
+    joints: Vec<Option<usize>>,
+    /// For each of the mesh's shapes, the animation's weight.
+    shapes: Vec<Option<usize>>,
+}
+
+impl Animation {
+    /// The animation that is bound to the skeleton, then the others under the same `SkelRoot`.
+    pub(super) fn all(
+        prims: &Prims,
+        root: usize,
+        skeleton_prim: usize,
+        skeleton: &Skeleton,
+        shapes: &BlendShapes,
+        notes: &mut Vec<Note>,
+    ) -> Vec<Self> {
+        let is_animation = |prim: &usize| prims.all[*prim].type_name == "SkelAnimation";
+        let bound = prims.upwards(skeleton_prim).find_map(|prim| prims.all[prim].target("skel:animationSource"));
+        let bound = bound.and_then(|path| prims.find(path)).filter(is_animation);
+        let is_below = |prim: &usize| prims.upwards(*prim).any(|above| above == root);
+        let others = (0..prims.all.len()).filter(is_animation).filter(|prim| Some(*prim) != bound).filter(is_below);
+        let all: Vec<usize> = bound.into_iter().chain(others).collect();
+        all.into_iter().map(|prim| Self::new(prims, prim, skeleton, shapes, notes)).collect()
+    }
+
+    fn new(prims: &Prims, prim: usize, skeleton: &Skeleton, shapes: &BlendShapes, notes: &mut Vec<Note>) -> Self {
+        let it = &prims.all[prim];
+        let texts = |name: &str| it.value(name).and_then(values::texts).unwrap_or_default();
+        let places = skeleton.places();
+        let mut joints: Vec<_> = texts("joints").iter().map(|path| places.get(path.as_str()).copied()).collect();
+        if !joints.is_empty() && JOINT_ATTRIBUTES.iter().any(|name| it.attribute(name).is_none()) {
+            let what = "the animation lacks translations, rotations or scales, so its joints stay at rest";
+            notes.push(Note::at(it.path.clone(), what));
+            joints.clear();
+        }
+        let weights: HashMap<String, usize> =
+            texts("blendShapes").into_iter().enumerate().map(|(place, name)| (name, place)).collect();
+        let shapes = shapes.names().map(|name| weights.get(name).copied()).collect();
+        let last = it.path.rsplit('/').next().unwrap_or_default().to_owned();
+        Self { prim, name: it.original_name.clone().unwrap_or(last), joints, shapes }
+    }
+
+    /// The attributes whose samples make the animation's frames.
+    pub(super) fn attributes<'a>(&self, prims: &'a Prims) -> Vec<&'a Attribute> {
+        let joints = JOINT_ATTRIBUTES.iter().filter(|_| !self.joints.is_empty());
+        let weights = ["blendShapeWeights"].iter().filter(|_| self.shapes.iter().any(Option::is_some));
+        joints.chain(weights).filter_map(|name| prims.all[self.prim].attribute(name)).collect()
+    }
+
+    /// The skeleton's joints relative to their parents; those not animated stay at rest.
+    ///
+    /// `None` where the lists do not fit the joints, as `UsdSkel` sees it too.
+    pub(super) fn locals(&self, prims: &Prims, skeleton: &Skeleton, time: f64) -> Option<Vec<DAffine3>> {
+        let attribute = |name: &str| prims.all[self.prim].attribute(name);
+        let vectors = |name: &str| at(attribute(name)?, time, values::vectors3, blend_lists(blend_vector3));
+        let turns = at(attribute("rotations")?, time, values::quaternions, blend_lists(blend_quaternion))?;
+        let (moves, scales) = (vectors("translations")?, vectors("scales")?);
+        let count = self.joints.len();
+        if moves.len() != count || turns.len() != count || scales.len() != count {
+            return None;
+        }
+        let mut locals = skeleton.rest.clone();
+        for (place, joint) in self.joints.iter().enumerate() {
+            if let Some(joint) = *joint {
+                locals[joint] = DAffine3::from_translation(moves[place].as_dvec3())
+                    * rotation(turns[place])
+                    * DAffine3::from_scale(scales[place].as_dvec3());
+            }
+        }
+        Some(locals)
+    }
+
+    /// The weights of the mesh's shapes; those not animated are zero.
+    pub(super) fn shape_weights(&self, prims: &Prims, count: usize, time: f64) -> Vec<f32> {
+        let blend = blend_lists(|a: f32, b: f32, t: f64| a + (b - a) * t as f32);
+        let weights = prims.all[self.prim].attribute("blendShapeWeights");
+        let weights = weights.and_then(|attribute| at(attribute, time, values::numbers, blend)).unwrap_or_default();
+        let weight = |shape: usize| {
+            let place = self.shapes.get(shape).copied().flatten();
+            place.and_then(|place| weights.get(place).copied()).unwrap_or(0.0)
+        };
+        (0..count).map(weight).collect()
+    }
+}

@@ -1,0 +1,219 @@
+//! `UsdSkel`: skeletons, skin bindings, blend shapes and their animation.
+//!
+//! A point p of a skinned mesh stands, at time t, at `Σ w · L(t) · J(t) · B⁻¹ · G · (p + Σ s(t) · o)`: weights w, the
+//! skeleton's place in the world L, joint transforms in the skeleton's space J, bind transforms B, the mesh's own
+//! geometry bind transform G, blend shape weights s and offsets o. The mesh's own place does not matter, as in `UsdSkel`.
+//! The rest mesh is `L(t₀) · G · p`, so that it stands in the world.
+
+mod animation;
+mod blend_shapes;
+mod skeleton;
+
+use dermis_mesh::{Clip, Joint, Note, Rig, Shape, SkinWeights, TriMesh};
+use glam::DAffine3;
+
+use super::Clock;
+use super::prims::{Attribute, Prims};
+use super::timing::{Grid, sample_times};
+use super::values;
+use super::xform::{attributes_above, local_to_world};
+use crate::budget::Budget;
+use crate::error::Error;
+use animation::Animation;
+pub(super) use blend_shapes::BlendShapes;
+use skeleton::Skeleton;
+
+/// How a mesh hangs on a skeleton.
+pub(super) struct Binding {
+    skeleton: Skeleton,
+    /// The joints that move each point; `None` where only blend shapes do.
+    influences: Option<SkinWeights>,
+    geometry_bind: DAffine3,
+    shapes: BlendShapes,
+    /// The bound animation first, then the others under the same root.
+    animations: Vec<Animation>,
+    mesh: usize,
+}
+
+/// The binding of the mesh at `mesh`, if it has one.
+pub(super) fn binding(
+    prims: &Prims,
+    mesh: usize,
+    point_count: usize,
+    notes: &mut Vec<Note>,
+) -> Result<Option<Binding>, Error> {
+    let Some(scope) = scope(prims, mesh) else {
+        if prims.all[mesh].attribute("primvars:skel:jointIndices").is_some() {
+            let path = prims.all[mesh].path.clone();
+            notes.push(Note::at(path, "the mesh is bound to joints outside of a SkelRoot, so they do not move it"));
+        }
+        return Ok(None);
+    };
+    let target = scope.iter().find_map(|&prim| prims.all[prim].target("skel:skeleton"));
+    let skeleton = target.and_then(|path| prims.find(path)).filter(|&prim| prims.all[prim].type_name == "Skeleton");
+    let Some(skeleton) = skeleton else { return Ok(None) };
+    let inherited = |name: &str| scope.iter().find_map(|&prim| prims.all[prim].attribute(name));
+    let skeleton = Skeleton::new(prims, skeleton).map_err(|error| error.at(prims.all[skeleton].path.clone()))?;
+    let influences = influences(&inherited, &skeleton, point_count)?;
+    let shapes = BlendShapes::of(prims, mesh, point_count, notes)?;
+    if influences.is_none() && shapes.is_empty() {
+        return Ok(None);
+    }
+    let method = inherited("primvars:skel:skinningMethod").and_then(Attribute::value).and_then(values::text);
+    if method.is_some_and(|method| method != "classicLinear") {
+        let path = prims.all[mesh].path.clone();
+        notes.push(Note::at(path, "skinning by dual quaternions is taken as linear blend skinning"));
+    }
+    let geometry_bind = inherited("primvars:skel:geomBindTransform").and_then(Attribute::value);
+    let geometry_bind = geometry_bind.and_then(values::transform).unwrap_or(DAffine3::IDENTITY);
+    let root = scope[scope.len() - 1];
+    let animations = Animation::all(prims, root, skeleton.prim, &skeleton, &shapes, notes);
+    Ok(Some(Binding { skeleton, influences, geometry_bind, shapes, animations, mesh }))
+}
+
+/// The prims whose bindings hold for `mesh`: itself and its ancestors up to the `SkelRoot`.
+fn scope(prims: &Prims, mesh: usize) -> Option<Vec<usize>> {
+    let mut scope = Vec::new();
+    for prim in prims.upwards(mesh) {
+        scope.push(prim);
+        if prims.all[prim].type_name == "SkelRoot" {
+            return Some(scope);
+        }
+    }
+    None
+}
+
+fn influences<'a>(
+    inherited: &impl Fn(&str) -> Option<&'a Attribute>,
+    skeleton: &Skeleton,
+    point_count: usize,
+) -> Result<Option<SkinWeights>, Error> {
+    let (Some(indices), Some(weights)) =
+        (inherited("primvars:skel:jointIndices"), inherited("primvars:skel:jointWeights"))
+    else {
+        return Ok(None);
+    };
+    let width = usize::try_from(indices.element_size.unwrap_or(1)).unwrap_or(0).max(1);
+    let is_constant = indices.interpolation.as_deref().unwrap_or("constant") == "constant";
+    let joints = indices.value().and_then(values::integers).unwrap_or_default();
+    let weights = weights.value().and_then(values::numbers).unwrap_or_default();
+    let rows = if is_constant { 1 } else { point_count };
+    if joints.len() != weights.len() || Some(joints.len()) != rows.checked_mul(width) {
+        let (joints, weights) = (joints.len(), weights.len());
+        let what = format!("the mesh has {joints} joint indices and {weights} joint weights for {rows} × {width}");
+        return Err(Error::malformed(what));
+    }
+    let order = skeleton.order_of(inherited("skel:joints").and_then(Attribute::value).and_then(values::texts))?;
+    let row = |row: usize| -> Result<Vec<(u32, f32)>, Error> {
+        let range = row * width..(row + 1) * width;
+        let used = joints[range.clone()].iter().zip(&weights[range]).filter(|(_, weight)| **weight != 0.0);
+        used.map(|(&joint, &weight)| {
+            let joint = usize::try_from(joint).ok().and_then(|joint| order.get(joint).copied());
+            Ok((joint.ok_or_else(|| Error::malformed("a point is bound to a joint that does not exist"))?, weight))
+        })
+        .collect()
+    };
+    if is_constant {
+        let row = row(0)?;
+        return Ok(Some(SkinWeights::from_rows((0..point_count).map(|_| row.iter().copied()))));
+    }
+    let rows: Vec<Vec<(u32, f32)>> = (0..point_count).map(row).collect::<Result<_, _>>()?;
+    Ok(Some(SkinWeights::from_rows(rows)))
+}
+
+impl Binding {
+    /// Whose place in the world carries the mesh: the skeleton's where joints move it, its own otherwise.
+    fn carrier(&self) -> usize {
+        if self.influences.is_some() { self.skeleton.prim } else { self.mesh }
+    }
+
+    /// The frames of an animation (or of the carrier's motion alone); `None` where nothing moves.
+    fn grid(&self, prims: &Prims, which: usize, clock: &Clock, budget: &mut Budget) -> Result<Option<Grid>, Error> {
+        let mut attributes = attributes_above(prims, self.carrier());
+        if let Some(animation) = self.animations.get(which) {
+            attributes.extend(animation.attributes(prims));
+        }
+        let times = sample_times(attributes);
+        if times.is_empty() { Ok(None) } else { Grid::of(&times, clock.asked_spacing(), budget).map(Some) }
+    }
+
+    /// Takes the mesh's own points to where the rest mesh stands.
+    pub(super) fn rest_transform(&self, prims: &Prims, clock: &Clock, budget: &mut Budget) -> Result<DAffine3, Error> {
+        let start = self.grid(prims, 0, clock, budget)?.map_or(0.0, |grid| grid.start);
+        let world = local_to_world(prims, self.carrier(), start)?;
+        Ok(if self.influences.is_some() { world * self.geometry_bind } else { world })
+    }
+
+    /// The rig of the placed `mesh`, and its clips.
+    pub(super) fn rig(
+        self,
+        prims: &Prims,
+        mesh: &TriMesh,
+        rest: DAffine3,
+        clock: &Clock,
+        budget: &mut Budget,
+    ) -> Result<(Rig, Vec<Clip>), Error> {
+        let to_rest = rest.inverse();
+        if !to_rest.is_finite() {
+            return Err(Error::malformed("the skeleton's place in the world is singular"));
+        }
+        let shapes: Vec<Shape> = self.shapes.placed(mesh, rest, budget)?;
+        let moves = !attributes_above(prims, self.carrier()).iter().all(|attribute| attribute.samples.len() < 2);
+        let (joints, weights) = match &self.influences {
+            Some(weights) => (self.skeleton.joints(self.geometry_bind * to_rest)?, weights.clone()),
+            // A mesh that only its shapes deform, but that travels, hangs on one joint.
+            None if moves => {
+                let rows = (0..mesh.point_count()).map(|_| [(0, 1.0)]);
+                (vec![Joint { name: String::new(), parent: None, inverse_bind: to_rest }], SkinWeights::from_rows(rows))
+            }
+            None => (Vec::new(), SkinWeights::default()),
+        };
+        let rig = Rig::new(mesh, joints, weights, shapes)?;
+        let mut clips = Vec::new();
+        for which in 0..self.animations.len().max(1) {
+            clips.extend(self.clip(prims, which, &rig, clock, budget)?);
+        }
+        Ok((rig, clips))
+    }
+
+    fn clip(
+        &self,
+        prims: &Prims,
+        which: usize,
+        rig: &Rig,
+        clock: &Clock,
+        budget: &mut Budget,
+    ) -> Result<Option<Clip>, Error> {
+        let animation = self.animations.get(which);
+        let grid = self.grid(prims, which, clock, budget)?;
+        if grid.is_none() && animation.is_none() && !self.rest_differs() {
+            return Ok(None);
+        }
+        let grid = grid.unwrap_or(Grid { start: 0.0, spacing: 1.0, count: 1 });
+        budget.take("joint transforms", grid.count.saturating_mul(rig.joints().len()), 96)?;
+        budget.take("shape weights", grid.count.saturating_mul(rig.shapes().len()), 4)?;
+        let (mut transforms, mut weights) = (Vec::new(), Vec::new());
+        for time in grid.times() {
+            let world = local_to_world(prims, self.carrier(), time)?;
+            if self.influences.is_some() {
+                let locals = animation.and_then(|animation| animation.locals(prims, &self.skeleton, time));
+                let posed = self.skeleton.accumulate(locals.as_deref().unwrap_or(&self.skeleton.rest));
+                transforms.extend(posed.into_iter().map(|joint| world * joint));
+            } else if !rig.joints().is_empty() {
+                transforms.push(world);
+            }
+            weights.extend(animation.map_or_else(
+                || vec![0.0; rig.shapes().len()],
+                |animation| animation.shape_weights(prims, rig.shapes().len(), time),
+            ));
+        }
+        let name = animation.map_or("rest", |animation| animation.name.as_str());
+        let clip = Clip::new(rig, name, clock.rate(grid.spacing), transforms, weights)?;
+        Ok(Some(clip.starting_at(clock.seconds(grid.start))))
+    }
+
+    /// Whether the skeleton at rest stands other than where the mesh was bound to it.
+    fn rest_differs(&self) -> bool {
+        self.influences.is_some() && self.skeleton.rest_differs()
+    }
+}

@@ -1,0 +1,152 @@
+//! A `Skeleton` prim: joints named by their paths, with bind and rest transforms.
+
+use std::collections::HashMap;
+
+use dermis_mesh::Joint;
+use glam::DAffine3;
+
+use super::super::prims::Prims;
+use super::super::values;
+use crate::error::Error;
+
+/// How far bind and rest pose may differ and still be the same pose.
+const SAME_POSE: f64 = 1e-6;
+
+/// A skeleton.
+pub(super) struct Skeleton {
+    pub(super) prim: usize,
+    /// The joints' paths.
+    pub(super) paths: Vec<String>,
+    names: Vec<String>,
+    parents: Vec<Option<usize>>,
+    /// The joints ordered so that each comes after its parent.
+    order: Vec<usize>,
+    bind: Vec<DAffine3>,
+    /// Rest transforms relative to the parent joint.
+    pub(super) rest: Vec<DAffine3>,
+}
+
+impl Skeleton {
+    pub(super) fn new(prims: &Prims, prim: usize) -> Result<Self, Error> {
+        let value = |name: &str| prims.all[prim].value(name);
+        let paths = value("joints").and_then(values::texts).unwrap_or_default();
+        let parents = parents(&paths);
+        let order = parents_first(&parents);
+        let transforms = |name: &str| -> Result<Option<Vec<DAffine3>>, Error> {
+            let found = value(name).and_then(values::transforms);
+            match found.filter(|found| !found.is_empty() || paths.is_empty()) {
+                Some(found) if found.len() != paths.len() => {
+                    let (joints, found) = (paths.len(), found.len());
+                    Err(Error::malformed(format!("the skeleton has {joints} joints, but {found} {name}")))
+                }
+                found => Ok(found),
+            }
+        };
+        let missing = || Error::malformed("the skeleton has neither bind nor rest transforms");
+        let (bind, rest) = match (transforms("bindTransforms")?, transforms("restTransforms")?) {
+            (Some(bind), Some(rest)) => (bind, rest),
+            (Some(bind), None) => {
+                let relative = |(joint, bind_of): (usize, &DAffine3)| {
+                    parents[joint].map_or(*bind_of, |parent: usize| bind[parent].inverse() * *bind_of)
+                };
+                let rest = bind.iter().enumerate().map(relative).collect();
+                (bind, rest)
+            }
+            (None, Some(rest)) => (accumulate(&parents, &order, &rest), rest),
+            (None, None) => return Err(missing()),
+        };
+        let last = |path: &String| path.rsplit('/').next().unwrap_or_default().to_owned();
+        let names = value("jointNames").and_then(values::texts).filter(|names| names.len() == paths.len());
+        let names = names.unwrap_or_else(|| paths.iter().map(last).collect());
+        Ok(Self { prim, paths, names, parents, order, bind, rest })
+    }
+
+    /// The joints of a rig whose mesh is taken into the skeleton's space by `to_skeleton`.
+    pub(super) fn joints(&self, to_skeleton: DAffine3) -> Result<Vec<Joint>, Error> {
+        let joint = |index: usize| {
+            let inverse_bind = self.bind[index].inverse() * to_skeleton;
+            if !inverse_bind.is_finite() {
+                return Err(Error::malformed(format!("the bind transform of '{}' is singular", self.paths[index])));
+            }
+            Ok(Joint { name: self.names[index].clone(), parent: self.parents[index], inverse_bind })
+        };
+        (0..self.paths.len()).map(joint).collect()
+    }
+
+    /// The skeleton's joints in the order that a mesh or an animation lists them.
+    pub(super) fn order_of(&self, listed: Option<Vec<String>>) -> Result<Vec<u32>, Error> {
+        let Some(listed) = listed else { return Ok((0..self.paths.len() as u32).collect()) };
+        let places = self.places();
+        let find = |path: &String| {
+            let missing = || Error::malformed(format!("the mesh names a joint '{path}' that its skeleton has not"));
+            places.get(path.as_str()).map(|&place| place as u32).ok_or_else(missing)
+        };
+        listed.iter().map(find).collect()
+    }
+
+    /// The place of each joint, by its path.
+    pub(super) fn places(&self) -> HashMap<&str, usize> {
+        self.paths.iter().enumerate().map(|(place, path)| (path.as_str(), place)).collect()
+    }
+
+    /// Transforms relative to the skeleton, of transforms relative to parents.
+    pub(super) fn accumulate(&self, locals: &[DAffine3]) -> Vec<DAffine3> {
+        accumulate(&self.parents, &self.order, locals)
+    }
+
+    /// Whether the rest pose is another than the bind pose.
+    pub(super) fn rest_differs(&self) -> bool {
+        let size = self.bind.iter().fold(1.0f64, |size, bind| size.max(bind.translation.abs().max_element()));
+        let rest = self.accumulate(&self.rest);
+        rest.iter().zip(&self.bind).any(|(rest, bind)| !rest.abs_diff_eq(*bind, SAME_POSE * size))
+    }
+}
+
+/// A joint hangs from the nearest joint whose path is a part of its own.
+fn parents(paths: &[String]) -> Vec<Option<usize>> {
+    let places: HashMap<&str, usize> = paths.iter().enumerate().map(|(place, path)| (path.as_str(), place)).collect();
+    let parent = |path: &String| {
+        let above = std::iter::successors(path.rsplit_once('/'), |(above, _)| above.rsplit_once('/'));
+        above.map(|(above, _)| above).find_map(|above| places.get(above).copied())
+    };
+    paths.iter().map(parent).collect()
+}
+
+/// Parents have shorter paths, so their order by depth cannot run in circles.
+fn parents_first(parents: &[Option<usize>]) -> Vec<usize> {
+    let mut depths = vec![None::<usize>; parents.len()];
+    for start in 0..parents.len() {
+        let chain: Vec<usize> = std::iter::successors(Some(start), |&joint| parents[joint])
+            .take_while(|&joint| depths[joint].is_none())
+            .collect();
+        for &joint in chain.iter().rev() {
+            depths[joint] = Some(parents[joint].and_then(|parent| depths[parent]).map_or(0, |depth| depth + 1));
+        }
+    }
+    let mut order: Vec<usize> = (0..parents.len()).collect();
+    order.sort_by_key(|&joint| depths[joint]);
+    order
+}
+
+fn accumulate(parents: &[Option<usize>], order: &[usize], locals: &[DAffine3]) -> Vec<DAffine3> {
+    let mut posed = locals.to_vec();
+    for &joint in order {
+        if let Some(parent) = parents[joint] {
+            posed[joint] = posed[parent] * locals[joint];
+        }
+    }
+    posed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_joint_hangs_from_the_nearest_listed_ancestor() {
+        let paths = ["a/b/c", "a", "a/x", "other"].map(str::to_owned);
+        let parents = parents(&paths);
+        assert_eq!(parents, [Some(1), None, Some(1), None]);
+        assert_eq!(parents_first(&parents), [1, 3, 0, 2]);
+    }
+}

@@ -1,0 +1,182 @@
+//! Materials as `UsdPreviewSurface` shaders, their images as files in a folder beside the `.usda`.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use dermis_mesh::{AlphaMode, Image, Material, Note, Texture};
+
+use super::names::Names;
+use super::text::{Text, quoted};
+use crate::error::Error;
+use crate::output::Output;
+
+/// The scope that holds the materials, below the root prim.
+const SCOPE: &str = "Materials";
+
+/// The distinct materials of a scene and their images.
+#[derive(Default)]
+pub(super) struct Materials {
+    known: Vec<(Material, String)>,
+    names: Names,
+    images: Vec<(Arc<Image>, String)>,
+    image_names: Names,
+    folder: String,
+    /// What could not be said.
+    pub(super) notes: Vec<Note>,
+}
+
+impl Materials {
+    /// Materials whose images go to the folder `<stem>_textures`.
+    pub(super) fn new(target: &Path) -> Self {
+        let stem = target.file_stem().map_or_else(|| "scene".into(), |stem| stem.to_string_lossy().into_owned());
+        Self { folder: format!("{stem}_textures"), ..Self::default() }
+    }
+
+    /// The path of the prim that stands for `material`.
+    pub(super) fn path(&mut self, root: &str, material: &Material) -> String {
+        let known = self.known.iter().find(|(known, _)| known == material).map(|(_, name)| name.clone());
+        let name = known.unwrap_or_else(|| {
+            let name = self.names.give(&material.name, "Material");
+            self.known.push((material.clone(), name.clone()));
+            name
+        });
+        format!("{root}/{SCOPE}/{name}")
+    }
+
+    /// Writes the scope with all materials.
+    pub(super) fn write(&mut self, root: &str, text: &mut Text<'_>) -> Result<(), Error> {
+        if self.known.is_empty() {
+            return Ok(());
+        }
+        text.open(format_args!("def Scope {}", quoted(SCOPE)), &[])?;
+        for (material, name) in std::mem::take(&mut self.known) {
+            self.material(&material, &name, &format!("{root}/{SCOPE}/{name}"), text)?;
+        }
+        text.close()
+    }
+
+    /// Writes the images beside `target`.
+    pub(super) fn write_images(&self, target: &Path, output: &mut Output) -> Result<(), Error> {
+        let folder = target.with_file_name(&self.folder);
+        self.images.iter().try_for_each(|(image, name)| output.write_all(&folder.join(name), &image.bytes))
+    }
+
+    fn material(&mut self, material: &Material, name: &str, path: &str, text: &mut Text<'_>) -> Result<(), Error> {
+        text.open(format_args!("def Material {}", quoted(name)), &super::original_name(&material.name, name))?;
+        text.line(format_args!("token outputs:surface.connect = <{path}/Surface.outputs:surface>"))?;
+        let textures = [
+            ("Diffuse", &material.base_color_texture),
+            ("Packed", &material.metallic_roughness_texture),
+            ("Normal", &material.normal_texture),
+            ("Occlusion", &material.occlusion_texture),
+            ("Emissive", &material.emissive_texture),
+        ];
+        let mut written: Vec<&str> = Vec::new();
+        for (role, texture) in textures {
+            if let Some(texture) = texture
+                && let Some(file) = self.file(texture, path)
+            {
+                write_texture(material, role, texture, &file, path, text)?;
+                written.push(role);
+            }
+        }
+        write_surface(material, &written, path, text)?;
+        text.close()
+    }
+
+    /// The image's path relative to the `.usda`; `None` where USD has no such images.
+    fn file(&mut self, texture: &Texture, path: &str) -> Option<String> {
+        let image = &texture.image;
+        if let Some((_, name)) = self.images.iter().find(|(known, _)| Arc::ptr_eq(known, image) || known == image) {
+            return Some(format!("./{}/{name}", self.folder));
+        }
+        let ending = match image.mime_type.as_str() {
+            "image/png" => "png",
+            "image/jpeg" => "jpg",
+            "image/x-exr" => "exr",
+            "image/avif" => "avif",
+            other => {
+                let what = format!("a texture of type '{other}' is left out; USD knows PNG, JPEG, EXR and AVIF");
+                self.notes.push(Note::at(path, what));
+                return None;
+            }
+        };
+        let stem = image.name.rsplit_once('.').map_or(image.name.as_str(), |(stem, _)| stem);
+        let name = format!("{}.{ending}", self.image_names.give(stem, "image"));
+        self.images.push((Arc::clone(image), name.clone()));
+        Some(format!("./{}/{name}", self.folder))
+    }
+}
+
+fn write_texture(
+    material: &Material,
+    role: &str,
+    texture: &Texture,
+    file: &str,
+    path: &str,
+    text: &mut Text<'_>,
+) -> Result<(), Error> {
+    let wrap = |mode: u32| match mode {
+        33071 => "clamp",
+        33648 => "mirror",
+        _ => "repeat",
+    };
+    let [r, g, b, _] = material.base_color;
+    let [er, eg, eb] = material.emissive;
+    let space = if matches!(role, "Diffuse" | "Emissive") { "sRGB" } else { "raw" };
+    text.open(format_args!("def Shader \"{role}\""), &[])?;
+    text.line("uniform token info:id = \"UsdUVTexture\"")?;
+    text.line(format_args!("asset inputs:file = @{file}@"))?;
+    text.line(format_args!("token inputs:sourceColorSpace = \"{space}\""))?;
+    match role {
+        "Diffuse" => text.line(format_args!("float4 inputs:scale = ({r}, {g}, {b}, {})", material.base_color[3]))?,
+        "Packed" => {
+            text.line(format_args!("float4 inputs:scale = (1, {}, {}, 1)", material.roughness, material.metallic))?;
+        }
+        "Emissive" => text.line(format_args!("float4 inputs:scale = ({er}, {eg}, {eb}, 1)"))?,
+        "Normal" => {
+            text.line("float4 inputs:bias = (-1, -1, -1, 0)")?;
+            text.line("float4 inputs:scale = (2, 2, 2, 1)")?;
+        }
+        _ => {}
+    }
+    text.line(format_args!("float2 inputs:st.connect = <{path}/{role}_st.outputs:result>"))?;
+    text.line(format_args!("token inputs:wrapS = \"{}\"", wrap(texture.sampler.wrap_s)))?;
+    text.line(format_args!("token inputs:wrapT = \"{}\"", wrap(texture.sampler.wrap_t)))?;
+    for channel in ["float outputs:a", "float outputs:b", "float outputs:g", "float outputs:r", "float3 outputs:rgb"] {
+        text.line(channel)?;
+    }
+    text.close()?;
+    text.open(format_args!("def Shader \"{role}_st\""), &[])?;
+    text.line("uniform token info:id = \"UsdPrimvarReader_float2\"")?;
+    text.line(format_args!("string inputs:varname = \"{}\"", super::mesh::uv_name(texture.uv_set as usize)))?;
+    text.line("float2 outputs:result")?;
+    text.close()
+}
+
+fn write_surface(material: &Material, written: &[&str], path: &str, text: &mut Text<'_>) -> Result<(), Error> {
+    text.open("def Shader \"Surface\"", &[])?;
+    let has = |role: &str| written.contains(&role);
+    let [r, g, b, alpha] = material.base_color;
+    let [er, eg, eb] = material.emissive;
+    let mut input = |declaration: &str, source: Option<(&str, &str)>, value: String| match source {
+        Some((role, output)) => text.line(format_args!("{declaration}.connect = <{path}/{role}.outputs:{output}>")),
+        None if value.is_empty() => Ok(()),
+        None => text.line(format_args!("{declaration} = {value}")),
+    };
+    let from = |role: &'static str, output: &'static str| has(role).then_some((role, output));
+    let is_clear = !matches!(material.alpha_mode, AlphaMode::Opaque);
+    let opacity = if is_clear { alpha } else { 1.0 };
+    let cutoff = if let AlphaMode::Mask { cutoff } = material.alpha_mode { format!("{cutoff}") } else { String::new() };
+    input("uniform token info:id", None, "\"UsdPreviewSurface\"".to_owned())?;
+    input("color3f inputs:diffuseColor", from("Diffuse", "rgb"), format!("({r}, {g}, {b})"))?;
+    input("color3f inputs:emissiveColor", from("Emissive", "rgb"), format!("({er}, {eg}, {eb})"))?;
+    input("float inputs:metallic", from("Packed", "b"), format!("{}", material.metallic))?;
+    input("normal3f inputs:normal", from("Normal", "rgb"), String::new())?;
+    input("float inputs:occlusion", from("Occlusion", "r"), String::new())?;
+    input("float inputs:opacity", from("Diffuse", "a").filter(|_| is_clear), format!("{opacity}"))?;
+    input("float inputs:opacityThreshold", None, cutoff)?;
+    input("float inputs:roughness", from("Packed", "g"), format!("{}", material.roughness))?;
+    text.line("token outputs:surface")?;
+    text.close()
+}

@@ -1,0 +1,229 @@
+//! Writing `.usda`: one root prim with all objects in the world's space, and their materials.
+//!
+//! Recorded frames become time samples of points; rigs become `UsdSkel` ([`skel`]), unless their joints are sheared or
+//! scaled as `UsdSkel` cannot say ([`pose`]), in which case their first clip is recorded. Everything is streamed, frame
+//! by frame. Time codes are frames of the first moving object; objects at other rates have fractional ones.
+
+mod material;
+mod mesh;
+mod names;
+mod normals;
+mod pose;
+mod skel;
+mod text;
+
+use std::io::Write;
+use std::path::Path;
+
+use dermis_math::progress::Progress;
+use dermis_mesh::pose::bake_lazily;
+use dermis_mesh::{Clip, MeshSequence, Note, Object, Rig, Scene, UpAxis};
+
+use crate::error::{Error, Problem};
+use crate::output::Output;
+use material::Materials;
+use mesh::Extras;
+use names::Names;
+use pose::{Posable, posable};
+use text::{Text, quoted};
+
+/// The prim that holds everything.
+const ROOT: &str = "World";
+const ROOT_PATH: &str = "/World";
+
+/// How an object is written.
+enum Plan<'a> {
+    Still(&'a Object),
+    Recorded(&'a Object, MeshSequence),
+    Rigged(&'a Object, &'a Rig, Posable),
+}
+
+/// What time codes mean.
+struct Clock {
+    time_codes_per_second: f64,
+}
+
+impl Clock {
+    /// The time codes of frames.
+    fn times(&self, start_seconds: f64, frame_rate_hz: f64, count: usize) -> Vec<f64> {
+        // Nanoframes are noise of the division.
+        let rounded = |time: f64| (time * 1e9).round() / 1e9;
+        let time = |frame: usize| rounded((start_seconds + frame as f64 / frame_rate_hz) * self.time_codes_per_second);
+        (0..count).map(time).collect()
+    }
+}
+
+/// A file under way.
+struct Writing<'a> {
+    text: Text<'a>,
+    materials: Materials,
+    clock: Clock,
+    progress: &'a dyn Progress,
+    done: usize,
+    total: usize,
+}
+
+impl Writing<'_> {
+    /// One more frame is done.
+    fn step(&mut self) -> Result<(), Error> {
+        self.done += 1;
+        let flow = self.progress.report("writing USD", self.done, self.total.max(self.done));
+        if flow.is_break() { Err(Problem::Stopped.into()) } else { Ok(()) }
+    }
+}
+
+/// Writes `scene` to `target` through `output`.
+pub(super) fn write(
+    scene: &Scene,
+    target: &Path,
+    output: &mut Output,
+    progress: &dyn Progress,
+) -> Result<Vec<Note>, Error> {
+    let mut notes = Vec::new();
+    let plans = scene.objects.iter().map(|object| plan(object, &mut notes)).collect::<Result<Vec<_>, Error>>()?;
+    let mut file = output.create(target)?;
+    let mut writing = Writing {
+        text: Text::new(&mut file),
+        materials: Materials::new(target),
+        clock: Clock { time_codes_per_second: plans.iter().find_map(Plan::rate).unwrap_or(1.0) },
+        progress,
+        done: 0,
+        total: plans.iter().map(Plan::steps).sum(),
+    };
+    write_head(scene, &plans, &mut writing)?;
+    writing.text.open(format_args!("def Xform {}", quoted(ROOT)), &["kind = \"component\"".to_owned()])?;
+    let mut names = Names::default();
+    names.give("Materials", "Materials");
+    for plan in &plans {
+        let name = names.give(&plan.object().name, "mesh");
+        let plain = Extras { schemas: &[], body: &|_| Ok(()) };
+        match plan {
+            Plan::Still(object) => mesh::write(object, &name, None, &plain, &mut writing)?,
+            Plan::Recorded(object, motion) => mesh::write(object, &name, Some(motion), &plain, &mut writing)?,
+            Plan::Rigged(object, rig, posable) => skel::write(object, rig, posable, &name, &mut writing)?,
+        }
+    }
+    let Writing { mut materials, mut text, .. } = writing;
+    materials.write(ROOT_PATH, &mut text)?;
+    text.close()?;
+    file.flush()?;
+    materials.write_images(target, output)?;
+    notes.extend(materials.notes);
+    Ok(notes)
+}
+
+/// Decides how to write an object, and notes what is lost by it.
+fn plan<'a>(object: &'a Object, notes: &mut Vec<Note>) -> Result<Plan<'a>, Error> {
+    let mut note = |message: &str| notes.push(Note::at(object.name.clone(), message));
+    if object.tets.is_some() {
+        note("tetrahedra are left out; USD holds the surface");
+    }
+    let Some(rig) = &object.rig else {
+        return Ok(object.sequence.clone().map_or(Plan::Still(object), |motion| Plan::Recorded(object, motion)));
+    };
+    if object.clips.is_empty()
+        && let Some(motion) = &object.sequence
+    {
+        note("the rig is left out; it has no clip, and the recorded frames are written");
+        return Ok(Plan::Recorded(object, motion.clone()));
+    }
+    let clips: Vec<&Clip> = object.clips.iter().map(AsRef::as_ref).collect();
+    if let Some(posable) = posable(&object.mesh, rig, &clips) {
+        if object.clips.len() > 1 {
+            note("the first clip is bound to the skeleton; the others stand beside it");
+        }
+        if object.sequence.is_some() {
+            note("the recorded frames are left out; the rig and its clips are written");
+        }
+        return Ok(Plan::Rigged(object, rig, posable));
+    }
+    let Some(clip) = object.clips.first() else {
+        note("the rig is left out; its joints have no bind pose");
+        return Ok(Plan::Still(object));
+    };
+    note("UsdSkel cannot hold joints that are sheared or finely scaled; the first clip is written as recorded frames");
+    Ok(Plan::Recorded(object, bake_lazily(&object.mesh, rig, clip)?))
+}
+
+impl<'a> Plan<'a> {
+    fn object(&self) -> &'a Object {
+        match self {
+            Self::Still(object) | Self::Recorded(object, _) | Self::Rigged(object, ..) => object,
+        }
+    }
+
+    fn rate(&self) -> Option<f64> {
+        match self {
+            Self::Still(_) => None,
+            Self::Recorded(_, motion) => Some(motion.frame_rate_hz()),
+            Self::Rigged(object, ..) => object.clips.first().map(|clip| clip.frame_rate_hz()),
+        }
+    }
+
+    fn steps(&self) -> usize {
+        match self {
+            Self::Still(_) => 0,
+            Self::Recorded(object, motion) => mesh::steps(object, motion.frame_count()),
+            Self::Rigged(object, ..) => object.clips.iter().map(|clip| clip.frame_count()).sum(),
+        }
+    }
+
+    /// The first and the last time code.
+    fn range(&self, clock: &Clock) -> Option<(f64, f64)> {
+        let times = match self {
+            Self::Still(_) => Vec::new(),
+            Self::Recorded(_, motion) => {
+                clock.times(motion.start_seconds(), motion.frame_rate_hz(), motion.frame_count())
+            }
+            Self::Rigged(object, ..) => object.clips.first().map_or_else(Vec::new, |clip| {
+                clock.times(clip.start_seconds(), clip.frame_rate_hz(), clip.frame_count())
+            }),
+        };
+        times.first().copied().zip(times.last().copied())
+    }
+}
+
+fn write_head(scene: &Scene, plans: &[Plan<'_>], writing: &mut Writing<'_>) -> Result<(), Error> {
+    let Writing { text, clock, .. } = writing;
+    let mut entries = vec![format!("defaultPrim = {}", quoted(ROOT))];
+    let ranges = || plans.iter().filter_map(|plan| plan.range(clock));
+    let start = ranges().map(|(start, _)| start).reduce(f64::min);
+    let end = ranges().map(|(_, end)| end).reduce(f64::max);
+    entries.extend(end.map(|end| format!("endTimeCode = {end}")));
+    if start.is_some() {
+        entries.push(format!("framesPerSecond = {}", clock.time_codes_per_second));
+    }
+    entries.push(format!("metersPerUnit = {}", scene.units.metres_per_unit.unwrap_or(1.0)));
+    entries.extend(start.map(|start| format!("startTimeCode = {start}")));
+    if start.is_some() {
+        entries.push(format!("timeCodesPerSecond = {}", clock.time_codes_per_second));
+    }
+    // USD knows two axes; X up does not occur in practice.
+    let up_axis = if scene.units.up_axis == Some(UpAxis::Z) { "Z" } else { "Y" };
+    entries.push(format!("upAxis = \"{up_axis}\""));
+    text.begin("#usda 1.0\n")?;
+    text.begin("(\n")?;
+    entries.iter().try_for_each(|entry| text.line(format_args!("    {entry}")))?;
+    text.line(")\n")
+}
+
+/// The metadata that applies schemas to a prim.
+fn applied(schemas: &[&str]) -> Vec<String> {
+    if schemas.is_empty() {
+        return Vec::new();
+    }
+    let quoted: Vec<String> = schemas.iter().map(|schema| quoted(schema)).collect();
+    vec![format!("prepend apiSchemas = [{}]", quoted.join(", "))]
+}
+
+/// The metadata that keeps a name that the prim could not have.
+fn original_name(original: &str, given: &str) -> Vec<String> {
+    if original == given {
+        return Vec::new();
+    }
+    vec![format!(
+        "customData = {{\n        string {} = {}\n    }}",
+        super::ORIGINAL_NAME,
+        quoted(&super::encode_name(original))
+    )]
+}

@@ -1,0 +1,196 @@
+//! A rigged object: a `SkelRoot` with a `Skeleton`, a `SkelAnimation` per clip, and the bound mesh with its shapes.
+
+use std::sync::Arc;
+
+use dermis_mesh::{Clip, Joint, Object, Rig, Shape, SkinWeights};
+use glam::{DAffine3, Vec3};
+
+use super::mesh::{self, Extras};
+use super::names::Names;
+use super::pose::{Posable, Pose};
+use super::text::{Item, Text, quoted};
+use super::{ROOT_PATH, Writing};
+use crate::error::Error;
+
+/// Writes `object`, whose rig and clips are `posable`, as the prim `name`.
+pub(super) fn write(
+    object: &Object,
+    rig: &Rig,
+    posable: &Posable,
+    name: &str,
+    writing: &mut Writing<'_>,
+) -> Result<(), Error> {
+    let path = format!("{ROOT_PATH}/{name}");
+    let mut names = Names::default();
+    let (mesh_name, skeleton) = (names.give("Mesh", "Mesh"), names.give("Skeleton", "Skeleton"));
+    let clips: Vec<String> = object.clips.iter().map(|clip| names.give(clip.name(), "Animation")).collect();
+    let joint_paths = joint_paths(rig, &posable.order);
+    let shape_names = shape_names(rig.shapes());
+    let text = &mut writing.text;
+    text.open(format_args!("def SkelRoot {}", quoted(name)), &super::applied(&["SkelBindingAPI"]))?;
+    write_skeleton(rig, posable, &joint_paths, &skeleton, clips.first().map(|clip| format!("{path}/{clip}")), text)?;
+    for ((clip, clip_name), poses) in object.clips.iter().zip(&clips).zip(&posable.clips) {
+        write_animation(clip, clip_name, poses, &joint_paths, &shape_names, writing)?;
+    }
+    let body = |text: &mut Text<'_>| {
+        if !rig.joints().is_empty() {
+            write_weights(rig.weights(), &posable.order, text)?;
+        }
+        text.line(format_args!("rel skel:skeleton = <{path}/{skeleton}>"))?;
+        write_shapes(object, rig.shapes(), &shape_names, &format!("{path}/{mesh_name}"), text)
+    };
+    let extras = Extras { schemas: &["SkelBindingAPI"], body: &body };
+    mesh::write(object, &mesh_name, None, &extras, writing)?;
+    writing.text.close()
+}
+
+/// A path of names for each joint in `order`; joints that only shapes need stand for themselves.
+fn joint_paths(rig: &Rig, order: &[usize]) -> Vec<String> {
+    let mut siblings: Vec<Names> = (0..=rig.joints().len()).map(|_| Names::default()).collect();
+    let mut paths = vec![String::new(); rig.joints().len()];
+    for &joint in order {
+        let Joint { name, parent, .. } = &rig.joints()[joint];
+        let name = siblings[parent.map_or(rig.joints().len(), |parent| parent)].give(name, "joint");
+        paths[joint] = parent.map_or(name.clone(), |parent| format!("{}/{name}", paths[parent]));
+    }
+    order.iter().map(|&joint| std::mem::take(&mut paths[joint])).collect()
+}
+
+fn write_skeleton(
+    rig: &Rig,
+    posable: &Posable,
+    paths: &[String],
+    name: &str,
+    animation: Option<String>,
+    text: &mut Text<'_>,
+) -> Result<(), Error> {
+    text.open(format_args!("def Skeleton {}", quoted(name)), &super::applied(&["SkelBindingAPI"]))?;
+    if rig.joints().is_empty() {
+        // A skeleton without joints is not one to UsdSkel; shapes need one to be animated.
+        text.list("uniform matrix4d[] bindTransforms", &[DAffine3::IDENTITY], &[])?;
+        text.list("uniform token[] joints", &["root".to_owned()], &[])?;
+        text.list("uniform matrix4d[] restTransforms", &[DAffine3::IDENTITY], &[])?;
+    } else {
+        let names: Vec<String> = posable.order.iter().map(|&joint| rig.joints()[joint].name.clone()).collect();
+        text.list("uniform matrix4d[] bindTransforms", &posable.bind, &[])?;
+        text.list("uniform token[] jointNames", &names, &[])?;
+        text.list("uniform token[] joints", paths, &[])?;
+        text.list("uniform matrix4d[] restTransforms", &posable.rest, &[])?;
+    }
+    if let Some(animation) = animation {
+        text.line(format_args!("rel skel:animationSource = <{animation}>"))?;
+    }
+    text.close()
+}
+
+fn write_animation(
+    clip: &Arc<Clip>,
+    name: &str,
+    poses: &[Pose],
+    joints: &[String],
+    shapes: &[String],
+    writing: &mut Writing<'_>,
+) -> Result<(), Error> {
+    let times = writing.clock.times(clip.start_seconds(), clip.frame_rate_hz(), clip.frame_count());
+    let text = &mut writing.text;
+    text.open(format_args!("def SkelAnimation {}", quoted(name)), &super::original_name(clip.name(), name))?;
+    if !shapes.is_empty() {
+        text.list("uniform token[] blendShapes", shapes, &[])?;
+        write_samples("float[] blendShapeWeights", &times, |frame| clip.shape_weights(frame), text)?;
+    }
+    if !joints.is_empty() {
+        text.list("uniform token[] joints", joints, &[])?;
+        write_samples("quatf[] rotations", &times, |frame| &poses[frame].rotations, text)?;
+        write_samples("half3[] scales", &times, |frame| &poses[frame].scales, text)?;
+        write_samples("float3[] translations", &times, |frame| &poses[frame].translations, text)?;
+    }
+    text.close()?;
+    times.iter().try_for_each(|_| writing.step())
+}
+
+fn write_samples<'a, T: Item + 'a>(
+    declaration: &str,
+    times: &[f64],
+    items: impl Fn(usize) -> &'a [T],
+    text: &mut Text<'_>,
+) -> Result<(), Error> {
+    text.open_samples(declaration)?;
+    for (frame, &time) in times.iter().enumerate() {
+        text.sample(time, items(frame))?;
+    }
+    text.close()
+}
+
+/// Joints and weights, as many for each point as the point with the most has.
+fn write_weights(weights: &SkinWeights, order: &[usize], text: &mut Text<'_>) -> Result<(), Error> {
+    let mut places = vec![0u32; order.len()];
+    for (place, &joint) in order.iter().enumerate() {
+        places[joint] = place as u32;
+    }
+    let width = weights.max_influences().max(1);
+    let (mut joints, mut values) = (Vec::new(), Vec::new());
+    for row in weights.rows() {
+        let start = joints.len();
+        for (joint, weight) in row.filter(|(_, weight)| *weight != 0.0) {
+            joints.push(places[joint as usize]);
+            values.push(weight);
+        }
+        joints.resize(start + width, 0);
+        values.resize(start + width, 0.0);
+    }
+    let metadata = [format!("elementSize = {width}"), "interpolation = \"vertex\"".to_owned()];
+    text.list("int[] primvars:skel:jointIndices", &joints, &metadata)?;
+    text.list("float[] primvars:skel:jointWeights", &values, &metadata)
+}
+
+fn shape_names(shapes: &[Shape]) -> Vec<String> {
+    let mut names = Names::default();
+    shapes.iter().map(|shape| names.give(&shape.name, "shape")).collect()
+}
+
+fn write_shapes(
+    object: &Object,
+    shapes: &[Shape],
+    names: &[String],
+    mesh_path: &str,
+    text: &mut Text<'_>,
+) -> Result<(), Error> {
+    if shapes.is_empty() {
+        return Ok(());
+    }
+    let targets: Vec<String> = names.iter().map(|name| format!("<{mesh_path}/{name}>")).collect();
+    text.list("uniform token[] skel:blendShapes", names, &[])?;
+    text.line(format_args!("rel skel:blendShapeTargets = [{}]", targets.join(", ")))?;
+    for (shape, name) in shapes.iter().zip(names) {
+        let normals = normals_per_point(object, shape);
+        let moves = |point: &usize| {
+            let turns = normals.as_ref().is_some_and(|normals| normals[*point] != Vec3::ZERO);
+            shape.offsets[*point] != Vec3::ZERO || turns
+        };
+        let moved: Vec<usize> = (0..shape.offsets.len()).filter(moves).collect();
+        let gather = |values: &[Vec3]| -> Vec<Vec3> { moved.iter().map(|&point| values[point]).collect() };
+        text.open(format_args!("def BlendShape {}", quoted(name)), &super::original_name(&shape.name, name))?;
+        if let Some(normals) = normals {
+            text.list("uniform vector3f[] normalOffsets", &gather(&normals), &[])?;
+        }
+        text.list("uniform vector3f[] offsets", &gather(&shape.offsets), &[])?;
+        let points: Vec<u32> = moved.iter().map(|&point| point as u32).collect();
+        text.list("uniform int[] pointIndices", &points, &[])?;
+        text.close()?;
+    }
+    Ok(())
+}
+
+/// Normal offsets per point, where all vertices of each point agree.
+fn normals_per_point(object: &Object, shape: &Shape) -> Option<Vec<Vec3>> {
+    let per_vertex = shape.normal_offsets.as_ref()?;
+    let Some(layout) = object.mesh.layout() else { return Some(per_vertex.clone()) };
+    let mut per_point: Vec<Option<Vec3>> = vec![None; object.mesh.point_count()];
+    for (&point, &offset) in layout.vertex_points.iter().zip(per_vertex) {
+        let known = per_point[point as usize].get_or_insert(offset);
+        if *known != offset {
+            return None;
+        }
+    }
+    Some(per_point.into_iter().map(Option::unwrap_or_default).collect())
+}

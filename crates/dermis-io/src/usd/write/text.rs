@@ -1,0 +1,214 @@
+//! The text of a `.usda` file: indentation, numbers, lists and time samples, streamed to a writer.
+//!
+//! Numbers are printed with the fewest digits that read back to the same bits.
+
+use std::fmt::Display;
+use std::io::Write;
+
+use glam::{DAffine3, Quat, Vec2, Vec3};
+
+use crate::error::Error;
+
+/// A text under way.
+pub(super) struct Text<'a> {
+    out: &'a mut dyn Write,
+    depth: usize,
+}
+
+impl<'a> Text<'a> {
+    pub(super) fn new(out: &'a mut dyn Write) -> Self {
+        Self { out, depth: 0 }
+    }
+
+    /// A whole line.
+    pub(super) fn line(&mut self, line: impl Display) -> Result<(), Error> {
+        self.begin(line)?;
+        self.raw("\n")
+    }
+
+    /// The beginning of a line.
+    pub(super) fn begin(&mut self, start: impl Display) -> Result<(), Error> {
+        let width = 4 * self.depth;
+        Ok(write!(self.out, "{:width$}{start}", "")?)
+    }
+
+    /// More of a line.
+    pub(super) fn raw(&mut self, text: impl Display) -> Result<(), Error> {
+        Ok(write!(self.out, "{text}")?)
+    }
+
+    /// A prim's head, with metadata where there are any, and its opening brace.
+    pub(super) fn open(&mut self, head: impl Display, metadata: &[String]) -> Result<(), Error> {
+        self.begin(head)?;
+        self.metadata(metadata)?;
+        self.raw("\n")?;
+        self.line("{")?;
+        self.depth += 1;
+        Ok(())
+    }
+
+    /// Metadata behind what is on the line.
+    pub(super) fn metadata(&mut self, metadata: &[String]) -> Result<(), Error> {
+        if metadata.is_empty() {
+            return Ok(());
+        }
+        self.raw(" (\n")?;
+        self.depth += 1;
+        metadata.iter().try_for_each(|entry| self.line(entry))?;
+        self.depth -= 1;
+        self.begin(")")
+    }
+
+    pub(super) fn close(&mut self) -> Result<(), Error> {
+        self.depth -= 1;
+        self.line("}")
+    }
+
+    /// `declaration = [items]`, with metadata.
+    pub(super) fn list<T: Item>(&mut self, declaration: &str, items: &[T], metadata: &[String]) -> Result<(), Error> {
+        self.begin(format_args!("{declaration} = "))?;
+        self.items(items)?;
+        self.metadata(metadata)?;
+        self.raw("\n")
+    }
+
+    /// `[items]`.
+    pub(super) fn items<T: Item>(&mut self, items: &[T]) -> Result<(), Error> {
+        self.raw("[")?;
+        for (index, item) in items.iter().enumerate() {
+            if index > 0 {
+                self.raw(", ")?;
+            }
+            item.print(self.out)?;
+        }
+        self.raw("]")
+    }
+
+    /// `declaration.timeSamples = {` for [`Text::sample`]s to follow, and [`Text::close`].
+    pub(super) fn open_samples(&mut self, declaration: &str) -> Result<(), Error> {
+        self.line(format_args!("{declaration}.timeSamples = {{"))?;
+        self.depth += 1;
+        Ok(())
+    }
+
+    pub(super) fn sample<T: Item>(&mut self, time: f64, items: &[T]) -> Result<(), Error> {
+        self.begin(format_args!("{time}: "))?;
+        self.items(items)?;
+        self.raw(",\n")
+    }
+}
+
+/// Something that stands in a list.
+pub(super) trait Item {
+    /// Prints it.
+    fn print(&self, out: &mut dyn Write) -> std::io::Result<()>;
+}
+
+impl Item for u32 {
+    fn print(&self, out: &mut dyn Write) -> std::io::Result<()> {
+        write!(out, "{self}")
+    }
+}
+
+impl Item for f32 {
+    fn print(&self, out: &mut dyn Write) -> std::io::Result<()> {
+        // Without an exponent the smallest numbers would take dozens of digits.
+        let size = self.abs();
+        if size == 0.0 || (1e-4..1e9).contains(&size) { write!(out, "{self}") } else { write!(out, "{self:e}") }
+    }
+}
+
+impl Item for Vec2 {
+    fn print(&self, out: &mut dyn Write) -> std::io::Result<()> {
+        tuple(out, &self.to_array())
+    }
+}
+
+impl Item for Vec3 {
+    fn print(&self, out: &mut dyn Write) -> std::io::Result<()> {
+        tuple(out, &self.to_array())
+    }
+}
+
+impl Item for Quat {
+    /// The real part first.
+    fn print(&self, out: &mut dyn Write) -> std::io::Result<()> {
+        tuple(out, &[self.w, self.x, self.y, self.z])
+    }
+}
+
+impl Item for DAffine3 {
+    /// Rows, for vectors on the left.
+    fn print(&self, out: &mut dyn Write) -> std::io::Result<()> {
+        let columns = [self.matrix3.x_axis, self.matrix3.y_axis, self.matrix3.z_axis, self.translation];
+        out.write_all(b"( ")?;
+        for (row, column) in columns.iter().enumerate() {
+            let w = u8::from(row == 3);
+            let comma = if row == 3 { " " } else { ", " };
+            write!(out, "({}, {}, {}, {w}){comma}", column.x, column.y, column.z)?;
+        }
+        out.write_all(b")")
+    }
+}
+
+impl Item for String {
+    fn print(&self, out: &mut dyn Write) -> std::io::Result<()> {
+        out.write_all(quoted(self).as_bytes())
+    }
+}
+
+fn tuple(out: &mut dyn Write, numbers: &[f32]) -> std::io::Result<()> {
+    out.write_all(b"(")?;
+    for (index, number) in numbers.iter().enumerate() {
+        if index > 0 {
+            out.write_all(b", ")?;
+        }
+        number.print(out)?;
+    }
+    out.write_all(b")")
+}
+
+/// A text in quotes.
+pub(super) fn quoted(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len() + 2);
+    quoted.push('"');
+    for character in text.chars() {
+        match character {
+            '"' => quoted.push_str("\\\""),
+            '\\' => quoted.push_str("\\\\"),
+            '\n' => quoted.push_str("\\n"),
+            '\r' => quoted.push_str("\\r"),
+            '\t' => quoted.push_str("\\t"),
+            // Other control characters have no common notation, and mean nothing in a name.
+            other if other.is_control() => quoted.push(' '),
+            other => quoted.push(other),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_back_to_the_same_bits() {
+        let mut bits = 1u32;
+        for _ in 0..20_000 {
+            bits = bits.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let number = f32::from_bits(bits);
+            if number.is_finite() {
+                let mut text = Vec::new();
+                number.print(&mut text).unwrap();
+                let text = String::from_utf8(text).unwrap();
+                assert_eq!(text.parse::<f32>().unwrap().to_bits(), number.to_bits(), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn quotes_are_escaped() {
+        assert_eq!(quoted("a \"b\"\\\n"), r#""a \"b\"\\\n""#);
+    }
+}

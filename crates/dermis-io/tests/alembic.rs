@@ -1,0 +1,613 @@
+//! Alembic: what is written comes back, what others write is read, and broken files do no harm.
+
+mod common;
+mod ogawa;
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+
+use common::SplitMix;
+use dermis_io::alembic::{read, read_bytes};
+use dermis_io::{Problem, ReadOptions, WriteOptions};
+use dermis_math::progress::{Progress, Silent};
+use dermis_mesh::polygons::PolygonMesh;
+use dermis_mesh::{
+    Clip, CornerData, Joint, Material, MeshSequence, Object, Polygons, Rig, Scene, SkinWeights, TriMesh, UpAxis,
+};
+use glam::{DAffine3, DVec3, Vec2, Vec3, Vec4};
+use ogawa::{ACYCLIC, Builder, F32, I32, U32, archive, array, compound, floats, integers, scalar};
+use ogawa::{mesh, tetrahedron, transform};
+
+const TRANSLATE: u8 = 0x10;
+const SCALE: u8 = 0x00;
+const ROTATE_Z: u8 = 0x60;
+const MATRIX: u8 = 0x30;
+
+fn written(scene: &Scene) -> Vec<u8> {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("out.abc");
+    dermis_io::write(&target, scene, &WriteOptions::default(), &Silent).unwrap();
+    std::fs::read(target).unwrap()
+}
+
+fn read_back(bytes: &[u8]) -> Scene {
+    read_bytes(bytes, &ReadOptions::default()).unwrap()
+}
+
+fn scene_of(objects: Vec<Object>) -> Scene {
+    Scene { objects, ..Scene::default() }
+}
+
+/// A closed prism with a hexagon at each end, UV seams, hard normals, colours and two materials.
+fn prism() -> PolygonMesh {
+    let ring = |k: u32| Vec2::from_angle(k as f32 * std::f32::consts::TAU / 6.0);
+    let points = (0..12).map(|k| ring(k % 6).extend(if k < 6 { 0.0 } else { 2.0 })).collect();
+    let mut corners: Vec<u32> = (0..6).rev().chain(6..12).collect();
+    corners.extend((0..6).flat_map(|k| [k, (k + 1) % 6, 6 + (k + 1) % 6, 6 + k]));
+    let sizes = vec![6, 6, 4, 4, 4, 4, 4, 4];
+    let side = |k: u32| Vec2::from_angle((k as f32 + 0.5) * std::f32::consts::TAU / 6.0).extend(0.0);
+    let normals: Vec<Vec3> = [Vec3::NEG_Z, Vec3::Z].into_iter().chain((0..6).map(side)).collect();
+    let faces: Vec<u32> = sizes.iter().zip(0u32..).flat_map(|(&size, face)| vec![face; size as usize]).collect();
+    let count = corners.len() as u32;
+    PolygonMesh {
+        points,
+        polygons: Polygons { sizes, corners },
+        normals: Some(CornerData { values: normals, indices: faces.clone() }),
+        uvs: vec![
+            CornerData {
+                values: (0..count).map(|k| Vec2::new(k as f32 / 64.0, 0.25)).collect(),
+                indices: (0..count).collect(),
+            },
+            CornerData { values: vec![Vec2::new(0.5, 0.75)], indices: vec![0; count as usize] },
+        ],
+        colors: vec![CornerData {
+            values: vec![Vec4::new(0.1, 0.2, 0.3, 1.0), Vec4::ONE],
+            indices: faces.iter().map(|face| face % 2).collect(),
+        }],
+        materials: ["caps", "sides"].map(|name| Material { name: name.into(), ..Material::default() }).to_vec(),
+        polygon_materials: vec![0, 0, 1, 1, 1, 1, 1, 1],
+    }
+}
+
+fn wobbling(frames: usize, rate: f64, start: f64) -> MeshSequence {
+    let mesh = Arc::new(prism().into_tri_mesh().unwrap());
+    let mut random = SplitMix(7);
+    let mut positions = mesh.points().to_vec();
+    for _ in 1..frames {
+        positions.extend(mesh.points().iter().map(|point| point + Vec3::splat(random.unit())));
+    }
+    MeshSequence::new(mesh, positions, rate).unwrap().starting_at(start)
+}
+
+fn assert_same_motion(found: &MeshSequence, expected: &MeshSequence) {
+    assert_eq!(found.frame_count(), expected.frame_count());
+    for frame in 0..expected.frame_count() {
+        assert_eq!(found.frame(frame).unwrap(), expected.frame(frame).unwrap(), "frame {frame}");
+    }
+}
+
+fn volume(mesh: &TriMesh) -> f32 {
+    let corner = |index: u32| mesh.points()[index as usize];
+    mesh.triangles().iter().map(|&[a, b, c]| corner(a).dot(corner(b).cross(corner(c))) / 6.0).sum()
+}
+
+#[test]
+fn a_static_mesh_comes_back_with_polygons_seams_colours_and_materials() {
+    let mesh = Arc::new(prism().into_tri_mesh().unwrap());
+    let mut object = Object::of_mesh("/body/bodyShape", Arc::clone(&mesh));
+    object.attributes.insert("weight".into(), (0..12).map(|k| k as f32).collect());
+    let scene = read_back(&written(&scene_of(vec![object.clone()])));
+    let found = &scene.objects[0];
+    assert_eq!(found.name, "/body/bodyShape");
+    assert!(found.sequence.is_none());
+    assert_eq!(found.attributes, object.attributes);
+    assert_eq!(found.mesh.points(), mesh.points());
+    assert_eq!(found.mesh.triangles(), mesh.triangles());
+    let (found, expected) = (found.mesh.layout().unwrap(), mesh.layout().unwrap());
+    assert_eq!((&found.vertex_points, &found.polygons), (&expected.vertex_points, &expected.polygons));
+    assert_eq!((&found.normals, &found.colors), (&expected.normals, &expected.colors));
+    assert_eq!((&found.materials, &found.triangle_materials), (&expected.materials, &expected.triangle_materials));
+    // These UVs survive being flipped twice; others are off by a rounding error.
+    assert_eq!(found.uvs, expected.uvs);
+}
+
+#[test]
+fn frames_rate_and_start_come_back_exactly() {
+    for (rate, start) in [(24.0, 0.0), (23.976, 1.5), (30000.0 / 1001.0, -0.25), (12.5, 41.6)] {
+        let motion = wobbling(9, rate, start);
+        let scene = read_back(&written(&scene_of(vec![Object::of_sequence("body", motion.clone())])));
+        let found = scene.objects[0].sequence.as_ref().unwrap();
+        assert_eq!((found.frame_rate_hz(), found.start_seconds()), (rate, start));
+        assert_eq!(scene.objects[0].name, "/body/bodyShape");
+        assert_same_motion(found, &motion);
+        assert_eq!(found.mesh().triangles(), motion.mesh().triangles());
+        assert!(scene.notes.is_empty(), "{:?}", scene.notes);
+    }
+}
+
+#[test]
+fn repeated_frames_are_stored_once_and_come_back() {
+    let rest = prism().into_tri_mesh().unwrap();
+    let shape = |k: usize| rest.points().iter().map(move |point| point + Vec3::X * k as f32);
+    // Held at both ends and in between, and coming back to an earlier shape.
+    let order = [0, 0, 0, 1, 1, 2, 0, 1, 1, 1];
+    let positions: Vec<Vec3> = order.iter().flat_map(|&k| shape(k)).collect();
+    let motion = MeshSequence::new(Arc::new(rest.without_layout()), positions, 24.0).unwrap();
+    let bytes = written(&scene_of(vec![Object::of_sequence("body", motion.clone())]));
+    assert_same_motion(read_back(&bytes).objects[0].sequence.as_ref().unwrap(), &motion);
+    let block = floats(rest.points().as_ref().iter().flat_map(|point| point.to_array()).collect::<Vec<_>>().as_slice());
+    assert_eq!(bytes.windows(block.len()).filter(|window| *window == block).count(), 1);
+}
+
+#[test]
+fn a_rest_pose_that_is_no_frame_comes_back() {
+    let motion = wobbling(4, 24.0, 0.0);
+    let late = motion.select(1, 4, 1).unwrap();
+    let scene = read_back(&written(&scene_of(vec![Object::of_sequence("body", late.clone())])));
+    let found = &scene.objects[0];
+    assert_eq!(found.mesh.points(), motion.mesh().points());
+    assert_eq!(found.mesh.layout().unwrap().normals, motion.mesh().layout().unwrap().normals);
+    assert_same_motion(found.sequence.as_ref().unwrap(), &late);
+}
+
+#[test]
+fn several_objects_keep_their_paths_and_order_and_clashing_names_are_told_apart() {
+    let object = |name: &str| Object::of_mesh(name, Arc::new(prism().into_tri_mesh().unwrap()));
+    let names = ["/a/b/one", "/a/b/two", "/a/three", "four", "four", "x/y", "", "/five"];
+    let mut objects: Vec<Object> = names.iter().map(|name| object(name)).collect();
+    objects.push(Object::of_sequence("/a/moving", wobbling(3, 25.0, 0.0)));
+    objects.push(Object::of_sequence("/a/slow", wobbling(3, 5.0, 2.0)));
+    let bytes = written(&scene_of(objects));
+    let found: Vec<String> = read_back(&bytes).objects.into_iter().map(|object| object.name).collect();
+    let expected = [
+        "/a/b/one",
+        "/a/b/two",
+        "/a/three",
+        "/a/moving",
+        "/a/slow",
+        "/four/fourShape",
+        "/four/fourShape_1",
+        "/x_y/x_yShape",
+        "/object/objectShape",
+        "/five/fiveShape",
+    ];
+    assert_eq!(found, expected);
+    let scene = read_back(&bytes);
+    let rates: Vec<f64> =
+        scene.objects.iter().filter_map(|object| Some(object.sequence.as_ref()?.frame_rate_hz())).collect();
+    assert_eq!(rates, [25.0, 5.0]);
+    // What was read is written again byte for byte.
+    assert_eq!(written(&read_back(&written(&scene))), written(&scene));
+}
+
+#[test]
+fn units_come_back() {
+    let mut scene = scene_of(vec![Object::of_mesh("body", Arc::new(prism().into_tri_mesh().unwrap()))]);
+    scene.units.metres_per_unit = Some(0.01);
+    scene.units.up_axis = Some(UpAxis::Z);
+    assert_eq!(read_back(&written(&scene)).units, scene.units);
+}
+
+#[test]
+fn a_rig_is_written_as_frames_with_a_note() {
+    let mesh = Arc::new(prism().into_tri_mesh().unwrap());
+    let weights = SkinWeights::from_rows(vec![[(0, 1.0)]; 12]);
+    let rig = Rig::new(&mesh, vec![Joint::at("root", None, DAffine3::IDENTITY)], weights, vec![]).unwrap();
+    let steps = (0..3).map(|k| DAffine3::from_translation(DVec3::X * f64::from(k))).collect();
+    let clip = Clip::new(&rig, "walk", 30.0, steps, vec![]).unwrap();
+    let object = Object::of_rig("body", Arc::clone(&mesh), rig, vec![clip]);
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("out.abc");
+    let written = dermis_io::write(&target, &scene_of(vec![object]), &WriteOptions::default(), &Silent).unwrap();
+    assert!(written.notes.iter().any(|note| note.message.contains("clip 'walk'")), "{:?}", written.notes);
+    let scene = read(&target, &ReadOptions::default()).unwrap();
+    let motion = scene.objects[0].sequence.as_ref().unwrap();
+    assert_eq!((motion.frame_count(), motion.frame_rate_hz()), (3, 30.0));
+    assert_eq!(motion.frame(2).unwrap()[0], mesh.points()[0] + Vec3::X * 2.0);
+}
+
+#[test]
+fn writing_that_is_stopped_leaves_nothing() {
+    struct StopAt(usize);
+    impl Progress for StopAt {
+        fn report(&self, _: &str, done: usize, _: usize) -> ControlFlow<()> {
+            if done >= self.0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let scene = scene_of(vec![Object::of_sequence("body", wobbling(9, 24.0, 0.0))]);
+    let target = folder.path().join("out.abc");
+    let error = dermis_io::write(&target, &scene, &WriteOptions::default(), &StopAt(4)).unwrap_err();
+    assert!(matches!(error.problem(), Problem::Stopped));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn alembic_faces_come_out_facing_outwards() {
+    let scene = read_back(&archive(vec![tetrahedron("body", &[0.0])], &[(1.0, vec![0.0])]));
+    assert!((volume(&scene.objects[0].mesh) - 1.0 / 6.0).abs() < 1e-6);
+    assert_eq!(scene.objects[0].mesh.triangles()[0], [2, 1, 0]);
+    // A mirror above it does not turn it inside out.
+    let mirrored = transform("mirror", &[SCALE], &[&[-1.0, 1.0, 1.0]], vec![tetrahedron("body", &[0.0])]);
+    let scene = read_back(&archive(vec![mirrored], &[(1.0, vec![0.0])]));
+    assert!((volume(&scene.objects[0].mesh) - 1.0 / 6.0).abs() < 1e-6);
+    assert!(scene.notes[0].message.contains("mirror"));
+}
+
+#[test]
+fn transforms_apply_from_the_mesh_upwards_the_first_operation_last() {
+    let matrix: Vec<f64> = vec![1., 0., 0., 0., 0., 1., 0., 0., 0., 0., 1., 0., 0., 0., 5., 1.];
+    let inner = transform(
+        "inner",
+        &[TRANSLATE, ROTATE_Z, SCALE],
+        &[&[1., 2., 3., 90., 2., 2., 2.]],
+        vec![tetrahedron("body", &[0.0])],
+    );
+    let outer = transform("outer", &[MATRIX], &[&matrix], vec![inner]);
+    let scene = read_back(&archive(vec![outer], &[(1.0, vec![0.0])]));
+    assert_eq!(scene.objects[0].name, "/outer/inner/body");
+    // (1, 0, 0) is scaled to (2, 0, 0), turned to (0, 2, 0), moved to (1, 4, 3), and lifted by 5.
+    assert!(scene.objects[0].mesh.points()[1].distance(Vec3::new(1.0, 4.0, 8.0)) < 1e-6);
+}
+
+#[test]
+fn a_moving_transform_over_a_still_mesh_is_a_sequence() {
+    let inner = transform("inner", &[TRANSLATE], &[&[0., 0., 1.]], vec![tetrahedron("body", &[0.0])]);
+    let outer = transform("outer", &[TRANSLATE], &[&[1., 0., 0.], &[2., 0., 0.], &[4., 0., 0.]], vec![inner.clone()]);
+    let samplings = [(0.04, vec![0.4])];
+    let scene = read_back(&archive(vec![outer.clone()], &samplings));
+    let motion = scene.objects[0].sequence.as_ref().unwrap();
+    assert_eq!((motion.frame_count(), motion.frame_rate_hz(), motion.start_seconds()), (3, 25.0, 0.4));
+    let firsts: Vec<Vec3> = (0..3).map(|frame| motion.frame(frame).unwrap()[0]).collect();
+    assert_eq!(firsts, [Vec3::new(1., 0., 1.), Vec3::new(2., 0., 1.), Vec3::new(4., 0., 1.)]);
+    // A transform that does not inherit is not moved by those above it.
+    let mut cut = outer;
+    cut.children[0] = inner.with(scalar(".inherits", ogawa::BOOL, 1, vec![vec![0]]));
+    let scene = read_back(&archive(vec![cut], &samplings));
+    assert_eq!(scene.objects[0].mesh.points()[0], Vec3::Z);
+}
+
+#[test]
+fn times_are_uniform_uneven_or_unstated() {
+    let at = |sampling: (f64, Vec<f64>)| read_back(&archive(vec![tetrahedron("body", &[0., 1., 4.])], &[sampling]));
+    let even = at((ACYCLIC, vec![1.0, 1.1, 1.2]));
+    let motion = even.objects[0].sequence.as_ref().unwrap();
+    assert_eq!((motion.frame_count(), motion.frame_rate_hz(), motion.start_seconds()), (3, 10.0, 1.0));
+    let uneven = at((ACYCLIC, vec![0.0, 0.5, 1.0 + 0.25]));
+    let motion = uneven.objects[0].sequence.as_ref().unwrap();
+    assert_eq!((motion.frame_count(), motion.frame_rate_hz()), (31, 24.0));
+    assert!((motion.frame(21).unwrap()[0].x - 2.5).abs() < 1e-6, "{:?}", motion.frame(21));
+    assert!(uneven.notes[0].message.contains("interpolated"));
+
+    let unstated = {
+        let mut body = tetrahedron("body", &[0., 1., 4.]);
+        body.properties[0].members[0].sampling = 0;
+        archive(vec![body], &[])
+    };
+    let scene = read_back(&unstated);
+    assert_eq!(scene.objects[0].sequence.as_ref().unwrap().frame_rate_hz(), 24.0);
+    assert_eq!(scene.notes[0].message, "the file states no frame rate; 24 is assumed");
+    let options = ReadOptions { frame_rate_hz: Some(60.0), ..ReadOptions::default() };
+    let scene = read_bytes(&unstated, &options).unwrap();
+    assert_eq!(scene.objects[0].sequence.as_ref().unwrap().frame_rate_hz(), 60.0);
+    assert!(scene.notes.is_empty());
+}
+
+#[test]
+fn rejects_topology_that_changes_and_says_when_and_where() {
+    let mut body = tetrahedron("body", &[0., 1., 2., 3.]);
+    body.properties[0].members[0].samples[2].extend(floats(&[9., 9., 9.]));
+    let group = transform("group", &[TRANSLATE], &[&[0., 0., 0.]], vec![body]);
+    let error = read_bytes(&archive(vec![group], &[(0.04, vec![0.0])]), &ReadOptions::default()).unwrap_err();
+    assert!(matches!(error.problem(), Problem::PointCountChanges { frame: 2, expected: 4, found: 5 }), "{error}");
+    assert_eq!(error.place(), Some("/group/body"));
+    assert_eq!(error.details(), ["frames 0–1 have 4 points, frame 2 has 5"]);
+    assert!(error.hint().is_some_and(|hint| hint.contains("constant topology")));
+
+    let faces = [[0, 1, 2], [0, 1, 2], [0, 2, 1]].map(|face| integers(&face)).to_vec();
+    let body = tetrahedron("body", &[0., 1., 2.]).with(array(".faceIndices", I32, 1, faces).sampled(1)).with(array(
+        ".faceCounts",
+        I32,
+        1,
+        vec![integers(&[3])],
+    ));
+    let error = read_bytes(&archive(vec![body], &[(0.04, vec![0.0])]), &ReadOptions::default()).unwrap_err();
+    assert!(matches!(error.problem(), Problem::TopologyChanges { frame: 2 }), "{error}");
+}
+
+#[test]
+fn instances_stand_where_they_are_put() {
+    let source = transform("source", &[TRANSLATE], &[&[1., 0., 0.]], vec![tetrahedron("body", &[0.0])]);
+    let place = transform("place", &[TRANSLATE], &[&[0., 5., 0.]], vec![ogawa::Object::instance("copy", "/source")]);
+    let scene = read_back(&archive(vec![source, place], &[(1.0, vec![0.0])]));
+    let names: Vec<&str> = scene.objects.iter().map(|object| object.name.as_str()).collect();
+    assert_eq!(names, ["/source/body", "/place/copy/body"]);
+    assert_eq!(scene.objects[1].mesh.points()[0], Vec3::new(1.0, 5.0, 0.0));
+}
+
+#[test]
+fn attributes_of_every_scope_are_read() {
+    let fitting = "isGeomParam=true;interpretation=vector;geoScope=";
+    let per_point = floats(&[0., 0., 1., 0., 0., 1., 1., 1.]);
+    let uvs = array("uv", F32, 2, vec![per_point.clone()]).with_metadata(&format!("{fitting}vtx"));
+    let scene = read_back(&archive(vec![tetrahedron("body", &[0.]).with(uvs)], &[(1.0, vec![0.0])]));
+    let mesh = &scene.objects[0].mesh;
+    assert_eq!((mesh.vertex_count(), mesh.layout().unwrap().uvs.len()), (4, 1));
+
+    // Per face, indexed, in a further set; the values' scope is not stated.
+    let indices = array(".indices", U32, 1, vec![integers(&[0, 1, 1, 0])]);
+    let values = array(".vals", F32, 4, vec![floats(&[1., 0., 0., 1., 0., 1., 0., 1.])]);
+    let colors = compound("tint", vec![values, indices]);
+    let colors = colors.with_metadata("isGeomParam=true;interpretation=rgba;podExtent=4;geoScope=uni");
+    let more = compound(".arbGeomParams", vec![colors, array("maps/heat", F32, 1, vec![floats(&[1., 2., 3., 4.])])]);
+    let scene = read_back(&archive(vec![tetrahedron("body", &[0.]).with(more)], &[(1.0, vec![0.0])]));
+    let layout = scene.objects[0].mesh.layout().unwrap();
+    let first = layout.triangles[0][0] as usize;
+    assert_eq!(layout.colors[0][first], Vec4::new(1., 0., 0., 1.));
+    assert_eq!(scene.objects[0].attributes["maps/heat"], [1., 2., 3., 4.]);
+
+    let misfit = array("uv", F32, 2, vec![floats(&[0.; 10])]).with_metadata(&format!("{fitting}fvr"));
+    let scene = read_back(&archive(vec![tetrahedron("body", &[0.]).with(misfit)], &[(1.0, vec![0.0])]));
+    assert!(scene.notes[0].message.contains("'uv' does not fit"), "{:?}", scene.notes);
+}
+
+#[test]
+fn what_is_not_a_mesh_is_named_in_a_note_and_subdivision_surfaces_are_meshes() {
+    let other = |name: &str, schema: &str| ogawa::Object { schema: schema.into(), ..tetrahedron(name, &[0.]) };
+    let objects = vec![
+        other("eye", "AbcGeom_Camera_v1"),
+        other("hair", "AbcGeom_Curve_v2"),
+        other("fur", "AbcGeom_Curve_v2"),
+        other("smooth", "AbcGeom_SubD_v1"),
+    ];
+    let scene = read_back(&archive(objects, &[(1.0, vec![0.0])]));
+    assert_eq!(scene.objects.len(), 1);
+    let notes: Vec<String> = scene.notes.iter().map(|note| format!("{:?} {}", note.place, note.message)).collect();
+    assert!(notes[0].contains("control mesh"));
+    assert_eq!(notes[1], "Some(\"/eye\") an object of the kind 'Camera' is left out");
+    assert_eq!(notes[2], "Some(\"/hair\") 2 objects of the kind 'Curve' are left out; this is the first");
+}
+
+#[test]
+fn faces_without_area_are_left_out_with_a_note() {
+    let body = tetrahedron("body", &[0.])
+        .with(array(".faceIndices", I32, 1, vec![integers(&[0, 1, 0, 1, 2, 3])]))
+        .with(array(".faceCounts", I32, 1, vec![integers(&[2, 3, 0, 1])]));
+    let scene = read_back(&archive(vec![body], &[(1.0, vec![0.0])]));
+    assert_eq!(scene.objects[0].mesh.triangles(), [[2, 1, 0]]);
+    assert!(scene.notes[0].message.starts_with("3 faces of fewer"), "{:?}", scene.notes);
+}
+
+#[test]
+fn rejects_other_containers_with_a_hint() {
+    let hdf5 = [b"\x89HDF\r\n\x1a\n".as_slice(), &[0; 64]].concat();
+    let error = read_bytes(&hdf5, &ReadOptions::default()).unwrap_err();
+    assert!(error.to_string().contains("HDF5") && error.hint().is_some_and(|hint| hint.contains("Ogawa")));
+    let mut unclosed = archive(vec![], &[]);
+    unclosed[5] = 0;
+    assert!(read_bytes(&unclosed, &ReadOptions::default()).unwrap_err().to_string().contains("never closed"));
+    assert!(read_bytes(b"hello, this is text", &ReadOptions::default()).is_err());
+    assert!(read(Path::new("missing.abc"), &ReadOptions::default()).is_err());
+}
+
+/// An archive with all that other writers use: transforms that move, instances, attributes, face sets.
+fn foreign() -> Vec<u8> {
+    let set = ogawa::Object {
+        name: "skin".into(),
+        schema: "AbcGeom_FaceSet_v1".into(),
+        properties: vec![compound(".faceset", vec![array(".faces", I32, 1, vec![integers(&[0, 2])])])],
+        children: vec![],
+    };
+    let uvs = array("uv", F32, 2, vec![floats(&[0.5; 24])]).with_metadata("isGeomParam=true;geoScope=fvr");
+    let normals = array("N", F32, 3, vec![floats(&[0.6; 12])]).with_metadata("isGeomParam=true;geoScope=vtx");
+    let values = array(".vals", F32, 3, vec![floats(&[0.5; 6])]);
+    let indices = array(".indices", U32, 1, vec![integers(&[0, 1, 1, 0])]);
+    let tint = compound("tint", vec![values, indices]);
+    let tint = tint.with_metadata("isGeomParam=true;interpretation=rgb;podExtent=3;geoScope=vtx");
+    let mut body = tetrahedron("body", &[0., 1., 2.])
+        .with(uvs)
+        .with(normals)
+        .with(compound(".arbGeomParams", vec![tint, array("heat", F32, 1, vec![floats(&[1.; 4])])]));
+    body.children.push(set);
+    let moving: &[&[f64]] = &[&[1., 0., 0., 0., 0., 1., 20.], &[2., 0., 0., 0., 0., 1., 40.]];
+    let source = transform("source", &[TRANSLATE, 0x20], moving, vec![body]);
+    let place = transform("place", &[TRANSLATE], &[&[0., 5., 0.]], vec![ogawa::Object::instance("copy", "/source")]);
+    archive(vec![source, place], &[(0.04, vec![0.4]), (ACYCLIC, vec![0.0, 0.1, 0.3])])
+}
+
+#[test]
+fn survives_damage() {
+    let still = written(&scene_of(vec![Object::of_mesh("body", Arc::new(prism().into_tri_mesh().unwrap()))]));
+    let moving = written(&scene_of(vec![
+        Object::of_sequence("/a/one", wobbling(5, 24.0, 0.0).select(1, 5, 1).unwrap()),
+        Object::of_sequence("/a/two", wobbling(3, 25.0, 1.0)),
+    ]));
+    for valid in [still, moving, foreign()] {
+        assert!(!read_back(&valid).objects.is_empty());
+        common::assert_survives(&common::damage(&valid), |bytes| read_bytes(bytes, &ReadOptions::default()));
+    }
+}
+
+#[test]
+fn survives_every_byte_of_a_foreign_archive_being_changed() {
+    let valid = foreign();
+    let broken: Vec<_> = (0..valid.len())
+        .flat_map(|at| [0x00, 0x01, 0x7f, 0xff].map(|value| (at, value)))
+        .map(|(at, value)| {
+            let mut bytes = valid.clone();
+            bytes[at] = value;
+            (format!("byte {at} is {value}"), bytes)
+        })
+        .collect();
+    common::assert_survives(&broken, |bytes| read_bytes(bytes, &ReadOptions::default()));
+}
+
+#[test]
+fn survives_values_that_make_no_sense() {
+    let body = || tetrahedron("body", &[0., 1.]);
+    let replaced = |property: ogawa::Property| archive(vec![body().with(property)], &[(0.04, vec![0.0])]);
+    let points = |samples: Vec<Vec<u8>>| array("P", F32, 3, samples).sampled(1);
+    let claiming = |samples: u32, first: u32, last: u32| ogawa::Property {
+        claim: Some((samples, first, last)),
+        ..points(vec![floats(&[0.; 12]), floats(&[1.; 12])])
+    };
+    let above = |operations: &[u8], values: &[f64]| {
+        archive(vec![transform("x", operations, &[values], vec![body()])], &[(0.04, vec![0.0])])
+    };
+    let timed = |sampling: (f64, Vec<f64>)| archive(vec![body()], &[sampling]);
+    let must_fail = vec![
+        ("NaN in the rest pose", replaced(points(vec![floats(&[f32::NAN; 12])]))),
+        (
+            "an index out of range",
+            replaced(array(".faceIndices", I32, 1, vec![integers(&[0, 1, 4, 0, 3, 1, 0, 2, 3, 1, 3, 2])])),
+        ),
+        (
+            "a negative index",
+            replaced(array(".faceIndices", I32, 1, vec![integers(&[0, 1, -1, 0, 3, 1, 0, 2, 3, 1, 3, 2])])),
+        ),
+        ("too few corners", replaced(array(".faceIndices", I32, 1, vec![integers(&[0, 1, 2])]))),
+        ("negative face sizes", replaced(array(".faceCounts", I32, 1, vec![integers(&[-3, 3, 3, 3])]))),
+        ("enormous face sizes", replaced(array(".faceCounts", I32, 1, vec![integers(&[i32::MAX; 4])]))),
+        ("points of two numbers", replaced(array("P", F32, 2, vec![floats(&[0.; 8])]))),
+        ("points of integers", replaced(array("P", I32, 3, vec![integers(&[0; 12])]))),
+        ("four billion frames", replaced(claiming(u32::MAX, 1, 1))),
+        ("changes after the last sample", replaced(claiming(2, 1, 5))),
+        ("changes that end before they begin", replaced(claiming(9, 5, 1))),
+        ("more changes than blocks", replaced(claiming(1000, 1, 999))),
+        ("a sampling that does not exist", replaced(points(vec![floats(&[0.; 12]); 2]).sampled(9))),
+        ("no times", timed((0.04, vec![]))),
+        ("a period of zero", timed((0.0, vec![0.0]))),
+        ("a period that is NaN", timed((f64::NAN, vec![0.0]))),
+        ("times that are NaN", timed((ACYCLIC, vec![f64::NAN, 1.0]))),
+        ("too few times", timed((ACYCLIC, vec![0.0]))),
+        ("an unknown operation", above(&[0xf0], &[1.0])),
+        ("an operation without numbers", above(&[MATRIX], &[1.0])),
+        ("a transform that is NaN", above(&[TRANSLATE], &[f64::NAN; 3])),
+        ("an instance of nothing", archive(vec![ogawa::Object::instance("copy", "/nowhere")], &[])),
+    ];
+    for (name, bytes) in &must_fail {
+        assert!(read_bytes(bytes, &ReadOptions::default()).is_err(), "{name} was accepted");
+    }
+    let mut fine = vec![
+        ("a flat transform", above(&[SCALE], &[0.0; 3])),
+        ("a turn about nothing", above(&[0x20], &[0.0; 4])),
+        ("a tiny period", timed((f64::MIN_POSITIVE, vec![0.0]))),
+        ("a huge start", timed((0.04, vec![1e300]))),
+        ("NaN in a later frame", replaced(points(vec![floats(&[0.; 12]), floats(&[f32::NAN; 12])]))),
+        ("no points", replaced(points(vec![vec![]]))),
+        ("no samples", replaced(points(vec![]))),
+    ];
+    fine.extend(must_fail);
+    let inputs: Vec<_> = fine.into_iter().map(|(name, bytes)| (name.to_owned(), bytes)).collect();
+    common::assert_survives(&inputs, |bytes| read_bytes(bytes, &ReadOptions::default()));
+}
+
+#[test]
+fn survives_cycles_and_bombs() {
+    let copies = |count: usize, path: &str| -> Vec<ogawa::Object> {
+        (0..count).map(|k| ogawa::Object::instance(&format!("copy{k}"), path)).collect()
+    };
+    let nest = |children| transform("nest", &[TRANSLATE], &[&[0.; 3]], children);
+    let within_itself = archive(vec![nest(copies(1, "/nest"))], &[(1.0, vec![0.0])]);
+    let doubling = archive(vec![nest(copies(2, "/nest"))], &[(1.0, vec![0.0])]);
+    let of_themselves = archive(copies(1, "/copy0"), &[]);
+    let mut deep = tetrahedron("body", &[0.]);
+    for _ in 0..1000 {
+        deep = nest(vec![deep]);
+    }
+    let inputs = [
+        ("an instance inside its source", within_itself),
+        ("two instances inside their source", doubling),
+        ("a thousand levels", archive(vec![deep], &[(1.0, vec![0.0])])),
+        ("a group inside itself", object_in_itself()),
+        ("every child the same", shared_children(2)),
+        ("many children with the same headers", shared_children(2000)),
+        ("one block for many meshes", shared_points()),
+    ];
+    for (name, bytes) in &inputs {
+        assert!(read_bytes(bytes, &ReadOptions::default()).is_err(), "{name} was accepted");
+    }
+    let inputs = inputs.into_iter().chain([("an instance of itself", of_themselves)]);
+    let inputs: Vec<_> = inputs.map(|(name, bytes)| (name.to_owned(), bytes)).collect();
+    common::assert_survives(&inputs, |bytes| read_bytes(bytes, &ReadOptions::default()));
+}
+
+/// An object that is its own child.
+fn object_in_itself() -> Vec<u8> {
+    let mut builder = Builder::new();
+    let properties = builder.compound(&[]);
+    let headers = builder.block(&ogawa::object_headers(&[ogawa::Object { name: "a".into(), ..Default::default() }]));
+    let own = builder.bytes.len() as u64;
+    let top = builder.group(&[properties, own, headers]);
+    builder.finish(top, &[])
+}
+
+/// Forty levels, in each of which all `width` children are the same group.
+fn shared_children(width: usize) -> Vec<u8> {
+    let names: Vec<_> = (0..width).map(|k| ogawa::Object { name: format!("{k}"), ..Default::default() }).collect();
+    let mut builder = Builder::new();
+    let properties = builder.compound(&[]);
+    let headers = builder.block(&ogawa::object_headers(&names));
+    let no_headers = builder.block(&ogawa::object_headers(&[]));
+    let mut below = builder.group(&[properties, no_headers]);
+    for _ in 0..40 {
+        let mut entries = vec![properties];
+        entries.extend(vec![below; width]);
+        entries.push(headers);
+        below = builder.group(&entries);
+    }
+    builder.finish(below, &[])
+}
+
+/// Ten thousand meshes that share the megabyte of their faces.
+fn shared_points() -> Vec<u8> {
+    let body = mesh(
+        "body",
+        vec![
+            array("P", F32, 3, vec![floats(&[0.; 12])]),
+            array(".faceIndices", I32, 1, vec![integers(&vec![0; 300_000])]),
+            array(".faceCounts", I32, 1, vec![integers(&vec![3; 100_000])]),
+        ],
+    );
+    let mut builder = Builder::new();
+    let properties = builder.compound(&body.properties);
+    let no_headers = builder.block(&ogawa::object_headers(&[]));
+    let named = |name: String| ogawa::Object { name, schema: body.schema.clone(), ..Default::default() };
+    let bodies: Vec<_> = (0..10_000).map(|k| named(format!("{k}"))).collect();
+    let mut entries = vec![builder.compound(&[])];
+    entries.extend((0..bodies.len()).map(|_| builder.group(&[properties, no_headers])));
+    entries.push(builder.block(&ogawa::object_headers(&bodies)));
+    let top = builder.group(&entries);
+    builder.finish(top, &[])
+}
+
+#[test]
+fn reads_the_bone_of_dem_bones() {
+    let Some(path) = common::shared_data("formats/Bone_Anim.abc") else { return };
+    let scene = read(&path, &ReadOptions::default()).unwrap();
+    assert_eq!(scene.objects.len(), 1);
+    let motion = scene.objects[0].sequence.as_ref().unwrap();
+    assert_eq!((motion.frame_count(), motion.point_count(), motion.mesh().triangle_count()), (400, 754, 1504));
+    assert_eq!((motion.frame_rate_hz(), motion.start_seconds()), (24.0, 1.0 / 24.0));
+    assert!((volume(motion.mesh()) - 2.522).abs() < 1e-3);
+    // Every stored sample is behind the key that we would give it.
+    let back = read_back(&written(&scene));
+    assert_same_motion(back.objects[0].sequence.as_ref().unwrap(), motion);
+    assert_eq!(back.objects[0].mesh, scene.objects[0].mesh);
+}
+
+#[test]
+fn reads_a_cloth_from_unity() {
+    let Some(path) = common::shared_data("formats/Cloth-10frames.abc") else { return };
+    let scene = read(&path, &ReadOptions::default()).unwrap();
+    let sizes: Vec<_> =
+        scene.objects.iter().map(|object| (object.mesh.point_count(), object.sequence.is_some())).collect();
+    assert_eq!(sizes, [(515, false), (121, true)]);
+    let motion = scene.objects[1].sequence.as_ref().unwrap();
+    assert_eq!((motion.frame_count(), motion.frame_rate_hz()), (10, 30.0));
+    assert!(scene.notes.iter().any(|note| note.message.contains("'Camera'")));
+    let back = read_back(&written(&scene));
+    assert_same_motion(back.objects[1].sequence.as_ref().unwrap(), motion);
+    assert_eq!(back.objects[1].mesh.triangles(), motion.mesh().triangles());
+}

@@ -1,0 +1,131 @@
+//! Numbered files as a sequence: folders, patterns and globs; changing faces; many files at once.
+
+mod common;
+mod scenes;
+
+use std::error::Error as _;
+use std::path::Path;
+
+use dermis_io::{Problem, ReadOptions};
+use dermis_mesh::{Object, Scene};
+use scenes::{only, read, write};
+
+/// Writes a moving box as `shape.%03d` files with `ending` into a new folder.
+fn numbered(ending: &str) -> (tempfile::TempDir, Scene) {
+    let folder = tempfile::tempdir().unwrap();
+    let scene = scenes::moving_scene();
+    let written = write(&folder.path().join(format!("walk/shape.%03d.{ending}")), &scene).unwrap();
+    let shapes = written.files.iter().filter(|file| file.extension().is_some_and(|found| found == ending));
+    assert_eq!(shapes.count(), 7);
+    (folder, scene)
+}
+
+#[test]
+fn a_folder_a_pattern_and_a_glob_are_the_same_sequence() {
+    for ending in ["obj", "ply"] {
+        let (folder, scene) = numbered(ending);
+        let expected = only(&scene).sequence.as_ref().unwrap();
+        for source in ["walk", &format!("walk/shape.%03d.{ending}"), &format!("walk/sh*.00?.{ending}")] {
+            let back = read(&folder.path().join(source)).unwrap();
+            let found = only(&back);
+            assert_eq!(found.name, "shape");
+            assert_eq!(found.mesh.triangles(), only(&scene).mesh.triangles(), "{source}");
+            assert_eq!(found.mesh.points(), &*expected.frame(0).unwrap(), "the first file is the rest pose");
+            scenes::assert_same_uvs(&found.mesh, &only(&scene).mesh);
+            scenes::assert_same_frames(found.sequence.as_ref().unwrap(), expected);
+            assert!(scenes::has_note(&back, "no frame rate; 24"));
+        }
+    }
+}
+
+#[test]
+fn materials_are_written_once() {
+    let (folder, _) = numbered("obj");
+    assert!(folder.path().join("walk/shape.mtl").exists());
+    let back = read(&folder.path().join("walk")).unwrap();
+    assert_eq!(only(&back).mesh.layout().unwrap().materials[1].name, "cloth");
+}
+
+#[test]
+fn frames_are_sorted_as_numbers_and_gaps_are_noted() {
+    let folder = tempfile::tempdir().unwrap();
+    for number in [1, 2, 9, 10] {
+        let text = format!("v {number} 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n");
+        std::fs::write(folder.path().join(format!("f{number}.obj")), text).unwrap();
+    }
+    std::fs::write(folder.path().join("notes.txt"), "not a frame").unwrap();
+    let scene = read(folder.path()).unwrap();
+    let sequence = only(&scene).sequence.as_ref().unwrap();
+    let order: Vec<f32> = (0..4).map(|frame| sequence.frame(frame).unwrap()[0].x).collect();
+    assert_eq!(order, [1.0, 2.0, 9.0, 10.0]);
+    assert!(scenes::has_note(&scene, "after 2 comes 9"));
+    let options = ReadOptions { frame_rate_hz: Some(60.0), ..ReadOptions::default() };
+    let scene = dermis_io::read(folder.path().to_str().unwrap(), &options).unwrap();
+    assert_eq!(only(&scene).sequence.as_ref().unwrap().frame_rate_hz(), 60.0);
+}
+
+#[test]
+fn changing_faces_are_an_error_that_names_the_file() {
+    let put = |folder: &Path, number: u32, text: &str| {
+        std::fs::write(folder.join(format!("f.{number}.obj")), text).unwrap();
+    };
+    let good = "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n";
+    let folder = tempfile::tempdir().unwrap();
+    put(folder.path(), 1, good);
+    put(folder.path(), 2, good);
+    put(folder.path(), 3, "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 2 3\n");
+    let error = read(folder.path()).unwrap_err();
+    assert!(matches!(error.problem(), Problem::PointCountChanges { frame: 2, expected: 3, found: 4 }));
+    assert_eq!(error.path(), Some(folder.path().join("f.3.obj").as_path()));
+    put(folder.path(), 3, "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 3 2\n");
+    assert!(matches!(read(folder.path()).unwrap_err().problem(), Problem::TopologyChanges { frame: 2 }));
+    put(folder.path(), 3, good);
+    put(folder.path(), 2, "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 3 2\n");
+    let scene = read(folder.path()).unwrap();
+    let error = only(&scene).sequence.as_ref().unwrap().frame(1).unwrap_err();
+    assert_eq!(error.source().unwrap().to_string(), "the faces change at frame 1");
+}
+
+#[test]
+fn folders_without_a_sequence_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    assert!(read(folder.path()).unwrap_err().to_string().contains("holds no OBJ or PLY files"));
+    assert!(read(&folder.path().join("x*.obj")).unwrap_err().to_string().contains("no file fits"));
+    std::fs::write(folder.path().join("a.obj"), "v 0 0 0").unwrap();
+    std::fs::write(folder.path().join("a.ply"), "ply").unwrap();
+    assert!(read(folder.path()).unwrap_err().hint().unwrap().contains("*.obj"));
+}
+
+#[test]
+fn a_failure_half_way_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("shape.005.ply"), "in the way").unwrap();
+    let error = write(&folder.path().join("shape.%03d.ply"), &scenes::moving_scene()).unwrap_err();
+    assert!(matches!(error.problem(), Problem::Exists));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn thousands_of_files_are_written_at_once() {
+    // More than the 1,024 files that a process may usually hold open.
+    let folder = tempfile::tempdir().unwrap();
+    let object = Object::of_sequence("box", scenes::swinging(scenes::dressed_box().without_layout(), 1500, 24.0));
+    let scene = Scene { objects: vec![object], ..Scene::default() };
+    write(&folder.path().join("%d.ply"), &scene).unwrap();
+    let back = read(folder.path()).unwrap();
+    assert_eq!(only(&back).sequence.as_ref().unwrap().frame_count(), 1500);
+}
+
+#[test]
+fn several_objects_become_one() {
+    let mut scene = scenes::moving_scene();
+    scene.objects.push(Object::of_mesh("still", scene.objects[0].mesh.clone()));
+    for name in ["two.npz", "two.pc2", "two.mdd", "two.%d.obj", "two.%d.ply"] {
+        let folder = tempfile::tempdir().unwrap();
+        let written = write(&folder.path().join(name), &scene).unwrap();
+        assert!(written.notes[0].message.contains("2 objects are merged into one: box, still"), "{name}");
+        let back = read(&folder.path().join(name)).unwrap();
+        assert_eq!((only(&back).mesh.point_count(), only(&back).mesh.triangle_count()), (18, 24), "{name}");
+        assert_eq!(only(&back).sequence.as_ref().unwrap().frame_count(), 7, "{name}");
+    }
+}

@@ -1,0 +1,234 @@
+//! Files as other programs write them, by hand.
+
+use dermis_io::{Problem, ReadOptions, usd};
+use dermis_mesh::Scene;
+use dermis_mesh::glam::{Vec2, Vec3, Vec4};
+
+/// Every transform operation, at rest and over time.
+pub(crate) const TRANSFORMS: &str = r#"#usda 1.0
+(
+    metersPerUnit = 0.01
+    upAxis = "Z"
+    timeCodesPerSecond = 30
+    framesPerSecond = 30
+)
+def Xform "Top"
+{
+    double3 xformOp:translate = (10, 0, 0)
+    float3 xformOp:rotateXYZ = (0, 0, 90)
+    float3 xformOp:scale = (2, 2, 2)
+    uniform token[] xformOpOrder = ["xformOp:translate", "xformOp:rotateXYZ", "xformOp:scale"]
+    def Mesh "Placed"
+    {
+        int[] faceVertexCounts = [3]
+        int[] faceVertexIndices = [0, 1, 2]
+        point3f[] points = [(0, 0, 0), (1, 0, 0), (0, 1, 0)]
+        double3 xformOp:translate:pivot = (1, 1, 0)
+        quatf xformOp:orient = (0.70710677, 0, 0, 0.70710677)
+        uniform token[] xformOpOrder = ["xformOp:translate:pivot", "xformOp:orient", "!invert!xformOp:translate:pivot"]
+    }
+    def Mesh "Free"
+    {
+        int[] faceVertexCounts = [3]
+        int[] faceVertexIndices = [0, 1, 2]
+        point3f[] points = [(0, 0, 0), (1, 0, 0), (0, 1, 0)]
+        matrix4d xformOp:transform = ( (1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 1, 0), (5, 6, 7, 1) )
+        uniform token[] xformOpOrder = ["!resetXformStack!", "xformOp:transform"]
+    }
+    def Xform "Moving"
+    {
+        double xformOp:translateZ.timeSamples = { 1: 0, 3: 4 }
+        uniform token[] xformOpOrder = ["xformOp:translateZ"]
+        def Mesh "Carried"
+        {
+            int[] faceVertexCounts = [3]
+            int[] faceVertexIndices = [0, 1, 2]
+            point3f[] points = [(0, 0, 0), (1, 0, 0), (0, 1, 0)]
+        }
+        def Mesh "Waving"
+        {
+            int[] faceVertexCounts = [3]
+            int[] faceVertexIndices = [0, 1, 2]
+            point3f[] points.timeSamples = {
+                1: [(0, 0, 0), (1, 0, 0), (0, 1, 0)],
+                2: [(0, 0, 1), (1, 0, 1), (0, 1, 1)],
+                3: [(0, 0, 0), (1, 0, 0), (0, 1, 0)],
+            }
+        }
+    }
+}
+"#;
+
+fn read(text: &str) -> Scene {
+    usd::read_bytes(text.as_bytes(), &ReadOptions::default()).unwrap()
+}
+
+fn fails(text: &str) -> dermis_io::Error {
+    usd::read_bytes(text.as_bytes(), &ReadOptions::default()).unwrap_err()
+}
+
+fn mesh(body: &str) -> String {
+    format!("#usda 1.0\ndef Mesh \"M\" {{\n{body}\n}}\n")
+}
+
+const QUAD: &str = "int[] faceVertexCounts = [4]\nint[] faceVertexIndices = [0, 1, 2, 3]\n\
+    point3f[] points = [(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0)]\n";
+
+fn near(found: Vec3, expected: Vec3) {
+    assert!(found.distance(expected) < 1e-5, "{found} is not {expected}");
+}
+
+#[test]
+fn transforms_above_a_mesh_are_applied() {
+    let scene = read(TRANSFORMS);
+    let object = |name: &str| scene.objects.iter().find(|object| object.name.ends_with(name)).unwrap();
+    // (1, 0, 0) about (1, 1): (2, 1); doubled, turned, moved.
+    near(object("/Placed").mesh.points()[1], Vec3::new(8.0, 4.0, 0.0));
+    near(object("/Free").mesh.points()[1], Vec3::new(6.0, 6.0, 7.0));
+    let carried = object("/Carried").motion().unwrap().unwrap();
+    assert_eq!((carried.frame_count(), carried.frame_rate_hz(), carried.start_seconds()), (2, 15.0, 1.0 / 30.0));
+    near(carried.frame(1).unwrap()[1], Vec3::new(10.0, 2.0, 8.0));
+    let waving = object("/Waving").motion().unwrap().unwrap();
+    assert_eq!(waving.frame_count(), 3);
+    near(waving.frame(1).unwrap()[0], Vec3::new(10.0, 0.0, 6.0));
+}
+
+#[test]
+fn primvars_of_every_interpolation_are_spread() {
+    let spread = |primvar: &str| {
+        let scene = read(&mesh(&format!("{QUAD}{primvar}")));
+        let polygons = scene.objects[0].mesh.to_polygon_mesh();
+        let uvs = polygons.uvs[0].clone();
+        uvs.indices.iter().map(|&at| uvs.values[at as usize]).collect::<Vec<Vec2>>()
+    };
+    let st = |values: &str, interpolation: &str| {
+        format!("texCoord2f[] primvars:st = {values} ( interpolation = \"{interpolation}\" )\n")
+    };
+    let four = "[(0, 0), (1, 0), (1, 1), (0, 1)]";
+    let expected = [Vec2::new(0.0, 1.0), Vec2::new(1.0, 1.0), Vec2::new(1.0, 0.0), Vec2::new(0.0, 0.0)];
+    assert_eq!(spread(&st(four, "vertex")), expected);
+    assert_eq!(spread(&st(four, "varying")), expected);
+    assert_eq!(spread(&st(four, "faceVarying")), expected);
+    assert_eq!(spread(&st("[(0.5, 0.25)]", "constant")), [Vec2::new(0.5, 0.75); 4]);
+    assert_eq!(spread(&st("[(0.5, 0.25)]", "uniform")), [Vec2::new(0.5, 0.75); 4]);
+    let indexed = st("[(0, 1), (1, 0)]", "faceVarying") + "int[] primvars:st:indices = [0, 1, 1, 0]\n";
+    let (a, b) = (Vec2::new(0.0, 0.0), Vec2::new(1.0, 1.0));
+    assert_eq!(spread(&indexed), [a, b, b, a]);
+}
+
+#[test]
+fn primvars_that_do_not_fit_are_left_out_with_a_note() {
+    let text = mesh(&format!("{QUAD}texCoord2f[] primvars:st = [(0, 0)] ( interpolation = \"vertex\" )"));
+    let scene = read(&text);
+    assert!(scene.notes.iter().any(|note| note.message.contains("does not fit")), "{:?}", scene.notes);
+}
+
+#[test]
+fn left_handed_faces_are_turned_with_their_attributes() {
+    let body = format!(
+        "{QUAD}uniform token orientation = \"leftHanded\"\n\
+         color3f[] primvars:displayColor = [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)] (interpolation = \"vertex\")"
+    );
+    let polygons = read(&mesh(&body)).objects[0].mesh.to_polygon_mesh();
+    assert_eq!(polygons.polygons.corners, [0, 3, 2, 1]);
+    let colors: Vec<Vec4> =
+        polygons.colors[0].indices.iter().map(|&at| polygons.colors[0].values[at as usize]).collect();
+    assert_eq!(colors[1], Vec4::new(0.0, 0.0, 1.0, 1.0));
+}
+
+#[test]
+fn uneven_samples_are_interpolated_once_per_time_code() {
+    let body = "int[] faceVertexCounts = []\nint[] faceVertexIndices = []\npoint3f[] points.timeSamples = {\n\
+        0: [(0, 0, 0)], 1.5: [(3, 0, 0)], 3.7: [(3, 0, 0)], 4: [(4, 0, 0)] }";
+    let scene = read(&mesh(body));
+    let motion = scene.objects[0].motion().unwrap().unwrap();
+    let firsts: Vec<f32> = (0..motion.frame_count()).map(|frame| motion.frame(frame).unwrap()[0].x).collect();
+    assert_eq!(firsts, [0.0, 2.0, 3.0, 3.0, 4.0]);
+    assert_eq!(motion.frame_rate_hz(), 24.0);
+    assert!(scene.notes.iter().any(|note| note.message.contains("24 is assumed")));
+}
+
+#[test]
+fn rejects_points_that_come_and_go_and_names_the_frame() {
+    let body = format!(
+        "{QUAD}point3f[] points.timeSamples = {{ 1: [(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0)], 2: [(0, 0, 0)] }}"
+    );
+    let error = fails(&mesh(&body));
+    assert!(matches!(error.problem(), Problem::PointCountChanges { frame: 1, expected: 4, found: 1 }), "{error}");
+    assert_eq!(error.place(), Some("/M"));
+}
+
+#[test]
+fn rejects_faces_that_change() {
+    let body = format!("{QUAD}int[] faceVertexIndices.timeSamples = {{ 1: [0, 1, 2, 3], 2: [3, 2, 1, 0] }}");
+    let error = fails(&mesh(&body));
+    assert!(matches!(error.problem(), Problem::TopologyChanges { frame: 1 }), "{error}");
+}
+
+#[test]
+fn rejects_faces_that_name_missing_points() {
+    for indices in ["[0, 1, 2, 7]", "[0, 1, 2, -1]", "[0, 1, 2]", "[0, 1, 2, 2147483647]"] {
+        let body = format!(
+            "int[] faceVertexCounts = [4]\nint[] faceVertexIndices = {indices}\npoint3f[] points = [(0,0,0), (1,0,0), (1,1,0)]"
+        );
+        assert_eq!(fails(&mesh(&body)).place(), Some("/M"), "{indices}");
+    }
+}
+
+#[test]
+fn rejects_positions_that_are_not_finite() {
+    let body = "int[] faceVertexCounts = []\nint[] faceVertexIndices = []\npoint3f[] points = [(0, nan, 0)]";
+    assert!(fails(&mesh(body)).to_string().contains("not finite"));
+}
+
+#[test]
+fn rejects_a_weight_on_a_missing_joint() {
+    let text = format!(
+        "#usda 1.0\ndef SkelRoot \"R\" {{\n\
+         def Skeleton \"S\" {{\n uniform token[] joints = [\"a\"]\n\
+         uniform matrix4d[] bindTransforms = [((1,0,0,0),(0,1,0,0),(0,0,1,0),(0,0,0,1))]\n\
+         uniform matrix4d[] restTransforms = [((1,0,0,0),(0,1,0,0),(0,0,1,0),(0,0,0,1))] }}\n\
+         def Mesh \"M\" {{\n{QUAD}\
+         int[] primvars:skel:jointIndices = [3] (elementSize = 1 interpolation = \"constant\")\n\
+         float[] primvars:skel:jointWeights = [1] (elementSize = 1 interpolation = \"constant\")\n\
+         rel skel:skeleton = </R/S> }} }}"
+    );
+    assert!(fails(&text).to_string().contains("joint"), "{}", fails(&text));
+    let rigid = read(&text.replace("[3]", "[0]"));
+    assert_eq!(rigid.objects[0].rig.as_ref().unwrap().weights().row(2).collect::<Vec<_>>(), [(0, 1.0)]);
+}
+
+#[test]
+fn references_and_variants_are_composed() {
+    let text = format!(
+        "#usda 1.0\nclass \"_proto\" {{ def Mesh \"M\" {{ {QUAD} }} }}\n\
+         def Xform \"A\" (references = </_proto>) {{}}\n\
+         def Xform \"B\" (inherits = </_proto>) {{\n double3 xformOp:translate = (1, 2, 3)\n\
+         uniform token[] xformOpOrder = [\"xformOp:translate\"] }}\n"
+    );
+    let scene = read(&text);
+    let names: Vec<&str> = scene.objects.iter().map(|object| object.name.as_str()).collect();
+    assert_eq!(names, ["/A/M", "/B/M"]);
+    near(scene.objects[1].mesh.points()[0], Vec3::new(1.0, 2.0, 3.0));
+}
+
+#[test]
+fn a_prim_that_refers_to_itself_ends() {
+    let text = "#usda 1.0\ndef Xform \"A\" { def Xform \"B\" (references = </A>) {} }\n";
+    assert!(read(text).objects.is_empty());
+}
+
+#[test]
+fn files_outside_of_the_folder_are_not_opened() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("inside")).unwrap();
+    std::fs::write(folder.path().join("secret.usda"), mesh(QUAD)).unwrap();
+    let path = folder.path().join("inside/root.usda");
+    std::fs::write(&path, "#usda 1.0\ndef \"A\" (references = @../secret.usda@</M>) {}\n").unwrap();
+    let scene = usd::read(&path, &ReadOptions::default()).unwrap();
+    assert!(scene.objects.is_empty());
+    assert!(!scene.notes.is_empty());
+    std::fs::write(folder.path().join("inside/near.usda"), mesh(QUAD)).unwrap();
+    std::fs::write(&path, "#usda 1.0\ndef Mesh \"A\" (references = @./near.usda@</M>) {}\n").unwrap();
+    assert_eq!(usd::read(&path, &ReadOptions::default()).unwrap().objects.len(), 1);
+}

@@ -1,0 +1,45 @@
+//! Sums whose bits do not depend on the number of threads.
+//!
+//! Terms are added in blocks of a fixed size, blocks in parallel, and the sums of the blocks one after the other.
+//! That also loses fewer digits than one long chain of additions.
+
+use std::ops::Add;
+
+use rayon::prelude::*;
+
+const BLOCK: usize = 4096;
+
+/// The sum of `term(0)`, …, `term(count − 1)`, zero where there are none.
+pub fn sum<T>(count: usize, term: impl Fn(usize) -> T + Sync) -> T
+where
+    T: Default + Add<Output = T> + Send,
+{
+    let block_sum = |block: usize| {
+        let range = block * BLOCK..count.min((block + 1) * BLOCK);
+        range.map(&term).fold(T::default(), T::add)
+    };
+    let blocks: Vec<T> = (0..count.div_ceil(BLOCK)).into_par_iter().map(block_sum).collect();
+    blocks.into_iter().fold(T::default(), T::add)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_every_term_once() {
+        for count in [0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK + 7] {
+            assert_eq!(sum(count, |i| i), (0..count).sum(), "{count} terms");
+        }
+    }
+
+    #[test]
+    fn is_the_same_bits_on_any_number_of_threads() {
+        let on = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| sum(100_000, |i| (i as f64).sin()))
+        };
+        assert_eq!(on(1).to_bits(), on(2).to_bits());
+        assert_eq!(on(1).to_bits(), on(5).to_bits());
+    }
+}

@@ -1,0 +1,122 @@
+//! Finding things by a name that somebody typed: exactly, by a part that only one of them has, or by a pattern.
+
+/// What a typed name stands for among some names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Found {
+    /// The names at these places; several only where they are equal or a pattern fits them.
+    At(Vec<usize>),
+    /// The text is a part of several different names, at these places.
+    Ambiguous(Vec<usize>),
+    /// Nothing; the name that is closest, if one is close.
+    Nothing(Option<String>),
+}
+
+/// Looks up `wanted`: an exact name, then the end of one name only, then a part of one name only, then a pattern with
+/// `*` and `?`.
+pub fn find<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Found {
+    let names: Vec<&str> = names.into_iter().collect();
+    let places =
+        |fits: &dyn Fn(&str) -> bool| -> Vec<usize> { (0..names.len()).filter(|&at| fits(names[at])).collect() };
+    let exact = places(&|name| name == wanted);
+    if !exact.is_empty() {
+        return Found::At(exact);
+    }
+    let parts = if wanted.is_empty() { Vec::new() } else { places(&|name| name.contains(wanted)) };
+    let ends = places(&|name| !wanted.is_empty() && name.ends_with(wanted));
+    for unique in [&ends, &parts] {
+        if unique.first().is_some_and(|&first| unique.iter().all(|&at| names[at] == names[first])) {
+            return Found::At(unique.clone());
+        }
+    }
+    if wanted.contains(['*', '?']) {
+        let fitting = places(&|name| fits_pattern(wanted, name));
+        if !fitting.is_empty() {
+            return Found::At(fitting);
+        }
+    }
+    if parts.is_empty() { Found::Nothing(closest(wanted, names)) } else { Found::Ambiguous(parts) }
+}
+
+/// Whether `name` fits `pattern`, in which `*` stands for any text and `?` for any character.
+pub fn fits_pattern(pattern: &str, name: &str) -> bool {
+    let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
+    let (mut p, mut n) = (0, 0);
+    // Where the last star stands and how much of the name it has taken; a later star makes earlier ones final.
+    let mut star: Option<(usize, usize)> = None;
+    while n < name.len() {
+        match (pattern.get(p), star) {
+            (Some('*'), _) => {
+                star = Some((p, n));
+                p += 1;
+            }
+            (Some(&c), _) if c == '?' || c == name[n] => {
+                p += 1;
+                n += 1;
+            }
+            (_, Some((at, taken))) => {
+                star = Some((at, taken + 1));
+                p = at + 1;
+                n = taken + 1;
+            }
+            (_, None) => return false,
+        }
+    }
+    pattern[p..].iter().all(|&c| c == '*')
+}
+
+/// The name most like `wanted`, if one is so like it that it may have been meant.
+pub fn closest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    // What clap takes for its own suggestions; lower offers names that nobody meant. Short names fall below it by one
+    // slip of the finger, so that is forgiven on its own.
+    const LEAST_LIKENESS: f64 = 0.7;
+    let wanted = wanted.to_lowercase();
+    let likeness = |name: &str| {
+        let name = name.to_lowercase();
+        let like = strsim::jaro_winkler(&wanted, &name);
+        let one_slip = wanted.chars().count() > 1 && strsim::osa_distance(&wanted, &name) <= 1;
+        (one_slip || like > LEAST_LIKENESS).then_some(like)
+    };
+    let candidates = names.into_iter().filter_map(|name| Some((likeness(name)?, name)));
+    candidates.reduce(|a, b| if b.0 > a.0 { b } else { a }).map(|(_, name)| name.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NAMES: [&str; 4] = ["/hero/body", "/hero/body_lod", "/hero/eyes", "/hat"];
+
+    #[test]
+    fn an_exact_name_wins_over_parts() {
+        assert_eq!(find("body", ["body", "body_lod"]), Found::At(vec![0]));
+    }
+
+    #[test]
+    fn the_end_of_a_path_wins_over_its_middle() {
+        assert_eq!(find("body", NAMES), Found::At(vec![0]));
+        assert_eq!(find("lod", NAMES), Found::At(vec![1]));
+        assert_eq!(find("eye", NAMES), Found::At(vec![2]));
+    }
+
+    #[test]
+    fn a_part_of_several_names_is_ambiguous_and_a_pattern_is_not() {
+        assert_eq!(find("hero", NAMES), Found::Ambiguous(vec![0, 1, 2]));
+        assert_eq!(find("/hero/*", NAMES), Found::At(vec![0, 1, 2]));
+        assert_eq!(find("*body*", NAMES), Found::At(vec![0, 1]));
+        assert_eq!(find("/h?t", NAMES), Found::At(vec![3]));
+    }
+
+    #[test]
+    fn a_mistyped_name_is_answered_with_the_closest() {
+        assert_eq!(find("gallpo", ["gallop", "arm"]), Found::Nothing(Some("gallop".into())));
+        assert_eq!(find("rnu", ["walk", "run"]), Found::Nothing(Some("run".into())));
+        assert_eq!(find("zzz", ["gallop", "arm"]), Found::Nothing(None));
+        assert_eq!(find("", ["gallop"]), Found::Nothing(None));
+    }
+
+    #[test]
+    fn patterns_with_many_stars_end() {
+        assert!(!fits_pattern(&"*a".repeat(30), &"a".repeat(29)));
+        assert!(fits_pattern("a*b*c", "a--b-b--c"));
+    }
+}

@@ -1,0 +1,233 @@
+"""Alembic files against Blender (the `bpy` wheel).
+
+    alembic_blender.py check FILE.abc EXPECTED.npz   import what dermis wrote; positions, faces, UVs must agree
+    alembic_blender.py make FILE.abc EXPECTED.npz    export a scene for dermis to read, and what it must find
+
+EXPECTED.npz holds, for the k-th object in the file's order: `name_k`, `frames_k` [S, N, 3] in the file's space (y up),
+and where known `sizes_k`, `corners_k` (polygons, counter-clockwise) and `uvs_k` [corners, 2] (v upwards); `fps`,
+`start` (seconds).
+
+Blender's world has z up and Alembic's convention is y up: Blender turns files by 90 degrees about x on both ways.
+"""
+
+import math
+import sys
+
+import bpy
+import numpy as np
+
+
+def to_file_space(points):
+    """Blender's (x, y, z) is (x, z, -y) in the file."""
+    return np.stack([points[:, 0], points[:, 2], -points[:, 1]], axis=1)
+
+
+def world_points(blender_object):
+    """The evaluated points of the current frame in the file's space, and the evaluated mesh."""
+    depsgraph = bpy.context.evaluated_depsgraph_get()
+    evaluated = blender_object.evaluated_get(depsgraph)
+    mesh = evaluated.to_mesh()
+    points = np.empty(len(mesh.vertices) * 3, dtype=np.float32)
+    mesh.vertices.foreach_get("co", points)
+    matrix = np.array(evaluated.matrix_world, dtype=np.float64)
+    points = points.reshape(-1, 3).astype(np.float64) @ matrix[:3, :3].T + matrix[:3, 3]
+    return to_file_space(points), mesh
+
+
+def set_time(seconds):
+    frame = seconds * bpy.context.scene.render.fps / bpy.context.scene.render.fps_base
+    whole = math.floor(frame + 1e-6)
+    bpy.context.scene.frame_set(whole, subframe=min(max(frame - whole, 0.0), 0.999))
+
+
+def set_fps(fps):
+    base = 1.0 if abs(fps - round(fps)) < 1e-6 else round(fps) / fps
+    bpy.context.scene.render.fps = round(fps)
+    bpy.context.scene.render.fps_base = base
+
+
+def foreach(collection, name, count, dtype):
+    values = np.empty(count, dtype=dtype)
+    collection.foreach_get(name, values)
+    return values
+
+
+def mesh_arrays(mesh):
+    corners = foreach(mesh.loops, "vertex_index", len(mesh.loops), np.int32)
+    sizes = foreach(mesh.polygons, "loop_total", len(mesh.polygons), np.int32)
+    uvs = None
+    if mesh.uv_layers:
+        uvs = foreach(mesh.uv_layers[0].uv, "vector", 2 * len(mesh.loops), np.float32).reshape(-1, 2)
+    return sizes, corners, uvs
+
+
+def enclosed_volume(points, sizes, corners):
+    volume, first = 0.0, 0
+    for size in sizes:
+        polygon = points[corners[first : first + size]]
+        for k in range(1, size - 1):
+            volume += np.dot(polygon[0], np.cross(polygon[k], polygon[k + 1])) / 6
+        first += size
+    return volume
+
+
+def check(path, expected_path):
+    expected = np.load(expected_path)
+    bpy.ops.wm.read_factory_settings(use_empty=True)
+    set_fps(float(expected["fps"]))
+    bpy.ops.wm.alembic_import(filepath=path, as_background_job=False)
+    by_path = {}
+    for blender_object in bpy.data.objects:
+        for modifier in blender_object.modifiers:
+            if modifier.type == "MESH_SEQUENCE_CACHE":
+                by_path[modifier.object_path] = blender_object
+        if blender_object.type == "MESH":
+            # A mesh that does not move has no modifier; it is named after its transform.
+            by_path.setdefault(blender_object.name, blender_object)
+    count = sum(key.startswith("name_") for key in expected.files)
+    for k in range(count):
+        name = str(expected[f"name_{k}"])
+        blender_object = by_path.get(name) or by_path.get(name.split("/")[-2]) or by_path.get(name.split("/")[-1])
+        assert blender_object, f"{name} is missing among {sorted(by_path)}"
+        frames = expected[f"frames_{k}"]
+        extent = np.ptp(frames.reshape(-1, 3), axis=0).max()
+        worst = 0.0
+        for frame, positions in enumerate(frames):
+            set_time(float(expected["start"]) + frame / float(expected["fps"]))
+            points, mesh = world_points(blender_object)
+            assert points.shape == positions.shape, f"{name}: {points.shape} points, not {positions.shape}"
+            worst = max(worst, np.abs(points - positions).max() / extent)
+        assert worst < 1e-6, f"{name}: positions differ by {worst:.2e} of the extent"
+        sizes, corners, uvs = mesh_arrays(mesh)
+        if f"sizes_{k}" in expected:
+            assert np.array_equal(sizes, expected[f"sizes_{k}"]), f"{name}: other polygons"
+            assert np.array_equal(corners, expected[f"corners_{k}"]), f"{name}: other corners"
+        if f"uvs_{k}" in expected:
+            assert uvs is not None, f"{name}: no UVs"
+            difference = np.abs(uvs - expected[f"uvs_{k}"]).max()
+            assert difference < 1e-6, f"{name}: UVs differ by {difference:.2e}"
+        if f"materials_{k}" in expected:
+            names = [slot.name.split(".")[0] for slot in blender_object.data.materials]
+            assert names == list(expected[f"materials_{k}"]), f"{name}: materials {names}"
+        if f"normals_{k}" in expected:
+            normals = foreach(mesh.corner_normals, "vector", 3 * len(mesh.loops), np.float32).reshape(-1, 3)
+            difference = np.abs(to_file_space(normals) - expected[f"normals_{k}"]).max()
+            assert difference < 1e-2, f"{name}: normals differ by {difference:.2e}"
+        volume = enclosed_volume(points, sizes, corners)
+        print(f"{name}: {len(frames)} frames agree to {worst:.1e}, volume {volume:.4g}")
+
+
+def add_mesh(name, points, faces, location=(0, 0, 0)):
+    mesh = bpy.data.meshes.new(name)
+    mesh.from_pydata(points, [], faces)
+    mesh.update()
+    blender_object = bpy.data.objects.new(name, mesh)
+    blender_object.location = location
+    bpy.context.scene.collection.objects.link(blender_object)
+    return blender_object
+
+
+def prism(sides, height):
+    """A closed prism: an n-gon at each end, quads around."""
+    ring = [(math.cos(2 * math.pi * k / sides), math.sin(2 * math.pi * k / sides)) for k in range(sides)]
+    points = [(x, y, 0.0) for x, y in ring] + [(x, y, height) for x, y in ring]
+    faces = [tuple(reversed(range(sides))), tuple(range(sides, 2 * sides))]
+    faces += [(k, (k + 1) % sides, sides + (k + 1) % sides, sides + k) for k in range(sides)]
+    return points, faces
+
+
+def add_uvs(blender_object):
+    layer = blender_object.data.uv_layers.new(name="map")
+    for loop, uv in enumerate(layer.uv):
+        uv.vector = ((loop * 0.37) % 1.0, (loop * 0.61) % 1.0)
+
+
+def make(path, expected_path):
+    bpy.ops.wm.read_factory_settings(use_empty=True)
+    scene = bpy.context.scene
+    set_fps(25)
+    scene.frame_start, scene.frame_end = 10, 21
+    made = []
+
+    # Shape keys on an n-gon prism with UVs and two materials.
+    bending = add_mesh("bending", *prism(5, 2.0))
+    add_uvs(bending)
+    for name in ("top", "side"):
+        bending.data.materials.append(bpy.data.materials.new(name))
+    for polygon in bending.data.polygons:
+        polygon.material_index = 0 if polygon.index < 3 else 1
+    bending.shape_key_add(name="rest")
+    key = bending.shape_key_add(name="bent")
+    for point in key.data:
+        point.co.x += 0.5 * point.co.z**2
+    for frame, value in ((10, 0.0), (21, 1.0)):
+        key.value = value
+        key.keyframe_insert("value", frame=frame)
+    made.append(bending)
+
+    # A turning parent above a still mesh, with a mesh of its own.
+    parent = add_mesh("parent", *prism(4, 1.0), location=(3, 0, 0))
+    for frame, angle in ((10, 0.0), (21, 1.2)):
+        parent.rotation_euler = (0.3 * angle, 0.2, angle)
+        parent.keyframe_insert("rotation_euler", frame=frame)
+    child = add_mesh("child", *prism(3, 0.5), location=(0.5, 1.0, 2.0))
+    child.scale = (1.5, 0.7, 1.0)
+    child.parent = parent
+    made += [parent, child]
+
+    # A bone bends a prism.
+    armature = bpy.data.objects.new("armature", bpy.data.armatures.new("armature"))
+    scene.collection.objects.link(armature)
+    bpy.context.view_layer.objects.active = armature
+    bpy.ops.object.mode_set(mode="EDIT")
+    bone = armature.data.edit_bones.new("bone")
+    bone.head, bone.tail = (0, 0, 1), (0, 0, 2)
+    bpy.ops.object.mode_set(mode="POSE")
+    pose_bone = armature.pose.bones["bone"]
+    pose_bone.rotation_mode = "XYZ"
+    for frame, angle in ((10, 0.0), (21, 0.9)):
+        pose_bone.rotation_euler = (angle, 0, 0)
+        pose_bone.keyframe_insert("rotation_euler", frame=frame)
+    bpy.ops.object.mode_set(mode="OBJECT")
+    skinned = add_mesh("skinned", *prism(6, 2.0))
+    group = skinned.vertex_groups.new(name="bone")
+    group.add(list(range(6, 12)), 1.0, "REPLACE")
+    skinned.modifiers.new("armature", "ARMATURE").object = armature
+    skinned.location = (-3, 1, 0)
+    made.append(skinned)
+
+    # Nothing moves here.
+    still = add_mesh("still", *prism(7, 0.3), location=(0, -4, 1))
+    made.append(still)
+
+    # The same mesh twice.
+    twin = bpy.data.objects.new("twin", still.data)
+    twin.location = (2, -4, 1)
+    scene.collection.objects.link(twin)
+    made.append(twin)
+
+    expected = {"fps": 25.0, "start": 10 / 25.0}
+    frames = {blender_object.name: [] for blender_object in made}
+    for frame in range(10, 22):
+        scene.frame_set(frame)
+        for blender_object in made:
+            points, mesh = world_points(blender_object)
+            frames[blender_object.name].append(points)
+    for k, blender_object in enumerate(made):
+        _, mesh = world_points(blender_object)
+        sizes, corners, uvs = mesh_arrays(mesh)
+        expected |= {f"name_{k}": blender_object.name, f"frames_{k}": np.array(frames[blender_object.name])}
+        expected |= {f"sizes_{k}": sizes, f"corners_{k}": corners}
+        if uvs is not None:
+            expected[f"uvs_{k}"] = uvs
+    np.savez(expected_path, **expected)
+    bpy.ops.wm.alembic_export(
+        filepath=path, start=10, end=21, uvs=True, normals=True, face_sets=True, use_instancing=True,
+        as_background_job=False,
+    )
+    print(f"{len(made)} objects of {22 - 10} frames are in {path}")
+
+
+if __name__ == "__main__":
+    mode, path, expected_path = sys.argv[1:]
+    {"check": check, "make": make}[mode](path, expected_path)

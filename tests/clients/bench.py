@@ -1,0 +1,145 @@
+"""The bench on which checks run: the program under test, its clients, the data, and the tally of results."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+HERE = Path(__file__).parent
+
+
+class Failed(Exception):
+    """A check cannot go on; the message says why."""
+
+
+class Bench:
+    def __init__(self, dermis, work, data, only=""):
+        self.dermis = dermis
+        self.work = work
+        self.data = data
+        self.only = only
+        self.passed = self.failed = self.skipped = 0
+
+    def file(self, name):
+        """A real file, or None where the folder of real files is not there."""
+        path = self.data / name
+        return path if path.exists() else None
+
+    def wants(self, name):
+        return self.only in name
+
+    def tell(self, name, ok, words):
+        self.passed += ok
+        self.failed += not ok
+        print(f"{'ok  ' if ok else 'FAIL'} {name:<58} {words}", flush=True)
+
+    def skip(self, name, why):
+        self.skipped += 1
+        print(f"skip {name:<58} skipped: {why}", flush=True)
+
+    def within(self, name, error, limit, unit="of the box"):
+        # A NaN is not within any limit.
+        self.tell(name, bool(error <= limit), f"{error:.1e} {unit} (limit {limit:.0e})")
+
+    def convert(self, source, target, *options):
+        """`dermis convert`; returns the target."""
+        target = self.work / target
+        target.parent.mkdir(parents=True, exist_ok=True)
+        run = subprocess.run(
+            [self.dermis, "convert", str(source), str(target), "--force", *map(str, options)],
+            capture_output=True, text=True, timeout=600,
+        )
+        if run.returncode:
+            raise Failed(f"dermis convert {Path(source).name} {target.name}: {run.stderr.strip()}")
+        return target
+
+    def three(self, jobs):
+        return self._client(["node", HERE / "three_corners.mjs"], jobs)
+
+    def validator(self, files):
+        return self._client(["node", HERE / "validate_gltf.mjs"], [str(file) for file in files])
+
+    def blender(self, jobs):
+        return self._client([sys.executable, HERE / "blender_points.py"], jobs)
+
+    def openusd(self, jobs):
+        return self._client([sys.executable, HERE / "usd_points.py"], jobs)
+
+    def _client(self, command, jobs):
+        """One process for all jobs, for clients are slow to start; one line of answer for each."""
+        if not jobs:
+            return []
+        self.work.mkdir(parents=True, exist_ok=True)
+        list_file = self.work / "jobs.json"
+        list_file.write_text(json.dumps(jobs, default=str))
+        run = subprocess.run([*command, list_file], capture_output=True, text=True, timeout=1800)
+        answers = [json.loads(line) for line in run.stdout.splitlines()]
+        missing = {"error": f"the client ended early: {run.stderr[-2000:]}"}
+        return answers + [missing] * (len(jobs) - len(answers))
+
+
+RIG = ["weights", "inverse_bind", "pose", "shape_offsets", "shape_weights"]
+
+
+class Sequence:
+    """A sequence as dermis writes it to `.npz`."""
+
+    def __init__(self, path):
+        with np.load(path) as arrays:
+            self.faces = arrays["faces"]
+            self.rest = arrays["rest"]
+            self.frames = arrays["frames"] if "frames" in arrays else arrays["rest"][None]
+            self.fps = float(arrays["fps"]) if "fps" in arrays else 24.0
+            self.start = float(arrays["start_seconds"]) if "start_seconds" in arrays else 0.0
+            self.rig = {name: arrays[name] for name in RIG if name in arrays}
+
+    @property
+    def times(self):
+        return [self.start + frame / self.fps for frame in range(len(self.frames))]
+
+    @property
+    def corners(self):
+        return self.frames[:, self.faces.ravel()]
+
+    def posed(self, influences=None):
+        """What the rig makes of the rest pose, frame by frame, with so many influences; the frames where none is."""
+        if "pose" not in self.rig and "shape_weights" not in self.rig:
+            return self.frames
+        rest = self.rest.astype(np.float64)
+        if "shape_weights" in self.rig:
+            rest = rest + np.einsum("sk,kni->sni", self.rig["shape_weights"], self.rig["shape_offsets"].astype(np.float64))
+        else:
+            rest = np.broadcast_to(rest, self.frames.shape)
+        if "pose" not in self.rig:
+            return rest
+        weights = largest_weights(self.rig["weights"].astype(np.float64), influences)
+        skin = self.rig["pose"] @ self.rig["inverse_bind"]
+        posed = np.empty(rest.shape)
+        for frame, (points, bones) in enumerate(zip(rest, skin)):
+            blended = np.tensordot(weights, bones[:, :3], axes=1)
+            posed[frame] = np.einsum("nij,nj->ni", blended[:, :, :3], points) + blended[:, :, 3]
+        return posed
+
+    @property
+    def box(self):
+        """The diagonal of the rest pose's bounding box."""
+        return float(np.linalg.norm(np.ptp(self.rest.astype(np.float64), axis=0)))
+
+
+def largest_weights(weights, count):
+    """The weights with only the `count` largest of each row, which then sum to 1 again; all where `count` is None."""
+    if count is None or weights.shape[1] <= count:
+        return weights
+    small = np.argsort(-weights, axis=1, kind="stable")[:, count:]
+    weights = weights.copy()
+    np.put_along_axis(weights, small, 0.0, axis=1)
+    return weights / weights.sum(axis=1, keepdims=True)
+
+
+def largest_distance(ours, theirs, box):
+    """How far corresponding points are apart at most, as a fraction of `box`; infinite where they do not correspond."""
+    if ours.shape != theirs.shape:
+        return float("inf")
+    return float(np.linalg.norm(ours.astype(np.float64) - theirs, axis=-1).max() / box)

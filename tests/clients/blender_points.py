@@ -1,0 +1,96 @@
+"""What Blender makes of a file: the positions of a mesh's points at given frames, and its polygons.
+
+    python blender_points.py JOBS.json
+
+A job is {"file", "fps", "frames": [scene frames] (or "count": so many from the first that Blender finds), "mesh" (part
+of the object's name, or null where there is only one), "out": "….npz"}. Its answer, one line of JSON on standard output, says the objects found. `out` receives `points`
+float64 [frames, N, 3] in the axes of the file (Blender turns Y up into Z up; this turns them back), `sizes` and
+`corners` of the polygons, and `uvs` per corner where the mesh has them.
+"""
+
+import json
+import os
+import sys
+import traceback
+
+import bpy
+import numpy as np
+
+IMPORTERS = {
+    ".abc": lambda path: bpy.ops.wm.alembic_import(filepath=path, as_background_job=False),
+    ".fbx": lambda path: bpy.ops.wm.fbx_import(filepath=path),
+    ".glb": lambda path: bpy.ops.import_scene.gltf(filepath=path),
+    ".usda": lambda path: bpy.ops.wm.usd_import(filepath=path),
+}
+# Blender's points are (x, −z, y) of a file with Y up.
+Y_UP_FROM_Z_UP = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]])
+
+
+def run(job):
+    bpy.ops.wm.read_factory_settings(use_empty=True)
+    scene = bpy.context.scene
+    # Seconds become scene frames on import, so the rate must be known before it.
+    scene.render.fps = round(job["fps"])
+    scene.render.fps_base = round(job["fps"]) / job["fps"]
+    IMPORTERS[os.path.splitext(job["file"])[1]](job["file"])
+    meshes = [thing for thing in bpy.data.objects if thing.type == "MESH"]
+    target = pick(meshes, job.get("mesh"))
+    frames = job.get("frames") or [scene.frame_start + frame for frame in range(job["count"])]
+    points = np.stack([points_at(scene, target, frame) for frame in frames])
+    arrays = {"points": points @ Y_UP_FROM_Z_UP.T, **polygons_of(target)}
+    np.savez(job["out"], **arrays)
+    return {"objects": [thing.name for thing in meshes], "range": [scene.frame_start, scene.frame_end]}
+
+
+def pick(meshes, name):
+    # The glTF importer adds an 'Icosphere' that draws the bones.
+    meshes = [mesh for mesh in meshes if not mesh.name.startswith("Icosphere")]
+    if name is not None:
+        meshes = [mesh for mesh in meshes if name in mesh.name]
+    if len(meshes) != 1:
+        raise ValueError(f"{len(meshes)} meshes match {name!r}")
+    return meshes[0]
+
+
+def points_at(scene, target, frame):
+    whole = int(np.floor(frame + 1e-9))
+    scene.frame_set(whole, subframe=max(0.0, frame - whole))
+    evaluated = target.evaluated_get(bpy.context.evaluated_depsgraph_get())
+    mesh = evaluated.to_mesh()
+    flat = np.empty(3 * len(mesh.vertices), dtype=np.float32)
+    mesh.vertices.foreach_get("co", flat)
+    world = np.array(evaluated.matrix_world)
+    evaluated.to_mesh_clear()
+    return flat.reshape(-1, 3).astype(np.float64) @ world[:3, :3].T + world[:3, 3]
+
+
+def polygons_of(target):
+    mesh = target.data
+    sizes = np.empty(len(mesh.polygons), dtype=np.int32)
+    mesh.polygons.foreach_get("loop_total", sizes)
+    corners = np.empty(len(mesh.loops), dtype=np.int32)
+    mesh.loops.foreach_get("vertex_index", corners)
+    arrays = {"sizes": sizes, "corners": corners}
+    if mesh.uv_layers:
+        uvs = np.empty(2 * len(mesh.loops), dtype=np.float32)
+        mesh.uv_layers[0].uv.foreach_get("vector", uvs)
+        arrays["uvs"] = uvs.reshape(-1, 2)
+    return arrays
+
+
+def main():
+    # Importers print; answers alone belong on standard output.
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    with open(sys.argv[1], encoding="utf-8") as file:
+        jobs = json.load(file)
+    for job in jobs:
+        try:
+            answer = run(job)
+        except Exception:
+            answer = {"error": traceback.format_exc()}
+        answers.write(json.dumps(answer) + "\n")
+        answers.flush()
+
+
+main()

@@ -1,0 +1,130 @@
+"""Bones that shear: three.js and Blender play our glTF as Σ w T p."""
+
+import numpy as np
+from bench import Sequence, largest_distance
+
+LIMIT = 1e-4
+FRAME_RATE = 24.0
+BONES = 6
+INFLUENCES = 4
+
+
+def run(bench):
+    for name, pose in [("random", random_pose(8)), ("smooth", smooth_pose(24))]:
+        label = f"{name} affine bones"
+        if not bench.wants(label):
+            continue
+        check(bench, name, label, pose)
+
+
+def check(bench, name, label, pose):
+    rig = make_rig(pose)
+    source = bench.work / f"flexible/{name}.npz"
+    source.parent.mkdir(parents=True, exist_ok=True)
+    np.savez(source, **rig)
+    expected = skinned(rig)
+    box = float(np.linalg.norm(np.ptp(rig["rest"], axis=0)))
+
+    baked = Sequence(bench.convert(source, f"flexible/{name}-baked.npz"))
+    glb = bench.convert(source, f"flexible/{name}.glb")
+    verdict = bench.validator([glb])[0]
+    bench.tell(f"validator: {label}", verdict["errors"] == verdict["warnings"] == 0, str(verdict))
+    bench.within(f"dermis: {label}", largest_distance(baked.frames, expected, box), LIMIT)
+    in_three(bench, label, rig, glb, expected, box, smooth=name == "smooth")
+    in_blender(bench, label, glb, expected, box)
+
+
+def in_three(bench, label, rig, glb, expected, box, smooth):
+    # Keys at even places, half-way times between them.
+    times = [half / 2 / FRAME_RATE for half in range(2 * len(expected) - 1)]
+    out = glb.with_suffix(".npy")
+    answer = bench.three([{"file": glb, "clip": 0, "times": times, "out": out}])[0]
+    if "error" in answer:
+        bench.tell(f"three.js: {label}", False, answer["error"])
+        return
+    theirs = np.load(out)
+    keys = expected[:, rig["faces"].ravel()]
+    bench.within(f"three.js: {label}", largest_distance(keys, theirs[::2], box), LIMIT)
+    if smooth and theirs[::2].shape == keys.shape:
+        bench.within(f"three.js: {label} between keys", overshoot(keys, theirs[1::2]) / box, 1e-3)
+
+
+def overshoot(keys, between):
+    """How much farther than 1.5 times their distance a half-way point is from the keys around it, at most."""
+    before, after = keys[:-1], keys[1:]
+    apart = np.linalg.norm(after - before, axis=-1)
+    away = np.maximum(np.linalg.norm(between - before, axis=-1), np.linalg.norm(between - after, axis=-1))
+    return float((away - 1.5 * apart).max())
+
+
+def in_blender(bench, label, glb, expected, box):
+    out = glb.with_suffix(".blender.npz")
+    job = {"file": glb, "fps": FRAME_RATE, "frames": list(range(len(expected))), "out": out}
+    answer = bench.blender([job])[0]
+    if "error" in answer:
+        bench.tell(f"Blender: {label}", False, answer["error"])
+        return
+    bench.within(f"Blender: {label}", largest_distance(expected, np.load(out)["points"], box), LIMIT)
+
+
+def make_rig(pose):
+    random = np.random.default_rng(7)
+    rest, faces = sphere(16, 12)
+    weights = np.zeros((len(rest), BONES))
+    for row in weights:
+        row[random.choice(BONES, INFLUENCES, replace=False)] = random.dirichlet(np.ones(INFLUENCES))
+    return {
+        "rest": rest.astype(np.float32),
+        "faces": faces,
+        "weights": weights.astype(np.float32),
+        "bind": np.tile(np.eye(4), (BONES, 1, 1)),
+        "pose": pose,
+        "parents": np.full(BONES, -1, dtype=np.int32),
+        "bone_names": np.array([f"bone_{bone}" for bone in range(BONES)]),
+        "fps": np.array(FRAME_RATE),
+    }
+
+
+def skinned(rig):
+    points = np.concatenate([rig["rest"].astype(np.float64), np.ones((len(rig["rest"]), 1))], axis=1)
+    return np.einsum("nb,sbij,nj->sni", rig["weights"].astype(np.float64), rig["pose"], points)[..., :3]
+
+
+def random_pose(frames):
+    """Any affine transforms, mirrored ones among them, from one frame to the next."""
+    random = np.random.default_rng(11)
+    pose = np.tile(np.eye(4), (frames, BONES, 1, 1))
+    pose[..., :3, :] = random.normal(size=(frames, BONES, 3, 4))
+    return pose
+
+
+def smooth_pose(frames):
+    """Sheared, stretched and turned bones that swing smoothly."""
+    random = np.random.default_rng(13)
+    amplitude = random.normal(size=(BONES, 3, 4)) * 0.4
+    phase = random.uniform(0, 2 * np.pi, size=(BONES, 3, 4))
+    pose = np.tile(np.eye(4), (frames, BONES, 1, 1))
+    angles = 2 * np.pi * np.arange(frames) / frames
+    pose[..., :3, :] += amplitude * np.sin(angles[:, None, None, None] + phase)
+    return pose
+
+
+def sphere(around, rings):
+    """A closed sphere of triangles: two poles and rings between them."""
+    points = [[0.0, 1.0, 0.0]]
+    for ring in range(1, rings):
+        polar = np.pi * ring / rings
+        for step in range(around):
+            turn = 2 * np.pi * step / around
+            points.append([np.sin(polar) * np.cos(turn), np.cos(polar), np.sin(polar) * np.sin(turn)])
+    points.append([0.0, -1.0, 0.0])
+    faces = []
+    for step in range(around):
+        after = (step + 1) % around
+        faces.append([0, 1 + after, 1 + step])
+        for ring in range(rings - 2):
+            upper, lower = 1 + ring * around, 1 + (ring + 1) * around
+            faces += [[upper + step, upper + after, lower + after], [upper + step, lower + after, lower + step]]
+        last = 1 + (rings - 2) * around
+        faces.append([len(points) - 1, last + step, last + after])
+    return np.array(points), np.array(faces, dtype=np.int32)

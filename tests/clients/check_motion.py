@@ -1,0 +1,130 @@
+"""Motions that dermis reads are those that an independent client sees."""
+
+from pathlib import Path
+
+import numpy as np
+from bench import Failed, Sequence, largest_distance
+
+LIMIT = 1e-5
+# A rate off the grid of every file's keys, so that interpolation is compared too.
+ODD_RATE = 27.5
+
+GLTF_FILES = [
+    "rigs/CesiumMan.glb",
+    "rigs/Fox.glb",
+    "rigs/RiggedSimple.glb",
+    "rigs/horse-animations.glb",
+    "formats/Horse.glb",
+    "formats/Flamingo.glb",
+    "formats/AnimatedMorphSphere.glb",
+    "formats/MorphStressTest.glb",
+]
+
+
+def run(bench):
+    gltf_in_three(bench)
+    alembic_and_fbx_in_blender(bench)
+    usd_in_openusd(bench)
+
+
+def gltf_in_three(bench):
+    files = present(bench, GLTF_FILES)
+    found = bench.three([{"file": file, "clip": None, "times": [0], "out": bench.work / "rest.npy"} for file in files])
+    cases = []
+    for file, answer in zip(files, found):
+        for clip in answer.get("clips", []):
+            for options in ([], ["--fps", ODD_RATE]):
+                cases.append(gltf_case(bench, file, clip, options))
+    cases = [case for case in cases if case]
+    jobs = [
+        {"file": case["file"], "clip": case["clip"], "times": case["ours"].times, "out": case["out"]} for case in cases
+    ]
+    for case, answer in zip(cases, bench.three(jobs)):
+        if "error" in answer:
+            bench.tell(case["name"], False, answer["error"])
+            continue
+        ours = case["ours"]
+        bench.within(case["name"], largest_distance(ours.corners, np.load(case["out"]), ours.box), LIMIT)
+
+
+def gltf_case(bench, file, clip, options):
+    name = f"three.js: {file.name} {clip['name']} {' '.join(map(str, options))}".rstrip()
+    if not bench.wants(name):
+        return None
+    stem = f"motion/{file.stem}-{clip['name']}{'-odd' if options else ''}".replace(" ", "_")
+    try:
+        ours = Sequence(bench.convert(file, f"{stem}.npz", "--clip", clip["name"], *options))
+    except Failed as failure:
+        bench.tell(name, False, str(failure))
+        return None
+    # The last frame is the last that fits into the clip.
+    expected = int(np.floor(clip["duration"] * ours.fps + 1e-5)) + 1
+    if len(ours.frames) != expected:
+        bench.tell(name, False, f"{len(ours.frames)} frames at {ours.fps:g} Hz, but {clip['duration']:g} s make {expected}")
+        return None
+    return {"name": name, "file": file, "clip": clip["name"], "ours": ours, "out": bench.work / f"{stem}.npy"}
+
+
+def alembic_and_fbx_in_blender(bench):
+    compare_points(bench, "Blender", bench.blender, [
+        ("formats/Bone_Anim.abc", None),
+        ("formats/Cloth-10frames.abc", "cloth"),
+        ("formats/Bone_All.fbx", None),
+    ], lambda ours: {"fps": ours.fps, "count": len(ours.frames)})
+
+
+def usd_in_openusd(bench):
+    compare_points(bench, "OpenUSD", bench.openusd, [
+        ("formats/RiggedFigure.usdz", None),
+    ], lambda ours: {"seconds": ours.times})
+
+
+def compare_points(bench, client, ask, cases, when):
+    """Points correspond one to one in these formats; polygons are cut by each program in its own way."""
+    ready = []
+    for file, mesh in cases:
+        name = f"{client}: {Path(file).name}"
+        if not bench.wants(name) or not present(bench, [file]):
+            continue
+        options = ["--mesh", mesh] if mesh else []
+        out = bench.work / f"motion/{Path(file).stem}-{client}.npz"
+        try:
+            ours = Sequence(bench.convert(bench.file(file), f"motion/{Path(file).stem}.npz", *options))
+        except Failed as failure:
+            bench.tell(name, False, str(failure))
+            continue
+        ready.append((name, ours, {"file": bench.file(file), "mesh": mesh, "out": out, **when(ours)}))
+    for (name, ours, job), answer in zip(ready, ask([job for _, _, job in ready])):
+        if "error" in answer:
+            bench.tell(name, False, answer["error"])
+            continue
+        theirs = np.load(job["out"])
+        bench.within(name, largest_distance(ours.frames, theirs["points"], ours.box), LIMIT)
+        bench.tell(f"{name} triangles", triangles_fit(ours.faces, theirs), f"{len(ours.faces)} triangles")
+
+
+def triangles_fit(faces, theirs):
+    """Whether each polygon is cut into triangles of its own corners, in order, all around one way or the other."""
+    sizes, corners = theirs["sizes"], theirs["corners"]
+    if len(faces) != int((sizes - 2).sum()):
+        return False
+    at = triangle = 0
+    for size in sizes:
+        polygon = set(corners[at : at + size].tolist())
+        cut = faces[triangle : triangle + size - 2]
+        if set(cut.ravel().tolist()) != polygon:
+            return False
+        at += size
+        triangle += size - 2
+    return True
+
+
+def present(bench, names):
+    paths = []
+    for name in names:
+        path = bench.file(name)
+        if path:
+            paths.append(path)
+        elif bench.wants(name):
+            bench.skip(name, "it is not there")
+    return paths

@@ -1,0 +1,56 @@
+"""Runs the client checks; `check` beside this file installs the clients and then calls it.
+
+    python run.py --dermis PROGRAM --work FOLDER [--data FOLDER] [--only WORDS] [--list]
+"""
+
+import argparse
+import sys
+import time
+import traceback
+from pathlib import Path
+
+import check_flexible
+import check_motion
+import check_round_trip
+import check_written
+from bench import Bench, Failed
+
+GROUPS = [check_motion, check_written, check_flexible, check_round_trip]
+
+
+def main():
+    arguments = parse()
+    if arguments.list:
+        for group in GROUPS:
+            print(group.__doc__.splitlines()[0])
+        return 0
+    bench = Bench(arguments.dermis.resolve(), arguments.work.resolve(), arguments.data.resolve(), arguments.only)
+    if not bench.data.exists():
+        print(f"skipped aloud: {arguments.data} is not there, so only generated inputs are checked")
+    for group in GROUPS:
+        print(f"\n{group.__doc__.splitlines()[0]}", flush=True)
+        start = time.monotonic()
+        try:
+            group.run(bench)
+        except Failed as failure:
+            bench.tell(group.__name__, False, str(failure))
+        except Exception:
+            bench.tell(group.__name__, False, traceback.format_exc())
+        print(f"     {time.monotonic() - start:.0f} s", flush=True)
+    print(f"\n{bench.passed} passed, {bench.failed} failed" + (f", {bench.skipped} skipped" if bench.skipped else ""))
+    return 1 if bench.failed else 0
+
+
+def parse():
+    parser = argparse.ArgumentParser(description="Checks dermis with programs that nobody here wrote.")
+    parser.add_argument("--dermis", type=Path, required=True, help="the program under test")
+    parser.add_argument("--work", type=Path, required=True, help="a folder for files made on the way")
+    default = Path(__file__).parent / "../../../shared/data"
+    parser.add_argument("--data", type=Path, default=default, help="the folder of real files")
+    parser.add_argument("--only", default="", help="only checks whose name contains these words")
+    parser.add_argument("--list", action="store_true", help="say what is checked, and check nothing")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
