@@ -4,12 +4,15 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use dermis_math::progress::Progress;
-use dermis_mesh::Scene;
+use dermis_mesh::{Scene, samples};
 
 use crate::error::Error;
 use crate::options::{ReadOptions, WriteOptions};
 use crate::output::{Output, Written};
 use crate::{alembic, fbx, gltf, mdd, medit, npz, numbered, obj, pc2, ply, usd};
+
+/// What the names of built-in inputs begin with.
+const SAMPLE: &str = "sample:";
 
 /// The formats that dermis knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -58,11 +61,21 @@ impl Format {
 /// Reads whatever `source` names: a file, a built-in `sample:NAME`, or a sequence of OBJ or PLY files as a folder, as
 /// a pattern (`walk.%04d.obj`) or with `*` and `?` (`walk_*.obj`).
 pub fn read(source: &str, options: &ReadOptions) -> Result<Scene, Error> {
+    if let Some(name) = source.strip_prefix(SAMPLE) {
+        return sample(name).map_err(|error| error.in_file(source));
+    }
     let path = Path::new(source);
     match numbered::files_of(path)? {
         Some(files) => numbered::read(&files, options).map_err(|error| error.in_file(path)),
         None => read_file(path, options),
     }
+}
+
+fn sample(name: &str) -> Result<Scene, Error> {
+    samples::build(name).ok_or_else(|| {
+        Error::malformed(format!("there is no sample called '{name}'"))
+            .with_hint(format!("the samples are {}", samples::NAMES.join(", ")))
+    })
 }
 
 /// Reads one file.
@@ -171,6 +184,14 @@ mod tests {
         }
         let error = read("nowhere/walk.obj", &ReadOptions::default()).unwrap_err();
         assert!(error.hint().unwrap().contains("'nowhere'"));
+    }
+
+    #[test]
+    fn samples_are_read_by_name_and_an_unknown_one_is_answered_with_all() {
+        let scene = read("sample:arm", &ReadOptions::default()).unwrap();
+        assert!(!scene.objects.is_empty());
+        let error = read("sample:leg", &ReadOptions::default()).unwrap_err();
+        assert!(error.hint().unwrap().contains("arm"), "{error:?}");
     }
 
     #[test]

@@ -131,7 +131,8 @@ fn left_handed_faces_are_turned_with_their_attributes() {
     );
     let polygons = read(&mesh(&body)).objects[0].mesh.to_polygon_mesh();
     assert_eq!(polygons.polygons.corners, [0, 3, 2, 1]);
-    let colors: Vec<Vec4> = polygons.colors[0].indices.iter().map(|&at| polygons.colors[0].values[at as usize]).collect();
+    let colors: Vec<Vec4> =
+        polygons.colors[0].indices.iter().map(|&at| polygons.colors[0].values[at as usize]).collect();
     assert_eq!(colors[1], Vec4::new(0.0, 0.0, 1.0, 1.0));
 }
 
@@ -149,7 +150,9 @@ fn uneven_samples_are_interpolated_once_per_time_code() {
 
 #[test]
 fn rejects_points_that_come_and_go_and_names_the_frame() {
-    let body = format!("{QUAD}point3f[] points.timeSamples = {{ 1: [(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0)], 2: [(0, 0, 0)] }}");
+    let body = format!(
+        "{QUAD}point3f[] points.timeSamples = {{ 1: [(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0)], 2: [(0, 0, 0)] }}"
+    );
     let error = fails(&mesh(&body));
     assert!(matches!(error.problem(), Problem::PointCountChanges { frame: 1, expected: 4, found: 1 }), "{error}");
     assert_eq!(error.place(), Some("/M"));
@@ -165,7 +168,9 @@ fn rejects_faces_that_change() {
 #[test]
 fn rejects_faces_that_name_missing_points() {
     for indices in ["[0, 1, 2, 7]", "[0, 1, 2, -1]", "[0, 1, 2]", "[0, 1, 2, 2147483647]"] {
-        let body = format!("int[] faceVertexCounts = [4]\nint[] faceVertexIndices = {indices}\npoint3f[] points = [(0,0,0), (1,0,0), (1,1,0)]");
+        let body = format!(
+            "int[] faceVertexCounts = [4]\nint[] faceVertexIndices = {indices}\npoint3f[] points = [(0,0,0), (1,0,0), (1,1,0)]"
+        );
         assert_eq!(fails(&mesh(&body)).place(), Some("/M"), "{indices}");
     }
 }

@@ -221,5 +221,9 @@ fn original_name(original: &str, given: &str) -> Vec<String> {
     if original == given {
         return Vec::new();
     }
-    vec![format!("customData = {{\n        string {} = {}\n    }}", super::ORIGINAL_NAME, quoted(&super::encode_name(original)))]
+    vec![format!(
+        "customData = {{\n        string {} = {}\n    }}",
+        super::ORIGINAL_NAME,
+        quoted(&super::encode_name(original))
+    )]
 }
