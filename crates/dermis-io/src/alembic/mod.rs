@@ -33,12 +33,13 @@ use dermis_math::progress::Progress;
 use dermis_mesh::{Note, Scene};
 
 use crate::error::Error;
+use crate::mapped::Mapped;
 use crate::options::ReadOptions;
 use crate::output::Output;
 
 /// Reads the file `path`.
 pub fn read(path: &Path, options: &ReadOptions) -> Result<Scene, Error> {
-    reader::read(Arc::new(std::fs::read(path)?), options).map_err(|error| error.in_file(path))
+    reader::read(Arc::new(Mapped::open(path)?), options).map_err(|error| error.in_file(path))
 }
 
 /// Reads a file that is in memory.
