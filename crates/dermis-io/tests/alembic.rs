@@ -76,7 +76,8 @@ fn repeated_frames_are_stored_once_and_come_back() {
     let motion = MeshSequence::new(Arc::new(rest.without_layout()), positions, 24.0).unwrap();
     let bytes = written(&scene_of(vec![Object::of_sequence("body", motion.clone())]));
     assert_same_motion(read_back(&bytes).objects[0].sequence.as_ref().unwrap(), &motion);
-    let block = floats(rest.points().as_ref().iter().flat_map(|point| point.to_array()).collect::<Vec<_>>().as_slice());
+    let numbers: Vec<f32> = rest.points().iter().flat_map(Vec3::to_array).collect();
+    let block = floats(&numbers);
     assert_eq!(bytes.windows(block.len()).filter(|window| *window == block).count(), 1);
 }
 
