@@ -1,8 +1,8 @@
 //! Alembic (`.abc`) in its Ogawa container: animated polygon meshes, read and written without the Alembic library.
 //!
-//! Layers, from the bytes up: [`ogawa`] (groups and blocks), [`archive`] (what the root holds), [`objects`] and
-//! [`property`] (trees of objects and of their properties over time), [`sampling`] (when samples are taken),
-//! [`transform`] and [`poly_mesh`] (the two schemas we need), [`reader`] and [`writer`] (scenes).
+//! Layers, from the bytes up: `ogawa` (groups and blocks), `archive` (what the root holds), `objects` and
+//! `property` (trees of objects and of their properties over time), `sampling` (when samples are taken),
+//! `transform` and `poly_mesh` (the two schemas we need), `reader` and `writer` (scenes).
 //!
 //! Every mesh becomes an object named by its path; the transforms above it are applied, so that all positions are in
 //! the space of the file. Frames stay in the file until they are asked for. Alembic has no units; ours travel in the
