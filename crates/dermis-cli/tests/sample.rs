@@ -31,6 +31,14 @@ fn a_sample_is_written_as_convert_writes_it() {
 }
 
 #[test]
+fn the_number_of_threads_does_not_change_the_bytes() {
+    let place = Place::new();
+    place.succeed(&["convert", "sample:arm", "one.glb", "--threads", "1"]);
+    place.succeed(&["convert", "sample:arm", "three.glb", "--threads", "3"]);
+    assert_eq!(std::fs::read(place.path("one.glb")).unwrap(), std::fs::read(place.path("three.glb")).unwrap());
+}
+
+#[test]
 fn a_mistyped_sample_is_answered_with_the_closest() {
     let place = Place::new();
     let said = place.fail(&["sample", "galop", "-o", "a.npz"]);

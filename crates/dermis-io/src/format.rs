@@ -47,7 +47,11 @@ impl Format {
             "fbx" => Self::Fbx,
             "mesh" => Self::Medit,
             _ => {
-                return Err(Error::unsupported(format!("'.{ending}' is not an ending of a format that dermis knows"))
+                let message = match ending.as_str() {
+                    "" => "the name has no ending that says its format".to_owned(),
+                    _ => format!("'.{ending}' is not the ending of a format that dermis knows"),
+                };
+                return Err(Error::unsupported(message)
                     .in_file(path)
                     .with_hint("known endings: glb gltf obj ply npz pc2 mdd abc usda usd usdc usdz fbx mesh"));
             }

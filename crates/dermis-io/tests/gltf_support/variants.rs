@@ -148,7 +148,7 @@ pub(crate) fn draco_compressed() -> Vec<u8> {
     let mut mesh = Mesh::new();
     let mut attribute = PointAttribute::new();
     attribute.init(GeometryAttributeType::Position, 3, DataType::Float32, false, positions.len());
-    let bytes: Vec<u8> = positions.iter().flat_map(|p| p.to_array()).flat_map(f32::to_le_bytes).collect();
+    let bytes: Vec<u8> = positions.iter().flat_map(Vec3::to_array).flat_map(f32::to_le_bytes).collect();
     attribute.buffer_mut().write(0, &bytes);
     mesh.set_num_points(positions.len());
     let id = mesh.add_attribute(attribute);

@@ -1,6 +1,5 @@
 //! USD: round trips, what other programs write, and broken files.
 
-#[allow(unreachable_pub, reason = "a module that several test binaries share")]
 #[path = "../common/mod.rs"]
 mod common;
 mod hand_written;
