@@ -91,8 +91,9 @@ class Sequence:
             self.faces = arrays["faces"]
             self.rest = arrays["rest"]
             self.frames = arrays["frames"] if "frames" in arrays else arrays["rest"][None]
-            self.fps = float(arrays["fps"]) if "fps" in arrays else 24.0
+            self.fps = rate_of(arrays)
             self.start = float(arrays["start_seconds"]) if "start_seconds" in arrays else 0.0
+            self.metres_per_unit = float(arrays["metres_per_unit"]) if "metres_per_unit" in arrays else 1.0
             self.rig = {name: arrays[name] for name in RIG if name in arrays}
 
     @property
@@ -126,6 +127,14 @@ class Sequence:
     def box(self):
         """The diagonal of the rest pose's bounding box."""
         return float(np.linalg.norm(np.ptp(self.rest.astype(np.float64), axis=0)))
+
+
+def rate_of(arrays):
+    if "fps" in arrays:
+        return float(arrays["fps"])
+    if "times" in arrays:
+        return round(1 / float(np.diff(arrays["times"]).mean()), 6)
+    return 24.0
 
 
 def largest_weights(weights, count):

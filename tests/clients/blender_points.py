@@ -2,9 +2,9 @@
 
     python blender_points.py JOBS.json
 
-A job is {"file", "fps", "frames": [scene frames] (or "count": so many from the first that Blender finds), "mesh" (part
-of the object's name, or null where there is only one), "out": "….npz"}. Its answer, one line of JSON on standard output, says the objects found. `out` receives `points`
-float64 [frames, N, 3] in the axes of the file (Blender turns Y up into Z up; this turns them back), `sizes` and
+A job is {"file", "fps", "seconds": [times], "mesh" (part of the object's name, or null where there is only one), "out":
+"….npz"}. Its answer, one line of JSON on standard output, says the objects found. `out` receives `points`
+float64 [times, N, 3] in the axes of the file (Blender turns Y up into Z up; this turns them back), `sizes` and
 `corners` of the polygons, and `uvs` per corner where the mesh has them.
 """
 
@@ -18,7 +18,7 @@ import numpy as np
 
 IMPORTERS = {
     ".abc": lambda path: bpy.ops.wm.alembic_import(filepath=path, as_background_job=False),
-    ".fbx": lambda path: bpy.ops.wm.fbx_import(filepath=path),
+    ".fbx": lambda path: bpy.ops.wm.fbx_import(filepath=path, anim_offset=0),
     ".glb": lambda path: bpy.ops.import_scene.gltf(filepath=path),
     ".usda": lambda path: bpy.ops.wm.usd_import(filepath=path),
 }
@@ -35,11 +35,10 @@ def run(job):
     IMPORTERS[os.path.splitext(job["file"])[1]](job["file"])
     meshes = [thing for thing in bpy.data.objects if thing.type == "MESH"]
     target = pick(meshes, job.get("mesh"))
-    frames = job.get("frames") or [scene.frame_start + frame for frame in range(job["count"])]
-    points = np.stack([points_at(scene, target, frame) for frame in frames])
+    points = np.stack([points_at(scene, target, seconds * job["fps"]) for seconds in job["seconds"]])
     arrays = {"points": points @ Y_UP_FROM_Z_UP.T, **polygons_of(target)}
     np.savez(job["out"], **arrays)
-    return {"objects": [thing.name for thing in meshes], "range": [scene.frame_start, scene.frame_end]}
+    return {"objects": [thing.name for thing in meshes]}
 
 
 def pick(meshes, name):
@@ -53,7 +52,7 @@ def pick(meshes, name):
 
 
 def points_at(scene, target, frame):
-    whole = int(np.floor(frame + 1e-9))
+    whole = int(np.floor(frame + 1e-6))
     scene.frame_set(whole, subframe=max(0.0, frame - whole))
     evaluated = target.evaluated_get(bpy.context.evaluated_depsgraph_get())
     mesh = evaluated.to_mesh()

@@ -59,7 +59,8 @@ def overshoot(keys, between):
 
 def in_blender(bench, label, glb, expected, box):
     out = glb.with_suffix(".blender.npz")
-    job = {"file": glb, "fps": FRAME_RATE, "frames": list(range(len(expected))), "out": out}
+    seconds = [frame / FRAME_RATE for frame in range(len(expected))]
+    job = {"file": glb, "fps": FRAME_RATE, "seconds": seconds, "out": out}
     answer = bench.blender([job])[0]
     if "error" in answer:
         bench.tell(f"Blender: {label}", False, answer["error"])

@@ -9,13 +9,14 @@ import time
 import traceback
 from pathlib import Path
 
+import check_exchange
 import check_flexible
 import check_motion
 import check_round_trip
 import check_written
 from bench import Bench, Failed
 
-GROUPS = [check_motion, check_written, check_flexible, check_round_trip]
+GROUPS = [check_motion, check_written, check_flexible, check_exchange, check_round_trip]
 
 
 def main():

@@ -2,9 +2,9 @@
 
     python usd_points.py JOBS.json
 
-A job is {"file", "seconds": [times] (or null: only validate), "mesh" (part of the prim's path, or null where there is
-only one), "out": "….npz"}. Its answer, one line of JSON on standard output, says the meshes found and what the
-validators complain about. `out` receives `points` float64 [times, N, 3], `sizes` and `corners` of the polygons.
+A job is {"file", "seconds": [times], "mesh" (part of the prim's path, or null where there is only one), "out":
+"….npz"}. Its answer, one line of JSON on standard output, says the meshes found and what the validators complain
+about. `out` receives `points` float64 [times, N, 3], `sizes` and `corners` of the polygons.
 """
 
 import json
@@ -12,73 +12,70 @@ import sys
 import traceback
 
 import numpy as np
-from pxr import Usd, UsdGeom, UsdSkel, UsdValidation
+from pxr import Usd, UsdGeom, UsdSkel
+from usd_check import validate
 
 
 def run(job):
     stage = Usd.Stage.Open(job["file"])
     meshes = [prim for prim in stage.Traverse() if prim.IsA(UsdGeom.Mesh)]
-    answer = {
-        "meshes": [str(prim.GetPath()) for prim in meshes],
-        "frames_per_second": stage.GetTimeCodesPerSecond(),
-        "complaints": complaints(stage),
-    }
-    if job.get("seconds") is not None:
-        prim = pick(meshes, job.get("mesh"))
-        times = [Usd.TimeCode(seconds * stage.GetTimeCodesPerSecond()) for seconds in job["seconds"]]
-        mesh = UsdGeom.Mesh(prim)
-        np.savez(
-            job["out"],
-            points=points_at(prim, times),
-            sizes=np.array(mesh.GetFaceVertexCountsAttr().Get()),
-            corners=np.array(mesh.GetFaceVertexIndicesAttr().Get()),
-        )
-    return answer
-
-
-def complaints(stage):
-    registry = UsdValidation.ValidationRegistry()
-    context = UsdValidation.ValidationContext(registry.GetOrLoadAllValidators())
-    return [f"{error.GetIdentifier()}: {error.GetMessage()}" for error in context.Validate(stage)]
+    prim = pick(meshes, job.get("mesh"))
+    times = [Usd.TimeCode(seconds * stage.GetTimeCodesPerSecond()) for seconds in job["seconds"]]
+    mesh = UsdGeom.Mesh(prim)
+    skinning = skinning_of(prim)
+    np.savez(
+        job["out"],
+        points=np.stack([points_at(prim, skinning, time) for time in times]),
+        sizes=np.array(mesh.GetFaceVertexCountsAttr().Get()),
+        corners=np.array(mesh.GetFaceVertexIndicesAttr().Get()),
+    )
+    return {"meshes": [str(prim.GetPath()) for prim in meshes], "complaints": validate(stage)}
 
 
 def pick(meshes, name):
-    meshes = [prim for prim in meshes if name is None or name in str(prim.GetPath())]
-    if len(meshes) != 1:
-        raise ValueError(f"{len(meshes)} meshes match {name!r}")
-    return meshes[0]
-
-
-def points_at(prim, times):
-    skinning = skinning_of(prim)
-    frames = []
-    for time in times:
-        points = UsdGeom.Mesh(prim).GetPointsAttr().Get(time)
-        placed = prim
-        if skinning:
-            # Skinned points are in the space of the skeleton, not of the mesh.
-            query, skeleton = skinning
-            transforms = skeleton.ComputeSkinningTransforms(time)
-            if not query.ComputeSkinnedPoints(transforms, points, time):
-                raise ValueError(f"{prim.GetPath()} could not be skinned")
-            placed = skeleton.GetPrim()
-        # Row vectors: p' = p M.
-        world = np.array(UsdGeom.XformCache(time).GetLocalToWorldTransform(placed))
-        frames.append(np.array(points, dtype=np.float64) @ world[:3, :3] + world[3, :3])
-    return np.stack(frames)
+    matching = [prim for prim in meshes if name is None or name in str(prim.GetPath())]
+    if len(matching) != 1:
+        raise ValueError(f"{len(matching)} of {len(meshes)} meshes match {name!r}")
+    return matching[0]
 
 
 def skinning_of(prim):
+    """The queries that deform the mesh: its own and its skeleton's."""
     root = UsdSkel.Root.Find(prim)
     if not root:
         return None
     cache = UsdSkel.Cache()
     cache.Populate(root, Usd.PrimDefaultPredicate)
     query = cache.GetSkinningQuery(prim)
-    if not query or not query.HasJointInfluences():
-        return None
     skeleton = cache.GetSkelQuery(UsdSkel.BindingAPI(prim).GetInheritedSkeleton())
-    return (query, skeleton) if skeleton else None
+    return (cache, query, skeleton) if query and skeleton else None
+
+
+def points_at(prim, skinning, time):
+    points = UsdGeom.Mesh(prim).GetPointsAttr().Get(time)
+    placed = prim
+    if skinning:
+        _, query, skeleton = skinning
+        animation = skeleton.GetAnimQuery()
+        if query.HasBlendShapes() and animation:
+            blend(prim, query, animation, points, time)
+        if query.HasJointInfluences():
+            # Skinned points are in the space of the skeleton, not of the mesh.
+            placed = skeleton.GetPrim()
+            if not query.ComputeSkinnedPoints(skeleton.ComputeSkinningTransforms(time), points, time):
+                raise ValueError(f"{prim.GetPath()} could not be skinned")
+    # Row vectors: p' = p M.
+    world = np.array(UsdGeom.XformCache(time).GetLocalToWorldTransform(placed))
+    return np.array(points, dtype=np.float64) @ world[:3, :3] + world[3, :3]
+
+
+def blend(prim, query, animation, points, time):
+    shapes = UsdSkel.BlendShapeQuery(UsdSkel.BindingAPI(prim))
+    weights = query.GetBlendShapeMapper().Remap(animation.ComputeBlendShapeWeights(time))
+    sub_shapes = shapes.ComputeSubShapeWeights(weights)
+    indices, offsets = shapes.ComputeBlendShapePointIndices(), shapes.ComputeSubShapePointOffsets()
+    if not shapes.ComputeDeformedPoints(*sub_shapes, indices, offsets, points):
+        raise ValueError(f"the shapes of {prim.GetPath()} could not be blended")
 
 
 def main():

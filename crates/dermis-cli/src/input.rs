@@ -8,15 +8,19 @@ use dermis::mesh::Scene;
 use crate::report::Report;
 use crate::watch::Watch;
 
+/// What the names of built-in inputs begin with.
+pub(crate) const SAMPLE: &str = "sample:";
+
 /// Reads `source`, a file or `sample:NAME`.
 pub(crate) fn read(source: &str, options: &ReadOptions, watch: &Watch) -> Result<Scene, Report> {
     let read = || dermis::io::read(source, options);
-    watch.during(&format!("reading {source}"), read).map_err(|error| Report::from(error).in_file(source))
+    let doing = if source.starts_with(SAMPLE) { "building" } else { "reading" };
+    watch.during(&format!("{doing} {source}"), read).map_err(|error| Report::from(error).in_file(source))
 }
 
 /// The word for a source's format.
 pub(crate) fn format_name(source: &str) -> &'static str {
-    if source.starts_with("sample:") {
+    if source.starts_with(SAMPLE) {
         return "sample";
     }
     match Format::of_path(Path::new(source)) {

@@ -152,7 +152,7 @@ impl From<SelectError> for Report {
 /// What the operating system says, without its number.
 fn words_of(error: &std::io::Error) -> String {
     match error.kind() {
-        ErrorKind::NotFound => "there is no such file".to_owned(),
+        ErrorKind::NotFound => "there is no such file or folder".to_owned(),
         ErrorKind::PermissionDenied => "permission denied".to_owned(),
         ErrorKind::StorageFull => "the disk is full".to_owned(),
         ErrorKind::IsADirectory => "this is a folder, not a file".to_owned(),

@@ -24,22 +24,26 @@ const LEAST_SHARE_FOR_ESTIMATE: f64 = 0.02;
 /// Shows how far the work is.
 #[derive(Debug)]
 pub(crate) struct Watch {
+    /// What is being done, to what.
+    work: String,
     quiet: bool,
     on_terminal: bool,
     stage: Mutex<Option<Stage>>,
 }
 
+/// One run from nothing done to all done; the work may consist of several.
 #[derive(Debug)]
 struct Stage {
     name: String,
+    done: usize,
     began: Instant,
     last_line: Option<Instant>,
     bar: Option<ProgressBar>,
 }
 
 impl Watch {
-    pub(crate) fn new(shared: &Shared) -> Self {
-        Self { quiet: shared.quiet, on_terminal: std::io::stderr().is_terminal(), stage: Mutex::new(None) }
+    pub(crate) fn new(work: String, shared: &Shared) -> Self {
+        Self { work, quiet: shared.quiet, on_terminal: std::io::stderr().is_terminal(), stage: Mutex::new(None) }
     }
 
     /// Runs `work`, which cannot say how far it is; `what` is shown if it takes long.
@@ -86,37 +90,38 @@ impl Progress for Watch {
             return ControlFlow::Continue(());
         }
         let mut current = self.stage.lock().unwrap_or_else(PoisonError::into_inner);
-        if current.as_ref().is_none_or(|current| current.name != stage) {
+        if current.as_ref().is_none_or(|current| current.name != stage || current.done > done) {
             if let Some(bar) = current.take().and_then(|before| before.bar) {
                 bar.finish_and_clear();
             }
-            *current = Some(Stage { name: stage.to_owned(), began: Instant::now(), last_line: None, bar: None });
+            *current = Some(Stage { name: stage.to_owned(), done, began: Instant::now(), last_line: None, bar: None });
         }
-        if let Some(current) = current.as_mut().filter(|current| current.began.elapsed() >= QUICK) {
-            if self.on_terminal { current.draw(done, total) } else { current.say(done, total) }
+        if let Some(current) = current.as_mut() {
+            current.done = done;
+            if current.began.elapsed() >= QUICK {
+                current.show(&self.work, self.on_terminal, total);
+            }
         }
         ControlFlow::Continue(())
     }
 }
 
 impl Stage {
-    fn draw(&mut self, done: usize, total: usize) {
-        let bar = self.bar.get_or_insert_with(|| {
-            let bar = ProgressBar::new(total as u64).with_message(self.name.clone()).with_elapsed(self.began.elapsed());
-            bar.set_style(style("{msg} {wide_bar} {pos}/{len}{prefix}"));
-            bar
-        });
-        bar.set_length(total as u64);
-        bar.set_prefix(left(self.began.elapsed(), done, total));
-        bar.set_position(done as u64);
-    }
-
-    fn say(&mut self, done: usize, total: usize) {
-        if self.last_line.is_some_and(|last| last.elapsed() < BETWEEN_LINES) {
-            return;
+    fn show(&mut self, work: &str, on_terminal: bool, total: usize) {
+        let words = how_far(self.began.elapsed(), self.done, total);
+        if on_terminal {
+            let bar = self.bar.get_or_insert_with(|| {
+                let bar = ProgressBar::new(total as u64);
+                bar.set_style(style("{msg} {wide_bar} {prefix}"));
+                bar.with_message(work.to_owned())
+            });
+            bar.set_length(total as u64);
+            bar.set_prefix(words);
+            bar.set_position(self.done as u64);
+        } else if self.last_line.is_none_or(|last| last.elapsed() >= BETWEEN_LINES) {
+            self.last_line = Some(Instant::now());
+            eprintln!("{work}: {words}");
         }
-        self.last_line = Some(Instant::now());
-        eprintln!("{}: {done} of {total}{}", self.name, left(self.began.elapsed(), done, total));
     }
 }
 
@@ -125,14 +130,16 @@ fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }
 
-/// `, about 12 s left`, at the pace so far; nothing while that is unknown.
-fn left(elapsed: Duration, done: usize, total: usize) -> String {
-    let share = done as f64 / total.max(1) as f64;
+/// `40 %, about 12 s left`, at the pace so far; without the estimate while that means nothing.
+fn how_far(elapsed: Duration, done: usize, total: usize) -> String {
+    let share = (done as f64 / total.max(1) as f64).min(1.0);
+    let percent = (100.0 * share).floor();
     if share < LEAST_SHARE_FOR_ESTIMATE || done >= total {
-        return String::new();
+        return format!("{percent} %");
     }
-    let rest = elapsed.as_secs_f64() * (1.0 - share) / share;
-    format!(", about {} left", seconds(rest.max(1.0)))
+    let left = (elapsed.as_secs_f64() * (1.0 - share) / share).ceil();
+    let left = if left < 60.0 { format!("{left} s") } else { seconds(left) };
+    format!("{percent} %, about {left} left")
 }
 
 #[cfg(test)]
@@ -142,9 +149,10 @@ mod tests {
     #[test]
     fn an_estimate_is_given_only_when_it_means_something() {
         let elapsed = Duration::from_secs(10);
-        assert_eq!(left(elapsed, 0, 100), "");
-        assert_eq!(left(elapsed, 25, 100), ", about 30.0 s left");
-        assert_eq!(left(elapsed, 100, 100), "");
-        assert_eq!(left(elapsed, 0, 0), "");
+        assert_eq!(how_far(elapsed, 0, 100), "0 %");
+        assert_eq!(how_far(elapsed, 25, 100), "25 %, about 30 s left");
+        assert_eq!(how_far(elapsed, 5, 100), "5 %, about 3 min 10 s left");
+        assert_eq!(how_far(elapsed, 100, 100), "100 %");
+        assert_eq!(how_far(elapsed, 0, 0), "0 %");
     }
 }

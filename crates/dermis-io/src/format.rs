@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use dermis_math::progress::Progress;
-use dermis_mesh::Scene;
+use dermis_mesh::{Scene, samples};
 
 use crate::error::Error;
 use crate::options::{ReadOptions, WriteOptions};
@@ -47,7 +47,11 @@ impl Format {
             "fbx" => Self::Fbx,
             "mesh" => Self::Medit,
             _ => {
-                return Err(Error::unsupported(format!("'.{ending}' is not an ending of a format that dermis knows"))
+                let message = match ending.as_str() {
+                    "" => "the name has no ending that says its format".to_owned(),
+                    _ => format!("'.{ending}' is not the ending of a format that dermis knows"),
+                };
+                return Err(Error::unsupported(message)
                     .in_file(path)
                     .with_hint("known endings: glb gltf obj ply npz pc2 mdd abc usda usd usdc usdz fbx mesh"));
             }
@@ -58,11 +62,23 @@ impl Format {
 /// Reads whatever `source` names: a file, a built-in `sample:NAME`, or a sequence of OBJ or PLY files as a folder, as
 /// a pattern (`walk.%04d.obj`) or with `*` and `?` (`walk_*.obj`).
 pub fn read(source: &str, options: &ReadOptions) -> Result<Scene, Error> {
+    if let Some(name) = source.strip_prefix("sample:") {
+        return samples::build(name).ok_or_else(|| no_such_sample(name).in_file(source));
+    }
     let path = Path::new(source);
     match numbered::files_of(path)? {
         Some(files) => numbered::read(&files, options).map_err(|error| error.in_file(path)),
         None => read_file(path, options),
     }
+}
+
+fn no_such_sample(name: &str) -> Error {
+    let closest = samples::NAMES.iter().min_by_key(|known| edit_distance(known, name));
+    // A name of which more than half would have to change was not mistyped.
+    let closest = closest.filter(|known| 2 * edit_distance(known, name) <= known.len());
+    let hint = closest.map_or("name one of these".to_owned(), |known| format!("did you mean 'sample:{known}'?"));
+    let error = Error::unsupported(format!("there is no sample called '{name}'"));
+    error.detail(format!("samples: {}", samples::NAMES.join(", "))).with_hint(hint)
 }
 
 /// Reads one file.

@@ -1,4 +1,4 @@
-//! Files in and out: one folder or file per format, one [`read`] and one [`write`] for all of them.
+//! Files in and out: one folder or file per format, one [`read`] and one [`write()`] for all of them.
 //!
 //! Every reader takes bytes it does not trust: it checks each count against the bytes that are there before it
 //! allocates ([`budget`]), never panics, and ends. Every writer puts its files beside the target and renames them when

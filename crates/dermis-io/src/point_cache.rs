@@ -66,7 +66,10 @@ pub(crate) fn scene(
 /// The object to write and its motion (one frame where it does not move); its mesh goes to an OBJ file beside.
 pub(crate) fn prepare(scene: &Scene, target: &Path, output: &mut Output) -> Result<(MeshSequence, Vec<Note>), Error> {
     let (object, mut notes) = single(scene, Holds { surface: true, materials: true, ..Holds::default() })?;
-    notes.extend(obj::write_mesh(&object.name, &object.mesh, &target.with_extension("obj"), output)?);
+    let beside = target.with_extension("obj");
+    if !holds_the_mesh(&beside, &object.mesh) {
+        notes.extend(obj::write_mesh(&object.name, &object.mesh, &beside, output)?);
+    }
     let motion = if let Some(motion) = object.motion()? {
         motion
     } else {
@@ -78,6 +81,16 @@ pub(crate) fn prepare(scene: &Scene, target: &Path, output: &mut Output) -> Resu
         return Err(Error::unsupported("a point cache counts points and frames with 31 bits; these are more"));
     }
     Ok((motion, notes))
+}
+
+/// Whether the file is there already, with the same points and faces: between two caches of one mesh it stays.
+fn holds_the_mesh(path: &Path, mesh: &TriMesh) -> bool {
+    let same = |scene: Scene| scene.objects.iter().all(|object| same_shape(&object.mesh, mesh));
+    path.is_file() && obj::read(path, &ReadOptions::default()).is_ok_and(same)
+}
+
+fn same_shape(a: &TriMesh, b: &TriMesh) -> bool {
+    a.points() == b.points() && a.triangles() == b.triangles() && a.vertex_count() == b.vertex_count()
 }
 
 /// Writes each frame with `one`, watched by `progress`.

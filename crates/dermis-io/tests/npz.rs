@@ -248,6 +248,46 @@ fn survives_damage() {
     }
 }
 
+/// Frames that exist only when they are asked for.
+#[derive(Debug)]
+struct Computed {
+    frames: usize,
+    points: usize,
+}
+
+impl dermis_mesh::FrameSource for Computed {
+    fn frame_count(&self) -> usize {
+        self.frames
+    }
+
+    fn point_count(&self) -> usize {
+        self.points
+    }
+
+    fn read_into(&self, frame: usize, out: &mut [Vec3]) -> Result<(), dermis_mesh::SequenceError> {
+        out.fill(Vec3::splat(frame as f32));
+        Ok(())
+    }
+}
+
+#[test]
+#[ignore = "writes 5 GB"]
+fn more_than_four_gigabytes_are_streamed() {
+    let (frames, points) = (420, 1_000_000);
+    let mesh = std::sync::Arc::new(dermis_mesh::TriMesh::new(vec![Vec3::ZERO; points], vec![[0, 1, 2]]).unwrap());
+    let source = std::sync::Arc::new(Computed { frames, points });
+    let sequence = dermis_mesh::MeshSequence::from_source(mesh, source, 24.0).unwrap();
+    let scene = Scene { objects: vec![dermis_mesh::Object::of_sequence("large", sequence)], ..Scene::default() };
+    let (folder, path) = written(&scene, "large.npz");
+    let scene = read(&path).unwrap();
+    let sequence = only(&scene).sequence.as_ref().unwrap();
+    assert_eq!(sequence.frame(419).unwrap()[999_999], Vec3::splat(419.0));
+    numpy(
+        "import numpy as np; f = np.load('large.npz')['frames']; assert f.shape == (420, 1000000, 3) and f[419, 7, 1] == 419",
+        folder.path(),
+    );
+}
+
 /// Runs a Python script that needs `NumPy`; false, said aloud, where there is none.
 fn numpy(script: &str, folder: &std::path::Path) -> bool {
     let run = |script: &str| Command::new("python3").args(["-c", script]).current_dir(folder).output();

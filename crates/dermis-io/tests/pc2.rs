@@ -46,6 +46,16 @@ fn a_sequence_comes_back_with_the_mesh_beside_it() {
 }
 
 #[test]
+fn a_mesh_that_is_there_already_serves_a_second_cache() {
+    let scene = scenes::moving_scene();
+    let (folder, _) = written(&scene, "box.pc2");
+    let second = scenes::write(&folder.path().join("box.mdd"), &scene).unwrap();
+    assert_eq!(second.files, [folder.path().join("box.mdd")]);
+    let other = scenes::write(&folder.path().join("box.mdd"), &scenes::still_scene());
+    assert!(other.is_err(), "nothing is replaced");
+}
+
+#[test]
 fn first_frame_and_step_set_the_clock() {
     let scene = read_default(&cache(2, 3, 18)).unwrap();
     let sequence = only(&scene).sequence.as_ref().unwrap();

@@ -129,3 +129,23 @@ fn several_objects_become_one() {
         assert_eq!(only(&back).sequence.as_ref().unwrap().frame_count(), 7, "{name}");
     }
 }
+
+#[test]
+fn every_sample_comes_back_from_every_simple_format() {
+    for sample in dermis_mesh::samples::NAMES {
+        let scene = dermis_mesh::samples::build(sample).unwrap();
+        let (merged, _) = dermis_mesh::merge::single(&scene).unwrap();
+        let motion = merged.motion().unwrap().unwrap().select(0, 3, 1).unwrap();
+        let mut few = merged.clone();
+        (few.sequence, few.rig, few.clips) = (Some(motion.clone()), None, Vec::new());
+        let scene = Scene { objects: vec![few], ..Scene::default() };
+        for name in ["few.npz", "few.pc2", "few.mdd", "few.%d.obj", "few.%d.ply"] {
+            let folder = tempfile::tempdir().unwrap();
+            write(&folder.path().join(name), &scene).unwrap();
+            let back = read(&folder.path().join(name)).unwrap();
+            let found = only(&back);
+            assert_eq!(found.mesh.triangles(), merged.mesh.triangles(), "{sample} {name}");
+            scenes::assert_same_frames(found.sequence.as_ref().unwrap(), &motion);
+        }
+    }
+}

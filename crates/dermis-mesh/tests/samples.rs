@@ -1,16 +1,21 @@
 //! The built-in samples are what they say: closed, lively, skinned, compressible, and always the same.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::OnceLock;
 
 use dermis_mesh::pose::bake;
 use dermis_mesh::{Object, Scene, TriMesh, UpAxis, samples};
 use glam::{Vec2, Vec3};
 
+/// A sample; each is built once for all tests.
+fn scene(name: &str) -> &'static Scene {
+    static BUILT: OnceLock<Vec<Scene>> = OnceLock::new();
+    let scenes = BUILT.get_or_init(|| samples::NAMES.iter().map(|name| samples::build(name).unwrap()).collect());
+    &scenes[samples::NAMES.iter().position(|listed| *listed == name).unwrap()]
+}
+
 fn sample(name: &str) -> Object {
-    let scene = samples::build(name).unwrap();
-    assert_eq!((scene.units.metres_per_unit, scene.units.up_axis), (Some(1.0), Some(UpAxis::Y)));
-    assert_eq!(scene.objects.len(), 1);
-    scene.objects.into_iter().next().unwrap()
+    scene(name).objects[0].clone()
 }
 
 fn volume(points: &[Vec3], triangles: &[[u32; 3]]) -> f64 {
@@ -85,7 +90,10 @@ fn every_listed_sample_is_built_and_no_other() {
     assert_eq!(samples::NAMES, listed);
     assert!(samples::build("unheard-of").is_none());
     for name in samples::NAMES {
-        let object = sample(name);
+        let Scene { objects, units, .. } = scene(name);
+        assert_eq!((units.metres_per_unit, units.up_axis), (Some(1.0), Some(UpAxis::Y)));
+        assert_eq!(objects.len(), 1);
+        let object = &objects[0];
         let material = &object.mesh.layout().unwrap().materials[0];
         assert!(!object.name.is_empty() && !material.name.is_empty());
         assert_eq!(material.metallic, 0.0);
@@ -95,10 +103,8 @@ fn every_listed_sample_is_built_and_no_other() {
 #[test]
 fn samples_are_the_same_bits_on_any_number_of_threads() {
     for name in samples::NAMES {
-        let on = |threads: usize| {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            bits(&pool.install(|| samples::build(name).unwrap()))
-        };
+        let pool = |threads: usize| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let on = |threads: usize| bits(&pool(threads).install(|| samples::build(name).unwrap()));
         assert!(on(1) == on(2), "{name} depends on the number of threads");
     }
 }

@@ -3,7 +3,7 @@
 //! This crate is what users, the command line, the viewer and Python depend on: it gathers the parts under one name
 //! and adds what they do together ([`mod@select`]).
 //!
-//! ```no_run
+//! ```
 //! use dermis::prelude::*;
 //!
 //! // A triangle that rises: one topology, two frames, 24 frames per second.

@@ -66,13 +66,18 @@ pub fn fits_pattern(pattern: &str, name: &str) -> bool {
 
 /// The name most like `wanted`, if one is so like it that it may have been meant.
 pub fn closest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    // What clap takes for its own suggestions; lower offers names that nobody meant.
+    // What clap takes for its own suggestions; lower offers names that nobody meant. Short names fall below it by one
+    // slip of the finger, so that is forgiven on its own.
     const LEAST_LIKENESS: f64 = 0.7;
-    let lower = wanted.to_lowercase();
-    let likeness = |name: &str| strsim::jaro_winkler(&lower, &name.to_lowercase());
-    let candidates = names.into_iter().map(|name| (likeness(name), name));
-    let best = candidates.filter(|(like, _)| *like > LEAST_LIKENESS).reduce(|a, b| if b.0 > a.0 { b } else { a });
-    best.map(|(_, name)| name.to_owned())
+    let wanted = wanted.to_lowercase();
+    let likeness = |name: &str| {
+        let name = name.to_lowercase();
+        let like = strsim::jaro_winkler(&wanted, &name);
+        let one_slip = wanted.chars().count() > 1 && strsim::osa_distance(&wanted, &name) <= 1;
+        (one_slip || like > LEAST_LIKENESS).then_some(like)
+    };
+    let candidates = names.into_iter().filter_map(|name| Some((likeness(name)?, name)));
+    candidates.reduce(|a, b| if b.0 > a.0 { b } else { a }).map(|(_, name)| name.to_owned())
 }
 
 #[cfg(test)]
@@ -104,6 +109,7 @@ mod tests {
     #[test]
     fn a_mistyped_name_is_answered_with_the_closest() {
         assert_eq!(find("gallpo", ["gallop", "arm"]), Found::Nothing(Some("gallop".into())));
+        assert_eq!(find("rnu", ["walk", "run"]), Found::Nothing(Some("run".into())));
         assert_eq!(find("zzz", ["gallop", "arm"]), Found::Nothing(None));
         assert_eq!(find("", ["gallop"]), Found::Nothing(None));
     }

@@ -123,7 +123,7 @@ pub(crate) fn convert(
 ) -> Result<ExitCode, Report> {
     let options = WriteOptions { force };
     check_target(output, &options)?;
-    let watch = Watch::new(shared);
+    let watch = Watch::new(format!("writing {}", output.display()), shared);
     let began = Instant::now();
     let scene = input::read(input, &ReadOptions { frame_rate_hz: part.fps, topology }, &watch)?;
     let scene = dermis::select(scene, &part.selection()).map_err(|error| Report::from(error).in_file(input))?;

@@ -4,6 +4,7 @@ mod completions;
 mod convert;
 mod inspect;
 mod man;
+mod sample;
 
 use std::process::ExitCode;
 
@@ -17,6 +18,7 @@ use crate::report::Report;
 pub(crate) enum Command {
     Inspect(inspect::Args),
     Convert(convert::Args),
+    Sample(sample::Args),
     Completions(completions::Args),
     Man(man::Args),
 }
@@ -26,6 +28,7 @@ pub(crate) fn run(command: Command, shared: &Shared) -> Result<ExitCode, Report>
     match command {
         Command::Inspect(args) => inspect::run(&args, shared),
         Command::Convert(args) => convert::run(&args, shared),
+        Command::Sample(args) => sample::run(&args, shared),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
     }

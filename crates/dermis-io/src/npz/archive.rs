@@ -2,6 +2,7 @@
 //!
 //! Stored arrays stay where they are in the (mapped) file. Compressed ones are inflated when they are asked for: into
 //! memory, or into a nameless temporary file, which is mapped in turn, where they are larger than [`LARGEST_IN_MEMORY`].
+//! Check sums are those of compressed arrays only: stored ones are not read before they are needed.
 
 use std::collections::BTreeMap;
 use std::io::{Cursor, Read, Seek};
@@ -13,9 +14,12 @@ use crate::budget::Budget;
 use crate::error::Error;
 use crate::mapped::Mapped;
 use crate::npz::array::Array;
+use crate::npz::npy::Header;
 
 /// Arrays that inflate to more go through the disk.
 const LARGEST_IN_MEMORY: u64 = 1 << 30;
+/// Enough for any header of plain numbers.
+const LONGEST_HEADER: u64 = 1 << 16;
 /// Nobody keeps more arrays in one file; a central directory of this many entries is an attack.
 const MOST_ARRAYS: usize = 65_536;
 
@@ -62,6 +66,17 @@ impl Archive {
         };
         let (bytes, start, end) = self.file(name, index).map_err(|error| error.at(name))?;
         Array::parse(name, bytes, start, end).map(Some)
+    }
+
+    /// What the array `name` is, without reading more than its head.
+    pub(super) fn header(&mut self, name: &str) -> Result<Option<Header>, Error> {
+        let Some(&index) = self.entries.get(name) else {
+            return Ok(None);
+        };
+        let entry = self.zip.by_index(index).map_err(|error| zip_error(error, &self.bytes))?;
+        let mut head = Vec::new();
+        entry.take(LONGEST_HEADER).read_to_end(&mut head)?;
+        Header::parse(&head).map(Some).map_err(|error| error.at(name))
     }
 
     /// Where the `.npy` file lies: in the archive itself, or inflated.

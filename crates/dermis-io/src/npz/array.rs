@@ -60,11 +60,6 @@ impl Array {
         self.shape().iter().product()
     }
 
-    /// Whether it holds floating-point numbers.
-    pub(super) fn is_float(&self) -> bool {
-        self.header.dtype.kind == Kind::Float
-    }
-
     /// All numbers, the last index running fastest.
     pub(super) fn numbers(&self) -> Result<Vec<f64>, Error> {
         self.convert(|number| number)

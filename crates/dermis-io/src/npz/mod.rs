@@ -3,15 +3,15 @@
 //!
 //! | arrays | shape | meaning |
 //! |---|---|---|
-//! | `rest`, `faces` | [N,3], [n,k] | the shape; without `rest` it is the first frame |
-//! | `frames`, `fps` or `times` | [S,N,3], one number, [S] | recorded motion |
-//! | `weights` | [N,B] | skin weights |
-//! | `bind`, `pose` | [B,4,4], [S,B,4,4] | joints at rest and over time, joint to world, `x' = M·[x;1]` |
-//! | `skin` | [S,B,4,4] | `pose · bind⁻¹`, read where `pose` is missing |
-//! | `parents`, `bone_names` | [B], [B] | the joints' tree; −1 is a root |
-//! | `tets` | [m,4] | tetrahedra over the points |
+//! | `rest`, `faces` | `[N,3]`, `[n,k]` | the shape; without `rest` it is the first frame |
+//! | `frames`, `fps` or `times` | `[S,N,3]`, one number, `[S]` | recorded motion |
+//! | `weights` | `[N,B]` | skin weights |
+//! | `bind`, `pose` | `[B,4,4]`, `[S,B,4,4]` | joints at rest and over time, joint to world, `x' = M·[x;1]` |
+//! | `skin` | `[S,B,4,4]` | `pose · bind⁻¹`, read where `pose` is missing |
+//! | `parents`, `bone_names` | `[B]`, `[B]` | the joints' tree; −1 is a root |
+//! | `tets` | `[m,4]` | tetrahedra over the points |
 //! | `v_template`, `f`, `weights`, `kintree_table`, `J` or `J_regressor`, `shapedirs` | | a body in SMPL's layout |
-//! | any other 1-D float array | [N] | a scalar per point |
+//! | any other 1-D float array | `[N]` | a scalar per point |
 //!
 //! Written beside these, so that all comes back: `inverse_bind`; `vertex_*`, `polygon_*`, `triangle_materials`,
 //! `material_*` (see `layout`); `shape_*` (see `rig`); `start_seconds`, `clip_name`, `object_name`, `metres_per_unit`,

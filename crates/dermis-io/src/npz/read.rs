@@ -11,7 +11,7 @@ use crate::frame_rate;
 use crate::mapped::Mapped;
 use crate::npz::archive::Archive;
 use crate::npz::array::Array;
-use crate::npz::npy::Kind;
+use crate::npz::npy::{Header, Kind};
 use crate::npz::{layout, rig, smpl};
 use crate::options::ReadOptions;
 use crate::raw_frames::{RawFrames, Scalar};
@@ -29,6 +29,12 @@ impl Reader<'_> {
     pub(super) fn take(&mut self, name: &'static str) -> Result<Option<Array>, Error> {
         self.used.push(name);
         self.archive.get(name)
+    }
+
+    /// Says that the array `name` is left out on purpose; whether there is one.
+    pub(super) fn leave(&mut self, name: &'static str) -> bool {
+        self.used.push(name);
+        self.has(name)
     }
 
     /// Whether there is an array `name`.
@@ -237,11 +243,14 @@ fn rest_of_the_arrays(reader: &mut Reader<'_>, object: &mut Object) -> Result<()
     let (mut attributes, mut left_out) = (BTreeMap::new(), Vec::new());
     for name in unknown {
         // An array that cannot be understood (a pickle) matters only where it would be used.
-        match reader.archive.get(&name) {
-            Ok(Some(array)) if array.is_float() && array.shape() == [object.mesh.point_count()] => {
-                attributes.insert(name, array.floats()?);
-            }
-            _ => left_out.push(name),
+        let header = reader.archive.header(&name).ok().flatten();
+        let fits = |header: Header| header.dtype.kind == Kind::Float && header.shape == [object.mesh.point_count()];
+        if header.is_some_and(fits)
+            && let Some(array) = reader.archive.get(&name)?
+        {
+            attributes.insert(name, array.floats()?);
+        } else {
+            left_out.push(name);
         }
     }
     object.attributes = attributes;

@@ -34,7 +34,7 @@ pub(super) fn object(reader: &mut Reader<'_>) -> Result<Object, Error> {
     let joints = names.into_iter().zip(parents).zip(positions).map(joint).collect();
     let weights = SkinWeights::from_dense(&weights.floats()?, count);
     let shapes = shapes(reader, &mesh)?;
-    if reader.take("posedirs")?.is_some_and(|array| array.len() > 0) {
+    if reader.leave("posedirs") {
         reader.notes.push(Note::at("posedirs", "pose-dependent corrections are left out"));
     }
     let rig = Rig::new(&mesh, joints, weights, shapes)?;

@@ -50,7 +50,10 @@ impl ArrayWriter {
         if let Some(own) = mesh.layout()
             && layout::write(self, own)?
         {
-            notes.push(Note::at(&object.name, "of materials only names and base colours are kept"));
+            notes.push(Note::at(
+                &object.name,
+                "of materials only names and base colours are kept, of UV and colour sets the first 8",
+            ));
         }
         if let Some(tets) = &object.tets {
             self.indices("tets", &[tets.tetrahedra().len(), 4], tets.tetrahedra().as_flattened())?;
@@ -58,8 +61,10 @@ impl ArrayWriter {
         for (name, values) in &object.attributes {
             let is_key = KEYS.contains(&name.as_str()) || name.starts_with("vertex_");
             if is_key || name.is_empty() || name.len() > LONGEST_NAME || values.len() != mesh.point_count() {
-                notes
-                    .push(Note::at(&object.name, format!("the scalars '{name}' are left out: the name has a meaning")));
+                notes.push(Note::at(
+                    &object.name,
+                    format!("the scalars '{name}' are left out: they cannot have that name"),
+                ));
                 continue;
             }
             self.floats(name, &[values.len()], values)?;

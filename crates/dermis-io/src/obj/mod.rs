@@ -1,4 +1,4 @@
-//! Wavefront OBJ: one static shape as text, or one frame of a numbered sequence (see [`crate::numbered`]).
+//! Wavefront OBJ: one static shape as text, or one frame of a numbered sequence (see `numbered`).
 //!
 //! A point is a `v` line: their order is kept, none is merged and none dropped. Polygons keep their corners; `vt`
 //! and `vn` make vertices of them. All `o` and `g` groups are one object. Colours behind a position are sRGB, as

@@ -164,9 +164,11 @@ fn vertices(numbers: &mut Numbers<'_>, element: &Element, contents: &mut Content
     let positions = take(&mut columns, ["x", "y", "z"]).ok_or_else(|| Error::malformed("vertices lack x, y or z"))?;
     contents.positions = rows(&positions, |[x, y, z]| Vec3::new(x as f32, y as f32, z as f32));
     let normals = take(&mut columns, ["nx", "ny", "nz"]);
+    note_not_finite("normals", normals.as_ref().map(<[_; 3]>::as_slice), &mut contents.notes);
     contents.normals =
         normals.map(|columns| rows(&columns, |[x, y, z]| Vec3::from(finite([x as f32, y as f32, z as f32]))));
     let uvs = [["s", "t"], ["u", "v"], ["texture_u", "texture_v"]].into_iter().find_map(|uv| take(&mut columns, uv));
+    note_not_finite("UVs", uvs.as_ref().map(<[_; 2]>::as_slice), &mut contents.notes);
     contents.uvs = uvs.map(|columns| rows(&columns, |[u, v]| Vec2::from(finite([u as f32, v as f32]))));
     contents.colors = colors(&mut columns);
     contents.points = take(&mut columns, ["point"])
@@ -192,6 +194,13 @@ fn take<const K: usize>(
 fn rows<const K: usize, T>(columns: &[(Scalar, Vec<f64>); K], row: impl Fn([f64; K]) -> T) -> Vec<T> {
     let count = columns.iter().map(|(_, column)| column.len()).min().unwrap_or(0);
     (0..count).map(|at| row(std::array::from_fn(|k| columns[k].1[at]))).collect()
+}
+
+fn note_not_finite(what: &str, columns: Option<&[(Scalar, Vec<f64>)]>, notes: &mut Vec<Note>) {
+    let not_finite = |(_, column): &(Scalar, Vec<f64>)| column.iter().any(|number| !(*number as f32).is_finite());
+    if columns.is_some_and(|columns| columns.iter().any(not_finite)) {
+        notes.push(Note::new(format!("some {what} are not finite; they are set to 0")));
+    }
 }
 
 /// What only concerns appearance must not spoil the shape: values that are not finite are zero.

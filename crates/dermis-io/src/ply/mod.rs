@@ -1,4 +1,4 @@
-//! PLY (Stanford polygon files): one static shape, or one frame of a numbered sequence (see [`crate::numbered`]).
+//! PLY (Stanford polygon files): one static shape, or one frame of a numbered sequence (see `numbered`).
 //!
 //! Text and both byte orders are read, with every scalar type and any extra properties and elements; little-endian
 //! binary is written. `nx ny nz` are normals; `s t`, `u v` or `texture_u texture_v` UVs (origin at the lower left);

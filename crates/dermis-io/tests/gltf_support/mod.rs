@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test binary uses its part")]
 
+pub(crate) mod variants;
+
 use std::path::Path;
 use std::sync::Arc;
 

@@ -10,7 +10,7 @@
 use glam::{DAffine3, DMat3, DQuat, DVec3};
 use rayon::prelude::*;
 
-use super::implicit::Implicit;
+use super::implicit::{Implicit, Nearby};
 use super::polygonize::Surface;
 
 /// Skin weights, a row of `bones` per point.
@@ -41,7 +41,9 @@ impl Weights {
 
 /// Weights of `bones` bones for the points of `surface`, diffused over about `√rounds` rings of triangles.
 pub(super) fn bind(shape: &Implicit, surface: &Surface, bones: usize, rounds: usize) -> Weights {
-    let rows: Vec<Vec<f64>> = surface.points.par_iter().map(|&point| closeness(shape, point, bones)).collect();
+    let nearby = Nearby::coarse(shape);
+    let row = |&point: &DVec3| closeness(nearby.at(point), point, bones);
+    let rows: Vec<Vec<f64>> = surface.points.par_iter().map(row).collect();
     let mut weights = Weights { bones, dense: rows.concat() };
     let rings = neighbours(surface);
     for _ in 0..rounds {

@@ -3,11 +3,13 @@
 //! Between the gusts it sinks and is pushed together along the pole, where a fine cloth would fold. The rest shape is
 //! the flat pattern.
 
+use std::sync::Arc;
+
 use glam::{DVec3, UVec2};
 
 use super::cloth::{Cloth, Fabric, Surroundings};
 use super::numeric::cos_turns;
-use super::{cloth_scene, plain_material};
+use super::{plain_material, sequence_scene};
 use crate::scene::Scene;
 
 const QUADS: UVec2 = UVec2::new(30, 20);
@@ -43,7 +45,7 @@ pub(super) fn build() -> Scene {
         }
         cloth.advance(frame as f64 / FRAME_RATE_HZ, 1.0 / FRAME_RATE_HZ, &around);
     }
-    cloth_scene("flag", mesh, &frames, FRAME_RATE_HZ)
+    sequence_scene("flag", Arc::new(mesh), &frames, FRAME_RATE_HZ)
 }
 
 /// Wind along x in gusts, with eddies that travel with it and push the flag to and fro.

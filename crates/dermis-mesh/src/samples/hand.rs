@@ -74,7 +74,7 @@ pub(super) fn build() -> Scene {
     let skeleton = Skeleton::new();
     let shape = skeleton.flesh();
     let surface = remesh(&shape, polygonize(&shape, CELL), POINTS, f64::sqrt);
-    let mesh = surface_mesh(&surface, plain_material("skin", [0.80, 0.57, 0.45], 0.6));
+    let mesh = surface_mesh(&surface, plain_material("skin", [0.80, 0.57, 0.45], 0.6), &[]);
     let rows = bind(&shape, &surface, JOINTS, DIFFUSION).strongest(4);
     let joints = (0..JOINTS).map(|joint| Joint::at(NAMES[joint], parent(joint), skeleton.bind[joint])).collect();
     let rig = Rig::new(&mesh, joints, SkinWeights::from_rows(rows), Vec::new()).expect("weights name the joints");

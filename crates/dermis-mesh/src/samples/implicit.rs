@@ -148,7 +148,7 @@ impl Implicit {
 
     /// The point of the surface near `at`, reached along the normal.
     pub(super) fn project(&self, at: DVec3) -> DVec3 {
-        const STEPS: usize = 4;
+        const STEPS: usize = 2;
         (0..STEPS).fold(at, |point, _| {
             let Sample { value, gradient, .. } = self.sample(point);
             point - gradient * (value / gradient.length_squared().max(1e-6))
@@ -197,12 +197,19 @@ impl Implicit {
 #[derive(Debug, Clone)]
 pub(super) struct Nearby {
     origin: DVec3,
-    spacing: f64,
+    pub(super) spacing: f64,
     size: UVec3,
     cells: Vec<Implicit>,
 }
 
 impl Nearby {
+    /// Cells of a sixteenth of the shape's length, each good for places up to half a cell outside of it.
+    pub(super) fn coarse(shape: &Implicit) -> Self {
+        let (low, high) = shape.bounds();
+        let spacing = (high - low).max_element() / 16.0;
+        Self::new(shape, spacing, 0.5 * spacing)
+    }
+
     /// Cells of `spacing` over the box around `shape`, each good for places up to `margin` outside of it.
     pub(super) fn new(shape: &Implicit, spacing: f64, margin: f64) -> Self {
         let (low, high) = shape.bounds();

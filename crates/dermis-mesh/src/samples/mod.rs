@@ -1,7 +1,7 @@
 //! Built-in inputs, generated: every command runs on them on a fresh machine, with no download.
 //!
 //! All are in metres, Y up, and the same to the bit on every machine and number of threads: points are computed
-//! independently of each other, sums have a fixed order, and [`numeric`] stands in for the system's sine.
+//! independently of each other, sums have a fixed order, and own series stand in for the system's sine.
 
 mod arm;
 mod bind;
@@ -72,10 +72,13 @@ fn plain_material(name: &str, color: [f32; 3], roughness: f32) -> Material {
     Material { name: name.to_owned(), base_color: [r, g, b, 1.0], roughness, ..Material::default() }
 }
 
-fn surface_mesh(surface: &Surface, material: Material) -> Arc<TriMesh> {
+/// A mesh of one material; `shades` darken it per point, where there are any.
+fn surface_mesh(surface: &Surface, material: Material, shades: &[f64]) -> Arc<TriMesh> {
     let mesh = TriMesh::new(to_single(&surface.points), surface.triangles.clone())
         .expect("a polygonized surface has finite points and triangles of them");
+    let color = |&shade: &f64| Vec3::splat(shade as f32).extend(1.0);
     let layout = Layout {
+        colors: if shades.is_empty() { Vec::new() } else { vec![shades.iter().map(color).collect()] },
         materials: vec![material],
         triangle_materials: vec![0; mesh.triangle_count()],
         ..Layout::plain(&mesh)
@@ -88,8 +91,7 @@ fn to_single(points: &[DVec3]) -> Vec<Vec3> {
 }
 
 /// A scene of one recorded motion.
-fn sequence_scene(name: &str, surface: &Surface, material: Material, frames: &[DVec3], frame_rate_hz: f64) -> Scene {
-    let mesh = surface_mesh(surface, material);
+fn sequence_scene(name: &str, mesh: Arc<TriMesh>, frames: &[DVec3], frame_rate_hz: f64) -> Scene {
     let sequence = MeshSequence::new(mesh, to_single(frames), frame_rate_hz).expect("whole frames of finite points");
     scene_of(Object::of_sequence(name, sequence))
 }
@@ -97,10 +99,4 @@ fn sequence_scene(name: &str, surface: &Surface, material: Material, frames: &[D
 fn scene_of(object: Object) -> Scene {
     let units = Units { metres_per_unit: Some(1.0), up_axis: Some(UpAxis::Y) };
     Scene { objects: vec![object], units, notes: Vec::new() }
-}
-
-/// A scene of one recorded motion of cloth.
-fn cloth_scene(name: &str, mesh: TriMesh, frames: &[DVec3], frame_rate_hz: f64) -> Scene {
-    let sequence = MeshSequence::new(Arc::new(mesh), to_single(frames), frame_rate_hz).expect("whole, finite frames");
-    scene_of(Object::of_sequence(name, sequence))
 }

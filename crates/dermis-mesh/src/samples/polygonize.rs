@@ -30,8 +30,9 @@ pub(super) fn polygonize(shape: &Implicit, cell: f64) -> Surface {
     let mut values = grid.sample(shape);
     grid.part_sheets(&mut values);
     let mut surface = Surface::default();
-    let cell_points = grid.place_points(&values, &mut surface.points);
-    grid.connect(&values, &cell_points, &mut surface);
+    let cells = grid.crossed_cells(&values);
+    let cell_points = grid.place_points(&values, &cells, &mut surface.points);
+    grid.connect(&values, &cells, &cell_points, &mut surface);
     surface
 }
 
@@ -84,13 +85,34 @@ impl Grid {
         }
     }
 
+    /// The cells with corners on both sides of the surface.
+    fn crossed_cells(&self, values: &[f32]) -> Vec<UVec3> {
+        let (row, plane) = (self.size.x as usize, (self.size.x * self.size.y) as usize);
+        let in_plane = |z: u32| {
+            let mut cells = Vec::new();
+            for y in 0..self.size.y - 1 {
+                let start = self.index(UVec3::new(0, y, z));
+                for x in 0..row - 1 {
+                    let inside = |offset: usize| u32::from(values[start + x + offset] < 0.0);
+                    let pair = |offset: usize| inside(offset) + inside(offset + 1);
+                    let count = pair(0) + pair(row) + pair(plane) + pair(plane + row);
+                    if count != 0 && count != 8 {
+                        cells.push(UVec3::new(x as u32, y, z));
+                    }
+                }
+            }
+            cells
+        };
+        (0..self.size.z - 1).into_par_iter().flat_map_iter(in_plane).collect()
+    }
+
     /// Turns over signs until no face of a cell has its corners inside and outside in turn, and no cell only two
     /// opposite corners on one side.
     fn part_sheets(&self, values: &mut [f32]) {
         const MOST_ROUNDS: usize = 16;
         for _ in 0..MOST_ROUNDS {
             let mut is_parted = true;
-            for at in steps(self.size - 1) {
+            for at in self.crossed_cells(values) {
                 let cell = CORNERS.map(|corner| self.index(at + corner));
                 if let Some(nearest) = touching_sheets(cell, values) {
                     // Barely on the other side.
@@ -105,9 +127,9 @@ impl Grid {
     }
 
     /// A point in each cell that the surface passes through; returns the point of each cell, by its lowest corner.
-    fn place_points(&self, values: &[f32], points: &mut Vec<DVec3>) -> Vec<u32> {
+    fn place_points(&self, values: &[f32], cells: &[UVec3], points: &mut Vec<DVec3>) -> Vec<u32> {
         let mut cell_points = vec![u32::MAX; values.len()];
-        for at in steps(self.size - 1) {
+        for &at in cells {
             let corner = |k: usize| at + CORNERS[k];
             let value = |k: usize| f64::from(values[self.index(corner(k))]);
             let (mut sum, mut crossings) = (DVec3::ZERO, 0);
@@ -118,18 +140,17 @@ impl Grid {
                     crossings += 1;
                 }
             }
-            if crossings > 0 {
-                cell_points[self.index(at)] = points.len() as u32;
-                points.push(sum / f64::from(crossings));
-            }
+            cell_points[self.index(at)] = points.len() as u32;
+            points.push(sum / f64::from(crossings));
         }
         cell_points
     }
 
     /// A quad across each grid edge that the surface crosses.
-    fn connect(&self, values: &[f32], cell_points: &[u32], surface: &mut Surface) {
+    fn connect(&self, values: &[f32], cells: &[UVec3], cell_points: &[u32], surface: &mut Surface) {
         const AXES: [UVec3; 3] = [UVec3::X, UVec3::Y, UVec3::Z];
-        for at in steps(self.size - 1) {
+        // An edge that is crossed starts at the lowest corner of a crossed cell.
+        for &at in cells {
             for axis in 0..3 {
                 let (along, u, v) = (AXES[axis], AXES[(axis + 1) % 3], AXES[(axis + 2) % 3]);
                 let (inside, ahead) = (values[self.index(at)] < 0.0, values[self.index(at + along)] < 0.0);

@@ -28,9 +28,7 @@ pub(super) fn remesh(
     count: usize,
     wanted_length: impl Fn(f64) -> f64 + Sync,
 ) -> Surface {
-    let (low, high) = shape.bounds();
-    let spacing = (high - low).max_element() / 16.0;
-    let nearby = Nearby::new(shape, spacing, 0.5 * spacing);
+    let nearby = Nearby::coarse(shape);
     let wanted = fine.points.par_iter().map(|&point| wanted_length(nearby.at(point).thickness(point))).collect();
     let mut mesh = Mesh::new(fine, wanted);
     mesh.collapse_to(count);
@@ -38,14 +36,15 @@ pub(super) fn remesh(
     // Points stay within a few edges of where they are now.
     let near = |point: usize| {
         let at = mesh.points[point];
-        nearby.at(at).near(at, (4.0 * mesh.longest_edge(point as u32)).min(0.25 * spacing))
+        nearby.at(at).near(at, (4.0 * mesh.longest_edge(point as u32)).min(0.25 * nearby.spacing))
     };
     let near: Vec<Implicit> = (0..mesh.points.len()).into_par_iter().map(near).collect();
     for _ in 0..ROUNDS {
         mesh.flip_edges();
         mesh.relax(&near);
     }
-    Surface { points: mesh.points, triangles: mesh.triangles.into_iter().flatten().collect() }
+    let points = mesh.points.par_iter().zip(&near).map(|(&point, near)| near.project(point)).collect();
+    Surface { points, triangles: mesh.triangles.into_iter().flatten().collect() }
 }
 
 struct Mesh {

@@ -3,11 +3,13 @@
 //! When they come together the cloth between them is compressed, where a fine cloth would fold. The rest shape is the
 //! flat pattern.
 
+use std::sync::Arc;
+
 use glam::{DVec3, UVec2};
 
 use super::cloth::{Cloth, Fabric, Surroundings};
 use super::numeric::{eased, sin_cos};
-use super::{cloth_scene, plain_material};
+use super::{plain_material, sequence_scene};
 use crate::scene::Scene;
 
 const QUADS: UVec2 = UVec2::new(24, 32);
@@ -58,7 +60,7 @@ pub(super) fn build() -> Scene {
         let time = (frame as f64 - WARM_UP as f64) / FRAME_RATE_HZ;
         cloth.advance(time, 1.0 / FRAME_RATE_HZ, &still);
     }
-    cloth_scene("towel", mesh, &frames, FRAME_RATE_HZ)
+    sequence_scene("towel", Arc::new(mesh), &frames, FRAME_RATE_HZ)
 }
 
 fn corner(rest: DVec3, time: f64) -> DVec3 {

@@ -50,7 +50,7 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Report> {
 }
 
 fn inspect(file: &str, options: &ReadOptions, shared: &Shared) -> Result<FileFacts, Report> {
-    let watch = Watch::new(shared);
+    let watch = Watch::new(format!("inspecting {file}"), shared);
     let began = Instant::now();
     let scene = input::read(file, options, &watch)?;
     let facts = FileFacts::of(file, &scene, &watch);

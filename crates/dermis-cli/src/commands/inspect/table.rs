@@ -51,8 +51,7 @@ fn units(facts: &FileFacts) -> String {
 }
 
 fn object_text(object: &ObjectFacts, paint: Paint) -> String {
-    let name = if object.name.is_empty() { "(without a name)" } else { &object.name };
-    let mut text = format!("  {}\n", paint.title(name));
+    let mut text = format!("  {}\n", paint.title(named(&object.name)));
     for (label, value) in rows(object) {
         text += &line(2, label, &value, paint);
     }
@@ -136,12 +135,12 @@ fn histogram(counts: &[usize]) -> String {
 }
 
 fn clips(object: &ObjectFacts) -> Vec<(&'static str, String)> {
-    let width = object.clips.iter().map(|clip| clip.name.chars().count()).max().unwrap_or(0).min(40);
+    let width = object.clips.iter().map(|clip| named(&clip.name).chars().count()).max().unwrap_or(0).min(40);
     let shown = object.clips.iter().take(SHOWN_CLIPS).enumerate();
     let mut rows: Vec<_> = shown
         .map(|(at, clip)| {
             let label = if at == 0 { "clips" } else { "" };
-            (label, format!("{:width$}  {}", clip.name, clip.words()))
+            (label, format!("{:width$}  {}", named(&clip.name), clip.words()))
         })
         .collect();
     if object.clips.len() > SHOWN_CLIPS {
@@ -150,9 +149,12 @@ fn clips(object: &ObjectFacts) -> Vec<(&'static str, String)> {
     rows
 }
 
+fn named(name: &str) -> &str {
+    if name.is_empty() { "(without a name)" } else { name }
+}
+
 fn listed(names: &[String]) -> String {
-    let shown: Vec<&str> =
-        names.iter().take(SHOWN_NAMES).map(|name| if name.is_empty() { "(without a name)" } else { name }).collect();
+    let shown: Vec<&str> = names.iter().take(SHOWN_NAMES).map(|name| named(name)).collect();
     let more = names.len().saturating_sub(SHOWN_NAMES);
     let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
     format!("{}: {}{rest}", grouped(names.len()), shown.join(", "))

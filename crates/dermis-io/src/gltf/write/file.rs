@@ -1,8 +1,9 @@
 //! The file on its way out: JSON lists that grow, and the binary data, which go to disk as they come.
 //!
 //! The JSON of a `.glb` stands before its data but can only be known after them (bounds of every accessor), so the data
-//! are spooled beside the target and copied in behind it. A sequence larger than memory can be written that way.
+//! are spooled beside the target and copied to their place last. A sequence larger than memory can be written that way.
 
+use std::fs::File;
 use std::io::{BufWriter, Seek, SeekFrom, Write};
 use std::path::Path;
 
@@ -47,33 +48,26 @@ element!([u16; 4], 5123, "VEC4");
 /// A glTF file that is being written.
 pub(super) struct GltfFile {
     lists: Map<String, Value>,
-    data: BufWriter<std::fs::File>,
+    text: bool,
+    main: BufWriter<File>,
+    /// Where the data of a `.gltf` go, and the URI of that place.
+    data_file: Option<(BufWriter<File>, String)>,
+    data: BufWriter<File>,
     length: u64,
-    container: Container,
-}
-
-enum Container {
-    /// The data go to their place at once; the JSON names them.
-    Text { json: BufWriter<std::fs::File>, data_name: String },
-    /// The data are spooled and copied behind the JSON.
-    Binary { target: BufWriter<std::fs::File> },
 }
 
 impl GltfFile {
-    /// Begins the file `target`: a `.gltf` with a `.bin` beside it, or a `.glb`.
-    pub(super) fn create(target: &Path, output: &mut Output) -> Result<Self, Error> {
+    /// Begins the file `target`: a `.glb`, or a `.gltf` with a `.bin` beside it if it will have data.
+    pub(super) fn create(target: &Path, has_data: bool, output: &mut Output) -> Result<Self, Error> {
         let main = output.create(target)?;
         let text = target.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("gltf"));
-        let (data, container) = if text {
-            let path = target.with_extension("bin");
-            let data = output.create(&path)?;
-            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            (data, Container::Text { json: main, data_name: percent_encoded(&name) })
-        } else {
-            let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-            (BufWriter::with_capacity(1 << 18, tempfile::tempfile_in(folder)?), Container::Binary { target: main })
-        };
-        Ok(Self { lists: Map::new(), data, length: 0, container })
+        let path = target.with_extension("bin");
+        let data_name = || percent_encoded(&path.file_name().unwrap_or_default().to_string_lossy());
+        let data_file = if text && has_data { Some((output.create(&path)?, data_name())) } else { None };
+        let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let data = BufWriter::with_capacity(1 << 18, tempfile::tempfile_in(folder)?);
+        let lists = Map::new();
+        Ok(Self { lists, text, main, data_file, data, length: 0 })
     }
 
     /// Adds `item` to the list `name` and returns its index.
@@ -163,58 +157,58 @@ impl GltfFile {
     /// Completes the file. `root` holds what is not in lists.
     pub(super) fn finish(mut self, root: Map<String, Value>) -> Result<(), Error> {
         self.lists.extend(root);
-        self.data.flush()?;
-        match self.container {
-            Container::Text { mut json, data_name } => {
-                if self.length > 0 {
-                    self.lists.insert("buffers".into(), json!([{ "byteLength": self.length, "uri": data_name }]));
-                }
-                serde_json::to_writer_pretty(&mut json, &self.lists).map_err(std::io::Error::from)?;
-                json.flush()?;
-            }
-            Container::Binary { mut target } => {
-                if self.length > 0 {
-                    self.lists.insert("buffers".into(), json!([{ "byteLength": self.length }]));
-                }
-                let json = serde_json::to_vec(&self.lists).map_err(std::io::Error::from)?;
-                write_binary(&mut target, json, self.data.get_mut(), self.length)?;
-                target.flush()?;
-            }
+        if self.text { self.finish_text() } else { self.finish_binary() }
+    }
+
+    fn finish_text(mut self) -> Result<(), Error> {
+        if let Some((mut file, name)) = self.data_file.take() {
+            self.copy_data(file.get_mut())?;
+            self.lists.insert("buffers".into(), json!([{ "byteLength": self.length, "uri": name }]));
         }
+        serde_json::to_writer_pretty(&mut self.main, &self.lists).map_err(std::io::Error::from)?;
+        self.main.flush()?;
         Ok(())
     }
-}
 
-fn write_binary(
-    target: &mut BufWriter<std::fs::File>,
-    mut json: Vec<u8>,
-    data: &mut std::fs::File,
-    length: u64,
-) -> Result<(), Error> {
-    json.resize(json.len().next_multiple_of(4), b' ');
-    let data_length = length.next_multiple_of(4);
-    let data_chunk = if length > 0 { 8 + data_length } else { 0 };
-    let total = 12 + 8 + json.len() as u64 + data_chunk;
-    let Ok(total) = u32::try_from(total) else {
-        return Err(Error::unsupported(format!("a .glb cannot hold {total} bytes; it ends at 4 GiB"))
-            .with_hint("write .gltf, .abc or .npz instead, or fewer frames"));
-    };
-    target.write_all(b"glTF")?;
-    for word in [2, total, json.len() as u32] {
-        target.write_all(&word.to_le_bytes())?;
+    fn finish_binary(mut self) -> Result<(), Error> {
+        if self.length > 0 {
+            self.lists.insert("buffers".into(), json!([{ "byteLength": self.length }]));
+        }
+        let mut json = serde_json::to_vec(&self.lists).map_err(std::io::Error::from)?;
+        json.resize(json.len().next_multiple_of(4), b' ');
+        let data_length = self.length.next_multiple_of(4);
+        let data_chunk = if self.length > 0 { 8 + data_length } else { 0 };
+        let total = 12 + 8 + json.len() as u64 + data_chunk;
+        let Ok(total) = u32::try_from(total) else {
+            return Err(Error::unsupported(format!("a .glb cannot hold {total} bytes; it ends at 4 GiB"))
+                .with_hint("write .gltf, .abc or .npz instead, or fewer frames"));
+        };
+        self.main.write_all(b"glTF")?;
+        for word in [2, total, json.len() as u32] {
+            self.main.write_all(&word.to_le_bytes())?;
+        }
+        self.main.write_all(b"JSON")?;
+        self.main.write_all(&json)?;
+        if self.length > 0 {
+            self.main.write_all(&(data_length as u32).to_le_bytes())?;
+            self.main.write_all(b"BIN\0")?;
+            self.main.flush()?;
+            let mut main = self.main.get_ref().try_clone()?;
+            self.copy_data(&mut main)?;
+            self.main.write_all(&[0; 4][..(data_length - self.length) as usize])?;
+        }
+        self.main.flush()?;
+        Ok(())
     }
-    target.write_all(b"JSON")?;
-    target.write_all(&json)?;
-    if length > 0 {
-        target.write_all(&(data_length as u32).to_le_bytes())?;
-        target.write_all(b"BIN\0")?;
-        target.flush()?;
+
+    /// File to file, so that the system can copy without passing the bytes through us.
+    fn copy_data(&mut self, target: &mut File) -> Result<(), Error> {
+        self.data.flush()?;
+        let data = self.data.get_mut();
         data.seek(SeekFrom::Start(0))?;
-        // File to file, so that the system can copy without passing the bytes through us.
-        std::io::copy(data, target.get_mut())?;
-        target.write_all(&[0; 4][..(data_length - length) as usize])?;
+        std::io::copy(data, target)?;
+        Ok(())
     }
-    Ok(())
 }
 
 /// A file name as a URI.

@@ -51,8 +51,9 @@ pub(super) fn write_scene(
     progress: &dyn Progress,
 ) -> Result<Vec<Note>, Error> {
     let total = scene.objects.iter().map(object::step_count).sum();
+    let has_data = scene.objects.iter().any(|object| object.mesh.point_count() > 0);
     let mut writer = Writer {
-        file: GltfFile::create(target, output)?,
+        file: GltfFile::create(target, has_data, output)?,
         materials: materials::Written::default(),
         animations: Animations::default(),
         skeletons: Vec::new(),

@@ -106,7 +106,7 @@ impl Pose {
 pub(super) fn build() -> Scene {
     let shape = arm();
     let surface = remesh(&shape, polygonize(&shape, CELL), POINTS, f64::sqrt);
-    let mesh = surface_mesh(&surface, plain_material("skin", [0.76, 0.52, 0.40], 0.6));
+    let mesh = surface_mesh(&surface, plain_material("skin", [0.76, 0.52, 0.40], 0.6), &[]);
     let poses: Vec<Pose> = (0..FRAMES).map(|frame| Pose::at(frame as f64 / FRAME_RATE_HZ)).collect();
     let (rig, clip) = rig_and_clip(&surface, &mesh, &poses);
     let sculptor = Sculptor::new(&shape, &surface);

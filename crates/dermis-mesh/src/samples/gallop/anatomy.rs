@@ -6,6 +6,7 @@
 use glam::DVec3;
 
 use super::super::implicit::{Implicit, Node, node};
+use super::super::numeric::smooth_step;
 
 pub(super) const BARREL: usize = 0;
 pub(super) const LOIN: usize = 1;
@@ -92,6 +93,23 @@ pub(super) fn animal() -> Implicit {
         add_hind_leg(&mut Side { shape: &mut shape, side });
     }
     shape
+}
+
+/// How light the coat is at a point of the surface, 0 to 1, given the point's bone weights: a bay horse's mane, tail,
+/// muzzle and lower legs are nearly black.
+pub(super) fn coat(at: DVec3, weights: &[f64]) -> f64 {
+    const DARK: f64 = 0.12;
+    let tail: f64 = weights[TAIL + 1..TAIL + TAIL_BONES].iter().sum();
+    let legs: f64 =
+        (0..4).map(|leg| weights[leg_bones(leg) + 2..leg_bones(leg) + BONES_PER_LEG].iter().sum::<f64>()).sum();
+    let stocking = legs * smooth_step(0.72, 0.42, at.y);
+    let muzzle = 0.8 * (weights[HEAD] + weights[JAW]) * smooth_step(1.36, 1.46, at.x - 0.5 * (at.y - 1.45));
+    let along_mane = ((at.x - 0.42) / 0.64).clamp(0.0, 1.0);
+    let crest = 1.60 + 0.37 * along_mane - 0.10 * (2.0 * along_mane - 1.0).powi(2) * (1.0 - along_mane);
+    let on_neck = weights[NECK_LOW] + weights[NECK_HIGH] + weights[HEAD];
+    let mane = on_neck * smooth_step(crest - 0.03, crest + 0.005, at.y) * smooth_step(0.055, 0.035, at.z.abs());
+    let dark = [tail, stocking, muzzle, mane].into_iter().fold(0.0, f64::max).clamp(0.0, 1.0);
+    1.0 + dark * (DARK - 1.0)
 }
 
 /// One half of the shape: what is added to it is given for the left, side 0.

@@ -15,9 +15,9 @@ use super::bind::{DualQuat, Weights, bind, blend_dual};
 use super::numeric::cos_turns;
 use super::polygonize::{Surface, polygonize};
 use super::remesh::remesh;
-use super::{plain_material, sequence_scene};
+use super::{plain_material, sequence_scene, surface_mesh};
 use crate::scene::Scene;
-use anatomy::{BONES, animal};
+use anatomy::{BONES, animal, coat};
 use flesh::{Flesh, wave};
 
 const POINTS: usize = 8000;
@@ -25,7 +25,7 @@ const FRAMES: usize = 48;
 const FRAME_RATE_HZ: f64 = 30.0;
 
 /// Grid spacing of the polygonizer, metres: four cells across an ear.
-const CELL: f64 = 0.014;
+const CELL: f64 = 0.016;
 
 /// Rounds of weight diffusion: joints spread over three or four rings of triangles.
 const DIFFUSION: usize = 14;
@@ -38,7 +38,9 @@ pub(super) fn build() -> Scene {
     let normals: Vec<DVec3> = surface.points.par_iter().map(|&point| shape.normal(point)).collect();
     let weights = bind(&shape, &surface, BONES, DIFFUSION);
     let frames = animate(&surface, &normals, &weights);
-    sequence_scene("horse", &surface, plain_material("chestnut", [0.42, 0.22, 0.11], 0.6), &frames, FRAME_RATE_HZ)
+    let shades: Vec<f64> = surface.points.iter().enumerate().map(|(point, &at)| coat(at, weights.row(point))).collect();
+    let mesh = surface_mesh(&surface, plain_material("bay", [0.40, 0.19, 0.08], 0.55), &shades);
+    sequence_scene("horse", mesh, &frames, FRAME_RATE_HZ)
 }
 
 /// All frames in a row.

@@ -1,0 +1,130 @@
+//! What every command shares: help, usage errors, pipes, colours, completions, manual pages, progress and Ctrl-C.
+
+mod common;
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::Stdio;
+
+use common::{Place, moving_box};
+use dermis::prelude::*;
+
+#[test]
+fn help_has_examples_and_the_version_is_said() {
+    let place = Place::new();
+    for command in [&["--help"][..], &["inspect", "--help"], &["convert", "--help"], &["sample", "--help"]] {
+        let help = place.succeed(command).stdout;
+        assert!(help.contains("Examples:") && help.contains("Exit codes: 0"), "{help}");
+    }
+    assert_eq!(place.succeed(&["--version"]).stdout, format!("dermis {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn a_usage_error_looks_like_every_other_error() {
+    let place = Place::new();
+    let said = place.fail(&["convrt", "a", "b"]);
+    assert_eq!(
+        said,
+        "error: unrecognized subcommand 'convrt'\n  usage: dermis [OPTIONS] <COMMAND>\nhint: a similar subcommand \
+         exists: 'convert'\n"
+    );
+    let said = place.fail(&["inspect", "a.npz", "--threads", "0"]);
+    assert!(said.starts_with("error: invalid value '0' for '--threads <N>'"), "{said}");
+    let said = place.fail(&["inspect"]);
+    assert!(said.contains("hint: see dermis inspect --help"), "{said}");
+}
+
+#[test]
+fn errors_are_json_too_when_asked_for() {
+    let place = Place::new();
+    let outcome = place.run(&["convrt", "a", "b", "--format=json"]);
+    assert_eq!(outcome.code, 2);
+    let error = &outcome.json()["error"];
+    assert_eq!(error["message"], "unrecognized subcommand 'convrt'");
+    assert_eq!(error["hint"], "a similar subcommand exists: 'convert'");
+    let outcome = place.run(&["--format", "json", "convert", "missing.obj", "out.npz"]);
+    assert_eq!(outcome.code, 2);
+    let error = &outcome.json()["error"];
+    for key in ["message", "path", "place", "details", "hint"] {
+        assert!(error.as_object().unwrap().contains_key(key), "{key}");
+    }
+    assert_eq!(error["path"], "missing.obj");
+}
+
+#[test]
+fn completions_and_manual_pages_know_the_commands() {
+    let place = Place::new();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = place.succeed(&["completions", shell]).stdout;
+        assert!(script.contains("convert") && script.contains("rest-frame"), "{shell}");
+    }
+    assert!(place.succeed(&["man"]).stdout.contains(".TH dermis 1"));
+    let page = place.succeed(&["man", "convert"]).stdout;
+    assert!(page.contains("dermis\\-convert") && page.contains("rest\\-frame"), "{page}");
+    let said = place.fail(&["man", "convrt"]);
+    assert!(said.contains("hint: did you mean 'convert'?"), "{said}");
+}
+
+#[test]
+fn a_reader_that_leaves_early_is_no_error() {
+    let place = Place::new();
+    for arguments in [&["man"][..], &["completions", "bash"], &["--help"]] {
+        let mut child = place.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let mut said = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        assert_eq!((child.wait().unwrap().code(), said.as_str()), (Some(0), ""), "{arguments:?}");
+    }
+}
+
+#[test]
+fn colours_are_used_only_when_wanted() {
+    let place = Place::new();
+    let said = |arguments: &[&str]| place.fail(arguments).contains('\x1b');
+    assert!(!said(&["inspect", "missing.obj"]));
+    assert!(said(&["inspect", "missing.obj", "--color", "always"]));
+    assert!(!said(&["inspect", "missing.obj", "--color", "never"]));
+}
+
+#[test]
+fn quick_work_shows_no_progress() {
+    let place = Place::new();
+    place.write("box.npz", &moving_box(5, 24.0));
+    assert_eq!(place.succeed(&["convert", "box.npz", "out.npz", "--threads", "1"]).stderr, "");
+}
+
+/// A cloth of so many points that its frames take seconds to write as text.
+fn heavy() -> Scene {
+    const SIDE: u32 = 200;
+    let point = |at: u32| Vec3::new((at % SIDE) as f32, (at / SIDE) as f32, 0.123_456_7);
+    let quad = |at: u32| [[at, at + 1, at + SIDE], [at + 1, at + SIDE + 1, at + SIDE]];
+    let corners = (0..SIDE * (SIDE - 1)).filter(|at| at % SIDE + 1 < SIDE);
+    let mesh = TriMesh::new((0..SIDE * SIDE).map(point).collect(), corners.flat_map(quad).collect()).unwrap();
+    let frames = (0..150).flat_map(|frame| mesh.points().iter().map(move |&point| point + Vec3::Z * frame as f32));
+    let positions = frames.collect();
+    let sequence = MeshSequence::new(Arc::new(mesh), positions, 24.0).unwrap();
+    Scene { objects: vec![Object::of_sequence("cloth", sequence)], ..Scene::default() }
+}
+
+#[cfg(unix)]
+#[test]
+fn slow_work_says_how_far_it_is_and_ctrl_c_leaves_nothing() {
+    let place = Place::new();
+    place.write("cloth.npz", &heavy());
+    let mut child = place
+        .command(&["convert", "cloth.npz", "out/cloth.%04d.obj"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let first = said
+        .find(|line| line.starts_with("writing out/cloth.%04d.obj: "))
+        .expect("progress is said before the work is done");
+    assert!(first.contains(" %") && !first.contains('\x1b'), "{first}");
+    let interrupt = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(interrupt.success());
+    let rest: Vec<String> = said.collect();
+    assert_eq!(child.wait().unwrap().code(), Some(2), "{rest:?}");
+    assert!(rest.contains(&"error: stopped; nothing was written".to_owned()), "{rest:?}");
+    assert_eq!(place.files(), ["cloth.npz"]);
+}
