@@ -1,11 +1,12 @@
 """Alembic files against Blender (the `bpy` wheel).
 
-    alembic_blender.py check FILE.abc EXPECTED.npz   import what dermis wrote; positions, faces, UVs must agree
-    alembic_blender.py make FILE.abc EXPECTED.npz    export a scene for dermis to read, and what it must find
+    alembic_blender.py make FILE.abc EXPECTED.npz            export a scene for dermis, and what it must find there
+    alembic_blender.py compare READ.npz EXPECTED.npz NAME    compare a sequence that dermis read with that
+    alembic_blender.py check FILE.abc EXPECTED.npz           import what dermis wrote; all that is expected must be there
 
-EXPECTED.npz holds, for the k-th object in the file's order: `name_k`, `frames_k` [S, N, 3] in the file's space (y up),
+READ.npz is what `dermis convert FILE.abc READ.npz --mesh NAME` writes. EXPECTED.npz holds, for the k-th object in the file's order: `name_k`, `frames_k` [S, N, 3] in the file's space (y up),
 and where known `sizes_k`, `corners_k` (polygons, counter-clockwise) and `uvs_k` [corners, 2] (v upwards); `fps`,
-`start` (seconds).
+`start` (seconds). Names are paths, or the names of the transforms right above the meshes.
 
 Blender's world has z up and Alembic's convention is y up: Blender turns files by 90 degrees about x on both ways.
 """
@@ -13,8 +14,12 @@ Blender's world has z up and Alembic's convention is y up: Blender turns files b
 import math
 import sys
 
-import bpy
 import numpy as np
+
+try:
+    import bpy
+except ImportError:
+    bpy = None  # `compare` needs no Blender.
 
 
 def to_file_space(points):
@@ -76,19 +81,18 @@ def check(path, expected_path):
     bpy.ops.wm.read_factory_settings(use_empty=True)
     set_fps(float(expected["fps"]))
     bpy.ops.wm.alembic_import(filepath=path, as_background_job=False)
-    by_path = {}
+    found = {}
     for blender_object in bpy.data.objects:
-        for modifier in blender_object.modifiers:
-            if modifier.type == "MESH_SEQUENCE_CACHE":
-                by_path[modifier.object_path] = blender_object
         if blender_object.type == "MESH":
-            # A mesh that does not move has no modifier; it is named after its transform.
-            by_path.setdefault(blender_object.name, blender_object)
+            # Only what moves knows its path; all are named after the transforms above them.
+            paths = [m.object_path for m in blender_object.modifiers if m.type == "MESH_SEQUENCE_CACHE"]
+            found |= {name: blender_object for name in [blender_object.name, *paths]}
     count = sum(key.startswith("name_") for key in expected.files)
     for k in range(count):
         name = str(expected[f"name_{k}"])
-        blender_object = by_path.get(name) or by_path.get(name.split("/")[-2]) or by_path.get(name.split("/")[-1])
-        assert blender_object, f"{name} is missing among {sorted(by_path)}"
+        parts = name.strip("/").split("/")
+        blender_object = found.get(name) or found.get(parts[max(len(parts) - 2, 0)]) or found.get(parts[-1])
+        assert blender_object, f"{name} is missing among {sorted(found)}"
         frames = expected[f"frames_{k}"]
         extent = np.ptp(frames.reshape(-1, 3), axis=0).max()
         worst = 0.0
@@ -115,6 +119,21 @@ def check(path, expected_path):
             assert difference < 1e-2, f"{name}: normals differ by {difference:.2e}"
         volume = enclosed_volume(points, sizes, corners)
         print(f"{name}: {len(frames)} frames agree to {worst:.1e}, volume {volume:.4g}")
+
+
+def compare(read_path, expected_path, name):
+    expected, read = np.load(expected_path), np.load(read_path)
+    k = next(k for k in range(len(expected.files)) if str(expected[f"name_{k}"]) == name)
+    frames = expected[f"frames_{k}"]
+    found = read["frames"] if "frames" in read else read["rest"][None]
+    if len(found) == 1:
+        frames = frames[:1]
+    assert found.shape == frames.shape, f"{name}: {found.shape} positions, not {frames.shape}"
+    worst = np.abs(found - frames).max() / np.ptp(frames.reshape(-1, 3), axis=0).max()
+    assert worst < 1e-6, f"{name}: positions differ by {worst:.2e} of the extent"
+    if "fps" in read:
+        assert float(read["fps"]) == float(expected["fps"]), f"{name}: {read['fps']} frames per second"
+    print(f"{name}: {len(found)} frames agree to {worst:.1e}")
 
 
 def add_mesh(name, points, faces, location=(0, 0, 0)):
@@ -229,5 +248,5 @@ def make(path, expected_path):
 
 
 if __name__ == "__main__":
-    mode, path, expected_path = sys.argv[1:]
-    {"check": check, "make": make}[mode](path, expected_path)
+    mode, *arguments = sys.argv[1:]
+    {"check": check, "compare": compare, "make": make}[mode](*arguments)

@@ -72,6 +72,20 @@ fn bake_at(bytes: &[u8], rate: f64) -> (Vec3, Vec3) {
 }
 
 #[test]
+fn a_node_that_is_flat_at_rest_does_not_flatten_its_mesh() {
+    let bytes = moving_node();
+    let mut json = json_of(&bytes);
+    json["nodes"][0]["scale"] = json!([0.0, 0.0, 0.0]);
+    json["animations"][0]["channels"][1]["target"]["path"] = json!("scale");
+    let length = u32::from_le_bytes(bytes[12..16].try_into().unwrap()) as usize;
+    let scene = read(&glb(&json, &bytes[28 + length..]));
+    let object = &scene.objects[0];
+    assert_eq!(object.mesh.points()[1], Vec3::X);
+    let posed = bake(&object.mesh, object.rig.as_ref().unwrap(), &object.clips[0]).unwrap();
+    assert!(posed.frame(10).unwrap()[1].distance(Vec3::new(0.0, 0.0, 10.0)) < 1e-5);
+}
+
+#[test]
 fn meshoptimizer_streams_are_decompressed() {
     let scene = read(&meshopt_compressed());
     let mesh = &scene.objects[0].mesh;

@@ -1,11 +1,14 @@
 //! Writing one mesh: its faces and attributes once, its points, bounds and normals frame by frame.
 
+use std::borrow::Cow;
+use std::collections::HashSet;
 use std::io::{Seek, Write};
 
+use bytemuck::NoUninit;
 use dermis_mesh::polygons::flip_v;
 use dermis_mesh::tri_mesh::bounds;
 use dermis_mesh::{CornerData, MeshSequence, Object, PolygonMesh, Polygons};
-use glam::{Vec2, Vec3, Vec4};
+use glam::{Vec2, Vec3};
 
 use super::normals::FollowingNormals;
 use super::poly_mesh::{MORE_ATTRIBUTES, REST_NORMALS, REST_POINTS};
@@ -131,10 +134,10 @@ impl<'a> MeshWriter<'a> {
         self.frames += 1;
         let (low, high) = bounds(points);
         self.bounds.push(&mut archive.ogawa, &box_bytes(low, high))?;
-        self.positions.push(&mut archive.ogawa, &triples(points))?;
+        self.positions.push(&mut archive.ogawa, &little_endian(points))?;
         if let Some(normals) = &self.normals {
             let normals = normals.of_frame(self.mesh, points);
-            self.normal_values.push(&mut archive.ogawa, &triples(&normals))?;
+            self.normal_values.push(&mut archive.ogawa, &little_endian(&normals))?;
         }
         Ok(())
     }
@@ -156,7 +159,7 @@ impl<'a> MeshWriter<'a> {
             geometry.add_compound(archive, "N", &NORMALS.metadata(), indexed)?;
         }
         if let Some(uvs) = self.mesh.uvs.first() {
-            add_indexed(archive, &mut geometry, "uv", UVS, &uvs.indices, &uv_bytes(uvs))?;
+            add_indexed(archive, &mut geometry, "uv", UVS, &uvs.indices, &little_endian(&flipped(uvs)))?;
         }
         let more = self.more_attributes(archive, object)?;
         if let Some(more) = more {
@@ -174,25 +177,24 @@ impl<'a> MeshWriter<'a> {
         let mut more = Members::default();
         let mut any = false;
         if self.rest_differs {
-            add_plain(archive, &mut more, REST_POINTS, REST, &triples(&self.mesh.points))?;
+            add_plain(archive, &mut more, REST_POINTS, REST, &little_endian(&self.mesh.points))?;
             if let Some(normals) = &self.mesh.normals {
-                let values = triples(&normals.values);
+                let values = little_endian(&normals.values);
                 add_indexed(archive, &mut more, REST_NORMALS, NORMALS, &normals.indices, &values)?;
             }
             any = true;
         }
         for (set, uvs) in self.mesh.uvs.iter().enumerate().skip(1) {
-            add_indexed(archive, &mut more, &format!("uv{set}"), UVS, &uvs.indices, &uv_bytes(uvs))?;
+            add_indexed(archive, &mut more, &format!("uv{set}"), UVS, &uvs.indices, &little_endian(&flipped(uvs)))?;
             any = true;
         }
         for (set, colors) in self.mesh.colors.iter().enumerate() {
-            let values: Vec<u8> = colors.values.iter().flat_map(|color: &Vec4| float_bytes(color.to_array())).collect();
+            let values = little_endian(&colors.values);
             add_indexed(archive, &mut more, &format!("Cd{set}"), COLORS, &colors.indices, &values)?;
             any = true;
         }
         for (name, values) in &object.attributes {
-            let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
-            add_plain(archive, &mut more, &name.replace('/', "_"), SCALARS, &bytes)?;
+            add_plain(archive, &mut more, &name.replace('/', "_"), SCALARS, &little_endian(values))?;
             any = true;
         }
         Ok(any.then_some(more))
@@ -223,7 +225,7 @@ fn index_property<W: Write + Seek>(
     sampling: u32,
 ) -> Result<PropertyWriter, Error> {
     let mut property = PropertyWriter::new(name, "", of, sampling);
-    property.push(&mut archive.ogawa, &index_bytes(indices))?;
+    property.push(&mut archive.ogawa, &little_endian(indices))?;
     Ok(property)
 }
 
@@ -259,7 +261,11 @@ fn add_plain<W: Write + Seek>(
 fn face_sets<W: Write + Seek>(archive: &mut ArchiveWriter<W>, mesh: &PolygonMesh) -> Result<Members, Error> {
     let mut sets = Members::default();
     let last = mesh.materials.len().saturating_sub(1);
-    let mut names = std::collections::HashSet::new();
+    let mut faces_of = vec![Vec::new(); mesh.materials.len()];
+    for (face, &material) in mesh.polygon_materials.iter().enumerate() {
+        faces_of[material as usize].push(face as u32);
+    }
+    let mut names = HashSet::new();
     for (material, name) in mesh.materials.iter().map(|material| material.name.as_str()).enumerate() {
         if name.is_empty() && material == last {
             continue;
@@ -269,9 +275,7 @@ fn face_sets<W: Write + Seek>(archive: &mut ArchiveWriter<W>, mesh: &PolygonMesh
         let Some(name) = std::iter::once(base.clone()).chain(numbered).find(|name| !names.contains(name)) else {
             continue;
         };
-        let of_material = mesh.polygon_materials.iter().enumerate().filter(|(_, of)| **of as usize == material);
-        let faces: Vec<u32> = of_material.map(|(face, _)| face as u32).collect();
-        let object = face_set(archive, mesh, &faces)?;
+        let object = face_set(archive, mesh, &faces_of[material])?;
         sets.add_object(archive, &name, FACE_SET_OBJECT, object);
         names.insert(name);
     }
@@ -298,22 +302,18 @@ fn face_set<W: Write + Seek>(
     Ok(write_object(archive, properties, Members::default())?)
 }
 
-fn triples(values: &[Vec3]) -> Vec<u8> {
-    values.iter().flat_map(|value| float_bytes(value.to_array())).collect()
-}
-
-fn uv_bytes(uvs: &CornerData<Vec2>) -> Vec<u8> {
-    uvs.values.iter().flat_map(|&uv| float_bytes(flip_v(uv).to_array())).collect()
-}
-
-fn index_bytes(indices: &[u32]) -> Vec<u8> {
-    indices.iter().flat_map(|index| index.to_le_bytes()).collect()
+fn flipped(uvs: &CornerData<Vec2>) -> Vec<Vec2> {
+    uvs.values.iter().map(|&uv| flip_v(uv)).collect()
 }
 
 fn box_bytes(low: Vec3, high: Vec3) -> Vec<u8> {
     [low, high].iter().flat_map(|corner| corner.as_dvec3().to_array()).flat_map(f64::to_le_bytes).collect()
 }
 
-fn float_bytes<const N: usize>(numbers: [f32; N]) -> impl Iterator<Item = u8> {
-    numbers.into_iter().flat_map(f32::to_le_bytes)
+/// Values that consist of 32-bit numbers, as the file has them.
+fn little_endian<T: NoUninit>(values: &[T]) -> Cow<'_, [u8]> {
+    if cfg!(target_endian = "little") {
+        return Cow::Borrowed(bytemuck::cast_slice(values));
+    }
+    bytemuck::cast_slice::<T, u32>(values).iter().flat_map(|number| number.to_le_bytes()).collect()
 }

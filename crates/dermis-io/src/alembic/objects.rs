@@ -7,7 +7,8 @@
 //! A file's tree has each group once; one that is met again is a cycle or a bomb. Instances may repeat, so their
 //! number and depth are bounded.
 
-use std::collections::HashSet;
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::archive::{Archive, INLINE_METADATA, Metadata};
@@ -61,6 +62,8 @@ pub(super) struct Walk {
     pending: Vec<Pending>,
     seen: HashSet<u64>,
     instanced: usize,
+    /// Children by name of the groups that paths of instances have led through.
+    found: HashMap<u64, HashMap<String, Child>>,
 }
 
 #[derive(Debug)]
@@ -107,7 +110,7 @@ impl Walk {
         let (mut group, mut metadata) = (child.group, child.metadata);
         let mut properties = read_properties(arrays, group).map_err(at_node)?;
         if let Some(source) = instance_source(arrays, &properties).map_err(at_node)? {
-            let source = find(arrays, &source).map_err(at_node)?;
+            let source = self.find(arrays, &source).map_err(at_node)?;
             (group, metadata, instanced) = (source.group, source.metadata, true);
             properties = read_properties(arrays, group).map_err(at_node)?;
         }
@@ -124,6 +127,26 @@ impl Walk {
     fn push_children(&mut self, children: Vec<Child>, parent: Option<&Arc<Node>>, instanced: bool) {
         let pending = children.into_iter().map(|child| Pending { child, parent: parent.cloned(), instanced });
         self.pending.extend(pending.rev());
+    }
+
+    /// The object at `path`.
+    fn find(&mut self, arrays: &mut Arrays<'_>, path: &str) -> Result<Child, Error> {
+        let missing = || Error::malformed("an instance stands for an object that does not exist").detail(path);
+        let mut group = arrays.archive.top;
+        let mut found = None;
+        for name in path.split('/').filter(|name| !name.is_empty()) {
+            let children = match self.found.entry(group.offset) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(unknown) => {
+                    let children = read_children(arrays, group)?;
+                    unknown.insert(children.into_iter().map(|child| (child.name.clone(), child)).collect())
+                }
+            };
+            let child = children.get(name).ok_or_else(missing)?.clone();
+            group = child.group;
+            found = Some(child);
+        }
+        found.ok_or_else(missing)
     }
 
     fn count(&mut self, group: Group, instanced: bool) -> Result<(), Error> {
@@ -182,19 +205,6 @@ fn instance_source(arrays: &mut Arrays<'_>, properties: &Compound) -> Result<Opt
         Some(property) if property.samples > 0 => Ok(arrays.texts(property, 0)?.into_iter().next()),
         _ => Ok(None),
     }
-}
-
-/// The object at `path`.
-fn find(arrays: &mut Arrays<'_>, path: &str) -> Result<Child, Error> {
-    let missing = || Error::malformed("an instance stands for an object that does not exist").detail(path);
-    let mut group = arrays.archive.top;
-    let mut found = None;
-    for name in path.split('/').filter(|name| !name.is_empty()) {
-        let child = read_children(arrays, group)?.into_iter().find(|child| child.name == name).ok_or_else(missing)?;
-        group = child.group;
-        found = Some(child);
-    }
-    found.ok_or_else(missing)
 }
 
 /// The properties of a child that is not walked into.

@@ -11,7 +11,7 @@ use super::frames::Frames;
 use super::objects::{Opened, Walk, child_properties};
 use super::ogawa::SharedBytes;
 use super::poly_mesh::{FaceSet, FileMesh, POINT_BYTES, check_constant, notes_at, transform_points};
-use super::property::{Compound, Kind, Pod};
+use super::property::{Compound, Kind, Pod, Property};
 use super::sampling::{Grid, common_grid};
 use super::transform::{Tracked, Transform, world};
 use super::values::Arrays;
@@ -90,8 +90,12 @@ impl Reader {
                 Ok(())
             }
             _ => {
+                // Nobody wants to read more kinds than these, and a file may make up as many as it has bytes.
+                const MOST_KINDS: usize = 16;
+                let full = self.left_out.len() >= MOST_KINDS;
                 match self.left_out.iter_mut().find(|(other, _, _)| *other == kind) {
                     Some((_, _, count)) => *count += 1,
+                    None if full => {}
                     None => self.left_out.push((kind, opened.node.path(), 1)),
                 }
                 Ok(())
@@ -110,8 +114,8 @@ impl Reader {
         let ogawa = &arrays.archive.ogawa;
         check_constant(ogawa, arrays.budget, &geometry, &positions, grid.as_ref())?;
         let points = positions.property.values(ogawa, 0)?.len() / POINT_BYTES;
-        pay_for_frames(arrays.budget, &positions, points, grid.as_ref())?;
-        let frames = Frames { ogawa: ogawa.clone(), above, positions, points, grid };
+        let mut frames = Frames { ogawa: ogawa.clone(), above, positions, points, grid };
+        pay_for_frames(&mut frames, arrays.budget)?;
 
         let mut said = Vec::new();
         let file_mesh = FileMesh::read(arrays, &geometry, points, &mut said)?;
@@ -171,11 +175,13 @@ impl Reader {
     }
 }
 
-/// Frames that have no samples of their own need to be paid for.
-fn pay_for_frames(budget: &mut Budget, positions: &Tracked, points: usize, grid: Option<&Grid>) -> Result<(), Error> {
-    let frames = grid.map_or(1, |grid| grid.frames);
-    let repeated = frames.saturating_sub(positions.property.stored_samples());
-    budget.take("repeated frames", repeated, points.saturating_mul(POINT_BYTES).max(1))
+/// Frames beyond all samples, of the points or of what moves them, need to be paid for.
+fn pay_for_frames(frames: &mut Frames, budget: &mut Budget) -> Result<(), Error> {
+    let moving = frames.above.iter_mut().flat_map(Transform::moving).map(|tracked| &tracked.property);
+    let stored = moving.map(Property::stored_samples).max().unwrap_or(0);
+    let backed = stored.max(frames.positions.property.stored_samples());
+    let repeated = frames.grid.map_or(1, |grid| grid.frames).saturating_sub(backed);
+    budget.take("repeated frames", repeated, frames.points.saturating_mul(POINT_BYTES).max(1))
 }
 
 /// The sets of faces that are children of a mesh.

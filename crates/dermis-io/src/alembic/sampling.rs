@@ -12,8 +12,8 @@ use std::sync::Arc;
 use super::cursor::Cursor;
 use crate::error::Error;
 
-/// How far, in steps, a time may lie from a grid to be on it: exporters round times to about this.
-const ON_GRID: f64 = 1e-3;
+/// How far, in steps, a time may lie from a grid to be on it: exporters round times to single precision.
+const ON_GRID: f64 = 0.02;
 
 /// The times of samples.
 #[derive(Debug, PartialEq)]

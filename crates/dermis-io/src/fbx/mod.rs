@@ -1,6 +1,6 @@
 //! FBX, binary and ASCII, through the `ufbx` library.
 //!
-//! Each node that holds a mesh becomes an object. Skin clusters and blend shape channels make a rig ([`rig`]), every
+//! Each node that holds a mesh becomes an object. Skin clusters and blend shape channels make a rig (`rig`), every
 //! animation stack a clip of it, sampled at the file's frame rate; a mesh that only its node moves is a rig of one
 //! joint; one that nothing moves is placed in the world and left alone. Units, axes and rate are carried, not converted.
 //!

@@ -14,7 +14,7 @@ use crate::budget::Budget;
 use crate::error::Error;
 
 /// How far a node's place may change and still be still, relative to its size.
-const STILL: f64 = 1e-9;
+const STILL: f64 = 1e-6;
 
 /// What moves a mesh: joints with the nodes that carry them, weights, and blend shape channels.
 struct Deformers<'a> {

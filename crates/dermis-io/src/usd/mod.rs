@@ -1,6 +1,6 @@
 //! Universal Scene Description: `.usda`, `.usdc` and `.usdz` in, `.usda` out.
 //!
-//! Reading ([`read`]) goes through the `openusd` crate, which parses and composes; writing ([`write`]) is our own text,
+//! Reading ([`read`]) goes through the `openusd` crate, which parses and composes; writing ([`write`](write())) is our own text,
 //! because the binary files that the crate writes are refused by Pixar's USD.
 
 mod read;
@@ -22,7 +22,7 @@ const ORIGINAL_NAME: &str = "dermisName";
 fn encode_name(name: &str) -> String {
     name.chars().fold(String::with_capacity(name.len()), |mut encoded, character| {
         if matches!(character, '"' | '\\' | '%') || character.is_ascii_control() {
-            encoded.push_str(&format!("%{:02x}", u32::from(character)));
+            encoded.extend(['%'].into_iter().chain(format!("{:02x}", u32::from(character)).chars()));
         } else {
             encoded.push(character);
         }
@@ -35,15 +35,12 @@ fn decode_name(name: &str) -> String {
     let mut parts = name.split('%');
     let mut decoded = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        match part.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            Some(character) => {
-                decoded.push(char::from(character));
-                decoded.push_str(&part[2..]);
-            }
-            None => {
-                decoded.push('%');
-                decoded.push_str(part);
-            }
+        if let Some(character) = part.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            decoded.push(char::from(character));
+            decoded.push_str(&part[2..]);
+        } else {
+            decoded.push('%');
+            decoded.push_str(part);
         }
     }
     decoded

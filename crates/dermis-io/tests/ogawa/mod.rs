@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "a small vocabulary, whether or not every test needs all of it")]
 
+pub(crate) mod shapes;
+
 pub(crate) const DATA: u64 = 1 << 63;
 pub(crate) const SCALAR: u32 = 1;
 pub(crate) const ARRAY: u32 = 2;

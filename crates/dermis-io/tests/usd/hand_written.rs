@@ -219,6 +219,29 @@ fn a_prim_that_refers_to_itself_ends() {
 }
 
 #[test]
+fn deep_nesting_within_the_limits_does_not_exhaust_the_stack() {
+    let nested = |open: &str, count: usize| format!("{}{}", open.repeat(count), "}".repeat(count));
+    read(&format!("#usda 1.0\n{}", nested("def Xform \"a\" {\n", 250)));
+    read(&format!("#usda 1.0\n(customLayerData = {{{}}})\n", nested("dictionary a = {\n", 390)));
+    let chain = |level: usize| format!("def Xform \"a{level}\" (references = </a{}>) {{}}\n", level + 1);
+    read(&format!("#usda 1.0\n{}", (0..40).map(chain).collect::<String>()));
+    fails(&format!("#usda 1.0\n{}", (0..3000).map(chain).collect::<String>()));
+    fails(&format!("#usda 1.0\n{}", nested("def Xform \"a\" {\n", 100_000)));
+}
+
+#[test]
+fn rejects_references_that_multiply() {
+    // Each level holds two copies of the next.
+    let level = |level: usize| {
+        let next = level + 1;
+        format!(
+            "def \"a{level}\" {{ def \"x\" (references = </a{next}>) {{}}\n def \"y\" (references = </a{next}>) {{}} }}\n"
+        )
+    };
+    fails(&format!("#usda 1.0\n{}", (0..30).map(level).collect::<String>()));
+}
+
+#[test]
 fn files_outside_of_the_folder_are_not_opened() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join("inside")).unwrap();

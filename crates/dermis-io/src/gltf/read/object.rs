@@ -2,7 +2,7 @@
 //!
 //! A skinned mesh keeps its own coordinates: joints alone place it, whatever the node's transform (glTF 2.0, §3.7.3.3).
 //! Any other mesh is placed by its node. If that node moves, the object gets a rig of one joint that moves with it;
-//! its rest pose is where the node stands when nothing is animated. Morph targets are the rig's shapes; weights that
+//! its rest pose is where the node stands when nothing is animated (or the mesh's own, where the node is flat then). Morph targets are the rig's shapes; weights that
 //! are not 0 although nothing is animated are kept as a clip of one frame.
 
 use std::collections::BTreeMap;
@@ -76,7 +76,11 @@ impl<'a> Builder<'a> {
     }
 
     fn assemble(&self, source: &Source<'_>) -> Result<Object, Error> {
-        let placement = if source.skin.is_some() { DAffine3::IDENTITY } else { self.tree.rest[source.node] };
+        let moves = source.skin.is_none() && self.animations.iter().any(|animation| animation.moves(source.node));
+        let rest = self.tree.rest[source.node];
+        // A node that is flat at rest and grows later must not flatten the mesh for good.
+        let own_space = source.skin.is_some() || (moves && !rest.inverse().is_finite());
+        let placement = if own_space { DAffine3::IDENTITY } else { rest };
         let mesh = Arc::new(self.place(source.geometry, placement)?);
         let mut object = Object::of_mesh(self.name(source), Arc::clone(&mesh));
         let gather = |values: &Vec<f32>| {
@@ -88,7 +92,6 @@ impl<'a> Builder<'a> {
             object.sequence = Some(frames);
             return Ok(object);
         }
-        let moves = source.skin.is_none() && self.animations.iter().any(|animation| animation.moves(source.node));
         if source.skin.is_some() || moves || !source.geometry.targets.is_empty() {
             let (rig, nodes) = self.rig(source, moves, placement, &mesh)?;
             object.clips = self.clips(source, &rig, &nodes)?.into_iter().map(Arc::new).collect();
@@ -176,8 +179,7 @@ impl<'a> Builder<'a> {
             }
             None if moves => {
                 self.document.take("skin weights", points, 16)?;
-                let inverse_bind = inverse_or_identity(placement);
-                let joint = Joint { name: self.name(source), parent: None, inverse_bind };
+                let joint = Joint { name: self.name(source), parent: None, inverse_bind: placement.inverse() };
                 (vec![joint], vec![source.node], SkinWeights::from_rows((0..points).map(|_| [(0, 1.0)])))
             }
             None => (Vec::new(), Vec::new(), SkinWeights::default()),
@@ -254,11 +256,6 @@ pub(super) struct Source<'a> {
     pub mesh: usize,
     pub geometry: &'a Geometry<'a>,
     pub skin: Option<&'a Skin>,
-}
-
-fn inverse_or_identity(transform: DAffine3) -> DAffine3 {
-    let inverse = transform.inverse();
-    if inverse.is_finite() { inverse } else { DAffine3::IDENTITY }
 }
 
 /// The change of vertex normals; rejected where it is not finite.

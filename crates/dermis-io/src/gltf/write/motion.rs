@@ -12,11 +12,11 @@ use super::flexible::factor_motion;
 /// How far a node's world transform may be from the joint's: linear part relative to its size, translation relative to
 /// the largest in the rig. f32 rounding stays well below.
 const TOLERANCE: f64 = 2e-6;
-/// Numbers that vary by less than this are constant; the variation is rounding.
-const CONSTANT: f64 = 1e-6;
+/// Numbers that vary by less than this, relative to the largest, are constant; the variation is rounding.
+const CONSTANT: f64 = 3e-7;
 
 /// A node and where it stands in its parent in each pose.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct NodeMotion {
     pub name: String,
     /// The node that it hangs from, an earlier one in the list.
@@ -43,13 +43,17 @@ fn tree_motions(rig: &Rig, poses: &[&[DAffine3]]) -> Option<Vec<NodeMotion>> {
         let parent = rig.joints()[joint].parent.map(|parent| places[parent]);
         let above = |pose: usize| parent.map_or(DAffine3::IDENTITY, |parent| worlds[parent][pose]);
         let locals = poses.iter().enumerate().map(|(pose, transforms)| above(pose).inverse() * transforms[joint]);
-        let mut motion = NodeMotion::of_locals(&rig.joints()[joint].name, parent, joint, locals)?;
-        motion.settle(extent);
-        let world: Vec<DAffine3> = (0..poses.len()).map(|pose| above(pose) * motion.local(pose)).collect();
+        let exact = NodeMotion::of_locals(&rig.joints()[joint].name, parent, joint, locals)?;
+        let world = |motion: &NodeMotion| -> Vec<DAffine3> {
+            (0..poses.len()).map(|pose| above(pose) * motion.local(pose)).collect()
+        };
         let close = |(world, transforms): (&DAffine3, &&[DAffine3])| is_close(*world, transforms[joint], extent);
-        if !world.iter().zip(poses).all(close) {
-            return None;
-        }
+        // What looks like rounding may be motion after all, where a small joint hangs from a large one.
+        let candidates = [exact.clone().held().rounded(), exact.rounded()];
+        let (motion, world) = candidates
+            .into_iter()
+            .map(|motion| (world(&motion), motion))
+            .find_map(|(world, motion)| world.iter().zip(poses).all(close).then_some((motion, world)))?;
         places[joint] = motions.len();
         motions.push(motion);
         worlds.push(world);
@@ -59,11 +63,10 @@ fn tree_motions(rig: &Rig, poses: &[&[DAffine3]]) -> Option<Vec<NodeMotion>> {
 
 /// Two nodes per joint, all at the top.
 fn flexible_motions(rig: &Rig, poses: &[&[DAffine3]]) -> Vec<NodeMotion> {
-    let extent = extent(poses);
     let mut motions = Vec::with_capacity(2 * rig.joints().len());
     for (joint, description) in rig.joints().iter().enumerate() {
         let factors = factor_motion(poses.iter().map(|transforms| transforms[joint]));
-        let mut upper = NodeMotion {
+        let upper = NodeMotion {
             name: format!("{}.stretch", description.name),
             parent: None,
             joint: None,
@@ -71,7 +74,7 @@ fn flexible_motions(rig: &Rig, poses: &[&[DAffine3]]) -> Vec<NodeMotion> {
             rotations: factors.iter().map(|factors| factors.u).collect(),
             scales: factors.iter().map(|factors| factors.sigma).collect(),
         };
-        let mut lower = NodeMotion {
+        let lower = NodeMotion {
             name: description.name.clone(),
             parent: Some(motions.len()),
             joint: Some(joint),
@@ -79,9 +82,7 @@ fn flexible_motions(rig: &Rig, poses: &[&[DAffine3]]) -> Vec<NodeMotion> {
             rotations: factors.iter().map(|factors| factors.v.inverse()).collect(),
             scales: vec![DVec3::ONE; poses.len()],
         };
-        upper.settle(extent);
-        lower.settle(extent);
-        motions.extend([upper, lower]);
+        motions.extend([upper.held().rounded(), lower.held().rounded()]);
     }
     motions
 }
@@ -121,24 +122,32 @@ impl NodeMotion {
         motion.translations.iter().all(|translation| translation.is_finite()).then_some(motion)
     }
 
-    /// Rounds to f32, and makes constant what varies only by rounding.
-    fn settle(&mut self, extent: f64) {
-        let largest = self.scales.iter().fold(0.0, |largest: f64, scale| largest.max(scale.abs().max_element()));
+    /// Makes constant what varies only by rounding.
+    fn held(mut self) -> Self {
+        let largest =
+            |values: &[DVec3]| values.iter().fold(0.0, |most: f64, value| most.max(value.abs().max_element()));
         if self.scales.iter().all(|scale| (*scale - DVec3::ONE).abs().max_element() <= CONSTANT) {
             self.scales.fill(DVec3::ONE);
         }
-        hold(&mut self.scales, |a, b| (a - b).abs().max_element() <= CONSTANT * largest);
-        hold(&mut self.translations, |a, b| (a - b).abs().max_element() <= CONSTANT * extent);
-        hold(&mut self.rotations, |a, b| a.abs_diff_eq(b, CONSTANT));
-        for translation in &mut self.translations {
-            *translation = translation.as_vec3().as_dvec3();
+        for values in [&mut self.scales, &mut self.translations] {
+            let tolerance = CONSTANT * largest(values);
+            hold(values, |a, b| (a - b).abs().max_element() <= tolerance);
         }
-        for scale in &mut self.scales {
-            *scale = scale.as_vec3().as_dvec3();
+        hold(&mut self.rotations, |a, b| a.abs_diff_eq(b, CONSTANT));
+        self
+    }
+
+    /// Rounds to f32.
+    fn rounded(mut self) -> Self {
+        for values in [&mut self.scales, &mut self.translations] {
+            for value in values {
+                *value = value.as_vec3().as_dvec3();
+            }
         }
         for rotation in &mut self.rotations {
             *rotation = rotation.as_quat().normalize().as_dquat();
         }
+        self
     }
 
     /// Where the node stands in its parent, as a player computes it.
@@ -231,6 +240,14 @@ mod tests {
             let motions = assert_restored(&rig, &[vec![DAffine3::IDENTITY, odd], vec![odd, shear * odd]]);
             assert_eq!(motions.len(), 4);
         }
+    }
+
+    #[test]
+    fn small_joints_below_a_large_one_keep_their_motion() {
+        let large = DAffine3::from_scale(DVec3::splat(1e4));
+        let small = |k: i32| large * DAffine3::from_translation(DVec3::new(1e-3, f64::from(k) * 3e-10, 0.0));
+        let poses: Vec<Vec<DAffine3>> = (0..4).map(|k| vec![large, small(k)]).collect();
+        assert_eq!(assert_restored(&chain(2), &poses).len(), 2);
     }
 
     #[test]

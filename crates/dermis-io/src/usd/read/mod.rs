@@ -5,6 +5,7 @@
 //! blend shapes ([`skel`]) make a rig with clips, time-sampled points a sequence, an animated transform above it a rig
 //! of one joint. All positions are in the world's space.
 
+mod arcs;
 mod assets;
 mod crate_check;
 mod guard;

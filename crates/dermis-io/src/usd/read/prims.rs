@@ -18,9 +18,11 @@ use crate::error::Error;
 
 /// Prims within prims: references can nest a prim in itself without end.
 const MOST_NESTED: usize = 256;
+/// References within references, one inside the other.
+const MOST_ARCS_NESTED: usize = 12;
 /// A stage may hold this many prims, and one more for every [`BYTES_PER_PRIM`] bytes of its layers: instances of
 /// instances could mean billions.
-const FEWEST_PRIMS: usize = 4096;
+const FEWEST_PRIMS: usize = 2048;
 const BYTES_PER_PRIM: u64 = 32;
 /// Properties that are derived from others, and large.
 const UNUSED: [&str; 3] = ["extent", "velocities", "accelerations"];
@@ -133,19 +135,20 @@ pub(super) fn fetch(assets: &Rc<Assets>, root: &str, budget: &mut Budget) -> Res
 fn walk(stage: &Stage, assets: &Assets, budget: &mut Budget, prims: &mut Prims) -> Result<(), Error> {
     const NEEDED: PrimStatus = PrimStatus::ACTIVE.union(PrimStatus::LOADED).union(PrimStatus::DEFINED);
     let roots = stage.root_prims().map_err(composing)?;
-    let mut pending: Vec<(String, Option<usize>, usize)> =
-        roots.iter().rev().map(|name| (format!("/{name}"), None, 1)).collect();
-    while let Some((path, parent, depth)) = pending.pop() {
+    let mut pending: Vec<(String, Option<usize>, usize, usize)> =
+        roots.iter().rev().map(|name| (format!("/{name}"), None, 1, 0)).collect();
+    while let Some((path, parent, depth, arcs)) = pending.pop() {
         let status = stage.prim_status(path.as_str()).map_err(composing)?;
         if !status.contains(NEEDED) || status.intersects(PrimStatus::ABSTRACT) {
             continue;
         }
         let most = FEWEST_PRIMS + (assets.layer_bytes() / BYTES_PER_PRIM) as usize;
-        if depth > MOST_NESTED || prims.all.len() >= most {
+        let prim = stage.prim(path.as_str());
+        let arcs = arcs + usize::from(prim.has_composition_arc().map_err(composing)?);
+        if depth > MOST_NESTED || arcs > MOST_ARCS_NESTED || prims.all.len() >= most {
             let error = Error::malformed(format!("the stage has more than {most} prims, or some nested too deep"));
             return Err(error.at(path).with_hint("a prim that refers to its own parent never ends"));
         }
-        let prim = stage.prim(path.as_str());
         let fetched = fetch_prim(&prim, path.clone(), parent, budget).map_err(|error| error.at(path.clone()))?;
         let index = prims.all.len();
         let is_instancer = fetched.type_name == "PointInstancer";
@@ -159,7 +162,7 @@ fn walk(stage: &Stage, assets: &Assets, budget: &mut Budget, prims: &mut Prims) 
             continue;
         }
         let children = prim.child_names().map_err(composing)?;
-        pending.extend(children.iter().rev().map(|name| (format!("{path}/{name}"), Some(index), depth + 1)));
+        pending.extend(children.iter().rev().map(|name| (format!("{path}/{name}"), Some(index), depth + 1, arcs)));
     }
     Ok(())
 }

@@ -1,30 +1,111 @@
-//! Looks through `.usda` text before it is parsed: the parser recurses into brackets, so their depth is bounded here.
+//! Looks through `.usda` text before it is parsed: the parser recurses into brackets, so their depth is bounded here,
+//! and the composition follows arcs, so they are gathered for [`Arcs`].
+//!
+//! This is no parser. It knows quotes, comments and brackets; a prim is a quoted name behind `def`, `over` or `class`
+//! (or a variant's name), and any `<path>` inside parentheses is an arc of the prim that the parentheses belong to:
+//! relationships and connections name paths outside of parentheses.
 
+use super::arcs::Arcs;
+use crate::budget::Budget;
 use crate::error::Error;
 
 /// Brackets within brackets. A prim four hundred levels down is no character's skin, and the parser has stack for it.
 const MOST_NESTED: usize = 400;
 
-/// Refuses text whose brackets are nested deeper than the parser's stack allows.
+/// Refuses text that the parser or the composition could not bear.
 pub(super) fn check(text: &[u8]) -> Result<(), Error> {
-    let (mut depth, mut at) = (0usize, 0usize);
-    while let Some(&byte) = text.get(at) {
-        match byte {
-            b'(' | b'[' | b'{' => depth += 1,
-            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
-            b'"' | b'\'' | b'@' => at = quoted_end(text, at, byte),
-            b'#' => at += text[at..].iter().position(|&byte| byte == b'\n').unwrap_or(text.len() - at),
-            _ => {}
-        }
-        if depth > MOST_NESTED {
-            return Err(Error::malformed(format!("brackets are nested more than {MOST_NESTED} deep")));
-        }
-        at += 1;
+    let mut scan = Scan {
+        text,
+        at: 0,
+        word: None,
+        brackets: Vec::new(),
+        prims: Vec::new(),
+        named: None,
+        arcs: Arcs::default(),
+        budget: Budget::for_file(text.len() as u64),
+    };
+    while let Some(&byte) = text.get(scan.at) {
+        scan.step(byte)?;
+        scan.at += 1;
     }
-    Ok(())
+    scan.arcs.check()
 }
 
-/// The last byte of what is quoted from `start` on: by one mark up to the line's end, by three up to the next three.
+struct Scan<'a> {
+    text: &'a [u8],
+    at: usize,
+    /// The start and, once it is known, the end of the statement's first word.
+    word: Option<(usize, Option<usize>)>,
+    /// The open brackets; for braces, whether they opened a prim.
+    brackets: Vec<(u8, bool)>,
+    /// The names of the open prims.
+    prims: Vec<&'a [u8]>,
+    /// A prim that is named, but not open yet.
+    named: Option<&'a [u8]>,
+    arcs: Arcs,
+    budget: Budget,
+}
+
+impl Scan<'_> {
+    fn step(&mut self, byte: u8) -> Result<(), Error> {
+        match byte {
+            b'(' | b'[' | b'{' => {
+                let prim = if byte == b'{' { self.named.take() } else { None };
+                self.brackets.push((byte, prim.is_some()));
+                self.prims.extend(prim);
+            }
+            b')' | b']' | b'}' => {
+                if let Some((_, true)) = self.brackets.pop() {
+                    self.prims.pop();
+                }
+            }
+            b'"' | b'\'' | b'@' => self.quoted(byte),
+            b'#' => self.at = self.find(self.at, b'\n'),
+            b'<' if self.brackets.iter().any(|(bracket, _)| *bracket == b'(') => self.path()?,
+            _ => {}
+        }
+        self.word = match (byte, self.word) {
+            (b'\n' | b'{' | b'}' | b';' | b'#', _) => None,
+            (_, Some((start, None))) if byte.is_ascii_whitespace() => Some((start, Some(self.at))),
+            (_, None) if !byte.is_ascii_whitespace() => Some((self.at, None)),
+            (_, word) => word,
+        };
+        if self.brackets.len() > MOST_NESTED {
+            return Err(Error::malformed(format!("brackets are nested more than {MOST_NESTED} deep")));
+        }
+        Ok(())
+    }
+
+    /// Skips what is quoted: by one mark up to the line's end, by three up to the next three.
+    fn quoted(&mut self, mark: u8) {
+        let start = self.at;
+        self.at = quoted_end(self.text, start, mark);
+        let word = self.word.and_then(|(first, end)| self.text.get(first..end.unwrap_or(start)));
+        let names_prim = matches!(word, Some(b"def" | b"over" | b"class"));
+        if mark == b'"' && self.brackets.last().is_none_or(|(bracket, _)| *bracket == b'{') && names_prim {
+            self.named = self.text.get(start + 1..self.at);
+        }
+    }
+
+    /// An arc of the prim that is named or open.
+    fn path(&mut self) -> Result<(), Error> {
+        let end = self.find(self.at, b'>');
+        let own = || self.prims.iter().chain(&self.named);
+        self.budget.take("references", own().map(|name| name.len() + 1).sum(), 2)?;
+        let from = own().fold(String::new(), |path, name| path + "/" + &String::from_utf8_lossy(name));
+        let target = String::from_utf8_lossy(self.text.get(self.at + 1..end).unwrap_or_default()).into_owned();
+        self.arcs.add(&from, &target);
+        self.at = end;
+        Ok(())
+    }
+
+    /// The next `byte`, or the end.
+    fn find(&self, from: usize, byte: u8) -> usize {
+        self.text[from..].iter().position(|&found| found == byte).map_or(self.text.len(), |at| from + at)
+    }
+}
+
+/// The last byte of what is quoted from `start` on.
 fn quoted_end(text: &[u8], start: usize, mark: u8) -> usize {
     let triple = [mark; 3];
     if text[start..].starts_with(&triple) {
@@ -55,5 +136,22 @@ mod tests {
         assert!(check(deep(500).as_bytes()).is_err());
         let quoted = format!("string a = \"{}\" # {}\n'''{}'''", "[".repeat(500), "(".repeat(500), "{\n".repeat(500));
         assert!(check(quoted.as_bytes()).is_ok());
+    }
+
+    #[test]
+    fn rejects_references_that_multiply() {
+        let level = |n: usize| {
+            let both = format!("(references = [</a{}>, </b{}>])", n + 1, n + 1);
+            format!("def Xform \"a{n}\" {both} {{}}\ndef Xform \"b{n}\" {both} {{}}\n")
+        };
+        let doubling = |levels: usize| (0..levels).map(level).collect::<String>();
+        assert!(check(doubling(4).as_bytes()).is_ok());
+        assert!(check(doubling(14).as_bytes()).is_err());
+    }
+
+    #[test]
+    fn relationships_are_no_arcs() {
+        let many = "rel a = [</b>, </b>]\n".repeat(1000);
+        assert!(check(format!("def \"b\" {{\n{many}}}").as_bytes()).is_ok());
     }
 }

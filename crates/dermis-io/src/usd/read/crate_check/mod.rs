@@ -7,13 +7,17 @@
 //! stored as differences of 0, 1, 2 or 4 bytes ([`bytes::Cursor::packed_integers`]).
 //!
 //! What this refuses: sizes beyond the file, arrays that a file of this size cannot mean, trees of paths that visit a
-//! node twice (which would be walked exponentially often), dictionaries that contain themselves.
+//! node twice (which would be walked exponentially often), dictionaries that contain themselves, and references that
+//! multiply ([`Arcs`]).
 
 mod bytes;
 mod values;
 
+use std::collections::HashMap;
+
 use bytes::Cursor;
 
+use super::arcs::Arcs;
 use crate::budget::Budget;
 use crate::error::Error;
 
@@ -25,12 +29,26 @@ const ENTRY_BYTES: usize = 96;
 /// What the sections hold, as far as values refer to it.
 struct Tables {
     version: (u8, u8),
-    /// The length of each token.
-    tokens: Vec<usize>,
+    tokens: Vec<String>,
     /// The token of each string.
     strings: Vec<usize>,
-    /// The length of each path.
-    paths: Vec<usize>,
+    paths: Vec<Path>,
+}
+
+/// A path: its last element hangs from another path.
+#[derive(Clone, Default)]
+struct Path {
+    length: usize,
+    parent: Option<usize>,
+    token: usize,
+}
+
+/// Runs of fields.
+struct FieldSets {
+    /// The field at each place; −1 ends a set.
+    fields: Vec<i32>,
+    /// The number of fields from each place to the end of its set.
+    lengths: Vec<usize>,
 }
 
 /// Refuses a crate that would make its parser run away.
@@ -48,13 +66,14 @@ pub(super) fn check(bytes: &[u8], budget: &mut Budget) -> Result<(), Error> {
     let tokens = find("TOKENS").map_or(Ok(Vec::new()), |start| tokens(bytes, start, budget))?;
     let strings = find("STRINGS").map_or(Ok(Vec::new()), |start| strings(bytes, start, tokens.len()))?;
     let fields = find("FIELDS").map_or(Ok(Vec::new()), |start| fields(bytes, start, tokens.len(), budget))?;
-    let sets = find("FIELDSETS").map_or(Ok(Vec::new()), |start| field_sets(bytes, start, fields.len(), budget))?;
     let paths = find("PATHS").map_or(Ok(Vec::new()), |start| paths(bytes, start, &tokens, budget))?;
-    if let Some(start) = find("SPECS") {
-        specs(bytes, start, paths.len(), &sets, budget)?;
-    }
     let tables = Tables { version, tokens, strings, paths };
-    values::check(bytes, &tables, &fields)
+    let arcs = values::check(bytes, &tables, &fields)?;
+    if let (Some(sets), Some(start)) = (find("FIELDSETS"), find("SPECS")) {
+        let sets = field_sets(bytes, sets, fields.len(), budget)?;
+        specs(bytes, start, &tables, &sets, &arcs, budget)?.check()?;
+    }
+    Ok(())
 }
 
 /// The names and starts of the sections that the table at `start` lists.
@@ -73,7 +92,7 @@ fn sections(bytes: &[u8], start: u64) -> Result<Vec<(String, u64)>, Error> {
     Ok(sections)
 }
 
-fn tokens(bytes: &[u8], start: u64, budget: &mut Budget) -> Result<Vec<usize>, Error> {
+fn tokens(bytes: &[u8], start: u64, budget: &mut Budget) -> Result<Vec<String>, Error> {
     let mut section = Cursor::at(bytes, start)?;
     let count = section.u64()? as usize;
     let size = section.u64()? as usize;
@@ -82,13 +101,17 @@ fn tokens(bytes: &[u8], start: u64, budget: &mut Budget) -> Result<Vec<usize>, E
         return Err(Error::malformed("the tokens do not end where they should"));
     }
     budget.take("tokens", text.split(|&byte| byte == 0).count(), ENTRY_BYTES)?;
-    let lengths: Vec<usize> = text.split(|&byte| byte == 0).map(<[u8]>::len).collect();
-    // The text ends with a zero, behind which the split finds one more, empty token.
-    let lengths = lengths[..lengths.len() - 1].to_vec();
-    if lengths.len() != count {
-        return Err(Error::malformed(format!("there are {} tokens, but {count} are announced", lengths.len())));
+    // The text ends with a zero, behind which there is no more token.
+    let text = text.split_last().map_or(&[][..], |(_, text)| text);
+    let tokens: Vec<String> = if count == 0 && text.is_empty() {
+        Vec::new()
+    } else {
+        text.split(|&byte| byte == 0).map(|token| String::from_utf8_lossy(token).into_owned()).collect()
+    };
+    if tokens.len() != count {
+        return Err(Error::malformed(format!("there are {} tokens, but {count} are announced", tokens.len())));
     }
-    Ok(lengths)
+    Ok(tokens)
 }
 
 fn strings(bytes: &[u8], start: u64, token_count: usize) -> Result<Vec<usize>, Error> {
@@ -113,26 +136,25 @@ fn fields(bytes: &[u8], start: u64, token_count: usize, budget: &mut Budget) -> 
     Ok(values.iter().map(|value| u64::from_le_bytes(*value)).collect())
 }
 
-/// For each index at which a set may start, the number of its fields.
-fn field_sets(bytes: &[u8], start: u64, field_count: usize, budget: &mut Budget) -> Result<Vec<usize>, Error> {
+fn field_sets(bytes: &[u8], start: u64, field_count: usize, budget: &mut Budget) -> Result<FieldSets, Error> {
     const END: i32 = -1;
     let mut section = Cursor::at(bytes, start)?;
     let count = section.u64()? as usize;
-    let entries = section.packed_integers(count, "field sets", budget)?;
-    let mut lengths = vec![0usize; entries.len()];
+    let fields = section.packed_integers(count, "field sets", budget)?;
+    let mut lengths = vec![0usize; fields.len()];
     let mut length = 0;
-    for (entry, slot) in entries.iter().zip(&mut lengths).rev() {
-        length = if *entry == END { 0 } else { length + 1 };
+    for (field, slot) in fields.iter().zip(&mut lengths).rev() {
+        length = if *field == END { 0 } else { length + 1 };
         *slot = length;
-        if *entry != END {
-            index(*entry as u32, field_count, "field")?;
+        if *field != END {
+            index(*field as u32, field_count, "field")?;
         }
     }
-    Ok(lengths)
+    Ok(FieldSets { fields, lengths })
 }
 
-/// The length of each path. The tree is walked as the parser walks it.
-fn paths(bytes: &[u8], start: u64, tokens: &[usize], budget: &mut Budget) -> Result<Vec<usize>, Error> {
+/// The paths. Their tree is walked as the parser walks it.
+fn paths(bytes: &[u8], start: u64, tokens: &[String], budget: &mut Budget) -> Result<Vec<Path>, Error> {
     let mut section = Cursor::at(bytes, start)?;
     let path_count = section.u64()? as usize;
     budget.take("paths", path_count, ENTRY_BYTES)?;
@@ -140,10 +162,10 @@ fn paths(bytes: &[u8], start: u64, tokens: &[usize], budget: &mut Budget) -> Res
     let names = section.packed_integers(count, "paths", budget)?;
     let elements = section.packed_integers(count, "paths", budget)?;
     let jumps = section.packed_integers(count, "paths", budget)?;
-    let mut lengths = vec![0usize; path_count];
+    let mut paths = vec![Path::default(); path_count];
     let mut seen = vec![false; count];
-    let mut pending = if count > 0 { vec![(0usize, 0usize, 0usize)] } else { Vec::new() };
-    while let Some((mut at, mut parent_length, mut depth)) = pending.pop() {
+    let mut pending = if count > 0 { vec![(0usize, None::<usize>, 0usize)] } else { Vec::new() };
+    while let Some((mut at, mut parent, mut depth)) = pending.pop() {
         loop {
             let node = at;
             if seen.get(node).is_none_or(|seen| *seen) || depth > MOST_NESTED {
@@ -153,40 +175,69 @@ fn paths(bytes: &[u8], start: u64, tokens: &[usize], budget: &mut Budget) -> Res
             at += 1;
             let name = index(names[node] as u32, path_count, "path")?;
             let token = index(elements[node].unsigned_abs(), tokens.len(), "token")?;
-            lengths[name] = if parent_length == 0 { 1 } else { parent_length + 1 + tokens[token] };
-            budget.take("paths", lengths[name], 2)?;
+            let length = parent.map_or(1, |parent| paths[parent].length + 1 + tokens[token].len());
+            budget.take("paths", length, 2)?;
+            paths[name] = Path { length, parent, token };
             let (has_child, has_sibling) = (jumps[node] > 0 || jumps[node] == -1, jumps[node] >= 0);
             if has_child {
                 if has_sibling {
-                    pending.push((node.saturating_add(jumps[node] as usize), parent_length, depth));
+                    pending.push((node.saturating_add(jumps[node] as usize), parent, depth));
                 }
-                (parent_length, depth) = (lengths[name], depth + 1);
-            } else if parent_length == 0 {
-                // The root's siblings would be roots.
-                parent_length = 1;
+                (parent, depth) = (Some(name), depth + 1);
             }
             if !has_child && !has_sibling {
                 break;
             }
         }
     }
-    Ok(lengths)
+    Ok(paths)
 }
 
-fn specs(bytes: &[u8], start: u64, paths: usize, sets: &[usize], budget: &mut Budget) -> Result<(), Error> {
+/// Checks the specs, and returns the arcs of prims and variants. `arcs` are the targets that fields name.
+fn specs(
+    bytes: &[u8],
+    start: u64,
+    tables: &Tables,
+    sets: &FieldSets,
+    arcs: &HashMap<usize, Vec<usize>>,
+    budget: &mut Budget,
+) -> Result<Arcs, Error> {
+    const PRIM: i32 = 6;
+    const VARIANT: i32 = 10;
     let mut section = Cursor::at(bytes, start)?;
     let count = section.u64()? as usize;
     budget.take("specs", count, ENTRY_BYTES)?;
-    for path in section.packed_integers(count, "specs", budget)? {
-        index(path as u32, paths, "path")?;
+    let paths = section.packed_integers(count, "specs", budget)?;
+    let set_starts = section.packed_integers(count, "specs", budget)?;
+    let kinds = section.packed_integers(count, "specs", budget)?;
+    let mut found = Arcs::default();
+    for ((path, set), kind) in paths.into_iter().zip(set_starts).zip(kinds) {
+        let path = index(path as u32, tables.paths.len(), "path")?;
+        let set = index(set as u32, sets.lengths.len(), "field set")?;
+        // Sets may be shared, but are gone through for each spec.
+        budget.take("the fields of all specs", sets.lengths[set], ENTRY_BYTES)?;
+        if !matches!(kind, PRIM | VARIANT) {
+            continue;
+        }
+        for &field in &sets.fields[set..set + sets.lengths[set]] {
+            for &target in arcs.get(&(field as usize)).into_iter().flatten() {
+                budget.take("references", tables.paths[path].length + tables.paths[target].length, 4)?;
+                found.add(&path_text(tables, path), &path_text(tables, target));
+            }
+        }
     }
-    let mut field_count = 0usize;
-    for set in section.packed_integers(count, "specs", budget)? {
-        field_count += sets[index(set as u32, sets.len(), "field set")?];
-    }
-    section.packed_integers(count, "specs", budget)?;
-    // Sets may be shared, but are gone through for each spec.
-    budget.take("the fields of all specs", field_count, ENTRY_BYTES)
+    Ok(found)
+}
+
+/// A prim's path without the variants in it.
+fn path_text(tables: &Tables, path: usize) -> String {
+    // Parents are set before their children, and none is its own ancestor while it is walked, but a path may be stated
+    // twice; the walk's bound on depth ends any circle.
+    let upwards = std::iter::successors(Some(path), |&path| tables.paths[path].parent).take(MOST_NESTED);
+    let elements: Vec<&str> = upwards.map(|path| tables.tokens[tables.paths[path].token].as_str()).collect();
+    let root = 1.min(elements.len());
+    let names = elements[..elements.len() - root].iter().rev().filter(|name| !name.starts_with('{'));
+    names.fold(String::new(), |path, name| path + "/" + name)
 }
 
 fn index(index: u32, count: usize, kind: &str) -> Result<usize, Error> {

@@ -2,6 +2,8 @@
 //!
 //! A value is 64 bits: flags (array, inlined, compressed), a type, and 48 bits that are the value itself or its offset.
 
+use std::collections::HashMap;
+
 use super::bytes::Cursor;
 use super::{Tables, index};
 use crate::budget::Budget;
@@ -26,6 +28,7 @@ const PATHS: u64 = 40;
 const TOKENS: u64 = 41;
 const VARIANTS: u64 = 45;
 const TIME_SAMPLES: u64 = 46;
+const PAYLOAD: u64 = 47;
 const DOUBLES: u64 = 48;
 const LAYER_OFFSETS: u64 = 49;
 const STRINGS: u64 = 50;
@@ -39,15 +42,20 @@ const RELOCATES: u64 = 58;
 const ELEMENT_BYTES: [usize; 31] =
     [0, 1, 1, 4, 4, 8, 8, 2, 4, 8, 4, 4, 4, 32, 72, 128, 32, 16, 8, 16, 8, 4, 8, 24, 12, 6, 12, 32, 16, 8, 16];
 
-/// Checks the values of all `fields`.
-pub(super) fn check(bytes: &[u8], tables: &Tables, fields: &[u64]) -> Result<(), Error> {
+/// Checks the values of all `fields`; returns the paths that those name which may be arcs.
+pub(super) fn check(bytes: &[u8], tables: &Tables, fields: &[u64]) -> Result<HashMap<usize, Vec<usize>>, Error> {
     let mut steps = Budget::for_file(bytes.len() as u64);
-    for &value in fields {
+    let mut arcs = HashMap::new();
+    for (field, &value) in fields.iter().enumerate() {
         // Fields are fetched one at a time, so each has the whole budget.
-        let mut walk = Walk { bytes, tables, budget: Budget::for_file(bytes.len() as u64), steps: &mut steps };
+        let budget = Budget::for_file(bytes.len() as u64);
+        let mut walk = Walk { bytes, tables, budget, steps: &mut steps, targets: Vec::new() };
         walk.value(value, 0)?;
+        if matches!(value >> 48 & 0xff, PATH_LIST | REFERENCE_LIST | PAYLOAD | PAYLOAD_LIST) {
+            arcs.insert(field, walk.targets);
+        }
     }
-    Ok(())
+    Ok(arcs)
 }
 
 struct Walk<'a> {
@@ -55,6 +63,8 @@ struct Walk<'a> {
     tables: &'a Tables,
     budget: Budget,
     steps: &'a mut Budget,
+    /// The paths met so far.
+    targets: Vec<usize>,
 }
 
 impl<'a> Walk<'a> {
@@ -87,6 +97,7 @@ impl<'a> Walk<'a> {
                 (0..2 * count).try_for_each(|_| self.string(&mut cursor))
             }
             TIME_SAMPLES => self.time_samples(offset, depth),
+            PAYLOAD => self.string(&mut cursor).and_then(|()| self.path(&mut cursor)),
             LAYER_OFFSETS => cursor.count(16, "layer offsets").map(drop),
             RELOCATES => {
                 let count = cursor.count(8, "relocated paths")?;
@@ -174,13 +185,14 @@ impl<'a> Walk<'a> {
     }
 
     fn charge_token(&mut self, at: u32) -> Result<(), Error> {
-        let length = self.tables.tokens[index(at, self.tables.tokens.len(), "token")?];
+        let length = self.tables.tokens[index(at, self.tables.tokens.len(), "token")?].len();
         self.budget.take("texts", length + 48, 2)
     }
 
     fn path(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Error> {
-        let length = self.tables.paths[index(cursor.u32()?, self.tables.paths.len(), "path")?];
-        self.budget.take("paths", length + 48, 2)
+        let path = index(cursor.u32()?, self.tables.paths.len(), "path")?;
+        self.targets.push(path);
+        self.budget.take("paths", self.tables.paths[path].length + 48, 2)
     }
 
     /// Returns the offset behind the dictionary.

@@ -1,0 +1,107 @@
+//! How much a layer's references can multiply: composition follows every arc (reference, payload, inherit, specialize)
+//! of a prim and of its ancestors, so that a few dozen arcs, each to a prim with two more, would mean billions of nodes.
+//!
+//! The number of nodes behind a prim P is `n(P) = 1 + Σ n(T + (P − Q))` over its ancestors Q (and itself) and the targets
+//! T of Q's arcs. A layer in which it is large for any prim is refused before it is composed. Arcs between files are
+//! taken as if they stayed in the layer; what several files can do together is bounded by the number of prims.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::error::Error;
+
+/// Nodes behind one prim. Production scenes have dozens.
+const MOST_NODES: usize = 400;
+/// Arcs behind arcs; the composition recurses along them.
+const MOST_DEEP: usize = 48;
+
+/// The targets of each prim's arcs, by path.
+#[derive(Debug, Default)]
+pub(super) struct Arcs {
+    targets: BTreeMap<String, Vec<String>>,
+}
+
+/// What stands behind a prim.
+#[derive(Debug, Clone, Copy, Default)]
+struct Behind {
+    nodes: usize,
+    /// The longest chain of arcs.
+    depth: usize,
+}
+
+impl Arcs {
+    /// An arc of the prim `from`.
+    pub(super) fn add(&mut self, from: &str, to: &str) {
+        self.targets.entry(from.to_owned()).or_default().push(to.to_owned());
+    }
+
+    /// Refuses arcs that would be followed too often.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        let mut known = HashMap::new();
+        self.targets.keys().try_for_each(|from| self.behind(from, 0, &mut known).map(drop))
+    }
+
+    fn behind(&self, path: &str, level: usize, known: &mut HashMap<String, Behind>) -> Result<Behind, Error> {
+        if let Some(&behind) = known.get(path) {
+            return Ok(behind);
+        }
+        let too_many = || {
+            let error = Error::malformed("the references of a prim multiply beyond what any scene needs");
+            error.at(path).with_hint("flatten the stage, for example with usdcat --flatten")
+        };
+        if level > MOST_DEEP {
+            return Err(too_many());
+        }
+        // What refers back to itself is cut off there by the composition.
+        known.insert(path.to_owned(), Behind::default());
+        let mut behind = Behind { nodes: 1, depth: 0 };
+        for end in (1..=path.len()).filter(|&end| end == path.len() || path.as_bytes()[end] == b'/') {
+            for target in self.targets.get(&path[..end]).into_iter().flatten() {
+                let next = self.behind(&format!("{target}{}", &path[end..]), level + 1, known)?;
+                behind.nodes += next.nodes;
+                behind.depth = behind.depth.max(next.depth + 1);
+                if behind.nodes > MOST_NODES || behind.depth > MOST_DEEP {
+                    return Err(too_many());
+                }
+            }
+        }
+        known.insert(path.to_owned(), behind);
+        Ok(behind)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ordinary_references_pass() {
+        let mut arcs = Arcs::default();
+        for copy in 0..1000 {
+            arcs.add(&format!("/World/copy{copy}"), "/Prototype");
+        }
+        arcs.add("/Prototype", "/Base");
+        arcs.add("/Base/Child", "/Base");
+        assert!(arcs.check().is_ok());
+    }
+
+    #[test]
+    fn references_that_double_again_and_again_are_refused() {
+        let mut arcs = Arcs::default();
+        for level in 0..20 {
+            for (from, to) in [("a", "a"), ("a", "b"), ("b", "a"), ("b", "b")] {
+                arcs.add(&format!("/{from}{level}"), &format!("/{to}{}", level + 1));
+            }
+        }
+        assert!(arcs.check().is_err());
+    }
+
+    #[test]
+    fn long_chains_are_refused() {
+        let mut arcs = Arcs::default();
+        for level in 0..100 {
+            // Walked from its end, the chain is known piece by piece.
+            arcs.add(&format!("/a{:03}", 200 - level), &format!("/a{:03}", 199 - level));
+        }
+        assert!(arcs.check().is_err());
+    }
+}
