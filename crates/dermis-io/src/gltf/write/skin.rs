@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dermis_mesh::{Clip, Note, Object, Rig};
-use glam::{DAffine3, DMat4, Vec3};
+use glam::{DAffine3, DMat4, DQuat, DVec3, Vec3};
 use serde_json::{Value, json};
 
 use super::animations::{Animations, Frames};
@@ -54,6 +54,9 @@ pub(super) fn write_skeleton(
         poses.push(&bind);
     }
     let motions = node_motions(rig, &poses);
+    // Blender takes the nodes of flexible bones for bones at rest, which know no scale: clips move them from the origin.
+    let from_origin = motions.len() > rig.joints().len() && !object.clips.is_empty();
+    let node = |motion: &NodeMotion| if from_origin { json!({ "name": motion.name }) } else { node(motion) };
     let nodes: Vec<usize> = motions.iter().map(|motion| file.push("nodes", node(motion))).collect();
     let armature = file.push("nodes", json!({ "name": format!("{} rig", object.name), "children": [] }));
     for (motion, &node) in motions.iter().zip(&nodes) {
@@ -64,7 +67,7 @@ pub(super) fn write_skeleton(
             children => *children = json!([node]),
         }
     }
-    animate(file, animations, object, &motions, &nodes, parts)?;
+    animate(file, animations, object, &motions, &nodes, parts, from_origin)?;
     let skin = write_skin(file, rig, &motions, &nodes)?;
     Ok(Skeleton { rig: Arc::clone(rig), clips: object.clips.clone(), skin, armature })
 }
@@ -77,19 +80,20 @@ fn finite_or_identity(transform: DAffine3) -> DAffine3 {
 fn node(motion: &NodeMotion) -> Value {
     let mut node = json!({ "name": motion.name });
     let (translation, rotation, scale) = (motion.translations[0], motion.rotations[0], motion.scales[0]);
-    if translation != glam::DVec3::ZERO {
+    if translation != DVec3::ZERO {
         node["translation"] = json!(translation.as_vec3().to_array());
     }
-    if rotation != glam::DQuat::IDENTITY {
+    if rotation != DQuat::IDENTITY {
         node["rotation"] = json!(rotation.as_quat().to_array());
     }
-    if scale != glam::DVec3::ONE {
+    if scale != DVec3::ONE {
         node["scale"] = json!(scale.as_vec3().to_array());
     }
     node
 }
 
-/// Channels for everything that changes in any clip. A clip in which nothing moves gets one all the same, to exist.
+/// Channels for everything that changes in any clip, or that is elsewhere than at the origin where the nodes are. A clip
+/// in which nothing moves gets one all the same, to exist.
 fn animate(
     file: &mut GltfFile,
     animations: &mut Animations,
@@ -97,6 +101,7 @@ fn animate(
     motions: &[NodeMotion],
     nodes: &[usize],
     parts: &[usize],
+    from_origin: bool,
 ) -> Result<(), Error> {
     let mut first = 0;
     for (clip, &animation) in object.clips.iter().zip(parts) {
@@ -104,17 +109,17 @@ fn animate(
         first = range.end;
         let mut moves = false;
         for (motion, &node) in motions.iter().zip(nodes) {
-            if varies(&motion.translations) {
+            if varies(&motion.translations) || from_origin && motion.translations[0] != DVec3::ZERO {
                 let values: Vec<Vec3> =
                     motion.translations[range.clone()].iter().map(|value| value.as_vec3()).collect();
                 animations.add(file, animation, node, "translation", &values)?;
                 moves = true;
             }
-            if varies(&motion.rotations) {
+            if varies(&motion.rotations) || from_origin && motion.rotations[0] != DQuat::IDENTITY {
                 animations.add(file, animation, node, "rotation", &rotations(motion, range.clone()))?;
                 moves = true;
             }
-            if varies(&motion.scales) {
+            if varies(&motion.scales) || from_origin && motion.scales[0] != DVec3::ONE {
                 let values: Vec<Vec3> = motion.scales[range.clone()].iter().map(|value| value.as_vec3()).collect();
                 animations.add(file, animation, node, "scale", &values)?;
                 moves = true;
