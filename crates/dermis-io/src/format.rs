@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use dermis_math::progress::Progress;
 use dermis_mesh::{Scene, samples};
 
-use crate::error::Error;
+use crate::error::{Error, Problem};
 use crate::options::{ReadOptions, WriteOptions};
 use crate::output::{Output, Written};
 use crate::{alembic, fbx, gltf, mdd, medit, npz, numbered, obj, pc2, ply, usd};
@@ -167,7 +167,11 @@ pub fn write(target: &Path, scene: &Scene, options: &WriteOptions, progress: &dy
                 .with_hint("write .usda, .abc or .glb instead"));
         }
     };
-    let notes = writer(scene, target, &mut output, progress).map_err(|error| error.in_file(target))?;
+    let notes = writer(scene, target, &mut output, progress).map_err(|error| match error.problem() {
+        // Frames are read while they are written: what is wrong with them is wrong with the input.
+        Problem::Sequence(_) => error,
+        _ => error.in_file(target),
+    })?;
     let mut written = output.commit()?;
     written.notes = notes;
     Ok(written)

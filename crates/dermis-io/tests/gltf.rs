@@ -139,6 +139,19 @@ fn recorded_frames_come_back_as_recorded_frames() {
 }
 
 #[test]
+fn normals_follow_recorded_frames() {
+    let mesh = Arc::new(tube());
+    let glb = glb_of(&scene_of(vec![Object::of_sequence("tube", waving(&mesh, 4))]));
+    let json = json_of(&glb);
+    let targets = json["meshes"][0]["primitives"][0]["targets"].as_array().unwrap();
+    assert_eq!(targets.len(), 4);
+    for target in targets {
+        let count = |name: &str| json["accessors"][target[name].as_u64().unwrap() as usize]["count"].clone();
+        assert_eq!(count("NORMAL"), count("POSITION"));
+    }
+}
+
+#[test]
 fn another_rate_resamples_recorded_frames_like_any_morph_animation() {
     let scene = scene_of(vec![Object::of_sequence("tube", waving(&Arc::new(tube()), 5))]);
     let options = ReadOptions { frame_rate_hz: Some(2.0 * 29.97), ..ReadOptions::default() };

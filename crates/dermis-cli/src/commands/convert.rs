@@ -130,7 +130,7 @@ pub(crate) fn convert(
     let read = began.elapsed().as_secs_f64();
     let written = interrupt::while_writing(|| dermis::io::write(output, &scene, &options, &watch));
     watch.clear();
-    let written = written?;
+    let written = written.map_err(|error| Report::from(error).in_file(input))?;
     let total = began.elapsed().as_secs_f64();
     let summary = Summary::new(input, output, &scene, &written, Times { read, write: total - read, total });
     match shared.format {

@@ -10,11 +10,11 @@ use dermis_mesh::tri_mesh::bounds;
 use dermis_mesh::{CornerData, MeshSequence, Object, PolygonMesh, Polygons};
 use glam::{Vec2, Vec3};
 
-use super::normals::FollowingNormals;
 use super::poly_mesh::{MORE_ATTRIBUTES, REST_NORMALS, REST_POINTS};
 use super::property::{Kind, Pod};
 use super::property_writer::{ArchiveWriter, Members, PropertyWriter, Type, Written, write_object};
 use crate::error::Error;
+use crate::following_normals::FollowingNormals;
 
 /// The metadata of a mesh object, and the first part of it that its compound `.geom` repeats.
 pub(super) const MESH_OBJECT: &str = "schema=AbcGeom_PolyMesh_v1;schemaBaseType=AbcGeom_GeomBase_v1;\

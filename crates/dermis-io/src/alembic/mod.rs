@@ -13,7 +13,6 @@ mod cursor;
 mod frames;
 mod mesh_writer;
 mod murmur3;
-mod normals;
 mod objects;
 mod ogawa;
 mod ogawa_writer;

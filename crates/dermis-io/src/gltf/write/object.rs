@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dermis_mesh::{Material, MeshSequence, Note, Object, Rig};
+use dermis_mesh::{CornerData, Material, MeshSequence, Note, Object, PolygonMesh, Polygons, Rig};
 use glam::Vec3;
 use serde_json::{Map, Value, json};
 
@@ -12,6 +12,7 @@ use super::skin::{write_influences, write_skeleton};
 use super::surface::Surface;
 use super::{Tick, Writer};
 use crate::error::Error;
+use crate::following_normals::FollowingNormals;
 use crate::gltf::POINT_ATTRIBUTE;
 
 /// What the animation of recorded frames is called.
@@ -200,6 +201,8 @@ impl Writer<'_> {
         surface: &Surface,
     ) -> Result<Vec<Value>, Error> {
         let rest = object.mesh.points();
+        let shaded = shaded(object, surface);
+        let following = shaded.as_ref().and_then(FollowingNormals::new);
         let mut targets = Vec::with_capacity(sequence.frame_count());
         let mut offsets = vec![Vec3::ZERO; surface.vertex_points.len()];
         for frame in 0..sequence.frame_count() {
@@ -207,7 +210,13 @@ impl Writer<'_> {
             for (offset, &point) in offsets.iter_mut().zip(&surface.vertex_points) {
                 *offset = positions[point as usize] - rest[point as usize];
             }
-            targets.push(json!({ "POSITION": self.file.bounded_positions(&offsets)? }));
+            let mut target = json!({ "POSITION": self.file.bounded_positions(&offsets)? });
+            if let (Some(mesh), Some(following), Some(normals)) = (&shaded, &following, &surface.normals) {
+                let turned = following.of_frame(mesh, &positions);
+                let changes: Vec<Vec3> = turned.iter().zip(normals).map(|(now, rest)| *now - *rest).collect();
+                target["NORMAL"] = json!(self.file.accessor(&changes, Usage::Vertices)?);
+            }
+            targets.push(target);
             self.tick.step()?;
         }
         Ok(targets)
@@ -272,6 +281,17 @@ impl Writer<'_> {
         }
         Ok(())
     }
+}
+
+/// The triangles with the normals of their vertices, for normals that follow the motion.
+fn shaded(object: &Object, surface: &Surface) -> Option<PolygonMesh> {
+    let values = surface.normals.clone()?;
+    let triangles = surface.primitives.iter().flat_map(|(_, triangles)| triangles.as_flattened());
+    let indices: Vec<u32> = triangles.copied().collect();
+    let corners = indices.iter().map(|&vertex| surface.vertex_points[vertex as usize]).collect();
+    let polygons = Polygons { sizes: vec![3; indices.len() / 3], corners };
+    let normals = Some(CornerData { values, indices });
+    Some(PolygonMesh { points: object.mesh.points().to_vec(), polygons, normals, ..PolygonMesh::default() })
 }
 
 fn name_shapes(rig: &Rig, extras: &mut Map<String, Value>) {

@@ -12,7 +12,7 @@ use glam::{Quat, Vec3};
 
 /// The rest pose, prepared for [`FollowingNormals::of_frame`].
 #[derive(Debug)]
-pub(super) struct FollowingNormals {
+pub(crate) struct FollowingNormals {
     normals: Vec<Vec3>,
     /// The faces of which corners turn together, by value of normal.
     value_groups: Vec<u32>,
@@ -22,7 +22,7 @@ pub(super) struct FollowingNormals {
 
 impl FollowingNormals {
     /// `None` where the mesh has no normals.
-    pub(super) fn new(mesh: &PolygonMesh) -> Option<Self> {
+    pub(crate) fn new(mesh: &PolygonMesh) -> Option<Self> {
         let data = mesh.normals.as_ref()?;
         let mut groups: HashMap<(u32, [u32; 3]), u32> = HashMap::new();
         // Values that no corner uses belong to the group after the last.
@@ -42,7 +42,7 @@ impl FollowingNormals {
     }
 
     /// The normals, in the order of the mesh's values, when its points are at `points`.
-    pub(super) fn of_frame(&self, mesh: &PolygonMesh, points: &[Vec3]) -> Vec<Vec3> {
+    pub(crate) fn of_frame(&self, mesh: &PolygonMesh, points: &[Vec3]) -> Vec<Vec3> {
         let directions = self.directions(mesh, points, self.rest_directions.len());
         let turned = |(&normal, &group): (&Vec3, &u32)| {
             let ends = self.rest_directions.get(group as usize).zip(directions.get(group as usize));
