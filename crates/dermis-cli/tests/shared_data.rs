@@ -42,7 +42,7 @@ fn expectations() -> Vec<(&'static str, Value)> {
         ("formats/Bone_Anim.abc", json!({ "frames": 400, "points": 754 })),
         ("formats/Cloth-10frames.abc", json!({})),
         ("formats/Bone_All.fbx", json!({ "points": 754, "joints": 6 })),
-        ("formats/RiggedFigure.usdz", json!({})),
+        ("formats/RiggedFigure.usdz", json!({ "joints": 19, "clips": [{ "frames": 31 }] })),
         ("formats/cube.mdd", json!({ "triangles": 0 })),
         ("formats/Horse.glb", json!({ "points": 494, "triangles": 984 })),
         ("formats/Flamingo.glb", json!({ "clips": [{ "name": "flamingo_flyA_" }] })),

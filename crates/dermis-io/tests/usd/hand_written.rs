@@ -149,6 +149,28 @@ fn uneven_samples_are_interpolated_once_per_time_code() {
 }
 
 #[test]
+fn the_last_sample_is_a_frame_even_beside_the_grid() {
+    let body = "int[] faceVertexCounts = []\nint[] faceVertexIndices = []\npoint3f[] points.timeSamples = {\n\
+                0: [(0, 0, 0)], 1: [(1, 0, 0)], 10: [(2, 0, 0)], 10.37: [(5, 0, 0)] }";
+    let scene = read(&mesh(body));
+    let motion = scene.objects[0].motion().unwrap().unwrap();
+    assert_eq!(motion.frame_count(), 12);
+    near(motion.frame(11).unwrap()[0], Vec3::new(5.0, 0.0, 0.0));
+    assert!(scene.notes.iter().any(|note| note.message.contains("interpolated")), "{:?}", scene.notes);
+}
+
+#[test]
+fn sparse_keys_of_transforms_are_sampled_at_the_rate_of_the_stage() {
+    let keys = "double xformOp:translateX.timeSamples = { 0: 0, 30: 15 }\n\
+                uniform token[] xformOpOrder = [\"xformOp:translateX\"]";
+    let scene = read(&mesh(&format!("{QUAD}{keys}")));
+    let clip = &scene.objects[0].clips[0];
+    assert_eq!((clip.frame_count(), clip.frame_rate_hz()), (31, 24.0));
+    let motion = scene.objects[0].motion().unwrap().unwrap();
+    near(motion.frame(10).unwrap()[0], Vec3::new(5.0, 0.0, 0.0));
+}
+
+#[test]
 fn rejects_points_that_come_and_go_and_names_the_frame() {
     let body = format!(
         "{QUAD}point3f[] points.timeSamples = {{ 1: [(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0)], 2: [(0, 0, 0)] }}"

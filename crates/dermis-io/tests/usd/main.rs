@@ -224,7 +224,8 @@ fn the_rigged_figure_reads() {
     let object = &scene.objects[0];
     assert_eq!(object.mesh.point_count(), 370);
     assert_eq!(object.rig.as_ref().unwrap().joints().len(), 19);
-    assert_eq!(object.clips[0].frame_count(), 2);
+    // Two keys, 30 time codes apart.
+    assert_eq!((object.clips[0].frame_count(), object.clips[0].frame_rate_hz()), (31, 24.0));
     // The figure stands upright in a file whose Y is up.
     let posed = object.motion().unwrap().unwrap().frame(0).unwrap().into_owned();
     let (low, high) = dermis_mesh::tri_mesh::bounds(&posed);

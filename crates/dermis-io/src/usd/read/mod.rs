@@ -58,7 +58,7 @@ fn read_stage(assets: Assets, root: &str, size: u64, options: &ReadOptions) -> R
     let assets = Rc::new(assets);
     let mut prims = guard::contain(|| prims::fetch(&assets, root, &mut budget))?;
     let mut reader = Reader {
-        clock: Clock::new(prims.time_codes_per_second, options),
+        clock: Clock::new(prims.time_codes_per_second, prims.frames_per_second, options),
         materials: Materials::new(&assets),
         notes: std::mem::take(&mut prims.notes),
         budget,
@@ -88,15 +88,18 @@ fn read_stage(assets: Assets, root: &str, size: u64, options: &ReadOptions) -> R
 /// What a time code means.
 struct Clock {
     time_codes_per_second: f64,
+    /// The rate at which the stage is played.
+    frames_per_second: f64,
     asked_rate_hz: Option<f64>,
 }
 
 impl Clock {
-    fn new(stated: Option<f64>, options: &ReadOptions) -> Self {
+    fn new(stated: Option<f64>, frames_per_second: Option<f64>, options: &ReadOptions) -> Self {
         let asked_rate_hz = options.frame_rate_hz.filter(|rate| rate.is_finite() && *rate > 0.0);
         let stated = stated.filter(|rate| rate.is_finite());
         let time_codes_per_second = stated.or(asked_rate_hz).unwrap_or(DEFAULT_FRAME_RATE_HZ);
-        Self { time_codes_per_second, asked_rate_hz }
+        let frames_per_second = frames_per_second.filter(|rate| rate.is_finite()).unwrap_or(time_codes_per_second);
+        Self { time_codes_per_second, frames_per_second, asked_rate_hz }
     }
 
     /// The frame rate of frames that are `spacing` time codes apart.
@@ -106,6 +109,11 @@ impl Clock {
 
     fn seconds(&self, time: f64) -> f64 {
         time / self.time_codes_per_second
+    }
+
+    /// The distance of frames at the rate of the stage.
+    fn stage_spacing(&self) -> f64 {
+        self.time_codes_per_second / self.frames_per_second
     }
 
     /// The distance of frames at the rate that the caller asks for.
@@ -165,7 +173,7 @@ impl Reader<'_> {
         }
         let rest = binding.rest_transform(prims, &self.clock, &mut self.budget)?;
         let shaped = mesh::shape(prims, index, points, rest, &mut self.materials, &mut self.notes)?;
-        let (rig, clips) = binding.rig(prims, &shaped.mesh, rest, &self.clock, &mut self.budget)?;
+        let (rig, clips) = binding.rig(prims, &shaped.mesh, rest, &self.clock, &mut self.budget, &mut self.notes)?;
         let object = Object::of_rig(name, Arc::new(shaped.mesh), rig, clips);
         Ok(Object { attributes: shaped.attributes, ..object })
     }
@@ -187,6 +195,7 @@ impl Reader<'_> {
         {
             grid = Grid::of(times, Some(spacing), &mut self.budget)?;
         }
+        self.notes.extend(grid.note(&prim.path));
         self.budget.take("frames", grid.count.saturating_mul(mesh.point_count()), size_of::<Vec3>())?;
         let mut positions = Vec::with_capacity(grid.count * mesh.point_count());
         for time in grid.times() {
@@ -222,7 +231,8 @@ impl Reader<'_> {
         let joint = Joint { name: name.clone(), parent: None, inverse_bind };
         let weights = SkinWeights::from_rows((0..mesh.point_count()).map(|_| [(0, 1.0)]));
         let rig = Rig::new(mesh, vec![joint], weights, Vec::new())?;
-        let grid = Grid::of(times, self.clock.asked_spacing(), &mut self.budget)?;
+        let grid = Grid::of_curves(times, &self.clock, &mut self.budget)?;
+        self.notes.extend(grid.note(&prims.all[index].path));
         let transforms = grid.times().map(|time| local_to_world(prims, index, time)).collect::<Result<_, _>>()?;
         let clip = Clip::new(&rig, name, self.clock.rate(grid.spacing), transforms, Vec::new())?;
         Ok((rig, clip.starting_at(self.clock.seconds(grid.start))))

@@ -35,6 +35,8 @@ pub(super) struct Prims {
     by_path: HashMap<String, usize>,
     /// Time codes per second, where the file states them.
     pub(super) time_codes_per_second: Option<f64>,
+    /// Frames per second, where the file states them.
+    pub(super) frames_per_second: Option<f64>,
     /// The length of one unit in metres, where the file states it.
     pub(super) metres_per_unit: Option<f64>,
     /// `"Y"` or `"Z"`, where the file states it.
@@ -118,6 +120,7 @@ pub(super) fn fetch(assets: &Rc<Assets>, root: &str, budget: &mut Budget) -> Res
     };
     let mut prims = Prims {
         time_codes_per_second: number("timeCodesPerSecond")?.or(number("framesPerSecond")?).filter(|rate| *rate > 0.0),
+        frames_per_second: number("framesPerSecond")?.filter(|rate| *rate > 0.0),
         metres_per_unit: number("metersPerUnit")?.filter(|length| length.is_finite() && *length > 0.0),
         up_axis: match stage.stage_metadata("upAxis").map_err(composing)? {
             Some(Value::Token(axis)) => Some(axis.as_str().to_owned()),

@@ -1,18 +1,27 @@
 //! When frames are taken from animated attributes.
 //!
 //! Times of samples are time codes. Where they lie on an even grid, wholly or with gaps, the grid's points are the
-//! frames; elsewhere one frame is taken per time code. Between samples values are interpolated as USD does: linearly,
+//! frames; elsewhere one frame is taken per time code. Keys of curves that are too sparse to be frames are sampled at
+//! the stage's rate. The last frame lies at the last sample or holds it, so that no motion is cut off. Between samples values are interpolated as USD does: linearly,
 //! quaternions along the great circle, arrays element by element.
 
+use dermis_mesh::Note;
 use glam::{DQuat, Vec3};
 use openusd::sdf::Value;
 
+use super::Clock;
 use super::prims::Attribute;
 use crate::budget::Budget;
 use crate::error::Error;
 
 /// How far a sample may lie beside the grid, in spacings of the grid.
 const GRID_TOLERANCE: f64 = 1e-3;
+
+/// Frames are taken once per time code where samples lie on no grid.
+const ONE_TIME_CODE: f64 = 1.0;
+
+/// Keys on a slower grid than this are sparse: they are meant to be interpolated.
+const LOWEST_RATE_HZ: f64 = 10.0;
 
 /// The times of frames.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,6 +32,8 @@ pub(super) struct Grid {
     pub(super) spacing: f64,
     /// The number of frames.
     pub(super) count: usize,
+    /// Whether samples lie between frames.
+    pub(super) misses: bool,
 }
 
 impl Grid {
@@ -31,11 +42,28 @@ impl Grid {
     /// `spacing` is the distance that the caller asks for; `None` is that of the samples.
     pub(super) fn of(times: &[f64], spacing: Option<f64>, budget: &mut Budget) -> Result<Self, Error> {
         let (start, end) = (times.first().copied().unwrap_or(0.0), times.last().copied().unwrap_or(0.0));
-        let spacing = spacing.or_else(|| spacing_of(times)).unwrap_or(1.0);
-        let count = ((end - start) / spacing + 1e-6).floor();
+        let spacing = spacing.or_else(|| spacing_of(times)).unwrap_or(ONE_TIME_CODE);
+        let count = ((end - start) / spacing - GRID_TOLERANCE).ceil().max(0.0);
         // Frames have no bytes in the file where samples are far apart.
         budget.take("frames", count.min(1e15) as usize, 64)?;
-        Ok(Self { start, spacing, count: count as usize + 1 })
+        let misses = !times.iter().all(|time| is_on_grid(*time, start, spacing));
+        Ok(Self { start, spacing, count: count as usize + 1, misses })
+    }
+
+    /// The frames of curves with keys at `times`: at the rate that the caller asks for, else at that of the keys, else,
+    /// where these are sparse, at the stage's.
+    pub(super) fn of_curves(times: &[f64], clock: &Clock, budget: &mut Budget) -> Result<Self, Error> {
+        let own = spacing_of(times).unwrap_or(ONE_TIME_CODE);
+        let is_sparse = clock.rate(own) < LOWEST_RATE_HZ;
+        let own = if is_sparse { own.min(clock.stage_spacing()) } else { own };
+        let grid = Self::of(times, Some(clock.asked_spacing().unwrap_or(own)), budget)?;
+        // Who asks for a rate expects to see values between the keys.
+        Ok(Self { misses: grid.misses && clock.asked_spacing().is_none(), ..grid })
+    }
+
+    /// What the user should know about the frames of the prim at `path`.
+    pub(super) fn note(&self, path: &str) -> Option<Note> {
+        self.misses.then(|| Note::at(path, "samples lie between frames; the motion is interpolated there"))
     }
 
     /// The time code of frame `frame`.
@@ -58,11 +86,12 @@ fn spacing_of(times: &[f64]) -> Option<f64> {
     }
     // Divided evenly over the whole range, the spacing is exact where the times are rounded.
     let spacing = (end - start) / ((end - start) / smallest).round();
-    let on_grid = |time: &f64| {
-        let steps = (time - start) / spacing;
-        (steps - steps.round()).abs() <= GRID_TOLERANCE
-    };
-    times.iter().all(on_grid).then_some(spacing)
+    times.iter().all(|time| is_on_grid(*time, start, spacing)).then_some(spacing)
+}
+
+fn is_on_grid(time: f64, start: f64, spacing: f64) -> bool {
+    let steps = (time - start) / spacing;
+    (steps - steps.round()).abs() <= GRID_TOLERANCE
 }
 
 /// The times at which any of `attributes` has a sample, ascending.
@@ -138,7 +167,7 @@ mod tests {
 
     #[test]
     fn samples_on_a_grid_are_the_frames() {
-        assert_eq!(grid(&[1.0, 3.0, 5.0]), Grid { start: 1.0, spacing: 2.0, count: 3 });
+        assert_eq!(grid(&[1.0, 3.0, 5.0]), Grid { start: 1.0, spacing: 2.0, count: 3, misses: false });
         assert_eq!(grid(&[0.0, 2.0, 3.0, 10.0]).count, 11);
         let thirds: Vec<f64> = (0..100).map(|k| f64::from(k as f32 / 3.0)).collect();
         assert_eq!(grid(&thirds).count, 100);
@@ -147,7 +176,27 @@ mod tests {
     #[test]
     fn samples_beside_any_grid_are_taken_once_per_time_code() {
         let uneven = grid(&[0.0, 0.7, 1.9, 10.0]);
-        assert_eq!((uneven.spacing, uneven.count), (1.0, 11));
+        assert_eq!((uneven.spacing, uneven.count, uneven.misses), (1.0, 11, true));
+    }
+
+    #[test]
+    fn frames_reach_the_last_sample() {
+        let uneven = grid(&[0.0, 1.0, 10.0, 10.37]);
+        assert_eq!((uneven.spacing, uneven.count, uneven.misses), (1.0, 12, true));
+    }
+
+    #[test]
+    fn sparse_keys_are_sampled_at_the_rate_of_the_stage() {
+        let frames = |times: &[f64], time_codes_per_second, frames_per_second| {
+            let clock = Clock { time_codes_per_second, frames_per_second, asked_rate_hz: None };
+            let grid = Grid::of_curves(times, &clock, &mut Budget::for_file(100)).unwrap();
+            (grid.count, clock.rate(grid.spacing))
+        };
+        assert_eq!(frames(&[0.0, 30.0], 24.0, 24.0), (31, 24.0));
+        assert_eq!(frames(&[0.0, 2.0], 1.0, 30.0), (61, 30.0));
+        // Every second frame is dense enough, and slow stages are as their authors meant them.
+        assert_eq!(frames(&[0.0, 2.0, 4.0], 24.0, 24.0), (3, 12.0));
+        assert_eq!(frames(&[0.0, 1.0, 2.0], 5.0, 5.0), (3, 5.0));
     }
 
     #[test]

@@ -144,7 +144,7 @@ impl Binding {
             attributes.extend(animation.attributes(prims));
         }
         let times = sample_times(attributes);
-        if times.is_empty() { Ok(None) } else { Grid::of(&times, clock.asked_spacing(), budget).map(Some) }
+        if times.is_empty() { Ok(None) } else { Grid::of_curves(&times, clock, budget).map(Some) }
     }
 
     /// Takes the mesh's own points to where the rest mesh stands.
@@ -162,6 +162,7 @@ impl Binding {
         rest: DAffine3,
         clock: &Clock,
         budget: &mut Budget,
+        notes: &mut Vec<Note>,
     ) -> Result<(Rig, Vec<Clip>), Error> {
         let to_rest = rest.inverse();
         if !to_rest.is_finite() {
@@ -181,7 +182,7 @@ impl Binding {
         let rig = Rig::new(mesh, joints, weights, shapes)?;
         let mut clips = Vec::new();
         for which in 0..self.animations.len().max(1) {
-            clips.extend(self.clip(prims, which, &rig, clock, budget)?);
+            clips.extend(self.clip(prims, which, &rig, clock, budget, notes)?);
         }
         Ok((rig, clips))
     }
@@ -193,13 +194,15 @@ impl Binding {
         rig: &Rig,
         clock: &Clock,
         budget: &mut Budget,
+        notes: &mut Vec<Note>,
     ) -> Result<Option<Clip>, Error> {
         let animation = self.animations.get(which);
         let grid = self.grid(prims, which, clock, budget)?;
         if grid.is_none() && animation.is_none() && !self.rest_differs() {
             return Ok(None);
         }
-        let grid = grid.unwrap_or(Grid { start: 0.0, spacing: 1.0, count: 1 });
+        let grid = grid.unwrap_or(Grid { start: 0.0, spacing: 1.0, count: 1, misses: false });
+        notes.extend(grid.note(&prims.all[self.mesh].path));
         budget.take("joint transforms", grid.count.saturating_mul(rig.joints().len()), 96)?;
         budget.take("shape weights", grid.count.saturating_mul(rig.shapes().len()), 4)?;
         let (mut transforms, mut weights) = (Vec::new(), Vec::new());
