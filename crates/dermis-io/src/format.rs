@@ -150,6 +150,7 @@ fn edit_distance(a: &str, b: &str) -> usize {
 
 /// Writes `scene` to `target`, in the format that its ending names.
 pub fn write(target: &Path, scene: &Scene, options: &WriteOptions, progress: &dyn Progress) -> Result<Written, Error> {
+    numbered::check_pattern(target)?;
     let mut output = Output::new(options.force);
     let writer = match Format::of_path(target)? {
         Format::Glb | Format::Gltf => gltf::write,

@@ -1,9 +1,11 @@
 //! Sequences of numbered files: a folder of OBJ or PLY files, `walk_*.obj`, or `walk.%04d.obj`.
 //!
-//! Files are sorted naturally (`frame2` before `frame10`). The first gives the faces and the rest pose; each further
+//! Files are sorted naturally (`frame2` before `frame10`). The files of a folder must have one name apart from their
+//! numbers. The first gives the faces and the rest pose; each further
 //! one must have the same faces. The first and the last are compared at once, the others when their frame is read.
 
 use std::cmp::Ordering;
+use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,6 +17,7 @@ use crate::error::{Error, Problem};
 use crate::format::Format;
 use crate::mapped::Mapped;
 use crate::options::ReadOptions;
+use crate::output::Output;
 use crate::single::still;
 use crate::{frame_rate, obj, ply};
 
@@ -45,8 +48,19 @@ impl Pattern {
         let digits = name.strip_prefix(&self.before).and_then(|rest| rest.strip_suffix(&self.after));
         digits.is_some_and(|digits| {
             let padded = digits.len() == self.width || (digits.len() > self.width && !digits.starts_with('0'));
-            !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit()) && (padded || digits == "0")
+            !digits.is_empty()
+                && digits.bytes().all(|digit| digit.is_ascii_digit())
+                && (padded || self.width == 0 && digits == "0")
         })
+    }
+
+    /// The files that fit, sorted by their numbers.
+    fn files(&self) -> Result<Vec<PathBuf>, Error> {
+        let folder = if self.folder.as_os_str().is_empty() { Path::new(".") } else { &self.folder };
+        if !folder.is_dir() {
+            return Ok(Vec::new());
+        }
+        Ok(list(folder)?.into_iter().filter(|path| file_name(path).is_some_and(|name| self.matches(name))).collect())
     }
 }
 
@@ -58,6 +72,43 @@ pub(crate) fn without_number(path: &Path) -> PathBuf {
     let before = pattern.before.trim_end_matches(['.', '_', '-', ' ']);
     let before = if before.is_empty() { "frames" } else { before };
     pattern.folder.join(format!("{before}{}", pattern.after))
+}
+
+/// Refuses a place for a number in the name of a format that is not written as numbered files.
+pub(crate) fn check_pattern(target: &Path) -> Result<(), Error> {
+    let numbered = matches!(Format::of_path(target)?, Format::Obj | Format::Ply);
+    if numbered || Pattern::of(target).is_none() {
+        return Ok(());
+    }
+    Err(Error::unsupported("only OBJ and PLY files are written as numbered files")
+        .in_file(target)
+        .with_hint(format!("one file holds all frames: {}", without_number(target).display())))
+}
+
+/// Refuses a pattern that files fit already: what is written would mix with them.
+pub(crate) fn check_free(target: &Path) -> Result<(), Error> {
+    let files = Pattern::of(target).map_or(Ok(Vec::new()), |pattern| pattern.files())?;
+    let Some(first) = files.first() else {
+        return Ok(());
+    };
+    Err(Error::from(Problem::Exists)
+        .in_file(first)
+        .detail(format!("files that fit the pattern: {}", files.len()))
+        .with_hint("use --force to replace the whole sequence, or choose another name"))
+}
+
+/// Has the frames of an older, longer sequence removed, which would mix with the `frames` new ones.
+fn remove_older(pattern: &Pattern, frames: usize, output: &mut Output) -> Result<Option<Note>, Error> {
+    let written: HashSet<PathBuf> =
+        (0..frames).filter_map(|frame| Some(pattern.file(frame).file_name()?.into())).collect();
+    let is_written = |path: &PathBuf| path.file_name().is_some_and(|name| written.contains(Path::new(name)));
+    let older: Vec<PathBuf> = pattern.files()?.into_iter().filter(|path| !is_written(path)).collect();
+    let note =
+        (!older.is_empty()).then(|| Note::new(format!("{} frames of an older sequence are removed", older.len())));
+    for path in older {
+        output.remove_at_commit(path);
+    }
+    Ok(note)
 }
 
 /// The files that `source` stands for where it names several: a folder, a pattern or a glob. `None` for a plain path.
@@ -116,8 +167,51 @@ fn folder_files(folder: &Path) -> Result<Vec<PathBuf>, Error> {
         (obj, ply) if obj.is_empty() && ply.is_empty() => Err(Error::malformed("the folder holds no OBJ or PLY files")
             .in_file(folder)
             .with_hint("a folder is read as a sequence of .obj or .ply files; for other formats name the file")),
-        (obj, ply) => Ok(if obj.is_empty() { ply } else { obj }),
+        (obj, ply) => one_sequence(folder, if obj.is_empty() { ply } else { obj }),
     }
+}
+
+/// `files`, if their names differ in nothing but their numbers.
+fn one_sequence(folder: &Path, files: Vec<PathBuf>) -> Result<Vec<PathBuf>, Error> {
+    let names: BTreeSet<String> = files.iter().map(|path| name_pattern(path)).collect();
+    let Some(first) = names.first().filter(|_| names.len() > 1) else {
+        return Ok(files);
+    };
+    const MOST: usize = 5;
+    let mut listed: Vec<&str> = names.iter().take(MOST).map(String::as_str).collect();
+    if names.len() > MOST {
+        listed.push("...");
+    }
+    // A star fits padded numbers too, which `%d` does not.
+    let example = names.iter().find(|name| name.contains("%d")).unwrap_or(first).replace("%d", "*");
+    let ending = Path::new(first).extension().unwrap_or_default().to_string_lossy();
+    Err(Error::malformed("the folder holds files of more than one name")
+        .in_file(folder)
+        .detail(format!("names: {}", listed.join(", ")))
+        .with_hint(format!(
+            "say which: '{}', or '{}' for all of them",
+            folder.join(example).display(),
+            folder.join(format!("*.{ending}")).display()
+        )))
+}
+
+/// The name of a file with `%d` for the number at its end, or for all its numbers where none is at the end.
+fn name_pattern(path: &Path) -> String {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let ending = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    let before = stem.trim_end_matches(|c: char| c.is_ascii_digit());
+    if before.len() < stem.len() {
+        return format!("{before}%d.{ending}");
+    }
+    let mut pattern = String::new();
+    for c in stem.chars() {
+        if !c.is_ascii_digit() {
+            pattern.push(c);
+        } else if !pattern.ends_with("%d") {
+            pattern.push_str("%d");
+        }
+    }
+    format!("{pattern}.{ending}")
 }
 
 /// Compares runs of digits as numbers and everything else as text.
@@ -281,28 +375,54 @@ fn gaps(files: &[PathBuf]) -> Option<Note> {
 pub(crate) fn write_each(
     object: &Object,
     target: &Path,
+    output: &mut Output,
     progress: &dyn Progress,
     notes: &mut Vec<Note>,
-    mut one: impl FnMut(&Path, &[Vec3]) -> Result<(), Error>,
+    mut one: impl FnMut(&Path, &[Vec3], &mut Output) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let Some(pattern) = Pattern::of(target) else {
         let ending = target.extension().unwrap_or_default().to_string_lossy();
         let stem = target.with_extension("");
         let hint = format!("write one file per frame: {}.%04d.{ending}", stem.display());
-        return one(target, &still(object, target, &hint)?);
+        let positions = still(object, target, &hint)?;
+        notes.extend(lost_poses(object, &positions, usize::from(*positions != *object.mesh.points())));
+        return one(target, &positions, output);
     };
+    if !output.replaces() {
+        check_free(target)?;
+    }
     let Some(motion) = object.motion()? else {
-        return one(&pattern.file(0), object.mesh.points());
+        notes.extend(remove_older(&pattern, 1, output)?);
+        return one(&pattern.file(0), object.mesh.points(), output);
     };
     let frames = motion.frame_count();
     notes.push(Note::new(format!("numbered files hold no frame rate; these are at {} Hz", motion.frame_rate_hz())));
+    notes.extend(remove_older(&pattern, frames, output)?);
+    let mut posed = 0;
     for frame in 0..frames {
         if progress.report("frames", frame, frames).is_break() {
             return Err(Problem::Stopped.into());
         }
-        one(&pattern.file(frame), &motion.frame(frame)?)?;
+        let positions = motion.frame(frame)?;
+        posed += usize::from(*positions != *object.mesh.points());
+        one(&pattern.file(frame), &positions, output)?;
     }
+    notes.extend(lost_poses(object, &motion.frame(0)?, posed));
     Ok(())
+}
+
+/// Notes on what files of one pose each lose, where `posed` of them are not in the rest pose.
+fn lost_poses(object: &Object, first: &[Vec3], posed: usize) -> Vec<Note> {
+    let mut notes = Vec::new();
+    if first != object.mesh.points() {
+        notes.push(Note::at(&object.name, "the rest pose is not that of the first frame and is left out"));
+    }
+    // Normals are known for the rest pose alone.
+    if posed > 0 && object.mesh.layout().is_some_and(|layout| layout.normals.is_some()) {
+        notes
+            .push(Note::at(&object.name, format!("normals are left out of {posed} files, which are not in rest pose")));
+    }
+    notes
 }
 
 #[cfg(test)]
@@ -322,7 +442,7 @@ mod tests {
         for number in [0, 7, 12345] {
             assert!(pattern.matches(file_name(&pattern.file(number)).unwrap()), "{number}");
         }
-        for other in ["walk.1.obj", "walk.00001.obj", "walk..obj", "walk.000a.obj", "run.0001.obj"] {
+        for other in ["walk.0.obj", "walk.1.obj", "walk.00001.obj", "walk..obj", "walk.000a.obj", "run.0001.obj"] {
             assert!(!pattern.matches(other), "{other}");
         }
         assert_eq!(without_number(Path::new("folder/walk.%04d.obj")), Path::new("folder/walk.obj"));

@@ -28,12 +28,13 @@ pub struct Output {
     force: bool,
     files: Vec<(PathBuf, TempPath)>,
     made_folders: Vec<PathBuf>,
+    outdated: Vec<PathBuf>,
 }
 
 impl Output {
     /// Nothing yet. With `force`, existing files will be replaced; without it they are an error.
     pub fn new(force: bool) -> Self {
-        Self { force, files: Vec::new(), made_folders: Vec::new() }
+        Self { force, files: Vec::new(), made_folders: Vec::new(), outdated: Vec::new() }
     }
 
     /// Begins the file `target`; its folder is made if it is missing (the last level only).
@@ -71,6 +72,16 @@ impl Output {
         file.write_all(bytes).and_then(|()| file.flush()).map_err(|error| Error::from(error).in_file(target))
     }
 
+    /// Whether existing files will be replaced.
+    pub fn replaces(&self) -> bool {
+        self.force
+    }
+
+    /// Has the existing file `path` removed once all new files are in their places.
+    pub fn remove_at_commit(&mut self, path: PathBuf) {
+        self.outdated.push(path);
+    }
+
     /// Puts all files in their places. Every writer of [`Output::create`] must have been flushed.
     pub fn commit(mut self) -> Result<Written, Error> {
         for (target, _) in &self.files {
@@ -84,6 +95,9 @@ impl Output {
             written.files.push(target);
         }
         self.made_folders.clear();
+        for path in std::mem::take(&mut self.outdated) {
+            std::fs::remove_file(&path).map_err(|error| Error::from(error).in_file(&path))?;
+        }
         Ok(written)
     }
 
@@ -91,11 +105,16 @@ impl Output {
         if target.is_dir() {
             return Err(Error::malformed("the output is a folder").in_file(target).with_hint("name a file in it"));
         }
-        if !self.force && target.exists() {
+        if !self.force && is_taken(target) {
             return Err(Error::from(Problem::Exists).in_file(target).with_hint("use --force to replace it"));
         }
         Ok(())
     }
+}
+
+/// Whether something has the name `path`, be it a link that leads nowhere.
+pub(crate) fn is_taken(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
 }
 
 impl Drop for Output {

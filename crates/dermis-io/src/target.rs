@@ -4,7 +4,9 @@ use std::path::Path;
 
 use crate::error::{Error, Problem};
 use crate::format::Format;
+use crate::numbered;
 use crate::options::WriteOptions;
+use crate::output::is_taken;
 
 /// The endings of the files that [`crate::write`] makes.
 pub const WRITABLE_ENDINGS: [&str; 10] = ["glb", "gltf", "abc", "usda", "npz", "obj", "ply", "pc2", "mdd", "mesh"];
@@ -13,11 +15,15 @@ pub const WRITABLE_ENDINGS: [&str; 10] = ["glb", "gltf", "abc", "usda", "npz", "
 /// exists or can be made.
 pub fn check_target(target: &Path, options: &WriteOptions) -> Result<(), Error> {
     check_ending(target)?;
+    numbered::check_pattern(target)?;
     if target.is_dir() {
         return Err(Error::malformed("the output is a folder").in_file(target).with_hint("name a file in it"));
     }
-    if target.exists() && !options.force {
+    if !options.force && is_taken(target) {
         return Err(Error::from(Problem::Exists).in_file(target).with_hint("use --force to replace it"));
+    }
+    if !options.force {
+        numbered::check_free(target)?;
     }
     check_folder(target)
 }

@@ -50,11 +50,15 @@ fn images_are_written_beside_and_found_again() {
     let (folder, path) = written(&scene, "box.obj");
     let mut files: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     files.sort();
-    assert_eq!(files, ["box.mtl", "box.obj", "skin.png", "skin_2.png"]);
+    assert_eq!(files, ["box.mtl", "box.obj", "box_skin.png", "box_skin_2.png"]);
     let back = read(&path).unwrap();
     let materials = &only(&back).mesh.layout().unwrap().materials;
     let bytes = |at: usize| materials[at].base_color_texture.as_ref().unwrap().image.bytes[0];
     assert_eq!((bytes(0), bytes(1)), (1, 2));
+    write(&folder.path().join("other.obj"), &scene).unwrap();
+    assert!(folder.path().join("other_skin.png").exists(), "shapes in one folder keep their images apart");
+    let (again, _) = written(&back, "box.obj");
+    assert!(again.path().join("box_skin.png").exists(), "the name does not grow");
 }
 
 #[test]

@@ -6,7 +6,8 @@ mod scenes;
 use std::error::Error as _;
 use std::path::Path;
 
-use dermis_io::{Problem, ReadOptions};
+use dermis_io::output::Output;
+use dermis_io::{Problem, ReadOptions, WriteOptions, check_target};
 use dermis_mesh::{Object, Scene};
 use scenes::{only, read, write};
 
@@ -99,10 +100,129 @@ fn folders_without_a_sequence_are_refused() {
 #[test]
 fn a_failure_half_way_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("shape.005.ply"), "in the way").unwrap();
+    std::fs::create_dir(folder.path().join("shape.005.ply")).unwrap();
     let error = write(&folder.path().join("shape.%03d.ply"), &scenes::moving_scene()).unwrap_err();
-    assert!(matches!(error.problem(), Problem::Exists));
+    assert_eq!(error.to_string(), "the output is a folder");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn frames_of_an_older_sequence_do_not_mix_with_the_new() {
+    for ending in ["obj", "ply"] {
+        let (folder, mut scene) = numbered(ending);
+        let target = folder.path().join(format!("walk/shape.%03d.{ending}"));
+        let shorter = only(&scene).sequence.as_ref().unwrap().select(0, 3, 1).unwrap();
+        scene.objects[0].sequence = Some(shorter);
+        let stranger = folder.path().join(format!("walk/shape.0.{ending}"));
+        std::fs::write(&stranger, "does not fit").unwrap();
+        let error = write(&target, &scene).unwrap_err();
+        assert!(matches!(error.problem(), Problem::Exists));
+        let force = WriteOptions { force: true };
+        let written = dermis_io::write(&target, &scene, &force, &dermis_math::progress::Silent).unwrap();
+        assert!(written.notes.iter().any(|note| note.message == "4 frames of an older sequence are removed"));
+        assert_eq!(only(&read(&target).unwrap()).sequence.as_ref().unwrap().frame_count(), 3);
+        assert!(stranger.exists());
+    }
+}
+
+#[test]
+fn older_frames_go_only_when_the_new_ones_are_in_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let (old, new) = (folder.path().join("s.1.ply"), folder.path().join("s.0.ply"));
+    std::fs::write(&old, "old").unwrap();
+    let begun = || {
+        let mut output = Output::new(true);
+        output.write_all(&new, b"new").unwrap();
+        output.remove_at_commit(old.clone());
+        output
+    };
+    drop(begun());
+    assert!(old.exists() && !new.exists());
+    begun().commit().unwrap();
+    assert!(!old.exists() && new.exists());
+}
+
+#[test]
+fn a_taken_pattern_is_refused_before_the_work() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("walk.0007.obj"), "old").unwrap();
+    let message = |name: &str, force: bool| {
+        let checked = check_target(&folder.path().join(name), &WriteOptions { force });
+        checked.map_or_else(|error| error.to_string(), |()| "fine".to_owned())
+    };
+    assert_eq!(message("walk.%04d.obj", false), "the output exists already");
+    assert_eq!(message("walk.%04d.obj", true), "fine");
+    assert_eq!(message("run.%04d.obj", false), "fine");
+    assert_eq!(message("walk.%04d.glb", true), "only OBJ and PLY files are written as numbered files");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_that_leads_nowhere_is_replaced_only_by_force() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("s.ply");
+    std::os::unix::fs::symlink("nowhere", &target).unwrap();
+    let options = |force| WriteOptions { force };
+    assert!(matches!(check_target(&target, &options(false)).unwrap_err().problem(), Problem::Exists));
+    assert!(matches!(write(&target, &scenes::still_scene()).unwrap_err().problem(), Problem::Exists));
+    dermis_io::write(&target, &scenes::still_scene(), &options(true), &dermis_math::progress::Silent).unwrap();
+    assert!(read(&target).is_ok());
+}
+
+#[test]
+fn what_is_beyond_the_last_frame_is_in_the_way_too() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("shape.9.ply"), "old").unwrap();
+    let error = write(&folder.path().join("shape.%d.ply"), &scenes::moving_scene()).unwrap_err();
+    assert!(matches!(error.problem(), Problem::Exists));
+    assert_eq!(error.path(), Some(folder.path().join("shape.9.ply").as_path()));
+    assert!(error.hint().unwrap().contains("--force"));
+}
+
+#[test]
+fn a_folder_of_several_names_is_refused_and_its_names_are_listed() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["a.1", "a.2", "a.4", "other"] {
+        let text = "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n";
+        std::fs::write(folder.path().join(format!("{name}.obj")), text).unwrap();
+    }
+    let error = read(folder.path()).unwrap_err();
+    assert_eq!(error.details(), ["names: a.%d.obj, other.obj"]);
+    assert!(error.hint().unwrap().contains("a.*.obj"));
+    let scene = read(&folder.path().join("a.%d.obj")).unwrap();
+    assert_eq!(only(&scene).sequence.as_ref().unwrap().frame_count(), 3);
+    assert!(scenes::has_note(&scene, "after 2 comes 4"));
+}
+
+#[test]
+fn a_folder_may_have_its_numbers_in_front() {
+    let folder = tempfile::tempdir().unwrap();
+    for number in [1, 2, 10] {
+        std::fs::write(folder.path().join(format!("{number}_scan.obj")), "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n")
+            .unwrap();
+    }
+    assert_eq!(only(&read(folder.path()).unwrap()).sequence.as_ref().unwrap().frame_count(), 3);
+}
+
+#[test]
+fn a_lost_rest_pose_and_lost_normals_are_noted() {
+    for ending in ["obj", "ply"] {
+        let folder = tempfile::tempdir().unwrap();
+        let written = write(&folder.path().join(format!("s.%d.{ending}")), &scenes::moving_scene()).unwrap();
+        for part in ["the rest pose is not that of the first frame", "normals are left out of 7 files"] {
+            assert!(written.notes.iter().any(|note| note.message.contains(part)), "{ending}: {part}");
+        }
+    }
+}
+
+#[test]
+fn formats_of_one_file_refuse_a_place_for_a_number() {
+    let folder = tempfile::tempdir().unwrap();
+    for ending in ["glb", "gltf", "abc", "usda", "npz", "pc2", "mdd", "mesh"] {
+        let error = write(&folder.path().join(format!("st.%04d.{ending}")), &scenes::moving_scene()).unwrap_err();
+        assert!(error.hint().unwrap().ends_with(&format!("st.{ending}")), "{:?}", error.hint());
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
 #[test]

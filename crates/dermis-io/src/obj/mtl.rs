@@ -97,6 +97,7 @@ pub(super) fn write(
     notes: &mut Vec<Note>,
 ) -> Result<Vec<String>, Error> {
     let folder = library.parent().unwrap_or(Path::new(""));
+    let shape = library.file_stem().unwrap_or_default().to_string_lossy();
     let names = unique_names(materials);
     let mut text = String::new();
     let mut images: Vec<(Arc<Image>, String)> = Vec::new();
@@ -107,7 +108,7 @@ pub(super) fn write(
         let _ = writeln!(text, "newmtl {name}\nKd {r} {g} {b}\nKe {er} {eg} {eb}\nd {alpha}");
         let _ = writeln!(text, "Pr {}\nPm {}", material.roughness, material.metallic);
         if let Some(texture) = &material.base_color_texture {
-            let _ = writeln!(text, "map_Kd {}", image_name(&mut images, &texture.image));
+            let _ = writeln!(text, "map_Kd {}", image_name(&mut images, &texture.image, &shape));
         }
         let others = [
             &material.metallic_roughness_texture,
@@ -149,8 +150,8 @@ fn distinct(base: &str, taken: impl Fn(&str) -> bool) -> String {
     name
 }
 
-/// The file name of `image`: its own where that is safe and free.
-fn image_name(images: &mut Vec<(Arc<Image>, String)>, image: &Arc<Image>) -> String {
+/// The file name of `image`: its own, made safe, behind that of the shape, whose folder other shapes may share.
+fn image_name(images: &mut Vec<(Arc<Image>, String)>, image: &Arc<Image>, shape: &str) -> String {
     if let Some((_, name)) = images.iter().find(|(known, _)| known == image) {
         return name.clone();
     }
@@ -164,6 +165,8 @@ fn image_name(images: &mut Vec<(Arc<Image>, String)>, image: &Arc<Image>) -> Str
     let own = Path::new(&image.name).file_stem().unwrap_or_default().to_string_lossy();
     let stem: String = own.chars().map(|c| if c.is_alphanumeric() || "-_. ".contains(c) { c } else { '_' }).collect();
     let stem = if stem.trim_matches(['.', ' ']).is_empty() { "texture".to_owned() } else { stem };
+    // An image that was read from such a file has the shape's name in front already.
+    let stem = if stem.starts_with(&format!("{shape}_")) { stem } else { format!("{shape}_{stem}") };
     let taken = |stem: &str| images.iter().any(|(_, name)| *name == format!("{stem}.{ending}"));
     let name = format!("{}.{ending}", distinct(&stem, taken));
     images.push((Arc::clone(image), name.clone()));

@@ -19,7 +19,9 @@ use crate::single::{Holds, single};
 pub fn write(scene: &Scene, target: &Path, output: &mut Output, progress: &dyn Progress) -> Result<Vec<Note>, Error> {
     let (object, mut notes) = single(scene, Holds { surface: true, materials: true, ..Holds::default() })?;
     let mut text = Text::of(&object.name, &object.mesh, target, output, &mut notes)?;
-    numbered::write_each(&object, target, progress, &mut notes, |file, positions| text.write(positions, file, output))?;
+    numbered::write_each(&object, target, output, progress, &mut notes, |file, positions, output| {
+        text.write(positions, file, output)
+    })?;
     Ok(notes)
 }
 

@@ -40,7 +40,7 @@ const KEYS: &[&str] = &[
 pub fn write(scene: &Scene, target: &Path, output: &mut Output, progress: &dyn Progress) -> Result<Vec<Note>, Error> {
     let (object, mut notes) = single(scene, Holds { surface: true, attributes: true, ..Holds::default() })?;
     let table = Table::of(&object, &mut notes);
-    numbered::write_each(&object, target, progress, &mut notes, |file, positions| {
+    numbered::write_each(&object, target, output, progress, &mut notes, |file, positions, output| {
         table.write(positions, file, output)
     })?;
     Ok(notes)
