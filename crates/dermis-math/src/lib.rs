@@ -2,8 +2,13 @@
 
 #![forbid(unsafe_code)]
 
+pub mod mean_shift;
+pub mod nnls;
 pub mod polar;
 pub mod progress;
+pub mod simplex;
+pub mod small;
 pub mod sparse;
 pub mod sum;
 pub mod svd3;
+pub mod tsvd;

@@ -1,0 +1,20 @@
+//! Skins: bones, weights and corrections that play a mesh animation; their fitting and their evaluation.
+//!
+//! [`fit`] turns mesh sequences into a [`Skin`] by *Skinning Mesh Animations* (James & Twigg 2005, SMA), refined beyond
+//! the paper.
+
+#![forbid(unsafe_code)]
+
+pub mod bone_model;
+pub mod corrections;
+pub mod fit;
+pub mod measure;
+pub mod paper;
+pub mod refine;
+pub mod skin;
+pub mod trajectories;
+
+pub use bone_model::BoneModel;
+pub use fit::{Animation, BoneCount, Corrections, Fit, FitError, FitOptions, WeightMethod, fit};
+pub use measure::{Measures, measure};
+pub use skin::{Skin, SkinError};

@@ -1,0 +1,164 @@
+//! A skin: a rest pose, bones with weights, and corrections that play one or more mesh animations.
+//!
+//! `p^t = Σ_b w_b T_b^t (p̄ + Ũ q^t)` (SMA, Eq. 2 and 12). It is kept as a [`Rig`] (bones are joints, the correction
+//! basis Ũ is blend shapes) with [`Clip`]s (bone transforms and coefficients q), which is exactly what glTF can say, so
+//! writing it loses nothing and reading any rigged file gives a skin.
+
+use std::sync::Arc;
+
+use dermis_mesh::{Clip, Joint, MeshError, Object, Rig, RigError, Shape, SkinWeights, TriMesh};
+use glam::{DAffine3, DMat3, DVec3, Vec3};
+
+use crate::refine::State;
+use crate::trajectories::Trajectories;
+
+/// A rest pose, its rig and its motions.
+#[derive(Debug, Clone)]
+pub struct Skin {
+    mesh: Arc<TriMesh>,
+    rig: Arc<Rig>,
+    clips: Vec<Arc<Clip>>,
+}
+
+/// Why something is not a skin.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SkinError {
+    /// The object has no bones.
+    #[error("'{0}' has no bones: it is not a skin")]
+    NoBones(String),
+    /// The parts do not fit together.
+    #[error(transparent)]
+    Rig(#[from] RigError),
+    /// The rest pose is not valid.
+    #[error(transparent)]
+    Mesh(#[from] MeshError),
+}
+
+/// What a clip of a skin is called and how fast it plays.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct ClipInfo {
+    pub(crate) name: String,
+    pub(crate) frame_count: usize,
+    pub(crate) frame_rate_hz: f64,
+    pub(crate) start_seconds: f64,
+}
+
+impl Skin {
+    /// The skin that `object` holds.
+    pub fn from_object(object: &Object) -> Result<Self, SkinError> {
+        match &object.rig {
+            Some(rig) if !rig.joints().is_empty() => {
+                Ok(Self { mesh: Arc::clone(&object.mesh), rig: Arc::clone(rig), clips: object.clips.clone() })
+            }
+            _ => Err(SkinError::NoBones(object.name.clone())),
+        }
+    }
+
+    /// The skin as an object that every writer takes.
+    pub fn to_object(&self, name: impl Into<String>) -> Object {
+        Object {
+            name: name.into(),
+            mesh: Arc::clone(&self.mesh),
+            rig: Some(Arc::clone(&self.rig)),
+            clips: self.clips.clone(),
+            ..Object::default()
+        }
+    }
+
+    /// The topology and the rest pose.
+    pub fn mesh(&self) -> &Arc<TriMesh> {
+        &self.mesh
+    }
+
+    /// Bones, weights and the correction basis.
+    pub fn rig(&self) -> &Arc<Rig> {
+        &self.rig
+    }
+
+    /// Bone transforms and correction coefficients, one clip per animation.
+    pub fn clips(&self) -> &[Arc<Clip>] {
+        &self.clips
+    }
+
+    /// The number of bones B.
+    pub fn bone_count(&self) -> usize {
+        self.rig.joints().len()
+    }
+
+    /// The rank r of the corrections.
+    pub fn rank(&self) -> usize {
+        self.rig.shapes().len()
+    }
+
+    /// The same skin with the first `rank` corrections only.
+    pub fn with_rank(&self, rank: usize) -> Result<Self, SkinError> {
+        if rank >= self.rank() {
+            return Ok(self.clone());
+        }
+        let shapes = self.rig.shapes()[..rank].to_vec();
+        let coefficients = |clip: &Clip| {
+            (0..clip.frame_count()).flat_map(|frame| clip.shape_weights(frame)[..rank].to_vec()).collect()
+        };
+        let per_clip: Vec<Vec<f32>> = self.clips.iter().map(|clip| coefficients(clip)).collect();
+        self.with_corrections(shapes, per_clip)
+    }
+
+    /// The same bones with other corrections: the basis, and for each clip the coefficients of all frames in a row.
+    pub(crate) fn with_corrections(&self, shapes: Vec<Shape>, coefficients: Vec<Vec<f32>>) -> Result<Self, SkinError> {
+        let (joints, weights) = (self.rig.joints().to_vec(), self.rig.weights().clone());
+        let rig = Rig::new(&self.mesh, joints, weights, shapes)?;
+        let clips = self.clips.iter().zip(coefficients).map(|(clip, coefficients)| {
+            let transforms = (0..clip.frame_count()).flat_map(|frame| clip.transforms(frame).to_vec()).collect();
+            let new = Clip::new(&rig, clip.name(), clip.frame_rate_hz(), transforms, coefficients)?;
+            Ok(Arc::new(new.starting_at(clip.start_seconds())))
+        });
+        let clips = clips.collect::<Result<Vec<_>, RigError>>()?;
+        Ok(Self { mesh: Arc::clone(&self.mesh), rig: Arc::new(rig), clips })
+    }
+
+    /// The skin that a fit arrived at, in the units of the input.
+    pub(crate) fn from_state(
+        mesh: &TriMesh,
+        trajectories: &Trajectories,
+        state: &State,
+        clips: &[ClipInfo],
+    ) -> Result<Self, SkinError> {
+        let given = |p: DVec3| (p * trajectories.scale + trajectories.centre).as_vec3();
+        // A rest pose that was not optimized is kept to the bit.
+        let rest: Vec<Vec3> = if state.rest == trajectories.rest {
+            mesh.points().to_vec()
+        } else {
+            state.rest.iter().map(|&p| given(p)).collect()
+        };
+        let mesh = Arc::new(mesh.with_points(rest)?);
+        let bones = state.bone_count();
+        let digits = bones.saturating_sub(1).to_string().len();
+        let joint = |bone: usize| Joint::at(format!("bone_{bone:0digits$}"), None, DAffine3::IDENTITY);
+        let weights = state
+            .influences
+            .iter()
+            .map(|influences| influences.iter().map(|(bone, weight)| (bone as u32, weight as f32)).collect::<Vec<_>>());
+        let weights = SkinWeights::from_rows(weights).normalized(usize::MAX);
+        let rig = Rig::new(&mesh, (0..bones).map(joint).collect(), weights, Vec::new())?;
+        let mut first = 0;
+        let mut made = Vec::with_capacity(clips.len());
+        for info in clips {
+            let frames = first..first + info.frame_count;
+            let transforms = frames.flat_map(|frame| (0..bones).map(move |bone| (frame, bone)));
+            let transforms = transforms.map(|(frame, bone)| bone_transform(trajectories, state, frame, bone)).collect();
+            let clip = Clip::new(&rig, info.name.as_str(), info.frame_rate_hz, transforms, Vec::new())?;
+            made.push(Arc::new(clip.starting_at(info.start_seconds)));
+            first += info.frame_count;
+        }
+        Ok(Self { mesh, rig: Arc::new(rig), clips: made })
+    }
+}
+
+/// A bone's transform in the units of the input: with p_n = (p − c)/s, `F p_n + v` becomes `F p + s v + c − F c`.
+fn bone_transform(trajectories: &Trajectories, state: &State, frame: usize, bone: usize) -> DAffine3 {
+    let column = |k: usize| DVec3::from_slice(&state.transforms.col_as_slice(4 * bone + k)[3 * frame..3 * frame + 3]);
+    let linear = DMat3::from_cols(column(0), column(1), column(2));
+    let centre = trajectories.centre;
+    DAffine3 { matrix3: linear, translation: trajectories.scale * column(3) + centre - linear * centre }
+}
