@@ -6,12 +6,14 @@
 #![forbid(unsafe_code)]
 
 pub mod bone_model;
+pub mod compare;
 pub mod corrections;
 pub mod fit;
 pub mod measure;
 pub mod paper;
 pub mod refine;
 pub mod skin;
+pub mod statistics;
 pub mod trajectories;
 
 pub use bone_model::BoneModel;
