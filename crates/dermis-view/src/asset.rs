@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use dermis::mesh::glam::{DVec3, Vec3};
 use dermis::mesh::merge::{MergeError, single};
-use dermis::mesh::{Clip, MeshSequence, Note, Object, Rig, Scene, SequenceError, TriMesh, Units, UpAxis};
 use dermis::mesh::tri_mesh::bounds;
+use dermis::mesh::{Clip, MeshSequence, Note, Object, Rig, Scene, SequenceError, TriMesh, Units, UpAxis};
 use dermis::skin::Skin;
 use serde::Serialize;
 

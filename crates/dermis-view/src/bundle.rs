@@ -5,8 +5,8 @@
 //! in numbers and `offset` in bytes from the first array; a quantized array also has `low` and `step` per coordinate, and
 //! its numbers stand for `low + step · number`.
 
-use dermis::mesh::tri_mesh::bounds;
 use dermis::mesh::glam::Vec3;
+use dermis::mesh::tri_mesh::bounds;
 use serde::Serialize;
 
 /// What a bundle begins with.

@@ -2,7 +2,7 @@
 //! self-contained HTML file that shows fits to others.
 //!
 //! [`Gallery`] holds what was named on the command line or dropped on the page; [`Server`] gives it to a browser on this
-//! machine and to nobody else. All numbers that either shows are computed here.
+//! machine and to nobody else; [`mod@report`] writes it down. All numbers that either shows are computed here.
 
 #![forbid(unsafe_code)]
 
@@ -13,6 +13,7 @@ mod guard;
 pub mod live;
 pub mod measures;
 mod page;
+pub mod report;
 mod routes;
 mod save;
 pub mod serve;

@@ -1,7 +1,7 @@
 //! What the server answers; `docs/view.md` lists it.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::body::Bytes;
 use axum::extract::ws::WebSocketUpgrade;
@@ -113,9 +113,7 @@ macro_rules! unusable {
 unusable!(AddError, MeasureError, SaveError, SequenceError);
 
 /// Runs `work`, which takes longer than other requests should wait.
-async fn aside<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
-) -> Result<T, Failure> {
+async fn aside<T: Send + 'static>(work: impl FnOnce() -> Result<T, Failure> + Send + 'static) -> Result<T, Failure> {
     let done = tokio::task::spawn_blocking(work).await;
     done.unwrap_or_else(|_| Err(Failure::unusable(&"the server failed at this request")))
 }

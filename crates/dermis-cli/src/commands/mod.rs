@@ -4,6 +4,7 @@ mod completions;
 mod convert;
 mod inspect;
 mod man;
+mod report;
 mod sample;
 mod view;
 
@@ -21,6 +22,7 @@ pub(crate) enum Command {
     Convert(convert::Args),
     Sample(sample::Args),
     View(view::Args),
+    Report(report::Args),
     Completions(completions::Args),
     Man(man::Args),
 }
@@ -32,6 +34,7 @@ pub(crate) fn run(command: Command, shared: &Shared) -> Result<ExitCode, Report>
         Command::Convert(args) => convert::run(&args, shared),
         Command::Sample(args) => sample::run(&args, shared),
         Command::View(args) => view::run(&args, shared),
+        Command::Report(args) => report::run(&args, shared),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
     }

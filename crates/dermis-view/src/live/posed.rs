@@ -1,9 +1,9 @@
 //! A skin posed in the server, in double precision: what the page's GPU approximates, with the stretch of the surface.
 
 use dermis::mesh::geometry::triangle_areas;
+use dermis::mesh::glam::Vec3;
 use dermis::mesh::pose::pose_into;
 use dermis::mesh::{Clip, RigError, SequenceError};
-use dermis::mesh::glam::Vec3;
 use dermis::skin::Skin;
 
 use super::{LiveDeformer, LiveFrame, Parameter, Scalar};
@@ -36,7 +36,8 @@ impl PosedSkin {
         let adjust = |(shape, &weight): (usize, &f32)| {
             if (shape as f64) < self.rank { weight * self.strength as f32 } else { 0.0 }
         };
-        let weights = frames().flat_map(|frame| self.clip.shape_weights(frame).iter().enumerate().map(adjust)).collect();
+        let weights =
+            frames().flat_map(|frame| self.clip.shape_weights(frame).iter().enumerate().map(adjust)).collect();
         Clip::new(self.skin.rig(), self.clip.name(), self.clip.frame_rate_hz(), transforms, weights)
     }
 
@@ -44,8 +45,7 @@ impl PosedSkin {
     fn stretch(&self, positions: &[Vec3]) -> Vec<f32> {
         let triangles = self.skin.mesh().triangles();
         let mut areas = vec![(0.0, 0.0); positions.len()];
-        for ((triangle, area), rest) in
-            triangles.iter().zip(triangle_areas(positions, triangles)).zip(&self.rest_areas)
+        for ((triangle, area), rest) in triangles.iter().zip(triangle_areas(positions, triangles)).zip(&self.rest_areas)
         {
             for &point in triangle {
                 areas[point as usize].0 += area;

@@ -15,12 +15,8 @@ struct Request {
 
 /// Answers until the page leaves or says something that makes no sense.
 pub(crate) async fn converse(mut socket: WebSocket, mut deformer: Box<dyn LiveDeformer>, points: usize) {
-    let hello = Hello {
-        points,
-        frames: deformer.frame_count(),
-        parameters: deformer.parameters(),
-        scalar: deformer.scalar(),
-    };
+    let hello =
+        Hello { points, frames: deformer.frame_count(), parameters: deformer.parameters(), scalar: deformer.scalar() };
     let Ok(hello) = serde_json::to_string(&hello) else {
         return;
     };

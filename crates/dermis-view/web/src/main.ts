@@ -3,7 +3,7 @@
 import "./style.css";
 import { stats } from "./gpu/uploads";
 import { ServerSource } from "./source";
-import { Stage } from "./stage";
+import { cells, Stage } from "./stage";
 import { Brush } from "./tools/brush";
 import { acceptDrops } from "./tools/drop";
 import { Live } from "./tools/live";
@@ -53,6 +53,7 @@ async function start(app: HTMLElement): Promise<void> {
   onlyWhenChanged(viewer, () => JSON.stringify(viewer.columns.map((v) => [v.id, viewer.rankOf(v)])), () => {
     const name = (view: (typeof viewer.views)[number]): string =>
       view.tag === "fit + corrections" ? `${view.label}, rank ${viewer.rankOf(view)}` : view.label;
+    labels.style.gridTemplateColumns = `repeat(${cells(viewer.columns.length).columns}, 1fr)`;
     labels.replaceChildren(...viewer.columns.map((view) => el("span", { textContent: name(view) })));
   });
   app.append(timeline(viewer), keys(keyList(viewer, brush, crowd)));
@@ -120,11 +121,11 @@ function listenToMouse(viewer: Viewer, brush: Brush, crowd: CrowdPanel, panel: P
   let from: { x: number; y: number } | null = null;
   let painting = false;
   const dab = (event: PointerEvent): boolean => {
-    const { ray, column } = viewer.stage.ray(event, viewer.columns.length);
-    const view = viewer.columns[column];
+    const at = viewer.stage.ray(event, viewer.columns.length);
+    const view = viewer.columns[at.view];
     if (!view || (brush.mode !== "paint" && view.tag === "original")) return false;
     if (!painting) brush.begin(view.model);
-    return brush.dab(view, ray, event.altKey);
+    return brush.dab(view, at.ray, event.altKey);
   };
   canvas.addEventListener("pointerdown", (event) => {
     from = { x: event.clientX, y: event.clientY };
@@ -142,9 +143,9 @@ function listenToMouse(viewer: Viewer, brush: Brush, crowd: CrowdPanel, panel: P
     painting = false;
     const still = from && Math.hypot(event.clientX - from.x, event.clientY - from.y) < CLICK_DISTANCE;
     if (stroke || !still || event.button !== 0 || crowd.crowd) return;
-    const { ray, column } = viewer.stage.ray(event, viewer.columns.length);
-    const view = viewer.columns[column];
-    const hit = view && hitTest(view.model, viewer.positions(view), ray);
+    const at = viewer.stage.ray(event, viewer.columns.length);
+    const view = viewer.columns[at.view];
+    const hit = view && hitTest(view.model, viewer.positions(view), at.ray);
     if (view && hit) panel.select(view, hit.point);
   });
 }

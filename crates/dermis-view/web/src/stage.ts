@@ -5,16 +5,22 @@ import { OrbitControls } from "three/examples/jsm/controls/OrbitControls.js";
 import { countUploads, stats } from "./gpu/uploads";
 import type { AssetInfo } from "./source";
 
-const BACKGROUND = new THREE.Color(0x1b1d21);
+/** Colours are given as they are to appear: the shaders, not the renderer, encode them. */
+const shown = (hex: number): THREE.Color => new THREE.Color().setHex(hex, THREE.LinearSRGBColorSpace);
+const BACKGROUND = shown(0x1d2025);
 const UP: Record<AssetInfo["up"], [number, number, number]> = { x: [1, 0, 0], y: [0, 1, 0], z: [0, 0, 1] };
 
-export interface Column {
-  content: THREE.Object3D;
+/** Degrees that the smaller side of a cell sees. */
+const FIELD = 35;
+
+/** The grid that a number of views stand in, side by side. */
+export function cells(count: number): { columns: number; rows: number } {
+  return count <= 2 ? { columns: Math.max(count, 1), rows: 1 } : { columns: 2, rows: Math.ceil(count / 2) };
 }
 
 export class Stage {
   readonly renderer: THREE.WebGLRenderer;
-  readonly camera = new THREE.PerspectiveCamera(35, 1, 0.01, 1000);
+  readonly camera = new THREE.PerspectiveCamera(FIELD, 1, 0.01, 1000);
   readonly controls: OrbitControls;
   readonly canvas: HTMLCanvasElement;
   private readonly scene = new THREE.Scene();
@@ -77,38 +83,42 @@ export class Stage {
     this.invalidate();
   }
 
-  /** Draws the columns side by side, all seen by the same camera. */
-  draw(columns: Column[]): void {
+  /** Draws `contents` side by side, all seen by the same camera. */
+  draw(contents: THREE.Object3D[]): void {
     const { renderer, camera } = this;
     const size = renderer.getSize(new THREE.Vector2());
+    const { columns, rows } = cells(contents.length);
+    const [width, height] = [size.x / columns, size.y / rows];
+    renderer.setScissorTest(false);
+    renderer.clear();
     renderer.setScissorTest(true);
-    const width = size.x / Math.max(columns.length, 1);
-    camera.aspect = width / size.y;
+    camera.aspect = width / height;
+    const half = Math.tan(THREE.MathUtils.degToRad(FIELD / 2)) / Math.min(camera.aspect, 1);
+    camera.fov = 2 * THREE.MathUtils.radToDeg(Math.atan(half));
     camera.updateProjectionMatrix();
-    columns.forEach((column, at) => {
-      renderer.setViewport(at * width, 0, width, size.y);
-      renderer.setScissor(at * width, 0, width, size.y);
-      renderer.clear();
-      this.scene.add(column.content);
+    contents.forEach((content, at) => {
+      const [x, y] = [(at % columns) * width, size.y - (Math.floor(at / columns) + 1) * height];
+      renderer.setViewport(x, y, width, height);
+      renderer.setScissor(x, y, width, height);
+      this.scene.add(content);
       renderer.render(this.scene, camera);
-      this.scene.remove(column.content);
+      this.scene.remove(content);
     });
     stats.draws++;
   }
 
-  /** The ray through a place on the canvas, and which of `columns` columns it is in. */
-  ray(event: { clientX: number; clientY: number }, columns: number): { ray: THREE.Ray; column: number } {
+  /** The ray through a place on the canvas, and which of `count` views it is in. */
+  ray(event: { clientX: number; clientY: number }, count: number): { ray: THREE.Ray; view: number } {
     const rect = this.canvas.getBoundingClientRect();
-    const width = rect.width / columns;
-    const x = event.clientX - rect.left;
-    const column = Math.min(Math.max(Math.floor(x / width), 0), columns - 1);
-    const at = new THREE.Vector2(
-      ((x - column * width) / width) * 2 - 1,
-      1 - ((event.clientY - rect.top) / rect.height) * 2,
-    );
+    const { columns, rows } = cells(count);
+    const [width, height] = [rect.width / columns, rect.height / rows];
+    const [x, y] = [event.clientX - rect.left, event.clientY - rect.top];
+    const cell = (at: number, size: number, most: number): number => Math.min(Math.max(Math.floor(at / size), 0), most - 1);
+    const [column, row] = [cell(x, width, columns), cell(y, height, rows)];
+    const at = new THREE.Vector2(((x - column * width) / width) * 2 - 1, 1 - ((y - row * height) / height) * 2);
     const caster = new THREE.Raycaster();
     caster.setFromCamera(at, this.camera);
-    return { ray: caster.ray, column };
+    return { ray: caster.ray, view: row * columns + column };
   }
 
   upVector(): THREE.Vector3 {
@@ -124,7 +134,7 @@ export class Stage {
     if (this.grid) this.scene.remove(this.grid);
     const cell = 10 ** Math.floor(Math.log10(radius / 2));
     const cells = Math.min(200, 2 * Math.ceil((1.6 * radius) / cell));
-    this.grid = new THREE.GridHelper(cells * cell, cells, 0x4a4f57, 0x2c2f35);
+    this.grid = new THREE.GridHelper(cells * cell, cells, shown(0x4a5059), shown(0x2e3238));
     this.grid.quaternion.setFromUnitVectors(new THREE.Vector3(0, 1, 0), this.up);
     const center = box.getCenter(new THREE.Vector3());
     const below = box.min.clone().sub(center).dot(this.up);

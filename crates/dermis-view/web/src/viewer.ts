@@ -249,7 +249,7 @@ export class Viewer {
   draw(): void {
     const columns = this.columns;
     for (const view of columns) this.prepare(view);
-    this.stage.draw(columns.map((view) => ({ content: view.figure.group })));
+    this.stage.draw(columns.map((view) => view.figure.group));
     if (stats.firstPictureMs === null && columns.length > 0) stats.firstPictureMs = performance.now();
   }
 

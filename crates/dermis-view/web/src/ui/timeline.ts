@@ -36,7 +36,7 @@ export function timeline(viewer: Viewer): HTMLElement {
     viewer.changed();
   };
   const show = (): void => {
-    play.textContent = state.playing ? "❚❚" : "▶";
+    play.textContent = state.playing ? "II" : "▶";
     scrub.max = String(viewer.frameCount - 1);
     scrub.value = String(state.frame);
     counter.textContent = `${state.frame} / ${viewer.frameCount - 1}`;
@@ -47,11 +47,11 @@ export function timeline(viewer: Viewer): HTMLElement {
   return el(
     "footer",
     { className: "timeline" },
-    button("⏮", "First frame (Home)", () => viewer.setFrame(0)),
+    button("|‹", "First frame (Home)", () => viewer.setFrame(0)),
     button("‹", "One frame back (←)", () => step(-1)),
     play,
     button("›", "One frame on (→)", () => step(1)),
-    button("⏭", "Last frame (End)", () => viewer.setFrame(viewer.frameCount - 1)),
+    button("›|", "Last frame (End)", () => viewer.setFrame(viewer.frameCount - 1)),
     scrub,
     counter,
     el("label", { className: "field" }, fps, "fps"),

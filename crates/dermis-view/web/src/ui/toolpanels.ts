@@ -122,7 +122,7 @@ export class CrowdPanel {
     if (!crowd) return;
     const began = performance.now();
     crowd.prepare(viewer.state.frame);
-    viewer.stage.draw([{ content: crowd.group }]);
+    viewer.stage.draw([crowd.group]);
     // Reading a pixel waits until the picture is there.
     const gl = viewer.stage.renderer.getContext();
     gl.readPixels(0, 0, 1, 1, gl.RGBA, gl.UNSIGNED_BYTE, new Uint8Array(4));
