@@ -26,9 +26,11 @@ async function start(app: HTMLElement): Promise<void> {
   const [left, right] = [el("aside", { className: "left" }), el("aside", { className: "right" })];
   const messages = el("div", { className: "messages" });
   const labels = el("div", { className: "labels" });
-  const scene = await source.scene();
   app.append(left, canvasBox, right);
+  // The GPU gets ready while the server answers.
+  const asked = source.scene();
   const stage = new Stage(canvasBox);
+  const scene = await asked;
   const viewer = new Viewer(source, stage, scene);
   stage.frame(scene.assets);
   const say = (text: string): void => {

@@ -121,6 +121,12 @@ export class Stage {
     return { ray: caster.ray, view: row * columns + column };
   }
 
+  /** Waits until the picture is there: reading a pixel cannot be answered earlier. */
+  finish(): void {
+    const gl = this.renderer.getContext();
+    gl.readPixels(0, 0, 1, 1, gl.RGBA, gl.UNSIGNED_BYTE, new Uint8Array(4));
+  }
+
   upVector(): THREE.Vector3 {
     return this.up.clone();
   }

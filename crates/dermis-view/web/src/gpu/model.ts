@@ -8,7 +8,7 @@ import { padded, rowsFor, Store, WIDTH } from "./store";
 /** Recorded frames are fetched in parts of about this many floats. */
 const PART = 1_500_000;
 /** A point belongs to the core of a bone that has this much of its weight. */
-const CORE_WEIGHT = 0.9;
+const CORE_WEIGHT = 0.7;
 
 export class Model {
   readonly rest: Float32Array<ArrayBuffer>;

@@ -202,15 +202,15 @@ out vec3 viewPosition, viewNormal, tint;
 void main() {
   int point = gl_VertexID;
   int now = (frame + int(place.w)) % frameCount;
-  vec3 p = posedPoint(point, now);
-  vec3 n = vec3(0.0);
-  if (kind == 2) {
+  vec3 p, n = vec3(0.0);
+  if (kind == 2 && bones > 0) {
+    vec4 x, y, z, shaped = vec4(correctedPoint(point, now), 1.0);
+    blend(point, now, x, y, z);
+    p = vec3(dot(x, shaped), dot(y, shaped), dot(z, shaped));
     n = texelFetch(restNormals, at(point), 0).xyz;
-    if (bones > 0) {
-      vec4 x, y, z;
-      blend(point, now, x, y, z);
-      n = vec3(dot(x.xyz, n), dot(y.xyz, n), dot(z.xyz, n));
-    }
+    n = vec3(dot(x.xyz, n), dot(y.xyz, n), dot(z.xyz, n));
+  } else {
+    p = posedPoint(point, now);
   }
   vec4 view = modelViewMatrix * vec4(p + place.xyz, 1.0);
   viewPosition = view.xyz;

@@ -50,7 +50,7 @@ export function curves(facts: Facts): HTMLElement {
   const figures = [
     figure(`Error over time, root mean square (${unit})`, byFrame((fit) => fit.rms_by_frame), "frame"),
     figure(`Largest error over time (${unit})`, byFrame((fit) => fit.max_by_frame), "frame"),
-    figure("Distribution of errors (% of all points in all frames)", histograms, `error (${unit})`, true),
+    figure("Distribution of errors (% of all points in all frames)", histograms, `error (${unit})`),
     figure("Distortion E against rank (%)", ranks, "rank"),
   ];
   if (fits.length > 1) figures.push(figure("Distortion E against bones (%)", bones, "bones"));

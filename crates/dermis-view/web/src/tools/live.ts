@@ -99,9 +99,15 @@ export class Live {
     const known = this.viewer.liveScalar;
     const store = known?.store ?? new Store(values.length, 1);
     store.write(this.viewer.stage.renderer, 0, padded(values, 1, 1, rows));
-    let high = known?.high ?? 0;
-    for (const value of values) high = Math.max(high, Math.abs(value));
+    const high = Math.max(known?.high ?? 0, common(values)) || 1;
     const low = scalar.signed ? -high : 0;
     this.viewer.liveScalar = { store, low, high, signed: scalar.signed, label: scalar.label, unit: scalar.unit };
   }
+}
+
+/** The size that all but the few largest values stay below: one wild point must not take the colours of all others. */
+function common(values: Float32Array): number {
+  const step = Math.max(1, Math.floor(values.length / 4096));
+  const sizes = Float32Array.from({ length: Math.floor(values.length / step) }, (_, i) => Math.abs(values[i * step]!)).sort();
+  return sizes[Math.floor(0.98 * sizes.length)] ?? 0;
 }
