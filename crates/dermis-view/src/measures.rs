@@ -7,7 +7,7 @@ use dermis::skin::compare::frame_errors;
 use dermis::skin::{BoneModel, Measures, Skin, SkinError, measure};
 use serde::Serialize;
 
-use crate::text::significant;
+use crate::text::short;
 
 /// Why nothing can be measured.
 #[derive(Debug, thiserror::Error)]
@@ -49,7 +49,7 @@ pub fn with_only_clip(skin: &Skin, clip: usize) -> Result<Skin, SkinError> {
 /// Measures the first `rank` corrections of `skin`, whose clip `clip` is to play `sequence`.
 pub fn at_rank(skin: &Skin, clip: usize, sequence: &MeshSequence, rank: usize) -> Result<RankMeasures, MeasureError> {
     let skin = with_only_clip(&skin.with_rank(rank)?, clip)?;
-    let Measures { distortion_percent, erms, max_error_percent, normal_error_rms } =
+    let Measures { distortion_percent, erms, max_error_percent, normal_error_rms, .. } =
         measure(&skin, std::slice::from_ref(sequence))?;
     let influences = skin.rig().weights().max_influences();
     let compression = dermis::skin::measure::compression(
@@ -57,7 +57,7 @@ pub fn at_rank(skin: &Skin, clip: usize, sequence: &MeshSequence, rank: usize) -
         sequence.frame_count(),
         skin.bone_count(),
         influences,
-        BoneModel::Flexible,
+        BoneModel::of_skin(&skin),
     );
     let max_error = max_error_percent / 100.0 * f64::from(skin.mesh().diagonal());
     let shown = [
@@ -65,9 +65,10 @@ pub fn at_rank(skin: &Skin, clip: usize, sequence: &MeshSequence, rank: usize) -
         ("erms", erms),
         ("max_error_percent", max_error_percent),
         ("normal_error_rms", normal_error_rms),
-        ("compression", compression),
         ("max_error", max_error),
     ];
+    let mut text: BTreeMap<_, _> = shown.into_iter().map(|(name, value)| (name, short(value))).collect();
+    text.insert("compression", format!("{compression:.1}"));
     Ok(RankMeasures {
         rank: skin.rank(),
         bones: skin.bone_count(),
@@ -78,7 +79,7 @@ pub fn at_rank(skin: &Skin, clip: usize, sequence: &MeshSequence, rank: usize) -
         normal_error_rms,
         compression,
         max_error,
-        text: shown.into_iter().map(|(name, value)| (name, significant(value))).collect(),
+        text,
     })
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use dermis::io::WriteOptions;
 use dermis::math::progress::Silent;
 use dermis::mesh::glam::Vec3;
+use dermis::mesh::reshape::reshaped;
 use dermis::mesh::{MeshError, Object, Scene, TetMesh};
 
 use crate::asset::Asset;
@@ -33,7 +34,7 @@ pub(crate) fn with_rest(asset: &Asset, numbers: &[f32]) -> Result<Object, SaveEr
     let object = &asset.object;
     expect_count(numbers.len(), 3 * object.mesh.point_count())?;
     let points: Vec<Vec3> = numbers.chunks_exact(3).map(Vec3::from_slice).collect();
-    let mesh = Arc::new(object.mesh.with_points(points)?);
+    let mesh = Arc::new(reshaped(&object.mesh, points)?);
     let tets = match &object.tets {
         Some(tets) => Some(Arc::new(TetMesh::new(mesh.points().to_vec(), tets.tetrahedra().to_vec())?)),
         None => None,

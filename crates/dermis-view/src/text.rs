@@ -1,19 +1,17 @@
 //! Numbers as the page, the report and the command line print them.
 
-/// Digits that a measure is printed with.
-const DIGITS: i32 = 4;
-
-/// `value` with four significant digits, in plain notation where that stays short.
-pub fn significant(value: f64) -> String {
-    let magnitude = value.abs();
-    if value == 0.0 || !value.is_finite() {
-        return format!("{value}");
+/// A number to about six digits, without trailing zeros.
+pub fn short(number: f64) -> String {
+    let magnitude = number.abs();
+    if number == 0.0 {
+        return "0".to_owned();
     }
-    if !(1e-4..1e7).contains(&magnitude) {
-        return format!("{value:.3e}");
+    if !(1e-4..1e9).contains(&magnitude) {
+        return format!("{number:.3e}");
     }
-    let decimals = (DIGITS - 1 - magnitude.log10().floor() as i32).max(0) as usize;
-    format!("{value:.decimals$}")
+    let decimals = (5 - magnitude.log10().floor() as i32).clamp(0, 9) as usize;
+    let text = format!("{number:.decimals$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
 #[cfg(test)]
@@ -21,8 +19,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn four_digits_count() {
-        let shown: Vec<String> = [1.234_56, 12.0, 0.001_234_5, 123_456.7, 0.0, 1.5e-7].map(significant).into();
-        assert_eq!(shown, ["1.235", "12.00", "0.001234", "123457", "0", "1.500e-7"]);
+    fn six_digits_count() {
+        assert_eq!([short(24.0), short(29.97), short(0.0), short(-0.123_456_7)], ["24", "29.97", "0", "-0.123457"]);
+        assert_eq!([short(1.5e-7), short(3e12)], ["1.500e-7", "3.000e12"]);
     }
 }

@@ -8,14 +8,13 @@ use dermis::FrameRange;
 use dermis::io::output::Output;
 use dermis_view::Gallery;
 use dermis_view::report::{Facts, ReportError, ReportOptions, report};
-use dermis_view::text::significant;
 use serde::Serialize;
 
 use crate::args::{EXIT_CODES, Format, Shared};
 use crate::commands::view::{add, no_page};
 use crate::interrupt;
 use crate::notes::NoteFacts;
-use crate::numbers::{bytes, seconds};
+use crate::numbers::{bytes, seconds, short};
 use crate::report::Report;
 use crate::terminal::{self, Paint};
 use crate::watch::Watch;
@@ -107,7 +106,7 @@ impl Summary {
         let fit = |fit: &dermis_view::report::FitFacts| {
             let m = &fit.measures;
             let label = paint.title(&format!("{:width$}", fit.label));
-            let (e, max) = (significant(m.distortion_percent), significant(m.max_error_percent));
+            let (e, max) = (short(m.distortion_percent), short(m.max_error_percent));
             format!("{label}  {} bones, rank {}: distortion {e} %, largest error {max} % of the box\n", m.bones, m.rank)
         };
         let fits: String = self.report.fits.iter().map(fit).collect();
