@@ -10,6 +10,7 @@ use std::{env, fs, io};
 
 /// What the page is built from, under `web/`.
 const SOURCES: [&str; 6] = ["build.mjs", "index.html", "package-lock.json", "package.json", "src", "tsconfig.json"];
+const NOT_INSTALLED: &str = "is not installed";
 /// Set to anything but 0, the page is left out; packagers and tests use it.
 const LEAVE_OUT: &str = "DERMIS_WITHOUT_PAGE";
 
@@ -23,6 +24,10 @@ fn main() -> io::Result<()> {
         Ok(dist) => list(&dist)?,
         Err(reason) => {
             println!("cargo::warning=the page of 'dermis view' is left out: {reason}");
+            if reason.ends_with(NOT_INSTALLED) {
+                // A path that never exists has the next build look again.
+                println!("cargo::rerun-if-changed={}", out.join("node-is-absent").display());
+            }
             format!(
                 "pub(crate) const MISSING: Option<&str> = Some({reason:?});\n\
                  pub(crate) static FILES: &[(&str, &[u8])] = &[];\npub(crate) const REPORT: &str = \"\";\n"
@@ -40,7 +45,7 @@ fn build(out: &Path) -> Result<PathBuf, String> {
     let (web, dist) = (out.join("web"), out.join("dist"));
     copy_sources(&web).map_err(|error| format!("its sources cannot be copied: {error}"))?;
     install(&web)?;
-    run(Command::new("node").arg("build.mjs").arg(&dist).current_dir(&web), "Node.js is not installed")?;
+    run(Command::new("node").arg("build.mjs").arg(&dist).current_dir(&web), "Node.js")?;
     Ok(dist)
 }
 
@@ -76,13 +81,13 @@ fn install(web: &Path) -> Result<(), String> {
     let npm = if cfg!(windows) { "npm.cmd" } else { "npm" };
     let mut command = Command::new(npm);
     command.args(["ci", "--no-audit", "--no-fund", "--loglevel=error", "--fetch-retries=1"]).current_dir(web);
-    run(&mut command, "npm is not installed")?;
+    run(&mut command, "npm")?;
     fs::write(installed, lock).map_err(|error| error.to_string())
 }
 
-fn run(command: &mut Command, absent: &str) -> Result<(), String> {
+fn run(command: &mut Command, program: &str) -> Result<(), String> {
     let output = command.output().map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => absent.to_owned(),
+        io::ErrorKind::NotFound => format!("{program} {NOT_INSTALLED}"),
         _ => error.to_string(),
     })?;
     if output.status.success() {
@@ -97,12 +102,13 @@ fn list(dist: &Path) -> io::Result<String> {
     let mut files = Vec::new();
     gather(dist, dist, &mut files)?;
     files.sort();
+    let path = |name: &str| dist.join(name).display().to_string();
     let mut text = String::from("pub(crate) const MISSING: Option<&str> = None;\n");
     text += "pub(crate) static FILES: &[(&str, &[u8])] = &[\n";
     for name in files.iter().filter(|name| *name != "report.js") {
-        let _ = writeln!(text, "    ({name:?}, include_bytes!({:?})),", dist.join(name));
+        let _ = writeln!(text, "    ({name:?}, include_bytes!({:?})),", path(name));
     }
-    let _ = writeln!(text, "];\npub(crate) const REPORT: &str = include_str!({:?});", dist.join("report.js"));
+    let _ = writeln!(text, "];\npub(crate) const REPORT: &str = include_str!({:?});", path("report.js"));
     Ok(text)
 }
 

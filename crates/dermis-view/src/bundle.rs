@@ -42,7 +42,7 @@ impl Bundle {
 
     /// Adds an array of positions, three floats each.
     pub fn vectors(&mut self, name: &'static str, values: &[Vec3]) {
-        self.floats(name, values.iter().flat_map(|value| value.to_array()));
+        self.floats(name, values.iter().flat_map(Vec3::to_array));
     }
 
     /// Adds an array of indices.

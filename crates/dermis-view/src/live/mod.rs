@@ -82,7 +82,7 @@ impl LiveFrame {
         for number in [frame, self.positions.len(), usize::from(!scalars.is_empty())] {
             bytes.extend((number as u32).to_le_bytes());
         }
-        bytes.extend(self.positions.iter().flat_map(|p| p.to_array()).flat_map(f32::to_le_bytes));
+        bytes.extend(self.positions.iter().flat_map(Vec3::to_array).flat_map(f32::to_le_bytes));
         bytes.extend(scalars.into_iter().flat_map(f32::to_le_bytes));
         bytes
     }

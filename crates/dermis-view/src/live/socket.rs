@@ -30,16 +30,14 @@ pub(crate) async fn converse(mut socket: WebSocket, mut deformer: Box<dyn LiveDe
         let Some(answer) = tokio::task::block_in_place(|| answer(&mut *deformer, &text)) else {
             return;
         };
-        if let Some(bytes) = answer
-            && socket.send(Message::binary(bytes)).await.is_err()
-        {
+        if !answer.is_empty() && socket.send(Message::binary(answer)).await.is_err() {
             return;
         }
     }
 }
 
-/// `None` ends the conversation.
-fn answer(deformer: &mut dyn LiveDeformer, text: &str) -> Option<Option<Vec<u8>>> {
+/// What is sent back, which may be nothing; `None` ends the conversation.
+fn answer(deformer: &mut dyn LiveDeformer, text: &str) -> Option<Vec<u8>> {
     let request: Request = serde_json::from_str(text).ok()?;
     if let (Some(name), Some(value)) = (&request.set, request.value)
         && !deformer.set(name, value)
@@ -47,10 +45,10 @@ fn answer(deformer: &mut dyn LiveDeformer, text: &str) -> Option<Option<Vec<u8>>
         return None;
     }
     let Some(frame) = request.frame else {
-        return Some(None);
+        return Some(Vec::new());
     };
     if frame >= deformer.frame_count() {
         return None;
     }
-    deformer.pose(frame).ok().map(|posed| Some(posed.into_bytes(frame)))
+    deformer.pose(frame).ok().map(|posed| posed.into_bytes(frame))
 }

@@ -81,7 +81,7 @@ impl FitFacts {
 /// 0 to `most`, at most [`MOST_RANKS`] + 1 of them, both ends among them.
 fn ranks(most: usize) -> Vec<usize> {
     let count = most.min(MOST_RANKS);
-    (0..=count).map(|at| if count == 0 { 0 } else { at * most / count }).collect()
+    (0..=count).map(|at| (at * most).checked_div(count).unwrap_or(0)).collect()
 }
 
 #[cfg(test)]

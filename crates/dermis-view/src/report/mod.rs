@@ -19,7 +19,7 @@ use crate::measures::MeasureError;
 pub use facts::FitFacts;
 
 /// The geometry may take this many bytes before it is encoded as text, which adds a third.
-const MOST_GEOMETRY: usize = 6_000_000;
+const MOST_GEOMETRY: usize = 6_600_000;
 
 /// Options of [`report`].
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -59,15 +59,12 @@ impl Running {
     /// Sends a request and gives the status and the body.
     pub(crate) fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> (u16, Vec<u8>) {
         let host = format!("127.0.0.1:{}", self.port);
-        let mut head = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n");
-        if !headers.iter().any(|(name, _)| *name == "Host") {
-            head += &format!("Host: {host}\r\n");
-        }
-        for (name, value) in headers {
-            head += &format!("{name}: {value}\r\n");
-        }
-        head += &format!("Content-Length: {}\r\n\r\n", body.len());
-        let mut stream = TcpStream::connect(host).unwrap();
+        let own = ("Host", host.as_str());
+        let own = (!headers.iter().any(|(name, _)| *name == "Host")).then_some(&own);
+        let lines: String = headers.iter().chain(own).map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+        let size = body.len();
+        let head = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n{lines}Content-Length: {size}\r\n\r\n");
+        let mut stream = TcpStream::connect(&host).unwrap();
         stream.write_all(head.as_bytes()).unwrap();
         // A server that refuses a body may hang up before it is sent.
         let _ = stream.write_all(body);

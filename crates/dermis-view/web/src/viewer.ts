@@ -35,6 +35,8 @@ export interface State {
   /** Upper end of the error's colour bar; `null` takes the largest error at rank 0. */
   errorRange: number | null;
   look: Look;
+  /** The point that was clicked. */
+  marked: { model: Model; point: number } | null;
 }
 
 /** Views side by side, at most. */
@@ -59,6 +61,7 @@ export class Viewer {
     bone: 0,
     errorRange: null,
     look: { wireframe: false, normals: false, bones: false, flat: false },
+    marked: null,
   };
   /** Scalars that are painted or streamed, by view. */
   readonly paints = new Map<Model, Float32Array<ArrayBuffer>>();
@@ -93,9 +96,11 @@ export class Viewer {
       this.views.push({ id: `${info.id}:${tag}`, label, tag, model, figure: new Figure(model, kind) });
     };
     if (info.recorded) add(model.recordedFits(this.stage.maxRows) ? "recorded" : "live", "original");
-    const fitted = info.reference !== null || info.recorded !== null;
-    if (info.clips.length > 0) add("skin", fitted || (info.rank > 0 && info.bones.length > 0) ? "fit" : "animation");
-    if (info.clips.length > 0 && info.rank > 0 && info.bones.length > 0) add("skin", "fit + corrections");
+    // The bones of a fit hang from nothing; a rig's shapes are its own, not corrections of anything.
+    const loose = info.bones.length > 0 && info.bones.every((bone) => bone.parent === null);
+    const fitted = info.reference !== null || loose;
+    if (info.clips.length > 0) add("skin", fitted ? "fit" : "animation");
+    if (info.clips.length > 0 && fitted && info.rank > 0) add("skin", "fit + corrections");
     if (!info.recorded && info.clips.length === 0) add("rest", "rest pose");
     this.state.rank = Math.max(this.state.rank, info.rank);
     for (const view of this.views) this.state.compared.add(view.id);
@@ -273,6 +278,8 @@ export class Viewer {
       }
     }
     const frame = this.frameOf(view);
+    const { marked } = this.state;
+    view.figure.mark(marked?.model === view.model ? marked.point : null);
     view.figure.prepare(this.stage.renderer, frame, this.rankOf(view), heat, this.state.look, reference);
   }
 

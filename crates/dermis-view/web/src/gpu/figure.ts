@@ -32,6 +32,7 @@ export class Figure {
   private wire: THREE.LineSegments | null = null;
   private normalLines: THREE.LineSegments | null = null;
   private bones: THREE.LineSegments | null = null;
+  private marker: THREE.Points<THREE.BufferGeometry, THREE.RawShaderMaterial> | null = null;
 
   constructor(
     readonly model: Model,
@@ -80,6 +81,14 @@ export class Figure {
     this.showLines(look, frame);
   }
 
+  /** Puts a dot on a point, or takes it away. */
+  mark(point: number | null): void {
+    if (point !== null) this.marker ??= this.makeMarker();
+    if (!this.marker) return;
+    this.marker.visible = point !== null;
+    this.marker.material.uniforms["point"]!.value = point ?? 0;
+  }
+
   dispose(): void {
     this.poser.dispose();
     this.group.traverse((part) => {
@@ -99,6 +108,16 @@ export class Figure {
     uniforms["frame"]!.value = frame;
     uniforms["palette"]!.value = this.model.paletteStore.texture;
     uniforms["posed"]!.value = this.model.clip >= 0 && this.poser.kind !== "rest" ? 1 : 0;
+  }
+
+  private makeMarker(): THREE.Points<THREE.BufferGeometry, THREE.RawShaderMaterial> {
+    const uniforms = { ...this.poseTextures(), point: { value: 0 }, lineColor: { value: new THREE.Vector4(1, 0.78, 0.2, 1) } };
+    const material = raw(shaders.MARKER_VERTEX, shaders.MARKER_FRAGMENT, uniforms);
+    material.depthTest = false;
+    const marker = new THREE.Points(new THREE.BufferGeometry().setIndex([0]), material);
+    marker.renderOrder = 3;
+    this.add(marker);
+    return marker;
   }
 
   private makeWire(): THREE.LineSegments {

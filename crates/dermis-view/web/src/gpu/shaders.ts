@@ -166,6 +166,25 @@ uniform vec4 lineColor;
 out vec4 color;
 void main() { color = lineColor; }`;
 
+export const MARKER_VERTEX = `${HEAD}
+uniform mat4 modelViewMatrix, projectionMatrix;
+uniform sampler2D positions;
+uniform int point;
+void main() {
+  gl_Position = projectionMatrix * modelViewMatrix * vec4(texelFetch(positions, at(point), 0).xyz, 1.0);
+  gl_PointSize = 11.0;
+}`;
+
+/** A ring around a dot. */
+export const MARKER_FRAGMENT = `${HEAD}
+uniform vec4 lineColor;
+out vec4 color;
+void main() {
+  float from = length(gl_PointCoord - 0.5);
+  if (from > 0.5 || (from > 0.2 && from < 0.36)) discard;
+  color = lineColor;
+}`;
+
 /** Bones: lines to their parents and a cross where they are, moved by the palette. */
 export const BONE_VERTEX = `${HEAD}
 uniform mat4 modelViewMatrix, projectionMatrix;

@@ -5,7 +5,7 @@ import type { Viewer } from "../viewer";
 import { el, significant } from "./dom";
 
 export function heatbar(viewer: Viewer): HTMLElement {
-  const canvas = el("canvas", { width: 14, height: 160 });
+  const canvas = el("canvas", { width: 12, height: 120 });
   const ticks = el("div", { className: "ticks" });
   const title = el("div", { className: "title" });
   const input = el("input", { type: "text", title: "Upper end of the colour bar; empty for the largest error at rank 0" });

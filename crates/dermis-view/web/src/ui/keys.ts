@@ -10,7 +10,7 @@ export interface Key {
 }
 
 export function keys(list: Key[]): HTMLElement {
-  const rows = list.map(({ key, shown, text }) => el("tr", {}, el("td", {}, el("kbd", { textContent: shown ?? key.toUpperCase() })), el("td", { textContent: text })));
+  const rows = list.map(({ key, shown, text }) => el("tr", {}, el("td", {}, el("kbd", { textContent: shown ?? (key.length === 1 ? key.toUpperCase() : key) })), el("td", { textContent: text })));
   const mouse = [["Drag", "turn"], ["Right drag", "move"], ["Wheel", "nearer, farther"], ["Click", "a point; with a brush: a stroke"], ["Alt + stroke", "the other way: push in, erase"]];
   const more = mouse.map(([what, text]) => el("tr", {}, el("td", {}, el("kbd", { textContent: what! })), el("td", { textContent: text! })));
   const panel = el("div", { className: "help", hidden: true }, el("div", { className: "columns" }, el("table", {}, ...rows), el("table", {}, ...more)));

@@ -147,6 +147,7 @@ function numberRows(viewer: Viewer): HTMLElement[] {
   const measured = NUMBERS.map(([key, name, unit]) =>
     row(name, measures?.text[key] ?? "…", unit === "UNIT" ? info.unit : unit, key),
   );
+  if (view.model.restVersion > 0) facts.push(row("Edited", "yes", "numbers: file"));
   return [...facts, row("Rank", String(rank), `of ${info.rank}`, "rank"), ...measured];
 }
 

@@ -18,6 +18,7 @@ export class PointPanel {
 
   select(view: View, point: number): void {
     this.selected = { view, point };
+    this.viewer.state.marked = { model: view.model, point };
     const heaviest = view.model.influencesOf(point)[0];
     if (heaviest) this.viewer.state.bone = heaviest.bone;
     this.viewer.changed();
