@@ -26,8 +26,17 @@ export async function serve(dermis, args, cwd) {
 }
 
 /** Opens a page and gathers everything that goes wrong on it. */
-export async function open(browser, url) {
+export async function open(browser, url, maxTextureSize) {
   const page = await browser.newPage({ viewport: { width: 1280, height: 720 } });
+  if (maxTextureSize) {
+    // A GPU with smaller textures than this one.
+    await page.addInitScript((size) => {
+      const original = WebGL2RenderingContext.prototype.getParameter;
+      WebGL2RenderingContext.prototype.getParameter = function (name) {
+        return name === this.MAX_TEXTURE_SIZE ? size : original.call(this, name);
+      };
+    }, maxTextureSize);
+  }
   const problems = [];
   page.on("console", (message) => ["error", "warning"].includes(message.type()) && !/GPU stall|GL Driver/.test(message.text()) && problems.push(message.text()));
   page.on("pageerror", (error) => problems.push(error.message));

@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } fr
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { difference, during, launch, open, picture, serve } from "./browser.mjs";
-import { run, writeTube } from "./inputs.mjs";
+import { run, writeLevels, writeTube } from "./inputs.mjs";
 
 const [dermis, work] = process.argv.slice(2, 4).map((path) => resolve(path));
 const wanted = process.argv.slice(4);
@@ -25,17 +25,18 @@ const reported = run(dermis, ["report", ...fits.map((fit) => fit.output), "--seq
 const browser = await launch();
 
 /** Opens the sample beside fits, does `act`, and expects no problem on the page and an orderly end. */
-async function withPage(inputs, act) {
+async function withPage(inputs, act, maxTextureSize) {
   const server = await serve(dermis, inputs, files);
-  const { page, problems } = await open(browser, server.url);
-  await page.waitForFunction(() => window.dermis.viewer.models.every((m) => !m.info.recorded || m.recordedFrames === m.info.recorded.frames), null, { timeout: 60_000 });
+  const { page, problems } = await open(browser, server.url, maxTextureSize);
+  await page.waitForFunction(() => window.dermis.viewer.models.every((m) => !m.info.recorded || !m.recordedFits || m.recordedFrames === m.info.recorded.frames), null, { timeout: 60_000 });
   try {
     await act(page, server);
   } finally {
     await page.close();
     assert.equal(await server.stop(), 0, "Ctrl-C ends the server in good order");
   }
-  assert.deepEqual(problems, []);
+  // three.js believes the small limit of a pretended GPU and complains of textures that this one takes.
+  assert.deepEqual(problems.filter((problem) => !maxTextureSize || !problem.includes("is too big")), []);
 }
 
 const sampleAndFit = ["sample:gallop", best.output];
@@ -255,6 +256,35 @@ const tests = {
       assert.ok(uploaded.bytes > 6 * 8000 * 12 * 2, `${uploaded.bytes} bytes`);
       console.log(`  ${await facts.textContent()}`);
     });
+  },
+
+  async "distant members of a crowd are drawn with a coarser version"() {
+    writeLevels(files, "levels", 12);
+    await withPage(["levels.usda"], async (page) => {
+      await page.evaluate(() => (window.dermis.crowd.count = 300));
+      await page.keyboard.press("c");
+      await page.waitForFunction(() => window.dermis.crowd.crowd?.stats.levels.every((count) => count > 0), null, { timeout: 60_000 });
+      const { levels, triangles, instances } = await page.evaluate(() => window.dermis.crowd.crowd.stats);
+      assert.equal(levels[0] + levels[1], instances);
+      assert.equal(triangles, 288 * levels[0] + 8 * levels[1]);
+      await shot(page, "levels");
+    });
+  },
+
+  async "what has no room in the GPU's textures is streamed"() {
+    await withPage(sampleAndFit, async (page) => {
+      const tags = await page.evaluate(() => window.dermis.viewer.views.map((view) => [view.tag, view.figure.poser.kind]));
+      assert.deepEqual(tags, [["original", "live"], ["animation", "live"]]);
+      for (const tag of ["original", "animation"]) {
+        await showView(page, tag);
+        await setFrame(page, 2);
+        await page.waitForTimeout(700);
+        const before = await picture(page);
+        await setFrame(page, 15);
+        await page.waitForTimeout(700);
+        assert.ok(difference(before, await picture(page)) > 0.01, tag);
+      }
+    }, 16);
   },
 
   async "the server poses as the GPU does"() {

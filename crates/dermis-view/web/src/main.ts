@@ -47,8 +47,10 @@ async function start(app: HTMLElement): Promise<void> {
     const info = scene.assets[asset];
     if (!info) return;
     await viewer.add(info);
-    const view = viewer.views.find((v) => v.model.info.id === asset && v.figure.poser.kind === "live");
-    if (view) lives.push(Live.feed(viewer, view, "recorded", () => viewer.changed()));
+    // What has no room in the GPU's textures comes from the server, frame by frame.
+    for (const view of viewer.views.filter((v) => v.model.info.id === asset && v.figure.poser.kind === "live")) {
+      lives.push(Live.feed(viewer, view, view.tag === "original" ? "recorded" : "pose", () => viewer.changed()));
+    }
   };
 
   canvasBox.append(labels, heatbar(viewer), messages);

@@ -88,23 +88,23 @@ export class Viewer {
 
   /** Loads one asset and adds its views. */
   async add(info: AssetInfo): Promise<void> {
-    const model = await Model.load(this.source, info);
+    const model = await Model.load(this.source, info, this.stage.maxRows);
     this.models.push(model);
     const several = this.scene.assets.length > 1;
     const add = (kind: Kind, tag: Tag): void => {
       const label = several ? `${info.label} · ${tag}` : tag;
       this.views.push({ id: `${info.id}:${tag}`, label, tag, model, figure: new Figure(model, kind) });
     };
-    if (info.recorded) add(model.recordedFits(this.stage.maxRows) ? "recorded" : "live", "original");
+    if (info.recorded) add(model.recordedFits ? "recorded" : "live", "original");
     // The bones of a fit hang from nothing; a rig's shapes are its own, not corrections of anything.
     const loose = info.bones.length > 0 && info.bones.every((bone) => bone.parent === null);
     const fitted = info.reference !== null || loose;
-    if (info.clips.length > 0) add("skin", fitted ? "fit" : "animation");
-    if (info.clips.length > 0 && fitted && info.rank > 0) add("skin", "fit + corrections");
+    if (info.clips.length > 0) add(model.skinFits ? "skin" : "live", fitted && model.skinFits ? "fit" : "animation");
+    if (info.clips.length > 0 && fitted && info.rank > 0 && model.skinFits) add("skin", "fit + corrections");
     if (!info.recorded && info.clips.length === 0) add("rest", "rest pose");
     this.state.rank = Math.max(this.state.rank, info.rank);
     for (const view of this.views) this.state.compared.add(view.id);
-    if (info.recorded && model.recordedFits(this.stage.maxRows)) {
+    if (info.recorded && model.recordedFits) {
       void model.loadRecorded(this.stage.renderer, () => this.changed()).catch((error: Error) => console.error(error));
     }
     const motion = info.recorded ?? info.clips[0];

@@ -40,6 +40,8 @@ export class Model {
     readonly info: AssetInfo,
     readonly level: number,
     private readonly source: Source,
+    /** Rows that a texture may have here. */
+    private readonly maxRows: number,
     bundle: Awaited<ReturnType<Source["mesh"]>>,
   ) {
     this.rest = bundle.floats("rest").slice();
@@ -57,13 +59,13 @@ export class Model {
     this.index = new THREE.BufferAttribute(order, 1);
     this.restStore = Store.packed(this.rest, 3, 4);
     this.influenceStore = influences(this.joints, this.weights);
-    this.shapeStore = shapeStore(bundle.floats("shapes"), points, this.pointRows);
+    this.shapeStore = shapeStore(this.skinFits ? bundle.floats("shapes") : new Float32Array(), points, this.pointRows);
     [this.ringStarts, this.rings] = rings(this.triangles, points);
   }
 
-  static async load(source: Source, info: AssetInfo, level = 0): Promise<Model> {
-    const model = new Model(info, level, source, await source.mesh(info.id, level));
-    if (info.clips.length > 0) await model.useClip(info.reference === null ? 0 : info.reference_clip);
+  static async load(source: Source, info: AssetInfo, maxRows: number, level = 0): Promise<Model> {
+    const model = new Model(info, level, source, maxRows, await source.mesh(info.id, level));
+    if (info.clips.length > 0 && model.skinFits) await model.useClip(info.reference === null ? 0 : info.reference_clip);
     return model;
   }
 
@@ -75,14 +77,21 @@ export class Model {
     return this.triangles.length / 3;
   }
 
-  /** Whether the recorded motion has room in one texture of `limit` rows. */
-  recordedFits(limit: number): boolean {
-    return (this.info.recorded?.frames ?? 0) * this.pointRows <= limit;
+  /** Whether the recorded motion has room in one texture. */
+  get recordedFits(): boolean {
+    return (this.info.recorded?.frames ?? 0) * this.pointRows <= this.maxRows;
+  }
+
+  /** Whether corrections and bone matrices have. */
+  get skinFits(): boolean {
+    const longest = Math.max(0, ...this.info.clips.map((clip) => clip.frames));
+    const matrices = rowsFor(3 * this.info.bones.length * longest);
+    return this.info.rank * this.pointRows <= this.maxRows && matrices <= this.maxRows;
   }
 
   /** The motion that a way of showing it plays. */
   motion(recorded: boolean): MotionInfo | null {
-    return recorded ? this.info.recorded : (this.info.clips[this.clip] ?? null);
+    return recorded ? this.info.recorded : (this.info.clips[Math.max(this.clip, 0)] ?? null);
   }
 
   async useClip(clip: number): Promise<void> {

@@ -53,7 +53,7 @@ export class Crowd {
   static async create(viewer: Viewer, view: View, count: number): Promise<Crowd> {
     const crowd = new Crowd(viewer, view, count);
     const { info } = view.model;
-    const coarser = view.tag === "original" ? [] : info.lods.map((_, at) => Model.load(viewer.source, info, at + 1));
+    const coarser = view.tag === "original" ? [] : info.lods.map((_, at) => Model.load(viewer.source, info, viewer.stage.maxRows, at + 1));
     for (const model of [view.model, ...(await Promise.all(coarser))]) crowd.addLevel(model);
     return crowd;
   }

@@ -5,7 +5,7 @@ import type { Viewer } from "../viewer";
 import { el, significant } from "./dom";
 
 export function heatbar(viewer: Viewer): HTMLElement {
-  const canvas = el("canvas", { width: 12, height: 120 });
+  const canvas = el("canvas", { width: 300, height: 10 });
   const ticks = el("div", { className: "ticks" });
   const title = el("div", { className: "title" });
   const input = el("input", { type: "text", title: "Upper end of the colour bar; empty for the largest error at rank 0" });
@@ -24,7 +24,7 @@ export function heatbar(viewer: Viewer): HTMLElement {
     title.textContent = shown.title;
     input.hidden = viewer.state.heat !== "error";
     if (document.activeElement !== input) input.value = significant(shown.high);
-    const labels = [1, 0.75, 0.5, 0.25, 0].map((share) => shown.low + share * (shown.high - shown.low));
+    const labels = [0, 0.25, 0.5, 0.75, 1].map((share) => shown.low + share * (shown.high - shown.low));
     ticks.replaceChildren(...labels.map((value) => el("span", { textContent: significant(value) })));
   });
   bar.hidden = true;
@@ -57,8 +57,8 @@ function described(viewer: Viewer): Described | null {
 
 function paintRamp(canvas: HTMLCanvasElement, ramp: RampName): void {
   const context = canvas.getContext("2d")!;
-  for (let y = 0; y < canvas.height; y++) {
-    context.fillStyle = `rgb(${rampColor(ramp, 1 - y / (canvas.height - 1)).join(",")})`;
-    context.fillRect(0, y, canvas.width, 1);
+  for (let x = 0; x < canvas.width; x++) {
+    context.fillStyle = `rgb(${rampColor(ramp, x / (canvas.width - 1)).join(",")})`;
+    context.fillRect(x, 0, 1, canvas.height);
   }
 }
