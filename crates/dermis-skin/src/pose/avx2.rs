@@ -14,7 +14,10 @@ use std::arch::x86_64::{
 
 use bytemuck::cast;
 
-use super::kernel::{Influences, Joint, NormalRule, QUAD, Run, Vectors, keep_rest_normals};
+use super::kernel::{Influences, Joint, NormalRule, QUAD, Quad, Run, Vectors, keep_rest_normals};
+
+/// Quads whose normals are made unit together: the division and root of one would hold up the bones of the next.
+const TURNED: usize = 16;
 
 /// The columns x and y, and translation and z, of a transform.
 type Halves = [__m256; 2];
@@ -26,28 +29,54 @@ pub(super) fn pose<J: Joint, const RULE: u8, const MORE: bool>(
     positions: &mut [Vectors],
     normals: &mut [Vectors],
 ) {
-    for (index, (quad, positions)) in run.quads.iter().zip(positions).enumerate() {
-        let (mut points, mut turned) = ([_mm_setzero_ps(); QUAD], [_mm_setzero_ps(); QUAD]);
-        for k in 0..QUAD {
-            let vertex = &quad.0[k];
-            let mut halves = blend(run.palette, &vertex.influences);
-            if MORE {
-                let starts = &run.more_starts[QUAD * index + k..];
-                for influences in &run.more[starts[0]..starts[1]] {
-                    halves = add_influences(halves, run.palette, influences);
-                }
-            }
-            let [right, up, origin, back] = columns(halves);
-            points[k] = combine([right, up, back], vertex.rest, origin);
-            if RULE != NormalRule::None as u8 {
-                turned[k] = turn_normal::<RULE>(right, up, back, run.normals[index][k]);
-            }
+    if RULE == NormalRule::None as u8 {
+        for (index, ((quad, rest), positions)) in run.quads.iter().zip(run.rest).zip(positions).enumerate() {
+            pose_quad::<J, RULE, MORE>(run, index, quad, rest, &[[0.0; 3]; QUAD], positions);
         }
-        *positions = pack(points);
-        if RULE != NormalRule::None as u8 {
-            normals[index] = unit(turned, &run.normals[index]);
+        return;
+    }
+    let mut turned = [[_mm_setzero_ps(); 3]; TURNED];
+    let outs = positions.chunks_mut(TURNED).zip(normals.chunks_mut(TURNED));
+    for (block, (positions, normals)) in outs.enumerate() {
+        let quads = block * TURNED..block * TURNED + positions.len();
+        let read = run.quads[quads.clone()].iter().zip(&run.rest[quads.clone()]).zip(&run.normals[quads.clone()]);
+        for (k, ((((quad, rest), normals), positions), turned)) in read.zip(positions).zip(&mut turned).enumerate() {
+            *turned = pose_quad::<J, RULE, MORE>(run, quads.start + k, quad, rest, normals, positions);
+        }
+        for ((turned, rest), normals) in turned.iter().zip(&run.normals[quads]).zip(normals) {
+            put_unit(*turned, rest, normals);
         }
     }
+}
+
+/// Poses one quad; the x, y and z of its four normals, not yet unit.
+#[inline]
+#[target_feature(enable = "avx2,fma")]
+fn pose_quad<J: Joint, const RULE: u8, const MORE: bool>(
+    run: &Run<'_, J>,
+    index: usize,
+    quad: &Quad<J>,
+    rest: &Vectors,
+    normals: &Vectors,
+    positions: &mut Vectors,
+) -> [__m128; 3] {
+    let (mut points, mut turned) = ([_mm_setzero_ps(); QUAD], [_mm_setzero_ps(); QUAD]);
+    for k in 0..QUAD {
+        let mut halves = blend(run.palette, &quad.0[k]);
+        if MORE {
+            let starts = &run.more_starts[QUAD * index + k..];
+            for influences in &run.more[starts[0]..starts[1]] {
+                halves = add_influences(halves, run.palette, influences);
+            }
+        }
+        let [right, up, origin, back] = columns(halves);
+        points[k] = combine([right, up, back], rest[k], origin);
+        let axes = if RULE == NormalRule::Cofactor as u8 { cofactors(right, up, back) } else { [right, up, back] };
+        turned[k] = combine(axes, normals[k], _mm_setzero_ps());
+    }
+    *positions = pack(points);
+    let [x, y, z] = transpose(turned);
+    if RULE == NormalRule::Cofactor as u8 { [y, z, x] } else { [x, y, z] }
 }
 
 #[inline]
@@ -93,22 +122,16 @@ fn combine([a, b, c]: [__m128; 3], [x, y, z]: [f32; 3], origin: __m128) -> __m12
     _mm_fmadd_ps(c, _mm_set1_ps(z), _mm_fmadd_ps(b, _mm_set1_ps(y), sum))
 }
 
-/// x · a + y · b + z · c, or, of the cofactors, x · b×c + y · c×a + z · a×b.
+/// b×c, c×a and a×b in the order z, x, y: so the cross product comes out, and four vertices are turned back at once.
 #[inline]
 #[target_feature(enable = "avx2,fma")]
-fn turn_normal<const RULE: u8>(a: __m128, b: __m128, c: __m128, normal: [f32; 3]) -> __m128 {
-    if RULE == NormalRule::Linear as u8 {
-        return combine([a, b, c], normal, _mm_setzero_ps());
-    }
-    let crosses = [cross_before(b, c), cross_before(c, a), cross_before(a, b)];
-    next_axes(combine(crosses, normal, _mm_setzero_ps()))
-}
-
-/// What `next_axes` makes u×v.
-#[inline]
-#[target_feature(enable = "avx2,fma")]
-fn cross_before(u: __m128, v: __m128) -> __m128 {
-    _mm_fmsub_ps(u, next_axes(v), _mm_mul_ps(next_axes(u), v))
+fn cofactors(a: __m128, b: __m128, c: __m128) -> [__m128; 3] {
+    let (next_a, next_b, next_c) = (next_axes(a), next_axes(b), next_axes(c));
+    [
+        _mm_fmsub_ps(b, next_c, _mm_mul_ps(next_b, c)),
+        _mm_fmsub_ps(c, next_a, _mm_mul_ps(next_c, a)),
+        _mm_fmsub_ps(a, next_b, _mm_mul_ps(next_a, b)),
+    ]
 }
 
 /// (y, z, x).
@@ -128,22 +151,27 @@ fn pack([a, b, c, d]: [__m128; 4]) -> Vectors {
     cast([first, second, third])
 }
 
-/// Four vectors made unit; `rest` where one has no direction.
+/// x, y and z of four vectors.
 #[inline]
 #[target_feature(enable = "avx2,fma")]
-fn unit([a, b, c, d]: [__m128; 4], rest: &Vectors) -> Vectors {
+fn transpose([a, b, c, d]: [__m128; 4]) -> [__m128; 3] {
     let (ab, cd) = (_mm_unpacklo_ps(a, b), _mm_unpacklo_ps(c, d));
-    let (x, y) = (_mm_movelh_ps(ab, cd), _mm_movehl_ps(cd, ab));
     let z = _mm_movelh_ps(_mm_unpackhi_ps(a, b), _mm_unpackhi_ps(c, d));
+    [_mm_movelh_ps(ab, cd), _mm_movehl_ps(cd, ab), z]
+}
+
+/// Puts four vectors, made unit, into `out`; `rest` where one has no direction.
+#[inline]
+#[target_feature(enable = "avx2,fma")]
+fn put_unit([x, y, z]: [__m128; 3], rest: &Vectors, out: &mut Vectors) {
     let squared = _mm_fmadd_ps(z, z, _mm_fmadd_ps(y, y, _mm_mul_ps(x, x)));
     let scale = _mm_div_ps(_mm_set1_ps(1.0), _mm_sqrt_ps(squared));
-    let mut unit = interleave(_mm_mul_ps(x, scale), _mm_mul_ps(y, scale), _mm_mul_ps(z, scale));
+    *out = interleave(_mm_mul_ps(x, scale), _mm_mul_ps(y, scale), _mm_mul_ps(z, scale));
     let above = _mm_cmpge_ps(squared, _mm_set1_ps(f32::MIN_POSITIVE));
     let below = _mm_cmple_ps(squared, _mm_set1_ps(f32::MAX));
     if _mm_movemask_ps(_mm_and_ps(above, below)) != 0b1111 {
-        keep_rest_normals(rest, cast(squared), &mut unit);
+        keep_rest_normals(rest, cast(squared), out);
     }
-    unit
 }
 
 /// x, y and z of four vectors, as vectors in a row.

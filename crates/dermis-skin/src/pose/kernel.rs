@@ -20,18 +20,9 @@ pub(super) struct Influences<J> {
     pub(super) weights: [f32; 4],
 }
 
-/// A vertex: its rest point, and what moves it.
+/// The first four influences of four vertices.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-#[repr(C)]
-pub(super) struct Vertex<J> {
-    pub(super) rest: [f32; 3],
-    pub(super) influences: Influences<J>,
-}
-
-/// Four vertices; with 8-bit joints, as large as two cache lines.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-#[repr(C, align(16))]
-pub(super) struct Quad<J>(pub(super) [Vertex<J>; QUAD]);
+pub(super) struct Quad<J>(pub(super) [Influences<J>; QUAD]);
 
 /// The points or normals of four vertices.
 pub(super) type Vectors = [[f32; 3]; QUAD];
@@ -51,7 +42,9 @@ pub(super) enum NormalRule {
 pub(super) struct Run<'a, J: Joint> {
     pub(super) palette: &'a J::Palette,
     pub(super) quads: &'a [Quad<J>],
-    /// Of each quad; empty where normals are not asked for.
+    /// The rest points of each quad, corrected.
+    pub(super) rest: &'a [Vectors],
+    /// The rest normals of each quad, corrected; not read where normals are not asked for.
     pub(super) normals: &'a [Vectors],
     /// The influences beyond four of the k-th vertex are `more[more_starts[k]..more_starts[k + 1]]`; empty where no
     /// vertex of the skin has any.

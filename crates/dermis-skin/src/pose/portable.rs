@@ -10,18 +10,18 @@ pub(super) fn pose<J: Joint, const RULE: u8, const MORE: bool>(
     positions: &mut [Vectors],
     normals: &mut [Vectors],
 ) {
-    for (index, (quad, positions)) in run.quads.iter().zip(positions).enumerate() {
+    for (index, ((quad, rest), positions)) in run.quads.iter().zip(run.rest).zip(positions).enumerate() {
         let mut lengths_squared = [0.0; QUAD];
-        for (k, vertex) in quad.0.iter().enumerate() {
+        for (k, influences) in quad.0.iter().enumerate() {
             let mut matrix = Matrix::default();
-            add_influences(&mut matrix, run.palette, &vertex.influences);
+            add_influences(&mut matrix, run.palette, influences);
             if MORE {
                 let starts = &run.more_starts[QUAD * index + k..];
                 for influences in &run.more[starts[0]..starts[1]] {
                     add_influences(&mut matrix, run.palette, influences);
                 }
             }
-            let [x, y, z] = vertex.rest;
+            let [x, y, z] = rest[k];
             let [right, up, origin, back] = matrix.0;
             positions[k] = first_three(|lane| right[lane] * x + up[lane] * y + back[lane] * z + origin[lane]);
             if RULE != NormalRule::None as u8 {

@@ -7,8 +7,7 @@ use dermis_mesh::geometry::point_normals;
 use dermis_mesh::{Rig, TriMesh};
 use glam::{DVec3, Vec3};
 
-use super::SMALL_PALETTE;
-use super::kernel::{Influences, Joint, Matrix, NormalRule, QUAD, Quad, Run, Vectors, Vertex, add_scaled, pose_run};
+use super::kernel::{Influences, Joint, Matrix, NormalRule, QUAD, Quad, Run, Vectors, add_scaled, pose_run};
 use crate::skin::Skin;
 
 /// Vertices whose corrections are summed together.
@@ -63,23 +62,25 @@ pub(super) struct Frame<'a> {
 pub(super) struct Prepared {
     vertex_count: usize,
     influences: Width,
-    /// Of each quad, not yet corrected.
+    /// Rest points around their centre, not yet corrected.
+    rest: Vec<Vectors>,
+    /// Rest normals, not yet corrected.
     normals: Vec<Vectors>,
     corrections: Corrections,
     /// `None` where no correction changes normals.
     normal_corrections: Option<Corrections>,
 }
 
-/// Vertices whose joints are numbered by the narrowest type that holds them.
+/// Influences whose joints are numbered by the narrowest type that holds them.
 #[derive(Debug, Clone)]
 enum Width {
-    Small(Vertices<u8>),
-    Medium(Vertices<u16>),
-    Large(Vertices<u32>),
+    Small(AllInfluences<u8>),
+    Medium(AllInfluences<u16>),
+    Large(AllInfluences<u32>),
 }
 
 #[derive(Debug, Clone)]
-struct Vertices<J> {
+struct AllInfluences<J> {
     quads: Vec<Quad<J>>,
     /// See [`Run`].
     more_starts: Vec<usize>,
@@ -96,12 +97,15 @@ struct Corrections {
 impl Prepared {
     pub(super) fn new(skin: &Skin, elements: &Elements<'_>, centre: DVec3) -> Self {
         let (mesh, rig) = (skin.mesh(), skin.rig());
-        let influences = match skin.bone_count() {
-            0..=SMALL_PALETTE => Width::Small(Vertices::new(mesh, rig, elements, centre)),
-            0..=0x1_0000 => Width::Medium(Vertices::new(mesh, rig, elements, centre)),
-            _ => Width::Large(Vertices::new(mesh, rig, elements, centre)),
+        let influences = match skin.bone_count().saturating_sub(1) {
+            0..=0xff => Width::Small(AllInfluences::new(rig, elements)),
+            0x100..=0xffff => Width::Medium(AllInfluences::new(rig, elements)),
+            _ => Width::Large(AllInfluences::new(rig, elements)),
         };
         let vertex_count = elements.count();
+        let centred = |vertex: usize| (mesh.points()[elements.point(vertex)].as_dvec3() - centre).as_vec3();
+        let rest = in_quads(vertex_count, centred);
+        let normals = in_quads(vertex_count, |vertex| elements.normals[vertex]);
         let shapes = rig.shapes();
         let corrections =
             Corrections::new(vertex_count, shapes.len(), |rank, vertex| shapes[rank].offsets[elements.point(vertex)]);
@@ -110,9 +114,7 @@ impl Prepared {
             shapes[rank].normal_offsets.as_ref().map_or(Vec3::ZERO, |offsets| offsets[vertex])
         };
         let normal_corrections = changes_normals.then(|| Corrections::new(vertex_count, shapes.len(), normal_offset));
-        let quads = vertex_count.div_ceil(QUAD);
-        let normals = (0..quads).map(|quad| vectors(quad, vertex_count, |vertex| elements.normals[vertex])).collect();
-        Self { vertex_count, influences, normals, corrections, normal_corrections }
+        Self { vertex_count, influences, rest, normals, corrections, normal_corrections }
     }
 
     pub(super) fn vertex_count(&self) -> usize {
@@ -136,15 +138,15 @@ impl Prepared {
     /// unless the frame does not ask for them.
     pub(super) fn pose(&self, frame: &Frame<'_>, first: usize, positions: &mut [[f32; 3]], normals: &mut [[f32; 3]]) {
         match &self.influences {
-            Width::Small(vertices) => self.pose_vertices(vertices, frame, first, positions, normals),
-            Width::Medium(vertices) => self.pose_vertices(vertices, frame, first, positions, normals),
-            Width::Large(vertices) => self.pose_vertices(vertices, frame, first, positions, normals),
+            Width::Small(influences) => self.pose_vertices(influences, frame, first, positions, normals),
+            Width::Medium(influences) => self.pose_vertices(influences, frame, first, positions, normals),
+            Width::Large(influences) => self.pose_vertices(influences, frame, first, positions, normals),
         }
     }
 
     fn pose_vertices<J: Joint>(
         &self,
-        vertices: &Vertices<J>,
+        influences: &AllInfluences<J>,
         frame: &Frame<'_>,
         first: usize,
         positions: &mut [[f32; 3]],
@@ -152,10 +154,10 @@ impl Prepared {
     ) {
         let (positions, last_positions) = positions.as_chunks_mut();
         let (normals, last_normals) = normals.as_chunks_mut();
-        self.pose_quads(vertices, frame, first / QUAD, positions, normals);
+        self.pose_quads(influences, frame, first / QUAD, positions, normals);
         if !last_positions.is_empty() {
             let (mut last, mut turned) = ([Vectors::default()], [Vectors::default()]);
-            self.pose_quads(vertices, frame, first / QUAD + positions.len(), &mut last, &mut turned);
+            self.pose_quads(influences, frame, first / QUAD + positions.len(), &mut last, &mut turned);
             last_positions.copy_from_slice(&last[0][..last_positions.len()]);
             last_normals.copy_from_slice(&turned[0][..last_normals.len()]);
         }
@@ -164,7 +166,7 @@ impl Prepared {
     /// Poses the quads from `first` on, which must lie in one block or begin one.
     fn pose_quads<J: Joint>(
         &self,
-        vertices: &Vertices<J>,
+        influences: &AllInfluences<J>,
         frame: &Frame<'_>,
         first: usize,
         positions: &mut [Vectors],
@@ -172,61 +174,44 @@ impl Prepared {
     ) {
         if frame.coefficients.iter().all(|&coefficient| coefficient == 0.0) {
             let quads = first..first + positions.len();
-            let run = vertices.run(frame, first, &vertices.quads[quads.clone()], &self.normals[quads]);
+            let run = influences.run(frame, first, &self.rest[quads.clone()], &self.normals[quads]);
             return pose_run(&run, frame.rule, positions, normals);
         }
+        let (mut rest, mut rest_normals) = ([Vectors::default(); BLOCK_QUADS], [Vectors::default(); BLOCK_QUADS]);
         let mut normals = normals.chunks_mut(BLOCK_QUADS);
         for (block, positions) in positions.chunks_mut(BLOCK_QUADS).enumerate() {
             let first = first + block * BLOCK_QUADS;
-            self.pose_corrected(vertices, frame, first, positions, normals.next().unwrap_or_default());
+            let (rest, rest_normals) = (&mut rest[..positions.len()], &mut rest_normals[..positions.len()]);
+            self.correct(frame, first, rest, rest_normals);
+            let run = influences.run(frame, first, rest, rest_normals);
+            pose_run(&run, frame.rule, positions, normals.next().unwrap_or_default());
         }
     }
 
-    /// Poses quads of one block with corrections.
-    fn pose_corrected<J: Joint>(
-        &self,
-        vertices: &Vertices<J>,
-        frame: &Frame<'_>,
-        first: usize,
-        positions: &mut [Vectors],
-        normals: &mut [Vectors],
-    ) {
-        let count = positions.len();
-        let mut quads = [Quad::default(); BLOCK_QUADS];
-        let quads = &mut quads[..count];
-        quads.copy_from_slice(&vertices.quads[first..first + count]);
-        let mut vectors = [Vectors::default(); BLOCK_QUADS];
-        let vectors = &mut vectors[..count];
-        for (vectors, quad) in vectors.iter_mut().zip(&*quads) {
-            *vectors = quad.0.map(|vertex| vertex.rest);
+    /// Puts the corrected rest points and normals of quads of one block, from `first` on, into `rest` and `normals`.
+    fn correct(&self, frame: &Frame<'_>, first: usize, rest: &mut [Vectors], normals: &mut [Vectors]) {
+        rest.copy_from_slice(&self.rest[first..first + rest.len()]);
+        self.corrections.add(frame.coefficients, first, rest);
+        if frame.rule == NormalRule::None {
+            return;
         }
-        self.corrections.add(frame.coefficients, first, vectors);
-        for (vectors, quad) in vectors.iter().zip(&mut *quads) {
-            for (vertex, &corrected) in quad.0.iter_mut().zip(vectors) {
-                vertex.rest = corrected;
-            }
+        normals.copy_from_slice(&self.normals[first..first + normals.len()]);
+        if let Some(corrections) = &self.normal_corrections {
+            corrections.add(frame.coefficients, first, normals);
         }
-        vectors.copy_from_slice(&self.normals[first..first + count]);
-        if let Some(corrections) = self.normal_corrections.as_ref().filter(|_| frame.rule != NormalRule::None) {
-            corrections.add(frame.coefficients, first, vectors);
-        }
-        pose_run(&vertices.run(frame, first, quads, vectors), frame.rule, positions, normals);
     }
 }
 
-impl<J: Joint> Vertices<J> {
-    fn new(mesh: &TriMesh, rig: &Rig, elements: &Elements<'_>, centre: DVec3) -> Self {
+impl<J: Joint> AllInfluences<J> {
+    fn new(rig: &Rig, elements: &Elements<'_>) -> Self {
         let mut quads = vec![Quad::default(); elements.count().div_ceil(QUAD)];
         let (mut more, mut more_starts) = (Vec::new(), vec![0]);
         let mut row: Vec<(u32, f32)> = Vec::new();
         for vertex in 0..elements.count() {
-            let point = elements.point(vertex);
             row.clear();
-            row.extend(rig.weights().row(point).filter(|(_, weight)| *weight != 0.0));
+            row.extend(rig.weights().row(elements.point(vertex)).filter(|(_, weight)| *weight != 0.0));
             let (first, rest) = row.split_at(row.len().min(4));
-            let centred = (mesh.points()[point].as_dvec3() - centre).as_vec3();
-            quads[vertex / QUAD].0[vertex % QUAD] =
-                Vertex { rest: centred.to_array(), influences: Influences::of(first) };
+            quads[vertex / QUAD].0[vertex % QUAD] = Influences::of(first);
             more.extend(rest.chunks(4).map(Influences::of));
             more_starts.push(more.len());
         }
@@ -237,10 +222,11 @@ impl<J: Joint> Vertices<J> {
         Self { quads, more_starts, more }
     }
 
-    /// `quads` and `normals`, which stand for those from `first` on, as the kernels take them.
-    fn run<'a>(&'a self, frame: &Frame<'a>, first: usize, quads: &'a [Quad<J>], normals: &'a [Vectors]) -> Run<'a, J> {
+    /// The quads from `first` on, at the points `rest` and with the normals `normals`, as the kernels take them.
+    fn run<'a>(&'a self, frame: &Frame<'a>, first: usize, rest: &'a [Vectors], normals: &'a [Vectors]) -> Run<'a, J> {
+        let quads = &self.quads[first..first + rest.len()];
         let more_starts = self.more_starts.get(QUAD * first..).unwrap_or_default();
-        Run { palette: J::palette(frame.palette), quads, normals, more_starts, more: &self.more }
+        Run { palette: J::palette(frame.palette), quads, rest, normals, more_starts, more: &self.more }
     }
 }
 
@@ -273,6 +259,11 @@ impl Corrections {
             add_scaled(coefficient, &self.offsets[start..start + sums.len()], sums);
         }
     }
+}
+
+/// The vectors of all vertices.
+fn in_quads(vertices: usize, vector: impl Fn(usize) -> Vec3) -> Vec<Vectors> {
+    (0..vertices.div_ceil(QUAD)).map(|quad| vectors(quad, vertices, &vector)).collect()
 }
 
 /// The vectors of a quad; zero beyond the last vertex.
