@@ -101,7 +101,7 @@ impl Skin {
     /// Puts the points of frame `frame` of clip `clip`, with all corrections, into `positions` and, if asked, their unit
     /// normals into `normals`. `pose` is memory to keep for later frames.
     ///
-    /// The first call prepares the [`Poser`], which costs about as much as a few dozen frames; later ones allocate
+    /// The first call prepares the [`Poser`], which costs far more than a frame; later ones allocate
     /// nothing. For other bones than a clip's, lower ranks or split vertices, use the poser itself.
     ///
     /// # Panics

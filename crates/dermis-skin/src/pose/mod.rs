@@ -9,14 +9,15 @@
 //! With them, `F (ñ + Ñ q)`: the form (Eq. 13) that the corrections are fitted to. Where F flattens the surface so that
 //! no normal is left, the rest normal stays.
 //!
-//! Layout: 32 bytes a vertex (rest point, four 8-bit joints, four weights) in one stream, as bones and normals are read
-//! by whole vertices; joints beyond 256 or 65536 take 16 or 32 bits, influences beyond four stand in a second list.
-//! What was tried, in million vertices a second on one core of an EPYC 7003 at 2.45 GHz (boosted), 64 bones, random
-//! joints; 100,000 vertices, then 10 million:
-//! - plain loop: 80, 75; arrays of lanes left to the compiler: 133, 103 (it does not find whole registers);
-//! - x, y, z, joints and weights in separate arrays: 320, 135; in blocks of 64 vertices: 340, 110;
-//! - one record a vertex, transformed as two columns at once: 361, 312; as four columns: 375, 324 (this one);
-//! - the same without fused multiply-add: 319, 214. Fused bits differ from machine to machine, never by threads.
+//! A vertex is read as 12 bytes of rest point and 20 of influences (four 8-bit joints, four weights; joints beyond 256
+//! or 65536 take 16 or 32 bits, influences beyond four stand in a second list), and 12 of normal where asked for.
+//! What was tried, in million vertices a second on one core (Zen 3), 64 bones, joints at random, in cache:
+//! - plain loop 80; fixed-size arrays of lanes left to the compiler 133, it does not find whole registers;
+//! - intrinsics, four bones blended as two columns a register: 360 (kept), without fused multiply-add 319, with x, y, z
+//!   and weights in arrays of their own 320, two quads side by side 290; rest points with their influences: the same;
+//! - with normals: unit at once 133 (the root's latency), 16 quads at a time 177 (kept), two quads side by side 184.
+//!
+//! Fused products make the bits depend on the processor, never on the number of threads.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -118,7 +119,8 @@ impl Poser {
 
     /// Puts the posed points into `positions` and, if asked, their unit normals into `normals`.
     ///
-    /// Allocates nothing. Runs on the threads of the current rayon pool; the bits do not depend on their number.
+    /// Allocates nothing (rayon may, to hand work to its pool from a thread outside). The bits do not depend on the number
+    /// of threads.
     ///
     /// # Panics
     /// If `pose` was not given the bones of this skin, or the buffers do not hold all vertices.

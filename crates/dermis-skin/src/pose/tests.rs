@@ -266,16 +266,14 @@ fn the_kernel_for_any_processor_agrees_with_the_chosen_one() {
             pose_run(&run, rule, &mut chosen.0, &mut chosen.1);
             let mut any = (vec![Vectors::default(); 50], vec![Vectors::default(); 50]);
             let (positions, normals) = (&mut any.0, &mut any.1);
-            match (rule, more_starts.is_empty()) {
-                (NormalRule::Linear, true) => {
-                    portable::pose::<u8, { NormalRule::Linear as u8 }, false>(&run, positions, normals)
-                }
-                (NormalRule::Linear, false) => {
-                    portable::pose::<u8, { NormalRule::Linear as u8 }, true>(&run, positions, normals)
-                }
-                (_, true) => portable::pose::<u8, { NormalRule::Cofactor as u8 }, false>(&run, positions, normals),
-                (_, false) => portable::pose::<u8, { NormalRule::Cofactor as u8 }, true>(&run, positions, normals),
-            }
+            type Kernel = fn(&Run<'_, u8>, &mut [Vectors], &mut [Vectors]);
+            let kernel: Kernel = match (rule, more_starts.is_empty()) {
+                (NormalRule::Linear, true) => portable::pose::<u8, { NormalRule::Linear as u8 }, false>,
+                (NormalRule::Linear, false) => portable::pose::<u8, { NormalRule::Linear as u8 }, true>,
+                (_, true) => portable::pose::<u8, { NormalRule::Cofactor as u8 }, false>,
+                (_, false) => portable::pose::<u8, { NormalRule::Cofactor as u8 }, true>,
+            };
+            kernel(&run, positions, normals);
             let pairs = |a: &[Vectors], b: &[Vectors]| {
                 let (a, b) = (a.as_flattened().as_flattened(), b.as_flattened().as_flattened());
                 a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
