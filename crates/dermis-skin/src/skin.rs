@@ -4,12 +4,13 @@
 //! basis Ũ is blend shapes) with [`Clip`]s (bone transforms and coefficients q), which is exactly what glTF can say, so
 //! writing it loses nothing and reading any rigged file gives a skin.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use dermis_mesh::reshape::reshaped;
 use dermis_mesh::{Clip, Joint, MeshError, Object, Rig, RigError, Shape, SkinWeights, TriMesh};
 use glam::{DAffine3, DMat3, DVec3};
 
+use crate::pose::{Pose, Poser};
 use crate::refine::State;
 use crate::refine::influences::Influences;
 use crate::trajectories::Trajectories;
@@ -20,6 +21,8 @@ pub struct Skin {
     mesh: Arc<TriMesh>,
     rig: Arc<Rig>,
     clips: Vec<Arc<Clip>>,
+    /// Made when the skin is first posed.
+    poser: OnceLock<Arc<Poser>>,
 }
 
 /// Why something is not a skin.
@@ -51,10 +54,14 @@ impl Skin {
     pub fn from_object(object: &Object) -> Result<Self, SkinError> {
         match &object.rig {
             Some(rig) if !rig.joints().is_empty() => {
-                Ok(Self { mesh: Arc::clone(&object.mesh), rig: Arc::clone(rig), clips: object.clips.clone() })
+                Ok(Self::of(Arc::clone(&object.mesh), Arc::clone(rig), object.clips.clone()))
             }
             _ => Err(SkinError::NoBones(object.name.clone())),
         }
+    }
+
+    fn of(mesh: Arc<TriMesh>, rig: Arc<Rig>, clips: Vec<Arc<Clip>>) -> Self {
+        Self { mesh, rig, clips, poser: OnceLock::new() }
     }
 
     /// The skin as an object that every writer takes.
@@ -93,6 +100,32 @@ impl Skin {
         self.rig.shapes().len()
     }
 
+    /// Puts the points of frame `frame` of clip `clip`, with all corrections, into `positions` and, if asked, their unit
+    /// normals into `normals`. `pose` is memory to keep for later frames.
+    ///
+    /// The first call prepares the [`Poser`], which costs far more than a frame; later ones allocate
+    /// nothing. For other bones than a clip's, lower ranks or split vertices, use the poser itself.
+    ///
+    /// # Panics
+    /// If there is no such frame, or the buffers do not hold all points.
+    pub fn pose_into(
+        &self,
+        clip: usize,
+        frame: usize,
+        pose: &mut Pose,
+        positions: &mut [Vec3],
+        normals: Option<&mut [Vec3]>,
+    ) {
+        let poser = self.poser();
+        poser.set_frame(pose, &self.clips[clip], frame, usize::MAX);
+        poser.pose_into(pose, positions, normals);
+    }
+
+    /// The skin prepared for posing, made at the first call.
+    pub fn poser(&self) -> &Arc<Poser> {
+        self.poser.get_or_init(|| Arc::new(Poser::new(self)))
+    }
+
     /// The same skin with the first `rank` corrections only.
     pub fn with_rank(&self, rank: usize) -> Result<Self, SkinError> {
         if rank >= self.rank() {
@@ -125,7 +158,7 @@ impl Skin {
             Ok(Arc::new(new.starting_at(clip.start_seconds())))
         });
         let clips = clips.collect::<Result<Vec<_>, RigError>>()?;
-        Ok(Self { mesh: Arc::clone(&self.mesh), rig: Arc::new(rig), clips })
+        Ok(Self::of(Arc::clone(&self.mesh), Arc::new(rig), clips))
     }
 
     /// The skin that a fit arrived at, in the units of the input. `joints` are given where the bones were.
@@ -159,7 +192,7 @@ impl Skin {
             made.push(Arc::new(clip.starting_at(info.start_seconds)));
             first += info.frame_count;
         }
-        Ok(Self { mesh, rig: Arc::new(rig), clips: made })
+        Ok(Self::of(mesh, Arc::new(rig), made))
     }
 }
 

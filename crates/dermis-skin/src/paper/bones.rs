@@ -86,20 +86,8 @@ impl<'a> Cores<'a> {
         [linear.x_axis, linear.y_axis, linear.z_axis, mean - linear * rest_mean]
     }
 
-    /// The area-weighted mean of the triangles' centroids, at rest and in a frame.
-    pub(crate) fn mean_centroids(&self, triangles: &[u32], frame: usize) -> (DVec3, DVec3) {
-        let mut area = 0.0;
-        let (mut rest_sum, mut sum) = (DVec3::ZERO, DVec3::ZERO);
-        for &triangle in triangles {
-            let a = self.areas[triangle as usize];
-            let (rest, centroid) = self.centroids(triangle, frame);
-            (area, rest_sum, sum) = (area + a, rest_sum + a * rest, sum + a * centroid);
-        }
-        (rest_sum / area, sum / area)
-    }
-
     /// c̄ and c of Eq. 14.
-    fn centroids(&self, triangle: u32, frame: usize) -> (DVec3, DVec3) {
+    pub(crate) fn centroids(&self, triangle: u32, frame: usize) -> (DVec3, DVec3) {
         let corners = self.mesh.triangles()[triangle as usize];
         let rest = corners.map(|point| self.trajectories.rest[point as usize]).into_iter().sum::<DVec3>();
         let at = |point: u32| DVec3::from_slice(&self.trajectories.of(point as usize)[3 * frame..3 * frame + 3]);

@@ -9,11 +9,11 @@ use dermis_math::mean_shift::mean_shift;
 use dermis_math::progress::Progress;
 
 use super::bones::Cores;
-use super::parts::parts;
+use super::parts::{parts, worth_a_bone};
 use super::rotation_sequences::RotationSequences;
 
 /// Modes with a smaller share of the triangles are pruned. On the paper's horse this leaves about 30, as in its Table 1.
-pub const SIGNIFICANT_SHARE: f64 = 0.005;
+pub const SIGNIFICANT_SHARE: f64 = 0.002;
 /// Fewer triangles than this cannot carry an affine bone.
 pub const FEWEST_TRIANGLES: usize = 4;
 
@@ -55,9 +55,10 @@ pub(crate) fn find_clusters(cores: &Cores<'_>, epsilon: f64, progress: &dyn Prog
             members.push(triangle);
         }
     }
-    let mut bones: Vec<Vec<u32>> = modes.iter().flat_map(|members| parts(cores, members, epsilon / 4.0)).collect();
+    let tolerance = epsilon / 3.0;
+    let mut bones: Vec<Vec<u32>> = modes.iter().flat_map(|members| parts(cores, members, tolerance)).collect();
     bones.retain(|members| members.len() >= fewest);
-    bones.sort_by_key(|members| std::cmp::Reverse(members.len()));
+    let bones = worth_a_bone(cores, bones, tolerance);
     let near_rigid_fraction = sequences.share(bones.iter().map(Vec::len).sum());
     Some(Clusters { bones, near_rigid_fraction, epsilon })
 }
