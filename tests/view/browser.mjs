@@ -5,7 +5,16 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { chromium } from "playwright-core";
 
-const FLAGS = ["--headless=new", "--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"];
+const FLAGS = [
+  "--headless=new",
+  "--no-sandbox",
+  "--use-angle=swiftshader",
+  "--enable-unsafe-swiftshader",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+  "--no-first-run",
+];
 
 export async function launch() {
   return chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: FLAGS });
@@ -13,11 +22,19 @@ export async function launch() {
 
 /** Starts `dermis view`; gives its address and a way to end it as Ctrl-C does. */
 export async function serve(dermis, args, cwd) {
-  const child = spawn(dermis, ["view", "--no-open", "--format", "json", ...args], { cwd, stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(dermis, ["view", "--no-open", "--format", "json", ...args], {
+    cwd,
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   const ended = once(child, "exit");
   const lines = createInterface({ input: child.stdout });
   const first = once(lines, "line").then(([line]) => JSON.parse(line));
-  const ready = await Promise.race([first, ended.then(([code]) => { throw new Error(`dermis view ended with ${code}`); })]);
+  const ready = await Promise.race([
+    first,
+    ended.then(([code]) => {
+      throw new Error(`dermis view ended with ${code}`);
+    }),
+  ]);
   const stop = async () => {
     child.kill("SIGINT");
     return (await ended)[0];
@@ -38,7 +55,13 @@ export async function open(browser, url, maxTextureSize) {
     }, maxTextureSize);
   }
   const problems = [];
-  page.on("console", (message) => ["error", "warning"].includes(message.type()) && !/GPU stall|GL Driver/.test(message.text()) && problems.push(message.text()));
+  page.on(
+    "console",
+    (message) =>
+      ["error", "warning"].includes(message.type()) &&
+      !/GPU stall|GL Driver/.test(message.text()) &&
+      problems.push(message.text()),
+  );
   page.on("pageerror", (error) => problems.push(error.message));
   await page.goto(url);
   await page.waitForFunction(() => window.dermis?.viewer.views.length > 0, null, { timeout: 60_000 });
@@ -67,12 +90,19 @@ export async function picture(page) {
       }
       if (high > 60 && high - low > 60) {
         colored++;
-        const hue = high === r ? (g - b) / (high - low) : high === g ? 2 + (b - r) / (high - low) : 4 + (r - g) / (high - low);
+        const hue =
+          high === r ? (g - b) / (high - low) : high === g ? 2 + (b - r) / (high - low) : 4 + (r - g) / (high - low);
         hues.add(Math.floor(((hue + 6) % 6) * 2));
       }
       if ((i / 4) % 7 === 0) cells.push((r + g + b) >> 3);
     }
-    return { lit: lit / (width * height), colored: colored / (width * height), shades: shades.size, hues: hues.size, cells };
+    return {
+      lit: lit / (width * height),
+      colored: colored / (width * height),
+      shades: shades.size,
+      hues: hues.size,
+      cells,
+    };
   });
 }
 

@@ -6,22 +6,35 @@ import { join } from "node:path";
 
 /** Runs dermis and gives the JSON that it prints. */
 export function run(dermis, args, cwd) {
-  return JSON.parse(execFileSync(dermis, [...args, "--format", "json"], { cwd, encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] }));
+  return JSON.parse(
+    execFileSync(dermis, [...args, "--format", "json"], {
+      cwd,
+      encoding: "utf8",
+      stdio: ["ignore", "pipe", "inherit"],
+    }),
+  );
 }
 
 /** A square of `cells` × `cells` quads and a coarser version of it, as USD. */
 export function writeLevels(folder, name, cells) {
   const mesh = (path, n) => {
     const [points, indices] = [[], []];
-    for (let i = 0; i <= n; i++) for (let j = 0; j <= n; j++) points.push(`(${i / n}, ${0.2 * Math.sin((6 * i) / n)}, ${j / n})`);
-    for (let i = 0; i < n; i++) for (let j = 0; j < n; j++) {
-      const at = i * (n + 1) + j;
-      indices.push(at, at + 1, at + n + 2, at + n + 1);
-    }
-    const counts = Array(n * n).fill(4).join(", ");
+    for (let i = 0; i <= n; i++)
+      for (let j = 0; j <= n; j++) points.push(`(${i / n}, ${0.2 * Math.sin((6 * i) / n)}, ${j / n})`);
+    for (let i = 0; i < n; i++)
+      for (let j = 0; j < n; j++) {
+        const at = i * (n + 1) + j;
+        indices.push(at, at + 1, at + n + 2, at + n + 1);
+      }
+    const counts = Array(n * n)
+      .fill(4)
+      .join(", ");
     return `def Mesh "${path}"\n{\n  int[] faceVertexCounts = [${counts}]\n  int[] faceVertexIndices = [${indices.join(", ")}]\n  point3f[] points = [${points.join(", ")}]\n}\n`;
   };
-  writeFileSync(join(folder, `${name}.usda`), `#usda 1.0\n(\n  metersPerUnit = 1\n  upAxis = "Y"\n)\n${mesh("hill", cells)}${mesh("hill_lod1", 2)}`);
+  writeFileSync(
+    join(folder, `${name}.usda`),
+    `#usda 1.0\n(\n  metersPerUnit = 1\n  upAxis = "Y"\n)\n${mesh("hill", cells)}${mesh("hill_lod1", 2)}`,
+  );
 }
 
 /** A tube of `rings` × `around` points that sways, as a point cache with its faces. */
@@ -35,7 +48,13 @@ export function writeTube(folder, name, rings, around, frames) {
     for (let i = 0; i < rings; i++) for (let j = 0; j < around; j++) visit(i, j);
   };
   const lines = [];
-  each((i, j) => lines.push(`v ${place(i, j, 0).map((c) => c.toFixed(6)).join(" ")}`));
+  each((i, j) =>
+    lines.push(
+      `v ${place(i, j, 0)
+        .map((c) => c.toFixed(6))
+        .join(" ")}`,
+    ),
+  );
   each((i, j) => {
     if (i + 1 === rings) return;
     const [a, b] = [i * around + j + 1, i * around + ((j + 1) % around) + 1];

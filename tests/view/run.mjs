@@ -17,18 +17,33 @@ const shot = (page, name) => page.screenshot({ path: join(work, `${name}.png`) }
 const RANK = 5;
 const fits = [8, 16].map((bones) => {
   const output = `gallop-${bones}.glb`;
-  const said = run(dermis, ["skin", "sample:gallop", "-o", output, "--bones", String(bones), "--rank", String(RANK)], files);
+  const said = run(
+    dermis,
+    ["skin", "sample:gallop", "-o", output, "--bones", String(bones), "--rank", String(RANK)],
+    files,
+  );
   return { output, said };
 });
 const best = fits[1];
-const reported = run(dermis, ["report", ...fits.map((fit) => fit.output), "--sequence", "sample:gallop", "-o", "report.html"], files);
+const reported = run(
+  dermis,
+  ["report", ...fits.map((fit) => fit.output), "--sequence", "sample:gallop", "-o", "report.html"],
+  files,
+);
 const browser = await launch();
 
 /** Opens the sample beside fits, does `act`, and expects no problem on the page and an orderly end. */
 async function withPage(inputs, act, maxTextureSize) {
   const server = await serve(dermis, inputs, files);
   const { page, problems } = await open(browser, server.url, maxTextureSize);
-  await page.waitForFunction(() => window.dermis.viewer.models.every((m) => !m.info.recorded || !m.recordedFits || m.recordedFrames === m.info.recorded.frames), null, { timeout: 60_000 });
+  await page.waitForFunction(
+    () =>
+      window.dermis.viewer.models.every(
+        (m) => !m.info.recorded || !m.recordedFits || m.recordedFrames === m.info.recorded.frames,
+      ),
+    null,
+    { timeout: 60_000 },
+  );
   try {
     await act(page, server);
   } finally {
@@ -36,7 +51,10 @@ async function withPage(inputs, act, maxTextureSize) {
     assert.equal(await server.stop(), 0, "Ctrl-C ends the server in good order");
   }
   // three.js believes the small limit of a pretended GPU and complains of textures that this one takes.
-  assert.deepEqual(problems.filter((problem) => !maxTextureSize || !problem.includes("is too big")), []);
+  assert.deepEqual(
+    problems.filter((problem) => !maxTextureSize || !problem.includes("is too big")),
+    [],
+  );
 }
 
 const sampleAndFit = ["sample:gallop", best.output];
@@ -47,10 +65,11 @@ const setFrame = async (page, frame) => {
 };
 const setRank = (page, rank) => page.locator("[data-role=rank] input").fill(String(rank));
 const measure = (page, name) => page.locator(`[data-measure=${name}]`);
-const positions = (page) => page.evaluate(() => {
-  const { viewer } = window.dermis;
-  return [...viewer.positions(viewer.active).subarray(0, 4 * viewer.active.model.pointCount)];
-});
+const positions = (page) =>
+  page.evaluate(() => {
+    const { viewer } = window.dermis;
+    return [...viewer.positions(viewer.active).subarray(0, 4 * viewer.active.model.pointCount)];
+  });
 const center = async (page) => {
   const box = await page.locator(".stage canvas").first().boundingBox();
   return { x: box.x + box.width / 2, y: box.y + 0.48 * box.height };
@@ -82,19 +101,30 @@ const tests = {
       for (const rank of [RANK, 2, 0]) {
         await setRank(page, rank);
         const expected = byRank.find((measures) => measures.rank === rank);
-        await page.waitForFunction(([r, e]) => document.querySelector("[data-measure=rank]")?.textContent === String(r) && document.querySelector("[data-measure=distortion_percent]")?.textContent === e, [rank, expected.text.distortion_percent]);
+        await page.waitForFunction(
+          ([r, e]) =>
+            document.querySelector("[data-measure=rank]")?.textContent === String(r) &&
+            document.querySelector("[data-measure=distortion_percent]")?.textContent === e,
+          [rank, expected.text.distortion_percent],
+        );
         for (const name of ["distortion_percent", "erms", "max_error_percent", "normal_error_rms", "compression"]) {
           const shown = await measure(page, name).textContent();
           assert.equal(shown, expected.text[name], `${name} at rank ${rank}`);
         }
       }
       await setRank(page, RANK);
-      await page.waitForFunction((e) => document.querySelector("[data-measure=distortion_percent]")?.textContent === e, byRank.at(-1).text.distortion_percent);
+      await page.waitForFunction(
+        (e) => document.querySelector("[data-measure=distortion_percent]")?.textContent === e,
+        byRank.at(-1).text.distortion_percent,
+      );
       const remeasured = run(dermis, ["skin", "sample:gallop", "--from", best.output], files);
       for (const name of ["distortion_percent", "erms", "max_error_percent", "normal_error_rms"]) {
         const shown = Number(await measure(page, name).textContent());
         assert.equal(shown, Number(remeasured[name].toPrecision(6)), `${name} is what 'dermis skin --from' says`);
-        assert.ok(Math.abs(shown - best.said[name]) <= 1e-4 * best.said[name], `${name}: ${shown}, the fit said ${best.said[name]}`);
+        assert.ok(
+          Math.abs(shown - best.said[name]) <= 1e-4 * best.said[name],
+          `${name}: ${shown}, the fit said ${best.said[name]}`,
+        );
       }
       byRank.forEach(({ rank, distortion_percent }) => {
         const fitted = best.said.distortion_percent_by_rank[rank];
@@ -130,14 +160,20 @@ const tests = {
       await showView(page, "fit + corrections");
       await page.keyboard.press("h");
       await picture(page);
-      const drawFrames = (from, to) => during(page, () => page.evaluate(([a, b]) => {
-        const { viewer } = window.dermis;
-        for (let frame = a; frame < b; frame++) {
-          viewer.setFrame(frame);
-          viewer.setRank(frame % (viewer.active.model.info.rank + 1));
-          viewer.draw();
-        }
-      }, [from, to]));
+      const drawFrames = (from, to) =>
+        during(page, () =>
+          page.evaluate(
+            ([a, b]) => {
+              const { viewer } = window.dermis;
+              for (let frame = a; frame < b; frame++) {
+                viewer.setFrame(frame);
+                viewer.setRank(frame % (viewer.active.model.info.rank + 1));
+                viewer.draw();
+              }
+            },
+            [from, to],
+          ),
+        );
       const { bytes, draws } = await drawFrames(0, 40);
       assert.ok(draws >= 40);
       assert.equal(bytes, 0, "scrubbing and changing the rank upload no geometry");
@@ -170,7 +206,10 @@ const tests = {
       assert.ok(JSON.stringify(saved).includes("clips"));
       await page.keyboard.press("Control+z");
       const undone = await positions(page);
-      assert.ok(undone.every((value, i) => Math.abs(value - before[i]) < 1e-6), "undo takes the stroke back");
+      assert.ok(
+        undone.every((value, i) => Math.abs(value - before[i]) < 1e-6),
+        "undo takes the stroke back",
+      );
     });
   },
 
@@ -181,7 +220,9 @@ const tests = {
       await page.mouse.down();
       for (let step = 0; step < 10; step++) await page.mouse.move(at.x - 6 * step, at.y - 2 * step);
       await page.mouse.up();
-      const painted = await page.evaluate(() => [...window.dermis.viewer.paints.values()][0].filter((v) => v > 0).length);
+      const painted = await page.evaluate(
+        () => [...window.dermis.viewer.paints.values()][0].filter((v) => v > 0).length,
+      );
       assert.ok(painted > 20, `${painted} points are painted`);
       await shot(page, "paint");
       await page.locator("[data-role=save]").click();
@@ -189,7 +230,10 @@ const tests = {
     });
     await withPage(["painted.glb"], async (page) => {
       const names = await page.locator("[data-role=heat] option").allTextContents();
-      assert.ok(names.some((name) => name.toLowerCase() === "stiffness"), names.join());
+      assert.ok(
+        names.some((name) => name.toLowerCase() === "stiffness"),
+        names.join(),
+      );
     });
   },
 
@@ -220,9 +264,14 @@ const tests = {
         seen.push(await page.locator(".labels span").textContent());
       }
       assert.equal(new Set(seen).size, 3, seen.join());
-      await page.waitForFunction(() => document.querySelectorAll(".ladder .step").length === 2 && document.querySelector(".ladder .plot"));
+      await page.waitForFunction(
+        () => document.querySelectorAll(".ladder .step").length === 2 && document.querySelector(".ladder .plot"),
+      );
       const errors = (await page.locator(".ladder .step span").allTextContents()).map((text) => parseFloat(text));
-      assert.deepEqual(errors, reported.report.fits.map((fit) => Number(fit.measures.text.distortion_percent)));
+      assert.deepEqual(
+        errors,
+        reported.report.fits.map((fit) => Number(fit.measures.text.distortion_percent)),
+      );
     });
   },
 
@@ -247,11 +296,21 @@ const tests = {
       await page.evaluate(() => (window.dermis.crowd.count = 6));
       await page.keyboard.press("c");
       const facts = page.locator("[data-role=crowd-facts]");
-      await page.waitForFunction(() => document.querySelector("[data-role=crowd-facts]").textContent.includes("pictures"), null, { timeout: 60_000 });
+      await page.waitForFunction(
+        () => document.querySelector("[data-role=crowd-facts]").textContent.includes("pictures"),
+        null,
+        { timeout: 60_000 },
+      );
       const skinned = await during(page, () => page.waitForTimeout(3000));
       await shot(page, "crowd");
       await page.locator("[data-role=crowd-uploads] input").check();
-      const uploaded = await during(page, () => page.waitForFunction(() => document.querySelector("[data-role=crowd-facts]").textContent.includes("as fast"), null, { timeout: 90_000 }));
+      const uploaded = await during(page, () =>
+        page.waitForFunction(
+          () => document.querySelector("[data-role=crowd-facts]").textContent.includes("as fast"),
+          null,
+          { timeout: 90_000 },
+        ),
+      );
       assert.equal(skinned.bytes, 0, "nothing is uploaded for a crowd of skins");
       assert.ok(uploaded.bytes > 6 * 8000 * 12 * 2, `${uploaded.bytes} bytes`);
       console.log(`  ${await facts.textContent()}`);
@@ -263,7 +322,9 @@ const tests = {
     await withPage(["levels.usda"], async (page) => {
       await page.evaluate(() => (window.dermis.crowd.count = 300));
       await page.keyboard.press("c");
-      await page.waitForFunction(() => window.dermis.crowd.crowd?.stats.levels.every((count) => count > 0), null, { timeout: 60_000 });
+      await page.waitForFunction(() => window.dermis.crowd.crowd?.stats.levels.every((count) => count > 0), null, {
+        timeout: 60_000,
+      });
       const { levels, triangles, instances } = await page.evaluate(() => window.dermis.crowd.crowd.stats);
       assert.equal(levels[0] + levels[1], instances);
       assert.equal(triangles, 288 * levels[0] + 8 * levels[1]);
@@ -272,19 +333,28 @@ const tests = {
   },
 
   async "what has no room in the GPU's textures is streamed"() {
-    await withPage(sampleAndFit, async (page) => {
-      const tags = await page.evaluate(() => window.dermis.viewer.views.map((view) => [view.tag, view.figure.poser.kind]));
-      assert.deepEqual(tags, [["original", "live"], ["animation", "live"]]);
-      for (const tag of ["original", "animation"]) {
-        await showView(page, tag);
-        await setFrame(page, 2);
-        await page.waitForTimeout(700);
-        const before = await picture(page);
-        await setFrame(page, 15);
-        await page.waitForTimeout(700);
-        assert.ok(difference(before, await picture(page)) > 0.01, tag);
-      }
-    }, 16);
+    await withPage(
+      sampleAndFit,
+      async (page) => {
+        const tags = await page.evaluate(() =>
+          window.dermis.viewer.views.map((view) => [view.tag, view.figure.poser.kind]),
+        );
+        assert.deepEqual(tags, [
+          ["original", "live"],
+          ["animation", "live"],
+        ]);
+        for (const tag of ["original", "animation"]) {
+          await showView(page, tag);
+          await setFrame(page, 2);
+          await page.waitForTimeout(700);
+          const before = await picture(page);
+          await setFrame(page, 15);
+          await page.waitForTimeout(700);
+          assert.ok(difference(before, await picture(page)) > 0.01, tag);
+        }
+      },
+      16,
+    );
   },
 
   async "the server poses as the GPU does"() {
@@ -292,7 +362,9 @@ const tests = {
       await setFrame(page, 17);
       const onGpu = await positions(page);
       await page.locator("[data-role=live]").click();
-      await page.waitForFunction(() => window.dermis.viewer.active.tag === "on the server" && window.dermis.viewer.liveScalar);
+      await page.waitForFunction(
+        () => window.dermis.viewer.active.tag === "on the server" && window.dermis.viewer.liveScalar,
+      );
       await page.waitForTimeout(300);
       const onServer = await positions(page);
       const worst = onServer.reduce((most, value, i) => Math.max(most, Math.abs(value - onGpu[i])), 0);
@@ -327,7 +399,9 @@ const tests = {
     for (const input of ["large.pc2", "large.glb"]) {
       await withPage([input], async (page) => {
         const ms = await page.evaluate(() => window.dermis.stats.firstPictureMs);
-        console.log(`  first picture of ${input} (42,000 vertices × 48 frames) ${Math.round(ms)} ms after the page began to load (asked: 2000)`);
+        console.log(
+          `  first picture of ${input} (42,000 vertices × 48 frames) ${Math.round(ms)} ms after the page began to load (asked: 2000)`,
+        );
         assert.ok((await picture(page)).lit > 0.01);
       });
     }
@@ -345,10 +419,14 @@ const tests = {
     page.on("console", (message) => message.type() === "error" && problems.push(message.text()));
     await page.goto(pathToFileURL(path).href);
     await page.waitForFunction(() => window.dermis?.viewer.measures.size > 0, null, { timeout: 60_000 });
-    assert.deepEqual(asked.filter((url) => !url.startsWith("file:") && !url.startsWith("data:")), []);
+    assert.deepEqual(
+      asked.filter((url) => !url.startsWith("file:") && !url.startsWith("data:")),
+      [],
+    );
     const cells = await page.locator("table.summary").first().locator("tbody tr").allTextContents();
     reported.report.fits.forEach((fit, at) => {
-      for (const name of ["distortion_percent", "erms", "max_error_percent", "normal_error_rms"]) assert.ok(cells[at].includes(fit.measures.text[name]), `${name} in ${cells[at]}`);
+      for (const name of ["distortion_percent", "erms", "max_error_percent", "normal_error_rms"])
+        assert.ok(cells[at].includes(fit.measures.text[name]), `${name} in ${cells[at]}`);
     });
     const still = await picture(page);
     assert.ok(still.lit > 0.02);

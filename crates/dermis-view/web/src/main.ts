@@ -54,12 +54,16 @@ async function start(app: HTMLElement): Promise<void> {
   };
 
   canvasBox.append(labels, heatbar(viewer), messages);
-  onlyWhenChanged(viewer, () => JSON.stringify(viewer.columns.map((v) => [v.id, viewer.rankOf(v)])), () => {
-    const name = (view: (typeof viewer.views)[number]): string =>
-      view.tag === "fit + corrections" ? `${view.label}, rank ${viewer.rankOf(view)}` : view.label;
-    labels.style.gridTemplateColumns = `repeat(${cells(viewer.columns.length).columns}, 1fr)`;
-    labels.replaceChildren(...viewer.columns.map((view) => el("span", { textContent: name(view) })));
-  });
+  onlyWhenChanged(
+    viewer,
+    () => JSON.stringify(viewer.columns.map((v) => [v.id, viewer.rankOf(v)])),
+    () => {
+      const name = (view: (typeof viewer.views)[number]): string =>
+        view.tag === "fit + corrections" ? `${view.label}, rank ${viewer.rankOf(view)}` : view.label;
+      labels.style.gridTemplateColumns = `repeat(${cells(viewer.columns.length).columns}, 1fr)`;
+      labels.replaceChildren(...viewer.columns.map((view) => el("span", { textContent: name(view) })));
+    },
+  );
   app.append(timeline(viewer), keys(keyList(viewer, brush, crowd)));
 
   const loop = new Loop(viewer, crowd, lives);
@@ -67,18 +71,37 @@ async function start(app: HTMLElement): Promise<void> {
     await add(info.id);
     loop.run();
   }
-  const help = el("p", { className: "hint" }, "Press ", el("kbd", { textContent: "?" }), " for the keys. Drop files to add them.");
-  left.append(el("h1", {}, "dermis ", el("small", { textContent: scene.version })), viewList(viewer), clipPanel(viewer), lookPanel(viewer), heatPanel(viewer), crowd.element, help);
+  const help = el(
+    "p",
+    { className: "hint" },
+    "Press ",
+    el("kbd", { textContent: "?" }),
+    " for the keys. Drop files to add them.",
+  );
+  left.append(
+    el("h1", {}, "dermis ", el("small", { textContent: scene.version })),
+    viewList(viewer),
+    clipPanel(viewer),
+    lookPanel(viewer),
+    heatPanel(viewer),
+    crowd.element,
+    help,
+  );
   right.append(measuresPanel(viewer), point.element, brushPanel(viewer, brush, source, say), livePanel(viewer, lives));
   chooseFirstView(viewer);
   listenToMouse(viewer, brush, crowd, point);
-  acceptDrops(scene, source, async (asset) => {
-    scene.assets = (await source.scene()).assets;
-    for (const model of viewer.models) Object.assign(model.info, scene.assets[model.info.id]);
-    await add(asset);
-    stage.frame(scene.assets);
-    await viewer.measure();
-  }, say);
+  acceptDrops(
+    scene,
+    source,
+    async (asset) => {
+      scene.assets = (await source.scene()).assets;
+      for (const model of viewer.models) Object.assign(model.info, scene.assets[model.info.id]);
+      await add(asset);
+      stage.frame(scene.assets);
+      await viewer.measure();
+    },
+    say,
+  );
   Object.assign(window, { dermis: { stats, viewer, brush, crowd } });
   if (scene.assets.length === 0) say("Nothing to show yet: drop a file here");
   const notes = scene.assets.flatMap((asset) => asset.notes);
@@ -131,13 +154,17 @@ function listenToMouse(viewer: Viewer, brush: Brush, crowd: CrowdPanel, panel: P
     if (!painting) brush.begin(view.model);
     return brush.dab(view, at.ray, event.altKey);
   };
-  canvas.addEventListener("pointerdown", (event) => {
-    from = { x: event.clientX, y: event.clientY };
-    if (brush.mode === "off" || event.button !== 0 || crowd.crowd) return;
-    painting = dab(event);
-    controls.enabled = !painting;
-    if (painting) canvas.setPointerCapture(event.pointerId);
-  }, { capture: true });
+  canvas.addEventListener(
+    "pointerdown",
+    (event) => {
+      from = { x: event.clientX, y: event.clientY };
+      if (brush.mode === "off" || event.button !== 0 || crowd.crowd) return;
+      painting = dab(event);
+      controls.enabled = !painting;
+      if (painting) canvas.setPointerCapture(event.pointerId);
+    },
+    { capture: true },
+  );
   canvas.addEventListener("pointermove", (event) => {
     if (painting) dab(event);
   });
@@ -174,18 +201,44 @@ function keyList(viewer: Viewer, brush: Brush, crowd: CrowdPanel): Key[] {
     { key: "ArrowLeft", shown: "←", text: "one frame back", act: () => step(-1) },
     { key: "Home", text: "first frame", act: () => viewer.setFrame(0) },
     { key: "End", text: "last frame", act: () => viewer.setFrame(viewer.frameCount - 1) },
-    { key: "l", text: "loop", act: () => { state.loop = !state.loop; viewer.changed(); } },
-    { key: "f", text: "frame all", act: () => viewer.stage.frame(viewer.models.map((m) => m.info), crowd.crowd?.reach ?? 1) },
+    {
+      key: "l",
+      text: "loop",
+      act: () => {
+        state.loop = !state.loop;
+        viewer.changed();
+      },
+    },
+    {
+      key: "f",
+      text: "frame all",
+      act: () =>
+        viewer.stage.frame(
+          viewer.models.map((m) => m.info),
+          crowd.crowd?.reach ?? 1,
+        ),
+    },
     { key: "1", text: "one view", act: () => split(false) },
     { key: "2", text: "side by side", act: () => split(true) },
     { key: "x", text: "A/B flip", act: () => viewer.flip() },
-    { key: "h", text: "error heat map", act: () => { state.heat = state.heat === "error" ? "none" : "error"; viewer.changed(); } },
+    {
+      key: "h",
+      text: "error heat map",
+      act: () => {
+        state.heat = state.heat === "error" ? "none" : "error";
+        viewer.changed();
+      },
+    },
     { key: "w", text: "wireframe", act: () => look("wireframe") },
     { key: "n", text: "normals", act: () => look("normals") },
     { key: "b", text: "bones", act: () => look("bones") },
     { key: "g", text: "facets", act: () => look("flat") },
     { key: "[", text: "rank down", act: () => viewer.setRank(Math.max(0, state.rank - 1)) },
-    { key: "]", text: "rank up", act: () => viewer.setRank(Math.min(Math.max(0, ...viewer.models.map((m) => m.info.rank)), state.rank + 1)) },
+    {
+      key: "]",
+      text: "rank up",
+      act: () => viewer.setRank(Math.min(Math.max(0, ...viewer.models.map((m) => m.info.rank)), state.rank + 1)),
+    },
     { key: "c", text: "crowd", act: () => void crowd.show(crowd.crowd === null) },
     { key: "ctrl+z", shown: "Ctrl Z", text: "undo a stroke", act: () => brush.undo() },
   ];

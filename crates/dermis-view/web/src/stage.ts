@@ -65,7 +65,8 @@ export class Stage {
   /** Looks at all of `assets`, from the front right and a little above. */
   frame(assets: AssetInfo[], reach = 1): void {
     const box = new THREE.Box3();
-    for (const { low, high } of assets) box.union(new THREE.Box3(new THREE.Vector3(...low), new THREE.Vector3(...high)));
+    for (const { low, high } of assets)
+      box.union(new THREE.Box3(new THREE.Vector3(...low), new THREE.Vector3(...high)));
     if (box.isEmpty()) box.expandByPoint(new THREE.Vector3()).expandByScalar(1);
     const center = box.getCenter(new THREE.Vector3());
     const radius = Math.max(box.getSize(new THREE.Vector3()).length() / 2, 1e-6) * reach;
@@ -113,7 +114,8 @@ export class Stage {
     const { columns, rows } = cells(count);
     const [width, height] = [rect.width / columns, rect.height / rows];
     const [x, y] = [event.clientX - rect.left, event.clientY - rect.top];
-    const cell = (at: number, size: number, most: number): number => Math.min(Math.max(Math.floor(at / size), 0), most - 1);
+    const cell = (at: number, size: number, most: number): number =>
+      Math.min(Math.max(Math.floor(at / size), 0), most - 1);
     const [column, row] = [cell(x, width, columns), cell(y, height, rows)];
     const at = new THREE.Vector2(((x - column * width) / width) * 2 - 1, 1 - ((y - row * height) / height) * 2);
     const caster = new THREE.Raycaster();

@@ -207,7 +207,13 @@ export class Viewer {
     if (heat === "paint") {
       const values = this.paints.get(view.model);
       if (!values) return { kind: "none" };
-      return { kind: "scalar", low: 0, high: 1, ramp: "heat", store: this.scalarStore(view.model, "paint", () => values) };
+      return {
+        kind: "scalar",
+        low: 0,
+        high: 1,
+        ramp: "heat",
+        store: this.scalarStore(view.model, "paint", () => values),
+      };
     }
     if (heat === "live" && this.liveScalar && view.tag === "on the server") {
       const { store, low, high, signed } = this.liveScalar;

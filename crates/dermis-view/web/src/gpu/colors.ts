@@ -6,8 +6,22 @@ export type RampName = "heat" | "signed";
 
 /** sRGB stops, evenly spaced: dark blue over green to yellow, and blue over white to red. */
 const STOPS: Record<RampName, [number, number, number][]> = {
-  heat: [[56, 62, 138], [46, 104, 170], [35, 150, 150], [90, 190, 90], [225, 210, 60], [240, 120, 40], [190, 30, 40]],
-  signed: [[33, 80, 180], [120, 165, 225], [225, 228, 232], [235, 150, 110], [190, 40, 45]],
+  heat: [
+    [56, 62, 138],
+    [46, 104, 170],
+    [35, 150, 150],
+    [90, 190, 90],
+    [225, 210, 60],
+    [240, 120, 40],
+    [190, 30, 40],
+  ],
+  signed: [
+    [33, 80, 180],
+    [120, 165, 225],
+    [225, 228, 232],
+    [235, 150, 110],
+    [190, 40, 45],
+  ],
 };
 
 export function rampColor(name: RampName, share: number): [number, number, number] {

@@ -53,7 +53,8 @@ export class Figure {
     });
     this.surface.side = THREE.DoubleSide;
     const geometry = new THREE.BufferGeometry().setIndex(model.index);
-    const shape = model.triangles.length > 0 ? new THREE.Mesh(geometry, this.surface) : new THREE.Points(geometry, this.surface);
+    const shape =
+      model.triangles.length > 0 ? new THREE.Mesh(geometry, this.surface) : new THREE.Points(geometry, this.surface);
     this.add(shape);
   }
 
@@ -111,7 +112,11 @@ export class Figure {
   }
 
   private makeMarker(): THREE.Points<THREE.BufferGeometry, THREE.RawShaderMaterial> {
-    const uniforms = { ...this.poseTextures(), point: { value: 0 }, lineColor: { value: new THREE.Vector4(1, 0.78, 0.2, 1) } };
+    const uniforms = {
+      ...this.poseTextures(),
+      point: { value: 0 },
+      lineColor: { value: new THREE.Vector4(1, 0.78, 0.2, 1) },
+    };
     const material = raw(shaders.MARKER_VERTEX, shaders.MARKER_FRAGMENT, uniforms);
     material.depthTest = false;
     const marker = new THREE.Points(new THREE.BufferGeometry().setIndex([0]), material);
@@ -154,7 +159,12 @@ export class Figure {
     bones.forEach((info, bone) => {
       const color = boneColor(bone);
       for (const axis of [0, 1, 2]) {
-        for (const sign of [-1, 1]) end(bone, color, [0, 1, 2].map((c) => (c === axis ? sign * 0.014 * diagonal : 0)));
+        for (const sign of [-1, 1])
+          end(
+            bone,
+            color,
+            [0, 1, 2].map((c) => (c === axis ? sign * 0.014 * diagonal : 0)),
+          );
       }
       if (info.parent !== null) [bone, info.parent].forEach((which) => end(which, [0.9, 0.9, 0.9], [0, 0, 0]));
     });
@@ -201,7 +211,11 @@ export function raw(
   return new THREE.RawShaderMaterial({ glslVersion: THREE.GLSL3, vertexShader, fragmentShader, uniforms });
 }
 
-function line(vertexShader: string, color: number[], uniforms: Record<string, THREE.IUniform>): THREE.RawShaderMaterial {
+function line(
+  vertexShader: string,
+  color: number[],
+  uniforms: Record<string, THREE.IUniform>,
+): THREE.RawShaderMaterial {
   const lineColor = { value: new THREE.Vector4(...color) };
   const material = raw(vertexShader, shaders.LINE_FRAGMENT, { ...uniforms, lineColor });
   material.transparent = true;

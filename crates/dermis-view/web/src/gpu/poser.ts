@@ -25,7 +25,11 @@ export class Poser {
   ) {
     this.positionTarget = floatTarget(model.pointRows);
     this.normalTarget = floatTarget(model.pointRows);
-    this.posePass = pass(POSE_PASS, { ...poseUniforms(), pointCount: { value: model.pointCount }, frame: { value: 0 } });
+    this.posePass = pass(POSE_PASS, {
+      ...poseUniforms(),
+      pointCount: { value: model.pointCount },
+      frame: { value: 0 },
+    });
     this.normalPass = pass(NORMAL_PASS, {
       positions: { value: this.positionTarget.texture },
       rings: { value: model.rings.texture },

@@ -22,20 +22,43 @@ export function summary(facts: Facts): HTMLElement {
     ["File", (fit) => (fit.file_bytes ? `${(fit.file_bytes / 1e6).toFixed(2)} MB` : "–")],
   ];
   const head = el("tr", {}, ...columns.map(([name]) => el("th", { textContent: name })));
-  const rows = facts.fits.map((fit) => el("tr", {}, ...columns.map(([, text]) => el("td", { textContent: text(fit) }))));
-  return el("div", { className: "wide" }, el("table", { className: "summary" }, el("thead", {}, head), el("tbody", {}, ...rows)));
+  const rows = facts.fits.map((fit) =>
+    el("tr", {}, ...columns.map(([, text]) => el("td", { textContent: text(fit) }))),
+  );
+  return el(
+    "div",
+    { className: "wide" },
+    el("table", { className: "summary" }, el("thead", {}, head), el("tbody", {}, ...rows)),
+  );
 }
 
 export function curves(facts: Facts): HTMLElement {
   const { fits, unit } = facts;
   const byFrame = (values: (fit: FitFacts) => number[]): Series[] =>
-    fits.map((fit, at) => series(fit, at, values(fit).map((value, frame) => [frame, value])));
+    fits.map((fit, at) =>
+      series(
+        fit,
+        at,
+        values(fit).map((value, frame) => [frame, value]),
+      ),
+    );
   const histograms = fits.map((fit, at) => {
     const total = fit.histogram.reduce((sum, count) => sum + count, 0) || 1;
     const bins = fit.histogram.length;
-    return series(fit, at, fit.histogram.map((count, bin) => [((bin + 0.5) / bins) * fit.histogram_high, (100 * count) / total]));
+    return series(
+      fit,
+      at,
+      fit.histogram.map((count, bin) => [((bin + 0.5) / bins) * fit.histogram_high, (100 * count) / total]),
+    );
   });
-  const ranks = fits.map((fit, at) => ({ ...series(fit, at, fit.by_rank.map((m) => [m.rank, m.distortion_percent])), dots: true }));
+  const ranks = fits.map((fit, at) => ({
+    ...series(
+      fit,
+      at,
+      fit.by_rank.map((m) => [m.rank, m.distortion_percent]),
+    ),
+    dots: true,
+  }));
   const ladder = [...fits].sort((a, b) => a.measures.bones - b.measures.bones);
   const atRank = (name: string, at: number, error: (fit: FitFacts) => number): Series => ({
     label: name,
@@ -48,8 +71,16 @@ export function curves(facts: Facts): HTMLElement {
     atRank("full rank", 1, (fit) => fit.measures.distortion_percent),
   ];
   const figures = [
-    figure(`Error over time, root mean square (${unit})`, byFrame((fit) => fit.rms_by_frame), "frame"),
-    figure(`Largest error over time (${unit})`, byFrame((fit) => fit.max_by_frame), "frame"),
+    figure(
+      `Error over time, root mean square (${unit})`,
+      byFrame((fit) => fit.rms_by_frame),
+      "frame",
+    ),
+    figure(
+      `Largest error over time (${unit})`,
+      byFrame((fit) => fit.max_by_frame),
+      "frame",
+    ),
     figure("Distribution of errors (% of all points in all frames)", histograms, `error (${unit})`),
     figure("Distortion E against rank (%)", ranks, "rank"),
   ];
@@ -60,10 +91,22 @@ export function curves(facts: Facts): HTMLElement {
 export function weights(facts: Facts): HTMLElement {
   const parts = facts.fits.map((fit, at) => {
     const points = fit.points_by_influences.map((count, n): [number, number] => [n, count]);
-    const shares = [...fit.bones].sort((a, b) => b.weight - a.weight).map((bone, n): [number, number] => [n, bone.weight]);
+    const shares = [...fit.bones]
+      .sort((a, b) => b.weight - a.weight)
+      .map((bone, n): [number, number] => [n, bone.weight]);
     const words = `${significant(fit.mean_influences)} influences per point on average; sums differ from 1 by at most ${significant(fit.largest_sum_error)}; ${fit.negative_weights} negative weights`;
-    const rows = fit.bones.map((bone) => el("tr", {}, ...[bone.name, String(bone.points), significant(bone.weight)].map((text) => el("td", { textContent: text }))));
-    const head = el("tr", {}, ...["Bone", "Points moved", "Sum of weights"].map((text) => el("th", { textContent: text })));
+    const rows = fit.bones.map((bone) =>
+      el(
+        "tr",
+        {},
+        ...[bone.name, String(bone.points), significant(bone.weight)].map((text) => el("td", { textContent: text })),
+      ),
+    );
+    const head = el(
+      "tr",
+      {},
+      ...["Bone", "Points moved", "Sum of weights"].map((text) => el("th", { textContent: text })),
+    );
     return el(
       "div",
       {},
@@ -75,7 +118,12 @@ export function weights(facts: Facts): HTMLElement {
         figure("Points by number of influences", [series(fit, at, points)], "influences", true),
         figure("Share of each bone, largest first (points)", [series(fit, at, shares)], "bone", true),
       ),
-      el("details", {}, el("summary", { textContent: `All ${fit.bones.length} bones` }), el("table", { className: "summary" }, head, ...rows)),
+      el(
+        "details",
+        {},
+        el("summary", { textContent: `All ${fit.bones.length} bones` }),
+        el("table", { className: "summary" }, head, ...rows),
+      ),
     );
   });
   return el("div", {}, ...parts);

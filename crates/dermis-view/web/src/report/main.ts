@@ -25,10 +25,14 @@ async function view(data: ReportData, box: HTMLElement): Promise<void> {
   for (const info of scene.assets) await viewer.add(info);
   const labels = el("div", { className: "labels" });
   canvas.append(labels, heatbar(viewer));
-  onlyWhenChanged(viewer, () => viewer.columns.map((v) => v.id).join(), () => {
-    labels.style.gridTemplateColumns = `repeat(${cells(viewer.columns.length).columns}, 1fr)`;
-    labels.replaceChildren(...viewer.columns.map((v) => el("span", { textContent: v.label })));
-  });
+  onlyWhenChanged(
+    viewer,
+    () => viewer.columns.map((v) => v.id).join(),
+    () => {
+      labels.style.gridTemplateColumns = `repeat(${cells(viewer.columns.length).columns}, 1fr)`;
+      labels.replaceChildren(...viewer.columns.map((v) => el("span", { textContent: v.label })));
+    },
+  );
   panel.append(viewList(viewer), clipPanel(viewer), lookPanel(viewer), heatPanel(viewer), measuresPanel(viewer));
   box.append(timeline(viewer));
   const [original, best] = [viewer.views.findIndex((v) => v.tag === "original"), viewer.views.length - 1];
@@ -53,20 +57,27 @@ function show(): void {
   const box = el("div", { className: "viewer" });
   const words = `${facts.sequence}: ${facts.points.toLocaleString("en")} points, ${facts.triangles.toLocaleString("en")} triangles, ${facts.frames} frames at ${facts.fps} per second. Lengths in ${facts.unit}. dermis ${facts.version}.`;
   const thinned = facts.frame_step > 1 ? ` One frame in ${facts.frame_step} is shown.` : "";
-  document.getElementById("report")!.replaceChildren(
-    el("h1", { textContent: facts.title }),
-    el("p", { className: "hint", textContent: words }),
-    el("h2", { textContent: "Summary" }),
-    summary(facts),
-    el("h2", { textContent: "View" }),
-    box,
-    el("p", { className: "hint", textContent: `Drag to turn, right drag to move, Ctrl + wheel to come nearer.${thinned}` }),
-    el("h2", { textContent: "Errors" }),
-    curves(facts),
-    el("h2", { textContent: "Weights" }),
-    weights(facts),
+  document
+    .getElementById("report")!
+    .replaceChildren(
+      el("h1", { textContent: facts.title }),
+      el("p", { className: "hint", textContent: words }),
+      el("h2", { textContent: "Summary" }),
+      summary(facts),
+      el("h2", { textContent: "View" }),
+      box,
+      el("p", {
+        className: "hint",
+        textContent: `Drag to turn, right drag to move, Ctrl + wheel to come nearer.${thinned}`,
+      }),
+      el("h2", { textContent: "Errors" }),
+      curves(facts),
+      el("h2", { textContent: "Weights" }),
+      weights(facts),
+    );
+  view(data, box).catch((error: Error) =>
+    box.replaceChildren(el("p", { className: "failure", textContent: error.message })),
   );
-  view(data, box).catch((error: Error) => box.replaceChildren(el("p", { className: "failure", textContent: error.message })));
 }
 
 show();

@@ -148,7 +148,11 @@ function pointsNear(model: Model, center: [number, number, number], radius: numb
   const near: Near[] = [];
   const { rest } = model;
   for (let point = 0; point < model.pointCount; point++) {
-    const [x, y, z] = [rest[3 * point]! - center[0], rest[3 * point + 1]! - center[1], rest[3 * point + 2]! - center[2]];
+    const [x, y, z] = [
+      rest[3 * point]! - center[0],
+      rest[3 * point + 1]! - center[1],
+      rest[3 * point + 2]! - center[2],
+    ];
     const square = (x * x + y * y + z * z) / (radius * radius);
     if (square < 1) near.push({ point, share: (1 - square) * (1 - square) });
   }

@@ -53,7 +53,10 @@ export class Crowd {
   static async create(viewer: Viewer, view: View, count: number): Promise<Crowd> {
     const crowd = new Crowd(viewer, view, count);
     const { info } = view.model;
-    const coarser = view.tag === "original" ? [] : info.lods.map((_, at) => Model.load(viewer.source, info, viewer.stage.maxRows, at + 1));
+    const coarser =
+      view.tag === "original"
+        ? []
+        : info.lods.map((_, at) => Model.load(viewer.source, info, viewer.stage.maxRows, at + 1));
     for (const model of [view.model, ...(await Promise.all(coarser))]) crowd.addLevel(model);
     return crowd;
   }
@@ -126,7 +129,12 @@ export class Crowd {
     // Where everybody stands and what they are drawn with changes only when the camera has moved far enough.
     if (key === this.assigned) return;
     this.assigned = key;
-    this.levels.forEach((level, at) => fill(level, this.instances.filter((_, i) => wanted[i] === at)));
+    this.levels.forEach((level, at) =>
+      fill(
+        level,
+        this.instances.filter((_, i) => wanted[i] === at),
+      ),
+    );
   }
 
   private upload(frame: number): void {

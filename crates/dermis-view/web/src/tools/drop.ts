@@ -2,7 +2,12 @@
 
 import type { SceneInfo, ServerSource } from "../source";
 
-export function acceptDrops(scene: SceneInfo, source: ServerSource, added: (asset: number) => Promise<void>, say: (text: string) => void): void {
+export function acceptDrops(
+  scene: SceneInfo,
+  source: ServerSource,
+  added: (asset: number) => Promise<void>,
+  say: (text: string) => void,
+): void {
   window.addEventListener("dragover", (event) => {
     event.preventDefault();
     document.body.classList.add("dropping");
@@ -18,7 +23,8 @@ export function acceptDrops(scene: SceneInfo, source: ServerSource, added: (asse
     for (const file of files) {
       const ending = file.name.split(".").pop()?.toLowerCase() ?? "";
       if (!scene.droppable.includes(ending)) say(`${file.name}: drop one of ${scene.droppable.join(" ")}`);
-      else if (file.size > scene.upload_limit) say(`${file.name} is larger than ${Math.round(scene.upload_limit / 1e6)} MB`);
+      else if (file.size > scene.upload_limit)
+        say(`${file.name} is larger than ${Math.round(scene.upload_limit / 1e6)} MB`);
       else {
         say(`Reading ${file.name} …`);
         try {

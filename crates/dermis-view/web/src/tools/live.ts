@@ -108,6 +108,8 @@ export class Live {
 /** The size that all but the few largest values stay below: one wild point must not take the colours of all others. */
 function common(values: Float32Array): number {
   const step = Math.max(1, Math.floor(values.length / 4096));
-  const sizes = Float32Array.from({ length: Math.floor(values.length / step) }, (_, i) => Math.abs(values[i * step]!)).sort();
+  const sizes = Float32Array.from({ length: Math.floor(values.length / step) }, (_, i) =>
+    Math.abs(values[i * step]!),
+  ).sort();
   return sizes[Math.floor(0.98 * sizes.length)] ?? 0;
 }

@@ -8,7 +8,10 @@ export function heatbar(viewer: Viewer): HTMLElement {
   const canvas = el("canvas", { width: 300, height: 10 });
   const ticks = el("div", { className: "ticks" });
   const title = el("div", { className: "title" });
-  const input = el("input", { type: "text", title: "Upper end of the colour bar; empty for the largest error at rank 0" });
+  const input = el("input", {
+    type: "text",
+    title: "Upper end of the colour bar; empty for the largest error at rank 0",
+  });
   input.onchange = () => {
     const value = Number(input.value);
     viewer.state.errorRange = input.value.trim() !== "" && value > 0 ? value : null;
@@ -42,14 +45,18 @@ function described(viewer: Viewer): Described | null {
   const { heat, bone } = viewer.state;
   const view = viewer.active;
   if (!view) return null;
-  const map = viewer.columns.map((column) => viewer.heatOf(column)).find((m) => m.kind === "error" || m.kind === "scalar");
+  const map = viewer.columns
+    .map((column) => viewer.heatOf(column))
+    .find((m) => m.kind === "error" || m.kind === "scalar");
   if (!map || (map.kind !== "error" && map.kind !== "scalar")) return null;
   const { unit, bones } = view.model.info;
   const titles: Record<string, string> = {
     error: `error (${unit})`,
     weight: `weight of ${bones[bone]?.name || `bone ${bone}`}`,
     paint: viewer.scene.paint ?? "painted",
-    live: viewer.liveScalar ? [viewer.liveScalar.label, viewer.liveScalar.unit && `(${viewer.liveScalar.unit})`].join(" ") : "",
+    live: viewer.liveScalar
+      ? [viewer.liveScalar.label, viewer.liveScalar.unit && `(${viewer.liveScalar.unit})`].join(" ")
+      : "",
   };
   const title = titles[heat] ?? heat.slice("attribute:".length);
   return { title, low: map.low, high: map.high, ramp: map.kind === "scalar" ? map.ramp : "heat" };

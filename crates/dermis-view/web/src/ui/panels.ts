@@ -27,7 +27,17 @@ export function viewList(viewer: Viewer): HTMLElement {
     });
     list.replaceChildren(...rows);
   };
-  onlyWhenChanged(viewer, () => JSON.stringify([viewer.views.map((v) => v.id), [...viewer.state.compared], viewer.state.active, viewer.state.split]), show);
+  onlyWhenChanged(
+    viewer,
+    () =>
+      JSON.stringify([
+        viewer.views.map((v) => v.id),
+        [...viewer.state.compared],
+        viewer.state.active,
+        viewer.state.split,
+      ]),
+    show,
+  );
   return section("Views", list, el("div", { className: "buttons" }, split, flip));
 }
 
@@ -74,11 +84,17 @@ export function heatPanel(viewer: Viewer): HTMLElement {
     select.replaceChildren(...names.map(([value, textContent]) => el("option", { value, textContent })));
     select.value = viewer.state.heat;
     const bones = viewer.active?.model.info.bones ?? [];
-    bone.replaceChildren(...bones.map((b, at) => el("option", { value: String(at), textContent: b.name || `bone ${at}` })));
+    bone.replaceChildren(
+      ...bones.map((b, at) => el("option", { value: String(at), textContent: b.name || `bone ${at}` })),
+    );
     bone.value = String(viewer.state.bone);
     bone.hidden = viewer.state.heat !== "weight";
   };
-  onlyWhenChanged(viewer, () => JSON.stringify([heatNames(viewer), viewer.state.heat, viewer.state.bone, viewer.active?.id]), show);
+  onlyWhenChanged(
+    viewer,
+    () => JSON.stringify([heatNames(viewer), viewer.state.heat, viewer.state.bone, viewer.active?.id]),
+    show,
+  );
   return section("Heat map", select, bone);
 }
 
@@ -118,8 +134,10 @@ export function measuresPanel(viewer: Viewer): HTMLElement {
     showRank();
     numbers.replaceChildren(...numberRows(viewer));
   });
-  onlyWhenChanged(viewer, () => `${viewer.models.length} ${viewer.state.active} ${viewer.state.rank} ${viewer.measures.size}`, () =>
-    ladder.replaceChildren(...ladderRows(viewer)),
+  onlyWhenChanged(
+    viewer,
+    () => `${viewer.models.length} ${viewer.state.active} ${viewer.state.rank} ${viewer.measures.size}`,
+    () => ladder.replaceChildren(...ladderRows(viewer)),
   );
   return section("Fit", rankBox, numbers, ladder);
 }
@@ -138,8 +156,17 @@ function numberRows(viewer: Viewer): HTMLElement[] {
   if (!view) return [];
   const { info } = view.model;
   const row = (name: string, value: string, unit: string, key = ""): HTMLElement =>
-    el("tr", {}, el("th", { textContent: name }), el("td", { textContent: value, data: { measure: key } }), el("td", { textContent: unit }));
-  const facts = [row("Points", info.points.toLocaleString("en"), ""), row("Triangles", info.triangles.toLocaleString("en"), "")];
+    el(
+      "tr",
+      {},
+      el("th", { textContent: name }),
+      el("td", { textContent: value, data: { measure: key } }),
+      el("td", { textContent: unit }),
+    );
+  const facts = [
+    row("Points", info.points.toLocaleString("en"), ""),
+    row("Triangles", info.triangles.toLocaleString("en"), ""),
+  ];
   if (info.bones.length > 0) facts.push(row("Bones", String(info.bones.length), `${info.influences} per point`));
   if (view.tag === "original" || info.reference === null) return facts;
   const rank = viewer.rankOf(view);
@@ -156,7 +183,8 @@ function ladderRows(viewer: Viewer): HTMLElement[] {
   const fits = viewer.models.filter((model) => model.info.reference !== null && model.info.bones.length > 0);
   if (fits.length < 2) return [];
   fits.sort((a, b) => a.info.bones.length - b.info.bones.length);
-  const error = (model: (typeof fits)[number]): number | undefined => viewer.measured(model, viewer.state.rank)?.distortion_percent;
+  const error = (model: (typeof fits)[number]): number | undefined =>
+    viewer.measured(model, viewer.state.rank)?.distortion_percent;
   const rows = fits.map((model) => {
     const text = viewer.measured(model, viewer.state.rank)?.text["distortion_percent"] ?? "…";
     const last = viewer.views.findLastIndex((view) => view.model === model && view.tag !== "on the server");
@@ -168,7 +196,15 @@ function ladderRows(viewer: Viewer): HTMLElement[] {
     const value = error(model);
     return value === undefined ? [] : [[model.info.bones.length, value]];
   });
-  const chart = known.length > 1 ? plot([{ label: "E", color: SERIES_COLORS[0]!, points: known, dots: true }], { width: 248, height: 110, x: "bones", y: "distortion in percent" }) : null;
+  const chart =
+    known.length > 1
+      ? plot([{ label: "E", color: SERIES_COLORS[0]!, points: known, dots: true }], {
+          width: 248,
+          height: 110,
+          x: "bones",
+          y: "distortion in percent",
+        })
+      : null;
   return [el("h3", { textContent: "Ladder of fits" }), ...rows, ...(chart ? [chart as unknown as HTMLElement] : [])];
 }
 
@@ -184,13 +220,19 @@ export function clipPanel(viewer: Viewer): HTMLElement {
       viewer.setFrame(0);
     });
   };
-  onlyWhenChanged(viewer, () => `${viewer.active?.id} ${viewer.active?.model.clip}`, () => {
-    const model = viewer.active?.model;
-    box.hidden = (model?.info.clips.length ?? 0) < 2;
-    const options = (model?.info.clips ?? []).map((clip, at) => el("option", { value: String(at), textContent: `${clip.name || `clip ${at}`} (${clip.frames})` }));
-    select.replaceChildren(...options);
-    select.value = String(model?.clip ?? 0);
-  });
+  onlyWhenChanged(
+    viewer,
+    () => `${viewer.active?.id} ${viewer.active?.model.clip}`,
+    () => {
+      const model = viewer.active?.model;
+      box.hidden = (model?.info.clips.length ?? 0) < 2;
+      const options = (model?.info.clips ?? []).map((clip, at) =>
+        el("option", { value: String(at), textContent: `${clip.name || `clip ${at}`} (${clip.frames})` }),
+      );
+      select.replaceChildren(...options);
+      select.value = String(model?.clip ?? 0);
+    },
+  );
   return box;
 }
 

@@ -29,7 +29,10 @@ export function plot(series: Series[], options: PlotOptions): SVGSVGElement {
   const svg = node("svg", { viewBox: `0 0 ${width} ${height}`, width, height, class: "plot" }) as SVGSVGElement;
   const all = series.flatMap((s) => s.points);
   const format = options.format ?? ((value: number) => short(value));
-  const [x0, x1] = range(all.map(([x]) => x), false);
+  const [x0, x1] = range(
+    all.map(([x]) => x),
+    false,
+  );
   const positive = all.map(([, y]) => y).filter((y) => y > 0);
   const floor = options.logarithmic ? Math.min(...positive, 1) * 0.8 : 0;
   const top = Math.max(...all.map(([, y]) => y), floor > 0 ? floor * 10 : 0) || 1;
@@ -39,17 +42,31 @@ export function plot(series: Series[], options: PlotOptions): SVGSVGElement {
   const py = (y: number): number => height - MARGIN.bottom - scaleY(y) * (height - MARGIN.top - MARGIN.bottom);
   for (const share of [0, 0.5, 1]) {
     const value = options.logarithmic ? floor * (top / floor) ** share : top * share;
-    svg.append(node("line", { x1: MARGIN.left, x2: width - MARGIN.right, y1: py(value), y2: py(value), class: "grid" }));
+    svg.append(
+      node("line", { x1: MARGIN.left, x2: width - MARGIN.right, y1: py(value), y2: py(value), class: "grid" }),
+    );
     svg.append(text(MARGIN.left - 5, py(value) + 4, format(value), "end"));
   }
-  svg.append(text(MARGIN.left, height - 10, short(x0), "middle"), text(width - MARGIN.right, height - 10, short(x1), "end"));
+  svg.append(
+    text(MARGIN.left, height - 10, short(x0), "middle"),
+    text(width - MARGIN.right, height - 10, short(x1), "end"),
+  );
   svg.append(text((MARGIN.left + width) / 2, height - 8, options.x, "middle"));
   for (const { color, points, dots } of series) {
     if (options.bars) {
       const wide = Math.max(1, (px(x1) - px(x0)) / points.length - 1);
       for (const [x, y] of points) {
         const at = px(x) - (wide * (x - x0)) / (x1 - x0);
-        svg.append(node("rect", { x: at, y: py(y), width: wide, height: Math.max(0, height - MARGIN.bottom - py(y)), fill: color, opacity: 0.75 }));
+        svg.append(
+          node("rect", {
+            x: at,
+            y: py(y),
+            width: wide,
+            height: Math.max(0, height - MARGIN.bottom - py(y)),
+            fill: color,
+            opacity: 0.75,
+          }),
+        );
       }
       continue;
     }
@@ -68,7 +85,9 @@ export function plot(series: Series[], options: PlotOptions): SVGSVGElement {
 function range(values: number[], zero: boolean): [number, number] {
   const low = zero ? 0 : Math.min(...values);
   const high = Math.max(...values);
-  return Number.isFinite(low) && high > low ? [low, high] : [Number.isFinite(low) ? low : 0, (Number.isFinite(low) ? low : 0) + 1];
+  return Number.isFinite(low) && high > low
+    ? [low, high]
+    : [Number.isFinite(low) ? low : 0, (Number.isFinite(low) ? low : 0) + 1];
 }
 
 function short(value: number): string {

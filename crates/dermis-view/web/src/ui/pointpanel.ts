@@ -26,11 +26,15 @@ export class PointPanel {
 
   private show(): void {
     if (!this.selected) {
-      this.content.replaceChildren(el("p", { className: "hint", textContent: "Click the shape to see one of its points." }));
+      this.content.replaceChildren(
+        el("p", { className: "hint", textContent: "Click the shape to see one of its points." }),
+      );
       return;
     }
     const { view, point } = this.selected;
-    const shown = this.viewer.columns.includes(view) ? view : (this.viewer.columns.find((v) => v.model === view.model) ?? view);
+    const shown = this.viewer.columns.includes(view)
+      ? view
+      : (this.viewer.columns.find((v) => v.model === view.model) ?? view);
     const positions = this.viewer.positions(shown);
     const place = [0, 1, 2].map((c) => significant(positions[4 * point + c]!)).join("  ");
     const head = el("p", {}, el("b", { textContent: `Point ${point}` }), ` at ${place} ${view.model.info.unit}`);
@@ -69,7 +73,10 @@ export class PointPanel {
     if (values.length === 0) return [];
     const points = values.map((value, frame): [number, number] => [frame, value]);
     const now = values[this.viewer.state.frame] ?? 0;
-    const caption = el("p", { className: "hint", textContent: `Error ${significant(now)} ${info.unit} in this frame, rank ${rank}` });
+    const caption = el("p", {
+      className: "hint",
+      textContent: `Error ${significant(now)} ${info.unit} in this frame, rank ${rank}`,
+    });
     const options = { width: 248, height: 110, x: "frame", y: `error in ${info.unit}`, mark: this.viewer.state.frame };
     return [caption, plot([{ label: "error", color: SERIES_COLORS[1]!, points }], options)];
   }

@@ -9,10 +9,24 @@ import { button, el, section, slider, toggle } from "./dom";
 import { onlyWhenChanged } from "./panels";
 
 /** Rest-pose editing and painting. */
-export function brushPanel(viewer: Viewer, brush: Brush, source: ServerSource, say: (text: string) => void): HTMLElement {
-  const modes: [BrushMode, string][] = [["off", "Off"], ["sculpt", "Displace"], ["smooth", "Smooth"], ["paint", "Paint"]];
+export function brushPanel(
+  viewer: Viewer,
+  brush: Brush,
+  source: ServerSource,
+  say: (text: string) => void,
+): HTMLElement {
+  const modes: [BrushMode, string][] = [
+    ["off", "Off"],
+    ["sculpt", "Displace"],
+    ["smooth", "Smooth"],
+    ["paint", "Paint"],
+  ];
   const buttons = modes.map(([mode, label]) => {
-    const one = button(label, mode === "paint" ? `Paint ${viewer.scene.paint ?? "a mask"}` : `${label} the rest pose`, () => choose(mode));
+    const one = button(
+      label,
+      mode === "paint" ? `Paint ${viewer.scene.paint ?? "a mask"}` : `${label} the rest pose`,
+      () => choose(mode),
+    );
     one.dataset["brush"] = mode;
     return one;
   });
@@ -43,18 +57,37 @@ export function brushPanel(viewer: Viewer, brush: Brush, source: ServerSource, s
       say((error as Error).message);
     }
   };
-  onlyWhenChanged(viewer, () => `${brush.mode} ${brush.edited.size}`, () => {
-    for (const one of buttons) one.classList.toggle("active", one.dataset["brush"] === brush.mode);
-    save.disabled = brush.edited.size === 0;
-  });
+  onlyWhenChanged(
+    viewer,
+    () => `${brush.mode} ${brush.edited.size}`,
+    () => {
+      for (const one of buttons) one.classList.toggle("active", one.dataset["brush"] === brush.mode);
+      save.disabled = brush.edited.size === 0;
+    },
+  );
   if (viewer.scene.paint) choose("paint");
   const percent = (value: number): string => `${Math.round(100 * value)} %`;
   return section(
     "Brush",
     el("div", { className: "buttons" }, ...buttons),
-    slider("Radius", { low: 0.01, high: 0.3, step: 0.005, value: brush.radius }, (value) => (brush.radius = value), percent).element,
-    slider("Strength", { low: 0.05, high: 1, step: 0.05, value: brush.strength }, (value) => (brush.strength = value), percent).element,
-    el("div", { className: "buttons" }, button("Undo", "Take the last stroke back (Ctrl Z)", () => brush.undo()), save),
+    slider(
+      "Radius",
+      { low: 0.01, high: 0.3, step: 0.005, value: brush.radius },
+      (value) => (brush.radius = value),
+      percent,
+    ).element,
+    slider(
+      "Strength",
+      { low: 0.05, high: 1, step: 0.05, value: brush.strength },
+      (value) => (brush.strength = value),
+      percent,
+    ).element,
+    el(
+      "div",
+      { className: "buttons" },
+      button("Undo", "Take the last stroke back (Ctrl Z)", () => brush.undo()),
+      save,
+    ),
   );
 }
 
@@ -77,15 +110,25 @@ export class CrowdPanel {
     private readonly viewer: Viewer,
     private readonly say: (text: string) => void,
   ) {
-    const on = toggle("Show a crowd", "Many instances of the active view, each in its own phase (C)", false, (wanted) => void this.show(wanted));
+    const on = toggle(
+      "Show a crowd",
+      "Many instances of the active view, each in its own phase (C)",
+      false,
+      (wanted) => void this.show(wanted),
+    );
     on.dataset["role"] = "crowd";
     this.facts.dataset["role"] = "crowd-facts";
-    const uploads = toggle("Upload every vertex", "The same crowd without skinning on the GPU, to compare", false, (wanted) => {
-      this.uploads = wanted;
-      if (this.crowd) this.crowd.uploads = wanted;
-      this.times = [];
-      viewer.changed();
-    });
+    const uploads = toggle(
+      "Upload every vertex",
+      "The same crowd without skinning on the GPU, to compare",
+      false,
+      (wanted) => {
+        this.uploads = wanted;
+        if (this.crowd) this.crowd.uploads = wanted;
+        this.times = [];
+        viewer.changed();
+      },
+    );
     uploads.dataset["role"] = "crowd-uploads";
     const size = slider("Instances", { low: 4, high: 400, step: 1, value: this.count }, (value) => {
       this.count = value;
@@ -110,7 +153,10 @@ export class CrowdPanel {
         this.say((error as Error).message);
       }
     }
-    viewer.stage.frame(viewer.models.map((model) => model.info), this.crowd?.reach ?? 1);
+    viewer.stage.frame(
+      viewer.models.map((model) => model.info),
+      this.crowd?.reach ?? 1,
+    );
     if (wanted) viewer.play(true);
     this.facts.textContent = "";
     viewer.changed();
@@ -140,7 +186,8 @@ export class CrowdPanel {
       `${(1000 / middle).toFixed(1)} pictures/s (${middle.toFixed(1)} ms)`,
     ];
     if (levels.length > 1 && !crowd.uploads) parts.push(`by level: ${levels.join(", ")}`);
-    if (skinned && uploaded) parts.push(`skinned on the GPU is ${(uploaded / skinned).toFixed(2)} × as fast as uploading every vertex`);
+    if (skinned && uploaded)
+      parts.push(`skinned on the GPU is ${(uploaded / skinned).toFixed(2)} × as fast as uploading every vertex`);
     this.facts.textContent = parts.join(" · ");
   }
 }
@@ -149,19 +196,27 @@ export class CrowdPanel {
 export function livePanel(viewer: Viewer, lives: Live[]): HTMLElement {
   const sliders = el("div");
   const box = section("On the server");
-  const start = button("Pose on the server", "A view in double precision, streamed, with the stretch of the surface", () => {
-    const view = viewer.views.find((v) => v.model === viewer.active?.model && v.tag !== "original");
-    if (!view || viewer.views.some((v) => v.tag === "on the server" && v.model === view.model)) return;
-    const live = Live.pose(viewer, view, () => {
-      sliders.append(...live.sliders.map((one) => one.element));
-      viewer.show(viewer.views.length - 1);
-    });
-    lives.push(live);
-  });
+  const start = button(
+    "Pose on the server",
+    "A view in double precision, streamed, with the stretch of the surface",
+    () => {
+      const view = viewer.views.find((v) => v.model === viewer.active?.model && v.tag !== "original");
+      if (!view || viewer.views.some((v) => v.tag === "on the server" && v.model === view.model)) return;
+      const live = Live.pose(viewer, view, () => {
+        sliders.append(...live.sliders.map((one) => one.element));
+        viewer.show(viewer.views.length - 1);
+      });
+      lives.push(live);
+    },
+  );
   start.dataset["role"] = "live";
   box.append(start, sliders);
-  onlyWhenChanged(viewer, () => String(viewer.models.some((model) => model.info.bones.length > 0)), () => {
-    box.hidden = !viewer.models.some((model) => model.info.bones.length > 0);
-  });
+  onlyWhenChanged(
+    viewer,
+    () => String(viewer.models.some((model) => model.info.bones.length > 0)),
+    () => {
+      box.hidden = !viewer.models.some((model) => model.info.bones.length > 0);
+    },
+  );
   return box;
 }
