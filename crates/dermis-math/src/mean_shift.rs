@@ -79,7 +79,7 @@ pub fn mean_shift(
     let Some(ends) = climb_all(&space, &cells, progress) else {
         return MeanShift { stopped: true, ..MeanShift::default() };
     };
-    collect(&cell_of, merge_modes(&space, &cells, &ends))
+    collect(&cell_of, &merge_modes(&space, &cells, &ends))
 }
 
 /// What distances are measured in.
@@ -204,7 +204,9 @@ fn means(space: &Space, points: &[&[f32]], cell_of: &[u32]) -> Cells {
     }
     let mut bounds = Bounds::default();
     for (mean, count) in means.iter_mut().zip(&counts) {
-        mean.iter_mut().for_each(|x| *x /= count);
+        for x in mean.iter_mut() {
+            *x /= count;
+        }
         bounds.push(&space.sketch(mean), space.period);
     }
     Cells { means, bounds, counts }
@@ -266,7 +268,7 @@ fn climb(space: &Space, cells: &Cells, first_steps: &[Step], start: usize) -> En
 
 /// One step of mean shift.
 struct Step {
-    /// Σ_j k(…).
+    /// The sum of k over all points.
     density: f32,
     next: Vec<f32>,
     /// The representatives within reach of a handover, nearest first.
@@ -294,7 +296,9 @@ fn step(space: &Space, cells: &Cells, at: &[f32]) -> Step {
     if density <= 0.0 {
         return Step { density, next: at.to_vec(), near };
     }
-    next.iter_mut().for_each(|x| *x /= density);
+    for x in &mut next {
+        *x /= density;
+    }
     Step { density, next, near }
 }
 
@@ -343,7 +347,7 @@ fn follow(ends: &[End], mut cell: usize) -> usize {
 }
 
 /// Modes by falling population, and what became of each point.
-fn collect(cell_of: &[u32], modes: Modes) -> MeanShift {
+fn collect(cell_of: &[u32], modes: &Modes) -> MeanShift {
     let end_of = |&cell: &u32| modes.of_cell[cell as usize];
     let mut populations = vec![0usize; modes.places.len()];
     for cell in cell_of {
@@ -451,7 +455,7 @@ mod tests {
     fn matches_plain_mean_shift_over_all_points() {
         let (points, dimension) = two_clouds();
         let h = 6.0;
-        let result = mean_shift(&points, dimension, h, &Silent);
+        let result = mean_shift(&points, dimension, 3, h, &Silent);
         let mut at = points[..dimension].to_vec();
         for _ in 0..100 {
             let mut sum = vec![0.0f64; dimension];

@@ -8,7 +8,7 @@
 
 use dermis_mesh::geometry::point_normals;
 use dermis_mesh::{MeshSequence, Rig, SequenceError};
-use glam::{DVec3, Vec3};
+use glam::{DMat3, DVec3, Vec3};
 use rayon::prelude::*;
 
 use crate::bone_model::BoneModel;
@@ -26,7 +26,7 @@ pub struct Measures {
     pub erms: f64,
     /// The largest error of a point, in percent of the diagonal of the rest pose's bounding box.
     pub max_error_percent: f64,
-    /// The root mean square difference of unit normals at the points, as engines play them: `F(ñ + Ñq)`, Eq. 13.
+    /// The root mean square difference of unit normals at the points, as [`crate::Poser`] plays them (Eq. 13).
     pub normal_error_rms: f64,
 }
 
@@ -148,10 +148,16 @@ fn frame_sums(
         }
         sums.largest = sums.largest.max(squared);
         sums.variation += position.distance_squared(given.means[point]);
-        let played_normal = (transform.matrix3 * normal).normalize_or_zero();
+        let played_normal = (normal_transform(transform.matrix3, skin.rank() > 0) * normal).normalize_or_zero();
         sums.normal_error += played_normal.distance_squared(normals[point].as_dvec3());
     }
     Ok(sums)
+}
+
+/// What takes rest normals to a frame: the cofactors of F, or F itself where normal corrections were fitted to that.
+fn normal_transform(linear: DMat3, corrected: bool) -> DMat3 {
+    let (x, y, z) = (linear.x_axis, linear.y_axis, linear.z_axis);
+    if corrected { linear } else { DMat3::from_cols(y.cross(z), z.cross(x), x.cross(y)) }
 }
 
 #[cfg(test)]
