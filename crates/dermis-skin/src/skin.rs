@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use dermis_mesh::reshape::reshaped;
 use dermis_mesh::{Clip, Joint, MeshError, Object, Rig, RigError, Shape, SkinWeights, TriMesh};
-use glam::{DAffine3, DMat3, DVec3};
+use glam::{DAffine3, DMat3, DVec3, Vec3};
 
 use crate::pose::{Pose, Poser};
 use crate::refine::State;
