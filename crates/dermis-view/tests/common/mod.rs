@@ -61,7 +61,8 @@ impl Running {
         let host = format!("127.0.0.1:{}", self.port);
         let own = ("Host", host.as_str());
         let own = (!headers.iter().any(|(name, _)| *name == "Host")).then_some(&own);
-        let lines: String = headers.iter().chain(own).map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+        let line = |(name, value): &(&str, &str)| format!("{name}: {value}\r\n");
+        let lines: String = headers.iter().chain(own).map(line).collect();
         let size = body.len();
         let head = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n{lines}Content-Length: {size}\r\n\r\n");
         let mut stream = TcpStream::connect(&host).unwrap();

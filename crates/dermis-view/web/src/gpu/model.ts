@@ -1,6 +1,7 @@
 // An asset on the GPU: its shape, skin and motion in textures, sent once.
 
 import * as THREE from "three";
+import type { Bundle } from "../bundle";
 import type { AssetInfo, MotionInfo, Source } from "../source";
 import { boneColor } from "./colors";
 import { padded, rowsFor, Store, WIDTH } from "./store";
@@ -42,7 +43,7 @@ export class Model {
     private readonly source: Source,
     /** Rows that a texture may have here. */
     private readonly maxRows: number,
-    bundle: Awaited<ReturnType<Source["mesh"]>>,
+    bundle: Bundle,
   ) {
     this.rest = bundle.floats("rest").slice();
     this.triangles = bundle.indices("triangles");
@@ -64,8 +65,14 @@ export class Model {
   }
 
   static async load(source: Source, info: AssetInfo, maxRows: number, level = 0): Promise<Model> {
-    const model = new Model(info, level, source, maxRows, await source.mesh(info.id, level));
-    if (info.clips.length > 0 && model.skinFits) await model.useClip(info.reference === null ? 0 : info.reference_clip);
+    const clip = info.reference === null ? 0 : info.reference_clip;
+    // Shape and motion are asked for together.
+    const [mesh, motion] = await Promise.all([
+      source.mesh(info.id, level),
+      info.clips.length > 0 ? source.clip(info.id, level, clip) : null,
+    ]);
+    const model = new Model(info, level, source, maxRows, mesh);
+    if (motion && model.skinFits) model.takeClip(clip, motion);
     return model;
   }
 
@@ -95,7 +102,10 @@ export class Model {
   }
 
   async useClip(clip: number): Promise<void> {
-    const bundle = await this.source.clip(this.info.id, this.level, clip);
+    this.takeClip(clip, await this.source.clip(this.info.id, this.level, clip));
+  }
+
+  private takeClip(clip: number, bundle: Bundle): void {
     const palette = bundle.floats("palette");
     this.paletteStore.dispose();
     this.coefficientStore.dispose();
