@@ -5,7 +5,7 @@
 //!
 //! Flexible bones: `T A = R` by one Cholesky factor, with a proximal term that keeps a bone at its former transform
 //! where few or flat points leave it open. Rigid and scaled bones: block by block (Gauss–Seidel). What the other bones
-//! leave for bone b in frame t is `Q = R_b − Σ_{b'≠b} T_b' A_b'b`, and its best transform follows from Q and A_bb alone,
+//! leave for bone b in frame t is `Q = R_b − Σ_{b'≠b} T_b' A_b'b`, and its best transform follows from Q and `A_bb` alone,
 //! so a sweep costs O(B²·S) and no point is looked at.
 
 use faer::linalg::solvers::Solve;
@@ -139,7 +139,7 @@ fn affine_at(transforms: &Mat<f64>, frame: usize, bone: usize) -> Affine {
     std::array::from_fn(|k| DVec3::from_slice(&transforms.col_as_slice(4 * bone + k)[3 * frame..3 * frame + 3]))
 }
 
-/// Q = R_b − Σ_{b'≠b} T_b' A_b'b.
+/// Q = `R_b` − Σ_{b'≠b} `T_b`' `A_b`'b.
 fn left_over(normal: &Mat<f64>, right: &Mat<f64>, frame_bones: &[Affine], frame: usize, bone: usize) -> Affine {
     let mut q = affine_at(right, frame, bone);
     for (other, affine) in frame_bones.iter().enumerate().filter(|(other, _)| *other != bone) {

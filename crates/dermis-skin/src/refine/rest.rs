@@ -1,7 +1,7 @@
 //! The rest pose that the bones move closest to the frames (Kavan et al. 2010).
 //!
 //! With bones and weights fixed, each point has its own 3×3 system: `Σ_t F_tᵀF_t p̄ = Σ_t F_tᵀ(p^t − v_t)` with
-//! (F_t, v_t) = Σ_b w_b T_b^t. All sums are in the moments, so no frame is looked at.
+//! (`F_t`, `v_t`) = `Σ_b` `w_b` `T_b^t`. All sums are in the moments, so no frame is looked at.
 
 use glam::{DMat3, DVec3};
 

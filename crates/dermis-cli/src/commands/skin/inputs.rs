@@ -107,7 +107,8 @@ fn unused_name(name: String, animations: &[Animation]) -> String {
     if !taken(&name) {
         return name;
     }
-    (2..).map(|number| format!("{name}_{number}")).find(|name| !taken(name)).unwrap_or(name)
+    let numbered = |number: usize| format!("{name}_{number}");
+    (2..animations.len() + 2).map(numbered).find(|name| !taken(name)).unwrap_or_else(|| numbered(animations.len() + 2))
 }
 
 fn expect_same_mesh(first: &Object, other: &Object) -> Result<(), Report> {

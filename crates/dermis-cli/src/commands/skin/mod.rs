@@ -53,13 +53,13 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Report> {
     let written = match &args.output {
         Some(output) => {
             let start = Instant::now();
-            let written = write(args, &inputs, &fitted.skin, output, write_options, &watch)?;
+            let written = write(args, &inputs, &fitted.skin, output, &write_options, &watch)?;
             fitted.seconds.push(("write", start.elapsed().as_secs_f64()));
             Some(written)
         }
         None => None,
     };
-    let summary = Summary::new(args, &inputs, &fitted, &options, written, began.elapsed().as_secs_f64());
+    let summary = Summary::new(args, &inputs, &fitted, &options, written.as_ref(), began.elapsed().as_secs_f64());
     match shared.format {
         Format::Json => terminal::print_json(&summary)?,
         Format::Pretty if shared.quiet => {}
@@ -169,13 +169,13 @@ fn write(
     inputs: &Inputs,
     skin: &Skin,
     output: &std::path::Path,
-    options: WriteOptions,
+    options: &WriteOptions,
     watch: &Watch,
 ) -> Result<Written, Report> {
     let Object { name, attributes, .. } = &inputs.object;
     let object = Object { attributes: attributes.clone(), ..skin.to_object(name.clone()) };
     let scene = Scene { objects: vec![object], notes: Vec::new(), ..inputs.scene };
-    let written = interrupt::while_writing(|| dermis::io::write(output, &scene, &options, watch));
+    let written = interrupt::while_writing(|| dermis::io::write(output, &scene, options, watch));
     watch.clear();
     written.map_err(|error| Report::from(error).in_file(args.inputs.join(", ")))
 }

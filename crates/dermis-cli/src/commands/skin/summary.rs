@@ -49,7 +49,7 @@ impl Summary {
         inputs: &Inputs,
         fit: &Fit,
         options: &FitOptions,
-        written: Option<Written>,
+        written: Option<&Written>,
         total: f64,
     ) -> Self {
         let model = if args.from.is_some() || args.bones.rig.is_some() {
@@ -63,9 +63,9 @@ impl Summary {
         Self {
             inputs: args.inputs.clone(),
             output: args.output.as_ref().map(|output| output.display().to_string()),
-            notes: all_notes(&inputs.notes, written.as_ref()).into_iter().map(NoteFacts::from).collect(),
+            notes: all_notes(&inputs.notes, written).into_iter().map(NoteFacts::from).collect(),
             files: written.iter().flat_map(|w| &w.files).map(|file| file.display().to_string()).collect(),
-            bytes: written.as_ref().map_or(0, |written| written.bytes),
+            bytes: written.map_or(0, |written| written.bytes),
             points: fit.skin.mesh().point_count(),
             triangles: fit.skin.mesh().triangle_count(),
             frames: inputs.animations.iter().map(|animation| animation.sequence.frame_count()).sum(),
