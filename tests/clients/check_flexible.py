@@ -10,15 +10,21 @@ INFLUENCES = 4
 
 
 def run(bench):
-    for name, pose in [("random", random_pose(8)), ("smooth", smooth_pose(24))]:
-        label = f"{name} affine bones"
-        if not bench.wants(label):
-            continue
-        check(bench, name, label, pose)
+    unmoved = np.tile(np.eye(4), (BONES, 1, 1))
+    cases = [
+        ("random", unmoved, random_pose(8)),
+        ("smooth", unmoved, smooth_pose(24)),
+        ("bound elsewhere", placed_bind(), random_pose(8)),
+        ("bound with scale", placed_bind(scales=(0.5, 2.0)), smooth_pose(24)),
+    ]
+    for name, bind, pose in cases:
+        label = f"affine bones, {name}"
+        if bench.wants(label):
+            check(bench, name, label, bind, pose)
 
 
-def check(bench, name, label, pose):
-    rig = make_rig(pose)
+def check(bench, name, label, bind, pose):
+    rig = make_rig(bind, pose)
     source = bench.work / f"flexible/{name}.npz"
     source.parent.mkdir(parents=True, exist_ok=True)
     np.savez(source, **rig)
@@ -68,7 +74,7 @@ def in_blender(bench, label, glb, expected, box):
     bench.within(f"Blender: {label}", largest_distance(expected, np.load(out)["points"], box), LIMIT)
 
 
-def make_rig(pose):
+def make_rig(bind, pose):
     random = np.random.default_rng(7)
     rest, faces = sphere(16, 12)
     weights = np.zeros((len(rest), BONES))
@@ -78,8 +84,9 @@ def make_rig(pose):
         "rest": rest.astype(np.float32),
         "faces": faces,
         "weights": weights.astype(np.float32),
-        "bind": np.tile(np.eye(4), (BONES, 1, 1)),
-        "pose": pose,
+        "bind": bind,
+        # Bones that move what they hold by `pose`.
+        "pose": pose @ bind,
         "parents": np.full(BONES, -1, dtype=np.int32),
         "bone_names": np.array([f"bone_{bone}" for bone in range(BONES)]),
         "fps": np.array(FRAME_RATE),
@@ -88,7 +95,19 @@ def make_rig(pose):
 
 def skinned(rig):
     points = np.concatenate([rig["rest"].astype(np.float64), np.ones((len(rig["rest"]), 1))], axis=1)
-    return np.einsum("nb,sbij,nj->sni", rig["weights"].astype(np.float64), rig["pose"], points)[..., :3]
+    moved = rig["pose"] @ np.linalg.inv(rig["bind"])
+    return np.einsum("nb,sbij,nj->sni", rig["weights"].astype(np.float64), moved, points)[..., :3]
+
+
+def placed_bind(scales=(1.0, 1.0)):
+    """Bones that stand about the mesh, turned, each scaled by a factor from the range."""
+    random = np.random.default_rng(17)
+    bind = np.tile(np.eye(4), (BONES, 1, 1))
+    turned, _ = np.linalg.qr(random.normal(size=(BONES, 3, 3)))
+    turned *= np.linalg.det(turned)[:, None, None] * random.uniform(*scales, size=(BONES, 1, 1))
+    bind[:, :3, :3] = turned
+    bind[:, :3, 3] = random.normal(size=(BONES, 3))
+    return bind
 
 
 def random_pose(frames):

@@ -3,7 +3,12 @@
 //! An ordinary rig keeps its tree: each joint becomes a node under its parent, if its local transforms are
 //! T·R·S to rounding. Locals are taken against the parent *as written*, so that rounding does not add up along chains.
 //! If any joint shears, the whole rig becomes flexible bones ([`super::flexible`]) side by side.
+//!
+//! Blender makes bones of the nodes as they stand at rest, and its bones know no scale at rest. An ordinary joint rests
+//! in its first pose. Of the two nodes of a flexible bone, the upper rests where the joint is bound, less scale and shear,
+//! and the lower at the upper; what was lost goes into the motion, so that the bone is bound without scale.
 
+use dermis_math::svd3::svd3;
 use dermis_mesh::Rig;
 use glam::{DAffine3, DMat3, DQuat, DVec3};
 
@@ -15,6 +20,24 @@ const TOLERANCE: f64 = 2e-6;
 /// Numbers that vary by less than this, relative to the largest, are constant; the variation is rounding.
 const CONSTANT: f64 = 3e-7;
 
+/// Where a node stands in its parent.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Place {
+    pub translation: DVec3,
+    pub rotation: DQuat,
+    pub scale: DVec3,
+}
+
+/// The nodes of a rig.
+#[derive(Debug)]
+pub(super) struct Nodes {
+    pub motions: Vec<NodeMotion>,
+    /// Takes a point of the rest mesh into the space of each joint's node.
+    pub inverse_binds: Vec<DAffine3>,
+    /// Whether they are flexible bones side by side instead of the rig's tree.
+    pub flexible: bool,
+}
+
 /// A node and where it stands in its parent in each pose.
 #[derive(Debug, Clone)]
 pub(super) struct NodeMotion {
@@ -23,14 +46,29 @@ pub(super) struct NodeMotion {
     pub parent: Option<usize>,
     /// The joint that it is; `None` for the upper node of a flexible bone.
     pub joint: Option<usize>,
+    /// Where it stands while nothing plays; `None` is the first pose.
+    rest: Option<Place>,
     pub translations: Vec<DVec3>,
     pub rotations: Vec<DQuat>,
     pub scales: Vec<DVec3>,
 }
 
-/// The nodes for the joints of `rig` in `poses`, each a transform per joint.
-pub(super) fn node_motions(rig: &Rig, poses: &[&[DAffine3]]) -> Vec<NodeMotion> {
-    tree_motions(rig, poses).unwrap_or_else(|| flexible_motions(rig, poses))
+/// The nodes for the joints of `rig` in `poses`, each a transform per joint; in the bind pose where there are none.
+pub(super) fn node_motions(rig: &Rig, poses: &[&[DAffine3]]) -> Nodes {
+    let bind: Vec<DAffine3> = rig.joints().iter().map(|joint| finite_or_identity(joint.bind())).collect();
+    let still = [bind.as_slice()];
+    let poses = if poses.is_empty() { &still } else { poses };
+    match tree_motions(rig, poses) {
+        Some(motions) => {
+            let inverse_binds = rig.joints().iter().map(|joint| joint.inverse_bind).collect();
+            Nodes { motions, inverse_binds, flexible: false }
+        }
+        None => flexible_motions(rig, &bind, poses),
+    }
+}
+
+fn finite_or_identity(transform: DAffine3) -> DAffine3 {
+    if transform.is_finite() { transform } else { DAffine3::IDENTITY }
 }
 
 /// One node per joint, in the rig's tree; `None` where a joint shears.
@@ -62,14 +100,19 @@ fn tree_motions(rig: &Rig, poses: &[&[DAffine3]]) -> Option<Vec<NodeMotion>> {
 }
 
 /// Two nodes per joint, all at the top.
-fn flexible_motions(rig: &Rig, poses: &[&[DAffine3]]) -> Vec<NodeMotion> {
+fn flexible_motions(rig: &Rig, bind: &[DAffine3], poses: &[&[DAffine3]]) -> Nodes {
     let mut motions = Vec::with_capacity(2 * rig.joints().len());
+    let mut inverse_binds = Vec::with_capacity(rig.joints().len());
     for (joint, description) in rig.joints().iter().enumerate() {
-        let factors = factor_motion(poses.iter().map(|transforms| transforms[joint]));
+        let rest = Place::unscaled(bind[joint]);
+        let (inverse_bind, rebound) = bound_at(description.inverse_bind, rest.transform());
+        inverse_binds.push(inverse_bind);
+        let factors = factor_motion(poses.iter().map(|transforms| transforms[joint] * rebound));
         let upper = NodeMotion {
             name: format!("{}.stretch", description.name),
             parent: None,
             joint: None,
+            rest: Some(rest),
             translations: factors.iter().map(|factors| factors.translation).collect(),
             rotations: factors.iter().map(|factors| factors.u).collect(),
             scales: factors.iter().map(|factors| factors.sigma).collect(),
@@ -78,13 +121,26 @@ fn flexible_motions(rig: &Rig, poses: &[&[DAffine3]]) -> Vec<NodeMotion> {
             name: description.name.clone(),
             parent: Some(motions.len()),
             joint: Some(joint),
+            rest: Some(Place::ORIGIN),
             translations: vec![DVec3::ZERO; poses.len()],
             rotations: factors.iter().map(|factors| factors.v.inverse()).collect(),
             scales: vec![DVec3::ONE; poses.len()],
         };
         motions.extend([upper.held().rounded(), lower.held().rounded()]);
     }
-    motions
+    Nodes { motions, inverse_binds, flexible: true }
+}
+
+/// The inverse bind matrix of a joint that rests at `rest`, and what then to multiply its transforms with on the right.
+/// A joint that is bound there to rounding keeps its own.
+fn bound_at(inverse_bind: DAffine3, rest: DAffine3) -> (DAffine3, DAffine3) {
+    let change = inverse_bind * rest;
+    let extent = 1.0 + inverse_bind.translation.length();
+    if is_close(change, DAffine3::IDENTITY, extent) {
+        (inverse_bind, DAffine3::IDENTITY)
+    } else {
+        (rest.inverse(), change)
+    }
 }
 
 /// The largest distance of a joint from the origin.
@@ -100,7 +156,43 @@ fn is_close(found: DAffine3, expected: DAffine3, extent: f64) -> bool {
     linear <= TOLERANCE * size(expected.matrix3) && translation <= TOLERANCE * extent
 }
 
+impl Place {
+    const ORIGIN: Self = Self { translation: DVec3::ZERO, rotation: DQuat::IDENTITY, scale: DVec3::ONE };
+
+    fn transform(&self) -> DAffine3 {
+        DAffine3::from_scale_rotation_translation(self.scale, self.rotation.normalize(), self.translation)
+    }
+
+    /// The place of `transform` and the rotation nearest to it, rounded to f32.
+    fn unscaled(transform: DAffine3) -> Self {
+        let mut svd = svd3(transform.matrix3);
+        if svd.u.determinant() * svd.v.determinant() < 0.0 {
+            svd.u.z_axis = -svd.u.z_axis;
+        }
+        let rotation = DQuat::from_mat3(&(svd.u * svd.v.transpose())).normalize();
+        Self {
+            translation: rounded_vector(transform.translation),
+            rotation: rounded_rotation(rotation),
+            ..Self::ORIGIN
+        }
+    }
+}
+
+fn rounded_vector(vector: DVec3) -> DVec3 {
+    vector.as_vec3().as_dvec3()
+}
+
+fn rounded_rotation(rotation: DQuat) -> DQuat {
+    rotation.as_quat().normalize().as_dquat()
+}
+
 impl NodeMotion {
+    /// Where the node stands while nothing plays.
+    pub(super) fn rest(&self) -> Place {
+        let first = || Place { translation: self.translations[0], rotation: self.rotations[0], scale: self.scales[0] };
+        self.rest.unwrap_or_else(first)
+    }
+
     /// The parts of the local transforms; `None` where one has no inverse above it or is flat.
     fn of_locals(
         name: &str,
@@ -109,7 +201,8 @@ impl NodeMotion {
         locals: impl Iterator<Item = DAffine3>,
     ) -> Option<Self> {
         let (translations, rotations, scales) = (Vec::new(), Vec::new(), Vec::new());
-        let mut motion = Self { name: name.to_owned(), parent, joint: Some(joint), translations, rotations, scales };
+        let mut motion =
+            Self { name: name.to_owned(), parent, joint: Some(joint), rest: None, translations, rotations, scales };
         for local in locals {
             let (scale, mut rotation) = scale_and_rotation(local.matrix3)?;
             if motion.rotations.last().is_some_and(|before| before.dot(rotation) < 0.0) {
@@ -141,19 +234,19 @@ impl NodeMotion {
     fn rounded(mut self) -> Self {
         for values in [&mut self.scales, &mut self.translations] {
             for value in values {
-                *value = value.as_vec3().as_dvec3();
+                *value = rounded_vector(*value);
             }
         }
         for rotation in &mut self.rotations {
-            *rotation = rotation.as_quat().normalize().as_dquat();
+            *rotation = rounded_rotation(*rotation);
         }
         self
     }
 
     /// Where the node stands in its parent, as a player computes it.
     fn local(&self, pose: usize) -> DAffine3 {
-        let rotation = self.rotations[pose].normalize();
-        DAffine3::from_scale_rotation_translation(self.scales[pose], rotation, self.translations[pose])
+        let (translation, rotation, scale) = (self.translations[pose], self.rotations[pose], self.scales[pose]);
+        Place { translation, rotation, scale }.transform()
     }
 }
 
@@ -202,10 +295,12 @@ mod tests {
 
     fn assert_restored(rig: &Rig, poses: &[Vec<DAffine3>]) -> Vec<NodeMotion> {
         let slices: Vec<&[DAffine3]> = poses.iter().map(Vec::as_slice).collect();
-        let motions = node_motions(rig, &slices);
+        let Nodes { motions, inverse_binds, .. } = node_motions(rig, &slices);
         for (pose, expected) in poses.iter().enumerate() {
-            for (found, expected) in worlds(&motions, pose, expected.len()).iter().zip(expected) {
-                assert!(is_close(*found, *expected, extent(&slices)), "pose {pose}: {found:?} is not {expected:?}");
+            for (joint, found) in worlds(&motions, pose, expected.len()).into_iter().enumerate() {
+                let found = found * inverse_binds[joint];
+                let expected = expected[joint] * rig.joints()[joint].inverse_bind;
+                assert!(is_close(found, expected, extent(&slices)), "pose {pose}: {found:?} is not {expected:?}");
             }
         }
         motions
@@ -239,6 +334,20 @@ mod tests {
             let rig = chain(2);
             let motions = assert_restored(&rig, &[vec![DAffine3::IDENTITY, odd], vec![odd, shear * odd]]);
             assert_eq!(motions.len(), 4);
+        }
+    }
+
+    #[test]
+    fn flexible_bones_rest_without_scale_where_they_are_bound() {
+        let shear = DAffine3::from_mat3(DMat3::from_cols_array(&[1.0, 0.3, 0.0, 0.0, 1.0, 0.2, 0.0, 0.0, 1.0]));
+        let turn = DAffine3::from_rotation_translation(DQuat::from_rotation_z(0.5), DVec3::new(1.0, 2.0, -1.0));
+        for (bind, rest) in [(turn, turn), (turn * DAffine3::from_scale(DVec3::splat(3.0)), turn)] {
+            let joints = vec![Joint::at("bone", None, bind)];
+            let none = SkinWeights::from_rows(Vec::<Vec<(u32, f32)>>::new());
+            let rig = Rig::new(&TriMesh::default(), joints, none, vec![]).unwrap();
+            let motions = assert_restored(&rig, &[vec![bind], vec![shear * bind], vec![bind * shear]]);
+            assert!(is_close(motions[0].rest().transform(), rest, 3.0), "{:?}", motions[0]);
+            assert_eq!((motions[0].rest().scale, motions[1].rest()), (DVec3::ONE, Place::ORIGIN));
         }
     }
 

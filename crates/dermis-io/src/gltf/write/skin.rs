@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::animations::{Animations, Frames};
 use super::file::{GltfFile, Usage};
-use super::motion::{NodeMotion, node_motions};
+use super::motion::{NodeMotion, Nodes, Place, node_motions};
 use super::surface::Surface;
 use crate::error::Error;
 
@@ -47,16 +47,10 @@ pub(super) fn write_skeleton(
     rig: &Arc<Rig>,
     parts: &[usize],
 ) -> Result<Skeleton, Error> {
-    let bind: Vec<DAffine3> = rig.joints().iter().map(|joint| finite_or_identity(joint.bind())).collect();
-    let mut poses: Vec<&[DAffine3]> =
+    let poses: Vec<&[DAffine3]> =
         object.clips.iter().flat_map(|clip| (0..clip.frame_count()).map(|frame| clip.transforms(frame))).collect();
-    if poses.is_empty() {
-        poses.push(&bind);
-    }
-    let motions = node_motions(rig, &poses);
-    // Blender takes the nodes of flexible bones for bones at rest, which know no scale: clips move them from the origin.
-    let from_origin = motions.len() > rig.joints().len() && !object.clips.is_empty();
-    let node = |motion: &NodeMotion| if from_origin { json!({ "name": motion.name }) } else { node(motion) };
+    let joints = node_motions(rig, &poses);
+    let motions = &joints.motions;
     let nodes: Vec<usize> = motions.iter().map(|motion| file.push("nodes", node(motion))).collect();
     let armature = file.push("nodes", json!({ "name": format!("{} rig", object.name), "children": [] }));
     for (motion, &node) in motions.iter().zip(&nodes) {
@@ -67,19 +61,15 @@ pub(super) fn write_skeleton(
             children => *children = json!([node]),
         }
     }
-    animate(file, animations, object, &motions, &nodes, parts, from_origin)?;
-    let skin = write_skin(file, rig, &motions, &nodes)?;
+    animate(file, animations, object, motions, &nodes, parts)?;
+    let skin = write_skin(file, rig, &joints, &nodes)?;
     Ok(Skeleton { rig: Arc::clone(rig), clips: object.clips.clone(), skin, armature })
 }
 
-fn finite_or_identity(transform: DAffine3) -> DAffine3 {
-    if transform.is_finite() { transform } else { DAffine3::IDENTITY }
-}
-
-/// The node in its first pose; parts that do nothing are left out.
+/// The node at rest; parts that do nothing are left out.
 fn node(motion: &NodeMotion) -> Value {
     let mut node = json!({ "name": motion.name });
-    let (translation, rotation, scale) = (motion.translations[0], motion.rotations[0], motion.scales[0]);
+    let Place { translation, rotation, scale } = motion.rest();
     if translation != DVec3::ZERO {
         node["translation"] = json!(translation.as_vec3().to_array());
     }
@@ -92,8 +82,8 @@ fn node(motion: &NodeMotion) -> Value {
     node
 }
 
-/// Channels for everything that changes in any clip, or that is elsewhere than at the origin where the nodes are. A clip
-/// in which nothing moves gets one all the same, to exist.
+/// Channels for everything that leaves its rest in any clip. A clip in which nothing moves gets one all the same, to
+/// exist.
 fn animate(
     file: &mut GltfFile,
     animations: &mut Animations,
@@ -101,7 +91,6 @@ fn animate(
     motions: &[NodeMotion],
     nodes: &[usize],
     parts: &[usize],
-    from_origin: bool,
 ) -> Result<(), Error> {
     let mut first = 0;
     for (clip, &animation) in object.clips.iter().zip(parts) {
@@ -109,17 +98,18 @@ fn animate(
         first = range.end;
         let mut moves = false;
         for (motion, &node) in motions.iter().zip(nodes) {
-            if varies(&motion.translations) || from_origin && motion.translations[0] != DVec3::ZERO {
+            let rest = motion.rest();
+            if motion.translations.iter().any(|translation| *translation != rest.translation) {
                 let values: Vec<Vec3> =
                     motion.translations[range.clone()].iter().map(|value| value.as_vec3()).collect();
                 animations.add(file, animation, node, "translation", &values)?;
                 moves = true;
             }
-            if varies(&motion.rotations) || from_origin && motion.rotations[0] != DQuat::IDENTITY {
+            if motion.rotations.iter().any(|rotation| *rotation != rest.rotation) {
                 animations.add(file, animation, node, "rotation", &rotations(motion, range.clone()))?;
                 moves = true;
             }
-            if varies(&motion.scales) || from_origin && motion.scales[0] != DVec3::ONE {
+            if motion.scales.iter().any(|scale| *scale != rest.scale) {
                 let values: Vec<Vec3> = motion.scales[range.clone()].iter().map(|value| value.as_vec3()).collect();
                 animations.add(file, animation, node, "scale", &values)?;
                 moves = true;
@@ -132,29 +122,25 @@ fn animate(
     Ok(())
 }
 
-fn varies<T: PartialEq>(values: &[T]) -> bool {
-    values.windows(2).any(|pair| pair[0] != pair[1])
-}
-
 fn rotations(motion: &NodeMotion, range: std::ops::Range<usize>) -> Vec<[f32; 4]> {
     motion.rotations[range].iter().map(|rotation| rotation.as_quat().to_array()).collect()
 }
 
-fn write_skin(file: &mut GltfFile, rig: &Rig, motions: &[NodeMotion], nodes: &[usize]) -> Result<usize, Error> {
+fn write_skin(file: &mut GltfFile, rig: &Rig, written: &Nodes, nodes: &[usize]) -> Result<usize, Error> {
     let mut joints = vec![0; rig.joints().len()];
-    for (motion, &node) in motions.iter().zip(nodes) {
+    for (motion, &node) in written.motions.iter().zip(nodes) {
         if let Some(joint) = motion.joint {
             joints[joint] = node;
         }
     }
     let matrix = |transform: DAffine3| DMat4::from(transform).as_mat4().to_cols_array();
-    let matrices: Vec<[f32; 16]> = rig.joints().iter().map(|joint| matrix(joint.inverse_bind)).collect();
+    let matrices: Vec<[f32; 16]> = written.inverse_binds.iter().map(|&transform| matrix(transform)).collect();
     let mut skin = json!({
         "inverseBindMatrices": file.accessor(&matrices, Usage::Other)?,
         "joints": joints,
     });
     // Flexible bones stand side by side; the tree that they had is kept for our own reader.
-    if motions.len() > joints.len() {
+    if written.flexible {
         let parent = |parent: Option<usize>| parent.map_or(-1, |parent| parent as i64);
         let parents: Vec<i64> = rig.joints().iter().map(|joint| parent(joint.parent)).collect();
         skin["extras"] = json!({ "dermis": { "parents": parents } });
