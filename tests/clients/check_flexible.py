@@ -36,11 +36,11 @@ def check(bench, name, label, bind, pose):
     verdict = bench.validator([glb])[0]
     bench.tell(f"validator: {label}", verdict["errors"] == verdict["warnings"] == 0, str(verdict))
     bench.within(f"dermis: {label}", largest_distance(baked.frames, expected, box), LIMIT)
-    in_three(bench, label, rig, glb, expected, box, smooth=name == "smooth")
+    in_three(bench, label, rig, glb, expected, box)
     in_blender(bench, label, glb, expected, box)
 
 
-def in_three(bench, label, rig, glb, expected, box, smooth):
+def in_three(bench, label, rig, glb, expected, box):
     # Keys at even places, half-way times between them.
     times = [half / 2 / FRAME_RATE for half in range(2 * len(expected) - 1)]
     out = glb.with_suffix(".npy")
@@ -51,7 +51,7 @@ def in_three(bench, label, rig, glb, expected, box, smooth):
     theirs = np.load(out)
     keys = expected[:, rig["faces"].ravel()]
     bench.within(f"three.js: {label}", largest_distance(keys, theirs[::2], box), LIMIT)
-    if smooth and theirs[::2].shape == keys.shape:
+    if theirs[::2].shape == keys.shape:
         bench.within(f"three.js: {label} between keys", overshoot(keys, theirs[1::2]) / box, 1e-3)
 
 

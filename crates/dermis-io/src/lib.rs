@@ -22,6 +22,7 @@ pub mod obj;
 pub mod options;
 pub mod output;
 pub mod pc2;
+mod pivot;
 pub mod ply;
 mod point_cache;
 pub mod raw_frames;

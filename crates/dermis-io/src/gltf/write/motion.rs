@@ -8,8 +8,10 @@
 //! in its first pose. Of the two nodes of a flexible bone, the upper rests where the joint is bound, less scale and shear,
 //! and the lower at the upper; what was lost goes into the motion, so that the bone is bound without scale.
 
+use std::sync::Arc;
+
 use dermis_math::svd3::svd3;
-use dermis_mesh::Rig;
+use dermis_mesh::{Clip, Rig};
 use glam::{DAffine3, DMat3, DQuat, DVec3};
 
 use super::flexible::factor_motion;
@@ -38,7 +40,7 @@ pub(super) struct Nodes {
     pub flexible: bool,
 }
 
-/// A node and where it stands in its parent in each pose.
+/// A node and where it stands in its parent at each key: each pose, and half-way to the next in its clip if it is fine.
 #[derive(Debug, Clone)]
 pub(super) struct NodeMotion {
     pub name: String,
@@ -48,23 +50,32 @@ pub(super) struct NodeMotion {
     pub joint: Option<usize>,
     /// Where it stands while nothing plays; `None` is the first pose.
     rest: Option<Place>,
+    /// Whether it has keys half-way between frames too.
+    pub fine: bool,
     pub translations: Vec<DVec3>,
     pub rotations: Vec<DQuat>,
     pub scales: Vec<DVec3>,
 }
 
-/// The nodes for the joints of `rig` in `poses`, each a transform per joint; in the bind pose where there are none.
-pub(super) fn node_motions(rig: &Rig, poses: &[&[DAffine3]]) -> Nodes {
-    let bind: Vec<DAffine3> = rig.joints().iter().map(|joint| finite_or_identity(joint.bind())).collect();
-    let still = [bind.as_slice()];
-    let poses = if poses.is_empty() { &still } else { poses };
-    match tree_motions(rig, poses) {
+/// The nodes for the joints of `rig` in the frames of all `clips`; in the bind pose where there are none.
+pub(super) fn node_motions(rig: &Rig, clips: &[Arc<Clip>]) -> Nodes {
+    let bind = bind_pose(rig);
+    let mut poses: Vec<&[DAffine3]> =
+        clips.iter().flat_map(|clip| (0..clip.frame_count()).map(|frame| clip.transforms(frame))).collect();
+    if poses.is_empty() {
+        poses.push(&bind);
+    }
+    match tree_motions(rig, &poses) {
         Some(motions) => {
             let inverse_binds = rig.joints().iter().map(|joint| joint.inverse_bind).collect();
             Nodes { motions, inverse_binds, flexible: false }
         }
-        None => flexible_motions(rig, &bind, poses),
+        None => flexible_motions(rig, clips, &vec![false; rig.joints().len()]),
     }
+}
+
+fn bind_pose(rig: &Rig) -> Vec<DAffine3> {
+    rig.joints().iter().map(|joint| finite_or_identity(joint.bind())).collect()
 }
 
 fn finite_or_identity(transform: DAffine3) -> DAffine3 {
@@ -99,20 +110,27 @@ fn tree_motions(rig: &Rig, poses: &[&[DAffine3]]) -> Option<Vec<NodeMotion>> {
     Some(motions)
 }
 
-/// Two nodes per joint, all at the top.
-fn flexible_motions(rig: &Rig, bind: &[DAffine3], poses: &[&[DAffine3]]) -> Nodes {
+/// Two nodes per joint, all at the top, with keys half-way for the joints that are to be `fine`.
+pub(super) fn flexible_motions(rig: &Rig, clips: &[Arc<Clip>], fine: &[bool]) -> Nodes {
+    let bind = bind_pose(rig);
     let mut motions = Vec::with_capacity(2 * rig.joints().len());
     let mut inverse_binds = Vec::with_capacity(rig.joints().len());
     for (joint, description) in rig.joints().iter().enumerate() {
         let rest = Place::unscaled(bind[joint]);
         let (inverse_bind, rebound) = bound_at(description.inverse_bind, rest.transform());
         inverse_binds.push(inverse_bind);
-        let factors = factor_motion(poses.iter().map(|transforms| transforms[joint] * rebound));
+        let fine = fine[joint];
+        let mut keys: Vec<DAffine3> = clips.iter().flat_map(|clip| keys_of(clip, joint, fine)).collect();
+        if keys.is_empty() {
+            keys.push(bind[joint]);
+        }
+        let factors = factor_motion(keys.iter().map(|&transform| transform * rebound));
         let upper = NodeMotion {
             name: format!("{}.stretch", description.name),
             parent: None,
             joint: None,
             rest: Some(rest),
+            fine,
             translations: factors.iter().map(|factors| factors.translation).collect(),
             rotations: factors.iter().map(|factors| factors.u).collect(),
             scales: factors.iter().map(|factors| factors.sigma).collect(),
@@ -122,13 +140,27 @@ fn flexible_motions(rig: &Rig, bind: &[DAffine3], poses: &[&[DAffine3]]) -> Node
             parent: Some(motions.len()),
             joint: Some(joint),
             rest: Some(Place::ORIGIN),
-            translations: vec![DVec3::ZERO; poses.len()],
+            fine,
+            translations: vec![DVec3::ZERO; keys.len()],
             rotations: factors.iter().map(|factors| factors.v.inverse()).collect(),
-            scales: vec![DVec3::ONE; poses.len()],
+            scales: vec![DVec3::ONE; keys.len()],
         };
         motions.extend([upper.held().rounded(), lower.held().rounded()]);
     }
     Nodes { motions, inverse_binds, flexible: true }
+}
+
+/// The transforms of a joint in a clip, with the means of neighbours between them if they are to be `fine`.
+fn keys_of(clip: &Clip, joint: usize, fine: bool) -> impl Iterator<Item = DAffine3> + '_ {
+    let mean = |a: DAffine3, b: DAffine3| DAffine3 {
+        matrix3: (a.matrix3 + b.matrix3) * 0.5,
+        translation: a.translation.midpoint(b.translation),
+    };
+    (0..clip.frame_count()).flat_map(move |frame| {
+        let transform = clip.transforms(frame)[joint];
+        let next = (fine && frame + 1 < clip.frame_count()).then(|| clip.transforms(frame + 1)[joint]);
+        [Some(transform), next.map(|next| mean(transform, next))].into_iter().flatten()
+    })
 }
 
 /// The inverse bind matrix of a joint that rests at `rest`, and what then to multiply its transforms with on the right.
@@ -201,8 +233,16 @@ impl NodeMotion {
         locals: impl Iterator<Item = DAffine3>,
     ) -> Option<Self> {
         let (translations, rotations, scales) = (Vec::new(), Vec::new(), Vec::new());
-        let mut motion =
-            Self { name: name.to_owned(), parent, joint: Some(joint), rest: None, translations, rotations, scales };
+        let mut motion = Self {
+            name: name.to_owned(),
+            parent,
+            joint: Some(joint),
+            rest: None,
+            fine: false,
+            translations,
+            rotations,
+            scales,
+        };
         for local in locals {
             let (scale, mut rotation) = scale_and_rotation(local.matrix3)?;
             if motion.rotations.last().is_some_and(|before| before.dot(rotation) < 0.0) {
@@ -243,8 +283,21 @@ impl NodeMotion {
         self
     }
 
+    /// How many keys it has in a clip.
+    pub(super) fn key_count(&self, clip: &Clip) -> usize {
+        if self.fine { 2 * clip.frame_count() - 1 } else { clip.frame_count() }
+    }
+
+    /// Where a player puts the node between the keys `key` and `key + 1`.
+    pub(super) fn half_way(&self, key: usize) -> DAffine3 {
+        let (a, b) = (self.rotations[key], self.rotations[key + 1]);
+        let rotation = if a.dot(b) < 0.0 { a - b } else { a + b };
+        let translation = self.translations[key].midpoint(self.translations[key + 1]);
+        Place { translation, rotation, scale: self.scales[key].midpoint(self.scales[key + 1]) }.transform()
+    }
+
     /// Where the node stands in its parent, as a player computes it.
-    fn local(&self, pose: usize) -> DAffine3 {
+    pub(super) fn local(&self, pose: usize) -> DAffine3 {
         let (translation, rotation, scale) = (self.translations[pose], self.rotations[pose], self.scales[pose]);
         Place { translation, rotation, scale }.transform()
     }
@@ -295,7 +348,8 @@ mod tests {
 
     fn assert_restored(rig: &Rig, poses: &[Vec<DAffine3>]) -> Vec<NodeMotion> {
         let slices: Vec<&[DAffine3]> = poses.iter().map(Vec::as_slice).collect();
-        let Nodes { motions, inverse_binds, .. } = node_motions(rig, &slices);
+        let clip = Clip::new(rig, "clip", 24.0, poses.concat(), vec![]).unwrap();
+        let Nodes { motions, inverse_binds, .. } = node_motions(rig, &[Arc::new(clip)]);
         for (pose, expected) in poses.iter().enumerate() {
             for (joint, found) in worlds(&motions, pose, expected.len()).into_iter().enumerate() {
                 let found = found * inverse_binds[joint];

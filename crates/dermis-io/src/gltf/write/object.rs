@@ -6,7 +6,7 @@ use dermis_mesh::{CornerData, Material, MeshSequence, Note, Object, PolygonMesh,
 use glam::Vec3;
 use serde_json::{Map, Value, json};
 
-use super::animations::Frames;
+use super::animations::{Channel, Frames};
 use super::file::Usage;
 use super::skin::{write_influences, write_skeleton};
 use super::surface::Surface;
@@ -257,7 +257,8 @@ impl Writer<'_> {
                 };
                 let animation = self.animations.of_object(&mut self.file, &frames, number)?;
                 let weights = self.file.one_hot(sequence.frame_count())?;
-                self.animations.add_accessor(animation, node, "weights", weights);
+                let channel = Channel { animation, node, path: "weights", fine: false };
+                self.animations.add_accessor(&mut self.file, channel, weights)?;
                 self.placed.push(node);
             }
             Motion::None => self.placed.push(node),
@@ -276,7 +277,8 @@ impl Writer<'_> {
             for (clip, &animation) in object.clips.iter().zip(parts) {
                 let weights: Vec<f32> =
                     (0..clip.frame_count()).flat_map(|frame| clip.shape_weights(frame).iter().copied()).collect();
-                self.animations.add(&mut self.file, animation, node, "weights", &weights)?;
+                let channel = Channel { animation, node, path: "weights", fine: false };
+                self.animations.add(&mut self.file, channel, &weights)?;
             }
         }
         Ok(())

@@ -6,7 +6,8 @@ use dermis_mesh::{Clip, Note, Object, Rig};
 use glam::{DAffine3, DMat4, DQuat, DVec3, Vec3};
 use serde_json::{Value, json};
 
-use super::animations::{Animations, Frames};
+use super::animations::{Animations, Channel, Frames};
+use super::between::refine;
 use super::file::{GltfFile, Usage};
 use super::motion::{NodeMotion, Nodes, Place, node_motions};
 use super::surface::Surface;
@@ -14,6 +15,8 @@ use crate::error::Error;
 
 /// Players read at least one set of four influences; not all read more.
 const SET: usize = 4;
+/// A weight below this is negative; above, it is rounding.
+const NEGATIVE: f32 = -1e-4;
 /// How far the weights of a point may be from summing to 1 before scaling them deserves a note.
 const SUM_TOLERANCE: f32 = 1e-3;
 
@@ -47,9 +50,7 @@ pub(super) fn write_skeleton(
     rig: &Arc<Rig>,
     parts: &[usize],
 ) -> Result<Skeleton, Error> {
-    let poses: Vec<&[DAffine3]> =
-        object.clips.iter().flat_map(|clip| (0..clip.frame_count()).map(|frame| clip.transforms(frame))).collect();
-    let joints = node_motions(rig, &poses);
+    let joints = refine(node_motions(rig, &object.clips), object, rig)?;
     let motions = &joints.motions;
     let nodes: Vec<usize> = motions.iter().map(|motion| file.push("nodes", node(motion))).collect();
     let armature = file.push("nodes", json!({ "name": format!("{} rig", object.name), "children": [] }));
@@ -92,38 +93,42 @@ fn animate(
     nodes: &[usize],
     parts: &[usize],
 ) -> Result<(), Error> {
-    let mut first = 0;
+    let mut firsts = vec![0; motions.len()];
     for (clip, &animation) in object.clips.iter().zip(parts) {
-        let range = first..first + clip.frame_count();
-        first = range.end;
         let mut moves = false;
-        for (motion, &node) in motions.iter().zip(nodes) {
+        for ((motion, &node), first) in motions.iter().zip(nodes).zip(&mut firsts) {
+            let range = *first..*first + motion.key_count(clip);
+            *first = range.end;
             let rest = motion.rest();
+            let channel = |path| Channel { animation, node, path, fine: motion.fine };
             if motion.translations.iter().any(|translation| *translation != rest.translation) {
-                let values: Vec<Vec3> =
-                    motion.translations[range.clone()].iter().map(|value| value.as_vec3()).collect();
-                animations.add(file, animation, node, "translation", &values)?;
+                animations.add(file, channel("translation"), &vectors(&motion.translations[range.clone()]))?;
                 moves = true;
             }
             if motion.rotations.iter().any(|rotation| *rotation != rest.rotation) {
-                animations.add(file, animation, node, "rotation", &rotations(motion, range.clone()))?;
+                animations.add(file, channel("rotation"), &rotations(&motion.rotations[range.clone()]))?;
                 moves = true;
             }
             if motion.scales.iter().any(|scale| *scale != rest.scale) {
-                let values: Vec<Vec3> = motion.scales[range.clone()].iter().map(|value| value.as_vec3()).collect();
-                animations.add(file, animation, node, "scale", &values)?;
+                animations.add(file, channel("scale"), &vectors(&motion.scales[range]))?;
                 moves = true;
             }
         }
         if !moves {
-            animations.add(file, animation, nodes[0], "rotation", &rotations(&motions[0], range))?;
+            let still = vec![motions[0].rest().rotation; motions[0].key_count(clip)];
+            let channel = Channel { animation, node: nodes[0], path: "rotation", fine: motions[0].fine };
+            animations.add(file, channel, &rotations(&still))?;
         }
     }
     Ok(())
 }
 
-fn rotations(motion: &NodeMotion, range: std::ops::Range<usize>) -> Vec<[f32; 4]> {
-    motion.rotations[range].iter().map(|rotation| rotation.as_quat().to_array()).collect()
+fn vectors(values: &[DVec3]) -> Vec<Vec3> {
+    values.iter().map(|value| value.as_vec3()).collect()
+}
+
+fn rotations(values: &[DQuat]) -> Vec<[f32; 4]> {
+    values.iter().map(|rotation| rotation.as_quat().to_array()).collect()
 }
 
 fn write_skin(file: &mut GltfFile, rig: &Rig, written: &Nodes, nodes: &[usize]) -> Result<usize, Error> {
@@ -160,6 +165,7 @@ pub(super) fn write_influences(
     if rig.joints().len() > usize::from(u16::MAX) + 1 {
         return Err(Error::unsupported(format!("{} joints are more than glTF can name", rig.joints().len())));
     }
+    refuse_negative(rig)?;
     note_rescaling(rig, place, notes);
     let weights = rig.weights().normalized(usize::MAX);
     let most = weights.max_influences().max(1);
@@ -187,14 +193,21 @@ pub(super) fn write_influences(
     Ok(())
 }
 
+fn refuse_negative(rig: &Rig) -> Result<(), Error> {
+    let rows = rig.weights().rows().enumerate();
+    let mut entries = rows.flat_map(|(point, row)| row.map(move |(joint, weight)| (point, joint, weight)));
+    let Some((point, joint, weight)) = entries.find(|(_, _, weight)| *weight < NEGATIVE) else {
+        return Ok(());
+    };
+    let name = &rig.joints()[joint as usize].name;
+    let message = format!("glTF has no negative skin weights, but point {point} is bound to '{name}' by {weight}");
+    Err(Error::unsupported(message).with_hint("fit with non-negative weights (--weights nnls), or write .npz"))
+}
+
 fn note_rescaling(rig: &Rig, place: &str, notes: &mut Vec<Note>) {
-    let odd = rig.weights().rows().any(|row| {
-        let (sum, negative) =
-            row.fold((0.0, false), |(sum, negative), (_, weight)| (sum + weight, negative || weight < 0.0));
-        negative || (sum - 1.0f32).abs() > SUM_TOLERANCE
-    });
+    let odd = rig.weights().rows().any(|row| (row.map(|(_, weight)| weight).sum::<f32>() - 1.0).abs() > SUM_TOLERANCE);
     if odd {
-        notes.push(Note::at(place, "skin weights that are negative or do not sum to 1 are made to"));
+        notes.push(Note::at(place, "skin weights that do not sum to 1 are made to"));
     }
 }
 
