@@ -1,4 +1,4 @@
-"""Bones that shear: three.js and Blender play our glTF as Σ w T p."""
+"""Bones that shear: three.js and Blender play our glTF, and OpenUSD our UsdSkel, as Σ w T p."""
 
 import numpy as np
 from bench import Sequence, largest_distance
@@ -38,6 +38,7 @@ def check(bench, name, label, bind, pose):
     bench.within(f"dermis: {label}", largest_distance(baked.frames, expected, box), LIMIT)
     in_three(bench, label, rig, glb, expected, box)
     in_blender(bench, label, glb, expected, box)
+    in_openusd(bench, label, bench.convert(source, f"flexible/{name}.usda"), expected, box)
 
 
 def in_three(bench, label, rig, glb, expected, box):
@@ -72,6 +73,18 @@ def in_blender(bench, label, glb, expected, box):
         bench.tell(f"Blender: {label}", False, answer["error"])
         return
     bench.within(f"Blender: {label}", largest_distance(expected, np.load(out)["points"], box), LIMIT)
+
+
+def in_openusd(bench, label, usda, expected, box):
+    out = usda.with_suffix(".usd.npz")
+    seconds = [frame / FRAME_RATE for frame in range(len(expected))]
+    answer = bench.openusd([{"file": usda, "seconds": seconds, "out": out}])[0]
+    if "error" in answer:
+        bench.tell(f"OpenUSD: {label}", False, answer["error"])
+        return
+    bench.tell(f"OpenUSD validators: {label}", not answer["complaints"], str(answer["complaints"]))
+    bench.tell(f"UsdSkel: {label}", "def SkelAnimation" in usda.read_text(), "bones, not recorded frames")
+    bench.within(f"OpenUSD: {label}", largest_distance(expected, np.load(out)["points"], box), LIMIT)
 
 
 def make_rig(bind, pose):

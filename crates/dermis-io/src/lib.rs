@@ -9,6 +9,7 @@ pub mod budget;
 mod color;
 pub mod error;
 pub mod fbx;
+mod flexible;
 mod following_normals;
 pub mod format;
 mod frame_rate;

@@ -29,7 +29,7 @@ fn transform(bones: Bones, clip: usize, frame: usize, bone: usize) -> DAffine3 {
         Bones::Flexible => DMat3::from_cols(
             DVec3::new(1.0, 0.2 * t.sin(), 0.0),
             DVec3::new(0.1, 1.0 + 0.2 * t.cos(), 0.0),
-            DVec3::new(0.0, 0.15 * t.cos(), if bone == 0 { t.sin() } else { 1.0 }),
+            DVec3::new(0.0, 0.15 * t.cos(), if bone == 0 { (t + 0.5).sin() } else { 1.0 }),
         ),
     };
     DAffine3::from_translation(DVec3::Y * t.sin())
@@ -102,6 +102,19 @@ fn gltf_keeps_all_bones_clips_and_corrections() {
             let far = distance(only(&scene), only(&back));
             assert!(far < 1e-5, "{far}");
         }
+    }
+}
+
+#[test]
+fn usd_keeps_all_bones_clips_and_corrections() {
+    for bones in [Bones::Rigid, Bones::Scaled, Bones::Flexible] {
+        let scene = fitted(bones);
+        let (_folder, path) = written(&scene, "skin.usda");
+        let back = read(&path).unwrap();
+        assert_eq!(only(&back).rig.as_ref().unwrap().joints().len(), BONES);
+        assert_same_shapes(only(&scene), only(&back));
+        let far = distance(only(&scene), only(&back));
+        assert!(far < 2e-5, "{far}");
     }
 }
 

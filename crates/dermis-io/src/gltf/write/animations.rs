@@ -66,26 +66,23 @@ struct Animation {
     frames: Frames,
     /// The last object that has a part in it; none has two.
     object: usize,
-    input: usize,
-    /// The key times of channels that have keys half-way, where there are any.
-    fine_input: Option<usize>,
+    /// The key times of channels with a key per frame and of those with keys half-way too, where there are any.
+    inputs: [Option<usize>; 2],
     samplers: Vec<Value>,
     channels: Vec<Value>,
 }
 
 impl Animations {
     /// The animation for the frames of an object: one that other objects have begun, or a new one.
-    pub(super) fn of_object(&mut self, file: &mut GltfFile, frames: &Frames, object: usize) -> Result<usize, Error> {
+    pub(super) fn of_object(&mut self, frames: &Frames, object: usize) -> usize {
         let fits = |animation: &Animation| animation.object != object && animation.frames == *frames;
         if let Some(index) = self.animations.iter().position(fits) {
             self.animations[index].object = object;
-            return Ok(index);
+            return index;
         }
-        let input = write_keys(file, &frames.keys(1)?)?;
         let (samplers, channels) = (Vec::new(), Vec::new());
-        let animation = Animation { frames: frames.clone(), object, input, fine_input: None, samplers, channels };
-        self.animations.push(animation);
-        Ok(self.animations.len() - 1)
+        self.animations.push(Animation { frames: frames.clone(), object, inputs: [None; 2], samplers, channels });
+        self.animations.len() - 1
     }
 
     /// Animates a property of a node with a value for each key.
@@ -98,10 +95,10 @@ impl Animations {
     pub(super) fn add_accessor(&mut self, file: &mut GltfFile, channel: Channel, output: usize) -> Result<(), Error> {
         let Channel { animation, node, path, fine } = channel;
         let animation = &mut self.animations[animation];
-        let input = match (fine, animation.fine_input) {
-            (false, _) => animation.input,
-            (true, Some(input)) => input,
-            (true, None) => *animation.fine_input.insert(write_keys(file, &animation.frames.keys(2)?)?),
+        let known = &mut animation.inputs[usize::from(fine)];
+        let input = match *known {
+            Some(input) => input,
+            None => *known.insert(write_keys(file, &animation.frames.keys(if fine { 2 } else { 1 })?)?),
         };
         let sampler = animation.samplers.len();
         animation.samplers.push(json!({ "input": input, "output": output, "interpolation": "LINEAR" }));

@@ -3,7 +3,6 @@
 mod animations;
 mod between;
 mod file;
-mod flexible;
 mod materials;
 mod motion;
 mod object;

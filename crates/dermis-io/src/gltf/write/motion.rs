@@ -2,7 +2,7 @@
 //!
 //! An ordinary rig keeps its tree: each joint becomes a node under its parent, if its local transforms are
 //! T·R·S to rounding. Locals are taken against the parent *as written*, so that rounding does not add up along chains.
-//! If any joint shears, the whole rig becomes flexible bones ([`super::flexible`]) side by side.
+//! If any joint shears, the whole rig becomes flexible bones ([`crate::flexible`]) side by side.
 //!
 //! Blender makes bones of the nodes as they stand at rest, and its bones know no scale at rest. An ordinary joint rests
 //! in its first pose. Of the two nodes of a flexible bone, the upper rests where the joint is bound, less scale and shear,
@@ -14,7 +14,7 @@ use dermis_math::svd3::svd3;
 use dermis_mesh::{Clip, Rig};
 use glam::{DAffine3, DMat3, DQuat, DVec3};
 
-use super::flexible::factor_motion;
+use crate::flexible::factor_motion;
 
 /// How far a node's world transform may be from the joint's: linear part relative to its size, translation relative to
 /// the largest in the rig. f32 rounding stays well below.

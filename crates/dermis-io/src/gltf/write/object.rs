@@ -226,10 +226,8 @@ impl Writer<'_> {
     fn animate(&mut self, object: &Object, number: usize, motion: &Motion<'_>, node: usize) -> Result<(), Error> {
         match motion {
             Motion::Rig(rig) => {
-                let mut parts = Vec::with_capacity(object.clips.len());
-                for clip in &object.clips {
-                    parts.push(self.animations.of_object(&mut self.file, &Frames::of_clip(clip), number)?);
-                }
+                let clips = object.clips.iter().map(|clip| Frames::of_clip(clip));
+                let parts: Vec<usize> = clips.map(|frames| self.animations.of_object(&frames, number)).collect();
                 self.animate_shapes(object, rig, &parts, node)?;
                 if rig.joints().is_empty() {
                     self.placed.push(node);
@@ -255,7 +253,7 @@ impl Writer<'_> {
                     start_seconds: sequence.start_seconds(),
                     count: sequence.frame_count(),
                 };
-                let animation = self.animations.of_object(&mut self.file, &frames, number)?;
+                let animation = self.animations.of_object(&frames, number);
                 let weights = self.file.one_hot(sequence.frame_count())?;
                 let channel = Channel { animation, node, path: "weights", fine: false };
                 self.animations.add_accessor(&mut self.file, channel, weights)?;
