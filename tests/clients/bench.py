@@ -81,20 +81,23 @@ class Bench:
 
 
 RIG = ["weights", "skin", "basis", "coefficients"]
+MOTION = ["skin", "coefficients"]
 
 
 class Sequence:
-    """A sequence as dermis writes it to `.npz`."""
+    """A sequence as dermis writes it to `.npz`; of several clips the first."""
 
     def __init__(self, path):
         with np.load(path) as arrays:
             self.faces = arrays["faces"]
             self.rest = arrays["rest"]
-            self.frames = arrays["frames"] if "frames" in arrays else arrays["rest"][None]
+            first = slice(arrays["clip_frames"][0] if "clip_frames" in arrays else None)
+            self.frames = arrays["frames"][first] if "frames" in arrays else arrays["rest"][None]
             self.fps = rate_of(arrays)
             self.start = float(arrays["start_seconds"]) if "start_seconds" in arrays else 0.0
             self.metres_per_unit = float(arrays["metres_per_unit"]) if "metres_per_unit" in arrays else 1.0
             self.rig = {name: arrays[name] for name in RIG if name in arrays}
+            self.rig.update({name: self.rig[name][first] for name in MOTION if name in self.rig})
 
     @property
     def times(self):

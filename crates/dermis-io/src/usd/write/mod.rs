@@ -51,8 +51,11 @@ struct Clock {
 impl Clock {
     /// The time codes of frames.
     fn times(&self, start_seconds: f64, frame_rate_hz: f64, count: usize) -> Vec<f64> {
-        // Nanoframes are noise of the division.
-        let rounded = |time: f64| (time * 1e9).round() / 1e9;
+        // Frames that are whole but for the rounding of times in f32 are whole; nanoframes are noise of the division.
+        const WHOLE: f64 = 1e-5;
+        let rounded = |time: f64| {
+            if (time - time.round()).abs() <= WHOLE { time.round() } else { (time * 1e9).round() / 1e9 }
+        };
         let time = |frame: usize| rounded((start_seconds + frame as f64 / frame_rate_hz) * self.time_codes_per_second);
         (0..count).map(time).collect()
     }
