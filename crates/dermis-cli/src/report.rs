@@ -12,6 +12,7 @@ use std::io::ErrorKind;
 
 use dermis::SelectError;
 use dermis::io::{Error, Problem};
+use dermis::mesh::SequenceError;
 use serde::Serialize;
 
 use crate::args::{Format, Shared};
@@ -100,7 +101,7 @@ impl Report {
     }
 
     /// Takes what the causes of an error add to it.
-    fn add_causes(mut self, mut cause: Option<&(dyn std::error::Error + 'static)>) -> Self {
+    pub(crate) fn add_causes(mut self, mut cause: Option<&(dyn std::error::Error + 'static)>) -> Self {
         while let Some(error) = cause {
             let said = error.to_string();
             if said != self.message && !self.details.contains(&said) {
@@ -138,6 +139,12 @@ impl From<Error> for Report {
             Problem::Io(_) => report,
             _ => report.add_causes(error.source()),
         }
+    }
+}
+
+impl From<SequenceError> for Report {
+    fn from(error: SequenceError) -> Self {
+        Self::new(error.to_string()).add_causes(error.source())
     }
 }
 

@@ -17,6 +17,7 @@ pub mod merge;
 pub mod polygons;
 pub mod pose;
 pub mod problems;
+pub mod reshape;
 pub mod rig;
 pub mod samples;
 pub mod scene;

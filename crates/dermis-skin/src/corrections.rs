@@ -190,6 +190,17 @@ fn as_vectors(column: &[f64]) -> Vec<Vec3> {
     column.chunks_exact(3).map(|p| DVec3::from_slice(p).as_vec3()).collect()
 }
 
+/// Normal offsets of the points: those of one of their vertices each.
+pub(crate) fn point_offsets(skin: &Skin, shape: &Shape) -> Vec<Vec3> {
+    let Some(offsets) = &shape.normal_offsets else { return vec![Vec3::ZERO; skin.mesh().point_count()] };
+    let Some(layout) = skin.mesh().layout() else { return offsets.clone() };
+    let mut per_point = vec![Vec3::ZERO; skin.mesh().point_count()];
+    for (&point, &offset) in layout.vertex_points.iter().zip(offsets) {
+        per_point[point as usize] = offset;
+    }
+    per_point
+}
+
 fn to_vertices(skin: &Skin, per_point: &[Vec3]) -> Vec<Vec3> {
     skin.mesh().layout().map_or_else(|| per_point.to_vec(), |layout| layout.split(per_point))
 }

@@ -15,6 +15,6 @@ pub mod skin;
 pub mod trajectories;
 
 pub use bone_model::BoneModel;
-pub use fit::{Animation, BoneCount, Corrections, Fit, FitError, FitOptions, WeightMethod, fit};
+pub use fit::{Animation, BoneCount, Corrections, Fit, FitError, FitOptions, WeightMethod, fit, fit_weights};
 pub use measure::{Measures, measure};
 pub use skin::{Skin, SkinError};

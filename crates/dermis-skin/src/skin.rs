@@ -6,10 +6,12 @@
 
 use std::sync::Arc;
 
+use dermis_mesh::reshape::reshaped;
 use dermis_mesh::{Clip, Joint, MeshError, Object, Rig, RigError, Shape, SkinWeights, TriMesh};
-use glam::{DAffine3, DMat3, DVec3, Vec3};
+use glam::{DAffine3, DMat3, DVec3};
 
 use crate::refine::State;
+use crate::refine::influences::Influences;
 use crate::trajectories::Trajectories;
 
 /// A rest pose, its rig and its motions.
@@ -104,6 +106,15 @@ impl Skin {
         self.with_corrections(shapes, per_clip)
     }
 
+    /// The same skin with these of its clips, in this order.
+    ///
+    /// # Panics
+    /// If there is no such clip.
+    pub fn with_clips(&self, order: &[usize]) -> Self {
+        let clips = order.iter().map(|&clip| Arc::clone(&self.clips[clip])).collect();
+        Self { clips, ..self.clone() }
+    }
+
     /// The same bones with other corrections: the basis, and for each clip the coefficients of all frames in a row.
     pub(crate) fn with_corrections(&self, shapes: Vec<Shape>, coefficients: Vec<Vec<f32>>) -> Result<Self, SkinError> {
         let (joints, weights) = (self.rig.joints().to_vec(), self.rig.weights().clone());
@@ -117,42 +128,54 @@ impl Skin {
         Ok(Self { mesh: Arc::clone(&self.mesh), rig: Arc::new(rig), clips })
     }
 
-    /// The skin that a fit arrived at, in the units of the input.
+    /// The skin that a fit arrived at, in the units of the input. `joints` are given where the bones were.
     pub(crate) fn from_state(
         mesh: &TriMesh,
         trajectories: &Trajectories,
         state: &State,
+        joints: Option<&[Joint]>,
         clips: &[ClipInfo],
     ) -> Result<Self, SkinError> {
         let given = |p: DVec3| (p * trajectories.scale + trajectories.centre).as_vec3();
         // A rest pose that was not optimized is kept to the bit.
-        let rest: Vec<Vec3> = if state.rest == trajectories.rest {
-            mesh.points().to_vec()
+        let mesh = Arc::new(if state.rest == trajectories.rest {
+            mesh.clone()
         } else {
-            state.rest.iter().map(|&p| given(p)).collect()
-        };
-        let mesh = Arc::new(mesh.with_points(rest)?);
-        let bones = state.bone_count();
-        let digits = bones.saturating_sub(1).to_string().len();
-        let joint = |bone: usize| Joint::at(format!("bone_{bone:0digits$}"), None, DAffine3::IDENTITY);
-        let weights = state
-            .influences
-            .iter()
-            .map(|influences| influences.iter().map(|(bone, weight)| (bone as u32, weight as f32)).collect::<Vec<_>>());
-        let weights = SkinWeights::from_rows(weights).normalized(usize::MAX);
-        let rig = Rig::new(&mesh, (0..bones).map(joint).collect(), weights, Vec::new())?;
+            reshaped(mesh, state.rest.iter().map(|&p| given(p)).collect())?
+        });
+        let joints = joints.map_or_else(|| plain_joints(state.bone_count()), <[Joint]>::to_vec);
+        let binds: Vec<DAffine3> = joints.iter().map(Joint::bind).collect();
+        let rows = state.influences.iter().map(weight_row);
+        let rig = Rig::new(&mesh, joints, SkinWeights::from_rows(rows), Vec::new())?;
         let mut first = 0;
         let mut made = Vec::with_capacity(clips.len());
         for info in clips {
-            let frames = first..first + info.frame_count;
-            let transforms = frames.flat_map(|frame| (0..bones).map(move |bone| (frame, bone)));
-            let transforms = transforms.map(|(frame, bone)| bone_transform(trajectories, state, frame, bone)).collect();
-            let clip = Clip::new(&rig, info.name.as_str(), info.frame_rate_hz, transforms, Vec::new())?;
+            let transforms = (first..first + info.frame_count).flat_map(|frame| {
+                let pose =
+                    move |(bone, bind): (usize, &DAffine3)| bone_transform(trajectories, state, frame, bone) * *bind;
+                binds.iter().enumerate().map(pose)
+            });
+            let clip = Clip::new(&rig, info.name.as_str(), info.frame_rate_hz, transforms.collect(), Vec::new())?;
             made.push(Arc::new(clip.starting_at(info.start_seconds)));
             first += info.frame_count;
         }
         Ok(Self { mesh, rig: Arc::new(rig), clips: made })
     }
+}
+
+/// Bones that stand at the origin: a fit has no skeleton.
+fn plain_joints(count: usize) -> Vec<Joint> {
+    let digits = count.saturating_sub(1).to_string().len();
+    let joint = |bone: usize| Joint::at(format!("bone_{bone:0digits$}"), None, DAffine3::IDENTITY);
+    (0..count).map(joint).collect()
+}
+
+/// The bones of a point, largest weight first; the weights sum to 1 before they are rounded.
+fn weight_row(influences: &Influences) -> Vec<(u32, f32)> {
+    let mut row: Vec<(usize, f64)> = influences.iter().filter(|(_, weight)| *weight as f32 != 0.0).collect();
+    row.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    let sum: f64 = row.iter().map(|(_, weight)| weight).sum();
+    row.into_iter().map(|(bone, weight)| (bone as u32, (weight / sum) as f32)).collect()
 }
 
 /// A bone's transform in the units of the input: with p_n = (p − c)/s, `F p_n + v` becomes `F p + s v + c − F c`.

@@ -39,6 +39,7 @@ pub mod select;
 pub use dermis_io as io;
 pub use dermis_math as math;
 pub use dermis_mesh as mesh;
+pub use dermis_skin as skin;
 
 pub use frame_range::{FrameRange, FrameRangeError};
 pub use select::{SelectError, Selection, select};

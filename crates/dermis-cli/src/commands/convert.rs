@@ -67,7 +67,7 @@ pub(crate) struct Part {
     mesh: Option<String>,
 }
 
-fn frame_rate(text: &str) -> Result<f64, String> {
+pub(super) fn frame_rate(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(rate) if rate.is_finite() && rate > 0.0 => Ok(rate),
         Ok(_) => Err("a frame rate must be positive and finite, such as 24".to_owned()),

@@ -5,6 +5,7 @@ mod convert;
 mod inspect;
 mod man;
 mod sample;
+mod skin;
 
 use std::process::ExitCode;
 
@@ -16,6 +17,7 @@ use crate::report::Report;
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Skin(skin::Args),
     Inspect(inspect::Args),
     Convert(convert::Args),
     Sample(sample::Args),
@@ -26,6 +28,7 @@ pub(crate) enum Command {
 /// Does what was asked; the code says how it went where that is not an error.
 pub(crate) fn run(command: Command, shared: &Shared) -> Result<ExitCode, Report> {
     match command {
+        Command::Skin(args) => skin::run(&args, shared),
         Command::Inspect(args) => inspect::run(&args, shared),
         Command::Convert(args) => convert::run(&args, shared),
         Command::Sample(args) => sample::run(&args, shared),

@@ -69,6 +69,8 @@ pub enum WeightMethod {
     },
 }
 
+/// The paper's δ of [`WeightMethod::BoundedNegative`].
+pub const DEFAULT_NEGATIVE_BOUND: f64 = 0.5;
 /// The paper's threshold of [`WeightMethod::Truncated`].
 pub const DEFAULT_TSVD_THRESHOLD: f64 = 1e-5;
 
