@@ -1,4 +1,4 @@
-"""Bones that shear: three.js and Blender play our glTF as Σ w T p."""
+"""Bones that shear: three.js and Blender play our glTF, and OpenUSD our UsdSkel, as Σ w T p."""
 
 import numpy as np
 from bench import Sequence, largest_distance
@@ -10,15 +10,21 @@ INFLUENCES = 4
 
 
 def run(bench):
-    for name, pose in [("random", random_pose(8)), ("smooth", smooth_pose(24))]:
-        label = f"{name} affine bones"
-        if not bench.wants(label):
-            continue
-        check(bench, name, label, pose)
+    unmoved = np.tile(np.eye(4), (BONES, 1, 1))
+    cases = [
+        ("random", unmoved, random_pose(8)),
+        ("smooth", unmoved, smooth_pose(24)),
+        ("bound elsewhere", placed_bind(), random_pose(8)),
+        ("bound with scale", placed_bind(scales=(0.5, 2.0)), smooth_pose(24)),
+    ]
+    for name, bind, pose in cases:
+        label = f"affine bones, {name}"
+        if bench.wants(label):
+            check(bench, name, label, bind, pose)
 
 
-def check(bench, name, label, pose):
-    rig = make_rig(pose)
+def check(bench, name, label, bind, pose):
+    rig = make_rig(bind, pose)
     source = bench.work / f"flexible/{name}.npz"
     source.parent.mkdir(parents=True, exist_ok=True)
     np.savez(source, **rig)
@@ -30,11 +36,12 @@ def check(bench, name, label, pose):
     verdict = bench.validator([glb])[0]
     bench.tell(f"validator: {label}", verdict["errors"] == verdict["warnings"] == 0, str(verdict))
     bench.within(f"dermis: {label}", largest_distance(baked.frames, expected, box), LIMIT)
-    in_three(bench, label, rig, glb, expected, box, smooth=name == "smooth")
+    in_three(bench, label, rig, glb, expected, box)
     in_blender(bench, label, glb, expected, box)
+    in_openusd(bench, label, bench.convert(source, f"flexible/{name}.usda"), expected, box)
 
 
-def in_three(bench, label, rig, glb, expected, box, smooth):
+def in_three(bench, label, rig, glb, expected, box):
     # Keys at even places, half-way times between them.
     times = [half / 2 / FRAME_RATE for half in range(2 * len(expected) - 1)]
     out = glb.with_suffix(".npy")
@@ -45,7 +52,7 @@ def in_three(bench, label, rig, glb, expected, box, smooth):
     theirs = np.load(out)
     keys = expected[:, rig["faces"].ravel()]
     bench.within(f"three.js: {label}", largest_distance(keys, theirs[::2], box), LIMIT)
-    if smooth and theirs[::2].shape == keys.shape:
+    if theirs[::2].shape == keys.shape:
         bench.within(f"three.js: {label} between keys", overshoot(keys, theirs[1::2]) / box, 1e-3)
 
 
@@ -68,7 +75,19 @@ def in_blender(bench, label, glb, expected, box):
     bench.within(f"Blender: {label}", largest_distance(expected, np.load(out)["points"], box), LIMIT)
 
 
-def make_rig(pose):
+def in_openusd(bench, label, usda, expected, box):
+    out = usda.with_suffix(".usd.npz")
+    seconds = [frame / FRAME_RATE for frame in range(len(expected))]
+    answer = bench.openusd([{"file": usda, "seconds": seconds, "out": out}])[0]
+    if "error" in answer:
+        bench.tell(f"OpenUSD: {label}", False, answer["error"])
+        return
+    bench.tell(f"OpenUSD validators: {label}", not answer["complaints"], str(answer["complaints"]))
+    bench.tell(f"UsdSkel: {label}", "def SkelAnimation" in usda.read_text(), "bones, not recorded frames")
+    bench.within(f"OpenUSD: {label}", largest_distance(expected, np.load(out)["points"], box), LIMIT)
+
+
+def make_rig(bind, pose):
     random = np.random.default_rng(7)
     rest, faces = sphere(16, 12)
     weights = np.zeros((len(rest), BONES))
@@ -78,8 +97,9 @@ def make_rig(pose):
         "rest": rest.astype(np.float32),
         "faces": faces,
         "weights": weights.astype(np.float32),
-        "bind": np.tile(np.eye(4), (BONES, 1, 1)),
-        "pose": pose,
+        "bind": bind,
+        # Bones that move what they hold by `pose`.
+        "pose": pose @ bind,
         "parents": np.full(BONES, -1, dtype=np.int32),
         "bone_names": np.array([f"bone_{bone}" for bone in range(BONES)]),
         "fps": np.array(FRAME_RATE),
@@ -88,7 +108,19 @@ def make_rig(pose):
 
 def skinned(rig):
     points = np.concatenate([rig["rest"].astype(np.float64), np.ones((len(rig["rest"]), 1))], axis=1)
-    return np.einsum("nb,sbij,nj->sni", rig["weights"].astype(np.float64), rig["pose"], points)[..., :3]
+    moved = rig["pose"] @ np.linalg.inv(rig["bind"])
+    return np.einsum("nb,sbij,nj->sni", rig["weights"].astype(np.float64), moved, points)[..., :3]
+
+
+def placed_bind(scales=(1.0, 1.0)):
+    """Bones that stand about the mesh, turned, each scaled by a factor from the range."""
+    random = np.random.default_rng(17)
+    bind = np.tile(np.eye(4), (BONES, 1, 1))
+    turned, _ = np.linalg.qr(random.normal(size=(BONES, 3, 3)))
+    turned *= np.linalg.det(turned)[:, None, None] * random.uniform(*scales, size=(BONES, 1, 1))
+    bind[:, :3, :3] = turned
+    bind[:, :3, 3] = random.normal(size=(BONES, 3))
+    return bind
 
 
 def random_pose(frames):

@@ -6,7 +6,7 @@ use dermis_mesh::{CornerData, Material, MeshSequence, Note, Object, PolygonMesh,
 use glam::Vec3;
 use serde_json::{Map, Value, json};
 
-use super::animations::Frames;
+use super::animations::{Channel, Frames};
 use super::file::Usage;
 use super::skin::{write_influences, write_skeleton};
 use super::surface::Surface;
@@ -226,10 +226,8 @@ impl Writer<'_> {
     fn animate(&mut self, object: &Object, number: usize, motion: &Motion<'_>, node: usize) -> Result<(), Error> {
         match motion {
             Motion::Rig(rig) => {
-                let mut parts = Vec::with_capacity(object.clips.len());
-                for clip in &object.clips {
-                    parts.push(self.animations.of_object(&mut self.file, &Frames::of_clip(clip), number)?);
-                }
+                let clips = object.clips.iter().map(|clip| Frames::of_clip(clip));
+                let parts: Vec<usize> = clips.map(|frames| self.animations.of_object(&frames, number)).collect();
                 self.animate_shapes(object, rig, &parts, node)?;
                 if rig.joints().is_empty() {
                     self.placed.push(node);
@@ -255,9 +253,10 @@ impl Writer<'_> {
                     start_seconds: sequence.start_seconds(),
                     count: sequence.frame_count(),
                 };
-                let animation = self.animations.of_object(&mut self.file, &frames, number)?;
+                let animation = self.animations.of_object(&frames, number);
                 let weights = self.file.one_hot(sequence.frame_count())?;
-                self.animations.add_accessor(animation, node, "weights", weights);
+                let channel = Channel { animation, node, path: "weights", fine: false };
+                self.animations.add_accessor(&mut self.file, channel, weights)?;
                 self.placed.push(node);
             }
             Motion::None => self.placed.push(node),
@@ -276,7 +275,8 @@ impl Writer<'_> {
             for (clip, &animation) in object.clips.iter().zip(parts) {
                 let weights: Vec<f32> =
                     (0..clip.frame_count()).flat_map(|frame| clip.shape_weights(frame).iter().copied()).collect();
-                self.animations.add(&mut self.file, animation, node, "weights", &weights)?;
+                let channel = Channel { animation, node, path: "weights", fine: false };
+                self.animations.add(&mut self.file, channel, &weights)?;
             }
         }
         Ok(())
