@@ -19,21 +19,25 @@ COMPONENTS = {5121: "u1", 5123: "<u2", 5126: "<f4"}
 
 
 def run(bench):
-    sample = bench.convert("sample:gallop", "skin/gallop.npz")
-    sources = [("sample:gallop", sample)]
+    checks = [
+        ("skin of sample:gallop", flexible_skin),
+        ("two clips on one skin", two_clips),
+        ("rigid skin in OpenUSD", rigid_skin_in_openusd),
+    ]
+    checks = [(label, check) for label, check in checks if bench.wants(label)]
+    if checks:
+        sample = bench.convert("sample:gallop", "skin/gallop.npz")
+        for label, check in checks:
+            check(bench, label, sample)
     for name in FILES:
+        label = f"skin of {name}"
+        if not bench.wants(label):
+            continue
         path = bench.file(name)
         if path:
-            sources.append((path.name, path))
-        elif bench.wants(name):
-            bench.skip(name, "it is not there")
-    for label, source in sources:
-        if bench.wants(f"skin of {label}"):
-            flexible_skin(bench, f"skin of {label}", source)
-    if bench.wants("two clips on one skin"):
-        two_clips(bench, "two clips on one skin", sample)
-    if bench.wants("rigid skin in OpenUSD"):
-        rigid_skin_in_openusd(bench, "rigid skin in OpenUSD", sample)
+            flexible_skin(bench, label, path)
+        else:
+            bench.skip(label, "it is not there")
 
 
 def flexible_skin(bench, label, source):
