@@ -45,15 +45,28 @@ class Bench:
 
     def convert(self, source, target, *options):
         """`dermis convert`; returns the target."""
-        target = self.work / target
-        target.parent.mkdir(parents=True, exist_ok=True)
-        run = subprocess.run(
-            [self.dermis, "convert", str(source), str(target), "--force", *map(str, options)],
-            capture_output=True, text=True, timeout=600,
-        )
-        if run.returncode:
-            raise Failed(f"dermis convert {Path(source).name} {target.name}: {run.stderr.strip()}")
+        target = self.target(target)
+        self.run("convert", source, target, "--force", *options)
         return target
+
+    def skin(self, inputs, target=None, *options):
+        """`dermis skin`; returns the measures and the target, where one is wanted."""
+        target = target and self.target(target)
+        output = ["-o", target, "--force"] if target else []
+        return json.loads(self.run("skin", *inputs, *output, "--format", "json", *options)), target
+
+    def target(self, name):
+        target = self.work / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        return target
+
+    def run(self, *arguments):
+        """What the program under test prints."""
+        run = subprocess.run([self.dermis, *map(str, arguments)], capture_output=True, text=True, timeout=600)
+        if run.returncode:
+            words = " ".join(getattr(argument, "name", str(argument)) for argument in arguments)
+            raise Failed(f"dermis {words}: {run.stderr.strip()}")
+        return run.stdout
 
     def three(self, jobs):
         return self._client(["node", HERE / "three_corners.mjs"], jobs)

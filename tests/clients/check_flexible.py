@@ -2,8 +2,8 @@
 
 import numpy as np
 from bench import Sequence, largest_distance
+from play import LIMIT, in_blender, in_three, is_valid
 
-LIMIT = 1e-4
 FRAME_RATE = 24.0
 BONES = 6
 INFLUENCES = 4
@@ -33,46 +33,12 @@ def check(bench, name, label, bind, pose):
 
     baked = Sequence(bench.convert(source, f"flexible/{name}-baked.npz"))
     glb = bench.convert(source, f"flexible/{name}.glb")
-    verdict = bench.validator([glb])[0]
-    bench.tell(f"validator: {label}", verdict["errors"] == verdict["warnings"] == 0, str(verdict))
+    is_valid(bench, label, glb)
     bench.within(f"dermis: {label}", largest_distance(baked.frames, expected, box), LIMIT)
-    in_three(bench, label, rig, glb, expected, box)
-    in_blender(bench, label, glb, expected, box)
+    times = [frame / FRAME_RATE for frame in range(len(expected))]
+    in_three(bench, label, glb, expected[:, rig["faces"].ravel()], times, box, smooth=True)
+    in_blender(bench, label, glb, expected, times, FRAME_RATE, box)
     in_openusd(bench, label, bench.convert(source, f"flexible/{name}.usda"), expected, box)
-
-
-def in_three(bench, label, rig, glb, expected, box):
-    # Keys at even places, half-way times between them.
-    times = [half / 2 / FRAME_RATE for half in range(2 * len(expected) - 1)]
-    out = glb.with_suffix(".npy")
-    answer = bench.three([{"file": glb, "clip": 0, "times": times, "out": out}])[0]
-    if "error" in answer:
-        bench.tell(f"three.js: {label}", False, answer["error"])
-        return
-    theirs = np.load(out)
-    keys = expected[:, rig["faces"].ravel()]
-    bench.within(f"three.js: {label}", largest_distance(keys, theirs[::2], box), LIMIT)
-    if theirs[::2].shape == keys.shape:
-        bench.within(f"three.js: {label} between keys", overshoot(keys, theirs[1::2]) / box, 1e-3)
-
-
-def overshoot(keys, between):
-    """How much farther than 1.5 times their distance a half-way point is from the keys around it, at most."""
-    before, after = keys[:-1], keys[1:]
-    apart = np.linalg.norm(after - before, axis=-1)
-    away = np.maximum(np.linalg.norm(between - before, axis=-1), np.linalg.norm(between - after, axis=-1))
-    return float((away - 1.5 * apart).max())
-
-
-def in_blender(bench, label, glb, expected, box):
-    out = glb.with_suffix(".blender.npz")
-    seconds = [frame / FRAME_RATE for frame in range(len(expected))]
-    job = {"file": glb, "fps": FRAME_RATE, "seconds": seconds, "out": out}
-    answer = bench.blender([job])[0]
-    if "error" in answer:
-        bench.tell(f"Blender: {label}", False, answer["error"])
-        return
-    bench.within(f"Blender: {label}", largest_distance(expected, np.load(out)["points"], box), LIMIT)
 
 
 def in_openusd(bench, label, usda, expected, box):

@@ -14,10 +14,11 @@ import check_exchange
 import check_flexible
 import check_motion
 import check_round_trip
+import check_skin
 import check_written
 from bench import Bench, Failed
 
-GROUPS = [check_motion, check_written, check_flexible, check_exchange, check_round_trip]
+GROUPS = [check_motion, check_written, check_flexible, check_exchange, check_round_trip, check_skin]
 
 
 def main():
