@@ -1,4 +1,4 @@
-"""Bones that shear: three.js and Blender play our glTF, and OpenUSD our UsdSkel, as Σ w T p."""
+"""Fitted skins: three.js and Blender play our glTF, and OpenUSD our UsdSkel, as Σ w T (p + Σ c o)."""
 
 import numpy as np
 from bench import Sequence, largest_distance
@@ -7,6 +7,7 @@ from play import LIMIT, in_blender, in_three, is_valid
 FRAME_RATE = 24.0
 BONES = 6
 INFLUENCES = 4
+SHAPES = 2
 
 
 def run(bench):
@@ -14,11 +15,12 @@ def run(bench):
     cases = [
         ("random", unmoved, random_pose(8)),
         ("smooth", unmoved, smooth_pose(24)),
+        ("rigid", unmoved, rigid_pose(24)),
         ("bound elsewhere", placed_bind(), random_pose(8)),
         ("bound with scale", placed_bind(scales=(0.5, 2.0)), smooth_pose(24)),
     ]
     for name, bind, pose in cases:
-        label = f"affine bones, {name}"
+        label = f"bones, {name}"
         if bench.wants(label):
             check(bench, name, label, bind, pose)
 
@@ -67,15 +69,19 @@ def make_rig(bind, pose):
         # Bones that move what they hold by `pose`.
         "pose": pose @ bind,
         "parents": np.full(BONES, -1, dtype=np.int32),
+        # Corrections of both signs.
+        "basis": random.normal(size=(SHAPES, *rest.shape)).astype(np.float32) * 0.05,
+        "coefficients": random.uniform(-1, 1, size=(len(pose), SHAPES)).astype(np.float32),
         "bone_names": np.array([f"bone_{bone}" for bone in range(BONES)]),
         "fps": np.array(FRAME_RATE),
     }
 
 
 def skinned(rig):
-    points = np.concatenate([rig["rest"].astype(np.float64), np.ones((len(rig["rest"]), 1))], axis=1)
+    corrected = rig["rest"] + np.einsum("sk,kni->sni", rig["coefficients"], rig["basis"].astype(np.float64))
+    points = np.insert(corrected, 3, 1.0, axis=-1)
     moved = rig["pose"] @ np.linalg.inv(rig["bind"])
-    return np.einsum("nb,sbij,nj->sni", rig["weights"].astype(np.float64), moved, points)[..., :3]
+    return np.einsum("nb,sbij,snj->sni", rig["weights"].astype(np.float64), moved, points)[..., :3]
 
 
 def placed_bind(scales=(1.0, 1.0)):
@@ -105,6 +111,15 @@ def smooth_pose(frames):
     pose = np.tile(np.eye(4), (frames, BONES, 1, 1))
     angles = 2 * np.pi * np.arange(frames) / frames
     pose[..., :3, :] += amplitude * np.sin(angles[:, None, None, None] + phase)
+    return pose
+
+
+def rigid_pose(frames):
+    """The rotations nearest to the smooth bones."""
+    pose = smooth_pose(frames)
+    left, _, right = np.linalg.svd(pose[..., :3, :3])
+    left[..., 2] *= np.linalg.det(left @ right)[..., None]
+    pose[..., :3, :3] = left @ right
     return pose
 
 

@@ -17,16 +17,19 @@ enum Bones {
     Rigid,
     Scaled,
     Flexible,
+    /// Flexible ones that turn far from frame to frame.
+    Wild,
 }
 
 fn transform(bones: Bones, clip: usize, frame: usize, bone: usize) -> DAffine3 {
-    let t = 0.31 * frame as f64 + bone as f64 + 10.0 * clip as f64;
+    let step = if bones == Bones::Wild { 1.7 } else { 0.31 };
+    let t = step * frame as f64 + bone as f64 + 10.0 * clip as f64;
     let turn = DQuat::from_euler(dermis_mesh::glam::EulerRot::XYZ, 0.4 * t.sin(), 0.3 * t.cos(), 0.2 * t);
     let center = DAffine3::from_translation(DVec3::new(0.5, 0.7, 0.1 * bone as f64));
     let linear = match bones {
         Bones::Rigid => DMat3::IDENTITY,
         Bones::Scaled => DMat3::from_diagonal(DVec3::new(1.0 + 0.3 * t.sin(), 1.0, 1.0 - 0.2 * t.cos())),
-        Bones::Flexible => DMat3::from_cols(
+        Bones::Flexible | Bones::Wild => DMat3::from_cols(
             DVec3::new(1.0, 0.2 * t.sin(), 0.0),
             DVec3::new(0.1, 1.0 + 0.2 * t.cos(), 0.0),
             DVec3::new(0.0, 0.15 * t.cos(), if bone == 0 { (t + 0.5).sin() } else { 1.0 }),
@@ -103,6 +106,16 @@ fn gltf_keeps_all_bones_clips_and_corrections() {
             assert!(far < 1e-5, "{far}");
         }
     }
+}
+
+#[test]
+fn keys_half_way_between_frames_are_not_frames() {
+    let scene = fitted(Bones::Wild);
+    let (_folder, path) = written(&scene, "skin.gltf");
+    let text = std::fs::read_to_string(&path).unwrap().replace(' ', "");
+    assert!(text.contains("\"count\":23"), "12 frames have 23 keys where bones turn fast");
+    let far = distance(only(&scene), only(&read(&path).unwrap()));
+    assert!(far < 1e-5, "{far}");
 }
 
 #[test]

@@ -4,8 +4,8 @@
 //! T·R·S to rounding. Locals are taken against the parent *as written*, so that rounding does not add up along chains.
 //! If any joint shears, the whole rig becomes flexible bones ([`crate::flexible`]) side by side.
 //!
-//! Blender makes bones of the nodes as they stand at rest, and its bones know no scale at rest. An ordinary joint rests
-//! in its first pose. Of the two nodes of a flexible bone, the upper rests where the joint is bound, less scale and shear,
+//! Blender makes bones of the nodes as they stand at rest, blends the mesh into that pose, and knows no scale at rest. So
+//! a joint rests where it is bound; in its first pose where that is nowhere. Of the two nodes of a flexible bone, the upper rests where the joint is bound, less scale and shear,
 //! and the lower at the upper; what was lost goes into the motion, so that the bone is bound without scale.
 
 use std::sync::Arc;
@@ -107,7 +107,23 @@ fn tree_motions(rig: &Rig, poses: &[&[DAffine3]]) -> Option<Vec<NodeMotion>> {
         motions.push(motion);
         worlds.push(world);
     }
+    if let Some(rests) = bound_places(rig) {
+        motions.iter_mut().zip(rests).for_each(|(motion, rest)| motion.rest = Some(motion.rest_near(rest)));
+    }
     Some(motions)
+}
+
+/// Where the joints, each after its parent, are bound relative to their parents; `None` where one shears or has no place.
+fn bound_places(rig: &Rig) -> Option<Vec<Place>> {
+    let place = |joint: usize| {
+        let above = rig.joints()[joint].parent.map_or(DAffine3::IDENTITY, |parent| rig.joints()[parent].inverse_bind);
+        let local = above * rig.joints()[joint].bind();
+        let (scale, rotation) = scale_and_rotation(local.matrix3)?;
+        let (translation, scale) = (rounded_vector(local.translation), rounded_vector(scale));
+        let place = Place { translation, rotation: rounded_rotation(rotation), scale };
+        (local.is_finite() && is_close(place.transform(), local, local.translation.length())).then_some(place)
+    };
+    rig.parents_first().into_iter().map(place).collect()
 }
 
 /// Two nodes per joint, all at the top, with keys half-way for the joints that are to be `fine`.
@@ -223,6 +239,23 @@ impl NodeMotion {
     pub(super) fn rest(&self) -> Place {
         let first = || Place { translation: self.translations[0], rotation: self.rotations[0], scale: self.scales[0] };
         self.rest.unwrap_or_else(first)
+    }
+
+    /// `rest`, but where it differs from a part that never changes by rounding only, that part.
+    fn rest_near(&self, rest: Place) -> Place {
+        let near = |value: DVec3, values: &[DVec3]| {
+            let still = values.iter().all(|other| *other == values[0]);
+            let size = value.abs().max_element().max(values[0].abs().max_element());
+            let close = (value - values[0]).abs().max_element() <= TOLERANCE * size;
+            if still && close { values[0] } else { value }
+        };
+        let still = self.rotations.iter().all(|rotation| *rotation == self.rotations[0]);
+        let same = self.rotations[0].dot(rest.rotation).abs() >= 1.0 - CONSTANT * CONSTANT;
+        Place {
+            translation: near(rest.translation, &self.translations),
+            rotation: if still && same { self.rotations[0] } else { rest.rotation },
+            scale: near(rest.scale, &self.scales),
+        }
     }
 
     /// The parts of the local transforms; `None` where one has no inverse above it or is flat.

@@ -97,7 +97,7 @@ impl Writer<'_> {
         if !extras.is_empty() {
             mesh.insert("extras".into(), Value::Object(extras));
         }
-        if let Some(weights) = first_weights(object, &motion) {
+        if let Some(weights) = weights_at_rest(object, &motion) {
             mesh.insert("weights".into(), json!(weights));
         }
         node["mesh"] = json!(self.file.push("meshes", Value::Object(mesh)));
@@ -301,13 +301,28 @@ fn name_shapes(rig: &Rig, extras: &mut Map<String, Value>) {
     }
 }
 
-/// The weights of the first frame, for viewers that play nothing; `None` where all are 0.
-fn first_weights(object: &Object, motion: &Motion<'_>) -> Option<Vec<f32>> {
+/// The weights while nothing plays; `None` where all are 0. They are those of the first frame, but for shapes whose weights
+/// leave the range from 0 to 1, whose lowest (or else highest) weight it is: Blender cuts off what lies beyond the range,
+/// this and the first key.
+fn weights_at_rest(object: &Object, motion: &Motion<'_>) -> Option<Vec<f32>> {
     let Motion::Rig(_) = motion else {
         return None;
     };
-    let weights = object.clips.first()?.shape_weights(0);
-    weights.iter().any(|weight| *weight != 0.0).then(|| weights.to_vec())
+    let frames = || object.clips.iter().flat_map(|clip| (0..clip.frame_count()).map(|frame| clip.shape_weights(frame)));
+    let first = frames().next()?;
+    let (mut low, mut high) = (first.to_vec(), first.to_vec());
+    for weights in frames() {
+        low.iter_mut().zip(weights).for_each(|(low, weight)| *low = low.min(*weight));
+        high.iter_mut().zip(weights).for_each(|(high, weight)| *high = high.max(*weight));
+    }
+    let ranges = low.into_iter().zip(high).zip(first);
+    let at_rest = |((low, high), first): ((f32, f32), &f32)| match (low < 0.0, high > 1.0) {
+        (true, _) => low,
+        (false, true) => high,
+        (false, false) => *first,
+    };
+    let weights: Vec<f32> = ranges.map(at_rest).collect();
+    weights.iter().any(|weight| *weight != 0.0).then_some(weights)
 }
 
 impl Tick<'_> {
