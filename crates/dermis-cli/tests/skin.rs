@@ -57,8 +57,10 @@ fn two_animations_become_two_clips() {
     let place = Place::new();
     place.succeed(&["convert", "sample:gallop", "walk.npz", "--frames", "0:4"]);
     place.succeed(&["convert", "sample:gallop", "run.npz", "--frames", "4:10"]);
-    let answer = place.succeed(&["skin", "walk.npz", "run.npz", "--bones", "6", "-o", "two.glb", "--format", "json"]).json();
-    let names: Vec<&str> = answer["clips"].as_array().unwrap().iter().map(|clip| clip["name"].as_str().unwrap()).collect();
+    let answer =
+        place.succeed(&["skin", "walk.npz", "run.npz", "--bones", "6", "-o", "two.glb", "--format", "json"]).json();
+    let names: Vec<&str> =
+        answer["clips"].as_array().unwrap().iter().map(|clip| clip["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["walk", "run"]);
     let inspected = place.succeed(&["inspect", "two.glb", "--format", "json"]);
     assert!(inspected.stdout.contains("\"walk\"") && inspected.stdout.contains("\"run\""));
@@ -68,7 +70,8 @@ fn two_animations_become_two_clips() {
 fn all_clips_of_a_rig_are_fitted_or_those_that_are_named() {
     let place = Place::new();
     let clips = |arguments: &[&str]| {
-        let arguments = [&["skin", "sample:hand", "--bones", "8", "--refine", "3", "--format", "json"], arguments].concat();
+        let arguments =
+            [&["skin", "sample:hand", "--bones", "8", "--refine", "3", "--format", "json"], arguments].concat();
         place.succeed(&arguments).json()["clips"].as_array().unwrap().len()
     };
     assert!(clips(&[]) > 1);

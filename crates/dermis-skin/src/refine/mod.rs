@@ -141,7 +141,7 @@ pub(crate) fn weigh_points(
                 }
                 if !keep_rest {
                     for _ in 0..INNER_STEPS {
-                        point.rest = best_rest(&point, &influences);
+                        point.rest = best_rest(&point, &influences, trajectories.rest[index]);
                         value = point.weigh(&mut influences);
                     }
                 }

@@ -7,7 +7,7 @@ use dermis_skin::Animation;
 use glam::{Quat, Vec3};
 
 /// A tube of `rings` rings of 12 points along x.
-pub fn tube(rings: usize) -> TriMesh {
+pub(crate) fn tube(rings: usize) -> TriMesh {
     const AROUND: u32 = 12;
     let point = |ring: usize, k: u32| {
         let turn = std::f32::consts::TAU * k as f32 / AROUND as f32;
@@ -23,14 +23,14 @@ pub fn tube(rings: usize) -> TriMesh {
 }
 
 /// `mesh` with each point moved by `shape` in each of `frames` frames.
-pub fn moving(mesh: TriMesh, frames: usize, shape: impl Fn(usize, Vec3) -> Vec3) -> MeshSequence {
+pub(crate) fn moving(mesh: TriMesh, frames: usize, shape: impl Fn(usize, Vec3) -> Vec3) -> MeshSequence {
     let positions = (0..frames).flat_map(|frame| mesh.points().iter().map(|&p| shape(frame, p)).collect::<Vec<_>>());
     let positions = positions.collect();
     MeshSequence::new(Arc::new(mesh), positions, 24.0).expect("the motion is finite")
 }
 
 /// An elbow at x = 2 that bends: two rigid halves.
-pub fn elbow(frames: usize) -> MeshSequence {
+pub(crate) fn elbow(frames: usize) -> MeshSequence {
     moving(tube(41), frames, |frame, p| {
         let joint = Vec3::X * 2.0;
         let turn = Quat::from_rotation_z(0.08 * frame as f32);
@@ -38,6 +38,6 @@ pub fn elbow(frames: usize) -> MeshSequence {
     })
 }
 
-pub fn animation(name: &str, sequence: &MeshSequence) -> Animation {
+pub(crate) fn animation(name: &str, sequence: &MeshSequence) -> Animation {
     Animation { name: name.to_owned(), sequence: sequence.clone() }
 }

@@ -82,8 +82,9 @@ fn fitted(args: &Args, options: &FitOptions, inputs: &Inputs, watch: &Watch) -> 
     let clips = if args.part.clips.is_empty() {
         object.clips.clone()
     } else {
-        let named = |name: &String| object.clips.iter().find(|clip| clip.name() == name).cloned();
-        args.part.clips.iter().filter_map(named).collect()
+        let numbered = |name: &String| name.parse::<usize>().ok().and_then(|number| object.clips.get(number));
+        let named = |name: &String| object.clips.iter().find(|clip| clip.name() == name);
+        args.part.clips.iter().filter_map(|name| named(name).or_else(|| numbered(name)).cloned()).collect()
     };
     fit_weights(rest, animations, rig, &clips, options, watch).map_err(|error| Report::from(error).in_file(source))
 }
