@@ -18,6 +18,7 @@ pub use self::options::{
     BoneCount, Corrections, DEFAULT_EPSILON, DEFAULT_INFLUENCES, DEFAULT_NEGATIVE_BOUND, DEFAULT_TSVD_THRESHOLD,
     FitOptions, MOST_INFLUENCES, WeightMethod,
 };
+use crate::bone_model::BoneModel;
 use crate::corrections::{CorrectionError, correct, palette};
 use crate::measure::{Measures, compression, measure};
 use crate::paper::bones::{Cores, bones_of_clusters};
@@ -397,7 +398,12 @@ impl Work<'_> {
     }
 
     fn partitioned(&self, bones: usize) -> State {
-        partition(self.trajectories, bones, self.options.bone_model)
+        // Scales could make up for a wrong partition, and would not let go of it.
+        let model = match self.options.bone_model {
+            BoneModel::Scaled => BoneModel::Rigid,
+            model => model,
+        };
+        partition(self.trajectories, bones, model)
     }
 
     fn refined(&mut self, mut state: State) -> (State, Found) {
