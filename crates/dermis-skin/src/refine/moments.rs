@@ -36,7 +36,7 @@ impl Moments {
         Self { bones, pairs, forms }
     }
 
-    /// Row b of G for the point whose monomials are given.
+    /// One entry of G for the point whose monomials are given.
     pub(crate) fn gram(&self, a: usize, b: usize, monomials: &[f64; 10]) -> f64 {
         let form = &self.forms[a * self.bones + b];
         // Four accumulators let the compiler use vector instructions.
