@@ -120,9 +120,9 @@ const tests = {
       const remeasured = run(dermis, ["skin", "sample:gallop", "--from", best.output], files);
       for (const name of ["distortion_percent", "erms", "max_error_percent", "normal_error_rms"]) {
         const shown = Number(await measure(page, name).textContent());
-        assert.equal(shown, Number(remeasured[name].toPrecision(6)), `${name} is what 'dermis skin --from' says`);
+        assert.equal(shown, Number(remeasured[name].toPrecision(3)), `${name} is what 'dermis skin --from' says`);
         assert.ok(
-          Math.abs(shown - best.said[name]) <= 1e-4 * best.said[name],
+          Math.abs(shown - best.said[name]) <= 6e-3 * best.said[name],
           `${name}: ${shown}, the fit said ${best.said[name]}`,
         );
       }

@@ -7,7 +7,7 @@
 //! Cost is cut in three ways that keep the result to tolerance, and no point is left out:
 //! - points closer than a small radius are one *representative*, with their mean and their number;
 //! - a *sketch* of sums over runs of coordinates that vary alike (one matrix entry over eight frames) bounds a distance
-//!   from below, `|Σ(a − b)| ≤ Σ|a − b|`, and turns most pairs away at a fraction of the cost ([`Bounds`]);
+//!   from below, `|Σ(a − b)| ≤ Σ|a − b|`, and turns most pairs away at a fraction of the cost;
 //! - a climb that comes near a representative in a denser place hands over to it and ends where that one ends. Density
 //!   only grows along the chain, so it has an end, which is climbed to the last step.
 //!

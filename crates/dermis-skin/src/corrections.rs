@@ -118,7 +118,7 @@ pub(crate) fn palette(rig: &Rig, clip: &Clip, frame: usize) -> Vec<DAffine3> {
     rig.joints().iter().zip(clip.transforms(frame)).map(|(joint, transform)| *transform * joint.inverse_bind).collect()
 }
 
-/// Σ_b w_b T_b of one point.
+/// `Σ_b` `w_b` `T_b` of one point.
 pub(crate) fn blend(rig: &Rig, palette: &[DAffine3], point: usize) -> DAffine3 {
     let zero = DAffine3 { matrix3: DMat3::ZERO, translation: DVec3::ZERO };
     rig.weights().row(point).fold(zero, |sum, (bone, weight)| {
@@ -130,7 +130,7 @@ pub(crate) fn blend(rig: &Rig, palette: &[DAffine3], point: usize) -> DAffine3 {
     })
 }
 
-/// (FᵀF + μI)⁻¹Fᵀ: the inverse where F is well conditioned, bounded where it is not.
+/// (`FᵀF` + μI)⁻¹Fᵀ: the inverse where F is well conditioned, bounded where it is not.
 fn ridge_inverse(linear: DMat3) -> DMat3 {
     let transposed = linear.transpose();
     let square = transposed * linear;

@@ -1,6 +1,6 @@
 //! Skins: bones, weights and corrections that play a mesh animation; their fitting and their evaluation.
 //!
-//! [`fit`] turns mesh sequences into a [`Skin`] by *Skinning Mesh Animations* (James & Twigg 2005, SMA), refined beyond
+//! [`fit()`] turns mesh sequences into a [`Skin`] by *Skinning Mesh Animations* (James & Twigg 2005, SMA), refined beyond
 //! the paper.
 
 #![forbid(unsafe_code)]

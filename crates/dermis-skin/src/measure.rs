@@ -1,7 +1,7 @@
 //! How well a skin plays the animations it was fitted to.
 //!
 //! The measures and their names are those of every table of dermis: `distortion_percent`
-//! E = 100·‖P − P̃‖_F / ‖P − P_timeAverage‖_F (SMA, Table 1), `erms` = 1000·‖P − P̃‖_F / √(3NS), `max_error_percent` of the
+//! E = 100·‖P − P̃‖_F / ‖P − `P_timeAverage`‖_F (SMA, Table 1), `erms` = 1000·‖P − P̃‖_F / √(3NS), `max_error_percent` of the
 //! rest pose's bounding-box diagonal, `normal_error_rms` of unit point normals (Figure 12), and
 //! `compression` = 3NS / (3N + βN + f·B·S). They are taken from what the skin plays, the rounded numbers of its file,
 //! for all ranks in one pass: a correction adds `F u_k q_k` to the point that the ranks before have reached.

@@ -211,7 +211,7 @@ fn weight_row(influences: &Influences) -> Vec<(u32, f32)> {
     row.into_iter().map(|(bone, weight)| (bone as u32, (weight / sum) as f32)).collect()
 }
 
-/// A bone's transform in the units of the input: with p_n = (p − c)/s, `F p_n + v` becomes `F p + s v + c − F c`.
+/// A bone's transform in the units of the input: with `p_n` = (p − c)/s, `F p_n + v` becomes `F p + s v + c − F c`.
 fn bone_transform(trajectories: &Trajectories, state: &State, frame: usize, bone: usize) -> DAffine3 {
     let column = |k: usize| DVec3::from_slice(&state.transforms.col_as_slice(4 * bone + k)[3 * frame..3 * frame + 3]);
     let linear = DMat3::from_cols(column(0), column(1), column(2));

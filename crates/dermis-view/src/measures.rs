@@ -7,7 +7,7 @@ use dermis::skin::compare::frame_errors;
 use dermis::skin::{BoneModel, Measures, Skin, SkinError, measure};
 use serde::Serialize;
 
-use crate::text::short;
+use crate::text::measured;
 
 /// Why nothing can be measured.
 #[derive(Debug, thiserror::Error)]
@@ -67,7 +67,7 @@ pub fn at_rank(skin: &Skin, clip: usize, sequence: &MeshSequence, rank: usize) -
         ("normal_error_rms", normal_error_rms),
         ("max_error", max_error),
     ];
-    let mut text: BTreeMap<_, _> = shown.into_iter().map(|(name, value)| (name, short(value))).collect();
+    let mut text: BTreeMap<_, _> = shown.into_iter().map(|(name, value)| (name, measured(value))).collect();
     text.insert("compression", format!("{compression:.1}"));
     Ok(RankMeasures {
         rank: skin.rank(),

@@ -14,9 +14,25 @@ pub fn short(number: f64) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
+/// A measure to three digits, without trailing zeros.
+pub fn measured(number: f64) -> String {
+    if number == 0.0 || !number.is_finite() {
+        return short(number);
+    }
+    let decimals = (2 - number.abs().log10().floor() as i32).clamp(0, 300);
+    let power = 10f64.powi(decimals);
+    short((number * power).round() / power)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_measure_has_three_digits() {
+        let shown = [measured(1.093_74), measured(0.0), measured(123.4), measured(0.018_26)];
+        assert_eq!(shown, ["1.09", "0", "123", "0.0183"]);
+    }
 
     #[test]
     fn six_digits_count() {

@@ -85,7 +85,7 @@ fn measures_match_the_librarys_to_the_printed_digits() {
         let same = |name: &str, expected: f64| (found[name].as_f64().unwrap() / expected - 1.0).abs() < 1e-14;
         assert!(same("distortion_percent", expected.distortion_percent), "{found}");
         assert!(same("max_error_percent", expected.max_error_percent), "{found}");
-        let text = dermis_view::text::short(expected.distortion_percent);
+        let text = dermis_view::text::measured(expected.distortion_percent);
         assert_eq!(found["text"]["distortion_percent"], text.as_str());
     }
     let errors = server.json("/api/assets/1/points/19?rank=1");

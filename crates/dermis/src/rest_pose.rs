@@ -11,16 +11,17 @@ use dermis_mesh::{MeshSequence, Note, Object, TetMesh};
 
 use crate::select::SelectError;
 
-/// `object` with frame `frame` of its motion as rest pose; objects that do not move stay as they are.
-pub fn with_rest_frame(object: Object, frame: usize) -> Result<(Object, Option<Note>), SelectError> {
+/// `object` with frame `frame` of its motion as rest pose; objects that do not move stay as they are. −1 is the last.
+pub fn with_rest_frame(object: Object, frame: isize) -> Result<(Object, Option<Note>), SelectError> {
     let Some(motion) = object.motion()? else {
         return Ok((object, None));
     };
     let count = motion.frame_count();
-    if frame >= count {
+    let from_start = if frame < 0 { count.checked_add_signed(frame) } else { usize::try_from(frame).ok() };
+    let Some(place) = from_start.filter(|&place| place < count) else {
         return Err(SelectError::NoSuchFrame { object: object.name, frame, count });
-    }
-    let points = motion.frame(frame)?.into_owned();
+    };
+    let points = motion.frame(place)?.into_owned();
     let mesh = Arc::new(reshaped(&object.mesh, points)?);
     let tets = match &object.tets {
         Some(tets) => Some(Arc::new(TetMesh::new(mesh.points().to_vec(), tets.tetrahedra().to_vec())?)),
@@ -82,6 +83,9 @@ mod tests {
 
     #[test]
     fn rejects_a_frame_past_the_end() {
+        let (last, _) = with_rest_frame(tipping_square(), -1).unwrap();
+        assert_eq!(last.mesh.points(), with_rest_frame(tipping_square(), 1).unwrap().0.mesh.points());
+        assert!(with_rest_frame(tipping_square(), -3).is_err());
         let error = with_rest_frame(tipping_square(), 2).unwrap_err();
         assert_eq!(error.to_string(), "'square' has no frame 2");
     }

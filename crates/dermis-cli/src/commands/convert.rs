@@ -56,9 +56,9 @@ pub(crate) struct Part {
     /// Sample animation at this rate, in frames per second; it is also taken where a file states none
     #[arg(long, value_name = "HZ", value_parser = frame_rate, allow_hyphen_values = true)]
     fps: Option<f64>,
-    /// Make this frame (counted before --frames drops any) the rest pose; rigs become frames
-    #[arg(long, value_name = "K")]
-    rest_frame: Option<usize>,
+    /// Make this frame (counted before --frames drops any; −1 is the last) the rest pose; rigs become frames
+    #[arg(long, value_name = "K", allow_negative_numbers = true)]
+    rest_frame: Option<isize>,
     /// Keep this clip: its name or its number from 0
     #[arg(long, value_name = "NAME")]
     clip: Option<String>,
@@ -213,6 +213,7 @@ impl ObjectSummary {
         }
         match &self.clips[..] {
             [] => {}
+            [clip] if clip.name.is_empty() => words.push(format!("1 clip without a name ({})", clip.words())),
             [clip] => words.push(format!("clip '{}' ({})", clip.name, clip.words())),
             clips => words.push(counted(clips.len(), "clip", "clips")),
         }

@@ -19,7 +19,7 @@ use crate::report::Report;
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    Skin(skin::Args),
+    Skin(Box<skin::Args>),
     Inspect(inspect::Args),
     Convert(convert::Args),
     Sample(sample::Args),

@@ -14,7 +14,7 @@ use crate::args::{EXIT_CODES, Format, Shared};
 use crate::commands::view::{add, no_page};
 use crate::interrupt;
 use crate::notes::NoteFacts;
-use crate::numbers::{bytes, seconds, short};
+use crate::numbers::{bytes, measured, seconds};
 use crate::report::Report;
 use crate::terminal::{self, Paint};
 use crate::watch::Watch;
@@ -106,7 +106,7 @@ impl Summary {
         let fit = |fit: &dermis_view::report::FitFacts| {
             let m = &fit.measures;
             let label = paint.title(&format!("{:width$}", fit.label));
-            let (e, max) = (short(m.distortion_percent), short(m.max_error_percent));
+            let (e, max) = (measured(m.distortion_percent), measured(m.max_error_percent));
             format!("{label}  {} bones, rank {}: distortion {e} %, largest error {max} % of the box\n", m.bones, m.rank)
         };
         let fits: String = self.report.fits.iter().map(fit).collect();

@@ -18,6 +18,7 @@ pub use self::options::{
     BoneCount, Corrections, DEFAULT_EPSILON, DEFAULT_INFLUENCES, DEFAULT_NEGATIVE_BOUND, DEFAULT_TSVD_THRESHOLD,
     FitOptions, MOST_INFLUENCES, WeightMethod,
 };
+use crate::bone_model::BoneModel;
 use crate::corrections::{CorrectionError, correct, palette};
 use crate::measure::{Measures, compression, measure};
 use crate::paper::bones::{Cores, bones_of_clusters};
@@ -28,6 +29,9 @@ use crate::refine::seed::partition;
 use crate::refine::{Refinement, State, refine, weigh_points};
 use crate::skin::{ClipInfo, Skin, SkinError};
 use crate::trajectories::Trajectories;
+
+/// A distortion that so many bones do not reach is not searched for any further: engines hold no more.
+const MOST_SEARCHED_BONES: usize = 256;
 
 /// A fitted skin and how it was reached.
 #[derive(Debug, Clone)]
@@ -141,7 +145,7 @@ pub fn fit(
     let mut work =
         Work { rest, sequences: &sequences, trajectories: &trajectories, options, progress, clock, notes: vec![] };
     let (state, found) = work.find_skin()?;
-    work.finish(animations, &state, None, found)
+    work.finish(animations, &state, None, &found)
 }
 
 /// Fits only the weights, and the corrections, to bones that are given: clip k of `rig` moves them while the mesh does
@@ -166,7 +170,7 @@ pub fn fit_weights(
         Work { rest, sequences: &sequences, trajectories: &trajectories, options, progress, clock, notes: vec![] };
     let state = work.weights_of(transforms);
     work.clock.stage("weights");
-    work.finish(animations, &state, Some(rig.joints()), Found::default())
+    work.finish(animations, &state, Some(rig.joints()), &Found::default())
 }
 
 fn check(rest: &TriMesh, animations: &[Animation], options: &FitOptions) -> Result<(), FitError> {
@@ -218,7 +222,7 @@ fn check_bones(animations: &[Animation], rig: &Rig, clips: &[Arc<Clip>]) -> Resu
     }
 }
 
-/// The transforms of given bones, normalized: with p = s p_n + c, `F p + v` becomes `F p_n + (v + F c − c)/s`.
+/// The transforms of given bones, normalized: with p = s `p_n` + c, `F p + v` becomes `F p_n + (v + F c − c)/s`.
 fn given_bones(trajectories: &Trajectories, rig: &Rig, clips: &[Arc<Clip>]) -> Mat<f64> {
     let (centre, scale) = (trajectories.centre, trajectories.scale);
     let mut transforms = Mat::zeros(3 * trajectories.frame_count(), 4 * rig.joints().len());
@@ -267,7 +271,7 @@ impl Work<'_> {
         animations: &[Animation],
         state: &State,
         joints: Option<&[Joint]>,
-        found: Found,
+        found: &Found,
     ) -> Result<Fit, FitError> {
         let infos: Vec<ClipInfo> = animations.iter().map(clip_info).collect();
         let bare = Skin::from_state(self.rest, self.trajectories, state, joints, &infos)?;
@@ -394,7 +398,12 @@ impl Work<'_> {
     }
 
     fn partitioned(&self, bones: usize) -> State {
-        partition(self.trajectories, bones, self.options.bone_model)
+        // Scales could make up for a wrong partition, and would not let go of it.
+        let model = match self.options.bone_model {
+            BoneModel::Scaled => BoneModel::Rigid,
+            model => model,
+        };
+        partition(self.trajectories, bones, model)
     }
 
     fn refined(&mut self, mut state: State) -> (State, Found) {
@@ -425,7 +434,7 @@ impl Work<'_> {
 
     /// The fewest bones whose refined skin reaches the distortion: doubled until it does, then bisected.
     fn fewest_bones(&mut self, percent: f64) -> (State, Found) {
-        let most = (self.trajectories.point_count() / 4).clamp(1, 512);
+        let most = (self.trajectories.point_count() / 4).clamp(1, MOST_SEARCHED_BONES);
         let mut try_bones = |count: usize| {
             let result = self.refined(self.partitioned(count));
             let reached = self.trajectories.distortion_percent(result.0.squared_error()) <= percent;
@@ -435,7 +444,11 @@ impl Work<'_> {
         let (mut low, mut count) = (0, 1);
         let mut best = loop {
             let (result, reached) = try_bones(count);
-            if reached || count == most {
+            let exhausted = count == most || result.0.bone_count() < count;
+            if reached || exhausted {
+                if !reached {
+                    low = count - 1;
+                }
                 break result;
             }
             low = count;

@@ -10,7 +10,7 @@ pub const DEFAULT_INFLUENCES: usize = 4;
 /// The most influences per point.
 pub const MOST_INFLUENCES: usize = dermis_math::small::MOST;
 
-/// Options of [`crate::fit`].
+/// Options of [`crate::fit()`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FitOptions {
     /// How many bones.

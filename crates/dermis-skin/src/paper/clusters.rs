@@ -2,7 +2,7 @@
 //!
 //! The bandwidth is h = 9Sε. A triangle belongs to a mode if its climb ended within h/4 of it; the others are outliers
 //! (black in the paper's Figure 6). Beyond the paper, a mode whose triangles turn alike but move apart is split
-//! ([`super::parts`]). What is left is statistically significant, and becomes a bone, if it has at least
+//! (`parts.rs`). What is left is statistically significant, and becomes a bone, if it has at least
 //! [`SIGNIFICANT_SHARE`] of the triangles, and at least [`FEWEST_TRIANGLES`].
 
 use dermis_math::mean_shift::mean_shift;

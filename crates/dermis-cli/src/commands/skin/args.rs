@@ -22,8 +22,8 @@ const EXAMPLES: &str = "Examples:
   dermis skin horse.abc --from horse.glb                  how well an asset plays its sequence
   dermis skin horse.abc --table                           the paper's table for this input
 
-The output's ending says what is written: .glb, .gltf and .npz hold the whole skin, .usda one with rigid or
-scaled bones; all other formats get the frames that the skin plays.";
+The output's ending says what is written: .glb, .gltf, .usda and .npz hold the whole
+skin, all other formats get the frames that it plays.";
 
 /// Turn mesh animations into one skinned asset: bones, weights and corrections
 #[derive(Debug, clap::Args)]
@@ -44,10 +44,10 @@ pub(crate) struct Args {
     pub(super) bones: Bones,
     #[command(flatten)]
     pub(super) skin: Skinning,
-    /// Measure this asset against the inputs instead of fitting one; clip k is to play input k
+    /// Measure this asset against the inputs instead of fitting one; clips of the same name, or else in order
     #[arg(long, value_name = "ASSET", conflicts_with_all = ["table", "rig", "Bones", "Skinning"])]
     pub(super) from: Option<String>,
-    /// Measure the paper's method in all variants: rigid and flexible bones, TSVD and NNLS weights, rank 0 and 10
+    /// Measure the paper's variants and the refined fit: rigid and flexible bones, TSVD and NNLS weights, rank 0 and 10
     #[arg(long, conflicts_with_all = ["output", "rig", "bone_model", "weights", "rank", "rank_error", "refine"])]
     pub(super) table: bool,
 }
@@ -74,9 +74,9 @@ pub(crate) struct Part {
     /// Deform the shape in this file [default: the rest pose of the first input]
     #[arg(long, value_name = "FILE", conflicts_with = "rest_frame")]
     pub(super) rest: Option<String>,
-    /// Deform this frame of the first animation
-    #[arg(long, value_name = "K")]
-    pub(super) rest_frame: Option<usize>,
+    /// Deform this frame of the first animation; negative numbers count from the end
+    #[arg(long, value_name = "K", allow_hyphen_values = true)]
+    pub(super) rest_frame: Option<isize>,
 }
 
 /// How many bones, or which.

@@ -107,7 +107,8 @@ fn unused_name(name: String, animations: &[Animation]) -> String {
     if !taken(&name) {
         return name;
     }
-    (2..).map(|number| format!("{name}_{number}")).find(|name| !taken(name)).unwrap_or(name)
+    let numbered = |number: usize| format!("{name}_{number}");
+    (2..animations.len() + 2).map(numbered).find(|name| !taken(name)).unwrap_or_else(|| numbered(animations.len() + 2))
 }
 
 fn expect_same_mesh(first: &Object, other: &Object) -> Result<(), Report> {
@@ -136,12 +137,13 @@ fn rest_pose(object: &Object, animations: &[Animation], part: &Part, watch: &Wat
         (None, Some(frame)) => {
             let sequence = &animations[0].sequence;
             let count = sequence.frame_count();
-            if frame >= count {
+            let place = if frame < 0 { count.checked_add_signed(frame) } else { usize::try_from(frame).ok() };
+            let Some(place) = place.filter(|&place| place < count) else {
                 let message =
                     format!("--rest-frame {frame} does not exist: '{}' has {count} frames", animations[0].name);
                 return Err(Report::new(message).hint(format!("frames are numbered from 0 to {}", count - 1)));
-            }
-            sequence.frame(frame)?.into_owned()
+            };
+            sequence.frame(place)?.into_owned()
         }
         (None, None) => return Ok(Arc::clone(&object.mesh)),
     };

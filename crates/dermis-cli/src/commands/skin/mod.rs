@@ -53,13 +53,13 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Report> {
     let written = match &args.output {
         Some(output) => {
             let start = Instant::now();
-            let written = write(args, &inputs, &fitted.skin, output, write_options, &watch)?;
+            let written = write(args, &inputs, &fitted.skin, output, &write_options, &watch)?;
             fitted.seconds.push(("write", start.elapsed().as_secs_f64()));
             Some(written)
         }
         None => None,
     };
-    let summary = Summary::new(args, &inputs, &fitted, &options, written, began.elapsed().as_secs_f64());
+    let summary = Summary::new(args, &inputs, &fitted, &options, written.as_ref(), began.elapsed().as_secs_f64());
     match shared.format {
         Format::Json => terminal::print_json(&summary)?,
         Format::Pretty if shared.quiet => {}
@@ -82,8 +82,9 @@ fn fitted(args: &Args, options: &FitOptions, inputs: &Inputs, watch: &Watch) -> 
     let clips = if args.part.clips.is_empty() {
         object.clips.clone()
     } else {
-        let named = |name: &String| object.clips.iter().find(|clip| clip.name() == name).cloned();
-        args.part.clips.iter().filter_map(named).collect()
+        let numbered = |name: &String| name.parse::<usize>().ok().and_then(|number| object.clips.get(number));
+        let named = |name: &String| object.clips.iter().find(|clip| clip.name() == name);
+        args.part.clips.iter().filter_map(|name| named(name).or_else(|| numbered(name)).cloned()).collect()
     };
     fit_weights(rest, animations, rig, &clips, options, watch).map_err(|error| Report::from(error).in_file(source))
 }
@@ -169,13 +170,13 @@ fn write(
     inputs: &Inputs,
     skin: &Skin,
     output: &std::path::Path,
-    options: WriteOptions,
+    options: &WriteOptions,
     watch: &Watch,
 ) -> Result<Written, Report> {
     let Object { name, attributes, .. } = &inputs.object;
     let object = Object { attributes: attributes.clone(), ..skin.to_object(name.clone()) };
     let scene = Scene { objects: vec![object], notes: Vec::new(), ..inputs.scene };
-    let written = interrupt::while_writing(|| dermis::io::write(output, &scene, &options, watch));
+    let written = interrupt::while_writing(|| dermis::io::write(output, &scene, options, watch));
     watch.clear();
     written.map_err(|error| Report::from(error).in_file(args.inputs.join(", ")))
 }

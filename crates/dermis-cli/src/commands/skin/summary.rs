@@ -10,7 +10,7 @@ use super::args::Args;
 use super::inputs::Inputs;
 use crate::motion::MotionFacts;
 use crate::notes::NoteFacts;
-use crate::numbers::{bytes, counted, seconds, short};
+use crate::numbers::{bytes, counted, measured, seconds, short};
 use crate::terminal::Paint;
 
 /// A fit as JSON.
@@ -40,6 +40,9 @@ pub(super) struct Summary {
     iterations: usize,
     converged: bool,
     seconds: Map<String, Value>,
+    /// The same in the order of the work, for people.
+    #[serde(skip)]
+    stages: Vec<(&'static str, f64)>,
     notes: Vec<NoteFacts>,
 }
 
@@ -49,7 +52,7 @@ impl Summary {
         inputs: &Inputs,
         fit: &Fit,
         options: &FitOptions,
-        written: Option<Written>,
+        written: Option<&Written>,
         total: f64,
     ) -> Self {
         let model = if args.from.is_some() || args.bones.rig.is_some() {
@@ -58,14 +61,14 @@ impl Summary {
             options.bone_model
         };
         let mut times: Map<String, Value> =
-            fit.seconds.iter().map(|&(stage, time)| (stage.to_owned(), time.into())).collect();
+            fit.seconds.iter().map(|&(stage, time)| (stage.replace(' ', "_"), time.into())).collect();
         times.insert("total".to_owned(), total.into());
         Self {
             inputs: args.inputs.clone(),
             output: args.output.as_ref().map(|output| output.display().to_string()),
-            notes: all_notes(&inputs.notes, written.as_ref()).into_iter().map(NoteFacts::from).collect(),
+            notes: all_notes(&inputs.notes, written).into_iter().map(NoteFacts::from).collect(),
             files: written.iter().flat_map(|w| &w.files).map(|file| file.display().to_string()).collect(),
-            bytes: written.as_ref().map_or(0, |written| written.bytes),
+            bytes: written.map_or(0, |written| written.bytes),
             points: fit.skin.mesh().point_count(),
             triangles: fit.skin.mesh().triangle_count(),
             frames: inputs.animations.iter().map(|animation| animation.sequence.frame_count()).sum(),
@@ -85,6 +88,7 @@ impl Summary {
             iterations: fit.refinement.iterations,
             converged: fit.refinement.converged,
             seconds: times,
+            stages: fit.seconds.clone(),
         }
     }
 
@@ -104,8 +108,8 @@ impl Summary {
             fact("near-rigid", format!("{:.0} % of the triangles, at ε = {}", 100.0 * fraction, short(epsilon)));
         }
         fact("distortion", self.distortion());
-        fact("largest error", format!("{} % of the box", short(self.max_error_percent)));
-        fact("normals", format!("{} rms of unit normals", short(self.normal_error_rms)));
+        fact("largest error", format!("{} % of the box's diagonal", measured(self.max_error_percent)));
+        fact("normals", format!("{} rms of unit normals", measured(self.normal_error_rms)));
         fact("compression", format!("{:.1} times smaller than the frames", self.compression));
         fact("time", self.times());
         if let Some(output) = &self.output {
@@ -116,29 +120,29 @@ impl Summary {
     }
 
     fn distortion(&self) -> String {
-        let last = short(self.distortion_percent);
+        let last = measured(self.distortion_percent);
         match self.rank {
-            0 => format!("{last} % (erms {})", short(self.erms)),
+            0 => format!("{last} % (erms {})", measured(self.erms)),
             rank => {
-                let bare = short(self.distortion_percent_by_rank[0]);
+                let bare = measured(self.distortion_percent_by_rank[0]);
                 let corrections = counted(rank, "correction", "corrections");
-                format!("{last} % with {corrections}, {bare} % without (erms {})", short(self.erms))
+                format!("{last} % with {corrections}, {bare} % without (erms {})", measured(self.erms))
             }
         }
     }
 
     fn times(&self) -> String {
-        let time = |value: &Value| seconds(value.as_f64().unwrap_or(0.0));
         let stages: Vec<String> = self
-            .seconds
+            .stages
             .iter()
-            .filter(|(stage, value)| *stage != "total" && value.as_f64().is_some_and(|value| value >= 0.005))
-            .map(|(stage, value)| format!("{stage} {}", time(value)))
+            .filter(|(_, time)| *time >= 0.005)
+            .map(|(stage, time)| format!("{stage} {}", seconds(*time)))
             .collect();
         let iterations = match self.iterations {
             0 => String::new(),
             count => format!("; {}", counted(count, "iteration", "iterations")),
         };
-        format!("{} ({}{iterations})", time(&self.seconds["total"]), stages.join(", "))
+        let total = seconds(self.seconds["total"].as_f64().unwrap_or(0.0));
+        format!("{total} ({}{iterations})", stages.join(", "))
     }
 }
