@@ -12,6 +12,7 @@ use dermis_math::polar::polar_rotation;
 use faer::linalg::solvers::Solve;
 use faer::{Mat, Side};
 use glam::{DMat3, DVec3};
+use multiversion::multiversion;
 use rayon::prelude::*;
 
 use super::influences::Influences;
@@ -75,9 +76,7 @@ fn add_point(trajectory: &[f64], influences: &Influences, rest: DVec3, normal: &
     for (bone, weight) in influences.iter() {
         for (k, &coordinate) in p.iter().enumerate() {
             let factor = weight * coordinate;
-            for (sum, position) in right.col_as_slice_mut(4 * bone + k).iter_mut().zip(trajectory) {
-                *sum += factor * position;
-            }
+            add_scaled(right.col_as_slice_mut(4 * bone + k), trajectory, factor);
             for (other, other_weight) in influences.iter() {
                 let column = normal.col_as_slice_mut(4 * bone + k);
                 for (l, &other_coordinate) in p.iter().enumerate() {
@@ -85,6 +84,13 @@ fn add_point(trajectory: &[f64], influences: &Influences, rest: DVec3, normal: &
                 }
             }
         }
+    }
+}
+
+#[multiversion(targets = "simd")]
+fn add_scaled(sums: &mut [f64], numbers: &[f64], factor: f64) {
+    for (sum, number) in sums.iter_mut().zip(numbers) {
+        *sum += factor * number;
     }
 }
 
