@@ -31,6 +31,7 @@ use crate::refine::seed::partition;
 use crate::refine::{Refinement, State, refine, weigh_points};
 use crate::skin::{ClipInfo, Skin, SkinError};
 use crate::trajectories::Trajectories;
+use crate::transforms::set_affine;
 
 /// A distortion that so many bones do not reach is not searched for any further: engines hold no more.
 const MOST_SEARCHED_BONES: usize = 256;
@@ -183,9 +184,7 @@ fn given_bones(trajectories: &Trajectories, rig: &Rig, clips: &[Arc<Clip>]) -> M
     for (row, (clip, frame)) in frames.enumerate() {
         for (bone, DAffine3 { matrix3: f, translation }) in palette(rig, clip, frame).into_iter().enumerate() {
             let columns = [f.x_axis, f.y_axis, f.z_axis, (translation + f * centre - centre) / scale];
-            for (k, column) in columns.into_iter().enumerate() {
-                transforms.col_as_slice_mut(4 * bone + k)[3 * row..3 * row + 3].copy_from_slice(&column.to_array());
-            }
+            set_affine(&mut transforms, row, bone, columns);
         }
     }
     transforms

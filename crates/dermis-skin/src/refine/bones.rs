@@ -18,6 +18,7 @@ use rayon::prelude::*;
 use super::influences::Influences;
 use crate::bone_model::{BoneModel, best_linear};
 use crate::trajectories::Trajectories;
+use crate::transforms::{Affine, affine_at, set_affine};
 
 /// Weight of the rigid part of the former transform, relative to the bone's own points.
 const HOLD: f64 = 1e-6;
@@ -138,18 +139,9 @@ fn sweep(normal: &Mat<f64>, right: &Mat<f64>, model: BoneModel, transforms: &mut
         .collect();
     for (frame, frame_bones) in solved.iter().enumerate() {
         for (bone, affine) in frame_bones.iter().enumerate() {
-            for (k, column) in affine.iter().enumerate() {
-                transforms.col_as_slice_mut(4 * bone + k)[3 * frame..3 * frame + 3].copy_from_slice(&column.to_array());
-            }
+            set_affine(transforms, frame, bone, *affine);
         }
     }
-}
-
-/// The columns of a 3×4 matrix.
-type Affine = [DVec3; 4];
-
-fn affine_at(transforms: &Mat<f64>, frame: usize, bone: usize) -> Affine {
-    std::array::from_fn(|k| DVec3::from_slice(&transforms.col_as_slice(4 * bone + k)[3 * frame..3 * frame + 3]))
 }
 
 /// Q = `R_b` − Σ_{b'≠b} `T_b`' `A_b`'b.
