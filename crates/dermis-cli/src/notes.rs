@@ -19,6 +19,17 @@ impl From<&Note> for NoteFacts {
 }
 
 impl NoteFacts {
+    /// The notes in order, each once.
+    pub(crate) fn each_once<'a>(notes: impl IntoIterator<Item = &'a Note>) -> Vec<Self> {
+        let mut all: Vec<Self> = Vec::new();
+        for note in notes.into_iter().map(Self::from) {
+            if !all.contains(&note) {
+                all.push(note);
+            }
+        }
+        all
+    }
+
     /// `note: message (place)`.
     pub(crate) fn line(&self, paint: Paint) -> String {
         let place = self.place.as_ref().map(|place| format!(" ({place})")).unwrap_or_default();

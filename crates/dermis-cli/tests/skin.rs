@@ -121,3 +121,46 @@ fn bad_inputs_get_a_clear_answer() {
     let said = place.fail(&skin(&["--bones", "3", "--error", "2"]));
     assert!(said.contains("cannot be used with"), "{said}");
 }
+
+#[test]
+fn a_frame_that_is_not_finite_is_named() {
+    let place = Place::new();
+    for (frame, x) in [(0, "0"), (1, "nan"), (2, "0")] {
+        let text = format!("v {x} 0 0\nv 1 0 0\nv 0 1 {frame}\nf 1 2 3\n");
+        std::fs::write(place.path(&format!("walk.{frame:04}.obj")), text).unwrap();
+    }
+    let said = place.fail(&["skin", "walk.%04d.obj", "--bones", "1"]);
+    assert!(said.contains("point 0 of frame 1") && said.contains("walk.%04d.obj"), "{said}");
+}
+
+/// The figures that are asked of the fit, on the sequences they are asked for.
+#[test]
+fn the_papers_horse_is_reached_and_beaten() {
+    let Some(data) = common::shared_data() else { return };
+    let place = Place::new();
+    let measure = |name: &str, options: &[&str]| {
+        let file = data.join("sequences").join(name);
+        let arguments = [&["skin", file.to_str().unwrap(), "--format", "json"], options].concat();
+        let answer = place.succeed(&arguments).json();
+        let by_rank = answer["distortion_percent_by_rank"].as_array().unwrap();
+        let (bare, full) = (by_rank[0].as_f64().unwrap(), number(&answer, "distortion_percent"));
+        eprintln!("{name} {options:?}: {} bones, E {bare:.3} % and {full:.3} %", answer["bones"]);
+        (answer["bones"].as_u64().unwrap(), answer["near_rigid_fraction"].as_f64(), bare, full)
+    };
+    let (bones, near_rigid, bare, corrected) = measure("horse-gallop.npz", &["--refine", "0", "--rank", "10"]);
+    assert!((25..=36).contains(&bones) && bare <= 5.5 && corrected <= 0.8);
+    assert!(near_rigid.is_some_and(|fraction| (0.78..=0.90).contains(&fraction)));
+    let refined = [
+        ("horse-gallop.npz", "10", "flexible", 4.6),
+        ("horse-gallop.npz", "20", "flexible", 2.3),
+        ("horse-gallop.npz", "30", "flexible", 1.5),
+        ("horse-gallop.npz", "20", "rigid", 4.8),
+        ("horse-gallop.npz", "30", "rigid", 3.4),
+        ("pdance.npz", "24", "flexible", 0.25),
+        ("cat-poses.npz", "20", "flexible", 1.3),
+    ];
+    for (name, bones, model, limit) in refined {
+        let (_, _, _, error) = measure(name, &["--bones", bones, "--bone-model", model]);
+        assert!(error <= limit, "{name}, {bones} {model} bones: {error}");
+    }
+}

@@ -16,6 +16,7 @@ pub mod refine;
 pub mod skin;
 pub mod statistics;
 pub mod trajectories;
+mod transforms;
 
 pub use bone_model::BoneModel;
 pub use fit::{Animation, BoneCount, Corrections, Fit, FitError, FitOptions, WeightMethod, fit, fit_weights};

@@ -14,6 +14,7 @@ use crate::pose::{Pose, Poser};
 use crate::refine::State;
 use crate::refine::influences::Influences;
 use crate::trajectories::Trajectories;
+use crate::transforms::affine_at;
 
 /// A rest pose, its rig and its motions.
 #[derive(Debug, Clone)]
@@ -213,8 +214,8 @@ fn weight_row(influences: &Influences) -> Vec<(u32, f32)> {
 
 /// A bone's transform in the units of the input: with `p_n` = (p − c)/s, `F p_n + v` becomes `F p + s v + c − F c`.
 fn bone_transform(trajectories: &Trajectories, state: &State, frame: usize, bone: usize) -> DAffine3 {
-    let column = |k: usize| DVec3::from_slice(&state.transforms.col_as_slice(4 * bone + k)[3 * frame..3 * frame + 3]);
-    let linear = DMat3::from_cols(column(0), column(1), column(2));
+    let [x, y, z, offset] = affine_at(&state.transforms, frame, bone);
+    let linear = DMat3::from_cols(x, y, z);
     let centre = trajectories.centre;
-    DAffine3 { matrix3: linear, translation: trajectories.scale * column(3) + centre - linear * centre }
+    DAffine3 { matrix3: linear, translation: trajectories.scale * offset + centre - linear * centre }
 }

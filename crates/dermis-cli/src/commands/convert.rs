@@ -155,12 +155,7 @@ impl Part {
 
 impl Summary {
     fn new(input: &str, output: &Path, scene: &Scene, written: &Written, seconds: Times) -> Self {
-        let mut notes: Vec<NoteFacts> = Vec::new();
-        for note in scene.notes.iter().chain(&written.notes).map(NoteFacts::from) {
-            if !notes.contains(&note) {
-                notes.push(note);
-            }
-        }
+        let notes = NoteFacts::each_once(scene.notes.iter().chain(&written.notes));
         Self {
             input: input.to_owned(),
             output: output.display().to_string(),

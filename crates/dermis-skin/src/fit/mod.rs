@@ -4,6 +4,7 @@
 //! influences and weights; refine all of it together; corrections of what is left; measure. Several animations of one
 //! topology are fitted together: one rest pose and one set of weights, a clip for each.
 
+mod check;
 mod options;
 
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use dermis_mesh::{Clip, Joint, MeshSequence, Note, Rig, SequenceError, TriMesh};
 use faer::Mat;
 use glam::DAffine3;
 
+use self::check::{check, check_bones};
 pub use self::options::{
     BoneCount, Corrections, DEFAULT_EPSILON, DEFAULT_INFLUENCES, DEFAULT_NEGATIVE_BOUND, DEFAULT_TSVD_THRESHOLD,
     FitOptions, MOST_INFLUENCES, WeightMethod,
@@ -29,6 +31,7 @@ use crate::refine::seed::partition;
 use crate::refine::{Refinement, State, refine, weigh_points};
 use crate::skin::{ClipInfo, Skin, SkinError};
 use crate::trajectories::Trajectories;
+use crate::transforms::set_affine;
 
 /// A distortion that so many bones do not reach is not searched for any further: engines hold no more.
 const MOST_SEARCHED_BONES: usize = 256;
@@ -173,55 +176,6 @@ pub fn fit_weights(
     work.finish(animations, &state, Some(rig.joints()), &Found::default())
 }
 
-fn check(rest: &TriMesh, animations: &[Animation], options: &FitOptions) -> Result<(), FitError> {
-    let expected = rest.point_count();
-    if expected == 0 {
-        return Err(FitError::NoPoints);
-    }
-    if let Some(other) = animations.iter().find(|animation| animation.sequence.point_count() != expected) {
-        return Err(FitError::OtherMesh { name: other.name.clone(), found: other.sequence.point_count(), expected });
-    }
-    let frames = animations.iter().map(|animation| animation.sequence.frame_count()).sum();
-    if frames < 2 {
-        return Err(FitError::TooFewFrames { frames });
-    }
-    let wrong = |what, value: String, allowed: &str| Err(FitError::Option { what, value, allowed: allowed.to_owned() });
-    if !(1..=MOST_INFLUENCES).contains(&options.influences) {
-        return wrong("the number of influences", options.influences.to_string(), &format!("1 to {MOST_INFLUENCES}"));
-    }
-    match options.bones {
-        BoneCount::Tolerance(epsilon) if !(epsilon > 0.0 && epsilon <= 2.0) => {
-            wrong("the rotation tolerance", epsilon.to_string(), "above 0 and at most 2")
-        }
-        BoneCount::Exactly(count) if count == 0 || count > expected => {
-            wrong("the number of bones", count.to_string(), &format!("1 to {expected}, the number of points"))
-        }
-        BoneCount::ForDistortion(percent) if !(percent > 0.0 && percent.is_finite()) => {
-            wrong("the distortion to reach", percent.to_string(), "a positive number of percent")
-        }
-        _ => Ok(()),
-    }
-}
-
-fn check_bones(animations: &[Animation], rig: &Rig, clips: &[Arc<Clip>]) -> Result<(), FitError> {
-    if rig.joints().is_empty() {
-        return Err(FitError::Skin(SkinError::NoBones("the given rig".to_owned())));
-    }
-    if clips.len() != animations.len() {
-        return Err(FitError::ClipCount { found: clips.len(), expected: animations.len() });
-    }
-    let differ = |(animation, clip): &(&Animation, &Arc<Clip>)| animation.sequence.frame_count() != clip.frame_count();
-    match animations.iter().zip(clips).find(differ) {
-        Some((animation, clip)) => Err(FitError::ClipLength {
-            clip: clip.name().to_owned(),
-            found: clip.frame_count(),
-            animation: animation.name.clone(),
-            expected: animation.sequence.frame_count(),
-        }),
-        None => Ok(()),
-    }
-}
-
 /// The transforms of given bones, normalized: with p = s `p_n` + c, `F p + v` becomes `F p_n + (v + F c − c)/s`.
 fn given_bones(trajectories: &Trajectories, rig: &Rig, clips: &[Arc<Clip>]) -> Mat<f64> {
     let (centre, scale) = (trajectories.centre, trajectories.scale);
@@ -230,9 +184,7 @@ fn given_bones(trajectories: &Trajectories, rig: &Rig, clips: &[Arc<Clip>]) -> M
     for (row, (clip, frame)) in frames.enumerate() {
         for (bone, DAffine3 { matrix3: f, translation }) in palette(rig, clip, frame).into_iter().enumerate() {
             let columns = [f.x_axis, f.y_axis, f.z_axis, (translation + f * centre - centre) / scale];
-            for (k, column) in columns.into_iter().enumerate() {
-                transforms.col_as_slice_mut(4 * bone + k)[3 * row..3 * row + 3].copy_from_slice(&column.to_array());
-            }
+            set_affine(&mut transforms, row, bone, columns);
         }
     }
     transforms

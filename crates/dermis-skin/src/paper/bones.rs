@@ -15,6 +15,7 @@ use rayon::prelude::*;
 use super::rotation_sequences::RotationSequences;
 use crate::bone_model::{BoneModel, best_linear};
 use crate::trajectories::Trajectories;
+use crate::transforms::set_affine;
 
 /// Weight of the rigid rotation in Eq. 14, relative to the mean spread of the cluster.
 const RIGIDITY: f64 = 1e-3;
@@ -28,9 +29,7 @@ pub(crate) fn bones_of_clusters(cores: &Cores<'_>, clusters: &[Vec<u32>], model:
         jobs.par_iter().map(|&(bone, frame)| cores.transform(&clusters[bone], frame, model)).collect();
     let mut transforms = Mat::zeros(3 * trajectories.frame_count(), 4 * clusters.len());
     for (&(bone, frame), columns) in jobs.iter().zip(&solved) {
-        for (k, column) in columns.iter().enumerate() {
-            transforms.col_as_slice_mut(4 * bone + k)[3 * frame..3 * frame + 3].copy_from_slice(&column.to_array());
-        }
+        set_affine(&mut transforms, frame, bone, *columns);
     }
     transforms
 }

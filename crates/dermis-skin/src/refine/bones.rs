@@ -12,11 +12,13 @@ use dermis_math::polar::polar_rotation;
 use faer::linalg::solvers::Solve;
 use faer::{Mat, Side};
 use glam::{DMat3, DVec3};
+use multiversion::multiversion;
 use rayon::prelude::*;
 
 use super::influences::Influences;
 use crate::bone_model::{BoneModel, best_linear};
 use crate::trajectories::Trajectories;
+use crate::transforms::{Affine, affine_at, set_affine};
 
 /// Weight of the rigid part of the former transform, relative to the bone's own points.
 const HOLD: f64 = 1e-6;
@@ -75,9 +77,7 @@ fn add_point(trajectory: &[f64], influences: &Influences, rest: DVec3, normal: &
     for (bone, weight) in influences.iter() {
         for (k, &coordinate) in p.iter().enumerate() {
             let factor = weight * coordinate;
-            for (sum, position) in right.col_as_slice_mut(4 * bone + k).iter_mut().zip(trajectory) {
-                *sum += factor * position;
-            }
+            add_scaled(right.col_as_slice_mut(4 * bone + k), trajectory, factor);
             for (other, other_weight) in influences.iter() {
                 let column = normal.col_as_slice_mut(4 * bone + k);
                 for (l, &other_coordinate) in p.iter().enumerate() {
@@ -85,6 +85,13 @@ fn add_point(trajectory: &[f64], influences: &Influences, rest: DVec3, normal: &
                 }
             }
         }
+    }
+}
+
+#[multiversion(targets = "simd")]
+fn add_scaled(sums: &mut [f64], numbers: &[f64], factor: f64) {
+    for (sum, number) in sums.iter_mut().zip(numbers) {
+        *sum += factor * number;
     }
 }
 
@@ -132,18 +139,9 @@ fn sweep(normal: &Mat<f64>, right: &Mat<f64>, model: BoneModel, transforms: &mut
         .collect();
     for (frame, frame_bones) in solved.iter().enumerate() {
         for (bone, affine) in frame_bones.iter().enumerate() {
-            for (k, column) in affine.iter().enumerate() {
-                transforms.col_as_slice_mut(4 * bone + k)[3 * frame..3 * frame + 3].copy_from_slice(&column.to_array());
-            }
+            set_affine(transforms, frame, bone, *affine);
         }
     }
-}
-
-/// The columns of a 3×4 matrix.
-type Affine = [DVec3; 4];
-
-fn affine_at(transforms: &Mat<f64>, frame: usize, bone: usize) -> Affine {
-    std::array::from_fn(|k| DVec3::from_slice(&transforms.col_as_slice(4 * bone + k)[3 * frame..3 * frame + 3]))
 }
 
 /// Q = `R_b` − Σ_{b'≠b} `T_b`' `A_b`'b.

@@ -19,6 +19,8 @@ use crate::trajectories::{Trajectories, in_blocks};
 const SMALLEST_SPLIT: usize = 8;
 /// Assignments and fits after each round of splits.
 const SETTLING: usize = 3;
+/// Fewer than one point in so many that change bones are not waited for.
+const SETTLED: usize = 200;
 /// Assignments and fits when all bones are there.
 const LAST_SETTLING: usize = 12;
 /// A bone whose points together weigh less than this share of an average bone has died.
@@ -45,14 +47,15 @@ pub(crate) fn partition(trajectories: &Trajectories, bones: usize, model: BoneMo
     state
 }
 
-/// Fits bones to their points and points to their bones in turn, until nothing changes or `rounds` are over.
+/// Fits bones to their points and points to their bones in turn, until few change or `rounds` are over.
 fn settle(trajectories: &Trajectories, state: &mut State, model: BoneModel, rounds: usize) {
     for _ in 0..rounds {
         update_bones(trajectories, &state.influences, &state.rest, model, &mut state.transforms);
         let before = state.influences.clone();
         assign(trajectories, state);
-        if state.influences == before {
-            return;
+        let changed = before.iter().zip(&state.influences).filter(|(before, after)| before != after).count();
+        if changed * SETTLED <= before.len() {
+            break;
         }
     }
     update_bones(trajectories, &state.influences, &state.rest, model, &mut state.transforms);

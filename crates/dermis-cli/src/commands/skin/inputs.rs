@@ -32,9 +32,7 @@ pub(super) fn read(sources: &[String], part: &Part, watch: &Watch) -> Result<Inp
     for source in sources {
         let options = ReadOptions { frame_rate_hz: part.fps, topology: part.topology.clone() };
         let scene = input::read(source, &options, watch)?;
-        for note in &scene.notes {
-            push_new(&mut notes, note.clone());
-        }
+        notes.extend(scene.notes.iter().cloned());
         for (name, object) in motions(&scene, source, part, &mut notes)? {
             if let Some((known, _)) = &first {
                 expect_same_mesh(known, &object).map_err(|report| report.in_file(source))?;
@@ -81,18 +79,10 @@ fn motions(scene: &Scene, source: &str, part: &Part, notes: &mut Vec<Note>) -> R
         let name = selected.objects.iter().find_map(|object| object.clips.first()).map(|clip| clip.name().to_owned());
         let name = name.filter(|name| clip.is_some() && !name.is_empty()).unwrap_or_else(|| stem(source));
         let (object, merged) = single(&selected).map_err(|error| Report::new(error.to_string()).in_file(source))?;
-        for note in selected.notes.iter().chain(&merged) {
-            push_new(notes, note.clone());
-        }
+        notes.extend(selected.notes.into_iter().chain(merged));
         found.push((name, object));
     }
     Ok(found)
-}
-
-fn push_new(notes: &mut Vec<Note>, note: Note) {
-    if !notes.contains(&note) {
-        notes.push(note);
-    }
 }
 
 /// What a file is called without folder and ending.

@@ -11,8 +11,8 @@ use std::time::Instant;
 use dermis::io::target::check_target;
 use dermis::io::{ReadOptions, WriteOptions, Written};
 use dermis::mesh::merge::single;
-use dermis::mesh::{Note, Object, Scene};
-use dermis::skin::fit::BoneCount;
+use dermis::mesh::{Object, Scene};
+use dermis::skin::fit::{BoneCount, Corrections};
 use dermis::skin::measure::{compression, measure};
 use dermis::skin::refine::Refinement;
 use dermis::skin::{BoneModel, Fit, FitError, FitOptions, Skin, fit, fit_weights};
@@ -74,7 +74,8 @@ fn fitted(args: &Args, options: &FitOptions, inputs: &Inputs, watch: &Watch) -> 
         return measured(source, inputs, watch);
     }
     let Some(source) = &args.bones.rig else {
-        return Ok(fit(rest, animations, options, watch)?);
+        let fitted = fit(rest, animations, options, watch);
+        return fitted.map_err(|error| Report::from(error).in_file(args.inputs.join(", ")));
     };
     let object = read_single(source, args.part.fps, watch)?;
     let rig = object.rig.as_ref().ok_or_else(|| Report::new("this file has no rig").in_file(source))?;
@@ -154,7 +155,6 @@ fn read_single(source: &str, fps: Option<f64>, watch: &Watch) -> Result<Object, 
 
 /// Whether a distortion that was asked for was not reached.
 fn missed(options: &FitOptions, fitted: &Fit) -> bool {
-    use dermis::skin::fit::Corrections;
     let measures = &fitted.measures;
     let bones = match options.bones {
         BoneCount::ForDistortion(percent) => measures.distortion_percent_by_rank[0] > percent,
@@ -193,15 +193,4 @@ impl From<FitError> for Report {
         let report = Self::new(error.to_string()).maybe_hint(hint.map(ToOwned::to_owned));
         report.add_causes(std::error::Error::source(&error))
     }
-}
-
-/// Notes of the fit and of the writer, each once.
-fn all_notes<'a>(notes: &'a [Note], written: Option<&'a Written>) -> Vec<&'a Note> {
-    let mut all: Vec<&Note> = Vec::new();
-    for note in notes.iter().chain(written.iter().flat_map(|written| &written.notes)) {
-        if !all.contains(&note) {
-            all.push(note);
-        }
-    }
-    all
 }

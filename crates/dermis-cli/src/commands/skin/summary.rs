@@ -5,7 +5,6 @@ use dermis::skin::{BoneModel, Fit, FitOptions};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::all_notes;
 use super::args::Args;
 use super::inputs::Inputs;
 use crate::motion::MotionFacts;
@@ -66,7 +65,7 @@ impl Summary {
         Self {
             inputs: args.inputs.clone(),
             output: args.output.as_ref().map(|output| output.display().to_string()),
-            notes: all_notes(&inputs.notes, written).into_iter().map(NoteFacts::from).collect(),
+            notes: NoteFacts::each_once(inputs.notes.iter().chain(written.iter().flat_map(|written| &written.notes))),
             files: written.iter().flat_map(|w| &w.files).map(|file| file.display().to_string()).collect(),
             bytes: written.map_or(0, |written| written.bytes),
             points: fit.skin.mesh().point_count(),

@@ -3,9 +3,10 @@
 use std::process::ExitCode;
 use std::time::Instant;
 
+use dermis::mesh::{MeshSequence, Note};
 use dermis::skin::fit::{Corrections, DEFAULT_TSVD_THRESHOLD, WeightMethod};
 use dermis::skin::refine::RefineOptions;
-use dermis::skin::{BoneModel, FitOptions, fit};
+use dermis::skin::{BoneModel, FitOptions, fit, measure};
 use serde::Serialize;
 
 use super::args::Args;
@@ -63,15 +64,11 @@ pub(super) fn run(
             .map(|(refine, weights)| FitOptions { bone_model: model, weights, refine, ..*options })
     });
     let mut rows = Vec::new();
-    let mut notes: Vec<NoteFacts> = inputs.notes.iter().map(NoteFacts::from).collect();
+    let mut notes = inputs.notes.clone();
     for options in variants {
-        let (row, fit_notes) = row(inputs, &options, watch)?;
+        let (row, mut fit_notes) = row(inputs, &options, watch)?;
         rows.push(row);
-        for note in fit_notes {
-            if !notes.contains(&note) {
-                notes.push(note);
-            }
-        }
+        notes.append(&mut fit_notes);
     }
     watch.clear();
     let table = Table {
@@ -80,7 +77,7 @@ pub(super) fn run(
         triangles: inputs.object.mesh.triangle_count(),
         frames: inputs.animations.iter().map(|animation| animation.sequence.frame_count()).sum(),
         rows,
-        notes,
+        notes: NoteFacts::each_once(&notes),
         seconds: began.elapsed().as_secs_f64(),
     };
     match shared.format {
@@ -90,13 +87,12 @@ pub(super) fn run(
     Ok(ExitCode::SUCCESS)
 }
 
-fn row(inputs: &Inputs, options: &FitOptions, watch: &Watch) -> Result<(Row, Vec<NoteFacts>), Report> {
-    let bare = FitOptions { corrections: Corrections::Rank(0), ..*options };
-    let start = Instant::now();
-    let bare = fit(&inputs.object.mesh, &inputs.animations, &bare, watch)?;
-    let seconds = start.elapsed().as_secs_f64();
-    let corrected = FitOptions { corrections: Corrections::Rank(RANK), ..*options };
-    let corrected = fit(&inputs.object.mesh, &inputs.animations, &corrected, watch)?;
+fn row(inputs: &Inputs, options: &FitOptions, watch: &Watch) -> Result<(Row, Vec<Note>), Report> {
+    let options = FitOptions { corrections: Corrections::Rank(RANK), ..*options };
+    let fit = fit(&inputs.object.mesh, &inputs.animations, &options, watch)?;
+    let sequences: Vec<MeshSequence> = inputs.animations.iter().map(|animation| animation.sequence.clone()).collect();
+    let bare = fit.skin.with_rank(0).map_err(|error| Report::new(error.to_string()))?;
+    let without = measure(&bare, &sequences)?;
     let row = Row {
         method: if options.refine.max_iterations == 0 { "paper" } else { "refined" },
         bone_model: options.bone_model.name(),
@@ -104,15 +100,15 @@ fn row(inputs: &Inputs, options: &FitOptions, watch: &Watch) -> Result<(Row, Vec
             WeightMethod::Truncated { .. } => "tsvd",
             _ => "nnls",
         },
-        bones: bare.skin.bone_count(),
-        near_rigid_fraction: bare.near_rigid_fraction,
-        distortion_percent: bare.measures.distortion_percent,
-        distortion_percent_rank_10: corrected.measures.distortion_percent,
-        normal_error_rms: [bare.measures.normal_error_rms, corrected.measures.normal_error_rms],
-        compression: bare.compression,
-        seconds,
+        bones: fit.skin.bone_count(),
+        near_rigid_fraction: fit.near_rigid_fraction,
+        distortion_percent: without.distortion_percent,
+        distortion_percent_rank_10: fit.measures.distortion_percent,
+        normal_error_rms: [without.normal_error_rms, fit.measures.normal_error_rms],
+        compression: fit.compression,
+        seconds: fit.seconds.iter().map(|(_, time)| time).sum(),
     };
-    Ok((row, bare.notes.iter().map(NoteFacts::from).collect()))
+    Ok((row, fit.notes))
 }
 
 impl Table {
