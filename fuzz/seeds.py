@@ -31,6 +31,7 @@ TARGETS = {
     "npz": "npz",
     "obj": "obj",
     "pc2": "pc2",
+    "pkl": "pickle",
     "ply": "ply",
     "usda": "usd",
     "usdc": "usd",
@@ -85,6 +86,9 @@ def main():
         subprocess.run([sys.executable, Path(__file__).parent / "seeds_blender.py", folder], check=True, stdout=sys.stderr)
         for glb in sorted(folder.glob("*.glb")):
             glb.with_suffix(".gltf").write_text(embed(glb.read_bytes()))
+        fixtures = Path(__file__).parent.parent / "crates/dermis-io/tests/fixtures/smpl"
+        for pickle in sorted(fixtures.glob("*.pkl")):
+            shutil.copy(pickle, folder)
         collect(folder)
 
 

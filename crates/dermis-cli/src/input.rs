@@ -34,6 +34,7 @@ pub(crate) fn format_name(source: &str) -> &'static str {
         Ok(Format::Usd | Format::Usda) => "usd",
         Ok(Format::Fbx) => "fbx",
         Ok(Format::Medit) => "medit",
+        Ok(Format::Pickle) => "pickle",
         Err(_) => "folder",
     }
 }

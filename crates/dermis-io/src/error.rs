@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use dermis_mesh::merge::MergeError;
 use dermis_mesh::{MeshError, RigError, SequenceError};
+use dermis_tissue::body::BodyError;
 
 /// A problem with a file, the place where it was met, and a hint.
 ///
@@ -86,6 +87,9 @@ pub enum Problem {
     /// The joints read do not make a rig.
     #[error("{0}")]
     Rig(#[from] RigError),
+    /// The arrays read do not make a body model.
+    #[error("{0}")]
+    Body(#[from] BodyError),
     /// The objects do not make one, which the format needs.
     #[error("{0}")]
     Merge(#[from] MergeError),

@@ -9,7 +9,7 @@ use dermis_mesh::{Note, Scene, samples};
 use crate::error::{Error, Problem};
 use crate::options::{ReadOptions, WriteOptions};
 use crate::output::{Output, Written};
-use crate::{alembic, fbx, gltf, mdd, medit, npz, numbered, obj, pc2, ply, usd};
+use crate::{alembic, fbx, gltf, mdd, medit, npz, numbered, obj, pc2, ply, smpl, usd};
 
 /// The formats that dermis knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -27,6 +27,7 @@ pub enum Format {
     Usda,
     Fbx,
     Medit,
+    Pickle,
 }
 
 impl Format {
@@ -46,6 +47,7 @@ impl Format {
             "usd" | "usdc" | "usdz" => Self::Usd,
             "fbx" => Self::Fbx,
             "mesh" => Self::Medit,
+            "pkl" => Self::Pickle,
             _ => {
                 let message = match ending.as_str() {
                     "" => "the name has no ending that says its format".to_owned(),
@@ -53,7 +55,7 @@ impl Format {
                 };
                 return Err(Error::unsupported(message)
                     .in_file(path)
-                    .with_hint("known endings: glb gltf obj ply npz pc2 mdd abc usda usd usdc usdz fbx mesh"));
+                    .with_hint("known endings: glb gltf obj ply npz pc2 mdd abc usda usd usdc usdz fbx mesh pkl"));
             }
         })
     }
@@ -102,6 +104,7 @@ pub(crate) fn read_file(path: &Path, options: &ReadOptions) -> Result<Scene, Err
         Format::Usd | Format::Usda => usd::read(path, options),
         Format::Fbx => fbx::read(path, options),
         Format::Medit => medit::read(path, options),
+        Format::Pickle => smpl::read_pickle(path),
     };
     scene.map_err(|error| error.in_file(path))
 }
@@ -166,7 +169,7 @@ pub fn write(target: &Path, scene: &Scene, options: &WriteOptions, progress: &dy
         Format::Alembic => alembic::write,
         Format::Usda => usd::write,
         Format::Medit => medit::write,
-        format @ (Format::Usd | Format::Fbx) => {
+        format @ (Format::Usd | Format::Fbx | Format::Pickle) => {
             return Err(Error::unsupported(format!("{format:?} files are read but not written"))
                 .in_file(target)
                 .with_hint("write .usda, .abc or .glb instead"));

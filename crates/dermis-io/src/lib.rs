@@ -28,6 +28,7 @@ pub mod ply;
 mod point_cache;
 pub mod raw_frames;
 mod single;
+pub mod smpl;
 pub mod target;
 pub mod usd;
 

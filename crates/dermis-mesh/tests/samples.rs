@@ -1,5 +1,7 @@
 //! The built-in samples are what they say: closed, lively, skinned, compressible, and always the same.
 
+mod intersections;
+
 use std::collections::{BTreeSet, HashMap};
 use std::sync::OnceLock;
 
@@ -222,6 +224,76 @@ fn the_hand_has_a_sound_rig_and_several_clips() {
     assert_eq!(bound.len(), rig.joints().len(), "a joint moves nothing");
     let names: Vec<&str> = hand.clips.iter().map(|clip| clip.name()).collect();
     assert_eq!(names, ["fist", "wave", "count", "spread"]);
+}
+
+#[test]
+fn the_body_is_one_closed_surface_that_does_not_cut_itself() {
+    let body = sample("body");
+    assert!((6800..=7000).contains(&body.mesh.point_count()));
+    assert_closed_and_simple(&body.mesh);
+    assert_eq!(intersections::first_intersection(&body.mesh, 0.03), None);
+    let (low, high) = body.mesh.bounds();
+    assert!(low.y.abs() < 0.005 && (high.y - 1.7).abs() < 0.02, "stands from {} to {}", low.y, high.y);
+    // Water floats: 50 to 80 kg.
+    let litres = 1000.0 * volume(body.mesh.points(), body.mesh.triangles());
+    assert!((50.0..80.0).contains(&litres), "{litres} litres");
+    let lengths: Vec<f32> =
+        edges(&body.mesh).iter().map(|&(a, b)| body.mesh.points()[a].distance(body.mesh.points()[b])).collect();
+    let (shortest, longest) = lengths.iter().fold((f32::MAX, 0f32), |(s, l), &e| (s.min(e), l.max(e)));
+    assert!(shortest > 0.003 && longest < 0.04, "edges from {shortest} to {longest} m");
+}
+
+#[test]
+fn a_mesh_that_cuts_itself_is_found() {
+    let points = [[0., 0., 0.], [1., 0., 0.], [0., 1., 0.], [0.2, 0.2, -1.], [0.3, 0.2, 1.], [0.2, 0.3, 1.]];
+    let mesh = TriMesh::new(points.map(Vec3::from).to_vec(), vec![[0, 1, 2], [3, 4, 5]]).unwrap();
+    assert_eq!(intersections::first_intersection(&mesh, 0.5), Some((1, 0)));
+}
+
+#[test]
+fn the_body_s_joints_are_means_of_points_around_them() {
+    let body = samples::body();
+    let points = body.object.mesh.points();
+    let joints = body.object.rig.as_ref().unwrap().joints();
+    assert_eq!(body.joint_regressor.len(), joints.len());
+    for (joint, row) in joints.iter().zip(&body.joint_regressor) {
+        let sum: f64 = row.iter().map(|(_, weight)| weight).sum();
+        let place = row.iter().map(|&(point, weight)| weight * points[point as usize].as_dvec3()).sum::<glam::DVec3>();
+        // Points are rounded to f32.
+        assert!((sum - 1.0).abs() < 1e-9 && place.distance(joint.bind().translation) < 1e-6, "{}", joint.name);
+        assert!(row.iter().all(|(_, weight)| weight.abs() < 0.2), "{} hangs on few points", joint.name);
+    }
+    let names: Vec<&str> = body.shapes.iter().map(|shape| shape.name.as_str()).collect();
+    assert_eq!(names, ["heavier", "taller", "broader", "long_legged"]);
+    let farthest = |offsets: &[Vec3]| offsets.iter().map(|offset| offset.length()).fold(0.0, f32::max);
+    assert!(body.shapes.iter().all(|shape| (0.01..0.08).contains(&farthest(&shape.offsets))));
+    assert!(body.pose_shapes.iter().all(|(number, offsets)| *number < 207 && farthest(offsets) < 0.03));
+}
+
+#[test]
+fn the_body_moves_smoothly_in_loops() {
+    let body = sample("body");
+    assert_weights_are_sound(&body);
+    let names: Vec<&str> = body.clips.iter().map(|clip| clip.name()).collect();
+    assert_eq!(names, ["jumping_jacks", "running", "hips", "one_leg_hops", "arm_circles", "punching"]);
+    let rest = volume(body.mesh.points(), body.mesh.triangles());
+    for clip in &body.clips {
+        assert_eq!((clip.frame_count(), clip.frame_rate_hz()), (120, 60.0));
+        let motion = bake(&body.mesh, body.rig.as_ref().unwrap(), clip).unwrap();
+        let frames: Vec<_> = (0..120).map(|frame| motion.frame(frame).unwrap()).collect();
+        let at = |frame: usize, point: usize| frames[frame % 120][point];
+        for frame in 0..120 {
+            let fastest = (0..body.mesh.point_count())
+                .map(|point| (at(frame, point) + at(frame + 2, point) - 2.0 * at(frame + 1, point)).length())
+                .fold(0.0, f32::max);
+            // 0.04 m per frame² at 60 frames per second are 15 g: a fist.
+            assert!(fastest < 0.04, "{} jerks by {fastest} at frame {frame}", clip.name());
+            let ratio = volume(&frames[frame], body.mesh.triangles()) / rest;
+            assert!((0.92..1.08).contains(&ratio), "{} has {ratio} of the volume at frame {frame}", clip.name());
+            let lowest = frames[frame].iter().map(|point| point.y).fold(f32::MAX, f32::min);
+            assert!(lowest > -0.03, "{}: a foot sinks to {lowest} at frame {frame}", clip.name());
+        }
+    }
 }
 
 fn assert_is_coarse_compressed_cloth(name: &str, frames: usize) {

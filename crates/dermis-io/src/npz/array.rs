@@ -8,7 +8,7 @@ use crate::npz::npy::{Dtype, Header, Kind};
 
 /// An array whose elements are known to lie in `bytes`.
 #[derive(Debug, Clone)]
-pub(super) struct Array {
+pub(crate) struct Array {
     /// The array's name, for messages.
     pub name: String,
     /// What it holds.
@@ -21,10 +21,16 @@ pub(super) struct Array {
 
 impl Array {
     /// The array whose `.npy` file is `bytes[start..end]`.
-    pub(super) fn parse(name: &str, bytes: Mapped, start: usize, end: usize) -> Result<Self, Error> {
+    pub(crate) fn parse(name: &str, bytes: Mapped, start: usize, end: usize) -> Result<Self, Error> {
         let file = bytes.get(start..end).unwrap_or_default();
         let header = Header::parse(file).map_err(|error| error.at(name))?;
-        let available = file.len() - header.payload_start;
+        let start = start + header.payload_start;
+        Self::of_parts(name, header, bytes, start, end)
+    }
+
+    /// The array that `header` describes, its elements in `bytes[start..end]`.
+    pub(crate) fn of_parts(name: &str, header: Header, bytes: Mapped, start: usize, end: usize) -> Result<Self, Error> {
+        let available = end.min(bytes.len()).saturating_sub(start);
         let needed = header.element_count().and_then(|count| count.checked_mul(header.dtype.size));
         if needed.is_none_or(|needed| needed > available) {
             let needed = needed.map_or(u64::MAX, |needed| needed as u64);
@@ -33,45 +39,44 @@ impl Array {
         if header.dtype.size == 0 {
             return Err(Error::malformed("the array's elements have no bytes").at(name));
         }
-        let start = start + header.payload_start;
         Ok(Self { name: name.to_owned(), header, bytes, start })
     }
 
     /// The lengths of the dimensions.
-    pub(super) fn shape(&self) -> &[usize] {
+    pub(crate) fn shape(&self) -> &[usize] {
         &self.header.shape
     }
 
     /// The shape, which must have `K` dimensions, none of them empty; `wanted` says how to write it, for the message.
-    pub(super) fn shape_of<const K: usize>(&self, wanted: &str) -> Result<[usize; K], Error> {
+    pub(crate) fn shape_of<const K: usize>(&self, wanted: &str) -> Result<[usize; K], Error> {
         let shape = <[usize; K]>::try_from(self.shape()).map_err(|_| self.wrong_shape(wanted))?;
         // No bytes back the other lengths of an array that is empty in one direction.
         if shape.contains(&0) { Err(self.wrong_shape(wanted)) } else { Ok(shape) }
     }
 
     /// An error that says which shape the array should have.
-    pub(super) fn wrong_shape(&self, wanted: &str) -> Error {
+    pub(crate) fn wrong_shape(&self, wanted: &str) -> Error {
         Error::malformed(format!("the array has the shape {:?}; it should be {wanted}", self.shape())).at(&self.name)
     }
 
     /// The number of elements.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         // Checked when the array was parsed.
         self.shape().iter().product()
     }
 
     /// All numbers, the last index running fastest.
-    pub(super) fn numbers(&self) -> Result<Vec<f64>, Error> {
+    pub(crate) fn numbers(&self) -> Result<Vec<f64>, Error> {
         self.convert(|number| number)
     }
 
     /// All numbers as f32, the last index running fastest.
-    pub(super) fn floats(&self) -> Result<Vec<f32>, Error> {
+    pub(crate) fn floats(&self) -> Result<Vec<f32>, Error> {
         self.convert(|number| number as f32)
     }
 
     /// All numbers as indices below 2³², the last index running fastest.
-    pub(super) fn indices(&self) -> Result<Vec<u32>, Error> {
+    pub(crate) fn indices(&self) -> Result<Vec<u32>, Error> {
         let numbers = self.numbers()?;
         let whole = |(at, number): (usize, &f64)| {
             let index = *number as u32;
@@ -85,7 +90,7 @@ impl Array {
     }
 
     /// The only number of an array with one.
-    pub(super) fn number(&self) -> Result<f64, Error> {
+    pub(crate) fn number(&self) -> Result<f64, Error> {
         match self.numbers()?.as_slice() {
             [number] => Ok(*number),
             _ => Err(self.wrong_shape("a single number")),
@@ -93,7 +98,7 @@ impl Array {
     }
 
     /// All texts, the last index running fastest.
-    pub(super) fn texts(&self) -> Result<Vec<String>, Error> {
+    pub(crate) fn texts(&self) -> Result<Vec<String>, Error> {
         let Dtype { kind, size, big_endian } = self.header.dtype;
         let bytes = self.payload();
         let unit = |unit: &[u8; 4]| {

@@ -21,12 +21,11 @@
 //! Frames that are stored plainly are mapped, not read, and written one at a time: both may exceed memory.
 
 mod archive;
-mod array;
+pub(crate) mod array;
 mod layout;
-mod npy;
-mod read;
-mod rig;
-mod smpl;
+pub(crate) mod npy;
+pub(crate) mod read;
+pub(crate) mod rig;
 mod write;
 
 use std::path::Path;
@@ -43,6 +42,7 @@ pub use write::write;
 const KEYS: &[&str] = &[
     "J",
     "J_regressor",
+    "J_shapedirs",
     "basis",
     "bind",
     "bone_names",

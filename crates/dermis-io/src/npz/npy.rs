@@ -14,7 +14,7 @@ const MOST_DIMENSIONS: usize = 64;
 /// What an element is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say all")]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Float,
     Signed,
     Unsigned,
@@ -27,7 +27,7 @@ pub(super) enum Kind {
 
 /// The type of an array's elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Dtype {
+pub(crate) struct Dtype {
     /// What an element is.
     pub kind: Kind,
     /// The bytes of one element.
@@ -36,9 +36,41 @@ pub(super) struct Dtype {
     pub big_endian: bool,
 }
 
+impl Dtype {
+    /// The type that `NumPy` writes as `descr`, such as `<f4`.
+    pub(crate) fn of_descr(descr: &[u8]) -> Result<Self, Error> {
+        let unknown = || {
+            let descr = String::from_utf8_lossy(descr).into_owned();
+            Error::unsupported(format!("the array's type '{descr}' is not one that dermis reads"))
+                .with_hint("floats, integers, booleans and text are read")
+        };
+        let (order, rest) = match descr {
+            [order @ (b'<' | b'>' | b'|' | b'='), rest @ ..] => (*order, rest),
+            rest => (b'|', rest),
+        };
+        let [kind, digits @ ..] = rest else { return Err(unknown()) };
+        if *kind == b'O' {
+            return Err(Error::unsupported("the array holds pickled Python objects, which are never executed")
+                .with_hint("save plain arrays: numpy.asarray(x, dtype=numpy.float32) before numpy.savez"));
+        }
+        let size: usize =
+            std::str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok()).ok_or_else(unknown)?;
+        let (kind, size) = match (kind, size) {
+            (b'f', 2 | 4 | 8) => (Kind::Float, size),
+            (b'i', 1 | 2 | 4 | 8) => (Kind::Signed, size),
+            (b'u', 1 | 2 | 4 | 8) => (Kind::Unsigned, size),
+            (b'b', 1) => (Kind::Bool, size),
+            (b'U', _) => (Kind::Text, size.checked_mul(4).ok_or_else(unknown)?),
+            (b'S', _) => (Kind::Bytes, size),
+            _ => return Err(unknown()),
+        };
+        Ok(Dtype { kind, size, big_endian: order == b'>' })
+    }
+}
+
 /// A parsed header.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Header {
+pub(crate) struct Header {
     /// The type of the elements.
     pub dtype: Dtype,
     /// Whether the first index runs fastest.
@@ -51,12 +83,12 @@ pub(super) struct Header {
 
 impl Header {
     /// The number of elements; `None` where it is beyond counting.
-    pub(super) fn element_count(&self) -> Option<usize> {
+    pub(crate) fn element_count(&self) -> Option<usize> {
         self.shape.iter().try_fold(1usize, |count, &length| count.checked_mul(length))
     }
 
     /// Parses the head of an `.npy` file.
-    pub(super) fn parse(bytes: &[u8]) -> Result<Self, Error> {
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, Error> {
         let truncated = |needed: usize| Error::truncated("the array's header", needed as u64, bytes.len() as u64);
         let (&magic, rest) = bytes.split_first_chunk::<6>().ok_or_else(|| truncated(MAGIC.len()))?;
         if &magic != MAGIC {
@@ -75,7 +107,7 @@ impl Header {
     }
 
     /// The bytes of a version 1 header for `shape` and `descr`, padded so that the payload is aligned.
-    pub(super) fn encode(descr: &str, shape: &[usize]) -> Vec<u8> {
+    pub(crate) fn encode(descr: &str, shape: &[usize]) -> Vec<u8> {
         let lengths: Vec<String> = shape.iter().map(usize::to_string).collect();
         // A tuple of one keeps its comma.
         let comma = if shape.len() == 1 { "," } else { "" };
@@ -187,33 +219,7 @@ impl<'a> Literal<'a> {
         if self.peek() == Some(b'[') {
             return Err(Error::unsupported("the array holds records; dermis reads plain numbers and text"));
         }
-        let descr = self.string()?;
-        let unknown = || {
-            let descr = String::from_utf8_lossy(descr).into_owned();
-            Error::unsupported(format!("the array's type '{descr}' is not one that dermis reads"))
-                .with_hint("floats, integers, booleans and text are read")
-        };
-        let (order, rest) = match descr {
-            [order @ (b'<' | b'>' | b'|' | b'='), rest @ ..] => (*order, rest),
-            rest => (b'|', rest),
-        };
-        let [kind, digits @ ..] = rest else { return Err(unknown()) };
-        if *kind == b'O' {
-            return Err(Error::unsupported("the array holds pickled Python objects, which are never executed")
-                .with_hint("save plain arrays: numpy.asarray(x, dtype=numpy.float32) before numpy.savez"));
-        }
-        let size: usize =
-            std::str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok()).ok_or_else(unknown)?;
-        let (kind, size) = match (kind, size) {
-            (b'f', 2 | 4 | 8) => (Kind::Float, size),
-            (b'i', 1 | 2 | 4 | 8) => (Kind::Signed, size),
-            (b'u', 1 | 2 | 4 | 8) => (Kind::Unsigned, size),
-            (b'b', 1) => (Kind::Bool, size),
-            (b'U', _) => (Kind::Text, size.checked_mul(4).ok_or_else(unknown)?),
-            (b'S', _) => (Kind::Bytes, size),
-            _ => return Err(unknown()),
-        };
-        Ok(Dtype { kind, size, big_endian: order == b'>' })
+        Dtype::of_descr(self.string()?)
     }
 }
 

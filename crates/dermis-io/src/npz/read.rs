@@ -12,9 +12,10 @@ use crate::mapped::Mapped;
 use crate::npz::archive::Archive;
 use crate::npz::array::Array;
 use crate::npz::npy::{Header, Kind};
-use crate::npz::{layout, rig, smpl};
+use crate::npz::{layout, rig};
 use crate::options::ReadOptions;
 use crate::raw_frames::{RawFrames, Scalar};
+use crate::smpl;
 
 /// An archive being read: which arrays have been used, and what is to be said about it.
 pub(super) struct Reader<'a> {
@@ -29,12 +30,6 @@ impl Reader<'_> {
     pub(super) fn take(&mut self, name: &'static str) -> Result<Option<Array>, Error> {
         self.used.push(name);
         self.archive.get(name)
-    }
-
-    /// Says that the array `name` is left out on purpose; whether there is one.
-    pub(super) fn leave(&mut self, name: &'static str) -> bool {
-        self.used.push(name);
-        self.has(name)
     }
 
     /// Whether there is an array `name`.
@@ -54,11 +49,30 @@ pub(super) struct Timing {
 pub(super) fn scene(bytes: Mapped, name: &str, options: &ReadOptions) -> Result<Scene, Error> {
     let archive = Archive::open(bytes)?;
     let mut reader = Reader { archive, used: Vec::new(), options, notes: Vec::new() };
-    let mut object = if reader.has("v_template") { smpl::object(&mut reader)? } else { object(&mut reader)? };
+    let mut object = if reader.has("v_template") { body(&mut reader)? } else { object(&mut reader)? };
     object.name = text(reader.take("object_name")?)?.unwrap_or_else(|| name.to_owned());
     let units = units(&mut reader)?;
     rest_of_the_arrays(&mut reader, &mut object)?;
     Ok(Scene { objects: vec![object], units, notes: reader.notes })
+}
+
+impl smpl::Arrays for Reader<'_> {
+    fn array(&mut self, name: &'static str) -> Result<Option<Array>, Error> {
+        self.take(name)
+    }
+}
+
+/// The body in SMPL's layout in the archive `bytes`.
+pub(crate) fn body_model(bytes: Mapped) -> Result<smpl::BodyFile, Error> {
+    let options = ReadOptions::default();
+    let mut reader = Reader { archive: Archive::open(bytes)?, used: Vec::new(), options: &options, notes: Vec::new() };
+    smpl::body(&mut reader)
+}
+
+fn body(reader: &mut Reader<'_>) -> Result<Object, Error> {
+    let (object, notes) = smpl::object(reader)?;
+    reader.notes.extend(notes);
+    Ok(object)
 }
 
 fn object(reader: &mut Reader<'_>) -> Result<Object, Error> {
@@ -114,7 +128,7 @@ fn mesh(reader: &mut Reader<'_>, frames: Option<&Array>) -> Result<TriMesh, Erro
 }
 
 /// The positions in an array [N,3].
-pub(super) fn points(array: &Array) -> Result<Vec<Vec3>, Error> {
+pub(crate) fn points(array: &Array) -> Result<Vec<Vec3>, Error> {
     match array.shape_of("[points, 3]")? {
         [_, 3] => Ok(bytemuck::cast_vec::<[f32; 3], Vec3>(triples(&array.floats()?))),
         _ => Err(array.wrong_shape("[points, 3]")),
@@ -122,7 +136,7 @@ pub(super) fn points(array: &Array) -> Result<Vec<Vec3>, Error> {
 }
 
 /// Numbers in threes; what is left over is dropped.
-pub(super) fn triples<T: Copy>(numbers: &[T]) -> Vec<[T; 3]> {
+pub(crate) fn triples<T: Copy>(numbers: &[T]) -> Vec<[T; 3]> {
     numbers.as_chunks::<3>().0.to_vec()
 }
 
@@ -178,7 +192,7 @@ fn sequence(array: &Array, mesh: &Arc<TriMesh>, timing: Timing) -> Result<MeshSe
 }
 
 /// The mesh of `points` and the polygons in an array [n,k].
-pub(super) fn faces(points: Vec<Vec3>, array: &Array) -> Result<TriMesh, Error> {
+pub(crate) fn faces(points: Vec<Vec3>, array: &Array) -> Result<TriMesh, Error> {
     const WANTED: &str = "[faces, 3] (or more corners)";
     let &[count, size] = array.shape() else { return Err(array.wrong_shape(WANTED)) };
     let corners = array.indices()?;

@@ -85,12 +85,12 @@ pub(super) fn parents(array: &Array, count: usize) -> Result<Vec<Option<usize>>,
 }
 
 /// The index that a number is; negative ones and 2³² − 1 are none.
-pub(super) fn parent(number: f64) -> Option<usize> {
+pub(crate) fn parent(number: f64) -> Option<usize> {
     (number >= 0.0 && number != f64::from(u32::MAX)).then_some(number as usize)
 }
 
 /// `count` names.
-pub(super) fn names(array: &Array, count: usize) -> Result<Vec<String>, Error> {
+pub(crate) fn names(array: &Array, count: usize) -> Result<Vec<String>, Error> {
     let names = array.texts()?;
     if names.len() == count { Ok(names) } else { Err(array.wrong_shape(&format!("[{count}]"))) }
 }

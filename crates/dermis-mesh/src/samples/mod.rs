@@ -5,6 +5,7 @@
 
 mod arm;
 mod bind;
+mod body;
 mod cloth;
 mod flag;
 mod gallop;
@@ -23,6 +24,7 @@ use crate::layout::{Layout, Material};
 use crate::scene::{Object, Scene, Units, UpAxis};
 use crate::sequence::MeshSequence;
 use crate::tri_mesh::TriMesh;
+pub use body::{BodySample, body};
 use polygonize::Surface;
 
 /// What can be built.
@@ -39,6 +41,10 @@ pub const SAMPLES: &[SampleInfo] = &[
     SampleInfo { name: "gallop", summary: "a horse at a gallop: a closed mesh sequence, 48 frames that loop, no rig" },
     SampleInfo { name: "arm", summary: "an arm: rig, a clip that bends and twists it, and a sculpted shape per frame" },
     SampleInfo { name: "hand", summary: "a hand: rig of 21 joints and the clips fist, wave, count and spread" },
+    SampleInfo {
+        name: "body",
+        summary: "a person: rig of 24 joints, six motions, and a body model with shape and pose",
+    },
     SampleInfo { name: "flag", summary: "a flag in gusts of wind: coarse cloth that shortens where it should fold" },
     SampleInfo { name: "towel", summary: "a towel whose held corners move together: coarse cloth under compression" },
 ];
@@ -60,6 +66,7 @@ pub fn build(name: &str) -> Option<Scene> {
         "gallop" => Some(gallop::build()),
         "arm" => Some(arm::build()),
         "hand" => Some(hand::build()),
+        "body" => Some(body::build()),
         "flag" => Some(flag::build()),
         "towel" => Some(towel::build()),
         _ => None,

@@ -1,0 +1,458 @@
+//! The stack machine that pickles are programs of (protocols 0 to 5), without the part that runs code.
+//!
+//! What Python would call or construct is only written down: [`Value::Object`] names the class or function, its arguments
+//! and the state it would be given. Nothing is imported or executed, whatever the file says. Values lie in one list and
+//! name each other by their place in it, so cycles and sharing cost nothing; each opcode makes at most one value, and
+//! there are at most [`MOST_VALUES`] of them. Long bytes stay where they are in the file.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use crate::error::Error;
+
+/// A body has a few hundred; the file could claim one per byte.
+const MOST_VALUES: usize = 1 << 20;
+/// Bytes of numbers longer than 64 bits are of no use here.
+const LONGEST_INTEGER: usize = 8;
+
+/// The place of a value in the list.
+pub(super) type Id = usize;
+
+/// What a pickle holds.
+#[derive(Debug, Clone)]
+pub(super) enum Value {
+    None,
+    Bool(bool),
+    Integer(i64),
+    /// A float or an integer beyond 64 bits: of no meaning in a body.
+    OtherNumber,
+    /// Bytes, or the text of Python 2, in the file.
+    Bytes(Range<usize>),
+    /// The same, where escapes had to be undone.
+    OwnBytes(Vec<u8>),
+    Text(String),
+    Tuple(Vec<Id>),
+    List(Vec<Id>),
+    Dict(Vec<(Id, Id)>),
+    /// A class or function, `module.name`.
+    Global(String),
+    /// What calling `class` with `args` would give, and the state it would then be given.
+    Object {
+        class: Id,
+        args: Id,
+        state: Option<Id>,
+    },
+}
+
+/// Runs the pickle `bytes`; the values, and which of them is the result.
+pub(super) fn run(bytes: &[u8]) -> Result<(Vec<Value>, Id), Error> {
+    let mut machine =
+        Machine { bytes, at: 0, values: Vec::new(), stack: Vec::new(), marks: Vec::new(), memo: HashMap::new() };
+    while let Some(result) = machine.step()? {
+        if let Some(result) = result {
+            return Ok((machine.values, result));
+        }
+    }
+    Err(Error::malformed("the pickle is empty"))
+}
+
+struct Machine<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    values: Vec<Value>,
+    stack: Vec<Id>,
+    /// Heights of the stack.
+    marks: Vec<usize>,
+    memo: HashMap<u64, Id>,
+}
+
+impl<'a> Machine<'a> {
+    /// One opcode; `None` at the end of the bytes, the result at the end of the program.
+    fn step(&mut self) -> Result<Option<Option<Id>>, Error> {
+        if self.bytes.is_empty() {
+            return Ok(None);
+        }
+        let [opcode] = self.array()?;
+        match opcode {
+            b'.' => return Ok(Some(Some(self.pop()?))),
+            // Protocol and frame: nothing to do.
+            0x80 => drop(self.array::<1>()?),
+            0x95 => drop(self.array::<8>()?),
+            b'(' => self.marks.push(self.stack.len()),
+            b'0' => drop(self.pop()?),
+            b'1' => drop(self.pop_mark()?),
+            b'2' => {
+                let top = *self.stack.last().ok_or_else(underflow)?;
+                self.stack.push(top);
+            }
+            b'p' | b'q' | b'r' | 0x94 | b'g' | b'h' | b'j' => self.memo(opcode)?,
+            b'R' | 0x81 | 0x92 | b'b' | b'c' | 0x93 => self.object(opcode)?,
+            b'a' | b'e' | b's' | b'u' => self.fill(opcode)?,
+            _ => {
+                let value = self.literal(opcode)?;
+                self.push(value)?;
+            }
+        }
+        Ok(Some(None))
+    }
+
+    fn literal(&mut self, opcode: u8) -> Result<Value, Error> {
+        Ok(match opcode {
+            b'N' => Value::None,
+            0x88 => Value::Bool(true),
+            0x89 => Value::Bool(false),
+            b'I' | b'L' => integer_of_text(self.line()?)?,
+            b'J' => Value::Integer(i32::from_le_bytes(self.array()?).into()),
+            b'K' => Value::Integer(u8::from_le_bytes(self.array()?).into()),
+            b'M' => Value::Integer(u16::from_le_bytes(self.array()?).into()),
+            0x8a | 0x8b => {
+                let length = self.length(if opcode == 0x8a { 1 } else { 4 })?;
+                integer_of_bytes(&self.bytes[self.take(length)?])
+            }
+            b'F' => {
+                self.line()?;
+                Value::OtherNumber
+            }
+            b'G' => {
+                self.array::<8>()?;
+                Value::OtherNumber
+            }
+            b'S' => Value::OwnBytes(unquoted(self.line()?)?),
+            b'U' | b'C' => self.counted_bytes(1)?,
+            b'T' | b'B' => self.counted_bytes(4)?,
+            0x8e | 0x96 => self.counted_bytes(8)?,
+            b'V' => Value::Text(unescaped_unicode(self.line()?)?),
+            0x8c => self.counted_text(1)?,
+            b'X' => self.counted_text(4)?,
+            0x8d => self.counted_text(8)?,
+            b']' => Value::List(Vec::new()),
+            b')' => Value::Tuple(Vec::new()),
+            b'}' => Value::Dict(Vec::new()),
+            b'l' => Value::List(self.pop_mark()?),
+            b't' => Value::Tuple(self.pop_mark()?),
+            b'd' => Value::Dict(pairs(&self.pop_mark()?)?),
+            0x85..=0x87 => {
+                let count = usize::from(opcode - 0x84);
+                let from = self.above_mark(count)?;
+                Value::Tuple(self.stack.split_off(from))
+            }
+            _ => {
+                let message = format!("byte {} of the pickle, {opcode:#04x}, is nothing that arrays need", self.at - 1);
+                return Err(Error::unsupported(message)
+                    .with_hint("dermis reads pickled dictionaries of NumPy arrays and SciPy matrices; save as .npz"));
+            }
+        })
+    }
+
+    fn memo(&mut self, opcode: u8) -> Result<(), Error> {
+        let key = match opcode {
+            0x94 => self.memo.len() as u64,
+            b'p' | b'g' => {
+                let line = self.line()?;
+                parsed(line).ok_or_else(|| Error::malformed("the pickle's memo has a key that is no number"))?
+            }
+            b'q' | b'h' => u8::from_le_bytes(self.array()?).into(),
+            _ => u32::from_le_bytes(self.array()?).into(),
+        };
+        if matches!(opcode, b'g' | b'h' | b'j') {
+            let id = *self.memo.get(&key).ok_or_else(|| Error::malformed("the pickle asks for what it never kept"))?;
+            self.stack.push(id);
+            return self.check_size();
+        }
+        let top = *self.stack.last().ok_or_else(underflow)?;
+        self.memo.insert(key, top);
+        self.check_size()
+    }
+
+    fn object(&mut self, opcode: u8) -> Result<(), Error> {
+        if opcode == b'b' {
+            let (state, object) = (self.pop()?, self.top()?);
+            let Value::Object { state: place, .. } = &mut self.values[object] else {
+                return Err(Error::malformed("the pickle gives a state to what is no object"));
+            };
+            *place = Some(state);
+            return Ok(());
+        }
+        let value = match opcode {
+            b'c' => {
+                let (module, name) = (self.line()?, self.line()?);
+                Value::Global(format!("{}.{}", String::from_utf8_lossy(module), String::from_utf8_lossy(name)))
+            }
+            0x93 => {
+                let (name, module) = (self.pop()?, self.pop()?);
+                match (&self.values[module], &self.values[name]) {
+                    (Value::Text(module), Value::Text(name)) => Value::Global(format!("{module}.{name}")),
+                    _ => return Err(Error::malformed("the pickle names a class by what is no text")),
+                }
+            }
+            _ => {
+                if opcode == 0x92 {
+                    self.pop()?;
+                }
+                let (args, class) = (self.pop()?, self.pop()?);
+                Value::Object { class, args, state: None }
+            }
+        };
+        self.push(value)
+    }
+
+    /// Puts values into the list or dictionary below them.
+    fn fill(&mut self, opcode: u8) -> Result<(), Error> {
+        let items = match opcode {
+            b'a' => vec![self.pop()?],
+            b's' => {
+                let from = self.above_mark(2)?;
+                self.stack.split_off(from)
+            }
+            _ => self.pop_mark()?,
+        };
+        let target = self.top()?;
+        match (&mut self.values[target], opcode) {
+            (Value::List(list), b'a' | b'e') => list.extend(items),
+            (Value::Dict(dict), b's' | b'u') => dict.extend(pairs(&items)?),
+            // What kind of object takes items does not matter: it is no array.
+            (Value::Object { .. }, _) => {}
+            _ => return Err(Error::malformed("the pickle fills what is neither a list nor a dictionary")),
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, value: Value) -> Result<(), Error> {
+        self.stack.push(self.values.len());
+        self.values.push(value);
+        self.check_size()
+    }
+
+    fn check_size(&self) -> Result<(), Error> {
+        if self.values.len().max(self.stack.len()).max(self.memo.len()) > MOST_VALUES {
+            return Err(Error::unsupported(format!("the pickle holds more than {MOST_VALUES} values"))
+                .with_hint("dermis reads pickled dictionaries of arrays; save as .npz"));
+        }
+        Ok(())
+    }
+
+    fn top(&self) -> Result<Id, Error> {
+        self.stack.last().copied().ok_or_else(underflow)
+    }
+
+    fn pop(&mut self) -> Result<Id, Error> {
+        let at = self.above_mark(1)?;
+        let id = self.stack[at];
+        self.stack.truncate(at);
+        Ok(id)
+    }
+
+    /// The values since the last mark.
+    fn pop_mark(&mut self) -> Result<Vec<Id>, Error> {
+        let mark = self.marks.pop().ok_or_else(underflow)?;
+        Ok(self.stack.split_off(mark))
+    }
+
+    /// Where the last `count` values begin; a mark may not lie among them.
+    fn above_mark(&self, count: usize) -> Result<usize, Error> {
+        let floor = self.marks.last().copied().unwrap_or(0);
+        self.stack.len().checked_sub(count).filter(|from| *from >= floor).ok_or_else(underflow)
+    }
+
+    fn take(&mut self, length: usize) -> Result<Range<usize>, Error> {
+        let available = self.bytes.len() - self.at;
+        if length > available {
+            return Err(Error::truncated("the pickle", length as u64, available as u64));
+        }
+        self.at += length;
+        Ok(self.at - length..self.at)
+    }
+
+    fn array<const K: usize>(&mut self) -> Result<[u8; K], Error> {
+        let range = self.take(K)?;
+        Ok(*self.bytes[range].first_chunk().expect("a range of K bytes"))
+    }
+
+    /// A length of `size` bytes.
+    fn length(&mut self, size: usize) -> Result<usize, Error> {
+        let mut whole = [0; 8];
+        whole[..size].copy_from_slice(&self.bytes[self.take(size)?]);
+        Ok(usize::try_from(u64::from_le_bytes(whole)).unwrap_or(usize::MAX))
+    }
+
+    fn counted_bytes(&mut self, size: usize) -> Result<Value, Error> {
+        let length = self.length(size)?;
+        Ok(Value::Bytes(self.take(length)?))
+    }
+
+    fn counted_text(&mut self, size: usize) -> Result<Value, Error> {
+        let length = self.length(size)?;
+        let text = std::str::from_utf8(&self.bytes[self.take(length)?]);
+        text.map(|text| Value::Text(text.to_owned())).map_err(|_| Error::malformed("the pickle has text that is none"))
+    }
+
+    /// The bytes up to the next end of line.
+    fn line(&mut self) -> Result<&'a [u8], Error> {
+        let rest = &self.bytes[self.at..];
+        let length = rest.iter().position(|&byte| byte == b'\n');
+        let length = length.ok_or_else(|| Error::truncated("a line of the pickle", 1, 0))?;
+        self.at += length + 1;
+        let line = &rest[..length];
+        Ok(line.strip_suffix(b"\r").unwrap_or(line))
+    }
+}
+
+fn underflow() -> Error {
+    Error::malformed("the pickle takes more from its stack than there is")
+}
+
+fn pairs(items: &[Id]) -> Result<Vec<(Id, Id)>, Error> {
+    match items.as_chunks::<2>() {
+        (pairs, []) => Ok(pairs.iter().map(|&[key, value]| (key, value)).collect()),
+        _ => Err(Error::malformed("the pickle has a key without a value")),
+    }
+}
+
+fn parsed<T: std::str::FromStr>(text: &[u8]) -> Option<T> {
+    std::str::from_utf8(text).ok()?.trim().parse().ok()
+}
+
+/// A number in decimal digits; `00` and `01` are the truth values of old protocols.
+fn integer_of_text(text: &[u8]) -> Result<Value, Error> {
+    match text {
+        b"00" => Ok(Value::Bool(false)),
+        b"01" => Ok(Value::Bool(true)),
+        _ => {
+            let digits = text.strip_suffix(b"L").unwrap_or(text);
+            parsed(digits).map(Value::Integer).ok_or_else(|| Error::malformed("the pickle has a number that is none"))
+        }
+    }
+}
+
+/// A number in two's complement, low bytes first.
+fn integer_of_bytes(bytes: &[u8]) -> Value {
+    if bytes.len() > LONGEST_INTEGER {
+        return Value::OtherNumber;
+    }
+    let negative = bytes.last().is_some_and(|byte| byte & 0x80 != 0);
+    let mut whole = [if negative { 0xff } else { 0 }; 8];
+    whole[..bytes.len()].copy_from_slice(bytes);
+    Value::Integer(i64::from_le_bytes(whole))
+}
+
+/// The bytes that a quoted Python 2 string stands for.
+fn unquoted(line: &[u8]) -> Result<Vec<u8>, Error> {
+    let wrong = || Error::malformed("the pickle has a string that is not quoted as one");
+    let &[first, ref inner @ .., last] = line else { return Err(wrong()) };
+    if first != last || !matches!(first, b'\'' | b'"') {
+        return Err(wrong());
+    }
+    let (mut result, mut rest) = (Vec::with_capacity(inner.len()), inner);
+    while let [byte, after @ ..] = rest {
+        rest = after;
+        if *byte != b'\\' {
+            result.push(*byte);
+            continue;
+        }
+        let [escape, after @ ..] = rest else { return Err(wrong()) };
+        rest = after;
+        result.push(match escape {
+            b'n' => b'\n',
+            b'r' => b'\r',
+            b't' => b'\t',
+            b'x' => {
+                let (digits, after) = rest.split_at_checked(2).ok_or_else(wrong)?;
+                rest = after;
+                hexadecimal(digits).and_then(|code| u8::try_from(code).ok()).ok_or_else(wrong)?
+            }
+            b'\\' | b'\'' | b'"' => *escape,
+            _ => return Err(wrong()),
+        });
+    }
+    Ok(result)
+}
+
+/// The text that Python's `raw-unicode-escape` stands for: Latin-1 with `\uXXXX` and `\UXXXXXXXX`.
+fn unescaped_unicode(line: &[u8]) -> Result<String, Error> {
+    let (mut text, mut rest) = (String::with_capacity(line.len()), line);
+    while let [byte, after @ ..] = rest {
+        let digits = match (byte, after.first()) {
+            (b'\\', Some(b'u')) => 4,
+            (b'\\', Some(b'U')) => 8,
+            _ => 0,
+        };
+        let code = after.get(1..=digits).filter(|_| digits > 0).and_then(hexadecimal);
+        if digits > 0 {
+            let character = code.and_then(char::from_u32);
+            text.push(character.ok_or_else(|| Error::malformed("the pickle has an escape that is no character"))?);
+            rest = &after[1 + digits..];
+        } else {
+            text.push(char::from(*byte));
+            rest = after;
+        }
+    }
+    Ok(text)
+}
+
+fn hexadecimal(digits: &[u8]) -> Option<u32> {
+    if !digits.iter().all(u8::is_ascii_hexdigit) {
+        return None;
+    }
+    u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn result(pickle: &[u8]) -> Value {
+        let (values, id) = run(pickle).unwrap();
+        values[id].clone()
+    }
+
+    #[test]
+    fn numbers_of_every_protocol_are_read() {
+        for (pickle, expected) in [
+            (&b"I-7\n."[..], -7),
+            (b"L123L\n.", 123),
+            (b"J\xff\xff\xff\xff.", -1),
+            (b"K\xff.", 255),
+            (b"M\x01\x02.", 513),
+            (b"\x8a\x02\x00\x80.", -32768),
+            (b"\x8a\x00.", 0),
+        ] {
+            assert!(matches!(result(pickle), Value::Integer(found) if found == expected), "{pickle:?}");
+        }
+    }
+
+    #[test]
+    fn escapes_are_undone() {
+        assert!(matches!(result(b"S'a\\x00\\n\\'\\\\'\n."), Value::OwnBytes(bytes) if bytes == b"a\0\n'\\"));
+        assert!(matches!(result(b"Va\xe9\\u2192\n."), Value::Text(text) if text == "aé→"));
+    }
+
+    #[test]
+    fn what_would_be_called_is_only_written_down() {
+        let (values, id) = run(b"cos\nsystem\n(S'true'\ntR.").unwrap();
+        let Value::Object { class, .. } = values[id] else { panic!("no object") };
+        assert!(matches!(&values[class], Value::Global(name) if name == "os.system"));
+    }
+
+    #[test]
+    fn rejects_what_is_no_program() {
+        let wrong: [&[u8]; 14] = [
+            b"",
+            b".",
+            b"K",
+            b"(K\x01",
+            b"0.",
+            b"t.",
+            b"K\x01\x85\x86.",
+            b"(K\x01\x86.",
+            b"h\x05.",
+            b"K\x01K\x02a.",
+            b"(K\x01d.",
+            b"S'\\x4'\n.",
+            b"K\x01K\x02b.",
+            b"Pid\n.",
+        ];
+        for pickle in wrong {
+            assert!(run(pickle).is_err(), "{pickle:?}");
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Finds triangles of a mesh that pass through each other.
+
+use std::collections::HashMap;
+
+use dermis_mesh::TriMesh;
+use glam::{DVec3, IVec3};
+
+/// The first two triangles that intersect, where there are any.
+///
+/// Triangles are compared where they share a cell of a grid. Those that share an edge cannot pass through each other;
+/// of those that share a corner only the sides that face it are tried.
+pub(crate) fn first_intersection(mesh: &TriMesh, cell: f64) -> Option<(usize, usize)> {
+    let corners: Vec<[DVec3; 3]> =
+        mesh.triangles().iter().map(|t| t.map(|point| mesh.points()[point as usize].as_dvec3())).collect();
+    let mut cells: HashMap<IVec3, Vec<usize>> = HashMap::new();
+    for (index, [a, b, c]) in corners.iter().enumerate() {
+        let low = (a.min(*b).min(*c) / cell).floor().as_ivec3();
+        let high = (a.max(*b).max(*c) / cell).floor().as_ivec3();
+        for x in low.x..=high.x {
+            for y in low.y..=high.y {
+                for z in low.z..=high.z {
+                    cells.entry(IVec3::new(x, y, z)).or_default().push(index);
+                }
+            }
+        }
+    }
+    let pairs = |of: &Vec<usize>| {
+        let meet = |&(a, b): &(usize, usize)| intersect(mesh, &corners, a, b) || intersect(mesh, &corners, b, a);
+        of.iter().enumerate().flat_map(|(k, &a)| of[..k].iter().map(move |&b| (a, b))).find(meet)
+    };
+    cells.values().filter_map(pairs).min()
+}
+
+/// Whether a side of triangle `a` passes through triangle `b`.
+fn intersect(mesh: &TriMesh, corners: &[[DVec3; 3]], a: usize, b: usize) -> bool {
+    let (ours, theirs) = (mesh.triangles()[a], mesh.triangles()[b]);
+    let shared = ours.map(|point| theirs.contains(&point));
+    if shared.iter().filter(|shared| **shared).count() > 1 {
+        return false;
+    }
+    (0..3).any(|side| {
+        let next = (side + 1) % 3;
+        !shared[side] && !shared[next] && passes_through([corners[a][side], corners[a][next]], corners[b])
+    })
+}
+
+fn passes_through([from, to]: [DVec3; 2], [a, b, c]: [DVec3; 3]) -> bool {
+    let volume = |a: DVec3, b: DVec3, c: DVec3, d: DVec3| (b - a).cross(c - a).dot(d - a);
+    let (above, below) = (volume(a, b, c, from), volume(a, b, c, to));
+    let sides = [volume(from, to, a, b), volume(from, to, b, c), volume(from, to, c, a)];
+    above * below < 0.0 && (sides.iter().all(|side| *side > 0.0) || sides.iter().all(|side| *side < 0.0))
+}
