@@ -102,8 +102,9 @@ def main(folder):
     columns = {**dense, "J_regressor": scipy.sparse.csc_matrix(dense["J_regressor"])}
     rows = {**dense, "J_regressor": scipy.sparse.csr_matrix(dense["J_regressor"])}
     fortran = {**rows, "shapedirs": np.asfortranarray(dense["shapedirs"])}
-    coordinates = {**dense, "weights": dense["weights"].astype(">f8")}
-    for protocol, value in [(0, columns), (1, dense), (2, columns), (3, rows), (4, coordinates), (5, fortran)]:
+    coordinates = {**dense, "J_regressor": scipy.sparse.coo_matrix(dense["J_regressor"])}
+    swapped = {**dense, "weights": dense["weights"].astype(">f8")}
+    for protocol, value in [(0, columns), (1, coordinates), (2, columns), (3, rows), (4, swapped), (5, fortran)]:
         (folder / f"protocol_{protocol}.pkl").write_bytes(pickle.dumps(value, protocol))
     for protocol in (0, 2):
         (folder / f"python2_protocol_{protocol}.pkl").write_bytes(dump_python2(columns, protocol))

@@ -48,12 +48,15 @@ pub(super) enum Value {
 pub(super) fn run(bytes: &[u8]) -> Result<(Vec<Value>, Id), Error> {
     let mut machine =
         Machine { bytes, at: 0, values: Vec::new(), stack: Vec::new(), marks: Vec::new(), memo: HashMap::new() };
-    while let Some(result) = machine.step()? {
-        if let Some(result) = result {
-            return Ok((machine.values, result));
+    loop {
+        match machine.array()? {
+            [b'.'] => {
+                let result = machine.pop()?;
+                return Ok((machine.values, result));
+            }
+            [opcode] => machine.step(opcode)?,
         }
     }
-    Err(Error::malformed("the pickle is empty"))
 }
 
 struct Machine<'a> {
@@ -67,33 +70,29 @@ struct Machine<'a> {
 }
 
 impl<'a> Machine<'a> {
-    /// One opcode; `None` at the end of the bytes, the result at the end of the program.
-    fn step(&mut self) -> Result<Option<Option<Id>>, Error> {
-        if self.bytes.is_empty() {
-            return Ok(None);
-        }
-        let [opcode] = self.array()?;
+    fn step(&mut self, opcode: u8) -> Result<(), Error> {
         match opcode {
-            b'.' => return Ok(Some(Some(self.pop()?))),
             // Protocol and frame: nothing to do.
-            0x80 => drop(self.array::<1>()?),
-            0x95 => drop(self.array::<8>()?),
-            b'(' => self.marks.push(self.stack.len()),
-            b'0' => drop(self.pop()?),
-            b'1' => drop(self.pop_mark()?),
-            b'2' => {
-                let top = *self.stack.last().ok_or_else(underflow)?;
-                self.stack.push(top);
+            0x80 => self.take(1).map(|_| ()),
+            0x95 => self.take(8).map(|_| ()),
+            b'(' => {
+                self.marks.push(self.stack.len());
+                self.check_size()
             }
-            b'p' | b'q' | b'r' | 0x94 | b'g' | b'h' | b'j' => self.memo(opcode)?,
-            b'R' | 0x81 | 0x92 | b'b' | b'c' | 0x93 => self.object(opcode)?,
-            b'a' | b'e' | b's' | b'u' => self.fill(opcode)?,
+            b'0' => self.pop().map(|_| ()),
+            b'1' => self.pop_mark().map(|_| ()),
+            b'2' => {
+                self.stack.push(self.top()?);
+                self.check_size()
+            }
+            b'p' | b'q' | b'r' | 0x94 | b'g' | b'h' | b'j' => self.memo(opcode),
+            b'R' | 0x81 | 0x92 | b'b' | b'c' | 0x93 => self.object(opcode),
+            b'a' | b'e' | b's' | b'u' => self.fill(opcode),
             _ => {
                 let value = self.literal(opcode)?;
-                self.push(value)?;
+                self.push(value)
             }
         }
-        Ok(Some(None))
     }
 
     fn literal(&mut self, opcode: u8) -> Result<Value, Error> {
@@ -159,8 +158,7 @@ impl<'a> Machine<'a> {
             self.stack.push(id);
             return self.check_size();
         }
-        let top = *self.stack.last().ok_or_else(underflow)?;
-        self.memo.insert(key, top);
+        self.memo.insert(key, self.top()?);
         self.check_size()
     }
 
@@ -224,7 +222,7 @@ impl<'a> Machine<'a> {
     }
 
     fn check_size(&self) -> Result<(), Error> {
-        if self.values.len().max(self.stack.len()).max(self.memo.len()) > MOST_VALUES {
+        if self.values.len().max(self.stack.len()).max(self.marks.len()).max(self.memo.len()) > MOST_VALUES {
             return Err(Error::unsupported(format!("the pickle holds more than {MOST_VALUES} values"))
                 .with_hint("dermis reads pickled dictionaries of arrays; save as .npz"));
         }
@@ -292,8 +290,7 @@ impl<'a> Machine<'a> {
         let length = rest.iter().position(|&byte| byte == b'\n');
         let length = length.ok_or_else(|| Error::truncated("a line of the pickle", 1, 0))?;
         self.at += length + 1;
-        let line = &rest[..length];
-        Ok(line.strip_suffix(b"\r").unwrap_or(line))
+        Ok(&rest[..length])
     }
 }
 

@@ -182,7 +182,12 @@ impl Pickle {
         let (first, second) = match kind.get(..3) {
             Some("csr") => (expanded(&numbers("indptr")?, data.len())?, numbers("indices")?),
             Some("csc") => (numbers("indices")?, expanded(&numbers("indptr")?, data.len())?),
-            Some("coo") => (numbers("row")?, numbers("col")?),
+            Some("coo") => match member("coords").and_then(|coords| self.tuple(coords)) {
+                Some(&[rows, columns]) => {
+                    (self.parse_array(name, rows)?.numbers()?, self.parse_array(name, columns)?.numbers()?)
+                }
+                _ => (numbers("row")?, numbers("col")?),
+            },
             _ => return Err(self.no_array(id)),
         };
         let entries = entries_of(&first, &second, &data, [rows, columns])?;

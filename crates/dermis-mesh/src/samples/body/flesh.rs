@@ -7,14 +7,11 @@ use glam::DVec3;
 
 use super::super::implicit::{Implicit, Node, node};
 use super::skeleton::{
-    ANKLE, COLLAR, ELBOW, FOOT, HAND, HEAD, HIP, KNEE, NECK, PELVIS, SHOULDER, SPINE_1, SPINE_2, SPINE_3, WRIST,
-    mirrored,
+    ACROSS_ARM, ANKLE, COLLAR, ELBOW, FOOT, HAND, HEAD, HIP, KNEE, NECK, PELVIS, SHOULDER, SPINE_1, SPINE_2, SPINE_3,
+    WRIST, mirrored,
 };
 
 const ROUND: (DVec3, f64) = (DVec3::Z, 1.0);
-
-/// Across the palm: the arm falls by 25°.
-const PALM: DVec3 = DVec3::new(0.423, 0.906, 0.0);
 
 /// The whole body.
 pub(super) fn flesh() -> Implicit {
@@ -110,10 +107,10 @@ fn arm(shape: &mut Implicit) {
     pair(shape, &arm, ROUND, 0.04, &[SHOULDER, SHOULDER, SHOULDER, ELBOW]);
     let palm =
         [node(0.640, 1.172, -0.016, 0.028), node(0.672, 1.157, -0.010, 0.036), node(0.718, 1.136, -0.006, 0.042)];
-    pair(shape, &palm, (PALM, 0.50), 0.015, &[WRIST]);
+    pair(shape, &palm, (ACROSS_ARM, 0.50), 0.015, &[WRIST]);
     let fingers =
         [node(0.718, 1.136, -0.006, 0.042), node(0.762, 1.115, -0.003, 0.037), node(0.804, 1.093, -0.001, 0.026)];
-    pair(shape, &fingers, (PALM, 0.42), 0.010, &[HAND]);
+    pair(shape, &fingers, (ACROSS_ARM, 0.42), 0.010, &[HAND]);
     let thumb =
         [node(0.662, 1.158, 0.014, 0.018), node(0.700, 1.137, 0.048, 0.0145), node(0.730, 1.120, 0.066, 0.0115)];
     pair(shape, &thumb, ROUND, 0.015, &[WRIST, HAND]);

@@ -8,8 +8,8 @@ use glam::{DAffine3, DQuat, DVec3};
 
 use super::super::numeric::{cos_turns, smooth_step, turn};
 use super::skeleton::{
-    ANKLE, COLLAR, ELBOW, FOOT, HEAD, HIP, JOINTS, KNEE, NECK, PELVIS, SHOULDER, SPINE_1, SPINE_2, SPINE_3, WRIST,
-    mirrored, mirrored_turn, posed,
+    ACROSS_ARM, ANKLE, COLLAR, ELBOW, FOOT, HEAD, HIP, JOINTS, KNEE, NECK, PELVIS, SHOULDER, SPINE_1, SPINE_2, SPINE_3,
+    WRIST, mirrored, mirrored_turn, posed,
 };
 
 /// The most that a knee bends, in degrees.
@@ -17,9 +17,6 @@ const MOST_BEND: f64 = 150.0;
 
 /// Halvings of the interval of knee angles: below 1e-9 degrees.
 const HALVINGS: usize = 38;
-
-/// The axis about which the left elbow bends: across the arm, which falls by 25°.
-const ELBOW_AXIS: DVec3 = DVec3::new(0.423, 0.906, 0.0);
 
 /// A foot: where its ankle is, relative to rest, and how far its toes point down, in degrees.
 #[derive(Debug, Clone, Copy, Default)]
@@ -179,7 +176,7 @@ impl Moment {
 
     /// Bends an elbow, the forearm towards the front at rest.
     fn bend_elbow(&mut self, side: usize, degrees: f64) {
-        self.turn(ELBOW, side, turn(-ELBOW_AXIS, degrees.to_radians()));
+        self.turn(ELBOW, side, turn(-ACROSS_ARM, degrees.to_radians()));
     }
 
     /// Leans the trunk forward and holds the head up.

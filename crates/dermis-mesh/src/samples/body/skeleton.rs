@@ -74,6 +74,9 @@ const PLACES: [(usize, DVec3); 15] = [
     (HAND, DVec3::new(0.718, 1.136, -0.006)),
 ];
 
+/// The unit vector across the left arm, which falls by 25°: the palm's normal, and the axis of the elbow.
+pub(super) const ACROSS_ARM: DVec3 = DVec3::new(0.422_618_261_740_699_4, 0.906_307_787_036_649_9, 0.0);
+
 pub(super) fn parent(joint: usize) -> Option<usize> {
     (joint != PELVIS).then_some(PARENTS[joint])
 }
