@@ -19,6 +19,17 @@ impl From<&Note> for NoteFacts {
 }
 
 impl NoteFacts {
+    /// Each of `notes` once.
+    pub(crate) fn distinct<'a>(notes: impl IntoIterator<Item = &'a Note>) -> Vec<Self> {
+        let mut distinct = Vec::new();
+        for note in notes.into_iter().map(Self::from) {
+            if !distinct.contains(&note) {
+                distinct.push(note);
+            }
+        }
+        distinct
+    }
+
     /// `note: message (place)`.
     pub(crate) fn line(&self, paint: Paint) -> String {
         let place = self.place.as_ref().map(|place| format!(" ({place})")).unwrap_or_default();

@@ -11,6 +11,7 @@ use std::error::Error as _;
 use std::io::ErrorKind;
 
 use dermis::SelectError;
+use dermis::active::volume::VolumeError;
 use dermis::io::{Error, Problem};
 use serde::Serialize;
 
@@ -41,6 +42,12 @@ impl Report {
     /// Names the file, unless it is named already.
     pub(crate) fn in_file(mut self, path: impl Into<String>) -> Self {
         self.path.get_or_insert_with(|| path.into());
+        self
+    }
+
+    /// Names the place inside the file, unless it is named already.
+    pub(crate) fn at(mut self, place: impl Into<String>) -> Self {
+        self.place.get_or_insert_with(|| place.into());
         self
     }
 
@@ -146,6 +153,14 @@ impl From<SelectError> for Report {
         let mut report = Self::new(error.to_string()).maybe_hint(error.hint());
         report.details = error.details();
         report.add_causes(error.source())
+    }
+}
+
+impl From<VolumeError> for Report {
+    fn from(error: VolumeError) -> Self {
+        let mut report = Self::new(error.to_string()).maybe_hint(error.hint().map(str::to_owned));
+        report.details = error.details();
+        report
     }
 }
 

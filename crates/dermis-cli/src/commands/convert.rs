@@ -55,7 +55,7 @@ pub(crate) struct Part {
     frames: Option<FrameRange>,
     /// Sample animation at this rate, in frames per second; it is also taken where a file states none
     #[arg(long, value_name = "HZ", value_parser = frame_rate, allow_hyphen_values = true)]
-    fps: Option<f64>,
+    pub(crate) fps: Option<f64>,
     /// Make this frame (counted before --frames drops any) the rest pose; rigs become frames
     #[arg(long, value_name = "K")]
     rest_frame: Option<usize>,
@@ -142,7 +142,7 @@ pub(crate) fn convert(
 }
 
 impl Part {
-    fn selection(&self) -> Selection {
+    pub(crate) fn selection(&self) -> Selection {
         Selection {
             mesh: self.mesh.clone(),
             clip: self.clip.clone(),
@@ -155,19 +155,13 @@ impl Part {
 
 impl Summary {
     fn new(input: &str, output: &Path, scene: &Scene, written: &Written, seconds: Times) -> Self {
-        let mut notes: Vec<NoteFacts> = Vec::new();
-        for note in scene.notes.iter().chain(&written.notes).map(NoteFacts::from) {
-            if !notes.contains(&note) {
-                notes.push(note);
-            }
-        }
         Self {
             input: input.to_owned(),
             output: output.display().to_string(),
             files: written.files.iter().map(|file| file.display().to_string()).collect(),
             bytes: written.bytes,
             objects: scene.objects.iter().map(ObjectSummary::of).collect(),
-            notes,
+            notes: NoteFacts::distinct(scene.notes.iter().chain(&written.notes)),
             seconds,
         }
     }

@@ -5,6 +5,7 @@ mod convert;
 mod inspect;
 mod man;
 mod sample;
+mod volume;
 
 use std::process::ExitCode;
 
@@ -19,6 +20,7 @@ pub(crate) enum Command {
     Inspect(inspect::Args),
     Convert(convert::Args),
     Sample(sample::Args),
+    Volume(volume::Args),
     Completions(completions::Args),
     Man(man::Args),
 }
@@ -29,6 +31,7 @@ pub(crate) fn run(command: Command, shared: &Shared) -> Result<ExitCode, Report>
         Command::Inspect(args) => inspect::run(&args, shared),
         Command::Convert(args) => convert::run(&args, shared),
         Command::Sample(args) => sample::run(&args, shared),
+        Command::Volume(args) => volume::run(&args, shared),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
     }
