@@ -12,6 +12,7 @@ use std::io::ErrorKind;
 
 use dermis::SelectError;
 use dermis::active::volume::VolumeError;
+use dermis::active::wrinkle::WrinkleError;
 use dermis::io::{Error, Problem};
 use serde::Serialize;
 
@@ -161,6 +162,12 @@ impl From<VolumeError> for Report {
         let mut report = Self::new(error.to_string()).maybe_hint(error.hint().map(str::to_owned));
         report.details = error.details();
         report
+    }
+}
+
+impl From<WrinkleError> for Report {
+    fn from(error: WrinkleError) -> Self {
+        Self::new(error.to_string()).maybe_hint(error.hint().map(str::to_owned))
     }
 }
 

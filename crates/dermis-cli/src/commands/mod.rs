@@ -6,6 +6,7 @@ mod inspect;
 mod man;
 mod sample;
 mod volume;
+mod wrinkle;
 
 use std::process::ExitCode;
 
@@ -21,6 +22,7 @@ pub(crate) enum Command {
     Convert(convert::Args),
     Sample(sample::Args),
     Volume(volume::Args),
+    Wrinkle(wrinkle::Args),
     Completions(completions::Args),
     Man(man::Args),
 }
@@ -32,6 +34,7 @@ pub(crate) fn run(command: Command, shared: &Shared) -> Result<ExitCode, Report>
         Command::Convert(args) => convert::run(&args, shared),
         Command::Sample(args) => sample::run(&args, shared),
         Command::Volume(args) => volume::run(&args, shared),
+        Command::Wrinkle(args) => wrinkle::run(&args, shared),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
     }
