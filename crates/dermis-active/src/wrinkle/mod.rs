@@ -8,10 +8,12 @@
 //! Where we deviate: the paper's R(u) lacks a length and is read as `R_min (1 − 2/π)/‖v‖`; the offset β comes from the
 //! profile that is really projected on, and how much a wrinkle takes up from what the cloth around it has lost.
 
+mod atlas;
 mod coarsen;
 mod error;
 mod field;
 mod grid;
+mod map;
 mod options;
 mod profile;
 mod project;
@@ -26,8 +28,10 @@ use dermis_mesh::{MeshError, Note, TriMesh};
 use glam::{Vec2, Vec3};
 use rayon::prelude::*;
 
+pub use atlas::with_atlas;
 pub use coarsen::{Coarse, coarsen};
 pub use error::WrinkleError;
+pub use map::{MapLayout, uv_triangles};
 pub use options::WrinkleOptions;
 pub use project::Samples;
 pub use refine::Refined;

@@ -8,8 +8,6 @@ use glam::Vec3;
 
 /// No neighbour: the cloth ends there, or more than two triangles meet.
 pub(super) const NONE: u32 = u32::MAX;
-/// How round the surface is between its points, 0 to 1.
-const ROUNDNESS: f32 = 0.75;
 /// Triangles that a walk crosses at most; longer ones come from broken input.
 const LONGEST_WALK: usize = 64;
 
@@ -34,16 +32,23 @@ impl Spot {
 }
 
 impl Spot {
-    /// The place on a surface that is round between the points (Phong tessellation, Boubekeur & Alexa 2008): the
-    /// projections onto the tangent planes of the corners, blended.
+    /// The place on a surface that is round between the points: the cubic patch over the triangle whose edges leave the
+    /// corners along their tangent planes (Vlachos et al. 2001).
     pub(super) fn rounded(&self, triangles: &[[u32; 3]], positions: &[Vec3], normals: &[Vec3]) -> Vec3 {
-        let flat = self.blend(triangles, positions);
-        let corners = triangles[self.triangle as usize].iter().zip(self.weights);
-        let bend = corners.fold(Vec3::ZERO, |sum, (&corner, weight)| {
-            let (place, normal) = (positions[corner as usize], normals[corner as usize]);
-            sum + normal * (weight * (place - flat).dot(normal))
-        });
-        flat + ROUNDNESS * bend
+        let corners = triangles[self.triangle as usize];
+        let p = corners.map(|corner| positions[corner as usize]);
+        let n = corners.map(|corner| normals[corner as usize]);
+        let w = self.weights;
+        let mut place = p[0] * w[0].powi(3) + p[1] * w[1].powi(3) + p[2] * w[2].powi(3);
+        let mut inner = Vec3::ZERO;
+        for (from, to) in [(0, 1), (1, 0), (1, 2), (2, 1), (2, 0), (0, 2)] {
+            let side = p[to] - p[from];
+            let control = p[from] + (side - n[from] * side.dot(n[from])) / 3.0;
+            place += control * (3.0 * w[from] * w[from] * w[to]);
+            inner += control / 6.0;
+        }
+        let center = inner + (inner - (p[0] + p[1] + p[2]) / 3.0) * 0.5;
+        place + center * (6.0 * w[0] * w[1] * w[2])
     }
 }
 

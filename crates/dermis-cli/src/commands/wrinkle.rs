@@ -5,7 +5,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 
-use dermis::active::wrinkle::{Curves, RestShape, Samples, WrinkleError, WrinkleLayer, WrinkleOptions, coarsen};
+use clap::ValueEnum;
+use dermis::active::wrinkle::{
+    Curves, MapLayout, RestShape, Samples, WrinkleError, WrinkleLayer, WrinkleOptions, coarsen, uv_triangles,
+    with_atlas,
+};
 use dermis::io::output::Output;
 use dermis::io::{ReadOptions, WriteOptions, Written, check_target};
 use dermis::math::progress::Progress;
@@ -34,6 +38,8 @@ const EXAMPLES: &str = "Examples:
   dermis wrinkle sample:towel -o towel.abc
       a refined mesh sequence with folds
   dermis wrinkle shirt.abc --rest pattern.obj --min-radius 0.01 -o folded.glb
+  dermis wrinkle sample:flag --map png -o maps
+      displacement maps, one per frame
   dermis wrinkle shirt.npz --coarsen 1500 --subdivide 3 -o folded.npz --curves curves
       made coarse first, refined everywhere, its curves as OBJ lines";
 
@@ -43,7 +49,7 @@ const EXAMPLES: &str = "Examples:
 pub(crate) struct Args {
     /// The input: a cloth animation
     input: String,
-    /// The output: a mesh sequence
+    /// The output: a mesh sequence, or with --map a folder
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
     /// The shape in which the cloth is not stretched: a file with the same mesh, or uv for the pattern in its UVs
@@ -56,6 +62,12 @@ pub(crate) struct Args {
     /// Cut all triangles this often, each into four [default: twice, only near wrinkles]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=MOST_LEVELS))]
     subdivide: Option<u32>,
+    /// Write a displacement map of each frame into the folder OUT instead of a mesh sequence
+    #[arg(long, value_name = "FORMAT", conflicts_with = "subdivide")]
+    map: Option<MapFormat>,
+    /// Texels per side of maps
+    #[arg(long, value_name = "N", default_value_t = 512, value_parser = clap::value_parser!(u32).range(16..=8192))]
+    map_size: u32,
     /// Write the curves of each frame as OBJ lines into this folder
     #[arg(long, value_name = "FOLDER")]
     curves: Option<PathBuf>,
@@ -72,6 +84,14 @@ pub(crate) struct Args {
     force: bool,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum MapFormat {
+    /// 16 bits; white is the height that the summary states
+    Png,
+    /// Half floats, in scene units
+    Exr,
+}
+
 /// What was done, as JSON.
 #[derive(Debug, Serialize)]
 struct Summary {
@@ -82,6 +102,8 @@ struct Summary {
     name: String,
     frames: usize,
     min_radius: f32,
+    /// The height that is white in a PNG map: none is higher.
+    map_height: f32,
     triangles_before: usize,
     triangles_after: usize,
     /// The most curves of a frame.
@@ -109,7 +131,9 @@ struct Times {
 /// Wrinkles, writes, and says what was done.
 pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Report> {
     let write_options = WriteOptions { force: args.force };
-    check_target(&args.output, &write_options)?;
+    if args.map.is_none() {
+        check_target(&args.output, &write_options)?;
+    }
     let watch = Watch::new(format!("wrinkling {}", args.input), shared);
     let began = Instant::now();
     let read_options = ReadOptions { frame_rate_hz: args.part.fps, topology: args.topology.clone() };
@@ -360,7 +384,10 @@ impl Wrinkled {
 fn write(args: &Args, scene: &mut Scene, wrinkled: &Wrinkled, watch: &Watch) -> Result<Written, Report> {
     let object = Object::of_sequence(wrinkled.name.clone(), wrinkled.sequence.clone());
     scene.objects[wrinkled.place] = object;
-    let mut written = dermis::io::write(&args.output, scene, &WriteOptions { force: args.force }, watch)?;
+    let mut written = match args.map {
+        Some(format) => write_maps(args, format, wrinkled, watch)?,
+        None => dermis::io::write(&args.output, scene, &WriteOptions { force: args.force }, watch)?,
+    };
     if let Some(folder) = &args.curves {
         let mut output = Output::new(args.force);
         let Folded { layer, motion, curves, .. } = &*wrinkled.cloth;
@@ -377,6 +404,55 @@ fn write(args: &Args, scene: &mut Scene, wrinkled: &Wrinkled, watch: &Watch) -> 
     Ok(written)
 }
 
+/// Writes a map per frame, and the mesh with its UVs where they are ours.
+fn write_maps(args: &Args, format: MapFormat, wrinkled: &Wrinkled, watch: &Watch) -> Result<Written, Report> {
+    let Folded { layer, motion, curves, .. } = &*wrinkled.cloth;
+    let mut output = Output::new(args.force);
+    let mut notes = Vec::new();
+    let failed_mesh = |error: dermis::mesh::MeshError| Report::new(error.to_string());
+    let mesh = match uv_triangles(motion.mesh()) {
+        Some(_) => Arc::clone(motion.mesh()),
+        None => {
+            notes.push(Note::at(
+                &wrinkled.name,
+                "the cloth has no UVs; cloth.obj beside the maps has those that were made",
+            ));
+            Arc::new(with_atlas(motion.mesh()).map_err(failed_mesh)?)
+        }
+    };
+    let uvs = uv_triangles(&mesh).unwrap_or_default();
+    let map = MapLayout::new(&mesh, &uvs, args.map_size as usize);
+    if map.overlapping > 0 {
+        let texels = counted(map.overlapping, "texel", "texels");
+        notes.push(Note::at(&wrinkled.name, format!("UVs overlap in {texels}; each shows the first triangle")));
+    }
+    let samples = layer.samples(map.spots.clone());
+    for (frame, curves) in curves.iter().enumerate() {
+        if watch.report("writing maps", frame, motion.frame_count()).is_break() {
+            return Err(Report::new(interrupt::STOPPED));
+        }
+        let positions = motion.frame(frame).map_err(failed)?;
+        let image = map.image(&layer.apply(&positions, curves, &samples).heights);
+        let (ending, bytes) = match format {
+            MapFormat::Png => {
+                ("png", dermis::io::image::png16(map.size, &image, layer.highest()).map_err(dermis::io::Error::from)?)
+            }
+            MapFormat::Exr => ("exr", dermis::io::image::exr(map.size, &image)),
+        };
+        output.write_all(&args.output.join(format!("height.{frame:04}.{ending}")), &bytes)?;
+    }
+    let mut written = output.commit()?;
+    if !Arc::ptr_eq(&mesh, motion.mesh()) {
+        let scene = Scene { objects: vec![Object::of_mesh(wrinkled.name.clone(), mesh)], ..Scene::default() };
+        let options = WriteOptions { force: args.force };
+        let cloth = dermis::io::write(&args.output.join("cloth.obj"), &scene, &options, watch)?;
+        written.files.extend(cloth.files);
+        written.bytes += cloth.bytes;
+    }
+    written.notes.extend(notes);
+    Ok(written)
+}
+
 impl Summary {
     fn new(args: &Args, wrinkled: &Wrinkled, scene: &Scene, written: &Written, seconds: Times) -> Self {
         let Folded { layer, motion, curves, .. } = &*wrinkled.cloth;
@@ -388,6 +464,7 @@ impl Summary {
             name: wrinkled.name.clone(),
             frames: motion.frame_count(),
             min_radius: layer.min_radius(),
+            map_height: layer.highest(),
             triangles_before: motion.mesh().triangle_count(),
             triangles_after: wrinkled.sequence.mesh().triangle_count(),
             curves: curves.iter().map(|curves| curves.lines.len()).max().unwrap_or(0),
