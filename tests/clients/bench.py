@@ -45,15 +45,28 @@ class Bench:
 
     def convert(self, source, target, *options):
         """`dermis convert`; returns the target."""
-        target = self.work / target
-        target.parent.mkdir(parents=True, exist_ok=True)
-        run = subprocess.run(
-            [self.dermis, "convert", str(source), str(target), "--force", *map(str, options)],
-            capture_output=True, text=True, timeout=600,
-        )
-        if run.returncode:
-            raise Failed(f"dermis convert {Path(source).name} {target.name}: {run.stderr.strip()}")
+        target = self.target(target)
+        self.run("convert", source, target, "--force", *options)
         return target
+
+    def skin(self, inputs, target=None, *options):
+        """`dermis skin`; returns the measures and the target, where one is wanted."""
+        target = target and self.target(target)
+        output = ["-o", target, "--force"] if target else []
+        return json.loads(self.run("skin", *inputs, *output, "--format", "json", *options)), target
+
+    def target(self, name):
+        target = self.work / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        return target
+
+    def run(self, *arguments):
+        """What the program under test prints."""
+        run = subprocess.run([self.dermis, *map(str, arguments)], capture_output=True, text=True, timeout=600)
+        if run.returncode:
+            words = " ".join(getattr(argument, "name", str(argument)) for argument in arguments)
+            raise Failed(f"dermis {words}: {run.stderr.strip()}")
+        return run.stdout
 
     def three(self, jobs):
         return self._client(["node", HERE / "three_corners.mjs"], jobs)
@@ -80,21 +93,24 @@ class Bench:
         return answers + [missing] * (len(jobs) - len(answers))
 
 
-RIG = ["weights", "inverse_bind", "pose", "shape_offsets", "shape_weights"]
+RIG = ["weights", "skin", "basis", "coefficients"]
+MOTION = ["skin", "coefficients"]
 
 
 class Sequence:
-    """A sequence as dermis writes it to `.npz`."""
+    """A sequence as dermis writes it to `.npz`; of several clips the first."""
 
     def __init__(self, path):
         with np.load(path) as arrays:
             self.faces = arrays["faces"]
             self.rest = arrays["rest"]
-            self.frames = arrays["frames"] if "frames" in arrays else arrays["rest"][None]
+            first = slice(arrays["clip_frames"][0] if "clip_frames" in arrays else None)
+            self.frames = arrays["frames"][first] if "frames" in arrays else arrays["rest"][None]
             self.fps = rate_of(arrays)
             self.start = float(arrays["start_seconds"]) if "start_seconds" in arrays else 0.0
             self.metres_per_unit = float(arrays["metres_per_unit"]) if "metres_per_unit" in arrays else 1.0
             self.rig = {name: arrays[name] for name in RIG if name in arrays}
+            self.rig.update({name: self.rig[name][first] for name in MOTION if name in self.rig})
 
     @property
     def times(self):
@@ -106,19 +122,15 @@ class Sequence:
 
     def posed(self, influences=None):
         """What the rig makes of the rest pose, frame by frame, with so many influences; the frames where none is."""
-        if "pose" not in self.rig and "shape_weights" not in self.rig:
+        if "coefficients" not in self.rig:
             return self.frames
-        rest = self.rest.astype(np.float64)
-        if "shape_weights" in self.rig:
-            rest = rest + np.einsum("sk,kni->sni", self.rig["shape_weights"], self.rig["shape_offsets"].astype(np.float64))
-        else:
-            rest = np.broadcast_to(rest, self.frames.shape)
-        if "pose" not in self.rig:
+        shapes = np.einsum("sk,kni->sni", self.rig["coefficients"], self.rig["basis"].astype(np.float64))
+        rest = self.rest.astype(np.float64) + shapes
+        if "skin" not in self.rig:
             return rest
         weights = largest_weights(self.rig["weights"].astype(np.float64), influences)
-        skin = self.rig["pose"] @ self.rig["inverse_bind"]
         posed = np.empty(rest.shape)
-        for frame, (points, bones) in enumerate(zip(rest, skin)):
+        for frame, (points, bones) in enumerate(zip(rest, self.rig["skin"])):
             blended = np.tensordot(weights, bones[:, :3], axes=1)
             posed[frame] = np.einsum("nij,nj->ni", blended[:, :, :3], points) + blended[:, :, 3]
         return posed

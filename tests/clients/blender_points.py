@@ -8,13 +8,11 @@ float64 [times, N, 3] in the axes of the file (Blender turns Y up into Z up; thi
 `corners` of the polygons, and `uvs` per corner where the mesh has them.
 """
 
-import json
 import os
-import sys
-import traceback
 
 import bpy
 import numpy as np
+from jobs import answer_all
 
 IMPORTERS = {
     ".abc": lambda path: bpy.ops.wm.alembic_import(filepath=path, as_background_job=False),
@@ -81,15 +79,7 @@ def main():
     # Importers print; answers alone belong on standard output.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    with open(sys.argv[1], encoding="utf-8") as file:
-        jobs = json.load(file)
-    for job in jobs:
-        try:
-            answer = run(job)
-        except Exception:
-            answer = {"error": traceback.format_exc()}
-        answers.write(json.dumps(answer) + "\n")
-        answers.flush()
+    answer_all(run, answers)
 
 
 main()

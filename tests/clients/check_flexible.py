@@ -1,24 +1,32 @@
-"""Bones that shear: three.js and Blender play our glTF as Σ w T p."""
+"""Fitted skins: three.js and Blender play our glTF, and OpenUSD our UsdSkel, as Σ w T (p + Σ c o)."""
 
 import numpy as np
 from bench import Sequence, largest_distance
+from play import LIMIT, in_blender, in_three, is_valid
 
-LIMIT = 1e-4
 FRAME_RATE = 24.0
 BONES = 6
 INFLUENCES = 4
+SHAPES = 2
 
 
 def run(bench):
-    for name, pose in [("random", random_pose(8)), ("smooth", smooth_pose(24))]:
-        label = f"{name} affine bones"
-        if not bench.wants(label):
-            continue
-        check(bench, name, label, pose)
+    unmoved = np.tile(np.eye(4), (BONES, 1, 1))
+    cases = [
+        ("random", unmoved, random_pose(8)),
+        ("smooth", unmoved, smooth_pose(24)),
+        ("rigid", unmoved, rigid_pose(24)),
+        ("bound elsewhere", placed_bind(), random_pose(8)),
+        ("bound with scale", placed_bind(scales=(0.5, 2.0)), smooth_pose(24)),
+    ]
+    for name, bind, pose in cases:
+        label = f"bones, {name}"
+        if bench.wants(label):
+            check(bench, name, label, bind, pose)
 
 
-def check(bench, name, label, pose):
-    rig = make_rig(pose)
+def check(bench, name, label, bind, pose):
+    rig = make_rig(bind, pose)
     source = bench.work / f"flexible/{name}.npz"
     source.parent.mkdir(parents=True, exist_ok=True)
     np.savez(source, **rig)
@@ -27,48 +35,27 @@ def check(bench, name, label, pose):
 
     baked = Sequence(bench.convert(source, f"flexible/{name}-baked.npz"))
     glb = bench.convert(source, f"flexible/{name}.glb")
-    verdict = bench.validator([glb])[0]
-    bench.tell(f"validator: {label}", verdict["errors"] == verdict["warnings"] == 0, str(verdict))
+    is_valid(bench, label, glb)
     bench.within(f"dermis: {label}", largest_distance(baked.frames, expected, box), LIMIT)
-    in_three(bench, label, rig, glb, expected, box, smooth=name == "smooth")
-    in_blender(bench, label, glb, expected, box)
+    times = [frame / FRAME_RATE for frame in range(len(expected))]
+    in_three(bench, label, glb, expected[:, rig["faces"].ravel()], times, box, smooth=True)
+    in_blender(bench, label, glb, expected, times, FRAME_RATE, box)
+    in_openusd(bench, label, bench.convert(source, f"flexible/{name}.usda"), expected, box)
 
 
-def in_three(bench, label, rig, glb, expected, box, smooth):
-    # Keys at even places, half-way times between them.
-    times = [half / 2 / FRAME_RATE for half in range(2 * len(expected) - 1)]
-    out = glb.with_suffix(".npy")
-    answer = bench.three([{"file": glb, "clip": 0, "times": times, "out": out}])[0]
-    if "error" in answer:
-        bench.tell(f"three.js: {label}", False, answer["error"])
-        return
-    theirs = np.load(out)
-    keys = expected[:, rig["faces"].ravel()]
-    bench.within(f"three.js: {label}", largest_distance(keys, theirs[::2], box), LIMIT)
-    if smooth and theirs[::2].shape == keys.shape:
-        bench.within(f"three.js: {label} between keys", overshoot(keys, theirs[1::2]) / box, 1e-3)
-
-
-def overshoot(keys, between):
-    """How much farther than 1.5 times their distance a half-way point is from the keys around it, at most."""
-    before, after = keys[:-1], keys[1:]
-    apart = np.linalg.norm(after - before, axis=-1)
-    away = np.maximum(np.linalg.norm(between - before, axis=-1), np.linalg.norm(between - after, axis=-1))
-    return float((away - 1.5 * apart).max())
-
-
-def in_blender(bench, label, glb, expected, box):
-    out = glb.with_suffix(".blender.npz")
+def in_openusd(bench, label, usda, expected, box):
+    out = usda.with_suffix(".usd.npz")
     seconds = [frame / FRAME_RATE for frame in range(len(expected))]
-    job = {"file": glb, "fps": FRAME_RATE, "seconds": seconds, "out": out}
-    answer = bench.blender([job])[0]
+    answer = bench.openusd([{"file": usda, "seconds": seconds, "out": out}])[0]
     if "error" in answer:
-        bench.tell(f"Blender: {label}", False, answer["error"])
+        bench.tell(f"OpenUSD: {label}", False, answer["error"])
         return
-    bench.within(f"Blender: {label}", largest_distance(expected, np.load(out)["points"], box), LIMIT)
+    bench.tell(f"OpenUSD validators: {label}", not answer["complaints"], str(answer["complaints"]))
+    bench.tell(f"UsdSkel: {label}", "def SkelAnimation" in usda.read_text(), "bones, not recorded frames")
+    bench.within(f"OpenUSD: {label}", largest_distance(expected, np.load(out)["points"], box), LIMIT)
 
 
-def make_rig(pose):
+def make_rig(bind, pose):
     random = np.random.default_rng(7)
     rest, faces = sphere(16, 12)
     weights = np.zeros((len(rest), BONES))
@@ -78,17 +65,34 @@ def make_rig(pose):
         "rest": rest.astype(np.float32),
         "faces": faces,
         "weights": weights.astype(np.float32),
-        "bind": np.tile(np.eye(4), (BONES, 1, 1)),
-        "pose": pose,
+        "bind": bind,
+        # Bones that move what they hold by `pose`.
+        "pose": pose @ bind,
         "parents": np.full(BONES, -1, dtype=np.int32),
+        # Corrections of both signs.
+        "basis": random.normal(size=(SHAPES, *rest.shape)).astype(np.float32) * 0.05,
+        "coefficients": random.uniform(-1, 1, size=(len(pose), SHAPES)).astype(np.float32),
         "bone_names": np.array([f"bone_{bone}" for bone in range(BONES)]),
         "fps": np.array(FRAME_RATE),
     }
 
 
 def skinned(rig):
-    points = np.concatenate([rig["rest"].astype(np.float64), np.ones((len(rig["rest"]), 1))], axis=1)
-    return np.einsum("nb,sbij,nj->sni", rig["weights"].astype(np.float64), rig["pose"], points)[..., :3]
+    corrected = rig["rest"] + np.einsum("sk,kni->sni", rig["coefficients"], rig["basis"].astype(np.float64))
+    points = np.insert(corrected, 3, 1.0, axis=-1)
+    moved = rig["pose"] @ np.linalg.inv(rig["bind"])
+    return np.einsum("nb,sbij,snj->sni", rig["weights"].astype(np.float64), moved, points)[..., :3]
+
+
+def placed_bind(scales=(1.0, 1.0)):
+    """Bones that stand about the mesh, turned, each scaled by a factor from the range."""
+    random = np.random.default_rng(17)
+    bind = np.tile(np.eye(4), (BONES, 1, 1))
+    turned, _ = np.linalg.qr(random.normal(size=(BONES, 3, 3)))
+    turned *= np.linalg.det(turned)[:, None, None] * random.uniform(*scales, size=(BONES, 1, 1))
+    bind[:, :3, :3] = turned
+    bind[:, :3, 3] = random.normal(size=(BONES, 3))
+    return bind
 
 
 def random_pose(frames):
@@ -107,6 +111,15 @@ def smooth_pose(frames):
     pose = np.tile(np.eye(4), (frames, BONES, 1, 1))
     angles = 2 * np.pi * np.arange(frames) / frames
     pose[..., :3, :] += amplitude * np.sin(angles[:, None, None, None] + phase)
+    return pose
+
+
+def rigid_pose(frames):
+    """The rotations nearest to the smooth bones."""
+    pose = smooth_pose(frames)
+    left, _, right = np.linalg.svd(pose[..., :3, :3])
+    left[..., 2] *= np.linalg.det(left @ right)[..., None]
+    pose[..., :3, :3] = left @ right
     return pose
 
 

@@ -4,6 +4,7 @@
 """
 
 import argparse
+import os
 import sys
 import time
 import traceback
@@ -13,10 +14,11 @@ import check_exchange
 import check_flexible
 import check_motion
 import check_round_trip
+import check_skin
 import check_written
 from bench import Bench, Failed
 
-GROUPS = [check_motion, check_written, check_flexible, check_exchange, check_round_trip]
+GROUPS = [check_motion, check_written, check_flexible, check_exchange, check_round_trip, check_skin]
 
 
 def main():
@@ -27,7 +29,7 @@ def main():
         return 0
     bench = Bench(arguments.dermis.resolve(), arguments.work.resolve(), arguments.data.resolve(), arguments.only)
     if not bench.data.exists():
-        print(f"skipped aloud: {arguments.data} is not there, so only generated inputs are checked")
+        print("skipped aloud: there is no folder of real files (--data), so only generated inputs are checked")
     for group in GROUPS:
         print(f"\n{group.__doc__.splitlines()[0]}", flush=True)
         start = time.monotonic()
@@ -46,8 +48,9 @@ def parse():
     parser = argparse.ArgumentParser(description="Checks dermis with programs that nobody here wrote.")
     parser.add_argument("--dermis", type=Path, required=True, help="the program under test")
     parser.add_argument("--work", type=Path, required=True, help="a folder for files made on the way")
-    default = Path(__file__).parent / "../../../shared/data"
-    parser.add_argument("--data", type=Path, default=default, help="the folder of real files")
+    beside = Path(__file__).parent / "../../../shared/data"
+    default = Path(os.environ.get("DERMIS_DATA", beside))
+    parser.add_argument("--data", type=Path, default=default, help="the folder of real files; else $DERMIS_DATA")
     parser.add_argument("--only", default="", help="only checks whose name contains these words")
     parser.add_argument("--list", action="store_true", help="say what is checked, and check nothing")
     return parser.parse_args()

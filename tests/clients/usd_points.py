@@ -7,11 +7,10 @@ A job is {"file", "seconds": [times], "mesh" (part of the prim's path, or null w
 about. `out` receives `points` float64 [times, N, 3], `sizes` and `corners` of the polygons.
 """
 
-import json
 import sys
-import traceback
 
 import numpy as np
+from jobs import answer_all
 from pxr import Usd, UsdGeom, UsdSkel, UsdValidation
 
 
@@ -84,15 +83,4 @@ def blend(prim, query, animation, points, time):
         raise ValueError(f"the shapes of {prim.GetPath()} could not be blended")
 
 
-def main():
-    with open(sys.argv[1], encoding="utf-8") as file:
-        jobs = json.load(file)
-    for job in jobs:
-        try:
-            answer = run(job)
-        except Exception:
-            answer = {"error": traceback.format_exc()}
-        print(json.dumps(answer), flush=True)
-
-
-main()
+answer_all(run, sys.stdout)

@@ -36,6 +36,11 @@ pub(crate) fn asked_to_stop() -> bool {
     ASKED_TO_STOP.load(Ordering::SeqCst)
 }
 
+/// Goes on as if Ctrl-C had not been pressed: the work has heeded it.
+pub(crate) fn forget() {
+    ASKED_TO_STOP.store(false, Ordering::SeqCst);
+}
+
 /// Runs `work`, which writes outputs and heeds [`asked_to_stop`].
 pub(crate) fn while_writing<T>(work: impl FnOnce() -> T) -> T {
     WRITING.store(true, Ordering::SeqCst);

@@ -21,6 +21,8 @@ use clap::{CommandFactory, Parser};
 use crate::args::{Cli, Format};
 use crate::report::Report;
 
+/// The command did its job, but not as well as was asked for.
+const EXIT_MISSED: u8 = 1;
 /// The command could not do its job, or was not understood.
 const EXIT_ERROR: u8 = 2;
 

@@ -19,15 +19,15 @@ impl From<&Note> for NoteFacts {
 }
 
 impl NoteFacts {
-    /// Each of `notes` once.
-    pub(crate) fn distinct<'a>(notes: impl IntoIterator<Item = &'a Note>) -> Vec<Self> {
-        let mut distinct = Vec::new();
+    /// The notes in order, each once.
+    pub(crate) fn each_once<'a>(notes: impl IntoIterator<Item = &'a Note>) -> Vec<Self> {
+        let mut all: Vec<Self> = Vec::new();
         for note in notes.into_iter().map(Self::from) {
-            if !distinct.contains(&note) {
-                distinct.push(note);
+            if !all.contains(&note) {
+                all.push(note);
             }
         }
-        distinct
+        all
     }
 
     /// `note: message (place)`.

@@ -57,6 +57,16 @@ pub(crate) fn short(number: f64) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
+/// A measure to three digits, without trailing zeros.
+pub(crate) fn measured(number: f64) -> String {
+    if number == 0.0 || !number.is_finite() {
+        return short(number);
+    }
+    let decimals = (2 - number.abs().log10().floor() as i32).clamp(0, 300);
+    let power = 10f64.powi(decimals);
+    short((number * power).round() / power)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -71,6 +81,10 @@ mod tests {
         );
         assert_eq!([seconds(0.041), seconds(3.21), seconds(130.2)], ["0.04 s", "3.2 s", "2 min 10 s"]);
         assert_eq!([short(24.0), short(29.97), short(0.0), short(-0.123_456_7)], ["24", "29.97", "0", "-0.123457"]);
+        assert_eq!(
+            [measured(1.093_74), measured(0.0), measured(123.4), measured(0.018_26)],
+            ["1.09", "0", "123", "0.0183"]
+        );
         assert_eq!([short(1.5e-7), short(3e12)], ["1.500e-7", "3.000e12"]);
     }
 }

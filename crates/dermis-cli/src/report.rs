@@ -14,6 +14,7 @@ use dermis::SelectError;
 use dermis::active::volume::VolumeError;
 use dermis::active::wrinkle::WrinkleError;
 use dermis::io::{Error, Problem};
+use dermis::mesh::SequenceError;
 use serde::Serialize;
 
 use crate::args::{Format, Shared};
@@ -108,7 +109,7 @@ impl Report {
     }
 
     /// Takes what the causes of an error add to it.
-    fn add_causes(mut self, mut cause: Option<&(dyn std::error::Error + 'static)>) -> Self {
+    pub(crate) fn add_causes(mut self, mut cause: Option<&(dyn std::error::Error + 'static)>) -> Self {
         while let Some(error) = cause {
             let said = error.to_string();
             if said != self.message && !self.details.contains(&said) {
@@ -146,6 +147,12 @@ impl From<Error> for Report {
             Problem::Io(_) => report,
             _ => report.add_causes(error.source()),
         }
+    }
+}
+
+impl From<SequenceError> for Report {
+    fn from(error: SequenceError) -> Self {
+        Self::new(error.to_string()).add_causes(error.source())
     }
 }
 

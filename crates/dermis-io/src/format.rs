@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use dermis_math::progress::Progress;
-use dermis_mesh::{Scene, samples};
+use dermis_mesh::{Note, Scene, samples};
 
 use crate::error::{Error, Problem};
 use crate::options::{ReadOptions, WriteOptions};
@@ -66,10 +66,14 @@ pub fn read(source: &str, options: &ReadOptions) -> Result<Scene, Error> {
         return samples::build(name).ok_or_else(|| no_such_sample(name).in_file(source));
     }
     let path = Path::new(source);
-    match numbered::files_of(path)? {
-        Some(files) => numbered::read(&files, options).map_err(|error| error.in_file(path)),
-        None => read_file(path, options),
+    let mut scene = match numbered::files_of(path)? {
+        Some(files) => numbered::read(&files, options).map_err(|error| error.in_file(path))?,
+        None => read_file(path, options)?,
+    };
+    if options.topology.is_some() && !matches!(Format::of_path(path), Ok(Format::Pc2 | Format::Mdd)) {
+        scene.notes.push(Note::new("--topology is for files without faces (.pc2, .mdd); this one has its own"));
     }
+    Ok(scene)
 }
 
 fn no_such_sample(name: &str) -> Error {

@@ -40,7 +40,8 @@ pub(crate) fn of_times_or_assumed(times: &[f64], options: &ReadOptions, notes: &
     (assumed(options, notes), times.first().copied().filter(|start| start.is_finite()).unwrap_or(0.0))
 }
 
-fn snapped(rate: f64) -> f64 {
+/// A rate that is whole but for rounding, whole.
+pub(crate) fn snapped(rate: f64) -> f64 {
     let whole = rate.round();
     if whole > 0.0 && (rate - whole).abs() <= SNAP * whole { whole } else { rate }
 }

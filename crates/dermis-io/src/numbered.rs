@@ -396,7 +396,7 @@ pub(crate) fn write_each(
         return one(&pattern.file(0), object.mesh.points(), output);
     };
     let frames = motion.frame_count();
-    notes.push(Note::new(format!("numbered files hold no frame rate; these are at {} Hz", motion.frame_rate_hz())));
+    notes.push(Note::new(format!("numbered files hold no frame rate; these are at {} fps", motion.frame_rate_hz())));
     notes.extend(remove_older(&pattern, frames, output)?);
     let mut posed = 0;
     for frame in 0..frames {

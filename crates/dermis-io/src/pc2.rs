@@ -70,7 +70,7 @@ fn frames(bytes: Mapped, options: &ReadOptions, notes: &mut Vec<Note>) -> Result
 pub fn write(scene: &Scene, target: &Path, output: &mut Output, progress: &dyn Progress) -> Result<Vec<Note>, Error> {
     let (motion, mut notes) = point_cache::prepare(scene, target, output)?;
     let rate = motion.frame_rate_hz();
-    notes.push(Note::new(format!("PC2 holds no frame rate; these frames are at {rate} Hz")));
+    notes.push(Note::new(format!("PC2 holds no frame rate; these frames are at {rate} fps")));
     let mut file = output.create(target)?;
     file.write_all(MAGIC)?;
     file.write_all(&1i32.to_le_bytes())?;

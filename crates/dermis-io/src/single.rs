@@ -12,7 +12,7 @@ use crate::error::Error;
 #[derive(Debug, Clone, Copy, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a separate yes or no about a format")]
 pub(crate) struct Holds {
-    /// Joints, skin weights, shapes and one clip.
+    /// Joints, skin weights, shapes and clips.
     pub rig: bool,
     /// Tetrahedra.
     pub tets: bool,
@@ -37,7 +37,7 @@ pub(crate) fn single(scene: &Scene, holds: Holds) -> Result<(Object, Vec<Note>),
     if !left_out.is_empty() {
         notes.push(Note::at(&object.name, format!("the format does not hold {}", left_out.join(", "))));
     }
-    if object.clips.len() > 1 {
+    if object.clips.len() > 1 && !holds.rig {
         let names: Vec<&str> = object.clips[1..].iter().map(|clip| clip.name()).collect();
         notes.push(Note::at(&object.name, format!("only the first clip is written, not {}", names.join(", "))));
     }

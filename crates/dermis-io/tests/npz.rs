@@ -200,8 +200,8 @@ fn rejects_what_contradicts_itself() {
         ("a senseless unit", "metres_per_unit", npy("<f8", false, "()", &f64s(&[f64::NAN]))),
         ("weights of no joint", "weights", npy("<f4", false, "(3, 0)", &[])),
         ("weights of other points", "weights", npy("<f4", false, "(2, 1)", &f32s(&[1.0; 2]))),
-        ("shapes of other points", "shape_offsets", npy("<f4", false, "(1, 2, 3)", &f32s(&[1.0; 6]))),
-        ("no shapes, beyond counting", "shape_offsets", npy("<f4", false, "(1152921504606846976, 0, 3)", &[])),
+        ("shapes of other points", "basis", npy("<f4", false, "(1, 2, 3)", &f32s(&[1.0; 6]))),
+        ("no shapes, beyond counting", "basis", npy("<f4", false, "(1152921504606846976, 0, 3)", &[])),
         ("tetrahedra of missing points", "tets", npy("<i4", false, "(1, 4)", &i32s(&[0, 1, 2, 3]))),
     ];
     for (what, name, bytes) in wrong {
@@ -313,9 +313,10 @@ arrays = {name: z[name] for name in z.files}
 assert arrays['bone_names'].tolist() == ['root', 'arm', 'hånd']
 assert arrays['parents'].tolist() == [-1, 0, 1]
 assert arrays['fps'] == 25 and arrays['start_seconds'] == 2
-rest = arrays['rest'] + np.einsum('sm,mni->sni', arrays['shape_weights'], arrays['shape_offsets'])
+rest = arrays['rest'] + np.einsum('sm,mni->sni', arrays['coefficients'], arrays['basis'])
 rest = np.concatenate([rest, np.ones_like(rest[..., :1])], -1)
-skin = arrays['pose'] @ arrays['inverse_bind']
+skin = arrays['skin']
+assert np.abs(arrays['pose'] @ arrays['inverse_bind'] - skin).max() < 1e-12
 posed = np.einsum('nb,sbij,snj->sni', arrays['weights'], skin, rest)[..., :3]
 assert np.abs(posed - arrays['frames']).max() < 1e-5
 z = np.load('moving.npz', allow_pickle=False)

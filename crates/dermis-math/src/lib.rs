@@ -11,4 +11,6 @@ pub mod small;
 pub mod sparse;
 pub mod sum;
 pub mod svd3;
+#[cfg(test)]
+mod test_matrices;
 pub mod tsvd;

@@ -5,13 +5,16 @@
 //! dimension is in the hundreds and neighbours are many, so that trees and hashing prune little.
 //!
 //! Cost is cut in three ways that keep the result to tolerance, and no point is left out:
-//! - points closer than a small radius are one *representative*, with their mean and their number ([`representatives`]);
-//! - representatives lie in balls of radius h/2, and a ball further away than h plus its radius is skipped unseen;
-//! - a climb that comes near a mode found before ends there.
+//! - points closer than a small radius are one *representative*, with their mean and their number;
+//! - a *sketch* of sums over runs of coordinates that vary alike (one matrix entry over eight frames) bounds a distance
+//!   from below, `|Σ(a − b)| ≤ Σ|a − b|`, and turns most pairs away at a fraction of the cost;
+//! - a climb that comes near a representative in a denser place hands over to it and ends where that one ends. Density
+//!   only grows along the chain, so it has an end, which is climbed to the last step.
 //!
-//! Climbs run in batches of fixed size and see only the modes of the batches before: the result does not depend on the
-//! number of threads. On the horse of the paper (16,843 points, dimension 432) this takes 0.6 s on two cores; all pairs
-//! took 95 s, and PCA with a range search gained nothing: in L2 every rotation sequence lies within h of every other.
+//! Climbs do not see each other: the result does not depend on the number of threads. On the horse of the paper (16,843
+//! points, dimension 432; two busy cores) this takes 1.2 s. Tried before: all pairs 95 s; representatives in balls
+//! with climbs that end at modes found before 17 s; PCA with a range search gains nothing: in L2 every rotation sequence
+//! lies within h of every other.
 
 use std::ops::ControlFlow;
 
@@ -25,15 +28,19 @@ const REPRESENTATIVE_RADIUS: f64 = 0.02;
 /// Where points are so scattered that representatives are more, the radius is doubled: climbs cost the square.
 const MOST_REPRESENTATIVES: usize = 4096;
 /// The radius is not doubled beyond this share of h.
-const LARGEST_RADIUS: f64 = 0.125;
+const LARGEST_RADIUS: f64 = 0.16;
+/// A climb hands over to a representative within this share of h, if the density there is larger.
+const HANDOVER: f64 = 0.2;
 /// A step shorter than this share of h ends a climb.
 const STANDSTILL: f64 = 1e-3;
-/// A climb that comes within this share of h of a known mode ends there.
-const CAPTURE: f64 = 0.05;
 /// Climbs that end within this share of h of each other have found the same mode.
 const SAME_MODE: f64 = 0.25;
-/// Climbs per batch.
-const BATCH: usize = 64;
+/// A sketch sums runs of like coordinates, at least so long …
+const SHORTEST_RUN: usize = 8;
+/// … and at most so many of them.
+const MOST_RUNS: usize = 6;
+/// Sums of rounded numbers may exceed what they bound by their rounding.
+const ROUNDED_UP: f32 = 1.0001;
 /// Bound on the steps of one climb; the density grows with each, so it is reached only on plateaus.
 const MOST_STEPS: usize = 200;
 
@@ -52,238 +59,318 @@ pub struct MeanShift {
     pub stopped: bool,
 }
 
-/// Shifts every one of `points` (`dimension` numbers each) to its mode.
+/// Shifts every one of `points` (`dimension` numbers each) to its mode. Coordinates that are `period` apart vary alike,
+/// as successive frames do; the result does not depend on it, only the time.
 ///
 /// # Panics
-/// If `points` is not made of whole points or `bandwidth` is not positive.
-pub fn mean_shift(points: &[f32], dimension: usize, bandwidth: f64, progress: &dyn Progress) -> MeanShift {
+/// If `points` is not made of whole points or `bandwidth` or `period` is not positive.
+pub fn mean_shift(
+    points: &[f32],
+    dimension: usize,
+    period: usize,
+    bandwidth: f64,
+    progress: &dyn Progress,
+) -> MeanShift {
     assert!(dimension > 0 && points.len().is_multiple_of(dimension), "points have `dimension` numbers each");
-    assert!(bandwidth > 0.0, "the bandwidth is positive");
+    assert!(bandwidth > 0.0 && period > 0, "the bandwidth and the period are positive");
     let h = bandwidth as f32;
-    let cells = representatives(points, dimension, h);
-    let Some(ends) = climb_all(&cells, dimension, h, progress) else {
+    let space = Space { dimension, period, h };
+    let (cells, cell_of) = representatives(&space, points);
+    let Some(ends) = climb_all(&space, &cells, progress) else {
         return MeanShift { stopped: true, ..MeanShift::default() };
     };
-    merge_modes(&cells, &ends, dimension, h)
+    collect(&cell_of, &merge_modes(&space, &cells, &ends))
 }
 
-/// Representatives in balls.
+/// What distances are measured in.
+struct Space {
+    dimension: usize,
+    period: usize,
+    h: f32,
+}
+
+impl Space {
+    /// Sums over runs of like coordinates.
+    fn sketch(&self, at: &[f32]) -> Vec<f32> {
+        let like = self.dimension.div_ceil(self.period);
+        let run = self.period * like.div_ceil(MOST_RUNS).max(SHORTEST_RUN);
+        at.chunks(run).flat_map(|run| sums_of_like(run, self.period)).collect()
+    }
+}
+
+fn sums_of_like(numbers: &[f32], period: usize) -> Vec<f32> {
+    let mut sums = vec![0.0; period];
+    for like in numbers.chunks(period) {
+        for (sum, x) in sums.iter_mut().zip(like) {
+            *sum += x;
+        }
+    }
+    sums
+}
+
+/// Bounds on the distances to many points: the sums of each sketch, coordinate by coordinate, so that all are compared
+/// in one pass, and the sketches themselves for those that pass.
+#[derive(Debug, Default)]
+struct Bounds {
+    sums: Vec<Vec<f32>>,
+    sketches: Vec<Vec<f32>>,
+    period: usize,
+}
+
+impl Bounds {
+    fn push(&mut self, sketch: &[f32], period: usize) {
+        self.period = period;
+        self.sums.resize(period, Vec::new());
+        for (coordinate, sum) in self.sums.iter_mut().zip(sums_of_like(sketch, period)) {
+            coordinate.push(sum);
+        }
+        self.sketches.push(sketch.to_vec());
+    }
+
+    /// The points from `first` on that may be closer than `limit` to one with this sketch.
+    fn candidates<'a>(&'a self, sketch: &'a [f32], first: usize, limit: f32) -> impl Iterator<Item = usize> + 'a {
+        let mut bounds = vec![0.0; self.sketches.len() - first];
+        let sums = if self.period > 0 { sums_of_like(sketch, self.period) } else { Vec::new() };
+        for (coordinate, sum) in self.sums.iter().zip(sums) {
+            add_distances(&mut bounds, &coordinate[first..], sum);
+        }
+        let limit = ROUNDED_UP * limit;
+        let passed = bounds.into_iter().enumerate().filter(move |&(_, bound)| bound <= limit);
+        passed.map(move |(k, _)| first + k).filter(move |&k| l1(&self.sketches[k], sketch) <= limit)
+    }
+}
+
+/// The means of points that lie together.
 #[derive(Debug, Default)]
 struct Cells {
-    balls: Vec<Ball>,
-    /// The representative of each point, as (ball, member).
-    of_point: Vec<(u32, u32)>,
-}
-
-#[derive(Debug, Default)]
-struct Ball {
-    centre: Vec<f32>,
-    /// The largest distance of a representative from the centre.
-    radius: f32,
-    /// The means of the points of each representative, one after another.
-    means: Vec<f32>,
+    means: Vec<Vec<f32>>,
+    bounds: Bounds,
     counts: Vec<f32>,
-    points: Vec<u32>,
 }
 
-fn representatives(points: &[f32], dimension: usize, h: f32) -> Cells {
-    let mut radius = REPRESENTATIVE_RADIUS as f32 * h;
-    let balls = cover(points, dimension, 0.5 * h);
+/// The representatives, and which of them each point belongs to.
+fn representatives(space: &Space, points: &[f32]) -> (Cells, Vec<u32>) {
+    let points: Vec<&[f32]> = points.chunks_exact(space.dimension).collect();
+    let sketches: Vec<Vec<f32>> = points.par_iter().map(|at| space.sketch(at)).collect();
+    let mut radius = REPRESENTATIVE_RADIUS as f32 * space.h;
     loop {
-        let cells = fill(points, dimension, &balls, radius);
-        let count: usize = cells.balls.iter().map(|ball| ball.counts.len()).sum();
-        if count <= MOST_REPRESENTATIVES || radius >= LARGEST_RADIUS as f32 * h {
-            return cells;
+        let last = 2.0 * radius > LARGEST_RADIUS as f32 * space.h;
+        let most = if last { usize::MAX } else { MOST_REPRESENTATIVES };
+        if let Some(cell_of) = cover(space, &points, &sketches, radius, most) {
+            return (means(space, &points, &cell_of), cell_of);
         }
         radius *= 2.0;
     }
 }
 
-/// Points in balls: each in the first whose centre (its first point) is within `radius`.
-fn cover(points: &[f32], dimension: usize, radius: f32) -> Vec<Ball> {
-    const WAVE: usize = 4096;
-    let point = |index: u32| &points[index as usize * dimension..(index as usize + 1) * dimension];
-    let mut balls: Vec<Ball> = Vec::new();
-    let count = (points.len() / dimension) as u32;
-    for wave in (0..count).step_by(WAVE) {
-        let end = (wave + WAVE as u32).min(count);
-        // Against the balls that exist, in parallel; then the leftovers among themselves, in order.
-        let found: Vec<Option<usize>> = (wave..end)
-            .into_par_iter()
-            .map(|index| balls.iter().position(|ball| l1_within(&ball.centre, point(index), radius).is_some()))
-            .collect();
-        let known = balls.len();
-        for (index, found) in (wave..end).zip(found) {
-            let newer = || (known..balls.len()).find(|&k| l1_within(&balls[k].centre, point(index), radius).is_some());
-            match found.or_else(newer) {
-                Some(ball) => balls[ball].points.push(index),
-                None => balls.push(Ball { centre: point(index).to_vec(), points: vec![index], ..Ball::default() }),
-            }
+/// Which leader each point follows: the first within `radius`, or itself. `None` if there are more than `most` leaders.
+fn cover(space: &Space, points: &[&[f32]], sketches: &[Vec<f32>], radius: f32, most: usize) -> Option<Vec<u32>> {
+    const WAVE: usize = 1024;
+    let mut leaders: Vec<usize> = Vec::new();
+    let mut of_leaders = Bounds::default();
+    let mut cell_of = Vec::with_capacity(points.len());
+    let near = |point: usize, of_leaders: &Bounds, leaders: &[usize], first: usize| {
+        let mut candidates = of_leaders.candidates(&sketches[point], first, radius);
+        candidates.find(|&leader| distance_within(points[leaders[leader]], points[point], radius).is_some())
+    };
+    for wave in (0..points.len()).step_by(WAVE) {
+        let wave = wave..(wave + WAVE).min(points.len());
+        // Against the leaders that exist, in parallel; then the others among themselves, in order.
+        let found: Vec<Option<usize>> =
+            wave.clone().into_par_iter().map(|point| near(point, &of_leaders, &leaders, 0)).collect();
+        let known = leaders.len();
+        for (point, found) in wave.zip(found) {
+            let cell = found.or_else(|| near(point, &of_leaders, &leaders, known));
+            cell_of.push(cell.unwrap_or_else(|| {
+                leaders.push(point);
+                of_leaders.push(&sketches[point], space.period);
+                leaders.len() - 1
+            }) as u32);
+        }
+        if leaders.len() > most {
+            return None;
         }
     }
-    balls
+    Some(cell_of)
 }
 
-/// The points of each ball gathered into representatives of the given radius.
-fn fill(points: &[f32], dimension: usize, balls: &[Ball], radius: f32) -> Cells {
-    let filled: Vec<(Ball, Vec<u32>)> =
-        balls.par_iter().map(|ball| fill_ball(points, dimension, ball, radius)).collect();
-    let mut cells = Cells { balls: Vec::new(), of_point: vec![(0, 0); points.len() / dimension] };
-    for (index, (ball, members)) in filled.into_iter().enumerate() {
-        for (&point, member) in ball.points.iter().zip(members) {
-            cells.of_point[point as usize] = (index as u32, member);
+fn means(space: &Space, points: &[&[f32]], cell_of: &[u32]) -> Cells {
+    let count = cell_of.iter().max().map_or(0, |&most| most as usize + 1);
+    let mut means = vec![vec![0.0; space.dimension]; count];
+    let mut counts = vec![0.0; count];
+    for (point, &cell) in points.iter().zip(cell_of) {
+        add_scaled(&mut means[cell as usize], point, 1.0);
+        counts[cell as usize] += 1.0;
+    }
+    let mut bounds = Bounds::default();
+    for (mean, count) in means.iter_mut().zip(&counts) {
+        for x in mean.iter_mut() {
+            *x /= count;
         }
-        cells.balls.push(ball);
+        bounds.push(&space.sketch(mean), space.period);
     }
-    cells
+    Cells { means, bounds, counts }
 }
 
-fn fill_ball(points: &[f32], dimension: usize, ball: &Ball, radius: f32) -> (Ball, Vec<u32>) {
-    let mut leaders: Vec<u32> = Vec::new();
-    let point = |index: u32| &points[index as usize * dimension..(index as usize + 1) * dimension];
-    let mut members = Vec::with_capacity(ball.points.len());
-    for &index in &ball.points {
-        let near = leaders.iter().position(|&leader| l1_within(point(leader), point(index), radius).is_some());
-        members.push(near.unwrap_or_else(|| {
-            leaders.push(index);
-            leaders.len() - 1
-        }) as u32);
-    }
-    let mut means = vec![0.0; leaders.len() * dimension];
-    let mut counts = vec![0.0; leaders.len()];
-    for (&index, &member) in ball.points.iter().zip(&members) {
-        let mean = &mut means[member as usize * dimension..(member as usize + 1) * dimension];
-        add_scaled(mean, point(index), 1.0);
-        counts[member as usize] += 1.0;
-    }
-    let mut reach = 0.0f32;
-    for (mean, &count) in means.chunks_exact_mut(dimension).zip(&counts) {
-        mean.iter_mut().for_each(|x| *x /= count);
-        reach = reach.max(l1_within(mean, &ball.centre, f32::INFINITY).unwrap_or(0.0));
-    }
-    let ball = Ball { centre: ball.centre.clone(), radius: reach, means, counts, points: ball.points.clone() };
-    (ball, members)
+/// Where a climb ended.
+#[derive(Debug, Clone)]
+enum End {
+    /// At a mode.
+    Mode(Vec<f32>),
+    /// Where the climb of this representative ends.
+    With(usize),
 }
 
-/// Where the climb of each representative ends, ball by ball.
-fn climb_all(cells: &Cells, dimension: usize, h: f32, progress: &dyn Progress) -> Option<Vec<Vec<f32>>> {
-    let starts: Vec<&[f32]> = cells.balls.iter().flat_map(|ball| ball.means.chunks_exact(dimension)).collect();
-    let mut ends: Vec<Vec<f32>> = Vec::with_capacity(starts.len());
-    let mut modes: Vec<Vec<f32>> = Vec::new();
-    for batch in starts.chunks(BATCH) {
-        let climbed: Vec<Vec<f32>> = batch.par_iter().map(|start| climb(start, cells, &modes, h)).collect();
-        for end in climbed {
-            if !modes.iter().any(|mode| l1_within(mode, &end, CAPTURE as f32 * h).is_some()) {
-                modes.push(end.clone());
-            }
-            ends.push(end);
+/// Where the climb of each representative ends.
+fn climb_all(space: &Space, cells: &Cells, progress: &dyn Progress) -> Option<Vec<End>> {
+    const BATCH: usize = 512;
+    let count = cells.means.len();
+    let every: Vec<usize> = (0..count).collect();
+    let mut first_steps: Vec<Step> = Vec::with_capacity(count);
+    for batch in every.chunks(BATCH) {
+        first_steps.par_extend(batch.par_iter().map(|&start| step(space, cells, &cells.means[start])));
+        if progress.report("measuring density", first_steps.len(), count) == ControlFlow::Break(()) {
+            return None;
         }
-        if progress.report("finding bones", ends.len(), starts.len()) == ControlFlow::Break(()) {
+    }
+    let mut ends = Vec::with_capacity(count);
+    for batch in every.chunks(BATCH) {
+        ends.par_extend(batch.par_iter().map(|&start| climb(space, cells, &first_steps, start)));
+        if progress.report("finding bones", ends.len(), count) == ControlFlow::Break(()) {
             return None;
         }
     }
     Some(ends)
 }
 
-fn climb(start: &[f32], cells: &Cells, modes: &[Vec<f32>], h: f32) -> Vec<f32> {
-    let mut at = start.to_vec();
-    let mut next = vec![0.0; at.len()];
+fn climb(space: &Space, cells: &Cells, first_steps: &[Step], start: usize) -> End {
+    // Equal densities: the lower number counts as denser, so that no two hand over to each other.
+    let rank = |cell: usize| (first_steps[cell].density, std::cmp::Reverse(cell));
+    let denser = |near: &[(f32, usize)]| near.iter().map(|&(_, other)| other).find(|&other| rank(other) > rank(start));
+    let first = &first_steps[start];
+    if let Some(other) = denser(&first.near) {
+        return End::With(other);
+    }
+    let mut at = first.next.clone();
     for _ in 0..MOST_STEPS {
-        if let Some(mode) = modes.iter().find(|mode| l1_within(mode, &at, CAPTURE as f32 * h).is_some()) {
-            return mode.clone();
+        let Step { next, near, .. } = step(space, cells, &at);
+        if let Some(other) = denser(&near) {
+            return End::With(other);
         }
-        next.fill(0.0);
-        let mut total = 0.0;
-        for ball in &cells.balls {
-            if l1_within(&ball.centre, &at, h + ball.radius).is_none() {
-                continue;
-            }
-            for (mean, &count) in ball.means.chunks_exact(at.len()).zip(&ball.counts) {
-                if let Some(distance) = l1_within(mean, &at, h) {
-                    let weight = count * (1.0 - distance / h);
-                    add_scaled(&mut next, mean, weight);
-                    total += weight;
-                }
-            }
-        }
-        if total <= 0.0 {
-            return at;
-        }
-        next.iter_mut().for_each(|x| *x /= total);
-        let step = l1_within(&next, &at, f32::INFINITY).unwrap_or(0.0);
-        std::mem::swap(&mut at, &mut next);
-        if step < STANDSTILL as f32 * h {
+        let length = l1(&next, &at);
+        at = next;
+        if length < STANDSTILL as f32 * space.h {
             break;
         }
     }
-    at
+    End::Mode(at)
+}
+
+/// One step of mean shift.
+struct Step {
+    /// The sum of k over all points.
+    density: f32,
+    next: Vec<f32>,
+    /// The representatives within reach of a handover, nearest first.
+    near: Vec<(f32, usize)>,
+}
+
+fn step(space: &Space, cells: &Cells, at: &[f32]) -> Step {
+    let sketch = space.sketch(at);
+    let reach = HANDOVER as f32 * space.h;
+    let mut next = vec![0.0; space.dimension];
+    let mut density = 0.0;
+    let mut near = Vec::new();
+    for cell in cells.bounds.candidates(&sketch, 0, space.h) {
+        let (mean, count) = (&cells.means[cell], cells.counts[cell]);
+        if let Some(distance) = distance_within(mean, at, space.h) {
+            let weight = count * (1.0 - distance / space.h);
+            add_scaled(&mut next, mean, weight);
+            density += weight;
+            if distance < reach {
+                near.push((distance, cell));
+            }
+        }
+    }
+    near.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    if density <= 0.0 {
+        return Step { density, next: at.to_vec(), near };
+    }
+    for x in &mut next {
+        *x /= density;
+    }
+    Step { density, next, near }
+}
+
+/// Modes, how many points each has drawn, and for each representative its mode and how far from it its climb ended.
+struct Modes {
+    places: Vec<Vec<f32>>,
+    of_cell: Vec<(usize, f32)>,
 }
 
 /// Ends that lie together are one mode, at the end that most points reached.
-fn merge_modes(cells: &Cells, ends: &[Vec<f32>], dimension: usize, h: f32) -> MeanShift {
-    let counts: Vec<f32> = cells.balls.iter().flat_map(|ball| ball.counts.iter().copied()).collect();
-    // Ends captured by one mode are equal to the bit: gather them first.
-    let mut distinct: Vec<(usize, f32)> = Vec::new();
-    let mut distinct_of: Vec<usize> = Vec::with_capacity(ends.len());
-    for (index, end) in ends.iter().enumerate() {
-        let known = distinct.iter().position(|&(first, _)| ends[first] == *end);
-        distinct_of.push(known.unwrap_or_else(|| {
-            distinct.push((index, 0.0));
-            distinct.len() - 1
-        }));
-        distinct[distinct_of[index]].1 += counts[index];
+fn merge_modes(space: &Space, cells: &Cells, ends: &[End]) -> Modes {
+    let final_of: Vec<usize> = (0..ends.len()).map(|cell| follow(ends, cell)).collect();
+    let mut drawn = vec![0.0f32; ends.len()];
+    for (&end, count) in final_of.iter().zip(&cells.counts) {
+        drawn[end] += count;
     }
-    let mut order: Vec<usize> = (0..distinct.len()).collect();
-    order.sort_by(|&a, &b| distinct[b].1.total_cmp(&distinct[a].1).then(a.cmp(&b)));
-    let mut modes: Vec<usize> = Vec::new();
-    let mut mode_of_distinct = vec![(0usize, 0.0f32); distinct.len()];
-    for &candidate in &order {
-        let end = &ends[distinct[candidate].0];
-        let near = modes.iter().enumerate().find_map(|(k, &mode)| {
-            l1_within(&ends[distinct[mode].0], end, SAME_MODE as f32 * h).map(|distance| (k, distance))
+    let mut order: Vec<(usize, &Vec<f32>)> = Vec::new();
+    order.extend(ends.iter().enumerate().filter_map(|(cell, end)| match end {
+        End::Mode(place) => Some((cell, place)),
+        End::With(_) => None,
+    }));
+    order.sort_by(|a, b| drawn[b.0].total_cmp(&drawn[a.0]).then(a.0.cmp(&b.0)));
+    let mut modes: Vec<&Vec<f32>> = Vec::new();
+    let mut mode_of_end = vec![(0usize, 0.0f32); ends.len()];
+    for (cell, place) in order {
+        let near = modes.iter().enumerate().find_map(|(k, mode)| {
+            distance_within(mode, place, SAME_MODE as f32 * space.h).map(|distance| (k, distance))
         });
-        mode_of_distinct[candidate] = near.unwrap_or_else(|| {
-            modes.push(candidate);
+        mode_of_end[cell] = near.unwrap_or_else(|| {
+            modes.push(place);
             (modes.len() - 1, 0.0)
         });
     }
-    let per_end: Vec<(usize, f32)> = distinct_of.iter().map(|&distinct| mode_of_distinct[distinct]).collect();
-    collect(cells, ends, &modes.iter().map(|&mode| distinct[mode].0).collect::<Vec<_>>(), &per_end, dimension)
+    Modes {
+        places: modes.into_iter().cloned().collect(),
+        of_cell: final_of.into_iter().map(|end| mode_of_end[end]).collect(),
+    }
+}
+
+/// The representative whose climb reached the mode that this one's chain leads to.
+fn follow(ends: &[End], mut cell: usize) -> usize {
+    while let End::With(other) = ends[cell] {
+        cell = other;
+    }
+    cell
 }
 
 /// Modes by falling population, and what became of each point.
-fn collect(cells: &Cells, ends: &[Vec<f32>], modes: &[usize], per_end: &[(usize, f32)], dimension: usize) -> MeanShift {
-    let mut firsts = Vec::with_capacity(cells.balls.len());
-    let mut first = 0;
-    for ball in &cells.balls {
-        firsts.push(first);
-        first += ball.counts.len();
-    }
-    let end_of = |&(ball, member): &(u32, u32)| per_end[firsts[ball as usize] + member as usize];
-    let mut populations = vec![0usize; modes.len()];
-    for cell in &cells.of_point {
+fn collect(cell_of: &[u32], modes: &Modes) -> MeanShift {
+    let end_of = |&cell: &u32| modes.of_cell[cell as usize];
+    let mut populations = vec![0usize; modes.places.len()];
+    for cell in cell_of {
         populations[end_of(cell).0] += 1;
     }
-    let mut order: Vec<usize> = (0..modes.len()).collect();
+    let mut order: Vec<usize> = (0..modes.places.len()).collect();
     order.sort_by(|&a, &b| populations[b].cmp(&populations[a]).then(a.cmp(&b)));
-    let mut rank = vec![0u32; modes.len()];
-    let mut sorted = Vec::with_capacity(modes.len() * dimension);
+    let mut rank = vec![0u32; order.len()];
     for (place, &mode) in order.iter().enumerate() {
         rank[mode] = place as u32;
-        sorted.extend_from_slice(&ends[modes[mode]]);
     }
     MeanShift {
-        modes: sorted,
+        modes: order.iter().flat_map(|&mode| modes.places[mode].iter().copied()).collect(),
         populations: order.iter().map(|&mode| populations[mode]).collect(),
-        mode_of: cells.of_point.iter().map(|cell| rank[end_of(cell).0]).collect(),
-        distance_to_mode: cells.of_point.iter().map(|cell| end_of(cell).1).collect(),
+        mode_of: cell_of.iter().map(|cell| rank[end_of(cell).0]).collect(),
+        distance_to_mode: cell_of.iter().map(|cell| end_of(cell).1).collect(),
         stopped: false,
     }
 }
 
 /// ‖a − b‖₁ if it is below `limit`; gives up early where it is not.
-fn l1_within(a: &[f32], b: &[f32], limit: f32) -> Option<f32> {
-    const STRIDE: usize = 144;
+fn distance_within(a: &[f32], b: &[f32], limit: f32) -> Option<f32> {
+    const STRIDE: usize = 128;
     let mut sum = 0.0;
     for (a, b) in a.chunks(STRIDE).zip(b.chunks(STRIDE)) {
         sum += l1(a, b);
@@ -306,6 +393,13 @@ fn l1(a: &[f32], b: &[f32]) -> f32 {
         }
     }
     sums.iter().sum::<f32>() + rest_a.iter().zip(rest_b).map(|(a, b)| (a - b).abs()).sum::<f32>()
+}
+
+#[multiversion(targets = "simd")]
+fn add_distances(sums: &mut [f32], numbers: &[f32], from: f32) {
+    for (sum, number) in sums.iter_mut().zip(numbers) {
+        *sum += (number - from).abs();
+    }
 }
 
 #[multiversion(targets = "simd")]
@@ -340,7 +434,7 @@ mod tests {
     #[test]
     fn finds_the_modes_of_two_clouds_and_leaves_the_outlier_alone() {
         let (points, dimension) = two_clouds();
-        let result = mean_shift(&points, dimension, 6.0, &Silent);
+        let result = mean_shift(&points, dimension, 3, 6.0, &Silent);
         assert_eq!(result.populations, [200, 100, 1]);
         assert!(result.modes[..dimension].iter().all(|x| (x - 1.0).abs() < 0.02));
         assert!((0..300).all(|index| result.mode_of[index] == u32::from(index % 3 == 0)));
@@ -352,7 +446,7 @@ mod tests {
         let (points, dimension) = two_clouds();
         let in_pool = |threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| mean_shift(&points, dimension, 6.0, &Silent))
+            pool.install(|| mean_shift(&points, dimension, 3, 6.0, &Silent))
         };
         assert_eq!(in_pool(1), in_pool(3));
     }
@@ -361,7 +455,7 @@ mod tests {
     fn matches_plain_mean_shift_over_all_points() {
         let (points, dimension) = two_clouds();
         let h = 6.0;
-        let result = mean_shift(&points, dimension, h, &Silent);
+        let result = mean_shift(&points, dimension, 3, h, &Silent);
         let mut at = points[..dimension].to_vec();
         for _ in 0..100 {
             let mut sum = vec![0.0f64; dimension];

@@ -29,7 +29,7 @@ pub fn nnls(gram: &Gram, h: &[f64]) -> [f64; MOST] {
         });
         let Some((joining, _)) = candidate.filter(|&(_, value)| value > tolerance) else { break };
         free[joining] = true;
-        while let Some((blocked, target, step)) = step_to(gram, h, &free, &x) {
+        while let Some((blocked, target, step)) = step_to(gram, h, free, &x) {
             for i in (0..n).filter(|&i| free[i]) {
                 x[i] += step * (target[i] - x[i]);
             }
@@ -42,7 +42,7 @@ pub fn nnls(gram: &Gram, h: &[f64]) -> [f64; MOST] {
 }
 
 /// The minimiser over the free unknowns, how far towards it one can go, and the unknown that reaches 0 there.
-fn step_to(gram: &Gram, h: &[f64], free: &[bool; MOST], x: &[f64; MOST]) -> Option<(Option<usize>, [f64; MOST], f64)> {
+fn step_to(gram: &Gram, h: &[f64], free: [bool; MOST], x: &[f64; MOST]) -> Option<(Option<usize>, [f64; MOST], f64)> {
     let index: Vec<usize> = (0..h.len()).filter(|&i| free[i]).collect();
     if index.is_empty() {
         return None;

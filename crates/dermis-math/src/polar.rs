@@ -32,10 +32,10 @@ fn rotation_of(svd: &Svd3) -> (DMat3, DVec3) {
 
 #[cfg(test)]
 mod tests {
-    use glam::DQuat;
     use proptest::prelude::*;
 
     use super::*;
+    use crate::test_matrices::{matrix, rotation};
 
     const TOLERANCE: f64 = 1e-14;
 
@@ -46,17 +46,6 @@ mod tests {
     fn assert_rotation(r: DMat3) {
         assert!(distance(r.transpose() * r, DMat3::IDENTITY) < TOLERANCE, "not orthonormal: {r}");
         assert!((r.determinant() - 1.0).abs() < TOLERANCE, "determinant {}", r.determinant());
-    }
-
-    fn matrix() -> impl Strategy<Value = DMat3> {
-        proptest::array::uniform9(-1.0..1.0_f64).prop_map(|m| DMat3::from_cols_array(&m))
-    }
-
-    fn rotation() -> impl Strategy<Value = DMat3> {
-        proptest::array::uniform4(-1.0..1.0_f64).prop_map(|[x, y, z, w]| {
-            let q = DQuat::from_xyzw(x, y, z, w);
-            DMat3::from_quat(if q.length_squared() > 1e-3 { q.normalize() } else { DQuat::IDENTITY })
-        })
     }
 
     #[test]

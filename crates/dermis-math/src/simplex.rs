@@ -25,7 +25,7 @@ pub fn simplex_least_squares(gram: &Gram, c: &[f64], w: &mut [f64]) -> f64 {
     }
     // Each round clamps or frees one weight; the value falls with each, so a small bound is never reached in practice.
     for _ in 0..4 * MOST {
-        let (target, multiplier) = solve_free(gram, c, &free, n);
+        let (target, multiplier) = solve_free(gram, c, free, n);
         let mut step = 1.0;
         let mut blocked = None;
         for i in 0..n {
@@ -59,14 +59,12 @@ pub fn simplex_least_squares(gram: &Gram, c: &[f64], w: &mut [f64]) -> f64 {
 }
 
 /// The minimiser over the free weights with `Σ w = 1`, and the multiplier.
-fn solve_free(gram: &Gram, c: &[f64], free: &[bool; MOST], n: usize) -> ([f64; MOST], f64) {
+fn solve_free(gram: &Gram, c: &[f64], free: [bool; MOST], n: usize) -> ([f64; MOST], f64) {
     let mut index = [0usize; MOST];
     let mut m = 0;
-    for i in 0..n {
-        if free[i] {
-            index[m] = i;
-            m += 1;
-        }
+    for i in (0..n).filter(|&i| free[i]) {
+        index[m] = i;
+        m += 1;
     }
     // Eliminate the first free weight: unknowns are the others, columns are differences to its column.
     let mut target = [0.0; MOST];

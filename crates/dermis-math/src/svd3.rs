@@ -113,6 +113,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::test_matrices::{matrix, rotation};
 
     /// A few dozen roundings of relative size 1.1e-16 each.
     const TOLERANCE: f64 = 1e-14;
@@ -134,17 +135,6 @@ mod tests {
         let error = largest(svd.product() - m);
         assert!(error <= TOLERANCE * largest(m), "off by {error:e} of {}: {m}", largest(m));
         svd
-    }
-
-    fn matrix() -> impl Strategy<Value = DMat3> {
-        proptest::array::uniform9(-1.0..1.0_f64).prop_map(|m| DMat3::from_cols_array(&m))
-    }
-
-    fn rotation() -> impl Strategy<Value = DMat3> {
-        proptest::array::uniform4(-1.0..1.0_f64).prop_map(|[x, y, z, w]| {
-            let q = DQuat::from_xyzw(x, y, z, w);
-            DMat3::from_quat(if q.length_squared() > 1e-3 { q.normalize() } else { DQuat::IDENTITY })
-        })
     }
 
     #[test]

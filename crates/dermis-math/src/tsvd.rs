@@ -53,10 +53,10 @@ fn rotate(a: &mut Gram, vectors: &mut Gram, p: usize, q: usize, n: usize) {
     let t = if theta == 0.0 { 1.0 } else { t };
     let c = 1.0 / t.hypot(1.0);
     let s = t * c;
-    for k in 0..n {
-        let (kp, kq) = (a[k][p], a[k][q]);
-        a[k][p] = c * kp - s * kq;
-        a[k][q] = s * kp + c * kq;
+    for row in &mut a[..n] {
+        let (kp, kq) = (row[p], row[q]);
+        row[p] = c * kp - s * kq;
+        row[q] = s * kp + c * kq;
     }
     for k in 0..n {
         let (pk, qk) = (a[p][k], a[q][k]);

@@ -19,6 +19,7 @@ pub mod pattern;
 pub mod polygons;
 pub mod pose;
 pub mod problems;
+pub mod reshape;
 pub mod rig;
 pub mod samples;
 pub mod scene;

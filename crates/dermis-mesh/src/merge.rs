@@ -53,7 +53,7 @@ struct Span((usize, f64, f64));
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (frames, rate, start) = self.0;
-        write!(f, "{frames} frames at {rate} Hz from {start} s")
+        write!(f, "{frames} frames at {rate} fps from {start} s")
     }
 }
 

@@ -121,7 +121,7 @@ pub enum RigError {
     #[error("the clip '{0}' has no frames")]
     NoFrames(String),
     /// A clip's frame rate is not a positive finite number.
-    #[error("a frame rate of {0} Hz makes no sense; it must be positive and finite")]
+    #[error("a frame rate of {0} fps makes no sense; it must be positive and finite")]
     FrameRate(f64),
     /// A transform or shape weight of a clip is not finite.
     #[error("frame {frame} of the clip '{clip}' has a {what} that is not finite (number {index})")]

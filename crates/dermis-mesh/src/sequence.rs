@@ -60,7 +60,7 @@ pub enum SequenceError {
         position: Vec3,
     },
     /// The frame rate is not a positive finite number.
-    #[error("a frame rate of {0} Hz makes no sense; it must be positive and finite")]
+    #[error("a frame rate of {0} fps makes no sense; it must be positive and finite")]
     FrameRate(f64),
     /// The frames do not fit into memory together.
     #[error("{frames} frames of {points} points do not fit into memory at once")]

@@ -3,6 +3,9 @@
 use dermis_math::polar::polar_rotation;
 use glam::{DMat3, DVec3};
 
+use crate::corrections::palette;
+use crate::skin::Skin;
+
 /// What a bone's transform may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum BoneModel {
@@ -16,6 +19,32 @@ pub enum BoneModel {
 }
 
 impl BoneModel {
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Rigid => "rigid",
+            Self::Scaled => "scaled",
+            Self::Flexible => "flexible",
+        }
+    }
+
+    /// The plainest model that can say what the bones of `skin` do.
+    pub fn of_skin(skin: &Skin) -> Self {
+        let mut model = Self::Rigid;
+        for clip in skin.clips() {
+            for frame in 0..clip.frame_count() {
+                for bone in palette(skin.rig(), clip, frame) {
+                    match of_linear(bone.matrix3) {
+                        Self::Flexible => return Self::Flexible,
+                        Self::Scaled => model = Self::Scaled,
+                        Self::Rigid => {}
+                    }
+                }
+            }
+        }
+        model
+    }
+
     /// The numbers that one bone takes in one frame; the f of `compression`.
     pub fn float_count(self) -> usize {
         match self {
@@ -23,6 +52,22 @@ impl BoneModel {
             Self::Scaled => 10,
             Self::Flexible => 12,
         }
+    }
+}
+
+fn of_linear(linear: DMat3) -> BoneModel {
+    // What single precision in a file leaves of a right angle.
+    const ROUNDING: f64 = 1e-4;
+    let square = linear.transpose() * linear;
+    let size = (square.x_axis.x + square.y_axis.y + square.z_axis.z) / 3.0;
+    let shear = square.x_axis.y.abs().max(square.x_axis.z.abs()).max(square.y_axis.z.abs());
+    let diagonal = DVec3::new(square.x_axis.x, square.y_axis.y, square.z_axis.z);
+    if shear > ROUNDING * size {
+        BoneModel::Flexible
+    } else if (diagonal - DVec3::ONE).abs().max_element() > ROUNDING {
+        BoneModel::Scaled
+    } else {
+        BoneModel::Rigid
     }
 }
 

@@ -118,7 +118,7 @@ pub(crate) fn palette(rig: &Rig, clip: &Clip, frame: usize) -> Vec<DAffine3> {
     rig.joints().iter().zip(clip.transforms(frame)).map(|(joint, transform)| *transform * joint.inverse_bind).collect()
 }
 
-/// Σ_b w_b T_b of one point.
+/// `Σ_b` `w_b` `T_b` of one point.
 pub(crate) fn blend(rig: &Rig, palette: &[DAffine3], point: usize) -> DAffine3 {
     let zero = DAffine3 { matrix3: DMat3::ZERO, translation: DVec3::ZERO };
     rig.weights().row(point).fold(zero, |sum, (bone, weight)| {
@@ -130,7 +130,7 @@ pub(crate) fn blend(rig: &Rig, palette: &[DAffine3], point: usize) -> DAffine3 {
     })
 }
 
-/// (FᵀF + μI)⁻¹Fᵀ: the inverse where F is well conditioned, bounded where it is not.
+/// (`FᵀF` + μI)⁻¹Fᵀ: the inverse where F is well conditioned, bounded where it is not.
 fn ridge_inverse(linear: DMat3) -> DMat3 {
     let transposed = linear.transpose();
     let square = transposed * linear;
@@ -188,6 +188,17 @@ fn fit_normals(normals: &Mat<f64>, coefficients: &Mat<f64>) -> Mat<f64> {
 
 fn as_vectors(column: &[f64]) -> Vec<Vec3> {
     column.chunks_exact(3).map(|p| DVec3::from_slice(p).as_vec3()).collect()
+}
+
+/// Normal offsets of the points: those of one of their vertices each.
+pub(crate) fn point_offsets(skin: &Skin, shape: &Shape) -> Vec<Vec3> {
+    let Some(offsets) = &shape.normal_offsets else { return vec![Vec3::ZERO; skin.mesh().point_count()] };
+    let Some(layout) = skin.mesh().layout() else { return offsets.clone() };
+    let mut per_point = vec![Vec3::ZERO; skin.mesh().point_count()];
+    for (&point, &offset) in layout.vertex_points.iter().zip(offsets) {
+        per_point[point as usize] = offset;
+    }
+    per_point
 }
 
 fn to_vertices(skin: &Skin, per_point: &[Vec3]) -> Vec<Vec3> {

@@ -1,6 +1,6 @@
 //! Skins: bones, weights and corrections that play a mesh animation; their fitting and their evaluation.
 //!
-//! [`fit`] turns mesh sequences into a [`Skin`] by *Skinning Mesh Animations* (James & Twigg 2005, SMA), refined beyond
+//! [`fit()`] turns mesh sequences into a [`Skin`] by *Skinning Mesh Animations* (James & Twigg 2005, SMA), refined beyond
 //! the paper.
 
 #![forbid(unsafe_code)]
@@ -10,11 +10,14 @@ pub mod corrections;
 pub mod fit;
 pub mod measure;
 pub mod paper;
+pub mod pose;
 pub mod refine;
 pub mod skin;
 pub mod trajectories;
+mod transforms;
 
 pub use bone_model::BoneModel;
-pub use fit::{Animation, BoneCount, Corrections, Fit, FitError, FitOptions, WeightMethod, fit};
+pub use fit::{Animation, BoneCount, Corrections, Fit, FitError, FitOptions, WeightMethod, fit, fit_weights};
 pub use measure::{Measures, measure};
+pub use pose::{Pose, Poser};
 pub use skin::{Skin, SkinError};

@@ -4,13 +4,17 @@
 //! basis Ũ is blend shapes) with [`Clip`]s (bone transforms and coefficients q), which is exactly what glTF can say, so
 //! writing it loses nothing and reading any rigged file gives a skin.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use dermis_mesh::reshape::reshaped;
 use dermis_mesh::{Clip, Joint, MeshError, Object, Rig, RigError, Shape, SkinWeights, TriMesh};
 use glam::{DAffine3, DMat3, DVec3, Vec3};
 
+use crate::pose::{Pose, Poser};
 use crate::refine::State;
+use crate::refine::influences::Influences;
 use crate::trajectories::Trajectories;
+use crate::transforms::affine_at;
 
 /// A rest pose, its rig and its motions.
 #[derive(Debug, Clone)]
@@ -18,6 +22,8 @@ pub struct Skin {
     mesh: Arc<TriMesh>,
     rig: Arc<Rig>,
     clips: Vec<Arc<Clip>>,
+    /// Made when the skin is first posed.
+    poser: OnceLock<Arc<Poser>>,
 }
 
 /// Why something is not a skin.
@@ -49,10 +55,14 @@ impl Skin {
     pub fn from_object(object: &Object) -> Result<Self, SkinError> {
         match &object.rig {
             Some(rig) if !rig.joints().is_empty() => {
-                Ok(Self { mesh: Arc::clone(&object.mesh), rig: Arc::clone(rig), clips: object.clips.clone() })
+                Ok(Self::of(Arc::clone(&object.mesh), Arc::clone(rig), object.clips.clone()))
             }
             _ => Err(SkinError::NoBones(object.name.clone())),
         }
+    }
+
+    fn of(mesh: Arc<TriMesh>, rig: Arc<Rig>, clips: Vec<Arc<Clip>>) -> Self {
+        Self { mesh, rig, clips, poser: OnceLock::new() }
     }
 
     /// The skin as an object that every writer takes.
@@ -91,6 +101,32 @@ impl Skin {
         self.rig.shapes().len()
     }
 
+    /// Puts the points of frame `frame` of clip `clip`, with all corrections, into `positions` and, if asked, their unit
+    /// normals into `normals`. `pose` is memory to keep for later frames.
+    ///
+    /// The first call prepares the [`Poser`], which costs far more than a frame; later ones allocate
+    /// nothing. For other bones than a clip's, lower ranks or split vertices, use the poser itself.
+    ///
+    /// # Panics
+    /// If there is no such frame, or the buffers do not hold all points.
+    pub fn pose_into(
+        &self,
+        clip: usize,
+        frame: usize,
+        pose: &mut Pose,
+        positions: &mut [Vec3],
+        normals: Option<&mut [Vec3]>,
+    ) {
+        let poser = self.poser();
+        poser.set_frame(pose, &self.clips[clip], frame, usize::MAX);
+        poser.pose_into(pose, positions, normals);
+    }
+
+    /// The skin prepared for posing, made at the first call.
+    pub fn poser(&self) -> &Arc<Poser> {
+        self.poser.get_or_init(|| Arc::new(Poser::new(self)))
+    }
+
     /// The same skin with the first `rank` corrections only.
     pub fn with_rank(&self, rank: usize) -> Result<Self, SkinError> {
         if rank >= self.rank() {
@@ -104,6 +140,15 @@ impl Skin {
         self.with_corrections(shapes, per_clip)
     }
 
+    /// The same skin with these of its clips, in this order.
+    ///
+    /// # Panics
+    /// If there is no such clip.
+    pub fn with_clips(&self, order: &[usize]) -> Self {
+        let clips = order.iter().map(|&clip| Arc::clone(&self.clips[clip])).collect();
+        Self { clips, ..self.clone() }
+    }
+
     /// The same bones with other corrections: the basis, and for each clip the coefficients of all frames in a row.
     pub(crate) fn with_corrections(&self, shapes: Vec<Shape>, coefficients: Vec<Vec<f32>>) -> Result<Self, SkinError> {
         let (joints, weights) = (self.rig.joints().to_vec(), self.rig.weights().clone());
@@ -114,51 +159,63 @@ impl Skin {
             Ok(Arc::new(new.starting_at(clip.start_seconds())))
         });
         let clips = clips.collect::<Result<Vec<_>, RigError>>()?;
-        Ok(Self { mesh: Arc::clone(&self.mesh), rig: Arc::new(rig), clips })
+        Ok(Self::of(Arc::clone(&self.mesh), Arc::new(rig), clips))
     }
 
-    /// The skin that a fit arrived at, in the units of the input.
+    /// The skin that a fit arrived at, in the units of the input. `joints` are given where the bones were.
     pub(crate) fn from_state(
         mesh: &TriMesh,
         trajectories: &Trajectories,
         state: &State,
+        joints: Option<&[Joint]>,
         clips: &[ClipInfo],
     ) -> Result<Self, SkinError> {
         let given = |p: DVec3| (p * trajectories.scale + trajectories.centre).as_vec3();
         // A rest pose that was not optimized is kept to the bit.
-        let rest: Vec<Vec3> = if state.rest == trajectories.rest {
-            mesh.points().to_vec()
+        let mesh = Arc::new(if state.rest == trajectories.rest {
+            mesh.clone()
         } else {
-            state.rest.iter().map(|&p| given(p)).collect()
-        };
-        let mesh = Arc::new(mesh.with_points(rest)?);
-        let bones = state.bone_count();
-        let digits = bones.saturating_sub(1).to_string().len();
-        let joint = |bone: usize| Joint::at(format!("bone_{bone:0digits$}"), None, DAffine3::IDENTITY);
-        let weights = state
-            .influences
-            .iter()
-            .map(|influences| influences.iter().map(|(bone, weight)| (bone as u32, weight as f32)).collect::<Vec<_>>());
-        let weights = SkinWeights::from_rows(weights).normalized(usize::MAX);
-        let rig = Rig::new(&mesh, (0..bones).map(joint).collect(), weights, Vec::new())?;
+            reshaped(mesh, state.rest.iter().map(|&p| given(p)).collect())?
+        });
+        let joints = joints.map_or_else(|| plain_joints(state.bone_count()), <[Joint]>::to_vec);
+        let binds: Vec<DAffine3> = joints.iter().map(Joint::bind).collect();
+        let rows = state.influences.iter().map(weight_row);
+        let rig = Rig::new(&mesh, joints, SkinWeights::from_rows(rows), Vec::new())?;
         let mut first = 0;
         let mut made = Vec::with_capacity(clips.len());
         for info in clips {
-            let frames = first..first + info.frame_count;
-            let transforms = frames.flat_map(|frame| (0..bones).map(move |bone| (frame, bone)));
-            let transforms = transforms.map(|(frame, bone)| bone_transform(trajectories, state, frame, bone)).collect();
-            let clip = Clip::new(&rig, info.name.as_str(), info.frame_rate_hz, transforms, Vec::new())?;
+            let transforms = (first..first + info.frame_count).flat_map(|frame| {
+                let pose =
+                    move |(bone, bind): (usize, &DAffine3)| bone_transform(trajectories, state, frame, bone) * *bind;
+                binds.iter().enumerate().map(pose)
+            });
+            let clip = Clip::new(&rig, info.name.as_str(), info.frame_rate_hz, transforms.collect(), Vec::new())?;
             made.push(Arc::new(clip.starting_at(info.start_seconds)));
             first += info.frame_count;
         }
-        Ok(Self { mesh, rig: Arc::new(rig), clips: made })
+        Ok(Self::of(mesh, Arc::new(rig), made))
     }
 }
 
-/// A bone's transform in the units of the input: with p_n = (p − c)/s, `F p_n + v` becomes `F p + s v + c − F c`.
+/// Bones that stand at the origin: a fit has no skeleton.
+fn plain_joints(count: usize) -> Vec<Joint> {
+    let digits = count.saturating_sub(1).to_string().len();
+    let joint = |bone: usize| Joint::at(format!("bone_{bone:0digits$}"), None, DAffine3::IDENTITY);
+    (0..count).map(joint).collect()
+}
+
+/// The bones of a point, largest weight first; the weights sum to 1 before they are rounded.
+fn weight_row(influences: &Influences) -> Vec<(u32, f32)> {
+    let mut row: Vec<(usize, f64)> = influences.iter().filter(|(_, weight)| *weight as f32 != 0.0).collect();
+    row.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    let sum: f64 = row.iter().map(|(_, weight)| weight).sum();
+    row.into_iter().map(|(bone, weight)| (bone as u32, (weight / sum) as f32)).collect()
+}
+
+/// A bone's transform in the units of the input: with `p_n` = (p − c)/s, `F p_n + v` becomes `F p + s v + c − F c`.
 fn bone_transform(trajectories: &Trajectories, state: &State, frame: usize, bone: usize) -> DAffine3 {
-    let column = |k: usize| DVec3::from_slice(&state.transforms.col_as_slice(4 * bone + k)[3 * frame..3 * frame + 3]);
-    let linear = DMat3::from_cols(column(0), column(1), column(2));
+    let [x, y, z, offset] = affine_at(&state.transforms, frame, bone);
+    let linear = DMat3::from_cols(x, y, z);
     let centre = trajectories.centre;
-    DAffine3 { matrix3: linear, translation: trajectories.scale * column(3) + centre - linear * centre }
+    DAffine3 { matrix3: linear, translation: trajectories.scale * offset + centre - linear * centre }
 }

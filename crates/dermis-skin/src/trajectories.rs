@@ -15,9 +15,9 @@ pub struct Trajectories {
     pub positions: Mat<f64>,
     /// The given rest pose, normalized.
     pub rest: Vec<DVec3>,
-    /// ‖p_i‖² of each column.
+    /// ‖`p_i‖²` of each column.
     pub squared_norms: Vec<f64>,
-    /// ‖P − P_timeAverage‖²_F, normalized: what `distortion_percent` is relative to.
+    /// ‖P − `P_timeAverage‖²_F`, normalized: what `distortion_percent` is relative to.
     pub variation: f64,
     /// Normalized = (given − centre) / scale.
     pub centre: DVec3,
@@ -35,15 +35,14 @@ impl Trajectories {
             rest.iter().map(|p| (p.as_dvec3() - centre).length_squared()).sum::<f64>() / points.max(1) as f64;
         let scale = if mean_square > 0.0 { mean_square.sqrt() } else { 1.0 };
         let normalize = |p: Vec3| (p.as_dvec3() - centre) / scale;
-        let mut positions = Mat::zeros(3 * frames, points);
+        let mut positions: Mat<f64> = Mat::zeros(3 * frames, points);
         let mut row = 0;
         let mut buffer = vec![Vec3::ZERO; points];
         for sequence in sequences {
             for frame in 0..sequence.frame_count() {
                 sequence.read_into(frame, &mut buffer)?;
-                for (column, &position) in positions.col_iter_mut().zip(&buffer) {
-                    let column =
-                        column.try_as_col_major_mut().expect("columns of a matrix are contiguous").as_slice_mut();
+                for (point, &position) in buffer.iter().enumerate() {
+                    let column = positions.col_as_slice_mut(point);
                     column[row..row + 3].copy_from_slice(&normalize(position).to_array());
                 }
                 row += 3;
@@ -86,7 +85,7 @@ fn columns(matrix: &Mat<f64>) -> impl Iterator<Item = &[f64]> {
     (0..matrix.ncols()).map(|column| matrix.col_as_slice(column))
 }
 
-/// Σ_t ‖p^t − mean_t p‖² of one trajectory.
+/// `Σ_t` ‖p^t − `mean_t` p‖² of one trajectory.
 fn variation_of(trajectory: &[f64]) -> f64 {
     let frames = (trajectory.len() / 3).max(1) as f64;
     let mean = trajectory.chunks_exact(3).map(DVec3::from_slice).sum::<DVec3>() / frames;

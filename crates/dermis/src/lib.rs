@@ -40,6 +40,7 @@ pub use dermis_active as active;
 pub use dermis_io as io;
 pub use dermis_math as math;
 pub use dermis_mesh as mesh;
+pub use dermis_skin as skin;
 
 pub use frame_range::{FrameRange, FrameRangeError};
 pub use select::{SelectError, Selection, select};

@@ -14,9 +14,25 @@ pub enum Found {
 }
 
 /// Looks up `wanted`: an exact name, then the end of one name only, then a part of one name only, then a pattern with
-/// `*` and `?`.
+/// `*` and `?`. Capital and small letters are told apart only where that decides.
 pub fn find<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Found {
     let names: Vec<&str> = names.into_iter().collect();
+    let found = find_as_typed(wanted, &names);
+    if !matches!(found, Found::Nothing(_)) {
+        return found;
+    }
+    let small: Vec<String> = names.iter().map(|name| name.to_lowercase()).collect();
+    match find_as_typed(&wanted.to_lowercase(), &small.iter().map(String::as_str).collect::<Vec<_>>()) {
+        // Names that differ in their letters' case alone are different names.
+        Found::At(places) if !wanted.contains(['*', '?']) && places.iter().any(|&at| names[at] != names[places[0]]) => {
+            Found::Ambiguous(places)
+        }
+        Found::Nothing(_) => found,
+        other => other,
+    }
+}
+
+fn find_as_typed(wanted: &str, names: &[&str]) -> Found {
     let places =
         |fits: &dyn Fn(&str) -> bool| -> Vec<usize> { (0..names.len()).filter(|&at| fits(names[at])).collect() };
     let exact = places(&|name| name == wanted);
@@ -36,7 +52,7 @@ pub fn find<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Found
             return Found::At(fitting);
         }
     }
-    if parts.is_empty() { Found::Nothing(closest(wanted, names)) } else { Found::Ambiguous(parts) }
+    if parts.is_empty() { Found::Nothing(closest(wanted, names.to_vec())) } else { Found::Ambiguous(parts) }
 }
 
 /// The name most like `wanted`, if one is so like it that it may have been meant.
@@ -87,5 +103,13 @@ mod tests {
         assert_eq!(find("rnu", ["walk", "run"]), Found::Nothing(Some("run".into())));
         assert_eq!(find("zzz", ["gallop", "arm"]), Found::Nothing(None));
         assert_eq!(find("", ["gallop"]), Found::Nothing(None));
+    }
+
+    #[test]
+    fn the_case_of_letters_matters_only_where_it_decides() {
+        assert_eq!(find("FIST", ["fist", "wave"]), Found::At(vec![0]));
+        assert_eq!(find("Walk", ["walk", "Walk"]), Found::At(vec![1]));
+        assert_eq!(find("WALK", ["walk", "Walk"]), Found::Ambiguous(vec![0, 1]));
+        assert!(matches!(find("run", ["walk"]), Found::Nothing(_)));
     }
 }

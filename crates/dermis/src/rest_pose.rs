@@ -2,28 +2,27 @@
 //!
 //! The motion stays as it is; only the shape that it starts from changes. A rig is bound to its own rest pose, and
 //! linear blend skinning cannot be bound anew to a posed shape without changing its motion, so a rigged object
-//! becomes the frames of its first clip. Normals follow the shape: vertices of a point that shared a normal still do,
-//! those that a hard edge set apart stay apart. Tangents belong to the old normals and are left out.
+//! becomes the frames of its first clip. Normals follow the shape ([`reshaped`]).
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use dermis_mesh::glam::{DVec3, Vec3};
-use dermis_mesh::{Layout, MeshError, MeshSequence, Note, Object, TetMesh, TriMesh};
+use dermis_mesh::reshape::reshaped;
+use dermis_mesh::{MeshSequence, Note, Object, TetMesh};
 
 use crate::select::SelectError;
 
-/// `object` with frame `frame` of its motion as rest pose; objects that do not move stay as they are.
-pub fn with_rest_frame(object: Object, frame: usize) -> Result<(Object, Option<Note>), SelectError> {
+/// `object` with frame `frame` of its motion as rest pose; objects that do not move stay as they are. −1 is the last.
+pub fn with_rest_frame(object: Object, frame: isize) -> Result<(Object, Option<Note>), SelectError> {
     let Some(motion) = object.motion()? else {
         return Ok((object, None));
     };
     let count = motion.frame_count();
-    if frame >= count {
+    let from_start = if frame < 0 { count.checked_add_signed(frame) } else { usize::try_from(frame).ok() };
+    let Some(place) = from_start.filter(|&place| place < count) else {
         return Err(SelectError::NoSuchFrame { object: object.name, frame, count });
-    }
-    let points = motion.frame(frame)?.into_owned();
-    let mesh = Arc::new(posed(&object.mesh, points)?);
+    };
+    let points = motion.frame(place)?.into_owned();
+    let mesh = Arc::new(reshaped(&object.mesh, points)?);
     let tets = match &object.tets {
         Some(tets) => Some(Arc::new(TetMesh::new(mesh.points().to_vec(), tets.tetrahedra().to_vec())?)),
         None => None,
@@ -57,49 +56,11 @@ fn rig_note(object: &Object) -> Note {
     Note::at(object.name.clone(), message)
 }
 
-/// `mesh` with its points moved to `points` and its normals turned with them.
-fn posed(mesh: &TriMesh, points: Vec<Vec3>) -> Result<TriMesh, MeshError> {
-    let Some(layout) = mesh.layout() else {
-        return mesh.with_points(points);
-    };
-    let normals = layout.normals.as_ref().map(|old| followed_normals(layout, old, &points));
-    let layout = Layout { normals, tangents: None, ..layout.clone() };
-    mesh.without_layout().with_points(points)?.with_layout(layout)
-}
-
-/// Area-weighted normals of the posed triangles, summed over vertices that are one point and shared one normal.
-fn followed_normals(layout: &Layout, old: &[Vec3], points: &[Vec3]) -> Vec<Vec3> {
-    let mut groups: HashMap<(u32, [u32; 3]), usize> = HashMap::new();
-    let group_of: Vec<usize> = layout
-        .vertex_points
-        .iter()
-        .zip(old)
-        .map(|(&point, normal)| {
-            let next = groups.len();
-            *groups.entry((point, normal.to_array().map(f32::to_bits))).or_insert(next)
-        })
-        .collect();
-    let mut sums = vec![DVec3::ZERO; groups.len()];
-    for triangle in &layout.triangles {
-        let corner = |vertex: u32| points[layout.vertex_points[vertex as usize] as usize].as_dvec3();
-        let [a, b, c] = triangle.map(corner);
-        let area = (b - a).cross(c - a);
-        for vertex in triangle {
-            sums[group_of[*vertex as usize]] += area;
-        }
-    }
-    let fallback = |vertex: usize| if old[vertex] == Vec3::ZERO { Vec3::Z } else { old[vertex] };
-    group_of
-        .iter()
-        .enumerate()
-        .map(|(vertex, &group)| {
-            sums[group].try_normalize().map_or_else(|| fallback(vertex), |normal: DVec3| normal.as_vec3())
-        })
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
+    use dermis_mesh::glam::Vec3;
+    use dermis_mesh::{Layout, TriMesh};
+
     use super::*;
 
     /// A square of two triangles whose normals point up, split along the diagonal for UVs; frame 1 stands upright.
@@ -131,6 +92,9 @@ mod tests {
 
     #[test]
     fn rejects_a_frame_past_the_end() {
+        let (last, _) = with_rest_frame(tipping_square(), -1).unwrap();
+        assert_eq!(last.mesh.points(), with_rest_frame(tipping_square(), 1).unwrap().0.mesh.points());
+        assert!(with_rest_frame(tipping_square(), -3).is_err());
         let error = with_rest_frame(tipping_square(), 2).unwrap_err();
         assert_eq!(error.to_string(), "'square' has no frame 2");
     }

@@ -27,8 +27,8 @@ pub struct Selection {
     pub frames: Option<FrameRange>,
     /// The frame rate to resample to, in Hz. Larger gives more frames. `None`: as in the file.
     pub frame_rate_hz: Option<f64>,
-    /// The frame whose shape becomes the rest pose. `None`: as in the file.
-    pub rest_frame: Option<usize>,
+    /// The frame whose shape becomes the rest pose; negative ones count from the end. `None`: as in the file.
+    pub rest_frame: Option<isize>,
 }
 
 /// Why a selection cannot be made. [`SelectError::details`] and [`SelectError::hint`] say more.
@@ -93,7 +93,7 @@ pub enum SelectError {
         /// The object.
         object: String,
         /// The frame asked for.
-        frame: usize,
+        frame: isize,
         /// How many it has.
         count: usize,
     },

@@ -56,9 +56,9 @@ pub(crate) struct Part {
     /// Sample animation at this rate, in frames per second; it is also taken where a file states none
     #[arg(long, value_name = "HZ", value_parser = frame_rate, allow_hyphen_values = true)]
     pub(crate) fps: Option<f64>,
-    /// Make this frame (counted before --frames drops any) the rest pose; rigs become frames
-    #[arg(long, value_name = "K")]
-    rest_frame: Option<usize>,
+    /// Make this frame (counted before --frames drops any; −1 is the last) the rest pose; rigs become frames
+    #[arg(long, value_name = "K", allow_negative_numbers = true)]
+    rest_frame: Option<isize>,
     /// Keep this clip: its name or its number from 0
     #[arg(long, value_name = "NAME")]
     clip: Option<String>,
@@ -67,7 +67,7 @@ pub(crate) struct Part {
     mesh: Option<String>,
 }
 
-fn frame_rate(text: &str) -> Result<f64, String> {
+pub(super) fn frame_rate(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(rate) if rate.is_finite() && rate > 0.0 => Ok(rate),
         Ok(_) => Err("a frame rate must be positive and finite, such as 24".to_owned()),
@@ -94,7 +94,7 @@ struct ObjectSummary {
     vertices: usize,
     triangles: usize,
     frames: Option<usize>,
-    fps: Option<f64>,
+    pub(crate) fps: Option<f64>,
     joints: usize,
     clips: Vec<MotionFacts>,
 }
@@ -155,13 +155,14 @@ impl Part {
 
 impl Summary {
     fn new(input: &str, output: &Path, scene: &Scene, written: &Written, seconds: Times) -> Self {
+        let notes = NoteFacts::each_once(scene.notes.iter().chain(&written.notes));
         Self {
             input: input.to_owned(),
             output: output.display().to_string(),
             files: written.files.iter().map(|file| file.display().to_string()).collect(),
             bytes: written.bytes,
             objects: scene.objects.iter().map(ObjectSummary::of).collect(),
-            notes: NoteFacts::distinct(scene.notes.iter().chain(&written.notes)),
+            notes,
             seconds,
         }
     }
@@ -207,6 +208,7 @@ impl ObjectSummary {
         }
         match &self.clips[..] {
             [] => {}
+            [clip] if clip.name.is_empty() => words.push(format!("1 clip without a name ({})", clip.words())),
             [clip] => words.push(format!("clip '{}' ({})", clip.name, clip.words())),
             clips => words.push(counted(clips.len(), "clip", "clips")),
         }

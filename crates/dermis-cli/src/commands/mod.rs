@@ -5,6 +5,7 @@ mod convert;
 mod inspect;
 mod man;
 mod sample;
+mod skin;
 mod volume;
 mod wrinkle;
 
@@ -18,6 +19,7 @@ use crate::report::Report;
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Skin(Box<skin::Args>),
     Inspect(inspect::Args),
     Convert(convert::Args),
     Sample(sample::Args),
@@ -30,6 +32,7 @@ pub(crate) enum Command {
 /// Does what was asked; the code says how it went where that is not an error.
 pub(crate) fn run(command: Command, shared: &Shared) -> Result<ExitCode, Report> {
     match command {
+        Command::Skin(args) => skin::run(&args, shared),
         Command::Inspect(args) => inspect::run(&args, shared),
         Command::Convert(args) => convert::run(&args, shared),
         Command::Sample(args) => sample::run(&args, shared),

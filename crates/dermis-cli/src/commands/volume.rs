@@ -161,7 +161,7 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Report> {
         volume_drift_before: clips().map(|clip| clip.volume_drift_before).fold(0.0, f64::max),
         volume_drift_after: clips().map(|clip| clip.volume_drift_after).fold(0.0, f64::max),
         milliseconds_per_frame: milliseconds / frames.max(1) as f64,
-        notes: NoteFacts::distinct(scene.notes.iter().chain(&written.notes)),
+        notes: NoteFacts::each_once(scene.notes.iter().chain(&written.notes)),
         seconds: Times { read, correct, write: total - read - correct, total },
         objects,
     };

@@ -473,7 +473,7 @@ impl Summary {
             popping: wrinkled.popping,
             highest: wrinkled.highest,
             seconds_per_frame: wrinkled.seconds_per_frame,
-            notes: NoteFacts::distinct(scene.notes.iter().chain(&written.notes)),
+            notes: NoteFacts::each_once(scene.notes.iter().chain(&written.notes)),
             seconds,
         }
     }

@@ -34,6 +34,9 @@ pub(super) struct Archive {
 impl Archive {
     /// Opens the archive that `bytes` are.
     pub(super) fn open(bytes: Mapped) -> Result<Self, Error> {
+        if bytes.is_empty() {
+            return Err(Error::malformed("the file is empty"));
+        }
         let mut zip = ZipArchive::new(Cursor::new(bytes.clone())).map_err(|error| zip_error(error, &bytes))?;
         if zip.len() > MOST_ARRAYS {
             return Err(Error::malformed(format!("the archive claims to hold {} arrays", zip.len())));
@@ -129,6 +132,10 @@ fn zip_error(error: ZipError, bytes: &[u8]) -> Error {
         ZipError::Io(error) => error.into(),
         ZipError::UnsupportedArchive(what) => Error::unsupported(format!("the archive is of an unknown kind: {what}")),
         _ if !bytes.starts_with(zip_begin) => Error::malformed("the file is not an .npz archive: it is no zip file"),
+        ZipError::InvalidArchive(_) => {
+            Error::malformed("the archive is cut off or damaged: its list of arrays cannot be read")
+                .with_hint("copy or save the file again")
+        }
         error => Error::malformed(format!("the archive is damaged: {error}")),
     }
 }

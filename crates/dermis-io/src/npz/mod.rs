@@ -6,15 +6,16 @@
 //! | `rest`, `faces` | `[N,3]`, `[n,k]` | the shape; without `rest` it is the first frame |
 //! | `frames`, `fps` or `times` | `[S,N,3]`, one number, `[S]` | recorded motion |
 //! | `weights` | `[N,B]` | skin weights |
-//! | `bind`, `pose` | `[B,4,4]`, `[S,B,4,4]` | joints at rest and over time, joint to world, `x' = M·[x;1]` |
-//! | `skin` | `[S,B,4,4]` | `pose · bind⁻¹`, read where `pose` is missing |
+//! | `skin` | `[S,B,4,4]` | what each joint does to the rest pose, `x' = Σ w·M·[x;1]` |
+//! | `bind`, `pose` | `[B,4,4]`, `[S,B,4,4]` | joints at rest and over time, joint to world; `skin = pose · bind⁻¹` |
+//! | `basis`, `coefficients` | `[M,N,3]`, `[S,M]` | blend shapes or corrections of the rest pose, and their weights |
 //! | `parents`, `bone_names` | `[B]`, `[B]` | the joints' tree; −1 is a root |
 //! | `tets` | `[m,4]` | tetrahedra over the points |
 //! | `v_template`, `f`, `weights`, `kintree_table`, `J` or `J_regressor`, `shapedirs` | | a body in SMPL's layout |
 //! | any other 1-D float array | `[N]` | a scalar per point |
 //!
 //! Written beside these, so that all comes back: `inverse_bind`; `vertex_*`, `polygon_*`, `triangle_materials`,
-//! `material_*` (see `layout`); `shape_*` (see `rig`); `start_seconds`, `clip_name`, `object_name`, `metres_per_unit`,
+//! `material_*` (see `layout`); `shape_*`, `clip_*` (see `rig`); `start_seconds`, `object_name`, `metres_per_unit`,
 //! `up_axis`. Positions are of points, not of vertices split at seams. `docs/formats/npz.md` is the full list.
 //!
 //! Frames that are stored plainly are mapped, not read, and written one at a time: both may exceed memory.
@@ -42,9 +43,15 @@ pub use write::write;
 const KEYS: &[&str] = &[
     "J",
     "J_regressor",
+    "basis",
     "bind",
     "bone_names",
+    "clip_fps",
+    "clip_frames",
     "clip_name",
+    "clip_names",
+    "clip_start_seconds",
+    "coefficients",
     "f",
     "faces",
     "fps",
@@ -65,8 +72,6 @@ const KEYS: &[&str] = &[
     "rest",
     "shape_names",
     "shape_normals",
-    "shape_offsets",
-    "shape_weights",
     "shapedirs",
     "skin",
     "start_seconds",

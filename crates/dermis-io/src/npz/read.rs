@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use dermis_mesh::{MeshSequence, Note, Object, PolygonMesh, Polygons, Scene, TetMesh, TriMesh, Units, UpAxis};
+use dermis_mesh::{Clip, MeshSequence, Note, Object, PolygonMesh, Polygons, Scene, TetMesh, TriMesh, Units, UpAxis};
 use glam::Vec3;
 
 use crate::error::Error;
@@ -64,11 +64,17 @@ pub(super) fn scene(bytes: Mapped, name: &str, options: &ReadOptions) -> Result<
 fn object(reader: &mut Reader<'_>) -> Result<Object, Error> {
     let frames = reader.take("frames")?;
     let mesh = Arc::new(mesh(reader, frames.as_ref())?);
-    let moves = ["frames", "pose", "skin", "shape_weights"].iter().any(|key| reader.has(key));
+    let moves = ["frames", "pose", "skin", "coefficients"].iter().any(|key| reader.has(key));
     let timing = if moves { timing(reader)? } else { Timing { frame_rate_hz: 1.0, start_seconds: 0.0 } };
-    let sequence = frames.map(|frames| sequence(&frames, &mesh, timing)).transpose()?;
-    let (rig, clip) = rig::read(reader, &mesh, timing)?;
-    if let (Some(sequence), Some(clip)) = (&sequence, &clip)
+    let mut sequence = frames.map(|frames| sequence(&frames, &mesh, timing)).transpose()?;
+    let (rig, clips) = rig::read(reader, &mesh, timing)?;
+    // Frames that are the poses of several clips in a row: those of the first stay beside it.
+    if let (Some(all), [first, _, ..]) = (&sequence, clips.as_slice())
+        && all.frame_count() == clips.iter().map(Clip::frame_count).sum::<usize>()
+    {
+        sequence = Some(all.select(0, first.frame_count(), 1)?);
+    }
+    if let (Some(sequence), Some(clip)) = (&sequence, clips.first())
         && sequence.frame_count() != clip.frame_count()
     {
         let (frames, poses) = (sequence.frame_count(), clip.frame_count());
@@ -79,7 +85,7 @@ fn object(reader: &mut Reader<'_>) -> Result<Object, Error> {
         mesh,
         sequence,
         rig: rig.map(Arc::new),
-        clips: clip.into_iter().map(Arc::new).collect(),
+        clips: clips.into_iter().map(Arc::new).collect(),
         ..Object::default()
     })
 }

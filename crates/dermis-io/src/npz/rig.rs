@@ -1,8 +1,9 @@
 //! Joints, weights, shapes and their motion as arrays.
 //!
-//! Beside the arrays that the table in [`super`] lists, a rig may have `shape_offsets` [M,N,3], `shape_normals`
-//! [M,V,3] (of vertices), `shape_names` [M] and `shape_weights` [S,M]. `inverse_bind` [B,4,4] is what skinning
-//! multiplies with; it is written beside `bind` because a few rigs have ones that cannot be inverted.
+//! Beside the arrays that the table in [`super`] lists, a rig may have `shape_normals` [M,V,3] (of vertices) and
+//! `shape_names` [M]. `inverse_bind` [B,4,4] is what skinning multiplies with; it is written beside `bind` because a few
+//! rigs have ones that cannot be inverted. Several clips stand in a row along the frames: `clip_names`, `clip_frames`,
+//! `clip_fps` and `clip_start_seconds` [K] tell them apart.
 
 use dermis_mesh::{Clip, Joint, Rig, Shape, SkinWeights, TriMesh};
 use glam::{DAffine3, DMat3, DVec3, Vec3};
@@ -16,18 +17,14 @@ use crate::npz::read::{Reader, Timing, text, triples};
 const LAST_ROW: f64 = 1e-4;
 
 /// The rig of `mesh`, and its motion.
-pub(super) fn read(
-    reader: &mut Reader<'_>,
-    mesh: &TriMesh,
-    timing: Timing,
-) -> Result<(Option<Rig>, Option<Clip>), Error> {
+pub(super) fn read(reader: &mut Reader<'_>, mesh: &TriMesh, timing: Timing) -> Result<(Option<Rig>, Vec<Clip>), Error> {
     let weights = reader.take("weights")?;
     let bind = reader.take("bind")?.map(|array| matrices(&array)).transpose()?;
     let inverse_bind = reader.take("inverse_bind")?.map(|array| matrices(&array)).transpose()?;
     let (pose, skin) = (reader.take("pose")?, reader.take("skin")?);
     let shapes = shapes(reader, mesh)?;
     if weights.is_none() && shapes.is_empty() {
-        return Ok((None, None));
+        return Ok((None, Vec::new()));
     }
     let inverse_binds = inverse_bind.or_else(|| bind.map(|bind| bind.iter().map(DAffine3::inverse).collect()));
     let (joints, weights) = match weights {
@@ -44,8 +41,8 @@ pub(super) fn read(
         }
         (None, None) => None,
     };
-    let clip = clip(reader, &rig, transforms, timing)?;
-    Ok((Some(rig), clip))
+    let clips = clips(reader, &rig, transforms, timing)?;
+    Ok((Some(rig), clips))
 }
 
 fn skinned(
@@ -126,10 +123,10 @@ fn poses(array: &Array, rig: &Rig) -> Result<Vec<DAffine3>, Error> {
 }
 
 fn shapes(reader: &mut Reader<'_>, mesh: &TriMesh) -> Result<Vec<Shape>, Error> {
-    let Some(array) = reader.take("shape_offsets")? else {
+    let points = mesh.point_count();
+    let Some(array) = reader.take("basis")?.filter(|array| array.shape() != [0, points, 3]) else {
         return Ok(Vec::new());
     };
-    let points = mesh.point_count();
     let [count, rows, 3] = array.shape_of("[shapes, points, 3]")? else {
         return Err(array.wrong_shape("[shapes, points, 3]"));
     };
@@ -159,14 +156,14 @@ fn shapes(reader: &mut Reader<'_>, mesh: &TriMesh) -> Result<Vec<Shape>, Error> 
     Ok(shapes)
 }
 
-fn clip(
+fn clips(
     reader: &mut Reader<'_>,
     rig: &Rig,
     transforms: Option<Vec<DAffine3>>,
     timing: Timing,
-) -> Result<Option<Clip>, Error> {
+) -> Result<Vec<Clip>, Error> {
     let (joints, shapes) = (rig.joints().len(), rig.shapes().len());
-    let weights = match reader.take("shape_weights")? {
+    let weights = match reader.take("coefficients")?.filter(|array| shapes > 0 || array.len() > 0) {
         Some(array) => match array.shape_of("[frames, shapes]")? {
             [_, count] if count == shapes => Some(array.floats()?),
             _ => return Err(array.wrong_shape(&format!("[frames, {shapes}]"))),
@@ -176,7 +173,7 @@ fn clip(
     // Where only one of the two moves, the other holds still over as many frames.
     let mut budget = Budget::for_file(0);
     let (transforms, weights) = match (transforms, weights) {
-        (None, None) => return Ok(None),
+        (None, None) => return Ok(Vec::new()),
         (Some(transforms), Some(weights)) => (transforms, weights),
         (Some(transforms), None) => {
             let count = (transforms.len() / joints.max(1)).saturating_mul(shapes);
@@ -190,9 +187,53 @@ fn clip(
             (still.repeat(frames), weights)
         }
     };
-    let name = text(reader.take("clip_name")?)?.unwrap_or_default();
-    let clip = Clip::new(rig, name, timing.frame_rate_hz, transforms, weights)?;
-    Ok(Some(clip.starting_at(timing.start_seconds)))
+    let frames = transforms.len().checked_div(joints).or(weights.len().checked_div(shapes)).unwrap_or(0);
+    let (mut transforms, mut weights) = (transforms.as_slice(), weights.as_slice());
+    let mut clips = Vec::new();
+    for Part { name, frames, timing } in parts(reader, frames, timing)? {
+        let (these, others) = transforms.split_at_checked(frames * joints).unwrap_or((transforms, &[]));
+        let (this, other) = weights.split_at_checked(frames * shapes).unwrap_or((weights, &[]));
+        (transforms, weights) = (others, other);
+        let clip = Clip::new(rig, name, timing.frame_rate_hz, these.to_vec(), this.to_vec())?;
+        clips.push(clip.starting_at(timing.start_seconds));
+    }
+    Ok(clips)
+}
+
+/// One of the clips in a row.
+struct Part {
+    name: String,
+    frames: usize,
+    timing: Timing,
+}
+
+/// The clips that `frames` frames are: one, unless the archive tells several apart.
+fn parts(reader: &mut Reader<'_>, frames: usize, timing: Timing) -> Result<Vec<Part>, Error> {
+    let one = text(reader.take("clip_name")?)?;
+    let Some(counts) = reader.take("clip_frames")? else {
+        return Ok(vec![Part { name: one.unwrap_or_default(), frames, timing }]);
+    };
+    let frames_of = counts.indices()?;
+    if frames_of.iter().map(|&count| u64::from(count)).sum::<u64>() != frames as u64 {
+        let message = format!("the clips do not add up to the {frames} frames that the joints have");
+        return Err(Error::malformed(message).at(&counts.name));
+    }
+    let count = frames_of.len();
+    let mut per_clip = |key: &'static str, otherwise: f64| match reader.take(key)? {
+        Some(array) if array.shape() != [count] => Err(array.wrong_shape(&format!("[{count}]"))),
+        Some(array) => array.numbers(),
+        None => Ok(vec![otherwise; count]),
+    };
+    let rates = per_clip("clip_fps", timing.frame_rate_hz)?;
+    let starts = per_clip("clip_start_seconds", timing.start_seconds)?;
+    let names = match reader.take("clip_names")? {
+        Some(array) => names(&array, count)?,
+        None => (0..count).map(|clip| format!("clip {clip}")).collect(),
+    };
+    let timings = rates.into_iter().zip(starts);
+    let timings = timings.map(|(frame_rate_hz, start_seconds)| Timing { frame_rate_hz, start_seconds });
+    let parts = names.into_iter().zip(frames_of).zip(timings);
+    Ok(parts.map(|((name, frames), timing)| Part { name, frames: frames as usize, timing }).collect())
 }
 
 /// A transform as a 4×4 matrix for column vectors, row after row.

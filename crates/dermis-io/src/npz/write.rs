@@ -4,8 +4,10 @@ use std::borrow::Cow;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
+use std::sync::Arc;
 
 use dermis_math::progress::Progress;
+use dermis_mesh::pose::bake_lazily;
 use dermis_mesh::{Clip, MeshSequence, Note, Object, Rig, Scene, Shape, UpAxis};
 use glam::{DAffine3, Vec3};
 use zip::result::ZipError;
@@ -95,7 +97,7 @@ impl ArrayWriter {
         let shapes = rig.shapes();
         if let Some(first) = shapes.first() {
             let offsets: Vec<Vec3> = shapes.iter().flat_map(|shape| shape.offsets.iter().copied()).collect();
-            self.floats("shape_offsets", &[shapes.len(), first.offsets.len(), 3], bytemuck::cast_slice(&offsets))?;
+            self.floats("basis", &[shapes.len(), first.offsets.len(), 3], bytemuck::cast_slice(&offsets))?;
             let names: Vec<&str> = shapes.iter().map(|shape| shape.name.as_str()).collect();
             self.texts("shape_names", &names)?;
             if let Some(vertices) = shapes.iter().find_map(|shape| Some(shape.normal_offsets.as_ref()?.len())) {
@@ -104,6 +106,8 @@ impl ArrayWriter {
                 let normals: Vec<Vec3> = shapes.iter().flat_map(of_shape).collect();
                 self.floats("shape_normals", &[shapes.len(), vertices, 3], bytemuck::cast_slice(&normals))?;
             }
+        } else if !joints.is_empty() {
+            self.floats("basis", &[0, points, 3], &[])?;
         }
         Ok(())
     }
@@ -121,39 +125,62 @@ impl ArrayWriter {
     }
 
     fn motion(&mut self, object: &Object, progress: &dyn Progress) -> Result<(), Error> {
-        if let (Some(rig), Some(clip)) = (&object.rig, object.clips.first()) {
-            self.clip(rig, clip)?;
+        if let Some(rig) = object.rig.as_ref().filter(|_| !object.clips.is_empty()) {
+            self.clips(rig, &object.clips)?;
         }
-        if let Some(motion) = object.motion()? {
-            self.number("fps", motion.frame_rate_hz())?;
-            self.number("start_seconds", motion.start_seconds())?;
-            self.frames(&motion, progress)?;
-        }
-        Ok(())
-    }
-
-    fn clip(&mut self, rig: &Rig, clip: &Clip) -> Result<(), Error> {
-        let frames = clip.frame_count();
-        self.texts_of_one("clip_name", clip.name())?;
-        if !rig.joints().is_empty() {
-            let transforms = (0..frames).flat_map(|frame| clip.transforms(frame).iter().copied());
-            self.matrices("pose", &[frames, rig.joints().len()], transforms)?;
-        }
-        if !rig.shapes().is_empty() {
-            let weights: Vec<f32> = (0..frames).flat_map(|frame| clip.shape_weights(frame).iter().copied()).collect();
-            self.floats("shape_weights", &[frames, rig.shapes().len()], &weights)?;
+        let motions: Vec<MeshSequence> = match (&object.sequence, &object.rig) {
+            (Some(sequence), _) => vec![sequence.clone()],
+            (None, Some(rig)) => {
+                let posed = object.clips.iter().map(|clip| bake_lazily(&object.mesh, rig, clip));
+                posed.collect::<Result<_, _>>()?
+            }
+            (None, None) => Vec::new(),
+        };
+        if let Some(first) = motions.first() {
+            self.number("fps", first.frame_rate_hz())?;
+            self.number("start_seconds", first.start_seconds())?;
+            self.frames(&motions, progress)?;
         }
         Ok(())
     }
 
-    fn frames(&mut self, motion: &MeshSequence, progress: &dyn Progress) -> Result<(), Error> {
-        let (frames, points) = (motion.frame_count(), motion.point_count());
+    /// The clips in a row; where there are several, arrays that tell them apart.
+    fn clips(&mut self, rig: &Rig, clips: &[Arc<Clip>]) -> Result<(), Error> {
+        let frames = || clips.iter().flat_map(|clip| (0..clip.frame_count()).map(move |frame| (clip, frame)));
+        let (count, joints) = (frames().count(), rig.joints());
+        if let [clip] = clips {
+            self.texts_of_one("clip_name", clip.name())?;
+        } else {
+            let names: Vec<&str> = clips.iter().map(|clip| clip.name()).collect();
+            self.texts("clip_names", &names)?;
+            let counts: Vec<u32> = clips.iter().map(|clip| clip.frame_count() as u32).collect();
+            self.indices("clip_frames", &[clips.len()], &counts)?;
+            self.numbers("clip_fps", clips.iter().map(|clip| clip.frame_rate_hz()))?;
+            self.numbers("clip_start_seconds", clips.iter().map(|clip| clip.start_seconds()))?;
+        }
+        if !joints.is_empty() {
+            let posed = || frames().flat_map(|(clip, frame)| clip.transforms(frame).iter().zip(joints));
+            let skin = posed().map(|(pose, joint)| *pose * joint.inverse_bind);
+            self.matrices("skin", &[count, joints.len()], skin)?;
+            if joints.iter().any(|joint| joint.inverse_bind != DAffine3::IDENTITY) {
+                self.matrices("pose", &[count, joints.len()], posed().map(|(pose, _)| *pose))?;
+            }
+        }
+        let weights: Vec<f32> = frames().flat_map(|(clip, frame)| clip.shape_weights(frame).iter().copied()).collect();
+        self.floats("coefficients", &[count, rig.shapes().len()], &weights)
+    }
+
+    /// The frames of all `motions` in a row.
+    fn frames(&mut self, motions: &[MeshSequence], progress: &dyn Progress) -> Result<(), Error> {
+        let (frames, points) =
+            (motions.iter().map(MeshSequence::frame_count).sum(), motions.first().map_or(0, MeshSequence::point_count));
         let header = Header::encode("<f4", &[frames, points, 3]);
         let bytes = header.len() as u64 + frames as u64 * points as u64 * size_of::<Vec3>() as u64;
         self.begin("frames", bytes)?;
         self.zip.write_all(&header)?;
-        for frame in 0..frames {
-            if progress.report("frames", frame, frames).is_break() {
+        let all = motions.iter().flat_map(|motion| (0..motion.frame_count()).map(move |frame| (motion, frame)));
+        for (done, (motion, frame)) in all.enumerate() {
+            if progress.report("frames", done, frames).is_break() {
                 return Err(Problem::Stopped.into());
             }
             let positions = motion.frame(frame)?;
@@ -182,6 +209,10 @@ impl ArrayWriter {
     fn texts_of_one(&mut self, name: &str, text: &str) -> Result<(), Error> {
         let (width, bytes) = utf32(&[text]);
         self.array(name, &format!("<U{width}"), &[], bytes)
+    }
+
+    fn numbers(&mut self, name: &str, numbers: impl ExactSizeIterator<Item = f64>) -> Result<(), Error> {
+        self.array(name, "<f8", &[numbers.len()], numbers.flat_map(f64::to_le_bytes).collect())
     }
 
     fn number(&mut self, name: &str, number: f64) -> Result<(), Error> {

@@ -18,6 +18,9 @@ use crate::output::Output;
 /// The entry of a prim's `customData` that keeps the name that the prim could not have.
 const ORIGINAL_NAME: &str = "dermisName";
 
+/// The attribute of a `Skeleton` that lists the joints of a rig where others are there to help them.
+const BONES: &str = "dermis:bones";
+
 /// A name without characters that need escapes in `.usda`, which not every parser undoes: those are `%` and two digits.
 fn encode_name(name: &str) -> String {
     name.chars().fold(String::with_capacity(name.len()), |mut encoded, character| {

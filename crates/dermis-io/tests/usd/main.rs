@@ -6,11 +6,12 @@ mod hand_written;
 mod scenes;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use dermis_io::{Error, Problem, ReadOptions, WriteOptions, usd};
 use dermis_math::progress::{Progress, Silent};
-use dermis_mesh::glam::Vec3;
-use dermis_mesh::{Object, Scene};
+use dermis_mesh::glam::{DAffine3, DVec3, Vec3};
+use dermis_mesh::{Clip, Object, Scene};
 
 fn read(bytes: &[u8]) -> Result<Scene, Error> {
     usd::read_bytes(bytes, &ReadOptions::default())
@@ -125,10 +126,21 @@ fn round_trip_keeps_materials_and_their_images() {
 }
 
 #[test]
-fn a_sheared_rig_is_written_as_recorded_frames() {
-    let scene = scenes::alone(scenes::sheared("jelly"));
+fn a_sheared_rig_keeps_its_joints_and_a_collapsed_one_is_recorded() {
+    let sheared = scenes::sheared("jelly");
+    let scene = scenes::alone(sheared.clone());
     let (after, notes) = round_trip(&scene);
-    assert!(notes.iter().any(|note| note.contains("sheared")), "{notes:?}");
+    assert!(notes.is_empty(), "{notes:?}");
+    let joints = |object: &Object| object.rig.as_ref().unwrap().joints().len();
+    assert_eq!(joints(&after.objects[0]), joints(&sheared));
+    assert_same_motion(&sheared, &after.objects[0], 1e-5);
+
+    let rig = sheared.rig.as_ref().unwrap();
+    let flat = DAffine3::from_scale(DVec3::new(1.0, 0.0, 1.0));
+    let clip = Clip::new(rig, "flat", 24.0, vec![flat; 2 * joints(&sheared)], vec![0.0; 2 * rig.shapes().len()]);
+    let scene = scenes::alone(Object { clips: vec![Arc::new(clip.unwrap())], ..sheared });
+    let (after, notes) = round_trip(&scene);
+    assert!(notes.iter().any(|note| note.contains("collapse")), "{notes:?}");
     assert!(after.objects[0].rig.is_none());
     assert_same_motion(&scene.objects[0], &after.objects[0], 1e-7);
 }

@@ -4,27 +4,37 @@
 //! influences and weights; refine all of it together; corrections of what is left; measure. Several animations of one
 //! topology are fitted together: one rest pose and one set of weights, a clip for each.
 
+mod check;
 mod options;
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use dermis_math::progress::Progress;
-use dermis_mesh::{MeshSequence, Note, SequenceError, TriMesh};
+use dermis_mesh::{Clip, Joint, MeshSequence, Note, Rig, SequenceError, TriMesh};
+use faer::Mat;
+use glam::DAffine3;
 
+use self::check::{check, check_bones};
 pub use self::options::{
-    BoneCount, Corrections, DEFAULT_EPSILON, DEFAULT_INFLUENCES, DEFAULT_TSVD_THRESHOLD, FitOptions, MOST_INFLUENCES,
-    WeightMethod,
+    BoneCount, Corrections, DEFAULT_EPSILON, DEFAULT_INFLUENCES, DEFAULT_NEGATIVE_BOUND, DEFAULT_TSVD_THRESHOLD,
+    FitOptions, MOST_INFLUENCES, WeightMethod,
 };
-use crate::corrections::{CorrectionError, correct};
+use crate::bone_model::BoneModel;
+use crate::corrections::{CorrectionError, correct, palette};
 use crate::measure::{Measures, compression, measure};
-use crate::paper::bones::bones_of_clusters;
-use crate::paper::clusters::{Clusters, find_clusters, find_clusters_for};
+use crate::paper::bones::{Cores, bones_of_clusters};
+use crate::paper::clusters::{Clusters, TOLERANCES, find_clusters, find_clusters_for};
 use crate::paper::rotation_sequences::{RotationSequences, rotation_sequences};
 use crate::paper::weights::estimate_weights;
 use crate::refine::seed::partition;
 use crate::refine::{Refinement, State, refine, weigh_points};
 use crate::skin::{ClipInfo, Skin, SkinError};
 use crate::trajectories::Trajectories;
+use crate::transforms::set_affine;
+
+/// A distortion that so many bones do not reach is not searched for any further: engines hold no more.
+const MOST_SEARCHED_BONES: usize = 256;
 
 /// A fitted skin and how it was reached.
 #[derive(Debug, Clone)]
@@ -33,8 +43,6 @@ pub struct Fit {
     pub skin: Skin,
     /// Its quality at full rank.
     pub measures: Measures,
-    /// `distortion_percent` at rank 0, 1, …, r.
-    pub distortion_percent_by_rank: Vec<f64>,
     /// η, where mean shift found the bones.
     pub near_rigid_fraction: Option<f64>,
     /// ε, where mean shift found the bones.
@@ -63,10 +71,10 @@ pub enum FitError {
     #[error("the mesh has no points")]
     NoPoints,
     /// The animations do not belong to one mesh.
-    #[error("animation {index} has {found} points, but the rest pose has {expected}")]
+    #[error("the animation '{name}' has {found} points, but the rest pose has {expected}")]
     OtherMesh {
         /// The offending animation.
-        index: usize,
+        name: String,
         /// Its number of points.
         found: usize,
         /// The number of points of the rest pose.
@@ -81,6 +89,26 @@ pub enum FitError {
         value: String,
         /// What it may be.
         allowed: String,
+    },
+    /// The given bones have another number of clips than there are animations.
+    #[error("the bones have {found} clips, but there are {expected} animations")]
+    ClipCount {
+        /// How many clips there are.
+        found: usize,
+        /// How many animations there are.
+        expected: usize,
+    },
+    /// A clip of the given bones is longer or shorter than its animation.
+    #[error("the clip '{clip}' has {found} frames, but the animation '{animation}' has {expected}")]
+    ClipLength {
+        /// The clip.
+        clip: String,
+        /// How many frames it has.
+        found: usize,
+        /// The animation.
+        animation: String,
+        /// How many frames that has.
+        expected: usize,
     },
     /// A frame cannot be read.
     #[error(transparent)]
@@ -112,70 +140,54 @@ pub fn fit(
     options: &FitOptions,
     progress: &dyn Progress,
 ) -> Result<Fit, FitError> {
+    check(rest, animations, options)?;
     let sequences: Vec<MeshSequence> = animations.iter().map(|animation| animation.sequence.clone()).collect();
-    check(rest, &sequences, options)?;
     let mut clock = Clock::start();
     let trajectories = Trajectories::gather(&sequences, rest.points())?;
     clock.stage("gather");
     let mut work =
         Work { rest, sequences: &sequences, trajectories: &trajectories, options, progress, clock, notes: vec![] };
     let (state, found) = work.find_skin()?;
-    let infos: Vec<ClipInfo> = animations.iter().map(clip_info).collect();
-    let bare = Skin::from_state(rest, &trajectories, &state, &infos)?;
-    let Work { mut clock, mut notes, .. } = work;
-    let (skin, distortions) = corrected(&bare, &sequences, options.corrections, &mut clock, &mut notes)?;
-    let measures = measure(&skin, &sequences)?;
-    clock.stage("measure");
-    let frames = trajectories.frame_count();
-    let influences = skin.rig().weights().max_influences().max(1);
-    let compression = compression(
-        rest.point_count(),
-        frames,
-        skin.bone_count(),
-        influences.max(options.influences),
-        options.bone_model,
-    );
-    Ok(Fit {
-        measures,
-        distortion_percent_by_rank: distortions,
-        near_rigid_fraction: found.clusters.as_ref().map(|clusters| clusters.near_rigid_fraction),
-        epsilon: found.clusters.as_ref().map(|clusters| clusters.epsilon),
-        compression,
-        refinement: found.refinement,
-        seconds: clock.stages,
-        notes,
-        skin,
-    })
+    work.finish(animations, &state, None, &found)
 }
 
-fn check(rest: &TriMesh, sequences: &[MeshSequence], options: &FitOptions) -> Result<(), FitError> {
-    let expected = rest.point_count();
-    if expected == 0 {
-        return Err(FitError::NoPoints);
-    }
-    if let Some((index, other)) = sequences.iter().enumerate().find(|(_, s)| s.point_count() != expected) {
-        return Err(FitError::OtherMesh { index, found: other.point_count(), expected });
-    }
-    let frames = sequences.iter().map(MeshSequence::frame_count).sum();
-    if frames < 2 {
-        return Err(FitError::TooFewFrames { frames });
-    }
-    let wrong = |what, value: String, allowed: &str| Err(FitError::Option { what, value, allowed: allowed.to_owned() });
-    if !(1..=MOST_INFLUENCES).contains(&options.influences) {
-        return wrong("the number of influences", options.influences.to_string(), &format!("1 to {MOST_INFLUENCES}"));
-    }
-    match options.bones {
-        BoneCount::Tolerance(epsilon) if !(epsilon > 0.0 && epsilon <= 2.0) => {
-            wrong("the rotation tolerance", epsilon.to_string(), "above 0 and at most 2")
+/// Fits only the weights, and the corrections, to bones that are given: clip k of `rig` moves them while the mesh does
+/// what animation k shows. With refinement the influences are chosen jointly and weighed exactly, without it as in the
+/// paper; the rest pose stays.
+pub fn fit_weights(
+    rest: &TriMesh,
+    animations: &[Animation],
+    rig: &Rig,
+    clips: &[Arc<Clip>],
+    options: &FitOptions,
+    progress: &dyn Progress,
+) -> Result<Fit, FitError> {
+    check(rest, animations, options)?;
+    check_bones(animations, rig, clips)?;
+    let sequences: Vec<MeshSequence> = animations.iter().map(|animation| animation.sequence.clone()).collect();
+    let mut clock = Clock::start();
+    let trajectories = Trajectories::gather(&sequences, rest.points())?;
+    clock.stage("gather");
+    let transforms = given_bones(&trajectories, rig, clips);
+    let mut work =
+        Work { rest, sequences: &sequences, trajectories: &trajectories, options, progress, clock, notes: vec![] };
+    let state = work.weights_of(transforms);
+    work.clock.stage("weights");
+    work.finish(animations, &state, Some(rig.joints()), &Found::default())
+}
+
+/// The transforms of given bones, normalized: with p = s `p_n` + c, `F p + v` becomes `F p_n + (v + F c − c)/s`.
+fn given_bones(trajectories: &Trajectories, rig: &Rig, clips: &[Arc<Clip>]) -> Mat<f64> {
+    let (centre, scale) = (trajectories.centre, trajectories.scale);
+    let mut transforms = Mat::zeros(3 * trajectories.frame_count(), 4 * rig.joints().len());
+    let frames = clips.iter().flat_map(|clip| (0..clip.frame_count()).map(move |frame| (clip, frame)));
+    for (row, (clip, frame)) in frames.enumerate() {
+        for (bone, DAffine3 { matrix3: f, translation }) in palette(rig, clip, frame).into_iter().enumerate() {
+            let columns = [f.x_axis, f.y_axis, f.z_axis, (translation + f * centre - centre) / scale];
+            set_affine(&mut transforms, row, bone, columns);
         }
-        BoneCount::Exactly(count) if count == 0 || count > expected => {
-            wrong("the number of bones", count.to_string(), &format!("1 to {expected}, the number of points"))
-        }
-        BoneCount::ForDistortion(percent) if !(percent > 0.0 && percent.is_finite()) => {
-            wrong("the distortion to reach", percent.to_string(), "a positive number of percent")
-        }
-        _ => Ok(()),
     }
+    transforms
 }
 
 fn clip_info(animation: &Animation) -> ClipInfo {
@@ -205,6 +217,71 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
+    /// The skin of `state` in the units of the input, corrected and measured.
+    fn finish(
+        mut self,
+        animations: &[Animation],
+        state: &State,
+        joints: Option<&[Joint]>,
+        found: &Found,
+    ) -> Result<Fit, FitError> {
+        let infos: Vec<ClipInfo> = animations.iter().map(clip_info).collect();
+        let bare = Skin::from_state(self.rest, self.trajectories, state, joints, &infos)?;
+        let (skin, measures) = self.corrected(&bare)?;
+        let compression = compression(
+            self.rest.point_count(),
+            self.trajectories.frame_count(),
+            skin.bone_count(),
+            self.options.influences,
+            self.options.bone_model,
+        );
+        Ok(Fit {
+            measures,
+            near_rigid_fraction: found.clusters.as_ref().map(|clusters| clusters.near_rigid_fraction),
+            epsilon: found.clusters.as_ref().map(|clusters| clusters.epsilon),
+            compression,
+            refinement: found.refinement,
+            seconds: self.clock.stages,
+            notes: self.notes,
+            skin,
+        })
+    }
+
+    /// The skin with the corrections asked for, and its measures.
+    fn corrected(&mut self, bare: &Skin) -> Result<(Skin, Measures), FitError> {
+        let corrections = self.options.corrections;
+        let most = match corrections {
+            Corrections::Rank(rank) => rank,
+            Corrections::ForDistortion { most, .. } => most,
+        };
+        let full = correct(bare, self.sequences, most)?;
+        self.clock.stage("corrections");
+        let measures = measure(&full, self.sequences)?;
+        self.clock.stage("measure");
+        let Corrections::ForDistortion { percent, .. } = corrections else { return Ok((full, measures)) };
+        let reached = measures.distortion_percent_by_rank.iter().position(|&distortion| distortion <= percent);
+        let Some(rank) = reached.filter(|&rank| rank < full.rank()) else {
+            if reached.is_none() {
+                let (rank, distortion) = (full.rank(), measures.distortion_percent);
+                self.notes.push(Note::new(format!("{rank} corrections reach {distortion:.3} %, not {percent} %")));
+            }
+            return Ok((full, measures));
+        };
+        let cut = full.with_rank(rank)?;
+        let measures = measure(&cut, self.sequences)?;
+        self.clock.stage("measure");
+        Ok((cut, measures))
+    }
+
+    /// The skin that moves the given rest pose with these bones.
+    fn weights_of(&self, transforms: Mat<f64>) -> State {
+        let mut state = estimate_weights(self.trajectories, transforms, self.options.influences, self.options.weights);
+        if self.options.refine.max_iterations > 0 {
+            weigh_points(self.trajectories, &mut state, self.options.influences, true, true);
+        }
+        state
+    }
+
     fn find_skin(&mut self) -> Result<(State, Found), FitError> {
         // Relative to the size of the rest pose, which is 1.
         let still = self.trajectories.variation <= 1e-14 * self.trajectories.positions.ncols() as f64;
@@ -219,18 +296,20 @@ impl Work<'_> {
             BoneCount::ForDistortion(percent) => self.fewest_clusters(percent),
             BoneCount::Tolerance(epsilon) => {
                 let rotations = self.rotations()?;
-                let clusters = find_clusters(&rotations, epsilon, self.progress).ok_or(FitError::Stopped)?;
-                Ok(self.from_clusters(&rotations, clusters))
+                let cores = Cores::new(self.rest, self.trajectories, &rotations);
+                let clusters = find_clusters(&cores, epsilon, self.progress).ok_or(FitError::Stopped)?;
+                Ok(self.skin_of(&cores, clusters))
             }
             BoneCount::Exactly(count) => {
                 let rotations = self.rotations()?;
-                let clusters = find_clusters_for(&rotations, count, self.progress).ok_or(FitError::Stopped)?;
-                if clusters.bones.len() != count {
+                let cores = Cores::new(self.rest, self.trajectories, &rotations);
+                let clusters = find_clusters_for(&cores, count, self.progress).ok_or(FitError::Stopped)?;
+                if clusters.bones.len() < count {
                     let found = clusters.bones.len();
                     self.notes
                         .push(Note::new(format!("no rotation tolerance gives {count} bones; {found} come closest")));
                 }
-                Ok(self.from_clusters(&rotations, clusters))
+                Ok(self.skin_of(&cores, clusters))
             }
         }
     }
@@ -247,7 +326,7 @@ impl Work<'_> {
     }
 
     /// The paper's skin on these clusters, refined if asked for.
-    fn from_clusters(&mut self, rotations: &RotationSequences, clusters: Clusters) -> (State, Found) {
+    fn skin_of(&mut self, cores: &Cores<'_>, clusters: Clusters) -> (State, Found) {
         self.clock.stage("mean shift");
         if clusters.bones.is_empty() {
             self.notes.push(Note::new("no near-rigid part is large enough to be a bone: one bone moves everything"));
@@ -255,16 +334,15 @@ impl Work<'_> {
             found.clusters = Some(clusters);
             return (state, found);
         }
-        let state = self.paper_skin(rotations, &clusters);
+        let state = self.paper_skin(cores, &clusters);
         let (state, mut found) =
             if self.options.refine.max_iterations > 0 { self.refined(state) } else { (state, Found::default()) };
         found.clusters = Some(clusters);
         (state, found)
     }
 
-    fn paper_skin(&mut self, rotations: &RotationSequences, clusters: &Clusters) -> State {
-        let model = self.options.bone_model;
-        let transforms = bones_of_clusters(self.rest, self.trajectories, rotations, &clusters.bones, model);
+    fn paper_skin(&mut self, cores: &Cores<'_>, clusters: &Clusters) -> State {
+        let transforms = bones_of_clusters(cores, &clusters.bones, self.options.bone_model);
         self.clock.stage("bones");
         let state = estimate_weights(self.trajectories, transforms, self.options.influences, self.options.weights);
         self.clock.stage("weights");
@@ -272,7 +350,12 @@ impl Work<'_> {
     }
 
     fn partitioned(&self, bones: usize) -> State {
-        partition(self.trajectories, bones, self.options.bone_model)
+        // Scales could make up for a wrong partition, and would not let go of it.
+        let model = match self.options.bone_model {
+            BoneModel::Scaled => BoneModel::Rigid,
+            model => model,
+        };
+        partition(self.trajectories, bones, model)
     }
 
     fn refined(&mut self, mut state: State) -> (State, Found) {
@@ -303,7 +386,7 @@ impl Work<'_> {
 
     /// The fewest bones whose refined skin reaches the distortion: doubled until it does, then bisected.
     fn fewest_bones(&mut self, percent: f64) -> (State, Found) {
-        let most = (self.trajectories.point_count() / 4).clamp(1, 512);
+        let most = (self.trajectories.point_count() / 4).clamp(1, MOST_SEARCHED_BONES);
         let mut try_bones = |count: usize| {
             let result = self.refined(self.partitioned(count));
             let reached = self.trajectories.distortion_percent(result.0.squared_error()) <= percent;
@@ -313,7 +396,11 @@ impl Work<'_> {
         let (mut low, mut count) = (0, 1);
         let mut best = loop {
             let (result, reached) = try_bones(count);
-            if reached || count == most {
+            let exhausted = count == most || result.0.bone_count() < count;
+            if reached || exhausted {
+                if !reached {
+                    low = count - 1;
+                }
                 break result;
             }
             low = count;
@@ -337,12 +424,13 @@ impl Work<'_> {
     fn fewest_clusters(&mut self, percent: f64) -> Result<(State, Found), FitError> {
         const ROUNDS: usize = 10;
         let rotations = self.rotations()?;
-        let (mut low, mut high) = (0.002f64.ln(), 0.5f64.ln());
+        let cores = Cores::new(self.rest, self.trajectories, &rotations);
+        let (mut low, mut high) = (TOLERANCES.0.ln(), TOLERANCES.1.ln());
         let mut best: Option<(State, Found)> = None;
         for _ in 0..ROUNDS {
             let middle = f64::midpoint(low, high);
-            let clusters = find_clusters(&rotations, middle.exp(), self.progress).ok_or(FitError::Stopped)?;
-            let result = self.from_clusters(&rotations, clusters);
+            let clusters = find_clusters(&cores, middle.exp(), self.progress).ok_or(FitError::Stopped)?;
+            let result = self.skin_of(&cores, clusters);
             let reached = self.trajectories.distortion_percent(result.0.squared_error()) <= percent;
             if reached {
                 low = middle;
@@ -367,38 +455,6 @@ impl Work<'_> {
             )));
         }
     }
-}
-
-/// The skin with the corrections asked for, and its distortion at each rank.
-fn corrected(
-    bare: &Skin,
-    sequences: &[MeshSequence],
-    corrections: Corrections,
-    clock: &mut Clock,
-    notes: &mut Vec<Note>,
-) -> Result<(Skin, Vec<f64>), FitError> {
-    let most = match corrections {
-        Corrections::Rank(rank) => rank,
-        Corrections::ForDistortion { most, .. } => most,
-    };
-    let full = correct(bare, sequences, most)?;
-    let mut distortions = Vec::with_capacity(full.rank() + 1);
-    for rank in 0..=full.rank() {
-        let distortion = measure(&full.with_rank(rank)?, sequences)?.distortion_percent;
-        distortions.push(distortion);
-        match corrections {
-            Corrections::ForDistortion { percent, .. } if distortion <= percent => break,
-            _ => {}
-        }
-    }
-    clock.stage("corrections");
-    let rank = distortions.len() - 1;
-    if let Corrections::ForDistortion { percent, most } = corrections
-        && distortions[rank] > percent
-    {
-        notes.push(Note::new(format!("{} corrections (of {most} allowed) do not reach {percent} %", full.rank())));
-    }
-    Ok((full.with_rank(rank)?, distortions))
 }
 
 /// Seconds per stage.

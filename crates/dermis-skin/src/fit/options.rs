@@ -10,7 +10,7 @@ pub const DEFAULT_INFLUENCES: usize = 4;
 /// The most influences per point.
 pub const MOST_INFLUENCES: usize = dermis_math::small::MOST;
 
-/// Options of [`crate::fit`].
+/// Options of [`crate::fit()`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FitOptions {
     /// How many bones.
@@ -69,6 +69,8 @@ pub enum WeightMethod {
     },
 }
 
+/// The paper's δ of [`WeightMethod::BoundedNegative`].
+pub const DEFAULT_NEGATIVE_BOUND: f64 = 0.5;
 /// The paper's threshold of [`WeightMethod::Truncated`].
 pub const DEFAULT_TSVD_THRESHOLD: f64 = 1e-5;
 

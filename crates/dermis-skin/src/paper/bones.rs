@@ -15,57 +15,50 @@ use rayon::prelude::*;
 use super::rotation_sequences::RotationSequences;
 use crate::bone_model::{BoneModel, best_linear};
 use crate::trajectories::Trajectories;
+use crate::transforms::set_affine;
 
 /// Weight of the rigid rotation in Eq. 14, relative to the mean spread of the cluster.
 const RIGIDITY: f64 = 1e-3;
 
 /// The transforms (3S × 4B) of the bones whose core triangles are given.
-pub(crate) fn bones_of_clusters(
-    mesh: &TriMesh,
-    trajectories: &Trajectories,
-    rotations: &RotationSequences,
-    clusters: &[Vec<u32>],
-    model: BoneModel,
-) -> Mat<f64> {
-    let areas = triangle_areas(mesh.points(), mesh.triangles());
-    let mut place = vec![usize::MAX; mesh.triangle_count()];
-    for (k, &triangle) in rotations.triangles.iter().enumerate() {
-        place[triangle as usize] = k;
-    }
+pub(crate) fn bones_of_clusters(cores: &Cores<'_>, clusters: &[Vec<u32>], model: BoneModel) -> Mat<f64> {
+    let trajectories = cores.trajectories;
     let jobs: Vec<(usize, usize)> =
         (0..clusters.len()).flat_map(|bone| (0..trajectories.frame_count()).map(move |frame| (bone, frame))).collect();
-    let solved: Vec<[DVec3; 4]> = jobs
-        .par_iter()
-        .map(|&(bone, frame)| {
-            let core = Core { mesh, trajectories, rotations, areas: &areas, place: &place, triangles: &clusters[bone] };
-            core.transform(frame, model)
-        })
-        .collect();
+    let solved: Vec<[DVec3; 4]> =
+        jobs.par_iter().map(|&(bone, frame)| cores.transform(&clusters[bone], frame, model)).collect();
     let mut transforms = Mat::zeros(3 * trajectories.frame_count(), 4 * clusters.len());
     for (&(bone, frame), columns) in jobs.iter().zip(&solved) {
-        for (k, column) in columns.iter().enumerate() {
-            transforms.col_as_slice_mut(4 * bone + k)[3 * frame..3 * frame + 3].copy_from_slice(&column.to_array());
-        }
+        set_affine(&mut transforms, frame, bone, *columns);
     }
     transforms
 }
 
-/// The core triangles of one bone.
-struct Core<'a> {
-    mesh: &'a TriMesh,
-    trajectories: &'a Trajectories,
-    rotations: &'a RotationSequences,
-    areas: &'a [f64],
-    place: &'a [usize],
-    triangles: &'a [u32],
+/// What sets of core triangles do.
+pub(crate) struct Cores<'a> {
+    pub(crate) mesh: &'a TriMesh,
+    pub(crate) trajectories: &'a Trajectories,
+    pub(crate) rotations: &'a RotationSequences,
+    areas: Vec<f64>,
+    /// Where a triangle is in `rotations`.
+    place: Vec<usize>,
 }
 
-impl Core<'_> {
-    fn transform(&self, frame: usize, model: BoneModel) -> [DVec3; 4] {
+impl<'a> Cores<'a> {
+    pub(crate) fn new(mesh: &'a TriMesh, trajectories: &'a Trajectories, rotations: &'a RotationSequences) -> Self {
+        let mut place = vec![usize::MAX; mesh.triangle_count()];
+        for (k, &triangle) in rotations.triangles.iter().enumerate() {
+            place[triangle as usize] = k;
+        }
+        Self { mesh, trajectories, rotations, areas: triangle_areas(mesh.points(), mesh.triangles()), place }
+    }
+
+    /// The transform of the bone whose core triangles are given, as the columns of a 3×4 matrix.
+    pub(crate) fn transform(&self, triangles: &[u32], frame: usize, model: BoneModel) -> [DVec3; 4] {
         let mut area = 0.0;
         let (mut rest_sum, mut sum) = (DVec3::ZERO, DVec3::ZERO);
         let (mut square, mut cross, mut rotation) = (DMat3::ZERO, DMat3::ZERO, DMat3::ZERO);
-        for &triangle in self.triangles {
+        for &triangle in triangles {
             let a = self.areas[triangle as usize];
             let (rest, centroid) = self.centroids(triangle, frame);
             area += a;
@@ -93,7 +86,7 @@ impl Core<'_> {
     }
 
     /// c̄ and c of Eq. 14.
-    fn centroids(&self, triangle: u32, frame: usize) -> (DVec3, DVec3) {
+    pub(crate) fn centroids(&self, triangle: u32, frame: usize) -> (DVec3, DVec3) {
         let corners = self.mesh.triangles()[triangle as usize];
         let rest = corners.map(|point| self.trajectories.rest[point as usize]).into_iter().sum::<DVec3>();
         let at = |point: u32| DVec3::from_slice(&self.trajectories.of(point as usize)[3 * frame..3 * frame + 3]);

@@ -1,18 +1,27 @@
 //! Near-rigid clusters of triangles (SMA, §4.2): the modes of the rotation sequences.
 //!
-//! The bandwidth is h = 9Sε. A mode is statistically significant, and becomes a bone, if it has drawn at least
-//! [`SIGNIFICANT_SHARE`] of the triangles, and at least [`FEWEST_TRIANGLES`]. A triangle belongs to a bone if its climb
-//! ended within h/4 of the bone's mode; the others are outliers (black in the paper's Figure 6).
+//! The bandwidth is h = 9Sε. A triangle belongs to a mode if its climb ended within h/4 of it; the others are outliers
+//! (black in the paper's Figure 6). Beyond the paper, a mode whose triangles turn alike but move apart is split
+//! (`parts.rs`). What is left is statistically significant, and becomes a bone, if it has at least
+//! [`SIGNIFICANT_SHARE`] of the triangles, and at least [`FEWEST_TRIANGLES`].
 
 use dermis_math::mean_shift::mean_shift;
 use dermis_math::progress::Progress;
 
+use super::bones::Cores;
+use super::parts::{parts, worth_a_bone};
 use super::rotation_sequences::RotationSequences;
 
 /// Modes with a smaller share of the triangles are pruned. On the paper's horse this leaves about 30, as in its Table 1.
 pub const SIGNIFICANT_SHARE: f64 = 0.002;
 /// Fewer triangles than this cannot carry an affine bone.
 pub const FEWEST_TRIANGLES: usize = 4;
+
+/// The smallest and the largest tolerance that a search tries.
+pub const TOLERANCES: (f64, f64) = (0.002, 0.5);
+
+/// Entries of a 3×3 matrix.
+const NUMBERS_PER_ROTATION: usize = 9;
 
 /// The core triangles of each bone.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -26,55 +35,69 @@ pub struct Clusters {
 }
 
 /// The clusters at rotation tolerance `epsilon`; `None` if the observer stopped the work.
-pub fn find_clusters(sequences: &RotationSequences, epsilon: f64, progress: &dyn Progress) -> Option<Clusters> {
-    let total = sequences.triangles.len() + sequences.degenerate;
+pub(crate) fn find_clusters(cores: &Cores<'_>, epsilon: f64, progress: &dyn Progress) -> Option<Clusters> {
+    let sequences = cores.rotations;
     if sequences.triangles.is_empty() {
         return Some(Clusters { epsilon, ..Clusters::default() });
     }
     let h = sequences.dimension as f64 * epsilon;
-    let shifted = mean_shift(&sequences.points, sequences.dimension, h, progress);
+    let shifted = mean_shift(&sequences.points, sequences.dimension, NUMBERS_PER_ROTATION, h, progress);
     if shifted.stopped {
         return None;
     }
+    let total = sequences.triangles.len() + sequences.degenerate;
     let fewest = ((SIGNIFICANT_SHARE * total as f64).ceil() as usize).max(FEWEST_TRIANGLES);
     let significant = shifted.populations.iter().take_while(|&&population| population >= fewest).count();
-    let mut bones = vec![Vec::new(); significant];
+    let mut modes = vec![Vec::new(); significant];
     for (k, &triangle) in sequences.triangles.iter().enumerate() {
         let near = f64::from(shifted.distance_to_mode[k]) < h / 4.0;
-        if let Some(members) = bones.get_mut(shifted.mode_of[k] as usize).filter(|_| near) {
+        if let Some(members) = modes.get_mut(shifted.mode_of[k] as usize).filter(|_| near) {
             members.push(triangle);
         }
     }
-    let associated: usize = bones.iter().map(Vec::len).sum();
-    Some(Clusters { bones, near_rigid_fraction: associated as f64 / total as f64, epsilon })
+    let tolerance = epsilon / 3.0;
+    let mut bones: Vec<Vec<u32>> = modes.iter().flat_map(|members| parts(cores, members, tolerance)).collect();
+    bones.retain(|members| members.len() >= fewest);
+    let bones = worth_a_bone(cores, bones, tolerance);
+    let near_rigid_fraction = sequences.share(bones.iter().map(Vec::len).sum());
+    Some(Clusters { bones, near_rigid_fraction, epsilon })
 }
 
-/// The clusters at the tolerance that gives `count` bones, or as close to it as a tolerance can come.
+/// The clusters at the tolerance that gives `count` bones.
 ///
-/// Bones become fewer as ε grows, though not strictly: bisection over ln ε, keeping the best seen (ties: larger η).
-pub fn find_clusters_for(sequences: &RotationSequences, count: usize, progress: &dyn Progress) -> Option<Clusters> {
-    const ROUNDS: usize = 14;
-    let (mut low, mut high) = (0.002f64.ln(), 0.5f64.ln());
+/// Bones become fewer as ε grows, though not strictly: bisection over ln ε. Where no tolerance gives just as many, the
+/// `count` most populated of the next larger number are kept; where none gives enough, as many as there are.
+pub(crate) fn find_clusters_for(cores: &Cores<'_>, count: usize, progress: &dyn Progress) -> Option<Clusters> {
+    const ROUNDS: usize = 12;
+    let (mut low, mut high) = (TOLERANCES.0.ln(), TOLERANCES.1.ln());
     let mut best: Option<Clusters> = None;
     for _ in 0..ROUNDS {
         let middle = f64::midpoint(low, high);
-        let found = find_clusters(sequences, middle.exp(), progress)?;
-        let distance = |clusters: &Clusters| clusters.bones.len().abs_diff(count);
-        if found.bones.len() > count {
-            low = middle;
-        } else {
+        let found = find_clusters(cores, middle.exp(), progress)?;
+        let bones = found.bones.len();
+        if bones < count {
             high = middle;
+        } else {
+            low = middle;
         }
-        let better = best.as_ref().is_none_or(|best| {
-            let (new, old) = (distance(&found), distance(best));
-            new < old || new == old && found.near_rigid_fraction > best.near_rigid_fraction
-        });
-        if better {
+        // Enough and few beats enough and many; many beats few where neither is enough.
+        let rank = |bones: usize| if bones >= count { (0, bones - count) } else { (1, count - bones) };
+        if best.as_ref().is_none_or(|best| rank(bones) < rank(best.bones.len())) {
             best = Some(found);
         }
-        if best.as_ref().is_some_and(|best| distance(best) == 0) {
+        if bones == count {
             break;
         }
     }
-    best
+    best.map(|clusters| clusters.most_populated(count, cores.rotations))
+}
+
+impl Clusters {
+    fn most_populated(mut self, count: usize, sequences: &RotationSequences) -> Self {
+        if self.bones.len() > count {
+            self.bones.truncate(count);
+            self.near_rigid_fraction = sequences.share(self.bones.iter().map(Vec::len).sum());
+        }
+        self
+    }
 }

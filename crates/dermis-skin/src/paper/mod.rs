@@ -4,5 +4,6 @@
 
 pub mod bones;
 pub mod clusters;
+pub(crate) mod parts;
 pub mod rotation_sequences;
 pub mod weights;

@@ -28,6 +28,11 @@ impl RotationSequences {
     pub fn of(&self, k: usize) -> &[f32] {
         &self.points[k * self.dimension..(k + 1) * self.dimension]
     }
+
+    /// The share that so many triangles are of all, the degenerate ones included.
+    pub fn share(&self, count: usize) -> f64 {
+        count as f64 / (self.triangles.len() + self.degenerate).max(1) as f64
+    }
 }
 
 /// The rotation sequences of `mesh`'s triangles over all frames of `sequences`.

@@ -3,22 +3,25 @@
 //! With Φ (4B × N) holding `w_ib p̃_i`, the squared error is ‖P − TΦ‖². Its normal matrix `A = ΦΦᵀ` (4B × 4B) is the same
 //! for all frames and coordinates, the right-hand side is `R = PΦᵀ` (3S × 4B).
 //!
-//! Flexible bones: `T A = R` by one Cholesky factor, with a proximal term that keeps a bone at its former transform
-//! where few or flat points leave it open. Rigid and scaled bones: block by block (Gauss–Seidel). What the other bones
-//! leave for bone b in frame t is `Q = R_b − Σ_{b'≠b} T_b' A_b'b`, and its best transform follows from Q and A_bb alone,
+//! Flexible bones: `T A = R` by one Cholesky factor, with a small pull towards the rigid part of the former transform,
+//! which settles what few or flat points leave open. Rigid and scaled bones: block by block (Gauss–Seidel). What the other bones
+//! leave for bone b in frame t is `Q = R_b − Σ_{b'≠b} T_b' A_b'b`, and its best transform follows from Q and `A_bb` alone,
 //! so a sweep costs O(B²·S) and no point is looked at.
 
+use dermis_math::polar::polar_rotation;
 use faer::linalg::solvers::Solve;
 use faer::{Mat, Side};
 use glam::{DMat3, DVec3};
+use multiversion::multiversion;
 use rayon::prelude::*;
 
 use super::influences::Influences;
 use crate::bone_model::{BoneModel, best_linear};
 use crate::trajectories::Trajectories;
+use crate::transforms::{Affine, affine_at, set_affine};
 
-/// Weight of the former transform, relative to the bone's own points.
-const PROXIMITY: f64 = 1e-7;
+/// Weight of the rigid part of the former transform, relative to the bone's own points.
+const HOLD: f64 = 1e-6;
 /// Sweeps over the bones that are not flexible; each makes the error smaller.
 const SWEEPS: usize = 3;
 
@@ -74,9 +77,7 @@ fn add_point(trajectory: &[f64], influences: &Influences, rest: DVec3, normal: &
     for (bone, weight) in influences.iter() {
         for (k, &coordinate) in p.iter().enumerate() {
             let factor = weight * coordinate;
-            for (sum, position) in right.col_as_slice_mut(4 * bone + k).iter_mut().zip(trajectory) {
-                *sum += factor * position;
-            }
+            add_scaled(right.col_as_slice_mut(4 * bone + k), trajectory, factor);
             for (other, other_weight) in influences.iter() {
                 let column = normal.col_as_slice_mut(4 * bone + k);
                 for (l, &other_coordinate) in p.iter().enumerate() {
@@ -87,17 +88,30 @@ fn add_point(trajectory: &[f64], influences: &Influences, rest: DVec3, normal: &
     }
 }
 
+#[multiversion(targets = "simd")]
+fn add_scaled(sums: &mut [f64], numbers: &[f64], factor: f64) {
+    for (sum, number) in sums.iter_mut().zip(numbers) {
+        *sum += factor * number;
+    }
+}
+
 fn solve_flexible(mut normal: Mat<f64>, right: Mat<f64>, transforms: &mut Mat<f64>) {
     let columns = normal.ncols();
     let mut solution = right;
     for bone in 0..columns / 4 {
         let trace: f64 = (0..4).map(|k| normal[(4 * bone + k, 4 * bone + k)]).sum();
         // A bone without points keeps its transform whatever the factor is.
-        let proximity = if trace > 0.0 { PROXIMITY * trace } else { 1.0 };
+        let hold = if trace > 0.0 { HOLD * trace } else { 1.0 };
         for column in 4 * bone..4 * bone + 4 {
-            normal[(column, column)] += proximity;
-            for (sum, former) in solution.col_as_slice_mut(column).iter_mut().zip(transforms.col_as_slice(column)) {
-                *sum += proximity * former;
+            normal[(column, column)] += hold;
+        }
+        for frame in 0..transforms.nrows() / 3 {
+            let affine = affine_at(transforms, frame, bone);
+            let rigid = polar_rotation(DMat3::from_cols(affine[0], affine[1], affine[2]));
+            let held = [rigid.x_axis, rigid.y_axis, rigid.z_axis, affine[3]];
+            for (k, column) in held.into_iter().enumerate() {
+                let sums = &mut solution.col_as_slice_mut(4 * bone + k)[3 * frame..3 * frame + 3];
+                sums.iter_mut().zip(column.to_array()).for_each(|(sum, held)| *sum += hold * held);
             }
         }
     }
@@ -125,21 +139,12 @@ fn sweep(normal: &Mat<f64>, right: &Mat<f64>, model: BoneModel, transforms: &mut
         .collect();
     for (frame, frame_bones) in solved.iter().enumerate() {
         for (bone, affine) in frame_bones.iter().enumerate() {
-            for (k, column) in affine.iter().enumerate() {
-                transforms.col_as_slice_mut(4 * bone + k)[3 * frame..3 * frame + 3].copy_from_slice(&column.to_array());
-            }
+            set_affine(transforms, frame, bone, *affine);
         }
     }
 }
 
-/// The columns of a 3×4 matrix.
-type Affine = [DVec3; 4];
-
-fn affine_at(transforms: &Mat<f64>, frame: usize, bone: usize) -> Affine {
-    std::array::from_fn(|k| DVec3::from_slice(&transforms.col_as_slice(4 * bone + k)[3 * frame..3 * frame + 3]))
-}
-
-/// Q = R_b − Σ_{b'≠b} T_b' A_b'b.
+/// Q = `R_b` − Σ_{b'≠b} `T_b`' `A_b`'b.
 fn left_over(normal: &Mat<f64>, right: &Mat<f64>, frame_bones: &[Affine], frame: usize, bone: usize) -> Affine {
     let mut q = affine_at(right, frame, bone);
     for (other, affine) in frame_bones.iter().enumerate().filter(|(other, _)| *other != bone) {

@@ -85,13 +85,12 @@ impl Point<'_> {
         let n = influences.count;
         let mut gram: Gram = [[0.0; MOST]; MOST];
         let mut c = [0.0; MOST];
-        for i in 0..n {
-            let bone = influences.bones[i] as usize;
-            for j in 0..=i {
-                gram[i][j] = self.moments.gram(bone, influences.bones[j] as usize, &q);
-                gram[j][i] = gram[i][j];
+        for (i, &bone) in influences.bones[..n].iter().enumerate() {
+            for (j, &other) in influences.bones[..=i].iter().enumerate() {
+                let entry = self.moments.gram(bone as usize, other as usize, &q);
+                (gram[i][j], gram[j][i]) = (entry, entry);
             }
-            c[i] = self.correlation(bone);
+            c[i] = self.correlation(bone as usize);
         }
         simplex_least_squares(&gram, &c[..n], &mut influences.weights[..n])
     }
@@ -160,9 +159,8 @@ impl Scratch {
         let weights = &chosen.weights[..n];
         let mixed = |bone: usize| (0..n).map(|k| rows[k * bones + bone] * weights[k]).sum::<f64>();
         let mut pull = [0.0; MOST];
-        for k in 0..n {
-            let bone = chosen.bones[k] as usize;
-            pull[k] = c[bone] - mixed(bone);
+        for (pull, &bone) in pull.iter_mut().zip(&chosen.bones[..n]) {
+            *pull = c[bone as usize] - mixed(bone as usize);
         }
         let mean_pull: f64 = (0..n).map(|k| weights[k] * pull[k]).sum();
         let mix_square: f64 = (0..n).map(|k| weights[k] * mixed(chosen.bones[k] as usize)).sum();
@@ -189,18 +187,19 @@ impl Scratch {
         let n = chosen.count;
         let mut gram: Gram = [[0.0; MOST]; MOST];
         let mut c = [0.0; MOST];
-        for i in 0..n {
-            for j in 0..n {
-                gram[i][j] = self.rows[i * bones + chosen.bones[j] as usize];
+        for (i, row) in gram[..n].iter_mut().enumerate() {
+            for (entry, &other) in row.iter_mut().zip(&chosen.bones[..n]) {
+                *entry = self.rows[i * bones + other as usize];
             }
             c[i] = self.c[chosen.bones[i] as usize];
         }
         let mut best: Option<(Influences, f64)> = None;
         for &(_, bone) in &self.candidates {
-            for i in 0..n {
-                gram[i][n] = self.rows[i * bones + bone];
-                gram[n][i] = gram[i][n];
+            let newcomer: [f64; MOST] = std::array::from_fn(|i| if i < n { self.rows[i * bones + bone] } else { 0.0 });
+            for (row, &entry) in gram[..n].iter_mut().zip(&newcomer) {
+                row[n] = entry;
             }
+            gram[n] = newcomer;
             gram[n][n] = self.diagonal[bone];
             c[n] = self.c[bone];
             let mut joined = *chosen;

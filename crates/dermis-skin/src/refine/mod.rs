@@ -1,7 +1,7 @@
 //! Refinement of a skin by alternation: influences and weights, rest pose, bones. Beyond the paper.
 //!
 //! Each step minimises the same squared error ‖P − T(w, p̄)‖² over one of the three with the others fixed
-//! ([`influences`], [`rest`], [`bones`]), so the error never grows. Influences are chosen anew every few iterations and
+//! (`influences`, `rest`, `bones`), so the error never grows. Influences are chosen anew every few iterations and
 //! kept only where that helps. A bone that has lost its points is seeded again where the error is largest.
 //! An iteration costs O(N·(S·B + B²)). Blocks of points and groups of sums are fixed, so the result does not depend on
 //! the number of threads.
@@ -79,7 +79,7 @@ pub struct Refinement {
     pub stopped: bool,
 }
 
-/// Improves `state` until the gain per iteration is below the tolerance. With `choose` unset, bones stay as they are.
+/// Improves `state` until the gain per iteration is below the tolerance.
 pub(crate) fn refine(
     trajectories: &Trajectories,
     state: &mut State,
@@ -141,7 +141,7 @@ pub(crate) fn weigh_points(
                 }
                 if !keep_rest {
                     for _ in 0..INNER_STEPS {
-                        point.rest = best_rest(&point, &influences);
+                        point.rest = best_rest(&point, &influences, trajectories.rest[index]);
                         value = point.weigh(&mut influences);
                     }
                 }

@@ -1,7 +1,7 @@
 //! What one needs to know of all bones to weigh a point, without looking at its frames again.
 //!
 //! Let T (3S × 4B) hold the bones' transforms, frame after frame, and p̃ = (p̄, 1). Bone b predicts the trajectory
-//! T_b p̃. The squared error of weights w is `‖p‖² − 2 cᵀw + wᵀGw` with
+//! `T_b` p̃. The squared error of weights w is `‖p‖² − 2 cᵀw + wᵀGw` with
 //! `c_b = p̃ᵀ(T_bᵀp)` and `G_bb' = p̃ᵀ(T_bᵀT_b')p̃`: the 4×4 moments `T_bᵀT_b'` of the bone pairs and the 4-vectors
 //! `T_bᵀp` are all it takes. That is O(S·B) per point for c and O(1) per entry of G, instead of O(S·B²).
 
@@ -13,7 +13,7 @@ use glam::DVec3;
 #[derive(Debug, Clone)]
 pub(crate) struct Moments {
     pub(crate) bones: usize,
-    /// TᵀT, 4B × 4B.
+    /// `TᵀT`, 4B × 4B.
     pub(crate) pairs: Mat<f64>,
     /// The quadratic form of each pair over the ten monomials of p̃.
     forms: Vec<[f64; 10]>,
@@ -36,7 +36,7 @@ impl Moments {
         Self { bones, pairs, forms }
     }
 
-    /// Row b of G for the point whose monomials are given.
+    /// One entry of G for the point whose monomials are given.
     pub(crate) fn gram(&self, a: usize, b: usize, monomials: &[f64; 10]) -> f64 {
         let form = &self.forms[a * self.bones + b];
         // Four accumulators let the compiler use vector instructions.

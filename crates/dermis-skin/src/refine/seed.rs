@@ -19,6 +19,10 @@ use crate::trajectories::{Trajectories, in_blocks};
 const SMALLEST_SPLIT: usize = 8;
 /// Assignments and fits after each round of splits.
 const SETTLING: usize = 3;
+/// Fewer than one point in so many that change bones are not waited for.
+const SETTLED: usize = 200;
+/// Assignments and fits when all bones are there.
+const LAST_SETTLING: usize = 12;
 /// A bone whose points together weigh less than this share of an average bone has died.
 const DEAD_SHARE: f64 = 1e-3;
 
@@ -31,21 +35,28 @@ pub(crate) fn partition(trajectories: &Trajectories, bones: usize, model: BoneMo
         influences: vec![Influences::of(0); points],
         squared_errors: vec![0.0; points],
     };
-    settle(trajectories, &mut state, model);
+    settle(trajectories, &mut state, model, SETTLING);
     while state.bone_count() < bones {
         let split = split_worst(trajectories, &mut state, bones);
         if split == 0 {
             break;
         }
-        settle(trajectories, &mut state, model);
+        settle(trajectories, &mut state, model, SETTLING);
     }
+    settle(trajectories, &mut state, model, LAST_SETTLING);
     state
 }
 
-fn settle(trajectories: &Trajectories, state: &mut State, model: BoneModel) {
-    for _ in 0..SETTLING {
+/// Fits bones to their points and points to their bones in turn, until few change or `rounds` are over.
+fn settle(trajectories: &Trajectories, state: &mut State, model: BoneModel, rounds: usize) {
+    for _ in 0..rounds {
         update_bones(trajectories, &state.influences, &state.rest, model, &mut state.transforms);
+        let before = state.influences.clone();
         assign(trajectories, state);
+        let changed = before.iter().zip(&state.influences).filter(|(before, after)| before != after).count();
+        if changed * SETTLED <= before.len() {
+            break;
+        }
     }
     update_bones(trajectories, &state.influences, &state.rest, model, &mut state.transforms);
 }

@@ -186,10 +186,13 @@ fn marked_times(animation: &schema::Animation, keys: &[f32], options: &ReadOptio
     // Times that f32 cannot hold (negative ones, which glTF forbids, and very late ones) are written from 0.
     let start_fits = first == 0.0 || first == start_seconds as f32;
     const TOLERANCE_FRAMES: f64 = 0.05;
-    let on_grid =
-        |(frame, &key): (usize, &f32)| (f64::from(key - first) * rate_hz - frame as f64).abs() < TOLERANCE_FRAMES;
-    let bears_out = start_fits && keys.iter().enumerate().all(on_grid);
-    bears_out.then_some(FrameTimes { start_seconds, rate_hz, count: keys.len(), assumed: false })
+    // Some bones have keys half-way between frames as well.
+    let frames = || keys.iter().map(|&key| f64::from(key - first) * rate_hz);
+    let is_whole = |number: f64| (number - number.round()).abs() < TOLERANCE_FRAMES;
+    let whole: Vec<f64> = frames().filter(|&frame| is_whole(frame)).collect();
+    let complete = whole.iter().enumerate().all(|(number, frame)| (frame - number as f64).abs() < TOLERANCE_FRAMES);
+    let bears_out = start_fits && complete && frames().all(|frame| is_whole(2.0 * frame));
+    bears_out.then_some(FrameTimes { start_seconds, rate_hz, count: whole.len(), assumed: false })
 }
 
 fn moving_nodes(tree: &NodeTree, tracks: &BTreeMap<(usize, Property), Track<'_>>) -> Vec<bool> {

@@ -1,7 +1,8 @@
 //! Animations: the clips and recorded frames of all objects, joined where they belong together.
 //!
 //! Clips of several objects with the same name and the same frames are one animation, as they were in the file that
-//! they came from. Every channel has a key at every frame.
+//! they came from. Every channel has a key at every frame; those of some flexible bones have one half-way as well
+//! ([`super::between`]).
 
 use dermis_mesh::Clip;
 use serde_json::{Value, json};
@@ -28,19 +29,31 @@ impl Frames {
         }
     }
 
-    /// The key times: from 0 where f32 or glTF, which knows no negative times, cannot hold the true ones.
-    fn keys(&self) -> Result<Vec<f32>, Error> {
+    /// The key times, `per_frame` for each step: from 0 where f32 or glTF, which knows no negative times, cannot hold the
+    /// true ones.
+    fn keys(&self, per_frame: usize) -> Result<Vec<f32>, Error> {
+        let (count, rate_hz) = ((self.count - 1) * per_frame + 1, self.rate_hz * per_frame as f64);
         let from = |start: f64| -> Option<Vec<f32>> {
-            let keys: Vec<f32> = (0..self.count).map(|k| (start + k as f64 / self.rate_hz) as f32).collect();
+            let keys: Vec<f32> = (0..count).map(|k| (start + k as f64 / rate_hz) as f32).collect();
             let fine = keys[0] >= 0.0 && keys.is_sorted_by(|a, b| a < b) && keys[keys.len() - 1].is_finite();
             fine.then_some(keys)
         };
         from(self.start_seconds).or_else(|| from(0.0)).ok_or_else(|| {
             let (count, rate) = (self.count, self.rate_hz);
-            Error::unsupported(format!("{count} frames at {rate} Hz are too close for the times of glTF"))
+            Error::unsupported(format!("{count} frames at {rate} fps are too close for the times of glTF"))
                 .with_hint("give the frames a lower rate with --fps")
         })
     }
+}
+
+/// What a channel animates, and at which keys.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Channel {
+    pub animation: usize,
+    pub node: usize,
+    pub path: &'static str,
+    /// Whether there are keys half-way between frames.
+    pub fine: bool,
 }
 
 /// The animations of a file.
@@ -53,47 +66,44 @@ struct Animation {
     frames: Frames,
     /// The last object that has a part in it; none has two.
     object: usize,
-    input: usize,
+    /// The key times of channels with a key per frame and of those with keys half-way too, where there are any.
+    inputs: [Option<usize>; 2],
     samplers: Vec<Value>,
     channels: Vec<Value>,
 }
 
 impl Animations {
     /// The animation for the frames of an object: one that other objects have begun, or a new one.
-    pub(super) fn of_object(&mut self, file: &mut GltfFile, frames: &Frames, object: usize) -> Result<usize, Error> {
+    pub(super) fn of_object(&mut self, frames: &Frames, object: usize) -> usize {
         let fits = |animation: &Animation| animation.object != object && animation.frames == *frames;
         if let Some(index) = self.animations.iter().position(fits) {
             self.animations[index].object = object;
-            return Ok(index);
+            return index;
         }
-        let keys = frames.keys()?;
-        let input = file.accessor(&keys, Usage::Other)?;
-        file.bound(input, &keys[..1], &keys[keys.len() - 1..]);
         let (samplers, channels) = (Vec::new(), Vec::new());
-        self.animations.push(Animation { frames: frames.clone(), object, input, samplers, channels });
-        Ok(self.animations.len() - 1)
+        self.animations.push(Animation { frames: frames.clone(), object, inputs: [None; 2], samplers, channels });
+        self.animations.len() - 1
     }
 
-    /// Animates a property of a node with a value for each frame.
-    pub(super) fn add<T: Element>(
-        &mut self,
-        file: &mut GltfFile,
-        animation: usize,
-        node: usize,
-        path: &str,
-        values: &[T],
-    ) -> Result<(), Error> {
+    /// Animates a property of a node with a value for each key.
+    pub(super) fn add<T: Element>(&mut self, file: &mut GltfFile, channel: Channel, values: &[T]) -> Result<(), Error> {
         let output = file.accessor(values, Usage::Other)?;
-        self.add_accessor(animation, node, path, output);
-        Ok(())
+        self.add_accessor(file, channel, output)
     }
 
     /// Animates a property of a node with the values in an accessor.
-    pub(super) fn add_accessor(&mut self, animation: usize, node: usize, path: &str, output: usize) {
+    pub(super) fn add_accessor(&mut self, file: &mut GltfFile, channel: Channel, output: usize) -> Result<(), Error> {
+        let Channel { animation, node, path, fine } = channel;
         let animation = &mut self.animations[animation];
+        let known = &mut animation.inputs[usize::from(fine)];
+        let input = match *known {
+            Some(input) => input,
+            None => *known.insert(write_keys(file, &animation.frames.keys(if fine { 2 } else { 1 })?)?),
+        };
         let sampler = animation.samplers.len();
-        animation.samplers.push(json!({ "input": animation.input, "output": output, "interpolation": "LINEAR" }));
+        animation.samplers.push(json!({ "input": input, "output": output, "interpolation": "LINEAR" }));
         animation.channels.push(json!({ "sampler": sampler, "target": { "node": node, "path": path } }));
+        Ok(())
     }
 
     /// Writes all of them.
@@ -111,4 +121,10 @@ impl Animations {
             file.push("animations", item);
         }
     }
+}
+
+fn write_keys(file: &mut GltfFile, keys: &[f32]) -> Result<usize, Error> {
+    let input = file.accessor(keys, Usage::Other)?;
+    file.bound(input, &keys[..1], &keys[keys.len() - 1..]);
+    Ok(input)
 }

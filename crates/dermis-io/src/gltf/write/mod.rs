@@ -1,9 +1,9 @@
 //! Writing glTF 2.0: see the parts.
 
 mod animations;
+mod between;
 mod deformers;
 mod file;
-mod flexible;
 mod materials;
 mod motion;
 mod object;
@@ -22,6 +22,7 @@ use self::skin::Skeleton;
 use super::{DEFORMERS, units};
 use crate::error::Error;
 use crate::output::Output;
+use crate::pivot::placed;
 
 /// A scene on its way into a file.
 struct Writer<'a> {
@@ -66,7 +67,8 @@ pub(super) fn write_scene(
         tick: Tick { progress, done: 0, total },
     };
     for (number, object) in scene.objects.iter().enumerate() {
-        writer.object(object, number).map_err(|error| error.at(object.name.clone()))?;
+        let written = placed(object).and_then(|object| writer.object(&object, number));
+        written.map_err(|error| error.at(object.name.clone()))?;
     }
     writer.finish(scene.units)
 }

@@ -2,12 +2,19 @@
 //!
 //! An ordinary rig keeps its tree: each joint becomes a node under its parent, if its local transforms are
 //! T·R·S to rounding. Locals are taken against the parent *as written*, so that rounding does not add up along chains.
-//! If any joint shears, the whole rig becomes flexible bones ([`super::flexible`]) side by side.
+//! If any joint shears, the whole rig becomes flexible bones ([`crate::flexible`]) side by side.
+//!
+//! Blender makes bones of the nodes as they stand at rest, blends the mesh into that pose, and knows no scale at rest. So
+//! a joint rests where it is bound; in its first pose where that is nowhere. Of the two nodes of a flexible bone, the upper rests where the joint is bound, less scale and shear,
+//! and the lower at the upper; what was lost goes into the motion, so that the bone is bound without scale.
 
-use dermis_mesh::Rig;
+use std::sync::Arc;
+
+use dermis_math::svd3::svd3;
+use dermis_mesh::{Clip, Rig};
 use glam::{DAffine3, DMat3, DQuat, DVec3};
 
-use super::flexible::factor_motion;
+use crate::flexible::factor_motion;
 
 /// How far a node's world transform may be from the joint's: linear part relative to its size, translation relative to
 /// the largest in the rig. f32 rounding stays well below.
@@ -15,7 +22,25 @@ const TOLERANCE: f64 = 2e-6;
 /// Numbers that vary by less than this, relative to the largest, are constant; the variation is rounding.
 const CONSTANT: f64 = 3e-7;
 
-/// A node and where it stands in its parent in each pose.
+/// Where a node stands in its parent.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Place {
+    pub translation: DVec3,
+    pub rotation: DQuat,
+    pub scale: DVec3,
+}
+
+/// The nodes of a rig.
+#[derive(Debug)]
+pub(super) struct Nodes {
+    pub motions: Vec<NodeMotion>,
+    /// Takes a point of the rest mesh into the space of each joint's node.
+    pub inverse_binds: Vec<DAffine3>,
+    /// Whether they are flexible bones side by side instead of the rig's tree.
+    pub flexible: bool,
+}
+
+/// A node and where it stands in its parent at each key: each pose, and half-way to the next in its clip if it is fine.
 #[derive(Debug, Clone)]
 pub(super) struct NodeMotion {
     pub name: String,
@@ -23,14 +48,38 @@ pub(super) struct NodeMotion {
     pub parent: Option<usize>,
     /// The joint that it is; `None` for the upper node of a flexible bone.
     pub joint: Option<usize>,
+    /// Where it stands while nothing plays; `None` is the first pose.
+    rest: Option<Place>,
+    /// Whether it has keys half-way between frames too.
+    pub fine: bool,
     pub translations: Vec<DVec3>,
     pub rotations: Vec<DQuat>,
     pub scales: Vec<DVec3>,
 }
 
-/// The nodes for the joints of `rig` in `poses`, each a transform per joint.
-pub(super) fn node_motions(rig: &Rig, poses: &[&[DAffine3]]) -> Vec<NodeMotion> {
-    tree_motions(rig, poses).unwrap_or_else(|| flexible_motions(rig, poses))
+/// The nodes for the joints of `rig` in the frames of all `clips`; in the bind pose where there are none.
+pub(super) fn node_motions(rig: &Rig, clips: &[Arc<Clip>]) -> Nodes {
+    let bind = bind_pose(rig);
+    let mut poses: Vec<&[DAffine3]> =
+        clips.iter().flat_map(|clip| (0..clip.frame_count()).map(|frame| clip.transforms(frame))).collect();
+    if poses.is_empty() {
+        poses.push(&bind);
+    }
+    match tree_motions(rig, &poses) {
+        Some(motions) => {
+            let inverse_binds = rig.joints().iter().map(|joint| joint.inverse_bind).collect();
+            Nodes { motions, inverse_binds, flexible: false }
+        }
+        None => flexible_motions(rig, clips, &vec![false; rig.joints().len()]),
+    }
+}
+
+fn bind_pose(rig: &Rig) -> Vec<DAffine3> {
+    rig.joints().iter().map(|joint| finite_or_identity(joint.bind())).collect()
+}
+
+fn finite_or_identity(transform: DAffine3) -> DAffine3 {
+    if transform.is_finite() { transform } else { DAffine3::IDENTITY }
 }
 
 /// One node per joint, in the rig's tree; `None` where a joint shears.
@@ -58,18 +107,46 @@ fn tree_motions(rig: &Rig, poses: &[&[DAffine3]]) -> Option<Vec<NodeMotion>> {
         motions.push(motion);
         worlds.push(world);
     }
+    if let Some(rests) = bound_places(rig) {
+        motions.iter_mut().zip(rests).for_each(|(motion, rest)| motion.rest = Some(motion.rest_near(rest)));
+    }
     Some(motions)
 }
 
-/// Two nodes per joint, all at the top.
-fn flexible_motions(rig: &Rig, poses: &[&[DAffine3]]) -> Vec<NodeMotion> {
+/// Where the joints, each after its parent, are bound relative to their parents; `None` where one shears or has no place.
+fn bound_places(rig: &Rig) -> Option<Vec<Place>> {
+    let place = |joint: usize| {
+        let above = rig.joints()[joint].parent.map_or(DAffine3::IDENTITY, |parent| rig.joints()[parent].inverse_bind);
+        let local = above * rig.joints()[joint].bind();
+        let (scale, rotation) = scale_and_rotation(local.matrix3)?;
+        let (translation, scale) = (rounded_vector(local.translation), rounded_vector(scale));
+        let place = Place { translation, rotation: rounded_rotation(rotation), scale };
+        (local.is_finite() && is_close(place.transform(), local, local.translation.length())).then_some(place)
+    };
+    rig.parents_first().into_iter().map(place).collect()
+}
+
+/// Two nodes per joint, all at the top, with keys half-way for the joints that are to be `fine`.
+pub(super) fn flexible_motions(rig: &Rig, clips: &[Arc<Clip>], fine: &[bool]) -> Nodes {
+    let bind = bind_pose(rig);
     let mut motions = Vec::with_capacity(2 * rig.joints().len());
+    let mut inverse_binds = Vec::with_capacity(rig.joints().len());
     for (joint, description) in rig.joints().iter().enumerate() {
-        let factors = factor_motion(poses.iter().map(|transforms| transforms[joint]));
+        let rest = Place::unscaled(bind[joint]);
+        let (inverse_bind, rebound) = bound_at(description.inverse_bind, rest.transform());
+        inverse_binds.push(inverse_bind);
+        let fine = fine[joint];
+        let mut keys: Vec<DAffine3> = clips.iter().flat_map(|clip| keys_of(clip, joint, fine)).collect();
+        if keys.is_empty() {
+            keys.push(bind[joint]);
+        }
+        let factors = factor_motion(keys.iter().map(|&transform| transform * rebound));
         let upper = NodeMotion {
             name: format!("{}.stretch", description.name),
             parent: None,
             joint: None,
+            rest: Some(rest),
+            fine,
             translations: factors.iter().map(|factors| factors.translation).collect(),
             rotations: factors.iter().map(|factors| factors.u).collect(),
             scales: factors.iter().map(|factors| factors.sigma).collect(),
@@ -78,13 +155,40 @@ fn flexible_motions(rig: &Rig, poses: &[&[DAffine3]]) -> Vec<NodeMotion> {
             name: description.name.clone(),
             parent: Some(motions.len()),
             joint: Some(joint),
-            translations: vec![DVec3::ZERO; poses.len()],
+            rest: Some(Place::ORIGIN),
+            fine,
+            translations: vec![DVec3::ZERO; keys.len()],
             rotations: factors.iter().map(|factors| factors.v.inverse()).collect(),
-            scales: vec![DVec3::ONE; poses.len()],
+            scales: vec![DVec3::ONE; keys.len()],
         };
         motions.extend([upper.held().rounded(), lower.held().rounded()]);
     }
-    motions
+    Nodes { motions, inverse_binds, flexible: true }
+}
+
+/// The transforms of a joint in a clip, with the means of neighbours between them if they are to be `fine`.
+fn keys_of(clip: &Clip, joint: usize, fine: bool) -> impl Iterator<Item = DAffine3> + '_ {
+    let mean = |a: DAffine3, b: DAffine3| DAffine3 {
+        matrix3: (a.matrix3 + b.matrix3) * 0.5,
+        translation: a.translation.midpoint(b.translation),
+    };
+    (0..clip.frame_count()).flat_map(move |frame| {
+        let transform = clip.transforms(frame)[joint];
+        let next = (fine && frame + 1 < clip.frame_count()).then(|| clip.transforms(frame + 1)[joint]);
+        [Some(transform), next.map(|next| mean(transform, next))].into_iter().flatten()
+    })
+}
+
+/// The inverse bind matrix of a joint that rests at `rest`, and what then to multiply its transforms with on the right.
+/// A joint that is bound there to rounding keeps its own.
+fn bound_at(inverse_bind: DAffine3, rest: DAffine3) -> (DAffine3, DAffine3) {
+    let change = inverse_bind * rest;
+    let extent = 1.0 + inverse_bind.translation.length();
+    if is_close(change, DAffine3::IDENTITY, extent) {
+        (inverse_bind, DAffine3::IDENTITY)
+    } else {
+        (rest.inverse(), change)
+    }
 }
 
 /// The largest distance of a joint from the origin.
@@ -100,7 +204,60 @@ fn is_close(found: DAffine3, expected: DAffine3, extent: f64) -> bool {
     linear <= TOLERANCE * size(expected.matrix3) && translation <= TOLERANCE * extent
 }
 
+impl Place {
+    const ORIGIN: Self = Self { translation: DVec3::ZERO, rotation: DQuat::IDENTITY, scale: DVec3::ONE };
+
+    fn transform(&self) -> DAffine3 {
+        DAffine3::from_scale_rotation_translation(self.scale, self.rotation.normalize(), self.translation)
+    }
+
+    /// The place of `transform` and the rotation nearest to it, rounded to f32.
+    fn unscaled(transform: DAffine3) -> Self {
+        let mut svd = svd3(transform.matrix3);
+        if svd.u.determinant() * svd.v.determinant() < 0.0 {
+            svd.u.z_axis = -svd.u.z_axis;
+        }
+        let rotation = DQuat::from_mat3(&(svd.u * svd.v.transpose())).normalize();
+        Self {
+            translation: rounded_vector(transform.translation),
+            rotation: rounded_rotation(rotation),
+            ..Self::ORIGIN
+        }
+    }
+}
+
+fn rounded_vector(vector: DVec3) -> DVec3 {
+    vector.as_vec3().as_dvec3()
+}
+
+fn rounded_rotation(rotation: DQuat) -> DQuat {
+    rotation.as_quat().normalize().as_dquat()
+}
+
 impl NodeMotion {
+    /// Where the node stands while nothing plays.
+    pub(super) fn rest(&self) -> Place {
+        let first = || Place { translation: self.translations[0], rotation: self.rotations[0], scale: self.scales[0] };
+        self.rest.unwrap_or_else(first)
+    }
+
+    /// `rest`, but where it differs from a part that never changes by rounding only, that part.
+    fn rest_near(&self, rest: Place) -> Place {
+        let near = |value: DVec3, values: &[DVec3]| {
+            let still = values.iter().all(|other| *other == values[0]);
+            let size = value.abs().max_element().max(values[0].abs().max_element());
+            let close = (value - values[0]).abs().max_element() <= TOLERANCE * size;
+            if still && close { values[0] } else { value }
+        };
+        let still = self.rotations.iter().all(|rotation| *rotation == self.rotations[0]);
+        let same = self.rotations[0].dot(rest.rotation).abs() >= 1.0 - CONSTANT * CONSTANT;
+        Place {
+            translation: near(rest.translation, &self.translations),
+            rotation: if still && same { self.rotations[0] } else { rest.rotation },
+            scale: near(rest.scale, &self.scales),
+        }
+    }
+
     /// The parts of the local transforms; `None` where one has no inverse above it or is flat.
     fn of_locals(
         name: &str,
@@ -109,7 +266,16 @@ impl NodeMotion {
         locals: impl Iterator<Item = DAffine3>,
     ) -> Option<Self> {
         let (translations, rotations, scales) = (Vec::new(), Vec::new(), Vec::new());
-        let mut motion = Self { name: name.to_owned(), parent, joint: Some(joint), translations, rotations, scales };
+        let mut motion = Self {
+            name: name.to_owned(),
+            parent,
+            joint: Some(joint),
+            rest: None,
+            fine: false,
+            translations,
+            rotations,
+            scales,
+        };
         for local in locals {
             let (scale, mut rotation) = scale_and_rotation(local.matrix3)?;
             if motion.rotations.last().is_some_and(|before| before.dot(rotation) < 0.0) {
@@ -141,19 +307,32 @@ impl NodeMotion {
     fn rounded(mut self) -> Self {
         for values in [&mut self.scales, &mut self.translations] {
             for value in values {
-                *value = value.as_vec3().as_dvec3();
+                *value = rounded_vector(*value);
             }
         }
         for rotation in &mut self.rotations {
-            *rotation = rotation.as_quat().normalize().as_dquat();
+            *rotation = rounded_rotation(*rotation);
         }
         self
     }
 
+    /// How many keys it has in a clip.
+    pub(super) fn key_count(&self, clip: &Clip) -> usize {
+        if self.fine { 2 * clip.frame_count() - 1 } else { clip.frame_count() }
+    }
+
+    /// Where a player puts the node between the keys `key` and `key + 1`.
+    pub(super) fn half_way(&self, key: usize) -> DAffine3 {
+        let (a, b) = (self.rotations[key], self.rotations[key + 1]);
+        let rotation = if a.dot(b) < 0.0 { a - b } else { a + b };
+        let translation = self.translations[key].midpoint(self.translations[key + 1]);
+        Place { translation, rotation, scale: self.scales[key].midpoint(self.scales[key + 1]) }.transform()
+    }
+
     /// Where the node stands in its parent, as a player computes it.
-    fn local(&self, pose: usize) -> DAffine3 {
-        let rotation = self.rotations[pose].normalize();
-        DAffine3::from_scale_rotation_translation(self.scales[pose], rotation, self.translations[pose])
+    pub(super) fn local(&self, pose: usize) -> DAffine3 {
+        let (translation, rotation, scale) = (self.translations[pose], self.rotations[pose], self.scales[pose]);
+        Place { translation, rotation, scale }.transform()
     }
 }
 
@@ -202,10 +381,13 @@ mod tests {
 
     fn assert_restored(rig: &Rig, poses: &[Vec<DAffine3>]) -> Vec<NodeMotion> {
         let slices: Vec<&[DAffine3]> = poses.iter().map(Vec::as_slice).collect();
-        let motions = node_motions(rig, &slices);
+        let clip = Clip::new(rig, "clip", 24.0, poses.concat(), vec![]).unwrap();
+        let Nodes { motions, inverse_binds, .. } = node_motions(rig, &[Arc::new(clip)]);
         for (pose, expected) in poses.iter().enumerate() {
-            for (found, expected) in worlds(&motions, pose, expected.len()).iter().zip(expected) {
-                assert!(is_close(*found, *expected, extent(&slices)), "pose {pose}: {found:?} is not {expected:?}");
+            for (joint, found) in worlds(&motions, pose, expected.len()).into_iter().enumerate() {
+                let found = found * inverse_binds[joint];
+                let expected = expected[joint] * rig.joints()[joint].inverse_bind;
+                assert!(is_close(found, expected, extent(&slices)), "pose {pose}: {found:?} is not {expected:?}");
             }
         }
         motions
@@ -239,6 +421,20 @@ mod tests {
             let rig = chain(2);
             let motions = assert_restored(&rig, &[vec![DAffine3::IDENTITY, odd], vec![odd, shear * odd]]);
             assert_eq!(motions.len(), 4);
+        }
+    }
+
+    #[test]
+    fn flexible_bones_rest_without_scale_where_they_are_bound() {
+        let shear = DAffine3::from_mat3(DMat3::from_cols_array(&[1.0, 0.3, 0.0, 0.0, 1.0, 0.2, 0.0, 0.0, 1.0]));
+        let turn = DAffine3::from_rotation_translation(DQuat::from_rotation_z(0.5), DVec3::new(1.0, 2.0, -1.0));
+        for (bind, rest) in [(turn, turn), (turn * DAffine3::from_scale(DVec3::splat(3.0)), turn)] {
+            let joints = vec![Joint::at("bone", None, bind)];
+            let none = SkinWeights::from_rows(Vec::<Vec<(u32, f32)>>::new());
+            let rig = Rig::new(&TriMesh::default(), joints, none, vec![]).unwrap();
+            let motions = assert_restored(&rig, &[vec![bind], vec![shear * bind], vec![bind * shear]]);
+            assert!(is_close(motions[0].rest().transform(), rest, 3.0), "{:?}", motions[0]);
+            assert_eq!((motions[0].rest().scale, motions[1].rest()), (DVec3::ONE, Place::ORIGIN));
         }
     }
 

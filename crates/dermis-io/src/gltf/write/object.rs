@@ -6,7 +6,7 @@ use dermis_mesh::{CornerData, Material, MeshSequence, Note, Object, PolygonMesh,
 use glam::Vec3;
 use serde_json::{Map, Value, json};
 
-use super::animations::Frames;
+use super::animations::{Channel, Frames};
 use super::file::Usage;
 use super::skin::{write_influences, write_skeleton};
 use super::surface::Surface;
@@ -97,7 +97,7 @@ impl Writer<'_> {
         if !extras.is_empty() {
             mesh.insert("extras".into(), Value::Object(extras));
         }
-        if let Some(weights) = first_weights(object, &motion) {
+        if let Some(weights) = weights_at_rest(object, &motion) {
             mesh.insert("weights".into(), json!(weights));
         }
         self.deformers(object, &mut node)?;
@@ -227,10 +227,8 @@ impl Writer<'_> {
     fn animate(&mut self, object: &Object, number: usize, motion: &Motion<'_>, node: usize) -> Result<(), Error> {
         match motion {
             Motion::Rig(rig) => {
-                let mut parts = Vec::with_capacity(object.clips.len());
-                for clip in &object.clips {
-                    parts.push(self.animations.of_object(&mut self.file, &Frames::of_clip(clip), number)?);
-                }
+                let clips = object.clips.iter().map(|clip| Frames::of_clip(clip));
+                let parts: Vec<usize> = clips.map(|frames| self.animations.of_object(&frames, number)).collect();
                 self.animate_shapes(object, rig, &parts, node)?;
                 if rig.joints().is_empty() {
                     self.placed.push(node);
@@ -256,9 +254,10 @@ impl Writer<'_> {
                     start_seconds: sequence.start_seconds(),
                     count: sequence.frame_count(),
                 };
-                let animation = self.animations.of_object(&mut self.file, &frames, number)?;
+                let animation = self.animations.of_object(&frames, number);
                 let weights = self.file.one_hot(sequence.frame_count())?;
-                self.animations.add_accessor(animation, node, "weights", weights);
+                let channel = Channel { animation, node, path: "weights", fine: false };
+                self.animations.add_accessor(&mut self.file, channel, weights)?;
                 self.placed.push(node);
             }
             Motion::None => self.placed.push(node),
@@ -277,7 +276,8 @@ impl Writer<'_> {
             for (clip, &animation) in object.clips.iter().zip(parts) {
                 let weights: Vec<f32> =
                     (0..clip.frame_count()).flat_map(|frame| clip.shape_weights(frame).iter().copied()).collect();
-                self.animations.add(&mut self.file, animation, node, "weights", &weights)?;
+                let channel = Channel { animation, node, path: "weights", fine: false };
+                self.animations.add(&mut self.file, channel, &weights)?;
             }
         }
         Ok(())
@@ -302,13 +302,28 @@ fn name_shapes(rig: &Rig, extras: &mut Map<String, Value>) {
     }
 }
 
-/// The weights of the first frame, for viewers that play nothing; `None` where all are 0.
-fn first_weights(object: &Object, motion: &Motion<'_>) -> Option<Vec<f32>> {
+/// The weights while nothing plays; `None` where all are 0. They are those of the first frame, but for shapes whose weights
+/// leave the range from 0 to 1, whose lowest (or else highest) weight it is: Blender cuts off what lies beyond the range,
+/// this and the first key.
+fn weights_at_rest(object: &Object, motion: &Motion<'_>) -> Option<Vec<f32>> {
     let Motion::Rig(_) = motion else {
         return None;
     };
-    let weights = object.clips.first()?.shape_weights(0);
-    weights.iter().any(|weight| *weight != 0.0).then(|| weights.to_vec())
+    let frames = || object.clips.iter().flat_map(|clip| (0..clip.frame_count()).map(|frame| clip.shape_weights(frame)));
+    let first = frames().next()?;
+    let (mut low, mut high) = (first.to_vec(), first.to_vec());
+    for weights in frames() {
+        low.iter_mut().zip(weights).for_each(|(low, weight)| *low = low.min(*weight));
+        high.iter_mut().zip(weights).for_each(|(high, weight)| *high = high.max(*weight));
+    }
+    let ranges = low.into_iter().zip(high).zip(first);
+    let at_rest = |((low, high), first): ((f32, f32), &f32)| match (low < 0.0, high > 1.0) {
+        (true, _) => low,
+        (false, true) => high,
+        (false, false) => *first,
+    };
+    let weights: Vec<f32> = ranges.map(at_rest).collect();
+    weights.iter().any(|weight| *weight != 0.0).then_some(weights)
 }
 
 impl Tick<'_> {

@@ -6,14 +6,17 @@ use dermis_mesh::{Clip, Note, Object, Rig};
 use glam::{DAffine3, DMat4, DQuat, DVec3, Vec3};
 use serde_json::{Value, json};
 
-use super::animations::{Animations, Frames};
+use super::animations::{Animations, Channel, Frames};
+use super::between::refine;
 use super::file::{GltfFile, Usage};
-use super::motion::{NodeMotion, node_motions};
+use super::motion::{NodeMotion, Nodes, Place, node_motions};
 use super::surface::Surface;
 use crate::error::Error;
 
 /// Players read at least one set of four influences; not all read more.
 const SET: usize = 4;
+/// A weight below this is negative; above, it is rounding.
+const NEGATIVE: f32 = -1e-4;
 /// How far the weights of a point may be from summing to 1 before scaling them deserves a note.
 const SUM_TOLERANCE: f32 = 1e-3;
 
@@ -47,16 +50,8 @@ pub(super) fn write_skeleton(
     rig: &Arc<Rig>,
     parts: &[usize],
 ) -> Result<Skeleton, Error> {
-    let bind: Vec<DAffine3> = rig.joints().iter().map(|joint| finite_or_identity(joint.bind())).collect();
-    let mut poses: Vec<&[DAffine3]> =
-        object.clips.iter().flat_map(|clip| (0..clip.frame_count()).map(|frame| clip.transforms(frame))).collect();
-    if poses.is_empty() {
-        poses.push(&bind);
-    }
-    let motions = node_motions(rig, &poses);
-    // Blender takes the nodes of flexible bones for bones at rest, which know no scale: clips move them from the origin.
-    let from_origin = motions.len() > rig.joints().len() && !object.clips.is_empty();
-    let node = |motion: &NodeMotion| if from_origin { json!({ "name": motion.name }) } else { node(motion) };
+    let joints = refine(node_motions(rig, &object.clips), object, rig)?;
+    let motions = &joints.motions;
     let nodes: Vec<usize> = motions.iter().map(|motion| file.push("nodes", node(motion))).collect();
     let armature = file.push("nodes", json!({ "name": format!("{} rig", object.name), "children": [] }));
     for (motion, &node) in motions.iter().zip(&nodes) {
@@ -67,19 +62,15 @@ pub(super) fn write_skeleton(
             children => *children = json!([node]),
         }
     }
-    animate(file, animations, object, &motions, &nodes, parts, from_origin)?;
-    let skin = write_skin(file, rig, &motions, &nodes)?;
+    animate(file, animations, object, motions, &nodes, parts)?;
+    let skin = write_skin(file, rig, &joints, &nodes)?;
     Ok(Skeleton { rig: Arc::clone(rig), clips: object.clips.clone(), skin, armature })
 }
 
-fn finite_or_identity(transform: DAffine3) -> DAffine3 {
-    if transform.is_finite() { transform } else { DAffine3::IDENTITY }
-}
-
-/// The node in its first pose; parts that do nothing are left out.
+/// The node at rest; parts that do nothing are left out.
 fn node(motion: &NodeMotion) -> Value {
     let mut node = json!({ "name": motion.name });
-    let (translation, rotation, scale) = (motion.translations[0], motion.rotations[0], motion.scales[0]);
+    let Place { translation, rotation, scale } = motion.rest();
     if translation != DVec3::ZERO {
         node["translation"] = json!(translation.as_vec3().to_array());
     }
@@ -92,8 +83,8 @@ fn node(motion: &NodeMotion) -> Value {
     node
 }
 
-/// Channels for everything that changes in any clip, or that is elsewhere than at the origin where the nodes are. A clip
-/// in which nothing moves gets one all the same, to exist.
+/// Channels for everything that leaves its rest in any clip. A clip in which nothing moves gets one all the same, to
+/// exist.
 fn animate(
     file: &mut GltfFile,
     animations: &mut Animations,
@@ -101,60 +92,60 @@ fn animate(
     motions: &[NodeMotion],
     nodes: &[usize],
     parts: &[usize],
-    from_origin: bool,
 ) -> Result<(), Error> {
-    let mut first = 0;
+    let mut firsts = vec![0; motions.len()];
     for (clip, &animation) in object.clips.iter().zip(parts) {
-        let range = first..first + clip.frame_count();
-        first = range.end;
         let mut moves = false;
-        for (motion, &node) in motions.iter().zip(nodes) {
-            if varies(&motion.translations) || from_origin && motion.translations[0] != DVec3::ZERO {
-                let values: Vec<Vec3> =
-                    motion.translations[range.clone()].iter().map(|value| value.as_vec3()).collect();
-                animations.add(file, animation, node, "translation", &values)?;
+        for ((motion, &node), first) in motions.iter().zip(nodes).zip(&mut firsts) {
+            let range = *first..*first + motion.key_count(clip);
+            *first = range.end;
+            let rest = motion.rest();
+            let channel = |path| Channel { animation, node, path, fine: motion.fine };
+            if motion.translations.iter().any(|translation| *translation != rest.translation) {
+                animations.add(file, channel("translation"), &vectors(&motion.translations[range.clone()]))?;
                 moves = true;
             }
-            if varies(&motion.rotations) || from_origin && motion.rotations[0] != DQuat::IDENTITY {
-                animations.add(file, animation, node, "rotation", &rotations(motion, range.clone()))?;
+            if motion.rotations.iter().any(|rotation| *rotation != rest.rotation) {
+                animations.add(file, channel("rotation"), &rotations(&motion.rotations[range.clone()]))?;
                 moves = true;
             }
-            if varies(&motion.scales) || from_origin && motion.scales[0] != DVec3::ONE {
-                let values: Vec<Vec3> = motion.scales[range.clone()].iter().map(|value| value.as_vec3()).collect();
-                animations.add(file, animation, node, "scale", &values)?;
+            if motion.scales.iter().any(|scale| *scale != rest.scale) {
+                animations.add(file, channel("scale"), &vectors(&motion.scales[range]))?;
                 moves = true;
             }
         }
         if !moves {
-            animations.add(file, animation, nodes[0], "rotation", &rotations(&motions[0], range))?;
+            let still = vec![motions[0].rest().rotation; motions[0].key_count(clip)];
+            let channel = Channel { animation, node: nodes[0], path: "rotation", fine: motions[0].fine };
+            animations.add(file, channel, &rotations(&still))?;
         }
     }
     Ok(())
 }
 
-fn varies<T: PartialEq>(values: &[T]) -> bool {
-    values.windows(2).any(|pair| pair[0] != pair[1])
+fn vectors(values: &[DVec3]) -> Vec<Vec3> {
+    values.iter().map(|value| value.as_vec3()).collect()
 }
 
-fn rotations(motion: &NodeMotion, range: std::ops::Range<usize>) -> Vec<[f32; 4]> {
-    motion.rotations[range].iter().map(|rotation| rotation.as_quat().to_array()).collect()
+fn rotations(values: &[DQuat]) -> Vec<[f32; 4]> {
+    values.iter().map(|rotation| rotation.as_quat().to_array()).collect()
 }
 
-fn write_skin(file: &mut GltfFile, rig: &Rig, motions: &[NodeMotion], nodes: &[usize]) -> Result<usize, Error> {
+fn write_skin(file: &mut GltfFile, rig: &Rig, written: &Nodes, nodes: &[usize]) -> Result<usize, Error> {
     let mut joints = vec![0; rig.joints().len()];
-    for (motion, &node) in motions.iter().zip(nodes) {
+    for (motion, &node) in written.motions.iter().zip(nodes) {
         if let Some(joint) = motion.joint {
             joints[joint] = node;
         }
     }
     let matrix = |transform: DAffine3| DMat4::from(transform).as_mat4().to_cols_array();
-    let matrices: Vec<[f32; 16]> = rig.joints().iter().map(|joint| matrix(joint.inverse_bind)).collect();
+    let matrices: Vec<[f32; 16]> = written.inverse_binds.iter().map(|&transform| matrix(transform)).collect();
     let mut skin = json!({
         "inverseBindMatrices": file.accessor(&matrices, Usage::Other)?,
         "joints": joints,
     });
     // Flexible bones stand side by side; the tree that they had is kept for our own reader.
-    if motions.len() > joints.len() {
+    if written.flexible {
         let parent = |parent: Option<usize>| parent.map_or(-1, |parent| parent as i64);
         let parents: Vec<i64> = rig.joints().iter().map(|joint| parent(joint.parent)).collect();
         skin["extras"] = json!({ "dermis": { "parents": parents } });
@@ -174,6 +165,7 @@ pub(super) fn write_influences(
     if rig.joints().len() > usize::from(u16::MAX) + 1 {
         return Err(Error::unsupported(format!("{} joints are more than glTF can name", rig.joints().len())));
     }
+    refuse_negative(rig)?;
     note_rescaling(rig, place, notes);
     let weights = rig.weights().normalized(usize::MAX);
     let most = weights.max_influences().max(1);
@@ -201,14 +193,21 @@ pub(super) fn write_influences(
     Ok(())
 }
 
+fn refuse_negative(rig: &Rig) -> Result<(), Error> {
+    let rows = rig.weights().rows().enumerate();
+    let mut entries = rows.flat_map(|(point, row)| row.map(move |(joint, weight)| (point, joint, weight)));
+    let Some((point, joint, weight)) = entries.find(|(_, _, weight)| *weight < NEGATIVE) else {
+        return Ok(());
+    };
+    let name = &rig.joints()[joint as usize].name;
+    let message = format!("glTF has no negative skin weights, but point {point} is bound to '{name}' by {weight}");
+    Err(Error::unsupported(message).with_hint("fit with non-negative weights (--weights nnls), or write .npz"))
+}
+
 fn note_rescaling(rig: &Rig, place: &str, notes: &mut Vec<Note>) {
-    let odd = rig.weights().rows().any(|row| {
-        let (sum, negative) =
-            row.fold((0.0, false), |(sum, negative), (_, weight)| (sum + weight, negative || weight < 0.0));
-        negative || (sum - 1.0f32).abs() > SUM_TOLERANCE
-    });
+    let odd = rig.weights().rows().any(|row| (row.map(|(_, weight)| weight).sum::<f32>() - 1.0).abs() > SUM_TOLERANCE);
     if odd {
-        notes.push(Note::at(place, "skin weights that are negative or do not sum to 1 are made to"));
+        notes.push(Note::at(place, "skin weights that do not sum to 1 are made to"));
     }
 }
 

@@ -134,8 +134,23 @@ impl Assets {
 
     /// Checks a layer once; packages are only listed by the parser, their entries come here by themselves.
     fn check(&self, identifier: &str, bytes: &[u8]) -> Result<(), Error> {
-        if bytes.starts_with(b"PK") || self.checked.borrow().contains(identifier) {
+        if self.checked.borrow().contains(identifier) {
             return Ok(());
+        }
+        let is_named = |ending: &str| identifier.to_ascii_lowercase().ends_with(ending);
+        if bytes.is_empty() {
+            return Err(Error::malformed("the file is empty"));
+        }
+        if bytes.starts_with(b"PK") {
+            let cut_off = "the package is cut off or damaged: its list of files cannot be read";
+            let again = "copy or export the file again";
+            let opened = zip::ZipArchive::new(Cursor::new(bytes)).map(|_| ());
+            return opened.map_err(|_| Error::malformed(cut_off).with_hint(again));
+        }
+        if is_named(".usdz") || is_named(".usdc") && !bytes.starts_with(b"PXR-USDC") {
+            return Err(Error::malformed(
+                "the file is not what its ending says: it is neither a package nor binary USD",
+            ));
         }
         if bytes.starts_with(b"PXR-USDC") {
             crate_check::check(bytes, &mut Budget::for_file(bytes.len() as u64))?;

@@ -29,6 +29,7 @@ use glam::{DAffine3, Vec3};
 
 use crate::budget::Budget;
 use crate::error::{Error, Problem};
+use crate::frame_rate::snapped;
 use crate::options::ReadOptions;
 use assets::Assets;
 use material::Materials;
@@ -104,11 +105,14 @@ impl Clock {
 
     /// The frame rate of frames that are `spacing` time codes apart.
     fn rate(&self, spacing: f64) -> f64 {
-        self.time_codes_per_second / spacing
+        snapped(self.time_codes_per_second / spacing)
     }
 
+    /// The time of a time code; codes that were rounded are whole again.
     fn seconds(&self, time: f64) -> f64 {
-        time / self.time_codes_per_second
+        const ROUNDED: f64 = 1e-4;
+        let whole = time.round();
+        (if (time - whole).abs() <= ROUNDED { whole } else { time }) / self.time_codes_per_second
     }
 
     /// The distance of frames at the rate of the stage.

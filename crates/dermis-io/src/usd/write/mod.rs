@@ -1,30 +1,35 @@
 //! Writing `.usda`: one root prim with all objects in the world's space, and their materials.
 //!
-//! Recorded frames become time samples of points; rigs become `UsdSkel` ([`skel`]), unless their joints are sheared or
-//! scaled as `UsdSkel` cannot say ([`pose`]), in which case their first clip is recorded. Everything is streamed, frame
-//! by frame. Time codes are frames of the first moving object; objects at other rates have fractional ones.
+//! Recorded frames become time samples of points; rigs become `UsdSkel` ([`skel`]), with joints one above the other
+//! ([`nested`]) where single ones cannot say how they shear or scale ([`pose`]). The first clip of a rig with joints that
+//! have no place at all, or that collapse, is recorded. Everything is streamed, frame by frame. Time codes are frames of the first moving object; objects at other rates have fractional ones.
 
 mod material;
 mod mesh;
 mod names;
+mod nested;
 mod normals;
 mod pose;
 mod skel;
 mod text;
 
+use std::borrow::Cow;
 use std::io::Write;
 use std::path::Path;
+use std::sync::Arc;
 
 use dermis_math::progress::Progress;
 use dermis_mesh::pose::bake_lazily;
-use dermis_mesh::{Clip, MeshSequence, Note, Object, Rig, Scene, UpAxis};
+use dermis_mesh::{MeshSequence, Note, Object, Rig, Scene, UpAxis};
 
 use crate::error::{Error, Problem};
 use crate::output::Output;
+use crate::pivot::placed;
 use material::Materials;
 use mesh::Extras;
 use names::Names;
-use pose::{Posable, posable};
+use nested::{Nested, nested};
+use pose::{Posable, posable, posable_as_given};
 use text::{Text, quoted};
 
 /// The prim that holds everything.
@@ -35,7 +40,7 @@ const ROOT_PATH: &str = "/World";
 enum Plan<'a> {
     Still(&'a Object),
     Recorded(&'a Object, MeshSequence),
-    Rigged(&'a Object, &'a Rig, Posable),
+    Rigged(Box<(Cow<'a, Object>, Posable)>),
 }
 
 /// What time codes mean.
@@ -46,8 +51,11 @@ struct Clock {
 impl Clock {
     /// The time codes of frames.
     fn times(&self, start_seconds: f64, frame_rate_hz: f64, count: usize) -> Vec<f64> {
-        // Nanoframes are noise of the division.
-        let rounded = |time: f64| (time * 1e9).round() / 1e9;
+        // Frames that are whole but for the rounding of times in f32 are whole; nanoframes are noise of the division.
+        const WHOLE: f64 = 1e-5;
+        let rounded = |time: f64| {
+            if (time - time.round()).abs() <= WHOLE { time.round() } else { (time * 1e9).round() / 1e9 }
+        };
         let time = |frame: usize| rounded((start_seconds + frame as f64 / frame_rate_hz) * self.time_codes_per_second);
         (0..count).map(time).collect()
     }
@@ -80,7 +88,8 @@ pub(super) fn write(
     progress: &dyn Progress,
 ) -> Result<Vec<Note>, Error> {
     let mut notes = Vec::new();
-    let plans = scene.objects.iter().map(|object| plan(object, &mut notes)).collect::<Result<Vec<_>, Error>>()?;
+    let objects = scene.objects.iter().map(placed).collect::<Result<Vec<_>, Error>>()?;
+    let plans = objects.iter().map(|object| plan(object, &mut notes)).collect::<Result<Vec<_>, Error>>()?;
     let mut file = output.create(target)?;
     let mut writing = Writing {
         text: Text::new(&mut file),
@@ -100,7 +109,7 @@ pub(super) fn write(
         match plan {
             Plan::Still(object) => mesh::write(object, &name, None, &plain, &mut writing)?,
             Plan::Recorded(object, motion) => mesh::write(object, &name, Some(motion), &plain, &mut writing)?,
-            Plan::Rigged(object, rig, posable) => skel::write(object, rig, posable, &name, &mut writing)?,
+            Plan::Rigged(rigged) => skel::write(&rigged.0, &rigged.1, &name, &mut writing)?,
         }
     }
     let Writing { mut materials, mut text, .. } = writing;
@@ -127,28 +136,39 @@ fn plan<'a>(object: &'a Object, notes: &mut Vec<Note>) -> Result<Plan<'a>, Error
         note("the rig is left out; it has no clip, and the recorded frames are written");
         return Ok(Plan::Recorded(object, motion.clone()));
     }
-    let clips: Vec<&Clip> = object.clips.iter().map(AsRef::as_ref).collect();
-    if let Some(posable) = posable(&object.mesh, rig, &clips) {
+    if let Some(rigged) = as_joints(object, rig)? {
         if object.clips.len() > 1 {
             note("the first clip is bound to the skeleton; the others stand beside it");
         }
         if object.sequence.is_some() {
             note("the recorded frames are left out; the rig and its clips are written");
         }
-        return Ok(Plan::Rigged(object, rig, posable));
+        return Ok(Plan::Rigged(Box::new(rigged)));
     }
     let Some(clip) = object.clips.first() else {
         note("the rig is left out; its joints have no bind pose");
         return Ok(Plan::Still(object));
     };
-    note("UsdSkel cannot hold joints that are sheared or finely scaled; the first clip is written as recorded frames");
+    note("UsdSkel cannot hold joints that collapse; the first clip is written as recorded frames");
     Ok(Plan::Recorded(object, bake_lazily(&object.mesh, rig, clip)?))
 }
 
-impl<'a> Plan<'a> {
-    fn object(&self) -> &'a Object {
+/// The object with joints that `UsdSkel` can say: its own, or more of them; `None` where there is no way.
+fn as_joints<'a>(object: &'a Object, rig: &Rig) -> Result<Option<(Cow<'a, Object>, Posable)>, Error> {
+    if let Some(posable) = posable(&object.mesh, rig, &object.clips) {
+        return Ok(Some((Cow::Borrowed(object), posable)));
+    }
+    let Nested { rig, clips, bones } = nested(&object.mesh, rig, &object.clips)?;
+    let posable = posable_as_given(&object.mesh, &rig, &clips);
+    let object = Object { rig: Some(Arc::new(rig)), clips, ..object.clone() };
+    Ok(posable.map(|posable| (Cow::Owned(object), Posable { bones: Some(bones), ..posable })))
+}
+
+impl Plan<'_> {
+    fn object(&self) -> &Object {
         match self {
-            Self::Still(object) | Self::Recorded(object, _) | Self::Rigged(object, ..) => object,
+            Self::Still(object) | Self::Recorded(object, _) => object,
+            Self::Rigged(rigged) => &rigged.0,
         }
     }
 
@@ -156,7 +176,7 @@ impl<'a> Plan<'a> {
         match self {
             Self::Still(_) => None,
             Self::Recorded(_, motion) => Some(motion.frame_rate_hz()),
-            Self::Rigged(object, ..) => object.clips.first().map(|clip| clip.frame_rate_hz()),
+            Self::Rigged(rigged) => rigged.0.clips.first().map(|clip| clip.frame_rate_hz()),
         }
     }
 
@@ -164,7 +184,7 @@ impl<'a> Plan<'a> {
         match self {
             Self::Still(_) => 0,
             Self::Recorded(object, motion) => mesh::steps(object, motion.frame_count()),
-            Self::Rigged(object, ..) => object.clips.iter().map(|clip| clip.frame_count()).sum(),
+            Self::Rigged(rigged) => rigged.0.clips.iter().map(|clip| clip.frame_count()).sum(),
         }
     }
 
@@ -175,7 +195,7 @@ impl<'a> Plan<'a> {
             Self::Recorded(_, motion) => {
                 clock.times(motion.start_seconds(), motion.frame_rate_hz(), motion.frame_count())
             }
-            Self::Rigged(object, ..) => object.clips.first().map_or_else(Vec::new, |clip| {
+            Self::Rigged(rigged) => rigged.0.clips.first().map_or_else(Vec::new, |clip| {
                 clock.times(clip.start_seconds(), clip.frame_rate_hz(), clip.frame_count())
             }),
         };

@@ -7,6 +7,7 @@
 //! with the exact ones on the corners of the mesh's box: shear, or a scale that halves cannot hold, shows there.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use dermis_mesh::{Clip, Rig, TriMesh};
 use glam::{DAffine3, DVec3, Quat, Vec3};
@@ -25,6 +26,8 @@ pub(super) struct Posable {
     pub(super) rest: Vec<DAffine3>,
     /// The frames of each clip.
     pub(super) clips: Vec<Vec<Pose>>,
+    /// The joints that are not there to help others, where there are such.
+    pub(super) bones: Option<Vec<usize>>,
 }
 
 /// All joints in one frame, relative to their parents.
@@ -35,10 +38,19 @@ pub(super) struct Pose {
     pub(super) scales: Vec<Vec3>,
 }
 
-/// The clips of `rig`; `None` where they cannot be said to the tolerance.
-pub(super) fn posable(mesh: &TriMesh, rig: &Rig, clips: &[&Clip]) -> Option<Posable> {
-    let order = rig.parents_first();
+/// The clips of `rig`, its constant scales taken out; `None` where they cannot be said to the tolerance.
+pub(super) fn posable(mesh: &TriMesh, rig: &Rig, clips: &[Arc<Clip>]) -> Option<Posable> {
     let scales: Vec<DVec3> = (0..rig.joints().len()).map(|joint| constant_scale(rig, clips, joint)).collect();
+    with_scales(mesh, rig, clips, &scales)
+}
+
+/// The clips of `rig` with all its scales.
+pub(super) fn posable_as_given(mesh: &TriMesh, rig: &Rig, clips: &[Arc<Clip>]) -> Option<Posable> {
+    with_scales(mesh, rig, clips, &vec![DVec3::ONE; rig.joints().len()])
+}
+
+fn with_scales(mesh: &TriMesh, rig: &Rig, clips: &[Arc<Clip>], scales: &[DVec3]) -> Option<Posable> {
+    let order = rig.parents_first();
     let inverse_bind = |joint: usize| DAffine3::from_scale(scales[joint]) * rig.joints()[joint].inverse_bind;
     let bind_of = |joint: usize| inverse_bind(joint).inverse();
     let bind: Vec<DAffine3> = order.iter().map(|&joint| bind_of(joint)).collect();
@@ -54,16 +66,14 @@ pub(super) fn posable(mesh: &TriMesh, rig: &Rig, clips: &[&Clip]) -> Option<Posa
         .iter()
         .map(|clip| {
             let frames = 0..clip.frame_count();
-            frames
-                .map(|frame| pose(rig, &order, &scales, clip.transforms(frame), &check))
-                .collect::<Option<Vec<Pose>>>()
+            frames.map(|frame| pose(rig, &order, scales, clip.transforms(frame), &check)).collect::<Option<Vec<Pose>>>()
         })
         .collect::<Option<Vec<_>>>()?;
-    Some(Posable { order, bind, rest, clips })
+    Some(Posable { order, bind, rest, clips, bones: None })
 }
 
 /// The scale that C takes out of a joint.
-fn constant_scale(rig: &Rig, clips: &[&Clip], joint: usize) -> DVec3 {
+fn constant_scale(rig: &Rig, clips: &[Arc<Clip>], joint: usize) -> DVec3 {
     const UNIT: f64 = 1e-6;
     let first = clips.first().map_or_else(|| rig.joints()[joint].bind(), |clip| clip.transforms(0)[joint]);
     let (scale, _, _) = first.to_scale_rotation_translation();
@@ -141,7 +151,7 @@ mod tests {
         let joints = vec![Joint::at("joint", None, DAffine3::IDENTITY)];
         let rig = Rig::new(&mesh, joints, SkinWeights::from_rows([[(0, 1.0)], [(0, 1.0)]]), vec![]).unwrap();
         let clip = Clip::new(&rig, "clip", 24.0, transforms, vec![]).unwrap();
-        posable(&mesh, &rig, &[&clip])
+        posable(&mesh, &rig, &[Arc::new(clip)])
     }
 
     #[test]

@@ -11,15 +11,11 @@ use super::pose::{Posable, Pose};
 use super::text::{Item, Text, quoted};
 use super::{ROOT_PATH, Writing};
 use crate::error::Error;
+use crate::usd::BONES;
 
 /// Writes `object`, whose rig and clips are `posable`, as the prim `name`.
-pub(super) fn write(
-    object: &Object,
-    rig: &Rig,
-    posable: &Posable,
-    name: &str,
-    writing: &mut Writing<'_>,
-) -> Result<(), Error> {
+pub(super) fn write(object: &Object, posable: &Posable, name: &str, writing: &mut Writing<'_>) -> Result<(), Error> {
+    let Some(rig) = &object.rig else { return Ok(()) };
     let path = format!("{ROOT_PATH}/{name}");
     let mut names = Names::default();
     let (mesh_name, skeleton) = (names.give("Mesh", "Mesh"), names.give("Skeleton", "Skeleton"));
@@ -76,6 +72,14 @@ fn write_skeleton(
         text.list("uniform token[] jointNames", &names, &[])?;
         text.list("uniform token[] joints", paths, &[])?;
         text.list("uniform matrix4d[] restTransforms", &posable.rest, &[])?;
+    }
+    if let Some(bones) = &posable.bones {
+        let mut places = vec![0; posable.order.len()];
+        for (place, &joint) in posable.order.iter().enumerate() {
+            places[joint] = place as u32;
+        }
+        let bones: Vec<u32> = bones.iter().map(|&joint| places[joint]).collect();
+        text.list(&format!("custom uniform int[] {BONES}"), &bones, &[])?;
     }
     if let Some(animation) = animation {
         text.line(format_args!("rel skel:animationSource = <{animation}>"))?;

@@ -211,7 +211,7 @@ impl Binding {
             if self.influences.is_some() {
                 let locals = animation.and_then(|animation| animation.locals(prims, &self.skeleton, time));
                 let posed = self.skeleton.accumulate(locals.as_deref().unwrap_or(&self.skeleton.rest));
-                transforms.extend(posed.into_iter().map(|joint| world * joint));
+                transforms.extend(self.skeleton.of_bones(&posed).map(|joint| world * joint));
             } else if !rig.joints().is_empty() {
                 transforms.push(world);
             }

@@ -8,9 +8,13 @@ use glam::DAffine3;
 use super::super::prims::Prims;
 use super::super::values;
 use crate::error::Error;
+use crate::usd::BONES;
 
 /// How far bind and rest pose may differ and still be the same pose.
 const SAME_POSE: f64 = 1e-6;
+
+/// The number of a joint that only helps others; no rig has so many.
+const NO_BONE: u32 = u32::MAX;
 
 /// A skeleton.
 pub(super) struct Skeleton {
@@ -24,6 +28,8 @@ pub(super) struct Skeleton {
     bind: Vec<DAffine3>,
     /// Rest transforms relative to the parent joint.
     pub(super) rest: Vec<DAffine3>,
+    /// The joints that make a rig: all but those that our writer put in to help others.
+    bones: Vec<usize>,
 }
 
 impl Skeleton {
@@ -58,7 +64,9 @@ impl Skeleton {
         let last = |path: &String| path.rsplit('/').next().unwrap_or_default().to_owned();
         let names = value("jointNames").and_then(values::texts).filter(|names| names.len() == paths.len());
         let names = names.unwrap_or_else(|| paths.iter().map(last).collect());
-        Ok(Self { prim, paths, names, parents, order, bind, rest })
+        let bones = value(BONES).and_then(values::integers).and_then(|bones| only_bones(&bones, paths.len()));
+        let bones = bones.unwrap_or_else(|| (0..paths.len()).collect());
+        Ok(Self { prim, paths, names, parents, order, bind, rest, bones })
     }
 
     /// The joints of a rig whose mesh is taken into the skeleton's space by `to_skeleton`.
@@ -68,18 +76,34 @@ impl Skeleton {
             if !inverse_bind.is_finite() {
                 return Err(Error::malformed(format!("the bind transform of '{}' is singular", self.paths[index])));
             }
-            Ok(Joint { name: self.names[index].clone(), parent: self.parents[index], inverse_bind })
+            let mut above = std::iter::successors(self.parents[index], |&parent| self.parents[parent]);
+            let parent = above.find_map(|parent| self.bone(parent));
+            Ok(Joint { name: self.names[index].clone(), parent, inverse_bind })
         };
-        (0..self.paths.len()).map(joint).collect()
+        self.bones.iter().map(|&bone| joint(bone)).collect()
+    }
+
+    /// Which joint of the rig the skeleton's joint `place` is.
+    fn bone(&self, place: usize) -> Option<usize> {
+        self.bones.iter().position(|&bone| bone == place)
+    }
+
+    /// The transforms of the rig's joints among those of all.
+    pub(super) fn of_bones(&self, all: &[DAffine3]) -> impl Iterator<Item = DAffine3> {
+        self.bones.iter().map(|&bone| all[bone])
     }
 
     /// The skeleton's joints in the order that a mesh or an animation lists them.
     pub(super) fn order_of(&self, listed: Option<Vec<String>>) -> Result<Vec<u32>, Error> {
-        let Some(listed) = listed else { return Ok((0..self.paths.len() as u32).collect()) };
+        let mut numbers = vec![NO_BONE; self.paths.len()];
+        for (number, &bone) in self.bones.iter().enumerate() {
+            numbers[bone] = number as u32;
+        }
+        let Some(listed) = listed else { return Ok(numbers) };
         let places = self.places();
         let find = |path: &String| {
             let missing = || Error::malformed(format!("the mesh names a joint '{path}' that its skeleton has not"));
-            places.get(path.as_str()).map(|&place| place as u32).ok_or_else(missing)
+            places.get(path.as_str()).map(|&place| numbers[place]).ok_or_else(missing)
         };
         listed.iter().map(find).collect()
     }
@@ -100,6 +124,14 @@ impl Skeleton {
         let rest = self.accumulate(&self.rest);
         rest.iter().zip(&self.bind).any(|(rest, bind)| !rest.abs_diff_eq(*bind, SAME_POSE * size))
     }
+}
+
+/// The indices where all are joints and none is there twice.
+fn only_bones(bones: &[i32], count: usize) -> Option<Vec<usize>> {
+    let bones: Vec<usize> = bones.iter().map(|&bone| usize::try_from(bone).ok()).collect::<Option<_>>()?;
+    let mut seen = vec![false; count];
+    let is_new = |&bone: &usize| seen.get_mut(bone).is_some_and(|seen| !std::mem::replace(seen, true));
+    bones.iter().all(is_new).then_some(bones)
 }
 
 /// A joint hangs from the nearest joint whose path is a part of its own.

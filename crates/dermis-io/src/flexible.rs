@@ -1,4 +1,4 @@
-//! Flexible bones: an affine motion as two nested nodes, which glTF can hold although each is only T·R·S.
+//! Flexible bones: an affine motion as nested nodes, which glTF and USD can hold although each is only T·R·S.
 //!
 //! With the singular value decomposition `F = U Σ Vᵀ`, a node with translation v, rotation U and scale Σ above a node
 //! with rotation Vᵀ is exactly the affine transform (F, v). Between keys, players interpolate U and V along arcs and Σ
@@ -23,7 +23,7 @@ const EQUAL: f64 = 1e-6;
 
 /// One frame of a flexible bone: the product of translation, rotation `u`, scale `sigma` and rotation `v` inverted.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Factors {
+pub(crate) struct Factors {
     pub translation: DVec3,
     pub u: DQuat,
     pub sigma: DVec3,
@@ -38,7 +38,7 @@ impl Factors {
 }
 
 /// The factors of a bone's transforms, continuous from each frame to the next.
-pub(super) fn factor_motion(transforms: impl IntoIterator<Item = DAffine3>) -> Vec<Factors> {
+pub(crate) fn factor_motion(transforms: impl IntoIterator<Item = DAffine3>) -> Vec<Factors> {
     let choices = Choices::new();
     let mut frames: Vec<Factors> = Vec::new();
     for transform in transforms {

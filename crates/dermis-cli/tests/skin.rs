@@ -1,0 +1,166 @@
+//! `dermis skin` as a user calls it.
+
+mod common;
+
+use common::Place;
+use serde_json::Value;
+
+/// A few frames of the built-in gallop: quick to fit.
+const QUICK: [&str; 4] = ["skin", "sample:gallop", "--frames", "0:12:3"];
+
+fn skin<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    QUICK.iter().chain(more).copied().collect()
+}
+
+fn number(answer: &Value, key: &str) -> f64 {
+    answer[key].as_f64().unwrap_or_else(|| panic!("{key} is not a number: {answer}"))
+}
+
+#[test]
+fn an_asset_is_written_and_measures_the_same_when_read_again() {
+    let place = Place::new();
+    for name in ["horse.glb", "horse.npz"] {
+        let fitted = place.succeed(&skin(&["--bones", "8", "--rank", "2", "-o", name, "--format", "json"])).json();
+        assert_eq!((&fitted["bones"], &fitted["rank"]), (&8.into(), &2.into()));
+        let by_rank = fitted["distortion_percent_by_rank"].as_array().unwrap();
+        assert_eq!((by_rank.len(), &by_rank[2]), (3, &fitted["distortion_percent"]));
+        let again = place.succeed(&skin(&["--from", name, "--format", "json"])).json();
+        for key in ["distortion_percent", "max_error_percent", "erms"] {
+            let (before, after) = (number(&fitted, key), number(&again, key));
+            // Two rounded nodes per bone instead of one transform.
+            assert!((before - after).abs() <= 1e-3 * before, "{name} {key}: {before} became {after}");
+        }
+    }
+}
+
+#[test]
+fn json_has_every_measure_and_time() {
+    let answer = Place::new().succeed(&skin(&["--bones", "4", "--format", "json"])).json();
+    let numbers = ["erms", "max_error_percent", "normal_error_rms", "compression", "iterations", "distortion_percent"];
+    assert!(numbers.iter().all(|key| number(&answer, key) > 0.0), "{answer}");
+    assert!(answer.get("near_rigid_fraction").is_some());
+    assert!(["read", "refine", "measure", "total"].iter().all(|stage| answer["seconds"][stage].is_number()));
+}
+
+#[test]
+fn a_distortion_that_is_missed_exits_with_1() {
+    let place = Place::new();
+    let reached = place.run(&skin(&["--error", "60", "--format", "json"]));
+    assert_eq!(reached.code, 0);
+    assert!(number(&reached.json(), "distortion_percent") <= 60.0);
+    let missed = place.run(&skin(&["--bones", "2", "--rank-error", "1e-9", "--refine", "2"]));
+    assert_eq!(missed.code, 1, "{}", missed.stderr);
+}
+
+#[test]
+fn two_animations_become_two_clips() {
+    let place = Place::new();
+    place.succeed(&["convert", "sample:gallop", "walk.npz", "--frames", "0:4"]);
+    place.succeed(&["convert", "sample:gallop", "run.npz", "--frames", "4:10"]);
+    let answer =
+        place.succeed(&["skin", "walk.npz", "run.npz", "--bones", "6", "-o", "two.glb", "--format", "json"]).json();
+    let names: Vec<&str> =
+        answer["clips"].as_array().unwrap().iter().map(|clip| clip["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["walk", "run"]);
+    let inspected = place.succeed(&["inspect", "two.glb", "--format", "json"]);
+    assert!(inspected.stdout.contains("\"walk\"") && inspected.stdout.contains("\"run\""));
+}
+
+#[test]
+fn all_clips_of_a_rig_are_fitted_or_those_that_are_named() {
+    let place = Place::new();
+    let clips = |arguments: &[&str]| {
+        let arguments =
+            [&["skin", "sample:hand", "--bones", "8", "--refine", "3", "--format", "json"], arguments].concat();
+        place.succeed(&arguments).json()["clips"].as_array().unwrap().len()
+    };
+    assert!(clips(&[]) > 1);
+    assert_eq!(clips(&["--clip", "0"]), 1);
+}
+
+#[test]
+fn weights_alone_are_solved_for_the_bones_of_a_rig() {
+    let place = Place::new();
+    place.succeed(&skin(&["--bones", "6", "--keep-rest", "-o", "rig.glb"]));
+    let answer = place.succeed(&skin(&["--rig", "rig.glb", "--format", "json"])).json();
+    assert_eq!(answer["bones"], 6);
+    assert!(number(&answer, "distortion_percent") < 40.0);
+}
+
+#[test]
+fn frames_are_written_where_a_format_holds_no_skin() {
+    let place = Place::new();
+    place.succeed(&skin(&["--bones", "4", "-o", "baked.pc2"]));
+    assert!(place.path("baked.pc2").exists());
+}
+
+#[test]
+fn the_table_has_the_papers_variants() {
+    let answer = Place::new().succeed(&skin(&["--table", "--epsilon", "0.2", "--format", "json"])).json();
+    let rows = answer["rows"].as_array().unwrap();
+    let variant = |row: &Value| format!("{} {} {}", row["method"], row["bone_model"], row["weights"]).replace('"', "");
+    let found: Vec<String> = rows.iter().map(variant).collect();
+    assert_eq!(found[..3], ["paper rigid tsvd", "paper rigid nnls", "refined rigid nnls"]);
+    assert_eq!(found[3..], ["paper flexible tsvd", "paper flexible nnls", "refined flexible nnls"]);
+}
+
+#[test]
+fn bad_inputs_get_a_clear_answer() {
+    let place = Place::new();
+    let said = place.fail(&["skin", "sample:gallop", "--frames", "0:1"]);
+    assert!(said.contains("a fit needs at least 2"), "{said}");
+    let said = place.fail(&skin(&["--bones", "1000000"]));
+    assert!(said.contains("the number of bones is 1000000"), "{said}");
+    let said = place.fail(&skin(&["--weights", "tsvd", "--refine", "5"]));
+    assert!(said.contains("never negative"), "{said}");
+    let said = place.fail(&skin(&["--rest-frame", "99"]));
+    assert!(said.contains("hint:"), "{said}");
+    place.succeed(&["convert", "sample:flag", "flag.npz", "--frames", "0:4"]);
+    let said = place.fail(&["skin", "sample:gallop", "flag.npz", "--frames", "0:4"]);
+    assert!(said.contains("one mesh"), "{said}");
+    let said = place.fail(&skin(&["--bones", "3", "--error", "2"]));
+    assert!(said.contains("cannot be used with"), "{said}");
+}
+
+#[test]
+fn a_frame_that_is_not_finite_is_named() {
+    let place = Place::new();
+    for (frame, x) in [(0, "0"), (1, "nan"), (2, "0")] {
+        let text = format!("v {x} 0 0\nv 1 0 0\nv 0 1 {frame}\nf 1 2 3\n");
+        std::fs::write(place.path(&format!("walk.{frame:04}.obj")), text).unwrap();
+    }
+    let said = place.fail(&["skin", "walk.%04d.obj", "--bones", "1"]);
+    assert!(said.contains("point 0 of frame 1") && said.contains("walk.%04d.obj"), "{said}");
+}
+
+/// The figures that are asked of the fit, on the sequences they are asked for.
+#[test]
+fn the_papers_horse_is_reached_and_beaten() {
+    let Some(data) = common::shared_data() else { return };
+    let place = Place::new();
+    let measure = |name: &str, options: &[&str]| {
+        let file = data.join("sequences").join(name);
+        let arguments = [&["skin", file.to_str().unwrap(), "--format", "json"], options].concat();
+        let answer = place.succeed(&arguments).json();
+        let by_rank = answer["distortion_percent_by_rank"].as_array().unwrap();
+        let (bare, full) = (by_rank[0].as_f64().unwrap(), number(&answer, "distortion_percent"));
+        eprintln!("{name} {options:?}: {} bones, E {bare:.3} % and {full:.3} %", answer["bones"]);
+        (answer["bones"].as_u64().unwrap(), answer["near_rigid_fraction"].as_f64(), bare, full)
+    };
+    let (bones, near_rigid, bare, corrected) = measure("horse-gallop.npz", &["--refine", "0", "--rank", "10"]);
+    assert!((25..=36).contains(&bones) && bare <= 5.5 && corrected <= 0.8);
+    assert!(near_rigid.is_some_and(|fraction| (0.78..=0.90).contains(&fraction)));
+    let refined = [
+        ("horse-gallop.npz", "10", "flexible", 4.6),
+        ("horse-gallop.npz", "20", "flexible", 2.3),
+        ("horse-gallop.npz", "30", "flexible", 1.5),
+        ("horse-gallop.npz", "20", "rigid", 4.8),
+        ("horse-gallop.npz", "30", "rigid", 3.4),
+        ("pdance.npz", "24", "flexible", 0.25),
+        ("cat-poses.npz", "20", "flexible", 1.3),
+    ];
+    for (name, bones, model, limit) in refined {
+        let (_, _, _, error) = measure(name, &["--bones", bones, "--bone-model", model]);
+        assert!(error <= limit, "{name}, {bones} {model} bones: {error}");
+    }
+}

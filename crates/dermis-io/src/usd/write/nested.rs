@@ -1,0 +1,168 @@
+//! Joints that `UsdSkel` cannot say alone, as joints one above the other.
+//!
+//! A joint's scale is stored in half precision, and its translation, rotation and scale cannot shear. But nested joints
+//! multiply. A scale `s` becomes two halves, `s₁` in a joint above and `s₂ ≈ s / s₁` below, with s₁ chosen among the
+//! halves near s so that the product is exact to a few 1e-6. With the singular value decomposition `F = U Σ Vᵀ` of its local
+//! transform a sheared joint is three: (v, U, Σ₁) above Σ₂ above Vᵀ, as flexible bones are in glTF ([`factor_motion`]).
+//! The joint that moves points, and that others hang from, is the lowest. The others are marked, for our own reader.
+
+use std::sync::Arc;
+
+use dermis_mesh::{Clip, Joint, Rig, SkinWeights, TriMesh};
+use glam::{DAffine3, DMat3, DVec3};
+use openusd::gf::f16;
+
+use crate::error::Error;
+use crate::flexible::{Factors, factor_motion};
+
+/// Columns count as orthogonal below this cosine; scales count as constant below this relative change.
+const ROUNDING: f64 = 1e-6;
+/// How close the product of two halves must come before no better pair is looked for.
+const EXACT: f64 = 1e-6;
+/// How many halves on either side of a scale are tried.
+const NEIGHBOURS: i32 = 600;
+
+/// A rig with more joints that moves points as another does.
+pub(super) struct Nested {
+    pub(super) rig: Rig,
+    pub(super) clips: Vec<Arc<Clip>>,
+    /// The joints that are joints of the other rig, in its order.
+    pub(super) bones: Vec<usize>,
+}
+
+/// What a joint needs.
+#[derive(Clone, Copy, PartialEq)]
+enum Need {
+    Nothing,
+    Scale,
+    Shear,
+}
+
+/// `rig` with the joints above its own that its `clips` need.
+pub(super) fn nested(mesh: &TriMesh, rig: &Rig, clips: &[Arc<Clip>]) -> Result<Nested, Error> {
+    let mut joints: Vec<Joint> = Vec::new();
+    let mut motions: Vec<Vec<DAffine3>> = Vec::new();
+    let mut bones = vec![0; rig.joints().len()];
+    for joint in rig.parents_first() {
+        let Joint { name, parent, inverse_bind } = &rig.joints()[joint];
+        let own: Vec<DAffine3> = frames(clips).map(|pose| pose[joint]).collect();
+        let above: Vec<DAffine3> =
+            parent.map_or_else(|| vec![DAffine3::IDENTITY; own.len()], |parent| motions[bones[parent]].clone());
+        let mut hangs_from = parent.map(|parent| bones[parent]);
+        for (level, motion) in helpers(&own, &above).into_iter().enumerate() {
+            let name = format!("{name}.{}", ["stretch", "fine"][level]);
+            joints.push(Joint { name, parent: hangs_from, inverse_bind: *inverse_bind });
+            hangs_from = Some(motions.len());
+            motions.push(motion);
+        }
+        bones[joint] = motions.len();
+        joints.push(Joint { name: name.clone(), parent: hangs_from, inverse_bind: *inverse_bind });
+        motions.push(own);
+    }
+    let rows = rig.weights().rows().map(|row| row.map(|(joint, weight)| (bones[joint as usize] as u32, weight)));
+    let nested = Rig::new(mesh, joints, SkinWeights::from_rows(rows), rig.shapes().to_vec())?;
+    let mut first = 0;
+    let mut parts = Vec::with_capacity(clips.len());
+    for clip in clips {
+        let range = first..first + clip.frame_count();
+        first = range.end;
+        let transforms = range.flat_map(|frame| motions.iter().map(move |motion| motion[frame])).collect();
+        let weights = (0..clip.frame_count()).flat_map(|frame| clip.shape_weights(frame).iter().copied()).collect();
+        let part = Clip::new(&nested, clip.name(), clip.frame_rate_hz(), transforms, weights)?;
+        parts.push(Arc::new(part.starting_at(clip.start_seconds())));
+    }
+    Ok(Nested { rig: nested, clips: parts, bones })
+}
+
+fn frames(clips: &[Arc<Clip>]) -> impl Iterator<Item = &[DAffine3]> {
+    clips.iter().flat_map(|clip| (0..clip.frame_count()).map(|frame| clip.transforms(frame)))
+}
+
+/// The motions of the joints to put above one that moves as `own`, below one that moves as `above`.
+fn helpers(own: &[DAffine3], above: &[DAffine3]) -> Vec<Vec<DAffine3>> {
+    let locals: Vec<DAffine3> = own.iter().zip(above).map(|(own, above)| above.inverse() * *own).collect();
+    let without = |own: DAffine3, fine: DVec3| own * DAffine3::from_scale(fine.recip());
+    match need(&locals) {
+        Need::Nothing => Vec::new(),
+        Need::Scale => {
+            let fine = locals.iter().map(|local| fine_part(column_lengths(local.matrix3)));
+            vec![own.iter().zip(fine).map(|(own, fine)| without(*own, fine)).collect()]
+        }
+        Need::Shear => {
+            let factors = factor_motion(locals.iter().copied());
+            let unturned = own.iter().zip(&factors).map(|(own, Factors { v, .. })| *own * DAffine3::from_quat(*v));
+            let unturned: Vec<DAffine3> = unturned.collect();
+            let fine = factors.iter().map(|factors| fine_part(factors.sigma));
+            vec![unturned.iter().zip(fine).map(|(own, fine)| without(*own, fine)).collect(), unturned]
+        }
+    }
+}
+
+fn need(locals: &[DAffine3]) -> Need {
+    // Below a joint that collapses there is no telling.
+    if !locals.iter().all(DAffine3::is_finite) {
+        return Need::Nothing;
+    }
+    let lengths = || locals.iter().map(|local| column_lengths(local.matrix3));
+    let sheared = |(local, lengths): (&DAffine3, DVec3)| {
+        let DMat3 { x_axis, y_axis, z_axis } = local.matrix3;
+        let cosines = [
+            x_axis.dot(y_axis) / (lengths.x * lengths.y),
+            y_axis.dot(z_axis) / (lengths.y * lengths.z),
+            z_axis.dot(x_axis) / (lengths.z * lengths.x),
+        ];
+        !cosines.iter().all(|cosine| cosine.abs() <= ROUNDING)
+    };
+    if locals.iter().zip(lengths()).any(sheared) {
+        return Need::Shear;
+    }
+    let is_one = |lengths: DVec3| lengths.abs_diff_eq(DVec3::ONE, ROUNDING);
+    if lengths().all(is_one) { Need::Nothing } else { Need::Scale }
+}
+
+fn column_lengths(matrix: DMat3) -> DVec3 {
+    DVec3::new(matrix.x_axis.length(), matrix.y_axis.length(), matrix.z_axis.length())
+}
+
+/// The smaller part of a scale that two halves make: the part of the lower joint, near 1.
+fn fine_part(scale: DVec3) -> DVec3 {
+    DVec3::from(scale.to_array().map(|scale| fine_half(scale.abs())))
+}
+
+fn fine_half(scale: f64) -> f64 {
+    let nearest = i32::from(f16::from_f64(scale).to_bits());
+    let mut best = (f64::INFINITY, 1.0);
+    // From the nearest outwards, so that neighbouring frames have neighbouring parts.
+    for step in 0..2 * NEIGHBOURS {
+        let offset = if step % 2 == 0 { step / 2 } else { -(step + 1) / 2 };
+        let Ok(bits) = u16::try_from(nearest + offset) else { continue };
+        let coarse = f16::from_bits(bits).to_f64();
+        let fine = f16::from_f64(scale / coarse).to_f64();
+        let error = (coarse * fine / scale - 1.0).abs();
+        // A scale of next to nothing has no parts.
+        if fine > 0.5 && error < best.0 {
+            best = (error, fine);
+        }
+        if best.0 <= EXACT {
+            break;
+        }
+    }
+    best.1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_halves_make_any_scale() {
+        for k in 1..2000 {
+            let scale = 0.003 * f64::from(k) + 1e-5;
+            let fine = fine_half(scale);
+            let product = f16::from_f64(scale / fine).to_f64() * fine;
+            assert!((product / scale - 1.0).abs() < 8e-6, "{scale} is {product}");
+            assert!((0.5..2.0).contains(&fine), "{fine}");
+        }
+        assert_eq!(fine_half(0.0), 1.0);
+    }
+}

@@ -1,0 +1,59 @@
+//! What a fit refuses.
+
+use std::sync::Arc;
+
+use dermis_mesh::{Clip, Rig, TriMesh};
+
+use super::{Animation, BoneCount, FitError, FitOptions, MOST_INFLUENCES};
+use crate::skin::SkinError;
+
+/// Whether there is something to fit and the options make sense.
+pub(super) fn check(rest: &TriMesh, animations: &[Animation], options: &FitOptions) -> Result<(), FitError> {
+    let expected = rest.point_count();
+    if expected == 0 {
+        return Err(FitError::NoPoints);
+    }
+    if let Some(other) = animations.iter().find(|animation| animation.sequence.point_count() != expected) {
+        return Err(FitError::OtherMesh { name: other.name.clone(), found: other.sequence.point_count(), expected });
+    }
+    let frames = animations.iter().map(|animation| animation.sequence.frame_count()).sum();
+    if frames < 2 {
+        return Err(FitError::TooFewFrames { frames });
+    }
+    let wrong = |what, value: String, allowed: &str| Err(FitError::Option { what, value, allowed: allowed.to_owned() });
+    if !(1..=MOST_INFLUENCES).contains(&options.influences) {
+        return wrong("the number of influences", options.influences.to_string(), &format!("1 to {MOST_INFLUENCES}"));
+    }
+    match options.bones {
+        BoneCount::Tolerance(epsilon) if !(epsilon > 0.0 && epsilon <= 2.0) => {
+            wrong("the rotation tolerance", epsilon.to_string(), "above 0 and at most 2")
+        }
+        BoneCount::Exactly(count) if count == 0 || count > expected => {
+            wrong("the number of bones", count.to_string(), &format!("1 to {expected}, the number of points"))
+        }
+        BoneCount::ForDistortion(percent) if !(percent > 0.0 && percent.is_finite()) => {
+            wrong("the distortion to reach", percent.to_string(), "a positive number of percent")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether the given bones move with the animations.
+pub(super) fn check_bones(animations: &[Animation], rig: &Rig, clips: &[Arc<Clip>]) -> Result<(), FitError> {
+    if rig.joints().is_empty() {
+        return Err(FitError::Skin(SkinError::NoBones("the given rig".to_owned())));
+    }
+    if clips.len() != animations.len() {
+        return Err(FitError::ClipCount { found: clips.len(), expected: animations.len() });
+    }
+    let differ = |(animation, clip): &(&Animation, &Arc<Clip>)| animation.sequence.frame_count() != clip.frame_count();
+    match animations.iter().zip(clips).find(differ) {
+        Some((animation, clip)) => Err(FitError::ClipLength {
+            clip: clip.name().to_owned(),
+            found: clip.frame_count(),
+            animation: animation.name.clone(),
+            expected: animation.sequence.frame_count(),
+        }),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,17 @@
+"""How a client script takes its jobs and gives its answers."""
+
+import json
+import sys
+import traceback
+
+
+def answer_all(run, answers):
+    """Runs the jobs in the file that the command line names; an answer each, one line of JSON in `answers`."""
+    with open(sys.argv[1], encoding="utf-8") as file:
+        jobs = json.load(file)
+    for job in jobs:
+        try:
+            answer = run(job)
+        except Exception:
+            answer = {"error": traceback.format_exc()}
+        print(json.dumps(answer), file=answers, flush=True)
