@@ -14,6 +14,7 @@ mod following_normals;
 pub mod format;
 mod frame_rate;
 pub mod gltf;
+pub mod image;
 pub mod mapped;
 pub mod mdd;
 pub mod medit;

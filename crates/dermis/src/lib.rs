@@ -36,6 +36,7 @@ pub mod resample;
 pub mod rest_pose;
 pub mod select;
 
+pub use dermis_active as active;
 pub use dermis_io as io;
 pub use dermis_math as math;
 pub use dermis_mesh as mesh;

@@ -55,7 +55,7 @@ pub(crate) struct Part {
     frames: Option<FrameRange>,
     /// Sample animation at this rate, in frames per second; it is also taken where a file states none
     #[arg(long, value_name = "HZ", value_parser = frame_rate, allow_hyphen_values = true)]
-    fps: Option<f64>,
+    pub(crate) fps: Option<f64>,
     /// Make this frame (counted before --frames drops any; −1 is the last) the rest pose; rigs become frames
     #[arg(long, value_name = "K", allow_negative_numbers = true)]
     rest_frame: Option<isize>,
@@ -94,7 +94,7 @@ struct ObjectSummary {
     vertices: usize,
     triangles: usize,
     frames: Option<usize>,
-    fps: Option<f64>,
+    pub(crate) fps: Option<f64>,
     joints: usize,
     clips: Vec<MotionFacts>,
 }
@@ -142,7 +142,7 @@ pub(crate) fn convert(
 }
 
 impl Part {
-    fn selection(&self) -> Selection {
+    pub(crate) fn selection(&self) -> Selection {
         Selection {
             mesh: self.mesh.clone(),
             clip: self.clip.clone(),

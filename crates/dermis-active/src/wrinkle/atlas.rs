@@ -1,0 +1,108 @@
+//! UVs for a cloth that has none: pieces of the rest shape that look about the same way, laid flat side by side.
+//!
+//! A piece grows from its first triangle over edges as long as triangles look within [`WIDEST`] of the first, and is
+//! projected along that normal, so it cannot fold over locally. Pieces are packed in rows by height.
+
+use dermis_mesh::adjacency::Edges;
+use dermis_mesh::geometry::triangle_normals;
+use dermis_mesh::{Layout, MeshError, TriMesh};
+use glam::{Vec2, Vec3};
+
+/// The cosine of the largest angle between the normals of a piece.
+const WIDEST: f32 = 0.5;
+/// The room around a piece, as a part of the whole width.
+const MARGIN: f32 = 0.01;
+
+/// The same mesh with UVs.
+pub fn with_atlas(mesh: &TriMesh) -> Result<TriMesh, MeshError> {
+    let pieces = pieces(mesh);
+    let (placed, width) = pack(&pieces);
+    let mut layout = Layout { triangles: vec![[0; 3]; mesh.triangle_count()], ..Layout::default() };
+    let mut uvs = Vec::new();
+    for (piece, offset) in pieces.iter().zip(placed) {
+        let first = layout.vertex_points.len() as u32;
+        layout.vertex_points.extend(&piece.points);
+        uvs.extend(piece.places.iter().map(|place| (*place + offset) / width));
+        for (&triangle, corners) in piece.triangles.iter().zip(&piece.corners) {
+            layout.triangles[triangle as usize] = corners.map(|corner| first + corner);
+        }
+    }
+    layout.uvs = vec![uvs];
+    mesh.without_layout().with_layout(layout)
+}
+
+/// A piece, laid flat with its lower corner at the origin.
+struct Piece {
+    triangles: Vec<u32>,
+    corners: Vec<[u32; 3]>,
+    points: Vec<u32>,
+    places: Vec<Vec2>,
+    size: Vec2,
+}
+
+fn pieces(mesh: &TriMesh) -> Vec<Piece> {
+    let normals = triangle_normals(mesh.points(), mesh.triangles());
+    let neighbours = Edges::new(mesh.point_count(), mesh.triangles()).triangle_neighbours();
+    let mut taken = vec![false; mesh.triangle_count()];
+    let mut pieces = Vec::new();
+    for start in 0..taken.len() {
+        if taken[start] {
+            continue;
+        }
+        taken[start] = true;
+        let mut triangles = vec![start as u32];
+        let mut at = 0;
+        while at < triangles.len() {
+            for &next in neighbours.of(triangles[at] as usize) {
+                let alike = normals[next as usize].dot(normals[start]) > WIDEST;
+                if alike && !std::mem::replace(&mut taken[next as usize], true) {
+                    triangles.push(next);
+                }
+            }
+            at += 1;
+        }
+        pieces.push(Piece::new(mesh, triangles, normals[start]));
+    }
+    pieces
+}
+
+impl Piece {
+    fn new(mesh: &TriMesh, triangles: Vec<u32>, normal: Vec3) -> Self {
+        let x = normal.try_normalize().map_or(Vec3::X, |normal| normal.any_orthonormal_vector());
+        let y = normal.cross(x);
+        let mut points: Vec<u32> = triangles.iter().flat_map(|&triangle| mesh.triangles()[triangle as usize]).collect();
+        points.sort_unstable();
+        points.dedup();
+        let flat = |&point: &u32| Vec2::new(mesh.points()[point as usize].dot(x), mesh.points()[point as usize].dot(y));
+        let places: Vec<Vec2> = points.iter().map(flat).collect();
+        let low = places.iter().fold(Vec2::INFINITY, |low, place| low.min(*place));
+        let high = places.iter().fold(Vec2::NEG_INFINITY, |high, place| high.max(*place));
+        let index = |point: u32| points.partition_point(|&other| other < point) as u32;
+        let corners = triangles.iter().map(|&triangle| mesh.triangles()[triangle as usize].map(index)).collect();
+        let places = places.iter().map(|place| *place - low).collect();
+        Self { triangles, corners, points, places, size: high - low }
+    }
+}
+
+/// Where each piece goes, and the side of the square that holds all.
+fn pack(pieces: &[Piece]) -> (Vec<Vec2>, f32) {
+    let area: f32 = pieces.iter().map(|piece| piece.size.x * piece.size.y).sum();
+    let widest = pieces.iter().map(|piece| piece.size.x).fold(0.0, f32::max);
+    let width = (1.3 * area.sqrt()).max(widest * (1.0 + 4.0 * MARGIN)).max(f32::MIN_POSITIVE);
+    let margin = MARGIN * width;
+    let mut order: Vec<usize> = (0..pieces.len()).collect();
+    order.sort_by(|&a, &b| pieces[b].size.y.total_cmp(&pieces[a].size.y).then(a.cmp(&b)));
+    let mut places = vec![Vec2::ZERO; pieces.len()];
+    let (mut pen, mut row) = (Vec2::splat(margin), 0.0f32);
+    for index in order {
+        let size = pieces[index].size;
+        if pen.x + size.x + margin > width {
+            pen = Vec2::new(margin, pen.y + row + margin);
+            row = 0.0;
+        }
+        places[index] = pen;
+        pen.x += size.x + margin;
+        row = row.max(size.y);
+    }
+    (places, width.max(pen.y + row + margin))
+}

@@ -1,0 +1,182 @@
+//! The cloth as a surface to walk on: triangles with their neighbours, and places on them.
+//!
+//! A place is a triangle and barycentric coordinates, so it stays on the same thread of the cloth while that moves.
+//! Distances between wrinkles are measured on the rest shape, where no two layers lie on each other.
+
+use dermis_mesh::adjacency::{Edges, Lists, is_collapsed};
+use glam::Vec3;
+
+/// No neighbour: the cloth ends there, or more than two triangles meet.
+pub(super) const NONE: u32 = u32::MAX;
+/// Triangles that a walk crosses at most; longer ones come from broken input.
+const LONGEST_WALK: usize = 64;
+
+/// A place on the cloth.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Spot {
+    /// The triangle.
+    pub triangle: u32,
+    /// How near it is to each corner.
+    pub weights: [f32; 3],
+}
+
+impl Spot {
+    /// The value at this place of something that is known at the points.
+    pub fn blend<T>(&self, triangles: &[[u32; 3]], values: &[T]) -> T
+    where
+        T: Copy + std::ops::Mul<f32, Output = T> + std::ops::Add<Output = T>,
+    {
+        let [a, b, c] = triangles[self.triangle as usize].map(|point| values[point as usize]);
+        a * self.weights[0] + b * self.weights[1] + c * self.weights[2]
+    }
+}
+
+impl Spot {
+    /// The place on a surface that is round between the points: the cubic patch over the triangle whose edges leave the
+    /// corners along their tangent planes (Vlachos et al. 2001).
+    pub(super) fn rounded(&self, triangles: &[[u32; 3]], positions: &[Vec3], normals: &[Vec3]) -> Vec3 {
+        let corners = triangles[self.triangle as usize];
+        let p = corners.map(|corner| positions[corner as usize]);
+        let n = corners.map(|corner| normals[corner as usize]);
+        let w = self.weights;
+        let mut place = p[0] * w[0].powi(3) + p[1] * w[1].powi(3) + p[2] * w[2].powi(3);
+        let mut inner = Vec3::ZERO;
+        for (from, to) in [(0, 1), (1, 0), (1, 2), (2, 1), (2, 0), (0, 2)] {
+            let side = p[to] - p[from];
+            let control = p[from] + (side - n[from] * side.dot(n[from])) / 3.0;
+            place += control * (3.0 * w[from] * w[from] * w[to]);
+            inner += control / 6.0;
+        }
+        let center = inner + (inner - (p[0] + p[1] + p[2]) / 3.0) * 0.5;
+        place + center * (6.0 * w[0] * w[1] * w[2])
+    }
+}
+
+/// Triangles, their neighbours, and the rest shape.
+#[derive(Debug, Clone)]
+pub(super) struct Surface {
+    pub(super) triangles: Vec<[u32; 3]>,
+    /// The triangle across the side that starts at each corner.
+    neighbours: Vec<[u32; 3]>,
+    pub(super) rest: Vec<Vec3>,
+    pub(super) rings: Lists,
+    /// The triangle in which each point is found, and which corner it is; `NONE` where it has none.
+    pub(super) homes: Vec<(u32, u8)>,
+    pub(super) non_manifold: usize,
+}
+
+impl Surface {
+    pub(super) fn new(rest: &[Vec3], triangles: &[[u32; 3]]) -> Self {
+        let edges = Edges::new(rest.len(), triangles);
+        let mut neighbours = vec![[NONE; 3]; triangles.len()];
+        let mut non_manifold = 0;
+        for (ends, uses) in edges.iter() {
+            let &[first, second] = uses else {
+                non_manifold += usize::from(uses.len() > 2);
+                continue;
+            };
+            for (here, there) in [(first.triangle, second.triangle), (second.triangle, first.triangle)] {
+                let triangle = triangles[here as usize];
+                let side = (0..3).find(|&side| {
+                    let (from, to) = (triangle[side], triangle[(side + 1) % 3]);
+                    [from.min(to), from.max(to)] == ends
+                });
+                if let Some(side) = side {
+                    neighbours[here as usize][side] = there;
+                }
+            }
+        }
+        let mut homes = vec![(NONE, 0); rest.len()];
+        for (index, triangle) in triangles.iter().enumerate().filter(|(_, triangle)| !is_collapsed(**triangle)) {
+            for (corner, &point) in triangle.iter().enumerate() {
+                homes[point as usize] = (index as u32, corner as u8);
+            }
+        }
+        let rings = edges.point_neighbours();
+        Self { triangles: triangles.to_vec(), neighbours, rest: rest.to_vec(), rings, homes, non_manifold }
+    }
+
+    /// The corners of a triangle.
+    pub(super) fn corners(&self, triangle: u32, points: &[Vec3]) -> [Vec3; 3] {
+        self.triangles[triangle as usize].map(|point| points[point as usize])
+    }
+
+    /// Where a place lies on the rest shape.
+    pub(super) fn rest_of(&self, spot: Spot) -> Vec3 {
+        spot.blend(&self.triangles, &self.rest)
+    }
+
+    /// The place at a point; `None` where no triangle has it.
+    pub(super) fn spot_of(&self, point: usize) -> Option<Spot> {
+        let (triangle, corner) = self.homes[point];
+        let mut weights = [0.0; 3];
+        weights[corner as usize] = 1.0;
+        (triangle != NONE).then_some(Spot { triangle, weights })
+    }
+
+    /// Crosses the side of `spot` whose opposite weight has run out; `None` at the cloth's end.
+    pub(super) fn cross(&self, spot: Spot, corner: usize) -> Option<Spot> {
+        let side = (corner + 1) % 3;
+        let next = self.neighbours[spot.triangle as usize][side];
+        let from = self.triangles[spot.triangle as usize];
+        let to = self.triangles.get(next as usize)?;
+        let weight_of = |point: u32| (0..3).find(|&k| k != corner && from[k] == point).map_or(0.0, |k| spot.weights[k]);
+        Some(Spot { triangle: next, weights: to.map(weight_of) })
+    }
+
+    /// Walks from `spot` over the rest shape towards `target`; ends at it, or where the cloth ends.
+    pub(super) fn walk_to(&self, mut spot: Spot, target: Vec3) -> Spot {
+        for _ in 0..LONGEST_WALK {
+            let Some(wanted) = barycentric(self.corners(spot.triangle, &self.rest), target) else { return spot };
+            let change: [f32; 3] = std::array::from_fn(|k| wanted[k] - spot.weights[k]);
+            let (part, corner) = exit(spot.weights, change);
+            if part >= 1.0 {
+                return Spot { weights: wanted.map(|weight| weight.max(0.0)), ..spot };
+            }
+            spot = advance(spot, change, part, corner);
+            let Some(next) = self.cross(spot, corner) else { return spot };
+            // Coming back at once would be a standstill on an edge between steep triangles.
+            let ahead = barycentric(self.corners(next.triangle, &self.rest), target);
+            let opposite = (0..3).find(|&k| next.weights[k] == 0.0);
+            if ahead.zip(opposite).is_some_and(|(ahead, opposite)| ahead[opposite] <= 0.0) {
+                return next;
+            }
+            spot = next;
+        }
+        spot
+    }
+}
+
+/// How far `weights` go along `change` before one runs out, and which.
+pub(super) fn exit(weights: [f32; 3], change: [f32; 3]) -> (f32, usize) {
+    let mut first = (f32::INFINITY, 0);
+    for corner in 0..3 {
+        if change[corner] < 0.0 {
+            let part = (weights[corner] / -change[corner]).max(0.0);
+            if part < first.0 {
+                first = (part, corner);
+            }
+        }
+    }
+    first
+}
+
+/// `spot` moved along `change` until the weight of `corner` is 0.
+pub(super) fn advance(spot: Spot, change: [f32; 3], part: f32, corner: usize) -> Spot {
+    let mut weights: [f32; 3] = std::array::from_fn(|k| (spot.weights[k] + part * change[k]).max(0.0));
+    weights[corner] = 0.0;
+    let sum: f32 = weights.iter().sum();
+    Spot { weights: weights.map(|weight| if sum > 0.0 { weight / sum } else { 1.0 / 3.0 }), ..spot }
+}
+
+/// The coordinates of the point of a triangle's plane that is nearest to `point`; `None` where it is degenerate.
+pub(super) fn barycentric([a, b, c]: [Vec3; 3], point: Vec3) -> Option<[f32; 3]> {
+    let (u, v, w) = (b - a, c - a, point - a);
+    let (uu, uv, vv, wu, wv) = (u.dot(u), u.dot(v), v.dot(v), w.dot(u), w.dot(v));
+    let determinant = uu * vv - uv * uv;
+    if determinant <= 1e-10 * uu * vv {
+        return None;
+    }
+    let (y, z) = ((wu * vv - wv * uv) / determinant, (wv * uu - wu * uv) / determinant);
+    Some([1.0 - y - z, y, z])
+}

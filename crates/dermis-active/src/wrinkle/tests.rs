@@ -1,0 +1,102 @@
+use super::*;
+
+/// A square sheet of `cells` cells a side, each of size 1, in the plane z = 0.
+fn sheet(cells: u32) -> TriMesh {
+    let row = cells + 1;
+    let points = (0..row * row).map(|k| Vec3::new((k % row) as f32, (k / row) as f32, 0.0)).collect();
+    let corners = (0..cells * cells).map(|k| k % cells + row * (k / cells));
+    let triangles = corners.flat_map(|a| [[a, a + 1, a + row + 1], [a, a + row + 1, a + row]]).collect();
+    TriMesh::new(points, triangles).unwrap()
+}
+
+fn squeezed(mesh: &TriMesh, by: f32) -> Vec<Vec3> {
+    mesh.points().iter().map(|point| Vec3::new(point.x * (1.0 - by), point.y, point.z)).collect()
+}
+
+fn prepared(mesh: &TriMesh) -> (WrinkleLayer, Refined) {
+    let layer = WrinkleLayer::new(mesh, RestShape::Pose, &WrinkleOptions::default()).unwrap();
+    let refined = layer.refine(mesh, &vec![true; mesh.triangle_count()], 2).unwrap();
+    (layer, refined)
+}
+
+#[test]
+fn a_squeezed_sheet_gets_at_least_half_of_its_area_back_without_spikes() {
+    let mesh = sheet(30);
+    let (layer, refined) = prepared(&mesh);
+    let samples = layer.samples(refined.spots.clone());
+    for by in [0.02, 0.05, 0.1, 0.2] {
+        let positions = squeezed(&mesh, by);
+        let curves = layer.tracker().advance(&positions);
+        let frame = layer.apply(&positions, &curves, &samples);
+        let before = layer.area_lost(&positions, mesh.triangles());
+        let after = layer.area_lost(&frame.positions, refined.mesh.triangles());
+        println!("squeezed by {by}: area lost {before:.4} before, {after:.4} after");
+        assert!(after <= 0.5 * before, "{by}: {before} → {after}");
+        assert!(frame.heights.iter().all(|height| (0.0..=layer.highest()).contains(height)));
+    }
+}
+
+#[test]
+fn a_cloth_that_only_stretches_has_no_wrinkles() {
+    let mesh = sheet(8);
+    let (layer, refined) = prepared(&mesh);
+    let curves = layer.tracker().advance(&squeezed(&mesh, -0.2));
+    assert!(curves.lines.is_empty());
+    let frame = layer.apply(&squeezed(&mesh, -0.2), &curves, &layer.samples(refined.spots));
+    assert!(frame.heights.iter().all(|height| *height == 0.0));
+}
+
+#[test]
+fn wrinkles_grow_and_fade_without_popping() {
+    let mesh = sheet(24);
+    let (layer, refined) = prepared(&mesh);
+    let samples = layer.samples(refined.spots);
+    let mut tracker = layer.tracker();
+    let mut last: Option<Vec<f32>> = None;
+    for frame in 0..48 {
+        let by = 0.12 * (std::f32::consts::PI * frame as f32 / 47.0).sin();
+        let positions = squeezed(&mesh, by);
+        let heights = layer.apply(&positions, &tracker.advance(&positions), &samples).heights;
+        if let Some(last) = last.replace(heights.clone()) {
+            let change = last.iter().zip(&heights).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+            assert!(change < 0.6 * layer.min_radius(), "{change} at frame {frame}");
+        }
+    }
+}
+
+#[test]
+fn refining_a_part_leaves_no_gaps() {
+    let mesh = sheet(6);
+    let layer = WrinkleLayer::new(&mesh, RestShape::Pose, &WrinkleOptions::default()).unwrap();
+    let marked: Vec<bool> = (0..mesh.triangle_count()).map(|triangle| triangle % 7 == 0).collect();
+    let refined = layer.refine(&mesh, &marked, 3).unwrap();
+    assert!((total_area(refined.mesh.points(), refined.mesh.triangles()) - 36.0).abs() < 1e-3);
+    let edges = dermis_mesh::adjacency::Edges::new(refined.mesh.point_count(), refined.mesh.triangles());
+    let border = dermis_mesh::boundary::boundary_edges(&edges);
+    let outside = |point: u32| {
+        let place = refined.mesh.points()[point as usize];
+        [place.x, place.y, 6.0 - place.x, 6.0 - place.y].iter().any(|apart| apart.abs() < 1e-4)
+    };
+    assert!(border.iter().flatten().all(|&point| outside(point)));
+}
+
+#[test]
+fn maps_of_an_atlas_cover_the_cloth_and_do_not_overlap() {
+    let mesh = with_atlas(&sheet(6)).unwrap();
+    let map = MapLayout::new(&mesh, &uv_triangles(&mesh).unwrap(), 64);
+    assert_eq!(map.overlapping, 0);
+    assert!(map.spots.len() > 4 * 64 * 16);
+    let image = map.image(&vec![1.0; map.spots.len()]);
+    assert!(image.iter().all(|value| *value == 0.0 || *value == 1.0));
+}
+
+#[test]
+fn rejects_rest_shapes_that_do_not_fit() {
+    let mesh = sheet(2);
+    let layer = |rest| WrinkleLayer::new(&mesh, rest, &WrinkleOptions::default()).unwrap_err();
+    assert_eq!(layer(RestShape::Points(&[])), WrinkleError::RestPoints { found: 0, expected: 9 });
+    assert_eq!(layer(RestShape::Points(&[Vec3::ONE; 9])), WrinkleError::NoArea);
+    assert_eq!(layer(RestShape::Uvs), WrinkleError::NoUvs);
+    let options = WrinkleOptions { min_radius: Some(-1.0), ..WrinkleOptions::default() };
+    assert_eq!(WrinkleLayer::new(&mesh, RestShape::Pose, &options).unwrap_err(), WrinkleError::Radius(-1.0));
+}
