@@ -303,14 +303,14 @@ const tests = {
       );
       const skinned = await during(page, () => page.waitForTimeout(3000));
       await shot(page, "crowd");
-      await page.locator("[data-role=crowd-uploads] input").check();
-      const uploaded = await during(page, () =>
-        page.waitForFunction(
+      const uploaded = await during(page, async () => {
+        await page.locator("[data-role=crowd-uploads] input").check();
+        await page.waitForFunction(
           () => document.querySelector("[data-role=crowd-facts]").textContent.includes("as fast"),
           null,
           { timeout: 90_000 },
-        ),
-      );
+        );
+      });
       assert.equal(skinned.bytes, 0, "nothing is uploaded for a crowd of skins");
       assert.ok(uploaded.bytes > 6 * 8000 * 12 * 2, `${uploaded.bytes} bytes`);
       console.log(`  ${await facts.textContent()}`);
