@@ -32,6 +32,16 @@ const reported = run(
 );
 const browser = await launch();
 
+/** Starts a deformer in the server and waits for its first frame. */
+async function startLive(page, kind) {
+  await page.locator(`[data-live=${kind}]`).click();
+  await page.waitForFunction(
+    () => window.dermis.viewer.liveScalars.has(window.dermis.viewer.active.id),
+    null,
+    { timeout: 60_000 },
+  );
+}
+
 /** Opens the sample beside fits, does `act`, and expects no problem on the page and an orderly end. */
 async function withPage(inputs, act, maxTextureSize) {
   const server = await serve(dermis, inputs, files);
@@ -361,10 +371,7 @@ const tests = {
     await withPage([best.output], async (page) => {
       await setFrame(page, 17);
       const onGpu = await positions(page);
-      await page.locator("[data-role=live]").click();
-      await page.waitForFunction(
-        () => window.dermis.viewer.active.tag === "on the server" && window.dermis.viewer.liveScalar,
-      );
+      await startLive(page, "pose");
       await page.waitForTimeout(300);
       const onServer = await positions(page);
       const worst = onServer.reduce((most, value, i) => Math.max(most, Math.abs(value - onGpu[i])), 0);
@@ -372,6 +379,46 @@ const tests = {
       await page.locator("[data-role=heat]").selectOption("live");
       assert.ok((await picture(page)).colored > 0.005);
       await shot(page, "live");
+    });
+  },
+
+  async "skin keeps its volume while the layer is on"() {
+    await withPage(["sample:arm"], async (page) => {
+      await setFrame(page, 70);
+      const linear = await positions(page);
+      await startLive(page, "volume");
+      const kept = await positions(page);
+      assert.ok(kept.some((value, i) => Math.abs(value - linear[i]) > 1e-4));
+      assert.match(await page.locator("[data-role=live-status]").textContent(), /before, 100\.000 % after/);
+      await page.locator("[data-role=heat]").selectOption("live");
+      assert.ok((await picture(page)).colored > 0.002);
+      await shot(page, "volume");
+      await page.locator("[data-parameter=on] select").selectOption("0");
+      await page.waitForTimeout(500);
+      const off = await positions(page);
+      const worst = off.reduce((most, value, i) => Math.max(most, Math.abs(value - linear[i])), 0);
+      assert.ok(worst < 1e-4, `off and linear differ by ${worst}`);
+    });
+  },
+
+  async "cloth wrinkles, and its curves and compression are shown"() {
+    await withPage(["sample:towel"], async (page) => {
+      const coarse = await page.evaluate(() => window.dermis.viewer.active.model.pointCount);
+      await startLive(page, "wrinkle");
+      assert.ok((await page.evaluate(() => window.dermis.viewer.active.model.pointCount)) > 4 * coarse);
+      await setFrame(page, await page.evaluate(() => window.dermis.viewer.frameCount - 1));
+      await page.waitForFunction(
+        () => /[1-9]\d* curves/.test(document.querySelector("[data-role=live-status]").textContent),
+        null,
+        { timeout: 60_000 },
+      );
+      await shot(page, "wrinkle");
+      await page.locator("[data-role=heat]").selectOption("live");
+      assert.ok((await picture(page)).colored > 0.005);
+      const folded = await picture(page);
+      await page.locator("[data-parameter=on] select").selectOption("0");
+      await page.waitForTimeout(1500);
+      assert.ok(difference(folded, await picture(page)) > 0.001);
     });
   },
 

@@ -106,6 +106,11 @@ impl Asset {
         Skin::from_object(&self.object).ok()
     }
 
+    /// What its lengths are in.
+    pub(crate) fn unit(&self) -> String {
+        unit_name(self.units.metres_per_unit)
+    }
+
     /// What the page should know; `reference` is the asset with the frames to compare with and the clip that plays them.
     pub fn info(&self, id: usize, reference: Option<(usize, usize)>) -> Result<AssetInfo, SequenceError> {
         let Object { mesh, rig, clips, sequence, attributes, name, .. } = &self.object;
@@ -131,7 +136,7 @@ impl Asset {
             high: high.to_array(),
             diagonal: mesh.diagonal(),
             up: up_axis(self.units.up_axis),
-            unit: unit_name(self.units.metres_per_unit),
+            unit: self.unit(),
             lods: self.lods.iter().map(lod_info).collect(),
             file_bytes: self.file_bytes,
             reference: reference.map(|(asset, _)| asset),

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::asset::{Asset, AssetInfo, clip_bundle, frames_bundle, mesh_bundle};
 use crate::gallery::{AddError, DROPPABLE, Gallery};
 use crate::guard::{Names, guard};
-use crate::live::{LiveDeformer, PosedSkin, RecordedFrames, converse};
+use crate::live::{KeptVolume, LiveDeformer, PosedSkin, RecordedFrames, WrinkledCloth, converse};
 use crate::measures::{MeasureError, point_errors};
 use crate::page;
 use crate::save::{self, SaveError};
@@ -26,6 +26,9 @@ use crate::serve::ServeOptions;
 const MOST_FRAME_BYTES: usize = 64 << 20;
 /// Messages of a page to a live deformer are a few words.
 const MOST_MESSAGE_BYTES: usize = 4096;
+
+/// What can run in the server.
+const LIVE_KINDS: [&str; 4] = ["pose", "recorded", "volume", "wrinkle"];
 
 /// What the answers are made from.
 #[derive(Debug, Clone)]
@@ -238,16 +241,29 @@ async fn live(
     upgrade: WebSocketUpgrade,
 ) -> Result<Response, Failure> {
     let asset = app.asset(id)?;
+    if !LIVE_KINDS.contains(&kind.as_str()) {
+        return Err(Failure::absent("live deformer"));
+    }
     let points = asset.object.mesh.point_count();
-    let unit = asset.info(id, None)?.unit;
-    let deformer: Option<Box<dyn LiveDeformer>> = match kind.as_str() {
-        "pose" => asset.skin().and_then(|skin| PosedSkin::new(skin, options.clip)).map(|posed| Box::new(posed) as _),
-        "recorded" => asset.object.sequence.clone().map(|frames| Box::new(RecordedFrames::new(frames, &unit)) as _),
-        _ => None,
-    };
-    let deformer = deformer.ok_or_else(|| Failure::absent("live deformer"))?;
+    let made = move || live_deformer(&asset, &kind, options.clip);
     let upgrade = upgrade.max_message_size(MOST_MESSAGE_BYTES);
-    Ok(upgrade.on_upgrade(move |socket| converse(socket, deformer, points)))
+    Ok(upgrade.on_upgrade(move |socket| converse(socket, made, points)))
+}
+
+fn live_deformer(asset: &Asset, kind: &str, clip: usize) -> Result<Box<dyn LiveDeformer>, String> {
+    let unit = asset.unit();
+    Ok(match kind {
+        "volume" => Box::new(KeptVolume::new(&asset.object, clip, &unit)?),
+        "wrinkle" => Box::new(WrinkledCloth::new(&asset.object, clip)?),
+        "recorded" => {
+            let frames = asset.object.sequence.clone().ok_or("it has no recorded frames")?;
+            Box::new(RecordedFrames::new(frames, &unit))
+        }
+        _ => {
+            let skin = asset.skin().ok_or("it has no bones")?;
+            Box::new(PosedSkin::new(skin, clip).ok_or("it has no such clip")?)
+        }
+    })
 }
 
 async fn save_rest(State(app): State<App>, Path(id): Path<usize>, body: Bytes) -> Result<Response, Failure> {

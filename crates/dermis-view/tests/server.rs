@@ -135,27 +135,74 @@ fn an_output_that_exists_is_not_replaced_without_force() {
     assert_eq!(std::fs::read(&target).unwrap(), b"mine");
 }
 
+/// A conversation with a live deformer, and what it said first.
+fn converse(server: &Running, path: &str) -> (impl FnMut(&str) -> Option<Vec<u8>>, serde_json::Value) {
+    let url = format!("ws://127.0.0.1:{}/api/assets/{path}", server.port);
+    let (mut socket, _) = tungstenite::connect(url).unwrap();
+    let hello = serde_json::from_str(socket.read().unwrap().to_text().unwrap()).unwrap();
+    let ask = move |text: &str| {
+        socket.send(Message::text(text)).ok()?;
+        loop {
+            match socket.read().ok()? {
+                Message::Binary(bytes) => return Some(bytes.to_vec()),
+                Message::Close(_) => return None,
+                _ => {}
+            }
+        }
+    };
+    (ask, hello)
+}
+
+/// The numbers of the array `name` of a bundle.
+fn array(bundle: &[u8], name: &str) -> Vec<f32> {
+    let length = u32::from_le_bytes(bundle[8..12].try_into().unwrap()) as usize;
+    let listed: serde_json::Value = serde_json::from_slice(&bundle[12..12 + length]).unwrap();
+    let entry = listed.as_array().unwrap().iter().find(|entry| entry["name"] == name).unwrap();
+    let [count, offset] = ["count", "offset"].map(|key| entry[key].as_u64().unwrap() as usize);
+    let bytes = &bundle[12 + length + offset..][..4 * count];
+    bytes.chunks_exact(4).map(|four| f32::from_le_bytes(four.try_into().unwrap())).collect()
+}
+
 #[test]
 fn a_live_deformer_streams_what_was_asked_for() {
     let server = Running::start(ServeOptions::default());
-    let url = format!("ws://127.0.0.1:{}/api/assets/1/live/pose", server.port);
-    let (mut socket, _) = tungstenite::connect(url).unwrap();
-    let hello: serde_json::Value = serde_json::from_str(socket.read().unwrap().to_text().unwrap()).unwrap();
+    let (mut ask, hello) = converse(&server, "1/live/pose");
     assert_eq!((hello["points"].as_u64(), hello["frames"].as_u64()), (Some(20), Some(6)));
     assert_eq!(hello["parameters"][0]["name"], "rank");
-    let mut height_of_frame = |ask: &str| {
-        socket.send(Message::text(ask)).unwrap();
-        let bytes = socket.read().unwrap().into_data();
-        assert_eq!(bytes.len(), 12 + 20 * 12 + 20 * 4);
-        f32::from_le_bytes(bytes[20..24].try_into().unwrap())
+    let mut height_of_frame = |text: &str| {
+        let bundle = ask(text).unwrap();
+        assert_eq!((array(&bundle, "positions").len(), array(&bundle, "scalars").len()), (60, 20));
+        array(&bundle, "positions")[2]
     };
     // The only shape lifts everything by its coefficient, 0.2 per frame.
     assert_eq!(height_of_frame(r#"{"frame": 5}"#), 1.0);
     assert_eq!(height_of_frame(r#"{"set": "strength", "value": 2, "frame": 5}"#), 2.0);
     assert_eq!(height_of_frame(r#"{"set": "rank", "value": 0, "frame": 5}"#), 0.0);
     // A frame that does not exist ends the conversation.
-    socket.send(Message::text(r#"{"frame": 6}"#)).unwrap();
-    assert!(socket.read().map_or(true, |message| message.is_close()));
+    assert_eq!(ask(r#"{"frame": 6}"#), None);
+}
+
+#[test]
+fn a_deformer_with_a_surface_of_its_own_sends_it_first() {
+    let server = Running::start(ServeOptions::default());
+    let (mut ask, hello) = converse(&server, "0/live/wrinkle");
+    assert_eq!(hello["surface"], true);
+    let points = hello["points"].as_u64().unwrap() as usize;
+    assert!(points > 20);
+    // What is read first is the surface, then the frame.
+    let surface = ask(r#"{"frame": 5}"#).unwrap();
+    assert_eq!(array(&surface, "rest").len(), 3 * points);
+    let frame = ask(r#"{"frame": 5}"#).unwrap();
+    assert_eq!(array(&frame, "positions").len(), 3 * points);
+}
+
+#[test]
+fn says_why_there_is_no_live_deformer() {
+    let server = Running::start(ServeOptions::default());
+    let (_, hello) = converse(&server, "0/live/volume");
+    assert!(hello["error"].as_str().unwrap().contains("volume"), "{hello}");
+    let (_, hello) = converse(&server, "1/live/recorded");
+    assert_eq!(hello["error"], "it has no recorded frames");
 }
 
 #[test]

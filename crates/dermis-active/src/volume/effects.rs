@@ -130,6 +130,16 @@ impl Effects {
         self.rules.iter().find(|rule| rule.fits(name)).map(|rule| rule.settings.clone()).unwrap_or_default()
     }
 
+    /// The same for all joints: another effect, where one is given, and `part` of the strength, 0 to 1.
+    pub fn adjust(&mut self, effect: Option<Effect>, part: f64) {
+        // Joints that no rule fits have a rule of their own from here on.
+        self.rules.push(Rule { joints: "*".to_owned(), settings: JointEffect::default() });
+        for Rule { settings, .. } in &mut self.rules {
+            settings.effect = effect.unwrap_or(settings.effect);
+            settings.strength *= part.clamp(0.0, 1.0);
+        }
+    }
+
     /// Checks rules that came from a file.
     pub(super) fn check(&self) -> Result<(), VolumeError> {
         let wrong = |rule: &Rule| Some((rule.joints.clone(), rule.settings.check().err()?));

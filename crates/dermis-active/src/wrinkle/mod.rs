@@ -23,6 +23,8 @@ mod surface;
 mod trace;
 mod track;
 
+use std::sync::Arc;
+
 use dermis_mesh::geometry::{point_normals, total_area};
 use dermis_mesh::{MeshError, Note, TriMesh};
 use glam::{Vec2, Vec3};
@@ -78,18 +80,18 @@ pub struct WrinkledFrame {
 
 /// The curves of a moving cloth; frames are given in order.
 #[derive(Debug, Clone)]
-pub struct CurveTracker<'a> {
-    layer: &'a WrinkleLayer,
+pub struct CurveTracker {
+    layer: Arc<WrinkleLayer>,
     tracker: Tracker,
 }
 
-impl CurveTracker<'_> {
+impl CurveTracker {
     /// The curves of the next frame.
     ///
     /// # Panics
     /// If `positions` are not those of the cloth.
     pub fn advance(&mut self, positions: &[Vec3]) -> Curves {
-        let layer = self.layer;
+        let layer = &self.layer;
         assert_eq!(positions.len(), layer.surface.rest.len(), "a frame holds all points of the cloth");
         self.tracker.advance(&layer.surface, &layer.rest, positions, &layer.options)
     }
@@ -161,8 +163,8 @@ impl WrinkleLayer {
     }
 
     /// Starts to follow the curves of a motion.
-    pub fn tracker(&self) -> CurveTracker<'_> {
-        CurveTracker { layer: self, tracker: Tracker::new(self.radius) }
+    pub fn tracker(self: &Arc<Self>) -> CurveTracker {
+        CurveTracker { layer: Arc::clone(self), tracker: Tracker::new(self.radius) }
     }
 
     /// The triangles that the wrinkles of `curves` reach.

@@ -40,6 +40,6 @@ impl LiveDeformer for RecordedFrames {
         let before = self.sequence.frame(frame.saturating_sub(1))?;
         let rate = self.sequence.frame_rate_hz() as f32;
         let speed = positions.iter().zip(before.iter()).map(|(now, before)| now.distance(*before) * rate).collect();
-        Ok(LiveFrame { positions, scalars: Some(speed) })
+        Ok(LiveFrame { positions, scalars: speed, ..LiveFrame::default() })
     }
 }

@@ -49,7 +49,7 @@ async function start(app: HTMLElement): Promise<void> {
     await viewer.add(info);
     // What has no room in the GPU's textures comes from the server, frame by frame.
     for (const view of viewer.views.filter((v) => v.model.info.id === asset && v.figure.poser.kind === "live")) {
-      lives.push(Live.feed(viewer, view, view.tag === "original" ? "recorded" : "pose", () => viewer.changed()));
+      lives.push(Live.feed(viewer, view, view.tag === "original" ? "recorded" : "pose"));
     }
   };
 
@@ -87,7 +87,7 @@ async function start(app: HTMLElement): Promise<void> {
     crowd.element,
     help,
   );
-  right.append(measuresPanel(viewer), point.element, brushPanel(viewer, brush, source, say), livePanel(viewer, lives));
+  right.append(measuresPanel(viewer), point.element, brushPanel(viewer, brush, source, say), livePanel(viewer, lives, say));
   chooseFirstView(viewer);
   listenToMouse(viewer, brush, crowd, point);
   acceptDrops(
@@ -150,7 +150,8 @@ function listenToMouse(viewer: Viewer, brush: Brush, crowd: CrowdPanel, panel: P
   const dab = (event: PointerEvent): boolean => {
     const at = viewer.stage.ray(event, viewer.columns.length);
     const view = viewer.columns[at.view];
-    if (!view || (brush.mode !== "paint" && view.tag === "original")) return false;
+    const recorded = view?.tag === "original" && brush.mode !== "paint";
+    if (!view || recorded || !viewer.models.includes(view.model)) return false;
     if (!painting) brush.begin(view.model);
     return brush.dab(view, at.ray, event.altKey);
   };

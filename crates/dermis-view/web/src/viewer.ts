@@ -8,7 +8,25 @@ import { stats } from "./gpu/uploads";
 import type { AssetInfo, RankMeasures, SceneInfo, Source } from "./source";
 import { Stage } from "./stage";
 
-export type Tag = "original" | "fit" | "fit + corrections" | "rest pose" | "on the server" | "animation";
+export type Tag =
+  | "original"
+  | "fit"
+  | "fit + corrections"
+  | "rest pose"
+  | "animation"
+  | "on the server"
+  | "volume kept"
+  | "wrinkled";
+
+/** A value per point that the server streams. */
+export interface LiveScalar {
+  store: Store;
+  low: number;
+  high: number;
+  signed: boolean;
+  label: string;
+  unit: string;
+}
 
 export interface View {
   id: string;
@@ -63,9 +81,10 @@ export class Viewer {
     look: { wireframe: false, normals: false, bones: false, flat: false },
     marked: null,
   };
-  /** Scalars that are painted or streamed, by view. */
+  /** Scalars that are painted. */
   readonly paints = new Map<Model, Float32Array<ArrayBuffer>>();
-  liveScalar: { store: Store; low: number; high: number; signed: boolean; label: string; unit: string } | null = null;
+  /** By the id of the view. */
+  readonly liveScalars = new Map<string, LiveScalar>();
   private readonly listeners: Listener[] = [];
   private readonly stores = new Map<string, Store>();
   private clock = 0;
@@ -215,8 +234,9 @@ export class Viewer {
         store: this.scalarStore(view.model, "paint", () => values),
       };
     }
-    if (heat === "live" && this.liveScalar && view.tag === "on the server") {
-      const { store, low, high, signed } = this.liveScalar;
+    const live = this.liveScalars.get(view.id);
+    if (heat === "live" && live) {
+      const { store, low, high, signed } = live;
       return { kind: "scalar", low, high, ramp: signed ? "signed" : "heat", store };
     }
     if (heat.startsWith("attribute:")) return this.attributeHeat(view, heat.slice("attribute:".length));

@@ -76,6 +76,15 @@ export class Model {
     return model;
   }
 
+  /** The surface that a deformer in the server has made of a model: its shape alone, for `frames` frames. */
+  static ofSurface(of: Model, bundle: Bundle, frames: number): Model {
+    const motion = of.motion(false);
+    const clips = [{ name: motion?.name ?? "", fps: motion?.fps ?? 24, frames }];
+    const counts = { points: bundle.floats("rest").length / 3, triangles: bundle.indices("triangles").length / 3 };
+    const bare = { bones: [], attributes: [], lods: [], rank: 0, influences: 0, reference: null, recorded: null };
+    return new Model({ ...of.info, ...counts, ...bare, clips }, 0, of.source, of.maxRows, bundle);
+  }
+
   get pointCount(): number {
     return this.rest.length / 3;
   }
@@ -98,7 +107,8 @@ export class Model {
 
   /** The motion that a way of showing it plays. */
   motion(recorded: boolean): MotionInfo | null {
-    return recorded ? this.info.recorded : (this.info.clips[Math.max(this.clip, 0)] ?? null);
+    const { clips } = this.info;
+    return recorded || clips.length === 0 ? this.info.recorded : (clips[Math.max(this.clip, 0)] ?? null);
   }
 
   async useClip(clip: number): Promise<void> {

@@ -150,6 +150,11 @@ void main() {
   gl_Position = projectionMatrix * p;
 }`;
 
+export const SEGMENT_VERTEX = `${HEAD}
+uniform mat4 modelViewMatrix, projectionMatrix;
+in vec3 position;
+void main() { gl_Position = projectionMatrix * modelViewMatrix * vec4(position, 1.0); }`;
+
 export const NORMAL_LINES_VERTEX = `${HEAD}
 uniform mat4 modelViewMatrix, projectionMatrix;
 uniform sampler2D positions, normals;

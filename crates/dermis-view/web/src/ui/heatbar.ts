@@ -50,13 +50,12 @@ function described(viewer: Viewer): Described | null {
     .find((m) => m.kind === "error" || m.kind === "scalar");
   if (!map || (map.kind !== "error" && map.kind !== "scalar")) return null;
   const { unit, bones } = view.model.info;
+  const live = viewer.columns.map((column) => viewer.liveScalars.get(column.id)).find((scalar) => scalar);
   const titles: Record<string, string> = {
     error: `error (${unit})`,
     weight: `weight of ${bones[bone]?.name || `bone ${bone}`}`,
     paint: viewer.scene.paint ?? "painted",
-    live: viewer.liveScalar
-      ? [viewer.liveScalar.label, viewer.liveScalar.unit && `(${viewer.liveScalar.unit})`].join(" ")
-      : "",
+    live: live ? [live.label, live.unit && `(${live.unit})`].join(" ") : "",
   };
   const title = titles[heat] ?? heat.slice("attribute:".length);
   return { title, low: map.low, high: map.high, ramp: map.kind === "scalar" ? map.ramp : "heat" };

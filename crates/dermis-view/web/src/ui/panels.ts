@@ -108,7 +108,7 @@ function heatNames(viewer: Viewer): [HeatName, string][] {
     [skinned, "core", "Bone colours, core triangles"],
     [skinned, "weight", "Weight of one bone"],
     [viewer.paints.size > 0, "paint", `Painted: ${viewer.scene.paint ?? "mask"}`],
-    [viewer.liveScalar !== null, "live", `Live: ${viewer.liveScalar?.label ?? ""}`],
+    [viewer.liveScalars.size > 0, "live", `Live: ${[...viewer.liveScalars.values()].map((s) => s.label).join(", ")}`],
   ];
   const fixed = possible.filter(([there]) => there).map(([, name, label]): [HeatName, string] => [name, label]);
   return [...fixed, ...[...names].map((name): [HeatName, string] => [`attribute:${name}`, name])];
@@ -187,7 +187,7 @@ function ladderRows(viewer: Viewer): HTMLElement[] {
     viewer.measured(model, viewer.state.rank)?.distortion_percent;
   const rows = fits.map((model) => {
     const text = viewer.measured(model, viewer.state.rank)?.text["distortion_percent"] ?? "…";
-    const last = viewer.views.findLastIndex((view) => view.model === model && view.tag !== "on the server");
+    const last = viewer.views.findLastIndex((view) => view.model === model && view.figure.poser.kind !== "live");
     const step = button(`${model.info.bones.length} bones`, `Show ${model.info.label}`, () => viewer.show(last));
     step.className = viewer.active?.model === model ? "row active" : "row";
     return el("div", { className: "step" }, step, el("span", { textContent: `${text} %` }));

@@ -3,7 +3,7 @@
 import type { ServerSource } from "../source";
 import type { Brush, BrushMode } from "../tools/brush";
 import { Crowd } from "../tools/crowd";
-import { Live } from "../tools/live";
+import { LAYERS, Live } from "../tools/live";
 import type { Viewer } from "../viewer";
 import { button, el, section, slider, toggle } from "./dom";
 import { onlyWhenChanged } from "./panels";
@@ -192,31 +192,46 @@ export class CrowdPanel {
   }
 }
 
-/** Deformers in the server. */
-export function livePanel(viewer: Viewer, lives: Live[]): HTMLElement {
-  const sliders = el("div");
-  const box = section("On the server");
-  const start = button(
-    "Pose on the server",
-    "A view in double precision, streamed, with the stretch of the surface",
-    () => {
-      const view = viewer.views.find((v) => v.model === viewer.active?.model && v.tag !== "original");
-      if (!view || viewer.views.some((v) => v.tag === "on the server" && v.model === view.model)) return;
-      const live = Live.pose(viewer, view, () => {
-        sliders.append(...live.sliders.map((one) => one.element));
-        viewer.show(viewer.views.length - 1);
-      });
-      lives.push(live);
-    },
-  );
-  start.dataset["role"] = "live";
-  box.append(start, sliders);
+const STARTS: [keyof typeof LAYERS, string, string][] = [
+  ["pose", "Pose", "The skin posed in double precision, with the stretch of its surface"],
+  ["volume", "Keep volume", "Skin that keeps its volume near the joints that bend"],
+  ["wrinkle", "Wrinkle", "Cloth that folds where it is compressed, on a finer surface"],
+];
+
+/** Deformers in the server: a button starts one, its sliders follow. */
+export function livePanel(viewer: Viewer, lives: Live[], say: (text: string) => void): HTMLElement {
+  const controls = el("div");
+  const status = el("p", { className: "hint", data: { role: "live-status" } });
+  const start = (kind: keyof typeof LAYERS): void => {
+    const model = viewer.models.find((m) => m.info.id === viewer.active?.model.info.id);
+    if (!model) return;
+    const known = viewer.views.findIndex((v) => v.id === `${model.info.id}:${LAYERS[kind]}`);
+    if (known >= 0) {
+      viewer.show(known);
+      return;
+    }
+    const live = Live.add(viewer, model, kind, () => viewer.show(viewer.views.indexOf(live.view!)), say);
+    lives.push(live);
+  };
+  const buttons = STARTS.map(([kind, label, title]) => {
+    const one = button(label, title, () => start(kind));
+    one.dataset["live"] = kind;
+    return one;
+  });
+  const box = section("On the server", el("div", { className: "buttons" }, ...buttons), controls, status);
+  const shown = (): Live | undefined => lives.find((live) => live.view !== null && live.view === viewer.active);
   onlyWhenChanged(
     viewer,
-    () => String(viewer.models.some((model) => model.info.bones.length > 0)),
+    () => `${viewer.active?.id} ${shown()?.controls.length}`,
     () => {
-      box.hidden = !viewer.models.some((model) => model.info.bones.length > 0);
+      const info = viewer.active?.model.info;
+      const source = viewer.models.find((m) => m.info.id === info?.id)?.info;
+      const moves = source !== undefined && (source.clips.length > 0 || source.recorded !== null);
+      for (const one of buttons) one.hidden = one.dataset["live"] === "pose" ? !source?.bones.length : !moves;
+      box.hidden = !moves;
+      controls.replaceChildren(...(shown()?.controls ?? []));
     },
   );
+  viewer.listen(() => (status.textContent = shown()?.status ?? ""));
   return box;
 }
