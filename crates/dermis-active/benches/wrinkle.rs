@@ -18,7 +18,7 @@ fn main() {
     let mesh = TriMesh::new(points, triangles).expect("a sheet");
     let layer = WrinkleLayer::new(&mesh, RestShape::Pose, &WrinkleOptions::default()).expect("a sheet has area");
     let refined = layer.refine(&mesh, &vec![true; mesh.triangle_count()], 2).expect("a finer sheet");
-    let samples = layer.samples(refined.spots);
+    let samples = layer.samples(refined.spots.clone());
     let mut tracker = layer.tracker();
     let (mut curves_time, mut apply_time) = (f64::INFINITY, f64::INFINITY);
     for frame in 0..FRAMES {
@@ -26,10 +26,10 @@ fn main() {
         let squeeze = |point: &Vec3| Vec3::new(point.x * (1.0 - by), point.y, (0.2 * point.y).sin());
         let positions: Vec<Vec3> = mesh.points().iter().map(squeeze).collect();
         let start = Instant::now();
-        let curves = tracker.advance(&positions);
+        let mut curves = layer.advance(&mut tracker, &positions);
         curves_time = curves_time.min(start.elapsed().as_secs_f64());
         let start = Instant::now();
-        let wrinkled = layer.apply(&positions, &curves, &samples);
+        let wrinkled = layer.fit(&positions, &mut curves, &samples, refined.mesh.triangles());
         apply_time = apply_time.min(start.elapsed().as_secs_f64());
         assert_eq!(wrinkled.heights.len(), refined.mesh.point_count(), "a height per point");
     }

@@ -183,9 +183,10 @@ fn the_correction_is_continuous_through_the_rest_pose_and_everywhere_else() {
             }
             largest
         };
-        // A jump would stay as large however finely the motion is sampled; steps of a steep correction shrink to a quarter.
-        let (coarse, fine) = (largest_step(24), largest_step(96));
-        assert!(fine < 0.5 * coarse, "{effects}: {fine} at four times the rate, {coarse} before");
+        // A jump would stay as large however finely the motion is sampled; steps of a continuous one shrink to a quarter,
+        // or a little less where the steepest place falls between samples.
+        let (coarse, fine) = (largest_step(96), largest_step(384));
+        assert!(fine < 0.3 * coarse, "{effects}: {fine} at four times the rate, {coarse} before");
     }
 }
 

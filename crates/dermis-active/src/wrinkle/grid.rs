@@ -1,20 +1,46 @@
 //! Places near a place: a hash grid over the rest shape.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
 use glam::{IVec3, Vec3};
+
+/// Values by cell.
+pub(super) type CellMap<T> = HashMap<IVec3, T, BuildHasherDefault<CellHasher>>;
+
+/// Mixes three small numbers. Cells are not chosen by an enemy, and the standard hash is a third of the time.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct CellHasher(u64);
+
+impl Hasher for CellHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_i32(i32::from(byte));
+        }
+    }
+
+    fn write_i32(&mut self, number: i32) {
+        // A large odd number spreads low bits upwards; the shift brings them back down for the next.
+        self.0 = (self.0 ^ u64::from(number.cast_unsigned())).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        self.0 ^= self.0 >> 29;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
 
 /// Items by the cell in which they lie.
 #[derive(Debug, Clone)]
 pub(super) struct Grid<T> {
     cell: f32,
-    cells: HashMap<IVec3, Vec<(Vec3, T)>>,
+    cells: CellMap<Vec<(Vec3, T)>>,
 }
 
 impl<T: Copy> Grid<T> {
     /// An empty grid of cells of size `cell`, which is also how far [`Grid::near`] sees.
     pub(super) fn new(cell: f32) -> Self {
-        Self { cell, cells: HashMap::new() }
+        Self { cell, cells: CellMap::default() }
     }
 
     pub(super) fn insert(&mut self, place: Vec3, item: T) {

@@ -8,9 +8,11 @@
 //! Where we deviate: the paper's R(u) lacks a length and is read as `R_min (1 − 2/π)/‖v‖`; the offset β comes from the
 //! profile that is really projected on, and how much a wrinkle takes up from what the cloth around it has lost.
 
+mod amplitude;
 mod atlas;
 mod coarsen;
 mod error;
+#[allow(clippy::inline_always, reason = "a kernel is compiled for the wide registers only with all that it calls")]
 mod field;
 mod grid;
 mod map;
@@ -23,12 +25,9 @@ mod surface;
 mod trace;
 mod track;
 
-use std::sync::Arc;
-
 use dermis_mesh::geometry::{point_normals, total_area};
 use dermis_mesh::{MeshError, Note, TriMesh};
 use glam::{Vec2, Vec3};
-use rayon::prelude::*;
 
 pub use atlas::with_atlas;
 pub use coarsen::{Coarse, coarsen};
@@ -38,15 +37,20 @@ pub use options::WrinkleOptions;
 pub use project::Samples;
 pub use refine::Refined;
 pub use surface::Spot;
-pub use track::{CurveNode, Curves};
+pub use track::{CurveNode, Curves, Tracker};
 
 use field::REACH;
+use project::{Lifted, Pose};
 use stretch::RestTriangles;
 use surface::Surface;
-use track::{Tracker, segments};
+use track::segments;
 
 /// The default radius, in mean sides of the rest triangles.
 const RADIUS_OF_SIDE: f32 = 0.75;
+/// The part of the lost area that wrinkles take up; the rest keeps the cloth from becoming larger than it is.
+const RECOVERED: f64 = 0.95;
+/// The part of the area that is lost in places which wrinkles take up even where the cloth as a whole is stretched.
+const LEAST_RECOVERED: f64 = 0.1;
 
 /// The shape in which the cloth is not stretched.
 #[derive(Debug, Clone, Copy)]
@@ -76,25 +80,6 @@ pub struct WrinkledFrame {
     pub positions: Vec<Vec3>,
     /// How far each was moved along its normal.
     pub heights: Vec<f32>,
-}
-
-/// The curves of a moving cloth; frames are given in order.
-#[derive(Debug, Clone)]
-pub struct CurveTracker {
-    layer: Arc<WrinkleLayer>,
-    tracker: Tracker,
-}
-
-impl CurveTracker {
-    /// The curves of the next frame.
-    ///
-    /// # Panics
-    /// If `positions` are not those of the cloth.
-    pub fn advance(&mut self, positions: &[Vec3]) -> Curves {
-        let layer = &self.layer;
-        assert_eq!(positions.len(), layer.surface.rest.len(), "a frame holds all points of the cloth");
-        self.tracker.advance(&layer.surface, &layer.rest, positions, &layer.options)
-    }
 }
 
 impl WrinkleLayer {
@@ -157,14 +142,23 @@ impl WrinkleLayer {
         self.rest.total_area()
     }
 
-    /// The part of the rest shape's area that `points` with `triangles` have lost; 0 where they have gained.
+    /// The part of the rest shape's area that `points` with `triangles` have lost; negative where they have gained.
     pub fn area_lost(&self, points: &[Vec3], triangles: &[[u32; 3]]) -> f64 {
-        (1.0 - total_area(points, triangles) / self.rest_area()).max(0.0)
+        1.0 - total_area(points, triangles) / self.rest_area()
     }
 
     /// Starts to follow the curves of a motion.
-    pub fn tracker(self: &Arc<Self>) -> CurveTracker {
-        CurveTracker { layer: Arc::clone(self), tracker: Tracker::new(self.radius) }
+    pub fn tracker(&self) -> Tracker {
+        Tracker::new(self.radius)
+    }
+
+    /// The curves of the next frame of the motion that `tracker` follows.
+    ///
+    /// # Panics
+    /// If `positions` are not those of the cloth.
+    pub fn advance(&self, tracker: &mut Tracker, positions: &[Vec3]) -> Curves {
+        assert_eq!(positions.len(), self.surface.rest.len(), "a frame holds all points of the cloth");
+        tracker.advance(&self.surface, &self.rest, positions, &self.options)
     }
 
     /// The triangles that the wrinkles of `curves` reach.
@@ -202,21 +196,48 @@ impl WrinkleLayer {
         Samples::new(&self.surface, spots, self.radius)
     }
 
+    /// Finds the amplitude of `curves`, so that `triangles` over the samples have nearly the area of the rest shape, and
+    /// where the samples are.
+    ///
+    /// # Panics
+    /// If `positions` are not those of the cloth, or `triangles` not over the samples.
+    pub fn fit(
+        &self,
+        positions: &[Vec3],
+        curves: &mut Curves,
+        samples: &Samples,
+        triangles: &[[u32; 3]],
+    ) -> WrinkledFrame {
+        let lifted = self.lifted(positions, curves, samples);
+        let coarse = total_area(positions, &self.surface.triangles);
+        let lost = RECOVERED * (self.rest_area() - coarse);
+        let wanted = |smooth: f64| (coarse + lost).max(smooth + LEAST_RECOVERED * curves.lost_locally);
+        curves.amplitude = amplitude::factor(&lifted, triangles, self.highest(), wanted);
+        self.frame(&lifted, curves.amplitude)
+    }
+
     /// Where the samples are in a frame of the coarse cloth with its curves.
     ///
     /// # Panics
     /// If `positions` are not those of the cloth.
     pub fn apply(&self, positions: &[Vec3], curves: &Curves, samples: &Samples) -> WrinkledFrame {
+        self.frame(&self.lifted(positions, curves, samples), curves.amplitude)
+    }
+
+    fn lifted(&self, positions: &[Vec3], curves: &Curves, samples: &Samples) -> Lifted {
         assert_eq!(positions.len(), self.surface.rest.len(), "a frame holds all points of the cloth");
         let normals = point_normals(positions, &self.surface.triangles);
         let segments = segments(curves, &self.surface, positions, &normals);
-        let heights = samples.heights(&self.surface, positions, &normals, &segments);
-        let triangles = &self.surface.triangles;
-        let lifted = samples.spots().par_iter().zip(&heights).with_min_len(1024).map(|(spot, &height)| {
-            let base = spot.rounded(triangles, positions, &normals);
-            if height == 0.0 { base } else { base + spot.blend(triangles, &normals).normalize_or_zero() * height }
-        });
-        WrinkledFrame { positions: lifted.collect(), heights }
+        samples.lifted(&Pose { surface: &self.surface, positions, normals: &normals }, &segments)
+    }
+
+    fn frame(&self, lifted: &Lifted, amplitude: f32) -> WrinkledFrame {
+        let highest = self.highest();
+        let height = |height: &f32| amplitude::scaled(*height, amplitude, highest);
+        WrinkledFrame {
+            positions: amplitude::positions(lifted, amplitude, highest),
+            heights: lifted.heights.iter().map(height).collect(),
+        }
     }
 
     /// The curves as polylines in a frame of the cloth.

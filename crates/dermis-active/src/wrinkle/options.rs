@@ -11,9 +11,6 @@ pub struct WrinkleOptions {
     pub min_radius: Option<f32>,
     /// The compression, 0 to 1, that makes a wrinkle. Larger leaves slight compression smooth.
     pub threshold: f32,
-    /// How much of the lost length the wrinkles are to take up. Above 1 makes up for curves that end before the
-    /// compression does, and for what a mesh leaves out between its points.
-    pub strength: f32,
     /// Frames that a wrinkle takes to grow or fade. Larger is calmer.
     pub fade_frames: f32,
     /// The part of the compression that is carried over from the frame before, 0 to 1. Larger is calmer and later.
@@ -24,6 +21,6 @@ pub struct WrinkleOptions {
 
 impl Default for WrinkleOptions {
     fn default() -> Self {
-        Self { min_radius: None, threshold: 0.005, strength: 1.2, fade_frames: 4.0, smoothing: 0.35, longest: 60.0 }
+        Self { min_radius: None, threshold: 0.005, fade_frames: 4.0, smoothing: 0.35, longest: 60.0 }
     }
 }

@@ -3,8 +3,7 @@
 //! An unmarked triangle with two or three cut sides is marked too; one with a single cut side becomes a fan from the
 //! opposite corner. So no vertex lies in the middle of a side, and no gap can open.
 
-use std::collections::HashMap;
-use std::hash::Hash;
+use std::collections::{HashMap, HashSet};
 
 use dermis_mesh::{Layout, MeshError, TriMesh};
 use glam::Vec2;
@@ -64,8 +63,7 @@ fn closure(mesh: &TriMesh, marked: &[bool]) -> Vec<bool> {
     let mut marked = marked.to_vec();
     let sides = |triangle: usize| sides_of(mesh.triangles()[triangle]);
     loop {
-        let cut: std::collections::HashSet<[u32; 2]> =
-            (0..marked.len()).filter(|&triangle| marked[triangle]).flat_map(sides).collect();
+        let cut: HashSet<[u32; 2]> = (0..marked.len()).filter(|&triangle| marked[triangle]).flat_map(sides).collect();
         let more: Vec<usize> = (0..marked.len())
             .filter(|&triangle| {
                 !marked[triangle] && sides(triangle).iter().filter(|side| cut.contains(*side)).count() > 1
@@ -88,13 +86,10 @@ fn sides_of([a, b, c]: [u32; 3]) -> [[u32; 2]; 3] {
 struct Splitter<'a> {
     triangles: &'a [[u32; 3]],
     marked: &'a [bool],
-    cut_sides: std::collections::HashSet<[u32; 2]>,
-    on_sides: HashMap<(SideKey, u32), u32>,
+    cut_sides: HashSet<[u32; 2]>,
+    on_sides: HashMap<([u32; 2], u32), u32>,
     spots: Vec<Option<Spot>>,
 }
-
-#[derive(PartialEq, Eq, Hash, Clone, Copy)]
-struct SideKey([u32; 2]);
 
 impl<'a> Splitter<'a> {
     fn new(triangles: &'a [[u32; 3]], marked: &'a [bool], count: usize) -> Self {
@@ -110,10 +105,10 @@ impl<'a> Splitter<'a> {
         }
         let cut = (0..3).find(|&side| self.cut_sides.contains(&sides_of(corners)[side]));
         let Some(side) = cut else {
-            let place = |corner: usize| {
-                self.point(triangle, parts, [corner == 0, corner == 1, corner == 2].map(|at| u32::from(at) * parts))
-            };
-            out.push([0, 1, 2].map(place));
+            for corner in 0..3 {
+                self.corner(triangle, corner);
+            }
+            out.push(corners);
             return;
         };
         let on_side = |along: u32| {
@@ -122,45 +117,53 @@ impl<'a> Splitter<'a> {
             place[(side + 1) % 3] = along;
             place
         };
-        let mut tip = [0; 3];
-        tip[(side + 2) % 3] = parts;
+        let tip = self.corner(triangle, (side + 2) % 3);
         for along in 0..parts {
-            out.push([on_side(along), on_side(along + 1), tip].map(|place| self.point(triangle, parts, place)));
+            let [from, to] = [along, along + 1].map(|along| self.point(triangle, parts, on_side(along)));
+            out.push([from, to, tip]);
         }
     }
 
     fn cut_evenly(&mut self, triangle: usize, parts: u32, out: &mut Vec<[u32; 3]>) {
+        let mut row: Vec<u32> = (0..=parts).map(|z| self.point(triangle, parts, [parts - z, 0, z])).collect();
         for y in 0..parts {
-            for z in 0..parts - y {
-                let x = parts - y - z;
-                let mut push = |places: [[u32; 3]; 3]| out.push(places.map(|place| self.point(triangle, parts, place)));
-                push([[x, y, z], [x - 1, y + 1, z], [x - 1, y, z + 1]]);
-                if x > 1 {
-                    push([[x - 1, y + 1, z], [x - 2, y + 1, z + 1], [x - 1, y, z + 1]]);
+            let length = parts - y;
+            let next: Vec<u32> = (0..length).map(|z| self.point(triangle, parts, [length - 1 - z, y + 1, z])).collect();
+            for z in 0..length as usize {
+                out.push([row[z], next[z], row[z + 1]]);
+                if let Some(&ahead) = next.get(z + 1) {
+                    out.push([next[z], ahead, row[z + 1]]);
                 }
             }
+            row = next;
         }
     }
 
-    /// The point at `place`, barycentric coordinates in parts.
+    fn corner(&mut self, triangle: usize, corner: usize) -> u32 {
+        let point = self.triangles[triangle][corner];
+        let mut weights = [0.0; 3];
+        weights[corner] = 1.0;
+        self.spots[point as usize].get_or_insert(Spot { triangle: triangle as u32, weights });
+        point
+    }
+
+    /// The point at `place`, barycentric coordinates in parts: a corner, one that is shared on a side, or a new one.
     fn point(&mut self, triangle: usize, parts: u32, place: [u32; 3]) -> u32 {
-        let corners = self.triangles[triangle];
-        let spot = Spot { triangle: triangle as u32, weights: place.map(|part| part as f32 / parts as f32) };
         if let Some(corner) = (0..3).find(|&corner| place[corner] == parts) {
-            let point = corners[corner];
-            self.spots[point as usize].get_or_insert(spot);
-            return point;
+            return self.corner(triangle, corner);
         }
         let next = self.spots.len() as u32;
         if let Some(missing) = (0..3).find(|&corner| place[corner] == 0) {
+            let corners = self.triangles[triangle];
             let (from, to) = ((missing + 1) % 3, (missing + 2) % 3);
             let (from, to) = if corners[from] < corners[to] { (from, to) } else { (to, from) };
-            let point = *self.on_sides.entry((SideKey([corners[from], corners[to]]), place[to])).or_insert(next);
+            let point = *self.on_sides.entry(([corners[from], corners[to]], place[to])).or_insert(next);
             if point != next {
                 return point;
             }
         }
-        self.spots.push(Some(spot));
+        let weights = place.map(|part| part as f32 / parts as f32);
+        self.spots.push(Some(Spot { triangle: triangle as u32, weights }));
         next
     }
 

@@ -31,24 +31,42 @@ impl Spot {
     }
 }
 
-impl Spot {
-    /// The place on a surface that is round between the points: the cubic patch over the triangle whose edges leave the
-    /// corners along their tangent planes (Vlachos et al. 2001).
-    pub(super) fn rounded(&self, triangles: &[[u32; 3]], positions: &[Vec3], normals: &[Vec3]) -> Vec3 {
-        let corners = triangles[self.triangle as usize];
+/// A cubic patch over a triangle whose sides leave the corners along their tangent planes, so that the cloth is round
+/// between its points (Vlachos et al. 2001).
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Patch {
+    corners: [Vec3; 3],
+    /// Three times the two control points of each side, from the corner on at which it starts.
+    sides: [[Vec3; 2]; 3],
+    /// Six times the control point in the middle.
+    middle: Vec3,
+}
+
+impl Patch {
+    pub(super) fn new(corners: [u32; 3], positions: &[Vec3], normals: &[Vec3]) -> Self {
         let p = corners.map(|corner| positions[corner as usize]);
         let n = corners.map(|corner| normals[corner as usize]);
-        let w = self.weights;
-        let mut place = p[0] * w[0].powi(3) + p[1] * w[1].powi(3) + p[2] * w[2].powi(3);
-        let mut inner = Vec3::ZERO;
-        for (from, to) in [(0, 1), (1, 0), (1, 2), (2, 1), (2, 0), (0, 2)] {
+        let control = |from: usize, to: usize| {
             let side = p[to] - p[from];
-            let control = p[from] + (side - n[from] * side.dot(n[from])) / 3.0;
-            place += control * (3.0 * w[from] * w[from] * w[to]);
-            inner += control / 6.0;
-        }
-        let center = inner + (inner - (p[0] + p[1] + p[2]) / 3.0) * 0.5;
-        place + center * (6.0 * w[0] * w[1] * w[2])
+            p[from] * 3.0 + (side - n[from] * side.dot(n[from]))
+        };
+        let sides = [[control(0, 1), control(1, 0)], [control(1, 2), control(2, 1)], [control(2, 0), control(0, 2)]];
+        let inner = sides.as_flattened().iter().sum::<Vec3>() / 18.0;
+        let middle = inner + (inner - (p[0] + p[1] + p[2]) / 3.0) * 0.5;
+        Self { corners: p, sides, middle: middle * 6.0 }
+    }
+
+    /// The place at barycentric coordinates.
+    pub(super) fn at(&self, [x, y, z]: [f32; 3]) -> Vec3 {
+        let [a, b, c] = self.corners;
+        let [ab, bc, ca] = self.sides;
+        a * (x * x * x)
+            + b * (y * y * y)
+            + c * (z * z * z)
+            + (ab[0] * x + ab[1] * y) * (x * y)
+            + (bc[0] * y + bc[1] * z) * (y * z)
+            + (ca[0] * z + ca[1] * x) * (z * x)
+            + self.middle * (x * y * z)
     }
 }
 

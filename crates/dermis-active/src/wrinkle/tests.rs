@@ -26,12 +26,12 @@ fn a_squeezed_sheet_gets_at_least_half_of_its_area_back_without_spikes() {
     let samples = layer.samples(refined.spots.clone());
     for by in [0.02, 0.05, 0.1, 0.2] {
         let positions = squeezed(&mesh, by);
-        let curves = layer.tracker().advance(&positions);
-        let frame = layer.apply(&positions, &curves, &samples);
+        let mut curves = layer.advance(&mut layer.tracker(), &positions);
+        let frame = layer.fit(&positions, &mut curves, &samples, refined.mesh.triangles());
         let before = layer.area_lost(&positions, mesh.triangles());
         let after = layer.area_lost(&frame.positions, refined.mesh.triangles());
         println!("squeezed by {by}: area lost {before:.4} before, {after:.4} after");
-        assert!(after <= 0.5 * before, "{by}: {before} → {after}");
+        assert!((0.0..=0.2 * before).contains(&after), "{by}: {before} → {after}");
         assert!(frame.heights.iter().all(|height| (0.0..=layer.highest()).contains(height)));
     }
 }
@@ -40,7 +40,7 @@ fn a_squeezed_sheet_gets_at_least_half_of_its_area_back_without_spikes() {
 fn a_cloth_that_only_stretches_has_no_wrinkles() {
     let mesh = sheet(8);
     let (layer, refined) = prepared(&mesh);
-    let curves = layer.tracker().advance(&squeezed(&mesh, -0.2));
+    let curves = layer.advance(&mut layer.tracker(), &squeezed(&mesh, -0.2));
     assert!(curves.lines.is_empty());
     let frame = layer.apply(&squeezed(&mesh, -0.2), &curves, &layer.samples(refined.spots));
     assert!(frame.heights.iter().all(|height| *height == 0.0));
@@ -50,13 +50,14 @@ fn a_cloth_that_only_stretches_has_no_wrinkles() {
 fn wrinkles_grow_and_fade_without_popping() {
     let mesh = sheet(24);
     let (layer, refined) = prepared(&mesh);
-    let samples = layer.samples(refined.spots);
+    let samples = layer.samples(refined.spots.clone());
     let mut tracker = layer.tracker();
     let mut last: Option<Vec<f32>> = None;
     for frame in 0..48 {
         let by = 0.12 * (std::f32::consts::PI * frame as f32 / 47.0).sin();
         let positions = squeezed(&mesh, by);
-        let heights = layer.apply(&positions, &tracker.advance(&positions), &samples).heights;
+        let mut curves = layer.advance(&mut tracker, &positions);
+        let heights = layer.fit(&positions, &mut curves, &samples, refined.mesh.triangles()).heights;
         if let Some(last) = last.replace(heights.clone()) {
             let change = last.iter().zip(&heights).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
             assert!(change < 0.6 * layer.min_radius(), "{change} at frame {frame}");

@@ -60,6 +60,10 @@ pub struct Curves {
     pub lines: Vec<Vec<CurveNode>>,
     /// The compression at each point of the cloth, 0 to 1.
     pub compression: Vec<f32>,
+    /// The area that is lost where the cloth is compressed; what is gained elsewhere does not count.
+    pub lost_locally: f64,
+    /// By how much all wrinkles of the frame are higher than the curves say.
+    pub amplitude: f32,
 }
 
 /// A node of a wrinkle curve.
@@ -90,7 +94,7 @@ struct Node {
 
 /// Follows curves from frame to frame.
 #[derive(Debug, Clone)]
-pub(super) struct Tracker {
+pub struct Tracker {
     curves: Vec<Curve>,
     field: Compression,
     profile: Profile,
@@ -135,8 +139,8 @@ impl Tracker {
         curves.retain(|curve| !(curve.dies && curve.sides.iter().flatten().all(|node| node.fade <= 0.0)));
         scene.share(&mut curves, &self.field, rest, is_first);
         self.curves = curves;
-        let missing: f32 = self.field.losses.iter().zip(&rest.point_areas).map(|(loss, area)| loss * area).sum();
-        self.lines(options.strength * missing.max(0.0))
+        let losses = self.field.losses.iter().zip(&rest.point_areas);
+        self.lines(losses.map(|(loss, area)| loss.max(0.0) * area).sum())
     }
 
     /// Smooths the field over time.
@@ -156,7 +160,8 @@ impl Tracker {
     /// The curves, as deep as their wrinkles must be to take up `missing`, the area that the cloth has lost.
     fn lines(&self, missing: f32) -> Curves {
         let lines: Vec<Vec<Node>> = self.curves.iter().map(Curve::tapered).collect();
-        let gain = self.gain(missing, lines.iter().flatten().map(|node| node.lost));
+        let lost: Vec<f32> = lines.iter().flatten().map(|node| node.lost).collect();
+        let gain = self.gain(missing, &lost);
         let place = |node: &Node| {
             let radius = self.radius * (SEMICIRCLE / node.amount.abs().max(1e-3)).clamp(1.0, WIDEST);
             CurveNode { spot: node.spot, radius, offset: self.profile.offset(gain * node.lost / radius) }
@@ -164,15 +169,17 @@ impl Tracker {
         Curves {
             lines: lines.iter().map(|line| line.iter().map(place).collect()).collect(),
             compression: self.field.amounts.clone(),
+            lost_locally: f64::from(missing),
+            amplitude: 1.0,
         }
     }
 
     /// How much more than their share wrinkles take up, because others are still growing, end, or can take no more.
-    fn gain(&self, missing: f32, lost: impl Iterator<Item = f32> + Clone) -> f32 {
+    fn gain(&self, missing: f32, lost: &[f32]) -> f32 {
         let most = self.profile.most() * self.radius;
         let mut gain = GAINS[0];
         for _ in 0..GAIN_STEPS {
-            let taken: f32 = lost.clone().map(|lost| (gain * lost).min(most)).sum::<f32>() * STEP * self.radius;
+            let taken: f32 = lost.iter().map(|lost| (gain * lost).min(most)).sum::<f32>() * STEP * self.radius;
             let better = if taken > 0.0 { gain * missing / taken } else { 1.0 };
             gain = better.clamp(GAINS[0], GAINS[1]);
         }

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use dermis::active::wrinkle::{CurveTracker, Curves, RestShape, Samples, WrinkleLayer, WrinkleOptions};
+use dermis::active::wrinkle::{Curves, RestShape, Samples, Tracker, WrinkleLayer, WrinkleOptions};
 use dermis::mesh::geometry::total_area;
 use dermis::mesh::glam::Vec3;
 use dermis::mesh::{MeshSequence, Object, SequenceError, TriMesh};
@@ -28,13 +28,15 @@ pub struct WrinkledCloth {
     options: WrinkleOptions,
     /// The smallest radius that the mesh suggests.
     usual_radius: f32,
-    layer: Arc<WrinkleLayer>,
+    layer: WrinkleLayer,
     fine: Arc<TriMesh>,
     samples: Samples,
-    tracker: CurveTracker,
+    tracker: Tracker,
     /// The last frame that was followed, and its curves.
     last: Option<(usize, Curves)>,
     on: bool,
+    /// How high the folds are, of what the lost area asks for.
+    strength: f32,
     shows_curves: bool,
 }
 
@@ -45,7 +47,6 @@ impl WrinkledCloth {
         let options = WrinkleOptions::default();
         let mesh = motion.mesh();
         let layer = WrinkleLayer::new(mesh, RestShape::Pose, &options).map_err(|error| error.to_string())?;
-        let layer = Arc::new(layer);
         let everywhere = vec![true; mesh.triangle_count()];
         let refined =
             layer.refine(mesh, &everywhere, levels(mesh.triangle_count())).map_err(|error| error.to_string())?;
@@ -61,6 +62,7 @@ impl WrinkledCloth {
             layer,
             last: None,
             on: true,
+            strength: 1.0,
             shows_curves: true,
         })
     }
@@ -68,7 +70,7 @@ impl WrinkledCloth {
     /// Prepares the layer anew; settings that make no layer leave it as it was.
     fn prepare(&mut self) {
         if let Ok(layer) = WrinkleLayer::new(self.motion.mesh(), RestShape::Pose, &self.options) {
-            self.layer = Arc::new(layer);
+            self.layer = layer;
             self.samples = self.layer.samples(self.samples.spots().to_vec());
             self.last = None;
         }
@@ -89,7 +91,7 @@ impl WrinkledCloth {
         let mut followed = (Vec::new(), Curves::default());
         for at in first..=frame {
             let positions = self.motion.frame(at)?.into_owned();
-            let curves = self.tracker.advance(&positions);
+            let curves = self.layer.advance(&mut self.tracker, &positions);
             followed = (positions, curves);
         }
         self.last = Some((frame, followed.1.clone()));
@@ -105,7 +107,7 @@ impl LiveDeformer for WrinkledCloth {
             Parameter::choice("on", "Wrinkles", &SWITCH, usize::from(self.on)),
             Parameter::choice("curves", "Curves", &SWITCH, usize::from(self.shows_curves)),
             Parameter::slider("radius", "Smallest radius", [0.25 * usual, 4.0 * usual], 0.05 * usual, radius),
-            Parameter::slider("strength", "Strength", STRENGTHS, 0.05, f64::from(self.options.strength)),
+            Parameter::slider("strength", "Strength", STRENGTHS, 0.05, f64::from(self.strength)),
             Parameter::slider("threshold", "Threshold", THRESHOLDS, 0.001, f64::from(self.options.threshold)),
         ]
     }
@@ -117,11 +119,11 @@ impl LiveDeformer for WrinkledCloth {
             "on" => self.on = value > 0.5,
             "curves" => self.shows_curves = value > 0.5,
             "radius" => self.options.min_radius = Some(within([0.25 * usual, 4.0 * usual])),
-            "strength" => self.options.strength = within(STRENGTHS),
+            "strength" => self.strength = within(STRENGTHS),
             "threshold" => self.options.threshold = within(THRESHOLDS),
             _ => return false,
         }
-        if !matches!(name, "on" | "curves") {
+        if matches!(name, "radius" | "threshold") {
             self.prepare();
         }
         true
@@ -140,9 +142,10 @@ impl LiveDeformer for WrinkledCloth {
     }
 
     fn pose(&mut self, frame: usize) -> Result<LiveFrame, SequenceError> {
-        let (cloth, curves) = self.follow(frame)?;
-        let none = Curves { compression: curves.compression.clone(), ..Curves::default() };
-        let positions = self.layer.apply(&cloth, if self.on { &curves } else { &none }, &self.samples).positions;
+        let (cloth, mut curves) = self.follow(frame)?;
+        self.layer.fit(&cloth, &mut curves, &self.samples, self.fine.triangles());
+        curves.amplitude *= if self.on { self.strength } else { 0.0 };
+        let positions = self.layer.apply(&cloth, &curves, &self.samples).positions;
         let triangles = self.motion.mesh().triangles();
         let scalars = self.samples.spots().iter().map(|spot| spot.blend(triangles, &curves.compression)).collect();
         let segments = if self.on && self.shows_curves { self.segments(&cloth, &curves) } else { Vec::new() };
