@@ -168,7 +168,8 @@ function numberRows(viewer: Viewer): HTMLElement[] {
     row("Triangles", info.triangles.toLocaleString("en"), ""),
   ];
   if (info.bones.length > 0) facts.push(row("Bones", String(info.bones.length), `${info.influences} per point`));
-  if (view.tag === "original" || info.reference === null) return facts;
+  const layered = view.tag === "volume kept" || view.tag === "wrinkled";
+  if (view.tag === "original" || layered || info.reference === null) return facts;
   const rank = viewer.rankOf(view);
   const measures = viewer.measured(view.model, rank);
   const measured = NUMBERS.map(([key, name, unit]) =>
