@@ -146,7 +146,9 @@ mod tests {
         let drift = |frame: usize| (live.layer.volume_of(&live.motion.frame(frame).unwrap()) / rest - 1.0).abs();
         let worst = (0..live.frame_count()).max_by(|a, b| drift(*a).total_cmp(&drift(*b))).unwrap();
         let volume_with = |live: &mut KeptVolume, settings: &[(&str, f64)]| {
-            settings.iter().for_each(|(name, value)| assert!(live.set(name, *value)));
+            for (name, value) in settings {
+                assert!(live.set(name, *value));
+            }
             let posed = live.pose(worst).unwrap();
             live.layer.volume_of(&posed.positions) / rest
         };
