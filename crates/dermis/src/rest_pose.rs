@@ -30,7 +30,16 @@ pub fn with_rest_frame(object: Object, frame: isize) -> Result<(Object, Option<N
     let note = object.rig.is_some().then(|| rig_note(&object));
     let sequence: MeshSequence = motion.with_mesh(Arc::clone(&mesh))?;
     let Object { name, attributes, .. } = object;
-    let object = Object { name, mesh, sequence: Some(sequence), rig: None, clips: Vec::new(), tets, attributes };
+    let object = Object {
+        name,
+        mesh,
+        sequence: Some(sequence),
+        rig: None,
+        clips: Vec::new(),
+        tets,
+        attributes,
+        deformers: Vec::new(),
+    };
     Ok((object, note))
 }
 
