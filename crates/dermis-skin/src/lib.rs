@@ -7,6 +7,7 @@
 
 pub mod bone_model;
 pub mod corrections;
+pub mod envelope;
 pub mod fit;
 pub mod measure;
 pub mod paper;
