@@ -2,8 +2,8 @@
 //!
 //! `p'_j = Σ_k Σ_i w_ij,k m_ij,k`, then `p = H p'`: H is the skinning transform of the point's home bone and
 //! `M_k = H⁻¹ T_k` the transform of bone k seen from there (Eq. 2), so a character that turns or walks as a whole keeps
-//! its shape. Points are columns, `p' = M [p; 1]`: row j of the 3×4 matrix M_k makes coordinate j, and entry
-//! `[j][i]` of a point's weights multiplies entry `[j][i]` of M_k. The linear skin below is part of the weights
+//! its shape. Points are columns, `p' = M [p; 1]`: row j of the 3×4 matrix `M_k` makes coordinate j, and entry
+//! `[j][i]` of a point's weights multiplies entry `[j][i]` of `M_k`. The linear skin below is part of the weights
 //! (`w_b p_i` on every row), so there is one sum and nothing to add.
 
 /// Twelve weights per bone and point.
