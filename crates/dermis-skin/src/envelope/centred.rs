@@ -40,7 +40,7 @@ pub(super) fn rest_points(weights: &MultiWeights) -> Vec<DVec3> {
         let diagonals = weights.row(point).map(|(_, w)| DVec3::new(w[0][0].into(), w[1][1].into(), w[2][2].into()));
         diagonals.sum()
     };
-    (0..weights.point_count()).map(rest).collect()
+    (0..weights.part_count()).map(rest).collect()
 }
 
 /// The frame of each bone; those that are no point's home have a plain one.

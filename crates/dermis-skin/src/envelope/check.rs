@@ -60,17 +60,22 @@ pub enum MultiWeightsError {
 impl MultiWeights {
     /// The number of points.
     pub fn point_count(&self) -> usize {
+        if self.parts.is_empty() { self.home.len() } else { self.parts.len() - 1 }
+    }
+
+    /// The number of parts that the points consist of.
+    pub fn part_count(&self) -> usize {
         self.home.len()
     }
 
-    /// The number of entries: pairs of a point and a bone.
+    /// The number of entries: pairs of a part and a bone.
     pub fn entry_count(&self) -> usize {
         self.bones.len()
     }
 
-    /// The bones and weights of a point.
-    pub fn row(&self, point: usize) -> impl Iterator<Item = (u32, &[[f32; 4]; 3])> {
-        let entries = self.offsets[point] as usize..self.offsets[point + 1] as usize;
+    /// The bones and weights of a part.
+    pub fn row(&self, part: usize) -> impl Iterator<Item = (u32, &[[f32; 4]; 3])> {
+        let entries = self.offsets[part] as usize..self.offsets[part + 1] as usize;
         self.bones[entries.clone()].iter().copied().zip(&self.weights[entries])
     }
 
@@ -78,7 +83,7 @@ impl MultiWeights {
     pub fn check_for(&self, points: usize, bones: usize) -> Result<(), MultiWeightsError> {
         expect("points", self.point_count(), points)?;
         self.check()?;
-        for point in 0..points {
+        for point in 0..self.part_count() {
             let mut named = self.row(point).map(|(bone, _)| bone).chain([self.home[point]]);
             if let Some(bone) = named.find(|&bone| bone as usize >= bones) {
                 return Err(MultiWeightsError::NoSuchBone { point, bone, count: bones });
@@ -89,14 +94,15 @@ impl MultiWeights {
 
     /// Whether the lists fit together and every number is finite.
     pub fn check(&self) -> Result<(), MultiWeightsError> {
-        expect("beginnings of points", self.offsets.len(), self.point_count() + 1)?;
+        self.check_parts()?;
+        expect("beginnings of entries", self.offsets.len(), self.part_count() + 1)?;
         if let Some(point) = self.offsets.windows(2).position(|ends| ends[0] > ends[1]) {
             return Err(MultiWeightsError::Offsets { point });
         }
         expect("entries before the first point", self.offsets[0] as usize, 0)?;
-        expect("bones", self.bones.len(), self.offsets[self.point_count()] as usize)?;
+        expect("bones", self.bones.len(), self.offsets[self.part_count()] as usize)?;
         expect("weights", self.weights.len(), self.bones.len())?;
-        for point in 0..self.point_count() {
+        for point in 0..self.part_count() {
             let entries = self.offsets[point] as usize..self.offsets[point + 1] as usize;
             if !self.bones[entries.clone()].is_sorted_by(|a, b| a < b) {
                 return Err(MultiWeightsError::Order { point });
@@ -106,6 +112,23 @@ impl MultiWeights {
             }
         }
         Ok(())
+    }
+
+    /// Whether every part belongs to a point, and every point has one.
+    fn check_parts(&self) -> Result<(), MultiWeightsError> {
+        if self.parts.is_empty() {
+            return expect("shares of points that are one part", self.shares.len(), 0);
+        }
+        expect("parts before the first point", self.parts[0] as usize, 0)?;
+        if let Some(point) = self.parts.windows(2).position(|ends| ends[0] >= ends[1]) {
+            return Err(MultiWeightsError::Offsets { point });
+        }
+        expect("homes of parts", self.part_count(), self.parts[self.parts.len() - 1] as usize)?;
+        expect("shares of parts", self.shares.len(), self.part_count())?;
+        match self.shares.iter().position(|share| !share.is_finite()) {
+            Some(point) => Err(MultiWeightsError::NotFinite { point }),
+            None => Ok(()),
+        }
     }
 }
 
@@ -119,7 +142,13 @@ mod tests {
     use super::*;
 
     fn two_points() -> MultiWeights {
-        MultiWeights { home: vec![0, 1], offsets: vec![0, 2, 3], bones: vec![0, 1, 1], weights: vec![[[0.5; 4]; 3]; 3] }
+        MultiWeights {
+            home: vec![0, 1],
+            offsets: vec![0, 2, 3],
+            bones: vec![0, 1, 1],
+            weights: vec![[[0.5; 4]; 3]; 3],
+            ..MultiWeights::default()
+        }
     }
 
     #[test]
@@ -139,5 +168,21 @@ mod tests {
         assert!(matches!(broken(|w| w.home[0] = 2), MultiWeightsError::NoSuchBone { point: 0, bone: 2, .. }));
         assert!(matches!(broken(|w| w.weights[2][1][3] = f32::NAN), MultiWeightsError::NotFinite { point: 1 }));
         assert!(matches!(broken(|w| w.home.truncate(1)), MultiWeightsError::Count { what: "points", .. }));
+    }
+
+    #[test]
+    fn rejects_parts_that_do_not_fit_together() {
+        let whole = MultiWeights { parts: vec![0, 2], shares: vec![0.25, 0.75], ..two_points() };
+        assert_eq!(whole.check_for(1, 2), Ok(()));
+        let broken = |change: fn(&mut MultiWeights)| {
+            let mut weights = whole.clone();
+            change(&mut weights);
+            weights.check_for(weights.point_count(), 2).unwrap_err()
+        };
+        assert!(matches!(broken(|w| w.parts = vec![0, 1]), MultiWeightsError::Count { what: "homes of parts", .. }));
+        assert!(matches!(broken(|w| w.parts = vec![0, 0, 2]), MultiWeightsError::Offsets { point: 0 }));
+        assert!(matches!(broken(|w| w.shares.truncate(1)), MultiWeightsError::Count { what: "shares of parts", .. }));
+        assert!(matches!(broken(|w| w.shares[1] = f32::NAN), MultiWeightsError::NotFinite { point: 1 }));
+        assert!(matches!(broken(|w| w.parts = vec![]), MultiWeightsError::Count { .. }));
     }
 }

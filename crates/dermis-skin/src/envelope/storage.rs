@@ -1,10 +1,11 @@
 //! Multi-weights as a deformer of an object, in which form glTF keeps them.
 //!
 //! The settings are `{"type": "multi_weights", "version": 1, "precision": "f32"}`. The buffers are those of
-//! [`MultiWeights`]: `home` per point, `offsets` per point and one more, `bones` and twelve `weights` per entry.
+//! [`MultiWeights`]: `home` per part, `offsets` per part and one more, `bones` and twelve `weights` per entry; where points
+//! have several parts, `parts` per point and one more, and `shares` per part.
 //!
 //! With the precision `f16`, weights are half-precision bits of the form around the rest pose (see `centred`): entries
-//! of home bones are left out, `rest` has the rest point of each point, and `frames` has five numbers for each home
+//! of home bones are left out, `rest` has the rest point of each part, and `frames` has five numbers for each home
 //! bone, the centre and the two scales. Reading gives plain multi-weights again.
 
 use std::collections::BTreeMap;
@@ -37,6 +38,10 @@ impl MultiWeights {
         self.check().expect("weights that are stored are whole");
         let (precision, mut buffers) = if half { (HALF, self.half_buffers()) } else { (SINGLE, self.single_buffers()) };
         buffers.insert("home".into(), Values::narrowest(&self.home));
+        if !self.parts.is_empty() {
+            buffers.insert("parts".into(), Values::U32(self.parts.clone()));
+            buffers.insert("shares".into(), Values::F32(self.shares.clone()));
+        }
         let settings = json!({ "type": TYPE, "version": VERSION, "precision": precision });
         Deformer { settings: settings.to_string(), buffers }
     }
@@ -100,7 +105,9 @@ fn read_single(deformer: &Deformer) -> Result<MultiWeights, MultiWeightsError> {
     let (entries, more) = weights.as_chunks::<3>();
     let count = ENTRY_WIDTH * entries.len();
     expect("weights", count + 4 * more.len() + rest.len(), count)?;
-    Ok(MultiWeights { home, offsets, bones: integers(deformer, "bones")?, weights: entries.to_vec() })
+    let bones = integers(deformer, "bones")?;
+    let (parts, shares) = read_parts(deformer)?;
+    Ok(MultiWeights { parts, shares, home, offsets, bones, weights: entries.to_vec() })
 }
 
 fn read_half(deformer: &Deformer) -> Result<MultiWeights, MultiWeightsError> {
@@ -116,7 +123,10 @@ fn read_half(deformer: &Deformer) -> Result<MultiWeights, MultiWeightsError> {
     expect("rest coordinates", rest.len(), 3 * home.len())?;
     let (rest, _) = rest.as_chunks::<3>();
     // Whether the lists fit together is asked before the first is used to find the way in another.
+    let (parts, shares) = read_parts(deformer)?;
     let stored = MultiWeights {
+        parts,
+        shares,
         home,
         offsets: integers(deformer, "offsets")?,
         bones: integers(deformer, "bones")?,
@@ -128,6 +138,10 @@ fn read_half(deformer: &Deformer) -> Result<MultiWeights, MultiWeightsError> {
         return Err(MultiWeightsError::NoSuchBone { point, bone, count });
     }
     Ok(with_home_entries(&stored, rest, &frames))
+}
+
+fn read_parts(deformer: &Deformer) -> Result<(Vec<u32>, Vec<f32>), MultiWeightsError> {
+    Ok((integers(deformer, "parts")?, floats(deformer, "shares")?.to_vec()))
 }
 
 fn widened(bits: &[u16; ENTRY_WIDTH]) -> [[f32; 4]; 3] {
@@ -147,7 +161,8 @@ fn read_frames(deformer: &Deformer) -> Result<Vec<HomeFrame>, MultiWeightsError>
 
 /// Plain weights: about the origin, with an entry for each home bone.
 fn with_home_entries(stored: &MultiWeights, rest: &[[f32; 3]], frames: &[HomeFrame]) -> MultiWeights {
-    let mut all = MultiWeights { home: stored.home.clone(), offsets: vec![0], ..MultiWeights::default() };
+    let MultiWeights { parts, shares, home, .. } = stored.clone();
+    let mut all = MultiWeights { parts, shares, home, offsets: vec![0], ..MultiWeights::default() };
     for (point, &home) in stored.home.iter().enumerate() {
         let frame = &frames[home as usize];
         let (mut row, mut diagonal) = (Vec::new(), DVec3::ZERO);

@@ -7,6 +7,8 @@
 //! are a few hundred, which stay in cache, while the weights stream past once in the order of the points. Neither the
 //! number of poses that the weights were learned from nor their fit matters.
 //!
+//! Points with several parts are the mean of where their parts are, by shares.
+//!
 //! Where a home bone is collapsed in a frame, so that nothing can be seen from it, its points are computed in the space
 //! of the file instead: the linear skin that is a part of the weights means the same in every space.
 //!
@@ -59,6 +61,8 @@ pub struct MultiPose {
     pairs: Vec<Rows>,
     /// `H C` of each home bone.
     homes: Vec<HomeColumns>,
+    /// Where each part of the points is, where points have several.
+    parts: Vec<Vec3>,
     /// Twice the area times the normal of each triangle.
     triangles: Vec<Vec3>,
 }
@@ -72,6 +76,8 @@ pub struct MultiPoser {
     /// Each pair's home, by its place among the homes, and its bone.
     pairs: Vec<(usize, usize)>,
     stream: Arc<dyn Stream>,
+    /// Where each point's parts begin, and how much each counts; empty where every point is one part.
+    parts: Arc<(Vec<u32>, Vec<f32>)>,
     normals: Arc<SurfaceNormals>,
 }
 
@@ -92,13 +98,14 @@ impl MultiPoser {
             homes: streams.homes.into_iter().map(|home| (home, frames[home])).collect(),
             pairs: streams.pairs,
             stream: streams.stream,
+            parts: Arc::new((weights.parts.clone(), weights.shares.clone())),
             normals: Arc::new(SurfaceNormals::new(mesh)),
         })
     }
 
     /// The number of points that are posed.
     pub fn point_count(&self) -> usize {
-        self.stream.point_count()
+        if self.parts.0.is_empty() { self.stream.point_count() } else { self.parts.0.len() - 1 }
     }
 
     /// The bytes that a frame reads: weights, the pairs that they belong to, rest points.
@@ -135,12 +142,37 @@ impl MultiPoser {
         assert_eq!(pose.pairs.len(), self.pairs.len(), "the pose has the bones of this poser");
         assert_eq!(pose.homes.len(), self.homes.len(), "the pose has the bones of this poser");
         assert_eq!(positions.len(), self.point_count(), "the buffer holds all positions");
-        positions.par_chunks_mut(TASK).enumerate().for_each(|(task, positions)| {
-            self.stream.pose(&pose.pairs, &pose.homes, task * TASK, bytemuck::cast_slice_mut(positions));
-        });
+        if self.parts.0.is_empty() {
+            self.pose_parts(&pose.pairs, &pose.homes, positions);
+        } else {
+            pose.parts.resize(self.stream.point_count(), Vec3::ZERO);
+            self.pose_parts(&pose.pairs, &pose.homes, &mut pose.parts);
+            self.blend_parts(&pose.parts, positions);
+        }
         if let Some(normals) = normals {
             self.normals.of_frame(positions, &mut pose.triangles, normals);
         }
+    }
+}
+
+impl MultiPoser {
+    fn pose_parts(&self, pairs: &[Rows], homes: &[HomeColumns], parts: &mut [Vec3]) {
+        parts.par_chunks_mut(TASK).enumerate().for_each(|(task, parts)| {
+            self.stream.pose(pairs, homes, task * TASK, bytemuck::cast_slice_mut(parts));
+        });
+    }
+
+    fn blend_parts(&self, parts: &[Vec3], positions: &mut [Vec3]) {
+        let (starts, shares) = &*self.parts;
+        positions.par_chunks_mut(TASK).enumerate().for_each(|(task, positions)| {
+            for (ends, position) in starts[task * TASK..].windows(2).zip(positions) {
+                let own = ends[0] as usize..ends[1] as usize;
+                // Offsets from the first part: points far from the origin lose no digits where parts agree.
+                let first = parts[own.start];
+                let offset = |(&part, &share): (&Vec3, &f32)| share * (part - first);
+                *position = first + parts[own.clone()].iter().zip(&shares[own]).map(offset).sum::<Vec3>();
+            }
+        });
     }
 }
 

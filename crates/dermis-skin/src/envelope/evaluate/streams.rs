@@ -70,7 +70,7 @@ impl Numbers {
             let home = places[weights.home[point] as usize];
             others(weights, point).map(move |(bone, _)| (home, bone as usize))
         };
-        let mut pairs: BTreeMap<_, _> = (0..weights.point_count()).flat_map(of_point).map(|pair| (pair, 0)).collect();
+        let mut pairs: BTreeMap<_, _> = (0..weights.part_count()).flat_map(of_point).map(|pair| (pair, 0)).collect();
         pairs.values_mut().enumerate().for_each(|(number, value)| *value = number);
         Self { homes, places, pairs }
     }
@@ -87,7 +87,7 @@ impl<I: PairIndex, E: Entry> Laid<I, E> {
     fn new(weights: &MultiWeights, rest: &[DVec3], frames: &[HomeFrame], numbers: &Numbers) -> Self {
         let count = weights.entry_count();
         let mut laid = Self {
-            heads: Vec::with_capacity(weights.point_count()),
+            heads: Vec::with_capacity(weights.part_count()),
             entry_pairs: Vec::with_capacity(count),
             entries: Vec::with_capacity(count),
         };

@@ -63,7 +63,7 @@ fn plainly(weights: &MultiWeights, joints: &[Joint], transforms: &[DAffine3]) ->
         }
         home.transform_point3(sum)
     };
-    (0..weights.point_count()).map(point).collect()
+    (0..weights.part_count()).map(point).collect()
 }
 
 fn posed(poser: &MultiPoser, transforms: &[DAffine3]) -> (Vec<Vec3>, Vec<Vec3>) {
@@ -88,6 +88,24 @@ fn every_point_of_any_number_of_tasks_matches_the_formula() {
         // f32 of numbers of some hundreds, five bones of twelve products.
         assert!(farthest(&posed(&poser, &transforms).0, &expected) < 2e-4, "{points} points");
     }
+}
+
+#[test]
+fn points_with_several_parts_are_the_mean_of_their_parts() {
+    let (_, joints, mut weights) = example(600, DVec3::ZERO);
+    weights.parts = (0..=300).map(|point| 2 * point).collect();
+    weights.shares = (0..300).flat_map(|k| [k as f32 / 299.0, 1.0 - k as f32 / 299.0]).collect();
+    let mesh = TriMesh::new(vec![Vec3::ZERO; 300], vec![]).unwrap();
+    let transforms = pose_of(&joints, 1.2);
+    let parts = plainly(&weights, &joints, &transforms);
+    let mean = |k: usize| parts[2 * k].lerp(parts[2 * k + 1], f64::from(weights.shares[2 * k + 1]));
+    let expected: Vec<DVec3> = (0..300).map(mean).collect();
+    let poser = MultiPoser::new(&weights, &mesh, &joints, Precision::Single).unwrap();
+    assert!(farthest(&posed(&poser, &transforms).0, &expected) < 4e-4);
+    let read = MultiWeights::from_deformer(&weights.to_deformer(false)).unwrap();
+    assert_eq!(read.as_ref(), Some(&weights));
+    let half = MultiWeights::from_deformer(&weights.to_deformer(true)).unwrap().unwrap();
+    assert_eq!((half.parts, half.shares), (weights.parts, weights.shares));
 }
 
 #[test]
