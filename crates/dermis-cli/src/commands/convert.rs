@@ -219,8 +219,7 @@ impl ObjectSummary {
         }
         match &self.clips[..] {
             [] => {}
-            [clip] if clip.name.is_empty() => words.push(format!("1 clip without a name ({})", clip.words())),
-            [clip] => words.push(format!("clip '{}' ({})", clip.name, clip.words())),
+            [clip] => words.push(clip.titled()),
             clips => words.push(counted(clips.len(), "clip", "clips")),
         }
         words.join(", ")

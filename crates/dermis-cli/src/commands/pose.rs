@@ -18,7 +18,7 @@ use crate::input;
 use crate::interrupt;
 use crate::motion::MotionFacts;
 use crate::notes::NoteFacts;
-use crate::numbers::{bytes, counted, seconds, short};
+use crate::numbers::{bytes, counted, grouped, seconds};
 use crate::report::Report;
 use crate::terminal::{self, Paint};
 use crate::watch::Watch;
@@ -270,8 +270,9 @@ impl Summary {
         let output = paint.title(&self.output);
         let files = if self.files.len() > 1 { format!("{} files, ", self.files.len()) } else { String::new() };
         let Times { read, write, .. } = self.seconds;
-        let speed =
-            format!("{} frames/s, {} vertices/s", short(self.frames_per_second), short(self.vertices_per_second));
+        let [frames, vertices] =
+            [self.frames_per_second, self.vertices_per_second].map(|speed| grouped(speed as usize));
+        let speed = format!("{frames} frames/s, {vertices} vertices/s");
         let notes: String = self.notes.iter().map(|note| note.line(paint)).collect();
         format!(
             "{objects}wrote {output} ({files}{}); read in {}, posed and written in {} ({speed})\n{notes}",
@@ -286,7 +287,7 @@ impl ObjectSummary {
     fn words(&self) -> String {
         let mut words = vec![counted(self.points, "point", "points"), counted(self.joints, "joint", "joints")];
         words.extend(self.layers.iter().map(|layer| format!("layer '{layer}'")));
-        words.extend(self.clip.as_ref().map(|clip| format!("clip '{}' ({})", clip.name, clip.words())));
+        words.extend(self.clip.as_ref().map(MotionFacts::titled));
         words.join(", ")
     }
 }
