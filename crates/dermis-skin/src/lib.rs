@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bone_model;
+pub mod compare;
 pub mod corrections;
 pub mod envelope;
 pub mod fit;
@@ -14,6 +15,7 @@ pub mod paper;
 pub mod pose;
 pub mod refine;
 pub mod skin;
+pub mod statistics;
 pub mod trajectories;
 mod transforms;
 

@@ -5,8 +5,10 @@ mod convert;
 mod inspect;
 mod man;
 mod pose;
+mod report;
 mod sample;
 mod skin;
+mod view;
 
 use std::process::ExitCode;
 
@@ -23,6 +25,8 @@ pub(crate) enum Command {
     Inspect(inspect::Args),
     Convert(convert::Args),
     Sample(sample::Args),
+    View(view::Args),
+    Report(report::Args),
     Completions(completions::Args),
     Man(man::Args),
 }
@@ -35,6 +39,8 @@ pub(crate) fn run(command: Command, shared: &Shared) -> Result<ExitCode, Report>
         Command::Inspect(args) => inspect::run(&args, shared),
         Command::Convert(args) => convert::run(&args, shared),
         Command::Sample(args) => sample::run(&args, shared),
+        Command::View(args) => view::run(&args, shared),
+        Command::Report(args) => report::run(&args, shared),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
     }
