@@ -13,7 +13,7 @@ use rayon::prelude::*;
 const POINTS: usize = 200_000;
 const BONES: usize = 55;
 const PER_POINT: usize = 12;
-const ROUNDS: usize = 100;
+const ROUNDS: usize = 25;
 
 fn main() {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);

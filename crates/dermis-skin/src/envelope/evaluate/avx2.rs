@@ -17,7 +17,7 @@ use super::kernel::{Entry, HalfRows, HomeColumns, PairIndex, Rows, Run};
 #[target_feature(enable = "avx2,fma,f16c")]
 pub(super) fn pose<I: PairIndex, E: Entry>(run: &Run<'_, I, E>, positions: &mut [[f32; 3]]) {
     let mut begin = run.first;
-    for head in run.heads {
+    for (head, position) in run.heads.iter().zip(positions) {
         let end = head.end as usize;
         let (mut upper, mut lower) = (_mm256_setzero_ps(), _mm_setzero_ps());
         for (pair, entry) in run.entry_pairs[begin..end].iter().zip(&run.entries[begin..end]) {
@@ -30,7 +30,7 @@ pub(super) fn pose<I: PairIndex, E: Entry>(run: &Run<'_, I, E>, positions: &mut 
         let [x, y, z] = head.rest;
         let moved = _mm_add_ps(row_sums(upper, lower), cast([x, y, z, 0.0f32]));
         let [x, y, z, _]: [f32; 4] = cast(placed(&run.homes[head.home as usize], moved));
-        positions[head.place as usize] = [x, y, z];
+        *position = [x, y, z];
     }
 }
 

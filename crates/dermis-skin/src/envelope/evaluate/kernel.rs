@@ -22,10 +22,8 @@ pub(super) struct PointHead {
     pub(super) rest: [f32; 3],
     /// Its home, by its place among the homes.
     pub(super) home: u32,
-    /// Where its entries end; they begin where those of the head before end.
+    /// Where its entries end; they begin where those of the point before end.
     pub(super) end: u32,
-    /// Where its position goes, counted from the first of its task.
-    pub(super) place: u32,
 }
 
 /// A run of points and all that poses it.

@@ -3,8 +3,9 @@
 //! A [`MultiPoser`] is prepared once; a [`MultiPose`] holds a frame's bones; [`MultiPoser::pose_into`] does the rest
 //! without allocating. A frame costs `p = H C (p̄ − c + Σ_{k≠h} Σ_i w'_ji,k (m'_ji,k − δ_ji))`, twelve multiply-adds per
 //! bone and point, in the form of `centred`: the home bone costs nothing, and characters far from the origin lose no
-//! digits. The matrices of all pairs of a home bone and another bone that occur are made once per frame in f64; the
-//! weights stream past once. Neither the number of poses that the weights were learned from nor their fit matters.
+//! digits. The matrices of all pairs of a home bone and another bone that occur are made once per frame in f64; there
+//! are a few hundred, which stay in cache, while the weights stream past once in the order of the points. Neither the
+//! number of poses that the weights were learned from nor their fit matters.
 //!
 //! Points with several parts are the mean of where their parts are, by shares.
 //!
@@ -35,10 +36,13 @@ use rayon::prelude::*;
 
 use self::kernel::{HomeColumns, Rows};
 use self::normals::SurfaceNormals;
-use self::streams::{Stream, TASK, streams};
+use self::streams::{Stream, streams};
 use super::centred::{HomeFrame, home_frames, rest_points};
 use super::check::MultiWeightsError;
 use super::multi_weights::MultiWeights;
+
+/// Points that one task poses: some 50 microseconds of work.
+const TASK: usize = 1024;
 
 /// How weights are kept in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

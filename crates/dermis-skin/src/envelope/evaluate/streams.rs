@@ -1,7 +1,4 @@
 //! Multi-weights as the kernels read them: heads of points, and the entries of all points in a row.
-//!
-//! The points of a task are sorted by home bone: those of one home use few matrices, which then stay in the fastest cache
-//! while the weights stream past.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,14 +11,11 @@ use super::kernel::{Entry, HalfRows, HomeColumns, PairIndex, PointHead, Rows, Ru
 use crate::envelope::centred::{HomeFrame, centred, others};
 use crate::envelope::multi_weights::MultiWeights;
 
-/// Points that one task poses: enough to have dozens of each home, some hundred microseconds of work.
-pub(super) const TASK: usize = 2048;
-
 /// A stream of points and their entries, whatever their types.
 pub(super) trait Stream: fmt::Debug + Send + Sync {
     fn point_count(&self) -> usize;
     fn byte_count(&self) -> usize;
-    /// Poses the points from `first` on, a multiple of [`TASK`], as many as `positions` holds, which are all of a task.
+    /// Poses the points from `first` on, as many as `positions` holds.
     fn pose(&self, pairs: &[Rows], homes: &[HomeColumns], first: usize, positions: &mut [[f32; 3]]);
     /// Poses all points as processors without SIMD do.
     #[cfg(test)]
@@ -97,13 +91,8 @@ impl<I: PairIndex, E: Entry> Laid<I, E> {
             entry_pairs: Vec::with_capacity(count),
             entries: Vec::with_capacity(count),
         };
-        let mut order: Vec<usize> = (0..weights.part_count()).collect();
-        for task in order.chunks_mut(TASK) {
-            task.sort_by_key(|&point| weights.home[point]);
-        }
-        for point in order {
-            let home = weights.home[point] as usize;
-            let (frame, place) = (&frames[home], numbers.places[home]);
+        for (point, &home) in weights.home.iter().enumerate() {
+            let (frame, place) = (&frames[home as usize], numbers.places[home as usize]);
             for (bone, entry) in others(weights, point) {
                 laid.entry_pairs.push(I::numbered(numbers.pairs[&(place, bone as usize)]));
                 laid.entries.push(E::rounded(centred(entry, frame)));
@@ -112,7 +101,6 @@ impl<I: PairIndex, E: Entry> Laid<I, E> {
                 rest: (rest[point] - frame.centre).as_vec3().to_array(),
                 home: place as u32,
                 end: laid.entries.len() as u32,
-                place: (point % TASK) as u32,
             });
         }
         laid
