@@ -8,6 +8,7 @@
 pub mod bone_model;
 pub mod compare;
 pub mod corrections;
+pub mod envelope;
 pub mod fit;
 pub mod measure;
 pub mod paper;

@@ -25,7 +25,7 @@ fn read_deformer(document: &Document<'_>, item: &Map<String, Value>) -> Result<D
             let Some(accessor) = accessor.as_u64() else {
                 return Err(Error::malformed(format!("the buffer '{name}' names no accessor")));
             };
-            buffers.insert(name, document.floats(accessor as usize, 1)?.into_owned());
+            buffers.insert(name, document.values(accessor as usize)?);
         }
     }
     Ok(Deformer { settings: Value::Object(item).to_string(), buffers })

@@ -1,7 +1,7 @@
 //! Layers that glTF does not know, in the extension `DERMIS_deformers` of the object's node: a list of their settings,
 //! each with accessors for its numbers under `buffers`. Used, never required: other viewers play the motion below.
 
-use dermis_mesh::{Note, Object};
+use dermis_mesh::{Note, Object, Values};
 use serde_json::{Map, Value, json};
 
 use super::Writer;
@@ -20,7 +20,7 @@ impl Writer<'_> {
             };
             let mut buffers = Map::new();
             for (name, values) in deformer.buffers.iter().filter(|(_, values)| !values.is_empty()) {
-                buffers.insert(name.clone(), self.file.accessor(values, Usage::Other)?.into());
+                buffers.insert(name.clone(), self.values(values)?.into());
             }
             if !buffers.is_empty() {
                 item.insert("buffers".into(), Value::Object(buffers));
@@ -32,5 +32,14 @@ impl Writer<'_> {
             self.has_deformers = true;
         }
         Ok(())
+    }
+
+    /// An accessor with `values`.
+    fn values(&mut self, values: &Values) -> Result<usize, Error> {
+        match values {
+            Values::F32(values) => self.file.accessor(values, Usage::Other),
+            Values::U32(values) => self.file.accessor(values, Usage::Other),
+            Values::U16(values) => self.file.accessor(values, Usage::Other),
+        }
     }
 }
