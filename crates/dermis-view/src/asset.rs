@@ -52,6 +52,8 @@ pub struct AssetInfo {
     pub rank: usize,
     pub influences: usize,
     pub attributes: Vec<String>,
+    /// The layers of the file on top of its rig.
+    pub layers: Vec<String>,
     pub low: [f32; 3],
     pub high: [f32; 3],
     pub diagonal: f32,
@@ -132,6 +134,7 @@ impl Asset {
             rank: rig.as_ref().map_or(0, |rig| rig.shapes().len()),
             influences: rig.as_ref().map_or(0, |rig| rig.weights().max_influences()),
             attributes: attributes.keys().cloned().collect(),
+            layers: self.object.deformers.iter().filter_map(dermis::replay::kind).collect(),
             low: low.to_array(),
             high: high.to_array(),
             diagonal: mesh.diagonal(),

@@ -28,7 +28,7 @@ const MOST_FRAME_BYTES: usize = 64 << 20;
 const MOST_MESSAGE_BYTES: usize = 4096;
 
 /// What can run in the server.
-const LIVE_KINDS: [&str; 4] = ["pose", "recorded", "volume", "wrinkle"];
+const LIVE_KINDS: [&str; 5] = ["pose", "recorded", "layers", "volume", "wrinkle"];
 
 /// What the answers are made from.
 #[derive(Debug, Clone)]
@@ -255,6 +255,11 @@ fn live_deformer(asset: &Asset, kind: &str, clip: usize) -> Result<Box<dyn LiveD
     Ok(match kind {
         "volume" => Box::new(KeptVolume::new(&asset.object, clip, &unit)?),
         "wrinkle" => Box::new(WrinkledCloth::new(&asset.object, clip)?),
+        "layers" => {
+            let clip = asset.object.clips.get(clip).ok_or("it has no such clip")?;
+            let (frames, _) = dermis::replay(&asset.object, clip).map_err(|error| error.to_string())?;
+            Box::new(RecordedFrames::new(frames, &unit))
+        }
         "recorded" => {
             let frames = asset.object.sequence.clone().ok_or("it has no recorded frames")?;
             Box::new(RecordedFrames::new(frames, &unit))

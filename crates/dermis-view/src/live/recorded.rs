@@ -1,4 +1,5 @@
-//! Recorded frames, read when they are asked for: sequences that do not fit into the page's textures.
+//! Frames, read when they are asked for: recorded ones that do not fit into the page's textures, or those of a rig with
+//! the layers of its file.
 
 use dermis::mesh::{MeshSequence, SequenceError};
 

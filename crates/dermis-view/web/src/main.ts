@@ -51,6 +51,11 @@ async function start(app: HTMLElement): Promise<void> {
     for (const view of viewer.views.filter((v) => v.model.info.id === asset && v.figure.poser.kind === "live")) {
       lives.push(Live.feed(viewer, view, view.tag === "original" ? "recorded" : "pose"));
     }
+    const model = viewer.models.find((m) => m.info.id === asset);
+    if (model && info.layers.length > 0 && info.clips.length > 0) {
+      const live = Live.add(viewer, model, "layers", () => viewer.show(viewer.views.indexOf(live.view!)), say);
+      lives.push(live);
+    }
   };
 
   canvasBox.append(labels, heatbar(viewer), messages);

@@ -26,6 +26,7 @@ export interface AssetInfo {
   rank: number;
   influences: number;
   attributes: string[];
+  layers: string[];
   low: [number, number, number];
   high: [number, number, number];
   diagonal: number;

@@ -14,6 +14,7 @@ export type Tag =
   | "fit + corrections"
   | "rest pose"
   | "animation"
+  | "with its layers"
   | "on the server"
   | "volume kept"
   | "wrinkled";

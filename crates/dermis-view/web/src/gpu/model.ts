@@ -81,7 +81,7 @@ export class Model {
     const motion = of.motion(false);
     const clips = [{ name: motion?.name ?? "", fps: motion?.fps ?? 24, frames }];
     const counts = { points: bundle.floats("rest").length / 3, triangles: bundle.indices("triangles").length / 3 };
-    const bare = { bones: [], attributes: [], lods: [], rank: 0, influences: 0, reference: null, recorded: null };
+    const bare = { bones: [], attributes: [], layers: [], lods: [], rank: 0, influences: 0, reference: null, recorded: null };
     return new Model({ ...of.info, ...counts, ...bare, clips }, 0, of.source, of.maxRows, bundle);
   }
 

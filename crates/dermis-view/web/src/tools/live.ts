@@ -9,6 +9,7 @@ import type { Tag, View, Viewer } from "../viewer";
 
 /** What runs in the server, and what a view of it is called. */
 export const LAYERS = {
+  layers: "with its layers",
   pose: "on the server",
   volume: "volume kept",
   wrinkle: "wrinkled",

@@ -168,7 +168,7 @@ function numberRows(viewer: Viewer): HTMLElement[] {
     row("Triangles", info.triangles.toLocaleString("en"), ""),
   ];
   if (info.bones.length > 0) facts.push(row("Bones", String(info.bones.length), `${info.influences} per point`));
-  const layered = view.tag === "volume kept" || view.tag === "wrinkled";
+  const layered = view.figure.poser.kind === "live" && view.tag !== "on the server" && view.tag !== "animation";
   if (view.tag === "original" || layered || info.reference === null) return facts;
   const rank = viewer.rankOf(view);
   const measures = viewer.measured(view.model, rank);

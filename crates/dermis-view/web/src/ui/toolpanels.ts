@@ -193,6 +193,7 @@ export class CrowdPanel {
 }
 
 const STARTS: [keyof typeof LAYERS, string, string][] = [
+  ["layers", "Layers of the file", "The rig with all layers that the file carries on top of it"],
   ["pose", "Pose", "The skin posed in double precision, with the stretch of its surface"],
   ["volume", "Keep volume", "Skin that keeps its volume near the joints that bend"],
   ["wrinkle", "Wrinkle", "Cloth that folds where it is compressed, on a finer surface"],
@@ -227,7 +228,11 @@ export function livePanel(viewer: Viewer, lives: Live[], say: (text: string) => 
       const info = viewer.active?.model.info;
       const source = viewer.models.find((m) => m.info.id === info?.id)?.info;
       const moves = source !== undefined && (source.clips.length > 0 || source.recorded !== null);
-      for (const one of buttons) one.hidden = one.dataset["live"] === "pose" ? !source?.bones.length : !moves;
+      const offered: Record<string, boolean> = {
+        layers: (source?.layers.length ?? 0) > 0,
+        pose: (source?.bones.length ?? 0) > 0,
+      };
+      for (const one of buttons) one.hidden = !(offered[one.dataset["live"]!] ?? true) || !moves;
       box.hidden = !moves;
       controls.replaceChildren(...(shown()?.controls ?? []));
     },
