@@ -1,0 +1,182 @@
+//! The training set: poses of a skeleton and the shape that the skin had in each.
+
+use dermis_mesh::{Clip, MeshSequence, Rig, SequenceError, TriMesh};
+use glam::{DAffine3, Vec3};
+
+use crate::corrections::palette;
+
+/// Poses and shapes, in the order in which they were added.
+#[derive(Debug, Clone, Default)]
+pub struct Examples {
+    point_count: usize,
+    bone_count: usize,
+    /// What each bone does to a point of the rest mesh, pose by pose.
+    transforms: Vec<DAffine3>,
+    targets: Vec<Vec3>,
+    weights: Vec<f64>,
+    names: Vec<String>,
+}
+
+/// Why poses and shapes do not belong together.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExamplesError {
+    /// There is not one shape per pose.
+    #[error("the clip '{clip}' has {poses} frames, but there are {shapes} shapes")]
+    Length {
+        /// The clip.
+        clip: String,
+        /// How many frames it has.
+        poses: usize,
+        /// How many shapes there are.
+        shapes: usize,
+    },
+    /// The shapes are of another mesh.
+    #[error("the shapes have {found} points, but the rig's mesh has {expected}")]
+    OtherMesh {
+        /// How many points they have.
+        found: usize,
+        /// How many the rest pose has.
+        expected: usize,
+    },
+    /// The shapes connect other points.
+    #[error("the triangles of the shapes connect other points than those of the rig's mesh")]
+    OtherTriangles,
+    /// The clip is of another skeleton.
+    #[error("the clip '{clip}' moves {found} joints, but the rig has {expected}")]
+    OtherSkeleton {
+        /// The clip.
+        clip: String,
+        /// How many joints it moves.
+        found: usize,
+        /// How many the rig has.
+        expected: usize,
+    },
+    /// A pose's weight makes no sense.
+    #[error("the weight of pose {pose} is {weight}; it must be finite and not negative")]
+    PoseWeight {
+        /// The offending pose.
+        pose: usize,
+        /// Its weight.
+        weight: f64,
+    },
+    /// There are more or fewer pose weights than poses.
+    #[error("there are {found} pose weights, but {expected} poses")]
+    PoseWeights {
+        /// How many weights there are.
+        found: usize,
+        /// How many poses.
+        expected: usize,
+    },
+    /// The shapes do not fit into memory.
+    #[error("{poses} shapes of {points} points do not fit into memory")]
+    TooLarge {
+        /// How many shapes.
+        poses: usize,
+        /// How many points each.
+        points: usize,
+    },
+    /// A shape cannot be read.
+    #[error(transparent)]
+    Sequence(#[from] SequenceError),
+}
+
+impl Examples {
+    /// No examples yet of this mesh and skeleton.
+    pub fn new(mesh: &TriMesh, rig: &Rig) -> Self {
+        Self { point_count: mesh.point_count(), bone_count: rig.joints().len(), ..Self::default() }
+    }
+
+    /// Adds a clip of `rig` and the shape of each of its frames. Poses are called by the clip and the frame, numbered
+    /// as `numbers` says. `weights` are the pose weights (MWE, §4.2), 1 where there are none.
+    pub fn add(
+        &mut self,
+        rig: &Rig,
+        clip: &Clip,
+        shapes: &MeshSequence,
+        numbers: &dyn Fn(usize) -> usize,
+        weights: Option<&[f64]>,
+    ) -> Result<(), ExamplesError> {
+        let poses = clip.frame_count();
+        self.check(rig, clip, shapes, weights)?;
+        let too_large = || ExamplesError::TooLarge { poses, points: self.point_count };
+        let count = poses.checked_mul(self.point_count).ok_or_else(too_large)?;
+        self.targets.try_reserve(count).map_err(|_| too_large())?;
+        for frame in 0..poses {
+            let shape = shapes.frame(frame)?;
+            self.targets.extend_from_slice(&shape);
+            self.transforms.extend(palette(rig, clip, frame));
+            self.names.push(format!("{} {}", clip.name(), numbers(frame)).trim().to_owned());
+            self.weights.push(weights.map_or(1.0, |weights| weights[frame]));
+        }
+        Ok(())
+    }
+
+    fn check(
+        &self,
+        rig: &Rig,
+        clip: &Clip,
+        shapes: &MeshSequence,
+        weights: Option<&[f64]>,
+    ) -> Result<(), ExamplesError> {
+        let (poses, found, expected) = (clip.frame_count(), shapes.point_count(), self.point_count);
+        if found != expected {
+            return Err(ExamplesError::OtherMesh { found, expected });
+        }
+        let joints = clip.transforms(0).len();
+        if joints != self.bone_count || rig.joints().len() != self.bone_count {
+            let found = if joints == self.bone_count { rig.joints().len() } else { joints };
+            return Err(ExamplesError::OtherSkeleton {
+                clip: clip.name().to_owned(),
+                found,
+                expected: self.bone_count,
+            });
+        }
+        if poses != shapes.frame_count() {
+            return Err(ExamplesError::Length { clip: clip.name().to_owned(), poses, shapes: shapes.frame_count() });
+        }
+        let weights = weights.unwrap_or_default();
+        if !weights.is_empty() && weights.len() != poses {
+            return Err(ExamplesError::PoseWeights { found: weights.len(), expected: poses });
+        }
+        match weights.iter().position(|weight| !(weight.is_finite() && *weight >= 0.0)) {
+            Some(pose) => Err(ExamplesError::PoseWeight { pose, weight: weights[pose] }),
+            None => Ok(()),
+        }
+    }
+
+    /// The number of points of every shape.
+    pub fn point_count(&self) -> usize {
+        self.point_count
+    }
+
+    /// The number of bones of every pose.
+    pub fn bone_count(&self) -> usize {
+        self.bone_count
+    }
+
+    /// The number of poses.
+    pub fn pose_count(&self) -> usize {
+        self.names.len()
+    }
+
+    /// What each bone does to a point of the rest mesh in a pose.
+    pub fn transforms(&self, pose: usize) -> &[DAffine3] {
+        &self.transforms[pose * self.bone_count..(pose + 1) * self.bone_count]
+    }
+
+    /// Where the points are in a pose.
+    pub fn target(&self, pose: usize) -> &[Vec3] {
+        &self.targets[pose * self.point_count..(pose + 1) * self.point_count]
+    }
+
+    /// How much a pose counts.
+    pub fn weight(&self, pose: usize) -> f64 {
+        self.weights[pose]
+    }
+
+    /// What a pose is called.
+    pub fn name(&self, pose: usize) -> &str {
+        &self.names[pose]
+    }
+}
