@@ -1,11 +1,10 @@
 //! The figures that multi-weights reach on recorded data, where the data is there.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use dermis::io::ReadOptions;
 use dermis::math::progress::Silent;
-use dermis::mesh::{Clip, MeshSequence, Object};
+use dermis::mesh::{MeshSequence, Object};
 use dermis::skin::envelope::{Examples, Influences, MapOptions, TrainOptions, Trained, Validation, train, validate};
 
 fn data(name: &str) -> Option<PathBuf> {
@@ -27,13 +26,9 @@ fn read(name: &str) -> Option<Object> {
 /// Examples of the chosen frames.
 fn examples(rigged: &Object, shapes: &MeshSequence, frames: &[usize]) -> Examples {
     let rig = rigged.rig.as_ref().unwrap();
-    let clip = &rigged.clips[0];
-    let transforms = frames.iter().flat_map(|&frame| clip.transforms(frame).to_vec()).collect();
-    let chosen = Clip::new(rig, clip.name(), 24.0, transforms, vec![]).unwrap();
-    let positions = frames.iter().flat_map(|&frame| shapes.frame(frame).unwrap().to_vec()).collect();
-    let shapes = MeshSequence::new(Arc::clone(&rigged.mesh), positions, 24.0).unwrap();
+    let pairs: Vec<(usize, usize)> = frames.iter().map(|&frame| (frame, frame)).collect();
     let mut examples = Examples::new(&rigged.mesh, rig);
-    examples.add(rig, &chosen, &shapes, &|place| frames[place], None).unwrap();
+    examples.add(rig, &rigged.clips[0], shapes, &pairs, None).unwrap();
     examples
 }
 

@@ -4,6 +4,7 @@ mod completions;
 mod convert;
 mod inspect;
 mod man;
+mod pose;
 mod sample;
 mod skin;
 
@@ -18,6 +19,7 @@ use crate::report::Report;
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Skin(Box<skin::Args>),
+    Pose(pose::Args),
     Inspect(inspect::Args),
     Convert(convert::Args),
     Sample(sample::Args),
@@ -29,6 +31,7 @@ pub(crate) enum Command {
 pub(crate) fn run(command: Command, shared: &Shared) -> Result<ExitCode, Report> {
     match command {
         Command::Skin(args) => skin::run(&args, shared),
+        Command::Pose(args) => pose::run(&args, shared),
         Command::Inspect(args) => inspect::run(&args, shared),
         Command::Convert(args) => convert::run(&args, shared),
         Command::Sample(args) => sample::run(&args, shared),

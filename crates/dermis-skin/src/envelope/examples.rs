@@ -81,33 +81,59 @@ pub enum ExamplesError {
     Sequence(#[from] SequenceError),
 }
 
+/// Every frame of a clip with its shape, where there is one for each.
+pub fn one_to_one(clip: &Clip, shapes: &MeshSequence) -> Result<Vec<(usize, usize)>, ExamplesError> {
+    let (poses, shapes) = (clip.frame_count(), shapes.frame_count());
+    if poses != shapes {
+        return Err(ExamplesError::Length { clip: clip.name().to_owned(), poses, shapes });
+    }
+    Ok((0..poses).map(|frame| (frame, frame)).collect())
+}
+
+/// Whether two meshes have the same triangles, in any order.
+pub fn same_topology(a: &TriMesh, b: &TriMesh) -> Result<(), ExamplesError> {
+    let (found, expected) = (b.point_count(), a.point_count());
+    if found != expected {
+        return Err(ExamplesError::OtherMesh { found, expected });
+    }
+    let sorted = |mesh: &TriMesh| {
+        let mut triangles: Vec<[u32; 3]> = mesh.triangles().to_vec();
+        triangles.iter_mut().for_each(|triangle| triangle.sort_unstable());
+        triangles.sort_unstable();
+        triangles
+    };
+    // Point caches and scans may come without triangles.
+    if b.triangle_count() == 0 || sorted(a) == sorted(b) { Ok(()) } else { Err(ExamplesError::OtherTriangles) }
+}
+
 impl Examples {
     /// No examples yet of this mesh and skeleton.
     pub fn new(mesh: &TriMesh, rig: &Rig) -> Self {
         Self { point_count: mesh.point_count(), bone_count: rig.joints().len(), ..Self::default() }
     }
 
-    /// Adds a clip of `rig` and the shape of each of its frames. Poses are called by the clip and the frame, numbered
-    /// as `numbers` says. `weights` are the pose weights (MWE, §4.2), 1 where there are none.
+    /// Adds poses of a clip of `rig` and their shapes: `pairs` has a frame of the clip and the frame of its shape for
+    /// each. `weights` are the pose weights (MWE, §4.2), one per pair; without them all are 1.
+    ///
+    /// # Panics
+    /// If there is no such frame of the clip.
     pub fn add(
         &mut self,
         rig: &Rig,
         clip: &Clip,
         shapes: &MeshSequence,
-        numbers: &dyn Fn(usize) -> usize,
+        pairs: &[(usize, usize)],
         weights: Option<&[f64]>,
     ) -> Result<(), ExamplesError> {
-        let poses = clip.frame_count();
-        self.check(rig, clip, shapes, weights)?;
-        let too_large = || ExamplesError::TooLarge { poses, points: self.point_count };
-        let count = poses.checked_mul(self.point_count).ok_or_else(too_large)?;
+        self.check(rig, clip, shapes, weights.unwrap_or_default(), pairs.len())?;
+        let too_large = || ExamplesError::TooLarge { poses: pairs.len(), points: self.point_count };
+        let count = pairs.len().checked_mul(self.point_count).ok_or_else(too_large)?;
         self.targets.try_reserve(count).map_err(|_| too_large())?;
-        for frame in 0..poses {
-            let shape = shapes.frame(frame)?;
-            self.targets.extend_from_slice(&shape);
-            self.transforms.extend(palette(rig, clip, frame));
-            self.names.push(format!("{} {}", clip.name(), numbers(frame)).trim().to_owned());
-            self.weights.push(weights.map_or(1.0, |weights| weights[frame]));
+        for (at, &(pose, shape)) in pairs.iter().enumerate() {
+            self.targets.extend_from_slice(&shapes.frame(shape)?);
+            self.transforms.extend(palette(rig, clip, pose));
+            self.names.push(format!("{} {pose}", clip.name()).trim().to_owned());
+            self.weights.push(weights.map_or(1.0, |weights| weights[at]));
         }
         Ok(())
     }
@@ -117,25 +143,18 @@ impl Examples {
         rig: &Rig,
         clip: &Clip,
         shapes: &MeshSequence,
-        weights: Option<&[f64]>,
+        weights: &[f64],
+        poses: usize,
     ) -> Result<(), ExamplesError> {
-        let (poses, found, expected) = (clip.frame_count(), shapes.point_count(), self.point_count);
+        let (found, expected) = (shapes.point_count(), self.point_count);
         if found != expected {
             return Err(ExamplesError::OtherMesh { found, expected });
         }
         let joints = clip.transforms(0).len();
         if joints != self.bone_count || rig.joints().len() != self.bone_count {
             let found = if joints == self.bone_count { rig.joints().len() } else { joints };
-            return Err(ExamplesError::OtherSkeleton {
-                clip: clip.name().to_owned(),
-                found,
-                expected: self.bone_count,
-            });
+            return Err(ExamplesError::OtherSkeleton { clip: clip.name().to_owned(), found, expected: self.bone_count });
         }
-        if poses != shapes.frame_count() {
-            return Err(ExamplesError::Length { clip: clip.name().to_owned(), poses, shapes: shapes.frame_count() });
-        }
-        let weights = weights.unwrap_or_default();
         if !weights.is_empty() && weights.len() != poses {
             return Err(ExamplesError::PoseWeights { found: weights.len(), expected: poses });
         }

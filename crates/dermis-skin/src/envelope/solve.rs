@@ -61,26 +61,23 @@ impl Columns {
 
     /// `AᵀA` of the scaled columns, or `AAᵀ` where there are fewer poses than unknowns.
     pub(super) fn product(&self, seen: &Seen, j: usize, out: &mut Symmetric) {
-        match (&seen.covariances, self.is_overdetermined(seen)) {
-            (Some(covariances), true) => {
-                out.reset(self.len());
-                for (i, (row, mu)) in self.iter().enumerate() {
-                    // The covariance is symmetric: its column is the row, and lies in one piece.
-                    let all = covariances[j].col_as_slice(row);
-                    for (entry, (column, other)) in out.row_mut(i).iter_mut().zip(self.iter()) {
-                        *entry = mu * other * all[column];
-                    }
+        if let Some(covariances) = seen.covariances.as_ref().filter(|_| self.is_overdetermined(seen)) {
+            out.reset(self.len());
+            for (i, (row, mu)) in self.iter().enumerate() {
+                // The covariance is symmetric: its column is the row, and lies in one piece.
+                let all = covariances[j].col_as_slice(row);
+                for (entry, (column, other)) in out.row_mut(i).iter_mut().zip(self.iter()) {
+                    *entry = mu * other * all[column];
                 }
             }
-            _ => {
-                out.reset(seen.row_count());
-                for (column, mu) in self.iter() {
-                    let values = seen.a[j].col_as_slice(column);
-                    for (i, value) in values.iter().enumerate() {
-                        let scaled = mu * mu * value;
-                        out.row_mut(i).iter_mut().zip(values).for_each(|(entry, other)| *entry += scaled * other);
-                    }
-                }
+            return;
+        }
+        out.reset(seen.row_count());
+        for (column, mu) in self.iter() {
+            let values = seen.a[j].col_as_slice(column);
+            for (i, value) in values.iter().enumerate() {
+                let scaled = mu * mu * value;
+                out.row_mut(i).iter_mut().zip(values).for_each(|(entry, other)| *entry += scaled * other);
             }
         }
     }
