@@ -98,7 +98,9 @@ pub fn same_topology(a: &TriMesh, b: &TriMesh) -> Result<(), ExamplesError> {
     }
     let sorted = |mesh: &TriMesh| {
         let mut triangles: Vec<[u32; 3]> = mesh.triangles().to_vec();
-        triangles.iter_mut().for_each(|triangle| triangle.sort_unstable());
+        for triangle in &mut triangles {
+            triangle.sort_unstable();
+        }
         triangles.sort_unstable();
         triangles
     };
@@ -153,7 +155,11 @@ impl Examples {
         let joints = clip.transforms(0).len();
         if joints != self.bone_count || rig.joints().len() != self.bone_count {
             let found = if joints == self.bone_count { rig.joints().len() } else { joints };
-            return Err(ExamplesError::OtherSkeleton { clip: clip.name().to_owned(), found, expected: self.bone_count });
+            return Err(ExamplesError::OtherSkeleton {
+                clip: clip.name().to_owned(),
+                found,
+                expected: self.bone_count,
+            });
         }
         if !weights.is_empty() && weights.len() != poses {
             return Err(ExamplesError::PoseWeights { found: weights.len(), expected: poses });
