@@ -34,6 +34,7 @@ pub mod usd;
 
 pub use error::{Error, Problem};
 pub use format::{Format, read, write};
+pub use numbered::frame_numbers;
 pub use options::{ReadOptions, WriteOptions};
 pub use output::Written;
 pub use target::{WRITABLE_ENDINGS, check_target};

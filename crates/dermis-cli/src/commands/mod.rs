@@ -2,6 +2,7 @@
 
 mod completions;
 mod convert;
+mod envelope;
 mod inspect;
 mod man;
 mod pose;
@@ -23,6 +24,7 @@ use crate::report::Report;
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Skin(Box<skin::Args>),
+    Envelope(envelope::Args),
     Pose(pose::Args),
     Inspect(inspect::Args),
     Convert(convert::Args),
@@ -39,6 +41,7 @@ pub(crate) enum Command {
 pub(crate) fn run(command: Command, shared: &Shared) -> Result<ExitCode, Report> {
     match command {
         Command::Skin(args) => skin::run(&args, shared),
+        Command::Envelope(args) => envelope::run(&args, shared),
         Command::Pose(args) => pose::run(&args, shared),
         Command::Inspect(args) => inspect::run(&args, shared),
         Command::Convert(args) => convert::run(&args, shared),
