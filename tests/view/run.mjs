@@ -5,7 +5,10 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } fr
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { difference, during, launch, open, picture, serve } from "./browser.mjs";
+import { center, measure, positions, setFrame, setRank, showView } from "./actions.mjs";
+import { editing } from "./editing.mjs";
 import { run, writeLevels, writeTube } from "./inputs.mjs";
+import { interaction } from "./interaction.mjs";
 
 const [dermis, work] = process.argv.slice(2, 4).map((path) => resolve(path));
 const wanted = process.argv.slice(4);
@@ -43,7 +46,7 @@ async function startLive(page, kind) {
 }
 
 /** Opens the sample beside fits, does `act`, and expects no problem on the page and an orderly end. */
-async function withPage(inputs, act, maxTextureSize) {
+async function withPage(inputs, act, maxTextureSize, expected = /^$/) {
   const server = await serve(dermis, inputs, files);
   const { page, problems } = await open(browser, server.url, maxTextureSize);
   await page.waitForFunction(
@@ -62,29 +65,12 @@ async function withPage(inputs, act, maxTextureSize) {
   }
   // three.js believes the small limit of a pretended GPU and complains of textures that this one takes.
   assert.deepEqual(
-    problems.filter((problem) => !maxTextureSize || !problem.includes("is too big")),
+    problems.filter((problem) => !(maxTextureSize && problem.includes("is too big")) && !expected.test(problem)),
     [],
   );
 }
 
 const sampleAndFit = ["sample:gallop", best.output];
-const showView = (page, tag) => page.locator(`[data-view="${tag}"] button`).last().click();
-const setFrame = async (page, frame) => {
-  await page.locator("[data-role=scrub]").fill(String(frame));
-  await page.waitForFunction((f) => window.dermis.viewer.state.frame === f, frame);
-};
-const setRank = (page, rank) => page.locator("[data-role=rank] input").fill(String(rank));
-const measure = (page, name) => page.locator(`[data-measure=${name}]`);
-const positions = (page) =>
-  page.evaluate(() => {
-    const { viewer } = window.dermis;
-    return [...viewer.positions(viewer.active).subarray(0, 4 * viewer.active.model.pointCount)];
-  });
-const center = async (page) => {
-  const box = await page.locator(".stage canvas").first().boundingBox();
-  return { x: box.x + box.width / 2, y: box.y + 0.48 * box.height };
-};
-
 const tests = {
   async "the mesh is lit and moves"() {
     await withPage(sampleAndFit, async (page) => {
@@ -263,7 +249,7 @@ const tests = {
   async "views stand side by side and flip"() {
     await withPage(["sample:gallop", ...fits.map((fit) => fit.output)], async (page) => {
       await page.keyboard.press("2");
-      assert.equal(await page.locator(".labels span").count(), 4);
+      assert.equal(await page.locator(".labels span").count(), 5);
       await page.keyboard.press("h");
       await page.waitForTimeout(500);
       await shot(page, "side-by-side");
@@ -303,7 +289,7 @@ const tests = {
 
   async "a crowd is skinned on the GPU"() {
     await withPage([best.output], async (page) => {
-      await page.evaluate(() => (window.dermis.crowd.count = 6));
+      await page.locator("[data-role=crowd-count] input").fill("6");
       await page.keyboard.press("c");
       const facts = page.locator("[data-role=crowd-facts]");
       await page.waitForFunction(
@@ -330,7 +316,7 @@ const tests = {
   async "distant members of a crowd are drawn with a coarser version"() {
     writeLevels(files, "levels", 12);
     await withPage(["levels.usda"], async (page) => {
-      await page.evaluate(() => (window.dermis.crowd.count = 300));
+      await page.locator("[data-role=crowd-count] input").fill("300");
       await page.keyboard.press("c");
       await page.waitForFunction(() => window.dermis.crowd.crowd?.stats.levels.every((count) => count > 0), null, {
         timeout: 60_000,
@@ -484,6 +470,9 @@ const tests = {
     await context.close();
   },
 };
+
+const shared = { withPage, shot, dermis, files, fits, sampleAndFit, browser };
+Object.assign(tests, editing(shared), interaction(shared));
 
 let [passed, failed] = [0, 0];
 for (const [name, test] of Object.entries(tests)) {

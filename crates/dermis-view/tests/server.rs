@@ -2,11 +2,12 @@
 
 mod common;
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use common::{Running, strip};
 use dermis::prelude::*;
-use dermis_view::ServeOptions;
+use dermis_view::{Gallery, ServeOptions};
 use tungstenite::Message;
 
 #[test]
@@ -53,6 +54,23 @@ fn refuses_every_path_that_is_not_its_own() {
 }
 
 #[test]
+fn every_refusal_says_in_json_what_is_wrong() {
+    let server = Running::start(ServeOptions { upload_limit: 1000, ..ServeOptions::default() });
+    let refused = [
+        (400, server.get("/api/assets/x/levels/0/mesh")),
+        (400, server.get("/api/assets/0/frames?first=0")),
+        (403, server.send("GET", "/api/scene", &[("Host", "evil.example")], b"")),
+        (404, server.get("/nowhere")),
+        (405, server.send("DELETE", "/api/scene", &[], b"")),
+        (413, server.send("POST", "/api/drop?name=new.obj", &[], &[b'#'; 1001])),
+    ];
+    for (expected, (status, body)) in refused {
+        let said: serde_json::Value = serde_json::from_slice(&body).unwrap();
+        assert!(status == expected && !said["error"].as_str().unwrap().is_empty(), "{status}: {said}");
+    }
+}
+
+#[test]
 fn refuses_uploads_that_are_too_large() {
     let server = Running::start(ServeOptions { upload_limit: 1000, ..ServeOptions::default() });
     let drop = |bytes: &[u8]| server.send("POST", "/api/drop?name=new.obj", &[], bytes);
@@ -94,34 +112,75 @@ fn measures_match_the_librarys_to_the_printed_digits() {
 }
 
 #[test]
+fn a_clip_is_compared_with_the_motion_it_plays() {
+    let (recorded, skin) = strip(6, 0.5);
+    let sequence = recorded.objects[0].sequence.clone().unwrap();
+    let mesh = Arc::clone(&skin.objects[0].mesh);
+    let positions: Vec<Vec3> = (0..6).rev().flat_map(|frame| sequence.frame(frame).unwrap().into_owned()).collect();
+    let reversed = MeshSequence::new(Arc::clone(&mesh), positions, 24.0).unwrap();
+    let gallery = Gallery::default();
+    let add =
+        |name: &str, object| gallery.add_scene(name, Scene { objects: vec![object], ..Scene::default() }).unwrap();
+    add("other.npz", Object::of_sequence("other", reversed.clone()));
+    add("strip.abc", recorded.objects[0].clone());
+    let fit = add("strip.glb", skin.objects[0].clone());
+    assert_eq!(*gallery.references(fit), [Some(1)]);
+
+    // A second clip that plays the other motion; and a third that plays neither.
+    let Object { rig, clips, .. } = skin.objects[0].clone();
+    let rig = rig.unwrap();
+    let frames = |order: &dyn Fn(usize) -> usize| {
+        let transforms = (0..6).flat_map(|frame| clips[0].transforms(order(frame)).to_vec()).collect();
+        let weights = (0..6).flat_map(|frame| clips[0].shape_weights(order(frame)).to_vec()).collect();
+        Clip::new(&rig, "", 24.0, transforms, weights).unwrap()
+    };
+    let three = vec![frames(&|_| 0), frames(&|frame| 5 - frame), frames(&|frame| frame)];
+    let both = add("both.glb", Object::of_rig("strip", mesh, (*rig).clone(), three));
+    assert_eq!(*gallery.references(both), [None, Some(0), Some(1)]);
+    let error = |clip| gallery.measures(both, clip, 1).unwrap().unwrap().max_error;
+    assert!((error(1) - 0.5).abs() < 1e-3 && (error(2) - 0.5).abs() < 1e-3, "{} {}", error(1), error(2));
+    assert!(gallery.measures(both, 0, 1).unwrap().is_none());
+
+    // A name counts for more than the error.
+    let named = add("bend.npz", Object::of_sequence("bend", reversed));
+    assert_eq!(*gallery.references(fit), [Some(named)]);
+}
+
+#[test]
 fn an_edited_rest_pose_and_a_painted_map_are_saved_where_the_user_said() {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("edited.glb");
     let server = Running::start(ServeOptions { output: Some(target.clone()), ..ServeOptions::default() });
     let rest: Vec<u8> = (0..60).flat_map(|k| (k as f32).to_le_bytes()).collect();
-    assert_eq!(server.send("POST", "/api/assets/1/rest", &[], &rest).0, 200);
+    assert_eq!(server.send("POST", "/api/assets/1/edit?rest=true", &[], &rest).0, 200);
     let read = || dermis::io::read(target.to_str().unwrap(), &ReadOptions::default()).unwrap().objects.remove(0);
     let edited = read();
     assert_eq!(edited.mesh.points()[1], Vec3::new(3.0, 4.0, 5.0));
     assert_eq!((edited.clips.len(), edited.rig.unwrap().shapes().len()), (1, 1));
     let paint: Vec<u8> = (0..20).flat_map(|k| (k as f32 / 20.0).to_le_bytes()).collect();
-    assert_eq!(server.send("POST", "/api/assets/1/attributes/stiffness", &[], &paint).0, 200);
-    let painted = read().attributes.into_iter().find(|(name, _)| name.eq_ignore_ascii_case("stiffness")).unwrap();
-    assert_eq!(painted.1[10], 0.5);
-    for (path, body) in [
-        ("/api/assets/1/rest", &rest[4..]),
-        ("/api/assets/1/attributes/stiffness", &rest[..]),
-        ("/api/assets/1/attributes/..%2Fx", &paint[..]),
-        ("/api/assets/1/rest", &[0xff; 240][..]),
+    let both = [rest.clone(), paint.clone()].concat();
+    assert_eq!(server.send("POST", "/api/assets/1/edit?rest=true&attribute=stiffness", &[], &both).0, 200);
+    let Object { mesh, attributes, .. } = read();
+    let painted = attributes.into_iter().find(|(name, _)| name.eq_ignore_ascii_case("stiffness")).unwrap();
+    assert_eq!((mesh.points()[1], painted.1[10]), (Vec3::new(3.0, 4.0, 5.0), 0.5), "one save keeps both edits");
+    for (edit, body) in [
+        ("rest=true", &rest[4..]),
+        ("rest=true", &both[..]),
+        ("attribute=stiffness", &rest[..]),
+        ("attribute=..%2Fx", &paint[..]),
+        ("rest=true", &[0xff; 240][..]),
+        ("rest=false", &[][..]),
     ] {
-        assert_eq!(server.send("POST", path, &[], body).0, 422, "{path}");
+        assert_eq!(server.send("POST", &format!("/api/assets/1/edit?{edit}"), &[], body).0, 422, "{edit}");
     }
+    let other = server.send("POST", "/api/assets/0/edit?rest=true", &[], &rest);
+    assert_eq!(other.0, 422, "another asset does not replace what was saved");
 }
 
 #[test]
 fn without_an_output_an_edit_is_a_download() {
     let server = Running::start(ServeOptions::default());
-    let (status, body) = server.send("POST", "/api/assets/1/rest", &[], &[0; 240]);
+    let (status, body) = server.send("POST", "/api/assets/1/edit?rest=true", &[], &[0; 240]);
     assert_eq!((status, &body[..4]), (200, &b"glTF"[..]));
 }
 
@@ -131,7 +190,7 @@ fn an_output_that_exists_is_not_replaced_without_force() {
     let target = folder.path().join("edited.glb");
     std::fs::write(&target, b"mine").unwrap();
     let server = Running::start(ServeOptions { output: Some(target.clone()), ..ServeOptions::default() });
-    assert_eq!(server.send("POST", "/api/assets/1/rest", &[], &[0; 240]).0, 422);
+    assert_eq!(server.send("POST", "/api/assets/1/edit?rest=true", &[], &[0; 240]).0, 422);
     assert_eq!(std::fs::read(&target).unwrap(), b"mine");
 }
 

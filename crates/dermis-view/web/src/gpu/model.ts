@@ -20,8 +20,10 @@ export class Model {
   readonly slots: number;
   readonly pointRows: number;
   readonly index: THREE.BufferAttribute;
-  /** Counts edits of the rest pose. */
+  /** Counts changes of the rest pose. */
   restVersion = 0;
+  /** Strokes of the brush that have not been taken back. */
+  readonly strokes = { rest: 0, paint: 0 };
   /** Frames of the recorded motion that have arrived. */
   recordedFrames = 0;
   clip = -1;
@@ -65,7 +67,8 @@ export class Model {
   }
 
   static async load(source: Source, info: AssetInfo, maxRows: number, level = 0): Promise<Model> {
-    const clip = info.reference === null ? 0 : info.reference_clip;
+    const compared = info.clips.findIndex(({ reference }) => typeof reference === "number");
+    const clip = Math.max(compared, 0);
     // Shape and motion are asked for together.
     const [mesh, motion] = await Promise.all([
       source.mesh(info.id, level),
@@ -109,6 +112,11 @@ export class Model {
   motion(recorded: boolean): MotionInfo | null {
     const { clips } = this.info;
     return recorded || clips.length === 0 ? this.info.recorded : (clips[Math.max(this.clip, 0)] ?? null);
+  }
+
+  /** The asset with the frames that the clip shown is to play. */
+  get reference(): number | null {
+    return this.info.clips[Math.max(this.clip, 0)]?.reference ?? null;
   }
 
   async useClip(clip: number): Promise<void> {

@@ -55,7 +55,6 @@ export class Live {
     private readonly of: Model,
     readonly kind: Kind,
     private readonly ready: () => void,
-    private readonly failed: (why: string) => void,
   ) {
     this.socket = this.connect();
   }
@@ -76,26 +75,14 @@ export class Live {
 
   /** Streams into a view that is fed by the server: what is too large for textures. */
   static feed(viewer: Viewer, view: View, kind: "pose" | "recorded"): Live {
-    const live = new Live(
-      viewer,
-      view.model,
-      kind,
-      () => viewer.changed(),
-      (why) => console.error(why),
-    );
+    const live = new Live(viewer, view.model, kind, () => viewer.changed());
     live.view = view;
     return live;
   }
 
   /** Adds a view of a model that the server deforms. */
-  static add(
-    viewer: Viewer,
-    of: Model,
-    kind: keyof typeof LAYERS,
-    ready: () => void,
-    failed: (why: string) => void,
-  ): Live {
-    return new Live(viewer, of, kind, ready, failed);
+  static add(viewer: Viewer, of: Model, kind: keyof typeof LAYERS, ready: () => void): Live {
+    return new Live(viewer, of, kind, ready);
   }
 
   /** Asks for the frame shown, once the last one has come. */
@@ -117,7 +104,7 @@ export class Live {
   }
 
   private listen(message: Message): void {
-    if ("error" in message) this.failed(message.error);
+    if ("error" in message) this.viewer.say(message.error);
     else if ("status" in message) this.status = message.status;
     else this.greet(message);
   }
