@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use dermis_active::wrinkle::{RestShape, WrinkleLayer, WrinkleOptions};
+use dermis_active::wrinkle::{RestShape, TakenUp, WrinkleLayer, WrinkleOptions};
 use dermis_mesh::TriMesh;
 use dermis_mesh::glam::Vec3;
 
@@ -19,7 +19,7 @@ fn main() {
     let layer = WrinkleLayer::new(&mesh, RestShape::Pose, &WrinkleOptions::default()).expect("a sheet has area");
     let refined = layer.refine(&mesh, &vec![true; mesh.triangle_count()], 2).expect("a finer sheet");
     let samples = layer.samples(refined.spots.clone());
-    let mut tracker = layer.tracker();
+    let (mut tracker, mut taken_up) = (layer.tracker(), TakenUp::default());
     let (mut curves_time, mut apply_time) = (f64::INFINITY, f64::INFINITY);
     for frame in 0..FRAMES {
         let by = 0.05 + 0.05 * frame as f32 / FRAMES as f32;
@@ -29,7 +29,7 @@ fn main() {
         let mut curves = layer.advance(&mut tracker, &positions);
         curves_time = curves_time.min(start.elapsed().as_secs_f64());
         let start = Instant::now();
-        let wrinkled = layer.fit(&positions, &mut curves, &samples, refined.mesh.triangles());
+        let wrinkled = layer.fit(&mut taken_up, &positions, &mut curves, &samples, refined.mesh.triangles());
         apply_time = apply_time.min(start.elapsed().as_secs_f64());
         assert_eq!(wrinkled.heights.len(), refined.mesh.point_count(), "a height per point");
     }

@@ -5,7 +5,8 @@
 //! refined cloth really has. What wrinkles add grows with about the square of their height, which makes a secant in the
 //! square converge in two or three steps.
 //!
-//! Heights are bounded by `H`, smoothly: `h ↦ f h / √(1 + (f h / H)²)`.
+//! Heights are bounded smoothly by the highest, `h ↦ f h / √(1 + (f h / H)²)`. What is taken up follows the loss with a delay, as
+//! far as it stays within bounds, so that a loss that jumps from frame to frame does not make the wrinkles jump as much.
 
 use dermis_math::sum::sum;
 use glam::Vec3;
@@ -15,31 +16,76 @@ use super::project::Lifted;
 
 /// The largest factor: wrinkles that would have to be higher are too few, and a few must not be made spikes.
 const LARGEST: f32 = 4.0;
+/// The part of the lost area that wrinkles take up at least, where it jumps, and else; the rest keeps the cloth from
+/// becoming larger than it is.
+const RECOVERED: [f64; 2] = [0.7, 0.95];
+/// The part of the area that is lost in places which wrinkles take up even where the cloth as a whole is stretched.
+const LEAST_RECOVERED: f64 = 0.1;
+/// The part of the way to what is lost that is gone in a frame.
+const FOLLOW: f64 = 0.25;
 /// Measurements of the area.
 const STEPS: usize = 4;
 /// The error of the added area, relative, at which the factor is good.
 const CLOSE: f64 = 0.01;
 
-/// A height under a factor.
-#[inline]
-pub(super) fn scaled(height: f32, factor: f32, highest: f32) -> f32 {
-    let wanted = factor * height;
-    wanted / (1.0 + (wanted / highest).powi(2)).sqrt()
+/// The heights of samples under a factor.
+pub(super) fn heights(lifted: &Lifted, factor: f32, highest: f32) -> Vec<f32> {
+    lifted.heights.iter().map(|&height| scaled(height, factor, highest)).collect()
 }
 
 /// The positions of samples under a factor.
 pub(super) fn positions(lifted: &Lifted, factor: f32, highest: f32) -> Vec<Vec3> {
-    let samples = lifted.bases.par_iter().zip(&lifted.normals).zip(&lifted.heights).with_min_len(4096);
-    samples.map(|((base, normal), &height)| *base + *normal * scaled(height, factor, highest)).collect()
+    let place = |sample: usize| {
+        let height = scaled(lifted.heights[sample], factor, highest);
+        lifted.bases[sample] + lifted.normals[sample] * height
+    };
+    (0..lifted.bases.len()).into_par_iter().with_min_len(4096).map(place).collect()
 }
 
-/// The factor at which `triangles` over the samples have the area `wanted`, which is a function of that without wrinkles;
-/// the largest where none has so much.
-pub(super) fn factor(lifted: &Lifted, triangles: &[[u32; 3]], highest: f32, wanted: impl Fn(f64) -> f64) -> f32 {
-    let is_lifted = |triangle: &[u32; 3]| triangle.iter().any(|&point| lifted.heights[point as usize] > 0.0);
+#[inline]
+fn scaled(height: f32, factor: f32, highest: f32) -> f32 {
+    let wanted = factor * height;
+    wanted / (1.0 + (wanted / highest).powi(2)).sqrt()
+}
+
+/// The area that wrinkles took up in the frame before, which those of the next follow.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct TakenUp(Option<f64>);
+
+/// What a frame has lost.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Loss {
+    /// The area of the coarse cloth.
+    pub(super) coarse: f64,
+    /// What it lacks of the rest shape's.
+    pub(super) lost: f64,
+    /// The same where it is compressed alone.
+    pub(super) lost_locally: f64,
+}
+
+impl TakenUp {
+    /// The area that wrinkles shall take up on a refined cloth that has the area `smooth` without them.
+    fn next(&mut self, loss: &Loss, smooth: f64) -> f64 {
+        let least = LEAST_RECOVERED * loss.lost_locally;
+        let [low, high] = RECOVERED.map(|part| (loss.coarse + part * loss.lost.max(0.0) - smooth).max(least));
+        let wanted = self.0.map_or(high, |last| last + FOLLOW * (high - last)).clamp(low, high);
+        self.0 = Some(wanted);
+        wanted
+    }
+}
+
+/// The factor at which `triangles` over the samples have the area that they should; the largest where none has so much.
+pub(super) fn factor(
+    lifted: &Lifted,
+    triangles: &[[u32; 3]],
+    highest: f32,
+    loss: &Loss,
+    taken_up: &mut TakenUp,
+) -> f32 {
+    let is_lifted = |triangle: &[u32; 3]| triangle.iter().any(|&point| lifted.heights[point as usize] != 0.0);
     let (raised, flat): (Vec<[u32; 3]>, Vec<[u32; 3]>) = triangles.iter().partition(|triangle| is_lifted(triangle));
-    let (smooth, flat) = (area(&lifted.bases, &raised), area(&lifted.bases, &flat));
-    let needed = wanted(smooth + flat) - smooth - flat;
+    let smooth = area(&lifted.bases, &raised);
+    let needed = taken_up.next(loss, smooth + area(&lifted.bases, &flat));
     if needed <= 0.0 || raised.is_empty() {
         return 0.0;
     }

@@ -20,6 +20,7 @@ mod options;
 mod profile;
 mod project;
 mod refine;
+mod share;
 mod stretch;
 mod surface;
 mod trace;
@@ -29,6 +30,7 @@ use dermis_mesh::geometry::{point_normals, total_area};
 use dermis_mesh::{MeshError, Note, TriMesh};
 use glam::{Vec2, Vec3};
 
+pub use amplitude::TakenUp;
 pub use atlas::with_atlas;
 pub use coarsen::{Coarse, coarsen};
 pub use error::WrinkleError;
@@ -39,6 +41,7 @@ pub use refine::Refined;
 pub use surface::Spot;
 pub use track::{CurveNode, Curves, Tracker};
 
+use amplitude::Loss;
 use field::REACH;
 use project::{Lifted, Pose};
 use stretch::RestTriangles;
@@ -47,10 +50,6 @@ use track::segments;
 
 /// The default radius, in mean sides of the rest triangles.
 const RADIUS_OF_SIDE: f32 = 0.75;
-/// The part of the lost area that wrinkles take up; the rest keeps the cloth from becoming larger than it is.
-const RECOVERED: f64 = 0.95;
-/// The part of the area that is lost in places which wrinkles take up even where the cloth as a whole is stretched.
-const LEAST_RECOVERED: f64 = 0.1;
 
 /// The shape in which the cloth is not stretched.
 #[derive(Debug, Clone, Copy)]
@@ -78,7 +77,7 @@ pub struct WrinkleLayer {
 pub struct WrinkledFrame {
     /// The positions of the samples.
     pub positions: Vec<Vec3>,
-    /// How far each was moved along its normal.
+    /// How far each was moved along its normal; negative where folds go the other way.
     pub heights: Vec<f32>,
 }
 
@@ -197,12 +196,13 @@ impl WrinkleLayer {
     }
 
     /// Finds the amplitude of `curves`, so that `triangles` over the samples have nearly the area of the rest shape, and
-    /// where the samples are.
+    /// where the samples are. Frames are given in order, with the same `taken_up`.
     ///
     /// # Panics
     /// If `positions` are not those of the cloth, or `triangles` not over the samples.
     pub fn fit(
         &self,
+        taken_up: &mut TakenUp,
         positions: &[Vec3],
         curves: &mut Curves,
         samples: &Samples,
@@ -210,9 +210,8 @@ impl WrinkleLayer {
     ) -> WrinkledFrame {
         let lifted = self.lifted(positions, curves, samples);
         let coarse = total_area(positions, &self.surface.triangles);
-        let lost = RECOVERED * (self.rest_area() - coarse);
-        let wanted = |smooth: f64| (coarse + lost).max(smooth + LEAST_RECOVERED * curves.lost_locally);
-        curves.amplitude = amplitude::factor(&lifted, triangles, self.highest(), wanted);
+        let loss = Loss { coarse, lost: self.rest_area() - coarse, lost_locally: curves.lost_locally };
+        curves.amplitude = amplitude::factor(&lifted, triangles, self.highest(), &loss, taken_up);
         self.frame(&lifted, curves.amplitude)
     }
 
@@ -227,17 +226,16 @@ impl WrinkleLayer {
     fn lifted(&self, positions: &[Vec3], curves: &Curves, samples: &Samples) -> Lifted {
         assert_eq!(positions.len(), self.surface.rest.len(), "a frame holds all points of the cloth");
         let normals = point_normals(positions, &self.surface.triangles);
-        let segments = segments(curves, &self.surface, positions, &normals);
-        samples.lifted(&Pose { surface: &self.surface, positions, normals: &normals }, &segments)
+        let positions = self.surface.sunk(positions, &normals);
+        let segments = segments(curves, &self.surface, &positions, &normals);
+        let (surface, sides) = (&self.surface, &curves.sides[..]);
+        samples.lifted(&Pose { surface, positions: &positions, normals: &normals, sides }, &segments)
     }
 
-    fn frame(&self, lifted: &Lifted, amplitude: f32) -> WrinkledFrame {
+    fn frame(&self, lifted: &Lifted, factor: f32) -> WrinkledFrame {
         let highest = self.highest();
-        let height = |height: &f32| amplitude::scaled(*height, amplitude, highest);
-        WrinkledFrame {
-            positions: amplitude::positions(lifted, amplitude, highest),
-            heights: lifted.heights.iter().map(height).collect(),
-        }
+        let positions = amplitude::positions(lifted, factor, highest);
+        WrinkledFrame { positions, heights: amplitude::heights(lifted, factor, highest) }
     }
 
     /// The curves as polylines in a frame of the cloth.

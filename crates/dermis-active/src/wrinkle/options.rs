@@ -21,6 +21,6 @@ pub struct WrinkleOptions {
 
 impl Default for WrinkleOptions {
     fn default() -> Self {
-        Self { min_radius: None, threshold: 0.005, fade_frames: 4.0, smoothing: 0.35, longest: 60.0 }
+        Self { min_radius: None, threshold: 0.005, fade_frames: 8.0, smoothing: 0.35, longest: 60.0 }
     }
 }

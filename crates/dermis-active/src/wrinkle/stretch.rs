@@ -106,7 +106,7 @@ fn losses(surface: &Surface, rest: &RestTriangles, positions: &[Vec3]) -> Vec<f3
 }
 
 /// The mean of a point's value and that of its neighbours.
-fn averaged<T>(values: &[T], surface: &Surface, point: usize) -> T
+pub(super) fn averaged<T>(values: &[T], surface: &Surface, point: usize) -> T
 where
     T: Copy + std::ops::Add<Output = T> + std::ops::Mul<f32, Output = T>,
 {

@@ -4,12 +4,24 @@
 //! Distances between wrinkles are measured on the rest shape, where no two layers lie on each other.
 
 use dermis_mesh::adjacency::{Edges, Lists, is_collapsed};
+use dermis_mesh::geometry::point_normals;
 use glam::Vec3;
+
+use super::stretch::averaged;
 
 /// No neighbour: the cloth ends there, or more than two triangles meet.
 pub(super) const NONE: u32 = u32::MAX;
 /// Triangles that a walk crosses at most; longer ones come from broken input.
 const LONGEST_WALK: usize = 64;
+
+/// How far points sink, as a part of their distance to the mean of their neighbours: an eighth on a sphere, a sixth on a
+/// cylinder, keeps the area (equilateral triangles of side e deviate from radius R by e²/16R and e²/24R).
+const SINK: f32 = 1.0 / 7.0;
+
+/// The mean bend, in radii of folds, from which on folds have gone to the other side.
+const HOLLOW: f32 = 0.3;
+/// Averages over neighbours of the bend.
+const SIDE_SMOOTHINGS: usize = 2;
 
 /// A place on the cloth.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -78,6 +90,9 @@ pub(super) struct Surface {
     neighbours: Vec<[u32; 3]>,
     pub(super) rest: Vec<Vec3>,
     pub(super) rings: Lists,
+    /// How far each point lies inside where the rest shape is round, so that patches over it are as large as its triangles:
+    /// patches over points of a ball, or a tube, lie outside the triangles.
+    sinks: Vec<f32>,
     /// The triangle in which each point is found, and which corner it is; `NONE` where it has none.
     pub(super) homes: Vec<(u32, u8)>,
     pub(super) non_manifold: usize,
@@ -110,13 +125,49 @@ impl Surface {
                 homes[point as usize] = (index as u32, corner as u8);
             }
         }
-        let rings = edges.point_neighbours();
-        Self { triangles: triangles.to_vec(), neighbours, rest: rest.to_vec(), rings, homes, non_manifold }
+        let mut is_border = vec![false; rest.len()];
+        for (triangle, neighbours) in triangles.iter().zip(&neighbours) {
+            for side in (0..3).filter(|&side| neighbours[side] == NONE) {
+                is_border[triangle[side] as usize] = true;
+                is_border[triangle[(side + 1) % 3] as usize] = true;
+            }
+        }
+        let (triangles, rest, rings) = (triangles.to_vec(), rest.to_vec(), edges.point_neighbours());
+        let sinks = sinks(&rest, &triangles, &rings, &is_border);
+        Self { triangles, neighbours, rest, rings, sinks, homes, non_manifold }
     }
 
     /// The corners of a triangle.
     pub(super) fn corners(&self, triangle: u32, points: &[Vec3]) -> [Vec3; 3] {
         self.triangles[triangle as usize].map(|point| points[point as usize])
+    }
+
+    /// The points, each as far inside as it sinks.
+    pub(super) fn sunk(&self, positions: &[Vec3], normals: &[Vec3]) -> Vec<Vec3> {
+        let points = positions.iter().zip(normals).zip(&self.sinks);
+        points.map(|((&position, &normal), &sink)| position - normal * sink).collect()
+    }
+
+    /// To which side folds of `radius` go at each point: 1 along the normal, −1 where the cloth is hollow, since in the
+    /// inside of a bend they would make it smaller instead of larger, and run into each other.
+    pub(super) fn sides(&self, positions: &[Vec3], normals: &[Vec3], radius: f32) -> Vec<f32> {
+        let bend = |point: usize| {
+            let to = |&other: &u32| {
+                let way = positions[other as usize] - positions[point];
+                (normals[other as usize] - normals[point]).dot(way) / way.length_squared().max(f32::MIN_POSITIVE)
+            };
+            let ring = self.rings.of(point);
+            ring.iter().map(to).sum::<f32>() / ring.len().max(1) as f32
+        };
+        let mut bends: Vec<f32> = (0..positions.len()).map(bend).collect();
+        for _ in 0..SIDE_SMOOTHINGS {
+            bends = (0..bends.len()).map(|point| averaged(&bends, self, point)).collect();
+        }
+        let side = |bend: f32| {
+            let t = (bend * radius / HOLLOW + 1.0).clamp(0.0, 1.0);
+            2.0 * t * t * (3.0 - 2.0 * t) - 1.0
+        };
+        bends.into_iter().map(side).collect()
     }
 
     /// Where a place lies on the rest shape.
@@ -163,6 +214,19 @@ impl Surface {
         }
         spot
     }
+}
+
+fn sinks(rest: &[Vec3], triangles: &[[u32; 3]], rings: &Lists, is_border: &[bool]) -> Vec<f32> {
+    let normals = point_normals(rest, triangles);
+    let sink = |point: usize| {
+        let ring = rings.of(point);
+        if is_border[point] || ring.is_empty() {
+            return 0.0;
+        }
+        let around = ring.iter().map(|&other| rest[other as usize]).sum::<Vec3>() / ring.len() as f32;
+        SINK * (rest[point] - around).dot(normals[point])
+    };
+    (0..rest.len()).map(sink).collect()
 }
 
 /// How far `weights` go along `change` before one runs out, and which.

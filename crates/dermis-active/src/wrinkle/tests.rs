@@ -27,12 +27,12 @@ fn a_squeezed_sheet_gets_at_least_half_of_its_area_back_without_spikes() {
     for by in [0.02, 0.05, 0.1, 0.2] {
         let positions = squeezed(&mesh, by);
         let mut curves = layer.advance(&mut layer.tracker(), &positions);
-        let frame = layer.fit(&positions, &mut curves, &samples, refined.mesh.triangles());
+        let frame = layer.fit(&mut TakenUp::default(), &positions, &mut curves, &samples, refined.mesh.triangles());
         let before = layer.area_lost(&positions, mesh.triangles());
         let after = layer.area_lost(&frame.positions, refined.mesh.triangles());
         println!("squeezed by {by}: area lost {before:.4} before, {after:.4} after");
         assert!((0.0..=0.2 * before).contains(&after), "{by}: {before} → {after}");
-        assert!(frame.heights.iter().all(|height| (0.0..=layer.highest()).contains(height)));
+        assert!(frame.heights.iter().all(|height| height.abs() <= layer.highest()));
     }
 }
 
@@ -51,16 +51,16 @@ fn wrinkles_grow_and_fade_without_popping() {
     let mesh = sheet(24);
     let (layer, refined) = prepared(&mesh);
     let samples = layer.samples(refined.spots.clone());
-    let mut tracker = layer.tracker();
+    let (mut tracker, mut taken_up) = (layer.tracker(), TakenUp::default());
     let mut last: Option<Vec<f32>> = None;
     for frame in 0..48 {
         let by = 0.12 * (std::f32::consts::PI * frame as f32 / 47.0).sin();
         let positions = squeezed(&mesh, by);
         let mut curves = layer.advance(&mut tracker, &positions);
-        let heights = layer.fit(&positions, &mut curves, &samples, refined.mesh.triangles()).heights;
+        let heights = layer.fit(&mut taken_up, &positions, &mut curves, &samples, refined.mesh.triangles()).heights;
         if let Some(last) = last.replace(heights.clone()) {
             let change = last.iter().zip(&heights).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
-            assert!(change < 0.6 * layer.min_radius(), "{change} at frame {frame}");
+            assert!(change < 0.35 * layer.min_radius(), "{change} at frame {frame}");
         }
     }
 }
@@ -100,4 +100,30 @@ fn rejects_rest_shapes_that_do_not_fit() {
     assert_eq!(layer(RestShape::Uvs), WrinkleError::NoUvs);
     let options = WrinkleOptions { min_radius: Some(-1.0), ..WrinkleOptions::default() };
     assert_eq!(WrinkleLayer::new(&mesh, RestShape::Pose, &options).unwrap_err(), WrinkleError::Radius(-1.0));
+}
+
+#[test]
+fn rounding_a_tube_keeps_its_area() {
+    const SIDES: u32 = 14;
+    let place = |k: u32| {
+        let (ring, side) = (k / SIDES, k % SIDES);
+        let angle = std::f32::consts::TAU * (side as f32 + 0.5 * (ring % 2) as f32) / SIDES as f32;
+        Vec3::new(angle.cos(), 0.4 * ring as f32, angle.sin())
+    };
+    let points: Vec<Vec3> = (0..11 * SIDES).map(place).collect();
+    let corner = |ring: u32, side: u32| ring * SIDES + side % SIDES;
+    let quads = (0..10).flat_map(|ring| (0..SIDES).map(move |side| (ring, side)));
+    let triangles: Vec<[u32; 3]> = quads
+        .flat_map(|(ring, side)| {
+            let [a, b] = [corner(ring, side), corner(ring, side + 1)];
+            let [c, d] = [corner(ring + 1, side), corner(ring + 1, side + 1)];
+            if ring % 2 == 0 { [[a, c, b], [b, c, d]] } else { [[a, c, d], [a, d, b]] }
+        })
+        .collect();
+    let mesh = TriMesh::new(points, triangles).unwrap();
+    let (layer, refined) = prepared(&mesh);
+    let curves = layer.advance(&mut layer.tracker(), mesh.points());
+    let rounded = layer.apply(mesh.points(), &curves, &layer.samples(refined.spots)).positions;
+    let lost = layer.area_lost(&rounded, refined.mesh.triangles());
+    assert!(lost.abs() < 2e-3, "{lost}");
 }

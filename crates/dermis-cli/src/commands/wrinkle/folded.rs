@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use dermis::active::wrinkle::{Curves, Refined, Samples, WrinkleLayer};
+use dermis::active::wrinkle::{Curves, Refined, Samples, TakenUp, WrinkleLayer};
 use dermis::math::progress::Progress;
 use dermis::mesh::glam::Vec3;
 use dermis::mesh::{FrameSource, MeshSequence, Note, SequenceError};
@@ -124,7 +124,7 @@ fn fit(
     stops: &dyn Fn(usize) -> bool,
 ) -> Result<Measures, Report> {
     let frames = motion.frame_count();
-    let mut measures = Measures::default();
+    let (mut measures, mut taken_up) = (Measures::default(), TakenUp::default());
     let (mut changed, mut moved) = (0.0f32, 0.0f32);
     let mut last: Option<(Vec<f32>, Vec<Vec3>)> = None;
     for (frame, curves) in curves.iter_mut().enumerate() {
@@ -133,11 +133,11 @@ fn fit(
         }
         let positions = motion.frame(frame).map_err(failed)?;
         let start = Instant::now();
-        let wrinkled = layer.fit(&positions, curves, samples, refined.mesh.triangles());
+        let wrinkled = layer.fit(&mut taken_up, &positions, curves, samples, refined.mesh.triangles());
         measures.seconds_per_frame += start.elapsed().as_secs_f64() / frames as f64;
         measures.area_lost_before.push(layer.area_lost(&positions, motion.mesh().triangles()));
         measures.area_lost_after.push(layer.area_lost(&wrinkled.positions, refined.mesh.triangles()));
-        let highest = wrinkled.heights.iter().copied().fold(0.0, f32::max);
+        let highest = wrinkled.heights.iter().fold(0.0, |highest: f32, height| highest.max(height.abs()));
         measures.highest = measures.highest.max(f64::from(highest / layer.min_radius()));
         if let Some((heights, places)) = last {
             let changes = heights.iter().zip(&wrinkled.heights).map(|(a, b)| (a - b).abs());
