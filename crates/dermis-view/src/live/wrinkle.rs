@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use dermis::active::wrinkle::{Curves, RestShape, Samples, Tracker, WrinkleLayer, WrinkleOptions};
+use dermis::active::wrinkle::{Curves, RestShape, Samples, TakenUp, Tracker, WrinkleLayer, WrinkleOptions};
 use dermis::mesh::geometry::total_area;
 use dermis::mesh::glam::Vec3;
 use dermis::mesh::{MeshSequence, Object, SequenceError, TriMesh};
@@ -32,8 +32,10 @@ pub struct WrinkledCloth {
     fine: Arc<TriMesh>,
     samples: Samples,
     tracker: Tracker,
-    /// The last frame that was followed, and its curves.
-    last: Option<(usize, Curves)>,
+    /// The last frame that was followed, its curves, and what wrinkles took up before it.
+    last: Option<(usize, Curves, TakenUp)>,
+    /// What they take up in it.
+    taken_up: TakenUp,
     on: bool,
     /// How high the folds are, of what the lost area asks for.
     strength: f32,
@@ -61,6 +63,7 @@ impl WrinkledCloth {
             tracker,
             layer,
             last: None,
+            taken_up: TakenUp::default(),
             on: true,
             strength: 1.0,
             shows_curves: true,
@@ -76,26 +79,27 @@ impl WrinkledCloth {
         }
     }
 
-    /// The cloth and its curves in a frame.
-    fn follow(&mut self, frame: usize) -> Result<(Vec<Vec3>, Curves), SequenceError> {
+    /// Follows the curves up to a frame; the cloth in it.
+    fn follow(&mut self, frame: usize) -> Result<Vec<Vec3>, SequenceError> {
         let first = match &self.last {
-            Some((last, curves)) if *last == frame => {
-                return Ok((self.motion.frame(frame)?.into_owned(), curves.clone()));
+            Some((last, _, before)) if *last == frame => {
+                self.taken_up = *before;
+                return Ok(self.motion.frame(frame)?.into_owned());
             }
-            Some((last, _)) if last + 1 == frame => frame,
+            Some((last, ..)) if last + 1 == frame => frame,
             _ => {
                 self.tracker = self.layer.tracker();
+                self.taken_up = TakenUp::default();
                 frame.saturating_sub(LEAD)
             }
         };
-        let mut followed = (Vec::new(), Curves::default());
-        for at in first..=frame {
-            let positions = self.motion.frame(at)?.into_owned();
-            let curves = self.layer.advance(&mut self.tracker, &positions);
-            followed = (positions, curves);
+        for at in first..frame {
+            self.layer.advance(&mut self.tracker, &self.motion.frame(at)?);
         }
-        self.last = Some((frame, followed.1.clone()));
-        Ok(followed)
+        let cloth = self.motion.frame(frame)?.into_owned();
+        let curves = self.layer.advance(&mut self.tracker, &cloth);
+        self.last = Some((frame, curves, self.taken_up));
+        Ok(cloth)
     }
 }
 
@@ -142,8 +146,9 @@ impl LiveDeformer for WrinkledCloth {
     }
 
     fn pose(&mut self, frame: usize) -> Result<LiveFrame, SequenceError> {
-        let (cloth, mut curves) = self.follow(frame)?;
-        self.layer.fit(&cloth, &mut curves, &self.samples, self.fine.triangles());
+        let cloth = self.follow(frame)?;
+        let mut curves = self.last.as_ref().map_or_else(Curves::default, |(_, curves, _)| curves.clone());
+        self.layer.fit(&mut self.taken_up, &cloth, &mut curves, &self.samples, self.fine.triangles());
         curves.amplitude *= if self.on { self.strength } else { 0.0 };
         let positions = self.layer.apply(&cloth, &curves, &self.samples).positions;
         let triangles = self.motion.mesh().triangles();
