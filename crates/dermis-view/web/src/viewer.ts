@@ -69,11 +69,11 @@ export class Viewer {
   /** Scalars that are painted or streamed, by view. */
   readonly paints = new Map<Model, Float32Array<ArrayBuffer>>();
   liveScalar: { store: Store; low: number; high: number; signed: boolean; label: string; unit: string } | null = null;
-  /** Tells the user something. */
-  say: (text: string) => void = () => {};
   private readonly listeners: Listener[] = [];
   private readonly stores = new Map<string, Store>();
   private clock = 0;
+  /** Tells the user something. */
+  say: (text: string) => void = () => {};
 
   constructor(
     readonly source: Source,
