@@ -7,7 +7,9 @@ import { run } from "./inputs.mjs";
 
 const save = (page) => page.locator("[data-role=save]").click();
 const brush = (page, mode) => page.locator(`[data-brush=${mode}]`).click();
-const tick = (page, label, on) => page.locator(".view", { hasText: label }).locator("input").setChecked(on);
+const untick = async (page, tag) => {
+  for (const box of await page.locator(`[data-view="${tag}"] input`).all()) await box.uncheck();
+};
 const attributes = ({ dermis, files }, file) =>
   run(dermis, ["inspect", file], files).objects[0].attributes.map((name) => name.toLowerCase());
 
@@ -17,7 +19,7 @@ export const editing = (shared) => ({
     const [first, second] = fits.map((fit) => fit.output);
     await withPage([first, second, "--paint", "stiffness", "-o", "touched.glb"], async (page) => {
       await brush(page, "sculpt");
-      for (const label of [`${first} · fit`, `${second} · fit`]) await tick(page, label + " + corrections", false);
+      await untick(page, "fit + corrections");
       await showView(page, "fit");
       await page.keyboard.press("2");
       assert.equal(await page.evaluate(() => window.dermis.viewer.active.model.info.label), second);

@@ -177,6 +177,14 @@ export const interaction = ({ withPage, shot, dermis, files, fits, sampleAndFit 
       assert.ok((await page.locator(".labels .active").textContent()).startsWith(name), name);
       await page.waitForTimeout(400);
       await shot(page, "five");
+      const same = await page.evaluate(() => {
+        const { models, state } = window.dermis.viewer;
+        Object.assign(state, { bone: 3, boneModel: models[1] });
+        const found =
+          models[2].info.bones[window.dermis.viewer.boneIn(models[2])]?.name ?? models[1].info.bones[3].name;
+        return found === models[1].info.bones[3].name;
+      });
+      assert.ok(same, "a bone is the same in another asset only by its name");
       await showView(page, "fit");
       assert.deepEqual(await state(page, "[viewer.state.split, viewer.active.tag]"), [false, "fit"]);
       await page.keyboard.press("2");

@@ -89,11 +89,11 @@ export class Viewer {
   readonly paints = new Map<Model, Float32Array<ArrayBuffer>>();
   /** By the id of the view. */
   readonly liveScalars = new Map<string, LiveScalar>();
-  /** Tells the user something. */
-  say: (text: string) => void = () => {};
   private readonly listeners: Listener[] = [];
   private readonly stores = new Map<string, Store>();
   private clock = 0;
+  /** Tells the user something. */
+  say: (text: string) => void = () => {};
 
   constructor(
     readonly source: Source,

@@ -5,7 +5,7 @@ import { button, el, section, slider, toggle } from "./dom";
 import { plot, SERIES_COLORS } from "./plot";
 
 /** Letters that a view's name may have in the list. */
-const NAME_LENGTH = 28;
+const NAME_LENGTH = 25;
 
 /** The list of views: a click shows one, a tick takes it into the comparison. */
 export function viewList(viewer: Viewer): HTMLElement {
@@ -52,9 +52,10 @@ export function viewList(viewer: Viewer): HTMLElement {
   return section("Views", list, el("div", { className: "buttons" }, split, flip), left);
 }
 
-function shortened(text: string, most: number): string {
+function shortened(file: string, most: number): string {
+  const stem = file.length <= most ? file : file.replace(/\.\w+$/, "");
   const head = Math.floor(most / 3);
-  return text.length <= most ? text : `${text.slice(0, head)}…${text.slice(head + 1 - most)}`;
+  return stem.length <= most ? stem : `${stem.slice(0, head)}…${stem.slice(head + 1 - most)}`;
 }
 
 /** Surface, lines and camera; `frame` looks at what is shown. */
