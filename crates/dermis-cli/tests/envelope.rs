@@ -127,7 +127,8 @@ fn maps_come_from_attributes_textures_files_and_the_examples() {
         let common = ["envelope", "train", "painted.npz", "--frames", "0:144:12", "--smoothness", "1e-6", "--force"];
         let learned =
             place.succeed(&[&common[..], &["-o", "m.glb", "--maps", maps, "--format", "json"]].concat()).json();
-        assert!(number(&learned, "rms_error") < 0.6 * number(&learned, "linear_rms_error"), "{maps}: {learned}");
+        let errors = (number(&learned, "rms_error"), number(&learned, "linear_rms_error"));
+        assert!(errors.0 < 0.8 * errors.1, "{maps}: {errors:?}");
     }
     let wrong = |maps: &str| place.fail(&["envelope", "train", "painted.npz", "-o", "x.glb", "--maps", maps]);
     assert!(wrong("attribute:none_").contains("no attribute"));

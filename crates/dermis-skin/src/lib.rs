@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bone_model;
+mod clock;
 pub mod compare;
 pub mod corrections;
 pub mod envelope;

@@ -6,7 +6,6 @@
 //! points; poses matter only for learning, not for playing.
 
 use std::ops::ControlFlow;
-use std::time::Instant;
 
 use dermis_math::progress::Progress;
 use dermis_mesh::{Note, Rig, SkinWeights, TriMesh};
@@ -20,6 +19,7 @@ use super::local_ridge::{DEFAULT_CUT_OFF, Ridge};
 use super::multi_weights::MultiWeights;
 use super::seen::Seen;
 use super::solve::{Entry, solve_block};
+use crate::clock::Clock;
 use crate::trajectories::in_blocks;
 
 /// The smoothness where there are too few poses to choose one.
@@ -158,7 +158,7 @@ pub fn train(
     check(mesh, rig, influences, examples, options)?;
     let (points, poses) = everything(mesh, examples);
     let part = Part { rest: mesh.points(), examples, poses: &poses, points: &points };
-    let mut clock = Clock { last: Instant::now(), stages: Vec::new() };
+    let mut clock = Clock::start();
     let underlayer = Underlayer { rig, underlying: options.underlying, most: options.linear_influences };
     let linear = underlayer.rows_of(&part, influences);
     clock.stage("linear skin");
@@ -247,11 +247,14 @@ impl Underlayer<'_> {
     pub(super) fn rows_of(&self, part: &Part<'_>, influences: &Influences) -> SkinWeights {
         match self.underlying {
             Underlying::Best => best_linear(part, influences, self.most),
-            Underlying::Rig => SkinWeights::from_rows(part.points.iter().map(|&point| {
-                let mut row: Vec<(u32, f32)> = self.rig.weights().row(point as usize).collect();
-                row.sort_by_key(|(bone, _)| *bone);
-                row
-            })),
+            Underlying::Rig => {
+                let weights = self.rig.weights().normalized(usize::MAX);
+                SkinWeights::from_rows(part.points.iter().map(|&point| {
+                    let mut row: Vec<(u32, f32)> = weights.row(point as usize).collect();
+                    row.sort_by_key(|(bone, _)| *bone);
+                    row
+                }))
+            }
             Underlying::Rigid => SkinWeights::from_rows(part.points.iter().map(|&point| {
                 let homes = influences.homes.row(point as usize);
                 let strongest = homes.fold((0, 0.0), |best, next| if next.1 > best.1 { next } else { best });
@@ -398,18 +401,5 @@ impl Work<'_> {
             }
         }
         weights
-    }
-}
-
-/// Seconds per stage.
-struct Clock {
-    last: Instant,
-    stages: Vec<(&'static str, f64)>,
-}
-
-impl Clock {
-    fn stage(&mut self, name: &'static str) {
-        self.stages.push((name, self.last.elapsed().as_secs_f64()));
-        self.last = Instant::now();
     }
 }

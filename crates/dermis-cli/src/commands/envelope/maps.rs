@@ -149,3 +149,44 @@ impl Grey {
         row(top) * (1.0 - y) + row(bottom) * y
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use dermis::mesh::glam::{DAffine3, Vec2, Vec3};
+    use dermis::mesh::{Joint, Layout, TriMesh};
+
+    use super::*;
+
+    fn write_png(path: &Path, width: u32, pixels: &[u8]) {
+        let file = std::fs::File::create(path).unwrap();
+        let mut encoder = png::Encoder::new(file, width, pixels.len() as u32 / width);
+        encoder.set_color(png::ColorType::Grayscale);
+        encoder.set_depth(png::BitDepth::Eight);
+        encoder.write_header().unwrap().write_image_data(pixels).unwrap();
+    }
+
+    #[test]
+    fn textures_are_read_where_the_uvs_of_points_are() {
+        let folder = tempfile::tempdir().unwrap();
+        write_png(&folder.path().join("hip.png"), 2, &[0, 255, 0, 255]);
+        let points = vec![Vec3::ZERO, Vec3::X, Vec3::Y];
+        let layout = Layout {
+            vertex_points: vec![0, 1, 2],
+            triangles: vec![[0, 1, 2]],
+            uvs: vec![vec![Vec2::ZERO, Vec2::ONE, Vec2::new(0.5, 0.5)]],
+            ..Layout::default()
+        };
+        let mesh = Arc::new(TriMesh::new(points, vec![[0, 1, 2]]).unwrap().with_layout(layout).unwrap());
+        let joints = ["hip", "knee"].map(|name| Joint::at(name, None, DAffine3::IDENTITY)).to_vec();
+        let rig = Rig::new(&mesh, joints, SkinWeights::from_rows(vec![vec![]; 3]), vec![]).unwrap();
+        let object = Object::of_mesh("leg", mesh);
+        let maps = textures(&object, &rig, folder.path()).unwrap();
+        let rows: Vec<Vec<(u32, f32)>> = maps.rows().map(Iterator::collect).collect();
+        assert_eq!(rows, [vec![(0, 0.0)], vec![(0, 1.0)], vec![(0, 0.5)]]);
+        assert!(textures(&object, &rig, Path::new("nowhere")).is_err());
+        std::fs::write(folder.path().join("knee.png"), "no image").unwrap();
+        assert!(textures(&object, &rig, folder.path()).is_err());
+    }
+}

@@ -13,11 +13,9 @@ use dermis::skin::envelope::{MultiWeightsError, TrainError};
 
 pub(crate) use self::args::Args;
 use self::args::{Action, MapSource};
+use crate::EXIT_MISSED;
 use crate::args::Shared;
 use crate::report::Report;
-
-/// A quality that was asked for was missed.
-const EXIT_MISSED: u8 = 1;
 
 /// Learns or compares.
 pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Report> {
