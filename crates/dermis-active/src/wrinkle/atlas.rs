@@ -1,17 +1,25 @@
 //! UVs for a cloth that has none: pieces of the rest shape that look about the same way, laid flat side by side.
 //!
 //! A piece grows from its first triangle over edges as long as triangles look within [`WIDEST`] of the first, and is
-//! projected along that normal, so it cannot fold over locally. Pieces are packed in rows by height.
+//! projected along that normal, so it cannot fold over locally. Triangles that would lie over others of the piece, as on
+//! a spiral, are left for another. Pieces are packed in rows by height.
+
+use std::collections::VecDeque;
 
 use dermis_mesh::adjacency::Edges;
 use dermis_mesh::geometry::triangle_normals;
 use dermis_mesh::{Layout, MeshError, TriMesh};
 use glam::{Vec2, Vec3};
 
+use super::map::for_texels;
+
 /// The cosine of the largest angle between the normals of a piece.
 const WIDEST: f32 = 0.5;
 /// The room around a piece, as a part of the whole width.
 const MARGIN: f32 = 0.01;
+
+/// Cells of the raster per side and root of the number of triangles: a few in each triangle.
+const RASTER: f32 = 6.0;
 
 /// The same mesh with UVs.
 pub fn with_atlas(mesh: &TriMesh) -> Result<TriMesh, MeshError> {
@@ -45,11 +53,11 @@ fn pieces(mesh: &TriMesh) -> Vec<Piece> {
     let neighbours = Edges::new(mesh.point_count(), mesh.triangles()).triangle_neighbours();
     let mut taken = vec![false; mesh.triangle_count()];
     let mut pieces = Vec::new();
-    for start in 0..taken.len() {
-        if taken[start] {
+    let mut starts: VecDeque<usize> = (0..taken.len()).collect();
+    while let Some(start) = starts.pop_front() {
+        if std::mem::replace(&mut taken[start], true) {
             continue;
         }
-        taken[start] = true;
         let mut triangles = vec![start as u32];
         let mut at = 0;
         while at < triangles.len() {
@@ -61,7 +69,18 @@ fn pieces(mesh: &TriMesh) -> Vec<Piece> {
             }
             at += 1;
         }
-        pieces.push(Piece::new(mesh, triangles, normals[start]));
+        let piece = Piece::new(mesh, triangles, normals[start]);
+        let is_over = piece.over_others();
+        let pick = |over: bool| {
+            let triangles = piece.triangles.iter().zip(&is_over).filter(move |(_, is_over)| **is_over == over);
+            triangles.map(|(triangle, _)| *triangle).collect::<Vec<u32>>()
+        };
+        let (over, kept) = (pick(true), pick(false));
+        for &triangle in &over {
+            taken[triangle as usize] = false;
+            starts.push_back(triangle as usize);
+        }
+        pieces.push(if over.is_empty() { piece } else { Piece::new(mesh, kept, normals[start]) });
     }
     pieces
 }
@@ -81,6 +100,27 @@ impl Piece {
         let corners = triangles.iter().map(|&triangle| mesh.triangles()[triangle as usize].map(index)).collect();
         let places = places.iter().map(|place| *place - low).collect();
         Self { triangles, corners, points, places, size: high - low }
+    }
+
+    /// For each triangle, in order, whether it lies over one before it that does not, as seen on a fine raster.
+    fn over_others(&self) -> Vec<bool> {
+        let cells = (RASTER * (self.triangles.len() as f32).sqrt()).ceil().clamp(1.0, 4096.0) as usize;
+        let scale = self.size.max_element().max(f32::MIN_POSITIVE);
+        let mut covered = vec![false; cells * cells];
+        let mut is_over = Vec::with_capacity(self.triangles.len());
+        for corners in &self.corners {
+            let corners = corners.map(|corner| self.places[corner as usize] / scale);
+            let mut own = Vec::new();
+            for_texels(&corners, cells, |cell, weights| own.extend((weights.iter().all(|w| *w > 0.0)).then_some(cell)));
+            let over = own.iter().any(|&cell| covered[cell]);
+            if !over {
+                for &cell in &own {
+                    covered[cell] = true;
+                }
+            }
+            is_over.push(over);
+        }
+        is_over
     }
 }
 
