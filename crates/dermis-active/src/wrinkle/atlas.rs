@@ -11,15 +11,15 @@ use dermis_mesh::geometry::triangle_normals;
 use dermis_mesh::{Layout, MeshError, TriMesh};
 use glam::{Vec2, Vec3};
 
-use super::map::for_texels;
+use super::grid::{CellMap, cell_of, cells_between};
 
 /// The cosine of the largest angle between the normals of a piece.
 const WIDEST: f32 = 0.5;
 /// The room around a piece, as a part of the whole width.
 const MARGIN: f32 = 0.01;
 
-/// Cells of the raster per side and root of the number of triangles: a few in each triangle.
-const RASTER: f32 = 6.0;
+/// Triangles that overlap by less, as a part of their size, touch.
+const TOUCHING: f32 = 1e-3;
 
 /// The same mesh with UVs.
 pub fn with_atlas(mesh: &TriMesh) -> Result<TriMesh, MeshError> {
@@ -102,26 +102,45 @@ impl Piece {
         Self { triangles, corners, points, places, size: high - low }
     }
 
-    /// For each triangle, in order, whether it lies over one before it that does not, as seen on a fine raster.
+    /// For each triangle, in order, whether it lies over one before it that does not.
     fn over_others(&self) -> Vec<bool> {
-        let cells = (RASTER * (self.triangles.len() as f32).sqrt()).ceil().clamp(1.0, 4096.0) as usize;
-        let scale = self.size.max_element().max(f32::MIN_POSITIVE);
-        let mut covered = vec![false; cells * cells];
+        // Cells about as large as a triangle keep the number of pairs small; a piece without area has few cells.
+        let side = (self.size.x * self.size.y / self.triangles.len() as f32).sqrt();
+        let cell = side.max(1e-3 * self.size.max_element()).max(f32::MIN_POSITIVE);
+        let mut kept: Vec<[Vec2; 3]> = Vec::new();
+        let mut cells: CellMap<Vec<usize>> = CellMap::default();
         let mut is_over = Vec::with_capacity(self.triangles.len());
         for corners in &self.corners {
-            let corners = corners.map(|corner| self.places[corner as usize] / scale);
-            let mut own = Vec::new();
-            for_texels(&corners, cells, |cell, weights| own.extend((weights.iter().all(|w| *w > 0.0)).then_some(cell)));
-            let over = own.iter().any(|&cell| covered[cell]);
+            let corners = corners.map(|corner| self.places[corner as usize]);
+            let low = cell_of(corners[0].min(corners[1]).min(corners[2]).extend(0.0), cell);
+            let high = cell_of(corners[0].max(corners[1]).max(corners[2]).extend(0.0), cell);
+            let mut near = cells_between(low, high).filter_map(|cell| cells.get(&cell)).flatten();
+            let over = near.any(|&other| overlap(&corners, &kept[other], TOUCHING * cell));
             if !over {
-                for &cell in &own {
-                    covered[cell] = true;
+                for cell in cells_between(low, high) {
+                    cells.entry(cell).or_default().push(kept.len());
                 }
+                kept.push(corners);
             }
             is_over.push(over);
         }
         is_over
     }
+}
+
+/// Whether two triangles overlap by more than `touching`: no side of either has them on different sides.
+fn overlap(a: &[Vec2; 3], b: &[Vec2; 3], touching: f32) -> bool {
+    let separates = |axis: Vec2| {
+        let range = |triangle: &[Vec2; 3]| {
+            let places = triangle.map(|corner| corner.dot(axis));
+            (places[0].min(places[1]).min(places[2]), places[0].max(places[1]).max(places[2]))
+        };
+        let ((low_a, high_a), (low_b, high_b)) = (range(a), range(b));
+        high_a <= low_b + touching || high_b <= low_a + touching
+    };
+    let sides = |t: &[Vec2; 3]| [t[1] - t[0], t[2] - t[1], t[0] - t[2]];
+    let axes = sides(a).into_iter().chain(sides(b)).map(|side| side.perp().normalize_or_zero());
+    !axes.into_iter().any(separates)
 }
 
 /// Where each piece goes, and the side of the square that holds all.

@@ -91,7 +91,7 @@ pub fn uv_triangles(mesh: &TriMesh) -> Option<Vec<[Vec2; 3]>> {
 }
 
 /// Calls `found` for each texel whose middle lies in the triangle.
-pub(super) fn for_texels(corners: &[Vec2; 3], size: usize, mut found: impl FnMut(usize, [f32; 3])) {
+fn for_texels(corners: &[Vec2; 3], size: usize, mut found: impl FnMut(usize, [f32; 3])) {
     let scale = size as f32;
     let low = corners.iter().fold(Vec2::INFINITY, |low, corner| low.min(*corner)) * scale;
     let high = corners.iter().fold(Vec2::NEG_INFINITY, |high, corner| high.max(*corner)) * scale;

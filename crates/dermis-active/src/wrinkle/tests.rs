@@ -106,6 +106,14 @@ fn maps_of_an_atlas_cover_the_cloth_and_do_not_overlap() {
 }
 
 #[test]
+fn an_atlas_is_made_of_triangles_without_area_too() {
+    let mut triangles = sheet(6).triangles().to_vec();
+    triangles.extend([[0, 1, 2], [3, 3, 4], [5, 5, 5]]);
+    let mesh = with_atlas(&TriMesh::new(sheet(6).points().to_vec(), triangles).unwrap()).unwrap();
+    assert!(uv_triangles(&mesh).unwrap().as_flattened().iter().all(|uv| uv.is_finite()));
+}
+
+#[test]
 fn texels_are_sampled_more_often_near_curves_and_gutters_repeat_them() {
     let uvs = [[Vec2::new(0.25, 0.25), Vec2::new(0.75, 0.25), Vec2::new(0.25, 0.75)]];
     let [plain, fine] = [false, true].map(|near| MapLayout::new(&uvs, &[near], 64));
