@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bone_model;
+pub mod compare;
 pub mod corrections;
 pub mod fit;
 pub mod measure;
@@ -13,6 +14,7 @@ pub mod paper;
 pub mod pose;
 pub mod refine;
 pub mod skin;
+pub mod statistics;
 pub mod trajectories;
 mod transforms;
 

@@ -4,8 +4,10 @@ mod completions;
 mod convert;
 mod inspect;
 mod man;
+mod report;
 mod sample;
 mod skin;
+mod view;
 mod volume;
 mod wrinkle;
 
@@ -25,6 +27,8 @@ pub(crate) enum Command {
     Sample(sample::Args),
     Volume(volume::Args),
     Wrinkle(wrinkle::Args),
+    View(view::Args),
+    Report(report::Args),
     Completions(completions::Args),
     Man(man::Args),
 }
@@ -38,6 +42,8 @@ pub(crate) fn run(command: Command, shared: &Shared) -> Result<ExitCode, Report>
         Command::Sample(args) => sample::run(&args, shared),
         Command::Volume(args) => volume::run(&args, shared),
         Command::Wrinkle(args) => wrinkle::run(&args, shared),
+        Command::View(args) => view::run(&args, shared),
+        Command::Report(args) => report::run(&args, shared),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
     }

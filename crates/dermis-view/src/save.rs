@@ -1,0 +1,101 @@
+//! Edited assets, as objects to write and as files.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use dermis::io::WriteOptions;
+use dermis::math::progress::Silent;
+use dermis::mesh::glam::Vec3;
+use dermis::mesh::reshape::reshaped;
+use dermis::mesh::{MeshError, Object, Scene, TetMesh};
+
+use crate::asset::Asset;
+
+/// Why an edit cannot be saved.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub(crate) enum SaveError {
+    #[error("{found} numbers were sent, but the asset needs {expected}")]
+    Count { found: usize, expected: usize },
+    #[error("value {0} is not finite")]
+    NotFinite(usize),
+    #[error("an attribute's name is made of 1 to 64 letters, digits, '_' and '-'")]
+    Name,
+    #[error("{0}")]
+    Mesh(#[from] MeshError),
+    #[error("{0}")]
+    Write(#[from] dermis::io::Error),
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+}
+
+/// `object` with another rest pose, another attribute, or both, whose `numbers` follow each other; bones, weights,
+/// corrections and clips stay.
+pub(crate) fn edited(
+    object: &Object,
+    rest: bool,
+    attribute: Option<&str>,
+    numbers: &[f32],
+) -> Result<Object, SaveError> {
+    let points = object.mesh.point_count();
+    let positions = if rest { 3 * points } else { 0 };
+    let expected = positions + if attribute.is_some() { points } else { 0 };
+    if numbers.len() != expected || expected == 0 {
+        return Err(SaveError::Count { found: numbers.len(), expected });
+    }
+    let (positions, values) = numbers.split_at(positions);
+    let mut edited = if rest { with_rest(object, positions)? } else { object.clone() };
+    if let Some(name) = attribute {
+        edited.attributes.insert(checked_name(name)?.to_owned(), finite(values)?.to_vec());
+    }
+    Ok(edited)
+}
+
+fn with_rest(object: &Object, numbers: &[f32]) -> Result<Object, SaveError> {
+    let points: Vec<Vec3> = numbers.chunks_exact(3).map(Vec3::from_slice).collect();
+    let mesh = Arc::new(reshaped(&object.mesh, points)?);
+    let tets = match &object.tets {
+        Some(tets) => Some(Arc::new(TetMesh::new(mesh.points().to_vec(), tets.tetrahedra().to_vec())?)),
+        None => None,
+    };
+    Ok(Object { mesh, tets, ..object.clone() })
+}
+
+fn checked_name(name: &str) -> Result<&str, SaveError> {
+    let letter = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    let fine = (1..=64).contains(&name.len()) && name.chars().all(letter);
+    fine.then_some(name).ok_or(SaveError::Name)
+}
+
+fn finite(values: &[f32]) -> Result<&[f32], SaveError> {
+    match values.iter().position(|value| !value.is_finite()) {
+        Some(at) => Err(SaveError::NotFinite(at)),
+        None => Ok(values),
+    }
+}
+
+/// Writes `object` to `target`; gives the files written.
+pub(crate) fn write(asset: &Asset, object: Object, target: &Path, force: bool) -> Result<Vec<PathBuf>, SaveError> {
+    let objects = std::iter::once(object).chain(asset.lods.iter().cloned()).collect();
+    let scene = Scene { objects, units: asset.units, notes: Vec::new() };
+    Ok(dermis::io::write(target, &scene, &WriteOptions { force }, &Silent)?.files)
+}
+
+/// Tries whether a file could be written at `target`, whose folder is made if only its last level is missing.
+pub fn check_output(target: &Path) -> std::io::Result<()> {
+    let folder = folder_of(target);
+    tempfile::tempfile_in(if folder.exists() { folder } else { folder_of(folder) })?;
+    Ok(())
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// `object` as the bytes of a `.glb`, for a download.
+pub(crate) fn glb_bytes(asset: &Asset, object: Object) -> Result<Vec<u8>, SaveError> {
+    let folder = tempfile::tempdir()?;
+    let target = folder.path().join("edited.glb");
+    write(asset, object, &target, false)?;
+    Ok(std::fs::read(target)?)
+}

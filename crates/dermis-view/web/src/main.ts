@@ -1,0 +1,262 @@
+// The page of `dermis view`: puts the parts together and keeps the picture going.
+
+import type { Ray } from "three";
+import "./style.css";
+import { stats } from "./gpu/uploads";
+import { ServerSource } from "./source";
+import { Stage } from "./stage";
+import { Brush } from "./tools/brush";
+import { acceptDrops } from "./tools/drop";
+import { Live } from "./tools/live";
+import { hitTest } from "./tools/pick";
+import { el } from "./ui/dom";
+import { heatbar } from "./ui/heatbar";
+import { type Key, keys } from "./ui/keys";
+import { labels } from "./ui/labels";
+import { clipPanel, heatPanel, lookPanel, measuresPanel, notesPanel, viewList } from "./ui/panels";
+import { PointPanel } from "./ui/pointpanel";
+import { timeline } from "./ui/timeline";
+import { brushPanel, CrowdPanel, livePanel } from "./ui/toolpanels";
+import { type View, Viewer } from "./viewer";
+
+/** A press that moves less than this many pixels is a click. */
+const CLICK_DISTANCE = 4;
+
+async function start(app: HTMLElement): Promise<void> {
+  const source = new ServerSource();
+  const canvasBox = el("div", { className: "stage" });
+  const [left, right] = [el("aside", { className: "left" }), el("aside", { className: "right" })];
+  const messages = el("div", { className: "messages" });
+  const middle = el("main", {}, canvasBox);
+  app.append(left, middle, right);
+  // The GPU gets ready while the server answers.
+  const asked = source.scene();
+  const stage = new Stage(canvasBox);
+  const scene = await asked;
+  const viewer = new Viewer(source, stage, scene);
+  stage.frame(scene.assets.slice(0, 1));
+  const say = (text: string): void => {
+    messages.textContent = text;
+    clearTimeout(Number(messages.dataset["timer"]));
+    messages.dataset["timer"] = String(setTimeout(() => (messages.textContent = ""), 6000));
+  };
+  viewer.say = say;
+
+  const brush = new Brush(viewer);
+  const crowd = new CrowdPanel(viewer);
+  const lives: Live[] = [];
+  const point = new PointPanel(viewer);
+  const add = async (asset: number): Promise<void> => {
+    const info = scene.assets[asset];
+    if (!info) return;
+    await viewer.add(info);
+    // What has no room in the GPU's textures comes from the server, frame by frame.
+    for (const view of viewer.views.filter((v) => v.model.info.id === asset && v.figure.poser.kind === "live")) {
+      lives.push(Live.feed(viewer, view, view.tag === "original" ? "recorded" : "pose", () => viewer.changed()));
+    }
+  };
+
+  canvasBox.append(labels(viewer), messages);
+  middle.append(heatbar(viewer));
+  app.append(timeline(viewer), keys(keyList(viewer, brush, crowd)));
+
+  const loop = new Loop(viewer, crowd, lives);
+  for (const info of scene.assets) {
+    await add(info.id);
+    chooseFirstView(viewer);
+    viewer.frameMotion();
+    loop.run();
+  }
+  loop.run();
+  const help = el(
+    "p",
+    { className: "hint" },
+    "Press ",
+    el("kbd", { textContent: "?" }),
+    " for the keys. Drop files to add them.",
+  );
+  const look = lookPanel(viewer, () => crowd.frame());
+  const heat = heatPanel(viewer);
+  left.append(
+    el("h1", {}, "dermis ", el("small", { textContent: scene.version })),
+    viewList(viewer),
+    clipPanel(viewer),
+    look,
+    heat,
+    crowd.element,
+    notesPanel(viewer),
+    help,
+  );
+  const touch = brushPanel(viewer, brush, source);
+  right.append(measuresPanel(viewer), point.element, touch, livePanel(viewer, lives));
+  crowd.ignored = [look.querySelector<HTMLElement>(".grid2")!, heat, touch];
+  listenToMouse(viewer, brush, crowd, point);
+  acceptDrops(
+    scene,
+    source,
+    async (asset) => {
+      scene.assets = (await source.scene()).assets;
+      for (const model of viewer.models) Object.assign(model.info, scene.assets[model.info.id]);
+      await add(asset);
+      viewer.state.active = viewer.views.findLastIndex((view) => view.model.info.id === asset);
+      viewer.frameMotion();
+      viewer.changed();
+      await viewer.measure();
+    },
+    say,
+  );
+  Object.assign(window, { dermis: { stats, viewer, brush, crowd } });
+  if (scene.assets.length === 0) say("Nothing to show yet: drop a file here");
+  viewer.changed();
+  await viewer.measure();
+}
+
+/** The best fit comes first into view, the original stands ready beside it. */
+function chooseFirstView(viewer: Viewer): void {
+  const best = viewer.views.findIndex((view) => view.tag === "fit + corrections");
+  const fit = viewer.views.findIndex((view) => view.tag === "fit");
+  viewer.state.active = Math.max(best >= 0 ? best : fit, 0);
+}
+
+class Loop {
+  private running = false;
+  private last = performance.now();
+
+  constructor(
+    private readonly viewer: Viewer,
+    private readonly crowd: CrowdPanel,
+    private readonly lives: Live[],
+  ) {}
+
+  run(): void {
+    if (this.running) return;
+    this.running = true;
+    requestAnimationFrame(this.step);
+  }
+
+  private readonly step = (now: number): void => {
+    const seconds = Math.min((now - this.last) / 1000, 0.25);
+    this.last = now;
+    for (const live of this.lives) live.tick();
+    const drawn = this.viewer.tick(seconds, this.crowd.crowd === null);
+    if (drawn && this.crowd.crowd) this.crowd.draw();
+    requestAnimationFrame(this.step);
+  };
+}
+
+function listenToMouse(viewer: Viewer, brush: Brush, crowd: CrowdPanel, panel: PointPanel): void {
+  const { canvas, controls } = viewer.stage;
+  let from: { x: number; y: number } | null = null;
+  let painting = false;
+  const under = (event: PointerEvent): { view: View | null; ray: Ray } => {
+    const { ray, view } = viewer.stage.ray(event, viewer.columns.length);
+    return { view: viewer.columns[view] ?? null, ray };
+  };
+  const dab = (event: PointerEvent): boolean => {
+    const { view, ray } = under(event);
+    const obstacle = view && brush.obstacle(view);
+    if (obstacle && !painting) viewer.say(obstacle);
+    if (!view || obstacle) return false;
+    const hit = brush.dab(view, ray, event.altKey, !painting);
+    // What is saved is what was touched.
+    if (hit && !painting) viewer.activate(viewer.views.indexOf(view));
+    return hit;
+  };
+  canvas.addEventListener(
+    "pointerdown",
+    (event) => {
+      from = { x: event.clientX, y: event.clientY };
+      if (brush.mode === "off" || event.button !== 0 || crowd.crowd) return;
+      painting = dab(event);
+      controls.enabled = !painting;
+      if (painting) canvas.setPointerCapture(event.pointerId);
+    },
+    { capture: true },
+  );
+  canvas.addEventListener("pointermove", (event) => {
+    if (painting) dab(event);
+    else if (brush.mode !== "off" && event.buttons === 0 && !crowd.crowd) {
+      const { view, ray } = under(event);
+      brush.hover(view, ray);
+    }
+  });
+  canvas.addEventListener("pointerleave", () => brush.leave());
+  canvas.addEventListener("pointerup", (event) => {
+    controls.enabled = true;
+    const stroke = painting;
+    painting = false;
+    const still = from && Math.hypot(event.clientX - from.x, event.clientY - from.y) < CLICK_DISTANCE;
+    if (stroke || !still || event.button !== 0 || crowd.crowd) return;
+    const { view, ray } = under(event);
+    const hit = view && hitTest(view.model, viewer.positions(view), ray);
+    if (!view || !hit) return;
+    viewer.activate(viewer.views.indexOf(view));
+    panel.select(view, hit.point);
+  });
+}
+
+function keyList(viewer: Viewer, brush: Brush, crowd: CrowdPanel): Key[] {
+  const { state } = viewer;
+  const step = (by: number): void => {
+    viewer.play(false);
+    viewer.setFrame(state.frame + by);
+  };
+  /** A crowd is drawn plain. */
+  const plain = (act: () => void): void =>
+    crowd.crowd ? viewer.say("A crowd is drawn without lines and colours: press C to leave it") : act();
+  const look = (name: keyof typeof state.look): void =>
+    plain(() => {
+      state.look[name] = !state.look[name];
+      viewer.changed();
+    });
+  const heat = (): void => {
+    if (!viewer.models.some((model) => model.reference !== null)) {
+      viewer.say("There is no recorded motion that a clip could be compared with: drop one");
+      return;
+    }
+    state.heat = state.heat === "error" ? "none" : "error";
+    viewer.changed();
+  };
+  const split = (on: boolean): void => {
+    state.split = on;
+    viewer.changed();
+  };
+  return [
+    { key: " ", shown: "Space", text: "play, pause", act: () => viewer.play(!state.playing) },
+    { key: "ArrowRight", shown: "→", text: "one frame on", act: () => step(1) },
+    { key: "ArrowLeft", shown: "←", text: "one frame back", act: () => step(-1) },
+    { key: "Home", text: "first frame", act: () => viewer.setFrame(0) },
+    { key: "End", text: "last frame", act: () => viewer.setFrame(viewer.frameCount - 1) },
+    {
+      key: "l",
+      text: "loop",
+      act: () => {
+        state.loop = !state.loop;
+        viewer.changed();
+      },
+    },
+    { key: "f", text: "frame what is shown", act: () => crowd.frame() },
+    { key: "1", text: "one view", act: () => split(false) },
+    { key: "2", text: "side by side", act: () => split(true) },
+    { key: "x", text: "A/B flip", act: () => viewer.flip() },
+    { key: "h", text: "error heat map", act: () => plain(heat) },
+    { key: "w", text: "wireframe", act: () => look("wireframe") },
+    { key: "n", text: "normals", act: () => look("normals") },
+    { key: "b", text: "bones", act: () => look("bones") },
+    { key: "g", text: "facets", act: () => look("flat") },
+    { key: "[", text: "rank down", act: () => viewer.setRank(Math.max(0, state.rank - 1)) },
+    {
+      key: "]",
+      text: "rank up",
+      act: () => viewer.setRank(Math.min(Math.max(0, ...viewer.models.map((m) => m.info.rank)), state.rank + 1)),
+    },
+    { key: "c", text: "crowd", act: () => void crowd.show(crowd.crowd === null) },
+    { key: "ctrl+z", shown: "Ctrl Z", text: "undo a stroke", act: () => brush.undo() },
+  ];
+}
+
+const app = document.getElementById("app")!;
+start(app).catch((error: Error) => {
+  app.replaceChildren(el("p", { className: "failure", textContent: error.message }));
+  console.error(error);
+});

@@ -1,0 +1,212 @@
+// The brush: displaces the rest pose, seen in all frames while it moves, or paints a scalar.
+
+import type { Model } from "../gpu/model";
+import { padded, WIDTH } from "../gpu/store";
+import type { Edit } from "../source";
+import type { View, Viewer } from "../viewer";
+import { BrushCursor } from "./cursor";
+import { type Hit, hitTest } from "./pick";
+
+export type BrushMode = "off" | "sculpt" | "smooth" | "paint";
+
+/** Strokes that can be taken back. */
+const MOST_UNDOS = 24;
+
+interface Stroke {
+  model: Model;
+  values: Float32Array<ArrayBuffer>;
+  painted: boolean;
+}
+
+export class Brush {
+  mode: BrushMode = "off";
+  /** Radius as a share of the shape's diagonal. */
+  radius = 0.06;
+  strength = 0.5;
+  /** Models whose edits have not been saved. */
+  readonly unsaved = new Set<Model>();
+  private readonly cursor = new BrushCursor();
+  private readonly strokes: Stroke[] = [];
+  private neighbours: { model: Model; lists: number[][] } | null = null;
+
+  constructor(private readonly viewer: Viewer) {}
+
+  /** What there is to save, of the model touched last first. */
+  get edited(): Model[] {
+    const models = this.viewer.models.filter((model) => model.strokes.rest + model.strokes.paint > 0);
+    const last = this.strokes.at(-1)?.model;
+    return models.sort((a, b) => Number(b === last) - Number(a === last));
+  }
+
+  /** An edit as it is saved. */
+  editOf(model: Model): Edit {
+    const attribute = model.strokes.paint > 0 ? (this.viewer.scene.paint ?? "mask") : null;
+    return {
+      rest: model.strokes.rest > 0 ? model.rest : null,
+      attribute,
+      values: attribute === null ? null : this.paintOf(model),
+    };
+  }
+
+  /** Why the brush cannot touch a view, if it cannot. */
+  obstacle(view: View): string | null {
+    if (this.mode === "paint" || view.tag !== "original") return null;
+    return "Recorded frames have no rest pose to displace or smooth: choose a fit, or paint";
+  }
+
+  /** Draws a ring where the brush would touch; gives what is there. */
+  hover(view: View | null, ray: Parameters<typeof hitTest>[2]): Hit | null {
+    const positions = view && this.mode !== "off" && !this.obstacle(view) ? this.viewer.positions(view) : null;
+    const hit = view && positions ? hitTest(view.model, positions, ray) : null;
+    if (view && positions && hit) this.cursor.show(view, hit, positions, this.radius * view.model.info.diagonal);
+    else this.cursor.hide();
+    this.viewer.stage.invalidate();
+    return hit;
+  }
+
+  /** Takes the ring away. */
+  leave(): void {
+    this.cursor.hide();
+    this.viewer.stage.invalidate();
+  }
+
+  /** One dab under the mouse, the `first` of a stroke or a later one; gives whether it hit. */
+  dab(view: View, ray: Parameters<typeof hitTest>[2], inverse: boolean, first: boolean): boolean {
+    const { model } = view;
+    const hit = this.hover(view, ray);
+    if (!hit) return false;
+    if (first) this.begin(model);
+    // The brush is a ball in the rest pose, so a stroke does not spread to what merely touches in this frame.
+    const center = [0, 1, 2].map((c) =>
+      hit.corners.reduce((sum, corner, k) => sum + hit.at[k]! * model.rest[3 * corner + c]!, 0),
+    ) as [number, number, number];
+    const near = pointsNear(model, center, this.radius * model.info.diagonal);
+    if (near.length === 0) return true;
+    if (this.mode === "paint") this.paint(model, near, inverse);
+    else if (this.mode === "smooth") this.smooth(model, near);
+    else this.displace(model, near, inverse);
+    return true;
+  }
+
+  undo(): void {
+    const stroke = this.strokes.pop();
+    if (!stroke) return;
+    const { model, values, painted } = stroke;
+    model.strokes[painted ? "paint" : "rest"]--;
+    if (this.edited.includes(model)) this.unsaved.add(model);
+    else this.unsaved.delete(model);
+    if (painted) {
+      this.paintOf(model).set(values);
+      this.sendPaint(model, 0, model.pointCount - 1);
+    } else {
+      model.rest.set(values);
+      model.restChanged(this.viewer.stage.renderer, 0, model.pointCount - 1);
+    }
+    this.viewer.changed();
+  }
+
+  paintOf(model: Model): Float32Array<ArrayBuffer> {
+    let values = this.viewer.paints.get(model);
+    if (!values) {
+      const known = model.attributes.get(this.viewer.scene.paint ?? "");
+      this.viewer.paints.set(model, (values = known ? known.slice() : new Float32Array(model.pointCount)));
+    }
+    return values as Float32Array<ArrayBuffer>;
+  }
+
+  /** Remembers how things are before a stroke. */
+  private begin(model: Model): void {
+    const painted = this.mode === "paint";
+    const values = painted ? this.paintOf(model).slice() : model.rest.slice();
+    this.strokes.push({ model, values, painted });
+    if (this.strokes.length > MOST_UNDOS) this.strokes.shift();
+    model.strokes[painted ? "paint" : "rest"]++;
+    this.unsaved.add(model);
+    if (painted) this.viewer.state.heat = "paint";
+  }
+
+  private displace(model: Model, near: Near[], inverse: boolean): void {
+    const normals = model.restNormals();
+    const step = (inverse ? -1 : 1) * 0.12 * this.strength * this.radius * model.info.diagonal;
+    for (const { point, share } of near) {
+      for (let c = 0; c < 3; c++) model.rest[3 * point + c]! += step * share * normals[3 * point + c]!;
+    }
+    this.sendRest(model, near);
+  }
+
+  private smooth(model: Model, near: Near[]): void {
+    const lists = this.neighboursOf(model);
+    const before = model.rest.slice();
+    for (const { point, share } of near) {
+      const around = lists[point]!;
+      if (around.length === 0) continue;
+      for (let c = 0; c < 3; c++) {
+        const mean = around.reduce((sum, other) => sum + before[3 * other + c]!, 0) / around.length;
+        const at = 3 * point + c;
+        model.rest[at]! += this.strength * share * (mean - before[at]!);
+      }
+    }
+    this.sendRest(model, near);
+  }
+
+  private paint(model: Model, near: Near[], inverse: boolean): void {
+    const values = this.paintOf(model);
+    for (const { point, share } of near) {
+      const value = values[point]! + (inverse ? -1 : 1) * 0.25 * this.strength * share;
+      values[point] = Math.min(Math.max(value, 0), 1);
+    }
+    const [first, last] = span(near);
+    this.sendPaint(model, first, last);
+    this.viewer.changed();
+  }
+
+  private sendRest(model: Model, near: Near[]): void {
+    const [first, last] = span(near);
+    model.restChanged(this.viewer.stage.renderer, first, last);
+    this.viewer.changed();
+  }
+
+  private sendPaint(model: Model, first: number, last: number): void {
+    const values = this.paintOf(model);
+    const store = this.viewer.scalarStore(model, "paint", () => values);
+    const [top, bottom] = [Math.floor(first / WIDTH), Math.floor(last / WIDTH)];
+    const part = values.subarray(top * WIDTH, (bottom + 1) * WIDTH);
+    store.write(this.viewer.stage.renderer, top, padded(part, 1, 1, bottom - top + 1));
+  }
+
+  private neighboursOf(model: Model): number[][] {
+    if (this.neighbours?.model === model) return this.neighbours.lists;
+    const sets = Array.from({ length: model.pointCount }, () => new Set<number>());
+    const { triangles } = model;
+    for (let i = 0; i < triangles.length; i++) {
+      sets[triangles[i]!]!.add(triangles[i - (i % 3) + ((i + 1) % 3)]!).add(triangles[i - (i % 3) + ((i + 2) % 3)]!);
+    }
+    this.neighbours = { model, lists: sets.map((set) => [...set]) };
+    return this.neighbours.lists;
+  }
+}
+
+interface Near {
+  point: number;
+  share: number;
+}
+
+/** The points within `radius` of `center` in the rest pose, with a share that falls smoothly from 1 to 0. */
+function pointsNear(model: Model, center: [number, number, number], radius: number): Near[] {
+  const near: Near[] = [];
+  const { rest } = model;
+  for (let point = 0; point < model.pointCount; point++) {
+    const [x, y, z] = [
+      rest[3 * point]! - center[0],
+      rest[3 * point + 1]! - center[1],
+      rest[3 * point + 2]! - center[2],
+    ];
+    const square = (x * x + y * y + z * z) / (radius * radius);
+    if (square < 1) near.push({ point, share: (1 - square) * (1 - square) });
+  }
+  return near;
+}
+
+function span(near: Near[]): [number, number] {
+  return [near[0]!.point, near[near.length - 1]!.point];
+}

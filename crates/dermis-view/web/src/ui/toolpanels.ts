@@ -1,0 +1,261 @@
+// The panels of the tools: brush, crowd, live deformers.
+
+import type { ServerSource } from "../source";
+import type { Brush, BrushMode } from "../tools/brush";
+import { Crowd } from "../tools/crowd";
+import { Live } from "../tools/live";
+import { framesOf, type View, type Viewer } from "../viewer";
+import { button, el, section, type Slider, slider, toggle } from "./dom";
+import { onlyWhenChanged } from "./panels";
+
+/** Rest-pose editing and painting. */
+export function brushPanel(viewer: Viewer, brush: Brush, source: ServerSource): HTMLElement {
+  const modes: [BrushMode, string][] = [
+    ["off", "Off"],
+    ["sculpt", "Displace"],
+    ["smooth", "Smooth"],
+    ["paint", "Paint"],
+  ];
+  const buttons = modes.map(([mode, label]) => {
+    const one = button(
+      label,
+      mode === "paint" ? `Paint ${viewer.scene.paint ?? "a mask"}` : `${label} the rest pose`,
+      () => choose(mode),
+    );
+    one.dataset["brush"] = mode;
+    return one;
+  });
+  const choose = (mode: BrushMode): void => {
+    brush.mode = mode;
+    brush.leave();
+    const { active } = viewer;
+    if (mode === "paint" && active) {
+      brush.paintOf(active.model);
+      viewer.state.heat = "paint";
+    }
+    viewer.changed();
+  };
+  const save = button("Save", "Write the edited asset", () => void store());
+  save.dataset["role"] = "save";
+  const store = async (): Promise<void> => {
+    const { active } = viewer;
+    const model = brush.edited.find((edited) => edited === active?.model) ?? brush.edited[0];
+    const result = model && (await viewer.attempt(source.save(model.info.id, brush.editOf(model))));
+    if (!model || !result) return;
+    brush.unsaved.delete(model);
+    const { label } = model.info;
+    if (result instanceof Blob) {
+      download(result, `${label.replace(/\.[^.]*$/, "")}-edited.glb`);
+      viewer.say(`The edited ${label} is saved as a download`);
+    } else viewer.say(`Written: the edited ${label} as ${result.join(", ")}`);
+  };
+  const percent = (value: number): string => `${Math.round(100 * value)} %`;
+  const size = { low: 0.01, high: 0.3, step: 0.005, value: brush.radius };
+  const force = { low: 0.05, high: 1, step: 0.05, value: brush.strength };
+  const undo = button("Undo", "Take the last stroke back (Ctrl Z)", () => brush.undo());
+  const tools = el(
+    "div",
+    {},
+    slider("Radius", size, (value) => (brush.radius = value), percent).element,
+    slider("Strength", force, (value) => (brush.strength = value), percent).element,
+    el("div", { className: "buttons" }, undo, save),
+  );
+  onlyWhenChanged(
+    viewer,
+    () => `${brush.mode} ${brush.edited.map((model) => model.info.label)}`,
+    () => {
+      for (const one of buttons) one.classList.toggle("active", one.dataset["brush"] === brush.mode);
+      save.disabled = brush.edited.length === 0;
+      tools.hidden = brush.mode === "off" && save.disabled;
+    },
+  );
+  window.addEventListener("beforeunload", (event) => {
+    if (brush.unsaved.size > 0) event.preventDefault();
+  });
+  if (viewer.scene.paint) choose("paint");
+  return section("Brush", el("div", { className: "buttons" }, ...buttons), tools);
+}
+
+function download(blob: Blob, name: string): void {
+  const link = el("a", { href: URL.createObjectURL(blob), download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+
+/** A crowd that takes longer than this per picture begins with fewer instances. */
+const SLOW_MS = 400;
+const FEWEST = 4;
+
+export class CrowdPanel {
+  readonly element: HTMLElement;
+  crowd: Crowd | null = null;
+  /** Panels that a crowd takes no notice of. */
+  ignored: HTMLElement[] = [];
+  private wanted = false;
+  private built = 0;
+  private count = 49;
+  /** Whether the number of instances is the user's. */
+  private chosen = false;
+  private uploads = false;
+  private readonly facts = el("p", { className: "hint", data: { role: "crowd-facts" } });
+  private readonly box: HTMLInputElement;
+  private readonly size: Slider;
+  private times: number[] = [];
+  private readonly speeds: { skinned: number | null; uploaded: number | null } = { skinned: null, uploaded: null };
+
+  constructor(private readonly viewer: Viewer) {
+    const title = "Many instances of the active view and of other ticked skins, each in its own phase (C)";
+    const on = toggle("Show a crowd", title, false, (wanted) => void this.show(wanted));
+    on.dataset["role"] = "crowd";
+    this.box = on.firstChild as HTMLInputElement;
+    const against = "The same crowd without skinning on the GPU, to compare";
+    const uploads = toggle("Upload every vertex", against, false, (wanted) => {
+      this.uploads = wanted;
+      this.times = [];
+      viewer.changed();
+    });
+    uploads.dataset["role"] = "crowd-uploads";
+    this.size = slider("Instances", { low: FEWEST, high: 400, step: 1, value: this.count }, (value) => {
+      [this.count, this.chosen] = [value, true];
+      if (this.crowd) void this.show(true);
+    });
+    this.size.element.dataset["role"] = "crowd-count";
+    this.element = section("Crowd", on, this.size.element, uploads, this.facts);
+    const members = (): string =>
+      this.members()
+        .map((view) => `${view.id} ${view.model.clip}`)
+        .join();
+    onlyWhenChanged(
+      viewer,
+      () => `${members()} ${viewer.state.split}`,
+      () => void this.follow(),
+    );
+  }
+
+  async show(wanted: boolean): Promise<void> {
+    const { viewer } = this;
+    this.wanted = wanted;
+    if (wanted) viewer.state.split = false;
+    await this.build();
+    this.frame();
+    if (this.crowd) viewer.play(true);
+    else if (wanted) viewer.say("A crowd takes something that moves");
+  }
+
+  /** Looks at the crowd, or else at what is shown. */
+  frame(): void {
+    const { crowd, viewer } = this;
+    if (crowd) viewer.stage.frame([crowd.leader.model.info], crowd.reach);
+    else viewer.frameShown();
+  }
+
+  /** Another view is another crowd; side by side there is none. */
+  private async follow(): Promise<void> {
+    this.box.disabled = this.members().length === 0;
+    if (this.wanted && this.viewer.state.split) await this.show(false);
+    else if (this.wanted) await this.build();
+  }
+
+  /** The active view and, where that is a skin, the last ticked skin of every other asset. */
+  private members(): View[] {
+    const { active, ticked, models } = this.viewer;
+    if (!active || (framesOf(active) < 2 && active.model.info.lods.length === 0)) return [];
+    const skin = (view: View): boolean => view.figure.poser.kind === "skin";
+    const others = skin(active) ? models.filter((model) => model !== active.model) : [];
+    const last = others.map((model) => ticked.findLast((view) => view.model === model && skin(view)));
+    return [active, ...last.filter((view) => view !== undefined)];
+  }
+
+  private async build(): Promise<void> {
+    const { viewer } = this;
+    const turn = ++this.built;
+    const members = this.wanted ? this.members() : [];
+    const made = members.length > 0 ? await viewer.attempt(Crowd.create(viewer, members, this.count)) : null;
+    // Meanwhile another one may have been asked for.
+    if (turn !== this.built) {
+      made?.dispose();
+      return;
+    }
+    this.crowd?.dispose();
+    this.crowd = made;
+    this.wanted = this.box.checked = made !== null;
+    this.times = [];
+    this.speeds.skinned = this.speeds.uploaded = null;
+    this.facts.textContent = "";
+    for (const part of this.ignored) part.inert = this.wanted;
+    document.body.classList.toggle("crowded", this.wanted);
+    viewer.changed();
+  }
+
+  /** Draws the crowd and keeps the time. */
+  draw(): void {
+    const { crowd, viewer } = this;
+    if (!crowd) return;
+    const began = performance.now();
+    crowd.uploads = this.uploads;
+    crowd.prepare(viewer.state.frame);
+    viewer.stage.draw([crowd.group]);
+    viewer.stage.finish();
+    this.times.push(performance.now() - began);
+    if (this.times.length > 20) this.times.shift();
+    this.tell(crowd);
+    // The first picture also compiles and uploads, and does not count.
+    if (this.times.length === 2 && !this.chosen) this.shrink(this.times[1]!);
+  }
+
+  /** Begins with fewer where so many are slow. */
+  private shrink(ms: number): void {
+    this.chosen = true;
+    const fewer = Math.max(FEWEST, Math.floor((this.count * SLOW_MS) / ms));
+    if (fewer >= this.count) return;
+    this.viewer.say(`${this.count} instances take ${(ms / 1000).toFixed(1)} s a picture here: ${fewer} are shown`);
+    this.count = fewer;
+    this.size.set(fewer);
+    void this.show(true);
+  }
+
+  private tell(crowd: Crowd): void {
+    if (this.times.length < 3) return;
+    const middle = [...this.times].sort((a, b) => a - b)[Math.floor(this.times.length / 2)]!;
+    this.speeds[crowd.uploads ? "uploaded" : "skinned"] = middle;
+    const { instances, triangles, levels } = crowd.stats;
+    const { skinned, uploaded } = this.speeds;
+    const parts = [
+      `${instances} instances of ${crowd.names}, ${triangles.toLocaleString("en")} triangles`,
+      `${(1000 / middle).toFixed(1)} pictures/s (${middle.toFixed(1)} ms)`,
+    ];
+    if (levels.length > 1 && !crowd.uploads) parts.push(`by level: ${levels.join(", ")}`);
+    if (skinned && uploaded)
+      parts.push(`skinned on the GPU is ${(uploaded / skinned).toFixed(2)} × as fast as uploading every vertex`);
+    this.facts.textContent = parts.join(" · ");
+  }
+}
+
+/** Deformers in the server. */
+export function livePanel(viewer: Viewer, lives: Live[]): HTMLElement {
+  const sliders = el("div");
+  const box = section("On the server");
+  const start = button(
+    "Pose on the server",
+    "A view in double precision, streamed, with the stretch of the surface",
+    () => {
+      const view = viewer.views.find((v) => v.model === viewer.active?.model && v.tag !== "original");
+      if (!view || viewer.views.some((v) => v.tag === "on the server" && v.model === view.model)) return;
+      const live = Live.pose(viewer, view, () => {
+        sliders.append(...live.sliders.map((one) => one.element));
+        viewer.show(viewer.views.length - 1);
+      });
+      lives.push(live);
+    },
+  );
+  start.dataset["role"] = "live";
+  box.append(start, sliders);
+  onlyWhenChanged(
+    viewer,
+    () => String(viewer.models.some((model) => model.info.bones.length > 0)),
+    () => {
+      box.hidden = !viewer.models.some((model) => model.info.bones.length > 0);
+    },
+  );
+  return box;
+}
