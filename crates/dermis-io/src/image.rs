@@ -9,12 +9,13 @@ use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use half::f16;
 
-/// `values`, rows of `width` from the top, as a PNG in which 0 is black and `white` is white.
-pub fn png16(width: usize, values: &[f32], white: f32) -> std::io::Result<Vec<u8>> {
+/// `values`, rows of `width` from the top, as a PNG in which the first of `range` is black and the second white.
+pub fn png16(width: usize, values: &[f32], range: [f32; 2]) -> std::io::Result<Vec<u8>> {
     let height = values.len() / width.max(1);
     let mut rows = ZlibEncoder::new(Vec::new(), Compression::default());
     for row in values.chunks_exact(width.max(1)) {
-        let grey = |value: &f32| ((value / white).clamp(0.0, 1.0) * 65535.0).round() as u16;
+        let [black, white] = range;
+        let grey = |value: &f32| (((value - black) / (white - black)).clamp(0.0, 1.0) * 65535.0).round() as u16;
         let mut line = vec![0];
         line.extend(row.iter().flat_map(|value| grey(value).to_be_bytes()));
         rows.write_all(&line)?;
@@ -83,7 +84,7 @@ mod tests {
     #[test]
     fn a_png_holds_its_values_to_a_part_in_65535() {
         let values = [0.0, 0.5, 1.0, 0.25, 2.0, -1.0];
-        let file = png16(3, &values, 1.0).unwrap();
+        let file = png16(3, &values, [0.0, 1.0]).unwrap();
         let length = u32::from_be_bytes(file[33..37].try_into().unwrap()) as usize;
         let mut rows = Vec::new();
         flate2::read::ZlibDecoder::new(&file[41..41 + length]).read_to_end(&mut rows).unwrap();

@@ -1,17 +1,25 @@
 //! UVs for a cloth that has none: pieces of the rest shape that look about the same way, laid flat side by side.
 //!
 //! A piece grows from its first triangle over edges as long as triangles look within [`WIDEST`] of the first, and is
-//! projected along that normal, so it cannot fold over locally. Pieces are packed in rows by height.
+//! projected along that normal, so it cannot fold over locally. Triangles that would lie over others of the piece, as on
+//! a spiral, are left for another. Pieces are packed in rows by height.
+
+use std::collections::VecDeque;
 
 use dermis_mesh::adjacency::Edges;
 use dermis_mesh::geometry::triangle_normals;
 use dermis_mesh::{Layout, MeshError, TriMesh};
 use glam::{Vec2, Vec3};
 
+use super::grid::{CellMap, cell_of, cells_between};
+
 /// The cosine of the largest angle between the normals of a piece.
 const WIDEST: f32 = 0.5;
 /// The room around a piece, as a part of the whole width.
 const MARGIN: f32 = 0.01;
+
+/// Triangles that overlap by less, as a part of their size, touch.
+const TOUCHING: f32 = 1e-3;
 
 /// The same mesh with UVs.
 pub fn with_atlas(mesh: &TriMesh) -> Result<TriMesh, MeshError> {
@@ -45,11 +53,11 @@ fn pieces(mesh: &TriMesh) -> Vec<Piece> {
     let neighbours = Edges::new(mesh.point_count(), mesh.triangles()).triangle_neighbours();
     let mut taken = vec![false; mesh.triangle_count()];
     let mut pieces = Vec::new();
-    for start in 0..taken.len() {
-        if taken[start] {
+    let mut starts: VecDeque<usize> = (0..taken.len()).collect();
+    while let Some(start) = starts.pop_front() {
+        if std::mem::replace(&mut taken[start], true) {
             continue;
         }
-        taken[start] = true;
         let mut triangles = vec![start as u32];
         let mut at = 0;
         while at < triangles.len() {
@@ -61,7 +69,18 @@ fn pieces(mesh: &TriMesh) -> Vec<Piece> {
             }
             at += 1;
         }
-        pieces.push(Piece::new(mesh, triangles, normals[start]));
+        let piece = Piece::new(mesh, triangles, normals[start]);
+        let is_over = piece.over_others();
+        let pick = |over: bool| {
+            let triangles = piece.triangles.iter().zip(&is_over).filter(move |(_, is_over)| **is_over == over);
+            triangles.map(|(triangle, _)| *triangle).collect::<Vec<u32>>()
+        };
+        let (over, kept) = (pick(true), pick(false));
+        for &triangle in &over {
+            taken[triangle as usize] = false;
+            starts.push_back(triangle as usize);
+        }
+        pieces.push(if over.is_empty() { piece } else { Piece::new(mesh, kept, normals[start]) });
     }
     pieces
 }
@@ -82,6 +101,46 @@ impl Piece {
         let places = places.iter().map(|place| *place - low).collect();
         Self { triangles, corners, points, places, size: high - low }
     }
+
+    /// For each triangle, in order, whether it lies over one before it that does not.
+    fn over_others(&self) -> Vec<bool> {
+        // Cells about as large as a triangle keep the number of pairs small; a piece without area has few cells.
+        let side = (self.size.x * self.size.y / self.triangles.len() as f32).sqrt();
+        let cell = side.max(1e-3 * self.size.max_element()).max(f32::MIN_POSITIVE);
+        let mut kept: Vec<[Vec2; 3]> = Vec::new();
+        let mut cells: CellMap<Vec<usize>> = CellMap::default();
+        let mut is_over = Vec::with_capacity(self.triangles.len());
+        for corners in &self.corners {
+            let corners = corners.map(|corner| self.places[corner as usize]);
+            let low = cell_of(corners[0].min(corners[1]).min(corners[2]).extend(0.0), cell);
+            let high = cell_of(corners[0].max(corners[1]).max(corners[2]).extend(0.0), cell);
+            let mut near = cells_between(low, high).filter_map(|cell| cells.get(&cell)).flatten();
+            let over = near.any(|&other| overlap(&corners, &kept[other], TOUCHING * cell));
+            if !over {
+                for cell in cells_between(low, high) {
+                    cells.entry(cell).or_default().push(kept.len());
+                }
+                kept.push(corners);
+            }
+            is_over.push(over);
+        }
+        is_over
+    }
+}
+
+/// Whether two triangles overlap by more than `touching`: no side of either has them on different sides.
+fn overlap(a: &[Vec2; 3], b: &[Vec2; 3], touching: f32) -> bool {
+    let separates = |axis: Vec2| {
+        let range = |triangle: &[Vec2; 3]| {
+            let places = triangle.map(|corner| corner.dot(axis));
+            (places[0].min(places[1]).min(places[2]), places[0].max(places[1]).max(places[2]))
+        };
+        let ((low_a, high_a), (low_b, high_b)) = (range(a), range(b));
+        high_a <= low_b + touching || high_b <= low_a + touching
+    };
+    let sides = |t: &[Vec2; 3]| [t[1] - t[0], t[2] - t[1], t[0] - t[2]];
+    let axes = sides(a).into_iter().chain(sides(b)).map(|side| side.perp().normalize_or_zero());
+    !axes.into_iter().any(separates)
 }
 
 /// Where each piece goes, and the side of the square that holds all.

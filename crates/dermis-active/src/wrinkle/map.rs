@@ -1,7 +1,8 @@
 //! Displacement maps: the heights of the wrinkles over the texels of a UV layout.
 //!
-//! A texel is sampled at four places inside it, so that fine folds are not missed; texels around each island repeat the
-//! nearest inside, so that filtering finds no edge. Where UVs overlap, the first triangle has the texel.
+//! Where curves run a texel is sampled at four places inside it, so that fine folds are not missed, elsewhere in its
+//! middle; texels around each island repeat the nearest inside, so that filtering finds no edge. Where UVs overlap, the
+//! first triangle has the texel.
 
 use dermis_mesh::TriMesh;
 use glam::Vec2;
@@ -11,7 +12,11 @@ use super::surface::Spot;
 /// Texels around an island that repeat it.
 const GUTTER: usize = 4;
 /// Where in a texel it is sampled.
+const MIDDLE: [(f32, f32); 1] = [(0.5, 0.5)];
+/// Where in a texel it is sampled near curves.
 const PLACES: [(f32, f32); 4] = [(0.25, 0.25), (0.75, 0.25), (0.25, 0.75), (0.75, 0.75)];
+/// A texel whose middle lies so far inside two triangles is wanted by both; nearer to a side rounding decides.
+const INSIDE: f32 = 0.02;
 
 /// Which texels show which places of the cloth.
 #[derive(Debug, Clone)]
@@ -20,44 +25,56 @@ pub struct MapLayout {
     pub size: usize,
     /// Texels that more than one triangle wants.
     pub overlapping: usize,
-    /// Four places for each texel that is covered.
+    /// Triangles that reach out of the map.
+    pub outside: usize,
+    /// The places that are sampled, texel by texel.
     pub spots: Vec<Spot>,
-    covered: Vec<u32>,
+    /// Each texel that is covered, and how many of the places are its.
+    covered: Vec<(u32, u32)>,
     gutter: Vec<(u32, u32)>,
 }
 
 impl MapLayout {
-    /// A map of `size` texels a side over the UV triangles of a mesh, from the upper left corner.
+    /// A map of `size` texels a side over the UV triangles of a mesh, from the upper left corner; `near` says which
+    /// triangles curves run near to.
     ///
     /// # Panics
-    /// If there is not a UV triangle for each triangle.
-    pub fn new(mesh: &TriMesh, uvs: &[[Vec2; 3]], size: usize) -> Self {
-        assert_eq!(uvs.len(), mesh.triangle_count(), "a UV triangle per triangle");
+    /// If there is not a UV triangle and a mark for each triangle.
+    pub fn new(uvs: &[[Vec2; 3]], near: &[bool], size: usize) -> Self {
+        assert_eq!(uvs.len(), near.len(), "a UV triangle and a mark per triangle");
         let mut owner: Vec<Option<u32>> = vec![None; size * size];
-        let mut overlapping = 0;
+        let (mut overlapping, mut outside) = (0, 0);
         for (triangle, corners) in uvs.iter().enumerate() {
+            outside += usize::from(corners.iter().any(|uv| uv.min_element() < -1e-4 || uv.max_element() > 1.0001));
             for_texels(corners, size, |texel, weights| match owner[texel] {
                 None => owner[texel] = Some(triangle as u32),
-                // Texels on a shared edge belong to both.
-                Some(_) => overlapping += usize::from(weights.iter().all(|weight| *weight > 0.02)),
+                Some(other) => {
+                    let is_inside = |weights: [f32; 3]| weights.iter().all(|weight| *weight > INSIDE);
+                    let theirs = weights_at(&uvs[other as usize], middle_of(texel, size));
+                    overlapping += usize::from(is_inside(weights) && theirs.is_some_and(is_inside));
+                }
             });
         }
-        let covered: Vec<u32> = (0..owner.len() as u32).filter(|&texel| owner[texel as usize].is_some()).collect();
-        let spots = covered.iter().flat_map(|&texel| {
-            let triangle = owner[texel as usize].unwrap_or(0);
-            PLACES.map(|(x, y)| {
-                let corner = Vec2::new((texel as usize % size) as f32 + x, (texel as usize / size) as f32 + y);
-                Spot { triangle, weights: inside(&uvs[triangle as usize], corner / size as f32) }
-            })
-        });
-        Self { size, overlapping, spots: spots.collect(), gutter: gutter(&owner, size), covered }
+        let (mut spots, mut covered) = (Vec::new(), Vec::new());
+        for (texel, triangle) in owner.iter().enumerate().filter_map(|(texel, owner)| Some((texel, (*owner)?))) {
+            let places: &[(f32, f32)] = if near[triangle as usize] { &PLACES } else { &MIDDLE };
+            covered.push((texel as u32, places.len() as u32));
+            spots.extend(places.iter().map(|&(x, y)| {
+                let place = Vec2::new((texel % size) as f32 + x, (texel / size) as f32 + y) / size as f32;
+                Spot { triangle, weights: inside(&uvs[triangle as usize], place) }
+            }));
+        }
+        Self { size, overlapping, outside, spots, gutter: gutter(&owner, size), covered }
     }
 
     /// The image of `heights`, which are those of the spots.
     pub fn image(&self, heights: &[f32]) -> Vec<f32> {
         let mut image = vec![0.0; self.size * self.size];
-        for (&texel, heights) in self.covered.iter().zip(heights.chunks_exact(PLACES.len())) {
-            image[texel as usize] = heights.iter().sum::<f32>() / PLACES.len() as f32;
+        let mut rest = heights;
+        for &(texel, count) in &self.covered {
+            let (own, others) = rest.split_at(count as usize);
+            image[texel as usize] = own.iter().sum::<f32>() / count as f32;
+            rest = others;
         }
         for &(texel, source) in &self.gutter {
             image[texel as usize] = image[source as usize];
@@ -83,15 +100,19 @@ fn for_texels(corners: &[Vec2; 3], size: usize, mut found: impl FnMut(usize, [f3
     };
     for y in range(low.y, high.y) {
         for x in range(low.x, high.x) {
-            let middle = Vec2::new(x as f32 + 0.5, y as f32 + 0.5) / scale;
-            if let Some(weights) = weights(corners, middle).filter(|weights| weights.iter().all(|w| *w >= -1e-4)) {
+            let middle = middle_of(y * size + x, size);
+            if let Some(weights) = weights_at(corners, middle).filter(|weights| weights.iter().all(|w| *w >= -1e-4)) {
                 found(y * size + x, weights);
             }
         }
     }
 }
 
-fn weights([a, b, c]: &[Vec2; 3], place: Vec2) -> Option<[f32; 3]> {
+fn middle_of(texel: usize, size: usize) -> Vec2 {
+    Vec2::new((texel % size) as f32 + 0.5, (texel / size) as f32 + 0.5) / size as f32
+}
+
+fn weights_at([a, b, c]: &[Vec2; 3], place: Vec2) -> Option<[f32; 3]> {
     let area = (*b - *a).perp_dot(*c - *a);
     let (y, z) = ((place - *a).perp_dot(*c - *a) / area, (*b - *a).perp_dot(place - *a) / area);
     [1.0 - y - z, y, z].iter().all(|weight| weight.is_finite()).then_some([1.0 - y - z, y, z])
@@ -99,7 +120,7 @@ fn weights([a, b, c]: &[Vec2; 3], place: Vec2) -> Option<[f32; 3]> {
 
 /// The nearest weights that do not leave the triangle.
 fn inside(corners: &[Vec2; 3], place: Vec2) -> [f32; 3] {
-    let weights = weights(corners, place).unwrap_or([1.0, 0.0, 0.0]).map(|weight| weight.max(0.0));
+    let weights = weights_at(corners, place).unwrap_or([1.0, 0.0, 0.0]).map(|weight| weight.max(0.0));
     let sum: f32 = weights.iter().sum();
     weights.map(|weight| weight / sum)
 }

@@ -81,14 +81,57 @@ fn refining_a_part_leaves_no_gaps() {
     assert!(border.iter().flatten().all(|&point| outside(point)));
 }
 
+/// A strip that winds upwards, more than once around.
+fn spiral() -> TriMesh {
+    let place = |k: u32| {
+        let angle = 0.2 * (k / 2) as f32;
+        Vec3::new(angle.cos(), 0.02 * angle, angle.sin())
+            * if k.is_multiple_of(2) { Vec3::ONE } else { Vec3::new(1.4, 1.0, 1.4) }
+    };
+    let points: Vec<Vec3> = (0..160).map(place).collect();
+    let triangles = (0..79).flat_map(|k| [[2 * k, 2 * k + 1, 2 * k + 3], [2 * k, 2 * k + 3, 2 * k + 2]]).collect();
+    TriMesh::new(points, triangles).unwrap()
+}
+
 #[test]
 fn maps_of_an_atlas_cover_the_cloth_and_do_not_overlap() {
-    let mesh = with_atlas(&sheet(6)).unwrap();
-    let map = MapLayout::new(&mesh, &uv_triangles(&mesh).unwrap(), 64);
-    assert_eq!(map.overlapping, 0);
-    assert!(map.spots.len() > 4 * 64 * 16);
-    let image = map.image(&vec![1.0; map.spots.len()]);
+    for mesh in [sheet(6), spiral()] {
+        let mesh = with_atlas(&mesh).unwrap();
+        let uvs = uv_triangles(&mesh).unwrap();
+        let map = MapLayout::new(&uvs, &vec![true; uvs.len()], 256);
+        assert_eq!((map.overlapping, map.outside), (0, 0));
+        let shown: std::collections::HashSet<u32> = map.spots.iter().map(|spot| spot.triangle).collect();
+        assert_eq!(shown.len(), mesh.triangle_count());
+    }
+}
+
+#[test]
+fn an_atlas_is_made_of_triangles_without_area_too() {
+    let mut triangles = sheet(6).triangles().to_vec();
+    triangles.extend([[0, 1, 2], [3, 3, 4], [5, 5, 5]]);
+    let mesh = with_atlas(&TriMesh::new(sheet(6).points().to_vec(), triangles).unwrap()).unwrap();
+    assert!(uv_triangles(&mesh).unwrap().as_flattened().iter().all(|uv| uv.is_finite()));
+}
+
+#[test]
+fn texels_are_sampled_more_often_near_curves_and_gutters_repeat_them() {
+    let uvs = [[Vec2::new(0.25, 0.25), Vec2::new(0.75, 0.25), Vec2::new(0.25, 0.75)]];
+    let [plain, fine] = [false, true].map(|near| MapLayout::new(&uvs, &[near], 64));
+    assert_eq!(4 * plain.spots.len(), fine.spots.len());
+    let image = fine.image(&vec![1.0; fine.spots.len()]);
+    let at = |x: usize, y: usize| image[64 * y + x];
+    // The island starts at texel 16; four texels around it repeat it, and no more.
+    assert_eq!([at(20, 20), at(15, 20), at(12, 20), at(11, 20)], [1.0, 1.0, 1.0, 0.0]);
     assert!(image.iter().all(|value| *value == 0.0 || *value == 1.0));
+}
+
+#[test]
+fn overlapping_uvs_are_counted_and_shared_edges_are_not() {
+    let quad = [Vec2::new(0.1, 0.1), Vec2::new(0.9, 0.1), Vec2::new(0.9, 0.9), Vec2::new(0.1, 0.9)];
+    let [a, b, c, d] = quad;
+    assert_eq!(MapLayout::new(&[[a, b, c], [a, c, d]], &[false; 2], 64).overlapping, 0);
+    assert!(MapLayout::new(&[[a, b, c], [a, b, c]], &[false; 2], 64).overlapping > 500);
+    assert_eq!(MapLayout::new(&[[a, b, c + Vec2::Y]], &[false], 64).outside, 1);
 }
 
 #[test]

@@ -46,6 +46,7 @@ const SEMICIRCLE: f32 = 1.0 - std::f32::consts::FRAC_2_PI;
 const WIDEST: f32 = 1.25;
 /// Nodes per segment of the field.
 const THINNING: usize = 2;
+
 /// The wrinkle curves of one frame, on the cloth.
 #[derive(Debug, Clone, Default)]
 pub struct Curves {

@@ -51,7 +51,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     effects: Option<PathBuf>,
     /// The volume to reach as a multiple of the rest volume: a number, or seconds:factor keys such as 0:1,2:1.2
-    #[arg(long, value_name = "FACTOR", default_value_t = Target::default())]
+    #[arg(long, value_name = "FACTOR", allow_hyphen_values = true, default_value_t = Target::default())]
     target: Target,
     /// How exactly and where the volume is restored
     #[arg(long, value_name = "MODE", default_value = "exact")]

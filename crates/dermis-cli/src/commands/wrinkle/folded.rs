@@ -83,11 +83,15 @@ impl Wrinkled {
         let mut measures = fit(&layer, &motion, &mut curves, &refined, &samples, &stops)?;
         measures.seconds_per_frame += tracking / motion.frame_count() as f64;
         let mut notes: Vec<Note> = layer.notes().iter().map(|note| Note::at(&name, note.message.clone())).collect();
-        if curves.iter().all(|curves| curves.lines.is_empty()) {
-            notes.push(Note::at(&name, "the cloth is nowhere compressed; it has no wrinkles and stays as it is"));
-        }
+        let is_smooth = curves.iter().all(|curves| curves.lines.is_empty());
         let rate = motion.frame_rate_hz();
         let folded = Arc::new(Folded { layer, motion, curves, samples });
+        if is_smooth {
+            notes.push(Note::at(&name, "the cloth is nowhere compressed; it has no wrinkles and stays as it is"));
+            measures.area_lost_after.clone_from(&measures.area_lost_before);
+            let sequence = folded.motion.clone();
+            return Ok(Self { cloth: folded, sequence, place, name, measures, notes });
+        }
         let source: Arc<dyn FrameSource> = Arc::clone(&folded) as Arc<dyn FrameSource>;
         let sequence = MeshSequence::from_source(Arc::new(refined.mesh), source, rate).map_err(failed)?;
         let sequence = sequence.starting_at(folded.motion.start_seconds());

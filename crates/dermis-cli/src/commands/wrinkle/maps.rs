@@ -35,7 +35,11 @@ pub(super) fn write_maps(
         Arc::new(with_atlas(motion.mesh()).map_err(failed_mesh)?)
     };
     let uvs = uv_triangles(&mesh).unwrap_or_default();
-    let map = MapLayout::new(&mesh, &uvs, args.map_size as usize);
+    let map = MapLayout::new(&uvs, &layer.reached(curves), args.map_size as usize);
+    if map.outside > 0 {
+        let triangles = counted(map.outside, "triangle", "triangles");
+        notes.push(Note::at(&wrinkled.name, format!("UVs of {triangles} reach out of the map and are cut off")));
+    }
     if map.overlapping > 0 {
         let texels = counted(map.overlapping, "texel", "texels");
         notes.push(Note::at(&wrinkled.name, format!("UVs overlap in {texels}; each shows the first triangle")));
@@ -48,9 +52,11 @@ pub(super) fn write_maps(
         let positions = motion.frame(frame).map_err(failed)?;
         let image = map.image(&layer.apply(&positions, curves, &samples).heights);
         let (ending, bytes) = match format {
-            MapFormat::Png => {
-                ("png", dermis::io::image::png16(map.size, &image, layer.highest()).map_err(dermis::io::Error::from)?)
-            }
+            MapFormat::Png => (
+                "png",
+                dermis::io::image::png16(map.size, &image, [-layer.highest(), layer.highest()])
+                    .map_err(dermis::io::Error::from)?,
+            ),
             MapFormat::Exr => ("exr", dermis::io::image::exr(map.size, &image)),
         };
         output.write_all(&args.output.join(format!("height.{frame:04}.{ending}")), &bytes)?;

@@ -83,7 +83,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum MapFormat {
-    /// 16 bits; white is the height that the summary states
+    /// 16 bits; grey is no height, white that which the summary states, black the same downwards
     Png,
     /// Half floats, in scene units
     Exr,

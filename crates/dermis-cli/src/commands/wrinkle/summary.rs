@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::Args;
 use super::folded::{Folded, Wrinkled};
 use crate::notes::NoteFacts;
-use crate::numbers::{bytes, counted, seconds, short};
+use crate::numbers::{bytes, counted, grouped, seconds, short};
 use crate::terminal::Paint;
 
 /// What was done, as JSON.
@@ -20,13 +20,13 @@ pub(super) struct Summary {
     name: String,
     frames: usize,
     min_radius: f32,
-    /// The height that is white in a PNG map: none is higher.
+    /// The height that is white in a PNG map, and black downwards: none is higher. Grey is none.
     map_height: f32,
     triangles_before: usize,
     triangles_after: usize,
     /// The most curves of a frame.
     curves: usize,
-    /// The part of the rest area that each frame has lost.
+    /// The part of the rest area that each frame has lost; negative where it has gained.
     area_lost_before: Vec<f64>,
     area_lost_after: Vec<f64>,
     /// The largest change of a height from frame to frame, relative to the largest motion of the cloth.
@@ -79,7 +79,7 @@ impl Summary {
         let Times { read, wrinkle, write, .. } = self.seconds;
         let [read, wrinkle, write] = [read, wrinkle, write].map(seconds);
         let (frames, curves) = (counted(self.frames, "frame", "frames"), counted(self.curves, "wrinkle", "wrinkles"));
-        let (coarse, fine) = (counted(self.triangles_before, "triangle", "triangles"), self.triangles_after);
+        let (coarse, fine) = (counted(self.triangles_before, "triangle", "triangles"), grouped(self.triangles_after));
         let mut lines = vec![
             format!(
                 "{}  {frames}, {coarse} refined to {fine}, up to {curves} of radius {}\n",
