@@ -114,7 +114,7 @@ impl<'a> Fold<'a> {
         let linear = underlayer.rows_of(part, influences);
         let homes = Homes::of(part, influences).0;
         let homes = homes.into_par_iter().map(|home| {
-            let seen = home.seen(part, options.duplicate_tolerance).with_covariances();
+            let seen = home.seen(part, options.duplicate_tolerance).with_products();
             HeldOut::new(seen, part, held)
         });
         Self { part: *part, held, influences, linear, homes: homes.collect(), options }

@@ -14,6 +14,9 @@ use super::examples::Examples;
 /// The entries of one bone's matrix.
 const ENTRIES: usize = 12;
 
+/// So few rows that products of all bones cost less than the points that share them.
+const FEW_ROWS: usize = 48;
+
 /// A for each coordinate.
 #[derive(Debug)]
 pub(super) struct Seen {
@@ -30,6 +33,8 @@ pub(super) struct Seen {
     pub(super) variances: [Vec<f64>; 3],
     /// `AᵀA`, where asked for.
     pub(super) covariances: Option<[Mat<f64>; 3]>,
+    /// The rows of `A_k A_kᵀ` of each bone k, where there are so few poses that all together are small.
+    pub(super) bone_products: Option<[Vec<f64>; 3]>,
     /// For each pose its row, how it enters that row's mean, and the way into the home's frame.
     entries: Vec<PoseEntry>,
     /// The weight of each row; their squares sum to 1.
@@ -88,6 +93,7 @@ impl Seen {
             means: std::array::from_fn(|_| vec![0.0; 4 * bones.len()]),
             variances: std::array::from_fn(|_| vec![0.0; 4 * bones.len()]),
             covariances: None,
+            bone_products: None,
             row_weights: row_weights(examples, &entries, count),
             duplicates: visible.len() - count,
             hidden: poses.len() - visible.len(),
@@ -117,8 +123,20 @@ impl Seen {
         }
     }
 
-    /// Makes `AᵀA`.
-    pub(super) fn with_covariances(mut self) -> Self {
+    /// Makes `AᵀA`, and `A_k A_kᵀ` where poses are few.
+    pub(super) fn with_products(mut self) -> Self {
+        if self.row_count() <= FEW_ROWS {
+            self.bone_products = Some(std::array::from_fn(|j| {
+                let product = |place: usize| {
+                    let columns = self.a[j].as_ref().subcols(4 * place, 4);
+                    let entry =
+                        |row: usize, other: usize| (0..4).map(|i| columns[(row, i)] * columns[(other, i)]).sum::<f64>();
+                    let rows = self.row_count();
+                    (0..rows * rows).map(move |at| entry(at / rows, at % rows)).collect::<Vec<_>>()
+                };
+                (0..self.bones.len()).flat_map(product).collect()
+            }));
+        }
         self.covariances = Some(std::array::from_fn(|j| {
             let a = self.a[j].as_ref();
             let mut product = Mat::zeros(a.ncols(), a.ncols());

@@ -73,6 +73,14 @@ impl Columns {
             return;
         }
         out.reset(seen.row_count());
+        if let Some(products) = &seen.bone_products {
+            let size = out.re.len();
+            for (&first, &mu) in self.firsts.iter().zip(&self.influences) {
+                let product = &products[j][first / 4 * size..][..size];
+                out.re.iter_mut().zip(product).for_each(|(entry, product)| *entry += mu * mu * product);
+            }
+            return;
+        }
         for (column, mu) in self.iter() {
             let values = seen.a[j].col_as_slice(column);
             for (i, value) in values.iter().enumerate() {

@@ -336,8 +336,7 @@ impl Work<'_> {
             hidden = hidden.max(seen.hidden);
             let widest = home.points.iter().map(|&point| 4 * self.influences.maps.row(point as usize).count());
             underdetermined += widest.filter(|&unknowns| unknowns > seen.row_count() + 4).count();
-            // All-pairs products pay only where poses outnumber unknowns.
-            let seen = if 4 <= seen.row_count() { seen.with_covariances() } else { seen };
+            let seen = seen.with_products();
             let part = Part { points: &home.points, ..self.part };
             for first in (0..home.points.len()).step_by(STEP) {
                 if progress.report("solving", done + first, part_count).is_break() {
