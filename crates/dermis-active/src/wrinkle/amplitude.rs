@@ -121,3 +121,44 @@ fn area(points: &[Vec3], triangles: &[[u32; 3]]) -> f64 {
     };
     0.5 * sum(triangles.len(), double)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A strip of 40 cells of side 1 whose points are lifted in waves.
+    fn waves() -> (Lifted, Vec<[u32; 3]>) {
+        let bases: Vec<Vec3> = (0..82u32).map(|k| Vec3::new((k / 2) as f32, (k % 2) as f32, 0.0)).collect();
+        let heights = bases.iter().map(|base| 0.5 * (0.8 * base.x).sin()).collect();
+        let triangles = (0..40).flat_map(|k| [[2 * k, 2 * k + 2, 2 * k + 1], [2 * k + 1, 2 * k + 2, 2 * k + 3]]);
+        (Lifted { normals: vec![Vec3::Z; bases.len()], bases, heights }, triangles.collect())
+    }
+
+    #[test]
+    fn the_factor_gives_the_area_back_and_no_more() {
+        let (lifted, triangles) = waves();
+        for lost in [0.01, 0.4, 2.0, 6.0] {
+            let loss = Loss { coarse: 40.0, lost, lost_locally: lost };
+            let factor = factor(&lifted, &triangles, 9.0, &loss, &mut TakenUp::default());
+            let gained = area(&positions(&lifted, factor, 9.0), &triangles) - 40.0;
+            assert!((gained / lost - RECOVERED[1]).abs() < 0.03, "{gained} of {lost}");
+        }
+    }
+
+    #[test]
+    fn a_loss_that_jumps_is_followed_within_bounds() {
+        let mut taken_up = TakenUp::default();
+        for lost in [1.0, 1.0, 5.0, 0.2, 0.0, -3.0, 2.0] {
+            let wanted = taken_up.next(&Loss { coarse: 40.0, lost, lost_locally: 0.0 }, 40.0);
+            let bounds = RECOVERED.map(|part| part * lost.max(0.0));
+            // Areas of 40 are subtracted from each other.
+            assert!((bounds[0] - 1e-12..=bounds[1] + 1e-12).contains(&wanted), "{wanted} of {lost}");
+        }
+    }
+
+    #[test]
+    fn heights_stay_below_the_highest() {
+        let (lifted, _) = waves();
+        assert!(heights(&lifted, 100.0, 0.3).iter().all(|height| height.abs() < 0.3));
+    }
+}
