@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Place, box_mesh, shared_data};
-use dermis::active::volume::{Effect, VolumeLayer, VolumeOptions, from_deformers, replay};
+use dermis::active::volume::{Effect, VolumeLayer, VolumeOptions, from_deformers};
 use dermis::prelude::*;
 use serde_json::Value;
 
@@ -60,7 +60,8 @@ fn the_layer_goes_with_the_asset_and_is_played_from_it() {
     let options = from_deformers(object).unwrap().expect("the layer was written");
     assert_eq!(options.effects.of_joint("left_elbow").effect, Effect::Muscle);
     assert_eq!((options.effects.of_joint("wrist").omega, options.target.at(0.3)), (3.0, 1.02));
-    let played = replay(object, &object.clips[0]).unwrap().unwrap();
+    let (played, notes) = dermis::replay(object, &object.clips[0]).unwrap();
+    assert_eq!(notes, []);
     let layer = VolumeLayer::new(object, &options).unwrap();
     for frame in 0..played.frame_count() {
         let volume = layer.volume_of(&played.frame(frame).unwrap()) / layer.rest_volume();

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use dermis_mesh::pose::bake_lazily;
 use dermis_mesh::{Clip, Deformer, FrameSource, MeshSequence, Object, SequenceError};
 use glam::Vec3;
 use serde::{Deserialize, Serialize};
@@ -18,18 +17,6 @@ struct Settings {
     kind: String,
     #[serde(flatten)]
     options: VolumeOptions,
-}
-
-/// Why an asset's layer cannot be played.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ReplayError {
-    /// The layer does not suit the mesh.
-    #[error(transparent)]
-    Volume(#[from] VolumeError),
-    /// The frames cannot be read.
-    #[error(transparent)]
-    Sequence(#[from] SequenceError),
 }
 
 /// The layer as a part of an asset.
@@ -66,19 +53,6 @@ pub fn corrected(
     let frames = Corrected { layer: Arc::clone(layer), motion: motion.clone(), clip };
     let sequence = MeshSequence::from_source(Arc::clone(motion.mesh()), Arc::new(frames), motion.frame_rate_hz())?;
     Ok(sequence.starting_at(motion.start_seconds()))
-}
-
-/// The posed frames of one of the object's clips, with the volume layer that the object carries, if any, on top.
-pub fn replay(object: &Object, clip: &Arc<Clip>) -> Result<Option<MeshSequence>, ReplayError> {
-    let Some(rig) = &object.rig else { return Ok(None) };
-    let motion = bake_lazily(&object.mesh, rig, clip)?;
-    match from_deformers(object)? {
-        Some(options) => {
-            let layer = Arc::new(VolumeLayer::new(object, &options)?);
-            Ok(Some(corrected(&layer, &motion, Some(clip))?))
-        }
-        None => Ok(Some(motion)),
-    }
 }
 
 #[derive(Debug)]

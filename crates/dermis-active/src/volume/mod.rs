@@ -32,7 +32,7 @@ use glam::{DAffine3, DMat3, DQuat, DVec3, Vec3};
 pub use cap::Closed;
 pub use effects::{Effect, Effects, JointEffect, Profile};
 pub use error::VolumeError;
-pub use frames::{ReplayError, TYPE, corrected, deformer, from_deformers, replay};
+pub use frames::{TYPE, corrected, deformer, from_deformers};
 pub use options::{Mode, VolumeOptions};
 pub use target::{Target, TargetError};
 

@@ -1,4 +1,4 @@
-use dermis_mesh::pose::pose_into;
+use dermis_mesh::pose::{bake_lazily, pose_into};
 use dermis_mesh::samples;
 use dermis_mesh::{Clip, Joint, SkinWeights};
 
@@ -277,8 +277,9 @@ fn an_asset_replays_its_layer() {
     let options = VolumeOptions { effects, target: "0:1,2:1.1".parse().unwrap(), ..VolumeOptions::default() };
     object.deformers.push(deformer(&options));
     assert_eq!(from_deformers(&object).unwrap().as_ref(), Some(&options));
-    let played = replay(&object, &clip).unwrap().unwrap();
-    let layer = VolumeLayer::new(&object, &options).unwrap();
+    let layer = Arc::new(VolumeLayer::new(&object, &options).unwrap());
+    let posed = bake_lazily(&object.mesh, object.rig.as_ref().unwrap(), &clip).unwrap();
+    let played = corrected(&layer, &posed, Some(&clip)).unwrap();
     let (expected, _) = corrected_frame(&object, &layer, &clip, 0, &mut Workspace::default());
     assert_eq!(&*played.frame(0).unwrap(), &expected[..]);
 }
