@@ -1,41 +1,61 @@
-//! Grey images of numbers: 16-bit PNG and half-float `OpenEXR`, written only.
+//! Grey images of numbers: PNG, read and written with 16 bits, and half-float `OpenEXR`, written only.
 //!
-//! PNG (ISO/IEC 15948) holds values between two bounds that the caller must state elsewhere; EXR holds them as they are,
-//! in one uncompressed channel `Y`. A page each, so no library is needed.
+//! PNG holds values between two bounds that the caller must state elsewhere; EXR holds them as they are, in one
+//! uncompressed channel `Y`, which is a page and needs no library.
 
-use std::io::Write;
+use std::io::{BufRead, Seek};
 
-use flate2::Compression;
-use flate2::write::ZlibEncoder;
 use half::f16;
 
-/// `values`, rows of `width` from the top, as a PNG in which the first of `range` is black and the second white.
-pub fn png16(width: usize, values: &[f32], range: [f32; 2]) -> std::io::Result<Vec<u8>> {
-    let height = values.len() / width.max(1);
-    let mut rows = ZlibEncoder::new(Vec::new(), Compression::default());
-    for row in values.chunks_exact(width.max(1)) {
-        let [black, white] = range;
-        let grey = |value: &f32| (((value - black) / (white - black)).clamp(0.0, 1.0) * 65535.0).round() as u16;
-        let mut line = vec![0];
-        line.extend(row.iter().flat_map(|value| grey(value).to_be_bytes()));
-        rows.write_all(&line)?;
-    }
-    let mut header = [(width as u32).to_be_bytes(), (height as u32).to_be_bytes()].concat();
-    header.extend([16, 0, 0, 0, 0]);
-    let mut file = b"\x89PNG\r\n\x1a\n".to_vec();
-    chunk(&mut file, *b"IHDR", &header);
-    chunk(&mut file, *b"IDAT", &rows.finish()?);
-    chunk(&mut file, *b"IEND", &[]);
-    Ok(file)
+/// A grey image, 0 to 1, rows from the top.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Grey {
+    /// Pixels in a row.
+    pub width: usize,
+    /// Rows.
+    pub height: usize,
+    /// The pixels, row by row.
+    pub values: Vec<f32>,
 }
 
-fn chunk(file: &mut Vec<u8>, name: [u8; 4], data: &[u8]) {
-    file.extend((data.len() as u32).to_be_bytes());
-    let start = file.len();
-    file.extend(name);
-    file.extend(data);
-    let check = crc32fast::hash(&file[start..]);
-    file.extend(check.to_be_bytes());
+impl Grey {
+    /// Reads a PNG of any kind; colours count by their mean, transparency not at all.
+    pub fn read_png(source: impl BufRead + Seek) -> Result<Self, png::DecodingError> {
+        let mut decoder = png::Decoder::new(source);
+        decoder.set_transformations(png::Transformations::EXPAND);
+        let mut reader = decoder.read_info()?;
+        let size = reader.output_buffer_size().ok_or(png::DecodingError::LimitsExceeded)?;
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(size).map_err(|_| png::DecodingError::LimitsExceeded)?;
+        bytes.resize(size, 0);
+        let info = reader.next_frame(&mut bytes)?;
+        let bytes = &bytes[..info.buffer_size()];
+        let samples: Vec<f32> = match info.bit_depth {
+            png::BitDepth::Sixteen => {
+                bytes.chunks_exact(2).map(|two| f32::from(u16::from_be_bytes([two[0], two[1]])) / 65535.0).collect()
+            }
+            _ => bytes.iter().map(|&byte| f32::from(byte) / 255.0).collect(),
+        };
+        let colours = if info.color_type.samples() >= 3 { 3 } else { 1 };
+        let mean = |pixel: &[f32]| pixel[..colours].iter().sum::<f32>() / colours as f32;
+        let values = samples.chunks_exact(info.color_type.samples()).map(mean).collect();
+        Ok(Self { width: info.width as usize, height: info.height as usize, values })
+    }
+}
+
+/// `values`, rows of `width` from the top, as a PNG in which the first of `range` is black and the second white.
+pub fn png16(width: usize, values: &[f32], [black, white]: [f32; 2]) -> Result<Vec<u8>, png::EncodingError> {
+    let height = values.len() / width.max(1);
+    let mut file = Vec::new();
+    let mut encoder = png::Encoder::new(&mut file, width as u32, height as u32);
+    encoder.set_color(png::ColorType::Grayscale);
+    encoder.set_depth(png::BitDepth::Sixteen);
+    let grey = |value: &f32| (((value - black) / (white - black)).clamp(0.0, 1.0) * 65535.0).round() as u16;
+    let bytes: Vec<u8> = values.iter().flat_map(|value| grey(value).to_be_bytes()).collect();
+    let mut writer = encoder.write_header()?;
+    writer.write_image_data(&bytes)?;
+    writer.finish()?;
+    Ok(file)
 }
 
 /// `values`, rows of `width` from the top, as an EXR of half floats.
@@ -77,7 +97,7 @@ pub fn exr(width: usize, values: &[f32]) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Read;
+    use std::io::Cursor;
 
     use super::*;
 
@@ -85,10 +105,18 @@ mod tests {
     fn a_png_holds_its_values_to_a_part_in_65535() {
         let values = [0.0, 0.5, 1.0, 0.25, 2.0, -1.0];
         let file = png16(3, &values, [0.0, 1.0]).unwrap();
-        let length = u32::from_be_bytes(file[33..37].try_into().unwrap()) as usize;
-        let mut rows = Vec::new();
-        flate2::read::ZlibDecoder::new(&file[41..41 + length]).read_to_end(&mut rows).unwrap();
-        assert_eq!(rows, [0, 0, 0, 0x80, 0, 0xff, 0xff, 0, 0x40, 0, 0xff, 0xff, 0, 0]);
+        let back = Grey::read_png(Cursor::new(file)).unwrap();
+        assert_eq!((back.width, back.height), (3, 2));
+        for (found, wanted) in back.values.iter().zip([0.0, 0.5, 1.0, 0.25, 1.0, 0.0]) {
+            assert!((found - wanted).abs() < 1.0 / 65535.0, "{found} {wanted}");
+        }
+    }
+
+    #[test]
+    fn rejects_what_is_no_png() {
+        assert!(Grey::read_png(Cursor::new(b"no png".to_vec())).is_err());
+        let whole = png16(2, &[0.0, 1.0], [0.0, 1.0]).unwrap();
+        assert!(Grey::read_png(Cursor::new(whole[..40].to_vec())).is_err());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use dermis::io::ReadOptions;
+use dermis::io::image::Grey;
 use dermis::mesh::{Note, Object, Rig, SkinWeights};
 use dermis::skin::envelope::{Examples, Influences, automatic_influences};
 
@@ -64,12 +65,12 @@ fn textures(object: &Object, rig: &Rig, folder: &Path) -> Result<SkinWeights, Re
             columns.push(None);
             continue;
         }
-        let image = Grey::read(&path).map_err(|message| Report::new(message).in_file(path.display().to_string()))?;
+        let image = read_image(&path).map_err(|message| Report::new(message).in_file(path.display().to_string()))?;
         // A point at a seam takes the mean of its vertices, so that no seam opens.
         let mut sums = vec![(0.0, 0.0); object.mesh.point_count()];
         for (uv, &point) in layout.uvs[0].iter().zip(&layout.vertex_points) {
             let (sum, count) = &mut sums[point as usize];
-            *sum += image.at(uv.x, uv.y);
+            *sum += value_at(&image, uv.x, uv.y);
             *count += 1.0;
         }
         columns.push(Some(sums.into_iter().map(|(sum, count): (f32, f32)| sum / count.max(1.0)).collect()));
@@ -110,44 +111,22 @@ fn rows(points: usize, columns: &[Option<Vec<f32>>]) -> SkinWeights {
     }))
 }
 
-/// A grey image, 0 to 1.
-struct Grey {
-    width: usize,
-    height: usize,
-    values: Vec<f32>,
+fn read_image(path: &Path) -> Result<Grey, String> {
+    let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
+    Grey::read_png(std::io::BufReader::new(file)).map_err(|error| error.to_string())
 }
 
-impl Grey {
-    fn read(path: &Path) -> Result<Self, String> {
-        let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
-        let mut decoder = png::Decoder::new(std::io::BufReader::new(file));
-        decoder.set_transformations(png::Transformations::normalize_to_color8());
-        let mut reader = decoder.read_info().map_err(|error| error.to_string())?;
-        let size = reader.output_buffer_size().ok_or("the image is too large")?;
-        let mut bytes = Vec::new();
-        bytes.try_reserve_exact(size).map_err(|_| "the image is too large")?;
-        bytes.resize(size, 0);
-        let info = reader.next_frame(&mut bytes).map_err(|error| error.to_string())?;
-        let values = bytes[..info.buffer_size()].chunks_exact(info.color_type.samples()).map(|pixel| {
-            // Colours count by their mean, transparency not at all.
-            let colours = if pixel.len() >= 3 { &pixel[..3] } else { &pixel[..1] };
-            colours.iter().map(|&value| f32::from(value)).sum::<f32>() / (255.0 * colours.len() as f32)
-        });
-        Ok(Self { width: info.width as usize, height: info.height as usize, values: values.collect() })
-    }
-
-    /// Between pixels, beyond the edges as at them; v points down.
-    fn at(&self, u: f32, v: f32) -> f32 {
-        let place = |at: f32, size: usize| {
-            let at = (at * size as f32 - 0.5).clamp(0.0, (size - 1) as f32);
-            let first = at as usize;
-            (first, (first + 1).min(size - 1), at - first as f32)
-        };
-        let ((left, right, x), (top, bottom, y)) = (place(u, self.width), place(v, self.height));
-        let pixel = |column: usize, row: usize| self.values[row * self.width + column];
-        let row = |row: usize| pixel(left, row) * (1.0 - x) + pixel(right, row) * x;
-        row(top) * (1.0 - y) + row(bottom) * y
-    }
+/// The value of `image` between pixels, beyond the edges as at them; v points down.
+fn value_at(image: &Grey, u: f32, v: f32) -> f32 {
+    let place = |at: f32, size: usize| {
+        let at = (at * size as f32 - 0.5).clamp(0.0, (size - 1) as f32);
+        let first = at as usize;
+        (first, (first + 1).min(size - 1), at - first as f32)
+    };
+    let ((left, right, x), (top, bottom, y)) = (place(u, image.width), place(v, image.height));
+    let pixel = |column: usize, row: usize| image.values[row * image.width + column];
+    let row = |row: usize| pixel(left, row) * (1.0 - x) + pixel(right, row) * x;
+    row(top) * (1.0 - y) + row(bottom) * y
 }
 
 #[cfg(test)]
@@ -159,18 +138,14 @@ mod tests {
 
     use super::*;
 
-    fn write_png(path: &Path, width: u32, pixels: &[u8]) {
-        let file = std::fs::File::create(path).unwrap();
-        let mut encoder = png::Encoder::new(file, width, pixels.len() as u32 / width);
-        encoder.set_color(png::ColorType::Grayscale);
-        encoder.set_depth(png::BitDepth::Eight);
-        encoder.write_header().unwrap().write_image_data(pixels).unwrap();
+    fn write_png(path: &Path, width: usize, pixels: &[f32]) {
+        std::fs::write(path, dermis::io::image::png16(width, pixels, [0.0, 1.0]).unwrap()).unwrap();
     }
 
     #[test]
     fn textures_are_read_where_the_uvs_of_points_are() {
         let folder = tempfile::tempdir().unwrap();
-        write_png(&folder.path().join("hip.png"), 2, &[0, 255, 0, 255]);
+        write_png(&folder.path().join("hip.png"), 2, &[0.0, 1.0, 0.0, 1.0]);
         let points = vec![Vec3::ZERO, Vec3::X, Vec3::Y];
         let layout = Layout {
             vertex_points: vec![0, 1, 2],

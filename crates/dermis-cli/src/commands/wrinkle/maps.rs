@@ -55,7 +55,7 @@ pub(super) fn write_maps(
             MapFormat::Png => (
                 "png",
                 dermis::io::image::png16(map.size, &image, [-layer.highest(), layer.highest()])
-                    .map_err(dermis::io::Error::from)?,
+                    .map_err(|error| Report::new(error.to_string()))?,
             ),
             MapFormat::Exr => ("exr", dermis::io::image::exr(map.size, &image)),
         };
