@@ -1,5 +1,5 @@
-//! Ctrl-C: while an output is being written, the first asks the work to stop and clean up, the second ends the program
-//! at once; at any other time there is nothing to clean up and the first ends it.
+//! Ctrl-C: while an output is being written or a page served, the first asks the work to stop and clean up, the second
+//! ends the program at once; at any other time there is nothing to clean up and the first ends it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -10,7 +10,7 @@ use crate::report::Report;
 /// What is said when Ctrl-C has ended the work.
 pub(crate) const STOPPED: &str = "stopped; nothing was written";
 
-static WRITING: AtomicBool = AtomicBool::new(false);
+static BUSY: AtomicBool = AtomicBool::new(false);
 static ASKED_TO_STOP: AtomicBool = AtomicBool::new(false);
 
 /// Starts to listen for Ctrl-C.
@@ -20,7 +20,7 @@ pub(crate) fn listen(shared: Shared) -> Result<(), Report> {
         if asked_before {
             std::process::exit(i32::from(EXIT_ERROR));
         }
-        if !WRITING.load(Ordering::SeqCst) {
+        if !BUSY.load(Ordering::SeqCst) {
             Report::new(STOPPED).show(&shared);
             std::process::exit(i32::from(EXIT_ERROR));
         }
@@ -43,8 +43,13 @@ pub(crate) fn forget() {
 
 /// Runs `work`, which writes outputs and heeds [`asked_to_stop`].
 pub(crate) fn while_writing<T>(work: impl FnOnce() -> T) -> T {
-    WRITING.store(true, Ordering::SeqCst);
+    BUSY.store(true, Ordering::SeqCst);
     let result = work();
-    WRITING.store(false, Ordering::SeqCst);
+    BUSY.store(false, Ordering::SeqCst);
     result
+}
+
+/// Runs `work`, which serves a page and heeds [`asked_to_stop`]; that it is stopped so is no error.
+pub(crate) fn while_serving<T>(work: impl FnOnce() -> T) -> T {
+    while_writing(work)
 }

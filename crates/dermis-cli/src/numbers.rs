@@ -1,5 +1,7 @@
 //! Numbers as people like to read them.
 
+pub(crate) use dermis_view::text::{measured, short};
+
 /// `12345678` as `12,345,678`.
 pub(crate) fn grouped(number: usize) -> String {
     let digits = number.to_string();
@@ -43,30 +45,6 @@ pub(crate) fn seconds(time: f64) -> String {
     }
 }
 
-/// A number to about six digits, without trailing zeros.
-pub(crate) fn short(number: f64) -> String {
-    let magnitude = number.abs();
-    if number == 0.0 {
-        return "0".to_owned();
-    }
-    if !(1e-4..1e9).contains(&magnitude) {
-        return format!("{number:.3e}");
-    }
-    let decimals = (5 - magnitude.log10().floor() as i32).clamp(0, 9) as usize;
-    let text = format!("{number:.decimals$}");
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
-}
-
-/// A measure to three digits, without trailing zeros.
-pub(crate) fn measured(number: f64) -> String {
-    if number == 0.0 || !number.is_finite() {
-        return short(number);
-    }
-    let decimals = (2 - number.abs().log10().floor() as i32).clamp(0, 300);
-    let power = 10f64.powi(decimals);
-    short((number * power).round() / power)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -80,11 +58,5 @@ mod tests {
             ["12 bytes", "1.2 kB", "1.0 MB", "48 MB"]
         );
         assert_eq!([seconds(0.041), seconds(3.21), seconds(130.2)], ["0.04 s", "3.2 s", "2 min 10 s"]);
-        assert_eq!([short(24.0), short(29.97), short(0.0), short(-0.123_456_7)], ["24", "29.97", "0", "-0.123457"]);
-        assert_eq!(
-            [measured(1.093_74), measured(0.0), measured(123.4), measured(0.018_26)],
-            ["1.09", "0", "123", "0.0183"]
-        );
-        assert_eq!([short(1.5e-7), short(3e12)], ["1.500e-7", "3.000e12"]);
     }
 }

@@ -7,6 +7,7 @@
 
 pub mod bone_model;
 mod clock;
+pub mod compare;
 pub mod corrections;
 pub mod envelope;
 pub mod fit;
@@ -15,6 +16,7 @@ pub mod paper;
 pub mod pose;
 pub mod refine;
 pub mod skin;
+pub mod statistics;
 pub mod trajectories;
 mod transforms;
 

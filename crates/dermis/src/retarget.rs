@@ -6,9 +6,10 @@
 //! Otherwise where the joint stands is. Shapes are matched by name; those that the clip does not move stay at 0.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use dermis_mesh::glam::DAffine3;
-use dermis_mesh::{Clip, Joint, Note, Object, Rig, RigError, TriMesh};
+use dermis_mesh::glam::{DAffine3, DQuat, DVec3, Vec3};
+use dermis_mesh::{Clip, Joint, MeshError, Note, Object, Rig, RigError, Shape, TriMesh, Units, UpAxis};
 
 /// The root mean square distance, relative to the diagonal, within which two rest poses are the same shape.
 const SAME_SHAPE: f64 = 1e-2;
@@ -35,6 +36,9 @@ pub enum RetargetError {
     /// The clip cannot be made.
     #[error(transparent)]
     Rig(#[from] RigError),
+    /// The shape does not fit f32 in the other units.
+    #[error(transparent)]
+    Mesh(#[from] MeshError),
 }
 
 impl RetargetError {
@@ -106,6 +110,48 @@ pub fn retarget(clip: &Clip, from: &Object, to: &Object) -> Result<(Clip, Vec<No
     Ok((moved.starting_at(clip.start_seconds()), notes))
 }
 
+/// `object`, a rigged one with clips, in the units `to` instead of `from`; `None` where nothing changes or one does not
+/// say. With A, what turns and scales the world, and s, its scale: `p ↦ A p`, `M ↦ A M s⁻¹`, `B⁻¹ ↦ s B⁻¹ A⁻¹`.
+pub fn in_units(object: &Object, from: Units, to: Units) -> Result<Option<Object>, RetargetError> {
+    let scale = from.metres_per_unit.zip(to.metres_per_unit).map_or(1.0, |(from, to)| from / to);
+    let turn = from.up_axis.zip(to.up_axis).map_or(DQuat::IDENTITY, |(from, to)| turn_between(from, to));
+    let usable = scale.is_finite() && scale > 0.0;
+    let Some(rig) = object.rig.as_ref().filter(|_| usable && (scale != 1.0 || turn != DQuat::IDENTITY)) else {
+        return Ok(None);
+    };
+    let (grow, shrink) = (DAffine3::from_scale(DVec3::splat(scale)), DAffine3::from_scale(DVec3::splat(1.0 / scale)));
+    let world = DAffine3::from_quat(turn) * grow;
+    let points = object.mesh.points().iter().map(|point| world.transform_point3(point.as_dvec3()).as_vec3());
+    let mesh = Arc::new(TriMesh::new(points.collect(), object.mesh.triangles().to_vec())?);
+    let moved = |joint: &Joint| Joint { inverse_bind: grow * joint.inverse_bind * world.inverse(), ..joint.clone() };
+    let offset = |offset: &Vec3| world.transform_vector3(offset.as_dvec3()).as_vec3();
+    let shape = |shape: &Shape| Shape {
+        name: shape.name.clone(),
+        offsets: shape.offsets.iter().map(offset).collect(),
+        normal_offsets: None,
+    };
+    let joints = rig.joints().iter().map(moved).collect();
+    let rig = Rig::new(&mesh, joints, rig.weights().clone(), rig.shapes().iter().map(shape).collect())?;
+    let clip = |clip: &Arc<Clip>| {
+        let frames = || 0..clip.frame_count();
+        let transforms = frames().flat_map(|frame| clip.transforms(frame)).map(|pose| world * *pose * shrink);
+        let weights = frames().flat_map(|frame| clip.shape_weights(frame).iter().copied());
+        let moved = Clip::new(&rig, clip.name(), clip.frame_rate_hz(), transforms.collect(), weights.collect())?;
+        Ok(Arc::new(moved.starting_at(clip.start_seconds())))
+    };
+    let clips = object.clips.iter().map(clip).collect::<Result<_, RigError>>()?;
+    Ok(Some(Object { name: object.name.clone(), mesh, rig: Some(Arc::new(rig)), clips, ..Object::default() }))
+}
+
+fn turn_between(from: UpAxis, to: UpAxis) -> DQuat {
+    let up = |axis| match axis {
+        UpAxis::X => DVec3::X,
+        UpAxis::Y => DVec3::Y,
+        UpAxis::Z => DVec3::Z,
+    };
+    if from == to { DQuat::IDENTITY } else { DQuat::from_rotation_arc(up(from), up(to)) }
+}
+
 /// For each joint of `to`, its joint of `from`.
 fn match_joints(
     clip: &Clip,
@@ -165,7 +211,6 @@ fn match_shapes(clip: &Clip, from: &Rig, to: &Rig, object: &str, notes: &mut Vec
 #[cfg(test)]
 mod tests {
     use dermis_mesh::SkinWeights;
-    use dermis_mesh::glam::{DVec3, Vec3};
 
     use super::*;
 
@@ -216,6 +261,21 @@ mod tests {
         let from = object(&["a"], &[DVec3::ZERO], &POINTS);
         let to = object(&["a"], &[DVec3::X], &[Vec3::X, Vec3::Y, Vec3::Z]);
         assert_eq!(lifted(&from, &to).0[0], Vec3::Z);
+    }
+
+    #[test]
+    fn a_clip_in_centimetres_with_z_up_moves_a_model_in_metres_with_y_up() {
+        let centimetres = Units { metres_per_unit: Some(0.01), up_axis: Some(UpAxis::Z) };
+        let metres = Units { metres_per_unit: Some(1.0), up_axis: Some(UpAxis::Y) };
+        // (x, y, z) with z up is (x, z, −y) with y up.
+        let from = object(&["a"], &[DVec3::new(0.0, -300.0, 0.0)], &[Vec3::new(100.0, 0.0, 200.0), Vec3::ZERO]);
+        let to = object(&["a"], &[DVec3::new(0.0, 0.0, 3.0)], &[Vec3::new(1.0, 2.0, 0.0), Vec3::ZERO]);
+        let from = in_units(&from, centimetres, metres).unwrap().unwrap();
+        assert!(same_shape(&from.mesh, &to.mesh));
+        let lifted = lifted(&from, &to).0[0];
+        assert!(lifted.distance(Vec3::new(1.0, 2.01, 0.0)) < 1e-6, "{lifted}");
+        assert!(in_units(&to, metres, metres).unwrap().is_none());
+        assert!(in_units(&to, Units::default(), metres).unwrap().is_none());
     }
 
     #[test]

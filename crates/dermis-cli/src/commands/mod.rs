@@ -6,8 +6,10 @@ mod envelope;
 mod inspect;
 mod man;
 mod pose;
+mod report;
 mod sample;
 mod skin;
+mod view;
 
 use std::process::ExitCode;
 
@@ -25,6 +27,8 @@ pub(crate) enum Command {
     Inspect(inspect::Args),
     Convert(convert::Args),
     Sample(sample::Args),
+    View(view::Args),
+    Report(report::Args),
     Completions(completions::Args),
     Man(man::Args),
 }
@@ -38,6 +42,8 @@ pub(crate) fn run(command: Command, shared: &Shared) -> Result<ExitCode, Report>
         Command::Inspect(args) => inspect::run(&args, shared),
         Command::Convert(args) => convert::run(&args, shared),
         Command::Sample(args) => sample::run(&args, shared),
+        Command::View(args) => view::run(&args, shared),
+        Command::Report(args) => report::run(&args, shared),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
     }

@@ -8,7 +8,7 @@ use std::time::Instant;
 use dermis::io::{ReadOptions, WRITABLE_ENDINGS, WriteOptions, Written, check_target};
 use dermis::mesh::{Clip, Note, Object, Scene};
 use dermis::replay::{ReplayError, kind, replay};
-use dermis::retarget::{RetargetError, retarget};
+use dermis::retarget::{RetargetError, in_units, retarget};
 use dermis::{FrameRange, Selection, select};
 use serde::Serialize;
 
@@ -181,8 +181,10 @@ fn inputs(args: &Args, watch: &Watch) -> Result<(Scene, Option<Scene>), Report> 
     }
     let mut motion = reduced(source, &part, motion)?;
     scene.notes.append(&mut motion.notes);
-    if motion.units != scene.units && motion.units.metres_per_unit.is_some() && scene.units.metres_per_unit.is_some() {
-        scene.notes.push(Note::new("the model and the clip's file are in other units; joints are taken as they are"));
+    for object in &mut motion.objects {
+        if let Some(converted) = in_units(object, motion.units, scene.units)? {
+            *object = converted;
+        }
     }
     Ok((scene, Some(motion)))
 }

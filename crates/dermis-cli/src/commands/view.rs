@@ -1,0 +1,129 @@
+//! `dermis view`: what files hold, in the browser.
+
+use std::path::PathBuf;
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::Arc;
+
+use dermis::io::{ReadOptions, WriteOptions, check_target};
+use dermis_view::{Gallery, ServeError, ServeOptions, Server};
+use serde::Serialize;
+
+use crate::args::{EXIT_CODES, Format, Shared};
+use crate::input;
+use crate::interrupt;
+use crate::report::Report;
+use crate::terminal::{self, Paint};
+use crate::watch::Watch;
+
+const EXAMPLES: &str = "Examples:
+  dermis view sample:gallop
+      a built-in sample
+  dermis view walk.abc walk.glb
+      a recorded motion beside the skin that was fitted to it, with its error
+  dermis view walk.abc 10-bones.glb 20-bones.glb 30-bones.glb
+      a ladder of fits
+  dermis view hero.glb --paint stiffness -o painted.glb
+      paint a value per point with a brush";
+
+/// Show files in the browser: play, compare, measure, sculpt and paint
+///
+/// A server on this machine gives the page to the browser; it answers nobody else and ends with Ctrl-C.
+#[derive(Debug, clap::Args)]
+#[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
+pub(crate) struct Args {
+    /// The inputs: files, folders or numbered files, or sample:NAME; more can be dropped on the page
+    #[arg(value_name = "FILE")]
+    files: Vec<String>,
+    /// The port of the page [default: any that is free]
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    port: u16,
+    /// Do not open the browser, only print the address
+    #[arg(long)]
+    no_open: bool,
+    /// Paint this value per point with a brush, from 0 to 1
+    #[arg(long, value_name = "NAME")]
+    paint: Option<String>,
+    /// Where the page saves what was sculpted or painted [default: it offers a download]
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Replace the output if it exists
+    #[arg(long)]
+    force: bool,
+}
+
+/// Where the page is, as JSON.
+#[derive(Debug, Serialize)]
+struct Ready {
+    url: String,
+    files: Vec<String>,
+}
+
+/// Serves the page until Ctrl-C.
+pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Report> {
+    if let Some(reason) = dermis_view::missing_page() {
+        return Err(no_page(reason));
+    }
+    if let Some(output) = &args.output {
+        check_target(output, &WriteOptions { force: args.force })?;
+    }
+    let gallery = Arc::new(Gallery::default());
+    for file in &args.files {
+        add(&gallery, file, shared)?;
+    }
+    let options = ServeOptions {
+        port: args.port,
+        paint: args.paint.clone(),
+        output: args.output.clone(),
+        force: args.force,
+        ..ServeOptions::default()
+    };
+    let server = Server::bind(gallery, options).map_err(|error| report_of(&error))?;
+    let url = server.url();
+    match shared.format {
+        Format::Json => terminal::print_json(&Ready { url: url.clone(), files: args.files.clone() })?,
+        Format::Pretty => {
+            let paint = Paint::for_stdout(shared.color);
+            terminal::print(&format!("the page is at {}; Ctrl-C ends it\n", paint.title(&url)))?;
+        }
+    }
+    if !args.no_open && !open_browser(&url) && !shared.quiet {
+        eprintln!("no browser could be started; open the address by hand");
+    }
+    let served = interrupt::while_serving(|| server.run(interrupt::asked_to_stop));
+    served.map_err(|error| report_of(&error))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What is said where the binary has no page in it.
+pub(crate) fn no_page(reason: &str) -> Report {
+    Report::new("this build of dermis has no page to show")
+        .detail(reason)
+        .hint("install Node.js 18 or later with npm and build dermis again")
+}
+
+/// Reads `file` into `gallery`.
+pub(crate) fn add(gallery: &Gallery, file: &str, shared: &Shared) -> Result<usize, Report> {
+    let watch = Watch::new(format!("reading {file}"), shared);
+    let scene = input::read(file, &ReadOptions::default(), &watch)?;
+    gallery.add_scene(file, scene).map_err(|error| Report::new(error.to_string()).in_file(file))
+}
+
+fn report_of(error: &ServeError) -> Report {
+    let report = Report::new(error.to_string());
+    match error {
+        ServeError::Bind { .. } => report.hint("leave --port out to take any that is free"),
+        _ => report,
+    }
+}
+
+/// Opens `url` as the desktop does; `false` where there is no way to.
+fn open_browser(url: &str) -> bool {
+    let (program, arguments): (&str, &[&str]) = match std::env::consts::OS {
+        "macos" => ("open", &[]),
+        "windows" => ("cmd", &["/C", "start", ""]),
+        _ => ("xdg-open", &[]),
+    };
+    let mut command = Command::new(program);
+    command.args(arguments).arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().is_ok()
+}

@@ -1,0 +1,79 @@
+//! `dermis report` and the errors of `dermis view`.
+
+mod common;
+
+use common::{Outcome, Place, box_mesh, moving_box};
+use dermis::mesh::glam::DVec3;
+use dermis::prelude::*;
+
+/// A box that a joint moves along x as [`moving_box`] does, but `off` too high in the last frame.
+fn skinned_box(frames: usize, off: f64) -> Scene {
+    let mesh = Arc::new(box_mesh());
+    let joints = vec![Joint::at("root", None, DAffine3::IDENTITY)];
+    let rig = Rig::new(&mesh, joints, SkinWeights::from_rows([[(0, 1.0)]; 8]), vec![]).unwrap();
+    let at = |frame: usize| DVec3::new(frame as f64, if frame + 1 == frames { off } else { 0.0 }, 0.0);
+    let transforms = (0..frames).map(|frame| DAffine3::from_translation(at(frame))).collect();
+    let clip = Clip::new(&rig, "move", 24.0, transforms, vec![]).unwrap();
+    Scene { objects: vec![Object::of_rig("box", mesh, rig, vec![clip])], ..Scene::default() }
+}
+
+fn place() -> Place {
+    let place = Place::new();
+    place.write("box.npz", &moving_box(4, 24.0));
+    place.write("fit.glb", &skinned_box(4, 0.5));
+    place
+}
+
+/// Whether this build has a page; says so where it has none.
+fn has_page(outcome: &Outcome) -> bool {
+    let missing = outcome.stderr.contains("has no page");
+    if missing {
+        eprintln!("skipped: the page was not built");
+    }
+    !missing
+}
+
+#[test]
+fn a_report_measures_and_is_whole_in_one_file() {
+    let place = place();
+    let asked = ["report", "fit.glb", "--sequence", "box.npz", "-o", "fit.html", "--format", "json"];
+    let outcome = place.run(&asked);
+    if !has_page(&outcome) {
+        return;
+    }
+    let report = &outcome.json()["report"];
+    let fit = &report["fits"][0];
+    // Half a unit in one of four frames; the box's diagonal is √3.
+    let expected = 100.0 * 0.5 / 3f64.sqrt();
+    assert!((fit["measures"]["max_error_percent"].as_f64().unwrap() - expected).abs() < 1e-4, "{fit}");
+    assert_eq!((fit["rms_by_frame"].as_array().unwrap().len(), report["points"].as_u64()), (4, Some(8)));
+    let html = std::fs::read_to_string(place.path("fit.html")).unwrap();
+    assert!(html.starts_with("<!doctype html>") && html.contains("fit.glb") && !html.contains("src=\"http"));
+    assert!(place.fail(&asked).contains("exists already"));
+}
+
+#[test]
+fn a_fit_of_another_motion_is_refused() {
+    let place = place();
+    place.write("long.npz", &moving_box(9, 24.0));
+    let outcome = place.run(&["report", "fit.glb", "--sequence", "long.npz", "-o", "fit.html"]);
+    if has_page(&outcome) {
+        assert_eq!(outcome.code, 2);
+        assert!(outcome.stderr.contains("'fit.glb' has no clip that plays the sequence"), "{}", outcome.stderr);
+        assert!(!place.path("fit.html").exists());
+    }
+}
+
+#[test]
+fn a_page_is_not_served_where_it_could_not_be_saved() {
+    let place = place();
+    let outcome = place.run(&["view", "fit.glb", "--no-open", "-o", "box.npz"]);
+    if has_page(&outcome) {
+        assert_eq!(outcome.code, 2);
+        assert!(outcome.stderr.contains("exists already"), "{}", outcome.stderr);
+        let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = taken.local_addr().unwrap().port().to_string();
+        let error = place.fail(&["view", "fit.glb", "--no-open", "--port", &port]);
+        assert!(error.contains(&format!("port {port} cannot be used")), "{error}");
+    }
+}

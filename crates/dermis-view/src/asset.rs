@@ -1,0 +1,321 @@
+//! One thing to look at: an object of a file with all that it knows of its motion, described for the page.
+//!
+//! A file with several objects is shown as one, merged; objects called `…_lod1`, `…_LOD2` are coarser versions of the
+//! first and stand in for it where it is far away.
+
+use std::sync::Arc;
+
+use dermis::mesh::glam::{DVec3, Vec3};
+use dermis::mesh::merge::{MergeError, single};
+use dermis::mesh::tri_mesh::bounds;
+use dermis::mesh::{Clip, MeshSequence, Note, Object, Rig, Scene, SequenceError, TriMesh, Units, UpAxis};
+use dermis::skin::Skin;
+use serde::Serialize;
+
+use crate::bundle::Bundle;
+
+/// Frames that are looked at to find how far a motion reaches.
+const FRAMES_FOR_BOUNDS: usize = 9;
+
+/// An object, its coarser versions, and where it came from.
+#[derive(Debug)]
+pub struct Asset {
+    /// What it is called on the page.
+    pub label: String,
+    /// The object itself.
+    pub object: Object,
+    /// Coarser versions, from fine to coarse.
+    pub lods: Vec<Object>,
+    /// The units of its positions.
+    pub units: Units,
+    /// What reading it left out or assumed.
+    pub notes: Vec<Note>,
+    /// Size of the file in bytes, where it is one.
+    pub file_bytes: Option<u64>,
+    /// Keeps an uploaded file for as long as frames are read from it.
+    pub(crate) upload: Option<tempfile::TempDir>,
+}
+
+/// What the page knows of an asset before it fetches any geometry.
+#[derive(Debug, Clone, Serialize)]
+#[allow(missing_docs, reason = "the keys of the JSON, in words")]
+pub struct AssetInfo {
+    pub id: usize,
+    pub label: String,
+    pub name: String,
+    pub points: usize,
+    pub triangles: usize,
+    /// Frames and rate of the recorded motion.
+    pub recorded: Option<MotionInfo>,
+    pub clips: Vec<MotionInfo>,
+    pub bones: Vec<BoneInfo>,
+    pub rank: usize,
+    pub influences: usize,
+    pub attributes: Vec<String>,
+    pub low: [f32; 3],
+    pub high: [f32; 3],
+    pub diagonal: f32,
+    pub up: &'static str,
+    pub unit: String,
+    pub lods: Vec<LodInfo>,
+    pub file_bytes: Option<u64>,
+    /// The asset whose recorded frames the clip `reference_clip` is to play.
+    pub reference: Option<usize>,
+    pub reference_clip: usize,
+    pub notes: Vec<String>,
+}
+
+/// A motion: a clip, or recorded frames (then without a name).
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[allow(missing_docs, reason = "the keys of the JSON, in words")]
+pub struct MotionInfo {
+    pub name: String,
+    pub frames: usize,
+    pub fps: f64,
+}
+
+/// A bone: where it is drawn in the rest pose, and which bone it hangs from.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[allow(missing_docs, reason = "the keys of the JSON, in words")]
+pub struct BoneInfo {
+    pub name: String,
+    pub parent: Option<usize>,
+    pub anchor: [f32; 3],
+}
+
+/// A coarser version.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[allow(missing_docs, reason = "the keys of the JSON, in words")]
+pub struct LodInfo {
+    pub points: usize,
+    pub triangles: usize,
+}
+
+impl Asset {
+    /// What `scene` holds, as one thing to look at.
+    pub fn new(label: impl Into<String>, mut scene: Scene) -> Result<Self, MergeError> {
+        let lods = take_lods(&mut scene.objects);
+        let (mut object, merged) = single(&scene)?;
+        object.clips.retain(|clip| clip.frame_count() > 0);
+        let notes = scene.notes.into_iter().chain(merged).collect();
+        Ok(Self { label: label.into(), object, lods, units: scene.units, notes, file_bytes: None, upload: None })
+    }
+
+    /// Its skin, where it has bones.
+    pub fn skin(&self) -> Option<Skin> {
+        Skin::from_object(&self.object).ok()
+    }
+
+    /// What the page should know; `reference` is the asset with the frames to compare with and the clip that plays them.
+    pub fn info(&self, id: usize, reference: Option<(usize, usize)>) -> Result<AssetInfo, SequenceError> {
+        let Object { mesh, rig, clips, sequence, attributes, name, .. } = &self.object;
+        let (low, high) = self.reach()?;
+        let clip_info = |clip: &Arc<Clip>| motion(clip.name(), clip.frame_count(), clip.frame_rate_hz());
+        let note = |note: &Note| match &note.place {
+            Some(place) => format!("{} ({place})", note.message),
+            None => note.message.clone(),
+        };
+        Ok(AssetInfo {
+            id,
+            label: self.label.clone(),
+            name: name.clone(),
+            points: mesh.point_count(),
+            triangles: mesh.triangle_count(),
+            recorded: sequence.as_ref().map(|frames| motion("", frames.frame_count(), frames.frame_rate_hz())),
+            clips: clips.iter().map(clip_info).collect(),
+            bones: rig.as_ref().map_or_else(Vec::new, |rig| bones(mesh, rig)),
+            rank: rig.as_ref().map_or(0, |rig| rig.shapes().len()),
+            influences: rig.as_ref().map_or(0, |rig| rig.weights().max_influences()),
+            attributes: attributes.keys().cloned().collect(),
+            low: low.to_array(),
+            high: high.to_array(),
+            diagonal: mesh.diagonal(),
+            up: up_axis(self.units.up_axis),
+            unit: unit_name(self.units.metres_per_unit),
+            lods: self.lods.iter().map(lod_info).collect(),
+            file_bytes: self.file_bytes,
+            reference: reference.map(|(asset, _)| asset),
+            reference_clip: reference.map_or(0, |(_, clip)| clip),
+            notes: self.notes.iter().map(note).collect(),
+        })
+    }
+
+    /// The box that the motion stays in, judged by a few frames.
+    fn reach(&self) -> Result<(Vec3, Vec3), SequenceError> {
+        let Some(motion) = self.object.motion()? else {
+            return Ok(self.object.mesh.bounds());
+        };
+        let count = motion.frame_count();
+        let mut reach: Option<(Vec3, Vec3)> = None;
+        for at in 0..FRAMES_FOR_BOUNDS.min(count) {
+            let frame = at * (count - 1) / (FRAMES_FOR_BOUNDS.min(count) - 1).max(1);
+            let (low, high) = bounds(&motion.frame(frame)?);
+            reach = Some(reach.map_or((low, high), |(a, b)| (a.min(low), b.max(high))));
+        }
+        Ok(reach.unwrap_or_else(|| self.object.mesh.bounds()))
+    }
+}
+
+/// The bundle of an object's shape: `rest`, `triangles`, `joints` and `weights` (K per point, empty slots weigh 0), `shapes`
+/// (all points of the first shape, then of the second, …), `attributes` in the order of their names.
+pub fn mesh_bundle(object: &Object, compact: bool) -> Vec<u8> {
+    let mut bundle = Bundle::default();
+    bundle.vectors("rest", object.mesh.points());
+    bundle.indices("triangles", object.mesh.triangles().iter().flatten().copied());
+    if let Some(rig) = &object.rig {
+        let slots = rig.weights().max_influences();
+        let rows: Vec<Vec<(u32, f32)>> = rig.weights().rows().map(|row| padded(row, slots)).collect();
+        bundle.indices("joints", rows.iter().flatten().map(|(joint, _)| *joint));
+        bundle.floats("weights", rows.iter().flatten().map(|(_, weight)| *weight));
+        let shapes: Vec<Vec3> = rig.shapes().iter().flat_map(|shape| shape.offsets.iter().copied()).collect();
+        if compact {
+            bundle.quantized("shapes", &shapes);
+        } else {
+            bundle.vectors("shapes", &shapes);
+        }
+    }
+    bundle.floats("attributes", object.attributes.values().flatten().copied());
+    bundle.into_bytes()
+}
+
+/// The bundle of a clip: `palette`, for each frame and joint the three rows of the matrix that skinning multiplies points
+/// of the rest pose with, and `coefficients`, for each frame the weights of all shapes.
+pub fn clip_bundle(rig: &Rig, clip: &Clip) -> Vec<u8> {
+    let mut bundle = Bundle::default();
+    let frames = || 0..clip.frame_count();
+    let matrices = frames().flat_map(|frame| rig.joints().iter().zip(clip.transforms(frame)));
+    bundle.floats(
+        "palette",
+        matrices.flat_map(|(joint, pose)| {
+            let matrix = *pose * joint.inverse_bind;
+            let (m, t) = (matrix.matrix3, matrix.translation);
+            [m.row(0).extend(t.x), m.row(1).extend(t.y), m.row(2).extend(t.z)]
+                .into_iter()
+                .flat_map(|row| row.as_vec4().to_array())
+        }),
+    );
+    bundle.floats("coefficients", frames().flat_map(|frame| clip.shape_weights(frame).iter().copied()));
+    bundle.into_bytes()
+}
+
+/// The frames `first..first + count` as one bundle with the array `frames`.
+pub fn frames_bundle(
+    sequence: &MeshSequence,
+    first: usize,
+    count: usize,
+    compact: bool,
+) -> Result<Vec<u8>, SequenceError> {
+    let mut positions = Vec::with_capacity(count * sequence.point_count());
+    for frame in first..first + count {
+        positions.extend_from_slice(&sequence.frame(frame)?);
+    }
+    let mut bundle = Bundle::default();
+    if compact {
+        bundle.quantized("frames", &positions);
+    } else {
+        bundle.vectors("frames", &positions);
+    }
+    Ok(bundle.into_bytes())
+}
+
+fn padded(row: impl Iterator<Item = (u32, f32)>, slots: usize) -> Vec<(u32, f32)> {
+    let mut row: Vec<(u32, f32)> = row.filter(|(_, weight)| *weight != 0.0).collect();
+    row.sort_by(|a, b| b.1.total_cmp(&a.1));
+    row.resize(slots, (0, 0.0));
+    row
+}
+
+/// Takes the objects that are coarser versions of the first out of `objects`, where their names say so.
+fn take_lods(objects: &mut Vec<Object>) -> Vec<Object> {
+    let mut lods: Vec<(u32, Object)> = Vec::new();
+    let mut rest = Vec::new();
+    for object in std::mem::take(objects) {
+        match lod_level(&object.name) {
+            Some(level) if level > 0 && !rest.is_empty() => lods.push((level, object)),
+            _ => rest.push(object),
+        }
+    }
+    *objects = rest;
+    lods.sort_by_key(|(level, _)| *level);
+    lods.into_iter().map(|(_, object)| object).collect()
+}
+
+/// The number in `…lod2` or `…LOD_2`.
+fn lod_level(name: &str) -> Option<u32> {
+    let lower = name.to_ascii_lowercase();
+    let (_, number) = lower.rsplit_once("lod")?;
+    number.trim_start_matches(['_', '-', '.']).parse().ok()
+}
+
+fn motion(name: &str, frames: usize, fps: f64) -> MotionInfo {
+    MotionInfo { name: name.to_owned(), frames, fps }
+}
+
+fn lod_info(object: &Object) -> LodInfo {
+    LodInfo { points: object.mesh.point_count(), triangles: object.mesh.triangle_count() }
+}
+
+/// Joints stand where they are bound; bones of a fit have no place of their own and stand amid the points that they move.
+fn bones(mesh: &TriMesh, rig: &Rig) -> Vec<BoneInfo> {
+    let mut sums = vec![(DVec3::ZERO, 0.0); rig.joints().len()];
+    for (point, row) in mesh.points().iter().zip(rig.weights().rows()) {
+        for (joint, weight) in row {
+            let (sum, total) = &mut sums[joint as usize];
+            *sum += f64::from(weight) * point.as_dvec3();
+            *total += f64::from(weight);
+        }
+    }
+    let hierarchy = rig.joints().iter().any(|joint| joint.parent.is_some());
+    let anchor = |joint: usize| {
+        let (bind, (sum, total)) = (rig.joints()[joint].bind().translation, sums[joint]);
+        let amid = if total.abs() > f64::EPSILON { sum / total } else { DVec3::ZERO };
+        if hierarchy && bind.is_finite() { bind } else { amid }
+    };
+    let bone = |(index, joint): (usize, &dermis::mesh::Joint)| BoneInfo {
+        name: joint.name.clone(),
+        parent: joint.parent,
+        anchor: anchor(index).as_vec3().to_array(),
+    };
+    rig.joints().iter().enumerate().map(bone).collect()
+}
+
+fn up_axis(axis: Option<UpAxis>) -> &'static str {
+    match axis {
+        Some(UpAxis::X) => "x",
+        Some(UpAxis::Z) => "z",
+        Some(UpAxis::Y) | None => "y",
+    }
+}
+
+fn unit_name(metres: Option<f64>) -> String {
+    match metres {
+        Some(1.0) => "m".to_owned(),
+        Some(metres) if (metres - 0.01).abs() < 1e-9 => "cm".to_owned(),
+        Some(metres) if (metres - 0.001).abs() < 1e-9 => "mm".to_owned(),
+        _ => "units".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(name: &str) -> Object {
+        let mesh = TriMesh::new(vec![Vec3::ZERO, Vec3::X, Vec3::Y], vec![[0, 1, 2]]).unwrap();
+        Object::of_mesh(name, Arc::new(mesh))
+    }
+
+    #[test]
+    fn coarser_versions_are_told_apart_by_their_names() {
+        let scene = Scene { objects: ["hero", "hero_LOD2", "hero_lod1"].map(named).into(), ..Scene::default() };
+        let asset = Asset::new("hero.glb", scene).unwrap();
+        let names: Vec<&str> = asset.lods.iter().map(|lod| lod.name.as_str()).collect();
+        assert_eq!((asset.object.name.as_str(), names), ("hero", vec!["hero_lod1", "hero_LOD2"]));
+    }
+
+    #[test]
+    fn a_file_of_nothing_but_a_level_of_detail_is_shown() {
+        let scene = Scene { objects: vec![named("tree_lod1")], ..Scene::default() };
+        assert_eq!(Asset::new("tree.glb", scene).unwrap().object.name, "tree_lod1");
+    }
+}

@@ -1,0 +1,62 @@
+//! Who is answered: the page itself, on this machine, and nobody else.
+//!
+//! A page of the web may send requests to loopback addresses, also under a name that its owner points there (DNS
+//! rebinding). So the `Host` must be a name of this server and an `Origin`, where there is one, the page's own.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::header::{self, HeaderName, HeaderValue};
+use axum::http::{HeaderMap, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+/// Sent with every answer: the page loads nothing from elsewhere and stands in nobody's frame.
+const PROTECTIONS: [(HeaderName, &str); 4] = [
+    (
+        header::CONTENT_SECURITY_POLICY,
+        "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; frame-ancestors 'none'",
+    ),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::REFERRER_POLICY, "no-referrer"),
+    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+];
+
+/// The names under which this server may be addressed.
+#[derive(Debug, Clone)]
+pub(crate) struct Names(Arc<Vec<String>>);
+
+impl Names {
+    pub(crate) fn of_port(port: u16) -> Self {
+        Self(Arc::new(["127.0.0.1", "localhost", "[::1]"].iter().map(|host| format!("{host}:{port}")).collect()))
+    }
+
+    fn allow(&self, headers: &HeaderMap) -> bool {
+        let known = |host: &str| self.0.iter().any(|name| name.eq_ignore_ascii_case(host));
+        let one = |name: HeaderName| {
+            let mut values = headers.get_all(name).iter();
+            let first = values.next().map(|value| value.to_str().unwrap_or(""));
+            (first, values.next().is_some())
+        };
+        let host = matches!(one(header::HOST), (Some(host), false) if known(host));
+        let origin = match one(header::ORIGIN) {
+            (None, _) => true,
+            (Some(origin), false) => origin.strip_prefix("http://").is_some_and(known),
+            (Some(_), true) => false,
+        };
+        host && origin
+    }
+}
+
+/// Lets a request through, or refuses it.
+pub(crate) async fn guard(State(names): State<Names>, request: Request, next: Next) -> Response {
+    let mut response = if names.allow(request.headers()) {
+        next.run(request).await
+    } else {
+        (StatusCode::FORBIDDEN, "only the page of dermis itself is answered").into_response()
+    };
+    for (name, value) in PROTECTIONS {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    response
+}

@@ -1,0 +1,105 @@
+//! A skin posed in the server, in double precision: what the page's GPU approximates, with the stretch of the surface.
+
+use dermis::mesh::geometry::triangle_areas;
+use dermis::mesh::glam::Vec3;
+use dermis::mesh::pose::pose_into;
+use dermis::mesh::{Clip, RigError, SequenceError};
+use dermis::skin::Skin;
+
+use super::{LiveDeformer, LiveFrame, Parameter, Scalar};
+
+/// How far corrections can be exaggerated.
+const MOST_STRENGTH: f64 = 3.0;
+
+/// Poses one clip of a skin; its corrections can be cut to a rank and exaggerated.
+#[derive(Debug)]
+pub struct PosedSkin {
+    skin: Skin,
+    clip: Clip,
+    posed: Clip,
+    rest_areas: Vec<f64>,
+    rank: f64,
+    strength: f64,
+}
+
+impl PosedSkin {
+    /// Clip number `clip` of `skin`; `None` where there is no such clip.
+    pub fn new(skin: Skin, clip: usize) -> Option<Self> {
+        let clip = Clip::clone(skin.clips().get(clip)?);
+        let rest_areas = triangle_areas(skin.mesh().points(), skin.mesh().triangles());
+        Some(Self { rank: skin.rank() as f64, strength: 1.0, posed: clip.clone(), skin, clip, rest_areas })
+    }
+
+    fn adjusted(&self) -> Result<Clip, RigError> {
+        let frames = || 0..self.clip.frame_count();
+        let transforms = frames().flat_map(|frame| self.clip.transforms(frame).iter().copied()).collect();
+        let adjust = |(shape, &weight): (usize, &f32)| {
+            if (shape as f64) < self.rank { weight * self.strength as f32 } else { 0.0 }
+        };
+        let weights =
+            frames().flat_map(|frame| self.clip.shape_weights(frame).iter().enumerate().map(adjust)).collect();
+        Clip::new(self.skin.rig(), self.clip.name(), self.clip.frame_rate_hz(), transforms, weights)
+    }
+
+    /// For each point, by what share the triangles around it have more area than at rest.
+    fn stretch(&self, positions: &[Vec3]) -> Vec<f32> {
+        let triangles = self.skin.mesh().triangles();
+        let mut areas = vec![(0.0, 0.0); positions.len()];
+        for ((triangle, area), rest) in triangles.iter().zip(triangle_areas(positions, triangles)).zip(&self.rest_areas)
+        {
+            for &point in triangle {
+                areas[point as usize].0 += area;
+                areas[point as usize].1 += rest;
+            }
+        }
+        areas.into_iter().map(|(now, rest)| if rest > 0.0 { (now / rest - 1.0) as f32 } else { 0.0 }).collect()
+    }
+}
+
+impl LiveDeformer for PosedSkin {
+    fn parameters(&self) -> Vec<Parameter> {
+        let rank = self.skin.rank() as f64;
+        if rank == 0.0 {
+            return Vec::new();
+        }
+        vec![
+            Parameter { name: "rank", label: "Rank", low: 0.0, high: rank, step: 1.0, value: self.rank },
+            Parameter {
+                name: "strength",
+                label: "Correction strength",
+                low: 0.0,
+                high: MOST_STRENGTH,
+                step: 0.05,
+                value: self.strength,
+            },
+        ]
+    }
+
+    fn set(&mut self, name: &str, value: f64) -> bool {
+        match name {
+            "rank" => self.rank = value.clamp(0.0, self.skin.rank() as f64),
+            "strength" => self.strength = value.clamp(0.0, MOST_STRENGTH),
+            _ => return false,
+        }
+        // Scaled weights of a valid clip are finite, so they make a clip.
+        if let Ok(clip) = self.adjusted() {
+            self.posed = clip;
+        }
+        true
+    }
+
+    fn frame_count(&self) -> usize {
+        self.clip.frame_count()
+    }
+
+    fn scalar(&self) -> Option<Scalar> {
+        Some(Scalar { label: "area stretch", unit: String::new(), signed: true })
+    }
+
+    fn pose(&mut self, frame: usize) -> Result<LiveFrame, SequenceError> {
+        let mut positions = vec![Vec3::ZERO; self.skin.mesh().point_count()];
+        pose_into(self.skin.mesh(), self.skin.rig(), &self.posed, frame, &mut positions);
+        let scalars = Some(self.stretch(&positions));
+        Ok(LiveFrame { positions, scalars })
+    }
+}

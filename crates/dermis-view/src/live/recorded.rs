@@ -1,0 +1,45 @@
+//! Recorded frames, read when they are asked for: sequences that do not fit into the page's textures.
+
+use dermis::mesh::{MeshSequence, SequenceError};
+
+use super::{LiveDeformer, LiveFrame, Parameter, Scalar};
+
+/// Streams a sequence, with the speed of its points.
+#[derive(Debug)]
+pub struct RecordedFrames {
+    sequence: MeshSequence,
+    unit: String,
+}
+
+impl RecordedFrames {
+    /// The frames of `sequence`, in units called `unit`.
+    pub fn new(sequence: MeshSequence, unit: &str) -> Self {
+        Self { sequence, unit: format!("{unit}/s") }
+    }
+}
+
+impl LiveDeformer for RecordedFrames {
+    fn parameters(&self) -> Vec<Parameter> {
+        Vec::new()
+    }
+
+    fn set(&mut self, _name: &str, _value: f64) -> bool {
+        false
+    }
+
+    fn frame_count(&self) -> usize {
+        self.sequence.frame_count()
+    }
+
+    fn scalar(&self) -> Option<Scalar> {
+        Some(Scalar { label: "speed", unit: self.unit.clone(), signed: false })
+    }
+
+    fn pose(&mut self, frame: usize) -> Result<LiveFrame, SequenceError> {
+        let positions = self.sequence.frame(frame)?.into_owned();
+        let before = self.sequence.frame(frame.saturating_sub(1))?;
+        let rate = self.sequence.frame_rate_hz() as f32;
+        let speed = positions.iter().zip(before.iter()).map(|(now, before)| now.distance(*before) * rate).collect();
+        Ok(LiveFrame { positions, scalars: Some(speed) })
+    }
+}

@@ -1,0 +1,97 @@
+//! How well an asset plays the frames it was fitted to, at any rank: the numbers that page, report and command line show.
+
+use std::collections::BTreeMap;
+
+use dermis::mesh::{MeshSequence, Object, SequenceError};
+use dermis::skin::compare::frame_errors;
+use dermis::skin::{BoneModel, Measures, Skin, SkinError, measure};
+use serde::Serialize;
+
+use crate::text::measured;
+
+/// Why nothing can be measured.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MeasureError {
+    /// The skin cannot be cut to the rank.
+    #[error(transparent)]
+    Skin(#[from] SkinError),
+    /// A frame cannot be read.
+    #[error(transparent)]
+    Sequence(#[from] SequenceError),
+}
+
+/// The measures of a skin at one rank.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[allow(missing_docs, reason = "the keys of the JSON, named as everywhere in dermis")]
+pub struct RankMeasures {
+    pub rank: usize,
+    pub bones: usize,
+    pub influences: usize,
+    pub distortion_percent: f64,
+    pub erms: f64,
+    pub max_error_percent: f64,
+    pub normal_error_rms: f64,
+    pub compression: f64,
+    /// The largest error of a point in the units of the scene.
+    pub max_error: f64,
+    /// The same numbers as they are printed.
+    pub text: BTreeMap<&'static str, String>,
+}
+
+/// `skin` with `clip` as its only clip.
+pub fn with_only_clip(skin: &Skin, clip: usize) -> Result<Skin, SkinError> {
+    let object = skin.to_object("");
+    let clips = object.clips.get(clip).cloned().into_iter().collect();
+    Skin::from_object(&Object { clips, ..object })
+}
+
+/// Measures the first `rank` corrections of `skin`, whose clip `clip` is to play `sequence`.
+pub fn at_rank(skin: &Skin, clip: usize, sequence: &MeshSequence, rank: usize) -> Result<RankMeasures, MeasureError> {
+    let skin = with_only_clip(&skin.with_rank(rank)?, clip)?;
+    let Measures { distortion_percent, erms, max_error_percent, normal_error_rms, .. } =
+        measure(&skin, std::slice::from_ref(sequence))?;
+    let influences = skin.rig().weights().max_influences();
+    let compression = dermis::skin::measure::compression(
+        skin.mesh().point_count(),
+        sequence.frame_count(),
+        skin.bone_count(),
+        influences,
+        BoneModel::of_skin(&skin),
+    );
+    let max_error = max_error_percent / 100.0 * f64::from(skin.mesh().diagonal());
+    let shown = [
+        ("distortion_percent", distortion_percent),
+        ("erms", erms),
+        ("max_error_percent", max_error_percent),
+        ("normal_error_rms", normal_error_rms),
+        ("max_error", max_error),
+    ];
+    let mut text: BTreeMap<_, _> = shown.into_iter().map(|(name, value)| (name, measured(value))).collect();
+    text.insert("compression", format!("{compression:.1}"));
+    Ok(RankMeasures {
+        rank: skin.rank(),
+        bones: skin.bone_count(),
+        influences,
+        distortion_percent,
+        erms,
+        max_error_percent,
+        normal_error_rms,
+        compression,
+        max_error,
+        text,
+    })
+}
+
+/// The error of one point in every frame.
+pub fn point_errors(
+    skin: &Skin,
+    clip: usize,
+    sequence: &MeshSequence,
+    rank: usize,
+    point: usize,
+) -> Result<Vec<f32>, MeasureError> {
+    let skin = skin.with_rank(rank)?;
+    let error = |frame: usize| Ok(frame_errors(&skin, clip, sequence, frame)?[point]);
+    (0..sequence.frame_count()).map(error).collect()
+}

@@ -1,0 +1,224 @@
+// What is drawn of one way to show a model: surface, wireframe, normals and bones, all fed by the poser's textures.
+
+import * as THREE from "three";
+import { boneColor, rampTexture, type RampName } from "./colors";
+import { type Kind, Poser } from "./poser";
+import type { Model } from "./model";
+import * as shaders from "./shaders";
+import type { Store } from "./store";
+
+export type Heat =
+  | { kind: "none" }
+  | { kind: "error"; low: number; high: number }
+  | { kind: "scalar"; low: number; high: number; ramp: RampName; store: Store }
+  | { kind: "bones" }
+  | { kind: "core" };
+
+export interface Look {
+  wireframe: boolean;
+  normals: boolean;
+  bones: boolean;
+  flat: boolean;
+}
+
+const MODES = { none: 0, error: 1, scalar: 2, bones: 3, core: 4 } as const;
+const ramps: Record<RampName, THREE.DataTexture> = { heat: rampTexture("heat"), signed: rampTexture("signed") };
+const CLAY = new THREE.Vector3(0.52, 0.47, 0.43);
+
+export class Figure {
+  readonly poser: Poser;
+  readonly group = new THREE.Group();
+  private readonly surface: THREE.RawShaderMaterial;
+  private wire: THREE.LineSegments | null = null;
+  private normalLines: THREE.LineSegments | null = null;
+  private bones: THREE.LineSegments | null = null;
+  private marker: THREE.Points<THREE.BufferGeometry, THREE.RawShaderMaterial> | null = null;
+
+  constructor(
+    readonly model: Model,
+    kind: Kind,
+  ) {
+    this.poser = new Poser(model, kind);
+    this.surface = raw(shaders.SURFACE_VERTEX, shaders.SURFACE_FRAGMENT, {
+      ...this.poseTextures(),
+      reference: { value: this.poser.positions },
+      scalars: { value: model.restStore.texture },
+      boneTints: { value: model.restStore.texture },
+      ramp: { value: ramps.heat },
+      mode: { value: 0 },
+      low: { value: 0 },
+      high: { value: 1 },
+      flatShading: { value: 0 },
+      base: { value: CLAY },
+    });
+    this.surface.side = THREE.DoubleSide;
+    const geometry = new THREE.BufferGeometry().setIndex(model.index);
+    const shape =
+      model.triangles.length > 0 ? new THREE.Mesh(geometry, this.surface) : new THREE.Points(geometry, this.surface);
+    this.add(shape);
+  }
+
+  /** Gets ready to draw a frame; `reference` is what errors are measured against. */
+  prepare(
+    renderer: THREE.WebGLRenderer,
+    frame: number,
+    rank: number,
+    heat: Heat,
+    look: Look,
+    reference: Poser | null,
+  ): void {
+    this.poser.pose(renderer, frame, rank);
+    const { uniforms } = this.surface;
+    uniforms["mode"]!.value = heat.kind === "error" && !reference ? MODES.none : MODES[heat.kind];
+    uniforms["flatShading"]!.value = look.flat ? 1 : 0;
+    if (heat.kind === "error" || heat.kind === "scalar") {
+      uniforms["low"]!.value = heat.low;
+      uniforms["high"]!.value = heat.high;
+    }
+    uniforms["ramp"]!.value = ramps[heat.kind === "scalar" ? heat.ramp : "heat"];
+    if (heat.kind === "error" && reference) uniforms["reference"]!.value = reference.positions;
+    if (heat.kind === "scalar") uniforms["scalars"]!.value = heat.store.texture;
+    if (heat.kind === "bones" || heat.kind === "core") uniforms["boneTints"]!.value = this.model.boneTints().texture;
+    this.showLines(look, frame);
+  }
+
+  /** Puts a dot on a point, or takes it away. */
+  mark(point: number | null): void {
+    if (point !== null) this.marker ??= this.makeMarker();
+    if (!this.marker) return;
+    this.marker.visible = point !== null;
+    this.marker.material.uniforms["point"]!.value = point ?? 0;
+  }
+
+  dispose(): void {
+    this.poser.dispose();
+    this.group.traverse((part) => {
+      if (part instanceof THREE.Mesh || part instanceof THREE.LineSegments) part.geometry.dispose();
+    });
+  }
+
+  private showLines(look: Look, frame: number): void {
+    if (look.wireframe) this.wire ??= this.makeWire();
+    if (look.normals) this.normalLines ??= this.makeNormals();
+    if (look.bones && this.model.info.bones.length > 0) this.bones ??= this.makeBones();
+    if (this.wire) this.wire.visible = look.wireframe;
+    if (this.normalLines) this.normalLines.visible = look.normals;
+    if (!this.bones) return;
+    this.bones.visible = look.bones;
+    const { uniforms } = this.bones.material as THREE.RawShaderMaterial;
+    uniforms["frame"]!.value = frame;
+    uniforms["palette"]!.value = this.model.paletteStore.texture;
+    uniforms["posed"]!.value = this.model.clip >= 0 && this.poser.kind !== "rest" ? 1 : 0;
+  }
+
+  private makeMarker(): THREE.Points<THREE.BufferGeometry, THREE.RawShaderMaterial> {
+    const uniforms = {
+      ...this.poseTextures(),
+      point: { value: 0 },
+      lineColor: { value: new THREE.Vector4(1, 0.78, 0.2, 1) },
+    };
+    const material = raw(shaders.MARKER_VERTEX, shaders.MARKER_FRAGMENT, uniforms);
+    material.depthTest = false;
+    const marker = new THREE.Points(new THREE.BufferGeometry().setIndex([0]), material);
+    marker.renderOrder = 3;
+    this.add(marker);
+    return marker;
+  }
+
+  private makeWire(): THREE.LineSegments {
+    const { triangles } = this.model;
+    const seen = new Set<number>();
+    const edges: number[] = [];
+    for (let i = 0; i < triangles.length; i++) {
+      const [a, b] = [triangles[i]!, triangles[i - (i % 3) + ((i + 1) % 3)]!];
+      const key = Math.min(a, b) * 0x4000000 + Math.max(a, b);
+      if (seen.has(key)) continue;
+      seen.add(key);
+      edges.push(a, b);
+    }
+    const material = line(shaders.WIRE_VERTEX, [0.03, 0.04, 0.05, 0.55], this.poseTextures());
+    return this.addLines(new THREE.BufferGeometry().setIndex(new THREE.Uint32BufferAttribute(edges, 1)), material);
+  }
+
+  private makeNormals(): THREE.LineSegments {
+    const order = Uint32Array.from({ length: 2 * this.model.pointCount }, (_, i) => i);
+    const size = { value: 0.012 * this.model.info.diagonal };
+    const material = line(shaders.NORMAL_LINES_VERTEX, [0.35, 0.75, 1, 0.9], { ...this.poseTextures(), size });
+    return this.addLines(new THREE.BufferGeometry().setIndex(new THREE.BufferAttribute(order, 1)), material);
+  }
+
+  private makeBones(): THREE.LineSegments {
+    const { bones, diagonal } = this.model.info;
+    const parts = { anchor: [] as number[], offset: [] as number[], bone: [] as number[], boneColor: [] as number[] };
+    const end = (bone: number, color: number[], offset: number[]): void => {
+      parts.anchor.push(...bones[bone]!.anchor);
+      parts.offset.push(...offset);
+      parts.bone.push(bone);
+      parts.boneColor.push(...color);
+    };
+    bones.forEach((info, bone) => {
+      const color = boneColor(bone);
+      for (const axis of [0, 1, 2]) {
+        for (const sign of [-1, 1])
+          end(
+            bone,
+            color,
+            [0, 1, 2].map((c) => (c === axis ? sign * 0.014 * diagonal : 0)),
+          );
+      }
+      if (info.parent !== null) [bone, info.parent].forEach((which) => end(which, [0.9, 0.9, 0.9], [0, 0, 0]));
+    });
+    const geometry = new THREE.BufferGeometry();
+    for (const [name, values] of Object.entries(parts)) {
+      geometry.setAttribute(name, new THREE.Float32BufferAttribute(values, name === "bone" ? 1 : 3));
+    }
+    geometry.setDrawRange(0, parts.bone.length);
+    geometry.setIndex(parts.bone.map((_, i) => i));
+    const material = raw(shaders.BONE_VERTEX, shaders.BONE_FRAGMENT, {
+      palette: { value: null },
+      bones: { value: bones.length },
+      frame: { value: 0 },
+      posed: { value: 0 },
+    });
+    // Bones lie inside the shape and are drawn over it.
+    material.depthTest = false;
+    const lines = this.addLines(geometry, material);
+    lines.renderOrder = 2;
+    return lines;
+  }
+
+  private addLines(geometry: THREE.BufferGeometry, material: THREE.Material): THREE.LineSegments {
+    const lines = new THREE.LineSegments(geometry, material);
+    this.add(lines);
+    return lines;
+  }
+
+  private add(part: THREE.Object3D): void {
+    part.frustumCulled = false;
+    this.group.add(part);
+  }
+
+  private poseTextures(): Record<string, THREE.IUniform> {
+    return { positions: { value: this.poser.positions }, normals: { value: this.poser.normals } };
+  }
+}
+
+export function raw(
+  vertexShader: string,
+  fragmentShader: string,
+  uniforms: Record<string, THREE.IUniform>,
+): THREE.RawShaderMaterial {
+  return new THREE.RawShaderMaterial({ glslVersion: THREE.GLSL3, vertexShader, fragmentShader, uniforms });
+}
+
+function line(
+  vertexShader: string,
+  color: number[],
+  uniforms: Record<string, THREE.IUniform>,
+): THREE.RawShaderMaterial {
+  const lineColor = { value: new THREE.Vector4(...color) };
+  const material = raw(vertexShader, shaders.LINE_FRAGMENT, { ...uniforms, lineColor });
+  material.transparent = true;
+  material.depthWrite = false;
+  return material;
+}

@@ -1,0 +1,248 @@
+// An asset on the GPU: its shape, skin and motion in textures, sent once.
+
+import * as THREE from "three";
+import type { Bundle } from "../bundle";
+import type { AssetInfo, MotionInfo, Source } from "../source";
+import { boneColor } from "./colors";
+import { padded, rowsFor, Store, WIDTH } from "./store";
+
+/** Recorded frames are fetched in parts of about this many floats. */
+const PART = 1_500_000;
+/** A point belongs to the core of a bone that has this much of its weight. */
+const CORE_WEIGHT = 0.7;
+
+export class Model {
+  readonly rest: Float32Array<ArrayBuffer>;
+  readonly triangles: Uint32Array<ArrayBuffer>;
+  readonly joints: Uint32Array;
+  readonly weights: Float32Array;
+  readonly attributes: Map<string, Float32Array>;
+  readonly slots: number;
+  readonly pointRows: number;
+  readonly index: THREE.BufferAttribute;
+  /** Counts edits of the rest pose. */
+  restVersion = 0;
+  /** Frames of the recorded motion that have arrived. */
+  recordedFrames = 0;
+  clip = -1;
+
+  readonly restStore: Store;
+  readonly influenceStore: Store;
+  readonly shapeStore: Store;
+  readonly ringStarts: Store;
+  readonly rings: Store;
+  recordedStore: Store | null = null;
+  paletteStore: Store = Store.packed(new Float32Array(4), 4, 4);
+  coefficientStore: Store = Store.packed(new Float32Array(1), 1, 1);
+  private tints: Store | null = null;
+  private normals: Store | null = null;
+
+  private constructor(
+    readonly info: AssetInfo,
+    readonly level: number,
+    private readonly source: Source,
+    /** Rows that a texture may have here. */
+    private readonly maxRows: number,
+    bundle: Bundle,
+  ) {
+    this.rest = bundle.floats("rest").slice();
+    this.triangles = bundle.indices("triangles");
+    this.joints = bundle.indices("joints");
+    this.weights = bundle.floats("weights");
+    const points = this.pointCount;
+    this.slots = points > 0 ? this.weights.length / points : 0;
+    this.pointRows = rowsFor(points);
+    const values = bundle.floats("attributes");
+    this.attributes = new Map(
+      info.attributes.map((name, at) => [name, values.subarray(at * points, (at + 1) * points)]),
+    );
+    const order = this.triangles.length > 0 ? this.triangles : Uint32Array.from({ length: points }, (_, i) => i);
+    this.index = new THREE.BufferAttribute(order, 1);
+    this.restStore = Store.packed(this.rest, 3, 4);
+    this.influenceStore = influences(this.joints, this.weights);
+    this.shapeStore = shapeStore(this.skinFits ? bundle.floats("shapes") : new Float32Array(), points, this.pointRows);
+    [this.ringStarts, this.rings] = rings(this.triangles, points);
+  }
+
+  static async load(source: Source, info: AssetInfo, maxRows: number, level = 0): Promise<Model> {
+    const clip = info.reference === null ? 0 : info.reference_clip;
+    // Shape and motion are asked for together.
+    const [mesh, motion] = await Promise.all([
+      source.mesh(info.id, level),
+      info.clips.length > 0 ? source.clip(info.id, level, clip) : null,
+    ]);
+    const model = new Model(info, level, source, maxRows, mesh);
+    if (motion && model.skinFits) model.takeClip(clip, motion);
+    return model;
+  }
+
+  get pointCount(): number {
+    return this.rest.length / 3;
+  }
+
+  get triangleCount(): number {
+    return this.triangles.length / 3;
+  }
+
+  /** Whether the recorded motion has room in one texture. */
+  get recordedFits(): boolean {
+    return (this.info.recorded?.frames ?? 0) * this.pointRows <= this.maxRows;
+  }
+
+  /** Whether corrections and bone matrices have. */
+  get skinFits(): boolean {
+    const longest = Math.max(0, ...this.info.clips.map((clip) => clip.frames));
+    const matrices = rowsFor(3 * this.info.bones.length * longest);
+    return this.info.rank * this.pointRows <= this.maxRows && matrices <= this.maxRows;
+  }
+
+  /** The motion that a way of showing it plays. */
+  motion(recorded: boolean): MotionInfo | null {
+    return recorded ? this.info.recorded : (this.info.clips[Math.max(this.clip, 0)] ?? null);
+  }
+
+  async useClip(clip: number): Promise<void> {
+    this.takeClip(clip, await this.source.clip(this.info.id, this.level, clip));
+  }
+
+  private takeClip(clip: number, bundle: Bundle): void {
+    const palette = bundle.floats("palette");
+    this.paletteStore.dispose();
+    this.coefficientStore.dispose();
+    this.paletteStore = Store.packed(palette.length > 0 ? palette : new Float32Array(4), 4, 4);
+    const coefficients = bundle.floats("coefficients");
+    this.coefficientStore = Store.packed(coefficients.length > 0 ? coefficients : new Float32Array(1), 1, 1);
+    this.clip = clip;
+  }
+
+  /** Fetches the recorded frames: the first alone, so that there is something to see, then all others. */
+  async loadRecorded(renderer: THREE.WebGLRenderer, arrived: () => void): Promise<void> {
+    const frames = this.info.recorded?.frames ?? 0;
+    const floats = 3 * this.pointCount;
+    this.recordedStore = new Store(frames * this.pointRows * WIDTH, 4);
+    let count = 1;
+    while (this.recordedFrames < frames) {
+      const first = this.recordedFrames;
+      const values = (await this.source.frames(this.info.id, first, count)).floats("frames");
+      const found = values.length / floats;
+      if (found < 1) throw new Error(`frame ${first} of ${this.info.label} did not arrive`);
+      for (let at = 0; at < found; at++) {
+        const frame = values.subarray(at * floats, (at + 1) * floats);
+        this.recordedStore.write(renderer, (first + at) * this.pointRows, padded(frame, 3, 4, this.pointRows));
+      }
+      this.recordedFrames += found;
+      count = Math.max(1, Math.min(frames - this.recordedFrames, Math.floor(PART / floats)));
+      arrived();
+    }
+  }
+
+  /** Sends the rows of the rest pose that hold the points from `first` to `last`. */
+  restChanged(renderer: THREE.WebGLRenderer, first: number, last: number): void {
+    const [top, bottom] = [Math.floor(first / WIDTH), Math.floor(last / WIDTH)];
+    const part = this.rest.subarray(3 * top * WIDTH, 3 * (bottom + 1) * WIDTH);
+    this.restStore.write(renderer, top, padded(part, 3, 4, bottom - top + 1));
+    this.normals?.dispose();
+    this.normals = null;
+    this.restVersion++;
+  }
+
+  /** Normals of the rest pose. */
+  restNormals(): Float32Array<ArrayBuffer> {
+    const normals = new Float32Array(this.rest.length);
+    const [p, t] = [this.rest, this.triangles];
+    for (let i = 0; i < t.length; i += 3) {
+      const [a, b, c] = [3 * t[i]!, 3 * t[i + 1]!, 3 * t[i + 2]!];
+      const [ux, uy, uz] = [p[b]! - p[a]!, p[b + 1]! - p[a + 1]!, p[b + 2]! - p[a + 2]!];
+      const [vx, vy, vz] = [p[c]! - p[a]!, p[c + 1]! - p[a + 1]!, p[c + 2]! - p[a + 2]!];
+      const [x, y, z] = [uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx];
+      for (const at of [a, b, c]) {
+        normals[at]! += x;
+        normals[at + 1]! += y;
+        normals[at + 2]! += z;
+      }
+    }
+    for (let i = 0; i < normals.length; i += 3) {
+      const size = Math.hypot(normals[i]!, normals[i + 1]!, normals[i + 2]!) || 1;
+      for (let c = 0; c < 3; c++) normals[i + c]! /= size;
+    }
+    return normals;
+  }
+
+  restNormalStore(): Store {
+    return (this.normals ??= Store.packed(this.restNormals(), 3, 4));
+  }
+
+  /** Per point the colours of its bones, blended by weight, and the bone whose core it is in, or −1. */
+  boneTints(): Store {
+    if (this.tints) return this.tints;
+    const data = new Float32Array(4 * this.pointCount);
+    const colors = this.info.bones.map((_, bone) => boneColor(bone));
+    for (let point = 0; point < this.pointCount; point++) {
+      let [core, largest] = [-1, 0];
+      for (let k = 0; k < this.slots; k++) {
+        const [bone, weight] = [this.joints[point * this.slots + k]!, this.weights[point * this.slots + k]!];
+        const color = colors[bone];
+        if (color) for (let c = 0; c < 3; c++) data[4 * point + c]! += weight * color[c]!;
+        if (weight > largest) [core, largest] = [bone, weight];
+      }
+      data[4 * point + 3] = largest >= CORE_WEIGHT ? core : -1;
+    }
+    return (this.tints = Store.packed(data, 4, 4));
+  }
+
+  /** The weight of one bone at every point. */
+  boneWeights(bone: number): Float32Array<ArrayBuffer> {
+    const values = new Float32Array(this.pointCount);
+    for (let at = 0; at < this.joints.length; at++) {
+      if (this.joints[at] === bone) values[Math.floor(at / this.slots)]! += this.weights[at]!;
+    }
+    return values;
+  }
+
+  /** The bones that move a point, heaviest first. */
+  influencesOf(point: number): { bone: number; weight: number }[] {
+    return Array.from({ length: this.slots }, (_, k) => ({
+      bone: this.joints[point * this.slots + k]!,
+      weight: this.weights[point * this.slots + k]!,
+    })).filter((influence) => influence.weight !== 0);
+  }
+}
+
+function influences(joints: Uint32Array, weights: Float32Array): Store {
+  const pairs = new Float32Array(Math.max(2, 2 * joints.length));
+  for (let i = 0; i < joints.length; i++) {
+    pairs[2 * i] = joints[i]!;
+    pairs[2 * i + 1] = weights[i]!;
+  }
+  return Store.packed(pairs, 2, 2);
+}
+
+/** Each shape begins in a row of its own. */
+function shapeStore(shapes: Float32Array, points: number, rows: number): Store {
+  const count = points > 0 ? shapes.length / (3 * points) : 0;
+  if (count === 0) return Store.packed(new Float32Array(4), 4, 4);
+  const data = new Float32Array(count * rows * WIDTH * 4);
+  for (let shape = 0; shape < count; shape++) {
+    const part = shapes.subarray(3 * points * shape, 3 * points * (shape + 1));
+    data.set(padded(part, 3, 4, rows), shape * rows * WIDTH * 4);
+  }
+  return new Store(count * rows * WIDTH, 4, data);
+}
+
+/** For each point, the other two corners of every triangle around it. */
+function rings(triangles: Uint32Array, points: number): [Store, Store] {
+  const counts = new Uint32Array(points + 1);
+  for (const point of triangles) counts[point + 1]!++;
+  for (let i = 0; i < points; i++) counts[i + 1]! += counts[i]!;
+  const starts = new Float32Array(2 * Math.max(points, 1));
+  for (let i = 0; i < points; i++) starts.set([counts[i]!, counts[i + 1]!], 2 * i);
+  const next = counts.slice();
+  const others = new Float32Array(2 * Math.max(triangles.length, 1));
+  for (let i = 0; i < triangles.length; i++) {
+    const first = i - (i % 3);
+    const at = 2 * next[triangles[i]!]!++;
+    others[at] = triangles[first + ((i + 1) % 3)]!;
+    others[at + 1] = triangles[first + ((i + 2) % 3)]!;
+  }
+  return [Store.packed(starts, 2, 2), Store.packed(others, 2, 2)];
+}

@@ -1,0 +1,160 @@
+// Poses a model on the GPU: positions and normals of one frame, as textures that everything else draws from.
+
+import * as THREE from "three";
+import type { Model } from "./model";
+import { FULL_SCREEN, NORMAL_PASS, POSE_PASS } from "./shaders";
+import { padded, Store, WIDTH } from "./store";
+
+export type Kind = "rest" | "recorded" | "skin" | "live";
+
+const KINDS: Record<Kind, number> = { rest: 0, recorded: 1, skin: 2, live: 1 };
+
+export class Poser {
+  private readonly positionTarget: THREE.WebGLRenderTarget;
+  private readonly normalTarget: THREE.WebGLRenderTarget;
+  private readonly posePass: THREE.RawShaderMaterial;
+  private readonly normalPass: THREE.RawShaderMaterial;
+  private key = "";
+  private readBack: { key: string; positions: Float32Array<ArrayBuffer> } | null = null;
+  private liveStore: Store | null = null;
+  private liveVersion = 0;
+
+  constructor(
+    readonly model: Model,
+    readonly kind: Kind,
+  ) {
+    this.positionTarget = floatTarget(model.pointRows);
+    this.normalTarget = floatTarget(model.pointRows);
+    this.posePass = pass(POSE_PASS, {
+      ...poseUniforms(),
+      pointCount: { value: model.pointCount },
+      frame: { value: 0 },
+    });
+    this.normalPass = pass(NORMAL_PASS, {
+      positions: { value: this.positionTarget.texture },
+      rings: { value: model.rings.texture },
+      ringStarts: { value: model.ringStarts.texture },
+      pointCount: { value: model.pointCount },
+    });
+  }
+
+  get positions(): THREE.Texture {
+    return this.positionTarget.texture;
+  }
+
+  get normals(): THREE.Texture {
+    return this.normalTarget.texture;
+  }
+
+  /** Poses `frame` with the first `rank` corrections, unless that is what the textures hold. */
+  pose(renderer: THREE.WebGLRenderer, frame: number, rank: number): void {
+    const { model } = this;
+    const available = this.kind === "recorded" ? Math.min(frame, model.recordedFrames - 1) : frame;
+    const at = this.kind === "live" ? 0 : Math.max(available, 0);
+    const key = `${at} ${rank} ${model.restVersion} ${model.clip} ${this.liveVersion} ${Math.sign(model.recordedFrames)}`;
+    if (key === this.key) return;
+    this.key = key;
+    this.posePass.uniforms["frame"]!.value = at;
+    setPoseUniforms(this.posePass.uniforms, model, this.ready(), rank, this.liveStore);
+    draw(renderer, this.posePass, this.positionTarget);
+    draw(renderer, this.normalPass, this.normalTarget);
+  }
+
+  /** The posed positions on the CPU, four floats per point. */
+  read(renderer: THREE.WebGLRenderer): Float32Array<ArrayBuffer> {
+    if (this.readBack?.key === this.key) return this.readBack.positions;
+    const positions = new Float32Array(4 * WIDTH * this.model.pointRows);
+    renderer.readRenderTargetPixels(this.positionTarget, 0, 0, WIDTH, this.model.pointRows, positions);
+    this.readBack = { key: this.key, positions };
+    return positions;
+  }
+
+  /** Takes positions that a deformer in the server has made. */
+  receive(renderer: THREE.WebGLRenderer, positions: Float32Array): void {
+    this.liveStore ??= new Store(this.model.pointCount, 4);
+    this.liveStore.write(renderer, 0, padded(positions, 3, 4, this.model.pointRows));
+    this.liveVersion++;
+  }
+
+  dispose(): void {
+    this.positionTarget.dispose();
+    this.normalTarget.dispose();
+    this.posePass.dispose();
+    this.normalPass.dispose();
+    this.liveStore?.dispose();
+  }
+
+  /** What can be posed before all data are there. */
+  private ready(): Kind {
+    if (this.kind === "recorded" && this.model.recordedFrames === 0) return "rest";
+    if (this.kind === "live" && this.liveVersion === 0) return "rest";
+    return this.kind;
+  }
+}
+
+export function poseUniforms(): Record<string, THREE.IUniform> {
+  const names = ["kind", "pointRows", "slots", "bones", "rank", "shapeCount"];
+  const textures = ["rest", "recorded", "influences", "palette", "shapes", "coefficients"];
+  return Object.fromEntries([...names.map((n) => [n, { value: 0 }]), ...textures.map((n) => [n, { value: null }])]);
+}
+
+export function setPoseUniforms(
+  uniforms: Record<string, THREE.IUniform>,
+  model: Model,
+  kind: Kind,
+  rank: number,
+  live: Store | null = null,
+): void {
+  const recorded = kind === "live" ? live : model.recordedStore;
+  const values: Record<string, unknown> = {
+    kind: KINDS[kind],
+    pointRows: model.pointRows,
+    slots: model.slots,
+    bones: model.info.bones.length,
+    rank: Math.min(rank, model.info.rank),
+    shapeCount: model.info.rank,
+    rest: model.restStore.texture,
+    recorded: (recorded ?? model.restStore).texture,
+    influences: model.influenceStore.texture,
+    palette: model.paletteStore.texture,
+    shapes: model.shapeStore.texture,
+    coefficients: model.coefficientStore.texture,
+  };
+  for (const [name, value] of Object.entries(values)) uniforms[name]!.value = value;
+}
+
+function floatTarget(rows: number): THREE.WebGLRenderTarget {
+  return new THREE.WebGLRenderTarget(WIDTH, rows, {
+    type: THREE.FloatType,
+    format: THREE.RGBAFormat,
+    minFilter: THREE.NearestFilter,
+    magFilter: THREE.NearestFilter,
+    depthBuffer: false,
+    generateMipmaps: false,
+  });
+}
+
+function pass(fragmentShader: string, uniforms: Record<string, THREE.IUniform>): THREE.RawShaderMaterial {
+  return new THREE.RawShaderMaterial({
+    glslVersion: THREE.GLSL3,
+    vertexShader: FULL_SCREEN,
+    fragmentShader,
+    uniforms,
+    depthTest: false,
+    depthWrite: false,
+    blending: THREE.NoBlending,
+  });
+}
+
+const triangle = new THREE.BufferGeometry().setIndex([0, 1, 2]);
+const screen = new THREE.Mesh(triangle);
+screen.frustumCulled = false;
+const camera = new THREE.Camera();
+
+function draw(renderer: THREE.WebGLRenderer, material: THREE.Material, target: THREE.WebGLRenderTarget): void {
+  const before = renderer.getRenderTarget();
+  screen.material = material;
+  renderer.setRenderTarget(target);
+  renderer.render(screen, camera);
+  renderer.setRenderTarget(before);
+}

@@ -1,0 +1,123 @@
+// Where the page's data come from: the server, or what a report carries within itself.
+
+import { Bundle } from "./bundle";
+
+export interface MotionInfo {
+  name: string;
+  frames: number;
+  fps: number;
+}
+
+export interface BoneInfo {
+  name: string;
+  parent: number | null;
+  anchor: [number, number, number];
+}
+
+export interface AssetInfo {
+  id: number;
+  label: string;
+  name: string;
+  points: number;
+  triangles: number;
+  recorded: MotionInfo | null;
+  clips: MotionInfo[];
+  bones: BoneInfo[];
+  rank: number;
+  influences: number;
+  attributes: string[];
+  low: [number, number, number];
+  high: [number, number, number];
+  diagonal: number;
+  up: "x" | "y" | "z";
+  unit: string;
+  lods: { points: number; triangles: number }[];
+  reference: number | null;
+  reference_clip: number;
+  notes: string[];
+}
+
+export interface SceneInfo {
+  version: string;
+  assets: AssetInfo[];
+  paint: string | null;
+  output: string | null;
+  droppable: string[];
+  upload_limit: number;
+}
+
+export interface RankMeasures {
+  rank: number;
+  bones: number;
+  distortion_percent: number;
+  max_error: number;
+  text: Record<string, string>;
+}
+
+export interface Source {
+  scene(): Promise<SceneInfo>;
+  mesh(asset: number, level: number): Promise<Bundle>;
+  clip(asset: number, level: number, clip: number): Promise<Bundle>;
+  frames(asset: number, first: number, count: number): Promise<Bundle>;
+  measures(asset: number, rank: number): Promise<RankMeasures | null>;
+  pointErrors(asset: number, point: number, rank: number): Promise<number[] | null>;
+}
+
+/** The server that gave this page. */
+export class ServerSource implements Source {
+  async scene(): Promise<SceneInfo> {
+    return (await answer("api/scene")).json() as Promise<SceneInfo>;
+  }
+
+  mesh(asset: number, level: number): Promise<Bundle> {
+    return bundle(`api/assets/${asset}/levels/${level}/mesh`);
+  }
+
+  clip(asset: number, level: number, clip: number): Promise<Bundle> {
+    return bundle(`api/assets/${asset}/levels/${level}/clips/${clip}`);
+  }
+
+  frames(asset: number, first: number, count: number): Promise<Bundle> {
+    return bundle(`api/assets/${asset}/frames?first=${first}&count=${count}`);
+  }
+
+  async measures(asset: number, rank: number): Promise<RankMeasures | null> {
+    const response = await fetch(`api/assets/${asset}/measures?rank=${rank}`);
+    return response.ok ? ((await response.json()) as RankMeasures) : null;
+  }
+
+  async pointErrors(asset: number, point: number, rank: number): Promise<number[] | null> {
+    const response = await fetch(`api/assets/${asset}/points/${point}?rank=${rank}`);
+    return response.ok ? ((await response.json()) as number[]) : null;
+  }
+
+  /** Sends a dropped file; gives the number of its asset. */
+  async drop(file: File): Promise<number> {
+    const response = await answer(`api/drop?name=${encodeURIComponent(file.name)}`, file);
+    return ((await response.json()) as { asset: number }).asset;
+  }
+
+  /** Saves an edit: gives the files written, or the file itself where there is no place to write it to. */
+  async save(asset: number, what: string, values: Float32Array<ArrayBuffer>): Promise<string[] | Blob> {
+    const response = await answer(`api/assets/${asset}/${what}`, new Blob([values]));
+    if (response.headers.get("content-type") === "model/gltf-binary") return response.blob();
+    return ((await response.json()) as { written: string[] }).written;
+  }
+}
+
+async function answer(path: string, body?: Blob): Promise<Response> {
+  const response = await fetch(path, body ? { method: "POST", body } : {});
+  if (response.ok) return response;
+  const text = await response.text();
+  let message = text || response.statusText;
+  try {
+    message = (JSON.parse(text) as { error: string }).error;
+  } catch {
+    // The answer is a plain sentence.
+  }
+  throw new Error(message);
+}
+
+async function bundle(path: string): Promise<Bundle> {
+  return new Bundle(await (await answer(path)).arrayBuffer());
+}

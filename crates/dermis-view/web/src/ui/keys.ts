@@ -1,0 +1,52 @@
+// The keys, and the panel that lists them.
+
+import { el } from "./dom";
+
+export interface Key {
+  key: string;
+  shown?: string;
+  text: string;
+  act: () => void;
+}
+
+export function keys(list: Key[]): HTMLElement {
+  const rows = list.map(({ key, shown, text }) =>
+    el(
+      "tr",
+      {},
+      el("td", {}, el("kbd", { textContent: shown ?? (key.length === 1 ? key.toUpperCase() : key) })),
+      el("td", { textContent: text }),
+    ),
+  );
+  const mouse = [
+    ["Drag", "turn"],
+    ["Right drag", "move"],
+    ["Wheel", "nearer, farther"],
+    ["Click", "a point; with a brush: a stroke"],
+    ["Alt + stroke", "the other way: push in, erase"],
+  ];
+  const more = mouse.map(([what, text]) =>
+    el("tr", {}, el("td", {}, el("kbd", { textContent: what! })), el("td", { textContent: text! })),
+  );
+  const panel = el(
+    "div",
+    { className: "help", hidden: true },
+    el("div", { className: "columns" }, el("table", {}, ...rows), el("table", {}, ...more)),
+  );
+  const help: Key = { key: "?", text: "this panel", act: () => (panel.hidden = !panel.hidden) };
+  panel.onclick = help.act;
+  window.addEventListener("keydown", (event) => {
+    const target = event.target as HTMLElement;
+    if (target.matches("input[type=text], input[type=number], select")) return;
+    const wanted = event.ctrlKey || event.metaKey ? `ctrl+${event.key.toLowerCase()}` : event.key;
+    if (event.key === "Escape") panel.hidden = true;
+    const found = [...list, help].find(
+      ({ key }) => key === wanted || (key.length === 1 && key === wanted.toLowerCase()),
+    );
+    if (!found) return;
+    event.preventDefault();
+    found.act();
+  });
+  panel.dataset["role"] = "help";
+  return panel;
+}

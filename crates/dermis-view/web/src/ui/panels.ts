@@ -1,0 +1,250 @@
+// The panels: what to show and how (left), how good it is (right).
+
+import type { HeatName, Viewer } from "../viewer";
+import { button, el, section, slider, toggle } from "./dom";
+import { plot, SERIES_COLORS } from "./plot";
+
+/** The list of views: a click shows one, a tick takes it into the comparison. */
+export function viewList(viewer: Viewer): HTMLElement {
+  const list = el("div", { className: "views" });
+  const split = toggle("Side by side", "All ticked views next to each other, one camera (2)", false, (on) => {
+    viewer.state.split = on;
+    viewer.changed();
+  });
+  const flip = button("A/B flip", "Show the next ticked view in the same place (X)", () => viewer.flip());
+  const show = (): void => {
+    (split.firstChild as HTMLInputElement).checked = viewer.state.split;
+    const rows = viewer.views.map((view, at) => {
+      const box = el("input", { type: "checkbox", checked: viewer.state.compared.has(view.id), title: "Compare" });
+      box.onchange = () => {
+        if (box.checked) viewer.state.compared.add(view.id);
+        else viewer.state.compared.delete(view.id);
+        viewer.changed();
+      };
+      const name = button(view.label, `Show ${view.label}`, () => viewer.show(at));
+      name.className = at === viewer.state.active && !viewer.state.split ? "row active" : "row";
+      return el("div", { className: "view", data: { view: view.tag } }, box, name);
+    });
+    list.replaceChildren(...rows);
+  };
+  onlyWhenChanged(
+    viewer,
+    () =>
+      JSON.stringify([
+        viewer.views.map((v) => v.id),
+        [...viewer.state.compared],
+        viewer.state.active,
+        viewer.state.split,
+      ]),
+    show,
+  );
+  return section("Views", list, el("div", { className: "buttons" }, split, flip));
+}
+
+/** Surface, lines and camera. */
+export function lookPanel(viewer: Viewer): HTMLElement {
+  const { look } = viewer.state;
+  const part = (label: string, title: string, name: keyof typeof look): HTMLElement => {
+    const box = toggle(label, title, look[name], (on) => {
+      look[name] = on;
+      viewer.changed();
+    });
+    viewer.listen(() => ((box.firstChild as HTMLInputElement).checked = look[name]));
+    return box;
+  };
+  return section(
+    "Display",
+    el(
+      "div",
+      { className: "grid2" },
+      part("Wireframe", "Edges (W)", "wireframe"),
+      part("Normals", "Normals of the posed shape (N)", "normals"),
+      part("Bones", "Bones or joints (B)", "bones"),
+      part("Facets", "Flat shading (G)", "flat"),
+    ),
+    button("Frame all", "Look at everything (F)", () => viewer.stage.frame(viewer.models.map((m) => m.info))),
+  );
+}
+
+/** Which heat map is drawn. */
+export function heatPanel(viewer: Viewer): HTMLElement {
+  const select = el("select", { title: "Colours (H for the error)" });
+  select.dataset["role"] = "heat";
+  select.onchange = () => {
+    viewer.state.heat = select.value as HeatName;
+    viewer.changed();
+  };
+  const bone = el("select", { title: "The bone whose weight is shown; clicking the shape chooses one too" });
+  bone.onchange = () => {
+    viewer.state.bone = Number(bone.value);
+    viewer.changed();
+  };
+  const show = (): void => {
+    const names = heatNames(viewer);
+    select.replaceChildren(...names.map(([value, textContent]) => el("option", { value, textContent })));
+    select.value = viewer.state.heat;
+    const bones = viewer.active?.model.info.bones ?? [];
+    bone.replaceChildren(
+      ...bones.map((b, at) => el("option", { value: String(at), textContent: b.name || `bone ${at}` })),
+    );
+    bone.value = String(viewer.state.bone);
+    bone.hidden = viewer.state.heat !== "weight";
+  };
+  onlyWhenChanged(
+    viewer,
+    () => JSON.stringify([heatNames(viewer), viewer.state.heat, viewer.state.bone, viewer.active?.id]),
+    show,
+  );
+  return section("Heat map", select, bone);
+}
+
+function heatNames(viewer: Viewer): [HeatName, string][] {
+  const skinned = viewer.models.some((model) => model.slots > 0);
+  const names = new Set(viewer.models.flatMap((model) => [...model.attributes.keys()]));
+  const possible: [boolean, HeatName, string][] = [
+    [true, "none", "None"],
+    [viewer.models.some((model) => model.info.reference !== null), "error", "Error per vertex"],
+    [skinned, "bones", "Bone colours, blended"],
+    [skinned, "core", "Bone colours, core triangles"],
+    [skinned, "weight", "Weight of one bone"],
+    [viewer.paints.size > 0, "paint", `Painted: ${viewer.scene.paint ?? "mask"}`],
+    [viewer.liveScalar !== null, "live", `Live: ${viewer.liveScalar?.label ?? ""}`],
+  ];
+  const fixed = possible.filter(([there]) => there).map(([, name, label]): [HeatName, string] => [name, label]);
+  return [...fixed, ...[...names].map((name): [HeatName, string] => [`attribute:${name}`, name])];
+}
+
+/** Rank, measures and, with several fits, the ladder of bone counts. */
+export function measuresPanel(viewer: Viewer): HTMLElement {
+  const rankBox = el("div");
+  const numbers = el("table", { className: "numbers" });
+  const ladder = el("div", { className: "ladder" });
+  let most = -1;
+  const showRank = (): void => {
+    const highest = Math.max(0, ...viewer.models.map((model) => model.info.rank));
+    if (highest === most) return;
+    most = highest;
+    const range = { low: 0, high: highest, step: 1, value: viewer.state.rank };
+    const control = slider("Rank", range, (value) => viewer.setRank(value));
+    control.element.dataset["role"] = "rank";
+    viewer.listen(() => control.set(viewer.state.rank));
+    rankBox.replaceChildren(...(highest > 0 ? [control.element] : []));
+  };
+  viewer.listen(() => {
+    showRank();
+    numbers.replaceChildren(...numberRows(viewer));
+  });
+  onlyWhenChanged(
+    viewer,
+    () => `${viewer.models.length} ${viewer.state.active} ${viewer.state.rank} ${viewer.measures.size}`,
+    () => ladder.replaceChildren(...ladderRows(viewer)),
+  );
+  return section("Fit", rankBox, numbers, ladder);
+}
+
+const NUMBERS: [string, string, string][] = [
+  ["distortion_percent", "Distortion E", "%"],
+  ["erms", "ERMS", ""],
+  ["max_error_percent", "Largest error", "% of box"],
+  ["max_error", "Largest error", "UNIT"],
+  ["normal_error_rms", "Normal error", "rms"],
+  ["compression", "Compression", "×"],
+];
+
+function numberRows(viewer: Viewer): HTMLElement[] {
+  const view = viewer.active;
+  if (!view) return [];
+  const { info } = view.model;
+  const row = (name: string, value: string, unit: string, key = ""): HTMLElement =>
+    el(
+      "tr",
+      {},
+      el("th", { textContent: name }),
+      el("td", { textContent: value, data: { measure: key } }),
+      el("td", { textContent: unit }),
+    );
+  const facts = [
+    row("Points", info.points.toLocaleString("en"), ""),
+    row("Triangles", info.triangles.toLocaleString("en"), ""),
+  ];
+  if (info.bones.length > 0) facts.push(row("Bones", String(info.bones.length), `${info.influences} per point`));
+  if (view.tag === "original" || info.reference === null) return facts;
+  const rank = viewer.rankOf(view);
+  const measures = viewer.measured(view.model, rank);
+  const measured = NUMBERS.map(([key, name, unit]) =>
+    row(name, measures?.text[key] ?? "…", unit === "UNIT" ? info.unit : unit, key),
+  );
+  if (view.model.restVersion > 0) facts.push(row("Edited", "yes", "numbers: file"));
+  return [...facts, row("Rank", String(rank), `of ${info.rank}`, "rank"), ...measured];
+}
+
+/** With several fits: one step per fit, fewest bones first, the error of each beside it. */
+function ladderRows(viewer: Viewer): HTMLElement[] {
+  const fits = viewer.models.filter((model) => model.info.reference !== null && model.info.bones.length > 0);
+  if (fits.length < 2) return [];
+  fits.sort((a, b) => a.info.bones.length - b.info.bones.length);
+  const error = (model: (typeof fits)[number]): number | undefined =>
+    viewer.measured(model, viewer.state.rank)?.distortion_percent;
+  const rows = fits.map((model) => {
+    const text = viewer.measured(model, viewer.state.rank)?.text["distortion_percent"] ?? "…";
+    const last = viewer.views.findLastIndex((view) => view.model === model && view.tag !== "on the server");
+    const step = button(`${model.info.bones.length} bones`, `Show ${model.info.label}`, () => viewer.show(last));
+    step.className = viewer.active?.model === model ? "row active" : "row";
+    return el("div", { className: "step" }, step, el("span", { textContent: `${text} %` }));
+  });
+  const known = fits.flatMap((model): [number, number][] => {
+    const value = error(model);
+    return value === undefined ? [] : [[model.info.bones.length, value]];
+  });
+  const chart =
+    known.length > 1
+      ? plot([{ label: "E", color: SERIES_COLORS[0]!, points: known, dots: true }], {
+          width: 248,
+          height: 110,
+          x: "bones",
+          y: "distortion in percent",
+        })
+      : null;
+  return [el("h3", { textContent: "Ladder of fits" }), ...rows, ...(chart ? [chart as unknown as HTMLElement] : [])];
+}
+
+/** Clips of the active asset, where there are several. */
+export function clipPanel(viewer: Viewer): HTMLElement {
+  const select = el("select", { title: "Clip" });
+  const box = section("Clip", select);
+  box.hidden = true;
+  select.onchange = () => {
+    void viewer.active?.model.useClip(Number(select.value)).then(() => {
+      const clip = viewer.active?.model.info.clips[Number(select.value)];
+      if (clip) viewer.state.fps = clip.fps;
+      viewer.setFrame(0);
+    });
+  };
+  onlyWhenChanged(
+    viewer,
+    () => `${viewer.active?.id} ${viewer.active?.model.clip}`,
+    () => {
+      const model = viewer.active?.model;
+      box.hidden = (model?.info.clips.length ?? 0) < 2;
+      const options = (model?.info.clips ?? []).map((clip, at) =>
+        el("option", { value: String(at), textContent: `${clip.name || `clip ${at}`} (${clip.frames})` }),
+      );
+      select.replaceChildren(...options);
+      select.value = String(model?.clip ?? 0);
+    },
+  );
+  return box;
+}
+
+/** Calls `show` when `key` gives another text than the last time: lists under the mouse are not remade every frame. */
+export function onlyWhenChanged(viewer: Viewer, key: () => string, show: () => void): void {
+  let last: string | null = null;
+  const check = (): void => {
+    const now = key();
+    if (now === last) return;
+    last = now;
+    show();
+  };
+  viewer.listen(check);
+  check();
+}

@@ -1,0 +1,121 @@
+// A server, a browser, and looks at the picture.
+
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { chromium } from "playwright-core";
+
+const FLAGS = [
+  "--headless=new",
+  "--no-sandbox",
+  "--use-angle=swiftshader",
+  "--enable-unsafe-swiftshader",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+  "--no-first-run",
+];
+
+export async function launch() {
+  return chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: FLAGS });
+}
+
+/** Starts `dermis view`; gives its address and a way to end it as Ctrl-C does. */
+export async function serve(dermis, args, cwd) {
+  const child = spawn(dermis, ["view", "--no-open", "--format", "json", ...args], {
+    cwd,
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const ended = once(child, "exit");
+  const lines = createInterface({ input: child.stdout });
+  const first = once(lines, "line").then(([line]) => JSON.parse(line));
+  const ready = await Promise.race([
+    first,
+    ended.then(([code]) => {
+      throw new Error(`dermis view ended with ${code}`);
+    }),
+  ]);
+  const stop = async () => {
+    child.kill("SIGINT");
+    return (await ended)[0];
+  };
+  return { url: ready.url, stop };
+}
+
+/** Opens a page and gathers everything that goes wrong on it. */
+export async function open(browser, url, maxTextureSize) {
+  const page = await browser.newPage({ viewport: { width: 1280, height: 720 } });
+  if (maxTextureSize) {
+    // A GPU with smaller textures than this one.
+    await page.addInitScript((size) => {
+      const original = WebGL2RenderingContext.prototype.getParameter;
+      WebGL2RenderingContext.prototype.getParameter = function (name) {
+        return name === this.MAX_TEXTURE_SIZE ? size : original.call(this, name);
+      };
+    }, maxTextureSize);
+  }
+  const problems = [];
+  page.on(
+    "console",
+    (message) =>
+      ["error", "warning"].includes(message.type()) &&
+      !/GPU stall|GL Driver/.test(message.text()) &&
+      problems.push(message.text()),
+  );
+  page.on("pageerror", (error) => problems.push(error.message));
+  await page.goto(url);
+  await page.waitForFunction(() => window.dermis?.viewer.views.length > 0, null, { timeout: 60_000 });
+  return { page, problems };
+}
+
+/** Draws now and describes the picture: how much of it is lit, its colours, and a fingerprint of its pixels. */
+export async function picture(page) {
+  return page.evaluate(() => {
+    const { viewer } = window.dermis;
+    viewer.draw();
+    const gl = viewer.stage.renderer.getContext();
+    const [width, height] = [gl.drawingBufferWidth, gl.drawingBufferHeight];
+    const pixels = new Uint8Array(4 * width * height);
+    gl.readPixels(0, 0, width, height, gl.RGBA, gl.UNSIGNED_BYTE, pixels);
+    let [lit, colored] = [0, 0];
+    const shades = new Set();
+    const hues = new Set();
+    const cells = [];
+    for (let i = 0; i < pixels.length; i += 4) {
+      const [r, g, b] = [pixels[i], pixels[i + 1], pixels[i + 2]];
+      const [high, low] = [Math.max(r, g, b), Math.min(r, g, b)];
+      if (high > 95) {
+        lit++;
+        shades.add(high >> 3);
+      }
+      if (high > 60 && high - low > 60) {
+        colored++;
+        const hue =
+          high === r ? (g - b) / (high - low) : high === g ? 2 + (b - r) / (high - low) : 4 + (r - g) / (high - low);
+        hues.add(Math.floor(((hue + 6) % 6) * 2));
+      }
+      if ((i / 4) % 7 === 0) cells.push((r + g + b) >> 3);
+    }
+    return {
+      lit: lit / (width * height),
+      colored: colored / (width * height),
+      shades: shades.size,
+      hues: hues.size,
+      cells,
+    };
+  });
+}
+
+/** The share of pixels that differ between two pictures. */
+export function difference(a, b) {
+  return a.cells.reduce((sum, value, at) => sum + (Math.abs(value - b.cells[at]) > 2 ? 1 : 0), 0) / a.cells.length;
+}
+
+/** Uploaded bytes and pictures drawn while `act` runs. */
+export async function during(page, act) {
+  const read = () => page.evaluate(() => ({ ...window.dermis.stats }));
+  const before = await read();
+  await act();
+  const after = await read();
+  return { bytes: after.uploadedBytes - before.uploadedBytes, draws: after.draws - before.draws };
+}

@@ -1,0 +1,457 @@
+// Drives the page of `dermis view` and a report in a real browser. Usage: node run.mjs DERMIS WORK [NAME…]
+
+import assert from "node:assert/strict";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { difference, during, launch, open, picture, serve } from "./browser.mjs";
+import { run, writeLevels, writeTube } from "./inputs.mjs";
+
+const [dermis, work] = process.argv.slice(2, 4).map((path) => resolve(path));
+const wanted = process.argv.slice(4);
+const files = join(work, "files");
+rmSync(files, { recursive: true, force: true });
+mkdirSync(files, { recursive: true });
+const shot = (page, name) => page.screenshot({ path: join(work, `${name}.png`) });
+
+const RANK = 5;
+const fits = [8, 16].map((bones) => {
+  const output = `gallop-${bones}.glb`;
+  const said = run(
+    dermis,
+    ["skin", "sample:gallop", "-o", output, "--bones", String(bones), "--rank", String(RANK)],
+    files,
+  );
+  return { output, said };
+});
+const best = fits[1];
+const reported = run(
+  dermis,
+  ["report", ...fits.map((fit) => fit.output), "--sequence", "sample:gallop", "-o", "report.html"],
+  files,
+);
+const browser = await launch();
+
+/** Opens the sample beside fits, does `act`, and expects no problem on the page and an orderly end. */
+async function withPage(inputs, act, maxTextureSize) {
+  const server = await serve(dermis, inputs, files);
+  const { page, problems } = await open(browser, server.url, maxTextureSize);
+  await page.waitForFunction(
+    () =>
+      window.dermis.viewer.models.every(
+        (m) => !m.info.recorded || !m.recordedFits || m.recordedFrames === m.info.recorded.frames,
+      ),
+    null,
+    { timeout: 60_000 },
+  );
+  try {
+    await act(page, server);
+  } finally {
+    await page.close();
+    assert.equal(await server.stop(), 0, "Ctrl-C ends the server in good order");
+  }
+  // three.js believes the small limit of a pretended GPU and complains of textures that this one takes.
+  assert.deepEqual(
+    problems.filter((problem) => !maxTextureSize || !problem.includes("is too big")),
+    [],
+  );
+}
+
+const sampleAndFit = ["sample:gallop", best.output];
+const showView = (page, tag) => page.locator(`[data-view="${tag}"] button`).last().click();
+const setFrame = async (page, frame) => {
+  await page.locator("[data-role=scrub]").fill(String(frame));
+  await page.waitForFunction((f) => window.dermis.viewer.state.frame === f, frame);
+};
+const setRank = (page, rank) => page.locator("[data-role=rank] input").fill(String(rank));
+const measure = (page, name) => page.locator(`[data-measure=${name}]`);
+const positions = (page) =>
+  page.evaluate(() => {
+    const { viewer } = window.dermis;
+    return [...viewer.positions(viewer.active).subarray(0, 4 * viewer.active.model.pointCount)];
+  });
+const center = async (page) => {
+  const box = await page.locator(".stage canvas").first().boundingBox();
+  return { x: box.x + box.width / 2, y: box.y + 0.48 * box.height };
+};
+
+const tests = {
+  async "the mesh is lit and moves"() {
+    await withPage(sampleAndFit, async (page) => {
+      await showView(page, "fit + corrections");
+      const still = await picture(page);
+      assert.ok(still.lit > 0.03 && still.shades > 8, `lit ${still.lit}, ${still.shades} shades`);
+      await setFrame(page, 12);
+      assert.equal(await page.locator(".counter").textContent(), "12 / 47");
+      const later = await picture(page);
+      assert.ok(difference(still, later) > 0.01, "another frame is another picture");
+      await page.keyboard.press("ArrowRight");
+      assert.equal(await page.evaluate(() => window.dermis.viewer.state.frame), 13);
+      await page.keyboard.press("Space");
+      await page.waitForFunction(() => window.dermis.viewer.state.frame > 15);
+      await page.keyboard.press("Space");
+      await shot(page, "fit");
+    });
+  },
+
+  async "the numbers shown are those of the command line"() {
+    await withPage(sampleAndFit, async (page) => {
+      await showView(page, "fit + corrections");
+      const byRank = reported.report.fits[1].by_rank;
+      for (const rank of [RANK, 2, 0]) {
+        await setRank(page, rank);
+        const expected = byRank.find((measures) => measures.rank === rank);
+        await page.waitForFunction(
+          ([r, e]) =>
+            document.querySelector("[data-measure=rank]")?.textContent === String(r) &&
+            document.querySelector("[data-measure=distortion_percent]")?.textContent === e,
+          [rank, expected.text.distortion_percent],
+        );
+        for (const name of ["distortion_percent", "erms", "max_error_percent", "normal_error_rms", "compression"]) {
+          const shown = await measure(page, name).textContent();
+          assert.equal(shown, expected.text[name], `${name} at rank ${rank}`);
+        }
+      }
+      await setRank(page, RANK);
+      await page.waitForFunction(
+        (e) => document.querySelector("[data-measure=distortion_percent]")?.textContent === e,
+        byRank.at(-1).text.distortion_percent,
+      );
+      const remeasured = run(dermis, ["skin", "sample:gallop", "--from", best.output], files);
+      for (const name of ["distortion_percent", "erms", "max_error_percent", "normal_error_rms"]) {
+        const shown = Number(await measure(page, name).textContent());
+        assert.equal(shown, Number(remeasured[name].toPrecision(3)), `${name} is what 'dermis skin --from' says`);
+        assert.ok(
+          Math.abs(shown - best.said[name]) <= 6e-3 * best.said[name],
+          `${name}: ${shown}, the fit said ${best.said[name]}`,
+        );
+      }
+      byRank.forEach(({ rank, distortion_percent }) => {
+        const fitted = best.said.distortion_percent_by_rank[rank];
+        assert.ok(Math.abs(distortion_percent - fitted) <= 1e-4 * fitted, `rank ${rank}`);
+      });
+    });
+  },
+
+  async "the heat map has colours while it plays"() {
+    await withPage(sampleAndFit, async (page) => {
+      await showView(page, "fit");
+      await setFrame(page, 20);
+      const plain = await picture(page);
+      await page.keyboard.press("h");
+      await page.waitForFunction(() => !document.querySelector(".heatbar").hidden);
+      assert.match(await page.locator(".heatbar .title").textContent(), /error \(/);
+      const hot = await picture(page);
+      assert.ok(hot.hues >= 3 && hot.colored > plain.colored + 0.02, `${hot.hues} hues, ${hot.colored} coloured`);
+      await setFrame(page, 30);
+      assert.ok(difference(hot, await picture(page)) > 0.01);
+      await shot(page, "error");
+      for (const heat of ["bones", "core", "weight"]) {
+        await page.locator("[data-role=heat]").selectOption(heat);
+        const colors = await picture(page);
+        assert.ok(colors.hues >= (heat === "weight" ? 2 : 4), `${heat}: ${colors.hues} hues`);
+        await shot(page, heat);
+      }
+    });
+  },
+
+  async "nothing is uploaded per frame for a skin"() {
+    await withPage(sampleAndFit, async (page) => {
+      await showView(page, "fit + corrections");
+      await page.keyboard.press("h");
+      await picture(page);
+      const drawFrames = (from, to) =>
+        during(page, () =>
+          page.evaluate(
+            ([a, b]) => {
+              const { viewer } = window.dermis;
+              for (let frame = a; frame < b; frame++) {
+                viewer.setFrame(frame);
+                viewer.setRank(frame % (viewer.active.model.info.rank + 1));
+                viewer.draw();
+              }
+            },
+            [from, to],
+          ),
+        );
+      const { bytes, draws } = await drawFrames(0, 40);
+      assert.ok(draws >= 40);
+      assert.equal(bytes, 0, "scrubbing and changing the rank upload no geometry");
+      console.log(`  uploaded while 40 frames and ranks were drawn: ${bytes} bytes`);
+    });
+  },
+
+  async "a brush stroke on the rest pose moves the animation and is saved"() {
+    await withPage([...sampleAndFit, "-o", "sculpted.glb"], async (page) => {
+      await showView(page, "fit + corrections");
+      await setFrame(page, 20);
+      const before = await positions(page);
+      await setFrame(page, 5);
+      const pictureBefore = await picture(page);
+      await page.locator("[data-brush=sculpt]").click();
+      const at = await center(page);
+      await page.mouse.move(at.x, at.y);
+      await page.mouse.down();
+      for (let step = 0; step < 8; step++) await page.mouse.move(at.x + 4 * step, at.y, { steps: 1 });
+      await page.mouse.up();
+      assert.ok(difference(pictureBefore, await picture(page)) > 0.001, "the stroke is seen in the frame shown");
+      await shot(page, "sculpt");
+      await setFrame(page, 20);
+      const after = await positions(page);
+      const moved = after.filter((value, i) => Math.abs(value - before[i]) > 1e-4).length;
+      assert.ok(moved > 30, `${moved} coordinates moved in another frame`);
+      await page.locator("[data-role=save]").click();
+      await page.waitForFunction(() => document.querySelector(".messages").textContent.startsWith("Written"));
+      const saved = run(dermis, ["inspect", "sculpted.glb"], files);
+      assert.ok(JSON.stringify(saved).includes("clips"));
+      await page.keyboard.press("Control+z");
+      const undone = await positions(page);
+      assert.ok(
+        undone.every((value, i) => Math.abs(value - before[i]) < 1e-6),
+        "undo takes the stroke back",
+      );
+    });
+  },
+
+  async "a map is painted and saved"() {
+    await withPage([best.output, "--paint", "stiffness", "-o", "painted.glb"], async (page) => {
+      const at = await center(page);
+      await page.mouse.move(at.x, at.y);
+      await page.mouse.down();
+      for (let step = 0; step < 10; step++) await page.mouse.move(at.x - 6 * step, at.y - 2 * step);
+      await page.mouse.up();
+      const painted = await page.evaluate(
+        () => [...window.dermis.viewer.paints.values()][0].filter((v) => v > 0).length,
+      );
+      assert.ok(painted > 20, `${painted} points are painted`);
+      await shot(page, "paint");
+      await page.locator("[data-role=save]").click();
+      await page.waitForFunction(() => document.querySelector(".messages").textContent.startsWith("Written"));
+    });
+    await withPage(["painted.glb"], async (page) => {
+      const names = await page.locator("[data-role=heat] option").allTextContents();
+      assert.ok(
+        names.some((name) => name.toLowerCase() === "stiffness"),
+        names.join(),
+      );
+    });
+  },
+
+  async "a clicked vertex shows its weights and its error over time"() {
+    await withPage(sampleAndFit, async (page) => {
+      await showView(page, "fit + corrections");
+      const at = await center(page);
+      await page.mouse.click(at.x, at.y);
+      await page.waitForFunction(() => document.querySelector(".point .plot path"));
+      assert.match(await page.locator("[data-role=point]").textContent(), /^Point \d+ at/);
+      const weights = await page.locator(".point .step span").allTextContents();
+      assert.ok(Math.abs(weights.reduce((sum, text) => sum + Number(text), 0) - 1) < 0.003, weights.join());
+      await shot(page, "vertex");
+    });
+  },
+
+  async "views stand side by side and flip"() {
+    await withPage(["sample:gallop", ...fits.map((fit) => fit.output)], async (page) => {
+      await page.keyboard.press("2");
+      assert.equal(await page.locator(".labels span").count(), 4);
+      await page.keyboard.press("h");
+      await page.waitForTimeout(500);
+      await shot(page, "side-by-side");
+      await page.keyboard.press("1");
+      const seen = [];
+      for (let i = 0; i < 3; i++) {
+        await page.keyboard.press("x");
+        seen.push(await page.locator(".labels span").textContent());
+      }
+      assert.equal(new Set(seen).size, 3, seen.join());
+      await page.waitForFunction(
+        () => document.querySelectorAll(".ladder .step").length === 2 && document.querySelector(".ladder .plot"),
+      );
+      const errors = (await page.locator(".ladder .step span").allTextContents()).map((text) => parseFloat(text));
+      assert.deepEqual(
+        errors,
+        reported.report.fits.map((fit) => Number(fit.measures.text.distortion_percent)),
+      );
+    });
+  },
+
+  async "wireframe, normals and bones change the picture"() {
+    await withPage([best.output], async (page) => {
+      let last = await picture(page);
+      for (const key of ["w", "n", "b", "g"]) {
+        await page.keyboard.press(key);
+        const next = await picture(page);
+        assert.ok(difference(last, next) > 0.0005, key);
+        last = next;
+      }
+      await shot(page, "lines");
+      await page.keyboard.press("?");
+      assert.ok(await page.locator("[data-role=help]").isVisible());
+      await shot(page, "keys");
+    });
+  },
+
+  async "a crowd is skinned on the GPU"() {
+    await withPage([best.output], async (page) => {
+      await page.evaluate(() => (window.dermis.crowd.count = 6));
+      await page.keyboard.press("c");
+      const facts = page.locator("[data-role=crowd-facts]");
+      await page.waitForFunction(
+        () => document.querySelector("[data-role=crowd-facts]").textContent.includes("pictures"),
+        null,
+        { timeout: 60_000 },
+      );
+      const skinned = await during(page, () => page.waitForTimeout(3000));
+      await shot(page, "crowd");
+      const uploaded = await during(page, async () => {
+        await page.locator("[data-role=crowd-uploads] input").check();
+        await page.waitForFunction(
+          () => document.querySelector("[data-role=crowd-facts]").textContent.includes("as fast"),
+          null,
+          { timeout: 90_000 },
+        );
+      });
+      assert.equal(skinned.bytes, 0, "nothing is uploaded for a crowd of skins");
+      assert.ok(uploaded.bytes > 6 * 8000 * 12 * 2, `${uploaded.bytes} bytes`);
+      console.log(`  ${await facts.textContent()}`);
+    });
+  },
+
+  async "distant members of a crowd are drawn with a coarser version"() {
+    writeLevels(files, "levels", 12);
+    await withPage(["levels.usda"], async (page) => {
+      await page.evaluate(() => (window.dermis.crowd.count = 300));
+      await page.keyboard.press("c");
+      await page.waitForFunction(() => window.dermis.crowd.crowd?.stats.levels.every((count) => count > 0), null, {
+        timeout: 60_000,
+      });
+      const { levels, triangles, instances } = await page.evaluate(() => window.dermis.crowd.crowd.stats);
+      assert.equal(levels[0] + levels[1], instances);
+      assert.equal(triangles, 288 * levels[0] + 8 * levels[1]);
+      await shot(page, "levels");
+    });
+  },
+
+  async "what has no room in the GPU's textures is streamed"() {
+    await withPage(
+      sampleAndFit,
+      async (page) => {
+        const tags = await page.evaluate(() =>
+          window.dermis.viewer.views.map((view) => [view.tag, view.figure.poser.kind]),
+        );
+        assert.deepEqual(tags, [
+          ["original", "live"],
+          ["animation", "live"],
+        ]);
+        for (const tag of ["original", "animation"]) {
+          await showView(page, tag);
+          await setFrame(page, 2);
+          await page.waitForTimeout(700);
+          const before = await picture(page);
+          await setFrame(page, 15);
+          await page.waitForTimeout(700);
+          assert.ok(difference(before, await picture(page)) > 0.01, tag);
+        }
+      },
+      16,
+    );
+  },
+
+  async "the server poses as the GPU does"() {
+    await withPage([best.output], async (page) => {
+      await setFrame(page, 17);
+      const onGpu = await positions(page);
+      await page.locator("[data-role=live]").click();
+      await page.waitForFunction(
+        () => window.dermis.viewer.active.tag === "on the server" && window.dermis.viewer.liveScalar,
+      );
+      await page.waitForTimeout(300);
+      const onServer = await positions(page);
+      const worst = onServer.reduce((most, value, i) => Math.max(most, Math.abs(value - onGpu[i])), 0);
+      assert.ok(worst < 1e-4, `they differ by ${worst}`);
+      await page.locator("[data-role=heat]").selectOption("live");
+      assert.ok((await picture(page)).colored > 0.005);
+      await shot(page, "live");
+    });
+  },
+
+  async "a dropped file joins the views"() {
+    await withPage([best.output], async (page) => {
+      const before = await page.locator(".view").count();
+      await page.evaluate(() => {
+        const data = new DataTransfer();
+        data.items.add(new File(["v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n"], "triangle.obj"));
+        window.dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true }));
+      });
+      await page.waitForFunction((n) => document.querySelectorAll(".view").length === n + 1, before);
+      await page.evaluate(() => {
+        const data = new DataTransfer();
+        data.items.add(new File(["MZ"], "program.exe"));
+        window.dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true }));
+      });
+      await page.waitForFunction(() => document.querySelector(".messages").textContent.includes("drop one of"));
+    });
+  },
+
+  async "a large asset is soon seen"() {
+    writeTube(files, "large", 300, 140, 48);
+    run(dermis, ["skin", "large.pc2", "-o", "large.glb", "--bones", "12", "--refine", "1", "--rank", "3"], files);
+    for (const input of ["large.pc2", "large.glb"]) {
+      await withPage([input], async (page) => {
+        const ms = await page.evaluate(() => window.dermis.stats.firstPictureMs);
+        console.log(
+          `  first picture of ${input} (42,000 vertices × 48 frames) ${Math.round(ms)} ms after the page began to load (asked: 2000)`,
+        );
+        assert.ok((await picture(page)).lit > 0.01);
+      });
+    }
+  },
+
+  async "a report opens from a file without a network"() {
+    const path = join(files, "report.html");
+    assert.ok(statSync(path).size < 10e6, `${statSync(path).size} bytes`);
+    assert.doesNotMatch(readFileSync(path, "utf8").slice(0, 2000), /https?:\/\//);
+    const context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
+    const page = await context.newPage();
+    const [asked, problems] = [[], []];
+    page.on("request", (request) => asked.push(request.url()));
+    page.on("pageerror", (error) => problems.push(error.message));
+    page.on("console", (message) => message.type() === "error" && problems.push(message.text()));
+    await page.goto(pathToFileURL(path).href);
+    await page.waitForFunction(() => window.dermis?.viewer.measures.size > 0, null, { timeout: 60_000 });
+    assert.deepEqual(
+      asked.filter((url) => !url.startsWith("file:") && !url.startsWith("data:")),
+      [],
+    );
+    const cells = await page.locator("table.summary").first().locator("tbody tr").allTextContents();
+    reported.report.fits.forEach((fit, at) => {
+      for (const name of ["distortion_percent", "erms", "max_error_percent", "normal_error_rms"])
+        assert.ok(cells[at].includes(fit.measures.text[name]), `${name} in ${cells[at]}`);
+    });
+    const still = await picture(page);
+    assert.ok(still.lit > 0.02);
+    await page.evaluate(() => window.dermis.viewer.setFrame(14));
+    assert.ok(difference(still, await picture(page)) > 0.01, "it moves");
+    await page.screenshot({ path: join(work, "report.png"), fullPage: true });
+    assert.deepEqual(problems, []);
+    await context.close();
+  },
+};
+
+let [passed, failed] = [0, 0];
+for (const [name, test] of Object.entries(tests)) {
+  if (wanted.length > 0 && !wanted.some((part) => name.includes(part))) continue;
+  try {
+    await test();
+    passed++;
+    console.log(`ok    ${name}`);
+  } catch (error) {
+    failed++;
+    console.log(`FAIL  ${name}\n${error.stack ?? error}`);
+  }
+}
+await browser.close();
+assert.ok(existsSync(work) && readdirSync(work).length > 0);
+console.log(`screenshots are in ${work}`);
+console.log(`${passed} passed, ${failed} failed`);
+process.exit(failed > 0 ? 1 : 0);
