@@ -197,7 +197,7 @@ mod tests {
 
     /// A covariance whose variances span ten powers of ten, and a right-hand side.
     fn system() -> (Symmetric, Vec<f64>, f64) {
-        let wave = |k: usize| (k as f64 * 1.37 + 0.2).sin();
+        let wave = |k: usize| ((k as f64 * 12.9898 + 0.2).sin() * 43758.5453).fract();
         let rows: Vec<Vec<f64>> = (0..N)
             .map(|r| (0..N).map(|c| wave(r * N + c) * 10f64.powf(-5.0 * c as f64 / N as f64)).collect())
             .collect();
@@ -232,7 +232,7 @@ mod tests {
             let (plain, exact) = (solved(&ridge, false), solved(&ridge, true));
             let size = exact.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
             // What a condition of 1/√s leaves of sixteen digits.
-            let tolerance = 1e-13 / smoothness.sqrt().min(1e-2) * size;
+            let tolerance = 1e-12 / smoothness.sqrt().min(1e-2) * size;
             assert!(
                 plain.iter().zip(&exact).all(|(a, b)| (a - b).abs() < tolerance),
                 "{smoothness}: {plain:?} {exact:?}"
@@ -248,7 +248,7 @@ mod tests {
         for (i, expected) in b.iter().enumerate() {
             let entry = |j: usize| matrix.re[i.max(j) * N + i.min(j)];
             let sum: f64 = (0..N).map(|j| entry(j) * w[j]).sum();
-            assert!((sum - expected).abs() < 1e-5, "{i}: {sum} {expected}");
+            assert!((sum - expected).abs() < 1e-4, "{i}: {sum} {expected}");
         }
     }
 
