@@ -1,7 +1,8 @@
 //! A clip played by multi-weights, frame by frame as it is read.
 //!
 //! Multi-weights stand for the rig's linear skin. What lies below besides it (blend shapes, earlier layers) is kept as
-//! the offset of each point from where the linear skin alone would put it.
+//! the offset of each point from where the linear skin alone would put it. Points whose home bone is collapsed in a
+//! frame, so that nothing can be seen from it, are left to the linear skin.
 
 use std::sync::Arc;
 
@@ -38,11 +39,8 @@ pub fn play(
     below: Option<&MeshSequence>,
 ) -> Result<MeshSequence, PlayError> {
     let poser = MultiPoser::new(weights, mesh, rig.joints(), Precision::Single)?;
-    let offsets = match below {
-        Some(below) => Some(Offsets { rig: Arc::clone(rig), bare: without_shapes(rig, clip)?, below: below.clone() }),
-        None => None,
-    };
-    let frames = Played { poser, clip: Arc::clone(clip), offsets };
+    let linear = Linear { mesh: Arc::clone(mesh), rig: Arc::clone(rig), bare: without_shapes(rig, clip)? };
+    let frames = Played { poser, clip: Arc::clone(clip), linear, below: below.cloned() };
     let sequence = MeshSequence::from_source(Arc::clone(mesh), Arc::new(frames), clip.frame_rate_hz())?;
     Ok(sequence.starting_at(clip.start_seconds()))
 }
@@ -58,15 +56,16 @@ fn without_shapes(rig: &Rig, clip: &Clip) -> Result<Clip, RigError> {
 struct Played {
     poser: MultiPoser,
     clip: Arc<Clip>,
-    offsets: Option<Offsets>,
+    linear: Linear,
+    below: Option<MeshSequence>,
 }
 
-/// What lies below, and the linear skin that it is measured from.
+/// The linear skin alone.
 #[derive(Debug)]
-struct Offsets {
+struct Linear {
+    mesh: Arc<TriMesh>,
     rig: Arc<Rig>,
     bare: Clip,
-    below: MeshSequence,
 }
 
 impl FrameSource for Played {
@@ -79,24 +78,64 @@ impl FrameSource for Played {
     }
 
     fn read_into(&self, frame: usize, out: &mut [Vec3]) -> Result<(), SequenceError> {
+        let transforms = self.clip.transforms(frame);
         let mut pose = MultiPose::default();
-        self.poser.set_bones(&mut pose, self.clip.transforms(frame));
+        self.poser.set_bones(&mut pose, transforms);
         self.poser.pose_into(&mut pose, out, None);
-        match &self.offsets {
-            Some(offsets) => offsets.add(frame, out),
-            None => Ok(()),
+        let unseen = self.poser.unseen(transforms);
+        if unseen.is_empty() && self.below.is_none() {
+            return Ok(());
         }
+        let linear = self.linear.frame(frame);
+        for point in unseen {
+            out[point] = linear[point];
+        }
+        if let Some(below) = &self.below {
+            for ((out, below), linear) in out.iter_mut().zip(&*below.frame(frame)?).zip(&linear) {
+                *out += *below - *linear;
+            }
+        }
+        Ok(())
     }
 }
 
-impl Offsets {
-    fn add(&self, frame: usize, out: &mut [Vec3]) -> Result<(), SequenceError> {
-        let below = self.below.frame(frame)?;
-        let mut linear = vec![Vec3::ZERO; out.len()];
-        pose_into(self.below.mesh(), &self.rig, &self.bare, frame, &mut linear);
-        for ((out, below), linear) in out.iter_mut().zip(&*below).zip(&linear) {
-            *out += *below - *linear;
+impl Linear {
+    fn frame(&self, frame: usize) -> Vec<Vec3> {
+        let mut points = vec![Vec3::ZERO; self.mesh.point_count()];
+        pose_into(&self.mesh, &self.rig, &self.bare, frame, &mut points);
+        points
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dermis_mesh::{Joint, SkinWeights};
+    use glam::{DAffine3, DVec3};
+
+    use super::*;
+
+    #[test]
+    fn points_of_a_collapsed_home_bone_are_left_to_the_linear_skin() {
+        let mesh = Arc::new(TriMesh::new(vec![Vec3::ZERO, Vec3::X, Vec3::Y], vec![[0, 1, 2]]).unwrap());
+        let joints = ["a", "b"].map(|name| Joint::at(name, None, DAffine3::IDENTITY)).to_vec();
+        let halves = || SkinWeights::from_rows(vec![vec![(0, 0.5), (1, 0.5)]; 3]);
+        let rig = Arc::new(Rig::new(&mesh, joints, halves(), vec![]).unwrap());
+        // The linear skin, as multi-weights whose last point lives with the second bone.
+        let entry = |point: Vec3| [[0.5 * point.x, 0.5 * point.y, 0.5 * point.z, 0.5]; 3];
+        let weights = MultiWeights {
+            home: vec![0, 0, 1],
+            offsets: vec![0, 2, 4, 6],
+            bones: vec![0, 1, 0, 1, 0, 1],
+            weights: mesh.points().iter().flat_map(|&point| [entry(point); 2]).collect(),
+            ..MultiWeights::default()
+        };
+        let moved = DAffine3::from_translation(DVec3::Z);
+        let collapsed = DAffine3::from_scale(DVec3::ZERO);
+        let clip = Arc::new(Clip::new(&rig, "", 24.0, vec![moved, collapsed], vec![]).unwrap());
+        let played = play(&weights, &mesh, &rig, &clip, None).unwrap();
+        let expected = Linear { bare: Clip::clone(&clip), mesh, rig }.frame(0);
+        for (found, expected) in played.frame(0).unwrap().iter().zip(expected) {
+            assert!(found.distance(expected) < 1e-6, "{found} {expected}");
         }
-        Ok(())
     }
 }

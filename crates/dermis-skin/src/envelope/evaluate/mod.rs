@@ -9,8 +9,8 @@
 //!
 //! Points with several parts are the mean of where their parts are, by shares.
 //!
-//! Where a home bone is collapsed in a frame, so that nothing can be seen from it, its points are computed in the space
-//! of the file instead: the linear skin that is a part of the weights means the same in every space.
+//! From a home bone that is collapsed in a frame nothing can be seen. Its points stay finite but mean nothing;
+//! [`MultiPoser::unseen`] names them, and a clip is played with the linear skin there.
 //!
 //! Normals are those of the posed surface, its triangles weighted by area. Twelve folded weights do not say how the
 //! deformation stretches the surface, so there is no matrix that could turn a rest normal. A point that no triangle
@@ -78,6 +78,8 @@ pub struct MultiPoser {
     stream: Arc<dyn Stream>,
     /// Where each point's parts begin, and how much each counts; empty where every point is one part.
     parts: Arc<(Vec<u32>, Vec<f32>)>,
+    /// The home bone of each part.
+    part_homes: Arc<Vec<u32>>,
     normals: Arc<SurfaceNormals>,
 }
 
@@ -99,6 +101,7 @@ impl MultiPoser {
             pairs: streams.pairs,
             stream: streams.stream,
             parts: Arc::new((weights.parts.clone(), weights.shares.clone())),
+            part_homes: Arc::new(weights.home.clone()),
             normals: Arc::new(SurfaceNormals::new(mesh)),
         })
     }
@@ -120,7 +123,8 @@ impl MultiPoser {
     pub fn set_bones(&self, pose: &mut MultiPose, transforms: &[DAffine3]) {
         assert_eq!(transforms.len(), self.inverse_binds.len(), "there is one transform per joint");
         let skinning = |bone: usize| transforms[bone] * self.inverse_binds[bone];
-        let homes: Vec<DAffine3> = self.homes.iter().map(|(home, _)| visible_from(skinning(*home))).collect();
+        let seen_from = |home: DAffine3| if can_be_undone(home) { home } else { DAffine3::IDENTITY };
+        let homes: Vec<DAffine3> = self.homes.iter().map(|(home, _)| seen_from(skinning(*home))).collect();
         pose.homes.clear();
         let columns = homes.iter().zip(&self.homes).map(|(home, (_, frame))| home_columns(*home, frame.centre));
         pose.homes.extend(columns);
@@ -130,6 +134,27 @@ impl MultiPoser {
             let frame = &self.homes[home].1;
             pair_rows(inverses[home] * skinning(bone), frame)
         }));
+    }
+
+    /// The points that have a home bone which is collapsed in a pose; see the top of this file.
+    ///
+    /// # Panics
+    /// If there is not one transform per joint.
+    pub fn unseen(&self, transforms: &[DAffine3]) -> Vec<usize> {
+        assert_eq!(transforms.len(), self.inverse_binds.len(), "there is one transform per joint");
+        let hidden = |home: usize| !can_be_undone(transforms[home] * self.inverse_binds[home]);
+        let hidden: Vec<u32> =
+            self.homes.iter().map(|(home, _)| *home).filter(|home| hidden(*home)).map(|home| home as u32).collect();
+        if hidden.is_empty() {
+            return Vec::new();
+        }
+        let starts = &self.parts.0;
+        let parts = |point: usize| match starts.is_empty() {
+            true => point..point + 1,
+            false => starts[point] as usize..starts[point + 1] as usize,
+        };
+        let is_unseen = |point: &usize| self.part_homes[parts(*point)].iter().any(|home| hidden.contains(home));
+        (0..self.point_count()).filter(is_unseen).collect()
     }
 
     /// Puts the posed points into `positions` and, if asked, their unit normals into `normals`.
@@ -176,13 +201,12 @@ impl MultiPoser {
     }
 }
 
-/// The home bone's transform, or none where it cannot be undone.
-fn visible_from(home: DAffine3) -> DAffine3 {
+/// Whether other bones can be seen from a home bone.
+fn can_be_undone(home: DAffine3) -> bool {
     let inverse = home.inverse();
     // Beyond this, what is seen from there is no f32 any more.
     const MOST: f64 = 1e12;
-    let usable = inverse.is_finite() && inverse.matrix3.to_cols_array().iter().all(|entry| entry.abs() < MOST);
-    if usable { home } else { DAffine3::IDENTITY }
+    inverse.is_finite() && inverse.matrix3.to_cols_array().iter().all(|entry| entry.abs() < MOST)
 }
 
 /// The columns of `H C`.
