@@ -1,6 +1,6 @@
 //! A skin beside the sequence that it is to play: where and when it errs.
 //!
-//! [`crate::measure`] says how well a skin does in single numbers; this says it frame by frame, point by point and as a
+//! [`crate::measure()`] says how well a skin does in single numbers; this says it frame by frame, point by point and as a
 //! distribution, for plots and heat maps. Errors are distances in the units of the scene.
 
 use dermis_mesh::pose::pose_into;

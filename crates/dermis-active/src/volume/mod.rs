@@ -3,8 +3,8 @@
 //! Skinning loses volume where joints bend. For each joint b with subtree weights `s_i` (the sum of a point's weights on
 //! the joint and all below it), the change that b alone causes is measured in the rest pose: its parent stands still,
 //! the points go to `x + s (D x − x)` with the relative turn D, and only the faces with 0 < s < 1 change their volume
-//! as seen from the joint. That change is given back near the joint ([`Region`]), in the joint's frame, joint after
-//! joint, by the closed form of Eq. 3 ([`solve`]).
+//! as seen from the joint. That change is given back near the joint (`Region`), in the joint's frame, joint after
+//! joint, by the closed form of Eq. 3 (`solve`).
 //!
 //! In exact mode the true volume V decides: with `E` the sum of the joints' changes, the remainder `V_rest − V − E`
 //! (joints that interact, or skinning that keeps more volume than linear blending) is shared among the joints, at most

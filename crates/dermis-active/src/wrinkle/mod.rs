@@ -1,8 +1,8 @@
 //! Cloth that wrinkles where it is compressed (Active Geometry, §4; Rohmer et al. 2010).
 //!
 //! A coarse simulation gets shorter where cloth would fold. From the stretch of its triangles against the rest shape
-//! ([`stretch`]) come lines along which it should fold ([`trace`], [`track`]); these are the skeletons of an implicit
-//! surface ([`field`]) onto which samples of the cloth are projected along their normals ([`project`]).
+//! (`stretch`) come lines along which it should fold (`trace`, `track`); these are the skeletons of an implicit
+//! surface (`field`) onto which samples of the cloth are projected along their normals (`project`).
 //!
 //! Curves depend on the frames before and are followed one frame after the other; projecting samples does not.
 //! Where we deviate: the paper's R(u) lacks a length and is read as `R_min (1 − 2/π)/‖v‖`; the offset β comes from the

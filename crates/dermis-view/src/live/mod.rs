@@ -1,7 +1,7 @@
 //! Deformers that run in the server and stream positions, frame by frame, over a WebSocket.
 //!
 //! What cannot run on the page's GPU plugs in here: simulations, layers on top of a motion, sequences too large for
-//! textures. The first message is JSON, a [`Hello`]; where the deformer has a surface of its own, its bundle follows. The
+//! textures. The first message is JSON, a greeting; where the deformer has a surface of its own, its bundle follows. The
 //! page then asks, one frame at a time, so that a slow page never drowns: `{"frame": 12}`, or `{"set": "rank", "value": 3}`
 //! to move a slider. The answer to a frame is a bundle: `frame`, `positions`, and where there are any `scalars` and
 //! `segments` (two ends each); a deformer that has something to say of the frame says so before it: `{"status": "…"}`.
