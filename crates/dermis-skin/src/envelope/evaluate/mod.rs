@@ -149,9 +149,8 @@ impl MultiPoser {
             return Vec::new();
         }
         let starts = &self.parts.0;
-        let parts = |point: usize| match starts.is_empty() {
-            true => point..point + 1,
-            false => starts[point] as usize..starts[point + 1] as usize,
+        let parts = |point: usize| {
+            if starts.is_empty() { point..point + 1 } else { starts[point] as usize..starts[point + 1] as usize }
         };
         let is_unseen = |point: &usize| self.part_homes[parts(*point)].iter().any(|home| hidden.contains(home));
         (0..self.point_count()).filter(is_unseen).collect()
