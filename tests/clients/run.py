@@ -13,12 +13,13 @@ from pathlib import Path
 import check_exchange
 import check_flexible
 import check_motion
+import check_pose
 import check_round_trip
 import check_skin
 import check_written
 from bench import Bench, Failed
 
-GROUPS = [check_motion, check_written, check_flexible, check_exchange, check_round_trip, check_skin]
+GROUPS = [check_motion, check_written, check_flexible, check_exchange, check_round_trip, check_skin, check_pose]
 
 
 def main():

@@ -33,6 +33,14 @@ impl MotionFacts {
         object.clips.iter().map(|clip| Self::of_clip(clip)).collect()
     }
 
+    /// `clip 'walk' (48 frames at 24 fps, 1.96 s)`.
+    pub(crate) fn titled(&self) -> String {
+        match self.name.as_str() {
+            "" => format!("1 clip without a name ({})", self.words()),
+            name => format!("clip '{name}' ({})", self.words()),
+        }
+    }
+
     /// `48 frames at 24 fps, 1.96 s`.
     pub(crate) fn words(&self) -> String {
         let frames = counted(self.frames, "frame", "frames");

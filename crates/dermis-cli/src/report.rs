@@ -11,6 +11,8 @@ use std::error::Error as _;
 use std::io::ErrorKind;
 
 use dermis::SelectError;
+use dermis::active::volume::VolumeError;
+use dermis::active::wrinkle::WrinkleError;
 use dermis::io::{Error, Problem};
 use dermis::mesh::SequenceError;
 use serde::Serialize;
@@ -42,6 +44,12 @@ impl Report {
     /// Names the file, unless it is named already.
     pub(crate) fn in_file(mut self, path: impl Into<String>) -> Self {
         self.path.get_or_insert_with(|| path.into());
+        self
+    }
+
+    /// Names the place inside the file, unless it is named already.
+    pub(crate) fn at(mut self, place: impl Into<String>) -> Self {
+        self.place.get_or_insert_with(|| place.into());
         self
     }
 
@@ -153,6 +161,20 @@ impl From<SelectError> for Report {
         let mut report = Self::new(error.to_string()).maybe_hint(error.hint());
         report.details = error.details();
         report.add_causes(error.source())
+    }
+}
+
+impl From<VolumeError> for Report {
+    fn from(error: VolumeError) -> Self {
+        let mut report = Self::new(error.to_string()).maybe_hint(error.hint().map(str::to_owned));
+        report.details = error.details();
+        report
+    }
+}
+
+impl From<WrinkleError> for Report {
+    fn from(error: WrinkleError) -> Self {
+        Self::new(error.to_string()).maybe_hint(error.hint().map(str::to_owned))
     }
 }
 

@@ -53,6 +53,19 @@ fn a_report_measures_and_is_whole_in_one_file() {
 }
 
 #[test]
+fn what_is_not_an_html_file_is_refused_and_frames_that_are_not_there_are_told() {
+    let place = place();
+    let mut asked = ["report", "fit.glb", "--sequence", "box.npz", "-o", "fit.txt", "--frames", "2:60"];
+    let error = place.fail(&asked);
+    assert!(error.contains("a report is an HTML file") && error.contains("fit.html"), "{error}");
+    asked[5] = "fit.htm";
+    let outcome = place.run(&asked);
+    if has_page(&outcome) {
+        assert!(outcome.stdout.contains("there are 4 frames; of 2:60, the 3D view shows 2 to 3"), "{}", outcome.stdout);
+    }
+}
+
+#[test]
 fn a_fit_of_another_motion_is_refused() {
     let place = place();
     place.write("long.npz", &moving_box(9, 24.0));
@@ -71,6 +84,8 @@ fn a_page_is_not_served_where_it_could_not_be_saved() {
     if has_page(&outcome) {
         assert_eq!(outcome.code, 2);
         assert!(outcome.stderr.contains("exists already"), "{}", outcome.stderr);
+        let error = place.fail(&["view", "fit.glb", "--no-open", "-o", "/proc/x.glb"]);
+        assert!(!cfg!(target_os = "linux") || error.contains("could not be written"), "{error}");
         let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let port = taken.local_addr().unwrap().port().to_string();
         let error = place.fail(&["view", "fit.glb", "--no-open", "--port", &port]);

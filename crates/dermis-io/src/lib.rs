@@ -14,6 +14,7 @@ mod following_normals;
 pub mod format;
 mod frame_rate;
 pub mod gltf;
+pub mod image;
 pub mod mapped;
 pub mod mdd;
 pub mod medit;
@@ -34,6 +35,7 @@ pub mod usd;
 
 pub use error::{Error, Problem};
 pub use format::{Format, read, write};
+pub use numbered::frame_numbers;
 pub use options::{ReadOptions, WriteOptions};
 pub use output::Written;
 pub use target::{WRITABLE_ENDINGS, check_target};

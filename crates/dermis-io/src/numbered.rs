@@ -133,6 +133,16 @@ pub(crate) fn files_of(source: &Path) -> Result<Option<Vec<PathBuf>>, Error> {
     Ok(Some(files))
 }
 
+/// The number at the end of each file's name, in the order in which a sequence of several files is read; `None` where
+/// `source` is one file or a name has no number.
+pub fn frame_numbers(source: &Path) -> Result<Option<Vec<usize>>, Error> {
+    let number = |path: &PathBuf| {
+        let stem = path.file_stem()?.to_str()?;
+        stem[stem.trim_end_matches(|c: char| c.is_ascii_digit()).len()..].parse().ok()
+    };
+    Ok(files_of(source)?.and_then(|files| files.iter().map(number).collect()))
+}
+
 fn file_name(path: &Path) -> Option<&str> {
     path.file_name()?.to_str()
 }

@@ -22,12 +22,17 @@ fn recorded() -> Vec<u8> {
     glb_of(&scene_of(vec![Object::of_sequence("tube", MeshSequence::new(mesh, positions, 24.0).unwrap())]))
 }
 
+fn layered() -> Vec<u8> {
+    glb_of(&scene_of(vec![Object { deformers: vec![deformer()], ..rigged(2, 3, 1, 0.0) }]))
+}
+
 /// Files that between them use everything that is read.
 fn valid_files() -> Vec<(&'static str, Vec<u8>)> {
     vec![
         ("still", glb_of(&scene_of(vec![Object::of_mesh("tube", Arc::new(tube()))]))),
         ("rig", glb_of(&scene_of(vec![rigged(3, 4, 2, 0.0)]))),
         ("flexible", glb_of(&scene_of(vec![rigged(2, 3, 1, 0.2)]))),
+        ("layers", layered()),
         ("morph", glb_of(&scene_of(vec![morphing()]))),
         ("recorded", recorded()),
         ("quantized", quantized()),
@@ -184,4 +189,26 @@ fn rejects_numbers_that_are_not_finite_wherever_they_matter() {
             assert!(try_read(&glb(&json, &binary)).is_err(), "{number} in accessor {accessor}");
         }
     }
+}
+
+#[test]
+fn a_layer_may_not_name_what_is_not_there_nor_one_accessor_without_end() {
+    let (whole, data) = parts(&layered());
+    let buffers = |root: &mut Value, changed: Value| {
+        let nodes = root["nodes"].as_array_mut().unwrap();
+        let node = nodes.iter_mut().find(|node| node.get("extensions").is_some()).unwrap();
+        node["extensions"]["DERMIS_deformers"]["deformers"][0]["buffers"] = changed;
+    };
+    for changed in [json!({ "a": 999 }), json!({ "a": "text" }), json!({ "a": -1 })] {
+        let mut root = whole.clone();
+        buffers(&mut root, changed);
+        assert!(try_read(&glb(&root, &data)).is_err());
+    }
+    let mut root = whole.clone();
+    let accessors = root["accessors"].as_array_mut().unwrap();
+    accessors.push(json!({ "componentType": 5126, "count": 1 << 24, "type": "SCALAR" }));
+    let zeros = accessors.len() - 1;
+    let many: serde_json::Map<String, Value> = (0..100).map(|k| (k.to_string(), zeros.into())).collect();
+    buffers(&mut root, Value::Object(many));
+    assert!(try_read(&glb(&root, &data)).is_err());
 }

@@ -9,11 +9,13 @@
 pub mod adjacency;
 pub mod boundary;
 pub mod clip;
+pub mod deformer;
 mod first_equal;
 pub mod geometry;
 pub mod laplacian;
 pub mod layout;
 pub mod merge;
+pub mod pattern;
 pub mod polygons;
 pub mod pose;
 pub mod problems;
@@ -33,6 +35,7 @@ pub mod weld;
 mod test_shapes;
 
 pub use clip::Clip;
+pub use deformer::{Deformer, Values};
 pub use layout::{AlphaMode, Image, Layout, Material, Sampler, Texture};
 pub use polygons::{CornerData, PolygonMesh, Polygons};
 pub use rig::{Joint, Rig, RigError, Shape, SkinWeights};

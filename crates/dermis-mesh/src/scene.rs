@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::clip::Clip;
+use crate::deformer::Deformer;
 use crate::pose::bake_lazily;
 use crate::rig::Rig;
 use crate::sequence::{MeshSequence, SequenceError};
@@ -38,6 +39,8 @@ pub struct Object {
     pub tets: Option<Arc<TetMesh>>,
     /// Scalars per point (painted maps, distances, …), by name.
     pub attributes: BTreeMap<String, Vec<f32>>,
+    /// Layers that deform the mesh further after its rig or its frames have moved it, in order.
+    pub deformers: Vec<Deformer>,
 }
 
 impl Object {

@@ -1,6 +1,6 @@
 //! A skin beside the sequence that it is to play: where and when it errs.
 //!
-//! [`crate::measure`] says how well a skin does in single numbers; this says it frame by frame, point by point and as a
+//! [`crate::measure()`] says how well a skin does in single numbers; this says it frame by frame, point by point and as a
 //! distribution, for plots and heat maps. Errors are distances in the units of the scene.
 
 use dermis_mesh::pose::pose_into;
@@ -27,13 +27,12 @@ pub struct Comparison {
     pub max_error: f64,
 }
 
-/// The clip of `skin` that plays `sequence`: the same points and triangles, and as many frames.
-pub fn matching_clip(skin: &Skin, sequence: &MeshSequence) -> Option<usize> {
+/// Whether clip `clip` of `skin` can play `sequence`: the same points and triangles, and as many frames.
+pub fn can_play(skin: &Skin, clip: usize, sequence: &MeshSequence) -> bool {
     let (skin_mesh, sequence_mesh) = (skin.mesh(), sequence.mesh());
-    let same_mesh = skin_mesh.point_count() == sequence_mesh.point_count()
-        && (skin_mesh.triangles() == sequence_mesh.triangles() || sequence_mesh.triangle_count() == 0);
-    let frames = sequence.frame_count();
-    skin.clips().iter().position(|clip| clip.frame_count() == frames).filter(|_| same_mesh)
+    skin_mesh.point_count() == sequence_mesh.point_count()
+        && (skin_mesh.triangles() == sequence_mesh.triangles() || sequence_mesh.triangle_count() == 0)
+        && skin.clips().get(clip).is_some_and(|clip| clip.frame_count() == sequence.frame_count())
 }
 
 /// Compares clip `clip` of `skin` with `sequence`, frame by frame.
@@ -130,9 +129,10 @@ mod tests {
     }
 
     #[test]
-    fn a_sequence_of_another_length_has_no_clip() {
+    fn a_sequence_of_another_length_cannot_be_played() {
         let (skin, mesh) = sliding();
-        assert_eq!(matching_clip(&skin, &sequence(&mesh, 4, 0.0)), Some(0));
-        assert_eq!(matching_clip(&skin, &sequence(&mesh, 5, 0.0)), None);
+        assert!(can_play(&skin, 0, &sequence(&mesh, 4, 0.0)));
+        assert!(!can_play(&skin, 0, &sequence(&mesh, 5, 0.0)));
+        assert!(!can_play(&skin, 1, &sequence(&mesh, 4, 0.0)));
     }
 }

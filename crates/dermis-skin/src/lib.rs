@@ -6,8 +6,10 @@
 #![forbid(unsafe_code)]
 
 pub mod bone_model;
+mod clock;
 pub mod compare;
 pub mod corrections;
+pub mod envelope;
 pub mod fit;
 pub mod measure;
 pub mod paper;

@@ -52,6 +52,8 @@ pub struct AssetInfo {
     pub rank: usize,
     pub influences: usize,
     pub attributes: Vec<String>,
+    /// The layers of the file on top of its rig.
+    pub layers: Vec<String>,
     pub low: [f32; 3],
     pub high: [f32; 3],
     pub diagonal: f32,
@@ -59,9 +61,6 @@ pub struct AssetInfo {
     pub unit: String,
     pub lods: Vec<LodInfo>,
     pub file_bytes: Option<u64>,
-    /// The asset whose recorded frames the clip `reference_clip` is to play.
-    pub reference: Option<usize>,
-    pub reference_clip: usize,
     pub notes: Vec<String>,
 }
 
@@ -72,6 +71,8 @@ pub struct MotionInfo {
     pub name: String,
     pub frames: usize,
     pub fps: f64,
+    /// The asset whose recorded frames the clip is to play.
+    pub reference: Option<usize>,
 }
 
 /// A bone: where it is drawn in the rest pose, and which bone it hangs from.
@@ -106,11 +107,19 @@ impl Asset {
         Skin::from_object(&self.object).ok()
     }
 
-    /// What the page should know; `reference` is the asset with the frames to compare with and the clip that plays them.
-    pub fn info(&self, id: usize, reference: Option<(usize, usize)>) -> Result<AssetInfo, SequenceError> {
+    /// What its lengths are in.
+    pub(crate) fn unit(&self) -> String {
+        unit_name(self.units.metres_per_unit)
+    }
+
+    /// What the page should know; `references` are the assets whose frames the clips are compared with.
+    pub fn info(&self, id: usize, references: &[Option<usize>]) -> Result<AssetInfo, SequenceError> {
         let Object { mesh, rig, clips, sequence, attributes, name, .. } = &self.object;
         let (low, high) = self.reach()?;
-        let clip_info = |clip: &Arc<Clip>| motion(clip.name(), clip.frame_count(), clip.frame_rate_hz());
+        let clip_info = |(at, clip): (usize, &Arc<Clip>)| MotionInfo {
+            reference: references.get(at).copied().flatten(),
+            ..motion(clip.name(), clip.frame_count(), clip.frame_rate_hz())
+        };
         let note = |note: &Note| match &note.place {
             Some(place) => format!("{} ({place})", note.message),
             None => note.message.clone(),
@@ -122,20 +131,19 @@ impl Asset {
             points: mesh.point_count(),
             triangles: mesh.triangle_count(),
             recorded: sequence.as_ref().map(|frames| motion("", frames.frame_count(), frames.frame_rate_hz())),
-            clips: clips.iter().map(clip_info).collect(),
+            clips: clips.iter().enumerate().map(clip_info).collect(),
             bones: rig.as_ref().map_or_else(Vec::new, |rig| bones(mesh, rig)),
             rank: rig.as_ref().map_or(0, |rig| rig.shapes().len()),
             influences: rig.as_ref().map_or(0, |rig| rig.weights().max_influences()),
             attributes: attributes.keys().cloned().collect(),
+            layers: self.object.deformers.iter().filter_map(dermis::replay::kind).collect(),
             low: low.to_array(),
             high: high.to_array(),
             diagonal: mesh.diagonal(),
             up: up_axis(self.units.up_axis),
-            unit: unit_name(self.units.metres_per_unit),
+            unit: self.unit(),
             lods: self.lods.iter().map(lod_info).collect(),
             file_bytes: self.file_bytes,
-            reference: reference.map(|(asset, _)| asset),
-            reference_clip: reference.map_or(0, |(_, clip)| clip),
             notes: self.notes.iter().map(note).collect(),
         })
     }
@@ -248,7 +256,7 @@ fn lod_level(name: &str) -> Option<u32> {
 }
 
 fn motion(name: &str, frames: usize, fps: f64) -> MotionInfo {
-    MotionInfo { name: name.to_owned(), frames, fps }
+    MotionInfo { name: name.to_owned(), frames, fps, reference: None }
 }
 
 fn lod_info(object: &Object) -> LodInfo {

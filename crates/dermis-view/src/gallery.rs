@@ -8,9 +8,9 @@ use dermis::io::ReadOptions;
 use dermis::mesh::merge::MergeError;
 use dermis::mesh::{MeshSequence, Scene, SequenceError};
 use dermis::skin::Skin;
-use dermis::skin::compare::matching_clip;
 
 use crate::asset::{Asset, AssetInfo};
+use crate::matching::{Motion, matched};
 use crate::measures::{MeasureError, RankMeasures, at_rank};
 
 /// Endings that may be dropped on the page: formats that are whole in one file.
@@ -34,20 +34,25 @@ pub enum AddError {
     Ending(String),
 }
 
+/// For each clip of an asset, the asset whose recorded frames it is to play.
+pub type References = Arc<Vec<Option<usize>>>;
+
 /// All assets.
 #[derive(Debug, Default)]
 pub struct Gallery {
     assets: RwLock<Vec<Arc<Asset>>>,
-    /// By asset, reference and rank.
-    measured: Mutex<BTreeMap<(usize, usize, usize), Arc<RankMeasures>>>,
+    /// By asset, clip, reference and rank.
+    measured: Mutex<BTreeMap<[usize; 4], Arc<RankMeasures>>>,
+    /// What the clips of an asset are compared with, by asset and number of assets there were to choose from.
+    references: Mutex<BTreeMap<[usize; 2], References>>,
 }
 
-/// What an asset is compared with.
+/// What a clip is compared with.
 #[derive(Debug, Clone)]
 pub struct Reference {
     /// The asset that has the frames.
     pub asset: usize,
-    /// Which clip plays them.
+    /// The clip that is to play them.
     pub clip: usize,
     /// The frames.
     pub sequence: MeshSequence,
@@ -105,42 +110,48 @@ impl Gallery {
 
     /// What the page should know of all assets.
     pub fn infos(&self) -> Result<Vec<AssetInfo>, SequenceError> {
-        let info = |id: usize, asset: &Asset| {
-            let reference = self.reference(id).map(|reference| (reference.asset, reference.clip));
-            asset.info(id, reference)
+        (0..self.len()).filter_map(|id| Some(self.get(id)?.info(id, &self.references(id)))).collect()
+    }
+
+    /// What the clips of asset `id` are compared with; of motions that suit alike, its own come first.
+    pub fn references(&self, id: usize) -> References {
+        let count = self.len();
+        let known = || self.references.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(references) = known().get(&[id, count]) {
+            return Arc::clone(references);
+        }
+        let order = std::iter::once(id).chain((0..count).filter(|&other| other != id));
+        let motion = |asset: usize| {
+            let found = self.get(asset)?;
+            Some(Motion { asset, label: found.label.clone(), sequence: found.object.sequence.clone()? })
         };
-        (0..self.len()).filter_map(|id| self.get(id).map(|asset| info(id, &asset))).collect()
+        let skin = self.get(id).and_then(|asset| asset.skin());
+        let references = skin.map(|skin| matched(&skin, &order.filter_map(motion).collect::<Vec<_>>()));
+        let references = Arc::new(references.unwrap_or_default());
+        known().insert([id, count], Arc::clone(&references));
+        references
     }
 
-    /// The frames that asset `id` is to play: its own, or those of the first asset that has as many of the same mesh.
-    pub fn reference(&self, id: usize) -> Option<Reference> {
-        let skin = self.get(id)?.skin()?;
-        let order = std::iter::once(id).chain((0..self.len()).filter(|&other| other != id));
-        order.into_iter().find_map(|asset| {
-            let sequence = self.get(asset)?.object.sequence.clone()?;
-            let clip = matching_clip(&skin, &sequence)?;
-            Some(Reference { asset, clip, sequence })
-        })
-    }
-
-    /// The measures of asset `id` at `rank`, kept once computed; `None` where there is nothing to compare with.
-    pub fn measures(&self, id: usize, rank: usize) -> Result<Option<Arc<RankMeasures>>, MeasureError> {
-        let Some((skin, reference)) = self.compared(id) else {
+    /// The measures of clip `clip` of asset `id` at `rank`, kept once computed; `None` where there is nothing to compare with.
+    pub fn measures(&self, id: usize, clip: usize, rank: usize) -> Result<Option<Arc<RankMeasures>>, MeasureError> {
+        let Some((skin, reference)) = self.compared(id, clip) else {
             return Ok(None);
         };
         let rank = rank.min(skin.rank());
-        let key = (id, reference.asset, rank);
+        let key = [id, clip, reference.asset, rank];
         if let Some(known) = self.measured.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
             return Ok(Some(Arc::clone(known)));
         }
-        let measures = Arc::new(at_rank(&skin, reference.clip, &reference.sequence, rank)?);
+        let measures = Arc::new(at_rank(&skin, clip, &reference.sequence, rank)?);
         self.measured.lock().unwrap_or_else(PoisonError::into_inner).insert(key, Arc::clone(&measures));
         Ok(Some(measures))
     }
 
-    /// The skin of asset `id` and the frames it is compared with.
-    pub fn compared(&self, id: usize) -> Option<(Skin, Reference)> {
-        Some((self.get(id)?.skin()?, self.reference(id)?))
+    /// The skin of asset `id` and the frames that its clip `clip` is compared with.
+    pub fn compared(&self, id: usize, clip: usize) -> Option<(Skin, Reference)> {
+        let asset = (*self.references(id).get(clip)?)?;
+        let sequence = self.get(asset)?.object.sequence.clone()?;
+        Some((self.get(id)?.skin()?, Reference { asset, clip, sequence }))
     }
 }
 

@@ -11,6 +11,7 @@ pub mod bundle;
 pub mod gallery;
 mod guard;
 pub mod live;
+mod matching;
 pub mod measures;
 mod page;
 pub mod report;
@@ -21,4 +22,5 @@ pub mod text;
 
 pub use gallery::Gallery;
 pub use page::missing as missing_page;
+pub use save::check_output;
 pub use serve::{ServeError, ServeOptions, Server};

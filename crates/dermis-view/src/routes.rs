@@ -1,12 +1,11 @@
 //! What the server answers; `docs/view.md` lists it.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::body::Bytes;
 use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::{DefaultBodyLimit, Path, Query, State};
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
@@ -16,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::asset::{Asset, AssetInfo, clip_bundle, frames_bundle, mesh_bundle};
 use crate::gallery::{AddError, DROPPABLE, Gallery};
 use crate::guard::{Names, guard};
-use crate::live::{LiveDeformer, PosedSkin, RecordedFrames, converse};
+use crate::live::{KeptVolume, LiveDeformer, PosedSkin, RecordedFrames, WrinkledCloth, converse};
 use crate::measures::{MeasureError, point_errors};
 use crate::page;
 use crate::save::{self, SaveError};
@@ -27,6 +26,9 @@ const MOST_FRAME_BYTES: usize = 64 << 20;
 /// Messages of a page to a live deformer are a few words.
 const MOST_MESSAGE_BYTES: usize = 4096;
 
+/// What can run in the server.
+const LIVE_KINDS: [&str; 5] = ["pose", "recorded", "layers", "volume", "wrinkle"];
+
 /// What the answers are made from.
 #[derive(Debug, Clone)]
 pub(crate) struct App(Arc<Shared>);
@@ -35,13 +37,13 @@ pub(crate) struct App(Arc<Shared>);
 struct Shared {
     gallery: Arc<Gallery>,
     options: ServeOptions,
-    /// Whether the output is one of ours, which a second save may replace.
-    saved: AtomicBool,
+    /// The asset that the output holds, which a second save of it may replace.
+    saved: Mutex<Option<usize>>,
 }
 
 impl App {
     pub(crate) fn new(gallery: Arc<Gallery>, options: ServeOptions) -> Self {
-        Self(Arc::new(Shared { gallery, options, saved: AtomicBool::new(false) }))
+        Self(Arc::new(Shared { gallery, options, saved: Mutex::new(None) }))
     }
 
     fn asset(&self, id: usize) -> Result<Arc<Asset>, Failure> {
@@ -69,12 +71,12 @@ pub(crate) fn router(app: App, names: Names) -> Router {
         .route("/api/assets/{id}/measures", get(measures))
         .route("/api/assets/{id}/points/{point}", get(point))
         .route("/api/assets/{id}/live/{kind}", get(live))
-        .route("/api/assets/{id}/rest", post(save_rest))
-        .route("/api/assets/{id}/attributes/{name}", post(save_attribute))
+        .route("/api/assets/{id}/edit", post(save_edit))
         .route("/api/drop", post(drop_file))
         .fallback(get(page_file))
         .layer(DefaultBodyLimit::max(limit))
         .layer(axum::middleware::from_fn_with_state(names, guard))
+        .layer(axum::middleware::map_response(refusal))
         .with_state(app)
 }
 
@@ -111,6 +113,25 @@ macro_rules! unusable {
     )*};
 }
 unusable!(AddError, MeasureError, SaveError, SequenceError);
+
+/// Every refusal is told in one way, also those of the framework: an address or a body that cannot be read, one too large.
+async fn refusal(response: Response) -> Response {
+    let json = |kind: &HeaderValue| kind.as_bytes() == b"application/json";
+    if !response.status().is_client_error() || response.headers().get(header::CONTENT_TYPE).is_some_and(json) {
+        return response;
+    }
+    let (head, body) = response.into_parts();
+    let said = axum::body::to_bytes(body, MOST_MESSAGE_BYTES).await.unwrap_or_default();
+    let reason = head.status.canonical_reason().unwrap_or("refused");
+    let message = if said.is_empty() { reason.into() } else { String::from_utf8_lossy(&said).into_owned() };
+    let mut told = Failure { status: head.status, message }.into_response();
+    for (name, value) in &head.headers {
+        if name != header::CONTENT_TYPE && name != header::CONTENT_LENGTH {
+            told.headers_mut().insert(name, value.clone());
+        }
+    }
+    told
+}
 
 /// Runs `work`, which takes longer than other requests should wait.
 async fn aside<T: Send + 'static>(work: impl FnOnce() -> Result<T, Failure> + Send + 'static) -> Result<T, Failure> {
@@ -195,14 +216,16 @@ async fn frames(
 #[derive(Debug, Deserialize)]
 struct AtRank {
     rank: usize,
+    #[serde(default)]
+    clip: usize,
 }
 
 async fn measures(
     State(app): State<App>,
     Path(id): Path<usize>,
-    Query(AtRank { rank }): Query<AtRank>,
+    Query(AtRank { rank, clip }): Query<AtRank>,
 ) -> Result<Response, Failure> {
-    aside(move || match app.0.gallery.measures(id, rank)? {
+    aside(move || match app.0.gallery.measures(id, clip, rank)? {
         Some(measures) => Ok(Json(&*measures).into_response()),
         None => Err(Failure::absent("sequence to compare with")),
     })
@@ -212,15 +235,15 @@ async fn measures(
 async fn point(
     State(app): State<App>,
     Path((id, point)): Path<(usize, usize)>,
-    Query(AtRank { rank }): Query<AtRank>,
+    Query(AtRank { rank, clip }): Query<AtRank>,
 ) -> Result<Json<Vec<f32>>, Failure> {
     aside(move || {
-        let compared = app.0.gallery.compared(id);
+        let compared = app.0.gallery.compared(id, clip);
         let (skin, reference) = compared.ok_or_else(|| Failure::absent("sequence to compare with"))?;
         if point >= skin.mesh().point_count() {
             return Err(Failure::absent("point"));
         }
-        Ok(Json(point_errors(&skin, reference.clip, &reference.sequence, rank, point)?))
+        Ok(Json(point_errors(&skin, clip, &reference.sequence, rank, point)?))
     })
     .await
 }
@@ -238,49 +261,68 @@ async fn live(
     upgrade: WebSocketUpgrade,
 ) -> Result<Response, Failure> {
     let asset = app.asset(id)?;
+    if !LIVE_KINDS.contains(&kind.as_str()) {
+        return Err(Failure::absent("live deformer"));
+    }
     let points = asset.object.mesh.point_count();
-    let unit = asset.info(id, None)?.unit;
-    let deformer: Option<Box<dyn LiveDeformer>> = match kind.as_str() {
-        "pose" => asset.skin().and_then(|skin| PosedSkin::new(skin, options.clip)).map(|posed| Box::new(posed) as _),
-        "recorded" => asset.object.sequence.clone().map(|frames| Box::new(RecordedFrames::new(frames, &unit)) as _),
-        _ => None,
-    };
-    let deformer = deformer.ok_or_else(|| Failure::absent("live deformer"))?;
+    let made = move || live_deformer(&asset, &kind, options.clip);
     let upgrade = upgrade.max_message_size(MOST_MESSAGE_BYTES);
-    Ok(upgrade.on_upgrade(move |socket| converse(socket, deformer, points)))
+    Ok(upgrade.on_upgrade(move |socket| converse(socket, made, points)))
 }
 
-async fn save_rest(State(app): State<App>, Path(id): Path<usize>, body: Bytes) -> Result<Response, Failure> {
-    aside(move || {
-        let asset = app.asset(id)?;
-        let object = save::with_rest(&asset, &floats(&body))?;
-        save(&app, &asset, object)
+fn live_deformer(asset: &Asset, kind: &str, clip: usize) -> Result<Box<dyn LiveDeformer>, String> {
+    let unit = asset.unit();
+    Ok(match kind {
+        "volume" => Box::new(KeptVolume::new(&asset.object, clip, &unit)?),
+        "wrinkle" => Box::new(WrinkledCloth::new(&asset.object, clip)?),
+        "layers" => {
+            let clip = asset.object.clips.get(clip).ok_or("it has no such clip")?;
+            let (frames, _) = dermis::replay(&asset.object, clip).map_err(|error| error.to_string())?;
+            Box::new(RecordedFrames::new(frames, &unit))
+        }
+        "recorded" => {
+            let frames = asset.object.sequence.clone().ok_or("it has no recorded frames")?;
+            Box::new(RecordedFrames::new(frames, &unit))
+        }
+        _ => {
+            let skin = asset.skin().ok_or("it has no bones")?;
+            Box::new(PosedSkin::new(skin, clip).ok_or("it has no such clip")?)
+        }
     })
-    .await
 }
 
-async fn save_attribute(
+/// What an edit consists of.
+#[derive(Debug, Deserialize)]
+struct Edit {
+    #[serde(default)]
+    rest: bool,
+    attribute: Option<String>,
+}
+
+/// Saves a rest pose, an attribute, or both: their numbers follow each other in the body.
+async fn save_edit(
     State(app): State<App>,
-    Path((id, name)): Path<(usize, String)>,
+    Path(id): Path<usize>,
+    Query(Edit { rest, attribute }): Query<Edit>,
     body: Bytes,
 ) -> Result<Response, Failure> {
     aside(move || {
         let asset = app.asset(id)?;
-        let object = save::with_attribute(&asset, &name, &floats(&body))?;
-        save(&app, &asset, object)
+        let object = save::edited(&asset.object, rest, attribute.as_deref(), &floats(&body))?;
+        save(&app, id, &asset, object)
     })
     .await
 }
 
 /// Writes to the output that the user has named; without one, the answer is the file itself.
-fn save(app: &App, asset: &Asset, object: Object) -> Result<Response, Failure> {
+fn save(app: &App, id: usize, asset: &Asset, object: Object) -> Result<Response, Failure> {
     let Some(target) = &app.0.options.output else {
         let bytes = save::glb_bytes(asset, object)?;
         return Ok(([(header::CONTENT_TYPE, "model/gltf-binary")], bytes).into_response());
     };
-    let force = app.0.options.force || app.0.saved.load(Ordering::SeqCst);
-    let files = save::write(asset, object, target, force)?;
-    app.0.saved.store(true, Ordering::SeqCst);
+    let mut saved = app.0.saved.lock().unwrap_or_else(PoisonError::into_inner);
+    let files = save::write(asset, object, target, app.0.options.force || *saved == Some(id))?;
+    *saved = Some(id);
     let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
     Ok(Json(serde_json::json!({ "written": files })).into_response())
 }

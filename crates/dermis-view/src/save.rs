@@ -29,10 +29,29 @@ pub(crate) enum SaveError {
     Io(#[from] std::io::Error),
 }
 
-/// The asset's object with another rest pose; bones, weights, corrections and clips stay.
-pub(crate) fn with_rest(asset: &Asset, numbers: &[f32]) -> Result<Object, SaveError> {
-    let object = &asset.object;
-    expect_count(numbers.len(), 3 * object.mesh.point_count())?;
+/// `object` with another rest pose, another attribute, or both, whose `numbers` follow each other; bones, weights,
+/// corrections and clips stay.
+pub(crate) fn edited(
+    object: &Object,
+    rest: bool,
+    attribute: Option<&str>,
+    numbers: &[f32],
+) -> Result<Object, SaveError> {
+    let points = object.mesh.point_count();
+    let positions = if rest { 3 * points } else { 0 };
+    let expected = positions + if attribute.is_some() { points } else { 0 };
+    if numbers.len() != expected || expected == 0 {
+        return Err(SaveError::Count { found: numbers.len(), expected });
+    }
+    let (positions, values) = numbers.split_at(positions);
+    let mut edited = if rest { with_rest(object, positions)? } else { object.clone() };
+    if let Some(name) = attribute {
+        edited.attributes.insert(checked_name(name)?.to_owned(), finite(values)?.to_vec());
+    }
+    Ok(edited)
+}
+
+fn with_rest(object: &Object, numbers: &[f32]) -> Result<Object, SaveError> {
     let points: Vec<Vec3> = numbers.chunks_exact(3).map(Vec3::from_slice).collect();
     let mesh = Arc::new(reshaped(&object.mesh, points)?);
     let tets = match &object.tets {
@@ -42,19 +61,17 @@ pub(crate) fn with_rest(asset: &Asset, numbers: &[f32]) -> Result<Object, SaveEr
     Ok(Object { mesh, tets, ..object.clone() })
 }
 
-/// The asset's object with the attribute `name` set to `values`.
-pub(crate) fn with_attribute(asset: &Asset, name: &str, values: &[f32]) -> Result<Object, SaveError> {
+fn checked_name(name: &str) -> Result<&str, SaveError> {
     let letter = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    if name.is_empty() || name.len() > 64 || !name.chars().all(letter) {
-        return Err(SaveError::Name);
+    let fine = (1..=64).contains(&name.len()) && name.chars().all(letter);
+    fine.then_some(name).ok_or(SaveError::Name)
+}
+
+fn finite(values: &[f32]) -> Result<&[f32], SaveError> {
+    match values.iter().position(|value| !value.is_finite()) {
+        Some(at) => Err(SaveError::NotFinite(at)),
+        None => Ok(values),
     }
-    expect_count(values.len(), asset.object.mesh.point_count())?;
-    if let Some(at) = values.iter().position(|value| !value.is_finite()) {
-        return Err(SaveError::NotFinite(at));
-    }
-    let mut object = asset.object.clone();
-    object.attributes.insert(name.to_owned(), values.to_vec());
-    Ok(object)
 }
 
 /// Writes `object` to `target`; gives the files written.
@@ -64,14 +81,21 @@ pub(crate) fn write(asset: &Asset, object: Object, target: &Path, force: bool) -
     Ok(dermis::io::write(target, &scene, &WriteOptions { force }, &Silent)?.files)
 }
 
+/// Tries whether a file could be written at `target`, whose folder is made if only its last level is missing.
+pub fn check_output(target: &Path) -> std::io::Result<()> {
+    let folder = folder_of(target);
+    tempfile::tempfile_in(if folder.exists() { folder } else { folder_of(folder) })?;
+    Ok(())
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
 /// `object` as the bytes of a `.glb`, for a download.
 pub(crate) fn glb_bytes(asset: &Asset, object: Object) -> Result<Vec<u8>, SaveError> {
     let folder = tempfile::tempdir()?;
     let target = folder.path().join("edited.glb");
     write(asset, object, &target, false)?;
     Ok(std::fs::read(target)?)
-}
-
-fn expect_count(found: usize, expected: usize) -> Result<(), SaveError> {
-    if found == expected { Ok(()) } else { Err(SaveError::Count { found, expected }) }
 }

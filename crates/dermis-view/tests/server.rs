@@ -2,11 +2,12 @@
 
 mod common;
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use common::{Running, strip};
 use dermis::prelude::*;
-use dermis_view::ServeOptions;
+use dermis_view::{Gallery, ServeOptions};
 use tungstenite::Message;
 
 #[test]
@@ -53,6 +54,23 @@ fn refuses_every_path_that_is_not_its_own() {
 }
 
 #[test]
+fn every_refusal_says_in_json_what_is_wrong() {
+    let server = Running::start(ServeOptions { upload_limit: 1000, ..ServeOptions::default() });
+    let refused = [
+        (400, server.get("/api/assets/x/levels/0/mesh")),
+        (400, server.get("/api/assets/0/frames?first=0")),
+        (403, server.send("GET", "/api/scene", &[("Host", "evil.example")], b"")),
+        (404, server.get("/nowhere")),
+        (405, server.send("DELETE", "/api/scene", &[], b"")),
+        (413, server.send("POST", "/api/drop?name=new.obj", &[], &[b'#'; 1001])),
+    ];
+    for (expected, (status, body)) in refused {
+        let said: serde_json::Value = serde_json::from_slice(&body).unwrap();
+        assert!(status == expected && !said["error"].as_str().unwrap().is_empty(), "{status}: {said}");
+    }
+}
+
+#[test]
 fn refuses_uploads_that_are_too_large() {
     let server = Running::start(ServeOptions { upload_limit: 1000, ..ServeOptions::default() });
     let drop = |bytes: &[u8]| server.send("POST", "/api/drop?name=new.obj", &[], bytes);
@@ -94,34 +112,75 @@ fn measures_match_the_librarys_to_the_printed_digits() {
 }
 
 #[test]
+fn a_clip_is_compared_with_the_motion_it_plays() {
+    let (recorded, skin) = strip(6, 0.5);
+    let sequence = recorded.objects[0].sequence.clone().unwrap();
+    let mesh = Arc::clone(&skin.objects[0].mesh);
+    let positions: Vec<Vec3> = (0..6).rev().flat_map(|frame| sequence.frame(frame).unwrap().into_owned()).collect();
+    let reversed = MeshSequence::new(Arc::clone(&mesh), positions, 24.0).unwrap();
+    let gallery = Gallery::default();
+    let add =
+        |name: &str, object| gallery.add_scene(name, Scene { objects: vec![object], ..Scene::default() }).unwrap();
+    add("other.npz", Object::of_sequence("other", reversed.clone()));
+    add("strip.abc", recorded.objects[0].clone());
+    let fit = add("strip.glb", skin.objects[0].clone());
+    assert_eq!(*gallery.references(fit), [Some(1)]);
+
+    // A second clip that plays the other motion; and a third that plays neither.
+    let Object { rig, clips, .. } = skin.objects[0].clone();
+    let rig = rig.unwrap();
+    let frames = |order: &dyn Fn(usize) -> usize| {
+        let transforms = (0..6).flat_map(|frame| clips[0].transforms(order(frame)).to_vec()).collect();
+        let weights = (0..6).flat_map(|frame| clips[0].shape_weights(order(frame)).to_vec()).collect();
+        Clip::new(&rig, "", 24.0, transforms, weights).unwrap()
+    };
+    let three = vec![frames(&|_| 0), frames(&|frame| 5 - frame), frames(&|frame| frame)];
+    let both = add("both.glb", Object::of_rig("strip", mesh, (*rig).clone(), three));
+    assert_eq!(*gallery.references(both), [None, Some(0), Some(1)]);
+    let error = |clip| gallery.measures(both, clip, 1).unwrap().unwrap().max_error;
+    assert!((error(1) - 0.5).abs() < 1e-3 && (error(2) - 0.5).abs() < 1e-3, "{} {}", error(1), error(2));
+    assert!(gallery.measures(both, 0, 1).unwrap().is_none());
+
+    // A name counts for more than the error.
+    let named = add("bend.npz", Object::of_sequence("bend", reversed));
+    assert_eq!(*gallery.references(fit), [Some(named)]);
+}
+
+#[test]
 fn an_edited_rest_pose_and_a_painted_map_are_saved_where_the_user_said() {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("edited.glb");
     let server = Running::start(ServeOptions { output: Some(target.clone()), ..ServeOptions::default() });
     let rest: Vec<u8> = (0..60).flat_map(|k| (k as f32).to_le_bytes()).collect();
-    assert_eq!(server.send("POST", "/api/assets/1/rest", &[], &rest).0, 200);
+    assert_eq!(server.send("POST", "/api/assets/1/edit?rest=true", &[], &rest).0, 200);
     let read = || dermis::io::read(target.to_str().unwrap(), &ReadOptions::default()).unwrap().objects.remove(0);
     let edited = read();
     assert_eq!(edited.mesh.points()[1], Vec3::new(3.0, 4.0, 5.0));
     assert_eq!((edited.clips.len(), edited.rig.unwrap().shapes().len()), (1, 1));
     let paint: Vec<u8> = (0..20).flat_map(|k| (k as f32 / 20.0).to_le_bytes()).collect();
-    assert_eq!(server.send("POST", "/api/assets/1/attributes/stiffness", &[], &paint).0, 200);
-    let painted = read().attributes.into_iter().find(|(name, _)| name.eq_ignore_ascii_case("stiffness")).unwrap();
-    assert_eq!(painted.1[10], 0.5);
-    for (path, body) in [
-        ("/api/assets/1/rest", &rest[4..]),
-        ("/api/assets/1/attributes/stiffness", &rest[..]),
-        ("/api/assets/1/attributes/..%2Fx", &paint[..]),
-        ("/api/assets/1/rest", &[0xff; 240][..]),
+    let both = [rest.clone(), paint.clone()].concat();
+    assert_eq!(server.send("POST", "/api/assets/1/edit?rest=true&attribute=stiffness", &[], &both).0, 200);
+    let Object { mesh, attributes, .. } = read();
+    let painted = attributes.into_iter().find(|(name, _)| name.eq_ignore_ascii_case("stiffness")).unwrap();
+    assert_eq!((mesh.points()[1], painted.1[10]), (Vec3::new(3.0, 4.0, 5.0), 0.5), "one save keeps both edits");
+    for (edit, body) in [
+        ("rest=true", &rest[4..]),
+        ("rest=true", &both[..]),
+        ("attribute=stiffness", &rest[..]),
+        ("attribute=..%2Fx", &paint[..]),
+        ("rest=true", &[0xff; 240][..]),
+        ("rest=false", &[][..]),
     ] {
-        assert_eq!(server.send("POST", path, &[], body).0, 422, "{path}");
+        assert_eq!(server.send("POST", &format!("/api/assets/1/edit?{edit}"), &[], body).0, 422, "{edit}");
     }
+    let other = server.send("POST", "/api/assets/0/edit?rest=true", &[], &rest);
+    assert_eq!(other.0, 422, "another asset does not replace what was saved");
 }
 
 #[test]
 fn without_an_output_an_edit_is_a_download() {
     let server = Running::start(ServeOptions::default());
-    let (status, body) = server.send("POST", "/api/assets/1/rest", &[], &[0; 240]);
+    let (status, body) = server.send("POST", "/api/assets/1/edit?rest=true", &[], &[0; 240]);
     assert_eq!((status, &body[..4]), (200, &b"glTF"[..]));
 }
 
@@ -131,31 +190,78 @@ fn an_output_that_exists_is_not_replaced_without_force() {
     let target = folder.path().join("edited.glb");
     std::fs::write(&target, b"mine").unwrap();
     let server = Running::start(ServeOptions { output: Some(target.clone()), ..ServeOptions::default() });
-    assert_eq!(server.send("POST", "/api/assets/1/rest", &[], &[0; 240]).0, 422);
+    assert_eq!(server.send("POST", "/api/assets/1/edit?rest=true", &[], &[0; 240]).0, 422);
     assert_eq!(std::fs::read(&target).unwrap(), b"mine");
+}
+
+/// A conversation with a live deformer, and what it said first.
+fn converse(server: &Running, path: &str) -> (impl FnMut(&str) -> Option<Vec<u8>>, serde_json::Value) {
+    let url = format!("ws://127.0.0.1:{}/api/assets/{path}", server.port);
+    let (mut socket, _) = tungstenite::connect(url).unwrap();
+    let hello = serde_json::from_str(socket.read().unwrap().to_text().unwrap()).unwrap();
+    let ask = move |text: &str| {
+        socket.send(Message::text(text)).ok()?;
+        loop {
+            match socket.read().ok()? {
+                Message::Binary(bytes) => return Some(bytes.to_vec()),
+                Message::Close(_) => return None,
+                _ => {}
+            }
+        }
+    };
+    (ask, hello)
+}
+
+/// The numbers of the array `name` of a bundle.
+fn array(bundle: &[u8], name: &str) -> Vec<f32> {
+    let length = u32::from_le_bytes(bundle[8..12].try_into().unwrap()) as usize;
+    let listed: serde_json::Value = serde_json::from_slice(&bundle[12..12 + length]).unwrap();
+    let entry = listed.as_array().unwrap().iter().find(|entry| entry["name"] == name).unwrap();
+    let [count, offset] = ["count", "offset"].map(|key| entry[key].as_u64().unwrap() as usize);
+    let bytes = &bundle[12 + length + offset..][..4 * count];
+    bytes.chunks_exact(4).map(|four| f32::from_le_bytes(four.try_into().unwrap())).collect()
 }
 
 #[test]
 fn a_live_deformer_streams_what_was_asked_for() {
     let server = Running::start(ServeOptions::default());
-    let url = format!("ws://127.0.0.1:{}/api/assets/1/live/pose", server.port);
-    let (mut socket, _) = tungstenite::connect(url).unwrap();
-    let hello: serde_json::Value = serde_json::from_str(socket.read().unwrap().to_text().unwrap()).unwrap();
+    let (mut ask, hello) = converse(&server, "1/live/pose");
     assert_eq!((hello["points"].as_u64(), hello["frames"].as_u64()), (Some(20), Some(6)));
     assert_eq!(hello["parameters"][0]["name"], "rank");
-    let mut height_of_frame = |ask: &str| {
-        socket.send(Message::text(ask)).unwrap();
-        let bytes = socket.read().unwrap().into_data();
-        assert_eq!(bytes.len(), 12 + 20 * 12 + 20 * 4);
-        f32::from_le_bytes(bytes[20..24].try_into().unwrap())
+    let mut height_of_frame = |text: &str| {
+        let bundle = ask(text).unwrap();
+        assert_eq!((array(&bundle, "positions").len(), array(&bundle, "scalars").len()), (60, 20));
+        array(&bundle, "positions")[2]
     };
     // The only shape lifts everything by its coefficient, 0.2 per frame.
     assert_eq!(height_of_frame(r#"{"frame": 5}"#), 1.0);
     assert_eq!(height_of_frame(r#"{"set": "strength", "value": 2, "frame": 5}"#), 2.0);
     assert_eq!(height_of_frame(r#"{"set": "rank", "value": 0, "frame": 5}"#), 0.0);
     // A frame that does not exist ends the conversation.
-    socket.send(Message::text(r#"{"frame": 6}"#)).unwrap();
-    assert!(socket.read().map_or(true, |message| message.is_close()));
+    assert_eq!(ask(r#"{"frame": 6}"#), None);
+}
+
+#[test]
+fn a_deformer_with_a_surface_of_its_own_sends_it_first() {
+    let server = Running::start(ServeOptions::default());
+    let (mut ask, hello) = converse(&server, "0/live/wrinkle");
+    assert_eq!(hello["surface"], true);
+    let points = hello["points"].as_u64().unwrap() as usize;
+    assert!(points > 20);
+    // What is read first is the surface, then the frame.
+    let surface = ask(r#"{"frame": 5}"#).unwrap();
+    assert_eq!(array(&surface, "rest").len(), 3 * points);
+    let frame = ask(r#"{"frame": 5}"#).unwrap();
+    assert_eq!(array(&frame, "positions").len(), 3 * points);
+}
+
+#[test]
+fn says_why_there_is_no_live_deformer() {
+    let server = Running::start(ServeOptions::default());
+    let (_, hello) = converse(&server, "0/live/volume");
+    assert!(hello["error"].as_str().unwrap().contains("volume"), "{hello}");
+    let (_, hello) = converse(&server, "1/live/recorded");
+    assert_eq!(hello["error"], "it has no recorded frames");
 }
 
 #[test]

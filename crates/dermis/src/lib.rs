@@ -1,7 +1,7 @@
 //! dermis learns, corrects and simulates the skin of animated characters.
 //!
 //! This crate is what users, the command line, the viewer and Python depend on: it gathers the parts under one name
-//! and adds what they do together ([`mod@select`]).
+//! and adds what they do together ([`mod@select`], [`mod@replay`], [`mod@retarget`]).
 //!
 //! ```
 //! use dermis::prelude::*;
@@ -32,16 +32,21 @@
 
 pub mod frame_range;
 pub mod names;
+pub mod replay;
 pub mod resample;
 pub mod rest_pose;
+pub mod retarget;
 pub mod select;
 
+pub use dermis_active as active;
 pub use dermis_io as io;
 pub use dermis_math as math;
 pub use dermis_mesh as mesh;
 pub use dermis_skin as skin;
 
 pub use frame_range::{FrameRange, FrameRangeError};
+pub use replay::{ReplayError, replay};
+pub use retarget::{RetargetError, retarget};
 pub use select::{SelectError, Selection, select};
 
 /// The names that most programs need, for `use dermis::prelude::*`.

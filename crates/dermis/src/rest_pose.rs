@@ -9,12 +9,13 @@ use std::sync::Arc;
 use dermis_mesh::reshape::reshaped;
 use dermis_mesh::{MeshSequence, Note, Object, TetMesh};
 
+use crate::replay::whole_motion;
 use crate::select::SelectError;
 
 /// `object` with frame `frame` of its motion as rest pose; objects that do not move stay as they are. −1 is the last.
-pub fn with_rest_frame(object: Object, frame: isize) -> Result<(Object, Option<Note>), SelectError> {
-    let Some(motion) = object.motion()? else {
-        return Ok((object, None));
+pub fn with_rest_frame(object: Object, frame: isize) -> Result<(Object, Vec<Note>), SelectError> {
+    let Some((motion, mut notes)) = whole_motion(&object)? else {
+        return Ok((object, Vec::new()));
     };
     let count = motion.frame_count();
     let from_start = if frame < 0 { count.checked_add_signed(frame) } else { usize::try_from(frame).ok() };
@@ -27,11 +28,20 @@ pub fn with_rest_frame(object: Object, frame: isize) -> Result<(Object, Option<N
         Some(tets) => Some(Arc::new(TetMesh::new(mesh.points().to_vec(), tets.tetrahedra().to_vec())?)),
         None => None,
     };
-    let note = object.rig.is_some().then(|| rig_note(&object));
+    notes.extend(object.rig.is_some().then(|| rig_note(&object)));
     let sequence: MeshSequence = motion.with_mesh(Arc::clone(&mesh))?;
     let Object { name, attributes, .. } = object;
-    let object = Object { name, mesh, sequence: Some(sequence), rig: None, clips: Vec::new(), tets, attributes };
-    Ok((object, note))
+    let object = Object {
+        name,
+        mesh,
+        sequence: Some(sequence),
+        rig: None,
+        clips: Vec::new(),
+        tets,
+        attributes,
+        deformers: Vec::new(),
+    };
+    Ok((object, notes))
 }
 
 fn rig_note(object: &Object) -> Note {
@@ -71,8 +81,8 @@ mod tests {
 
     #[test]
     fn the_rest_pose_and_its_normals_are_those_of_the_frame() {
-        let (object, note) = with_rest_frame(tipping_square(), 1).unwrap();
-        assert_eq!(note, None);
+        let (object, notes) = with_rest_frame(tipping_square(), 1).unwrap();
+        assert_eq!(notes, []);
         assert_eq!(object.mesh.points()[2], Vec3::new(1.0, 0.0, 1.0));
         let normals = object.mesh.layout().unwrap().normals.as_ref().unwrap();
         assert!(normals.iter().all(|normal| normal.distance(Vec3::NEG_Y) < 1e-6), "{normals:?}");

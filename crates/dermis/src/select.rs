@@ -10,6 +10,7 @@ use dermis_mesh::{Clip, MeshError, MeshSequence, Note, Object, RigError, Scene, 
 
 use crate::frame_range::FrameRange;
 use crate::names::{self, Found};
+use crate::replay::ReplayError;
 use crate::resample::{resample_clip, resampled_count};
 use crate::rest_pose::with_rest_frame;
 
@@ -113,6 +114,9 @@ pub enum SelectError {
     /// The frames cannot be read.
     #[error(transparent)]
     Sequence(#[from] SequenceError),
+    /// The motion cannot be played.
+    #[error(transparent)]
+    Replay(#[from] ReplayError),
     /// The clip cannot be made.
     #[error(transparent)]
     Rig(#[from] RigError),
@@ -174,9 +178,9 @@ pub fn select(mut scene: Scene, selection: &Selection) -> Result<Scene, SelectEr
     if let Some(frame) = selection.rest_frame {
         expect_motion(&scene, "a rest frame")?;
         for object in &mut scene.objects {
-            let (changed, note) = with_rest_frame(std::mem::take(object), frame)?;
+            let (changed, notes) = with_rest_frame(std::mem::take(object), frame)?;
             *object = changed;
-            scene.notes.extend(note);
+            scene.notes.extend(notes);
         }
     }
     if let Some(range) = &selection.frames {

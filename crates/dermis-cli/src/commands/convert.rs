@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use dermis::io::{ReadOptions, WRITABLE_ENDINGS, WriteOptions, Written, check_target};
+use dermis::io::{Format as FileFormat, ReadOptions, WRITABLE_ENDINGS, WriteOptions, Written, check_target};
 use dermis::mesh::{Object, Scene};
+use dermis::replay::without_deformers;
 use dermis::{FrameRange, Selection};
 use serde::Serialize;
 
@@ -55,7 +56,7 @@ pub(crate) struct Part {
     frames: Option<FrameRange>,
     /// Sample animation at this rate, in frames per second; it is also taken where a file states none
     #[arg(long, value_name = "HZ", value_parser = frame_rate, allow_hyphen_values = true)]
-    fps: Option<f64>,
+    pub(crate) fps: Option<f64>,
     /// Make this frame (counted before --frames drops any; −1 is the last) the rest pose; rigs become frames
     #[arg(long, value_name = "K", allow_negative_numbers = true)]
     rest_frame: Option<isize>,
@@ -94,7 +95,7 @@ struct ObjectSummary {
     vertices: usize,
     triangles: usize,
     frames: Option<usize>,
-    fps: Option<f64>,
+    pub(crate) fps: Option<f64>,
     joints: usize,
     clips: Vec<MotionFacts>,
 }
@@ -127,6 +128,11 @@ pub(crate) fn convert(
     let began = Instant::now();
     let scene = input::read(input, &ReadOptions { frame_rate_hz: part.fps, topology }, &watch)?;
     let scene = dermis::select(scene, &part.selection()).map_err(|error| Report::from(error).in_file(input))?;
+    let scene = if holds_deformers(output) {
+        scene
+    } else {
+        without_deformers(scene).map_err(|error| Report::from(error).in_file(input))?
+    };
     let read = began.elapsed().as_secs_f64();
     let written = interrupt::while_writing(|| dermis::io::write(output, &scene, &options, &watch));
     watch.clear();
@@ -141,8 +147,13 @@ pub(crate) fn convert(
     Ok(ExitCode::SUCCESS)
 }
 
+/// Whether the format of `output` keeps layers that only dermis knows.
+fn holds_deformers(output: &Path) -> bool {
+    matches!(FileFormat::of_path(output), Ok(FileFormat::Glb | FileFormat::Gltf))
+}
+
 impl Part {
-    fn selection(&self) -> Selection {
+    pub(crate) fn selection(&self) -> Selection {
         Selection {
             mesh: self.mesh.clone(),
             clip: self.clip.clone(),
@@ -208,8 +219,7 @@ impl ObjectSummary {
         }
         match &self.clips[..] {
             [] => {}
-            [clip] if clip.name.is_empty() => words.push(format!("1 clip without a name ({})", clip.words())),
-            [clip] => words.push(format!("clip '{}' ({})", clip.name, clip.words())),
+            [clip] => words.push(clip.titled()),
             clips => words.push(counted(clips.len(), "clip", "clips")),
         }
         words.join(", ")

@@ -2,12 +2,16 @@
 
 mod completions;
 mod convert;
+mod envelope;
 mod inspect;
 mod man;
+mod pose;
 mod report;
 mod sample;
 mod skin;
 mod view;
+mod volume;
+mod wrinkle;
 
 use std::process::ExitCode;
 
@@ -20,9 +24,13 @@ use crate::report::Report;
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Skin(Box<skin::Args>),
+    Envelope(envelope::Args),
+    Pose(pose::Args),
     Inspect(inspect::Args),
     Convert(convert::Args),
     Sample(sample::Args),
+    Volume(volume::Args),
+    Wrinkle(wrinkle::Args),
     View(view::Args),
     Report(report::Args),
     Completions(completions::Args),
@@ -33,9 +41,13 @@ pub(crate) enum Command {
 pub(crate) fn run(command: Command, shared: &Shared) -> Result<ExitCode, Report> {
     match command {
         Command::Skin(args) => skin::run(&args, shared),
+        Command::Envelope(args) => envelope::run(&args, shared),
+        Command::Pose(args) => pose::run(&args, shared),
         Command::Inspect(args) => inspect::run(&args, shared),
         Command::Convert(args) => convert::run(&args, shared),
         Command::Sample(args) => sample::run(&args, shared),
+        Command::Volume(args) => volume::run(&args, shared),
+        Command::Wrinkle(args) => wrinkle::run(&args, shared),
         Command::View(args) => view::run(&args, shared),
         Command::Report(args) => report::run(&args, shared),
         Command::Completions(args) => completions::run(&args),

@@ -1,6 +1,6 @@
 //! `dermis report`: fits beside the motion they were made from, as one HTML file.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -62,6 +62,7 @@ struct Summary {
 /// Writes the report and prints its table.
 pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Report> {
     let began = Instant::now();
+    check_ending(&args.output)?;
     let mut output = Output::new(args.force);
     let gallery = Gallery::default();
     add(&gallery, &args.sequence, shared)?;
@@ -88,6 +89,15 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Report> {
         Format::Pretty => terminal::print(&summary.text(Paint::for_stdout(shared.color)))?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn check_ending(output: &Path) -> Result<(), Report> {
+    let ending = output.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
+    if matches!(ending.as_deref(), Some("html" | "htm")) {
+        return Ok(());
+    }
+    let report = Report::new("a report is an HTML file").in_file(output.to_string_lossy());
+    Err(report.hint(format!("name it {}", output.with_extension("html").display())))
 }
 
 fn report_of(error: ReportError) -> Report {

@@ -1,11 +1,11 @@
 //! `dermis view`: what files hold, in the browser.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
 
 use dermis::io::{ReadOptions, WriteOptions, check_target};
-use dermis_view::{Gallery, ServeError, ServeOptions, Server};
+use dermis_view::{Gallery, ServeError, ServeOptions, Server, check_output};
 use serde::Serialize;
 
 use crate::args::{EXIT_CODES, Format, Shared};
@@ -65,6 +65,7 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Report> {
     }
     if let Some(output) = &args.output {
         check_target(output, &WriteOptions { force: args.force })?;
+        check_output(output).map_err(|error| unwritable(output, &error))?;
     }
     let gallery = Arc::new(Gallery::default());
     for file in &args.files {
@@ -99,6 +100,11 @@ pub(crate) fn no_page(reason: &str) -> Report {
     Report::new("this build of dermis has no page to show")
         .detail(reason)
         .hint("install Node.js 18 or later with npm and build dermis again")
+}
+
+fn unwritable(output: &Path, error: &std::io::Error) -> Report {
+    let report = Report::new("the output could not be written").in_file(output.to_string_lossy());
+    report.detail(error.to_string()).hint("choose a folder that you may write to")
 }
 
 /// Reads `file` into `gallery`.

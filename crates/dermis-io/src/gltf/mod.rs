@@ -23,6 +23,8 @@ use crate::output::Output;
 
 /// The custom attribute (without its underscore) that says which point a vertex is, where welding would not find out.
 const POINT_ATTRIBUTE: &str = "DERMIS_POINT";
+/// The extension that holds layers on top of an object's motion.
+const DEFORMERS: &str = "DERMIS_deformers";
 
 /// Reads the file `path`, and the files beside it that it names.
 pub fn read(path: &Path, options: &ReadOptions) -> Result<Scene, Error> {

@@ -109,6 +109,14 @@ pub(super) struct Node {
     pub weights: Option<Vec<f32>>,
     #[serde(deserialize_with = "if_ours")]
     pub extras: Extras<NodeMark>,
+    pub extensions: NodeExtensions,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct NodeExtensions {
+    #[serde(rename = "DERMIS_deformers")]
+    pub deformers: Option<serde_json::Value>,
 }
 
 #[derive(Debug, Default, Deserialize)]

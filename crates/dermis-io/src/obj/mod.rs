@@ -5,6 +5,7 @@
 //! Blender writes them. Of material libraries `Kd`, `Ke`, `d`, `Tr`, `Pr`, `Pm` and `map_Kd` are used; libraries and
 //! images are looked for beside the file or below it, nowhere else. Lines, curves and surfaces are left out.
 
+mod lines;
 mod mtl;
 mod parse;
 mod write;
@@ -19,6 +20,7 @@ use crate::error::Error;
 use crate::mapped::Mapped;
 use crate::options::ReadOptions;
 
+pub use lines::lines;
 pub use write::write;
 pub(crate) use write::write_mesh;
 

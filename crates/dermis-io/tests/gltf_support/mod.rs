@@ -10,8 +10,8 @@ use std::sync::Arc;
 use dermis_io::{ReadOptions, WriteOptions};
 use dermis_math::progress::Silent;
 use dermis_mesh::{
-    Clip, Image, Joint, Layout, Material, Object, Rig, Sampler, Scene, Shape, SkinWeights, Texture, TriMesh, Units,
-    UpAxis,
+    Clip, Deformer, Image, Joint, Layout, Material, Object, Rig, Sampler, Scene, Shape, SkinWeights, Texture, TriMesh,
+    Units, UpAxis, Values,
 };
 use glam::{DAffine3, DMat3, DQuat, DVec3, Vec2, Vec3, Vec4};
 use serde_json::{Value, json};
@@ -124,6 +124,17 @@ pub(crate) fn morphing() -> Object {
     let weights = (0..10).flat_map(|frame| [frame as f32 / 9.0, 1.0 - frame as f32 / 18.0]).collect();
     let clip = Clip::new(&rig, "morph", 30.0, vec![], weights).unwrap();
     Object::of_rig("tube", mesh, rig, vec![clip])
+}
+
+/// A layer with numbers of every kind.
+pub(crate) fn deformer() -> Deformer {
+    let buffers = [
+        ("floats", Values::F32(vec![0.5, -3.25, 1e-20])),
+        ("integers", Values::U32(vec![7, u32::MAX, 1 << 24 | 1])),
+        ("bits", Values::U16(vec![0x3c00, u16::MAX, 1])),
+    ];
+    let buffers = buffers.into_iter().map(|(name, values)| (name.to_owned(), values)).collect();
+    Deformer { settings: r#"{"strength":2,"type":"melt"}"#.into(), buffers }
 }
 
 pub(crate) fn scene_of(objects: Vec<Object>) -> Scene {

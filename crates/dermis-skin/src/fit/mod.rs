@@ -8,7 +8,6 @@ mod check;
 mod options;
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use dermis_math::progress::Progress;
 use dermis_mesh::{Clip, Joint, MeshSequence, Note, Rig, SequenceError, TriMesh};
@@ -21,6 +20,7 @@ pub use self::options::{
     FitOptions, MOST_INFLUENCES, WeightMethod,
 };
 use crate::bone_model::BoneModel;
+use crate::clock::Clock;
 use crate::corrections::{CorrectionError, correct, palette};
 use crate::measure::{Measures, compression, measure};
 use crate::paper::bones::{Cores, bones_of_clusters};
@@ -454,28 +454,5 @@ impl Work<'_> {
                 state.bone_count()
             )));
         }
-    }
-}
-
-/// Seconds per stage.
-#[derive(Debug, Clone)]
-struct Clock {
-    last: Instant,
-    stages: Vec<(&'static str, f64)>,
-}
-
-impl Clock {
-    fn start() -> Self {
-        Self { last: Instant::now(), stages: Vec::new() }
-    }
-
-    /// Ends a stage; the time is added to an earlier stage of the same name.
-    fn stage(&mut self, name: &'static str) {
-        let seconds = self.last.elapsed().as_secs_f64();
-        match self.stages.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, total)) => *total += seconds,
-            None => self.stages.push((name, seconds)),
-        }
-        self.last = Instant::now();
     }
 }

@@ -113,28 +113,47 @@ impl Point<'_> {
 
     /// At most `most` bones that predict the point well together; returns the squared error less ‖p‖² too.
     pub(crate) fn choose(&self, most: usize, scratch: &mut Scratch) -> (Influences, f64) {
+        self.choose_of(self.moments.bones, |place| place, most, scratch)
+    }
+
+    /// The same, of these candidates only.
+    pub(crate) fn choose_among(&self, candidates: &[u32], most: usize, scratch: &mut Scratch) -> (Influences, f64) {
+        self.choose_of(candidates.len(), |place| candidates[place] as usize, most, scratch)
+    }
+
+    /// `bone` numbers the candidates, of which there is at least one; all but the result is in terms of their places.
+    fn choose_of(
+        &self,
+        count: usize,
+        bone: impl Fn(usize) -> usize,
+        most: usize,
+        scratch: &mut Scratch,
+    ) -> (Influences, f64) {
         let q = monomials(self.rest);
-        let bones = self.moments.bones;
+        let gram = |a: usize, b: usize| self.moments.gram(bone(a), bone(b), &q);
         scratch.c.clear();
-        scratch.c.extend((0..bones).map(|bone| self.correlation(bone)));
+        scratch.c.extend((0..count).map(|place| self.correlation(bone(place))));
         scratch.diagonal.clear();
-        scratch.diagonal.extend((0..bones).map(|bone| self.moments.gram(bone, bone, &q)));
-        let alone = |bone: usize| scratch.diagonal[bone] - 2.0 * scratch.c[bone];
-        let first = (1..bones).fold(0, |best, bone| if alone(bone) < alone(best) { bone } else { best });
+        scratch.diagonal.extend((0..count).map(|place| gram(place, place)));
+        let alone = |place: usize| scratch.diagonal[place] - 2.0 * scratch.c[place];
+        let first = (1..count).fold(0, |best, place| if alone(place) < alone(best) { place } else { best });
         let (mut chosen, mut value) = (Influences::of(first), alone(first));
         scratch.rows.clear();
-        scratch.rows.extend((0..bones).map(|bone| self.moments.gram(first, bone, &q)));
-        while chosen.count < most.min(bones) {
-            scratch.rank_candidates(&chosen, bones);
-            let Some((joined, new_value)) = scratch.try_candidates(&chosen, bones) else { break };
+        scratch.rows.extend((0..count).map(|place| gram(first, place)));
+        while chosen.count < most.min(count) {
+            scratch.rank_candidates(&chosen, count);
+            let Some((joined, new_value)) = scratch.try_candidates(&chosen, count) else { break };
             // Gains below rounding would let a bone join without moving the point.
             if new_value >= value - 1e-14 * value.abs() {
                 break;
             }
             let newcomer = joined.bones[joined.count - 1] as usize;
-            scratch.rows.extend((0..bones).map(|bone| self.moments.gram(newcomer, bone, &q)));
-            scratch.keep_rows(&joined, bones);
+            scratch.rows.extend((0..count).map(|place| gram(newcomer, place)));
+            scratch.keep_rows(&joined, count);
             (chosen, value) = (joined.without_zeros(), new_value);
+        }
+        for place in &mut chosen.bones[..chosen.count] {
+            *place = bone(*place as usize) as u32;
         }
         (chosen, value)
     }

@@ -1,21 +1,31 @@
 //! Deformers that run in the server and stream positions, frame by frame, over a WebSocket.
 //!
-//! What cannot run on the page's GPU plugs in here: simulations, layers on top of a skin, sequences too large for
-//! textures. The first message is JSON, a [`Hello`]. The page then asks, one frame at a time, so that a slow page never
-//! drowns: `{"frame": 12}`, or `{"set": "rank", "value": 3}` to move a slider. The answer to a frame is binary, little
-//! endian: `u32` frame, `u32` number of points, `u32` 1 where scalars follow, then `f32` positions and scalars.
+//! What cannot run on the page's GPU plugs in here: simulations, layers on top of a motion, sequences too large for
+//! textures. The first message is JSON, a greeting; where the deformer has a surface of its own, its bundle follows. The
+//! page then asks, one frame at a time, so that a slow page never drowns: `{"frame": 12}`, or `{"set": "rank", "value": 3}`
+//! to move a slider. The answer to a frame is a bundle: `frame`, `positions`, and where there are any `scalars` and
+//! `segments` (two ends each); a deformer that has something to say of the frame says so before it: `{"status": "…"}`.
 
 mod posed;
 mod recorded;
 mod socket;
+mod volume;
+mod wrinkle;
 
-use dermis::mesh::SequenceError;
+use std::sync::Arc;
+
 use dermis::mesh::glam::Vec3;
+use dermis::mesh::pose::bake_lazily;
+use dermis::mesh::{Clip, MeshSequence, Object, SequenceError, TriMesh};
 use serde::Serialize;
+
+use crate::bundle::Bundle;
 
 pub use posed::PosedSkin;
 pub use recorded::RecordedFrames;
 pub(crate) use socket::converse;
+pub use volume::KeptVolume;
+pub use wrinkle::WrinkledCloth;
 
 /// Something that gives positions frame by frame.
 pub trait LiveDeformer: Send {
@@ -28,6 +38,11 @@ pub trait LiveDeformer: Send {
     /// The number of frames.
     fn frame_count(&self) -> usize;
 
+    /// The surface whose points it gives; `None`: the asset's own.
+    fn surface(&self) -> Option<Arc<TriMesh>> {
+        None
+    }
+
     /// What the scalars of its frames mean, where they have any.
     fn scalar(&self) -> Option<Scalar>;
 
@@ -35,7 +50,7 @@ pub trait LiveDeformer: Send {
     fn pose(&mut self, frame: usize) -> Result<LiveFrame, SequenceError>;
 }
 
-/// A slider, as data.
+/// A slider, as data; or, where it has `choices`, a list of them, and its value is the number of the one chosen.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[allow(missing_docs, reason = "the keys of the JSON, in words")]
 pub struct Parameter {
@@ -45,6 +60,20 @@ pub struct Parameter {
     pub high: f64,
     pub step: f64,
     pub value: f64,
+    pub choices: &'static [&'static str],
+}
+
+impl Parameter {
+    /// A slider from `low` to `high`.
+    pub fn slider(name: &'static str, label: &'static str, [low, high]: [f64; 2], step: f64, value: f64) -> Self {
+        Self { name, label, low, high, step, value, choices: &[] }
+    }
+
+    /// One of `choices`, of which `chosen` is.
+    pub fn choice(name: &'static str, label: &'static str, choices: &'static [&'static str], chosen: usize) -> Self {
+        let last = choices.len().saturating_sub(1) as f64;
+        Self { name, label, low: 0.0, high: last, step: 1.0, value: chosen as f64, choices }
+    }
 }
 
 /// What a value per point means.
@@ -63,7 +92,22 @@ pub struct LiveFrame {
     /// The positions.
     pub positions: Vec<Vec3>,
     /// A value per point, for a heat map.
-    pub scalars: Option<Vec<f32>>,
+    pub scalars: Vec<f32>,
+    /// Lines to draw over the surface, two ends each.
+    pub segments: Vec<[Vec3; 2]>,
+    /// What there is to say of the frame.
+    pub status: String,
+}
+
+/// What a layer runs on: clip number `clip` of a rig, or the recorded frames of an object without one.
+fn motion(object: &Object, clip: usize) -> Result<(MeshSequence, Option<Arc<Clip>>), String> {
+    let clip = object.clips.get(clip).cloned();
+    let found = match (&object.rig, &clip) {
+        (Some(rig), Some(clip)) => Some(bake_lazily(&object.mesh, rig, clip).map_err(|error| error.to_string())?),
+        _ => object.sequence.clone(),
+    };
+    let motion = found.ok_or("it does not move, so there is nothing to do")?;
+    Ok((motion, clip.filter(|_| object.rig.is_some())))
 }
 
 /// The first message of a conversation.
@@ -71,19 +115,19 @@ pub struct LiveFrame {
 struct Hello {
     points: usize,
     frames: usize,
+    /// Whether the bundle of its own surface follows.
+    surface: bool,
     parameters: Vec<Parameter>,
     scalar: Option<Scalar>,
 }
 
 impl LiveFrame {
-    fn into_bytes(self, frame: usize) -> Vec<u8> {
-        let scalars = self.scalars.unwrap_or_default();
-        let mut bytes = Vec::with_capacity(12 + 12 * self.positions.len() + 4 * scalars.len());
-        for number in [frame, self.positions.len(), usize::from(!scalars.is_empty())] {
-            bytes.extend((number as u32).to_le_bytes());
-        }
-        bytes.extend(self.positions.iter().flat_map(Vec3::to_array).flat_map(f32::to_le_bytes));
-        bytes.extend(scalars.into_iter().flat_map(f32::to_le_bytes));
-        bytes
+    fn to_bytes(&self, frame: usize) -> Vec<u8> {
+        let mut bundle = Bundle::default();
+        bundle.indices("frame", [frame as u32]);
+        bundle.vectors("positions", &self.positions);
+        bundle.floats("scalars", self.scalars.iter().copied());
+        bundle.vectors("segments", self.segments.as_flattened());
+        bundle.into_bytes()
     }
 }

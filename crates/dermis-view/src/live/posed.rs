@@ -63,15 +63,8 @@ impl LiveDeformer for PosedSkin {
             return Vec::new();
         }
         vec![
-            Parameter { name: "rank", label: "Rank", low: 0.0, high: rank, step: 1.0, value: self.rank },
-            Parameter {
-                name: "strength",
-                label: "Correction strength",
-                low: 0.0,
-                high: MOST_STRENGTH,
-                step: 0.05,
-                value: self.strength,
-            },
+            Parameter::slider("rank", "Rank", [0.0, rank], 1.0, self.rank),
+            Parameter::slider("strength", "Correction strength", [0.0, MOST_STRENGTH], 0.05, self.strength),
         ]
     }
 
@@ -99,7 +92,7 @@ impl LiveDeformer for PosedSkin {
     fn pose(&mut self, frame: usize) -> Result<LiveFrame, SequenceError> {
         let mut positions = vec![Vec3::ZERO; self.skin.mesh().point_count()];
         pose_into(self.skin.mesh(), self.skin.rig(), &self.posed, frame, &mut positions);
-        let scalars = Some(self.stretch(&positions));
-        Ok(LiveFrame { positions, scalars })
+        let scalars = self.stretch(&positions);
+        Ok(LiveFrame { positions, scalars, ..LiveFrame::default() })
     }
 }

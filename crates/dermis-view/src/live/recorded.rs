@@ -1,4 +1,5 @@
-//! Recorded frames, read when they are asked for: sequences that do not fit into the page's textures.
+//! Frames, read when they are asked for: recorded ones that do not fit into the page's textures, or those of a rig with
+//! the layers of its file.
 
 use dermis::mesh::{MeshSequence, SequenceError};
 
@@ -40,6 +41,6 @@ impl LiveDeformer for RecordedFrames {
         let before = self.sequence.frame(frame.saturating_sub(1))?;
         let rate = self.sequence.frame_rate_hz() as f32;
         let speed = positions.iter().zip(before.iter()).map(|(now, before)| now.distance(*before) * rate).collect();
-        Ok(LiveFrame { positions, scalars: Some(speed) })
+        Ok(LiveFrame { positions, scalars: speed, ..LiveFrame::default() })
     }
 }

@@ -102,10 +102,20 @@ pub fn report(gallery: &Gallery, options: &ReportOptions) -> Result<Report, Repo
         return Err(ReportError::NoPage(reason));
     }
     let facts = gather(gallery, options)?;
-    let (view, step, notes) = view_data(gallery, options)?;
+    let (view, step, mut notes) = view_data(gallery, options)?;
+    notes.extend(options.frames.and_then(|frames| beyond(frames, facts.frames)));
     let facts = Facts { frame_step: step, ..facts };
     let html = html::page(&facts, &view)?;
     Ok(Report { html, facts, notes })
+}
+
+/// What to say of a range that reaches beyond the frames there are.
+fn beyond(frames: FrameRange, count: usize) -> Option<Note> {
+    let (start, end, _) = frames.resolve(count)?;
+    let there = |at: Option<i64>| at.is_none_or(|at| usize::try_from(at.unsigned_abs()).is_ok_and(|at| at <= count));
+    let last = end - 1;
+    let note = || Note::new(format!("there are {count} frames; of {frames}, the 3D view shows {start} to {last}"));
+    (!there(frames.start) || !there(frames.end)).then(note)
 }
 
 fn gather(gallery: &Gallery, options: &ReportOptions) -> Result<Facts, ReportError> {
@@ -113,7 +123,7 @@ fn gather(gallery: &Gallery, options: &ReportOptions) -> Result<Facts, ReportErr
     let sequence = original.object.sequence.as_ref().ok_or(ReportError::NoSequence)?;
     let mut fits = Vec::new();
     for id in 1..gallery.len() {
-        let compared = gallery.compared(id).filter(|(_, reference)| reference.asset == 0);
+        let compared = clip_of(gallery, id).and_then(|clip| gallery.compared(id, clip));
         let label = gallery.get(id).map(|asset| asset.label.clone()).unwrap_or_default();
         let Some((skin, reference)) = compared else {
             let (frames, points) = (sequence.frame_count(), sequence.point_count());
@@ -136,10 +146,15 @@ fn gather(gallery: &Gallery, options: &ReportOptions) -> Result<Facts, ReportErr
         triangles: sequence.mesh().triangle_count(),
         frames: sequence.frame_count(),
         fps: sequence.frame_rate_hz(),
-        unit: original.info(0, None).map_err(MeasureError::from)?.unit,
+        unit: original.unit(),
         fits,
         frame_step: 1,
     })
+}
+
+/// The clip of asset `id` that plays the sequence of the first.
+fn clip_of(gallery: &Gallery, id: usize) -> Option<usize> {
+    gallery.references(id).iter().position(|reference| *reference == Some(0))
 }
 
 /// One asset of the 3D view.
@@ -159,7 +174,7 @@ fn view_data(gallery: &Gallery, options: &ReportOptions) -> Result<(Vec<Embedded
     loop {
         let cut = Gallery::default();
         for (id, asset) in assets.iter().enumerate() {
-            let clip = gallery.reference(id).map_or(0, |reference| reference.clip);
+            let clip = clip_of(gallery, id).unwrap_or(0);
             cut.add(thinned(asset, clip, options.frames, step)?);
         }
         let (view, size) = embedded(&cut)?;

@@ -1,9 +1,10 @@
 // The page of `dermis view`: puts the parts together and keeps the picture going.
 
+import type { Ray } from "three";
 import "./style.css";
 import { stats } from "./gpu/uploads";
 import { ServerSource } from "./source";
-import { cells, Stage } from "./stage";
+import { Stage } from "./stage";
 import { Brush } from "./tools/brush";
 import { acceptDrops } from "./tools/drop";
 import { Live } from "./tools/live";
@@ -11,11 +12,12 @@ import { hitTest } from "./tools/pick";
 import { el } from "./ui/dom";
 import { heatbar } from "./ui/heatbar";
 import { type Key, keys } from "./ui/keys";
-import { clipPanel, heatPanel, lookPanel, measuresPanel, onlyWhenChanged, viewList } from "./ui/panels";
+import { labels } from "./ui/labels";
+import { clipPanel, heatPanel, lookPanel, measuresPanel, notesPanel, viewList } from "./ui/panels";
 import { PointPanel } from "./ui/pointpanel";
 import { timeline } from "./ui/timeline";
 import { brushPanel, CrowdPanel, livePanel } from "./ui/toolpanels";
-import { Viewer } from "./viewer";
+import { type View, Viewer } from "./viewer";
 
 /** A press that moves less than this many pixels is a click. */
 const CLICK_DISTANCE = 4;
@@ -25,22 +27,23 @@ async function start(app: HTMLElement): Promise<void> {
   const canvasBox = el("div", { className: "stage" });
   const [left, right] = [el("aside", { className: "left" }), el("aside", { className: "right" })];
   const messages = el("div", { className: "messages" });
-  const labels = el("div", { className: "labels" });
-  app.append(left, canvasBox, right);
+  const middle = el("main", {}, canvasBox);
+  app.append(left, middle, right);
   // The GPU gets ready while the server answers.
   const asked = source.scene();
   const stage = new Stage(canvasBox);
   const scene = await asked;
   const viewer = new Viewer(source, stage, scene);
-  stage.frame(scene.assets);
+  stage.frame(scene.assets.slice(0, 1));
   const say = (text: string): void => {
     messages.textContent = text;
     clearTimeout(Number(messages.dataset["timer"]));
     messages.dataset["timer"] = String(setTimeout(() => (messages.textContent = ""), 6000));
   };
+  viewer.say = say;
 
   const brush = new Brush(viewer);
-  const crowd = new CrowdPanel(viewer, say);
+  const crowd = new CrowdPanel(viewer);
   const lives: Live[] = [];
   const point = new PointPanel(viewer);
   const add = async (asset: number): Promise<void> => {
@@ -49,28 +52,27 @@ async function start(app: HTMLElement): Promise<void> {
     await viewer.add(info);
     // What has no room in the GPU's textures comes from the server, frame by frame.
     for (const view of viewer.views.filter((v) => v.model.info.id === asset && v.figure.poser.kind === "live")) {
-      lives.push(Live.feed(viewer, view, view.tag === "original" ? "recorded" : "pose", () => viewer.changed()));
+      lives.push(Live.feed(viewer, view, view.tag === "original" ? "recorded" : "pose"));
+    }
+    const model = viewer.models.find((m) => m.info.id === asset);
+    if (model && info.layers.length > 0 && info.clips.length > 0) {
+      const live = Live.add(viewer, model, "layers", () => viewer.show(viewer.views.indexOf(live.view!)));
+      lives.push(live);
     }
   };
 
-  canvasBox.append(labels, heatbar(viewer), messages);
-  onlyWhenChanged(
-    viewer,
-    () => JSON.stringify(viewer.columns.map((v) => [v.id, viewer.rankOf(v)])),
-    () => {
-      const name = (view: (typeof viewer.views)[number]): string =>
-        view.tag === "fit + corrections" ? `${view.label}, rank ${viewer.rankOf(view)}` : view.label;
-      labels.style.gridTemplateColumns = `repeat(${cells(viewer.columns.length).columns}, 1fr)`;
-      labels.replaceChildren(...viewer.columns.map((view) => el("span", { textContent: name(view) })));
-    },
-  );
+  canvasBox.append(labels(viewer), messages);
+  middle.append(heatbar(viewer));
   app.append(timeline(viewer), keys(keyList(viewer, brush, crowd)));
 
   const loop = new Loop(viewer, crowd, lives);
   for (const info of scene.assets) {
     await add(info.id);
+    chooseFirstView(viewer);
+    viewer.frameMotion();
     loop.run();
   }
+  loop.run();
   const help = el(
     "p",
     { className: "hint" },
@@ -78,17 +80,21 @@ async function start(app: HTMLElement): Promise<void> {
     el("kbd", { textContent: "?" }),
     " for the keys. Drop files to add them.",
   );
+  const look = lookPanel(viewer, () => crowd.frame());
+  const heat = heatPanel(viewer);
   left.append(
     el("h1", {}, "dermis ", el("small", { textContent: scene.version })),
     viewList(viewer),
     clipPanel(viewer),
-    lookPanel(viewer),
-    heatPanel(viewer),
+    look,
+    heat,
     crowd.element,
+    notesPanel(viewer),
     help,
   );
-  right.append(measuresPanel(viewer), point.element, brushPanel(viewer, brush, source, say), livePanel(viewer, lives));
-  chooseFirstView(viewer);
+  const touch = brushPanel(viewer, brush, source);
+  right.append(measuresPanel(viewer), point.element, touch, livePanel(viewer, lives));
+  crowd.ignored = [look.querySelector<HTMLElement>(".grid2")!, heat, touch];
   listenToMouse(viewer, brush, crowd, point);
   acceptDrops(
     scene,
@@ -97,15 +103,15 @@ async function start(app: HTMLElement): Promise<void> {
       scene.assets = (await source.scene()).assets;
       for (const model of viewer.models) Object.assign(model.info, scene.assets[model.info.id]);
       await add(asset);
-      stage.frame(scene.assets);
+      viewer.state.active = viewer.views.findLastIndex((view) => view.model.info.id === asset);
+      viewer.frameMotion();
+      viewer.changed();
       await viewer.measure();
     },
     say,
   );
   Object.assign(window, { dermis: { stats, viewer, brush, crowd } });
   if (scene.assets.length === 0) say("Nothing to show yet: drop a file here");
-  const notes = scene.assets.flatMap((asset) => asset.notes);
-  if (notes.length > 0) say(notes.slice(0, 3).join(" · "));
   viewer.changed();
   await viewer.measure();
 }
@@ -147,12 +153,19 @@ function listenToMouse(viewer: Viewer, brush: Brush, crowd: CrowdPanel, panel: P
   const { canvas, controls } = viewer.stage;
   let from: { x: number; y: number } | null = null;
   let painting = false;
+  const under = (event: PointerEvent): { view: View | null; ray: Ray } => {
+    const { ray, view } = viewer.stage.ray(event, viewer.columns.length);
+    return { view: viewer.columns[view] ?? null, ray };
+  };
   const dab = (event: PointerEvent): boolean => {
-    const at = viewer.stage.ray(event, viewer.columns.length);
-    const view = viewer.columns[at.view];
-    if (!view || (brush.mode !== "paint" && view.tag === "original")) return false;
-    if (!painting) brush.begin(view.model);
-    return brush.dab(view, at.ray, event.altKey);
+    const { view, ray } = under(event);
+    const obstacle = view && brush.obstacle(view);
+    if (obstacle && !painting) viewer.say(obstacle);
+    if (!view || obstacle) return false;
+    const hit = brush.dab(view, ray, event.altKey, !painting);
+    // What is saved is what was touched.
+    if (hit && !painting) viewer.activate(viewer.views.indexOf(view));
+    return hit;
   };
   canvas.addEventListener(
     "pointerdown",
@@ -167,17 +180,23 @@ function listenToMouse(viewer: Viewer, brush: Brush, crowd: CrowdPanel, panel: P
   );
   canvas.addEventListener("pointermove", (event) => {
     if (painting) dab(event);
+    else if (brush.mode !== "off" && event.buttons === 0 && !crowd.crowd) {
+      const { view, ray } = under(event);
+      brush.hover(view, ray);
+    }
   });
+  canvas.addEventListener("pointerleave", () => brush.leave());
   canvas.addEventListener("pointerup", (event) => {
     controls.enabled = true;
     const stroke = painting;
     painting = false;
     const still = from && Math.hypot(event.clientX - from.x, event.clientY - from.y) < CLICK_DISTANCE;
     if (stroke || !still || event.button !== 0 || crowd.crowd) return;
-    const at = viewer.stage.ray(event, viewer.columns.length);
-    const view = viewer.columns[at.view];
-    const hit = view && hitTest(view.model, viewer.positions(view), at.ray);
-    if (view && hit) panel.select(view, hit.point);
+    const { view, ray } = under(event);
+    const hit = view && hitTest(view.model, viewer.positions(view), ray);
+    if (!view || !hit) return;
+    viewer.activate(viewer.views.indexOf(view));
+    panel.select(view, hit.point);
   });
 }
 
@@ -187,8 +206,20 @@ function keyList(viewer: Viewer, brush: Brush, crowd: CrowdPanel): Key[] {
     viewer.play(false);
     viewer.setFrame(state.frame + by);
   };
-  const look = (name: keyof typeof state.look): void => {
-    state.look[name] = !state.look[name];
+  /** A crowd is drawn plain. */
+  const plain = (act: () => void): void =>
+    crowd.crowd ? viewer.say("A crowd is drawn without lines and colours: press C to leave it") : act();
+  const look = (name: keyof typeof state.look): void =>
+    plain(() => {
+      state.look[name] = !state.look[name];
+      viewer.changed();
+    });
+  const heat = (): void => {
+    if (!viewer.models.some((model) => model.reference !== null)) {
+      viewer.say("There is no recorded motion that a clip could be compared with: drop one");
+      return;
+    }
+    state.heat = state.heat === "error" ? "none" : "error";
     viewer.changed();
   };
   const split = (on: boolean): void => {
@@ -209,26 +240,11 @@ function keyList(viewer: Viewer, brush: Brush, crowd: CrowdPanel): Key[] {
         viewer.changed();
       },
     },
-    {
-      key: "f",
-      text: "frame all",
-      act: () =>
-        viewer.stage.frame(
-          viewer.models.map((m) => m.info),
-          crowd.crowd?.reach ?? 1,
-        ),
-    },
+    { key: "f", text: "frame what is shown", act: () => crowd.frame() },
     { key: "1", text: "one view", act: () => split(false) },
     { key: "2", text: "side by side", act: () => split(true) },
     { key: "x", text: "A/B flip", act: () => viewer.flip() },
-    {
-      key: "h",
-      text: "error heat map",
-      act: () => {
-        state.heat = state.heat === "error" ? "none" : "error";
-        viewer.changed();
-      },
-    },
+    { key: "h", text: "error heat map", act: () => plain(heat) },
     { key: "w", text: "wireframe", act: () => look("wireframe") },
     { key: "n", text: "normals", act: () => look("normals") },
     { key: "b", text: "bones", act: () => look("bones") },

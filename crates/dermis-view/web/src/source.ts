@@ -6,6 +6,8 @@ export interface MotionInfo {
   name: string;
   frames: number;
   fps: number;
+  /** The asset whose recorded frames a clip is to play. */
+  reference?: number | null;
 }
 
 export interface BoneInfo {
@@ -26,14 +28,13 @@ export interface AssetInfo {
   rank: number;
   influences: number;
   attributes: string[];
+  layers: string[];
   low: [number, number, number];
   high: [number, number, number];
   diagonal: number;
   up: "x" | "y" | "z";
   unit: string;
   lods: { points: number; triangles: number }[];
-  reference: number | null;
-  reference_clip: number;
   notes: string[];
 }
 
@@ -59,8 +60,16 @@ export interface Source {
   mesh(asset: number, level: number): Promise<Bundle>;
   clip(asset: number, level: number, clip: number): Promise<Bundle>;
   frames(asset: number, first: number, count: number): Promise<Bundle>;
-  measures(asset: number, rank: number): Promise<RankMeasures | null>;
-  pointErrors(asset: number, point: number, rank: number): Promise<number[] | null>;
+  /** `null` where there is nothing to compare with. */
+  measures(asset: number, clip: number, rank: number): Promise<RankMeasures | null>;
+  pointErrors(asset: number, clip: number, point: number, rank: number): Promise<number[] | null>;
+}
+
+/** What the brush has changed: the rest pose, the values of an attribute, or both. */
+export interface Edit {
+  rest: Float32Array<ArrayBuffer> | null;
+  attribute: string | null;
+  values: Float32Array<ArrayBuffer> | null;
 }
 
 /** The server that gave this page. */
@@ -81,13 +90,13 @@ export class ServerSource implements Source {
     return bundle(`api/assets/${asset}/frames?first=${first}&count=${count}`);
   }
 
-  async measures(asset: number, rank: number): Promise<RankMeasures | null> {
-    const response = await fetch(`api/assets/${asset}/measures?rank=${rank}`);
+  async measures(asset: number, clip: number, rank: number): Promise<RankMeasures | null> {
+    const response = await reach(`api/assets/${asset}/measures?rank=${rank}&clip=${clip}`);
     return response.ok ? ((await response.json()) as RankMeasures) : null;
   }
 
-  async pointErrors(asset: number, point: number, rank: number): Promise<number[] | null> {
-    const response = await fetch(`api/assets/${asset}/points/${point}?rank=${rank}`);
+  async pointErrors(asset: number, clip: number, point: number, rank: number): Promise<number[] | null> {
+    const response = await reach(`api/assets/${asset}/points/${point}?rank=${rank}&clip=${clip}`);
     return response.ok ? ((await response.json()) as number[]) : null;
   }
 
@@ -98,15 +107,26 @@ export class ServerSource implements Source {
   }
 
   /** Saves an edit: gives the files written, or the file itself where there is no place to write it to. */
-  async save(asset: number, what: string, values: Float32Array<ArrayBuffer>): Promise<string[] | Blob> {
-    const response = await answer(`api/assets/${asset}/${what}`, new Blob([values]));
+  async save(asset: number, { rest, attribute, values }: Edit): Promise<string[] | Blob> {
+    const query = new URLSearchParams({ rest: String(rest !== null), ...(attribute !== null && { attribute }) });
+    const parts = [rest, values].filter((part) => part !== null);
+    const response = await answer(`api/assets/${asset}/edit?${query}`, new Blob(parts));
     if (response.headers.get("content-type") === "model/gltf-binary") return response.blob();
     return ((await response.json()) as { written: string[] }).written;
   }
 }
 
+/** A request whose failure says that there is nobody any more who could answer it. */
+async function reach(path: string, body?: Blob): Promise<Response> {
+  try {
+    return await fetch(path, body ? { method: "POST", body } : {});
+  } catch {
+    throw new Error("dermis has ended: start it again and load this page anew");
+  }
+}
+
 async function answer(path: string, body?: Blob): Promise<Response> {
-  const response = await fetch(path, body ? { method: "POST", body } : {});
+  const response = await reach(path, body);
   if (response.ok) return response;
   const text = await response.text();
   let message = text || response.statusText;

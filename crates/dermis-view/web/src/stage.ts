@@ -13,9 +13,23 @@ const UP: Record<AssetInfo["up"], [number, number, number]> = { x: [1, 0, 0], y:
 /** Degrees that the smaller side of a cell sees. */
 const FIELD = 35;
 
-/** The grid that a number of views stand in, side by side. */
-export function cells(count: number): { columns: number; rows: number } {
-  return count <= 2 ? { columns: Math.max(count, 1), rows: 1 } : { columns: 2, rows: Math.ceil(count / 2) };
+/** A part of the picture, in shares of its width and height from the upper left. */
+export interface Cell {
+  left: number;
+  top: number;
+  width: number;
+  height: number;
+}
+
+/** Where a number of views stand side by side: in rows that are filled from end to end. */
+export function cells(count: number): Cell[] {
+  const rows = count <= 2 ? 1 : 2;
+  const first = Math.ceil(count / rows);
+  return Array.from({ length: count }, (_, at) => {
+    const row = at < first ? 0 : 1;
+    const width = 1 / (row === 0 ? first : count - first);
+    return { left: (at - row * first) * width, top: row / rows, width, height: 1 / rows };
+  });
 }
 
 export class Stage {
@@ -62,15 +76,14 @@ export class Stage {
     return wanted;
   }
 
-  /** Looks at all of `assets`, from the front right and a little above. */
-  frame(assets: AssetInfo[], reach = 1): void {
+  /** Looks at all of `boxes`, from the front right and a little above. */
+  frame(boxes: Pick<AssetInfo, "low" | "high" | "up">[], reach = 1): void {
     const box = new THREE.Box3();
-    for (const { low, high } of assets)
-      box.union(new THREE.Box3(new THREE.Vector3(...low), new THREE.Vector3(...high)));
+    for (const { low, high } of boxes) box.union(new THREE.Box3(new THREE.Vector3(...low), new THREE.Vector3(...high)));
     if (box.isEmpty()) box.expandByPoint(new THREE.Vector3()).expandByScalar(1);
     const center = box.getCenter(new THREE.Vector3());
     const radius = Math.max(box.getSize(new THREE.Vector3()).length() / 2, 1e-6) * reach;
-    this.up.set(...UP[assets[0]?.up ?? "y"]);
+    this.up.set(...UP[boxes[0]?.up ?? "y"]);
     const side = this.up.x === 1 ? new THREE.Vector3(0, 1, 0.6) : new THREE.Vector3(0.75, 0, 0);
     const front = this.up.z === 1 ? new THREE.Vector3(0, -1, 0) : new THREE.Vector3(0, 0, 1);
     const direction = side.addScaledVector(front, 0.8).addScaledVector(this.up, 0.35).normalize();
@@ -88,19 +101,17 @@ export class Stage {
   draw(contents: THREE.Object3D[]): void {
     const { renderer, camera } = this;
     const size = renderer.getSize(new THREE.Vector2());
-    const { columns, rows } = cells(contents.length);
-    const [width, height] = [size.x / columns, size.y / rows];
     renderer.setScissorTest(false);
     renderer.clear();
     renderer.setScissorTest(true);
-    camera.aspect = width / height;
-    const half = Math.tan(THREE.MathUtils.degToRad(FIELD / 2)) / Math.min(camera.aspect, 1);
-    camera.fov = 2 * THREE.MathUtils.radToDeg(Math.atan(half));
-    camera.updateProjectionMatrix();
-    contents.forEach((content, at) => {
-      const [x, y] = [(at % columns) * width, size.y - (Math.floor(at / columns) + 1) * height];
+    const all = cells(contents.length);
+    all.forEach((cell, at) => {
+      const [width, height] = [cell.width * size.x, cell.height * size.y];
+      const [x, y] = [cell.left * size.x, size.y - cell.top * size.y - height];
+      this.aim(cell, all, size);
       renderer.setViewport(x, y, width, height);
       renderer.setScissor(x, y, width, height);
+      const content = contents[at]!;
       this.scene.add(content);
       renderer.render(this.scene, camera);
       this.scene.remove(content);
@@ -111,16 +122,27 @@ export class Stage {
   /** The ray through a place on the canvas, and which of `count` views it is in. */
   ray(event: { clientX: number; clientY: number }, count: number): { ray: THREE.Ray; view: number } {
     const rect = this.canvas.getBoundingClientRect();
-    const { columns, rows } = cells(count);
-    const [width, height] = [rect.width / columns, rect.height / rows];
-    const [x, y] = [event.clientX - rect.left, event.clientY - rect.top];
-    const cell = (at: number, size: number, most: number): number =>
-      Math.min(Math.max(Math.floor(at / size), 0), most - 1);
-    const [column, row] = [cell(x, width, columns), cell(y, height, rows)];
-    const at = new THREE.Vector2(((x - column * width) / width) * 2 - 1, 1 - ((y - row * height) / height) * 2);
+    const x = (event.clientX - rect.left) / rect.width;
+    const y = (event.clientY - rect.top) / rect.height;
+    const all = cells(Math.max(count, 1));
+    const inside = (c: Cell): boolean => x >= c.left && x < c.left + c.width && y >= c.top && y < c.top + c.height;
+    const view = Math.max(all.findIndex(inside), 0);
+    const cell = all[view]!;
+    this.aim(cell, all, { x: rect.width, y: rect.height });
+    const at = new THREE.Vector2(((x - cell.left) / cell.width) * 2 - 1, 1 - ((y - cell.top) / cell.height) * 2);
     const caster = new THREE.Raycaster();
     caster.setFromCamera(at, this.camera);
-    return { ray: caster.ray, view: row * columns + column };
+    return { ray: caster.ray, view };
+  }
+
+  /** Turns the camera to one of `all` cells: things have the same size in each, and the narrowest sees all of them. */
+  private aim(cell: Cell, all: Cell[], size: { x: number; y: number }): void {
+    const { camera } = this;
+    const aspect = ({ width, height }: Cell): number => (width * size.x) / (height * size.y);
+    camera.aspect = aspect(cell);
+    const half = Math.tan(THREE.MathUtils.degToRad(FIELD / 2)) / Math.min(...all.map(aspect), 1);
+    camera.fov = 2 * THREE.MathUtils.radToDeg(Math.atan(half));
+    camera.updateProjectionMatrix();
   }
 
   /** Waits until the picture is there: reading a pixel cannot be answered earlier. */

@@ -8,7 +8,26 @@ import { stats } from "./gpu/uploads";
 import type { AssetInfo, RankMeasures, SceneInfo, Source } from "./source";
 import { Stage } from "./stage";
 
-export type Tag = "original" | "fit" | "fit + corrections" | "rest pose" | "on the server" | "animation";
+export type Tag =
+  | "original"
+  | "fit"
+  | "fit + corrections"
+  | "rest pose"
+  | "animation"
+  | "with its layers"
+  | "on the server"
+  | "volume kept"
+  | "wrinkled";
+
+/** A value per point that the server streams. */
+export interface LiveScalar {
+  store: Store;
+  low: number;
+  high: number;
+  signed: boolean;
+  label: string;
+  unit: string;
+}
 
 export interface View {
   id: string;
@@ -31,8 +50,10 @@ export interface State {
   compared: Set<string>;
   rank: number;
   heat: HeatName;
+  /** The bone whose weight is shown, and the model that it is a bone of; `null` is the active one. */
   bone: number;
-  /** Upper end of the error's colour bar; `null` takes the largest error at rank 0. */
+  boneModel: Model | null;
+  /** Upper end of the error's colour bar; `null` takes the largest error of what is compared. */
   errorRange: number | null;
   look: Look;
   /** The point that was clicked. */
@@ -40,7 +61,7 @@ export interface State {
 }
 
 /** Views side by side, at most. */
-const MOST_COLUMNS = 4;
+const MOST_COLUMNS = 6;
 
 type Listener = () => void;
 
@@ -59,16 +80,20 @@ export class Viewer {
     rank: 0,
     heat: "none",
     bone: 0,
+    boneModel: null,
     errorRange: null,
     look: { wireframe: false, normals: false, bones: false, flat: false },
     marked: null,
   };
-  /** Scalars that are painted or streamed, by view. */
+  /** Scalars that are painted. */
   readonly paints = new Map<Model, Float32Array<ArrayBuffer>>();
-  liveScalar: { store: Store; low: number; high: number; signed: boolean; label: string; unit: string } | null = null;
+  /** By the id of the view. */
+  readonly liveScalars = new Map<string, LiveScalar>();
   private readonly listeners: Listener[] = [];
   private readonly stores = new Map<string, Store>();
   private clock = 0;
+  /** Tells the user something. */
+  say: (text: string) => void = () => {};
 
   constructor(
     readonly source: Source,
@@ -90,20 +115,21 @@ export class Viewer {
   async add(info: AssetInfo): Promise<void> {
     const model = await Model.load(this.source, info, this.stage.maxRows);
     this.models.push(model);
-    const several = this.scene.assets.length > 1;
     const add = (kind: Kind, tag: Tag): void => {
-      const label = several ? `${info.label} · ${tag}` : tag;
-      this.views.push({ id: `${info.id}:${tag}`, label, tag, model, figure: new Figure(model, kind) });
+      const id = `${info.id}:${tag}`;
+      this.views.push({ id, label: tag, tag, model, figure: new Figure(model, kind) });
+      this.state.compared.add(id);
     };
     if (info.recorded) add(model.recordedFits ? "recorded" : "live", "original");
     // The bones of a fit hang from nothing; a rig's shapes are its own, not corrections of anything.
     const loose = info.bones.length > 0 && info.bones.every((bone) => bone.parent === null);
-    const fitted = info.reference !== null || loose;
+    const fitted = model.reference !== null || loose;
     if (info.clips.length > 0) add(model.skinFits ? "skin" : "live", fitted && model.skinFits ? "fit" : "animation");
     if (info.clips.length > 0 && fitted && info.rank > 0 && model.skinFits) add("skin", "fit + corrections");
     if (!info.recorded && info.clips.length === 0) add("rest", "rest pose");
     this.state.rank = Math.max(this.state.rank, info.rank);
-    for (const view of this.views) this.state.compared.add(view.id);
+    // A file's name is said where there are several.
+    if (this.models.length > 1) for (const view of this.views) view.label = `${view.model.info.label} · ${view.tag}`;
     if (info.recorded && model.recordedFits) {
       void model.loadRecorded(this.stage.renderer, () => this.changed()).catch((error: Error) => console.error(error));
     }
@@ -116,10 +142,16 @@ export class Viewer {
     return this.views[this.state.active] ?? null;
   }
 
+  /** The views that are ticked. */
+  get ticked(): View[] {
+    return this.views.filter((view) => this.state.compared.has(view.id));
+  }
+
+  /** The views that are shown. */
   get columns(): View[] {
     if (!this.state.split) return this.active ? [this.active] : [];
-    const compared = this.views.filter((view) => this.state.compared.has(view.id)).slice(0, MOST_COLUMNS);
-    return compared.length > 0 ? compared : this.views.slice(0, 1);
+    const { ticked } = this;
+    return ticked.length > 0 ? ticked.slice(0, MOST_COLUMNS) : this.views.slice(0, 1);
   }
 
   get frameCount(): number {
@@ -135,12 +167,15 @@ export class Viewer {
   setFrame(frame: number): void {
     const count = this.frameCount;
     this.state.frame = ((Math.round(frame) % count) + count) % count;
+    this.clock = this.state.frame;
     this.changed();
   }
 
   play(playing: boolean): void {
-    this.state.playing = playing;
-    this.clock = this.state.frame;
+    const { state, frameCount } = this;
+    state.playing = playing && frameCount > 1;
+    if (state.playing && !state.loop && state.frame === frameCount - 1) state.frame = 0;
+    this.clock = state.frame;
     this.changed();
   }
 
@@ -150,7 +185,14 @@ export class Viewer {
     void this.measure();
   }
 
+  /** Shows one view alone. */
   show(view: number): void {
+    this.state.split = false;
+    this.activate(view);
+  }
+
+  /** Makes a view the one that the panels speak of. */
+  activate(view: number): void {
     this.state.active = view;
     this.changed();
     void this.measure();
@@ -158,49 +200,82 @@ export class Viewer {
 
   /** A/B: the next view that is ticked. */
   flip(): void {
-    const ticked = this.views.flatMap((view, at) => (this.state.compared.has(view.id) ? [at] : []));
+    const ticked = this.ticked.map((view) => this.views.indexOf(view));
     const others = ticked.length > 1 ? ticked : this.views.map((_, at) => at);
     this.show(others[(others.indexOf(this.state.active) + 1) % others.length] ?? 0);
   }
 
+  /** Looks at what is shown as it stands now. */
+  frameShown(): void {
+    this.stage.frame(this.columns.map((view) => ({ ...bounds(this.positions(view)), up: view.model.info.up })));
+  }
+
+  /** Looks at all places that what is shown moves to. */
+  frameMotion(): void {
+    this.stage.frame(this.columns.map((view) => view.model.info));
+  }
+
   measured(model: Model, rank: number): RankMeasures | null | undefined {
-    return this.measures.get(`${model.info.id} ${Math.min(rank, model.info.rank)}`);
+    return this.measures.get(measureKey(model, rank));
   }
 
   /** Fetches the measures of every fit at rank 0 and at the ranks shown. */
   async measure(): Promise<void> {
-    const asked = this.models.filter((model) => model.info.reference !== null);
-    const wanted = asked.flatMap((model) =>
-      [0, this.state.rank].map((rank) => ({ model, rank: Math.min(rank, model.info.rank) })),
-    );
+    const asked = this.models.filter((model) => model.reference !== null);
+    const wanted = asked.flatMap((model) => [0, this.state.rank].map((rank) => ({ model, rank })));
     for (const { model, rank } of wanted) {
-      const key = `${model.info.id} ${rank}`;
+      const key = measureKey(model, rank);
       if (this.measures.has(key)) continue;
-      const measures = await this.source.measures(model.info.id, rank);
-      this.measures.set(key, measures);
+      const least = Math.min(rank, model.info.rank);
+      this.measures.set(key, await this.attempt(this.source.measures(model.info.id, Math.max(model.clip, 0), least)));
       this.changed();
     }
   }
 
-  /** The view whose recorded frames a model is compared with. */
-  referenceOf(model: Model): View | null {
-    return this.views.find((v) => v.tag === "original" && v.model.info.id === model.info.reference) ?? null;
+  /** What was asked for, or `null` after saying why it did not come. */
+  async attempt<T>(asked: Promise<T>): Promise<T | null> {
+    try {
+      return await asked;
+    } catch (error) {
+      this.say((error as Error).message);
+      return null;
+    }
   }
 
-  /** The largest error that the colour bar shows. */
+  /** The view whose recorded frames a view is compared with. */
+  referenceOf(view: View): View | null {
+    const { reference } = view.model;
+    if (reference === null || view.tag === "original") return null;
+    return this.views.find((v) => v.tag === "original" && v.model.info.id === reference) ?? null;
+  }
+
+  /** The upper end of the error's colour bar. */
   errorHigh(): number {
-    if (this.state.errorRange !== null) return this.state.errorRange;
-    const known = this.models.map((model) => this.measured(model, 0)?.max_error ?? 0);
-    const largest = Math.max(0, ...known);
-    return largest > 0 ? largest : 0.01 * (this.models[0]?.info.diagonal ?? 1);
+    return this.state.errorRange ?? (this.largestError() || 0.01 * (this.models[0]?.info.diagonal ?? 1));
+  }
+
+  /** The largest error of the views that are shown or ticked, so that a flip between them keeps the colours' meaning. */
+  largestError(): number {
+    const errors = [...this.columns, ...this.ticked].flatMap((view) =>
+      [0, this.rankOf(view)].map((rank) => this.measured(view.model, rank)?.max_error ?? 0),
+    );
+    return Math.max(0, ...errors);
+  }
+
+  /** Whether errors may be larger than the colour bar reaches: its end was typed in, or a rest pose was edited. */
+  get errorClips(): boolean {
+    const edited = this.columns.some((view) => view.model.strokes.rest > 0);
+    return this.state.heat === "error" && (edited || this.largestError() > this.errorHigh());
   }
 
   /** The heat map of one view. */
   heatOf(view: View): Heat {
-    const { heat, bone } = this.state;
-    if (heat === "error") return { kind: "error", low: 0, high: this.errorHigh() };
+    const { heat } = this.state;
+    const bone = this.boneIn(view.model);
+    if (heat === "error")
+      return this.referenceOf(view) ? { kind: "error", low: 0, high: this.errorHigh() } : { kind: "none" };
     if (heat === "bones" || heat === "core") return view.model.slots > 0 ? { kind: heat } : { kind: "none" };
-    if (heat === "weight" && view.model.slots > 0 && bone < view.model.info.bones.length) {
+    if (heat === "weight" && view.model.slots > 0 && bone >= 0) {
       const store = this.scalarStore(view.model, `bone ${bone}`, () => view.model.boneWeights(bone));
       return { kind: "scalar", low: 0, high: 1, ramp: "heat", store };
     }
@@ -215,12 +290,22 @@ export class Viewer {
         store: this.scalarStore(view.model, "paint", () => values),
       };
     }
-    if (heat === "live" && this.liveScalar && view.tag === "on the server") {
-      const { store, low, high, signed } = this.liveScalar;
+    const live = this.liveScalars.get(view.id);
+    if (heat === "live" && live) {
+      const { store, low, high, signed } = live;
       return { kind: "scalar", low, high, ramp: signed ? "signed" : "heat", store };
     }
     if (heat.startsWith("attribute:")) return this.attributeHeat(view, heat.slice("attribute:".length));
     return { kind: "none" };
+  }
+
+  /** The chosen bone as a bone of `model`: in other models than the one it was chosen in, the bone of the same name. */
+  boneIn(model: Model): number {
+    const { bone, boneModel } = this.state;
+    const of = boneModel ?? this.active?.model;
+    if (of === model) return bone < model.info.bones.length ? bone : -1;
+    const name = of?.info.bones[bone]?.name;
+    return name ? model.info.bones.findIndex((other) => other.name === name) : -1;
   }
 
   /** The store of a scalar, made when first shown; `forget` has it made anew. */
@@ -243,6 +328,7 @@ export class Viewer {
       if (!this.state.loop && this.clock >= count) {
         this.state.playing = false;
         this.clock = count - 1;
+        this.changed();
       }
       const frame = Math.floor(this.clock) % count;
       if (frame !== this.state.frame) {
@@ -267,17 +353,23 @@ export class Viewer {
     }
   }
 
+  /** Where a point of a view is in the current frame. */
+  position(view: View, point: number): number[] {
+    this.pose(view);
+    return view.figure.poser.readPoint(this.stage.renderer, point);
+  }
+
   /** The positions of a view in the current frame, four floats per point. */
   positions(view: View): Float32Array<ArrayBuffer> {
     this.pose(view);
-    return view.figure.poser.read(this.stage.renderer);
+    return view.figure.poser.read(this.stage.renderer).subarray(0, 4 * view.model.pointCount);
   }
 
   private prepare(view: View): void {
     const heat = this.heatOf(view);
     let reference: Poser | null = null;
     if (heat.kind === "error") {
-      const original = this.referenceOf(view.model);
+      const original = this.referenceOf(view);
       if (original) {
         this.pose(original);
         reference = original.figure.poser;
@@ -293,8 +385,10 @@ export class Viewer {
     view.figure.poser.pose(this.stage.renderer, this.frameOf(view), this.rankOf(view));
   }
 
+  /** The frame that a view shows: a shorter motion begins again, or waits at its end where nothing loops. */
   frameOf(view: View): number {
-    return Math.min(this.state.frame, Math.max(framesOf(view) - 1, 0));
+    const count = Math.max(framesOf(view), 1);
+    return this.state.loop ? this.state.frame % count : Math.min(this.state.frame, count - 1);
   }
 
   private attributeHeat(view: View, name: string): Heat {
@@ -308,6 +402,23 @@ export class Viewer {
     const store = this.scalarStore(view.model, `attribute ${name}`, () => values);
     return { kind: "scalar", low, high, ramp: signed ? "signed" : "heat", store };
   }
+}
+
+/** The box around positions of four floats each. */
+function bounds(positions: Float32Array): Pick<AssetInfo, "low" | "high"> {
+  const low: AssetInfo["low"] = [Infinity, Infinity, Infinity];
+  const high: AssetInfo["high"] = [-Infinity, -Infinity, -Infinity];
+  for (let at = 0; at < positions.length; at++) {
+    const [c, value] = [at % 4, positions[at]!];
+    if (c > 2 || !Number.isFinite(value)) continue;
+    low[c] = Math.min(low[c]!, value);
+    high[c] = Math.max(high[c]!, value);
+  }
+  return { low, high };
+}
+
+function measureKey(model: Model, rank: number): string {
+  return `${model.info.id} ${model.clip} ${Math.min(rank, model.info.rank)}`;
 }
 
 export function framesOf(view: View): number {

@@ -7,6 +7,7 @@ use dermis::mesh::problems::{Problem, of_object};
 use dermis::mesh::shells::shells;
 use dermis::mesh::volume::volume;
 use dermis::mesh::{Object, Rig, Scene, SequenceError, SkinWeights, TriMesh, Units, UpAxis};
+use dermis::replay::kind;
 use serde::Serialize;
 
 use crate::input::format_name;
@@ -57,6 +58,8 @@ pub(super) struct ObjectFacts {
     pub(super) uv_sets: usize,
     pub(super) tetrahedra: usize,
     pub(super) attributes: Vec<String>,
+    /// What the layers on top of the motion call themselves.
+    pub(super) deformers: Vec<String>,
     pub(super) problems: Vec<ProblemFacts>,
 }
 
@@ -133,6 +136,7 @@ impl ObjectFacts {
             uv_sets: mesh.layout().map_or(0, |layout| layout.uvs.len()),
             tetrahedra: object.tets.as_ref().map_or(0, |tets| tets.tetrahedra().len()),
             attributes: object.attributes.keys().cloned().collect(),
+            deformers: object.deformers.iter().map(|deformer| kind(deformer).unwrap_or_default()).collect(),
             problems: of_object(object, progress)?.into_iter().map(ProblemFacts::from).collect(),
         })
     }

@@ -83,9 +83,12 @@ fn rows(object: &ObjectFacts) -> Vec<(&'static str, String)> {
         rows.push(("influences", histogram(&object.influence_histogram)));
     }
     rows.extend(clips(object));
-    for (label, names) in
-        [("shapes", &object.morph_targets), ("materials", &object.materials), ("attributes", &object.attributes)]
-    {
+    for (label, names) in [
+        ("shapes", &object.morph_targets),
+        ("layers", &object.deformers),
+        ("materials", &object.materials),
+        ("attributes", &object.attributes),
+    ] {
         if !names.is_empty() {
             rows.push((label, listed(names)));
         }

@@ -7,6 +7,7 @@ use dermis::io::ReadOptions;
 use dermis::mesh::merge::single;
 use dermis::mesh::reshape::reshaped;
 use dermis::mesh::{Note, Object, Scene, TriMesh};
+use dermis::replay::whole_motion;
 use dermis::skin::Animation;
 use dermis::{Selection, select};
 
@@ -37,7 +38,11 @@ pub(super) fn read(sources: &[String], part: &Part, watch: &Watch) -> Result<Inp
             if let Some((known, _)) = &first {
                 expect_same_mesh(known, &object).map_err(|report| report.in_file(source))?;
             }
-            let motion = object.motion().map_err(|error| Report::from(error).in_file(source))?;
+            let motion = whole_motion(&object).map_err(|error| Report::from(error).in_file(source))?;
+            let motion = motion.map(|(sequence, left_out)| {
+                notes.extend(left_out);
+                sequence
+            });
             if let Some(sequence) = motion {
                 animations.push(Animation { name: unused_name(name, &animations), sequence });
             }

@@ -109,7 +109,8 @@ impl Summary {
         fact("distortion", self.distortion());
         fact("largest error", format!("{} % of the box's diagonal", measured(self.max_error_percent)));
         fact("normals", format!("{} rms of unit normals", measured(self.normal_error_rms)));
-        fact("compression", format!("{:.1} times smaller than the frames", self.compression));
+        let bones_only = if self.rank > 0 { ", corrections not counted" } else { "" };
+        fact("compression", format!("{:.1} times smaller than the frames{bones_only}", self.compression));
         fact("time", self.times());
         if let Some(output) = &self.output {
             lines.push(format!("wrote {} ({})", paint.title(output), bytes(self.bytes)));

@@ -6,6 +6,8 @@
 
 use std::borrow::Cow;
 
+use dermis_mesh::Values;
+
 use super::document::{Document, missing};
 use crate::error::Error;
 use crate::gltf::schema::{Accessor, Sparse};
@@ -153,6 +155,22 @@ impl Document<'_> {
     pub(super) fn indices(&self, index: usize) -> Result<Vec<u32>, Error> {
         let accessor = self.accessor(index)?;
         self.decode_indices(accessor).map_err(|error| error.at(format!("accessors[{index}]")))
+    }
+
+    /// The scalars of an accessor: unsigned integers as such, everything else as floats.
+    pub(super) fn values(&self, index: usize) -> Result<Values, Error> {
+        let accessor = self.accessor(index)?;
+        match Component::new(accessor.component_type)? {
+            Component::U32 => self.indices(index).map(Values::U32),
+            Component::U16 if !accessor.normalized => {
+                Ok(Values::U16(self.indices(index)?.into_iter().map(|value| value as u16).collect()))
+            }
+            _ => {
+                // Many may name one accessor.
+                self.take("numbers", accessor.count, 4)?;
+                Ok(Values::F32(self.floats(index, 1)?.into_owned()))
+            }
+        }
     }
 
     fn decode_floats(&self, accessor: &Accessor, expected: usize) -> Result<Floats<'_>, Error> {

@@ -2,6 +2,7 @@
 
 mod accessor;
 mod animation;
+mod deformers;
 mod document;
 mod draco;
 mod frame_rate;

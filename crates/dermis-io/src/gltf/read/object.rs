@@ -13,6 +13,7 @@ use dermis_mesh::{Clip, Joint, Layout, Object, Rig, Shape, SkinWeights, TriMesh}
 use glam::{DAffine3, DMat3, DVec3, Vec3, Vec4};
 
 use super::animation::Animation;
+use super::deformers::read_deformers;
 use super::document::Document;
 use super::geometry::{Geometry, Target, read_geometry};
 use super::materials::Materials;
@@ -88,6 +89,7 @@ impl<'a> Builder<'a> {
         };
         let scalars = &source.geometry.scalars;
         object.attributes = scalars.iter().map(|(name, values)| (name.clone(), gather(values))).collect();
+        object.deformers = read_deformers(self.document, source.node)?;
         if let Some(frames) = sequence::recorded(self.document, source, self.animations, placement, &mesh)? {
             object.sequence = Some(frames);
             return Ok(object);

@@ -2,6 +2,7 @@
 
 mod animations;
 mod between;
+mod deformers;
 mod file;
 mod materials;
 mod motion;
@@ -18,7 +19,7 @@ use serde_json::{Map, Value, json};
 use self::animations::Animations;
 use self::file::GltfFile;
 use self::skin::Skeleton;
-use super::units;
+use super::{DEFORMERS, units};
 use crate::error::Error;
 use crate::output::Output;
 use crate::pivot::placed;
@@ -34,6 +35,7 @@ struct Writer<'a> {
     /// Nodes of skinned meshes, which their joints place.
     skinned: Vec<usize>,
     notes: Vec<Note>,
+    has_deformers: bool,
     tick: Tick<'a>,
 }
 
@@ -61,6 +63,7 @@ pub(super) fn write_scene(
         placed: Vec::new(),
         skinned: Vec::new(),
         notes: Vec::new(),
+        has_deformers: false,
         tick: Tick { progress, done: 0, total },
     };
     for (number, object) in scene.objects.iter().enumerate() {
@@ -92,6 +95,9 @@ impl Writer<'_> {
         root.insert("scene".into(), json!(0));
         let scene = if roots.is_empty() { json!({}) } else { json!({ "nodes": roots }) };
         root.insert("scenes".into(), json!([scene]));
+        if self.has_deformers {
+            root.insert("extensionsUsed".into(), json!([DEFORMERS]));
+        }
         self.file.finish(root)?;
         Ok(self.notes)
     }

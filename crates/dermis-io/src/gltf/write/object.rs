@@ -100,6 +100,7 @@ impl Writer<'_> {
         if let Some(weights) = weights_at_rest(object, &motion) {
             mesh.insert("weights".into(), json!(weights));
         }
+        self.deformers(object, &mut node)?;
         node["mesh"] = json!(self.file.push("meshes", Value::Object(mesh)));
         let index = self.file.push("nodes", node);
         self.animate(object, number, &motion, index)

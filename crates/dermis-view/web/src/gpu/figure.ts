@@ -32,6 +32,7 @@ export class Figure {
   private wire: THREE.LineSegments | null = null;
   private normalLines: THREE.LineSegments | null = null;
   private bones: THREE.LineSegments | null = null;
+  private segments: THREE.LineSegments | null = null;
   private marker: THREE.Points<THREE.BufferGeometry, THREE.RawShaderMaterial> | null = null;
 
   constructor(
@@ -82,6 +83,16 @@ export class Figure {
     this.showLines(look, frame);
   }
 
+  /** Draws lines over the surface, six floats each; none takes them away. */
+  showSegments(ends: Float32Array): void {
+    if (ends.length > 0) this.segments ??= this.makeSegments();
+    if (!this.segments) return;
+    this.segments.visible = ends.length > 0;
+    this.segments.geometry.dispose();
+    this.segments.geometry = new THREE.BufferGeometry();
+    this.segments.geometry.setAttribute("position", new THREE.BufferAttribute(ends, 3));
+  }
+
   /** Puts a dot on a point, or takes it away. */
   mark(point: number | null): void {
     if (point !== null) this.marker ??= this.makeMarker();
@@ -123,6 +134,14 @@ export class Figure {
     marker.renderOrder = 3;
     this.add(marker);
     return marker;
+  }
+
+  private makeSegments(): THREE.LineSegments {
+    const material = line(shaders.SEGMENT_VERTEX, [1, 0.62, 0.18, 1], {});
+    material.depthTest = false;
+    const lines = this.addLines(new THREE.BufferGeometry(), material);
+    lines.renderOrder = 2;
+    return lines;
   }
 
   private makeWire(): THREE.LineSegments {

@@ -20,8 +20,10 @@ export class Model {
   readonly slots: number;
   readonly pointRows: number;
   readonly index: THREE.BufferAttribute;
-  /** Counts edits of the rest pose. */
+  /** Counts changes of the rest pose. */
   restVersion = 0;
+  /** Strokes of the brush that have not been taken back. */
+  readonly strokes = { rest: 0, paint: 0 };
   /** Frames of the recorded motion that have arrived. */
   recordedFrames = 0;
   clip = -1;
@@ -65,7 +67,8 @@ export class Model {
   }
 
   static async load(source: Source, info: AssetInfo, maxRows: number, level = 0): Promise<Model> {
-    const clip = info.reference === null ? 0 : info.reference_clip;
+    const compared = info.clips.findIndex(({ reference }) => typeof reference === "number");
+    const clip = Math.max(compared, 0);
     // Shape and motion are asked for together.
     const [mesh, motion] = await Promise.all([
       source.mesh(info.id, level),
@@ -74,6 +77,15 @@ export class Model {
     const model = new Model(info, level, source, maxRows, mesh);
     if (motion && model.skinFits) model.takeClip(clip, motion);
     return model;
+  }
+
+  /** The surface that a deformer in the server has made of a model: its shape alone, for `frames` frames. */
+  static ofSurface(of: Model, bundle: Bundle, frames: number): Model {
+    const motion = of.motion(false);
+    const clips = [{ name: motion?.name ?? "", fps: motion?.fps ?? 24, frames }];
+    const counts = { points: bundle.floats("rest").length / 3, triangles: bundle.indices("triangles").length / 3 };
+    const bare = { bones: [], attributes: [], layers: [], lods: [], rank: 0, influences: 0, reference: null, recorded: null };
+    return new Model({ ...of.info, ...counts, ...bare, clips }, 0, of.source, of.maxRows, bundle);
   }
 
   get pointCount(): number {
@@ -98,7 +110,13 @@ export class Model {
 
   /** The motion that a way of showing it plays. */
   motion(recorded: boolean): MotionInfo | null {
-    return recorded ? this.info.recorded : (this.info.clips[Math.max(this.clip, 0)] ?? null);
+    const { clips } = this.info;
+    return recorded || clips.length === 0 ? this.info.recorded : (clips[Math.max(this.clip, 0)] ?? null);
+  }
+
+  /** The asset with the frames that the clip shown is to play. */
+  get reference(): number | null {
+    return this.info.clips[Math.max(this.clip, 0)]?.reference ?? null;
   }
 
   async useClip(clip: number): Promise<void> {

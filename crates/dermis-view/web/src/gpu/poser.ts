@@ -69,6 +69,21 @@ export class Poser {
     return positions;
   }
 
+  /** The normals of the posed shape on the CPU, four floats per point. */
+  readNormals(renderer: THREE.WebGLRenderer): Float32Array<ArrayBuffer> {
+    const normals = new Float32Array(4 * WIDTH * this.model.pointRows);
+    renderer.readRenderTargetPixels(this.normalTarget, 0, 0, WIDTH, this.model.pointRows, normals);
+    return normals;
+  }
+
+  /** One posed point on the CPU. */
+  readPoint(renderer: THREE.WebGLRenderer, point: number): number[] {
+    if (this.readBack?.key === this.key) return [...this.readBack.positions.subarray(4 * point, 4 * point + 3)];
+    const texel = new Float32Array(4);
+    renderer.readRenderTargetPixels(this.positionTarget, point % WIDTH, Math.floor(point / WIDTH), 1, 1, texel);
+    return [...texel.subarray(0, 3)];
+  }
+
   /** Takes positions that a deformer in the server has made. */
   receive(renderer: THREE.WebGLRenderer, positions: Float32Array): void {
     this.liveStore ??= new Store(this.model.pointCount, 4);

@@ -150,6 +150,11 @@ void main() {
   gl_Position = projectionMatrix * p;
 }`;
 
+export const SEGMENT_VERTEX = `${HEAD}
+uniform mat4 modelViewMatrix, projectionMatrix;
+in vec3 position;
+void main() { gl_Position = projectionMatrix * modelViewMatrix * vec4(position, 1.0); }`;
+
 export const NORMAL_LINES_VERTEX = `${HEAD}
 uniform mat4 modelViewMatrix, projectionMatrix;
 uniform sampler2D positions, normals;
@@ -242,12 +247,12 @@ void main() {
 export const UPLOADED_VERTEX = `${HEAD}
 uniform mat4 modelViewMatrix, projectionMatrix;
 uniform vec3 place, instanceColor;
-in vec3 position;
+in vec3 position, normal;
 out vec3 viewPosition, viewNormal, tint;
 void main() {
   vec4 view = modelViewMatrix * vec4(position + place, 1.0);
   viewPosition = view.xyz;
-  viewNormal = vec3(0.0);
+  viewNormal = mat3(modelViewMatrix) * normal;
   tint = instanceColor;
   gl_Position = projectionMatrix * view;
 }`;

@@ -1,7 +1,7 @@
 // The tables and curves of a report.
 
 import { el, significant } from "../ui/dom";
-import { plot, SERIES_COLORS, type Series } from "../ui/plot";
+import { plot, type PlotOptions, SERIES_COLORS, type Series } from "../ui/plot";
 import type { Facts, FitFacts } from "./embedded";
 
 const SIZE = { width: 520, height: 210 };
@@ -18,7 +18,7 @@ export function summary(facts: Facts): HTMLElement {
     ["Largest error (% of box)", (fit) => fit.measures.text["max_error_percent"]!],
     [`Largest error (${facts.unit})`, (fit) => fit.measures.text["max_error"]!],
     ["Normal error (rms)", (fit) => fit.measures.text["normal_error_rms"]!],
-    ["Compression", (fit) => `${fit.measures.text["compression"]!} ×`],
+    ["Compression, bones only", (fit) => `${fit.measures.text["compression"]!} ×`],
     ["File", (fit) => (fit.file_bytes ? `${(fit.file_bytes / 1e6).toFixed(2)} MB` : "–")],
   ];
   const head = el("tr", {}, ...columns.map(([name]) => el("th", { textContent: name })));
@@ -81,8 +81,10 @@ export function curves(facts: Facts): HTMLElement {
       byFrame((fit) => fit.max_by_frame),
       "frame",
     ),
-    figure("Distribution of errors (% of all points in all frames)", histograms, `error (${unit})`),
-    figure("Distortion E against rank (%)", ranks, "rank"),
+    figure("Distribution of errors (% of all points in all frames, logarithmic)", histograms, `error (${unit})`, {
+      logarithmic: true,
+    }),
+    figure("Distortion E against rank (%)", ranks, "rank", { integers: true }),
   ];
   if (fits.length > 1) figures.push(figure("Distortion E against bones (%)", bones, "bones"));
   return el("div", { className: "figures" }, ...figures);
@@ -115,8 +117,11 @@ export function weights(facts: Facts): HTMLElement {
       el(
         "div",
         { className: "figures" },
-        figure("Points by number of influences", [series(fit, at, points)], "influences", true),
-        figure("Share of each bone, largest first (points)", [series(fit, at, shares)], "bone", true),
+        figure("Points by number of influences", [series(fit, at, points)], "influences", {
+          bars: true,
+          integers: true,
+        }),
+        figure("Share of each bone, largest first (points)", [series(fit, at, shares)], "bone", { bars: true }),
       ),
       el(
         "details",
@@ -133,14 +138,14 @@ function series(fit: FitFacts, at: number, points: [number, number][]): Series {
   return { label: fit.label, color: SERIES_COLORS[at % SERIES_COLORS.length]!, points };
 }
 
-function figure(caption: string, list: Series[], x: string, bars = false): HTMLElement {
+function figure(caption: string, list: Series[], x: string, more: Partial<PlotOptions> = {}): HTMLElement {
   const legend = list.map(({ label, color }) => {
     const mark = el("i");
     mark.style.background = color;
     return el("span", {}, mark, label);
   });
   const box = el("figure", {}, el("figcaption", { textContent: caption }));
-  box.append(plot(list, { ...SIZE, x, y: caption, bars }));
+  box.append(plot(list, { ...SIZE, x, y: caption, ...more }));
   if (list.length > 1) box.append(el("div", { className: "legend" }, ...legend));
   return box;
 }

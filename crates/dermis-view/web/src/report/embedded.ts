@@ -58,7 +58,7 @@ export class EmbeddedSource implements Source {
     return decoded(this.data.view[asset]?.frames);
   }
 
-  async measures(asset: number, rank: number): Promise<RankMeasures | null> {
+  async measures(asset: number, _clip: number, rank: number): Promise<RankMeasures | null> {
     const fit = this.data.facts.fits[asset - 1];
     return fit?.by_rank.findLast((measures) => measures.rank <= rank) ?? null;
   }

@@ -2,8 +2,10 @@
 
 import type { Model } from "../gpu/model";
 import { padded, WIDTH } from "../gpu/store";
+import type { Edit } from "../source";
 import type { View, Viewer } from "../viewer";
-import { hitTest } from "./pick";
+import { BrushCursor } from "./cursor";
+import { type Hit, hitTest } from "./pick";
 
 export type BrushMode = "off" | "sculpt" | "smooth" | "paint";
 
@@ -21,25 +23,60 @@ export class Brush {
   /** Radius as a share of the shape's diagonal. */
   radius = 0.06;
   strength = 0.5;
-  edited = new Set<Model>();
+  /** Models whose edits have not been saved. */
+  readonly unsaved = new Set<Model>();
+  private readonly cursor = new BrushCursor();
   private readonly strokes: Stroke[] = [];
   private neighbours: { model: Model; lists: number[][] } | null = null;
 
   constructor(private readonly viewer: Viewer) {}
 
-  /** Remembers how things are before a stroke. */
-  begin(model: Model): void {
-    const painted = this.mode === "paint";
-    const values = painted ? this.paintOf(model).slice() : model.rest.slice();
-    this.strokes.push({ model, values, painted });
-    if (this.strokes.length > MOST_UNDOS) this.strokes.shift();
+  /** What there is to save, of the model touched last first. */
+  get edited(): Model[] {
+    const models = this.viewer.models.filter((model) => model.strokes.rest + model.strokes.paint > 0);
+    const last = this.strokes.at(-1)?.model;
+    return models.sort((a, b) => Number(b === last) - Number(a === last));
   }
 
-  /** One dab under the mouse; gives whether it hit. */
-  dab(view: View, ray: Parameters<typeof hitTest>[2], inverse: boolean): boolean {
+  /** An edit as it is saved. */
+  editOf(model: Model): Edit {
+    const attribute = model.strokes.paint > 0 ? (this.viewer.scene.paint ?? "mask") : null;
+    return {
+      rest: model.strokes.rest > 0 ? model.rest : null,
+      attribute,
+      values: attribute === null ? null : this.paintOf(model),
+    };
+  }
+
+  /** Why the brush cannot touch a view, if it cannot. */
+  obstacle(view: View): string | null {
+    if (!this.viewer.models.includes(view.model)) return "This surface is made in the server: touch the one below it";
+    if (this.mode === "paint" || view.tag !== "original") return null;
+    return "Recorded frames have no rest pose to displace or smooth: choose a fit, or paint";
+  }
+
+  /** Draws a ring where the brush would touch; gives what is there. */
+  hover(view: View | null, ray: Parameters<typeof hitTest>[2]): Hit | null {
+    const positions = view && this.mode !== "off" && !this.obstacle(view) ? this.viewer.positions(view) : null;
+    const hit = view && positions ? hitTest(view.model, positions, ray) : null;
+    if (view && positions && hit) this.cursor.show(view, hit, positions, this.radius * view.model.info.diagonal);
+    else this.cursor.hide();
+    this.viewer.stage.invalidate();
+    return hit;
+  }
+
+  /** Takes the ring away. */
+  leave(): void {
+    this.cursor.hide();
+    this.viewer.stage.invalidate();
+  }
+
+  /** One dab under the mouse, the `first` of a stroke or a later one; gives whether it hit. */
+  dab(view: View, ray: Parameters<typeof hitTest>[2], inverse: boolean, first: boolean): boolean {
     const { model } = view;
-    const hit = hitTest(model, this.viewer.positions(view), ray);
+    const hit = this.hover(view, ray);
     if (!hit) return false;
+    if (first) this.begin(model);
     // The brush is a ball in the rest pose, so a stroke does not spread to what merely touches in this frame.
     const center = [0, 1, 2].map((c) =>
       hit.corners.reduce((sum, corner, k) => sum + hit.at[k]! * model.rest[3 * corner + c]!, 0),
@@ -56,6 +93,9 @@ export class Brush {
     const stroke = this.strokes.pop();
     if (!stroke) return;
     const { model, values, painted } = stroke;
+    model.strokes[painted ? "paint" : "rest"]--;
+    if (this.edited.includes(model)) this.unsaved.add(model);
+    else this.unsaved.delete(model);
     if (painted) {
       this.paintOf(model).set(values);
       this.sendPaint(model, 0, model.pointCount - 1);
@@ -73,6 +113,17 @@ export class Brush {
       this.viewer.paints.set(model, (values = known ? known.slice() : new Float32Array(model.pointCount)));
     }
     return values as Float32Array<ArrayBuffer>;
+  }
+
+  /** Remembers how things are before a stroke. */
+  private begin(model: Model): void {
+    const painted = this.mode === "paint";
+    const values = painted ? this.paintOf(model).slice() : model.rest.slice();
+    this.strokes.push({ model, values, painted });
+    if (this.strokes.length > MOST_UNDOS) this.strokes.shift();
+    model.strokes[painted ? "paint" : "rest"]++;
+    this.unsaved.add(model);
+    if (painted) this.viewer.state.heat = "paint";
   }
 
   private displace(model: Model, near: Near[], inverse: boolean): void {
@@ -107,14 +158,12 @@ export class Brush {
     }
     const [first, last] = span(near);
     this.sendPaint(model, first, last);
-    this.edited.add(model);
     this.viewer.changed();
   }
 
   private sendRest(model: Model, near: Near[]): void {
     const [first, last] = span(near);
     model.restChanged(this.viewer.stage.renderer, first, last);
-    this.edited.add(model);
     this.viewer.changed();
   }
 

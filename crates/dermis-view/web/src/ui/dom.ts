@@ -50,6 +50,15 @@ export function slider(
   return { element: el("label", { className: "slider" }, el("span", { textContent: label }), input, value), set };
 }
 
+/** A list to choose from; `act` is told the number of what was chosen. */
+export function choice(label: string, choices: string[], chosen: number, act: (value: number) => void): HTMLElement {
+  const options = choices.map((textContent, at) => el("option", { value: String(at), textContent }));
+  const select = el("select", { title: label }, ...options);
+  select.value = String(chosen);
+  select.onchange = () => act(Number(select.value));
+  return el("label", { className: "slider" }, el("span", { textContent: label }), select);
+}
+
 export function section(title: string, ...children: Child[]): HTMLElement {
   return el("section", {}, el("h2", { textContent: title }), ...children);
 }

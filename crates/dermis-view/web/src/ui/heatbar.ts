@@ -10,11 +10,12 @@ export function heatbar(viewer: Viewer): HTMLElement {
   const title = el("div", { className: "title" });
   const input = el("input", {
     type: "text",
-    title: "Upper end of the colour bar; empty for the largest error at rank 0",
+    title: "Upper end of the colour bar; empty for the largest error",
   });
   input.onchange = () => {
     const value = Number(input.value);
     viewer.state.errorRange = input.value.trim() !== "" && value > 0 ? value : null;
+    input.blur();
     viewer.changed();
   };
   const bar = el("div", { className: "heatbar" }, title, el("div", { className: "bar" }, canvas, ticks), input);
@@ -28,7 +29,9 @@ export function heatbar(viewer: Viewer): HTMLElement {
     input.hidden = viewer.state.heat !== "error";
     if (document.activeElement !== input) input.value = significant(shown.high);
     const labels = [0, 0.25, 0.5, 0.75, 1].map((share) => shown.low + share * (shown.high - shown.low));
-    ticks.replaceChildren(...labels.map((value) => el("span", { textContent: significant(value) })));
+    const text = (value: number, at: number): string =>
+      `${at === labels.length - 1 && viewer.errorClips ? "≥ " : ""}${significant(value)}`;
+    ticks.replaceChildren(...labels.map((value, at) => el("span", { textContent: text(value, at) })));
   });
   bar.hidden = true;
   return bar;
@@ -42,21 +45,21 @@ interface Described {
 }
 
 function described(viewer: Viewer): Described | null {
-  const { heat, bone } = viewer.state;
+  const { heat, bone, boneModel } = viewer.state;
   const view = viewer.active;
   if (!view) return null;
   const map = viewer.columns
     .map((column) => viewer.heatOf(column))
     .find((m) => m.kind === "error" || m.kind === "scalar");
   if (!map || (map.kind !== "error" && map.kind !== "scalar")) return null;
-  const { unit, bones } = view.model.info;
+  const { unit } = view.model.info;
+  const { bones } = (boneModel ?? view.model).info;
+  const live = viewer.columns.map((column) => viewer.liveScalars.get(column.id)).find((scalar) => scalar);
   const titles: Record<string, string> = {
     error: `error (${unit})`,
     weight: `weight of ${bones[bone]?.name || `bone ${bone}`}`,
     paint: viewer.scene.paint ?? "painted",
-    live: viewer.liveScalar
-      ? [viewer.liveScalar.label, viewer.liveScalar.unit && `(${viewer.liveScalar.unit})`].join(" ")
-      : "",
+    live: live ? [live.label, live.unit && `(${live.unit})`].join(" ") : "",
   };
   const title = titles[heat] ?? heat.slice("attribute:".length);
   return { title, low: map.low, high: map.high, ramp: map.kind === "scalar" ? map.ramp : "heat" };

@@ -9,7 +9,8 @@ export interface Key {
   act: () => void;
 }
 
-export function keys(list: Key[]): HTMLElement {
+export function keys(listed: Key[]): HTMLElement {
+  const list = [...listed, { key: "?", text: "this panel", act: () => (panel.hidden = !panel.hidden) }];
   const rows = list.map(({ key, shown, text }) =>
     el(
       "tr",
@@ -33,16 +34,18 @@ export function keys(list: Key[]): HTMLElement {
     { className: "help", hidden: true },
     el("div", { className: "columns" }, el("table", {}, ...rows), el("table", {}, ...more)),
   );
-  const help: Key = { key: "?", text: "this panel", act: () => (panel.hidden = !panel.hidden) };
-  panel.onclick = help.act;
+  panel.onclick = () => (panel.hidden = true);
+  // A list that was chosen from, or a field that was filled in, gives the keys back.
+  window.addEventListener("change", ({ target }) => target instanceof HTMLSelectElement && target.blur());
   window.addEventListener("keydown", (event) => {
     const target = event.target as HTMLElement;
-    if (target.matches("input[type=text], input[type=number], select")) return;
+    if (target.matches("input[type=text], input[type=number], select")) {
+      if (event.key === "Enter") target.blur();
+      return;
+    }
     const wanted = event.ctrlKey || event.metaKey ? `ctrl+${event.key.toLowerCase()}` : event.key;
     if (event.key === "Escape") panel.hidden = true;
-    const found = [...list, help].find(
-      ({ key }) => key === wanted || (key.length === 1 && key === wanted.toLowerCase()),
-    );
+    const found = list.find(({ key }) => key === wanted || (key.length === 1 && key === wanted.toLowerCase()));
     if (!found) return;
     event.preventDefault();
     found.act();

@@ -4,6 +4,9 @@ import type { HeatName, Viewer } from "../viewer";
 import { button, el, section, slider, toggle } from "./dom";
 import { plot, SERIES_COLORS } from "./plot";
 
+/** Letters that a view's name may have in the list. */
+const NAME_LENGTH = 25;
+
 /** The list of views: a click shows one, a tick takes it into the comparison. */
 export function viewList(viewer: Viewer): HTMLElement {
   const list = el("div", { className: "views" });
@@ -12,8 +15,13 @@ export function viewList(viewer: Viewer): HTMLElement {
     viewer.changed();
   });
   const flip = button("A/B flip", "Show the next ticked view in the same place (X)", () => viewer.flip());
+  const left = el("p", { className: "hint" });
   const show = (): void => {
-    (split.firstChild as HTMLInputElement).checked = viewer.state.split;
+    const box = split.firstChild as HTMLInputElement;
+    box.checked = viewer.state.split;
+    box.disabled = flip.disabled = viewer.views.length < 2;
+    const [shown, ticked] = [viewer.columns.length, viewer.ticked.length];
+    left.textContent = viewer.state.split && ticked > shown ? `${shown} of ${ticked} ticked views are shown` : "";
     const rows = viewer.views.map((view, at) => {
       const box = el("input", { type: "checkbox", checked: viewer.state.compared.has(view.id), title: "Compare" });
       box.onchange = () => {
@@ -21,8 +29,11 @@ export function viewList(viewer: Viewer): HTMLElement {
         else viewer.state.compared.delete(view.id);
         viewer.changed();
       };
-      const name = button(view.label, `Show ${view.label}`, () => viewer.show(at));
-      name.className = at === viewer.state.active && !viewer.state.split ? "row active" : "row";
+      // Of a long name the file is cut, in the middle: files often differ in their ends, and views in theirs.
+      const file = shortened(view.model.info.label, NAME_LENGTH - view.tag.length);
+      const label = view.label === view.tag ? view.tag : `${file} · ${view.tag}`;
+      const name = button(label, `Show ${view.label}`, () => viewer.show(at));
+      name.className = at === viewer.state.active ? "row active" : "row";
       return el("div", { className: "view", data: { view: view.tag } }, box, name);
     });
     list.replaceChildren(...rows);
@@ -31,25 +42,35 @@ export function viewList(viewer: Viewer): HTMLElement {
     viewer,
     () =>
       JSON.stringify([
-        viewer.views.map((v) => v.id),
+        viewer.views.map((v) => v.label),
         [...viewer.state.compared],
         viewer.state.active,
         viewer.state.split,
       ]),
     show,
   );
-  return section("Views", list, el("div", { className: "buttons" }, split, flip));
+  return section("Views", list, el("div", { className: "buttons" }, split, flip), left);
 }
 
-/** Surface, lines and camera. */
-export function lookPanel(viewer: Viewer): HTMLElement {
+function shortened(file: string, most: number): string {
+  const stem = file.length <= most ? file : file.replace(/\.\w+$/, "");
+  const head = Math.floor(most / 3);
+  return stem.length <= most ? stem : `${stem.slice(0, head)}…${stem.slice(head + 1 - most)}`;
+}
+
+/** Surface, lines and camera; `frame` looks at what is shown. */
+export function lookPanel(viewer: Viewer, frame: () => void): HTMLElement {
   const { look } = viewer.state;
   const part = (label: string, title: string, name: keyof typeof look): HTMLElement => {
     const box = toggle(label, title, look[name], (on) => {
       look[name] = on;
       viewer.changed();
     });
-    viewer.listen(() => ((box.firstChild as HTMLInputElement).checked = look[name]));
+    const input = box.firstChild as HTMLInputElement;
+    viewer.listen(() => {
+      input.checked = look[name];
+      input.disabled = name === "bones" && !viewer.models.some((model) => model.info.bones.length > 0);
+    });
     return box;
   };
   return section(
@@ -62,7 +83,7 @@ export function lookPanel(viewer: Viewer): HTMLElement {
       part("Bones", "Bones or joints (B)", "bones"),
       part("Facets", "Flat shading (G)", "flat"),
     ),
-    button("Frame all", "Look at everything (F)", () => viewer.stage.frame(viewer.models.map((m) => m.info))),
+    button("Frame", "Look at what is shown, as it stands now (F)", frame),
   );
 }
 
@@ -76,23 +97,28 @@ export function heatPanel(viewer: Viewer): HTMLElement {
   };
   const bone = el("select", { title: "The bone whose weight is shown; clicking the shape chooses one too" });
   bone.onchange = () => {
-    viewer.state.bone = Number(bone.value);
+    Object.assign(viewer.state, { bone: Number(bone.value), boneModel: viewer.active?.model ?? null });
     viewer.changed();
   };
   const show = (): void => {
     const names = heatNames(viewer);
+    // What has nothing to show any more, such as the error of a clip that plays no recorded motion, is not shown.
+    if (!names.some(([name]) => name === viewer.state.heat)) viewer.state.heat = "none";
     select.replaceChildren(...names.map(([value, textContent]) => el("option", { value, textContent })));
     select.value = viewer.state.heat;
     const bones = viewer.active?.model.info.bones ?? [];
     bone.replaceChildren(
       ...bones.map((b, at) => el("option", { value: String(at), textContent: b.name || `bone ${at}` })),
     );
-    bone.value = String(viewer.state.bone);
+    bone.value = String(viewer.active ? viewer.boneIn(viewer.active.model) : -1);
     bone.hidden = viewer.state.heat !== "weight";
   };
   onlyWhenChanged(
     viewer,
-    () => JSON.stringify([heatNames(viewer), viewer.state.heat, viewer.state.bone, viewer.active?.id]),
+    () => {
+      const { heat, bone, boneModel } = viewer.state;
+      return JSON.stringify([heatNames(viewer), heat, bone, boneModel?.info.id, viewer.active?.id]);
+    },
     show,
   );
   return section("Heat map", select, bone);
@@ -103,12 +129,12 @@ function heatNames(viewer: Viewer): [HeatName, string][] {
   const names = new Set(viewer.models.flatMap((model) => [...model.attributes.keys()]));
   const possible: [boolean, HeatName, string][] = [
     [true, "none", "None"],
-    [viewer.models.some((model) => model.info.reference !== null), "error", "Error per vertex"],
+    [viewer.models.some((model) => model.reference !== null), "error", "Error per vertex"],
     [skinned, "bones", "Bone colours, blended"],
     [skinned, "core", "Bone colours, core triangles"],
     [skinned, "weight", "Weight of one bone"],
     [viewer.paints.size > 0, "paint", `Painted: ${viewer.scene.paint ?? "mask"}`],
-    [viewer.liveScalar !== null, "live", `Live: ${viewer.liveScalar?.label ?? ""}`],
+    [viewer.liveScalars.size > 0, "live", `Live: ${[...viewer.liveScalars.values()].map((s) => s.label).join(", ")}`],
   ];
   const fixed = possible.filter(([there]) => there).map(([, name, label]): [HeatName, string] => [name, label]);
   return [...fixed, ...[...names].map((name): [HeatName, string] => [`attribute:${name}`, name])];
@@ -130,16 +156,32 @@ export function measuresPanel(viewer: Viewer): HTMLElement {
     viewer.listen(() => control.set(viewer.state.rank));
     rankBox.replaceChildren(...(highest > 0 ? [control.element] : []));
   };
-  viewer.listen(() => {
-    showRank();
-    numbers.replaceChildren(...numberRows(viewer));
-  });
+  const name = el("p", { className: "name", data: { role: "measured" } });
+  const against = el("p", { className: "hint", data: { role: "reference" } });
+  const box = section("Fit", name, against, rankBox, numbers, ladder);
+  viewer.listen(showRank);
   onlyWhenChanged(
     viewer,
-    () => `${viewer.models.length} ${viewer.state.active} ${viewer.state.rank} ${viewer.measures.size}`,
-    () => ladder.replaceChildren(...ladderRows(viewer)),
+    () => measuresKey(viewer),
+    () => {
+      const view = viewer.active;
+      const reference = view && viewer.referenceOf(view);
+      const fitted =
+        viewer.models.some((m) => m.reference !== null) || viewer.views.some((v) => v.tag.startsWith("fit"));
+      box.querySelector("h2")!.textContent = fitted ? "Fit" : "Shape";
+      name.textContent = view?.label ?? "";
+      against.textContent = reference ? `compared with ${reference.model.info.label}` : "";
+      numbers.replaceChildren(...numberRows(viewer));
+      ladder.replaceChildren(...ladderRows(viewer));
+    },
   );
-  return section("Fit", rankBox, numbers, ladder);
+  return box;
+}
+
+function measuresKey(viewer: Viewer): string {
+  const { models, active, measures, state } = viewer;
+  const clips = models.map((model) => [model.clip, model.reference, model.strokes.rest > 0]);
+  return JSON.stringify([clips, active?.label, measures.size, state.rank]);
 }
 
 const NUMBERS: [string, string, string][] = [
@@ -148,7 +190,7 @@ const NUMBERS: [string, string, string][] = [
   ["max_error_percent", "Largest error", "% of box"],
   ["max_error", "Largest error", "UNIT"],
   ["normal_error_rms", "Normal error", "rms"],
-  ["compression", "Compression", "×"],
+  ["compression", "Compression", "× bones only"],
 ];
 
 function numberRows(viewer: Viewer): HTMLElement[] {
@@ -163,31 +205,32 @@ function numberRows(viewer: Viewer): HTMLElement[] {
       el("td", { textContent: value, data: { measure: key } }),
       el("td", { textContent: unit }),
     );
-  const facts = [
-    row("Points", info.points.toLocaleString("en"), ""),
-    row("Triangles", info.triangles.toLocaleString("en"), ""),
-  ];
+  const count = (number: number): string => number.toLocaleString("en");
+  const facts = [row("Points", count(info.points), `${count(info.triangles)} triangles`)];
   if (info.bones.length > 0) facts.push(row("Bones", String(info.bones.length), `${info.influences} per point`));
-  if (view.tag === "original" || info.reference === null) return facts;
+  // What the measures are of is the skin, not the layers on top of it.
+  const layered = view.tag === "with its layers" || view.tag === "volume kept" || view.tag === "wrinkled";
+  if (layered || !viewer.referenceOf(view)) return facts;
   const rank = viewer.rankOf(view);
   const measures = viewer.measured(view.model, rank);
+  const awaited = measures === undefined ? "…" : "–";
   const measured = NUMBERS.map(([key, name, unit]) =>
-    row(name, measures?.text[key] ?? "…", unit === "UNIT" ? info.unit : unit, key),
+    row(name, measures?.text[key] ?? awaited, unit === "UNIT" ? info.unit : unit, key),
   );
-  if (view.model.restVersion > 0) facts.push(row("Edited", "yes", "numbers: file"));
+  if (view.model.strokes.rest > 0) facts.push(row("Edited", "yes", "numbers: file"));
   return [...facts, row("Rank", String(rank), `of ${info.rank}`, "rank"), ...measured];
 }
 
 /** With several fits: one step per fit, fewest bones first, the error of each beside it. */
 function ladderRows(viewer: Viewer): HTMLElement[] {
-  const fits = viewer.models.filter((model) => model.info.reference !== null && model.info.bones.length > 0);
+  const fits = viewer.models.filter((model) => model.reference !== null && model.info.bones.length > 0);
   if (fits.length < 2) return [];
   fits.sort((a, b) => a.info.bones.length - b.info.bones.length);
   const error = (model: (typeof fits)[number]): number | undefined =>
     viewer.measured(model, viewer.state.rank)?.distortion_percent;
   const rows = fits.map((model) => {
     const text = viewer.measured(model, viewer.state.rank)?.text["distortion_percent"] ?? "…";
-    const last = viewer.views.findLastIndex((view) => view.model === model && view.tag !== "on the server");
+    const last = viewer.views.findLastIndex((view) => view.model === model && view.figure.poser.kind !== "live");
     const step = button(`${model.info.bones.length} bones`, `Show ${model.info.label}`, () => viewer.show(last));
     step.className = viewer.active?.model === model ? "row active" : "row";
     return el("div", { className: "step" }, step, el("span", { textContent: `${text} %` }));
@@ -214,10 +257,11 @@ export function clipPanel(viewer: Viewer): HTMLElement {
   const box = section("Clip", select);
   box.hidden = true;
   select.onchange = () => {
-    void viewer.active?.model.useClip(Number(select.value)).then(() => {
-      const clip = viewer.active?.model.info.clips[Number(select.value)];
-      if (clip) viewer.state.fps = clip.fps;
+    const [model, clip] = [viewer.active?.model, Number(select.value)];
+    void viewer.attempt(Promise.resolve(model?.useClip(clip))).then(() => {
+      viewer.state.fps = model?.info.clips[clip]?.fps ?? viewer.state.fps;
       viewer.setFrame(0);
+      return viewer.measure();
     });
   };
   onlyWhenChanged(
@@ -231,6 +275,24 @@ export function clipPanel(viewer: Viewer): HTMLElement {
       );
       select.replaceChildren(...options);
       select.value = String(model?.clip ?? 0);
+    },
+  );
+  return box;
+}
+
+/** What reading the files assumed, repaired or left out. */
+export function notesPanel(viewer: Viewer): HTMLElement {
+  const list = el("ul");
+  const count = el("summary");
+  const box = el("details", { className: "notes" }, count, list);
+  onlyWhenChanged(
+    viewer,
+    () => String(viewer.models.length),
+    () => {
+      const notes = viewer.models.flatMap(({ info }) => info.notes.map((note) => `${info.label}: ${note}`));
+      box.hidden = notes.length === 0;
+      count.textContent = `Notes on reading (${notes.length})`;
+      list.replaceChildren(...notes.map((textContent) => el("li", { textContent })));
     },
   );
   return box;

@@ -18,10 +18,15 @@ export interface PlotOptions {
   mark?: number;
   bars?: boolean;
   logarithmic?: boolean;
+  /** Names every whole number on the x axis, where there is room. */
+  integers?: boolean;
   format?: (value: number) => string;
 }
 
-const MARGIN = { left: 46, right: 8, top: 8, bottom: 26 };
+/** Where the x of each plot's mark is on its canvas. */
+const scales = new WeakMap<SVGSVGElement, (x: number) => number>();
+
+const MARGIN = { left: 46, right: 8, top: 8, bottom: 28 };
 export const SERIES_COLORS = ["#5aa9e6", "#f2a65a", "#7fc97f", "#d98cb3", "#c8c36a", "#8f8fd6"];
 
 export function plot(series: Series[], options: PlotOptions): SVGSVGElement {
@@ -47,14 +52,17 @@ export function plot(series: Series[], options: PlotOptions): SVGSVGElement {
     );
     svg.append(text(MARGIN.left - 5, py(value) + 4, format(value), "end"));
   }
-  svg.append(
-    text(MARGIN.left, height - 10, short(x0), "middle"),
-    text(width - MARGIN.right, height - 10, short(x1), "end"),
-  );
-  svg.append(text((MARGIN.left + width) / 2, height - 8, options.x, "middle"));
+  const low = height - MARGIN.bottom;
+  for (const x of ticks(x0, x1, options)) {
+    // A bar stands beside its place, so that the first and the last are whole.
+    const shift = options.bars ? barWidth(series[0]!.points.length, width) * (0.5 - (x - x0) / (x1 - x0)) : 0;
+    const anchor = options.bars || (x !== x0 && x !== x1) ? "middle" : x === x0 ? "start" : "end";
+    svg.append(text(px(x) + shift, low + 12, short(x), anchor));
+  }
+  svg.append(text((MARGIN.left + width) / 2, height - 2, options.x, "middle"));
   for (const { color, points, dots } of series) {
     if (options.bars) {
-      const wide = Math.max(1, (px(x1) - px(x0)) / points.length - 1);
+      const wide = barWidth(points.length, width);
       for (const [x, y] of points) {
         const at = px(x) - (wide * (x - x0)) / (x1 - x0);
         svg.append(
@@ -74,12 +82,31 @@ export function plot(series: Series[], options: PlotOptions): SVGSVGElement {
     svg.append(node("path", { d: path, fill: "none", stroke: color, "stroke-width": 1.6 }));
     if (dots) for (const [x, y] of points) svg.append(node("circle", { cx: px(x), cy: py(y), r: 2.6, fill: color }));
   }
+  scales.set(svg, px);
   if (options.mark !== undefined) {
-    const at = px(options.mark);
-    svg.append(node("line", { x1: at, x2: at, y1: MARGIN.top, y2: height - MARGIN.bottom, class: "mark" }));
+    svg.append(node("line", { y1: MARGIN.top, y2: height - MARGIN.bottom, class: "mark" }));
+    moveMark(svg, options.mark);
   }
   svg.append(node("title", {}, options.y));
   return svg;
+}
+
+/** Moves the mark of a plot to another x. */
+export function moveMark(svg: SVGSVGElement, x: number): void {
+  const at = String(scales.get(svg)?.(x) ?? 0);
+  for (const end of ["x1", "x2"]) svg.querySelector(".mark")?.setAttribute(end, at);
+}
+
+/** Bars or integers beyond which only the ends are named. */
+const MOST_TICKS = 16;
+
+function ticks(x0: number, x1: number, { integers }: PlotOptions): number[] {
+  if (!integers || x1 - x0 > MOST_TICKS) return [x0, x1];
+  return Array.from({ length: Math.floor(x1) - Math.ceil(x0) + 1 }, (_, at) => Math.ceil(x0) + at);
+}
+
+function barWidth(bars: number, width: number): number {
+  return Math.max(1, (width - MARGIN.left - MARGIN.right) / bars - 1);
 }
 
 function range(values: number[], zero: boolean): [number, number] {

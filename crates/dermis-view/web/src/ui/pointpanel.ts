@@ -2,50 +2,85 @@
 
 import type { View, Viewer } from "../viewer";
 import { button, el, section, significant } from "./dom";
-import { plot, SERIES_COLORS } from "./plot";
+import { onlyWhenChanged } from "./panels";
+import { moveMark, plot, SERIES_COLORS } from "./plot";
 
 export class PointPanel {
   readonly element: HTMLElement;
+  private readonly place = document.createTextNode("");
+  private readonly now = el("p", { className: "hint" });
   private readonly content = el("div", { className: "point" });
+  private curve: SVGSVGElement | null = null;
   private selected: { view: View; point: number } | null = null;
-  private errors: { key: string; values: number[] } | null = null;
+  private errors: { key: string; values: number[] } = { key: "", values: [] };
 
   constructor(private readonly viewer: Viewer) {
     this.element = section("Vertex", this.content);
-    viewer.listen(() => this.show());
-    this.show();
+    onlyWhenChanged(
+      viewer,
+      () => `${this.key()} ${this.errors.values.length}`,
+      () => this.rebuild(),
+    );
+    viewer.listen(() => this.follow());
   }
 
   select(view: View, point: number): void {
     this.selected = { view, point };
     this.viewer.state.marked = { model: view.model, point };
     const heaviest = view.model.influencesOf(point)[0];
-    if (heaviest) this.viewer.state.bone = heaviest.bone;
+    if (heaviest) Object.assign(this.viewer.state, { bone: heaviest.bone, boneModel: view.model });
     this.viewer.changed();
   }
 
-  private show(): void {
-    if (!this.selected) {
-      this.content.replaceChildren(
-        el("p", { className: "hint", textContent: "Click the shape to see one of its points." }),
-      );
+  /** The view in which the point is looked at: the one that was clicked, or another of its model that is shown. */
+  private get view(): View | null {
+    const { columns } = this.viewer;
+    const clicked = this.selected?.view ?? null;
+    if (!clicked || columns.includes(clicked)) return clicked;
+    return columns.find((view) => view.model === clicked.model) ?? clicked;
+  }
+
+  private key(): string {
+    const { view } = this;
+    if (!view) return "";
+    const { clip, strokes } = view.model;
+    return `${view.id} ${this.selected!.point} ${this.viewer.rankOf(view)} ${clip} ${strokes.rest > 0}`;
+  }
+
+  private rebuild(): void {
+    const { view } = this;
+    this.curve = null;
+    if (!view) {
+      const hint = "Click the shape to see one of its points.";
+      this.content.replaceChildren(el("p", { className: "hint", textContent: hint }));
       return;
     }
-    const { view, point } = this.selected;
-    const shown = this.viewer.columns.includes(view)
-      ? view
-      : (this.viewer.columns.find((v) => v.model === view.model) ?? view);
-    const positions = this.viewer.positions(shown);
-    const place = [0, 1, 2].map((c) => significant(positions[4 * point + c]!)).join("  ");
-    const head = el("p", {}, el("b", { textContent: `Point ${point}` }), ` at ${place} ${view.model.info.unit}`);
-    head.dataset["role"] = "point";
-    this.content.replaceChildren(head, ...this.weightRows(shown, point), ...this.errorPlot(shown, point));
+    const { point } = this.selected!;
+    const head = el("p", { data: { role: "point" } }, el("b", { textContent: `Point ${point}` }), this.place);
+    this.content.replaceChildren(head, ...this.weightRows(view, point), ...this.errorPlot(view, point));
+    this.follow();
+  }
+
+  /** What changes with every frame. */
+  private follow(): void {
+    const { view, viewer, curve } = this;
+    if (!view) return;
+    const { unit } = view.model.info;
+    const place = viewer.position(view, this.selected!.point).map(significant).join("  ");
+    this.place.data = ` at ${place} ${unit}`;
+    if (!curve) return;
+    const frame = viewer.frameOf(view);
+    moveMark(curve, frame);
+    const edited = view.model.strokes.rest > 0 ? ", before the edit" : "";
+    const error = significant(this.errors.values[frame] ?? 0);
+    this.now.textContent = `Error ${error} ${unit} in this frame, rank ${viewer.rankOf(view)}${edited}`;
   }
 
   private weightRows(view: View, point: number): HTMLElement[] {
-    return view.model.influencesOf(point).map(({ bone, weight }) => {
-      const name = button(view.model.info.bones[bone]?.name || `bone ${bone}`, "Show the weight of this bone", () => {
-        Object.assign(this.viewer.state, { bone, heat: "weight" });
+    const { model } = view;
+    return model.influencesOf(point).map(({ bone, weight }) => {
+      const name = button(model.info.bones[bone]?.name || `bone ${bone}`, "Show the weight of this bone", () => {
+        Object.assign(this.viewer.state, { bone, boneModel: model, heat: "weight" });
         this.viewer.changed();
       });
       name.className = "row";
@@ -56,28 +91,29 @@ export class PointPanel {
   }
 
   private errorPlot(view: View, point: number): Node[] {
-    const { info } = view.model;
-    if (info.reference === null || view.tag === "original") return [];
-    const rank = this.viewer.rankOf(view);
-    const key = `${info.id} ${point} ${rank}`;
-    if (this.errors?.key !== key) {
+    const { viewer } = this;
+    if (!viewer.referenceOf(view)) return [];
+    const key = this.key();
+    if (this.errors.key !== key) {
       this.errors = { key, values: [] };
-      void this.viewer.source.pointErrors(info.id, point, rank).then((values) => {
-        if (this.errors?.key === key && values) {
-          this.errors.values = values;
-          this.viewer.changed();
-        }
-      });
+      void this.fetchErrors(view, point, key);
     }
     const { values } = this.errors;
     if (values.length === 0) return [];
     const points = values.map((value, frame): [number, number] => [frame, value]);
-    const now = values[this.viewer.state.frame] ?? 0;
-    const caption = el("p", {
-      className: "hint",
-      textContent: `Error ${significant(now)} ${info.unit} in this frame, rank ${rank}`,
-    });
-    const options = { width: 248, height: 110, x: "frame", y: `error in ${info.unit}`, mark: this.viewer.state.frame };
-    return [caption, plot([{ label: "error", color: SERIES_COLORS[1]!, points }], options)];
+    const options = { width: 248, height: 96, x: "frame", y: `error in ${view.model.info.unit}`, mark: 0 };
+    this.curve = plot([{ label: "error", color: SERIES_COLORS[1]!, points }], options);
+    return [this.now, this.curve];
+  }
+
+  private async fetchErrors(view: View, point: number, key: string): Promise<void> {
+    const { viewer } = this;
+    const { info, clip } = view.model;
+    const values = await viewer.attempt(
+      viewer.source.pointErrors(info.id, Math.max(clip, 0), point, viewer.rankOf(view)),
+    );
+    if (this.errors.key !== key || !values) return;
+    this.errors.values = values;
+    viewer.changed();
   }
 }

@@ -35,8 +35,14 @@ export function timeline(viewer: Viewer): HTMLElement {
     state.fps = Math.min(Math.max(Number(fps.value) || 24, 1), 240);
     viewer.changed();
   };
+  const loop = toggle("Loop", "Begin again at the end (L)", state.loop, (on) => {
+    state.loop = on;
+    viewer.changed();
+  });
   const show = (): void => {
     play.textContent = state.playing ? "II" : "▶";
+    play.disabled = scrub.disabled = viewer.frameCount < 2;
+    (loop.firstChild as HTMLInputElement).checked = state.loop;
     scrub.max = String(viewer.frameCount - 1);
     scrub.value = String(state.frame);
     counter.textContent = `${state.frame} / ${viewer.frameCount - 1}`;
@@ -55,6 +61,6 @@ export function timeline(viewer: Viewer): HTMLElement {
     scrub,
     counter,
     el("label", { className: "field" }, fps, "fps"),
-    toggle("Loop", "Begin again at the end (L)", state.loop, (on) => (state.loop = on)),
+    loop,
   );
 }

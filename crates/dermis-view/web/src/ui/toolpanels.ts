@@ -3,18 +3,13 @@
 import type { ServerSource } from "../source";
 import type { Brush, BrushMode } from "../tools/brush";
 import { Crowd } from "../tools/crowd";
-import { Live } from "../tools/live";
-import type { Viewer } from "../viewer";
-import { button, el, section, slider, toggle } from "./dom";
+import { LAYERS, Live } from "../tools/live";
+import { framesOf, type View, type Viewer } from "../viewer";
+import { button, el, section, type Slider, slider, toggle } from "./dom";
 import { onlyWhenChanged } from "./panels";
 
 /** Rest-pose editing and painting. */
-export function brushPanel(
-  viewer: Viewer,
-  brush: Brush,
-  source: ServerSource,
-  say: (text: string) => void,
-): HTMLElement {
+export function brushPanel(viewer: Viewer, brush: Brush, source: ServerSource): HTMLElement {
   const modes: [BrushMode, string][] = [
     ["off", "Off"],
     ["sculpt", "Displace"],
@@ -32,6 +27,7 @@ export function brushPanel(
   });
   const choose = (mode: BrushMode): void => {
     brush.mode = mode;
+    brush.leave();
     const { active } = viewer;
     if (mode === "paint" && active) {
       brush.paintOf(active.model);
@@ -42,53 +38,42 @@ export function brushPanel(
   const save = button("Save", "Write the edited asset", () => void store());
   save.dataset["role"] = "save";
   const store = async (): Promise<void> => {
-    const model = viewer.active?.model;
-    if (!model) return;
-    const painted = brush.mode === "paint" || !model.restVersion;
-    const values = painted ? brush.paintOf(model) : model.rest;
-    const what = painted ? `attributes/${encodeURIComponent(viewer.scene.paint ?? "mask")}` : "rest";
-    try {
-      const result = await source.save(model.info.id, what, values);
-      if (result instanceof Blob) {
-        download(result, `${model.info.label.replace(/\.[^.]*$/, "")}-edited.glb`);
-        say("Saved as a download");
-      } else say(`Written: ${result.join(", ")}`);
-    } catch (error) {
-      say((error as Error).message);
-    }
+    const { active } = viewer;
+    const model = brush.edited.find((edited) => edited === active?.model) ?? brush.edited[0];
+    const result = model && (await viewer.attempt(source.save(model.info.id, brush.editOf(model))));
+    if (!model || !result) return;
+    brush.unsaved.delete(model);
+    const { label } = model.info;
+    if (result instanceof Blob) {
+      download(result, `${label.replace(/\.[^.]*$/, "")}-edited.glb`);
+      viewer.say(`The edited ${label} is saved as a download`);
+    } else viewer.say(`Written: the edited ${label} as ${result.join(", ")}`);
   };
+  const percent = (value: number): string => `${Math.round(100 * value)} %`;
+  const size = { low: 0.01, high: 0.3, step: 0.005, value: brush.radius };
+  const force = { low: 0.05, high: 1, step: 0.05, value: brush.strength };
+  const undo = button("Undo", "Take the last stroke back (Ctrl Z)", () => brush.undo());
+  const tools = el(
+    "div",
+    {},
+    slider("Radius", size, (value) => (brush.radius = value), percent).element,
+    slider("Strength", force, (value) => (brush.strength = value), percent).element,
+    el("div", { className: "buttons" }, undo, save),
+  );
   onlyWhenChanged(
     viewer,
-    () => `${brush.mode} ${brush.edited.size}`,
+    () => `${brush.mode} ${brush.edited.map((model) => model.info.label)}`,
     () => {
       for (const one of buttons) one.classList.toggle("active", one.dataset["brush"] === brush.mode);
-      save.disabled = brush.edited.size === 0;
+      save.disabled = brush.edited.length === 0;
+      tools.hidden = brush.mode === "off" && save.disabled;
     },
   );
+  window.addEventListener("beforeunload", (event) => {
+    if (brush.unsaved.size > 0) event.preventDefault();
+  });
   if (viewer.scene.paint) choose("paint");
-  const percent = (value: number): string => `${Math.round(100 * value)} %`;
-  return section(
-    "Brush",
-    el("div", { className: "buttons" }, ...buttons),
-    slider(
-      "Radius",
-      { low: 0.01, high: 0.3, step: 0.005, value: brush.radius },
-      (value) => (brush.radius = value),
-      percent,
-    ).element,
-    slider(
-      "Strength",
-      { low: 0.05, high: 1, step: 0.05, value: brush.strength },
-      (value) => (brush.strength = value),
-      percent,
-    ).element,
-    el(
-      "div",
-      { className: "buttons" },
-      button("Undo", "Take the last stroke back (Ctrl Z)", () => brush.undo()),
-      save,
-    ),
-  );
+  return section("Brush", el("div", { className: "buttons" }, ...buttons), tools);
 }
 
 function download(blob: Blob, name: string): void {
@@ -97,68 +82,108 @@ function download(blob: Blob, name: string): void {
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
+/** A crowd that takes longer than this per picture begins with fewer instances. */
+const SLOW_MS = 400;
+const FEWEST = 4;
+
 export class CrowdPanel {
   readonly element: HTMLElement;
   crowd: Crowd | null = null;
+  /** Panels that a crowd takes no notice of. */
+  ignored: HTMLElement[] = [];
+  private wanted = false;
+  private built = 0;
   private count = 49;
+  /** Whether the number of instances is the user's. */
+  private chosen = false;
   private uploads = false;
-  private readonly facts = el("p", { className: "hint" });
+  private readonly facts = el("p", { className: "hint", data: { role: "crowd-facts" } });
+  private readonly box: HTMLInputElement;
+  private readonly size: Slider;
   private times: number[] = [];
   private readonly speeds: { skinned: number | null; uploaded: number | null } = { skinned: null, uploaded: null };
 
-  constructor(
-    private readonly viewer: Viewer,
-    private readonly say: (text: string) => void,
-  ) {
-    const on = toggle(
-      "Show a crowd",
-      "Many instances of the active view, each in its own phase (C)",
-      false,
-      (wanted) => void this.show(wanted),
-    );
+  constructor(private readonly viewer: Viewer) {
+    const title = "Many instances of the active view and of other ticked skins, each in its own phase (C)";
+    const on = toggle("Show a crowd", title, false, (wanted) => void this.show(wanted));
     on.dataset["role"] = "crowd";
-    this.facts.dataset["role"] = "crowd-facts";
-    const uploads = toggle(
-      "Upload every vertex",
-      "The same crowd without skinning on the GPU, to compare",
-      false,
-      (wanted) => {
-        this.uploads = wanted;
-        if (this.crowd) this.crowd.uploads = wanted;
-        this.times = [];
-        viewer.changed();
-      },
-    );
+    this.box = on.firstChild as HTMLInputElement;
+    const against = "The same crowd without skinning on the GPU, to compare";
+    const uploads = toggle("Upload every vertex", against, false, (wanted) => {
+      this.uploads = wanted;
+      this.times = [];
+      viewer.changed();
+    });
     uploads.dataset["role"] = "crowd-uploads";
-    const size = slider("Instances", { low: 4, high: 400, step: 1, value: this.count }, (value) => {
-      this.count = value;
+    this.size = slider("Instances", { low: FEWEST, high: 400, step: 1, value: this.count }, (value) => {
+      [this.count, this.chosen] = [value, true];
       if (this.crowd) void this.show(true);
     });
-    this.element = section("Crowd", on, size.element, uploads, this.facts);
+    this.size.element.dataset["role"] = "crowd-count";
+    this.element = section("Crowd", on, this.size.element, uploads, this.facts);
+    const members = (): string =>
+      this.members()
+        .map((view) => `${view.id} ${view.model.clip}`)
+        .join();
+    onlyWhenChanged(
+      viewer,
+      () => `${members()} ${viewer.state.split}`,
+      () => void this.follow(),
+    );
   }
 
   async show(wanted: boolean): Promise<void> {
     const { viewer } = this;
+    this.wanted = wanted;
+    if (wanted) viewer.state.split = false;
+    await this.build();
+    this.frame();
+    if (this.crowd) viewer.play(true);
+    else if (wanted) viewer.say("A crowd takes something that moves");
+  }
+
+  /** Looks at the crowd, or else at what is shown. */
+  frame(): void {
+    const { crowd, viewer } = this;
+    if (crowd) viewer.stage.frame([crowd.leader.model.info], crowd.reach);
+    else viewer.frameShown();
+  }
+
+  /** Another view is another crowd; side by side there is none. */
+  private async follow(): Promise<void> {
+    this.box.disabled = this.members().length === 0;
+    if (this.wanted && this.viewer.state.split) await this.show(false);
+    else if (this.wanted) await this.build();
+  }
+
+  /** The active view and, where that is a skin, the last ticked skin of every other asset. */
+  private members(): View[] {
+    const { active, ticked, models } = this.viewer;
+    if (!active || (framesOf(active) < 2 && active.model.info.lods.length === 0)) return [];
+    const skin = (view: View): boolean => view.figure.poser.kind === "skin";
+    const others = skin(active) ? models.filter((model) => model !== active.model) : [];
+    const last = others.map((model) => ticked.findLast((view) => view.model === model && skin(view)));
+    return [active, ...last.filter((view) => view !== undefined)];
+  }
+
+  private async build(): Promise<void> {
+    const { viewer } = this;
+    const turn = ++this.built;
+    const members = this.wanted ? this.members() : [];
+    const made = members.length > 0 ? await viewer.attempt(Crowd.create(viewer, members, this.count)) : null;
+    // Meanwhile another one may have been asked for.
+    if (turn !== this.built) {
+      made?.dispose();
+      return;
+    }
     this.crowd?.dispose();
-    this.crowd = null;
+    this.crowd = made;
+    this.wanted = this.box.checked = made !== null;
     this.times = [];
     this.speeds.skinned = this.speeds.uploaded = null;
-    (this.element.querySelector("[data-role=crowd] input") as HTMLInputElement).checked = wanted;
-    const view = viewer.active;
-    if (wanted && view) {
-      try {
-        this.crowd = await Crowd.create(viewer, view, this.count);
-        this.crowd.uploads = this.uploads;
-      } catch (error) {
-        this.say((error as Error).message);
-      }
-    }
-    viewer.stage.frame(
-      viewer.models.map((model) => model.info),
-      this.crowd?.reach ?? 1,
-    );
-    if (wanted) viewer.play(true);
     this.facts.textContent = "";
+    for (const part of this.ignored) part.inert = this.wanted;
+    document.body.classList.toggle("crowded", this.wanted);
     viewer.changed();
   }
 
@@ -167,12 +192,26 @@ export class CrowdPanel {
     const { crowd, viewer } = this;
     if (!crowd) return;
     const began = performance.now();
+    crowd.uploads = this.uploads;
     crowd.prepare(viewer.state.frame);
     viewer.stage.draw([crowd.group]);
     viewer.stage.finish();
     this.times.push(performance.now() - began);
     if (this.times.length > 20) this.times.shift();
     this.tell(crowd);
+    // The first picture also compiles and uploads, and does not count.
+    if (this.times.length === 2 && !this.chosen) this.shrink(this.times[1]!);
+  }
+
+  /** Begins with fewer where so many are slow. */
+  private shrink(ms: number): void {
+    this.chosen = true;
+    const fewer = Math.max(FEWEST, Math.floor((this.count * SLOW_MS) / ms));
+    if (fewer >= this.count) return;
+    this.viewer.say(`${this.count} instances take ${(ms / 1000).toFixed(1)} s a picture here: ${fewer} are shown`);
+    this.count = fewer;
+    this.size.set(fewer);
+    void this.show(true);
   }
 
   private tell(crowd: Crowd): void {
@@ -182,7 +221,7 @@ export class CrowdPanel {
     const { instances, triangles, levels } = crowd.stats;
     const { skinned, uploaded } = this.speeds;
     const parts = [
-      `${instances} instances, ${triangles.toLocaleString("en")} triangles`,
+      `${instances} instances of ${crowd.names}, ${triangles.toLocaleString("en")} triangles`,
       `${(1000 / middle).toFixed(1)} pictures/s (${middle.toFixed(1)} ms)`,
     ];
     if (levels.length > 1 && !crowd.uploads) parts.push(`by level: ${levels.join(", ")}`);
@@ -192,31 +231,51 @@ export class CrowdPanel {
   }
 }
 
-/** Deformers in the server. */
+const STARTS: [keyof typeof LAYERS, string, string][] = [
+  ["layers", "Layers of the file", "The rig with all layers that the file carries on top of it"],
+  ["pose", "Pose", "The skin posed in double precision, with the stretch of its surface"],
+  ["volume", "Keep volume", "Skin that keeps its volume near the joints that bend"],
+  ["wrinkle", "Wrinkle", "Cloth that folds where it is compressed, on a finer surface"],
+];
+
+/** Deformers in the server: a button starts one, its sliders follow. */
 export function livePanel(viewer: Viewer, lives: Live[]): HTMLElement {
-  const sliders = el("div");
-  const box = section("On the server");
-  const start = button(
-    "Pose on the server",
-    "A view in double precision, streamed, with the stretch of the surface",
-    () => {
-      const view = viewer.views.find((v) => v.model === viewer.active?.model && v.tag !== "original");
-      if (!view || viewer.views.some((v) => v.tag === "on the server" && v.model === view.model)) return;
-      const live = Live.pose(viewer, view, () => {
-        sliders.append(...live.sliders.map((one) => one.element));
-        viewer.show(viewer.views.length - 1);
-      });
-      lives.push(live);
-    },
-  );
-  start.dataset["role"] = "live";
-  box.append(start, sliders);
+  const controls = el("div");
+  const status = el("p", { className: "hint", data: { role: "live-status" } });
+  const start = (kind: keyof typeof LAYERS): void => {
+    const model = viewer.models.find((m) => m.info.id === viewer.active?.model.info.id);
+    if (!model) return;
+    const known = viewer.views.findIndex((v) => v.id === `${model.info.id}:${LAYERS[kind]}`);
+    if (known >= 0) {
+      viewer.show(known);
+      return;
+    }
+    const live = Live.add(viewer, model, kind, () => viewer.show(viewer.views.indexOf(live.view!)));
+    lives.push(live);
+  };
+  const buttons = STARTS.map(([kind, label, title]) => {
+    const one = button(label, title, () => start(kind));
+    one.dataset["live"] = kind;
+    return one;
+  });
+  const box = section("On the server", el("div", { className: "buttons" }, ...buttons), controls, status);
+  const shown = (): Live | undefined => lives.find((live) => live.view !== null && live.view === viewer.active);
   onlyWhenChanged(
     viewer,
-    () => String(viewer.models.some((model) => model.info.bones.length > 0)),
+    () => `${viewer.active?.id} ${shown()?.controls.length}`,
     () => {
-      box.hidden = !viewer.models.some((model) => model.info.bones.length > 0);
+      const info = viewer.active?.model.info;
+      const source = viewer.models.find((m) => m.info.id === info?.id)?.info;
+      const moves = source !== undefined && (source.clips.length > 0 || source.recorded !== null);
+      const offered: Record<string, boolean> = {
+        layers: (source?.layers.length ?? 0) > 0,
+        pose: (source?.bones.length ?? 0) > 0,
+      };
+      for (const one of buttons) one.hidden = !(offered[one.dataset["live"]!] ?? true) || !moves;
+      box.hidden = !moves;
+      controls.replaceChildren(...(shown()?.controls ?? []));
     },
   );
+  viewer.listen(() => (status.textContent = shown()?.status ?? ""));
   return box;
 }

@@ -1,0 +1,97 @@
+//! A surface closed for the sake of its volume: each boundary loop gets a fan of triangles around its middle.
+//!
+//! The middles are points that exist only here, after those of the mesh. A middle is the mean of its loop, so the
+//! volume stays linear in each coordinate and the correction exact.
+
+use dermis_mesh::TriMesh;
+use dermis_mesh::adjacency::Edges;
+use dermis_mesh::boundary::{boundary_loops, is_closed};
+use glam::DVec3;
+
+use super::error::{Loop, VolumeError};
+
+/// The triangles of a mesh and of its caps.
+#[derive(Debug, Clone)]
+pub struct Closed {
+    point_count: usize,
+    triangles: Vec<[u32; 3]>,
+    loops: Vec<Vec<u32>>,
+    /// 1, or −1 where the mesh's own faces look inwards.
+    orientation: f32,
+}
+
+impl Closed {
+    /// The surface of `mesh`; an open one is an error unless `cap` allows to close it.
+    pub fn new(mesh: &TriMesh, cap: bool) -> Result<Self, VolumeError> {
+        let point_count = mesh.point_count();
+        let mut triangles = mesh.triangles().to_vec();
+        let edges = Edges::new(point_count, &triangles);
+        if is_closed(&edges) {
+            return Ok(Self { point_count, triangles, loops: Vec::new(), orientation: 1.0 });
+        }
+        let loops = boundary_loops(&edges);
+        if triangles.is_empty() || loops.is_empty() {
+            return Err(VolumeError::NotASolid);
+        }
+        if !cap {
+            return Err(VolumeError::Open {
+                loops: loops.iter().map(|points| Loop::of(points, mesh.points())).collect(),
+            });
+        }
+        for (number, ring) in loops.iter().enumerate() {
+            let center = (point_count + number) as u32;
+            let sides = ring.iter().zip(ring.iter().cycle().skip(1));
+            triangles.extend(sides.map(|(&from, &to)| [to, from, center]));
+        }
+        if !is_closed(&Edges::new(point_count + loops.len(), &triangles)) {
+            return Err(VolumeError::NotASolid);
+        }
+        Ok(Self { point_count, triangles, loops, orientation: 1.0 })
+    }
+
+    /// The same surface, seen from the other side.
+    pub(super) fn turned(mut self) -> Self {
+        for triangle in &mut self.triangles {
+            triangle.swap(1, 2);
+        }
+        self.orientation = -self.orientation;
+        self
+    }
+
+    /// 1, or −1 where the mesh's own faces look inwards.
+    pub(super) fn orientation(&self) -> f32 {
+        self.orientation
+    }
+
+    /// The triangles, caps last, looking outwards.
+    pub fn triangles(&self) -> &[[u32; 3]] {
+        &self.triangles
+    }
+
+    /// The boundary loops that were closed.
+    pub fn loops(&self) -> &[Vec<u32>] {
+        &self.loops
+    }
+
+    /// The number of points of the mesh itself.
+    pub fn point_count(&self) -> usize {
+        self.point_count
+    }
+
+    /// The points of the mesh, then the middles of the loops.
+    pub(super) fn with_centers(&self, points: impl Iterator<Item = DVec3>) -> Vec<DVec3> {
+        let mut all = Vec::new();
+        self.fill(&mut all, points);
+        all
+    }
+
+    /// The same, into a buffer.
+    pub(super) fn fill(&self, all: &mut Vec<DVec3>, points: impl Iterator<Item = DVec3>) {
+        all.clear();
+        all.extend(points);
+        for ring in &self.loops {
+            let sum: DVec3 = ring.iter().map(|&point| all[point as usize]).sum();
+            all.push(sum / ring.len() as f64);
+        }
+    }
+}

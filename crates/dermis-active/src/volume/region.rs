@@ -1,0 +1,298 @@
+//! Where a joint changes the volume, and where that change is given back.
+//!
+//! By default a point takes part by `γ = 4 s (1 − s)`, which is 1 half-way between the bones and 0 where one bone alone
+//! holds it, or by the step of s to its neighbours where weights jump; then γ is averaged over neighbours, so that the
+//! bulge has no rim. Profiles, folds (`γ = sin²(ω π x) exp(−|p|²)`, lengths in joint sizes) and painted attributes
+//! replace it.
+
+use dermis_mesh::adjacency::{Edges, Lists, point_triangles};
+use dermis_mesh::geometry::point_normals;
+use dermis_mesh::{Object, Rig};
+use glam::{DMat3, DVec3};
+
+use super::cap::Closed;
+use super::effects::{Effect, JointEffect, MUSCLE_MU, painted};
+use super::error::VolumeError;
+use super::solve::Scratch;
+
+/// How far points may be moved, as a part of the joint's size.
+const FARTHEST: f64 = 0.5;
+/// Averages over neighbours that smooth γ.
+const SMOOTHINGS: usize = 3;
+/// Weights below this are noise of files and move nothing.
+const LEAST_GAMMA: f64 = 1e-4;
+
+/// The sum of weights on a joint and all below it, for the points where it is not 0.
+pub(super) type SubtreeWeights = Vec<(u32, f64)>;
+
+/// A part of the surface and how its points take part in a correction.
+#[derive(Debug, Clone)]
+pub(super) struct Region {
+    /// The points of `triangles`; those with γ = 0 only complete the faces of the others.
+    pub(super) points: Vec<u32>,
+    /// Faces around points with γ > 0, as indices into `points`.
+    pub(super) triangles: Vec<[u32; 3]>,
+    pub(super) gamma: Vec<f64>,
+    /// The middle of each cap and its loop, as indices into `points`.
+    pub(super) loops: Vec<(u32, Vec<u32>)>,
+    /// The axes of the rest pose, in columns: along the bone, across, along the effect's axis.
+    pub(super) rest_frame: DMat3,
+    pub(super) mu: Option<[f64; 3]>,
+    /// How far a point may be moved along an axis.
+    pub(super) farthest: f64,
+    transition: Transition,
+}
+
+/// The faces whose corners follow both bones.
+#[derive(Debug, Clone, Default)]
+struct Transition {
+    /// From the joint to each point, and its subtree weight.
+    points: Vec<(DVec3, f64)>,
+    triangles: Vec<[u32; 3]>,
+    rest_volume: f64,
+}
+
+/// Who is next to whom on the closed surface.
+pub(super) struct Rings {
+    triangles: Lists,
+    neighbours: Lists,
+}
+
+impl Rings {
+    pub(super) fn new(closed: &Closed, point_count: usize) -> Self {
+        let triangles = closed.triangles();
+        Self {
+            triangles: point_triangles(point_count, triangles),
+            neighbours: Edges::new(point_count, triangles).point_neighbours(),
+        }
+    }
+}
+
+/// For each joint the points that it or a joint below it moves, ascending.
+pub(super) fn subtree_weights(rig: &Rig) -> Vec<SubtreeWeights> {
+    let mut subtree: Vec<SubtreeWeights> = vec![Vec::new(); rig.joints().len()];
+    for (point, row) in rig.weights().rows().enumerate() {
+        let row: Vec<(u32, f32)> = row.filter(|(_, weight)| *weight > 0.0).collect();
+        let total: f64 = row.iter().map(|(_, weight)| f64::from(*weight)).sum();
+        for (joint, weight) in row {
+            let mut above = Some(joint as usize);
+            while let Some(joint) = above {
+                let weight = f64::from(weight) / total;
+                match subtree[joint].last_mut() {
+                    Some((last, sum)) if *last == point as u32 => *sum += weight,
+                    _ => subtree[joint].push((point as u32, weight)),
+                }
+                above = rig.joints()[joint].parent;
+            }
+        }
+    }
+    subtree
+}
+
+impl Region {
+    /// All points, each with its weight, along the axes of the world.
+    pub(super) fn whole(closed: &Closed, mut gamma: Vec<f64>) -> Self {
+        gamma.resize(closed.point_count() + closed.loops().len(), 0.0);
+        let loops = closed.loops().iter().enumerate();
+        Self {
+            points: (0..gamma.len() as u32).collect(),
+            triangles: closed.triangles().to_vec(),
+            gamma,
+            loops: loops.map(|(number, ring)| ((closed.point_count() + number) as u32, ring.clone())).collect(),
+            rest_frame: DMat3::IDENTITY,
+            mu: None,
+            farthest: f64::INFINITY,
+            transition: Transition::default(),
+        }
+    }
+
+    /// Where the change of `joint` is given back; `None` where it blends with no other, or the effect leaves no point.
+    #[allow(clippy::too_many_arguments, reason = "prepared once by the layer, from all it has")]
+    pub(super) fn of_joint(
+        closed: &Closed,
+        rings: &Rings,
+        points: &[DVec3],
+        weights: &SubtreeWeights,
+        effect: &JointEffect,
+        object: &Object,
+        rig: &Rig,
+        joint: usize,
+    ) -> Result<Option<Self>, VolumeError> {
+        let bind = rig.joints()[joint].bind();
+        if !bind.is_finite() || effect.strength == 0.0 {
+            return Ok(None);
+        }
+        let origin = bind.translation;
+        let mut s = vec![0.0; points.len()];
+        for &(point, weight) in weights {
+            s[point as usize] = weight;
+        }
+        for (number, ring) in closed.loops().iter().enumerate() {
+            s[closed.point_count() + number] =
+                ring.iter().map(|&point| s[point as usize]).sum::<f64>() / ring.len() as f64;
+        }
+        let mut gamma = blended(&s, &rings.neighbours, weights, closed.point_count());
+        if gamma.iter().all(|gamma| *gamma == 0.0) {
+            return Ok(None);
+        }
+        let frame = rest_frame(rig, joint, effect.axis);
+        let size = effect.sigma.unwrap_or_else(|| spread(&gamma, points, origin));
+        let local = |point: DVec3| frame.transpose() * (point - origin) / size;
+        let each = |weight: &dyn Fn(DVec3) -> f64| {
+            points[..closed.point_count()].iter().map(|&point| weight(local(point))).collect::<Vec<_>>()
+        };
+        if let Some(name) = &effect.attribute {
+            gamma = painted(object, name)?;
+        } else if let Some(profile) = &effect.profile {
+            gamma = each(&|place| profile.at(place));
+        } else if effect.effect == Effect::Folds {
+            let omega = effect.omega * std::f64::consts::PI;
+            gamma = each(&|place| (omega * place.x).sin().powi(2) * (-place.length_squared()).exp());
+        }
+        if effect.effect == Effect::Muscle {
+            one_sided(&mut gamma, object, frame.z_axis * f64::from(closed.orientation()));
+        }
+        let mu = effect.mu.or((effect.effect == Effect::Muscle).then_some(MUSCLE_MU));
+        let transition = Transition::new(closed, points, &s, origin);
+        let region = Self::around(closed, rings, &gamma, frame, transition);
+        Ok(region.map(|region| Self { mu, farthest: FARTHEST * size, ..region }))
+    }
+
+    fn around(
+        closed: &Closed,
+        rings: &Rings,
+        gamma: &[f64],
+        rest_frame: DMat3,
+        transition: Transition,
+    ) -> Option<Self> {
+        let takes_part = |point: &u32| gamma.get(*point as usize).is_some_and(|gamma| *gamma > LEAST_GAMMA);
+        let mut faces: Vec<u32> = Vec::new();
+        for point in (0..gamma.len() as u32).filter(|point| takes_part(point)) {
+            faces.extend(rings.triangles.of(point as usize));
+        }
+        let open: Vec<(u32, &Vec<u32>)> = closed
+            .loops()
+            .iter()
+            .enumerate()
+            .filter(|(_, ring)| ring.iter().any(takes_part))
+            .map(|(number, ring)| ((closed.point_count() + number) as u32, ring))
+            .collect();
+        for (center, _) in &open {
+            faces.extend(rings.triangles.of(*center as usize));
+        }
+        faces.sort_unstable();
+        faces.dedup();
+        let (points, triangles, index) = extract(faces.iter().map(|&face| closed.triangles()[face as usize]));
+        let place = |point: &u32| index(*point);
+        Some(Self {
+            gamma: points.iter().map(|point| if takes_part(point) { gamma[*point as usize] } else { 0.0 }).collect(),
+            loops: open.iter().map(|(center, ring)| (place(center), ring.iter().map(place).collect())).collect(),
+            points: points.clone(),
+            triangles,
+            rest_frame,
+            mu: None,
+            farthest: f64::INFINITY,
+            transition,
+        })
+        .filter(|region| !region.triangles.is_empty())
+    }
+
+    /// The volume that the joint takes away when it turns by `relative` against its parent.
+    pub(super) fn volume_lost(&self, relative: DMat3, scratch: &mut Scratch) -> f64 {
+        let bent = self.transition.points.iter().map(|&(rest, s)| rest + s * (relative * rest - rest));
+        scratch.points.clear();
+        scratch.points.extend(bent);
+        let at = |point: u32| scratch.points[point as usize];
+        self.transition.rest_volume - cone_volume(&self.transition.triangles, at)
+    }
+}
+
+impl Transition {
+    fn new(closed: &Closed, points: &[DVec3], s: &[f64], origin: DVec3) -> Self {
+        let blends = |triangle: &[u32; 3]| {
+            let weights = triangle.map(|point| s[point as usize]);
+            weights != [0.0; 3] && weights != [1.0; 3]
+        };
+        let (members, triangles, _) = extract(closed.triangles().iter().copied().filter(blends));
+        let points: Vec<(DVec3, f64)> =
+            members.iter().map(|&point| (points[point as usize] - origin, s[point as usize])).collect();
+        let rest_volume = cone_volume(&triangles, |point| points[point as usize].0);
+        Self { points, triangles, rest_volume }
+    }
+}
+
+/// The volume between the origin and `triangles`.
+fn cone_volume(triangles: &[[u32; 3]], at: impl Fn(u32) -> DVec3) -> f64 {
+    let cone = |triangle: &[u32; 3]| {
+        let [a, b, c] = triangle.map(&at);
+        a.dot(b.cross(c))
+    };
+    triangles.iter().map(cone).sum::<f64>() / 6.0
+}
+
+/// The points that `triangles` use, ascending, the triangles over them, and the place of a point among them.
+fn extract(triangles: impl Iterator<Item = [u32; 3]>) -> (Vec<u32>, Vec<[u32; 3]>, impl Fn(u32) -> u32) {
+    let triangles: Vec<[u32; 3]> = triangles.collect();
+    let mut points: Vec<u32> = triangles.as_flattened().to_vec();
+    points.sort_unstable();
+    points.dedup();
+    let known = points.clone();
+    let index = move |point: u32| known.partition_point(|&other| other < point) as u32;
+    let triangles = triangles.into_iter().map(|triangle| triangle.map(&index)).collect();
+    (points, triangles, index)
+}
+
+/// γ from the skin weights.
+fn blended(s: &[f64], neighbours: &Lists, weights: &SubtreeWeights, count: usize) -> Vec<f64> {
+    let mut gamma = vec![0.0; count];
+    for &(point, weight) in weights {
+        gamma[point as usize] = 4.0 * weight * (1.0 - weight);
+        for &other in neighbours.of(point as usize).iter().filter(|&&other| (other as usize) < count) {
+            let step = (weight - s[other as usize]).powi(2);
+            for end in [point, other] {
+                gamma[end as usize] = gamma[end as usize].max(step);
+            }
+        }
+    }
+    for _ in 0..SMOOTHINGS {
+        let mean = |point: usize| {
+            let ring = neighbours.of(point).iter().filter(|&&other| (other as usize) < count);
+            let (sum, number) = ring.fold((0.0, 0), |(sum, n), &other| (sum + gamma[other as usize], n + 1));
+            if number == 0 { gamma[point] } else { 0.5 * (gamma[point] + sum / f64::from(number)) }
+        };
+        gamma = (0..count).map(mean).collect();
+    }
+    gamma
+}
+
+/// The distance from the joint within which its bones blend.
+fn spread(gamma: &[f64], points: &[DVec3], origin: DVec3) -> f64 {
+    let terms = gamma.iter().zip(points).map(|(&gamma, &point)| (gamma * point.distance_squared(origin), gamma));
+    let (sum, total) = terms.fold((0.0, 0.0), |(sum, total), (term, gamma)| (sum + term, total + gamma));
+    let size = (sum / total).sqrt();
+    if size > 0.0 { size } else { 1.0 }
+}
+
+/// The axes of a joint in the rest pose: along its bone, across, along the effect's axis.
+fn rest_frame(rig: &Rig, joint: usize, axis: Option<[f64; 3]>) -> DMat3 {
+    let at = |joint: usize| rig.joints()[joint].bind().translation;
+    let below: Vec<DVec3> =
+        (0..rig.joints().len()).filter(|&k| rig.joints()[k].parent == Some(joint)).map(at).collect();
+    let ahead = below.iter().sum::<DVec3>() / below.len().max(1) as f64 - at(joint);
+    let behind = rig.joints()[joint].parent.map_or(DVec3::ZERO, |parent| at(joint) - at(parent));
+    let along = if below.is_empty() { behind } else { ahead };
+    let bone = along.try_normalize().or(behind.try_normalize()).unwrap_or(DVec3::X);
+    let axis = axis.and_then(|axis| (rig.joints()[joint].bind().matrix3 * DVec3::from(axis)).try_normalize());
+    let e2 = axis.unwrap_or_else(|| bone.any_orthonormal_vector());
+    let e0 = bone.reject_from_normalized(e2).try_normalize().unwrap_or_else(|| e2.any_orthonormal_vector());
+    DMat3::from_cols(e0, e2.cross(e0), e2)
+}
+
+/// Keeps γ where the rest surface looks along `axis`.
+fn one_sided(gamma: &mut [f64], object: &Object, axis: DVec3) {
+    let normals = point_normals(object.mesh.points(), object.mesh.triangles());
+    for (gamma, normal) in gamma.iter_mut().zip(normals) {
+        let facing = normal.as_dvec3().dot(axis).clamp(0.0, 1.0);
+        *gamma *= facing * facing * (3.0 - 2.0 * facing);
+    }
+}

@@ -1,0 +1,175 @@
+//! A finer mesh over the cloth: triangles are cut into `4^levels` equal ones, all of them or only those that are marked.
+//!
+//! An unmarked triangle with two or three cut sides is marked too; one with a single cut side becomes a fan from the
+//! opposite corner. So no vertex lies in the middle of a side, and no gap can open.
+
+use std::collections::{HashMap, HashSet};
+
+use dermis_mesh::{Layout, MeshError, TriMesh};
+use glam::Vec2;
+
+use super::surface::Spot;
+
+/// A finer mesh and where its points lie on the coarse one.
+#[derive(Debug, Clone)]
+pub struct Refined {
+    /// Its rest pose lies on the coarse one's; UVs and materials are those of the coarse mesh.
+    pub mesh: TriMesh,
+    /// The place of each of its points.
+    pub spots: Vec<Spot>,
+}
+
+/// Cuts the triangles of `mesh` that are marked.
+pub(super) fn refine(mesh: &TriMesh, marked: &[bool], levels: u32) -> Result<Refined, MeshError> {
+    let parts = 1 << levels;
+    let marked = closure(mesh, marked);
+    let mut points = Splitter::new(mesh.triangles(), &marked, mesh.point_count());
+    let layout = mesh.layout();
+    let vertex_triangles = layout.map_or(mesh.triangles(), |layout| &layout.triangles);
+    let mut vertices = Splitter::new(vertex_triangles, &marked, mesh.vertex_count());
+    let (mut triangles, mut cut, mut origins) = (Vec::new(), Vec::new(), Vec::new());
+    for triangle in 0..mesh.triangle_count() {
+        let before = triangles.len();
+        points.cut(triangle, parts, &mut triangles);
+        vertices.cut(triangle, parts, &mut cut);
+        origins.resize(origins.len() + triangles.len() - before, triangle);
+    }
+    let spots = points.spots();
+    let positions = spots.iter().map(|spot| spot.blend(mesh.triangles(), mesh.points())).collect();
+    let refined = TriMesh::new(positions, triangles.clone())?;
+    let Some(layout) = layout else { return Ok(Refined { mesh: refined, spots }) };
+    let vertex_spots = vertices.spots();
+    let mut vertex_points = vec![0; vertex_spots.len()];
+    for (&point, &vertex) in triangles.as_flattened().iter().zip(cut.as_flattened()) {
+        vertex_points[vertex as usize] = point;
+    }
+    let blend = |uvs: &Vec<Vec2>| vertex_spots.iter().map(|spot| spot.blend(&layout.triangles, uvs)).collect();
+    let layout = Layout {
+        vertex_points,
+        triangles: cut,
+        uvs: layout.uvs.iter().map(blend).collect(),
+        materials: layout.materials.clone(),
+        triangle_materials: match &layout.triangle_materials[..] {
+            [] => Vec::new(),
+            materials => origins.iter().map(|&triangle| materials[triangle]).collect(),
+        },
+        ..Layout::default()
+    };
+    Ok(Refined { mesh: refined.with_layout(layout)?, spots })
+}
+
+/// The marks, and those that no fan can serve.
+fn closure(mesh: &TriMesh, marked: &[bool]) -> Vec<bool> {
+    let mut marked = marked.to_vec();
+    let sides = |triangle: usize| sides_of(mesh.triangles()[triangle]);
+    loop {
+        let cut: HashSet<[u32; 2]> = (0..marked.len()).filter(|&triangle| marked[triangle]).flat_map(sides).collect();
+        let more: Vec<usize> = (0..marked.len())
+            .filter(|&triangle| {
+                !marked[triangle] && sides(triangle).iter().filter(|side| cut.contains(*side)).count() > 1
+            })
+            .collect();
+        if more.is_empty() {
+            return marked;
+        }
+        for triangle in more {
+            marked[triangle] = true;
+        }
+    }
+}
+
+fn sides_of([a, b, c]: [u32; 3]) -> [[u32; 2]; 3] {
+    [[a, b], [b, c], [c, a]].map(|[from, to]| [from.min(to), from.max(to)])
+}
+
+/// Hands out the points of the finer mesh: corners, then those on sides, shared, and inside.
+struct Splitter<'a> {
+    triangles: &'a [[u32; 3]],
+    marked: &'a [bool],
+    cut_sides: HashSet<[u32; 2]>,
+    on_sides: HashMap<([u32; 2], u32), u32>,
+    spots: Vec<Option<Spot>>,
+}
+
+impl<'a> Splitter<'a> {
+    fn new(triangles: &'a [[u32; 3]], marked: &'a [bool], count: usize) -> Self {
+        let cut = triangles.iter().zip(marked).filter(|(_, marked)| **marked);
+        let cut_sides = cut.flat_map(|(&triangle, _)| sides_of(triangle)).collect();
+        Self { triangles, marked, cut_sides, on_sides: HashMap::new(), spots: vec![None; count] }
+    }
+
+    fn cut(&mut self, triangle: usize, parts: u32, out: &mut Vec<[u32; 3]>) {
+        let corners = self.triangles[triangle];
+        if self.marked[triangle] {
+            return self.cut_evenly(triangle, parts, out);
+        }
+        let cut = (0..3).find(|&side| self.cut_sides.contains(&sides_of(corners)[side]));
+        let Some(side) = cut else {
+            for corner in 0..3 {
+                self.corner(triangle, corner);
+            }
+            out.push(corners);
+            return;
+        };
+        let on_side = |along: u32| {
+            let mut place = [0; 3];
+            place[side] = parts - along;
+            place[(side + 1) % 3] = along;
+            place
+        };
+        let tip = self.corner(triangle, (side + 2) % 3);
+        for along in 0..parts {
+            let [from, to] = [along, along + 1].map(|along| self.point(triangle, parts, on_side(along)));
+            out.push([from, to, tip]);
+        }
+    }
+
+    fn cut_evenly(&mut self, triangle: usize, parts: u32, out: &mut Vec<[u32; 3]>) {
+        let mut row: Vec<u32> = (0..=parts).map(|z| self.point(triangle, parts, [parts - z, 0, z])).collect();
+        for y in 0..parts {
+            let length = parts - y;
+            let next: Vec<u32> = (0..length).map(|z| self.point(triangle, parts, [length - 1 - z, y + 1, z])).collect();
+            for z in 0..length as usize {
+                out.push([row[z], next[z], row[z + 1]]);
+                if let Some(&ahead) = next.get(z + 1) {
+                    out.push([next[z], ahead, row[z + 1]]);
+                }
+            }
+            row = next;
+        }
+    }
+
+    fn corner(&mut self, triangle: usize, corner: usize) -> u32 {
+        let point = self.triangles[triangle][corner];
+        let mut weights = [0.0; 3];
+        weights[corner] = 1.0;
+        self.spots[point as usize].get_or_insert(Spot { triangle: triangle as u32, weights });
+        point
+    }
+
+    /// The point at `place`, barycentric coordinates in parts: a corner, one that is shared on a side, or a new one.
+    fn point(&mut self, triangle: usize, parts: u32, place: [u32; 3]) -> u32 {
+        if let Some(corner) = (0..3).find(|&corner| place[corner] == parts) {
+            return self.corner(triangle, corner);
+        }
+        let next = self.spots.len() as u32;
+        if let Some(missing) = (0..3).find(|&corner| place[corner] == 0) {
+            let corners = self.triangles[triangle];
+            let (from, to) = ((missing + 1) % 3, (missing + 2) % 3);
+            let (from, to) = if corners[from] < corners[to] { (from, to) } else { (to, from) };
+            let point = *self.on_sides.entry(([corners[from], corners[to]], place[to])).or_insert(next);
+            if point != next {
+                return point;
+            }
+        }
+        let weights = place.map(|part| part as f32 / parts as f32);
+        self.spots.push(Some(Spot { triangle: triangle as u32, weights }));
+        next
+    }
+
+    /// The places of all points; those that no triangle has lie anywhere.
+    fn spots(&self) -> Vec<Spot> {
+        let nowhere = Spot { triangle: 0, weights: [1.0, 0.0, 0.0] };
+        self.spots.iter().map(|spot| spot.unwrap_or(nowhere)).collect()
+    }
+}

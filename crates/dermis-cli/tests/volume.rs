@@ -1,0 +1,140 @@
+//! `dermis volume` as a user calls it.
+
+mod common;
+
+use common::{Place, box_mesh, shared_data};
+use dermis::active::volume::{Effect, VolumeLayer, VolumeOptions, from_deformers};
+use dermis::prelude::*;
+use serde_json::Value;
+
+fn number(answer: &Value, key: &str) -> f64 {
+    answer[key].as_f64().unwrap_or_else(|| panic!("{key} is not a number: {answer}"))
+}
+
+/// A box in frames that are scaled along x by each factor, without its last `open` triangles.
+fn scaled_box(factors: &[f32], open: usize) -> Scene {
+    let whole = box_mesh();
+    let triangles = whole.triangles()[..whole.triangle_count() - open].to_vec();
+    let mesh = Arc::new(TriMesh::new(whole.points().to_vec(), triangles).unwrap());
+    let frame =
+        |factor: &f32| whole.points().iter().map(|point| *point * Vec3::new(*factor, 1.0, 1.0)).collect::<Vec<_>>();
+    let frames = factors.iter().flat_map(frame).collect();
+    let sequence = MeshSequence::new(mesh, frames, 1.0).unwrap();
+    Scene { objects: vec![Object::of_sequence("box", sequence)], ..Scene::default() }
+}
+
+/// The relative volumes of the frames of a file's first object.
+fn volumes(place: &Place, name: &str) -> Vec<f64> {
+    let object = place.read(name).objects.remove(0);
+    let layer = VolumeLayer::new(&object, &VolumeOptions { cap: true, ..VolumeOptions::default() }).unwrap();
+    let motion = object.motion().unwrap().unwrap();
+    (0..motion.frame_count())
+        .map(|frame| layer.volume_of(&motion.frame(frame).unwrap()) / layer.rest_volume())
+        .collect()
+}
+
+#[test]
+fn every_clip_of_arm_and_hand_keeps_its_volume() {
+    let place = Place::new();
+    for (name, clips) in [("sample:arm", 1), ("sample:hand", 4)] {
+        let answer = place.succeed(&["volume", name, "-o", "out.glb", "--force", "--format", "json"]).json();
+        assert!(number(&answer, "volume_drift_before") > 0.01, "{answer}");
+        assert!(number(&answer, "volume_drift_after") <= 1e-6, "{answer}");
+        assert!(number(&answer, "milliseconds_per_frame") > 0.0);
+        let found = answer["objects"][0]["clips"].as_array().unwrap();
+        assert!(
+            found.len() >= clips && found.iter().all(|clip| number(clip, "volume_drift_after") <= 1e-6),
+            "{answer}"
+        );
+    }
+}
+
+#[test]
+fn the_layer_goes_with_the_asset_and_is_played_from_it() {
+    let place = Place::new();
+    let effects = "\"*elbow*\" = { effect = \"muscle\", axis = [0, 1, 0], strength = 0.5 }\n\"*\" = { omega = 3 }\n";
+    std::fs::write(place.path("muscles.toml"), effects).unwrap();
+    place.succeed(&["volume", "sample:arm", "--effects", "muscles.toml", "--target", "1.02", "-o", "arm.glb"]);
+    let scene = place.read("arm.glb");
+    let object = scene.objects.iter().find(|object| object.rig.is_some()).unwrap();
+    let options = from_deformers(object).unwrap().expect("the layer was written");
+    assert_eq!(options.effects.of_joint("left_elbow").effect, Effect::Muscle);
+    assert_eq!((options.effects.of_joint("wrist").omega, options.target.at(0.3)), (3.0, 1.02));
+    let (played, notes) = dermis::replay(object, &object.clips[0]).unwrap();
+    assert_eq!(notes, []);
+    let layer = VolumeLayer::new(object, &options).unwrap();
+    for frame in 0..played.frame_count() {
+        let volume = layer.volume_of(&played.frame(frame).unwrap()) / layer.rest_volume();
+        assert!((volume / 1.02 - 1.0).abs() < 1e-6, "{volume} at frame {frame}");
+    }
+}
+
+#[test]
+fn frames_are_corrected_where_a_format_holds_no_layer() {
+    let place = Place::new();
+    place.write("box.npz", &scaled_box(&[1.0, 0.9, 1.2], 0));
+    let arguments = ["volume", "box.npz", "--target", "0:1,2:1.1", "-o", "out.npz", "--format", "json"];
+    let answer = place.succeed(&arguments).json();
+    assert!(number(&answer, "volume_drift_after") <= 1e-6, "{answer}");
+    let found = volumes(&place, "out.npz");
+    for (volume, expected) in found.iter().zip([1.0, 1.05, 1.1]) {
+        assert!((volume - expected).abs() < 1e-6, "{found:?}");
+    }
+    place.succeed(&["volume", "sample:arm", "--bake", "-o", "baked.glb"]);
+    assert!(volumes(&place, "baked.glb").iter().all(|volume| (volume - 1.0).abs() < 1e-5));
+}
+
+#[test]
+fn an_open_mesh_is_refused_with_its_loops_and_capped_on_demand() {
+    let place = Place::new();
+    place.write("box.npz", &scaled_box(&[1.0, 0.8], 2));
+    let said = place.fail(&["volume", "box.npz", "-o", "out.npz"]);
+    assert!(said.contains("1 boundary loop") && said.contains("loop 0") && said.contains("--cap"), "{said}");
+    place.succeed(&["volume", "box.npz", "--cap", "-o", "out.npz"]);
+    assert!(volumes(&place, "out.npz").iter().all(|volume| (volume - 1.0).abs() < 1e-6));
+}
+
+#[test]
+fn a_drift_that_is_missed_exits_with_1() {
+    let place = Place::new();
+    let run = |mode: &str| {
+        let arguments = ["volume", "sample:arm", "--mode", mode, "--max-drift", "1e-6", "-o", "out.npz", "--force"];
+        place.run(&arguments).code
+    };
+    assert_eq!((run("exact"), run("global"), run("fast")), (0, 0, 1));
+}
+
+#[test]
+fn bad_inputs_get_a_clear_answer() {
+    let place = Place::new();
+    std::fs::write(place.path("bad.toml"), "\"*\" = { effect = \"jelly\" }").unwrap();
+    place.write("flat.npz", &{
+        let mut scene = scaled_box(&[1.0, 1.0], 0);
+        let mesh = TriMesh::new(vec![Vec3::ZERO, Vec3::X, Vec3::Y], vec![[0, 1, 2], [0, 2, 1]]).unwrap();
+        let frames = mesh.points().repeat(2);
+        scene.objects[0] = Object::of_sequence("flat", MeshSequence::new(Arc::new(mesh), frames, 1.0).unwrap());
+        scene
+    });
+    for (arguments, expected) in [
+        (&["sample:arm", "--effects", "bad.toml"][..], "jelly"),
+        (&["sample:arm", "--target", "-1"], "target"),
+        (&["sample:arm", "--attribute", "nothing"], "nothing"),
+        (&["flat.npz"], "volume"),
+    ] {
+        let said = place.fail(&[&["volume"], arguments, &["-o", "out.npz"]].concat());
+        assert!(said.contains(expected), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn real_characters_keep_their_volume_in_all_clips() {
+    let Some(data) = shared_data() else { return };
+    let place = Place::new();
+    for name in ["CesiumMan.glb", "horse-animations.glb"] {
+        let file = data.join("rigs").join(name).display().to_string();
+        let answer = place.succeed(&["volume", &file, "-o", "out.glb", "--force", "--format", "json"]).json();
+        println!("{name}: {} → {}", answer["volume_drift_before"], answer["volume_drift_after"]);
+        assert!(number(&answer, "volume_drift_before") > 0.03, "{answer}");
+        assert!(number(&answer, "volume_drift_after") <= 1e-6, "{answer}");
+    }
+}

@@ -1,0 +1,188 @@
+//! `dermis wrinkle` as a user calls it.
+
+mod common;
+
+use common::{Place, shared_data};
+use dermis::mesh::Layout;
+use dermis::prelude::*;
+use serde_json::Value;
+
+/// Cells a side of the sheet.
+const CELLS: u32 = 12;
+
+/// A square sheet without UVs in the plane z = 0, with `more` triangles.
+fn sheet(more: &[[u32; 3]]) -> TriMesh {
+    let row = CELLS + 1;
+    let points = (0..row * row).map(|k| Vec3::new((k % row) as f32, (k / row) as f32, 0.0)).collect();
+    let corners = (0..CELLS * CELLS).map(|k| k % CELLS + row * (k / CELLS));
+    let mut triangles: Vec<[u32; 3]> =
+        corners.flat_map(|a| [[a, a + 1, a + row + 1], [a, a + row + 1, a + row]]).collect();
+    triangles.extend(more);
+    TriMesh::new(points, triangles).unwrap()
+}
+
+/// The mesh in three frames, along x by `by` times the number of the frame.
+fn pulled(mesh: TriMesh, by: f32) -> Scene {
+    let mesh = Arc::new(mesh);
+    let frame = |frame: u8| {
+        let factor = 1.0 + by * f32::from(frame);
+        mesh.points().iter().map(move |point| Vec3::new(point.x * factor, point.y, point.z))
+    };
+    let frames = (0..3).flat_map(frame).collect();
+    let sequence = MeshSequence::new(Arc::clone(&mesh), frames, 24.0).unwrap();
+    Scene { objects: vec![Object::of_sequence("cloth", sequence)], ..Scene::default() }
+}
+
+fn numbers(answer: &Value, key: &str) -> Vec<f64> {
+    let list = answer[key].as_array().unwrap_or_else(|| panic!("{key}: {answer}"));
+    list.iter().map(|number| number.as_f64().unwrap()).collect()
+}
+
+fn notes(answer: &Value) -> String {
+    answer["notes"].to_string()
+}
+
+/// The lost area falls by at least half in every frame that has lost some, and nothing becomes noticeably larger.
+fn assert_area_comes_back(answer: &Value) {
+    let (before, after) = (numbers(answer, "area_lost_before"), numbers(answer, "area_lost_after"));
+    assert_eq!(before.len(), after.len());
+    for (frame, (before, after)) in before.iter().zip(&after).enumerate().filter(|(_, (before, _))| **before > 1e-4) {
+        assert!(*after <= 0.5 * before, "frame {frame}: {before} → {after}");
+        assert!(*after > -0.004, "frame {frame} becomes larger than it is: {before} → {after}");
+    }
+}
+
+#[test]
+fn towel_and_flag_get_their_area_back_without_spikes_or_popping() {
+    let place = Place::new();
+    for name in ["sample:towel", "sample:flag"] {
+        let answer = place.succeed(&["wrinkle", name, "-o", "out.npz", "--force", "--format", "json"]).json();
+        assert_area_comes_back(&answer);
+        assert!(answer["highest"].as_f64().unwrap() <= 1.6, "{}", answer["highest"]);
+        assert!(answer["popping"].as_f64().unwrap() <= 0.35, "{}", answer["popping"]);
+        assert!(answer["seconds_per_frame"].as_f64().unwrap() > 0.0);
+        let cloth = &place.read("out.npz").objects[0];
+        assert_eq!(cloth.mesh.triangle_count() as u64, answer["triangles_after"].as_u64().unwrap());
+        assert!(answer["triangles_after"].as_u64() > answer["triangles_before"].as_u64());
+    }
+}
+
+#[test]
+fn a_cloth_that_only_stretches_is_written_unchanged_and_said_so() {
+    let place = Place::new();
+    place.write("cloth.npz", &pulled(sheet(&[]), 0.1));
+    let answer = place.succeed(&["wrinkle", "cloth.npz", "-o", "out.npz", "--format", "json"]).json();
+    assert!(notes(&answer).contains("nowhere compressed"), "{answer}");
+    let frames = |name: &str| {
+        let motion = place.read(name).objects[0].motion().unwrap().unwrap();
+        (motion.mesh().triangles().to_vec(), (0..3).map(|k| motion.frame(k).unwrap().into_owned()).collect::<Vec<_>>())
+    };
+    assert_eq!(frames("cloth.npz"), frames("out.npz"));
+}
+
+#[test]
+fn a_squeezed_sheet_is_refined_near_its_wrinkles_or_everywhere() {
+    let place = Place::new();
+    place.write("cloth.npz", &pulled(sheet(&[]), -0.05));
+    let run = |more: &[&str]| {
+        let arguments = [&["wrinkle", "cloth.npz", "-o", "out.abc", "--force", "--format", "json"], more].concat();
+        place.succeed(&arguments).json()
+    };
+    assert_area_comes_back(&run(&[]));
+    let everywhere = run(&["--subdivide", "3"]);
+    assert_eq!(everywhere["triangles_after"].as_u64(), Some(u64::from(2 * CELLS * CELLS * 64)));
+    assert_area_comes_back(&everywhere);
+    assert!((run(&["--min-radius", "2"])["min_radius"].as_f64().unwrap() - 2.0).abs() < 1e-6);
+}
+
+#[test]
+fn curves_are_written_as_lines() {
+    let place = Place::new();
+    place.write("cloth.npz", &pulled(sheet(&[]), -0.05));
+    place.succeed(&["wrinkle", "cloth.npz", "-o", "out.npz", "--curves", "curves"]);
+    let text = std::fs::read_to_string(place.path("curves/curves.0002.obj")).unwrap();
+    assert!(text.lines().any(|line| line.starts_with("l ")), "{text}");
+}
+
+#[test]
+fn maps_are_written_on_the_uvs_of_the_cloth() {
+    let place = Place::new();
+    for (format, magic) in [("png", &b"\x89PNG\r\n\x1a\n"[..]), ("exr", &[0x76, 0x2f, 0x31, 0x01])] {
+        let arguments =
+            ["wrinkle", "sample:towel", "--frames", "0:24:8", "--map", format, "--map-size", "64", "-o", format];
+        let answer = place.succeed(&[&arguments[..], &["--format", "json"]].concat()).json();
+        assert_eq!(answer["files"].as_array().unwrap().len(), 3, "{answer}");
+        let file = std::fs::read(place.path(&format!("{format}/height.0002.{format}"))).unwrap();
+        assert!(file.starts_with(magic));
+        let said = place.fail(&arguments);
+        assert!(said.contains("--force"), "{said}");
+    }
+}
+
+#[test]
+fn a_cloth_without_uvs_gets_an_atlas_beside_its_maps() {
+    let place = Place::new();
+    place.write("cloth.npz", &pulled(sheet(&[]), -0.05));
+    let answer =
+        place.succeed(&["wrinkle", "cloth.npz", "--map", "png", "--map-size", "64", "-o", "maps", "--format", "json"]);
+    assert!(notes(&answer.json()).contains("has no UVs"), "{}", answer.stdout);
+    let atlas = place.read("maps/cloth.obj");
+    assert_eq!(atlas.objects[0].mesh.layout().unwrap().uvs.len(), 1);
+}
+
+#[test]
+fn overlapping_uvs_are_said() {
+    let place = Place::new();
+    let mesh = sheet(&[]);
+    let layout = Layout {
+        uvs: vec![mesh.points().iter().map(|p| Vec2::new(p.x % 2.0, p.y / 20.0) / 3.0).collect()],
+        ..Layout::plain(&mesh)
+    };
+    place.write("cloth.glb", &pulled(mesh.with_layout(layout).unwrap(), -0.05));
+    let answer = place.succeed(&["wrinkle", "cloth.glb", "--map", "exr", "-o", "maps", "--format", "json"]).json();
+    assert!(notes(&answer).contains("UVs overlap"), "{answer}");
+}
+
+#[test]
+fn triangles_without_area_and_tangled_edges_are_said_and_passed_by() {
+    let place = Place::new();
+    // One triangle along a line, and a third one at the edge from point 40 to 41.
+    place.write("cloth.npz", &pulled(sheet(&[[0, 1, 2], [40, 41, 80]]), -0.05));
+    let answer = place.succeed(&["wrinkle", "cloth.npz", "-o", "out.npz", "--format", "json"]).json();
+    assert!(notes(&answer).contains("no area at rest"), "{answer}");
+    assert!(notes(&answer).contains("more than two triangles share"), "{answer}");
+    let motion = place.read("out.npz").objects[0].motion().unwrap().unwrap();
+    assert!((0..3).all(|frame| motion.frame(frame).unwrap().iter().all(|point| point.is_finite())));
+}
+
+#[test]
+fn bad_inputs_get_a_clear_answer() {
+    let place = Place::new();
+    place.write("cloth.npz", &pulled(sheet(&[]), -0.05));
+    place.write("other.npz", &pulled(common::box_mesh(), 0.1));
+    place.write("rewired.npz", &pulled(sheet(&[[5, 6, 90]]), 0.1));
+    for (more, expected) in [
+        (["--rest", "other.npz"], "the rest shape has 8 points, but the cloth has 169"),
+        (["--rest", "rewired.npz"], "triangle 288 of the rest shape joins other points"),
+        (["--rest", "uv"], "no UVs"),
+        (["--min-radius", "-1"], "must be positive"),
+        (["--coarsen", "100000"], "cannot be left of"),
+    ] {
+        let said = place.fail(&[&["wrinkle", "cloth.npz", "-o", "out.npz"], &more[..]].concat());
+        assert!(said.contains(expected) && said.contains("hint:"), "{more:?}: {said}");
+    }
+    assert!(!place.path("out.npz").exists());
+}
+
+#[test]
+fn simulated_shirts_get_their_area_back() {
+    let Some(data) = shared_data() else { return };
+    let place = Place::new();
+    for name in ["vto_tshirt_shape00_128_02.npz", "vto_tshirt_shape00_108_12.npz"] {
+        let file = data.join("sequences").join(name).display().to_string();
+        let arguments = ["wrinkle", &file, "--coarsen", "1500", "-o", "out.npz", "--force", "--format", "json"];
+        let answer = place.succeed(&arguments).json();
+        assert_area_comes_back(&answer);
+        assert!(answer["popping"].as_f64().unwrap() <= 0.35, "{}", answer["popping"]);
+    }
+}

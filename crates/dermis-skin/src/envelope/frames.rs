@@ -1,0 +1,141 @@
+//! A clip played by multi-weights, frame by frame as it is read.
+//!
+//! Multi-weights stand for the rig's linear skin. What lies below besides it (blend shapes, earlier layers) is kept as
+//! the offset of each point from where the linear skin alone would put it. Points whose home bone is collapsed in a
+//! frame, so that nothing can be seen from it, are left to the linear skin.
+
+use std::sync::Arc;
+
+use dermis_mesh::pose::pose_into;
+use dermis_mesh::{Clip, FrameSource, MeshSequence, Rig, RigError, SequenceError, TriMesh};
+use glam::Vec3;
+
+use super::check::MultiWeightsError;
+use super::evaluate::{MultiPose, MultiPoser, Precision};
+use super::multi_weights::MultiWeights;
+
+/// Why multi-weights cannot play a clip.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlayError {
+    /// They are not whole, or of another mesh or rig.
+    #[error(transparent)]
+    Weights(#[from] MultiWeightsError),
+    /// The clip is not one of the rig.
+    #[error(transparent)]
+    Rig(#[from] RigError),
+    /// There are no frames.
+    #[error(transparent)]
+    Sequence(#[from] SequenceError),
+}
+
+/// The frames of `clip` with `weights` in the place of the linear skin of `rig`. `below` are the same frames as the rig
+/// and earlier layers give them, where that is more than the linear skin.
+pub fn play(
+    weights: &MultiWeights,
+    mesh: &Arc<TriMesh>,
+    rig: &Arc<Rig>,
+    clip: &Arc<Clip>,
+    below: Option<&MeshSequence>,
+) -> Result<MeshSequence, PlayError> {
+    let poser = MultiPoser::new(weights, mesh, rig.joints(), Precision::Single)?;
+    let linear = Linear { mesh: Arc::clone(mesh), rig: Arc::clone(rig), bare: without_shapes(rig, clip)? };
+    let frames = Played { poser, clip: Arc::clone(clip), linear, below: below.cloned() };
+    let sequence = MeshSequence::from_source(Arc::clone(mesh), Arc::new(frames), clip.frame_rate_hz())?;
+    Ok(sequence.starting_at(clip.start_seconds()))
+}
+
+fn without_shapes(rig: &Rig, clip: &Clip) -> Result<Clip, RigError> {
+    let frames = 0..clip.frame_count();
+    let transforms = frames.flat_map(|frame| clip.transforms(frame).iter().copied()).collect();
+    let weights = vec![0.0; rig.shapes().len() * clip.frame_count()];
+    Clip::new(rig, clip.name(), clip.frame_rate_hz(), transforms, weights)
+}
+
+#[derive(Debug)]
+struct Played {
+    poser: MultiPoser,
+    clip: Arc<Clip>,
+    linear: Linear,
+    below: Option<MeshSequence>,
+}
+
+/// The linear skin alone.
+#[derive(Debug)]
+struct Linear {
+    mesh: Arc<TriMesh>,
+    rig: Arc<Rig>,
+    bare: Clip,
+}
+
+impl FrameSource for Played {
+    fn frame_count(&self) -> usize {
+        self.clip.frame_count()
+    }
+
+    fn point_count(&self) -> usize {
+        self.poser.point_count()
+    }
+
+    fn read_into(&self, frame: usize, out: &mut [Vec3]) -> Result<(), SequenceError> {
+        let transforms = self.clip.transforms(frame);
+        let mut pose = MultiPose::default();
+        self.poser.set_bones(&mut pose, transforms);
+        self.poser.pose_into(&mut pose, out, None);
+        let unseen = self.poser.unseen(transforms);
+        if unseen.is_empty() && self.below.is_none() {
+            return Ok(());
+        }
+        let linear = self.linear.frame(frame);
+        for point in unseen {
+            out[point] = linear[point];
+        }
+        if let Some(below) = &self.below {
+            for ((out, below), linear) in out.iter_mut().zip(&*below.frame(frame)?).zip(&linear) {
+                *out += *below - *linear;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Linear {
+    fn frame(&self, frame: usize) -> Vec<Vec3> {
+        let mut points = vec![Vec3::ZERO; self.mesh.point_count()];
+        pose_into(&self.mesh, &self.rig, &self.bare, frame, &mut points);
+        points
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dermis_mesh::{Joint, SkinWeights};
+    use glam::{DAffine3, DVec3};
+
+    use super::*;
+
+    #[test]
+    fn points_of_a_collapsed_home_bone_are_left_to_the_linear_skin() {
+        let mesh = Arc::new(TriMesh::new(vec![Vec3::ZERO, Vec3::X, Vec3::Y], vec![[0, 1, 2]]).unwrap());
+        let joints = ["a", "b"].map(|name| Joint::at(name, None, DAffine3::IDENTITY)).to_vec();
+        let halves = || SkinWeights::from_rows(vec![vec![(0, 0.5), (1, 0.5)]; 3]);
+        let rig = Arc::new(Rig::new(&mesh, joints, halves(), vec![]).unwrap());
+        // The linear skin, as multi-weights whose last point lives with the second bone.
+        let entry = |point: Vec3| [[0.5 * point.x, 0.5 * point.y, 0.5 * point.z, 0.5]; 3];
+        let weights = MultiWeights {
+            home: vec![0, 0, 1],
+            offsets: vec![0, 2, 4, 6],
+            bones: vec![0, 1, 0, 1, 0, 1],
+            weights: mesh.points().iter().flat_map(|&point| [entry(point); 2]).collect(),
+            ..MultiWeights::default()
+        };
+        let moved = DAffine3::from_translation(DVec3::Z);
+        let collapsed = DAffine3::from_scale(DVec3::ZERO);
+        let clip = Arc::new(Clip::new(&rig, "", 24.0, vec![moved, collapsed], vec![]).unwrap());
+        let played = play(&weights, &mesh, &rig, &clip, None).unwrap();
+        let expected = Linear { bare: Clip::clone(&clip), mesh, rig }.frame(0);
+        for (found, expected) in played.frame(0).unwrap().iter().zip(expected) {
+            assert!(found.distance(expected) < 1e-6, "{found} {expected}");
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! How well multi-weights reproduce examples, and how well the linear skin below them does (MWE, §5, steps 5 and 6).
+
+use dermis_mesh::{Joint, SkinWeights, TriMesh};
+use glam::{DAffine3, Vec3};
+use rayon::prelude::*;
+
+use super::check::MultiWeightsError;
+use super::evaluate::{MultiPose, MultiPoser, Precision};
+use super::examples::Examples;
+use super::linear::skinned;
+use super::multi_weights::MultiWeights;
+
+/// Distances between where points are and where they should be, in the units of the mesh.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Validation {
+    /// The root mean square over all poses and points.
+    pub rms_error: f64,
+    /// The largest.
+    pub max_error: f64,
+    /// The same of the linear skin.
+    pub linear_rms_error: f64,
+    /// The same of the linear skin.
+    pub linear_max_error: f64,
+    /// Pose by pose.
+    pub poses: Vec<PoseError>,
+    /// The root mean square over all poses of each point.
+    pub points: Vec<f64>,
+}
+
+/// The errors of one pose.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PoseError {
+    /// What the pose is called.
+    pub name: String,
+    /// The root mean square over all points.
+    pub rms_error: f64,
+    /// The largest.
+    pub max_error: f64,
+    /// The point that has it.
+    pub worst_point: usize,
+    /// The root mean square of the linear skin.
+    pub linear_rms_error: f64,
+}
+
+impl Validation {
+    /// The poses in the order of their errors, worst first.
+    pub fn worst_poses(&self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.poses.len()).collect();
+        order.sort_by(|&a, &b| self.poses[b].rms_error.total_cmp(&self.poses[a].rms_error).then(a.cmp(&b)));
+        order
+    }
+
+    /// The points in the order of their errors, worst first.
+    pub fn worst_points(&self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.points.len()).collect();
+        order.sort_by(|&a, &b| self.points[b].total_cmp(&self.points[a]).then(a.cmp(&b)));
+        order
+    }
+}
+
+/// Compares what `weights` and `linear` make of the poses with the shapes.
+pub fn validate(
+    weights: &MultiWeights,
+    linear: &SkinWeights,
+    mesh: &TriMesh,
+    examples: &Examples,
+) -> Result<Validation, MultiWeightsError> {
+    // Examples know what bones do to the rest mesh: bones that are bound at the origin.
+    let joints = vec![Joint::at("", None, DAffine3::IDENTITY); examples.bone_count()];
+    let poser = MultiPoser::new(weights, mesh, &joints, Precision::Single)?;
+    let (mut pose, mut posed) = (MultiPose::default(), vec![Vec3::ZERO; mesh.point_count()]);
+    let mut result = Validation { points: vec![0.0; mesh.point_count()], ..Validation::default() };
+    let (mut sum, mut linear_sum) = (0.0, 0.0);
+    for index in 0..examples.pose_count() {
+        let (transforms, target) = (examples.transforms(index), examples.target(index));
+        poser.set_bones(&mut pose, transforms);
+        poser.pose_into(&mut pose, &mut posed, None);
+        let squares: Vec<f64> = posed.iter().zip(target).map(|(a, b)| square_distance(*a, *b)).collect();
+        let linear_square = |(point, target): (usize, &Vec3)| {
+            let at = skinned(linear.row(point), transforms, mesh.points()[point].as_dvec3());
+            at.distance_squared(target.as_dvec3())
+        };
+        let linear_squares: Vec<f64> = target.par_iter().enumerate().map(linear_square).collect();
+        let worst =
+            (0..squares.len()).fold(0, |worst, point| if squares[point] > squares[worst] { point } else { worst });
+        let mean = |squares: &[f64]| squares.iter().sum::<f64>() / squares.len() as f64;
+        result.poses.push(PoseError {
+            name: examples.name(index).to_owned(),
+            rms_error: mean(&squares).sqrt(),
+            max_error: squares[worst].sqrt(),
+            worst_point: worst,
+            linear_rms_error: mean(&linear_squares).sqrt(),
+        });
+        sum += mean(&squares);
+        linear_sum += mean(&linear_squares);
+        result.max_error = result.max_error.max(squares[worst].sqrt());
+        result.linear_max_error = linear_squares.iter().fold(result.linear_max_error, |most, s| most.max(s.sqrt()));
+        result.points.iter_mut().zip(squares).for_each(|(total, square)| *total += square);
+    }
+    let count = examples.pose_count().max(1) as f64;
+    result.rms_error = (sum / count).sqrt();
+    result.linear_rms_error = (linear_sum / count).sqrt();
+    result.points.iter_mut().for_each(|total| *total = (*total / count).sqrt());
+    Ok(result)
+}
+
+fn square_distance(a: Vec3, b: Vec3) -> f64 {
+    a.as_dvec3().distance_squared(b.as_dvec3())
+}

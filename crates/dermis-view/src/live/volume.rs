@@ -1,0 +1,161 @@
+//! A motion whose skin keeps its volume, with the volume layer's settings as sliders.
+
+use std::sync::Arc;
+
+use dermis::active::volume::{Effect, Mode, VolumeLayer, VolumeOptions, Workspace, from_deformers};
+use dermis::mesh::{Clip, MeshSequence, Object, SequenceError};
+
+use super::{LiveDeformer, LiveFrame, Parameter, Scalar, motion};
+
+const SWITCH: [&str; 2] = ["off", "on"];
+const MODES: [(&str, Mode); 3] =
+    [("near joints, exact", Mode::Exact), ("near joints, fast", Mode::Fast), ("whole body", Mode::Global)];
+const MODE_NAMES: [&str; 3] = [MODES[0].0, MODES[1].0, MODES[2].0];
+const EFFECTS: [&str; 4] = ["as in the file", "plain", "muscle", "folds"];
+const STRENGTHS: [f64; 2] = [0.0, 1.0];
+const TARGETS: [f64; 2] = [0.5, 2.0];
+
+/// Restores the volume of one motion of an object.
+#[derive(Debug)]
+pub struct KeptVolume {
+    object: Object,
+    clip: Option<Arc<Clip>>,
+    motion: MeshSequence,
+    /// As in the file, or as by default.
+    given: VolumeOptions,
+    layer: VolumeLayer,
+    work: Workspace,
+    on: bool,
+    mode: usize,
+    effect: usize,
+    strength: f64,
+    target: f64,
+    unit: String,
+}
+
+impl KeptVolume {
+    /// Clip number `clip` of `object`, or its recorded frames where it has no rig, in units called `unit`. An open mesh is
+    /// closed for the volume.
+    pub fn new(object: &Object, clip: usize, unit: &str) -> Result<Self, String> {
+        let (motion, clip) = motion(object, clip)?;
+        let stored = from_deformers(object).map_err(|error| error.to_string())?;
+        let given = VolumeOptions { cap: true, ..stored.unwrap_or_default() };
+        let layer = VolumeLayer::new(object, &given).map_err(|error| error.to_string())?;
+        let mode = MODES.iter().position(|(_, mode)| *mode == given.mode).unwrap_or(0);
+        Ok(Self {
+            object: object.clone(),
+            clip,
+            motion,
+            given,
+            layer,
+            work: Workspace::default(),
+            on: true,
+            mode,
+            effect: 0,
+            strength: 1.0,
+            target: 1.0,
+            unit: unit.to_owned(),
+        })
+    }
+
+    /// Prepares the layer anew; settings that make no layer leave it as it was.
+    fn prepare(&mut self) {
+        let mut options = self.given.clone();
+        options.mode = MODES[self.mode].1;
+        let effect = match self.effect {
+            1 => Some(Effect::Plain),
+            2 => Some(Effect::Muscle),
+            3 => Some(Effect::Folds),
+            _ => None,
+        };
+        options.effects.adjust(effect, self.strength);
+        if let Ok(layer) = VolumeLayer::new(&self.object, &options) {
+            self.layer = layer;
+        }
+    }
+}
+
+impl LiveDeformer for KeptVolume {
+    fn parameters(&self) -> Vec<Parameter> {
+        let mut all = vec![
+            Parameter::choice("on", "Keep the volume", &SWITCH, usize::from(self.on)),
+            Parameter::slider("target", "Volume, of rest", TARGETS, 0.01, self.target),
+        ];
+        if self.clip.is_some() {
+            all.extend([
+                Parameter::slider("strength", "Strength at joints", STRENGTHS, 0.05, self.strength),
+                Parameter::choice("effect", "Effect", &EFFECTS, self.effect),
+                Parameter::choice("mode", "Where", &MODE_NAMES, self.mode),
+            ]);
+        }
+        all
+    }
+
+    fn set(&mut self, name: &str, value: f64) -> bool {
+        let chosen = |count: usize| (value.max(0.0) as usize).min(count - 1);
+        match name {
+            "on" => self.on = value > 0.5,
+            "target" => self.target = value.clamp(TARGETS[0], TARGETS[1]),
+            "strength" => self.strength = value.clamp(STRENGTHS[0], STRENGTHS[1]),
+            "effect" => self.effect = chosen(EFFECTS.len()),
+            "mode" => self.mode = chosen(MODES.len()),
+            _ => return false,
+        }
+        if matches!(name, "strength" | "effect" | "mode") {
+            self.prepare();
+        }
+        true
+    }
+
+    fn frame_count(&self) -> usize {
+        self.motion.frame_count()
+    }
+
+    fn scalar(&self) -> Option<Scalar> {
+        Some(Scalar { label: "moved outwards", unit: self.unit.clone(), signed: true })
+    }
+
+    fn pose(&mut self, frame: usize) -> Result<LiveFrame, SequenceError> {
+        let mut positions = self.motion.frame(frame)?.into_owned();
+        let rest = self.layer.rest_volume();
+        let before = self.layer.volume_of(&positions) / rest;
+        let mut scalars = vec![0.0; positions.len()];
+        if self.on {
+            let transforms = self.clip.as_ref().map(|clip| clip.transforms(frame));
+            let given = self.given.target.at(frame as f64 / self.motion.frame_rate_hz());
+            self.layer.apply(&mut positions, transforms, given * self.target, &mut self.work);
+            scalars = self.work.inflation().to_vec();
+        }
+        let after = self.layer.volume_of(&positions) / rest;
+        let percent = |part: f64| format!("{:.3} %", 100.0 * part);
+        let status = format!("volume {} of rest before, {} after", percent(before), percent(after));
+        Ok(LiveFrame { positions, scalars, status, ..LiveFrame::default() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dermis::mesh::samples;
+
+    #[test]
+    fn the_arm_keeps_its_volume_while_it_is_on() {
+        let arm = samples::build("arm").unwrap().objects.remove(0);
+        let mut live = KeptVolume::new(&arm, 0, "m").unwrap();
+        let rest = live.layer.rest_volume();
+        let drift = |frame: usize| (live.layer.volume_of(&live.motion.frame(frame).unwrap()) / rest - 1.0).abs();
+        let worst = (0..live.frame_count()).max_by(|a, b| drift(*a).total_cmp(&drift(*b))).unwrap();
+        let volume_with = |live: &mut KeptVolume, settings: &[(&str, f64)]| {
+            for (name, value) in settings {
+                assert!(live.set(name, *value));
+            }
+            let posed = live.pose(worst).unwrap();
+            live.layer.volume_of(&posed.positions) / rest
+        };
+        assert!((volume_with(&mut live, &[]) - 1.0).abs() < 1e-6);
+        assert!(volume_with(&mut live, &[("on", 0.0)]) < 0.97);
+        assert!((volume_with(&mut live, &[("on", 1.0), ("target", 1.2)]) - 1.2).abs() < 1e-6);
+        assert!((volume_with(&mut live, &[("target", 1.0), ("effect", 2.0), ("strength", 0.5)]) - 1.0).abs() < 1e-6);
+        assert!(!live.set("nonsense", 1.0));
+    }
+}

@@ -1,0 +1,206 @@
+//! A cloth with wrinkles where it is compressed, on a finer surface, with the wrinkle layer's settings as sliders.
+//!
+//! Curves are followed from frame to frame. A jump in time starts a little earlier, so that wrinkles have grown when the
+//! frame is shown.
+
+use std::sync::Arc;
+
+use dermis::active::wrinkle::{Curves, RestShape, Samples, TakenUp, Tracker, WrinkleLayer, WrinkleOptions};
+use dermis::mesh::geometry::total_area;
+use dermis::mesh::glam::Vec3;
+use dermis::mesh::{MeshSequence, Object, SequenceError, TriMesh};
+
+use super::{LiveDeformer, LiveFrame, Parameter, Scalar, motion};
+
+const SWITCH: [&str; 2] = ["off", "on"];
+/// The finest surface, in triangles; cloth that has as many is not refined.
+const MOST_TRIANGLES: usize = 100_000;
+const MOST_LEVELS: u32 = 3;
+/// Frames that are followed before one that is jumped to.
+const LEAD: usize = 12;
+const STRENGTHS: [f64; 2] = [0.0, 2.0];
+const THRESHOLDS: [f64; 2] = [0.0, 0.1];
+
+/// Wrinkles the motion of an object.
+#[derive(Debug)]
+pub struct WrinkledCloth {
+    motion: MeshSequence,
+    options: WrinkleOptions,
+    /// The smallest radius that the mesh suggests.
+    usual_radius: f32,
+    layer: WrinkleLayer,
+    fine: Arc<TriMesh>,
+    samples: Samples,
+    tracker: Tracker,
+    /// The last frame that was followed, its curves, and what wrinkles took up before it.
+    last: Option<(usize, Curves, TakenUp)>,
+    /// What they take up in it.
+    taken_up: TakenUp,
+    on: bool,
+    /// How high the folds are, of what the lost area asks for.
+    strength: f32,
+    shows_curves: bool,
+}
+
+impl WrinkledCloth {
+    /// Clip number `clip` of `object`, or its recorded frames where it has no rig.
+    pub fn new(object: &Object, clip: usize) -> Result<Self, String> {
+        let (motion, _) = motion(object, clip)?;
+        let options = WrinkleOptions::default();
+        let mesh = motion.mesh();
+        let layer = WrinkleLayer::new(mesh, RestShape::Pose, &options).map_err(|error| error.to_string())?;
+        let everywhere = vec![true; mesh.triangle_count()];
+        let refined =
+            layer.refine(mesh, &everywhere, levels(mesh.triangle_count())).map_err(|error| error.to_string())?;
+        let samples = layer.samples(refined.spots);
+        let tracker = layer.tracker();
+        Ok(Self {
+            motion,
+            options,
+            usual_radius: layer.min_radius(),
+            fine: Arc::new(refined.mesh),
+            samples,
+            tracker,
+            layer,
+            last: None,
+            taken_up: TakenUp::default(),
+            on: true,
+            strength: 1.0,
+            shows_curves: true,
+        })
+    }
+
+    /// Prepares the layer anew; settings that make no layer leave it as it was.
+    fn prepare(&mut self) {
+        if let Ok(layer) = WrinkleLayer::new(self.motion.mesh(), RestShape::Pose, &self.options) {
+            self.layer = layer;
+            self.samples = self.layer.samples(self.samples.spots().to_vec());
+            self.last = None;
+        }
+    }
+
+    /// Follows the curves up to a frame; the cloth in it.
+    fn follow(&mut self, frame: usize) -> Result<Vec<Vec3>, SequenceError> {
+        let first = match &self.last {
+            Some((last, _, before)) if *last == frame => {
+                self.taken_up = *before;
+                return Ok(self.motion.frame(frame)?.into_owned());
+            }
+            Some((last, ..)) if last + 1 == frame => frame,
+            _ => {
+                self.tracker = self.layer.tracker();
+                self.taken_up = TakenUp::default();
+                frame.saturating_sub(LEAD)
+            }
+        };
+        for at in first..frame {
+            self.layer.advance(&mut self.tracker, &self.motion.frame(at)?);
+        }
+        let cloth = self.motion.frame(frame)?.into_owned();
+        let curves = self.layer.advance(&mut self.tracker, &cloth);
+        self.last = Some((frame, curves, self.taken_up));
+        Ok(cloth)
+    }
+}
+
+impl LiveDeformer for WrinkledCloth {
+    fn parameters(&self) -> Vec<Parameter> {
+        let usual = f64::from(self.usual_radius);
+        let radius = f64::from(self.layer.min_radius());
+        vec![
+            Parameter::choice("on", "Wrinkles", &SWITCH, usize::from(self.on)),
+            Parameter::choice("curves", "Curves", &SWITCH, usize::from(self.shows_curves)),
+            Parameter::slider("radius", "Smallest radius", [0.25 * usual, 4.0 * usual], 0.05 * usual, radius),
+            Parameter::slider("strength", "Strength", STRENGTHS, 0.05, f64::from(self.strength)),
+            Parameter::slider("threshold", "Threshold", THRESHOLDS, 0.001, f64::from(self.options.threshold)),
+        ]
+    }
+
+    fn set(&mut self, name: &str, value: f64) -> bool {
+        let within = |[low, high]: [f64; 2]| value.clamp(low, high) as f32;
+        let usual = f64::from(self.usual_radius);
+        match name {
+            "on" => self.on = value > 0.5,
+            "curves" => self.shows_curves = value > 0.5,
+            "radius" => self.options.min_radius = Some(within([0.25 * usual, 4.0 * usual])),
+            "strength" => self.strength = within(STRENGTHS),
+            "threshold" => self.options.threshold = within(THRESHOLDS),
+            _ => return false,
+        }
+        if matches!(name, "radius" | "threshold") {
+            self.prepare();
+        }
+        true
+    }
+
+    fn frame_count(&self) -> usize {
+        self.motion.frame_count()
+    }
+
+    fn surface(&self) -> Option<Arc<TriMesh>> {
+        Some(Arc::clone(&self.fine))
+    }
+
+    fn scalar(&self) -> Option<Scalar> {
+        Some(Scalar { label: "compression", unit: String::new(), signed: false })
+    }
+
+    fn pose(&mut self, frame: usize) -> Result<LiveFrame, SequenceError> {
+        let cloth = self.follow(frame)?;
+        let mut curves = self.last.as_ref().map_or_else(Curves::default, |(_, curves, _)| curves.clone());
+        self.layer.fit(&mut self.taken_up, &cloth, &mut curves, &self.samples, self.fine.triangles());
+        curves.amplitude *= if self.on { self.strength } else { 0.0 };
+        let positions = self.layer.apply(&cloth, &curves, &self.samples).positions;
+        let triangles = self.motion.mesh().triangles();
+        let scalars = self.samples.spots().iter().map(|spot| spot.blend(triangles, &curves.compression)).collect();
+        let segments = if self.on && self.shows_curves { self.segments(&cloth, &curves) } else { Vec::new() };
+        let lost = |points: &[Vec3], triangles: &[[u32; 3]]| {
+            100.0 * (1.0 - total_area(points, triangles) / self.layer.rest_area())
+        };
+        let status = format!(
+            "area lost: {:.2} % before, {:.2} % after; {} curves",
+            lost(&cloth, triangles),
+            lost(&positions, self.fine.triangles()),
+            if self.on { curves.lines.len() } else { 0 },
+        );
+        Ok(LiveFrame { positions, scalars, segments, status })
+    }
+}
+
+impl WrinkledCloth {
+    fn segments(&self, cloth: &[Vec3], curves: &Curves) -> Vec<[Vec3; 2]> {
+        let lines = self.layer.polylines(cloth, curves);
+        lines.iter().flat_map(|line| line.windows(2).map(|ends| [ends[0], ends[1]])).collect()
+    }
+}
+
+/// How often that many triangles can be cut in four.
+fn levels(triangles: usize) -> u32 {
+    (1..=MOST_LEVELS).take_while(|level| triangles << (2 * level) <= MOST_TRIANGLES).last().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dermis::mesh::samples;
+
+    #[test]
+    fn the_towel_folds_while_it_is_on() {
+        let towel = samples::build("towel").unwrap().objects.remove(0);
+        let mut live = WrinkledCloth::new(&towel, 0).unwrap();
+        let last = live.frame_count() - 1;
+        let folded = live.pose(last).unwrap();
+        assert_eq!(folded.positions.len(), live.surface().unwrap().point_count());
+        assert!(!folded.segments.is_empty());
+        assert!(folded.scalars.iter().any(|&compression| compression > 0.0));
+        assert!(live.set("on", 0.0) && live.set("curves", 0.0));
+        let plain = live.pose(last).unwrap();
+        assert!(plain.segments.is_empty());
+        assert_ne!(plain.positions, folded.positions);
+    }
+
+    #[test]
+    fn a_fine_cloth_is_not_refined() {
+        assert_eq!([10, 5_000, 30_000, 200_000].map(levels), [3, 2, 0, 0]);
+    }
+}

@@ -1,0 +1,90 @@
+//! The figures that multi-weights reach on recorded data, where the data is there.
+
+use std::path::{Path, PathBuf};
+
+use dermis::io::ReadOptions;
+use dermis::math::progress::Silent;
+use dermis::mesh::{MeshSequence, Object};
+use dermis::skin::envelope::{Examples, Influences, MapOptions, TrainOptions, Trained, Validation, train, validate};
+
+fn data(name: &str) -> Option<PathBuf> {
+    let root = std::env::var_os("DERMIS_DATA")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"), PathBuf::from);
+    let path = root.join(name);
+    if path.exists() {
+        return Some(path);
+    }
+    println!("skipped: there is no {}", path.display());
+    None
+}
+
+fn read(name: &str) -> Option<Object> {
+    let scene = dermis::io::read(data(name)?.to_str()?, &ReadOptions::default()).unwrap();
+    scene.objects.into_iter().next()
+}
+
+/// Examples of the chosen frames.
+fn examples(rigged: &Object, shapes: &MeshSequence, frames: &[usize]) -> Examples {
+    let rig = rigged.rig.as_ref().unwrap();
+    let pairs: Vec<(usize, usize)> = frames.iter().map(|&frame| (frame, frame)).collect();
+    let mut examples = Examples::new(&rigged.mesh, rig);
+    examples.add(rig, &rigged.clips[0], shapes, &pairs, None).unwrap();
+    examples
+}
+
+fn trained(rigged: &Object, examples: &Examples, options: &TrainOptions) -> Trained {
+    let rig = rigged.rig.as_ref().unwrap();
+    let maps = Influences::from_weights(&rigged.mesh, rig, rig.weights(), &MapOptions::default());
+    train(&rigged.mesh, rig, &maps, examples, options, &Silent).unwrap()
+}
+
+fn split(rigged: &Object, shapes: &MeshSequence, is_test: impl Fn(usize) -> bool) -> (Trained, Validation) {
+    let (test, learn): (Vec<usize>, Vec<usize>) = (0..shapes.frame_count()).partition(|&frame| is_test(frame));
+    let model = trained(rigged, &examples(rigged, shapes, &learn), &TrainOptions::default());
+    let held = examples(rigged, shapes, &test);
+    let result = validate(&model.weights, &model.linear, &rigged.mesh, &held).unwrap();
+    println!(
+        "smoothness {:e}: rms {:.5} max {:.4}, linear rms {:.5} max {:.4}; {:?}",
+        model.smoothness,
+        result.rms_error,
+        result.max_error,
+        result.linear_rms_error,
+        result.linear_max_error,
+        model.seconds
+    );
+    if let Some(curve) = &model.curve {
+        let errors: Vec<String> = curve.errors.iter().map(|(s, e)| format!("{s:.0e} {e:.5}")).collect();
+        println!("  {} linear {:.5}", errors.join(", "), curve.linear_error);
+    }
+    (model, result)
+}
+
+#[test]
+fn one_default_generalizes_on_every_split_of_the_elastic_bone() {
+    let (Some(rigged), Some(recorded)) = (read("rigs/dembones_bone_skeleton.npz"), read("sequences/dembones_bone.npz"))
+    else {
+        return;
+    };
+    let shapes = recorded.sequence.unwrap();
+    let interpolated = split(&rigged, &shapes, |frame| frame % 4 != 0).1;
+    assert!(interpolated.rms_error <= 0.0060);
+    let end = split(&rigged, &shapes, |frame| frame >= 300).1;
+    assert!(end.rms_error <= 0.0325 && (end.linear_rms_error - 0.0331).abs() < 2e-4);
+    let beginning = split(&rigged, &shapes, |frame| frame < 100).1;
+    assert!(beginning.rms_error <= 0.0210 && (beginning.linear_rms_error - 0.0211).abs() < 2e-4);
+    let all: Vec<usize> = (0..400).collect();
+    let all = examples(&rigged, &shapes, &all);
+    let exact = trained(&rigged, &all, &TrainOptions { smoothness: Some(0.0), ..TrainOptions::default() });
+    let result = validate(&exact.weights, &exact.linear, &rigged.mesh, &all).unwrap();
+    println!("all frames, smoothness 0: {:.5}, linear {:.5}", result.rms_error, result.linear_rms_error);
+    assert!(result.rms_error <= 0.0040 && (result.linear_rms_error - 0.0266).abs() < 1e-4);
+}
+
+#[test]
+fn halves_the_error_of_the_best_linear_skin_on_new_poses_of_a_body() {
+    let Some(rigged) = read("rigs/derived_mpfb_poses.npz") else { return };
+    let shapes = rigged.sequence.clone().unwrap();
+    // The poses that `suggested_test` marks.
+    let (_, result) = split(&rigged, &shapes, |frame| frame >= 75);
+    assert!(result.rms_error <= 0.5 * result.linear_rms_error && result.max_error <= result.linear_max_error);
+}
