@@ -90,8 +90,7 @@ fn layers(mesh: &TetMesh, nodes: &[u32]) {
         println!("  uniform d = {thickness}: {}, {seconds:.3} s", fractions(&layers));
     }
     let dense: Vec<f32> = figure_weights(mesh, nodes).into_iter().map(|weight| weight as f32).collect();
-    let mut chosen = vec![false; bones.len()];
-    END_EFFECTORS.into_iter().for_each(|joint| chosen[joint] = true);
+    let chosen: Vec<bool> = (0..bones.len()).map(|joint| END_EFFECTORS.contains(&joint)).collect();
     let pinned = end_effector_vertices(&SkinWeights::from_dense(&dense, bones.len()), &chosen);
     let place = |node: u32| nodes.binary_search(&node).expect("the boundary is the skin") as u32;
     let triangles: Vec<[u32; 3]> = mesh.boundary().into_iter().map(|triangle| triangle.map(place)).collect();

@@ -169,8 +169,8 @@ fn flesh_thickness_reaches_the_asked_part_of_a_body_and_spares_end_effectors() {
     let nodes = skin(&mesh);
     let bones = body_bones();
     let dense: Vec<f32> = figure_weights(&mesh, &nodes).into_iter().map(|weight| weight as f32).collect();
-    let mut hands_feet_head = vec![false; bones.len()];
-    [5, 9, 10, 14, 18, 19, 23].into_iter().for_each(|joint| hands_feet_head[joint] = true);
+    let hands_feet_head: Vec<bool> =
+        (0..bones.len()).map(|joint| [5, 9, 10, 14, 18, 19, 23].contains(&joint)).collect();
     let pinned = end_effector_vertices(&SkinWeights::from_dense(&dense, bones.len()), &hands_feet_head);
     let field = field(&mesh, &bones);
     let triangles = skin_triangles(&mesh, &nodes);
@@ -245,8 +245,6 @@ fn rejects_thickness_that_is_missing_or_no_number() {
 fn parameters_transfer_to_another_inside_of_the_same_skin() {
     let first = ball(0.25);
     let nodes = skin(&first);
-    let mut is_skin = vec![false; first.nodes().len()];
-    nodes.iter().for_each(|&node| is_skin[node as usize] = true);
     // The second body has the same skin and other inner nodes.
     let second = moved(&first, |at| if at.length() < 0.5 { at + Vec3::new(0.02, -0.03, 0.01) } else { at });
     let stiffness: Vec<f64> = first.nodes().iter().map(|at| 2000.0 + 500.0 * f64::from(at.x)).collect();

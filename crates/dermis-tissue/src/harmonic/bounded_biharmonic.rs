@@ -205,7 +205,9 @@ impl Problem {
         let size = split.free.len();
         let mut image = multiply_rows(&operator.stiffness, dense, joint_count);
         for (row, &mass) in image.chunks_exact_mut(joint_count).zip(&operator.mass) {
-            row.iter_mut().for_each(|value| *value *= inverse(mass));
+            for value in row {
+                *value *= inverse(mass);
+            }
         }
         let mut linear = vec![0.0; size * joint_count];
         for (row, &node) in split.free.iter().enumerate() {
@@ -245,23 +247,10 @@ impl Problem {
             if steps.is_multiple_of(CHECK_EVERY) {
                 let change = |at: usize| (bounded[at] - before[at]).abs().max((bounded[at] - weights[at]).abs());
                 residual = (0..size * joints).map(change).fold(0.0, f64::max);
-                if std::env::var("BBW").is_ok() {
-                    eprintln!("{steps} {residual:e} E {:e}", self.energy(&bounded));
-                }
             }
         }
         let rows = (0..size * joints).map(|at| bounded[at % joints * size + at / joints]).collect();
         Ok(Solution { rows, steps, residual })
-    }
-
-    fn energy(&self, x: &[f64]) -> f64 {
-        (0..self.joint_count)
-            .map(|j| {
-                let col = &x[j * self.size..][..self.size];
-                let q = self.quadratic.multiply(col);
-                (0..self.size).map(|i| col[i] * (0.5 * q[i] + self.linear[j * self.size + i])).sum::<f64>()
-            })
-            .sum()
     }
 
     /// The minimiser without bounds, from which the steps start; its rows sum to 1 by themselves.
@@ -315,10 +304,12 @@ fn project_to_simplex(row: &mut [f64]) {
         let (count, sum) =
             row.iter().filter(|&&value| value > threshold).fold((0, 0.0), |(n, sum), v| (n + 1, sum + v));
         let next = (sum - 1.0) / f64::from(count);
-        if !(next > threshold) {
+        if next <= threshold || next.is_nan() {
             break;
         }
         threshold = next;
     }
-    row.iter_mut().for_each(|value| *value = (*value - threshold).max(0.0));
+    for value in row {
+        *value = (*value - threshold).max(0.0);
+    }
 }

@@ -5,10 +5,13 @@
 
 use dermis_math::sparse::SparseMatrix;
 use faer::dyn_stack::{MemBuffer, MemStack};
-use faer::sparse::linalg::cholesky::{LltRef, SymbolicCholesky, factorize_symbolic_cholesky};
-use faer::sparse::linalg::lu::{LuRef, NumericLu, SymbolicLu, factorize_symbolic_lu};
-use faer::sparse::{FaerError, SparseColMat, SymbolicSparseColMat};
-use faer::{Conj, MatMut, Par, Side};
+use faer::linalg::cholesky::llt::factor::LltRegularization;
+use faer::sparse::linalg::cholesky::{
+    CholeskySymbolicParams, LltRef, SymbolicCholesky, SymmetricOrdering, factorize_symbolic_cholesky,
+};
+use faer::sparse::linalg::lu::{LuRef, LuSymbolicParams, NumericLu, SymbolicLu, factorize_symbolic_lu};
+use faer::sparse::{SparseColMat, SymbolicSparseColMat};
+use faer::{Conj, MatMut, Par, Side, Spec};
 use rayon::prelude::*;
 
 /// Columns that are solved together: enough for the kernels, few enough to share among threads.
@@ -43,26 +46,17 @@ impl Factor {
     /// The Cholesky factor of a symmetric positive definite matrix.
     pub(crate) fn cholesky(matrix: &SparseMatrix) -> Result<Self, FactorError> {
         let size = matrix.row_count();
-        let columns = columns_of(matrix)?;
-        let memory = |_: FaerError| FactorError::Memory(size);
-        let symbolic =
-            factorize_symbolic_cholesky(columns.symbolic(), Side::Lower, Default::default(), Default::default())
-                .map_err(memory)?;
+        let columns = columns_of(matrix);
+        let (ordering, parameters) = (SymmetricOrdering::Amd, CholeskySymbolicParams::default());
+        let symbolic = factorize_symbolic_cholesky(columns.symbolic(), Side::Lower, ordering, parameters)
+            .map_err(|_| FactorError::Memory(size))?;
         let mut values = vec![0.0; symbolic.len_val()];
-        let scratch = symbolic.factorize_numeric_llt_scratch::<f64>(Par::Seq, Default::default());
+        let scratch = symbolic.factorize_numeric_llt_scratch::<f64>(Par::Seq, Spec::default());
         let mut buffer = MemBuffer::try_new(scratch).map_err(|_| FactorError::Memory(size))?;
         let stack = MemStack::new(&mut buffer);
-        let regularization = Default::default();
+        let (exact, parameters) = (LltRegularization::default(), Spec::default());
         symbolic
-            .factorize_numeric_llt(
-                &mut values,
-                columns.as_ref(),
-                Side::Lower,
-                regularization,
-                Par::Seq,
-                stack,
-                Default::default(),
-            )
+            .factorize_numeric_llt(&mut values, columns.as_ref(), Side::Lower, exact, Par::Seq, stack, parameters)
             .map_err(|_| FactorError::Singular(size))?;
         Ok(Self { size, kind: Kind::Cholesky { symbolic, values } })
     }
@@ -70,20 +64,15 @@ impl Factor {
     /// The LU factors of a square matrix.
     pub(crate) fn lu(matrix: &SparseMatrix) -> Result<Self, FactorError> {
         let size = matrix.row_count();
-        let columns = columns_of(&matrix.transpose())?;
-        let symbolic =
-            factorize_symbolic_lu(columns.symbolic(), Default::default()).map_err(|_| FactorError::Memory(size))?;
+        let columns = columns_of(&matrix.transpose());
+        let symbolic = factorize_symbolic_lu(columns.symbolic(), LuSymbolicParams::default())
+            .map_err(|_| FactorError::Memory(size))?;
         let mut numeric = NumericLu::new();
-        let scratch = symbolic.factorize_numeric_lu_scratch::<f64>(Par::Seq, Default::default());
+        let scratch = symbolic.factorize_numeric_lu_scratch::<f64>(Par::Seq, Spec::default());
         let mut buffer = MemBuffer::try_new(scratch).map_err(|_| FactorError::Memory(size))?;
+        let stack = MemStack::new(&mut buffer);
         symbolic
-            .factorize_numeric_lu(
-                &mut numeric,
-                columns.as_ref(),
-                Par::Seq,
-                MemStack::new(&mut buffer),
-                Default::default(),
-            )
+            .factorize_numeric_lu(&mut numeric, columns.as_ref(), Par::Seq, stack, Spec::default())
             .map_err(|_| FactorError::Singular(size))?;
         Ok(Self { size, kind: Kind::Lu { symbolic, numeric } })
     }
@@ -114,7 +103,7 @@ impl Factor {
 }
 
 /// The matrix whose column i is the given matrix' row i.
-fn columns_of(matrix: &SparseMatrix) -> Result<SparseColMat<usize, f64>, FactorError> {
+fn columns_of(matrix: &SparseMatrix) -> SparseColMat<usize, f64> {
     let count = matrix.row_count();
     let mut starts = vec![0];
     let mut indices = Vec::with_capacity(matrix.entry_count());
@@ -125,5 +114,5 @@ fn columns_of(matrix: &SparseMatrix) -> Result<SparseColMat<usize, f64>, FactorE
         starts.push(indices.len());
     }
     let symbolic = SymbolicSparseColMat::new_checked(matrix.column_count(), count, starts, None, indices);
-    Ok(SparseColMat::new(symbolic, values))
+    SparseColMat::new(symbolic, values)
 }

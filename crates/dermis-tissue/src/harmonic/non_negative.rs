@@ -50,12 +50,9 @@ pub(crate) fn make_non_negative(weights: &mut [f64], offsets: &[DVec3]) -> bool 
 /// The projection, or that of inverse lengths where nothing is left of the given weights.
 fn project(weights: &[f64], directions: &[DVec3]) -> Option<Vec<f64>> {
     let size: f64 = weights.iter().map(|weight| weight.abs()).sum();
-    let nearest = newton(weights, directions)?;
-    if nearest.iter().sum::<f64>() > EXACT * size {
-        return Some(nearest);
-    }
     // Positive weights cannot be projected to nothing: their product with any feasible ones is positive.
-    newton(&directions.iter().map(|direction| direction.length().recip()).collect::<Vec<_>>(), directions)
+    let positive = || newton(&directions.iter().map(|d| d.length().recip()).collect::<Vec<_>>(), directions);
+    newton(weights, directions).filter(|nearest| nearest.iter().sum::<f64>() > EXACT * size).or_else(positive)
 }
 
 fn newton(weights: &[f64], directions: &[DVec3]) -> Option<Vec<f64>> {

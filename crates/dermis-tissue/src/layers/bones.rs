@@ -69,7 +69,9 @@ pub fn bones_between_joints(positions: &[Vec3], parents: &[Option<usize>]) -> Ve
 /// The inner nodes of `mesh`, those not in `skin`, that belong to `bones`.
 pub fn bone_nodes(mesh: &TetMesh, skin: &[u32], bones: &[Bone], options: &BoneNodesOptions) -> BoneNodes {
     let mut is_skin = vec![false; mesh.nodes().len()];
-    skin.iter().for_each(|&node| is_skin[node as usize] = true);
+    for &node in skin {
+        is_skin[node as usize] = true;
+    }
     let flesh: Vec<f32> = bones.par_iter().map(|bone| distance_to_skin(mesh, skin, bone)).collect();
     let radii: Vec<f32> =
         flesh.iter().map(|&flesh| options.radius.unwrap_or(options.relative_radius * flesh)).collect();

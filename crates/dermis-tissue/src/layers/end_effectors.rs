@@ -27,7 +27,9 @@ pub fn end_effector_joints<N: AsRef<str>>(names: &[N], parents: &[Option<usize>]
         if inherited.is_empty() {
             break;
         }
-        inherited.into_iter().for_each(|joint| chosen[joint] = true);
+        for joint in inherited {
+            chosen[joint] = true;
+        }
     }
     chosen
 }

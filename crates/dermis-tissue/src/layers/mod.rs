@@ -19,6 +19,8 @@ mod flesh;
 mod smooth;
 mod transfer;
 
+use std::collections::BTreeSet;
+
 use dermis_mesh::{Note, TetMesh};
 
 pub use bones::{Bone, BoneNodes, BoneNodesOptions, bone_nodes, bones_between_joints};
@@ -107,19 +109,9 @@ pub enum LayersError {
 impl DistanceField {
     /// Prepares the field of `mesh`; bone nodes that are skin nodes too belong to the skin.
     pub fn new(mesh: &TetMesh, skin: &[u32], bone_nodes: &[u32]) -> Result<Self, HarmonicError> {
-        let mut taken = vec![false; mesh.nodes().len()];
-        let mut fixed = skin.to_vec();
-        skin.iter().for_each(|&node| taken.get_mut(node as usize).into_iter().for_each(|taken| *taken = true));
-        for &node in bone_nodes {
-            match taken.get_mut(node as usize) {
-                Some(taken) if *taken => {}
-                Some(taken) => {
-                    *taken = true;
-                    fixed.push(node);
-                }
-                None => fixed.push(node),
-            }
-        }
+        let of_skin: BTreeSet<u32> = skin.iter().copied().collect();
+        let inner: BTreeSet<u32> = bone_nodes.iter().copied().filter(|node| !of_skin.contains(node)).collect();
+        let fixed: Vec<u32> = skin.iter().copied().chain(inner).collect();
         Ok(Self { harmonic: Harmonic::new(mesh, &fixed)?, skin_count: skin.len() })
     }
 
@@ -187,9 +179,9 @@ impl Layers {
 
     /// The nodes that are neither simulated nor seen: posed ones that are not of the `skin`, ascending (§4.2).
     pub fn removed_nodes(&self, skin: &[u32]) -> Vec<u32> {
-        let mut removed: Vec<bool> = self.roles.iter().map(|&role| role == NodeRole::Posed).collect();
-        skin.iter().for_each(|&node| removed[node as usize] = false);
-        (0..).zip(removed).filter_map(|(node, removed)| removed.then_some(node)).collect()
+        let of_skin: BTreeSet<u32> = skin.iter().copied().collect();
+        let posed = (0..).zip(&self.roles).filter(|(_, role)| **role == NodeRole::Posed).map(|(node, _)| node);
+        posed.filter(|node| !of_skin.contains(node)).collect()
     }
 
     /// The simulated elements as a mesh of their own.

@@ -121,7 +121,9 @@ pub fn figure_weights(mesh: &TetMesh, nodes: &[u32]) -> Vec<f64> {
             bones.iter().map(|(bone, radius)| f64::from((distance(at, *bone) / radius).powi(-8))).collect();
         let mut sorted = row.clone();
         sorted.sort_by(|a, b| b.total_cmp(a));
-        row.iter_mut().for_each(|weight| *weight = (*weight - sorted[4]).max(0.0));
+        for weight in &mut row {
+            *weight = (*weight - sorted[4]).max(0.0);
+        }
         let sum: f64 = row.iter().sum();
         row.into_iter().map(move |weight| weight / sum)
     };
