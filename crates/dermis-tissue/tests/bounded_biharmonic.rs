@@ -12,7 +12,7 @@ use dermis_tissue::harmonic::{
 };
 use glam::{Vec3, Vec3Swizzles};
 
-const TIGHT: BoundedWeightsOptions = BoundedWeightsOptions { tolerance: 1e-9, max_steps: 20_000, penalty: 0.01 };
+const TIGHT: BoundedWeightsOptions = BoundedWeightsOptions { tolerance: 1e-9, max_steps: 20_000, penalty: 0.03 };
 
 fn solve(mesh: &TetMesh, given: &[f64], joints: usize, options: &BoundedWeightsOptions) -> BoundedWeights {
     bounded_biharmonic(mesh, &skin(mesh), given, joints, options, &Silent).unwrap()
@@ -71,9 +71,9 @@ fn quick_weights_match_tight_ones() {
         quick.steps, tight.steps, quick.energy, tight.energy
     );
     assert_partition(&quick);
-    assert!(tight.converged);
-    // The tolerance of 1e-3 is on the change of a step; errors are a few times that.
-    assert!(difference < 0.01 && (quick.energy / tight.energy - 1.0).abs() < 1e-3);
+    assert!(quick.converged && tight.converged);
+    // The tolerance of 1e-4 is on the change of a step; errors are several times that.
+    assert!(difference < 2e-3 && (quick.energy / tight.energy - 1.0).abs() < 1e-5);
 }
 
 #[test]
@@ -204,6 +204,6 @@ fn real_meshes_get_a_partition() {
             tight.steps
         );
         assert_partition(&found);
-        assert!(largest_difference(&found.dense, &tight.dense) < 0.03);
+        assert!(largest_difference(&found.dense, &tight.dense) < 2e-3);
     }
 }

