@@ -4,3 +4,5 @@
 #![forbid(unsafe_code)]
 
 pub mod body;
+pub mod harmonic;
+pub mod layers;
