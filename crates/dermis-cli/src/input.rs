@@ -34,6 +34,8 @@ pub(crate) fn format_name(source: &str) -> &'static str {
         Ok(Format::Usd | Format::Usda) => "usd",
         Ok(Format::Fbx) => "fbx",
         Ok(Format::Medit) => "medit",
+        Ok(Format::Gmsh) => "gmsh",
+        Ok(Format::Tetgen) => "tetgen",
         Err(_) => "folder",
     }
 }

@@ -9,7 +9,7 @@ use dermis_mesh::{Note, Scene, samples};
 use crate::error::{Error, Problem};
 use crate::options::{ReadOptions, WriteOptions};
 use crate::output::{Output, Written};
-use crate::{alembic, fbx, gltf, mdd, medit, npz, numbered, obj, pc2, ply, usd};
+use crate::{alembic, fbx, gltf, gmsh, mdd, medit, npz, numbered, obj, pc2, ply, tetgen, usd};
 
 /// The formats that dermis knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -27,6 +27,8 @@ pub enum Format {
     Usda,
     Fbx,
     Medit,
+    Gmsh,
+    Tetgen,
 }
 
 impl Format {
@@ -46,6 +48,8 @@ impl Format {
             "usd" | "usdc" | "usdz" => Self::Usd,
             "fbx" => Self::Fbx,
             "mesh" => Self::Medit,
+            "msh" => Self::Gmsh,
+            "node" | "ele" => Self::Tetgen,
             _ => {
                 let message = match ending.as_str() {
                     "" => "the name has no ending that says its format".to_owned(),
@@ -53,7 +57,7 @@ impl Format {
                 };
                 return Err(Error::unsupported(message)
                     .in_file(path)
-                    .with_hint("known endings: glb gltf obj ply npz pc2 mdd abc usda usd usdc usdz fbx mesh"));
+                    .with_hint("known endings: glb gltf obj ply npz pc2 mdd abc usda usd usdc usdz fbx mesh msh node ele"));
             }
         })
     }
@@ -102,6 +106,8 @@ pub(crate) fn read_file(path: &Path, options: &ReadOptions) -> Result<Scene, Err
         Format::Usd | Format::Usda => usd::read(path, options),
         Format::Fbx => fbx::read(path, options),
         Format::Medit => medit::read(path, options),
+        Format::Gmsh => gmsh::read(path, options),
+        Format::Tetgen => tetgen::read(path, options),
     };
     scene.map_err(|error| error.in_file(path))
 }
@@ -166,6 +172,8 @@ pub fn write(target: &Path, scene: &Scene, options: &WriteOptions, progress: &dy
         Format::Alembic => alembic::write,
         Format::Usda => usd::write,
         Format::Medit => medit::write,
+        Format::Gmsh => gmsh::write,
+        Format::Tetgen => tetgen::write,
         format @ (Format::Usd | Format::Fbx) => {
             return Err(Error::unsupported(format!("{format:?} files are read but not written"))
                 .in_file(target)

@@ -2,3 +2,5 @@
 //! to forces (*Data-Driven Physics for Human Soft Tissue Animation*, Kim et al. 2017).
 
 #![forbid(unsafe_code)]
+
+pub mod tetrahedra;
