@@ -53,8 +53,10 @@ fn parse_obj(text: &str) -> TriMesh {
 
 fn run(name: &str, skin: &TriMesh) {
     let watch = Watch(Mutex::default());
+    // Real bodies often touch themselves.
+    let options = TetOptions { separate: 0.01 * f64::from(skin.diagonal()), ..TetOptions::default() };
     let start = Instant::now();
-    let body = match tetrahedralize(skin, &[], &TetOptions::default(), &watch) {
+    let body = match tetrahedralize(skin, &[], &options, &watch) {
         Ok(body) => body,
         Err(error) => return println!("{name}: {error}"),
     };

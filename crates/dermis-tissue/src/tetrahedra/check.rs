@@ -10,13 +10,14 @@ use glam::{DVec3, Vec3};
 use super::TetError;
 use super::intersections::self_intersections;
 use super::predicates::collinear;
+use super::separate::{Separated, separate};
 use super::surface::SurfaceTree;
 
 /// How many self-intersections an error lists.
 const MOST_LISTED: usize = 20;
 
 /// Refuses skins that cannot be filled.
-pub(super) fn check(points: &[DVec3], triangles: &[[u32; 3]], tree: &SurfaceTree) -> Result<(), TetError> {
+pub(super) fn check(points: &[DVec3], triangles: &[[u32; 3]]) -> Result<(), TetError> {
     if triangles.is_empty() {
         return Err(TetError::NoTriangles);
     }
@@ -45,9 +46,26 @@ pub(super) fn check(points: &[DVec3], triangles: &[[u32; 3]], tree: &SurfaceTree
         let [a, b] = edges.ends()[edge];
         return Err(TetError::Inconsistent { count: turned.len(), edge: [a, b], position: position(a) });
     }
+    Ok(())
+}
+
+/// Refuses skins that meet themselves, or parts them, if points may move as far as `limit`.
+pub(super) fn check_intersections(
+    points: &[DVec3],
+    triangles: &[[u32; 3]],
+    tree: &SurfaceTree,
+    limit: f64,
+) -> Result<Option<Separated>, TetError> {
     let mut pairs = self_intersections(points, triangles, tree);
     if pairs.is_empty() {
-        return Ok(());
+        return Ok(None);
+    }
+    if limit > 0.0 {
+        let parted = separate(points, triangles, limit);
+        if parted.left.is_empty() {
+            return Ok(Some(parted));
+        }
+        pairs = parted.left;
     }
     let count = pairs.len();
     pairs.truncate(MOST_LISTED);

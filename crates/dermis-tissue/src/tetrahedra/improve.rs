@@ -30,25 +30,34 @@ pub(super) fn place(position: DVec3) -> DVec3 {
     position.as_vec3().as_dvec3()
 }
 
-/// The quality of the worst tetrahedron of a star with its centre `point` moved to `at`.
-pub(super) fn star_quality(complex: &Complex, star: &[u32], point: u32, at: DVec3) -> f64 {
+/// The quality of the worst tetrahedron of a star with its centre `point` moved to `at`; what is at most `enough` may
+/// be less in truth.
+pub(super) fn star_quality(complex: &Complex, star: &[u32], point: u32, at: DVec3, enough: f64) -> f64 {
     let corners = |tet: u32| complex.tet(tet).map(|corner| if corner == point { at } else { complex.point(corner) });
-    star.iter().map(|&tet| smallest_sine(corners(tet))).fold(f64::MAX, f64::min)
+    let mut worst = f64::MAX;
+    for &tet in star {
+        worst = worst.min(smallest_sine(corners(tet)));
+        if worst <= enough {
+            break;
+        }
+    }
+    worst
 }
 
 /// Improves `complex`; `free` says which points may move or vanish. Points put in are free.
 pub(super) fn improve(complex: &mut Complex, free: &mut Vec<bool>, options: &ImproveOptions) {
-    let mut improver = Improver { complex, free };
+    let mut improver = Improver::new(complex, free);
     for pass in 0..options.passes {
         let bad = improver.below(options.goal);
         let mut changes = 0;
         for (_, tet, corners) in bad {
-            if improver.complex.tet(tet) == corners && improver.work_on(tet, corners, pass) {
+            if improver.complex.tet(tet) == corners && improver.is_new(tet, Try::Change) && improver.work_on(tet, corners, pass) {
                 changes += 1;
             }
         }
-        for (_, tet, corners) in improver.below(options.insert_below) {
-            if pass > 0 && improver.complex.tet(tet) == corners && improver.insert_at(tet) {
+        let stubborn = if pass > 0 { improver.below(options.insert_below) } else { Vec::new() };
+        for (_, tet, corners) in stubborn {
+            if improver.complex.tet(tet) == corners && improver.is_new(tet, Try::Insert) && improver.insert_at(tet) {
                 changes += 1;
             }
         }
@@ -60,16 +69,50 @@ pub(super) fn improve(complex: &mut Complex, free: &mut Vec<bool>, options: &Imp
 
 /// Joins each of `points` with a neighbour where no tetrahedron gets worse than `goal` or than the worst before.
 pub(super) fn remove_points(complex: &mut Complex, free: &mut Vec<bool>, points: &[u32], goal: f64) -> usize {
-    let mut improver = Improver { complex, free };
+    let mut improver = Improver::new(complex, free);
     points.iter().filter(|&&point| improver.join_with_neighbour(point, Some(goal))).count()
 }
 
 struct Improver<'a> {
     complex: &'a mut Complex,
     free: &'a mut Vec<bool>,
+    /// Counts changes.
+    clock: u32,
+    /// When something changed at each point.
+    changed: Vec<u32>,
+    /// When each tetrahedron was last tried, by what was tried: it need not be again until something changes.
+    tried: [Vec<u32>; 2],
 }
 
-impl Improver<'_> {
+/// What was tried.
+#[derive(Clone, Copy)]
+enum Try {
+    Change,
+    Insert,
+}
+
+impl<'a> Improver<'a> {
+    fn new(complex: &'a mut Complex, free: &'a mut Vec<bool>) -> Self {
+        Self { complex, free, clock: 1, changed: Vec::new(), tried: [Vec::new(), Vec::new()] }
+    }
+
+    /// Whether something changed at a tetrahedron since the last try, which this counts as.
+    fn is_new(&mut self, tet: u32, what: Try) -> bool {
+        self.changed.resize(self.complex.points.len(), 1);
+        let tried = &mut self.tried[what as usize];
+        tried.resize(self.complex.tets.len(), 0);
+        let last = std::mem::replace(&mut tried[tet as usize], self.clock);
+        self.complex.tet(tet).iter().any(|&corner| self.changed[corner as usize] > last)
+    }
+
+    fn note_change(&mut self, tets: &[[u32; 4]]) {
+        self.clock += 1;
+        self.changed.resize(self.complex.points.len(), 1);
+        for &corner in tets.iter().flatten() {
+            self.changed[corner as usize] = self.clock;
+        }
+    }
+
     /// The tetrahedra of smaller quality, the worst first.
     fn below(&self, goal: f64) -> Vec<(f64, u32, [u32; 4])> {
         let complex = &*self.complex;
@@ -140,6 +183,7 @@ impl Improver<'_> {
         let positive = new.iter().all(|&tet| self.complex.orient(tet) > 0.0);
         if positive {
             self.complex.replace(old, new);
+            self.note_change(new);
         }
         positive
     }
@@ -154,7 +198,7 @@ impl Improver<'_> {
     fn smooth(&mut self, point: u32) -> bool {
         let star = self.complex.star(point);
         let start = self.complex.point(point);
-        let before = star_quality(self.complex, &star, point, start);
+        let before = star_quality(self.complex, &star, point, start, f64::MIN);
         let (at, quality) = self.search(&star, point, start, before);
         if quality < before + LEAST_GAIN {
             return false;
@@ -164,6 +208,8 @@ impl Improver<'_> {
             self.complex.points[point as usize] = start;
             return false;
         }
+        let corners: Vec<[u32; 4]> = star.iter().map(|&tet| self.complex.tet(tet)).collect();
+        self.note_change(&corners);
         true
     }
 
@@ -177,7 +223,7 @@ impl Improver<'_> {
             let mut gained = false;
             for way in ways {
                 let at = place(best + way.normalize_or_zero() * step);
-                let quality = star_quality(self.complex, star, point, at);
+                let quality = star_quality(self.complex, star, point, at, best_quality);
                 if quality > best_quality + LEAST_GAIN / 4.0 {
                     (best, best_quality, gained) = (at, quality, true);
                     break;
@@ -266,6 +312,7 @@ impl Improver<'_> {
         }
         let star = self.complex.star(point);
         if self.worst(&star) > before + LEAST_GAIN {
+            self.note_change(&new);
             return true;
         }
         self.complex.replace(&placed, &old);

@@ -21,6 +21,7 @@ mod nodes;
 mod predicates;
 pub mod quality;
 mod recover;
+mod separate;
 mod suppress;
 mod surface;
 
@@ -53,6 +54,8 @@ pub struct TetOptions {
     pub least_dihedral_degrees: f64,
     /// Rounds of improvement, at most.
     pub improvement_passes: usize,
+    /// Where the skin meets itself, points may be moved by at most this, in units of the skin; 0 makes it an error.
+    pub separate: f64,
 }
 
 impl Default for TetOptions {
@@ -64,6 +67,7 @@ impl Default for TetOptions {
             goal_dihedral_degrees: 25.0,
             least_dihedral_degrees: 14.0,
             improvement_passes: 8,
+            separate: 0.0,
         }
     }
 }
@@ -169,7 +173,7 @@ pub enum TetError {
         position: Vec3,
     },
     /// The skin meets itself.
-    #[error("the skin meets itself in {count} pairs of triangles{}; part them or use the lattice mesher", listed(pairs))]
+    #[error("the skin meets itself in {count} pairs of triangles{}; part them, allow points to move, or use the lattice mesher", listed(pairs))]
     SelfIntersecting {
         /// How many pairs of triangles meet.
         count: usize,
@@ -215,7 +219,7 @@ pub fn tetrahedralize(
 ) -> Result<TetBody, TetError> {
     check_lengths(bones, options.spacing, options.bone_interval)?;
     let mut notes = Vec::new();
-    let points: Vec<DVec3> = skin.points().iter().map(|p| p.as_dvec3()).collect();
+    let mut points: Vec<DVec3> = skin.points().iter().map(|p| p.as_dvec3()).collect();
     let mut triangles = skin.triangles().to_vec();
     let mut skin_volume = volume(skin.points(), &triangles);
     if skin_volume < 0.0 {
@@ -225,8 +229,18 @@ pub fn tetrahedralize(
     }
     let stages = Stages { progress };
     stages.begin("checking the skin", 0)?;
-    let tree = SurfaceTree::new(&points, &triangles);
-    check::check(&points, &triangles, &tree)?;
+    let mut tree = SurfaceTree::new(&points, &triangles);
+    check::check(&points, &triangles)?;
+    if let Some(parted) = check::check_intersections(&points, &triangles, &tree, options.separate)? {
+        notes.push(Note::new(format!(
+            "the skin met itself; {} points were moved, by at most {:.2e}",
+            parted.moved, parted.farthest
+        )));
+        points = parted.points;
+        tree = SurfaceTree::new(&points, &triangles);
+        let moved: Vec<Vec3> = points.iter().map(|p| p.as_vec3()).collect();
+        skin_volume = volume(&moved, &triangles);
+    }
     stages.begin("placing nodes", 1)?;
     let inner = InnerNodes::new(skin, bones, options, &tree);
     if inner.bones.left_out > 0 {

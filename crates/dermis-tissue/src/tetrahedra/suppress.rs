@@ -85,5 +85,5 @@ fn direction(complex: &Complex, star: &[u32], point: u32, before: &[[u32; 3]]) -
 fn quality_at(complex: &Complex, star: &[u32], gaps: &[[u32; 4]], point: u32, at: DVec3) -> f64 {
     let corners = |tet: [u32; 4]| tet.map(|corner| if corner == point { at } else { complex.point(corner) });
     let gap = gaps.iter().map(|&tet| smallest_sine(corners(tet))).fold(f64::MAX, f64::min);
-    gap.min(star_quality(complex, star, point, at))
+    gap.min(star_quality(complex, star, point, at, f64::MIN))
 }

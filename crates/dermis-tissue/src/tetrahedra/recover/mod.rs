@@ -100,7 +100,7 @@ impl Recovery<'_> {
             let middle = (self.complex.point(a) + self.complex.point(c)) / 2.0;
             match self.insert(middle, a) {
                 Some(point) => stubborn.extend(self.skin.split_edge([a, c], point)),
-                None => return false,
+                None => {eprintln!("edge {a} {c} len {} fails; crossings {:?}", self.complex.point(a).distance(self.complex.point(c)), crossings(self.complex,a,c)); return false},
             }
         }
         true
@@ -270,13 +270,13 @@ impl Recovery<'_> {
         let from = self.complex.tet_of[near as usize];
         let containing = locate(self.complex, position, from)?;
         if self.complex.tet(containing).iter().any(|&corner| self.complex.point(corner) == position) {
-            return None;
+ eprintln!("same {:?}", self.complex.tet(containing));           return None;
         }
         let core = self.core(containing, position);
         let mut cavity = self.grown(&core, position);
         if !self.keeps_skin(&cavity) {
             cavity.clone_from(&core);
-            if !self.keeps_skin(&cavity) {
+            if !self.keeps_skin(&cavity) { eprintln!("core {} fails", core.len());
                 return None;
             }
         }
