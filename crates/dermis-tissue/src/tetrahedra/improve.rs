@@ -73,6 +73,18 @@ pub(super) fn remove_points(complex: &mut Complex, free: &mut Vec<bool>, points:
     points.iter().filter(|&&point| improver.join_with_neighbour(point, Some(goal))).count()
 }
 
+/// Puts the points behind the first `fixed` where they will be stored; one that would turn a tetrahedron over stays.
+pub(super) fn round_positions(complex: &mut Complex, fixed: usize) {
+    for point in fixed..complex.points.len() {
+        let before = complex.points[point];
+        let star = if place(before) == before { Vec::new() } else { complex.star(point as u32) };
+        complex.points[point] = place(before);
+        if star.iter().any(|&tet| complex.orient(complex.tet(tet)) <= 0.0) {
+            complex.points[point] = before;
+        }
+    }
+}
+
 struct Improver<'a> {
     complex: &'a mut Complex,
     free: &'a mut Vec<bool>,
@@ -289,29 +301,45 @@ impl<'a> Improver<'a> {
         self.replace_if_positive(&star, &new)
     }
 
-    /// Puts a new point into a tetrahedron and those around whose spheres contain it, where that helps.
+    /// Puts a new point into a tetrahedron and some around it, where that helps.
     fn insert_at(&mut self, tet: u32) -> bool {
-        let at = place(self.complex.tet(tet).iter().map(|&corner| self.complex.point(corner)).sum::<DVec3>() / 4.0);
-        if (0..4).any(|slot| self.side(tet, slot, at) <= 0.0) {
-            return false;
+        let corners = self.complex.tet(tet);
+        let middle = place(corners.iter().map(|&corner| self.complex.point(corner)).sum::<DVec3>() / 4.0);
+        if (0..4).all(|slot| self.side(tet, slot, middle) > 0.0) {
+            let cavity = self.cavity(tet, middle);
+            if self.insert(&cavity, middle) {
+                return true;
+            }
         }
-        let cavity = self.cavity(tet, at);
-        let before = self.worst(&cavity);
+        // The middle of an edge sees all of its ring.
+        let edges = (0..4).flat_map(|i| (i + 1..4).map(move |j| (i, j)));
+        for (p, q) in edges.map(|(i, j)| (corners[i], corners[j])) {
+            let ring = self.complex.ring(p, q, tet);
+            let middle = place(self.complex.point(p).midpoint(self.complex.point(q)));
+            if ring.closed && self.insert(&ring.tets, middle) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Fills a cavity around a new point, which then moves to its best place; undone if nothing is gained.
+    fn insert(&mut self, cavity: &[u32], at: DVec3) -> bool {
+        let before = self.worst(cavity);
         let point = self.complex.add_point(at);
         self.free.push(true);
-        let new = self.complex.cone(&cavity, point);
+        let new = self.complex.cone(cavity, point);
         let old: Vec<[u32; 4]> = cavity.iter().map(|&tet| self.complex.tet(tet)).collect();
         if !new.iter().all(|&tet| self.complex.orient(tet) > 0.0) {
             return false;
         }
-        let placed = self.complex.replace(&cavity, &new);
+        let placed = self.complex.replace(cavity, &new);
         for _ in 0..4 {
             if !self.smooth(point) {
                 break;
             }
         }
-        let star = self.complex.star(point);
-        if self.worst(&star) > before + LEAST_GAIN {
+        if self.worst(&placed) > before + LEAST_GAIN {
             self.note_change(&new);
             return true;
         }
@@ -337,26 +365,29 @@ impl<'a> Improver<'a> {
                 if neighbour == NONE || self.complex.is_marked(neighbour) || !conflicts(self.complex, neighbour, at) {
                     continue;
                 }
-                let back = self.complex.slot_of(neighbour, tet);
-                // Taking it in must not hide a face, and every corner must stay on the outside.
-                let seen = (0..4).all(|s| s == back || {
-                    let beyond = self.complex.neighbour(neighbour, s);
-                    (beyond != NONE && self.complex.is_marked(beyond)) || self.side(neighbour, s, at) > 0.0
-                });
-                let shared = (0..4)
-                    .filter(|&s| {
-                        let beyond = self.complex.neighbour(neighbour, s);
-                        beyond != NONE && self.complex.is_marked(beyond)
-                    })
-                    .count();
-                let apex = self.complex.tet(neighbour)[back];
-                let apex_is_new = !cavity.iter().any(|&tet| self.complex.tet(tet).contains(&apex));
-                if seen && shared == 1 && apex_is_new {
+                if self.can_take_in(&cavity, neighbour, at) {
                     self.complex.set_mark(neighbour);
                     cavity.push(neighbour);
                 }
             }
         }
         cavity
+    }
+
+    /// Whether a cavity with `tet` is still a ball with every point on its outside, all of which `at` sees.
+    fn can_take_in(&self, cavity: &[u32], tet: u32, at: DVec3) -> bool {
+        let is_shared = |slot: &usize| self.complex.is_marked_neighbour(tet, *slot);
+        let (shared, outer): (Vec<usize>, Vec<usize>) = (0..4).partition(is_shared);
+        let corners = self.complex.tet(tet);
+        // With one common face the opposite corner must be new, with two the edge between their opposite corners.
+        let new = match shared[..] {
+            [slot] => !cavity.iter().any(|&other| self.complex.tet(other).contains(&corners[slot])),
+            [i, j] => !cavity.iter().any(|&other| {
+                let other = self.complex.tet(other);
+                other.contains(&corners[i]) && other.contains(&corners[j])
+            }),
+            _ => false,
+        };
+        new && outer.into_iter().all(|slot| self.side(tet, slot, at) > 0.0)
     }
 }

@@ -36,7 +36,7 @@ use complex::{Complex, NONE, sorted};
 use improve::ImproveOptions;
 pub use intersections::Intersection;
 use quality::{TetQuality, measure_quality};
-use recover::{Constraints, Recovered};
+use recover::{Constraints, Recovered, Split};
 use surface::SurfaceTree;
 
 /// Options of [`tetrahedralize`].
@@ -64,8 +64,8 @@ impl Default for TetOptions {
             spacing: None,
             inner_nodes: 0.43,
             bone_interval: None,
-            goal_dihedral_degrees: 25.0,
-            least_dihedral_degrees: 14.0,
+            goal_dihedral_degrees: 20.0,
+            least_dihedral_degrees: 15.0,
             improvement_passes: 8,
             separate: 0.0,
         }
@@ -257,10 +257,9 @@ pub fn tetrahedralize(
     stages.begin("carving", 4)?;
     let inside = carve::carve(&complex, &constraints, &tree, recovered.complete);
     let mut complex = Complex::new(complex.points, inside);
-    suppress::suppress(&mut complex, &constraints);
     stages.begin("improving", 5)?;
     let fixed = points.len() + inner.bones.positions.len();
-    improve_inside(&mut complex, fixed, &constraints, options);
+    improve_inside(&mut complex, fixed, &constraints.splits, options);
     stages.begin("measuring", 6)?;
     let mesh = compact(&complex, fixed)?;
     Ok(report(mesh, points.len(), &triangles, skin_volume, &inner, &recovered, notes))
@@ -330,26 +329,35 @@ impl InnerNodes {
     }
 }
 
-fn improve_inside(complex: &mut Complex, fixed: usize, constraints: &Constraints, options: &TetOptions) {
-    let mut free: Vec<bool> = (0..complex.points.len()).map(|point| point >= fixed).collect();
-    for face in boundary_faces(complex) {
-        for corner in face {
-            free[corner as usize] = false;
-        }
-    }
+/// Moves added points off the skin and improves the tetrahedra, which may help the ones that would not move at first.
+fn improve_inside(complex: &mut Complex, fixed: usize, splits: &[Split], options: &TetOptions) {
+    const ROUNDS: usize = 3;
     let sine = |degrees: f64| degrees.to_radians().sin();
     let goal = sine(options.goal_dihedral_degrees);
-    let added: Vec<u32> =
-        constraints.splits.iter().map(|split| split.point).filter(|&point| free[point as usize]).collect();
-    let improvement = ImproveOptions {
-        goal,
-        insert_below: sine(options.least_dihedral_degrees),
-        passes: options.improvement_passes,
-    };
-    let first = ImproveOptions { passes: 2, ..improvement };
-    improve::improve(complex, &mut free, &first);
-    improve::remove_points(complex, &mut free, &added, goal);
-    improve::improve(complex, &mut free, &improvement);
+    let least = sine(options.least_dihedral_degrees);
+    let mut left = splits.to_vec();
+    for round in 0..ROUNDS {
+        left = suppress::suppress(complex, &left);
+        let mut free = free_points(complex, fixed);
+        let added: Vec<u32> = splits.iter().map(|split| split.point).filter(|&point| free[point as usize]).collect();
+        let last = round + 1 == ROUNDS || left.is_empty();
+        let passes = if last { options.improvement_passes } else { 2 };
+        improve::remove_points(complex, &mut free, &added, goal);
+        improve::improve(complex, &mut free, &ImproveOptions { goal, insert_below: least, passes });
+        if last {
+            break;
+        }
+    }
+    improve::round_positions(complex, fixed);
+}
+
+/// Which points may move: those behind the first `fixed` that are not on the boundary.
+fn free_points(complex: &Complex, fixed: usize) -> Vec<bool> {
+    let mut free: Vec<bool> = (0..complex.points.len()).map(|point| point >= fixed).collect();
+    for corner in boundary_faces(complex).into_iter().flatten() {
+        free[corner as usize] = false;
+    }
+    free
 }
 
 /// The faces of the boundary, in no particular direction.

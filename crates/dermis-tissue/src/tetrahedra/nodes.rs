@@ -17,6 +17,8 @@ const FROM_SKIN: f64 = 0.5;
 const FROM_BONES: f64 = 0.6;
 /// How near nodes of the bones come to the skin, in intervals.
 const BONES_FROM_SKIN: f64 = 0.15;
+/// How far the skin is looked for, in spacings.
+const MOST_DISTANCE: f64 = 6.0;
 /// Nodes of one bone, at most.
 const MOST_PER_BONE: f64 = 10_000.0;
 /// Cells of the lattice, at most.
@@ -41,7 +43,7 @@ pub(super) fn bone_nodes(bones: &[(Vec3, Vec3)], interval: f64, tree: &SurfaceTr
         let mut own = Vec::new();
         for k in 0..=parts {
             let position = place(head.lerp(tail, k as f64 / parts as f64));
-            if !tree.is_inside(position) || tree.is_within(position, BONES_FROM_SKIN * interval) {
+            if !tree.is_inside(position) || tree.distance(position, interval) < BONES_FROM_SKIN * interval {
                 nodes.left_out += 1;
                 continue;
             }
@@ -70,13 +72,22 @@ pub(super) fn lattice_nodes(low: DVec3, high: DVec3, spacing: f64, tree: &Surfac
     let jitter = |seed: u64| (scramble(seed) >> 11) as f64 / (1u64 << 53) as f64 - 0.5;
     let layer = |z: usize| -> Vec<DVec3> {
         let mut found = Vec::new();
+        // The skin cannot be crossed within the distance to it: most points share the side of the one before.
+        let mut known: Option<(DVec3, f64, bool)> = None;
         for k in 0..2 * nx * ny {
             let (x, y, half) = (k / 2 % nx, k / 2 / nx, 0.5 * (k % 2) as f64);
             let seed = 3 * (z * 2 * nx * ny + k) as u64;
             let noise = DVec3::new(jitter(seed), jitter(seed + 1), jitter(seed + 2)) * 2e-3;
             let at = place(low + (DVec3::new(x as f64, y as f64, z as f64) + half + noise) * spacing);
+            if known.is_some_and(|(from, distance, inside)| !inside && from.distance(at) < distance) {
+                continue;
+            }
+            let distance = tree.distance(at, MOST_DISTANCE * spacing);
+            let shared = known.filter(|&(from, distance, _)| from.distance(at) < distance);
+            let inside = shared.map_or_else(|| tree.is_inside(at), |(_, _, inside)| inside);
+            known = Some((at, distance, inside));
             let off_bones = || bones.iter().all(|bone| bone.distance(at) >= FROM_BONES * spacing);
-            if off_bones() && !tree.is_within(at, FROM_SKIN * spacing) && tree.is_inside(at) {
+            if inside && distance >= FROM_SKIN * spacing && off_bones() {
                 found.push(at);
             }
         }

@@ -6,24 +6,23 @@
 
 use glam::DVec3;
 
-use super::complex::Complex;
-use super::improve::{place, star_quality};
+use super::complex::{Complex, NONE};
+use super::improve::star_quality;
 use super::quality::smallest_sine;
-use super::recover::Constraints;
+use super::recover::Split;
 
 /// Lengths of the step inwards that are tried, in mean distances to the neighbours.
 const STEPS: [f64; 12] = [0.7, 0.5, 0.35, 0.25, 0.18, 0.12, 0.06, 0.03, 0.01, 0.003, 1e-3, 1e-4];
 
-/// Undoes the splits; returns the points that could not be moved off the skin.
-pub(super) fn suppress(complex: &mut Complex, skin: &Constraints) -> Vec<u32> {
-    let mut left = Vec::new();
-    for split in skin.splits.iter().rev() {
-        // A split that an unmoved one stands on, or that is inside a nested shell, stays.
-        let blocked = split.before.iter().flatten().any(|corner| left.contains(corner));
-        if blocked || !push_in(complex, split.point, &split.before) {
-            left.push(split.point);
+/// Undoes splits, the last first; returns those that could not be undone, in the same order.
+pub(super) fn suppress(complex: &mut Complex, splits: &[Split]) -> Vec<Split> {
+    let mut left: Vec<Split> = Vec::new();
+    for split in splits.iter().rev() {
+        if !push_in(complex, split.point, &split.before) {
+            left.push(split.clone());
         }
     }
+    left.reverse();
     left
 }
 
@@ -31,17 +30,20 @@ pub(super) fn suppress(complex: &mut Complex, skin: &Constraints) -> Vec<u32> {
 fn push_in(complex: &mut Complex, point: u32, before: &[[u32; 3]]) -> bool {
     let star = complex.star(point);
     let boundary = boundary_faces(complex, &star, point);
-    // Each of the two or three parts of a face must be on the boundary.
-    let parts = if before.len() == 1 && boundary == 3 { true } else { boundary == 2 * before.len() };
-    if star.is_empty() || !parts {
-        return boundary == 0 && !star.is_empty();
+    if boundary.is_empty() {
+        // Inside already: a shell within the body was split, or the point is gone.
+        return true;
+    }
+    let is_part = |part: &[u32; 3]| before.iter().any(|face| part.iter().all(|c| *c == point || face.contains(c)));
+    if !boundary.iter().all(is_part) {
+        return false;
     }
     let from = complex.point(point);
-    let (inwards, reach) = direction(complex, &star, point, before);
+    let (inwards, reach) = directions(complex, &star, point, before);
     let gaps: Vec<[u32; 4]> = before.iter().map(|&[a, b, c]| [c, b, a, point]).collect();
     let best = STEPS
         .iter()
-        .flat_map(|step| inwards.map(|direction| place(from + direction * (reach * step))))
+        .flat_map(|step| inwards.iter().map(move |&direction| from + direction * (reach * step)))
         .map(|at| (quality_at(complex, &star, &gaps, point, at), at))
         .filter(|&(quality, _)| quality > 0.0)
         .max_by(|a, b| a.0.total_cmp(&b.0));
@@ -57,29 +59,30 @@ fn push_in(complex: &mut Complex, point: u32, before: &[[u32; 3]]) -> bool {
     true
 }
 
-fn boundary_faces(complex: &Complex, star: &[u32], point: u32) -> usize {
-    let at = |tet: u32, slot: usize| complex.face(tet, slot).contains(&point);
+/// The faces of the boundary at `point`.
+fn boundary_faces(complex: &Complex, star: &[u32], point: u32) -> Vec<[u32; 3]> {
     let faces = star.iter().flat_map(|&tet| (0..4).map(move |slot| (tet, slot)));
-    faces.filter(|&(tet, slot)| complex.neighbour(tet, slot) == super::complex::NONE && at(tet, slot)).count()
+    let outer = faces.filter(|&(tet, slot)| complex.neighbour(tet, slot) == NONE);
+    outer.map(|(tet, slot)| complex.face(tet, slot)).filter(|face| face.contains(&point)).collect()
 }
 
-/// Two ways inwards, against the normals of the faces and to the middle of the star, and the mean distance there.
-fn direction(complex: &Complex, star: &[u32], point: u32, before: &[[u32; 3]]) -> ([DVec3; 2], f64) {
+/// Ways inwards, against the normals of the faces and to the middles of the star's tetrahedra, and the mean distance of
+/// the corners.
+fn directions(complex: &Complex, star: &[u32], point: u32, before: &[[u32; 3]]) -> (Vec<DVec3>, f64) {
     let from = complex.point(point);
-    let normal: DVec3 = before
-        .iter()
-        .map(|face| {
-            let [a, b, c] = face.map(|corner| complex.point(corner));
-            (b - a).cross(c - a).normalize_or_zero()
-        })
-        .sum();
-    let (mut middle, mut reach, mut count) = (DVec3::ZERO, 0.0, 0.0);
-    for &corner in star.iter().flat_map(|&tet| &complex.tets[tet as usize]).filter(|&&corner| corner != point) {
-        middle += complex.point(corner) - from;
-        reach += complex.point(corner).distance(from);
-        count += 1.0;
-    }
-    ([-normal.normalize_or_zero(), middle.normalize_or_zero()], reach / f64::max(count, 1.0))
+    let normal = |face: &[u32; 3]| {
+        let [a, b, c] = face.map(|corner| complex.point(corner));
+        (b - a).cross(c - a).normalize_or_zero()
+    };
+    let normals: DVec3 = before.iter().map(normal).sum();
+    let to_middle = |tet: &u32| complex.tet(*tet).iter().map(|&corner| complex.point(corner) - from).sum::<DVec3>();
+    let middles: Vec<DVec3> = star.iter().map(to_middle).collect();
+    let mut ways = vec![-normals, middles.iter().sum()];
+    ways.extend(middles);
+    let ways = ways.into_iter().map(DVec3::normalize_or_zero).collect();
+    let corners = star.iter().flat_map(|&tet| complex.tet(tet)).filter(|&corner| corner != point);
+    let reach: f64 = corners.map(|corner| complex.point(corner).distance(from)).sum();
+    (ways, reach / (3 * star.len()) as f64)
 }
 
 fn quality_at(complex: &Complex, star: &[u32], gaps: &[[u32; 4]], point: u32, at: DVec3) -> f64 {

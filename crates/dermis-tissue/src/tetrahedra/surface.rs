@@ -101,21 +101,21 @@ impl SurfaceTree {
         self.winding(p) > 0.5
     }
 
-    /// Whether the surface comes closer to `p` than `distance`.
-    pub(super) fn is_within(&self, p: DVec3, distance: f64) -> bool {
-        let mut found = false;
+    /// The distance of the surface from `p`, or `most` where it is farther.
+    pub(super) fn distance(&self, p: DVec3, most: f64) -> f64 {
+        let mut least = most * most;
         self.visit(|node| {
-            if found || (p - p.clamp(node.low, node.high)).length_squared() >= distance * distance {
+            if (p - p.clamp(node.low, node.high)).length_squared() >= least {
                 return false;
             }
             if node.second == 0 {
-                found = self
-                    .of(node)
-                    .any(|t| closest_point(self.triangles[t as usize], p).distance_squared(p) < distance * distance);
+                for t in self.of(node) {
+                    least = least.min(closest_point(self.triangles[t as usize], p).distance_squared(p));
+                }
             }
             true
         });
-        found
+        least.sqrt()
     }
 
     /// The triangles whose boxes meet the box from `low` to `high`, in the order of the tree.

@@ -15,11 +15,11 @@ mod crossing;
 
 use glam::DVec3;
 
-pub(super) use constraints::Constraints;
+pub(super) use constraints::{Constraints, Split};
 use crossing::{Crossing, crossings, meets, piercing_edges};
 
 use super::complex::{Complex, NONE, Ring, sorted};
-use super::delaunay::{conflicts, locate};
+use super::delaunay::{conflicts, locate, scramble};
 use super::edge_removal::{LARGEST_RING, best_triangulation, fan_pair, fans};
 use super::predicates::orient;
 
@@ -46,10 +46,7 @@ pub(super) fn recover(complex: &mut Complex, skin: &mut Constraints, most_splits
     let mut faces: Vec<[u32; 3]> = recovery.skin.faces().collect();
     let mut round = 0;
     loop {
-        let whole = recovery.recover_edges(edges, round == 0);
-        if !whole {
-            break;
-        }
+        recovery.recover_edges(edges, round == 0);
         edges = recovery.recover_faces(&faces, round == 0);
         if edges.is_empty() || recovery.result.splits >= most_splits {
             break;
@@ -78,8 +75,8 @@ struct Recovery<'a> {
 }
 
 impl Recovery<'_> {
-    /// Recovers edges, or splits them; whether all are there.
-    fn recover_edges(&mut self, mut edges: Vec<[u32; 2]>, count: bool) -> bool {
+    /// Recovers edges, or splits them.
+    fn recover_edges(&mut self, mut edges: Vec<[u32; 2]>, count: bool) {
         edges.reverse();
         // Splitting may well help the edges that come later, so what resists flips waits until all have had a try.
         let mut stubborn = Vec::new();
@@ -97,13 +94,10 @@ impl Recovery<'_> {
             if !self.skin.has_edge(a, c) || self.complex.tet_at_edge(a, c).is_some() || self.flip_edge_in(a, c) {
                 continue;
             }
-            let middle = (self.complex.point(a) + self.complex.point(c)) / 2.0;
-            match self.insert(middle, a) {
-                Some(point) => stubborn.extend(self.skin.split_edge([a, c], point)),
-                None => {eprintln!("edge {a} {c} len {} fails; crossings {:?}", self.complex.point(a).distance(self.complex.point(c)), crossings(self.complex,a,c)); return false},
+            if let Some(point) = self.insert(self.edge_split_position(a, c), a) {
+                stubborn.extend(self.skin.split_edge([a, c], point));
             }
         }
-        true
     }
 
     /// Recovers faces, or splits them; returns the edges that are new.
@@ -124,12 +118,18 @@ impl Recovery<'_> {
                 continue;
             }
             let at = self.face_split_position(face);
-            match self.insert(at, face[0]) {
-                Some(point) => new.extend(self.skin.split_face(face, point)),
-                None => break,
+            if let Some(point) = self.insert(at, face[0]) {
+                new.extend(self.skin.split_face(face, point));
             }
         }
         new
+    }
+
+    /// About the middle of an edge: exact middles would meet each other in regular meshes.
+    fn edge_split_position(&self, a: u32, c: u32) -> DVec3 {
+        const SPREAD: f64 = 0.1;
+        let random = (scramble(u64::from(a) << 32 | u64::from(c)) >> 11) as f64 / (1u64 << 53) as f64;
+        self.complex.point(a).lerp(self.complex.point(c), 0.5 + SPREAD * (random - 0.5))
     }
 
     /// Flips until the edge from `a` to `c` is there; whether that came about.
@@ -270,13 +270,13 @@ impl Recovery<'_> {
         let from = self.complex.tet_of[near as usize];
         let containing = locate(self.complex, position, from)?;
         if self.complex.tet(containing).iter().any(|&corner| self.complex.point(corner) == position) {
- eprintln!("same {:?}", self.complex.tet(containing));           return None;
+            return None;
         }
         let core = self.core(containing, position);
         let mut cavity = self.grown(&core, position);
         if !self.keeps_skin(&cavity) {
             cavity.clone_from(&core);
-            if !self.keeps_skin(&cavity) { eprintln!("core {} fails", core.len());
+            if !self.keeps_skin(&cavity) {
                 return None;
             }
         }
