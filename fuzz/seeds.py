@@ -28,6 +28,7 @@ TARGETS = {
     "gltf": "gltf",
     "mdd": "mdd",
     "mesh": "medit",
+    "msh": "gmsh",
     "npz": "npz",
     "obj": "obj",
     "pc2": "pc2",
@@ -80,7 +81,7 @@ def main():
         folder = Path(folder)
         write_sources(folder)
         for source in [*sorted(folder.glob("*.npz")), folder / "tet.mesh"]:
-            for ending in ["glb", "%04d.obj", "%04d.ply", "npz", "pc2", "mdd", "abc", "usda"]:
+            for ending in ["glb", "%04d.obj", "%04d.ply", "npz", "pc2", "mdd", "abc", "usda", "msh"]:
                 convert(dermis, source, folder / f"{source.stem}_dermis.{ending}")
         write_with_openusd(folder)
         subprocess.run([sys.executable, Path(__file__).parent / "seeds_blender.py", folder], check=True, stdout=sys.stderr)

@@ -35,6 +35,8 @@ pub(crate) fn format_name(source: &str) -> &'static str {
         Ok(Format::Fbx) => "fbx",
         Ok(Format::Medit) => "medit",
         Ok(Format::Pickle) => "pickle",
+        Ok(Format::Gmsh) => "gmsh",
+        Ok(Format::Tetgen) => "tetgen",
         Err(_) => "folder",
     }
 }

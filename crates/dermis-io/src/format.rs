@@ -9,7 +9,7 @@ use dermis_mesh::{Note, Scene, samples};
 use crate::error::{Error, Problem};
 use crate::options::{ReadOptions, WriteOptions};
 use crate::output::{Output, Written};
-use crate::{alembic, fbx, gltf, mdd, medit, npz, numbered, obj, pc2, ply, smpl, usd};
+use crate::{alembic, fbx, gltf, mdd, gmsh, medit, npz, numbered, obj, pc2, ply, smpl, tetgen, usd};
 
 /// The formats that dermis knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -28,6 +28,8 @@ pub enum Format {
     Fbx,
     Medit,
     Pickle,
+    Gmsh,
+    Tetgen,
 }
 
 impl Format {
@@ -48,6 +50,8 @@ impl Format {
             "fbx" => Self::Fbx,
             "mesh" => Self::Medit,
             "pkl" => Self::Pickle,
+            "msh" => Self::Gmsh,
+            "node" | "ele" => Self::Tetgen,
             _ => {
                 let message = match ending.as_str() {
                     "" => "the name has no ending that says its format".to_owned(),
@@ -55,7 +59,7 @@ impl Format {
                 };
                 return Err(Error::unsupported(message)
                     .in_file(path)
-                    .with_hint("known endings: glb gltf obj ply npz pc2 mdd abc usda usd usdc usdz fbx mesh pkl"));
+                    .with_hint("known endings: glb gltf obj ply npz pc2 mdd abc usda usd usdc usdz fbx mesh pkl msh node ele"));
             }
         })
     }
@@ -105,6 +109,8 @@ pub(crate) fn read_file(path: &Path, options: &ReadOptions) -> Result<Scene, Err
         Format::Fbx => fbx::read(path, options),
         Format::Medit => medit::read(path, options),
         Format::Pickle => smpl::read_pickle(path),
+        Format::Gmsh => gmsh::read(path, options),
+        Format::Tetgen => tetgen::read(path, options),
     };
     scene.map_err(|error| error.in_file(path))
 }
@@ -169,6 +175,8 @@ pub fn write(target: &Path, scene: &Scene, options: &WriteOptions, progress: &dy
         Format::Alembic => alembic::write,
         Format::Usda => usd::write,
         Format::Medit => medit::write,
+        Format::Gmsh => gmsh::write,
+        Format::Tetgen => tetgen::write,
         format @ (Format::Usd | Format::Fbx | Format::Pickle) => {
             return Err(Error::unsupported(format!("{format:?} files are read but not written"))
                 .in_file(target)

@@ -14,6 +14,7 @@ mod following_normals;
 pub mod format;
 mod frame_rate;
 pub mod gltf;
+pub mod gmsh;
 pub mod image;
 pub mod mapped;
 pub mod mdd;
@@ -31,7 +32,10 @@ pub mod raw_frames;
 mod single;
 pub mod smpl;
 pub mod target;
+pub mod tetgen;
 pub mod usd;
+mod volume_mesh;
+mod words;
 
 pub use error::{Error, Problem};
 pub use format::{Format, read, write};

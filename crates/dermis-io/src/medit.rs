@@ -6,10 +6,9 @@
 
 use std::io::Write;
 use std::path::Path;
-use std::sync::Arc;
 
 use dermis_math::progress::Progress;
-use dermis_mesh::{Note, Object, PolygonMesh, Polygons, Scene, TetMesh, TriMesh};
+use dermis_mesh::{Note, Scene};
 use glam::Vec3;
 
 use crate::error::Error;
@@ -17,6 +16,8 @@ use crate::mapped::Mapped;
 use crate::options::ReadOptions;
 use crate::output::Output;
 use crate::single::{Holds, single, still};
+use crate::volume_mesh::VolumeMesh;
+use crate::words::Words;
 
 /// Reads the file `path`.
 pub fn read(path: &Path, _options: &ReadOptions) -> Result<Scene, Error> {
@@ -35,37 +36,18 @@ fn scene(bytes: &[u8], name: &str) -> Result<Scene, Error> {
     if !contents.left_out.is_empty() {
         notes.push(Note::new(format!("sections left out: {}", contents.left_out.join(", "))));
     }
-    let mut object = Object { name: name.to_owned(), ..Object::default() };
-    if contents.tetrahedra.is_empty() {
-        object.mesh = Arc::new(surface(contents)?);
-    } else {
-        let tets = TetMesh::new(contents.nodes, contents.tetrahedra)?;
-        object.mesh = Arc::new(tets.surface());
-        object.tets = Some(Arc::new(tets));
-    }
-    Ok(Scene { objects: vec![object], notes, ..Scene::default() })
-}
-
-fn surface(contents: Contents) -> Result<TriMesh, Error> {
-    let (triangles, quads) = (&contents.triangles, &contents.quads);
-    let sizes = [vec![3; triangles.len()], vec![4; quads.len()]].concat();
-    let corners = [triangles.as_flattened(), quads.as_flattened()].concat();
-    let polygons = Polygons { sizes, corners };
-    Ok(PolygonMesh { points: contents.nodes, polygons, ..PolygonMesh::default() }.into_tri_mesh()?)
+    Ok(Scene { objects: vec![contents.mesh.into_object(name)?], notes, ..Scene::default() })
 }
 
 #[derive(Debug, Default)]
 struct Contents {
-    nodes: Vec<Vec3>,
-    triangles: Vec<[u32; 3]>,
-    quads: Vec<[u32; 4]>,
-    tetrahedra: Vec<[u32; 4]>,
+    mesh: VolumeMesh,
     left_out: Vec<String>,
 }
 
 impl Contents {
     fn parse(bytes: &[u8]) -> Result<Self, Error> {
-        let mut words = Words { bytes, at: 0 };
+        let mut words = Words::new(bytes);
         if words.next() != Some(b"MeshVersionFormatted") {
             return Err(Error::malformed("the file does not begin with 'MeshVersionFormatted'")
                 .with_hint("only the text form of Medit files is read"));
@@ -75,105 +57,67 @@ impl Contents {
         while let Some(keyword) = words.next() {
             let at = |error: Error| error.at(String::from_utf8_lossy(keyword).into_owned());
             match keyword {
-                b"Dimension" => words.dimension().map_err(at)?,
-                b"Vertices" => contents.nodes = words.nodes().map_err(at)?,
-                b"Triangles" => contents.triangles = words.rows().map_err(at)?,
-                b"Quadrilaterals" => contents.quads = words.rows().map_err(at)?,
-                b"Tetrahedra" => contents.tetrahedra = words.rows().map_err(at)?,
+                b"Dimension" => dimension(&mut words).map_err(at)?,
+                b"Vertices" => contents.mesh.nodes = nodes(&mut words).map_err(at)?,
+                b"Triangles" => contents.mesh.triangles = rows(&mut words).map_err(at)?,
+                b"Quadrilaterals" => contents.mesh.quads = rows(&mut words).map_err(at)?,
+                b"Tetrahedra" => contents.mesh.tetrahedra = rows(&mut words).map_err(at)?,
                 b"End" => break,
                 _ if keyword.first().is_some_and(u8::is_ascii_alphabetic) => {
-                    words.skip_numbers();
+                    skip_numbers(&mut words);
                     contents.left_out.push(String::from_utf8_lossy(&keyword[..keyword.len().min(40)]).into_owned());
                 }
                 _ => return Err(at(Error::malformed("a keyword should stand here"))),
             }
         }
-        if contents.nodes.is_empty() { Err(Error::malformed("the file has no vertices")) } else { Ok(contents) }
+        if contents.mesh.nodes.is_empty() { Err(Error::malformed("the file has no vertices")) } else { Ok(contents) }
     }
 }
 
-/// The words of a file, without comments.
-struct Words<'a> {
-    bytes: &'a [u8],
-    at: usize,
+fn dimension(words: &mut Words<'_>) -> Result<(), Error> {
+    match words.number()? {
+        3u32 => Ok(()),
+        other => Err(Error::unsupported(format!("the mesh has {other} dimensions; dermis reads 3"))),
+    }
 }
 
-impl<'a> Words<'a> {
-    fn next(&mut self) -> Option<&'a [u8]> {
-        loop {
-            let rest = self.bytes[self.at..].trim_ascii_start();
-            self.at = self.bytes.len() - rest.len();
-            if rest.first() != Some(&b'#') {
-                let length = rest.iter().position(u8::is_ascii_whitespace).unwrap_or(rest.len());
-                self.at += length;
-                return (length > 0).then_some(&rest[..length]);
-            }
-            self.at += rest.iter().position(|&byte| byte == b'\n').unwrap_or(rest.len());
+fn nodes(words: &mut Words<'_>) -> Result<Vec<Vec3>, Error> {
+    let count = words.count(4)?;
+    let mut nodes = Vec::with_capacity(count);
+    for _ in 0..count {
+        let position: [f64; 3] = [words.number()?, words.number()?, words.number()?];
+        nodes.push(Vec3::from(position.map(|number| number as f32)));
+        words.next();
+    }
+    Ok(nodes)
+}
+
+fn rows<const K: usize>(words: &mut Words<'_>) -> Result<Vec<[u32; K]>, Error> {
+    let count = words.count(K + 1)?;
+    let mut rows = Vec::with_capacity(count);
+    for row in 0..count {
+        let mut indices = [0; K];
+        for index in &mut indices {
+            let number: u32 = words.number()?;
+            let from_zero = number.checked_sub(1);
+            *index = from_zero
+                .ok_or_else(|| Error::malformed(format!("row {row} names vertex 0; they count from 1")))?;
         }
+        words.next();
+        rows.push(indices);
     }
+    Ok(rows)
+}
 
-    fn number<T: std::str::FromStr>(&mut self) -> Result<T, Error> {
-        let word = self.next().ok_or_else(|| Error::truncated("a number", 1, 0))?;
-        std::str::from_utf8(word).ok().and_then(|word| word.parse().ok()).ok_or_else(|| {
-            Error::malformed(format!("'{}' is no number", String::from_utf8_lossy(&word[..word.len().min(32)])))
-        })
-    }
-
-    fn dimension(&mut self) -> Result<(), Error> {
-        match self.number()? {
-            3u32 => Ok(()),
-            other => Err(Error::unsupported(format!("the mesh has {other} dimensions; dermis reads 3"))),
-        }
-    }
-
-    /// A count of rows of `width` numbers each, which the rest of the file must be long enough for.
-    fn count(&mut self, width: usize) -> Result<usize, Error> {
-        let count: usize = self.number()?;
-        let (needed, available) = (count.saturating_mul(2 * width), self.bytes.len() - self.at);
-        if needed > available + 1 {
-            return Err(Error::truncated(format!("{count} rows"), needed as u64, available as u64));
-        }
-        Ok(count)
-    }
-
-    fn nodes(&mut self) -> Result<Vec<Vec3>, Error> {
-        let count = self.count(4)?;
-        let mut nodes = Vec::with_capacity(count);
-        for _ in 0..count {
-            let position: [f64; 3] = [self.number()?, self.number()?, self.number()?];
-            nodes.push(Vec3::from(position.map(|number| number as f32)));
-            self.next();
-        }
-        Ok(nodes)
-    }
-
-    fn rows<const K: usize>(&mut self) -> Result<Vec<[u32; K]>, Error> {
-        let count = self.count(K + 1)?;
-        let mut rows = Vec::with_capacity(count);
-        for row in 0..count {
-            let mut indices = [0; K];
-            for index in &mut indices {
-                let number: u32 = self.number()?;
-                let from_zero = number.checked_sub(1);
-                *index = from_zero
-                    .ok_or_else(|| Error::malformed(format!("row {row} names vertex 0; they count from 1")))?;
-            }
-            self.next();
-            rows.push(indices);
-        }
-        Ok(rows)
-    }
-
-    /// Goes to the next keyword.
-    fn skip_numbers(&mut self) {
-        loop {
-            let before = self.at;
-            match self.next() {
-                Some(word) if !word[0].is_ascii_alphabetic() => {}
-                _ => {
-                    self.at = before;
-                    return;
-                }
+/// Goes to the next keyword.
+fn skip_numbers(words: &mut Words<'_>) {
+    loop {
+        let before = words.clone();
+        match words.next() {
+            Some(word) if !word[0].is_ascii_alphabetic() => {}
+            _ => {
+                *words = before;
+                return;
             }
         }
     }

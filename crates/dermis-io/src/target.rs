@@ -9,7 +9,8 @@ use crate::options::WriteOptions;
 use crate::output::is_taken;
 
 /// The endings of the files that [`crate::write`] makes.
-pub const WRITABLE_ENDINGS: [&str; 10] = ["glb", "gltf", "abc", "usda", "npz", "obj", "ply", "pc2", "mdd", "mesh"];
+pub const WRITABLE_ENDINGS: [&str; 13] =
+    ["glb", "gltf", "abc", "usda", "npz", "obj", "ply", "pc2", "mdd", "mesh", "msh", "node", "ele"];
 
 /// Checks that `target` has an ending that is written, that its place is free or may be taken, and that its folder
 /// exists or can be made.

@@ -3,12 +3,9 @@
 mod common;
 mod scenes;
 
-use std::sync::Arc;
-
 use dermis_io::medit::read_bytes;
 use dermis_io::{Error, ReadOptions};
-use dermis_mesh::glam::Vec3;
-use dermis_mesh::{Object, Scene, TetMesh};
+use dermis_mesh::Scene;
 use scenes::{only, read, write, written};
 
 fn read_default(bytes: &[u8]) -> Result<Scene, Error> {
@@ -29,12 +26,7 @@ fn tetrahedra_give_their_boundary() {
 
 #[test]
 fn tetrahedra_and_surfaces_come_back() {
-    let nodes = vec![Vec3::ZERO, Vec3::X, Vec3::Y, Vec3::Z, Vec3::ONE, Vec3::splat(1.0 / 3.0)];
-    let tets = TetMesh::new(nodes, vec![[0, 1, 2, 3], [1, 2, 3, 4]]).unwrap();
-    let mut object = Object::of_mesh("tets", Arc::new(tets.surface()));
-    object.tets = Some(Arc::new(tets));
-    let tets = Scene { objects: vec![object], ..Scene::default() };
-    for scene in [tets, scenes::still_scene()] {
+    for scene in [scenes::tet_scene(), scenes::still_scene()] {
         let (_folder, path) = written(&scene, "shape.mesh");
         let back = read(&path).unwrap();
         scenes::assert_same_topology(&only(&back).mesh, &only(&scene).mesh);

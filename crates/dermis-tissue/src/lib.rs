@@ -6,3 +6,4 @@
 pub mod body;
 pub mod harmonic;
 pub mod layers;
+pub mod tetrahedra;

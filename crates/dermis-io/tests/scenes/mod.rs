@@ -63,6 +63,15 @@ pub fn still_scene() -> Scene {
     Scene { objects: vec![Object::of_mesh("box", Arc::new(dressed_box()))], ..Scene::default() }
 }
 
+/// Two tetrahedra and a node that neither uses.
+pub fn tet_scene() -> Scene {
+    let nodes = vec![Vec3::ZERO, Vec3::X, Vec3::Y, Vec3::Z, Vec3::ONE, Vec3::splat(1.0 / 3.0)];
+    let tets = TetMesh::new(nodes, vec![[0, 1, 2, 3], [1, 2, 3, 4]]).unwrap();
+    let mut object = Object::of_mesh("tets", Arc::new(tets.surface()));
+    object.tets = Some(Arc::new(tets));
+    Scene { objects: vec![object], ..Scene::default() }
+}
+
 /// Three joints, one of them with a bind transform that cannot be inverted, two shapes, a clip, tetrahedra, units.
 pub fn rigged_scene() -> Scene {
     let mesh = Arc::new(dressed_box());

@@ -1,0 +1,148 @@
+//! TetGen's `.node` and `.ele` files (text): nodes in one, tetrahedra in the other, beside it under the same name.
+//!
+//! `.node`: count, dimension, attributes, markers; rows of index, x y z, attributes, marker. `.ele`: count, nodes per
+//! tetrahedron (4 or 10), attributes; rows of index, nodes, attributes. Indices count from the first node's, 0 or 1. Either
+//! file names the pair. Attributes, markers and the middle nodes of 10-node tetrahedra are left out.
+//!
+//! Only the files are TetGen's: no code of it is here. [`run`] starts the program where a user has it.
+
+mod run;
+
+use std::io::Write;
+use std::path::Path;
+
+use dermis_math::progress::Progress;
+use dermis_mesh::{Note, Scene};
+use glam::Vec3;
+
+use crate::error::Error;
+use crate::mapped::Mapped;
+use crate::options::ReadOptions;
+use crate::output::Output;
+use crate::single::{Holds, single, still};
+use crate::volume_mesh::VolumeMesh;
+use crate::words::Words;
+
+pub use run::{TetgenOptions, run};
+
+/// Reads the pair of files of which `path` is one; without an `.ele` file there are only points.
+pub fn read(path: &Path, _options: &ReadOptions) -> Result<Scene, Error> {
+    let name = path.file_stem().unwrap_or_default().to_string_lossy();
+    let [node, ele] = pair(path);
+    let nodes = Mapped::open(&node).map_err(|error| error.in_file(&node).with_hint("the nodes are in a file of their own"))?;
+    let elements = ele.exists().then(|| Mapped::open(&ele)).transpose()?;
+    scene(&nodes, elements.as_deref(), &name).map_err(|error| error.in_file(path))
+}
+
+/// Reads the contents of a pair of files.
+pub fn read_bytes(nodes: &[u8], elements: Option<&[u8]>, _options: &ReadOptions) -> Result<Scene, Error> {
+    scene(nodes, elements, "object")
+}
+
+fn pair(path: &Path) -> [std::path::PathBuf; 2] {
+    ["node", "ele"].map(|ending| path.with_extension(ending))
+}
+
+fn scene(nodes: &[u8], elements: Option<&[u8]>, name: &str) -> Result<Scene, Error> {
+    let mut notes = Vec::new();
+    let (nodes, first) = parse_nodes(nodes).map_err(|error| error.at("the .node file"))?;
+    let mut mesh = VolumeMesh { nodes, ..VolumeMesh::default() };
+    match elements {
+        Some(elements) => {
+            let (tetrahedra, corners) = parse_elements(elements, first).map_err(|error| error.at("the .ele file"))?;
+            mesh.tetrahedra = tetrahedra;
+            if corners > 4 {
+                notes.push(Note::new("tetrahedra of 10 nodes were read as their 4 corners"));
+            }
+        }
+        None => notes.push(Note::new("there is no .ele file beside it, so there are points and no tetrahedra")),
+    }
+    Ok(Scene { objects: vec![mesh.into_object(name)?], notes, ..Scene::default() })
+}
+
+/// The nodes, and the index of the first.
+fn parse_nodes(bytes: &[u8]) -> Result<(Vec<Vec3>, u32), Error> {
+    let mut words = Words::new(bytes);
+    let [count, dimension, attributes, markers]: [usize; 4] =
+        [words.number()?, words.number()?, words.number()?, words.number()?];
+    if dimension != 3 {
+        return Err(Error::unsupported(format!("the mesh has {dimension} dimensions; dermis reads 3")));
+    }
+    let more = attributes.saturating_add(markers);
+    words.check_rows(count, more.saturating_add(4))?;
+    let mut nodes = Vec::with_capacity(count);
+    let mut first = 1;
+    for row in 0..count {
+        let index: u32 = words.number()?;
+        if row == 0 {
+            first = index;
+        }
+        if u64::from(index) != u64::from(first) + row as u64 {
+            return Err(Error::malformed(format!("row {row} has the index {index}; indices must count up by one")));
+        }
+        let position: [f64; 3] = [words.number()?, words.number()?, words.number()?];
+        nodes.push(Vec3::from(position.map(|number| number as f32)));
+        skip(&mut words, more);
+    }
+    Ok((nodes, first))
+}
+
+/// The tetrahedra, and how many nodes each has in the file.
+fn parse_elements(bytes: &[u8], first: u32) -> Result<(Vec<[u32; 4]>, usize), Error> {
+    let mut words = Words::new(bytes);
+    let [count, corners, attributes]: [usize; 3] = [words.number()?, words.number()?, words.number()?];
+    if corners != 4 && corners != 10 {
+        return Err(Error::unsupported(format!("elements have {corners} nodes; dermis reads 4 or 10")));
+    }
+    let more = (corners - 4).saturating_add(attributes);
+    words.check_rows(count, more.saturating_add(5))?;
+    let mut tetrahedra = Vec::with_capacity(count);
+    for row in 0..count {
+        words.next();
+        let mut tetrahedron = [0; 4];
+        for node in &mut tetrahedron {
+            let number: u32 = words.number()?;
+            let from_zero = number.checked_sub(first);
+            *node = from_zero
+                .ok_or_else(|| Error::malformed(format!("row {row} names node {number}; they count from {first}")))?;
+        }
+        skip(&mut words, more);
+        tetrahedra.push(tetrahedron);
+    }
+    Ok((tetrahedra, corners))
+}
+
+fn skip(words: &mut Words<'_>, count: usize) {
+    for _ in 0..count {
+        words.next();
+    }
+}
+
+/// Writes `scene` to the pair of files of which `target` is one.
+pub fn write(scene: &Scene, target: &Path, output: &mut Output, _progress: &dyn Progress) -> Result<Vec<Note>, Error> {
+    let (object, notes) = single(scene, Holds { tets: true, ..Holds::default() })?;
+    let positions = still(&object, target, "choose a frame, or write .npz, .abc or .glb")?;
+    let Some(tets) = &object.tets else {
+        return Err(Error::unsupported("the format holds tetrahedra, but the object has none")
+            .with_hint("make some with 'dermis tissue', or write .obj or .mesh"));
+    };
+    let [node, ele] = pair(target);
+    let mut file = output.create(&node)?;
+    write_nodes(&mut file, positions.iter().copied())?;
+    let mut file = output.create(&ele)?;
+    writeln!(file, "{} 4 0", tets.tetrahedra().len())?;
+    for (index, [a, b, c, d]) in tets.tetrahedra().iter().enumerate() {
+        writeln!(file, "{index} {a} {b} {c} {d}")?;
+    }
+    file.flush()?;
+    Ok(notes)
+}
+
+/// Nodes that count from 0.
+fn write_nodes(file: &mut impl Write, positions: impl ExactSizeIterator<Item = Vec3>) -> Result<(), Error> {
+    writeln!(file, "{} 3 0 0", positions.len())?;
+    for (index, p) in positions.enumerate() {
+        writeln!(file, "{index} {} {} {}", p.x, p.y, p.z)?;
+    }
+    Ok(file.flush()?)
+}

@@ -1,0 +1,52 @@
+//! The words of a text file: numbers and keywords with white space between them.
+
+use crate::error::Error;
+
+/// The words of a file, without comments from `#` on.
+#[derive(Debug, Clone)]
+pub(crate) struct Words<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Words<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, at: 0 }
+    }
+
+    pub(crate) fn next(&mut self) -> Option<&'a [u8]> {
+        loop {
+            let rest = self.bytes[self.at..].trim_ascii_start();
+            self.at = self.bytes.len() - rest.len();
+            if rest.first() != Some(&b'#') {
+                let length = rest.iter().position(u8::is_ascii_whitespace).unwrap_or(rest.len());
+                self.at += length;
+                return (length > 0).then_some(&rest[..length]);
+            }
+            self.at += rest.iter().position(|&byte| byte == b'\n').unwrap_or(rest.len());
+        }
+    }
+
+    pub(crate) fn number<T: std::str::FromStr>(&mut self) -> Result<T, Error> {
+        let word = self.next().ok_or_else(|| Error::truncated("a number", 1, 0))?;
+        std::str::from_utf8(word).ok().and_then(|word| word.parse().ok()).ok_or_else(|| {
+            Error::malformed(format!("'{}' is no number", String::from_utf8_lossy(&word[..word.len().min(32)])))
+        })
+    }
+
+    /// A count of rows of `width` numbers each, which the rest of the file must be long enough for.
+    pub(crate) fn count(&mut self, width: usize) -> Result<usize, Error> {
+        let count: usize = self.number()?;
+        self.check_rows(count, width)?;
+        Ok(count)
+    }
+
+    /// Whether `count` rows of `width` numbers each can still come.
+    pub(crate) fn check_rows(&self, count: usize, width: usize) -> Result<(), Error> {
+        let (needed, available) = (count.saturating_mul(2 * width), self.bytes.len() - self.at);
+        if needed > available + 1 {
+            return Err(Error::truncated(format!("{count} rows"), needed as u64, available as u64));
+        }
+        Ok(())
+    }
+}

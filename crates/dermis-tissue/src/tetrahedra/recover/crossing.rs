@@ -1,0 +1,125 @@
+//! Which faces and edges stand in the way of a missing edge or face of the skin, by exact predicates.
+
+use super::super::complex::{Complex, NONE};
+
+/// The longest way that is followed.
+const LONGEST: usize = 400;
+
+/// What a missing edge crosses.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Crossing {
+    /// The face of a tetrahedron opposite one of its corners.
+    Face { tet: u32, slot: usize },
+    /// An edge, exactly.
+    Edge([u32; 2]),
+}
+
+/// What the segment from `a` to `c` crosses, in order, up to the first edge or point that it meets exactly.
+///
+/// Around the axis from `a` to `c`, `turn(x, y)` says whether `y` is to the left of `x`; the axis passes a triangle that
+/// it sees turning left three times.
+pub(super) fn crossings(complex: &mut Complex, a: u32, c: u32) -> Vec<Crossing> {
+    let mut found = Vec::new();
+    let Some((mut tet, mut slot, mut face)) = first_face(complex, a, c, &mut found) else {
+        return found;
+    };
+    while found.len() < LONGEST {
+        found.push(Crossing::Face { tet, slot });
+        let next = complex.neighbour(tet, slot);
+        if next == NONE {
+            break;
+        }
+        let apex = complex.tet(next)[complex.slot_of(next, tet)];
+        if apex == c {
+            break;
+        }
+        let turn = |x: u32, y: u32| -complex.orient([a, x, y, c]);
+        let exit = (0..3).map(|k| [face[k], face[(k + 1) % 3], apex]).find(|&[x, y, o]| turn(y, o) >= 0.0 && turn(o, x) >= 0.0);
+        let Some([x, y, o]) = exit else { break };
+        let (on_y, on_x) = (turn(y, o) == 0.0, turn(o, x) == 0.0);
+        if on_x || on_y {
+            if on_x != on_y {
+                found.push(Crossing::Edge(if on_y { [y, o] } else { [o, x] }));
+            }
+            break;
+        }
+        let opposite = complex.tet(next).iter().position(|corner| ![x, y, o].contains(corner)).unwrap_or(0);
+        (tet, slot, face) = (next, opposite, [x, y, o]);
+    }
+    found
+}
+
+/// The face of the star of `a` through which the segment leaves it; an edge, if it leaves there, goes to `found`.
+fn first_face(complex: &mut Complex, a: u32, c: u32, found: &mut Vec<Crossing>) -> Option<(u32, usize, [u32; 3])> {
+    for tet in complex.star(a) {
+        let slot = complex.corner_of(tet, a)?;
+        let [p, q, r] = complex.face(tet, slot);
+        let turn = |x: u32, y: u32| -complex.orient([a, x, y, c]);
+        let turns = [turn(p, q), turn(q, r), turn(r, p)];
+        if turns.iter().any(|&t| t < 0.0) || complex.orient([p, q, r, c]) >= 0.0 {
+            continue;
+        }
+        match turns.map(|t| t == 0.0) {
+            [false, false, false] => return Some((tet, slot, [p, q, r])),
+            [true, false, false] => found.push(Crossing::Edge([p, q])),
+            [false, true, false] => found.push(Crossing::Edge([q, r])),
+            [false, false, true] => found.push(Crossing::Edge([r, p])),
+            _ => {}
+        }
+        if !found.is_empty() {
+            return None;
+        }
+    }
+    None
+}
+
+/// Whether the segment from `a` to `c` meets a triangle that has neither of them as a corner.
+pub(super) fn meets(complex: &Complex, a: u32, c: u32, [x, y, z]: [u32; 3]) -> bool {
+    if [x, y, z].iter().any(|&corner| corner == a || corner == c) {
+        return false;
+    }
+    let (from, to) = (complex.orient([x, y, z, a]), complex.orient([x, y, z, c]));
+    if from * to >= 0.0 && !(from > 0.0 && to < 0.0 || from < 0.0 && to > 0.0) {
+        return false;
+    }
+    let turns = [[x, y], [y, z], [z, x]].map(|[u, v]| complex.orient([a, u, v, c]));
+    turns.iter().all(|&t| t >= 0.0) || turns.iter().all(|&t| t <= 0.0)
+}
+
+/// The edges that pierce the face `abc`, all of whose edges are there: those next to its edges, and on from them.
+pub(super) fn piercing_edges(complex: &mut Complex, face: [u32; 3]) -> Vec<[u32; 2]> {
+    let mut found: Vec<[u32; 2]> = Vec::new();
+    for k in 0..3 {
+        let (a, b) = (face[k], face[(k + 1) % 3]);
+        if let Some(tet) = complex.tet_at_edge(a, b) {
+            for tet in complex.ring(a, b, tet).tets {
+                add_piercing(complex, tet, face, &mut found);
+            }
+        }
+    }
+    let mut next = 0;
+    while let Some(&[p, q]) = found.get(next) {
+        next += 1;
+        if let Some(tet) = complex.tet_at_edge(p, q) {
+            for tet in complex.ring(p, q, tet).tets {
+                add_piercing(complex, tet, face, &mut found);
+            }
+        }
+        if found.len() > LONGEST {
+            break;
+        }
+    }
+    found
+}
+
+fn add_piercing(complex: &Complex, tet: u32, face: [u32; 3], found: &mut Vec<[u32; 2]>) {
+    let corners = complex.tet(tet);
+    for i in 0..4 {
+        for j in i + 1..4 {
+            let edge = [corners[i].min(corners[j]), corners[i].max(corners[j])];
+            if !found.contains(&edge) && meets(complex, edge[0], edge[1], face) {
+                found.push(edge);
+            }
+        }
+    }
+}
