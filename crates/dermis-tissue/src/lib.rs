@@ -2,3 +2,6 @@
 //! to forces (*Data-Driven Physics for Human Soft Tissue Animation*, Kim et al. 2017).
 
 #![forbid(unsafe_code)]
+
+pub mod dynamics;
+pub mod fem;
