@@ -14,7 +14,7 @@ const DOWN: Force = Force::Gravity { acceleration: [0.0, -9.81, 0.0] };
 
 fn simulation(mesh: &TetMesh, free: &[bool], damping_rate_per_s: f32) -> Simulation {
     let material = Material::uniform(mesh.nodes().len(), 2e3, 0.3, 1e3);
-    let options = SimulationOptions { damping_rate_per_s, tension: std::env::var("NOTENSION").is_err(), ..SimulationOptions::default() };
+    let options = SimulationOptions { damping_rate_per_s, ..SimulationOptions::default() };
     Simulation::new(mesh, free, &material, options).unwrap()
 }
 
@@ -195,11 +195,8 @@ fn any_finite_input_gives_finite_positions() {
         simulation.advance(dt, 2, &driven, forces).unwrap();
         assert!(positions(&mesh, &simulation).iter().all(|x| x.is_finite()), "round {round}");
     }
-    for k in 0..2000 {
-        let r = simulation.step(DT, &clamped, &[]).unwrap();
-        if k % 250 == 0 {
-            println!("DBG {k} {:?} {} {:?}", simulation.energy(), simulation.inverted_elements(), r.solve);
-        }
+    for _ in 0..3000 {
+        simulation.step(DT, &clamped, &[]).unwrap();
     }
     assert!(simulation.energy().total_j().is_finite());
     assert_eq!(simulation.inverted_elements(), 0);

@@ -59,7 +59,7 @@ fn a_step_of_a_deformed_body_matches_the_reference() {
 fn steps_of_the_long_beam_match_the_reference() {
     let mesh = long_beam();
     let free = clamped_end(&mesh);
-    let mut simulation = simulation(&mesh, &free, SimulationOptions { tension: std::env::var("NOTENSION").is_err(), ..SimulationOptions::default() });
+    let mut simulation = simulation(&mesh, &free, SimulationOptions::default());
     let first = step_difference(&mesh, &mut simulation, &free, Vec3::ZERO);
     let clamped = positions_of(&mesh, simulation.driven_nodes());
     for _ in 0..50 {
@@ -74,26 +74,22 @@ fn steps_of_the_long_beam_match_the_reference() {
 fn the_steady_state_of_a_cantilever_matches_linear_elasticity() {
     let mesh = grid([2, 2, 10], 0.02);
     let free = clamped_end(&mesh);
-    for (young, steps) in [(5e7_f32, 600)] {
-        let material = Material::uniform(mesh.nodes().len(), young, 0.3, 1e3);
-        let options = SimulationOptions { damping_rate_per_s: 20.0, ..SimulationOptions::default() };
-        let mut simulation = Simulation::new(&mesh, &free, &material, options).unwrap();
-        let clamped = positions_of(&mesh, simulation.driven_nodes());
-        let gravity = DVec3::new(0.0, -9.81, 0.0);
-        for _ in 0..steps {
-            simulation.step(0.01, &clamped, &[Force::Gravity { acceleration: gravity.as_vec3().to_array() }]).unwrap();
-        }
-        let tissue = Tissue { young_modulus: f64::from(young), ..TISSUE };
-        let expected = reference::static_displacements(&mesh, &free, &tissue, gravity);
-        let mut positions = mesh.nodes().to_vec();
-        simulation.write_positions(&mut positions);
-        let tip = expected.iter().map(|u| u.length()).fold(0.0, f64::max);
-        let found = positions.iter().zip(mesh.nodes()).map(|(x, rest)| (*x - *rest).as_dvec3());
-        let worst = found.zip(&expected).map(|(u, e)| u.distance(*e)).fold(0.0, f64::max);
-        println!(
-            "cantilever: {young} {steps} {:?} tip {tip:.3e} m, largest difference {:.4} %",
-            simulation.energy(),
-            100.0 * worst / tip
-        );
+    let material = Material::uniform(mesh.nodes().len(), 5e7, 0.3, 1e3);
+    let options = SimulationOptions { damping_rate_per_s: 20.0, ..SimulationOptions::default() };
+    let mut simulation = Simulation::new(&mesh, &free, &material, options).unwrap();
+    let clamped = positions_of(&mesh, simulation.driven_nodes());
+    let gravity = DVec3::new(0.0, -9.81, 0.0);
+    for _ in 0..600 {
+        simulation.step(0.01, &clamped, &[Force::Gravity { acceleration: gravity.as_vec3().to_array() }]).unwrap();
     }
+    let tissue = Tissue { young_modulus: 5e7, ..TISSUE };
+    let expected = reference::static_displacements(&mesh, &free, &tissue, gravity);
+    let mut positions = mesh.nodes().to_vec();
+    simulation.write_positions(&mut positions);
+    let tip = expected.iter().map(|u| u.length()).fold(0.0, f64::max);
+    let found = positions.iter().zip(mesh.nodes()).map(|(x, rest)| (*x - *rest).as_dvec3());
+    let worst = found.zip(&expected).map(|(u, e)| u.distance(*e)).fold(0.0, f64::max);
+    println!("cantilever: tip {tip:.3e} m, largest difference {:.4} %", 100.0 * worst / tip);
+    // Linear elasticity does not know that a bent beam is shorter: the square of the slope is what may be left.
+    assert!(worst < 1e-3 * tip, "{worst} of {tip}");
 }

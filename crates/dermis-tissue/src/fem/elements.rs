@@ -5,9 +5,9 @@
 //! K_ij = V [λ g_i g_jᵀ + μ g_j g_iᵀ + μ (g_i·g_j) I]:
 //! no 12×12 products. Elements hand on h_i = Δt √(μV) g_i, of which Δt²K_ij is a product with the one ratio λ/μ.
 //!
-//! A stretched element resists being turned out of its rotation; Eq. 13 leaves that out, and energy can grow. `tension`
-//! puts it back, averaged over directions: τ = (1 + 3λ/2μ)(1 − 3/tr Q) ≥ 0 is the stiffness of the skew part of Q over μ.
-//! It is zero at rest and in compression.
+//! A stretched element resists being turned out of its rotation; Eq. 13 leaves that out, and bodies stretched to a
+//! multiple of their size swing back slowly. `tension` puts it in beyond a mean stretch of 1.5, averaged over directions:
+//! τ = (1 + 3λ/2μ)(tr Q − 4.5)/tr Q ≥ 0 is the stiffness of the skew part of Q over μ; the exact Hessian has 3 for 4.5.
 //!
 //! State is displacement from rest, and Q − I is made of F − I and R − I: small deflections keep their digits in f32.
 //! Eight elements are worked on at once; each writes one cache line of factors and one of impulses.
@@ -23,6 +23,8 @@ use rayon::prelude::*;
 use super::lanes::{F8, LANES, M3, dot, times_transpose, times_vector};
 use super::rotation;
 
+/// tr Q from which on an element counts as stretched: below, the matrix is Eq. 13's.
+const STRETCHED: f32 = 4.5;
 /// Groups of eight elements that a thread takes at a time.
 const GROUPS_PER_TASK: usize = 64;
 
@@ -208,7 +210,8 @@ fn update_group<const FMA: bool>(
     let stress = minus_stress(strain, trace, weight, constants.ratio);
     let pushed: M3<FMA> = from_fn(|k| times_vector(stress, turned[k]));
     let sum = trace + F8::splat(3.0);
-    let tension = trace.select_above(F8::ZERO, F8::splat(constants.tension) * trace * sum.reciprocal(), F8::ZERO);
+    let excess = (sum - F8::splat(STRETCHED)).max(F8::ZERO);
+    let tension = F8::splat(constants.tension) * excess * sum.max(F8::ONE).reciprocal();
     write_lines(factors, turned, tension);
     write_lines(impulses, pushed, F8::ZERO);
     weight * weight * energy_density(strain, trace, constants.ratio)
