@@ -9,7 +9,7 @@ use dermis_mesh::{Note, Scene, samples};
 use crate::error::{Error, Problem};
 use crate::options::{ReadOptions, WriteOptions};
 use crate::output::{Output, Written};
-use crate::{alembic, fbx, gltf, mdd, gmsh, medit, npz, numbered, obj, pc2, ply, smpl, tetgen, usd};
+use crate::{alembic, fbx, gltf, gmsh, mdd, medit, npz, numbered, obj, pc2, ply, smpl, tetgen, usd};
 
 /// The formats that dermis knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -57,9 +57,9 @@ impl Format {
                     "" => "the name has no ending that says its format".to_owned(),
                     _ => format!("'.{ending}' is not the ending of a format that dermis knows"),
                 };
-                return Err(Error::unsupported(message)
-                    .in_file(path)
-                    .with_hint("known endings: glb gltf obj ply npz pc2 mdd abc usda usd usdc usdz fbx mesh pkl msh node ele"));
+                return Err(Error::unsupported(message).in_file(path).with_hint(
+                    "known endings: glb gltf obj ply npz pc2 mdd abc usda usd usdc usdz fbx mesh pkl msh node ele",
+                ));
             }
         })
     }

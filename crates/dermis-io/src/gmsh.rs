@@ -43,7 +43,8 @@ fn scene(bytes: &[u8], name: &str) -> Result<Scene, Error> {
     let contents = Contents::parse(bytes)?;
     let mut notes = Vec::new();
     if !contents.left_out.is_empty() {
-        let kinds: Vec<String> = contents.left_out.iter().map(|(kind, count)| format!("{count} of type {kind}")).collect();
+        let kinds: Vec<String> =
+            contents.left_out.iter().map(|(kind, count)| format!("{count} of type {kind}")).collect();
         notes.push(Note::new(format!("elements left out: {}", kinds.join(", "))));
     }
     Ok(Scene { objects: vec![contents.mesh.into_object(name)?], notes, ..Scene::default() })
@@ -96,7 +97,11 @@ impl Numbers<'_> {
         match self {
             Self::Text(words) => words.check_rows(count, width)?,
             Self::Binary(bytes) if count.saturating_mul(4 * width) > bytes.len() => {
-                return Err(Error::truncated(format!("{count} rows"), (count as u64).saturating_mul(4 * width as u64), bytes.len() as u64));
+                return Err(Error::truncated(
+                    format!("{count} rows"),
+                    (count as u64).saturating_mul(4 * width as u64),
+                    bytes.len() as u64,
+                ));
             }
             Self::Binary(_) => {}
         }
@@ -115,7 +120,8 @@ struct Contents {
 
 impl Contents {
     fn parse(bytes: &[u8]) -> Result<Self, Error> {
-        let header = section(bytes, "MeshFormat").ok_or_else(|| Error::malformed("the file has no $MeshFormat section"))?;
+        let header =
+            section(bytes, "MeshFormat").ok_or_else(|| Error::malformed("the file has no $MeshFormat section"))?;
         let mut words = Words::new(header);
         let version: f64 = words.number()?;
         let binary = words.number::<u32>()? == 1;
@@ -124,7 +130,8 @@ impl Contents {
             check_byte_order(header)?;
         }
         let open = |name: &str| -> Result<(i64, Numbers<'_>), Error> {
-            let body = section(bytes, name).ok_or_else(|| Error::malformed(format!("the file has no ${name} section")))?;
+            let body =
+                section(bytes, name).ok_or_else(|| Error::malformed(format!("the file has no ${name} section")))?;
             if binary && version < 4.0 {
                 // The count is text, the rows are not.
                 let end = body.iter().position(|&byte| byte == b'\n').unwrap_or(body.len());
@@ -245,7 +252,10 @@ impl Contents {
         let mut nodes = [0; 27];
         for node in &mut nodes[..count] {
             let tag = next()?;
-            *node = *self.places.get(&tag).ok_or_else(|| Error::malformed(format!("an element names node {tag}, which is not there")))?;
+            *node = *self
+                .places
+                .get(&tag)
+                .ok_or_else(|| Error::malformed(format!("an element names node {tag}, which is not there")))?;
         }
         let [a, b, c, d, ..] = nodes;
         match kind {
@@ -262,7 +272,10 @@ impl Contents {
 fn section<'a>(bytes: &'a [u8], name: &str) -> Option<&'a [u8]> {
     let (start, end) = (format!("${name}"), format!("$End{name}"));
     let find = |bytes: &[u8], word: &str| {
-        bytes.windows(word.len()).enumerate().find(|(at, w)| *w == word.as_bytes() && (*at == 0 || bytes[at - 1] == b'\n'))
+        bytes
+            .windows(word.len())
+            .enumerate()
+            .find(|(at, w)| *w == word.as_bytes() && (*at == 0 || bytes[at - 1] == b'\n'))
     };
     let (at, _) = find(bytes, &start)?;
     let body = &bytes[at + start.len()..];

@@ -54,9 +54,13 @@ fn rejects_what_contradicts_itself() {
     ] {
         assert!(read_pair(NODES, &ELEMENTS.replace(from, to)).is_err(), "{to}");
     }
-    for (from, to) in
-        [("4 3 1 1", "4 2 1 1"), ("4 3 1 1", "4000000000 3 1 1"), ("\n3 0 1", "\n5 0 1"), ("1e0", "nan"), ("4 3 1", "4 3 99")]
-    {
+    for (from, to) in [
+        ("4 3 1 1", "4 2 1 1"),
+        ("4 3 1 1", "4000000000 3 1 1"),
+        ("\n3 0 1", "\n5 0 1"),
+        ("1e0", "nan"),
+        ("4 3 1", "4 3 99"),
+    ] {
         assert!(read_pair(&NODES.replace(from, to), ELEMENTS).is_err(), "{to}");
     }
 }
@@ -64,6 +68,10 @@ fn rejects_what_contradicts_itself() {
 #[test]
 fn survives_damage() {
     let options = ReadOptions::default();
-    common::assert_survives(&common::damage(NODES.as_bytes()), |bytes| read_bytes(bytes, Some(ELEMENTS.as_bytes()), &options));
-    common::assert_survives(&common::damage(ELEMENTS.as_bytes()), |bytes| read_bytes(NODES.as_bytes(), Some(bytes), &options));
+    common::assert_survives(&common::damage(NODES.as_bytes()), |bytes| {
+        read_bytes(bytes, Some(ELEMENTS.as_bytes()), &options)
+    });
+    common::assert_survives(&common::damage(ELEMENTS.as_bytes()), |bytes| {
+        read_bytes(NODES.as_bytes(), Some(bytes), &options)
+    });
 }

@@ -2,8 +2,10 @@
 
 #![forbid(unsafe_code)]
 
+pub mod block_sparse;
 pub mod mean_shift;
 pub mod nnls;
+pub mod pcg;
 pub mod polar;
 pub mod progress;
 pub mod simplex;

@@ -3,12 +3,12 @@
 //!
 //! `cargo bench -p dermis-tissue --bench layers`
 
-#[path = "../tests/common/mod.rs"]
-mod common;
+#[path = "../tests/lattices/mod.rs"]
+mod lattices;
 
 use std::time::Instant;
 
-use common::{figure, figure_bones, figure_weights, made_bad, skin};
+use lattices::{figure, figure_bones, figure_weights, made_bad, skin};
 use dermis_math::progress::Silent;
 use dermis_mesh::{SkinWeights, TetMesh};
 use dermis_tissue::harmonic::{BoundedWeightsOptions, EdgeWeights, Harmonic, bounded_biharmonic, prune};

@@ -4,6 +4,8 @@
 #![forbid(unsafe_code)]
 
 pub mod body;
+pub mod dynamics;
+pub mod fem;
 pub mod harmonic;
 pub mod layers;
 pub mod tetrahedra;

@@ -1,10 +1,10 @@
 //! Weights inside a body: bounds, sums, symmetry, and how near a quick solve is to a tight one.
 
-mod common;
+mod lattices;
 
 use std::ops::ControlFlow;
 
-use common::{ball, figure, figure_bones, figure_weights, made_bad, real_mesh, rod, skin};
+use lattices::{ball, figure, figure_bones, figure_weights, made_bad, real_mesh, rod, skin};
 use dermis_math::progress::{Progress, Silent};
 use dermis_mesh::{SkinWeights, TetMesh};
 use dermis_tissue::harmonic::{

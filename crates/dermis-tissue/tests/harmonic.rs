@@ -1,8 +1,8 @@
 //! Values carried from the skin through the inside: what is exact, what stays within bounds.
 
-mod common;
+mod lattices;
 
-use common::{ball, made_bad, real_mesh, rod, skin};
+use lattices::{ball, made_bad, real_mesh, rod, skin};
 use dermis_mesh::TetMesh;
 use dermis_tissue::harmonic::{EdgeWeights, Harmonic, HarmonicError, laplacian};
 use glam::{DVec3, Vec3};

@@ -1,8 +1,8 @@
 //! Bodies divided into what follows the pose and what is simulated.
 
-mod common;
+mod lattices;
 
-use common::{ball, figure, figure_bones, figure_weights, made_bad, moved, real_mesh, rod, skin};
+use lattices::{ball, figure, figure_bones, figure_weights, made_bad, moved, real_mesh, rod, skin};
 use dermis_mesh::{SkinWeights, TetMesh};
 use dermis_tissue::harmonic::Harmonic;
 use dermis_tissue::layers::{

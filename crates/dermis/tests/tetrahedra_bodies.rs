@@ -56,7 +56,10 @@ fn a_body_that_meets_itself_is_refused_and_the_lattice_takes_it() {
     let error = tetrahedralize(&skin, &[], &TetOptions::default(), &Silent).unwrap_err();
     let TetError::SelfIntersecting { pairs, .. } = error else { panic!("{error}") };
     // Between the thighs.
-    assert!(pairs.iter().all(|pair| pair.position.x.abs() < 0.05 && (0.5..1.0).contains(&pair.position.y)), "{pairs:?}");
+    assert!(
+        pairs.iter().all(|pair| pair.position.x.abs() < 0.05 && (0.5..1.0).contains(&pair.position.y)),
+        "{pairs:?}"
+    );
     let body = lattice_body(&skin, &[], &LatticeOptions::default(), &Silent).unwrap();
     for (embedding, point) in body.skin.iter().zip(skin.points()) {
         assert!(embedding.position(body.mesh.tetrahedra(), body.mesh.nodes()).distance(*point) < 1e-5);

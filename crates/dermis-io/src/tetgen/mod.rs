@@ -29,7 +29,8 @@ pub use run::{TetgenOptions, run};
 pub fn read(path: &Path, _options: &ReadOptions) -> Result<Scene, Error> {
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     let [node, ele] = pair(path);
-    let nodes = Mapped::open(&node).map_err(|error| error.in_file(&node).with_hint("the nodes are in a file of their own"))?;
+    let nodes =
+        Mapped::open(&node).map_err(|error| error.in_file(&node).with_hint("the nodes are in a file of their own"))?;
     let elements = ele.exists().then(|| Mapped::open(&ele)).transpose()?;
     scene(&nodes, elements.as_deref(), &name).map_err(|error| error.in_file(path))
 }

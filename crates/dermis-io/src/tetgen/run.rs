@@ -86,7 +86,8 @@ fn failed(options: &TetgenOptions, output: &std::process::Output) -> Error {
     let text = [&output.stdout[..], &output.stderr[..]].concat();
     let text = String::from_utf8_lossy(&text);
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-    let error = Error::malformed(format!("'{} {}' failed ({})", options.program.display(), options.switches, output.status));
+    let error =
+        Error::malformed(format!("'{} {}' failed ({})", options.program.display(), options.switches, output.status));
     let error = lines[lines.len().saturating_sub(LAST_LINES)..].iter().fold(error, |error, line| error.detail(*line));
     error.with_hint("TetGen refuses surfaces that meet themselves; the lattice mesher takes any")
 }

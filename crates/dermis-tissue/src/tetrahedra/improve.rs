@@ -51,7 +51,10 @@ pub(super) fn improve(complex: &mut Complex, free: &mut Vec<bool>, options: &Imp
         let bad = improver.below(options.goal);
         let mut changes = 0;
         for (_, tet, corners) in bad {
-            if improver.complex.tet(tet) == corners && improver.is_new(tet, Try::Change) && improver.work_on(tet, corners, pass) {
+            if improver.complex.tet(tet) == corners
+                && improver.is_new(tet, Try::Change)
+                && improver.work_on(tet, corners, pass)
+            {
                 changes += 1;
             }
         }
@@ -231,7 +234,16 @@ impl<'a> Improver<'a> {
         let (middle, reach) = self.middle(star, point);
         let mut step = 0.3 * reach;
         for _ in 0..ROUNDS {
-            let ways = [middle - best, self.lift(star, point, best), DVec3::X, DVec3::NEG_X, DVec3::Y, DVec3::NEG_Y, DVec3::Z, DVec3::NEG_Z];
+            let ways = [
+                middle - best,
+                self.lift(star, point, best),
+                DVec3::X,
+                DVec3::NEG_X,
+                DVec3::Y,
+                DVec3::NEG_Y,
+                DVec3::Z,
+                DVec3::NEG_Z,
+            ];
             let mut gained = false;
             for way in ways {
                 let at = place(best + way.normalize_or_zero() * step);
@@ -264,7 +276,8 @@ impl<'a> Improver<'a> {
     /// The way off the opposite face of the worst tetrahedron.
     fn lift(&self, star: &[u32], point: u32, at: DVec3) -> DVec3 {
         let corners = |tet: u32| self.complex.tet(tet).map(|c| if c == point { at } else { self.complex.point(c) });
-        let worst = star.iter().copied().min_by(|&a, &b| smallest_sine(corners(a)).total_cmp(&smallest_sine(corners(b))));
+        let worst =
+            star.iter().copied().min_by(|&a, &b| smallest_sine(corners(a)).total_cmp(&smallest_sine(corners(b))));
         let Some(worst) = worst else { return DVec3::ZERO };
         let Some(slot) = self.complex.corner_of(worst, point) else { return DVec3::ZERO };
         let [a, b, c] = self.complex.face(worst, slot).map(|corner| self.complex.point(corner));

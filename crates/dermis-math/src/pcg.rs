@@ -1,0 +1,206 @@
+//! Preconditioned conjugate gradients in `f32` on matrices of 3×3 blocks: `A x = b` for symmetric positive definite A.
+//!
+//! The preconditioner is block Jacobi, the inverses of the diagonal blocks. Sums are taken in `f64` over runs of fixed
+//! length: the same bits on any number of threads. The caller gives a first guess and its residual; iteration stops when
+//! ‖r‖ ≤ `target`, after `max_iterations`, or when a curvature pᵀAp is not positive (not definite to rounding).
+
+use glam::{Mat3A, Vec3A};
+use rayon::prelude::*;
+
+use crate::block_sparse::{ROWS_PER_TASK, SymmetricBlocks};
+
+/// How a solve went.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct PcgReport {
+    /// Products with the matrix.
+    pub iterations: usize,
+    /// ‖r‖ at the end.
+    pub residual: f64,
+    /// Whether the residual reached the target.
+    pub converged: bool,
+}
+
+/// Memory of a solver, kept between solves.
+#[derive(Debug, Clone, Default)]
+pub struct PcgWorkspace {
+    direction: Vec<Vec3A>,
+    product: Vec<Vec3A>,
+    preconditioned: Vec<Vec3A>,
+    dots: Vec<f64>,
+    sums: Vec<Sums>,
+}
+
+/// r·z and r·r of a run of rows.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sums {
+    preconditioned: f64,
+    residual: f64,
+}
+
+/// The inverses of symmetric blocks; where one has none to f32, that of its diagonal's largest entry.
+pub fn invert_blocks(blocks: &[Mat3A], inverses: &mut [Mat3A]) {
+    let runs = blocks.par_chunks(ROWS_PER_TASK).zip(inverses.par_chunks_mut(ROWS_PER_TASK));
+    runs.for_each(|(blocks, inverses)| {
+        for (block, inverse) in blocks.iter().zip(inverses) {
+            *inverse = inverse_of(block);
+        }
+    });
+}
+
+fn inverse_of(block: &Mat3A) -> Mat3A {
+    let largest = block.x_axis.x.max(block.y_axis.y).max(block.z_axis.z).max(f32::MIN_POSITIVE);
+    let scaled = *block * largest.recip();
+    if scaled.determinant() > 1e-7 {
+        scaled.inverse() * largest.recip()
+    } else {
+        Mat3A::from_diagonal(glam::Vec3::splat(largest.recip()))
+    }
+}
+
+/// Improves `x` until its residual, `r` on entry, is at most `target`.
+///
+/// # Panics
+/// If slices are not as long as the matrix.
+pub fn pcg(
+    matrix: &SymmetricBlocks,
+    inverses: &[Mat3A],
+    x: &mut [Vec3A],
+    r: &mut [Vec3A],
+    target: f64,
+    max_iterations: usize,
+    workspace: &mut PcgWorkspace,
+) -> PcgReport {
+    let rows = matrix.row_count();
+    assert!(inverses.len() == rows && x.len() == rows && r.len() == rows, "vectors are as long as the matrix");
+    workspace.resize(rows);
+    let PcgWorkspace { direction: p, product: q, preconditioned: z, dots, sums } = workspace;
+    let mut now = advance(x, r, z, (0.0, p, q), inverses, sums);
+    p.copy_from_slice(z);
+    let mut iterations = 0;
+    while now.residual.sqrt() > target && iterations < max_iterations {
+        matrix.multiply(p, q, dots);
+        iterations += 1;
+        let curvature: f64 = dots.iter().sum();
+        let step = now.preconditioned / curvature;
+        if !(curvature > 0.0 && step.is_finite()) {
+            break;
+        }
+        let next = advance(x, r, z, (step as f32, p, q), inverses, sums);
+        turn(p, z, (next.preconditioned / now.preconditioned) as f32);
+        now = next;
+    }
+    let residual = now.residual.sqrt();
+    PcgReport { iterations, residual, converged: residual <= target }
+}
+
+impl PcgWorkspace {
+    fn resize(&mut self, rows: usize) {
+        for vector in [&mut self.direction, &mut self.product, &mut self.preconditioned] {
+            vector.resize(rows, Vec3A::ZERO);
+        }
+        self.dots.resize(rows.div_ceil(ROWS_PER_TASK), 0.0);
+        self.sums.resize(rows.div_ceil(ROWS_PER_TASK), Sums::default());
+    }
+}
+
+/// x += αp, r −= αq, z = D⁻¹r.
+fn advance(
+    x: &mut [Vec3A],
+    r: &mut [Vec3A],
+    z: &mut [Vec3A],
+    (alpha, p, q): (f32, &[Vec3A], &[Vec3A]),
+    inverses: &[Mat3A],
+    sums: &mut [Sums],
+) -> Sums {
+    let outs =
+        x.par_chunks_mut(ROWS_PER_TASK).zip(r.par_chunks_mut(ROWS_PER_TASK)).zip(z.par_chunks_mut(ROWS_PER_TASK));
+    let ins = p.par_chunks(ROWS_PER_TASK).zip(q.par_chunks(ROWS_PER_TASK)).zip(inverses.par_chunks(ROWS_PER_TASK));
+    outs.zip(ins).zip(&mut *sums).for_each(|((((x, r), z), ((p, q), inverses)), sums)| {
+        let (mut preconditioned, mut residual) = (Vec3A::ZERO, Vec3A::ZERO);
+        let outs = x.iter_mut().zip(r).zip(z);
+        for (((x, r), z), ((p, q), inverse)) in outs.zip(p.iter().zip(q).zip(inverses)) {
+            *x += *p * alpha;
+            *r -= *q * alpha;
+            *z = *inverse * *r;
+            preconditioned += *r * *z;
+            residual += *r * *r;
+        }
+        *sums = Sums {
+            preconditioned: f64::from(preconditioned.element_sum()),
+            residual: f64::from(residual.element_sum()),
+        };
+    });
+    sums.iter().fold(Sums::default(), |sum, run| Sums {
+        preconditioned: sum.preconditioned + run.preconditioned,
+        residual: sum.residual + run.residual,
+    })
+}
+
+/// p = z + βp.
+fn turn(p: &mut [Vec3A], z: &[Vec3A], beta: f32) {
+    p.par_chunks_mut(ROWS_PER_TASK).zip(z.par_chunks(ROWS_PER_TASK)).for_each(|(p, z)| {
+        for (p, z) in p.iter_mut().zip(z) {
+            *p = *z + *p * beta;
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A chain of nodes, each held to the next and a little to its place.
+    fn chain(rows: usize, hold: f32) -> SymmetricBlocks {
+        let mut matrix = SymmetricBlocks::new(rows, rows, (0..rows as u32 - 1).map(|i| (i, i + 1)).collect());
+        let stiff = Mat3A::from_cols_array(&[2.0, 0.5, 0.0, 0.5, 1.0, 0.1, 0.0, 0.1, 3.0]);
+        matrix.upper.fill(stiff * -1.0);
+        matrix.set_diagonal(|_| Mat3A::IDENTITY * hold);
+        matrix
+    }
+
+    fn solve(matrix: &SymmetricBlocks, b: &[Vec3A], tolerance: f64) -> (Vec<Vec3A>, PcgReport) {
+        let mut inverses = vec![Mat3A::ZERO; b.len()];
+        invert_blocks(&matrix.diagonal, &mut inverses);
+        let (mut x, mut r) = (vec![Vec3A::ZERO; b.len()], b.to_vec());
+        let norm = b.iter().map(|b| f64::from(b.length_squared())).sum::<f64>().sqrt();
+        let report = pcg(matrix, &inverses, &mut x, &mut r, tolerance * norm, 500, &mut PcgWorkspace::default());
+        (x, report)
+    }
+
+    #[test]
+    fn solves_to_the_asked_residual() {
+        let matrix = chain(1500, 0.3);
+        let b: Vec<Vec3A> = (0..1500).map(|k| Vec3A::new((k as f32).sin(), 1.0, (k as f32 * 0.1).cos())).collect();
+        let (x, report) = solve(&matrix, &b, 1e-5);
+        assert!(report.converged, "{report:?}");
+        let (mut product, mut dots) = (vec![Vec3A::ZERO; 1500], vec![0.0; 3]);
+        matrix.multiply(&x, &mut product, &mut dots);
+        let error: f32 = b.iter().zip(&product).map(|(b, p)| b.distance_squared(*p)).sum();
+        let size: f32 = b.iter().map(|b| b.length_squared()).sum();
+        assert!((error / size).sqrt() < 2e-5);
+    }
+
+    #[test]
+    fn a_guess_that_is_good_enough_is_left_alone() {
+        let (x, report) = solve(&chain(5, 1.0), &[Vec3A::ZERO; 5], 1e-5);
+        assert_eq!((x, report.iterations, report.converged), (vec![Vec3A::ZERO; 5], 0, true));
+    }
+
+    #[test]
+    fn a_matrix_that_is_not_definite_stops_without_nan() {
+        let matrix = chain(50, -5.0);
+        let (x, _) = solve(&matrix, &[Vec3A::ONE; 50], 1e-6);
+        assert!(x.iter().all(|x| x.is_finite()));
+    }
+
+    #[test]
+    fn solutions_are_the_same_bits_on_any_number_of_threads() {
+        let matrix = chain(2000, 0.1);
+        let b: Vec<Vec3A> = (0..2000).map(|k| Vec3A::splat((k as f32 * 0.7).sin())).collect();
+        let on = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| solve(&matrix, &b, 1e-6))
+        };
+        assert_eq!(on(1), on(2));
+    }
+}

@@ -1,0 +1,278 @@
+//! Corotational tetrahedra: rotation, force and stiffness factors of every element (Eq. 12–13; Müller & Gross 2004).
+//!
+//! With the rotation R of an element, rest gradients b_i of its shape functions and g_i = R b_i, force and stiffness are
+//! f_i = −V [μ(Q + Qᵀ − 2I) + λ(tr Q − 3)I] g_i,  Q = F Rᵀ,
+//! K_ij = V [λ g_i g_jᵀ + μ g_j g_iᵀ + μ (g_i·g_j) I]:
+//! no 12×12 products. Elements hand on h_i = Δt √(μV) g_i, of which Δt²K_ij is a product with the one ratio λ/μ.
+//!
+//! A stretched element resists being turned out of its rotation; Eq. 13 leaves that out, and bodies stretched to a
+//! multiple of their size swing back slowly. `tension` puts it in beyond a mean stretch of 1.5, averaged over directions:
+//! τ = (1 + 3λ/2μ)(tr Q − 4.5)/tr Q ≥ 0 is the stiffness of the skew part of Q over μ; the exact Hessian has 3 for 4.5.
+//!
+//! State is displacement from rest, and Q − I is made of F − I and R − I: small deflections keep their digits in f32.
+//! Eight elements are worked on at once; each writes one cache line of factors and one of impulses.
+
+#![allow(clippy::inline_always, reason = "parts of one kernel, compiled for the processor that runs it")]
+
+use std::array::from_fn;
+
+use glam::{DMat3, DQuat, DVec3, Vec3A, Vec4};
+use multiversion::multiversion;
+use rayon::prelude::*;
+
+use super::lanes::{F8, LANES, M3, dot, times_transpose, times_vector};
+use super::rotation;
+
+/// tr Q from which on an element counts as stretched: below, the matrix is Eq. 13's.
+const STRETCHED: f32 = 4.5;
+/// Groups of eight elements that a thread takes at a time.
+const GROUPS_PER_TASK: usize = 64;
+
+/// The elements, eight in a group.
+#[derive(Debug, Clone)]
+pub(crate) struct Elements {
+    groups: Vec<Group>,
+    rotations: Vec<Rotations>,
+    /// The elastic energy of each task.
+    energies: Vec<f64>,
+    count: usize,
+    /// λ/μ.
+    ratio: f32,
+    /// Whether stretched elements resist turning, or Eq. 13 is as printed.
+    tension: bool,
+}
+
+/// Four vectors of an element, one for each node; the fourth component of factors is τ.
+pub(crate) type Line = [Vec4; 4];
+
+/// The quaternions of eight elements.
+type Rotations = [[f32; LANES]; 4];
+
+/// What does not change of eight elements.
+#[derive(Debug, Clone)]
+#[repr(align(64))]
+struct Group {
+    nodes: [[u32; LANES]; 4],
+    /// b_1, b_2 and b_3; b_0 is what makes their sum zero.
+    gradients: [[[f32; LANES]; 3]; 3],
+    /// √(μV).
+    weight: [f32; LANES],
+}
+
+/// An element as it is made.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Element {
+    pub(crate) nodes: [u32; 4],
+    /// The inverse of the matrix with columns X_k − X_0.
+    pub(crate) inverse: DMat3,
+    pub(crate) volume: f64,
+}
+
+impl Elements {
+    /// The elements with these shear moduli.
+    pub(crate) fn new(elements: &[Element], shear_moduli: &[f32], ratio: f32, tension: bool) -> Self {
+        let mut result = Self {
+            groups: elements.chunks(LANES).map(Group::new).collect(),
+            rotations: vec![[[0.0; LANES], [0.0; LANES], [0.0; LANES], [1.0; LANES]]; elements.len().div_ceil(LANES)],
+            energies: vec![0.0; elements.len().div_ceil(LANES * GROUPS_PER_TASK)],
+            count: elements.len(),
+            ratio,
+            tension,
+        };
+        result.set_material(elements, shear_moduli, ratio);
+        result
+    }
+
+    /// The number of lines that [`Self::update`] writes; those beyond the elements are of no meaning.
+    pub(crate) fn line_count(&self) -> usize {
+        self.groups.len() * LANES
+    }
+
+    pub(crate) fn set_material(&mut self, elements: &[Element], shear_moduli: &[f32], ratio: f32) {
+        self.ratio = ratio;
+        for (index, (element, modulus)) in elements.iter().zip(shear_moduli).enumerate() {
+            self.groups[index / LANES].weight[index % LANES] = (f64::from(*modulus) * element.volume).sqrt() as f32;
+        }
+    }
+
+    /// μV of an element.
+    pub(crate) fn weight_squared(&self, index: usize) -> f64 {
+        f64::from(self.groups[index / LANES].weight[index % LANES]).powi(2)
+    }
+
+    /// Sets the rotation of every element.
+    pub(crate) fn set_rotations(&mut self, rotation: impl Fn(usize) -> DQuat) {
+        for index in 0..self.count {
+            let quaternion = rotation(index).to_array();
+            for (lanes, x) in self.rotations[index / LANES].iter_mut().zip(quaternion) {
+                lanes[index % LANES] = x as f32;
+            }
+        }
+    }
+
+    /// Follows the displacements and writes the factors h_i and the impulses Δt f_i of every element; the elastic energy.
+    pub(crate) fn update(
+        &mut self,
+        displacements: &[Vec3A],
+        time_step: f32,
+        factors: &mut [Line],
+        impulses: &mut [Line],
+    ) -> f64 {
+        let lines = LANES * GROUPS_PER_TASK;
+        let constants = Constants {
+            time_step,
+            ratio: self.ratio,
+            tension: if self.tension { 1.0 + 1.5 * self.ratio } else { 0.0 },
+        };
+        let groups = self.groups.par_chunks(GROUPS_PER_TASK).zip(self.rotations.par_chunks_mut(GROUPS_PER_TASK));
+        let outs = factors.par_chunks_mut(lines).zip(impulses.par_chunks_mut(lines)).zip(&mut self.energies);
+        groups.zip(outs).for_each(|((groups, rotations), ((factors, impulses), energy))| {
+            *energy = update_groups(groups, rotations, displacements, &constants, factors, impulses);
+        });
+        self.energies.iter().sum()
+    }
+}
+
+impl Group {
+    fn new(elements: &[Element]) -> Self {
+        // Empty lanes repeat the last element without weight.
+        let lane = |index: usize| elements[index.min(elements.len() - 1)];
+        Self {
+            nodes: from_fn(|k| from_fn(|index| lane(index).nodes[k])),
+            gradients: from_fn(|k| from_fn(|axis| from_fn(|index| lane(index).inverse.row(k)[axis] as f32))),
+            weight: [0.0; LANES],
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Constants {
+    time_step: f32,
+    ratio: f32,
+    /// 1 + 3λ/2μ or zero.
+    tension: f32,
+}
+
+#[multiversion(targets("x86_64+avx2+fma"))]
+fn update_groups(
+    groups: &[Group],
+    rotations: &mut [Rotations],
+    displacements: &[Vec3A],
+    constants: &Constants,
+    factors: &mut [Line],
+    impulses: &mut [Line],
+) -> f64 {
+    multiversion::target::match_target! {
+        "x86_64+avx2+fma" => run::<true>(groups, rotations, displacements, constants, factors, impulses),
+        _ => run::<{ cfg!(target_arch = "aarch64") }>(groups, rotations, displacements, constants, factors, impulses),
+    }
+}
+
+#[inline(always)]
+fn run<const FMA: bool>(
+    groups: &[Group],
+    rotations: &mut [Rotations],
+    displacements: &[Vec3A],
+    constants: &Constants,
+    factors: &mut [Line],
+    impulses: &mut [Line],
+) -> f64 {
+    let mut energy = F8::<FMA>::ZERO;
+    let lines = factors.as_chunks_mut::<LANES>().0.iter_mut().zip(impulses.as_chunks_mut::<LANES>().0);
+    for ((group, rotations), (factors, impulses)) in groups.iter().zip(rotations).zip(lines) {
+        energy = energy + update_group(group, rotations, displacements, constants, factors, impulses);
+    }
+    energy.0.iter().map(|&lane| f64::from(lane)).sum()
+}
+
+#[inline(always)]
+fn update_group<const FMA: bool>(
+    group: &Group,
+    rotations: &mut Rotations,
+    displacements: &[Vec3A],
+    constants: &Constants,
+    factors: &mut [Line; LANES],
+    impulses: &mut [Line; LANES],
+) -> F8<FMA> {
+    let gradients: M3<FMA> = group.gradients.map(|row| row.map(F8));
+    let stretch = gradient_less_identity(edges(group, displacements), gradients);
+    let mut quaternion = rotations.map(F8::<FMA>);
+    rotation::follow(rotation::plus_identity(stretch), &mut quaternion);
+    *rotations = quaternion.map(|x| x.0);
+    let less_identity = rotation::matrix_less_identity(quaternion);
+    let turn = rotation::plus_identity(less_identity);
+    // Q − I = (F − R) Rᵀ.
+    let strain = times_transpose(from_fn(|r| from_fn(|c| stretch[r][c] - less_identity[r][c])), turn);
+    let trace = strain[0][0] + strain[1][1] + strain[2][2];
+    let weight = F8(group.weight);
+    let scale = weight * F8::splat(constants.time_step);
+    let turned: M3<FMA> = from_fn(|k| times_vector(turn, gradients[k]).map(|x| x * scale));
+    let stress = minus_stress(strain, trace, weight, constants.ratio);
+    let pushed: M3<FMA> = from_fn(|k| times_vector(stress, turned[k]));
+    let sum = trace + F8::splat(3.0);
+    let excess = (sum - F8::splat(STRETCHED)).max(F8::ZERO);
+    let tension = F8::splat(constants.tension) * excess * sum.max(F8::ONE).reciprocal();
+    write_lines(factors, turned, tension);
+    write_lines(impulses, pushed, F8::ZERO);
+    weight * weight * energy_density(strain, trace, constants.ratio)
+}
+
+/// The columns u_k − u_0.
+#[inline(always)]
+fn edges<const FMA: bool>(group: &Group, displacements: &[Vec3A]) -> M3<FMA> {
+    let at = |k: usize, lane: usize| displacements[group.nodes[k][lane] as usize];
+    let first: [Vec3A; LANES] = from_fn(|lane| at(0, lane));
+    from_fn(|k| {
+        let edges: [[f32; 3]; LANES] = from_fn(|lane| (at(k + 1, lane) - first[lane]).to_array());
+        from_fn(|axis| F8(from_fn(|lane| edges[lane][axis])))
+    })
+}
+
+/// F − I = Σ_k (u_k − u_0) b_kᵀ.
+#[inline(always)]
+fn gradient_less_identity<const FMA: bool>(edges: M3<FMA>, gradients: M3<FMA>) -> M3<FMA> {
+    from_fn(|row| {
+        from_fn(|column| {
+            dot(
+                [edges[0][row], edges[1][row], edges[2][row]],
+                [gradients[0][column], gradients[1][column], gradients[2][column]],
+            )
+        })
+    })
+}
+
+/// −√(μV) [Q + Qᵀ − 2I + λ/μ (tr Q − 3) I].
+#[inline(always)]
+fn minus_stress<const FMA: bool>(strain: M3<FMA>, trace: F8<FMA>, weight: F8<FMA>, ratio: f32) -> M3<FMA> {
+    let pressure = trace * F8::splat(ratio);
+    from_fn(|row| {
+        from_fn(|column| {
+            let sum = strain[row][column] + strain[column][row];
+            -weight * if row == column { sum + pressure } else { sum }
+        })
+    })
+}
+
+/// ‖Q − I‖² + λ/2μ (tr Q − 3)².
+#[inline(always)]
+fn energy_density<const FMA: bool>(strain: M3<FMA>, trace: F8<FMA>, ratio: f32) -> F8<FMA> {
+    let squared = dot(strain[0], strain[0]) + dot(strain[1], strain[1]) + dot(strain[2], strain[2]);
+    (trace * trace).mul_add(F8::splat(0.5 * ratio), squared)
+}
+
+/// The vectors of nodes 1, 2 and 3, and minus their sum for node 0, a line for each lane.
+#[inline(always)]
+fn write_lines<const FMA: bool>(lines: &mut [Line; LANES], vectors: M3<FMA>, last: F8<FMA>) {
+    let first: [F8<FMA>; 3] = from_fn(|axis| -(vectors[0][axis] + vectors[1][axis] + vectors[2][axis]));
+    for (k, [x, y, z]) in [first, vectors[0], vectors[1], vectors[2]].into_iter().enumerate() {
+        for (lane, line) in lines.iter_mut().enumerate() {
+            line[k] = Vec4::new(x.0[lane], y.0[lane], z.0[lane], last.0[lane]);
+        }
+    }
+}
+
+/// The deformation gradient of an element at these displacements, in f64.
+pub(crate) fn gradient(element: &Element, displacements: &[Vec3A]) -> DMat3 {
+    let at = |k: usize| DVec3::from(displacements[element.nodes[k] as usize].as_dvec3());
+    DMat3::IDENTITY + DMat3::from_cols(at(1) - at(0), at(2) - at(0), at(3) - at(0)) * element.inverse
+}

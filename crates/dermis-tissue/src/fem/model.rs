@@ -1,0 +1,217 @@
+//! What is simulated of a mesh, in the simulator's own numbering.
+//!
+//! Only elements with a free node are (§4.2, "Efficient Computation"): the other nodes of these are driven, all other
+//! nodes do not exist here. Mass is lumped: each element gives a quarter of its mass to each corner.
+
+use dermis_math::block_sparse::SymmetricBlocks;
+use dermis_math::polar::polar_rotation;
+use dermis_mesh::{Note, TetMesh};
+use glam::{DMat3, DQuat, Vec3A};
+
+use super::elements::{Element, Elements, Line, gradient};
+use super::material::{Material, MaterialError};
+use super::order::order_nodes;
+use super::pattern::Pattern;
+
+/// Six volumes over the cubed longest edge below which an element is flat: its stiffness would drown all others'.
+const FLAT: f64 = 1e-5;
+/// Sizes in metres that `f32` can simulate.
+const SIZES_M: std::ops::RangeInclusive<f32> = 1e-4..=1e5;
+/// Contributions are numbered in 32 bits, sixteen to an element.
+const MOST_ELEMENTS: usize = 1 << 28;
+
+/// The simulated elements and nodes, free ones first.
+#[derive(Debug, Clone)]
+pub struct Model {
+    pub(crate) elements: Elements,
+    pub(crate) pattern: Pattern,
+    pub(crate) matrix: SymmetricBlocks,
+    pub(crate) shapes: Vec<Element>,
+    pub(crate) rest: Vec<Vec3A>,
+    pub(crate) masses: Vec<f32>,
+    /// Of the free nodes.
+    pub(crate) mean_mass: f32,
+    /// The mesh's node of each of ours.
+    pub(crate) nodes: Vec<u32>,
+    pub(crate) free_count: usize,
+    mesh_node_count: usize,
+    /// Free nodes on the mesh's boundary.
+    pub(crate) skin: Vec<u32>,
+    pub(crate) ratio: f32,
+    /// The diagonal of the box around the nodes, in metres.
+    pub(crate) size: f32,
+    pub(crate) notes: Vec<Note>,
+}
+
+/// A mesh that cannot be simulated.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum ModelError {
+    /// The material does not fit.
+    #[error(transparent)]
+    Material(#[from] MaterialError),
+    /// The list of free nodes does not fit.
+    #[error("{flags} flags say which of {nodes} nodes are free: there must be one for each")]
+    FlagCount {
+        /// The number of flags.
+        flags: usize,
+        /// The number of nodes.
+        nodes: usize,
+    },
+    /// Nothing would move.
+    #[error("no tetrahedron of positive volume has a free node: mark nodes as free, or raise the distance field")]
+    NothingFree,
+    /// The mesh is too large or too small for single precision.
+    #[error("the simulated part is {size_m} m large; scale the body to metres (between {} and {} m)", SIZES_M.start(), SIZES_M.end())]
+    Size {
+        /// The diagonal of the box around it.
+        size_m: f32,
+    },
+    /// There are more elements than can be numbered.
+    #[error("{count} tetrahedra are more than {MOST_ELEMENTS}")]
+    TooMany {
+        /// The number of elements.
+        count: usize,
+    },
+}
+
+impl Model {
+    /// The part of `mesh` around the nodes that are `free`. `tension` adds what Eq. 13 leaves out: it resists turning stretched elements.
+    pub fn new(mesh: &TetMesh, free: &[bool], material: &Material, tension: bool) -> Result<Self, ModelError> {
+        let node_count = mesh.nodes().len();
+        if free.len() != node_count {
+            return Err(ModelError::FlagCount { flags: free.len(), nodes: node_count });
+        }
+        material.check(node_count)?;
+        let has_free = |tetrahedron: &&[u32; 4]| tetrahedron.iter().any(|&node| free[node as usize]);
+        let wanted: Vec<[u32; 4]> = mesh.tetrahedra().iter().filter(has_free).copied().collect();
+        if wanted.len() > MOST_ELEMENTS {
+            return Err(ModelError::TooMany { count: wanted.len() });
+        }
+        let solid: Vec<[u32; 4]> = wanted.iter().filter_map(|&nodes| upright(mesh, nodes)).collect();
+        let mut notes = Vec::new();
+        if solid.len() < wanted.len() {
+            notes.push(Note::new(format!("{} flat tetrahedra are not simulated", wanted.len() - solid.len())));
+        }
+        let (nodes, free_count) = order_nodes(mesh, &solid, free);
+        if free_count == 0 {
+            return Err(ModelError::NothingFree);
+        }
+        let rest: Vec<Vec3A> = nodes.iter().map(|&node| mesh.nodes()[node as usize].into()).collect();
+        let size = size_of(&rest);
+        if !SIZES_M.contains(&size) {
+            return Err(ModelError::Size { size_m: size });
+        }
+        let shapes = shapes_of(mesh, &solid, &nodes);
+        let (pattern, matrix) = Pattern::new(&shapes, free_count, nodes.len());
+        let ratio = material.lame_ratio();
+        let masses = lumped_masses(&shapes, nodes.len(), material.density_kg_per_m3);
+        let moduli = shear_moduli(material, &shapes, &nodes);
+        Ok(Self {
+            elements: Elements::new(&shapes, &moduli, ratio, tension),
+            pattern,
+            matrix,
+            mean_mass: mean(&masses[..free_count]),
+            masses,
+            skin: free_skin(mesh, &nodes[..free_count]),
+            shapes,
+            rest,
+            nodes,
+            free_count,
+            mesh_node_count: node_count,
+            ratio,
+            size,
+            notes,
+        })
+    }
+
+    /// Turns every element to the rotation of these displacements, whatever it was before.
+    pub(crate) fn reset_rotations(&mut self, displacements: &[Vec3A]) {
+        let shapes = &self.shapes;
+        self.elements.set_rotations(|index| DQuat::from_mat3(&polar_rotation(gradient(&shapes[index], displacements))));
+    }
+
+    pub(crate) fn set_material(&mut self, material: &Material) -> Result<(), MaterialError> {
+        material.check(self.mesh_node_count)?;
+        let moduli = shear_moduli(material, &self.shapes, &self.nodes);
+        self.ratio = material.lame_ratio();
+        self.elements.set_material(&self.shapes, &moduli, self.ratio);
+        self.masses = lumped_masses(&self.shapes, self.nodes.len(), material.density_kg_per_m3);
+        self.mean_mass = mean(&self.masses[..self.free_count]);
+        Ok(())
+    }
+
+    /// Lines for [`Elements::update`].
+    pub(crate) fn lines(&self) -> Vec<Line> {
+        vec![Line::default(); self.elements.line_count()]
+    }
+}
+
+/// The tetrahedron with positive volume, unless it is flat.
+fn upright(mesh: &TetMesh, nodes: [u32; 4]) -> Option<[u32; 4]> {
+    let edges = edges(mesh, nodes);
+    let [a, b, c] = [edges.x_axis, edges.y_axis, edges.z_axis];
+    let longest = [a, b, c, b - a, c - a, c - b].iter().map(|edge| edge.length()).fold(0.0, f64::max);
+    let volume = edges.determinant();
+    if volume.abs() <= FLAT * longest.powi(3) {
+        return None;
+    }
+    let [a, b, c, d] = nodes;
+    Some(if volume > 0.0 { nodes } else { [b, a, c, d] })
+}
+
+fn edges(mesh: &TetMesh, nodes: [u32; 4]) -> DMat3 {
+    let [a, b, c, d] = nodes.map(|node| mesh.nodes()[node as usize].as_dvec3());
+    DMat3::from_cols(b - a, c - a, d - a)
+}
+
+/// The elements in our numbering, sorted by their nodes.
+fn shapes_of(mesh: &TetMesh, solid: &[[u32; 4]], nodes: &[u32]) -> Vec<Element> {
+    let mut ours = vec![0; mesh.nodes().len()];
+    for (index, &node) in (0..).zip(nodes) {
+        ours[node as usize] = index;
+    }
+    let mut sorted: Vec<_> =
+        solid.iter().map(|&tetrahedron| (tetrahedron.map(|node| ours[node as usize]), tetrahedron)).collect();
+    sorted.sort_by_key(|(ours, _)| {
+        let mut key = *ours;
+        key.sort_unstable();
+        key
+    });
+    let shape = |(nodes, tetrahedron): ([u32; 4], [u32; 4])| {
+        let edges = edges(mesh, tetrahedron);
+        Element { nodes, inverse: edges.inverse(), volume: edges.determinant() / 6.0 }
+    };
+    sorted.into_iter().map(shape).collect()
+}
+
+fn shear_moduli(material: &Material, shapes: &[Element], nodes: &[u32]) -> Vec<f32> {
+    shapes.iter().map(|shape| material.shear_modulus(shape.nodes.map(|node| nodes[node as usize]))).collect()
+}
+
+fn lumped_masses(shapes: &[Element], node_count: usize, density: f32) -> Vec<f32> {
+    let mut masses = vec![0.0; node_count];
+    for shape in shapes {
+        for node in shape.nodes {
+            masses[node as usize] += 0.25 * f64::from(density) * shape.volume;
+        }
+    }
+    masses.into_iter().map(|mass| mass as f32).collect()
+}
+
+fn mean(masses: &[f32]) -> f32 {
+    (masses.iter().map(|&mass| f64::from(mass)).sum::<f64>() / masses.len() as f64) as f32
+}
+
+fn free_skin(mesh: &TetMesh, free: &[u32]) -> Vec<u32> {
+    let mut is_skin = vec![false; mesh.nodes().len()];
+    for node in mesh.boundary().into_iter().flatten() {
+        is_skin[node as usize] = true;
+    }
+    (0..free.len() as u32).filter(|&node| is_skin[free[node as usize] as usize]).collect()
+}
+
+fn size_of(rest: &[Vec3A]) -> f32 {
+    let start = (Vec3A::splat(f32::MAX), Vec3A::splat(f32::MIN));
+    let (least, most) = rest.iter().fold(start, |(least, most), x| (least.min(*x), most.max(*x)));
+    (most - least).length()
+}
