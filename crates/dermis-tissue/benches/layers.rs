@@ -8,7 +8,6 @@ mod lattices;
 
 use std::time::Instant;
 
-use lattices::{figure, figure_bones, figure_weights, made_bad, skin};
 use dermis_math::progress::Silent;
 use dermis_mesh::{SkinWeights, TetMesh};
 use dermis_tissue::harmonic::{BoundedWeightsOptions, EdgeWeights, Harmonic, bounded_biharmonic, prune};
@@ -16,6 +15,7 @@ use dermis_tissue::layers::{
     Bone, BoneNodesOptions, DistanceField, FleshOptions, Layers, NodeRole, bone_nodes, end_effector_vertices,
     flesh_thickness,
 };
+use lattices::{figure, figure_bones, figure_weights, made_bad, skin};
 
 /// 23 joints × 9 entries of their rotations × 3 coordinates.
 const POSE_COLUMNS: usize = 207 * 3;

@@ -4,13 +4,13 @@ mod lattices;
 
 use std::ops::ControlFlow;
 
-use lattices::{ball, figure, figure_bones, figure_weights, made_bad, real_mesh, rod, skin};
 use dermis_math::progress::{Progress, Silent};
 use dermis_mesh::{SkinWeights, TetMesh};
 use dermis_tissue::harmonic::{
     BoundedWeights, BoundedWeightsError, BoundedWeightsOptions, bounded_biharmonic, dense_rows, prune,
 };
 use glam::{Vec3, Vec3Swizzles};
+use lattices::{ball, figure, figure_bones, figure_weights, made_bad, real_mesh, rod, skin};
 
 const TIGHT: BoundedWeightsOptions = BoundedWeightsOptions { tolerance: 1e-9, max_steps: 20_000, penalty: 0.03 };
 

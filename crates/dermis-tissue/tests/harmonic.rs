@@ -2,10 +2,10 @@
 
 mod lattices;
 
-use lattices::{ball, made_bad, real_mesh, rod, skin};
 use dermis_mesh::TetMesh;
 use dermis_tissue::harmonic::{EdgeWeights, Harmonic, HarmonicError, laplacian};
 use glam::{DVec3, Vec3};
+use lattices::{ball, made_bad, real_mesh, rod, skin};
 
 const BOTH: [EdgeWeights; 2] = [EdgeWeights::NonNegative, EdgeWeights::Cotangent];
 

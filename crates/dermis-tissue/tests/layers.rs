@@ -2,7 +2,6 @@
 
 mod lattices;
 
-use lattices::{ball, figure, figure_bones, figure_weights, made_bad, moved, real_mesh, rod, skin};
 use dermis_mesh::{SkinWeights, TetMesh};
 use dermis_tissue::harmonic::Harmonic;
 use dermis_tissue::layers::{
@@ -10,6 +9,7 @@ use dermis_tissue::layers::{
     bone_nodes, bones_between_joints, end_effector_vertices, flesh_thickness, skin_values, transfer,
 };
 use glam::{Vec3, Vec3Swizzles};
+use lattices::{ball, figure, figure_bones, figure_weights, made_bad, moved, real_mesh, rod, skin};
 
 /// A bone along most of the rod's axis.
 const ROD_BONES: [Bone; 2] = [
