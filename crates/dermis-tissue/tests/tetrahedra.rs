@@ -49,7 +49,9 @@ fn a_cube_full_of_degeneracies_is_filled_exactly() {
 
 #[test]
 fn a_torus_and_a_thin_plate_are_filled_exactly() {
-    for skin in [torus(40, 20, 1.0, 0.4), plate(24, 1, Vec3::new(1.0, 1.0, 0.02)), plate(3, 1, Vec3::new(1.0, 2.0, 1e-3))] {
+    for skin in
+        [torus(40, 20, 1.0, 0.4), plate(24, 1, Vec3::new(1.0, 1.0, 0.02)), plate(3, 1, Vec3::new(1.0, 2.0, 1e-3))]
+    {
         assert_fills(&fill(&skin, &[]), &skin);
     }
 }
@@ -152,7 +154,8 @@ fn refuses_open_skins_points_in_one_place_and_flat_triangles() {
 
 #[test]
 fn refuses_options_that_are_no_lengths_and_bones_that_are_nowhere() {
-    let fails = |bones: &[(Vec3, Vec3)], options: TetOptions| tetrahedralize(&cube(2), bones, &options, &Silent).unwrap_err();
+    let fails =
+        |bones: &[(Vec3, Vec3)], options: TetOptions| tetrahedralize(&cube(2), bones, &options, &Silent).unwrap_err();
     let bad = TetOptions { spacing: Some(-1.0), ..TetOptions::default() };
     assert!(matches!(fails(&[], bad), TetError::BadOption { .. }));
     assert!(matches!(fails(&[(Vec3::NAN, Vec3::ZERO)], TetOptions::default()), TetError::BadBone { bone: 0 }));

@@ -257,7 +257,9 @@ impl Complex {
     pub(super) fn ring(&self, p: u32, q: u32, tet: u32) -> Ring {
         let (start_point, end_point) = self.across(p, q, tet);
         let mut ring = Ring { points: vec![start_point, end_point], tets: vec![tet], closed: false };
-        while let Some((next, point)) = self.step(p, q, *ring.tets.last().unwrap_or(&tet), ring.points[ring.points.len() - 2]) {
+        while let Some((next, point)) =
+            self.step(p, q, *ring.tets.last().unwrap_or(&tet), ring.points[ring.points.len() - 2])
+        {
             if next == tet {
                 ring.points.pop();
                 ring.closed = true;

@@ -23,7 +23,8 @@ const HILBERT_BITS: u32 = 16;
 /// Of points at the same place only one gets tetrahedra.
 pub(super) fn delaunay(points: &[DVec3]) -> Complex {
     let (low, high) = points.iter().fold((DVec3::MAX, DVec3::MIN), |(l, h), &p| (l.min(p), h.max(p)));
-    let (centre, size) = if points.is_empty() { (DVec3::ZERO, 1.0) } else { ((low + high) / 2.0, (high - low).max_element()) };
+    let (centre, size) =
+        if points.is_empty() { (DVec3::ZERO, 1.0) } else { ((low + high) / 2.0, (high - low).max_element()) };
     let far = FAR * if size > 0.0 { size } else { 1.0 };
     let n = points.len() as u32;
     let mut all = points.to_vec();
@@ -31,7 +32,8 @@ pub(super) fn delaunay(points: &[DVec3]) -> Complex {
         all.push(centre + corner * far);
     }
     let first = [n, n + 1, n + 2, n + 3];
-    let first = if orient(all[points.len()], all[points.len() + 1], all[points.len() + 2], all[points.len() + 3]) > 0.0 {
+    let first = if orient(all[points.len()], all[points.len() + 1], all[points.len() + 2], all[points.len() + 3]) > 0.0
+    {
         first
     } else {
         [n + 1, n, n + 2, n + 3]

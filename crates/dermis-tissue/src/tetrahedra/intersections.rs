@@ -46,7 +46,8 @@ fn place([a, b, c]: [DVec3; 3], [d, e, f]: [DVec3; 3]) -> Vec3 {
 }
 
 fn meet(points: &[DVec3], first: [u32; 3], second: [u32; 3]) -> bool {
-    let own = |face: [u32; 3], other: [u32; 3]| -> Vec<u32> { face.into_iter().filter(|c| !other.contains(c)).collect() };
+    let own =
+        |face: [u32; 3], other: [u32; 3]| -> Vec<u32> { face.into_iter().filter(|c| !other.contains(c)).collect() };
     let position = |corner: u32| points[corner as usize];
     let [t, u] = [first, second].map(|face| face.map(position));
     match (&own(first, second)[..], &own(second, first)[..]) {
@@ -55,7 +56,8 @@ fn meet(points: &[DVec3], first: [u32; 3], second: [u32; 3]) -> bool {
         (&[p, q], &[r, s]) => segment_meets([p, q].map(position), u) || segment_meets([r, s].map(position), t),
         _ => {
             let edges = |[a, b, c]: [DVec3; 3]| [[a, b], [b, c], [c, a]];
-            edges(t).into_iter().any(|edge| segment_meets(edge, u)) || edges(u).into_iter().any(|edge| segment_meets(edge, t))
+            edges(t).into_iter().any(|edge| segment_meets(edge, u))
+                || edges(u).into_iter().any(|edge| segment_meets(edge, t))
         }
     }
 }

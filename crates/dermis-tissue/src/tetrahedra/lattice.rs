@@ -343,7 +343,12 @@ mod tests {
             let position = lattice.low + 1.0 + DVec3::new(number(3 * k), number(3 * k + 1), number(3 * k + 2)) * 2.0;
             let [a, b, c, d] = lattice.corners(lattice.cell_of(position)).map(|corner| lattice.position(corner));
             assert!(orient(a, b, c, d) > 0.0);
-            let sides = [orient(position, b, c, d), orient(a, position, c, d), orient(a, b, position, d), orient(a, b, c, position)];
+            let sides = [
+                orient(position, b, c, d),
+                orient(a, position, c, d),
+                orient(a, b, position, d),
+                orient(a, b, c, position),
+            ];
             assert!(sides.iter().all(|&side| side > -1e-12), "{sides:?}");
         }
     }

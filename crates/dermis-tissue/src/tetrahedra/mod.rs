@@ -12,6 +12,7 @@
 mod carve;
 mod check;
 mod complex;
+mod cone;
 mod delaunay;
 mod edge_removal;
 mod improve;
@@ -155,7 +156,9 @@ pub enum TetError {
         position: Vec3,
     },
     /// A triangle has no area.
-    #[error("{count} triangles of the skin have no area, the first is triangle {triangle} near {position}; remove them or use the lattice mesher")]
+    #[error(
+        "{count} triangles of the skin have no area, the first is triangle {triangle} near {position}; remove them or use the lattice mesher"
+    )]
     Degenerate {
         /// The first of them.
         triangle: usize,
@@ -173,7 +176,10 @@ pub enum TetError {
         position: Vec3,
     },
     /// The skin meets itself.
-    #[error("the skin meets itself in {count} pairs of triangles{}; part them, allow points to move, or use the lattice mesher", listed(pairs))]
+    #[error(
+        "the skin meets itself in {count} pairs of triangles{}; part them, allow points to move, or use the lattice mesher",
+        listed(pairs)
+    )]
     SelfIntersecting {
         /// How many pairs of triangles meet.
         count: usize,
@@ -363,7 +369,10 @@ fn free_points(complex: &Complex, fixed: usize) -> Vec<bool> {
 /// The faces of the boundary, in no particular direction.
 fn boundary_faces(complex: &Complex) -> Vec<[u32; 3]> {
     let faces = complex.alive().flat_map(|tet| (0..4).map(move |slot| (tet, slot)));
-    faces.filter(|&(tet, slot)| complex.neighbour(tet, slot) == NONE).map(|(tet, slot)| complex.face(tet, slot)).collect()
+    faces
+        .filter(|&(tet, slot)| complex.neighbour(tet, slot) == NONE)
+        .map(|(tet, slot)| complex.face(tet, slot))
+        .collect()
 }
 
 /// The mesh without the nodes that no tetrahedron uses, except the first `kept`.
@@ -399,7 +408,8 @@ fn report(
     extra.sort_unstable();
     extra.dedup();
     let enclosed: f64 = mesh.volumes().iter().sum();
-    let bone_nodes = inner.bones.of_bones.iter().map(|own| own.iter().map(|&n| n + skin_nodes as u32).collect()).collect();
+    let bone_nodes =
+        inner.bones.of_bones.iter().map(|own| own.iter().map(|&n| n + skin_nodes as u32).collect()).collect();
     TetBody {
         skin_nodes,
         bone_nodes,

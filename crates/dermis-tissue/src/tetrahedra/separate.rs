@@ -47,7 +47,8 @@ pub(super) fn separate(points: &[DVec3], triangles: &[[u32; 3]], limit: f64) -> 
             .map(|&corner| {
                 let (at, around) = (now[corner as usize], &neighbours[corner as usize]);
                 let middle = around.iter().map(|&n| now[n as usize]).sum::<DVec3>() / around.len().max(1) as f64;
-                let edge = around.iter().map(|&n| now[n as usize].distance(at)).sum::<f64>() / around.len().max(1) as f64;
+                let edge =
+                    around.iter().map(|&n| now[n as usize].distance(at)).sum::<f64>() / around.len().max(1) as f64;
                 let to = at + (middle - at) * SMOOTHING - normals[corner as usize] * (edge * INWARDS);
                 let start = points[corner as usize];
                 (start + (to - start).clamp_length_max(limit)).as_vec3().as_dvec3()
@@ -59,7 +60,12 @@ pub(super) fn separate(points: &[DVec3], triangles: &[[u32; 3]], limit: f64) -> 
         left = meeting(&now, triangles);
     }
     let ways = || now.iter().zip(points).map(|(a, b)| a.distance(*b));
-    Separated { moved: ways().filter(|&way| way > 0.0).count(), farthest: ways().fold(0.0, f64::max), points: now, left }
+    Separated {
+        moved: ways().filter(|&way| way > 0.0).count(),
+        farthest: ways().fold(0.0, f64::max),
+        points: now,
+        left,
+    }
 }
 
 fn meeting(points: &[DVec3], triangles: &[[u32; 3]]) -> Vec<Intersection> {

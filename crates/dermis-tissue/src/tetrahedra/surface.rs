@@ -58,8 +58,7 @@ impl SurfaceTree {
         let triangles = &self.triangles;
         let place = |t: u32| triangles[t as usize].iter().map(|p| p[axis]).sum::<f64>();
         let middle = (end - start) / 2;
-        self.order[start..end]
-            .select_nth_unstable_by(middle, |&a, &b| place(a).total_cmp(&place(b)).then(a.cmp(&b)));
+        self.order[start..end].select_nth_unstable_by(middle, |&a, &b| place(a).total_cmp(&place(b)).then(a.cmp(&b)));
         self.build(start, start + middle);
         self.nodes[node].second = self.nodes.len() as u32;
         self.build(start + middle, end);

@@ -34,7 +34,9 @@ pub(super) fn crossings(complex: &mut Complex, a: u32, c: u32) -> Vec<Crossing> 
             break;
         }
         let turn = |x: u32, y: u32| -complex.orient([a, x, y, c]);
-        let exit = (0..3).map(|k| [face[k], face[(k + 1) % 3], apex]).find(|&[x, y, o]| turn(y, o) >= 0.0 && turn(o, x) >= 0.0);
+        let exit = (0..3)
+            .map(|k| [face[k], face[(k + 1) % 3], apex])
+            .find(|&[x, y, o]| turn(y, o) >= 0.0 && turn(o, x) >= 0.0);
         let Some([x, y, o]) = exit else { break };
         let (on_y, on_x) = (turn(y, o) == 0.0, turn(o, x) == 0.0);
         if on_x || on_y {
