@@ -7,6 +7,7 @@
 use glam::DVec3;
 
 use super::complex::{Complex, NONE, Ring};
+use super::cone::{Cone, place};
 use super::delaunay::conflicts;
 use super::edge_removal::{LARGEST_RING, best_triangulation, fan_pair, fans};
 use super::predicates::orient;
@@ -23,25 +24,6 @@ pub(super) struct ImproveOptions {
     /// Points are put in where a tetrahedron stays below this sine.
     pub(super) insert_below: f64,
     pub(super) passes: usize,
-}
-
-/// A position as it will be stored.
-pub(super) fn place(position: DVec3) -> DVec3 {
-    position.as_vec3().as_dvec3()
-}
-
-/// The quality of the worst tetrahedron of a star with its centre `point` moved to `at`; what is at most `enough` may
-/// be less in truth.
-pub(super) fn star_quality(complex: &Complex, star: &[u32], point: u32, at: DVec3, enough: f64) -> f64 {
-    let corners = |tet: u32| complex.tet(tet).map(|corner| if corner == point { at } else { complex.point(corner) });
-    let mut worst = f64::MAX;
-    for &tet in star {
-        worst = worst.min(smallest_sine(corners(tet)));
-        if worst <= enough {
-            break;
-        }
-    }
-    worst
 }
 
 /// Improves `complex`; `free` says which points may move or vanish. Points put in are free.
@@ -209,79 +191,24 @@ impl<'a> Improver<'a> {
         new.iter().all(|&tet| self.quality(tet) >= least) && self.replace_if_positive(&old, &new)
     }
 
-    /// Moves a point to where the worst tetrahedron around it is better, by a pattern search.
+    /// Moves a point to where the worst tetrahedron around it is better.
     fn smooth(&mut self, point: u32) -> bool {
         let star = self.complex.star(point);
         let start = self.complex.point(point);
-        let before = star_quality(self.complex, &star, point, start, f64::MIN);
-        let (at, quality) = self.search(&star, point, start, before);
+        let cone = Cone::of_star(self.complex, &star, point);
+        let before = cone.quality(start, f64::MIN);
+        let (at, quality) = cone.improved(start, before);
         if quality < before + LEAST_GAIN {
             return false;
         }
         self.complex.points[point as usize] = at;
-        if star.iter().any(|&tet| self.complex.orient(self.complex.tet(tet)) <= 0.0) {
+        let corners: Vec<[u32; 4]> = star.iter().map(|&tet| self.complex.tet(tet)).collect();
+        if corners.iter().any(|&tet| self.complex.orient(tet) <= 0.0) {
             self.complex.points[point as usize] = start;
             return false;
         }
-        let corners: Vec<[u32; 4]> = star.iter().map(|&tet| self.complex.tet(tet)).collect();
         self.note_change(&corners);
         true
-    }
-
-    fn search(&self, star: &[u32], point: u32, start: DVec3, quality: f64) -> (DVec3, f64) {
-        const ROUNDS: usize = 6;
-        let (mut best, mut best_quality) = (start, quality);
-        let (middle, reach) = self.middle(star, point);
-        let mut step = 0.3 * reach;
-        for _ in 0..ROUNDS {
-            let ways = [
-                middle - best,
-                self.lift(star, point, best),
-                DVec3::X,
-                DVec3::NEG_X,
-                DVec3::Y,
-                DVec3::NEG_Y,
-                DVec3::Z,
-                DVec3::NEG_Z,
-            ];
-            let mut gained = false;
-            for way in ways {
-                let at = place(best + way.normalize_or_zero() * step);
-                let quality = star_quality(self.complex, star, point, at, best_quality);
-                if quality > best_quality + LEAST_GAIN / 4.0 {
-                    (best, best_quality, gained) = (at, quality, true);
-                    break;
-                }
-            }
-            if !gained {
-                step /= 2.0;
-            }
-        }
-        (best, best_quality)
-    }
-
-    /// The mean of the other corners of a star, and their mean distance.
-    fn middle(&self, star: &[u32], point: u32) -> (DVec3, f64) {
-        let from = self.complex.point(point);
-        let corners = star.iter().flat_map(|&tet| self.complex.tet(tet)).filter(|&corner| corner != point);
-        let (mut sum, mut distance, mut count) = (DVec3::ZERO, 0.0, 0.0);
-        for corner in corners {
-            sum += self.complex.point(corner);
-            distance += self.complex.point(corner).distance(from);
-            count += 1.0;
-        }
-        (sum / f64::max(count, 1.0), distance / f64::max(count, 1.0))
-    }
-
-    /// The way off the opposite face of the worst tetrahedron.
-    fn lift(&self, star: &[u32], point: u32, at: DVec3) -> DVec3 {
-        let corners = |tet: u32| self.complex.tet(tet).map(|c| if c == point { at } else { self.complex.point(c) });
-        let worst =
-            star.iter().copied().min_by(|&a, &b| smallest_sine(corners(a)).total_cmp(&smallest_sine(corners(b))));
-        let Some(worst) = worst else { return DVec3::ZERO };
-        let Some(slot) = self.complex.corner_of(worst, point) else { return DVec3::ZERO };
-        let [a, b, c] = self.complex.face(worst, slot).map(|corner| self.complex.point(corner));
-        (b - a).cross(c - a)
     }
 
     /// Joins a free point with the neighbour for which the worst tetrahedron is best.
@@ -336,28 +263,19 @@ impl<'a> Improver<'a> {
         false
     }
 
-    /// Fills a cavity around a new point, which then moves to its best place; undone if nothing is gained.
+    /// Fills a cavity around a new point in its best place, if that gains something.
     fn insert(&mut self, cavity: &[u32], at: DVec3) -> bool {
         let before = self.worst(cavity);
-        let point = self.complex.add_point(at);
-        self.free.push(true);
+        let point = self.complex.points.len() as u32;
         let new = self.complex.cone(cavity, point);
-        let old: Vec<[u32; 4]> = cavity.iter().map(|&tet| self.complex.tet(tet)).collect();
-        if !new.iter().all(|&tet| self.complex.orient(tet) > 0.0) {
+        let cone = Cone::new(self.complex, new.iter().map(|&[a, b, c, _]| [a, b, c]));
+        let (at, quality) = cone.improved(at, cone.quality(at, f64::MIN));
+        if quality < before + LEAST_GAIN {
             return false;
         }
-        let placed = self.complex.replace(cavity, &new);
-        for _ in 0..4 {
-            if !self.smooth(point) {
-                break;
-            }
-        }
-        if self.worst(&placed) > before + LEAST_GAIN {
-            self.note_change(&new);
-            return true;
-        }
-        self.complex.replace(&placed, &old);
-        false
+        self.complex.add_point(at);
+        self.free.push(true);
+        self.replace_if_positive(cavity, &new)
     }
 
     fn side(&self, tet: u32, slot: usize, at: DVec3) -> f64 {

@@ -12,6 +12,7 @@
 mod carve;
 mod check;
 mod complex;
+mod cone;
 mod delaunay;
 mod edge_removal;
 mod improve;

@@ -7,8 +7,8 @@
 use glam::{DVec3, Vec3};
 use rayon::prelude::*;
 
+use super::cone::place;
 use super::delaunay::scramble;
-use super::improve::place;
 use super::surface::SurfaceTree;
 
 /// How near lattice points come to the skin, in spacings.

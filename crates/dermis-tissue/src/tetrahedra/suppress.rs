@@ -7,8 +7,7 @@
 use glam::DVec3;
 
 use super::complex::{Complex, NONE};
-use super::improve::star_quality;
-use super::quality::smallest_sine;
+use super::cone::Cone;
 use super::recover::Split;
 
 /// Lengths of the step inwards that are tried, in mean distances to the neighbours.
@@ -39,12 +38,16 @@ fn push_in(complex: &mut Complex, point: u32, before: &[[u32; 3]]) -> bool {
         return false;
     }
     let from = complex.point(point);
-    let (inwards, reach) = directions(complex, &star, point, before);
     let gaps: Vec<[u32; 4]> = before.iter().map(|&[a, b, c]| [c, b, a, point]).collect();
+    let mut cone = Cone::of_star(complex, &star, point);
+    for &[a, b, c, _] in &gaps {
+        cone.push([a, b, c].map(|corner| complex.point(corner)));
+    }
+    let (inwards, reach) = (directions(complex, &star, point, before), cone.reach(from));
     let best = STEPS
         .iter()
         .flat_map(|step| inwards.iter().map(move |&direction| from + direction * (reach * step)))
-        .map(|at| (quality_at(complex, &star, &gaps, point, at), at))
+        .map(|at| (cone.quality(at, 0.0), at))
         .filter(|&(quality, _)| quality > 0.0)
         .max_by(|a, b| a.0.total_cmp(&b.0));
     let Some((_, at)) = best else { return false };
@@ -66,9 +69,8 @@ fn boundary_faces(complex: &Complex, star: &[u32], point: u32) -> Vec<[u32; 3]> 
     outer.map(|(tet, slot)| complex.face(tet, slot)).filter(|face| face.contains(&point)).collect()
 }
 
-/// Ways inwards, against the normals of the faces and to the middles of the star's tetrahedra, and the mean distance of
-/// the corners.
-fn directions(complex: &Complex, star: &[u32], point: u32, before: &[[u32; 3]]) -> (Vec<DVec3>, f64) {
+/// Ways inwards: against the normals of the faces, and to the middles of the star's tetrahedra.
+fn directions(complex: &Complex, star: &[u32], point: u32, before: &[[u32; 3]]) -> Vec<DVec3> {
     let from = complex.point(point);
     let normal = |face: &[u32; 3]| {
         let [a, b, c] = face.map(|corner| complex.point(corner));
@@ -79,14 +81,5 @@ fn directions(complex: &Complex, star: &[u32], point: u32, before: &[[u32; 3]]) 
     let middles: Vec<DVec3> = star.iter().map(to_middle).collect();
     let mut ways = vec![-normals, middles.iter().sum()];
     ways.extend(middles);
-    let ways = ways.into_iter().map(DVec3::normalize_or_zero).collect();
-    let corners = star.iter().flat_map(|&tet| complex.tet(tet)).filter(|&corner| corner != point);
-    let reach: f64 = corners.map(|corner| complex.point(corner).distance(from)).sum();
-    (ways, reach / (3 * star.len()) as f64)
-}
-
-fn quality_at(complex: &Complex, star: &[u32], gaps: &[[u32; 4]], point: u32, at: DVec3) -> f64 {
-    let corners = |tet: [u32; 4]| tet.map(|corner| if corner == point { at } else { complex.point(corner) });
-    let gap = gaps.iter().map(|&tet| smallest_sine(corners(tet))).fold(f64::MAX, f64::min);
-    gap.min(star_quality(complex, star, point, at, f64::MIN))
+    ways.into_iter().map(DVec3::normalize_or_zero).collect()
 }
