@@ -5,7 +5,7 @@ use dermis_mesh::TetMesh;
 use glam::Vec3;
 
 /// A grid of `cells` cubes of side `h`, five tetrahedra to a cube, mirrored from cube to cube so that faces meet.
-pub fn grid(cells: [usize; 3], h: f32) -> TetMesh {
+pub(crate) fn grid(cells: [usize; 3], h: f32) -> TetMesh {
     let [nx, ny, nz] = cells;
     let index = |x: usize, y: usize, z: usize| (x + (nx + 1) * (y + (ny + 1) * z)) as u32;
     let mut nodes = Vec::new();
@@ -19,7 +19,7 @@ pub fn grid(cells: [usize; 3], h: f32) -> TetMesh {
         for y in 0..ny {
             for x in 0..nx {
                 let corner = |k: usize| index(x + (k & 1), y + (k >> 1 & 1), z + (k >> 2));
-                let five = if (x + y + z) % 2 == 0 {
+                let five = if (x + y + z).is_multiple_of(2) {
                     [[0, 1, 2, 4], [3, 2, 1, 7], [5, 4, 7, 1], [6, 7, 4, 2], [1, 2, 4, 7]]
                 } else {
                     [[1, 3, 0, 5], [2, 0, 3, 6], [4, 5, 6, 0], [7, 6, 5, 3], [0, 3, 5, 6]]
@@ -32,36 +32,36 @@ pub fn grid(cells: [usize; 3], h: f32) -> TetMesh {
 }
 
 /// The beam of the figures: 9,720 nodes and 38,080 elements, 2.38 m long.
-pub fn long_beam() -> TetMesh {
+pub(crate) fn long_beam() -> TetMesh {
     grid([8, 8, 119], 0.02)
 }
 
 /// Which nodes are free when those with z = 0 are clamped.
-pub fn clamped_end(mesh: &TetMesh) -> Vec<bool> {
+pub(crate) fn clamped_end(mesh: &TetMesh) -> Vec<bool> {
     mesh.nodes().iter().map(|node| node.z > 1e-6).collect()
 }
 
 /// The positions of some nodes.
-pub fn positions_of(mesh: &TetMesh, nodes: &[u32]) -> Vec<Vec3> {
+pub(crate) fn positions_of(mesh: &TetMesh, nodes: &[u32]) -> Vec<Vec3> {
     nodes.iter().map(|&node| mesh.nodes()[node as usize]).collect()
 }
 
 /// Numbers in −1..1 that are the same everywhere.
-pub struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
-    pub fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
     }
 
-    pub fn number(&mut self) -> f32 {
+    pub(crate) fn number(&mut self) -> f32 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         (self.0 >> 40) as f32 / (1 << 23) as f32 - 1.0
     }
 
-    pub fn vector(&mut self) -> Vec3 {
+    pub(crate) fn vector(&mut self) -> Vec3 {
         Vec3::new(self.number(), self.number(), self.number())
     }
 }

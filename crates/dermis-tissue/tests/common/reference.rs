@@ -7,10 +7,10 @@ use faer::linalg::solvers::Solve;
 use faer::sparse::{SparseColMat, Triplet};
 use glam::{DMat3, DVec3, Vec3};
 
-pub struct Tissue {
-    pub young_modulus: f64,
-    pub poisson_ratio: f64,
-    pub density: f64,
+pub(crate) struct Tissue {
+    pub(crate) young_modulus: f64,
+    pub(crate) poisson_ratio: f64,
+    pub(crate) density: f64,
 }
 
 type Stiffness = [[f64; 12]; 12];
@@ -100,7 +100,7 @@ fn solve(size: usize, triplets: &[(usize, usize, f64)], right: &[f64]) -> Vec<f6
 }
 
 /// The velocities after one step; those of fixed nodes are given in `velocities`.
-pub fn step(
+pub(crate) fn step(
     mesh: &TetMesh,
     free: &[bool],
     tissue: &Tissue,
@@ -139,7 +139,7 @@ pub fn step(
 }
 
 /// The displacements of linear elasticity under gravity.
-pub fn static_displacements(mesh: &TetMesh, free: &[bool], tissue: &Tissue, gravity: DVec3) -> Vec<DVec3> {
+pub(crate) fn static_displacements(mesh: &TetMesh, free: &[bool], tissue: &Tissue, gravity: DVec3) -> Vec<DVec3> {
     let rest: Vec<DVec3> = mesh.nodes().iter().map(|x| x.as_dvec3()).collect();
     let assembled = assemble(mesh, &rest, tissue);
     let (numbers, size) = unknowns(free);
