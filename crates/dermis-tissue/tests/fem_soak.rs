@@ -56,8 +56,8 @@ fn a_minute_of_violent_motion_leaves_no_trace() {
 }
 
 fn gravity(frame: usize) -> Force {
-    let sign = if frame / 45 % 2 == 0 { -1.0 } else { 1.0 };
-    let size = if frame / 200 % 2 == 0 { 9.81 } else { 70.0 };
+    let sign = if (frame / 45).is_multiple_of(2) { -1.0 } else { 1.0 };
+    let size = if (frame / 200).is_multiple_of(2) { 9.81 } else { 70.0 };
     Force::Gravity { acceleration: [0.0, sign * size, 0.0] }
 }
 

@@ -173,7 +173,7 @@ impl Loads {
         let pulled: Vec<(usize, f32)> =
             (0..self.impulses.len()).map(|node| (node, weight(node))).filter(|(_, weight)| *weight > 0.0).collect();
         let total: f32 = pulled.iter().map(|(_, weight)| weight).sum();
-        if total <= 0.0 || !(pull.stiffness_n_per_m > 0.0) {
+        if total <= 0.0 || pull.stiffness_n_per_m.is_nan() || pull.stiffness_n_per_m <= 0.0 {
             return;
         }
         let middle =

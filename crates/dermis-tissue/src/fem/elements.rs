@@ -13,14 +13,15 @@
 //! Eight elements are worked on at once; each writes one cache line of factors and one of impulses.
 
 #![allow(clippy::inline_always, reason = "parts of one kernel, compiled for the processor that runs it")]
+#![allow(clippy::large_types_passed_by_value, reason = "all of it is inlined and lives in registers")]
 
 use std::array::from_fn;
 
-use glam::{DMat3, DQuat, DVec3, Vec3A, Vec4};
+use glam::{DMat3, DQuat, Vec3A, Vec4};
 use multiversion::multiversion;
 use rayon::prelude::*;
 
-use super::lanes::{F8, LANES, M3, dot, times_transpose, times_vector};
+use super::lanes::{F8, LANES, M3, difference, dot, scaled, times_transpose, transpose};
 use super::rotation;
 
 /// tr Q from which on an element counts as stretched: below, the matrix is Eq. 13's.
@@ -143,6 +144,15 @@ impl Group {
             weight: [0.0; LANES],
         }
     }
+
+    #[inline(always)]
+    fn gradients<const FMA: bool>(&self) -> M3<FMA> {
+        let mut gradients = [[F8::ZERO; 3]; 3];
+        for (gradient, own) in gradients.as_flattened_mut().iter_mut().zip(self.gradients.as_flattened()) {
+            *gradient = F8(*own);
+        }
+        gradients
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -194,21 +204,24 @@ fn update_group<const FMA: bool>(
     factors: &mut [Line; LANES],
     impulses: &mut [Line; LANES],
 ) -> F8<FMA> {
-    let gradients: M3<FMA> = group.gradients.map(|row| row.map(F8));
-    let stretch = gradient_less_identity(edges(group, displacements), gradients);
-    let mut quaternion = rotations.map(F8::<FMA>);
+    let gradients = group.gradients();
+    let stretch = times_transpose(transpose(edges(group, displacements)), transpose(gradients));
+    let [x, y, z, w] = *rotations;
+    let mut quaternion = [F8::<FMA>(x), F8(y), F8(z), F8(w)];
     rotation::follow(rotation::plus_identity(stretch), &mut quaternion);
-    *rotations = quaternion.map(|x| x.0);
+    let [x, y, z, w] = quaternion;
+    *rotations = [x.0, y.0, z.0, w.0];
     let less_identity = rotation::matrix_less_identity(quaternion);
     let turn = rotation::plus_identity(less_identity);
     // Q − I = (F − R) Rᵀ.
-    let strain = times_transpose(from_fn(|r| from_fn(|c| stretch[r][c] - less_identity[r][c])), turn);
+    let strain = times_transpose(difference(stretch, less_identity), turn);
     let trace = strain[0][0] + strain[1][1] + strain[2][2];
     let weight = F8(group.weight);
     let scale = weight * F8::splat(constants.time_step);
-    let turned: M3<FMA> = from_fn(|k| times_vector(turn, gradients[k]).map(|x| x * scale));
-    let stress = minus_stress(strain, trace, weight, constants.ratio);
-    let pushed: M3<FMA> = from_fn(|k| times_vector(stress, turned[k]));
+    let [a, b, c] = times_transpose(gradients, turn);
+    let turned = [scaled(a, scale), scaled(b, scale), scaled(c, scale)];
+    // The stress is symmetric, so a row times it is it times the row.
+    let pushed = times_transpose(turned, minus_stress(strain, trace, weight, constants.ratio));
     let sum = trace + F8::splat(3.0);
     let excess = (sum - F8::splat(STRETCHED)).max(F8::ZERO);
     let tension = F8::splat(constants.tension) * excess * sum.max(F8::ONE).reciprocal();
@@ -217,40 +230,35 @@ fn update_group<const FMA: bool>(
     weight * weight * energy_density(strain, trace, constants.ratio)
 }
 
-/// The columns u_k − u_0.
+/// The rows u_k − u_0.
 #[inline(always)]
 fn edges<const FMA: bool>(group: &Group, displacements: &[Vec3A]) -> M3<FMA> {
-    let at = |k: usize, lane: usize| displacements[group.nodes[k][lane] as usize];
-    let first: [Vec3A; LANES] = from_fn(|lane| at(0, lane));
-    from_fn(|k| {
-        let edges: [[f32; 3]; LANES] = from_fn(|lane| (at(k + 1, lane) - first[lane]).to_array());
-        from_fn(|axis| F8(from_fn(|lane| edges[lane][axis])))
-    })
-}
-
-/// F − I = Σ_k (u_k − u_0) b_kᵀ.
-#[inline(always)]
-fn gradient_less_identity<const FMA: bool>(edges: M3<FMA>, gradients: M3<FMA>) -> M3<FMA> {
-    from_fn(|row| {
-        from_fn(|column| {
-            dot(
-                [edges[0][row], edges[1][row], edges[2][row]],
-                [gradients[0][column], gradients[1][column], gradients[2][column]],
-            )
-        })
-    })
+    let mut edges = [[F8::ZERO; 3]; 3];
+    for lane in 0..LANES {
+        let first = displacements[group.nodes[0][lane] as usize];
+        for (edge, nodes) in edges.iter_mut().zip(&group.nodes[1..]) {
+            let [x, y, z] = (displacements[nodes[lane] as usize] - first).to_array();
+            edge[0].0[lane] = x;
+            edge[1].0[lane] = y;
+            edge[2].0[lane] = z;
+        }
+    }
+    edges
 }
 
 /// −√(μV) [Q + Qᵀ − 2I + λ/μ (tr Q − 3) I].
 #[inline(always)]
-fn minus_stress<const FMA: bool>(strain: M3<FMA>, trace: F8<FMA>, weight: F8<FMA>, ratio: f32) -> M3<FMA> {
+fn minus_stress<const FMA: bool>(q: M3<FMA>, trace: F8<FMA>, weight: F8<FMA>, ratio: f32) -> M3<FMA> {
+    let scale = -weight;
     let pressure = trace * F8::splat(ratio);
-    from_fn(|row| {
-        from_fn(|column| {
-            let sum = strain[row][column] + strain[column][row];
-            -weight * if row == column { sum + pressure } else { sum }
-        })
-    })
+    let xy = (q[0][1] + q[1][0]) * scale;
+    let xz = (q[0][2] + q[2][0]) * scale;
+    let yz = (q[1][2] + q[2][1]) * scale;
+    let two = F8::splat(2.0);
+    let xx = q[0][0].mul_add(two, pressure) * scale;
+    let yy = q[1][1].mul_add(two, pressure) * scale;
+    let zz = q[2][2].mul_add(two, pressure) * scale;
+    [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
 }
 
 /// ‖Q − I‖² + λ/2μ (tr Q − 3)².
@@ -263,8 +271,9 @@ fn energy_density<const FMA: bool>(strain: M3<FMA>, trace: F8<FMA>, ratio: f32) 
 /// The vectors of nodes 1, 2 and 3, and minus their sum for node 0, a line for each lane.
 #[inline(always)]
 fn write_lines<const FMA: bool>(lines: &mut [Line; LANES], vectors: M3<FMA>, last: F8<FMA>) {
-    let first: [F8<FMA>; 3] = from_fn(|axis| -(vectors[0][axis] + vectors[1][axis] + vectors[2][axis]));
-    for (k, [x, y, z]) in [first, vectors[0], vectors[1], vectors[2]].into_iter().enumerate() {
+    let [a, b, c] = vectors;
+    let first = [-(a[0] + b[0] + c[0]), -(a[1] + b[1] + c[1]), -(a[2] + b[2] + c[2])];
+    for (k, [x, y, z]) in [first, a, b, c].into_iter().enumerate() {
         for (lane, line) in lines.iter_mut().enumerate() {
             line[k] = Vec4::new(x.0[lane], y.0[lane], z.0[lane], last.0[lane]);
         }
@@ -273,6 +282,6 @@ fn write_lines<const FMA: bool>(lines: &mut [Line; LANES], vectors: M3<FMA>, las
 
 /// The deformation gradient of an element at these displacements, in f64.
 pub(crate) fn gradient(element: &Element, displacements: &[Vec3A]) -> DMat3 {
-    let at = |k: usize| DVec3::from(displacements[element.nodes[k] as usize].as_dvec3());
+    let at = |k: usize| displacements[element.nodes[k] as usize].as_dvec3();
     DMat3::IDENTITY + DMat3::from_cols(at(1) - at(0), at(2) - at(0), at(3) - at(0)) * element.inverse
 }

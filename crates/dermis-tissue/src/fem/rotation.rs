@@ -11,8 +11,9 @@
 //! F gives a rotation.
 
 #![allow(clippy::inline_always, reason = "parts of one kernel, compiled for the processor that runs it")]
+#![allow(clippy::large_types_passed_by_value, reason = "all of it is inlined and lives in registers")]
 
-use super::lanes::{F8, M3, dot, times_transpose, transpose};
+use super::lanes::{F8, M3, V3, dot, scaled, times_transpose, times_vector, transpose};
 
 /// Bound on Newton steps; well-shaped elements take two or three.
 const MAX_STEPS: usize = 40;
@@ -26,24 +27,29 @@ const LEAST_DETERMINANT: f32 = 1e-3;
 /// Turns `rotation` (quaternions x, y, z, w) to the rotational part of `gradient`.
 #[inline(always)]
 pub(super) fn follow<const FMA: bool>(gradient: M3<FMA>, rotation: &mut [F8<FMA>; 4]) {
-    let columns = transpose(gradient);
-    let largest = gradient.iter().flatten().fold(F8::ZERO, |largest, x| largest.max(x.abs()));
-    let scale = largest.select_above(F8::splat(f32::MIN_POSITIVE), largest.reciprocal(), F8::ZERO);
-    let columns = columns.map(|column| column.map(|x| x * scale));
-    let push = [0.03, 0.05, -0.07].map(|x| scale.select_above(F8::ZERO, F8::splat(x), F8::ZERO));
+    let mut largest = F8::ZERO;
+    for x in gradient.as_flattened() {
+        largest = largest.max(x.abs());
+    }
+    let tiny = F8::splat(f32::MIN_POSITIVE);
+    let scale = largest.select_above(tiny, largest.max(tiny).reciprocal(), F8::ZERO);
+    let [a, b, c] = transpose(gradient);
+    let columns = [scaled(a, scale), scaled(b, scale), scaled(c, scale)];
+    let push =
+        scaled([F8::splat(0.03), F8::splat(0.05), F8::splat(-0.07)], scale.select_above(F8::ZERO, F8::ONE, F8::ZERO));
     for _ in 0..MAX_STEPS {
         // B = RᵀF = (R's columns) · (F's columns).
         let turned = times_transpose(transpose(matrix(*rotation)), columns);
         let step = newton_step(turned, push);
         *rotation = turn(*rotation, step);
-        if dot(step, step).all_below(CONVERGED) {
+        if dot(step, step).largest() < CONVERGED {
             break;
         }
     }
 }
 
 #[inline(always)]
-fn newton_step<const FMA: bool>(b: M3<FMA>, push: [F8<FMA>; 3]) -> [F8<FMA>; 3] {
+fn newton_step<const FMA: bool>(b: M3<FMA>, push: V3<FMA>) -> V3<FMA> {
     let axis = [b[2][1] - b[1][2], b[0][2] - b[2][0], b[1][0] - b[0][1]];
     let squared = dot(b[0], b[0]) + dot(b[1], b[1]) + dot(b[2], b[2]);
     let bound = (squared + squared).max(F8::splat(f32::MIN_POSITIVE)).sqrt();
@@ -56,10 +62,11 @@ fn newton_step<const FMA: bool>(b: M3<FMA>, push: [F8<FMA>; 3]) -> [F8<FMA>; 3] 
     let solvable = shifted.definite();
     let saddle = F8::splat(SADDLE) * squared;
     let slope = definite.select_above(least, F8::splat(f32::MAX), dot(axis, axis));
-    let along = bound.reciprocal();
-    std::array::from_fn(|k| {
-        solvable.select_above(least, steps[k], axis[k] * along) + saddle.select_above(slope, push[k], F8::ZERO)
-    })
+    let mut result = scaled(axis, bound.reciprocal());
+    for ((result, step), push) in result.iter_mut().zip(steps).zip(push) {
+        *result = solvable.select_above(least, step, *result) + saddle.select_above(slope, push, F8::ZERO);
+    }
+    result
 }
 
 /// tr B·I − sym B + shift·I with what its inverse needs.
@@ -95,26 +102,21 @@ impl<const FMA: bool> Hessian<FMA> {
     }
 
     #[inline(always)]
-    fn solve(&self, right: [F8<FMA>; 3]) -> [F8<FMA>; 3] {
-        let inverse = self.determinant.reciprocal();
-        self.cofactors.map(|row| dot(row, right) * inverse)
+    fn solve(&self, right: V3<FMA>) -> V3<FMA> {
+        scaled(times_vector(self.cofactors, right), self.determinant.reciprocal())
     }
 }
 
 /// `rotation · (ω/2, 1)`, made unit.
 #[inline(always)]
-fn turn<const FMA: bool>([x, y, z, w]: [F8<FMA>; 4], step: [F8<FMA>; 3]) -> [F8<FMA>; 4] {
-    let [a, b, c] = step.map(|x| x * F8::splat(0.5));
-    let turned = [
-        x + (w * a + (y * c - z * b)),
-        y + (w * b + (z * a - x * c)),
-        z + (w * c + (x * b - y * a)),
-        w - dot([x, y, z], [a, b, c]),
-    ];
-    let squared =
-        turned[3].mul_add(turned[3], dot([turned[0], turned[1], turned[2]], [turned[0], turned[1], turned[2]]));
-    let scale = squared.sqrt().reciprocal();
-    turned.map(|x| x * scale)
+fn turn<const FMA: bool>([x, y, z, w]: [F8<FMA>; 4], step: V3<FMA>) -> [F8<FMA>; 4] {
+    let [a, b, c] = scaled(step, F8::splat(0.5));
+    let x1 = x + (w * a + (y * c - z * b));
+    let y1 = y + (w * b + (z * a - x * c));
+    let z1 = z + (w * c + (x * b - y * a));
+    let w1 = w - dot([x, y, z], [a, b, c]);
+    let scale = w1.mul_add(w1, dot([x1, y1, z1], [x1, y1, z1])).sqrt().reciprocal();
+    [x1 * scale, y1 * scale, z1 * scale, w1 * scale]
 }
 
 /// The matrix of a unit quaternion less the identity: small rotations keep their digits.
@@ -134,8 +136,8 @@ pub(super) fn matrix<const FMA: bool>(rotation: [F8<FMA>; 4]) -> M3<FMA> {
 
 #[inline(always)]
 pub(super) fn plus_identity<const FMA: bool>(mut m: M3<FMA>) -> M3<FMA> {
-    for k in 0..3 {
-        m[k][k] = m[k][k] + F8::ONE;
+    for (k, row) in m.iter_mut().enumerate() {
+        row[k] = row[k] + F8::ONE;
     }
     m
 }

@@ -20,7 +20,7 @@ pub(crate) fn grid(cells: [usize; 3], h: f32) -> TetMesh {
         for y in 0..ny {
             for x in 0..nx {
                 let corner = |k: usize| index(x + (k & 1), y + (k >> 1 & 1), z + (k >> 2));
-                let five = if (x + y + z) % 2 == 0 {
+                let five = if (x + y + z).is_multiple_of(2) {
                     [[0, 1, 2, 4], [3, 2, 1, 7], [5, 4, 7, 1], [6, 7, 4, 2], [1, 2, 4, 7]]
                 } else {
                     [[1, 3, 0, 5], [2, 0, 3, 6], [4, 5, 6, 0], [7, 6, 5, 3], [0, 3, 5, 6]]

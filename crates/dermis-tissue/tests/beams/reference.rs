@@ -8,9 +8,9 @@ use faer::sparse::{SparseColMat, Triplet};
 use glam::{DMat3, DVec3, Vec3};
 
 pub(crate) struct Tissue {
-    pub young_modulus: f64,
-    pub poisson_ratio: f64,
-    pub density: f64,
+    pub(crate) young_modulus: f64,
+    pub(crate) poisson_ratio: f64,
+    pub(crate) density: f64,
 }
 
 type Stiffness = [[f64; 12]; 12];
