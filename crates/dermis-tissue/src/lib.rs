@@ -8,4 +8,5 @@ pub mod dynamics;
 pub mod fem;
 pub mod harmonic;
 pub mod layers;
+pub mod rigging;
 pub mod tetrahedra;
