@@ -63,7 +63,7 @@ impl Default for TetOptions {
     fn default() -> Self {
         Self {
             spacing: None,
-            inner_nodes: 0.43,
+            inner_nodes: 0.48,
             bone_interval: None,
             goal_dihedral_degrees: 20.0,
             least_dihedral_degrees: 15.0,
@@ -255,11 +255,14 @@ pub fn tetrahedralize(
             inner.bones.left_out
         )));
     }
+    if inner.too_fine {
+        notes.push(Note::new("the box around the skin has too many cells of the lattice; it has no nodes inside"));
+    }
     stages.begin("Delaunay tetrahedra", 2)?;
     let mut complex = delaunay::delaunay(&[&points[..], &inner.bones.positions, &inner.lattice].concat());
     stages.begin("recovering the skin", 3)?;
     let mut constraints = Constraints::new(&triangles);
-    let recovered = recover::recover(&mut complex, &mut constraints, triangles.len());
+    let recovered = recover::recover(&mut complex, &mut constraints);
     stages.begin("carving", 4)?;
     let inside = carve::carve(&complex, &constraints, &tree, recovered.complete);
     let mut complex = Complex::new(complex.points, inside);
@@ -300,6 +303,8 @@ struct InnerNodes {
     bones: nodes::BoneNodes,
     lattice: Vec<DVec3>,
     spacing: f64,
+    /// Whether the lattice was left out, since it has too many cells.
+    too_fine: bool,
 }
 
 impl InnerNodes {
@@ -307,31 +312,15 @@ impl InnerNodes {
         let mean_edge = check::mean_edge(skin.points(), skin.triangles());
         let (low, high) = skin.bounds();
         let (low, high) = (low.as_dvec3(), high.as_dvec3());
-        let make = |spacing: f64| {
-            // The nearest neighbours of a body-centred lattice are this far apart.
-            let interval = options.bone_interval.unwrap_or(spacing * 0.75_f64.sqrt());
-            let bones = nodes::bone_nodes(bones, interval, tree);
-            let lattice = nodes::lattice_nodes(low, high, spacing, tree, &bones.positions);
-            Self { bones, lattice, spacing }
-        };
-        if let Some(spacing) = options.spacing {
-            return make(spacing);
-        }
-        // Where much of the body is near the skin, the count does not follow the spacing by any formula.
-        let wanted = options.inner_nodes * skin.point_count() as f64;
-        let mut spacing = 1.6 * mean_edge;
-        let mut inner = make(spacing);
-        for _ in 0..4 {
-            let found = (inner.lattice.len() + inner.bones.positions.len()) as f64;
-            let change = (found.max(1.0) / wanted.max(1.0)).cbrt();
-            let next = (spacing * change).clamp(1.2 * mean_edge, 4.0 * mean_edge);
-            if (next / spacing - 1.0).abs() < 0.02 {
-                break;
-            }
-            spacing = next;
-            inner = make(spacing);
-        }
-        inner
+        let spacing = options.spacing.unwrap_or_else(|| {
+            let wanted = options.inner_nodes * skin.point_count() as f64;
+            nodes::spacing_for(low, high, tree, wanted, [1.2, 4.0].map(|edges| edges * mean_edge))
+        });
+        // The nearest neighbours of a body-centred lattice are this far apart.
+        let interval = options.bone_interval.unwrap_or(spacing * 0.75_f64.sqrt());
+        let bones = nodes::bone_nodes(bones, interval, tree);
+        let lattice = nodes::lattice_nodes(low, high, spacing, tree, &bones.positions);
+        Self { bones, lattice, spacing, too_fine: !nodes::fits(low, high, spacing) }
     }
 }
 
