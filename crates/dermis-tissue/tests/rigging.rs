@@ -201,7 +201,8 @@ fn a_fitted_body_moves_as_its_own_rig_does() {
     let spacing = LatticeOptions { spacing: Some(0.03), ..LatticeOptions::default() };
     let body = lattice_body(model.mesh(), &[], &spacing, &Silent).unwrap();
     let options = RiggingOptions::default();
-    let found = embedded_weights(&body.mesh, &body.skin, &fitted.skeleton, &options, &Silent).unwrap();
+    let found = embedded_weights(&body.mesh, &body.skin, model.mesh().triangles(), &fitted.skeleton, &options, &Silent)
+        .unwrap();
     assert!(found.notes.is_empty(), "{:?}", found.notes);
     assert!(found.handle_nodes.iter().all(|&count| count > 0) && found.weights.max_influences() <= options.most_joints);
     for (point, at) in model.mesh().points().iter().enumerate() {

@@ -5,10 +5,12 @@
 //! | `skeleton` | joints and where they stand |
 //! | `fit_human` | the joints of a standing human from its skin alone |
 //! | `weights` | bounded biharmonic weights of the skin around the bones |
+//! | `connected` | weights without islands |
 //! | `geodesic`, `sections` | distances on a surface, and the loops of equal distance or in a plane |
 //! | `tips`, `centre_line`, `landmarks` | head, hands and feet; the middle of limbs; where these bend, thin and end |
 
 mod centre_line;
+mod connected;
 mod fit_human;
 mod geodesic;
 mod landmarks;

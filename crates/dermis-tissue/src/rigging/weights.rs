@@ -16,6 +16,7 @@ use dermis_math::progress::Progress;
 use dermis_mesh::{Note, SkinWeights, TetMesh};
 use glam::{DVec3, Vec3};
 
+use super::connected::without_islands;
 use super::{RiggingError, Skeleton};
 use crate::harmonic::{BoundedWeights, BoundedWeightsOptions, bounded_biharmonic, prune};
 use crate::layers::{Bone, BoneNodes, BoneNodesOptions, bone_nodes, bones_between_joints};
@@ -76,13 +77,17 @@ pub fn weights(
     let row = |solved: &BoundedWeights, node: u32| {
         solved.dense[node as usize * solved.joint_count..][..solved.joint_count].to_vec()
     };
-    rigged(tets, skeleton, options, progress, |solved| skin.iter().flat_map(|&node| row(solved, node)).collect())
+    let triangles = triangles_between(tets, skin);
+    rigged(tets, &triangles, skeleton, options, progress, |solved| {
+        skin.iter().flat_map(|&node| row(solved, node)).collect()
+    })
 }
 
-/// As [`weights`], for a skin whose points follow tetrahedra.
+/// As [`weights`], for a skin whose points follow tetrahedra and whose `triangles` join these points.
 pub fn embedded_weights(
     tets: &TetMesh,
     skin: &[Embedding],
+    triangles: &[[u32; 3]],
     skeleton: &Skeleton,
     options: &RiggingOptions,
     progress: &dyn Progress,
@@ -98,12 +103,18 @@ pub fn embedded_weights(
         }
         row
     };
-    rigged(tets, skeleton, options, progress, |solved| skin.iter().flat_map(|point| row(solved, point)).collect())
+    if let Some(&point) = triangles.iter().flatten().find(|&&point| point as usize >= skin.len()) {
+        return Err(RiggingError::NoSuchNode { node: point, count: skin.len() });
+    }
+    rigged(tets, triangles, skeleton, options, progress, |solved| {
+        skin.iter().flat_map(|point| row(solved, point)).collect()
+    })
 }
 
 /// Solves for the weights of all nodes and keeps those of the skin, as `of_skin` makes dense rows of them.
 fn rigged(
     tets: &TetMesh,
+    triangles: &[[u32; 3]],
     skeleton: &Skeleton,
     options: &RiggingOptions,
     progress: &dyn Progress,
@@ -124,7 +135,8 @@ fn rigged(
     let given: Vec<f64> = held.joints.iter().flat_map(one_hot).collect();
     let solved = bounded_biharmonic(tets, &held.nodes, &given, owners.len(), &options.solver, progress)?;
     let pruned = prune(&of_skin(&solved), owners.len(), options.most_joints.max(1));
-    let named = pruned.rows().map(|row| row.map(|(place, weight)| (owners[place as usize], weight)));
+    let connected = without_islands(&pruned, triangles, owners.len());
+    let named = connected.rows().map(|row| row.map(|(place, weight)| (owners[place as usize], weight)));
     Ok(RiggedWeights {
         weights: SkinWeights::from_rows(named),
         notes: notes(skeleton, &handle_nodes, &solved),
@@ -144,6 +156,16 @@ fn notes(skeleton: &Skeleton, handle_nodes: &[usize], solved: &BoundedWeights) -
         notes.push(Note::new(format!("the weights still change by {residual:.1e} after {steps} steps")));
     }
     notes
+}
+
+/// The boundary's triangles whose corners are all of the skin, by places in `skin`.
+fn triangles_between(tets: &TetMesh, skin: &[u32]) -> Vec<[u32; 3]> {
+    let mut places = vec![None; tets.nodes().len()];
+    for (place, &node) in (0..).zip(skin) {
+        places[node as usize] = Some(place);
+    }
+    let placed = |[a, b, c]: [u32; 3]| Some([places[a as usize]?, places[b as usize]?, places[c as usize]?]);
+    tets.boundary().into_iter().filter_map(placed).collect()
 }
 
 fn boundary_nodes(tets: &TetMesh) -> Vec<u32> {
