@@ -195,8 +195,8 @@ fn rejects_a_skeleton_outside_and_nodes_that_do_not_exist() {
 }
 
 #[test]
-fn a_fitted_body_moves_as_its_own_rig_does() {
-    let (model, motions) = sample();
+fn weights_cross_neither_between_the_legs_nor_from_arms_to_the_trunk() {
+    let (model, _) = sample();
     let fitted = fit_human(model.mesh(), UpAxis::Y).unwrap();
     let spacing = LatticeOptions { spacing: Some(0.03), ..LatticeOptions::default() };
     let body = lattice_body(model.mesh(), &[], &spacing, &Silent).unwrap();
@@ -221,5 +221,4 @@ fn a_fitted_body_moves_as_its_own_rig_does() {
             assert!(arms < 0.02, "an arm moves {at}");
         }
     }
-    assert_eq!(motions.len(), 6);
 }
