@@ -7,5 +7,6 @@ pub mod body;
 pub mod dynamics;
 pub mod fem;
 pub mod harmonic;
+pub mod layered;
 pub mod layers;
 pub mod tetrahedra;

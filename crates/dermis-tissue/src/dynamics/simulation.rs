@@ -160,6 +160,11 @@ impl Simulation {
         self.time_s
     }
 
+    /// Lets simulated time begin anew at 0, as after a body has settled.
+    pub fn restart_clock(&mut self) {
+        self.time_s = 0.0;
+    }
+
     /// The options; a change is felt in the next step.
     pub fn options_mut(&mut self) -> &mut SimulationOptions {
         &mut self.options

@@ -200,6 +200,16 @@ pub enum TetError {
         /// Its value.
         value: f64,
     },
+    /// Tetrahedra made elsewhere do not have a point of the skin.
+    #[error(
+        "point {point} of the skin, at {position}, is no node of the given tetrahedra; mesh this skin, without moving its points"
+    )]
+    MissingPoint {
+        /// Which.
+        point: usize,
+        /// Where it is.
+        position: Vec3,
+    },
     /// The observer stopped the work.
     #[error("stopped before the tetrahedra were whole")]
     Stopped,
