@@ -43,6 +43,7 @@ pub use dermis_io as io;
 pub use dermis_math as math;
 pub use dermis_mesh as mesh;
 pub use dermis_skin as skin;
+pub use dermis_tissue as tissue;
 
 pub use frame_range::{FrameRange, FrameRangeError};
 pub use replay::{ReplayError, replay};
