@@ -72,6 +72,18 @@ fn of_mapped(bytes: Mapped) -> Result<BodyFile, Error> {
     if bytes.starts_with(zip) { npz::body_model(bytes) } else { body(&mut pickle::Pickle::open(bytes)?) }
 }
 
+/// Whether the archive `path` has a body in SMPL's layout.
+pub fn is_body(path: &Path) -> bool {
+    let has_template = |arrays: &mut dyn Arrays| Ok(arrays.array("v_template")?.is_some());
+    Mapped::open(path).and_then(|bytes| npz::with_arrays(bytes, has_template)).unwrap_or(false)
+}
+
+/// The motions in the archive `path`, which may have no body; none where it has no `poses`.
+pub fn read_motions(path: &Path, joints: usize) -> Result<Vec<BodyMotion>, Error> {
+    let read = |arrays: &mut dyn Arrays| motion::motions(arrays, joints, &mut Vec::new());
+    npz::with_arrays(Mapped::open(path)?, read).map_err(|error| error.in_file(path))
+}
+
 /// Reads the pickle `path` as a scene of one rigged object.
 pub fn read_pickle(path: &Path) -> Result<Scene, Error> {
     let name = path.file_stem().unwrap_or_default().to_string_lossy();

@@ -39,8 +39,12 @@ pub struct SimulationOptions {
 /// How a step went.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct StepReport {
-    /// The linear solve.
+    /// The linear solve; of several steps that of most iterations.
     pub solve: PcgReport,
+    /// Steps made.
+    pub steps: usize,
+    /// Iterations of all their solves.
+    pub iterations: usize,
     /// Nodes that would have left the range of single precision and were stopped.
     pub stopped_nodes: usize,
     /// Where the time went.
@@ -300,7 +304,14 @@ impl Simulation {
             self.limit_energy(before);
         }
         elements += clock.lap();
-        StepReport { solve, stopped_nodes, phases: Phases { elements, assembly, right_hand_side, solve: solving } }
+        let iterations = solve.iterations;
+        StepReport {
+            solve,
+            steps: 1,
+            iterations,
+            stopped_nodes,
+            phases: Phases { elements, assembly, right_hand_side, solve: solving },
+        }
     }
 
     /// Turns elements with the nodes; what they hand on is for steps of `dt`.
@@ -433,10 +444,13 @@ impl Simulation {
 }
 
 impl StepReport {
-    fn add(&mut self, other: Self) {
+    /// Adds the report of later steps.
+    pub fn add(&mut self, other: Self) {
         if other.solve.iterations >= self.solve.iterations {
             self.solve = other.solve;
         }
+        self.steps += other.steps;
+        self.iterations += other.iterations;
         self.stopped_nodes += other.stopped_nodes;
         self.phases.elements += other.phases.elements;
         self.phases.assembly += other.phases.assembly;

@@ -16,6 +16,8 @@ mod build;
 mod simulate;
 mod volume;
 
+use std::sync::Arc;
+
 use dermis_mesh::{MeshError, TetMesh, UpAxis};
 
 pub use binding::SkinBinding;
@@ -69,12 +71,12 @@ pub struct LayeredParts {
 }
 
 /// A layered body. Always valid: see [`LayeredBody::new`].
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct LayeredBody {
     parts: LayeredParts,
     carriers: Carriers,
-    field: DistanceField,
-    from_skin: Harmonic,
+    field: Arc<DistanceField>,
+    from_skin: Arc<Harmonic>,
     layers: Layers,
     material: Material,
 }
@@ -162,6 +164,7 @@ impl LayeredBody {
         from_skin: Harmonic,
     ) -> Result<Self, LayeredError> {
         let (layers, material) = layers_of(&parts, &carriers, &field, &from_skin)?;
+        let (field, from_skin) = (Arc::new(field), Arc::new(from_skin));
         Ok(Self { parts, carriers, field, from_skin, layers, material })
     }
 
