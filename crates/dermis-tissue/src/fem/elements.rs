@@ -1,9 +1,9 @@
 //! Corotational tetrahedra: rotation, force and stiffness factors of every element (Eq. 12–13; Müller & Gross 2004).
 //!
-//! With the rotation R of an element, rest gradients b_i of its shape functions and g_i = R b_i, force and stiffness are
-//! f_i = −V [μ(Q + Qᵀ − 2I) + λ(tr Q − 3)I] g_i,  Q = F Rᵀ,
-//! K_ij = V [λ g_i g_jᵀ + μ g_j g_iᵀ + μ (g_i·g_j) I]:
-//! no 12×12 products. Elements hand on h_i = Δt √(μV) g_i, of which Δt²K_ij is a product with the one ratio λ/μ.
+//! With the rotation R of an element, rest gradients `b_i` of its shape functions and `g_i = R b_i`, force and stiffness
+//! are `f_i = −V [μ(Q + Qᵀ − 2I) + λ(tr Q − 3)I] g_i`, `Q = F Rᵀ`, and
+//! `K_ij = V [λ g_i g_jᵀ + μ g_j g_iᵀ + μ (g_i·g_j) I]`:
+//! no 12×12 products. Elements hand on `h_i = Δt √(μV) g_i`, of which `Δt²K_ij` is a product with the one ratio λ/μ.
 //!
 //! A stretched element resists being turned out of its rotation; Eq. 13 leaves that out, and bodies stretched to a
 //! multiple of their size swing back slowly. `tension` puts it in beyond a mean stretch of 1.5, averaged over directions:
@@ -12,7 +12,7 @@
 //! State is displacement from rest, and Q − I is made of F − I and R − I: small deflections keep their digits in f32.
 //! Four elements are worked on at once; each writes one cache line of factors and one of impulses.
 
-#![allow(clippy::inline_always, reason = "parts of one kernel, compiled for the processor that runs it")]
+#![allow(clippy::inline_always, reason = "parts of one kernel")]
 #![allow(clippy::large_types_passed_by_value, reason = "all of it is inlined and lives in registers")]
 
 use std::array::from_fn;
@@ -39,7 +39,7 @@ pub(crate) struct Elements {
     /// λ/μ.
     ratio: f32,
     /// Whether stretched elements resist turning, or Eq. 13 is as printed.
-    tension: bool,
+    pub(crate) tension: bool,
 }
 
 /// Four vectors of an element, one for each node; the fourth component of factors is τ.
@@ -52,7 +52,7 @@ type Rotations = [Vec4; LANES];
 #[derive(Debug, Clone)]
 struct Group {
     nodes: [[u32; LANES]; 4],
-    /// b_1, b_2 and b_3; b_0 is what makes their sum zero.
+    /// `b_1`, `b_2` and `b_3`; `b_0` is what makes their sum zero.
     gradients: M3,
     /// √(μV).
     weight: Vec4,
@@ -62,7 +62,7 @@ struct Group {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Element {
     pub(crate) nodes: [u32; 4],
-    /// The inverse of the matrix with columns X_k − X_0.
+    /// The inverse of the matrix with columns `X_k − X_0`.
     pub(crate) inverse: DMat3,
     pub(crate) volume: f64,
 }
@@ -109,7 +109,7 @@ impl Elements {
         }
     }
 
-    /// Follows the displacements and writes the factors h_i and the impulses Δt f_i of every element; the elastic energy.
+    /// Follows the displacements and writes the factors `h_i` and impulses `Δt f_i` of every element; the elastic energy.
     pub(crate) fn update(
         &mut self,
         displacements: &[Vec3A],
@@ -199,7 +199,7 @@ fn update_group(
     weight * weight * energy_density(strain, trace, constants.ratio)
 }
 
-/// The columns u_k − u_0.
+/// The columns `u_k − u_0`.
 #[inline(always)]
 fn edges(group: &Group, displacements: &[Vec3A]) -> M3 {
     let [first, one, two, three] = &group.nodes;
