@@ -1,10 +1,11 @@
 //! Boundary recovery: every edge and face of the skin becomes one of the tetrahedra, without a new point on the skin.
 //!
 //! 1. A missing edge is brought in by flips: faces that it crosses are flipped 2-3, edges near it are removed (n ring
-//!    points, see [`super::edge_removal`]), whenever fewer faces are in its way afterwards.
+//!    points, see [`super::edge_removal`]), whenever fewer faces are in its way afterwards. Where none gains, a bounded
+//!    number of flips that leave as much in the way is taken by chance.
 //! 2. A missing face whose edges are there is pierced by edges; these are removed alike.
-//! 3. What flips cannot bring in is split at a new point, and its parts are recovered. Shorter edges and smaller faces are
-//!    nearer to Delaunay, so this ends. The tetrahedra now conform to a skin with a few points too many.
+//! 3. What flips cannot bring in is split at a new point, and its parts are recovered. The tetrahedra then conform to a
+//!    skin with a few points too many. Splits of splits may go on for ever: their number and depth are bounded.
 //! 4. After carving, [`super::suppress`] moves these points off the skin, into the body.
 //!
 //! Edges and faces that are there are never given up. The idea to split first and to push the points inwards
