@@ -49,6 +49,10 @@ pub(super) fn outer(points: &[DVec3], triangles: &[[u32; 3]], tree: &SurfaceTree
             outer.within += 1;
         }
     }
+    if outer.triangles.is_empty() {
+        // Too thin to tell: the skin is taken as it is.
+        outer = Outer { triangles: triangles.to_vec(), loose: outer.loose, ..Outer::default() };
+    }
     outer
 }
 

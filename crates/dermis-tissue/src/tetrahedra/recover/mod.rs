@@ -30,6 +30,9 @@ use super::predicates::orient;
 const MOST_FLIPS: usize = 200;
 /// How many of them may leave as much in the way as before.
 const MOST_WANDERS: usize = 60;
+/// How many there may be in all, for any skin and per face.
+const FEWEST_WANDERS: usize = 10_000;
+const WANDERS_PER_FACE: usize = 5;
 /// How often the parts of an edge or face may be split again: what resists that long would go on for ever.
 const MOST_DEPTH: usize = 12;
 /// Points that even a small skin may take.
@@ -50,9 +53,16 @@ pub(super) struct Recovered {
 
 /// Makes the skin's edges and faces those of `complex`, as far as that takes no more than a point per eight faces.
 pub(super) fn recover(complex: &mut Complex, skin: &mut Constraints) -> Recovered {
-    let most_splits = FEWEST_SPLITS + skin.faces().count() / 8;
-    let given = complex.points.len() as u32;
-    let mut recovery = Recovery { complex, skin, result: Recovered::default(), most_splits, given, depths: Vec::new() };
+    let faces = skin.faces().count();
+    let mut recovery = Recovery {
+        given: complex.points.len() as u32,
+        complex,
+        skin,
+        result: Recovered::default(),
+        most_splits: FEWEST_SPLITS + faces / 8,
+        wanders_left: FEWEST_WANDERS + WANDERS_PER_FACE * faces,
+        depths: Vec::new(),
+    };
     let mut edges = recovery.skin.edges();
     for round in 0..=MOST_DEPTH {
         recovery.recover_edges(edges, round == 0);
@@ -71,6 +81,7 @@ struct Recovery<'a> {
     skin: &'a mut Constraints,
     result: Recovered,
     most_splits: usize,
+    wanders_left: usize,
     /// How many points there were.
     given: u32,
     /// For each point put in, how many splits led to it.
@@ -150,10 +161,11 @@ impl Recovery<'_> {
             if self.clear_way(missing) {
                 continue;
             }
-            if wanders == MOST_WANDERS || !self.wander(missing, wanders) {
+            if wanders == MOST_WANDERS || self.wanders_left == 0 || !self.wander(missing, wanders) {
                 return false;
             }
             wanders += 1;
+            self.wanders_left -= 1;
         }
         false
     }
