@@ -96,19 +96,26 @@ impl Cone {
     }
 
     /// A position that is better than `start`, of the given quality, by a pattern search, and its quality.
-    pub(super) fn improved(&self, start: DVec3, quality: f64) -> (DVec3, f64) {
+    ///
+    /// The search ends where the quality is `enough`.
+    pub(super) fn improved(&self, start: DVec3, quality: f64, enough: f64) -> (DVec3, f64) {
         let (mut best, mut best_quality) = (start, quality);
         let middle = self.corners().sum::<DVec3>() / (3 * self.faces.len()).max(1) as f64;
         let mut step = 0.3 * self.reach(start);
+        let mut last = DVec3::ZERO;
         for _ in 0..STEPS {
+            if best_quality >= enough {
+                break;
+            }
             let axes = [DVec3::X, DVec3::NEG_X, DVec3::Y, DVec3::NEG_Y, DVec3::Z, DVec3::NEG_Z];
-            let ways = [middle - best, self.lift(best)].into_iter().chain(axes);
-            let better = ways.map(|way| place(best + way.normalize_or_zero() * step)).find_map(|at| {
+            // What helped before is likely to help again.
+            let ways = [last, self.lift(best), middle - best].into_iter().chain(axes).filter(|way| *way != DVec3::ZERO);
+            let better = ways.map(|way| (way, place(best + way.normalize_or_zero() * step))).find_map(|(way, at)| {
                 let quality = self.quality(at, best_quality + LEAST_GAIN);
-                (quality > best_quality + LEAST_GAIN).then_some((at, quality))
+                (quality > best_quality + LEAST_GAIN).then_some((way, at, quality))
             });
             match better {
-                Some(found) => (best, best_quality) = found,
+                Some(found) => (last, best, best_quality) = found,
                 None => step /= 2.0,
             }
         }
@@ -149,7 +156,7 @@ mod tests {
         let mut cone = Cone::default();
         [[a, b, c], [a, d, b], [a, c, d], [b, d, c]].into_iter().for_each(|face| cone.push(face));
         let start = DVec3::new(0.3, 0.2, -0.1);
-        let (at, quality) = cone.improved(start, cone.quality(start, f64::MIN));
+        let (at, quality) = cone.improved(start, cone.quality(start, f64::MIN), 1.0);
         assert!(at.length() < 0.05 && quality > cone.quality(start, f64::MIN), "{at} {quality}");
     }
 }

@@ -4,6 +4,8 @@
 //! with a neighbour or put in anew; a change is kept if the worst tetrahedron that it touches gets better (hill climbing
 //! as by Freitag & Ollivier-Gooch 1997 and Klingner & Shewchuk 2007). The skin's faces and fixed nodes stay.
 
+use std::collections::HashSet;
+
 use glam::DVec3;
 
 use super::complex::{Complex, NONE, Ring};
@@ -15,6 +17,8 @@ use super::quality::smallest_sine;
 
 /// A change must gain this much, or it could go on for ever.
 const LEAST_GAIN: f64 = 1e-4;
+/// Points are not moved beyond this many times the goal.
+const ENOUGH: f64 = 1.5;
 
 /// Options of [`improve`].
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -28,8 +32,10 @@ pub(super) struct ImproveOptions {
 
 /// Improves `complex`; `free` says which points may move or vanish. Points put in are free.
 pub(super) fn improve(complex: &mut Complex, free: &mut Vec<bool>, options: &ImproveOptions) {
-    let mut improver = Improver::new(complex, free);
+    let mut improver = Improver::new(complex, free, options.goal, options.insert_below);
+    let most_points = improver.complex.points.len() * 2;
     for pass in 0..options.passes {
+        improver.moved.clear();
         let bad = improver.below(options.goal);
         let mut changes = 0;
         for (_, tet, corners) in bad {
@@ -42,7 +48,11 @@ pub(super) fn improve(complex: &mut Complex, free: &mut Vec<bool>, options: &Imp
         }
         let stubborn = if pass > 0 { improver.below(options.insert_below) } else { Vec::new() };
         for (_, tet, corners) in stubborn {
-            if improver.complex.tet(tet) == corners && improver.is_new(tet, Try::Insert) && improver.insert_at(tet) {
+            if improver.complex.tet(tet) == corners
+                && improver.is_new(tet, Try::Insert)
+                && improver.complex.points.len() < most_points
+                && improver.insert_at(tet)
+            {
                 changes += 1;
             }
         }
@@ -54,7 +64,7 @@ pub(super) fn improve(complex: &mut Complex, free: &mut Vec<bool>, options: &Imp
 
 /// Joins each of `points` with a neighbour where no tetrahedron gets worse than `goal` or than the worst before.
 pub(super) fn remove_points(complex: &mut Complex, free: &mut Vec<bool>, points: &[u32], goal: f64) -> usize {
-    let mut improver = Improver::new(complex, free);
+    let mut improver = Improver::new(complex, free, goal, goal);
     points.iter().filter(|&&point| improver.join_with_neighbour(point, Some(goal))).count()
 }
 
@@ -73,6 +83,10 @@ pub(super) fn round_positions(complex: &mut Complex, fixed: usize) {
 struct Improver<'a> {
     complex: &'a mut Complex,
     free: &'a mut Vec<bool>,
+    goal: f64,
+    least: f64,
+    /// Which points were moved in this pass: once is enough, unless they are at a tetrahedron below `least`.
+    moved: HashSet<u32>,
     /// Counts changes.
     clock: u32,
     /// When something changed at each point.
@@ -89,8 +103,9 @@ enum Try {
 }
 
 impl<'a> Improver<'a> {
-    fn new(complex: &'a mut Complex, free: &'a mut Vec<bool>) -> Self {
-        Self { complex, free, clock: 1, changed: Vec::new(), tried: [Vec::new(), Vec::new()] }
+    fn new(complex: &'a mut Complex, free: &'a mut Vec<bool>, goal: f64, least: f64) -> Self {
+        let moved = HashSet::new();
+        Self { complex, free, goal, least, moved, clock: 1, changed: Vec::new(), tried: [Vec::new(), Vec::new()] }
     }
 
     /// Whether something changed at a tetrahedron since the last try, which this counts as.
@@ -147,8 +162,9 @@ impl<'a> Improver<'a> {
             return true;
         }
         let mut moved = false;
+        let urgent = self.quality(corners) < self.least;
         for corner in corners {
-            moved |= self.is_free(corner) && self.smooth(corner);
+            moved |= self.is_free(corner) && (self.moved.insert(corner) || urgent) && self.smooth(corner);
         }
         if moved || pass == 0 {
             return moved;
@@ -197,7 +213,7 @@ impl<'a> Improver<'a> {
         let start = self.complex.point(point);
         let cone = Cone::of_star(self.complex, &star, point);
         let before = cone.quality(start, f64::MIN);
-        let (at, quality) = cone.improved(start, before);
+        let (at, quality) = cone.improved(start, before, ENOUGH * self.goal);
         if quality < before + LEAST_GAIN {
             return false;
         }
@@ -269,7 +285,7 @@ impl<'a> Improver<'a> {
         let point = self.complex.points.len() as u32;
         let new = self.complex.cone(cavity, point);
         let cone = Cone::new(self.complex, new.iter().map(|&[a, b, c, _]| [a, b, c]));
-        let (at, quality) = cone.improved(at, cone.quality(at, f64::MIN));
+        let (at, quality) = cone.improved(at, cone.quality(at, f64::MIN), ENOUGH * self.goal);
         if quality < before + LEAST_GAIN {
             return false;
         }

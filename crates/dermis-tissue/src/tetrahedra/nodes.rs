@@ -22,7 +22,7 @@ const MOST_DISTANCE: f64 = 6.0;
 /// Nodes of one bone, at most.
 const MOST_PER_BONE: f64 = 10_000.0;
 /// Cells of the lattice, at most.
-const MOST_CELLS: f64 = 1e8;
+const MOST_CELLS: f64 = 2e7;
 
 /// Nodes along the bones.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -64,13 +64,39 @@ pub(super) fn bone_nodes(bones: &[(Vec3, Vec3)], interval: f64, tree: &SurfaceTr
 
 /// The points of a body-centred lattice inside the skin; cubes have sides of `spacing`.
 pub(super) fn lattice_nodes(low: DVec3, high: DVec3, spacing: f64, tree: &SurfaceTree, bones: &[DVec3]) -> Vec<DVec3> {
-    let cells = ((high - low) / spacing).ceil();
-    if cells.x * cells.y * cells.z > MOST_CELLS {
+    let off_bones = |at: DVec3| bones.iter().all(|bone| bone.distance(at) >= FROM_BONES * spacing);
+    let inside = points_inside(low, high, spacing, tree).into_iter();
+    inside.filter(|&(at, distance)| distance >= FROM_SKIN * spacing && off_bones(at)).map(|(at, _)| at).collect()
+}
+
+/// The spacing of a lattice with about `wanted` points, between `least` and `most`.
+///
+/// A lattice of spacing `s` has `2 V / s³` points, with `V` the volume that is far enough from the skin. Points of one
+/// coarse lattice, with their distances, stand for that volume.
+pub(super) fn spacing_for(low: DVec3, high: DVec3, tree: &SurfaceTree, wanted: f64, [least, most]: [f64; 2]) -> f64 {
+    const HALVINGS: usize = 20;
+    let sampling = most / 2.0;
+    let samples = points_inside(low, high, sampling, tree);
+    let count = |spacing: f64| {
+        let far = samples.iter().filter(|&&(_, distance)| distance >= FROM_SKIN * spacing).count();
+        far as f64 * (sampling / spacing).powi(3)
+    };
+    let (mut fine, mut coarse) = (least, most);
+    for _ in 0..HALVINGS {
+        let middle = fine.midpoint(coarse);
+        *(if count(middle) > wanted { &mut fine } else { &mut coarse }) = middle;
+    }
+    fine.midpoint(coarse)
+}
+
+/// The points of a lattice inside the skin, and how far from it they are; none where it has too many cells.
+fn points_inside(low: DVec3, high: DVec3, spacing: f64, tree: &SurfaceTree) -> Vec<(DVec3, f64)> {
+    if !fits(low, high, spacing) {
         return Vec::new();
     }
-    let [nx, ny, nz] = cells.to_array().map(|n| n as usize + 1);
+    let [nx, ny, nz] = ((high - low) / spacing).ceil().to_array().map(|n| n as usize + 1);
     let jitter = |seed: u64| (scramble(seed) >> 11) as f64 / (1u64 << 53) as f64 - 0.5;
-    let layer = |z: usize| -> Vec<DVec3> {
+    let layer = |z: usize| -> Vec<(DVec3, f64)> {
         let mut found = Vec::new();
         // The skin cannot be crossed within the distance to it: most points share the side of the one before.
         let mut known: Option<(DVec3, f64, bool)> = None;
@@ -79,19 +105,23 @@ pub(super) fn lattice_nodes(low: DVec3, high: DVec3, spacing: f64, tree: &Surfac
             let seed = 3 * (z * 2 * nx * ny + k) as u64;
             let noise = DVec3::new(jitter(seed), jitter(seed + 1), jitter(seed + 2)) * 2e-3;
             let at = place(low + (DVec3::new(x as f64, y as f64, z as f64) + half + noise) * spacing);
-            if known.is_some_and(|(from, distance, inside)| !inside && from.distance(at) < distance) {
+            let shared = known.filter(|&(from, distance, _)| from.distance(at) < distance);
+            if shared.is_some_and(|(_, _, inside)| !inside) {
                 continue;
             }
             let distance = tree.distance(at, MOST_DISTANCE * spacing);
-            let shared = known.filter(|&(from, distance, _)| from.distance(at) < distance);
             let inside = shared.map_or_else(|| tree.is_inside(at), |(_, _, inside)| inside);
             known = Some((at, distance, inside));
-            let off_bones = || bones.iter().all(|bone| bone.distance(at) >= FROM_BONES * spacing);
-            if inside && distance >= FROM_SKIN * spacing && off_bones() {
-                found.push(at);
+            if inside {
+                found.push((at, distance));
             }
         }
         found
     };
     (0..nz).into_par_iter().flat_map_iter(layer).collect()
+}
+
+/// Whether a lattice has few enough cells.
+pub(super) fn fits(low: DVec3, high: DVec3, spacing: f64) -> bool {
+    ((high - low) / spacing).ceil().element_product() <= MOST_CELLS
 }
