@@ -9,4 +9,5 @@ pub mod fem;
 pub mod harmonic;
 pub mod layered;
 pub mod layers;
+pub mod rigging;
 pub mod tetrahedra;

@@ -24,7 +24,7 @@ use crate::layout::{Layout, Material};
 use crate::scene::{Object, Scene, Units, UpAxis};
 use crate::sequence::MeshSequence;
 use crate::tri_mesh::TriMesh;
-pub use body::{BodySample, body};
+pub use body::{BodySample, body, skeleton as body_skeleton};
 use polygonize::Surface;
 
 /// What can be built.

@@ -25,7 +25,7 @@ pub mod quality;
 mod recover;
 mod separate;
 mod suppress;
-mod surface;
+pub(crate) mod surface;
 
 use std::collections::HashSet;
 

@@ -15,7 +15,7 @@ const FAR: f64 = 2.5;
 
 /// A tree over the triangles of a skin.
 #[derive(Debug, Clone)]
-pub(super) struct SurfaceTree {
+pub(crate) struct SurfaceTree {
     triangles: Vec<[DVec3; 3]>,
     /// The triangles in the order of the leaves.
     order: Vec<u32>,
@@ -37,7 +37,7 @@ struct Node {
 }
 
 impl SurfaceTree {
-    pub(super) fn new(points: &[DVec3], triangles: &[[u32; 3]]) -> Self {
+    pub(crate) fn new(points: &[DVec3], triangles: &[[u32; 3]]) -> Self {
         let triangles: Vec<[DVec3; 3]> = triangles.iter().map(|t| t.map(|p| points[p as usize])).collect();
         let mut tree = Self { order: (0..triangles.len() as u32).collect(), triangles, nodes: Vec::new() };
         if !tree.triangles.is_empty() {
@@ -101,7 +101,7 @@ impl SurfaceTree {
         sum / (4.0 * PI)
     }
 
-    pub(super) fn is_inside(&self, p: DVec3) -> bool {
+    pub(crate) fn is_inside(&self, p: DVec3) -> bool {
         self.winding(p) > 0.5
     }
 

@@ -5,7 +5,7 @@
 mod blend;
 mod flesh;
 mod motions;
-mod skeleton;
+pub mod skeleton;
 
 use glam::{DAffine3, DVec3, Vec3};
 

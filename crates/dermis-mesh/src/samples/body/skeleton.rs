@@ -6,26 +6,42 @@
 
 use glam::{DAffine3, DQuat, DVec3};
 
-pub(super) const JOINTS: usize = 24;
+/// How many joints there are.
+pub const JOINTS: usize = 24;
 
-pub(super) const PELVIS: usize = 0;
-pub(super) const HIP: usize = 1;
-pub(super) const SPINE_1: usize = 3;
-pub(super) const KNEE: usize = 4;
-pub(super) const SPINE_2: usize = 6;
-pub(super) const ANKLE: usize = 7;
-pub(super) const SPINE_3: usize = 9;
-pub(super) const FOOT: usize = 10;
-pub(super) const NECK: usize = 12;
-pub(super) const COLLAR: usize = 13;
-pub(super) const HEAD: usize = 15;
-pub(super) const SHOULDER: usize = 16;
-pub(super) const ELBOW: usize = 18;
-pub(super) const WRIST: usize = 20;
-pub(super) const HAND: usize = 22;
+/// The root.
+pub const PELVIS: usize = 0;
+/// The left hip; of this and all other pairs the right one is next.
+pub const HIP: usize = 1;
+/// The lumbar spine.
+pub const SPINE_1: usize = 3;
+/// The left knee.
+pub const KNEE: usize = 4;
+/// The middle of the spine.
+pub const SPINE_2: usize = 6;
+/// The left ankle.
+pub const ANKLE: usize = 7;
+/// The chest.
+pub const SPINE_3: usize = 9;
+/// The ball of the left foot.
+pub const FOOT: usize = 10;
+/// The base of the neck.
+pub const NECK: usize = 12;
+/// The inner end of the left collar bone.
+pub const COLLAR: usize = 13;
+/// Where the head sits on the neck.
+pub const HEAD: usize = 15;
+/// The left shoulder.
+pub const SHOULDER: usize = 16;
+/// The left elbow.
+pub const ELBOW: usize = 18;
+/// The left wrist.
+pub const WRIST: usize = 20;
+/// The middle of the left hand.
+pub const HAND: usize = 22;
 
 /// Names; of each pair the left one comes first, and the right one is next to it.
-pub(super) const NAMES: [&str; JOINTS] = [
+pub const NAMES: [&str; JOINTS] = [
     "pelvis",
     "left_hip",
     "right_hip",
@@ -77,7 +93,11 @@ const PLACES: [(usize, DVec3); 15] = [
 /// The unit vector across the left arm, which falls by 25°: the palm's normal, and the axis of the elbow.
 pub(super) const ACROSS_ARM: DVec3 = DVec3::new(0.422_618_261_740_699_4, 0.906_307_787_036_649_9, 0.0);
 
-pub(super) fn parent(joint: usize) -> Option<usize> {
+/// The joint that a joint hangs from.
+///
+/// # Panics
+/// If there is no such joint.
+pub fn parent(joint: usize) -> Option<usize> {
     (joint != PELVIS).then_some(PARENTS[joint])
 }
 

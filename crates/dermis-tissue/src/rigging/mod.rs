@@ -1,0 +1,105 @@
+//! Rigs for skins that have none: joints fitted to a human, or supplied, and the weights that bind the skin to them.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `skeleton` | joints and where they stand |
+//! | `fit_human` | the joints of a standing human from its skin alone |
+//! | `weights` | bounded biharmonic weights of the skin around the bones |
+//! | `connected` | weights without islands |
+//! | `geodesic`, `sections` | distances on a surface, and the loops of equal distance or in a plane |
+//! | `tips`, `centre_line`, `landmarks` | head, hands and feet; the middle of limbs; where these bend, thin and end |
+
+mod centre_line;
+mod connected;
+mod fit_human;
+mod geodesic;
+mod landmarks;
+mod sections;
+mod skeleton;
+mod tips;
+mod weights;
+
+use dermis_mesh::RigError;
+use glam::Vec3;
+
+pub use fit_human::{FittedSkeleton, fit_human};
+pub use skeleton::Skeleton;
+pub use weights::{RiggedWeights, RiggingOptions, embedded_weights, weights};
+
+use crate::harmonic::BoundedWeightsError;
+
+/// Why there is no skeleton or no weights.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RiggingError {
+    /// There is nothing to bind to.
+    #[error("the skeleton has no joints")]
+    NoJoints,
+    /// Joints and places are not equally many.
+    #[error("there are {found} places for {expected} joints")]
+    Places {
+        /// How many places there are.
+        found: usize,
+        /// How many joints.
+        expected: usize,
+    },
+    /// The joints are no trees, or stand nowhere.
+    #[error(transparent)]
+    Rig(#[from] RigError),
+    /// There is no skin.
+    #[error("the skin has no triangles")]
+    NoTriangles,
+    /// The skin has holes or more than two triangles at an edge, or triangles that look to different sides.
+    #[error("the skin {what} at {count} edges, the first near {position}; {cure}, or supply a rig")]
+    NotClosed {
+        /// What is wrong, in words.
+        what: &'static str,
+        /// At how many edges.
+        count: usize,
+        /// Where the first is.
+        position: Vec3,
+        /// What helps.
+        cure: &'static str,
+    },
+    /// The skin is several surfaces.
+    #[error(
+        "the skin is made of {count} separate shells, the largest with {largest} of {points} points; keep the body alone \
+         (without eyes, teeth or clothes), or supply a rig"
+    )]
+    Shells {
+        /// How many shells.
+        count: usize,
+        /// Points of the largest one.
+        largest: usize,
+        /// Points of all.
+        points: usize,
+    },
+    /// The skin is not that of a standing human.
+    #[error(
+        "this does not look like a standing human: {0}; check which axis is up, bring the body into an A- or T-pose, or \
+         supply a rig"
+    )]
+    NotHuman(String),
+    /// The skin names a node that the tetrahedra do not have.
+    #[error("the skin has node {node}, but there are only {count} nodes")]
+    NoSuchNode {
+        /// The offending node.
+        node: u32,
+        /// The number of nodes.
+        count: usize,
+    },
+    /// The skin follows a tetrahedron that does not exist.
+    #[error("a point of the skin follows tetrahedron {tetrahedron}, but there are only {count}")]
+    NoSuchTetrahedron {
+        /// The offending tetrahedron.
+        tetrahedron: u32,
+        /// The number of tetrahedra.
+        count: usize,
+    },
+    /// No bone is inside the body.
+    #[error("no node of the tetrahedra is near a bone; the skeleton stands outside of the body or has another unit")]
+    NoHandles,
+    /// The weights cannot be solved for.
+    #[error(transparent)]
+    Weights(#[from] BoundedWeightsError),
+}

@@ -1,0 +1,115 @@
+//! Skeletons of real bodies, where there are some: the folder that `DERMIS_DATA` names.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use dermis_io::ReadOptions;
+use dermis_math::progress::Silent;
+use dermis_mesh::{Scene, UpAxis};
+use dermis_tissue::body::{BodyModel, BodyParts, JointPlacement, sample};
+use dermis_tissue::rigging::{FittedSkeleton, RiggingOptions, Skeleton, embedded_weights, fit_human};
+use dermis_tissue::tetrahedra::lattice::{LatticeOptions, lattice_body};
+use glam::DVec3;
+
+/// Metres between a fitted joint and an artist's, at most.
+const BOUND: f64 = 0.03;
+/// Our joints and MakeHuman's; others have no counterpart.
+const SAME: [(&str, &str); 9] = [
+    ("hip", "thigh"),
+    ("knee", "calf"),
+    ("ankle", "foot"),
+    ("foot", "ball"),
+    ("shoulder", "upperarm"),
+    ("elbow", "lowerarm"),
+    ("wrist", "hand"),
+    ("neck", "neck_01"),
+    ("head", "head"),
+];
+
+fn shared_data(name: &str) -> Option<PathBuf> {
+    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
+    let path = std::env::var_os("DERMIS_DATA").map_or_else(beside, Into::into).join(name);
+    if !path.exists() {
+        eprintln!("skipped: {name} is not there");
+    }
+    path.exists().then_some(path)
+}
+
+fn read(name: &str) -> Option<Scene> {
+    Some(dermis_io::read(shared_data(name)?.to_str()?, &ReadOptions::default()).unwrap())
+}
+
+fn place(skeleton: &Skeleton, name: &str) -> DVec3 {
+    skeleton.places()[skeleton.joints().iter().position(|joint| joint.name == name).unwrap()]
+}
+
+#[test]
+fn a_fitted_skeleton_matches_an_artists() {
+    let Some(scene) = read("bodies/mpfb_game_engine_smpl_layout.npz") else { return };
+    let object = &scene.objects[0];
+    let theirs = Skeleton::of_rig(object.rig.as_ref().unwrap()).unwrap();
+    let fitted = fit_human(&object.mesh, UpAxis::Y).unwrap();
+    assert!(fitted.notes.is_empty(), "{:?}", fitted.notes);
+    for (ours, other) in SAME {
+        let pairs = if ours == "neck" || ours == "head" {
+            vec![(ours.to_owned(), other.to_owned())]
+        } else {
+            ["left", "right"].map(|side| (format!("{side}_{ours}"), format!("{other}_{}", &side[..1]))).to_vec()
+        };
+        for (name, other) in pairs {
+            let off = place(&fitted.skeleton, &name).distance(place(&theirs, &other));
+            println!("{name}: {:.1} mm from {other}", 1e3 * off);
+            assert!(off < BOUND, "{name} is {off} from {other}");
+        }
+    }
+}
+
+/// Both sides of a body that stands symmetrically are alike.
+fn assert_symmetric(fitted: &FittedSkeleton) {
+    for (joint, at) in fitted.skeleton.joints().iter().zip(fitted.skeleton.places()) {
+        if let Some(name) = joint.name.strip_prefix("left_") {
+            let other = place(&fitted.skeleton, &format!("right_{name}"));
+            assert!(at.x > 0.0 && at.distance(DVec3::new(-other.x, other.y, other.z)) < 0.02, "{name}: {at}, {other}");
+        }
+    }
+}
+
+#[test]
+fn a_static_body_gets_a_rig_and_moves() {
+    let Some(scene) = read("bodies/human_man.obj") else { return };
+    let mesh = Arc::new(scene.objects[0].mesh.without_layout());
+    let fitted = fit_human(&mesh, UpAxis::Y).unwrap();
+    assert!(fitted.notes.is_empty(), "{:?}", fitted.notes);
+    assert_symmetric(&fitted);
+    let body = lattice_body(&mesh, &[], &LatticeOptions::default(), &Silent).unwrap();
+    let rigged = embedded_weights(
+        &body.mesh,
+        &body.skin,
+        mesh.triangles(),
+        &fitted.skeleton,
+        &RiggingOptions::default(),
+        &Silent,
+    )
+    .unwrap();
+    assert!(rigged.converged && rigged.notes.is_empty(), "{:?}", rigged.notes);
+    let model = BodyModel::new(BodyParts {
+        mesh: Arc::clone(&mesh),
+        joints: fitted.skeleton.joints().to_vec(),
+        placement: JointPlacement::Given { rest: fitted.skeleton.places().to_vec(), offsets: Vec::new() },
+        weights: rigged.weights,
+        shapes: Vec::new(),
+        pose_shapes: Vec::new(),
+    })
+    .unwrap();
+    let (_, motions) = sample();
+    let run = motions.iter().find(|motion| motion.name == "running").unwrap();
+    let edges = |points: &[glam::Vec3]| -> Vec<f32> {
+        mesh.triangles().iter().map(|t| points[t[0] as usize].distance(points[t[1] as usize])).collect()
+    };
+    let before = edges(mesh.points());
+    for pose in run.poses.iter().step_by(30) {
+        let posed = model.pose(&[], pose).unwrap();
+        let longer = edges(&posed.points).iter().zip(&before).filter(|(now, then)| **now > 2.5 * **then).count();
+        assert!(longer * 1000 < before.len(), "{longer} of {} edges are torn", before.len());
+    }
+}
