@@ -77,3 +77,10 @@ pub(super) fn exchange([a, b, c, d]: [Vec4; 4]) -> [Vec4; 4] {
     let exchanged = Mat4::from_cols(a, b, c, d).transpose();
     [exchanged.x_axis, exchanged.y_axis, exchanged.z_axis, exchanged.w_axis]
 }
+
+/// `det m`.
+#[inline(always)]
+pub(super) fn determinant([a, b, c]: M3) -> Vec4 {
+    let cross = [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]];
+    dot(cross, c)
+}
