@@ -1,8 +1,7 @@
 //! Vectors and matrices of four elements at once: each entry is a [`Vec4`] with a lane for each element.
 //!
 //! glam's four lanes are vector instructions on every processor that it knows. Arrays of eight numbers, compiled for AVX2
-//! and left to the compiler, came out half as scalar code and took twice as long; four lanes need no version for each
-//! processor, and give the same bits on all of them.
+//! and left to the compiler, came out half as scalar code; four lanes need no version for each processor.
 
 #![allow(clippy::inline_always, reason = "a call per operation would cost more than the operation")]
 #![allow(clippy::large_types_passed_by_value, reason = "all of it is inlined into one kernel and lives in registers")]
