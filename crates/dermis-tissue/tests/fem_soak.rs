@@ -12,8 +12,8 @@ const FRAME_S: f32 = 1.0 / 60.0;
 const FRAMES_PER_S: usize = 60;
 const SUBSTEPS: usize = 4;
 const CELL_M: f32 = 0.02;
-/// The paper's 0.98 per 4 ms.
-const DAMPING_PER_S: f32 = 5.05;
+/// The paper has 0.5 to 5.05.
+const DAMPING_PER_S: f32 = 2.0;
 /// Kibibytes that buffers of the first frames and the allocator may still add.
 const FLAT_KIB: usize = 4096;
 

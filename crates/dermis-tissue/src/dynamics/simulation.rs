@@ -31,8 +31,8 @@ pub struct SimulationOptions {
     pub max_iterations: usize,
     /// Rate α in 1/s at which velocities decay as exp(−αt); the paper's 0.98 to 0.998 per 4 ms are 5.05 to 0.5.
     pub damping_rate_per_s: f32,
-    /// Whether elements beyond a mean stretch of 1.5 resist being turned out of their rotation. Without it the matrix is
-    /// Eq. 13's to the letter, and bodies stretched to a multiple of their size take longer to come back.
+    /// Whether elements beyond a mean stretch of 1.5 resist being turned out of their rotation, and those far
+    /// inside out are braked. Without it the matrix is Eq. 13's to the letter, and bodies that were torn about take longer to come back.
     pub tension: bool,
 }
 

@@ -1,8 +1,7 @@
 //! Vectors and matrices of four elements at once: each entry is a [`Vec4`] with a lane for each element.
 //!
 //! glam's four lanes are vector instructions on every processor that it knows. Arrays of eight numbers, compiled for AVX2
-//! and left to the compiler, came out half as scalar code and took twice as long; four lanes need no version for each
-//! processor, and give the same bits on all of them.
+//! and left to the compiler, came out half as scalar code; four lanes need no version for each processor.
 
 #![allow(clippy::inline_always, reason = "a call per operation would cost more than the operation")]
 #![allow(clippy::large_types_passed_by_value, reason = "all of it is inlined into one kernel and lives in registers")]
@@ -76,4 +75,11 @@ pub(super) fn select_above(x: Vec4, bound: Vec4, yes: Vec4, no: Vec4) -> Vec4 {
 pub(super) fn exchange([a, b, c, d]: [Vec4; 4]) -> [Vec4; 4] {
     let exchanged = Mat4::from_cols(a, b, c, d).transpose();
     [exchanged.x_axis, exchanged.y_axis, exchanged.z_axis, exchanged.w_axis]
+}
+
+/// `det m`.
+#[inline(always)]
+pub(super) fn determinant([a, b, c]: M3) -> Vec4 {
+    let cross = [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]];
+    dot(cross, c)
 }
