@@ -63,7 +63,7 @@ fn insertion_order(points: &[DVec3], low: DVec3, size: f64) -> Vec<u32> {
     order
 }
 
-/// A number that looks random (the finalizer of SplitMix64).
+/// A number that looks random (the finalizer of `SplitMix64`).
 pub(super) fn scramble(seed: u64) -> u64 {
     let mut z = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

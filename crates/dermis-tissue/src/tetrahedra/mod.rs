@@ -7,7 +7,7 @@
 //! 5. Improvement by flips, by moving, removing and adding nodes inside ([`improve`]).
 //!
 //! Signs are exact, ties are broken by index and every parallel part keeps the order of its results, so that the same
-//! skin gives the same tetrahedra everywhere. Written from the papers; no code of TetGen (AGPL) is used.
+//! skin gives the same tetrahedra everywhere. Written from the papers; no code of `TetGen` (AGPL) is used.
 
 mod carve;
 mod check;
@@ -294,7 +294,9 @@ impl Skin {
         let mut points: Vec<DVec3> = skin.points().iter().map(|p| p.as_dvec3()).collect();
         let mut triangles = skin.triangles().to_vec();
         if volume(skin.points(), &triangles) < 0.0 {
-            triangles.iter_mut().for_each(|t| t.swap(1, 2));
+            for triangle in &mut triangles {
+                triangle.swap(1, 2);
+            }
             notes.push(Note::new("the skin's triangles look inwards; they were taken the other way round"));
         }
         check::check(&points, &triangles)?;
