@@ -271,13 +271,9 @@ impl Contents {
 /// What stands between `$name` and `$Endname`.
 fn section<'a>(bytes: &'a [u8], name: &str) -> Option<&'a [u8]> {
     let (start, end) = (format!("${name}"), format!("$End{name}"));
-    let find = |bytes: &[u8], word: &str| {
-        bytes
-            .windows(word.len())
-            .enumerate()
-            .find(|(at, w)| *w == word.as_bytes() && (*at == 0 || bytes[at - 1] == b'\n'))
-    };
-    let (at, _) = find(bytes, &start)?;
+    let begins_a_line = |at: usize| at == 0 || bytes[at - 1] == b'\n';
+    let mut windows = bytes.windows(start.len()).enumerate();
+    let (at, _) = windows.find(|&(at, window)| window == start.as_bytes() && begins_a_line(at))?;
     let body = &bytes[at + start.len()..];
     let first = body.iter().position(|&byte| byte == b'\n')? + 1;
     let body = &body[first..];

@@ -7,6 +7,7 @@ pub mod body;
 pub mod dynamics;
 pub mod fem;
 pub mod harmonic;
+pub mod layered;
 pub mod layers;
 pub mod rigging;
 pub mod tetrahedra;

@@ -181,7 +181,7 @@ fn flesh_thickness_reaches_the_asked_part_of_a_body_and_spares_end_effectors() {
             "asked {fraction}, got {:.3} of {} elements; flesh from {:.3} m off the bone",
             found.layers.element_fraction(),
             found.layers.all_elements,
-            found.from_distance
+            found.from_thickness
         );
         assert_consistent(&mesh, &found.layers);
         assert!((found.layers.element_fraction() - fraction).abs() < 0.03);

@@ -161,16 +161,68 @@ fn refuses_options_that_are_no_lengths_and_bones_that_are_nowhere() {
     assert!(matches!(fails(&[(Vec3::NAN, Vec3::ZERO)], TetOptions::default()), TetError::BadBone { bone: 0 }));
 }
 
+/// A skin and another one, moved by a map.
+fn joined(skin: &TriMesh, other: &TriMesh, map: impl Fn(Vec3) -> Vec3, turned: bool) -> TriMesh {
+    let count = skin.point_count() as u32;
+    let points = skin.points().iter().copied().chain(other.points().iter().map(|&p| map(p))).collect();
+    let more = other
+        .triangles()
+        .iter()
+        .map(|t| t.map(|p| p + count))
+        .map(|[a, b, c]| if turned { [a, c, b] } else { [a, b, c] });
+    TriMesh::new(points, skin.triangles().iter().copied().chain(more).collect()).unwrap()
+}
+
+fn filled_volume(body: &TetBody) -> f64 {
+    body.mesh.volumes().iter().sum()
+}
+
 #[test]
 fn nested_shells_become_one_body() {
     let outer = cube(4);
-    let count = outer.point_count() as u32;
-    let inner = cube(2);
-    let points = outer.points().iter().copied().chain(inner.points().iter().map(|p| *p * 0.3 + 0.35)).collect();
-    let more = inner.triangles().iter().map(|t| t.map(|p| p + count));
-    let skin = TriMesh::new(points, outer.triangles().iter().copied().chain(more).collect()).unwrap();
-    let body = fill(&skin, &[]);
-    let volume: f64 = body.mesh.volumes().iter().sum();
-    assert!((volume - 1.0).abs() < 1e-9, "{volume}");
+    let body = fill(&joined(&outer, &cube(2), |p| p * 0.3 + 0.35, false), &[]);
+    assert!((filled_volume(&body) - 1.0).abs() < 1e-9 && body.volume_error.abs() < 1e-9);
     assert_eq!(body.mesh.boundary().len(), outer.triangle_count());
+    assert_eq!((body.recovered_fraction(), body.notes.len()), (1.0, 1));
+    assert_used(&body.mesh);
+}
+
+#[test]
+fn a_shell_that_looks_inwards_is_a_cavity_inside_and_is_turned_outside() {
+    let hollow = joined(&cube(4), &cube(2), |p| p * 0.3 + 0.35, true);
+    let body = fill(&hollow, &[]);
+    assert_fills(&body, &hollow);
+    assert!((filled_volume(&body) - (1.0 - 0.027)).abs() < 1e-6);
+    let beside = fill(&joined(&cube(4), &cube(2), |p| p * 0.3 + 2.0, true), &[]);
+    assert!((filled_volume(&beside) - 1.027).abs() < 1e-6, "{}", filled_volume(&beside));
+    assert_eq!(beside.notes.len(), 1);
+}
+
+#[test]
+fn shells_of_very_different_sizes_are_filled() {
+    let skin = joined(&torus(24, 12, 1.0, 0.4), &cube(2), |p| p * 1e-4 + Vec3::new(1.5, 0.0, 0.0), false);
+    assert_fills(&fill(&skin, &[]), &skin);
+}
+
+#[test]
+fn points_without_triangles_do_no_harm_and_are_noted() {
+    let skin = cube(3);
+    // On a face, on an edge, inside, far outside, and in the place of another.
+    let more = [Vec3::new(0.4, 0.4, 0.0), Vec3::new(0.1, 0.0, 0.0), Vec3::splat(0.4), Vec3::splat(1e6), Vec3::ZERO];
+    let points = skin.points().iter().copied().chain(more).collect();
+    let body = fill(&TriMesh::new(points, skin.triangles().to_vec()).unwrap(), &[]);
+    assert_eq!((body.recovered_fraction(), body.notes.len()), (1.0, 1));
+    assert!((filled_volume(&body) - 1.0).abs() < 1e-9);
+}
+
+#[test]
+fn needles_of_triangles_are_filled_exactly() {
+    for skin in [
+        plate(1, 60, Vec3::ONE),
+        torus(5, 90, 1.0, 0.3),
+        torus(90, 4, 1.0, 0.3),
+        plate(2, 2, Vec3::new(1e-4, 1.0, 30.0)),
+    ] {
+        assert_fills(&fill(&skin, &[]), &skin);
+    }
 }

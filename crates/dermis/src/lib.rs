@@ -1,7 +1,8 @@
 //! dermis learns, corrects and simulates the skin of animated characters.
 //!
 //! This crate is what users, the command line, the viewer and Python depend on: it gathers the parts under one name
-//! and adds what they do together ([`mod@select`], [`mod@replay`], [`mod@retarget`]).
+//! and adds what they do together ([`mod@select`], [`mod@replay`], [`mod@retarget`],
+//! [`mod@bodies`]).
 //!
 //! ```
 //! use dermis::prelude::*;
@@ -30,6 +31,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod bodies;
 pub mod frame_range;
 pub mod names;
 pub mod replay;
@@ -43,6 +45,7 @@ pub use dermis_io as io;
 pub use dermis_math as math;
 pub use dermis_mesh as mesh;
 pub use dermis_skin as skin;
+pub use dermis_tissue as tissue;
 
 pub use frame_range::{FrameRange, FrameRangeError};
 pub use replay::{ReplayError, replay};

@@ -9,6 +9,7 @@ mod pose;
 mod report;
 mod sample;
 mod skin;
+mod tissue;
 mod view;
 mod volume;
 mod wrinkle;
@@ -31,6 +32,7 @@ pub(crate) enum Command {
     Sample(sample::Args),
     Volume(volume::Args),
     Wrinkle(wrinkle::Args),
+    Tissue(tissue::Args),
     View(view::Args),
     Report(report::Args),
     Completions(completions::Args),
@@ -48,6 +50,7 @@ pub(crate) fn run(command: Command, shared: &Shared) -> Result<ExitCode, Report>
         Command::Sample(args) => sample::run(&args, shared),
         Command::Volume(args) => volume::run(&args, shared),
         Command::Wrinkle(args) => wrinkle::run(&args, shared),
+        Command::Tissue(args) => tissue::run(&args, shared),
         Command::View(args) => view::run(&args, shared),
         Command::Report(args) => report::run(&args, shared),
         Command::Completions(args) => completions::run(&args),

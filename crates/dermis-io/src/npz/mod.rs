@@ -26,7 +26,7 @@ mod layout;
 pub(crate) mod npy;
 pub(crate) mod read;
 pub(crate) mod rig;
-mod write;
+pub(crate) mod write;
 
 use std::path::Path;
 
@@ -62,6 +62,8 @@ const KEYS: &[&str] = &[
     "material_base_colors",
     "material_names",
     "metres_per_unit",
+    "mocap_frame_rate",
+    "mocap_framerate",
     "names",
     "object_name",
     "parents",
@@ -69,6 +71,7 @@ const KEYS: &[&str] = &[
     "polygon_sizes",
     "pose",
     "posedirs",
+    "poses",
     "rest",
     "shape_names",
     "shape_normals",
@@ -77,6 +80,7 @@ const KEYS: &[&str] = &[
     "start_seconds",
     "tets",
     "times",
+    "trans",
     "triangle_materials",
     "up_axis",
     "v_template",

@@ -15,7 +15,7 @@ use crate::npz::npy::{Header, Kind};
 use crate::npz::{layout, rig};
 use crate::options::ReadOptions;
 use crate::raw_frames::{RawFrames, Scalar};
-use crate::smpl;
+use crate::{layered, smpl};
 
 /// An archive being read: which arrays have been used, and what is to be said about it.
 pub(super) struct Reader<'a> {
@@ -51,7 +51,7 @@ pub(super) fn scene(bytes: Mapped, name: &str, options: &ReadOptions) -> Result<
     let mut reader = Reader { archive, used: Vec::new(), options, notes: Vec::new() };
     let mut object = if reader.has("v_template") { body(&mut reader)? } else { object(&mut reader)? };
     object.name = text(reader.take("object_name")?)?.unwrap_or_else(|| name.to_owned());
-    let units = units(&mut reader)?;
+    let units = units_of(&mut reader)?;
     rest_of_the_arrays(&mut reader, &mut object)?;
     Ok(Scene { objects: vec![object], units, notes: reader.notes })
 }
@@ -64,14 +64,24 @@ impl smpl::Arrays for Reader<'_> {
 
 /// The body in SMPL's layout in the archive `bytes`.
 pub(crate) fn body_model(bytes: Mapped) -> Result<smpl::BodyFile, Error> {
+    with_arrays(bytes, |arrays| smpl::body(arrays))
+}
+
+/// What `read` makes of the arrays of the archive `bytes`.
+pub(crate) fn with_arrays<T>(
+    bytes: Mapped,
+    read: impl FnOnce(&mut dyn smpl::Arrays) -> Result<T, Error>,
+) -> Result<T, Error> {
     let options = ReadOptions::default();
     let mut reader = Reader { archive: Archive::open(bytes)?, used: Vec::new(), options: &options, notes: Vec::new() };
-    smpl::body(&mut reader)
+    read(&mut reader)
 }
 
 fn body(reader: &mut Reader<'_>) -> Result<Object, Error> {
     let (object, notes) = smpl::object(reader)?;
     reader.notes.extend(notes);
+    // The inside of a layered body is not for scenes; what is painted on its skin is.
+    reader.used.extend(layered::KEYS);
     Ok(object)
 }
 
@@ -234,19 +244,20 @@ fn tets(reader: &mut Reader<'_>, mesh: &TriMesh) -> Result<Option<Arc<TetMesh>>,
 }
 
 /// The only text of an array with one.
-pub(super) fn text(array: Option<Array>) -> Result<Option<String>, Error> {
+pub(crate) fn text(array: Option<Array>) -> Result<Option<String>, Error> {
     match array {
         Some(array) => Ok(array.texts()?.into_iter().next()),
         None => Ok(None),
     }
 }
 
-fn units(reader: &mut Reader<'_>) -> Result<Units, Error> {
-    let metres = reader.take("metres_per_unit")?.map(|array| array.number()).transpose()?;
+/// The units that `arrays` state.
+pub(crate) fn units_of(arrays: &mut dyn smpl::Arrays) -> Result<Units, Error> {
+    let metres = arrays.array("metres_per_unit")?.map(|array| array.number()).transpose()?;
     if let Some(metres) = metres.filter(|metres| !(metres.is_finite() && *metres > 0.0)) {
         return Err(Error::malformed(format!("a unit of {metres} metres makes no sense")).at("metres_per_unit"));
     }
-    let up_axis = match text(reader.take("up_axis")?)?.as_deref() {
+    let up_axis = match text(arrays.array("up_axis")?)?.as_deref() {
         None => None,
         Some("X") => Some(UpAxis::X),
         Some("Y") => Some(UpAxis::Y),

@@ -30,20 +30,30 @@ pub fn write(scene: &Scene, target: &Path, output: &mut Output, progress: &dyn P
     let holds =
         Holds { rig: true, tets: true, attributes: true, all_sets: true, surface: true, materials: true, units: true };
     let (object, mut notes) = single(scene, holds)?;
-    let mut writer = ArrayWriter { zip: ZipWriter::new(output.create(target)?) };
+    let mut writer = ArrayWriter::new(output.create(target)?);
     writer.shape(&object, &mut notes)?;
     writer.units(scene)?;
     writer.motion(&object, progress)?;
-    writer.zip.finish().map_err(zip_error)?.flush()?;
+    writer.finish()?;
     Ok(notes)
 }
 
 /// Adds arrays to an archive.
-pub(super) struct ArrayWriter {
+pub(crate) struct ArrayWriter {
     zip: ZipWriter<BufWriter<File>>,
 }
 
 impl ArrayWriter {
+    /// An archive in `file`.
+    pub(crate) fn new(file: BufWriter<File>) -> Self {
+        Self { zip: ZipWriter::new(file) }
+    }
+
+    /// Ends the archive.
+    pub(crate) fn finish(self) -> Result<(), Error> {
+        Ok(self.zip.finish().map_err(zip_error)?.flush()?)
+    }
+
     fn shape(&mut self, object: &Object, notes: &mut Vec<Note>) -> Result<(), Error> {
         let mesh = &object.mesh;
         self.texts_of_one("object_name", &object.name)?;
@@ -116,12 +126,16 @@ impl ArrayWriter {
         if let Some(metres) = scene.units.metres_per_unit {
             self.number("metres_per_unit", metres)?;
         }
-        match scene.units.up_axis {
-            None => Ok(()),
-            Some(UpAxis::X) => self.texts_of_one("up_axis", "X"),
-            Some(UpAxis::Y) => self.texts_of_one("up_axis", "Y"),
-            Some(UpAxis::Z) => self.texts_of_one("up_axis", "Z"),
-        }
+        scene.units.up_axis.map_or(Ok(()), |axis| self.up_axis(axis))
+    }
+
+    pub(crate) fn up_axis(&mut self, axis: UpAxis) -> Result<(), Error> {
+        let name = match axis {
+            UpAxis::X => "X",
+            UpAxis::Y => "Y",
+            UpAxis::Z => "Z",
+        };
+        self.texts_of_one("up_axis", name)
     }
 
     fn motion(&mut self, object: &Object, progress: &dyn Progress) -> Result<(), Error> {
@@ -190,32 +204,32 @@ impl ArrayWriter {
     }
 
     /// An array of f32.
-    pub(super) fn floats(&mut self, name: &str, shape: &[usize], numbers: &[f32]) -> Result<(), Error> {
+    pub(crate) fn floats(&mut self, name: &str, shape: &[usize], numbers: &[f32]) -> Result<(), Error> {
         self.array(name, "<f4", shape, little_endian(numbers).into_owned())
     }
 
     /// An array of indices: i32, which most tools expect, or u32 where that is too small.
-    pub(super) fn indices(&mut self, name: &str, shape: &[usize], indices: &[u32]) -> Result<(), Error> {
+    pub(crate) fn indices(&mut self, name: &str, shape: &[usize], indices: &[u32]) -> Result<(), Error> {
         let descr = if indices.iter().all(|&index| i32::try_from(index).is_ok()) { "<i4" } else { "<u4" };
         self.array(name, descr, shape, indices.iter().flat_map(|index| index.to_le_bytes()).collect())
     }
 
     /// An array of texts, as UTF-32 padded to the longest.
-    pub(super) fn texts(&mut self, name: &str, texts: &[&str]) -> Result<(), Error> {
+    pub(crate) fn texts(&mut self, name: &str, texts: &[&str]) -> Result<(), Error> {
         let (width, bytes) = utf32(texts);
         self.array(name, &format!("<U{width}"), &[texts.len()], bytes)
     }
 
-    fn texts_of_one(&mut self, name: &str, text: &str) -> Result<(), Error> {
+    pub(crate) fn texts_of_one(&mut self, name: &str, text: &str) -> Result<(), Error> {
         let (width, bytes) = utf32(&[text]);
         self.array(name, &format!("<U{width}"), &[], bytes)
     }
 
-    fn numbers(&mut self, name: &str, numbers: impl ExactSizeIterator<Item = f64>) -> Result<(), Error> {
+    pub(crate) fn numbers(&mut self, name: &str, numbers: impl ExactSizeIterator<Item = f64>) -> Result<(), Error> {
         self.array(name, "<f8", &[numbers.len()], numbers.flat_map(f64::to_le_bytes).collect())
     }
 
-    fn number(&mut self, name: &str, number: f64) -> Result<(), Error> {
+    pub(crate) fn number(&mut self, name: &str, number: f64) -> Result<(), Error> {
         self.array(name, "<f8", &[], number.to_le_bytes().to_vec())
     }
 
@@ -230,7 +244,7 @@ impl ArrayWriter {
     }
 
     #[allow(clippy::needless_pass_by_value, reason = "callers make the bytes for this call")]
-    fn array(&mut self, name: &str, descr: &str, shape: &[usize], payload: Vec<u8>) -> Result<(), Error> {
+    pub(crate) fn array(&mut self, name: &str, descr: &str, shape: &[usize], payload: Vec<u8>) -> Result<(), Error> {
         let header = Header::encode(descr, shape);
         self.begin(name, (header.len() + payload.len()) as u64)?;
         self.zip.write_all(&header)?;

@@ -10,14 +10,17 @@
 //! | `shapedirs` | `[N,3,K]` | shapes, one per last index |
 //! | `posedirs` | `[N,3,9(J−1)]` | pose shapes, one per last index |
 //! | `joint_names`, `shape_names` | `[J]`, `[K]` | names, where they are given |
+//!
+//! `poses` and what goes with them are motions (see `motion`).
 
+mod motion;
 mod pickle;
 
 use std::path::Path;
 use std::sync::Arc;
 
-use dermis_mesh::{Note, Object, Scene, Shape, SkinWeights};
-use dermis_tissue::body::{BodyJoint, BodyModel, BodyParts, JointPlacement, PoseShape};
+use dermis_mesh::{Clip, Note, Object, Scene, Shape, SkinWeights};
+use dermis_tissue::body::{BodyJoint, BodyModel, BodyMotion, BodyParts, JointPlacement, PoseShape};
 use glam::{DVec3, Vec3};
 
 use crate::error::Error;
@@ -30,6 +33,8 @@ use crate::npz::{read as npz, rig};
 pub struct BodyFile {
     /// The model.
     pub model: BodyModel,
+    /// Its motions.
+    pub motions: Vec<BodyMotion>,
     /// What was assumed or left out.
     pub notes: Vec<Note>,
 }
@@ -65,6 +70,18 @@ pub fn read_bytes(bytes: &[u8]) -> Result<BodyFile, Error> {
 fn of_mapped(bytes: Mapped) -> Result<BodyFile, Error> {
     let zip: &[u8] = b"PK";
     if bytes.starts_with(zip) { npz::body_model(bytes) } else { body(&mut pickle::Pickle::open(bytes)?) }
+}
+
+/// Whether the archive `path` has a body in SMPL's layout.
+pub fn is_body(path: &Path) -> bool {
+    let has_template = |arrays: &mut dyn Arrays| Ok(arrays.array("v_template")?.is_some());
+    Mapped::open(path).and_then(|bytes| npz::with_arrays(bytes, has_template)).unwrap_or(false)
+}
+
+/// The motions in the archive `path`, which may have no body; none where it has no `poses`.
+pub fn read_motions(path: &Path, joints: usize) -> Result<Vec<BodyMotion>, Error> {
+    let read = |arrays: &mut dyn Arrays| motion::motions(arrays, joints, &mut Vec::new());
+    npz::with_arrays(Mapped::open(path)?, read).map_err(|error| error.in_file(path))
 }
 
 /// Reads the pickle `path` as a scene of one rigged object.
@@ -113,13 +130,14 @@ pub(crate) fn body(arrays: &mut dyn Arrays) -> Result<BodyFile, Error> {
         shapes,
         pose_shapes: pose_shapes(arrays, points)?,
     })?;
-    Ok(BodyFile { model, notes })
+    let motions = motion::motions(arrays, count, &mut notes)?;
+    Ok(BodyFile { model, motions, notes })
 }
 
-/// The body as a rigged object without clips, whose shapes are those of its rig.
+/// The body as a rigged object with its motions as clips, whose shapes are those of its rig.
 pub(crate) fn object(arrays: &mut dyn Arrays) -> Result<(Object, Vec<Note>), Error> {
     let has_pose_shapes = arrays.array("posedirs")?.is_some();
-    let BodyFile { model, mut notes } = body(arrays)?;
+    let BodyFile { model, motions, mut notes } = body(arrays)?;
     if has_pose_shapes {
         notes.push(Note::at("posedirs", "pose-dependent corrections are left out"));
     }
@@ -127,7 +145,15 @@ pub(crate) fn object(arrays: &mut dyn Arrays) -> Result<(Object, Vec<Note>), Err
         notes.push(Note::at("shapedirs", "the joints stand where they are at rest; they do not follow the shapes"));
     }
     let rig = model.rig(model.shapes().to_vec())?;
-    Ok((Object { mesh: Arc::clone(model.mesh()), rig: Some(Arc::new(rig)), ..Object::default() }, notes))
+    let body = model.shaped(&[])?;
+    let mut clips = Vec::with_capacity(motions.len());
+    for motion in &motions {
+        let transforms = motion.poses.iter().map(|pose| body.joint_transforms(pose)).collect::<Result<Vec<_>, _>>()?;
+        let still = vec![0.0; rig.shapes().len() * motion.poses.len()];
+        let clip = Clip::new(&rig, motion.name.clone(), motion.frame_rate_hz, transforms.concat(), still)?;
+        clips.push(Arc::new(clip));
+    }
+    Ok((Object { mesh: Arc::clone(model.mesh()), rig: Some(Arc::new(rig)), clips, ..Object::default() }, notes))
 }
 
 fn needed(arrays: &mut dyn Arrays, name: &'static str) -> Result<Array, Error> {
@@ -233,7 +259,7 @@ fn pose_shapes(arrays: &mut dyn Arrays, points: usize) -> Result<Vec<PoseShape>,
 }
 
 /// An array [N,3,K] as K lists of offsets.
-fn columns(array: &Array, points: usize) -> Result<Vec<Vec<Vec3>>, Error> {
+pub(crate) fn columns(array: &Array, points: usize) -> Result<Vec<Vec<Vec3>>, Error> {
     let [rows, axes, count] = array.shape_of("[points, 3, shapes]")?;
     if (rows, axes) != (points, 3) {
         return Err(array.wrong_shape(&format!("[{points}, 3, shapes]")));

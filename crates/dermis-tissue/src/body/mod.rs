@@ -16,6 +16,7 @@ mod pose;
 mod sample;
 
 pub use convert::from_object;
+pub(crate) use model::expect_count;
 pub use model::{BodyError, BodyJoint, BodyModel, BodyParts, JointPlacement, PoseShape};
 pub use motion::{BodyMotion, motion_of_clip};
 pub use pose::{BodyPose, PosedBody, ShapedBody};

@@ -233,6 +233,71 @@ pub(super) fn rig(parts: &BodyParts, places: &[DVec3], shapes: Vec<Shape>) -> Re
 }
 
 impl BodyModel {
+    /// The same joints with only some of the points, in the order given, and no triangles.
+    ///
+    /// # Panics
+    /// If there is no such point.
+    pub fn of_points(&self, points: &[u32]) -> Self {
+        let pick = |all: &[Vec3]| -> Vec<Vec3> { points.iter().map(|&point| all[point as usize]).collect() };
+        let mesh = TriMesh::new(pick(self.mesh().points()), Vec::new()).expect("points of a valid mesh");
+        let shape = |shape: &Shape| Shape { offsets: pick(&shape.offsets), normal_offsets: None, ..shape.clone() };
+        let pose_shape = |shape: &PoseShape| PoseShape { number: shape.number, offsets: pick(&shape.offsets) };
+        Self::new(BodyParts {
+            mesh: Arc::new(mesh),
+            joints: self.joints().to_vec(),
+            placement: self.given_placement(),
+            weights: SkinWeights::from_rows(points.iter().map(|&point| self.weights().row(point as usize))),
+            shapes: self.shapes().iter().map(shape).collect(),
+            pose_shapes: self.pose_shapes().iter().map(pose_shape).collect(),
+        })
+        .expect("a part of a valid body is valid")
+    }
+
+    /// The body of the shape coefficients `betas` as a template of its own, without shapes.
+    pub fn fixed_shape(&self, betas: &[f64]) -> Result<Self, BodyError> {
+        let shaped = self.shaped(betas)?;
+        let points = shaped.points().iter().map(|point| point.as_vec3()).collect();
+        let mesh = self.mesh().with_points(points).map_err(|_| BodyError::NotFinite { what: "shape", index: 0 })?;
+        Self::new(BodyParts {
+            mesh: Arc::new(mesh),
+            joints: self.joints().to_vec(),
+            placement: JointPlacement::Given { rest: shaped.joints().to_vec(), offsets: Vec::new() },
+            weights: self.weights().clone(),
+            shapes: Vec::new(),
+            pose_shapes: self.pose_shapes().to_vec(),
+        })
+    }
+
+    /// The places of the joints, and how shapes move them, as numbers that need no points.
+    pub fn given_placement(&self) -> JointPlacement {
+        JointPlacement::Given { rest: self.rest_joints.clone(), offsets: self.joint_offsets.clone() }
+    }
+
+    /// The same body `factor` times as large.
+    pub fn scaled(&self, factor: f64) -> Result<Self, BodyError> {
+        let vectors = |all: &[Vec3]| -> Vec<Vec3> { all.iter().map(|v| (v.as_dvec3() * factor).as_vec3()).collect() };
+        let places = |all: &[DVec3]| -> Vec<DVec3> { all.iter().map(|place| *place * factor).collect() };
+        let mesh = self.mesh().with_points(vectors(self.mesh().points()));
+        let mesh = mesh.map_err(|_| BodyError::NotFinite { what: "a point of the body scaled by factor", index: 0 })?;
+        let shape = |shape: &Shape| Shape { offsets: vectors(&shape.offsets), ..shape.clone() };
+        let pose_shape = |shape: &PoseShape| PoseShape { number: shape.number, offsets: vectors(&shape.offsets) };
+        let placement = match self.placement() {
+            JointPlacement::Given { rest, offsets } => JointPlacement::Given {
+                rest: places(rest),
+                offsets: offsets.iter().map(|offsets| places(offsets)).collect(),
+            },
+            regressed @ JointPlacement::Regressed(_) => regressed.clone(),
+        };
+        Self::new(BodyParts {
+            mesh: Arc::new(mesh),
+            joints: self.joints().to_vec(),
+            placement,
+            weights: self.weights().clone(),
+            shapes: self.shapes().iter().map(shape).collect(),
+            pose_shapes: self.pose_shapes().iter().map(pose_shape).collect(),
+        })
+    }
+
     /// As [`BodyModel::rig`], for a body whose joints stand at `places`.
     pub(super) fn rig_at(&self, places: &[DVec3]) -> Result<Rig, BodyError> {
         Ok(rig(&self.parts, places, Vec::new())?)
@@ -292,6 +357,6 @@ fn check_pose_shapes(parts: &BodyParts) -> Result<(), BodyError> {
     Ok(())
 }
 
-pub(super) fn expect_count(what: &'static str, found: usize, expected: usize) -> Result<(), BodyError> {
+pub(crate) fn expect_count(what: &'static str, found: usize, expected: usize) -> Result<(), BodyError> {
     if found == expected { Ok(()) } else { Err(BodyError::CountMismatch { what, found, expected }) }
 }

@@ -31,16 +31,20 @@ pub struct SimulationOptions {
     pub max_iterations: usize,
     /// Rate α in 1/s at which velocities decay as exp(−αt); the paper's 0.98 to 0.998 per 4 ms are 5.05 to 0.5.
     pub damping_rate_per_s: f32,
-    /// Whether elements beyond a mean stretch of 1.5 resist being turned out of their rotation. Without it the matrix is
-    /// Eq. 13's to the letter, and bodies stretched to a multiple of their size take longer to come back.
+    /// Whether elements beyond a mean stretch of 1.5 resist being turned out of their rotation, and those far
+    /// inside out are braked. Without it the matrix is Eq. 13's to the letter, and bodies that were torn about take longer to come back.
     pub tension: bool,
 }
 
 /// How a step went.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct StepReport {
-    /// The linear solve.
+    /// The linear solve; of several steps that of most iterations.
     pub solve: PcgReport,
+    /// Steps made.
+    pub steps: usize,
+    /// Iterations of all their solves.
+    pub iterations: usize,
     /// Nodes that would have left the range of single precision and were stopped.
     pub stopped_nodes: usize,
     /// Where the time went.
@@ -95,8 +99,9 @@ pub struct Simulation {
     sums: Vec<f64>,
     loads: Loads,
     workspace: PcgWorkspace,
-    /// The time step that factors and impulses are for; `None` where nodes or material have changed since.
-    followed_step_s: Option<f32>,
+    /// The time step that factors and impulses are for, and whether with tension; `None` where nodes or material have
+    /// changed since.
+    followed: Option<(f32, bool)>,
     elastic_j: f64,
 }
 
@@ -127,7 +132,7 @@ impl Simulation {
             sums: vec![0.0; free.div_ceil(ROWS_PER_TASK)],
             loads: Loads::new(free),
             workspace: PcgWorkspace::default(),
-            followed_step_s: None,
+            followed: None,
             elastic_j: 0.0,
             model,
             options,
@@ -160,6 +165,11 @@ impl Simulation {
         self.time_s
     }
 
+    /// Lets simulated time begin anew at 0, as after a body has settled.
+    pub fn restart_clock(&mut self) {
+        self.time_s = 0.0;
+    }
+
     /// The options; a change is felt in the next step.
     pub fn options_mut(&mut self) -> &mut SimulationOptions {
         &mut self.options
@@ -167,7 +177,7 @@ impl Simulation {
 
     /// Changes the material, as when stiffness is painted; motion goes on.
     pub fn set_material(&mut self, material: &Material) -> Result<(), MaterialError> {
-        self.followed_step_s = None;
+        self.followed = None;
         self.model.set_material(material)
     }
 
@@ -185,7 +195,7 @@ impl Simulation {
         }
         self.velocities.fill(Vec3A::ZERO);
         self.model.reset_rotations(&self.displacements);
-        self.followed_step_s = None;
+        self.followed = None;
         Ok(())
     }
 
@@ -273,7 +283,7 @@ impl Simulation {
         let dt =
             if time_step_s.is_finite() { time_step_s.clamp(SHORTEST_STEP_S, LONGEST_STEP_S) } else { LONGEST_STEP_S };
         let mut clock = Clock::start();
-        if self.followed_step_s != Some(dt) {
+        if self.followed != Some((dt, self.options.tension)) {
             self.follow(dt);
         }
         let before = self.elastic_j + kinetic_j(&self.model, &self.velocities);
@@ -295,13 +305,22 @@ impl Simulation {
             self.limit_energy(before);
         }
         elements += clock.lap();
-        StepReport { solve, stopped_nodes, phases: Phases { elements, assembly, right_hand_side, solve: solving } }
+        let iterations = solve.iterations;
+        StepReport {
+            solve,
+            steps: 1,
+            iterations,
+            stopped_nodes,
+            phases: Phases { elements, assembly, right_hand_side, solve: solving },
+        }
     }
 
     /// Turns elements with the nodes; what they hand on is for steps of `dt`.
     fn follow(&mut self, dt: f32) {
-        self.elastic_j = self.model.elements.update(&self.displacements, dt, &mut self.factors, &mut self.impulses);
-        self.followed_step_s = Some(dt);
+        let Self { model, displacements, factors, impulses, options, .. } = self;
+        model.elements.tension = options.tension;
+        self.elastic_j = model.elements.update(displacements, dt, factors, impulses);
+        self.followed = Some((dt, options.tension));
     }
 
     /// Whether nothing did work in this step but what [`Loads`] pushed.
@@ -342,7 +361,7 @@ impl Simulation {
         self.loads.collect(&nodes, forces, self.time_s, dt);
     }
 
-    /// A = M + Δt²K′ + C and the inverses of its diagonal blocks.
+    /// `A = M + Δt²K′ + C` and the inverses of its diagonal blocks.
     fn assemble(&mut self) {
         let Model { matrix, pattern, masses, ratio, .. } = &mut self.model;
         pattern.assemble(&self.factors, *ratio, &mut matrix.upper);
@@ -428,10 +447,13 @@ impl Simulation {
 }
 
 impl StepReport {
-    fn add(&mut self, other: Self) {
+    /// Adds the report of later steps.
+    pub fn add(&mut self, other: Self) {
         if other.solve.iterations >= self.solve.iterations {
             self.solve = other.solve;
         }
+        self.steps += other.steps;
+        self.iterations += other.iterations;
         self.stopped_nodes += other.stopped_nodes;
         self.phases.elements += other.phases.elements;
         self.phases.assembly += other.phases.assembly;

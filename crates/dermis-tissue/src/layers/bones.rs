@@ -23,6 +23,20 @@ pub struct Bone {
     pub end: Vec3,
 }
 
+impl Bone {
+    /// The point at `part` of the way from its start to its end.
+    pub fn at(&self, part: f32) -> Vec3 {
+        self.start.lerp(self.end, part)
+    }
+
+    /// Where along the bone the point nearest to `position` is, from 0 to 1.
+    fn nearest_part(&self, position: Vec3) -> f32 {
+        let along = self.end - self.start;
+        let length_squared = along.length_squared();
+        if length_squared > 0.0 { ((position - self.start).dot(along) / length_squared).clamp(0.0, 1.0) } else { 0.0 }
+    }
+}
+
 /// Options of [`bone_nodes`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BoneNodesOptions {
@@ -95,16 +109,23 @@ pub fn bone_nodes(mesh: &TetMesh, skin: &[u32], bones: &[Bone], options: &BoneNo
 
 /// The distance from a point to a bone.
 pub(super) fn distance_to_bone(at: Vec3, bone: &Bone) -> f32 {
-    let along = bone.end - bone.start;
-    let length_squared = along.length_squared();
-    let part = if length_squared > 0.0 { ((at - bone.start).dot(along) / length_squared).clamp(0.0, 1.0) } else { 0.0 };
-    at.distance(bone.start + part * along)
+    at.distance(bone.at(bone.nearest_part(at)))
+}
+
+/// The bone nearest to a position, and where along it the nearest point is.
+///
+/// # Panics
+/// If there are no bones.
+pub fn along_nearest_bone(at: Vec3, bones: &[Bone]) -> (usize, f32) {
+    let distances = bones.iter().map(|bone| distance_to_bone(at, bone)).enumerate();
+    let (bone, _) = distances.min_by(|a, b| a.1.total_cmp(&b.1)).expect("there is a bone");
+    (bone, bones[bone].nearest_part(at))
 }
 
 /// The median over points along the bone of the distance to the nearest skin node.
 fn distance_to_skin(mesh: &TetMesh, skin: &[u32], bone: &Bone) -> f32 {
     let nearest = |sample: usize| {
-        let at = bone.start.lerp(bone.end, sample as f32 / (SAMPLES - 1) as f32);
+        let at = bone.at(sample as f32 / (SAMPLES - 1) as f32);
         let squared = skin.iter().map(|&node| at.distance_squared(mesh.nodes()[node as usize]));
         squared.fold(f32::INFINITY, f32::min).sqrt()
     };

@@ -1,12 +1,15 @@
 //! A thickness of the layer from the shape of the body: thick flesh gets a thick layer.
 //!
 //! The paper fits `d` to scans, which leaves most of the skin at σ and raises belly, buttocks, thighs and chest. Without
-//! scans, the distance `t_i` from skin vertex i to the nearest bone says the same: `d_i = σ + clamp((t_i − t₀) / (t₁ − t₀))`,
+//! scans, the distance from skin vertex i to the nearest bone b says the same. Taken alone it finds the trunk only, which
+//! is far from the spine also where ribs are; so it is divided by the root of its median over that bone's vertices,
+//! `t_i = |x_i − b| / √(median_b)`, half way to what stands out on each limb. Then `d_i = σ + clamp((t_i − t₀) / (t₁ − t₀))`,
 //! from σ at `t₀` to σ + 1, the paper's colour scale, at the body's thickest flesh `t₁`, smoothed over the skin. Pinned
 //! vertices, as those of end effectors, stay at σ. `t₀` is searched by halving until the layer has the asked part
 //! of the elements: the part falls as `t₀` grows, and each try is one solve of the prepared field.
 
 use dermis_mesh::TetMesh;
+use glam::Vec3;
 use rayon::prelude::*;
 
 use super::bones::distance_to_bone;
@@ -28,7 +31,7 @@ pub struct FleshOptions {
 
 impl Default for FleshOptions {
     fn default() -> Self {
-        Self { element_fraction: 0.35, smoothing: SmoothOptions::default() }
+        Self { element_fraction: 0.4, smoothing: SmoothOptions::default() }
     }
 }
 
@@ -39,8 +42,8 @@ pub struct FleshThickness {
     pub skin_values: Vec<f64>,
     /// The layers that it gives.
     pub layers: Layers,
-    /// The distance to bones `t₀` from which on flesh is simulated, in the unit of the mesh.
-    pub from_distance: f64,
+    /// The thickness `t₀` from which on flesh is simulated.
+    pub from_thickness: f64,
 }
 
 /// A thickness by distance to `bones` whose layer has the asked part of the elements, or all it can have.
@@ -57,9 +60,8 @@ pub fn flesh_thickness(
     pinned: &[bool],
     options: &FleshOptions,
 ) -> Result<FleshThickness, LayersError> {
-    let points: Vec<_> = field.skin().iter().map(|&node| mesh.nodes()[node as usize]).collect();
-    let to_bones = |&at: &_| bones.iter().map(|bone| distance_to_bone(at, bone)).fold(f32::INFINITY, f32::min);
-    let distances: Vec<f64> = points.par_iter().map(|at| f64::from(to_bones(at))).collect();
+    let points: Vec<Vec3> = field.skin().iter().map(|&node| mesh.nodes()[node as usize]).collect();
+    let distances = relative_distances(&points, bones);
     let thickest = thickest(&distances, pinned);
     let attempt = |from: f64| {
         let value = |(distance, &pinned): (&f64, &bool)| {
@@ -70,24 +72,41 @@ pub fn flesh_thickness(
         let raw: Vec<f64> = distances.iter().zip(pinned).map(value).collect();
         let skin_values = smooth(&points, triangles, &raw, pinned, &options.smoothing);
         let layers = Layers::new(mesh, field, &skin_values)?;
-        Ok(FleshThickness { skin_values, layers, from_distance: from })
+        Ok(FleshThickness { skin_values, layers, from_thickness: from })
     };
     // Below zero the ramp starts before the skin does, and the layer grows towards that of a uniform σ + 1.
     let (mut low, mut high) = (-thickest, thickest);
     let mut best = attempt(low)?;
     for _ in 0..HALVINGS {
-        if best.layers.element_fraction() <= options.element_fraction && best.from_distance == -thickest {
+        if best.layers.element_fraction() <= options.element_fraction && best.from_thickness == -thickest {
             break;
         }
         let next = attempt(0.5 * (low + high))?;
         let is_small = next.layers.element_fraction() <= options.element_fraction;
-        *(if is_small { &mut high } else { &mut low }) = next.from_distance;
+        *(if is_small { &mut high } else { &mut low }) = next.from_thickness;
         let miss = |found: &FleshThickness| (found.layers.element_fraction() - options.element_fraction).abs();
         if miss(&next) < miss(&best) {
             best = next;
         }
     }
     Ok(best)
+}
+
+/// The distance of each point from its nearest bone, over the root of the median of that bone's points.
+fn relative_distances(points: &[Vec3], bones: &[Bone]) -> Vec<f64> {
+    let nearest = |&at: &Vec3| {
+        let distances = bones.iter().map(|bone| f64::from(distance_to_bone(at, bone))).enumerate();
+        distances.min_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((0, f64::INFINITY))
+    };
+    let nearest: Vec<(usize, f64)> = points.par_iter().map(nearest).collect();
+    let mut of_bones: Vec<Vec<f64>> = vec![Vec::new(); bones.len().max(1)];
+    nearest.iter().for_each(|&(bone, distance)| of_bones[bone].push(distance));
+    let median = |mut distances: Vec<f64>| {
+        distances.sort_by(f64::total_cmp);
+        distances.get(distances.len() / 2).copied().unwrap_or(1.0).max(f64::MIN_POSITIVE)
+    };
+    let medians: Vec<f64> = of_bones.into_iter().map(median).collect();
+    nearest.into_iter().map(|(bone, distance)| distance / medians[bone].sqrt()).collect()
 }
 
 fn thickest(distances: &[f64], pinned: &[bool]) -> f64 {

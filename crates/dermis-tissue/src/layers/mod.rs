@@ -23,7 +23,7 @@ use std::collections::BTreeSet;
 
 use dermis_mesh::{Note, TetMesh};
 
-pub use bones::{Bone, BoneNodes, BoneNodesOptions, bone_nodes, bones_between_joints};
+pub use bones::{Bone, BoneNodes, BoneNodesOptions, along_nearest_bone, bone_nodes, bones_between_joints};
 pub use end_effectors::{END_EFFECTOR_NAMES, end_effector_joints, end_effector_vertices};
 pub use flesh::{FleshOptions, FleshThickness, flesh_thickness};
 pub use smooth::{SmoothOptions, smooth};

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use dermis_mesh::adjacency::Edges;
 use dermis_mesh::boundary::{boundary_edges, inconsistent_edges, non_manifold_edges};
-use glam::{DVec3, Vec3};
+use glam::DVec3;
 
 use super::TetError;
 use super::intersections::self_intersections;
@@ -90,8 +90,8 @@ fn check_points(points: &[DVec3], triangles: &[[u32; 3]]) -> Result<(), TetError
 }
 
 /// The mean length of the edges of triangles.
-pub(super) fn mean_edge(points: &[Vec3], triangles: &[[u32; 3]]) -> f64 {
+pub(super) fn mean_edge(points: &[DVec3], triangles: &[[u32; 3]]) -> f64 {
     let sides = triangles.iter().flat_map(|&[a, b, c]| [[a, b], [b, c], [c, a]]);
-    let total: f64 = sides.map(|[a, b]| points[a as usize].as_dvec3().distance(points[b as usize].as_dvec3())).sum();
+    let total: f64 = sides.map(|[a, b]| points[a as usize].distance(points[b as usize])).sum();
     total / (3 * triangles.len().max(1)) as f64
 }

@@ -20,8 +20,8 @@ const HILBERT_BITS: u32 = 16;
 
 /// The Delaunay tetrahedra of `points` and of the four corners of a large tetrahedron around them, which come last.
 ///
-/// Of points at the same place only one gets tetrahedra.
-pub(super) fn delaunay(points: &[DVec3]) -> Complex {
+/// Of points at the same place only one gets tetrahedra, and those get none that `left_out` marks, as far as it goes.
+pub(super) fn delaunay(points: &[DVec3], left_out: &[bool]) -> Complex {
     let (low, high) = points.iter().fold((DVec3::MAX, DVec3::MIN), |(l, h), &p| (l.min(p), h.max(p)));
     let (centre, size) =
         if points.is_empty() { (DVec3::ZERO, 1.0) } else { ((low + high) / 2.0, (high - low).max_element()) };
@@ -40,7 +40,8 @@ pub(super) fn delaunay(points: &[DVec3]) -> Complex {
     };
     let mut complex = Complex::new(all, vec![first]);
     let mut at = 0;
-    for point in insertion_order(points, low, size) {
+    let is_in = |point: &u32| left_out.get(*point as usize) != Some(&true);
+    for point in insertion_order(points, low, size).into_iter().filter(is_in) {
         at = insert(&mut complex, point, at);
     }
     complex
@@ -62,7 +63,7 @@ fn insertion_order(points: &[DVec3], low: DVec3, size: f64) -> Vec<u32> {
     order
 }
 
-/// A number that looks random (the finalizer of SplitMix64).
+/// A number that looks random (the finalizer of `SplitMix64`).
 pub(super) fn scramble(seed: u64) -> u64 {
     let mut z = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -218,7 +219,7 @@ mod tests {
     #[test]
     fn random_points_get_delaunay_tetrahedra() {
         let points = random_points(800);
-        let complex = delaunay(&points);
+        let complex = delaunay(&points, &[]);
         check(&complex, points.len());
         assert!(complex.tet_of.iter().all(|&tet| tet != NONE));
     }
@@ -226,7 +227,7 @@ mod tests {
     #[test]
     fn a_grid_full_of_cospherical_points_gets_delaunay_tetrahedra() {
         let points = grid_points(8);
-        let complex = delaunay(&points);
+        let complex = delaunay(&points, &[]);
         check(&complex, points.len());
         assert!(complex.tet_of.iter().all(|&tet| tet != NONE));
     }
@@ -236,7 +237,7 @@ mod tests {
         let mut points: Vec<DVec3> = random_points(60).into_iter().map(|p| DVec3::new(p.x, p.y, 0.0)).collect();
         points.extend((0..20).map(|k| DVec3::X * f64::from(k)));
         points.extend_from_within(..30);
-        let complex = delaunay(&points);
+        let complex = delaunay(&points, &[]);
         check(&complex, points.len());
         assert_eq!(complex.tet_of.iter().filter(|&&tet| tet == NONE).count(), 30);
     }

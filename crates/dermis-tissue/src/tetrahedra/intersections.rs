@@ -18,7 +18,10 @@ pub struct Intersection {
     pub position: Vec3,
 }
 
-/// All pairs of triangles that meet, in order.
+/// Pairs that one triangle adds, at most: a hopeless skin must not fill the memory.
+const MOST_PER_TRIANGLE: usize = 64;
+
+/// The pairs of triangles that meet, in order.
 pub(super) fn self_intersections(points: &[DVec3], triangles: &[[u32; 3]], tree: &SurfaceTree) -> Vec<Intersection> {
     let of_triangle = |first: usize| -> Vec<Intersection> {
         let corners = triangles[first].map(|p| points[p as usize]);
@@ -29,6 +32,7 @@ pub(super) fn self_intersections(points: &[DVec3], triangles: &[[u32; 3]], tree:
         near.sort_unstable();
         let pairs = near.into_iter().filter(|&second| meet(points, triangles[first], triangles[second as usize]));
         pairs
+            .take(MOST_PER_TRIANGLE)
             .map(|second| {
                 let other = triangles[second as usize].map(|p| points[p as usize]);
                 Intersection { triangles: [first as u32, second], position: place(corners, other) }

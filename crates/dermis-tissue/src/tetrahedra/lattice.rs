@@ -88,8 +88,8 @@ pub fn lattice_body(
     }
     let stages = Stages { progress };
     stages.begin("covering the skin", 0)?;
-    let (lattice, notes) = Lattice::around(skin, options.spacing);
     let points: Vec<DVec3> = skin.points().iter().map(|p| p.as_dvec3()).collect();
+    let (lattice, notes) = Lattice::around(skin, &points, options.spacing);
     let tree = SurfaceTree::new(&points, skin.triangles());
     let mut cells = lattice.crossed_by(&points, skin.triangles());
     stages.begin("filling the inside", 1)?;
@@ -127,10 +127,10 @@ struct Lattice {
 
 impl Lattice {
     /// A lattice with a cube to spare on every side of the skin.
-    fn around(skin: &TriMesh, spacing: Option<f64>) -> (Self, Vec<Note>) {
+    fn around(skin: &TriMesh, points: &[DVec3], spacing: Option<f64>) -> (Self, Vec<Note>) {
         let (low, high) = skin.bounds();
         let (low, high) = (low.as_dvec3(), high.as_dvec3());
-        let mean = mean_edge(skin.points(), skin.triangles());
+        let mean = mean_edge(points, skin.triangles());
         let mut spacing = spacing.unwrap_or(2.0 * mean);
         let size = high - low;
         let mut notes = Vec::new();

@@ -7,7 +7,7 @@
 //! 5. Improvement by flips, by moving, removing and adding nodes inside ([`improve`]).
 //!
 //! Signs are exact, ties are broken by index and every parallel part keeps the order of its results, so that the same
-//! skin gives the same tetrahedra everywhere. Written from the papers; no code of TetGen (AGPL) is used.
+//! skin gives the same tetrahedra everywhere. Written from the papers; no code of `TetGen` (AGPL) is used.
 
 mod carve;
 mod check;
@@ -19,6 +19,7 @@ mod improve;
 mod intersections;
 pub mod lattice;
 mod nodes;
+mod outer;
 mod predicates;
 pub mod quality;
 mod recover;
@@ -36,6 +37,7 @@ use glam::{DVec3, Vec3};
 use complex::{Complex, NONE, sorted};
 use improve::ImproveOptions;
 pub use intersections::Intersection;
+use outer::Outer;
 use quality::{TetQuality, measure_quality};
 use recover::{Constraints, Recovered, Split};
 use surface::SurfaceTree;
@@ -200,6 +202,16 @@ pub enum TetError {
         /// Its value.
         value: f64,
     },
+    /// Tetrahedra made elsewhere do not have a point of the skin.
+    #[error(
+        "point {point} of the skin, at {position}, is no node of the given tetrahedra; mesh this skin, without moving its points"
+    )]
+    MissingPoint {
+        /// Which.
+        point: usize,
+        /// Where it is.
+        position: Vec3,
+    },
     /// The observer stopped the work.
     #[error("stopped before the tetrahedra were whole")]
     Stopped,
@@ -224,31 +236,12 @@ pub fn tetrahedralize(
     progress: &dyn Progress,
 ) -> Result<TetBody, TetError> {
     check_lengths(bones, options.spacing, options.bone_interval)?;
-    let mut notes = Vec::new();
-    let mut points: Vec<DVec3> = skin.points().iter().map(|p| p.as_dvec3()).collect();
-    let mut triangles = skin.triangles().to_vec();
-    let mut skin_volume = volume(skin.points(), &triangles);
-    if skin_volume < 0.0 {
-        triangles.iter_mut().for_each(|t| t.swap(1, 2));
-        skin_volume = -skin_volume;
-        notes.push(Note::new("the skin's triangles look inwards; they were taken the other way round"));
-    }
     let stages = Stages { progress };
     stages.begin("checking the skin", 0)?;
-    let mut tree = SurfaceTree::new(&points, &triangles);
-    check::check(&points, &triangles)?;
-    if let Some(parted) = check::check_intersections(&points, &triangles, &tree, options.separate)? {
-        notes.push(Note::new(format!(
-            "the skin met itself; {} points were moved, by at most {:.2e}",
-            parted.moved, parted.farthest
-        )));
-        points = parted.points;
-        tree = SurfaceTree::new(&points, &triangles);
-        let moved: Vec<Vec3> = points.iter().map(|p| p.as_vec3()).collect();
-        skin_volume = volume(&moved, &triangles);
-    }
+    let Skin { points, triangles, tree, mut notes } = Skin::checked(skin, options.separate)?;
     stages.begin("placing nodes", 1)?;
-    let inner = InnerNodes::new(skin, bones, options, &tree);
+    let loose = loose_points(points.len(), skin.triangles());
+    let inner = InnerNodes::new(&points, &triangles, bones, options, &tree);
     if inner.bones.left_out > 0 {
         notes.push(Note::new(format!(
             "{} nodes of the bones are outside the skin or almost on it and were left out",
@@ -259,7 +252,7 @@ pub fn tetrahedralize(
         notes.push(Note::new("the box around the skin has too many cells of the lattice; it has no nodes inside"));
     }
     stages.begin("Delaunay tetrahedra", 2)?;
-    let mut complex = delaunay::delaunay(&[&points[..], &inner.bones.positions, &inner.lattice].concat());
+    let mut complex = delaunay::delaunay(&[&points[..], &inner.bones.positions, &inner.lattice].concat(), &loose);
     stages.begin("recovering the skin", 3)?;
     let mut constraints = Constraints::new(&triangles);
     let recovered = recover::recover(&mut complex, &mut constraints);
@@ -271,7 +264,7 @@ pub fn tetrahedralize(
     improve_inside(&mut complex, fixed, &constraints.splits, options);
     stages.begin("measuring", 6)?;
     let mesh = compact(&complex, fixed)?;
-    Ok(report(mesh, points.len(), &triangles, skin_volume, &inner, &recovered, notes))
+    Ok(report(mesh, points.len(), &triangles, &inner, &recovered, notes))
 }
 
 fn check_lengths(bones: &[(Vec3, Vec3)], spacing: Option<f64>, bone_interval: Option<f64>) -> Result<(), TetError> {
@@ -284,6 +277,62 @@ fn check_lengths(bones: &[(Vec3, Vec3)], spacing: Option<f64>, bone_interval: Op
         }
     }
     Ok(())
+}
+
+/// A skin that can be filled.
+struct Skin {
+    points: Vec<DVec3>,
+    /// Those that bound the body, looking outwards.
+    triangles: Vec<[u32; 3]>,
+    tree: SurfaceTree,
+    notes: Vec<Note>,
+}
+
+impl Skin {
+    fn checked(skin: &TriMesh, separate: f64) -> Result<Self, TetError> {
+        let mut notes = Vec::new();
+        let mut points: Vec<DVec3> = skin.points().iter().map(|p| p.as_dvec3()).collect();
+        let mut triangles = skin.triangles().to_vec();
+        if volume(skin.points(), &triangles) < 0.0 {
+            for triangle in &mut triangles {
+                triangle.swap(1, 2);
+            }
+            notes.push(Note::new("the skin's triangles look inwards; they were taken the other way round"));
+        }
+        check::check(&points, &triangles)?;
+        let mut tree = SurfaceTree::new(&points, &triangles);
+        if let Some(parted) = check::check_intersections(&points, &triangles, &tree, separate)? {
+            notes.push(Note::new(format!(
+                "the skin met itself; {} points were moved, by at most {:.2e}",
+                parted.moved, parted.farthest
+            )));
+            points = parted.points;
+            tree = SurfaceTree::new(&points, &triangles);
+        }
+        let Outer { triangles: outer, turned, within, loose } = outer::outer(&points, &triangles, &tree);
+        if turned > 0 {
+            tree = SurfaceTree::new(&points, &outer);
+        }
+        for (count, what) in [
+            (turned, "triangles of shells that look inwards were taken the other way round"),
+            (within, "triangles of shells within the body are no part of its boundary; their points are nodes inside"),
+            (loose, "points of the skin have no triangle; they are nodes without tetrahedra"),
+        ] {
+            if count > 0 {
+                notes.push(Note::new(format!("{count} {what}")));
+            }
+        }
+        Ok(Self { points, triangles: outer, tree, notes })
+    }
+}
+
+/// Which points no triangle uses.
+fn loose_points(count: usize, triangles: &[[u32; 3]]) -> Vec<bool> {
+    let mut loose = vec![true; count];
+    for &point in triangles.iter().flatten() {
+        loose[point as usize] = false;
+    }
+    loose
 }
 
 /// Says which stage begins.
@@ -308,12 +357,17 @@ struct InnerNodes {
 }
 
 impl InnerNodes {
-    fn new(skin: &TriMesh, bones: &[(Vec3, Vec3)], options: &TetOptions, tree: &SurfaceTree) -> Self {
-        let mean_edge = check::mean_edge(skin.points(), skin.triangles());
-        let (low, high) = skin.bounds();
-        let (low, high) = (low.as_dvec3(), high.as_dvec3());
+    fn new(
+        points: &[DVec3],
+        triangles: &[[u32; 3]],
+        bones: &[(Vec3, Vec3)],
+        options: &TetOptions,
+        tree: &SurfaceTree,
+    ) -> Self {
+        let mean_edge = check::mean_edge(points, triangles);
+        let (low, high) = tree.bounds();
         let spacing = options.spacing.unwrap_or_else(|| {
-            let wanted = options.inner_nodes * skin.point_count() as f64;
+            let wanted = options.inner_nodes * points.len() as f64;
             nodes::spacing_for(low, high, tree, wanted, [1.2, 4.0].map(|edges| edges * mean_edge))
         });
         // The nearest neighbours of a body-centred lattice are this far apart.
@@ -387,7 +441,6 @@ fn report(
     mesh: TetMesh,
     skin_nodes: usize,
     triangles: &[[u32; 3]],
-    skin_volume: f64,
     inner: &InnerNodes,
     recovered: &Recovered,
     notes: Vec<Note>,
@@ -397,6 +450,7 @@ fn report(
     extra.sort_unstable();
     extra.dedup();
     let enclosed: f64 = mesh.volumes().iter().sum();
+    let skin_volume = volume(mesh.nodes(), triangles);
     let bone_nodes =
         inner.bones.of_bones.iter().map(|own| own.iter().map(|&n| n + skin_nodes as u32).collect()).collect();
     TetBody {

@@ -2,8 +2,8 @@
 //!
 //! The sine of the dihedral angle at the edge between faces k and l is `3/2 · V · length / (Aₖ Aₗ)`; the smallest of the
 //! six rates a tetrahedron, since it punishes small and large angles alike (Shewchuk 2002: 0 is flat, 0.94 regular).
-//! Conditioning is the ratio `λmax · trace⁻¹`-free measure `κ = (Σ Aᵢ²) / (9 V · mean edge)`-scaled to 1 at the regular
-//! tetrahedron: the trace of a Laplace element grows with it, and with it the iterations of a conjugate-gradient solve.
+//! Conditioning is `κ = Σ Aᵢ² / V^(4/3)`, scaled to 1 at the regular tetrahedron: the trace of a Laplace element grows
+//! with it, and with it the iterations of a conjugate-gradient solve.
 
 use glam::DVec3;
 

@@ -80,6 +80,11 @@ impl SurfaceTree {
         Node { low, high, centre, area, radius, start: start as u32, end: end as u32, second: 0 }
     }
 
+    /// The box around all triangles.
+    pub(super) fn bounds(&self) -> (DVec3, DVec3) {
+        self.nodes.first().map_or((DVec3::ZERO, DVec3::ZERO), |root| (root.low, root.high))
+    }
+
     /// The generalized winding number at `p`.
     pub(super) fn winding(&self, p: DVec3) -> f64 {
         let mut sum = 0.0;

@@ -1,10 +1,11 @@
 //! Boundary recovery: every edge and face of the skin becomes one of the tetrahedra, without a new point on the skin.
 //!
 //! 1. A missing edge is brought in by flips: faces that it crosses are flipped 2-3, edges near it are removed (n ring
-//!    points, see [`super::edge_removal`]), whenever fewer faces are in its way afterwards.
+//!    points, see [`super::edge_removal`]), whenever fewer faces are in its way afterwards. Where none gains, a bounded
+//!    number of flips that leave as much in the way is taken by chance.
 //! 2. A missing face whose edges are there is pierced by edges; these are removed alike.
-//! 3. What flips cannot bring in is split at a new point, and its parts are recovered. Shorter edges and smaller faces are
-//!    nearer to Delaunay, so this ends. The tetrahedra now conform to a skin with a few points too many.
+//! 3. What flips cannot bring in is split at a new point, and its parts are recovered. The tetrahedra then conform to a
+//!    skin with a few points too many. Splits of splits may go on for ever: their number and depth are bounded.
 //! 4. After carving, [`super::suppress`] moves these points off the skin, into the body.
 //!
 //! Edges and faces that are there are never given up. The idea to split first and to push the points inwards
@@ -29,6 +30,9 @@ use super::predicates::orient;
 const MOST_FLIPS: usize = 200;
 /// How many of them may leave as much in the way as before.
 const MOST_WANDERS: usize = 60;
+/// How many there may be in all, for any skin and per face.
+const FEWEST_WANDERS: usize = 10_000;
+const WANDERS_PER_FACE: usize = 5;
 /// How often the parts of an edge or face may be split again: what resists that long would go on for ever.
 const MOST_DEPTH: usize = 12;
 /// Points that even a small skin may take.
@@ -49,9 +53,16 @@ pub(super) struct Recovered {
 
 /// Makes the skin's edges and faces those of `complex`, as far as that takes no more than a point per eight faces.
 pub(super) fn recover(complex: &mut Complex, skin: &mut Constraints) -> Recovered {
-    let most_splits = FEWEST_SPLITS + skin.faces().count() / 8;
-    let given = complex.points.len() as u32;
-    let mut recovery = Recovery { complex, skin, result: Recovered::default(), most_splits, given, depths: Vec::new() };
+    let faces = skin.faces().count();
+    let mut recovery = Recovery {
+        given: complex.points.len() as u32,
+        complex,
+        skin,
+        result: Recovered::default(),
+        most_splits: FEWEST_SPLITS + faces / 8,
+        wanders_left: FEWEST_WANDERS + WANDERS_PER_FACE * faces,
+        depths: Vec::new(),
+    };
     let mut edges = recovery.skin.edges();
     for round in 0..=MOST_DEPTH {
         recovery.recover_edges(edges, round == 0);
@@ -70,6 +81,7 @@ struct Recovery<'a> {
     skin: &'a mut Constraints,
     result: Recovered,
     most_splits: usize,
+    wanders_left: usize,
     /// How many points there were.
     given: u32,
     /// For each point put in, how many splits led to it.
@@ -149,10 +161,11 @@ impl Recovery<'_> {
             if self.clear_way(missing) {
                 continue;
             }
-            if wanders == MOST_WANDERS || !self.wander(missing, wanders) {
+            if wanders == MOST_WANDERS || self.wanders_left == 0 || !self.wander(missing, wanders) {
                 return false;
             }
             wanders += 1;
+            self.wanders_left -= 1;
         }
         false
     }

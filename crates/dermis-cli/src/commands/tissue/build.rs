@@ -1,0 +1,265 @@
+//! `dermis tissue build`: from a body to a layered body.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use clap::ValueEnum;
+use dermis::bodies::{Body, BodyOptions, read_body};
+use dermis::io::tetgen::{self, TetgenOptions};
+use dermis::io::{ReadOptions, WriteOptions, check_target, layered};
+use dermis::mesh::{Note, TetMesh};
+use dermis::tissue::body::BodyModel;
+use dermis::tissue::layered::{BuildOptions, BuildReport, Mesher, build, rest_bones};
+use dermis::tissue::tetrahedra::TetOptions;
+use dermis::tissue::tetrahedra::lattice::LatticeOptions;
+use serde::Serialize;
+
+use super::flesh::FleshArgs;
+use super::layers::LayerFacts;
+use crate::args::{EXIT_CODES, Format, Shared};
+use crate::input;
+use crate::interrupt;
+use crate::notes::NoteFacts;
+use crate::numbers::{bytes, seconds};
+use crate::report::Report;
+use crate::terminal::{self, Paint};
+use crate::watch::Watch;
+
+const EXAMPLES: &str = "Examples:
+  dermis tissue build sample:body -o model.npz
+  dermis tissue build SMPL_NEUTRAL.pkl --layer 0.4 --stiffness 6000 -o model.npz
+      a body in SMPL's layout
+  dermis tissue build hero.glb --thickness painted.glb:fat --thickness-range 1:2 -o model.npz
+      a rigged character, flesh where it was painted
+  dermis tissue build scan.obj --rig human -o model.npz
+      a skin without a rig: the skeleton is fitted, the weights found";
+
+/// Build a layered body: tetrahedra, the body extended to its inside, layers
+#[derive(Debug, clap::Args)]
+#[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
+pub(super) struct Args {
+    /// The body: SMPL's layout (.npz, .pkl), a rigged character, or sample:body
+    body: String,
+    /// The model, an .npz file
+    #[arg(long, short, value_name = "FILE")]
+    output: PathBuf,
+    #[command(flatten)]
+    flesh: FleshArgs,
+    #[command(flatten)]
+    mesh: MeshArgs,
+    /// Where the joints come from: 'human' fits a skeleton to a skin that has none, a FILE gives its own
+    #[arg(long, value_name = "human|FILE")]
+    rig: Option<String>,
+    /// Which mesh of the file is the body [default: the rigged one with the most points]
+    #[arg(long = "mesh", value_name = "NAME")]
+    mesh_name: Option<String>,
+    /// How many metres a unit of the file is [default: as it says, else 1]
+    #[arg(long, value_name = "M", value_parser = positive)]
+    metres_per_unit: Option<f64>,
+    /// Replace the output if it exists
+    #[arg(long)]
+    force: bool,
+}
+
+/// Where the tetrahedra come from
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Tetrahedra")]
+struct MeshArgs {
+    /// What fills the skin
+    #[arg(long, value_name = "NAME", default_value = "built-in")]
+    mesher: MesherName,
+    /// Take the tetrahedra of this file (.node/.ele, .mesh, .msh); points of the skin must be nodes
+    #[arg(long, value_name = "FILE", conflicts_with = "mesher")]
+    tets: Option<String>,
+    /// The distance of nodes inside, in metres [default: so that there are 0.43 of them per point of the skin]
+    #[arg(long, value_name = "M", value_parser = positive)]
+    spacing: Option<f64>,
+    /// Where the skin meets itself, let points move by at most this, in metres
+    #[arg(long, value_name = "M", value_parser = positive)]
+    separate: Option<f64>,
+    /// The program that --mesher tetgen runs
+    #[arg(long, value_name = "PROGRAM", default_value = "tetgen")]
+    tetgen: PathBuf,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum MesherName {
+    /// Every face of the skin is one of the boundary
+    BuiltIn,
+    /// Cells of a lattice around the skin, also around one that is open or meets itself
+    Lattice,
+    /// The program of that name, which must be installed
+    Tetgen,
+}
+
+/// What was done, as JSON.
+#[derive(Debug, Serialize)]
+struct Summary {
+    body: String,
+    output: String,
+    bytes: u64,
+    #[serde(flatten)]
+    facts: LayerFacts,
+    /// The part of the skin's triangles that are faces of the boundary; null where the skin is embedded.
+    recovered_faces: Option<f64>,
+    volume_error: f64,
+    weight_steps: usize,
+    notes: Vec<NoteFacts>,
+    seconds: Times,
+}
+
+#[derive(Debug, Serialize)]
+struct Times {
+    read: f64,
+    tetrahedra: f64,
+    weights: f64,
+    layers: f64,
+    write: f64,
+    total: f64,
+}
+
+/// Builds, writes, and says what was made.
+pub(super) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Report> {
+    let write_options = WriteOptions { force: args.force };
+    check_target(&args.output, &write_options)?;
+    if args.output.extension().is_none_or(|ending| !ending.eq_ignore_ascii_case("npz")) {
+        let report = Report::new("a layered body is an .npz file").in_file(args.output.display().to_string());
+        return Err(report.hint("name it MODEL.npz; 'simulate' writes every other format"));
+    }
+    let named = |report: Report| report.in_file(args.body.as_str());
+    let watch = Watch::new(format!("building {}", args.body), shared);
+    let began = Instant::now();
+    let options = BodyOptions { mesh: args.mesh_name.clone(), metres_per_unit: args.metres_per_unit };
+    let body = watch.during(&format!("reading {}", args.body), || read_body(&args.body, &options));
+    let mut body = body.map_err(|error| named(Report::from(error)))?;
+    let mut build_options = BuildOptions::default();
+    args.flesh.apply(&mut build_options, &body.attributes).map_err(named)?;
+    let read = began.elapsed().as_secs_f64();
+    let (model, tets) = rigged(args, &mut body, &watch).map_err(named)?;
+    build_options.mesher = match tets {
+        Some(tets) => Mesher::Given(tets),
+        None => args.mesh.mesher(&model, &watch).map_err(named)?,
+    };
+    let meshed = began.elapsed().as_secs_f64() - read;
+    let (layered, report) =
+        build(model, body.motions, body.up, &build_options, &watch).map_err(|error| named(Report::from(error)))?;
+    let facts = LayerFacts::new(&layered).map_err(|error| named(Report::from(error)))?;
+    let write_began = Instant::now();
+    let written = interrupt::while_writing(|| layered::write(&args.output, &layered, &write_options));
+    watch.clear();
+    let written = written.map_err(|error| named(Report::from(error)))?;
+    let seconds = Times {
+        read,
+        tetrahedra: meshed + report.tetrahedra_s,
+        weights: report.volume_s,
+        layers: report.layers_s,
+        write: write_began.elapsed().as_secs_f64(),
+        total: began.elapsed().as_secs_f64(),
+    };
+    let summary = Summary::new(args, facts, &report, &body.notes, written.bytes, seconds);
+    match shared.format {
+        Format::Json => terminal::print_json(&summary)?,
+        Format::Pretty if shared.quiet => {}
+        Format::Pretty => terminal::print(&summary.text(Paint::for_stdout(shared.color)))?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+impl MeshArgs {
+    fn mesher(&self, model: &BodyModel, watch: &Watch) -> Result<Mesher, Report> {
+        if let Some(file) = &self.tets {
+            return Ok(Mesher::Given(given_tets(file, watch)?));
+        }
+        Ok(match self.mesher {
+            MesherName::BuiltIn => Mesher::Delaunay(TetOptions {
+                spacing: self.spacing,
+                separate: self.separate.unwrap_or(0.0),
+                ..TetOptions::default()
+            }),
+            MesherName::Lattice => {
+                Mesher::Lattice(LatticeOptions { spacing: self.spacing, ..LatticeOptions::default() })
+            }
+            MesherName::Tetgen => {
+                let options = TetgenOptions { program: self.tetgen.clone(), ..TetgenOptions::default() };
+                let inner = along_bones(model, self.spacing);
+                let tets = watch.during("running TetGen", || tetgen::run(model.mesh(), &inner, &options));
+                Mesher::Given(tets.map_err(Report::from)?)
+            }
+        })
+    }
+}
+
+/// Points along the bones at even intervals, ends included once.
+fn along_bones(model: &BodyModel, spacing: Option<f64>) -> Vec<dermis::mesh::glam::Vec3> {
+    let interval = spacing.unwrap_or(0.02) as f32;
+    let mut points: Vec<dermis::mesh::glam::Vec3> = Vec::new();
+    for (head, tail) in rest_bones(model) {
+        let parts = (head.distance(tail) / interval).round().clamp(1.0, 1e4) as usize;
+        for at in (0..=parts).map(|part| head.lerp(tail, part as f32 / parts as f32)) {
+            if points.iter().all(|other| other.distance(at) > 0.25 * interval) {
+                points.push(at);
+            }
+        }
+    }
+    points
+}
+
+fn given_tets(file: &str, watch: &Watch) -> Result<TetMesh, Report> {
+    let scene = input::read(file, &ReadOptions::default(), watch)?;
+    let tets = scene.objects.into_iter().find_map(|object| object.tets);
+    let tets = tets.ok_or_else(|| Report::new("this file has no tetrahedra").in_file(file))?;
+    Ok(TetMesh::clone(&tets))
+}
+
+impl Summary {
+    fn new(args: &Args, facts: LayerFacts, report: &BuildReport, notes: &[Note], bytes: u64, seconds: Times) -> Self {
+        let mesh = &report.mesh;
+        Self {
+            body: args.body.clone(),
+            output: args.output.display().to_string(),
+            bytes,
+            facts,
+            recovered_faces: mesh.recovered_faces.map(|faces| faces as f64 / mesh.skin_faces.max(1) as f64),
+            volume_error: mesh.volume_error,
+            weight_steps: report.weight_steps,
+            notes: NoteFacts::each_once(notes.iter().chain(&report.notes)),
+            seconds,
+        }
+    }
+
+    fn text(&self, paint: Paint) -> String {
+        let mut text = self.facts.text(paint);
+        let faces = match self.recovered_faces {
+            Some(part) => format!("{:.2} % of the skin's faces are faces of the boundary", 100.0 * part),
+            None => "the skin is embedded".to_owned(),
+        };
+        text += &format!("{}  {faces}, volume {:+.3} %\n", paint.title("skin"), 100.0 * self.volume_error);
+        let Times { read, tetrahedra, weights, layers, write, total } = &self.seconds;
+        let [read, tetrahedra, weights] = [read, tetrahedra, weights].map(|time| seconds(*time));
+        let [layers, write, total] = [layers, write, total].map(|time| seconds(*time));
+        text += &format!(
+            "wrote {} ({}) in {total}: read {read}, tetrahedra {tetrahedra}, weights {weights}, layers {layers}, written {write}\n",
+            paint.title(&self.output),
+            bytes(self.bytes),
+        );
+        self.notes.iter().for_each(|note| text += &note.line(paint));
+        text
+    }
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if number.is_finite() && number > 0.0 => Ok(number),
+        _ => Err("this is not a number above 0".to_owned()),
+    }
+}
+
+/// The body's model; where it has no rig of its own or another is asked for, that, with the tetrahedra it was found in.
+fn rigged(args: &Args, body: &mut Body, _watch: &Watch) -> Result<(BodyModel, Option<TetMesh>), Report> {
+    match (&args.rig, body.model.take()) {
+        (None, Some(model)) => Ok((model, None)),
+        (None, None) => Err(super::no_rig()),
+        (Some(_), _) => Err(super::no_rig()),
+    }
+}

@@ -1,0 +1,286 @@
+//! Layered bodies as `NumPy` archives: SMPL's layout, which other programs read, and the inside beside it.
+//!
+//! | array | shape | meaning |
+//! |---|---|---|
+//! | those of [`crate::smpl`] | | the body and its motions |
+//! | `tissue_nodes`, `tissue_tets` | `[M,3]`, `[m,4]` | the inside; the first N nodes are the skin unless it is embedded |
+//! | `tissue_weights` | `[M,J]` | skin weights of all nodes |
+//! | `tissue_shapedirs`, `tissue_posedirs` | `[M,3,K]`, `[M,3,P]` | shapes and pose shapes of all nodes |
+//! | `tissue_pose_numbers` | `[P]` | which of the 9(J − 1) elements drives each pose shape |
+//! | `tissue_bone_nodes` | `[b]` | the nodes of bones |
+//! | `tissue_skin_tets`, `tissue_skin_weights` | `[N]`, `[N,4]` | an embedded skin: tetrahedra and barycentric coordinates |
+//! | `tissue_thickness`, `tissue_young_modulus` | `[N]` | d and Young's modulus in pascal under each point of the skin |
+//! | `tissue_poisson_ratio`, `tissue_density`, `tissue_damping_rate` | one number | in kg/m³, 1/s |
+//!
+//! Lengths are metres.
+
+use std::path::Path;
+
+use dermis_mesh::{Note, Shape, SkinWeights, TetMesh, UpAxis};
+use dermis_tissue::body::{BodyModel, BodyMotion, JointPlacement, PoseShape};
+use dermis_tissue::layered::{Flesh, LayeredBody, LayeredError, LayeredParts, SkinBinding, volume_model};
+use dermis_tissue::tetrahedra::lattice::Embedding;
+use glam::Vec3;
+
+use crate::error::Error;
+use crate::mapped::Mapped;
+use crate::npz::array::Array;
+use crate::npz::read as npz;
+use crate::npz::write::ArrayWriter;
+use crate::options::WriteOptions;
+use crate::output::{Output, Written};
+use crate::smpl::{self, Arrays, BodyFile};
+use crate::target::check_target;
+
+/// The arrays of the inside: all but those that are scalars per point of the skin.
+pub(crate) const KEYS: [&str; 12] = [
+    "tissue_nodes",
+    "tissue_tets",
+    "tissue_weights",
+    "tissue_shapedirs",
+    "tissue_posedirs",
+    "tissue_pose_numbers",
+    "tissue_bone_nodes",
+    "tissue_skin_tets",
+    "tissue_skin_weights",
+    "tissue_poisson_ratio",
+    "tissue_density",
+    "tissue_damping_rate",
+];
+
+/// A layered body and what is to be said about its file.
+#[derive(Debug)]
+pub struct LayeredFile {
+    /// The body.
+    pub body: LayeredBody,
+    /// What was assumed or left out.
+    pub notes: Vec<Note>,
+}
+
+/// Whether the file `path` is an archive with the inside of a body.
+pub fn is_layered(path: &Path) -> bool {
+    let has_nodes = |arrays: &mut dyn Arrays| Ok(arrays.array("tissue_nodes")?.is_some());
+    Mapped::open(path).and_then(|bytes| npz::with_arrays(bytes, has_nodes)).unwrap_or(false)
+}
+
+/// Reads the layered body in the file `path`.
+pub fn read(path: &Path) -> Result<LayeredFile, Error> {
+    let bytes = Mapped::open(path)?;
+    npz::with_arrays(bytes, from_arrays).map_err(|error| error.in_file(path))
+}
+
+/// Reads the layered body in the contents of a file.
+pub fn read_bytes(bytes: &[u8]) -> Result<LayeredFile, Error> {
+    npz::with_arrays(Mapped::of_bytes(bytes.to_vec()), from_arrays)
+}
+
+fn from_arrays(arrays: &mut dyn Arrays) -> Result<LayeredFile, Error> {
+    let Some(nodes) = arrays.array("tissue_nodes")? else {
+        return Err(Error::malformed("the archive holds no layered body: it has no array 'tissue_nodes'")
+            .with_hint("make one of a body with `dermis tissue build`"));
+    };
+    let BodyFile { model: body, motions, notes } = smpl::body(arrays)?;
+    let tets = TetMesh::new(npz::points(&nodes)?, quads(&needed(arrays, "tissue_tets")?)?)?;
+    let binding = binding(arrays)?;
+    let volume = volume(arrays, &body, &tets)?;
+    let flesh = Flesh {
+        thickness: needed(arrays, "tissue_thickness")?.floats()?,
+        young_modulus_pa: needed(arrays, "tissue_young_modulus")?.floats()?,
+        poisson_ratio: needed(arrays, "tissue_poisson_ratio")?.number()? as f32,
+        density_kg_per_m3: needed(arrays, "tissue_density")?.number()? as f32,
+        damping_rate_per_s: needed(arrays, "tissue_damping_rate")?.number()? as f32,
+    };
+    let parts = LayeredParts {
+        body,
+        motions,
+        up: npz::units_of(arrays)?.up_axis.unwrap_or(UpAxis::Y),
+        binding,
+        volume,
+        bone_nodes: needed(arrays, "tissue_bone_nodes")?.indices()?,
+        flesh,
+        tets,
+    };
+    Ok(LayeredFile { body: LayeredBody::new(parts)?, notes })
+}
+
+fn needed(arrays: &mut dyn Arrays, name: &'static str) -> Result<Array, Error> {
+    arrays.array(name)?.ok_or_else(|| Error::malformed(format!("the layered body has no array '{name}'")))
+}
+
+fn quads(array: &Array) -> Result<Vec<[u32; 4]>, Error> {
+    match array.shape_of("[tetrahedra, 4]")? {
+        [_, 4] => Ok(array.indices()?.as_chunks::<4>().0.to_vec()),
+        _ => Err(array.wrong_shape("[tetrahedra, 4]")),
+    }
+}
+
+fn binding(arrays: &mut dyn Arrays) -> Result<SkinBinding, Error> {
+    let Some(tetrahedra) = arrays.array("tissue_skin_tets")? else { return Ok(SkinBinding::Nodes) };
+    let tetrahedra = tetrahedra.indices()?;
+    let array = needed(arrays, "tissue_skin_weights")?;
+    if array.shape() != [tetrahedra.len(), 4] {
+        return Err(array.wrong_shape(&format!("[{}, 4]", tetrahedra.len())));
+    }
+    let weights = array.floats()?;
+    let embedding = |(tetrahedron, &weights): (u32, &[f32; 4])| Embedding { tetrahedron, weights };
+    Ok(SkinBinding::Embedded(tetrahedra.into_iter().zip(weights.as_chunks::<4>().0).map(embedding).collect()))
+}
+
+fn volume(arrays: &mut dyn Arrays, body: &BodyModel, tets: &TetMesh) -> Result<BodyModel, Error> {
+    let (nodes, joints) = (tets.nodes().len(), body.joints().len());
+    let weights = needed(arrays, "tissue_weights")?;
+    if weights.shape() != [nodes, joints] {
+        return Err(weights.wrong_shape(&format!("[{nodes}, {joints}]")));
+    }
+    let mut columns = |name: &'static str| match arrays.array(name)? {
+        Some(array) => smpl::columns(&array, nodes),
+        None => Ok(Vec::new()),
+    };
+    let (shapes, pose_shapes) = (columns("tissue_shapedirs")?, columns("tissue_posedirs")?);
+    let numbers = match arrays.array("tissue_pose_numbers")? {
+        Some(array) if array.shape() == [pose_shapes.len()] => array.indices()?,
+        Some(array) => return Err(array.wrong_shape(&format!("[{}]", pose_shapes.len()))),
+        None if pose_shapes.is_empty() => Vec::new(),
+        None => return Err(Error::malformed("the layered body has no array 'tissue_pose_numbers'")),
+    };
+    let named = |(own, offsets): (&Shape, Vec<Vec3>)| Shape { name: own.name.clone(), offsets, normal_offsets: None };
+    let shapes = body.shapes().iter().zip(shapes).map(named).collect();
+    let numbered = |(number, offsets): (u32, Vec<Vec3>)| PoseShape { number: number as usize, offsets };
+    let pose_shapes = numbers.into_iter().zip(pose_shapes).map(numbered).collect();
+    let weights = SkinWeights::from_dense(&weights.floats()?, joints);
+    Ok(volume_model(body, tets, weights, shapes, pose_shapes)?)
+}
+
+/// Writes a layered body to the archive `target`.
+pub fn write(target: &Path, body: &LayeredBody, options: &WriteOptions) -> Result<Written, Error> {
+    check_target(target, options)?;
+    let mut output = Output::new(options.force);
+    let mut writer = ArrayWriter::new(output.create(target)?);
+    let parts = body.parts();
+    write_body(&mut writer, &parts.body)?;
+    write_motions(&mut writer, &parts.motions, parts.body.joints().len())?;
+    write_inside(&mut writer, parts)?;
+    writer.number("metres_per_unit", 1.0)?;
+    writer.up_axis(parts.up)?;
+    writer.finish()?;
+    output.commit()
+}
+
+fn write_body(writer: &mut ArrayWriter, body: &BodyModel) -> Result<(), Error> {
+    let (mesh, joints) = (body.mesh(), body.joints());
+    let (points, count) = (mesh.point_count(), joints.len());
+    writer.floats("v_template", &[points, 3], bytemuck::cast_slice(mesh.points()))?;
+    writer.indices("f", &[mesh.triangle_count(), 3], mesh.triangles().as_flattened())?;
+    writer.floats("weights", &[points, count], &dense(body.weights(), count))?;
+    let parents = joints.iter().map(|joint| joint.parent.map_or(-1, |parent| parent as i64));
+    let table: Vec<u8> = parents.chain(0..count as i64).flat_map(i64::to_le_bytes).collect();
+    writer.array("kintree_table", "<i8", &[2, count], table)?;
+    match body.placement() {
+        JointPlacement::Regressed(rows) => {
+            let mut regressor = vec![0.0; count * points];
+            for (row, entries) in regressor.chunks_exact_mut(points).zip(rows) {
+                entries.iter().for_each(|&(point, weight)| row[point as usize] += weight);
+            }
+            doubles(writer, "J_regressor", &[count, points], regressor)?;
+        }
+        JointPlacement::Given { rest, offsets } => {
+            doubles(writer, "J", &[count, 3], rest.iter().flat_map(|place| place.to_array()).collect())?;
+            if !offsets.is_empty() {
+                let of_axis = |joint: usize, axis: usize| offsets.iter().map(move |offsets| offsets[joint][axis]);
+                let all = (0..count).flat_map(|joint| (0..3).flat_map(move |axis| of_axis(joint, axis))).collect();
+                doubles(writer, "J_shapedirs", &[count, 3, offsets.len()], all)?;
+            }
+        }
+    }
+    let names: Vec<&str> = joints.iter().map(|joint| joint.name.as_str()).collect();
+    writer.texts("joint_names", &names)?;
+    if !body.shapes().is_empty() {
+        let columns: Vec<&[Vec3]> = body.shapes().iter().map(|shape| &shape.offsets[..]).collect();
+        write_columns(writer, "shapedirs", points, &columns)?;
+        let names: Vec<&str> = body.shapes().iter().map(|shape| shape.name.as_str()).collect();
+        writer.texts("shape_names", &names)?;
+    }
+    if !body.pose_shapes().is_empty() {
+        // SMPL has a column for each element of each turn, also where nothing comes of it.
+        let none = vec![Vec3::ZERO; points];
+        let mut columns: Vec<&[Vec3]> = vec![&none; 9 * (count - 1)];
+        body.pose_shapes().iter().for_each(|shape| columns[shape.number] = &shape.offsets);
+        write_columns(writer, "posedirs", points, &columns)?;
+    }
+    Ok(())
+}
+
+fn write_motions(writer: &mut ArrayWriter, motions: &[BodyMotion], joints: usize) -> Result<(), Error> {
+    if motions.is_empty() {
+        return Ok(());
+    }
+    let poses = || motions.iter().flat_map(|motion| &motion.poses);
+    let frames = poses().count();
+    let angles = poses().flat_map(|pose| pose.angles.iter().flat_map(|angle| angle.to_array())).collect();
+    doubles(writer, "poses", &[frames, joints, 3], angles)?;
+    doubles(writer, "trans", &[frames, 3], poses().flat_map(|pose| pose.translation.to_array()).collect())?;
+    let names: Vec<&str> = motions.iter().map(|motion| motion.name.as_str()).collect();
+    writer.texts("clip_names", &names)?;
+    let counts: Vec<u32> = motions.iter().map(|motion| motion.poses.len() as u32).collect();
+    writer.indices("clip_frames", &[counts.len()], &counts)?;
+    writer.numbers("clip_fps", motions.iter().map(|motion| motion.frame_rate_hz))
+}
+
+fn write_inside(writer: &mut ArrayWriter, parts: &LayeredParts) -> Result<(), Error> {
+    let LayeredParts { tets, volume, flesh, .. } = parts;
+    let (nodes, joints) = (tets.nodes().len(), volume.joints().len());
+    writer.floats("tissue_nodes", &[nodes, 3], bytemuck::cast_slice(tets.nodes()))?;
+    writer.indices("tissue_tets", &[tets.tetrahedra().len(), 4], tets.tetrahedra().as_flattened())?;
+    writer.floats("tissue_weights", &[nodes, joints], &dense(volume.weights(), joints))?;
+    if !volume.shapes().is_empty() {
+        let columns: Vec<&[Vec3]> = volume.shapes().iter().map(|shape| &shape.offsets[..]).collect();
+        write_columns(writer, "tissue_shapedirs", nodes, &columns)?;
+    }
+    if !volume.pose_shapes().is_empty() {
+        let columns: Vec<&[Vec3]> = volume.pose_shapes().iter().map(|shape| &shape.offsets[..]).collect();
+        write_columns(writer, "tissue_posedirs", nodes, &columns)?;
+        let numbers: Vec<u32> = volume.pose_shapes().iter().map(|shape| shape.number as u32).collect();
+        writer.indices("tissue_pose_numbers", &[numbers.len()], &numbers)?;
+    }
+    writer.indices("tissue_bone_nodes", &[parts.bone_nodes.len()], &parts.bone_nodes)?;
+    if let SkinBinding::Embedded(embeddings) = &parts.binding {
+        let tetrahedra: Vec<u32> = embeddings.iter().map(|embedding| embedding.tetrahedron).collect();
+        let weights: Vec<f32> = embeddings.iter().flat_map(|embedding| embedding.weights).collect();
+        writer.indices("tissue_skin_tets", &[tetrahedra.len()], &tetrahedra)?;
+        writer.floats("tissue_skin_weights", &[tetrahedra.len(), 4], &weights)?;
+    }
+    writer.floats("tissue_thickness", &[flesh.thickness.len()], &flesh.thickness)?;
+    writer.floats("tissue_young_modulus", &[flesh.young_modulus_pa.len()], &flesh.young_modulus_pa)?;
+    writer.number("tissue_poisson_ratio", f64::from(flesh.poisson_ratio))?;
+    writer.number("tissue_density", f64::from(flesh.density_kg_per_m3))?;
+    writer.number("tissue_damping_rate", f64::from(flesh.damping_rate_per_s))
+}
+
+fn dense(weights: &SkinWeights, joints: usize) -> Vec<f32> {
+    let mut dense = vec![0.0; weights.point_count() * joints];
+    for (row, weights) in dense.chunks_exact_mut(joints.max(1)).zip(weights.rows()) {
+        weights.for_each(|(joint, weight)| row[joint as usize] += weight);
+    }
+    dense
+}
+
+fn doubles(writer: &mut ArrayWriter, name: &str, shape: &[usize], numbers: Vec<f64>) -> Result<(), Error> {
+    writer.array(name, "<f8", shape, numbers.into_iter().flat_map(f64::to_le_bytes).collect())
+}
+
+/// K lists of offsets as an array [N,3,K].
+fn write_columns(writer: &mut ArrayWriter, name: &str, rows: usize, columns: &[&[Vec3]]) -> Result<(), Error> {
+    let mut numbers = Vec::with_capacity(rows * 3 * columns.len());
+    for row in 0..rows {
+        for axis in 0..3 {
+            numbers.extend(columns.iter().map(|offsets| offsets[row][axis]));
+        }
+    }
+    writer.floats(name, &[rows, 3, columns.len()], &numbers)
+}
+
+impl From<LayeredError> for Error {
+    fn from(error: LayeredError) -> Self {
+        Self::malformed(error.to_string())
+    }
+}

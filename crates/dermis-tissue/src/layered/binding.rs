@@ -1,0 +1,152 @@
+//! How the skin hangs on the nodes.
+//!
+//! Where the mesher kept the skin, point i is node i. Where it covered the skin with a lattice, each point lies in a
+//! tetrahedron. *Carriers* are the nodes that the skin hangs on: values of the skin are fixed at them. The skin of a
+//! simulated body is the posed skin moved as its carriers are moved from their poses, so that a coarse lattice takes no
+//! detail from it.
+
+use std::collections::BTreeMap;
+
+use dermis_mesh::TetMesh;
+use glam::Vec3;
+
+use super::LayeredError;
+use crate::body::{BodyModel, expect_count};
+use crate::tetrahedra::lattice::Embedding;
+
+/// How the skin hangs on the nodes.
+#[derive(Debug, Clone, PartialEq)]
+pub enum SkinBinding {
+    /// The first nodes are the points of the skin, in order.
+    Nodes,
+    /// Each point of the skin follows a tetrahedron.
+    Embedded(Vec<Embedding>),
+}
+
+/// The nodes that carry a skin, and how much of each point each of them takes.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Carriers {
+    /// Ascending.
+    pub(super) nodes: Vec<u32>,
+    /// Per carrier, points and their parts; they sum to 1.
+    shares: Vec<Vec<(u32, f64)>>,
+}
+
+impl SkinBinding {
+    /// Refuses what does not fit a skin of `points` points and the nodes of `tets`.
+    pub(super) fn check(&self, points: usize, tets: &TetMesh) -> Result<(), LayeredError> {
+        match self {
+            Self::Nodes if tets.nodes().len() < points => {
+                Ok(expect_count("nodes, at least one per point of the skin", tets.nodes().len(), points)?)
+            }
+            Self::Nodes => Ok(()),
+            Self::Embedded(embeddings) => {
+                expect_count("points bound to tetrahedra", embeddings.len(), points)?;
+                let count = tets.tetrahedra().len();
+                let fits = |embedding: &Embedding| {
+                    (embedding.tetrahedron as usize) < count
+                        && embedding.weights.iter().all(|weight| weight.is_finite())
+                };
+                match embeddings.iter().position(|embedding| !fits(embedding)) {
+                    Some(point) => Err(LayeredError::Binding { point, count }),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+
+    /// The nodes that carry a skin of `points` points.
+    pub(super) fn carriers(&self, points: usize, tets: &TetMesh) -> Carriers {
+        match self {
+            Self::Nodes => Carriers {
+                nodes: (0..points as u32).collect(),
+                shares: (0..points as u32).map(|point| vec![(point, 1.0)]).collect(),
+            },
+            Self::Embedded(embeddings) => {
+                let mut shares: BTreeMap<u32, Vec<(u32, f64)>> = BTreeMap::new();
+                for (point, embedding) in (0..).zip(embeddings) {
+                    let corners = tets.tetrahedra()[embedding.tetrahedron as usize];
+                    for (corner, weight) in
+                        corners.into_iter().zip(embedding.weights).filter(|(_, weight)| *weight > 0.0)
+                    {
+                        shares.entry(corner).or_default().push((point, f64::from(weight)));
+                    }
+                }
+                for row in shares.values_mut() {
+                    let sum: f64 = row.iter().map(|(_, share)| share).sum();
+                    row.iter_mut().for_each(|(_, share)| *share /= sum);
+                }
+                let (nodes, shares) = shares.into_iter().unzip();
+                Carriers { nodes, shares }
+            }
+        }
+    }
+
+    /// Values of the carriers as values of the skin's points.
+    pub(super) fn to_skin(&self, tets: &TetMesh, carriers: &Carriers, values: &[f64]) -> Vec<f32> {
+        match self {
+            Self::Nodes => values.iter().map(|&value| value as f32).collect(),
+            Self::Embedded(embeddings) => {
+                let at = |node: u32| carriers.nodes.binary_search(&node).map_or(0.0, |place| values[place]);
+                let value = |embedding: &Embedding| {
+                    let corners = tets.tetrahedra()[embedding.tetrahedron as usize];
+                    corners.into_iter().zip(embedding.weights).map(|(node, weight)| at(node) * f64::from(weight)).sum()
+                };
+                embeddings
+                    .iter()
+                    .map(|embedding| {
+                        let value: f64 = value(embedding);
+                        value as f32
+                    })
+                    .collect()
+            }
+        }
+    }
+
+    /// The skin, for nodes at `nodes` that the pose has at `posed_nodes`; `skin` is the posed skin.
+    pub(super) fn follow(&self, tets: &TetMesh, nodes: &[Vec3], posed_nodes: &[Vec3], skin: &mut [Vec3]) {
+        match self {
+            Self::Nodes => skin.copy_from_slice(&nodes[..skin.len()]),
+            Self::Embedded(embeddings) => {
+                for (point, embedding) in skin.iter_mut().zip(embeddings) {
+                    let corners = tets.tetrahedra()[embedding.tetrahedron as usize].map(|corner| corner as usize);
+                    for (corner, weight) in corners.into_iter().zip(embedding.weights) {
+                        *point += (nodes[corner] - posed_nodes[corner]) * weight;
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Carriers {
+    /// Values of the skin, `columns` per point, as values of the carriers: means by their shares.
+    pub(super) fn values(&self, skin: &[f64], columns: usize) -> Vec<f64> {
+        let mut values = vec![0.0; self.nodes.len() * columns];
+        for (row, shares) in values.chunks_exact_mut(columns.max(1)).zip(&self.shares) {
+            for &(point, share) in shares {
+                let of_point = &skin[point as usize * columns..][..columns];
+                row.iter_mut().zip(of_point).for_each(|(value, own)| *value += share * own);
+            }
+        }
+        values
+    }
+
+    /// The triangles between carriers, by their place among them: the skin's own, or those of the lattice's boundary.
+    pub(super) fn triangles(&self, body: &BodyModel, binding: &SkinBinding, tets: &TetMesh) -> Vec<[u32; 3]> {
+        if *binding == SkinBinding::Nodes {
+            return body.mesh().triangles().to_vec();
+        }
+        let place = |node: u32| self.nodes.binary_search(&node).ok().map(|place| place as u32);
+        let placed = |[a, b, c]: [u32; 3]| Some([place(a)?, place(b)?, place(c)?]);
+        tets.boundary().into_iter().filter_map(placed).collect()
+    }
+
+    /// Whether a point of the skin is `chosen` for most of each carrier.
+    pub(super) fn chosen(&self, chosen: &[bool]) -> Vec<bool> {
+        let part = |shares: &Vec<(u32, f64)>| -> f64 {
+            shares.iter().filter(|(point, _)| chosen[*point as usize]).map(|(_, share)| share).sum()
+        };
+        self.shares.iter().map(|shares| part(shares) > 0.5).collect()
+    }
+}

@@ -1,0 +1,303 @@
+//! From a body model to a layered body: tetrahedra, the volumetric model, the distance field.
+
+use std::collections::HashMap;
+use std::time::Instant;
+
+use dermis_math::progress::Progress;
+use dermis_mesh::volume::volume;
+use dermis_mesh::{Note, TetMesh, TriMesh, UpAxis};
+use glam::Vec3;
+
+use super::binding::{Carriers, SkinBinding};
+use super::volume::{Fixed, bones_of, volumetric};
+use super::{Flesh, LayeredBody, LayeredError, LayeredParts};
+use crate::body::{BodyModel, BodyMotion};
+use crate::harmonic::{BoundedWeightsOptions, Harmonic};
+use crate::layers::{
+    Bone, BoneNodesOptions, DistanceField, END_EFFECTOR_NAMES, FleshOptions, THRESHOLD, bone_nodes,
+    end_effector_joints, end_effector_vertices, flesh_thickness,
+};
+use crate::tetrahedra::lattice::{LatticeOptions, lattice_body};
+use crate::tetrahedra::quality::{TetQuality, measure_quality};
+use crate::tetrahedra::{TetError, TetOptions, tetrahedralize};
+
+/// Where the tetrahedra come from.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Mesher {
+    /// The built-in mesher, which keeps every face of the skin.
+    Delaunay(TetOptions),
+    /// Cells of a lattice that cover the skin, for skins that are open or meet themselves.
+    Lattice(LatticeOptions),
+    /// Tetrahedra made elsewhere; every point of the skin must be one of their nodes.
+    Given(TetMesh),
+}
+
+/// How thick the simulated layer is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Thickness {
+    /// By the flesh between bones and skin: most where there is most.
+    ByFlesh(FleshOptions),
+    /// The same relative distance d on all of the skin.
+    Uniform(f32),
+    /// A relative distance d for each point of the skin, as painted.
+    PerPoint(Vec<f32>),
+}
+
+/// Options of [`build()`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct BuildOptions {
+    /// Where the tetrahedra come from.
+    pub mesher: Mesher,
+    /// How thick the simulated layer is.
+    pub thickness: Thickness,
+    /// Whether hands, feet and head follow the pose whatever the thickness says.
+    pub pin_end_effectors: bool,
+    /// Young's modulus in pascal: one, or one per point of the skin.
+    pub young_modulus_pa: Vec<f32>,
+    /// Poisson's ratio. Larger keeps volume better.
+    pub poisson_ratio: f32,
+    /// Density in kilograms per cubic metre.
+    pub density_kg_per_m3: f32,
+    /// The rate at which velocities decay, per second.
+    pub damping_rate_per_s: f32,
+    /// How thick bones are.
+    pub bones: BoneNodesOptions,
+    /// How weights are extended.
+    pub weights: BoundedWeightsOptions,
+}
+
+impl Default for BuildOptions {
+    fn default() -> Self {
+        Self {
+            mesher: Mesher::Delaunay(TetOptions::default()),
+            thickness: Thickness::ByFlesh(FleshOptions::default()),
+            pin_end_effectors: true,
+            young_modulus_pa: vec![4e3],
+            poisson_ratio: 0.4,
+            density_kg_per_m3: 1e3,
+            damping_rate_per_s: 3.0,
+            bones: BoneNodesOptions::default(),
+            weights: BoundedWeightsOptions::default(),
+        }
+    }
+}
+
+/// The tetrahedra of a body and how good they are.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mesh {
+    /// How many of the skin's triangles are faces of the boundary; `None` where the skin is embedded.
+    pub recovered_faces: Option<usize>,
+    /// How many triangles the skin has.
+    pub skin_faces: usize,
+    /// The volume inside the boundary against the skin's, relative.
+    pub volume_error: f64,
+    /// Dihedral angles and conditioning.
+    pub quality: TetQuality,
+}
+
+/// How a build went.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BuildReport {
+    /// The tetrahedra.
+    pub mesh: Mesh,
+    /// Steps that the weights took.
+    pub weight_steps: usize,
+    /// The largest change of a weight in the last of them.
+    pub weight_residual: f64,
+    /// Seconds for the tetrahedra.
+    pub tetrahedra_s: f64,
+    /// Seconds for the volumetric model, most of them for weights.
+    pub volume_s: f64,
+    /// Seconds for the layers.
+    pub layers_s: f64,
+    /// What was assumed or left out.
+    pub notes: Vec<Note>,
+}
+
+/// The segments between the joints of `body` at rest: head and tail.
+pub fn rest_bones(body: &BodyModel) -> Vec<(Vec3, Vec3)> {
+    bones_of(body, &[]).iter().filter(|bone| bone.start != bone.end).map(|bone| (bone.start, bone.end)).collect()
+}
+
+/// Makes the layered body of `body` with its `motions`.
+pub fn build(
+    body: BodyModel,
+    motions: Vec<BodyMotion>,
+    up: UpAxis,
+    options: &BuildOptions,
+    progress: &dyn Progress,
+) -> Result<(LayeredBody, BuildReport), LayeredError> {
+    let mut clock = Clock(Instant::now());
+    let bones = bones_of(&body, &[]);
+    let mut notes: Vec<Note> = motions.iter().flat_map(|motion| motion.notes.iter().cloned()).collect();
+    let filled = fill(&body, &options.mesher, progress, &mut notes)?;
+    let tetrahedra_s = clock.lap();
+    let carriers = filled.binding.carriers(body.point_count(), &filled.tets);
+    let of_bones = bone_nodes(&filled.tets, &carriers.nodes, &bones, &options.bones);
+    let inner = Fixed::new(&carriers, &bones, &of_bones);
+    report(progress, "extending the body to its inside")?;
+    let (volume, weights) = volumetric(&body, &filled.tets, &inner, &options.weights, progress)?;
+    if !weights.converged {
+        let residual = weights.residual;
+        notes.push(Note::new(format!("the weights inside still changed by {residual:.1e} when their steps ran out")));
+    }
+    let volume_s = clock.lap();
+    report(progress, "dividing it into layers")?;
+    let field = DistanceField::new(&filled.tets, &carriers.nodes, &of_bones.nodes)?;
+    let from_skin = Harmonic::new(&filled.tets, &carriers.nodes)?;
+    let thickness = thickness(&body, &filled, &carriers, &field, &bones, options)?;
+    let young_modulus_pa = match &options.young_modulus_pa[..] {
+        &[one] => vec![one; body.point_count()],
+        all => all.to_vec(),
+    };
+    let flesh = Flesh {
+        thickness,
+        young_modulus_pa,
+        poisson_ratio: options.poisson_ratio,
+        density_kg_per_m3: options.density_kg_per_m3,
+        damping_rate_per_s: options.damping_rate_per_s,
+    };
+    let Filled { tets, binding, mesh, .. } = filled;
+    let parts = LayeredParts { body, motions, up, tets, binding, volume, bone_nodes: of_bones.nodes, flesh };
+    let layered = LayeredBody::with_fields(parts, carriers, field, from_skin)?;
+    notes.extend(layered.layers().notes());
+    let report = BuildReport {
+        mesh,
+        weight_steps: weights.steps,
+        weight_residual: weights.residual,
+        tetrahedra_s,
+        volume_s,
+        layers_s: clock.lap(),
+        notes,
+    };
+    Ok((layered, report))
+}
+
+struct Clock(Instant);
+
+impl Clock {
+    fn lap(&mut self) -> f64 {
+        let before = std::mem::replace(&mut self.0, Instant::now());
+        before.elapsed().as_secs_f64()
+    }
+}
+
+fn report(progress: &dyn Progress, stage: &str) -> Result<(), LayeredError> {
+    if progress.report(stage, 0, 1).is_break() { Err(LayeredError::Stopped) } else { Ok(()) }
+}
+
+/// A skin and what fills it.
+struct Filled {
+    tets: TetMesh,
+    binding: SkinBinding,
+    mesh: Mesh,
+}
+
+fn fill(
+    body: &BodyModel,
+    mesher: &Mesher,
+    progress: &dyn Progress,
+    notes: &mut Vec<Note>,
+) -> Result<Filled, LayeredError> {
+    let (skin, bones) = (body.mesh(), rest_bones(body));
+    let stopped = |error: TetError| if error == TetError::Stopped { LayeredError::Stopped } else { error.into() };
+    let skin_volume = volume(skin.points(), skin.triangles()).abs();
+    let volume_error = |tets: &TetMesh| tets.volumes().iter().sum::<f64>() / skin_volume - 1.0;
+    let skin_faces = skin.triangle_count();
+    match mesher {
+        Mesher::Delaunay(options) => {
+            let made = tetrahedralize(skin, &bones, options, progress).map_err(stopped)?;
+            notes.extend(made.notes);
+            let mesh = Mesh {
+                recovered_faces: Some(made.recovered_faces),
+                skin_faces,
+                volume_error: made.volume_error,
+                quality: made.quality,
+            };
+            Ok(Filled { tets: made.mesh, binding: SkinBinding::Nodes, mesh })
+        }
+        Mesher::Lattice(options) => {
+            let made = lattice_body(skin, &bones, options, progress).map_err(stopped)?;
+            notes.extend(made.notes);
+            let volume_error = volume_error(&made.mesh);
+            let mesh = Mesh { recovered_faces: None, skin_faces, volume_error, quality: made.quality };
+            Ok(Filled { tets: made.mesh, binding: SkinBinding::Embedded(made.skin), mesh })
+        }
+        Mesher::Given(tets) => {
+            let tets = skin_first(tets, skin)?;
+            let mut boundary: Vec<[u32; 3]> = tets.boundary().into_iter().map(sorted).collect();
+            boundary.sort_unstable();
+            let is_face = |face: &&[u32; 3]| boundary.binary_search(&sorted(**face)).is_ok();
+            let mesh = Mesh {
+                recovered_faces: Some(skin.triangles().iter().filter(is_face).count()),
+                skin_faces,
+                volume_error: volume_error(&tets),
+                quality: measure_quality(tets.nodes(), tets.tetrahedra()),
+            };
+            Ok(Filled { tets, binding: SkinBinding::Nodes, mesh })
+        }
+    }
+}
+
+fn sorted(mut face: [u32; 3]) -> [u32; 3] {
+    face.sort_unstable();
+    face
+}
+
+/// The same tetrahedra with the points of the skin as their first nodes.
+fn skin_first(tets: &TetMesh, skin: &TriMesh) -> Result<TetMesh, LayeredError> {
+    let points = skin.points();
+    if tets.nodes().len() >= points.len() && tets.nodes()[..points.len()] == *points {
+        return Ok(tets.clone());
+    }
+    let key = |at: &Vec3| at.to_array().map(|value| (value + 0.0).to_bits());
+    let found: HashMap<[u32; 3], u32> = tets.nodes().iter().map(key).zip(0..).collect();
+    let node_of = |(point, at): (usize, &Vec3)| {
+        found.get(&key(at)).copied().ok_or(TetError::MissingPoint { point, position: *at })
+    };
+    let first: Vec<u32> = points.iter().enumerate().map(node_of).collect::<Result<_, _>>()?;
+    let mut numbers = vec![u32::MAX; tets.nodes().len()];
+    for (number, &node) in (0..).zip(&first) {
+        numbers[node as usize] = number;
+    }
+    let mut nodes = points.to_vec();
+    for (number, at) in numbers.iter_mut().zip(tets.nodes()).filter(|(number, _)| **number == u32::MAX) {
+        *number = nodes.len() as u32;
+        nodes.push(*at);
+    }
+    let tetrahedra = tets.tetrahedra().iter().map(|tet| tet.map(|node| numbers[node as usize])).collect();
+    Ok(TetMesh::new(nodes, tetrahedra)?)
+}
+
+/// The relative distance of each point of the skin.
+fn thickness(
+    body: &BodyModel,
+    filled: &Filled,
+    carriers: &Carriers,
+    field: &DistanceField,
+    bones: &[Bone],
+    options: &BuildOptions,
+) -> Result<Vec<f32>, LayeredError> {
+    let pinned = if options.pin_end_effectors { end_effectors(body) } else { vec![false; body.point_count()] };
+    let mut values = match &options.thickness {
+        Thickness::Uniform(value) => vec![*value; body.point_count()],
+        Thickness::PerPoint(values) => values.clone(),
+        Thickness::ByFlesh(flesh) => {
+            let triangles = carriers.triangles(body, &filled.binding, &filled.tets);
+            let held = carriers.chosen(&pinned);
+            let found = flesh_thickness(&filled.tets, &triangles, field, bones, &held, flesh)?;
+            filled.binding.to_skin(&filled.tets, carriers, &found.skin_values)
+        }
+    };
+    for (value, _) in values.iter_mut().zip(&pinned).filter(|(_, pinned)| **pinned) {
+        *value = value.min(THRESHOLD as f32);
+    }
+    Ok(values)
+}
+
+/// The points of hands, feet and head.
+fn end_effectors(body: &BodyModel) -> Vec<bool> {
+    let names: Vec<&str> = body.joints().iter().map(|joint| joint.name.as_str()).collect();
+    let parents: Vec<Option<usize>> = body.joints().iter().map(|joint| joint.parent).collect();
+    end_effector_vertices(body.weights(), &end_effector_joints(&names, &parents, &END_EFFECTOR_NAMES))
+}

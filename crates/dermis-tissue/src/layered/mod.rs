@@ -1,0 +1,249 @@
+//! Layered bodies (Kim et al. 2017, §4): a body model extended to tetrahedra, divided into what follows the pose and what
+//! is simulated.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `mod` | the data of a layered body, checked; its flesh can be edited |
+//! | `binding` | how the skin hangs on nodes |
+//! | `volume` | the volumetric body model, §4.1 |
+//! | `build` | from a body model to a layered body |
+//! | `simulate` | a layered body in motion |
+//!
+//! Lengths are metres.
+
+mod binding;
+mod build;
+mod simulate;
+mod volume;
+
+use std::sync::Arc;
+
+use dermis_mesh::{MeshError, TetMesh, UpAxis};
+
+pub use binding::SkinBinding;
+pub use build::{BuildOptions, BuildReport, Mesh, Mesher, Thickness, build, rest_bones};
+pub use simulate::{BodySimulation, BodySimulationOptions, FrameReport};
+pub use volume::volume_model;
+
+use binding::Carriers;
+
+use crate::body::{BodyError, BodyModel, BodyMotion, expect_count};
+use crate::dynamics::DriveError;
+use crate::fem::{Material, MaterialError, ModelError};
+use crate::harmonic::{BoundedWeightsError, Harmonic, HarmonicError};
+use crate::layers::{DistanceField, Layers, LayersError};
+use crate::tetrahedra::TetError;
+
+/// What the flesh under each point of the skin is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Flesh {
+    /// The relative distance d of each point of the skin; what is above 1 is simulated, more of it is thicker.
+    pub thickness: Vec<f32>,
+    /// Young's modulus under each point of the skin, in pascal.
+    pub young_modulus_pa: Vec<f32>,
+    /// Poisson's ratio.
+    pub poisson_ratio: f32,
+    /// Density in kilograms per cubic metre.
+    pub density_kg_per_m3: f32,
+    /// The rate at which velocities decay, per second.
+    pub damping_rate_per_s: f32,
+}
+
+/// All that a layered body is made of.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LayeredParts {
+    /// The body whose skin is seen.
+    pub body: BodyModel,
+    /// Its motions.
+    pub motions: Vec<BodyMotion>,
+    /// The direction that is up.
+    pub up: UpAxis,
+    /// The inside of the template.
+    pub tets: TetMesh,
+    /// How the skin hangs on the nodes.
+    pub binding: SkinBinding,
+    /// The body of all nodes.
+    pub volume: BodyModel,
+    /// The nodes of bones.
+    pub bone_nodes: Vec<u32>,
+    /// What is between bones and skin.
+    pub flesh: Flesh,
+}
+
+/// A layered body. Always valid: see [`LayeredBody::new`].
+#[derive(Debug, Clone)]
+pub struct LayeredBody {
+    parts: LayeredParts,
+    carriers: Carriers,
+    field: Arc<DistanceField>,
+    from_skin: Arc<Harmonic>,
+    layers: Layers,
+    material: Material,
+}
+
+/// Why there is no layered body.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LayeredError {
+    /// The body or its parts do not fit.
+    #[error(transparent)]
+    Body(#[from] BodyError),
+    /// The skin gets no tetrahedra.
+    #[error(transparent)]
+    Tetrahedra(#[from] TetError),
+    /// Tetrahedra that make no mesh.
+    #[error(transparent)]
+    Mesh(#[from] MeshError),
+    /// Values cannot be extended to the inside.
+    #[error(transparent)]
+    Harmonic(#[from] HarmonicError),
+    /// Weights cannot be extended to the inside.
+    #[error(transparent)]
+    Weights(#[from] BoundedWeightsError),
+    /// The thickness gives no layers.
+    #[error(transparent)]
+    Layers(#[from] LayersError),
+    /// The flesh cannot be simulated.
+    #[error(transparent)]
+    Material(#[from] MaterialError),
+    /// The layer cannot be simulated.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// A pose cannot drive the body.
+    #[error(transparent)]
+    Drive(#[from] DriveError),
+    /// A point of the skin hangs on what does not exist.
+    #[error(
+        "point {point} of the skin hangs on a tetrahedron that does not exist or by a weight that is not finite; there are {count}"
+    )]
+    Binding {
+        /// The offending point.
+        point: usize,
+        /// The number of tetrahedra.
+        count: usize,
+    },
+    /// A node of a bone does not exist.
+    #[error("node {node} is of a bone, but there are only {count} nodes")]
+    BoneNode {
+        /// The offending node.
+        node: u32,
+        /// The number of nodes.
+        count: usize,
+    },
+    /// The observer stopped the work.
+    #[error("stopped before the body was whole")]
+    Stopped,
+}
+
+impl LayeredBody {
+    /// A layered body of `parts`, which must fit each other.
+    pub fn new(parts: LayeredParts) -> Result<Self, LayeredError> {
+        let (points, nodes) = (parts.body.point_count(), parts.tets.nodes().len());
+        expect_count("nodes of the volumetric body", parts.volume.point_count(), nodes)?;
+        expect_count("joints of the volumetric body", parts.volume.joints().len(), parts.body.joints().len())?;
+        expect_count("shapes of the volumetric body", parts.volume.shapes().len(), parts.body.shapes().len())?;
+        parts.binding.check(points, &parts.tets)?;
+        if let Some(&node) = parts.bone_nodes.iter().find(|&&node| node as usize >= nodes) {
+            return Err(LayeredError::BoneNode { node, count: nodes });
+        }
+        for motion in &parts.motions {
+            for pose in &motion.poses {
+                expect_count("joint angles of a motion", pose.angles.len(), parts.body.joints().len())?;
+            }
+        }
+        let carriers = parts.binding.carriers(points, &parts.tets);
+        let field = DistanceField::new(&parts.tets, &carriers.nodes, &parts.bone_nodes)?;
+        let from_skin = Harmonic::new(&parts.tets, &carriers.nodes)?;
+        Self::with_fields(parts, carriers, field, from_skin)
+    }
+
+    fn with_fields(
+        parts: LayeredParts,
+        carriers: Carriers,
+        field: DistanceField,
+        from_skin: Harmonic,
+    ) -> Result<Self, LayeredError> {
+        let (layers, material) = layers_of(&parts, &carriers, &field, &from_skin)?;
+        let (field, from_skin) = (Arc::new(field), Arc::new(from_skin));
+        Ok(Self { parts, carriers, field, from_skin, layers, material })
+    }
+
+    /// Replaces what is between bones and skin; on an error nothing is changed.
+    pub fn set_flesh(&mut self, flesh: Flesh) -> Result<(), LayeredError> {
+        let before = std::mem::replace(&mut self.parts.flesh, flesh);
+        match layers_of(&self.parts, &self.carriers, &self.field, &self.from_skin) {
+            Ok((layers, material)) => {
+                (self.layers, self.material) = (layers, material);
+                Ok(())
+            }
+            Err(error) => {
+                self.parts.flesh = before;
+                Err(error)
+            }
+        }
+    }
+
+    /// What it is made of.
+    pub fn parts(&self) -> &LayeredParts {
+        &self.parts
+    }
+
+    /// The body whose skin is seen.
+    pub fn body(&self) -> &BodyModel {
+        &self.parts.body
+    }
+
+    /// What is between bones and skin.
+    pub fn flesh(&self) -> &Flesh {
+        &self.parts.flesh
+    }
+
+    /// Which nodes follow the pose and which are simulated.
+    pub fn layers(&self) -> &Layers {
+        &self.layers
+    }
+
+    /// The material of all nodes.
+    pub fn material(&self) -> &Material {
+        &self.material
+    }
+
+    /// The motion called `name`, or the first.
+    pub fn motion(&self, name: Option<&str>) -> Option<&BodyMotion> {
+        match name {
+            Some(name) => self.parts.motions.iter().find(|motion| motion.name == name),
+            None => self.parts.motions.first(),
+        }
+    }
+}
+
+/// The layers and the material that the flesh under the skin makes of all nodes.
+fn layers_of(
+    parts: &LayeredParts,
+    carriers: &Carriers,
+    field: &DistanceField,
+    from_skin: &Harmonic,
+) -> Result<(Layers, Material), LayeredError> {
+    let (flesh, points) = (&parts.flesh, parts.body.point_count());
+    expect_count("values of thickness", flesh.thickness.len(), points)?;
+    expect_count("Young's moduli", flesh.young_modulus_pa.len(), points)?;
+    // A mistake is named by its point of the skin, not by a node inside.
+    Material {
+        young_modulus_pa: flesh.young_modulus_pa.clone(),
+        poisson_ratio: flesh.poisson_ratio,
+        density_kg_per_m3: flesh.density_kg_per_m3,
+    }
+    .check(points)?;
+    let numbers = |values: &[f32]| -> Vec<f64> { values.iter().map(|&value| f64::from(value)).collect() };
+    let thickness = carriers.values(&numbers(&flesh.thickness), 1);
+    let layers = Layers::new(&parts.tets, field, &thickness)?;
+    let moduli = from_skin.extend_scalar(&carriers.values(&numbers(&flesh.young_modulus_pa), 1));
+    let range = crate::fem::YOUNG_MODULUS_RANGE_PA;
+    let in_range = |modulus: f64| (modulus as f32).clamp(*range.start(), *range.end());
+    let material = Material {
+        young_modulus_pa: moduli.into_iter().map(in_range).collect(),
+        poisson_ratio: flesh.poisson_ratio,
+        density_kg_per_m3: flesh.density_kg_per_m3,
+    };
+    Ok((layers, material))
+}

@@ -1,0 +1,256 @@
+//! A layered body in motion: the pose drives the inside, the finite elements move the flesh.
+//!
+//! Each frame poses the nodes that drive elements and those of the skin (all others were removed, §4.2) and lets
+//! [`Simulation`] take the free nodes along in sub-steps. The skin is then the simulated nodes where these are, and the
+//! posed skin elsewhere.
+
+use std::time::{Duration, Instant};
+
+use dermis_mesh::TetMesh;
+use glam::Vec3;
+
+use super::{Flesh, LayeredBody, LayeredError, SkinBinding};
+use crate::body::{BodyModel, BodyPose};
+use crate::dynamics::{Force, Simulation, SimulationOptions, StepReport};
+use crate::layers::{Layers, NodeRole};
+
+/// Damping while a body settles, per second: it comes to rest instead of swinging.
+const SETTLING_RATE_PER_S: f32 = 20.0;
+/// The time step while it settles, in seconds.
+const SETTLING_STEP_S: f32 = 0.01;
+
+/// Options of a [`BodySimulation`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct BodySimulationOptions {
+    /// Shape coefficients; those that are not given are 0.
+    pub betas: Vec<f64>,
+    /// Residual of the linear solves, relative. Larger is faster and loses fine motion.
+    pub tolerance: f64,
+    /// Whether every element is simulated and only the bones are driven: what the layers save.
+    pub all_elements: bool,
+}
+
+impl Default for BodySimulationOptions {
+    fn default() -> Self {
+        Self { betas: Vec::new(), tolerance: 1e-4, all_elements: false }
+    }
+}
+
+/// How a frame went.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct FrameReport {
+    /// The steps: times added up, the solve of most iterations.
+    pub steps: StepReport,
+    /// The time that posing took.
+    pub posing: Duration,
+    /// The time of all steps.
+    pub stepping: Duration,
+}
+
+/// A layered body in motion.
+#[derive(Debug)]
+pub struct BodySimulation {
+    layered: LayeredBody,
+    options: BodySimulationOptions,
+    /// The body and its inside in the shape of the coefficients.
+    body: BodyModel,
+    volume: BodyModel,
+    /// The tetrahedra of that shape: what does not strain.
+    rest: TetMesh,
+    simulation: Simulation,
+    driver: Driver,
+    /// Where the simulation has the nodes, where it has them; elsewhere as posed.
+    nodes: Vec<Vec3>,
+    posed_nodes: Vec<Vec3>,
+    skin: Vec<Vec3>,
+    posed_skin: Vec<Vec3>,
+}
+
+impl BodySimulation {
+    /// The body at rest in the pose of its template.
+    pub fn new(layered: LayeredBody, options: BodySimulationOptions) -> Result<Self, LayeredError> {
+        let parts = layered.parts();
+        let body = parts.body.fixed_shape(&options.betas)?;
+        let volume = parts.volume.fixed_shape(&options.betas)?;
+        let (nodes, skin) = (volume.mesh().points().to_vec(), body.mesh().points().to_vec());
+        let rest = TetMesh::new(nodes.clone(), parts.tets.tetrahedra().to_vec())?;
+        let simulation = simulation_of(&layered, &rest, &options)?;
+        let driver = Driver::new(&layered, &volume, &simulation);
+        Ok(Self {
+            posed_nodes: nodes.clone(),
+            nodes,
+            posed_skin: skin.clone(),
+            skin,
+            layered,
+            options,
+            body,
+            volume,
+            rest,
+            simulation,
+            driver,
+        })
+    }
+
+    /// The body that moves.
+    pub fn layered(&self) -> &LayeredBody {
+        &self.layered
+    }
+
+    /// The finite elements.
+    pub fn simulation(&self) -> &Simulation {
+        &self.simulation
+    }
+
+    /// The skin in its rest shape: where pulls take hold.
+    pub fn rest_skin(&self) -> &[Vec3] {
+        self.body.mesh().points()
+    }
+
+    /// The skin now.
+    pub fn skin(&self) -> &[Vec3] {
+        &self.skin
+    }
+
+    /// The skin as the pose alone has it.
+    pub fn posed_skin(&self) -> &[Vec3] {
+        &self.posed_skin
+    }
+
+    /// Puts the body into `pose` and lets the flesh come to rest under `forces` for `settle_s` seconds.
+    pub fn start(&mut self, pose: &BodyPose, settle_s: f32, forces: &[Force]) -> Result<(), LayeredError> {
+        self.pose_all(pose)?;
+        self.simulation.place(&self.posed_nodes)?;
+        self.simulation.options_mut().damping_rate_per_s = SETTLING_RATE_PER_S;
+        let driven = self.driver.targets(&self.posed_nodes, &self.simulation);
+        let steps = (settle_s / SETTLING_STEP_S).clamp(0.0, 1e5) as usize;
+        for _ in 0..steps {
+            self.simulation.step(SETTLING_STEP_S, &driven, forces)?;
+        }
+        self.simulation.restart_clock();
+        self.simulation.options_mut().damping_rate_per_s = self.layered.flesh().damping_rate_per_s;
+        self.read_back();
+        Ok(())
+    }
+
+    /// Moves on by one frame, at the end of which the body is in `pose`.
+    pub fn advance(
+        &mut self,
+        pose: &BodyPose,
+        frame_s: f32,
+        substeps: usize,
+        forces: &[Force],
+    ) -> Result<FrameReport, LayeredError> {
+        let began = Instant::now();
+        self.driver.pose(pose, &self.body, &mut self.posed_nodes, &mut self.posed_skin)?;
+        let driven = self.driver.targets(&self.posed_nodes, &self.simulation);
+        let posing = began.elapsed();
+        let began = Instant::now();
+        let steps = self.simulation.advance(frame_s, substeps, &driven, forces)?;
+        let stepping = began.elapsed();
+        let began = Instant::now();
+        self.read_back();
+        Ok(FrameReport { steps, posing: posing + began.elapsed(), stepping })
+    }
+
+    /// Replaces the flesh while the body moves: what becomes free starts from its pose, what stays free goes on.
+    pub fn set_flesh(&mut self, flesh: Flesh, pose: &BodyPose) -> Result<(), LayeredError> {
+        let only_material = flesh.thickness == self.layered.flesh().thickness;
+        self.layered.set_flesh(flesh)?;
+        self.simulation.options_mut().damping_rate_per_s = self.layered.flesh().damping_rate_per_s;
+        if only_material {
+            return Ok(self.simulation.set_material(self.layered.material())?);
+        }
+        let next = simulation_of(&self.layered, &self.rest, &self.options)?;
+        let moved = std::mem::replace(&mut self.simulation, next);
+        self.driver = Driver::new(&self.layered, &self.volume, &self.simulation);
+        self.pose_all(pose)?;
+        let mut positions = self.posed_nodes.clone();
+        moved.write_positions(&mut positions);
+        let mut velocities = vec![Vec3::ZERO; positions.len()];
+        moved.write_velocities(&mut velocities);
+        for &node in self.simulation.driven_nodes() {
+            positions[node as usize] = self.posed_nodes[node as usize];
+        }
+        self.simulation.place(&positions)?;
+        self.simulation.set_velocities(&velocities)?;
+        self.read_back();
+        Ok(())
+    }
+
+    /// Poses every node and the skin.
+    fn pose_all(&mut self, pose: &BodyPose) -> Result<(), LayeredError> {
+        self.posed_nodes = self.volume.pose(&[], pose)?.points;
+        self.posed_skin = self.body.pose(&[], pose)?.points;
+        Ok(())
+    }
+
+    fn read_back(&mut self) {
+        self.nodes.copy_from_slice(&self.posed_nodes);
+        self.simulation.write_positions(&mut self.nodes);
+        self.skin.copy_from_slice(&self.posed_skin);
+        let parts = self.layered.parts();
+        parts.binding.follow(&parts.tets, &self.nodes, &self.posed_nodes, &mut self.skin);
+    }
+}
+
+fn simulation_of(
+    layered: &LayeredBody,
+    rest: &TetMesh,
+    options: &BodySimulationOptions,
+) -> Result<Simulation, LayeredError> {
+    let mut free: Vec<bool> = layered.layers().roles.iter().map(|role| *role == NodeRole::Free).collect();
+    if options.all_elements {
+        free.fill(true);
+        layered.parts().bone_nodes.iter().for_each(|&node| free[node as usize] = false);
+        let held = Layers::from_field(rest, free.iter().map(|&free| if free { 2.0 } else { 0.0 }).collect());
+        free = held.roles.iter().map(|role| *role == NodeRole::Free).collect();
+    }
+    let damping_rate_per_s = layered.flesh().damping_rate_per_s;
+    let solver = SimulationOptions { tolerance: options.tolerance, damping_rate_per_s, ..SimulationOptions::default() };
+    Ok(Simulation::new(rest, &free, layered.material(), solver)?)
+}
+
+/// Poses the nodes that are needed: those that drive elements, and those of the skin.
+#[derive(Debug)]
+struct Driver {
+    nodes: Vec<u32>,
+    /// The body of these nodes.
+    model: BodyModel,
+    /// Whether the skin is posed by itself, since it is no part of the nodes.
+    poses_skin: bool,
+}
+
+impl Driver {
+    fn new(layered: &LayeredBody, volume: &BodyModel, simulation: &Simulation) -> Self {
+        let driven = simulation.driven_nodes().iter().copied();
+        let mut nodes: Vec<u32> = layered.carriers.nodes.iter().copied().chain(driven).collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        let model = volume.of_points(&nodes);
+        Self { nodes, model, poses_skin: layered.parts().binding != SkinBinding::Nodes }
+    }
+
+    fn pose(
+        &self,
+        pose: &BodyPose,
+        body: &BodyModel,
+        posed_nodes: &mut [Vec3],
+        posed_skin: &mut [Vec3],
+    ) -> Result<(), LayeredError> {
+        let posed = self.model.pose(&[], pose)?.points;
+        for (&node, at) in self.nodes.iter().zip(posed) {
+            posed_nodes[node as usize] = at;
+        }
+        if self.poses_skin {
+            posed_skin.copy_from_slice(&body.pose(&[], pose)?.points);
+        } else {
+            posed_skin.copy_from_slice(&posed_nodes[..posed_skin.len()]);
+        }
+        Ok(())
+    }
+
+    /// Where the driven nodes go.
+    fn targets(&self, posed_nodes: &[Vec3], simulation: &Simulation) -> Vec<Vec3> {
+        simulation.driven_nodes().iter().map(|&node| posed_nodes[node as usize]).collect()
+    }
+}
