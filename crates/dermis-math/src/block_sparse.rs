@@ -1,7 +1,7 @@
 //! Symmetric sparse matrices of 3×3 blocks in `f32`, for real-time solvers.
 //!
 //! Blocks above the diagonal are stored once, row after row; a row's blocks below it are read from where they are stored,
-//! transposed: K_jiᵀ x_j is added by components and summed once at the row's end, so reading across costs nothing more.
+//! transposed: `K_jiᵀ x_j` is added by components and summed once at the row's end, so reading across costs nothing more.
 //! Half the memory of a full matrix is streamed, rows are independent, and each is added in a fixed order: the same bits
 //! on any number of threads. Columns beyond the rows stand for known values, such as driven nodes: they are part of
 //! [`SymmetricBlocks::multiply_known`] alone.

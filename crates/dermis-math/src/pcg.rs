@@ -47,13 +47,18 @@ pub fn invert_blocks(blocks: &[Mat3A], inverses: &mut [Mat3A]) {
     });
 }
 
+/// A symmetric matrix has a symmetric inverse: its columns are the cofactors over the determinant.
 fn inverse_of(block: &Mat3A) -> Mat3A {
     let largest = block.x_axis.x.max(block.y_axis.y).max(block.z_axis.z).max(f32::MIN_POSITIVE);
-    let scaled = *block * largest.recip();
-    if scaled.determinant() > 1e-7 {
-        scaled.inverse() * largest.recip()
+    let scale = largest.recip();
+    let [x, y, z] = [block.x_axis * scale, block.y_axis * scale, block.z_axis * scale];
+    let first = y.cross(z);
+    let determinant = x.dot(first);
+    if determinant > 1e-7 {
+        let factor = scale / determinant;
+        Mat3A::from_cols(first * factor, z.cross(x) * factor, x.cross(y) * factor)
     } else {
-        Mat3A::from_diagonal(glam::Vec3::splat(largest.recip()))
+        Mat3A::from_diagonal(glam::Vec3::splat(scale))
     }
 }
 

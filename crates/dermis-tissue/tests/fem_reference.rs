@@ -5,14 +5,13 @@ mod beams;
 #[path = "beams/reference.rs"]
 mod reference;
 
-use beams::{Random, clamped_end, grid, long_beam, positions_of};
+use beams::{DT, Random, clamped_end, grid, long_beam, positions_of};
 use dermis_mesh::TetMesh;
 use dermis_tissue::dynamics::{Force, Simulation, SimulationOptions};
 use dermis_tissue::fem::Material;
 use glam::{DVec3, Quat, Vec3};
 use reference::Tissue;
 
-const DT: f32 = 0.004;
 const TISSUE: Tissue = Tissue { young_modulus: 2e3, poisson_ratio: 0.3, density: 1e3 };
 
 fn simulation(mesh: &TetMesh, free: &[bool], options: SimulationOptions) -> Simulation {

@@ -1,7 +1,7 @@
 //! Time stepping of the outer layer (§4.2): implicit Euler over corotational elements.
 //!
-//! Each step solves (M + Δt²K′ + C) v⁺ = c M v + Δt (f_int(x) + f_ext) for the free nodes (Eq. 13), with the known
-//! velocities of driven nodes on the right-hand side, and moves x⁺ = x + Δt v⁺. C is what forces contribute that are taken
+//! Each step solves `(M + Δt²K′ + C) v⁺ = c M v + Δt (f_int(x) + f_ext)` for the free nodes (Eq. 13), with the known
+//! velocities of driven nodes on the right-hand side, and moves `x⁺ = x + Δt v⁺`. C is what forces contribute that are taken
 //! implicitly (springs, contact). The solver is conjugate gradients from the velocities of the step before.
 //!
 //! Deviation: the paper's c is a factor on velocities per step; here c = exp(−α Δt) with a rate α, so that results do not

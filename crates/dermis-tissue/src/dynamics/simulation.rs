@@ -99,8 +99,9 @@ pub struct Simulation {
     sums: Vec<f64>,
     loads: Loads,
     workspace: PcgWorkspace,
-    /// The time step that factors and impulses are for; `None` where nodes or material have changed since.
-    followed_step_s: Option<f32>,
+    /// The time step that factors and impulses are for, and whether with tension; `None` where nodes or material have
+    /// changed since.
+    followed: Option<(f32, bool)>,
     elastic_j: f64,
 }
 
@@ -131,7 +132,7 @@ impl Simulation {
             sums: vec![0.0; free.div_ceil(ROWS_PER_TASK)],
             loads: Loads::new(free),
             workspace: PcgWorkspace::default(),
-            followed_step_s: None,
+            followed: None,
             elastic_j: 0.0,
             model,
             options,
@@ -176,7 +177,7 @@ impl Simulation {
 
     /// Changes the material, as when stiffness is painted; motion goes on.
     pub fn set_material(&mut self, material: &Material) -> Result<(), MaterialError> {
-        self.followed_step_s = None;
+        self.followed = None;
         self.model.set_material(material)
     }
 
@@ -194,7 +195,7 @@ impl Simulation {
         }
         self.velocities.fill(Vec3A::ZERO);
         self.model.reset_rotations(&self.displacements);
-        self.followed_step_s = None;
+        self.followed = None;
         Ok(())
     }
 
@@ -289,7 +290,7 @@ impl Simulation {
         let dt =
             if time_step_s.is_finite() { time_step_s.clamp(SHORTEST_STEP_S, LONGEST_STEP_S) } else { LONGEST_STEP_S };
         let mut clock = Clock::start();
-        if self.followed_step_s != Some(dt) {
+        if self.followed != Some((dt, self.options.tension)) {
             self.follow(dt);
         }
         let before = self.elastic_j + kinetic_j(&self.model, &self.velocities);
@@ -323,8 +324,10 @@ impl Simulation {
 
     /// Turns elements with the nodes; what they hand on is for steps of `dt`.
     fn follow(&mut self, dt: f32) {
-        self.elastic_j = self.model.elements.update(&self.displacements, dt, &mut self.factors, &mut self.impulses);
-        self.followed_step_s = Some(dt);
+        let Self { model, displacements, factors, impulses, options, .. } = self;
+        model.elements.tension = options.tension;
+        self.elastic_j = model.elements.update(displacements, dt, factors, impulses);
+        self.followed = Some((dt, options.tension));
     }
 
     /// Whether nothing did work in this step but what [`Loads`] pushed.
@@ -365,7 +368,7 @@ impl Simulation {
         self.loads.collect(&nodes, forces, self.time_s, dt);
     }
 
-    /// A = M + Δt²K′ + C and the inverses of its diagonal blocks.
+    /// `A = M + Δt²K′ + C` and the inverses of its diagonal blocks.
     fn assemble(&mut self) {
         let Model { matrix, pattern, masses, ratio, .. } = &mut self.model;
         pattern.assemble(&self.factors, *ratio, &mut matrix.upper);

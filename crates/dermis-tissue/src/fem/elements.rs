@@ -1,35 +1,34 @@
 //! Corotational tetrahedra: rotation, force and stiffness factors of every element (Eq. 12–13; Müller & Gross 2004).
 //!
-//! With the rotation R of an element, rest gradients b_i of its shape functions and g_i = R b_i, force and stiffness are
-//! f_i = −V [μ(Q + Qᵀ − 2I) + λ(tr Q − 3)I] g_i,  Q = F Rᵀ,
-//! K_ij = V [λ g_i g_jᵀ + μ g_j g_iᵀ + μ (g_i·g_j) I]:
-//! no 12×12 products. Elements hand on h_i = Δt √(μV) g_i, of which Δt²K_ij is a product with the one ratio λ/μ.
+//! With the rotation R of an element, rest gradients `b_i` of its shape functions and `g_i = R b_i`, force and stiffness
+//! are `f_i = −V [μ(Q + Qᵀ − 2I) + λ(tr Q − 3)I] g_i`, `Q = F Rᵀ`, and
+//! `K_ij = V [λ g_i g_jᵀ + μ g_j g_iᵀ + μ (g_i·g_j) I]`:
+//! no 12×12 products. Elements hand on `h_i = Δt √(μV) g_i`, of which `Δt²K_ij` is a product with the one ratio λ/μ.
 //!
 //! A stretched element resists being turned out of its rotation; Eq. 13 leaves that out, and bodies stretched to a
 //! multiple of their size swing back slowly. `tension` puts it in beyond a mean stretch of 1.5, averaged over directions:
 //! τ = (1 + 3λ/2μ)(tr Q − 4.5)/tr Q ≥ 0 is the stiffness of the skew part of Q over μ; the exact Hessian has 3 for 4.5.
 //!
 //! State is displacement from rest, and Q − I is made of F − I and R − I: small deflections keep their digits in f32.
-//! Eight elements are worked on at once; each writes one cache line of factors and one of impulses.
+//! Four elements are worked on at once; each writes one cache line of factors and one of impulses.
 
-#![allow(clippy::inline_always, reason = "parts of one kernel, compiled for the processor that runs it")]
+#![allow(clippy::inline_always, reason = "parts of one kernel")]
 #![allow(clippy::large_types_passed_by_value, reason = "all of it is inlined and lives in registers")]
 
 use std::array::from_fn;
 
 use glam::{DMat3, DQuat, Vec3A, Vec4};
-use multiversion::multiversion;
 use rayon::prelude::*;
 
-use super::lanes::{F8, LANES, M3, difference, dot, scaled, times_transpose, transpose};
+use super::lanes::{LANES, M3, V3, difference, dot, exchange, plus_identity, scaled, times_transpose, transpose};
 use super::rotation;
 
 /// tr Q from which on an element counts as stretched: below, the matrix is Eq. 13's.
 const STRETCHED: f32 = 4.5;
-/// Groups of eight elements that a thread takes at a time.
-const GROUPS_PER_TASK: usize = 64;
+/// Groups of four elements that a thread takes at a time.
+const GROUPS_PER_TASK: usize = 128;
 
-/// The elements, eight in a group.
+/// The elements, four in a group.
 #[derive(Debug, Clone)]
 pub(crate) struct Elements {
     groups: Vec<Group>,
@@ -40,31 +39,30 @@ pub(crate) struct Elements {
     /// λ/μ.
     ratio: f32,
     /// Whether stretched elements resist turning, or Eq. 13 is as printed.
-    tension: bool,
+    pub(crate) tension: bool,
 }
 
 /// Four vectors of an element, one for each node; the fourth component of factors is τ.
 pub(crate) type Line = [Vec4; 4];
 
-/// The quaternions of eight elements.
-type Rotations = [[f32; LANES]; 4];
+/// The quaternions of four elements.
+type Rotations = [Vec4; LANES];
 
-/// What does not change of eight elements.
+/// What does not change of four elements.
 #[derive(Debug, Clone)]
-#[repr(align(64))]
 struct Group {
     nodes: [[u32; LANES]; 4],
-    /// b_1, b_2 and b_3; b_0 is what makes their sum zero.
-    gradients: [[[f32; LANES]; 3]; 3],
+    /// `b_1`, `b_2` and `b_3`; `b_0` is what makes their sum zero.
+    gradients: M3,
     /// √(μV).
-    weight: [f32; LANES],
+    weight: Vec4,
 }
 
 /// An element as it is made.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Element {
     pub(crate) nodes: [u32; 4],
-    /// The inverse of the matrix with columns X_k − X_0.
+    /// The inverse of the matrix with columns `X_k − X_0`.
     pub(crate) inverse: DMat3,
     pub(crate) volume: f64,
 }
@@ -74,7 +72,7 @@ impl Elements {
     pub(crate) fn new(elements: &[Element], shear_moduli: &[f32], ratio: f32, tension: bool) -> Self {
         let mut result = Self {
             groups: elements.chunks(LANES).map(Group::new).collect(),
-            rotations: vec![[[0.0; LANES], [0.0; LANES], [0.0; LANES], [1.0; LANES]]; elements.len().div_ceil(LANES)],
+            rotations: vec![[Vec4::ZERO, Vec4::ZERO, Vec4::ZERO, Vec4::ONE]; elements.len().div_ceil(LANES)],
             energies: vec![0.0; elements.len().div_ceil(LANES * GROUPS_PER_TASK)],
             count: elements.len(),
             ratio,
@@ -111,7 +109,7 @@ impl Elements {
         }
     }
 
-    /// Follows the displacements and writes the factors h_i and the impulses Δt f_i of every element; the elastic energy.
+    /// Follows the displacements and writes the factors `h_i` and impulses `Δt f_i` of every element; the elastic energy.
     pub(crate) fn update(
         &mut self,
         displacements: &[Vec3A],
@@ -138,20 +136,12 @@ impl Group {
     fn new(elements: &[Element]) -> Self {
         // Empty lanes repeat the last element without weight.
         let lane = |index: usize| elements[index.min(elements.len() - 1)];
+        let entry = |k: usize, axis: usize| Vec4::from_array(from_fn(|index| lane(index).inverse.row(k)[axis] as f32));
         Self {
             nodes: from_fn(|k| from_fn(|index| lane(index).nodes[k])),
-            gradients: from_fn(|k| from_fn(|axis| from_fn(|index| lane(index).inverse.row(k)[axis] as f32))),
-            weight: [0.0; LANES],
+            gradients: from_fn(|k| from_fn(|axis| entry(k, axis))),
+            weight: Vec4::ZERO,
         }
-    }
-
-    #[inline(always)]
-    fn gradients<const FMA: bool>(&self) -> M3<FMA> {
-        let mut gradients = [[F8::ZERO; 3]; 3];
-        for (gradient, own) in gradients.as_flattened_mut().iter_mut().zip(self.gradients.as_flattened()) {
-            *gradient = F8(*own);
-        }
-        gradients
     }
 }
 
@@ -163,7 +153,6 @@ struct Constants {
     tension: f32,
 }
 
-#[multiversion(targets("x86_64+avx2+fma"))]
 fn update_groups(
     groups: &[Group],
     rotations: &mut [Rotations],
@@ -172,110 +161,93 @@ fn update_groups(
     factors: &mut [Line],
     impulses: &mut [Line],
 ) -> f64 {
-    multiversion::target::match_target! {
-        "x86_64+avx2+fma" => run::<true>(groups, rotations, displacements, constants, factors, impulses),
-        _ => run::<{ cfg!(target_arch = "aarch64") }>(groups, rotations, displacements, constants, factors, impulses),
-    }
-}
-
-#[inline(always)]
-fn run<const FMA: bool>(
-    groups: &[Group],
-    rotations: &mut [Rotations],
-    displacements: &[Vec3A],
-    constants: &Constants,
-    factors: &mut [Line],
-    impulses: &mut [Line],
-) -> f64 {
-    let mut energy = F8::<FMA>::ZERO;
+    let mut energy = Vec4::ZERO;
     let lines = factors.as_chunks_mut::<LANES>().0.iter_mut().zip(impulses.as_chunks_mut::<LANES>().0);
     for ((group, rotations), (factors, impulses)) in groups.iter().zip(rotations).zip(lines) {
-        energy = energy + update_group(group, rotations, displacements, constants, factors, impulses);
+        energy += update_group(group, rotations, displacements, constants, factors, impulses);
     }
-    energy.0.iter().map(|&lane| f64::from(lane)).sum()
+    energy.as_dvec4().element_sum()
 }
 
 #[inline(always)]
-fn update_group<const FMA: bool>(
+fn update_group(
     group: &Group,
-    rotations: &mut Rotations,
+    rotation: &mut Rotations,
     displacements: &[Vec3A],
     constants: &Constants,
     factors: &mut [Line; LANES],
     impulses: &mut [Line; LANES],
-) -> F8<FMA> {
-    let gradients = group.gradients();
-    let stretch = times_transpose(transpose(edges(group, displacements)), transpose(gradients));
-    let [x, y, z, w] = *rotations;
-    let mut quaternion = [F8::<FMA>(x), F8(y), F8(z), F8(w)];
-    rotation::follow(rotation::plus_identity(stretch), &mut quaternion);
-    let [x, y, z, w] = quaternion;
-    *rotations = [x.0, y.0, z.0, w.0];
-    let less_identity = rotation::matrix_less_identity(quaternion);
-    let turn = rotation::plus_identity(less_identity);
+) -> Vec4 {
+    let Group { gradients, weight, .. } = *group;
+    let stretch = times_transpose(edges(group, displacements), transpose(gradients));
+    rotation::follow(plus_identity(stretch), rotation);
+    let less_identity = rotation::matrix_less_identity(*rotation);
+    let turn = plus_identity(less_identity);
     // Q − I = (F − R) Rᵀ.
     let strain = times_transpose(difference(stretch, less_identity), turn);
     let trace = strain[0][0] + strain[1][1] + strain[2][2];
-    let weight = F8(group.weight);
-    let scale = weight * F8::splat(constants.time_step);
+    let scale = weight * constants.time_step;
     let [a, b, c] = times_transpose(gradients, turn);
     let turned = [scaled(a, scale), scaled(b, scale), scaled(c, scale)];
     // The stress is symmetric, so a row times it is it times the row.
     let pushed = times_transpose(turned, minus_stress(strain, trace, weight, constants.ratio));
-    let sum = trace + F8::splat(3.0);
-    let excess = (sum - F8::splat(STRETCHED)).max(F8::ZERO);
-    let tension = F8::splat(constants.tension) * excess * sum.max(F8::ONE).reciprocal();
+    let sum = trace + Vec4::splat(3.0);
+    let excess = (sum - Vec4::splat(STRETCHED)).max(Vec4::ZERO);
+    let tension = excess * sum.max(Vec4::ONE).recip() * constants.tension;
     write_lines(factors, turned, tension);
-    write_lines(impulses, pushed, F8::ZERO);
+    write_lines(impulses, pushed, Vec4::ZERO);
     weight * weight * energy_density(strain, trace, constants.ratio)
 }
 
-/// The rows u_k − u_0.
+/// The columns `u_k − u_0`.
 #[inline(always)]
-fn edges<const FMA: bool>(group: &Group, displacements: &[Vec3A]) -> M3<FMA> {
-    let mut edges = [[F8::ZERO; 3]; 3];
-    for lane in 0..LANES {
-        let first = displacements[group.nodes[0][lane] as usize];
-        for (edge, nodes) in edges.iter_mut().zip(&group.nodes[1..]) {
-            let [x, y, z] = (displacements[nodes[lane] as usize] - first).to_array();
-            edge[0].0[lane] = x;
-            edge[1].0[lane] = y;
-            edge[2].0[lane] = z;
-        }
+fn edges(group: &Group, displacements: &[Vec3A]) -> M3 {
+    let [first, one, two, three] = &group.nodes;
+    let [a, b, c] = edge(first, one, displacements);
+    let [d, e, f] = edge(first, two, displacements);
+    let [g, h, i] = edge(first, three, displacements);
+    [[a, d, g], [b, e, h], [c, f, i]]
+}
+
+#[inline(always)]
+fn edge(from: &[u32; LANES], to: &[u32; LANES], displacements: &[Vec3A]) -> V3 {
+    let mut between = [Vec4::ZERO; LANES];
+    for ((between, from), to) in between.iter_mut().zip(from).zip(to) {
+        *between = (displacements[*to as usize] - displacements[*from as usize]).extend(0.0);
     }
-    edges
+    let [x, y, z, _] = exchange(between);
+    [x, y, z]
 }
 
 /// −√(μV) [Q + Qᵀ − 2I + λ/μ (tr Q − 3) I].
 #[inline(always)]
-fn minus_stress<const FMA: bool>(q: M3<FMA>, trace: F8<FMA>, weight: F8<FMA>, ratio: f32) -> M3<FMA> {
+fn minus_stress(q: M3, trace: Vec4, weight: Vec4, ratio: f32) -> M3 {
     let scale = -weight;
-    let pressure = trace * F8::splat(ratio);
+    let pressure = trace * ratio;
     let xy = (q[0][1] + q[1][0]) * scale;
     let xz = (q[0][2] + q[2][0]) * scale;
     let yz = (q[1][2] + q[2][1]) * scale;
-    let two = F8::splat(2.0);
-    let xx = q[0][0].mul_add(two, pressure) * scale;
-    let yy = q[1][1].mul_add(two, pressure) * scale;
-    let zz = q[2][2].mul_add(two, pressure) * scale;
+    let xx = (q[0][0] + q[0][0] + pressure) * scale;
+    let yy = (q[1][1] + q[1][1] + pressure) * scale;
+    let zz = (q[2][2] + q[2][2] + pressure) * scale;
     [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
 }
 
 /// ‖Q − I‖² + λ/2μ (tr Q − 3)².
 #[inline(always)]
-fn energy_density<const FMA: bool>(strain: M3<FMA>, trace: F8<FMA>, ratio: f32) -> F8<FMA> {
+fn energy_density(strain: M3, trace: Vec4, ratio: f32) -> Vec4 {
     let squared = dot(strain[0], strain[0]) + dot(strain[1], strain[1]) + dot(strain[2], strain[2]);
-    (trace * trace).mul_add(F8::splat(0.5 * ratio), squared)
+    trace * trace * (0.5 * ratio) + squared
 }
 
 /// The vectors of nodes 1, 2 and 3, and minus their sum for node 0, a line for each lane.
 #[inline(always)]
-fn write_lines<const FMA: bool>(lines: &mut [Line; LANES], vectors: M3<FMA>, last: F8<FMA>) {
+fn write_lines(lines: &mut [Line; LANES], vectors: M3, last: Vec4) {
     let [a, b, c] = vectors;
     let first = [-(a[0] + b[0] + c[0]), -(a[1] + b[1] + c[1]), -(a[2] + b[2] + c[2])];
     for (k, [x, y, z]) in [first, a, b, c].into_iter().enumerate() {
-        for (lane, line) in lines.iter_mut().enumerate() {
-            line[k] = Vec4::new(x.0[lane], y.0[lane], z.0[lane], last.0[lane]);
+        for (line, vector) in lines.iter_mut().zip(exchange([x, y, z, last])) {
+            line[k] = vector;
         }
     }
 }

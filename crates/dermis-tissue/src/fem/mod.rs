@@ -1,4 +1,4 @@
-//! Finite elements of the outer layer (§4.2): corotational linear tetrahedra, in `f32` and eight at a time.
+//! Finite elements of the outer layer (§4.2): corotational linear tetrahedra, in `f32` and four at a time.
 //!
 //! [`Model`] numbers what is simulated, `elements` turns displacements into factors and forces, `pattern` adds them
 //! up into the matrix of Eq. 13. Time stepping is in [`crate::dynamics`].

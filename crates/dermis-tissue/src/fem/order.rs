@@ -1,6 +1,6 @@
 //! The order of nodes inside the simulator: neighbours near each other, so that caches hold what a row needs.
 //!
-//! Breadth first over the mesh from a node of few neighbours (Cuthill & McKee 1969), free nodes before driven ones.
+//! Breadth first over the mesh from a node of few neighbours (Cuthill & `McKee` 1969), free nodes before driven ones.
 
 use dermis_mesh::TetMesh;
 

@@ -66,7 +66,7 @@ impl Pattern {
         (pattern, SymmetricBlocks::new(free_count, node_count, places))
     }
 
-    /// Writes Δt²K beside the diagonal.
+    /// Writes `Δt²K` beside the diagonal.
     pub(crate) fn assemble(&self, factors: &[Line], ratio: f32, blocks: &mut [Mat3A]) {
         blocks.par_chunks_mut(BLOCKS_PER_TASK).enumerate().for_each(|(task, blocks)| {
             let starts = &self.around_starts[task * BLOCKS_PER_TASK..];
@@ -90,7 +90,7 @@ impl Pattern {
     }
 }
 
-/// Σ_e λ/μ h_i h_jᵀ + (1 − τ) h_j h_iᵀ + (1 + τ)(h_i·h_j) I.
+/// `Σ_e λ/μ h_i h_jᵀ + (1 − τ) h_j h_iᵀ + (1 + τ)(h_i·h_j) I`.
 #[inline]
 fn block_of(factors: &[Line], around: &[u32], ratio: f32) -> Mat3A {
     let [mut x, mut y, mut z, mut along] = [Vec3A::ZERO; 4];

@@ -1,8 +1,8 @@
-//! The rotations of eight elements at once: `R = argmax tr(Rᵀ F)`, the rotational part of each deformation gradient.
+//! The rotations of four elements at once: `R = argmax tr(Rᵀ F)`, the rotational part of each deformation gradient.
 //!
 //! Newton's method on the rotation group, from the rotation of the step before (after Kugelstadt et al. 2018, *Fast
-//! Corotated FEM using Operator Splitting*): with B = RᵀF, R ← R·exp(ω), H ω = axl(B − Bᵀ), H = tr B·I − sym B. At 4 ms
-//! two or three iterations reach f32 precision. Where H is not positive definite (inverted, collapsed or far turned
+//! Corotated FEM using Operator Splitting*): with `B = RᵀF`, R ← R·exp(ω), H ω = axl(B − Bᵀ), H = tr B·I − sym B. At 4 ms
+//! one or two iterations are enough. Where H is not positive definite (inverted, collapsed or far turned
 //! elements) it is shifted by half its bound √2‖B‖, with a little push where the gradient vanishes, off the saddles.
 //! From random starts, mirrored elements among them, half take 5 iterations and one in a hundred more than 16.
 //!
@@ -10,80 +10,86 @@
 //! deformation at all (F = 0), the rotation continues from where it was. F is scaled to its largest entry, so any finite
 //! F gives a rotation.
 
-#![allow(clippy::inline_always, reason = "parts of one kernel, compiled for the processor that runs it")]
+#![allow(clippy::inline_always, reason = "parts of one kernel")]
 #![allow(clippy::large_types_passed_by_value, reason = "all of it is inlined and lives in registers")]
 
-use super::lanes::{F8, M3, V3, dot, scaled, times_transpose, times_vector, transpose};
+use glam::Vec4;
 
-/// Bound on Newton steps; well-shaped elements take two or three.
+use super::lanes::{M3, V3, dot, plus_identity, scaled, select_above, times_transpose, times_vector, transpose};
+
+/// Bound on Newton steps; well-shaped elements take one or two.
 const MAX_STEPS: usize = 40;
-/// Squared angle below which the next step would change less than f32 shows.
-const CONVERGED: f32 = 1e-7;
+/// Squared angle of the last step. What it leaves is of the order of the squared angle times the strain.
+const CONVERGED: f32 = 1e-5;
 /// Squared gradient over squared ‖B‖ below which a saddle is near.
 const SADDLE: f32 = 1e-3;
 /// Determinant of the Hessian, for a largest entry of F of 1, below which it is shifted.
-const LEAST_DETERMINANT: f32 = 1e-3;
+const LEAST_DETERMINANT: Vec4 = Vec4::splat(1e-3);
+/// The step off a saddle.
+const PUSH: V3 = [Vec4::splat(0.03), Vec4::splat(0.05), Vec4::splat(-0.07)];
+const TINY: Vec4 = Vec4::splat(f32::MIN_POSITIVE);
 
 /// Turns `rotation` (quaternions x, y, z, w) to the rotational part of `gradient`.
 #[inline(always)]
-pub(super) fn follow<const FMA: bool>(gradient: M3<FMA>, rotation: &mut [F8<FMA>; 4]) {
-    let mut largest = F8::ZERO;
-    for x in gradient.as_flattened() {
-        largest = largest.max(x.abs());
-    }
-    let tiny = F8::splat(f32::MIN_POSITIVE);
-    let scale = largest.select_above(tiny, largest.max(tiny).reciprocal(), F8::ZERO);
+pub(super) fn follow(gradient: M3, rotation: &mut [Vec4; 4]) {
+    let largest = gradient.as_flattened().iter().fold(Vec4::ZERO, |largest, x| largest.max(x.abs()));
+    let scale = select_above(largest, TINY, largest.max(TINY).recip(), Vec4::ZERO);
     let [a, b, c] = transpose(gradient);
     let columns = [scaled(a, scale), scaled(b, scale), scaled(c, scale)];
-    let push =
-        scaled([F8::splat(0.03), F8::splat(0.05), F8::splat(-0.07)], scale.select_above(F8::ZERO, F8::ONE, F8::ZERO));
     for _ in 0..MAX_STEPS {
         // B = RᵀF = (R's columns) · (F's columns).
         let turned = times_transpose(transpose(matrix(*rotation)), columns);
-        let step = newton_step(turned, push);
+        let step = newton_step(turned);
         *rotation = turn(*rotation, step);
-        if dot(step, step).largest() < CONVERGED {
+        if dot(step, step).max_element() < CONVERGED {
             break;
         }
     }
 }
 
 #[inline(always)]
-fn newton_step<const FMA: bool>(b: M3<FMA>, push: V3<FMA>) -> V3<FMA> {
+fn newton_step(b: M3) -> V3 {
     let axis = [b[2][1] - b[1][2], b[0][2] - b[2][0], b[1][0] - b[0][1]];
+    let hessian = Hessian::new(b, Vec4::ZERO);
+    let definite = hessian.definite();
+    if definite.cmpgt(LEAST_DETERMINANT).all() { hessian.solve(axis) } else { guarded_step(&b, axis, definite) }
+}
+
+/// The step where an element's Hessian is not definite; for the other lanes the same as without.
+#[cold]
+#[inline(never)]
+fn guarded_step(b: &M3, axis: V3, definite: Vec4) -> V3 {
     let squared = dot(b[0], b[0]) + dot(b[1], b[1]) + dot(b[2], b[2]);
-    let bound = (squared + squared).max(F8::splat(f32::MIN_POSITIVE)).sqrt();
-    let least = F8::splat(LEAST_DETERMINANT);
-    let exact = Hessian::new(b, F8::ZERO);
-    let definite = exact.definite();
-    let shift = definite.select_above(least, F8::ZERO, bound * F8::splat(0.5));
-    let shifted = Hessian::new(b, shift);
+    let bound = (squared + squared).max(TINY).sqrt();
+    let shift = select_above(definite, LEAST_DETERMINANT, Vec4::ZERO, bound * 0.5);
+    let shifted = Hessian::new(*b, shift);
     let steps = shifted.solve(axis);
     let solvable = shifted.definite();
-    let saddle = F8::splat(SADDLE) * squared;
-    let slope = definite.select_above(least, F8::splat(f32::MAX), dot(axis, axis));
-    let mut result = scaled(axis, bound.reciprocal());
-    for ((result, step), push) in result.iter_mut().zip(steps).zip(push) {
-        *result = solvable.select_above(least, step, *result) + saddle.select_above(slope, push, F8::ZERO);
+    // Not where there is no deformation: there the rotation stays.
+    let saddle = select_above(squared, TINY, squared * SADDLE, Vec4::ZERO);
+    let slope = select_above(definite, LEAST_DETERMINANT, Vec4::MAX, dot(axis, axis));
+    let mut result = scaled(axis, bound.recip());
+    for ((result, step), push) in result.iter_mut().zip(steps).zip(PUSH) {
+        *result =
+            select_above(solvable, LEAST_DETERMINANT, step, *result) + select_above(saddle, slope, push, Vec4::ZERO);
     }
     result
 }
 
 /// tr B·I − sym B + shift·I with what its inverse needs.
-struct Hessian<const FMA: bool> {
-    corner: F8<FMA>,
-    cofactors: M3<FMA>,
-    determinant: F8<FMA>,
+struct Hessian {
+    corner: Vec4,
+    cofactors: M3,
+    determinant: Vec4,
 }
 
-impl<const FMA: bool> Hessian<FMA> {
+impl Hessian {
     #[inline(always)]
-    fn new(b: M3<FMA>, shift: F8<FMA>) -> Self {
-        let half = F8::splat(-0.5);
+    fn new(b: M3, shift: Vec4) -> Self {
         let (h00, h11, h22) = (b[1][1] + b[2][2] + shift, b[0][0] + b[2][2] + shift, b[0][0] + b[1][1] + shift);
-        let h01 = (b[0][1] + b[1][0]) * half;
-        let h02 = (b[0][2] + b[2][0]) * half;
-        let h12 = (b[1][2] + b[2][1]) * half;
+        let h01 = (b[0][1] + b[1][0]) * -0.5;
+        let h02 = (b[0][2] + b[2][0]) * -0.5;
+        let h12 = (b[1][2] + b[2][1]) * -0.5;
         let c00 = h11 * h22 - h12 * h12;
         let c01 = h02 * h12 - h01 * h22;
         let c02 = h01 * h12 - h02 * h11;
@@ -96,32 +102,32 @@ impl<const FMA: bool> Hessian<FMA> {
 
     /// The determinant, or zero where the matrix is not positive definite.
     #[inline(always)]
-    fn definite(&self) -> F8<FMA> {
-        let minor = self.cofactors[2][2].select_above(F8::ZERO, self.determinant, F8::ZERO);
-        self.corner.select_above(F8::ZERO, minor, F8::ZERO)
+    fn definite(&self) -> Vec4 {
+        let minor = select_above(self.cofactors[2][2], Vec4::ZERO, self.determinant, Vec4::ZERO);
+        select_above(self.corner, Vec4::ZERO, minor, Vec4::ZERO)
     }
 
     #[inline(always)]
-    fn solve(&self, right: V3<FMA>) -> V3<FMA> {
-        scaled(times_vector(self.cofactors, right), self.determinant.reciprocal())
+    fn solve(&self, right: V3) -> V3 {
+        scaled(times_vector(self.cofactors, right), self.determinant.recip())
     }
 }
 
 /// `rotation · (ω/2, 1)`, made unit.
 #[inline(always)]
-fn turn<const FMA: bool>([x, y, z, w]: [F8<FMA>; 4], step: V3<FMA>) -> [F8<FMA>; 4] {
-    let [a, b, c] = scaled(step, F8::splat(0.5));
+fn turn([x, y, z, w]: [Vec4; 4], step: V3) -> [Vec4; 4] {
+    let [a, b, c] = scaled(step, Vec4::splat(0.5));
     let x1 = x + (w * a + (y * c - z * b));
     let y1 = y + (w * b + (z * a - x * c));
     let z1 = z + (w * c + (x * b - y * a));
     let w1 = w - dot([x, y, z], [a, b, c]);
-    let scale = w1.mul_add(w1, dot([x1, y1, z1], [x1, y1, z1])).sqrt().reciprocal();
+    let scale = (w1 * w1 + dot([x1, y1, z1], [x1, y1, z1])).sqrt().recip();
     [x1 * scale, y1 * scale, z1 * scale, w1 * scale]
 }
 
 /// The matrix of a unit quaternion less the identity: small rotations keep their digits.
 #[inline(always)]
-pub(super) fn matrix_less_identity<const FMA: bool>([x, y, z, w]: [F8<FMA>; 4]) -> M3<FMA> {
+pub(super) fn matrix_less_identity([x, y, z, w]: [Vec4; 4]) -> M3 {
     let (x2, y2, z2) = (x + x, y + y, z + z);
     let (xx, yy, zz) = (x * x2, y * y2, z * z2);
     let (xy, xz, yz) = (x * y2, x * z2, y * z2);
@@ -130,16 +136,8 @@ pub(super) fn matrix_less_identity<const FMA: bool>([x, y, z, w]: [F8<FMA>; 4]) 
 }
 
 #[inline(always)]
-pub(super) fn matrix<const FMA: bool>(rotation: [F8<FMA>; 4]) -> M3<FMA> {
+fn matrix(rotation: [Vec4; 4]) -> M3 {
     plus_identity(matrix_less_identity(rotation))
-}
-
-#[inline(always)]
-pub(super) fn plus_identity<const FMA: bool>(mut m: M3<FMA>) -> M3<FMA> {
-    for (k, row) in m.iter_mut().enumerate() {
-        row[k] = row[k] + F8::ONE;
-    }
-    m
 }
 
 #[cfg(test)]
@@ -150,17 +148,15 @@ mod tests {
 
     use super::*;
 
-    type Lane = F8<false>;
-
-    fn lanes(m: DMat3) -> M3<false> {
-        std::array::from_fn(|row| std::array::from_fn(|column| Lane::splat(m.col(column)[row] as f32)))
+    fn lanes(m: DMat3) -> M3 {
+        std::array::from_fn(|row| std::array::from_fn(|column| Vec4::splat(m.col(column)[row] as f32)))
     }
 
     fn followed(m: DMat3, start: DQuat) -> DMat3 {
-        let mut rotation = [start.x, start.y, start.z, start.w].map(|x| Lane::splat(x as f32));
+        let mut rotation = [start.x, start.y, start.z, start.w].map(|x| Vec4::splat(x as f32));
         follow(lanes(m), &mut rotation);
         let found = matrix(rotation);
-        DMat3::from_cols_array_2d(&std::array::from_fn(|c| std::array::from_fn(|r| f64::from(found[r][c].0[0]))))
+        DMat3::from_cols_array_2d(&std::array::from_fn(|c| std::array::from_fn(|r| f64::from(found[r][c].x))))
     }
 
     fn distance(a: DMat3, b: DMat3) -> f64 {

@@ -11,6 +11,9 @@ use super::predicates::orient;
 /// No tetrahedron.
 pub(super) const NONE: u32 = u32::MAX;
 
+/// Tetrahedra around an edge, at most; longer rings are cut off and count as open.
+const LONGEST_RING: usize = 10_000;
+
 /// The corners of the face opposite each corner, in the order that turns around that corner.
 pub(super) const FACES: [[usize; 3]; 4] = [[1, 3, 2], [0, 2, 3], [0, 3, 1], [0, 1, 2]];
 
@@ -259,6 +262,7 @@ impl Complex {
         let mut ring = Ring { points: vec![start_point, end_point], tets: vec![tet], closed: false };
         while let Some((next, point)) =
             self.step(p, q, *ring.tets.last().unwrap_or(&tet), ring.points[ring.points.len() - 2])
+            && ring.tets.len() < LONGEST_RING
         {
             if next == tet {
                 ring.points.pop();
@@ -269,7 +273,9 @@ impl Complex {
             ring.points.push(point);
         }
         // The other way, to the other end.
-        while let Some((next, point)) = self.step(p, q, ring.tets[0], ring.points[1]) {
+        while let Some((next, point)) = self.step(p, q, ring.tets[0], ring.points[1])
+            && ring.tets.len() < LONGEST_RING
+        {
             ring.tets.insert(0, next);
             ring.points.insert(0, point);
         }

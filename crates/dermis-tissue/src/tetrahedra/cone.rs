@@ -1,9 +1,10 @@
 //! The tetrahedra between one point and the faces around it, and where that point is best.
 
+use std::cell::Cell;
+
 use glam::DVec3;
 
 use super::complex::Complex;
-use super::quality::smallest_sine;
 
 /// A gain that is worth a step.
 const LEAST_GAIN: f64 = 2e-5;
@@ -13,12 +14,48 @@ const STEPS: usize = 10;
 /// Faces around a point, each turning around it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Cone {
-    faces: Vec<[DVec3; 3]>,
+    faces: Vec<Base>,
+    /// The face that was in the way last: it is likely to be so again.
+    strict: Cell<usize>,
+}
+
+/// The face of a tetrahedron opposite its point, and what of it does not depend on that point.
+#[derive(Debug, Clone, Copy)]
+struct Base {
+    corners: [DVec3; 3],
+    normal: DVec3,
+    /// The squared lengths of the sides opposite the corners, over the squared length of the normal.
+    sides: [f64; 3],
+}
+
+impl Base {
+    fn new([a, b, c]: [DVec3; 3]) -> Self {
+        let normal = (b - a).cross(c - a);
+        let inverse = 1.0 / normal.length_squared();
+        let sides = [b.distance_squared(c), c.distance_squared(a), a.distance_squared(b)].map(|side| side * inverse);
+        Self { corners: [a, b, c], normal, sides }
+    }
+
+    /// The smallest sine of the dihedral angles with the point at `at`; -1 where that turns the tetrahedron over.
+    fn smallest_sine(&self, at: DVec3) -> f64 {
+        let [a, b, c] = self.corners.map(|corner| corner - at);
+        let volume = -self.normal.dot(a);
+        if volume.is_nan() || volume <= 0.0 {
+            return -1.0;
+        }
+        let inverse = [b.cross(c), c.cross(a), a.cross(b)].map(|normal| 1.0 / normal.length_squared());
+        let [i, j, k] = inverse;
+        let base = (self.sides[0] * i).min(self.sides[1] * j).min(self.sides[2] * k);
+        let apex = (a.length_squared() * j * k).min(b.length_squared() * k * i).min(c.length_squared() * i * j);
+        let sine = volume * base.min(apex).sqrt();
+        if sine.is_finite() { sine } else { -1.0 }
+    }
 }
 
 impl Cone {
     pub(super) fn new(complex: &Complex, faces: impl Iterator<Item = [u32; 3]>) -> Self {
-        Self { faces: faces.map(|face| face.map(|corner| complex.point(corner))).collect() }
+        let faces = faces.map(|face| Base::new(face.map(|corner| complex.point(corner)))).collect();
+        Self { faces, strict: Cell::default() }
     }
 
     /// The faces of a star that are opposite its centre `point`.
@@ -28,32 +65,40 @@ impl Cone {
     }
 
     pub(super) fn push(&mut self, face: [DVec3; 3]) {
-        self.faces.push(face);
+        self.faces.push(Base::new(face));
     }
 
     /// The quality of the worst tetrahedron with the point at `at`; below `enough` it may be worse in truth.
     pub(super) fn quality(&self, at: DVec3, enough: f64) -> f64 {
-        let mut worst = f64::MAX;
-        for &[a, b, c] in &self.faces {
-            worst = worst.min(smallest_sine([a, b, c, at]));
+        let Some(strict) = self.faces.get(self.strict.get()) else { return f64::MAX };
+        let mut worst = strict.smallest_sine(at);
+        for (index, face) in self.faces.iter().enumerate() {
             if worst < enough {
                 break;
+            }
+            let sine = face.smallest_sine(at);
+            if sine < worst {
+                worst = sine;
+                self.strict.set(index);
             }
         }
         worst
     }
 
+    fn corners(&self) -> impl Iterator<Item = DVec3> + '_ {
+        self.faces.iter().flat_map(|face| face.corners)
+    }
+
     /// The mean distance of the corners from `at`.
     pub(super) fn reach(&self, at: DVec3) -> f64 {
-        let total: f64 = self.faces.iter().flatten().map(|corner| corner.distance(at)).sum();
+        let total: f64 = self.corners().map(|corner| corner.distance(at)).sum();
         total / (3 * self.faces.len()).max(1) as f64
     }
 
     /// A position that is better than `start`, of the given quality, by a pattern search, and its quality.
     pub(super) fn improved(&self, start: DVec3, quality: f64) -> (DVec3, f64) {
         let (mut best, mut best_quality) = (start, quality);
-        let corners = self.faces.iter().flatten();
-        let middle = corners.sum::<DVec3>() / (3 * self.faces.len()).max(1) as f64;
+        let middle = self.corners().sum::<DVec3>() / (3 * self.faces.len()).max(1) as f64;
         let mut step = 0.3 * self.reach(start);
         for _ in 0..STEPS {
             let axes = [DVec3::X, DVec3::NEG_X, DVec3::Y, DVec3::NEG_Y, DVec3::Z, DVec3::NEG_Z];
@@ -72,7 +117,7 @@ impl Cone {
 
     /// The way off the face of the worst tetrahedron.
     fn lift(&self, at: DVec3) -> DVec3 {
-        let rated = self.faces.iter().map(|&[a, b, c]| (smallest_sine([a, b, c, at]), (b - a).cross(c - a)));
+        let rated = self.faces.iter().map(|face| (face.smallest_sine(at), face.normal));
         rated.min_by(|a, b| a.0.total_cmp(&b.0)).map_or(DVec3::ZERO, |(_, way)| way)
     }
 }
@@ -80,4 +125,31 @@ impl Cone {
 /// A position as it will be stored.
 pub(super) fn place(position: DVec3) -> DVec3 {
     position.as_vec3().as_dvec3()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::quality::smallest_sine;
+    use super::*;
+
+    #[test]
+    fn a_base_knows_the_smallest_sine_of_its_tetrahedron() {
+        let corners = [DVec3::ZERO, DVec3::X, DVec3::new(0.3, 2.0, 0.1)];
+        let [a, b, c] = corners;
+        for at in [DVec3::new(0.2, 0.4, 0.7), DVec3::new(-1.0, 0.1, 0.01), DVec3::new(0.0, 3.0, 5.0)] {
+            assert!((Base::new(corners).smallest_sine(at) - smallest_sine([a, b, c, at])).abs() < 1e-12);
+        }
+        assert!(Base::new(corners).smallest_sine(DVec3::NEG_Z) < 0.0);
+    }
+
+    #[test]
+    fn a_point_finds_the_middle_of_a_cone() {
+        let [a, b, c, d] =
+            [DVec3::ONE, DVec3::new(-1.0, -1.0, 1.0), DVec3::new(-1.0, 1.0, -1.0), DVec3::new(1.0, -1.0, -1.0)];
+        let mut cone = Cone::default();
+        [[a, b, c], [a, d, b], [a, c, d], [b, d, c]].into_iter().for_each(|face| cone.push(face));
+        let start = DVec3::new(0.3, 0.2, -0.1);
+        let (at, quality) = cone.improved(start, cone.quality(start, f64::MIN));
+        assert!(at.length() < 0.05 && quality > cone.quality(start, f64::MIN), "{at} {quality}");
+    }
 }

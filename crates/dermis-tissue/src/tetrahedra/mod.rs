@@ -269,7 +269,7 @@ pub fn tetrahedralize(
     let mut complex = delaunay::delaunay(&[&points[..], &inner.bones.positions, &inner.lattice].concat());
     stages.begin("recovering the skin", 3)?;
     let mut constraints = Constraints::new(&triangles);
-    let recovered = recover::recover(&mut complex, &mut constraints, triangles.len());
+    let recovered = recover::recover(&mut complex, &mut constraints);
     stages.begin("carving", 4)?;
     let inside = carve::carve(&complex, &constraints, &tree, recovered.complete);
     let mut complex = Complex::new(complex.points, inside);

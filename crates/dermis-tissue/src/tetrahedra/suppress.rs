@@ -15,9 +15,16 @@ const STEPS: [f64; 12] = [0.7, 0.5, 0.35, 0.25, 0.18, 0.12, 0.06, 0.03, 0.01, 0.
 
 /// Undoes splits, the last first; returns those that could not be undone, in the same order.
 pub(super) fn suppress(complex: &mut Complex, splits: &[Split]) -> Vec<Split> {
+    let mut uses = vec![0; complex.points.len()];
+    for corner in complex.alive().flat_map(|tet| complex.tet(tet)) {
+        uses[corner as usize] += 1;
+    }
+    // Where faces of the skin are missing, parts of the body may meet in a point, which then must stay.
+    let whole: Vec<bool> =
+        splits.iter().map(|split| complex.star(split.point).len() == uses[split.point as usize]).collect();
     let mut left: Vec<Split> = Vec::new();
-    for split in splits.iter().rev() {
-        if !push_in(complex, split.point, &split.before) {
+    for (split, whole) in splits.iter().zip(whole).rev() {
+        if !whole || !push_in(complex, split.point, &split.before) {
             left.push(split.clone());
         }
     }
@@ -34,7 +41,9 @@ fn push_in(complex: &mut Complex, point: u32, before: &[[u32; 3]]) -> bool {
         return true;
     }
     let is_part = |part: &[u32; 3]| before.iter().any(|face| part.iter().all(|c| *c == point || face.contains(c)));
-    if !boundary.iter().all(is_part) {
+    // A face falls into three parts, the faces at an edge into two each.
+    let parts = if before.len() == 1 { 3 } else { 2 * before.len() };
+    if boundary.len() != parts || !boundary.iter().all(is_part) {
         return false;
     }
     let from = complex.point(point);

@@ -3,7 +3,14 @@
 #![allow(dead_code, reason = "each test and benchmark uses its own part")]
 
 use dermis_mesh::TetMesh;
+use dermis_tissue::dynamics::{Force, Simulation, SimulationOptions};
+use dermis_tissue::fem::Material;
 use glam::Vec3;
+
+/// The time step of the figures, in seconds.
+pub(crate) const DT: f32 = 0.004;
+/// Gravity as it is.
+pub(crate) const DOWN: Force = Force::Gravity { acceleration: [0.0, -9.81, 0.0] };
 
 /// A grid of `cells` cubes of side `h`, five tetrahedra to a cube, mirrored from cube to cube so that faces meet.
 pub(crate) fn grid(cells: [usize; 3], h: f32) -> TetMesh {
@@ -45,6 +52,30 @@ pub(crate) fn clamped_end(mesh: &TetMesh) -> Vec<bool> {
 /// The positions of some nodes.
 pub(crate) fn positions_of(mesh: &TetMesh, nodes: &[u32]) -> Vec<Vec3> {
     nodes.iter().map(|&node| mesh.nodes()[node as usize]).collect()
+}
+
+/// A body of 2 kPa.
+pub(crate) fn damped(mesh: &TetMesh, free: &[bool], damping_rate_per_s: f32) -> Simulation {
+    let material = Material::uniform(mesh.nodes().len(), 2e3, 0.3, 1e3);
+    let options = SimulationOptions { damping_rate_per_s, ..SimulationOptions::default() };
+    Simulation::new(mesh, free, &material, options).unwrap()
+}
+
+/// A body of 2 kPa that nothing holds and nothing damps.
+pub(crate) fn floating(mesh: &TetMesh) -> Simulation {
+    damped(mesh, &vec![true; mesh.nodes().len()], 0.0)
+}
+
+/// Where the nodes are.
+pub(crate) fn positions(mesh: &TetMesh, simulation: &Simulation) -> Vec<Vec3> {
+    let mut positions = mesh.nodes().to_vec();
+    simulation.write_positions(&mut positions);
+    positions
+}
+
+/// The mean of some places.
+pub(crate) fn center(positions: &[Vec3]) -> Vec3 {
+    positions.iter().sum::<Vec3>() / positions.len() as f32
 }
 
 /// Numbers in −1..1 that are the same everywhere.

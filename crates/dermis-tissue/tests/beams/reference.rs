@@ -15,7 +15,7 @@ pub(crate) struct Tissue {
 
 type Stiffness = [[f64; 12]; 12];
 
-/// K_e = V Bᵀ C B of the rest shape, and the inverse of its edges.
+/// `K_e = V Bᵀ C B` of the rest shape, and the inverse of its edges.
 fn element(mesh: &TetMesh, nodes: [u32; 4], tissue: &Tissue) -> (Stiffness, DMat3, f64) {
     let [a, b, c, d] = nodes.map(|node| mesh.nodes()[node as usize].as_dvec3());
     let edges = DMat3::from_cols(b - a, c - a, d - a);

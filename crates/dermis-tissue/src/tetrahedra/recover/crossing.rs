@@ -14,6 +14,46 @@ pub(super) enum Crossing {
     Edge([u32; 2]),
 }
 
+/// An edge or face of the skin that is not there.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Missing {
+    Edge([u32; 2]),
+    Face([u32; 3]),
+}
+
+impl Missing {
+    pub(super) fn is_there(self, complex: &mut Complex) -> bool {
+        match self {
+            Self::Edge([a, c]) => complex.tet_at_edge(a, c).is_some(),
+            Self::Face(face) => has_face(complex, face),
+        }
+    }
+
+    /// 1 where a face is in the way, else 0.
+    pub(super) fn by_face(self, complex: &Complex, face: [u32; 3]) -> f64 {
+        f64::from(u8::from(matches!(self, Self::Edge([a, c]) if meets(complex, a, c, face))))
+    }
+
+    /// 1 where an edge is in the way, else 0.
+    pub(super) fn by_edge(self, complex: &Complex, p: u32, q: u32) -> f64 {
+        f64::from(u8::from(matches!(self, Self::Face(face) if meets(complex, p, q, face))))
+    }
+
+    pub(super) fn corner(self) -> u32 {
+        match self {
+            Self::Edge([a, _]) | Self::Face([a, ..]) => a,
+        }
+    }
+}
+
+/// Whether a tetrahedron has this face.
+pub(super) fn has_face(complex: &mut Complex, [a, b, c]: [u32; 3]) -> bool {
+    complex.star(a).into_iter().any(|tet| {
+        let corners = complex.tet(tet);
+        corners.contains(&b) && corners.contains(&c)
+    })
+}
+
 /// What the segment from `a` to `c` crosses, in order, up to the first edge or point that it meets exactly.
 ///
 /// Around the axis from `a` to `c`, `turn(x, y)` says whether `y` is to the left of `x`; the axis passes a triangle that

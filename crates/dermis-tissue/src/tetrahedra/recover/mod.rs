@@ -13,10 +13,12 @@
 mod constraints;
 mod crossing;
 
+use std::collections::VecDeque;
+
 use glam::DVec3;
 
 pub(super) use constraints::{Constraints, Split};
-use crossing::{Crossing, crossings, meets, piercing_edges};
+use crossing::{Crossing, Missing, crossings, has_face, piercing_edges};
 
 use super::complex::{Complex, NONE, Ring, sorted};
 use super::delaunay::{conflicts, locate, scramble};
@@ -25,6 +27,12 @@ use super::predicates::orient;
 
 /// Flips that one edge or face may take.
 const MOST_FLIPS: usize = 200;
+/// How many of them may leave as much in the way as before.
+const MOST_WANDERS: usize = 60;
+/// How often the parts of an edge or face may be split again: what resists that long would go on for ever.
+const MOST_DEPTH: usize = 12;
+/// Points that even a small skin may take.
+const FEWEST_SPLITS: usize = 200;
 
 /// How the recovery went.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -39,32 +47,22 @@ pub(super) struct Recovered {
     pub(super) complete: bool,
 }
 
-/// Makes the skin's edges and faces those of `complex`, splitting at most `most_splits` of them.
-pub(super) fn recover(complex: &mut Complex, skin: &mut Constraints, most_splits: usize) -> Recovered {
-    let mut recovery = Recovery { complex, skin, result: Recovered::default(), most_splits };
+/// Makes the skin's edges and faces those of `complex`, as far as that takes no more than a point per eight faces.
+pub(super) fn recover(complex: &mut Complex, skin: &mut Constraints) -> Recovered {
+    let most_splits = FEWEST_SPLITS + skin.faces().count() / 8;
+    let given = complex.points.len() as u32;
+    let mut recovery = Recovery { complex, skin, result: Recovered::default(), most_splits, given, depths: Vec::new() };
     let mut edges = recovery.skin.edges();
-    let mut faces: Vec<[u32; 3]> = recovery.skin.faces().collect();
-    let mut round = 0;
-    loop {
+    for round in 0..=MOST_DEPTH {
         recovery.recover_edges(edges, round == 0);
-        edges = recovery.recover_faces(&faces, round == 0);
-        if edges.is_empty() || recovery.result.splits >= most_splits {
+        edges = recovery.recover_faces(round == 0);
+        if edges.is_empty() {
             break;
         }
-        faces = recovery.skin.faces().collect();
-        round += 1;
     }
     let Recovery { complex, skin, mut result, .. } = recovery;
     result.complete = skin.faces().all(|face| has_face(complex, face));
     result
-}
-
-/// Whether a tetrahedron has this face.
-pub(super) fn has_face(complex: &mut Complex, [a, b, c]: [u32; 3]) -> bool {
-    complex.star(a).into_iter().any(|tet| {
-        let corners = complex.tet(tet);
-        corners.contains(&b) && corners.contains(&c)
-    })
 }
 
 struct Recovery<'a> {
@@ -72,53 +70,60 @@ struct Recovery<'a> {
     skin: &'a mut Constraints,
     result: Recovered,
     most_splits: usize,
+    /// How many points there were.
+    given: u32,
+    /// For each point put in, how many splits led to it.
+    depths: Vec<usize>,
 }
 
 impl Recovery<'_> {
     /// Recovers edges, or splits them.
-    fn recover_edges(&mut self, mut edges: Vec<[u32; 2]>, count: bool) {
-        edges.reverse();
-        // Splitting may well help the edges that come later, so what resists flips waits until all have had a try.
-        let mut stubborn = Vec::new();
-        while let Some([a, c]) = edges.pop() {
-            if !self.skin.has_edge(a, c) || self.complex.tet_at_edge(a, c).is_some() {
+    fn recover_edges(&mut self, edges: Vec<[u32; 2]>, count: bool) {
+        // A split may well help other edges, so what resists flips waits until all have had a try.
+        let mut stubborn = VecDeque::new();
+        for [a, c] in edges {
+            if !self.is_missing([a, c]) {
                 continue;
             }
             self.result.missing_edges += usize::from(count);
-            if !self.flip_edge_in(a, c) {
-                stubborn.push([a, c]);
+            if !self.flip_in(Missing::Edge([a, c])) {
+                stubborn.push_back([a, c]);
             }
         }
-        stubborn.reverse();
-        while let Some([a, c]) = stubborn.pop() {
-            if !self.skin.has_edge(a, c) || self.complex.tet_at_edge(a, c).is_some() || self.flip_edge_in(a, c) {
+        while let Some([a, c]) = stubborn.pop_front() {
+            if !self.is_missing([a, c]) || self.flip_in(Missing::Edge([a, c])) {
                 continue;
             }
-            if let Some(point) = self.insert(self.edge_split_position(a, c), a) {
+            if let Some(point) = self.insert(self.edge_split_position(a, c), &[a, c]) {
                 stubborn.extend(self.skin.split_edge([a, c], point));
             }
         }
     }
 
+    fn is_missing(&mut self, [a, c]: [u32; 2]) -> bool {
+        self.skin.has_edge(a, c) && self.complex.tet_at_edge(a, c).is_none()
+    }
+
     /// Recovers faces, or splits them; returns the edges that are new.
-    fn recover_faces(&mut self, faces: &[[u32; 3]], count: bool) -> Vec<[u32; 2]> {
+    fn recover_faces(&mut self, count: bool) -> Vec<[u32; 2]> {
+        let faces: Vec<[u32; 3]> = self.skin.faces().collect();
         let mut new = Vec::new();
         let mut stubborn = Vec::new();
-        for &face in faces {
+        for face in faces {
             if has_face(self.complex, face) {
                 continue;
             }
             self.result.missing_faces += usize::from(count);
-            if !self.flip_face_in(face) {
+            if !self.flip_in(Missing::Face(face)) {
                 stubborn.push(face);
             }
         }
         for face in stubborn {
-            if has_face(self.complex, face) || self.flip_face_in(face) {
+            if has_face(self.complex, face) || self.flip_in(Missing::Face(face)) {
                 continue;
             }
             let at = self.face_split_position(face);
-            if let Some(point) = self.insert(at, face[0]) {
+            if let Some(point) = self.insert(at, &face) {
                 new.extend(self.skin.split_face(face, point));
             }
         }
@@ -132,72 +137,121 @@ impl Recovery<'_> {
         self.complex.point(a).lerp(self.complex.point(c), 0.5 + SPREAD * (random - 0.5))
     }
 
-    /// Flips until the edge from `a` to `c` is there; whether that came about.
-    fn flip_edge_in(&mut self, a: u32, c: u32) -> bool {
+    /// Flips until what is missing is there; whether that came about.
+    ///
+    /// Each flip leaves less in the way. Where none does, a few that leave as much may open the way for one that does.
+    fn flip_in(&mut self, missing: Missing) -> bool {
+        let mut wanders = 0;
         for _ in 0..MOST_FLIPS {
-            if self.complex.tet_at_edge(a, c).is_some() {
+            if missing.is_there(self.complex) {
                 return true;
             }
-            if !self.clear_way(a, c) {
+            if self.clear_way(missing) {
+                continue;
+            }
+            if wanders == MOST_WANDERS || !self.wander(missing, wanders) {
                 return false;
             }
+            wanders += 1;
         }
         false
     }
 
-    /// Makes one flip after which fewer faces are in the way from `a` to `c`.
-    fn clear_way(&mut self, a: u32, c: u32) -> bool {
-        let crossed = crossings(self.complex, a, c);
+    /// Makes one flip after which less is in the way.
+    fn clear_way(&mut self, missing: Missing) -> bool {
         let mut edges: Vec<[u32; 2]> = Vec::new();
-        for &crossing in &crossed {
-            match crossing {
-                Crossing::Edge(edge) => edges.push(edge),
-                Crossing::Face { tet, slot } => {
-                    if self.flip_face(tet, slot, |complex, face| meets(complex, a, c, face)) {
-                        return true;
+        match missing {
+            Missing::Face(face) => edges = piercing_edges(self.complex, face),
+            Missing::Edge([a, c]) => {
+                let crossed = crossings(self.complex, a, c);
+                for &crossing in &crossed {
+                    match crossing {
+                        Crossing::Edge(edge) => edges.push(edge),
+                        Crossing::Face { tet, slot } => {
+                            if self.flip_face(tet, slot, missing, 0.0) {
+                                return true;
+                            }
+                        }
+                    }
+                }
+                for &crossing in &crossed {
+                    if let Crossing::Face { tet, slot } = crossing {
+                        let [p, q, r] = self.complex.face(tet, slot);
+                        edges.extend([sorted([p, q]), sorted([q, r]), sorted([r, p])]);
                     }
                 }
             }
         }
-        for &crossing in &crossed {
-            if let Crossing::Face { tet, slot } = crossing {
-                let [p, q, r] = self.complex.face(tet, slot);
-                edges.extend([[p, q], [q, r], [r, p]]);
-            }
-        }
         let mut tried = Vec::new();
-        edges.into_iter().any(|[p, q]| {
-            let key = sorted([p, q]);
-            if tried.contains(&key) {
-                return false;
-            }
-            tried.push(key);
-            self.remove_edge(p, q, |complex, face| meets(complex, a, c, face), |_, _, _| false)
+        edges.into_iter().any(|edge| {
+            let new = !tried.contains(&edge);
+            tried.push(edge);
+            new && self.remove_edge(edge, missing, 0.0)
         })
     }
 
-    /// The 2-3 flip of a face, if it is possible and none of the new faces is in the way.
-    fn flip_face(&mut self, tet: u32, slot: usize, in_way: impl Fn(&Complex, [u32; 3]) -> bool) -> bool {
+    /// Makes a flip near what is missing that leaves no more in the way, which one is left to chance.
+    fn wander(&mut self, missing: Missing, step: usize) -> bool {
+        const WAYS: usize = 10;
+        const EDGES: [[usize; 2]; 6] = [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]];
+        let near = self.near(missing);
+        let ways = WAYS * near.len();
+        let turn = scramble(step as u64 ^ scramble(u64::from(missing.corner()))) as usize % ways.max(1);
+        (0..ways).map(|k| (k + turn) % ways).any(|k| {
+            let tet = near[k / WAYS];
+            match k % WAYS {
+                slot @ 0..4 => self.flip_face(tet, slot, missing, 1.0),
+                edge => self.remove_edge(EDGES[edge - 4].map(|corner| self.complex.tet(tet)[corner]), missing, 1.0),
+            }
+        })
+    }
+
+    /// The tetrahedra that are in the way.
+    fn near(&mut self, missing: Missing) -> Vec<u32> {
+        let mut near = Vec::new();
+        let mut edges = Vec::new();
+        match missing {
+            Missing::Face(face) => edges = piercing_edges(self.complex, face),
+            Missing::Edge([a, c]) => {
+                for crossing in crossings(self.complex, a, c) {
+                    match crossing {
+                        Crossing::Edge(edge) => edges.push(edge),
+                        Crossing::Face { tet, slot } => near.extend([tet, self.complex.neighbour(tet, slot)]),
+                    }
+                }
+            }
+        }
+        for [p, q] in edges {
+            if let Some(tet) = self.complex.tet_at_edge(p, q) {
+                near.extend(self.complex.ring(p, q, tet).tets);
+            }
+        }
+        near.retain(|&tet| tet != NONE);
+        near.sort_unstable();
+        near.dedup();
+        near
+    }
+
+    /// The 2-3 flip of a face, if it is possible and what is in the way becomes less, or at most grows by less than `slack`.
+    fn flip_face(&mut self, tet: u32, slot: usize, missing: Missing, slack: f64) -> bool {
         let face = self.complex.face(tet, slot);
         let Some((old, new)) = self.complex.flip_2_3(tet, slot) else { return false };
         if self.skin.has_face(face) || new.iter().any(|&tet| self.complex.orient(tet) <= 0.0) {
             return false;
         }
-        if new.iter().any(|&[corner, _, below, above]| in_way(self.complex, [below, above, corner])) {
+        let complex = &*self.complex;
+        let before = missing.by_face(complex, face);
+        let [_, _, below, above] = new[0];
+        let faces: f64 = new.iter().map(|&[corner, ..]| missing.by_face(complex, [below, above, corner])).sum();
+        if faces + missing.by_edge(complex, below, above) >= before + slack {
             return false;
         }
         self.complex.replace(&old, &new);
         true
     }
 
-    /// Removes an edge, if fewer faces and edges are in the way afterwards.
-    fn remove_edge(
-        &mut self,
-        p: u32,
-        q: u32,
-        face_in_way: impl Fn(&Complex, [u32; 3]) -> bool,
-        edge_in_way: impl Fn(&Complex, u32, u32) -> bool,
-    ) -> bool {
+    /// Removes an edge, if less is in the way afterwards, or at most more by less than `slack`.
+    fn remove_edge(&mut self, [p, q]: [u32; 2], missing: Missing, slack: f64) -> bool {
         if self.skin.has_edge(p, q) {
             return false;
         }
@@ -208,44 +262,29 @@ impl Recovery<'_> {
             return false;
         }
         let complex = &*self.complex;
-        let faces_before = points.iter().filter(|&&r| face_in_way(complex, [p, q, r])).count();
-        let before = faces_before as f64 + f64::from(u8::from(edge_in_way(complex, p, q)));
+        let before =
+            missing.by_edge(complex, p, q) + points.iter().map(|&r| missing.by_face(complex, [p, q, r])).sum::<f64>();
         let score = |triangle: [usize; 3]| {
             let corners = triangle.map(|k| points[k]);
             if fan_pair(p, q, corners).iter().any(|&tet| complex.orient(tet) <= 0.0) {
                 return None;
             }
-            let mut in_way = u8::from(face_in_way(complex, corners));
+            let mut in_way = missing.by_face(complex, corners);
             let [i, _, k] = triangle;
             if !(i == 0 && k == count - 1) {
                 let [r, _, s] = corners;
-                in_way += u8::from(face_in_way(complex, [p, r, s])) + u8::from(face_in_way(complex, [q, r, s]));
-                in_way += u8::from(edge_in_way(complex, r, s));
+                in_way += missing.by_face(complex, [p, r, s]) + missing.by_face(complex, [q, r, s]);
+                in_way += missing.by_edge(complex, r, s);
             }
-            Some(-f64::from(in_way))
+            Some(-in_way)
         };
         match best_triangulation(count, score, |a, b| a + b, 0.0) {
-            Some((triangles, score)) if -score < before => {
+            Some((triangles, score)) if -score < before + slack => {
                 self.complex.replace(&tets, &fans(p, q, &points, &triangles));
                 true
             }
             _ => false,
         }
-    }
-
-    /// Removes the edges that pierce a face until it is there; whether that came about.
-    fn flip_face_in(&mut self, face: [u32; 3]) -> bool {
-        for _ in 0..MOST_FLIPS {
-            if has_face(self.complex, face) {
-                return true;
-            }
-            let pierces = |complex: &Complex, p: u32, q: u32| meets(complex, p, q, face);
-            let piercing = piercing_edges(self.complex, face);
-            if !piercing.into_iter().any(|[p, q]| self.remove_edge(p, q, |_, _| false, pierces)) {
-                return false;
-            }
-        }
-        false
     }
 
     /// Where an edge pierces the face, kept off its border; else its middle.
@@ -262,12 +301,14 @@ impl Recovery<'_> {
         (a * weights[0] + b * weights[1] + c * weights[2]) / total
     }
 
-    /// Puts a new point into the complex, without touching what has been recovered.
-    fn insert(&mut self, position: DVec3, near: u32) -> Option<u32> {
-        if self.result.splits >= self.most_splits {
+    /// Puts a new point between `corners` into the complex, without touching what has been recovered.
+    fn insert(&mut self, position: DVec3, corners: &[u32]) -> Option<u32> {
+        let depth_of = |&corner: &u32| corner.checked_sub(self.given).map_or(0, |added| self.depths[added as usize]);
+        let depth = 1 + corners.iter().map(depth_of).max().unwrap_or(0);
+        if self.result.splits >= self.most_splits || depth > MOST_DEPTH {
             return None;
         }
-        let from = self.complex.tet_of[near as usize];
+        let from = self.complex.tet_of[corners[0] as usize];
         let containing = locate(self.complex, position, from)?;
         if self.complex.tet(containing).iter().any(|&corner| self.complex.point(corner) == position) {
             return None;
@@ -284,6 +325,7 @@ impl Recovery<'_> {
         let new = self.complex.cone(&cavity, point);
         self.complex.replace(&cavity, &new);
         self.result.splits += 1;
+        self.depths.push(depth);
         Some(point)
     }
 
