@@ -182,8 +182,7 @@ fn gravity_sags_softer_flesh_more_and_a_pull_lets_go() {
     simulation.start(&rest, 0.0, &[]).unwrap();
     let center = simulation.rest_skin()[point];
     let target = (center + Vec3::new(0.2, 0.0, 0.0)).to_array();
-    let pull =
-        Pull { center: center.to_array(), radius: 0.08, target, path: Vec::new(), stiffness_n_per_m: 300.0 };
+    let pull = Pull { center: center.to_array(), radius: 0.08, target, path: Vec::new(), stiffness_n_per_m: 300.0 };
     for _ in 0..30 {
         simulation.advance(&rest, FRAME_S, 4, &[Force::Pull(pull.clone())]).unwrap();
     }

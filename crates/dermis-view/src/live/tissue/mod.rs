@@ -413,11 +413,9 @@ mod tests {
         let (low, high) = object.mesh.bounds();
         let middle = low.midpoint(high);
         let soft = |point: &Vec3| if point.x > middle.x { 1.6 } else { 0.5 };
+        let spacing = Some(0.1 * f64::from(object.mesh.diagonal()));
         let options = BuildOptions {
-            mesher: Mesher::Lattice(LatticeOptions {
-                spacing: Some(0.12 * (high - low).length() as f64),
-                ..Default::default()
-            }),
+            mesher: Mesher::Lattice(LatticeOptions { spacing, ..LatticeOptions::default() }),
             thickness: Thickness::PerPoint(object.mesh.points().iter().map(soft).collect()),
             pin_end_effectors: false,
             ..BuildOptions::default()

@@ -58,10 +58,10 @@ export function fleshPanel(viewer: Viewer, flesh: FleshTool, brush: Brush): HTML
   const box = section(
     "Flesh",
     el("div", { className: "buttons" }, ...buttons),
-    ...Object.values(tools),
-    status,
+    el("div", { className: "tools" }, ...Object.values(tools)),
     controls,
     el("div", { className: "buttons" }, reset, save),
+    status,
   );
   onlyWhenChanged(
     viewer,
