@@ -15,10 +15,10 @@ struct Request {
     frame: Option<f64>,
     set: Option<String>,
     value: Option<f64>,
-    #[serde(default, deserialize_with = "given")]
-    pull: Option<Option<Grip>>,
-    #[serde(default, deserialize_with = "given")]
-    poke: Option<Option<Ball>>,
+    #[serde(default)]
+    pull: Hand<Grip>,
+    #[serde(default)]
+    poke: Hand<Ball>,
     paint: Option<Dab>,
     #[serde(default)]
     reset: bool,
@@ -26,14 +26,32 @@ struct Request {
     save: bool,
 }
 
-/// `null` lets go; what is left out changes nothing.
-fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(value: D) -> Result<Option<Option<T>>, D::Error> {
-    Option::deserialize(value).map(Some)
+/// What is left out of a message stays as it is; `null` lets go.
+#[derive(Debug, Clone, Copy, Default)]
+enum Hand<T> {
+    #[default]
+    Unmoved,
+    Moved(Option<T>),
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Hand<T> {
+    fn deserialize<D: Deserializer<'de>>(value: D) -> Result<Self, D::Error> {
+        Option::deserialize(value).map(Self::Moved)
+    }
+}
+
+impl<T> Hand<T> {
+    fn touch(self, kind: impl Fn(Option<T>) -> Touch) -> Option<Touch> {
+        match self {
+            Self::Unmoved => None,
+            Self::Moved(to) => Some(kind(to)),
+        }
+    }
 }
 
 impl Request {
     fn touches(&self) -> impl Iterator<Item = Touch> {
-        let hand = [self.pull.map(Touch::Pull), self.poke.map(Touch::Poke), self.paint.map(Touch::Paint)];
+        let hand = [self.pull.touch(Touch::Pull), self.poke.touch(Touch::Poke), self.paint.map(Touch::Paint)];
         hand.into_iter().flatten().chain(self.reset.then_some(Touch::Reset))
     }
 }

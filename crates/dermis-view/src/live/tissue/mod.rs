@@ -4,6 +4,7 @@
 //! pose rests. Where the computer is too slow for the sub-steps asked for, it takes fewer, longer ones, and says so. The
 //! real-time factor is simulated over computing time at the sub-steps asked for.
 
+mod pace;
 mod poses;
 mod settings;
 
@@ -15,25 +16,18 @@ use dermis::mesh::tri_mesh::bounds;
 use dermis::tissue::body::{BodyMotion, BodyPose};
 use dermis::tissue::dynamics::{Collider, Force, PathKey, Pull, Shape};
 use dermis::tissue::fem::YOUNG_MODULUS_RANGE_PA;
-use dermis::tissue::layered::{
-    BodySimulation, BodySimulationOptions, Flesh, FrameReport, LayeredBody, LayeredError, LayeredParts,
-};
+use dermis::tissue::layered::{BodySimulation, BodySimulationOptions, Flesh, LayeredBody, LayeredError, LayeredParts};
 
 use super::touch::{Ball, Dab, Grip};
 use super::{LiveDeformer, LiveFrame, Parameter, Scalar, Touch};
+use pace::Pace;
 use poses::{is_jump, pose_between};
 use settings::{Heat, Settings};
 
-/// Sub-steps are counted per this time.
-const DISPLAYED_HZ: f64 = 60.0;
 /// A request advances by at least and at most this long.
 const ADVANCE_S: [f64; 2] = [1.0 / 240.0, 0.1];
 /// How long flesh comes to rest in a new pose before it is seen.
 const SETTLE_S: f32 = 0.3;
-/// The share of the time that passes which may be spent on steps.
-const BUDGET: f64 = 0.8;
-/// How much the newest times count in those that are shown.
-const NEWEST: f64 = 0.1;
 /// The radius of the flesh that a hand holds, as a share of the body's diagonal.
 const HAND: f32 = 0.04;
 /// How hard it pulls, in N/m.
@@ -67,7 +61,7 @@ pub struct SimulatedBody {
     pace: Pace,
     diagonal: f32,
     /// What went wrong.
-    trouble: String,
+    trouble: Option<String>,
 }
 
 #[derive(Debug)]
@@ -82,16 +76,6 @@ struct Poke {
     ball: Ball,
     /// Where the ball was in the last frame.
     before: [f32; 3],
-}
-
-/// How fast it goes, smoothed.
-#[derive(Debug, Default)]
-struct Pace {
-    posing_s: f64,
-    step_s: f64,
-    iterations: f64,
-    steps: usize,
-    wanted: usize,
 }
 
 impl SimulatedBody {
@@ -113,7 +97,7 @@ impl SimulatedBody {
             shown: None,
             pace: Pace::default(),
             diagonal,
-            trouble: String::new(),
+            trouble: None,
         })
     }
 
@@ -281,15 +265,13 @@ impl SimulatedBody {
     fn status(&self) -> String {
         let elements = self.simulation.simulation().element_count();
         let all = self.simulation.layered().parts().tets.tetrahedra().len();
-        let mut status = self.pace.text(self.settings.substeps);
-        status += &format!(" · {elements} of {all} elements simulated");
+        let mut parts = self.pace.words(self.settings.substeps);
+        parts.push(format!("{elements} of {all} elements simulated"));
         if matches!(self.pull, Some(Held { offset: None, .. })) {
-            status += " · this place follows the bones: paint it thicker";
+            parts.push("this place follows the bones: paint it thicker".to_owned());
         }
-        if !self.trouble.is_empty() {
-            status += &format!(" · {}", self.trouble);
-        }
-        status
+        parts.extend(self.trouble.clone());
+        parts.join(" · ")
     }
 }
 
@@ -328,10 +310,7 @@ impl LiveDeformer for SimulatedBody {
 
     fn pose_between(&mut self, frame: usize, share: f64) -> Result<LiveFrame, SequenceError> {
         let pose = pose_between(&self.motion, frame, share);
-        self.trouble = match self.move_on(pose, frame as f64 + share) {
-            Ok(()) => String::new(),
-            Err(error) => error.to_string(),
-        };
+        self.trouble = self.move_on(pose, frame as f64 + share).err().map(|error| error.to_string());
         let held = self.pull.as_ref().filter(|held| held.offset.is_some());
         let line = |held: &Held| [self.simulation.skin()[held.grip.point], held.grip.target.into()];
         Ok(LiveFrame {
@@ -369,33 +348,6 @@ fn motion_of(parts: &LayeredParts, clip: usize) -> BodyMotion {
     let poses = || vec![BodyPose::rest(parts.body.joints().len())];
     let rest = || BodyMotion { name: String::new(), frame_rate_hz: 24.0, poses: poses(), notes: Vec::new() };
     motions.nth(clip).cloned().unwrap_or_else(rest)
-}
-
-impl Pace {
-    /// The steps to take in `passed_s`: as many as asked for, unless there is no time for them.
-    fn steps_in(&mut self, passed_s: f64, substeps: usize) -> usize {
-        self.wanted = (passed_s * DISPLAYED_HZ * substeps as f64).ceil() as usize;
-        let affordable = (BUDGET * passed_s - self.posing_s) / self.step_s.max(1e-9);
-        self.steps = self.wanted.min(affordable.max(1.0) as usize).max(1);
-        self.steps
-    }
-
-    fn take(&mut self, report: &FrameReport, steps: usize) {
-        let smooth = |old: f64, new: f64| if old == 0.0 { new } else { old + NEWEST * (new - old) };
-        self.posing_s = smooth(self.posing_s, report.posing.as_secs_f64());
-        self.step_s = smooth(self.step_s, report.stepping.as_secs_f64() / steps as f64);
-        self.iterations = smooth(self.iterations, report.steps.iterations as f64 / steps as f64);
-    }
-
-    fn text(&self, substeps: usize) -> String {
-        let factor = 1.0 / DISPLAYED_HZ / (self.posing_s + substeps as f64 * self.step_s).max(1e-9);
-        let (step_ms, iterations) = (1000.0 * self.step_s, self.iterations);
-        let mut text = format!("real-time factor {factor:.1} · {step_ms:.2} ms a step, {iterations:.0} CG iterations");
-        if self.steps < self.wanted {
-            text += &format!(" · too slow for so many sub-steps: {} of {}", self.steps, self.wanted);
-        }
-        text
-    }
 }
 
 #[cfg(test)]
