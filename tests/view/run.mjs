@@ -9,6 +9,7 @@ import { center, measure, positions, setFrame, setRank, showView } from "./actio
 import { editing } from "./editing.mjs";
 import { run, writeLevels, writeTube } from "./inputs.mjs";
 import { interaction } from "./interaction.mjs";
+import { tissue } from "./tissue.mjs";
 
 const [dermis, work] = process.argv.slice(2, 4).map((path) => resolve(path));
 const wanted = process.argv.slice(4);
@@ -472,7 +473,7 @@ const tests = {
 };
 
 const shared = { withPage, shot, dermis, files, fits, sampleAndFit, browser };
-Object.assign(tests, editing(shared), interaction(shared));
+Object.assign(tests, editing(shared), interaction(shared), tissue(shared));
 
 let [passed, failed] = [0, 0];
 for (const [name, test] of Object.entries(tests)) {

@@ -3,13 +3,16 @@
 //! A file with several objects is shown as one, merged; objects called `…_lod1`, `…_LOD2` are coarser versions of the
 //! first and stand in for it where it is far away.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use dermis::mesh::glam::{DVec3, Vec3};
 use dermis::mesh::merge::{MergeError, single};
 use dermis::mesh::tri_mesh::bounds;
 use dermis::mesh::{Clip, MeshSequence, Note, Object, Rig, Scene, SequenceError, TriMesh, Units, UpAxis};
+use dermis::names::{self, Found};
 use dermis::skin::Skin;
+use dermis::tissue::layered::LayeredBody;
 use serde::Serialize;
 
 use crate::bundle::Bundle;
@@ -32,6 +35,10 @@ pub struct Asset {
     pub notes: Vec<Note>,
     /// Size of the file in bytes, where it is one.
     pub file_bytes: Option<u64>,
+    /// Its inside, where it is a layered body.
+    pub tissue: Option<Arc<LayeredBody>>,
+    /// The clip that is shown first; `None`: the page chooses.
+    pub first_clip: Option<usize>,
     /// Keeps an uploaded file for as long as frames are read from it.
     pub(crate) upload: Option<tempfile::TempDir>,
 }
@@ -54,6 +61,10 @@ pub struct AssetInfo {
     pub attributes: Vec<String>,
     /// The layers of the file on top of its rig.
     pub layers: Vec<String>,
+    /// Whether it is a layered body, which can be simulated.
+    pub tissue: bool,
+    /// The clip that is to be shown first.
+    pub first_clip: Option<usize>,
     pub low: [f32; 3],
     pub high: [f32; 3],
     pub diagonal: f32,
@@ -99,7 +110,36 @@ impl Asset {
         let (mut object, merged) = single(&scene)?;
         object.clips.retain(|clip| clip.frame_count() > 0);
         let notes = scene.notes.into_iter().chain(merged).collect();
-        Ok(Self { label: label.into(), object, lods, units: scene.units, notes, file_bytes: None, upload: None })
+        Ok(Self {
+            label: label.into(),
+            object,
+            lods,
+            units: scene.units,
+            notes,
+            file_bytes: None,
+            tissue: None,
+            first_clip: None,
+            upload: None,
+        })
+    }
+
+    /// Takes the inside from `path`, the file that it was read from, where that is a layered body.
+    pub(crate) fn with_tissue(mut self, path: &Path) -> Result<Self, dermis::io::Error> {
+        if path.is_file() && dermis::io::layered::is_layered(path) {
+            self.tissue = Some(Arc::new(dermis::io::layered::read(path)?.body));
+        }
+        Ok(self)
+    }
+
+    /// The clip that a user calls `wanted`: by its name, or by its number from 0.
+    pub fn clip_called(&self, wanted: &str) -> Option<usize> {
+        let clips = &self.object.clips;
+        let by_number = wanted.parse().ok().filter(|&number| number < clips.len());
+        match names::find(wanted, clips.iter().map(|clip| clip.name())) {
+            // A number is a part of many names.
+            Found::At(places) if by_number.is_none() || clips[places[0]].name() == wanted => places.first().copied(),
+            _ => by_number,
+        }
     }
 
     /// Its skin, where it has bones.
@@ -137,6 +177,8 @@ impl Asset {
             influences: rig.as_ref().map_or(0, |rig| rig.weights().max_influences()),
             attributes: attributes.keys().cloned().collect(),
             layers: self.object.deformers.iter().filter_map(dermis::replay::kind).collect(),
+            tissue: self.tissue.is_some(),
+            first_clip: self.first_clip,
             low: low.to_array(),
             high: high.to_array(),
             diagonal: mesh.diagonal(),

@@ -68,11 +68,16 @@ impl Gallery {
 
     /// Adds a scene read from `source`, a file or `sample:NAME`.
     pub fn add_scene(&self, source: &str, scene: Scene) -> Result<usize, AddError> {
+        Ok(self.add(Self::asset_of(source, scene)?))
+    }
+
+    /// What a scene read from `source` is as an asset.
+    pub fn asset_of(source: &str, scene: Scene) -> Result<Asset, AddError> {
         let path = Path::new(source);
         let label = path.file_name().map_or_else(|| source.to_owned(), |name| name.to_string_lossy().into_owned());
-        let mut asset = Asset::new(label, scene)?;
+        let mut asset = Asset::new(label, scene)?.with_tissue(path)?;
         asset.file_bytes = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).map(|file| file.len());
-        Ok(self.add(asset))
+        Ok(asset)
     }
 
     /// Adds a file that was dropped: `name` says the format, `bytes` are its contents.
@@ -87,7 +92,7 @@ impl Gallery {
         let path = folder.path().join(format!("dropped.{ending}"));
         std::fs::write(&path, bytes)?;
         let scene = dermis::io::read(&path.to_string_lossy(), &ReadOptions::default())?;
-        let mut asset = Asset::new(name, scene)?;
+        let mut asset = Asset::new(name, scene)?.with_tissue(&path)?;
         asset.file_bytes = Some(bytes.len() as u64);
         asset.upload = Some(folder);
         Ok(self.add(asset))

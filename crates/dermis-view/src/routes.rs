@@ -1,5 +1,6 @@
 //! What the server answers; `docs/view.md` lists it.
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::body::Bytes;
@@ -10,12 +11,15 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use dermis::mesh::{Object, SequenceError};
+use dermis::tissue::layered::LayeredBody;
 use serde::{Deserialize, Serialize};
 
 use crate::asset::{Asset, AssetInfo, clip_bundle, frames_bundle, mesh_bundle};
 use crate::gallery::{AddError, DROPPABLE, Gallery};
 use crate::guard::{Names, guard};
-use crate::live::{KeptVolume, LiveDeformer, PosedSkin, RecordedFrames, WrinkledCloth, converse};
+use crate::live::{
+    KeptVolume, LiveDeformer, PosedSkin, RecordedFrames, SimulatedBody, Stored, WrinkledCloth, converse,
+};
 use crate::measures::{MeasureError, point_errors};
 use crate::page;
 use crate::save::{self, SaveError};
@@ -27,7 +31,7 @@ const MOST_FRAME_BYTES: usize = 64 << 20;
 const MOST_MESSAGE_BYTES: usize = 4096;
 
 /// What can run in the server.
-const LIVE_KINDS: [&str; 5] = ["pose", "recorded", "layers", "volume", "wrinkle"];
+const LIVE_KINDS: [&str; 6] = ["pose", "recorded", "layers", "volume", "wrinkle", "tissue"];
 
 /// What the answers are made from.
 #[derive(Debug, Clone)]
@@ -48,6 +52,18 @@ impl App {
 
     fn asset(&self, id: usize) -> Result<Arc<Asset>, Failure> {
         self.0.gallery.get(id).ok_or_else(|| Failure::absent("asset"))
+    }
+
+    /// Lets `write` replace the output where that is allowed, or holds asset `id` already; gives the files written.
+    fn replacing(
+        &self,
+        id: usize,
+        write: impl FnOnce(bool) -> Result<Vec<PathBuf>, SaveError>,
+    ) -> Result<Vec<String>, SaveError> {
+        let mut saved = self.0.saved.lock().unwrap_or_else(PoisonError::into_inner);
+        let files = write(self.0.options.force || *saved == Some(id))?;
+        *saved = Some(id);
+        Ok(files.iter().map(|file| file.display().to_string()).collect())
     }
 
     /// The object itself (level 0), or one of its coarser versions.
@@ -266,14 +282,19 @@ async fn live(
     }
     let points = asset.object.mesh.point_count();
     let made = move || live_deformer(&asset, &kind, options.clip);
+    let store = move |body: &LayeredBody| save_body(&app, id, body).map_err(|error| error.to_string());
     let upgrade = upgrade.max_message_size(MOST_MESSAGE_BYTES);
-    Ok(upgrade.on_upgrade(move |socket| converse(socket, made, points)))
+    Ok(upgrade.on_upgrade(move |socket| converse(socket, made, points, store)))
 }
 
 fn live_deformer(asset: &Asset, kind: &str, clip: usize) -> Result<Box<dyn LiveDeformer>, String> {
     let unit = asset.unit();
     Ok(match kind {
         "volume" => Box::new(KeptVolume::new(&asset.object, clip, &unit)?),
+        "tissue" => {
+            let body = asset.tissue.as_ref().ok_or("it is no layered body")?;
+            Box::new(SimulatedBody::new(LayeredBody::clone(body), clip)?)
+        }
         "wrinkle" => Box::new(WrinkledCloth::new(&asset.object, clip)?),
         "layers" => {
             let clip = asset.object.clips.get(clip).ok_or("it has no such clip")?;
@@ -320,11 +341,16 @@ fn save(app: &App, id: usize, asset: &Asset, object: Object) -> Result<Response,
         let bytes = save::glb_bytes(asset, object)?;
         return Ok(([(header::CONTENT_TYPE, "model/gltf-binary")], bytes).into_response());
     };
-    let mut saved = app.0.saved.lock().unwrap_or_else(PoisonError::into_inner);
-    let files = save::write(asset, object, target, app.0.options.force || *saved == Some(id))?;
-    *saved = Some(id);
-    let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+    let files = app.replacing(id, |force| save::write(asset, object, target, force))?;
     Ok(Json(serde_json::json!({ "written": files })).into_response())
+}
+
+/// Writes a layered body to the output that the user has named; without one, it is a download.
+fn save_body(app: &App, id: usize, body: &LayeredBody) -> Result<Stored, SaveError> {
+    match &app.0.options.output {
+        Some(target) => app.replacing(id, |force| save::write_body(body, target, force)).map(Stored::Files),
+        None => save::body_bytes(body).map(Stored::Download),
+    }
 }
 
 fn floats(bytes: &[u8]) -> Vec<f32> {

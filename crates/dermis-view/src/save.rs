@@ -8,6 +8,7 @@ use dermis::math::progress::Silent;
 use dermis::mesh::glam::Vec3;
 use dermis::mesh::reshape::reshaped;
 use dermis::mesh::{MeshError, Object, Scene, TetMesh};
+use dermis::tissue::layered::LayeredBody;
 
 use crate::asset::Asset;
 
@@ -21,6 +22,8 @@ pub(crate) enum SaveError {
     NotFinite(usize),
     #[error("an attribute's name is made of 1 to 64 letters, digits, '_' and '-'")]
     Name,
+    #[error("a layered body is kept in a .npz, not in {}; start again with -o model.npz", .0.display())]
+    NotAnArchive(PathBuf),
     #[error("{0}")]
     Mesh(#[from] MeshError),
     #[error("{0}")]
@@ -79,6 +82,22 @@ pub(crate) fn write(asset: &Asset, object: Object, target: &Path, force: bool) -
     let objects = std::iter::once(object).chain(asset.lods.iter().cloned()).collect();
     let scene = Scene { objects, units: asset.units, notes: Vec::new() };
     Ok(dermis::io::write(target, &scene, &WriteOptions { force }, &Silent)?.files)
+}
+
+/// Writes a layered body to `target`; gives the files written.
+pub(crate) fn write_body(body: &LayeredBody, target: &Path, force: bool) -> Result<Vec<PathBuf>, SaveError> {
+    if !target.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("npz")) {
+        return Err(SaveError::NotAnArchive(target.to_owned()));
+    }
+    Ok(dermis::io::layered::write(target, body, &WriteOptions { force })?.files)
+}
+
+/// A layered body as the bytes of a `.npz`, for a download.
+pub(crate) fn body_bytes(body: &LayeredBody) -> Result<Vec<u8>, SaveError> {
+    let folder = tempfile::tempdir()?;
+    let target = folder.path().join("model.npz");
+    write_body(body, &target, false)?;
+    Ok(std::fs::read(target)?)
 }
 
 /// Tries whether a file could be written at `target`, whose folder is made if only its last level is missing.

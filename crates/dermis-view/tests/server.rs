@@ -5,7 +5,7 @@ mod common;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use common::{Running, strip};
+use common::{Running, layered_arm, strip};
 use dermis::prelude::*;
 use dermis_view::{Gallery, ServeOptions};
 use tungstenite::Message;
@@ -256,12 +256,39 @@ fn a_deformer_with_a_surface_of_its_own_sends_it_first() {
 }
 
 #[test]
+fn a_layered_body_is_simulated_touched_and_saved() {
+    let server = Running::start(ServeOptions::default());
+    let (status, body) = server.send("POST", "/api/drop?name=arm.npz", &[], &layered_arm());
+    assert_eq!(status, 200, "{}", String::from_utf8_lossy(&body));
+    assert_eq!(server.json("/api/scene")["assets"][2]["tissue"], true);
+    let (mut ask, hello) = converse(&server, "2/live/tissue");
+    assert_eq!((&hello["continuous"], hello["parameters"][0]["name"].as_str()), (&true.into(), Some("heat")));
+    let points = hello["points"].as_u64().unwrap() as usize;
+    let at_rest = array(&ask(r#"{"frame": 0.5}"#).unwrap(), "positions");
+    assert_eq!(at_rest.len(), 3 * points);
+    let touch = r#"{"pull": {"point": 3, "target": [0, 9, 0]}, "poke": {"center": [0, 0, 0], "radius": 0.1},
+        "paint": {"point": 3, "radius": 0.5, "value": 1.5}, "set": "gravity", "value": 2, "frame": 0}"#;
+    let pulled = (0..60).map(|_| array(&ask(touch).unwrap(), "positions")).last().unwrap();
+    assert!(pulled != at_rest && pulled.iter().all(|coordinate| coordinate.is_finite()));
+    let let_go = ask(r#"{"pull": null, "poke": null, "reset": true, "frame": 0}"#).unwrap();
+    assert!(array(&let_go, "segments").is_empty());
+    let saved = dermis::io::layered::read_bytes(&ask(r#"{"save": true}"#).unwrap()).unwrap();
+    assert_eq!(saved.body.flesh().thickness.len(), points);
+    assert_eq!(ask(r#"{"pull": {"point": 3, "target": [0, 1e39, 0]}, "frame": 0}"#), None);
+    let (mut other, _) = converse(&server, "1/live/pose");
+    assert_eq!(other(r#"{"reset": true, "frame": 0}"#), None, "a skin cannot be touched");
+    assert_eq!(server.get("/api/scene").0, 200);
+}
+
+#[test]
 fn says_why_there_is_no_live_deformer() {
     let server = Running::start(ServeOptions::default());
     let (_, hello) = converse(&server, "0/live/volume");
     assert!(hello["error"].as_str().unwrap().contains("volume"), "{hello}");
     let (_, hello) = converse(&server, "1/live/recorded");
     assert_eq!(hello["error"], "it has no recorded frames");
+    let (_, hello) = converse(&server, "1/live/tissue");
+    assert_eq!(hello["error"], "it is no layered body");
 }
 
 #[test]

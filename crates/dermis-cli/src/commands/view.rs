@@ -5,6 +5,8 @@ use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
 
 use dermis::io::{ReadOptions, WriteOptions, check_target};
+use dermis::names::closest;
+use dermis_view::asset::Asset;
 use dermis_view::{Gallery, ServeError, ServeOptions, Server, check_output};
 use serde::Serialize;
 
@@ -23,7 +25,9 @@ const EXAMPLES: &str = "Examples:
   dermis view walk.abc 10-bones.glb 20-bones.glb 30-bones.glb
       a ladder of fits
   dermis view hero.glb --paint stiffness -o painted.glb
-      paint a value per point with a brush";
+      paint a value per point with a brush
+  dermis view model.npz --clip run -o painted.npz
+      simulate a layered body: pull it, poke it, paint how thick its flesh is";
 
 /// Show files in the browser: play, compare, measure, sculpt and paint
 ///
@@ -34,6 +38,9 @@ pub(crate) struct Args {
     /// The inputs: files, folders or numbered files, or sample:NAME; more can be dropped on the page
     #[arg(value_name = "FILE")]
     files: Vec<String>,
+    /// The clip that is shown first, by its name or its number from 0
+    #[arg(long, value_name = "CLIP")]
+    clip: Option<String>,
     /// The port of the page [default: any that is free]
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     port: u16,
@@ -68,9 +75,7 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Report> {
         check_output(output).map_err(|error| unwritable(output, &error))?;
     }
     let gallery = Arc::new(Gallery::default());
-    for file in &args.files {
-        add(&gallery, file, shared)?;
-    }
+    fill(&gallery, args, shared)?;
     let options = ServeOptions {
         port: args.port,
         paint: args.paint.clone(),
@@ -95,6 +100,31 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Report> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Reads all files into `gallery`.
+fn fill(gallery: &Gallery, args: &Args, shared: &Shared) -> Result<(), Report> {
+    let (mut found, mut clips) = (false, Vec::new());
+    for file in &args.files {
+        let mut asset = read(file, shared)?;
+        asset.first_clip = args.clip.as_deref().and_then(|clip| asset.clip_called(clip));
+        found |= asset.first_clip.is_some();
+        clips.extend(asset.object.clips.iter().map(|clip| clip.name().to_owned()));
+        gallery.add(asset);
+    }
+    match &args.clip {
+        Some(clip) if !found => Err(no_such_clip(clip, &clips)),
+        _ => Ok(()),
+    }
+}
+
+fn no_such_clip(wanted: &str, clips: &[String]) -> Report {
+    let report = Report::new(format!("there is no clip '{wanted}'"));
+    if clips.is_empty() {
+        return report.hint("no file has clips: leave --clip out");
+    }
+    let meant = closest(wanted, clips.iter().map(String::as_str)).map(|name| format!("did you mean '{name}'?"));
+    report.detail(format!("clips, from 0: {}", clips.join(", "))).maybe_hint(meant)
+}
+
 /// What is said where the binary has no page in it.
 pub(crate) fn no_page(reason: &str) -> Report {
     Report::new("this build of dermis has no page to show")
@@ -109,9 +139,13 @@ fn unwritable(output: &Path, error: &std::io::Error) -> Report {
 
 /// Reads `file` into `gallery`.
 pub(crate) fn add(gallery: &Gallery, file: &str, shared: &Shared) -> Result<usize, Report> {
+    Ok(gallery.add(read(file, shared)?))
+}
+
+fn read(file: &str, shared: &Shared) -> Result<Asset, Report> {
     let watch = Watch::new(format!("reading {file}"), shared);
     let scene = input::read(file, &ReadOptions::default(), &watch)?;
-    gallery.add_scene(file, scene).map_err(|error| Report::new(error.to_string()).in_file(file))
+    Gallery::asset_of(file, scene).map_err(|error| Report::new(error.to_string()).in_file(file))
 }
 
 fn report_of(error: &ServeError) -> Report {

@@ -169,19 +169,15 @@ impl Loads {
     }
 
     fn pull(&mut self, nodes: &Nodes<'_>, pull: &Pull, time_s: f64, dt: f32) {
-        let weight = |node: usize| fading(nodes.rest[node].distance(pull.center.into()) / pull.radius);
-        let pulled: Vec<(usize, f32)> =
-            (0..self.impulses.len()).map(|node| (node, weight(node))).filter(|(_, weight)| *weight > 0.0).collect();
-        let total: f32 = pulled.iter().map(|(_, weight)| weight).sum();
-        if total <= 0.0 || pull.stiffness_n_per_m.is_nan() || pull.stiffness_n_per_m <= 0.0 {
+        let held = Held::new(pull, &nodes.rest[..self.impulses.len()]);
+        if held.total <= 0.0 || pull.stiffness_n_per_m.is_nan() || pull.stiffness_n_per_m <= 0.0 {
             return;
         }
-        let middle =
-            pulled.iter().fold(Vec3A::ZERO, |sum, &(node, weight)| sum + nodes.position(node) * (weight / total));
+        let middle = held.middle(|node| nodes.position(node));
         let way = Vec3A::from(pull.target) + offset_at(&pull.path, time_s + f64::from(dt)) - middle;
-        for (node, weight) in pulled {
+        for (node, weight) in held.nodes {
             let most = STIFFEST_PULL * nodes.masses[node] / (dt * dt);
-            let stiffness = (pull.stiffness_n_per_m * (weight / total)).min(most);
+            let stiffness = (pull.stiffness_n_per_m * (weight / held.total)).min(most);
             self.impulses[node] += way * (dt * stiffness);
             self.implicit.push((node as u32, Mat3A::IDENTITY * (dt * dt * stiffness)));
         }
@@ -229,6 +225,28 @@ impl Loads {
             *impulse = super::simulation::limited(*impulse, most);
         }
         self.implicit.retain(|(_, matrix)| matrix.is_finite());
+    }
+}
+
+/// What a pull holds.
+pub(super) struct Held {
+    /// Free nodes and how much each of them counts.
+    nodes: Vec<(usize, f32)>,
+    pub(super) total: f32,
+}
+
+impl Held {
+    /// Of the free nodes, which are at `rest` in the rest shape.
+    pub(super) fn new(pull: &Pull, rest: &[Vec3A]) -> Self {
+        let weight = |at: &Vec3A| fading(at.distance(pull.center.into()) / pull.radius);
+        let nodes: Vec<(usize, f32)> =
+            rest.iter().map(weight).enumerate().filter(|(_, weight)| *weight > 0.0).collect();
+        Self { total: nodes.iter().map(|(_, weight)| weight).sum(), nodes }
+    }
+
+    /// The middle of nodes at `position`.
+    pub(super) fn middle(&self, position: impl Fn(usize) -> Vec3A) -> Vec3A {
+        self.nodes.iter().fold(Vec3A::ZERO, |sum, &(node, weight)| sum + position(node) * (weight / self.total))
     }
 }
 

@@ -10,7 +10,7 @@ use glam::{DVec3, Mat3A, Vec3, Vec3A};
 use rayon::prelude::*;
 
 use super::energy::{Energy, energy_of, inverted_count, kinetic_j, momentum};
-use super::forces::{Force, Loads, Nodes};
+use super::forces::{Force, Held, Loads, Nodes, Pull};
 use crate::fem::elements::Line;
 use crate::fem::{Material, MaterialError, Model, ModelError};
 
@@ -232,6 +232,13 @@ impl Simulation {
         for (velocity, &node) in self.velocities.iter().zip(&self.model.nodes) {
             velocities[node as usize] = (*velocity).into();
         }
+    }
+
+    /// Where the middle of what `pull` holds is now; `None` where it holds nothing.
+    pub fn held_by(&self, pull: &Pull) -> Option<Vec3> {
+        let held = Held::new(pull, &self.model.rest[..self.model.free_count]);
+        let middle = held.middle(|node| self.model.rest[node] + self.displacements[node]);
+        (held.total > 0.0).then(|| middle.into())
     }
 
     /// Kinetic and elastic energy now.

@@ -5,10 +5,15 @@
 //! page then asks, one frame at a time, so that a slow page never drowns: `{"frame": 12}`, or `{"set": "rank", "value": 3}`
 //! to move a slider. The answer to a frame is a bundle: `frame`, `positions`, and where there are any `scalars` and
 //! `segments` (two ends each); a deformer that has something to say of the frame says so before it: `{"status": "…"}`.
+//!
+//! A deformer that is *continuous* moves on by itself: the page asks again and again, also while nothing plays, and a
+//! frame may have a fraction. What is soft can be touched ([`Touch`]): `{"pull": {"point": 7, "target": [0, 1, 0]}}`.
 
 mod posed;
 mod recorded;
 mod socket;
+mod tissue;
+mod touch;
 mod volume;
 mod wrinkle;
 
@@ -17,13 +22,16 @@ use std::sync::Arc;
 use dermis::mesh::glam::Vec3;
 use dermis::mesh::pose::bake_lazily;
 use dermis::mesh::{Clip, MeshSequence, Object, SequenceError, TriMesh};
+use dermis::tissue::layered::LayeredBody;
 use serde::Serialize;
 
 use crate::bundle::Bundle;
 
 pub use posed::PosedSkin;
 pub use recorded::RecordedFrames;
-pub(crate) use socket::converse;
+pub(crate) use socket::{Stored, converse};
+pub use tissue::SimulatedBody;
+pub use touch::{Ball, Dab, Grip, Touch};
 pub use volume::KeptVolume;
 pub use wrinkle::WrinkledCloth;
 
@@ -48,6 +56,26 @@ pub trait LiveDeformer: Send {
 
     /// The positions in frame `frame`, which is below [`LiveDeformer::frame_count`].
     fn pose(&mut self, frame: usize) -> Result<LiveFrame, SequenceError>;
+
+    /// Whether it moves on by itself.
+    fn continuous(&self) -> bool {
+        false
+    }
+
+    /// The positions `share` of the way from frame `frame` to the next; what has frames only gives the first of them.
+    fn pose_between(&mut self, frame: usize, _share: f64) -> Result<LiveFrame, SequenceError> {
+        self.pose(frame)
+    }
+
+    /// Touches it; `false` where it cannot be, or the touch makes no sense.
+    fn touch(&mut self, _touch: Touch) -> bool {
+        false
+    }
+
+    /// The body that it moves, as it would be saved now.
+    fn model(&mut self) -> Option<&LayeredBody> {
+        None
+    }
 }
 
 /// A slider, as data; or, where it has `choices`, a list of them, and its value is the number of the one chosen.
@@ -61,29 +89,39 @@ pub struct Parameter {
     pub step: f64,
     pub value: f64,
     pub choices: &'static [&'static str],
+    /// Whether equal ways of the slider are equal factors.
+    pub logarithmic: bool,
 }
 
 impl Parameter {
     /// A slider from `low` to `high`.
     pub fn slider(name: &'static str, label: &'static str, [low, high]: [f64; 2], step: f64, value: f64) -> Self {
-        Self { name, label, low, high, step, value, choices: &[] }
+        Self { name, label, low, high, step, value, choices: &[], logarithmic: false }
+    }
+
+    /// A slider of factors from `low` to `high`, in `step`s of powers of ten.
+    pub fn factor(name: &'static str, label: &'static str, range: [f64; 2], step: f64, value: f64) -> Self {
+        Self { logarithmic: true, ..Self::slider(name, label, range, step, value) }
     }
 
     /// One of `choices`, of which `chosen` is.
     pub fn choice(name: &'static str, label: &'static str, choices: &'static [&'static str], chosen: usize) -> Self {
         let last = choices.len().saturating_sub(1) as f64;
-        Self { name, label, low: 0.0, high: last, step: 1.0, value: chosen as f64, choices }
+        let value = chosen as f64;
+        Self { name, label, low: 0.0, high: last, step: 1.0, value, choices, logarithmic: false }
     }
 }
 
 /// What a value per point means.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[allow(missing_docs, reason = "the keys of the JSON, in words")]
 pub struct Scalar {
     pub label: &'static str,
     pub unit: String,
     /// Values of both signs, shown around 0.
     pub signed: bool,
+    /// The ends of the colours; `None`: by the values.
+    pub range: Option<[f32; 2]>,
 }
 
 /// The points in one frame.
@@ -117,6 +155,7 @@ struct Hello {
     frames: usize,
     /// Whether the bundle of its own surface follows.
     surface: bool,
+    continuous: bool,
     parameters: Vec<Parameter>,
     scalar: Option<Scalar>,
 }

@@ -86,7 +86,7 @@ impl LiveDeformer for PosedSkin {
     }
 
     fn scalar(&self) -> Option<Scalar> {
-        Some(Scalar { label: "area stretch", unit: String::new(), signed: true })
+        Some(Scalar { label: "area stretch", unit: String::new(), signed: true, range: None })
     }
 
     fn pose(&mut self, frame: usize) -> Result<LiveFrame, SequenceError> {

@@ -33,7 +33,7 @@ impl LiveDeformer for RecordedFrames {
     }
 
     fn scalar(&self) -> Option<Scalar> {
-        Some(Scalar { label: "speed", unit: self.unit.clone(), signed: false })
+        Some(Scalar { label: "speed", unit: self.unit.clone(), signed: false, range: None })
     }
 
     fn pose(&mut self, frame: usize) -> Result<LiveFrame, SequenceError> {

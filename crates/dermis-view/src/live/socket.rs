@@ -2,26 +2,76 @@
 
 use axum::extract::ws::{Message, WebSocket};
 use dermis::mesh::Object;
-use serde::Deserialize;
+use dermis::tissue::layered::LayeredBody;
+use serde::{Deserialize, Deserializer};
 use serde_json::json;
 
-use super::{Hello, LiveDeformer};
+use super::{Ball, Dab, Grip, Hello, LiveDeformer, Touch};
 use crate::asset::mesh_bundle;
 
 /// What the page asks.
 #[derive(Debug, Deserialize)]
 struct Request {
-    frame: Option<usize>,
+    frame: Option<f64>,
     set: Option<String>,
     value: Option<f64>,
+    #[serde(default)]
+    pull: Hand<Grip>,
+    #[serde(default)]
+    poke: Hand<Ball>,
+    paint: Option<Dab>,
+    #[serde(default)]
+    reset: bool,
+    #[serde(default)]
+    save: bool,
+}
+
+/// What is left out of a message stays as it is; `null` lets go.
+#[derive(Debug, Clone, Copy, Default)]
+enum Hand<T> {
+    #[default]
+    Unmoved,
+    Moved(Option<T>),
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Hand<T> {
+    fn deserialize<D: Deserializer<'de>>(value: D) -> Result<Self, D::Error> {
+        Option::deserialize(value).map(Self::Moved)
+    }
+}
+
+impl<T> Hand<T> {
+    fn touch(self, kind: impl Fn(Option<T>) -> Touch) -> Option<Touch> {
+        match self {
+            Self::Unmoved => None,
+            Self::Moved(to) => Some(kind(to)),
+        }
+    }
+}
+
+impl Request {
+    fn touches(&self) -> impl Iterator<Item = Touch> {
+        let hand = [self.pull.touch(Touch::Pull), self.poke.touch(Touch::Poke), self.paint.map(Touch::Paint)];
+        hand.into_iter().flatten().chain(self.reset.then_some(Touch::Reset))
+    }
+}
+
+/// Where a saved body went.
+#[derive(Debug)]
+pub(crate) enum Stored {
+    /// To files.
+    Files(Vec<String>),
+    /// Nowhere yet: the bytes of a file, for a download.
+    Download(Vec<u8>),
 }
 
 /// Answers until the page leaves or says something that makes no sense. `made` is the deformer of a surface of `points`
-/// points, or why there is none, which the page shows.
+/// points, or why there is none, which the page shows; `store` saves its body.
 pub(crate) async fn converse(
     mut socket: WebSocket,
     made: impl FnOnce() -> Result<Box<dyn LiveDeformer>, String> + Send,
     points: usize,
+    store: impl Fn(&LayeredBody) -> Result<Stored, String> + Send,
 ) {
     let mut deformer = match tokio::task::block_in_place(made) {
         Ok(deformer) => deformer,
@@ -39,7 +89,7 @@ pub(crate) async fn converse(
         let Message::Text(text) = message else {
             continue;
         };
-        let Some(answers) = tokio::task::block_in_place(|| answers(&mut *deformer, &text)) else {
+        let Some(answers) = tokio::task::block_in_place(|| answers(&mut *deformer, &text, &store)) else {
             return;
         };
         for answer in answers {
@@ -56,6 +106,7 @@ fn greeting(deformer: &dyn LiveDeformer, points: usize) -> Vec<Message> {
         points: surface.as_ref().map_or(points, |mesh| mesh.point_count()),
         frames: deformer.frame_count(),
         surface: surface.is_some(),
+        continuous: deformer.continuous(),
         parameters: deformer.parameters(),
         scalar: deformer.scalar(),
     };
@@ -65,20 +116,42 @@ fn greeting(deformer: &dyn LiveDeformer, points: usize) -> Vec<Message> {
 }
 
 /// What is sent back, which may be nothing; `None` ends the conversation.
-fn answers(deformer: &mut dyn LiveDeformer, text: &str) -> Option<Vec<Message>> {
+fn answers(
+    deformer: &mut dyn LiveDeformer,
+    text: &str,
+    store: &impl Fn(&LayeredBody) -> Result<Stored, String>,
+) -> Option<Vec<Message>> {
     let request: Request = serde_json::from_str(text).ok()?;
     if let (Some(name), Some(value)) = (&request.set, request.value)
         && !(value.is_finite() && deformer.set(name, value))
     {
         return None;
     }
-    let Some(frame) = request.frame else {
-        return Some(Vec::new());
-    };
-    if frame >= deformer.frame_count() {
+    if !request.touches().all(|touch| deformer.touch(touch)) {
         return None;
     }
-    let posed = deformer.pose(frame).ok()?;
-    let status = Message::text(json!({ "status": posed.status }).to_string());
-    Some(vec![status, Message::binary(posed.to_bytes(frame))])
+    let mut answers = if request.save { saved(deformer.model()?, store) } else { Vec::new() };
+    if let Some(at) = request.frame {
+        answers.extend(posed(deformer, at)?);
+    }
+    Some(answers)
+}
+
+fn posed(deformer: &mut dyn LiveDeformer, at: f64) -> Option<[Message; 2]> {
+    if !(at >= 0.0 && at < deformer.frame_count() as f64) {
+        return None;
+    }
+    let frame = at as usize;
+    let posed = deformer.pose_between(frame, at.fract()).ok()?;
+    let status = json!({ "status": posed.status, "scalar": deformer.scalar() });
+    Some([Message::text(status.to_string()), Message::binary(posed.to_bytes(frame))])
+}
+
+fn saved(body: &LayeredBody, store: &impl Fn(&LayeredBody) -> Result<Stored, String>) -> Vec<Message> {
+    let text = |value: serde_json::Value| Message::text(value.to_string());
+    match store(body) {
+        Ok(Stored::Files(files)) => vec![text(json!({ "written": files }))],
+        Ok(Stored::Download(bytes)) => vec![text(json!({ "download": bytes.len() })), Message::binary(bytes)],
+        Err(error) => vec![text(json!({ "error": error }))],
+    }
 }

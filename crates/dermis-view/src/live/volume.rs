@@ -112,7 +112,7 @@ impl LiveDeformer for KeptVolume {
     }
 
     fn scalar(&self) -> Option<Scalar> {
-        Some(Scalar { label: "moved outwards", unit: self.unit.clone(), signed: true })
+        Some(Scalar { label: "moved outwards", unit: self.unit.clone(), signed: true, range: None })
     }
 
     fn pose(&mut self, frame: usize) -> Result<LiveFrame, SequenceError> {

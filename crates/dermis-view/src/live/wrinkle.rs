@@ -142,7 +142,7 @@ impl LiveDeformer for WrinkledCloth {
     }
 
     fn scalar(&self) -> Option<Scalar> {
-        Some(Scalar { label: "compression", unit: String::new(), signed: false })
+        Some(Scalar { label: "compression", unit: String::new(), signed: false, range: None })
     }
 
     fn pose(&mut self, frame: usize) -> Result<LiveFrame, SequenceError> {

@@ -206,6 +206,8 @@ fn thinned(asset: &Asset, clip: usize, frames: Option<FrameRange>, step: usize) 
         units: asset.units,
         notes: Vec::new(),
         file_bytes: asset.file_bytes,
+        tissue: None,
+        first_clip: None,
         upload: None,
     })
 }

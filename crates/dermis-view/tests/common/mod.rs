@@ -9,6 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 use dermis::prelude::*;
+use dermis::tissue::body::from_object;
+use dermis::tissue::layered::{BuildOptions, Mesher, Thickness, build};
+use dermis::tissue::tetrahedra::lattice::LatticeOptions;
 use dermis_view::{Gallery, ServeError, ServeOptions, Server};
 
 /// A strip of quads that a second joint bends, and the same motion recorded with an error of `off` in the last frame.
@@ -32,6 +35,24 @@ pub(crate) fn strip(frames: usize, off: f32) -> (Scene, Scene) {
     let recorded = MeshSequence::new(Arc::clone(&mesh), positions, 24.0).unwrap();
     let scene = |object| Scene { objects: vec![object], ..Scene::default() };
     (scene(Object::of_sequence("strip", recorded)), scene(Object::of_rig("strip", mesh, rig, vec![clip])))
+}
+
+/// The file of an arm whose flesh is simulated.
+pub(crate) fn layered_arm() -> Vec<u8> {
+    let object = dermis::mesh::samples::build("arm").unwrap().objects.remove(0);
+    let spacing = Some(0.1 * f64::from(object.mesh.diagonal()));
+    let options = BuildOptions {
+        mesher: Mesher::Lattice(LatticeOptions { spacing, ..LatticeOptions::default() }),
+        thickness: Thickness::Uniform(1.5),
+        pin_end_effectors: false,
+        ..BuildOptions::default()
+    };
+    let (body, motions) = from_object(&object).unwrap();
+    let (body, _) = build(body, motions, UpAxis::Y, &options, &Silent).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("arm.npz");
+    dermis::io::layered::write(&file, &body, &WriteOptions::default()).unwrap();
+    std::fs::read(file).unwrap()
 }
 
 /// A running server; it stops when dropped.

@@ -1,15 +1,17 @@
 // The page of `dermis view`: puts the parts together and keeps the picture going.
 
-import type { Ray } from "three";
 import "./style.css";
+import type { Model } from "./gpu/model";
 import { stats } from "./gpu/uploads";
 import { ServerSource } from "./source";
 import { Stage } from "./stage";
 import { Brush } from "./tools/brush";
 import { acceptDrops } from "./tools/drop";
+import { FleshTool } from "./tools/flesh";
 import { Live } from "./tools/live";
-import { hitTest } from "./tools/pick";
+import { listenToMouse } from "./tools/mouse";
 import { el } from "./ui/dom";
+import { fleshPanel } from "./ui/fleshpanel";
 import { heatbar } from "./ui/heatbar";
 import { type Key, keys } from "./ui/keys";
 import { labels } from "./ui/labels";
@@ -17,10 +19,7 @@ import { clipPanel, heatPanel, lookPanel, measuresPanel, notesPanel, viewList } 
 import { PointPanel } from "./ui/pointpanel";
 import { timeline } from "./ui/timeline";
 import { brushPanel, CrowdPanel, livePanel } from "./ui/toolpanels";
-import { type View, Viewer } from "./viewer";
-
-/** A press that moves less than this many pixels is a click. */
-const CLICK_DISTANCE = 4;
+import { Viewer } from "./viewer";
 
 async function start(app: HTMLElement): Promise<void> {
   const source = new ServerSource();
@@ -45,6 +44,7 @@ async function start(app: HTMLElement): Promise<void> {
   const brush = new Brush(viewer);
   const crowd = new CrowdPanel(viewer);
   const lives: Live[] = [];
+  const flesh = new FleshTool(viewer, lives);
   const point = new PointPanel(viewer);
   const add = async (asset: number): Promise<void> => {
     const info = scene.assets[asset];
@@ -59,11 +59,12 @@ async function start(app: HTMLElement): Promise<void> {
       const live = Live.add(viewer, model, "layers", () => viewer.show(viewer.views.indexOf(live.view!)));
       lives.push(live);
     }
+    if (model && info.tissue) lives.push(simulate(viewer, model));
   };
 
   canvasBox.append(labels(viewer), messages);
   middle.append(heatbar(viewer));
-  app.append(timeline(viewer), keys(keyList(viewer, brush, crowd)));
+  app.append(timeline(viewer), keys(keyList(viewer, brush, crowd, flesh)));
 
   const loop = new Loop(viewer, crowd, lives);
   for (const info of scene.assets) {
@@ -93,9 +94,9 @@ async function start(app: HTMLElement): Promise<void> {
     help,
   );
   const touch = brushPanel(viewer, brush, source);
-  right.append(measuresPanel(viewer), point.element, touch, livePanel(viewer, lives));
+  right.append(fleshPanel(viewer, flesh, brush), measuresPanel(viewer), point.element, touch, livePanel(viewer, lives));
   crowd.ignored = [look.querySelector<HTMLElement>(".grid2")!, heat, touch];
-  listenToMouse(viewer, brush, crowd, point);
+  listenToMouse(viewer, brush, flesh, crowd, point);
   acceptDrops(
     scene,
     source,
@@ -110,10 +111,19 @@ async function start(app: HTMLElement): Promise<void> {
     },
     say,
   );
-  Object.assign(window, { dermis: { stats, viewer, brush, crowd } });
+  Object.assign(window, { dermis: { stats, viewer, brush, crowd, flesh } });
   if (scene.assets.length === 0) say("Nothing to show yet: drop a file here");
   viewer.changed();
   await viewer.measure();
+}
+
+/** A layered body is seen simulated, in motion and in the colours of what the simulation does. */
+function simulate(viewer: Viewer, model: Model): Live {
+  const live = Live.add(viewer, model, "tissue", () => {
+    viewer.show(viewer.views.indexOf(live.view!));
+    viewer.play(true);
+  });
+  return live;
 }
 
 /** The best fit comes first into view, the original stands ready beside it. */
@@ -149,58 +159,7 @@ class Loop {
   };
 }
 
-function listenToMouse(viewer: Viewer, brush: Brush, crowd: CrowdPanel, panel: PointPanel): void {
-  const { canvas, controls } = viewer.stage;
-  let from: { x: number; y: number } | null = null;
-  let painting = false;
-  const under = (event: PointerEvent): { view: View | null; ray: Ray } => {
-    const { ray, view } = viewer.stage.ray(event, viewer.columns.length);
-    return { view: viewer.columns[view] ?? null, ray };
-  };
-  const dab = (event: PointerEvent): boolean => {
-    const { view, ray } = under(event);
-    const obstacle = view && brush.obstacle(view);
-    if (obstacle && !painting) viewer.say(obstacle);
-    if (!view || obstacle) return false;
-    const hit = brush.dab(view, ray, event.altKey, !painting);
-    // What is saved is what was touched.
-    if (hit && !painting) viewer.activate(viewer.views.indexOf(view));
-    return hit;
-  };
-  canvas.addEventListener(
-    "pointerdown",
-    (event) => {
-      from = { x: event.clientX, y: event.clientY };
-      if (brush.mode === "off" || event.button !== 0 || crowd.crowd) return;
-      painting = dab(event);
-      controls.enabled = !painting;
-      if (painting) canvas.setPointerCapture(event.pointerId);
-    },
-    { capture: true },
-  );
-  canvas.addEventListener("pointermove", (event) => {
-    if (painting) dab(event);
-    else if (brush.mode !== "off" && event.buttons === 0 && !crowd.crowd) {
-      const { view, ray } = under(event);
-      brush.hover(view, ray);
-    }
-  });
-  canvas.addEventListener("pointerleave", () => brush.leave());
-  canvas.addEventListener("pointerup", (event) => {
-    controls.enabled = true;
-    const stroke = painting;
-    painting = false;
-    const still = from && Math.hypot(event.clientX - from.x, event.clientY - from.y) < CLICK_DISTANCE;
-    if (stroke || !still || event.button !== 0 || crowd.crowd) return;
-    const { view, ray } = under(event);
-    const hit = view && hitTest(view.model, viewer.positions(view), ray);
-    if (!view || !hit) return;
-    viewer.activate(viewer.views.indexOf(view));
-    panel.select(view, hit.point);
-  });
-}
-
-function keyList(viewer: Viewer, brush: Brush, crowd: CrowdPanel): Key[] {
+function keyList(viewer: Viewer, brush: Brush, crowd: CrowdPanel, flesh: FleshTool): Key[] {
   const { state } = viewer;
   const step = (by: number): void => {
     viewer.play(false);
@@ -256,6 +215,7 @@ function keyList(viewer: Viewer, brush: Brush, crowd: CrowdPanel): Key[] {
       act: () => viewer.setRank(Math.min(Math.max(0, ...viewer.models.map((m) => m.info.rank)), state.rank + 1)),
     },
     { key: "c", text: "crowd", act: () => void crowd.show(crowd.crowd === null) },
+    { key: "r", text: "restart the simulation", act: () => flesh.liveOf(viewer.active)?.tell({ reset: true }) },
     { key: "ctrl+z", shown: "Ctrl Z", text: "undo a stroke", act: () => brush.undo() },
   ];
 }

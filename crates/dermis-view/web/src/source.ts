@@ -29,6 +29,10 @@ export interface AssetInfo {
   influences: number;
   attributes: string[];
   layers: string[];
+  /** Whether it is a layered body, which can be simulated. */
+  tissue: boolean;
+  /** The clip that is to be shown first. */
+  first_clip: number | null;
   low: [number, number, number];
   high: [number, number, number];
   diagonal: number;

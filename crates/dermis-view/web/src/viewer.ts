@@ -17,7 +17,8 @@ export type Tag =
   | "with its layers"
   | "on the server"
   | "volume kept"
-  | "wrinkled";
+  | "wrinkled"
+  | "simulated";
 
 /** A value per point that the server streams. */
 export interface LiveScalar {
@@ -133,7 +134,7 @@ export class Viewer {
     if (info.recorded && model.recordedFits) {
       void model.loadRecorded(this.stage.renderer, () => this.changed()).catch((error: Error) => console.error(error));
     }
-    const motion = info.recorded ?? info.clips[0];
+    const motion = info.recorded ?? info.clips[Math.max(model.clip, 0)];
     if (this.views.length > 0 && this.models.length === 1 && motion) this.state.fps = motion.fps;
     this.changed();
   }
@@ -389,6 +390,11 @@ export class Viewer {
   frameOf(view: View): number {
     const count = Math.max(framesOf(view), 1);
     return this.state.loop ? this.state.frame % count : Math.min(this.state.frame, count - 1);
+  }
+
+  /** The moment that a view shows, in frames: while it plays, between two of them. */
+  momentOf(view: View): number {
+    return this.frameOf(view) + (this.state.playing ? this.clock % 1 : 0);
   }
 
   private attributeHeat(view: View, name: string): Heat {

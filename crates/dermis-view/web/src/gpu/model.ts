@@ -68,7 +68,7 @@ export class Model {
 
   static async load(source: Source, info: AssetInfo, maxRows: number, level = 0): Promise<Model> {
     const compared = info.clips.findIndex(({ reference }) => typeof reference === "number");
-    const clip = Math.max(compared, 0);
+    const clip = info.first_clip ?? Math.max(compared, 0);
     // Shape and motion are asked for together.
     const [mesh, motion] = await Promise.all([
       source.mesh(info.id, level),
@@ -84,7 +84,17 @@ export class Model {
     const motion = of.motion(false);
     const clips = [{ name: motion?.name ?? "", fps: motion?.fps ?? 24, frames }];
     const counts = { points: bundle.floats("rest").length / 3, triangles: bundle.indices("triangles").length / 3 };
-    const bare = { bones: [], attributes: [], layers: [], lods: [], rank: 0, influences: 0, reference: null, recorded: null };
+    const bare = {
+      bones: [],
+      attributes: [],
+      layers: [],
+      tissue: false,
+      lods: [],
+      rank: 0,
+      influences: 0,
+      reference: null,
+      recorded: null,
+    };
     return new Model({ ...of.info, ...counts, ...bare, clips }, 0, of.source, of.maxRows, bundle);
   }
 

@@ -190,6 +190,27 @@ void main() {
   color = lineColor;
 }`;
 
+/** A ball that is seen through: clear in the middle, dense at the rim. */
+export const BALL_VERTEX = `${HEAD}
+uniform mat4 modelViewMatrix, projectionMatrix;
+in vec3 position;
+out vec3 viewPosition, viewNormal;
+void main() {
+  vec4 view = modelViewMatrix * vec4(position, 1.0);
+  viewPosition = view.xyz;
+  viewNormal = mat3(modelViewMatrix) * position;
+  gl_Position = projectionMatrix * view;
+}`;
+
+export const BALL_FRAGMENT = `${HEAD}
+uniform vec4 lineColor;
+in vec3 viewPosition, viewNormal;
+out vec4 color;
+void main() {
+  float facing = abs(dot(normalize(viewNormal), normalize(viewPosition)));
+  color = vec4(lineColor.rgb * (0.55 + 0.45 * facing), lineColor.a * mix(1.0, 0.35, facing * facing));
+}`;
+
 /** Bones: lines to their parents and a cross where they are, moved by the palette. */
 export const BONE_VERTEX = `${HEAD}
 uniform mat4 modelViewMatrix, projectionMatrix;

@@ -13,6 +13,7 @@ export const LAYERS = {
   pose: "on the server",
   volume: "volume kept",
   wrinkle: "wrinkled",
+  tissue: "simulated",
 } as const satisfies Record<string, Tag>;
 
 export type Kind = keyof typeof LAYERS | "recorded";
@@ -25,26 +26,45 @@ interface Parameter {
   step: number;
   value: number;
   choices: string[];
+  logarithmic: boolean;
+}
+
+interface Scalar {
+  label: string;
+  unit: string;
+  signed: boolean;
+  range: [number, number] | null;
 }
 
 interface Hello {
   points: number;
   frames: number;
   surface: boolean;
+  /** Whether it moves on by itself, also while nothing plays. */
+  continuous: boolean;
   parameters: Parameter[];
-  scalar: { label: string; unit: string; signed: boolean } | null;
+  scalar: Scalar | null;
 }
 
-type Message = Hello | { status: string } | { error: string };
+type Message =
+  Hello | { status: string; scalar: Scalar | null } | { error: string } | { written: string[] } | { download: number };
+
+/** The colours of what moves on by itself shrink by this much a frame, down to a share of the shape's size. */
+const [SHRINKING, SMALLEST] = [0.985, 0.005];
 
 export class Live {
   readonly controls: HTMLElement[] = [];
   /** What the server says of the frame. */
   status = "";
   view: View | null = null;
+  /** How often the server has greeted, each time with new controls. */
+  greetings = 0;
+  private scalars: Store | null = null;
   private asked = -1;
   private got = -1;
   private stale = true;
+  private awaitsFile = false;
+  private stored: (result: string[] | Blob | null) => void = () => {};
   private hello: Hello | null = null;
   private awaitsSurface = false;
   private clip = -1;
@@ -67,6 +87,7 @@ export class Live {
     socket.onmessage = ({ data }: MessageEvent<string | ArrayBuffer>) => {
       if (socket !== this.socket) return;
       if (typeof data === "string") this.listen(JSON.parse(data) as Message);
+      else if (this.awaitsFile) this.takeFile(data);
       else if (this.awaitsSurface) this.takeSurface(new Bundle(data));
       else this.take(new Bundle(data));
     };
@@ -87,41 +108,84 @@ export class Live {
 
   /** Asks for the frame shown, once the last one has come. */
   tick(): void {
-    if (this.clip !== this.of.clip) this.start();
-    if (!this.view || !this.hello || this.asked >= 0) return;
-    const frame = Math.min(this.viewer.frameOf(this.view), this.hello.frames - 1);
-    if ((frame === this.got && !this.stale) || this.socket.readyState !== WebSocket.OPEN) return;
+    if (this.clip !== this.of.clip) this.follow();
+    const { view, hello, viewer } = this;
+    if (!view || !hello || this.asked >= 0) return;
+    const { continuous } = hello;
+    const last = hello.frames - 1;
+    const frame = Math.min(continuous ? viewer.momentOf(view) : viewer.frameOf(view), last);
+    const wanted = continuous ? viewer.columns.includes(view) : frame !== this.got || this.stale;
+    if (!wanted || !this.tell({ frame })) return;
     this.asked = frame;
     this.stale = false;
-    this.socket.send(JSON.stringify({ frame }));
   }
 
-  /** Begins anew: the model plays another clip. */
-  private start(): void {
+  /** Sends a message; gives whether there is somebody who hears it. */
+  tell(message: object): boolean {
+    if (!this.hello || this.socket.readyState !== WebSocket.OPEN) return false;
+    this.socket.send(JSON.stringify(message));
+    return true;
+  }
+
+  /** Saves what the server has made: gives the files written, the file itself, or nothing where that failed. */
+  save(): Promise<string[] | Blob | null> {
+    return new Promise((stored) => {
+      this.stored = stored;
+      if (!this.tell({ save: true })) stored(null);
+    });
+  }
+
+  /** Moves a slider or chooses, as a hand would. */
+  set(name: string, value: number): void {
+    const input = this.controls
+      .find((control) => control.dataset["parameter"] === name)
+      ?.querySelector("input, select");
+    if (!(input instanceof HTMLInputElement || input instanceof HTMLSelectElement)) return;
+    input.value = String(value);
+    input.dispatchEvent(new Event(input instanceof HTMLInputElement ? "input" : "change"));
+  }
+
+  /** Goes on in another clip: what moves on by itself keeps what was done to it, all else begins anew. */
+  private follow(): void {
+    if (this.hello?.continuous) {
+      this.clip = this.of.clip;
+      this.hello.frames = this.of.info.clips[this.clip]?.frames ?? 1;
+      this.tell({ set: "clip", value: this.clip });
+      return;
+    }
     this.socket.close();
     [this.hello, this.asked, this.stale] = [null, -1, true];
     this.socket = this.connect();
   }
 
   private listen(message: Message): void {
-    if ("error" in message) this.viewer.say(message.error);
-    else if ("status" in message) this.status = message.status;
+    if ("error" in message) {
+      this.viewer.say(message.error);
+      this.stored(null);
+    } else if ("status" in message) {
+      this.status = message.status;
+      if (this.hello) this.hello.scalar = message.scalar;
+    } else if ("written" in message) this.stored(message.written);
+    else if ("download" in message) this.awaitsFile = true;
     else this.greet(message);
+  }
+
+  private takeFile(data: ArrayBuffer): void {
+    this.awaitsFile = false;
+    this.stored(new Blob([data]));
   }
 
   private greet(hello: Hello): void {
     this.hello = hello;
+    this.greetings++;
     this.awaitsSurface = hello.surface;
     this.controls.length = 0;
     for (const parameter of hello.parameters) {
       const set = (value: number): void => {
-        this.socket.send(JSON.stringify({ set: parameter.name, value }));
+        this.tell({ set: parameter.name, value });
         this.stale = true;
       };
-      const control =
-        parameter.choices.length > 0
-          ? choice(parameter.label, parameter.choices, parameter.value, set)
-          : slider(parameter.label, parameter, set, (value) => String(Number(value.toPrecision(3)))).element;
+      const control = controlOf(parameter, set);
       control.dataset["parameter"] = parameter.name;
       this.controls.push(control);
     }
@@ -154,18 +218,47 @@ export class Live {
     figure.showSegments(bundle.floats("segments"));
     const scalars = bundle.floats("scalars");
     if (scalars.length > 0 && this.hello?.scalar) this.takeScalars(scalars);
+    else if (this.viewer.liveScalars.delete(this.view!.id) && this.viewer.state.heat === "live") {
+      this.viewer.state.heat = "none";
+    }
     this.viewer.changed();
   }
 
   private takeScalars(values: Float32Array): void {
-    const { label, unit, signed } = this.hello!.scalar!;
+    const { label, unit, signed, range } = this.hello!.scalar!;
     const { id, model } = this.view!;
     const known = this.viewer.liveScalars.get(id);
-    const store = known?.store ?? new Store(values.length, 1);
+    const store = (this.scalars ??= new Store(values.length, 1));
     store.write(this.viewer.stage.renderer, 0, padded(values, 1, 1, model.pointRows));
-    const high = Math.max(known?.high ?? 0, common(values)) || 1;
-    this.viewer.liveScalars.set(id, { store, low: signed ? -high : 0, high, signed, label, unit });
+    const { continuous } = this.hello!;
+    // Colours that were just chosen are to be seen, each in its own range.
+    const chosen = known?.label !== label;
+    if (chosen && continuous) this.viewer.state.heat = "live";
+    const before = chosen ? 0 : known.high;
+    const high = continuous
+      ? Math.max(SHRINKING * before, largest(values), SMALLEST * model.info.diagonal)
+      : Math.max(before, common(values)) || 1;
+    const [from, to] = range ?? [signed ? -high : 0, high];
+    this.viewer.liveScalars.set(id, { store, low: from, high: to, signed, label, unit });
   }
+}
+
+function controlOf(parameter: Parameter, set: (value: number) => void): HTMLElement {
+  const { label, choices, value, low, high, step, logarithmic } = parameter;
+  const shown = (value: number): string => String(Number(value.toPrecision(3)));
+  if (choices.length > 0) return choice(label, choices, value, set);
+  if (!logarithmic) return slider(label, parameter, set, shown).element;
+  const range = { low: Math.log10(low), high: Math.log10(high), step, value: Math.log10(value) };
+  return slider(
+    label,
+    range,
+    (power) => set(10 ** power),
+    (power) => shown(10 ** power),
+  ).element;
+}
+
+function largest(values: Float32Array): number {
+  return values.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
 }
 
 /** The size that all but the few largest values stay below: one wild point must not take the colours of all others. */

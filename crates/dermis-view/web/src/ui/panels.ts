@@ -1,6 +1,6 @@
 // The panels: what to show and how (left), how good it is (right).
 
-import type { HeatName, Viewer } from "../viewer";
+import type { HeatName, Tag, Viewer } from "../viewer";
 import { button, el, section, slider, toggle } from "./dom";
 import { plot, SERIES_COLORS } from "./plot";
 
@@ -209,7 +209,8 @@ function numberRows(viewer: Viewer): HTMLElement[] {
   const facts = [row("Points", count(info.points), `${count(info.triangles)} triangles`)];
   if (info.bones.length > 0) facts.push(row("Bones", String(info.bones.length), `${info.influences} per point`));
   // What the measures are of is the skin, not the layers on top of it.
-  const layered = view.tag === "with its layers" || view.tag === "volume kept" || view.tag === "wrinkled";
+  const onTop: Tag[] = ["with its layers", "volume kept", "wrinkled", "simulated"];
+  const layered = onTop.includes(view.tag);
   if (layered || !viewer.referenceOf(view)) return facts;
   const rank = viewer.rankOf(view);
   const measures = viewer.measured(view.model, rank);

@@ -76,7 +76,7 @@ export function brushPanel(viewer: Viewer, brush: Brush, source: ServerSource): 
   return section("Brush", el("div", { className: "buttons" }, ...buttons), tools);
 }
 
-function download(blob: Blob, name: string): void {
+export function download(blob: Blob, name: string): void {
   const link = el("a", { href: URL.createObjectURL(blob), download: name });
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
@@ -236,6 +236,7 @@ const STARTS: [keyof typeof LAYERS, string, string][] = [
   ["pose", "Pose", "The skin posed in double precision, with the stretch of its surface"],
   ["volume", "Keep volume", "Skin that keeps its volume near the joints that bend"],
   ["wrinkle", "Wrinkle", "Cloth that folds where it is compressed, on a finer surface"],
+  ["tissue", "Simulate", "Flesh that jiggles, sags, and can be pulled, poked and painted"],
 ];
 
 /** Deformers in the server: a button starts one, its sliders follow. */
@@ -259,17 +260,20 @@ export function livePanel(viewer: Viewer, lives: Live[]): HTMLElement {
     return one;
   });
   const box = section("On the server", el("div", { className: "buttons" }, ...buttons), controls, status);
-  const shown = (): Live | undefined => lives.find((live) => live.view !== null && live.view === viewer.active);
+  // What is simulated has a panel of its own.
+  const shown = (): Live | undefined =>
+    lives.find((live) => live.kind !== "tissue" && live.view !== null && live.view === viewer.active);
   onlyWhenChanged(
     viewer,
     () => `${viewer.active?.id} ${shown()?.controls.length}`,
     () => {
       const info = viewer.active?.model.info;
       const source = viewer.models.find((m) => m.info.id === info?.id)?.info;
-      const moves = source !== undefined && (source.clips.length > 0 || source.recorded !== null);
+      const moves = source !== undefined && (source.clips.length > 0 || source.recorded !== null || source.tissue);
       const offered: Record<string, boolean> = {
         layers: (source?.layers.length ?? 0) > 0,
         pose: (source?.bones.length ?? 0) > 0,
+        tissue: source?.tissue ?? false,
       };
       for (const one of buttons) one.hidden = !(offered[one.dataset["live"]!] ?? true) || !moves;
       box.hidden = !moves;

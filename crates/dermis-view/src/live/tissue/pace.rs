@@ -1,0 +1,72 @@
+//! How many steps there is time for, and how fast they go.
+
+use dermis::tissue::layered::FrameReport;
+
+/// Sub-steps are counted in this part of a second.
+const DISPLAYED_HZ: f64 = 60.0;
+/// The share of the time that passes which may be spent on steps.
+const BUDGET: f64 = 0.8;
+/// How much the newest times count in those that are shown.
+const NEWEST: f64 = 0.1;
+
+/// The pace of a simulation, smoothed.
+#[derive(Debug, Default)]
+pub(super) struct Pace {
+    posing_s: f64,
+    step_s: f64,
+    iterations: f64,
+    /// Steps taken in the last request, and those that were asked for.
+    steps: usize,
+    wanted: usize,
+}
+
+impl Pace {
+    /// The steps to take in `passed_s`: as many as asked for, unless there is no time for them.
+    pub(super) fn steps_in(&mut self, passed_s: f64, substeps: usize) -> usize {
+        self.wanted = (passed_s * DISPLAYED_HZ * substeps as f64).ceil() as usize;
+        let affordable = (BUDGET * passed_s - self.posing_s) / self.step_s.max(1e-9);
+        self.steps = self.wanted.min(affordable.max(1.0) as usize).max(1);
+        self.steps
+    }
+
+    /// Takes the times of a frame of `steps` steps.
+    pub(super) fn take(&mut self, report: &FrameReport, steps: usize) {
+        let smooth = |old: f64, new: f64| if old == 0.0 { new } else { old + NEWEST * (new - old) };
+        self.posing_s = smooth(self.posing_s, report.posing.as_secs_f64());
+        self.step_s = smooth(self.step_s, report.stepping.as_secs_f64() / steps as f64);
+        self.iterations = smooth(self.iterations, report.steps.iterations as f64 / steps as f64);
+    }
+
+    /// The pace in words, for so many `substeps` asked for.
+    pub(super) fn words(&self, substeps: usize) -> Vec<String> {
+        let factor = 1.0 / DISPLAYED_HZ / (self.posing_s + substeps as f64 * self.step_s).max(1e-9);
+        let (step_ms, iterations) = (1000.0 * self.step_s, self.iterations);
+        let mut words = vec![
+            format!("real-time factor {factor:.1}"),
+            format!("{step_ms:.2} ms a step, {iterations:.0} CG iterations"),
+        ];
+        if self.steps < self.wanted {
+            words.push(format!("too slow for so many sub-steps: {} of {}", self.steps, self.wanted));
+        }
+        words
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn takes_fewer_steps_where_there_is_no_time_for_more() {
+        let mut pace = Pace::default();
+        assert_eq!(pace.steps_in(1.0 / 60.0, 4), 4);
+        pace.take(&FrameReport { stepping: Duration::from_millis(8), ..FrameReport::default() }, 4);
+        assert_eq!(pace.steps_in(1.0 / 60.0, 4), 4);
+        assert_eq!(pace.words(4)[0], "real-time factor 2.1");
+        let mut slow = Pace::default();
+        slow.take(&FrameReport { stepping: Duration::from_millis(80), ..FrameReport::default() }, 4);
+        assert_eq!((slow.steps_in(0.1, 4), slow.steps_in(0.001, 4)), (4, 1));
+        assert!(slow.words(4).iter().all(|word| !word.contains("too slow")));
+    }
+}

@@ -1,0 +1,122 @@
+//! The sliders and choices of a simulated body, and the forces that they make.
+
+use dermis::mesh::UpAxis;
+use dermis::mesh::glam::Vec3;
+use dermis::tissue::dynamics::{Force, Spin};
+
+use crate::live::{Parameter, Scalar};
+
+/// The pull of the earth, in m/s².
+const G: f32 = 9.81;
+const GRAVITIES: [f64; 2] = [-7.0, 7.0];
+const DIRECTIONS: [&str; 3] = ["down", "sideways", "backwards"];
+const STIFFNESSES: [f64; 2] = [0.1, 10.0];
+const DAMPINGS: [f64; 2] = [0.0, 20.0];
+const SPINS: [f64; 2] = [-15.0, 15.0];
+const SUBSTEPS: [f64; 2] = [1.0, 16.0];
+const HEATS: [&str; 4] = ["displacement", "thickness", "stiffness", "none"];
+/// Thicknesses are coloured up to this; the layer begins in the middle, at 1.
+const THICKEST: f32 = 2.0;
+
+/// What the colours show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Heat {
+    Displacement,
+    Thickness,
+    Stiffness,
+    None,
+}
+
+/// What the user has set.
+#[derive(Debug, Clone)]
+pub(super) struct Settings {
+    gravity_g: f64,
+    direction: usize,
+    spin_rad_per_s: f64,
+    /// A factor on Young's modulus.
+    pub(super) stiffness: f64,
+    pub(super) damping_rate_per_s: f64,
+    /// Steps in a sixtieth of a second.
+    pub(super) substeps: usize,
+    heat: usize,
+}
+
+impl Settings {
+    pub(super) fn new(damping_rate_per_s: f32) -> Self {
+        let damping_rate_per_s = f64::from(damping_rate_per_s);
+        Self {
+            gravity_g: 0.0,
+            direction: 0,
+            spin_rad_per_s: 0.0,
+            stiffness: 1.0,
+            damping_rate_per_s,
+            substeps: 4,
+            heat: 0,
+        }
+    }
+
+    pub(super) fn parameters(&self) -> Vec<Parameter> {
+        vec![
+            Parameter::choice("heat", "Colours", &HEATS, self.heat),
+            Parameter::slider("gravity", "Gravity (g)", GRAVITIES, 0.1, self.gravity_g),
+            Parameter::choice("direction", "Gravity pulls", &DIRECTIONS, self.direction),
+            Parameter::factor("stiffness", "Stiffness ×", STIFFNESSES, 0.05, self.stiffness),
+            Parameter::slider("damping", "Damping (1/s)", DAMPINGS, 0.1, self.damping_rate_per_s),
+            Parameter::slider("spin", "Spin (rad/s)", SPINS, 0.5, self.spin_rad_per_s),
+            Parameter::slider("substeps", "Sub-steps", SUBSTEPS, 1.0, self.substeps as f64),
+        ]
+    }
+
+    /// Sets `name`, kept within its range; `None` where there is none of that name, else whether the flesh changes.
+    pub(super) fn set(&mut self, name: &str, value: f64) -> Option<bool> {
+        let within = |[low, high]: [f64; 2]| value.clamp(low, high);
+        let chosen = |count: usize| (value.max(0.0) as usize).min(count - 1);
+        match name {
+            "heat" => self.heat = chosen(HEATS.len()),
+            "gravity" => self.gravity_g = within(GRAVITIES),
+            "direction" => self.direction = chosen(DIRECTIONS.len()),
+            "stiffness" => self.stiffness = within(STIFFNESSES),
+            "damping" => self.damping_rate_per_s = within(DAMPINGS),
+            "spin" => self.spin_rad_per_s = within(SPINS),
+            "substeps" => self.substeps = within(SUBSTEPS) as usize,
+            _ => return None,
+        }
+        Some(matches!(name, "stiffness" | "damping"))
+    }
+
+    pub(super) fn heat(&self) -> Heat {
+        [Heat::Displacement, Heat::Thickness, Heat::Stiffness, Heat::None][self.heat]
+    }
+
+    /// What the colours mean; Young's moduli were at most `stiffest_pa` in the file.
+    pub(super) fn scalar(&self, stiffest_pa: f32) -> Option<Scalar> {
+        let (label, unit, range) = match self.heat() {
+            Heat::Displacement => ("displacement from the pose", "m", None),
+            Heat::Thickness => ("thickness d", "", Some([0.0, THICKEST])),
+            Heat::Stiffness => ("Young's modulus", "Pa", Some([0.0, 2.0 * stiffest_pa])),
+            Heat::None => return None,
+        };
+        Some(Scalar { label, unit: unit.to_owned(), signed: false, range })
+    }
+
+    /// Gravity and spin, for a body whose axis goes through `origin`.
+    pub(super) fn forces(&self, up: UpAxis, origin: Vec3) -> Vec<Force> {
+        let (up, side, back) = match up {
+            UpAxis::X => (Vec3::X, Vec3::Y, -Vec3::Z),
+            UpAxis::Y => (Vec3::Y, Vec3::X, -Vec3::Z),
+            UpAxis::Z => (Vec3::Z, Vec3::X, Vec3::Y),
+        };
+        let mut forces = Vec::new();
+        if self.gravity_g != 0.0 {
+            let direction = [-up, side, back][self.direction];
+            let acceleration = (direction * (self.gravity_g as f32 * G)).to_array();
+            forces.push(Force::Gravity { acceleration });
+        }
+        if self.spin_rad_per_s != 0.0 {
+            let angular_velocity = (up * self.spin_rad_per_s as f32).to_array();
+            let spin = Spin { origin: origin.to_array(), angular_velocity, angular_acceleration: [0.0; 3] };
+            forces.push(Force::Spin(spin));
+        }
+        forces
+    }
+}
