@@ -116,7 +116,12 @@ pub struct BuildReport {
 
 /// The segments between the joints of `body` at rest: head and tail.
 pub fn rest_bones(body: &BodyModel) -> Vec<(Vec3, Vec3)> {
-    bones_of(body, &[]).iter().filter(|bone| bone.start != bone.end).map(|bone| (bone.start, bone.end)).collect()
+    segments(&bones_of(body, &[]))
+}
+
+/// Bones that have a length.
+pub(super) fn segments(bones: &[Bone]) -> Vec<(Vec3, Vec3)> {
+    bones.iter().filter(|bone| bone.start != bone.end).map(|bone| (bone.start, bone.end)).collect()
 }
 
 /// Makes the layered body of `body` with its `motions`.
@@ -130,7 +135,7 @@ pub fn build(
     let mut clock = Clock(Instant::now());
     let bones = bones_of(&body, &[]);
     let mut notes: Vec<Note> = motions.iter().flat_map(|motion| motion.notes.iter().cloned()).collect();
-    let filled = fill(&body, &options.mesher, progress, &mut notes)?;
+    let filled = fill(body.mesh(), &rest_bones(&body), &options.mesher, progress, &mut notes)?;
     let tetrahedra_s = clock.lap();
     let carriers = filled.binding.carriers(body.point_count(), &filled.tets);
     let of_bones = bone_nodes(&filled.tets, &carriers.nodes, &bones, &options.bones);
@@ -187,26 +192,26 @@ fn report(progress: &dyn Progress, stage: &str) -> Result<(), LayeredError> {
 }
 
 /// A skin and what fills it.
-struct Filled {
-    tets: TetMesh,
-    binding: SkinBinding,
+pub(super) struct Filled {
+    pub(super) tets: TetMesh,
+    pub(super) binding: SkinBinding,
     mesh: Mesh,
 }
 
-fn fill(
-    body: &BodyModel,
+pub(super) fn fill(
+    skin: &TriMesh,
+    bones: &[(Vec3, Vec3)],
     mesher: &Mesher,
     progress: &dyn Progress,
     notes: &mut Vec<Note>,
 ) -> Result<Filled, LayeredError> {
-    let (skin, bones) = (body.mesh(), rest_bones(body));
     let stopped = |error: TetError| if error == TetError::Stopped { LayeredError::Stopped } else { error.into() };
     let skin_volume = volume(skin.points(), skin.triangles()).abs();
     let volume_error = |tets: &TetMesh| tets.volumes().iter().sum::<f64>() / skin_volume - 1.0;
     let skin_faces = skin.triangle_count();
     match mesher {
         Mesher::Delaunay(options) => {
-            let made = tetrahedralize(skin, &bones, options, progress).map_err(stopped)?;
+            let made = tetrahedralize(skin, bones, options, progress).map_err(stopped)?;
             notes.extend(made.notes);
             let mesh = Mesh {
                 recovered_faces: Some(made.recovered_faces),
@@ -217,7 +222,7 @@ fn fill(
             Ok(Filled { tets: made.mesh, binding: SkinBinding::Nodes, mesh })
         }
         Mesher::Lattice(options) => {
-            let made = lattice_body(skin, &bones, options, progress).map_err(stopped)?;
+            let made = lattice_body(skin, bones, options, progress).map_err(stopped)?;
             notes.extend(made.notes);
             let volume_error = volume_error(&made.mesh);
             let mesh = Mesh { recovered_faces: None, skin_faces, volume_error, quality: made.quality };

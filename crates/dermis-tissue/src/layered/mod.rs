@@ -7,12 +7,14 @@
 //! | `binding` | how the skin hangs on nodes |
 //! | `volume` | the volumetric body model, §4.1 |
 //! | `build` | from a body model to a layered body |
+//! | `rigged` | from a skin without a rig to a body model |
 //! | `simulate` | a layered body in motion |
 //!
 //! Lengths are metres.
 
 mod binding;
 mod build;
+mod rigged;
 mod simulate;
 mod volume;
 
@@ -22,6 +24,7 @@ use dermis_mesh::{MeshError, TetMesh, UpAxis};
 
 pub use binding::SkinBinding;
 pub use build::{BuildOptions, BuildReport, Mesh, Mesher, Thickness, build, rest_bones};
+pub use rigged::{RiggedSkin, rigged};
 pub use simulate::{BodySimulation, BodySimulationOptions, FrameReport};
 pub use volume::volume_model;
 
@@ -32,6 +35,7 @@ use crate::dynamics::DriveError;
 use crate::fem::{Material, MaterialError, ModelError};
 use crate::harmonic::{BoundedWeightsError, Harmonic, HarmonicError};
 use crate::layers::{DistanceField, Layers, LayersError};
+use crate::rigging::RiggingError;
 use crate::tetrahedra::TetError;
 
 /// What the flesh under each point of the skin is.
@@ -130,6 +134,9 @@ pub enum LayeredError {
         /// The number of nodes.
         count: usize,
     },
+    /// A skeleton does not fit the skin.
+    #[error(transparent)]
+    Rigging(#[from] RiggingError),
     /// The observer stopped the work.
     #[error("stopped before the body was whole")]
     Stopped,

@@ -8,9 +8,13 @@ use clap::ValueEnum;
 use dermis::bodies::{Body, BodyOptions, read_body};
 use dermis::io::tetgen::{self, TetgenOptions};
 use dermis::io::{ReadOptions, WriteOptions, check_target, layered};
-use dermis::mesh::{Note, TetMesh};
+use dermis::mesh::glam::Vec3;
+use dermis::mesh::{Note, TetMesh, TriMesh};
 use dermis::tissue::body::BodyModel;
-use dermis::tissue::layered::{BuildOptions, BuildReport, Mesher, build, rest_bones};
+use dermis::tissue::layered::{
+    BuildOptions, BuildReport, LayeredError, Mesher, build, rest_bones, rigged as layered_rig,
+};
+use dermis::tissue::rigging::{RiggingOptions, Skeleton, fit_human};
 use dermis::tissue::tetrahedra::TetOptions;
 use dermis::tissue::tetrahedra::lattice::LatticeOptions;
 use serde::Serialize;
@@ -136,11 +140,8 @@ pub(super) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Report> {
     let mut build_options = BuildOptions::default();
     args.flesh.apply(&mut build_options, &body.attributes).map_err(named)?;
     let read = began.elapsed().as_secs_f64();
-    let (model, tets) = rigged(args, &mut body, &watch).map_err(named)?;
-    build_options.mesher = match tets {
-        Some(tets) => Mesher::Given(tets),
-        None => args.mesh.mesher(&model, &watch).map_err(named)?,
-    };
+    let (model, mesher) = rigged(args, &mut body, &watch).map_err(named)?;
+    build_options.mesher = mesher;
     let meshed = began.elapsed().as_secs_f64() - read;
     let (layered, report) =
         build(model, body.motions, body.up, &build_options, &watch).map_err(|error| named(Report::from(error)))?;
@@ -167,7 +168,7 @@ pub(super) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Report> {
 }
 
 impl MeshArgs {
-    fn mesher(&self, model: &BodyModel, watch: &Watch) -> Result<Mesher, Report> {
+    fn mesher(&self, skin: &TriMesh, bones: &[(Vec3, Vec3)], watch: &Watch) -> Result<Mesher, Report> {
         if let Some(file) = &self.tets {
             return Ok(Mesher::Given(given_tets(file, watch)?));
         }
@@ -182,8 +183,8 @@ impl MeshArgs {
             }
             MesherName::Tetgen => {
                 let options = TetgenOptions { program: self.tetgen.clone(), ..TetgenOptions::default() };
-                let inner = along_bones(model, self.spacing);
-                let tets = watch.during("running TetGen", || tetgen::run(model.mesh(), &inner, &options));
+                let inner = along_bones(bones, self.spacing);
+                let tets = watch.during("running TetGen", || tetgen::run(skin, &inner, &options));
                 Mesher::Given(tets.map_err(Report::from)?)
             }
         })
@@ -191,10 +192,10 @@ impl MeshArgs {
 }
 
 /// Points along the bones at even intervals, ends included once.
-fn along_bones(model: &BodyModel, spacing: Option<f64>) -> Vec<dermis::mesh::glam::Vec3> {
+fn along_bones(bones: &[(Vec3, Vec3)], spacing: Option<f64>) -> Vec<Vec3> {
     let interval = spacing.unwrap_or(0.02) as f32;
-    let mut points: Vec<dermis::mesh::glam::Vec3> = Vec::new();
-    for (head, tail) in rest_bones(model) {
+    let mut points: Vec<Vec3> = Vec::new();
+    for &(head, tail) in bones {
         let parts = (head.distance(tail) / interval).round().clamp(1.0, 1e4) as usize;
         for at in (0..=parts).map(|part| head.lerp(tail, part as f32 / parts as f32)) {
             if points.iter().all(|other| other.distance(at) > 0.25 * interval) {
@@ -255,11 +256,34 @@ fn positive(text: &str) -> Result<f64, String> {
     }
 }
 
-/// The body's model; where it has no rig of its own or another is asked for, that, with the tetrahedra it was found in.
-fn rigged(args: &Args, body: &mut Body, _watch: &Watch) -> Result<(BodyModel, Option<TetMesh>), Report> {
-    match (&args.rig, body.model.take()) {
-        (None, Some(model)) => Ok((model, None)),
-        (None, None) => Err(super::no_rig()),
-        (Some(_), _) => Err(super::no_rig()),
-    }
+/// The body's model and what fills it; where it has no rig of its own or another is asked for, that.
+fn rigged(args: &Args, body: &mut Body, watch: &Watch) -> Result<(BodyModel, Mesher), Report> {
+    let skeleton = match (&args.rig, body.model.take()) {
+        (None, Some(model)) => {
+            let mesher = args.mesh.mesher(model.mesh(), &rest_bones(&model), watch)?;
+            return Ok((model, mesher));
+        }
+        (None, None) => return Err(super::no_rig()),
+        (Some(asked), _) if asked == "human" => {
+            let fitted = fit_human(&body.skin, body.up).map_err(|error| Report::from(LayeredError::from(error)))?;
+            body.notes.extend(fitted.notes);
+            fitted.skeleton
+        }
+        (Some(file), _) => {
+            let named = |report: Report| report.in_file(file.as_str());
+            let other = read_body(file, &BodyOptions::default()).map_err(|error| named(error.into()))?;
+            let model = other.model.ok_or_else(|| named(Report::new("this file has no joints")))?;
+            Skeleton::new(model.joints().to_vec(), model.rest_joints().to_vec())
+                .map_err(|error| named(LayeredError::from(error).into()))?
+        }
+    };
+    body.motions.clear();
+    let places: Vec<Vec3> = skeleton.places().iter().map(|place| place.as_vec3()).collect();
+    let parents = skeleton.parents();
+    let bones: Vec<(Vec3, Vec3)> =
+        (0..places.len()).filter_map(|joint| Some((places[parents[joint]?], places[joint]))).collect();
+    let mesher = args.mesh.mesher(&body.skin, &bones, watch)?;
+    let rigged = layered_rig(&body.skin, &skeleton, mesher, &RiggingOptions::default(), watch)?;
+    body.notes.extend(rigged.notes);
+    Ok((rigged.body, rigged.mesher))
 }

@@ -23,6 +23,9 @@ use crate::interrupt;
 use crate::report::Report;
 use crate::watch::Watch;
 
+/// Places where a skin meets itself that are named.
+const SHOWN_PAIRS: usize = 8;
+
 const EXAMPLES: &str = "Examples:
   dermis tissue build sample:body -o model.npz
       tetrahedra, weights inside, layers
@@ -110,8 +113,11 @@ impl From<LayeredError> for Report {
                     let ([first, second], at) = (pair.triangles, pair.position);
                     format!("triangles {first} and {second} near ({:.3}, {:.3}, {:.3})", at.x, at.y, at.z)
                 };
+                let shown = pairs.iter().take(SHOWN_PAIRS).map(place);
+                let more = count.saturating_sub(SHOWN_PAIRS);
+                let rest = (more > 0).then(|| format!("and {more} more"));
                 let hint = "part them there, let points move with --separate 0.01, or use --mesher lattice";
-                pairs.iter().map(place).fold(report, Self::detail).hint(hint)
+                shown.chain(rest).fold(report, Self::detail).hint(hint)
             }
             LayeredError::Tetrahedra(
                 TetError::Open { .. }

@@ -1,0 +1,63 @@
+//! A skin without a rig as a body: a skeleton inside it and bounded biharmonic weights of its bones.
+
+use std::sync::Arc;
+
+use dermis_math::progress::Progress;
+use dermis_mesh::{Note, TriMesh};
+use glam::Vec3;
+
+use super::LayeredError;
+use super::binding::SkinBinding;
+use super::build::{Mesher, fill, segments};
+use crate::body::{BodyModel, BodyParts, JointPlacement};
+use crate::layers::bones_between_joints;
+use crate::rigging::{RiggingOptions, Skeleton, embedded_weights, weights};
+
+/// A skin that got a rig.
+#[derive(Debug, Clone)]
+pub struct RiggedSkin {
+    /// The body.
+    pub body: BodyModel,
+    /// What gives the tetrahedra that the weights were found in.
+    pub mesher: Mesher,
+    /// What was assumed or left out.
+    pub notes: Vec<Note>,
+}
+
+/// The body of `skin` that moves by `skeleton`.
+pub fn rigged(
+    skin: &TriMesh,
+    skeleton: &Skeleton,
+    mesher: Mesher,
+    options: &RiggingOptions,
+    progress: &dyn Progress,
+) -> Result<RiggedSkin, LayeredError> {
+    let places: Vec<Vec3> = skeleton.places().iter().map(|place| place.as_vec3()).collect();
+    let bones = bones_between_joints(&places, &skeleton.parents());
+    let mut notes = Vec::new();
+    let filled = fill(skin, &segments(&bones), &mesher, progress, &mut notes)?;
+    let count = skin.point_count();
+    let (found, mesh, mesher) = match &filled.binding {
+        SkinBinding::Nodes => {
+            let nodes: Vec<u32> = (0..count as u32).collect();
+            let found = weights(&filled.tets, &nodes, skeleton, options, progress)?;
+            // The mesher may have parted points that touched.
+            let moved = skin.with_points(filled.tets.nodes()[..count].to_vec())?;
+            (found, moved, Mesher::Given(filled.tets))
+        }
+        SkinBinding::Embedded(skin_in_cells) => {
+            let found = embedded_weights(&filled.tets, skin_in_cells, skin.triangles(), skeleton, options, progress)?;
+            (found, skin.clone(), mesher)
+        }
+    };
+    notes.extend(found.notes);
+    let body = BodyModel::new(BodyParts {
+        mesh: Arc::new(mesh),
+        joints: skeleton.joints().to_vec(),
+        placement: JointPlacement::Given { rest: skeleton.places().to_vec(), offsets: Vec::new() },
+        weights: found.weights,
+        shapes: Vec::new(),
+        pose_shapes: Vec::new(),
+    })?;
+    Ok(RiggedSkin { body, mesher, notes })
+}
