@@ -14,8 +14,8 @@ const EXAMPLES: &str = "Examples:
   dermis convert sample:gallop horse.glb  write it as glTF, which plays anywhere
   dermis convert walk.abc walk.npz --frames 0:100 --fps 30
 
-Inputs are files (glb gltf obj ply npz pc2 mdd abc usda usd usdc usdz fbx mesh),
-folders and numbered files of obj and ply, or built-in samples: sample:NAME, see
+Inputs are files (glb gltf obj ply npz pkl pc2 mdd abc usda usd usdc usdz fbx mesh
+msh node ele), folders and numbered files of obj and ply, or built-in samples: sample:NAME, see
 'dermis sample --list'.";
 
 /// Learns, corrects and simulates the skin of animated characters

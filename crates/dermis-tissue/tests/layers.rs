@@ -6,7 +6,7 @@ use dermis_mesh::{SkinWeights, TetMesh};
 use dermis_tissue::harmonic::Harmonic;
 use dermis_tissue::layers::{
     Bone, BoneNodesOptions, DistanceField, FleshOptions, Layers, LayersError, NodeRole, THRESHOLD, TransferError,
-    bone_nodes, bones_between_joints, end_effector_vertices, flesh_thickness, skin_values, transfer,
+    bone_nodes, bones_between_joints, end_effector_vertices, flesh_thickness,
 };
 use glam::{Vec3, Vec3Swizzles};
 use lattices::{ball, figure, figure_bones, figure_weights, made_bad, moved, real_mesh, rod, skin};
@@ -239,26 +239,6 @@ fn rejects_thickness_that_is_missing_or_no_number() {
     assert_eq!(field.solve(&values).unwrap_err(), LayersError::Thickness { vertex: 2, value: -1.0 });
     values[2] = f64::NAN;
     assert!(matches!(field.solve(&values).unwrap_err(), LayersError::Thickness { vertex: 2, .. }));
-}
-
-#[test]
-fn parameters_transfer_to_another_inside_of_the_same_skin() {
-    let first = ball(0.25);
-    let nodes = skin(&first);
-    // The second body has the same skin and other inner nodes.
-    let second = moved(&first, |at| if at.length() < 0.5 { at + Vec3::new(0.02, -0.03, 0.01) } else { at });
-    let stiffness: Vec<f64> = first.nodes().iter().map(|at| 2000.0 + 500.0 * f64::from(at.x)).collect();
-    let found = transfer(&stiffness, &nodes, &Harmonic::new(&second, &nodes).unwrap()).unwrap();
-    for (at, value) in second.nodes().iter().zip(&found) {
-        assert!((value - (2000.0 + 500.0 * f64::from(at.x))).abs() < 1e-2, "{at}: {value}");
-    }
-    let bones = [Bone { joint: 0, start: Vec3::ZERO, end: Vec3::ZERO }];
-    let thickness = skin_values(&uniform(&first, &bones, 1.5).field, &nodes);
-    let layers = Layers::new(&second, &field(&second, &bones), &thickness).unwrap();
-    assert_consistent(&second, &layers);
-    assert!(!layers.elements.is_empty());
-    let wrong = transfer(&stiffness, &nodes[1..], &Harmonic::new(&second, &nodes).unwrap());
-    assert_eq!(wrong.unwrap_err(), TransferError::Skin { from: nodes.len() - 1, to: nodes.len() });
 }
 
 #[test]

@@ -17,7 +17,6 @@ mod bones;
 mod end_effectors;
 mod flesh;
 mod smooth;
-mod transfer;
 
 use std::collections::BTreeSet;
 
@@ -27,7 +26,6 @@ pub use bones::{Bone, BoneNodes, BoneNodesOptions, along_nearest_bone, bone_node
 pub use end_effectors::{END_EFFECTOR_NAMES, end_effector_joints, end_effector_vertices};
 pub use flesh::{FleshOptions, FleshThickness, flesh_thickness};
 pub use smooth::{SmoothOptions, smooth};
-pub use transfer::{TransferError, skin_values, transfer};
 
 use crate::harmonic::{Harmonic, HarmonicError};
 

@@ -1,0 +1,144 @@
+//! `dermis tissue` as a user calls it. The bodies are covered with coarse lattices, so that this stays quick.
+
+mod common;
+
+use std::path::Path;
+
+use common::{Place, shared_data};
+use dermis::prelude::*;
+use serde_json::Value;
+
+const COARSE: [&str; 4] = ["--mesher", "lattice", "--spacing", "0.05"];
+
+fn build(place: &Place, output: &str, more: &[&str]) -> Value {
+    let arguments = [&["tissue", "build", "sample:body", "-o", output, "--format", "json"], &COARSE[..], more].concat();
+    place.succeed(&arguments).json()
+}
+
+fn simulate(place: &Place, model: &str, more: &[&str]) -> Value {
+    let arguments = [&["tissue", "simulate", model, "-o", "out.npz", "--overwrite", "--format", "json"], more].concat();
+    place.succeed(&arguments).json()
+}
+
+fn number(answer: &Value, key: &str) -> f64 {
+    answer[key].as_f64().unwrap_or_else(|| panic!("{key} is not a number: {answer}"))
+}
+
+#[test]
+fn a_body_is_built_simulated_and_inspected() {
+    let place = Place::new();
+    let built = build(&place, "model.npz", &[]);
+    assert_eq!((number(&built, "points"), number(&built, "joints")), (6900.0, 24.0));
+    assert!(number(&built, "fem_elements") < number(&built, "all_elements"));
+    assert!(number(&built, "cg_iterations") >= 1.0);
+    let ran = simulate(&place, "model.npz", &["--clip", "hips", "--substeps", "2", "--settle", "0.2"]);
+    for key in ["milliseconds_per_step", "real_time_factor", "cg_iterations", "displacement_rms"] {
+        assert!(number(&ran, key) > 0.0, "{key}: {ran}");
+    }
+    assert_eq!(ran["fem_elements"], built["fem_elements"]);
+    assert_eq!(ran["all_elements"], built["all_elements"]);
+    assert_eq!(ran["clip"], "hips");
+    let sequence = place.read("out.npz").objects.remove(0).sequence.unwrap();
+    assert_eq!((sequence.frame_count(), sequence.point_count()), (number(&ran, "frames") as usize, 6900));
+    let inspected = place.succeed(&["tissue", "inspect", "model.npz", "--format", "json"]).json();
+    assert_eq!(inspected["nodes"], built["nodes"]);
+    assert_eq!(inspected["clips"], built["clips"]);
+    // As a scene it is a rigged body with its clips and what is painted on it.
+    let body = place.read("model.npz").objects.remove(0);
+    assert_eq!(body.clips.len(), 6);
+    assert!(body.attributes.contains_key("tissue_thickness") && body.attributes.contains_key("tissue_young_modulus"));
+}
+
+#[test]
+fn gravity_forces_shapes_and_flesh_change_what_comes_out() {
+    let place = Place::new();
+    build(&place, "model.npz", &[]);
+    let stand = |model: &str, more: &[&str]| simulate(&place, model, &[&["--stand", "0.2"], more].concat());
+    let still = number(&stand("model.npz", &[]), "displacement_max");
+    let sagging = number(&stand("model.npz", &["--gravity", "9.81"]), "displacement_max");
+    assert!(still < 1e-4 && sagging > 1e-3, "{still}, {sagging}");
+    let sideways = number(&stand("model.npz", &["--gravity", "9.81,0,0"]), "displacement_max");
+    assert!(sideways > 1e-3);
+    place.succeed(&["tissue", "edit", "model.npz", "--stiffness", "40000", "--damping", "5", "-o", "stiff.npz"]);
+    let stiff = number(&stand("stiff.npz", &["--gravity", "9.81"]), "displacement_max");
+    assert!(stiff < 0.4 * sagging, "{stiff}, {sagging}");
+    let force = r#"[{"kind": "pull", "center": [0, 1.05, 0.1], "radius": 0.1, "target": [0, 1.05, 0.5], "stiffness_n_per_m": 500}]"#;
+    std::fs::write(place.path("pull.json"), force).unwrap();
+    let pulled = number(&stand("model.npz", &["--force", "pull.json"]), "displacement_max");
+    assert!(pulled > 5e-3, "{pulled}");
+    stand("model.npz", &["--shape", "0=1.5", "--all-elements"]);
+    place.succeed(&["tissue", "transfer", "stiff.npz", "model.npz", "-o", "given.npz"]);
+    let given = number(&stand("given.npz", &["--gravity", "9.81"]), "displacement_max");
+    assert!((given - stiff).abs() < 1e-6);
+}
+
+#[test]
+fn painted_values_become_thickness_and_stiffness() {
+    let place = Place::new();
+    build(&place, "model.npz", &[]);
+    let mut body = place.read("model.npz").objects.remove(0);
+    let belly = |point: &Vec3| if (0.9..1.2).contains(&point.y) { 1.0 } else { 0.0 };
+    body.attributes = [("fat".to_owned(), body.mesh.points().iter().map(belly).collect())].into();
+    body.rig = None;
+    body.clips.clear();
+    place.write("painted.npz", &Scene { objects: vec![body], ..Scene::default() });
+    let edit = ["tissue", "edit", "model.npz", "-o", "fat.npz", "--format", "json"];
+    let painted = ["--thickness", "painted.npz:fat", "--thickness-range", "1:1.8"];
+    let answer = place.succeed(&[&edit[..], &painted].concat()).json();
+    assert_eq!(answer["thickness"][0], 1.0);
+    assert!((answer["thickness"][1].as_f64().unwrap() - 1.8).abs() < 1e-6);
+    let said = place.fail(&["tissue", "edit", "model.npz", "--thickness", "painted.npz:fet", "-o", "x.npz"]);
+    assert!(said.contains("did you mean 'fat'"), "{said}");
+}
+
+#[test]
+fn mistakes_are_named() {
+    let place = Place::new();
+    build(&place, "model.npz", &[]);
+    for (arguments, expected) in [
+        (&["simulate", "model.npz", "--clip", "runing", "-o", "x.abc"][..], "did you mean 'running'"),
+        (&["simulate", "model.npz", "--shape", "hevy=1", "-o", "x.abc"], "there is no shape called 'hevy'"),
+        (&["simulate", "model.npz", "--gravity", "1,2", "-o", "x.abc"], "neither a number"),
+        (&["simulate", "model.npz", "--force", "none.json", "-o", "x.abc"], "none.json"),
+        (&["simulate", "sample:flag", "-o", "x.abc"], "has no rig"),
+        (&["build", "sample:arm", "-o", "model.glb"], "a layered body is an .npz file"),
+        (
+            &["build", "sample:body", "--mesher", "tetgen", "--tetgen", "no-such-program", "-o", "x.npz"],
+            "not installed",
+        ),
+        (&["build", "sample:body", "--poisson", "0.5", "--mesher", "lattice", "-o", "x.npz"], "Poisson"),
+        (&["build", "sample:body", "--metres-per-unit", "1000", "-o", "x.npz"], "--metres-per-unit"),
+        (&["inspect", "sample:gallop"], "has no rig"),
+    ] {
+        let said = place.fail(&[&["tissue"], arguments].concat());
+        assert!(said.contains(expected), "{arguments:?}: {said}");
+    }
+    std::fs::write(place.path("bad.json"), r#"[{"kind": "push"}]"#).unwrap();
+    let said = place.fail(&["tissue", "simulate", "model.npz", "--force", "bad.json", "-o", "x.abc"]);
+    assert!(said.contains("not a list of forces") && said.contains("push"), "{said}");
+}
+
+#[test]
+fn the_real_bodies_are_built() {
+    let place = Place::new();
+    if let Some(man) = shared_data("bodies/human_man.obj") {
+        let man = man.to_str().unwrap();
+        let said = place.fail(&["tissue", "build", man, "-o", "man.npz"]);
+        assert!(said.contains("--rig human"), "{said}");
+        let rig = ["tissue", "build", man, "--rig", "human", "--separate", "0.02", "-o", "man.npz", "--format", "json"];
+        let answer = place.succeed(&rig).json();
+        assert_eq!((number(&answer, "points"), number(&answer, "joints")), (6890.0, 24.0));
+        assert!(number(&answer, "recovered_faces") > 0.999, "{answer}");
+        simulate(&place, "man.npz", &["--motion", "sample:body", "--clip", "hips", "--substeps", "2"]);
+    }
+    if let Some(body) = shared_data("bodies/mpfb_game_engine_smpl_layout.npz") {
+        let body = body.to_str().unwrap();
+        let said = place.fail(&["tissue", "build", body, "-o", "body.npz"]);
+        assert!(said.contains("the skin meets itself") && said.contains("near ("), "{said}");
+        let built =
+            place.succeed(&["tissue", "build", body, "--separate", "0.02", "-o", "body.npz", "--format", "json"]);
+        assert!(number(&built.json(), "recovered_faces") > 0.999);
+        let ran = simulate(&place, "body.npz", &["--stand", "0.1", "--gravity", "9.81"]);
+        assert!(number(&ran, "displacement_max") > 1e-4 && Path::new(&place.path("out.npz")).exists());
+    }
+}
