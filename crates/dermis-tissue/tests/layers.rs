@@ -3,13 +3,12 @@
 mod lattices;
 
 use dermis_mesh::{SkinWeights, TetMesh};
-use dermis_tissue::harmonic::Harmonic;
 use dermis_tissue::layers::{
-    Bone, BoneNodesOptions, DistanceField, FleshOptions, Layers, LayersError, NodeRole, THRESHOLD, TransferError,
-    bone_nodes, bones_between_joints, end_effector_vertices, flesh_thickness,
+    Bone, BoneNodesOptions, DistanceField, FleshOptions, Layers, LayersError, NodeRole, THRESHOLD, bone_nodes,
+    bones_between_joints, end_effector_vertices, flesh_thickness,
 };
 use glam::{Vec3, Vec3Swizzles};
-use lattices::{ball, figure, figure_bones, figure_weights, made_bad, moved, real_mesh, rod, skin};
+use lattices::{ball, figure, figure_bones, figure_weights, made_bad, real_mesh, rod, skin};
 
 /// A bone along most of the rod's axis.
 const ROD_BONES: [Bone; 2] = [

@@ -1,6 +1,7 @@
 //! The data of a body model, checked once.
 //!
-//! Paper letter → name: S̄_μ → the points of `mesh`; S_s → `shapes`; P_n → `pose_shapes`; J → `placement`; W → `weights`.
+//! Paper letter → name: `S̄_μ` → the points of `mesh`; `S_s` → `shapes`; `P_n` → `pose_shapes`; J → `placement`;
+//! W → `weights`.
 //! Pose shapes that are zero are not stored: those that are know their number n = 9(j − 1) + 3·row + column.
 
 use std::sync::Arc;
@@ -31,7 +32,7 @@ pub enum JointPlacement {
     },
 }
 
-/// A pose shape: offsets in proportion to one element of R(θ_j) − I.
+/// A pose shape: offsets in proportion to one element of `R(θ_j) − I`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PoseShape {
     /// 9(j − 1) + 3·row + column, for joint j ≥ 1.

@@ -1,7 +1,7 @@
 //! Clips of a rig as joint angles over time, and back.
 //!
-//! A clip's transform of joint j times its inverse bind is what moves the skin, A_j. With the joints of a body unrotated
-//! at rest, R(θ_j) is the rotation of A_parent⁻¹ A_j, and the translation is what A_root does to the place of the root.
+//! A clip's transform of joint j times its inverse bind is what moves the skin, `A_j`. With the joints of a body unrotated
+//! at rest, `R(θ_j)` is the rotation of `A_parent⁻¹ A_j`, and the translation is what `A_root` does to the place of the root.
 //! A body's bones keep their length: what a clip scales or pulls apart is lost, and a note says how much.
 
 use std::sync::Arc;

@@ -6,7 +6,7 @@
 //! S_i(β, θ) = Σ_j w_ij G_j [I | −J_j(β)] S̄_i + t                     (1)
 //! ```
 //!
-//! θ_j are exponential coordinates (axis times angle) of joint j against its parent, R by Rodrigues' formula. What
+//! `θ_j` are exponential coordinates (axis times angle) of joint j against its parent, R by Rodrigues' formula. What
 //! depends on β alone is worked out once, in [`ShapedBody`]. Joints and sums are f64, points are rounded once at the
 //! end. Points are independent of each other, so the result does not depend on the number of threads.
 
@@ -77,7 +77,7 @@ impl BodyModel {
         self.shaped(betas)?.pose(pose)
     }
 
-    /// The elements of R(θ_j) − I that drive the pose shapes, in their order.
+    /// The elements of `R(θ_j) − I` that drive the pose shapes, in their order.
     pub fn pose_coefficients(&self, pose: &BodyPose) -> Result<Vec<f64>, BodyError> {
         let turns = turns(self, pose)?;
         let coefficient = |shape: &super::PoseShape| {

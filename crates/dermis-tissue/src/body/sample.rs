@@ -7,6 +7,9 @@ use super::model::{BodyModel, BodyParts, JointPlacement, PoseShape};
 use super::motion::BodyMotion;
 
 /// The sample's model and motions.
+///
+/// # Panics
+/// Never: the sample fits itself.
 pub fn sample() -> (BodyModel, Vec<BodyMotion>) {
     let BodySample { object, shapes, pose_shapes, joint_regressor } = samples::body();
     let (bare, motions) = from_object(&object).expect("the sample is rigged");

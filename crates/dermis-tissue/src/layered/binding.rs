@@ -74,7 +74,9 @@ impl SkinBinding {
                 }
                 for row in shares.values_mut() {
                     let sum: f64 = row.iter().map(|(_, share)| share).sum();
-                    row.iter_mut().for_each(|(_, share)| *share /= sum);
+                    for (_, share) in row {
+                        *share /= sum;
+                    }
                 }
                 let (nodes, shares) = shares.into_iter().unzip();
                 Carriers { nodes, shares }

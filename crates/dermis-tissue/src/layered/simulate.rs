@@ -121,7 +121,7 @@ impl BodySimulation {
         self.pose_all(pose)?;
         self.simulation.place(&self.posed_nodes)?;
         self.simulation.options_mut().damping_rate_per_s = SETTLING_RATE_PER_S;
-        let driven = self.driver.targets(&self.posed_nodes, &self.simulation);
+        let driven = Driver::targets(&self.posed_nodes, &self.simulation);
         let steps = (settle_s / SETTLING_STEP_S).clamp(0.0, 1e5) as usize;
         for _ in 0..steps {
             self.simulation.step(SETTLING_STEP_S, &driven, forces)?;
@@ -142,7 +142,7 @@ impl BodySimulation {
     ) -> Result<FrameReport, LayeredError> {
         let began = Instant::now();
         self.driver.pose(pose, &self.body, &mut self.posed_nodes, &mut self.posed_skin)?;
-        let driven = self.driver.targets(&self.posed_nodes, &self.simulation);
+        let driven = Driver::targets(&self.posed_nodes, &self.simulation);
         let posing = began.elapsed();
         let began = Instant::now();
         let steps = self.simulation.advance(frame_s, substeps, &driven, forces)?;
@@ -250,7 +250,7 @@ impl Driver {
     }
 
     /// Where the driven nodes go.
-    fn targets(&self, posed_nodes: &[Vec3], simulation: &Simulation) -> Vec<Vec3> {
+    fn targets(posed_nodes: &[Vec3], simulation: &Simulation) -> Vec<Vec3> {
         simulation.driven_nodes().iter().map(|&node| posed_nodes[node as usize]).collect()
     }
 }

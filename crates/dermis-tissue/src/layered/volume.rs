@@ -135,11 +135,11 @@ fn extended_shapes(
 /// Rows that sum to 1; a point without weights follows the first joint.
 fn normalize_rows(dense: &mut [f64], joints: usize) {
     for row in dense.chunks_exact_mut(joints) {
-        row.iter_mut().for_each(|weight| *weight = weight.max(0.0));
-        let sum: f64 = row.iter().sum();
-        if sum > 0.0 {
-            row.iter_mut().for_each(|weight| *weight /= sum);
-        } else {
+        let sum: f64 = row.iter().map(|weight| weight.max(0.0)).sum();
+        for weight in &mut *row {
+            *weight = if sum > 0.0 { weight.max(0.0) / sum } else { 0.0 };
+        }
+        if sum <= 0.0 {
             row[0] = 1.0;
         }
     }

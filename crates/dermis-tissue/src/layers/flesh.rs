@@ -100,12 +100,14 @@ fn relative_distances(points: &[Vec3], bones: &[Bone]) -> Vec<f64> {
     };
     let nearest: Vec<(usize, f64)> = points.par_iter().map(nearest).collect();
     let mut of_bones: Vec<Vec<f64>> = vec![Vec::new(); bones.len().max(1)];
-    nearest.iter().for_each(|&(bone, distance)| of_bones[bone].push(distance));
-    let median = |mut distances: Vec<f64>| {
+    for &(bone, distance) in &nearest {
+        of_bones[bone].push(distance);
+    }
+    let median = |distances: &mut Vec<f64>| {
         distances.sort_by(f64::total_cmp);
         distances.get(distances.len() / 2).copied().unwrap_or(1.0).max(f64::MIN_POSITIVE)
     };
-    let medians: Vec<f64> = of_bones.into_iter().map(median).collect();
+    let medians: Vec<f64> = of_bones.iter_mut().map(median).collect();
     nearest.into_iter().map(|(bone, distance)| distance / medians[bone].sqrt()).collect()
 }
 

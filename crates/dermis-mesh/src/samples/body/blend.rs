@@ -1,7 +1,7 @@
 //! What a body model has beyond a rig: shapes of people, bulges of poses, and joints that follow the shape.
 //!
 //! The layout is SMPL's (Loper et al. 2015): shapes are offsets of all points; pose shape 9(j − 1) + 3·row + column is
-//! added in proportion to that element of R(θ_j) − I, the turn of joint j against its parent. Where a limb along an axis
+//! added in proportion to that element of `R(θ_j) − I`, the turn of joint j against its parent. Where a limb along an axis
 //! bends by α, the element of that axis on the diagonal is cos α − 1: nothing at rest, nothing under twist.
 //!
 //! A row of the regressor are weights of moving least squares around the joint: they sum to 1 and have the joint as

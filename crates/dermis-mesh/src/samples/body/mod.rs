@@ -43,6 +43,9 @@ pub struct BodySample {
 }
 
 /// The body behind `sample:body`.
+///
+/// # Panics
+/// Never: what it is made of fits.
 pub fn body() -> BodySample {
     let places = skeleton::places();
     let shape = flesh::flesh();
