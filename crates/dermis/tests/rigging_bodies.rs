@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use dermis_io::ReadOptions;
 use dermis_math::progress::Silent;
+use dermis_mesh::glam::{DVec3, Vec3};
 use dermis_mesh::{Scene, UpAxis};
 use dermis_tissue::body::{BodyModel, BodyParts, JointPlacement, sample};
 use dermis_tissue::rigging::{FittedSkeleton, RiggingOptions, Skeleton, embedded_weights, fit_human};
 use dermis_tissue::tetrahedra::lattice::{LatticeOptions, lattice_body};
-use glam::DVec3;
 
 /// Metres between a fitted joint and an artist's, at most.
 const BOUND: f64 = 0.03;
@@ -103,7 +103,7 @@ fn a_static_body_gets_a_rig_and_moves() {
     .unwrap();
     let (_, motions) = sample();
     let run = motions.iter().find(|motion| motion.name == "running").unwrap();
-    let edges = |points: &[glam::Vec3]| -> Vec<f32> {
+    let edges = |points: &[Vec3]| -> Vec<f32> {
         mesh.triangles().iter().map(|t| points[t[0] as usize].distance(points[t[1] as usize])).collect()
     };
     let before = edges(mesh.points());
