@@ -262,7 +262,11 @@ fn a_layered_body_is_simulated_touched_and_saved() {
     assert_eq!(status, 200, "{}", String::from_utf8_lossy(&body));
     assert_eq!(server.json("/api/scene")["assets"][2]["tissue"], true);
     let (mut ask, hello) = converse(&server, "2/live/tissue");
-    assert_eq!((&hello["continuous"], hello["parameters"][0]["name"].as_str()), (&true.into(), Some("heat")));
+    assert_eq!(
+        (&hello["continuous"], hello["parameters"][0]["name"].as_str()),
+        (&true.into(), Some("heat")),
+        "{hello}"
+    );
     let points = hello["points"].as_u64().unwrap() as usize;
     let at_rest = array(&ask(r#"{"frame": 0.5}"#).unwrap(), "positions");
     assert_eq!(at_rest.len(), 3 * points);

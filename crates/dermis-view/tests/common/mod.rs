@@ -37,13 +37,15 @@ pub(crate) fn strip(frames: usize, off: f32) -> (Scene, Scene) {
     (scene(Object::of_sequence("strip", recorded)), scene(Object::of_rig("strip", mesh, rig, vec![clip])))
 }
 
-/// The file of an arm whose flesh is simulated.
+/// The file of an arm that is flesh on the side of larger x.
 pub(crate) fn layered_arm() -> Vec<u8> {
     let object = dermis::mesh::samples::build("arm").unwrap().objects.remove(0);
+    let (low, high) = object.mesh.bounds();
+    let thickness = |point: &Vec3| if point.x > low.midpoint(high).x { 1.6 } else { 0.5 };
     let spacing = Some(0.1 * f64::from(object.mesh.diagonal()));
     let options = BuildOptions {
         mesher: Mesher::Lattice(LatticeOptions { spacing, ..LatticeOptions::default() }),
-        thickness: Thickness::Uniform(1.5),
+        thickness: Thickness::PerPoint(object.mesh.points().iter().map(thickness).collect()),
         pin_end_effectors: false,
         ..BuildOptions::default()
     };

@@ -374,12 +374,15 @@ mod tests {
         };
         let (body, motions) = from_object(&object).unwrap();
         let (body, _) = build(body, motions, UpAxis::Y, &options, &Silent).unwrap();
-        SimulatedBody::new(body, 0).unwrap()
+        let mut body = SimulatedBody::new(body, 0).unwrap();
+        // Stiff and damped, it is at rest soon.
+        assert!(body.set("stiffness", 10.0) && body.set("damping", 10.0));
+        body
     }
 
     /// The skin after many requests for the first frame.
     fn later(body: &mut SimulatedBody) -> Vec<Vec3> {
-        (0..300).map(|_| body.pose(0).unwrap().positions).last().unwrap()
+        (0..500).map(|_| body.pose(0).unwrap().positions).last().unwrap()
     }
 
     fn ends(body: &SimulatedBody) -> [usize; 2] {
@@ -399,7 +402,7 @@ mod tests {
         let pulled = later(&mut body)[soft].distance(rest[soft]);
         assert!(body.touch(Touch::Pull(None)));
         let left = later(&mut body)[soft].distance(rest[soft]);
-        assert!(pulled > 0.01 * body.diagonal && left < 0.1 * pulled, "{pulled}, then {left}");
+        assert!(pulled > 0.003 * body.diagonal && left < 0.1 * pulled, "{pulled}, then {left}");
         assert!(body.touch(Touch::Pull(Some(grips[0]))));
         assert!(body.pose(0).unwrap().status.contains("follows the bones"));
     }
