@@ -179,12 +179,14 @@ fn write_body(writer: &mut ArrayWriter, body: &BodyModel) -> Result<(), Error> {
         JointPlacement::Regressed(rows) => {
             let mut regressor = vec![0.0; count * points];
             for (row, entries) in regressor.chunks_exact_mut(points).zip(rows) {
-                entries.iter().for_each(|&(point, weight)| row[point as usize] += weight);
+                for &(point, weight) in entries {
+                    row[point as usize] += weight;
+                }
             }
             doubles(writer, "J_regressor", &[count, points], regressor)?;
         }
         JointPlacement::Given { rest, offsets } => {
-            doubles(writer, "J", &[count, 3], rest.iter().flat_map(|place| place.to_array()).collect())?;
+            doubles(writer, "J", &[count, 3], rest.iter().flat_map(glam::DVec3::to_array).collect())?;
             if !offsets.is_empty() {
                 let of_axis = |joint: usize, axis: usize| offsets.iter().map(move |offsets| offsets[joint][axis]);
                 let all = (0..count).flat_map(|joint| (0..3).flat_map(move |axis| of_axis(joint, axis))).collect();
@@ -216,7 +218,7 @@ fn write_motions(writer: &mut ArrayWriter, motions: &[BodyMotion], joints: usize
     }
     let poses = || motions.iter().flat_map(|motion| &motion.poses);
     let frames = poses().count();
-    let angles = poses().flat_map(|pose| pose.angles.iter().flat_map(|angle| angle.to_array())).collect();
+    let angles = poses().flat_map(|pose| pose.angles.iter().flat_map(glam::DVec3::to_array)).collect();
     doubles(writer, "poses", &[frames, joints, 3], angles)?;
     doubles(writer, "trans", &[frames, 3], poses().flat_map(|pose| pose.translation.to_array()).collect())?;
     let names: Vec<&str> = motions.iter().map(|motion| motion.name.as_str()).collect();

@@ -110,12 +110,11 @@ pub(crate) fn body(arrays: &mut dyn Arrays) -> Result<BodyFile, Error> {
     let points = mesh.point_count();
     let shapes = shapes(arrays, points)?;
     let placement = placement(arrays, points, count, shapes.len(), &mut notes)?;
-    let parents = match arrays.array("kintree_table")? {
-        Some(table) => kintree(&table, count)?,
-        None => {
-            notes.push(Note::at("kintree_table", "there is none; the joints hang from nothing"));
-            vec![None; count]
-        }
+    let parents = if let Some(table) = arrays.array("kintree_table")? {
+        kintree(&table, count)?
+    } else {
+        notes.push(Note::at("kintree_table", "there is none; the joints hang from nothing"));
+        vec![None; count]
     };
     let names = match arrays.array("joint_names")? {
         Some(array) => rig::names(&array, count)?,
@@ -196,7 +195,10 @@ fn placement(
     Ok(JointPlacement::Given { rest, offsets })
 }
 
-fn regressor(arrays: &mut dyn Arrays, points: usize, count: usize) -> Result<Option<Vec<Vec<(u32, f64)>>>, Error> {
+/// For each joint, points and their weights.
+type Regressor = Vec<Vec<(u32, f64)>>;
+
+fn regressor(arrays: &mut dyn Arrays, points: usize, count: usize) -> Result<Option<Regressor>, Error> {
     const NAME: &str = "J_regressor";
     let mut rows = vec![Vec::new(); count];
     if let Some(Sparse { shape, entries }) = arrays.sparse(NAME)? {

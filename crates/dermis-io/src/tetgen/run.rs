@@ -1,7 +1,7 @@
-//! Runs TetGen, where a user has installed it, as a program of its own on files in a temporary folder.
+//! Runs `TetGen`, where a user has installed it, as a program of its own on files in a temporary folder.
 //!
 //! `-p` fills a surface, `-Y` keeps its faces, `-q1.4` bounds the ratio of circumradius to shortest edge: the recipe of Kim
-//! et al. 2017. Points inside are isolated points of the `.poly` file, so they become nodes. TetGen is under the AGPL:
+//! et al. 2017. Points inside are isolated points of the `.poly` file, so they become nodes. `TetGen` is under the AGPL:
 //! nothing of it is linked or shipped.
 
 use std::io::{BufWriter, Write};
@@ -30,7 +30,7 @@ impl Default for TetgenOptions {
     }
 }
 
-/// Fills `skin` with tetrahedra by TetGen: the points of the skin come first, then `inner`, then the program's own.
+/// Fills `skin` with tetrahedra by `TetGen`: the points of the skin come first, then `inner`, then the program's own.
 pub fn run(skin: &TriMesh, inner: &[Vec3], options: &TetgenOptions) -> Result<TetMesh, Error> {
     let folder = tempfile::tempdir()?;
     let input = folder.path().join("skin.poly");
@@ -52,7 +52,7 @@ pub fn run(skin: &TriMesh, inner: &[Vec3], options: &TetgenOptions) -> Result<Te
     positive(&tets)
 }
 
-/// The same tetrahedra, each with a positive volume: TetGen's turn the other way.
+/// The same tetrahedra, each with a positive volume: `TetGen`'s turn the other way.
 fn positive(tets: &TetMesh) -> Result<TetMesh, Error> {
     let turned = |([a, b, c, d], volume): ([u32; 4], f64)| if volume < 0.0 { [b, a, c, d] } else { [a, b, c, d] };
     let tetrahedra = tets.tetrahedra().iter().copied().zip(tets.volumes()).map(turned).collect();

@@ -1,7 +1,7 @@
 //! Where limbs thin, bend and end: what the joints of a human are placed by.
 //!
 //! All lengths are relative to the limb itself, so that neither size nor proportions of the body matter. The numbers are
-//! where joints stand in `sample:body` and in a MakeHuman body, a compromise, against what can be seen on the skin:
+//! where joints stand in `sample:body` and in a `MakeHuman` body, a compromise, against what can be seen on the skin:
 //! - a wrist is the thinnest place between hand and forearm; an ankle lies below the thinnest place of the shin, a neck's base
 //!   below the thinnest place of the neck;
 //! - a shoulder lies inward of the arm's last free section, along the upper arm;

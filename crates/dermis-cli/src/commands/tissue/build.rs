@@ -230,22 +230,22 @@ impl Summary {
     }
 
     fn text(&self, paint: Paint) -> String {
-        let mut text = self.facts.text(paint);
+        let mut lines = vec![self.facts.text(paint)];
         let faces = match self.recovered_faces {
             Some(part) => format!("{:.2} % of the skin's faces are faces of the boundary", 100.0 * part),
             None => "the skin is embedded".to_owned(),
         };
-        text += &format!("{}  {faces}, volume {:+.3} %\n", paint.title("skin"), 100.0 * self.volume_error);
+        lines.push(format!("{}  {faces}, volume {:+.3} %\n", paint.title("skin"), 100.0 * self.volume_error));
         let Times { read, tetrahedra, weights, layers, write, total } = &self.seconds;
         let [read, tetrahedra, weights] = [read, tetrahedra, weights].map(|time| seconds(*time));
         let [layers, write, total] = [layers, write, total].map(|time| seconds(*time));
-        text += &format!(
+        lines.push(format!(
             "wrote {} ({}) in {total}: read {read}, tetrahedra {tetrahedra}, weights {weights}, layers {layers}, written {write}\n",
             paint.title(&self.output),
             bytes(self.bytes),
-        );
-        self.notes.iter().for_each(|note| text += &note.line(paint));
-        text
+        ));
+        lines.extend(self.notes.iter().map(|note| note.line(paint)));
+        lines.concat()
     }
 }
 

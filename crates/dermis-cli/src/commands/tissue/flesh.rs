@@ -15,7 +15,7 @@ use crate::report::Report;
 #[command(next_help_heading = "Flesh")]
 pub(super) struct FleshArgs {
     /// The thickness d of the simulated layer: by 'flesh', a number (1 is none, 2 is thick), or the NAME of painted
-    /// values, in the input or as FILE:NAME
+    /// values of the input, or of another file as `FILE:NAME`
     #[arg(long, value_name = "D")]
     thickness: Option<Source>,
     /// Painted thickness 0 to 1 means this range of d
@@ -24,7 +24,7 @@ pub(super) struct FleshArgs {
     /// The part of the elements that the layer has where the thickness is by flesh, 0 to 1
     #[arg(long, value_name = "PART", value_parser = part)]
     layer: Option<f64>,
-    /// Young's modulus in pascal: a number, or the NAME of painted values, in the input or as FILE:NAME
+    /// Young's modulus in pascal: a number, or the NAME of painted values of the input, or `FILE:NAME`
     #[arg(long, value_name = "PA")]
     stiffness: Option<Source>,
     /// Painted stiffness 0 to 1 means this range of Young's modulus

@@ -37,13 +37,13 @@ struct Summary {
     model: String,
     #[serde(flatten)]
     facts: LayerFacts,
-    speed: Option<Speed>,
+    speed: Option<Timing>,
     notes: Vec<NoteFacts>,
 }
 
 /// Milliseconds per step of 4 ms while the first clip plays, the fastest of several windows.
 #[derive(Debug, Serialize)]
-struct Speed {
+struct Timing {
     layer_milliseconds_per_step: f64,
     all_elements_milliseconds_per_step: f64,
     speed_up: f64,
@@ -67,10 +67,10 @@ pub(super) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Report> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn speed(body: &LayeredBody) -> Result<Speed, LayeredError> {
+fn speed(body: &LayeredBody) -> Result<Timing, LayeredError> {
     let layer = milliseconds(body, false)?;
     let all = milliseconds(body, true)?;
-    Ok(Speed {
+    Ok(Timing {
         layer_milliseconds_per_step: layer,
         all_elements_milliseconds_per_step: all,
         speed_up: all / layer.max(1e-9),
@@ -98,17 +98,17 @@ fn milliseconds(body: &LayeredBody, all_elements: bool) -> Result<f64, LayeredEr
 
 impl Summary {
     fn text(&self, paint: Paint) -> String {
-        let mut text = format!("{}\n{}", paint.title(&self.model), self.facts.text(paint));
+        let mut lines = vec![format!("{}\n{}", paint.title(&self.model), self.facts.text(paint))];
         if let Some(speed) = &self.speed {
-            text += &format!(
+            lines.push(format!(
                 "{}  {:.2} ms a step; with all elements {:.2} ms, {:.1} times as long\n",
                 paint.title("speed"),
                 speed.layer_milliseconds_per_step,
                 speed.all_elements_milliseconds_per_step,
                 speed.speed_up,
-            );
+            ));
         }
-        self.notes.iter().for_each(|note| text += &note.line(paint));
-        text
+        lines.extend(self.notes.iter().map(|note| note.line(paint)));
+        lines.concat()
     }
 }

@@ -252,14 +252,14 @@ impl Measures {
 
 impl Summary {
     fn text(&self, paint: Paint) -> String {
-        let mut text = format!(
+        let mut lines = vec![format!(
             "{}  {} at {} Hz, {} a frame\n",
             paint.title(&self.clip),
             counted(self.frames, "frame", "frames"),
             self.frame_rate_hz,
             counted(self.substeps, "step", "steps"),
-        );
-        text += &format!(
+        )];
+        lines.push(format!(
             "  {:.2} ms a step, {:.2} ms a pose: {:.1} times real time; {} of {} elements, {:.1} CG iterations\n",
             self.milliseconds_per_step,
             self.milliseconds_per_pose,
@@ -267,19 +267,19 @@ impl Summary {
             grouped(self.fem_elements),
             grouped(self.all_elements),
             self.cg_iterations,
-        );
-        text += &format!(
+        ));
+        lines.push(format!(
             "  the flesh is {:.1} mm from the pose, at most {:.1} mm; {} inside out at the end\n",
             1e3 * self.displacement_rms,
             1e3 * self.displacement_max,
             counted(self.inverted_elements, "element is", "elements are"),
-        );
+        ));
         let Times { read, simulate, write, .. } = &self.seconds;
         let [read, simulate, write] = [read, simulate, write].map(|time| seconds(*time));
         let (output, size) = (paint.title(&self.output), bytes(self.bytes));
-        text += &format!("wrote {output} ({size}); read in {read}, simulated in {simulate}, written in {write}\n");
-        self.notes.iter().for_each(|note| text += &note.line(paint));
-        text
+        lines.push(format!("wrote {output} ({size}); read in {read}, simulated in {simulate}, written in {write}\n"));
+        lines.extend(self.notes.iter().map(|note| note.line(paint)));
+        lines.concat()
     }
 }
 
