@@ -26,7 +26,7 @@ fn binary_2() -> Vec<u8> {
     bytes.extend(b"\n$EndMeshFormat\n$Nodes\n4\n");
     for (tag, position) in [(7, [0.0; 3]), (3, [1.0, 0.0, 0.0]), (4, [0.0, 1.0, 0.0]), (9, [0.0, 0.0, 1.0f64])] {
         bytes.extend(i32::to_le_bytes(tag));
-        position.map(|x| bytes.extend(x.to_le_bytes()));
+        bytes.extend(position.iter().flat_map(|x| x.to_le_bytes()));
     }
     bytes.extend(b"\n$EndNodes\n$Elements\n2\n");
     for number in [15, 1, 2, 1, 1, 1, 7, 4, 1, 2, 2, 1, 1, 7, 3, 4, 9] {
@@ -40,14 +40,14 @@ fn binary_4() -> Vec<u8> {
     let mut bytes = b"$MeshFormat\n4.1 1 8\n".to_vec();
     bytes.extend(1i32.to_le_bytes());
     bytes.extend(b"\n$EndMeshFormat\n$Nodes\n");
-    [1i64, 4, 3, 9].map(|n| bytes.extend(n.to_le_bytes()));
-    [3i32, 1, 0].map(|n| bytes.extend(n.to_le_bytes()));
-    [4i64, 7, 3, 4, 9].map(|n| bytes.extend(n.to_le_bytes()));
-    [0.0f64, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0].map(|x| bytes.extend(x.to_le_bytes()));
+    bytes.extend([1i64, 4, 3, 9].iter().flat_map(|n| n.to_le_bytes()));
+    bytes.extend([3i32, 1, 0].iter().flat_map(|n| n.to_le_bytes()));
+    bytes.extend([4i64, 7, 3, 4, 9].iter().flat_map(|n| n.to_le_bytes()));
+    bytes.extend([0.0f64, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0].iter().flat_map(|x| x.to_le_bytes()));
     bytes.extend(b"\n$EndNodes\n$Elements\n");
-    [1i64, 1, 1, 1].map(|n| bytes.extend(n.to_le_bytes()));
-    [3i32, 1, 4].map(|n| bytes.extend(n.to_le_bytes()));
-    [1i64, 1, 7, 3, 4, 9].map(|n| bytes.extend(n.to_le_bytes()));
+    bytes.extend([1i64, 1, 1, 1].iter().flat_map(|n| n.to_le_bytes()));
+    bytes.extend([3i32, 1, 4].iter().flat_map(|n| n.to_le_bytes()));
+    bytes.extend([1i64, 1, 7, 3, 4, 9].iter().flat_map(|n| n.to_le_bytes()));
     bytes.extend(b"\n$EndElements\n");
     bytes
 }

@@ -145,7 +145,7 @@ fn rejects_pickles_that_claim_more_than_they_hold() {
 #[test]
 fn the_joints_of_a_body_without_regressor_follow_its_joint_shapes() {
     let Some(path) = common::shared_data("bodies/mpfb_game_engine_smpl_layout.npz") else { return };
-    let BodyFile { model, notes } = smpl::read(&path).unwrap();
+    let BodyFile { model, notes, .. } = smpl::read(&path).unwrap();
     assert_eq!((model.point_count(), model.joints().len(), model.shapes().len()), (13380, 53, 10));
     assert!(notes.is_empty(), "{notes:?}");
     let moved = model.shaped(&[1.0]).unwrap();

@@ -1,4 +1,4 @@
-//! TetGen's pairs of files: round trips, broken files.
+//! `TetGen`'s pairs of files: round trips, broken files.
 
 mod common;
 mod scenes;

@@ -13,7 +13,7 @@ use dermis_tissue::tetrahedra::lattice::{LatticeOptions, lattice_body};
 
 /// Metres between a fitted joint and an artist's, at most.
 const BOUND: f64 = 0.03;
-/// Our joints and MakeHuman's; others have no counterpart.
+/// Our joints and those of `MakeHuman`; others have no counterpart.
 const SAME: [(&str, &str); 9] = [
     ("hip", "thigh"),
     ("knee", "calf"),
