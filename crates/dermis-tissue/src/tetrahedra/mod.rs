@@ -65,7 +65,7 @@ impl Default for TetOptions {
     fn default() -> Self {
         Self {
             spacing: None,
-            inner_nodes: 0.48,
+            inner_nodes: 0.5,
             bone_interval: None,
             goal_dihedral_degrees: 20.0,
             least_dihedral_degrees: 15.0,
