@@ -53,9 +53,9 @@ pub(super) struct Ring {
 
 impl Complex {
     /// The complex of positive `tets` over `points`.
-    pub(super) fn new(points: Vec<DVec3>, tets: Vec<[u32; 4]>) -> Self {
+    pub(super) fn new(points: Vec<DVec3>, tets: &[[u32; 4]]) -> Self {
         let mut complex = Self { tet_of: vec![NONE; points.len()], points, ..Self::default() };
-        complex.replace(&[], &tets);
+        complex.replace(&[], tets);
         complex
     }
 
@@ -322,7 +322,7 @@ mod tests {
 
     fn octahedron() -> Complex {
         let points = vec![DVec3::NEG_Z, DVec3::Z, DVec3::X, DVec3::Y, DVec3::NEG_X, DVec3::NEG_Y];
-        Complex::new(points, vec![[0, 1, 2, 3], [0, 1, 3, 4], [0, 1, 4, 5], [0, 1, 5, 2]])
+        Complex::new(points, &[[0, 1, 2, 3], [0, 1, 3, 4], [0, 1, 4, 5], [0, 1, 5, 2]])
     }
 
     #[test]

@@ -154,7 +154,9 @@ mod tests {
         let [a, b, c, d] =
             [DVec3::ONE, DVec3::new(-1.0, -1.0, 1.0), DVec3::new(-1.0, 1.0, -1.0), DVec3::new(1.0, -1.0, -1.0)];
         let mut cone = Cone::default();
-        [[a, b, c], [a, d, b], [a, c, d], [b, d, c]].into_iter().for_each(|face| cone.push(face));
+        for face in [[a, b, c], [a, d, b], [a, c, d], [b, d, c]] {
+            cone.push(face);
+        }
         let start = DVec3::new(0.3, 0.2, -0.1);
         let (at, quality) = cone.improved(start, cone.quality(start, f64::MIN), 1.0);
         assert!(at.length() < 0.05 && quality > cone.quality(start, f64::MIN), "{at} {quality}");

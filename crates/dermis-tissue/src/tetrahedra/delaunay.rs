@@ -38,7 +38,7 @@ pub(super) fn delaunay(points: &[DVec3], left_out: &[bool]) -> Complex {
     } else {
         [n + 1, n, n + 2, n + 3]
     };
-    let mut complex = Complex::new(all, vec![first]);
+    let mut complex = Complex::new(all, &[first]);
     let mut at = 0;
     let is_in = |point: &u32| left_out.get(*point as usize) != Some(&true);
     for point in insertion_order(points, low, size).into_iter().filter(is_in) {

@@ -56,7 +56,10 @@ fn meet(points: &[DVec3], first: [u32; 3], second: [u32; 3]) -> bool {
     let [t, u] = [first, second].map(|face| face.map(position));
     match (&own(first, second)[..], &own(second, first)[..]) {
         ([], _) | (_, []) => true,
-        (&[p], &[q]) => folded(position(p), position(q), first.into_iter().filter(|&c| c != p).map(position).collect()),
+        (&[p], &[q]) => {
+            let edge: Vec<DVec3> = first.into_iter().filter(|&c| c != p).map(position).collect();
+            folded(position(p), position(q), &edge)
+        }
         (&[p, q], &[r, s]) => segment_meets([p, q].map(position), u) || segment_meets([r, s].map(position), t),
         _ => {
             let edges = |[a, b, c]: [DVec3; 3]| [[a, b], [b, c], [c, a]];
@@ -67,8 +70,8 @@ fn meet(points: &[DVec3], first: [u32; 3], second: [u32; 3]) -> bool {
 }
 
 /// Whether two triangles over the same edge lie in one plane, on the same side of the edge.
-fn folded(p: DVec3, q: DVec3, edge: Vec<DVec3>) -> bool {
-    let [a, b] = edge[..] else { return true };
+fn folded(p: DVec3, q: DVec3, edge: &[DVec3]) -> bool {
+    let &[a, b] = edge else { return true };
     if orient(a, b, p, q) != 0.0 {
         return false;
     }

@@ -27,18 +27,12 @@ const MOST_CUBES: f64 = 3e7;
 const MOST_SAMPLES: f64 = 4000.0;
 
 /// Options of [`lattice_body`].
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct LatticeOptions {
     /// The side of the lattice's cubes, in units of the skin; `None` is twice the mean edge of the skin. Smaller is finer.
     pub spacing: Option<f64>,
     /// The interval of points along the bones; `None` is the spacing.
     pub bone_interval: Option<f64>,
-}
-
-impl Default for LatticeOptions {
-    fn default() -> Self {
-        Self { spacing: None, bone_interval: None }
-    }
 }
 
 /// A point that follows a tetrahedron.
@@ -94,7 +88,7 @@ pub fn lattice_body(
     let mut cells = lattice.crossed_by(&points, skin.triangles());
     stages.begin("filling the inside", 1)?;
     cells.extend(lattice.inside(&tree));
-    lattice.part_touching(&mut cells);
+    Lattice::part_touching(&mut cells);
     stages.begin("embedding the skin", 2)?;
     let (mesh, cells) = lattice.mesh(&cells)?;
     let interval = options.bone_interval.unwrap_or(lattice.spacing);
@@ -134,7 +128,7 @@ impl Lattice {
         let mut spacing = spacing.unwrap_or(2.0 * mean);
         let size = high - low;
         let mut notes = Vec::new();
-        if !(spacing > 0.0) {
+        if spacing.is_nan() || spacing <= 0.0 {
             spacing = size.max_element().max(f64::MIN_POSITIVE.sqrt());
         }
         let cubes = |spacing: f64| (size / spacing + 4.0).to_array().iter().product::<f64>();
@@ -176,7 +170,7 @@ impl Lattice {
     }
 
     /// The corners of a cell, in half spacings from the lattice's origin: cubes have odd middles and even corners.
-    fn corners(&self, (lower, axis, edge): Cell) -> [[i32; 3]; 4] {
+    fn corners((lower, axis, edge): Cell) -> [[i32; 3]; 4] {
         let axis = axis as usize;
         let (v, w) = ((axis + 1) % 3, (axis + 2) % 3);
         let middle = IVec3::from(lower) * 2 + 1;
@@ -227,7 +221,7 @@ impl Lattice {
             let mut found = Vec::new();
             for (y, x) in (0..ny).flat_map(|y| (0..nx).map(move |x| (y, x))) {
                 for cell in cells_of([x, y, z]) {
-                    let middle = self.corners(cell).map(|corner| self.position(corner)).iter().sum::<DVec3>() / 4.0;
+                    let middle = Self::corners(cell).map(|corner| self.position(corner)).iter().sum::<DVec3>() / 4.0;
                     if tree.is_inside(middle) {
                         found.push(cell);
                     }
@@ -239,9 +233,9 @@ impl Lattice {
     }
 
     /// Adds the cells around every point at which the boundary is not a disc, until there is none.
-    fn part_touching(&self, cells: &mut BTreeSet<Cell>) {
+    fn part_touching(cells: &mut BTreeSet<Cell>) {
         loop {
-            let touching = self.touching_points(cells);
+            let touching = Self::touching_points(cells);
             if touching.is_empty() {
                 return;
             }
@@ -249,17 +243,17 @@ impl Lattice {
                 let cube = IVec3::from(point.map(|half| half.div_euclid(2)));
                 for k in 0..64 {
                     let near = cube + IVec3::new(k % 4 - 2, k / 4 % 4 - 2, k / 16 - 2);
-                    cells.extend(cells_of(near.to_array()).filter(|&cell| self.corners(cell).contains(&point)));
+                    cells.extend(cells_of(near.to_array()).filter(|&cell| Self::corners(cell).contains(&point)));
                 }
             }
         }
     }
 
     /// Points at which the faces of the boundary are not one closed fan.
-    fn touching_points(&self, cells: &BTreeSet<Cell>) -> Vec<[i32; 3]> {
+    fn touching_points(cells: &BTreeSet<Cell>) -> Vec<[i32; 3]> {
         let mut faces: BTreeMap<[[i32; 3]; 3], u32> = BTreeMap::new();
         for &cell in cells {
-            let corners = self.corners(cell);
+            let corners = Self::corners(cell);
             for skipped in 0..4 {
                 let mut face = [0, 1, 2].map(|k| corners[(skipped + 1 + k) % 4]);
                 face.sort_unstable();
@@ -277,10 +271,10 @@ impl Lattice {
 
     /// The mesh of the cells, and which tetrahedron each cell is.
     fn mesh(&self, cells: &BTreeSet<Cell>) -> Result<(TetMesh, BTreeMap<Cell, u32>), TetError> {
-        let corners: BTreeSet<[i32; 3]> = cells.iter().flat_map(|&cell| self.corners(cell)).collect();
+        let corners: BTreeSet<[i32; 3]> = cells.iter().flat_map(|&cell| Self::corners(cell)).collect();
         let numbers: BTreeMap<[i32; 3], u32> = corners.iter().copied().zip(0..).collect();
         let nodes = corners.iter().map(|&corner| self.position(corner).as_vec3()).collect();
-        let tets = cells.iter().map(|&cell| self.corners(cell).map(|corner| numbers[&corner])).collect();
+        let tets = cells.iter().map(|&cell| Self::corners(cell).map(|corner| numbers[&corner])).collect();
         Ok((TetMesh::new(nodes, tets)?, cells.iter().copied().zip(0..).collect()))
     }
 
@@ -341,7 +335,7 @@ mod tests {
         for k in 0..500_u64 {
             let number = |k: u64| (super::super::delaunay::scramble(k) >> 11) as f64 / (1u64 << 53) as f64;
             let position = lattice.low + 1.0 + DVec3::new(number(3 * k), number(3 * k + 1), number(3 * k + 2)) * 2.0;
-            let [a, b, c, d] = lattice.corners(lattice.cell_of(position)).map(|corner| lattice.position(corner));
+            let [a, b, c, d] = Lattice::corners(lattice.cell_of(position)).map(|corner| lattice.position(corner));
             assert!(orient(a, b, c, d) > 0.0);
             let sides = [
                 orient(position, b, c, d),

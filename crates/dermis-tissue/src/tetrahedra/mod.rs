@@ -1,10 +1,10 @@
 //! Tetrahedra that fill a skin: every point of the skin is a node, every face of the skin a face of the boundary.
 //!
-//! 1. Nodes inside: along the bones, and a body-centred lattice ([`nodes`]).
-//! 2. Delaunay tetrahedra of all points ([`delaunay`]).
-//! 3. Recovery of the skin's edges and faces by flips, and by points on the skin where flips do not do ([`recover`]).
-//! 4. Carving ([`carve`]); points on the skin are moved inside ([`suppress`]).
-//! 5. Improvement by flips, by moving, removing and adding nodes inside ([`improve`]).
+//! 1. Nodes inside: along the bones, and a body-centred lattice (`nodes`).
+//! 2. Delaunay tetrahedra of all points (`delaunay`).
+//! 3. Recovery of the skin's edges and faces by flips, and by points on the skin where flips do not do (`recover`).
+//! 4. Carving (`carve`); points on the skin are moved inside (`suppress`).
+//! 5. Improvement by flips, by moving, removing and adding nodes inside (`improve`).
 //!
 //! Signs are exact, ties are broken by index and every parallel part keeps the order of its results, so that the same
 //! skin gives the same tetrahedra everywhere. Written from the papers; no code of `TetGen` (AGPL) is used.
@@ -65,7 +65,7 @@ impl Default for TetOptions {
     fn default() -> Self {
         Self {
             spacing: None,
-            inner_nodes: 0.48,
+            inner_nodes: 0.5,
             bone_interval: None,
             goal_dihedral_degrees: 20.0,
             least_dihedral_degrees: 15.0,
@@ -258,7 +258,7 @@ pub fn tetrahedralize(
     let recovered = recover::recover(&mut complex, &mut constraints);
     stages.begin("carving", 4)?;
     let inside = carve::carve(&complex, &constraints, &tree, recovered.complete);
-    let mut complex = Complex::new(complex.points, inside);
+    let mut complex = Complex::new(complex.points, &inside);
     stages.begin("improving", 5)?;
     let fixed = points.len() + inner.bones.positions.len();
     improve_inside(&mut complex, fixed, &constraints.splits, options);
