@@ -84,7 +84,9 @@ fn every_protocol_gives_the_same_body() {
         let rows = |model: &BodyModel| match model.placement() {
             JointPlacement::Regressed(rows) => {
                 let mut rows = rows.clone();
-                rows.iter_mut().for_each(|row| row.sort_by_key(|(point, _)| *point));
+                for row in &mut rows {
+                    row.sort_by_key(|(point, _)| *point);
+                }
                 rows
             }
             JointPlacement::Given { .. } => panic!("{name} has lost its regressor"),

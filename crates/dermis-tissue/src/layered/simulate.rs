@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use dermis_mesh::TetMesh;
+use dermis_mesh::{Note, TetMesh};
 use glam::Vec3;
 
 use super::{Flesh, LayeredBody, LayeredError, SkinBinding};
@@ -16,6 +16,8 @@ use crate::layers::{Layers, NodeRole};
 
 /// Damping while a body settles, per second: it comes to rest instead of swinging.
 const SETTLING_RATE_PER_S: f32 = 20.0;
+/// Elements of a shape below this part of a regular tetrahedron's volume are folded.
+const LEAST_SOLIDITY: f32 = 0.02;
 /// The time step while it settles, in seconds.
 const SETTLING_STEP_S: f32 = 0.01;
 
@@ -64,6 +66,8 @@ pub struct BodySimulation {
     posed_nodes: Vec<Vec3>,
     skin: Vec<Vec3>,
     posed_skin: Vec<Vec3>,
+    /// Elements that are inside out or flat in this shape.
+    folded: usize,
 }
 
 impl BodySimulation {
@@ -73,7 +77,7 @@ impl BodySimulation {
         let body = parts.body.fixed_shape(&options.betas)?;
         let volume = parts.volume.fixed_shape(&options.betas)?;
         let (nodes, skin) = (volume.mesh().points().to_vec(), body.mesh().points().to_vec());
-        let rest = TetMesh::new(nodes.clone(), parts.tets.tetrahedra().to_vec())?;
+        let (rest, folded) = unfolded(&parts.tets, &nodes)?;
         let simulation = simulation_of(&layered, &rest, &options)?;
         let driver = Driver::new(&layered, &volume, &simulation);
         Ok(Self {
@@ -88,7 +92,15 @@ impl BodySimulation {
             rest,
             simulation,
             driver,
+            folded,
         })
+    }
+
+    /// What was left out.
+    pub fn notes(&self) -> Vec<Note> {
+        let folded = Note::new(format!("{} elements fold in this shape and are not simulated", self.folded));
+        let own = (self.folded > 0).then_some(folded);
+        self.simulation.notes().iter().cloned().chain(own).collect()
     }
 
     /// The body that moves.
@@ -191,6 +203,24 @@ impl BodySimulation {
         let parts = self.layered.parts();
         parts.binding.follow(&parts.tets, &self.nodes, &self.posed_nodes, &mut self.skin);
     }
+}
+
+/// The tetrahedra with their nodes at `nodes`, without those that this folds, and how many these are: where a shape
+/// presses skin against skin, elements between turn inside out, and nothing holds them in a shape that is no shape.
+fn unfolded(tets: &TetMesh, nodes: &[Vec3]) -> Result<(TetMesh, usize), LayeredError> {
+    let is_solid = |tet: &&[u32; 4]| {
+        let [before, after] = [tets.nodes(), nodes].map(|nodes| solidity(tet.map(|node| nodes[node as usize])));
+        after > LEAST_SOLIDITY.min(0.5 * before)
+    };
+    let kept: Vec<[u32; 4]> = tets.tetrahedra().iter().filter(is_solid).copied().collect();
+    let folded = tets.tetrahedra().len() - kept.len();
+    Ok((TetMesh::new(nodes.to_vec(), kept)?, folded))
+}
+
+/// The volume against that of a regular tetrahedron with the same longest edge; negative inside out.
+fn solidity([a, b, c, d]: [Vec3; 4]) -> f32 {
+    let longest = [b - a, c - a, d - a, c - b, d - b, d - c].map(Vec3::length).into_iter().fold(0.0, f32::max);
+    std::f32::consts::SQRT_2 * (b - a).dot((c - a).cross(d - a)) / longest.powi(3).max(f32::MIN_POSITIVE)
 }
 
 fn simulation_of(

@@ -118,7 +118,7 @@ pub(super) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Report> {
     let read = began.elapsed().as_secs_f64();
     let options = BodySimulationOptions { betas, tolerance: args.tolerance, all_elements: args.all_elements };
     let mut simulation = BodySimulation::new(body, options).map_err(|error| named(error.into()))?;
-    notes.extend(simulation.simulation().notes().iter().cloned());
+    notes.extend(simulation.notes());
     let substeps = args.substeps.map_or_else(|| steps_of(motion.frame_rate_hz), usize::from);
     let recorded = record(&mut simulation, &motion, &forces, substeps, args.settle, &watch).map_err(named)?;
     let simulate = began.elapsed().as_secs_f64() - read;
