@@ -68,6 +68,12 @@ impl Report {
         self
     }
 
+    /// Names the option `from` as `to` in the hint: for a command that calls it otherwise.
+    pub(crate) fn with_option(mut self, from: &str, to: &str) -> Self {
+        self.hint = self.hint.map(|hint| hint.replace(from, to));
+        self
+    }
+
     /// Arguments that make no sense, of the command `command` if there is one.
     pub(crate) fn of_usage(error: &clap::Error, command: Option<&str>) -> Self {
         let text = error.render().to_string();

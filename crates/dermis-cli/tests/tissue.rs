@@ -111,6 +111,9 @@ fn mistakes_are_named() {
         let said = place.fail(&[&["tissue"], arguments].concat());
         assert!(said.contains(expected), "{arguments:?}: {said}");
     }
+    std::fs::write(place.path("there.abc"), "").unwrap();
+    let said = place.fail(&["tissue", "simulate", "model.npz", "-o", "there.abc"]);
+    assert!(said.contains("--overwrite"), "{said}");
     std::fs::write(place.path("bad.json"), r#"[{"kind": "push"}]"#).unwrap();
     let said = place.fail(&["tissue", "simulate", "model.npz", "--force", "bad.json", "-o", "x.abc"]);
     assert!(said.contains("not a list of forces") && said.contains("push"), "{said}");

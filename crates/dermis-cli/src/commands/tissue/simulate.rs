@@ -106,7 +106,9 @@ struct Times {
 /// Simulates, writes, and says how it went.
 pub(super) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Report> {
     let write_options = WriteOptions { force: args.overwrite };
-    check_target(&args.output, &write_options)?;
+    // --force names forces here.
+    let own_option = |error: dermis::io::Error| Report::from(error).with_option("--force", "--overwrite");
+    check_target(&args.output, &write_options).map_err(own_option)?;
     let named = |report: Report| report.in_file(args.model.as_str());
     let watch = Watch::new(format!("simulating {}", args.model), shared);
     let began = Instant::now();

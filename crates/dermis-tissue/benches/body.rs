@@ -1,0 +1,95 @@
+//! The layered sample body: how long it takes to build, and how fast it moves beside one without layers.
+#![allow(missing_docs, reason = "a program, not an interface")]
+
+use std::time::Instant;
+
+use dermis_math::progress::Silent;
+use dermis_mesh::UpAxis;
+use dermis_tissue::body::{BodyMotion, BodyPose, sample};
+use dermis_tissue::dynamics::Force;
+use dermis_tissue::layered::{BodySimulation, BodySimulationOptions, BuildOptions, LayeredBody, build};
+
+const GRAVITY: Force = Force::Gravity { acceleration: [0.0, -9.81, 0.0] };
+const FRAME_S: f32 = 1.0 / 60.0;
+const SUBSTEPS: usize = 4;
+
+fn main() {
+    let began = Instant::now();
+    let (model, motions) = sample();
+    println!("the sample itself {:.2} s", began.elapsed().as_secs_f64());
+    let began = Instant::now();
+    let (body, report) =
+        build(model, motions.clone(), UpAxis::Y, &BuildOptions::default(), &Silent).expect("the sample is good");
+    println!(
+        "build {:.2} s (asked 15): tetrahedra {:.2} (asked 2), weights {:.2} (asked 2), layers {:.2}",
+        began.elapsed().as_secs_f64(),
+        report.tetrahedra_s,
+        report.volume_s,
+        report.layers_s
+    );
+    let (tets, layers, quality) = (&body.parts().tets, body.layers(), &report.mesh.quality);
+    println!(
+        "{} nodes, {} elements, {:.2} % of faces, volume error {:.1e}, dihedral angles {:.1}° to {:.1}°, {} slivers",
+        tets.nodes().len(),
+        tets.tetrahedra().len(),
+        100.0 * report.mesh.recovered_faces.unwrap_or(0) as f64 / report.mesh.skin_faces as f64,
+        report.mesh.volume_error,
+        quality.smallest_dihedral_degrees,
+        quality.largest_dihedral_degrees,
+        quality.slivers
+    );
+    println!("layer: {} elements, {:.1} %", layers.elements.len(), 100.0 * layers.element_fraction());
+    println!("CG iterations to 1e-6, at most, over running: {} (asked 25)", iterations(&body, &motions[1]));
+    for motion in &motions {
+        let [layer, all] = [false, true].map(|all_elements| milliseconds(&body, motion, all_elements));
+        println!(
+            "{:<14} {:.2} ms per step (asked 2.0), {:.2} ms per pose, {:.1} times real time; all elements {:.2} ms: \
+             speed-up {:.1} (asked 3)",
+            motion.name,
+            layer.step,
+            layer.pose,
+            1e3 * f64::from(FRAME_S) / (layer.step * SUBSTEPS as f64 + layer.pose),
+            all.step,
+            all.step / layer.step
+        );
+    }
+}
+
+/// Means over the fastest half second.
+#[derive(Clone, Copy)]
+struct Speed {
+    step: f64,
+    pose: f64,
+}
+
+fn milliseconds(body: &LayeredBody, motion: &BodyMotion, all_elements: bool) -> Speed {
+    const WINDOW: usize = 30;
+    // As accurate as the beam of the other benchmark.
+    let options = BodySimulationOptions { tolerance: 1e-5, all_elements, ..BodySimulationOptions::default() };
+    let mut simulation = BodySimulation::new(body.clone(), options).expect("the body is good");
+    simulation.start(&motion.poses[0], 0.3, &[GRAVITY]).expect("the pose is finite");
+    let mut best = Speed { step: f64::INFINITY, pose: f64::INFINITY };
+    for window in motion.poses.chunks_exact(WINDOW) {
+        let (mut step, mut pose) = (0.0, 0.0);
+        for target in window {
+            let report = simulation.advance(target, FRAME_S, SUBSTEPS, &[GRAVITY]).expect("the pose is finite");
+            step += report.stepping.as_secs_f64();
+            pose += report.posing.as_secs_f64();
+        }
+        best.step = best.step.min(1e3 * step / (WINDOW * SUBSTEPS) as f64);
+        best.pose = best.pose.min(1e3 * pose / WINDOW as f64);
+    }
+    best
+}
+
+fn iterations(body: &LayeredBody, motion: &BodyMotion) -> usize {
+    let options = BodySimulationOptions { tolerance: 1e-6, ..BodySimulationOptions::default() };
+    let mut simulation = BodySimulation::new(body.clone(), options).expect("the body is good");
+    let still: &BodyPose = &motion.poses[0];
+    simulation.start(still, 0.3, &[GRAVITY]).expect("the pose is finite");
+    let advance = |target: &BodyPose| {
+        let report = simulation.advance(target, FRAME_S, SUBSTEPS, &[GRAVITY]).expect("the pose is finite");
+        report.steps.solve.iterations
+    };
+    motion.poses.iter().map(advance).max().unwrap_or(0)
+}
