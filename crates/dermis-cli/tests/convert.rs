@@ -141,7 +141,7 @@ fn numbers_that_make_no_sense_are_refused() {
 fn outputs_that_cannot_be_written_are_refused_with_a_way_out() {
     let place = Place::new();
     place.write("box.npz", &moving_box(2, 24.0));
-    let endings = "hint: choose one of .glb .gltf .abc .usda .npz .obj .ply .pc2 .mdd .mesh\n";
+    let endings = "hint: choose one of .glb .gltf .abc .usda .npz .obj .ply .pc2 .mdd .mesh .msh .node .ele\n";
     for (output, expected) in [
         (
             "out.xyz",

@@ -20,6 +20,8 @@ use crate::body::{BodyModel, BodyParts, PoseShape};
 use crate::harmonic::{BoundedWeights, BoundedWeightsOptions, Harmonic, bounded_biharmonic, dense_rows, prune};
 use crate::layers::{Bone, BoneNodes, along_nearest_bone, bones_between_joints};
 
+/// How far the bone of a leaf goes, in distances to the middle of what it moves.
+const LEAF_REACH: f32 = 1.5;
 /// Joints per node, at most.
 const MOST_JOINTS: usize = 6;
 
@@ -29,7 +31,21 @@ pub(super) fn bones_of(body: &BodyModel, offsets: &[DVec3]) -> Vec<Bone> {
     places.iter_mut().zip(offsets).for_each(|(place, offset)| *place += *offset);
     let places: Vec<Vec3> = places.iter().map(|place| place.as_vec3()).collect();
     let parents: Vec<Option<usize>> = body.joints().iter().map(|joint| joint.parent).collect();
-    bones_between_joints(&places, &parents)
+    let mut bones = bones_between_joints(&places, &parents);
+    for bone in bones.iter_mut().filter(|bone| bone.start == bone.end) {
+        bone.end = bone.start + reach_of_leaf(body, bone.joint);
+    }
+    bones
+}
+
+/// From a joint that nothing hangs from through the middle of the skin that it moves: what is beyond it has a bone too,
+/// or it would dangle.
+fn reach_of_leaf(body: &BodyModel, joint: u32) -> Vec3 {
+    let moves = |point: &usize| body.weights().row(*point).any(|(other, weight)| other == joint && weight > 0.5);
+    let at = body.rest_joints()[joint as usize].as_vec3();
+    let offsets: Vec<Vec3> =
+        (0..body.point_count()).filter(moves).map(|point| body.mesh().points()[point] - at).collect();
+    offsets.iter().copied().sum::<Vec3>() / offsets.len().max(1) as f32 * LEAF_REACH
 }
 
 /// The nodes whose values are given: carriers of the skin, then bones inside.
