@@ -31,7 +31,7 @@ pub struct FleshOptions {
 
 impl Default for FleshOptions {
     fn default() -> Self {
-        Self { element_fraction: 0.4, smoothing: SmoothOptions::default() }
+        Self { element_fraction: 0.3, smoothing: SmoothOptions::default() }
     }
 }
 
