@@ -48,6 +48,38 @@ fn a_body_is_built_simulated_and_inspected() {
 }
 
 #[test]
+fn tetrahedra_go_out_and_come_in_again() {
+    let place = Place::new();
+    let built = place.succeed(&[
+        "tissue",
+        "build",
+        "sample:body",
+        "-o",
+        "model.npz",
+        "--save-tets",
+        "inside.mesh",
+        "--format",
+        "json",
+    ]);
+    let again = place.succeed(&[
+        "tissue",
+        "build",
+        "sample:body",
+        "--tets",
+        "inside.mesh",
+        "-o",
+        "again.npz",
+        "--format",
+        "json",
+    ]);
+    let (built, again) = (built.json(), again.json());
+    assert_eq!(built["recovered_faces"], 1.0);
+    for key in ["nodes", "all_elements", "fem_elements", "recovered_faces"] {
+        assert_eq!(built[key], again[key], "{key}");
+    }
+}
+
+#[test]
 fn gravity_forces_shapes_and_flesh_change_what_comes_out() {
     let place = Place::new();
     build(&place, "model.npz", &[]);
@@ -111,6 +143,13 @@ fn mistakes_are_named() {
         let said = place.fail(&[&["tissue"], arguments].concat());
         assert!(said.contains(expected), "{arguments:?}: {said}");
     }
+    let said = place.fail(&["tissue", "simulate", "model.npz", "-o", "model.npz", "--overwrite"]);
+    assert!(said.contains("the output is the input"), "{said}");
+    let said = place.fail(&["tissue", "build", "sample:body", "--spacing", "1e-5", "-o", "x.npz"]);
+    assert!(said.contains("give a larger one"), "{said}");
+    std::fs::write(place.path("thin.json"), r#"[{"kind": "gravity", "acceleration": [0, 0, 0]}, {"kind": "pull", "center": [0, 1, 0], "radius": -1, "target": [0, 1, 1], "stiffness_n_per_m": 1}]"#).unwrap();
+    let said = place.fail(&["tissue", "simulate", "model.npz", "--force", "thin.json", "-o", "x.abc"]);
+    assert!(said.contains("force 1") && said.contains("radius"), "{said}");
     std::fs::write(place.path("there.abc"), "").unwrap();
     let said = place.fail(&["tissue", "simulate", "model.npz", "-o", "there.abc"]);
     assert!(said.contains("--overwrite"), "{said}");

@@ -186,5 +186,5 @@ fn a_clip_that_stretches_bones_is_told() {
     let transforms = vec![DAffine3::IDENTITY, DAffine3::from_translation(DVec3::X * 1.5)];
     let clip = Clip::new(&rig, "stretch", 24.0, transforms, Vec::new()).unwrap();
     let (_, motions) = from_object(&Object::of_rig("bone", mesh, rig, vec![clip])).unwrap();
-    assert!(motions[0].notes[0].message.contains("0.500"), "{:?}", motions[0].notes);
+    assert!(motions[0].notes[0].message.contains("0.250"), "{:?}", motions[0].notes);
 }

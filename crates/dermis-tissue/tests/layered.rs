@@ -164,6 +164,20 @@ fn flesh_moves_with_the_body_and_comes_to_rest_after_it() {
 }
 
 #[test]
+fn a_body_that_is_carried_evenly_keeps_its_shape_from_the_first_frame_on() {
+    let at =
+        |frame: i32| BodyPose { translation: DVec3::new(5.0 / 60.0 * f64::from(frame), 0.0, 0.0), ..BodyPose::rest(2) };
+    let mut simulation = simulated(by_nodes());
+    simulation.start(&at(0), 0.1, &[]).unwrap();
+    simulation.launch(&at(1), FRAME_S).unwrap();
+    for frame in 1..60 {
+        simulation.advance(&at(frame), FRAME_S, 4, &[]).unwrap();
+        let apart = farthest(simulation.skin(), simulation.posed_skin());
+        assert!(apart < 1e-3, "{apart} in frame {frame}");
+    }
+}
+
+#[test]
 fn gravity_sags_softer_flesh_more_and_a_pull_lets_go() {
     let sag = |body: LayeredBody| {
         let mut simulation = simulated(body);

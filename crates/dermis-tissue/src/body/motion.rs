@@ -1,7 +1,8 @@
 //! Clips of a rig as joint angles over time, and back.
 //!
 //! A clip's transform of joint j times its inverse bind is what moves the skin, `A_j`. With the joints of a body unrotated
-//! at rest, `R(θ_j)` is the rotation of `A_parent⁻¹ A_j`, and the translation is what `A_root` does to the place of the root.
+//! at rest, `R(θ_j)` is the rotation of `A_parent⁻¹ A_j`, and the translation is what the clip does to the places of
+//! the joints beyond that, in the mean over the skin that they move: where hips are moved against a root, the body goes along.
 //! A body's bones keep their length: what a clip scales or pulls apart is lost, and a note says how much.
 
 use std::sync::Arc;
@@ -33,12 +34,12 @@ pub struct BodyMotion {
 pub fn motion_of_clip(model: &BodyModel, rig: &Rig, clip: &Clip) -> Result<BodyMotion, BodyError> {
     expect_count("joints of the clip's rig", rig.joints().len(), model.joints().len())?;
     let body = model.shaped(&[])?;
-    let mut turns = vec![DQuat::IDENTITY; model.joints().len()];
+    let (mut turns, shares) = (vec![DQuat::IDENTITY; model.joints().len()], shares_of(model));
     let (mut poses, mut farthest) = (Vec::with_capacity(clip.frame_count()), 0.0f64);
     for frame in 0..clip.frame_count() {
         let moved = |(joint, transform): (&dermis_mesh::Joint, &DAffine3)| *transform * joint.inverse_bind;
         let moves: Vec<DAffine3> = rig.joints().iter().zip(clip.transforms(frame)).map(moved).collect();
-        let pose = pose_of(&body, &moves, &mut turns);
+        let pose = pose_of(&body, &shares, &moves, &mut turns);
         for (joint, place) in body
             .joint_transforms(&pose)?
             .iter()
@@ -59,7 +60,7 @@ pub fn motion_of_clip(model: &BodyModel, rig: &Rig, clip: &Clip) -> Result<BodyM
 }
 
 /// The pose in which joints move the skin as `moves`; `turns` are those of the frame before, and then of this one.
-fn pose_of(body: &ShapedBody<'_>, moves: &[DAffine3], turns: &mut [DQuat]) -> BodyPose {
+fn pose_of(body: &ShapedBody<'_>, shares: &[f64], moves: &[DAffine3], turns: &mut [DQuat]) -> BodyPose {
     let model = body.model();
     let rotations: Vec<DMat3> = moves.iter().map(|moved| polar_rotation(moved.matrix3)).collect();
     let mut angles = Vec::with_capacity(moves.len());
@@ -71,8 +72,30 @@ fn pose_of(body: &ShapedBody<'_>, moves: &[DAffine3], turns: &mut [DQuat]) -> Bo
         *before = turn;
         angles.push(turn.to_scaled_axis());
     }
-    let place = body.joints()[model.root()];
-    BodyPose { angles, translation: moves[model.root()].transform_point3(place) - place }
+    let mut pose = BodyPose { angles, translation: DVec3::ZERO };
+    if let Ok(joints) = body.joint_transforms(&pose) {
+        let way = |joint: usize| moves[joint].transform_point3(body.joints()[joint]) - joints[joint].translation;
+        let weighted: DVec3 = shares.iter().enumerate().map(|(joint, share)| *share * way(joint)).sum();
+        pose.translation = if weighted.is_finite() { weighted } else { DVec3::ZERO };
+    }
+    pose
+}
+
+/// How much of the skin each joint moves; they sum to 1.
+fn shares_of(model: &BodyModel) -> Vec<f64> {
+    let mut shares = vec![0.0; model.joints().len()];
+    for (joint, weight) in model.weights().rows().flatten() {
+        shares[joint as usize] += f64::from(weight);
+    }
+    let sum: f64 = shares.iter().sum();
+    if sum > 0.0 {
+        for share in &mut shares {
+            *share /= sum;
+        }
+    } else {
+        shares[model.root()] = 1.0;
+    }
+    shares
 }
 
 impl ShapedBody<'_> {

@@ -92,6 +92,8 @@ pub struct Simulation {
     /// From rest, free nodes first, then driven ones.
     displacements: Vec<Vec3A>,
     velocities: Vec<Vec3A>,
+    /// For each free node the nearest driven one, counted from the first driven; empty where nothing is driven.
+    companions: Vec<u32>,
     factors: Vec<Line>,
     impulses: Vec<Line>,
     residual: Vec<Vec3A>,
@@ -125,6 +127,7 @@ impl Simulation {
         Ok(Self {
             displacements: vec![Vec3A::ZERO; nodes],
             velocities: vec![Vec3A::ZERO; nodes],
+            companions: companions(&model.rest, free),
             factors: model.lines(),
             impulses: model.lines(),
             residual: vec![Vec3A::ZERO; free],
@@ -387,13 +390,17 @@ impl Simulation {
         }
     }
 
-    /// Damps velocities and makes the residual of Eq. 13 at them; the norm of its right-hand side.
+    /// Damps velocities, against those of the driven nodes nearest by, and makes the residual of Eq. 13 at them; the norm of its right-hand side.
     fn right_hand_side(&mut self, dt: f32) -> f64 {
         let free = self.model.free_count;
         let damping = (-self.options.damping_rate_per_s.max(0.0) * dt).exp();
-        let turn = self.loads.turn.map_or(Mat3A::IDENTITY, Mat3A::from_quat) * damping;
-        if turn != Mat3A::IDENTITY {
-            self.velocities[..free].iter_mut().for_each(|velocity| *velocity = turn * *velocity);
+        let turn = self.loads.turn.map_or(Mat3A::IDENTITY, Mat3A::from_quat);
+        if damping < 1.0 || turn != Mat3A::IDENTITY {
+            let (moving, driven) = self.velocities.split_at_mut(free);
+            for (node, velocity) in moving.iter_mut().enumerate() {
+                let along = self.companions.get(node).map_or(Vec3A::ZERO, |&companion| driven[companion as usize]);
+                *velocity = along + (turn * *velocity - along) * damping;
+            }
         }
         self.model.pattern.gather(&self.impulses, &mut self.residual);
         let Self { model, velocities, residual, sums, loads, .. } = self;
@@ -467,6 +474,16 @@ impl StepReport {
         self.phases.right_hand_side += other.phases.right_hand_side;
         self.phases.solve += other.phases.solve;
     }
+}
+
+/// The driven node nearest to each free one at rest. Flesh that moves along with them is not slowed: damping is no wind.
+fn companions(rest: &[Vec3A], free: usize) -> Vec<u32> {
+    let (free, driven) = rest.split_at(free);
+    let nearest = |at: &Vec3A| {
+        let distances = (0..).zip(driven.iter().map(|other| at.distance_squared(*other)));
+        distances.min_by(|a: &(u32, f32), b| a.1.total_cmp(&b.1)).map(|(index, _)| index)
+    };
+    free.par_iter().with_min_len(256).filter_map(nearest).collect()
 }
 
 struct Clock(Instant);

@@ -144,6 +144,15 @@ impl BodySimulation {
         Ok(())
     }
 
+    /// Gives the flesh the velocity with which the body goes from where it is to `next` in `frame_s` seconds, so that a
+    /// motion that is under way does not begin with a jolt.
+    pub fn launch(&mut self, next: &BodyPose, frame_s: f32) -> Result<(), LayeredError> {
+        let targets = self.volume.pose(&[], next)?.points;
+        let velocity = |(to, from): (&Vec3, &Vec3)| (*to - *from) / frame_s.max(f32::MIN_POSITIVE);
+        let velocities: Vec<Vec3> = targets.iter().zip(&self.posed_nodes).map(velocity).collect();
+        Ok(self.simulation.set_velocities(&velocities)?)
+    }
+
     /// Moves on by one frame, at the end of which the body is in `pose`.
     pub fn advance(
         &mut self,

@@ -204,8 +204,10 @@ impl Layers {
     /// What was changed to make the layers work.
     pub fn notes(&self) -> Vec<Note> {
         let count = self.unanchored_nodes;
-        let note = || Note::new(format!("{count} nodes have no bone to hang from and follow the pose"));
-        (count > 0).then(note).into_iter().collect()
+        let unanchored = || Note::new(format!("{count} nodes have no bone to hang from and follow the pose"));
+        let nothing = || Note::new("nothing is simulated: no thickness leaves flesh above the bones free");
+        let unanchored = (count > 0).then(unanchored);
+        unanchored.into_iter().chain(self.elements.is_empty().then(nothing)).collect()
     }
 }
 

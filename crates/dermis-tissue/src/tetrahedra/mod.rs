@@ -42,6 +42,9 @@ use quality::{TetQuality, measure_quality};
 use recover::{Constraints, Recovered, Split};
 use surface::SurfaceTree;
 
+/// Nodes of the lattice, at most.
+const MOST_LATTICE_NODES: f64 = 5e6;
+
 /// Options of [`tetrahedralize`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TetOptions {
@@ -212,6 +215,14 @@ pub enum TetError {
         /// Where it is.
         position: Vec3,
     },
+    /// The spacing asks for more nodes than can be handled.
+    #[error("a spacing of {spacing} would give {count:.1e} nodes; give a larger one")]
+    TooFine {
+        /// The spacing.
+        spacing: f64,
+        /// How many nodes it would give.
+        count: f64,
+    },
     /// The observer stopped the work.
     #[error("stopped before the tetrahedra were whole")]
     Stopped,
@@ -236,6 +247,12 @@ pub fn tetrahedralize(
     progress: &dyn Progress,
 ) -> Result<TetBody, TetError> {
     check_lengths(bones, options.spacing, options.bone_interval)?;
+    if let Some(spacing) = options.spacing {
+        let count = 2.0 * volume(skin.points(), skin.triangles()).abs() / spacing.powi(3);
+        if count > MOST_LATTICE_NODES {
+            return Err(TetError::TooFine { spacing, count });
+        }
+    }
     let stages = Stages { progress };
     stages.begin("checking the skin", 0)?;
     let Skin { points, triangles, tree, mut notes } = Skin::checked(skin, options.separate)?;

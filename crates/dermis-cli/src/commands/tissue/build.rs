@@ -1,7 +1,8 @@
 //! `dermis tissue build`: from a body to a layered body.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Instant;
 
 use clap::ValueEnum;
@@ -9,7 +10,7 @@ use dermis::bodies::{Body, BodyOptions, read_body};
 use dermis::io::tetgen::{self, TetgenOptions};
 use dermis::io::{ReadOptions, WriteOptions, check_target, layered};
 use dermis::mesh::glam::Vec3;
-use dermis::mesh::{Note, TetMesh, TriMesh};
+use dermis::mesh::{Note, Object, Scene, TetMesh, TriMesh, Units};
 use dermis::tissue::body::BodyModel;
 use dermis::tissue::layered::{
     BuildOptions, BuildReport, LayeredError, Mesher, build, rest_bones, rigged as layered_rig,
@@ -41,7 +42,7 @@ const EXAMPLES: &str = "Examples:
 
 /// Build a layered body: tetrahedra, the body extended to its inside, layers
 #[derive(Debug, clap::Args)]
-#[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
+#[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"), allow_negative_numbers = true)]
 pub(super) struct Args {
     /// The body: SMPL's layout (.npz, .pkl), a rigged character, or sample:body
     body: String,
@@ -61,7 +62,10 @@ pub(super) struct Args {
     /// How many metres a unit of the file is [default: as it says, else 1]
     #[arg(long, value_name = "M", value_parser = positive)]
     metres_per_unit: Option<f64>,
-    /// Replace the output if it exists
+    /// Write the tetrahedra to this file too (.node/.ele, .mesh, .msh, .npz)
+    #[arg(long, value_name = "FILE")]
+    save_tets: Option<PathBuf>,
+    /// Replace outputs that exist
     #[arg(long)]
     force: bool,
 }
@@ -126,10 +130,13 @@ struct Times {
 /// Builds, writes, and says what was made.
 pub(super) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Report> {
     let write_options = WriteOptions { force: args.force };
-    check_target(&args.output, &write_options)?;
     if args.output.extension().is_none_or(|ending| !ending.eq_ignore_ascii_case("npz")) {
         let report = Report::new("a layered body is an .npz file").in_file(args.output.display().to_string());
         return Err(report.hint("name it MODEL.npz; 'simulate' writes every other format"));
+    }
+    check_target(&args.output, &write_options)?;
+    if let Some(tets) = &args.save_tets {
+        check_target(tets, &write_options)?;
     }
     let named = |report: Report| report.in_file(args.body.as_str());
     let watch = Watch::new(format!("building {}", args.body), shared);
@@ -147,6 +154,9 @@ pub(super) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Report> {
         build(model, body.motions, body.up, &build_options, &watch).map_err(|error| named(Report::from(error)))?;
     let facts = LayerFacts::new(&layered).map_err(|error| named(Report::from(error)))?;
     let write_began = Instant::now();
+    if let Some(target) = &args.save_tets {
+        save_tets(target, &layered.parts().tets, &write_options, &watch).map_err(|error| named(error.into()))?;
+    }
     let written = interrupt::while_writing(|| layered::write(&args.output, &layered, &write_options));
     watch.clear();
     let written = written.map_err(|error| named(Report::from(error)))?;
@@ -204,6 +214,14 @@ fn along_bones(bones: &[(Vec3, Vec3)], spacing: Option<f64>) -> Vec<Vec3> {
         }
     }
     points
+}
+
+fn save_tets(target: &Path, tets: &TetMesh, options: &WriteOptions, watch: &Watch) -> Result<(), dermis::io::Error> {
+    let mesh = Arc::new(TriMesh::new(tets.nodes().to_vec(), tets.boundary())?);
+    let object = Object { tets: Some(Arc::new(tets.clone())), ..Object::of_mesh("inside", mesh) };
+    let units = Units { metres_per_unit: Some(1.0), up_axis: None };
+    let scene = Scene { objects: vec![object], units, ..Scene::default() };
+    interrupt::while_writing(|| dermis::io::write(target, &scene, options, watch)).map(|_| ())
 }
 
 fn given_tets(file: &str, watch: &Watch) -> Result<TetMesh, Report> {

@@ -25,7 +25,7 @@ const EXAMPLES: &str = "Examples:
 
 /// Change the flesh of a layered body: thickness, stiffness, density, damping
 #[derive(Debug, clap::Args)]
-#[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
+#[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"), allow_negative_numbers = true)]
 pub(super) struct Args {
     /// The model
     model: String,

@@ -15,6 +15,7 @@ use std::process::ExitCode;
 use clap::Subcommand;
 use dermis::bodies::{BodyFileError, BodyOptions, read_body};
 use dermis::io::layered;
+use dermis::tissue::fem::ModelError;
 use dermis::tissue::layered::{BuildOptions, LayeredBody, LayeredError};
 use dermis::tissue::tetrahedra::TetError;
 
@@ -29,7 +30,7 @@ const SHOWN_PAIRS: usize = 8;
 const EXAMPLES: &str = "Examples:
   dermis tissue build sample:body -o model.npz
       tetrahedra, weights inside, layers
-  dermis tissue simulate model.npz --clip 'jumping jacks' -o jacks.abc
+  dermis tissue simulate model.npz --clip jumping_jacks -o jacks.abc
       its flesh in motion, as frames
   dermis tissue simulate model.npz --gravity 70 --force pull.json -o heavy.glb
       under seven times the earth's gravity, pulled
@@ -83,6 +84,16 @@ fn model(source: &str, watch: &Watch) -> Result<(LayeredBody, Vec<dermis::mesh::
     Ok((layered, notes))
 }
 
+/// Refuses to write over what is read.
+fn check_apart(input: &str, output: &Path) -> Result<(), Report> {
+    let same = |a: &Path| a.canonicalize().ok().zip(output.canonicalize().ok()).is_some_and(|(a, b)| a == b);
+    if !same(Path::new(input)) {
+        return Ok(());
+    }
+    let report = Report::new("the output is the input").in_file(input);
+    Err(report.hint("frames would replace the model; choose another name"))
+}
+
 fn no_rig() -> Report {
     Report::new("the body has no rig")
         .hint("fit one with 'dermis tissue build --rig human', or give one with --rig FILE")
@@ -126,6 +137,8 @@ impl From<LayeredError> for Report {
                 | TetError::Degenerate { .. }
                 | TetError::SamePlace { .. },
             ) => Self::new(error.to_string()).hint("mend the skin there, or use --mesher lattice"),
+            LayeredError::Model(ModelError::NothingFree) => Self::new("nothing of the body is simulated")
+                .hint("give it a thickness above 1 somewhere: dermis tissue edit MODEL --thickness 1.3 -o MODEL"),
             _ => Self::new(error.to_string()),
         }
     }

@@ -7,7 +7,7 @@ use dermis::bodies::read_motions;
 use dermis::mesh::{Note, UpAxis};
 use dermis::names::{self, Found};
 use dermis::tissue::body::{BodyModel, BodyMotion, BodyPose};
-use dermis::tissue::dynamics::{Force, TimedForce};
+use dermis::tissue::dynamics::{Force, PathKey, Shape, TimedForce};
 use dermis::tissue::layered::LayeredBody;
 
 use super::layers::gravity;
@@ -141,10 +141,40 @@ impl MotionArgs {
 fn read_forces(path: &Path) -> Result<Vec<TimedForce>, Report> {
     let named = |report: Report| report.in_file(path.display().to_string());
     let text = std::fs::read_to_string(path).map_err(|error| named(Report::from(dermis::io::Error::from(error))))?;
-    serde_json::from_str(&text).map_err(|error| {
+    let forces: Vec<TimedForce> = serde_json::from_str(&text).map_err(|error| {
         let report = Report::new("this is not a list of forces").detail(error.to_string());
         named(report.hint("see 'Forces' in docs/tissue.md: [{\"kind\": \"pull\", \"center\": [0, 1, 0.1], …}]"))
-    })
+    })?;
+    match forces.iter().enumerate().find_map(|(index, force)| Some((index, wrong(force)?))) {
+        Some((index, what)) => Err(named(Report::new(format!("force {index}, counted from 0: {what}")))),
+        None => Ok(forces),
+    }
+}
+
+/// What makes no sense about a force.
+fn wrong(timed: &TimedForce) -> Option<&'static str> {
+    let is_size = |size: f32| size.is_finite() && size > 0.0;
+    let shape = |shape: &Shape| match shape {
+        Shape::Sphere { radius, .. } | Shape::Capsule { radius, .. } if !is_size(*radius) => {
+            Some("the radius of its solid must be above 0")
+        }
+        Shape::Plane { normal, .. } if *normal == [0.0; 3] => Some("the normal of its plane has no direction"),
+        _ => None,
+    };
+    let path = |keys: &[PathKey]| {
+        let falls = keys.windows(2).any(|pair| pair[1].time_s < pair[0].time_s);
+        falls.then_some("the times of its path must not go back")
+    };
+    if timed.until_s.is_some_and(|until| until <= timed.from_s) {
+        return Some("it ends before it begins");
+    }
+    match &timed.force {
+        Force::Pull(pull) if !is_size(pull.radius) => Some("the radius of a pull must be above 0"),
+        Force::Pull(pull) if !is_size(pull.stiffness_n_per_m) => Some("the stiffness of a pull must be above 0"),
+        Force::Pull(pull) => path(&pull.path),
+        Force::Collider(collider) => shape(&collider.shape).or_else(|| path(&collider.path)),
+        _ => None,
+    }
 }
 
 fn standing(model: &BodyModel, seconds: f64) -> BodyMotion {

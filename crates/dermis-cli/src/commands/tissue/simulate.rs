@@ -10,7 +10,7 @@ use dermis::math::progress::Progress;
 use dermis::mesh::glam::Vec3;
 use dermis::mesh::{MeshSequence, Note, Object, Scene, Units};
 use dermis::tissue::body::BodyMotion;
-use dermis::tissue::dynamics::{StepReport, TimedForce, active_at};
+use dermis::tissue::dynamics::{Force, StepReport, TimedForce, active_at};
 use dermis::tissue::layered::{BodySimulation, BodySimulationOptions};
 use serde::Serialize;
 
@@ -39,7 +39,7 @@ const EXAMPLES: &str = "Examples:
 
 /// Simulate the flesh of a layered body while it moves
 #[derive(Debug, clap::Args)]
-#[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
+#[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"), allow_negative_numbers = true)]
 pub(super) struct Args {
     /// The model that 'build' made; a body that is not built yet is built first
     model: String,
@@ -50,7 +50,7 @@ pub(super) struct Args {
     /// Steps per frame [default: of about 4 ms]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
     substeps: Option<u16>,
-    /// How long the flesh settles in the first pose before anything is recorded, in seconds
+    /// How long the flesh settles in the first pose, under gravity, before anything is recorded, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 1.0, value_parser = settling)]
     settle: f32,
     /// Residual of the linear solves, relative: larger is faster and loses fine motion
@@ -110,6 +110,7 @@ pub(super) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Report> {
     let own_option = |error: dermis::io::Error| Report::from(error).with_option("--force", "--overwrite");
     check_target(&args.output, &write_options).map_err(own_option)?;
     let named = |report: Report| report.in_file(args.model.as_str());
+    super::check_apart(&args.model, &args.output)?;
     let watch = Watch::new(format!("simulating {}", args.model), shared);
     let began = Instant::now();
     let (body, mut notes) = super::model(&args.model, &watch)?;
@@ -153,6 +154,9 @@ pub(super) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Report> {
         Format::Pretty => terminal::print(&summary.text(Paint::for_stdout(shared.color)))?,
     }
     let missed = args.min_real_time_factor.is_some_and(|least| summary.real_time_factor < least);
+    if missed && !shared.quiet {
+        eprintln!("it is slower than was asked for: {:.2} times real time", summary.real_time_factor);
+    }
     Ok(if missed { ExitCode::from(EXIT_MISSED) } else { ExitCode::SUCCESS })
 }
 
@@ -184,7 +188,13 @@ fn record(
         return Err(Report::new("the clip has no frames"));
     };
     let frame_s = 1.0 / motion.frame_rate_hz;
-    simulation.start(first, settle, &active_at(forces, 0.0))?;
+    // Only what always acts is there before the first frame.
+    let mut constant = active_at(forces, 0.0);
+    constant.retain(|force| matches!(force, Force::Gravity { .. }));
+    simulation.start(first, settle, &constant)?;
+    if let Some(second) = motion.poses.get(1) {
+        simulation.launch(second, frame_s as f32)?;
+    }
     let mut frames: Vec<Vec3> = Vec::with_capacity(motion.poses.len() * simulation.skin().len());
     let mut measures = Measures::default();
     for (frame, pose) in motion.poses.iter().enumerate() {
