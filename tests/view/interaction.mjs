@@ -212,7 +212,7 @@ export const interaction = ({ withPage, shot, dermis, files, fits, sampleAndFit 
       await until(page, "viewer.views.length === 1");
       for (const place of [".play", "[data-role=crowd] input", ".buttons .toggle input"])
         assert.ok(await page.locator(place).first().isDisabled(), place);
-      assert.equal(await page.locator("aside.right h2").first().textContent(), "Shape");
+      assert.equal(await page.locator("aside.right h2:visible").first().textContent(), "Shape");
       await page.keyboard.press("Space");
       assert.ok(!(await state(page, "viewer.state.playing")));
     });
