@@ -171,7 +171,7 @@ fn write_body(writer: &mut ArrayWriter, body: &BodyModel) -> Result<(), Error> {
     let (points, count) = (mesh.point_count(), joints.len());
     writer.floats("v_template", &[points, 3], bytemuck::cast_slice(mesh.points()))?;
     writer.indices("f", &[mesh.triangle_count(), 3], mesh.triangles().as_flattened())?;
-    writer.floats("weights", &[points, count], &dense(body.weights(), count))?;
+    writer.floats("weights", &[points, count], &body.weights().to_dense(count))?;
     let parents = joints.iter().map(|joint| joint.parent.map_or(-1, |parent| parent as i64));
     let table: Vec<u8> = parents.chain(0..count as i64).flat_map(i64::to_le_bytes).collect();
     writer.array("kintree_table", "<i8", &[2, count], table)?;
@@ -233,7 +233,7 @@ fn write_inside(writer: &mut ArrayWriter, parts: &LayeredParts) -> Result<(), Er
     let (nodes, joints) = (tets.nodes().len(), volume.joints().len());
     writer.floats("tissue_nodes", &[nodes, 3], bytemuck::cast_slice(tets.nodes()))?;
     writer.indices("tissue_tets", &[tets.tetrahedra().len(), 4], tets.tetrahedra().as_flattened())?;
-    writer.floats("tissue_weights", &[nodes, joints], &dense(volume.weights(), joints))?;
+    writer.floats("tissue_weights", &[nodes, joints], &volume.weights().to_dense(joints))?;
     if !volume.shapes().is_empty() {
         let columns: Vec<&[Vec3]> = volume.shapes().iter().map(|shape| &shape.offsets[..]).collect();
         write_columns(writer, "tissue_shapedirs", nodes, &columns)?;
@@ -256,14 +256,6 @@ fn write_inside(writer: &mut ArrayWriter, parts: &LayeredParts) -> Result<(), Er
     writer.number("tissue_poisson_ratio", f64::from(flesh.poisson_ratio))?;
     writer.number("tissue_density", f64::from(flesh.density_kg_per_m3))?;
     writer.number("tissue_damping_rate", f64::from(flesh.damping_rate_per_s))
-}
-
-fn dense(weights: &SkinWeights, joints: usize) -> Vec<f32> {
-    let mut dense = vec![0.0; weights.point_count() * joints];
-    for (row, weights) in dense.chunks_exact_mut(joints.max(1)).zip(weights.rows()) {
-        weights.for_each(|(joint, weight)| row[joint as usize] += weight);
-    }
-    dense
 }
 
 fn doubles(writer: &mut ArrayWriter, name: &str, shape: &[usize], numbers: Vec<f64>) -> Result<(), Error> {

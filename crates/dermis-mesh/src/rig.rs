@@ -262,6 +262,17 @@ impl SkinWeights {
         Self::from_rows(dense.chunks_exact(joint_count).map(|row| row.iter().enumerate().filter_map(non_zero)))
     }
 
+    /// A dense matrix with a row of `joint_count` weights per point; joints named twice add up, those beyond are left out.
+    pub fn to_dense(&self, joint_count: usize) -> Vec<f32> {
+        let mut dense = vec![0.0; self.point_count() * joint_count];
+        for (point, row) in self.rows().enumerate() {
+            for (joint, weight) in row.filter(|(joint, _)| (*joint as usize) < joint_count) {
+                dense[point * joint_count + joint as usize] += weight;
+            }
+        }
+        dense
+    }
+
     /// The number of rows.
     pub fn point_count(&self) -> usize {
         self.starts.len().saturating_sub(1)
@@ -360,6 +371,12 @@ mod tests {
 
     fn chain(parents: &[Option<usize>]) -> Vec<Joint> {
         parents.iter().map(|&parent| Joint::at("joint", parent, DAffine3::IDENTITY)).collect()
+    }
+
+    #[test]
+    fn dense_rows_add_up_joints_named_twice_and_leave_out_those_beyond() {
+        let weights = SkinWeights::from_rows([vec![(1, 0.25), (1, 0.5), (0, 0.25), (2, 1.0)], vec![]]);
+        assert_eq!(weights.to_dense(2), [0.25, 0.75, 0.0, 0.0]);
     }
 
     #[test]

@@ -5,10 +5,8 @@ mod lattices;
 use std::ops::ControlFlow;
 
 use dermis_math::progress::{Progress, Silent};
-use dermis_mesh::{SkinWeights, TetMesh};
-use dermis_tissue::harmonic::{
-    BoundedWeights, BoundedWeightsError, BoundedWeightsOptions, bounded_biharmonic, dense_rows, prune,
-};
+use dermis_mesh::TetMesh;
+use dermis_tissue::harmonic::{BoundedWeights, BoundedWeightsError, BoundedWeightsOptions, bounded_biharmonic, prune};
 use glam::{Vec3, Vec3Swizzles};
 use lattices::{ball, figure, figure_bones, figure_weights, made_bad, real_mesh, rod, skin};
 
@@ -142,7 +140,7 @@ fn pruned_weights_have_few_joints_and_keep_the_skin() {
     for row in pruned.rows() {
         assert!((row.map(|(_, weight)| weight).sum::<f32>() - 1.0).abs() < 1e-6);
     }
-    let kept = dense_rows(&pruned.gather(&nodes), joints);
+    let kept: Vec<f64> = pruned.gather(&nodes).to_dense(joints).into_iter().map(f64::from).collect();
     assert!(largest_difference(&kept, &given) < 1e-6);
 }
 
@@ -175,12 +173,6 @@ fn stops_when_asked() {
     let options = BoundedWeightsOptions::default();
     let result = bounded_biharmonic(&mesh, &skin(&mesh), &rod_weights(&mesh, 1.0), 2, &options, &Stop);
     assert_eq!(result.unwrap_err(), BoundedWeightsError::Stopped);
-}
-
-#[test]
-fn dense_rows_add_up_joints_named_twice() {
-    let weights = SkinWeights::from_rows([vec![(1, 0.25), (1, 0.5), (0, 0.25)], vec![]]);
-    assert_eq!(dense_rows(&weights, 2), [0.25, 0.75, 0.0, 0.0]);
 }
 
 #[test]

@@ -10,7 +10,6 @@ use dermis::mesh::glam::{DVec3, Vec3};
 use dermis::mesh::merge::{MergeError, single};
 use dermis::mesh::tri_mesh::bounds;
 use dermis::mesh::{Clip, MeshSequence, Note, Object, Rig, Scene, SequenceError, TriMesh, Units, UpAxis};
-use dermis::names::{self, Found};
 use dermis::skin::Skin;
 use dermis::tissue::layered::LayeredBody;
 use serde::Serialize;
@@ -131,15 +130,9 @@ impl Asset {
         Ok(self)
     }
 
-    /// The clip that a user calls `wanted`: by its name, or by its number from 0.
-    pub fn clip_called(&self, wanted: &str) -> Option<usize> {
-        let clips = &self.object.clips;
-        let by_number = wanted.parse().ok().filter(|&number| number < clips.len());
-        match names::find(wanted, clips.iter().map(|clip| clip.name())) {
-            // A number is a part of many names.
-            Found::At(places) if by_number.is_none() || clips[places[0]].name() == wanted => places.first().copied(),
-            _ => by_number,
-        }
+    /// The names of its clips.
+    pub fn clip_names(&self) -> Vec<&str> {
+        self.object.clips.iter().map(|clip| clip.name()).collect()
     }
 
     /// Its skin, where it has bones.

@@ -50,7 +50,7 @@ pub use dermis_tissue as tissue;
 pub use frame_range::{FrameRange, FrameRangeError};
 pub use replay::{ReplayError, replay};
 pub use retarget::{RetargetError, retarget};
-pub use select::{SelectError, Selection, select};
+pub use select::{SelectError, Selection, find_clip, select};
 
 /// The names that most programs need, for `use dermis::prelude::*`.
 pub mod prelude {

@@ -224,7 +224,8 @@ fn keep_clip(scene: &mut Scene, wanted: &str) -> Result<(), SelectError> {
             all.push(key);
         }
     }
-    let key = find_clip(wanted, &all)?;
+    let names: Vec<&str> = all.iter().map(|(name, _)| name.as_str()).collect();
+    let key = all[find_clip(wanted, &names)?].clone();
     for object in &mut scene.objects {
         let Some(at) = clip_keys(object).iter().position(|found| *found == key) else {
             if !object.clips.is_empty() {
@@ -244,21 +245,23 @@ fn keep_clip(scene: &mut Scene, wanted: &str) -> Result<(), SelectError> {
     Ok(())
 }
 
-fn find_clip(wanted: &str, all: &[ClipKey]) -> Result<ClipKey, SelectError> {
-    let names = |places: Vec<usize>| places.into_iter().map(|at| all[at].0.clone()).collect();
-    let numbered = || wanted.parse::<usize>().ok().and_then(|at| all.get(at));
-    let everything = || names((0..all.len()).collect());
-    let is_name = all.iter().any(|(name, _)| name == wanted);
-    if let Some(key) = numbered().filter(|_| !is_name) {
-        return Ok(key.clone());
+/// The place of the clip that a user calls `wanted` among the `names` of all: by its number from 0, its name, or a part of
+/// one name only.
+pub fn find_clip(wanted: &str, names: &[&str]) -> Result<usize, SelectError> {
+    let is_name = names.contains(&wanted);
+    if let Some(at) = wanted.parse().ok().filter(|&at: &usize| at < names.len() && !is_name) {
+        return Ok(at);
     }
-    let wanted = wanted.to_owned();
-    match names::find(&wanted, all.iter().map(|(name, _)| name.as_str())) {
-        Found::At(places) if places.len() == 1 || is_name => Ok(all[places[0]].clone()),
+    let owned = |places: Vec<usize>| places.into_iter().map(|at| names[at].to_owned()).collect();
+    match names::find(wanted, names.iter().copied()) {
+        Found::At(places) if places.len() == 1 || is_name => Ok(places[0]),
         Found::At(places) | Found::Ambiguous(places) => {
-            Err(SelectError::AmbiguousClip { wanted, names: names(places) })
+            Err(SelectError::AmbiguousClip { wanted: wanted.to_owned(), names: owned(places) })
         }
-        Found::Nothing(closest) => Err(SelectError::NoSuchClip { wanted, names: everything(), closest }),
+        Found::Nothing(closest) => {
+            let names = owned((0..names.len()).collect());
+            Err(SelectError::NoSuchClip { wanted: wanted.to_owned(), names, closest })
+        }
     }
 }
 

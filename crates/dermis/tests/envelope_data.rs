@@ -1,25 +1,15 @@
 //! The figures that multi-weights reach on recorded data, where the data is there.
 
-use std::path::{Path, PathBuf};
+mod common;
 
+use common::shared_data;
 use dermis::io::ReadOptions;
 use dermis::math::progress::Silent;
 use dermis::mesh::{MeshSequence, Object};
 use dermis::skin::envelope::{Examples, Influences, MapOptions, TrainOptions, Trained, Validation, train, validate};
 
-fn data(name: &str) -> Option<PathBuf> {
-    let root = std::env::var_os("DERMIS_DATA")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"), PathBuf::from);
-    let path = root.join(name);
-    if path.exists() {
-        return Some(path);
-    }
-    println!("skipped: there is no {}", path.display());
-    None
-}
-
 fn read(name: &str) -> Option<Object> {
-    let scene = dermis::io::read(data(name)?.to_str()?, &ReadOptions::default()).unwrap();
+    let scene = dermis::io::read(shared_data(name)?.to_str()?, &ReadOptions::default()).unwrap();
     scene.objects.into_iter().next()
 }
 

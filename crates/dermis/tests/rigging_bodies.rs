@@ -1,6 +1,8 @@
 //! Skeletons of real bodies, where there are some: the folder that `DERMIS_DATA` names.
 
-use std::path::{Path, PathBuf};
+mod common;
+
+use common::shared_data;
 use std::sync::Arc;
 
 use dermis_io::ReadOptions;
@@ -25,15 +27,6 @@ const SAME: [(&str, &str); 9] = [
     ("neck", "neck_01"),
     ("head", "head"),
 ];
-
-fn shared_data(name: &str) -> Option<PathBuf> {
-    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
-    let path = std::env::var_os("DERMIS_DATA").map_or_else(beside, Into::into).join(name);
-    if !path.exists() {
-        eprintln!("skipped: {name} is not there");
-    }
-    path.exists().then_some(path)
-}
 
 fn read(name: &str) -> Option<Scene> {
     Some(dermis_io::read(shared_data(name)?.to_str()?, &ReadOptions::default()).unwrap())

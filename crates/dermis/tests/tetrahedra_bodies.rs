@@ -1,7 +1,8 @@
 //! Tetrahedra of real bodies, where there are some: the folder that `DERMIS_DATA` names.
 
-use std::path::{Path, PathBuf};
+mod common;
 
+use common::shared_data;
 use dermis_io::ReadOptions;
 use dermis_math::progress::Silent;
 use dermis_mesh::TriMesh;
@@ -15,15 +16,6 @@ const BODIES: [&str; 4] = [
     "sequences/cat-poses.npz",
     "sequences/three_Horse.npz",
 ];
-
-fn shared_data(name: &str) -> Option<PathBuf> {
-    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
-    let path = std::env::var_os("DERMIS_DATA").map_or_else(beside, Into::into).join(name);
-    if !path.exists() {
-        eprintln!("skipped: {name} is not there");
-    }
-    path.exists().then_some(path)
-}
 
 fn body(name: &str) -> Option<TriMesh> {
     let scene = dermis_io::read(shared_data(name)?.to_str()?, &ReadOptions::default()).unwrap();

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
 
+use dermis::find_clip;
 use dermis::io::{ReadOptions, WriteOptions, check_target};
-use dermis::names::closest;
 use dermis_view::asset::Asset;
 use dermis_view::{Gallery, ServeError, ServeOptions, Server, check_output};
 use serde::Serialize;
@@ -105,24 +105,16 @@ fn fill(gallery: &Gallery, args: &Args, shared: &Shared) -> Result<(), Report> {
     let (mut found, mut clips) = (false, Vec::new());
     for file in &args.files {
         let mut asset = read(file, shared)?;
-        asset.first_clip = args.clip.as_deref().and_then(|clip| asset.clip_called(clip));
+        asset.first_clip = args.clip.as_deref().and_then(|clip| find_clip(clip, &asset.clip_names()).ok());
         found |= asset.first_clip.is_some();
-        clips.extend(asset.object.clips.iter().map(|clip| clip.name().to_owned()));
+        clips.extend(asset.clip_names().into_iter().map(ToOwned::to_owned));
         gallery.add(asset);
     }
-    match &args.clip {
-        Some(clip) if !found => Err(no_such_clip(clip, &clips)),
-        _ => Ok(()),
+    if let Some(clip) = args.clip.as_deref().filter(|_| !found) {
+        let clips: Vec<&str> = clips.iter().map(String::as_str).collect();
+        find_clip(clip, &clips)?;
     }
-}
-
-fn no_such_clip(wanted: &str, clips: &[String]) -> Report {
-    let report = Report::new(format!("there is no clip '{wanted}'"));
-    if clips.is_empty() {
-        return report.hint("no file has clips: leave --clip out");
-    }
-    let meant = closest(wanted, clips.iter().map(String::as_str)).map(|name| format!("did you mean '{name}'?"));
-    report.detail(format!("clips, from 0: {}", clips.join(", "))).maybe_hint(meant)
+    Ok(())
 }
 
 /// What is said where the binary has no page in it.

@@ -90,11 +90,7 @@ impl ArrayWriter {
     fn rig(&mut self, rig: &Rig) -> Result<(), Error> {
         let (joints, points) = (rig.joints(), rig.weights().point_count());
         if !joints.is_empty() {
-            let mut dense = vec![0.0; points * joints.len()];
-            for (weights, row) in dense.chunks_exact_mut(joints.len()).zip(rig.weights().rows()) {
-                row.for_each(|(joint, weight)| weights[joint as usize] += weight);
-            }
-            self.floats("weights", &[points, joints.len()], &dense)?;
+            self.floats("weights", &[points, joints.len()], &rig.weights().to_dense(joints.len()))?;
             let usable = |bind: DAffine3| if bind.is_finite() { bind } else { DAffine3::IDENTITY };
             self.matrices("bind", &[joints.len()], joints.iter().map(|joint| usable(joint.bind())))?;
             self.matrices("inverse_bind", &[joints.len()], joints.iter().map(|joint| joint.inverse_bind))?;

@@ -17,7 +17,7 @@
 
 use dermis_math::progress::Progress;
 use dermis_math::sparse::SparseMatrix;
-use dermis_mesh::{SkinWeights, TetMesh};
+use dermis_mesh::TetMesh;
 use rayon::prelude::*;
 
 use super::factor::Factor;
@@ -124,17 +124,6 @@ pub fn bounded_biharmonic(
     let energy = biharmonic_energy(&operator, &dense, joint_count);
     let converged = solution.residual <= options.tolerance;
     Ok(BoundedWeights { dense, joint_count, energy, steps: solution.steps, residual: solution.residual, converged })
-}
-
-/// The rows of `weights` as a dense matrix, for [`bounded_biharmonic`]; joints beyond `joint_count` are left out.
-pub fn dense_rows(weights: &SkinWeights, joint_count: usize) -> Vec<f64> {
-    let mut dense = vec![0.0; weights.point_count() * joint_count];
-    for (point, row) in weights.rows().enumerate() {
-        for (joint, weight) in row.filter(|&(joint, _)| (joint as usize) < joint_count) {
-            dense[point * joint_count + joint as usize] += f64::from(weight);
-        }
-    }
-    dense
 }
 
 fn checked_rows(fixed: &[u32], given: &[f64], joint_count: usize) -> Result<Vec<f64>, BoundedWeightsError> {

@@ -24,9 +24,7 @@ use dermis_mesh::TetMesh;
 use glam::{DVec3, Vec3};
 use rayon::prelude::*;
 
-pub use bounded_biharmonic::{
-    BoundedWeights, BoundedWeightsError, BoundedWeightsOptions, bounded_biharmonic, dense_rows,
-};
+pub use bounded_biharmonic::{BoundedWeights, BoundedWeightsError, BoundedWeightsOptions, bounded_biharmonic};
 pub use factor::FactorError;
 pub use laplacian::{TetLaplacian, laplacian};
 pub use prune::prune;

@@ -4,13 +4,11 @@ use std::sync::Arc;
 
 use dermis_math::progress::Progress;
 use dermis_mesh::{Note, TriMesh};
-use glam::Vec3;
 
 use super::LayeredError;
 use super::binding::SkinBinding;
 use super::build::{Mesher, fill, segments};
 use crate::body::{BodyModel, BodyParts, JointPlacement};
-use crate::layers::bones_between_joints;
 use crate::rigging::{RiggingOptions, Skeleton, embedded_weights, weights};
 
 /// A skin that got a rig.
@@ -32,10 +30,8 @@ pub fn rigged(
     options: &RiggingOptions,
     progress: &dyn Progress,
 ) -> Result<RiggedSkin, LayeredError> {
-    let places: Vec<Vec3> = skeleton.places().iter().map(|place| place.as_vec3()).collect();
-    let bones = bones_between_joints(&places, &skeleton.parents());
     let mut notes = Vec::new();
-    let filled = fill(skin, &segments(&bones), &mesher, progress, &mut notes)?;
+    let filled = fill(skin, &segments(&skeleton.bones()), &mesher, progress, &mut notes)?;
     let count = skin.point_count();
     let (found, mesh, mesher) = match &filled.binding {
         SkinBinding::Nodes => {

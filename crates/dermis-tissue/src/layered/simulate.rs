@@ -115,7 +115,11 @@ impl BodySimulation {
 
     /// The skin in its rest shape: where pulls take hold.
     pub fn rest_skin(&self) -> &[Vec3] {
-        self.body.mesh().points()
+        match self.layered.parts().binding {
+            // The mesher may have parted points that touched.
+            SkinBinding::Nodes => &self.volume.mesh().points()[..self.skin.len()],
+            SkinBinding::Embedded(_) => self.body.mesh().points(),
+        }
     }
 
     /// The skin now.

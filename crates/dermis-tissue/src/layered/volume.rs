@@ -17,7 +17,7 @@ use glam::{DVec3, Vec3};
 use super::LayeredError;
 use super::binding::Carriers;
 use crate::body::{BodyModel, BodyParts, PoseShape};
-use crate::harmonic::{BoundedWeights, BoundedWeightsOptions, Harmonic, bounded_biharmonic, dense_rows, prune};
+use crate::harmonic::{BoundedWeights, BoundedWeightsOptions, Harmonic, bounded_biharmonic, prune};
 use crate::layers::{Bone, BoneNodes, along_nearest_bone, bones_between_joints};
 
 /// How far the bone of a leaf goes, in distances to the middle of what it moves.
@@ -79,7 +79,8 @@ pub(super) fn volumetric(
 ) -> Result<(BodyModel, BoundedWeights), LayeredError> {
     let (shapes, pose_shapes) = extended_shapes(body, tets, fixed)?;
     let joints = body.joints().len();
-    let mut given = fixed.carriers.values(&dense_rows(body.weights(), joints), joints);
+    let of_skin: Vec<f64> = body.weights().to_dense(joints).into_iter().map(f64::from).collect();
+    let mut given = fixed.carriers.values(&of_skin, joints);
     normalize_rows(&mut given, joints);
     for &joint in &fixed.bone_nodes.joints {
         given.extend((0..joints).map(|other| f64::from(u8::from(other == joint as usize))));

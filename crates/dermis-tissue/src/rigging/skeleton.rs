@@ -1,10 +1,11 @@
 //! Joints and where they stand.
 
 use dermis_mesh::{Joint, Rig, SkinWeights, TriMesh};
-use glam::{DAffine3, DVec3};
+use glam::{DAffine3, DVec3, Vec3};
 
 use super::RiggingError;
 use crate::body::BodyJoint;
+use crate::layers::{Bone, bones_between_joints};
 
 /// Joints and where they stand. Always valid: see [`Skeleton::new`].
 #[derive(Debug, Clone, PartialEq)]
@@ -45,6 +46,12 @@ impl Skeleton {
     /// Where each joint stands.
     pub fn places(&self) -> &[DVec3] {
         &self.places
+    }
+
+    /// Its bones: joints to their children.
+    pub fn bones(&self) -> Vec<Bone> {
+        let places: Vec<Vec3> = self.places.iter().map(|place| place.as_vec3()).collect();
+        bones_between_joints(&places, &self.parents())
     }
 
     /// The parent of each joint.

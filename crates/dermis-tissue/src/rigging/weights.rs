@@ -14,12 +14,12 @@
 
 use dermis_math::progress::Progress;
 use dermis_mesh::{Note, SkinWeights, TetMesh};
-use glam::{DVec3, Vec3};
+use glam::DVec3;
 
 use super::connected::without_islands;
 use super::{RiggingError, Skeleton};
 use crate::harmonic::{BoundedWeights, BoundedWeightsOptions, bounded_biharmonic, prune};
-use crate::layers::{Bone, BoneNodes, BoneNodesOptions, bone_nodes, bones_between_joints};
+use crate::layers::{Bone, BoneNodes, BoneNodesOptions, bone_nodes};
 use crate::tetrahedra::lattice::Embedding;
 use crate::tetrahedra::surface::SurfaceTree;
 
@@ -177,15 +177,14 @@ fn boundary_nodes(tets: &TetMesh) -> Vec<u32> {
 
 /// The parts of the bones between joints that are inside; those of last joints go on towards the skin.
 fn bones(tets: &TetMesh, skeleton: &Skeleton) -> Vec<Bone> {
-    let places: Vec<Vec3> = skeleton.places().iter().map(|place| place.as_vec3()).collect();
     let parents = skeleton.parents();
     let surface = tets.surface();
     let points: Vec<DVec3> = surface.points().iter().map(|point| point.as_dvec3()).collect();
     let tree = SurfaceTree::new(&points, surface.triangles());
-    let mut bones = bones_between_joints(&places, &parents);
+    let mut bones = skeleton.bones();
     for bone in bones.iter_mut().filter(|bone| bone.start == bone.end) {
         if let Some(parent) = parents[bone.joint as usize] {
-            let way = END_LENGTHS * (bone.start - places[parent]);
+            let way = END_LENGTHS * (bone.start - skeleton.places()[parent].as_vec3());
             let inside = inside_part(&Bone { end: bone.start + way, ..*bone }, &tree);
             bone.end = inside.map_or(bone.end, |inside| bone.start.lerp(inside.end, END_BONE));
         }

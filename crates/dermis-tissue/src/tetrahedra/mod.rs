@@ -42,6 +42,8 @@ use quality::{TetQuality, measure_quality};
 use recover::{Constraints, Recovered, Split};
 use surface::SurfaceTree;
 
+/// The interval of points along bones where no lattice sets it, in mean edges of the skin.
+const INTERVAL_IN_EDGES: f64 = 1.4;
 /// Nodes of the lattice, at most.
 const MOST_LATTICE_NODES: f64 = 5e6;
 
@@ -282,6 +284,19 @@ pub fn tetrahedralize(
     stages.begin("measuring", 6)?;
     let mesh = compact(&complex, fixed)?;
     Ok(report(mesh, points.len(), &triangles, &inner, &recovered, notes))
+}
+
+/// Points along `bones`, about `interval` apart, that are inside `skin`: what a mesher of another program is given.
+pub fn points_along_bones(
+    skin: &TriMesh,
+    bones: &[(Vec3, Vec3)],
+    interval: Option<f64>,
+) -> Result<Vec<Vec3>, TetError> {
+    check_lengths(bones, None, interval)?;
+    let points: Vec<DVec3> = skin.points().iter().map(|p| p.as_dvec3()).collect();
+    let interval = interval.unwrap_or_else(|| INTERVAL_IN_EDGES * check::mean_edge(&points, skin.triangles()));
+    let nodes = nodes::bone_nodes(bones, interval, &SurfaceTree::new(&points, skin.triangles()));
+    Ok(nodes.positions.iter().map(|position| position.as_vec3()).collect())
 }
 
 fn check_lengths(bones: &[(Vec3, Vec3)], spacing: Option<f64>, bone_interval: Option<f64>) -> Result<(), TetError> {

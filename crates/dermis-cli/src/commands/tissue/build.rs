@@ -16,8 +16,8 @@ use dermis::tissue::layered::{
     BuildOptions, BuildReport, LayeredError, Mesher, build, rest_bones, rigged as layered_rig,
 };
 use dermis::tissue::rigging::{RiggingOptions, Skeleton, fit_human};
-use dermis::tissue::tetrahedra::TetOptions;
 use dermis::tissue::tetrahedra::lattice::LatticeOptions;
+use dermis::tissue::tetrahedra::{TetOptions, points_along_bones};
 use serde::Serialize;
 
 use super::flesh::FleshArgs;
@@ -193,27 +193,12 @@ impl MeshArgs {
             }
             MesherName::Tetgen => {
                 let options = TetgenOptions { program: self.tetgen.clone(), ..TetgenOptions::default() };
-                let inner = along_bones(bones, self.spacing);
+                let inner = points_along_bones(skin, bones, self.spacing).map_err(LayeredError::from)?;
                 let tets = watch.during("running TetGen", || tetgen::run(skin, &inner, &options));
                 Mesher::Given(tets.map_err(Report::from)?)
             }
         })
     }
-}
-
-/// Points along the bones at even intervals, ends included once.
-fn along_bones(bones: &[(Vec3, Vec3)], spacing: Option<f64>) -> Vec<Vec3> {
-    let interval = spacing.unwrap_or(0.02) as f32;
-    let mut points: Vec<Vec3> = Vec::new();
-    for &(head, tail) in bones {
-        let parts = (head.distance(tail) / interval).round().clamp(1.0, 1e4) as usize;
-        for at in (0..=parts).map(|part| head.lerp(tail, part as f32 / parts as f32)) {
-            if points.iter().all(|other| other.distance(at) > 0.25 * interval) {
-                points.push(at);
-            }
-        }
-    }
-    points
 }
 
 fn save_tets(target: &Path, tets: &TetMesh, options: &WriteOptions, watch: &Watch) -> Result<(), dermis::io::Error> {
@@ -296,10 +281,7 @@ fn rigged(args: &Args, body: &mut Body, watch: &Watch) -> Result<(BodyModel, Mes
         }
     };
     body.motions.clear();
-    let places: Vec<Vec3> = skeleton.places().iter().map(|place| place.as_vec3()).collect();
-    let parents = skeleton.parents();
-    let bones: Vec<(Vec3, Vec3)> =
-        (0..places.len()).filter_map(|joint| Some((places[parents[joint]?], places[joint]))).collect();
+    let bones: Vec<(Vec3, Vec3)> = skeleton.bones().iter().map(|bone| (bone.start, bone.end)).collect();
     let mesher = args.mesh.mesher(&body.skin, &bones, watch)?;
     let rigged = layered_rig(&body.skin, &skeleton, mesher, &RiggingOptions::default(), watch)?;
     body.notes.extend(rigged.notes);

@@ -1,5 +1,6 @@
 //! `dermis tissue edit`: other flesh for a layered body.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -57,7 +58,11 @@ pub(super) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Report> {
     let named = |report: Report| report.in_file(args.model.as_str());
     let watch = Watch::new(format!("editing {}", args.model), shared);
     let (mut body, notes) = super::model(&args.model, &watch)?;
-    let attributes = read_body(&args.model, &BodyOptions::default()).map_err(|error| named(error.into()))?.attributes;
+    let attributes = if args.flesh.is_painted_on_the_input() {
+        read_body(&args.model, &BodyOptions::default()).map_err(|error| named(error.into()))?.attributes
+    } else {
+        BTreeMap::new()
+    };
     let mut flesh = body.flesh().clone();
     args.flesh.edit(&mut flesh, &attributes).map_err(named)?;
     body.set_flesh(flesh).map_err(|error| named(error.into()))?;

@@ -99,6 +99,12 @@ impl FleshArgs {
         Ok(())
     }
 
+    /// Whether values that the input itself has are asked for.
+    pub(super) fn is_painted_on_the_input(&self) -> bool {
+        let is_own = |source: &Option<Source>| matches!(source, Some(Source::Painted { file: None, .. }));
+        is_own(&self.thickness) || is_own(&self.stiffness)
+    }
+
     /// Puts what was asked for into `flesh`; what was not stays.
     pub(super) fn edit(&self, flesh: &mut Flesh, own: &Attributes) -> Result<(), Report> {
         if self.layer.is_some() || self.whole_body || self.thickness == Some(Source::ByFlesh) {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use dermis::bodies::read_motions;
+use dermis::find_clip;
 use dermis::mesh::{Note, UpAxis};
 use dermis::names::{self, Found};
 use dermis::tissue::body::{BodyModel, BodyMotion, BodyPose};
@@ -189,24 +190,9 @@ fn standing(model: &BodyModel, seconds: f64) -> BodyMotion {
 
 /// The motion of a name or number; the first where none is asked for.
 fn chosen<'a>(motions: &'a [BodyMotion], wanted: Option<&str>) -> Result<&'a BodyMotion, Report> {
-    let Some(wanted) = wanted else {
-        return motions.first().ok_or_else(|| Report::new("there is no clip"));
-    };
-    let known: Vec<&str> = motions.iter().map(|motion| motion.name.as_str()).collect();
-    let by_number = wanted.parse::<usize>().ok().and_then(|number| motions.get(number));
-    match names::find(wanted, known.iter().copied()) {
-        Found::At(places) => Ok(&motions[places[0]]),
-        Found::Ambiguous(places) => {
-            let like: Vec<&str> = places.iter().map(|&at| known[at]).collect();
-            let report = Report::new(format!("'{wanted}' is a part of the names of {} clips", like.len()));
-            Err(report.detail(like.join(", ")))
-        }
-        Found::Nothing(closest) => by_number.ok_or_else(|| {
-            let report = Report::new(format!("there is no clip called '{wanted}'"));
-            let hint = closest.map(|name| format!("did you mean '{name}'?"));
-            report.detail(format!("there are: {}", known.join(", "))).maybe_hint(hint)
-        }),
-    }
+    let names: Vec<&str> = motions.iter().map(|motion| motion.name.as_str()).collect();
+    let at = wanted.map_or(Ok(0), |wanted| find_clip(wanted, &names))?;
+    motions.get(at).ok_or_else(|| Report::new("there is no clip"))
 }
 
 fn seconds(text: &str) -> Result<f64, String> {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use dermis::io::{WRITABLE_ENDINGS, WriteOptions, check_target};
 use dermis::math::progress::Progress;
 use dermis::mesh::glam::Vec3;
-use dermis::mesh::{MeshSequence, Note, Object, Scene, Units};
+use dermis::mesh::{MeshSequence, Object, Scene, Units};
 use dermis::tissue::body::BodyMotion;
 use dermis::tissue::dynamics::{Force, StepReport, TimedForce, active_at};
 use dermis::tissue::layered::{BodySimulation, BodySimulationOptions};
@@ -78,13 +78,8 @@ struct Summary {
     frames: usize,
     frame_rate_hz: f64,
     substeps: usize,
-    milliseconds_per_step: f64,
-    milliseconds_per_pose: f64,
-    /// Simulated time over computing time, posing included.
-    real_time_factor: f64,
-    /// The mean over all steps.
-    cg_iterations: f64,
-    most_cg_iterations: usize,
+    #[serde(flatten)]
+    speed: Speed,
     fem_elements: usize,
     all_elements: usize,
     /// How far the skin is from where the pose alone has it, in metres.
@@ -93,6 +88,17 @@ struct Summary {
     inverted_elements: usize,
     notes: Vec<NoteFacts>,
     seconds: Times,
+}
+
+#[derive(Debug, Serialize)]
+struct Speed {
+    milliseconds_per_step: f64,
+    milliseconds_per_pose: f64,
+    /// Simulated time over computing time, posing included.
+    real_time_factor: f64,
+    /// The mean over all steps.
+    cg_iterations: f64,
+    most_cg_iterations: usize,
 }
 
 #[derive(Debug, Serialize)]
@@ -123,9 +129,9 @@ pub(super) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Report> {
     let mut simulation = BodySimulation::new(body, options).map_err(|error| named(error.into()))?;
     notes.extend(simulation.notes());
     let substeps = args.substeps.map_or_else(|| steps_of(motion.frame_rate_hz), usize::from);
-    let recorded = record(&mut simulation, &motion, &forces, substeps, args.settle, &watch).map_err(named)?;
+    let (sequence, measures) =
+        record(&mut simulation, &motion, &forces, substeps, args.settle, &watch).map_err(named)?;
     let simulate = began.elapsed().as_secs_f64() - read;
-    let (sequence, measures) = recorded;
     let object = Object::of_sequence(motion.name.clone(), sequence);
     let scene = Scene { objects: vec![object], units, notes: notes.clone() };
     let written = interrupt::while_writing(|| dermis::io::write(&args.output, &scene, &write_options, &watch));
@@ -146,16 +152,20 @@ pub(super) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Report> {
         fem_elements: simulation.simulation().element_count(),
         all_elements: simulation.layered().layers().all_elements,
         inverted_elements: simulation.simulation().inverted_elements(),
-        ..measures.summary(&motion, &notes, seconds)
+        speed: measures.speed(&motion),
+        displacement_rms: (measures.squares / measures.points.max(1) as f64).sqrt(),
+        displacement_max: measures.farthest,
+        notes: NoteFacts::each_once(&notes),
+        seconds,
     };
     match shared.format {
         Format::Json => terminal::print_json(&summary)?,
         Format::Pretty if shared.quiet => {}
         Format::Pretty => terminal::print(&summary.text(Paint::for_stdout(shared.color)))?,
     }
-    let missed = args.min_real_time_factor.is_some_and(|least| summary.real_time_factor < least);
+    let missed = args.min_real_time_factor.is_some_and(|least| summary.speed.real_time_factor < least);
     if missed && !shared.quiet {
-        eprintln!("it is slower than was asked for: {:.2} times real time", summary.real_time_factor);
+        eprintln!("it is slower than was asked for: {:.2} times real time", summary.speed.real_time_factor);
     }
     Ok(if missed { ExitCode::from(EXIT_MISSED) } else { ExitCode::SUCCESS })
 }
@@ -211,14 +221,8 @@ fn record(
         measures.displacements(simulation.skin(), simulation.posed_skin());
         frames.extend_from_slice(simulation.skin());
     }
-    let mesh = Arc::new(
-        simulation
-            .layered()
-            .body()
-            .mesh()
-            .with_points(simulation.rest_skin().to_vec())
-            .map_err(dermis::io::Error::from)?,
-    );
+    let mesh = simulation.layered().body().mesh().with_points(simulation.rest_skin().to_vec());
+    let mesh = Arc::new(mesh.map_err(dermis::io::Error::from)?);
     let sequence = MeshSequence::new(mesh, frames, motion.frame_rate_hz).map_err(dermis::io::Error::from)?;
     Ok((sequence, measures))
 }
@@ -233,31 +237,16 @@ impl Measures {
         self.points += skin.len();
     }
 
-    fn summary(&self, motion: &BodyMotion, notes: &[Note], times: Times) -> Summary {
+    fn speed(&self, motion: &BodyMotion) -> Speed {
         let steps = self.steps.steps.max(1) as f64;
         let poses = motion.poses.len().saturating_sub(1) as f64;
         let simulated = poses / motion.frame_rate_hz;
-        Summary {
-            model: String::new(),
-            output: String::new(),
-            files: Vec::new(),
-            bytes: 0,
-            clip: String::new(),
-            frames: 0,
-            frame_rate_hz: 0.0,
-            substeps: 0,
+        Speed {
             milliseconds_per_step: 1e3 * self.stepping.as_secs_f64() / steps,
             milliseconds_per_pose: 1e3 * self.posing.as_secs_f64() / poses.max(1.0),
             real_time_factor: simulated / (self.posing + self.stepping).as_secs_f64().max(1e-9),
             cg_iterations: self.steps.iterations as f64 / steps,
             most_cg_iterations: self.steps.solve.iterations,
-            fem_elements: 0,
-            all_elements: 0,
-            displacement_rms: (self.squares / self.points.max(1) as f64).sqrt(),
-            displacement_max: self.farthest,
-            inverted_elements: 0,
-            notes: NoteFacts::each_once(notes),
-            seconds: times,
         }
     }
 }
@@ -273,12 +262,12 @@ impl Summary {
         )];
         lines.push(format!(
             "  {:.2} ms a step, {:.2} ms a pose: {:.1} times real time; {} of {} elements, {:.1} CG iterations\n",
-            self.milliseconds_per_step,
-            self.milliseconds_per_pose,
-            self.real_time_factor,
+            self.speed.milliseconds_per_step,
+            self.speed.milliseconds_per_pose,
+            self.speed.real_time_factor,
             grouped(self.fem_elements),
             grouped(self.all_elements),
-            self.cg_iterations,
+            self.speed.cg_iterations,
         ));
         lines.push(format!(
             "  the flesh is {:.1} mm from the pose, at most {:.1} mm; {} inside out at the end\n",
