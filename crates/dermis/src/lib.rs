@@ -33,12 +33,14 @@
 
 pub mod bodies;
 pub mod frame_range;
+pub mod inspect;
 pub mod names;
 pub mod replay;
 pub mod resample;
 pub mod rest_pose;
 pub mod retarget;
 pub mod select;
+pub mod wrinkle_files;
 
 pub use dermis_active as active;
 pub use dermis_io as io;
