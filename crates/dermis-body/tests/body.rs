@@ -6,7 +6,7 @@ use dermis_body::{
     BodyError, BodyJoint, BodyModel, BodyMotion, BodyParts, BodyPose, JointPlacement, PoseShape, from_object, sample,
 };
 use dermis_mesh::pose::bake;
-use dermis_mesh::{Clip, Joint, Object, Rig, SkinWeights, TriMesh, samples};
+use dermis_mesh::{Clip, Joint, Object, Rig, SkinWeights, TriMesh};
 use glam::{DAffine3, DQuat, DVec3, Vec3};
 
 fn body() -> &'static (BodyModel, Vec<BodyMotion>) {
@@ -96,7 +96,7 @@ fn pose_shapes_follow_the_bend_and_not_the_twist() {
 #[test]
 fn motions_of_a_rigged_object_match_its_clips() {
     for name in ["body", "hand"] {
-        let object = samples::build(name).unwrap().objects.remove(0);
+        let object = dermis_samples::build(name).unwrap().objects.remove(0);
         let (model, motions) = from_object(&object).unwrap();
         assert_eq!(motions.len(), object.clips.len());
         for (clip, motion) in object.clips.iter().zip(&motions) {
