@@ -6,14 +6,15 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::OnceLock;
 
 use dermis_mesh::pose::bake;
-use dermis_mesh::{Object, Scene, TriMesh, UpAxis, samples};
+use dermis_mesh::{Object, Scene, TriMesh, UpAxis};
 use glam::{Vec2, Vec3};
 
 /// A sample; each is built once for all tests.
 fn scene(name: &str) -> &'static Scene {
     static BUILT: OnceLock<Vec<Scene>> = OnceLock::new();
-    let scenes = BUILT.get_or_init(|| samples::NAMES.iter().map(|name| samples::build(name).unwrap()).collect());
-    &scenes[samples::NAMES.iter().position(|listed| *listed == name).unwrap()]
+    let scenes =
+        BUILT.get_or_init(|| dermis_samples::NAMES.iter().map(|name| dermis_samples::build(name).unwrap()).collect());
+    &scenes[dermis_samples::NAMES.iter().position(|listed| *listed == name).unwrap()]
 }
 
 fn sample(name: &str) -> Object {
@@ -88,10 +89,10 @@ fn bits(scene: &Scene) -> Vec<u32> {
 
 #[test]
 fn every_listed_sample_is_built_and_no_other() {
-    let listed: Vec<&str> = samples::SAMPLES.iter().map(|sample| sample.name).collect();
-    assert_eq!(samples::NAMES, listed);
-    assert!(samples::build("unheard-of").is_none());
-    for name in samples::NAMES {
+    let listed: Vec<&str> = dermis_samples::SAMPLES.iter().map(|sample| sample.name).collect();
+    assert_eq!(dermis_samples::NAMES, listed);
+    assert!(dermis_samples::build("unheard-of").is_none());
+    for name in dermis_samples::NAMES {
         let Scene { objects, units, .. } = scene(name);
         assert_eq!((units.metres_per_unit, units.up_axis), (Some(1.0), Some(UpAxis::Y)));
         assert_eq!(objects.len(), 1);
@@ -104,9 +105,9 @@ fn every_listed_sample_is_built_and_no_other() {
 
 #[test]
 fn samples_are_the_same_bits_on_any_number_of_threads() {
-    for name in samples::NAMES {
+    for name in dermis_samples::NAMES {
         let pool = |threads: usize| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        let on = |threads: usize| bits(&pool(threads).install(|| samples::build(name).unwrap()));
+        let on = |threads: usize| bits(&pool(threads).install(|| dermis_samples::build(name).unwrap()));
         assert!(on(1) == on(2), "{name} depends on the number of threads");
     }
 }
@@ -252,7 +253,7 @@ fn a_mesh_that_cuts_itself_is_found() {
 
 #[test]
 fn the_body_s_joints_are_means_of_points_around_them() {
-    let body = samples::body();
+    let body = dermis_samples::body();
     let points = body.object.mesh.points();
     let joints = body.object.rig.as_ref().unwrap().joints();
     assert_eq!(body.joint_regressor.len(), joints.len());
