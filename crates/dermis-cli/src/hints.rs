@@ -9,9 +9,9 @@ use dermis::bodies::BodyFileError;
 use dermis::io::{self, Problem};
 use dermis::skin::FitError;
 use dermis::skin::envelope::{ExamplesError, TrainError};
+use dermis::tet::tetrahedra::{Intersection, TetError};
 use dermis::tissue::fem::ModelError;
 use dermis::tissue::layered::LayeredError;
-use dermis::tissue::tetrahedra::{Intersection, TetError};
 use dermis::{ReplayError, RetargetError, SelectError};
 use dermis_view::ServeError;
 

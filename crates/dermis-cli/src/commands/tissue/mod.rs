@@ -14,7 +14,7 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 use dermis::bodies::{BodyOptions, read_body};
-use dermis::io::layered;
+use dermis::layered_file as layered;
 use dermis::tissue::layered::{BuildOptions, LayeredBody};
 
 use crate::args::{EXIT_CODES, Shared};
