@@ -32,6 +32,19 @@ pub fn find<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Found
     }
 }
 
+/// Looks up one thing by a name or a number from 0: a number, unless it is a name, then as [`find`] does.
+pub fn find_one(wanted: &str, names: &[&str]) -> Result<usize, Found> {
+    let is_name = names.contains(&wanted);
+    if let Some(at) = wanted.parse().ok().filter(|&at: &usize| at < names.len() && !is_name) {
+        return Ok(at);
+    }
+    match find(wanted, names.iter().copied()) {
+        Found::At(places) if places.len() == 1 || is_name => Ok(places[0]),
+        Found::At(places) => Err(Found::Ambiguous(places)),
+        other => Err(other),
+    }
+}
+
 fn find_as_typed(wanted: &str, names: &[&str]) -> Found {
     let places =
         |fits: &dyn Fn(&str) -> bool| -> Vec<usize> { (0..names.len()).filter(|&at| fits(names[at])).collect() };

@@ -248,21 +248,15 @@ fn keep_clip(scene: &mut Scene, wanted: &str) -> Result<(), SelectError> {
 /// The place of the clip that a user calls `wanted` among the `names` of all: by its number from 0, its name, or a part of
 /// one name only.
 pub fn find_clip(wanted: &str, names: &[&str]) -> Result<usize, SelectError> {
-    let is_name = names.contains(&wanted);
-    if let Some(at) = wanted.parse().ok().filter(|&at: &usize| at < names.len() && !is_name) {
-        return Ok(at);
-    }
-    let owned = |places: Vec<usize>| places.into_iter().map(|at| names[at].to_owned()).collect();
-    match names::find(wanted, names.iter().copied()) {
-        Found::At(places) if places.len() == 1 || is_name => Ok(places[0]),
+    let wanted = wanted.to_owned();
+    names::find_one(&wanted, names).map_err(|found| match found {
         Found::At(places) | Found::Ambiguous(places) => {
-            Err(SelectError::AmbiguousClip { wanted: wanted.to_owned(), names: owned(places) })
+            SelectError::AmbiguousClip { wanted, names: places.into_iter().map(|at| names[at].to_owned()).collect() }
         }
         Found::Nothing(closest) => {
-            let names = owned((0..names.len()).collect());
-            Err(SelectError::NoSuchClip { wanted: wanted.to_owned(), names, closest })
+            SelectError::NoSuchClip { wanted, names: names.iter().map(|&name| name.to_owned()).collect(), closest }
         }
-    }
+    })
 }
 
 fn resample(scene: &mut Scene, frame_rate_hz: f64) -> Result<(), SelectError> {
