@@ -30,7 +30,7 @@ use crate::npz::write::ArrayWriter;
 use crate::options::WriteOptions;
 use crate::output::{Output, Written};
 use crate::smpl::{self, Arrays, BodyFile};
-use crate::target::check_target;
+use crate::write::check_target;
 
 /// The arrays of the inside: all but those that are scalars per point of the skin.
 pub(crate) const KEYS: [&str; 12] = [

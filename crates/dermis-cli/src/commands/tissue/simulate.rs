@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use dermis::io::{WRITABLE_ENDINGS, WriteOptions, check_target};
+use dermis::io::{WriteOptions, check_target};
 use dermis::math::progress::Progress;
 use dermis::mesh::glam::Vec3;
 use dermis::mesh::{MeshSequence, Object, Scene, Units};
@@ -43,7 +43,7 @@ const EXAMPLES: &str = "Examples:
 pub(super) struct Args {
     /// The model that 'build' made; a body that is not built yet is built first
     model: String,
-    #[arg(long, short, value_name = "FILE", help = format!("The frames; the ending names the format ({})", WRITABLE_ENDINGS.join(" ")))]
+    #[arg(long, short, value_name = "FILE", help = format!("The frames; the extension names the format ({})", dermis::io::writable_extensions().join(" ")))]
     output: PathBuf,
     #[command(flatten)]
     motion: MotionArgs,
