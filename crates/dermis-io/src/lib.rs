@@ -26,15 +26,13 @@ mod gmsh;
 #[cfg(feature = "image")]
 pub mod image;
 mod input;
-#[cfg(feature = "npz")]
-pub mod layered;
 mod mapped;
 #[cfg(feature = "point-cache")]
 mod mdd;
 #[cfg(feature = "medit")]
 mod medit;
 #[cfg(feature = "npz")]
-mod npz;
+pub mod npz;
 mod numbered;
 #[cfg(feature = "obj")]
 pub mod obj;

@@ -3,7 +3,8 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use dermis_mesh::{MeshSequence, Note, Scene, merge, samples};
+use dermis_mesh::{MeshSequence, Note, Scene, merge};
+use dermis_samples as samples;
 
 use crate::error::Error;
 use crate::format::Format;

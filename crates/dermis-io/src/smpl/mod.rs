@@ -15,12 +15,13 @@
 
 mod motion;
 mod pickle;
+mod write;
 
 use std::path::Path;
 use std::sync::Arc;
 
+use dermis_body::{BodyJoint, BodyModel, BodyMotion, BodyParts, JointPlacement, PoseShape};
 use dermis_mesh::{Clip, Note, Object, Scene, Shape, SkinWeights};
-use dermis_tissue::body::{BodyJoint, BodyModel, BodyMotion, BodyParts, JointPlacement, PoseShape};
 use glam::{DVec3, Vec3};
 
 use crate::error::Error;
@@ -29,6 +30,8 @@ use crate::mapped::Mapped;
 use crate::npz::array::Array;
 use crate::npz::{read as npz, rig};
 use crate::options::ReadOptions;
+
+pub use write::{write_body, write_columns, write_motions};
 
 /// A body model and what is to be said about its file.
 #[derive(Debug, Clone)]
@@ -42,7 +45,7 @@ pub struct BodyFile {
 }
 
 /// Where arrays come from.
-pub(crate) trait Arrays {
+pub trait Arrays {
     /// The array `name`, where there is one.
     fn array(&mut self, name: &'static str) -> Result<Option<Array>, Error>;
 
@@ -54,8 +57,10 @@ pub(crate) trait Arrays {
 
 /// A sparse matrix: rows and columns, and entries of row, column and value.
 #[derive(Debug, Clone)]
-pub(crate) struct Sparse {
+pub struct Sparse {
+    /// Rows and columns.
     pub shape: [usize; 2],
+    /// Row, column and value of each entry.
     pub entries: Vec<(u32, u32, f64)>,
 }
 
@@ -93,7 +98,7 @@ pub(crate) fn read_pickle(input: &Input, _options: &ReadOptions) -> Result<Scene
 }
 
 /// The body that `arrays` hold.
-pub(crate) fn body(arrays: &mut dyn Arrays) -> Result<BodyFile, Error> {
+pub fn body(arrays: &mut dyn Arrays) -> Result<BodyFile, Error> {
     let mut notes = Vec::new();
     let points = npz::points(&needed(arrays, "v_template")?)?;
     let mesh = Arc::new(npz::faces(points, &needed(arrays, "f")?)?);
@@ -253,7 +258,7 @@ fn pose_shapes(arrays: &mut dyn Arrays, points: usize) -> Result<Vec<PoseShape>,
 }
 
 /// An array [N,3,K] as K lists of offsets.
-pub(crate) fn columns(array: &Array, points: usize) -> Result<Vec<Vec<Vec3>>, Error> {
+pub fn columns(array: &Array, points: usize) -> Result<Vec<Vec<Vec3>>, Error> {
     let [rows, axes, count] = array.shape_of("[points, 3, shapes]")?;
     if (rows, axes) != (points, 3) {
         return Err(array.wrong_shape(&format!("[{points}, 3, shapes]")));
