@@ -8,7 +8,7 @@ mod table;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use dermis::io::target::check_target;
+use dermis::io::check_target;
 use dermis::io::{ReadOptions, WriteOptions, Written};
 use dermis::mesh::merge::single;
 use dermis::mesh::{Object, Scene};
