@@ -7,8 +7,8 @@ mod common;
 use std::path::{Path, PathBuf};
 
 use dermis_body::{BodyModel, BodyPose, JointPlacement};
-use dermis_io::smpl::{self, BodyFile};
 use dermis_io::ReadOptions;
+use dermis_io::smpl::{self, BodyFile};
 use glam::DVec3;
 
 const PICKLES: [&str; 8] = [

@@ -33,6 +33,7 @@
 
 pub mod bodies;
 pub mod frame_range;
+pub mod inspect;
 pub mod layered_file;
 pub mod names;
 pub mod replay;
@@ -40,6 +41,7 @@ pub mod resample;
 pub mod rest_pose;
 pub mod retarget;
 pub mod select;
+pub mod wrinkle_files;
 
 pub use dermis_active as active;
 pub use dermis_body as body;

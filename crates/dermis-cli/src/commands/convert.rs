@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::args::{EXIT_CODES, Format, Shared};
 use crate::input;
 use crate::interrupt;
-use crate::motion::MotionFacts;
+use crate::motion::{MotionFacts, Words};
 use crate::notes::NoteFacts;
 use crate::numbers::{bytes, counted, seconds};
 use crate::report::Report;
