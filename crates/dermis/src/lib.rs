@@ -33,7 +33,6 @@
 
 pub mod bodies;
 pub mod frame_range;
-pub mod names;
 pub mod replay;
 pub mod resample;
 pub mod rest_pose;
@@ -44,6 +43,7 @@ pub use dermis_active as active;
 pub use dermis_io as io;
 pub use dermis_math as math;
 pub use dermis_mesh as mesh;
+pub use dermis_mesh::names;
 pub use dermis_skin as skin;
 pub use dermis_tissue as tissue;
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use dermis::FrameRange;
 use dermis::skin::fit::{
-    BoneCount, Corrections, DEFAULT_EPSILON, DEFAULT_INFLUENCES, DEFAULT_NEGATIVE_BOUND, DEFAULT_TSVD_THRESHOLD,
+    Bones, Corrections, DEFAULT_EPSILON, DEFAULT_INFLUENCES, DEFAULT_NEGATIVE_BOUND, DEFAULT_TSVD_THRESHOLD,
     FitOptions, WeightMethod,
 };
 use dermis::skin::refine::RefineOptions;
@@ -167,9 +167,9 @@ impl Args {
         let defaults = FitOptions::default();
         let skin = &self.skin;
         let bones = match (self.bones.epsilon, self.bones.count, self.bones.error) {
-            (Some(epsilon), _, _) => BoneCount::Tolerance(epsilon),
-            (_, Some(count), _) => BoneCount::Exactly(count),
-            (_, _, Some(percent)) => BoneCount::ForDistortion(percent),
+            (Some(epsilon), _, _) => Bones::Tolerance(epsilon),
+            (_, Some(count), _) => Bones::Count(count),
+            (_, _, Some(percent)) => Bones::Distortion(percent),
             _ => defaults.bones,
         };
         let corrections = match (skin.rank, skin.rank_error) {

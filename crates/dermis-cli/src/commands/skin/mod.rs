@@ -12,7 +12,7 @@ use dermis::io::target::check_target;
 use dermis::io::{ReadOptions, WriteOptions, Written};
 use dermis::mesh::merge::single;
 use dermis::mesh::{Object, Scene};
-use dermis::skin::fit::{BoneCount, Corrections};
+use dermis::skin::fit::{Bones, Corrections};
 use dermis::skin::measure::{compression, measure};
 use dermis::skin::refine::Refinement;
 use dermis::skin::{BoneModel, Fit, FitError, FitOptions, Skin, fit, fit_weights};
@@ -157,9 +157,9 @@ fn read_single(source: &str, fps: Option<f64>, watch: &Watch) -> Result<Object, 
 fn missed(options: &FitOptions, fitted: &Fit) -> bool {
     let measures = &fitted.measures;
     let bones = match options.bones {
-        BoneCount::ForDistortion(percent) => measures.distortion_percent_by_rank[0] > percent,
-        BoneCount::Exactly(count) => fitted.skin.bone_count() != count,
-        BoneCount::Tolerance(_) => false,
+        Bones::Distortion(percent) => measures.distortion_percent_by_rank[0] > percent,
+        Bones::Count(count) => fitted.skin.bone_count() != count,
+        Bones::Tolerance(_) => false,
     };
     let corrections = matches!(options.corrections, Corrections::ForDistortion { percent, .. } if measures.distortion_percent > percent);
     bones || corrections

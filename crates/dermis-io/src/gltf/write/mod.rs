@@ -1,11 +1,9 @@
 //! Writing glTF 2.0: see the parts.
 
 mod animations;
-mod between;
 mod deformers;
 mod file;
 mod materials;
-mod motion;
 mod object;
 mod skin;
 mod surface;
@@ -22,7 +20,6 @@ use self::skin::Skeleton;
 use super::{DEFORMERS, units};
 use crate::error::Error;
 use crate::output::Output;
-use crate::pivot::placed;
 
 /// A scene on its way into a file.
 struct Writer<'a> {
@@ -67,8 +64,7 @@ pub(super) fn write_scene(
         tick: Tick { progress, done: 0, total },
     };
     for (number, object) in scene.objects.iter().enumerate() {
-        let written = placed(object).and_then(|object| writer.object(&object, number));
-        written.map_err(|error| error.at(object.name.clone()))?;
+        writer.object(object, number).map_err(|error| error.at(object.name.clone()))?;
     }
     writer.finish(scene.units)
 }

@@ -24,7 +24,6 @@ use dermis_mesh::{MeshSequence, Note, Object, Rig, Scene, UpAxis};
 
 use crate::error::{Error, Problem};
 use crate::output::Output;
-use crate::pivot::placed;
 use material::Materials;
 use mesh::Extras;
 use names::Names;
@@ -88,8 +87,7 @@ pub(super) fn write(
     progress: &dyn Progress,
 ) -> Result<Vec<Note>, Error> {
     let mut notes = Vec::new();
-    let objects = scene.objects.iter().map(placed).collect::<Result<Vec<_>, Error>>()?;
-    let plans = objects.iter().map(|object| plan(object, &mut notes)).collect::<Result<Vec<_>, Error>>()?;
+    let plans = scene.objects.iter().map(|object| plan(object, &mut notes)).collect::<Result<Vec<_>, Error>>()?;
     let mut file = output.create(target)?;
     let mut writing = Writing {
         text: Text::new(&mut file),
