@@ -10,11 +10,12 @@ use dermis_math::small::{Gram, MOST};
 use dermis_math::tsvd::tsvd;
 use faer::Mat;
 
-use crate::fit::WeightMethod;
-use crate::refine::State;
-use crate::refine::influences::{Influences, Point};
-use crate::refine::moments::{Moments, correlate, monomials};
-use crate::trajectories::{Trajectories, in_blocks};
+use crate::blocks::in_blocks;
+use crate::fit::influences::{Influences, Point};
+use crate::fit::moments::{Moments, correlate, monomials};
+use crate::fit::options::WeightMethod;
+use crate::fit::state::State;
+use crate::fit::trajectories::Trajectories;
 
 /// The skin that moves the given rest pose with the given bones (3S × 4B).
 pub(crate) fn estimate_weights(
