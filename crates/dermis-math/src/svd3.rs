@@ -45,7 +45,7 @@ pub fn svd3(m: DMat3) -> Svd3 {
     let mut a = [m.x_axis / scale, m.y_axis / scale, m.z_axis / scale];
     let mut v = [DVec3::X, DVec3::Y, DVec3::Z];
     for _ in 0..MAX_SWEEPS {
-        let rotated = [(0, 1), (0, 2), (1, 2)].map(|(p, q)| rotate(&mut a, &mut v, p, q));
+        let rotated = [(0, 1), (0, 2), (1, 2)].map(|(p, q)| orthogonalize(&mut a, &mut v, p, q));
         if rotated == [false; 3] {
             break;
         }
@@ -62,7 +62,7 @@ fn power_of_two_below(x: f64) -> f64 {
 }
 
 /// Rotates columns `p` and `q` in their plane until they are orthogonal; returns false if they already are.
-fn rotate(a: &mut [DVec3; 3], v: &mut [DVec3; 3], p: usize, q: usize) -> bool {
+fn orthogonalize(a: &mut [DVec3; 3], v: &mut [DVec3; 3], p: usize, q: usize) -> bool {
     let (alpha, beta, gamma) = (a[p].length_squared(), a[q].length_squared(), a[p].dot(a[q]));
     if gamma.abs() <= ORTHOGONAL * (alpha * beta).sqrt() {
         return false;

@@ -36,7 +36,7 @@ fn eigen(gram: &Gram, n: usize) -> ([f64; MAX_UNKNOWNS], Gram) {
     for _ in 0..SWEEPS {
         for p in 0..n {
             for q in p + 1..n {
-                rotate(&mut a, &mut vectors, p, q, n);
+                annihilate(&mut a, &mut vectors, p, q, n);
             }
         }
     }
@@ -44,7 +44,7 @@ fn eigen(gram: &Gram, n: usize) -> ([f64; MAX_UNKNOWNS], Gram) {
 }
 
 /// Rotation that makes entry (p, q) zero.
-fn rotate(a: &mut Gram, vectors: &mut Gram, p: usize, q: usize, n: usize) {
+fn annihilate(a: &mut Gram, vectors: &mut Gram, p: usize, q: usize, n: usize) {
     if a[p][q] == 0.0 {
         return;
     }
