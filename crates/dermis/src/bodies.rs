@@ -169,12 +169,12 @@ fn own_model(source: &str) -> Result<Option<Opened>, Error> {
         let units = Units { metres_per_unit: Some(1.0), up_axis: Some(UpAxis::Y) };
         return Ok(Some(Opened::of_file("body".to_owned(), file, units, BTreeMap::new())));
     }
-    match Format::of_path(path) {
-        Ok(Format::Pickle) => {
+    match Format::of_path(path).map(|format| format.id) {
+        Ok("pickle") => {
             let file = smpl::read(path)?;
             Ok(Some(Opened::of_file(name, file, Units::default(), BTreeMap::new())))
         }
-        Ok(Format::Npz) if path.is_file() => arrays::read(path, |arrays| of_arrays(name, arrays)),
+        Ok("npz") if path.is_file() => arrays::read(path, |arrays| of_arrays(name, arrays)),
         _ => Ok(None),
     }
 }
@@ -233,7 +233,7 @@ pub fn read_motions(
     model: &BodyModel,
     up: UpAxis,
 ) -> Result<(Vec<BodyMotion>, Vec<Note>), BodyFileError> {
-    if source != SAMPLE && matches!(Format::of_path(Path::new(source)), Ok(Format::Npz)) {
+    if source != SAMPLE && Format::of_path(Path::new(source)).is_ok_and(|format| format.id == "npz") {
         let found = smpl::read_motions(Path::new(source), model.joints().len())?;
         if !found.is_empty() {
             return Ok((found, Vec::new()));

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use dermis_mesh::{Clip, MeshError, MeshSequence, Note, Object, RigError, Scene, SequenceError};
 
 use crate::frame_range::FrameRange;
-use crate::names::{self, Found};
+use crate::names::{self, ClipNameError, Found};
 use crate::replay::ReplayError;
 use crate::resample::{resample_clip, resampled_count};
 use crate::rest_pose::with_rest_frame;
@@ -248,14 +248,9 @@ fn keep_clip(scene: &mut Scene, wanted: &str) -> Result<(), SelectError> {
 /// The place of the clip that a user calls `wanted` among the `names` of all: by its number from 0, its name, or a part of
 /// one name only.
 pub fn find_clip(wanted: &str, names: &[&str]) -> Result<usize, SelectError> {
-    let wanted = wanted.to_owned();
-    names::find_one(&wanted, names).map_err(|found| match found {
-        Found::At(places) | Found::Ambiguous(places) => {
-            SelectError::AmbiguousClip { wanted, names: places.into_iter().map(|at| names[at].to_owned()).collect() }
-        }
-        Found::Nothing(closest) => {
-            SelectError::NoSuchClip { wanted, names: names.iter().map(|&name| name.to_owned()).collect(), closest }
-        }
+    names::find_clip(wanted, names).map_err(|error| match error {
+        ClipNameError::NotFound { wanted, names, closest } => SelectError::NoSuchClip { wanted, names, closest },
+        ClipNameError::Ambiguous { wanted, names } => SelectError::AmbiguousClip { wanted, names },
     })
 }
 

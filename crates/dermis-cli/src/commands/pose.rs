@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 
-use dermis::io::{ReadOptions, WRITABLE_ENDINGS, WriteOptions, Written, check_target};
+use dermis::io::{ReadOptions, WriteOptions, Written, check_target};
 use dermis::mesh::{Clip, Note, Object, Scene};
 use dermis::replay::{kind, replay};
 use dermis::retarget::{in_units, retarget};
@@ -37,7 +37,7 @@ const EXAMPLES: &str = "Examples:
 pub(crate) struct Args {
     /// The model: a rigged file, or sample:NAME
     model: String,
-    #[arg(long, short, value_name = "FILE", help = format!("The output; its ending names the format ({})", WRITABLE_ENDINGS.join(" ")))]
+    #[arg(long, short, value_name = "FILE", help = format!("The output; its extension names the format ({})", dermis::io::writable_extensions().join(" ")))]
     output: PathBuf,
     /// The clip to play: its name or its number from 0 [default: the first]
     #[arg(long, value_name = "NAME")]
