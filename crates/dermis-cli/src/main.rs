@@ -14,6 +14,7 @@ mod notes;
 mod numbers;
 mod options;
 mod report;
+mod stopwatch;
 mod terminal;
 mod text;
 mod watch;

@@ -2,8 +2,9 @@
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use dermis_mesh::{MeshSequence, Note, Scene, merge};
+use dermis_mesh::{Clip, MeshSequence, Note, Scene, merge};
 use dermis_samples as samples;
 
 use crate::error::Error;
@@ -58,7 +59,17 @@ fn read_input(format: &Format, input: &Input, options: &ReadOptions) -> Result<S
     if input.bytes.is_empty() {
         return Err(Error::malformed("the file is empty").with_hint("copy or export the file again"));
     }
-    reader(input, options)
+    Ok(with_named_clips(reader(input, options)?))
+}
+
+/// Names clips that have no name by their number, `clip_0`, so that they can be asked for and printed.
+fn with_named_clips(mut scene: Scene) -> Scene {
+    for object in &mut scene.objects {
+        for (number, clip) in object.clips.iter_mut().enumerate().filter(|(_, clip)| clip.name().is_empty()) {
+            *clip = Arc::new(Clip::clone(clip).renamed(format!("clip_{number}")));
+        }
+    }
+    scene
 }
 
 /// The points of the cache at `path` with the faces of the mesh asked for, or of an OBJ file of the same name.
