@@ -135,7 +135,7 @@ impl From<LayeredError> for Report {
                 | TetError::NonManifold { .. }
                 | TetError::Inconsistent { .. }
                 | TetError::Degenerate { .. }
-                | TetError::SamePlace { .. },
+                | TetError::CoincidentPoints { .. },
             ) => Self::new(error.to_string()).hint("mend the skin there, or use --mesher lattice"),
             LayeredError::Model(ModelError::NothingFree) => Self::new("nothing of the body is simulated")
                 .hint("give it a thickness above 1 somewhere: dermis tissue edit MODEL --thickness 1.3 -o MODEL"),
