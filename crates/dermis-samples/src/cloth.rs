@@ -218,7 +218,7 @@ impl Cloth {
             };
             let resistance = wa + wb + compliance;
             if resistance > 0.0 && distance > 0.0 {
-                let correction = apart * ((distance - goal) / (distance * resistance));
+                let correction = apart * ((distance - goal) / (distance * resistance)); // C n / (w_a + w_b + α/h²)
                 self.points[a] += wa * correction;
                 self.points[b] -= wb * correction;
             }

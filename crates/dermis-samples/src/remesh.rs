@@ -18,7 +18,7 @@ use super::polygonize::Surface;
 /// Rounds of flips and smoothing after the collapses.
 const ROUNDS: usize = 6;
 
-/// Valence above which a point is not the result of a collapse.
+/// Maximum valence of a point created by a collapse.
 const MAX_NEIGHBOURS: usize = 9;
 
 /// Simplifies `fine` to `count` points; edge lengths are proportional to `target_length` of the shape's thickness.
