@@ -15,6 +15,7 @@ pub mod geometry;
 pub mod laplacian;
 pub mod layout;
 pub mod merge;
+pub mod names;
 pub mod pattern;
 pub mod polygons;
 pub mod pose;

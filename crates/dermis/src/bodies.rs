@@ -126,9 +126,9 @@ fn own_model(source: &str) -> Result<Option<(BodyModel, Vec<BodyMotion>)>, Error
         return Ok(Some(sample()));
     }
     let path = Path::new(source);
-    let has_model = match Format::of_path(path) {
-        Ok(Format::Pickle) => true,
-        Ok(Format::Npz) => smpl::is_body(path),
+    let has_model = match Format::of_path(path).map(|format| format.id) {
+        Ok("pickle") => true,
+        Ok("npz") => smpl::is_body(path),
         _ => false,
     };
     if !has_model {
@@ -165,7 +165,7 @@ pub fn read_motions(
     model: &BodyModel,
     up: UpAxis,
 ) -> Result<(Vec<BodyMotion>, Vec<Note>), BodyFileError> {
-    if source != SAMPLE && matches!(Format::of_path(Path::new(source)), Ok(Format::Npz)) {
+    if source != SAMPLE && Format::of_path(Path::new(source)).is_ok_and(|format| format.id == "npz") {
         let found = smpl::read_motions(Path::new(source), model.joints().len())?;
         if !found.is_empty() {
             return Ok((found, Vec::new()));
