@@ -270,7 +270,7 @@ fn ascend(space: &Space, cells: &Cells, first_steps: &[Step], start: usize) -> E
 
 /// One step of mean shift.
 struct Step {
-    /// Σ_j k(‖y − z_j‖₁): the unnormalized f of Eq. 4.
+    /// `Σ_j k(‖y − z_j‖₁)`: the unnormalized f of Eq. 4.
     density: f32,
     next: Vec<f32>,
     /// Representatives within handover distance, nearest first.
