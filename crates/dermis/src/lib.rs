@@ -32,6 +32,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bodies;
+pub mod build_body;
 pub mod frame_range;
 pub mod inspect;
 pub mod layered_file;

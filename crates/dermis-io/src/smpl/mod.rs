@@ -17,6 +17,7 @@ mod motion;
 mod pickle;
 mod write;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -52,6 +53,11 @@ pub trait Arrays {
     /// The sparse matrix `name`, where there is one that is sparse.
     fn sparse(&mut self, _name: &'static str) -> Result<Option<Sparse>, Error> {
         Ok(None)
+    }
+
+    /// Floats per point, by name: the arrays of `points` floats that were not asked for.
+    fn attributes(&mut self, _points: usize) -> Result<BTreeMap<String, Vec<f32>>, Error> {
+        Ok(BTreeMap::new())
     }
 }
 
