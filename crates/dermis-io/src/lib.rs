@@ -13,8 +13,6 @@ mod color;
 pub mod error;
 #[cfg(feature = "fbx")]
 mod fbx;
-#[cfg(any(feature = "gltf", feature = "usd"))]
-mod flexible;
 #[cfg(any(feature = "gltf", feature = "alembic"))]
 mod following_normals;
 pub mod format;
@@ -41,8 +39,6 @@ pub mod output;
 mod pattern;
 #[cfg(feature = "point-cache")]
 mod pc2;
-#[cfg(any(feature = "gltf", feature = "usd"))]
-mod pivot;
 #[cfg(feature = "ply")]
 mod ply;
 #[cfg(feature = "point-cache")]

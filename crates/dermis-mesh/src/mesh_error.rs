@@ -1,68 +1,68 @@
-//! Why arrays do not make a mesh, and the checks that all kinds of meshes share.
+//! Errors of invalid meshes, and the checks that all kinds of meshes share.
 
 use glam::Vec3;
 
-/// Why points, triangles, tetrahedra or their layout do not make a mesh.
+/// Invalid points, triangles, tetrahedra or layout.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MeshError {
     /// A coordinate is NaN or infinite.
-    #[error("point {point} has a coordinate that is not finite ({position})")]
+    #[error("point {point} has a non-finite coordinate ({position})")]
     NotFinite {
         /// The offending point.
         point: usize,
         /// Its position.
         position: Vec3,
     },
-    /// A face names a point or vertex that does not exist.
-    #[error("{element} {index} names {kind} {target}, but there are only {count}")]
+    /// A face refers to a point or vertex that does not exist.
+    #[error("{element} {index} refers to {kind} {target}, but there are only {count}")]
     IndexOutOfRange {
         /// `"triangle"`, `"polygon"`, `"tetrahedron"`, `"vertex"` or `"material of triangle"`.
         element: &'static str,
-        /// Which of them.
+        /// Index of the offending element.
         index: usize,
         /// `"point"`, `"vertex"` or `"material"`.
         kind: &'static str,
-        /// The index it names.
+        /// The index it refers to.
         target: usize,
-        /// How many there are.
+        /// Number of elements of this kind.
         count: usize,
     },
-    /// Two arrays that must be equally long are not.
-    #[error("there are {found} {what}, but there should be {expected}")]
+    /// Two arrays that must have the same length have not.
+    #[error("expected {expected} {what}, found {found}")]
     CountMismatch {
-        /// What was counted, in words.
+        /// Description of the counted elements.
         what: &'static str,
-        /// How many there are.
+        /// Actual number.
         found: usize,
-        /// How many there should be.
+        /// Required number.
         expected: usize,
     },
     /// A polygon has fewer than three corners.
-    #[error("polygon {polygon} has {size} corners; a polygon needs at least 3")]
+    #[error("polygon {polygon} has {size} corners: at least 3 are required")]
     TooFewCorners {
         /// The offending polygon.
         polygon: usize,
         /// Its number of corners.
         size: usize,
     },
-    /// More points, triangles or corners than 32-bit indices can name.
-    #[error("{count} {what} are more than 32-bit indices can name")]
+    /// The number of points, triangles or corners exceeds the range of 32-bit indices.
+    #[error("too many {what}: {count} exceed the range of 32-bit indices")]
     TooMany {
-        /// What was counted, in words.
+        /// Description of the counted elements.
         what: &'static str,
-        /// How many there are.
+        /// Actual number.
         count: usize,
     },
-    /// A triangle over vertices does not stand for the triangle over points at the same place.
-    #[error("triangle {triangle} joins other points by its vertices than by its points")]
-    LayoutDisagrees {
+    /// A triangle of the layout refers to other points than the triangle of the mesh with the same index.
+    #[error("triangle {triangle} has different points in the layout and in the mesh")]
+    LayoutMismatch {
         /// The offending triangle.
         triangle: usize,
     },
 }
 
-/// The first point that is not finite, if any.
+/// Index of the first point that is not finite.
 pub fn first_not_finite(points: &[Vec3]) -> Option<usize> {
     // One branch per block keeps the scan at memory speed.
     const BLOCK: usize = 1024;
@@ -95,8 +95,8 @@ pub(crate) fn check_indices<const K: usize>(
     Ok(())
 }
 
-pub(crate) fn expect_nameable(what: &'static str, count: usize) -> Result<(), MeshError> {
-    // The largest index is left free to mean "none".
+pub(crate) fn expect_indexable(what: &'static str, count: usize) -> Result<(), MeshError> {
+    // The largest index is reserved for "none".
     if count < u32::MAX as usize { Ok(()) } else { Err(MeshError::TooMany { what, count }) }
 }
 

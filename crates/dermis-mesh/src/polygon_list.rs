@@ -1,18 +1,18 @@
 //! Polygons as lists of corners.
 
-use crate::mesh_error::{MeshError, expect_count, expect_nameable};
+use crate::mesh_error::{MeshError, expect_count, expect_indexable};
 
-/// Polygons over some set of vertices: how many corners each has, and the corners of all of them in a row.
+/// Polygons over vertices: the number of corners of each polygon, and the corners of all polygons concatenated.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Polygons {
-    /// The number of corners of each polygon.
+    /// Number of corners of each polygon.
     pub sizes: Vec<u32>,
-    /// The vertices at the corners, polygon after polygon.
+    /// Vertices at the corners, concatenated polygon by polygon.
     pub corners: Vec<u32>,
 }
 
 impl Polygons {
-    /// The corners of each polygon; fewer than its size where corners are missing.
+    /// Corners of each polygon; fewer than its size if corners are missing.
     pub fn iter(&self) -> impl Iterator<Item = &[u32]> {
         let mut rest = self.corners.as_slice();
         self.sizes.iter().map(move |&size| {
@@ -22,14 +22,14 @@ impl Polygons {
         })
     }
 
-    /// How many triangles the polygons are cut into.
+    /// Number of triangles of all polygons.
     pub fn triangle_count(&self) -> usize {
         self.sizes.iter().map(|size| size.saturating_sub(2) as usize).sum()
     }
 
-    /// Checks that every polygon has at least three corners, all below `count`.
+    /// Checks that every polygon has at least three corners and that all vertices are below `count`.
     pub fn check(&self, count: usize) -> Result<(), MeshError> {
-        expect_nameable("corners of polygons", self.corners.len())?;
+        expect_indexable("polygon corners", self.corners.len())?;
         let mut total = 0usize;
         for (polygon, &size) in self.sizes.iter().enumerate() {
             if size < 3 {
@@ -37,7 +37,7 @@ impl Polygons {
             }
             total = total.saturating_add(size as usize);
         }
-        expect_count("corners of polygons", self.corners.len(), total)?;
+        expect_count("polygon corners", self.corners.len(), total)?;
         for (index, polygon) in self.iter().enumerate() {
             for &target in polygon {
                 if target as usize >= count {

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use dermis::layered_file::{is_layered, read, read_bytes, write};
+use dermis::layered_file::{read, read_bytes, read_if_layered, write};
 use dermis_body::sample;
 use dermis_io::{ReadOptions, WriteOptions};
 use dermis_math::progress::Silent;
@@ -26,7 +26,7 @@ fn bytes() -> &'static [u8] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("model.npz");
         write(&path, body(), &WriteOptions::default()).unwrap();
-        assert!(is_layered(&path));
+        assert!(read_if_layered(&path).unwrap().is_some());
         assert!(read(&path).is_ok());
         std::fs::read(path).unwrap()
     })

@@ -200,7 +200,7 @@ fn rejects_faces_that_name_missing_points() {
 #[test]
 fn rejects_positions_that_are_not_finite() {
     let body = "int[] faceVertexCounts = []\nint[] faceVertexIndices = []\npoint3f[] points = [(0, nan, 0)]";
-    assert!(fails(&mesh(body)).to_string().contains("not finite"));
+    assert!(fails(&mesh(body)).to_string().contains("non-finite"));
 }
 
 #[test]

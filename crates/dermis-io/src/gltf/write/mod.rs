@@ -1,11 +1,9 @@
 //! Writing glTF 2.0: see the parts.
 
 mod animations;
-mod between;
 mod deformers;
 mod file;
 mod materials;
-mod motion;
 mod object;
 mod skin;
 mod surface;
@@ -20,7 +18,6 @@ use super::schema::{Asset, AssetMark, Node, NodeMark, SceneNodes};
 use super::{DEFORMERS, units};
 use crate::error::Error;
 use crate::output::Job;
-use crate::pivot::placed;
 
 /// A scene on its way into a file.
 struct Writer<'a> {
@@ -60,8 +57,7 @@ pub(crate) fn write(scene: &Scene, job: &mut Job<'_>) -> Result<(), Error> {
         tick: Tick { progress: job.progress, done: 0, total },
     };
     for (number, object) in scene.objects.iter().enumerate() {
-        let written = placed(object).and_then(|object| writer.object(&object, number));
-        written.map_err(|error| error.at(object.name.clone()))?;
+        writer.object(object, number).map_err(|error| error.at(object.name.clone()))?;
     }
     job.notes.extend(writer.finish(scene.units)?);
     Ok(())

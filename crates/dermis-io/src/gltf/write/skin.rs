@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use dermis_mesh::{Clip, Note, Object, Rig};
+use dermis_skin::export::{NodeMotion, Nodes, Place, bone_nodes};
 use glam::{DAffine3, DMat4, DQuat, DVec3, Vec3};
 
 use super::animations::{Animations, Channel, Frames};
-use super::between::refine;
 use super::file::{GltfFile, Usage, push};
-use super::motion::{NodeMotion, Nodes, Place, node_motions};
 use super::object::Accessors;
 use super::surface::Surface;
 use crate::error::Error;
@@ -51,7 +50,7 @@ pub(super) fn write_skeleton(
     rig: &Arc<Rig>,
     parts: &[usize],
 ) -> Result<Skeleton, Error> {
-    let joints = refine(node_motions(rig, &object.clips), object, rig)?;
+    let joints = bone_nodes(&object.mesh, rig, &object.clips)?;
     let motions = &joints.motions;
     let nodes: Vec<usize> = motions.iter().map(|motion| push(&mut file.root.nodes, node(motion))).collect();
     let armature = Node { name: format!("{} rig", object.name), ..Node::default() };

@@ -23,7 +23,6 @@ use dermis_mesh::{MeshSequence, Note, Object, Rig, Scene, UpAxis};
 
 use crate::error::Error;
 use crate::output::{Job, step};
-use crate::pivot::placed;
 use material::Materials;
 use mesh::Extras;
 use names::Names;
@@ -80,8 +79,7 @@ impl Writing<'_> {
 
 /// Writes `scene` as `.usda`, and its textures beside it.
 pub(crate) fn write(scene: &Scene, job: &mut Job<'_>) -> Result<(), Error> {
-    let objects = scene.objects.iter().map(placed).collect::<Result<Vec<_>, Error>>()?;
-    let plans = objects.iter().map(|object| plan(object, &mut job.notes)).collect::<Result<Vec<_>, Error>>()?;
+    let plans = scene.objects.iter().map(|object| plan(object, &mut job.notes)).collect::<Result<Vec<_>, Error>>()?;
     let mut file = job.create()?;
     let mut writing = Writing {
         text: Text::new(&mut file),

@@ -8,12 +8,13 @@
 use faer::Mat;
 use glam::DVec3;
 
-use super::State;
 use super::bones::update_bones;
-use super::influences::{Influences, Point};
-use super::moments::{Moments, correlate};
+use crate::blocks::in_blocks;
 use crate::bone_model::BoneModel;
-use crate::trajectories::{Trajectories, in_blocks};
+use crate::fit::influences::{Influences, Point};
+use crate::fit::moments::{Moments, correlate};
+use crate::fit::state::State;
+use crate::fit::trajectories::Trajectories;
 
 /// A cluster with fewer points is not split: an affine bone through four points says nothing.
 const SMALLEST_SPLIT: usize = 8;

@@ -9,14 +9,15 @@
 //! A transform that is nearly singular at a point is inverted with a small ridge instead of amplifying noise.
 
 use dermis_mesh::geometry::point_normals;
-use dermis_mesh::{Clip, MeshSequence, Rig, SequenceError, Shape};
+use dermis_mesh::{MeshSequence, SequenceError, Shape};
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, Par, Side};
-use glam::{DAffine3, DMat3, DVec3, Vec3};
+use glam::{DMat3, DVec3, Vec3};
 use rayon::prelude::*;
 
+use crate::blend::{blend, palette};
+use crate::blocks::in_blocks;
 use crate::skin::{Skin, SkinError};
-use crate::trajectories::in_blocks;
 
 /// Ridge of the inversion of a point's transform, relative to its squared size.
 const RIDGE: f64 = 1e-4;
@@ -113,23 +114,6 @@ fn gather(skin: &Skin, sequences: &[MeshSequence]) -> Result<Gathered, SequenceE
     })
 }
 
-/// What takes the rest pose to the frame, per bone.
-pub(crate) fn palette(rig: &Rig, clip: &Clip, frame: usize) -> Vec<DAffine3> {
-    rig.joints().iter().zip(clip.transforms(frame)).map(|(joint, transform)| *transform * joint.inverse_bind).collect()
-}
-
-/// `Σ_b` `w_b` `T_b` of one point.
-pub(crate) fn blend(rig: &Rig, palette: &[DAffine3], point: usize) -> DAffine3 {
-    let zero = DAffine3 { matrix3: DMat3::ZERO, translation: DVec3::ZERO };
-    rig.weights().row(point).fold(zero, |sum, (bone, weight)| {
-        let (weight, bone) = (f64::from(weight), &palette[bone as usize]);
-        DAffine3 {
-            matrix3: sum.matrix3 + bone.matrix3 * weight,
-            translation: sum.translation + bone.translation * weight,
-        }
-    })
-}
-
 /// (`FᵀF` + μI)⁻¹Fᵀ: the inverse where F is well conditioned, bounded where it is not.
 fn ridge_inverse(linear: DMat3) -> DMat3 {
     let transposed = linear.transpose();
@@ -188,17 +172,6 @@ fn fit_normals(normals: &Mat<f64>, coefficients: &Mat<f64>) -> Mat<f64> {
 
 fn as_vectors(column: &[f64]) -> Vec<Vec3> {
     column.chunks_exact(3).map(|p| DVec3::from_slice(p).as_vec3()).collect()
-}
-
-/// Normal offsets of the points: those of one of their vertices each.
-pub(crate) fn point_offsets(skin: &Skin, shape: &Shape) -> Vec<Vec3> {
-    let Some(offsets) = &shape.normal_offsets else { return vec![Vec3::ZERO; skin.mesh().point_count()] };
-    let Some(layout) = skin.mesh().layout() else { return offsets.clone() };
-    let mut per_point = vec![Vec3::ZERO; skin.mesh().point_count()];
-    for (&point, &offset) in layout.vertex_points.iter().zip(offsets) {
-        per_point[point as usize] = offset;
-    }
-    per_point
 }
 
 fn to_vertices(skin: &Skin, per_point: &[Vec3]) -> Vec<Vec3> {

@@ -11,8 +11,8 @@ use dermis_mesh::{MeshSequence, Rig, SequenceError};
 use glam::{DMat3, DVec3, Vec3};
 use rayon::prelude::*;
 
+use crate::blend::{blend, palette};
 use crate::bone_model::BoneModel;
-use crate::corrections::{blend, palette, point_offsets};
 use crate::skin::Skin;
 
 /// The quality of a skin on its animations.
@@ -39,7 +39,7 @@ pub fn measure(skin: &Skin, sequences: &[MeshSequence]) -> Result<Measures, Sequ
     let given = Given {
         means: time_averages(sequences, points)?,
         rest_normals: point_normals(skin.mesh().points(), skin.mesh().triangles()),
-        normal_offsets: skin.rig().shapes().iter().map(|shape| point_offsets(skin, shape)).collect(),
+        normal_offsets: skin.rig().shapes().iter().map(|shape| skin.point_normal_offsets(shape)).collect(),
     };
     let mut total = FrameSums::new(skin.rank());
     let mut frames = 0;

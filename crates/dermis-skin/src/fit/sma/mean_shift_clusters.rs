@@ -8,7 +8,7 @@
 use dermis_math::mean_shift::mean_shift;
 use dermis_math::progress::Progress;
 
-use super::bones::Cores;
+use super::cluster_bones::Cores;
 use super::parts::{parts, worth_a_bone};
 use super::rotation_sequences::RotationSequences;
 

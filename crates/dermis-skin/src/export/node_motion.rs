@@ -2,11 +2,12 @@
 //!
 //! An ordinary rig keeps its tree: each joint becomes a node under its parent, if its local transforms are
 //! T·R·S to rounding. Locals are taken against the parent *as written*, so that rounding does not add up along chains.
-//! If any joint shears, the whole rig becomes flexible bones ([`crate::flexible`]) side by side.
+//! If any joint shears, the whole rig becomes flexible bones ([`super::polar_nodes`]) side by side.
 //!
-//! Blender makes bones of the nodes as they stand at rest, blends the mesh into that pose, and knows no scale at rest. So
-//! a joint rests where it is bound; in its first pose where that is nowhere. Of the two nodes of a flexible bone, the upper rests where the joint is bound, less scale and shear,
-//! and the lower at the upper; what was lost goes into the motion, so that the bone is bound without scale.
+//! Blender makes bones of the nodes at rest, deforms the mesh into that pose, and knows no scale at rest. So a joint rests
+//! where it is bound, or in its first pose if it is bound nowhere. Of the three nodes of a flexible bone, the first rests
+//! where the joint is bound, without scale and shear, and the others at the first; scale and shear of the bind go into
+//! the motion.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use dermis_math::svd3::svd3;
 use dermis_mesh::{Clip, Rig};
 use glam::{DAffine3, DMat3, DQuat, DVec3};
 
-use crate::flexible::factor_motion;
+use super::polar_nodes::polar_factors;
 
 /// How far a node's world transform may be from the joint's: linear part relative to its size, translation relative to
 /// the largest in the rig. f32 rounding stays well below.
@@ -22,17 +23,21 @@ const TOLERANCE: f64 = 2e-6;
 /// Numbers that vary by less than this, relative to the largest, are constant; the variation is rounding.
 const CONSTANT: f64 = 3e-7;
 
-/// Where a node stands in its parent.
+/// Transform of a node in its parent.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Place {
+pub struct Place {
+    /// Translation.
     pub translation: DVec3,
+    /// Rotation.
     pub rotation: DQuat,
+    /// Scale along the node's own axes.
     pub scale: DVec3,
 }
 
 /// The nodes of a rig.
 #[derive(Debug)]
-pub(super) struct Nodes {
+pub struct Nodes {
+    /// The nodes, parents first.
     pub motions: Vec<NodeMotion>,
     /// Takes a point of the rest mesh into the space of each joint's node.
     pub inverse_binds: Vec<DAffine3>,
@@ -40,20 +45,24 @@ pub(super) struct Nodes {
     pub flexible: bool,
 }
 
-/// A node and where it stands in its parent at each key: each pose, and half-way to the next in its clip if it is fine.
+/// A node and its transforms at each key: each pose of all clips, and half-way to the next of its clip if it is fine.
 #[derive(Debug, Clone)]
-pub(super) struct NodeMotion {
+pub struct NodeMotion {
+    /// Name of the node.
     pub name: String,
     /// The node that it hangs from, an earlier one in the list.
     pub parent: Option<usize>,
-    /// The joint that it is; `None` for the upper node of a flexible bone.
+    /// The joint that it is; `None` for the upper nodes of a flexible bone.
     pub joint: Option<usize>,
     /// Where it stands while nothing plays; `None` is the first pose.
     rest: Option<Place>,
     /// Whether it has keys half-way between frames too.
     pub fine: bool,
+    /// Translation at each key.
     pub translations: Vec<DVec3>,
+    /// Rotation at each key.
     pub rotations: Vec<DQuat>,
+    /// Scale at each key.
     pub scales: Vec<DVec3>,
 }
 
@@ -126,42 +135,52 @@ fn bound_places(rig: &Rig) -> Option<Vec<Place>> {
     rig.parents_first().into_iter().map(place).collect()
 }
 
-/// Two nodes per joint, all at the top, with keys half-way for the joints that are to be `fine`.
+/// Three nodes per joint, all at the top, with keys half-way for the joints that are to be `fine`.
 pub(super) fn flexible_motions(rig: &Rig, clips: &[Arc<Clip>], fine: &[bool]) -> Nodes {
     let bind = bind_pose(rig);
-    let mut motions = Vec::with_capacity(2 * rig.joints().len());
+    let mut motions = Vec::with_capacity(3 * rig.joints().len());
     let mut inverse_binds = Vec::with_capacity(rig.joints().len());
     for (joint, description) in rig.joints().iter().enumerate() {
         let rest = Place::unscaled(bind[joint]);
         let (inverse_bind, rebound) = bound_at(description.inverse_bind, rest.transform());
         inverse_binds.push(inverse_bind);
-        let fine = fine[joint];
-        let mut keys: Vec<DAffine3> = clips.iter().flat_map(|clip| keys_of(clip, joint, fine)).collect();
+        let keys = |clip: &Arc<Clip>| keys_of(clip, joint, fine[joint]).map(|transform| transform * rebound).collect();
+        let mut keys: Vec<Vec<DAffine3>> = clips.iter().map(keys).collect();
         if keys.is_empty() {
-            keys.push(bind[joint]);
+            keys.push(vec![bind[joint] * rebound]);
         }
-        let factors = factor_motion(keys.iter().map(|&transform| transform * rebound));
-        let upper = NodeMotion {
-            name: format!("{}.stretch", description.name),
+        let factors = polar_factors(&keys).concat();
+        let still = NodeMotion {
+            name: description.name.clone(),
             parent: None,
             joint: None,
-            rest: Some(rest),
-            fine,
-            translations: factors.iter().map(|factors| factors.translation).collect(),
-            rotations: factors.iter().map(|factors| factors.u).collect(),
-            scales: factors.iter().map(|factors| factors.sigma).collect(),
-        };
-        let lower = NodeMotion {
-            name: description.name.clone(),
-            parent: Some(motions.len()),
-            joint: Some(joint),
             rest: Some(Place::ORIGIN),
-            fine,
-            translations: vec![DVec3::ZERO; keys.len()],
-            rotations: factors.iter().map(|factors| factors.v.inverse()).collect(),
-            scales: vec![DVec3::ONE; keys.len()],
+            fine: fine[joint],
+            translations: vec![DVec3::ZERO; factors.len()],
+            rotations: vec![DQuat::IDENTITY; factors.len()],
+            scales: vec![DVec3::ONE; factors.len()],
         };
-        motions.extend([upper.held().rounded(), lower.held().rounded()]);
+        let rigid = NodeMotion {
+            name: format!("{}.rigid", description.name),
+            rest: Some(rest),
+            translations: factors.iter().map(|factors| factors.translation).collect(),
+            rotations: factors.iter().map(|factors| factors.r).collect(),
+            ..still.clone()
+        };
+        let stretch = NodeMotion {
+            name: format!("{}.stretch", description.name),
+            parent: Some(motions.len()),
+            rotations: factors.iter().map(|factors| factors.v).collect(),
+            scales: factors.iter().map(|factors| factors.sigma).collect(),
+            ..still.clone()
+        };
+        let bone = NodeMotion {
+            parent: Some(motions.len() + 1),
+            joint: Some(joint),
+            rotations: factors.iter().map(|factors| factors.v.inverse()).collect(),
+            ..still
+        };
+        motions.extend([rigid, stretch, bone].map(|motion| motion.held().rounded()));
     }
     Nodes { motions, inverse_binds, flexible: true }
 }
@@ -235,8 +254,8 @@ fn rounded_rotation(rotation: DQuat) -> DQuat {
 }
 
 impl NodeMotion {
-    /// Where the node stands while nothing plays.
-    pub(super) fn rest(&self) -> Place {
+    /// Transform of the node while nothing plays.
+    pub fn rest(&self) -> Place {
         let first = || Place { translation: self.translations[0], rotation: self.rotations[0], scale: self.scales[0] };
         self.rest.unwrap_or_else(first)
     }
@@ -316,8 +335,8 @@ impl NodeMotion {
         self
     }
 
-    /// How many keys it has in a clip.
-    pub(super) fn key_count(&self, clip: &Clip) -> usize {
+    /// Number of its keys in a clip.
+    pub fn key_count(&self, clip: &Clip) -> usize {
         if self.fine { 2 * clip.frame_count() - 1 } else { clip.frame_count() }
     }
 
@@ -420,7 +439,7 @@ mod tests {
         for odd in [shear, flat] {
             let rig = chain(2);
             let motions = assert_restored(&rig, &[vec![DAffine3::IDENTITY, odd], vec![odd, shear * odd]]);
-            assert_eq!(motions.len(), 4);
+            assert_eq!(motions.len(), 6);
         }
     }
 
@@ -434,7 +453,8 @@ mod tests {
             let rig = Rig::new(&TriMesh::default(), joints, none, vec![]).unwrap();
             let motions = assert_restored(&rig, &[vec![bind], vec![shear * bind], vec![bind * shear]]);
             assert!(is_close(motions[0].rest().transform(), rest, 3.0), "{:?}", motions[0]);
-            assert_eq!((motions[0].rest().scale, motions[1].rest()), (DVec3::ONE, Place::ORIGIN));
+            assert_eq!(motions[0].rest().scale, DVec3::ONE);
+            assert_eq!([motions[1].rest(), motions[2].rest()], [Place::ORIGIN; 2]);
         }
     }
 

@@ -1,6 +1,6 @@
 //! Finding things by a name that somebody typed: exactly, by a part that only one of them has, or by a pattern.
 
-pub use dermis_mesh::pattern::fits_pattern;
+pub use crate::pattern::fits_pattern;
 
 /// What a typed name stands for among some names.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,6 +32,19 @@ pub fn find<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Found
     }
 }
 
+/// Looks up one thing by a name or a number from 0: a number, unless it is a name, then as [`find`] does.
+pub fn find_one(wanted: &str, names: &[&str]) -> Result<usize, Found> {
+    let is_name = names.contains(&wanted);
+    if let Some(at) = wanted.parse().ok().filter(|&at: &usize| at < names.len() && !is_name) {
+        return Ok(at);
+    }
+    match find(wanted, names.iter().copied()) {
+        Found::At(places) if places.len() == 1 || is_name => Ok(places[0]),
+        Found::At(places) => Err(Found::Ambiguous(places)),
+        other => Err(other),
+    }
+}
+
 fn find_as_typed(wanted: &str, names: &[&str]) -> Found {
     let places =
         |fits: &dyn Fn(&str) -> bool| -> Vec<usize> { (0..names.len()).filter(|&at| fits(names[at])).collect() };
@@ -53,6 +66,43 @@ fn find_as_typed(wanted: &str, names: &[&str]) -> Found {
         }
     }
     if parts.is_empty() { Found::Nothing(closest(wanted, names.to_vec())) } else { Found::Ambiguous(parts) }
+}
+
+/// Why no clip is found by a name or number.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ClipNameError {
+    /// No clip has that name or number.
+    #[error("there is no clip called '{wanted}'")]
+    NotFound {
+        /// What was asked for.
+        wanted: String,
+        /// The names of all clips.
+        names: Vec<String>,
+        /// The name that may have been meant.
+        closest: Option<String>,
+    },
+    /// Several clips have names with that part.
+    #[error("'{wanted}' is a part of the names of {} clips", names.len())]
+    Ambiguous {
+        /// What was asked for.
+        wanted: String,
+        /// The names that have it.
+        names: Vec<String>,
+    },
+}
+
+/// Number of the clip that `wanted` denotes: its name, a part that only one has, or its number from 0. A name that is a
+/// number wins over the number; of clips with equal names the first is taken.
+pub fn find_clip(wanted: &str, names: &[&str]) -> Result<usize, ClipNameError> {
+    let wanted = wanted.to_owned();
+    find_one(&wanted, names).map_err(|found| match found {
+        Found::At(places) | Found::Ambiguous(places) => {
+            ClipNameError::Ambiguous { wanted, names: places.into_iter().map(|at| names[at].to_owned()).collect() }
+        }
+        Found::Nothing(closest) => {
+            ClipNameError::NotFound { wanted, names: names.iter().map(|&name| name.to_owned()).collect(), closest }
+        }
+    })
 }
 
 /// The name most like `wanted`, if one is so like it that it may have been meant.

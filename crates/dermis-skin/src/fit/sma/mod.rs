@@ -2,8 +2,8 @@
 //!
 //! It gives the bones that the refinement starts from, and with the refinement off it is the whole fit.
 
-pub mod bones;
-pub mod clusters;
+pub(crate) mod cluster_bones;
+pub mod mean_shift_clusters;
 pub(crate) mod parts;
 pub mod rotation_sequences;
-pub mod weights;
+pub(crate) mod weights;

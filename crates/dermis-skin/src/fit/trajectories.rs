@@ -6,7 +6,6 @@
 use dermis_mesh::{MeshSequence, SequenceError};
 use faer::Mat;
 use glam::{DVec3, Vec3};
-use rayon::prelude::*;
 
 /// Trajectories of N points over S frames (of one sequence, or of several in a row).
 #[derive(Debug, Clone)]
@@ -90,11 +89,4 @@ fn variation_of(trajectory: &[f64]) -> f64 {
     let frames = (trajectory.len() / 3).max(1) as f64;
     let mean = trajectory.chunks_exact(3).map(DVec3::from_slice).sum::<DVec3>() / frames;
     trajectory.chunks_exact(3).map(|p| (DVec3::from_slice(p) - mean).length_squared()).sum()
-}
-
-/// Runs `work` on blocks of `0..count` in parallel and returns the results in order: the blocks, and so the sums made
-/// from them, do not depend on the number of threads.
-pub(crate) fn in_blocks<T: Send>(count: usize, work: impl Fn(std::ops::Range<usize>) -> T + Sync) -> Vec<T> {
-    const BLOCK: usize = 256;
-    (0..count.div_ceil(BLOCK)).into_par_iter().map(|k| work(k * BLOCK..((k + 1) * BLOCK).min(count))).collect()
 }

@@ -5,7 +5,7 @@
 
 use glam::{DMat3, DVec3};
 
-use super::influences::{Influences, Point};
+use crate::fit::influences::{Influences, Point};
 
 /// Weight of the given position: a point leaves it only where that helps. On the paper's horse 1e-3 costs nothing and
 /// 1e-2 a hundredth of the error; without it the rest pose becomes rough, which shows in its normals.

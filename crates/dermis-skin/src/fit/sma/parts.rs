@@ -10,7 +10,7 @@ use dermis_mesh::shells::shells;
 use glam::DVec3;
 use rayon::prelude::*;
 
-use super::bones::Cores;
+use super::cluster_bones::Cores;
 use crate::bone_model::BoneModel;
 
 /// The pieces of `triangles` that move together, largest first. `tolerance` is how far the rigid motion of one may miss

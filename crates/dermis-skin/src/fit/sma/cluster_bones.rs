@@ -13,9 +13,10 @@ use glam::{DMat3, DVec3};
 use rayon::prelude::*;
 
 use super::rotation_sequences::RotationSequences;
-use crate::bone_model::{BoneModel, best_linear};
-use crate::trajectories::Trajectories;
-use crate::transforms::set_affine;
+use crate::bone_model::BoneModel;
+use crate::fit::best_linear::best_linear;
+use crate::fit::trajectories::Trajectories;
+use crate::fit::transforms::set_affine;
 
 /// Weight of the rigid rotation in Eq. 14, relative to the mean spread of the cluster.
 const RIGIDITY: f64 = 1e-3;

@@ -7,23 +7,21 @@
 //! the number of threads.
 
 pub(crate) mod bones;
-pub(crate) mod influences;
-pub(crate) mod moments;
 pub(crate) mod rest;
 pub(crate) mod seed;
 
 use std::ops::ControlFlow;
 
 use dermis_math::progress::Progress;
-use faer::Mat;
-use glam::DVec3;
 
 use self::bones::update_bones;
-use self::influences::{Influences, Point, Scratch};
-use self::moments::{Moments, correlate};
 use self::rest::best_rest;
+use super::influences::{Point, Scratch};
+use super::moments::{Moments, correlate};
+use super::state::State;
+use super::trajectories::Trajectories;
+use crate::blocks::in_blocks;
 use crate::bone_model::BoneModel;
-use crate::trajectories::{Trajectories, in_blocks};
 
 /// Options of the refinement.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -46,27 +44,6 @@ impl Default for RefineOptions {
 pub const RESELECT_EVERY: usize = 3;
 /// How often weights and rest position of a point are solved in turn within one iteration.
 const INNER_STEPS: usize = 2;
-
-/// A skin while it is fitted, in the normalized units of its [`Trajectories`].
-#[derive(Debug, Clone)]
-pub(crate) struct State {
-    /// 3S × 4B.
-    pub(crate) transforms: Mat<f64>,
-    pub(crate) rest: Vec<DVec3>,
-    pub(crate) influences: Vec<Influences>,
-    /// Squared error of each point with these influences, before the last update of the bones.
-    pub(crate) squared_errors: Vec<f64>,
-}
-
-impl State {
-    pub(crate) fn bone_count(&self) -> usize {
-        self.transforms.ncols() / 4
-    }
-
-    pub(crate) fn squared_error(&self) -> f64 {
-        self.squared_errors.iter().sum()
-    }
-}
 
 /// How a refinement went.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

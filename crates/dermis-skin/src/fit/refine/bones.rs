@@ -15,10 +15,11 @@ use glam::{DMat3, DVec3};
 use multiversion::multiversion;
 use rayon::prelude::*;
 
-use super::influences::Influences;
-use crate::bone_model::{BoneModel, best_linear};
-use crate::trajectories::Trajectories;
-use crate::transforms::{Affine, affine_at, set_affine};
+use crate::bone_model::BoneModel;
+use crate::fit::best_linear::best_linear;
+use crate::fit::influences::Influences;
+use crate::fit::trajectories::Trajectories;
+use crate::fit::transforms::{Affine, affine_at, set_affine};
 
 /// Weight of the rigid part of the former transform, relative to the bone's own points.
 const HOLD: f64 = 1e-6;
