@@ -10,10 +10,10 @@ use dermis_math::progress::Silent;
 use dermis_mesh::{Shape, SkinWeights, TriMesh, UpAxis};
 use dermis_tet::tetrahedra::lattice::LatticeOptions;
 use dermis_tet::tetrahedra::{TetError, TetOptions};
-use dermis_tissue::dynamics::{Force, Pull};
+use dermis_tissue::dynamics::{Force, Pull, TimedForce};
 use dermis_tissue::layered::{
-    BodySimulation, BodySimulationOptions, BuildOptions, LayeredBody, LayeredError, Mesher, SkinBinding, Thickness,
-    build,
+    BodySimulation, BodySimulationOptions, BuildOptions, LayeredBody, LayeredError, Mesher, SimulateOptions,
+    SkinBinding, Thickness, build, simulate,
 };
 use dermis_tissue::layers::NodeRole;
 use glam::{DVec3, Vec3};
@@ -321,4 +321,45 @@ fn result_does_not_depend_on_the_number_of_threads() {
     };
     let one = run(1);
     assert!([2, 3].into_iter().all(|threads| run(threads) == one));
+}
+
+#[test]
+fn a_recording_is_simulated_as_it_is_read_and_the_same_when_read_again() {
+    let recording = simulate(delaunay_body(), swing(), SimulateOptions::default()).unwrap();
+    let sequence = &recording.sequence;
+    assert_eq!(recording.measures().displacement_max, 0.0, "nothing is simulated before it is read");
+    let frames: Vec<Vec<Vec3>> = (0..20).map(|frame| sequence.frame(frame).unwrap().into_owned()).collect();
+    let measures = recording.measures();
+    assert!(measures.displacement_max > 1e-5 && measures.real_time_factor > 0.0);
+    assert_eq!(sequence.frame(3).unwrap().as_ref(), frames[3]);
+    assert_eq!(sequence.frame(19).unwrap().as_ref(), frames[19]);
+    assert_eq!(recording.measures().displacement_rms.to_bits(), measures.displacement_rms.to_bits());
+}
+
+#[test]
+fn a_body_torn_from_its_pose_is_an_error_and_no_frame() {
+    let pull = Pull {
+        center: [0.12, 0.8, 0.0],
+        radius: 0.3,
+        target: [40.0, 0.8, 0.0],
+        path: Vec::new(),
+        stiffness_n_per_m: 1e6,
+    };
+    let forces = vec![TimedForce { force: Force::Pull(pull), from_s: 0.0, until_s: None }];
+    let options = SimulateOptions { forces, ..SimulateOptions::default() };
+    let recording = simulate(delaunay_body(), swing(), options).unwrap();
+    let failed = (0..30).find_map(|frame| recording.sequence.frame(frame).err()).unwrap();
+    let cause = std::error::Error::source(&failed).unwrap().downcast_ref::<LayeredError>().unwrap();
+    assert!(matches!(cause, LayeredError::TooFar { .. }), "{cause}");
+}
+
+#[test]
+fn rejects_forces_and_motions_that_are_none() {
+    let force = Force::Gravity { acceleration: [0.0; 3] };
+    let forces = vec![TimedForce { force, from_s: 1.0, until_s: Some(0.5) }];
+    let options = SimulateOptions { forces, ..SimulateOptions::default() };
+    let error = simulate(delaunay_body(), swing(), options).unwrap_err();
+    assert!(matches!(error, LayeredError::Force { index: 0, .. }), "{error}");
+    let empty = BodyMotion { poses: Vec::new(), ..swing() };
+    assert!(simulate(delaunay_body(), empty, SimulateOptions::default()).is_err());
 }

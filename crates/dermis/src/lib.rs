@@ -32,20 +32,23 @@
 #![forbid(unsafe_code)]
 
 pub mod bodies;
+pub mod build_body;
 pub mod frame_range;
+pub mod inspect;
 pub mod layered_file;
-pub mod names;
 pub mod replay;
 pub mod resample;
 pub mod rest_pose;
 pub mod retarget;
 pub mod select;
+pub mod wrinkle_files;
 
 pub use dermis_active as active;
 pub use dermis_body as body;
 pub use dermis_io as io;
 pub use dermis_math as math;
 pub use dermis_mesh as mesh;
+pub use dermis_mesh::names;
 pub use dermis_samples as samples;
 pub use dermis_skin as skin;
 pub use dermis_tet as tet;

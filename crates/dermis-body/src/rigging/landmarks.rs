@@ -155,8 +155,9 @@ fn leg(surface: &Surface<'_>, tip: &Tip, step: f64, crotch: usize) -> Result<Leg
 /// Point of a foot farthest from the axis of the shin. The tip is not used because it can be the heel of a foot that points
 /// down.
 fn toes(surface: &Surface<'_>, tip: &Tip, crotch: f64) -> Result<u32, RiggingError> {
-    let center =
-        |fraction: f64| level_loops(surface, tip, fraction * crotch, fraction * crotch).pop().map(|section| section.center);
+    let center = |fraction: f64| {
+        level_loops(surface, tip, fraction * crotch, fraction * crotch).pop().map(|section| section.center)
+    };
     let (Some(low), Some(high)) = (center(SHIN[0]), center(SHIN[1])) else {
         return Err(not_human("a leg has no shin"));
     };

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use dermis::io::{Format as FileFormat, ReadOptions, WRITABLE_ENDINGS, WriteOptions, Written, check_target};
+use dermis::io::{Format as FileFormat, ReadOptions, WriteOptions, Written, check_target};
 use dermis::mesh::{Object, Scene};
 use dermis::replay::without_deformers;
 use dermis::{FrameRange, Selection};
@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::args::{EXIT_CODES, Format, Shared};
 use crate::input;
 use crate::interrupt;
-use crate::motion::MotionFacts;
+use crate::motion::{MotionFacts, Words};
 use crate::notes::NoteFacts;
 use crate::numbers::{bytes, counted, seconds};
 use crate::report::Report;
@@ -36,7 +36,7 @@ const EXAMPLES: &str = "Examples:
 pub(crate) struct Args {
     /// The input: a file, a folder or numbered files, or sample:NAME
     input: String,
-    #[arg(help = format!("The output; its ending names the format ({})", WRITABLE_ENDINGS.join(" ")))]
+    #[arg(help = format!("The output; its extension names the format ({})", dermis::io::writable_extensions().join(" ")))]
     output: PathBuf,
     #[command(flatten)]
     part: Part,
@@ -149,7 +149,7 @@ pub(crate) fn convert(
 
 /// Whether the format of `output` keeps layers that only dermis knows.
 fn holds_deformers(output: &Path) -> bool {
-    matches!(FileFormat::of_path(output), Ok(FileFormat::Glb | FileFormat::Gltf))
+    FileFormat::of_path(output).is_ok_and(|format| format.holds.layers)
 }
 
 impl Part {

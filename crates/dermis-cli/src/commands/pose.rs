@@ -5,10 +5,10 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 
-use dermis::io::{ReadOptions, WRITABLE_ENDINGS, WriteOptions, Written, check_target};
+use dermis::io::{ReadOptions, WriteOptions, Written, check_target};
 use dermis::mesh::{Clip, Note, Object, Scene};
-use dermis::replay::{ReplayError, kind, replay};
-use dermis::retarget::{RetargetError, in_units, retarget};
+use dermis::replay::{kind, replay};
+use dermis::retarget::{in_units, retarget};
 use dermis::{FrameRange, Selection, select};
 use serde::Serialize;
 
@@ -16,7 +16,7 @@ use crate::args::{EXIT_CODES, Format, Shared};
 use crate::commands::convert::frame_rate;
 use crate::input;
 use crate::interrupt;
-use crate::motion::MotionFacts;
+use crate::motion::{MotionFacts, Words};
 use crate::notes::NoteFacts;
 use crate::numbers::{bytes, counted, grouped, seconds};
 use crate::report::Report;
@@ -37,7 +37,7 @@ const EXAMPLES: &str = "Examples:
 pub(crate) struct Args {
     /// The model: a rigged file, or sample:NAME
     model: String,
-    #[arg(long, short, value_name = "FILE", help = format!("The output; its ending names the format ({})", WRITABLE_ENDINGS.join(" ")))]
+    #[arg(long, short, value_name = "FILE", help = format!("The output; its extension names the format ({})", dermis::io::writable_extensions().join(" ")))]
     output: PathBuf,
     /// The clip to play: its name or its number from 0 [default: the first]
     #[arg(long, value_name = "NAME")]
@@ -291,18 +291,5 @@ impl ObjectSummary {
         words.extend(self.layers.iter().map(|layer| format!("layer '{layer}'")));
         words.extend(self.clip.as_ref().map(MotionFacts::titled));
         words.join(", ")
-    }
-}
-
-impl From<ReplayError> for Report {
-    fn from(error: ReplayError) -> Self {
-        Self::new(error.to_string()).add_causes(std::error::Error::source(&error))
-    }
-}
-
-impl From<RetargetError> for Report {
-    fn from(error: RetargetError) -> Self {
-        let report = Self::new(error.to_string()).maybe_hint(error.hint().map(ToOwned::to_owned));
-        error.details().into_iter().fold(report, Report::detail)
     }
 }

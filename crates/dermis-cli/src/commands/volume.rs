@@ -143,7 +143,7 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Report> {
     let named = |report: Report| report.in_file(args.input.as_str());
     let mut scene = dermis::select(scene, &args.part.selection()).map_err(|error| named(Report::from(error)))?;
     let read = began.elapsed().as_secs_f64();
-    let keeps_rig = !args.bake && matches!(FileFormat::of_path(&args.output), Ok(FileFormat::Glb | FileFormat::Gltf));
+    let keeps_rig = !args.bake && FileFormat::of_path(&args.output).is_ok_and(|format| format.holds.layers);
     let objects = correct(&mut scene, &options, keeps_rig, &watch).map_err(named)?;
     let correct = began.elapsed().as_secs_f64() - read;
     let written = interrupt::while_writing(|| dermis::io::write(&args.output, &scene, &write_options, &watch));

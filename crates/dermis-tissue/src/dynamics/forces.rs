@@ -4,11 +4,14 @@
 //! matrix as well as to the right-hand side, so that a step is stable for any stiffness. The Coriolis force rotates
 //! velocities by exactly −2ωΔt and therefore does no work.
 
+use dermis_mesh::UpAxis;
 use glam::{Mat3A, Quat, Vec3A};
 use serde::{Deserialize, Serialize};
 
 use super::contact::{NodeState, Shape};
 
+/// Gravity of the earth, in m/s².
+pub const EARTH_GRAVITY: f32 = 9.81;
 /// Maximum stiffness of a pull on a node, in node masses per squared time step.
 const MAX_PULL_STIFFNESS: f32 = 1e3;
 
@@ -108,6 +111,44 @@ pub struct TimedForce {
     /// End time in seconds; without it, the force acts until the end of the simulation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_s: Option<f64>,
+}
+
+impl Force {
+    /// Gravity of `acceleration` m/s² towards what is down if `up` is up.
+    pub fn gravity_down(up: UpAxis, acceleration: f32) -> Self {
+        let down = match up {
+            UpAxis::X => [-acceleration, 0.0, 0.0],
+            UpAxis::Y => [0.0, -acceleration, 0.0],
+            UpAxis::Z => [0.0, 0.0, -acceleration],
+        };
+        Self::Gravity { acceleration: down }
+    }
+}
+
+impl TimedForce {
+    /// Checks that the numbers describe a force.
+    pub fn check(&self) -> Result<(), &'static str> {
+        let is_size = |size: f32| size.is_finite() && size > 0.0;
+        let goes_back = |keys: &[PathKey]| keys.windows(2).any(|pair| pair[1].time_s < pair[0].time_s);
+        let path = match &self.force {
+            Force::Pull(pull) => &pull.path[..],
+            Force::Collider(collider) => &collider.path,
+            _ => &[],
+        };
+        match &self.force {
+            _ if self.until_s.is_some_and(|until| until <= self.from_s) => Err("it ends before it begins"),
+            Force::Pull(pull) if !is_size(pull.radius) => Err("the radius of a pull must be above 0"),
+            Force::Pull(pull) if !is_size(pull.stiffness_n_per_m) => Err("the stiffness of a pull must be above 0"),
+            Force::Collider(Collider {
+                shape: Shape::Sphere { radius, .. } | Shape::Capsule { radius, .. }, ..
+            }) if !is_size(*radius) => Err("the radius of its solid must be above 0"),
+            Force::Collider(Collider { shape: Shape::Plane { normal, .. }, .. }) if *normal == [0.0; 3] => {
+                Err("the normal of its plane has no direction")
+            }
+            _ if goes_back(path) => Err("the times of its path must not go back"),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Returns the forces of `script` that act at `time_s`.

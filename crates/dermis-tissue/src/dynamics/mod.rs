@@ -18,5 +18,5 @@ mod simulation;
 
 pub use contact::Shape;
 pub use energy::Energy;
-pub use forces::{Collider, Force, NodalForce, PathKey, Pull, Spin, TimedForce, active_at};
+pub use forces::{Collider, EARTH_GRAVITY, Force, NodalForce, PathKey, Pull, Spin, TimedForce, active_at};
 pub use simulation::{DriveError, Phases, Simulation, SimulationOptions, StepReport};

@@ -194,20 +194,3 @@ pub(super) fn examples_of(object: &Object, rig: &Rig, all: &[(Poses, Vec<f64>)])
     }
     Ok(examples)
 }
-
-impl From<ExamplesError> for Report {
-    fn from(error: ExamplesError) -> Self {
-        let hint = match &error {
-            ExamplesError::Length { .. } => {
-                Some("give one shape per frame of the clip, say when each stands with --pose-times, or choose --clip")
-            }
-            ExamplesError::OtherMesh { .. } | ExamplesError::OtherTriangles => {
-                Some("export shapes and rig from the same mesh, with the same order of points")
-            }
-            ExamplesError::OtherSkeleton { .. } => Some("give a clip of the same skeleton"),
-            _ => None,
-        };
-        let report = Self::new(error.to_string()).maybe_hint(hint.map(ToOwned::to_owned));
-        report.add_causes(std::error::Error::source(&error))
-    }
-}

@@ -9,7 +9,7 @@ mod validate;
 
 use std::process::ExitCode;
 
-use dermis::skin::envelope::{MultiWeightsError, TrainError};
+use dermis::skin::envelope::TrainError;
 
 pub(crate) use self::args::Args;
 use self::args::{Action, MapSource};
@@ -36,10 +36,4 @@ fn report_of(error: &TrainError, maps: &MapSource) -> Report {
         _ => None,
     };
     Report::new(error.to_string()).maybe_hint(hint.map(ToOwned::to_owned))
-}
-
-impl From<MultiWeightsError> for Report {
-    fn from(error: MultiWeightsError) -> Self {
-        Self::new(error.to_string())
-    }
 }
