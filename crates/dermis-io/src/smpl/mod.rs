@@ -56,7 +56,11 @@ pub fn read_bytes(bytes: &[u8]) -> Result<BodyFile, Error> {
 
 fn of_mapped(bytes: Mapped) -> Result<BodyFile, Error> {
     let zip: &[u8] = b"PK";
-    if bytes.starts_with(zip) { npz::with_arrays(bytes, |arrays| body(arrays)) } else { body(&mut pickle::Pickle::open(bytes)?) }
+    if bytes.starts_with(zip) {
+        npz::with_arrays(bytes, |arrays| body(arrays))
+    } else {
+        body(&mut pickle::Pickle::open(bytes)?)
+    }
 }
 
 /// Whether the archive `path` has a body in SMPL's layout.
