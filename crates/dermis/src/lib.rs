@@ -38,7 +38,6 @@ pub mod inspect;
 pub mod layered_file;
 pub mod replay;
 pub mod resample;
-pub mod rest_pose;
 pub mod retarget;
 pub mod select;
 pub mod wrinkle_files;

@@ -255,7 +255,7 @@ fn measure(
     let (mut before, mut after, mut elapsed) = (0.0f64, 0.0f64, 0.0);
     for frame in 0..motion.frame_count() {
         if stops(frame) {
-            return Err(Report::new(interrupt::STOPPED));
+            return Err(Report::new(crate::diagnostic::STOPPED));
         }
         let mut positions =
             motion.frame(frame).map_err(|error| Report::from(dermis::io::Error::from(error)))?.into_owned();
