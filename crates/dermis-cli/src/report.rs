@@ -14,7 +14,9 @@ use dermis::SelectError;
 use dermis::active::volume::VolumeError;
 use dermis::active::wrinkle::WrinkleError;
 use dermis::io::{Error, Problem};
+use dermis::keep_volume::KeepVolumeError;
 use dermis::mesh::SequenceError;
+use dermis::skin::envelope::ExamplesError;
 use serde::Serialize;
 
 use crate::args::{Format, Shared};
@@ -153,6 +155,39 @@ impl From<Error> for Report {
             Problem::Io(_) => report,
             _ => report.add_causes(error.source()),
         }
+    }
+}
+
+impl From<dermis::Error> for Report {
+    fn from(error: dermis::Error) -> Self {
+        match error {
+            dermis::Error::Io(error) => error.into(),
+            dermis::Error::Examples(error) => error.into(),
+            dermis::Error::KeepVolume(KeepVolumeError::Volume { object, cause }) => Self::from(cause).at(object),
+            dermis::Error::KeepVolume(KeepVolumeError::Stopped) => Self::new(crate::interrupt::STOPPED),
+            error => {
+                let mut report = Self::new(error.to_string()).maybe_hint(error.hint());
+                report.details = error.details();
+                report.add_causes(error.source())
+            }
+        }
+    }
+}
+
+impl From<ExamplesError> for Report {
+    fn from(error: ExamplesError) -> Self {
+        let hint = match &error {
+            ExamplesError::Length { .. } => {
+                Some("give one shape per frame of the clip, say when each stands with --pose-times, or choose --clip")
+            }
+            ExamplesError::OtherMesh { .. } | ExamplesError::OtherTriangles => {
+                Some("export shapes and rig from the same mesh, with the same order of points")
+            }
+            ExamplesError::OtherSkeleton { .. } => Some("give a clip of the same skeleton"),
+            _ => None,
+        };
+        let report = Self::new(error.to_string()).maybe_hint(hint.map(ToOwned::to_owned));
+        report.add_causes(error.source())
     }
 }
 

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use dermis_math::progress::Progress;
-use dermis_mesh::{Note, Scene, samples};
+use dermis_mesh::{Deformer, Note, Scene, samples};
 
 use crate::error::{Error, Problem};
 use crate::options::{ReadOptions, WriteOptions};
@@ -62,6 +62,13 @@ impl Format {
                 ));
             }
         })
+    }
+}
+
+impl Format {
+    /// Whether files of this format store the layers of an object ([`dermis_mesh::Deformer`]).
+    pub fn holds_layers(self) -> bool {
+        matches!(self, Self::Glb | Self::Gltf | Self::Npz)
     }
 }
 
@@ -164,8 +171,10 @@ fn edit_distance(a: &str, b: &str) -> usize {
 /// Writes `scene` to `target`, in the format that its ending names.
 pub fn write(target: &Path, scene: &Scene, options: &WriteOptions, progress: &dyn Progress) -> Result<Written, Error> {
     numbered::check_pattern(target)?;
+    let format = Format::of_path(target)?;
+    check_layers(format, scene).map_err(|error| error.in_file(target))?;
     let mut output = Output::new(options.force);
-    let writer = match Format::of_path(target)? {
+    let writer = match format {
         Format::Glb | Format::Gltf => gltf::write,
         Format::Obj => obj::write,
         Format::Ply => ply::write,
@@ -191,6 +200,20 @@ pub fn write(target: &Path, scene: &Scene, options: &WriteOptions, progress: &dy
     let mut written = output.commit()?;
     written.notes = notes;
     Ok(written)
+}
+
+/// A layer that is not written would be lost without a trace.
+fn check_layers(format: Format, scene: &Scene) -> Result<(), Error> {
+    let layered = scene.objects.iter().find(|object| !object.deformers.is_empty());
+    match layered.filter(|_| !format.holds_layers()) {
+        None => Ok(()),
+        Some(object) => {
+            let kinds: Vec<&str> = object.deformers.iter().map(Deformer::kind).collect();
+            let message = format!("the format does not hold the layers of the object ({})", kinds.join(", "));
+            let hint = "write .glb, .gltf or .npz, or evaluate the layers first";
+            Err(Error::unsupported(message).at(&object.name).with_hint(hint))
+        }
+    }
 }
 
 #[cfg(test)]

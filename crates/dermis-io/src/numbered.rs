@@ -401,7 +401,7 @@ pub(crate) fn write_each(
     if !output.replaces() {
         check_free(target)?;
     }
-    let Some(motion) = object.motion()? else {
+    let Some(motion) = object.base_motion()? else {
         notes.extend(remove_older(&pattern, 1, output)?);
         return one(&pattern.file(0), object.mesh.points(), output);
     };

@@ -70,7 +70,7 @@ pub(crate) fn prepare(scene: &Scene, target: &Path, output: &mut Output) -> Resu
     if !holds_the_mesh(&beside, &object.mesh) {
         notes.extend(obj::write_mesh(&object.name, &object.mesh, &beside, output)?);
     }
-    let motion = if let Some(motion) = object.motion()? {
+    let motion = if let Some(motion) = object.base_motion()? {
         motion
     } else {
         notes.push(Note::new("nothing moves; the cache holds the rest pose as its only frame"));

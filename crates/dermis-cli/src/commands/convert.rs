@@ -4,9 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use dermis::io::{Format as FileFormat, ReadOptions, WRITABLE_ENDINGS, WriteOptions, Written, check_target};
+use dermis::io::{ReadOptions, WRITABLE_ENDINGS, WriteOptions, Written, check_target};
 use dermis::mesh::{Object, Scene};
-use dermis::replay::without_deformers;
 use dermis::{FrameRange, Selection};
 use serde::Serialize;
 
@@ -128,13 +127,8 @@ pub(crate) fn convert(
     let began = Instant::now();
     let scene = input::read(input, &ReadOptions { frame_rate_hz: part.fps, topology }, &watch)?;
     let scene = dermis::select(scene, &part.selection()).map_err(|error| Report::from(error).in_file(input))?;
-    let scene = if holds_deformers(output) {
-        scene
-    } else {
-        without_deformers(scene).map_err(|error| Report::from(error).in_file(input))?
-    };
     let read = began.elapsed().as_secs_f64();
-    let written = interrupt::while_writing(|| dermis::io::write(output, &scene, &options, &watch));
+    let written = interrupt::while_writing(|| dermis::write_with(output, &scene, &options, &watch));
     watch.clear();
     let written = written.map_err(|error| Report::from(error).in_file(input))?;
     let total = began.elapsed().as_secs_f64();
@@ -145,11 +139,6 @@ pub(crate) fn convert(
         Format::Pretty => terminal::print(&summary.text(Paint::for_stdout(shared.color)))?,
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Whether the format of `output` keeps layers that only dermis knows.
-fn holds_deformers(output: &Path) -> bool {
-    matches!(FileFormat::of_path(output), Ok(FileFormat::Glb | FileFormat::Gltf))
 }
 
 impl Part {

@@ -5,9 +5,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 
+use dermis::evaluate::{EvaluateError, clip_motion, with_frames};
 use dermis::io::{ReadOptions, WRITABLE_ENDINGS, WriteOptions, Written, check_target};
 use dermis::mesh::{Clip, Note, Object, Scene};
-use dermis::replay::{ReplayError, kind, replay};
 use dermis::retarget::{RetargetError, in_units, retarget};
 use dermis::{FrameRange, Selection, select};
 use serde::Serialize;
@@ -131,7 +131,8 @@ fn posed(args: &Args, watch: &Watch) -> Result<(Scene, Vec<ObjectSummary>), Repo
     }
     let mut summaries = Vec::new();
     for object in &mut scene.objects {
-        let layers = if args.base { Vec::new() } else { object.deformers.iter().filter_map(kind).collect() };
+        let layers =
+            if args.base { Vec::new() } else { object.deformers.iter().map(|layer| layer.kind().to_owned()).collect() };
         let joints = object.rig.as_ref().map_or(0, |rig| rig.joints().len());
         let clip = match &motion {
             Some(motion) => clip_of_other(motion, object, &mut scene.notes)
@@ -241,9 +242,9 @@ fn play(object: Object, clip: Option<Arc<Clip>>, base: bool, notes: &mut Vec<Not
     if base || object.deformers.is_empty() {
         return Ok(Object { clips: vec![clip], deformers: Vec::new(), ..object });
     }
-    let (sequence, left_out) = replay(&object, &clip)?;
-    notes.extend(left_out);
-    Ok(Object { sequence: Some(sequence), rig: None, clips: Vec::new(), deformers: Vec::new(), ..object })
+    let motion = clip_motion(&object, &clip)?;
+    notes.extend(motion.warnings);
+    Ok(with_frames(object, motion.sequence))
 }
 
 impl Summary {
@@ -294,8 +295,8 @@ impl ObjectSummary {
     }
 }
 
-impl From<ReplayError> for Report {
-    fn from(error: ReplayError) -> Self {
+impl From<EvaluateError> for Report {
+    fn from(error: EvaluateError) -> Self {
         Self::new(error.to_string()).add_causes(std::error::Error::source(&error))
     }
 }

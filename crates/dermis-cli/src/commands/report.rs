@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use dermis::FrameRange;
+use dermis::io::ReadOptions;
 use dermis::io::output::Output;
 use dermis_view::Gallery;
 use dermis_view::report::{Facts, ReportError, ReportOptions, report};
@@ -12,6 +13,7 @@ use serde::Serialize;
 
 use crate::args::{EXIT_CODES, Format, Shared};
 use crate::commands::view::{add, no_page};
+use crate::input;
 use crate::interrupt;
 use crate::notes::NoteFacts;
 use crate::numbers::{bytes, measured, seconds};
@@ -65,7 +67,11 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Report> {
     check_ending(&args.output)?;
     let mut output = Output::new(args.force);
     let gallery = Gallery::default();
-    add(&gallery, &args.sequence, shared)?;
+    let watch = Watch::new(format!("reading {}", args.sequence), shared);
+    let scene = input::read(&args.sequence, &ReadOptions::default(), &watch)?;
+    gallery
+        .add_motion(&args.sequence, scene)
+        .map_err(|error| Report::new(error.to_string()).in_file(&args.sequence))?;
     for fit in &args.fits {
         add(&gallery, fit, shared)?;
     }

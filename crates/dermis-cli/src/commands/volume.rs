@@ -2,15 +2,14 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::Instant;
 
 use clap::ValueEnum;
-use dermis::active::volume::{Effects, Mode, Target, VolumeLayer, VolumeOptions, Workspace, corrected, deformer};
+use dermis::active::volume::{Effects, Mode, Target, VolumeDrift, VolumeOptions, effects_from_toml};
+use dermis::evaluate;
 use dermis::io::{Format as FileFormat, ReadOptions, WriteOptions, check_target};
-use dermis::math::progress::Progress;
-use dermis::mesh::pose::bake_lazily;
-use dermis::mesh::{Clip, MeshSequence, Note, Object, Scene, SequenceError};
+use dermis::keep_volume::{KeptVolume, ObjectVolume};
+use dermis::mesh::Note;
 use serde::Serialize;
 
 use crate::args::{EXIT_CODES, Format, Shared};
@@ -143,27 +142,33 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Report> {
     let named = |report: Report| report.in_file(args.input.as_str());
     let mut scene = dermis::select(scene, &args.part.selection()).map_err(|error| named(Report::from(error)))?;
     let read = began.elapsed().as_secs_f64();
-    let keeps_rig = !args.bake && matches!(FileFormat::of_path(&args.output), Ok(FileFormat::Glb | FileFormat::Gltf));
-    let objects = correct(&mut scene, &options, keeps_rig, &watch).map_err(named)?;
+    let kept = interrupt::while_writing(|| dermis::keep_volume_with(&scene, &options, &watch));
+    let mut kept = kept.map_err(|error| named(Report::from(error)))?;
     let correct = began.elapsed().as_secs_f64() - read;
-    let written = interrupt::while_writing(|| dermis::io::write(&args.output, &scene, &write_options, &watch));
+    let mut notes = std::mem::take(&mut scene.notes);
+    notes.append(&mut kept.warnings);
+    if args.bake {
+        for object in &mut kept.scene.objects {
+            *object =
+                evaluate::baked(std::mem::take(object), &mut notes).map_err(|error| named(Report::from(error)))?;
+        }
+    }
+    notes.extend(layer_note(&kept, &args.output));
+    let written = interrupt::while_writing(|| dermis::write_with(&args.output, &kept, &write_options, &watch));
     watch.clear();
     let written = written.map_err(|error| named(Report::from(error)))?;
     let total = began.elapsed().as_secs_f64();
-    let clips = || objects.iter().flat_map(|object| &object.clips);
-    let frames = clips().map(|clip| clip.frames).sum::<usize>();
-    let milliseconds = clips().map(|clip| clip.milliseconds_per_frame * clip.frames as f64).sum::<f64>();
     let summary = Summary {
         input: args.input.clone(),
         output: args.output.display().to_string(),
         files: written.files.iter().map(|file| file.display().to_string()).collect(),
         bytes: written.bytes,
-        volume_drift_before: clips().map(|clip| clip.volume_drift_before).fold(0.0, f64::max),
-        volume_drift_after: clips().map(|clip| clip.volume_drift_after).fold(0.0, f64::max),
-        milliseconds_per_frame: milliseconds / frames.max(1) as f64,
-        notes: NoteFacts::each_once(scene.notes.iter().chain(&written.notes)),
+        volume_drift_before: kept.drift_before(),
+        volume_drift_after: kept.drift_after(),
+        milliseconds_per_frame: kept.milliseconds_per_frame(),
+        notes: NoteFacts::each_once(notes.iter().chain(&written.notes)),
         seconds: Times { read, correct, write: total - read - correct, total },
-        objects,
+        objects: kept.objects.iter().map(ObjectSummary::of).collect(),
     };
     match shared.format {
         Format::Json => terminal::print_json(&summary)?,
@@ -188,123 +193,16 @@ fn volume_options(args: &Args) -> Result<VolumeOptions, Report> {
 fn read_effects(path: &Path) -> Result<Effects, Report> {
     let named = |report: Report| report.in_file(path.display().to_string());
     let text = std::fs::read_to_string(path).map_err(|error| named(Report::from(dermis::io::Error::from(error))))?;
-    Effects::from_toml(&text).map_err(|error| named(Report::from(error)))
+    effects_from_toml(&text).map_err(|error| named(Report::from(error)))
 }
 
-/// Corrects every object that moves, in place, and measures each of its motions.
-fn correct(
-    scene: &mut Scene,
-    options: &VolumeOptions,
-    keeps_rig: bool,
-    watch: &Watch,
-) -> Result<Vec<ObjectSummary>, Report> {
-    let total = scene.objects.iter().flat_map(motions_of).map(|motion| motion.1).sum::<usize>();
-    if total == 0 {
-        return Err(Report::new("nothing moves").hint("give a rig with a clip, or recorded frames"));
-    }
-    let mut done = 0;
-    let mut summaries = Vec::new();
-    for object in &mut scene.objects {
-        if motions_of(object).is_empty() {
-            continue;
-        }
-        let at_object = |report: Report| report.at(object.name.clone());
-        let layer = VolumeLayer::new(object, options).map_err(|error| at_object(Report::from(error)))?;
-        scene.notes.extend(layer.notes().iter().cloned());
-        let layer = Arc::new(layer);
-        let mut clips = Vec::new();
-        for (clip, frames) in motions_of(object) {
-            let motion = motion(object, clip.as_ref()).map_err(|error| at_object(Report::from(error)))?;
-            let step = |frame: usize| watch.report("correcting", done + frame, total).is_break();
-            clips.push(measure(&layer, &motion, clip.as_deref(), step).map_err(at_object)?);
-            done += frames;
-        }
-        let (joints, rest_volume) = (layer.joint_count(), layer.rest_volume());
-        summaries.push(ObjectSummary { name: object.name.clone(), rest_volume, joints, clips });
-        let notes = keep(object, &layer, options, keeps_rig).map_err(Report::from)?;
-        scene.notes.extend(notes);
-    }
-    Ok(summaries)
-}
-
-/// The clips of a rig, or the recorded frames, each with its number of frames.
-fn motions_of(object: &Object) -> Vec<(Option<Arc<Clip>>, usize)> {
-    let clips = object.clips.iter().filter(|_| object.rig.is_some());
-    let clips: Vec<_> = clips.map(|clip| (Some(Arc::clone(clip)), clip.frame_count())).collect();
-    match &object.sequence {
-        Some(sequence) if clips.is_empty() => vec![(None, sequence.frame_count())],
-        _ => clips,
-    }
-}
-
-fn motion(object: &Object, clip: Option<&Arc<Clip>>) -> Result<MeshSequence, dermis::io::Error> {
-    match (clip, &object.rig, &object.sequence) {
-        (Some(clip), Some(rig), _) => Ok(bake_lazily(&object.mesh, rig, clip)?),
-        (_, _, Some(sequence)) => Ok(sequence.clone()),
-        _ => Err(SequenceError::NoFrames.into()),
-    }
-}
-
-fn measure(
-    layer: &VolumeLayer,
-    motion: &MeshSequence,
-    clip: Option<&Clip>,
-    stops: impl Fn(usize) -> bool,
-) -> Result<ClipSummary, Report> {
-    let mut work = Workspace::default();
-    let (mut before, mut after, mut elapsed) = (0.0f64, 0.0f64, 0.0);
-    for frame in 0..motion.frame_count() {
-        if stops(frame) {
-            return Err(Report::new(interrupt::STOPPED));
-        }
-        let mut positions =
-            motion.frame(frame).map_err(|error| Report::from(dermis::io::Error::from(error)))?.into_owned();
-        let start = Instant::now();
-        let target = layer.target_of_frame(frame, motion);
-        let volumes = layer.apply(&mut positions, clip.map(|clip| clip.transforms(frame)), target, &mut work);
-        elapsed += start.elapsed().as_secs_f64();
-        before = before.max(volumes.drift_before());
-        after = after.max(volumes.drift(layer.volume_of(&positions)));
-    }
-    Ok(ClipSummary {
-        name: clip.map(|clip| clip.name().to_owned()).unwrap_or_default(),
-        frames: motion.frame_count(),
-        volume_drift_before: before,
-        volume_drift_after: after,
-        milliseconds_per_frame: 1e3 * elapsed / motion.frame_count() as f64,
-    })
-}
-
-/// Leaves in `object` what the output shall hold: the rig with its layer, or corrected frames.
-fn keep(
-    object: &mut Object,
-    layer: &Arc<VolumeLayer>,
-    options: &VolumeOptions,
-    keeps_rig: bool,
-) -> Result<Vec<Note>, dermis::io::Error> {
-    let mut notes = Vec::new();
-    let is_ours = |settings: &str| settings.contains("\"type\":\"volume\"");
-    object.deformers.retain(|deformer| !is_ours(&deformer.settings));
-    if keeps_rig && object.rig.is_some() && !object.clips.is_empty() {
-        object.deformers.push(deformer(options));
-        object.sequence = None;
-        notes.push(Note::at(
-            &object.name,
-            "the rig is written with its layer as DERMIS_deformers; viewers that do not know it play the rig alone \
-             (--bake writes frames)",
-        ));
-        return Ok(notes);
-    }
-    if object.clips.len() > 1 {
-        let first = object.clips[0].name();
-        notes.push(Note::at(&object.name, format!("the frames of the first clip, '{first}', are written")));
-    }
-    let clip = object.clips.first().filter(|_| object.rig.is_some()).cloned();
-    let motion = motion(object, clip.as_ref())?;
-    object.sequence = Some(corrected(layer, &motion, clip.as_ref())?);
-    object.rig = None;
-    object.clips.clear();
-    Ok(notes)
+/// A note on the layer that goes with a rig into `output`.
+fn layer_note(kept: &KeptVolume, output: &Path) -> Option<Note> {
+    let format = FileFormat::of_path(output).ok()?;
+    let layered = kept.scene.objects.iter().find(|object| !object.deformers.is_empty())?;
+    let said = "the rig is written with its layer as DERMIS_deformers; viewers that do not know it play the rig alone \
+                (--bake writes frames)";
+    matches!(format, FileFormat::Glb | FileFormat::Gltf).then(|| Note::at(&layered.name, said))
 }
 
 impl Summary {
@@ -322,6 +220,24 @@ impl Summary {
         lines.push(format!("wrote {output} ({size}); read in {read}, corrected in {correct}, written in {write}\n"));
         lines.extend(self.notes.iter().map(|note| note.line(paint)));
         lines.concat()
+    }
+}
+
+impl ObjectSummary {
+    fn of(object: &ObjectVolume) -> Self {
+        let clip = |drift: &VolumeDrift| ClipSummary {
+            name: drift.name.clone(),
+            frames: drift.frames,
+            volume_drift_before: drift.before,
+            volume_drift_after: drift.after,
+            milliseconds_per_frame: drift.milliseconds_per_frame,
+        };
+        Self {
+            name: object.name.clone(),
+            rest_volume: object.rest_volume,
+            joints: object.joint_count,
+            clips: object.motions.iter().map(clip).collect(),
+        }
     }
 }
 

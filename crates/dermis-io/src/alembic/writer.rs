@@ -30,7 +30,7 @@ pub(super) fn write<W: Write + Seek>(scene: &Scene, file: W, progress: &dyn Prog
     let mut notes = Vec::new();
     let mut meshes = Vec::new();
     for object in &scene.objects {
-        let motion = object.motion().map_err(|error| Error::from(error).at(&object.name))?;
+        let motion = object.base_motion().map_err(|error| Error::from(error).at(&object.name))?;
         let sampling = motion.as_ref().map_or(0, |motion| samplings.index(motion));
         notes.extend(notes_on(object));
         meshes.push(MeshToWrite { object, motion, sampling });

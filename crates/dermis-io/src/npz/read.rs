@@ -12,7 +12,7 @@ use crate::mapped::Mapped;
 use crate::npz::archive::Archive;
 use crate::npz::array::Array;
 use crate::npz::npy::{Header, Kind};
-use crate::npz::{layout, rig};
+use crate::npz::{deformers, layout, rig};
 use crate::options::ReadOptions;
 use crate::raw_frames::{RawFrames, Scalar};
 use crate::{layered, smpl};
@@ -29,6 +29,16 @@ impl Reader<'_> {
     /// The array `name`, where there is one; it counts as used.
     pub(super) fn take(&mut self, name: &'static str) -> Result<Option<Array>, Error> {
         self.used.push(name);
+        self.archive.get(name)
+    }
+
+    /// The names of all arrays.
+    pub(super) fn names(&self) -> Vec<String> {
+        self.archive.names().map(str::to_owned).collect()
+    }
+
+    /// The array `name`, whose name is made up of parts.
+    pub(super) fn array(&mut self, name: &str) -> Result<Option<Array>, Error> {
         self.archive.get(name)
     }
 
@@ -110,6 +120,7 @@ fn object(reader: &mut Reader<'_>) -> Result<Object, Error> {
         sequence,
         rig: rig.map(Arc::new),
         clips: clips.into_iter().map(Arc::new).collect(),
+        deformers: deformers::read(reader)?,
         ..Object::default()
     })
 }
@@ -269,8 +280,12 @@ pub(crate) fn units_of(arrays: &mut dyn smpl::Arrays) -> Result<Units, Error> {
 
 /// Unknown arrays: a float for each point is kept as an attribute, everything else is named in a note.
 fn rest_of_the_arrays(reader: &mut Reader<'_>, object: &mut Object) -> Result<(), Error> {
-    let unknown: Vec<String> =
-        reader.archive.names().filter(|name| !reader.used.contains(name)).map(str::to_owned).collect();
+    let unknown: Vec<String> = reader
+        .archive
+        .names()
+        .filter(|name| !reader.used.contains(name) && !deformers::is_key(name))
+        .map(str::to_owned)
+        .collect();
     let (mut attributes, mut left_out) = (BTreeMap::new(), Vec::new());
     for name in unknown {
         // An array that cannot be understood (a pickle) matters only where it would be used.

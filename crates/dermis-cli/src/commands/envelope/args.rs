@@ -5,7 +5,9 @@ use std::str::FromStr;
 
 use clap::ValueEnum;
 use dermis::FrameRange;
+use dermis::io::ReadOptions;
 use dermis::skin::envelope::{MapOptions, TrainOptions};
+use dermis::train_envelope::MapSource;
 
 use crate::args::EXIT_CODES;
 use crate::commands::convert::frame_rate;
@@ -131,7 +133,7 @@ pub(super) struct More {
 pub(super) struct InfluenceMaps {
     /// Where they come from: weights (of the rig's skin), auto (found from the examples), attribute:PREFIX (an attribute
     /// per joint), textures:FOLDER (JOINT.png over the first UVs), or a file whose skin weights are the maps
-    #[arg(long, value_name = "SOURCE", default_value = "weights")]
+    #[arg(long, value_name = "SOURCE", default_value = "weights", value_parser = map_source)]
     pub(super) maps: MapSource,
     #[arg(long, value_name = "N", default_value_t = MapOptions::default().widen, help = "Widen and smooth them over so many mesh neighbours")]
     pub(super) widen: usize,
@@ -182,28 +184,16 @@ impl From<Underlying> for dermis::skin::envelope::Underlying {
     }
 }
 
-/// Where influence maps come from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum MapSource {
-    Weights,
-    Automatic,
-    Attributes(String),
-    Textures(PathBuf),
-    File(String),
-}
-
-impl FromStr for MapSource {
-    type Err = std::convert::Infallible;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Ok(match text.split_once(':') {
-            Some(("attribute", prefix)) => Self::Attributes(prefix.to_owned()),
-            Some(("textures", folder)) => Self::Textures(folder.into()),
-            _ if text == "weights" => Self::Weights,
-            _ if text == "auto" => Self::Automatic,
-            _ => Self::File(text.to_owned()),
-        })
-    }
+/// The source of influence maps that `text` names.
+#[allow(clippy::unnecessary_wraps, reason = "parsers of arguments return a result")]
+fn map_source(text: &str) -> Result<MapSource, String> {
+    Ok(match text.split_once(':') {
+        Some(("attribute", prefix)) => MapSource::Attributes(prefix.to_owned()),
+        Some(("textures", folder)) => MapSource::Textures(folder.into()),
+        _ if text == "weights" => MapSource::Weights,
+        _ if text == "auto" => MapSource::Automatic,
+        _ => MapSource::File(text.to_owned()),
+    })
 }
 
 /// How much a frame counts.
@@ -225,6 +215,13 @@ impl FromStr for PoseWeight {
         } else {
             Err(format!("the weight {weight} makes no sense; it must be finite and not negative"))
         }
+    }
+}
+
+impl Shapes {
+    /// How the rig's file is read.
+    pub(super) fn rig_options(&self) -> ReadOptions {
+        ReadOptions { frame_rate_hz: self.fps, topology: None }
     }
 }
 

@@ -1,13 +1,13 @@
 //! What `dermis envelope` says about a model and its errors.
 
 use dermis::io::Written;
-use dermis::mesh::Note;
-use dermis::skin::envelope::{Curve, Examples, HalfError, Trained, Validation};
+use dermis::mesh::{Note, Object};
+use dermis::skin::envelope::{Curve, Validation};
+use dermis::train_envelope::{Envelope, multi_weights};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::args::TrainArgs;
-use super::inputs::Rigged;
 use crate::args::{Format, Shared};
 use crate::notes::NoteFacts;
 use crate::numbers::{bytes, counted, measured, seconds, short};
@@ -21,7 +21,7 @@ const BAR: f64 = 40.0;
 
 /// What both actions know.
 pub(super) struct Facts<'a> {
-    pub(super) examples: &'a Examples,
+    pub(super) poses: usize,
     pub(super) validation: &'a Validation,
     pub(super) notes: &'a [Note],
     pub(super) seconds: &'a [(&'static str, f64)],
@@ -112,36 +112,32 @@ impl CurveFacts {
 }
 
 impl ModelFacts {
-    pub(super) fn of(
-        args: &TrainArgs,
-        trained: &Trained,
-        rigged: &Rigged,
-        half: Option<HalfError>,
-        written: &Written,
-    ) -> Self {
+    pub(super) fn of(args: &TrainArgs, envelope: &Envelope, written: &Written) -> Self {
+        let Envelope { trained, half_error: half, .. } = envelope;
         Self {
             rig: Some(args.rig.clone()),
-            model: None,
             output: Some(args.output.display().to_string()),
             files: written.files.iter().map(|file| file.display().to_string()).collect(),
             bytes: written.bytes,
-            points: rigged.object.mesh.point_count(),
-            joints: rigged.rig.joints().len(),
             smoothness: Some(trained.smoothness).filter(|smoothness| smoothness.is_finite()),
             smoothness_curve: trained.curve.as_ref().map(CurveFacts::of),
             bones_per_point: Some(trained.mean_bones),
             half_rms_error: half.map(|half| half.rms),
             half_max_error: half.map(|half| half.max),
+            ..Self::default().with_size(envelope.model())
         }
     }
 
     /// A model that was read.
-    pub(super) fn input(&mut self, model: &str, rig: Option<&str>, rigged: &Rigged, smoothness: Option<f64>) {
-        self.model = Some(model.to_owned());
-        self.rig = rig.map(ToOwned::to_owned);
-        self.points = rigged.object.mesh.point_count();
-        self.joints = rigged.rig.joints().len();
-        self.smoothness = smoothness;
+    pub(super) fn input(&mut self, model: &str, rig: Option<&str>, object: &Object) {
+        let smoothness = multi_weights(object).ok().and_then(|layer| layer.record.get("smoothness")?.as_f64());
+        *self = Self { model: Some(model.to_owned()), rig: rig.map(ToOwned::to_owned), smoothness, ..Self::default() }
+            .with_size(object);
+    }
+
+    fn with_size(self, object: &Object) -> Self {
+        let joints = object.rig.as_ref().map_or(0, |rig| rig.joints().len());
+        Self { points: object.mesh.point_count(), joints, ..self }
     }
 }
 
@@ -161,7 +157,7 @@ impl Summary {
         let worst = validation.worst_poses();
         Self {
             model: ModelFacts::default(),
-            poses: facts.examples.pose_count(),
+            poses: facts.poses,
             rms_error: validation.rms_error,
             max_error: validation.max_error,
             linear_rms_error: validation.linear_rms_error,

@@ -7,7 +7,6 @@ use dermis::mesh::problems::{Problem, of_object};
 use dermis::mesh::shells::shells;
 use dermis::mesh::volume::volume;
 use dermis::mesh::{Object, Rig, Scene, SequenceError, SkinWeights, TriMesh, Units, UpAxis};
-use dermis::replay::kind;
 use serde::Serialize;
 
 use crate::input::format_name;
@@ -136,7 +135,7 @@ impl ObjectFacts {
             uv_sets: mesh.layout().map_or(0, |layout| layout.uvs.len()),
             tetrahedra: object.tets.as_ref().map_or(0, |tets| tets.tetrahedra().len()),
             attributes: object.attributes.keys().cloned().collect(),
-            deformers: object.deformers.iter().map(|deformer| kind(deformer).unwrap_or_default()).collect(),
+            deformers: object.deformers.iter().map(|layer| layer.kind().to_owned()).collect(),
             problems: of_object(object, progress)?.into_iter().map(ProblemFacts::from).collect(),
         })
     }

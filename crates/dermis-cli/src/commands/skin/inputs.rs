@@ -3,11 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use dermis::evaluate::{self, single};
 use dermis::io::ReadOptions;
-use dermis::mesh::merge::single;
 use dermis::mesh::reshape::reshaped;
 use dermis::mesh::{Note, Object, Scene, TriMesh};
-use dermis::replay::whole_motion;
 use dermis::skin::Animation;
 use dermis::{Selection, select};
 
@@ -38,10 +37,10 @@ pub(super) fn read(sources: &[String], part: &Part, watch: &Watch) -> Result<Inp
             if let Some((known, _)) = &first {
                 expect_same_mesh(known, &object).map_err(|report| report.in_file(source))?;
             }
-            let motion = whole_motion(&object).map_err(|error| Report::from(error).in_file(source))?;
-            let motion = motion.map(|(sequence, left_out)| {
-                notes.extend(left_out);
-                sequence
+            let motion = evaluate::motion(&object).map_err(|error| Report::from(error).in_file(source))?;
+            let motion = motion.map(|motion| {
+                notes.extend(motion.warnings);
+                motion.sequence
             });
             if let Some(sequence) = motion {
                 animations.push(Animation { name: unused_name(name, &animations), sequence });
@@ -55,7 +54,7 @@ pub(super) fn read(sources: &[String], part: &Part, watch: &Watch) -> Result<Inp
         return Err(report.hint("a skin is learned from frames or clips: give an animated file"));
     }
     let mesh = rest_pose(&object, &animations, part, watch)?;
-    let object = Object { mesh, sequence: None, rig: None, clips: Vec::new(), ..object };
+    let object = Object { mesh, sequence: None, rig: None, clips: Vec::new(), deformers: Vec::new(), ..object };
     Ok(Inputs { object, animations, scene, notes })
 }
 

@@ -36,7 +36,9 @@ impl Cloth {
         };
         let object = &scene.objects[place];
         let name = object.name.clone();
-        let mut motion = object.motion().map_err(failed)?.ok_or_else(|| Report::new("nothing moves"))?;
+        let motion = dermis::evaluate::motion(object)?.ok_or_else(|| Report::new("nothing moves"))?;
+        let warnings = motion.warnings;
+        let mut motion = motion.sequence;
         let mut rest = match args.rest.as_deref().filter(|rest| *rest != UVS) {
             Some(file) => Some(read_rest(file, &motion, watch)?),
             None => None,
@@ -57,6 +59,7 @@ impl Cloth {
         let options = WrinkleOptions { min_radius: args.min_radius, ..WrinkleOptions::default() };
         let layer = WrinkleLayer::new(motion.mesh(), shape, &options);
         let layer = layer.map_err(|error| Report::from(error).at(name.clone()))?;
+        scene.notes.extend(warnings);
         Ok(Self { place, name, motion, layer })
     }
 }
