@@ -3,7 +3,7 @@
 mod common;
 
 use common::Place;
-use dermis::mesh::samples::NAMES;
+use dermis::samples::NAMES;
 
 #[test]
 fn every_sample_is_listed_and_inspected() {

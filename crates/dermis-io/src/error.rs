@@ -3,10 +3,10 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use dermis_body::BodyError;
 use dermis_mesh::deformer::DeformerError;
 use dermis_mesh::merge::MergeError;
 use dermis_mesh::{MeshError, RigError, SequenceError};
-use dermis_tissue::body::BodyError;
 
 /// A problem with a file, the place where it was met, and a hint.
 ///

@@ -4,7 +4,8 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use dermis_math::progress::Progress;
-use dermis_mesh::{Deformer, Note, Scene, samples};
+use dermis_mesh::{Deformer, Note, Scene};
+use dermis_samples as samples;
 
 use crate::error::{Error, Problem};
 use crate::options::{ReadOptions, WriteOptions};

@@ -16,7 +16,6 @@ mod frame_rate;
 pub mod gltf;
 pub mod gmsh;
 pub mod image;
-pub mod layered;
 pub mod mapped;
 pub mod mdd;
 pub mod medit;

@@ -252,8 +252,8 @@ fn several_objects_become_one() {
 
 #[test]
 fn every_sample_comes_back_from_every_simple_format() {
-    for sample in dermis_mesh::samples::NAMES {
-        let scene = dermis_mesh::samples::build(sample).unwrap();
+    for sample in dermis_samples::NAMES {
+        let scene = dermis_samples::build(sample).unwrap();
         let (merged, _) = dermis_mesh::merge::single(&scene).unwrap();
         let motion = merged.base_motion().unwrap().unwrap().select(0, 3, 1).unwrap();
         let mut few = merged.clone();

@@ -6,9 +6,9 @@ mod common;
 
 use std::path::{Path, PathBuf};
 
+use dermis_body::{BodyModel, BodyPose, JointPlacement};
 use dermis_io::smpl::{self, BodyFile};
 use dermis_io::{ReadOptions, npz};
-use dermis_tissue::body::{BodyModel, BodyPose, JointPlacement};
 use glam::DVec3;
 
 const PICKLES: [&str; 8] = [

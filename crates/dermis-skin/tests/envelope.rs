@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use dermis_math::progress::Silent;
-use dermis_mesh::samples;
 use dermis_mesh::volume::volume;
 use dermis_mesh::{Clip, Joint, MeshSequence, Object, Rig, SkinWeights, TriMesh};
 use dermis_skin::envelope::{
@@ -13,7 +12,7 @@ use dermis_skin::envelope::{
 use glam::{DAffine3, DQuat, DVec3, Vec3};
 
 fn arm() -> Object {
-    samples::build("arm").expect("the arm is built in").objects.swap_remove(0)
+    dermis_samples::build("arm").expect("the arm is built in").objects.swap_remove(0)
 }
 
 fn examples_of(object: &Object, frames: impl Iterator<Item = usize>) -> Examples {

@@ -3,9 +3,9 @@
 
 use std::time::Instant;
 
+use dermis_body::{BodyMotion, BodyPose, sample};
 use dermis_math::progress::Silent;
 use dermis_mesh::UpAxis;
-use dermis_tissue::body::{BodyMotion, BodyPose, sample};
 use dermis_tissue::dynamics::{Force, Phases, StepReport};
 use dermis_tissue::layered::{BodySimulation, BodySimulationOptions, BuildOptions, LayeredBody, build};
 

@@ -3,18 +3,17 @@
 //!
 //! `cargo bench -p dermis-tissue --bench layers`
 
-#[path = "../tests/lattices/mod.rs"]
+#[path = "../../dermis-tet/tests/lattices/mod.rs"]
 mod lattices;
 
 use std::time::Instant;
 
+use dermis_body::Bone;
 use dermis_math::progress::Silent;
 use dermis_mesh::{SkinWeights, TetMesh};
-use dermis_tissue::harmonic::{BoundedWeightsOptions, EdgeWeights, Harmonic, bounded_biharmonic, prune};
-use dermis_tissue::layers::{
-    Bone, BoneNodesOptions, DistanceField, FleshOptions, Layers, NodeRole, bone_nodes, end_effector_vertices,
-    flesh_thickness,
-};
+use dermis_tet::bone_nodes::{BoneNodesOptions, bone_nodes};
+use dermis_tet::harmonic::{BoundedWeightsOptions, EdgeWeights, Harmonic, bounded_biharmonic, prune};
+use dermis_tissue::layers::{DistanceField, FleshOptions, Layers, NodeRole, end_effector_vertices, flesh_thickness};
 use lattices::{figure, figure_bones, figure_weights, made_bad, skin};
 
 /// 23 joints × 9 entries of their rotations × 3 coordinates.

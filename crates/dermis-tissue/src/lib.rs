@@ -3,11 +3,7 @@
 
 #![forbid(unsafe_code)]
 
-pub mod body;
 pub mod dynamics;
 pub mod fem;
-pub mod harmonic;
 pub mod layered;
 pub mod layers;
-pub mod rigging;
-pub mod tetrahedra;

@@ -1,20 +1,21 @@
 //! Layered bodies: building them, what the layers are, and how they move.
 
+#[path = "../../dermis-tet/tests/shapes/mod.rs"]
 mod shapes;
 
 use std::sync::{Arc, OnceLock};
 
+use dermis_body::{BodyJoint, BodyModel, BodyMotion, BodyParts, BodyPose, JointPlacement, PoseShape};
 use dermis_math::progress::Silent;
 use dermis_mesh::{Shape, SkinWeights, TriMesh, UpAxis};
-use dermis_tissue::body::{BodyJoint, BodyModel, BodyMotion, BodyParts, BodyPose, JointPlacement, PoseShape};
+use dermis_tet::tetrahedra::lattice::LatticeOptions;
+use dermis_tet::tetrahedra::{TetError, TetOptions};
 use dermis_tissue::dynamics::{Force, Pull};
 use dermis_tissue::layered::{
     BodySimulation, BodySimulationOptions, BuildOptions, LayeredBody, LayeredError, Mesher, SkinBinding, Thickness,
     build,
 };
 use dermis_tissue::layers::NodeRole;
-use dermis_tissue::tetrahedra::lattice::LatticeOptions;
-use dermis_tissue::tetrahedra::{TetError, TetOptions};
 use glam::{DVec3, Vec3};
 
 const FRAME_S: f32 = 1.0 / 60.0;

@@ -1,11 +1,13 @@
 //! Bodies divided into what follows the pose and what is simulated.
 
+#[path = "../../dermis-tet/tests/lattices/mod.rs"]
 mod lattices;
 
+use dermis_body::{Bone, bones_between_joints};
 use dermis_mesh::{SkinWeights, TetMesh};
+use dermis_tet::bone_nodes::{BoneNodesOptions, bone_nodes};
 use dermis_tissue::layers::{
-    Bone, BoneNodesOptions, DistanceField, FleshOptions, Layers, LayersError, NodeRole, THRESHOLD, bone_nodes,
-    bones_between_joints, end_effector_vertices, flesh_thickness,
+    DistanceField, FleshOptions, Layers, LayersError, NodeRole, THRESHOLD, end_effector_vertices, flesh_thickness,
 };
 use glam::{Vec3, Vec3Swizzles};
 use lattices::{ball, figure, figure_bones, figure_weights, made_bad, real_mesh, rod, skin};

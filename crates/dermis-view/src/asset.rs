@@ -124,8 +124,8 @@ impl Asset {
 
     /// Takes the inside from `path`, the file that it was read from, where that is a layered body.
     pub(crate) fn with_tissue(mut self, path: &Path) -> Result<Self, dermis::io::Error> {
-        if path.is_file() && dermis::io::layered::is_layered(path) {
-            self.tissue = Some(Arc::new(dermis::io::layered::read(path)?.body));
+        if path.is_file() && dermis::layered_file::is_layered(path) {
+            self.tissue = Some(Arc::new(dermis::layered_file::read(path)?.body));
         }
         Ok(self)
     }

@@ -89,7 +89,7 @@ pub(crate) fn write_body(body: &LayeredBody, target: &Path, force: bool) -> Resu
     if !target.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("npz")) {
         return Err(SaveError::NotAnArchive(target.to_owned()));
     }
-    Ok(dermis::io::layered::write(target, body, &WriteOptions { force })?.files)
+    Ok(dermis::layered_file::write(target, body, &WriteOptions { force })?.files)
 }
 
 /// A layered body as the bytes of a `.npz`, for a download.

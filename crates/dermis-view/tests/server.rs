@@ -276,7 +276,7 @@ fn a_layered_body_is_simulated_touched_and_saved() {
     assert!(pulled != at_rest && pulled.iter().all(|coordinate| coordinate.is_finite()));
     let let_go = ask(r#"{"pull": null, "poke": null, "reset": true, "frame": 0}"#).unwrap();
     assert!(array(&let_go, "segments").is_empty());
-    let saved = dermis::io::layered::read_bytes(&ask(r#"{"save": true}"#).unwrap()).unwrap();
+    let saved = dermis::layered_file::read_bytes(&ask(r#"{"save": true}"#).unwrap()).unwrap();
     assert_eq!(saved.body.flesh().thickness.len(), points);
     assert_eq!(ask(r#"{"pull": {"point": 3, "target": [0, 1e39, 0]}, "frame": 0}"#), None);
     let (mut other, _) = converse(&server, "1/live/pose");

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use dermis_body::{BodyError, BodyModel, BodyMotion, from_object, motion_of_clip, sample};
 use dermis_io::{Error, Format, ReadOptions, smpl};
 use dermis_mesh::glam::Vec3;
 use dermis_mesh::{Note, Object, Scene, TriMesh, Units, UpAxis};
-use dermis_tissue::body::{BodyError, BodyModel, BodyMotion, from_object, motion_of_clip, sample};
 
 use crate::retarget::{RetargetError, in_units, retarget};
 use crate::select::{SelectError, Selection, select};

@@ -38,6 +38,7 @@ pub mod files;
 pub mod fit_skin;
 pub mod frame_range;
 pub mod keep_volume;
+pub mod layered_file;
 pub mod names;
 pub mod resample;
 pub mod rest_pose;
@@ -46,10 +47,13 @@ pub mod select;
 pub mod train_envelope;
 
 pub use dermis_active as active;
+pub use dermis_body as body;
 pub use dermis_io as io;
 pub use dermis_math as math;
 pub use dermis_mesh as mesh;
+pub use dermis_samples as samples;
 pub use dermis_skin as skin;
+pub use dermis_tet as tet;
 pub use dermis_tissue as tissue;
 
 pub use error::{Error, Result};

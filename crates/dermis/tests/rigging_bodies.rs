@@ -5,13 +5,14 @@ mod common;
 use common::shared_data;
 use std::sync::Arc;
 
+use dermis_body::rigging::{FittedSkeleton, Skeleton, fit_human};
+use dermis_body::{BodyModel, BodyParts, JointPlacement, sample};
 use dermis_io::ReadOptions;
 use dermis_math::progress::Silent;
 use dermis_mesh::glam::{DVec3, Vec3};
 use dermis_mesh::{Scene, UpAxis};
-use dermis_tissue::body::{BodyModel, BodyParts, JointPlacement, sample};
-use dermis_tissue::rigging::{FittedSkeleton, RiggingOptions, Skeleton, embedded_weights, fit_human};
-use dermis_tissue::tetrahedra::lattice::{LatticeOptions, lattice_body};
+use dermis_tet::bone_weights::{BoneWeightsOptions, embedded_weights};
+use dermis_tet::tetrahedra::lattice::{LatticeOptions, lattice_body};
 
 /// Metres between a fitted joint and an artist's, at most.
 const BOUND: f64 = 0.03;
@@ -80,7 +81,7 @@ fn a_static_body_gets_a_rig_and_moves() {
         &body.skin,
         mesh.triangles(),
         &fitted.skeleton,
-        &RiggingOptions::default(),
+        &BoneWeightsOptions::default(),
         &Silent,
     )
     .unwrap();

@@ -6,8 +6,8 @@ use common::shared_data;
 use dermis_io::ReadOptions;
 use dermis_math::progress::Silent;
 use dermis_mesh::TriMesh;
-use dermis_tissue::tetrahedra::lattice::{LatticeOptions, lattice_body};
-use dermis_tissue::tetrahedra::{TetError, TetOptions, tetrahedralize};
+use dermis_tet::tetrahedra::lattice::{LatticeOptions, lattice_body};
+use dermis_tet::tetrahedra::{TetError, TetOptions, tetrahedralize};
 
 /// Every one of these touches itself somewhere: thighs, fingers, lips.
 const BODIES: [&str; 4] = [

@@ -1,11 +1,10 @@
 use dermis_mesh::pose::{bake_lazily, pose_into};
-use dermis_mesh::samples;
 use dermis_mesh::{Clip, Joint, SkinWeights};
 
 use super::*;
 
 fn sample(name: &str) -> Object {
-    samples::build(name).unwrap().objects.remove(0)
+    dermis_samples::build(name).unwrap().objects.remove(0)
 }
 
 /// How far a frame's volume is off, before and after.

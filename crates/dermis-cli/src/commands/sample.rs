@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
-use dermis::mesh::samples::SAMPLES;
+use dermis::samples::SAMPLES;
 use serde::Serialize;
 
 use crate::args::{EXIT_CODES, Format, Shared};

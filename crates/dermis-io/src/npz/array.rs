@@ -8,15 +8,15 @@ use crate::npz::npy::{Dtype, Header, Kind};
 
 /// An array whose elements are known to lie in `bytes`.
 #[derive(Debug, Clone)]
-pub(crate) struct Array {
+pub struct Array {
     /// The array's name, for messages.
-    pub name: String,
+    pub(crate) name: String,
     /// What it holds.
-    pub header: Header,
+    pub(crate) header: Header,
     /// The bytes that it lies in.
-    pub bytes: Mapped,
+    pub(crate) bytes: Mapped,
     /// Where its elements begin.
-    pub start: usize,
+    pub(crate) start: usize,
 }
 
 impl Array {
@@ -43,40 +43,40 @@ impl Array {
     }
 
     /// The lengths of the dimensions.
-    pub(crate) fn shape(&self) -> &[usize] {
+    pub fn shape(&self) -> &[usize] {
         &self.header.shape
     }
 
     /// The shape, which must have `K` dimensions, none of them empty; `wanted` says how to write it, for the message.
-    pub(crate) fn shape_of<const K: usize>(&self, wanted: &str) -> Result<[usize; K], Error> {
+    pub fn shape_of<const K: usize>(&self, wanted: &str) -> Result<[usize; K], Error> {
         let shape = <[usize; K]>::try_from(self.shape()).map_err(|_| self.wrong_shape(wanted))?;
         // No bytes back the other lengths of an array that is empty in one direction.
         if shape.contains(&0) { Err(self.wrong_shape(wanted)) } else { Ok(shape) }
     }
 
     /// An error that says which shape the array should have.
-    pub(crate) fn wrong_shape(&self, wanted: &str) -> Error {
+    pub fn wrong_shape(&self, wanted: &str) -> Error {
         Error::malformed(format!("the array has the shape {:?}; it should be {wanted}", self.shape())).at(&self.name)
     }
 
     /// The number of elements.
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         // Checked when the array was parsed.
         self.shape().iter().product()
     }
 
     /// All numbers, the last index running fastest.
-    pub(crate) fn numbers(&self) -> Result<Vec<f64>, Error> {
+    pub fn numbers(&self) -> Result<Vec<f64>, Error> {
         self.convert(|number| number)
     }
 
     /// All numbers as f32, the last index running fastest.
-    pub(crate) fn floats(&self) -> Result<Vec<f32>, Error> {
+    pub fn floats(&self) -> Result<Vec<f32>, Error> {
         self.convert(|number| number as f32)
     }
 
     /// All numbers as indices below 2³², the last index running fastest.
-    pub(crate) fn indices(&self) -> Result<Vec<u32>, Error> {
+    pub fn indices(&self) -> Result<Vec<u32>, Error> {
         let numbers = self.numbers()?;
         let whole = |(at, number): (usize, &f64)| {
             let index = *number as u32;
@@ -90,7 +90,7 @@ impl Array {
     }
 
     /// The only number of an array with one.
-    pub(crate) fn number(&self) -> Result<f64, Error> {
+    pub fn number(&self) -> Result<f64, Error> {
         match self.numbers()?.as_slice() {
             [number] => Ok(*number),
             _ => Err(self.wrong_shape("a single number")),
@@ -98,7 +98,7 @@ impl Array {
     }
 
     /// All texts, the last index running fastest.
-    pub(crate) fn texts(&self) -> Result<Vec<String>, Error> {
+    pub fn texts(&self) -> Result<Vec<String>, Error> {
         let Dtype { kind, size, big_endian } = self.header.dtype;
         let bytes = self.payload();
         let unit = |unit: &[u8; 4]| {

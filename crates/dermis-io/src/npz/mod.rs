@@ -22,6 +22,7 @@
 
 mod archive;
 pub(crate) mod array;
+pub mod arrays;
 mod deformers;
 mod layout;
 pub(crate) mod npy;

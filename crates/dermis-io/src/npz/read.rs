@@ -15,7 +15,7 @@ use crate::npz::npy::{Header, Kind};
 use crate::npz::{deformers, layout, rig};
 use crate::options::ReadOptions;
 use crate::raw_frames::{RawFrames, Scalar};
-use crate::{layered, smpl};
+use crate::smpl;
 
 /// An archive being read: which arrays have been used, and what is to be said about it.
 pub(super) struct Reader<'a> {
@@ -90,8 +90,6 @@ pub(crate) fn with_arrays<T>(
 fn body(reader: &mut Reader<'_>) -> Result<Object, Error> {
     let (object, notes) = smpl::object(reader)?;
     reader.notes.extend(notes);
-    // The inside of a layered body is not for scenes; what is painted on its skin is.
-    reader.used.extend(layered::KEYS);
     Ok(object)
 }
 
@@ -149,7 +147,7 @@ fn mesh(reader: &mut Reader<'_>, frames: Option<&Array>) -> Result<TriMesh, Erro
 }
 
 /// The positions in an array [N,3].
-pub(crate) fn points(array: &Array) -> Result<Vec<Vec3>, Error> {
+pub fn points(array: &Array) -> Result<Vec<Vec3>, Error> {
     match array.shape_of("[points, 3]")? {
         [_, 3] => Ok(bytemuck::cast_vec::<[f32; 3], Vec3>(triples(&array.floats()?))),
         _ => Err(array.wrong_shape("[points, 3]")),
@@ -263,7 +261,7 @@ pub(crate) fn text(array: Option<Array>) -> Result<Option<String>, Error> {
 }
 
 /// The units that `arrays` state.
-pub(crate) fn units_of(arrays: &mut dyn smpl::Arrays) -> Result<Units, Error> {
+pub fn units_of(arrays: &mut dyn smpl::Arrays) -> Result<Units, Error> {
     let metres = arrays.array("metres_per_unit")?.map(|array| array.number()).transpose()?;
     if let Some(metres) = metres.filter(|metres| !(metres.is_finite() && *metres > 0.0)) {
         return Err(Error::malformed(format!("a unit of {metres} metres makes no sense")).at("metres_per_unit"));
@@ -277,6 +275,9 @@ pub(crate) fn units_of(arrays: &mut dyn smpl::Arrays) -> Result<Units, Error> {
     };
     Ok(Units { metres_per_unit: metres, up_axis })
 }
+
+/// Prefix of the arrays of a layered body. Those of its inside are not part of a scene.
+const INSIDE: &str = "tissue_";
 
 /// Unknown arrays: a float for each point is kept as an attribute, everything else is named in a note.
 fn rest_of_the_arrays(reader: &mut Reader<'_>, object: &mut Object) -> Result<(), Error> {
@@ -295,7 +296,7 @@ fn rest_of_the_arrays(reader: &mut Reader<'_>, object: &mut Object) -> Result<()
             && let Some(array) = reader.archive.get(&name)?
         {
             attributes.insert(name, array.floats()?);
-        } else {
+        } else if !name.starts_with(INSIDE) {
             left_out.push(name);
         }
     }

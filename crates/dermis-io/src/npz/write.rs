@@ -39,18 +39,19 @@ pub fn write(scene: &Scene, target: &Path, output: &mut Output, progress: &dyn P
 }
 
 /// Adds arrays to an archive.
-pub(crate) struct ArrayWriter {
+#[derive(Debug)]
+pub struct ArrayWriter {
     zip: ZipWriter<BufWriter<File>>,
 }
 
 impl ArrayWriter {
     /// An archive in `file`.
-    pub(crate) fn new(file: BufWriter<File>) -> Self {
+    pub fn new(file: BufWriter<File>) -> Self {
         Self { zip: ZipWriter::new(file) }
     }
 
     /// Ends the archive.
-    pub(crate) fn finish(self) -> Result<(), Error> {
+    pub fn finish(self) -> Result<(), Error> {
         Ok(self.zip.finish().map_err(zip_error)?.flush()?)
     }
 
@@ -125,7 +126,8 @@ impl ArrayWriter {
         scene.units.up_axis.map_or(Ok(()), |axis| self.up_axis(axis))
     }
 
-    pub(crate) fn up_axis(&mut self, axis: UpAxis) -> Result<(), Error> {
+    /// Writes the up axis.
+    pub fn up_axis(&mut self, axis: UpAxis) -> Result<(), Error> {
         let name = match axis {
             UpAxis::X => "X",
             UpAxis::Y => "Y",
@@ -202,32 +204,35 @@ impl ArrayWriter {
     }
 
     /// An array of f32.
-    pub(crate) fn floats(&mut self, name: &str, shape: &[usize], numbers: &[f32]) -> Result<(), Error> {
+    pub fn floats(&mut self, name: &str, shape: &[usize], numbers: &[f32]) -> Result<(), Error> {
         self.array(name, "<f4", shape, little_endian(numbers).into_owned())
     }
 
     /// An array of indices: i32, which most tools expect, or u32 where that is too small.
-    pub(crate) fn indices(&mut self, name: &str, shape: &[usize], indices: &[u32]) -> Result<(), Error> {
+    pub fn indices(&mut self, name: &str, shape: &[usize], indices: &[u32]) -> Result<(), Error> {
         let descr = if indices.iter().all(|&index| i32::try_from(index).is_ok()) { "<i4" } else { "<u4" };
         self.array(name, descr, shape, indices.iter().flat_map(|index| index.to_le_bytes()).collect())
     }
 
     /// An array of texts, as UTF-32 padded to the longest.
-    pub(crate) fn texts(&mut self, name: &str, texts: &[&str]) -> Result<(), Error> {
+    pub fn texts(&mut self, name: &str, texts: &[&str]) -> Result<(), Error> {
         let (width, bytes) = utf32(texts);
         self.array(name, &format!("<U{width}"), &[texts.len()], bytes)
     }
 
-    pub(crate) fn texts_of_one(&mut self, name: &str, text: &str) -> Result<(), Error> {
+    /// A text without dimensions.
+    pub fn texts_of_one(&mut self, name: &str, text: &str) -> Result<(), Error> {
         let (width, bytes) = utf32(&[text]);
         self.array(name, &format!("<U{width}"), &[], bytes)
     }
 
-    pub(crate) fn numbers(&mut self, name: &str, numbers: impl ExactSizeIterator<Item = f64>) -> Result<(), Error> {
+    /// A list of f64.
+    pub fn numbers(&mut self, name: &str, numbers: impl ExactSizeIterator<Item = f64>) -> Result<(), Error> {
         self.array(name, "<f8", &[numbers.len()], numbers.flat_map(f64::to_le_bytes).collect())
     }
 
-    pub(crate) fn number(&mut self, name: &str, number: f64) -> Result<(), Error> {
+    /// An f64 without dimensions.
+    pub fn number(&mut self, name: &str, number: f64) -> Result<(), Error> {
         self.array(name, "<f8", &[], number.to_le_bytes().to_vec())
     }
 
@@ -241,8 +246,9 @@ impl ArrayWriter {
         self.array(name, "<f8", &[shape, &[4, 4]].concat(), numbers.collect())
     }
 
+    /// An array of the type `descr` in NumPy's notation, from its bytes.
     #[allow(clippy::needless_pass_by_value, reason = "callers make the bytes for this call")]
-    pub(crate) fn array(&mut self, name: &str, descr: &str, shape: &[usize], payload: Vec<u8>) -> Result<(), Error> {
+    pub fn array(&mut self, name: &str, descr: &str, shape: &[usize], payload: Vec<u8>) -> Result<(), Error> {
         let header = Header::encode(descr, shape);
         self.begin(name, (header.len() + payload.len()) as u64)?;
         self.zip.write_all(&header)?;

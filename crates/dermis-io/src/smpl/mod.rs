@@ -15,18 +15,21 @@
 
 mod motion;
 mod pickle;
+mod write;
 
 use std::path::Path;
 use std::sync::Arc;
 
+use dermis_body::{BodyJoint, BodyModel, BodyMotion, BodyParts, JointPlacement, PoseShape};
 use dermis_mesh::{Clip, Note, Object, Scene, Shape, SkinWeights};
-use dermis_tissue::body::{BodyJoint, BodyModel, BodyMotion, BodyParts, JointPlacement, PoseShape};
 use glam::{DVec3, Vec3};
 
 use crate::error::Error;
 use crate::mapped::Mapped;
 use crate::npz::array::Array;
 use crate::npz::{read as npz, rig};
+
+pub use write::{write_body, write_columns, write_motions};
 
 /// A body model and what is to be said about its file.
 #[derive(Debug, Clone)]
@@ -40,7 +43,7 @@ pub struct BodyFile {
 }
 
 /// Where arrays come from.
-pub(crate) trait Arrays {
+pub trait Arrays {
     /// The array `name`, where there is one.
     fn array(&mut self, name: &'static str) -> Result<Option<Array>, Error>;
 
@@ -52,8 +55,10 @@ pub(crate) trait Arrays {
 
 /// A sparse matrix: rows and columns, and entries of row, column and value.
 #[derive(Debug, Clone)]
-pub(crate) struct Sparse {
+pub struct Sparse {
+    /// Rows and columns.
     pub shape: [usize; 2],
+    /// Row, column and value of each entry.
     pub entries: Vec<(u32, u32, f64)>,
 }
 
@@ -101,7 +106,7 @@ fn pickled_scene(bytes: Mapped, name: &str) -> Result<Scene, Error> {
 }
 
 /// The body that `arrays` hold.
-pub(crate) fn body(arrays: &mut dyn Arrays) -> Result<BodyFile, Error> {
+pub fn body(arrays: &mut dyn Arrays) -> Result<BodyFile, Error> {
     let mut notes = Vec::new();
     let points = npz::points(&needed(arrays, "v_template")?)?;
     let mesh = Arc::new(npz::faces(points, &needed(arrays, "f")?)?);
@@ -261,7 +266,7 @@ fn pose_shapes(arrays: &mut dyn Arrays, points: usize) -> Result<Vec<PoseShape>,
 }
 
 /// An array [N,3,K] as K lists of offsets.
-pub(crate) fn columns(array: &Array, points: usize) -> Result<Vec<Vec<Vec3>>, Error> {
+pub fn columns(array: &Array, points: usize) -> Result<Vec<Vec<Vec3>>, Error> {
     let [rows, axes, count] = array.shape_of("[points, 3, shapes]")?;
     if (rows, axes) != (points, 3) {
         return Err(array.wrong_shape(&format!("[{points}, 3, shapes]")));

@@ -7,8 +7,8 @@
 //! | `clip_frames`, `clip_names`, `clip_fps` | `[C]` | several motions in a row |
 //! | `fps`, `mocap_framerate`, `mocap_frame_rate` | one number | the rate where there is no `clip_fps`; else 60 |
 
+use dermis_body::{BodyMotion, BodyPose};
 use dermis_mesh::Note;
-use dermis_tissue::body::{BodyMotion, BodyPose};
 use glam::DVec3;
 
 use super::Arrays;

@@ -11,8 +11,8 @@ use dermis_mesh::TetMesh;
 use glam::Vec3;
 
 use super::LayeredError;
-use crate::body::{BodyModel, expect_count};
-use crate::tetrahedra::lattice::Embedding;
+use dermis_body::{BodyModel, expect_count};
+use dermis_tet::tetrahedra::lattice::Embedding;
 
 /// How the skin hangs on the nodes.
 #[derive(Debug, Clone, PartialEq)]

@@ -11,15 +11,17 @@ use glam::Vec3;
 use super::binding::{Carriers, SkinBinding};
 use super::volume::{Fixed, bones_of, volumetric};
 use super::{Flesh, LayeredBody, LayeredError, LayeredParts};
-use crate::body::{BodyModel, BodyMotion};
-use crate::harmonic::{BoundedWeightsOptions, Harmonic};
 use crate::layers::{
-    Bone, BoneNodesOptions, DistanceField, END_EFFECTOR_NAMES, FleshOptions, THRESHOLD, bone_nodes,
-    end_effector_joints, end_effector_vertices, flesh_thickness,
+    DistanceField, END_EFFECTOR_NAMES, FleshOptions, THRESHOLD, end_effector_joints, end_effector_vertices,
+    flesh_thickness,
 };
-use crate::tetrahedra::lattice::{LatticeOptions, lattice_body};
-use crate::tetrahedra::quality::{TetQuality, measure_quality};
-use crate::tetrahedra::{TetError, TetOptions, tetrahedralize};
+use dermis_body::Bone;
+use dermis_body::{BodyModel, BodyMotion};
+use dermis_tet::bone_nodes::{BoneNodesOptions, bone_nodes};
+use dermis_tet::harmonic::{BoundedWeightsOptions, Harmonic};
+use dermis_tet::tetrahedra::lattice::{LatticeOptions, lattice_body};
+use dermis_tet::tetrahedra::quality::{TetQuality, measure_quality};
+use dermis_tet::tetrahedra::{TetError, TetOptions, tetrahedralize};
 
 /// Where the tetrahedra come from.
 #[derive(Debug, Clone, PartialEq)]

@@ -30,13 +30,14 @@ pub use volume::volume_model;
 
 use binding::Carriers;
 
-use crate::body::{BodyError, BodyModel, BodyMotion, expect_count};
 use crate::dynamics::DriveError;
 use crate::fem::{Material, MaterialError, ModelError};
-use crate::harmonic::{BoundedWeightsError, Harmonic, HarmonicError};
 use crate::layers::{DistanceField, Layers, LayersError};
-use crate::rigging::RiggingError;
-use crate::tetrahedra::TetError;
+use dermis_body::rigging::RiggingError;
+use dermis_body::{BodyError, BodyModel, BodyMotion, expect_count};
+use dermis_tet::bone_weights::BoneWeightsError;
+use dermis_tet::harmonic::{BoundedWeightsError, Harmonic, HarmonicError};
+use dermis_tet::tetrahedra::TetError;
 
 /// What the flesh under each point of the skin is.
 #[derive(Debug, Clone, PartialEq)]
@@ -137,6 +138,9 @@ pub enum LayeredError {
     /// A skeleton does not fit the skin.
     #[error(transparent)]
     Rigging(#[from] RiggingError),
+    /// The weights of a skeleton cannot be found.
+    #[error(transparent)]
+    BoneWeights(#[from] BoneWeightsError),
     /// The observer stopped the work.
     #[error("stopped before the body was whole")]
     Stopped,

@@ -8,8 +8,9 @@ use dermis_mesh::{Note, TriMesh};
 use super::LayeredError;
 use super::binding::SkinBinding;
 use super::build::{Mesher, fill, segments};
-use crate::body::{BodyModel, BodyParts, JointPlacement};
-use crate::rigging::{RiggingOptions, Skeleton, embedded_weights, weights};
+use dermis_body::rigging::Skeleton;
+use dermis_body::{BodyModel, BodyParts, JointPlacement};
+use dermis_tet::bone_weights::{BoneWeightsOptions, embedded_weights, weights};
 
 /// A skin that got a rig.
 #[derive(Debug, Clone)]
@@ -27,7 +28,7 @@ pub fn rigged(
     skin: &TriMesh,
     skeleton: &Skeleton,
     mesher: Mesher,
-    options: &RiggingOptions,
+    options: &BoneWeightsOptions,
     progress: &dyn Progress,
 ) -> Result<RiggedSkin, LayeredError> {
     let mut notes = Vec::new();

@@ -10,9 +10,9 @@ use dermis_mesh::{Note, TetMesh};
 use glam::Vec3;
 
 use super::{Flesh, LayeredBody, LayeredError, SkinBinding};
-use crate::body::{BodyModel, BodyPose};
 use crate::dynamics::{Force, Simulation, SimulationOptions, StepReport};
 use crate::layers::{Layers, NodeRole};
+use dermis_body::{BodyModel, BodyPose};
 
 /// Damping while a body settles, per second: it comes to rest instead of swinging.
 const SETTLING_RATE_PER_S: f32 = 20.0;

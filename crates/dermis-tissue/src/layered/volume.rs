@@ -16,9 +16,10 @@ use glam::{DVec3, Vec3};
 
 use super::LayeredError;
 use super::binding::Carriers;
-use crate::body::{BodyModel, BodyParts, PoseShape};
-use crate::harmonic::{BoundedWeights, BoundedWeightsOptions, Harmonic, bounded_biharmonic, prune};
-use crate::layers::{Bone, BoneNodes, along_nearest_bone, bones_between_joints};
+use dermis_body::{BodyModel, BodyParts, PoseShape};
+use dermis_body::{Bone, along_nearest_bone, bones_between_joints};
+use dermis_tet::bone_nodes::BoneNodes;
+use dermis_tet::harmonic::{BoundedWeights, BoundedWeightsOptions, Harmonic, bounded_biharmonic, prune};
 
 /// How far the bone of a leaf goes, in distances to the middle of what it moves.
 const LEAF_REACH: f32 = 1.5;

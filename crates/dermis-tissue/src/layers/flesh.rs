@@ -8,12 +8,12 @@
 //! vertices, as those of end effectors, stay at σ. `t₀` is searched by halving until the layer has the asked part
 //! of the elements: the part falls as `t₀` grows, and each try is one solve of the prepared field.
 
+use dermis_body::Bone;
 use dermis_mesh::TetMesh;
 use glam::Vec3;
 use rayon::prelude::*;
 
-use super::bones::distance_to_bone;
-use super::{Bone, DistanceField, Layers, LayersError, SmoothOptions, THRESHOLD, smooth};
+use super::{DistanceField, Layers, LayersError, SmoothOptions, THRESHOLD, smooth};
 
 /// Halvings of the interval of `t₀`.
 const HALVINGS: usize = 14;
@@ -95,7 +95,7 @@ pub fn flesh_thickness(
 /// The distance of each point from its nearest bone, over the root of the median of that bone's points.
 fn relative_distances(points: &[Vec3], bones: &[Bone]) -> Vec<f64> {
     let nearest = |&at: &Vec3| {
-        let distances = bones.iter().map(|bone| f64::from(distance_to_bone(at, bone))).enumerate();
+        let distances = bones.iter().map(|bone| f64::from(bone.distance(at))).enumerate();
         distances.min_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((0, f64::INFINITY))
     };
     let nearest: Vec<(usize, f64)> = points.par_iter().map(nearest).collect();

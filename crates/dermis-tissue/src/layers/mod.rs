@@ -8,12 +8,11 @@
 //! - Nodes with exactly `d = σ` are posed. The paper says "less than σ", but also that `d = σ` on the skin leaves no node to
 //!   the finite elements (§5.4), which is how end effectors are kept out.
 //! - Bones have a radius ([`bone_nodes`]): a line has no capacity in space, and points on it hardly pull `d` down.
-//! - Edge weights are non-negative, so that `d` stays between 0 and the largest `d_i` ([`crate::harmonic`]).
+//! - Edge weights are non-negative, so that `d` stays between 0 and the largest `d_i` ([`dermis_tet::harmonic`]).
 //! - Free nodes that hang from fewer than three driven ones would fly off; they are posed instead and counted.
 //!
 //! `d_i` may be uniform, painted or given per vertex; [`flesh_thickness`] finds one from the body's shape.
 
-mod bones;
 mod end_effectors;
 mod flesh;
 mod smooth;
@@ -22,12 +21,11 @@ use std::collections::BTreeSet;
 
 use dermis_mesh::{Note, TetMesh};
 
-pub use bones::{Bone, BoneNodes, BoneNodesOptions, along_nearest_bone, bone_nodes, bones_between_joints};
 pub use end_effectors::{END_EFFECTOR_NAMES, end_effector_joints, end_effector_vertices};
 pub use flesh::{FleshOptions, FleshThickness, flesh_thickness};
 pub use smooth::{SmoothOptions, smooth};
 
-use crate::harmonic::{Harmonic, HarmonicError};
+use dermis_tet::harmonic::{Harmonic, HarmonicError};
 
 /// The threshold σ between posed and free nodes.
 pub const THRESHOLD: f64 = 1.0;

@@ -143,7 +143,7 @@ impl LiveDeformer for KeptVolume {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dermis::mesh::samples;
+    use dermis::samples;
 
     #[test]
     fn the_arm_keeps_its_volume_while_it_is_on() {

@@ -183,7 +183,7 @@ fn levels(triangles: usize) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dermis::mesh::samples;
+    use dermis::samples;
 
     #[test]
     fn the_towel_folds_while_it_is_on() {

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
+use dermis::body::from_object;
 use dermis::prelude::*;
-use dermis::tissue::body::from_object;
+use dermis::tet::tetrahedra::lattice::LatticeOptions;
 use dermis::tissue::layered::{BuildOptions, Mesher, Thickness, build};
-use dermis::tissue::tetrahedra::lattice::LatticeOptions;
 use dermis_view::{Gallery, ServeError, ServeOptions, Server};
 
 /// A strip of quads that a second joint bends, and the same motion recorded with an error of `off` in the last frame.
@@ -39,7 +39,7 @@ pub(crate) fn strip(frames: usize, off: f32) -> (Scene, Scene) {
 
 /// The file of an arm that is flesh on the side of larger x.
 pub(crate) fn layered_arm() -> Vec<u8> {
-    let object = dermis::mesh::samples::build("arm").unwrap().objects.remove(0);
+    let object = dermis::samples::build("arm").unwrap().objects.remove(0);
     let (low, high) = object.mesh.bounds();
     let thickness = |point: &Vec3| if point.x > low.midpoint(high).x { 1.6 } else { 0.5 };
     let spacing = Some(0.1 * f64::from(object.mesh.diagonal()));
@@ -53,7 +53,7 @@ pub(crate) fn layered_arm() -> Vec<u8> {
     let (body, _) = build(body, motions, UpAxis::Y, &options, &Silent).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("arm.npz");
-    dermis::io::layered::write(&file, &body, &WriteOptions::default()).unwrap();
+    dermis::layered_file::write(&file, &body, &WriteOptions::default()).unwrap();
     std::fs::read(file).unwrap()
 }
 

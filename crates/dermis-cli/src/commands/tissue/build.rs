@@ -7,17 +7,18 @@ use std::time::Instant;
 
 use clap::ValueEnum;
 use dermis::bodies::{Body, BodyOptions, read_body};
+use dermis::body::BodyModel;
+use dermis::body::rigging::{Skeleton, fit_human};
 use dermis::io::tetgen::{self, TetgenOptions};
-use dermis::io::{ReadOptions, WriteOptions, check_target, layered};
+use dermis::io::{ReadOptions, WriteOptions, check_target};
 use dermis::mesh::glam::Vec3;
 use dermis::mesh::{Note, Object, Scene, TetMesh, TriMesh, Units};
-use dermis::tissue::body::BodyModel;
+use dermis::tet::bone_weights::BoneWeightsOptions;
+use dermis::tet::tetrahedra::lattice::LatticeOptions;
+use dermis::tet::tetrahedra::{TetOptions, points_along_bones};
 use dermis::tissue::layered::{
     BuildOptions, BuildReport, LayeredError, Mesher, build, rest_bones, rigged as layered_rig,
 };
-use dermis::tissue::rigging::{RiggingOptions, Skeleton, fit_human};
-use dermis::tissue::tetrahedra::lattice::LatticeOptions;
-use dermis::tissue::tetrahedra::{TetOptions, points_along_bones};
 use serde::Serialize;
 
 use super::flesh::FleshArgs;
@@ -157,7 +158,7 @@ pub(super) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Report> {
     if let Some(target) = &args.save_tets {
         save_tets(target, &layered.parts().tets, &write_options, &watch).map_err(|error| named(error.into()))?;
     }
-    let written = interrupt::while_writing(|| layered::write(&args.output, &layered, &write_options));
+    let written = interrupt::while_writing(|| dermis::layered_file::write(&args.output, &layered, &write_options));
     watch.clear();
     let written = written.map_err(|error| named(Report::from(error)))?;
     let seconds = Times {
@@ -283,7 +284,7 @@ fn rigged(args: &Args, body: &mut Body, watch: &Watch) -> Result<(BodyModel, Mes
     body.motions.clear();
     let bones: Vec<(Vec3, Vec3)> = skeleton.bones().iter().map(|bone| (bone.start, bone.end)).collect();
     let mesher = args.mesh.mesher(&body.skin, &bones, watch)?;
-    let rigged = layered_rig(&body.skin, &skeleton, mesher, &RiggingOptions::default(), watch)?;
+    let rigged = layered_rig(&body.skin, &skeleton, mesher, &BoneWeightsOptions::default(), watch)?;
     body.notes.extend(rigged.notes);
     Ok((rigged.body, rigged.mesher))
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use dermis::bodies::{BodyOptions, read_body};
-use dermis::io::{WriteOptions, check_target, layered};
+use dermis::io::{WriteOptions, check_target};
 use serde::Serialize;
 
 use super::flesh::FleshArgs;
@@ -66,7 +66,7 @@ pub(super) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Report> {
     let mut flesh = body.flesh().clone();
     args.flesh.edit(&mut flesh, &attributes).map_err(named)?;
     body.set_flesh(flesh).map_err(|error| named(error.into()))?;
-    let written = interrupt::while_writing(|| layered::write(&args.output, &body, &options));
+    let written = interrupt::while_writing(|| dermis::layered_file::write(&args.output, &body, &options));
     watch.clear();
     let written = written.map_err(|error| named(error.into()))?;
     let notes: Vec<_> = notes.into_iter().chain(body.layers().notes()).collect();

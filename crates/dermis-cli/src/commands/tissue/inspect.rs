@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use dermis::tissue::body::BodyPose;
+use dermis::body::BodyPose;
 use dermis::tissue::layered::{BodySimulation, BodySimulationOptions, LayeredBody, LayeredError};
 use serde::Serialize;
 

@@ -1,11 +1,11 @@
 //! A layered body in numbers, for people and for programs.
 
+use dermis::body::BodyPose;
 use dermis::mesh::UpAxis;
-use dermis::tissue::body::BodyPose;
+use dermis::tet::tetrahedra::quality::measure_quality;
 use dermis::tissue::dynamics::Force;
 use dermis::tissue::layered::{BodySimulation, BodySimulationOptions, LayeredBody, LayeredError};
 use dermis::tissue::layers::NodeRole;
-use dermis::tissue::tetrahedra::quality::measure_quality;
 use serde::Serialize;
 
 use crate::numbers::{counted, grouped, measured};

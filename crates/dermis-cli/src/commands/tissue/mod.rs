@@ -14,10 +14,10 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 use dermis::bodies::{BodyFileError, BodyOptions, read_body};
-use dermis::io::layered;
+use dermis::layered_file as layered;
+use dermis::tet::tetrahedra::TetError;
 use dermis::tissue::fem::ModelError;
 use dermis::tissue::layered::{BuildOptions, LayeredBody, LayeredError};
-use dermis::tissue::tetrahedra::TetError;
 
 use crate::args::{EXIT_CODES, Shared};
 use crate::interrupt;
@@ -120,7 +120,7 @@ impl From<LayeredError> for Report {
             LayeredError::Stopped => Self::new(interrupt::STOPPED),
             LayeredError::Tetrahedra(TetError::SelfIntersecting { count, pairs }) => {
                 let report = Self::new(format!("the skin meets itself in {count} pairs of triangles"));
-                let place = |pair: &dermis::tissue::tetrahedra::Intersection| {
+                let place = |pair: &dermis::tet::tetrahedra::Intersection| {
                     let ([first, second], at) = (pair.triangles, pair.position);
                     format!("triangles {first} and {second} near ({:.3}, {:.3}, {:.3})", at.x, at.y, at.z)
                 };

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use dermis::bodies::read_motions;
+use dermis::body::{BodyModel, BodyMotion, BodyPose};
 use dermis::find_clip;
 use dermis::mesh::{Note, UpAxis};
 use dermis::names::{self, Found};
-use dermis::tissue::body::{BodyModel, BodyMotion, BodyPose};
 use dermis::tissue::dynamics::{Force, PathKey, Shape, TimedForce};
 use dermis::tissue::layered::LayeredBody;
 

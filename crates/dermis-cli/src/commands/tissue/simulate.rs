@@ -5,11 +5,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use dermis::body::BodyMotion;
 use dermis::io::{WRITABLE_ENDINGS, WriteOptions, check_target};
 use dermis::math::progress::Progress;
 use dermis::mesh::glam::Vec3;
 use dermis::mesh::{MeshSequence, Object, Scene, Units};
-use dermis::tissue::body::BodyMotion;
 use dermis::tissue::dynamics::{Force, StepReport, TimedForce, active_at};
 use dermis::tissue::layered::{BodySimulation, BodySimulationOptions};
 use serde::Serialize;

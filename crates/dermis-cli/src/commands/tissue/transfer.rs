@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use dermis::io::{WriteOptions, check_target, layered};
+use dermis::io::{WriteOptions, check_target};
 
 use super::edit::Summary;
 use super::layers::LayerFacts;
@@ -49,7 +49,7 @@ pub(super) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Report> {
         return Err(report.hint("transfer goes between shapes of one model, as SMPL's are"));
     }
     to.set_flesh(from.flesh().clone()).map_err(|error| named(error.into()))?;
-    let written = interrupt::while_writing(|| layered::write(&args.output, &to, &options));
+    let written = interrupt::while_writing(|| dermis::layered_file::write(&args.output, &to, &options));
     watch.clear();
     let written = written.map_err(|error| named(error.into()))?;
     let notes: Vec<_> = notes.into_iter().chain(to.layers().notes()).collect();

@@ -10,10 +10,10 @@ mod settings;
 
 use std::time::{Duration, Instant};
 
+use dermis::body::{BodyMotion, BodyPose};
 use dermis::mesh::SequenceError;
 use dermis::mesh::glam::Vec3;
 use dermis::mesh::tri_mesh::bounds;
-use dermis::tissue::body::{BodyMotion, BodyPose};
 use dermis::tissue::dynamics::{Collider, Force, PathKey, Pull, Shape};
 use dermis::tissue::fem::YOUNG_MODULUS_RANGE_PA;
 use dermis::tissue::layered::{BodySimulation, BodySimulationOptions, Flesh, LayeredBody, LayeredError, LayeredParts};
@@ -353,11 +353,12 @@ fn motion_of(parts: &LayeredParts, clip: usize) -> BodyMotion {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dermis::body::from_object;
     use dermis::math::progress::Silent;
-    use dermis::mesh::{UpAxis, samples};
-    use dermis::tissue::body::from_object;
+    use dermis::mesh::UpAxis;
+    use dermis::samples;
+    use dermis::tet::tetrahedra::lattice::LatticeOptions;
     use dermis::tissue::layered::{BuildOptions, Mesher, Thickness, build};
-    use dermis::tissue::tetrahedra::lattice::LatticeOptions;
 
     /// An arm whose flesh is soft on the side of larger x.
     fn arm() -> SimulatedBody {

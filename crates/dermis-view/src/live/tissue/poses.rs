@@ -1,7 +1,7 @@
 //! Poses between the frames of a motion, and jumps from one to another.
 
+use dermis::body::{BodyMotion, BodyPose};
 use dermis::mesh::glam::{DQuat, DVec3};
-use dermis::tissue::body::{BodyMotion, BodyPose};
 
 /// Frames that are at most this far apart, in seconds, follow each other, also where pictures are slow.
 const NEIGHBOURS_S: f64 = 0.25;

@@ -1,0 +1,25 @@
+//! The body model behind `sample:body`, with its motions.
+
+use dermis_samples::BodySample;
+
+use super::convert::from_object;
+use super::model::{BodyModel, BodyParts, JointPlacement, PoseShape};
+use super::motion::BodyMotion;
+
+/// The sample's model and motions.
+///
+/// # Panics
+/// Never: the sample fits itself.
+pub fn sample() -> (BodyModel, Vec<BodyMotion>) {
+    let BodySample { object, shapes, pose_shapes, joint_regressor } = dermis_samples::body();
+    let (bare, motions) = from_object(&object).expect("the sample is rigged");
+    let parts = BodyParts {
+        mesh: object.mesh,
+        joints: bare.joints().to_vec(),
+        placement: JointPlacement::Regressed(joint_regressor),
+        weights: bare.weights().clone(),
+        shapes,
+        pose_shapes: pose_shapes.into_iter().map(|(number, offsets)| PoseShape { number, offsets }).collect(),
+    };
+    (BodyModel::new(parts).expect("the sample's parts are made for each other"), motions)
+}

@@ -1,0 +1,9 @@
+//! The inside of bodies: tetrahedra that fill a skin, harmonic fields in them, and weights of nodes around bones.
+
+#![forbid(unsafe_code)]
+
+pub mod bone_nodes;
+pub mod bone_weights;
+mod connected;
+pub mod harmonic;
+pub mod tetrahedra;

@@ -1,0 +1,228 @@
+//! Tetrahedra of shapes that are hard in different ways: what must hold for all of them, and what is refused.
+
+mod shapes;
+
+use std::collections::HashSet;
+
+use dermis_math::progress::Silent;
+use dermis_mesh::adjacency::Edges;
+use dermis_mesh::boundary::{is_closed, non_manifold_edges};
+use dermis_mesh::{TetMesh, TriMesh};
+use dermis_tet::tetrahedra::{TetBody, TetError, TetOptions, tetrahedralize};
+use glam::Vec3;
+use shapes::{cube, figure, figure_bones, plate, torus};
+
+fn fill(skin: &TriMesh, bones: &[(Vec3, Vec3)]) -> TetBody {
+    tetrahedralize(skin, bones, &TetOptions::default(), &Silent).unwrap()
+}
+
+/// What must hold for any skin: its points are the first nodes, its faces the boundary, its volume filled.
+fn assert_fills(body: &TetBody, skin: &TriMesh) {
+    let mesh = &body.mesh;
+    assert_eq!(&mesh.nodes()[..skin.point_count()], skin.points());
+    assert!(mesh.volumes().iter().all(|&volume| volume > 0.0), "a tetrahedron is flat or inverted");
+    let boundary: HashSet<[u32; 3]> = mesh.boundary().into_iter().map(turned).collect();
+    let wanted: HashSet<[u32; 3]> = skin.triangles().iter().copied().map(turned).collect();
+    assert_eq!(boundary, wanted, "{} of {} faces are missing", wanted.difference(&boundary).count(), wanted.len());
+    assert!(body.recovered_fraction() == 1.0 && body.extra_boundary_nodes == 0);
+    assert!(body.volume_error.abs() < 1e-6, "{}", body.volume_error);
+    assert_used(mesh);
+}
+
+/// The same face, beginning with its lowest corner.
+fn turned([a, b, c]: [u32; 3]) -> [u32; 3] {
+    [[a, b, c], [b, c, a], [c, a, b]].into_iter().min().unwrap()
+}
+
+fn assert_used(mesh: &TetMesh) {
+    let used: HashSet<u32> = mesh.tetrahedra().iter().flatten().copied().collect();
+    assert_eq!(used.len(), mesh.nodes().len(), "a node has no tetrahedron");
+}
+
+#[test]
+fn a_cube_full_of_degeneracies_is_filled_exactly() {
+    for n in [1, 2, 5, 9] {
+        let skin = cube(n);
+        assert_fills(&fill(&skin, &[]), &skin);
+    }
+}
+
+#[test]
+fn a_torus_and_a_thin_plate_are_filled_exactly() {
+    for skin in
+        [torus(40, 20, 1.0, 0.4), plate(24, 1, Vec3::new(1.0, 1.0, 0.02)), plate(3, 1, Vec3::new(1.0, 2.0, 1e-3))]
+    {
+        assert_fills(&fill(&skin, &[]), &skin);
+    }
+}
+
+#[test]
+fn a_figure_has_nodes_along_its_bones_and_no_slivers() {
+    let skin = figure(0.04);
+    let body = fill(&skin, &figure_bones());
+    assert_fills(&body, &skin);
+    for (nodes, (head, tail)) in body.bone_nodes.iter().zip(figure_bones()) {
+        let positions: Vec<Vec3> = nodes.iter().map(|&node| body.mesh.nodes()[node as usize]).collect();
+        assert!(positions.first().unwrap().distance(head) < 0.02 && positions.last().unwrap().distance(tail) < 0.02);
+        let gaps: Vec<f32> = positions.windows(2).map(|pair| pair[0].distance(pair[1])).collect();
+        let mean = gaps.iter().sum::<f32>() / gaps.len() as f32;
+        assert!(gaps.iter().all(|gap| (0.6..1.5).contains(&(gap / mean))), "{gaps:?}");
+    }
+    // Marching tetrahedra leave triangles with angles of a few degrees, which bound what is inside.
+    println!("smallest dihedral angle {}", body.quality.smallest_dihedral_degrees);
+    assert!(body.quality.smallest_dihedral_degrees > 2.0);
+}
+
+#[test]
+fn the_number_of_threads_does_not_show() {
+    let skin = figure(0.05);
+    let with = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| fill(&skin, &figure_bones()))
+    };
+    assert_eq!(with(1), with(3));
+}
+
+#[test]
+fn faces_that_look_inwards_are_taken_the_other_way_round() {
+    let skin = cube(3);
+    let turned = skin.triangles().iter().map(|&[a, b, c]| [a, c, b]).collect();
+    let body = fill(&TriMesh::new(skin.points().to_vec(), turned).unwrap(), &[]);
+    assert_eq!(body.notes.len(), 1);
+    assert_eq!(body.recovered_fraction(), 1.0);
+}
+
+#[test]
+fn the_boundary_is_a_closed_manifold() {
+    let body = fill(&torus(24, 12, 1.0, 0.3), &[]);
+    let edges = Edges::new(body.mesh.nodes().len(), &body.mesh.boundary());
+    assert!(is_closed(&edges) && non_manifold_edges(&edges).is_empty());
+}
+
+fn refused(skin: &TriMesh) -> TetError {
+    tetrahedralize(skin, &[], &TetOptions::default(), &Silent).unwrap_err()
+}
+
+/// Two cubes, the second shifted.
+fn two_cubes(by: Vec3) -> TriMesh {
+    let skin = cube(2);
+    let count = skin.point_count() as u32;
+    let points = skin.points().iter().copied().chain(skin.points().iter().map(|&p| p + by)).collect();
+    let more = skin.triangles().iter().map(|t| t.map(|p| p + count));
+    TriMesh::new(points, skin.triangles().iter().copied().chain(more).collect()).unwrap()
+}
+
+#[test]
+fn shows_where_a_skin_meets_itself() {
+    let TetError::SelfIntersecting { count, pairs } = refused(&two_cubes(Vec3::new(0.9, 0.05, 0.03))) else {
+        panic!("not found")
+    };
+    assert!(count >= pairs.len() && !pairs.is_empty());
+    for pair in &pairs {
+        assert!((0.85..1.05).contains(&pair.position.x), "{pair:?}");
+    }
+    assert!(refused(&two_cubes(Vec3::new(0.9, 0.05, 0.03))).to_string().contains("triangles"));
+}
+
+#[test]
+fn parts_a_skin_that_meets_itself_if_points_may_move() {
+    let skin = two_cubes(Vec3::new(0.99, 0.05, 0.03));
+    let options = TetOptions { separate: 0.1, ..TetOptions::default() };
+    let body = tetrahedralize(&skin, &[], &options, &Silent).unwrap();
+    assert_eq!(body.recovered_fraction(), 1.0);
+    assert!(body.notes[0].message.contains("points were moved"));
+    let farthest = skin.points().iter().zip(body.mesh.nodes()).map(|(a, b)| a.distance(*b)).fold(0.0, f32::max);
+    assert!(farthest > 0.0 && farthest <= 0.1001);
+}
+
+#[test]
+fn refuses_open_skins_points_in_one_place_and_flat_triangles() {
+    let skin = cube(2);
+    let open = TriMesh::new(skin.points().to_vec(), skin.triangles()[1..].to_vec()).unwrap();
+    assert!(matches!(refused(&open), TetError::Open { count: 3, .. }));
+    let mut points = skin.points().to_vec();
+    points[1] = points[0];
+    let message = refused(&TriMesh::new(points, skin.triangles().to_vec()).unwrap()).to_string();
+    assert!(message.contains("no area") || message.contains("both at"), "{message}");
+    assert!(matches!(refused(&two_cubes(Vec3::X)), TetError::SamePlace { .. }));
+    assert!(matches!(refused(&TriMesh::default()), TetError::NoTriangles));
+    let mut turned = skin.triangles().to_vec();
+    turned[0].swap(0, 1);
+    let turned = TriMesh::new(skin.points().to_vec(), turned).unwrap();
+    assert!(matches!(refused(&turned), TetError::Inconsistent { count: 3, .. }));
+}
+
+#[test]
+fn refuses_options_that_are_no_lengths_and_bones_that_are_nowhere() {
+    let fails =
+        |bones: &[(Vec3, Vec3)], options: TetOptions| tetrahedralize(&cube(2), bones, &options, &Silent).unwrap_err();
+    let bad = TetOptions { spacing: Some(-1.0), ..TetOptions::default() };
+    assert!(matches!(fails(&[], bad), TetError::BadOption { .. }));
+    assert!(matches!(fails(&[(Vec3::NAN, Vec3::ZERO)], TetOptions::default()), TetError::BadBone { bone: 0 }));
+}
+
+/// A skin and another one, moved by a map.
+fn joined(skin: &TriMesh, other: &TriMesh, map: impl Fn(Vec3) -> Vec3, turned: bool) -> TriMesh {
+    let count = skin.point_count() as u32;
+    let points = skin.points().iter().copied().chain(other.points().iter().map(|&p| map(p))).collect();
+    let more = other
+        .triangles()
+        .iter()
+        .map(|t| t.map(|p| p + count))
+        .map(|[a, b, c]| if turned { [a, c, b] } else { [a, b, c] });
+    TriMesh::new(points, skin.triangles().iter().copied().chain(more).collect()).unwrap()
+}
+
+fn filled_volume(body: &TetBody) -> f64 {
+    body.mesh.volumes().iter().sum()
+}
+
+#[test]
+fn nested_shells_become_one_body() {
+    let outer = cube(4);
+    let body = fill(&joined(&outer, &cube(2), |p| p * 0.3 + 0.35, false), &[]);
+    assert!((filled_volume(&body) - 1.0).abs() < 1e-9 && body.volume_error.abs() < 1e-9);
+    assert_eq!(body.mesh.boundary().len(), outer.triangle_count());
+    assert_eq!((body.recovered_fraction(), body.notes.len()), (1.0, 1));
+    assert_used(&body.mesh);
+}
+
+#[test]
+fn a_shell_that_looks_inwards_is_a_cavity_inside_and_is_turned_outside() {
+    let hollow = joined(&cube(4), &cube(2), |p| p * 0.3 + 0.35, true);
+    let body = fill(&hollow, &[]);
+    assert_fills(&body, &hollow);
+    assert!((filled_volume(&body) - (1.0 - 0.027)).abs() < 1e-6);
+    let beside = fill(&joined(&cube(4), &cube(2), |p| p * 0.3 + 2.0, true), &[]);
+    assert!((filled_volume(&beside) - 1.027).abs() < 1e-6, "{}", filled_volume(&beside));
+    assert_eq!(beside.notes.len(), 1);
+}
+
+#[test]
+fn shells_of_very_different_sizes_are_filled() {
+    let skin = joined(&torus(24, 12, 1.0, 0.4), &cube(2), |p| p * 1e-4 + Vec3::new(1.5, 0.0, 0.0), false);
+    assert_fills(&fill(&skin, &[]), &skin);
+}
+
+#[test]
+fn points_without_triangles_do_no_harm_and_are_noted() {
+    let skin = cube(3);
+    // On a face, on an edge, inside, far outside, and in the place of another.
+    let more = [Vec3::new(0.4, 0.4, 0.0), Vec3::new(0.1, 0.0, 0.0), Vec3::splat(0.4), Vec3::splat(1e6), Vec3::ZERO];
+    let points = skin.points().iter().copied().chain(more).collect();
+    let body = fill(&TriMesh::new(points, skin.triangles().to_vec()).unwrap(), &[]);
+    assert_eq!((body.recovered_fraction(), body.notes.len()), (1.0, 1));
+    assert!((filled_volume(&body) - 1.0).abs() < 1e-9);
+}
+
+#[test]
+fn needles_of_triangles_are_filled_exactly() {
+    for skin in [
+        plate(1, 60, Vec3::ONE),
+        torus(5, 90, 1.0, 0.3),
+        torus(90, 4, 1.0, 0.3),
+        plate(2, 2, Vec3::new(1e-4, 1.0, 30.0)),
+    ] {
+        assert_fills(&fill(&skin, &[]), &skin);
+    }
+}
