@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use clap::{ColorChoice, Parser, ValueEnum};
+use clap::{ColorChoice, CommandFactory, Parser, ValueEnum};
 
 use crate::commands::Command;
 
@@ -28,6 +28,16 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
+/// The definition of the command line: of arguments, help, completions and manual pages.
+pub(crate) fn command() -> clap::Command {
+    with_negative_numbers(Cli::command())
+}
+
+/// Lets `--bones -3` be a value that is out of range, in every command, instead of an unknown option `-3`.
+fn with_negative_numbers(command: clap::Command) -> clap::Command {
+    command.allow_negative_numbers(true).mut_subcommands(with_negative_numbers)
+}
+
 /// Options that every command takes.
 #[derive(Debug, Clone, Copy, clap::Args)]
 #[command(next_help_heading = "Options of every command")]
@@ -51,4 +61,55 @@ pub(crate) struct Shared {
 pub(crate) enum Format {
     Pretty,
     Json,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Command;
+
+    /// The documents of the commands.
+    const DOCS: [&str; 4] = [
+        include_str!("../../../docs/cli.md"),
+        include_str!("../../../docs/skin.md"),
+        include_str!("../../../docs/envelope.md"),
+        include_str!("../../../docs/tissue.md"),
+    ];
+
+    /// All commands that do something, with the words that call them.
+    fn leaves(command: &Command, words: &str, found: &mut Vec<(String, Command)>) {
+        for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
+            let words = format!("{words}{}", sub.get_name());
+            if sub.has_subcommands() {
+                leaves(sub, &format!("{words} "), found);
+            } else {
+                found.push((words, sub.clone()));
+            }
+        }
+    }
+
+    #[test]
+    fn the_documentation_has_every_command_and_every_option() {
+        let mut commands = Vec::new();
+        leaves(&super::command(), "", &mut commands);
+        let table: Vec<&str> = DOCS[0].lines().filter(|line| line.starts_with('|')).collect();
+        for (words, command) in commands {
+            assert!(table.iter().any(|row| row.contains(&format!("`{words} "))), "docs/cli.md: no row of '{words}'");
+            for option in command.get_arguments().filter(|option| !option.is_global_set()) {
+                let Some(long) = option.get_long().filter(|long| !["help", "output"].contains(long)) else { continue };
+                let ends = [' ', '`', ',', '|', '\n', ']', '='];
+                let has = |doc: &&str| ends.iter().any(|end| doc.contains(&format!("--{long}{end}")));
+                assert!(DOCS.iter().any(|doc| has(&doc)), "'{words}': --{long} is not documented");
+            }
+        }
+    }
+
+    #[test]
+    fn the_documentation_has_every_format() {
+        for doc in [DOCS[0], super::EXAMPLES] {
+            for extension in dermis::io::WRITABLE_ENDINGS.iter().chain(&["fbx", "usd", "usdc", "usdz", "pkl"]) {
+                let is_listed = doc.split(|c: char| !c.is_alphanumeric()).any(|word| word == *extension);
+                assert!(is_listed, ".{extension} is not listed");
+            }
+        }
+    }
 }

@@ -5,17 +5,17 @@ use std::path::Path;
 use dermis::io::{Format, ReadOptions};
 use dermis::mesh::Scene;
 
-use crate::report::Report;
+use crate::diagnostic::{Diagnostic, InFile};
 use crate::watch::Watch;
 
 /// What the names of built-in inputs begin with.
 pub(crate) const SAMPLE: &str = "sample:";
 
 /// Reads `source`, a file or `sample:NAME`.
-pub(crate) fn read(source: &str, options: &ReadOptions, watch: &Watch) -> Result<Scene, Report> {
+pub(crate) fn read(source: &str, options: &ReadOptions, watch: &Watch) -> Result<Scene, Diagnostic> {
     let read = || dermis::io::read(source, options);
     let doing = if source.starts_with(SAMPLE) { "building" } else { "reading" };
-    watch.during(&format!("{doing} {source}"), read).map_err(|error| Report::from(error).in_file(source))
+    watch.during(&format!("{doing} {source}"), read).in_file(source)
 }
 
 /// The word for a source's format.

@@ -1,7 +1,7 @@
 //! One error for all of the façade, with details and a hint as data.
 
 use dermis_active::volume::VolumeError;
-use dermis_active::wrinkle::WrinkleError;
+use dermis_active::wrinkle::ClothError;
 use dermis_mesh::deformer::multi_weights::MultiWeightsError;
 use dermis_mesh::{MeshError, RigError, SequenceError};
 use dermis_skin::envelope::{ExamplesError, TrainError};
@@ -11,6 +11,7 @@ use crate::bodies::BodyFileError;
 use crate::evaluate::EvaluateError;
 use crate::frame_range::FrameRangeError;
 use crate::keep_volume::KeepVolumeError;
+use crate::pose_model::PoseError;
 use crate::retarget::RetargetError;
 use crate::select::SelectError;
 use crate::train_envelope::EnvelopeError;
@@ -29,6 +30,7 @@ pub enum Error {
     FrameRange(#[from] FrameRangeError),
     Evaluate(#[from] EvaluateError),
     Retarget(#[from] RetargetError),
+    Pose(#[from] PoseError),
     Sequence(#[from] SequenceError),
     Mesh(#[from] MeshError),
     Rig(#[from] RigError),
@@ -40,7 +42,7 @@ pub enum Error {
     MultiWeights(#[from] MultiWeightsError),
     Volume(#[from] VolumeError),
     KeepVolume(#[from] KeepVolumeError),
-    Wrinkle(#[from] WrinkleError),
+    Wrinkle(#[from] ClothError),
     Body(#[from] BodyFileError),
 }
 
@@ -53,6 +55,7 @@ impl Error {
             Self::FrameRange(error) => error,
             Self::Evaluate(error) => error,
             Self::Retarget(error) => error,
+            Self::Pose(error) => error,
             Self::Sequence(error) => error,
             Self::Mesh(error) => error,
             Self::Rig(error) => error,
@@ -90,7 +93,6 @@ impl Error {
             Self::Retarget(error) => error.hint().map(str::to_owned),
             Self::Volume(error) => error.hint().map(str::to_owned),
             Self::KeepVolume(error) => error.hint().map(str::to_owned),
-            Self::Wrinkle(error) => error.hint().map(str::to_owned),
             Self::Envelope(error) => error.hint(),
             _ => None,
         }

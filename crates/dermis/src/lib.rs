@@ -2,7 +2,7 @@
 //!
 //! This crate is what users, the command line, the viewer and Python depend on: it gathers the parts under one name, adds
 //! what they do together ([`mod@evaluate`], [`mod@select`], [`mod@retarget`], [`mod@bodies`]), and has a verb for each
-//! system: [`fit_skin`], [`train_envelope()`], [`keep_volume()`].
+//! system: [`fit_skin()`], [`train_envelope()`], [`keep_volume()`], [`wrinkle()`].
 //!
 //! A verb takes its input and options, and returns a result that can be evaluated, measured and written with
 //! [`write()`]; the variant `verb_with` also takes an observer.
@@ -37,14 +37,18 @@ pub mod evaluate;
 pub mod files;
 pub mod fit_skin;
 pub mod frame_range;
+pub mod inspect;
 pub mod keep_volume;
 pub mod layered_file;
 pub mod names;
+pub mod pose_model;
 pub mod resample;
 pub mod rest_pose;
 pub mod retarget;
 pub mod select;
 pub mod train_envelope;
+pub mod wrinkle;
+pub mod wrinkle_files;
 
 pub use dermis_active as active;
 pub use dermis_body as body;
@@ -62,15 +66,18 @@ pub use files::{ToScene, ToSequence, read, read_with, write, write_with};
 pub use fit_skin::{fit_skin, fit_skin_with};
 pub use frame_range::{FrameRange, FrameRangeError};
 pub use keep_volume::{keep_volume, keep_volume_with};
+pub use pose_model::pose_model;
 pub use retarget::{RetargetError, retarget};
 pub use select::{SelectError, Selection, find_clip, select};
 pub use train_envelope::{train_envelope, train_envelope_with, validate_envelope};
+pub use wrinkle::{wrinkle, wrinkle_with};
 
 /// The names that most programs need, for `use dermis::prelude::*`.
 pub mod prelude {
     pub use std::sync::Arc;
 
     pub use crate::active::volume::VolumeOptions;
+    pub use crate::active::wrinkle::ClothOptions;
     pub use crate::files::{ToScene, ToSequence};
     pub use crate::frame_range::FrameRange;
     pub use crate::io::{ReadOptions, WriteOptions};

@@ -121,7 +121,8 @@ fn every_format_stores_bakes_or_refuses_every_layer() {
                     assert!(said.contains("does not hold the layer 'melt'"), "{case}: {said}");
                 } else if let Ok((scene, notes)) = result {
                     let still = || vec![scene.objects[0].mesh.points().to_vec()];
-                    let found = motion(&scene.objects[0]).unwrap().map_or_else(still, |motion| frames(&motion.sequence));
+                    let found =
+                        motion(&scene.objects[0]).unwrap().map_or_else(still, |motion| frames(&motion.sequence));
                     assert!(apart(&found, &expected) < CLOSE, "{case}");
                     let said: String = notes.iter().map(|note| note.message.as_str()).collect();
                     assert!(said.contains(layers[0].kind()) && said.contains("'rise"), "{case}: {said}");
@@ -174,8 +175,7 @@ fn layers_act_in_their_order_and_two_of_a_kind_both_act() {
             assert!((twice[frame][point] - rest[point] - 2.0 * offset).length() < 1e-5);
         }
     }
-    let (before, after) =
-        (frames_with(vec![swelling("1.3"), shift()]), frames_with(vec![shift(), swelling("1.3")]));
+    let (before, after) = (frames_with(vec![swelling("1.3"), shift()]), frames_with(vec![shift(), swelling("1.3")]));
     assert!(apart(&before, &after) < CLOSE, "a shift of the whole does not change its volume");
     let (first, second) =
         (frames_with(vec![swelling("1.3"), swelling("2")]), frames_with(vec![swelling("2"), swelling("1.3")]));

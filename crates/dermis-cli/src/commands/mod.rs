@@ -19,7 +19,7 @@ use std::process::ExitCode;
 use clap::Subcommand;
 
 use crate::args::Shared;
-use crate::report::Report;
+use crate::diagnostic::Diagnostic;
 
 /// What to do.
 #[derive(Debug, Subcommand)]
@@ -39,8 +39,8 @@ pub(crate) enum Command {
     Man(man::Args),
 }
 
-/// Does what was asked; the code says how it went where that is not an error.
-pub(crate) fn run(command: Command, shared: &Shared) -> Result<ExitCode, Report> {
+/// Runs the command; the code tells a missed quality from success.
+pub(crate) fn run(command: Command, shared: &Shared) -> Result<ExitCode, Diagnostic> {
     match command {
         Command::Skin(args) => skin::run(&args, shared),
         Command::Envelope(args) => envelope::run(&args, shared),

@@ -13,26 +13,20 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use dermis::bodies::{BodyFileError, BodyOptions, read_body};
+use dermis::bodies::{BodyOptions, read_body};
 use dermis::layered_file as layered;
-use dermis::tet::tetrahedra::TetError;
-use dermis::tissue::fem::ModelError;
-use dermis::tissue::layered::{BuildOptions, LayeredBody, LayeredError};
+use dermis::tissue::layered::{BuildOptions, LayeredBody};
 
 use crate::args::{EXIT_CODES, Shared};
-use crate::interrupt;
 use crate::report::Report;
 use crate::watch::Watch;
-
-/// Places where a skin meets itself that are named.
-const SHOWN_PAIRS: usize = 8;
 
 const EXAMPLES: &str = "Examples:
   dermis tissue build sample:body -o model.npz
       tetrahedra, weights inside, layers
   dermis tissue simulate model.npz --clip jumping_jacks -o jacks.abc
       its flesh in motion, as frames
-  dermis tissue simulate model.npz --gravity 70 --force pull.json -o heavy.glb
+  dermis tissue simulate model.npz --gravity 70 --forces pull.json -o heavy.glb
       under seven times the earth's gravity, pulled
   dermis view model.npz
       the same live, with the mouse";
@@ -97,49 +91,4 @@ fn check_apart(input: &str, output: &Path) -> Result<(), Report> {
 fn no_rig() -> Report {
     Report::new("the body has no rig")
         .hint("fit one with 'dermis tissue build --rig human', or give one with --rig FILE")
-}
-
-impl From<BodyFileError> for Report {
-    fn from(error: BodyFileError) -> Self {
-        match error {
-            BodyFileError::File(error) => Self::from(error),
-            BodyFileError::Select(error) => Self::from(error),
-            BodyFileError::Size { .. } => Self::new(error.to_string()).hint("give --metres-per-unit"),
-            BodyFileError::Retarget(error) => {
-                let hint = error.hint().map(ToOwned::to_owned);
-                error.details().into_iter().fold(Self::new(error.to_string()), Self::detail).maybe_hint(hint)
-            }
-            error => Self::new(error.to_string()),
-        }
-    }
-}
-
-impl From<LayeredError> for Report {
-    fn from(error: LayeredError) -> Self {
-        match &error {
-            LayeredError::Stopped => Self::new(interrupt::STOPPED),
-            LayeredError::Tetrahedra(TetError::SelfIntersecting { count, pairs }) => {
-                let report = Self::new(format!("the skin meets itself in {count} pairs of triangles"));
-                let place = |pair: &dermis::tet::tetrahedra::Intersection| {
-                    let ([first, second], at) = (pair.triangles, pair.position);
-                    format!("triangles {first} and {second} near ({:.3}, {:.3}, {:.3})", at.x, at.y, at.z)
-                };
-                let shown = pairs.iter().take(SHOWN_PAIRS).map(place);
-                let more = count.saturating_sub(SHOWN_PAIRS);
-                let rest = (more > 0).then(|| format!("and {more} more"));
-                let hint = "part them there, let points move with --separate 0.01, or use --mesher lattice";
-                shown.chain(rest).fold(report, Self::detail).hint(hint)
-            }
-            LayeredError::Tetrahedra(
-                TetError::Open { .. }
-                | TetError::NonManifold { .. }
-                | TetError::Inconsistent { .. }
-                | TetError::Degenerate { .. }
-                | TetError::SamePlace { .. },
-            ) => Self::new(error.to_string()).hint("mend the skin there, or use --mesher lattice"),
-            LayeredError::Model(ModelError::NothingFree) => Self::new("nothing of the body is simulated")
-                .hint("give it a thickness above 1 somewhere: dermis tissue edit MODEL --thickness 1.3 -o MODEL"),
-            _ => Self::new(error.to_string()),
-        }
-    }
 }

@@ -38,7 +38,7 @@ pub(super) struct MotionArgs {
     gravity: Option<Gravity>,
     /// Forces over time, a JSON file: pulls, colliders, spinning, gravity
     #[arg(long, value_name = "FILE")]
-    force: Option<PathBuf>,
+    forces: Option<PathBuf>,
 }
 
 /// A shape coefficient.
@@ -129,7 +129,7 @@ impl MotionArgs {
 
     /// What acts on the body: gravity, and the forces of a file.
     pub(super) fn forces(&self, up: UpAxis) -> Result<Vec<TimedForce>, Report> {
-        let mut forces = self.force.as_deref().map(read_forces).transpose()?.unwrap_or_default();
+        let mut forces = self.forces.as_deref().map(read_forces).transpose()?.unwrap_or_default();
         let gravity = self.gravity.map(|asked| match asked {
             Gravity::Down(size) => gravity(up, size),
             Gravity::Along(acceleration) => Force::Gravity { acceleration },

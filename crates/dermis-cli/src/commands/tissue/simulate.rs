@@ -32,7 +32,7 @@ const EXAMPLES: &str = "Examples:
       the first clip
   dermis tissue simulate model.npz --clip running --shape heavier=1.5 -o run.glb
       a heavier body
-  dermis tissue simulate model.npz --stand 3 --gravity 9.81 --force pull.json -o pulled.npz
+  dermis tissue simulate model.npz --stand 3 --gravity 9.81 --forces pull.json -o pulled.npz
       standing still, pulled
   dermis skin run.abc -o run.glb --bones 40
       the result as an asset that plays anywhere";
@@ -64,7 +64,7 @@ pub(super) struct Args {
     min_real_time_factor: Option<f64>,
     /// Replace outputs that exist
     #[arg(long)]
-    overwrite: bool,
+    force: bool,
 }
 
 /// What was done, as JSON.
@@ -111,10 +111,8 @@ struct Times {
 
 /// Simulates, writes, and says how it went.
 pub(super) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Report> {
-    let write_options = WriteOptions { force: args.overwrite };
-    // --force names forces here.
-    let own_option = |error: dermis::io::Error| Report::from(error).with_option("--force", "--overwrite");
-    check_target(&args.output, &write_options).map_err(own_option)?;
+    let write_options = WriteOptions { force: args.force };
+    check_target(&args.output, &write_options)?;
     let named = |report: Report| report.in_file(args.model.as_str());
     super::check_apart(&args.model, &args.output)?;
     let watch = Watch::new(format!("simulating {}", args.model), shared);
