@@ -90,7 +90,7 @@ impl Diagnostic {
             let diagnostic = Self { exit_code: EXIT_MISSED, ..Self::new(wrong.to_string()) };
             return diagnostic.maybe_hint(hints::hint(wrong));
         }
-        let mut diagnostic = Self::new(headline(error));
+        let mut diagnostic = Self::new(headline(hints::unwrapped(error)));
         chain().for_each(|error| diagnostic.add(error));
         diagnostic
     }
@@ -192,7 +192,7 @@ fn headline(error: &(dyn Error + 'static)) -> String {
         Some(ErrorKind::PermissionDenied) => "permission denied".to_owned(),
         Some(ErrorKind::StorageFull) => "the disk is full".to_owned(),
         Some(ErrorKind::IsADirectory) => "this is a folder, not a file".to_owned(),
-        _ => error.to_string(),
+        _ => hints::message(error).unwrap_or_else(|| error.to_string()),
     }
 }
 

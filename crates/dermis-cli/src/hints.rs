@@ -28,6 +28,7 @@ pub(crate) fn unwrapped<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error 
             BodyFileError::File(error) => Some(error),
             BodyFileError::Select(error) => Some(error),
             BodyFileError::Retarget(error) => Some(error),
+            BodyFileError::Layered(error) => Some(error),
             _ => None,
         }
     } else if let Some(error) = error.downcast_ref::<dermis::Error>() {
@@ -64,6 +65,16 @@ pub(crate) fn is_stop(error: &(dyn Error + 'static)) -> bool {
 /// Whether the error says that a result cannot be right, rather than that the input is wrong.
 pub(crate) fn is_wrong_result(error: &(dyn Error + 'static)) -> bool {
     matches!(error.downcast_ref(), Some(ClothError::Area { .. }))
+        || matches!(error.downcast_ref(), Some(LayeredError::TooFar { .. }))
+}
+
+/// The message of an error whose own is not meant for the command line.
+pub(crate) fn message(error: &(dyn Error + 'static)) -> Option<String> {
+    if let Some(TetError::SelfIntersecting { count, .. }) = error.downcast_ref() {
+        return Some(format!("the skin meets itself in {count} pairs of triangles"));
+    }
+    let is_rigid = matches!(error.downcast_ref(), Some(LayeredError::Model(ModelError::NothingFree)));
+    is_rigid.then(|| "nothing of the body is simulated".to_owned())
 }
 
 /// Lines that say more about the error.
@@ -78,6 +89,10 @@ pub(crate) fn details(error: &(dyn Error + 'static)) -> Vec<String> {
     }
     if let Some(TetError::SelfIntersecting { count, pairs }) = error.downcast_ref() {
         return intersections(*count, pairs);
+    }
+    if let Some(BodyFileError::NoSuchShape { names, .. }) = error.downcast_ref() {
+        let none = names.is_empty();
+        return vec![if none { "the body has none".to_owned() } else { format!("it has: {}", names.join(", ")) }];
     }
     let of_select = error.downcast_ref().map(SelectError::details);
     let of_retarget = error.downcast_ref().map(RetargetError::details);
@@ -137,6 +152,10 @@ fn option_hint(error: &(dyn Error + 'static)) -> Option<&'static str> {
         return training(error);
     } else if let Some(BodyFileError::Size { .. }) = error.downcast_ref() {
         return Some("give --metres-per-unit: 0.01 if the file is in centimetres");
+    } else if let Some(BodyFileError::NoRig) = error.downcast_ref() {
+        return Some("fit one with 'dermis tissue build --rig human', or give one with --rig FILE");
+    } else if let Some(LayeredError::TooFar { .. }) = error.downcast_ref() {
+        return Some("give more --substeps, a smaller --tolerance, weaker --forces, or stiffer flesh");
     } else if let Some(LayeredError::Model(ModelError::NothingFree)) = error.downcast_ref() {
         return Some("give it a thickness above 1 somewhere: dermis tissue edit MODEL --thickness 1.3 -o MODEL");
     } else if let Some(ServeError::Bind { .. }) = error.downcast_ref() {

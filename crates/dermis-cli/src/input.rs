@@ -23,20 +23,5 @@ pub(crate) fn format_name(source: &str) -> &'static str {
     if source.starts_with(SAMPLE) {
         return "sample";
     }
-    match Format::of_path(Path::new(source)) {
-        Ok(Format::Glb | Format::Gltf) => "gltf",
-        Ok(Format::Obj) => "obj",
-        Ok(Format::Ply) => "ply",
-        Ok(Format::Npz) => "npz",
-        Ok(Format::Pc2) => "pc2",
-        Ok(Format::Mdd) => "mdd",
-        Ok(Format::Alembic) => "alembic",
-        Ok(Format::Usd | Format::Usda) => "usd",
-        Ok(Format::Fbx) => "fbx",
-        Ok(Format::Medit) => "medit",
-        Ok(Format::Pickle) => "pickle",
-        Ok(Format::Gmsh) => "gmsh",
-        Ok(Format::Tetgen) => "tetgen",
-        Err(_) => "folder",
-    }
+    Format::of_path(Path::new(source)).map_or("folder", |format| format.id)
 }

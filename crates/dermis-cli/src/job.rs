@@ -201,6 +201,13 @@ impl Stopwatch {
         self.lap = Instant::now();
     }
 
+    /// Counts `seconds` of the stage `from` as the stage `to`, which ran within it.
+    pub(crate) fn split(&mut self, from: &'static str, to: &'static str, seconds: f64) {
+        self.add(from, -seconds);
+        self.add(to, seconds);
+        self.stages.sort_by_key(|(stage, _)| *stage == from);
+    }
+
     fn add(&mut self, stage: &'static str, time: f64) {
         match self.stages.iter_mut().find(|(name, _)| *name == stage) {
             Some((_, sum)) => *sum += time,

@@ -117,7 +117,7 @@ impl InputPart {
 
     /// Refuses --topology if none of `sources` is a file that has no faces of its own.
     pub(crate) fn expect_point_cache<'a>(&self, sources: impl IntoIterator<Item = &'a str>) -> Result<(), Diagnostic> {
-        let is_cache = |source| matches!(Format::of_path(Path::new(source)), Ok(Format::Pc2 | Format::Mdd));
+        let is_cache = |source| Format::of_path(Path::new(source)).is_ok_and(|format| !format.holds.faces);
         if self.topology.is_none() || sources.into_iter().any(is_cache) {
             return Ok(());
         }

@@ -14,6 +14,9 @@ fn a_negative_number_is_out_of_range_and_not_an_unknown_option() {
         (&["wrinkle", "sample:towel", "-o", "x.abc", "--min-radius", "-1"], "it must be positive"),
         (&["wrinkle", "sample:towel", "-o", "x.abc", "--subdivide", "-1"], "-1 is not in 0..=6"),
         (&["wrinkle", "sample:towel", "-o", "x.abc", "--fps", "-1"], "it must be positive"),
+        (&["tissue", "simulate", "a.npz", "-o", "x.abc", "--substeps", "-1"], "-1 is not in 1..=1000"),
+        (&["tissue", "simulate", "a.npz", "-o", "x.abc", "--stand", "-1"], "it must be a time"),
+        (&["tissue", "build", "a.npz", "-o", "x.npz", "--density", "-1"], "it must be positive"),
         (&["view", "--port", "-1"], "-1 is not in 0..=65535"),
     ] {
         let said = place.fail(arguments);
@@ -35,6 +38,12 @@ fn an_option_without_effect_is_an_error_that_names_what_is_missing() {
         (&["wrinkle", "sample:towel", "-o", "x.abc", "--topology", "a.obj"], "--topology", ".pc2"),
         (&["inspect", "sample:towel", "--topology", "a.obj"], "--topology", ".pc2"),
         (&["view", "--force"], "--force", "--output"),
+        (&["tissue", "build", "a.npz", "-o", "x.npz", "--tetgen", "t"], "--tetgen", "--mesher"),
+        (&["tissue", "build", "a.npz", "-o", "x.npz", "--tets", "t", "--spacing", "1"], "--spacing", "--tets"),
+        (&["tissue", "build", "a.npz", "-o", "x.npz", "--thickness", "1", "--layer", "1"], "--layer", "--thickness"),
+        (&["tissue", "edit", "a.npz", "-o", "x.npz", "--thickness-range", "1:2"], "--thickness-range", "--thickness "),
+        (&["tissue", "simulate", "a.npz", "-o", "x.abc", "--stand", "1", "--clip", "a"], "--stand", "--clip"),
+        (&["tissue", "edit", "a.npz", "-o", "x.npz"], "nothing to change", "--stiffness"),
         (&["view", "--clip", "walk"], "--clip", "FILE"),
         (&["sample", "--list", "--force"], "--list", "--force"),
     ] {

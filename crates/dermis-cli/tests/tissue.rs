@@ -159,6 +159,27 @@ fn mistakes_are_named() {
 }
 
 #[test]
+fn a_result_that_cannot_be_right_exits_with_1_and_is_not_written() {
+    let place = Place::new();
+    build(&place, "model.npz", &[]);
+    let pull = r#"[{"kind": "pull", "center": [0, 1.05, 0.1], "radius": 0.3, "target": [0, 1, 90], "stiffness_n_per_m": 1e7}]"#;
+    std::fs::write(place.path("tear.json"), pull).unwrap();
+    let arguments = ["tissue", "simulate", "model.npz", "--stand", "1", "--forces", "tear.json", "-o", "torn.npz"];
+    let outcome = place.run(&arguments);
+    assert_eq!(outcome.code, 1, "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("the simulation cannot be right") && outcome.stderr.contains("hint:"));
+    assert_eq!(place.files(), ["model.npz", "tear.json"]);
+}
+
+#[test]
+fn help_lists_only_options_that_act() {
+    let place = Place::new();
+    let help = |command: &str| place.succeed(&["tissue", command, "--help"]).stdout;
+    assert!(help("build").contains("--layer") && help("build").contains("--whole-body"));
+    assert!(!help("edit").contains("--layer") && !help("edit").contains("--whole-body"));
+}
+
+#[test]
 fn a_real_skin_without_a_rig_gets_one() {
     let Some(data) = shared_data() else { return };
     let (place, man) = (Place::new(), data.join("bodies/human_man.obj"));

@@ -158,7 +158,7 @@ fn normals_follow_recorded_frames() {
 fn another_rate_resamples_recorded_frames_like_any_morph_animation() {
     let scene = scene_of(vec![Object::of_sequence("tube", waving(&Arc::new(tube()), 5))]);
     let options = ReadOptions { frame_rate_hz: Some(2.0 * 29.97), ..ReadOptions::default() };
-    let back = dermis_io::gltf::read_bytes(&glb_of(&scene), &options).unwrap();
+    let back = dermis_io::read_bytes("glb", &glb_of(&scene), &options).unwrap();
     assert_eq!(back.objects[0].clips[0].frame_count(), 9);
     let posed = bake(&back.objects[0].mesh, back.objects[0].rig.as_ref().unwrap(), &back.objects[0].clips[0]).unwrap();
     let source = scene.objects[0].sequence.as_ref().unwrap();

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use dermis_math::progress::Silent;
 use dermis_mesh::{MeshSequence, TriMesh};
-use dermis_skin::{Animation, BoneCount, FitOptions, fit};
+use dermis_skin::{Animation, Bones, FitOptions, fit};
 use glam::Vec3;
 
 const FRAMES: usize = 30;
@@ -22,7 +22,7 @@ fn main() {
     );
     for around in [24, 48, 100] {
         let sequence = snake(around, 3 * around);
-        for (words, bones) in [("as mean shift finds", BoneCount::Tolerance(0.05)), ("32", BoneCount::Exactly(32))] {
+        for (words, bones) in [("as mean shift finds", Bones::Tolerance(0.05)), ("32", Bones::Count(32))] {
             let options = FitOptions { bones, ..FitOptions::default() };
             let start = Instant::now();
             let animation = Animation { name: "crawl".into(), sequence: sequence.clone() };

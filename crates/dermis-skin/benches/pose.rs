@@ -49,7 +49,7 @@ fn in_cache(vertices: usize, cores: usize) {
 fn corrected(vertices: usize) {
     const RANKS: usize = 10;
     let skin = character(vertices, RANKS);
-    let poser = Poser::new(&skin);
+    let poser = Poser::new(skin.mesh(), skin.rig());
     let (mut pose, mut out) = (Pose::default(), vec![Vec3::ZERO; vertices]);
     for rank in [0, 1, 5, RANKS] {
         poser.set_frame(&mut pose, &skin.clips()[0], 0, rank);
@@ -62,7 +62,7 @@ fn out_of_cache(vertices: usize, cores: usize) {
     const ROUNDS: usize = 15;
     println!("{vertices} vertices, {BYTES_READ} bytes read and {BYTES_WRITTEN} written for each");
     let skin = character(vertices, 0);
-    let (poser, mut pose, mut out) = (Poser::new(&skin), Pose::default(), vec![Vec3::ZERO; vertices]);
+    let (poser, mut pose, mut out) = (Poser::new(skin.mesh(), skin.rig()), Pose::default(), vec![Vec3::ZERO; vertices]);
     poser.set_frame(&mut pose, &skin.clips()[0], 0, 0);
     drop(skin);
     let source = vec![1u8; vertices * (BYTES_READ + BYTES_WRITTEN)];

@@ -1,27 +1,38 @@
-//! Skins: bones, weights and corrections that play a mesh animation; their fitting and their evaluation.
+//! Skins: bones, weights and corrections that play a mesh animation; their fitting, evaluation and export.
 //!
 //! [`fit()`] turns mesh sequences into a [`Skin`] by *Skinning Mesh Animations* (James & Twigg 2005, SMA), refined beyond
-//! the paper.
+//! the paper. [`envelope`] learns multi-weights (Wang & Phillips 2002, MWE).
+//!
+//! | looking for | file |
+//! |---|---|
+//! | the model: rest pose, bones, weights, corrections | `skin.rs`, `bone_model.rs` |
+//! | evaluation in real time | `pose/` |
+//! | mean shift of rotation sequences (SMA, §4) | `fit/sma/mean_shift_clusters.rs` |
+//! | weights of given bones (SMA, Eq. 5–11) | `fit/sma/weights.rs` |
+//! | corrections (SMA, Eq. 12–13) | `fit/corrections.rs` |
+//! | refinement beyond the paper | `fit/refine/` |
+//! | multi-weights by ridge regression (MWE, Eq. 8–9) | `envelope/local_ridge.rs` |
+//! | measures | `measure/` |
+//! | bones as nodes of a file | `export/` |
+//!
+//! Modules depend on those before them only: `pose`, `skin`, `measure`, `fit`, `envelope`; `export` needs none of them.
 
 #![forbid(unsafe_code)]
 
+mod blend;
+mod blocks;
 pub mod bone_model;
 mod clock;
-pub mod compare;
-pub mod corrections;
 pub mod envelope;
+pub mod export;
 pub mod fit;
 pub mod measure;
-pub mod paper;
 pub mod pose;
-pub mod refine;
 pub mod skin;
-pub mod statistics;
-pub mod trajectories;
-mod transforms;
 
 pub use bone_model::BoneModel;
-pub use fit::{Animation, BoneCount, Corrections, Fit, FitError, FitOptions, WeightMethod, fit, fit_weights};
-pub use measure::{Measures, measure};
+pub use fit::refine;
+pub use fit::{Animation, Bones, Corrections, Fit, FitError, FitOptions, WeightMethod, fit, fit_weights};
+pub use measure::{Measures, compare, measure, statistics};
 pub use pose::{Pose, Poser};
-pub use skin::{Skin, SkinError};
+pub use skin::{PoseError, Skin, SkinError};

@@ -4,17 +4,14 @@
 //! basis Ũ is blend shapes) with [`Clip`]s (bone transforms and coefficients q), which is exactly what glTF can say, so
 //! writing it loses nothing and reading any rigged file gives a skin.
 
+use std::fmt::Display;
 use std::sync::{Arc, OnceLock};
 
-use dermis_mesh::reshape::reshaped;
-use dermis_mesh::{Clip, Joint, MeshError, Object, Rig, RigError, Shape, SkinWeights, TriMesh};
-use glam::{DAffine3, DMat3, DVec3, Vec3};
+use dermis_mesh::names::{ClipNameError, find_clip};
+use dermis_mesh::{Clip, MeshError, Object, Rig, RigError, Shape, TriMesh};
+use glam::Vec3;
 
 use crate::pose::{Pose, Poser};
-use crate::refine::State;
-use crate::refine::influences::Influences;
-use crate::trajectories::Trajectories;
-use crate::transforms::affine_at;
 
 /// A rest pose, its rig and its motions.
 #[derive(Debug, Clone)]
@@ -41,13 +38,23 @@ pub enum SkinError {
     Mesh(#[from] MeshError),
 }
 
-/// What a clip of a skin is called and how fast it plays.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct ClipInfo {
-    pub(crate) name: String,
-    pub(crate) frame_count: usize,
-    pub(crate) frame_rate_hz: f64,
-    pub(crate) start_seconds: f64,
+/// Why a frame of a skin cannot be posed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PoseError {
+    /// There is no such clip.
+    #[error(transparent)]
+    Clip(#[from] ClipNameError),
+    /// The clip has no such frame.
+    #[error("the clip '{clip}' has no frame {frame}; its {count} frames are numbered from 0")]
+    Frame {
+        /// Name of the clip.
+        clip: String,
+        /// The frame asked for.
+        frame: usize,
+        /// Number of frames of the clip.
+        count: usize,
+    },
 }
 
 impl Skin {
@@ -61,7 +68,7 @@ impl Skin {
         }
     }
 
-    fn of(mesh: Arc<TriMesh>, rig: Arc<Rig>, clips: Vec<Arc<Clip>>) -> Self {
+    pub(crate) fn of(mesh: Arc<TriMesh>, rig: Arc<Rig>, clips: Vec<Arc<Clip>>) -> Self {
         Self { mesh, rig, clips, poser: OnceLock::new() }
     }
 
@@ -101,6 +108,20 @@ impl Skin {
         self.rig.shapes().len()
     }
 
+    /// Returns the points of frame `frame` of `clip`, with all corrections. `clip` is a name, a part that only one name
+    /// has, or a number from 0 ([`find_clip`]).
+    pub fn pose(&self, clip: impl Display, frame: usize) -> Result<Vec<Vec3>, PoseError> {
+        let names: Vec<&str> = self.clips.iter().map(|clip| clip.name()).collect();
+        let clip = find_clip(&clip.to_string(), &names)?;
+        let count = self.clips[clip].frame_count();
+        if frame >= count {
+            return Err(PoseError::Frame { clip: names[clip].to_owned(), frame, count });
+        }
+        let mut positions = vec![Vec3::ZERO; self.mesh.point_count()];
+        self.pose_into(clip, frame, &mut Pose::default(), &mut positions, None);
+        Ok(positions)
+    }
+
     /// Puts the points of frame `frame` of clip `clip`, with all corrections, into `positions` and, if asked, their unit
     /// normals into `normals`. `pose` is memory to keep for later frames.
     ///
@@ -124,7 +145,7 @@ impl Skin {
 
     /// The skin prepared for posing, made at the first call.
     pub fn poser(&self) -> &Arc<Poser> {
-        self.poser.get_or_init(|| Arc::new(Poser::new(self)))
+        self.poser.get_or_init(|| Arc::new(Poser::new(&self.mesh, &self.rig)))
     }
 
     /// The same skin with the first `rank` corrections only.
@@ -149,6 +170,17 @@ impl Skin {
         Self { clips, ..self.clone() }
     }
 
+    /// Normal offsets of `shape` per point: of split points, those of one of their vertices.
+    pub(crate) fn point_normal_offsets(&self, shape: &Shape) -> Vec<Vec3> {
+        let Some(offsets) = &shape.normal_offsets else { return vec![Vec3::ZERO; self.mesh.point_count()] };
+        let Some(layout) = self.mesh.layout() else { return offsets.clone() };
+        let mut per_point = vec![Vec3::ZERO; self.mesh.point_count()];
+        for (&point, &offset) in layout.vertex_points.iter().zip(offsets) {
+            per_point[point as usize] = offset;
+        }
+        per_point
+    }
+
     /// The same bones with other corrections: the basis, and for each clip the coefficients of all frames in a row.
     pub(crate) fn with_corrections(&self, shapes: Vec<Shape>, coefficients: Vec<Vec<f32>>) -> Result<Self, SkinError> {
         let (joints, weights) = (self.rig.joints().to_vec(), self.rig.weights().clone());
@@ -161,61 +193,4 @@ impl Skin {
         let clips = clips.collect::<Result<Vec<_>, RigError>>()?;
         Ok(Self::of(Arc::clone(&self.mesh), Arc::new(rig), clips))
     }
-
-    /// The skin that a fit arrived at, in the units of the input. `joints` are given where the bones were.
-    pub(crate) fn from_state(
-        mesh: &TriMesh,
-        trajectories: &Trajectories,
-        state: &State,
-        joints: Option<&[Joint]>,
-        clips: &[ClipInfo],
-    ) -> Result<Self, SkinError> {
-        let given = |p: DVec3| (p * trajectories.scale + trajectories.centre).as_vec3();
-        // A rest pose that was not optimized is kept to the bit.
-        let mesh = Arc::new(if state.rest == trajectories.rest {
-            mesh.clone()
-        } else {
-            reshaped(mesh, state.rest.iter().map(|&p| given(p)).collect())?
-        });
-        let joints = joints.map_or_else(|| plain_joints(state.bone_count()), <[Joint]>::to_vec);
-        let binds: Vec<DAffine3> = joints.iter().map(Joint::bind).collect();
-        let rows = state.influences.iter().map(weight_row);
-        let rig = Rig::new(&mesh, joints, SkinWeights::from_rows(rows), Vec::new())?;
-        let mut first = 0;
-        let mut made = Vec::with_capacity(clips.len());
-        for info in clips {
-            let transforms = (first..first + info.frame_count).flat_map(|frame| {
-                let pose =
-                    move |(bone, bind): (usize, &DAffine3)| bone_transform(trajectories, state, frame, bone) * *bind;
-                binds.iter().enumerate().map(pose)
-            });
-            let clip = Clip::new(&rig, info.name.as_str(), info.frame_rate_hz, transforms.collect(), Vec::new())?;
-            made.push(Arc::new(clip.starting_at(info.start_seconds)));
-            first += info.frame_count;
-        }
-        Ok(Self::of(mesh, Arc::new(rig), made))
-    }
-}
-
-/// Bones that stand at the origin: a fit has no skeleton.
-fn plain_joints(count: usize) -> Vec<Joint> {
-    let digits = count.saturating_sub(1).to_string().len();
-    let joint = |bone: usize| Joint::at(format!("bone_{bone:0digits$}"), None, DAffine3::IDENTITY);
-    (0..count).map(joint).collect()
-}
-
-/// The bones of a point, largest weight first; the weights sum to 1 before they are rounded.
-fn weight_row(influences: &Influences) -> Vec<(u32, f32)> {
-    let mut row: Vec<(usize, f64)> = influences.iter().filter(|(_, weight)| *weight as f32 != 0.0).collect();
-    row.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-    let sum: f64 = row.iter().map(|(_, weight)| weight).sum();
-    row.into_iter().map(|(bone, weight)| (bone as u32, (weight / sum) as f32)).collect()
-}
-
-/// A bone's transform in the units of the input: with `p_n` = (p − c)/s, `F p_n + v` becomes `F p + s v + c − F c`.
-fn bone_transform(trajectories: &Trajectories, state: &State, frame: usize, bone: usize) -> DAffine3 {
-    let [x, y, z, offset] = affine_at(&state.transforms, frame, bone);
-    let linear = DMat3::from_cols(x, y, z);
-    let centre = trajectories.centre;
-    DAffine3 { matrix3: linear, translation: trajectories.scale * offset + centre - linear * centre }
 }

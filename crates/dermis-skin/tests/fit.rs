@@ -8,11 +8,13 @@ use common::{animation, elbow, moving, tube};
 use dermis_math::progress::Silent;
 use dermis_mesh::{MeshSequence, TriMesh};
 use dermis_skin::refine::RefineOptions;
-use dermis_skin::{BoneCount, BoneModel, Corrections, Fit, FitError, FitOptions, WeightMethod, fit, fit_weights};
-use glam::Vec3;
+use dermis_skin::{
+    BoneModel, Bones, Corrections, Fit, FitError, FitOptions, PoseError, WeightMethod, fit, fit_weights,
+};
+use glam::{DVec3, Vec3};
 
 fn with_bones(count: usize) -> FitOptions {
-    FitOptions { bones: BoneCount::Exactly(count), ..FitOptions::default() }
+    FitOptions { bones: Bones::Count(count), ..FitOptions::default() }
 }
 
 fn paper() -> FitOptions {
@@ -75,7 +77,7 @@ fn gives_exactly_as_many_bones_as_asked_for() {
     let sequence = worm(16);
     for count in [1, 2, 3, 7, 16, 40] {
         assert_eq!(fitted(&sequence, &with_bones(count)).skin.bone_count(), count);
-        let options = FitOptions { bones: BoneCount::Exactly(count.min(7)), ..paper() };
+        let options = FitOptions { bones: Bones::Count(count.min(7)), ..paper() };
         let fit = fitted(&sequence, &options);
         assert!(fit.skin.bone_count() == count.min(7) || !fit.notes.is_empty(), "{count}");
     }
@@ -97,7 +99,7 @@ fn more_bones_iterations_and_influences_fit_better() {
     let sequence = worm(16);
     let error = |options: &FitOptions| fitted(&sequence, options).measures.distortion_percent;
     assert!(error(&with_bones(12)) < error(&with_bones(6)));
-    assert!(error(&with_bones(6)) < error(&FitOptions { bones: BoneCount::Exactly(6), ..paper() }));
+    assert!(error(&with_bones(6)) < error(&FitOptions { bones: Bones::Count(6), ..paper() }));
     assert!(error(&with_bones(8)) < error(&FitOptions { influences: 1, ..with_bones(8) }));
 }
 
@@ -112,7 +114,7 @@ fn keeps_the_rest_pose_to_the_bit_if_asked() {
 #[test]
 fn finds_the_fewest_bones_for_a_distortion() {
     let sequence = worm(16);
-    let fit = fitted(&sequence, &FitOptions { bones: BoneCount::ForDistortion(5.0), ..FitOptions::default() });
+    let fit = fitted(&sequence, &FitOptions { bones: Bones::Distortion(5.0), ..FitOptions::default() });
     assert!(fit.measures.distortion_percent <= 5.0);
     let fewer = fitted(&sequence, &with_bones(fit.skin.bone_count() - 1));
     assert!(fewer.measures.distortion_percent > 5.0);
@@ -153,8 +155,7 @@ fn corrected_normals_are_closer_than_uncorrected_ones() {
 #[test]
 fn tsvd_weights_may_be_negative_and_fit_no_worse() {
     let sequence = worm(16);
-    let of =
-        |weights: WeightMethod| fitted(&sequence, &FitOptions { weights, bones: BoneCount::Exactly(5), ..paper() });
+    let of = |weights: WeightMethod| fitted(&sequence, &FitOptions { weights, bones: Bones::Count(5), ..paper() });
     let nnls = of(WeightMethod::NonNegative);
     let tsvd = of(WeightMethod::Truncated { threshold: 1e-5 });
     let bounded = of(WeightMethod::BoundedNegative { bound: 0.2 });
@@ -271,4 +272,27 @@ fn the_result_is_the_same_to_the_bit_on_any_number_of_threads() {
         (fit.skin.mesh().points().to_vec(), fit.skin.rig().weights().clone(), Arc::clone(&fit.skin.clips()[0]))
     };
     assert_eq!(on(1), on(3));
+}
+
+#[test]
+fn a_frame_is_posed_by_the_name_or_number_of_its_clip() {
+    let (bend, wave) = (elbow(6), moving(tube(41), 9, |frame, p| p + Vec3::Y * (p.x + frame as f32).sin()));
+    let skin = fit(bend.mesh(), &[animation("bend", &bend), animation("wave", &wave)], &with_bones(8), &Silent);
+    let skin = skin.unwrap().skin;
+    let posed = skin.pose("wave", 4).unwrap();
+    assert_eq!((skin.pose(1, 4).unwrap(), skin.pose("wav", 4).unwrap()), (posed.clone(), posed.clone()));
+    let exact = wave.frame(4).unwrap();
+    assert!(posed.iter().zip(exact.iter()).all(|(a, b)| a.distance(*b) < 0.2));
+    assert!(matches!(skin.pose("run", 0), Err(PoseError::Clip(_))));
+    assert!(matches!(skin.pose("bend", 6), Err(PoseError::Frame { frame: 6, count: 6, .. })));
+}
+
+#[test]
+fn bones_are_bound_inside_of_what_they_move() {
+    let fit = fitted(&elbow(12), &with_bones(2));
+    let joints = fit.skin.rig().joints();
+    let hinges = joints.iter().map(|joint| joint.bind().translation.distance(DVec3::X * 2.0));
+    // The half that moves hinges on the elbow; nothing determines the other, which stays at its mean.
+    assert!(hinges.fold(f64::INFINITY, f64::min) < 0.1);
+    assert!(joints.iter().all(|joint| (0.0..=4.0).contains(&joint.bind().translation.x)));
 }

@@ -122,10 +122,10 @@ impl Asset {
         })
     }
 
-    /// Takes the inside from `path`, the file that it was read from, where that is a layered body.
+    /// Takes the inside from `path`, the file that it was read from, if that is a layered body.
     pub(crate) fn with_tissue(mut self, path: &Path) -> Result<Self, dermis::io::Error> {
-        if path.is_file() && dermis::layered_file::is_layered(path) {
-            self.tissue = Some(Arc::new(dermis::layered_file::read(path)?.body));
+        if path.is_file() && path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npz")) {
+            self.tissue = dermis::layered_file::read_if_layered(path)?.map(|file| Arc::new(file.body));
         }
         Ok(self)
     }

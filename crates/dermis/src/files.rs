@@ -58,11 +58,11 @@ pub fn write_with(
 }
 
 /// Makes `scene` one that files of `format` hold whole; returns warnings about layers that were baked.
-fn storable(scene: &mut Scene, format: Format) -> Result<Vec<dermis_mesh::Note>> {
+fn storable(scene: &mut Scene, format: &Format) -> Result<Vec<dermis_mesh::Note>> {
     let mut warnings = Vec::new();
     // Layers are those of one object's points: a format that merges objects cannot keep them.
-    let merges = format == Format::Npz && scene.objects.len() > 1;
-    if !format.holds_layers() || merges {
+    let merges = format.is_single_object() && scene.objects.len() > 1;
+    if !format.holds.layers || merges {
         for object in &mut scene.objects {
             *object = evaluate::baked(std::mem::take(object), &mut warnings)?;
         }

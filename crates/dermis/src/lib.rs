@@ -32,6 +32,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bodies;
+pub mod build_body;
 pub mod error;
 pub mod evaluate;
 pub mod files;
@@ -40,7 +41,6 @@ pub mod frame_range;
 pub mod inspect;
 pub mod keep_volume;
 pub mod layered_file;
-pub mod names;
 pub mod pose_model;
 pub mod resample;
 pub mod rest_pose;
@@ -55,6 +55,7 @@ pub use dermis_body as body;
 pub use dermis_io as io;
 pub use dermis_math as math;
 pub use dermis_mesh as mesh;
+pub use dermis_mesh::names;
 pub use dermis_samples as samples;
 pub use dermis_skin as skin;
 pub use dermis_tet as tet;
@@ -87,7 +88,7 @@ pub mod prelude {
         Clip, Joint, MeshSequence, Note, Object, Rig, Scene, Shape, SkinWeights, TetMesh, TriMesh, Units, UpAxis,
     };
     pub use crate::select::{Selection, select};
-    pub use crate::skin::{BoneCount as Bones, BoneModel, FitOptions, Skin};
+    pub use crate::skin::{BoneModel, Bones, FitOptions, Skin};
     pub use crate::train_envelope::{EnvelopeOptions, ExampleOptions, TrainingSet};
 
     /// The default value of a type, for the remaining fields of an options struct: `Options { field, ..default() }`.

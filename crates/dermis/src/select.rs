@@ -10,7 +10,7 @@ use dermis_mesh::{Clip, MeshError, MeshSequence, Note, Object, RigError, Scene, 
 
 use crate::evaluate::EvaluateError;
 use crate::frame_range::FrameRange;
-use crate::names::{self, Found};
+use crate::names::{self, ClipNameError, Found};
 use crate::resample::{resample_clip, resampled_count};
 use crate::rest_pose::with_rest_frame;
 
@@ -248,21 +248,10 @@ fn keep_clip(scene: &mut Scene, wanted: &str) -> Result<(), SelectError> {
 /// The place of the clip that a user calls `wanted` among the `names` of all: by its number from 0, its name, or a part of
 /// one name only.
 pub fn find_clip(wanted: &str, names: &[&str]) -> Result<usize, SelectError> {
-    let is_name = names.contains(&wanted);
-    if let Some(at) = wanted.parse().ok().filter(|&at: &usize| at < names.len() && !is_name) {
-        return Ok(at);
-    }
-    let owned = |places: Vec<usize>| places.into_iter().map(|at| names[at].to_owned()).collect();
-    match names::find(wanted, names.iter().copied()) {
-        Found::At(places) if places.len() == 1 || is_name => Ok(places[0]),
-        Found::At(places) | Found::Ambiguous(places) => {
-            Err(SelectError::AmbiguousClip { wanted: wanted.to_owned(), names: owned(places) })
-        }
-        Found::Nothing(closest) => {
-            let names = owned((0..names.len()).collect());
-            Err(SelectError::NoSuchClip { wanted: wanted.to_owned(), names, closest })
-        }
-    }
+    names::find_clip(wanted, names).map_err(|error| match error {
+        ClipNameError::NotFound { wanted, names, closest } => SelectError::NoSuchClip { wanted, names, closest },
+        ClipNameError::Ambiguous { wanted, names } => SelectError::AmbiguousClip { wanted, names },
+    })
 }
 
 fn resample(scene: &mut Scene, frame_rate_hz: f64) -> Result<(), SelectError> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use dermis::evaluate::{clip_motion, motion};
-use dermis::io::{Format, WRITABLE_ENDINGS};
+use dermis::io::{Format, writable_extensions};
 use dermis::mesh::deformer::multi_weights::{MultiWeights, MultiWeightsLayer, Precision};
 use dermis::mesh::glam::DVec3;
 use dermis::mesh::{Deformer, StoredDeformer, Values};
@@ -108,11 +108,11 @@ fn every_format_stores_bakes_or_refuses_every_layer() {
         for clips in [vec![1], vec![3, 2]] {
             let object = Object { deformers: layers.clone(), ..rigged(&clips) };
             let expected = frames(&motion(&object).unwrap().unwrap().sequence);
-            for extension in WRITABLE_ENDINGS {
+            for extension in writable_extensions() {
                 let case = format!("{name} of {clips:?} frames as {extension}");
                 let is_known = layers.iter().all(|layer| !matches!(layer, Deformer::Unknown(_)));
                 let result = round_trip(&object, extension);
-                if format(extension).holds_layers() {
+                if format(extension).holds.layers {
                     let (scene, _) = result.unwrap_or_else(|error| panic!("{case}: {error}"));
                     assert_eq!(scene.objects[0].deformers, layers, "{case}");
                     assert!(apart(&frames(&scene.objects[0].sequence().unwrap()), &expected) < CLOSE, "{case}");

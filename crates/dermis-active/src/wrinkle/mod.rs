@@ -16,6 +16,7 @@ mod coarsen;
 mod error;
 #[allow(clippy::inline_always, reason = "a kernel is compiled for the wide registers only with all that it calls")]
 mod field;
+mod follow;
 mod grid;
 mod height_maps;
 mod map;
@@ -38,6 +39,7 @@ pub use atlas::with_atlas;
 pub use cloth::{ClothError, ClothOptions, MAX_LEVELS, WrinkleMeasures, WrinkledCloth, rest_points, wrinkle};
 pub use coarsen::{Coarse, coarsen};
 pub use error::WrinkleError;
+pub use follow::Follower;
 pub use height_maps::HeightMaps;
 pub use map::{MapLayout, uv_triangles};
 pub use options::WrinkleOptions;

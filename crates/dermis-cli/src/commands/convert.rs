@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use dermis::io::{WRITABLE_ENDINGS, WriteOptions, check_target};
+use dermis::io::{WriteOptions, check_target, writable_extensions};
 use dermis::mesh::Object;
 use serde::Serialize;
 
@@ -31,7 +31,7 @@ const EXAMPLES: &str = "Examples:
 pub(crate) struct Args {
     /// The input: a file, a folder or numbered files, or sample:NAME
     input: String,
-    #[arg(help = format!("The output; its extension selects the format ({})", WRITABLE_ENDINGS.join(" ")))]
+    #[arg(help = format!("The output; its extension selects the format ({})", writable_extensions().join(" ")))]
     output: PathBuf,
     /// Replace outputs that exist
     #[arg(long)]

@@ -167,7 +167,7 @@ fn layer_note(kept: &KeptVolume, output: &Path) -> Option<Note> {
     let layered = kept.scene.objects.iter().find(|object| !object.deformers.is_empty())?;
     let message = "the rig is written with its layer as DERMIS_deformers; viewers that do not know it play the rig \
                    alone (--bake writes frames)";
-    matches!(Format::of_path(output), Ok(Format::Glb | Format::Gltf)).then(|| Note::at(&layered.name, message))
+    Format::of_path(output).is_ok_and(|format| format.id == "gltf").then(|| Note::at(&layered.name, message))
 }
 
 impl ObjectSummary {

@@ -30,15 +30,13 @@ pub(crate) mod read;
 pub(crate) mod rig;
 pub(crate) mod write;
 
-use std::path::Path;
-
 use dermis_mesh::Scene;
 
 use crate::error::Error;
-use crate::mapped::Mapped;
+use crate::input::Input;
 use crate::options::ReadOptions;
 
-pub use write::write;
+pub(crate) use write::write;
 
 /// The arrays that mean something, and so cannot be the names of scalars per point.
 const KEYS: &[&str] = &[
@@ -93,13 +91,7 @@ const KEYS: &[&str] = &[
     "weights",
 ];
 
-/// Reads the file `path`.
-pub fn read(path: &Path, options: &ReadOptions) -> Result<Scene, Error> {
-    let name = path.file_stem().unwrap_or_default().to_string_lossy();
-    read::scene(Mapped::open(path)?, &name, options).map_err(|error| error.in_file(path))
-}
-
-/// Reads the contents of a file.
-pub fn read_bytes(bytes: &[u8], options: &ReadOptions) -> Result<Scene, Error> {
-    read::scene(Mapped::of_bytes(bytes.to_vec()), "object", options)
+/// Reads a file.
+pub(crate) fn read(input: &Input, options: &ReadOptions) -> Result<Scene, Error> {
+    read::scene(input.bytes.clone(), &input.name, options)
 }

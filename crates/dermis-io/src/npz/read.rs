@@ -70,6 +70,10 @@ impl smpl::Arrays for Reader<'_> {
     fn array(&mut self, name: &'static str) -> Result<Option<Array>, Error> {
         self.take(name)
     }
+
+    fn attributes(&mut self, points: usize) -> Result<BTreeMap<String, Vec<f32>>, Error> {
+        Ok(self.rest(points)?.0)
+    }
 }
 
 /// The body in SMPL's layout in the archive `bytes`.
@@ -281,28 +285,34 @@ const INSIDE: &str = "tissue_";
 
 /// Unknown arrays: a float for each point is kept as an attribute, everything else is named in a note.
 fn rest_of_the_arrays(reader: &mut Reader<'_>, object: &mut Object) -> Result<(), Error> {
-    let unknown: Vec<String> = reader
-        .archive
-        .names()
-        .filter(|name| !reader.used.contains(name) && !deformers::is_key(name))
-        .map(str::to_owned)
-        .collect();
-    let (mut attributes, mut left_out) = (BTreeMap::new(), Vec::new());
-    for name in unknown {
-        // An array that cannot be understood (a pickle) matters only where it would be used.
-        let header = reader.archive.header(&name).ok().flatten();
-        let fits = |header: Header| header.dtype.kind == Kind::Float && header.shape == [object.mesh.point_count()];
-        if header.is_some_and(fits)
-            && let Some(array) = reader.archive.get(&name)?
-        {
-            attributes.insert(name, array.floats()?);
-        } else if !name.starts_with(INSIDE) {
-            left_out.push(name);
-        }
-    }
+    let (attributes, mut dropped) = reader.rest(object.mesh.point_count())?;
     object.attributes = attributes;
-    if !left_out.is_empty() {
-        reader.notes.push(Note::new(format!("arrays left out: {}", left_out.join(", "))));
+    object.attributes.retain(|name, _| !deformers::is_key(name));
+    dropped.retain(|name| !name.starts_with(INSIDE) && !deformers::is_key(name));
+    if !dropped.is_empty() {
+        reader.notes.push(Note::new(format!("arrays left out: {}", dropped.join(", "))));
     }
     Ok(())
+}
+
+impl Reader<'_> {
+    /// Of the arrays that were not used, those with a float for each of `points` points, and the names of the others.
+    fn rest(&mut self, points: usize) -> Result<(BTreeMap<String, Vec<f32>>, Vec<String>), Error> {
+        let unknown: Vec<String> =
+            self.archive.names().filter(|name| !self.used.contains(name)).map(str::to_owned).collect();
+        let (mut attributes, mut others) = (BTreeMap::new(), Vec::new());
+        for name in unknown {
+            // An array that cannot be understood (a pickle) matters only if it is used.
+            let header = self.archive.header(&name).ok().flatten();
+            let fits = |header: Header| header.dtype.kind == Kind::Float && header.shape == [points];
+            if header.is_some_and(fits)
+                && let Some(array) = self.archive.get(&name)?
+            {
+                attributes.insert(name, array.floats()?);
+            } else {
+                others.push(name);
+            }
+        }
+        Ok((attributes, others))
+    }
 }

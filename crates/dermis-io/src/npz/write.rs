@@ -3,39 +3,33 @@
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::Path;
 use std::sync::Arc;
 
 use dermis_math::progress::Progress;
 use dermis_mesh::pose::bake_lazily;
-use dermis_mesh::{Clip, MeshSequence, Note, Object, Rig, Scene, Shape, UpAxis};
+use dermis_mesh::{Clip, MeshSequence, Note, Object, Rig, Shape, Units, UpAxis};
 use glam::{DAffine3, Vec3};
 use zip::result::ZipError;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
-use crate::error::{Error, Problem};
+use crate::error::Error;
 use crate::npz::npy::Header;
 use crate::npz::{KEYS, deformers, layout, rig};
-use crate::output::Output;
-use crate::single::{Holds, single};
+use crate::output::{Job, step};
 
 /// What `.npy` headers are padded to; with the archive's entries aligned to the same, payloads are.
 const ALIGNMENT: u16 = 64;
 /// Longer names do not fit a zip archive with room to spare.
 pub(super) const MAX_NAME_BYTES: usize = 1000;
 
-/// Writes `scene` to `target`.
-pub fn write(scene: &Scene, target: &Path, output: &mut Output, progress: &dyn Progress) -> Result<Vec<Note>, Error> {
-    let holds =
-        Holds { rig: true, tets: true, attributes: true, all_sets: true, surface: true, materials: true, units: true };
-    let (object, mut notes) = single(scene, holds)?;
-    let mut writer = ArrayWriter::new(output.create(target)?);
-    writer.shape(&object, &mut notes)?;
-    writer.units(scene)?;
-    writer.motion(&object, progress)?;
-    writer.finish()?;
-    Ok(notes)
+/// Writes `object` to `target`.
+pub(crate) fn write(object: &Object, units: Units, job: &mut Job<'_>) -> Result<(), Error> {
+    let mut writer = ArrayWriter::new(job.create()?);
+    writer.shape(object, &mut job.notes)?;
+    writer.units(units)?;
+    writer.motion(object, job.progress)?;
+    writer.finish()
 }
 
 /// Adds arrays to an archive.
@@ -119,11 +113,11 @@ impl ArrayWriter {
         Ok(())
     }
 
-    fn units(&mut self, scene: &Scene) -> Result<(), Error> {
-        if let Some(metres) = scene.units.metres_per_unit {
+    fn units(&mut self, units: Units) -> Result<(), Error> {
+        if let Some(metres) = units.metres_per_unit {
             self.number("metres_per_unit", metres)?;
         }
-        scene.units.up_axis.map_or(Ok(()), |axis| self.up_axis(axis))
+        units.up_axis.map_or(Ok(()), |axis| self.up_axis(axis))
     }
 
     /// Writes the up axis.
@@ -194,9 +188,7 @@ impl ArrayWriter {
         self.zip.write_all(&header)?;
         let all = motions.iter().flat_map(|motion| (0..motion.frame_count()).map(move |frame| (motion, frame)));
         for (done, (motion, frame)) in all.enumerate() {
-            if progress.report("frames", done, frames).is_break() {
-                return Err(Problem::Stopped.into());
-            }
+            step(progress, "frames", done, frames)?;
             let positions = motion.frame(frame)?;
             self.zip.write_all(&little_endian(bytemuck::cast_slice(&positions)))?;
         }

@@ -17,6 +17,7 @@ mod motion;
 mod pickle;
 mod write;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -25,9 +26,11 @@ use dermis_mesh::{Clip, Note, Object, Scene, Shape, SkinWeights};
 use glam::{DVec3, Vec3};
 
 use crate::error::Error;
+use crate::input::Input;
 use crate::mapped::Mapped;
 use crate::npz::array::Array;
 use crate::npz::{read as npz, rig};
+use crate::options::ReadOptions;
 
 pub use write::{write_body, write_columns, write_motions};
 
@@ -50,6 +53,11 @@ pub trait Arrays {
     /// The sparse matrix `name`, where there is one that is sparse.
     fn sparse(&mut self, _name: &'static str) -> Result<Option<Sparse>, Error> {
         Ok(None)
+    }
+
+    /// Floats per point, by name: the arrays of `points` floats that were not asked for.
+    fn attributes(&mut self, _points: usize) -> Result<BTreeMap<String, Vec<f32>>, Error> {
+        Ok(BTreeMap::new())
     }
 }
 
@@ -89,20 +97,10 @@ pub fn read_motions(path: &Path, joints: usize) -> Result<Vec<BodyMotion>, Error
     npz::with_arrays(Mapped::open(path)?, read).map_err(|error| error.in_file(path))
 }
 
-/// Reads the pickle `path` as a scene of one rigged object.
-pub fn read_pickle(path: &Path) -> Result<Scene, Error> {
-    let name = path.file_stem().unwrap_or_default().to_string_lossy();
-    pickled_scene(Mapped::open(path)?, &name).map_err(|error| error.in_file(path))
-}
-
-/// Reads the contents of a pickle as a scene of one rigged object.
-pub fn read_pickle_bytes(bytes: &[u8]) -> Result<Scene, Error> {
-    pickled_scene(Mapped::of_bytes(bytes.to_vec()), "object")
-}
-
-fn pickled_scene(bytes: Mapped, name: &str) -> Result<Scene, Error> {
-    let (object, notes) = object(&mut pickle::Pickle::open(bytes)?)?;
-    Ok(Scene { objects: vec![Object { name: name.to_owned(), ..object }], notes, ..Scene::default() })
+/// Reads a pickle as a scene of one rigged object.
+pub(crate) fn read_pickle(input: &Input, _options: &ReadOptions) -> Result<Scene, Error> {
+    let (object, notes) = object(&mut pickle::Pickle::open(input.bytes.clone())?)?;
+    Ok(Scene { objects: vec![Object { name: input.name.clone(), ..object }], notes, ..Scene::default() })
 }
 
 /// The body that `arrays` hold.

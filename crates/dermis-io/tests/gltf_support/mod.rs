@@ -155,7 +155,7 @@ pub(crate) fn write(path: &Path, scene: &Scene) -> dermis_io::Written {
 }
 
 pub(crate) fn read(bytes: &[u8]) -> Scene {
-    dermis_io::gltf::read_bytes(bytes, &ReadOptions::default()).unwrap()
+    dermis_io::read_bytes("glb", bytes, &ReadOptions::default()).unwrap()
 }
 
 /// The scene after a trip through a file of the given ending.

@@ -1,6 +1,6 @@
 //! Files as other programs write them, by hand.
 
-use dermis_io::{Problem, ReadOptions, usd};
+use dermis_io::{Problem, ReadOptions};
 use dermis_mesh::Scene;
 use dermis_mesh::glam::{Vec2, Vec3, Vec4};
 
@@ -60,11 +60,11 @@ def Xform "Top"
 "#;
 
 fn read(text: &str) -> Scene {
-    usd::read_bytes(text.as_bytes(), &ReadOptions::default()).unwrap()
+    dermis_io::read_bytes("usd", text.as_bytes(), &ReadOptions::default()).unwrap()
 }
 
 fn fails(text: &str) -> dermis_io::Error {
-    usd::read_bytes(text.as_bytes(), &ReadOptions::default()).unwrap_err()
+    dermis_io::read_bytes("usd", text.as_bytes(), &ReadOptions::default()).unwrap_err()
 }
 
 fn mesh(body: &str) -> String {
@@ -200,7 +200,7 @@ fn rejects_faces_that_name_missing_points() {
 #[test]
 fn rejects_positions_that_are_not_finite() {
     let body = "int[] faceVertexCounts = []\nint[] faceVertexIndices = []\npoint3f[] points = [(0, nan, 0)]";
-    assert!(fails(&mesh(body)).to_string().contains("not finite"));
+    assert!(fails(&mesh(body)).to_string().contains("non-finite"));
 }
 
 #[test]
@@ -270,10 +270,10 @@ fn files_outside_of_the_folder_are_not_opened() {
     std::fs::write(folder.path().join("secret.usda"), mesh(QUAD)).unwrap();
     let path = folder.path().join("inside/root.usda");
     std::fs::write(&path, "#usda 1.0\ndef \"A\" (references = @../secret.usda@</M>) {}\n").unwrap();
-    let scene = usd::read(&path, &ReadOptions::default()).unwrap();
+    let scene = dermis_io::read(path.to_str().unwrap(), &ReadOptions::default()).unwrap();
     assert!(scene.objects.is_empty());
     assert!(!scene.notes.is_empty());
     std::fs::write(folder.path().join("inside/near.usda"), mesh(QUAD)).unwrap();
     std::fs::write(&path, "#usda 1.0\ndef Mesh \"A\" (references = @./near.usda@</M>) {}\n").unwrap();
-    assert_eq!(usd::read(&path, &ReadOptions::default()).unwrap().objects.len(), 1);
+    assert_eq!(dermis_io::read(path.to_str().unwrap(), &ReadOptions::default()).unwrap().objects.len(), 1);
 }

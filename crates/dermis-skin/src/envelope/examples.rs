@@ -3,7 +3,7 @@
 use dermis_mesh::{Clip, MeshSequence, Rig, SequenceError, TriMesh};
 use glam::{DAffine3, Vec3};
 
-use crate::corrections::palette;
+use crate::blend::palette;
 
 /// Poses and shapes, in the order in which they were added.
 #[derive(Debug, Clone, Default)]

@@ -11,10 +11,10 @@ use glam::{DAffine3, DVec3, Vec3};
 
 use super::examples::Examples;
 use super::influences::Influences as Maps;
-use crate::refine::influences::{Point, Scratch};
-use crate::refine::moments::{Moments, correlate};
-use crate::trajectories::in_blocks;
-use crate::transforms::set_affine;
+use crate::blocks::in_blocks;
+use crate::fit::influences::{Point, Scratch};
+use crate::fit::moments::{Moments, correlate};
+use crate::fit::transforms::set_affine;
 
 /// What is learned from: some poses of some points.
 #[derive(Debug, Clone, Copy)]

@@ -19,8 +19,8 @@ use super::linear::{Part, best_linear, size_of};
 use super::local_ridge::{DEFAULT_CUT_OFF, Ridge};
 use super::seen::Seen;
 use super::solve::{Entry, solve_block};
+use crate::blocks::in_blocks;
 use crate::clock::Clock;
-use crate::trajectories::in_blocks;
 
 /// The smoothness where there are too few poses to choose one.
 pub const FEW_POSES_SMOOTHNESS: f64 = 1e-6;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use dermis_mesh::{Clip, Rig, TriMesh};
 
-use super::{Animation, BoneCount, FitError, FitOptions, MOST_INFLUENCES};
+use super::error::{Animation, FitError};
+use super::options::{Bones, FitOptions, MOST_INFLUENCES};
 use crate::skin::SkinError;
 
 /// Whether there is something to fit and the options make sense.
@@ -25,13 +26,13 @@ pub(super) fn check(rest: &TriMesh, animations: &[Animation], options: &FitOptio
         return wrong("the number of influences", options.influences.to_string(), &format!("1 to {MOST_INFLUENCES}"));
     }
     match options.bones {
-        BoneCount::Tolerance(epsilon) if !(epsilon > 0.0 && epsilon <= 2.0) => {
+        Bones::Tolerance(epsilon) if !(epsilon > 0.0 && epsilon <= 2.0) => {
             wrong("the rotation tolerance", epsilon.to_string(), "above 0 and at most 2")
         }
-        BoneCount::Exactly(count) if count == 0 || count > expected => {
+        Bones::Count(count) if count == 0 || count > expected => {
             wrong("the number of bones", count.to_string(), &format!("1 to {expected}, the number of points"))
         }
-        BoneCount::ForDistortion(percent) if !(percent > 0.0 && percent.is_finite()) => {
+        Bones::Distortion(percent) if !(percent > 0.0 && percent.is_finite()) => {
             wrong("the distortion to reach", percent.to_string(), "a positive number of percent")
         }
         _ => Ok(()),

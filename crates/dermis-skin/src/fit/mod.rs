@@ -4,37 +4,53 @@
 //! influences and weights; refine all of it together; corrections of what is left; measure. Several animations of one
 //! topology are fitted together: one rest pose and one set of weights, a clip for each.
 
+mod assemble;
+pub(crate) mod best_linear;
 mod check;
+mod corrections;
+mod error;
+pub(crate) mod influences;
+pub(crate) mod moments;
 mod options;
+mod pivot;
+pub mod refine;
+pub mod sma;
+pub(crate) mod state;
+pub mod trajectories;
+pub(crate) mod transforms;
 
 use std::sync::Arc;
 
 use dermis_math::progress::Progress;
-use dermis_mesh::{Clip, Joint, MeshSequence, Note, Rig, SequenceError, TriMesh};
+use dermis_mesh::{Clip, Joint, MeshSequence, Note, Rig, TriMesh};
 use faer::Mat;
 use glam::DAffine3;
 
+use self::assemble::{ClipInfo, assemble};
 use self::check::{check, check_bones};
+pub use self::corrections::{CorrectionError, correct};
+pub use self::error::{Animation, FitError};
 pub use self::options::{
-    BoneCount, Corrections, DEFAULT_EPSILON, DEFAULT_INFLUENCES, DEFAULT_NEGATIVE_BOUND, DEFAULT_TSVD_THRESHOLD,
+    Bones, Corrections, DEFAULT_EPSILON, DEFAULT_INFLUENCES, DEFAULT_NEGATIVE_BOUND, DEFAULT_TSVD_THRESHOLD,
     FitOptions, MOST_INFLUENCES, WeightMethod,
 };
+use self::refine::seed::partition;
+use self::refine::{Refinement, refine, weigh_points};
+use self::sma::cluster_bones::{Cores, bones_of_clusters};
+use self::sma::mean_shift_clusters::{Clusters, TOLERANCES, find_clusters, find_clusters_for};
+use self::sma::rotation_sequences::{RotationSequences, rotation_sequences};
+use self::sma::weights::estimate_weights;
+use self::state::State;
+use self::trajectories::Trajectories;
+use self::transforms::set_affine;
+use crate::blend::palette;
 use crate::bone_model::BoneModel;
 use crate::clock::Clock;
-use crate::corrections::{CorrectionError, correct, palette};
 use crate::measure::{Measures, compression, measure};
-use crate::paper::bones::{Cores, bones_of_clusters};
-use crate::paper::clusters::{Clusters, TOLERANCES, find_clusters, find_clusters_for};
-use crate::paper::rotation_sequences::{RotationSequences, rotation_sequences};
-use crate::paper::weights::estimate_weights;
-use crate::refine::seed::partition;
-use crate::refine::{Refinement, State, refine, weigh_points};
-use crate::skin::{ClipInfo, Skin, SkinError};
-use crate::trajectories::Trajectories;
-use crate::transforms::set_affine;
+use crate::skin::Skin;
 
 /// A distortion that so many bones do not reach is not searched for any further: engines hold no more.
-const MOST_SEARCHED_BONES: usize = 256;
+const MAX_SEARCHED_BONES: usize = 256;
 
 /// A fitted skin and how it was reached.
 #[derive(Debug, Clone)]
@@ -55,82 +71,6 @@ pub struct Fit {
     pub seconds: Vec<(&'static str, f64)>,
     /// What the user should know.
     pub notes: Vec<Note>,
-}
-
-/// Why a fit cannot be made.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum FitError {
-    /// There is nothing to learn from.
-    #[error("there are {frames} frames in all; a fit needs at least 2")]
-    TooFewFrames {
-        /// How many there are.
-        frames: usize,
-    },
-    /// There is nothing to move.
-    #[error("the mesh has no points")]
-    NoPoints,
-    /// The animations do not belong to one mesh.
-    #[error("the animation '{name}' has {found} points, but the rest pose has {expected}")]
-    OtherMesh {
-        /// The offending animation.
-        name: String,
-        /// Its number of points.
-        found: usize,
-        /// The number of points of the rest pose.
-        expected: usize,
-    },
-    /// An option is out of range.
-    #[error("{what} is {value}; it must be {allowed}")]
-    Option {
-        /// Which option.
-        what: &'static str,
-        /// Its value.
-        value: String,
-        /// What it may be.
-        allowed: String,
-    },
-    /// The given bones have another number of clips than there are animations.
-    #[error("the bones have {found} clips, but there are {expected} animations")]
-    ClipCount {
-        /// How many clips there are.
-        found: usize,
-        /// How many animations there are.
-        expected: usize,
-    },
-    /// A clip of the given bones is longer or shorter than its animation.
-    #[error("the clip '{clip}' has {found} frames, but the animation '{animation}' has {expected}")]
-    ClipLength {
-        /// The clip.
-        clip: String,
-        /// How many frames it has.
-        found: usize,
-        /// The animation.
-        animation: String,
-        /// How many frames that has.
-        expected: usize,
-    },
-    /// A frame cannot be read.
-    #[error(transparent)]
-    Sequence(#[from] SequenceError),
-    /// The corrections cannot be made.
-    #[error(transparent)]
-    Corrections(#[from] CorrectionError),
-    /// The result is not a skin.
-    #[error(transparent)]
-    Skin(#[from] SkinError),
-    /// The observer stopped the work before there was a result.
-    #[error("stopped before there was a result")]
-    Stopped,
-}
-
-/// One animation to fit: its name and its frames.
-#[derive(Debug, Clone)]
-pub struct Animation {
-    /// What the clip is called.
-    pub name: String,
-    /// The frames.
-    pub sequence: MeshSequence,
 }
 
 /// Fits one skin to all `animations` of the mesh whose rest pose is `rest`.
@@ -226,7 +166,7 @@ impl Work<'_> {
         found: &Found,
     ) -> Result<Fit, FitError> {
         let infos: Vec<ClipInfo> = animations.iter().map(clip_info).collect();
-        let bare = Skin::from_state(self.rest, self.trajectories, state, joints, &infos)?;
+        let bare = assemble(self.rest, self.trajectories, state, joints, &infos)?;
         let (skin, measures) = self.corrected(&bare)?;
         let compression = compression(
             self.rest.point_count(),
@@ -291,16 +231,16 @@ impl Work<'_> {
         }
         let refined = self.options.refine.max_iterations > 0;
         match self.options.bones {
-            BoneCount::Exactly(count) if refined => Ok(self.refined(self.partitioned(count))),
-            BoneCount::ForDistortion(percent) if refined => Ok(self.fewest_bones(percent)),
-            BoneCount::ForDistortion(percent) => self.fewest_clusters(percent),
-            BoneCount::Tolerance(epsilon) => {
+            Bones::Count(count) if refined => Ok(self.refined(self.partitioned(count))),
+            Bones::Distortion(percent) if refined => Ok(self.fewest_bones(percent)),
+            Bones::Distortion(percent) => self.fewest_clusters(percent),
+            Bones::Tolerance(epsilon) => {
                 let rotations = self.rotations()?;
                 let cores = Cores::new(self.rest, self.trajectories, &rotations);
                 let clusters = find_clusters(&cores, epsilon, self.progress).ok_or(FitError::Stopped)?;
                 Ok(self.skin_of(&cores, clusters))
             }
-            BoneCount::Exactly(count) => {
+            Bones::Count(count) => {
                 let rotations = self.rotations()?;
                 let cores = Cores::new(self.rest, self.trajectories, &rotations);
                 let clusters = find_clusters_for(&cores, count, self.progress).ok_or(FitError::Stopped)?;
@@ -370,7 +310,7 @@ impl Work<'_> {
             self.progress,
         );
         self.clock.stage("refine");
-        if let BoneCount::Exactly(count) = self.options.bones {
+        if let Bones::Count(count) = self.options.bones {
             let found = state.bone_count();
             if found < count {
                 self.notes.push(Note::new(format!(
@@ -386,7 +326,7 @@ impl Work<'_> {
 
     /// The fewest bones whose refined skin reaches the distortion: doubled until it does, then bisected.
     fn fewest_bones(&mut self, percent: f64) -> (State, Found) {
-        let most = (self.trajectories.point_count() / 4).clamp(1, MOST_SEARCHED_BONES);
+        let most = (self.trajectories.point_count() / 4).clamp(1, MAX_SEARCHED_BONES);
         let mut try_bones = |count: usize| {
             let result = self.refined(self.partitioned(count));
             let reached = self.trajectories.distortion_percent(result.0.squared_error()) <= percent;

@@ -1,20 +1,20 @@
 //! What a fit is asked for.
 
+use super::refine::RefineOptions;
 use crate::bone_model::BoneModel;
-use crate::refine::RefineOptions;
 
 /// Rotation tolerance ε of the mean shift (SMA, §4.2).
 pub const DEFAULT_EPSILON: f64 = 0.05;
 /// Influences β per point, what engines play.
 pub const DEFAULT_INFLUENCES: usize = 4;
 /// The most influences per point.
-pub const MOST_INFLUENCES: usize = dermis_math::small::MOST;
+pub const MOST_INFLUENCES: usize = dermis_math::small::MAX_UNKNOWNS;
 
 /// Options of [`crate::fit()`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FitOptions {
     /// How many bones.
-    pub bones: BoneCount,
+    pub bones: Bones,
     /// The most bones that move one point (β), 1 to [`MOST_INFLUENCES`]. More follow the motion better and cost more to play.
     pub influences: usize,
     /// What a bone's transform may be.
@@ -30,7 +30,7 @@ pub struct FitOptions {
 impl Default for FitOptions {
     fn default() -> Self {
         Self {
-            bones: BoneCount::Tolerance(DEFAULT_EPSILON),
+            bones: Bones::Tolerance(DEFAULT_EPSILON),
             influences: DEFAULT_INFLUENCES,
             bone_model: BoneModel::default(),
             weights: WeightMethod::default(),
@@ -42,13 +42,13 @@ impl Default for FitOptions {
 
 /// How the number of bones is chosen.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum BoneCount {
+pub enum Bones {
+    /// Exactly so many.
+    Count(usize),
     /// As many as mean shift finds at this rotation tolerance ε; a larger one gives fewer bones.
     Tolerance(f64),
-    /// Exactly so many.
-    Exactly(usize),
     /// The fewest whose distortion is at most so many percent.
-    ForDistortion(f64),
+    Distortion(f64),
 }
 
 /// How weights are solved (SMA, §5.2).

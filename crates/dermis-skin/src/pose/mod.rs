@@ -27,13 +27,12 @@ mod streams;
 #[cfg(test)]
 mod tests;
 
-use dermis_mesh::Clip;
+use dermis_mesh::{Clip, Rig, TriMesh};
 use glam::{DAffine3, DVec3, Vec3};
 use rayon::prelude::*;
 
 use self::kernel::{Matrix, NormalRule};
 use self::streams::{BLOCK, Elements, Frame, Prepared};
-use crate::skin::Skin;
 
 /// Vertices that one task poses: some 15 microseconds of work.
 const TASK: usize = 64 * BLOCK;
@@ -57,22 +56,22 @@ pub struct Poser {
 }
 
 impl Poser {
-    /// Poses the points of `skin`.
-    pub fn new(skin: &Skin) -> Self {
-        Self::of(skin, &Elements::points(skin.mesh()))
+    /// Poses the points of `mesh`, bound to `rig`.
+    pub fn new(mesh: &TriMesh, rig: &Rig) -> Self {
+        Self::of(mesh, rig, &Elements::points(mesh))
     }
 
-    /// Poses the vertices of `skin`: points, repeated where the layout splits them, with the layout's normals.
-    pub fn of_vertices(skin: &Skin) -> Self {
-        Self::of(skin, &Elements::vertices(skin.mesh()))
+    /// Poses the vertices of `mesh`: points, repeated if the layout splits them, with the layout's normals.
+    pub fn of_vertices(mesh: &TriMesh, rig: &Rig) -> Self {
+        Self::of(mesh, rig, &Elements::vertices(mesh))
     }
 
-    fn of(skin: &Skin, elements: &Elements<'_>) -> Self {
-        let (low, high) = skin.mesh().bounds();
+    fn of(mesh: &TriMesh, rig: &Rig, elements: &Elements<'_>) -> Self {
+        let (low, high) = mesh.bounds();
         let centre = (low.as_dvec3() + high.as_dvec3()) * 0.5;
         let from_centre = DAffine3::from_translation(centre);
-        let inverse_binds = skin.rig().joints().iter().map(|joint| joint.inverse_bind * from_centre).collect();
-        Self { inverse_binds, prepared: Prepared::new(skin, elements, centre) }
+        let inverse_binds = rig.joints().iter().map(|joint| joint.inverse_bind * from_centre).collect();
+        Self { inverse_binds, prepared: Prepared::new(mesh, rig, elements, centre) }
     }
 
     /// The number of points, or vertices, that are posed.

@@ -8,7 +8,6 @@ use dermis_mesh::{Rig, TriMesh};
 use glam::{DVec3, Vec3};
 
 use super::kernel::{Influences, Joint, Matrix, NormalRule, QUAD, Quad, Run, Vectors, add_scaled, pose_run};
-use crate::skin::Skin;
 
 /// Vertices whose corrections are summed together.
 pub(super) const BLOCK: usize = BLOCK_QUADS * QUAD;
@@ -95,9 +94,8 @@ struct Corrections {
 }
 
 impl Prepared {
-    pub(super) fn new(skin: &Skin, elements: &Elements<'_>, centre: DVec3) -> Self {
-        let (mesh, rig) = (skin.mesh(), skin.rig());
-        let influences = match skin.bone_count().saturating_sub(1) {
+    pub(super) fn new(mesh: &TriMesh, rig: &Rig, elements: &Elements<'_>, centre: DVec3) -> Self {
+        let influences = match rig.joints().len().saturating_sub(1) {
             0..=0xff => Width::Small(AllInfluences::new(rig, elements)),
             0x100..=0xffff => Width::Medium(AllInfluences::new(rig, elements)),
             _ => Width::Large(AllInfluences::new(rig, elements)),

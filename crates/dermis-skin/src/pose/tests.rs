@@ -9,6 +9,7 @@ use proptest::prelude::*;
 
 use super::kernel::{Joint as _, NormalRule, Run, Vectors, pose_run};
 use super::*;
+use crate::skin::Skin;
 
 /// What a random character is made from.
 #[derive(Debug, Clone)]
@@ -85,7 +86,7 @@ fn exact_positions(skin: &Skin) -> Vec<Vec3> {
 
 /// The corrected rest normal and the blended linear part of each point.
 fn normals_and_blends(skin: &Skin) -> Vec<(DVec3, DMat3)> {
-    let palette = crate::corrections::palette(skin.rig(), &skin.clips()[0], 0);
+    let palette = crate::blend::palette(skin.rig(), &skin.clips()[0], 0);
     let rest = skin.mesh().layout().unwrap().normals.as_ref().unwrap();
     let of = |point: usize| {
         let shapes = skin.rig().shapes().iter().zip(skin.clips()[0].shape_weights(0));
@@ -93,7 +94,7 @@ fn normals_and_blends(skin: &Skin) -> Vec<(DVec3, DMat3)> {
             let offset = shape.normal_offsets.as_ref().map_or(Vec3::ZERO, |offsets| offsets[point]);
             normal + f64::from(q) * offset.as_dvec3()
         });
-        (corrected, crate::corrections::blend(skin.rig(), &palette, point).matrix3)
+        (corrected, crate::blend::blend(skin.rig(), &palette, point).matrix3)
     };
     (0..rest.len()).map(of).collect()
 }
@@ -165,7 +166,7 @@ fn normals_with_corrections_follow_the_form_that_these_are_fitted_to() {
 #[test]
 fn every_rank_is_the_skin_of_that_rank() {
     let skin = Recipe { rank: 5, points: 150, normal_offsets: true, ..Recipe::default() }.skin();
-    let poser = Poser::new(&skin);
+    let poser = Poser::new(skin.mesh(), skin.rig());
     let mut pose = Pose::default();
     for rank in [3, 0, 5, 1, 9] {
         poser.set_frame(&mut pose, &skin.clips()[0], 0, rank);
@@ -220,7 +221,7 @@ fn vertices_are_posed_as_the_layout_splits_them() {
     let rig = Rig::new(&mesh, joints, SkinWeights::from_rows([[(0, 1.0)]; 3]), vec![shape]).unwrap();
     let clip = Clip::new(&rig, "rest", 24.0, vec![DAffine3::IDENTITY], vec![1.0]).unwrap();
     let skin = Skin::from_object(&Object::of_rig("triangle", Arc::new(mesh), rig, vec![clip])).unwrap();
-    let (poser, mut pose) = (Poser::of_vertices(&skin), Pose::default());
+    let (poser, mut pose) = (Poser::of_vertices(skin.mesh(), skin.rig()), Pose::default());
     poser.set_frame(&mut pose, &skin.clips()[0], 0, 1);
     let (mut positions, mut normals) = ([Vec3::NAN; 4], [Vec3::NAN; 4]);
     poser.pose_into(&pose, &mut positions, Some(&mut normals));

@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 use dermis::skin::fit::{
-    BoneCount, Corrections, DEFAULT_EPSILON, DEFAULT_INFLUENCES, DEFAULT_NEGATIVE_BOUND, DEFAULT_TSVD_THRESHOLD,
+    Bones, Corrections, DEFAULT_EPSILON, DEFAULT_INFLUENCES, DEFAULT_NEGATIVE_BOUND, DEFAULT_TSVD_THRESHOLD,
     FitOptions, WeightMethod,
 };
 use dermis::skin::refine::RefineOptions;
@@ -34,7 +34,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     pub(super) part: Part,
     #[command(flatten)]
-    pub(super) bones: Bones,
+    pub(super) bones: BoneArgs,
     #[command(flatten)]
     pub(super) skin: Skinning,
     /// Measure this asset against the inputs instead of fitting one; clips of the same name, or else in order
@@ -66,7 +66,7 @@ pub(crate) struct Part {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Bones")]
 #[group(id = "Bones", multiple = false)]
-pub(crate) struct Bones {
+pub(crate) struct BoneArgs {
     #[arg(long, value_name = "E", value_parser = positive, help = format!("Rotation tolerance of a near-rigid part; larger gives fewer bones [default: {DEFAULT_EPSILON}]"))]
     pub(super) epsilon: Option<f64>,
     /// Exactly so many bones
@@ -149,9 +149,9 @@ impl Args {
     pub(super) fn fit_options(&self) -> Result<FitOptions, Diagnostic> {
         let (defaults, skin) = (FitOptions::default(), &self.skin);
         let bones = match (self.bones.epsilon, self.bones.count, self.bones.error) {
-            (Some(epsilon), _, _) => BoneCount::Tolerance(epsilon),
-            (_, Some(count), _) => BoneCount::Exactly(count),
-            (_, _, Some(percent)) => BoneCount::ForDistortion(percent),
+            (Some(epsilon), _, _) => Bones::Tolerance(epsilon),
+            (_, Some(count), _) => Bones::Count(count),
+            (_, _, Some(percent)) => Bones::Distortion(percent),
             _ => defaults.bones,
         };
         let corrections = match (skin.rank, skin.rank_error) {

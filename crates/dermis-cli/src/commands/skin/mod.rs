@@ -12,7 +12,7 @@ use dermis::find_clip;
 use dermis::io::ReadOptions;
 use dermis::mesh::merge::single;
 use dermis::mesh::{MeshSequence, Object, Scene};
-use dermis::skin::fit::{BoneCount, Corrections};
+use dermis::skin::fit::{Bones, Corrections};
 use dermis::skin::measure::{compression, measure};
 use dermis::skin::refine::Refinement;
 use dermis::skin::{BoneModel, Fit, FitOptions, Skin, fit, fit_weights};
@@ -66,17 +66,17 @@ fn expect_quality(options: &FitOptions, fit: &Fit, job: &mut Job<'_>) -> Result<
         return Err(Diagnostic::wrong_result(message).hint("check the input with 'dermis inspect'"));
     }
     match options.bones {
-        BoneCount::ForDistortion(percent) => {
+        Bones::Distortion(percent) => {
             let reached = measures.distortion_percent_by_rank[0];
             job.expect(reached <= percent, || {
                 format!("the bones reach {} % distortion, not {percent} %", words(reached))
             });
         }
-        BoneCount::Exactly(asked) => {
+        Bones::Count(asked) => {
             let count = fit.skin.bone_count();
             job.expect(count == asked, || format!("there are {count} bones, not {asked}"));
         }
-        BoneCount::Tolerance(_) => {}
+        Bones::Tolerance(_) => {}
     }
     if let Corrections::ForDistortion { percent, .. } = options.corrections {
         let reached = measures.distortion_percent;

@@ -2,7 +2,7 @@
 //!
 //! Clips of several objects with the same name and the same frames are one animation, as they were in the file that
 //! they came from. Every channel has a key at every frame; those of some flexible bones have one half-way as well
-//! ([`super::between`]).
+//! ([`dermis_skin::export`]).
 
 use dermis_mesh::Clip;
 use serde_json::{Value, json};

@@ -1,16 +1,12 @@
 //! Writing glTF 2.0: see the parts.
 
 mod animations;
-mod between;
 mod deformers;
 mod file;
 mod materials;
-mod motion;
 mod object;
 mod skin;
 mod surface;
-
-use std::path::Path;
 
 use dermis_math::progress::Progress;
 use dermis_mesh::{Note, Scene, Units, UpAxis};
@@ -21,8 +17,7 @@ use self::file::GltfFile;
 use self::skin::Skeleton;
 use super::{DEFORMERS, units};
 use crate::error::Error;
-use crate::output::Output;
-use crate::pivot::placed;
+use crate::output::Job;
 
 /// A scene on its way into a file.
 struct Writer<'a> {
@@ -46,17 +41,12 @@ struct Tick<'a> {
     total: usize,
 }
 
-/// Writes `scene` to `target`.
-pub(super) fn write_scene(
-    scene: &Scene,
-    target: &Path,
-    output: &mut Output,
-    progress: &dyn Progress,
-) -> Result<Vec<Note>, Error> {
+/// Writes `scene`: a `.glb`, or a `.gltf` with a `.bin` beside it.
+pub(crate) fn write(scene: &Scene, job: &mut Job<'_>) -> Result<(), Error> {
     let total = scene.objects.iter().map(object::step_count).sum();
     let has_data = scene.objects.iter().any(|object| object.mesh.point_count() > 0);
     let mut writer = Writer {
-        file: GltfFile::create(target, has_data, output)?,
+        file: GltfFile::create(job.target, has_data, job.output)?,
         materials: materials::Written::default(),
         animations: Animations::default(),
         skeletons: Vec::new(),
@@ -64,13 +54,13 @@ pub(super) fn write_scene(
         skinned: Vec::new(),
         notes: Vec::new(),
         has_deformers: false,
-        tick: Tick { progress, done: 0, total },
+        tick: Tick { progress: job.progress, done: 0, total },
     };
     for (number, object) in scene.objects.iter().enumerate() {
-        let written = placed(object).and_then(|object| writer.object(&object, number));
-        written.map_err(|error| error.at(object.name.clone()))?;
+        writer.object(object, number).map_err(|error| error.at(object.name.clone()))?;
     }
-    writer.finish(scene.units)
+    job.notes.extend(writer.finish(scene.units)?);
+    Ok(())
 }
 
 impl Writer<'_> {

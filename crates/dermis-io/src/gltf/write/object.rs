@@ -14,6 +14,7 @@ use super::{Tick, Writer};
 use crate::error::Error;
 use crate::following_normals::FollowingNormals;
 use crate::gltf::POINT_ATTRIBUTE;
+use crate::output::step;
 
 /// What the animation of recorded frames is called.
 const SEQUENCE_NAME: &str = "frames";
@@ -330,9 +331,6 @@ impl Tick<'_> {
     /// One step further; an error where the observer asks to stop.
     pub(super) fn step(&mut self) -> Result<(), Error> {
         self.done += 1;
-        match self.progress.report("writing glTF", self.done, self.total) {
-            std::ops::ControlFlow::Continue(()) => Ok(()),
-            std::ops::ControlFlow::Break(()) => Err(crate::error::Problem::Stopped.into()),
-        }
+        step(self.progress, "writing glTF", self.done, self.total)
     }
 }

@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use dermis_mesh::{Clip, Note, Object, Rig};
+use dermis_skin::export::{NodeMotion, Nodes, Place, bone_nodes};
 use glam::{DAffine3, DMat4, DQuat, DVec3, Vec3};
 use serde_json::{Value, json};
 
 use super::animations::{Animations, Channel, Frames};
-use super::between::refine;
 use super::file::{GltfFile, Usage};
-use super::motion::{NodeMotion, Nodes, Place, node_motions};
 use super::surface::Surface;
 use crate::error::Error;
 
@@ -50,7 +49,7 @@ pub(super) fn write_skeleton(
     rig: &Arc<Rig>,
     parts: &[usize],
 ) -> Result<Skeleton, Error> {
-    let joints = refine(node_motions(rig, &object.clips), object, rig)?;
+    let joints = bone_nodes(&object.mesh, rig, &object.clips)?;
     let motions = &joints.motions;
     let nodes: Vec<usize> = motions.iter().map(|motion| file.push("nodes", node(motion))).collect();
     let armature = file.push("nodes", json!({ "name": format!("{} rig", object.name), "children": [] }));

@@ -2,18 +2,19 @@
 //!
 //! A joint's scale is stored in half precision, and its translation, rotation and scale cannot shear. But nested joints
 //! multiply. A scale `s` becomes two halves, `s₁` in a joint above and `s₂ ≈ s / s₁` below, with s₁ chosen among the
-//! halves near s so that the product is exact to a few 1e-6. With the singular value decomposition `F = U Σ Vᵀ` of its local
-//! transform a sheared joint is three: (v, U, Σ₁) above Σ₂ above Vᵀ, as flexible bones are in glTF ([`factor_motion`]).
-//! The joint that moves points, and that others hang from, is the lowest. The others are marked, for our own reader.
+//! halves near s so that the product is exact to a few 1e-6. With the polar decomposition `F = R (V Σ Vᵀ)` of its local
+//! transform a sheared joint is four: (v, R) above (V, Σ₁) above Σ₂ above Vᵀ, as flexible bones are in glTF
+//! ([`polar_factors`]). The joint that moves points, and that others hang from, is the lowest. The others are marked, for
+//! our own reader.
 
 use std::sync::Arc;
 
 use dermis_mesh::{Clip, Joint, Rig, SkinWeights, TriMesh};
+use dermis_skin::export::{PolarFactors, polar_factors};
 use glam::{DAffine3, DMat3, DVec3};
 use openusd::gf::f16;
 
 use crate::error::Error;
-use crate::flexible::{Factors, factor_motion};
 
 /// Columns count as orthogonal below this cosine; scales count as constant below this relative change.
 const ROUNDING: f64 = 1e-6;
@@ -40,6 +41,7 @@ enum Need {
 
 /// `rig` with the joints above its own that its `clips` need.
 pub(super) fn nested(mesh: &TriMesh, rig: &Rig, clips: &[Arc<Clip>]) -> Result<Nested, Error> {
+    let lengths: Vec<usize> = clips.iter().map(|clip| clip.frame_count()).collect();
     let mut joints: Vec<Joint> = Vec::new();
     let mut motions: Vec<Vec<DAffine3>> = Vec::new();
     let mut bones = vec![0; rig.joints().len()];
@@ -49,8 +51,8 @@ pub(super) fn nested(mesh: &TriMesh, rig: &Rig, clips: &[Arc<Clip>]) -> Result<N
         let above: Vec<DAffine3> =
             parent.map_or_else(|| vec![DAffine3::IDENTITY; own.len()], |parent| motions[bones[parent]].clone());
         let mut hangs_from = parent.map(|parent| bones[parent]);
-        for (level, motion) in helpers(&own, &above).into_iter().enumerate() {
-            let name = format!("{name}.{}", ["stretch", "fine"][level]);
+        for (suffix, motion) in helpers(&own, &above, &lengths) {
+            let name = format!("{name}.{suffix}");
             joints.push(Joint { name, parent: hangs_from, inverse_bind: *inverse_bind });
             hangs_from = Some(motions.len());
             motions.push(motion);
@@ -78,22 +80,34 @@ fn frames(clips: &[Arc<Clip>]) -> impl Iterator<Item = &[DAffine3]> {
     clips.iter().flat_map(|clip| (0..clip.frame_count()).map(|frame| clip.transforms(frame)))
 }
 
-/// The motions of the joints to put above one that moves as `own`, below one that moves as `above`.
-fn helpers(own: &[DAffine3], above: &[DAffine3]) -> Vec<Vec<DAffine3>> {
+/// Name suffixes and motions of the joints to put above one that moves as `own`, below one that moves as `above`, in clips
+/// of `lengths` frames.
+fn helpers(own: &[DAffine3], above: &[DAffine3], lengths: &[usize]) -> Vec<(&'static str, Vec<DAffine3>)> {
     let locals: Vec<DAffine3> = own.iter().zip(above).map(|(own, above)| above.inverse() * *own).collect();
     let without = |own: DAffine3, fine: DVec3| own * DAffine3::from_scale(fine.recip());
     match need(&locals) {
         Need::Nothing => Vec::new(),
         Need::Scale => {
             let fine = locals.iter().map(|local| fine_part(column_lengths(local.matrix3)));
-            vec![own.iter().zip(fine).map(|(own, fine)| without(*own, fine)).collect()]
+            vec![("stretch", own.iter().zip(fine).map(|(own, fine)| without(*own, fine)).collect())]
         }
         Need::Shear => {
-            let factors = factor_motion(locals.iter().copied());
-            let unturned = own.iter().zip(&factors).map(|(own, Factors { v, .. })| *own * DAffine3::from_quat(*v));
+            let mut rest = locals.as_slice();
+            let mut clips = Vec::with_capacity(lengths.len());
+            for &length in lengths {
+                let (clip, later) = rest.split_at(length);
+                clips.push(clip.to_vec());
+                rest = later;
+            }
+            let factors = polar_factors(&clips).concat();
+            let rigid = above.iter().zip(&factors).map(|(above, PolarFactors { translation, r, .. })| {
+                *above * DAffine3::from_rotation_translation(*r, *translation)
+            });
+            let unturned = own.iter().zip(&factors).map(|(own, PolarFactors { v, .. })| *own * DAffine3::from_quat(*v));
             let unturned: Vec<DAffine3> = unturned.collect();
             let fine = factors.iter().map(|factors| fine_part(factors.sigma));
-            vec![unturned.iter().zip(fine).map(|(own, fine)| without(*own, fine)).collect(), unturned]
+            let stretch = unturned.iter().zip(fine).map(|(own, fine)| without(*own, fine)).collect();
+            vec![("rigid", rigid.collect()), ("stretch", stretch), ("fine", unturned)]
         }
     }
 }

@@ -1,0 +1,166 @@
+//! The motion between the keys of flexible bones, and which bones need more keys for it.
+//!
+//! Between keys a player interpolates rotations and scales of a bone, not its affine transform: if singular values are
+//! close together, their vectors may rotate far while the bone hardly changes, and points that rest at both keys, or that
+//! several bones hold in balance, are displaced half-way. A vertex should not be farther from the keys around it than 1.5
+//! times their distance. The bones of those that are get a key half-way as well: the mean of the two transforms, which
+//! moves every point along a line. All other bones keep one key per frame.
+
+use std::sync::Arc;
+
+use dermis_mesh::pose::pose_into;
+use dermis_mesh::{Clip, Joint, Rig, RigError, TriMesh};
+use glam::{DAffine3, Vec3};
+
+use super::node_motion::{NodeMotion, Nodes, flexible_motions};
+
+/// Largest distance of a half-way point from its keys, relative to their distance.
+const MAX_STRAY: f32 = 1.5;
+/// Further distance that is too small to be seen, relative to the mesh's box.
+const UNSEEN: f32 = 5e-4;
+/// More keys for some bones may upset the balance of points that they share with others; it settles in a round or two.
+const MAX_ROUNDS: usize = 4;
+
+/// Gives flexible bones the keys that they need; other nodes are left as they are.
+pub(super) fn add_keys_between(
+    mut nodes: Nodes,
+    mesh: &TriMesh,
+    rig: &Rig,
+    clips: &[Arc<Clip>],
+) -> Result<Nodes, RigError> {
+    if !nodes.flexible {
+        return Ok(nodes);
+    }
+    let joint = |(joint, &inverse_bind): (&Joint, &DAffine3)| Joint { inverse_bind, ..joint.clone() };
+    let joints = rig.joints().iter().zip(&nodes.inverse_binds).map(joint).collect();
+    let written = Rig::new(mesh, joints, rig.weights().clone(), rig.shapes().to_vec())?;
+    let mut fine = vec![false; rig.joints().len()];
+    for _ in 0..MAX_ROUNDS {
+        let coarse = fine.iter().filter(|fine| !**fine).count();
+        for number in 0..clips.len() {
+            mark_strays(&Written { mesh, rig, clips, bound: &written, nodes: &nodes }, number, &mut fine)?;
+        }
+        if fine.iter().filter(|fine| !**fine).count() == coarse {
+            break;
+        }
+        nodes = flexible_motions(rig, clips, &fine);
+    }
+    Ok(nodes)
+}
+
+/// A rig and its nodes as they are written.
+struct Written<'a> {
+    mesh: &'a TriMesh,
+    rig: &'a Rig,
+    clips: &'a [Arc<Clip>],
+    /// `rig` with the inverse binds of the nodes.
+    bound: &'a Rig,
+    nodes: &'a Nodes,
+}
+
+/// Marks the bones of all points that stray in the clip `number`.
+fn mark_strays(written: &Written<'_>, number: usize, fine: &mut [bool]) -> Result<(), RigError> {
+    let Written { mesh, rig, clips, bound, .. } = *written;
+    let clip = &clips[number];
+    if clip.frame_count() < 2 {
+        return Ok(());
+    }
+    let between = half_way(written, number)?;
+    let slack = UNSEEN * mesh.diagonal();
+    let mut before = vec![Vec3::ZERO; mesh.point_count()];
+    let (mut after, mut middle) = (before.clone(), before.clone());
+    pose_into(mesh, rig, clip, 0, &mut after);
+    for frame in 0..clip.frame_count() - 1 {
+        std::mem::swap(&mut before, &mut after);
+        pose_into(mesh, rig, clip, frame + 1, &mut after);
+        pose_into(mesh, bound, &between, frame, &mut middle);
+        for (point, middle) in middle.iter().enumerate() {
+            let (before, after) = (before[point], after[point]);
+            let away = middle.distance(before).max(middle.distance(after));
+            if away > MAX_STRAY * before.distance(after) + slack {
+                rig.weights().row(point).filter(|(_, w)| *w != 0.0).for_each(|(joint, _)| fine[joint as usize] = true);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The clip that a player shows half-way between the frames of the clip `number`.
+fn half_way(written: &Written<'_>, number: usize) -> Result<Clip, RigError> {
+    let Written { bound, nodes, clips, .. } = *written;
+    let (earlier, clip) = (&clips[..number], &clips[number]);
+    let (steps, joints) = (clip.frame_count() - 1, bound.joints().len());
+    let mut transforms = vec![DAffine3::IDENTITY; steps * joints];
+    let mut worlds: Vec<Vec<DAffine3>> = Vec::with_capacity(nodes.motions.len());
+    for motion in &nodes.motions {
+        let first: usize = earlier.iter().map(|clip| motion.key_count(clip)).sum();
+        let place = |motion: &NodeMotion, frame: usize| {
+            if motion.fine { motion.local(first + 2 * frame + 1) } else { motion.half_way(first + frame) }
+        };
+        let above = |frame: usize| motion.parent.map_or(DAffine3::IDENTITY, |parent| worlds[parent][frame]);
+        let world: Vec<DAffine3> = (0..steps).map(|frame| above(frame) * place(motion, frame)).collect();
+        if let Some(joint) = motion.joint {
+            world.iter().enumerate().for_each(|(frame, world)| transforms[frame * joints + joint] = *world);
+        }
+        worlds.push(world);
+    }
+    let mean = |frame: usize| {
+        let pairs = clip.shape_weights(frame).iter().zip(clip.shape_weights(frame + 1));
+        pairs.map(|(a, b)| 0.5 * (a + b))
+    };
+    let weights = (0..steps).flat_map(mean).collect();
+    Clip::new(bound, clip.name(), clip.frame_rate_hz(), transforms, weights)
+}
+
+#[cfg(test)]
+mod tests {
+    use dermis_mesh::{Object, SkinWeights};
+    use glam::{DMat3, DQuat, DVec3};
+
+    use super::*;
+    use crate::export::node_motion::node_motions;
+
+    /// Points about a bone that stretches along an axis which turns fast, as where singular values nearly meet.
+    fn stretching(steps: usize, turn: f64) -> Object {
+        let corner = |k: u32| Vec3::new((k & 1) as f32, (k >> 1 & 1) as f32, (k >> 2) as f32) - 0.5;
+        let mesh = Arc::new(TriMesh::new((0..8).map(corner).collect(), vec![]).unwrap());
+        let joints = vec![Joint::at("bone", None, DAffine3::IDENTITY)];
+        let weights = SkinWeights::from_rows((0..8).map(|_| [(0, 1.0)]));
+        let rig = Rig::new(&mesh, joints, weights, vec![]).unwrap();
+        let pose = |frame: usize| {
+            let axis = DMat3::from_quat(DQuat::from_euler(glam::EulerRot::XYZ, turn * frame as f64, 0.3, 0.2));
+            let stretch = DVec3::new(1.0, 1.0 + 0.2 * (frame as f64 * 1.3).sin(), 0.95);
+            DAffine3::from_mat3(axis * DMat3::from_diagonal(stretch) * axis.transpose())
+        };
+        let clip = Clip::new(&rig, "stretch", 24.0, (0..steps).map(pose).collect(), vec![]).unwrap();
+        Object::of_rig("box", mesh, rig, vec![clip])
+    }
+
+    /// Whether any point strays further than it may with the keys that the bones have.
+    fn strays(object: &Object, nodes: &Nodes) -> bool {
+        let rig = object.rig.as_ref().unwrap();
+        let mut fine = vec![false; 1];
+        let written = Written { mesh: &object.mesh, rig, clips: &object.clips, bound: rig, nodes };
+        mark_strays(&written, 0, &mut fine).unwrap();
+        fine[0]
+    }
+
+    #[test]
+    fn bones_whose_axes_turn_fast_get_keys_half_way_and_then_nothing_strays() {
+        let object = stretching(40, 0.7);
+        let rig = object.rig.as_ref().unwrap();
+        let nodes = node_motions(rig, &object.clips);
+        assert!(strays(&object, &nodes));
+        let nodes = add_keys_between(nodes, &object.mesh, rig, &object.clips).unwrap();
+        assert!(nodes.motions.iter().all(|motion| motion.fine && motion.rotations.len() == 79));
+        assert!(!strays(&object, &nodes));
+    }
+
+    #[test]
+    fn bones_that_stray_nowhere_keep_one_key_per_frame() {
+        let object = stretching(40, 0.01);
+        let rig = object.rig.as_ref().unwrap();
+        let nodes = add_keys_between(node_motions(rig, &object.clips), &object.mesh, rig, &object.clips).unwrap();
+        assert!(nodes.motions.iter().all(|motion| !motion.fine && motion.rotations.len() == 40));
+    }
+}

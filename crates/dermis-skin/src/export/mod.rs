@@ -1,0 +1,18 @@
+//! Export of bones: their motion as nodes of a scene, each with translation, rotation and scale.
+
+mod keys_between;
+mod node_motion;
+mod polar_nodes;
+
+use std::sync::Arc;
+
+use dermis_mesh::{Clip, Rig, RigError, TriMesh};
+
+pub use node_motion::{NodeMotion, Nodes, Place};
+pub use polar_nodes::{PolarFactors, polar_factors};
+
+/// The nodes that play `clips` of `rig`: the rig's tree if its joints do not shear, else three nested nodes per bone with
+/// as many keys as the motion of `mesh` between frames needs.
+pub fn bone_nodes(mesh: &TriMesh, rig: &Rig, clips: &[Arc<Clip>]) -> Result<Nodes, RigError> {
+    keys_between::add_keys_between(node_motion::node_motions(rig, clips), mesh, rig, clips)
+}

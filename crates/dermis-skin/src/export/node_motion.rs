@@ -1,0 +1,476 @@
+//! The motion of a rig as nodes with translation, rotation and scale.
+//!
+//! An ordinary rig keeps its tree: each joint becomes a node under its parent, if its local transforms are
+//! T·R·S to rounding. Locals are taken against the parent *as written*, so that rounding does not add up along chains.
+//! If any joint shears, the whole rig becomes flexible bones ([`super::polar_nodes`]) side by side.
+//!
+//! Blender makes bones of the nodes at rest, deforms the mesh into that pose, and knows no scale at rest. So a joint rests
+//! where it is bound, or in its first pose if it is bound nowhere. Of the three nodes of a flexible bone, the first rests
+//! where the joint is bound, without scale and shear, and the others at the first; scale and shear of the bind go into
+//! the motion.
+
+use std::sync::Arc;
+
+use dermis_math::svd3::svd3;
+use dermis_mesh::{Clip, Rig};
+use glam::{DAffine3, DMat3, DQuat, DVec3};
+
+use super::polar_nodes::polar_factors;
+
+/// How far a node's world transform may be from the joint's: linear part relative to its size, translation relative to
+/// the largest in the rig. f32 rounding stays well below.
+const TOLERANCE: f64 = 2e-6;
+/// Numbers that vary by less than this, relative to the largest, are constant; the variation is rounding.
+const CONSTANT: f64 = 3e-7;
+
+/// Transform of a node in its parent.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Place {
+    /// Translation.
+    pub translation: DVec3,
+    /// Rotation.
+    pub rotation: DQuat,
+    /// Scale along the node's own axes.
+    pub scale: DVec3,
+}
+
+/// The nodes of a rig.
+#[derive(Debug)]
+pub struct Nodes {
+    /// The nodes, parents first.
+    pub motions: Vec<NodeMotion>,
+    /// Takes a point of the rest mesh into the space of each joint's node.
+    pub inverse_binds: Vec<DAffine3>,
+    /// Whether they are flexible bones side by side instead of the rig's tree.
+    pub flexible: bool,
+}
+
+/// A node and its transforms at each key: each pose of all clips, and half-way to the next of its clip if it is fine.
+#[derive(Debug, Clone)]
+pub struct NodeMotion {
+    /// Name of the node.
+    pub name: String,
+    /// The node that it hangs from, an earlier one in the list.
+    pub parent: Option<usize>,
+    /// The joint that it is; `None` for the upper nodes of a flexible bone.
+    pub joint: Option<usize>,
+    /// Where it stands while nothing plays; `None` is the first pose.
+    rest: Option<Place>,
+    /// Whether it has keys half-way between frames too.
+    pub fine: bool,
+    /// Translation at each key.
+    pub translations: Vec<DVec3>,
+    /// Rotation at each key.
+    pub rotations: Vec<DQuat>,
+    /// Scale at each key.
+    pub scales: Vec<DVec3>,
+}
+
+/// The nodes for the joints of `rig` in the frames of all `clips`; in the bind pose where there are none.
+pub(super) fn node_motions(rig: &Rig, clips: &[Arc<Clip>]) -> Nodes {
+    let bind = bind_pose(rig);
+    let mut poses: Vec<&[DAffine3]> =
+        clips.iter().flat_map(|clip| (0..clip.frame_count()).map(|frame| clip.transforms(frame))).collect();
+    if poses.is_empty() {
+        poses.push(&bind);
+    }
+    match tree_motions(rig, &poses) {
+        Some(motions) => {
+            let inverse_binds = rig.joints().iter().map(|joint| joint.inverse_bind).collect();
+            Nodes { motions, inverse_binds, flexible: false }
+        }
+        None => flexible_motions(rig, clips, &vec![false; rig.joints().len()]),
+    }
+}
+
+fn bind_pose(rig: &Rig) -> Vec<DAffine3> {
+    rig.joints().iter().map(|joint| finite_or_identity(joint.bind())).collect()
+}
+
+fn finite_or_identity(transform: DAffine3) -> DAffine3 {
+    if transform.is_finite() { transform } else { DAffine3::IDENTITY }
+}
+
+/// One node per joint, in the rig's tree; `None` where a joint shears.
+fn tree_motions(rig: &Rig, poses: &[&[DAffine3]]) -> Option<Vec<NodeMotion>> {
+    let extent = extent(poses);
+    let mut places = vec![0; rig.joints().len()];
+    let mut motions: Vec<NodeMotion> = Vec::with_capacity(places.len());
+    let mut worlds: Vec<Vec<DAffine3>> = Vec::with_capacity(places.len());
+    for joint in rig.parents_first() {
+        let parent = rig.joints()[joint].parent.map(|parent| places[parent]);
+        let above = |pose: usize| parent.map_or(DAffine3::IDENTITY, |parent| worlds[parent][pose]);
+        let locals = poses.iter().enumerate().map(|(pose, transforms)| above(pose).inverse() * transforms[joint]);
+        let exact = NodeMotion::of_locals(&rig.joints()[joint].name, parent, joint, locals)?;
+        let world = |motion: &NodeMotion| -> Vec<DAffine3> {
+            (0..poses.len()).map(|pose| above(pose) * motion.local(pose)).collect()
+        };
+        let close = |(world, transforms): (&DAffine3, &&[DAffine3])| is_close(*world, transforms[joint], extent);
+        // What looks like rounding may be motion after all, where a small joint hangs from a large one.
+        let candidates = [exact.clone().held().rounded(), exact.rounded()];
+        let (motion, world) = candidates
+            .into_iter()
+            .map(|motion| (world(&motion), motion))
+            .find_map(|(world, motion)| world.iter().zip(poses).all(close).then_some((motion, world)))?;
+        places[joint] = motions.len();
+        motions.push(motion);
+        worlds.push(world);
+    }
+    if let Some(rests) = bound_places(rig) {
+        motions.iter_mut().zip(rests).for_each(|(motion, rest)| motion.rest = Some(motion.rest_near(rest)));
+    }
+    Some(motions)
+}
+
+/// Where the joints, each after its parent, are bound relative to their parents; `None` where one shears or has no place.
+fn bound_places(rig: &Rig) -> Option<Vec<Place>> {
+    let place = |joint: usize| {
+        let above = rig.joints()[joint].parent.map_or(DAffine3::IDENTITY, |parent| rig.joints()[parent].inverse_bind);
+        let local = above * rig.joints()[joint].bind();
+        let (scale, rotation) = scale_and_rotation(local.matrix3)?;
+        let (translation, scale) = (rounded_vector(local.translation), rounded_vector(scale));
+        let place = Place { translation, rotation: rounded_rotation(rotation), scale };
+        (local.is_finite() && is_close(place.transform(), local, local.translation.length())).then_some(place)
+    };
+    rig.parents_first().into_iter().map(place).collect()
+}
+
+/// Three nodes per joint, all at the top, with keys half-way for the joints that are to be `fine`.
+pub(super) fn flexible_motions(rig: &Rig, clips: &[Arc<Clip>], fine: &[bool]) -> Nodes {
+    let bind = bind_pose(rig);
+    let mut motions = Vec::with_capacity(3 * rig.joints().len());
+    let mut inverse_binds = Vec::with_capacity(rig.joints().len());
+    for (joint, description) in rig.joints().iter().enumerate() {
+        let rest = Place::unscaled(bind[joint]);
+        let (inverse_bind, rebound) = bound_at(description.inverse_bind, rest.transform());
+        inverse_binds.push(inverse_bind);
+        let keys = |clip: &Arc<Clip>| keys_of(clip, joint, fine[joint]).map(|transform| transform * rebound).collect();
+        let mut keys: Vec<Vec<DAffine3>> = clips.iter().map(keys).collect();
+        if keys.is_empty() {
+            keys.push(vec![bind[joint] * rebound]);
+        }
+        let factors = polar_factors(&keys).concat();
+        let still = NodeMotion {
+            name: description.name.clone(),
+            parent: None,
+            joint: None,
+            rest: Some(Place::ORIGIN),
+            fine: fine[joint],
+            translations: vec![DVec3::ZERO; factors.len()],
+            rotations: vec![DQuat::IDENTITY; factors.len()],
+            scales: vec![DVec3::ONE; factors.len()],
+        };
+        let rigid = NodeMotion {
+            name: format!("{}.rigid", description.name),
+            rest: Some(rest),
+            translations: factors.iter().map(|factors| factors.translation).collect(),
+            rotations: factors.iter().map(|factors| factors.r).collect(),
+            ..still.clone()
+        };
+        let stretch = NodeMotion {
+            name: format!("{}.stretch", description.name),
+            parent: Some(motions.len()),
+            rotations: factors.iter().map(|factors| factors.v).collect(),
+            scales: factors.iter().map(|factors| factors.sigma).collect(),
+            ..still.clone()
+        };
+        let bone = NodeMotion {
+            parent: Some(motions.len() + 1),
+            joint: Some(joint),
+            rotations: factors.iter().map(|factors| factors.v.inverse()).collect(),
+            ..still
+        };
+        motions.extend([rigid, stretch, bone].map(|motion| motion.held().rounded()));
+    }
+    Nodes { motions, inverse_binds, flexible: true }
+}
+
+/// The transforms of a joint in a clip, with the means of neighbours between them if they are to be `fine`.
+fn keys_of(clip: &Clip, joint: usize, fine: bool) -> impl Iterator<Item = DAffine3> + '_ {
+    let mean = |a: DAffine3, b: DAffine3| DAffine3 {
+        matrix3: (a.matrix3 + b.matrix3) * 0.5,
+        translation: a.translation.midpoint(b.translation),
+    };
+    (0..clip.frame_count()).flat_map(move |frame| {
+        let transform = clip.transforms(frame)[joint];
+        let next = (fine && frame + 1 < clip.frame_count()).then(|| clip.transforms(frame + 1)[joint]);
+        [Some(transform), next.map(|next| mean(transform, next))].into_iter().flatten()
+    })
+}
+
+/// The inverse bind matrix of a joint that rests at `rest`, and what then to multiply its transforms with on the right.
+/// A joint that is bound there to rounding keeps its own.
+fn bound_at(inverse_bind: DAffine3, rest: DAffine3) -> (DAffine3, DAffine3) {
+    let change = inverse_bind * rest;
+    let extent = 1.0 + inverse_bind.translation.length();
+    if is_close(change, DAffine3::IDENTITY, extent) {
+        (inverse_bind, DAffine3::IDENTITY)
+    } else {
+        (rest.inverse(), change)
+    }
+}
+
+/// The largest distance of a joint from the origin.
+fn extent(poses: &[&[DAffine3]]) -> f64 {
+    let lengths = poses.iter().flat_map(|transforms| transforms.iter().map(|transform| transform.translation.length()));
+    lengths.fold(0.0, f64::max)
+}
+
+fn is_close(found: DAffine3, expected: DAffine3, extent: f64) -> bool {
+    let size = |matrix: DMat3| matrix.to_cols_array().iter().fold(0.0, |size: f64, number| size.max(number.abs()));
+    let linear = size(found.matrix3 - expected.matrix3);
+    let translation = (found.translation - expected.translation).length();
+    linear <= TOLERANCE * size(expected.matrix3) && translation <= TOLERANCE * extent
+}
+
+impl Place {
+    const ORIGIN: Self = Self { translation: DVec3::ZERO, rotation: DQuat::IDENTITY, scale: DVec3::ONE };
+
+    fn transform(&self) -> DAffine3 {
+        DAffine3::from_scale_rotation_translation(self.scale, self.rotation.normalize(), self.translation)
+    }
+
+    /// The place of `transform` and the rotation nearest to it, rounded to f32.
+    fn unscaled(transform: DAffine3) -> Self {
+        let mut svd = svd3(transform.matrix3);
+        if svd.u.determinant() * svd.v.determinant() < 0.0 {
+            svd.u.z_axis = -svd.u.z_axis;
+        }
+        let rotation = DQuat::from_mat3(&(svd.u * svd.v.transpose())).normalize();
+        Self {
+            translation: rounded_vector(transform.translation),
+            rotation: rounded_rotation(rotation),
+            ..Self::ORIGIN
+        }
+    }
+}
+
+fn rounded_vector(vector: DVec3) -> DVec3 {
+    vector.as_vec3().as_dvec3()
+}
+
+fn rounded_rotation(rotation: DQuat) -> DQuat {
+    rotation.as_quat().normalize().as_dquat()
+}
+
+impl NodeMotion {
+    /// Transform of the node while nothing plays.
+    pub fn rest(&self) -> Place {
+        let first = || Place { translation: self.translations[0], rotation: self.rotations[0], scale: self.scales[0] };
+        self.rest.unwrap_or_else(first)
+    }
+
+    /// `rest`, but where it differs from a part that never changes by rounding only, that part.
+    fn rest_near(&self, rest: Place) -> Place {
+        let near = |value: DVec3, values: &[DVec3]| {
+            let still = values.iter().all(|other| *other == values[0]);
+            let size = value.abs().max_element().max(values[0].abs().max_element());
+            let close = (value - values[0]).abs().max_element() <= TOLERANCE * size;
+            if still && close { values[0] } else { value }
+        };
+        let still = self.rotations.iter().all(|rotation| *rotation == self.rotations[0]);
+        let same = self.rotations[0].dot(rest.rotation).abs() >= 1.0 - CONSTANT * CONSTANT;
+        Place {
+            translation: near(rest.translation, &self.translations),
+            rotation: if still && same { self.rotations[0] } else { rest.rotation },
+            scale: near(rest.scale, &self.scales),
+        }
+    }
+
+    /// The parts of the local transforms; `None` where one has no inverse above it or is flat.
+    fn of_locals(
+        name: &str,
+        parent: Option<usize>,
+        joint: usize,
+        locals: impl Iterator<Item = DAffine3>,
+    ) -> Option<Self> {
+        let (translations, rotations, scales) = (Vec::new(), Vec::new(), Vec::new());
+        let mut motion = Self {
+            name: name.to_owned(),
+            parent,
+            joint: Some(joint),
+            rest: None,
+            fine: false,
+            translations,
+            rotations,
+            scales,
+        };
+        for local in locals {
+            let (scale, mut rotation) = scale_and_rotation(local.matrix3)?;
+            if motion.rotations.last().is_some_and(|before| before.dot(rotation) < 0.0) {
+                rotation = -rotation;
+            }
+            motion.translations.push(local.translation);
+            motion.rotations.push(rotation);
+            motion.scales.push(scale);
+        }
+        motion.translations.iter().all(|translation| translation.is_finite()).then_some(motion)
+    }
+
+    /// Makes constant what varies only by rounding.
+    fn held(mut self) -> Self {
+        let largest =
+            |values: &[DVec3]| values.iter().fold(0.0, |most: f64, value| most.max(value.abs().max_element()));
+        if self.scales.iter().all(|scale| (*scale - DVec3::ONE).abs().max_element() <= CONSTANT) {
+            self.scales.fill(DVec3::ONE);
+        }
+        for values in [&mut self.scales, &mut self.translations] {
+            let tolerance = CONSTANT * largest(values);
+            hold(values, |a, b| (a - b).abs().max_element() <= tolerance);
+        }
+        hold(&mut self.rotations, |a, b| a.abs_diff_eq(b, CONSTANT));
+        self
+    }
+
+    /// Rounds to f32.
+    fn rounded(mut self) -> Self {
+        for values in [&mut self.scales, &mut self.translations] {
+            for value in values {
+                *value = rounded_vector(*value);
+            }
+        }
+        for rotation in &mut self.rotations {
+            *rotation = rounded_rotation(*rotation);
+        }
+        self
+    }
+
+    /// Number of its keys in a clip.
+    pub fn key_count(&self, clip: &Clip) -> usize {
+        if self.fine { 2 * clip.frame_count() - 1 } else { clip.frame_count() }
+    }
+
+    /// Where a player puts the node between the keys `key` and `key + 1`.
+    pub(super) fn half_way(&self, key: usize) -> DAffine3 {
+        let (a, b) = (self.rotations[key], self.rotations[key + 1]);
+        let rotation = if a.dot(b) < 0.0 { a - b } else { a + b };
+        let translation = self.translations[key].midpoint(self.translations[key + 1]);
+        Place { translation, rotation, scale: self.scales[key].midpoint(self.scales[key + 1]) }.transform()
+    }
+
+    /// Where the node stands in its parent, as a player computes it.
+    pub(super) fn local(&self, pose: usize) -> DAffine3 {
+        let (translation, rotation, scale) = (self.translations[pose], self.rotations[pose], self.scales[pose]);
+        Place { translation, rotation, scale }.transform()
+    }
+}
+
+/// Lengths and directions of the columns; a reflection becomes a negative first scale.
+fn scale_and_rotation(matrix: DMat3) -> Option<(DVec3, DQuat)> {
+    let mirror = if matrix.determinant() < 0.0 { -1.0 } else { 1.0 };
+    let scale = DVec3::new(mirror * matrix.x_axis.length(), matrix.y_axis.length(), matrix.z_axis.length());
+    let [x, y, z] = [matrix.x_axis / scale.x, matrix.y_axis / scale.y, matrix.z_axis / scale.z];
+    let rotation = DQuat::from_mat3(&DMat3::from_cols(x, y, z)).normalize();
+    rotation.is_finite().then_some((scale, rotation))
+}
+
+/// Sets all values to the first where they are the same.
+fn hold<T: Copy>(values: &mut [T], same: impl Fn(T, T) -> bool) {
+    if let Some(&first) = values.first()
+        && values.iter().all(|&value| same(value, first))
+    {
+        values.fill(first);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dermis_mesh::{Joint, SkinWeights, TriMesh};
+
+    use super::*;
+
+    fn chain(count: usize) -> Rig {
+        let joint = |index: usize| Joint::at(format!("j{index}"), index.checked_sub(1), DAffine3::IDENTITY);
+        let none = SkinWeights::from_rows(Vec::<Vec<(u32, f32)>>::new());
+        Rig::new(&TriMesh::default(), (0..count).map(joint).collect(), none, vec![]).unwrap()
+    }
+
+    fn worlds(motions: &[NodeMotion], pose: usize, joints: usize) -> Vec<DAffine3> {
+        let mut all: Vec<DAffine3> = Vec::new();
+        let mut of_joints = vec![DAffine3::IDENTITY; joints];
+        for motion in motions {
+            let world = motion.parent.map_or(DAffine3::IDENTITY, |parent| all[parent]) * motion.local(pose);
+            if let Some(joint) = motion.joint {
+                of_joints[joint] = world;
+            }
+            all.push(world);
+        }
+        of_joints
+    }
+
+    fn assert_restored(rig: &Rig, poses: &[Vec<DAffine3>]) -> Vec<NodeMotion> {
+        let slices: Vec<&[DAffine3]> = poses.iter().map(Vec::as_slice).collect();
+        let clip = Clip::new(rig, "clip", 24.0, poses.concat(), vec![]).unwrap();
+        let Nodes { motions, inverse_binds, .. } = node_motions(rig, &[Arc::new(clip)]);
+        for (pose, expected) in poses.iter().enumerate() {
+            for (joint, found) in worlds(&motions, pose, expected.len()).into_iter().enumerate() {
+                let found = found * inverse_binds[joint];
+                let expected = expected[joint] * rig.joints()[joint].inverse_bind;
+                assert!(is_close(found, expected, extent(&slices)), "pose {pose}: {found:?} is not {expected:?}");
+            }
+        }
+        motions
+    }
+
+    #[test]
+    fn a_long_chain_keeps_its_tree_and_its_precision() {
+        let pose = |t: f64| {
+            let mut world = DAffine3::IDENTITY;
+            (0..60)
+                .map(|joint| {
+                    let turn = DQuat::from_rotation_z(t * f64::from(joint).sin());
+                    world *=
+                        DAffine3::from_scale_rotation_translation(DVec3::splat(1.01), turn, DVec3::new(0.1, 0.3, 0.0));
+                    world
+                })
+                .collect()
+        };
+        let rig = chain(60);
+        let motions = assert_restored(&rig, &[pose(0.0), pose(0.4), pose(0.8)]);
+        assert_eq!(motions.len(), 60);
+        assert!(motions.iter().skip(1).all(|motion| motion.parent.is_some()));
+        assert!(motions.iter().all(|motion| motion.scales.iter().all(|scale| *scale == motion.scales[0])));
+    }
+
+    #[test]
+    fn a_joint_that_shears_or_collapses_makes_flexible_bones() {
+        let shear = DAffine3::from_mat3(DMat3::from_cols_array(&[1.0, 0.3, 0.0, 0.0, 1.0, 0.2, 0.0, 0.0, 1.0]));
+        let flat = DAffine3::from_scale(DVec3::new(1.0, 0.0, 1.0));
+        for odd in [shear, flat] {
+            let rig = chain(2);
+            let motions = assert_restored(&rig, &[vec![DAffine3::IDENTITY, odd], vec![odd, shear * odd]]);
+            assert_eq!(motions.len(), 6);
+        }
+    }
+
+    #[test]
+    fn flexible_bones_rest_without_scale_where_they_are_bound() {
+        let shear = DAffine3::from_mat3(DMat3::from_cols_array(&[1.0, 0.3, 0.0, 0.0, 1.0, 0.2, 0.0, 0.0, 1.0]));
+        let turn = DAffine3::from_rotation_translation(DQuat::from_rotation_z(0.5), DVec3::new(1.0, 2.0, -1.0));
+        for (bind, rest) in [(turn, turn), (turn * DAffine3::from_scale(DVec3::splat(3.0)), turn)] {
+            let joints = vec![Joint::at("bone", None, bind)];
+            let none = SkinWeights::from_rows(Vec::<Vec<(u32, f32)>>::new());
+            let rig = Rig::new(&TriMesh::default(), joints, none, vec![]).unwrap();
+            let motions = assert_restored(&rig, &[vec![bind], vec![shear * bind], vec![bind * shear]]);
+            assert!(is_close(motions[0].rest().transform(), rest, 3.0), "{:?}", motions[0]);
+            assert_eq!(motions[0].rest().scale, DVec3::ONE);
+            assert_eq!([motions[1].rest(), motions[2].rest()], [Place::ORIGIN; 2]);
+        }
+    }
+
+    #[test]
+    fn small_joints_below_a_large_one_keep_their_motion() {
+        let large = DAffine3::from_scale(DVec3::splat(1e4));
+        let small = |k: i32| large * DAffine3::from_translation(DVec3::new(1e-3, f64::from(k) * 3e-10, 0.0));
+        let poses: Vec<Vec<DAffine3>> = (0..4).map(|k| vec![large, small(k)]).collect();
+        assert_eq!(assert_restored(&chain(2), &poses).len(), 2);
+    }
+
+    #[test]
+    fn mirrored_joints_keep_their_tree() {
+        let mirror = DAffine3::from_scale(DVec3::new(1.0, -1.0, 1.0));
+        let turn = DAffine3::from_rotation_y(0.3);
+        let motions = assert_restored(&chain(2), &[vec![mirror, mirror * turn], vec![turn * mirror, mirror]]);
+        assert_eq!(motions.len(), 2);
+    }
+}

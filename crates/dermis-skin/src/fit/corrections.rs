@@ -1,0 +1,179 @@
+//! Progressive corrections (SMA, §6): what the bones cannot say, as rest-pose displacements of low rank.
+//!
+//! The displacement that would make frame t exact, `d^t = (T^t)⁻¹ p^t − p̄`, is gathered for all points and frames (3N × S)
+//! and reduced by a truncated singular value decomposition: `d^t ≈ Ũ q^t` (Eq. 12). The leading r columns are the best
+//! basis of any rank r, so a player may use any number of them. The S × S Gram matrix has the same right singular
+//! vectors and S is far smaller than 3N, so that is what is decomposed.
+//!
+//! Normals (Eq. 13, second form, which is what engines do): `n = F(ñ + Ñ q)`, with Ñ the least-squares fit to the same q.
+//! A transform that is nearly singular at a point is inverted with a small ridge instead of amplifying noise.
+
+use dermis_mesh::geometry::point_normals;
+use dermis_mesh::{MeshSequence, SequenceError, Shape};
+use faer::linalg::matmul::matmul;
+use faer::{Accum, Mat, Par, Side};
+use glam::{DMat3, DVec3, Vec3};
+use rayon::prelude::*;
+
+use crate::blend::{blend, palette};
+use crate::blocks::in_blocks;
+use crate::skin::{Skin, SkinError};
+
+/// Ridge of the inversion of a point's transform, relative to its squared size.
+const RIDGE: f64 = 1e-4;
+/// Columns whose singular value is below this share of the largest are rounding.
+const NEGLIGIBLE: f64 = 1e-7;
+
+/// Why corrections cannot be made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CorrectionError {
+    /// A frame cannot be read.
+    #[error(transparent)]
+    Sequence(#[from] SequenceError),
+    /// The result is not a skin.
+    #[error(transparent)]
+    Skin(#[from] SkinError),
+    /// The decomposition failed.
+    #[error("the corrections cannot be decomposed: their numbers are too large")]
+    Decomposition,
+}
+
+/// `skin` with corrections of rank at most `rank`, learned from `sequences` (clip k plays the k-th).
+pub fn correct(skin: &Skin, sequences: &[MeshSequence], rank: usize) -> Result<Skin, CorrectionError> {
+    let bare = skin.with_rank(0)?;
+    let frames = sequences.iter().map(MeshSequence::frame_count).sum::<usize>();
+    let rank = rank.min(frames).min(3 * skin.mesh().point_count());
+    if rank == 0 {
+        return Ok(bare);
+    }
+    let gathered = gather(&bare, sequences)?;
+    let (directions, _) = right_vectors(&gathered.displacements, rank)?;
+    if directions.ncols() == 0 {
+        return Ok(bare);
+    }
+    let (basis, coefficients) = scale_columns(&gathered.displacements, &directions);
+    let normals = fit_normals(&gathered.normals, &coefficients);
+    let shapes = (0..basis.ncols()).map(|k| Shape {
+        name: format!("correction_{k}"),
+        offsets: as_vectors(basis.col_as_slice(k)),
+        normal_offsets: Some(to_vertices(&bare, &as_vectors(normals.col_as_slice(k)))),
+    });
+    let shapes = shapes.collect();
+    let mut first = 0;
+    let per_clip = sequences.iter().map(|sequence| {
+        let rows = first..first + sequence.frame_count();
+        first = rows.end;
+        rows.flat_map(|frame| (0..coefficients.ncols()).map(move |k| (frame, k)))
+            .map(|(frame, k)| coefficients[(frame, k)] as f32)
+            .collect()
+    });
+    let per_clip = per_clip.collect();
+    Ok(bare.with_corrections(shapes, per_clip)?)
+}
+
+struct Gathered {
+    /// 3N × S.
+    displacements: Mat<f64>,
+    /// 3N × S: what the rest normals lack.
+    normals: Mat<f64>,
+}
+
+fn gather(skin: &Skin, sequences: &[MeshSequence]) -> Result<Gathered, SequenceError> {
+    let points = skin.mesh().point_count();
+    let triangles = skin.mesh().triangles();
+    let rest_normals = point_normals(skin.mesh().points(), triangles);
+    let jobs: Vec<(usize, usize)> = sequences
+        .iter()
+        .enumerate()
+        .flat_map(|(clip, s)| (0..s.frame_count()).map(move |frame| (clip, frame)))
+        .collect();
+    let columns: Vec<(Vec<f64>, Vec<f64>)> = jobs
+        .par_iter()
+        .map(|&(clip, frame)| {
+            let given = sequences[clip].frame(frame)?;
+            let normals = point_normals(&given, triangles);
+            let palette = palette(skin.rig(), &skin.clips()[clip], frame);
+            let mut displacements = Vec::with_capacity(3 * points);
+            let mut normal_offsets = Vec::with_capacity(3 * points);
+            for point in 0..points {
+                let transform = blend(skin.rig(), &palette, point);
+                let inverse = ridge_inverse(transform.matrix3);
+                let rest = skin.mesh().points()[point].as_dvec3();
+                let residual = given[point].as_dvec3() - transform.transform_point3(rest);
+                displacements.extend((inverse * residual).to_array());
+                let pulled_back = (inverse * normals[point].as_dvec3()).normalize_or_zero();
+                normal_offsets.extend((pulled_back - rest_normals[point].as_dvec3()).to_array());
+            }
+            Ok((displacements, normal_offsets))
+        })
+        .collect::<Result<_, SequenceError>>()?;
+    Ok(Gathered {
+        displacements: Mat::from_fn(3 * points, jobs.len(), |row, column| columns[column].0[row]),
+        normals: Mat::from_fn(3 * points, jobs.len(), |row, column| columns[column].1[row]),
+    })
+}
+
+/// (`FᵀF` + μI)⁻¹Fᵀ: the inverse where F is well conditioned, bounded where it is not.
+fn ridge_inverse(linear: DMat3) -> DMat3 {
+    let transposed = linear.transpose();
+    let square = transposed * linear;
+    let size = (square.x_axis.x + square.y_axis.y + square.z_axis.z) / 3.0;
+    // Where even the smallest stretch is sound, the plain inverse makes full rank exact.
+    let sound = linear.determinant().abs() > 0.05 * size.powf(1.5);
+    if sound {
+        return linear.inverse();
+    }
+    let ridge = RIDGE * size + f64::MIN_POSITIVE;
+    (square + DMat3::from_diagonal(DVec3::splat(ridge))).inverse() * transposed
+}
+
+/// The right singular vectors of the `rank` largest singular values, and these values.
+fn right_vectors(matrix: &Mat<f64>, rank: usize) -> Result<(Mat<f64>, Vec<f64>), CorrectionError> {
+    let frames = matrix.ncols();
+    let parts = in_blocks(matrix.nrows(), |rows| {
+        let block = matrix.as_ref().subrows(rows.start, rows.len());
+        let mut gram = Mat::<f64>::zeros(frames, frames);
+        matmul(gram.as_mut(), Accum::Replace, block.transpose(), block, 1.0, Par::Seq);
+        gram
+    });
+    let gram = parts.into_iter().fold(Mat::<f64>::zeros(frames, frames), |sum, part| sum + part);
+    let eigen = gram.self_adjoint_eigen(Side::Lower).map_err(|_| CorrectionError::Decomposition)?;
+    // Eigenvalues ascend.
+    let value = |k: usize| eigen.S()[frames - 1 - k].max(0.0).sqrt();
+    let kept = (0..rank).take_while(|&k| value(k) > NEGLIGIBLE * value(0) && value(k) > 0.0).count();
+    let vectors = Mat::from_fn(frames, kept, |row, k| eigen.U()[(row, frames - 1 - k)]);
+    Ok((vectors, (0..kept).map(value).collect()))
+}
+
+/// Basis and coefficients with D ≈ basis · coefficientsᵀ, scaled so that the largest coefficient of each is 1 in size:
+/// engines and people read weights near 1.
+fn scale_columns(matrix: &Mat<f64>, vectors: &Mat<f64>) -> (Mat<f64>, Mat<f64>) {
+    let mut basis = matrix * vectors;
+    let mut coefficients = vectors.clone();
+    for k in 0..vectors.ncols() {
+        let largest =
+            vectors.col_as_slice(k).iter().fold(0.0f64, |most, q| if q.abs() > most.abs() { *q } else { most });
+        basis.col_as_slice_mut(k).iter_mut().for_each(|x| *x *= largest);
+        coefficients.col_as_slice_mut(k).iter_mut().for_each(|q| *q /= largest);
+    }
+    (basis, coefficients)
+}
+
+/// The least-squares Ñ of `normals ≈ Ñ · coefficientsᵀ`; the coefficients' columns are orthogonal.
+fn fit_normals(normals: &Mat<f64>, coefficients: &Mat<f64>) -> Mat<f64> {
+    let mut basis = normals * coefficients;
+    for k in 0..coefficients.ncols() {
+        let square: f64 = coefficients.col_as_slice(k).iter().map(|q| q * q).sum();
+        basis.col_as_slice_mut(k).iter_mut().for_each(|x| *x /= square);
+    }
+    basis
+}
+
+fn as_vectors(column: &[f64]) -> Vec<Vec3> {
+    column.chunks_exact(3).map(|p| DVec3::from_slice(p).as_vec3()).collect()
+}
+
+fn to_vertices(skin: &Skin, per_point: &[Vec3]) -> Vec<Vec3> {
+    skin.mesh().layout().map_or_else(|| per_point.to_vec(), |layout| layout.split(per_point))
+}

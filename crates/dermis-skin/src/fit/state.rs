@@ -1,0 +1,27 @@
+//! A skin while it is fitted.
+
+use faer::Mat;
+use glam::DVec3;
+
+use super::influences::Influences;
+
+/// Bones, rest pose and weights in the normalized units of the [`super::trajectories::Trajectories`].
+#[derive(Debug, Clone)]
+pub(crate) struct State {
+    /// 3S × 4B.
+    pub(crate) transforms: Mat<f64>,
+    pub(crate) rest: Vec<DVec3>,
+    pub(crate) influences: Vec<Influences>,
+    /// Squared error of each point with these influences, before the last update of the bones.
+    pub(crate) squared_errors: Vec<f64>,
+}
+
+impl State {
+    pub(crate) fn bone_count(&self) -> usize {
+        self.transforms.ncols() / 4
+    }
+
+    pub(crate) fn squared_error(&self) -> f64 {
+        self.squared_errors.iter().sum()
+    }
+}
