@@ -5,7 +5,8 @@ use dermis_active::wrinkle::ClothError;
 use dermis_mesh::deformer::multi_weights::MultiWeightsError;
 use dermis_mesh::{MeshError, RigError, SequenceError};
 use dermis_skin::envelope::{ExamplesError, TrainError};
-use dermis_skin::{FitError, SkinError};
+use dermis_skin::{FitError, PoseError as SkinPoseError, SkinError};
+use dermis_tissue::layered::LayeredError;
 
 use crate::bodies::BodyFileError;
 use crate::evaluate::EvaluateError;
@@ -36,6 +37,7 @@ pub enum Error {
     Rig(#[from] RigError),
     Fit(#[from] FitError),
     Skin(#[from] SkinError),
+    SkinPose(#[from] SkinPoseError),
     Train(#[from] TrainError),
     Examples(#[from] ExamplesError),
     Envelope(#[from] EnvelopeError),
@@ -44,6 +46,7 @@ pub enum Error {
     KeepVolume(#[from] KeepVolumeError),
     Wrinkle(#[from] ClothError),
     Body(#[from] BodyFileError),
+    Tissue(#[from] LayeredError),
 }
 
 impl Error {
@@ -61,6 +64,7 @@ impl Error {
             Self::Rig(error) => error,
             Self::Fit(error) => error,
             Self::Skin(error) => error,
+            Self::SkinPose(error) => error,
             Self::Train(error) => error,
             Self::Examples(error) => error,
             Self::Envelope(error) => error,
@@ -69,6 +73,7 @@ impl Error {
             Self::KeepVolume(error) => error,
             Self::Wrinkle(error) => error,
             Self::Body(error) => error,
+            Self::Tissue(error) => error,
         }
     }
 

@@ -36,7 +36,7 @@ pub fn stem(source: &str) -> String {
 }
 
 /// Writes to a file that does not exist yet, in the format that its extension names.
-pub fn write(target: impl AsRef<Path>, contents: &(impl ToScene + ?Sized)) -> Result<()> {
+pub fn write(target: impl AsRef<Path>, contents: &(impl Writable + ?Sized)) -> Result<()> {
     write_with(target, contents, &WriteOptions::default(), &Silent).map(drop)
 }
 
@@ -45,16 +45,27 @@ pub fn write(target: impl AsRef<Path>, contents: &(impl ToScene + ?Sized)) -> Re
 /// A format that holds no layers gets the frames that they give ([`evaluate::baked`]), with a warning.
 pub fn write_with(
     target: impl AsRef<Path>,
-    contents: &(impl ToScene + ?Sized),
+    contents: &(impl Writable + ?Sized),
     options: &WriteOptions,
     progress: &dyn Progress,
 ) -> Result<Written> {
-    let target = target.as_ref();
-    let mut scene = contents.to_scene();
-    let warnings = storable(&mut scene, Format::of_path(target)?)?;
-    let mut written = dermis_io::write(target, &scene, options, progress)?;
-    written.notes.splice(0..0, warnings);
-    Ok(written)
+    contents.write_to(target.as_ref(), options, progress)
+}
+
+/// Anything that [`write()`] takes: scenes, results that make one, and layered bodies.
+pub trait Writable {
+    /// Writes to `target`; returns the files and the warnings.
+    fn write_to(&self, target: &Path, options: &WriteOptions, progress: &dyn Progress) -> Result<Written>;
+}
+
+impl<T: ToScene + ?Sized> Writable for T {
+    fn write_to(&self, target: &Path, options: &WriteOptions, progress: &dyn Progress) -> Result<Written> {
+        let mut scene = self.to_scene();
+        let warnings = storable(&mut scene, Format::of_path(target)?)?;
+        let mut written = dermis_io::write(target, &scene, options, progress)?;
+        written.notes.splice(0..0, warnings);
+        Ok(written)
+    }
 }
 
 /// Makes `scene` one that files of `format` hold whole; returns warnings about layers that were baked.
@@ -70,7 +81,7 @@ fn storable(scene: &mut Scene, format: &Format) -> Result<Vec<dermis_mesh::Note>
     Ok(warnings)
 }
 
-/// Anything that can be written to a file.
+/// Anything that a scene can be made of.
 pub trait ToScene {
     /// The scene to write.
     fn to_scene(&self) -> Scene;

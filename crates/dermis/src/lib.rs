@@ -2,7 +2,8 @@
 //!
 //! This crate is what users, the command line, the viewer and Python depend on: it gathers the parts under one name, adds
 //! what they do together ([`mod@evaluate`], [`mod@select`], [`mod@retarget`], [`mod@bodies`]), and has a verb for each
-//! system: [`fit_skin()`], [`train_envelope()`], [`keep_volume()`], [`wrinkle()`].
+//! system: [`fit_skin()`], [`train_envelope()`], [`keep_volume()`], [`wrinkle()`], [`build_body()`]
+//! and [`simulate()`].
 //!
 //! A verb takes its input and options, and returns a result that can be evaluated, measured and written with
 //! [`write()`]; the variant `verb_with` also takes an observer.
@@ -46,6 +47,7 @@ pub mod resample;
 pub mod rest_pose;
 pub mod retarget;
 pub mod select;
+pub mod simulate;
 pub mod train_envelope;
 pub mod wrinkle;
 pub mod wrinkle_files;
@@ -61,15 +63,18 @@ pub use dermis_skin as skin;
 pub use dermis_tet as tet;
 pub use dermis_tissue as tissue;
 
+pub use bodies::read_body;
+pub use build_body::{build_body, build_body_with};
 pub use error::{Error, Result};
 pub use evaluate::{EvaluateError, Motion};
-pub use files::{ToScene, ToSequence, read, read_with, write, write_with};
+pub use files::{ToScene, ToSequence, Writable, read, read_with, write, write_with};
 pub use fit_skin::{fit_skin, fit_skin_with};
 pub use frame_range::{FrameRange, FrameRangeError};
 pub use keep_volume::{keep_volume, keep_volume_with};
 pub use pose_model::pose_model;
 pub use retarget::{RetargetError, retarget};
 pub use select::{SelectError, Selection, find_clip, select};
+pub use simulate::simulate;
 pub use train_envelope::{train_envelope, train_envelope_with, validate_envelope};
 pub use wrinkle::{wrinkle, wrinkle_with};
 
@@ -79,7 +84,9 @@ pub mod prelude {
 
     pub use crate::active::volume::VolumeOptions;
     pub use crate::active::wrinkle::ClothOptions;
-    pub use crate::files::{ToScene, ToSequence};
+    pub use crate::bodies::BodyOptions;
+    pub use crate::build_body::BuildBodyOptions;
+    pub use crate::files::{ToScene, ToSequence, Writable};
     pub use crate::frame_range::FrameRange;
     pub use crate::io::{ReadOptions, WriteOptions};
     pub use crate::math::progress::{Progress, Silent};
@@ -89,6 +96,7 @@ pub mod prelude {
     };
     pub use crate::select::{Selection, select};
     pub use crate::skin::{BoneModel, Bones, FitOptions, Skin};
+    pub use crate::tissue::layered::SimulateOptions;
     pub use crate::train_envelope::{EnvelopeOptions, ExampleOptions, TrainingSet};
 
     /// The default value of a type, for the remaining fields of an options struct: `Options { field, ..default() }`.
