@@ -83,7 +83,7 @@ fn compression_is_told_with_the_ratio_of_the_file_sizes() {
 fn a_clip_without_a_name_is_called_by_its_number() {
     let place = Place::new();
     let mut scene = dermis::samples::build("arm").unwrap();
-    let clip = Clip::clone(&scene.objects[0].clips[0]).renamed("");
+    let clip = Clip::clone(&scene.objects[0].clips[0]).named("");
     scene.objects[0].clips = vec![Arc::new(clip)];
     scene.objects[0].sequence = None;
     place.write("arm.glb", &scene);

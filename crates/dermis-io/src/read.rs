@@ -9,7 +9,7 @@ use dermis_samples as samples;
 
 use crate::error::Error;
 use crate::format::Format;
-use crate::input::Input;
+use crate::input::{Input, clip_name};
 use crate::numbered;
 use crate::options::ReadOptions;
 
@@ -59,17 +59,18 @@ fn read_input(format: &Format, input: &Input, options: &ReadOptions) -> Result<S
     if input.bytes.is_empty() {
         return Err(Error::malformed("the file is empty").with_hint("copy or export the file again"));
     }
-    Ok(with_named_clips(reader(input, options)?))
+    let mut scene = reader(input, options)?;
+    name_clips(&mut scene);
+    Ok(scene)
 }
 
-/// Names clips that have no name by their number, `clip_0`, so that they can be asked for and printed.
-fn with_named_clips(mut scene: Scene) -> Scene {
+/// Gives clips without a name one that can be printed and asked for.
+fn name_clips(scene: &mut Scene) {
     for object in &mut scene.objects {
-        for (number, clip) in object.clips.iter_mut().enumerate().filter(|(_, clip)| clip.name().is_empty()) {
-            *clip = Arc::new(Clip::clone(clip).renamed(format!("clip_{number}")));
+        for (index, clip) in object.clips.iter_mut().enumerate().filter(|(_, clip)| clip.name().is_empty()) {
+            *clip = Arc::new(Clip::clone(clip).named(clip_name(index)));
         }
     }
-    scene
 }
 
 /// The points of the cache at `path` with the faces of the mesh asked for, or of an OBJ file of the same name.

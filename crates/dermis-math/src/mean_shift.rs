@@ -2,8 +2,8 @@
 //!
 //! The bandwidth h is fixed, distances are L1 and the kernel falls linearly to 0 at h:
 //! `y ← Σ_j k(‖y − z_j‖₁) z_j / Σ_j k(‖y − z_j‖₁)` with `k(d) = max(0, 1 − d/h)` (Comaniciu & Meer 2002; SMA, §4.2,
-//! Eq. 4). The points are rotation sequences (SMA, Eq. 3): their dimension is in the hundreds and most
-//! points are within h of each other, so spatial trees and hashing prune little.
+//! Eq. 4). The points are rotation sequences (SMA, Eq. 3): their dimension is in the hundreds and each
+//! point has many neighbours within h, so spatial trees and hashing prune little.
 //!
 //! Three measures reduce the cost. They keep the result within tolerance and use every point:
 //! - Points within a small radius of each other are merged into one *representative*, with their mean and count.
@@ -270,7 +270,7 @@ fn ascend(space: &Space, cells: &Cells, first_steps: &[Step], start: usize) -> E
 
 /// One step of mean shift.
 struct Step {
-    /// Σ_j k(‖y − z_j‖₁): the unnormalized f of Eq. 4.
+    /// `Σ_j k(‖y − z_j‖₁)`: the unnormalized f of Eq. 4.
     density: f32,
     next: Vec<f32>,
     /// Representatives within handover distance, nearest first.
@@ -286,7 +286,7 @@ fn step(space: &Space, cells: &Cells, at: &[f32]) -> Step {
     for cell in cells.bounds.candidates(&sketch, 0, space.h) {
         let (mean, count) = (&cells.means[cell], cells.counts[cell]);
         if let Some(distance) = distance_within(mean, at, space.h) {
-            let weight = count * (1.0 - distance / space.h);
+            let weight = count * (1.0 - distance / space.h); // k of Eq. 4
             add_scaled(&mut next, mean, weight);
             density += weight;
             if distance < reach {

@@ -57,8 +57,7 @@ impl Clip {
     }
 
     /// The same clip under another name.
-    #[must_use]
-    pub fn renamed(mut self, name: impl Into<String>) -> Self {
+    pub fn named(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self
     }

@@ -100,7 +100,7 @@ impl SurfaceTree {
             }
             !far
         });
-        sum / (4.0 * PI)
+        sum / (4.0 * PI) // w(p)
     }
 
     /// Returns true if `p` is inside: its winding number is above one half.

@@ -325,7 +325,7 @@ fn result_does_not_depend_on_the_number_of_threads() {
 
 #[test]
 fn a_recording_is_simulated_as_it_is_read_and_the_same_when_read_again() {
-    let recording = simulate(by_nodes(), swing(), SimulateOptions::default()).unwrap();
+    let recording = simulate(delaunay_body(), swing(), SimulateOptions::default()).unwrap();
     let sequence = &recording.sequence;
     assert_eq!(recording.measures().displacement_max, 0.0, "nothing is simulated before it is read");
     let frames: Vec<Vec<Vec3>> = (0..20).map(|frame| sequence.frame(frame).unwrap().into_owned()).collect();
@@ -347,7 +347,7 @@ fn a_body_torn_from_its_pose_is_an_error_and_no_frame() {
     };
     let forces = vec![TimedForce { force: Force::Pull(pull), from_s: 0.0, until_s: None }];
     let options = SimulateOptions { forces, ..SimulateOptions::default() };
-    let recording = simulate(by_nodes(), swing(), options).unwrap();
+    let recording = simulate(delaunay_body(), swing(), options).unwrap();
     let failed = (0..30).find_map(|frame| recording.sequence.frame(frame).err()).unwrap();
     let cause = std::error::Error::source(&failed).unwrap().downcast_ref::<LayeredError>().unwrap();
     assert!(matches!(cause, LayeredError::TooFar { .. }), "{cause}");
@@ -358,8 +358,8 @@ fn rejects_forces_and_motions_that_are_none() {
     let force = Force::Gravity { acceleration: [0.0; 3] };
     let forces = vec![TimedForce { force, from_s: 1.0, until_s: Some(0.5) }];
     let options = SimulateOptions { forces, ..SimulateOptions::default() };
-    let error = simulate(by_nodes(), swing(), options).unwrap_err();
+    let error = simulate(delaunay_body(), swing(), options).unwrap_err();
     assert!(matches!(error, LayeredError::Force { index: 0, .. }), "{error}");
     let empty = BodyMotion { poses: Vec::new(), ..swing() };
-    assert!(simulate(by_nodes(), empty, SimulateOptions::default()).is_err());
+    assert!(simulate(delaunay_body(), empty, SimulateOptions::default()).is_err());
 }

@@ -15,7 +15,7 @@
 //! | any other 1-D float array | `[N]` | a scalar per point |
 //!
 //! Written beside these, so that all comes back: `inverse_bind`; `vertex_*`, `polygon_*`, `triangle_materials`,
-//! `material_*` (see `layout`); `shape_*`, `clip_*` (see `rig`); `start_seconds`, `object_name`, `metres_per_unit`,
+//! `material_*` (see `layout`); `shape_*`, `clip_*` (see `rig`); `deformers` (see there); `start_seconds`, `object_name`, `metres_per_unit`,
 //! `up_axis`. Positions are of points, not of vertices split at seams. `docs/formats/npz.md` is the full list.
 //!
 //! Frames that are stored plainly are mapped, not read, and written one at a time: both may exceed memory.
@@ -23,18 +23,14 @@
 mod archive;
 pub(crate) mod array;
 pub mod arrays;
+mod deformers;
 mod layout;
 pub(crate) mod npy;
 pub(crate) mod read;
 pub(crate) mod rig;
 pub(crate) mod write;
 
-use dermis_mesh::Scene;
-
-use crate::error::Error;
-use crate::input::Input;
-use crate::options::ReadOptions;
-
+pub(crate) use read::read;
 pub(crate) use write::write;
 
 /// The arrays that mean something, and so cannot be the names of scalars per point.
@@ -89,8 +85,3 @@ const KEYS: &[&str] = &[
     "vertex_tangents",
     "weights",
 ];
-
-/// Reads a file.
-pub(crate) fn read(input: &Input, options: &ReadOptions) -> Result<Scene, Error> {
-    read::scene(input.bytes.clone(), &input.name, options)
-}

@@ -277,13 +277,16 @@ impl Simulation {
         let reach = self.reach();
         let displacement = |(rest, driven): (&Vec3A, &Vec3)| limited(Vec3A::from(*driven) - *rest, reach);
         let ends: Vec<Vec3A> = self.model.rest[free..].iter().zip(driven).map(displacement).collect();
-        let mut report = StepReport::default();
-        for step in 1..=substeps {
-            let fraction = step as f32 / substeps as f32;
-            let target = |k: usize| if step == substeps { ends[k] } else { starts[k].lerp(ends[k], fraction) };
-            report.add(self.step_to(frame_s / substeps as f32, target, forces));
-        }
-        Ok(report)
+        // The thread pool is entered once per frame: each parallel loop started outside it would wake and suspend its threads.
+        Ok(rayon::scope(|_| {
+            let mut report = StepReport::default();
+            for step in 1..=substeps {
+                let fraction = step as f32 / substeps as f32;
+                let target = |k: usize| if step == substeps { ends[k] } else { starts[k].lerp(ends[k], fraction) };
+                report.add(self.step_to(frame_s / substeps as f32, target, forces));
+            }
+            report
+        }))
     }
 
     /// Simulates one step of `time_step_s`, at the end of which driven nodes are at `driven`.
