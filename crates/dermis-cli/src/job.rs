@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
+use dermis::ToScene;
 use dermis::io::{ReadOptions, WriteOptions, Written};
 use dermis::mesh::{Note, Scene};
 use serde::ser::SerializeMap;
@@ -86,15 +87,15 @@ impl<'a> Job<'a> {
         result
     }
 
-    /// Writes `scene` to `target`; `source` is the file to blame for frames that cannot be read.
+    /// Writes `contents` to `target`; `source` is the file to blame for frames that cannot be read.
     pub(crate) fn write(
         &mut self,
         target: &Path,
-        scene: &Scene,
+        contents: &impl ToScene,
         options: &WriteOptions,
         source: &str,
     ) -> Result<(), Diagnostic> {
-        let written = self.stoppable(|watch| dermis::io::write(target, scene, options, watch)).in_file(source)?;
+        let written = self.stoppable(|watch| dermis::write_with(target, contents, options, watch)).in_file(source)?;
         self.has_written(target, written);
         Ok(())
     }

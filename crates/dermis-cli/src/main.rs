@@ -13,7 +13,6 @@ mod motion;
 mod notes;
 mod numbers;
 mod options;
-mod report;
 mod terminal;
 mod text;
 mod watch;

@@ -157,7 +157,7 @@ pub(crate) fn write_each(
     if !job.output.replaces() {
         check_free(target)?;
     }
-    let Some(motion) = object.motion()? else {
+    let Some(motion) = object.base_motion()? else {
         job.notes.extend(remove_older(&pattern, 1, job.output)?);
         return one(&pattern.file(0), object.mesh.points(), job.output);
     };

@@ -255,7 +255,7 @@ fn every_sample_comes_back_from_every_simple_format() {
     for sample in dermis_samples::NAMES {
         let scene = dermis_samples::build(sample).unwrap();
         let (merged, _) = dermis_mesh::merge::single(&scene).unwrap();
-        let motion = merged.motion().unwrap().unwrap().select(0, 3, 1).unwrap();
+        let motion = merged.base_motion().unwrap().unwrap().select(0, 3, 1).unwrap();
         let mut few = merged.clone();
         (few.sequence, few.rig, few.clips) = (Some(motion.clone()), None, Vec::new());
         let scene = Scene { objects: vec![few], ..Scene::default() };

@@ -40,6 +40,12 @@ pub enum MergeError {
         /// Its frame count, rate in Hz and start in seconds.
         second_span: (usize, f64, f64),
     },
+    /// An object has layers, which are those of its own points.
+    #[error("the layers of '{object}' cannot be merged with other objects: evaluate them first")]
+    Layers {
+        /// The object.
+        object: String,
+    },
     /// The merged mesh is invalid because it has too many points.
     #[error("{0}")]
     Mesh(#[from] MeshError),
@@ -67,6 +73,9 @@ pub fn single(scene: &Scene) -> Result<(Object, Vec<Note>), MergeError> {
 }
 
 fn merge(objects: &[Object]) -> Result<(Object, Vec<Note>), MergeError> {
+    if let Some(layered) = objects.iter().find(|object| !object.deformers.is_empty()) {
+        return Err(MergeError::Layers { object: layered.name.clone() });
+    }
     let mut notes = vec![Note::new(format!("{} objects are merged into one: {}", objects.len(), names_of(objects)))];
     let mesh = Arc::new(merge_meshes(objects, &mut notes)?);
     let sequence = merge_motions(objects, &mesh)?;
@@ -202,13 +211,13 @@ fn append_materials(merged: &mut Layout, layout: &Layout) {
 }
 
 fn merge_motions(objects: &[Object], mesh: &Arc<TriMesh>) -> Result<Option<MeshSequence>, MergeError> {
-    let motions = objects.iter().map(Object::motion).collect::<Result<Vec<_>, _>>()?;
+    let motions = objects.iter().map(Object::base_motion).collect::<Result<Vec<_>, _>>()?;
     let span = |motion: &MeshSequence| (motion.frame_count(), motion.frame_rate_hz(), motion.start_seconds());
     let mut moving = objects.iter().zip(&motions).filter_map(|(object, motion)| Some((object, motion.as_ref()?)));
     let Some((first, motion)) = moving.next() else {
         return Ok(None);
     };
-    let first_span = span(motion);
+    let (first_span, name) = (span(motion), motion.name().to_owned());
     if let Some((second, other)) = moving.find(|(_, other)| span(other) != first_span) {
         let (first, second) = (first.name.clone(), second.name.clone());
         return Err(MergeError::MotionsDiffer { first, first_span, second, second_span: span(other) });
@@ -219,7 +228,8 @@ fn merge_motions(objects: &[Object], mesh: &Arc<TriMesh>) -> Result<Option<MeshS
         None => Part::Still(Arc::clone(&object.mesh)),
     });
     let frames = ConcatenatedFrames { parts: parts.collect(), point_count: mesh.point_count(), frame_count };
-    Ok(Some(MeshSequence::from_source(Arc::clone(mesh), Arc::new(frames), rate)?.starting_at(start)))
+    let sequence = MeshSequence::from_source(Arc::clone(mesh), Arc::new(frames), rate)?;
+    Ok(Some(sequence.starting_at(start).named(name)))
 }
 
 #[derive(Debug)]

@@ -10,6 +10,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
+use dermis::evaluate::{self, EvaluateError};
 use dermis::mesh::{Object, SequenceError};
 use dermis::tissue::layered::LayeredBody;
 use serde::{Deserialize, Serialize};
@@ -148,7 +149,7 @@ macro_rules! unusable {
         }
     )*};
 }
-unusable!(AddError, MeasureError, SaveError, SequenceError);
+unusable!(AddError, EvaluateError, MeasureError, SaveError, SequenceError);
 
 /// Every refusal is told in one way, also those of the framework: an address or a body that cannot be read, one too large.
 async fn refusal(response: Response) -> Response {
@@ -317,9 +318,8 @@ fn live_deformer(asset: &Asset, kind: &str, clip: usize) -> Result<Box<dyn LiveD
         }
         "wrinkle" => Box::new(WrinkledCloth::new(&asset.object, clip)?),
         "layers" => {
-            let clip = asset.object.clips.get(clip).ok_or("it has no such clip")?;
-            let (frames, _) = dermis::replay(&asset.object, clip).map_err(|error| error.to_string())?;
-            Box::new(RecordedFrames::new(frames, &unit))
+            let motion = evaluate::motion_of_clip(&asset.object, clip).map_err(|error| error.to_string())?;
+            Box::new(RecordedFrames::new(motion.sequence, &unit))
         }
         "recorded" => {
             let frames = asset.object.sequence.clone().ok_or("it has no recorded frames")?;

@@ -8,7 +8,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use dermis_mesh::{FrameSource, MeshSequence, Note, SequenceError};
+use dermis_mesh::{FrameSource, MeshSequence, Note, SequenceError, UpAxis};
 use glam::Vec3;
 use serde::Serialize;
 
@@ -128,6 +128,11 @@ pub fn simulate(body: LayeredBody, motion: BodyMotion, options: SimulateOptions)
 }
 
 impl Recording {
+    /// The direction that is up.
+    pub fn up_axis(&self) -> UpAxis {
+        self.frames.lock().simulation.layered().parts().up
+    }
+
     /// Measures of the frames that were read.
     pub fn measures(&self) -> RecordingMeasures {
         let state = self.frames.lock();

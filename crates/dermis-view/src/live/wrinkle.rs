@@ -5,10 +5,11 @@
 use std::sync::Arc;
 
 use dermis::active::wrinkle::{Curves, Follower, RestShape, Samples, WrinkleLayer, WrinkleOptions};
+use dermis::evaluate;
 use dermis::mesh::glam::Vec3;
 use dermis::mesh::{MeshSequence, Object, SequenceError, TriMesh};
 
-use super::{LiveDeformer, LiveFrame, Parameter, Scalar, motion};
+use super::{LiveDeformer, LiveFrame, Parameter, Scalar};
 
 const SWITCH: [&str; 2] = ["off", "on"];
 /// The finest surface, in triangles; cloth that has as many is not refined.
@@ -35,9 +36,9 @@ pub struct WrinkledCloth {
 }
 
 impl WrinkledCloth {
-    /// Clip number `clip` of `object`, or its recorded frames where it has no rig.
+    /// Clip number `clip` of `object` with its layers, or its recorded frames if it has no rig.
     pub fn new(object: &Object, clip: usize) -> Result<Self, String> {
-        let (motion, _) = motion(object, clip)?;
+        let motion = evaluate::motion_of_clip(object, clip).map_err(|error| error.to_string())?.sequence;
         let options = WrinkleOptions::default();
         let mesh = motion.mesh();
         let layer = WrinkleLayer::new(mesh, RestShape::Pose, &options).map_err(|error| error.to_string())?;

@@ -10,9 +10,9 @@ use std::sync::Arc;
 
 use dermis_mesh::{Clip, MeshError, MeshSequence, Note, Object, RigError, Scene, SequenceError};
 
+use crate::evaluate::EvaluateError;
 use crate::frame_range::FrameRange;
 use crate::names::{self, ClipNameError, Found};
-use crate::replay::ReplayError;
 use crate::resample::{resample_clip, resampled_count};
 use rest_pose::with_rest_frame;
 
@@ -116,9 +116,9 @@ pub enum SelectError {
     /// The frames cannot be read.
     #[error(transparent)]
     Sequence(#[from] SequenceError),
-    /// The motion cannot be played.
+    /// The motion cannot be evaluated.
     #[error(transparent)]
-    Replay(#[from] ReplayError),
+    Evaluate(#[from] EvaluateError),
     /// The clip cannot be made.
     #[error(transparent)]
     Rig(#[from] RigError),

@@ -3,11 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use dermis::evaluate::{self, Motion, single};
 use dermis::io::ReadOptions;
-use dermis::mesh::merge::single;
 use dermis::mesh::reshape::reshaped;
 use dermis::mesh::{Note, Object, Scene, TriMesh};
-use dermis::replay::whole_motion;
 use dermis::skin::Animation;
 use dermis::{Selection, select};
 
@@ -38,12 +37,8 @@ pub(super) fn read(sources: &[String], part: &Part, job: &Job<'_>) -> Result<Inp
             if let Some((known, _)) = &first {
                 expect_same_mesh(known, &object).in_file(source)?;
             }
-            let motion = whole_motion(&object).in_file(source)?;
-            let motion = motion.map(|(sequence, left_out)| {
-                notes.extend(left_out);
-                sequence
-            });
-            if let Some(sequence) = motion {
+            if let Some(Motion { sequence, warnings, .. }) = evaluate::motion(&object).in_file(source)? {
+                notes.extend(warnings);
                 animations.push(Animation { name: unused_name(name, &animations), sequence });
             }
             first.get_or_insert_with(|| (object, Scene { objects: Vec::new(), ..scene.clone() }));
@@ -55,7 +50,7 @@ pub(super) fn read(sources: &[String], part: &Part, job: &Job<'_>) -> Result<Inp
         return Err(diagnostic.hint("a skin is learned from frames or clips: give an animated file"));
     }
     let mesh = rest_pose(&object, &animations, part, job)?;
-    let object = Object { mesh, sequence: None, rig: None, clips: Vec::new(), ..object };
+    let object = Object { mesh, sequence: None, rig: None, clips: Vec::new(), deformers: Vec::new(), ..object };
     Ok(Inputs { object, animations, scene, notes })
 }
 

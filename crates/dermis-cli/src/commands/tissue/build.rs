@@ -7,7 +7,7 @@ use std::sync::Arc;
 use clap::ValueEnum;
 use dermis::bodies::{Body, BodyOptions, read_body};
 use dermis::body::rigging::Skeleton;
-use dermis::build_body::{BuildBodyOptions, RigChoice, Tetgen, build_body};
+use dermis::build_body::{BuildBodyOptions, RigChoice, Tetgen, build_body_with};
 use dermis::io::tetgen::TetgenOptions;
 use dermis::io::{ReadOptions, check_target};
 use dermis::mesh::{Object, Scene, TetMesh, TriMesh, Units};
@@ -118,7 +118,7 @@ pub(super) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
     let body = body.in_file(&args.body)?;
     let options = build_options(args, &body, &job).in_file(&args.body)?;
     job.clock.lap("read");
-    let built = job.stoppable(|watch| build_body(body, &options, watch)).in_file(&args.body)?;
+    let built = job.stoppable(|watch| build_body_with(body, &options, watch)).in_file(&args.body)?;
     let report = &built.report;
     let (tetrahedra, weights, layers) = (report.tetrahedra_s, report.volume_s, report.layers_s);
     job.clock.lap_in_parts(&[("tetrahedra", tetrahedra), ("weights", weights), ("layers", layers)]);
