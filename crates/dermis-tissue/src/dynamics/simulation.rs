@@ -370,7 +370,7 @@ impl Simulation {
             velocities: &self.velocities,
             masses: &self.model.masses,
             skin: &self.model.skin,
-            mesh_nodes: &self.model.nodes[..self.model.free_count],
+            mesh_indices: &self.model.nodes[..self.model.free_count],
             reach: MAX_RELATIVE_DISPLACEMENT * self.model.size,
         };
         self.loads.collect(&nodes, forces, self.time_s, dt);
