@@ -1,8 +1,8 @@
 //! Validated data of a body model.
 //!
-//! Notation of the paper: `S̄_μ` are the points of `mesh`, `S_s` is `shapes`, `P_n` is `pose_shapes`, J is `placement`, and
-//! W is `weights`.
-//! Pose shapes that are zero are not stored; each stored one has its number n = 9(j − 1) + 3·row + column.
+//! Notation of the paper: `S̄_μ` are the points of `mesh`, `S_s` is `shapes`, `P_n` is `pose_shapes`, J is `placement`,
+//! and W is `weights`. Pose shapes that are zero are not stored; each stored one has its number n = 9(j − 1) + 3·row +
+//! column.
 
 use std::sync::Arc;
 

@@ -77,8 +77,8 @@ pub enum ModelError {
 }
 
 impl Model {
-    /// Creates the model of the elements of `mesh` that have a `free` node. `stabilization` makes stretched elements resist
-    /// rotation and damps inverted ones, which Eq. 13 does not.
+    /// Creates the model of the elements of `mesh` that have a `free` node. `stabilization` makes stretched elements
+    /// resist rotation and damps inverted ones, which Eq. 13 does not.
     pub fn new(mesh: &TetMesh, free: &[bool], material: &Material, stabilization: bool) -> Result<Self, ModelError> {
         let node_count = mesh.nodes().len();
         if free.len() != node_count {
