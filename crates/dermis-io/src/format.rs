@@ -206,7 +206,7 @@ pub static FORMATS: [Format; 13] = [
             units: true,
             ..Holds::NONE
         },
-        reader: if_feature!("npz", npz::read),
+        reader: if_feature!("npz", |input, options| npz::read(input, options, smpl::object)),
         writer: if_feature!("npz", Writer::Object(npz::write)),
         frame_readers: None,
     },

@@ -32,3 +32,8 @@ impl Input {
         self.path.as_ref().map(|path| path.parent().unwrap_or(Path::new("")))
     }
 }
+
+/// Name of the clip `index` of a file if it has none of its own.
+pub(crate) fn clip_name(index: usize) -> String {
+    format!("clip_{index}")
+}

@@ -2,13 +2,14 @@
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use dermis_mesh::{MeshSequence, Note, Scene, merge};
+use dermis_mesh::{Clip, MeshSequence, Note, Scene, merge};
 use dermis_samples as samples;
 
 use crate::error::Error;
 use crate::format::Format;
-use crate::input::Input;
+use crate::input::{Input, clip_name};
 use crate::numbered;
 use crate::options::ReadOptions;
 
@@ -58,7 +59,18 @@ fn read_input(format: &Format, input: &Input, options: &ReadOptions) -> Result<S
     if input.bytes.is_empty() {
         return Err(Error::malformed("the file is empty").with_hint("copy or export the file again"));
     }
-    reader(input, options)
+    let mut scene = reader(input, options)?;
+    name_clips(&mut scene);
+    Ok(scene)
+}
+
+/// Gives clips without a name one that can be printed and asked for.
+fn name_clips(scene: &mut Scene) {
+    for object in &mut scene.objects {
+        for (index, clip) in object.clips.iter_mut().enumerate().filter(|(_, clip)| clip.name().is_empty()) {
+            *clip = Arc::new(Clip::clone(clip).named(clip_name(index)));
+        }
+    }
 }
 
 /// The points of the cache at `path` with the faces of the mesh asked for, or of an OBJ file of the same name.

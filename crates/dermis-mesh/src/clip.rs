@@ -56,6 +56,12 @@ impl Clip {
         self
     }
 
+    /// The same clip under another name.
+    pub fn named(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
+    }
+
     /// Name of the clip; possibly empty.
     pub fn name(&self) -> &str {
         &self.name

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use glam::{Vec2, Vec3, Vec4};
 
-use crate::polygons::Polygons;
-use crate::tri_mesh::{MeshError, TriMesh, check_indices, expect_count, expect_indexable};
+use crate::mesh_error::{MeshError, check_indices, expect_count, expect_indexable};
+use crate::polygon_list::Polygons;
 
 /// Vertices, polygons and surface attributes. All per-vertex arrays are as long as `vertex_points`.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -129,15 +129,6 @@ pub struct Image {
 }
 
 impl Layout {
-    /// Layout of a mesh whose vertices are its points.
-    pub fn plain(mesh: &TriMesh) -> Self {
-        Self {
-            vertex_points: (0..mesh.point_count() as u32).collect(),
-            triangles: mesh.triangles().to_vec(),
-            ..Self::default()
-        }
-    }
-
     /// Number of vertices.
     pub fn vertex_count(&self) -> usize {
         self.vertex_points.len()
@@ -148,25 +139,26 @@ impl Layout {
         self.vertex_points.iter().map(|&point| values[point as usize]).collect()
     }
 
-    pub(crate) fn check(&self, mesh: &TriMesh) -> Result<(), MeshError> {
+    /// Checks the layout of a mesh of `points` points with `triangles` over them.
+    pub(crate) fn check(&self, points: usize, triangles: &[[u32; 3]]) -> Result<(), MeshError> {
         let vertices = self.vertex_count();
         expect_indexable("vertices", vertices)?;
         for (index, &target) in self.vertex_points.iter().enumerate() {
-            if target as usize >= mesh.point_count() {
-                let (target, count) = (target as usize, mesh.point_count());
+            if target as usize >= points {
+                let (target, count) = (target as usize, points);
                 return Err(MeshError::IndexOutOfRange { element: "vertex", index, kind: "point", target, count });
             }
         }
-        expect_count("layout triangles", self.triangles.len(), mesh.triangle_count())?;
+        expect_count("layout triangles", self.triangles.len(), triangles.len())?;
         check_indices("triangle", "vertex", &self.triangles, vertices)?;
-        for (triangle, (over_vertices, over_points)) in self.triangles.iter().zip(mesh.triangles()).enumerate() {
+        for (triangle, (over_vertices, over_points)) in self.triangles.iter().zip(triangles).enumerate() {
             if over_vertices.map(|vertex| self.vertex_points[vertex as usize]) != *over_points {
                 return Err(MeshError::LayoutMismatch { triangle });
             }
         }
         if let Some(polygons) = &self.polygons {
             polygons.check(vertices)?;
-            expect_count("triangles of the polygons", polygons.triangle_count(), mesh.triangle_count())?;
+            expect_count("triangles of the polygons", polygons.triangle_count(), triangles.len())?;
         }
         if let Some(normals) = &self.normals {
             expect_count("normals", normals.len(), vertices)?;
@@ -181,7 +173,7 @@ impl Layout {
             expect_count("colours", colors.len(), vertices)?;
         }
         if !self.triangle_materials.is_empty() {
-            expect_count("triangle materials", self.triangle_materials.len(), mesh.triangle_count())?;
+            expect_count("triangle materials", self.triangle_materials.len(), triangles.len())?;
         }
         let count = self.materials.len();
         for (index, &target) in self.triangle_materials.iter().enumerate() {

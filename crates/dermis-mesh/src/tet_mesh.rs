@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use glam::Vec3;
 
-use crate::tri_mesh::{MeshError, TriMesh, check_finite, check_indices, expect_indexable};
+use crate::mesh_error::{MeshError, check_finite, check_indices, expect_indexable};
+use crate::tri_mesh::TriMesh;
 
 /// Nodes and tetrahedra; every coordinate is finite and every index in range.
 #[derive(Debug, Clone, PartialEq, Default)]

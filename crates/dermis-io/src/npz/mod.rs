@@ -30,12 +30,7 @@ pub(crate) mod read;
 pub(crate) mod rig;
 pub(crate) mod write;
 
-use dermis_mesh::Scene;
-
-use crate::error::Error;
-use crate::input::Input;
-use crate::options::ReadOptions;
-
+pub(crate) use read::read;
 pub(crate) use write::write;
 
 /// The arrays that mean something, and so cannot be the names of scalars per point.
@@ -90,8 +85,3 @@ const KEYS: &[&str] = &[
     "vertex_tangents",
     "weights",
 ];
-
-/// Reads a file.
-pub(crate) fn read(input: &Input, options: &ReadOptions) -> Result<Scene, Error> {
-    read::scene(input.bytes.clone(), &input.name, options)
-}

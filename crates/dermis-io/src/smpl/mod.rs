@@ -17,7 +17,6 @@ mod motion;
 mod pickle;
 mod write;
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -28,7 +27,7 @@ use glam::{DVec3, Vec3};
 use crate::error::Error;
 use crate::input::Input;
 use crate::mapped::Mapped;
-use crate::npz::array::Array;
+use crate::npz::arrays::{Array, Arrays, Sparse};
 use crate::npz::{read as npz, rig};
 use crate::options::ReadOptions;
 
@@ -45,31 +44,6 @@ pub struct BodyFile {
     pub notes: Vec<Note>,
 }
 
-/// Where arrays come from.
-pub trait Arrays {
-    /// The array `name`, where there is one.
-    fn array(&mut self, name: &'static str) -> Result<Option<Array>, Error>;
-
-    /// The sparse matrix `name`, where there is one that is sparse.
-    fn sparse(&mut self, _name: &'static str) -> Result<Option<Sparse>, Error> {
-        Ok(None)
-    }
-
-    /// Floats per point, by name: the arrays of `points` floats that were not asked for.
-    fn attributes(&mut self, _points: usize) -> Result<BTreeMap<String, Vec<f32>>, Error> {
-        Ok(BTreeMap::new())
-    }
-}
-
-/// A sparse matrix: rows and columns, and entries of row, column and value.
-#[derive(Debug, Clone)]
-pub struct Sparse {
-    /// Rows and columns.
-    pub shape: [usize; 2],
-    /// Row, column and value of each entry.
-    pub entries: Vec<(u32, u32, f64)>,
-}
-
 /// Reads the body model in the file `path`: an `.npz` archive or a pickle, whatever its ending.
 pub fn read(path: &Path) -> Result<BodyFile, Error> {
     of_mapped(Mapped::open(path)?).map_err(|error| error.in_file(path))
@@ -82,7 +56,11 @@ pub fn read_bytes(bytes: &[u8]) -> Result<BodyFile, Error> {
 
 fn of_mapped(bytes: Mapped) -> Result<BodyFile, Error> {
     let zip: &[u8] = b"PK";
-    if bytes.starts_with(zip) { npz::body_model(bytes) } else { body(&mut pickle::Pickle::open(bytes)?) }
+    if bytes.starts_with(zip) {
+        npz::with_arrays(bytes, |arrays| body(arrays))
+    } else {
+        body(&mut pickle::Pickle::open(bytes)?)
+    }
 }
 
 /// Whether the archive `path` has a body in SMPL's layout.

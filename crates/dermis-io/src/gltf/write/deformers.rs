@@ -7,11 +7,11 @@ use serde_json::{Map, Value, json};
 use super::Writer;
 use super::file::Usage;
 use crate::error::Error;
-use crate::gltf::DEFORMERS;
+use crate::gltf::schema::Node;
 
 impl Writer<'_> {
     /// Adds the object's layers to its node.
-    pub(super) fn deformers(&mut self, object: &Object, node: &mut Value) -> Result<(), Error> {
+    pub(super) fn deformers(&mut self, object: &Object, node: &mut Node) -> Result<(), Error> {
         let mut list = Vec::new();
         for deformer in &object.deformers {
             let StoredDeformer { settings: mut item, buffers: stored } = deformer.encode();
@@ -25,7 +25,7 @@ impl Writer<'_> {
             list.push(Value::Object(item));
         }
         if !list.is_empty() {
-            node["extensions"] = json!({ DEFORMERS: { "deformers": list } });
+            node.extensions.deformers = Some(json!({ "deformers": list }));
             self.has_deformers = true;
         }
         Ok(())
