@@ -103,8 +103,7 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
     let place = the_cloth(&scene).in_file(&args.input)?;
     let name = scene.objects[place].name.clone();
     let motion = evaluate::motion(&scene.objects[place]).in_file(&args.input)?;
-    let motion = motion.ok_or_else(|| Diagnostic::new("nothing moves").in_file(&args.input))?;
-    let Motion { sequence: motion, warnings: said, .. } = motion;
+    let Motion { sequence: motion, warnings, .. } = motion.ok_or_else(|| Diagnostic::new("nothing moves"))?;
     let rest = read_rest(args, motion.mesh(), &job)?;
     job.clock.lap("read");
     let shape = match (&rest, &args.rest) {
@@ -116,7 +115,7 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
     let options = ClothOptions { layer, subdivide: args.subdivide, coarsen: args.coarsen };
     let cloth = job.stoppable(|watch| wrinkle(&motion, shape, &options, watch)).in_file(&args.input)?;
     job.clock.lap("wrinkle");
-    scene.notes.extend(said);
+    scene.notes.extend(warnings);
     scene.notes.extend(cloth.notes.iter().map(|note| Note::at(&name, note.message.clone())));
     job.notes.append(&mut scene.notes);
     scene.objects[place] = Object::of_sequence(name.clone(), cloth.sequence.clone());

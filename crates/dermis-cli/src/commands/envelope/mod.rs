@@ -13,7 +13,7 @@ use dermis::train_envelope::{ExampleOptions, Targets};
 
 use crate::args::{EXIT_CODES, Shared};
 use crate::diagnostic::{Diagnostic, InFile};
-use crate::options::frame_rate;
+use crate::options::{InputPart, frame_rate};
 
 const EXAMPLES: &str = "Examples:
   dermis envelope train sample:arm -o arm.glb
@@ -43,29 +43,29 @@ enum Action {
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Examples")]
 struct Shapes {
-    /// The clip: its name or its number from 0 [default: the first]
-    #[arg(long, value_name = "NAME")]
+    /// Use this clip: its name, a part that no other name has, or its number from 0 [default: the first]
+    #[arg(long, value_name = "CLIP")]
     clip: Option<String>,
     /// The shapes: any mesh sequence, or a folder of OBJ files numbered by frame [default: those in the rig's file]
     #[arg(long, value_name = "FILE")]
     targets: Option<String>,
     /// The shapes are the morph targets of the targets' file, not its motion
-    #[arg(long = "target-shapes")]
+    #[arg(long = "target-shapes", requires = "targets")]
     morphs: bool,
     /// Use these frames of the clip: half-open and from 0, as a slice in Python; may be given several times
     #[arg(long, value_name = "A:B[:STEP]", allow_hyphen_values = true)]
     frames: Vec<FrameRange>,
-    /// When in the clip each shape stands, in seconds [default: one shape per frame]
+    /// The time of each shape in the clip, in seconds [default: one shape per frame]
     #[arg(long, value_name = "T,…", value_delimiter = ',', allow_hyphen_values = true)]
     pose_times: Vec<f64>,
-    /// Use only this mesh: its name or path, or a part that no other has
+    /// Use this mesh: its name or path, or a part that no other name has
     #[arg(long, value_name = "NAME")]
     mesh: Option<String>,
-    /// Sample animation at this rate, in frames per second; it is also taken where a file states none
+    /// Sample animation at this rate, in frames per second; also the rate of a file that states none
     #[arg(long, value_name = "HZ", value_parser = frame_rate)]
     fps: Option<f64>,
     /// The mesh whose faces a point cache (pc2, mdd) moves [default: the OBJ of the same name]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", requires = "targets")]
     topology: Option<PathBuf>,
 }
 
@@ -85,6 +85,8 @@ impl Shapes {
 
     /// The poses, and their shapes if they are in a file of their own.
     fn options(&self) -> Result<ExampleOptions, Diagnostic> {
+        let part = InputPart { topology: self.topology.clone(), ..InputPart::default() };
+        part.expect_point_cache(self.targets.as_deref())?;
         let read_options = ReadOptions { frame_rate_hz: self.fps, topology: self.topology.clone() };
         let targets = self.targets.as_ref().map(|file| Targets::read(file, &read_options, self.morphs).in_file(file));
         Ok(ExampleOptions {

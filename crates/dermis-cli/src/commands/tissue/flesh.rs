@@ -9,7 +9,7 @@ use dermis::tissue::layered::{BuildOptions, Flesh, Thickness};
 use dermis::tissue::layers::FleshOptions;
 
 use crate::diagnostic::{Diagnostic, InFile};
-use crate::options::{fraction, non_negative, positive};
+use crate::options::{expect_effect, fraction, non_negative, positive};
 
 /// The flesh: its thickness and material
 #[derive(Debug, clap::Args)]
@@ -130,15 +130,12 @@ impl FleshArgs {
 
     /// Refuses ranges of what is not painted.
     fn check_ranges(&self) -> Result<(), Diagnostic> {
-        for (source, range, name) in
-            [(&self.thickness, self.thickness_range, "thickness"), (&self.stiffness, self.stiffness_range, "stiffness")]
-        {
-            if range.is_some() && matches!(source, Some(Source::Number(_))) {
-                let message = format!("--{name}-range has an effect only if --{name} names painted values");
-                return Err(Diagnostic::new(message).hint(format!("omit --{name}-range")));
-            }
-        }
-        Ok(())
+        let is_number = |source: &Option<Source>| matches!(source, Some(Source::Number(_)));
+        let (thickness, stiffness) = (!is_number(&self.thickness), !is_number(&self.stiffness));
+        expect_effect([
+            (self.thickness_range.is_some(), thickness, "--thickness-range", "if --thickness names painted values"),
+            (self.stiffness_range.is_some(), stiffness, "--stiffness-range", "if --stiffness names painted values"),
+        ])
     }
 }
 
