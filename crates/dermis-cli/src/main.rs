@@ -13,6 +13,7 @@ mod motion;
 mod notes;
 mod numbers;
 mod options;
+mod stopwatch;
 mod terminal;
 mod text;
 mod watch;

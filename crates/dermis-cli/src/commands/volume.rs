@@ -140,14 +140,14 @@ fn volume_options(args: &Args) -> Result<VolumeOptions, Diagnostic> {
         ModeName::Fast => Mode::Fast,
         ModeName::Global => Mode::Global,
     };
-    let effects = args.effects.as_deref().map(read_effects).transpose()?.unwrap_or_default();
+    let effects = match &args.effects {
+        Some(path) => {
+            effects_from_toml(&std::fs::read_to_string(path).in_file(path.display())?).in_file(path.display())?
+        }
+        None => Effects::default(),
+    };
     let (target, body_attribute) = (args.target.clone(), args.attribute.clone());
     Ok(VolumeOptions { mode, cap: args.cap, target, effects, body_attribute })
-}
-
-fn read_effects(path: &Path) -> Result<Effects, Diagnostic> {
-    let text = std::fs::read_to_string(path).in_file(path.display())?;
-    effects_from_toml(&text).in_file(path.display())
 }
 
 /// The error with the name of the object that the layer does not suit.

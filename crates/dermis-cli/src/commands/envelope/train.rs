@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::str::FromStr;
 
 use clap::ValueEnum;
 use dermis::io::{ReadOptions, check_target};
@@ -45,8 +44,8 @@ pub(super) struct Args {
 #[command(next_help_heading = "Training set")]
 struct More {
     /// Fit this frame of the clip more (or less) closely than the others, which have weight 1; may be given several times
-    #[arg(long = "pose-weight", value_name = "FRAME=W")]
-    pose_weights: Vec<PoseWeight>,
+    #[arg(long = "pose-weight", value_name = "FRAME=W", value_parser = pose_weight)]
+    pose_weights: Vec<(usize, f64)>,
     /// Learn from this training set as well: a rig with a clip and a shape for each of its frames; may be given several times
     #[arg(long, value_name = "FILE")]
     add: Vec<String>,
@@ -126,25 +125,14 @@ fn map_source(text: &str) -> Result<MapSource, String> {
     })
 }
 
-/// How much a frame counts.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct PoseWeight {
-    frame: usize,
-    weight: f64,
-}
-
-impl FromStr for PoseWeight {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let parts = text.split_once('=').and_then(|(frame, weight)| Some((frame.parse().ok()?, weight.parse().ok()?)));
-        let (frame, weight): (usize, f64) =
-            parts.ok_or_else(|| format!("'{text}' is not FRAME=WEIGHT, such as 12=3"))?;
-        if weight.is_finite() && weight >= 0.0 {
-            Ok(Self { frame, weight })
-        } else {
-            Err(format!("the weight {weight} makes no sense; it must be finite and not negative"))
-        }
+/// A frame and its weight.
+fn pose_weight(text: &str) -> Result<(usize, f64), String> {
+    let parts = text.split_once('=').and_then(|(frame, weight)| Some((frame.parse().ok()?, weight.parse().ok()?)));
+    let (frame, weight): (usize, f64) = parts.ok_or_else(|| format!("'{text}' is not FRAME=WEIGHT, such as 12=3"))?;
+    if weight.is_finite() && weight >= 0.0 {
+        Ok((frame, weight))
+    } else {
+        Err(format!("the weight {weight} makes no sense; it must be finite and not negative"))
     }
 }
 
@@ -176,8 +164,8 @@ fn training_set(args: &Args, job: &Job<'_>) -> Result<TrainingSet, Diagnostic> {
     let scene = job.read(&args.rig, &args.shapes.rig_options())?;
     let blamed = args.shapes.targets.as_ref().unwrap_or(&args.rig);
     let mut set = TrainingSet::new(&scene, &args.shapes.options()?).in_file(blamed)?;
-    for given in &args.more.pose_weights {
-        set.weigh_pose(given.frame, given.weight)?;
+    for &(frame, weight) in &args.more.pose_weights {
+        set.weigh_pose(frame, weight)?;
     }
     for source in &args.more.add {
         let other = job.read(source, &ReadOptions::default())?;

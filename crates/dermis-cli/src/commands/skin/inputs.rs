@@ -10,10 +10,27 @@ use dermis::mesh::{Note, Object, Scene, TriMesh};
 use dermis::skin::Animation;
 use dermis::{Selection, select};
 
-use super::args::Part;
 use crate::diagnostic::{Diagnostic, InFile};
 use crate::input::SAMPLE;
 use crate::job::Job;
+use crate::options::InputPart;
+
+/// The part of the inputs that is fitted, and the rest pose.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Input")]
+pub(crate) struct Part {
+    /// Fit only these clips: names, parts that no other name has, or numbers from 0 [default: all]
+    #[arg(long = "clip", value_name = "CLIP")]
+    pub(super) clips: Vec<String>,
+    #[command(flatten)]
+    pub(super) part: InputPart,
+    /// Deform the shape in this file [default: the rest pose of the first input]
+    #[arg(long, value_name = "FILE", conflicts_with = "rest_frame")]
+    rest: Option<String>,
+    /// Deform this frame of the first animation; negative numbers count from the end
+    #[arg(long, value_name = "K")]
+    rest_frame: Option<isize>,
+}
 
 /// The animations and the mesh that they move.
 pub(super) struct Inputs {
