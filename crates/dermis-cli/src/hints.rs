@@ -5,14 +5,18 @@ use std::error::Error;
 
 use dermis::active::volume::VolumeError;
 use dermis::active::wrinkle::{ClothError, WrinkleError};
+use dermis::animations::AnimationsError;
 use dermis::bodies::BodyFileError;
 use dermis::io::{self, Problem};
+use dermis::keep_volume::KeepVolumeError;
+use dermis::pose_model::PoseError;
 use dermis::skin::FitError;
 use dermis::skin::envelope::{ExamplesError, TrainError};
 use dermis::tet::tetrahedra::{Intersection, TetError};
 use dermis::tissue::fem::ModelError;
 use dermis::tissue::layered::LayeredError;
-use dermis::{ReplayError, RetargetError, SelectError};
+use dermis::train_envelope::EnvelopeError;
+use dermis::{EvaluateError, RetargetError, SelectError};
 use dermis_view::ServeError;
 
 /// Pairs of triangles of a self-intersecting skin that are listed.
@@ -28,9 +32,19 @@ pub(crate) fn unwrapped<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error 
             BodyFileError::Layered(error) => Some(error),
             _ => None,
         }
-    } else if let Some(SelectError::Replay(error)) = error.downcast_ref() {
+    } else if let Some(error) = error.downcast_ref::<dermis::Error>() {
+        Some(error.inner())
+    } else if let Some(AnimationsError::Select(error)) = error.downcast_ref() {
         Some(error)
-    } else if let Some(ReplayError::Volume(error)) = error.downcast_ref() {
+    } else if let Some(AnimationsError::Evaluate(error)) = error.downcast_ref() {
+        Some(error)
+    } else if let Some(SelectError::Evaluate(error)) = error.downcast_ref() {
+        Some(error)
+    } else if let Some(EvaluateError::Volume(error)) = error.downcast_ref() {
+        Some(error)
+    } else if let Some(KeepVolumeError::Volume { cause, .. }) = error.downcast_ref() {
+        Some(cause)
+    } else if let Some(KeepVolumeError::Evaluate(error)) = error.downcast_ref() {
         Some(error)
     } else if let Some(ClothError::Layer(error)) = error.downcast_ref() {
         Some(error)
@@ -47,6 +61,7 @@ pub(crate) fn is_stop(error: &(dyn Error + 'static)) -> bool {
     matches!(error.downcast_ref::<io::Error>().map(io::Error::problem), Some(Problem::Stopped))
         || matches!(error.downcast_ref(), Some(FitError::Stopped))
         || matches!(error.downcast_ref(), Some(TrainError::Stopped))
+        || matches!(error.downcast_ref(), Some(KeepVolumeError::Stopped))
         || matches!(error.downcast_ref(), Some(ClothError::Stopped))
         || matches!(error.downcast_ref(), Some(LayeredError::Stopped))
         || matches!(error.downcast_ref(), Some(TetError::Stopped))
@@ -87,7 +102,8 @@ pub(crate) fn details(error: &(dyn Error + 'static)) -> Vec<String> {
     let of_select = error.downcast_ref().map(SelectError::details);
     let of_retarget = error.downcast_ref().map(RetargetError::details);
     let of_volume = error.downcast_ref().map(VolumeError::details);
-    of_select.or(of_retarget).or(of_volume).unwrap_or_default()
+    let of_envelope = error.downcast_ref().map(EnvelopeError::details);
+    of_select.or(of_retarget).or(of_volume).or(of_envelope).unwrap_or_default()
 }
 
 fn intersections(count: usize, pairs: &[Intersection]) -> Vec<String> {
@@ -114,6 +130,9 @@ pub(crate) fn hint(error: &(dyn Error + 'static)) -> Option<String> {
             _ => error.hint(),
         };
     }
+    if let Some(error) = error.downcast_ref::<EnvelopeError>() {
+        return training_set(error);
+    }
     option_hint(error).map(ToOwned::to_owned)
 }
 
@@ -130,8 +149,16 @@ fn option_hint(error: &(dyn Error + 'static)) -> Option<&'static str> {
         return tetrahedra(error);
     } else if let Some(error) = error.downcast_ref::<RetargetError>() {
         return error.hint();
+    } else if let Some(error) = error.downcast_ref::<KeepVolumeError>() {
+        return error.hint();
+    } else if let Some(error) = error.downcast_ref() {
+        return pose(error);
+    } else if let Some(error) = error.downcast_ref() {
+        return training(error);
     } else if let Some(BodyFileError::Size { .. }) = error.downcast_ref() {
         return Some("give --metres-per-unit: 0.01 if the file is in centimetres");
+    } else if let Some(error) = error.downcast_ref() {
+        return animations(error);
     } else if let Some(BodyFileError::NoRig) = error.downcast_ref() {
         return Some("fit one with 'dermis tissue build --rig human', or give one with --rig FILE");
     } else if let Some(LayeredError::TooFar { .. }) = error.downcast_ref() {
@@ -154,6 +181,15 @@ fn skin(error: &FitError) -> Option<&'static str> {
     }
 }
 
+fn animations(error: &AnimationsError) -> Option<&'static str> {
+    match error {
+        AnimationsError::OtherPoints { .. } => Some("animations that share a skin are of one mesh"),
+        AnimationsError::OtherTriangles => Some("export both from the same mesh, with the same order of points"),
+        AnimationsError::NoSuchFrame { .. } => Some("give --rest-frame a frame of the first animation"),
+        _ => None,
+    }
+}
+
 fn envelope(error: &ExamplesError) -> Option<&'static str> {
     match error {
         ExamplesError::Length { .. } => {
@@ -163,6 +199,40 @@ fn envelope(error: &ExamplesError) -> Option<&'static str> {
             Some("export shapes and rig from the same mesh, with the same order of points")
         }
         ExamplesError::OtherSkeleton { .. } => Some("give a clip of the same skeleton"),
+        _ => None,
+    }
+}
+
+fn training(error: &TrainError) -> Option<&'static str> {
+    match error {
+        TrainError::NoInfluence { .. } => {
+            Some("give it skin weights, paint a map there, widen the maps with --widen, or use --maps auto")
+        }
+        TrainError::NoPoses => Some("give poses whose weight is not 0"),
+        _ => None,
+    }
+}
+
+fn training_set(error: &EnvelopeError) -> Option<String> {
+    match error {
+        EnvelopeError::NoJoints => {
+            Some("multi-weights follow a skeleton: give a rigged file, or make one with 'dermis skin'".to_owned())
+        }
+        EnvelopeError::NoShapes => Some("give the shape of each frame with --targets FILE".to_owned()),
+        EnvelopeError::PoseTimes { .. } => Some("give --pose-times one time per shape, in their order".to_owned()),
+        EnvelopeError::NoSuchPose { .. } => {
+            Some("give --pose-weight a frame of the clip, from 0, that --frames leaves in".to_owned())
+        }
+        EnvelopeError::NoMultiWeights => Some("learn them with 'dermis envelope train'".to_owned()),
+        error => error.hint(),
+    }
+}
+
+fn pose(error: &PoseError) -> Option<&'static str> {
+    match error {
+        PoseError::NoRig => Some("give a rigged file, or make one with 'dermis skin'"),
+        PoseError::NoClip => Some("give a file that has one with --rig FILE"),
+        PoseError::NoOtherClip => Some("give a rigged and animated file to --rig"),
         _ => None,
     }
 }

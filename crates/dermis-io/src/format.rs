@@ -193,9 +193,10 @@ pub static FORMATS: [Format; 13] = [
         extensions: &["npz"],
         written_extensions: &["npz"],
         reads: "sequences, rigs with clips, bodies in SMPL's layout",
-        writes: "sequences, rigs with clips, tetrahedra",
+        writes: "sequences, rigs with clips, layers, tetrahedra",
         holds: Holds {
             rig: true,
+            layers: true,
             motion: true,
             tets: true,
             attributes: true,
@@ -332,6 +333,11 @@ impl Format {
     /// Whether this build reads the format.
     pub fn is_compiled_in(&self) -> bool {
         self.reader.is_some()
+    }
+
+    /// Whether a file holds one object only, so that several are merged.
+    pub fn is_single_object(&self) -> bool {
+        matches!(self.writer, Some(Writer::Object(_)))
     }
 
     /// Whether it is read and written as one file per frame.

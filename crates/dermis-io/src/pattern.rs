@@ -73,7 +73,7 @@ pub(crate) fn check_free(target: &Path) -> Result<(), Error> {
     Err(Error::from(Problem::Exists)
         .in_file(first)
         .detail(format!("files that fit the pattern: {}", files.len()))
-        .with_hint("use --force to replace the whole sequence, or choose another name"))
+        .with_hint("allow the whole sequence to be replaced, or choose another name"))
 }
 
 /// Has the frames of an older, longer sequence removed, which would mix with the `frames` new ones.
@@ -157,7 +157,7 @@ pub(crate) fn write_each(
     if !job.output.replaces() {
         check_free(target)?;
     }
-    let Some(motion) = object.motion()? else {
+    let Some(motion) = object.base_motion()? else {
         job.notes.extend(remove_older(&pattern, 1, job.output)?);
         return one(&pattern.file(0), object.mesh.points(), job.output);
     };

@@ -44,7 +44,7 @@ pub(crate) fn prepare(object: &Object, job: &mut Job<'_>) -> Result<MeshSequence
     if !holds_the_mesh(&beside, &object.mesh) {
         obj::write_mesh(&object.name, &object.mesh, &beside, job)?;
     }
-    let motion = if let Some(motion) = object.motion()? {
+    let motion = if let Some(motion) = object.base_motion()? {
         motion
     } else {
         job.notes.push(Note::new("nothing moves; the cache holds the rest pose as its only frame"));

@@ -10,7 +10,7 @@ use crate::error::Error;
 
 /// The positions to write where a format holds one pose: the rest pose, or the only frame.
 pub(crate) fn still<'a>(object: &'a Object, target: &Path, hint: &str) -> Result<Cow<'a, [Vec3]>, Error> {
-    match object.motion()? {
+    match object.base_motion()? {
         None => Ok(Cow::Borrowed(object.mesh.points())),
         Some(motion) if motion.frame_count() == 1 => Ok(Cow::Owned(motion.frame(0)?.into_owned())),
         Some(motion) => {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use dermis_math::progress::Progress;
-use dermis_mesh::{Note, Object, Scene, Units, merge};
+use dermis_mesh::{Deformer, Note, Object, Scene, Units, merge};
 
 use crate::error::{Error, Problem};
 use crate::format::{Format, Holds, Writer, extension_of, writable_extensions};
@@ -14,6 +14,7 @@ use crate::pattern::{self, Pattern, without_number};
 /// Writes `scene` to `target`, in the format that its extension names.
 pub fn write(target: &Path, scene: &Scene, options: &WriteOptions, progress: &dyn Progress) -> Result<Written, Error> {
     let (format, writer) = writer_of(target)?;
+    check_layers(format, scene).map_err(|error| error.in_file(target))?;
     let mut output = Output::new(options.force);
     let mut job = Job { target, output: &mut output, notes: Vec::new(), progress };
     let done = match writer {
@@ -65,6 +66,20 @@ fn writer_of(target: &Path) -> Result<(&'static Format, Writer), Error> {
     }
     let writer = format.writer.ok_or_else(|| format.not_compiled_in().in_file(target))?;
     Ok((format, writer))
+}
+
+/// Refuses layers that the format does not hold, so that none is lost without a trace.
+fn check_layers(format: &Format, scene: &Scene) -> Result<(), Error> {
+    let layered = scene.objects.iter().find(|object| !object.deformers.is_empty());
+    match layered.filter(|_| !format.holds.layers) {
+        None => Ok(()),
+        Some(object) => {
+            let kinds: Vec<&str> = object.deformers.iter().map(Deformer::kind).collect();
+            let message = format!("the format does not hold the layers of the object ({})", kinds.join(", "));
+            let hint = "write .glb, .gltf or .npz, or evaluate the layers first";
+            Err(Error::unsupported(message).at(&object.name).with_hint(hint))
+        }
+    }
 }
 
 /// The last level of folders is made when writing; those above it must be there.

@@ -20,7 +20,7 @@ fn fixture(name: &str) -> PathBuf {
 const QUAD: &str = include_str!("fixtures/quad.fbx");
 
 fn frame(object: &Object, frame: usize) -> Vec<Vec3> {
-    object.motion().unwrap().unwrap().frame(frame).unwrap().into_owned()
+    object.base_motion().unwrap().unwrap().frame(frame).unwrap().into_owned()
 }
 
 fn near(found: Vec3, expected: [f32; 3]) {

@@ -100,7 +100,7 @@ fn a_rig_comes_back_whole() {
         };
         assert_eq!(row(found_rig), row(expected_rig));
     }
-    scenes::assert_same_frames(found.sequence.as_ref().unwrap(), &expected.motion().unwrap().unwrap());
+    scenes::assert_same_frames(found.sequence.as_ref().unwrap(), &expected.base_motion().unwrap().unwrap());
 }
 
 #[test]

@@ -38,7 +38,7 @@ pub mod weld;
 mod test_shapes;
 
 pub use clip::Clip;
-pub use deformer::{Deformer, Values};
+pub use deformer::{Deformer, StoredDeformer, Values};
 pub use layout::{AlphaMode, Image, Layout, Material, Sampler, Texture};
 pub use polygons::{CornerData, PolygonMesh, Polygons};
 pub use rig::{Joint, Rig, RigError, Shape, SkinWeights};

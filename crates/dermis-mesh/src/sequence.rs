@@ -96,6 +96,7 @@ pub struct MeshSequence {
     frames: Arc<dyn FrameSource>,
     frame_rate_hz: f64,
     start_seconds: f64,
+    name: Arc<str>,
 }
 
 impl MeshSequence {
@@ -139,7 +140,49 @@ impl MeshSequence {
         if !(frame_rate_hz.is_finite() && frame_rate_hz > 0.0) {
             return Err(SequenceError::FrameRate(frame_rate_hz));
         }
-        Ok(Self { mesh, frames, frame_rate_hz, start_seconds: 0.0 })
+        Ok(Self { mesh, frames, frame_rate_hz, start_seconds: 0.0, name: Arc::default() })
+    }
+
+    /// A sequence of `frame_count` frames, each computed by `read` when it is needed. `read` gives the same positions for
+    /// the same frame.
+    pub fn from_fn(
+        mesh: Arc<TriMesh>,
+        frame_count: usize,
+        frame_rate_hz: f64,
+        read: impl Fn(usize, &mut [Vec3]) -> Result<(), SequenceError> + Send + Sync + 'static,
+    ) -> Result<Self, SequenceError> {
+        let point_count = mesh.point_count();
+        Self::from_source(mesh, Arc::new(ComputedFrames { frame_count, point_count, read }), frame_rate_hz)
+    }
+
+    /// The same motion with each frame changed by `change` after it has been read.
+    pub fn map(
+        &self,
+        change: impl Fn(usize, &mut [Vec3]) -> Result<(), SequenceError> + Send + Sync + 'static,
+    ) -> Result<Self, SequenceError> {
+        let below = self.clone();
+        let read = move |frame: usize, out: &mut [Vec3]| {
+            below.read_into(frame, out)?;
+            change(frame, out)
+        };
+        let sequence = Self::from_fn(Arc::clone(&self.mesh), self.frame_count(), self.frame_rate_hz, read)?;
+        Ok(sequence.timed_like(self))
+    }
+
+    /// The same sequence under another name.
+    pub fn named(mut self, name: impl Into<Arc<str>>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// Name of the motion, such as that of a clip or a file; may be empty.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The same frames with the start and the name of `other`.
+    fn timed_like(self, other: &Self) -> Self {
+        self.starting_at(other.start_seconds).named(Arc::clone(&other.name))
     }
 
     /// Sets the time of the first frame on the clock of the file; 0 if `start_seconds` is not finite.
@@ -155,14 +198,12 @@ impl MeshSequence {
 
     /// The same frames with another rest pose or layout of the same points.
     pub fn with_mesh(&self, mesh: Arc<TriMesh>) -> Result<Self, SequenceError> {
-        let sequence = Self::from_source(mesh, Arc::clone(&self.frames), self.frame_rate_hz)?;
-        Ok(sequence.starting_at(self.start_seconds))
+        Ok(Self::from_source(mesh, Arc::clone(&self.frames), self.frame_rate_hz)?.timed_like(self))
     }
 
     /// The same frames at another frame rate.
     pub fn with_frame_rate(&self, frame_rate_hz: f64) -> Result<Self, SequenceError> {
-        let sequence = Self::from_source(Arc::clone(&self.mesh), Arc::clone(&self.frames), frame_rate_hz)?;
-        Ok(sequence.starting_at(self.start_seconds))
+        Ok(Self::from_source(Arc::clone(&self.mesh), Arc::clone(&self.frames), frame_rate_hz)?.timed_like(self))
     }
 
     /// Number of frames S.
@@ -230,8 +271,7 @@ impl MeshSequence {
         for (frame, out) in positions.chunks_exact_mut(points.max(1)).enumerate() {
             self.read_into(frame, out)?;
         }
-        let sequence = Self::new(Arc::clone(&self.mesh), positions, self.frame_rate_hz)?;
-        Ok(sequence.starting_at(self.start_seconds))
+        Ok(Self::new(Arc::clone(&self.mesh), positions, self.frame_rate_hz)?.timed_like(self))
     }
 
     /// Frames `start`, `start + step`, … below `end`, without copying. The frame rate is divided by `step`.
@@ -246,7 +286,8 @@ impl MeshSequence {
         let frames = Selection { source: Arc::clone(&self.frames), start, step, count: (end - start).div_ceil(step) };
         let start_seconds = self.start_seconds + start as f64 / self.frame_rate_hz;
         let rate = self.frame_rate_hz / step as f64;
-        Ok(Self::from_source(Arc::clone(&self.mesh), Arc::new(frames), rate)?.starting_at(start_seconds))
+        let sequence = Self::from_source(Arc::clone(&self.mesh), Arc::new(frames), rate)?.timed_like(self);
+        Ok(sequence.starting_at(start_seconds))
     }
 
     /// The same motion at another frame rate; positions are interpolated linearly between frames.
@@ -263,8 +304,7 @@ impl MeshSequence {
         }
         let count = count as usize;
         let frames = Resampled { source: Arc::clone(&self.frames), stride, count };
-        let sequence = Self::from_source(Arc::clone(&self.mesh), Arc::new(frames), frame_rate_hz)?;
-        Ok(sequence.starting_at(self.start_seconds))
+        Ok(Self::from_source(Arc::clone(&self.mesh), Arc::new(frames), frame_rate_hz)?.timed_like(self))
     }
 
     fn check_frame(&self, frame: usize) -> Result<(), SequenceError> {
@@ -300,6 +340,33 @@ impl FrameSource for MemoryFrames {
 
     fn as_slice(&self) -> Option<&[Vec3]> {
         Some(&self.positions)
+    }
+}
+
+/// Frames that a function computes.
+struct ComputedFrames<F> {
+    frame_count: usize,
+    point_count: usize,
+    read: F,
+}
+
+impl<F> fmt::Debug for ComputedFrames<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ComputedFrames({} × {})", self.frame_count, self.point_count)
+    }
+}
+
+impl<F: Fn(usize, &mut [Vec3]) -> Result<(), SequenceError> + Send + Sync> FrameSource for ComputedFrames<F> {
+    fn frame_count(&self) -> usize {
+        self.frame_count
+    }
+
+    fn point_count(&self) -> usize {
+        self.point_count
+    }
+
+    fn read_into(&self, frame: usize, out: &mut [Vec3]) -> Result<(), SequenceError> {
+        (self.read)(frame, out)
     }
 }
 

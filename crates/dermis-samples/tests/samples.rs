@@ -76,7 +76,7 @@ fn shell_size(mesh: &TriMesh) -> usize {
 fn bits(scene: &Scene) -> Vec<u32> {
     let mut bits = Vec::new();
     for object in &scene.objects {
-        let motion = object.motion().unwrap().unwrap().load().unwrap();
+        let motion = object.base_motion().unwrap().unwrap().load().unwrap();
         let points = object.mesh.points().iter().chain(motion.positions().unwrap());
         bits.extend(points.flat_map(Vec3::to_array).map(f32::to_bits));
         bits.extend(object.mesh.triangles().as_flattened());

@@ -1,8 +1,11 @@
 //! Building layered bodies from any file: the rig is chosen, the skin filled, the body extended to its inside.
 
+use std::path::Path;
+
 use dermis_body::rigging::{Skeleton, fit_human};
 use dermis_io::tetgen::{self, TetgenOptions};
-use dermis_math::progress::Progress;
+use dermis_io::{WriteOptions, Written};
+use dermis_math::progress::{Progress, Silent};
 use dermis_mesh::glam::Vec3;
 use dermis_mesh::{Note, TetMesh, TriMesh};
 use dermis_tet::bone_weights::BoneWeightsOptions;
@@ -10,7 +13,8 @@ use dermis_tet::tetrahedra::points_along_bones;
 use dermis_tissue::layered::{BuildOptions, BuildReport, LayeredBody, LayeredError, Mesher, build, rest_bones, rigged};
 
 use crate::bodies::{Body, BodyFileError, BodyOptions, open_body};
-use crate::layered_file::LayeredFile;
+use crate::files::Writable;
+use crate::layered_file::{self, LayeredFile};
 
 /// The skeleton that moves a body.
 #[derive(Debug, Clone, Default)]
@@ -24,7 +28,7 @@ pub enum RigChoice {
     Skeleton(Skeleton),
 }
 
-/// The program TetGen, in place of a mesher of [`BuildOptions`].
+/// The program `TetGen`, in place of a mesher of [`BuildOptions`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tetgen {
     /// The program.
@@ -55,8 +59,23 @@ pub struct BuiltBody {
     pub notes: Vec<Note>,
 }
 
+impl Writable for BuiltBody {
+    fn write_to(&self, target: &Path, options: &WriteOptions, _: &dyn Progress) -> crate::Result<Written> {
+        Ok(layered_file::write(target, &self.body, options)?)
+    }
+}
+
 /// Builds the layered body of `body`.
-pub fn build_body(body: Body, options: &BuildBodyOptions, progress: &dyn Progress) -> Result<BuiltBody, BodyFileError> {
+pub fn build_body(body: &Body, options: &BuildBodyOptions) -> crate::Result<BuiltBody> {
+    Ok(build_body_with(body.clone(), options, &Silent)?)
+}
+
+/// [`build_body`] with an observer.
+pub fn build_body_with(
+    body: Body,
+    options: &BuildBodyOptions,
+    progress: &dyn Progress,
+) -> Result<BuiltBody, BodyFileError> {
     let mut notes = body.notes;
     let mut options = options.clone();
     let skeleton = match (options.rig, &body.model) {
@@ -99,7 +118,7 @@ pub fn read_layered(source: &str, progress: &dyn Progress) -> Result<LayeredFile
     if let Some(layered) = layered {
         return Ok(LayeredFile { body: layered, attributes, notes: body.notes });
     }
-    let BuiltBody { body, mut notes, .. } = build_body(body, &BuildBodyOptions::default(), progress)?;
+    let BuiltBody { body, mut notes, .. } = build_body_with(body, &BuildBodyOptions::default(), progress)?;
     notes.push(Note::new("the body was built first, with the default options"));
     Ok(LayeredFile { body, attributes, notes })
 }

@@ -11,8 +11,6 @@ use dermis_mesh::volume::volume;
 use dermis_mesh::{Clip, MeshSequence, Object, Rig, Scene, SequenceError, SkinWeights, TriMesh, UpAxis};
 use serde::Serialize;
 
-use crate::replay::kind;
-
 /// The facts about a scene.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SceneFacts {
@@ -145,7 +143,7 @@ fn inspect_object(object: &Object, progress: &dyn Progress) -> Result<ObjectFact
         uv_sets: layout.map_or(0, |layout| layout.uvs.len()),
         tetrahedra: object.tets.as_ref().map_or(0, |tets| tets.tetrahedra().len()),
         attributes: object.attributes.keys().cloned().collect(),
-        deformers: object.deformers.iter().map(|deformer| kind(deformer).unwrap_or_default()).collect(),
+        deformers: object.deformers.iter().map(|layer| layer.kind().to_owned()).collect(),
         problems: of_object(object, progress)?.into_iter().map(ProblemFacts::from).collect(),
     })
 }

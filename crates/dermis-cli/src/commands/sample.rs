@@ -8,9 +8,10 @@ use dermis::samples::SAMPLES;
 use serde_json::json;
 
 use crate::args::{EXIT_CODES, Format, Shared};
-use crate::commands::convert::{Part, convert};
+use crate::commands::convert::convert;
 use crate::diagnostic::Diagnostic;
 use crate::input::SAMPLE;
+use crate::options::Input;
 use crate::terminal::{self, Paint};
 use crate::text::Text;
 
@@ -46,7 +47,7 @@ fn sample_names() -> PossibleValuesParser {
 /// Writes the sample, or lists them all.
 pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> {
     if let (Some(name), Some(output)) = (&args.name, &args.output) {
-        return convert(&format!("{SAMPLE}{name}"), output, &Part::default(), None, args.force, shared);
+        return convert(&format!("{SAMPLE}{name}"), output, args.force, &Input::default(), shared);
     }
     if shared.format == Format::Json {
         let samples = SAMPLES.iter().map(|sample| json!({ "name": sample.name, "summary": sample.summary }));

@@ -7,10 +7,10 @@ use clap::ValueEnum;
 use dermis::active::wrinkle::{
     ClothOptions, MAX_LEVELS, RestShape, WrinkleMeasures, WrinkleOptions, WrinkledCloth, rest_points, wrinkle,
 };
+use dermis::evaluate::{self, Motion};
 use dermis::io::ReadOptions;
 use dermis::mesh::glam::Vec3;
 use dermis::mesh::{Note, Object, Scene, TriMesh};
-use dermis::replay::whole_motion;
 use dermis::wrinkle_files::{self, write_curves, write_height_maps};
 use serde::Serialize;
 
@@ -102,8 +102,9 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
     let mut scene = args.part.read(&args.input, &job)?;
     let place = the_cloth(&scene).in_file(&args.input)?;
     let name = scene.objects[place].name.clone();
-    let motion = whole_motion(&scene.objects[place]).in_file(&args.input)?;
-    let (motion, said) = motion.ok_or_else(|| Diagnostic::new("nothing moves").in_file(&args.input))?;
+    let motion = evaluate::motion(&scene.objects[place]).in_file(&args.input)?;
+    let motion = motion.ok_or_else(|| Diagnostic::new("nothing moves").in_file(&args.input))?;
+    let Motion { sequence: motion, warnings: said, .. } = motion;
     let rest = read_rest(args, motion.mesh(), &job)?;
     job.clock.lap("read");
     let shape = match (&rest, &args.rest) {
@@ -132,7 +133,7 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
         name,
         frames: cloth.coarse().frame_count(),
         min_radius: cloth.layer().min_radius(),
-        map_height: cloth.layer().highest(),
+        map_height: cloth.layer().max_height(),
         triangles_before: cloth.coarse().mesh().triangle_count(),
         triangles_after: cloth.sequence.mesh().triangle_count(),
         curves: cloth.curves().iter().map(|curves| curves.lines.len()).max().unwrap_or(0),

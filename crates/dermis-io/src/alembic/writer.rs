@@ -29,7 +29,7 @@ pub(crate) fn write(scene: &Scene, job: &mut Job<'_>) -> Result<(), Error> {
     let mut samplings = Samplings::default();
     let mut meshes = Vec::new();
     for object in &scene.objects {
-        let motion = object.motion().map_err(|error| Error::from(error).at(&object.name))?;
+        let motion = object.base_motion().map_err(|error| Error::from(error).at(&object.name))?;
         let sampling = motion.as_ref().map_or(0, |motion| samplings.index(motion));
         job.notes.extend(notes_on(object));
         meshes.push(MeshToWrite { object, motion, sampling });

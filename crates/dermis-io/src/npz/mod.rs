@@ -15,7 +15,7 @@
 //! | any other 1-D float array | `[N]` | a scalar per point |
 //!
 //! Written beside these, so that all comes back: `inverse_bind`; `vertex_*`, `polygon_*`, `triangle_materials`,
-//! `material_*` (see `layout`); `shape_*`, `clip_*` (see `rig`); `start_seconds`, `object_name`, `metres_per_unit`,
+//! `material_*` (see `layout`); `shape_*`, `clip_*` (see `rig`); `deformers` (see there); `start_seconds`, `object_name`, `metres_per_unit`,
 //! `up_axis`. Positions are of points, not of vertices split at seams. `docs/formats/npz.md` is the full list.
 //!
 //! Frames that are stored plainly are mapped, not read, and written one at a time: both may exceed memory.
@@ -23,6 +23,7 @@
 mod archive;
 pub(crate) mod array;
 pub mod arrays;
+mod deformers;
 mod layout;
 pub(crate) mod npy;
 pub(crate) mod read;
@@ -34,53 +35,11 @@ pub(crate) use write::write;
 
 /// The arrays that mean something, and so cannot be the names of scalars per point.
 const KEYS: &[&str] = &[
-    "J",
-    "J_regressor",
-    "J_shapedirs",
-    "basis",
-    "bind",
-    "bone_names",
-    "clip_fps",
-    "clip_frames",
-    "clip_name",
-    "clip_names",
-    "clip_start_seconds",
-    "coefficients",
-    "f",
-    "faces",
-    "fps",
-    "frames",
-    "inverse_bind",
-    "joint_names",
-    "kintree_table",
-    "material_base_colors",
-    "material_names",
-    "metres_per_unit",
-    "mocap_frame_rate",
-    "mocap_framerate",
-    "names",
-    "object_name",
-    "parents",
-    "polygon_corners",
-    "polygon_sizes",
-    "pose",
-    "posedirs",
-    "poses",
-    "rest",
-    "shape_names",
-    "shape_normals",
-    "shapedirs",
-    "skin",
-    "start_seconds",
-    "tets",
-    "times",
-    "trans",
-    "triangle_materials",
-    "up_axis",
-    "v_template",
-    "vertex_faces",
-    "vertex_normals",
-    "vertex_points",
-    "vertex_tangents",
-    "weights",
+    "J", "J_regressor", "J_shapedirs", "basis", "bind", "bone_names", "clip_fps", "clip_frames", "clip_name",
+    "clip_names", "clip_start_seconds", "coefficients", "f", "faces", "fps", "frames", "inverse_bind", "joint_names",
+    "kintree_table", "material_base_colors", "material_names", "metres_per_unit", "mocap_frame_rate",
+    "mocap_framerate", "names", "object_name", "parents", "polygon_corners", "polygon_sizes", "pose", "posedirs",
+    "poses", "rest", "shape_names", "shape_normals", "shapedirs", "skin", "start_seconds", "tets", "times", "trans",
+    "triangle_materials", "up_axis", "v_template", "vertex_faces", "vertex_normals", "vertex_points",
+    "vertex_tangents", "weights",
 ];

@@ -14,7 +14,7 @@ use crate::npz::archive::Archive;
 use crate::npz::array::Array;
 use crate::npz::arrays::Arrays;
 use crate::npz::npy::{Header, Kind};
-use crate::npz::{layout, rig};
+use crate::npz::{deformers, layout, rig};
 use crate::options::ReadOptions;
 use crate::raw_frames::{RawFrames, Scalar};
 
@@ -30,6 +30,16 @@ impl Reader<'_> {
     /// The array `name`, where there is one; it counts as used.
     pub(super) fn take(&mut self, name: &'static str) -> Result<Option<Array>, Error> {
         self.used.push(name);
+        self.archive.get(name)
+    }
+
+    /// The names of all arrays.
+    pub(super) fn names(&self) -> Vec<String> {
+        self.archive.names().map(str::to_owned).collect()
+    }
+
+    /// The array `name`, whose name is made up of parts.
+    pub(super) fn array(&mut self, name: &str) -> Result<Option<Array>, Error> {
         self.archive.get(name)
     }
 
@@ -71,7 +81,7 @@ impl Arrays for Reader<'_> {
         self.take(name)
     }
 
-    fn attributes(&mut self, points: usize) -> Result<BTreeMap<String, Vec<f32>>, Error> {
+    fn attributes(&mut self, points: usize) -> Result<Attributes, Error> {
         Ok(self.rest(points)?.0)
     }
 }
@@ -111,6 +121,7 @@ fn object(reader: &mut Reader<'_>) -> Result<Object, Error> {
         sequence,
         rig: rig.map(Arc::new),
         clips: clips.into_iter().map(Arc::new).collect(),
+        deformers: deformers::read(reader)?,
         ..Object::default()
     })
 }
@@ -271,11 +282,15 @@ pub fn units_of(arrays: &mut dyn Arrays) -> Result<Units, Error> {
 /// Prefix of the arrays of a layered body. Those of its inside are not part of a scene.
 const INSIDE: &str = "tissue_";
 
+/// Values per point, by name.
+type Attributes = BTreeMap<String, Vec<f32>>;
+
 /// Unknown arrays: a float for each point is kept as an attribute, everything else is named in a note.
 fn rest_of_the_arrays(reader: &mut Reader<'_>, object: &mut Object) -> Result<(), Error> {
     let (attributes, mut dropped) = reader.rest(object.mesh.point_count())?;
     object.attributes = attributes;
-    dropped.retain(|name| !name.starts_with(INSIDE));
+    object.attributes.retain(|name, _| !deformers::is_key(name));
+    dropped.retain(|name| !name.starts_with(INSIDE) && !deformers::is_key(name));
     if !dropped.is_empty() {
         reader.notes.push(Note::new(format!("arrays left out: {}", dropped.join(", "))));
     }
@@ -284,7 +299,7 @@ fn rest_of_the_arrays(reader: &mut Reader<'_>, object: &mut Object) -> Result<()
 
 impl Reader<'_> {
     /// Of the arrays that were not used, those with a float for each of `points` points, and the names of the others.
-    fn rest(&mut self, points: usize) -> Result<(BTreeMap<String, Vec<f32>>, Vec<String>), Error> {
+    fn rest(&mut self, points: usize) -> Result<(Attributes, Vec<String>), Error> {
         let unknown: Vec<String> =
             self.archive.names().filter(|name| !self.used.contains(name)).map(str::to_owned).collect();
         let (mut attributes, mut others) = (BTreeMap::new(), Vec::new());

@@ -15,13 +15,13 @@ use zip::{CompressionMethod, ZipWriter};
 
 use crate::error::Error;
 use crate::npz::npy::Header;
-use crate::npz::{KEYS, layout, rig};
+use crate::npz::{KEYS, deformers, layout, rig};
 use crate::output::{Job, step};
 
 /// What `.npy` headers are padded to; with the archive's entries aligned to the same, payloads are.
 const ALIGNMENT: u16 = 64;
 /// Longer names do not fit a zip archive with room to spare.
-const LONGEST_NAME: usize = 1000;
+pub(super) const MAX_NAME_BYTES: usize = 1000;
 
 /// Writes `object` to `target`.
 pub(crate) fn write(object: &Object, units: Units, job: &mut Job<'_>) -> Result<(), Error> {
@@ -66,8 +66,8 @@ impl ArrayWriter {
             self.indices("tets", &[tets.tetrahedra().len(), 4], tets.tetrahedra().as_flattened())?;
         }
         for (name, values) in &object.attributes {
-            let is_key = KEYS.contains(&name.as_str()) || name.starts_with("vertex_");
-            if is_key || name.is_empty() || name.len() > LONGEST_NAME || values.len() != mesh.point_count() {
+            let is_key = KEYS.contains(&name.as_str()) || name.starts_with("vertex_") || deformers::is_key(name);
+            if is_key || name.is_empty() || name.len() > MAX_NAME_BYTES || values.len() != mesh.point_count() {
                 notes.push(Note::at(
                     &object.name,
                     format!("the scalars '{name}' are left out: they cannot have that name"),
@@ -79,7 +79,7 @@ impl ArrayWriter {
         if let Some(rig) = &object.rig {
             self.rig(rig)?;
         }
-        Ok(())
+        deformers::write(self, object)
     }
 
     fn rig(&mut self, rig: &Rig) -> Result<(), Error> {
@@ -136,18 +136,20 @@ impl ArrayWriter {
         }
         let motions: Vec<MeshSequence> = match (&object.sequence, &object.rig) {
             (Some(sequence), _) => vec![sequence.clone()],
-            (None, Some(rig)) => {
+            // Posed frames are a convenience of other readers; without the layers they would be wrong.
+            (None, Some(rig)) if object.deformers.is_empty() => {
                 let posed = object.clips.iter().map(|clip| bake_lazily(&object.mesh, rig, clip));
                 posed.collect::<Result<_, _>>()?
             }
-            (None, None) => Vec::new(),
+            _ => Vec::new(),
         };
-        if let Some(first) = motions.first() {
-            self.number("fps", first.frame_rate_hz())?;
-            self.number("start_seconds", first.start_seconds())?;
-            self.frames(&motions, progress)?;
+        let timing = |rate: f64, start: f64| [("fps", rate), ("start_seconds", start)];
+        let of_clip = || object.clips.first().map(|clip| timing(clip.frame_rate_hz(), clip.start_seconds()));
+        let first = motions.first().map(|motion| timing(motion.frame_rate_hz(), motion.start_seconds()));
+        for (name, number) in first.or_else(of_clip).into_iter().flatten() {
+            self.number(name, number)?;
         }
-        Ok(())
+        if motions.is_empty() { Ok(()) } else { self.frames(&motions, progress) }
     }
 
     /// The clips in a row; where there are several, arrays that tell them apart.

@@ -35,7 +35,7 @@ fn text(scene: &Scene) -> Vec<u8> {
 }
 
 fn assert_same_motion(before: &Object, after: &Object, tolerance: f32) {
-    let (before, after) = (before.motion().unwrap().unwrap(), after.motion().unwrap().unwrap());
+    let (before, after) = (before.base_motion().unwrap().unwrap(), after.base_motion().unwrap().unwrap());
     assert_eq!(before.frame_count(), after.frame_count());
     assert!((before.frame_rate_hz() - after.frame_rate_hz()).abs() < 1e-6, "{}", after.frame_rate_hz());
     assert!((before.start_seconds() - after.start_seconds()).abs() < 1e-6);
@@ -85,7 +85,7 @@ fn round_trip_keeps_shapes_names_units_and_motion() {
     for (index, tolerance) in [(0, 5e-6), (1, 0.0), (3, 1e-6), (4, 5e-6)] {
         assert_same_motion(&scene.objects[index], &after.objects[index], tolerance);
     }
-    assert!(after.objects[2].motion().unwrap().is_none());
+    assert!(after.objects[2].base_motion().unwrap().is_none());
 }
 
 #[test]
@@ -239,7 +239,7 @@ fn the_rigged_figure_reads() {
     // Two keys, 30 time codes apart.
     assert_eq!((object.clips[0].frame_count(), object.clips[0].frame_rate_hz()), (31, 24.0));
     // The figure stands upright in a file whose Y is up.
-    let posed = object.motion().unwrap().unwrap().frame(0).unwrap().into_owned();
+    let posed = object.base_motion().unwrap().unwrap().frame(0).unwrap().into_owned();
     let (low, high) = dermis_mesh::tri_mesh::bounds(&posed);
     assert!((high - low).y > 1.4 && low.y > -0.1, "{low} {high}");
     common::assert_survives(&common::damage(&std::fs::read(path).unwrap()), read);

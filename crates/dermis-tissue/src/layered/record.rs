@@ -8,7 +8,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use dermis_mesh::{FrameSource, MeshSequence, Note, SequenceError};
+use dermis_mesh::{FrameSource, MeshSequence, Note, SequenceError, UpAxis};
 use glam::Vec3;
 use serde::Serialize;
 
@@ -128,6 +128,11 @@ pub fn simulate(body: LayeredBody, motion: BodyMotion, options: SimulateOptions)
 }
 
 impl Recording {
+    /// The direction that is up.
+    pub fn up_axis(&self) -> UpAxis {
+        self.frames.lock().simulation.layered().parts().up
+    }
+
     /// Measures of the frames that were read.
     pub fn measures(&self) -> RecordingMeasures {
         let state = self.frames.lock();
@@ -197,14 +202,13 @@ impl SimulatedFrames {
     }
 
     fn go_to(&self, frame: usize, state: &mut State) -> Result<(), LayeredError> {
-        let mut at = match state.at.filter(|&at| at <= frame) {
-            Some(at) => at,
-            None => {
-                self.begin(&mut state.simulation)?;
-                state.totals.reach(0, &state.simulation);
-                self.expect_near(0, &state.totals)?;
-                0
-            }
+        let mut at = if let Some(at) = state.at.filter(|&at| at <= frame) {
+            at
+        } else {
+            self.begin(&mut state.simulation)?;
+            state.totals.reach(0, &state.simulation);
+            self.expect_near(0, &state.totals)?;
+            0
         };
         let frame_s = 1.0 / self.motion.frame_rate_hz;
         while at < frame {

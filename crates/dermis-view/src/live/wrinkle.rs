@@ -5,10 +5,11 @@
 use std::sync::Arc;
 
 use dermis::active::wrinkle::{Curves, Follower, RestShape, Samples, WrinkleLayer, WrinkleOptions};
+use dermis::evaluate;
 use dermis::mesh::glam::Vec3;
 use dermis::mesh::{MeshSequence, Object, SequenceError, TriMesh};
 
-use super::{LiveDeformer, LiveFrame, Parameter, Scalar, motion};
+use super::{LiveDeformer, LiveFrame, Parameter, Scalar};
 
 const SWITCH: [&str; 2] = ["off", "on"];
 /// The finest surface, in triangles; cloth that has as many is not refined.
@@ -35,16 +36,16 @@ pub struct WrinkledCloth {
 }
 
 impl WrinkledCloth {
-    /// Clip number `clip` of `object`, or its recorded frames where it has no rig.
+    /// Clip number `clip` of `object` with its layers, or its recorded frames if it has no rig.
     pub fn new(object: &Object, clip: usize) -> Result<Self, String> {
-        let (motion, _) = motion(object, clip)?;
+        let motion = evaluate::motion_of_clip(object, clip).map_err(|error| error.to_string())?.sequence;
         let options = WrinkleOptions::default();
         let mesh = motion.mesh();
         let layer = WrinkleLayer::new(mesh, RestShape::Pose, &options).map_err(|error| error.to_string())?;
         let everywhere = vec![true; mesh.triangle_count()];
         let refined =
             layer.refine(mesh, &everywhere, levels(mesh.triangle_count())).map_err(|error| error.to_string())?;
-        let samples = layer.samples(refined.spots);
+        let samples = layer.samples(refined.locations);
         Ok(Self {
             motion,
             options,
@@ -63,7 +64,7 @@ impl WrinkledCloth {
     fn prepare(&mut self) {
         if let Ok(layer) = WrinkleLayer::new(self.motion.mesh(), RestShape::Pose, &self.options) {
             self.layer = layer;
-            self.samples = self.layer.samples(self.samples.spots().to_vec());
+            self.samples = self.layer.samples(self.samples.locations().to_vec());
             self.follower = Follower::new(&self.layer);
         }
     }
@@ -117,7 +118,7 @@ impl LiveDeformer for WrinkledCloth {
         curves.amplitude *= if self.on { self.strength } else { 0.0 };
         let positions = self.layer.apply(&cloth, &curves, &self.samples).positions;
         let triangles = self.motion.mesh().triangles();
-        let scalars = self.samples.spots().iter().map(|spot| spot.blend(triangles, &curves.compression)).collect();
+        let scalars = self.samples.locations().iter().map(|location| location.blend(triangles, &curves.compression)).collect();
         let segments = if self.on && self.shows_curves { self.segments(&cloth, &curves) } else { Vec::new() };
         let status = format!(
             "area lost: {:.2} % before, {:.2} % after; {} curves",

@@ -1,6 +1,6 @@
-//! Whether multi-weights are whole: asked of everything that comes from a file.
+//! Validation of multi-weights, for all that come from a file.
 
-use super::multi_weights::MultiWeights;
+use super::MultiWeights;
 
 /// Why numbers are no multi-weights, or not those of a rig.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

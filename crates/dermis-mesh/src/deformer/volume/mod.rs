@@ -1,11 +1,12 @@
-//! Options of the volume layer.
+//! Settings of the layer that keeps a skin's volume.
 
-use dermis_mesh::Object;
+mod effects;
+mod target;
+
 use serde::{Deserialize, Serialize};
 
-use super::effects::{Effects, painted};
-use super::error::VolumeError;
-use super::target::Target;
+pub use effects::{Effect, Effects, EffectsError, JointEffect, Profile};
+pub use target::{Target, TargetError};
 
 /// How exactly and where the volume is restored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -20,9 +21,9 @@ pub enum Mode {
     Global,
 }
 
-/// Options of [`super::VolumeLayer`].
+/// Options of a volume layer.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct VolumeOptions {
     /// How exactly and where.
     pub mode: Mode,
@@ -34,14 +35,4 @@ pub struct VolumeOptions {
     pub effects: Effects,
     /// The attribute that says where the whole body gives way, per point; `None`: everywhere alike.
     pub body_attribute: Option<String>,
-}
-
-impl VolumeOptions {
-    /// The weights of the whole body's points.
-    pub(super) fn body_weights(&self, object: &Object) -> Result<Vec<f64>, VolumeError> {
-        match &self.body_attribute {
-            Some(name) => painted(object, name),
-            None => Ok(vec![1.0; object.mesh.point_count()]),
-        }
-    }
 }

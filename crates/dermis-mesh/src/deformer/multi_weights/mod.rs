@@ -9,6 +9,14 @@
 //! Where one home bone gives way to the next, a point has a part for each: `p = Σ share · H p'`. Seen from one home alone,
 //! neighbours with different homes would part in poses that no example shows.
 
+mod centred;
+mod check;
+mod storage;
+
+pub use centred::{HomeFrame, centred, home_frames, others, rest_points};
+pub use check::MultiWeightsError;
+pub use storage::{MultiWeightsLayer, Precision};
+
 /// Twelve weights per bone and part of a point.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct MultiWeights {

@@ -15,17 +15,18 @@
 
 use glam::{DVec3, Vec3};
 
-use super::multi_weights::MultiWeights;
+use super::MultiWeights;
 
 /// Scaled weights are at most this large: half precision ends at 65504.
 const LARGEST: f64 = 16384.0;
 
 /// What the points of one home bone are measured by.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct HomeFrame {
-    pub(super) centre: DVec3,
+pub struct HomeFrame {
+    /// Centre of the points' rest positions.
+    pub centre: DVec3,
     /// What the columns of the axes, and the column of the translation, are divided by: powers of two.
-    pub(super) scales: [f32; 2],
+    pub scales: [f32; 2],
 }
 
 impl Default for HomeFrame {
@@ -35,7 +36,7 @@ impl Default for HomeFrame {
 }
 
 /// Where each point rests.
-pub(super) fn rest_points(weights: &MultiWeights) -> Vec<DVec3> {
+pub fn rest_points(weights: &MultiWeights) -> Vec<DVec3> {
     let rest = |point: usize| {
         let diagonals = weights.row(point).map(|(_, w)| DVec3::new(w[0][0].into(), w[1][1].into(), w[2][2].into()));
         diagonals.sum()
@@ -44,7 +45,7 @@ pub(super) fn rest_points(weights: &MultiWeights) -> Vec<DVec3> {
 }
 
 /// The frame of each bone; those that are no point's home have a plain one.
-pub(super) fn home_frames(weights: &MultiWeights, rest: &[DVec3]) -> Vec<HomeFrame> {
+pub fn home_frames(weights: &MultiWeights, rest: &[DVec3]) -> Vec<HomeFrame> {
     let count = weights.home.iter().max().map_or(0, |&last| last as usize + 1);
     let mut bounds = vec![(DVec3::INFINITY, DVec3::NEG_INFINITY); count];
     for (&home, &point) in weights.home.iter().zip(rest) {
@@ -72,13 +73,13 @@ pub(super) fn home_frames(weights: &MultiWeights, rest: &[DVec3]) -> Vec<HomeFra
 }
 
 /// The entries of a point but that of its home bone.
-pub(super) fn others(weights: &MultiWeights, point: usize) -> impl Iterator<Item = (u32, &[[f32; 4]; 3])> {
+pub fn others(weights: &MultiWeights, point: usize) -> impl Iterator<Item = (u32, &[[f32; 4]; 3])> {
     let home = weights.home[point];
     weights.row(point).filter(move |(bone, _)| *bone != home)
 }
 
 /// `w'_ji = (w_ji − w_j3 c_i) / s`.
-pub(super) fn centred(entry: &[[f32; 4]; 3], frame: &HomeFrame) -> [[f64; 4]; 3] {
+pub fn centred(entry: &[[f32; 4]; 3], frame: &HomeFrame) -> [[f64; 4]; 3] {
     let [axes, translation] = frame.scales.map(f64::from);
     entry.map(|row| {
         let [x, y, z, t] = row.map(f64::from);

@@ -7,14 +7,14 @@
 use std::sync::Arc;
 
 use dermis_mesh::reshape::reshaped;
-use dermis_mesh::{MeshSequence, Note, Object, TetMesh};
+use dermis_mesh::{Clip, MeshSequence, Note, Object, TetMesh};
 
-use crate::replay::whole_motion;
-use crate::select::SelectError;
+use super::SelectError;
+use crate::evaluate::{self, Motion};
 
 /// `object` with frame `frame` of its motion as rest pose; objects that do not move stay as they are. −1 is the last.
-pub fn with_rest_frame(object: Object, frame: isize) -> Result<(Object, Vec<Note>), SelectError> {
-    let Some((motion, mut notes)) = whole_motion(&object)? else {
+pub(super) fn with_rest_frame(object: Object, frame: isize) -> Result<(Object, Vec<Note>), SelectError> {
+    let Some(Motion { sequence: motion, clip, warnings: mut notes }) = evaluate::motion(&object)? else {
         return Ok((object, Vec::new()));
     };
     let count = motion.frame_count();
@@ -28,7 +28,7 @@ pub fn with_rest_frame(object: Object, frame: isize) -> Result<(Object, Vec<Note
         Some(tets) => Some(Arc::new(TetMesh::new(mesh.points().to_vec(), tets.tetrahedra().to_vec())?)),
         None => None,
     };
-    notes.extend(object.rig.is_some().then(|| rig_note(&object)));
+    notes.extend(object.rig.is_some().then(|| rig_note(&object, clip.as_deref())));
     let sequence: MeshSequence = motion.with_mesh(Arc::clone(&mesh))?;
     let Object { name, attributes, .. } = object;
     let object = Object {
@@ -44,12 +44,12 @@ pub fn with_rest_frame(object: Object, frame: isize) -> Result<(Object, Vec<Note
     Ok((object, notes))
 }
 
-fn rig_note(object: &Object) -> Note {
+fn rig_note(object: &Object, clip: Option<&Clip>) -> Note {
     let dropped = match object.clips.len() {
         0 | 1 => "",
         _ => ", and the other clips are left out",
     };
-    let what = match object.clips.first().filter(|_| object.sequence.is_none()) {
+    let what = match clip {
         Some(clip) => format!("the frames of the clip '{}'", clip.name()),
         None => "its recorded frames".to_owned(),
     };

@@ -1,38 +1,53 @@
-//! Influence maps from where the user says: skin weights, the examples, painted attributes, textures or a file.
+//! Influence maps: which bones a point may follow, from skin weights, the examples, painted attributes, textures or a
+//! file.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use dermis::io::ReadOptions;
-use dermis::io::image::Grey;
-use dermis::mesh::{Note, Object, Rig, SkinWeights};
-use dermis::skin::envelope::{Examples, Influences, automatic_influences};
+use dermis_io::ReadOptions;
+use dermis_io::image::Grey;
+use dermis_mesh::{Note, Object, Rig, SkinWeights};
+use dermis_skin::envelope::{Examples, Influences, MapOptions, automatic_influences};
 
-use super::args::{MapSource, TrainArgs};
-use crate::input;
-use crate::report::Report;
-use crate::watch::Watch;
+use super::EnvelopeError;
+use crate::error::Result;
 
-/// The maps that `args` ask for.
+/// Source of the influence maps.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum MapSource {
+    /// The skin weights of the rig; the examples if it has none.
+    #[default]
+    Weights,
+    /// The examples.
+    Automatic,
+    /// One attribute per joint, named by this prefix and the joint.
+    Attributes(String),
+    /// A folder of images `JOINT.png` over the first UVs.
+    Textures(PathBuf),
+    /// The skin weights of another file.
+    File(String),
+}
+
+/// The maps that `source` gives for a rigged object.
 pub(super) fn influences(
-    args: &TrainArgs,
+    source: &MapSource,
+    options: &MapOptions,
     object: &Object,
     rig: &Rig,
     examples: &Examples,
-    watch: &Watch,
-    notes: &mut Vec<Note>,
-) -> Result<Influences, Report> {
-    let (mesh, options) = (&object.mesh, args.map_options());
+    warnings: &mut Vec<Note>,
+) -> Result<Influences> {
+    let mesh = &object.mesh;
     let weighted = rig.weights().rows().any(|mut row| row.any(|(_, weight)| weight > 0.0));
-    let painted = match &args.influence.maps {
-        MapSource::Automatic => return Ok(automatic_influences(mesh, rig, examples, &options)),
+    let painted = match source {
+        MapSource::Automatic => return Ok(automatic_influences(mesh, rig, examples, options)),
         MapSource::Weights if !weighted => {
-            notes.push(Note::new("the rig has no skin weights: the influence maps are found from the examples"));
-            return Ok(automatic_influences(mesh, rig, examples, &options));
+            warnings.push(Note::new("the rig has no skin weights: the influence maps are found from the examples"));
+            return Ok(automatic_influences(mesh, rig, examples, options));
         }
-        MapSource::Weights => return Ok(Influences::from_weights(mesh, rig, rig.weights(), &options)),
+        MapSource::Weights => return Ok(Influences::from_weights(mesh, rig, rig.weights(), options)),
         MapSource::Attributes(prefix) => attributes(object, rig, prefix)?,
         MapSource::Textures(folder) => textures(object, rig, folder)?,
-        MapSource::File(source) => weights_of(source, object, rig, watch)?,
+        MapSource::File(source) => weights_of(source, object, rig)?,
     };
     Ok(if weighted {
         Influences::painted(mesh, rig, &painted, rig.weights(), options.widen)
@@ -42,22 +57,21 @@ pub(super) fn influences(
 }
 
 /// One scalar attribute per joint, called by the prefix and the joint's name.
-fn attributes(object: &Object, rig: &Rig, prefix: &str) -> Result<SkinWeights, Report> {
+fn attributes(object: &Object, rig: &Rig, prefix: &str) -> std::result::Result<SkinWeights, EnvelopeError> {
     let of_joint = |name: &str| object.attributes.get(&format!("{prefix}{name}")).map(Vec::as_slice);
     let columns: Vec<Option<&[f32]>> = rig.joints().iter().map(|joint| of_joint(&joint.name)).collect();
     if columns.iter().all(Option::is_none) {
-        let names: Vec<&str> = object.attributes.keys().map(String::as_str).collect();
-        let report = Report::new(format!("no attribute is called '{prefix}' and the name of a joint"));
-        return Err(report.detail(format!("attributes: {}", names.join(", "))));
+        let known = object.attributes.keys().cloned().collect();
+        return Err(EnvelopeError::NoAttribute { prefix: prefix.to_owned(), known });
     }
     let count = object.mesh.point_count();
     Ok(rows(count, &columns.iter().map(|column| column.map(<[f32]>::to_vec)).collect::<Vec<_>>()))
 }
 
 /// One grey image per joint, called by the joint's name, read where the first UVs of each point's vertices are.
-fn textures(object: &Object, rig: &Rig, folder: &Path) -> Result<SkinWeights, Report> {
+fn textures(object: &Object, rig: &Rig, folder: &Path) -> std::result::Result<SkinWeights, EnvelopeError> {
     let layout = object.mesh.layout().filter(|layout| !layout.uvs.is_empty());
-    let layout = layout.ok_or_else(|| Report::new("the mesh has no UVs, so no texture can be painted on it"))?;
+    let layout = layout.ok_or(EnvelopeError::NoUvs)?;
     let mut columns: Vec<Option<Vec<f32>>> = Vec::new();
     for joint in rig.joints() {
         let path = folder.join(format!("{}.png", joint.name));
@@ -65,7 +79,7 @@ fn textures(object: &Object, rig: &Rig, folder: &Path) -> Result<SkinWeights, Re
             columns.push(None);
             continue;
         }
-        let image = read_image(&path).map_err(|message| Report::new(message).in_file(path.display().to_string()))?;
+        let image = read_image(&path).map_err(|reason| EnvelopeError::Image { path, reason })?;
         // A point at a seam takes the mean of its vertices, so that no seam opens.
         let mut sums = vec![(0.0, 0.0); object.mesh.point_count()];
         for (uv, &point) in layout.uvs[0].iter().zip(&layout.vertex_points) {
@@ -76,29 +90,26 @@ fn textures(object: &Object, rig: &Rig, folder: &Path) -> Result<SkinWeights, Re
         columns.push(Some(sums.into_iter().map(|(sum, count): (f32, f32)| sum / count.max(1.0)).collect()));
     }
     if columns.iter().all(Option::is_none) {
-        let report = Report::new("no image in this folder is called after a joint");
-        return Err(report.in_file(folder.display().to_string()).hint("name each image JOINT.png"));
+        return Err(EnvelopeError::NoImage { folder: folder.to_path_buf() });
     }
     Ok(rows(object.mesh.point_count(), &columns))
 }
 
 /// The skin weights of another file, joints matched by name or else by order.
-fn weights_of(source: &str, object: &Object, rig: &Rig, watch: &Watch) -> Result<SkinWeights, Report> {
-    let scene = input::read(source, &ReadOptions::default(), watch)?;
+fn weights_of(source: &str, object: &Object, rig: &Rig) -> Result<SkinWeights> {
+    let scene = dermis_io::read(source, &ReadOptions::default())?;
     let found = scene.objects.iter().find_map(|object| object.rig.as_ref());
-    let found = found.ok_or_else(|| Report::new("this file has no weights").in_file(source))?;
+    let found = found.ok_or_else(|| EnvelopeError::NoWeights { source_file: source.to_owned() })?;
     let (points, expected) = (found.weights().point_count(), object.mesh.point_count());
     if points != expected {
-        let message = format!("the maps have {points} points, but the rig's mesh has {expected}");
-        return Err(Report::new(message).in_file(source));
+        return Err(EnvelopeError::MapPoints { found: points, expected }.into());
     }
     let named = |name: &str| rig.joints().iter().position(|joint| !name.is_empty() && joint.name == name);
     let by_name: Option<Vec<usize>> = found.joints().iter().map(|joint| named(&joint.name)).collect();
     let in_order = (found.joints().len() == rig.joints().len()).then(|| (0..rig.joints().len()).collect());
     let places: Vec<usize> = by_name.or(in_order).ok_or_else(|| {
-        let message =
-            format!("the maps are of {} joints, but the rig has {}", found.joints().len(), rig.joints().len());
-        Report::new(message).in_file(source).hint("call the joints as in the rig, or give a map for each in its order")
+        let (found, expected) = (found.joints().len(), rig.joints().len());
+        EnvelopeError::MapJoints { found, expected }
     })?;
     let row = |point: usize| found.weights().row(point).map(|(bone, weight)| (places[bone as usize] as u32, weight));
     Ok(SkinWeights::from_rows((0..points).map(|point| row(point).collect::<Vec<_>>())))
@@ -111,7 +122,7 @@ fn rows(points: usize, columns: &[Option<Vec<f32>>]) -> SkinWeights {
     }))
 }
 
-fn read_image(path: &Path) -> Result<Grey, String> {
+fn read_image(path: &Path) -> std::result::Result<Grey, String> {
     let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
     Grey::read_png(std::io::BufReader::new(file)).map_err(|error| error.to_string())
 }
@@ -133,13 +144,13 @@ fn value_at(image: &Grey, u: f32, v: f32) -> f32 {
 mod tests {
     use std::sync::Arc;
 
-    use dermis::mesh::glam::{DAffine3, Vec2, Vec3};
-    use dermis::mesh::{Joint, Layout, TriMesh};
+    use dermis_mesh::glam::{DAffine3, Vec2, Vec3};
+    use dermis_mesh::{Joint, Layout, TriMesh};
 
     use super::*;
 
     fn write_png(path: &Path, width: usize, pixels: &[f32]) {
-        std::fs::write(path, dermis::io::image::png16(width, pixels, [0.0, 1.0]).unwrap()).unwrap();
+        std::fs::write(path, dermis_io::image::png16(width, pixels, [0.0, 1.0]).unwrap()).unwrap();
     }
 
     #[test]
