@@ -1,4 +1,4 @@
-//! What `dermis skin` fits: animations of one mesh, from several files and clips.
+//! Inputs of `dermis skin`: animations of one mesh, from several files and clips.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,26 +15,26 @@ use crate::input::SAMPLE;
 use crate::job::Job;
 use crate::options::InputPart;
 
-/// The part of the inputs that is fitted, and the rest pose.
+/// Selection of the inputs, and the rest pose.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Input")]
 pub(crate) struct Part {
-    /// Fit only these clips: names, parts that no other name has, or numbers from 0 [default: all]
+    /// Fit only this clip: its name, a unique part of its name, or its index from 0; repeatable [default: all]
     #[arg(long = "clip", value_name = "CLIP")]
     pub(super) clips: Vec<String>,
     #[command(flatten)]
     pub(super) part: InputPart,
-    /// Deform the shape in this file [default: the rest pose of the first input]
+    /// Use the shape in this file as the rest pose [default: the rest pose of the first input]
     #[arg(long, value_name = "FILE", conflicts_with = "rest_frame")]
     rest: Option<String>,
-    /// Deform this frame of the first animation; negative numbers count from the end
+    /// Use this frame of the first animation as the rest pose; negative numbers count from the end
     #[arg(long, value_name = "K")]
     rest_frame: Option<isize>,
 }
 
-/// The animations and the mesh that they move.
+/// Animations and their mesh.
 pub(super) struct Inputs {
-    /// The first input's object: its mesh is the rest pose.
+    /// Object of the first input; its mesh is the rest pose.
     pub(super) object: Object,
     pub(super) animations: Vec<Animation>,
     pub(super) scene: Scene,
@@ -61,17 +61,17 @@ pub(super) fn read(sources: &[String], part: &Part, job: &Job<'_>) -> Result<Inp
             first.get_or_insert_with(|| (object, Scene { objects: Vec::new(), ..scene.clone() }));
         }
     }
-    let (object, scene) = first.ok_or_else(|| Diagnostic::new("the inputs hold no mesh"))?;
+    let (object, scene) = first.ok_or_else(|| Diagnostic::new("the inputs contain no mesh"))?;
     if animations.is_empty() {
-        let diagnostic = Diagnostic::new("nothing moves in the input").in_file(sources.join(", "));
-        return Err(diagnostic.hint("a skin is learned from frames or clips: give an animated file"));
+        let diagnostic = Diagnostic::new("the input contains no motion").in_file(sources.join(", "));
+        return Err(diagnostic.hint("give a file with frames or clips"));
     }
     let mesh = rest_pose(&object, &animations, part, job)?;
     let object = Object { mesh, sequence: None, rig: None, clips: Vec::new(), deformers: Vec::new(), ..object };
     Ok(Inputs { object, animations, scene, notes })
 }
 
-/// The motions of a file as objects with one motion each, and what they are called.
+/// Motions of a file as named objects with one motion each.
 fn motions(
     scene: &Scene,
     source: &str,
@@ -83,7 +83,7 @@ fn motions(
     let mut clips: Vec<Option<String>> = part.clips.iter().cloned().map(Some).collect();
     let longest = whole.objects.iter().map(|object| object.clips.len()).max().unwrap_or(0);
     if clips.is_empty() {
-        // Numbers tell apart clips of one name.
+        // Clips are selected by index because names can repeat.
         let recorded = whole.objects.iter().any(|object| object.sequence.is_some());
         clips = if recorded || longest == 0 { vec![None] } else { (0..longest).map(|k| Some(k.to_string())).collect() };
     }
@@ -99,13 +99,13 @@ fn motions(
     Ok(found)
 }
 
-/// What a file is called without folder and ending.
+/// Name of a file without folder and extension.
 fn stem(source: &str) -> String {
     let name = source.strip_prefix(SAMPLE).unwrap_or(source);
     Path::new(name).file_stem().map_or_else(|| name.to_owned(), |stem| stem.to_string_lossy().into_owned())
 }
 
-/// `name`, with a number where another animation has it.
+/// `name`, with a number if another animation has the same name.
 fn unused_name(name: String, animations: &[Animation]) -> String {
     let taken = |name: &str| animations.iter().any(|animation| animation.name == name);
     if !taken(&name) {
@@ -118,17 +118,17 @@ fn unused_name(name: String, animations: &[Animation]) -> String {
 fn expect_same_mesh(first: &Object, other: &Object) -> Result<(), Diagnostic> {
     let (expected, found) = (first.mesh.point_count(), other.mesh.point_count());
     if expected != found {
-        let message = format!("this has {found} points, but the first input has {expected}");
-        return Err(Diagnostic::new(message).hint("animations that share a skin are of one mesh"));
+        let message = format!("the mesh has {found} points, the first input has {expected}");
+        return Err(Diagnostic::new(message).hint("animations that share a skin must be of one mesh"));
     }
     if first.mesh.triangles() != other.mesh.triangles() {
-        let message = "its triangles connect other points than those of the first input";
-        return Err(Diagnostic::new(message).hint("export both from the same mesh, with the same order of points"));
+        let message = "the triangles differ from those of the first input";
+        return Err(Diagnostic::new(message).hint("export both from one mesh with the same order of points"));
     }
     Ok(())
 }
 
-/// The shape to deform.
+/// Rest pose of the fit.
 fn rest_pose(
     object: &Object,
     animations: &[Animation],
@@ -145,13 +145,13 @@ fn rest_pose(
         (None, Some(frame)) => {
             let sequence = &animations[0].sequence;
             let count = sequence.frame_count();
-            let place = if frame < 0 { count.checked_add_signed(frame) } else { usize::try_from(frame).ok() };
-            let Some(place) = place.filter(|&place| place < count) else {
+            let index = if frame < 0 { count.checked_add_signed(frame) } else { usize::try_from(frame).ok() };
+            let Some(index) = index.filter(|&index| index < count) else {
                 let message =
                     format!("--rest-frame {frame} does not exist: '{}' has {count} frames", animations[0].name);
                 return Err(Diagnostic::new(message).hint(format!("frames are numbered from 0 to {}", count - 1)));
             };
-            sequence.frame(place)?.into_owned()
+            sequence.frame(index)?.into_owned()
         }
         (None, None) => return Ok(Arc::clone(&object.mesh)),
     };

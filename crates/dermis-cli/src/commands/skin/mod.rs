@@ -1,4 +1,4 @@
-//! `dermis skin`: mesh animations become bones, weights and corrections.
+//! `dermis skin`: fits bones, weights and corrections to mesh animations.
 
 mod args;
 mod inputs;
@@ -27,10 +27,10 @@ use crate::job::Job;
 use crate::numbers::measured as words;
 use crate::watch::Watch;
 
-/// A largest error above this, as a percentage of the box's diagonal, is no fit.
+/// A fit with a larger error, in percent of the diagonal, is rejected.
 const MAX_ERROR_PERCENT: f64 = 100.0;
 
-/// Fits, or measures, and prints how well.
+/// Fits or measures a skin and prints its measures.
 pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> {
     let options = args.fit_options()?;
     args.output.check()?;
@@ -57,31 +57,31 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
     job.summarize(&summary)
 }
 
-/// Notes what was asked for and not reached; a fit that is further off than the shape is large is an error.
+/// Records requested qualities that were not reached; an error larger than the shape is rejected.
 fn expect_quality(options: &FitOptions, fit: &Fit, job: &mut Job<'_>) -> Result<(), Diagnostic> {
     let measures = &fit.measures;
     if !(measures.max_error_percent <= MAX_ERROR_PERCENT && measures.distortion_percent.is_finite()) {
         let error = words(measures.max_error_percent);
-        let message = format!("the fit cannot be right: its largest error is {error} % of the shape's diagonal");
+        let message = format!("invalid fit: the largest error is {error} % of the diagonal of the shape");
         return Err(Diagnostic::wrong_result(message).hint("check the input with 'dermis inspect'"));
     }
     match options.bones {
         Bones::Distortion(percent) => {
             let reached = measures.distortion_percent_by_rank[0];
             job.expect(reached <= percent, || {
-                format!("the bones reach {} % distortion, not {percent} %", words(reached))
+                format!("distortion {} % with bones only, requested {percent} %", words(reached))
             });
         }
         Bones::Count(asked) => {
             let count = fit.skin.bone_count();
-            job.expect(count == asked, || format!("there are {count} bones, not {asked}"));
+            job.expect(count == asked, || format!("{count} bones, requested {asked}"));
         }
         Bones::Tolerance(_) => {}
     }
     if let Corrections::ForDistortion { percent, .. } = options.corrections {
         let reached = measures.distortion_percent;
         job.expect(reached <= percent, || {
-            format!("corrections reach {} % distortion, not {percent} %", words(reached))
+            format!("distortion {} % with corrections, requested {percent} %", words(reached))
         });
     }
     Ok(())
@@ -96,8 +96,8 @@ fn fitted(args: &Args, options: &FitOptions, inputs: &Inputs, job: &Job<'_>, wat
         return fit(rest, animations, options, watch).in_file(args.inputs.join(", "));
     };
     let object = read_single(source, args.part.part.fps, job)?;
-    let rig = object.rig.as_ref().ok_or_else(|| Diagnostic::new("this file has no rig").in_file(source))?;
-    // If no clip is named, the rig's clips are taken in order.
+    let rig = object.rig.as_ref().ok_or_else(|| Diagnostic::new("the file has no rig").in_file(source))?;
+    // Without --clip, all clips of the rig are used in order.
     let names: Vec<&str> = object.clips.iter().map(|clip| clip.name()).collect();
     let named: Result<Vec<_>, _> =
         args.part.clips.iter().map(|clip| Ok(object.clips[find_clip(clip, &names)?].clone())).collect();
@@ -106,7 +106,7 @@ fn fitted(args: &Args, options: &FitOptions, inputs: &Inputs, job: &Job<'_>, wat
     fit_weights(rest, animations, rig, &clips, options, watch).in_file(source)
 }
 
-/// The asset `source` as if it had just been fitted.
+/// The asset `source` with its measures, in the form of a fit.
 fn measured(source: &str, inputs: &Inputs, job: &Job<'_>) -> Result<Fit, Diagnostic> {
     let object = read_single(source, None, job)?;
     let skin = Skin::from_object(&object).in_file(source)?;
@@ -129,16 +129,17 @@ fn measured(source: &str, inputs: &Inputs, job: &Job<'_>) -> Result<Fit, Diagnos
     })
 }
 
-/// The skin, if it can play the inputs frame by frame.
+/// The skin with the clips in the order of the inputs; an error if their frames differ.
 fn in_order_of(skin: &Skin, inputs: &Inputs) -> Result<Skin, Diagnostic> {
     let (found, expected) = (skin.mesh().point_count(), inputs.object.mesh.point_count());
     if found != expected {
-        return Err(Diagnostic::new(format!("this has {found} points, but the input has {expected}"))
+        return Err(Diagnostic::new(format!("the asset has {found} points, the input has {expected}"))
             .hint("measure an asset against the sequence that it was fitted to"));
     }
     let clips = skin.clips();
     if clips.len() < inputs.animations.len() {
-        let message = format!("this has {} clips, but there are {} animations", clips.len(), inputs.animations.len());
+        let message =
+            format!("the asset has {} clips, the inputs have {} animations", clips.len(), inputs.animations.len());
         return Err(Diagnostic::new(message));
     }
     let order: Vec<usize> = inputs
@@ -151,11 +152,11 @@ fn in_order_of(skin: &Skin, inputs: &Inputs) -> Result<Skin, Diagnostic> {
         let (found, expected) = (clips[clip].frame_count(), animation.sequence.frame_count());
         if found != expected {
             let message = format!(
-                "its clip '{}' has {found} frames, but the animation '{}' has {expected}",
+                "clip '{}' has {found} frames, animation '{}' has {expected}",
                 clips[clip].name(),
                 animation.name
             );
-            return Err(Diagnostic::new(message).hint("give the same --frames and --fps as when it was fitted"));
+            return Err(Diagnostic::new(message).hint("use the same --frames and --fps as for the fit"));
         }
     }
     Ok(skin.with_clips(&order))
