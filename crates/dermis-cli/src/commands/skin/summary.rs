@@ -1,4 +1,4 @@
-//! What `dermis skin` tells about a fit.
+//! Summary of `dermis skin`.
 
 use dermis::animations::Animations;
 use dermis::skin::{BoneModel, Fit, FitOptions};
@@ -23,7 +23,7 @@ pub(super) struct Summary {
     clips: Vec<MotionFacts>,
     bones: usize,
     bone_model: &'static str,
-    /// The most bones that any point really has.
+    /// Largest number of bones of a point.
     influences: usize,
     rank: usize,
     near_rigid_fraction: Option<f64>,
@@ -33,7 +33,7 @@ pub(super) struct Summary {
     erms: f64,
     max_error_percent: f64,
     normal_error_rms: f64,
-    /// The paper's measure, of rest pose, weights and bones.
+    /// Measure of the paper: floats of the frames over those of rest pose, weights and bones.
     compression: f64,
     /// Bytes of the raw frames over bytes written; null if nothing was written.
     file_ratio: Option<f64>,
@@ -100,15 +100,15 @@ impl Facts for Summary {
             text.row("near-rigid", format!("{:.0} % of the triangles, at ε = {}", 100.0 * fraction, short(epsilon)));
         }
         text.row("distortion", self.distortion());
-        text.row("largest error", format!("{} % of the box's diagonal", measured(self.max_error_percent)));
-        text.row("normals", format!("{} rms of unit normals", measured(self.normal_error_rms)));
+        text.row("largest error", format!("{} % of the diagonal", measured(self.max_error_percent)));
+        text.row("normals", format!("{} rms difference of unit normals", measured(self.normal_error_rms)));
         let bones_only = if self.rank > 0 { ", corrections not counted" } else { "" };
-        text.row("compression", format!("{:.1} times fewer numbers than the frames{bones_only}", self.compression));
+        text.row("compression", format!("{:.1} times fewer floats than the frames{bones_only}", self.compression));
         if let Some(ratio) = self.file_ratio {
-            text.row("file ratio", format!("the file is {ratio:.1} times smaller than the raw frames"));
+            text.row("file ratio", format!("{ratio:.1} times smaller than the raw frames"));
         }
         if self.iterations > 0 {
-            let unfinished = if self.converged { "" } else { ", still improving" };
+            let unfinished = if self.converged { "" } else { ", not converged" };
             text.row("refinement", format!("{}{unfinished}", counted(self.iterations, "iteration", "iterations")));
         }
     }
