@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use dermis_math::progress::Progress;
-use dermis_mesh::{FrameSource, MeshError, MeshSequence, Note, SequenceError, TriMesh};
+use dermis_mesh::{MeshError, MeshSequence, Note, SequenceError, TriMesh};
 use glam::Vec3;
 use serde::Serialize;
 
@@ -130,8 +130,11 @@ pub fn wrinkle(
         measures.area_lost_after.clone_from(&measures.area_lost_before);
         return Ok(WrinkledCloth { sequence: frames.motion.clone(), measures, notes, frames });
     }
-    let source: Arc<dyn FrameSource> = Arc::clone(&frames) as Arc<dyn FrameSource>;
-    let sequence = MeshSequence::from_source(Arc::new(refined.mesh), source, frames.motion.frame_rate_hz())?;
+    let source = Arc::clone(&frames);
+    let read = move |frame: usize, out: &mut [Vec3]| source.read(frame, out);
+    let Frames { motion, .. } = &*frames;
+    let mesh = Arc::new(refined.mesh);
+    let sequence = MeshSequence::from_fn(mesh, motion.frame_count(), motion.frame_rate_hz(), read)?;
     Ok(WrinkledCloth { sequence: sequence.starting_at(frames.motion.start_seconds()), measures, notes, frames })
 }
 
@@ -163,16 +166,8 @@ impl WrinkledCloth {
     }
 }
 
-impl FrameSource for Frames {
-    fn frame_count(&self) -> usize {
-        self.motion.frame_count()
-    }
-
-    fn point_count(&self) -> usize {
-        self.samples.locations().len()
-    }
-
-    fn read_into(&self, frame: usize, out: &mut [Vec3]) -> Result<(), SequenceError> {
+impl Frames {
+    fn read(&self, frame: usize, out: &mut [Vec3]) -> Result<(), SequenceError> {
         let positions = self.motion.frame(frame)?;
         out.copy_from_slice(&self.layer.apply(&positions, &self.curves[frame], &self.samples).positions);
         Ok(())
@@ -212,34 +207,15 @@ fn prepare(
         rest => rest,
     };
     let layer = WrinkleLayer::new(&coarse.mesh, rest, &options.layer)?;
-    let frames = SelectedPoints { motion: motion.clone(), points: coarse.points };
-    let cloth = MeshSequence::from_source(Arc::new(coarse.mesh), Arc::new(frames), motion.frame_rate_hz())?;
-    Ok((cloth.starting_at(motion.start_seconds()), layer))
-}
-
-/// Subset of the points of a motion.
-#[derive(Debug)]
-struct SelectedPoints {
-    motion: MeshSequence,
-    points: Vec<u32>,
-}
-
-impl FrameSource for SelectedPoints {
-    fn frame_count(&self) -> usize {
-        self.motion.frame_count()
-    }
-
-    fn point_count(&self) -> usize {
-        self.points.len()
-    }
-
-    fn read_into(&self, frame: usize, out: &mut [Vec3]) -> Result<(), SequenceError> {
-        let all = self.motion.frame(frame)?;
-        for (position, &point) in out.iter_mut().zip(&self.points) {
-            *position = all[point as usize];
-        }
+    let (all, points) = (motion.clone(), coarse.points);
+    let pick = move |frame: usize, out: &mut [Vec3]| {
+        let positions = all.frame(frame)?;
+        out.iter_mut().zip(&points).for_each(|(position, &point)| *position = positions[point as usize]);
         Ok(())
-    }
+    };
+    let mesh = Arc::new(coarse.mesh);
+    let cloth = MeshSequence::from_fn(mesh, motion.frame_count(), motion.frame_rate_hz(), pick)?;
+    Ok((cloth.starting_at(motion.start_seconds()), layer))
 }
 
 /// Curves of all frames, and the computation time in seconds.

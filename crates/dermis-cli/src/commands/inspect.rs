@@ -152,10 +152,8 @@ fn write_object(object: &ObjectFacts, text: &mut Text) {
 }
 
 fn points(object: &ObjectFacts) -> String {
-    if object.vertices == object.points {
-        return grouped(object.points);
-    }
-    format!("{}, in the file {}", grouped(object.points), counted(object.vertices, "vertex", "vertices"))
+    let split = format!(", in the file {}", counted(object.vertices, "vertex", "vertices"));
+    grouped(object.points) + if object.vertices == object.points { "" } else { &split }
 }
 
 fn faces(object: &ObjectFacts) -> String {

@@ -24,15 +24,20 @@ use crate::diagnostic::Diagnostic;
 const EXAMPLES: &str = "Examples:
   dermis inspect sample:gallop            what is inside a built-in sample
   dermis convert sample:gallop horse.glb  write it as glTF, which plays anywhere
-  dermis convert walk.abc walk.npz --frames 0:100 --fps 30
+  dermis convert walk.abc walk.npz --frames 0:100 --fps 30";
 
-Inputs are files (glb gltf obj ply npz pkl pc2 mdd abc usda usd usdc usdz fbx mesh
-msh node ele), folders and numbered files of obj and ply, or built-in samples: sample:NAME, see
-'dermis sample --list'.";
+/// Text behind the list of commands.
+fn after_help() -> String {
+    let extensions = dermis::io::readable_extensions().join(" ");
+    format!(
+        "{EXAMPLES}\n\nInputs are files ({extensions}), folders and numbered files of obj and ply, or built-in samples: \
+         sample:NAME, see 'dermis sample --list'.\n\n{EXIT_CODES}"
+    )
+}
 
 /// Learns, corrects and simulates the skin of animated characters
 #[derive(Debug, Parser)]
-#[command(name = "dermis", version, after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"), max_term_width = 110)]
+#[command(name = "dermis", version, after_help = after_help(), max_term_width = 110)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) shared: Shared,
@@ -129,7 +134,7 @@ mod tests {
 
     #[test]
     fn the_documentation_has_every_format() {
-        for doc in [DOCS[0], super::EXAMPLES] {
+        for doc in [DOCS[0], super::after_help().as_str()] {
             for extension in dermis::io::readable_extensions() {
                 let is_listed = doc.split(|c: char| !c.is_alphanumeric()).any(|word| word == extension);
                 assert!(is_listed, ".{extension} is not listed");
