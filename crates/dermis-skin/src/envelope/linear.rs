@@ -39,7 +39,7 @@ pub(super) fn best_linear(part: &Part<'_>, maps: &Maps, most: usize) -> SkinWeig
         let mut scratch = Scratch::default();
         let row = |(place, &index): (usize, &u32)| {
             let rest = units.normalized(part.rest[index as usize].as_dvec3());
-            let point = Point { moments: &moments, correlations: correlations.col_as_slice(place), rest };
+            let point = Point { moments: &moments, correlations: correlations.col_as_slice(place), rest, prior: None };
             let mut candidates: Vec<u32> = maps.maps.row(index as usize).map(|(bone, _)| bone).collect();
             if candidates.is_empty() {
                 candidates.clone_from(&all);
