@@ -3,4 +3,4 @@
 use dermis_io::ReadOptions;
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|data: &[u8]| dermis_fuzz::exercise(dermis_io::pc2::read_bytes(data, &ReadOptions::default())));
+fuzz_target!(|data: &[u8]| dermis_fuzz::exercise(dermis_io::read_bytes("pc2", data, &ReadOptions::default())));

@@ -1,5 +1,6 @@
 #![no_main]
 
+use dermis_io::ReadOptions;
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|data: &[u8]| dermis_fuzz::exercise(dermis_io::smpl::read_pickle_bytes(data)));
+fuzz_target!(|data: &[u8]| dermis_fuzz::exercise(dermis_io::read_bytes("pkl", data, &ReadOptions::default())));

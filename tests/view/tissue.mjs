@@ -148,7 +148,7 @@ export const tissue = (shared) => {
         await simulated(page);
         await pausedAt(page, 0);
         const rest = await still(page);
-        await slide(page, "gravity", 3);
+        await slide(page, "gravity", 29.4);
         const sagged = moved(rest, await still(page));
         assert.ok(sagged > 0.005, `it sags by ${sagged} m`);
         await shot(page, "tissue-gravity");
@@ -213,7 +213,7 @@ export const tissue = (shared) => {
         await simulated(page);
         await pausedAt(page, 0);
         const rest = await still(page);
-        await slide(page, "gravity", 3);
+        await slide(page, "gravity", 29.4);
         const before = await still(page);
         const hard = (painted = await visiblePoint(page, false));
         assert.ok(moved(rest, before, hard.point) < 1e-4, "it follows the bones");

@@ -5,17 +5,17 @@ use std::path::Path;
 use dermis::io::{Format, ReadOptions};
 use dermis::mesh::Scene;
 
-use crate::report::Report;
+use crate::diagnostic::{Diagnostic, InFile};
 use crate::watch::Watch;
 
 /// What the names of built-in inputs begin with.
 pub(crate) const SAMPLE: &str = "sample:";
 
 /// Reads `source`, a file or `sample:NAME`.
-pub(crate) fn read(source: &str, options: &ReadOptions, watch: &Watch) -> Result<Scene, Report> {
+pub(crate) fn read(source: &str, options: &ReadOptions, watch: &Watch) -> Result<Scene, Diagnostic> {
     let read = || dermis::io::read(source, options);
     let doing = if source.starts_with(SAMPLE) { "building" } else { "reading" };
-    watch.during(&format!("{doing} {source}"), read).map_err(|error| Report::from(error).in_file(source))
+    watch.during(&format!("{doing} {source}"), read).in_file(source)
 }
 
 /// The word for a source's format.
@@ -23,20 +23,5 @@ pub(crate) fn format_name(source: &str) -> &'static str {
     if source.starts_with(SAMPLE) {
         return "sample";
     }
-    match Format::of_path(Path::new(source)) {
-        Ok(Format::Glb | Format::Gltf) => "gltf",
-        Ok(Format::Obj) => "obj",
-        Ok(Format::Ply) => "ply",
-        Ok(Format::Npz) => "npz",
-        Ok(Format::Pc2) => "pc2",
-        Ok(Format::Mdd) => "mdd",
-        Ok(Format::Alembic) => "alembic",
-        Ok(Format::Usd | Format::Usda) => "usd",
-        Ok(Format::Fbx) => "fbx",
-        Ok(Format::Medit) => "medit",
-        Ok(Format::Pickle) => "pickle",
-        Ok(Format::Gmsh) => "gmsh",
-        Ok(Format::Tetgen) => "tetgen",
-        Err(_) => "folder",
-    }
+    Format::of_path(Path::new(source)).map_or("folder", |format| format.id)
 }

@@ -5,30 +5,27 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::EXIT_ERROR;
 use crate::args::Shared;
-use crate::report::Report;
-
-/// What is said when Ctrl-C has ended the work.
-pub(crate) const STOPPED: &str = "stopped; nothing was written";
+use crate::diagnostic::{Diagnostic, STOPPED};
 
 static BUSY: AtomicBool = AtomicBool::new(false);
 static ASKED_TO_STOP: AtomicBool = AtomicBool::new(false);
 
 /// Starts to listen for Ctrl-C.
-pub(crate) fn listen(shared: Shared) -> Result<(), Report> {
+pub(crate) fn listen(shared: Shared) -> Result<(), Diagnostic> {
     let stop = move || {
         let asked_before = ASKED_TO_STOP.swap(true, Ordering::SeqCst);
         if asked_before {
             std::process::exit(i32::from(EXIT_ERROR));
         }
         if !BUSY.load(Ordering::SeqCst) {
-            Report::new(STOPPED).show(&shared);
+            Diagnostic::new(STOPPED).show(&shared);
             std::process::exit(i32::from(EXIT_ERROR));
         }
         if !shared.quiet {
             eprintln!("stopping; press Ctrl-C again to stop at once");
         }
     };
-    ctrlc::set_handler(stop).map_err(|error| Report::new(format!("Ctrl-C cannot be listened for: {error}")))
+    ctrlc::set_handler(stop).map_err(|error| Diagnostic::new(format!("Ctrl-C cannot be listened for: {error}")))
 }
 
 /// Whether Ctrl-C was pressed.
@@ -41,15 +38,10 @@ pub(crate) fn forget() {
     ASKED_TO_STOP.store(false, Ordering::SeqCst);
 }
 
-/// Runs `work`, which writes outputs and heeds [`asked_to_stop`].
+/// Runs `work`, which writes outputs or serves a page, and heeds [`asked_to_stop`].
 pub(crate) fn while_writing<T>(work: impl FnOnce() -> T) -> T {
     BUSY.store(true, Ordering::SeqCst);
     let result = work();
     BUSY.store(false, Ordering::SeqCst);
     result
-}
-
-/// Runs `work`, which serves a page and heeds [`asked_to_stop`]; that it is stopped so is no error.
-pub(crate) fn while_serving<T>(work: impl FnOnce() -> T) -> T {
-    while_writing(work)
 }

@@ -4,22 +4,28 @@
 
 mod args;
 mod commands;
+mod diagnostic;
+mod hints;
 mod input;
 mod interrupt;
+mod job;
 mod motion;
 mod notes;
 mod numbers;
-mod report;
+mod options;
+mod stopwatch;
 mod terminal;
+mod text;
 mod watch;
 
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use clap::{CommandFactory, Parser};
+use clap::{Command, FromArgMatches};
 
-use crate::args::{Cli, Format};
-use crate::report::Report;
+use crate::args::Format;
+use crate::commands::Cli;
+use crate::diagnostic::Diagnostic;
 
 /// The command did its job, but not as well as was asked for.
 const EXIT_MISSED: u8 = 1;
@@ -27,30 +33,27 @@ const EXIT_MISSED: u8 = 1;
 const EXIT_ERROR: u8 = 2;
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let parsed = commands::command().try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
+    let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => return answer_without_command(&error),
     };
     let shared = cli.shared;
-    match prepare(&shared).and_then(|()| commands::run(cli.command, &shared)) {
-        Ok(code) => code,
-        Err(report) => {
-            report.show(&shared);
-            ExitCode::from(EXIT_ERROR)
-        }
-    }
+    let done = prepare(&shared).and_then(|()| commands::run(cli.command, &shared));
+    done.unwrap_or_else(|diagnostic| diagnostic.show(&shared))
 }
 
-fn prepare(shared: &args::Shared) -> Result<(), Report> {
+fn prepare(shared: &args::Shared) -> Result<(), Diagnostic> {
     interrupt::listen(*shared)?;
     if let Some(threads) = shared.threads {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.get());
-        pool.build_global().map_err(|error| Report::new(format!("{threads} threads cannot be started: {error}")))?;
+        pool.build_global()
+            .map_err(|error| Diagnostic::new(format!("{threads} threads cannot be started: {error}")))?;
     }
     Ok(())
 }
 
-/// Help and version were asked for, or the arguments make no sense.
+/// Prints help or version, or what is wrong with the arguments.
 fn answer_without_command(error: &clap::Error) -> ExitCode {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
         // A reader that has seen enough, as in `dermis --help | head`, is no error.
@@ -74,13 +77,13 @@ fn answer_without_command(error: &clap::Error) -> ExitCode {
         Some("never") => clap::ColorChoice::Never,
         _ => clap::ColorChoice::Auto,
     };
-    let commands = Cli::command();
-    let command = given.iter().skip(1).find(|given| commands.find_subcommand(given).is_some());
-    Report::of_usage(error, command.map(String::as_str)).show(&args::Shared {
-        format,
-        color,
-        quiet: false,
-        threads: None,
-    });
-    ExitCode::from(EXIT_ERROR)
+    let shared = args::Shared { format, color, quiet: false, threads: None };
+    Diagnostic::of_usage(error, &words_of_command(&commands::command(), &given[1..])).show(&shared)
+}
+
+/// The words among `given` that name a command, such as `tissue build`.
+fn words_of_command<'a>(command: &Command, given: &'a [String]) -> Vec<&'a str> {
+    let named = given.iter().enumerate().find_map(|(at, word)| Some((at, word, command.find_subcommand(word)?)));
+    let Some((at, word, found)) = named else { return Vec::new() };
+    [vec![word.as_str()], words_of_command(found, &given[at + 1..])].concat()
 }

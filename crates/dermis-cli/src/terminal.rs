@@ -5,28 +5,24 @@ use std::io::{ErrorKind, IsTerminal, Write};
 use clap::ColorChoice;
 use serde::Serialize;
 
-use crate::report::Report;
-
 /// Writes `text` to stdout.
-pub(crate) fn print(text: &str) -> Result<(), Report> {
+pub(crate) fn print(text: &str) -> std::io::Result<()> {
     print_bytes(text.as_bytes())
 }
 
 /// Writes `bytes` to stdout. A reader that has seen enough, as in `dermis man | head`, ends the program quietly.
-pub(crate) fn print_bytes(bytes: &[u8]) -> Result<(), Report> {
+pub(crate) fn print_bytes(bytes: &[u8]) -> std::io::Result<()> {
     let mut stdout = std::io::stdout().lock();
     match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
-        Err(error) => Err(Report::new(format!("the answer cannot be written: {error}"))),
+        Err(error) => Err(std::io::Error::other(format!("the answer cannot be written: {error}"))),
     }
 }
 
 /// Writes `value` to stdout as one line of JSON.
-pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Report> {
-    let line = serde_json::to_string(value);
-    let line = line.map_err(|error| Report::new(format!("the answer cannot be said in JSON: {error}")))?;
-    print(&(line + "\n"))
+pub(crate) fn print_json(value: &impl Serialize) -> std::io::Result<()> {
+    print(&(serde_json::to_string(value)? + "\n"))
 }
 
 /// Wraps text in colours, or does not.

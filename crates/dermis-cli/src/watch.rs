@@ -1,6 +1,7 @@
 //! Progress of long work: a bar with an estimate on a terminal, a plain line now and then elsewhere, nothing where the
 //! work is quick. It also passes Ctrl-C on to the work.
 
+use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::ops::ControlFlow;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -18,8 +19,8 @@ use crate::numbers::seconds;
 const QUICK: Duration = Duration::from_millis(500);
 /// Plain lines are at least so far apart.
 const BETWEEN_LINES: Duration = Duration::from_secs(3);
-/// Before this share of the work is done, an estimate would be a guess.
-const LEAST_SHARE_FOR_ESTIMATE: f64 = 0.02;
+/// Before this fraction of the work is done, an estimate would be a guess.
+const MIN_FRACTION_FOR_ESTIMATE: f64 = 0.02;
 
 /// Shows how far the work is.
 #[derive(Debug)]
@@ -28,13 +29,22 @@ pub(crate) struct Watch {
     work: String,
     quiet: bool,
     on_terminal: bool,
-    stage: Mutex<Option<Stage>>,
+    stages: Mutex<Stages>,
+}
+
+/// The stages of the work: the present one, and how often each was begun.
+#[derive(Debug, Default)]
+struct Stages {
+    current: Option<Stage>,
+    begun: BTreeMap<String, usize>,
 }
 
 /// One run from nothing done to all done; the work may consist of several.
 #[derive(Debug)]
 struct Stage {
     name: String,
+    /// The name, with a number if the stage is run again: percentages never start anew under one label.
+    label: String,
     done: usize,
     began: Instant,
     last_line: Option<Instant>,
@@ -43,7 +53,7 @@ struct Stage {
 
 impl Watch {
     pub(crate) fn new(work: String, shared: &Shared) -> Self {
-        Self { work, quiet: shared.quiet, on_terminal: std::io::stderr().is_terminal(), stage: Mutex::new(None) }
+        Self { work, quiet: shared.quiet, on_terminal: std::io::stderr().is_terminal(), stages: Mutex::default() }
     }
 
     /// Runs `work`, which cannot say how far it is; `what` is shown if it takes long.
@@ -74,10 +84,24 @@ impl Watch {
 
     /// Takes the bar away, before anything else is printed.
     pub(crate) fn clear(&self) {
-        let mut stage = self.stage.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(bar) = stage.take().and_then(|stage| stage.bar) {
+        self.stages.lock().unwrap_or_else(PoisonError::into_inner).end();
+    }
+}
+
+impl Stages {
+    fn end(&mut self) {
+        if let Some(bar) = self.current.take().and_then(|stage| stage.bar) {
             bar.finish_and_clear();
         }
+    }
+
+    fn begin(&mut self, name: &str) -> &mut Stage {
+        self.end();
+        let runs = self.begun.entry(name.to_owned()).or_default();
+        *runs += 1;
+        let label = if *runs == 1 { name.to_owned() } else { format!("{name}, round {runs}") };
+        let stage = Stage { name: name.to_owned(), label, done: 0, began: Instant::now(), last_line: None, bar: None };
+        self.current.insert(stage)
     }
 }
 
@@ -89,18 +113,15 @@ impl Progress for Watch {
         if self.quiet {
             return ControlFlow::Continue(());
         }
-        let mut current = self.stage.lock().unwrap_or_else(PoisonError::into_inner);
-        if current.as_ref().is_none_or(|current| current.name != stage || current.done > done) {
-            if let Some(bar) = current.take().and_then(|before| before.bar) {
-                bar.finish_and_clear();
-            }
-            *current = Some(Stage { name: stage.to_owned(), done, began: Instant::now(), last_line: None, bar: None });
-        }
-        if let Some(current) = current.as_mut() {
-            current.done = done;
-            if current.began.elapsed() >= QUICK {
-                current.show(&self.work, self.on_terminal, total);
-            }
+        let mut stages = self.stages.lock().unwrap_or_else(PoisonError::into_inner);
+        let goes_on = stages.current.as_ref().is_some_and(|current| current.name == stage && current.done <= done);
+        let current = match &mut stages.current {
+            Some(current) if goes_on => current,
+            _ => stages.begin(stage),
+        };
+        current.done = done;
+        if current.began.elapsed() >= QUICK {
+            current.show(&self.work, self.on_terminal, total);
         }
         ControlFlow::Continue(())
     }
@@ -113,14 +134,14 @@ impl Stage {
             let bar = self.bar.get_or_insert_with(|| {
                 let bar = ProgressBar::new(total as u64);
                 bar.set_style(style("{msg} {wide_bar} {prefix}"));
-                bar.with_message(work.to_owned())
+                bar.with_message(format!("{work}: {}", self.label))
             });
             bar.set_length(total as u64);
             bar.set_prefix(words);
             bar.set_position(self.done as u64);
         } else if self.last_line.is_none_or(|last| last.elapsed() >= BETWEEN_LINES) {
             self.last_line = Some(Instant::now());
-            eprintln!("{work}: {words}");
+            eprintln!("{work}: {}, {words}", self.label);
         }
     }
 }
@@ -132,12 +153,12 @@ fn style(template: &str) -> ProgressStyle {
 
 /// `40 %, about 12 s left`, at the pace so far; without the estimate while that means nothing.
 fn how_far(elapsed: Duration, done: usize, total: usize) -> String {
-    let share = (done as f64 / total.max(1) as f64).min(1.0);
-    let percent = (100.0 * share).floor();
-    if share < LEAST_SHARE_FOR_ESTIMATE || done >= total {
+    let fraction = (done as f64 / total.max(1) as f64).min(1.0);
+    let percent = (100.0 * fraction).floor();
+    if fraction < MIN_FRACTION_FOR_ESTIMATE || done >= total {
         return format!("{percent} %");
     }
-    let left = (elapsed.as_secs_f64() * (1.0 - share) / share).ceil();
+    let left = (elapsed.as_secs_f64() * (1.0 - fraction) / fraction).ceil();
     let left = if left < 60.0 { format!("{left} s") } else { seconds(left) };
     format!("{percent} %, about {left} left")
 }
@@ -145,6 +166,14 @@ fn how_far(elapsed: Duration, done: usize, total: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_stage_that_runs_again_has_another_label() {
+        let mut stages = Stages::default();
+        let labels: Vec<String> =
+            ["search", "refine", "search", "search"].iter().map(|name| stages.begin(name).label.clone()).collect();
+        assert_eq!(labels, ["search", "refine", "search, round 2", "search, round 3"]);
+    }
 
     #[test]
     fn an_estimate_is_given_only_when_it_means_something() {

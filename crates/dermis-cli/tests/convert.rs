@@ -141,14 +141,14 @@ fn numbers_that_make_no_sense_are_refused() {
 fn outputs_that_cannot_be_written_are_refused_with_a_way_out() {
     let place = Place::new();
     place.write("box.npz", &moving_box(2, 24.0));
-    let endings = "hint: choose one of .glb .gltf .abc .usda .npz .obj .ply .pc2 .mdd .mesh .msh .node .ele\n";
+    let extensions = "hint: choose one of .glb .gltf .abc .usda .npz .obj .ply .pc2 .mdd .mesh .msh .node .ele\n";
     for (output, expected) in [
         (
             "out.xyz",
-            format!("error: '.xyz' is not the ending of a format that dermis writes\n  --> out.xyz\n{endings}"),
+            format!("error: '.xyz' is not the extension of a format that dermis writes\n  --> out.xyz\n{extensions}"),
         ),
-        ("out", format!("error: the output's name has no ending that says its format\n  --> out\n{endings}")),
-        ("out.fbx", format!("error: '.fbx' files are read but not written\n  --> out.fbx\n{endings}")),
+        ("out", format!("error: the output's name has no extension that names its format\n  --> out\n{extensions}")),
+        ("out.fbx", format!("error: '.fbx' files are read but not written\n  --> out.fbx\n{extensions}")),
         (
             "no/such/out.npz",
             "error: the output's folder does not exist\n  --> no/such\nhint: make the folder first, or choose another \

@@ -3,8 +3,9 @@
 mod common;
 
 use common::{Place, box_mesh, moving_box};
+use dermis::mesh::deformer::multi_weights::MultiWeightsLayer;
 use dermis::mesh::glam::{DAffine3, DVec3, Vec3};
-use dermis::mesh::{Deformer, Values};
+use dermis::mesh::{Deformer, StoredDeformer, Values};
 use dermis::prelude::*;
 use dermis::skin::envelope::{MultiPose, MultiPoser, MultiWeights, Precision};
 
@@ -65,7 +66,8 @@ fn bulging(object: &Object) -> MultiWeights {
 
 fn model(half: bool) -> Object {
     let object = rigged_box(["lower", "upper"]);
-    let deformers = vec![bulging(&object).to_deformer(half)];
+    let precision = if half { Precision::Half } else { Precision::Single };
+    let deformers = vec![MultiWeightsLayer::new(bulging(&object), precision).unwrap().into()];
     Object { deformers, ..object }
 }
 
@@ -90,7 +92,7 @@ fn linear(clip: usize) -> Vec<Vec<Vec3>> {
 }
 
 fn frames_of(scene: &Scene) -> Vec<Vec<Vec3>> {
-    let motion = scene.objects[0].motion().unwrap().unwrap();
+    let motion = scene.objects[0].base_motion().unwrap().unwrap();
     (0..motion.frame_count()).map(|frame| motion.frame(frame).unwrap().into_owned()).collect()
 }
 
@@ -239,9 +241,11 @@ fn bad_inputs_get_a_clear_answer() {
 #[test]
 fn rejects_weights_that_are_not_whole() {
     let place = Place::new();
-    let broken = |name: &str, change: fn(&mut Deformer)| {
+    let broken = |name: &str, change: fn(&mut StoredDeformer)| {
         let mut object = model(false);
-        change(&mut object.deformers[0]);
+        let mut stored = object.deformers[0].encode();
+        change(&mut stored);
+        object.deformers[0] = Deformer::Unknown(stored);
         place.write(name, &scene(object));
         place.fail(&["pose", name, "-o", "out.npz"])
     };
@@ -282,7 +286,8 @@ fn inspect_names_layers_and_convert_keeps_or_applies_them() {
 #[test]
 fn a_layer_of_another_version_is_told_and_left_out() {
     let place = Place::new();
-    let deformer = Deformer { settings: "{\"type\":\"melt\"}".into(), ..Deformer::default() };
+    let settings = serde_json::from_str("{\"type\":\"melt\"}").unwrap();
+    let deformer = Deformer::Unknown(StoredDeformer { settings, ..StoredDeformer::default() });
     place.write("model.glb", &scene(Object { deformers: vec![deformer], ..rigged_box(["lower", "upper"]) }));
     let said = place.succeed(&["pose", "model.glb", "--clip", "bend", "-o", "out.npz"]).stdout;
     assert!(said.contains("does not know the layer 'melt'"), "{said}");

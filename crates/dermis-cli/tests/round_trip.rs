@@ -68,7 +68,7 @@ fn assert_same_motion(expected: &Scene, found: &Scene, format: &str) {
     let (expected, found) = (&expected.objects[0], &found.objects[0]);
     assert_eq!(expected.mesh.triangles(), found.mesh.triangles(), "{format}");
     let size = expected.mesh.diagonal();
-    let (before, after) = (expected.motion().unwrap().unwrap(), found.motion().unwrap().unwrap());
+    let (before, after) = (expected.base_motion().unwrap().unwrap(), found.base_motion().unwrap().unwrap());
     assert_eq!(before.frame_count(), after.frame_count(), "{format}");
     for frame in 0..before.frame_count() {
         let (before, after) = (before.frame(frame).unwrap(), after.frame(frame).unwrap());

@@ -14,7 +14,7 @@ fn build(place: &Place, output: &str, more: &[&str]) -> Value {
 }
 
 fn simulate(place: &Place, model: &str, more: &[&str]) -> Value {
-    let arguments = [&["tissue", "simulate", model, "-o", "out.npz", "--overwrite", "--format", "json"], more].concat();
+    let arguments = [&["tissue", "simulate", model, "-o", "out.npz", "--force", "--format", "json"], more].concat();
     place.succeed(&arguments).json()
 }
 
@@ -94,7 +94,7 @@ fn gravity_forces_shapes_and_flesh_change_what_comes_out() {
     assert!(stiff < 0.4 * sagging, "{stiff}, {sagging}");
     let force = r#"[{"kind": "pull", "center": [0, 1.05, 0.1], "radius": 0.1, "target": [0, 1.05, 0.5], "stiffness_n_per_m": 500}]"#;
     std::fs::write(place.path("pull.json"), force).unwrap();
-    let pulled = number(&stand("model.npz", &["--force", "pull.json"]), "displacement_max");
+    let pulled = number(&stand("model.npz", &["--forces", "pull.json"]), "displacement_max");
     assert!(pulled > 5e-3, "{pulled}");
     stand("model.npz", &["--shape", "0=1.5", "--all-elements"]);
     place.succeed(&["tissue", "transfer", "stiff.npz", "model.npz", "-o", "given.npz"]);
@@ -129,7 +129,7 @@ fn mistakes_are_named() {
         (&["simulate", "model.npz", "--clip", "runing", "-o", "x.abc"][..], "did you mean 'running'"),
         (&["simulate", "model.npz", "--shape", "hevy=1", "-o", "x.abc"], "there is no shape called 'hevy'"),
         (&["simulate", "model.npz", "--gravity", "1,2", "-o", "x.abc"], "neither a number"),
-        (&["simulate", "model.npz", "--force", "none.json", "-o", "x.abc"], "none.json"),
+        (&["simulate", "model.npz", "--forces", "none.json", "-o", "x.abc"], "none.json"),
         (&["simulate", "sample:flag", "-o", "x.abc"], "has no rig"),
         (&["build", "sample:arm", "-o", "model.glb"], "a layered body is an .npz file"),
         (
@@ -143,19 +143,40 @@ fn mistakes_are_named() {
         let said = place.fail(&[&["tissue"], arguments].concat());
         assert!(said.contains(expected), "{arguments:?}: {said}");
     }
-    let said = place.fail(&["tissue", "simulate", "model.npz", "-o", "model.npz", "--overwrite"]);
+    let said = place.fail(&["tissue", "simulate", "model.npz", "-o", "model.npz", "--force"]);
     assert!(said.contains("the output is the input"), "{said}");
     let said = place.fail(&["tissue", "build", "sample:body", "--spacing", "1e-5", "-o", "x.npz"]);
     assert!(said.contains("give a larger one"), "{said}");
     std::fs::write(place.path("thin.json"), r#"[{"kind": "gravity", "acceleration": [0, 0, 0]}, {"kind": "pull", "center": [0, 1, 0], "radius": -1, "target": [0, 1, 1], "stiffness_n_per_m": 1}]"#).unwrap();
-    let said = place.fail(&["tissue", "simulate", "model.npz", "--force", "thin.json", "-o", "x.abc"]);
+    let said = place.fail(&["tissue", "simulate", "model.npz", "--forces", "thin.json", "-o", "x.abc"]);
     assert!(said.contains("force 1") && said.contains("radius"), "{said}");
     std::fs::write(place.path("there.abc"), "").unwrap();
     let said = place.fail(&["tissue", "simulate", "model.npz", "-o", "there.abc"]);
-    assert!(said.contains("--overwrite"), "{said}");
+    assert!(said.contains("--force"), "{said}");
     std::fs::write(place.path("bad.json"), r#"[{"kind": "push"}]"#).unwrap();
-    let said = place.fail(&["tissue", "simulate", "model.npz", "--force", "bad.json", "-o", "x.abc"]);
+    let said = place.fail(&["tissue", "simulate", "model.npz", "--forces", "bad.json", "-o", "x.abc"]);
     assert!(said.contains("not a list of forces") && said.contains("push"), "{said}");
+}
+
+#[test]
+fn a_result_that_cannot_be_right_exits_with_1_and_is_not_written() {
+    let place = Place::new();
+    build(&place, "model.npz", &[]);
+    let pull = r#"[{"kind": "pull", "center": [0, 1.05, 0.1], "radius": 0.3, "target": [0, 1, 90], "stiffness_n_per_m": 1e7}]"#;
+    std::fs::write(place.path("tear.json"), pull).unwrap();
+    let arguments = ["tissue", "simulate", "model.npz", "--stand", "1", "--forces", "tear.json", "-o", "torn.npz"];
+    let outcome = place.run(&arguments);
+    assert_eq!(outcome.code, 1, "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("the simulation cannot be right") && outcome.stderr.contains("hint:"));
+    assert_eq!(place.files(), ["model.npz", "tear.json"]);
+}
+
+#[test]
+fn help_lists_only_options_that_act() {
+    let place = Place::new();
+    let help = |command: &str| place.succeed(&["tissue", command, "--help"]).stdout;
+    assert!(help("build").contains("--layer") && help("build").contains("--whole-body"));
+    assert!(!help("edit").contains("--layer") && !help("edit").contains("--whole-body"));
 }
 
 #[test]

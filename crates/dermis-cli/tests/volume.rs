@@ -3,7 +3,8 @@
 mod common;
 
 use common::{Place, box_mesh, shared_data};
-use dermis::active::volume::{Effect, VolumeLayer, VolumeOptions, from_deformers};
+use dermis::active::volume::{Effect, VolumeLayer, VolumeOptions};
+use dermis::mesh::Deformer;
 use dermis::prelude::*;
 use serde_json::Value;
 
@@ -27,7 +28,7 @@ fn scaled_box(factors: &[f32], open: usize) -> Scene {
 fn volumes(place: &Place, name: &str) -> Vec<f64> {
     let object = place.read(name).objects.remove(0);
     let layer = VolumeLayer::new(&object, &VolumeOptions { cap: true, ..VolumeOptions::default() }).unwrap();
-    let motion = object.motion().unwrap().unwrap();
+    let motion = object.base_motion().unwrap().unwrap();
     (0..motion.frame_count())
         .map(|frame| layer.volume_of(&motion.frame(frame).unwrap()) / layer.rest_volume())
         .collect()
@@ -57,12 +58,13 @@ fn the_layer_goes_with_the_asset_and_is_played_from_it() {
     place.succeed(&["volume", "sample:arm", "--effects", "muscles.toml", "--target", "1.02", "-o", "arm.glb"]);
     let scene = place.read("arm.glb");
     let object = scene.objects.iter().find(|object| object.rig.is_some()).unwrap();
-    let options = from_deformers(object).unwrap().expect("the layer was written");
+    let [Deformer::Volume(options)] = &object.deformers[..] else { panic!("the layer was not written") };
     assert_eq!(options.effects.of_joint("left_elbow").effect, Effect::Muscle);
     assert_eq!((options.effects.of_joint("wrist").omega, options.target.at(0.3)), (3.0, 1.02));
-    let (played, notes) = dermis::replay(object, &object.clips[0]).unwrap();
-    assert_eq!(notes, []);
-    let layer = VolumeLayer::new(object, &options).unwrap();
+    let dermis::Motion { sequence: played, warnings, .. } =
+        dermis::evaluate::clip_motion(object, &object.clips[0]).unwrap();
+    assert_eq!(warnings, []);
+    let layer = VolumeLayer::new(object, options).unwrap();
     for frame in 0..played.frame_count() {
         let volume = layer.volume_of(&played.frame(frame).unwrap()) / layer.rest_volume();
         assert!((volume / 1.02 - 1.0).abs() < 1e-6, "{volume} at frame {frame}");

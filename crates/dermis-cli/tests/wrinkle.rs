@@ -74,7 +74,7 @@ fn a_cloth_that_only_stretches_is_written_unchanged_and_said_so() {
     let answer = place.succeed(&["wrinkle", "cloth.npz", "-o", "out.npz", "--format", "json"]).json();
     assert!(notes(&answer).contains("nowhere compressed"), "{answer}");
     let frames = |name: &str| {
-        let motion = place.read(name).objects[0].motion().unwrap().unwrap();
+        let motion = place.read(name).objects[0].base_motion().unwrap().unwrap();
         (motion.mesh().triangles().to_vec(), (0..3).map(|k| motion.frame(k).unwrap().into_owned()).collect::<Vec<_>>())
     };
     assert_eq!(frames("cloth.npz"), frames("out.npz"));
@@ -151,7 +151,7 @@ fn triangles_without_area_and_tangled_edges_are_said_and_passed_by() {
     let answer = place.succeed(&["wrinkle", "cloth.npz", "-o", "out.npz", "--format", "json"]).json();
     assert!(notes(&answer).contains("no area at rest"), "{answer}");
     assert!(notes(&answer).contains("more than two triangles share"), "{answer}");
-    let motion = place.read("out.npz").objects[0].motion().unwrap().unwrap();
+    let motion = place.read("out.npz").objects[0].base_motion().unwrap().unwrap();
     assert!((0..3).all(|frame| motion.frame(frame).unwrap().iter().all(|point| point.is_finite())));
 }
 

@@ -85,7 +85,7 @@ fn plain_pass(path: &Path) -> f64 {
 /// Reading to the point where all positions are in memory and checked, and one pass over them.
 fn read_and_sum(path: &Path) -> f64 {
     let scene = dermis_io::read(path.to_str().expect("a plain path"), &ReadOptions::default()).expect("a valid file");
-    let motion = scene.objects[0].motion().expect("a valid motion").expect("a moving object");
+    let motion = scene.objects[0].base_motion().expect("a valid motion").expect("a moving object");
     let motion = motion.load().expect("valid frames");
     let positions = motion.positions().expect("frames in memory");
     sum(bytemuck::cast_slice(positions))

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use dermis_body::BodyError;
+use dermis_mesh::deformer::DeformerError;
 use dermis_mesh::merge::MergeError;
 use dermis_mesh::{MeshError, RigError, SequenceError};
 
@@ -90,6 +91,9 @@ pub enum Problem {
     /// The arrays read do not make a body model.
     #[error("{0}")]
     Body(#[from] BodyError),
+    /// A stored layer is invalid.
+    #[error("{0}")]
+    Deformer(#[from] DeformerError),
     /// The objects do not make one, which the format needs.
     #[error("{0}")]
     Merge(#[from] MergeError),

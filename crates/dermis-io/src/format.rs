@@ -1,219 +1,369 @@
-//! Which format a file is in, and the two functions that serve all of them.
+//! The formats: one table from which reading, writing, help texts and documentation take what they know about them.
+//!
+//! Each format is a Cargo feature. A format that is not compiled in keeps its row, so that a file of it is answered with
+//! the name of the feature.
 
-use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use dermis_math::progress::Progress;
-use dermis_mesh::{Note, Scene};
-use dermis_samples as samples;
+use dermis_mesh::{Object, Polygons, Scene, Units};
+use glam::Vec3;
 
-use crate::error::{Error, Problem};
-use crate::options::{ReadOptions, WriteOptions};
-use crate::output::{Output, Written};
-use crate::{alembic, fbx, gltf, gmsh, mdd, medit, npz, numbered, obj, pc2, ply, smpl, tetgen, usd};
+use crate::error::Error;
+use crate::input::Input;
+use crate::options::ReadOptions;
+use crate::output::Job;
+#[allow(clippy::wildcard_imports, reason = "which modules exist depends on the features")]
+use crate::*;
 
-/// The formats that dermis knows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[allow(missing_docs, reason = "the names say all")]
-pub enum Format {
-    Glb,
-    Gltf,
-    Obj,
-    Ply,
-    Npz,
-    Pc2,
-    Mdd,
-    Alembic,
-    Usd,
-    Usda,
-    Fbx,
-    Medit,
-    Pickle,
-    Gmsh,
-    Tetgen,
+/// One file format.
+#[derive(Debug)]
+pub struct Format {
+    /// Identifier in summaries and JSON.
+    pub id: &'static str,
+    /// Name in texts.
+    pub name: &'static str,
+    /// Cargo feature of this crate and of `dermis` that compiles it in.
+    pub feature: &'static str,
+    /// Extensions of files that are read.
+    pub extensions: &'static [&'static str],
+    /// Extensions of files that are written.
+    pub written_extensions: &'static [&'static str],
+    /// Description of what is read.
+    pub reads: &'static str,
+    /// Description of what is written; empty if nothing is.
+    pub writes: &'static str,
+    /// Parts of a scene that a written file keeps.
+    pub holds: Holds,
+    pub(crate) reader: Option<Reader>,
+    pub(crate) writer: Option<Writer>,
+    pub(crate) frame_readers: Option<FrameReaders>,
 }
+
+/// Parts of a scene that a format keeps beside points and faces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a separate property of a format")]
+pub struct Holds {
+    /// Joints, skin weights, shapes and clips.
+    pub rig: bool,
+    /// Deformers on top of the rig; without this they are baked into the frames.
+    pub layers: bool,
+    /// Several frames in one file.
+    pub motion: bool,
+    /// Faces; without this they are read from and written to a file beside.
+    pub faces: bool,
+    /// Tetrahedra.
+    pub tets: bool,
+    /// Scalars per point.
+    pub attributes: bool,
+    /// Normals, one UV set and one colour set.
+    pub surface: bool,
+    /// Tangents, and any number of UV and colour sets.
+    pub all_sets: bool,
+    /// Materials.
+    pub materials: bool,
+    /// The length of a unit and the up axis.
+    pub units: bool,
+}
+
+impl Holds {
+    const NONE: Self = Self {
+        rig: false,
+        layers: false,
+        motion: false,
+        faces: true,
+        tets: false,
+        attributes: false,
+        surface: false,
+        all_sets: false,
+        materials: false,
+        units: false,
+    };
+}
+
+/// A function that reads a file.
+pub(crate) type Reader = fn(&Input, &ReadOptions) -> Result<Scene, Error>;
+
+/// A function that reads the points and the polygons over points of one frame.
+pub(crate) type FrameReader = fn(&[u8]) -> Result<(Vec<Vec3>, Polygons), Error>;
+
+/// How files of one frame each are read as a sequence: the first as a scene, and the points of each.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FrameReaders {
+    pub first: Reader,
+    pub each: FrameReader,
+}
+
+/// A function that writes a scene, or the one object of a scene whose objects have been merged.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Writer {
+    Scene(fn(&Scene, &mut Job<'_>) -> Result<(), Error>),
+    Object(fn(&Object, Units, &mut Job<'_>) -> Result<(), Error>),
+}
+
+/// `Some(value)` if the feature is on; otherwise `None`, and the value is not compiled.
+macro_rules! if_feature {
+    ($feature:literal, $value:expr) => {{
+        #[cfg(feature = $feature)]
+        {
+            Some($value)
+        }
+        #[cfg(not(feature = $feature))]
+        {
+            None
+        }
+    }};
+}
+
+/// All formats, in the order in which lists name them.
+pub static FORMATS: [Format; 13] = [
+    Format {
+        id: "gltf",
+        name: "glTF",
+        feature: "gltf",
+        extensions: &["glb", "gltf"],
+        written_extensions: &["glb", "gltf"],
+        reads: "meshes, skins, morph targets, animation; sparse, quantized, meshopt and Draco compressed",
+        writes: "all of it; bones with shear as nested nodes, exact in every viewer; layers",
+        holds: Holds {
+            rig: true,
+            layers: true,
+            motion: true,
+            attributes: true,
+            surface: true,
+            all_sets: true,
+            materials: true,
+            units: true,
+            ..Holds::NONE
+        },
+        reader: if_feature!("gltf", gltf::read),
+        writer: if_feature!("gltf", Writer::Scene(gltf::write)),
+        frame_readers: None,
+    },
+    Format {
+        id: "alembic",
+        name: "Alembic",
+        feature: "alembic",
+        extensions: &["abc"],
+        written_extensions: &["abc"],
+        reads: "PolyMesh and SubD under moving transforms",
+        writes: "animated PolyMesh with UVs, normals, face sets",
+        holds: Holds { motion: true, surface: true, all_sets: true, materials: true, units: true, ..Holds::NONE },
+        reader: if_feature!("alembic", alembic::read),
+        writer: if_feature!("alembic", Writer::Scene(alembic::write)),
+        frame_readers: None,
+    },
+    Format {
+        id: "usd",
+        name: "USD",
+        feature: "usd",
+        extensions: &["usda", "usd", "usdc", "usdz"],
+        written_extensions: &["usda"],
+        reads: "points over time, UsdSkel, blend shapes, preview materials",
+        writes: "the same, as `.usda`",
+        holds: Holds {
+            rig: true,
+            motion: true,
+            surface: true,
+            all_sets: true,
+            materials: true,
+            units: true,
+            ..Holds::NONE
+        },
+        reader: if_feature!("usd", usd::read),
+        writer: if_feature!("usd", Writer::Scene(usd::write)),
+        frame_readers: None,
+    },
+    Format {
+        id: "fbx",
+        name: "FBX",
+        feature: "fbx",
+        extensions: &["fbx"],
+        written_extensions: &[],
+        reads: "meshes, skin clusters, blend shapes, animation",
+        writes: "",
+        holds: Holds::NONE,
+        reader: if_feature!("fbx", fbx::read),
+        writer: None,
+        frame_readers: None,
+    },
+    Format {
+        id: "npz",
+        name: "NumPy",
+        feature: "npz",
+        extensions: &["npz"],
+        written_extensions: &["npz"],
+        reads: "sequences, rigs with clips, bodies in SMPL's layout",
+        writes: "sequences, rigs with clips, layers, tetrahedra",
+        holds: Holds {
+            rig: true,
+            layers: true,
+            motion: true,
+            tets: true,
+            attributes: true,
+            surface: true,
+            all_sets: true,
+            materials: true,
+            units: true,
+            ..Holds::NONE
+        },
+        reader: if_feature!("npz", |input, options| npz::read(input, options, smpl::object)),
+        writer: if_feature!("npz", Writer::Object(npz::write)),
+        frame_readers: None,
+    },
+    Format {
+        id: "pickle",
+        name: "Pickle",
+        feature: "npz",
+        extensions: &["pkl"],
+        written_extensions: &[],
+        reads: "bodies in SMPL's layout, pickled by Python 2 or 3; no code is executed",
+        writes: "",
+        holds: Holds::NONE,
+        reader: if_feature!("npz", smpl::read_pickle),
+        writer: None,
+        frame_readers: None,
+    },
+    Format {
+        id: "obj",
+        name: "OBJ",
+        feature: "obj",
+        extensions: &["obj"],
+        written_extensions: &["obj"],
+        reads: "one file, a folder, a glob, or `walk.%04d.obj`; materials",
+        writes: "one pose, or a file per frame",
+        holds: Holds { surface: true, materials: true, ..Holds::NONE },
+        reader: if_feature!("obj", obj::read),
+        writer: if_feature!("obj", Writer::Object(obj::write)),
+        frame_readers: if_feature!("obj", FrameReaders { first: obj::read, each: obj::read_frame }),
+    },
+    Format {
+        id: "ply",
+        name: "PLY",
+        feature: "ply",
+        extensions: &["ply"],
+        written_extensions: &["ply"],
+        reads: "one file, a folder, a glob, or `walk.%04d.ply`; text and binary",
+        writes: "one pose, or a file per frame, binary",
+        holds: Holds { surface: true, attributes: true, ..Holds::NONE },
+        reader: if_feature!("ply", ply::read),
+        writer: if_feature!("ply", Writer::Object(ply::write)),
+        frame_readers: if_feature!("ply", FrameReaders { first: ply::read_unwelded, each: ply::read_frame }),
+    },
+    Format {
+        id: "pc2",
+        name: "PC2",
+        feature: "point-cache",
+        extensions: &["pc2"],
+        written_extensions: &["pc2"],
+        reads: "moving points; the faces from an OBJ file beside or a given mesh",
+        writes: "moving points, with that OBJ file",
+        holds: Holds { motion: true, surface: true, materials: true, faces: false, ..Holds::NONE },
+        reader: if_feature!("point-cache", pc2::read),
+        writer: if_feature!("point-cache", Writer::Object(pc2::write)),
+        frame_readers: None,
+    },
+    Format {
+        id: "mdd",
+        name: "MDD",
+        feature: "point-cache",
+        extensions: &["mdd"],
+        written_extensions: &["mdd"],
+        reads: "moving points; the faces from an OBJ file beside or a given mesh",
+        writes: "moving points, with that OBJ file",
+        holds: Holds { motion: true, surface: true, materials: true, faces: false, ..Holds::NONE },
+        reader: if_feature!("point-cache", mdd::read),
+        writer: if_feature!("point-cache", Writer::Object(mdd::write)),
+        frame_readers: None,
+    },
+    Format {
+        id: "medit",
+        name: "Medit",
+        feature: "medit",
+        extensions: &["mesh"],
+        written_extensions: &["mesh"],
+        reads: "triangles, quads, tetrahedra; text",
+        writes: "triangles, quads, tetrahedra",
+        holds: Holds { tets: true, ..Holds::NONE },
+        reader: if_feature!("medit", medit::read),
+        writer: if_feature!("medit", Writer::Object(medit::write)),
+        frame_readers: None,
+    },
+    Format {
+        id: "gmsh",
+        name: "Gmsh",
+        feature: "gmsh",
+        extensions: &["msh"],
+        written_extensions: &["msh"],
+        reads: "triangles, quads, tetrahedra; versions 2.2 and 4.1, text and binary",
+        writes: "triangles, quads, tetrahedra; version 2.2 as text",
+        holds: Holds { tets: true, ..Holds::NONE },
+        reader: if_feature!("gmsh", gmsh::read),
+        writer: if_feature!("gmsh", Writer::Object(gmsh::write)),
+        frame_readers: None,
+    },
+    Format {
+        id: "tetgen",
+        name: "TetGen",
+        feature: "tetgen",
+        extensions: &["node", "ele"],
+        written_extensions: &["node", "ele"],
+        reads: "tetrahedra, from the pair of files",
+        writes: "tetrahedra, as the pair of files",
+        holds: Holds { tets: true, ..Holds::NONE },
+        reader: if_feature!("tetgen", tetgen::read),
+        writer: if_feature!("tetgen", Writer::Object(tetgen::write)),
+        frame_readers: None,
+    },
+];
 
 impl Format {
-    /// The format that a path's ending names.
-    pub fn of_path(path: &Path) -> Result<Self, Error> {
-        let ending = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
-        Ok(match ending.as_str() {
-            "glb" => Self::Glb,
-            "gltf" => Self::Gltf,
-            "obj" => Self::Obj,
-            "ply" => Self::Ply,
-            "npz" => Self::Npz,
-            "pc2" => Self::Pc2,
-            "mdd" => Self::Mdd,
-            "abc" => Self::Alembic,
-            "usda" => Self::Usda,
-            "usd" | "usdc" | "usdz" => Self::Usd,
-            "fbx" => Self::Fbx,
-            "mesh" => Self::Medit,
-            "pkl" => Self::Pickle,
-            "msh" => Self::Gmsh,
-            "node" | "ele" => Self::Tetgen,
-            _ => {
-                let message = match ending.as_str() {
-                    "" => "the name has no ending that says its format".to_owned(),
-                    _ => format!("'.{ending}' is not the ending of a format that dermis knows"),
-                };
-                return Err(Error::unsupported(message).in_file(path).with_hint(
-                    "known endings: glb gltf obj ply npz pc2 mdd abc usda usd usdc usdz fbx mesh pkl msh node ele",
-                ));
-            }
+    /// Format that the extension of `path` names.
+    pub fn of_path(path: &Path) -> Result<&'static Self, Error> {
+        let extension = extension_of(path);
+        FORMATS.iter().find(|format| format.extensions.contains(&extension.as_str())).ok_or_else(|| {
+            let message = match extension.as_str() {
+                "" => "the name has no extension that names its format".to_owned(),
+                _ => format!("'.{extension}' is not the extension of a format that dermis knows"),
+            };
+            let known: Vec<&str> = FORMATS.iter().flat_map(|format| format.extensions).copied().collect();
+            Error::unsupported(message).in_file(path).with_hint(format!("known extensions: {}", known.join(" ")))
         })
     }
-}
 
-/// Reads whatever `source` names: a file, a built-in `sample:NAME`, or a sequence of OBJ or PLY files as a folder, as
-/// a pattern (`walk.%04d.obj`) or with `*` and `?` (`walk_*.obj`).
-pub fn read(source: &str, options: &ReadOptions) -> Result<Scene, Error> {
-    if let Some(name) = source.strip_prefix("sample:") {
-        return samples::build(name).ok_or_else(|| no_such_sample(name).in_file(source));
-    }
-    let path = Path::new(source);
-    let mut scene = match numbered::files_of(path)? {
-        Some(files) => numbered::read(&files, options).map_err(|error| error.in_file(path))?,
-        None => read_file(path, options)?,
-    };
-    if options.topology.is_some() && !matches!(Format::of_path(path), Ok(Format::Pc2 | Format::Mdd)) {
-        scene.notes.push(Note::new("--topology is for files without faces (.pc2, .mdd); this one has its own"));
-    }
-    Ok(scene)
-}
-
-fn no_such_sample(name: &str) -> Error {
-    let closest = samples::NAMES.iter().min_by_key(|known| edit_distance(known, name));
-    // A name of which more than half would have to change was not mistyped.
-    let closest = closest.filter(|known| 2 * edit_distance(known, name) <= known.len());
-    let hint = closest.map_or("name one of these".to_owned(), |known| format!("did you mean 'sample:{known}'?"));
-    let error = Error::unsupported(format!("there is no sample called '{name}'"));
-    error.detail(format!("samples: {}", samples::NAMES.join(", "))).with_hint(hint)
-}
-
-/// Reads one file.
-pub(crate) fn read_file(path: &Path, options: &ReadOptions) -> Result<Scene, Error> {
-    let format = Format::of_path(path)?;
-    if !path.exists() {
-        return Err(missing(path));
-    }
-    let scene = match format {
-        Format::Glb | Format::Gltf => gltf::read(path, options),
-        Format::Obj => obj::read(path, options),
-        Format::Ply => ply::read(path, options),
-        Format::Npz => npz::read(path, options),
-        Format::Pc2 => pc2::read(path, options),
-        Format::Mdd => mdd::read(path, options),
-        Format::Alembic => alembic::read(path, options),
-        Format::Usd | Format::Usda => usd::read(path, options),
-        Format::Fbx => fbx::read(path, options),
-        Format::Medit => medit::read(path, options),
-        Format::Pickle => smpl::read_pickle(path),
-        Format::Gmsh => gmsh::read(path, options),
-        Format::Tetgen => tetgen::read(path, options),
-    };
-    scene.map_err(|error| error.in_file(path))
-}
-
-fn missing(path: &Path) -> Error {
-    let error = Error::malformed("there is no such file").in_file(path);
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    if !folder.is_dir() {
-        return error.with_hint(format!("there is no folder '{}' either", folder.display()));
-    }
-    let similar = similar_names(folder, path);
-    if similar.is_empty() { error } else { error.with_hint(format!("did you mean {}?", similar.join(" or "))) }
-}
-
-/// Files in `folder` with the stem of `path` or nearly its name; else some with its ending.
-fn similar_names(folder: &Path, path: &Path) -> Vec<String> {
-    const MOST: usize = 3;
-    const FARTHEST: usize = 2;
-    let part = |part: Option<&OsStr>| part.unwrap_or_default().to_string_lossy().to_lowercase();
-    let (wanted, stem, ending) = (part(path.file_name()), part(path.file_stem()), part(path.extension()));
-    let mut names: Vec<PathBuf> =
-        std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name().into()).collect();
-    names.retain(|name| Format::of_path(name).is_ok());
-    names.sort();
-    let close = |name: &&PathBuf| {
-        part(name.file_stem()) == stem || edit_distance(&part(Some(name.as_os_str())), &wanted) <= FARTHEST
-    };
-    let mut found: Vec<&PathBuf> = names.iter().filter(close).collect();
-    if found.is_empty() {
-        found = names.iter().filter(|name| part(name.extension()) == ending).collect();
-    }
-    found.into_iter().take(MOST).map(|name| format!("'{}'", folder.join(name).display())).collect()
-}
-
-/// How many characters must be put in, taken out or replaced (Levenshtein).
-fn edit_distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
-}
-
-/// Writes `scene` to `target`, in the format that its ending names.
-pub fn write(target: &Path, scene: &Scene, options: &WriteOptions, progress: &dyn Progress) -> Result<Written, Error> {
-    numbered::check_pattern(target)?;
-    let mut output = Output::new(options.force);
-    let writer = match Format::of_path(target)? {
-        Format::Glb | Format::Gltf => gltf::write,
-        Format::Obj => obj::write,
-        Format::Ply => ply::write,
-        Format::Npz => npz::write,
-        Format::Pc2 => pc2::write,
-        Format::Mdd => mdd::write,
-        Format::Alembic => alembic::write,
-        Format::Usda => usd::write,
-        Format::Medit => medit::write,
-        Format::Gmsh => gmsh::write,
-        Format::Tetgen => tetgen::write,
-        format @ (Format::Usd | Format::Fbx | Format::Pickle) => {
-            return Err(Error::unsupported(format!("{format:?} files are read but not written"))
-                .in_file(target)
-                .with_hint("write .usda, .abc or .glb instead"));
-        }
-    };
-    let notes = writer(scene, target, &mut output, progress).map_err(|error| match error.problem() {
-        // Frames are read while they are written: what is wrong with them is wrong with the input.
-        Problem::Sequence(_) => error,
-        _ => error.in_file(target),
-    })?;
-    let mut written = output.commit()?;
-    written.notes = notes;
-    Ok(written)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_missing_file_is_answered_with_what_is_there() {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("walk.obj"), b"").unwrap();
-        for name in ["walk.npz", "wlak.obj", "run.obj"] {
-            let error = read(folder.path().join(name).to_str().unwrap(), &ReadOptions::default()).unwrap_err();
-            assert!(error.hint().unwrap().contains("walk.obj"), "{name}: {:?}", error.hint());
-        }
-        let error = read("nowhere/walk.obj", &ReadOptions::default()).unwrap_err();
-        assert!(error.hint().unwrap().contains("'nowhere'"));
+    /// Whether this build reads the format.
+    pub fn is_compiled_in(&self) -> bool {
+        self.reader.is_some()
     }
 
-    #[test]
-    fn edit_distance_counts_the_changes() {
-        for (a, b, distance) in [("", "", 0), ("abc", "abc", 0), ("abc", "", 3), ("walk", "wlak", 2), ("ab", "xb", 1)] {
-            assert_eq!(edit_distance(a, b), distance, "{a} {b}");
-        }
+    /// Whether a file holds one object only, so that several are merged.
+    pub fn is_single_object(&self) -> bool {
+        matches!(self.writer, Some(Writer::Object(_)))
     }
+
+    /// Whether it is read and written as one file per frame.
+    pub fn is_numbered(&self) -> bool {
+        matches!(self.feature, "obj" | "ply")
+    }
+
+    /// The error that the format is not compiled in.
+    pub(crate) fn not_compiled_in(&self) -> Error {
+        let (name, feature) = (self.name, self.feature);
+        Error::unsupported(format!("this build of dermis has no {name} format"))
+            .with_hint(format!("build it with the Cargo feature '{feature}'"))
+    }
+}
+
+/// Extension of `path` in lower case; empty if it has none.
+pub(crate) fn extension_of(path: &Path) -> String {
+    path.extension().and_then(|extension| extension.to_str()).unwrap_or_default().to_ascii_lowercase()
+}
+
+/// Extensions of the files that [`crate::write()`] makes.
+pub fn writable_extensions() -> Vec<&'static str> {
+    FORMATS.iter().flat_map(|format| format.written_extensions).copied().collect()
+}
+
+/// Extensions of the files that [`crate::read`] takes.
+pub fn readable_extensions() -> Vec<&'static str> {
+    FORMATS.iter().flat_map(|format| format.extensions).copied().collect()
 }

@@ -7,17 +7,15 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
-use std::path::Path;
 
-use dermis_math::progress::Progress;
-use dermis_mesh::{Note, Scene};
+use dermis_mesh::{Note, Object, Scene, Units};
 use glam::Vec3;
 
 use crate::error::Error;
-use crate::mapped::Mapped;
+use crate::input::Input;
 use crate::options::ReadOptions;
-use crate::output::Output;
-use crate::single::{Holds, single, still};
+use crate::output::Job;
+use crate::still::still;
 use crate::volume_mesh::VolumeMesh;
 use crate::words::Words;
 
@@ -28,26 +26,16 @@ const QUADRANGLE: i64 = 3;
 const TETRAHEDRON: i64 = 4;
 const SECOND_ORDER_TETRAHEDRON: i64 = 11;
 
-/// Reads the file `path`.
-pub fn read(path: &Path, _options: &ReadOptions) -> Result<Scene, Error> {
-    let name = path.file_stem().unwrap_or_default().to_string_lossy();
-    scene(&Mapped::open(path)?, &name).map_err(|error| error.in_file(path))
-}
-
-/// Reads the contents of a file.
-pub fn read_bytes(bytes: &[u8], _options: &ReadOptions) -> Result<Scene, Error> {
-    scene(bytes, "object")
-}
-
-fn scene(bytes: &[u8], name: &str) -> Result<Scene, Error> {
-    let contents = Contents::parse(bytes)?;
+/// Reads a file.
+pub(crate) fn read(input: &Input, _options: &ReadOptions) -> Result<Scene, Error> {
+    let contents = Contents::parse(&input.bytes)?;
     let mut notes = Vec::new();
     if !contents.left_out.is_empty() {
         let kinds: Vec<String> =
             contents.left_out.iter().map(|(kind, count)| format!("{count} of type {kind}")).collect();
         notes.push(Note::new(format!("elements left out: {}", kinds.join(", "))));
     }
-    Ok(Scene { objects: vec![contents.mesh.into_object(name)?], notes, ..Scene::default() })
+    Ok(Scene { objects: vec![contents.mesh.into_object(&input.name)?], notes, ..Scene::default() })
 }
 
 /// The numbers of a section.
@@ -292,11 +280,10 @@ fn check_byte_order(header: &[u8]) -> Result<(), Error> {
     }
 }
 
-/// Writes `scene` to `target`.
-pub fn write(scene: &Scene, target: &Path, output: &mut Output, _progress: &dyn Progress) -> Result<Vec<Note>, Error> {
-    let (object, notes) = single(scene, Holds { tets: true, ..Holds::default() })?;
-    let positions = still(&object, target, "choose a frame, or write .npz, .abc or .glb")?;
-    let mut file = output.create(target)?;
+/// Writes `object` to `target`.
+pub(crate) fn write(object: &Object, _units: Units, job: &mut Job<'_>) -> Result<(), Error> {
+    let positions = still(object, job.target, "choose a frame, or write .npz, .abc or .glb")?;
+    let mut file = job.create()?;
     writeln!(file, "$MeshFormat\n2.2 0 8\n$EndMeshFormat\n$Nodes\n{}", positions.len())?;
     for (index, p) in positions.iter().enumerate() {
         writeln!(file, "{} {} {} {}", index + 1, p.x, p.y, p.z)?;
@@ -320,6 +307,5 @@ pub fn write(scene: &Scene, target: &Path, output: &mut Output, _progress: &dyn 
         writeln!(file)?;
     }
     writeln!(file, "$EndElements")?;
-    file.flush()?;
-    Ok(notes)
+    Ok(file.flush()?)
 }

@@ -1,43 +1,65 @@
-//! Files in and out: one folder or file per format, one [`read`] and one [`write()`] for all of them.
+//! Files in and out: one folder or file and one Cargo feature per format, one [`read`] and one [`write()`] for all of them.
 //!
-//! Every reader takes bytes it does not trust: it checks each count against the bytes that are there before it
-//! allocates ([`budget`]), never panics, and ends. Every writer puts its files beside the target and renames them when
-//! they are whole ([`output`]).
+//! [`FORMATS`] lists the formats. Every reader takes bytes it does not trust: it checks each count against the bytes that
+//! are there before it allocates ([`budget`]), never panics, and ends. Every writer puts its files beside the target and
+//! renames them when they are whole ([`output`]).
 
-pub mod alembic;
+#![cfg_attr(not(feature = "all"), allow(dead_code, unused_imports, reason = "parts that only some formats use"))]
+
+#[cfg(feature = "alembic")]
+mod alembic;
 pub mod budget;
 mod color;
 pub mod error;
-pub mod fbx;
+#[cfg(feature = "fbx")]
+mod fbx;
+#[cfg(any(feature = "gltf", feature = "alembic"))]
 mod following_normals;
 pub mod format;
 mod frame_rate;
-pub mod gltf;
-pub mod gmsh;
+#[cfg(feature = "gltf")]
+mod gltf;
+#[cfg(feature = "gmsh")]
+mod gmsh;
+#[cfg(feature = "image")]
 pub mod image;
-pub mod mapped;
-pub mod mdd;
-pub mod medit;
+mod input;
+mod mapped;
+#[cfg(feature = "point-cache")]
+mod mdd;
+#[cfg(feature = "medit")]
+mod medit;
+#[cfg(feature = "npz")]
 pub mod npz;
 mod numbered;
+#[cfg(feature = "obj")]
 pub mod obj;
 pub mod options;
 pub mod output;
-pub mod pc2;
-pub mod ply;
+mod pattern;
+#[cfg(feature = "point-cache")]
+mod pc2;
+#[cfg(feature = "ply")]
+mod ply;
+#[cfg(feature = "point-cache")]
 mod point_cache;
-pub mod raw_frames;
-mod single;
+mod raw_frames;
+mod read;
+#[cfg(feature = "npz")]
 pub mod smpl;
-pub mod target;
+mod still;
+#[cfg(feature = "tetgen")]
 pub mod tetgen;
-pub mod usd;
+#[cfg(feature = "usd")]
+mod usd;
 mod volume_mesh;
 mod words;
+mod write;
 
 pub use error::{Error, Problem};
-pub use format::{Format, read, write};
+pub use format::{FORMATS, Format, Holds, readable_extensions, writable_extensions};
 pub use numbered::frame_numbers;
 pub use options::{ReadOptions, WriteOptions};
 pub use output::Written;
-pub use target::{WRITABLE_ENDINGS, check_target};
+pub use read::{read, read_bytes};
+pub use write::{check_target, write};

@@ -14,7 +14,7 @@ use crate::error::Error;
 
 /// The bytes of a file, read-only. Clones share one mapping.
 #[derive(Debug, Clone)]
-pub struct Mapped(Arc<Bytes>);
+pub(crate) struct Mapped(Arc<Bytes>);
 
 #[derive(Debug)]
 enum Bytes {
@@ -25,13 +25,13 @@ enum Bytes {
 
 impl Mapped {
     /// Maps the file `path`; what is not a regular file (a pipe) is read into memory instead.
-    pub fn open(path: &Path) -> Result<Self, Error> {
+    pub(crate) fn open(path: &Path) -> Result<Self, Error> {
         let file = File::open(path).map_err(|error| Error::from(error).in_file(path))?;
         Self::of_file(file).map_err(|error| error.in_file(path))
     }
 
     /// Maps an open file.
-    pub fn of_file(mut file: File) -> Result<Self, Error> {
+    pub(crate) fn of_file(mut file: File) -> Result<Self, Error> {
         let about = file.metadata()?;
         if about.is_file() && about.len() > 0 {
             // SAFETY: the map is read-only and private. The one thing the language cannot rule out is that another
@@ -46,7 +46,7 @@ impl Mapped {
     }
 
     /// Bytes that are in memory already.
-    pub fn of_bytes(bytes: Vec<u8>) -> Self {
+    pub(crate) fn of_bytes(bytes: Vec<u8>) -> Self {
         Self(Arc::new(Bytes::Memory(bytes)))
     }
 }

@@ -5,38 +5,26 @@
 //! their boundary over all nodes, turned outwards, and the file's own triangles are not needed.
 
 use std::io::Write;
-use std::path::Path;
 
-use dermis_math::progress::Progress;
-use dermis_mesh::{Note, Scene};
+use dermis_mesh::{Note, Object, Scene, Units};
 use glam::Vec3;
 
 use crate::error::Error;
-use crate::mapped::Mapped;
+use crate::input::Input;
 use crate::options::ReadOptions;
-use crate::output::Output;
-use crate::single::{Holds, single, still};
+use crate::output::Job;
+use crate::still::still;
 use crate::volume_mesh::VolumeMesh;
 use crate::words::Words;
 
-/// Reads the file `path`.
-pub fn read(path: &Path, _options: &ReadOptions) -> Result<Scene, Error> {
-    let name = path.file_stem().unwrap_or_default().to_string_lossy();
-    scene(&Mapped::open(path)?, &name).map_err(|error| error.in_file(path))
-}
-
-/// Reads the contents of a file.
-pub fn read_bytes(bytes: &[u8], _options: &ReadOptions) -> Result<Scene, Error> {
-    scene(bytes, "object")
-}
-
-fn scene(bytes: &[u8], name: &str) -> Result<Scene, Error> {
-    let contents = Contents::parse(bytes)?;
+/// Reads a file.
+pub(crate) fn read(input: &Input, _options: &ReadOptions) -> Result<Scene, Error> {
+    let contents = Contents::parse(&input.bytes)?;
     let mut notes = Vec::new();
     if !contents.left_out.is_empty() {
         notes.push(Note::new(format!("sections left out: {}", contents.left_out.join(", "))));
     }
-    Ok(Scene { objects: vec![contents.mesh.into_object(name)?], notes, ..Scene::default() })
+    Ok(Scene { objects: vec![contents.mesh.into_object(&input.name)?], notes, ..Scene::default() })
 }
 
 #[derive(Debug, Default)]
@@ -123,11 +111,10 @@ fn skip_numbers(words: &mut Words<'_>) {
     }
 }
 
-/// Writes `scene` to `target`.
-pub fn write(scene: &Scene, target: &Path, output: &mut Output, _progress: &dyn Progress) -> Result<Vec<Note>, Error> {
-    let (object, notes) = single(scene, Holds { tets: true, ..Holds::default() })?;
-    let positions = still(&object, target, "choose a frame, or write .npz, .abc or .glb")?;
-    let mut file = output.create(target)?;
+/// Writes `object` to `target`.
+pub(crate) fn write(object: &Object, _units: Units, job: &mut Job<'_>) -> Result<(), Error> {
+    let positions = still(object, job.target, "choose a frame, or write .npz, .abc or .glb")?;
+    let mut file = job.create()?;
     writeln!(file, "MeshVersionFormatted 1\nDimension 3\n\nVertices\n{}", positions.len())?;
     for point in &*positions {
         writeln!(file, "{} {} {} 0", point.x, point.y, point.z)?;
@@ -146,8 +133,7 @@ pub fn write(scene: &Scene, target: &Path, output: &mut Output, _progress: &dyn 
         write_rows(&mut file, "Tetrahedra", tets.tetrahedra().iter().map(<[u32; 4]>::as_slice))?;
     }
     writeln!(file, "\nEnd")?;
-    file.flush()?;
-    Ok(notes)
+    Ok(file.flush()?)
 }
 
 fn write_rows<'a>(file: &mut impl Write, keyword: &str, rows: impl Iterator<Item = &'a [u32]>) -> std::io::Result<()> {

@@ -4,112 +4,20 @@
 //! numbers. The first gives the faces and the rest pose; each further
 //! one must have the same faces. The first and the last are compared at once, the others when their frame is read.
 
-use std::cmp::Ordering;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dermis_math::progress::Progress;
-use dermis_mesh::{FrameSource, MeshSequence, Note, Object, Polygons, Scene, SequenceError};
+use dermis_mesh::{FrameSource, MeshSequence, Note, Polygons, Scene, SequenceError};
 use glam::Vec3;
 
 use crate::error::{Error, Problem};
-use crate::format::Format;
+use crate::format::{Format, FrameReader, FrameReaders};
+use crate::frame_rate;
+use crate::input::Input;
 use crate::mapped::Mapped;
 use crate::options::ReadOptions;
-use crate::output::Output;
-use crate::single::still;
-use crate::{frame_rate, obj, ply};
-
-/// A path whose file name has a place for a number, as in C: `%d`, `%4d`, `%04d`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Pattern {
-    folder: PathBuf,
-    before: String,
-    width: usize,
-    after: String,
-}
-
-impl Pattern {
-    fn of(path: &Path) -> Option<Self> {
-        let name = path.file_name()?.to_str()?;
-        let (before, rest) = name.split_once('%')?;
-        let (digits, after) = rest.split_once('d')?;
-        let width = if digits.is_empty() { 0 } else { digits.parse().ok().filter(|width| *width <= 20)? };
-        let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
-        Some(Self { folder, before: before.to_owned(), width, after: after.to_owned() })
-    }
-
-    fn file(&self, number: usize) -> PathBuf {
-        self.folder.join(format!("{}{number:0width$}{}", self.before, self.after, width = self.width))
-    }
-
-    fn matches(&self, name: &str) -> bool {
-        let digits = name.strip_prefix(&self.before).and_then(|rest| rest.strip_suffix(&self.after));
-        digits.is_some_and(|digits| {
-            let padded = digits.len() == self.width || (digits.len() > self.width && !digits.starts_with('0'));
-            !digits.is_empty()
-                && digits.bytes().all(|digit| digit.is_ascii_digit())
-                && (padded || self.width == 0 && digits == "0")
-        })
-    }
-
-    /// The files that fit, sorted by their numbers.
-    fn files(&self) -> Result<Vec<PathBuf>, Error> {
-        let folder = if self.folder.as_os_str().is_empty() { Path::new(".") } else { &self.folder };
-        if !folder.is_dir() {
-            return Ok(Vec::new());
-        }
-        Ok(list(folder)?.into_iter().filter(|path| file_name(path).is_some_and(|name| self.matches(name))).collect())
-    }
-}
-
-/// The path without the place for a number and the sign before it: `walk.%04d.obj` is `walk.obj`.
-pub(crate) fn without_number(path: &Path) -> PathBuf {
-    let Some(pattern) = Pattern::of(path) else {
-        return path.to_path_buf();
-    };
-    let before = pattern.before.trim_end_matches(['.', '_', '-', ' ']);
-    let before = if before.is_empty() { "frames" } else { before };
-    pattern.folder.join(format!("{before}{}", pattern.after))
-}
-
-/// Refuses a place for a number in the name of a format that is not written as numbered files.
-pub(crate) fn check_pattern(target: &Path) -> Result<(), Error> {
-    let numbered = matches!(Format::of_path(target)?, Format::Obj | Format::Ply);
-    if numbered || Pattern::of(target).is_none() {
-        return Ok(());
-    }
-    Err(Error::unsupported("only OBJ and PLY files are written as numbered files")
-        .in_file(target)
-        .with_hint(format!("one file holds all frames: {}", without_number(target).display())))
-}
-
-/// Refuses a pattern that files fit already: what is written would mix with them.
-pub(crate) fn check_free(target: &Path) -> Result<(), Error> {
-    let files = Pattern::of(target).map_or(Ok(Vec::new()), |pattern| pattern.files())?;
-    let Some(first) = files.first() else {
-        return Ok(());
-    };
-    Err(Error::from(Problem::Exists)
-        .in_file(first)
-        .detail(format!("files that fit the pattern: {}", files.len()))
-        .with_hint("use --force to replace the whole sequence, or choose another name"))
-}
-
-/// Has the frames of an older, longer sequence removed, which would mix with the `frames` new ones.
-fn remove_older(pattern: &Pattern, frames: usize, output: &mut Output) -> Result<Option<Note>, Error> {
-    let written: HashSet<PathBuf> =
-        (0..frames).filter_map(|frame| Some(pattern.file(frame).file_name()?.into())).collect();
-    let is_written = |path: &PathBuf| path.file_name().is_some_and(|name| written.contains(Path::new(name)));
-    let older: Vec<PathBuf> = pattern.files()?.into_iter().filter(|path| !is_written(path)).collect();
-    let note =
-        (!older.is_empty()).then(|| Note::new(format!("{} frames of an older sequence are removed", older.len())));
-    for path in older {
-        output.remove_at_commit(path);
-    }
-    Ok(note)
-}
+use crate::pattern::{Pattern, file_name, list};
 
 /// The files that `source` stands for where it names several: a folder, a pattern or a glob. `None` for a plain path.
 pub(crate) fn files_of(source: &Path) -> Result<Option<Vec<PathBuf>>, Error> {
@@ -143,32 +51,12 @@ pub fn frame_numbers(source: &Path) -> Result<Option<Vec<usize>>, Error> {
     Ok(files_of(source)?.and_then(|files| files.iter().map(number).collect()))
 }
 
-fn file_name(path: &Path) -> Option<&str> {
-    path.file_name()?.to_str()
-}
-
-/// The files in `folder`, sorted naturally.
-fn list(folder: &Path) -> Result<Vec<PathBuf>, Error> {
-    let failed = |error: std::io::Error| Error::from(error).in_file(folder);
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(folder).map_err(failed)? {
-        let path = entry.map_err(failed)?.path();
-        if path.is_file() {
-            files.push(path);
-        }
-    }
-    files.sort_by(|a, b| {
-        natural_order(file_name(a).unwrap_or_default(), file_name(b).unwrap_or_default()).then(a.cmp(b))
-    });
-    Ok(files)
-}
-
 fn folder_files(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     let files = list(folder)?;
-    let of = |format| -> Vec<PathBuf> {
-        files.iter().filter(|path| Format::of_path(path).is_ok_and(|found| found == format)).cloned().collect()
+    let of = |id: &str| -> Vec<PathBuf> {
+        files.iter().filter(|path| Format::of_path(path).is_ok_and(|found| found.id == id)).cloned().collect()
     };
-    match (of(Format::Obj), of(Format::Ply)) {
+    match (of("obj"), of("ply")) {
         (obj, ply) if !obj.is_empty() && !ply.is_empty() => {
             Err(Error::malformed("the folder holds both OBJ and PLY files")
                 .in_file(folder)
@@ -194,24 +82,24 @@ fn one_sequence(folder: &Path, files: Vec<PathBuf>) -> Result<Vec<PathBuf>, Erro
     }
     // A star fits padded numbers too, which `%d` does not.
     let example = names.iter().find(|name| name.contains("%d")).unwrap_or(first).replace("%d", "*");
-    let ending = Path::new(first).extension().unwrap_or_default().to_string_lossy();
+    let extension = Path::new(first).extension().unwrap_or_default().to_string_lossy();
     Err(Error::malformed("the folder holds files of more than one name")
         .in_file(folder)
         .detail(format!("names: {}", listed.join(", ")))
         .with_hint(format!(
             "say which: '{}', or '{}' for all of them",
             folder.join(example).display(),
-            folder.join(format!("*.{ending}")).display()
+            folder.join(format!("*.{extension}")).display()
         )))
 }
 
 /// The name of a file with `%d` for the number at its end, or for all its numbers where none is at the end.
 fn name_pattern(path: &Path) -> String {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    let ending = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    let extension = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
     let before = stem.trim_end_matches(|c: char| c.is_ascii_digit());
     if before.len() < stem.len() {
-        return format!("{before}%d.{ending}");
+        return format!("{before}%d.{extension}");
     }
     let mut pattern = String::new();
     for c in stem.chars() {
@@ -221,36 +109,7 @@ fn name_pattern(path: &Path) -> String {
             pattern.push_str("%d");
         }
     }
-    format!("{pattern}.{ending}")
-}
-
-/// Compares runs of digits as numbers and everything else as text.
-fn natural_order(a: &str, b: &str) -> Ordering {
-    let (mut a, mut b) = (a, b);
-    loop {
-        let (run_a, run_b) = (digit_run(a), digit_run(b));
-        let order = if run_a > 0 && run_b > 0 {
-            let (x, y) = (a[..run_a].trim_start_matches('0'), b[..run_b].trim_start_matches('0'));
-            let order = x.len().cmp(&y.len()).then_with(|| x.cmp(y));
-            (a, b) = (&a[run_a..], &b[run_b..]);
-            order
-        } else {
-            let (mut rest_a, mut rest_b) = (a.chars(), b.chars());
-            let (x, y) = (rest_a.next(), rest_b.next());
-            if x.is_none() && y.is_none() {
-                return Ordering::Equal;
-            }
-            (a, b) = (rest_a.as_str(), rest_b.as_str());
-            x.cmp(&y)
-        };
-        if order.is_ne() {
-            return order;
-        }
-    }
-}
-
-fn digit_run(text: &str) -> usize {
-    text.bytes().take_while(u8::is_ascii_digit).count()
+    format!("{pattern}.{extension}")
 }
 
 /// Whether `name` fits `glob`, where `*` is any text and `?` any one character.
@@ -280,20 +139,15 @@ pub(crate) fn read(files: &[PathBuf], options: &ReadOptions) -> Result<Scene, Er
     let (Some(first), Some(last)) = (files.first().cloned(), files.last()) else {
         return Err(Error::malformed("there are no files"));
     };
-    let parse = match Format::of_path(&first)? {
-        Format::Obj => obj::read_frame,
-        Format::Ply => ply::read_frame,
-        _ if files.len() == 1 => return crate::format::read_file(&first, options),
-        _ => {
-            return Err(Error::unsupported("only OBJ and PLY files are read as a sequence")
-                .in_file(first)
-                .with_hint("name one file"));
-        }
-    };
-    let mut scene = match Format::of_path(&first)? {
-        Format::Ply => ply::read_unwelded(&first)?,
-        _ => obj::read(&first, options)?,
-    };
+    let format = Format::of_path(&first)?;
+    if !format.is_numbered() {
+        return Err(Error::unsupported("only OBJ and PLY files are read as a sequence")
+            .in_file(first)
+            .with_hint("name one file"));
+    }
+    let FrameReaders { first: read_first, each: parse } =
+        format.frame_readers.ok_or_else(|| format.not_compiled_in())?;
+    let mut scene = read_first(&Input::open(&first)?, options).map_err(|error| error.in_file(&first))?;
     let (points, faces) = parse_file(parse, &first)?;
     let frames = NumberedFrames { parse, faces, point_count: points.len(), files: files.to_vec() };
     frames.check(files.len() - 1, &parse_file(parse, last)?)?;
@@ -307,14 +161,11 @@ pub(crate) fn read(files: &[PathBuf], options: &ReadOptions) -> Result<Scene, Er
     Ok(scene)
 }
 
-/// A function that reads the points and the polygons (over points) of one file.
-type Parse = fn(&[u8]) -> Result<(Vec<Vec3>, Polygons), Error>;
-
-fn parse_file(parse: Parse, path: &Path) -> Result<(Vec<Vec3>, Polygons), Error> {
+fn parse_file(parse: FrameReader, path: &Path) -> Result<(Vec<Vec3>, Polygons), Error> {
     parse(&Mapped::open(path)?).map_err(|error| error.in_file(path))
 }
 
-/// The name of a file without its number and ending.
+/// The name of a file without its number and extension.
 fn sequence_name(path: &Path) -> String {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let name = stem.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches(['.', '_', '-', ' ']);
@@ -323,7 +174,7 @@ fn sequence_name(path: &Path) -> String {
 
 #[derive(Debug, Clone)]
 struct NumberedFrames {
-    parse: Parse,
+    parse: FrameReader,
     faces: Polygons,
     point_count: usize,
     files: Vec<PathBuf>,
@@ -381,84 +232,9 @@ fn gaps(files: &[PathBuf]) -> Option<Note> {
     )))
 }
 
-/// Calls `one` with each file to write and its positions: one file for a plain target, one per frame for a pattern.
-pub(crate) fn write_each(
-    object: &Object,
-    target: &Path,
-    output: &mut Output,
-    progress: &dyn Progress,
-    notes: &mut Vec<Note>,
-    mut one: impl FnMut(&Path, &[Vec3], &mut Output) -> Result<(), Error>,
-) -> Result<(), Error> {
-    let Some(pattern) = Pattern::of(target) else {
-        let ending = target.extension().unwrap_or_default().to_string_lossy();
-        let stem = target.with_extension("");
-        let hint = format!("write one file per frame: {}.%04d.{ending}", stem.display());
-        let positions = still(object, target, &hint)?;
-        notes.extend(lost_poses(object, &positions, usize::from(*positions != *object.mesh.points())));
-        return one(target, &positions, output);
-    };
-    if !output.replaces() {
-        check_free(target)?;
-    }
-    let Some(motion) = object.motion()? else {
-        notes.extend(remove_older(&pattern, 1, output)?);
-        return one(&pattern.file(0), object.mesh.points(), output);
-    };
-    let frames = motion.frame_count();
-    notes.push(Note::new(format!("numbered files hold no frame rate; these are at {} fps", motion.frame_rate_hz())));
-    notes.extend(remove_older(&pattern, frames, output)?);
-    let mut posed = 0;
-    for frame in 0..frames {
-        if progress.report("frames", frame, frames).is_break() {
-            return Err(Problem::Stopped.into());
-        }
-        let positions = motion.frame(frame)?;
-        posed += usize::from(*positions != *object.mesh.points());
-        one(&pattern.file(frame), &positions, output)?;
-    }
-    notes.extend(lost_poses(object, &motion.frame(0)?, posed));
-    Ok(())
-}
-
-/// Notes on what files of one pose each lose, where `posed` of them are not in the rest pose.
-fn lost_poses(object: &Object, first: &[Vec3], posed: usize) -> Vec<Note> {
-    let mut notes = Vec::new();
-    if first != object.mesh.points() {
-        notes.push(Note::at(&object.name, "the rest pose is not that of the first frame and is left out"));
-    }
-    // Normals are known for the rest pose alone.
-    if posed > 0 && object.mesh.layout().is_some_and(|layout| layout.normals.is_some()) {
-        notes
-            .push(Note::at(&object.name, format!("normals are left out of {posed} files, which are not in rest pose")));
-    }
-    notes
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_in_names_sort_as_numbers() {
-        let mut names = ["f10.obj", "f2.obj", "f02.obj", "f1.obj", "g1.obj", "f.obj"];
-        names.sort_by(|a, b| natural_order(a, b).then(a.cmp(b)));
-        assert_eq!(names, ["f.obj", "f1.obj", "f02.obj", "f2.obj", "f10.obj", "g1.obj"]);
-    }
-
-    #[test]
-    fn patterns_fit_what_they_write() {
-        let pattern = Pattern::of(Path::new("folder/walk.%04d.obj")).unwrap();
-        for number in [0, 7, 12345] {
-            assert!(pattern.matches(file_name(&pattern.file(number)).unwrap()), "{number}");
-        }
-        for other in ["walk.0.obj", "walk.1.obj", "walk.00001.obj", "walk..obj", "walk.000a.obj", "run.0001.obj"] {
-            assert!(!pattern.matches(other), "{other}");
-        }
-        assert_eq!(without_number(Path::new("folder/walk.%04d.obj")), Path::new("folder/walk.obj"));
-        assert_eq!(Pattern::of(Path::new("100%.obj")), None);
-        assert_eq!(Pattern::of(Path::new("%99999999999d.obj")), None);
-    }
 
     #[test]
     fn globs_fit_as_in_a_shell() {

@@ -8,7 +8,7 @@ pub struct ReadOptions {
     /// The rate at which animation curves are sampled, in frames per second. It is also taken as the rate of files that
     /// do not state theirs. `None`: the rate of the file's keys where they lie on a grid, 24 otherwise.
     pub frame_rate_hz: Option<f64>,
-    /// The mesh whose faces a point cache (PC2, MDD) moves. `None`: a file of the same name with the ending `.obj`,
+    /// The mesh whose faces a point cache (PC2, MDD) moves. `None`: a file of the same name with the extension `.obj`,
     /// and bare points where there is none.
     pub topology: Option<PathBuf>,
 }

@@ -6,6 +6,7 @@
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use dermis_math::progress::Progress;
 use dermis_mesh::Note;
 use tempfile::TempPath;
 
@@ -20,6 +21,31 @@ pub struct Written {
     pub bytes: u64,
     /// What the format could not hold, for the user to know.
     pub notes: Vec<Note>,
+}
+
+/// A file that is being written: its target, what is said about it, and who watches.
+pub(crate) struct Job<'a> {
+    pub target: &'a Path,
+    pub output: &'a mut Output,
+    pub notes: Vec<Note>,
+    pub progress: &'a dyn Progress,
+}
+
+impl Job<'_> {
+    /// Begins the target.
+    pub(crate) fn create(&mut self) -> Result<BufWriter<std::fs::File>, Error> {
+        self.output.create(self.target)
+    }
+
+    /// Reports that `done` of `total` frames are written; an error if the observer asks to stop.
+    pub(crate) fn step(&self, done: usize, total: usize) -> Result<(), Error> {
+        step(self.progress, "frames", done, total)
+    }
+}
+
+/// Reports progress; an error if the observer asks to stop.
+pub(crate) fn step(progress: &dyn Progress, what: &str, done: usize, total: usize) -> Result<(), Error> {
+    if progress.report(what, done, total).is_break() { Err(Problem::Stopped.into()) } else { Ok(()) }
 }
 
 /// Files on their way to their places.
@@ -39,7 +65,7 @@ impl Output {
 
     /// Begins the file `target`; its folder is made if it is missing (the last level only).
     pub fn create(&mut self, target: &Path) -> Result<BufWriter<std::fs::File>, Error> {
-        self.check_free(target)?;
+        check_free(target, self.force)?;
         let folder = match target.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
             _ => Path::new("."),
@@ -85,7 +111,7 @@ impl Output {
     /// Puts all files in their places. Every writer of [`Output::create`] must have been flushed.
     pub fn commit(mut self) -> Result<Written, Error> {
         for (target, _) in &self.files {
-            self.check_free(target)?;
+            check_free(target, self.force)?;
         }
         let mut written = Written::default();
         for (target, temporary) in std::mem::take(&mut self.files) {
@@ -100,21 +126,19 @@ impl Output {
         }
         Ok(written)
     }
-
-    fn check_free(&self, target: &Path) -> Result<(), Error> {
-        if target.is_dir() {
-            return Err(Error::malformed("the output is a folder").in_file(target).with_hint("name a file in it"));
-        }
-        if !self.force && is_taken(target) {
-            return Err(Error::from(Problem::Exists).in_file(target).with_hint("use --force to replace it"));
-        }
-        Ok(())
-    }
 }
 
-/// Whether something has the name `path`, be it a link that leads nowhere.
-pub(crate) fn is_taken(path: &Path) -> bool {
-    path.symlink_metadata().is_ok()
+/// Checks that `target` is not a folder and, without `force`, that nothing has its name, not even a broken link.
+pub(crate) fn check_free(target: &Path, force: bool) -> Result<(), Error> {
+    if target.is_dir() {
+        return Err(Error::malformed("the output is a folder").in_file(target).with_hint("name a file in it"));
+    }
+    if !force && target.symlink_metadata().is_ok() {
+        return Err(Error::from(Problem::Exists)
+            .in_file(target)
+            .with_hint("allow it to be replaced, or choose another name"));
+    }
+    Ok(())
 }
 
 impl Drop for Output {

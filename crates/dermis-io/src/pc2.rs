@@ -5,40 +5,28 @@
 //! options); one is written beside. The format states no frame rate.
 
 use std::io::Write;
-use std::path::Path;
 
-use dermis_math::progress::Progress;
-use dermis_mesh::{Note, Scene};
+use dermis_mesh::{Note, Object, Scene, Units};
 use glam::Vec3;
 
 use crate::error::Error;
 use crate::frame_rate;
+use crate::input::Input;
 use crate::mapped::Mapped;
 use crate::options::ReadOptions;
-use crate::output::Output;
-use crate::point_cache;
+use crate::output::Job;
+use crate::point_cache::{self, Cache};
 use crate::raw_frames::{RawFrames, Scalar};
 
 const MAGIC: &[u8; 12] = b"POINTCACHE2\0";
 const HEADER_BYTES: usize = 32;
 
-/// Reads the file `path`.
-pub fn read(path: &Path, options: &ReadOptions) -> Result<Scene, Error> {
-    let mut notes = Vec::new();
-    let (frames, timing) = frames(Mapped::open(path)?, options, &mut notes).map_err(|error| error.in_file(path))?;
-    let topology = point_cache::topology(path, options, &mut notes)?;
-    let name = path.file_stem().unwrap_or_default().to_string_lossy();
-    point_cache::scene(&name, frames, timing, topology, notes).map_err(|error| error.in_file(path))
+/// Reads a file, as points.
+pub(crate) fn read(input: &Input, options: &ReadOptions) -> Result<Scene, Error> {
+    cache(input.bytes.clone(), options)?.into_scene(&input.name)
 }
 
-/// Reads the contents of a file, as points.
-pub fn read_bytes(bytes: &[u8], options: &ReadOptions) -> Result<Scene, Error> {
-    let mut notes = Vec::new();
-    let (frames, timing) = frames(Mapped::of_bytes(bytes.to_vec()), options, &mut notes)?;
-    point_cache::scene("points", frames, timing, None, notes)
-}
-
-fn frames(bytes: Mapped, options: &ReadOptions, notes: &mut Vec<Note>) -> Result<(RawFrames, (f64, f64)), Error> {
+fn cache(bytes: Mapped, options: &ReadOptions) -> Result<Cache, Error> {
     let Some(header) = bytes.first_chunk::<HEADER_BYTES>() else {
         return Err(Error::truncated("the head of the cache", HEADER_BYTES as u64, bytes.len() as u64));
     };
@@ -55,35 +43,35 @@ fn frames(bytes: Mapped, options: &ReadOptions, notes: &mut Vec<Note>) -> Result
         return Err(Error::unsupported(format!("version {version} of the PC2 format is not known")));
     }
     let (points, samples) = (count(16, "points")?, count(28, "samples")?);
-    let (first_frame, step) = (f32::from_le_bytes(word(20)), f32::from_le_bytes(word(24)));
-    let rate = frame_rate::assumed(options, notes);
-    let frames = RawFrames::new(bytes, HEADER_BYTES, samples, points, Scalar::F32Little)?;
-    let start = if first_frame.is_finite() { f64::from(first_frame) / rate } else { 0.0 };
-    if step.is_finite() && step > 0.0 {
-        return Ok((frames, (rate / f64::from(step), start)));
+    let (first_frame, mut step) = (f32::from_le_bytes(word(20)), f32::from_le_bytes(word(24)));
+    let mut notes = Vec::new();
+    let rate = frame_rate::assumed(options, &mut notes);
+    if !(step.is_finite() && step > 0.0) {
+        notes.push(Note::new(format!("the cache states {step} frames per sample; 1 is assumed")));
+        step = 1.0;
     }
-    notes.push(Note::new(format!("the cache states {step} frames per sample; 1 is assumed")));
-    Ok((frames, (rate, start)))
+    let frames = RawFrames::new(bytes, HEADER_BYTES, samples, points, Scalar::F32Little)?;
+    let start_seconds = if first_frame.is_finite() { f64::from(first_frame) / rate } else { 0.0 };
+    Ok(Cache { frames, frame_rate_hz: rate / f64::from(step), start_seconds, notes })
 }
 
-/// Writes `scene` to `target`, and its mesh to an OBJ file beside.
-pub fn write(scene: &Scene, target: &Path, output: &mut Output, progress: &dyn Progress) -> Result<Vec<Note>, Error> {
-    let (motion, mut notes) = point_cache::prepare(scene, target, output)?;
+/// Writes the motion of `object` to `target`, and its mesh to an OBJ file beside.
+pub(crate) fn write(object: &Object, _units: Units, job: &mut Job<'_>) -> Result<(), Error> {
+    let motion = point_cache::prepare(object, job)?;
     let rate = motion.frame_rate_hz();
-    notes.push(Note::new(format!("PC2 holds no frame rate; these frames are at {rate} fps")));
-    let mut file = output.create(target)?;
+    job.notes.push(Note::new(format!("PC2 holds no frame rate; these frames are at {rate} fps")));
+    let mut file = job.create()?;
     file.write_all(MAGIC)?;
     file.write_all(&1i32.to_le_bytes())?;
     file.write_all(&(motion.point_count() as i32).to_le_bytes())?;
     file.write_all(&((motion.start_seconds() * rate) as f32).to_le_bytes())?;
     file.write_all(&1f32.to_le_bytes())?;
     file.write_all(&(motion.frame_count() as i32).to_le_bytes())?;
-    point_cache::write_frames(&motion, progress, |positions| {
+    point_cache::write_frames(&motion, job, |positions| {
         if cfg!(target_endian = "little") {
             return file.write_all(bytemuck::cast_slice(positions));
         }
         file.write_all(&positions.iter().flat_map(Vec3::to_array).flat_map(f32::to_le_bytes).collect::<Vec<u8>>())
     })?;
-    file.flush()?;
-    Ok(notes)
+    Ok(file.flush()?)
 }

@@ -23,7 +23,7 @@ const CHECKED_POINTS: usize = 1 << 16;
 /// How a coordinate is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say all")]
-pub enum Scalar {
+pub(crate) enum Scalar {
     F32Little,
     F32Big,
     F64Little,
@@ -40,7 +40,7 @@ impl Scalar {
 }
 
 /// A [`FrameSource`] over a part of a file.
-pub struct RawFrames {
+pub(crate) struct RawFrames {
     bytes: Mapped,
     start: usize,
     frame_count: usize,
@@ -51,7 +51,7 @@ pub struct RawFrames {
 
 impl RawFrames {
     /// The `frame_count` × `point_count` positions that begin at byte `start`; the file must hold them all.
-    pub fn new(
+    pub(crate) fn new(
         bytes: Mapped,
         start: usize,
         frame_count: usize,

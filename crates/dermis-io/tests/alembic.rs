@@ -4,11 +4,9 @@ mod common;
 mod ogawa;
 
 use std::ops::ControlFlow;
-use std::path::Path;
 use std::sync::Arc;
 
-use dermis_io::alembic::{read, read_bytes};
-use dermis_io::{Problem, ReadOptions, WriteOptions};
+use dermis_io::{Problem, ReadOptions, WriteOptions, read, read_bytes};
 use dermis_math::progress::{Progress, Silent};
 use dermis_mesh::{Clip, Joint, MeshSequence, Object, Rig, SkinWeights, TriMesh, UpAxis};
 use glam::{DAffine3, DVec3, Vec3, Vec4};
@@ -142,7 +140,7 @@ fn a_rig_is_written_as_frames_with_a_note() {
     let target = folder.path().join("out.abc");
     let written = dermis_io::write(&target, &scene_of(vec![object]), &WriteOptions::default(), &Silent).unwrap();
     assert!(written.notes.iter().any(|note| note.message.contains("clip 'walk'")), "{:?}", written.notes);
-    let scene = read(&target, &ReadOptions::default()).unwrap();
+    let scene = read(target.to_str().unwrap(), &ReadOptions::default()).unwrap();
     let motion = scene.objects[0].sequence.as_ref().unwrap();
     assert_eq!((motion.frame_count(), motion.frame_rate_hz()), (3, 30.0));
     assert_eq!(motion.frame(2).unwrap()[0], mesh.points()[0] + Vec3::X * 2.0);
@@ -230,7 +228,7 @@ fn times_are_uniform_uneven_or_unstated() {
     assert_eq!(scene.objects[0].sequence.as_ref().unwrap().frame_rate_hz(), 24.0);
     assert_eq!(scene.notes[0].message, "the file states no frame rate; 24 is assumed");
     let options = ReadOptions { frame_rate_hz: Some(60.0), ..ReadOptions::default() };
-    let scene = read_bytes(&unstated, &options).unwrap();
+    let scene = read_bytes("abc", &unstated, &options).unwrap();
     assert_eq!(scene.objects[0].sequence.as_ref().unwrap().frame_rate_hz(), 60.0);
     assert!(scene.notes.is_empty());
 }
@@ -240,7 +238,7 @@ fn rejects_topology_that_changes_and_says_when_and_where() {
     let mut body = tetrahedron("body", &[0., 1., 2., 3.]);
     body.properties[0].members[0].samples[2].extend(floats(&[9., 9., 9.]));
     let group = transform("group", &[TRANSLATE], &[&[0., 0., 0.]], vec![body]);
-    let error = read_bytes(&archive(vec![group], &[(0.04, vec![0.0])]), &ReadOptions::default()).unwrap_err();
+    let error = read_bytes("abc", &archive(vec![group], &[(0.04, vec![0.0])]), &ReadOptions::default()).unwrap_err();
     assert!(matches!(error.problem(), Problem::PointCountChanges { frame: 2, expected: 4, found: 5 }), "{error}");
     assert_eq!(error.place(), Some("/group/body"));
     assert_eq!(error.details(), ["frames 0–1 have 4 points, frame 2 has 5"]);
@@ -253,7 +251,7 @@ fn rejects_topology_that_changes_and_says_when_and_where() {
         1,
         vec![integers(&[3])],
     ));
-    let error = read_bytes(&archive(vec![body], &[(0.04, vec![0.0])]), &ReadOptions::default()).unwrap_err();
+    let error = read_bytes("abc", &archive(vec![body], &[(0.04, vec![0.0])]), &ReadOptions::default()).unwrap_err();
     assert!(matches!(error.problem(), Problem::TopologyChanges { frame: 2 }), "{error}");
 }
 
@@ -323,19 +321,19 @@ fn faces_without_area_are_left_out_with_a_note() {
 #[test]
 fn rejects_other_containers_with_a_hint() {
     let hdf5 = [b"\x89HDF\r\n\x1a\n".as_slice(), &[0; 64]].concat();
-    let error = read_bytes(&hdf5, &ReadOptions::default()).unwrap_err();
+    let error = read_bytes("abc", &hdf5, &ReadOptions::default()).unwrap_err();
     assert!(error.to_string().contains("HDF5") && error.hint().is_some_and(|hint| hint.contains("Ogawa")));
     let mut unclosed = archive(vec![], &[]);
     unclosed[5] = 0;
-    assert!(read_bytes(&unclosed, &ReadOptions::default()).unwrap_err().to_string().contains("never closed"));
-    assert!(read_bytes(b"hello, this is text", &ReadOptions::default()).is_err());
-    assert!(read(Path::new("missing.abc"), &ReadOptions::default()).is_err());
+    assert!(read_bytes("abc", &unclosed, &ReadOptions::default()).unwrap_err().to_string().contains("never closed"));
+    assert!(read_bytes("abc", b"hello, this is text", &ReadOptions::default()).is_err());
+    assert!(read("missing.abc", &ReadOptions::default()).is_err());
 }
 
 #[test]
 fn reads_the_bone_of_dem_bones() {
     let Some(path) = common::shared_data("formats/Bone_Anim.abc") else { return };
-    let scene = read(&path, &ReadOptions::default()).unwrap();
+    let scene = read(path.to_str().unwrap(), &ReadOptions::default()).unwrap();
     assert_eq!(scene.objects.len(), 1);
     let motion = scene.objects[0].sequence.as_ref().unwrap();
     assert_eq!((motion.frame_count(), motion.point_count(), motion.mesh().triangle_count()), (400, 754, 1504));
@@ -349,7 +347,7 @@ fn reads_the_bone_of_dem_bones() {
 #[test]
 fn reads_a_cloth_from_unity() {
     let Some(path) = common::shared_data("formats/Cloth-10frames.abc") else { return };
-    let scene = read(&path, &ReadOptions::default()).unwrap();
+    let scene = read(path.to_str().unwrap(), &ReadOptions::default()).unwrap();
     let sizes: Vec<_> =
         scene.objects.iter().map(|object| (object.mesh.point_count(), object.sequence.is_some())).collect();
     assert_eq!(sizes, [(515, false), (121, true)]);

@@ -5,8 +5,7 @@ mod ogawa;
 
 use std::sync::Arc;
 
-use dermis_io::ReadOptions;
-use dermis_io::alembic::read_bytes;
+use dermis_io::{ReadOptions, read_bytes};
 use dermis_mesh::Object;
 use ogawa::shapes::{prism, read_back, scene_of, wobbling, written};
 use ogawa::{
@@ -51,7 +50,7 @@ fn survives_damage() {
     ]));
     for valid in [still, moving, foreign()] {
         assert!(!read_back(&valid).objects.is_empty());
-        common::assert_survives(&common::damage(&valid), |bytes| read_bytes(bytes, &ReadOptions::default()));
+        common::assert_survives(&common::damage(&valid), |bytes| read_bytes("abc", bytes, &ReadOptions::default()));
     }
 }
 
@@ -66,7 +65,7 @@ fn survives_every_byte_of_a_foreign_archive_being_changed() {
             (format!("byte {at} is {value}"), bytes)
         })
         .collect();
-    common::assert_survives(&broken, |bytes| read_bytes(bytes, &ReadOptions::default()));
+    common::assert_survives(&broken, |bytes| read_bytes("abc", bytes, &ReadOptions::default()));
 }
 
 #[test]
@@ -113,7 +112,7 @@ fn survives_values_that_make_no_sense() {
         ("an instance of nothing", archive(vec![ogawa::Object::instance("copy", "/nowhere")], &[])),
     ];
     for (name, bytes) in &must_fail {
-        assert!(read_bytes(bytes, &ReadOptions::default()).is_err(), "{name} was accepted");
+        assert!(read_bytes("abc", bytes, &ReadOptions::default()).is_err(), "{name} was accepted");
     }
     let mut fine = vec![
         ("a flat transform", above(&[SCALE], &[0.0; 3])),
@@ -126,7 +125,7 @@ fn survives_values_that_make_no_sense() {
     ];
     fine.extend(must_fail);
     let inputs: Vec<_> = fine.into_iter().map(|(name, bytes)| (name.to_owned(), bytes)).collect();
-    common::assert_survives(&inputs, |bytes| read_bytes(bytes, &ReadOptions::default()));
+    common::assert_survives(&inputs, |bytes| read_bytes("abc", bytes, &ReadOptions::default()));
 }
 
 #[test]
@@ -152,11 +151,11 @@ fn survives_cycles_and_bombs() {
         ("one block for many meshes", shared_points()),
     ];
     for (name, bytes) in &inputs {
-        assert!(read_bytes(bytes, &ReadOptions::default()).is_err(), "{name} was accepted");
+        assert!(read_bytes("abc", bytes, &ReadOptions::default()).is_err(), "{name} was accepted");
     }
     let inputs = inputs.into_iter().chain([("an instance of itself", of_themselves)]);
     let inputs: Vec<_> = inputs.map(|(name, bytes)| (name.to_owned(), bytes)).collect();
-    common::assert_survives(&inputs, |bytes| read_bytes(bytes, &ReadOptions::default()));
+    common::assert_survives(&inputs, |bytes| read_bytes("abc", bytes, &ReadOptions::default()));
 }
 
 /// An object that is its own child.

@@ -4,12 +4,12 @@ mod common;
 
 use std::path::{Path, PathBuf};
 
-use dermis_io::{Error, ReadOptions, fbx};
+use dermis_io::{Error, ReadOptions};
 use dermis_mesh::glam::{DAffine3, Vec3};
 use dermis_mesh::{Object, Scene, UpAxis};
 
 fn read(bytes: &[u8]) -> Result<Scene, Error> {
-    fbx::read_bytes(bytes, &ReadOptions::default())
+    dermis_io::read_bytes("fbx", bytes, &ReadOptions::default())
 }
 
 fn fixture(name: &str) -> PathBuf {
@@ -20,7 +20,7 @@ fn fixture(name: &str) -> PathBuf {
 const QUAD: &str = include_str!("fixtures/quad.fbx");
 
 fn frame(object: &Object, frame: usize) -> Vec<Vec3> {
-    object.motion().unwrap().unwrap().frame(frame).unwrap().into_owned()
+    object.base_motion().unwrap().unwrap().frame(frame).unwrap().into_owned()
 }
 
 fn near(found: Vec3, expected: [f32; 3]) {
@@ -62,14 +62,14 @@ fn curves_are_sampled_at_the_files_rate_or_the_one_asked_for() {
     near(middle[2], [1.0, 1.5, 0.0]);
     near(middle[3], [0.0, 1.0, 0.5]);
     let options = ReadOptions { frame_rate_hz: Some(10.0), ..ReadOptions::default() };
-    let asked = fbx::read_bytes(QUAD.as_bytes(), &options).unwrap();
+    let asked = dermis_io::read_bytes("fbx", QUAD.as_bytes(), &options).unwrap();
     assert_eq!(asked.objects[0].clips[0].frame_count(), 11);
 }
 
 #[test]
 fn a_file_from_blender_moves_as_in_blender() {
     // Blender's own positions, evaluated with `to_mesh` at the last frame; it exports centimetres, Y up.
-    let scene = fbx::read(&fixture("tube.fbx"), &ReadOptions::default()).unwrap();
+    let scene = dermis_io::read(fixture("tube.fbx").to_str().unwrap(), &ReadOptions::default()).unwrap();
     let object = |name: &str| scene.objects.iter().find(|object| object.name == name).unwrap();
     let from_blender = |p: [f32; 3]| [100.0 * p[0], 100.0 * p[2], -100.0 * p[1]];
     let tube = frame(object("Tube"), 3);
@@ -144,7 +144,7 @@ fn the_bone_of_dem_bones_is_read_as_its_skeleton_says() {
     ) else {
         return;
     };
-    let scene = fbx::read(&path, &ReadOptions::default()).unwrap();
+    let scene = dermis_io::read(path.to_str().unwrap(), &ReadOptions::default()).unwrap();
     let (object, expected) = (&scene.objects[0], skeleton(&rig));
     let (found_rig, clip) = (object.rig.as_ref().unwrap(), &object.clips[0]);
     assert_eq!((object.mesh.point_count(), clip.frame_count()), (754, 400));

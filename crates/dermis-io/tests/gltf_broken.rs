@@ -13,7 +13,7 @@ use gltf_support::*;
 use serde_json::{Value, json};
 
 fn try_read(bytes: &[u8]) -> Result<Scene, Error> {
-    dermis_io::gltf::read_bytes(bytes, &ReadOptions::default())
+    dermis_io::read_bytes("glb", bytes, &ReadOptions::default())
 }
 
 fn recorded() -> Vec<u8> {

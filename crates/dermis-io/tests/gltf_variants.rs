@@ -65,7 +65,7 @@ fn a_node_that_moves_becomes_a_joint() {
 /// Points 1 of frames 0 and 1 at another rate.
 fn bake_at(bytes: &[u8], rate: f64) -> (Vec3, Vec3) {
     let options = ReadOptions { frame_rate_hz: Some(rate), ..ReadOptions::default() };
-    let scene = dermis_io::gltf::read_bytes(bytes, &options).unwrap();
+    let scene = dermis_io::read_bytes("glb", bytes, &options).unwrap();
     let object = &scene.objects[0];
     let posed = bake(&object.mesh, object.rig.as_ref().unwrap(), &object.clips[0]).unwrap();
     (posed.frame(0).unwrap()[1], posed.frame(1).unwrap()[1])
@@ -168,7 +168,7 @@ fn required_extensions_that_are_not_known_are_named() {
     let mut file: serde_json::Value = serde_json::from_slice(&embedded_text()).unwrap();
     file["extensionsUsed"] = json!(["KHR_texture_transform", "X_magic"]);
     let read_it =
-        |file: &serde_json::Value| dermis_io::gltf::read_bytes(file.to_string().as_bytes(), &ReadOptions::default());
+        |file: &serde_json::Value| dermis_io::read_bytes("glb", file.to_string().as_bytes(), &ReadOptions::default());
     let scene = read_it(&file).unwrap();
     assert!(scene.notes.iter().any(|note| note.message.contains("KHR_texture_transform")));
     file["extensionsRequired"] = json!(["KHR_texture_transform", "X_magic"]);

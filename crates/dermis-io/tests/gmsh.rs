@@ -3,13 +3,12 @@
 mod common;
 mod scenes;
 
-use dermis_io::gmsh::read_bytes;
-use dermis_io::{Error, ReadOptions};
+use dermis_io::{Error, ReadOptions, read_bytes};
 use dermis_mesh::Scene;
 use scenes::{only, read, written};
 
 fn read_default(bytes: &[u8]) -> Result<Scene, Error> {
-    read_bytes(bytes, &ReadOptions::default())
+    read_bytes("msh", bytes, &ReadOptions::default())
 }
 
 const TEXT_2: &str = "$MeshFormat\n2.2 0 8\n$EndMeshFormat\n$PhysicalNames\n1\n3 1 \"flesh\"\n$EndPhysicalNames\n$Nodes\n4\n\

@@ -3,14 +3,13 @@
 mod common;
 mod scenes;
 
-use dermis_io::mdd::read_bytes;
-use dermis_io::{Error, ReadOptions};
+use dermis_io::{Error, ReadOptions, read_bytes};
 use dermis_mesh::Scene;
 use dermis_mesh::glam::Vec3;
 use scenes::{only, read, written};
 
 fn read_default(bytes: &[u8]) -> Result<Scene, Error> {
-    read_bytes(bytes, &ReadOptions::default())
+    read_bytes("mdd", bytes, &ReadOptions::default())
 }
 
 fn cache(frames: u32, points: u32, times: &[f32], numbers: usize) -> Vec<u8> {

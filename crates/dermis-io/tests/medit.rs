@@ -3,13 +3,12 @@
 mod common;
 mod scenes;
 
-use dermis_io::medit::read_bytes;
-use dermis_io::{Error, ReadOptions};
+use dermis_io::{Error, ReadOptions, read_bytes};
 use dermis_mesh::Scene;
 use scenes::{only, read, write, written};
 
 fn read_default(bytes: &[u8]) -> Result<Scene, Error> {
-    read_bytes(bytes, &ReadOptions::default())
+    read_bytes("mesh", bytes, &ReadOptions::default())
 }
 
 const TETRAHEDRON: &str = "MeshVersionFormatted 2\nDimension\n3\n# corners\nVertices\n4\n0 0 0 1\n1 0 0 1\n0 1 0 1\n\

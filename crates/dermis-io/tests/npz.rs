@@ -6,8 +6,7 @@ mod scenes;
 use std::io::{Cursor, Write};
 use std::process::Command;
 
-use dermis_io::npz::read_bytes;
-use dermis_io::{Error, Problem, ReadOptions};
+use dermis_io::{Error, Problem, ReadOptions, read_bytes};
 use dermis_mesh::glam::Vec3;
 use dermis_mesh::{Scene, UpAxis};
 use scenes::{only, read, written};
@@ -15,7 +14,7 @@ use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
 fn read_default(bytes: &[u8]) -> Result<Scene, Error> {
-    read_bytes(bytes, &ReadOptions::default())
+    read_bytes("npz", bytes, &ReadOptions::default())
 }
 
 /// An array as an `.npy` file.
@@ -101,7 +100,7 @@ fn a_rig_comes_back_whole() {
         };
         assert_eq!(row(found_rig), row(expected_rig));
     }
-    scenes::assert_same_frames(found.sequence.as_ref().unwrap(), &expected.motion().unwrap().unwrap());
+    scenes::assert_same_frames(found.sequence.as_ref().unwrap(), &expected.base_motion().unwrap().unwrap());
 }
 
 #[test]

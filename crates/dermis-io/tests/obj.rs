@@ -5,14 +5,13 @@ mod scenes;
 
 use std::sync::Arc;
 
-use dermis_io::obj::read_bytes;
-use dermis_io::{Error, Problem, ReadOptions};
+use dermis_io::{Error, Problem, ReadOptions, read_bytes};
 use dermis_mesh::glam::{Vec3, Vec4};
 use dermis_mesh::{Image, Object, Sampler, Scene, Texture};
 use scenes::{only, read, write, written};
 
 fn read_default(bytes: &[u8]) -> Result<Scene, Error> {
-    read_bytes(bytes, &ReadOptions::default())
+    read_bytes("obj", bytes, &ReadOptions::default())
 }
 
 fn read_text(text: &str) -> Result<Scene, Error> {

@@ -3,13 +3,12 @@
 mod common;
 mod scenes;
 
-use dermis_io::pc2::read_bytes;
-use dermis_io::{Error, ReadOptions};
+use dermis_io::{Error, ReadOptions, read_bytes};
 use dermis_mesh::Scene;
 use scenes::{only, read, written};
 
 fn read_default(bytes: &[u8]) -> Result<Scene, Error> {
-    read_bytes(bytes, &ReadOptions::default())
+    read_bytes("pc2", bytes, &ReadOptions::default())
 }
 
 fn cache(points: i32, samples: i32, numbers: usize) -> Vec<u8> {

@@ -3,14 +3,13 @@
 mod common;
 mod scenes;
 
-use dermis_io::ply::read_bytes;
-use dermis_io::{Error, ReadOptions};
+use dermis_io::{Error, ReadOptions, read_bytes};
 use dermis_mesh::Scene;
 use dermis_mesh::glam::{Vec2, Vec3, Vec4};
 use scenes::{only, read, written};
 
 fn read_default(bytes: &[u8]) -> Result<Scene, Error> {
-    read_bytes(bytes, &ReadOptions::default())
+    read_bytes("ply", bytes, &ReadOptions::default())
 }
 
 fn text(head: &str, body: &str) -> Vec<u8> {

@@ -176,7 +176,7 @@ fn what_is_beyond_the_last_frame_is_in_the_way_too() {
     let error = write(&folder.path().join("shape.%d.ply"), &scenes::moving_scene()).unwrap_err();
     assert!(matches!(error.problem(), Problem::Exists));
     assert_eq!(error.path(), Some(folder.path().join("shape.9.ply").as_path()));
-    assert!(error.hint().unwrap().contains("--force"));
+    assert!(error.hint().unwrap().contains("replaced"));
 }
 
 #[test]
@@ -255,7 +255,7 @@ fn every_sample_comes_back_from_every_simple_format() {
     for sample in dermis_samples::NAMES {
         let scene = dermis_samples::build(sample).unwrap();
         let (merged, _) = dermis_mesh::merge::single(&scene).unwrap();
-        let motion = merged.motion().unwrap().unwrap().select(0, 3, 1).unwrap();
+        let motion = merged.base_motion().unwrap().unwrap().select(0, 3, 1).unwrap();
         let mut few = merged.clone();
         (few.sequence, few.rig, few.clips) = (Some(motion.clone()), None, Vec::new());
         let scene = Scene { objects: vec![few], ..Scene::default() };

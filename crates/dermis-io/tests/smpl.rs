@@ -7,8 +7,8 @@ mod common;
 use std::path::{Path, PathBuf};
 
 use dermis_body::{BodyModel, BodyPose, JointPlacement};
+use dermis_io::ReadOptions;
 use dermis_io::smpl::{self, BodyFile};
-use dermis_io::{ReadOptions, npz};
 use glam::DVec3;
 
 const PICKLES: [&str; 8] = [
@@ -99,7 +99,7 @@ fn every_protocol_gives_the_same_body() {
 fn a_pickle_is_a_scene_like_any_other_file() {
     let path = fixture("protocol_2.pkl");
     let scene = dermis_io::read(path.to_str().unwrap(), &ReadOptions::default()).unwrap();
-    let of_npz = npz::read(&fixture("body.npz"), &ReadOptions::default()).unwrap();
+    let of_npz = dermis_io::read(fixture("body.npz").to_str().unwrap(), &ReadOptions::default()).unwrap();
     assert_eq!(scene.objects[0].name, "protocol_2");
     assert_eq!(scene.objects[0].mesh, of_npz.objects[0].mesh);
     assert_eq!(scene.objects[0].rig.as_ref().unwrap().shapes().len(), 3);
@@ -110,7 +110,7 @@ fn a_pickle_is_a_scene_like_any_other_file() {
 fn damaged_pickles_are_survived() {
     for name in PICKLES {
         common::assert_survives(&common::damage(&bytes(name)), |bytes| {
-            let scene = smpl::read_pickle_bytes(bytes);
+            let scene = dermis_io::read_bytes("pkl", bytes, &ReadOptions::default());
             drop(smpl::read_bytes(bytes));
             scene
         });

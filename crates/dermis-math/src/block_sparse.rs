@@ -1,51 +1,52 @@
 //! Symmetric sparse matrices of 3×3 blocks in `f32`, for real-time solvers.
 //!
-//! Blocks above the diagonal are stored once, row after row; a row's blocks below it are read from where they are stored,
-//! transposed: `K_jiᵀ x_j` is added by components and summed once at the row's end, so reading across costs nothing more.
-//! Half the memory of a full matrix is streamed, rows are independent, and each is added in a fixed order: the same bits
-//! on any number of threads. Columns beyond the rows stand for known values, such as driven nodes: they are part of
-//! [`SymmetricBlocks::multiply_known`] alone.
+//! Only blocks above the diagonal are stored, row by row. Blocks below it are read through their transposes: `K_jiᵀ x_j`
+//! is accumulated per component and summed once at the end of the row, which adds no cost. This streams half the memory
+//! of a full matrix. Rows are independent and summed in a fixed order, so results are bitwise identical for any number
+//! of threads. Columns beyond the last row belong to known values, such as driven nodes, and are used only by
+//! [`SymmetricBlocks::multiply_known`].
 
 use glam::{Mat3A, Vec3A};
 use rayon::prelude::*;
 
-/// Rows that a thread takes at a time; sums over rows are added in runs of this length.
+/// Rows per parallel task; sums over rows are accumulated in runs of this length.
 pub const ROWS_PER_TASK: usize = 512;
 
-/// A block: its row (of its column, where it is read across) and its column.
-type Place = (u32, u32);
+/// Row and column of a block.
+type BlockIndex = (u32, u32);
 
-/// The matrix; places are fixed, values are written by the caller.
+/// A symmetric block matrix: the sparsity pattern is fixed, the values are set by the caller.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SymmetricBlocks {
-    /// The blocks on the diagonal.
+    /// Diagonal blocks.
     pub diagonal: Vec<Mat3A>,
-    /// The blocks above the diagonal, in the order of [`Self::places`].
+    /// Blocks above the diagonal, in the order of [`Self::pattern`].
     pub upper: Vec<Mat3A>,
     row_count: usize,
-    places: Vec<Place>,
-    /// Row i holds the blocks `starts[i]..known_starts[i]` of unknowns and up to `starts[i + 1]` of known values.
+    pattern: Vec<BlockIndex>,
+    /// Row i owns the blocks `starts[i]..known_starts[i]` of unknowns and `known_starts[i]..starts[i + 1]` of known values.
     starts: Vec<u32>,
     known_starts: Vec<u32>,
-    /// Row i reads the blocks `across[across_starts[i]..across_starts[i + 1]]` (block, column) transposed.
+    /// Row i reads the blocks `across[across_starts[i]..across_starts[i + 1]]` (block, column), transposed.
     across: Vec<(u32, u32)>,
     across_starts: Vec<u32>,
 }
 
 impl SymmetricBlocks {
-    /// A matrix of zeros with blocks at `places` (row, column), row < column, sorted, each once.
+    /// Creates a zero matrix with blocks at the (row, column) pairs of `pattern`, each with row < column.
     ///
     /// # Panics
-    /// If places are not as said, or outside.
-    pub fn new(row_count: usize, column_count: usize, places: Vec<(u32, u32)>) -> Self {
-        assert!(places.windows(2).all(|pair| pair[0] < pair[1]), "places are sorted, each once");
-        let inside =
-            |&(row, column): &Place| row < column && (row as usize) < row_count && (column as usize) < column_count;
-        assert!(places.iter().all(inside), "places are above the diagonal and inside");
-        let first_from = |place: Place| places.partition_point(|&other| other < place) as u32;
-        let starts = (0..=row_count as u32).map(|row| first_from((row, 0))).collect();
-        let known_starts = (0..row_count as u32).map(|row| first_from((row, row_count as u32))).collect();
-        let mut across: Vec<(u32, u32, u32)> = (places.iter().zip(0..))
+    /// If `pattern` is not strictly ascending or contains a pair on or below the diagonal or outside the matrix.
+    pub fn new(row_count: usize, column_count: usize, pattern: Vec<(u32, u32)>) -> Self {
+        assert!(pattern.windows(2).all(|pair| pair[0] < pair[1]), "the pattern must be sorted and free of duplicates");
+        let inside = |&(row, column): &BlockIndex| {
+            row < column && (row as usize) < row_count && (column as usize) < column_count
+        };
+        assert!(pattern.iter().all(inside), "the pattern must lie above the diagonal and inside the matrix");
+        let first_at = |index: BlockIndex| pattern.partition_point(|&other| other < index) as u32;
+        let starts = (0..=row_count as u32).map(|row| first_at((row, 0))).collect();
+        let known_starts = (0..row_count as u32).map(|row| first_at((row, row_count as u32))).collect();
+        let mut across: Vec<(u32, u32, u32)> = (pattern.iter().zip(0..))
             .filter(|((_, column), _)| (*column as usize) < row_count)
             .map(|(&(row, column), block)| (column, row, block))
             .collect();
@@ -54,9 +55,9 @@ impl SymmetricBlocks {
             (0..=row_count as u32).map(|row| across.partition_point(|entry| entry.0 < row) as u32).collect();
         Self {
             diagonal: vec![Mat3A::ZERO; row_count],
-            upper: vec![Mat3A::ZERO; places.len()],
+            upper: vec![Mat3A::ZERO; pattern.len()],
             row_count,
-            places,
+            pattern,
             starts,
             known_starts,
             across: across.into_iter().map(|(_, row, block)| (block, row)).collect(),
@@ -64,22 +65,22 @@ impl SymmetricBlocks {
         }
     }
 
-    /// The number of rows.
+    /// Number of rows.
     pub fn row_count(&self) -> usize {
         self.row_count
     }
 
-    /// The row and column of each block above the diagonal.
-    pub fn places(&self) -> &[(u32, u32)] {
-        &self.places
+    /// Row and column of each block above the diagonal.
+    pub fn pattern(&self) -> &[(u32, u32)] {
+        &self.pattern
     }
 
-    /// `y = A x` over the unknowns; the products `x·y` of each run of rows go to `dots`.
+    /// Computes `y = A x` over the unknowns, and the dot product `x·y` of each run of rows into `dots`.
     ///
     /// # Panics
-    /// If a slice is shorter than the rows, or the runs.
+    /// If `x` has fewer elements than there are rows, or the length of `y` differs from the number of rows.
     pub fn multiply(&self, x: &[Vec3A], y: &mut [Vec3A], dots: &mut [f64]) {
-        assert!(x.len() >= self.row_count && y.len() == self.row_count, "a vector has an element for each row");
+        assert!(x.len() >= self.row_count && y.len() == self.row_count, "vectors must have one element per row");
         let runs = y.par_chunks_mut(ROWS_PER_TASK).zip(dots.par_iter_mut()).enumerate();
         runs.for_each(|(run, (y, dot))| {
             let mut sum = Vec3A::ZERO;
@@ -91,15 +92,15 @@ impl SymmetricBlocks {
         });
     }
 
-    /// `A x` of one row, over the unknowns.
+    /// One row of `A x`, over the unknowns.
     ///
     /// # Panics
-    /// If `x` does not have an element for each row.
+    /// If `x` has fewer elements than there are rows.
     #[inline]
     pub fn multiply_row(&self, row: usize, x: &[Vec3A]) -> Vec3A {
         let mut sum = self.diagonal[row] * x[row];
         let own = self.starts[row] as usize..self.known_starts[row] as usize;
-        for (block, &(_, column)) in self.upper[own.clone()].iter().zip(&self.places[own]) {
+        for (block, &(_, column)) in self.upper[own.clone()].iter().zip(&self.pattern[own]) {
             sum += *block * x[column as usize];
         }
         let across = self.across_starts[row] as usize..self.across_starts[row + 1] as usize;
@@ -113,28 +114,29 @@ impl SymmetricBlocks {
         sum + Vec3A::new(a.element_sum(), b.element_sum(), c.element_sum())
     }
 
-    /// What the known values, `x` beyond the rows, add to one row of `A x`.
+    /// Contribution of the known values, the elements of `x` beyond the rows, to one row of `A x`.
     ///
     /// # Panics
-    /// If `x` does not have an element for each column.
+    /// If `x` has fewer elements than there are columns.
     pub fn multiply_known(&self, row: usize, x: &[Vec3A]) -> Vec3A {
         let known = self.known_starts[row] as usize..self.starts[row + 1] as usize;
-        let blocks = self.upper[known.clone()].iter().zip(&self.places[known]);
+        let blocks = self.upper[known.clone()].iter().zip(&self.pattern[known]);
         blocks.fold(Vec3A::ZERO, |sum, (block, &(_, column))| sum + *block * x[column as usize])
     }
 
-    /// Sets each diagonal block to `own(row)` less all other blocks of its row: for stiffness, whose rows sum to zero.
+    /// Sets each diagonal block to `own(row)` minus the sum of all other blocks in its row, as in a stiffness matrix, whose
+    /// rows sum to zero.
     pub fn set_diagonal(&mut self, own: impl Fn(usize) -> Mat3A + Sync) {
         let mut diagonal = std::mem::take(&mut self.diagonal);
         diagonal.par_chunks_mut(ROWS_PER_TASK).enumerate().for_each(|(run, diagonal)| {
             for (row, diagonal) in (run * ROWS_PER_TASK..).zip(diagonal) {
-                *diagonal = own(row) - self.sum_beside_diagonal(row);
+                *diagonal = own(row) - self.sum_off_diagonal(row);
             }
         });
         self.diagonal = diagonal;
     }
 
-    fn sum_beside_diagonal(&self, row: usize) -> Mat3A {
+    fn sum_off_diagonal(&self, row: usize) -> Mat3A {
         let mut sum = Mat3A::ZERO;
         for block in &self.upper[self.starts[row] as usize..self.starts[row + 1] as usize] {
             sum += *block;
@@ -159,17 +161,17 @@ mod tests {
         Mat3A::from_cols_array(&std::array::from_fn(|i| number(9 * k + i)))
     }
 
-    /// A matrix of `rows` unknowns and two known columns, and the same in full.
+    /// A matrix with `rows` unknowns and two known columns, and its dense equivalent.
     fn sample(rows: usize) -> (SymmetricBlocks, Vec<Vec<Mat3A>>) {
         let columns = rows + 2;
-        let places: Vec<(u32, u32)> = (0..rows)
+        let pattern: Vec<(u32, u32)> = (0..rows)
             .flat_map(|i| {
                 (i + 1..columns).filter(move |j| (i * 31 + j * 17) % 3 != 0).map(move |j| (i as u32, j as u32))
             })
             .collect();
-        let mut matrix = SymmetricBlocks::new(rows, columns, places.clone());
+        let mut matrix = SymmetricBlocks::new(rows, columns, pattern.clone());
         let mut full = vec![vec![Mat3A::ZERO; columns]; rows];
-        for (k, &(i, j)) in places.iter().enumerate() {
+        for (k, &(i, j)) in pattern.iter().enumerate() {
             matrix.upper[k] = block(k);
             full[i as usize][j as usize] = block(k);
             if (j as usize) < rows {
@@ -186,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn products_match_the_full_matrix() {
+    fn products_match_the_dense_matrix() {
         let (matrix, full) = sample(9);
         let x: Vec<Vec3A> = (0..11).map(|k| Vec3A::new(number(3 * k), number(5 * k), number(11 * k))).collect();
         let product = |i: usize, end: usize| (0..end).fold(Vec3A::ZERO, |sum, j| sum + full[i][j] * x[j]);
@@ -203,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn the_diagonal_makes_rows_sum_to_what_is_their_own() {
+    fn set_diagonal_makes_rows_sum_to_the_given_block() {
         let (mut matrix, _) = sample(9);
         matrix.set_diagonal(|row| Mat3A::from_diagonal(glam::Vec3::splat(row as f32)));
         let x = vec![Vec3A::new(1.0, -2.0, 0.5); 11];
@@ -214,10 +216,10 @@ mod tests {
     }
 
     #[test]
-    fn products_are_the_same_bits_on_any_number_of_threads() {
+    fn products_are_bitwise_identical_for_any_number_of_threads() {
         let rows = 3 * ROWS_PER_TASK + 5;
-        let places = (0..rows as u32 - 7).flat_map(|i| [(i, i + 1), (i, i + 7)]).collect();
-        let mut matrix = SymmetricBlocks::new(rows, rows, places);
+        let pattern = (0..rows as u32 - 7).flat_map(|i| [(i, i + 1), (i, i + 7)]).collect();
+        let mut matrix = SymmetricBlocks::new(rows, rows, pattern);
         (0..matrix.upper.len()).for_each(|k| matrix.upper[k] = block(k));
         let x: Vec<Vec3A> = (0..rows).map(|k| Vec3A::splat(number(k))).collect();
         let on = |threads: usize| {
@@ -231,7 +233,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "sorted")]
-    fn a_place_given_twice_breaks_the_contract() {
+    fn rejects_duplicate_blocks() {
         SymmetricBlocks::new(2, 2, vec![(0, 1), (0, 1)]);
     }
 }

@@ -1,4 +1,4 @@
-//! Numerical kernels of dermis. This crate knows no mesh and no file.
+//! Numerical kernels of dermis, independent of meshes and file formats.
 
 #![forbid(unsafe_code)]
 

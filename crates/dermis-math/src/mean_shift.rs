@@ -1,20 +1,21 @@
-//! Mean shift in high dimensions: every point climbs the density of all points to its mode.
+//! Mean shift in high dimensions: every point ascends the density of all points to its mode.
 //!
-//! Fixed bandwidth h, L1 distance, kernel falling linearly to 0 at h: `y ← Σ_j k(‖y − z_j‖₁) z_j / Σ_j k(…)` with
-//! `k(d) = max(0, 1 − d/h)` (Comaniciu & Meer 2002; SMA, §4.2 and Eq. 4). Used for rotation sequences, where the
-//! dimension is in the hundreds and neighbours are many, so that trees and hashing prune little.
+//! The bandwidth h is fixed, distances are L1 and the kernel falls linearly to 0 at h:
+//! `y ← Σ_j k(‖y − z_j‖₁) z_j / Σ_j k(‖y − z_j‖₁)` with `k(d) = max(0, 1 − d/h)` (Comaniciu & Meer 2002; SMA, §4.2,
+//! Eq. 4). The points are rotation sequences (SMA, Eq. 3): their dimension is in the hundreds and each
+//! point has many neighbours within h, so spatial trees and hashing prune little.
 //!
-//! Cost is cut in three ways that keep the result to tolerance, and no point is left out:
-//! - points closer than a small radius are one *representative*, with their mean and their number;
-//! - a *sketch* of sums over runs of coordinates that vary alike (one matrix entry over eight frames) bounds a distance
-//!   from below, `|Σ(a − b)| ≤ Σ|a − b|`, and turns most pairs away at a fraction of the cost;
-//! - a climb that comes near a representative in a denser place hands over to it and ends where that one ends. Density
-//!   only grows along the chain, so it has an end, which is climbed to the last step.
+//! Three measures reduce the cost. They keep the result within tolerance and use every point:
+//! - Points within a small radius of each other are merged into one *representative*, with their mean and count.
+//! - A *sketch*, sums over runs of similar coordinates (one matrix entry over eight frames), gives a lower bound of a
+//!   distance, `|Σ(a − b)| ≤ Σ|a − b|`, which rejects most pairs at a fraction of the cost.
+//! - An ascent that comes close to a representative of higher density is handed over to it and takes its result.
+//!   Density increases strictly along such a chain, so the chain is finite; its last ascent is computed in full.
 //!
-//! Climbs do not see each other: the result does not depend on the number of threads. On the horse of the paper (16,843
-//! points, dimension 432; two busy cores) this takes 1.2 s. Tried before: all pairs 95 s; representatives in balls
-//! with climbs that end at modes found before 17 s; PCA with a range search gains nothing: in L2 every rotation sequence
-//! lies within h of every other.
+//! Ascents are independent of each other, so the result does not depend on the number of threads. The horse of the paper
+//! (16,843 points, dimension 432) takes 1.2 s on two busy cores. Slower alternatives: all pairs, 95 s; representatives in
+//! balls with ascents that stop at modes already found, 17 s; PCA with a range search, no gain, because in L2 all rotation
+//! sequences are within h of each other.
 
 use std::ops::ControlFlow;
 
@@ -23,47 +24,47 @@ use rayon::prelude::*;
 
 use crate::progress::Progress;
 
-/// Points within this share of h of a representative are counted with it.
+/// Radius of a representative, as a fraction of h: points within it are merged.
 const REPRESENTATIVE_RADIUS: f64 = 0.02;
-/// Where points are so scattered that representatives are more, the radius is doubled: climbs cost the square.
-const MOST_REPRESENTATIVES: usize = 4096;
-/// The radius is not doubled beyond this share of h.
-const LARGEST_RADIUS: f64 = 0.16;
-/// A climb hands over to a representative within this share of h, if the density there is larger.
-const HANDOVER: f64 = 0.2;
-/// A step shorter than this share of h ends a climb.
-const STANDSTILL: f64 = 1e-3;
-/// Climbs that end within this share of h of each other have found the same mode.
-const SAME_MODE: f64 = 0.25;
-/// A sketch sums runs of like coordinates, at least so long …
-const SHORTEST_RUN: usize = 8;
-/// … and at most so many of them.
-const MOST_RUNS: usize = 6;
-/// Sums of rounded numbers may exceed what they bound by their rounding.
-const ROUNDED_UP: f32 = 1.0001;
-/// Bound on the steps of one climb; the density grows with each, so it is reached only on plateaus.
-const MOST_STEPS: usize = 200;
+/// Number of representatives above which the radius is doubled, because the ascents cost its square.
+const MAX_REPRESENTATIVES: usize = 4096;
+/// Upper bound of the doubled radius, as a fraction of h.
+const MAX_RADIUS: f64 = 0.16;
+/// Distance, as a fraction of h, within which an ascent is handed over to a representative of higher density.
+const HANDOVER_DISTANCE: f64 = 0.2;
+/// Step length, as a fraction of h, below which an ascent has converged.
+const MIN_STEP: f64 = 1e-3;
+/// Distance, as a fraction of h, within which the ends of two ascents are the same mode.
+const MODE_RADIUS: f64 = 0.25;
+/// Minimum number of similar coordinates in one sum of a sketch.
+const MIN_RUN: usize = 8;
+/// Maximum number of sums per group of similar coordinates in a sketch.
+const MAX_RUNS: usize = 6;
+/// Tolerance factor for lower bounds computed in `f32`: rounding can lift them above the distance they bound.
+const BOUND_TOLERANCE: f32 = 1.0001;
+/// Bound on the steps of one ascent; the density increases with each step, so only plateaus reach it.
+const MAX_STEPS: usize = 200;
 
-/// Where the points went.
+/// Result of [`mean_shift`].
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct MeanShift {
-    /// The modes, most populated first, one after another.
+    /// Modes, concatenated, in descending order of population.
     pub modes: Vec<f32>,
-    /// How many points each mode has drawn.
+    /// Number of points that converged to each mode.
     pub populations: Vec<usize>,
-    /// The mode of each point.
+    /// Index of the mode of each point.
     pub mode_of: Vec<u32>,
-    /// How far from that mode, in L1, the point's own climb ended.
+    /// L1 distance from that mode to the end of the point's own ascent.
     pub distance_to_mode: Vec<f32>,
-    /// Whether the observer stopped the work; the result is then empty.
+    /// True if the observer stopped the work; the other fields are then empty.
     pub stopped: bool,
 }
 
-/// Shifts every one of `points` (`dimension` numbers each) to its mode. Coordinates that are `period` apart vary alike,
-/// as successive frames do; the result does not depend on it, only the time.
+/// Shifts each of `points` (`dimension` numbers each) to its mode. Coordinates that are `period` apart are expected to be
+/// similar, as in successive frames; this affects only the running time.
 ///
 /// # Panics
-/// If `points` is not made of whole points or `bandwidth` or `period` is not positive.
+/// If the length of `points` is not a multiple of `dimension`, or if `bandwidth` or `period` is not positive.
 pub fn mean_shift(
     points: &[f32],
     dimension: usize,
@@ -71,18 +72,18 @@ pub fn mean_shift(
     bandwidth: f64,
     progress: &dyn Progress,
 ) -> MeanShift {
-    assert!(dimension > 0 && points.len().is_multiple_of(dimension), "points have `dimension` numbers each");
-    assert!(bandwidth > 0.0 && period > 0, "the bandwidth and the period are positive");
+    assert!(dimension > 0 && points.len().is_multiple_of(dimension), "points must have `dimension` numbers each");
+    assert!(bandwidth > 0.0 && period > 0, "the bandwidth and the period must be positive");
     let h = bandwidth as f32;
     let space = Space { dimension, period, h };
     let (cells, cell_of) = representatives(&space, points);
-    let Some(ends) = climb_all(&space, &cells, progress) else {
+    let Some(ends) = ascend_all(&space, &cells, progress) else {
         return MeanShift { stopped: true, ..MeanShift::default() };
     };
     collect(&cell_of, &merge_modes(&space, &cells, &ends))
 }
 
-/// What distances are measured in.
+/// Metric of the point space.
 struct Space {
     dimension: usize,
     period: usize,
@@ -90,26 +91,26 @@ struct Space {
 }
 
 impl Space {
-    /// Sums over runs of like coordinates.
+    /// Sums over runs of similar coordinates.
     fn sketch(&self, at: &[f32]) -> Vec<f32> {
-        let like = self.dimension.div_ceil(self.period);
-        let run = self.period * like.div_ceil(MOST_RUNS).max(SHORTEST_RUN);
-        at.chunks(run).flat_map(|run| sums_of_like(run, self.period)).collect()
+        let similar = self.dimension.div_ceil(self.period);
+        let run = self.period * similar.div_ceil(MAX_RUNS).max(MIN_RUN);
+        at.chunks(run).flat_map(|run| periodic_sums(run, self.period)).collect()
     }
 }
 
-fn sums_of_like(numbers: &[f32], period: usize) -> Vec<f32> {
+fn periodic_sums(numbers: &[f32], period: usize) -> Vec<f32> {
     let mut sums = vec![0.0; period];
-    for like in numbers.chunks(period) {
-        for (sum, x) in sums.iter_mut().zip(like) {
+    for group in numbers.chunks(period) {
+        for (sum, x) in sums.iter_mut().zip(group) {
             *sum += x;
         }
     }
     sums
 }
 
-/// Bounds on the distances to many points: the sums of each sketch, coordinate by coordinate, so that all are compared
-/// in one pass, and the sketches themselves for those that pass.
+/// Lower bounds of the distances to many points: the sums of each sketch, stored by coordinate so that all points are
+/// compared in one pass, and the sketches themselves for the points that pass.
 #[derive(Debug, Default)]
 struct Bounds {
     sums: Vec<Vec<f32>>,
@@ -121,26 +122,26 @@ impl Bounds {
     fn push(&mut self, sketch: &[f32], period: usize) {
         self.period = period;
         self.sums.resize(period, Vec::new());
-        for (coordinate, sum) in self.sums.iter_mut().zip(sums_of_like(sketch, period)) {
+        for (coordinate, sum) in self.sums.iter_mut().zip(periodic_sums(sketch, period)) {
             coordinate.push(sum);
         }
         self.sketches.push(sketch.to_vec());
     }
 
-    /// The points from `first` on that may be closer than `limit` to one with this sketch.
+    /// Indices from `first` on of the points whose distance to one with this sketch can be below `limit`.
     fn candidates<'a>(&'a self, sketch: &'a [f32], first: usize, limit: f32) -> impl Iterator<Item = usize> + 'a {
         let mut bounds = vec![0.0; self.sketches.len() - first];
-        let sums = if self.period > 0 { sums_of_like(sketch, self.period) } else { Vec::new() };
+        let sums = if self.period > 0 { periodic_sums(sketch, self.period) } else { Vec::new() };
         for (coordinate, sum) in self.sums.iter().zip(sums) {
             add_distances(&mut bounds, &coordinate[first..], sum);
         }
-        let limit = ROUNDED_UP * limit;
+        let limit = BOUND_TOLERANCE * limit;
         let passed = bounds.into_iter().enumerate().filter(move |&(_, bound)| bound <= limit);
         passed.map(move |(k, _)| first + k).filter(move |&k| l1(&self.sketches[k], sketch) <= limit)
     }
 }
 
-/// The means of points that lie together.
+/// Representatives: means and counts of merged points, with the bounds of the means.
 #[derive(Debug, Default)]
 struct Cells {
     means: Vec<Vec<f32>>,
@@ -148,23 +149,24 @@ struct Cells {
     counts: Vec<f32>,
 }
 
-/// The representatives, and which of them each point belongs to.
+/// Representatives, and the index of the representative of each point.
 fn representatives(space: &Space, points: &[f32]) -> (Cells, Vec<u32>) {
     let points: Vec<&[f32]> = points.chunks_exact(space.dimension).collect();
     let sketches: Vec<Vec<f32>> = points.par_iter().map(|at| space.sketch(at)).collect();
     let mut radius = REPRESENTATIVE_RADIUS as f32 * space.h;
     loop {
-        let last = 2.0 * radius > LARGEST_RADIUS as f32 * space.h;
-        let most = if last { usize::MAX } else { MOST_REPRESENTATIVES };
-        if let Some(cell_of) = cover(space, &points, &sketches, radius, most) {
+        let last = 2.0 * radius > MAX_RADIUS as f32 * space.h;
+        let max_leaders = if last { usize::MAX } else { MAX_REPRESENTATIVES };
+        if let Some(cell_of) = cover(space, &points, &sketches, radius, max_leaders) {
             return (means(space, &points, &cell_of), cell_of);
         }
         radius *= 2.0;
     }
 }
 
-/// Which leader each point follows: the first within `radius`, or itself. `None` if there are more than `most` leaders.
-fn cover(space: &Space, points: &[&[f32]], sketches: &[Vec<f32>], radius: f32, most: usize) -> Option<Vec<u32>> {
+/// Leader of each point: the first leader within `radius`, or the point itself. `None` if there are more than
+/// `max_leaders`.
+fn cover(space: &Space, points: &[&[f32]], sketches: &[Vec<f32>], radius: f32, max_leaders: usize) -> Option<Vec<u32>> {
     const WAVE: usize = 1024;
     let mut leaders: Vec<usize> = Vec::new();
     let mut of_leaders = Bounds::default();
@@ -175,7 +177,7 @@ fn cover(space: &Space, points: &[&[f32]], sketches: &[Vec<f32>], radius: f32, m
     };
     for wave in (0..points.len()).step_by(WAVE) {
         let wave = wave..(wave + WAVE).min(points.len());
-        // Against the leaders that exist, in parallel; then the others among themselves, in order.
+        // Points are compared with the existing leaders in parallel, then the rest among themselves in order.
         let found: Vec<Option<usize>> =
             wave.clone().into_par_iter().map(|point| near(point, &of_leaders, &leaders, 0)).collect();
         let known = leaders.len();
@@ -187,7 +189,7 @@ fn cover(space: &Space, points: &[&[f32]], sketches: &[Vec<f32>], radius: f32, m
                 leaders.len() - 1
             }) as u32);
         }
-        if leaders.len() > most {
+        if leaders.len() > max_leaders {
             return None;
         }
     }
@@ -195,7 +197,7 @@ fn cover(space: &Space, points: &[&[f32]], sketches: &[Vec<f32>], radius: f32, m
 }
 
 fn means(space: &Space, points: &[&[f32]], cell_of: &[u32]) -> Cells {
-    let count = cell_of.iter().max().map_or(0, |&most| most as usize + 1);
+    let count = cell_of.iter().max().map_or(0, |&last| last as usize + 1);
     let mut means = vec![vec![0.0; space.dimension]; count];
     let mut counts = vec![0.0; count];
     for (point, &cell) in points.iter().zip(cell_of) {
@@ -212,17 +214,17 @@ fn means(space: &Space, points: &[&[f32]], cell_of: &[u32]) -> Cells {
     Cells { means, bounds, counts }
 }
 
-/// Where a climb ended.
+/// End of an ascent.
 #[derive(Debug, Clone)]
 enum End {
-    /// At a mode.
+    /// A mode.
     Mode(Vec<f32>),
-    /// Where the climb of this representative ends.
-    With(usize),
+    /// The end of the ascent of this representative.
+    Handover(usize),
 }
 
-/// Where the climb of each representative ends.
-fn climb_all(space: &Space, cells: &Cells, progress: &dyn Progress) -> Option<Vec<End>> {
+/// Ascends from each representative. `None` if the observer stopped the work.
+fn ascend_all(space: &Space, cells: &Cells, progress: &dyn Progress) -> Option<Vec<End>> {
     const BATCH: usize = 512;
     let count = cells.means.len();
     let every: Vec<usize> = (0..count).collect();
@@ -235,7 +237,7 @@ fn climb_all(space: &Space, cells: &Cells, progress: &dyn Progress) -> Option<Ve
     }
     let mut ends = Vec::with_capacity(count);
     for batch in every.chunks(BATCH) {
-        ends.par_extend(batch.par_iter().map(|&start| climb(space, cells, &first_steps, start)));
+        ends.par_extend(batch.par_iter().map(|&start| ascend(space, cells, &first_steps, start)));
         if progress.report("finding bones", ends.len(), count) == ControlFlow::Break(()) {
             return None;
         }
@@ -243,23 +245,23 @@ fn climb_all(space: &Space, cells: &Cells, progress: &dyn Progress) -> Option<Ve
     Some(ends)
 }
 
-fn climb(space: &Space, cells: &Cells, first_steps: &[Step], start: usize) -> End {
-    // Equal densities: the lower number counts as denser, so that no two hand over to each other.
+fn ascend(space: &Space, cells: &Cells, first_steps: &[Step], start: usize) -> End {
+    // Among equal densities the lower index ranks higher, so that no two ascents hand over to each other.
     let rank = |cell: usize| (first_steps[cell].density, std::cmp::Reverse(cell));
     let denser = |near: &[(f32, usize)]| near.iter().map(|&(_, other)| other).find(|&other| rank(other) > rank(start));
     let first = &first_steps[start];
     if let Some(other) = denser(&first.near) {
-        return End::With(other);
+        return End::Handover(other);
     }
     let mut at = first.next.clone();
-    for _ in 0..MOST_STEPS {
+    for _ in 0..MAX_STEPS {
         let Step { next, near, .. } = step(space, cells, &at);
         if let Some(other) = denser(&near) {
-            return End::With(other);
+            return End::Handover(other);
         }
         let length = l1(&next, &at);
         at = next;
-        if length < STANDSTILL as f32 * space.h {
+        if length < MIN_STEP as f32 * space.h {
             break;
         }
     }
@@ -268,23 +270,23 @@ fn climb(space: &Space, cells: &Cells, first_steps: &[Step], start: usize) -> En
 
 /// One step of mean shift.
 struct Step {
-    /// The sum of k over all points.
+    /// `Σ_j k(‖y − z_j‖₁)`: the unnormalized f of Eq. 4.
     density: f32,
     next: Vec<f32>,
-    /// The representatives within reach of a handover, nearest first.
+    /// Representatives within handover distance, nearest first.
     near: Vec<(f32, usize)>,
 }
 
 fn step(space: &Space, cells: &Cells, at: &[f32]) -> Step {
     let sketch = space.sketch(at);
-    let reach = HANDOVER as f32 * space.h;
+    let reach = HANDOVER_DISTANCE as f32 * space.h;
     let mut next = vec![0.0; space.dimension];
     let mut density = 0.0;
     let mut near = Vec::new();
     for cell in cells.bounds.candidates(&sketch, 0, space.h) {
         let (mean, count) = (&cells.means[cell], cells.counts[cell]);
         if let Some(distance) = distance_within(mean, at, space.h) {
-            let weight = count * (1.0 - distance / space.h);
+            let weight = count * (1.0 - distance / space.h); // k of Eq. 4
             add_scaled(&mut next, mean, weight);
             density += weight;
             if distance < reach {
@@ -302,65 +304,65 @@ fn step(space: &Space, cells: &Cells, at: &[f32]) -> Step {
     Step { density, next, near }
 }
 
-/// Modes, how many points each has drawn, and for each representative its mode and how far from it its climb ended.
+/// Merged modes, and for each representative the index of its mode and the distance from it to the end of its ascent.
 struct Modes {
-    places: Vec<Vec<f32>>,
+    locations: Vec<Vec<f32>>,
     of_cell: Vec<(usize, f32)>,
 }
 
-/// Ends that lie together are one mode, at the end that most points reached.
+/// Merges ends that are close to each other into one mode, located at the end with the largest population.
 fn merge_modes(space: &Space, cells: &Cells, ends: &[End]) -> Modes {
     let final_of: Vec<usize> = (0..ends.len()).map(|cell| follow(ends, cell)).collect();
-    let mut drawn = vec![0.0f32; ends.len()];
+    let mut population = vec![0.0f32; ends.len()];
     for (&end, count) in final_of.iter().zip(&cells.counts) {
-        drawn[end] += count;
+        population[end] += count;
     }
     let mut order: Vec<(usize, &Vec<f32>)> = Vec::new();
     order.extend(ends.iter().enumerate().filter_map(|(cell, end)| match end {
-        End::Mode(place) => Some((cell, place)),
-        End::With(_) => None,
+        End::Mode(location) => Some((cell, location)),
+        End::Handover(_) => None,
     }));
-    order.sort_by(|a, b| drawn[b.0].total_cmp(&drawn[a.0]).then(a.0.cmp(&b.0)));
+    order.sort_by(|a, b| population[b.0].total_cmp(&population[a.0]).then(a.0.cmp(&b.0)));
     let mut modes: Vec<&Vec<f32>> = Vec::new();
     let mut mode_of_end = vec![(0usize, 0.0f32); ends.len()];
-    for (cell, place) in order {
+    for (cell, location) in order {
         let near = modes.iter().enumerate().find_map(|(k, mode)| {
-            distance_within(mode, place, SAME_MODE as f32 * space.h).map(|distance| (k, distance))
+            distance_within(mode, location, MODE_RADIUS as f32 * space.h).map(|distance| (k, distance))
         });
         mode_of_end[cell] = near.unwrap_or_else(|| {
-            modes.push(place);
+            modes.push(location);
             (modes.len() - 1, 0.0)
         });
     }
     Modes {
-        places: modes.into_iter().cloned().collect(),
+        locations: modes.into_iter().cloned().collect(),
         of_cell: final_of.into_iter().map(|end| mode_of_end[end]).collect(),
     }
 }
 
-/// The representative whose climb reached the mode that this one's chain leads to.
+/// Index of the representative whose ascent ends the handover chain of `cell`.
 fn follow(ends: &[End], mut cell: usize) -> usize {
-    while let End::With(other) = ends[cell] {
+    while let End::Handover(other) = ends[cell] {
         cell = other;
     }
     cell
 }
 
-/// Modes by falling population, and what became of each point.
+/// Sorts the modes by descending population and maps each point to its mode.
 fn collect(cell_of: &[u32], modes: &Modes) -> MeanShift {
     let end_of = |&cell: &u32| modes.of_cell[cell as usize];
-    let mut populations = vec![0usize; modes.places.len()];
+    let mut populations = vec![0usize; modes.locations.len()];
     for cell in cell_of {
         populations[end_of(cell).0] += 1;
     }
-    let mut order: Vec<usize> = (0..modes.places.len()).collect();
+    let mut order: Vec<usize> = (0..modes.locations.len()).collect();
     order.sort_by(|&a, &b| populations[b].cmp(&populations[a]).then(a.cmp(&b)));
     let mut rank = vec![0u32; order.len()];
-    for (place, &mode) in order.iter().enumerate() {
-        rank[mode] = place as u32;
+    for (position, &mode) in order.iter().enumerate() {
+        rank[mode] = position as u32;
     }
     MeanShift {
-        modes: order.iter().flat_map(|&mode| modes.places[mode].iter().copied()).collect(),
+        modes: order.iter().flat_map(|&mode| modes.locations[mode].iter().copied()).collect(),
         populations: order.iter().map(|&mode| populations[mode]).collect(),
         mode_of: cell_of.iter().map(|cell| rank[end_of(cell).0]).collect(),
         distance_to_mode: cell_of.iter().map(|cell| end_of(cell).1).collect(),
@@ -368,7 +370,7 @@ fn collect(cell_of: &[u32], modes: &Modes) -> MeanShift {
     }
 }
 
-/// ‖a − b‖₁ if it is below `limit`; gives up early where it is not.
+/// ‖a − b‖₁ if it is below `limit`; stops early if it is not.
 fn distance_within(a: &[f32], b: &[f32], limit: f32) -> Option<f32> {
     const STRIDE: usize = 128;
     let mut sum = 0.0;
@@ -414,7 +416,7 @@ mod tests {
     use super::*;
     use crate::progress::Silent;
 
-    /// Points around two corners of a cube in 30 dimensions, and one far away from both.
+    /// Points around two corners of a cube in 30 dimensions, and one outlier.
     fn two_clouds() -> (Vec<f32>, usize) {
         const DIMENSION: usize = 30;
         let mut state = 1u32;
@@ -432,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_the_modes_of_two_clouds_and_leaves_the_outlier_alone() {
+    fn finds_the_modes_of_two_clouds_and_isolates_the_outlier() {
         let (points, dimension) = two_clouds();
         let result = mean_shift(&points, dimension, 3, 6.0, &Silent);
         assert_eq!(result.populations, [200, 100, 1]);
@@ -470,7 +472,7 @@ mod tests {
         }
         let mode = &result.modes[result.mode_of[0] as usize * dimension..][..dimension];
         let distance: f32 = mode.iter().zip(&at).map(|(a, b)| (a - b).abs()).sum();
-        // The radius of a representative bounds how far a mode may move.
+        // The radius of a representative bounds the displacement of a mode.
         assert!(f64::from(distance) < REPRESENTATIVE_RADIUS * h, "{distance}");
     }
 }

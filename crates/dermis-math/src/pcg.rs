@@ -1,26 +1,27 @@
 //! Preconditioned conjugate gradients in `f32` on matrices of 3×3 blocks: `A x = b` for symmetric positive definite A.
 //!
-//! The preconditioner is block Jacobi, the inverses of the diagonal blocks. Sums are taken in `f64` over runs of fixed
-//! length: the same bits on any number of threads. The caller gives a first guess and its residual; iteration stops when
-//! ‖r‖ ≤ `target`, after `max_iterations`, or when a curvature pᵀAp is not positive (not definite to rounding).
+//! The preconditioner is block Jacobi: the inverses of the diagonal blocks. Sums are accumulated in `f64` over runs of
+//! fixed length, so results are bitwise identical for any number of threads. The caller provides an initial guess and its
+//! residual. Iteration stops when ‖r‖ ≤ `target`, after `max_iterations`, or when a curvature pᵀAp is not positive, that
+//! is, when A is numerically indefinite.
 
 use glam::{Mat3A, Vec3A};
 use rayon::prelude::*;
 
 use crate::block_sparse::{ROWS_PER_TASK, SymmetricBlocks};
 
-/// How a solve went.
+/// Report of one solve.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct PcgReport {
-    /// Products with the matrix.
+    /// Number of products with the matrix.
     pub iterations: usize,
-    /// ‖r‖ at the end.
+    /// ‖r‖ after the last iteration.
     pub residual: f64,
-    /// Whether the residual reached the target.
+    /// True if the residual reached the target.
     pub converged: bool,
 }
 
-/// Memory of a solver, kept between solves.
+/// Buffers of a solver, reused between solves.
 #[derive(Debug, Clone, Default)]
 pub struct PcgWorkspace {
     direction: Vec<Vec3A>,
@@ -37,7 +38,7 @@ struct Sums {
     residual: f64,
 }
 
-/// The inverses of symmetric blocks; where one has none to f32, that of its diagonal's largest entry.
+/// Inverts symmetric blocks; a block that is singular in `f32` is replaced by its largest diagonal entry times identity.
 pub fn invert_blocks(blocks: &[Mat3A], inverses: &mut [Mat3A]) {
     let runs = blocks.par_chunks(ROWS_PER_TASK).zip(inverses.par_chunks_mut(ROWS_PER_TASK));
     runs.for_each(|(blocks, inverses)| {
@@ -47,7 +48,7 @@ pub fn invert_blocks(blocks: &[Mat3A], inverses: &mut [Mat3A]) {
     });
 }
 
-/// A symmetric matrix has a symmetric inverse: its columns are the cofactors over the determinant.
+/// Inverse of a symmetric matrix, which is symmetric too: its columns are the cofactors divided by the determinant.
 fn inverse_of(block: &Mat3A) -> Mat3A {
     let largest = block.x_axis.x.max(block.y_axis.y).max(block.z_axis.z).max(f32::MIN_POSITIVE);
     let scale = largest.recip();
@@ -62,10 +63,10 @@ fn inverse_of(block: &Mat3A) -> Mat3A {
     }
 }
 
-/// Improves `x` until its residual, `r` on entry, is at most `target`.
+/// Improves `x` until its residual, passed in `r`, is at most `target`.
 ///
 /// # Panics
-/// If slices are not as long as the matrix.
+/// If the length of a slice differs from the number of rows of the matrix.
 pub fn pcg(
     matrix: &SymmetricBlocks,
     inverses: &[Mat3A],
@@ -76,7 +77,7 @@ pub fn pcg(
     workspace: &mut PcgWorkspace,
 ) -> PcgReport {
     let rows = matrix.row_count();
-    assert!(inverses.len() == rows && x.len() == rows && r.len() == rows, "vectors are as long as the matrix");
+    assert!(inverses.len() == rows && x.len() == rows && r.len() == rows, "vectors must have one element per row");
     workspace.resize(rows);
     let PcgWorkspace { direction: p, product: q, preconditioned: z, dots, sums } = workspace;
     let mut now = advance(x, r, z, (0.0, p, q), inverses, sums);
@@ -91,7 +92,7 @@ pub fn pcg(
             break;
         }
         let next = advance(x, r, z, (step as f32, p, q), inverses, sums);
-        turn(p, z, (next.preconditioned / now.preconditioned) as f32);
+        update_direction(p, z, (next.preconditioned / now.preconditioned) as f32);
         now = next;
     }
     let residual = now.residual.sqrt();
@@ -142,7 +143,7 @@ fn advance(
 }
 
 /// p = z + βp.
-fn turn(p: &mut [Vec3A], z: &[Vec3A], beta: f32) {
+fn update_direction(p: &mut [Vec3A], z: &[Vec3A], beta: f32) {
     p.par_chunks_mut(ROWS_PER_TASK).zip(z.par_chunks(ROWS_PER_TASK)).for_each(|(p, z)| {
         for (p, z) in p.iter_mut().zip(z) {
             *p = *z + *p * beta;
@@ -154,7 +155,7 @@ fn turn(p: &mut [Vec3A], z: &[Vec3A], beta: f32) {
 mod tests {
     use super::*;
 
-    /// A chain of nodes, each held to the next and a little to its place.
+    /// A chain of nodes, each connected to the next and, with stiffness `hold`, to its rest position.
     fn chain(rows: usize, hold: f32) -> SymmetricBlocks {
         let mut matrix = SymmetricBlocks::new(rows, rows, (0..rows as u32 - 1).map(|i| (i, i + 1)).collect());
         let stiff = Mat3A::from_cols_array(&[2.0, 0.5, 0.0, 0.5, 1.0, 0.1, 0.0, 0.1, 3.0]);
@@ -173,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn solves_to_the_asked_residual() {
+    fn solves_to_the_requested_residual() {
         let matrix = chain(1500, 0.3);
         let b: Vec<Vec3A> = (0..1500).map(|k| Vec3A::new((k as f32).sin(), 1.0, (k as f32 * 0.1).cos())).collect();
         let (x, report) = solve(&matrix, &b, 1e-5);
@@ -186,20 +187,20 @@ mod tests {
     }
 
     #[test]
-    fn a_guess_that_is_good_enough_is_left_alone() {
+    fn keeps_an_initial_guess_that_meets_the_target() {
         let (x, report) = solve(&chain(5, 1.0), &[Vec3A::ZERO; 5], 1e-5);
         assert_eq!((x, report.iterations, report.converged), (vec![Vec3A::ZERO; 5], 0, true));
     }
 
     #[test]
-    fn a_matrix_that_is_not_definite_stops_without_nan() {
+    fn stops_without_nan_if_the_matrix_is_indefinite() {
         let matrix = chain(50, -5.0);
         let (x, _) = solve(&matrix, &[Vec3A::ONE; 50], 1e-6);
         assert!(x.iter().all(|x| x.is_finite()));
     }
 
     #[test]
-    fn solutions_are_the_same_bits_on_any_number_of_threads() {
+    fn solutions_are_bitwise_identical_for_any_number_of_threads() {
         let matrix = chain(2000, 0.1);
         let b: Vec<Vec3A> = (0..2000).map(|k| Vec3A::splat((k as f32 * 0.7).sin())).collect();
         let on = |threads: usize| {

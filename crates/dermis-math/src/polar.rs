@@ -1,22 +1,22 @@
 //! Polar decomposition of a 3×3 matrix: `M = R S`, a proper rotation times a symmetric stretch.
 //!
-//! From `M = U Σ Vᵀ`, `R = U D Vᵀ` and `S = V D Σ Vᵀ` with `D = diag(1, 1, det(U Vᵀ))`: of all rotations of determinant
-//! 1, `R` is the nearest to `M` in the Frobenius norm (Kabsch 1978, Umeyama 1991). For a reflection `D` flips the
-//! direction of the least stretch, so `S` then has one negative eigenvalue.
+//! From `M = U Σ Vᵀ`: `R = U D Vᵀ` and `S = V D Σ Vᵀ` with `D = diag(1, 1, det(U Vᵀ))`. Among all rotations of
+//! determinant 1, `R` is nearest to `M` in the Frobenius norm (Kabsch 1978, Umeyama 1991). If `M` contains a reflection,
+//! `D` flips the direction of the smallest stretch, and `S` has one negative eigenvalue.
 
 use glam::{DMat3, DVec3};
 
 use crate::svd3::{Svd3, svd3};
 
-/// The rotation nearest to `m`, of determinant 1 also where `m` is singular or mirrors.
+/// Rotation nearest to `m`. Its determinant is 1 even if `m` is singular or contains a reflection.
 ///
-/// Where several are equally near (rank 1 or 0), it is one of them, always the same; for zero and for matrices that are
-/// not finite it is the identity.
+/// If several rotations are equally near (rank 1 or 0), the choice is deterministic. Zero and non-finite matrices yield
+/// the identity.
 pub fn polar_rotation(m: DMat3) -> DMat3 {
     rotation_of(&svd3(m)).0
 }
 
-/// The factors `(R, S)` of `m = R S`; `S` is NaN where `m` is not finite.
+/// Factors `(R, S)` of `m = R S`; `S` is NaN if `m` is not finite.
 pub fn polar(m: DMat3) -> (DMat3, DMat3) {
     let svd = svd3(m);
     let (rotation, sign) = rotation_of(&svd);
@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn singular_and_mirroring_matrices_get_a_proper_rotation() {
+    fn singular_and_reflecting_matrices_yield_a_proper_rotation() {
         for m in [
             DMat3::from_diagonal(DVec3::new(1.0, 1.0, 0.0)),
             DMat3::from_diagonal(DVec3::new(0.0, 2.0, 0.0)),
@@ -62,14 +62,14 @@ mod tests {
     }
 
     #[test]
-    fn a_mirrored_stretch_flips_its_least_direction() {
+    fn a_reflection_flips_the_direction_of_smallest_stretch() {
         let (rotation, stretch) = polar(DMat3::from_diagonal(DVec3::new(3.0, 2.0, -1.0)));
         assert!(distance(rotation, DMat3::IDENTITY) < TOLERANCE);
         assert!(distance(stretch, DMat3::from_diagonal(DVec3::new(3.0, 2.0, -1.0))) < TOLERANCE);
     }
 
     #[test]
-    fn zero_and_not_finite_matrices_give_the_identity() {
+    fn zero_and_non_finite_matrices_yield_the_identity() {
         assert_eq!(polar_rotation(DMat3::ZERO), DMat3::IDENTITY);
         assert_eq!(polar_rotation(DMat3::NAN), DMat3::IDENTITY);
         assert!(polar(DMat3::NAN).1.is_nan());
@@ -77,7 +77,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_factors_multiply_to_the_matrix(m in matrix()) {
+        fn factors_multiply_to_the_matrix(m in matrix()) {
             let (rotation, stretch) = polar(m);
             assert_rotation(rotation);
             prop_assert_eq!(stretch, stretch.transpose());
@@ -85,7 +85,7 @@ mod tests {
         }
 
         #[test]
-        fn recovers_a_rotation_through_a_positive_stretch(r in rotation(), d in proptest::array::uniform3(0.5..2.0_f64), v in rotation()) {
+        fn recovers_a_rotation_from_a_positive_stretch(r in rotation(), d in proptest::array::uniform3(0.5..2.0_f64), v in rotation()) {
             let stretch = v * DMat3::from_diagonal(d.into()) * v.transpose();
             prop_assert!(distance(polar_rotation(r * stretch), r) < 1e-13);
         }

@@ -1,19 +1,19 @@
-//! Watching and stopping long work.
+//! Progress reports and cancellation of long computations.
 //!
-//! Libraries print nothing: a function that may take long takes `&dyn Progress`, reports what it has done, and ends
-//! early, with a result or an error that says so, when the observer asks it to.
+//! Libraries print nothing: a function that can take long accepts `&dyn Progress`, reports the work done, and ends early,
+//! with a result or error that states so, if the observer requests it.
 
 use std::ops::ControlFlow;
 
-/// An observer of long work, which can also stop it.
+/// Observer of a long computation that can also cancel it.
 pub trait Progress: Sync {
-    /// Says that `done` of `total` units of the stage called `stage` are finished.
+    /// Reports that `done` of `total` units of the stage `stage` are finished.
     ///
-    /// `ControlFlow::Break` asks the work to stop as soon as it can.
+    /// `ControlFlow::Break` requests that the work stops as soon as possible.
     fn report(&self, stage: &str, done: usize, total: usize) -> ControlFlow<()>;
 }
 
-/// Watches nothing and never stops.
+/// Observer that ignores all reports and never cancels.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Silent;
 

@@ -1,30 +1,30 @@
 //! Least squares over the simplex: `min wᵀGw − 2cᵀw` subject to `w ≥ 0`, `Σ w = 1`, for a handful of unknowns.
 //!
-//! Active-set method on the Kuhn–Tucker system: solve with the free weights and the multiplier of `Σ w = 1`; step towards
-//! that point until a weight reaches 0 and clamp it; free the clamped weight with the largest dual until none is
-//! positive. Ties go to the lowest index. `G` may be singular (two bones that move alike): a tiny ridge, relative to
-//! its trace, makes the answer unique.
+//! Active-set method on the Kuhn–Tucker system: solve for the free weights and the multiplier of `Σ w = 1`; step towards
+//! that solution until a weight reaches 0, and clamp it; free the clamped weight with the largest dual until no dual is
+//! positive. Ties are resolved in favour of the lowest index. `G` is singular if two bones have identical motion: a tiny
+//! ridge, relative to its trace, makes the solution unique.
 
-use crate::small::{Gram, MOST, cholesky_solve, dot};
+use crate::small::{Gram, MAX_UNKNOWNS, cholesky_solve, dot};
 
 /// Ridge on the diagonal, relative to the mean diagonal of the differences of columns.
 const RIDGE: f64 = 1e-10;
 
-/// Minimises over the simplex in place, starting from the feasible `w`; returns the value `wᵀGw − 2cᵀw`.
+/// Minimizes over the simplex in place, starting from the feasible `w`; returns the value `wᵀGw − 2cᵀw`.
 ///
 /// # Panics
-/// If there is no unknown or more than [`MOST`].
+/// If the lengths of `c` and `w` differ, are 0 or exceed [`MAX_UNKNOWNS`].
 pub fn simplex_least_squares(gram: &Gram, c: &[f64], w: &mut [f64]) -> f64 {
     let n = c.len();
-    assert!(n == w.len() && (1..=MOST).contains(&n), "between 1 and {MOST} unknowns");
+    assert!(n == w.len() && (1..=MAX_UNKNOWNS).contains(&n), "1 to {MAX_UNKNOWNS} unknowns are supported");
     let scale = gram[..n].iter().enumerate().map(|(i, row)| row[i].abs()).fold(0.0, f64::max);
     let tolerance = 1e-12 * scale.max(f64::MIN_POSITIVE);
-    let mut free: [bool; MOST] = [false; MOST];
+    let mut free: [bool; MAX_UNKNOWNS] = [false; MAX_UNKNOWNS];
     for i in 0..n {
         free[i] = w[i] > 0.0;
     }
-    // Each round clamps or frees one weight; the value falls with each, so a small bound is never reached in practice.
-    for _ in 0..4 * MOST {
+    // Each round clamps or frees one weight and decreases the value, so the bound is not reached in practice.
+    for _ in 0..4 * MAX_UNKNOWNS {
         let (target, multiplier) = solve_free(gram, c, free, n);
         let mut step = 1.0;
         let mut blocked = None;
@@ -58,20 +58,20 @@ pub fn simplex_least_squares(gram: &Gram, c: &[f64], w: &mut [f64]) -> f64 {
     (0..n).map(|i| w[i] * (dot(&gram[i][..n], w) - 2.0 * c[i])).sum()
 }
 
-/// The minimiser over the free weights with `Σ w = 1`, and the multiplier.
-fn solve_free(gram: &Gram, c: &[f64], free: [bool; MOST], n: usize) -> ([f64; MOST], f64) {
-    let mut index = [0usize; MOST];
+/// Minimizer over the free weights subject to `Σ w = 1`, and the multiplier of the constraint.
+fn solve_free(gram: &Gram, c: &[f64], free: [bool; MAX_UNKNOWNS], n: usize) -> ([f64; MAX_UNKNOWNS], f64) {
+    let mut index = [0usize; MAX_UNKNOWNS];
     let mut m = 0;
     for i in (0..n).filter(|&i| free[i]) {
         index[m] = i;
         m += 1;
     }
-    // Eliminate the first free weight: unknowns are the others, columns are differences to its column.
-    let mut target = [0.0; MOST];
+    // The first free weight is eliminated: the unknowns are the others, the columns are differences to its column.
+    let mut target = [0.0; MAX_UNKNOWNS];
     let r = index[0];
     let k = m - 1;
-    let mut a = [[0.0; MOST]; MOST];
-    let mut x = [0.0; MOST];
+    let mut a = [[0.0; MAX_UNKNOWNS]; MAX_UNKNOWNS];
+    let mut x = [0.0; MAX_UNKNOWNS];
     let mut trace = 0.0;
     for i in 0..k {
         let p = index[i + 1];
@@ -102,9 +102,9 @@ mod tests {
 
     use super::*;
 
-    /// Gram matrix and right-hand side of `min ‖A w − b‖²` for columns `A`.
+    /// Gram matrix and right-hand side of `min ‖A w − b‖²` for the columns of `A`.
     fn normal_equations(columns: &[Vec<f64>], b: &[f64]) -> (Gram, Vec<f64>) {
-        let mut gram = [[0.0; MOST]; MOST];
+        let mut gram = [[0.0; MAX_UNKNOWNS]; MAX_UNKNOWNS];
         for (i, p) in columns.iter().enumerate() {
             for (j, q) in columns.iter().enumerate() {
                 gram[i][j] = dot(p, q);
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn takes_the_nearest_corner_from_far_outside() {
+    fn selects_the_nearest_corner_for_a_distant_target() {
         let columns = [vec![1.0, 0.0], vec![0.0, 1.0]];
         let (gram, c) = normal_equations(&columns, &[-5.0, 9.0]);
         let mut w = [0.5, 0.5];
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn two_equal_columns_share_without_harm() {
+    fn solves_with_two_equal_columns() {
         let columns = [vec![1.0, 2.0], vec![1.0, 2.0]];
         let (gram, c) = normal_equations(&columns, &[1.0, 2.0]);
         let mut w = [1.0, 0.0];
@@ -146,7 +146,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_mix_of_two_corners_is_better(
+        fn no_mix_of_two_corners_has_a_lower_value(
             numbers in prop::collection::vec(-1.0..1.0f64, 4 * 6), b in prop::collection::vec(-2.0..2.0f64, 6),
         ) {
             let columns: Vec<Vec<f64>> = numbers.chunks(6).map(<[f64]>::to_vec).collect();

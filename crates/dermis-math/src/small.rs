@@ -1,21 +1,22 @@
-//! Dense systems of a handful of unknowns, on the stack: a point has few bones, but there are many points.
+//! Dense systems with a handful of unknowns, on the stack: a point has few bones, but a mesh has many points.
 
-/// The most unknowns.
-pub const MOST: usize = 8;
+/// Maximum number of unknowns.
+pub const MAX_UNKNOWNS: usize = 8;
 
-/// A symmetric matrix of at most [`MOST`] unknowns; entries beyond the unknowns are not read.
-pub type Gram = [[f64; MOST]; MOST];
+/// Symmetric matrix of at most [`MAX_UNKNOWNS`] unknowns; entries beyond the number of unknowns are not read.
+pub type Gram = [[f64; MAX_UNKNOWNS]; MAX_UNKNOWNS];
 
-/// Σ a·b.
+/// Dot product.
 pub fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// Solves `a x = b` for the leading `n` unknowns of a positive definite `a`; `x` holds b before and the solution after.
+/// Solves `a x = b` for the leading `n` unknowns of a positive definite `a`; `x` contains b on entry and the solution on
+/// return.
 ///
-/// Overwrites `a` with its Cholesky factor. Pivots that rounding has made negative are lifted to the smallest positive
-/// number, so a singular system gives a huge answer rather than NaN: callers add a ridge.
-pub fn cholesky_solve(a: &mut Gram, x: &mut [f64; MOST], n: usize) {
+/// Overwrites `a` with its Cholesky factor. Pivots made negative by rounding are raised to the smallest positive number,
+/// so a singular system yields huge values instead of NaN; callers add a ridge to avoid this.
+pub fn cholesky_solve(a: &mut Gram, x: &mut [f64; MAX_UNKNOWNS], n: usize) {
     for i in 0..n {
         for j in 0..=i {
             let sum = a[i][j] - dot(&a[i][..j], &a[j][..j]);

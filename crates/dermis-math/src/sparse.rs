@@ -1,16 +1,17 @@
-//! Sparse matrices in compressed rows (CSR).
+//! Sparse matrices in compressed sparse row (CSR) format.
 //!
-//! Row i holds the entries `starts[i]..starts[i + 1]` of `columns` and `values`, sorted by column, each column at most
-//! once. Rows are multiplied in parallel, and each is summed from left to right: the same bits on any number of threads.
+//! Row i owns the entries `starts[i]..starts[i + 1]` of `columns` and `values`, sorted by column without duplicates. Rows
+//! are multiplied in parallel and each is summed from left to right, so results are bitwise identical for any number of
+//! threads.
 
 use std::ops::{Add, Mul};
 
 use rayon::prelude::*;
 
-/// Below this many entries a product is not worth waking threads for.
+/// Number of entries from which a product is computed in parallel.
 const PARALLEL_ENTRIES: usize = 1 << 15;
 
-/// A matrix of `f64`, of which only some entries are stored.
+/// Sparse matrix of `f64`.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SparseMatrix {
     column_count: usize,
@@ -20,10 +21,10 @@ pub struct SparseMatrix {
 }
 
 impl SparseMatrix {
-    /// The matrix with the entries `(row, column, value)`; those of the same place are added in the order given.
+    /// Creates a matrix from entries `(row, column, value)`; duplicates are added in the given order.
     ///
     /// # Panics
-    /// If an entry lies outside the matrix.
+    /// If an entry is outside the matrix.
     pub fn from_triplets(row_count: usize, column_count: usize, triplets: &[(u32, u32, f64)]) -> Self {
         let mut ends = vec![0; row_count + 1];
         for &(row, column, _) in triplets {
@@ -48,7 +49,7 @@ impl SparseMatrix {
     }
 
     fn push_row(&mut self, entries: &mut [(u32, f64)]) {
-        // A stable sort keeps duplicates in the order given.
+        // The sort is stable and keeps duplicates in the given order.
         entries.sort_by_key(|&(column, _)| column);
         for same in entries.chunk_by(|a, b| a.0 == b.0) {
             self.columns.push(same[0].0);
@@ -57,36 +58,36 @@ impl SparseMatrix {
         self.starts.push(self.columns.len());
     }
 
-    /// The number of rows.
+    /// Number of rows.
     pub fn row_count(&self) -> usize {
         self.starts.len().saturating_sub(1)
     }
 
-    /// The number of columns.
+    /// Number of columns.
     pub fn column_count(&self) -> usize {
         self.column_count
     }
 
-    /// The number of stored entries.
+    /// Number of stored entries.
     pub fn entry_count(&self) -> usize {
         self.values.len()
     }
 
-    /// The stored entries of a row: columns, ascending, and values.
+    /// Stored entries of a row as (column, value), in ascending order of column.
     pub fn row(&self, row: usize) -> impl Iterator<Item = (u32, f64)> + '_ {
         let range = self.starts[row]..self.starts[row + 1];
         self.columns[range.clone()].iter().copied().zip(self.values[range].iter().copied())
     }
 
-    /// The product with a vector of numbers, or with several at once as a vector of `DVec3`.
+    /// Product with a vector of numbers, or with three vectors at once as a vector of `DVec3`.
     ///
     /// # Panics
-    /// If `x` does not have an element for each column.
+    /// If the length of `x` differs from the number of columns.
     pub fn multiply<T>(&self, x: &[T]) -> Vec<T>
     where
         T: Copy + Default + Add<Output = T> + Mul<f64, Output = T> + Send + Sync,
     {
-        assert_eq!(x.len(), self.column_count, "a vector has an element for each column");
+        assert_eq!(x.len(), self.column_count, "the vector must have one element per column");
         let dot =
             |row: usize| self.row(row).fold(T::default(), |sum, (column, value)| sum + x[column as usize] * value);
         if self.entry_count() < PARALLEL_ENTRIES {
@@ -96,7 +97,7 @@ impl SparseMatrix {
         }
     }
 
-    /// The matrix with rows and columns exchanged.
+    /// Transposed matrix.
     pub fn transpose(&self) -> Self {
         let mut starts = vec![0; self.column_count + 1];
         for &column in &self.columns {
@@ -118,7 +119,7 @@ impl SparseMatrix {
         Self { column_count: self.row_count(), starts, columns, values }
     }
 
-    /// The entries `(i, i)`, zero where none is stored.
+    /// Diagonal entries; zero if not stored.
     pub fn diagonal(&self) -> Vec<f64> {
         let entry = |i: usize| self.row(i).find(|&(column, _)| column as usize == i).map_or(0.0, |(_, value)| value);
         (0..self.row_count().min(self.column_count)).map(entry).collect()
@@ -157,19 +158,19 @@ mod tests {
     }
 
     #[test]
-    fn a_matrix_without_entries_multiplies_to_zero() {
+    fn a_matrix_without_entries_yields_zero_products() {
         assert_eq!(SparseMatrix::from_triplets(2, 1, &[]).multiply(&[3.0]), [0.0, 0.0]);
         assert!(SparseMatrix::default().multiply::<f64>(&[]).is_empty());
     }
 
     #[test]
     #[should_panic(expected = "outside")]
-    fn an_entry_outside_breaks_the_contract() {
+    fn rejects_an_entry_outside_the_matrix() {
         SparseMatrix::from_triplets(2, 2, &[(0, 2, 1.0)]);
     }
 
     #[test]
-    fn large_products_are_the_same_bits_on_any_number_of_threads() {
+    fn large_products_are_bitwise_identical_for_any_number_of_threads() {
         let n = 20_000_u32;
         let triplets: Vec<_> = (0..4 * n).map(|k| (k % n, (k * 7919 + k / n) % n, f64::from(k).sin())).collect();
         let matrix = SparseMatrix::from_triplets(n as usize, n as usize, &triplets);
@@ -184,7 +185,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn products_match_the_dense_ones(triplets in triplets(), x in proptest::array::uniform5(-9..9_i32)) {
+        fn products_match_dense_products(triplets in triplets(), x in proptest::array::uniform5(-9..9_i32)) {
             let matrix = SparseMatrix::from_triplets(7, 5, &triplets);
             let x = x.map(f64::from);
             let dot = |row: Vec<f64>| row.iter().zip(x).map(|(a, x)| a * x).sum::<f64>();

@@ -1,7 +1,7 @@
-//! Sums whose bits do not depend on the number of threads.
+//! Parallel sums that are bitwise identical for any number of threads.
 //!
-//! Terms are added in blocks of a fixed size, blocks in parallel, and the sums of the blocks one after the other.
-//! That also loses fewer digits than one long chain of additions.
+//! Terms are added in blocks of a fixed size, in parallel; the block sums are then added in order. This also loses less
+//! precision than one long chain of additions.
 
 use std::ops::Add;
 
@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 const BLOCK: usize = 4096;
 
-/// The sum of `term(0)`, …, `term(count − 1)`, zero where there are none.
+/// Sum of `term(0)`, …, `term(count − 1)`; the default value if `count` is 0.
 pub fn sum<T>(count: usize, term: impl Fn(usize) -> T + Sync) -> T
 where
     T: Default + Add<Output = T> + Send,
@@ -34,7 +34,7 @@ mod tests {
     }
 
     #[test]
-    fn is_the_same_bits_on_any_number_of_threads() {
+    fn is_bitwise_identical_for_any_number_of_threads() {
         let on = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| sum(100_000, |i| (i as f64).sin()))

@@ -1,41 +1,41 @@
 //! Singular value decomposition of a 3×3 matrix: `M = U Σ Vᵀ`.
 //!
 //! One-sided Jacobi (Hestenes 1958): plane rotations from the right make the columns of `A = M V` orthogonal; their
-//! lengths are `Σ` and their directions `U`. It needs no `MᵀM`, so small singular values keep their digits, and it
-//! stays simple where values repeat or vanish. The matrix is first divided by a power of two, which costs no digit, so
-//! that squares neither overflow nor underflow.
+//! lengths are `Σ` and their directions `U`. `MᵀM` is never formed, so small singular values keep their precision, and
+//! repeated or zero values need no special case. The matrix is first divided by a power of two, which is exact, so that
+//! squares neither overflow nor underflow.
 //!
-//! Last, `U` is completed by orthogonalisation: where a column of `A` is zero or only rounding noise, its direction is
-//! free, and any that is orthogonal to the others serves. The order of the rotations is fixed and their number bounded,
-//! so the result is the same bits everywhere.
+//! Finally `U` is completed by orthogonalization: if a column of `A` is zero or rounding noise, any direction orthogonal
+//! to the other columns is valid. The order of the rotations is fixed and their number bounded, so the result is
+//! deterministic.
 
 use glam::{DMat3, DVec3};
 
-/// Sweeps of three rotations; six are enough in practice, as convergence is quadratic.
+/// Maximum number of sweeps of three rotations each; six are enough in practice, as convergence is quadratic.
 const MAX_SWEEPS: usize = 16;
-/// Cosine of the angle between two columns below which they count as orthogonal.
+/// Cosine of the angle between two columns below which they are orthogonal.
 const ORTHOGONAL: f64 = f64::EPSILON;
 
-/// The factors of `M = U Σ Vᵀ`; see [`svd3`].
+/// Factors of `M = U Σ Vᵀ`; see [`svd3`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Svd3 {
-    /// The left singular vectors, as columns; orthonormal, of determinant 1 or −1.
+    /// Left singular vectors as columns; orthonormal, with determinant 1 or −1.
     pub u: DMat3,
-    /// The singular values, descending, none negative.
+    /// Singular values, non-negative and descending.
     pub sigma: DVec3,
-    /// The right singular vectors, as columns; orthonormal, of determinant 1 or −1.
+    /// Right singular vectors as columns; orthonormal, with determinant 1 or −1.
     pub v: DMat3,
 }
 
 impl Svd3 {
-    /// The product `U Σ Vᵀ`.
+    /// Product `U Σ Vᵀ`.
     pub fn product(&self) -> DMat3 {
         self.u * DMat3::from_diagonal(self.sigma) * self.v.transpose()
     }
 }
 
-/// Decomposes `m`. Where `m` has a NaN or an infinity, `u` and `v` are the identity and `sigma` is NaN; a singular
-/// value beyond the range of `f64` is infinite.
+/// Decomposes `m`. If `m` contains NaN or infinity, `u` and `v` are the identity and `sigma` is NaN; a singular value
+/// beyond the range of `f64` is infinite.
 pub fn svd3(m: DMat3) -> Svd3 {
     if !m.is_finite() {
         return Svd3 { u: DMat3::IDENTITY, sigma: DVec3::NAN, v: DMat3::IDENTITY };
@@ -45,7 +45,7 @@ pub fn svd3(m: DMat3) -> Svd3 {
     let mut a = [m.x_axis / scale, m.y_axis / scale, m.z_axis / scale];
     let mut v = [DVec3::X, DVec3::Y, DVec3::Z];
     for _ in 0..MAX_SWEEPS {
-        let rotated = [(0, 1), (0, 2), (1, 2)].map(|(p, q)| rotate(&mut a, &mut v, p, q));
+        let rotated = [(0, 1), (0, 2), (1, 2)].map(|(p, q)| orthogonalize(&mut a, &mut v, p, q));
         if rotated == [false; 3] {
             break;
         }
@@ -55,20 +55,20 @@ pub fn svd3(m: DMat3) -> Svd3 {
     Svd3 { u: orthonormal_directions(a), sigma: lengths * scale, v: DMat3::from_cols(v[0], v[1], v[2]) }
 }
 
-/// The largest power of two that is not above `x`, at least the smallest normal number.
+/// Largest power of two not greater than `x`, but at least the smallest normal number.
 fn power_of_two_below(x: f64) -> f64 {
     const EXPONENT: u64 = 0x7ff0_0000_0000_0000;
     f64::from_bits(x.to_bits() & EXPONENT).max(f64::MIN_POSITIVE)
 }
 
-/// Turns columns `p` and `q` in their plane until they are orthogonal; says whether that was needed.
-fn rotate(a: &mut [DVec3; 3], v: &mut [DVec3; 3], p: usize, q: usize) -> bool {
+/// Rotates columns `p` and `q` in their plane until they are orthogonal; returns false if they already are.
+fn orthogonalize(a: &mut [DVec3; 3], v: &mut [DVec3; 3], p: usize, q: usize) -> bool {
     let (alpha, beta, gamma) = (a[p].length_squared(), a[q].length_squared(), a[p].dot(a[q]));
     if gamma.abs() <= ORTHOGONAL * (alpha * beta).sqrt() {
         return false;
     }
     let zeta = (beta - alpha) / (2.0 * gamma);
-    // The smaller of the two roots: the rotation by at most 45°, for which the sweeps converge.
+    // The smaller root is the rotation by at most 45°, with which the sweeps converge.
     let t = 1.0_f64.copysign(zeta) / (zeta.abs() + (1.0 + zeta * zeta).sqrt());
     let c = 1.0 / (1.0 + t * t).sqrt();
     let s = c * t;
@@ -88,16 +88,16 @@ fn sort_by_length(a: &mut [DVec3; 3], v: &mut [DVec3; 3]) {
     }
 }
 
-/// The directions of columns that are orthogonal and descend in length, free ones chosen.
+/// Directions of orthogonal columns sorted by descending length; undetermined directions are completed.
 fn orthonormal_directions([a0, a1, a2]: [DVec3; 3]) -> DMat3 {
     let u0 = a0.try_normalize().unwrap_or(DVec3::X);
-    let u1 = direction_beside(a1, u0).unwrap_or_else(|| u0.any_orthonormal_vector());
+    let u1 = direction_orthogonal_to(a1, u0).unwrap_or_else(|| u0.any_orthonormal_vector());
     let u2 = u0.cross(u1);
     DMat3::from_cols(u0, u1, if a2.dot(u2) < 0.0 { -u2 } else { u2 })
 }
 
-/// The direction of `a` made exactly orthogonal to `u0`; `None` where `a` is zero or rounding noise along `u0`.
-fn direction_beside(a: DVec3, u0: DVec3) -> Option<DVec3> {
+/// Direction of `a`, orthogonalized against `u0`; `None` if `a` is zero or rounding noise along `u0`.
+fn direction_orthogonal_to(a: DVec3, u0: DVec3) -> Option<DVec3> {
     let direction = a.try_normalize()?;
     let rest = direction - u0 * direction.dot(u0);
     if rest.length_squared() < 0.5 {
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
     use crate::test_matrices::{matrix, rotation};
 
-    /// A few dozen roundings of relative size 1.1e-16 each.
+    /// A few dozen rounding errors of relative size 1.1e-16 each.
     const TOLERANCE: f64 = 1e-14;
 
     fn largest(m: DMat3) -> f64 {
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn zero_and_identity_decompose_without_a_turn() {
+    fn zero_and_identity_decompose_without_rotation() {
         for m in [DMat3::ZERO, DMat3::IDENTITY] {
             let svd = assert_decomposes(m);
             assert_eq!((svd.u, svd.v), (DMat3::IDENTITY, DMat3::IDENTITY));
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn survives_rank_one_and_two() {
+    fn decomposes_matrices_of_rank_one_and_two() {
         let (a, b) = (DVec3::new(1.0, 2.0, 3.0), DVec3::new(-2.0, 0.5, 1.0));
         let line = assert_decomposes(DMat3::from_cols(a, a * 2.0, a * -3.0));
         assert!(line.sigma.y < TOLERANCE * line.sigma.x);
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn survives_the_ends_of_the_number_range() {
+    fn decomposes_matrices_at_the_limits_of_the_number_range() {
         let m = DMat3::from_cols_array(&[0.1, 0.5, -0.3, 0.7, -0.2, 0.4, 0.3, 0.3, 0.2]);
         let sigma = svd3(m).sigma;
         for scale in [1e-300, 1e-150, 1e150, 1e307] {
@@ -176,9 +176,9 @@ mod tests {
     }
 
     #[test]
-    fn small_singular_values_keep_their_digits() {
-        let turn = DMat3::from_quat(DQuat::from_xyzw(0.1, 0.7, -0.3, 0.5).normalize());
-        let svd = assert_decomposes(turn * DMat3::from_diagonal(DVec3::new(1.0, 1e-9, 1e-18)));
+    fn small_singular_values_keep_their_precision() {
+        let rotation = DMat3::from_quat(DQuat::from_xyzw(0.1, 0.7, -0.3, 0.5).normalize());
+        let svd = assert_decomposes(rotation * DMat3::from_diagonal(DVec3::new(1.0, 1e-9, 1e-18)));
         assert!((svd.sigma.y / 1e-9 - 1.0).abs() < TOLERANCE && (svd.sigma.z / 1e-18 - 1.0).abs() < TOLERANCE);
     }
 
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_are_not_finite_give_nan_singular_values_and_valid_turns() {
+    fn non_finite_matrices_yield_nan_singular_values_and_identity_rotations() {
         for bad in [f64::NAN, f64::INFINITY] {
             let svd = svd3(DMat3::from_cols_array(&[1.0, 2.0, bad, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0]));
             assert!(svd.sigma.is_nan());
@@ -206,7 +206,7 @@ mod tests {
         }
 
         #[test]
-        fn nearly_equal_columns_are_no_trouble(m in matrix(), power in 1..20_i32) {
+        fn decomposes_nearly_equal_columns(m in matrix(), power in 1..20_i32) {
             let near = m.x_axis + m.y_axis * 10.0_f64.powi(-power);
             assert_decomposes(DMat3::from_cols(m.x_axis, near, m.z_axis));
             assert_decomposes(DMat3::from_cols(near, m.x_axis, near));
@@ -221,7 +221,7 @@ mod tests {
         }
 
         #[test]
-        fn repeated_singular_values_are_no_trouble(u in rotation(), v in rotation(), twice in 0.0..2.0_f64) {
+        fn decomposes_repeated_singular_values(u in rotation(), v in rotation(), twice in 0.0..2.0_f64) {
             assert_decomposes(u * DMat3::from_diagonal(DVec3::new(twice, 1.0, twice)) * v);
             assert_decomposes(u * v * twice);
         }

@@ -3,12 +3,12 @@
 use glam::{DMat3, DQuat};
 use proptest::prelude::*;
 
-/// Any matrix of entries between −1 and 1.
+/// Matrices with entries between −1 and 1.
 pub(crate) fn matrix() -> impl Strategy<Value = DMat3> {
     proptest::array::uniform9(-1.0..1.0_f64).prop_map(|m| DMat3::from_cols_array(&m))
 }
 
-/// Any rotation.
+/// Rotations.
 pub(crate) fn rotation() -> impl Strategy<Value = DMat3> {
     proptest::array::uniform4(-1.0..1.0_f64).prop_map(|[x, y, z, w]| {
         let q = DQuat::from_xyzw(x, y, z, w);

@@ -1,4 +1,4 @@
-//! How fast points are posed, and how that compares with the plain loop over points and influences.
+//! Speed of posing points, compared with a plain loop over points and influences.
 #![allow(missing_docs, reason = "a program, not an interface")]
 
 use std::hint::black_box;
@@ -26,21 +26,21 @@ fn main() {
         let time = pool.install(|| fastest(|| pose_into(&mesh, &rig, &clip, 0, black_box(&mut out))));
         println!("pose_into, {threads} threads {:7.1} M vertices/s, {:.2} ×", POINTS as f64 / time / 1e6, plain / time);
     }
-    assert_eq!(out, reference, "the kernel gives the bits of the plain loop");
+    assert_eq!(out, reference, "the kernel must match the plain loop bitwise");
 }
 
 fn character() -> (TriMesh, Rig, Clip) {
     let wave = |k: usize, step: f64| (k as f64 * step).sin();
     let point = |k: usize| DVec3::new(wave(k, 0.37), wave(k, 0.11), wave(k, 0.73)).as_vec3() * 90.0;
     let mesh = TriMesh::new((0..POINTS).map(point).collect(), vec![]).expect("points are finite");
-    let place = |k: usize| DVec3::new(wave(k, 1.3), wave(k, 2.1), wave(k, 0.9)) * 90.0;
-    let bind = |k: usize| DAffine3::from_rotation_translation(DQuat::from_rotation_y(wave(k, 0.7)), place(k));
+    let location = |k: usize| DVec3::new(wave(k, 1.3), wave(k, 2.1), wave(k, 0.9)) * 90.0;
+    let bind = |k: usize| DAffine3::from_rotation_translation(DQuat::from_rotation_y(wave(k, 0.7)), location(k));
     let joints = (0..JOINTS).map(|k| Joint::at("joint", None, bind(k))).collect();
-    // Neighbouring points follow neighbouring joints, as on a character.
+    // Neighbouring points have neighbouring joints, as in a character.
     let row = |k: usize| (0..INFLUENCES).map(move |i| (((k / 997 + 5 * i) % JOINTS) as u32, 1.0 / INFLUENCES as f32));
     let rig = Rig::new(&mesh, joints, SkinWeights::from_rows((0..POINTS).map(row)), vec![]).expect("a valid rig");
-    let turn = DAffine3::from_rotation_z(0.3);
-    let clip = Clip::new(&rig, "turn", 24.0, (0..JOINTS).map(|k| turn * bind(k)).collect(), vec![]);
+    let rotation = DAffine3::from_rotation_z(0.3);
+    let clip = Clip::new(&rig, "rotation", 24.0, (0..JOINTS).map(|k| rotation * bind(k)).collect(), vec![]);
     (mesh, rig, clip.expect("a valid clip"))
 }
 

@@ -1,16 +1,15 @@
-//! Who is next to whom: edges with their triangles, and the triangles and neighbours of each point.
+//! Mesh adjacency: edges with their triangles, and the triangles and neighbours of each point.
 //!
-//! An edge is an unordered pair of points that a side of a triangle joins. A triangle that names a point twice has no
-//! sides: it is a collapsed edge, and counting it would make its neighbours look disconnected or non-manifold.
+//! An edge is an unordered pair of points connected by a side of a triangle. A triangle that repeats a point is collapsed
+//! to an edge and has no sides: counting them would make its neighbours appear disconnected or non-manifold.
 //!
-//! Everything is found by counting sort over points, in linear time for the valences that meshes have, and listed in
-//! ascending order.
+//! All lists are built by counting sort over points, in linear time for typical valences, and are in ascending order.
 
 use std::cmp::Ordering;
 
 use rayon::prelude::*;
 
-/// For each of some items, a list of numbers; all lists in a row.
+/// A list of items for each owner, stored contiguously.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Lists<T = u32> {
     starts: Vec<usize>,
@@ -18,17 +17,17 @@ pub struct Lists<T = u32> {
 }
 
 impl<T> Lists<T> {
-    /// The number of lists.
+    /// Number of lists.
     pub fn len(&self) -> usize {
         self.starts.len().saturating_sub(1)
     }
 
-    /// Whether there are no lists.
+    /// Returns true if there are no lists.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The list of one item.
+    /// List of one owner.
     pub fn of(&self, item: usize) -> &[T] {
         &self.items[self.starts[item]..self.starts[item + 1]]
     }
@@ -40,7 +39,7 @@ impl<T> Lists<T> {
 }
 
 impl<T: Copy + Default + Send> Lists<T> {
-    /// Groups `(owner, item)` pairs by their owner, below `count`; each list keeps the order of the pairs.
+    /// Groups `(owner, item)` pairs by owner, which must be below `count`; each list keeps the order of the pairs.
     pub(crate) fn group(count: usize, pairs: impl Iterator<Item = (u32, T)> + Clone) -> Self {
         let mut starts = vec![0; count + 1];
         for (owner, _) in pairs.clone() {
@@ -78,11 +77,11 @@ impl<T: Copy + Default + Send> Lists<T> {
 pub struct EdgeUse {
     /// The triangle.
     pub triangle: u32,
-    /// Whether the triangle runs along the edge from its lower to its higher point.
+    /// True if the triangle traverses the edge from its lower to its higher point.
     pub forward: bool,
 }
 
-/// The edges of a mesh, sorted by their points, and the triangles at each.
+/// Edges of a mesh, sorted by their points, and the triangles that use each edge.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Edges {
     point_count: usize,
@@ -93,10 +92,10 @@ pub struct Edges {
 }
 
 impl Edges {
-    /// The edges of `triangles` over `point_count` points.
+    /// Finds the edges of `triangles` over `point_count` points.
     ///
     /// # Panics
-    /// If a triangle names a point that is not below `point_count`.
+    /// If a triangle refers to a point that is not below `point_count`.
     pub fn new(point_count: usize, triangles: &[[u32; 3]]) -> Self {
         let mut sides = Lists::group(point_count, sides(triangles));
         sides.par_sort_each(Side::cmp);
@@ -117,43 +116,43 @@ impl Edges {
         result
     }
 
-    /// The number of edges.
+    /// Number of edges.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there are no edges.
+    /// Returns true if there are no edges.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// The number of points of the mesh.
+    /// Number of points of the mesh.
     pub fn point_count(&self) -> usize {
         self.point_count
     }
 
-    /// The points of each edge, the lower first; edges are sorted.
+    /// Points of each edge, the lower first; edges are sorted.
     pub fn ends(&self) -> &[[u32; 2]] {
         &self.ends
     }
 
-    /// The triangles at an edge, ascending.
+    /// Triangles that use an edge, in ascending order.
     pub fn uses(&self, edge: usize) -> &[EdgeUse] {
         &self.uses[self.starts[edge]..self.starts[edge + 1]]
     }
 
-    /// All edges in order: their points and their triangles.
+    /// All edges in order, with their points and triangles.
     pub fn iter(&self) -> impl Iterator<Item = ([u32; 2], &[EdgeUse])> {
         (0..self.len()).map(|edge| (self.ends[edge], self.uses(edge)))
     }
 
-    /// The points that an edge joins to each point, ascending.
+    /// Points connected to each point by an edge, in ascending order.
     pub fn point_neighbours(&self) -> Lists {
-        // Edges are sorted, so a point first meets its lower neighbours, then its higher ones, each in order.
+        // Edges are sorted, so each point receives its lower neighbours first, then its higher ones, in order.
         Lists::group(self.point_count, self.ends.iter().flat_map(|&[a, b]| [(a, b), (b, a)]))
     }
 
-    /// The triangles that share an edge with each triangle, ascending.
+    /// Triangles that share an edge with each triangle, in ascending order.
     pub fn triangle_neighbours(&self) -> Lists {
         let pairs = (0..self.len()).flat_map(|edge| {
             let uses = self.uses(edge);
@@ -172,10 +171,10 @@ impl Edges {
     }
 }
 
-/// The triangles that each point is a corner of, ascending; a triangle that names it twice is listed once.
+/// Triangles of each point, in ascending order; a triangle that repeats the point is listed once.
 ///
 /// # Panics
-/// If a triangle names a point that is not below `point_count`.
+/// If a triangle refers to a point that is not below `point_count`.
 pub fn point_triangles(point_count: usize, triangles: &[[u32; 3]]) -> Lists {
     let pairs = triangles.iter().enumerate().flat_map(|(triangle, &[a, b, c])| {
         let corners = [Some(a), (b != a).then_some(b), (c != a && c != b).then_some(c)];
@@ -184,7 +183,7 @@ pub fn point_triangles(point_count: usize, triangles: &[[u32; 3]]) -> Lists {
     Lists::group(point_count, pairs)
 }
 
-/// Whether a triangle names a point twice.
+/// Returns true if a triangle repeats a point.
 pub fn is_collapsed([a, b, c]: [u32; 3]) -> bool {
     a == b || b == c || c == a
 }
@@ -195,10 +194,10 @@ struct Side {
     used_by: EdgeUse,
 }
 
-/// The sides of all whole triangles, each with its lower point.
+/// Sides of all triangles that are not collapsed, each keyed by its lower point.
 fn sides(triangles: &[[u32; 3]]) -> impl Iterator<Item = (u32, Side)> + Clone {
-    let whole = triangles.iter().enumerate().filter(|(_, triangle)| !is_collapsed(**triangle));
-    whole.flat_map(|(triangle, &[a, b, c])| {
+    let proper = triangles.iter().enumerate().filter(|(_, triangle)| !is_collapsed(**triangle));
+    proper.flat_map(|(triangle, &[a, b, c])| {
         [(a, b), (b, c), (c, a)].map(|(from, to)| {
             let used_by = EdgeUse { triangle: triangle as u32, forward: from < to };
             (from.min(to), Side { higher: from.max(to), used_by })
@@ -206,7 +205,7 @@ fn sides(triangles: &[[u32; 3]]) -> impl Iterator<Item = (u32, Side)> + Clone {
     })
 }
 
-/// Removes repeated neighbours from the tail of a sorted list.
+/// Removes duplicates from the sorted items from `start` on.
 fn dedup_from(items: &mut Vec<u32>, start: usize) {
     let mut kept = start;
     for at in start..items.len() {
@@ -247,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_triangle_that_names_a_point_twice_has_no_sides() {
+    fn a_triangle_that_repeats_a_point_has_no_sides() {
         let edges = Edges::new(3, &[[0, 1, 1], [0, 1, 2]]);
         assert_eq!(edges.len(), 3);
         assert!(edges.iter().all(|(_, uses)| uses.len() == 1));
@@ -261,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn no_triangles_have_no_edges() {
+    fn a_mesh_without_triangles_has_no_edges() {
         assert!(Edges::new(3, &[]).is_empty());
         assert_eq!(Edges::new(3, &[]).point_neighbours().len(), 3);
         assert!(Edges::new(0, &[]).triangle_neighbours().is_empty());
@@ -269,7 +268,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_side_of_a_whole_triangle_is_used_once(
+        fn every_side_of_a_proper_triangle_is_used_once(
             triangles in proptest::collection::vec(proptest::array::uniform3(0..12_u32), 0..40)
         ) {
             let edges = Edges::new(12, &triangles);
@@ -277,9 +276,9 @@ mod tests {
                 uses.iter().map(move |used| if used.forward { (used.triangle, low, high) } else { (used.triangle, high, low) })
             }).collect();
             found.sort_unstable();
-            let whole = triangles.iter().enumerate().filter(|(_, triangle)| !is_collapsed(**triangle));
+            let proper = triangles.iter().enumerate().filter(|(_, triangle)| !is_collapsed(**triangle));
             let mut expected: Vec<_> =
-                whole.flat_map(|(t, &[a, b, c])| [(a, b), (b, c), (c, a)].map(|(p, q)| (t as u32, p, q))).collect();
+                proper.flat_map(|(t, &[a, b, c])| [(a, b), (b, c), (c, a)].map(|(p, q)| (t as u32, p, q))).collect();
             expected.sort_unstable();
             prop_assert_eq!(found, expected);
             prop_assert!(edges.ends().is_sorted_by(|a, b| a < b));

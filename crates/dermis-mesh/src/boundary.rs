@@ -1,14 +1,13 @@
-//! Where a surface ends or branches: boundary edges and loops, non-manifold and inconsistently oriented edges.
+//! Boundary and defects of a surface: boundary edges and loops, non-manifold and inconsistently oriented edges.
 //!
-//! An edge is on the boundary where one triangle uses it, inside where two do, and non-manifold where more do. It is
-//! inconsistently oriented where its two triangles run along it in the same direction, so that one of them shows its
-//! back.
+//! An edge used by one triangle is on the boundary, one used by two is interior, and one used by more is non-manifold. An
+//! edge is inconsistently oriented if its two triangles traverse it in the same direction, so that one of them is flipped.
 
 use std::collections::{BTreeMap, HashMap};
 
 use crate::adjacency::Edges;
 
-/// The boundary edges, each in the direction of its triangle, sorted by their lower point.
+/// Boundary edges, each in the direction of its triangle, sorted by their lower point.
 pub fn boundary_edges(edges: &Edges) -> Vec<[u32; 2]> {
     let directed = edges.iter().filter_map(|([low, high], uses)| match uses {
         [only] => Some(if only.forward { [low, high] } else { [high, low] }),
@@ -17,19 +16,19 @@ pub fn boundary_edges(edges: &Edges) -> Vec<[u32; 2]> {
     directed.collect()
 }
 
-/// The edges that more than two triangles use, as indices into [`Edges`].
+/// Edges used by more than two triangles, as indices into [`Edges`].
 pub fn non_manifold_edges(edges: &Edges) -> Vec<usize> {
     (0..edges.len()).filter(|&edge| edges.uses(edge).len() > 2).collect()
 }
 
-/// The edges whose two triangles do not agree on which side is outside, as indices into [`Edges`].
+/// Edges whose two triangles have opposite orientations, as indices into [`Edges`].
 pub fn inconsistent_edges(edges: &Edges) -> Vec<usize> {
     let disagrees = |edge: &usize| matches!(edges.uses(*edge), [a, b] if a.forward == b.forward);
     (0..edges.len()).filter(disagrees).collect()
 }
 
-/// Whether the surface encloses a volume: it has triangles, and every edge is used as often in one direction as in the
-/// other. Shells that touch along an edge are closed too.
+/// Returns true if the surface encloses a volume: it has triangles, and every edge is traversed equally often in both
+/// directions. Shells that touch along an edge are closed too.
 pub fn is_closed(edges: &Edges) -> bool {
     let balanced = |edge: usize| {
         let uses = edges.uses(edge);
@@ -38,26 +37,26 @@ pub fn is_closed(edges: &Edges) -> bool {
     !edges.is_empty() && (0..edges.len()).all(balanced)
 }
 
-/// The boundary as lists of points: each follows boundary edges and visits no point twice.
+/// Boundary as lists of points: each list follows boundary edges and visits no point twice.
 ///
-/// Its last point is joined to its first, and it runs as its triangles do, where the surface is manifold and oriented.
-/// Where boundaries touch in a point they are separated there. A boundary that ends at a non-manifold edge is an open
-/// path.
+/// If the surface is manifold and oriented, each list is a closed loop in the direction of its triangles. Boundaries that
+/// touch in a point are separated there. A boundary that ends at a non-manifold edge is an open path.
 pub fn boundary_loops(edges: &Edges) -> Vec<Vec<u32>> {
     let boundary = boundary_edges(edges);
-    let mut walk = Walk::new(&boundary);
+    let mut tracer = Tracer::new(&boundary);
     let mut loops = Vec::new();
-    // Paths with ends first, from their ends, so that none is cut in two.
-    let (ends, others): (Vec<u32>, Vec<u32>) = walk.steps.keys().partition(|point| walk.steps[point].len() % 2 == 1);
+    // Open paths are traced first, from their ends, so that none is split.
+    let (ends, others): (Vec<u32>, Vec<u32>) =
+        tracer.steps.keys().partition(|point| tracer.steps[point].len() % 2 == 1);
     for start in ends.into_iter().chain(others) {
-        walk.from(start, &mut loops);
+        tracer.from(start, &mut loops);
     }
     loops
 }
 
-/// The boundary edges that are still to walk.
-struct Walk {
-    /// The ways on from each point, the preferred ones last.
+/// Boundary edges that have not been traced.
+struct Tracer {
+    /// Steps available from each point, preferred ones last.
     steps: BTreeMap<u32, Vec<Step>>,
     used: Vec<bool>,
 }
@@ -66,35 +65,35 @@ struct Walk {
 struct Step {
     to: u32,
     edge: usize,
-    along: bool,
+    forward: bool,
 }
 
-impl Walk {
+impl Tracer {
     fn new(boundary: &[[u32; 2]]) -> Self {
         let mut steps: BTreeMap<u32, Vec<Step>> = BTreeMap::new();
         for (edge, &[from, to]) in boundary.iter().enumerate() {
-            steps.entry(from).or_default().push(Step { to, edge, along: true });
-            steps.entry(to).or_default().push(Step { to: from, edge, along: false });
+            steps.entry(from).or_default().push(Step { to, edge, forward: true });
+            steps.entry(to).or_default().push(Step { to: from, edge, forward: false });
         }
-        for ways in steps.values_mut() {
-            ways.sort_by_key(|step| (step.along, std::cmp::Reverse(step.to)));
+        for choices in steps.values_mut() {
+            choices.sort_by_key(|step| (step.forward, std::cmp::Reverse(step.to)));
         }
         Self { steps, used: vec![false; boundary.len()] }
     }
 
     fn from(&mut self, start: u32, loops: &mut Vec<Vec<u32>>) {
         let mut path = vec![start];
-        let mut places = HashMap::from([(start, 0)]);
+        let mut indices = HashMap::from([(start, 0)]);
         let mut at = start;
         while let Some(step) = self.take(at) {
             at = step.to;
-            if let Some(&place) = places.get(&at) {
-                loops.push(path[place..].to_vec());
-                for point in path.drain(place + 1..) {
-                    places.remove(&point);
+            if let Some(&index) = indices.get(&at) {
+                loops.push(path[index..].to_vec());
+                for point in path.drain(index + 1..) {
+                    indices.remove(&point);
                 }
             } else {
-                places.insert(at, path.len());
+                indices.insert(at, path.len());
                 path.push(at);
             }
         }
@@ -104,8 +103,8 @@ impl Walk {
     }
 
     fn take(&mut self, point: u32) -> Option<Step> {
-        let ways = self.steps.get_mut(&point)?;
-        while let Some(step) = ways.pop() {
+        let choices = self.steps.get_mut(&point)?;
+        while let Some(step) = choices.pop() {
             if !self.used[step.edge] {
                 self.used[step.edge] = true;
                 return Some(step);
@@ -137,13 +136,13 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_not_closed() {
+    fn an_empty_mesh_is_not_closed() {
         assert!(!is_closed(&Edges::new(0, &[])));
         assert!(!is_closed(&Edges::new(2, &[[0, 1, 1]])));
     }
 
     #[test]
-    fn the_boundary_of_a_grid_is_one_loop_that_runs_as_its_triangles_do() {
+    fn the_boundary_of_a_grid_is_one_loop_in_the_direction_of_its_triangles() {
         let edges = edges_of(&grid(2));
         assert!(!is_closed(&edges));
         assert_eq!(boundary_edges(&edges).len(), 8);
@@ -151,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hole_is_a_loop_of_its_own() {
+    fn a_hole_is_a_separate_loop() {
         let (points, mut triangles) = grid(5);
         triangles.drain(24..26);
         let loops = boundary_loops(&Edges::new(points.len(), &triangles));
@@ -159,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn boundaries_that_touch_in_a_point_are_separated_there() {
+    fn boundaries_that_touch_in_a_point_are_separated() {
         let edges = Edges::new(5, &[[0, 1, 2], [2, 3, 4]]);
         let mut loops = boundary_loops(&edges);
         loops.sort();
@@ -171,12 +170,12 @@ mod tests {
         let edges = Edges::new(5, &[[0, 1, 2], [1, 0, 3], [0, 1, 4]]);
         assert_eq!(non_manifold_edges(&edges), [0]);
         assert_eq!(edges.ends()[0], [0, 1]);
-        // Three boundaries of two edges meet in two points: two make a loop, one is left.
+        // Three boundaries of two edges meet in two points: two form a loop, one remains.
         assert_eq!(boundary_loops(&edges), [vec![0, 3, 1, 2], vec![0, 4, 1]]);
     }
 
     #[test]
-    fn a_turned_triangle_is_inconsistent_with_its_neighbours() {
+    fn a_flipped_triangle_is_inconsistent_with_its_neighbours() {
         let (points, mut triangles) = cube();
         triangles[3].swap(0, 1);
         let edges = Edges::new(points.len(), &triangles);
@@ -197,7 +196,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn loops_walk_every_boundary_edge_once(
+        fn loops_trace_every_boundary_edge_once(
             triangles in proptest::collection::vec(proptest::array::uniform3(0..9_u32), 0..20)
         ) {
             let edges = Edges::new(9, &triangles);

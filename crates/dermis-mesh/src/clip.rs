@@ -1,13 +1,13 @@
-//! A clip: the transforms of a rig's joints and the weights of its shapes, frame by frame.
+//! Clips: joint transforms and shape weights of a rig over time.
 
 use glam::DAffine3;
 
-use crate::rig::{Rig, RigError, expect_count};
+use crate::rig::{Rig, RigError, expect_length};
 
-/// The motion of a [`Rig`], sampled at a fixed rate.
+/// Motion of a [`Rig`], sampled at a fixed rate.
 ///
-/// Transforms take joint space to the space in which posed points live (the file's world), so skinning is
-/// `Σ w · transform · inverse_bind · point`. They are f64: chains of joints are multiplied and inverted.
+/// Transforms map joint space to the space of posed points (the world space of the file), so skinning is
+/// `Σ w · transform · inverse_bind · point`. They are f64 because chains of joints are multiplied and inverted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Clip {
     name: String,
@@ -20,7 +20,7 @@ pub struct Clip {
 }
 
 impl Clip {
-    /// A clip of `rig`: for each frame, a transform per joint and a weight per shape, frames in a row.
+    /// Creates a clip of `rig`: a transform per joint and a weight per shape for each frame, frames concatenated.
     pub fn new(
         rig: &Rig,
         name: impl Into<String>,
@@ -35,8 +35,8 @@ impl Clip {
         }
         let frames = transforms.len().checked_div(joint_count).or(shape_weights.len().checked_div(shape_count));
         let frames = frames.filter(|&frames| frames > 0).ok_or_else(|| RigError::NoFrames(name.clone()))?;
-        expect_count("joint transforms", transforms.len(), frames * joint_count)?;
-        expect_count("shape weights", shape_weights.len(), frames * shape_count)?;
+        expect_length("joint transforms", transforms.len(), frames * joint_count)?;
+        expect_length("shape weights", shape_weights.len(), frames * shape_count)?;
         let not_finite = |what, at: usize, count: usize| {
             let (frame, index) = (at / count, at % count);
             RigError::ClipNotFinite { clip: name.clone(), frame, what, index }
@@ -50,13 +50,19 @@ impl Clip {
         Ok(Self { name, frame_rate_hz, start_seconds: 0.0, joint_count, shape_count, transforms, shape_weights })
     }
 
-    /// The same clip, its first frame at `start_seconds` on the file's clock, or at 0 where that is not finite.
+    /// Sets the time of the first frame on the clock of the file; 0 if `start_seconds` is not finite.
     pub fn starting_at(mut self, start_seconds: f64) -> Self {
         self.start_seconds = if start_seconds.is_finite() { start_seconds } else { 0.0 };
         self
     }
 
-    /// The clip's name; may be empty.
+    /// The same clip under another name.
+    pub fn named(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// Name of the clip; possibly empty.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -66,12 +72,12 @@ impl Clip {
         self.frame_rate_hz
     }
 
-    /// When the first frame stands on the clock of the file that it came from.
+    /// Time of the first frame on the clock of the source file.
     pub fn start_seconds(&self) -> f64 {
         self.start_seconds
     }
 
-    /// The number of frames.
+    /// Number of frames.
     pub fn frame_count(&self) -> usize {
         self.transforms
             .len()
@@ -79,17 +85,17 @@ impl Clip {
             .unwrap_or_else(|| self.shape_weights.len() / self.shape_count)
     }
 
-    /// The transforms of all joints in one frame.
+    /// Transforms of all joints in one frame.
     pub fn transforms(&self, frame: usize) -> &[DAffine3] {
         &self.transforms[frame * self.joint_count..(frame + 1) * self.joint_count]
     }
 
-    /// The weights of all shapes in one frame.
+    /// Weights of all shapes in one frame.
     pub fn shape_weights(&self, frame: usize) -> &[f32] {
         &self.shape_weights[frame * self.shape_count..(frame + 1) * self.shape_count]
     }
 
-    /// The frames `start`, `start + step`, … below `end`. The rate is divided by the step.
+    /// Frames `start`, `start + step`, … below `end`. The frame rate is divided by `step`.
     pub fn select(&self, start: usize, end: usize, step: usize) -> Result<Self, RigError> {
         let end = end.min(self.frame_count());
         if start >= end || step == 0 {
@@ -106,7 +112,7 @@ impl Clip {
         })
     }
 
-    /// The same frames played at another rate.
+    /// The same frames at another frame rate.
     pub fn with_frame_rate(mut self, frame_rate_hz: f64) -> Result<Self, RigError> {
         if !(frame_rate_hz.is_finite() && frame_rate_hz > 0.0) {
             return Err(RigError::FrameRate(frame_rate_hz));
@@ -143,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_hold_a_transform_per_joint_and_a_weight_per_shape() {
+    fn frames_contain_a_transform_per_joint_and_a_weight_per_shape() {
         let clip = counting(3, 2, 1);
         assert_eq!(clip.frame_count(), 3);
         assert_eq!(clip.transforms(2), [at(20), at(21)]);
@@ -151,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rig_of_shapes_alone_has_clips() {
+    fn a_rig_without_joints_has_clips_of_shape_weights() {
         let clip = counting(4, 0, 2);
         assert_eq!(clip.frame_count(), 4);
         assert_eq!(clip.transforms(3), []);
@@ -159,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn selects_as_python_slices_do() {
+    fn selects_frames_like_a_python_slice() {
         let clip = counting(10, 2, 1).starting_at(1.0).select(1, 8, 3).unwrap();
         assert_eq!(clip.frame_count(), 3);
         assert_eq!((clip.transforms(2)[0], clip.shape_weights(2)), (at(70), &[7.0][..]));
@@ -168,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn rejects_a_selection_of_nothing() {
+    fn rejects_an_empty_selection() {
         let clip = counting(3, 1, 0);
         for (start, end, step) in [(3, 9, 1), (2, 2, 1), (2, 1, 1), (0, 3, 0)] {
             assert_eq!(clip.select(start, end, step), Err(RigError::NoFrames("counting".into())));
@@ -176,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn rejects_a_rate_that_makes_no_sense() {
+    fn rejects_an_invalid_frame_rate() {
         for rate in [0.0, -24.0, f64::NAN, f64::INFINITY] {
             assert!(matches!(counting(2, 1, 0).with_frame_rate(rate), Err(RigError::FrameRate(_))));
             let clip = Clip::new(&rig(1, 0), "clip", rate, vec![at(0)], vec![]);
@@ -193,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn rejects_half_a_frame_and_missing_weights() {
+    fn rejects_incomplete_frames_and_missing_weights() {
         let error = Clip::new(&rig(2, 0), "walk", 24.0, vec![at(0); 3], vec![]).unwrap_err();
         assert_eq!(error, RigError::CountMismatch { what: "joint transforms", found: 3, expected: 2 });
         let error = Clip::new(&rig(1, 2), "walk", 24.0, vec![at(0); 2], vec![0.0; 3]).unwrap_err();
@@ -201,18 +207,18 @@ mod tests {
     }
 
     #[test]
-    fn names_the_frame_and_joint_that_are_not_finite() {
+    fn reports_the_frame_and_joint_of_a_non_finite_transform() {
         let mut transforms = vec![at(0); 6];
         transforms[5].translation.y = f64::NAN;
         let error = Clip::new(&rig(2, 0), "walk", 24.0, transforms, vec![]).unwrap_err();
-        let message = "frame 2 of the clip 'walk' has a joint transform that is not finite (number 1)";
+        let message = "clip 'walk', frame 2: joint transform 1 is not finite";
         assert_eq!(error.to_string(), message);
         let error = Clip::new(&rig(0, 1), "talk", 24.0, vec![], vec![0.0, f32::INFINITY]).unwrap_err();
         assert!(matches!(error, RigError::ClipNotFinite { frame: 1, what: "shape weight", index: 0, .. }));
     }
 
     #[test]
-    fn a_start_that_is_not_finite_is_zero() {
+    fn replaces_a_non_finite_start_by_zero() {
         assert_eq!(counting(1, 1, 0).starting_at(f64::INFINITY).start_seconds(), 0.0);
     }
 }

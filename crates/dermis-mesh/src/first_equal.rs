@@ -1,16 +1,16 @@
-//! Finding equal items: for each item, the first that equals it.
+//! Detection of equal items: for each item, the first item equal to it.
 //!
-//! Items are put into buckets by counting sort, each bucket is sorted, and runs of equal items share their lowest. A
-//! hash only chooses the bucket, so data made to collide costs a sort, n log n, and never a quadratic search.
+//! Items are distributed over buckets by counting sort, each bucket is sorted, and runs of equal items refer to their
+//! lowest. A hash only selects the bucket, so colliding data costs a sort, n log n, and never a quadratic search.
 
 use std::cmp::Ordering;
 
 use crate::adjacency::Lists;
 
-/// The first item equal to each of the items below `count`; items in different buckets are never equal.
+/// For each item below `count`, the first item equal to it; items in different buckets are never equal.
 ///
 /// # Panics
-/// If `bucket` is not below `bucket_count`.
+/// If `bucket` returns a value that is not below `bucket_count`.
 pub(crate) fn first_equal(
     count: u32,
     bucket_count: usize,
@@ -30,8 +30,9 @@ pub(crate) fn first_equal(
     first
 }
 
-/// Renumbers items so that equal ones share a number: the number of each item, and the first item of each number.
-pub(crate) fn number(first_equal: &[u32]) -> (Vec<u32>, Vec<u32>) {
+/// Renumbers items so that equal items share a number: returns the number of each item, and the first item of each
+/// number.
+pub(crate) fn renumber(first_equal: &[u32]) -> (Vec<u32>, Vec<u32>) {
     let mut numbers = Vec::with_capacity(first_equal.len());
     let mut firsts = Vec::new();
     for (item, &first) in first_equal.iter().enumerate() {
@@ -53,7 +54,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn matches_the_plain_search(values in proptest::collection::vec(0..9_u32, 0..40), buckets in 1..5_u32) {
+        fn matches_a_linear_search(values in proptest::collection::vec(0..9_u32, 0..40), buckets in 1..5_u32) {
             let value = |item: u32| values[item as usize];
             let found = first_equal(
                 values.len() as u32, buckets as usize, |item| value(item) % buckets, |a, b| value(a).cmp(&value(b)),
@@ -61,7 +62,7 @@ mod tests {
             let expected: Vec<u32> =
                 values.iter().map(|v| values.iter().position(|other| other == v).unwrap() as u32).collect();
             prop_assert_eq!(&found, &expected);
-            let (numbers, firsts) = number(&found);
+            let (numbers, firsts) = renumber(&found);
             prop_assert!(firsts.is_sorted_by(|a, b| a < b));
             for (item, &number) in numbers.iter().enumerate() {
                 prop_assert_eq!(firsts[number as usize], found[item]);

@@ -1,36 +1,36 @@
 //! Areas and normals of triangles and points.
 //!
-//! Computed in f64 from the f32 positions. A point's normal is the sum of its triangles' unit normals, each weighted by
-//! the angle at the point (Thürmer & Wüthrich 1998): unlike weighting by area, that does not depend on how a flat
-//! region is cut into triangles. Triangles without area have no normal and take no part.
+//! Computed in f64 from f32 positions. The normal of a point is the sum of the unit normals of its triangles, weighted by
+//! the angle at the point (Thürmer & Wüthrich 1998): unlike weighting by area, it does not depend on the triangulation of
+//! flat regions. Degenerate triangles have no normal and are skipped.
 
 use dermis_math::sum::sum;
 use glam::{DVec3, Vec3};
 use rayon::prelude::*;
 
 /// Twice the area, relative to the square of the longest side, at or below which a triangle is degenerate: f32
-/// coordinates resolve 6e-8 of their size, so nothing thinner has a direction that means anything.
+/// coordinates resolve 6e-8 of their size, so the normal of a thinner triangle is rounding noise.
 const DEGENERATE: f64 = 1e-8;
-/// Triangles whose corners are weighted at a time, which bounds the memory.
+/// Triangles per block of weighted corner normals, which bounds the memory.
 const BLOCK: usize = 1 << 14;
 
-/// The area of each triangle.
+/// Area of each triangle.
 pub fn triangle_areas(points: &[Vec3], triangles: &[[u32; 3]]) -> Vec<f64> {
     triangles.par_iter().with_min_len(1024).map(|&triangle| area_vector(points, triangle).length()).collect()
 }
 
-/// The area of all triangles together.
+/// Total area of all triangles.
 pub fn total_area(points: &[Vec3], triangles: &[[u32; 3]]) -> f64 {
     sum(triangles.len(), |triangle| area_vector(points, triangles[triangle]).length())
 }
 
-/// The unit normal of each triangle, counter-clockwise towards the viewer; zero where the triangle is degenerate.
+/// Unit normal of each triangle, for counter-clockwise front faces; zero if the triangle is degenerate.
 pub fn triangle_normals(points: &[Vec3], triangles: &[[u32; 3]]) -> Vec<Vec3> {
     let normal = |&triangle: &[u32; 3]| unit_normal(corners(points, triangle)).map_or(Vec3::ZERO, DVec3::as_vec3);
     triangles.par_iter().with_min_len(1024).map(normal).collect()
 }
 
-/// The unit normal of each point, its triangles weighted by angle; zero where no triangle gives it a direction.
+/// Unit normal of each point, weighted by the angles of its triangles; zero if all of them are degenerate.
 pub fn point_normals(points: &[Vec3], triangles: &[[u32; 3]]) -> Vec<Vec3> {
     let mut sums = vec![DVec3::ZERO; points.len()];
     let mut weighted = Vec::new();
@@ -45,7 +45,7 @@ pub fn point_normals(points: &[Vec3], triangles: &[[u32; 3]]) -> Vec<Vec3> {
     sums.into_par_iter().with_min_len(1024).map(|sum| sum.normalize_or_zero().as_vec3()).collect()
 }
 
-/// Whether the corners lie, as far as f32 coordinates can tell, on one line.
+/// Returns true if the corners are collinear within the precision of f32 coordinates.
 pub fn is_degenerate([a, b, c]: [Vec3; 3]) -> bool {
     unit_normal([a, b, c].map(Vec3::as_dvec3)).is_none()
 }
@@ -54,13 +54,13 @@ pub(crate) fn corners(points: &[Vec3], triangle: [u32; 3]) -> [DVec3; 3] {
     triangle.map(|point| points[point as usize].as_dvec3())
 }
 
-/// The normal, as long as the triangle is large.
+/// Normal whose length is the area of the triangle.
 fn area_vector(points: &[Vec3], triangle: [u32; 3]) -> DVec3 {
     let [a, b, c] = corners(points, triangle);
     (b - a).cross(c - a) * 0.5
 }
 
-/// The unit normal; `None` where the triangle is degenerate.
+/// Unit normal; `None` if the triangle is degenerate.
 pub(crate) fn unit_normal([a, b, c]: [DVec3; 3]) -> Option<DVec3> {
     let cross = (b - a).cross(c - a);
     let longest = (b - a).length_squared().max((c - b).length_squared()).max((a - c).length_squared());
@@ -68,12 +68,12 @@ pub(crate) fn unit_normal([a, b, c]: [DVec3; 3]) -> Option<DVec3> {
     (length > DEGENERATE * longest).then(|| cross / length)
 }
 
-/// The unit normal times the angle at each corner; zero where the triangle is degenerate.
+/// Unit normal times the angle at each corner; zero if the triangle is degenerate.
 fn corner_normals([a, b, c]: [DVec3; 3]) -> [DVec3; 3] {
     let Some(normal) = unit_normal([a, b, c]) else {
         return [DVec3::ZERO; 3];
     };
-    // atan2 is exact near 0° and 180°, where the arc cosine loses half its digits.
+    // atan2 is accurate near 0° and 180°, while the arc cosine loses half its digits there.
     let angle = |u: DVec3, v: DVec3| u.cross(v).length().atan2(u.dot(v));
     [angle(b - a, c - a), angle(c - b, a - b), angle(a - c, b - c)].map(|angle| normal * angle)
 }
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn normals_of_a_cube_s_corners_point_along_its_diagonals_however_its_faces_are_cut() {
+    fn corner_normals_of_a_cube_follow_its_diagonals_for_any_triangulation() {
         let (points, triangles) = cube();
         for (point, normal) in points.iter().zip(point_normals(&points, &triangles)) {
             assert!(normal.distance(point.normalize()) < 1e-6, "{normal} at {point}");
@@ -104,16 +104,16 @@ mod tests {
     }
 
     #[test]
-    fn normals_of_a_sphere_are_its_radii() {
+    fn normals_of_a_sphere_are_radial() {
         let (points, triangles) = sphere(5);
-        // Along the octahedron's edges triangles change size abruptly: the error is a tenth of their size.
+        // Along the edges of the octahedron triangles change size abruptly: the error is a tenth of their size.
         for (point, normal) in points.iter().zip(point_normals(&points, &triangles)) {
             assert!(normal.distance(*point) < 1e-2, "{normal} at {point}");
         }
     }
 
     #[test]
-    fn degenerate_triangles_have_no_area_and_do_not_disturb_normals() {
+    fn degenerate_triangles_have_no_area_and_do_not_affect_normals() {
         let points = [Vec3::ZERO, Vec3::X, Vec3::Y, Vec3::X * 2.0, Vec3::ONE * 7.0];
         let triangles = [[0, 1, 2], [0, 1, 3], [1, 1, 2], [4, 4, 4]];
         assert_eq!(triangle_areas(&points, &triangles), [0.5, 0.0, 0.0, 0.0]);
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn the_smallest_and_largest_triangles_have_normals() {
+    fn tiny_and_huge_triangles_have_normals() {
         for scale in [1e-38, 1e-20, 1e18, 1e38] {
             let points = [Vec3::ZERO, Vec3::X * scale, Vec3::Y * scale];
             assert_eq!(point_normals(&points, &[[0, 1, 2]]), [Vec3::Z; 3], "at {scale:e}");
@@ -131,12 +131,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn area_survives_rotation(angles in proptest::array::uniform3(-3.0..3.0_f32)) {
+        fn area_is_invariant_under_rotation(angles in proptest::array::uniform3(-3.0..3.0_f32)) {
             let (mut points, triangles) = sphere(2);
             let area = total_area(&points, &triangles);
-            let turn = Quat::from_rotation_x(angles[0]) * Quat::from_rotation_y(angles[1]) * Quat::from_rotation_z(angles[2]);
+            let rotation = Quat::from_rotation_x(angles[0]) * Quat::from_rotation_y(angles[1]) * Quat::from_rotation_z(angles[2]);
             for point in &mut points {
-                *point = turn * *point;
+                *point = rotation * *point;
             }
             prop_assert!((total_area(&points, &triangles) / area - 1.0).abs() < 1e-6);
         }

@@ -1,12 +1,12 @@
-//! The cotangent Laplacian and the areas around points.
+//! Cotangent Laplacian and Voronoi areas of points.
 //!
 //! `L` is the stiffness matrix of linear finite elements (Pinkall & Polthier 1993): `L_ij = −½ (cot α + cot β)` for an
-//! edge with the angles α, β opposite to it, and rows sum to 0. It is symmetric and **positive** semi-definite: `xᵀ L x`
-//! is the Dirichlet energy `∫ |∇x|²`, so `−M⁻¹ L` is the Laplace operator and `M⁻¹ L p = 2 H n` is the mean curvature
-//! normal. `M` is the diagonal of mixed Voronoi areas (Meyer et al. 2003, section 3.3), which sum to the surface's area.
+//! edge with opposite angles α and β, and rows sum to 0. It is symmetric and **positive** semi-definite: `xᵀ L x` is the
+//! Dirichlet energy `∫ |∇x|²`, so `−M⁻¹ L` is the Laplace operator and `M⁻¹ L p = 2 H n` is the mean curvature normal.
+//! `M` is the diagonal matrix of mixed Voronoi areas (Meyer et al. 2003, section 3.3), which sum to the surface area.
 //!
-//! Cotangents come from `dot / |cross|` in f64. Degenerate triangles have none; they are skipped and counted. Entries
-//! are added in the order of the triangles, so `L` is symmetric to the bit.
+//! Cotangents are computed as `dot / |cross|` in f64. Degenerate triangles are skipped and counted. Entries are added in
+//! the order of the triangles, so `L` is exactly symmetric.
 
 use dermis_math::sparse::SparseMatrix;
 use glam::{DVec3, Vec3};
@@ -14,18 +14,18 @@ use rayon::prelude::*;
 
 use crate::geometry::{corners, unit_normal};
 
-/// The discrete Laplacian of a surface; see [`laplacian`].
+/// Discrete Laplacian of a surface; see [`laplacian`].
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Laplacian {
-    /// The stiffness matrix `L`: symmetric, positive semi-definite, rows sum to 0.
+    /// Stiffness matrix `L`: symmetric, positive semi-definite, rows sum to 0.
     pub stiffness: SparseMatrix,
-    /// The area that belongs to each point: the diagonal of `M`. Zero for points in no proper triangle.
+    /// Area of each point, the diagonal of `M`; zero for points without a proper triangle.
     pub mass: Vec<f64>,
-    /// How many triangles were left out because they are degenerate.
+    /// Number of triangles skipped because they are degenerate.
     pub skipped_triangles: usize,
 }
 
-/// The cotangent Laplacian of `triangles`.
+/// Cotangent Laplacian of `triangles`.
 pub fn laplacian(points: &[Vec3], triangles: &[[u32; 3]]) -> Laplacian {
     let elements: Vec<Option<Element>> =
         triangles.par_iter().with_min_len(1024).map(|&triangle| Element::of(corners(points, triangle))).collect();
@@ -36,7 +36,7 @@ pub fn laplacian(points: &[Vec3], triangles: &[[u32; 3]]) -> Laplacian {
         let Some(element) = element else { continue };
         for k in 0..3 {
             let [at, i, j] = [0, 1, 2].map(|step| triangle[(k + step) % 3]);
-            let weight = 0.5 * element.cotangents[k];
+            let weight = 0.5 * element.cotangents[k]; // ½ cot α
             entries.extend([(i, j, -weight), (j, i, -weight)]);
             diagonal[i as usize] += weight;
             diagonal[j as usize] += weight;
@@ -51,7 +51,7 @@ pub fn laplacian(points: &[Vec3], triangles: &[[u32; 3]]) -> Laplacian {
     }
 }
 
-/// What one triangle contributes at its corners.
+/// Contribution of one triangle at its corners.
 struct Element {
     cotangents: [f64; 3],
     areas: [f64; 3],
@@ -66,7 +66,7 @@ impl Element {
         let cotangents = dots.map(|dot| dot / double_area);
         let areas = match dots.iter().position(|&dot| dot < 0.0) {
             Some(obtuse) => [0, 1, 2].map(|k| if k == obtuse { double_area / 4.0 } else { double_area / 8.0 }),
-            // Meyer et al., Eq. 7: each side belongs half to either end, weighted by the cotangent opposite to it.
+            // Meyer et al., Eq. 7: each side contributes half to both ends, weighted by its opposite cotangent.
             None => [(1, 2), (2, 0), (0, 1)].map(|(j, k)| {
                 (sides[j].length_squared() * cotangents[j] + sides[k].length_squared() * cotangents[k]) / 8.0
             }),
@@ -88,9 +88,9 @@ mod tests {
     }
 
     #[test]
-    fn linear_functions_are_harmonic_inside_a_plane() {
+    fn linear_functions_are_harmonic_in_a_plane() {
         let (mut points, triangles) = grid(9);
-        // Uneven cells and a tilt: harmonicity must not depend on either.
+        // Uneven cells and a tilted plane: harmonicity must not depend on either.
         for point in &mut points {
             point.x += 0.3 * (point.y * 2.0).sin() * (point.x * 0.7).sin();
             point.z = 0.5 * point.x - 0.25 * point.y;
@@ -99,7 +99,7 @@ mod tests {
         let image = laplace.stiffness.multiply(&positions(&points));
         let inside = |point: usize| (1..9).contains(&(point % 10)) && (1..9).contains(&(point / 10));
         for point in (0..100).filter(|&point| inside(point)) {
-            // f32 rounding leaves the points 1e-6 out of their plane.
+            // f32 rounding leaves the points 1e-6 off their plane.
             assert!(image[point].length() < 1e-5, "{} at {point}", image[point]);
         }
     }
@@ -149,7 +149,7 @@ mod tests {
         }
 
         #[test]
-        fn the_energy_is_never_negative(
+        fn the_energy_is_non_negative(
             (points, triangles) in soup(), x in proptest::collection::vec(-1.0..1.0_f64, 8)
         ) {
             let stiffness = laplacian(&points, &triangles).stiffness;
@@ -159,13 +159,13 @@ mod tests {
         }
 
         #[test]
-        fn the_energy_of_the_positions_is_twice_the_area_and_the_masses_sum_to_it((points, triangles) in soup()) {
+        fn the_energy_of_positions_is_twice_the_area_and_the_masses_sum_to_the_area((points, triangles) in soup()) {
             let laplace = laplacian(&points, &triangles);
             let area = total_area(&points, &triangles);
             let x = positions(&points);
             let energy: f64 = laplace.stiffness.multiply(&x).iter().zip(&x).map(|(y, x)| x.dot(*y)).sum();
             let largest = laplace.stiffness.diagonal().into_iter().fold(1.0, f64::max);
-            // Slivers have large cotangents, whose rounding the energy inherits.
+            // Slivers have large cotangents, whose rounding error propagates to the energy.
             prop_assert!((energy - 2.0 * area).abs() <= 1e-10 * (largest + area));
             prop_assert!((laplace.mass.iter().sum::<f64>() - area).abs() <= 1e-10 * (largest + area));
             prop_assert!(laplace.mass.iter().all(|&mass| mass >= 0.0));

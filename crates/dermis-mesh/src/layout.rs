@@ -1,34 +1,34 @@
-//! How a file presents a shape: vertices split at seams, polygons, normals, UVs, colours and materials.
+//! Surface layout of a file: vertices split at seams, polygons, normals, UVs, colours and materials.
 //!
-//! Nothing here matters for shape or motion; it is kept so that what is read is written back intact.
+//! Shape and motion do not depend on it; it is preserved so that a file round-trips without loss.
 
 use std::sync::Arc;
 
 use glam::{Vec2, Vec3, Vec4};
 
-use crate::polygons::Polygons;
-use crate::tri_mesh::{MeshError, TriMesh, check_indices, expect_count, expect_nameable};
+use crate::mesh_error::{MeshError, check_indices, expect_count, expect_indexable};
+use crate::polygon_list::Polygons;
 
 /// Vertices, polygons and surface attributes. All per-vertex arrays are as long as `vertex_points`.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Layout {
-    /// The point that each vertex is a copy of.
+    /// Point of each vertex.
     pub vertex_points: Vec<u32>,
-    /// The mesh's triangles, in the same order, as indices of vertices.
+    /// Triangles of the mesh, in the same order, as vertex indices.
     pub triangles: Vec<[u32; 3]>,
-    /// The polygons that the triangles were made from, as indices of vertices; `None` where all were triangles.
+    /// Polygons that were split into the triangles, as vertex indices; `None` if all are triangles.
     pub polygons: Option<Polygons>,
     /// Unit normals of the rest pose, per vertex.
     pub normals: Option<Vec<Vec3>>,
     /// Tangents of the rest pose, per vertex; `w` is the sign of the bitangent, as in glTF.
     pub tangents: Option<Vec<Vec4>>,
-    /// UV sets, per vertex; the origin is the image's upper left corner, as in glTF.
+    /// UV sets, per vertex; the origin is the upper left corner of the image, as in glTF.
     pub uvs: Vec<Vec<Vec2>>,
     /// Linear RGBA colour sets, per vertex.
     pub colors: Vec<Vec<Vec4>>,
-    /// The materials that the triangles use.
+    /// Materials of the triangles.
     pub materials: Vec<Material>,
-    /// The material of each triangle, an index into `materials`; empty where there are none.
+    /// Material of each triangle, as an index into `materials`; empty if there are none.
     pub triangle_materials: Vec<u32>,
 }
 
@@ -43,9 +43,9 @@ pub struct Material {
     pub emissive: [f32; 3],
     pub base_color_texture: Option<Texture>,
     pub metallic_roughness_texture: Option<Texture>,
-    /// The factor is the texture's `scale`.
+    /// The factor is the `scale` of the texture.
     pub normal_texture: Option<Texture>,
-    /// The factor is the texture's `strength`.
+    /// The factor is the `strength` of the texture.
     pub occlusion_texture: Option<Texture>,
     pub emissive_texture: Option<Texture>,
     pub alpha_mode: AlphaMode,
@@ -53,7 +53,7 @@ pub struct Material {
 }
 
 impl Default for Material {
-    /// A matt light grey, which shows shape well and is not black without an environment map.
+    /// Matte light grey, which shows shape well and is visible without an environment map.
     fn default() -> Self {
         Self {
             name: String::new(),
@@ -72,35 +72,35 @@ impl Default for Material {
     }
 }
 
-/// How a material treats its alpha channel.
+/// Interpretation of the alpha channel of a material.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum AlphaMode {
     /// Alpha is ignored.
     #[default]
     Opaque,
-    /// Fully opaque where alpha is at least the cutoff, invisible elsewhere.
+    /// Opaque if alpha is at least the cutoff, otherwise invisible.
     Mask {
-        /// The cutoff.
+        /// Alpha threshold.
         cutoff: f32,
     },
-    /// Blended over what is behind.
+    /// Blended over the background.
     Blend,
 }
 
-/// An image as a material uses it.
+/// Use of an image by a material.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Texture {
-    /// The image; shared between materials.
+    /// The image, shared between materials.
     pub image: Arc<Image>,
-    /// Which UV set places it.
+    /// Index of the UV set.
     pub uv_set: u32,
-    /// What the texture's values are multiplied by; only normal and occlusion textures use it.
+    /// Multiplier of the texture's values; used by normal and occlusion textures only.
     pub factor: f32,
-    /// How it is repeated and filtered.
+    /// Wrapping and filtering.
     pub sampler: Sampler,
 }
 
-/// Repetition and filtering of a texture, as the `OpenGL` constants that glTF stores.
+/// Wrapping and filtering of a texture, as the `OpenGL` constants stored by glTF.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the fields are glTF's, under glTF's names")]
 pub struct Sampler {
@@ -117,56 +117,48 @@ impl Default for Sampler {
     }
 }
 
-/// An encoded image, carried through unread.
+/// An encoded image, passed through without decoding.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Image {
-    /// The image's name or file name.
+    /// Name or file name of the image.
     pub name: String,
-    /// `image/png`, `image/jpeg`, …
+    /// MIME type: `image/png`, `image/jpeg`, …
     pub mime_type: String,
-    /// The encoded bytes.
+    /// Encoded bytes.
     pub bytes: Vec<u8>,
 }
 
 impl Layout {
-    /// The layout of a mesh whose vertices are its points.
-    pub fn plain(mesh: &TriMesh) -> Self {
-        Self {
-            vertex_points: (0..mesh.point_count() as u32).collect(),
-            triangles: mesh.triangles().to_vec(),
-            ..Self::default()
-        }
-    }
-
-    /// The number of vertices.
+    /// Number of vertices.
     pub fn vertex_count(&self) -> usize {
         self.vertex_points.len()
     }
 
-    /// `values` per point, repeated for each vertex.
+    /// Expands `values` per point to values per vertex.
     pub fn split<T: Copy>(&self, values: &[T]) -> Vec<T> {
         self.vertex_points.iter().map(|&point| values[point as usize]).collect()
     }
 
-    pub(crate) fn check(&self, mesh: &TriMesh) -> Result<(), MeshError> {
+    /// Checks the layout of a mesh of `points` points with `triangles` over them.
+    pub(crate) fn check(&self, points: usize, triangles: &[[u32; 3]]) -> Result<(), MeshError> {
         let vertices = self.vertex_count();
-        expect_nameable("vertices", vertices)?;
+        expect_indexable("vertices", vertices)?;
         for (index, &target) in self.vertex_points.iter().enumerate() {
-            if target as usize >= mesh.point_count() {
-                let (target, count) = (target as usize, mesh.point_count());
+            if target as usize >= points {
+                let (target, count) = (target as usize, points);
                 return Err(MeshError::IndexOutOfRange { element: "vertex", index, kind: "point", target, count });
             }
         }
-        expect_count("triangles over vertices", self.triangles.len(), mesh.triangle_count())?;
+        expect_count("layout triangles", self.triangles.len(), triangles.len())?;
         check_indices("triangle", "vertex", &self.triangles, vertices)?;
-        for (triangle, (over_vertices, over_points)) in self.triangles.iter().zip(mesh.triangles()).enumerate() {
+        for (triangle, (over_vertices, over_points)) in self.triangles.iter().zip(triangles).enumerate() {
             if over_vertices.map(|vertex| self.vertex_points[vertex as usize]) != *over_points {
-                return Err(MeshError::LayoutDisagrees { triangle });
+                return Err(MeshError::LayoutMismatch { triangle });
             }
         }
         if let Some(polygons) = &self.polygons {
             polygons.check(vertices)?;
-            expect_count("triangles of the polygons", polygons.triangle_count(), mesh.triangle_count())?;
+            expect_count("triangles of the polygons", polygons.triangle_count(), triangles.len())?;
         }
         if let Some(normals) = &self.normals {
             expect_count("normals", normals.len(), vertices)?;
@@ -181,7 +173,7 @@ impl Layout {
             expect_count("colours", colors.len(), vertices)?;
         }
         if !self.triangle_materials.is_empty() {
-            expect_count("materials of triangles", self.triangle_materials.len(), mesh.triangle_count())?;
+            expect_count("triangle materials", self.triangle_materials.len(), triangles.len())?;
         }
         let count = self.materials.len();
         for (index, &target) in self.triangle_materials.iter().enumerate() {

@@ -1,8 +1,8 @@
-//! The data model of dermis: shapes, their motion, their rigs, and the operators on them.
+//! Data model of dermis: shapes, their motion, their rigs, and operators on them.
 //!
-//! A [`Scene`] is what a file holds: [`Object`]s that have a [`TriMesh`] and, as the file provides, recorded frames
-//! ([`MeshSequence`]), a [`Rig`] with [`Clip`]s, or tetrahedra ([`TetMesh`]). Everything is validated where it is
-//! constructed, so the rest of dermis can index without checking.
+//! A [`Scene`] is the content of a file: [`Object`]s with a [`TriMesh`] and, if the file provides them, recorded frames
+//! ([`MeshSequence`]), a [`Rig`] with [`Clip`]s, or tetrahedra ([`TetMesh`]). All types are validated on construction, so
+//! other crates index them without checks.
 
 #![forbid(unsafe_code)]
 
@@ -15,8 +15,10 @@ pub mod geometry;
 pub mod laplacian;
 pub mod layout;
 pub mod merge;
+mod mesh_error;
 pub mod names;
 pub mod pattern;
+mod polygon_list;
 pub mod polygons;
 pub mod pose;
 pub mod problems;
@@ -36,7 +38,7 @@ pub mod weld;
 mod test_shapes;
 
 pub use clip::Clip;
-pub use deformer::{Deformer, Values};
+pub use deformer::{Deformer, StoredDeformer, Values};
 pub use layout::{AlphaMode, Image, Layout, Material, Sampler, Texture};
 pub use polygons::{CornerData, PolygonMesh, Polygons};
 pub use rig::{Joint, Rig, RigError, Shape, SkinWeights};

@@ -1,9 +1,9 @@
-//! One object out of many, for the formats that hold only one.
+//! Merging of several objects into one, for formats that store a single object.
 //!
-//! Points, triangles, layouts, tetrahedra and attributes are put in a row, in the order of the objects. Attributes
-//! that only some objects have are padded: UVs with 0, colours with white, materials with the default one, scalars
-//! with 0. Normals and tangents have no neutral value and stay only where all objects have them. Recorded frames and
-//! posed clips of equal length and rate become one sequence, read lazily; an object without motion holds still in it.
+//! Points, triangles, layouts, tetrahedra and attributes are concatenated in the order of the objects. Attributes that
+//! only some objects have are padded: UVs with 0, colours with white, materials with the default material, scalars with
+//! 0. Normals and tangents have no neutral value and are kept only if all objects have them. Recorded frames and posed
+//! clips of equal length and rate become one sequence, read lazily; objects without motion are static in it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -18,18 +18,18 @@ use crate::sequence::{FrameSource, MeshSequence, SequenceError};
 use crate::tet_mesh::TetMesh;
 use crate::tri_mesh::{MeshError, TriMesh};
 
-/// Objects that a note names before it only counts the rest.
-const NAMED: usize = 8;
+/// Number of objects that a note lists by name; the rest are counted.
+const MAX_LISTED_NAMES: usize = 8;
 
-/// Why a scene does not make one object.
+/// Error of [`single`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MergeError {
-    /// There is nothing in the scene.
+    /// The scene is empty.
     #[error("the scene has no objects")]
     NoObjects,
-    /// Two objects move over different frames.
-    #[error("'{first}' moves over {} and '{second}' over {}: they do not make one sequence", Span(*first_span), Span(*second_span))]
+    /// Two objects have different frame ranges.
+    #[error("cannot merge into one sequence: '{first}' has {}, '{second}' has {}", Span(*first_span), Span(*second_span))]
     MotionsDiffer {
         /// An object.
         first: String,
@@ -40,10 +40,16 @@ pub enum MergeError {
         /// Its frame count, rate in Hz and start in seconds.
         second_span: (usize, f64, f64),
     },
-    /// The merged arrays do not make a mesh: there are too many points.
+    /// An object has layers, which are those of its own points.
+    #[error("the layers of '{object}' cannot be merged with other objects: evaluate them first")]
+    Layers {
+        /// The object.
+        object: String,
+    },
+    /// The merged mesh is invalid because it has too many points.
     #[error("{0}")]
     Mesh(#[from] MeshError),
-    /// A motion cannot be posed.
+    /// A motion cannot be evaluated.
     #[error("{0}")]
     Sequence(#[from] SequenceError),
 }
@@ -57,7 +63,7 @@ impl fmt::Display for Span {
     }
 }
 
-/// The scene's only object, or all of them merged into one, with notes on what that lost.
+/// The only object of the scene, or all objects merged into one, with notes on the data lost.
 pub fn single(scene: &Scene) -> Result<(Object, Vec<Note>), MergeError> {
     match scene.objects.as_slice() {
         [] => Err(MergeError::NoObjects),
@@ -67,11 +73,14 @@ pub fn single(scene: &Scene) -> Result<(Object, Vec<Note>), MergeError> {
 }
 
 fn merge(objects: &[Object]) -> Result<(Object, Vec<Note>), MergeError> {
+    if let Some(layered) = objects.iter().find(|object| !object.deformers.is_empty()) {
+        return Err(MergeError::Layers { object: layered.name.clone() });
+    }
     let mut notes = vec![Note::new(format!("{} objects are merged into one: {}", objects.len(), names_of(objects)))];
     let mesh = Arc::new(merge_meshes(objects, &mut notes)?);
     let sequence = merge_motions(objects, &mesh)?;
     if objects.iter().any(|object| object.rig.is_some()) {
-        notes.push(Note::new("the rigs of merged objects are left out; what their first clips do is kept as frames"));
+        notes.push(Note::new("the rigs of merged objects are dropped; their first clips are converted to frames"));
     }
     let object = Object {
         name: objects[0].name.clone(),
@@ -85,8 +94,8 @@ fn merge(objects: &[Object]) -> Result<(Object, Vec<Note>), MergeError> {
 }
 
 fn names_of(objects: &[Object]) -> String {
-    let named: Vec<&str> = objects.iter().take(NAMED).map(|object| object.name.as_str()).collect();
-    let more = objects.len().saturating_sub(NAMED);
+    let named: Vec<&str> = objects.iter().take(MAX_LISTED_NAMES).map(|object| object.name.as_str()).collect();
+    let more = objects.len().saturating_sub(MAX_LISTED_NAMES);
     if more > 0 { format!("{} and {more} more", named.join(", ")) } else { named.join(", ") }
 }
 
@@ -106,7 +115,7 @@ fn merge_meshes(objects: &[Object], notes: &mut Vec<Note>) -> Result<TriMesh, Me
     Ok(mesh.with_layout(merge_layouts(objects, notes)?)?)
 }
 
-/// Each object with the number of points before its own.
+/// Each object with the number of points before its first.
 fn with_offsets(objects: &[Object]) -> impl Iterator<Item = (&Object, u32)> {
     objects.iter().scan(0u32, |next, object| {
         let first = *next;
@@ -126,7 +135,7 @@ fn merge_layouts(objects: &[Object], notes: &mut Vec<Note>) -> Result<Layout, Me
         .collect();
     for (what, has) in [("normals", has_normals as fn(&Layout) -> bool), ("tangents", has_tangents)] {
         if layouts.iter().any(has) && !layouts.iter().all(has) {
-            notes.push(Note::new(format!("only some of the merged objects have {what}; they are left out")));
+            notes.push(Note::new(format!("{what} are dropped: only some of the merged objects have them")));
         }
     }
     let (uv_sets, color_sets) = layouts
@@ -202,13 +211,13 @@ fn append_materials(merged: &mut Layout, layout: &Layout) {
 }
 
 fn merge_motions(objects: &[Object], mesh: &Arc<TriMesh>) -> Result<Option<MeshSequence>, MergeError> {
-    let motions = objects.iter().map(Object::motion).collect::<Result<Vec<_>, _>>()?;
+    let motions = objects.iter().map(Object::base_motion).collect::<Result<Vec<_>, _>>()?;
     let span = |motion: &MeshSequence| (motion.frame_count(), motion.frame_rate_hz(), motion.start_seconds());
     let mut moving = objects.iter().zip(&motions).filter_map(|(object, motion)| Some((object, motion.as_ref()?)));
     let Some((first, motion)) = moving.next() else {
         return Ok(None);
     };
-    let first_span = span(motion);
+    let (first_span, name) = (span(motion), motion.name().to_owned());
     if let Some((second, other)) = moving.find(|(_, other)| span(other) != first_span) {
         let (first, second) = (first.name.clone(), second.name.clone());
         return Err(MergeError::MotionsDiffer { first, first_span, second, second_span: span(other) });
@@ -218,8 +227,9 @@ fn merge_motions(objects: &[Object], mesh: &Arc<TriMesh>) -> Result<Option<MeshS
         Some(motion) => Part::Moving(motion),
         None => Part::Still(Arc::clone(&object.mesh)),
     });
-    let frames = SideBySide { parts: parts.collect(), point_count: mesh.point_count(), frame_count };
-    Ok(Some(MeshSequence::from_source(Arc::clone(mesh), Arc::new(frames), rate)?.starting_at(start)))
+    let frames = ConcatenatedFrames { parts: parts.collect(), point_count: mesh.point_count(), frame_count };
+    let sequence = MeshSequence::from_source(Arc::clone(mesh), Arc::new(frames), rate)?;
+    Ok(Some(sequence.starting_at(start).named(name)))
 }
 
 #[derive(Debug)]
@@ -228,15 +238,15 @@ enum Part {
     Still(Arc<TriMesh>),
 }
 
-/// The points of several motions in a row.
+/// Frames of several motions with their points concatenated.
 #[derive(Debug)]
-struct SideBySide {
+struct ConcatenatedFrames {
     parts: Vec<Part>,
     point_count: usize,
     frame_count: usize,
 }
 
-impl FrameSource for SideBySide {
+impl FrameSource for ConcatenatedFrames {
     fn frame_count(&self) -> usize {
         self.frame_count
     }
@@ -309,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn the_only_object_stays_as_it_is() {
+    fn keeps_a_single_object_unchanged() {
         let scene = Scene { objects: vec![moving("one", 2, 30.0)], ..Scene::default() };
         let (object, notes) = single(&scene).unwrap();
         assert_eq!((object.name.as_str(), notes.len()), ("one", 0));
@@ -317,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn still_objects_hold_still_beside_moving_ones() {
+    fn static_objects_are_merged_with_moving_ones() {
         let mut still = Object::of_mesh("still", Arc::new(triangle(5.0)));
         still.attributes.insert("paint".into(), vec![1.0, 2.0, 3.0]);
         let scene = Scene { objects: vec![moving("moving", 2, 30.0), still], ..Scene::default() };
@@ -330,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn layouts_are_padded_to_agree() {
+    fn pads_layouts_to_agree() {
         let objects =
             vec![Object::of_mesh("plain", Arc::new(triangle(0.0))), Object::of_mesh("quad", Arc::new(quad_with_uvs()))];
         let (object, _) = single(&Scene { objects, ..Scene::default() }).unwrap();
@@ -341,9 +351,9 @@ mod tests {
     }
 
     #[test]
-    fn rejects_motions_of_different_lengths_and_names_them() {
+    fn rejects_motions_of_different_lengths() {
         let scene = Scene { objects: vec![moving("a", 2, 30.0), moving("b", 3, 30.0)], ..Scene::default() };
         let message = single(&scene).unwrap_err().to_string();
-        assert!(message.contains("'a' moves over 2 frames") && message.contains("'b' over 3 frames"), "{message}");
+        assert!(message.contains("'a' has 2 frames") && message.contains("'b' has 3 frames"), "{message}");
     }
 }

@@ -32,6 +32,19 @@ pub fn find<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Found
     }
 }
 
+/// Looks up one thing by a name or a number from 0: a number, unless it is a name, then as [`find`] does.
+pub fn find_one(wanted: &str, names: &[&str]) -> Result<usize, Found> {
+    let is_name = names.contains(&wanted);
+    if let Some(at) = wanted.parse().ok().filter(|&at: &usize| at < names.len() && !is_name) {
+        return Ok(at);
+    }
+    match find(wanted, names.iter().copied()) {
+        Found::At(places) if places.len() == 1 || is_name => Ok(places[0]),
+        Found::At(places) => Err(Found::Ambiguous(places)),
+        other => Err(other),
+    }
+}
+
 fn find_as_typed(wanted: &str, names: &[&str]) -> Found {
     let places =
         |fits: &dyn Fn(&str) -> bool| -> Vec<usize> { (0..names.len()).filter(|&at| fits(names[at])).collect() };
@@ -81,21 +94,15 @@ pub enum ClipNameError {
 /// Number of the clip that `wanted` denotes: its name, a part that only one has, or its number from 0. A name that is a
 /// number wins over the number; of clips with equal names the first is taken.
 pub fn find_clip(wanted: &str, names: &[&str]) -> Result<usize, ClipNameError> {
-    let is_name = names.contains(&wanted);
-    if let Some(at) = wanted.parse().ok().filter(|&at: &usize| at < names.len() && !is_name) {
-        return Ok(at);
-    }
-    let owned = |places: Vec<usize>| places.into_iter().map(|at| names[at].to_owned()).collect();
-    match find(wanted, names.iter().copied()) {
-        Found::At(places) if places.len() == 1 || is_name => Ok(places[0]),
+    let wanted = wanted.to_owned();
+    find_one(&wanted, names).map_err(|found| match found {
         Found::At(places) | Found::Ambiguous(places) => {
-            Err(ClipNameError::Ambiguous { wanted: wanted.to_owned(), names: owned(places) })
+            ClipNameError::Ambiguous { wanted, names: places.into_iter().map(|at| names[at].to_owned()).collect() }
         }
         Found::Nothing(closest) => {
-            let names = owned((0..names.len()).collect());
-            Err(ClipNameError::NotFound { wanted: wanted.to_owned(), names, closest })
+            ClipNameError::NotFound { wanted, names: names.iter().map(|&name| name.to_owned()).collect(), closest }
         }
-    }
+    })
 }
 
 /// The name most like `wanted`, if one is so like it that it may have been meant.

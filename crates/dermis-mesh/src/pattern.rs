@@ -1,10 +1,10 @@
-//! Names that fit a pattern.
+//! Wildcard patterns for names.
 
-/// Whether `name` fits `pattern`, in which `*` stands for any text and `?` for any character.
+/// Returns true if `name` matches `pattern`, in which `*` matches any text and `?` any character.
 pub fn fits_pattern(pattern: &str, name: &str) -> bool {
     let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
     let (mut p, mut n) = (0, 0);
-    // Where the last star stands and how much of the name it has taken; a later star makes earlier ones final.
+    // Index of the last star and of the end of its match; a later star makes earlier matches final.
     let mut star: Option<(usize, usize)> = None;
     while n < name.len() {
         match (pattern.get(p), star) {
@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patterns_with_many_stars_end() {
+    fn patterns_with_many_stars_terminate() {
         assert!(!fits_pattern(&"*a".repeat(30), &"a".repeat(29)));
         assert!(fits_pattern("a*b*c", "a--b-b--c"));
     }

@@ -1,77 +1,32 @@
-//! Polygons: as files hold them, and cut into triangles.
+//! Polygon meshes as stored in files, and their conversion to and from triangles.
 //!
-//! [`PolygonMesh`] is the form in which OBJ, Alembic, USD and FBX speak: polygons over points, with UVs, normals and
-//! colours indexed per corner. It converts to and from [`TriMesh`]. A polygon of n corners always gives n − 2
-//! triangles, in order, so that triangles and polygons stay in step.
+//! [`PolygonMesh`] is the representation of OBJ, Alembic, USD and FBX: polygons over points, with UVs, normals and colours
+//! indexed per corner. It converts to and from [`TriMesh`]. A polygon with n corners always yields n − 2 consecutive
+//! triangles, so the triangles of a polygon can be found by counting.
 
 use std::cmp::Ordering;
 
 use glam::{Vec2, Vec3, Vec4};
 
-use crate::first_equal::{first_equal, number};
+use crate::first_equal::{first_equal, renumber};
 use crate::layout::{Layout, Material};
-use crate::tri_mesh::{MeshError, TriMesh, check_finite, expect_count, expect_nameable};
+use crate::mesh_error::{MeshError, check_finite, expect_count, expect_indexable};
+use crate::tri_mesh::TriMesh;
 use crate::triangulate::triangulate;
 
-/// Polygons over some set of vertices: how many corners each has, and the corners of all of them in a row.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Polygons {
-    /// The number of corners of each polygon.
-    pub sizes: Vec<u32>,
-    /// The vertices at the corners, polygon after polygon.
-    pub corners: Vec<u32>,
-}
-
-impl Polygons {
-    /// The corners of each polygon; fewer than its size where corners are missing.
-    pub fn iter(&self) -> impl Iterator<Item = &[u32]> {
-        let mut rest = self.corners.as_slice();
-        self.sizes.iter().map(move |&size| {
-            let (polygon, tail) = rest.split_at(rest.len().min(size as usize));
-            rest = tail;
-            polygon
-        })
-    }
-
-    /// How many triangles the polygons are cut into.
-    pub fn triangle_count(&self) -> usize {
-        self.sizes.iter().map(|size| size.saturating_sub(2) as usize).sum()
-    }
-
-    /// Checks that every polygon has at least three corners, all below `count`.
-    pub fn check(&self, count: usize) -> Result<(), MeshError> {
-        expect_nameable("corners of polygons", self.corners.len())?;
-        let mut total = 0usize;
-        for (polygon, &size) in self.sizes.iter().enumerate() {
-            if size < 3 {
-                return Err(MeshError::TooFewCorners { polygon, size: size as usize });
-            }
-            total = total.saturating_add(size as usize);
-        }
-        expect_count("corners of polygons", self.corners.len(), total)?;
-        for (index, polygon) in self.iter().enumerate() {
-            for &target in polygon {
-                if target as usize >= count {
-                    let (element, kind, target) = ("polygon", "vertex", target as usize);
-                    return Err(MeshError::IndexOutOfRange { element, index, kind, target, count });
-                }
-            }
-        }
-        Ok(())
-    }
-}
+pub use crate::polygon_list::Polygons;
 
 /// Values that corners refer to by index.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct CornerData<T> {
-    /// The distinct values.
+    /// Distinct values.
     pub values: Vec<T>,
-    /// The value of each corner.
+    /// Index of the value of each corner.
     pub indices: Vec<u32>,
 }
 
 impl<T: Copy> CornerData<T> {
-    /// Orders the values (not the indices) of two corners, bit by bit.
+    /// Compares the values (not the indices) of two corners bitwise.
     fn compare<const K: usize>(&self, a: u32, b: u32, numbers: impl Fn(T) -> [f32; K]) -> Ordering {
         let [a, b] = [a, b].map(|corner| self.indices[corner as usize]);
         if a == b {
@@ -85,37 +40,37 @@ impl<T: Copy> CornerData<T> {
 /// A polygon mesh with attributes per corner.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PolygonMesh {
-    /// The positions of the points.
+    /// Positions of the points.
     pub points: Vec<Vec3>,
-    /// The polygons, as indices of points.
+    /// Polygons, as point indices.
     pub polygons: Polygons,
     /// Unit normals.
     pub normals: Option<CornerData<Vec3>>,
-    /// UV sets; the origin is the image's upper left corner, as in glTF. See [`flip_v`].
+    /// UV sets; the origin is the upper left corner of the image, as in glTF. See [`flip_v`].
     pub uvs: Vec<CornerData<Vec2>>,
     /// Linear RGBA colour sets.
     pub colors: Vec<CornerData<Vec4>>,
-    /// The materials that the polygons use.
+    /// Materials of the polygons.
     pub materials: Vec<Material>,
-    /// The material of each polygon; empty where there are none.
+    /// Material of each polygon; empty if there are none.
     pub polygon_materials: Vec<u32>,
 }
 
-/// A UV between the two conventions: origin at the image's upper left (glTF) and lower left (OBJ, USD, Alembic, FBX).
+/// Converts a UV between the two conventions: origin at the upper left (glTF) or lower left (OBJ, USD, Alembic, FBX).
 pub fn flip_v(uv: Vec2) -> Vec2 {
     Vec2::new(uv.x, 1.0 - uv.y)
 }
 
 impl PolygonMesh {
-    /// Cuts the polygons into triangles and makes one vertex of each distinct combination of point and attributes.
+    /// Triangulates the polygons and creates one vertex per distinct combination of point and attributes.
     ///
-    /// The layout is left out where it would say nothing: all triangles, no attributes, no materials.
+    /// The layout is omitted if it contains no information: only triangles, no attributes and no materials.
     pub fn into_tri_mesh(self) -> Result<TriMesh, MeshError> {
-        expect_nameable("points", self.points.len())?;
+        expect_indexable("points", self.points.len())?;
         check_finite(&self.points)?;
         self.polygons.check(self.points.len())?;
         self.check_corner_data()?;
-        let cuts = self.cut();
+        let cuts = self.triangulated_corners();
         let over_points = cuts.iter().map(|cut| cut.map(|corner| self.polygons.corners[corner as usize])).collect();
         let all_triangles = self.polygons.sizes.iter().all(|&size| size == 3);
         let no_attributes = self.normals.is_none() && self.uvs.is_empty() && self.colors.is_empty();
@@ -149,13 +104,13 @@ impl PolygonMesh {
             check_corners("colour", colors, corners)?;
         }
         if !self.polygon_materials.is_empty() {
-            expect_count("materials of polygons", self.polygon_materials.len(), self.polygons.sizes.len())?;
+            expect_count("polygon materials", self.polygon_materials.len(), self.polygons.sizes.len())?;
         }
         Ok(())
     }
 
-    /// The triangles as indices of corners.
-    fn cut(&self) -> Vec<[u32; 3]> {
+    /// Triangles as indices of corners.
+    fn triangulated_corners(&self) -> Vec<[u32; 3]> {
         let mut cuts = Vec::with_capacity(self.polygons.triangle_count());
         let mut first = 0u32;
         for polygon in self.polygons.iter() {
@@ -170,12 +125,12 @@ impl PolygonMesh {
         cuts
     }
 
-    /// The vertex of each corner, and the first corner of each vertex. Points without a face keep one vertex.
+    /// Vertex of each corner, and first corner of each vertex. Points without a face keep one vertex.
     fn split_vertices(&self) -> (Vec<u32>, FirstCorners) {
         let corners = &self.polygons.corners;
         let point_of = |corner: u32| corners[corner as usize];
         let same = first_equal(corners.len() as u32, self.points.len(), point_of, |a, b| self.compare_corners(a, b));
-        let (corner_vertices, firsts) = number(&same);
+        let (corner_vertices, firsts) = renumber(&same);
         let mut first = FirstCorners {
             vertex_points: firsts.iter().map(|&corner| point_of(corner)).collect(),
             corners: firsts.into_iter().map(|corner| Some(corner as usize)).collect(),
@@ -191,7 +146,7 @@ impl PolygonMesh {
         (corner_vertices, first)
     }
 
-    /// Orders two corners of a point by their attributes; those that are equal are one vertex.
+    /// Compares the attributes of two corners of a point; equal corners share a vertex.
     fn compare_corners(&self, a: u32, b: u32) -> Ordering {
         let normals = self.normals.iter().map(|data| data.compare(a, b, |normal| normal.to_array()));
         let uvs = self.uvs.iter().map(|data| data.compare(a, b, |uv| uv.to_array()));
@@ -216,7 +171,7 @@ fn gather<T: Copy>(data: &CornerData<T>, corners: &[Option<usize>], missing: T) 
 }
 
 fn check_corners<T>(kind: &'static str, data: &CornerData<T>, corners: usize) -> Result<(), MeshError> {
-    expect_count("attribute indices of corners", data.indices.len(), corners)?;
+    expect_count("corner attribute indices", data.indices.len(), corners)?;
     let count = data.values.len();
     match data.indices.iter().position(|&index| index as usize >= count) {
         Some(index) => {
@@ -228,7 +183,7 @@ fn check_corners<T>(kind: &'static str, data: &CornerData<T>, corners: usize) ->
 }
 
 impl TriMesh {
-    /// The polygons that the triangles were made from (or the triangles), with attributes per corner, for writing.
+    /// Polygons before triangulation (or the triangles), with attributes per corner, for writing.
     pub fn to_polygon_mesh(&self) -> PolygonMesh {
         let points = self.points().to_vec();
         let Some(layout) = self.layout() else {
@@ -248,13 +203,13 @@ impl TriMesh {
             colors: layout.colors.iter().map(|values| indexed(values, corner_vertices)).collect(),
             materials: layout.materials.clone(),
             polygon_materials: polygon_materials(layout, &over_vertices),
-            polygons: Polygons { corners: layout.split_corners(corner_vertices), sizes: over_vertices.sizes },
+            polygons: Polygons { corners: layout.corner_points(corner_vertices), sizes: over_vertices.sizes },
         }
     }
 }
 
 impl Layout {
-    fn split_corners(&self, vertices: &[u32]) -> Vec<u32> {
+    fn corner_points(&self, vertices: &[u32]) -> Vec<u32> {
         vertices.iter().map(|&vertex| self.vertex_points[vertex as usize]).collect()
     }
 }
@@ -291,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn splits_a_point_only_where_its_attributes_jump() {
+    fn splits_a_point_only_if_its_attributes_differ() {
         let mut mesh = polygon_mesh(&[[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]], &[3, 3], &[0, 1, 2, 0, 2, 3]);
         let uv = |x: f32| Vec2::new(x, 0.0);
         mesh.uvs = vec![CornerData { values: vec![uv(0.0), uv(1.0), uv(0.0)], indices: vec![0, 0, 0, 1, 2, 0] }];
@@ -312,13 +267,13 @@ mod tests {
     }
 
     #[test]
-    fn rejects_a_polygon_of_two_corners() {
+    fn rejects_a_polygon_with_two_corners() {
         let error = polygon_mesh(&[[0.0, 0.0], [1.0, 0.0]], &[2], &[0, 1]).into_tri_mesh().unwrap_err();
         assert_eq!(error, MeshError::TooFewCorners { polygon: 0, size: 2 });
     }
 
     #[test]
-    fn sizes_that_do_not_fit_the_corners_are_rejected_and_counted_without_a_panic() {
+    fn rejects_sizes_that_do_not_match_the_corners() {
         let sizes: [&[u32]; 4] = [&[0], &[1, 1], &[3, 3], &[u32::MAX, u32::MAX]];
         for sizes in sizes {
             let polygons = Polygons { sizes: sizes.to_vec(), corners: vec![0, 1, 2] };
@@ -337,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn nan_uvs_are_kept() {
+    fn preserves_nan_uvs() {
         let mut mesh = polygon_mesh(&[[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]], &[3, 3], &[0, 1, 2, 0, 2, 3]);
         mesh.uvs = vec![CornerData { values: vec![Vec2::NAN], indices: vec![0; 6] }];
         let cut = mesh.into_tri_mesh().unwrap();
@@ -346,14 +301,14 @@ mod tests {
     }
 
     #[test]
-    fn a_point_with_very_many_vertices_takes_no_quadratic_time() {
+    fn a_point_with_many_vertices_is_not_quadratic() {
         let corners = 300_000;
         let mut mesh = polygon_mesh(&[[0.0, 0.0]], &vec![3; corners / 3], &vec![0; corners]);
         let values = (0..corners).map(|corner| Vec2::new(corner as f32, 0.0)).collect();
         mesh.uvs = vec![CornerData { values, indices: (0..corners as u32).collect() }];
         let start = std::time::Instant::now();
         assert_eq!(mesh.into_tri_mesh().unwrap().vertex_count(), corners);
-        // Comparing each with each would take minutes; the sort takes a fraction of a second.
+        // Comparing all pairs would take minutes; the sort takes a fraction of a second.
         assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
     }
 
@@ -366,7 +321,7 @@ mod tests {
             let corners = &corners[..whole];
             let mut mesh = polygon_mesh(&[[0.0, 0.0]; 5], &vec![3; whole / 3], &[]);
             mesh.polygons.corners = corners.iter().map(|corner| corner.0).collect();
-            // Values 0 and 2 are equal: they must not split a point.
+            // Values 0 and 2 are equal and must not split a point.
             let values = [0.0, 1.0, 0.0, 3.0].map(|x| Vec2::new(x, 0.5)).to_vec();
             mesh.uvs = vec![CornerData { values: values.clone(), indices: corners.iter().map(|corner| corner.1).collect() }];
             let normals = vec![Vec3::X, Vec3::Y, Vec3::Z];

@@ -16,7 +16,7 @@ use rayon::prelude::*;
 
 use crate::clip::Clip;
 use crate::rig::Rig;
-use crate::sequence::{FrameSource, MeshSequence, SequenceError};
+use crate::sequence::{MeshSequence, SequenceError};
 use crate::tri_mesh::TriMesh;
 
 /// Points that are posed together; their f64 positions stay in the fastest cache.
@@ -109,36 +109,18 @@ pub fn bake(mesh: &Arc<TriMesh>, rig: &Rig, clip: &Clip) -> Result<MeshSequence,
         });
     }
     let sequence = MeshSequence::new(Arc::clone(mesh), positions, clip.frame_rate_hz())?;
-    Ok(sequence.starting_at(clip.start_seconds()))
+    Ok(sequence.starting_at(clip.start_seconds()).named(clip.name()))
 }
 
 /// The frames of `clip` as a mesh sequence that poses each frame when it is read.
 pub fn bake_lazily(mesh: &Arc<TriMesh>, rig: &Arc<Rig>, clip: &Arc<Clip>) -> Result<MeshSequence, SequenceError> {
-    let frames = PosedFrames { mesh: Arc::clone(mesh), rig: Arc::clone(rig), clip: Arc::clone(clip) };
-    let sequence = MeshSequence::from_source(Arc::clone(mesh), Arc::new(frames), clip.frame_rate_hz())?;
-    Ok(sequence.starting_at(clip.start_seconds()))
-}
-
-#[derive(Debug)]
-struct PosedFrames {
-    mesh: Arc<TriMesh>,
-    rig: Arc<Rig>,
-    clip: Arc<Clip>,
-}
-
-impl FrameSource for PosedFrames {
-    fn frame_count(&self) -> usize {
-        self.clip.frame_count()
-    }
-
-    fn point_count(&self) -> usize {
-        self.mesh.point_count()
-    }
-
-    fn read_into(&self, frame: usize, out: &mut [Vec3]) -> Result<(), SequenceError> {
-        pose_into(&self.mesh, &self.rig, &self.clip, frame, out);
+    let (shape, rig, poses) = (Arc::clone(mesh), Arc::clone(rig), Arc::clone(clip));
+    let read = move |frame: usize, out: &mut [Vec3]| {
+        pose_into(&shape, &rig, &poses, frame, out);
         Ok(())
-    }
+    };
+    let sequence = MeshSequence::from_fn(Arc::clone(mesh), clip.frame_count(), clip.frame_rate_hz(), read)?;
+    Ok(sequence.starting_at(clip.start_seconds()).named(clip.name()))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! A mesh in another shape: points are moved and normals follow.
+//! Deformed copies of a mesh: points are replaced and normals are recomputed.
 //!
-//! Vertices of a point that shared a normal still do, those that a hard edge set apart stay apart. Tangents belong to
-//! the old normals and are left out.
+//! Vertices of a point with a common normal keep a common normal, and vertices separated by a hard edge stay separate.
+//! Tangents belong to the old normals and are dropped.
 
 use std::collections::HashMap;
 
@@ -10,18 +10,18 @@ use glam::{DVec3, Vec3};
 use crate::layout::Layout;
 use crate::tri_mesh::{MeshError, TriMesh};
 
-/// `mesh` with its points moved to `points` and its normals turned with them.
+/// Copy of `mesh` with its points replaced by `points` and its normals recomputed.
 pub fn reshaped(mesh: &TriMesh, points: Vec<Vec3>) -> Result<TriMesh, MeshError> {
     let Some(layout) = mesh.layout() else {
         return mesh.with_points(points);
     };
-    let normals = layout.normals.as_ref().map(|old| followed_normals(layout, old, &points));
+    let normals = layout.normals.as_ref().map(|old| recomputed_normals(layout, old, &points));
     let layout = Layout { normals, tangents: None, ..layout.clone() };
     mesh.without_layout().with_points(points)?.with_layout(layout)
 }
 
-/// Area-weighted normals of the posed triangles, summed over vertices that are one point and shared one normal.
-fn followed_normals(layout: &Layout, old: &[Vec3], points: &[Vec3]) -> Vec<Vec3> {
+/// Area-weighted normals of the deformed triangles, summed over the vertices with the same point and the same old normal.
+fn recomputed_normals(layout: &Layout, old: &[Vec3], points: &[Vec3]) -> Vec<Vec3> {
     let mut groups: HashMap<(u32, [u32; 3]), usize> = HashMap::new();
     let group_of: Vec<usize> = layout
         .vertex_points

@@ -1,4 +1,4 @@
-//! A rig: joints with parents and a bind pose, skin weights, and blend shapes.
+//! Rig: joints with parents and a bind pose, skin weights, and blend shapes.
 
 use glam::{DAffine3, Vec3};
 
@@ -7,24 +7,23 @@ use crate::tri_mesh::TriMesh;
 /// One joint of a [`Rig`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Joint {
-    /// The joint's name; may be empty, need not be unique.
+    /// Name of the joint; possibly empty and not necessarily unique.
     pub name: String,
-    /// The joint that it hangs from.
+    /// Index of the parent joint.
     pub parent: Option<usize>,
-    /// Takes a point of the rest mesh into the joint's space: the inverse of the joint's bind transform.
+    /// Maps points of the rest mesh to joint space: the inverse of the bind transform.
     ///
-    /// This, not the bind transform, is what skinning multiplies with and what files store; a few files hold singular
-    /// ones, which are harmless.
+    /// Skinning uses the inverse, and files store it. It can be singular in files, which is harmless.
     pub inverse_bind: DAffine3,
 }
 
 impl Joint {
-    /// A joint that stands at `bind` in the space of the rest mesh.
+    /// Creates a joint with the transform `bind` in the space of the rest mesh.
     pub fn at(name: impl Into<String>, parent: Option<usize>, bind: DAffine3) -> Self {
         Self { name: name.into(), parent, inverse_bind: bind.inverse() }
     }
 
-    /// Where the joint stands in the space of the rest mesh; not finite where `inverse_bind` is singular.
+    /// Bind transform in the space of the rest mesh; not finite if `inverse_bind` is singular.
     pub fn bind(&self) -> DAffine3 {
         self.inverse_bind.inverse()
     }
@@ -33,15 +32,15 @@ impl Joint {
 /// A blend shape (morph target): offsets from the rest pose.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Shape {
-    /// The shape's name; may be empty.
+    /// Name of the shape; possibly empty.
     pub name: String,
-    /// The offset of each point at weight 1.
+    /// Offset of each point at weight 1.
     pub offsets: Vec<Vec3>,
-    /// The change of each *vertex* normal at weight 1, where the file has one.
+    /// Change of each *vertex* normal at weight 1, if the file contains it.
     pub normal_offsets: Option<Vec<Vec3>>,
 }
 
-/// Joints, the weights that bind a mesh's points to them, and blend shapes. No joints: only shapes move the mesh.
+/// Joints, the weights that bind the points of a mesh to them, and blend shapes. Without joints, only shapes deform it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Rig {
     joints: Vec<Joint>,
@@ -49,31 +48,31 @@ pub struct Rig {
     shapes: Vec<Shape>,
 }
 
-/// Why joints, weights and shapes do not make a rig, or transforms a clip of it.
+/// Invalid joints, weights, shapes or clip.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RigError {
     /// A joint's parent does not exist.
-    #[error("joint {joint} ('{name}') hangs from joint {parent}, but there are only {count} joints")]
+    #[error("joint {joint} ('{name}') has the parent {parent}, but there are only {count} joints")]
     NoSuchParent {
         /// The offending joint.
         joint: usize,
         /// Its name.
         name: String,
-        /// The parent that it names.
+        /// The missing parent.
         parent: usize,
         /// The number of joints.
         count: usize,
     },
-    /// Joints hang from each other in a circle.
-    #[error("joint {joint} ('{name}') is its own ancestor")]
+    /// The joint hierarchy has a cycle.
+    #[error("the joint hierarchy has a cycle at joint {joint} ('{name}')")]
     ParentCycle {
-        /// A joint of the circle.
+        /// A joint of the cycle.
         joint: usize,
         /// Its name.
         name: String,
     },
-    /// A joint's transform has an entry that is not finite.
+    /// The bind transform of a joint is not finite.
     #[error("the transform of joint {joint} ('{name}') is not finite")]
     JointNotFinite {
         /// The offending joint.
@@ -81,34 +80,34 @@ pub enum RigError {
         /// Its name.
         name: String,
     },
-    /// The weights name a joint that does not exist.
+    /// A weight refers to a joint that does not exist.
     #[error("point {point} is bound to joint {joint}, but there are only {count} joints")]
     NoSuchJoint {
         /// The offending point.
         point: usize,
-        /// The joint that it names.
+        /// The missing joint.
         joint: usize,
         /// The number of joints.
         count: usize,
     },
     /// A weight is not finite.
-    #[error("point {point} has a weight that is not finite")]
+    #[error("point {point} has a non-finite weight")]
     WeightNotFinite {
         /// The offending point.
         point: usize,
     },
-    /// Two arrays that must be equally long are not.
-    #[error("there are {found} {what}, but there should be {expected}")]
+    /// Two arrays that must have the same length have not.
+    #[error("expected {expected} {what}, found {found}")]
     CountMismatch {
-        /// What was counted, in words.
+        /// Description of the counted elements.
         what: &'static str,
-        /// How many there are.
+        /// Actual number.
         found: usize,
-        /// How many there should be.
+        /// Required number.
         expected: usize,
     },
-    /// A shape's offset is not finite.
-    #[error("shape {shape} ('{name}') moves point {point} by an offset that is not finite")]
+    /// An offset of a shape is not finite.
+    #[error("shape {shape} ('{name}') has a non-finite offset at point {point}")]
     ShapeNotFinite {
         /// The offending shape.
         shape: usize,
@@ -120,35 +119,35 @@ pub enum RigError {
     /// A clip has no frames.
     #[error("the clip '{0}' has no frames")]
     NoFrames(String),
-    /// A clip's frame rate is not a positive finite number.
-    #[error("a frame rate of {0} fps makes no sense; it must be positive and finite")]
+    /// The frame rate of a clip is not positive and finite.
+    #[error("invalid frame rate {0} fps: it must be positive and finite")]
     FrameRate(f64),
     /// A transform or shape weight of a clip is not finite.
-    #[error("frame {frame} of the clip '{clip}' has a {what} that is not finite (number {index})")]
+    #[error("clip '{clip}', frame {frame}: {what} {index} is not finite")]
     ClipNotFinite {
-        /// The clip's name.
+        /// Name of the clip.
         clip: String,
         /// The offending frame.
         frame: usize,
         /// `"joint transform"` or `"shape weight"`.
         what: &'static str,
-        /// Which joint or shape.
+        /// Index of the joint or shape.
         index: usize,
     },
 }
 
 impl Rig {
-    /// A rig for `mesh`: `weights` has a row for each point (or is empty where there are no joints).
+    /// Creates a rig for `mesh`. `weights` must have a row for each point; it can be empty if there are no joints.
     pub fn new(mesh: &TriMesh, joints: Vec<Joint>, weights: SkinWeights, shapes: Vec<Shape>) -> Result<Self, RigError> {
         check_joints(&joints)?;
         if !joints.is_empty() {
-            expect_count("rows of skin weights", weights.point_count(), mesh.point_count())?;
+            expect_length("rows of skin weights", weights.point_count(), mesh.point_count())?;
         }
         weights.check_joints(joints.len())?;
         for (index, shape) in shapes.iter().enumerate() {
-            expect_count("offsets of a shape", shape.offsets.len(), mesh.point_count())?;
+            expect_length("offsets of a shape", shape.offsets.len(), mesh.point_count())?;
             if let Some(normals) = &shape.normal_offsets {
-                expect_count("normal offsets of a shape", normals.len(), mesh.vertex_count())?;
+                expect_length("normal offsets of a shape", normals.len(), mesh.vertex_count())?;
             }
             if let Some(point) = crate::tri_mesh::first_not_finite(&shape.offsets) {
                 return Err(RigError::ShapeNotFinite { shape: index, name: shape.name.clone(), point });
@@ -157,22 +156,22 @@ impl Rig {
         Ok(Self { joints, weights, shapes })
     }
 
-    /// The joints, in the order that weights and clips use.
+    /// Joints, in the order used by weights and clips.
     pub fn joints(&self) -> &[Joint] {
         &self.joints
     }
 
-    /// The weights that bind points to joints.
+    /// Skin weights.
     pub fn weights(&self) -> &SkinWeights {
         &self.weights
     }
 
-    /// The blend shapes.
+    /// Blend shapes.
     pub fn shapes(&self) -> &[Shape] {
         &self.shapes
     }
 
-    /// The joints ordered so that each comes after its parent; equal depths keep their order.
+    /// Joint indices, each after its parent; joints of equal depth keep their order.
     pub fn parents_first(&self) -> Vec<usize> {
         const UNKNOWN: usize = usize::MAX;
         let mut depths = vec![UNKNOWN; self.joints.len()];
@@ -204,12 +203,12 @@ fn check_joints(joints: &[Joint]) -> Result<(), RigError> {
             return Err(RigError::JointNotFinite { joint: index, name: joint.name.clone() });
         }
     }
-    // Each walk stops at joints that an earlier walk cleared, so this is linear.
-    let mut cleared = vec![false; count];
+    // Each traversal stops at joints already checked, so the total time is linear.
+    let mut checked = vec![false; count];
     for start in 0..count {
         let mut path = Vec::new();
         let mut at = Some(start);
-        while let Some(joint) = at.filter(|&joint| !cleared[joint]) {
+        while let Some(joint) = at.filter(|&joint| !checked[joint]) {
             if path.len() > count {
                 return Err(RigError::ParentCycle { joint, name: joints[joint].name.clone() });
             }
@@ -217,29 +216,29 @@ fn check_joints(joints: &[Joint]) -> Result<(), RigError> {
             at = joints[joint].parent;
         }
         for joint in path {
-            cleared[joint] = true;
+            checked[joint] = true;
         }
     }
     Ok(())
 }
 
-pub(crate) fn expect_count(what: &'static str, found: usize, expected: usize) -> Result<(), RigError> {
+pub(crate) fn expect_length(what: &'static str, found: usize, expected: usize) -> Result<(), RigError> {
     if found == expected { Ok(()) } else { Err(RigError::CountMismatch { what, found, expected }) }
 }
 
-/// Sparse skin weights: for each point, the joints that move it and how much.
+/// Sparse skin weights: the joints of each point and their weights.
 ///
-/// Rows are kept as given: they need not sum to 1 (see [`SkinWeights::normalized`]) nor be sorted.
+/// Rows are stored as given: not necessarily normalized (see [`SkinWeights::normalized`]) or sorted.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SkinWeights {
-    /// Row i is `starts[i]..starts[i + 1]`; empty where there are no rows.
+    /// Row i is `starts[i]..starts[i + 1]`; empty if there are no rows.
     starts: Vec<usize>,
     joints: Vec<u32>,
     weights: Vec<f32>,
 }
 
 impl SkinWeights {
-    /// One row per point, each a list of joint and weight.
+    /// Creates weights from one row of (joint, weight) pairs per point.
     pub fn from_rows<R: IntoIterator<Item = (u32, f32)>>(rows: impl IntoIterator<Item = R>) -> Self {
         let mut result = Self { starts: vec![0], joints: Vec::new(), weights: Vec::new() };
         for row in rows {
@@ -252,17 +251,17 @@ impl SkinWeights {
         result
     }
 
-    /// From a dense matrix with a row of `joint_count` weights per point; zeros are left out.
+    /// Creates weights from a dense matrix with a row of `joint_count` weights per point; zeros are dropped.
     ///
     /// # Panics
-    /// If the matrix is not made of whole rows.
+    /// If the length of the matrix is not a multiple of `joint_count`, or `joint_count` is 0.
     pub fn from_dense(dense: &[f32], joint_count: usize) -> Self {
-        assert!(joint_count > 0 && dense.len().is_multiple_of(joint_count), "a dense matrix has whole rows");
+        assert!(joint_count > 0 && dense.len().is_multiple_of(joint_count), "the dense matrix must have complete rows");
         let non_zero = |(joint, &weight): (usize, &f32)| (weight != 0.0).then_some((joint as u32, weight));
         Self::from_rows(dense.chunks_exact(joint_count).map(|row| row.iter().enumerate().filter_map(non_zero)))
     }
 
-    /// A dense matrix with a row of `joint_count` weights per point; joints named twice add up, those beyond are left out.
+    /// Dense matrix with a row of `joint_count` weights per point; repeated joints are summed, joints beyond are dropped.
     pub fn to_dense(&self, joint_count: usize) -> Vec<f32> {
         let mut dense = vec![0.0; self.point_count() * joint_count];
         for (point, row) in self.rows().enumerate() {
@@ -273,18 +272,18 @@ impl SkinWeights {
         dense
     }
 
-    /// The number of rows.
+    /// Number of rows.
     pub fn point_count(&self) -> usize {
         self.starts.len().saturating_sub(1)
     }
 
-    /// The joints of a point and their weights.
+    /// Joints of a point and their weights.
     pub fn row(&self, point: usize) -> impl Iterator<Item = (u32, f32)> + '_ {
         let range = self.starts[point]..self.starts[point + 1];
         self.joints[range.clone()].iter().copied().zip(self.weights[range].iter().copied())
     }
 
-    /// The rows of the points from `first` on, for kernels: `(starts, joints, weights)`.
+    /// Rows of the points from `first` on, for kernels: `(starts, joints, weights)`.
     pub(crate) fn rows_from(&self, first: usize) -> (&[usize], &[u32], &[f32]) {
         (&self.starts[first..], &self.joints, &self.weights)
     }
@@ -294,27 +293,27 @@ impl SkinWeights {
         (0..self.point_count()).map(|point| self.row(point))
     }
 
-    /// The number of non-zero weights of a point.
+    /// Number of non-zero weights of a point.
     pub fn influence_count(&self, point: usize) -> usize {
         self.row(point).filter(|(_, weight)| *weight != 0.0).count()
     }
 
-    /// The largest number of non-zero weights that any point has.
+    /// Largest number of non-zero weights of a point.
     pub fn max_influences(&self) -> usize {
         (0..self.point_count()).map(|point| self.influence_count(point)).max().unwrap_or(0)
     }
 
-    /// The same weights as engines play them: each row sorted by descending weight, cut to its `most` largest and scaled
-    /// to sum to 1. A joint that a row names twice gets the sum; weights that are not positive are left out.
+    /// Weights prepared for engines: each row sorted by descending weight, truncated to its `max_influences` largest weights
+    /// and scaled to sum to 1. Repeated joints are summed; weights that are not positive are dropped.
     ///
-    /// Equal weights keep the order of their joints; a row without any weight gets joint 0.
-    pub fn normalized(&self, most: usize) -> Self {
+    /// Equal weights keep the order of their joints; a row without weights is bound to joint 0.
+    pub fn normalized(&self, max_influences: usize) -> Self {
         let mut row = Vec::new();
         let mut result = Self { starts: vec![0], joints: Vec::new(), weights: Vec::new() };
         for weights in self.rows() {
             row.clear();
             row.extend(weights.map(|(joint, weight)| (joint, f64::from(weight))));
-            keep_largest(&mut row, most);
+            keep_largest(&mut row, max_influences);
             let sum: f64 = row.iter().map(|(_, weight)| weight).sum();
             if sum > 0.0 {
                 result.joints.extend(row.iter().map(|(joint, _)| joint));
@@ -328,7 +327,7 @@ impl SkinWeights {
         result
     }
 
-    /// The rows of `points`, in that order.
+    /// Rows of `points`, in that order.
     pub fn gather(&self, points: &[u32]) -> Self {
         Self::from_rows(points.iter().map(|&point| self.row(point as usize)))
     }
@@ -348,8 +347,8 @@ impl SkinWeights {
     }
 }
 
-/// Merges joints named twice, drops what is not positive, and keeps the `most` largest, largest first.
-fn keep_largest(row: &mut Vec<(u32, f64)>, most: usize) {
+/// Sums repeated joints, drops weights that are not positive, and keeps the `max_count` largest in descending order.
+fn keep_largest(row: &mut Vec<(u32, f64)>, max_count: usize) {
     row.sort_by_key(|(joint, _)| *joint);
     row.dedup_by(|next, kept| {
         let same = next.0 == kept.0;
@@ -360,7 +359,7 @@ fn keep_largest(row: &mut Vec<(u32, f64)>, most: usize) {
     });
     row.retain(|(_, weight)| *weight > 0.0);
     row.sort_by(|a, b| b.1.total_cmp(&a.1));
-    row.truncate(most);
+    row.truncate(max_count);
 }
 
 #[cfg(test)]
@@ -374,13 +373,13 @@ mod tests {
     }
 
     #[test]
-    fn dense_rows_add_up_joints_named_twice_and_leave_out_those_beyond() {
+    fn dense_rows_sum_repeated_joints_and_drop_those_beyond() {
         let weights = SkinWeights::from_rows([vec![(1, 0.25), (1, 0.5), (0, 0.25), (2, 1.0)], vec![]]);
         assert_eq!(weights.to_dense(2), [0.25, 0.75, 0.0, 0.0]);
     }
 
     #[test]
-    fn rejects_joints_that_hang_from_each_other() {
+    fn rejects_a_cycle_of_joints() {
         let mesh = TriMesh::default();
         let joints = chain(&[None, Some(3), Some(1), Some(2)]);
         let weights = SkinWeights::from_rows(Vec::<Vec<(u32, f32)>>::new());
@@ -405,13 +404,13 @@ mod tests {
     }
 
     #[test]
-    fn normalizing_merges_joints_named_twice_and_drops_negative_weights() {
+    fn normalizing_sums_repeated_joints_and_drops_negative_weights() {
         let weights = SkinWeights::from_rows([vec![(3, 0.25), (1, -0.5), (0, 0.25), (3, 0.5)]]).normalized(4);
         assert_eq!(weights.row(0).collect::<Vec<_>>(), [(3, 0.75), (0, 0.25)]);
     }
 
     #[test]
-    fn dense_weights_leave_out_zeros() {
+    fn dense_weights_drop_zeros() {
         let weights = SkinWeights::from_dense(&[0.0, 1.0, 0.5, 0.5, 0.0, 0.0], 2);
         let rows: Vec<Vec<(u32, f32)>> = weights.rows().map(Iterator::collect).collect();
         assert_eq!(rows, [vec![(1, 1.0)], vec![(0, 0.5), (1, 0.5)], vec![]]);
@@ -425,13 +424,13 @@ mod tests {
     }
 
     #[test]
-    fn rejects_weights_and_offsets_that_are_not_finite() {
+    fn rejects_non_finite_weights_and_offsets() {
         let mesh = TriMesh::new(vec![Vec3::ZERO], vec![]).unwrap();
         let nan = SkinWeights::from_rows([[(0, f32::NAN)]]);
         assert_eq!(Rig::new(&mesh, chain(&[None]), nan, vec![]), Err(RigError::WeightNotFinite { point: 0 }));
         let shape = Shape { name: "smile".into(), offsets: vec![Vec3::INFINITY], normal_offsets: None };
         let error = Rig::new(&mesh, vec![], SkinWeights::default(), vec![shape]).unwrap_err();
-        assert_eq!(error.to_string(), "shape 0 ('smile') moves point 0 by an offset that is not finite");
+        assert_eq!(error.to_string(), "shape 0 ('smile') has a non-finite offset at point 0");
     }
 
     proptest! {
@@ -451,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn parents_come_first() {
+    fn parents_precede_their_children() {
         let mesh = TriMesh::default();
         let joints = chain(&[Some(2), Some(0), None]);
         let weights = SkinWeights::from_rows(Vec::<Vec<(u32, f32)>>::new());

@@ -60,8 +60,9 @@ impl Object {
         Self { name: name.into(), mesh, rig: Some(Arc::new(rig)), clips, ..Self::default() }
     }
 
-    /// The motion to write where a format holds only frames: the recorded one, or the first clip, posed when read.
-    pub fn motion(&self) -> Result<Option<MeshSequence>, SequenceError> {
+    /// The motion below the object's layers: the recorded frames, or the first clip of the rig, posed when read. The
+    /// evaluator of the crate `dermis` adds the layers.
+    pub fn base_motion(&self) -> Result<Option<MeshSequence>, SequenceError> {
         match (&self.sequence, &self.rig, self.clips.first()) {
             (Some(sequence), _, _) => Ok(Some(sequence.clone())),
             (None, Some(rig), Some(clip)) => bake_lazily(&self.mesh, rig, clip).map(Some),

@@ -1,8 +1,8 @@
-//! A mesh in motion: one topology, a rest pose, and the positions of all points in each frame.
+//! Mesh sequences: one topology, a rest pose, and the positions of all points in each frame.
 //!
-//! Frames come from a [`FrameSource`]: memory, a mapped file, or a reader that fetches one frame at a time, so that a
-//! sequence may be larger than memory. Code that needs all frames at once calls [`MeshSequence::load`]; code that
-//! works frame by frame calls [`MeshSequence::frame`].
+//! Frames are provided by a [`FrameSource`]: memory, a mapped file, or a reader that loads one frame at a time, so a
+//! sequence can be larger than memory. Code that needs all frames at once calls [`MeshSequence::load`]; code that
+//! processes them one by one calls [`MeshSequence::frame`].
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,34 +12,34 @@ use glam::Vec3;
 
 use crate::tri_mesh::{TriMesh, first_not_finite};
 
-/// The frame rate assumed where a file states none.
+/// Frame rate assumed if a file states none.
 pub const DEFAULT_FRAME_RATE_HZ: f64 = 24.0;
 
-/// Where frames come from. Reading the same frame twice gives the same positions.
+/// Source of frames. Reading a frame twice must yield the same positions.
 pub trait FrameSource: fmt::Debug + Send + Sync {
-    /// The number of frames.
+    /// Number of frames.
     fn frame_count(&self) -> usize;
 
-    /// The number of points in every frame.
+    /// Number of points in every frame.
     fn point_count(&self) -> usize;
 
-    /// Copies the positions of `frame` into `out`, which has room for exactly [`FrameSource::point_count`] points.
+    /// Copies the positions of `frame` into `out`, which has exactly [`FrameSource::point_count`] elements.
     fn read_into(&self, frame: usize, out: &mut [Vec3]) -> Result<(), SequenceError>;
 
-    /// The positions of all frames in a row, where they lie in memory (or are mapped) and are known to be finite.
+    /// Positions of all frames, concatenated, if they are in memory (or mapped) and known to be finite.
     fn as_slice(&self) -> Option<&[Vec3]> {
         None
     }
 }
 
-/// Why frames do not make a sequence, or cannot be read.
+/// Invalid or unreadable frames.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SequenceError {
-    /// There is no frame at all.
+    /// The sequence is empty.
     #[error("the sequence has no frames")]
     NoFrames,
-    /// A frame has another number of points than the mesh.
+    /// The number of points of a frame differs from that of the mesh.
     #[error("frame {frame} has {found} points, but the mesh has {expected}")]
     PointCount {
         /// The offending frame.
@@ -50,7 +50,7 @@ pub enum SequenceError {
         expected: usize,
     },
     /// A coordinate is NaN or infinite.
-    #[error("point {point} of frame {frame} has a coordinate that is not finite ({position})")]
+    #[error("frame {frame}: point {point} has a non-finite coordinate ({position})")]
     NotFinite {
         /// The offending frame.
         frame: usize,
@@ -59,31 +59,31 @@ pub enum SequenceError {
         /// Its position.
         position: Vec3,
     },
-    /// The frame rate is not a positive finite number.
-    #[error("a frame rate of {0} fps makes no sense; it must be positive and finite")]
+    /// The frame rate is not positive and finite.
+    #[error("invalid frame rate {0} fps: it must be positive and finite")]
     FrameRate(f64),
-    /// The frames do not fit into memory together.
-    #[error("{frames} frames of {points} points do not fit into memory at once")]
+    /// The frames do not fit into memory.
+    #[error("{frames} frames of {points} points do not fit into memory")]
     TooLarge {
         /// The number of frames.
         frames: usize,
-        /// The number of points of each.
+        /// The number of points per frame.
         points: usize,
     },
-    /// A frame was asked for that does not exist.
-    #[error("there is no frame {frame}: the sequence has {count}")]
+    /// A frame index is out of range.
+    #[error("frame {frame} does not exist: the sequence has {count} frames")]
     NoSuchFrame {
-        /// The frame that was asked for.
+        /// The requested frame.
         frame: usize,
-        /// How many there are.
+        /// Number of frames.
         count: usize,
     },
     /// The source of the frames failed.
     #[error("frame {frame} cannot be read")]
     Source {
-        /// The frame that was asked for.
+        /// The requested frame.
         frame: usize,
-        /// What went wrong.
+        /// The underlying error.
         #[source]
         cause: Box<dyn std::error::Error + Send + Sync>,
     },
@@ -96,10 +96,11 @@ pub struct MeshSequence {
     frames: Arc<dyn FrameSource>,
     frame_rate_hz: f64,
     start_seconds: f64,
+    name: Arc<str>,
 }
 
 impl MeshSequence {
-    /// A sequence in memory: `positions` holds the frames in a row, each with all points of `mesh`.
+    /// Creates a sequence in memory: `positions` are the concatenated frames, each with all points of `mesh`.
     pub fn new(mesh: Arc<TriMesh>, positions: Vec<Vec3>, frame_rate_hz: f64) -> Result<Self, SequenceError> {
         let points = mesh.point_count();
         if points == 0 || positions.is_empty() {
@@ -117,10 +118,10 @@ impl MeshSequence {
         Self::from_source(mesh, Arc::new(MemoryFrames { points, positions }), frame_rate_hz)
     }
 
-    /// A sequence whose frames are fetched when they are needed.
+    /// Creates a sequence whose frames are loaded on demand.
     ///
     /// # Panics
-    /// If the slice of `frames`, where it has one, does not hold all points of all frames.
+    /// If the slice of `frames` does not contain all points of all frames.
     pub fn from_source(
         mesh: Arc<TriMesh>,
         frames: Arc<dyn FrameSource>,
@@ -134,43 +135,83 @@ impl MeshSequence {
             return Err(SequenceError::PointCount { frame: 0, found, expected });
         }
         if let Some(all) = frames.as_slice() {
-            assert_eq!(all.len(), frames.frame_count() * frames.point_count(), "a source's slice holds all frames");
+            assert_eq!(all.len(), frames.frame_count() * frames.point_count(), "the slice must contain all frames");
         }
         if !(frame_rate_hz.is_finite() && frame_rate_hz > 0.0) {
             return Err(SequenceError::FrameRate(frame_rate_hz));
         }
-        Ok(Self { mesh, frames, frame_rate_hz, start_seconds: 0.0 })
+        Ok(Self { mesh, frames, frame_rate_hz, start_seconds: 0.0, name: Arc::default() })
     }
 
-    /// The same sequence, its first frame at `start_seconds` on the file's clock, or at 0 where that is not finite.
+    /// A sequence of `frame_count` frames, each computed by `read` when it is needed. `read` gives the same positions for
+    /// the same frame.
+    pub fn from_fn(
+        mesh: Arc<TriMesh>,
+        frame_count: usize,
+        frame_rate_hz: f64,
+        read: impl Fn(usize, &mut [Vec3]) -> Result<(), SequenceError> + Send + Sync + 'static,
+    ) -> Result<Self, SequenceError> {
+        let point_count = mesh.point_count();
+        Self::from_source(mesh, Arc::new(ComputedFrames { frame_count, point_count, read }), frame_rate_hz)
+    }
+
+    /// The same motion with each frame changed by `change` after it has been read.
+    pub fn map(
+        &self,
+        change: impl Fn(usize, &mut [Vec3]) -> Result<(), SequenceError> + Send + Sync + 'static,
+    ) -> Result<Self, SequenceError> {
+        let below = self.clone();
+        let read = move |frame: usize, out: &mut [Vec3]| {
+            below.read_into(frame, out)?;
+            change(frame, out)
+        };
+        let sequence = Self::from_fn(Arc::clone(&self.mesh), self.frame_count(), self.frame_rate_hz, read)?;
+        Ok(sequence.timed_like(self))
+    }
+
+    /// The same sequence under another name.
+    pub fn named(mut self, name: impl Into<Arc<str>>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// Name of the motion, such as that of a clip or a file; may be empty.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The same frames with the start and the name of `other`.
+    fn timed_like(self, other: &Self) -> Self {
+        self.starting_at(other.start_seconds).named(Arc::clone(&other.name))
+    }
+
+    /// Sets the time of the first frame on the clock of the file; 0 if `start_seconds` is not finite.
     pub fn starting_at(mut self, start_seconds: f64) -> Self {
         self.start_seconds = if start_seconds.is_finite() { start_seconds } else { 0.0 };
         self
     }
 
-    /// The topology and the rest pose.
+    /// Topology and rest pose.
     pub fn mesh(&self) -> &Arc<TriMesh> {
         &self.mesh
     }
 
     /// The same frames with another rest pose or layout of the same points.
     pub fn with_mesh(&self, mesh: Arc<TriMesh>) -> Result<Self, SequenceError> {
-        let sequence = Self::from_source(mesh, Arc::clone(&self.frames), self.frame_rate_hz)?;
-        Ok(sequence.starting_at(self.start_seconds))
+        Ok(Self::from_source(mesh, Arc::clone(&self.frames), self.frame_rate_hz)?.timed_like(self))
     }
 
-    /// The same frames played at another rate.
+    /// The same frames at another frame rate.
     pub fn with_frame_rate(&self, frame_rate_hz: f64) -> Result<Self, SequenceError> {
-        let sequence = Self::from_source(Arc::clone(&self.mesh), Arc::clone(&self.frames), frame_rate_hz)?;
-        Ok(sequence.starting_at(self.start_seconds))
+        Ok(Self::from_source(Arc::clone(&self.mesh), Arc::clone(&self.frames), frame_rate_hz)?.timed_like(self))
     }
 
-    /// The number of frames S.
+    /// Number of frames S.
     pub fn frame_count(&self) -> usize {
         self.frames.frame_count()
     }
 
-    /// The number of points N.
+    /// Number of points N.
     pub fn point_count(&self) -> usize {
         self.mesh.point_count()
     }
@@ -180,17 +221,17 @@ impl MeshSequence {
         self.frame_rate_hz
     }
 
-    /// When the first frame stands on the clock of the file that it came from.
+    /// Time of the first frame on the clock of the source file.
     pub fn start_seconds(&self) -> f64 {
         self.start_seconds
     }
 
-    /// The positions of all frames in a row, where they are in memory or mapped.
+    /// Positions of all frames, concatenated, if they are in memory or mapped.
     pub fn positions(&self) -> Option<&[Vec3]> {
         self.frames.as_slice()
     }
 
-    /// The positions of one frame: borrowed where they are in memory, read otherwise.
+    /// Positions of one frame: borrowed if they are in memory, otherwise read.
     pub fn frame(&self, frame: usize) -> Result<Cow<'_, [Vec3]>, SequenceError> {
         let points = self.point_count();
         if let Some(all) = self.frames.as_slice() {
@@ -205,9 +246,9 @@ impl MeshSequence {
     /// Copies the positions of one frame into `out`.
     ///
     /// # Panics
-    /// If `out` does not have room for exactly N points.
+    /// If the length of `out` is not N.
     pub fn read_into(&self, frame: usize, out: &mut [Vec3]) -> Result<(), SequenceError> {
-        assert_eq!(out.len(), self.point_count(), "the buffer holds one frame");
+        assert_eq!(out.len(), self.point_count(), "the buffer must hold exactly one frame");
         self.check_frame(frame)?;
         self.frames.read_into(frame, out)?;
         match first_not_finite(out) {
@@ -230,11 +271,10 @@ impl MeshSequence {
         for (frame, out) in positions.chunks_exact_mut(points.max(1)).enumerate() {
             self.read_into(frame, out)?;
         }
-        let sequence = Self::new(Arc::clone(&self.mesh), positions, self.frame_rate_hz)?;
-        Ok(sequence.starting_at(self.start_seconds))
+        Ok(Self::new(Arc::clone(&self.mesh), positions, self.frame_rate_hz)?.timed_like(self))
     }
 
-    /// The frames `start`, `start + step`, … below `end`, without copying them. The rate is divided by the step.
+    /// Frames `start`, `start + step`, … below `end`, without copying. The frame rate is divided by `step`.
     pub fn select(&self, start: usize, end: usize, step: usize) -> Result<Self, SequenceError> {
         let end = end.min(self.frame_count());
         if start >= end || step == 0 {
@@ -246,25 +286,25 @@ impl MeshSequence {
         let frames = Selection { source: Arc::clone(&self.frames), start, step, count: (end - start).div_ceil(step) };
         let start_seconds = self.start_seconds + start as f64 / self.frame_rate_hz;
         let rate = self.frame_rate_hz / step as f64;
-        Ok(Self::from_source(Arc::clone(&self.mesh), Arc::new(frames), rate)?.starting_at(start_seconds))
+        let sequence = Self::from_source(Arc::clone(&self.mesh), Arc::new(frames), rate)?.timed_like(self);
+        Ok(sequence.starting_at(start_seconds))
     }
 
-    /// The same motion at another frame rate, positions interpolated linearly between frames.
+    /// The same motion at another frame rate; positions are interpolated linearly between frames.
     pub fn resample(&self, frame_rate_hz: f64) -> Result<Self, SequenceError> {
         if !(frame_rate_hz.is_finite() && frame_rate_hz > 0.0) {
             return Err(SequenceError::FrameRate(frame_rate_hz));
         }
         let stride = self.frame_rate_hz / frame_rate_hz;
         let last = (self.frame_count() - 1) as f64;
-        // A frame that lies past the end by rounding alone still counts.
+        // A frame beyond the end by a rounding error is kept.
         let count = (last / stride + 1e-6).floor() + 1.0;
         if !(stride.is_finite() && count <= f64::from(u32::MAX)) {
             return Err(SequenceError::FrameRate(frame_rate_hz));
         }
         let count = count as usize;
         let frames = Resampled { source: Arc::clone(&self.frames), stride, count };
-        let sequence = Self::from_source(Arc::clone(&self.mesh), Arc::new(frames), frame_rate_hz)?;
-        Ok(sequence.starting_at(self.start_seconds))
+        Ok(Self::from_source(Arc::clone(&self.mesh), Arc::new(frames), frame_rate_hz)?.timed_like(self))
     }
 
     fn check_frame(&self, frame: usize) -> Result<(), SequenceError> {
@@ -300,6 +340,33 @@ impl FrameSource for MemoryFrames {
 
     fn as_slice(&self) -> Option<&[Vec3]> {
         Some(&self.positions)
+    }
+}
+
+/// Frames that a function computes.
+struct ComputedFrames<F> {
+    frame_count: usize,
+    point_count: usize,
+    read: F,
+}
+
+impl<F> fmt::Debug for ComputedFrames<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ComputedFrames({} × {})", self.frame_count, self.point_count)
+    }
+}
+
+impl<F: Fn(usize, &mut [Vec3]) -> Result<(), SequenceError> + Send + Sync> FrameSource for ComputedFrames<F> {
+    fn frame_count(&self) -> usize {
+        self.frame_count
+    }
+
+    fn point_count(&self) -> usize {
+        self.point_count
+    }
+
+    fn read_into(&self, frame: usize, out: &mut [Vec3]) -> Result<(), SequenceError> {
+        (self.read)(frame, out)
     }
 }
 
@@ -353,7 +420,7 @@ impl FrameSource for Resampled {
         let before = at.floor() as usize;
         let t = (at - before as f64) as f32;
         self.source.read_into(before, out)?;
-        // Times that hit a frame up to rounding are that frame, not a blend.
+        // Times within rounding of a frame use that frame without blending.
         const SNAP: f32 = 1e-5;
         if t > SNAP && before < last {
             let mut after = vec![Vec3::ZERO; out.len()];
@@ -378,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn rejects_a_frame_that_is_not_finite_and_names_it() {
+    fn rejects_a_non_finite_frame() {
         let mesh = Arc::new(TriMesh::new(vec![Vec3::ZERO; 2], vec![]).unwrap());
         let mut positions = vec![Vec3::ZERO; 6];
         positions[3].z = f32::INFINITY;
@@ -387,14 +454,14 @@ mod tests {
     }
 
     #[test]
-    fn rejects_half_a_frame() {
+    fn rejects_an_incomplete_frame() {
         let mesh = Arc::new(TriMesh::new(vec![Vec3::ZERO; 2], vec![]).unwrap());
         let error = MeshSequence::new(mesh, vec![Vec3::ZERO; 5], 24.0).unwrap_err();
         assert!(matches!(error, SequenceError::PointCount { frame: 2, found: 1, expected: 2 }), "{error}");
     }
 
     #[test]
-    fn selects_as_python_slices_do() {
+    fn selects_frames_like_a_python_slice() {
         let selected = counting(10).select(1, 8, 3).unwrap();
         let firsts: Vec<f32> = (0..selected.frame_count()).map(|s| selected.frame(s).unwrap()[0].x).collect();
         assert_eq!(firsts, [1.0, 4.0, 7.0]);
@@ -404,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn resampling_keeps_the_frames_it_hits_and_blends_the_others() {
+    fn resampling_keeps_coinciding_frames_and_interpolates_the_others() {
         let doubled = counting(3).resample(48.0).unwrap();
         let firsts: Vec<f32> = (0..doubled.frame_count()).map(|s| doubled.frame(s).unwrap()[0].x).collect();
         assert_eq!(firsts, [0.0, 0.5, 1.0, 1.5, 2.0]);
@@ -412,7 +479,7 @@ mod tests {
     }
 
     #[test]
-    fn resampling_to_an_absurd_rate_is_refused() {
+    fn rejects_resampling_to_an_extreme_rate() {
         for rate in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e300, f64::from_bits(1)] {
             let error = counting(3).resample(rate).unwrap_err();
             assert!(matches!(error, SequenceError::FrameRate(_)), "{rate}: {error}");
@@ -420,7 +487,7 @@ mod tests {
     }
 
     #[test]
-    fn more_frames_than_memory_are_an_error_not_an_abort() {
+    fn loading_more_frames_than_memory_is_an_error() {
         #[derive(Debug)]
         struct Endless;
         impl FrameSource for Endless {
@@ -443,14 +510,14 @@ mod tests {
     }
 
     #[test]
-    fn a_selection_starts_on_the_clock_where_its_first_frame_does() {
+    fn a_selection_starts_at_the_time_of_its_first_frame() {
         let selected = counting(10).starting_at(2.0).select(6, 10, 2).unwrap();
         assert_eq!((selected.start_seconds(), selected.frame_rate_hz()), (2.25, 12.0));
         assert_eq!(counting(2).starting_at(f64::NAN).start_seconds(), 0.0);
     }
 
     #[test]
-    fn a_frame_of_a_streamed_source_that_is_not_finite_is_named() {
+    fn reports_a_non_finite_frame_of_a_streamed_source() {
         #[derive(Debug)]
         struct Broken;
         impl FrameSource for Broken {
@@ -472,7 +539,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_a_frame_past_the_end() {
+    fn rejects_a_frame_index_out_of_range() {
         assert!(matches!(counting(3).frame(3), Err(SequenceError::NoSuchFrame { frame: 3, count: 3 })));
     }
 }

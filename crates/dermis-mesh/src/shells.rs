@@ -1,32 +1,32 @@
-//! Connected shells: triangles belong together where a chain of shared points joins them.
+//! Connected shells: two triangles are in the same shell if a chain of triangles with shared points connects them.
 //!
-//! Found by union–find over points. Shells are numbered in the order of their first triangles.
+//! Shells are found by union–find over points and numbered in the order of their first triangles.
 
-/// The shell of a point that is in no triangle.
+/// Shell of a point without triangles.
 pub const ISOLATED: u32 = u32::MAX;
 
-/// Which shell each triangle and point belongs to.
+/// Shell of each triangle and point.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Shells {
-    /// The number of shells.
+    /// Number of shells.
     pub count: usize,
-    /// The shell of each triangle.
+    /// Shell of each triangle.
     pub of_triangles: Vec<u32>,
-    /// The shell of each point; [`ISOLATED`] where it is in no triangle.
+    /// Shell of each point; [`ISOLATED`] if it has no triangle.
     pub of_points: Vec<u32>,
 }
 
 impl Shells {
-    /// The number of points that are in no triangle.
+    /// Number of points without triangles.
     pub fn isolated_point_count(&self) -> usize {
         self.of_points.iter().filter(|&&shell| shell == ISOLATED).count()
     }
 }
 
-/// The shells of `triangles` over `point_count` points.
+/// Finds the shells of `triangles` over `point_count` points.
 ///
 /// # Panics
-/// If a triangle names a point that is not below `point_count`.
+/// If a triangle refers to a point that is not below `point_count`.
 pub fn shells(point_count: usize, triangles: &[[u32; 3]]) -> Shells {
     let mut parents: Vec<u32> = (0..point_count as u32).collect();
     for &[a, b, c] in triangles {
@@ -50,11 +50,11 @@ pub fn shells(point_count: usize, triangles: &[[u32; 3]]) -> Shells {
 
 fn join(parents: &mut [u32], a: u32, b: u32) {
     let (a, b) = (root(parents, a), root(parents, b));
-    // The lower root wins, so that the forest does not depend on more than the order of the triangles.
+    // The lower root becomes the parent, so that the forest depends only on the order of the triangles.
     parents[a.max(b) as usize] = a.min(b);
 }
 
-/// The root of a point's tree; halves the path to it on the way.
+/// Root of a point's tree; halves the path to it.
 fn root(parents: &mut [u32], mut point: u32) -> u32 {
     while parents[point as usize] != point {
         let above = parents[parents[point as usize] as usize];
@@ -70,7 +70,7 @@ mod tests {
     use crate::test_shapes::{beside, cube, grid};
 
     #[test]
-    fn separates_shells_and_counts_points_without_a_triangle() {
+    fn separates_shells_and_counts_isolated_points() {
         let (mut points, triangles) = beside(cube(), grid(3));
         points.push(glam::Vec3::ZERO);
         let shells = shells(points.len(), &triangles);
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_has_no_shells() {
+    fn an_empty_mesh_has_no_shells() {
         assert_eq!(shells(0, &[]).count, 0);
         assert_eq!(shells(4, &[]).isolated_point_count(), 4);
     }

@@ -1,23 +1,23 @@
-//! A tree of boxes over triangles, which answers what lies inside, how far the skin is, and which triangles meet.
+//! Bounding-box tree over triangles for inside tests, distances and box queries.
 //!
-//! Inside is a matter of the generalized winding number `w(p) = Σ Ωₜ(p) / 4π` (Jacobson et al. 2013): 1 inside a closed
-//! surface, 0 outside, and in between near holes. Far groups of triangles count as one dipole (Barill et al. 2018,
-//! first order); the error that this makes is far below the half that separates inside from outside.
+//! Inside tests use the generalized winding number `w(p) = Σ Ωₜ(p) / 4π` (Jacobson et al. 2013): 1 inside a closed
+//! surface, 0 outside, and in between near holes. Distant groups of triangles are approximated by one dipole (Barill et
+//! al. 2018, first order); the error is far below the threshold of one half that separates inside from outside.
 
 use std::f64::consts::PI;
 
 use glam::DVec3;
 
-/// Triangles of a leaf.
-const LEAF: usize = 8;
-/// A group is far at this many of its radii.
-const FAR: f64 = 2.5;
+/// Maximum number of triangles in a leaf.
+const MAX_LEAF_TRIANGLES: usize = 8;
+/// Distance, in radii of a group, beyond which the group is approximated by a dipole.
+const DIPOLE_RADII: f64 = 2.5;
 
-/// A tree over the triangles of a skin.
+/// Tree over the triangles of a surface.
 #[derive(Debug, Clone)]
 pub struct SurfaceTree {
     triangles: Vec<[DVec3; 3]>,
-    /// The triangles in the order of the leaves.
+    /// Triangles in the order of the leaves.
     order: Vec<u32>,
     nodes: Vec<Node>,
 }
@@ -26,11 +26,11 @@ pub struct SurfaceTree {
 struct Node {
     low: DVec3,
     high: DVec3,
-    /// The centre of area, the sum of area vectors, and the radius around that centre.
+    /// Area centroid, sum of area vectors, and radius around the centroid.
     centre: DVec3,
     area: DVec3,
     radius: f64,
-    /// Triangles `start..end` of the order; the first child is the next node, the second is `second`, 0 at leaves.
+    /// Triangles `start..end` of `order`. The first child is the next node, the second is `second`, which is 0 for leaves.
     start: u32,
     end: u32,
     second: u32,
@@ -51,15 +51,16 @@ impl SurfaceTree {
         let node = self.nodes.len();
         let summary = self.summary(start, end);
         self.nodes.push(summary);
-        if end - start <= LEAF {
+        if end - start <= MAX_LEAF_TRIANGLES {
             return;
         }
         let size = summary.high - summary.low;
         let axis = (0..3).max_by(|&a, &b| size[a].total_cmp(&size[b])).unwrap_or(0);
         let triangles = &self.triangles;
-        let place = |t: u32| triangles[t as usize].iter().map(|p| p[axis]).sum::<f64>();
+        let coordinate = |t: u32| triangles[t as usize].iter().map(|p| p[axis]).sum::<f64>();
         let middle = (end - start) / 2;
-        self.order[start..end].select_nth_unstable_by(middle, |&a, &b| place(a).total_cmp(&place(b)).then(a.cmp(&b)));
+        self.order[start..end]
+            .select_nth_unstable_by(middle, |&a, &b| coordinate(a).total_cmp(&coordinate(b)).then(a.cmp(&b)));
         self.build(start, start + middle);
         self.nodes[node].second = self.nodes.len() as u32;
         self.build(start + middle, end);
@@ -81,17 +82,17 @@ impl SurfaceTree {
         Node { low, high, centre, area, radius, start: start as u32, end: end as u32, second: 0 }
     }
 
-    /// The box around all triangles.
+    /// Bounding box of all triangles.
     pub fn bounds(&self) -> (DVec3, DVec3) {
         self.nodes.first().map_or((DVec3::ZERO, DVec3::ZERO), |root| (root.low, root.high))
     }
 
-    /// The generalized winding number at `p`.
+    /// Generalized winding number at `p`.
     pub fn winding(&self, p: DVec3) -> f64 {
         let mut sum = 0.0;
         self.visit(|node| {
             let to = node.centre - p;
-            let far = to.length_squared() > (FAR * node.radius).powi(2);
+            let far = to.length_squared() > (DIPOLE_RADII * node.radius).powi(2);
             if far {
                 sum += node.area.dot(to) / to.length().powi(3);
             } else if node.second == 0 {
@@ -99,32 +100,32 @@ impl SurfaceTree {
             }
             !far
         });
-        sum / (4.0 * PI)
+        sum / (4.0 * PI) // w(p)
     }
 
-    /// Returns true if `p` is inside: winding number above one half.
+    /// Returns true if `p` is inside: its winding number is above one half.
     pub fn is_inside(&self, p: DVec3) -> bool {
         self.winding(p) > 0.5
     }
 
-    /// The distance of the surface from `p`, or `most` where it is farther.
-    pub fn distance(&self, p: DVec3, most: f64) -> f64 {
-        let mut least = most * most;
+    /// Distance from `p` to the surface, at most `max_distance`.
+    pub fn distance(&self, p: DVec3, max_distance: f64) -> f64 {
+        let mut squared = max_distance * max_distance;
         self.visit(|node| {
-            if (p - p.clamp(node.low, node.high)).length_squared() >= least {
+            if (p - p.clamp(node.low, node.high)).length_squared() >= squared {
                 return false;
             }
             if node.second == 0 {
                 for t in self.of(node) {
-                    least = least.min(closest_point(self.triangles[t as usize], p).distance_squared(p));
+                    squared = squared.min(closest_point(self.triangles[t as usize], p).distance_squared(p));
                 }
             }
             true
         });
-        least.sqrt()
+        squared.sqrt()
     }
 
-    /// The triangles whose boxes meet the box from `low` to `high`, in the order of the tree.
+    /// Triangles whose bounding boxes intersect the box from `low` to `high`, in the order of the tree.
     pub fn in_box(&self, low: DVec3, high: DVec3, found: &mut Vec<u32>) {
         found.clear();
         self.visit(|node| {
@@ -139,7 +140,7 @@ impl SurfaceTree {
         });
     }
 
-    /// Calls `enter` on nodes from the root down; where it says no, the children are left out.
+    /// Calls `enter` on nodes from the root down; the children of a node are skipped if it returns false.
     fn visit(&self, mut enter: impl FnMut(&Node) -> bool) {
         let mut open = Vec::with_capacity(64);
         if !self.nodes.is_empty() {
@@ -158,7 +159,7 @@ impl SurfaceTree {
     }
 }
 
-/// The signed solid angle of a triangle (van Oosterom & Strackee 1983).
+/// Signed solid angle of a triangle (van Oosterom & Strackee 1983).
 fn solid_angle([a, b, c]: [DVec3; 3], p: DVec3) -> f64 {
     let (a, b, c) = (a - p, b - p, c - p);
     let (la, lb, lc) = (a.length(), b.length(), c.length());
@@ -166,7 +167,7 @@ fn solid_angle([a, b, c]: [DVec3; 3], p: DVec3) -> f64 {
     2.0 * a.dot(b.cross(c)).atan2(denominator)
 }
 
-/// The point of a triangle that is closest to `p` (Ericson 2005, 5.1.5).
+/// Point of a triangle closest to `p` (Ericson 2005, 5.1.5).
 pub fn closest_point([a, b, c]: [DVec3; 3], p: DVec3) -> DVec3 {
     let (ab, ac, ap) = (b - a, c - a, p - a);
     let (d1, d2) = (ab.dot(ap), ac.dot(ap));

@@ -1,10 +1,11 @@
-//! A tetrahedral mesh: nodes and the tetrahedra between them.
+//! Tetrahedral mesh: nodes and tetrahedra.
 
 use std::collections::BTreeMap;
 
 use glam::Vec3;
 
-use crate::tri_mesh::{MeshError, TriMesh, check_finite, check_indices, expect_nameable};
+use crate::mesh_error::{MeshError, check_finite, check_indices, expect_indexable};
+use crate::tri_mesh::TriMesh;
 
 /// Nodes and tetrahedra; every coordinate is finite and every index in range.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -14,34 +15,33 @@ pub struct TetMesh {
 }
 
 impl TetMesh {
-    /// A mesh of `nodes` and `tetrahedra`; every coordinate must be finite and every index in range.
+    /// Creates a mesh of `nodes` and `tetrahedra`; every coordinate must be finite and every index in range.
     pub fn new(nodes: Vec<Vec3>, tetrahedra: Vec<[u32; 4]>) -> Result<Self, MeshError> {
-        expect_nameable("nodes", nodes.len())?;
-        expect_nameable("tetrahedra", tetrahedra.len())?;
+        expect_indexable("nodes", nodes.len())?;
+        expect_indexable("tetrahedra", tetrahedra.len())?;
         check_finite(&nodes)?;
         check_indices("tetrahedron", "node", &tetrahedra, nodes.len())?;
         Ok(Self { nodes, tetrahedra })
     }
 
-    /// The positions of the nodes.
+    /// Positions of the nodes.
     pub fn nodes(&self) -> &[Vec3] {
         &self.nodes
     }
 
-    /// The tetrahedra, as indices of nodes.
+    /// Tetrahedra, as node indices.
     pub fn tetrahedra(&self) -> &[[u32; 4]] {
         &self.tetrahedra
     }
 
-    /// The signed volume of each tetrahedron, positive where its last node lies on the side that its first three
-    /// turn around counter-clockwise.
+    /// Signed volume of each tetrahedron: positive if its first three nodes are counter-clockwise seen from the last.
     pub fn volumes(&self) -> Vec<f64> {
         self.tetrahedra.iter().map(|tetrahedron| signed_volume(tetrahedron.map(|n| self.nodes[n as usize]))).collect()
     }
 
-    /// The triangles that belong to one tetrahedron only, turned outwards, over the same nodes.
+    /// Triangles that belong to one tetrahedron only, oriented outwards, over the same nodes.
     pub fn boundary(&self) -> Vec<[u32; 3]> {
-        // The sorted triple finds a face's twin; faces keep the order of their tetrahedra.
+        // The sorted triple identifies the two copies of a face; faces keep the order of their tetrahedra.
         let mut faces: BTreeMap<[u32; 3], (usize, [u32; 3], u32)> = BTreeMap::new();
         for (index, &[a, b, c, d]) in self.tetrahedra.iter().enumerate() {
             let volume = signed_volume([a, b, c, d].map(|node| self.nodes[node as usize]));
@@ -57,7 +57,7 @@ impl TetMesh {
         boundary.into_iter().map(|(_, face, _)| face).collect()
     }
 
-    /// The boundary as a mesh over all nodes: point i is node i, inner nodes are in no triangle.
+    /// Boundary as a mesh over all nodes: point i is node i, and inner nodes are in no triangle.
     pub fn surface(&self) -> TriMesh {
         TriMesh::new_unchecked(self.nodes.clone(), self.boundary())
     }
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn boundary_leaves_out_the_shared_face_and_turns_outwards() {
+    fn boundary_excludes_the_shared_face_and_is_oriented_outwards() {
         let mesh = two_tetrahedra();
         let surface = mesh.surface();
         assert_eq!(surface.triangle_count(), 6);
@@ -90,8 +90,8 @@ mod tests {
     }
 
     #[test]
-    fn rejects_a_tetrahedron_that_names_a_missing_node() {
+    fn rejects_a_tetrahedron_with_a_missing_node() {
         let error = TetMesh::new(vec![Vec3::ZERO; 4], vec![[0, 1, 2, 4]]).unwrap_err();
-        assert_eq!(error.to_string(), "tetrahedron 0 names node 4, but there are only 4");
+        assert_eq!(error.to_string(), "tetrahedron 0 refers to node 4, but there are only 4");
     }
 }

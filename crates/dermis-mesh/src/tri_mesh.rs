@@ -1,13 +1,16 @@
-//! A triangle mesh: the points of a shape and the triangles between them.
+//! Triangle mesh: the points of a shape and its triangles.
 //!
-//! Points are what shape is made of; a file may split a point into several *vertices* where UVs, normals or colours
-//! jump. That split, and everything else that concerns only how a file presents the shape, is the [`Layout`].
+//! Shape operators work on points. A file can split a point into several *vertices* if its UVs, normals or colours differ
+//! between faces. This split and all other data on the representation in the file are stored in the [`Layout`].
 
 use glam::Vec3;
 
 use crate::layout::Layout;
+use crate::mesh_error::{check_finite, check_indices, expect_count, expect_indexable};
 
-/// Points, triangles, and optionally how a file presents them. Always valid: see [`TriMesh::new`].
+pub use crate::mesh_error::{MeshError, first_not_finite};
+
+/// Points, triangles, and optionally their layout in a file. Always valid: see [`TriMesh::new`].
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TriMesh {
     points: Vec<Vec3>,
@@ -15,86 +18,26 @@ pub struct TriMesh {
     layout: Option<Box<Layout>>,
 }
 
-/// Why points, triangles, tetrahedra or their layout do not make a mesh.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum MeshError {
-    /// A coordinate is NaN or infinite.
-    #[error("point {point} has a coordinate that is not finite ({position})")]
-    NotFinite {
-        /// The offending point.
-        point: usize,
-        /// Its position.
-        position: Vec3,
-    },
-    /// A face names a point or vertex that does not exist.
-    #[error("{element} {index} names {kind} {target}, but there are only {count}")]
-    IndexOutOfRange {
-        /// `"triangle"`, `"polygon"`, `"tetrahedron"`, `"vertex"` or `"material of triangle"`.
-        element: &'static str,
-        /// Which of them.
-        index: usize,
-        /// `"point"`, `"vertex"` or `"material"`.
-        kind: &'static str,
-        /// The index it names.
-        target: usize,
-        /// How many there are.
-        count: usize,
-    },
-    /// Two arrays that must be equally long are not.
-    #[error("there are {found} {what}, but there should be {expected}")]
-    CountMismatch {
-        /// What was counted, in words.
-        what: &'static str,
-        /// How many there are.
-        found: usize,
-        /// How many there should be.
-        expected: usize,
-    },
-    /// A polygon has fewer than three corners.
-    #[error("polygon {polygon} has {size} corners; a polygon needs at least 3")]
-    TooFewCorners {
-        /// The offending polygon.
-        polygon: usize,
-        /// Its number of corners.
-        size: usize,
-    },
-    /// More points, triangles or corners than 32-bit indices can name.
-    #[error("{count} {what} are more than 32-bit indices can name")]
-    TooMany {
-        /// What was counted, in words.
-        what: &'static str,
-        /// How many there are.
-        count: usize,
-    },
-    /// A triangle over vertices does not stand for the triangle over points at the same place.
-    #[error("triangle {triangle} joins other points by its vertices than by its points")]
-    LayoutDisagrees {
-        /// The offending triangle.
-        triangle: usize,
-    },
-}
-
 impl TriMesh {
-    /// A mesh of `points` and `triangles`; every coordinate must be finite and every index in range.
+    /// Creates a mesh of `points` and `triangles`; every coordinate must be finite and every index in range.
     ///
     /// Degenerate triangles are allowed (real files have them), and so is a mesh without triangles (a point cache).
     pub fn new(points: Vec<Vec3>, triangles: Vec<[u32; 3]>) -> Result<Self, MeshError> {
-        expect_nameable("points", points.len())?;
-        expect_nameable("triangles", triangles.len())?;
+        expect_indexable("points", points.len())?;
+        expect_indexable("triangles", triangles.len())?;
         check_finite(&points)?;
         check_indices("triangle", "point", &triangles, points.len())?;
         Ok(Self { points, triangles, layout: None })
     }
 
-    /// For callers whose points and triangles come out of a valid mesh.
+    /// Creates a mesh from points and triangles known to be valid.
     pub(crate) fn new_unchecked(points: Vec<Vec3>, triangles: Vec<[u32; 3]>) -> Self {
         Self { points, triangles, layout: None }
     }
 
-    /// The same shape, presented by `layout`; its triangles must be those of this mesh, in the same order.
+    /// Attaches `layout`, whose triangles must be those of this mesh, in the same order.
     pub fn with_layout(mut self, layout: Layout) -> Result<Self, MeshError> {
-        layout.check(&self)?;
+        layout.check(self.points.len(), &self.triangles)?;
         self.layout = Some(Box::new(layout));
         Ok(self)
     }
@@ -111,49 +54,57 @@ impl TriMesh {
         Self { points: self.points.clone(), triangles: self.triangles.clone(), layout: None }
     }
 
-    /// The positions of the points.
+    /// Positions of the points.
     pub fn points(&self) -> &[Vec3] {
         &self.points
     }
 
-    /// The triangles, as indices of points.
+    /// Triangles, as point indices.
     pub fn triangles(&self) -> &[[u32; 3]] {
         &self.triangles
     }
 
-    /// How a file presents the mesh; `None` where every vertex is a point and nothing else is known.
+    /// Layout in the file; `None` if every vertex is a point and there are no attributes.
     pub fn layout(&self) -> Option<&Layout> {
         self.layout.as_deref()
     }
 
-    /// The number of points.
+    /// Number of points.
     pub fn point_count(&self) -> usize {
         self.points.len()
     }
 
-    /// The number of vertices a file needs: points, or more where the layout splits them.
+    /// Number of vertices of the layout; the number of points if there is none.
     pub fn vertex_count(&self) -> usize {
         self.layout().map_or(self.points.len(), |layout| layout.vertex_points.len())
     }
 
-    /// The number of triangles.
+    /// Number of triangles.
     pub fn triangle_count(&self) -> usize {
         self.triangles.len()
     }
 
-    /// The corners of the axis-aligned box around the points; both zero where there are none.
+    /// Corners of the axis-aligned bounding box; both zero if there are no points.
     pub fn bounds(&self) -> (Vec3, Vec3) {
         bounds(&self.points)
     }
 
-    /// The length of the diagonal of [`TriMesh::bounds`].
+    /// Length of the diagonal of [`TriMesh::bounds`].
     pub fn diagonal(&self) -> f32 {
         let (low, high) = self.bounds();
         (high - low).length()
     }
 }
 
-/// The corners of the axis-aligned box around `points`; both zero where there are none.
+impl Layout {
+    /// Layout of a mesh whose vertices are its points.
+    pub fn plain(mesh: &TriMesh) -> Self {
+        let vertex_points = (0..mesh.point_count() as u32).collect();
+        Self { vertex_points, triangles: mesh.triangles().to_vec(), ..Self::default() }
+    }
+}
+
+/// Corners of the axis-aligned bounding box of `points`; both zero if there are none.
 pub fn bounds(points: &[Vec3]) -> (Vec3, Vec3) {
     let Some(&first) = points.first() else {
         return (Vec3::ZERO, Vec3::ZERO);
@@ -161,67 +112,25 @@ pub fn bounds(points: &[Vec3]) -> (Vec3, Vec3) {
     points.iter().fold((first, first), |(low, high), &point| (low.min(point), high.max(point)))
 }
 
-/// The first point that is not finite, if any.
-pub fn first_not_finite(points: &[Vec3]) -> Option<usize> {
-    // One branch per block keeps the scan at memory speed.
-    const BLOCK: usize = 1024;
-    points.chunks(BLOCK).enumerate().find_map(|(block, chunk)| {
-        let finite = chunk.iter().fold(true, |finite, point| finite & point.is_finite());
-        if finite { None } else { chunk.iter().position(|point| !point.is_finite()).map(|at| block * BLOCK + at) }
-    })
-}
-
-pub(crate) fn check_finite(points: &[Vec3]) -> Result<(), MeshError> {
-    match first_not_finite(points) {
-        Some(point) => Err(MeshError::NotFinite { point, position: points[point] }),
-        None => Ok(()),
-    }
-}
-
-pub(crate) fn check_indices<const K: usize>(
-    element: &'static str,
-    kind: &'static str,
-    faces: &[[u32; K]],
-    count: usize,
-) -> Result<(), MeshError> {
-    for (index, face) in faces.iter().enumerate() {
-        for &target in face {
-            if target as usize >= count {
-                return Err(MeshError::IndexOutOfRange { element, index, kind, target: target as usize, count });
-            }
-        }
-    }
-    Ok(())
-}
-
-pub(crate) fn expect_nameable(what: &'static str, count: usize) -> Result<(), MeshError> {
-    // The largest index is left free to mean "none".
-    if count < u32::MAX as usize { Ok(()) } else { Err(MeshError::TooMany { what, count }) }
-}
-
-pub(crate) fn expect_count(what: &'static str, found: usize, expected: usize) -> Result<(), MeshError> {
-    if found == expected { Ok(()) } else { Err(MeshError::CountMismatch { what, found, expected }) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn rejects_a_triangle_that_names_a_missing_point() {
+    fn rejects_a_triangle_with_a_missing_point() {
         let error = TriMesh::new(vec![Vec3::ZERO; 3], vec![[0, 1, 2], [0, 1, 3]]).unwrap_err();
-        assert_eq!(error.to_string(), "triangle 1 names point 3, but there are only 3");
+        assert_eq!(error.to_string(), "triangle 1 refers to point 3, but there are only 3");
     }
 
     #[test]
-    fn rejects_a_point_that_is_not_finite() {
+    fn rejects_a_non_finite_point() {
         let mut points = vec![Vec3::ONE; 3000];
         points[2500].y = f32::NAN;
         assert!(matches!(TriMesh::new(points, vec![]), Err(MeshError::NotFinite { point: 2500, .. })));
     }
 
     #[test]
-    fn bounds_of_nothing_are_zero() {
+    fn bounds_of_no_points_are_zero() {
         assert_eq!(TriMesh::default().bounds(), (Vec3::ZERO, Vec3::ZERO));
     }
 }

@@ -1,18 +1,18 @@
-//! Cutting a polygon into triangles.
+//! Triangulation of a polygon.
 //!
-//! A fan from the first corner where that is valid (triangles, quads, convex polygons); ear clipping (Meisters 1975) in
-//! the plane of the polygon's area vector where it is concave. A quad is cut along its first diagonal unless that folds
-//! it over. Always `n − 2` triangles, also for degenerate and self-crossing polygons, where some are cut anywhere.
+//! Convex polygons are triangulated as a fan from the first corner, concave ones by ear clipping (Meisters 1975) in the
+//! plane of their area vector. A quad is split along its first diagonal unless that folds it over. The result always has
+//! `n − 2` triangles; in degenerate and self-intersecting polygons some of them are arbitrary.
 //!
-//! Whether a corner is an ear changes only when a neighbour is cut off, so clipping is quadratic; very large concave
-//! polygons, which only broken files have, are cut as fans.
+//! A corner can become an ear only when a neighbour is removed, so clipping is quadratic. Very large concave polygons,
+//! which occur only in defective files, are triangulated as fans.
 
 use glam::Vec3;
 
-/// The largest polygon whose ears are clipped.
-const LARGEST_CLIPPED: u32 = 1024;
+/// Maximum number of corners of a polygon for ear clipping.
+const MAX_CLIPPED_CORNERS: u32 = 1024;
 
-/// Cuts a polygon of `size ≥ 3` corners into triangles of its corners `0..size`, appended to `triangles`.
+/// Triangulates a polygon with `size ≥ 3` corners; appends triangles of the corners `0..size` to `triangles`.
 pub(crate) fn triangulate(size: u32, position: impl Fn(u32) -> Vec3, triangles: &mut Vec<[u32; 3]>) {
     let fan = |apex: u32| (1..size - 1).map(move |k| [apex, (apex + k) % size, (apex + k + 1) % size]);
     if size == 3 {
@@ -27,7 +27,7 @@ pub(crate) fn triangulate(size: u32, position: impl Fn(u32) -> Vec3, triangles: 
     if size == 4 && keeps_orientation(1) {
         return triangles.extend(fan(1));
     }
-    if size > LARGEST_CLIPPED || normal.length_squared() == 0.0 {
+    if size > MAX_CLIPPED_CORNERS || normal.length_squared() == 0.0 {
         return triangles.extend(fan(0));
     }
     clip_ears(size, position, normal, triangles);
@@ -37,8 +37,8 @@ fn clip_ears(size: u32, position: impl Fn(u32) -> Vec3, normal: Vec3, triangles:
     let side = |a: u32, b: u32, c: u32| (position(b) - position(a)).cross(position(c) - position(a)).dot(normal);
     let is_ear = |ring: &Ring, corner: u32| {
         let (a, b, c) = ring.around(corner);
-        // A corner at the same place as one of the triangle's does not block it: outlines with a hole are cut open
-        // along a bridge whose ends are two corners each.
+        // A corner at the position of one of the triangle's corners does not block the ear: outlines with a hole are cut
+        // open along a bridge whose ends are two corners each.
         let apart = |p: u32| [a, b, c].iter().all(|&q| position(p) != position(q));
         let inside = |p: u32| side(a, b, p) >= 0.0 && side(b, c, p) >= 0.0 && side(c, a, p) >= 0.0;
         side(a, b, c) > 0.0 && !ring.others(corner).any(|p| inside(p) && apart(p))
@@ -46,7 +46,7 @@ fn clip_ears(size: u32, position: impl Fn(u32) -> Vec3, normal: Vec3, triangles:
     let mut ring = Ring::new(size);
     let mut ears: Vec<bool> = (0..size).map(|corner| is_ear(&ring, corner)).collect();
     for _ in 3..size {
-        // A degenerate or self-crossing polygon may have no ear: cut anywhere, so that the count stays n − 2.
+        // A degenerate or self-intersecting polygon can have no ear: any corner is clipped, so that the count is n − 2.
         let cut = ring.iter().find(|&corner| ears[corner as usize]).unwrap_or(ring.start);
         let (before, _, after) = ring.around(cut);
         triangles.push([before, cut, after]);
@@ -59,7 +59,7 @@ fn clip_ears(size: u32, position: impl Fn(u32) -> Vec3, normal: Vec3, triangles:
     triangles.push([before, last, after]);
 }
 
-/// The corners that are left, each with its neighbours.
+/// Remaining corners, each with its neighbours.
 struct Ring {
     start: u32,
     before: Vec<u32>,
@@ -76,13 +76,13 @@ impl Ring {
         (self.before[corner as usize], corner, self.next[corner as usize])
     }
 
-    /// All corners from the first that is left.
+    /// Remaining corners in order.
     fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         let follow = |&corner: &u32| Some(self.next[corner as usize]).filter(|&next| next != self.start);
         std::iter::successors(Some(self.start), follow)
     }
 
-    /// The corners that are neither `corner` nor next to it.
+    /// Remaining corners except `corner` and its neighbours.
     fn others(&self, corner: u32) -> impl Iterator<Item = u32> + '_ {
         let (before, _, after) = self.around(corner);
         let first = Some(self.next[after as usize]).filter(|&next| next != before);
@@ -121,8 +121,8 @@ mod tests {
     }
 
     #[test]
-    fn cuts_a_concave_polygon_inside_itself() {
-        // An L: area 3, and its fan would stay inside only from some corners.
+    fn triangulates_a_concave_polygon_inside_itself() {
+        // An L of area 3, whose fan is inside only from some of its corners.
         let outline = flat(&[[1.0, 2.0], [0.0, 2.0], [0.0, 0.0], [2.0, 0.0], [2.0, 1.0], [1.0, 1.0]]);
         let areas = signed_areas(&outline);
         assert_eq!(areas.len(), 4);
@@ -131,13 +131,13 @@ mod tests {
     }
 
     #[test]
-    fn cuts_an_arrow_shaped_quad_along_the_diagonal_that_stays_inside() {
+    fn splits_an_arrow_shaped_quad_along_its_inner_diagonal() {
         let outline = flat(&[[-1.0, -1.0], [0.0, -0.5], [1.0, -1.0], [0.0, 1.0]]);
         assert!(signed_areas(&outline).iter().all(|&area| area > 0.0));
     }
 
     #[test]
-    fn cuts_a_square_with_a_hole_that_a_bridge_joins_to_its_outline() {
+    fn triangulates_a_square_with_a_hole_connected_by_a_bridge() {
         let outline = flat(&[
             [0.0, 0.0],
             [3.0, 0.0],
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_comb_is_cut_in_time() {
+    fn triangulates_a_large_comb_in_reasonable_time() {
         let teeth = 250;
         let mut outline: Vec<[f32; 2]> = vec![[teeth as f32, -1.0], [teeth as f32, 0.0]];
         outline.extend((0..teeth).rev().flat_map(|k| [[k as f32 + 0.5, 9.0], [k as f32, 0.0]]));
@@ -168,8 +168,8 @@ mod tests {
     }
 
     #[test]
-    fn any_size_of_degenerate_polygon_gives_all_its_triangles() {
-        for size in [4, 5, 100, LARGEST_CLIPPED, LARGEST_CLIPPED + 1] {
+    fn degenerate_polygons_of_any_size_yield_all_triangles() {
+        for size in [4, 5, 100, MAX_CLIPPED_CORNERS, MAX_CLIPPED_CORNERS + 1] {
             for outline in [vec![Vec3::ONE; size as usize], (0..size).map(|k| Vec3::X * k as f32).collect()] {
                 assert_eq!(cut(&outline).len(), size as usize - 2);
             }
@@ -178,7 +178,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_polygon_of_n_corners_gives_n_minus_two_triangles_over_all_its_corners(
+        fn a_polygon_with_n_corners_yields_n_minus_two_triangles_over_all_corners(
             outline in proptest::collection::vec(proptest::array::uniform3(-3..3_i8), 4..30)
         ) {
             let outline: Vec<Vec3> = outline.iter().map(|p| Vec3::from(p.map(f32::from))).collect();
@@ -188,13 +188,13 @@ mod tests {
                 let [a, b, c] = [a, b, c].map(|corner| outline[corner as usize]);
                 (b - a).cross(c - a)
             };
-            // The area vector of a closed outline does not depend on how it is cut; the numbers are whole.
+            // The area vector of a closed outline does not depend on its triangulation; the numbers are integers.
             let fan: Vec3 = (1..outline.len() as u32 - 1).map(|k| area([0, k, k + 1])).sum();
             prop_assert_eq!(triangles.iter().map(|&triangle| area(triangle)).sum::<Vec3>(), fan);
         }
 
         #[test]
-        fn star_shaped_polygons_are_cut_without_folding(radii in proptest::collection::vec(0.2..1.0_f32, 3..40)) {
+        fn star_shaped_polygons_are_triangulated_without_folds(radii in proptest::collection::vec(0.2..1.0_f32, 3..40)) {
             let step = std::f32::consts::TAU / radii.len() as f32;
             let corner = |(k, radius): (usize, &f32)| Vec3::new((k as f32 * step).cos(), (k as f32 * step).sin(), 0.0) * *radius;
             let outline: Vec<Vec3> = radii.iter().enumerate().map(corner).collect();

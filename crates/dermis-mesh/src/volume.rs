@@ -1,8 +1,8 @@
-//! The volume that a closed surface encloses: `V = 1/6 Σ a · (b × c)` over its triangles, by the divergence theorem.
+//! Volume enclosed by a closed surface: `V = 1/6 Σ a · (b × c)` over its triangles, by the divergence theorem.
 //!
-//! Positions are taken relative to a point of the shape, in f64: far from the origin the terms would be large and their
-//! sum small. The sum's order is fixed. For a surface that is not closed the value depends on that point and means
-//! little; see [`crate::boundary::is_closed`]. Faces that look inwards give a negative volume.
+//! Positions are taken relative to a point of the shape, in f64, to avoid cancellation far from the origin. The order of
+//! summation is fixed. If the surface is not closed, the value depends on that point and is not meaningful; see
+//! [`crate::boundary::is_closed`]. Surfaces that face inwards have a negative volume.
 
 use dermis_math::sum::sum;
 use glam::{DVec3, DVec4, Vec3};
@@ -10,21 +10,21 @@ use glam::{DVec3, DVec4, Vec3};
 use crate::geometry::corners;
 use crate::shells::Shells;
 
-/// A volume and where its middle is.
+/// Volume and centroid of a solid.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Solid {
-    /// The enclosed volume; negative where the faces look inwards.
+    /// Enclosed volume; negative if the surface faces inwards.
     pub volume: f64,
-    /// The centre of the volume; `None` where there is no volume.
+    /// Centroid; `None` if the volume is zero.
     pub centroid: Option<DVec3>,
 }
 
-/// The volume that `triangles` enclose.
+/// Volume enclosed by `triangles`.
 pub fn volume(points: &[Vec3], triangles: &[[u32; 3]]) -> f64 {
     solid(points, triangles).volume
 }
 
-/// The volume that `triangles` enclose, and its centre.
+/// Volume enclosed by `triangles`, and its centroid.
 pub fn solid(points: &[Vec3], triangles: &[[u32; 3]]) -> Solid {
     let reference = reference(points, triangles);
     let moments = sum(triangles.len(), |triangle| moments(points, triangles[triangle], reference));
@@ -33,7 +33,7 @@ pub fn solid(points: &[Vec3], triangles: &[[u32; 3]]) -> Solid {
     Solid { volume, centroid: (volume != 0.0 && centroid.is_finite()).then_some(centroid) }
 }
 
-/// The volume that each shell encloses.
+/// Volume enclosed by each shell.
 pub fn shell_volumes(points: &[Vec3], triangles: &[[u32; 3]], shells: &Shells) -> Vec<f64> {
     let mut references = vec![None; shells.count];
     let mut volumes = vec![0.0; shells.count];
@@ -48,7 +48,7 @@ fn reference(points: &[Vec3], triangles: &[[u32; 3]]) -> DVec3 {
     triangles.first().map_or(DVec3::ZERO, |&triangle| corners(points, triangle)[0])
 }
 
-/// The signed volume of the tetrahedron between `reference` and a triangle (w), and its centre times that volume.
+/// Signed volume of the tetrahedron between `reference` and a triangle (w), and its centroid times that volume.
 fn moments(points: &[Vec3], triangle: [u32; 3], reference: DVec3) -> DVec4 {
     let [a, b, c] = corners(points, triangle).map(|corner| corner - reference);
     let volume = a.dot(b.cross(c)) / 6.0;
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn a_unit_cube_encloses_one() {
+    fn a_unit_cube_has_volume_one() {
         let (points, triangles) = moved(cube(), Vec3::new(3.0, -2.0, 1.0));
         let solid = solid(&points, &triangles);
         assert!((solid.volume - 1.0).abs() < 1e-15);
@@ -83,15 +83,15 @@ mod tests {
     }
 
     #[test]
-    fn the_volume_of_a_fine_sphere_approaches_the_ball_s() {
+    fn the_volume_of_a_fine_sphere_approaches_that_of_the_ball() {
         let (points, triangles) = sphere(5);
         let ball = 4.0 / 3.0 * std::f64::consts::PI;
-        // The inscribed polyhedron falls short by about the square of the edge length, 1/32 of a quarter turn.
+        // The inscribed polyhedron is smaller by about the square of the edge length, 1/32 of a right angle.
         assert!((volume(&points, &triangles) / ball - 1.0).abs() < 2e-3);
     }
 
     #[test]
-    fn faces_that_look_inwards_enclose_a_negative_volume() {
+    fn surfaces_that_face_inwards_have_negative_volume() {
         let (points, mut triangles) = cube();
         for triangle in &mut triangles {
             triangle.swap(1, 2);
@@ -100,35 +100,35 @@ mod tests {
     }
 
     #[test]
-    fn shells_are_measured_apart() {
+    fn shells_are_measured_separately() {
         let (points, triangles) = beside(cube(), moved(sphere(0), Vec3::splat(9.0)));
         let volumes = shell_volumes(&points, &triangles, &shells(points.len(), &triangles));
         assert!((volumes[0] - 1.0).abs() < 1e-15 && (volumes[1] - 4.0 / 3.0).abs() < 1e-14, "{volumes:?}");
     }
 
     #[test]
-    fn what_has_no_volume_has_no_centre() {
+    fn shapes_without_volume_have_no_centroid() {
         assert_eq!(solid(&[], &[]), Solid { volume: 0.0, centroid: None });
         assert_eq!(solid(&[Vec3::ZERO, Vec3::X, Vec3::Y], &[[0, 1, 2]]).centroid, None);
     }
 
     proptest! {
         #[test]
-        fn volume_survives_rigid_motion(
+        fn volume_is_invariant_under_rigid_motion(
             angles in proptest::array::uniform3(-3.0..3.0_f32), by in proptest::array::uniform3(-10.0..10.0_f32)
         ) {
             let (mut points, triangles) = sphere(2);
             let before = volume(&points, &triangles);
-            let turn = Quat::from_rotation_x(angles[0]) * Quat::from_rotation_y(angles[1]) * Quat::from_rotation_z(angles[2]);
+            let rotation = Quat::from_rotation_x(angles[0]) * Quat::from_rotation_y(angles[1]) * Quat::from_rotation_z(angles[2]);
             for point in &mut points {
-                *point = turn * *point + Vec3::from(by);
+                *point = rotation * *point + Vec3::from(by);
             }
-            // f32 positions near 10 are rounded by 1e-6, the radius being 1.
+            // f32 positions near 10 have a rounding error of 1e-6; the radius is 1.
             prop_assert!((volume(&points, &triangles) / before - 1.0).abs() < 1e-5);
         }
 
         #[test]
-        fn volume_grows_with_the_cube_of_the_scale(scale in 0.01..100.0_f32) {
+        fn volume_scales_with_the_cube_of_size(scale in 0.01..100.0_f32) {
             let (mut points, triangles) = sphere(2);
             let before = volume(&points, &triangles);
             for point in &mut points {

@@ -1,12 +1,12 @@
-//! A small cloth solver: extended position based dynamics on a grid, for coarse cloth that shortens instead of folding.
+//! Cloth solver for coarse cloth that compresses instead of folding: extended position based dynamics on a grid.
 //!
-//! Small steps with few passes of Gauss–Seidel over the constraints each (Macklin et al. 2019), in a fixed order:
-//! edges and diagonals keep their length `C = |x_a − x_b| − l`, moved by `Δx = ∓ w C / (w_a + w_b + α/h²) n` with
-//! inverse masses w, compliance α and step h; rows and columns stay straight, each point being drawn to the middle of
-//! its neighbours. Against stretching α is 0; against compression it is large and straightness is stiff, so that a
-//! sheet that is pushed together gets shorter, as a coarse simulation that cannot resolve folds does. Below
-//! [`SHORTEST`] of their length edges are hard again. Tethers to the nearest held point (Kim et al. 2012) stop what
-//! few passes leave stretched. Air pushes each quad along its normal and drags it along.
+//! Each frame has small substeps with few Gauss–Seidel passes over the constraints (Macklin et al. 2019), in a fixed
+//! order. Edges and diagonals keep their length, `C = |x_a − x_b| − l`, with the correction
+//! `Δx = ∓ w C / (w_a + w_b + α/h²) n` for inverse masses w, compliance α and substep h. Rows and columns stay straight:
+//! each point is pulled to the midpoint of its neighbours. The compliance is 0 against stretching; against compression it
+//! is large and bending is stiff, so that a compressed sheet becomes shorter, as in a coarse simulation that cannot resolve
+//! folds. Below [`MIN_LENGTH_FRACTION`] of their length edges are rigid again. Tethers to the nearest held point (Kim et
+//! al. 2012) remove the stretch that remains after few passes. Air acts on each quad with pressure and friction.
 
 use glam::{DVec3, UVec2, Vec2, Vec3};
 
@@ -14,44 +14,44 @@ use dermis_mesh::layout::Material;
 use dermis_mesh::polygons::{CornerData, PolygonMesh, Polygons};
 use dermis_mesh::tri_mesh::TriMesh;
 
-/// Steps per frame.
+/// Substeps per frame.
 const STEPS: usize = 20;
 
-/// Passes over the edges per step; with one, those that carry the whole cloth stretch by a third.
+/// Passes over the edges per substep; with a single pass, edges that carry the whole cloth stretch by a third.
 const PASSES: usize = 4;
 
-/// The part of its length below which an edge resists fully.
-const SHORTEST: f64 = 0.5;
+/// Fraction of its rest length below which an edge is rigid.
+const MIN_LENGTH_FRACTION: f64 = 0.5;
 
-/// How much longer than along the flat cloth a tether is.
+/// Length of a tether relative to the distance along the flat cloth.
 const TETHER_SLACK: f64 = 1.01;
 
 const GRAVITY: DVec3 = DVec3::new(0.0, -9.81, 0.0);
 
-/// What a cloth is made of.
+/// Material of a cloth.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Fabric {
     /// Mass per area, kg/m².
     pub(super) density: f64,
-    /// How much edges give way to compression, m/N; larger is softer.
+    /// Compliance of edges against compression, m/N; larger is softer.
     pub(super) compression_compliance: f64,
-    /// The part of its bend that a point loses in each step, 0 to 1.
+    /// Fraction of its bend that a point loses in each substep, 0 to 1.
     pub(super) straightening: f64,
-    /// The pressure of air that hits it squarely, N/m² per m/s.
+    /// Pressure of air perpendicular to the cloth, N/m² per m/s.
     pub(super) air_resistance: f64,
-    /// The drag of air that flows along it, N/m² per m/s.
+    /// Friction of air along the cloth, N/m² per m/s.
     pub(super) air_friction: f64,
 }
 
-/// What moves a cloth from outside.
-pub(super) struct Surroundings<'a> {
-    /// The air's velocity at a place and time.
+/// External influences on a cloth.
+pub(super) struct Environment<'a> {
+    /// Velocity of the air at a position and time.
     pub(super) air: &'a dyn Fn(DVec3, f64) -> DVec3,
-    /// Where a held point is at a time.
+    /// Position of a held point at a time.
     pub(super) hold: &'a dyn Fn(usize, f64) -> DVec3,
 }
 
-/// A rectangle of cloth: `quads` columns and rows, points row by row.
+/// Rectangular cloth of `quads` columns and rows; points are stored row by row.
 #[derive(Debug, Clone)]
 pub(super) struct Cloth {
     quads: UVec2,
@@ -60,9 +60,9 @@ pub(super) struct Cloth {
     velocities: Vec<DVec3>,
     inverse_masses: Vec<f64>,
     edges: Vec<Edge>,
-    /// Each free point and the held one nearest to it: it never gets farther away than along the flat cloth.
+    /// Each free point and its nearest held point: their distance never exceeds that along the flat cloth.
     tethers: Vec<Edge>,
-    /// A point and the two that it is in the middle of.
+    /// A point and the two neighbours whose midpoint it is at rest.
     bends: Vec<[usize; 3]>,
 }
 
@@ -73,10 +73,10 @@ struct Edge {
 }
 
 impl Cloth {
-    /// A flat cloth; `place` gives a point from its column and row, each as a part of the whole.
-    pub(super) fn new(quads: UVec2, fabric: Fabric, place: impl Fn(f64, f64) -> DVec3) -> Self {
-        let part = |index: u32, of: u32| f64::from(index) / f64::from(of);
-        let at = |point: UVec2| place(part(point.x, quads.x), part(point.y, quads.y));
+    /// Creates a flat cloth; `position` maps column and row, as fractions of the whole, to a point.
+    pub(super) fn new(quads: UVec2, fabric: Fabric, position: impl Fn(f64, f64) -> DVec3) -> Self {
+        let fraction = |index: u32, of: u32| f64::from(index) / f64::from(of);
+        let at = |point: UVec2| position(fraction(point.x, quads.x), fraction(point.y, quads.y));
         let points: Vec<DVec3> = grid(quads + 1).map(at).collect();
         let area = points[0].distance(points[1]) * points[0].distance(points[quads.x as usize + 1]);
         let mut cloth = Self {
@@ -115,7 +115,7 @@ impl Cloth {
         }
     }
 
-    /// Holds points: from now on they go where the surroundings say.
+    /// Holds points: from now on their positions are given by the environment.
     pub(super) fn hold(&mut self, held: &[usize]) {
         for &point in held {
             self.inverse_masses[point] = 0.0;
@@ -128,14 +128,15 @@ impl Cloth {
         self.tethers = (0..self.points.len()).filter(|point| !held.contains(point)).filter_map(tether).collect();
     }
 
-    /// Moves on by a frame of `seconds` that starts at `time`.
-    pub(super) fn advance(&mut self, time: f64, seconds: f64, around: &Surroundings<'_>) {
+    /// Advances by a frame of `seconds` that starts at `time`.
+    pub(super) fn advance(&mut self, time: f64, seconds: f64, environment: &Environment<'_>) {
         let step = seconds / STEPS as f64;
-        // The air changes slowly; once per frame is enough.
-        let air: Vec<DVec3> =
-            grid(self.quads).map(|quad| (around.air)(self.mean(quad, &self.points), time + 0.5 * seconds)).collect();
+        // The air changes slowly; one sample per frame is enough.
+        let air: Vec<DVec3> = grid(self.quads)
+            .map(|quad| (environment.air)(self.mean(quad, &self.points), time + 0.5 * seconds))
+            .collect();
         for index in 0..STEPS {
-            self.step(time + step * (index + 1) as f64, step, &air, around);
+            self.step(time + step * (index + 1) as f64, step, &air, environment);
         }
     }
 
@@ -147,7 +148,7 @@ impl Cloth {
         self.corners(quad).iter().fold(DVec3::ZERO, |sum, &point| sum + 0.25 * values[point])
     }
 
-    fn step(&mut self, time: f64, step: f64, air: &[DVec3], around: &Surroundings<'_>) {
+    fn step(&mut self, time: f64, step: f64, air: &[DVec3], environment: &Environment<'_>) {
         let forces = self.air_forces(air);
         let before = self.points.clone();
         for (point, force) in forces.into_iter().enumerate() {
@@ -156,7 +157,7 @@ impl Cloth {
                 let acceleration = GRAVITY + force * inverse_mass;
                 self.points[point] += step * (self.velocities[point] + step * acceleration);
             } else {
-                self.points[point] = (around.hold)(point, time);
+                self.points[point] = (environment.hold)(point, time);
             }
         }
         self.straighten();
@@ -202,8 +203,8 @@ impl Cloth {
         }
     }
 
-    /// Moves the ends of edges that are too long together, of those far too short apart, and, where a compliance is
-    /// given, of those a little too short apart by as much as that allows.
+    /// Shortens edges that are too long, lengthens those below the minimum length, and, if a compliance is given, lengthens
+    /// other compressed edges accordingly.
     fn keep_lengths(&mut self, compression: Option<f64>) {
         for &Edge { ends: [a, b], length } in &self.edges {
             let (wa, wb) = (self.inverse_masses[a], self.inverse_masses[b]);
@@ -211,13 +212,13 @@ impl Cloth {
             let distance = apart.length();
             let (goal, compliance) = match compression {
                 _ if distance >= length => (length, 0.0),
-                _ if distance <= SHORTEST * length => (SHORTEST * length, 0.0),
+                _ if distance <= MIN_LENGTH_FRACTION * length => (MIN_LENGTH_FRACTION * length, 0.0),
                 Some(compliance) => (length, compliance),
                 None => continue,
             };
             let resistance = wa + wb + compliance;
             if resistance > 0.0 && distance > 0.0 {
-                let correction = apart * ((distance - goal) / (distance * resistance));
+                let correction = apart * ((distance - goal) / (distance * resistance)); // C n / (w_a + w_b + α/h²)
                 self.points[a] += wa * correction;
                 self.points[b] -= wb * correction;
             }
@@ -234,7 +235,7 @@ impl Cloth {
         }
     }
 
-    /// The cloth as it lies now, as quads with UVs from 0 to 1.
+    /// Current shape of the cloth, as quads with UVs from 0 to 1.
     pub(super) fn mesh(&self, material: Material) -> TriMesh {
         let (columns, rows) = (self.quads.x, self.quads.y);
         // Row 0 is the top of the cloth and of the image.
@@ -282,18 +283,18 @@ mod tests {
     }
 
     #[test]
-    fn a_sheet_pushed_together_shortens_instead_of_folding() {
+    fn a_compressed_sheet_shortens_instead_of_folding() {
         let mut cloth = strip();
         let rest = cloth.points.clone();
         let push = |point: usize, time: f64| rest[point] * DVec3::new(1.0 - 0.3 * time.min(1.0), 1.0, 1.0);
         for frame in 0..60 {
-            let around = Surroundings { air: &|_, _| DVec3::ZERO, hold: &push };
-            cloth.advance(f64::from(frame) / 30.0, 1.0 / 30.0, &around);
+            let environment = Environment { air: &|_, _| DVec3::ZERO, hold: &push };
+            cloth.advance(f64::from(frame) / 30.0, 1.0 / 30.0, &environment);
         }
         let ratio = |edge: &Edge| cloth.points[edge.ends[0]].distance(cloth.points[edge.ends[1]]) / edge.length;
         let across: Vec<f64> = cloth.edges.iter().filter(|edge| edge.ends[1] == edge.ends[0] + 1).map(ratio).collect();
         let mean = across.iter().sum::<f64>() / across.len() as f64;
-        assert!(mean < 0.85, "edges across keep {mean} of their length");
+        assert!(mean < 0.85, "horizontal edges keep {mean} of their length");
         assert!(cloth.points.iter().all(|point| point.z.abs() < 1e-9 && point.is_finite()));
     }
 
@@ -301,9 +302,9 @@ mod tests {
     fn a_hanging_sheet_hardly_stretches() {
         let mut cloth = strip();
         let rest = cloth.points.clone();
-        let around = Surroundings { air: &|_, _| DVec3::ZERO, hold: &|point, _| rest[point] };
+        let environment = Environment { air: &|_, _| DVec3::ZERO, hold: &|point, _| rest[point] };
         for frame in 0..60 {
-            cloth.advance(f64::from(frame) / 30.0, 1.0 / 30.0, &around);
+            cloth.advance(f64::from(frame) / 30.0, 1.0 / 30.0, &environment);
         }
         for edge in &cloth.edges {
             let ratio = cloth.points[edge.ends[0]].distance(cloth.points[edge.ends[1]]) / edge.length;

@@ -1,13 +1,13 @@
 //! `sample:flag`: a flag on a pole in gusts of wind.
 //!
-//! Between the gusts it sinks and is pushed together along the pole, where a fine cloth would fold. The rest shape is
-//! the flat pattern.
+//! Between gusts it sags and is compressed along the pole; a fine cloth would fold there. The rest shape is the flat
+//! pattern.
 
 use std::sync::Arc;
 
 use glam::{DVec3, UVec2};
 
-use super::cloth::{Cloth, Fabric, Surroundings};
+use super::cloth::{Cloth, Environment, Fabric};
 use super::numeric::cos_turns;
 use super::{plain_material, sequence_scene};
 use dermis_mesh::scene::Scene;
@@ -15,11 +15,11 @@ use dermis_mesh::scene::Scene;
 const QUADS: UVec2 = UVec2::new(30, 20);
 const WIDTH: f64 = 1.5;
 const HEIGHT: f64 = 1.0;
-/// The height of the flag's upper edge.
+/// Height of the upper edge of the flag.
 const TOP: f64 = 3.0;
 const FRAMES: usize = 120;
 const FRAME_RATE_HZ: f64 = 30.0;
-/// Frames before the first that is kept: the flag is already flying then.
+/// Frames simulated before the first recorded one, until the flag is flying.
 const WARM_UP: usize = 90;
 
 const FABRIC: Fabric = Fabric {
@@ -37,18 +37,18 @@ pub(super) fn build() -> Scene {
     let rest = cloth.points.clone();
     let at_the_pole: Vec<usize> = (0..rest.len()).filter(|&point| rest[point].x == 0.0).collect();
     cloth.hold(&at_the_pole);
-    let around = Surroundings { air: &wind, hold: &|point, _| rest[point] };
+    let environment = Environment { air: &wind, hold: &|point, _| rest[point] };
     let mut frames = Vec::with_capacity(FRAMES * rest.len());
     for frame in 0..WARM_UP + FRAMES {
         if frame >= WARM_UP {
             frames.extend_from_slice(&cloth.points);
         }
-        cloth.advance(frame as f64 / FRAME_RATE_HZ, 1.0 / FRAME_RATE_HZ, &around);
+        cloth.advance(frame as f64 / FRAME_RATE_HZ, 1.0 / FRAME_RATE_HZ, &environment);
     }
     sequence_scene("flag", Arc::new(mesh), &frames, FRAME_RATE_HZ)
 }
 
-/// Wind along x in gusts, with eddies that travel with it and push the flag to and fro.
+/// Wind along x in gusts, with eddies that move with it and push the flag sideways.
 fn wind(at: DVec3, time: f64) -> DVec3 {
     let gust = 0.5 - 0.5 * cos_turns(0.41 * time + 0.1 * cos_turns(0.23 * time));
     let speed = 5.0 + 7.0 * gust;

@@ -1,13 +1,13 @@
 //! `sample:hand`: a right hand with a rig of 21 joints and four clips.
 //!
 //! The rest pose is a natural open hand: fingers up (y), palm to the front (z), thumb to the side (x). Finger joints
-//! turn about their own x axis to bend towards the palm and about their z axis to spread.
+//! rotate about their own x axis to bend towards the palm and about their z axis to spread.
 
 use glam::{DAffine3, DMat3, DQuat, DVec3};
 
 use super::bind::bind;
 use super::implicit::{Implicit, Node, node};
-use super::numeric::{cos_turns, eased, turn};
+use super::numeric::{cos_turns, eased, rotation_about};
 use super::polygonize::polygonize;
 use super::remesh::remesh;
 use super::{plain_material, scene_of, surface_mesh};
@@ -26,7 +26,7 @@ const DIFFUSION: usize = 10;
 
 const FOREARM: usize = 0;
 const HAND: usize = 1;
-/// The first joint of each digit: thumb (3 joints), then index to little finger (4 each).
+/// First joint of each digit: thumb (3 joints), then index to little finger (4 each).
 const DIGITS: [usize; 5] = [2, 5, 9, 13, 17];
 const JOINTS: usize = 21;
 
@@ -36,7 +36,7 @@ const NAMES: [&str; JOINTS] = [
     "little_3",
 ];
 
-/// A finger: its knuckle, its lean from upright in degrees, the lengths of its three bones, its radius.
+/// A finger: its knuckle, its tilt from vertical in degrees, the lengths of its three bones, and its radius.
 struct Finger {
     knuckle: DVec3,
     lean: f64,
@@ -51,7 +51,7 @@ const FINGERS: [Finger; 4] = [
     Finger { knuckle: DVec3::new(-0.0345, 0.0850, 0.0), lean: 14.0, lengths: [0.034, 0.021, 0.018], radius: 0.0093 },
 ];
 
-/// The thumb's joints and tip.
+/// Joints and tip of the thumb.
 const THUMB: [DVec3; 4] = [
     DVec3::new(0.024, 0.020, 0.012),
     DVec3::new(0.053, 0.050, 0.022),
@@ -59,17 +59,17 @@ const THUMB: [DVec3; 4] = [
     DVec3::new(0.084, 0.098, 0.027),
 ];
 
-/// How much the joints of a finger bend at rest, towards the palm, degrees each.
+/// Bend of each finger joint towards the palm at rest, degrees.
 const REST_BEND: f64 = 7.0;
 
-/// How far a digit is bent (1 is a fist) and spread (radians).
+/// Bend (1 is a fist) and spread (radians) of a digit.
 #[derive(Debug, Clone, Copy, Default)]
 struct Digit {
     bend: f64,
     spread: f64,
 }
 
-/// The scene of `sample:hand`.
+/// Builds the scene of `sample:hand`.
 pub(super) fn build() -> Scene {
     let skeleton = Skeleton::new();
     let shape = skeleton.flesh();
@@ -77,48 +77,48 @@ pub(super) fn build() -> Scene {
     let mesh = surface_mesh(&surface, plain_material("skin", [0.80, 0.57, 0.45], 0.6), &[]);
     let rows = bind(&shape, &surface, JOINTS, DIFFUSION).strongest(4);
     let joints = (0..JOINTS).map(|joint| Joint::at(NAMES[joint], parent(joint), skeleton.bind[joint])).collect();
-    let rig = Rig::new(&mesh, joints, SkinWeights::from_rows(rows), Vec::new()).expect("weights name the joints");
+    let rig = Rig::new(&mesh, joints, SkinWeights::from_rows(rows), Vec::new()).expect("weights refer to the joints");
     let clips = [("fist", 48, fist as Motion), ("wave", 72, wave), ("count", 144, count), ("spread", 48, spread)]
         .map(|(name, frames, motion)| skeleton.clip(&rig, name, frames, motion));
     scene_of(Object::of_rig("hand", mesh, rig, clips.into()))
 }
 
-/// The digits, thumb first, and the bend of the wrist in radians, at a part of a clip.
+/// Digits, thumb first, and bend of the wrist in radians, at a fraction of a clip.
 type Motion = fn(f64) -> ([Digit; 5], f64);
 
-fn fist(part: f64) -> ([Digit; 5], f64) {
+fn fist(fraction: f64) -> ([Digit; 5], f64) {
     let bend = |digit: usize| {
         let late = 0.03 * digit as f64;
-        eased(&[(0.02 + late, 0.0), (0.36 + late, 1.0), (0.56, 1.0), (0.98 - late, 0.0)], part)
+        eased(&[(0.02 + late, 0.0), (0.36 + late, 1.0), (0.56, 1.0), (0.98 - late, 0.0)], fraction)
     };
-    // The thumb closes over the fingers: last in, first out.
-    let thumb = eased(&[(0.22, 0.0), (0.48, 1.0), (0.54, 1.0), (0.78, 0.0)], part);
+    // The thumb closes over the fingers: it is the last to close and the first to open.
+    let thumb = eased(&[(0.22, 0.0), (0.48, 1.0), (0.54, 1.0), (0.78, 0.0)], fraction);
     let digits = [0, 4, 3, 2, 1].map(|digit| Digit { bend: if digit == 0 { thumb } else { bend(digit) }, spread: 0.0 });
     (digits, 0.18 * bend(1))
 }
 
-fn wave(part: f64) -> ([Digit; 5], f64) {
+fn wave(fraction: f64) -> ([Digit; 5], f64) {
     let digit = |index: usize| {
-        let phase = part - 0.11 * index as f64;
+        let phase = fraction - 0.11 * index as f64;
         Digit { bend: 0.30 - 0.30 * cos_turns(2.0 * phase), spread: 0.05 * cos_turns(phase) }
     };
-    ([0, 1, 2, 3, 4].map(digit), 0.2 * cos_turns(part + 0.25))
+    ([0, 1, 2, 3, 4].map(digit), 0.2 * cos_turns(fraction + 0.25))
 }
 
-fn count(part: f64) -> ([Digit; 5], f64) {
-    // From the fist one finger more at each step: index, middle, ring, little, thumb.
+fn count(fraction: f64) -> ([Digit; 5], f64) {
+    // From the fist, one finger opens at each step: index, middle, ring, little, thumb.
     const OPENS: [f64; 5] = [0.76, 0.16, 0.30, 0.44, 0.60];
     let digits = OPENS.map(|opens| {
         let bend =
-            eased(&[(0.0, 0.0), (0.09, 1.0), (opens, 1.0), (opens + 0.07, -0.05), (0.9, -0.05), (0.98, 0.0)], part);
+            eased(&[(0.0, 0.0), (0.09, 1.0), (opens, 1.0), (opens + 0.07, -0.05), (0.9, -0.05), (0.98, 0.0)], fraction);
         Digit { bend, spread: 0.0 }
     });
     (digits, 0.0)
 }
 
-fn spread(part: f64) -> ([Digit; 5], f64) {
+fn spread(fraction: f64) -> ([Digit; 5], f64) {
     const WIDE: [f64; 5] = [-0.28, -0.20, -0.03, 0.13, 0.26];
-    let wide = eased(&[(0.05, 0.0), (0.35, 1.0), (0.6, 1.0), (0.95, 0.0)], part);
+    let wide = eased(&[(0.05, 0.0), (0.35, 1.0), (0.6, 1.0), (0.95, 0.0)], fraction);
     (WIDE.map(|spread| Digit { bend: -0.08 * wide, spread: spread * wide }), -0.15 * wide)
 }
 
@@ -131,7 +131,7 @@ fn parent(joint: usize) -> Option<usize> {
     }
 }
 
-/// Where the joints stand at rest, and where each digit ends.
+/// Transforms of the joints at rest, and tips of the digits.
 struct Skeleton {
     bind: [DAffine3; JOINTS],
     tips: [DVec3; 5],
@@ -146,12 +146,12 @@ impl Skeleton {
             bind[DIGITS[0] + joint] = thumb_frame(joint);
         }
         for (finger, first) in FINGERS.iter().zip(&DIGITS[1..]) {
-            let lean = turn(DVec3::Z, finger.lean.to_radians());
+            let lean = rotation_about(DVec3::Z, finger.lean.to_radians());
             let wrist = DVec3::new(0.45 * finger.knuckle.x, 0.018, 0.0);
             bind[*first] = DAffine3::from_rotation_translation(lean, wrist);
             let (mut at, mut rotation) = (finger.knuckle, lean);
             for (bone, length) in finger.lengths.iter().enumerate() {
-                rotation *= turn(DVec3::X, REST_BEND.to_radians());
+                rotation *= rotation_about(DVec3::X, REST_BEND.to_radians());
                 bind[first + 1 + bone] = DAffine3::from_rotation_translation(rotation, at);
                 at += rotation * DVec3::Y * *length;
             }
@@ -160,7 +160,7 @@ impl Skeleton {
         Self { bind, tips }
     }
 
-    fn place(&self, joint: usize) -> DVec3 {
+    fn position(&self, joint: usize) -> DVec3 {
         self.bind[joint].translation
     }
 
@@ -188,10 +188,10 @@ impl Skeleton {
         shape
     }
 
-    /// A finger from the wrist to the tip, with a little more at the joints than between them.
+    /// A finger from the wrist to the tip, slightly thicker at the joints than between them.
     fn add_finger(&self, shape: &mut Implicit, finger: &Finger, index: usize) {
         let (first, tip, r) = (DIGITS[1 + index], self.tips[1 + index], finger.radius);
-        let [wrist, knuckle, middle, last] = [0, 1, 2, 3].map(|bone| self.place(first + bone));
+        let [wrist, knuckle, middle, last] = [0, 1, 2, 3].map(|bone| self.position(first + bone));
         let nodes = [
             (wrist, 1.05 * r),
             (wrist.lerp(knuckle, 0.6) - DVec3::Z * 0.002, 1.10 * r),
@@ -212,24 +212,25 @@ impl Skeleton {
             let (digits, wrist) = motion(frame as f64 / (frames - 1) as f64);
             self.pose(&digits, wrist)
         });
-        Clip::new(rig, name, FRAME_RATE_HZ, transforms.collect(), Vec::new()).expect("whole, finite frames")
+        Clip::new(rig, name, FRAME_RATE_HZ, transforms.collect(), Vec::new()).expect("frames are complete and finite")
     }
 
     fn pose(&self, digits: &[Digit; 5], wrist: f64) -> Vec<DAffine3> {
-        let mut turns = [DQuat::IDENTITY; JOINTS];
-        turns[HAND] = turn(DVec3::X, wrist);
-        pose_thumb(digits[0], &mut turns);
+        let mut rotations = [DQuat::IDENTITY; JOINTS];
+        rotations[HAND] = rotation_about(DVec3::X, wrist);
+        pose_thumb(digits[0], &mut rotations);
         for (&first, digit) in DIGITS[1..].iter().zip(&digits[1..]) {
-            // Cupping of the palm is the least for the index and the most for the little finger.
+            // The palm cups least at the index finger and most at the little finger.
             let cup = 4.0 * (first - DIGITS[1]) as f64 / 12.0;
-            turns[first] = turn(DVec3::X, (cup * digit.bend).to_radians());
-            turns[first + 1] = turn(DVec3::Z, digit.spread) * turn(DVec3::X, (78.0 * digit.bend).to_radians());
-            turns[first + 2] = turn(DVec3::X, (96.0 * digit.bend).to_radians());
-            turns[first + 3] = turn(DVec3::X, (58.0 * digit.bend).to_radians());
+            rotations[first] = rotation_about(DVec3::X, (cup * digit.bend).to_radians());
+            rotations[first + 1] =
+                rotation_about(DVec3::Z, digit.spread) * rotation_about(DVec3::X, (78.0 * digit.bend).to_radians());
+            rotations[first + 2] = rotation_about(DVec3::X, (96.0 * digit.bend).to_radians());
+            rotations[first + 3] = rotation_about(DVec3::X, (58.0 * digit.bend).to_radians());
         }
         let mut posed: Vec<DAffine3> = Vec::with_capacity(JOINTS);
-        for (joint, rotation) in turns.iter().enumerate() {
-            // Parents come before their children.
+        for (joint, rotation) in rotations.iter().enumerate() {
+            // Parents precede their children.
             let local =
                 parent(joint).map_or(self.bind[joint], |at| posed[at] * self.bind[at].inverse() * self.bind[joint]);
             posed.push(local * DAffine3::from_quat(*rotation));
@@ -238,17 +239,19 @@ impl Skeleton {
     }
 }
 
-/// The frame of a thumb's joint: y along the bone, x the axis about which it bends over the palm.
+/// Frame of a thumb joint: y along the bone, x the axis about which it bends over the palm.
 fn thumb_frame(joint: usize) -> DAffine3 {
     let along = (THUMB[joint + 1] - THUMB[joint]).normalize();
     let across = along.cross(DVec3::new(-0.75, 0.0, 0.66)).normalize();
     DAffine3::from_mat3_translation(DMat3::from_cols(across, along, across.cross(along)), THUMB[joint])
 }
 
-fn pose_thumb(digit: Digit, turns: &mut [DQuat; JOINTS]) {
+fn pose_thumb(digit: Digit, rotations: &mut [DQuat; JOINTS]) {
     let [base, middle, last] = [0, 1, 2].map(|joint| DIGITS[0] + joint);
-    let bend = |degrees: f64| turn(DVec3::X, (degrees * digit.bend).to_radians());
-    turns[base] = turn(DVec3::Z, digit.spread) * bend(34.0) * turn(DVec3::Y, (40.0 * digit.bend).to_radians());
-    turns[middle] = bend(38.0);
-    turns[last] = bend(52.0);
+    let bend = |degrees: f64| rotation_about(DVec3::X, (degrees * digit.bend).to_radians());
+    rotations[base] = rotation_about(DVec3::Z, digit.spread)
+        * bend(34.0)
+        * rotation_about(DVec3::Y, (40.0 * digit.bend).to_radians());
+    rotations[middle] = bend(38.0);
+    rotations[last] = bend(52.0);
 }

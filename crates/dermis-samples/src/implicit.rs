@@ -1,47 +1,47 @@
-//! Implicit surfaces: limbs of varying thickness, joined smoothly; the shape is where the field is zero.
+//! Implicit surfaces: smoothly joined limbs of varying thickness. The surface is the zero level set of the field.
 //!
-//! A limb is a spline through nodes of position and radius, cut into short rounded cones (hulls of two spheres),
-//! optionally flattened along an axis. Limbs are joined in order by the polynomial smooth minimum
-//! `min(a, b) − h²/(4k)`, `h = max(k − |a − b|, 0)`: it differs from the plain minimum only where the two are closer
-//! than the blend `k`. A floor cuts the shape flat from below. All these change by at most 1 per unit of length, so a
-//! field of value f has no zero within |f|; [`Implicit::near`] and the polygonizer prune by that.
+//! A limb is a spline through nodes of position and radius, divided into short rounded cones (hulls of two spheres) and
+//! optionally flattened along an axis. Limbs are joined in order by the polynomial smooth minimum `min(a, b) − h²/(4k)`
+//! with `h = max(k − |a − b|, 0)`, which differs from the minimum only if the two values are closer than the blend
+//! distance `k`. A floor cuts the shape flat from below. The field has a Lipschitz constant of 1, so it has no zero within
+//! |f| of a point with the value f; [`Implicit::near`] and the polygonizer use this for pruning.
 //!
-//! Cones carry the bone that they belong to, from which skin weights are derived.
+//! Cones store the bone that they belong to, from which skin weights are derived.
 
 use glam::{DVec3, UVec3};
 
-/// Cones per piece of a limb's spline.
-const CONES_PER_PIECE: usize = 4;
+/// Cones per segment of the spline of a limb.
+const CONES_PER_SEGMENT: usize = 4;
 
-/// How far above the floor the shape starts to turn into its flat sole.
+/// Height above the floor at which the shape starts to blend into its flat sole.
 const FLOOR_BLEND: f64 = 0.012;
 
-/// A place on a limb: centre and radius.
+/// Centre and radius of a node of a limb.
 pub(super) type Node = (DVec3, f64);
 
-/// A node from its coordinates and radius.
+/// Creates a node from its coordinates and radius.
 pub(super) fn node(x: f64, y: f64, z: f64, radius: f64) -> Node {
     (DVec3::new(x, y, z), radius)
 }
 
-/// The hull of two spheres, flattened, with what its distance needs worked out.
+/// Flattened hull of two spheres, with precomputed terms of its distance function.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cone {
     start: DVec3,
     axis: DVec3,
     radius: f64,
     taper: f64,
-    /// Unit axis along which it is thinner, and by how much less than 1.
+    /// Unit axis along which the cone is flattened, and its thickness along that axis as a fraction.
     flatten: (DVec3, f64),
     pub(super) bone: usize,
     inverse_length_squared: f64,
-    /// How much nearer to the thick end the closest point lies, per distance from the axis.
+    /// Shift of the closest point towards the thick end, per unit of distance from the axis.
     lean: f64,
 }
 
-/// What a field is at a point.
+/// Value, gradient and local thickness of a field at a point.
 #[derive(Debug, Clone, Copy)]
-struct Sample {
+struct FieldSample {
     value: f64,
     gradient: DVec3,
     radius: f64,
@@ -54,32 +54,32 @@ impl Cone {
         let axis = stretched(end - start, flatten.0, stretch);
         let (taper, length_squared) = (radius - end_radius, axis.length_squared());
         let side = length_squared - taper * taper;
-        // Where one sphere holds the other there is no side: the larger sphere is all.
-        let whole = side <= 1e-9 * length_squared || length_squared == 0.0;
-        let inverse_length_squared = if whole { 0.0 } else { 1.0 / length_squared };
-        let lean = if whole { 0.0 } else { taper / (side * length_squared).sqrt() };
-        let (start, radius) = if whole && taper < 0.0 { (end, end_radius) } else { (start, radius) };
+        // If one sphere contains the other, the hull is the larger sphere.
+        let is_sphere = side <= 1e-9 * length_squared || length_squared == 0.0;
+        let inverse_length_squared = if is_sphere { 0.0 } else { 1.0 / length_squared };
+        let lean = if is_sphere { 0.0 } else { taper / (side * length_squared).sqrt() };
+        let (start, radius) = if is_sphere && taper < 0.0 { (end, end_radius) } else { (start, radius) };
         Self { start, axis, radius, taper, flatten, bone, inverse_length_squared, lean }
     }
 
-    /// A lower bound of the distance to the surface, negative inside; zero exactly on it.
+    /// Lower bound of the distance to the surface, negative inside; exact on the surface.
     pub(super) fn distance(&self, at: DVec3) -> f64 {
         self.sample(at).value
     }
 
-    fn sample(&self, at: DVec3) -> Sample {
+    fn sample(&self, at: DVec3) -> FieldSample {
         let (normal, thickness) = self.flatten;
         let stretch = 1.0 / thickness - 1.0;
         let offset = stretched(at - self.start, normal, stretch);
         let along = offset.dot(self.axis) * self.inverse_length_squared;
         let away = (offset - self.axis * along).length();
-        // The nearest point of the hull lies not straight across the axis but along the cone's normal.
+        // The closest point of the hull is along the normal of the cone, not perpendicular to the axis.
         let t = (along - away * self.lean).clamp(0.0, 1.0);
         let radius = self.radius - self.taper * t;
         let spoke = offset - self.axis * t;
         let length = spoke.length();
         let gradient = stretched(spoke, normal, stretch) * (thickness / length.max(1e-12));
-        Sample { value: (length - radius) * thickness, gradient, radius: radius * thickness.sqrt() }
+        FieldSample { value: (length - radius) * thickness, gradient, radius: radius * thickness.sqrt() }
     }
 }
 
@@ -87,11 +87,11 @@ fn stretched(v: DVec3, axis: DVec3, by: f64) -> DVec3 {
     v + axis * (axis.dot(v) * by)
 }
 
-/// Cones in a row that are one piece of the shape.
+/// Consecutive cones that form one part of the shape.
 #[derive(Debug, Clone)]
 pub(super) struct Limb {
     pub(super) cones: Vec<Cone>,
-    /// How near to the limbs before it this one melts into them.
+    /// Distance within which the limb blends into the preceding limbs.
     pub(super) blend: f64,
 }
 
@@ -99,7 +99,7 @@ pub(super) struct Limb {
 #[derive(Debug, Clone)]
 pub(super) struct Implicit {
     pub(super) limbs: Vec<Limb>,
-    /// The height below which there is nothing.
+    /// Height below which the shape is cut off.
     pub(super) floor: f64,
 }
 
@@ -110,75 +110,75 @@ impl Default for Implicit {
 }
 
 impl Implicit {
-    /// Adds a limb through `nodes`; piece k, from node k to k + 1, belongs to `bones[k]`, or to the last bone.
+    /// Adds a limb through `nodes`; the segment from node k to k + 1 belongs to `bones[k]`, or to the last bone.
     pub(super) fn limb(&mut self, nodes: &[Node], flatten: (DVec3, f64), blend: f64, bones: &[usize]) {
         let mut cones = Vec::new();
-        for piece in 0..nodes.len() - 1 {
-            let bone = bones[piece.min(bones.len() - 1)];
-            let step = |k: usize| spline(nodes, piece, k as f64 / CONES_PER_PIECE as f64);
-            cones.extend((0..CONES_PER_PIECE).map(|k| Cone::new([step(k), step(k + 1)], flatten, bone)));
+        for segment in 0..nodes.len() - 1 {
+            let bone = bones[segment.min(bones.len() - 1)];
+            let step = |k: usize| spline(nodes, segment, k as f64 / CONES_PER_SEGMENT as f64);
+            cones.extend((0..CONES_PER_SEGMENT).map(|k| Cone::new([step(k), step(k + 1)], flatten, bone)));
         }
         self.limbs.push(Limb { cones, blend });
     }
 
-    /// The field: negative inside, positive outside.
+    /// Value of the field: negative inside, positive outside.
     pub(super) fn value(&self, at: DVec3) -> f64 {
         self.sample(at).value
     }
 
-    fn sample(&self, at: DVec3) -> Sample {
-        let nothing = Sample { value: f64::INFINITY, gradient: DVec3::ZERO, radius: 0.0 };
-        let joined = self.limbs.iter().fold(nothing, |joined, limb| {
+    fn sample(&self, at: DVec3) -> FieldSample {
+        let empty = FieldSample { value: f64::INFINITY, gradient: DVec3::ZERO, radius: 0.0 };
+        let joined = self.limbs.iter().fold(empty, |joined, limb| {
             let samples = limb.cones.iter().map(|cone| cone.sample(at));
-            let nearest = samples.fold(nothing, |best, next| if next.value < best.value { next } else { best });
+            let nearest = samples.fold(empty, |best, next| if next.value < best.value { next } else { best });
             smooth_min(joined, nearest, limb.blend)
         });
         if self.floor == f64::NEG_INFINITY {
             return joined;
         }
-        let above = Sample { value: at.y - self.floor, gradient: DVec3::Y, radius: joined.radius };
-        let outside = |s: Sample| Sample { value: -s.value, gradient: -s.gradient, radius: s.radius };
+        let above = FieldSample { value: at.y - self.floor, gradient: DVec3::Y, radius: joined.radius };
+        let outside = |s: FieldSample| FieldSample { value: -s.value, gradient: -s.gradient, radius: s.radius };
         outside(smooth_min(outside(joined), above, FLOOR_BLEND))
     }
 
-    /// The unit vector along which the field grows.
+    /// Unit gradient of the field.
     pub(super) fn normal(&self, at: DVec3) -> DVec3 {
         self.sample(at).gradient.normalize_or_zero()
     }
 
-    /// The point of the surface near `at`, reached along the normal.
+    /// Point of the surface near `at`, reached along the normal.
     pub(super) fn project(&self, at: DVec3) -> DVec3 {
         const STEPS: usize = 2;
         (0..STEPS).fold(at, |point, _| {
-            let Sample { value, gradient, .. } = self.sample(point);
+            let FieldSample { value, gradient, .. } = self.sample(point);
             point - gradient * (value / gradient.length_squared().max(1e-6))
         })
     }
 
-    /// How thick the shape is around a point of its surface.
+    /// Thickness of the shape around a point of its surface.
     pub(super) fn thickness(&self, at: DVec3) -> f64 {
         self.sample(at).radius
     }
 
-    /// What matters of the shape within `radius` around `at`.
+    /// Parts of the shape that affect the field within `radius` of `at`.
     pub(super) fn near(&self, at: DVec3, radius: f64) -> Self {
         let distances: Vec<Vec<f64>> =
             self.limbs.iter().map(|limb| limb.cones.iter().map(|cone| cone.distance(at)).collect()).collect();
-        let least = |of: &[f64]| of.iter().copied().fold(f64::INFINITY, f64::min);
-        let nearest = distances.iter().map(|of| least(of)).fold(f64::INFINITY, f64::min);
+        let smallest = |of: &[f64]| of.iter().copied().fold(f64::INFINITY, f64::min);
+        let nearest = distances.iter().map(|of| smallest(of)).fold(f64::INFINITY, f64::min);
         let mut limbs = Vec::new();
         for (limb, of) in self.limbs.iter().zip(&distances) {
-            let of_limb = least(of);
+            let of_limb = smallest(of);
             if of_limb <= nearest + 2.0 * radius + limb.blend {
-                let matters = |(_, distance): &(&Cone, &f64)| **distance <= of_limb + 2.0 * radius;
-                let cones = limb.cones.iter().zip(of).filter(matters).map(|(cone, _)| *cone).collect();
+                let is_relevant = |(_, distance): &(&Cone, &f64)| **distance <= of_limb + 2.0 * radius;
+                let cones = limb.cones.iter().zip(of).filter(is_relevant).map(|(cone, _)| *cone).collect();
                 limbs.push(Limb { cones, blend: limb.blend });
             }
         }
         Self { limbs, floor: self.floor }
     }
 
-    /// The corners of a box around the shape.
+    /// Bounding box of the shape.
     pub(super) fn bounds(&self) -> (DVec3, DVec3) {
         let mut bounds = (DVec3::splat(f64::INFINITY), DVec3::splat(f64::NEG_INFINITY));
         for limb in &self.limbs {
@@ -193,24 +193,24 @@ impl Implicit {
     }
 }
 
-/// A shape with what matters of it in each cell of a coarse grid worked out, for many questions at many places.
+/// Grid of pruned copies of a shape, which accelerates many queries.
 #[derive(Debug, Clone)]
-pub(super) struct Nearby {
+pub(super) struct PruningGrid {
     origin: DVec3,
     pub(super) spacing: f64,
     size: UVec3,
     cells: Vec<Implicit>,
 }
 
-impl Nearby {
-    /// Cells of a sixteenth of the shape's length, each good for places up to half a cell outside of it.
+impl PruningGrid {
+    /// Creates cells of a sixteenth of the shape's length, each valid up to half a cell outside of it.
     pub(super) fn coarse(shape: &Implicit) -> Self {
         let (low, high) = shape.bounds();
         let spacing = (high - low).max_element() / 16.0;
         Self::new(shape, spacing, 0.5 * spacing)
     }
 
-    /// Cells of `spacing` over the box around `shape`, each good for places up to `margin` outside of it.
+    /// Creates cells of `spacing` over the bounding box of `shape`, each valid up to `margin` outside of it.
     pub(super) fn new(shape: &Implicit, spacing: f64, margin: f64) -> Self {
         let (low, high) = shape.bounds();
         let size = ((high - low) / spacing).ceil().as_uvec3().max(UVec3::ONE);
@@ -223,18 +223,18 @@ impl Nearby {
         Self { origin: low, spacing, size, cells }
     }
 
-    /// What matters of the shape around `at`, a place in the box.
+    /// Pruned shape at `at`, a point of the bounding box.
     pub(super) fn at(&self, at: DVec3) -> &Implicit {
         let cell = ((at - self.origin) / self.spacing).max(DVec3::ZERO).as_uvec3().min(self.size - 1);
         &self.cells[((cell.z * self.size.y + cell.y) * self.size.x + cell.x) as usize]
     }
 }
 
-/// The Catmull–Rom spline through the nodes, at `t` of the way from node `piece` to the next.
-fn spline(nodes: &[Node], piece: usize, t: f64) -> Node {
-    let (from, to) = (nodes[piece], nodes[piece + 1]);
-    let before = if piece > 0 { nodes[piece - 1] } else { mirror(to, from) };
-    let after = nodes.get(piece + 2).copied().unwrap_or_else(|| mirror(from, to));
+/// Catmull–Rom spline through the nodes, at the fraction `t` of the way from node `segment` to the next.
+fn spline(nodes: &[Node], segment: usize, t: f64) -> Node {
+    let (from, to) = (nodes[segment], nodes[segment + 1]);
+    let before = if segment > 0 { nodes[segment - 1] } else { mirror(to, from) };
+    let after = nodes.get(segment + 2).copied().unwrap_or_else(|| mirror(from, to));
     let cubic = |t: f64| {
         let (t2, t3) = (t * t, t * t * t);
         [-t3 + 2.0 * t2 - t, 3.0 * t3 - 5.0 * t2 + 2.0, -3.0 * t3 + 4.0 * t2 + t, t3 - t2].map(|weight| 0.5 * weight)
@@ -247,18 +247,18 @@ fn mirror(node: Node, about: Node) -> Node {
     (2.0 * about.0 - node.0, 2.0 * about.1 - node.1)
 }
 
-fn smooth_min(a: Sample, b: Sample, blend: f64) -> Sample {
+fn smooth_min(a: FieldSample, b: FieldSample, blend: f64) -> FieldSample {
     let (low, high) = if a.value <= b.value { (a, b) } else { (b, a) };
     let h = blend - (high.value - low.value);
-    // Also where `high` is infinite: nothing is joined yet.
+    // An infinite value means that there is no limb yet.
     if h <= 0.0 || !high.value.is_finite() {
         return low;
     }
-    let share = 0.5 * h / blend;
-    Sample {
-        value: low.value - 0.5 * h * share,
-        gradient: low.gradient.lerp(high.gradient, share),
-        radius: low.radius + (high.radius - low.radius) * share,
+    let fraction = 0.5 * h / blend;
+    FieldSample {
+        value: low.value - 0.5 * h * fraction,
+        gradient: low.gradient.lerp(high.gradient, fraction),
+        radius: low.radius + (high.radius - low.radius) * fraction,
     }
 }
 
@@ -267,9 +267,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_field_is_zero_on_a_cone_s_side_and_caps() {
+    fn the_field_is_zero_on_the_side_and_the_caps_of_a_cone() {
         let cone = Cone::new([node(0.0, 0.0, 0.0, 3.0), node(5.0, 0.0, 0.0, 0.0)], (DVec3::Z, 1.0), 0);
-        // The side touches both spheres: its normal leans by asin(3/5) towards the thin end.
+        // The side touches both spheres: its normal is tilted by asin(3/5) towards the thin end.
         let normal = DVec3::new(0.6, 0.8, 0.0);
         for at in [normal * 3.0, DVec3::X * 2.5 + normal * 1.5, DVec3::X * 5.0, DVec3::X * -3.0] {
             assert!(cone.distance(at).abs() < 1e-12, "{at}");
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn the_gradient_is_the_slope_of_the_field() {
+    fn the_gradient_matches_finite_differences_of_the_field() {
         let shape = zigzag();
         const STEP: f64 = 1e-6;
         for at in [DVec3::new(2.2, 1.0, 0.3), DVec3::new(4.1, -0.2, 0.5), DVec3::new(0.4, 0.7, -0.6)] {

@@ -1,7 +1,7 @@
-//! Built-in inputs, generated: every command runs on them on a fresh machine, with no download.
+//! Built-in inputs, generated procedurally, so that every command runs on a fresh machine without downloads.
 //!
-//! All are in metres, Y up, and the same to the bit on every machine and number of threads: points are computed
-//! independently of each other, sums have a fixed order, and own series stand in for the system's sine.
+//! All samples are in metres with Y up, and are bitwise identical on every machine and for any number of threads: points
+//! are computed independently of each other, sums have a fixed order, and sine and cosine are implemented here.
 
 #![forbid(unsafe_code)]
 
@@ -29,12 +29,12 @@ use dermis_mesh::sequence::MeshSequence;
 use dermis_mesh::tri_mesh::TriMesh;
 use polygonize::Surface;
 
-/// What can be built.
+/// Name and description of a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SampleInfo {
-    /// The name, as in `sample:NAME`.
+    /// Name, as in `sample:NAME`.
     pub name: &'static str,
-    /// What it is, in one line.
+    /// Description in one line.
     pub summary: &'static str,
 }
 
@@ -47,11 +47,11 @@ pub const SAMPLES: &[SampleInfo] = &[
         name: "body",
         summary: "a person: rig of 24 joints, six motions, and a body model with shape and pose",
     },
-    SampleInfo { name: "flag", summary: "a flag in gusts of wind: coarse cloth that shortens where it should fold" },
+    SampleInfo { name: "flag", summary: "a flag in gusts of wind: coarse cloth that compresses instead of folding" },
     SampleInfo { name: "towel", summary: "a towel whose held corners move together: coarse cloth under compression" },
 ];
 
-/// The names of all samples.
+/// Names of all samples.
 pub const NAMES: &[&str] = &{
     let mut names = [""; SAMPLES.len()];
     let mut index = 0;
@@ -62,7 +62,7 @@ pub const NAMES: &[&str] = &{
     names
 };
 
-/// Builds the sample called `name` (without `sample:`); `None` where there is no such sample.
+/// Builds the sample `name` (without the prefix `sample:`); `None` if it does not exist.
 pub fn build(name: &str) -> Option<Scene> {
     match name {
         "gallop" => Some(gallop::build()),
@@ -75,16 +75,16 @@ pub fn build(name: &str) -> Option<Scene> {
     }
 }
 
-/// A matt material of one colour.
+/// Matte material of one colour.
 fn plain_material(name: &str, color: [f32; 3], roughness: f32) -> Material {
     let [r, g, b] = color;
     Material { name: name.to_owned(), base_color: [r, g, b, 1.0], roughness, ..Material::default() }
 }
 
-/// A mesh of one material; `shades` darken it per point, where there are any.
+/// Mesh with one material, darkened per point by `shades` unless that is empty.
 fn surface_mesh(surface: &Surface, material: Material, shades: &[f64]) -> Arc<TriMesh> {
     let mesh = TriMesh::new(to_single(&surface.points), surface.triangles.clone())
-        .expect("a polygonized surface has finite points and triangles of them");
+        .expect("a polygonized surface has finite points and valid triangles");
     let color = |&shade: &f64| Vec3::splat(shade as f32).extend(1.0);
     let layout = Layout {
         colors: if shades.is_empty() { Vec::new() } else { vec![shades.iter().map(color).collect()] },
@@ -92,16 +92,16 @@ fn surface_mesh(surface: &Surface, material: Material, shades: &[f64]) -> Arc<Tr
         triangle_materials: vec![0; mesh.triangle_count()],
         ..Layout::plain(&mesh)
     };
-    Arc::new(mesh.with_layout(layout).expect("a plain layout with one material fits its mesh"))
+    Arc::new(mesh.with_layout(layout).expect("a plain layout with one material matches its mesh"))
 }
 
 fn to_single(points: &[DVec3]) -> Vec<Vec3> {
     points.iter().map(|point| point.as_vec3()).collect()
 }
 
-/// A scene of one recorded motion.
+/// Scene with one recorded motion.
 fn sequence_scene(name: &str, mesh: Arc<TriMesh>, frames: &[DVec3], frame_rate_hz: f64) -> Scene {
-    let sequence = MeshSequence::new(mesh, to_single(frames), frame_rate_hz).expect("whole frames of finite points");
+    let sequence = MeshSequence::new(mesh, to_single(frames), frame_rate_hz).expect("frames are complete and finite");
     scene_of(Object::of_sequence(name, sequence))
 }
 

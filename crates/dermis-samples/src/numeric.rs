@@ -1,19 +1,19 @@
-//! Functions of time and angle that give the same bits on every machine.
+//! Functions of time and angle that are bitwise identical on every machine.
 //!
-//! The system's `sin`, `cos` and `exp` differ between platforms in the last bit, and so would everything made from
-//! them. Here only `+ − × ÷ √` are used, which IEEE 754 fixes: sine and cosine are their series after reduction to a
-//! quarter turn, falloffs are polynomials.
+//! The `sin`, `cos` and `exp` of the system differ between platforms in the last bit. This module uses only `+ − × ÷ √`,
+//! which IEEE 754 defines exactly: sine and cosine are power series after reduction to a quarter turn, and falloffs are
+//! polynomials.
 
 use std::f64::consts::{FRAC_PI_2, PI};
 
 use glam::{DQuat, DVec3};
 
-/// Sine and cosine, exact to a few units in the last place for the angles that a sample turns through.
+/// Sine and cosine, accurate to a few units in the last place for the angles used by the samples.
 pub(super) fn sin_cos(radians: f64) -> (f64, f64) {
     let quarter_turns = (radians / FRAC_PI_2).round();
     let r = radians - quarter_turns * FRAC_PI_2;
     let (mut sine, mut cosine, mut term) = (0.0, 0.0, 1.0);
-    // rⁿ/n! falls below the last bit of 1 at n = 16 for |r| ≤ π/4.
+    // rⁿ/n! is below the last bit of 1 from n = 16 on for |r| ≤ π/4.
     for n in 0..9 {
         let even = f64::from(2 * n);
         cosine += term;
@@ -29,32 +29,32 @@ pub(super) fn sin_cos(radians: f64) -> (f64, f64) {
     }
 }
 
-/// The cosine of a phase given in turns.
+/// Cosine of a phase in turns.
 pub(super) fn cos_turns(turns: f64) -> f64 {
     sin_cos(2.0 * PI * (turns - turns.floor())).1
 }
 
-/// The rotation by `radians` about the unit vector `axis`.
-pub(super) fn turn(axis: DVec3, radians: f64) -> DQuat {
+/// Rotation by `radians` about the unit vector `axis`.
+pub(super) fn rotation_about(axis: DVec3, radians: f64) -> DQuat {
     let (sine, cosine) = sin_cos(0.5 * radians);
     DQuat::from_xyzw(axis.x * sine, axis.y * sine, axis.z * sine, cosine)
 }
 
-/// Rises smoothly from 0 at `low` to 1 at `high`.
+/// Smooth transition from 0 at `low` to 1 at `high`.
 pub(super) fn smooth_step(low: f64, high: f64, x: f64) -> f64 {
     let t = ((x - low) / (high - low)).clamp(0.0, 1.0);
     t * t * (3.0 - 2.0 * t)
 }
 
-/// A bump of height 1 at 0 that reaches 0, smoothly, where the squared argument is 1.
+/// Smooth bump with height 1 at 0 that reaches 0 at a squared argument of 1.
 pub(super) fn bump(squared: f64) -> f64 {
     let t = (1.0 - squared).max(0.0);
     t * t
 }
 
-/// A smooth curve through `keys` of time and value; constant before the first and after the last.
+/// Smooth curve through `keys` of time and value; constant before the first and after the last key.
 ///
-/// Cubic Hermite pieces whose slopes are zero at local extrema, so that it never overshoots.
+/// Consists of cubic Hermite segments whose slopes are zero at local extrema, so that the curve never overshoots.
 pub(super) fn eased(keys: &[(f64, f64)], time: f64) -> f64 {
     let next = keys.iter().position(|key| key.0 > time).unwrap_or(keys.len());
     match next {
@@ -69,7 +69,7 @@ pub(super) fn eased(keys: &[(f64, f64)], time: f64) -> f64 {
     }
 }
 
-/// A smooth closed curve through `keys` of phase (in turns, rising within 0..1) and value.
+/// Smooth closed curve through `keys` of phase (in turns, ascending within 0..1) and value.
 pub(super) fn cyclic(keys: &[(f64, f64)], phase: f64) -> f64 {
     let count = keys.len() as isize;
     let key = |k: isize| {
@@ -82,7 +82,7 @@ pub(super) fn cyclic(keys: &[(f64, f64)], phase: f64) -> f64 {
     hermite(key(next - 1), slope(next - 1), key(next), slope(next), phase)
 }
 
-/// The slope at the middle one of three keys: zero at an extremum, else the harmonic mean of the two chords' slopes.
+/// Slope at the second of three keys: zero at an extremum, otherwise the harmonic mean of the slopes of the two chords.
 fn level_slope(before: (f64, f64), at: (f64, f64), after: (f64, f64)) -> f64 {
     let left = (at.1 - before.1) / (at.0 - before.0);
     let right = (after.1 - at.1) / (after.0 - at.0);
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sine_and_cosine_match_the_system_s() {
+    fn sine_and_cosine_match_the_system() {
         for step in -400..400 {
             let angle = f64::from(step) * 0.037;
             let (sine, cosine) = sin_cos(angle);
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn curves_pass_through_their_keys_and_do_not_jump() {
+    fn curves_pass_through_their_keys_and_are_continuous() {
         let keys = [(0.0, 1.0), (0.3, 4.0), (0.55, 4.0), (0.8, -2.0)];
         for (phase, value) in keys {
             assert!((cyclic(&keys, phase) - value).abs() < 1e-12);
@@ -121,7 +121,7 @@ mod tests {
         for step in 0..1000 {
             let time = f64::from(step) * 1e-3;
             assert!((cyclic(&keys, time + 1e-6) - cyclic(&keys, time)).abs() < 1e-4);
-            assert!((eased(&keys, time) - 1.0).abs() <= 3.0 + 1e-12, "eased curves do not overshoot");
+            assert!((eased(&keys, time) - 1.0).abs() <= 3.0 + 1e-12, "eased curves must not overshoot");
         }
     }
 }

@@ -1,37 +1,37 @@
-//! Implicit surface → triangles: surface nets on a regular grid.
+//! Polygonization of an implicit surface: surface nets on a regular grid.
 //!
-//! Each grid cell that the surface passes through gets one point, the mean of the crossings on the cell's edges
-//! (Gibson 1998); each grid edge that crosses the surface gets a quad between the points of its four cells, cut along
-//! its shorter diagonal. Closed by construction. Where two sheets of the surface would share a cell, which happens where
-//! it grazes a grid plane, the sign at the corner that is nearest to the surface is turned over until none do: then it
-//! is a manifold too (the grid's signs are well-composed, Latecki 1997).
+//! Each grid cell crossed by the surface contains one point, the mean of the crossings on the edges of the cell (Gibson
+//! 1998). Each crossed grid edge yields a quad between the points of its four cells, split along its shorter diagonal. The
+//! result is closed by construction. If two sheets of the surface share a cell, which happens near grid planes tangent to
+//! it, the sign at the corner nearest to the surface is flipped until none do; then the result is also a manifold (the
+//! signs of the grid are well-composed, Latecki 1997).
 //!
-//! The field changes by at most 1 per unit of length, so a block of the grid whose centre is farther from the surface
-//! than its corners is filled with a sign without a look inside, and the others see only the cones near them.
+//! The field has a Lipschitz constant of 1. A block of the grid whose centre is farther from the surface than from its
+//! corners therefore has a uniform sign, and other blocks evaluate only the cones near them.
 
 use glam::{DVec3, UVec3};
 use rayon::prelude::*;
 
-use super::implicit::{Implicit, Nearby};
+use super::implicit::{Implicit, PruningGrid};
 
 /// Points along each side of a block of the grid.
 const BLOCK: u32 = 4;
 
-/// Positions and triangles, turned outwards.
+/// Points and triangles, oriented outwards.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Surface {
     pub(super) points: Vec<DVec3>,
     pub(super) triangles: Vec<[u32; 3]>,
 }
 
-/// The surface of `shape`, from a grid of spacing `cell`.
+/// Surface of `shape`, from a grid of spacing `cell`.
 pub(super) fn polygonize(shape: &Implicit, cell: f64) -> Surface {
     let grid = Grid::new(shape, cell);
     let mut values = grid.sample(shape);
-    grid.part_sheets(&mut values);
+    grid.separate_sheets(&mut values);
     let mut surface = Surface::default();
     let cells = grid.crossed_cells(&values);
-    let cell_points = grid.place_points(&values, &cells, &mut surface.points);
+    let cell_points = grid.create_points(&values, &cells, &mut surface.points);
     grid.connect(&values, &cells, &cell_points, &mut surface);
     surface
 }
@@ -39,7 +39,7 @@ pub(super) fn polygonize(shape: &Implicit, cell: f64) -> Surface {
 struct Grid {
     origin: DVec3,
     cell: f64,
-    /// Points along each axis, whole blocks.
+    /// Points along each axis, a multiple of the block size.
     size: UVec3,
 }
 
@@ -63,13 +63,13 @@ impl Grid {
         let mut values = vec![0.0; (self.size.x * self.size.y * self.size.z) as usize];
         let slab = (self.size.x * self.size.y * BLOCK) as usize;
         let block = f64::from(BLOCK) * self.cell;
-        let nearby = Nearby::new(shape, 3.0 * block, block);
+        let nearby = PruningGrid::new(shape, 3.0 * block, block);
         values.par_chunks_exact_mut(slab).enumerate().for_each(|(z, slab)| self.sample_slab(&nearby, z as u32, slab));
         values
     }
 
-    /// The blocks whose third coordinate is `z`.
-    fn sample_slab(&self, shape: &Nearby, z: u32, values: &mut [f32]) {
+    /// Samples the blocks whose third coordinate is `z`.
+    fn sample_slab(&self, shape: &PruningGrid, z: u32, values: &mut [f32]) {
         let half = 0.5 * self.cell * f64::from(BLOCK - 1);
         let radius = half * 3f64.sqrt();
         let blocks = self.size / BLOCK;
@@ -85,7 +85,7 @@ impl Grid {
         }
     }
 
-    /// The cells with corners on both sides of the surface.
+    /// Cells with corners on both sides of the surface.
     fn crossed_cells(&self, values: &[f32]) -> Vec<UVec3> {
         let (row, plane) = (self.size.x as usize, (self.size.x * self.size.y) as usize);
         let in_plane = |z: u32| {
@@ -106,28 +106,28 @@ impl Grid {
         (0..self.size.z - 1).into_par_iter().flat_map_iter(in_plane).collect()
     }
 
-    /// Turns over signs until no face of a cell has its corners inside and outside in turn, and no cell only two
-    /// opposite corners on one side.
-    fn part_sheets(&self, values: &mut [f32]) {
-        const MOST_ROUNDS: usize = 16;
-        for _ in 0..MOST_ROUNDS {
-            let mut is_parted = true;
+    /// Flips signs until no face of a cell has corners with alternating signs, and no cell has only two opposite corners on
+    /// one side.
+    fn separate_sheets(&self, values: &mut [f32]) {
+        const MAX_ROUNDS: usize = 16;
+        for _ in 0..MAX_ROUNDS {
+            let mut is_separated = true;
             for at in self.crossed_cells(values) {
                 let cell = CORNERS.map(|corner| self.index(at + corner));
                 if let Some(nearest) = touching_sheets(cell, values) {
-                    // Barely on the other side.
+                    // Just on the other side.
                     values[nearest] = -1e-6 * values[nearest].signum();
-                    is_parted = false;
+                    is_separated = false;
                 }
             }
-            if is_parted {
+            if is_separated {
                 return;
             }
         }
     }
 
-    /// A point in each cell that the surface passes through; returns the point of each cell, by its lowest corner.
-    fn place_points(&self, values: &[f32], cells: &[UVec3], points: &mut Vec<DVec3>) -> Vec<u32> {
+    /// Creates a point in each crossed cell; returns the index of the point of each cell, by its lowest corner.
+    fn create_points(&self, values: &[f32], cells: &[UVec3], points: &mut Vec<DVec3>) -> Vec<u32> {
         let mut cell_points = vec![u32::MAX; values.len()];
         for &at in cells {
             let corner = |k: usize| at + CORNERS[k];
@@ -146,10 +146,10 @@ impl Grid {
         cell_points
     }
 
-    /// A quad across each grid edge that the surface crosses.
+    /// Creates a quad across each crossed grid edge.
     fn connect(&self, values: &[f32], cells: &[UVec3], cell_points: &[u32], surface: &mut Surface) {
         const AXES: [UVec3; 3] = [UVec3::X, UVec3::Y, UVec3::Z];
-        // An edge that is crossed starts at the lowest corner of a crossed cell.
+        // A crossed edge starts at the lowest corner of a crossed cell.
         for &at in cells {
             for axis in 0..3 {
                 let (along, u, v) = (AXES[axis], AXES[(axis + 1) % 3], AXES[(axis + 2) % 3]);
@@ -157,7 +157,7 @@ impl Grid {
                 if inside == ahead {
                     continue;
                 }
-                // The grid's rim is outside of the shape, so a crossing edge has all four cells.
+                // The border of the grid is outside of the shape, so a crossed edge has four cells.
                 let quad = [at - u - v, at - v, at, at - u].map(|cell| cell_points[self.index(cell)]);
                 let [a, b, c, d] = if inside { quad } else { [quad[3], quad[2], quad[1], quad[0]] };
                 let position = |point: u32| surface.points[point as usize];
@@ -169,7 +169,7 @@ impl Grid {
     }
 }
 
-/// Where two sheets touch in a cell of the grid: the corner of the touching place that is nearest to the surface.
+/// If two sheets touch in a cell, returns the corner of the contact that is nearest to the surface.
 fn touching_sheets(cell: [usize; 8], values: &[f32]) -> Option<usize> {
     let inside = cell.map(|corner| values[corner] < 0.0);
     let count = inside.iter().filter(|inside| **inside).count();
@@ -201,7 +201,7 @@ const CORNERS: [UVec3; 8] = [
     UVec3::new(1, 1, 1),
 ];
 
-/// The corners around each face of a cell.
+/// Corners around each face of a cell.
 const FACES: [[usize; 4]; 6] = [[0, 1, 3, 2], [4, 5, 7, 6], [0, 1, 5, 4], [2, 3, 7, 6], [0, 2, 6, 4], [1, 3, 7, 5]];
 
 const EDGES: [[usize; 2]; 12] =
@@ -218,7 +218,7 @@ mod tests {
     use crate::implicit::node;
 
     #[test]
-    fn a_ball_has_the_volume_of_a_ball() {
+    fn a_ball_has_the_expected_volume() {
         let mut shape = Implicit::default();
         shape.limb(&[node(1.0, 1.0, 1.0, 0.5); 2], (DVec3::Z, 1.0), 0.1, &[0]);
         let surface = polygonize(&shape, 0.05);
@@ -231,7 +231,7 @@ mod tests {
             })
             .sum();
         let exact = 4.0 / 3.0 * std::f64::consts::PI * 0.125;
-        // Points lie inside of the cell's chords: a few per cent at ten cells per radius.
+        // The points are inside of the surface: a few per cent at ten cells per radius.
         assert!(volume > 0.95 * exact && volume < exact, "{volume} of {exact}");
         assert_eq!(surface.points.len() * 2 - 4, surface.triangles.len(), "a ball has Euler characteristic 2");
     }

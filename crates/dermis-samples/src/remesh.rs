@@ -1,10 +1,10 @@
-//! Even triangles of wanted number: collapse, flip and relax on an implicit surface.
+//! Remeshing of an implicit surface to evenly shaped triangles with a given number of points.
 //!
-//! A fine mesh is thinned by collapsing the edge that is shortest relative to a wanted length until the wanted number
-//! of points is left; then rounds of edge flips towards valence 6 and of tangential smoothing, each followed by a
-//! projection onto the surface (the moves of Botsch & Kobbelt 2004, with collapses first because the number of points
+//! A fine mesh is simplified by collapsing the edge that is shortest relative to a target length, until the required
+//! number of points remains. Then follow rounds of edge flips towards valence 6 and of tangential smoothing, each with a
+//! projection onto the surface (the operations of Botsch & Kobbelt 2004, with collapses first because the number of points
 //! is given). An edge is collapsed only if its ends share exactly two neighbours (the link condition) and no triangle
-//! turns over, so a closed manifold stays one, of the same genus. Ties go to the lowest index.
+//! flips, so a closed manifold keeps its topology. Ties are resolved in favour of the lowest index.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,28 +12,28 @@ use std::collections::BinaryHeap;
 use glam::DVec3;
 use rayon::prelude::*;
 
-use super::implicit::{Implicit, Nearby};
+use super::implicit::{Implicit, PruningGrid};
 use super::polygonize::Surface;
 
 /// Rounds of flips and smoothing after the collapses.
 const ROUNDS: usize = 6;
 
-/// Points around a point beyond which no collapse adds more.
-const MOST_NEIGHBOURS: usize = 9;
+/// Maximum valence of a point created by a collapse.
+const MAX_NEIGHBOURS: usize = 9;
 
-/// `fine`, thinned to `count` points; edges are as long as `wanted_length` of the shape's thickness, up to one factor.
+/// Simplifies `fine` to `count` points; edge lengths are proportional to `target_length` of the shape's thickness.
 pub(super) fn remesh(
     shape: &Implicit,
     fine: Surface,
     count: usize,
-    wanted_length: impl Fn(f64) -> f64 + Sync,
+    target_length: impl Fn(f64) -> f64 + Sync,
 ) -> Surface {
-    let nearby = Nearby::coarse(shape);
-    let wanted = fine.points.par_iter().map(|&point| wanted_length(nearby.at(point).thickness(point))).collect();
-    let mut mesh = Mesh::new(fine, wanted);
+    let nearby = PruningGrid::coarse(shape);
+    let target = fine.points.par_iter().map(|&point| target_length(nearby.at(point).thickness(point))).collect();
+    let mut mesh = Mesh::new(fine, target);
     mesh.collapse_to(count);
     let mut mesh = mesh.compacted();
-    // Points stay within a few edges of where they are now.
+    // Points move by a few edge lengths at most.
     let near = |point: usize| {
         let at = mesh.points[point];
         nearby.at(at).near(at, (4.0 * mesh.longest_edge(point as u32)).min(0.25 * nearby.spacing))
@@ -49,23 +49,23 @@ pub(super) fn remesh(
 
 struct Mesh {
     points: Vec<DVec3>,
-    /// Wanted length of the edges around each point.
-    wanted: Vec<f64>,
-    /// `None` once collapsed.
+    /// Target length of the edges around each point.
+    target: Vec<f64>,
+    /// `None` if collapsed.
     triangles: Vec<Option<[u32; 3]>>,
-    /// The triangles around each point; empty once collapsed.
+    /// Triangles of each point; empty if the point was removed.
     around: Vec<Vec<u32>>,
 }
 
 impl Mesh {
-    fn new(fine: Surface, wanted: Vec<f64>) -> Self {
+    fn new(fine: Surface, target: Vec<f64>) -> Self {
         let mut around = vec![Vec::new(); fine.points.len()];
         for (index, triangle) in fine.triangles.iter().enumerate() {
             for &point in triangle {
                 around[point as usize].push(index as u32);
             }
         }
-        Self { points: fine.points, wanted, triangles: fine.triangles.into_iter().map(Some).collect(), around }
+        Self { points: fine.points, target, triangles: fine.triangles.into_iter().map(Some).collect(), around }
     }
 
     fn collapse_to(&mut self, count: usize) {
@@ -76,8 +76,8 @@ impl Mesh {
         }
         while alive > count {
             let Some(Reverse((cost, keep, drop))) = queue.pop() else { return };
-            // A stale entry: one end is gone or has moved, and the present edge has its own entry.
-            if !self.joined(keep, drop) || self.cost(keep, drop) != cost || !self.may_collapse(keep, drop) {
+            // The entry is outdated if an end was removed or has moved; the current edge has its own entry.
+            if !self.connected(keep, drop) || self.cost(keep, drop) != cost || !self.can_collapse(keep, drop) {
                 continue;
             }
             self.collapse(keep, drop);
@@ -93,10 +93,10 @@ impl Mesh {
         }
     }
 
-    /// The length of an edge relative to the wanted one; the bits of positive floats sort as the floats do.
+    /// Length of an edge relative to its target; the bits of positive floats sort like the floats.
     fn cost(&self, a: u32, b: u32) -> u64 {
         let (a, b) = (a as usize, b as usize);
-        (self.points[a].distance(self.points[b]) / (self.wanted[a] + self.wanted[b])).to_bits()
+        (self.points[a].distance(self.points[b]) / (self.target[a] + self.target[b])).to_bits()
     }
 
     fn corners(&self, triangle: u32) -> [u32; 3] {
@@ -119,7 +119,7 @@ impl Mesh {
         self.neighbours(point).into_iter().map(length).fold(0.0, f64::max)
     }
 
-    fn joined(&self, a: u32, b: u32) -> bool {
+    fn connected(&self, a: u32, b: u32) -> bool {
         self.around[a as usize].iter().any(|&triangle| self.corners(triangle).contains(&b))
     }
 
@@ -128,10 +128,10 @@ impl Mesh {
         (b - a).cross(c - a)
     }
 
-    fn may_collapse(&self, keep: u32, drop: u32) -> bool {
+    fn can_collapse(&self, keep: u32, drop: u32) -> bool {
         let (ours, theirs) = (self.neighbours(keep), self.neighbours(drop));
         let shared = ours.iter().filter(|&&point| theirs.contains(&point)).count();
-        if shared != 2 || ours.len() + theirs.len() - 4 > MOST_NEIGHBOURS {
+        if shared != 2 || ours.len() + theirs.len() - 4 > MAX_NEIGHBOURS {
             return false;
         }
         let middle = 0.5 * (self.points[keep as usize] + self.points[drop as usize]);
@@ -150,7 +150,7 @@ impl Mesh {
 
     fn collapse(&mut self, keep: u32, drop: u32) {
         self.points[keep as usize] = 0.5 * (self.points[keep as usize] + self.points[drop as usize]);
-        self.wanted[keep as usize] = 0.5 * (self.wanted[keep as usize] + self.wanted[drop as usize]);
+        self.target[keep as usize] = 0.5 * (self.target[keep as usize] + self.target[drop as usize]);
         for triangle in std::mem::take(&mut self.around[drop as usize]) {
             let corners = self.corners(triangle);
             if corners.contains(&keep) {
@@ -166,7 +166,7 @@ impl Mesh {
         }
     }
 
-    /// The same mesh without what is gone.
+    /// The same mesh without removed points and triangles.
     fn compacted(self) -> Self {
         let alive: Vec<usize> = (0..self.points.len()).filter(|&point| !self.around[point].is_empty()).collect();
         let mut numbers = vec![0; self.points.len()];
@@ -176,10 +176,10 @@ impl Mesh {
         let renumbered = |triangle: [u32; 3]| triangle.map(|point| numbers[point as usize]);
         let triangles = self.triangles.into_iter().flatten().map(renumbered).collect();
         let points = alive.iter().map(|&point| self.points[point]).collect();
-        Self::new(Surface { points, triangles }, alive.iter().map(|&point| self.wanted[point]).collect())
+        Self::new(Surface { points, triangles }, alive.iter().map(|&point| self.target[point]).collect())
     }
 
-    /// Flips each edge whose flip brings the valences around it closer to 6.
+    /// Flips each edge if the flip brings the valences around it closer to 6.
     fn flip_edges(&mut self) {
         for triangle in 0..self.triangles.len() as u32 {
             for side in 0..3 {
@@ -202,11 +202,15 @@ impl Mesh {
         let then = defect(a, -1) + defect(b, -1) + defect(c, 1) + defect(d, 1);
         let flipped = [[a, d, c], [d, b, c]];
         let normal = self.area([a, b, c]) + self.area([b, a, d]);
-        let stays_up = |corners| {
+        let keeps_orientation = |corners| {
             let area = self.area(corners);
             area.dot(normal) > 0.7 * area.length() * normal.length()
         };
-        if then >= now || valence(a) <= 3 || valence(b) <= 3 || self.joined(c, d) || !flipped.into_iter().all(stays_up)
+        if then >= now
+            || valence(a) <= 3
+            || valence(b) <= 3
+            || self.connected(c, d)
+            || !flipped.into_iter().all(keeps_orientation)
         {
             return;
         }
@@ -218,8 +222,8 @@ impl Mesh {
         self.around[d as usize].push(triangle);
     }
 
-    /// Moves each point along the surface towards the centre of its triangles, those that should be large counting
-    /// less, then back onto the surface.
+    /// Moves each point along the surface towards the weighted centre of its triangles, and projects it onto the surface.
+    /// Triangles with a large target size have a small weight.
     fn relax(&mut self, near: &[Implicit]) {
         let moved = |point: usize| {
             let at = self.points[point];
@@ -228,8 +232,8 @@ impl Mesh {
                 let corners = self.corners(triangle);
                 let area = self.area(corners);
                 let [a, b, c] = corners.map(|corner| self.points[corner as usize]);
-                let wanted: f64 = corners.iter().map(|&corner| self.wanted[corner as usize]).sum();
-                let weight = area.length() / (wanted * wanted);
+                let target: f64 = corners.iter().map(|&corner| self.target[corner as usize]).sum();
+                let weight = area.length() / (target * target);
                 sum += (a + b + c) * (weight / 3.0);
                 total += weight;
                 normal += area;
@@ -249,7 +253,7 @@ mod tests {
     use crate::polygonize::polygonize;
 
     #[test]
-    fn gives_exactly_the_wanted_points_on_the_surface_with_even_triangles() {
+    fn yields_the_requested_number_of_points_and_even_triangles() {
         let mut shape = Implicit::default();
         shape.limb(&[node(0.0, 0.0, 0.0, 0.3), node(1.0, 0.2, 0.0, 0.1)], (DVec3::Z, 1.0), 0.1, &[0]);
         let even = remesh(&shape, polygonize(&shape, 0.03), 500, |_| 1.0);

@@ -1,13 +1,13 @@
 //! `sample:towel`: a towel held at its two upper corners, which move together, apart, and swing.
 //!
-//! When they come together the cloth between them is compressed, where a fine cloth would fold. The rest shape is the
+//! When they move together, the cloth between them is compressed; a fine cloth would fold there. The rest shape is the
 //! flat pattern.
 
 use std::sync::Arc;
 
 use glam::{DVec3, UVec2};
 
-use super::cloth::{Cloth, Fabric, Surroundings};
+use super::cloth::{Cloth, Environment, Fabric};
 use super::numeric::{eased, sin_cos};
 use super::{plain_material, sequence_scene};
 use dermis_mesh::scene::Scene;
@@ -18,7 +18,7 @@ const HEIGHT: f64 = 1.0;
 const TOP: f64 = 1.5;
 const FRAMES: usize = 96;
 const FRAME_RATE_HZ: f64 = 24.0;
-/// Frames before the first that is kept: the towel hangs still then.
+/// Frames simulated before the first recorded one, until the towel is at rest.
 const WARM_UP: usize = 24;
 
 const FABRIC: Fabric = Fabric {
@@ -29,12 +29,12 @@ const FABRIC: Fabric = Fabric {
     air_friction: 0.02,
 };
 
-/// Columns from the side and rows from the top of the points in each hand.
+/// Column from the side and row from the top of each held point.
 const HELD: [(usize, usize); 3] = [(0, 0), (1, 0), (0, 1)];
 
-/// The distance of the corners, as a part of the towel's width, over the seconds.
+/// Distance of the corners, as a fraction of the width, over time in seconds.
 const SPREAD: [(f64, f64); 6] = [(0.0, 0.99), (0.3, 0.99), (1.5, 0.45), (2.1, 0.45), (3.2, 0.99), (4.0, 0.99)];
-/// Their swing forward and back, metres.
+/// Swing of the corners forward and back, metres.
 const SWING: [(f64, f64); 6] = [(0.0, 0.0), (0.8, 0.0), (1.4, 0.16), (2.1, -0.16), (2.7, 0.0), (4.0, 0.0)];
 
 /// The scene of `sample:towel`.
@@ -51,7 +51,7 @@ pub(super) fn build() -> Scene {
     };
     let held: Vec<usize> = (0..count).filter(|&point| is_held(point)).collect();
     cloth.hold(&held);
-    let still = Surroundings { air: &|_, _| DVec3::ZERO, hold: &|point, time| corner(rest[point], time) };
+    let still = Environment { air: &|_, _| DVec3::ZERO, hold: &|point, time| corner(rest[point], time) };
     let mut frames = Vec::with_capacity(FRAMES * count);
     for frame in 0..WARM_UP + FRAMES {
         if frame >= WARM_UP {
@@ -65,7 +65,7 @@ pub(super) fn build() -> Scene {
 
 fn corner(rest: DVec3, time: f64) -> DVec3 {
     let (spread, swing) = (eased(&SPREAD, time), eased(&SWING, time));
-    // The hands swing on an arc, not a line, and do not squeeze what they hold.
+    // The hands swing on an arc and do not compress the cloth that they hold.
     let (sine, cosine) = sin_cos(swing / 0.6);
     let inwards = rest.x.signum() * 0.5 * WIDTH * (spread - 1.0);
     DVec3::new(rest.x + inwards, rest.y - 0.6 * (1.0 - cosine), 0.6 * sine)

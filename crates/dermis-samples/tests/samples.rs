@@ -1,4 +1,4 @@
-//! The built-in samples are what they say: closed, lively, skinned, compressible, and always the same.
+//! Properties of the built-in samples: closed surfaces, motion, valid skin weights, compression, determinism.
 
 mod intersections;
 
@@ -34,7 +34,7 @@ fn edges(mesh: &TriMesh) -> Vec<(usize, usize)> {
     mesh.triangles().iter().flat_map(sides).map(|(a, b)| (a as usize, b as usize)).collect()
 }
 
-/// One shell without holes, handles or slivers, turned outwards.
+/// Asserts one shell without holes, handles or slivers, oriented outwards.
 fn assert_closed_and_simple(mesh: &TriMesh) {
     let mut uses: HashMap<(usize, usize), usize> = HashMap::new();
     for edge in edges(mesh) {
@@ -51,11 +51,11 @@ fn assert_closed_and_simple(mesh: &TriMesh) {
         let [a, b, c] = triangle.map(|point| mesh.points()[point as usize]);
         let longest = a.distance(b).max(b.distance(c)).max(c.distance(a));
         let height = (b - a).cross(c - a).length() / longest;
-        assert!(height > 0.12 * longest, "triangle {triangle:?} is a sliver: {height} high, {longest} long");
+        assert!(height > 0.12 * longest, "triangle {triangle:?} is a sliver: height {height}, length {longest}");
     }
 }
 
-/// The number of points that hang together with the first.
+/// Number of points connected to the first.
 fn shell_size(mesh: &TriMesh) -> usize {
     let mut neighbours = vec![Vec::new(); mesh.point_count()];
     for (a, b) in edges(mesh) {
@@ -76,7 +76,7 @@ fn shell_size(mesh: &TriMesh) -> usize {
 fn bits(scene: &Scene) -> Vec<u32> {
     let mut bits = Vec::new();
     for object in &scene.objects {
-        let motion = object.motion().unwrap().unwrap().load().unwrap();
+        let motion = object.base_motion().unwrap().unwrap().load().unwrap();
         let points = object.mesh.points().iter().chain(motion.positions().unwrap());
         bits.extend(points.flat_map(Vec3::to_array).map(f32::to_bits));
         bits.extend(object.mesh.triangles().as_flattened());
@@ -88,7 +88,7 @@ fn bits(scene: &Scene) -> Vec<u32> {
 }
 
 #[test]
-fn every_listed_sample_is_built_and_no_other() {
+fn every_listed_sample_exists_and_no_other() {
     let listed: Vec<&str> = dermis_samples::SAMPLES.iter().map(|sample| sample.name).collect();
     assert_eq!(dermis_samples::NAMES, listed);
     assert!(dermis_samples::build("unheard-of").is_none());
@@ -104,7 +104,7 @@ fn every_listed_sample_is_built_and_no_other() {
 }
 
 #[test]
-fn samples_are_the_same_bits_on_any_number_of_threads() {
+fn samples_are_bitwise_identical_for_any_number_of_threads() {
     for name in dermis_samples::NAMES {
         let pool = |threads: usize| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         let on = |threads: usize| bits(&pool(threads).install(|| dermis_samples::build(name).unwrap()));
@@ -129,9 +129,9 @@ fn the_gallop_is_one_closed_surface_that_loops() {
     let rest = volume(horse.mesh.points(), horse.mesh.triangles());
     for frame in &frames {
         let ratio = volume(frame, horse.mesh.triangles()) / rest;
-        // Breath and muscles alone are 5 %; the rest is the folds of groin and elbows.
-        assert!((0.9..1.12).contains(&ratio), "a frame has {ratio} of the volume at rest");
-        assert!(frame.iter().all(|point| point.y > -0.02), "a hoof sinks into the ground");
+        // Breath and muscles alone change it by 5 %; the rest is due to the folds of groin and elbows.
+        assert!((0.9..1.12).contains(&ratio), "a frame has {ratio} of the rest volume");
+        assert!(frame.iter().all(|point| point.y > -0.02), "a hoof is below the ground");
     }
 }
 
@@ -152,7 +152,7 @@ fn no_triangle_of_the_gallop_is_rigid() {
     }
 }
 
-fn assert_weights_are_sound(object: &Object) {
+fn assert_weights_are_valid(object: &Object) {
     let rig = object.rig.as_ref().unwrap();
     assert_eq!(rig.weights().point_count(), object.mesh.point_count());
     assert!(rig.weights().max_influences() <= 4);
@@ -171,31 +171,31 @@ fn assert_first_frame_is_rest(object: &Object) {
 }
 
 #[test]
-fn the_arm_s_targets_keep_the_volume_that_linear_skinning_loses() {
+fn targets_of_the_arm_keep_the_volume_lost_by_linear_skinning() {
     let arm = sample("arm");
     assert!((2000..=3000).contains(&arm.mesh.point_count()));
     assert_closed_and_simple(&arm.mesh);
-    assert_weights_are_sound(&arm);
+    assert_weights_are_valid(&arm);
     assert_first_frame_is_rest(&arm);
     let (targets, clip) = (arm.sequence.as_ref().unwrap(), &arm.clips[0]);
     assert!(clip.frame_count() >= 96 && targets.frame_count() == clip.frame_count());
     let linear = bake(&arm.mesh, arm.rig.as_ref().unwrap(), clip).unwrap();
     let rest = volume(arm.mesh.points(), arm.mesh.triangles());
     let ratio = |points: &[Vec3]| volume(points, arm.mesh.triangles()) / rest;
-    let (mut least_linear, mut farthest): (f64, f32) = (1.0, 0.0);
+    let (mut min_linear, mut farthest): (f64, f32) = (1.0, 0.0);
     for frame in 0..clip.frame_count() {
         let (target, skinned) = (targets.frame(frame).unwrap(), linear.frame(frame).unwrap());
         assert!((ratio(&target) - 1.0).abs() < 0.02, "target {frame} has {} of the volume", ratio(&target));
-        least_linear = least_linear.min(ratio(&skinned));
+        min_linear = min_linear.min(ratio(&skinned));
         let apart = target.iter().zip(skinned.iter()).map(|(a, b)| a.distance(*b));
         farthest = apart.fold(farthest, f32::max);
     }
-    assert!(least_linear < 0.95, "linear skinning keeps {least_linear}");
+    assert!(min_linear < 0.95, "linear skinning keeps {min_linear}");
     assert!(farthest > 0.02, "targets differ from linear skinning by {farthest} m at most");
 }
 
 #[test]
-fn the_arm_bends_far_and_twists_half_a_turn() {
+fn the_arm_bends_far_and_twists_by_half_a_turn() {
     let arm = sample("arm");
     let (rig, clip) = (arm.rig.as_ref().unwrap(), &arm.clips[0]);
     let joint = |name: &str| rig.joints().iter().position(|joint| joint.name == name).unwrap();
@@ -213,29 +213,29 @@ fn the_arm_bends_far_and_twists_half_a_turn() {
 }
 
 #[test]
-fn the_hand_has_a_sound_rig_and_several_clips() {
+fn the_hand_has_a_valid_rig_and_several_clips() {
     let hand = sample("hand");
     assert!((4000..=6000).contains(&hand.mesh.point_count()));
     assert_closed_and_simple(&hand.mesh);
-    assert_weights_are_sound(&hand);
+    assert_weights_are_valid(&hand);
     assert_first_frame_is_rest(&hand);
     let rig = hand.rig.as_ref().unwrap();
     assert!(rig.joints().len() >= 20);
     let bound: BTreeSet<u32> = rig.weights().rows().flatten().map(|(joint, _)| joint).collect();
-    assert_eq!(bound.len(), rig.joints().len(), "a joint moves nothing");
+    assert_eq!(bound.len(), rig.joints().len(), "a joint has no influence");
     let names: Vec<&str> = hand.clips.iter().map(|clip| clip.name()).collect();
     assert_eq!(names, ["fist", "wave", "count", "spread"]);
 }
 
 #[test]
-fn the_body_is_one_closed_surface_that_does_not_cut_itself() {
+fn the_body_is_one_closed_surface_without_self_intersections() {
     let body = sample("body");
     assert!((6800..=7000).contains(&body.mesh.point_count()));
     assert_closed_and_simple(&body.mesh);
     assert_eq!(intersections::first_intersection(&body.mesh, 0.03), None);
     let (low, high) = body.mesh.bounds();
-    assert!(low.y.abs() < 0.005 && (high.y - 1.7).abs() < 0.02, "stands from {} to {}", low.y, high.y);
-    // Water floats: 50 to 80 kg.
+    assert!(low.y.abs() < 0.005 && (high.y - 1.7).abs() < 0.02, "extends from {} to {}", low.y, high.y);
+    // A body has about the density of water: 50 to 80 kg.
     let litres = 1000.0 * volume(body.mesh.points(), body.mesh.triangles());
     assert!((50.0..80.0).contains(&litres), "{litres} litres");
     let lengths: Vec<f32> =
@@ -245,24 +245,25 @@ fn the_body_is_one_closed_surface_that_does_not_cut_itself() {
 }
 
 #[test]
-fn a_mesh_that_cuts_itself_is_found() {
+fn detects_a_self_intersection() {
     let points = [[0., 0., 0.], [1., 0., 0.], [0., 1., 0.], [0.2, 0.2, -1.], [0.3, 0.2, 1.], [0.2, 0.3, 1.]];
     let mesh = TriMesh::new(points.map(Vec3::from).to_vec(), vec![[0, 1, 2], [3, 4, 5]]).unwrap();
     assert_eq!(intersections::first_intersection(&mesh, 0.5), Some((1, 0)));
 }
 
 #[test]
-fn the_body_s_joints_are_means_of_points_around_them() {
+fn joints_of_the_body_are_means_of_nearby_points() {
     let body = dermis_samples::body();
     let points = body.object.mesh.points();
     let joints = body.object.rig.as_ref().unwrap().joints();
     assert_eq!(body.joint_regressor.len(), joints.len());
     for (joint, row) in joints.iter().zip(&body.joint_regressor) {
         let sum: f64 = row.iter().map(|(_, weight)| weight).sum();
-        let place = row.iter().map(|&(point, weight)| weight * points[point as usize].as_dvec3()).sum::<glam::DVec3>();
+        let position =
+            row.iter().map(|&(point, weight)| weight * points[point as usize].as_dvec3()).sum::<glam::DVec3>();
         // Points are rounded to f32.
-        assert!((sum - 1.0).abs() < 1e-9 && place.distance(joint.bind().translation) < 1e-6, "{}", joint.name);
-        assert!(row.iter().all(|(_, weight)| weight.abs() < 0.2), "{} hangs on few points", joint.name);
+        assert!((sum - 1.0).abs() < 1e-9 && position.distance(joint.bind().translation) < 1e-6, "{}", joint.name);
+        assert!(row.iter().all(|(_, weight)| weight.abs() < 0.2), "{} depends on few points", joint.name);
     }
     let names: Vec<&str> = body.shapes.iter().map(|shape| shape.name.as_str()).collect();
     assert_eq!(names, ["heavier", "taller", "broader", "long_legged"]);
@@ -274,7 +275,7 @@ fn the_body_s_joints_are_means_of_points_around_them() {
 #[test]
 fn the_body_moves_smoothly_in_loops() {
     let body = sample("body");
-    assert_weights_are_sound(&body);
+    assert_weights_are_valid(&body);
     let names: Vec<&str> = body.clips.iter().map(|clip| clip.name()).collect();
     assert_eq!(names, ["jumping_jacks", "running", "hips", "one_leg_hops", "arm_circles", "punching"]);
     let rest = volume(body.mesh.points(), body.mesh.triangles());
@@ -287,12 +288,12 @@ fn the_body_moves_smoothly_in_loops() {
             let fastest = (0..body.mesh.point_count())
                 .map(|point| (at(frame, point) + at(frame + 2, point) - 2.0 * at(frame + 1, point)).length())
                 .fold(0.0, f32::max);
-            // 0.04 m per frame² at 60 frames per second are 15 g: a fist.
+            // 0.04 m per frame² at 60 frames per second is 15 g, reached by a fist.
             assert!(fastest < 0.04, "{} jerks by {fastest} at frame {frame}", clip.name());
             let ratio = volume(&frames[frame], body.mesh.triangles()) / rest;
             assert!((0.92..1.08).contains(&ratio), "{} has {ratio} of the volume at frame {frame}", clip.name());
             let lowest = frames[frame].iter().map(|point| point.y).fold(f32::MAX, f32::min);
-            assert!(lowest > -0.03, "{}: a foot sinks to {lowest} at frame {frame}", clip.name());
+            assert!(lowest > -0.03, "{}: a foot is below the ground at {lowest} in frame {frame}", clip.name());
         }
     }
 }
@@ -304,7 +305,7 @@ fn assert_is_coarse_compressed_cloth(name: &str, frames: usize) {
     assert!(polygons.sizes.iter().all(|&size| size == 4) && layout.materials[0].double_sided);
     assert!(layout.uvs[0].iter().all(|uv| uv.cmpge(Vec2::ZERO).all() && uv.cmple(Vec2::ONE).all()));
     let rest = cloth.mesh.points();
-    assert!(rest.iter().all(|point| point.z == 0.0), "the rest shape is the flat pattern");
+    assert!(rest.iter().all(|point| point.z == 0.0), "the rest shape must be the flat pattern");
     let sequence = cloth.sequence.as_ref().unwrap();
     assert_eq!(sequence.frame_count(), frames);
     let (mut least, mut most): (f32, f32) = (1.0, 1.0);
@@ -321,11 +322,11 @@ fn assert_is_coarse_compressed_cloth(name: &str, frames: usize) {
 }
 
 #[test]
-fn the_flag_shortens_where_it_should_fold() {
+fn the_flag_compresses_instead_of_folding() {
     assert_is_coarse_compressed_cloth("flag", 120);
 }
 
 #[test]
-fn the_towel_shortens_where_it_should_fold() {
+fn the_towel_compresses_instead_of_folding() {
     assert_is_coarse_compressed_cloth("towel", 96);
 }

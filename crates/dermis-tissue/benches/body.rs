@@ -1,4 +1,4 @@
-//! The layered sample body: how long it takes to build, and how fast it moves beside one without layers.
+//! Layered sample body: build time, and simulation speed with the layer and with all elements.
 #![allow(missing_docs, reason = "a program, not an interface")]
 
 use std::time::Instant;
@@ -16,12 +16,12 @@ const SUBSTEPS: usize = 4;
 fn main() {
     let began = Instant::now();
     let (model, motions) = sample();
-    println!("the sample itself {:.2} s", began.elapsed().as_secs_f64());
+    println!("sample generation {:.2} s", began.elapsed().as_secs_f64());
     let began = Instant::now();
     let (body, report) =
-        build(model, motions.clone(), UpAxis::Y, &BuildOptions::default(), &Silent).expect("the sample is good");
+        build(model, motions.clone(), UpAxis::Y, &BuildOptions::default(), &Silent).expect("the sample is valid");
     println!(
-        "build {:.2} s (asked 15): tetrahedra {:.2} (asked 2), weights {:.2} (asked 2), layers {:.2}",
+        "build {:.2} s (target 15): tetrahedra {:.2} (target 2), weights {:.2} (target 2), layers {:.2}",
         began.elapsed().as_secs_f64(),
         report.tetrahedra_s,
         report.volume_s,
@@ -29,7 +29,7 @@ fn main() {
     );
     let (tets, layers, quality) = (&body.parts().tets, body.layers(), &report.mesh.quality);
     println!(
-        "{} nodes, {} elements, {:.2} % of faces, volume error {:.1e}, dihedral angles {:.1}° to {:.1}°, {} slivers",
+        "{} nodes, {} elements, {:.2} % of faces recovered, volume error {:.1e}, dihedral angles {:.1}° to {:.1}°, {} slivers",
         tets.nodes().len(),
         tets.tetrahedra().len(),
         100.0 * report.mesh.recovered_faces.unwrap_or(0) as f64 / report.mesh.skin_faces as f64,
@@ -39,12 +39,12 @@ fn main() {
         quality.slivers
     );
     println!("layer: {} elements, {:.1} %", layers.elements.len(), 100.0 * layers.element_fraction());
-    println!("CG iterations to 1e-6, at most, over running: {} (asked 25)", iterations(&body, &motions[1]));
+    println!("maximum CG iterations to 1e-6 while running: {} (target 25)", iterations(&body, &motions[1]));
     for motion in &motions {
         let [layer, all] = [false, true].map(|all_elements| milliseconds(&body, motion, all_elements));
         println!(
-            "{:<14} {:.2} ms per step (asked 2.0; elements {:.2}, assembly {:.2}, right-hand side {:.2}, CG {:.2} with {:.1} \
-             iterations), {:.2} ms per pose, {:.1} times real time; all elements {:.2} ms: speed-up {:.1} (asked 3)",
+            "{:<14} {:.2} ms per step (target 2.0; elements {:.2}, assembly {:.2}, right-hand side {:.2}, CG {:.2} with {:.1} \
+             iterations), {:.2} ms per pose, {:.1} times real time; all elements {:.2} ms: speed-up {:.1} (target 3)",
             motion.name,
             layer.step,
             layer.phases[0],
@@ -60,12 +60,12 @@ fn main() {
     }
 }
 
-/// Means over the fastest half second.
+/// Means over the fastest half second, in milliseconds.
 #[derive(Clone, Copy)]
 struct Speed {
     step: f64,
     pose: f64,
-    /// Of a step: elements, assembly, right-hand side, solve.
+    /// Phases of a step: elements, assembly, right-hand side, solve.
     phases: [f64; 4],
     iterations: f64,
 }
@@ -73,9 +73,9 @@ struct Speed {
 fn milliseconds(body: &LayeredBody, motion: &BodyMotion, all_elements: bool) -> Speed {
     const WINDOW: usize = 30;
     const ROUNDS: usize = 3;
-    // As accurate as the beam of the other benchmark.
+    // Same tolerance as in the beam benchmark.
     let options = BodySimulationOptions { tolerance: 1e-5, all_elements, ..BodySimulationOptions::default() };
-    let mut simulation = BodySimulation::new(body.clone(), options).expect("the body is good");
+    let mut simulation = BodySimulation::new(body.clone(), options).expect("the body is valid");
     simulation.start(&motion.poses[0], 0.3, &[GRAVITY]).expect("the pose is finite");
     let mut best = Speed { step: f64::INFINITY, pose: f64::INFINITY, phases: [0.0; 4], iterations: 0.0 };
     for window in motion.poses.chunks_exact(WINDOW).cycle().take(ROUNDS * motion.poses.len() / WINDOW) {
@@ -99,7 +99,7 @@ fn milliseconds(body: &LayeredBody, motion: &BodyMotion, all_elements: bool) -> 
 
 fn iterations(body: &LayeredBody, motion: &BodyMotion) -> usize {
     let options = BodySimulationOptions { tolerance: 1e-6, ..BodySimulationOptions::default() };
-    let mut simulation = BodySimulation::new(body.clone(), options).expect("the body is good");
+    let mut simulation = BodySimulation::new(body.clone(), options).expect("the body is valid");
     let still: &BodyPose = &motion.poses[0];
     simulation.start(still, 0.3, &[GRAVITY]).expect("the pose is finite");
     let advance = |target: &BodyPose| {

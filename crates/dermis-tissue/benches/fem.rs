@@ -1,4 +1,4 @@
-//! Milliseconds per step of the finite elements: the long beam, a layer like a body's, and growth with size.
+//! Milliseconds per step of the finite elements: the long beam, a layer like that of a body, and scaling with size.
 #![allow(missing_docs, reason = "a program, not an interface")]
 
 #[path = "../tests/beams/mod.rs"]
@@ -22,16 +22,16 @@ fn main() {
     for threads in 1..=cores.min(2) {
         measure(&format!("layer, {threads} thread(s)"), &layer, &free, threads);
     }
-    println!("the same layer to a relative tolerance of 1e-6, mean and most iterations of 200 steps");
+    println!("the same layer to a relative tolerance of 1e-6, mean and maximum iterations of 200 steps");
     count_iterations("layer", &layer, &free, 1e-6);
-    println!("growth with the number of elements, {} thread(s)", cores.min(2));
+    println!("scaling with the number of elements, {} thread(s)", cores.min(2));
     for length in [15, 30, 60, 119, 238] {
         let mesh = grid([8, 8, length], 0.02);
         measure("  beam", &mesh, &clamped_end(&mesh), cores.min(2));
     }
 }
 
-/// A block whose inside is driven: an outer layer two cells thick, as on a body.
+/// A block with a driven core and an outer layer two cells thick, as on a body.
 fn hollow(nx: usize, ny: usize, nz: usize) -> (TetMesh, Vec<bool>) {
     let h = 0.02;
     let mesh = grid([nx, ny, nz], h);
@@ -81,21 +81,21 @@ fn measure_here(name: &str, mesh: &TetMesh, free: &[bool]) {
     );
 }
 
-/// The same motion, and how many products with the matrix its steps take.
+/// Prints the number of CG iterations for the same motion.
 fn count_iterations(name: &str, mesh: &TetMesh, free: &[bool], tolerance: f64) {
     const STEPS: usize = 200;
     let mut simulation = damped(mesh, free, 1.0);
     simulation.options_mut().tolerance = tolerance;
     let rest = positions_of(mesh, simulation.driven_nodes());
     let shake = Random::new(1).vector() * 0.02;
-    let (mut sum, mut most) = (0, 0);
+    let (mut sum, mut max) = (0, 0);
     for step in 0..STEPS {
         let iterations =
             simulation.step(DT, &shaken(&rest, shake, step), &[DOWN]).expect("positions are finite").solve.iterations;
         sum += iterations;
-        most = most.max(iterations);
+        max = max.max(iterations);
     }
-    println!("{name:<22} CG iterations: {:.1} in the mean, at most {most}", sum as f64 / STEPS as f64);
+    println!("{name:<22} CG iterations: mean {:.1}, maximum {max}", sum as f64 / STEPS as f64);
 }
 
 fn shaken(rest: &[Vec3], shake: Vec3, step: usize) -> Vec<Vec3> {

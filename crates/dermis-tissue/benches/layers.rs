@@ -1,5 +1,5 @@
-//! How long a body's inside takes: extension of blend shapes, bounded biharmonic weights, layers. Two figures of 24
-//! bones, one with about 10,000 nodes, one with about 2,700 unknowns, which is what a skin of 6,900 vertices leaves.
+//! Preparation time of the inside of a body: extension of blend shapes, bounded biharmonic weights, layers. Two figures
+//! of 24 bones: one with about 10,000 nodes, one with about 2,700 unknowns, the number for a skin of 6,900 vertices.
 //!
 //! `cargo bench -p dermis-tissue --bench layers`
 
@@ -18,15 +18,15 @@ use lattices::{figure, figure_bones, figure_weights, made_bad, skin};
 
 /// 23 joints × 9 entries of their rotations × 3 coordinates.
 const POSE_COLUMNS: usize = 207 * 3;
-/// The bones of [`figure_bones`] that are hands, feet and head.
+/// Indices of hands, feet and head in [`figure_bones`].
 const END_EFFECTORS: [usize; 7] = [5, 9, 10, 14, 18, 19, 23];
 
 fn main() {
-    for (words, spacing) in [("about 2,700 unknowns", 0.0265), ("about 10,000 nodes", 0.0222)] {
+    for (label, spacing) in [("about 2,700 unknowns", 0.0265), ("about 10,000 nodes", 0.0222)] {
         let mesh = figure(spacing);
         let nodes = skin(&mesh);
         println!(
-            "{words}: {} nodes, {} tetrahedra, {} unknowns",
+            "{label}: {} nodes, {} tetrahedra, {} unknowns",
             mesh.nodes().len(),
             mesh.tetrahedra().len(),
             mesh.nodes().len() - nodes.len()
@@ -67,7 +67,7 @@ fn weights(mesh: &TetMesh, nodes: &[u32]) {
         solve(&BoundedWeightsOptions { tolerance: 1e-8, max_steps: 5000, ..BoundedWeightsOptions::default() });
     let difference = quick.dense.iter().zip(&tight.dense).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
     println!(
-        "  bounded biharmonic weights of {joints} joints: {seconds:.2} s (asked 2), {} steps, {difference:.1e} from the \
+        "  bounded biharmonic weights of {joints} joints: {seconds:.2} s (target 2), {} steps, {difference:.1e} from the \
          tight solve of {} steps, {tight_seconds:.1} s; energies {:.6} and {:.6}",
         quick.steps, tight.steps, quick.energy, tight.energy
     );
@@ -83,20 +83,19 @@ fn layers(mesh: &TetMesh, nodes: &[u32]) {
         DistanceField::new(mesh, nodes, &inner.nodes).expect("the figure is connected")
     });
     println!("  bones and the field's factor: {prepare:.3} s");
-    for thickness in [1.05, 1.1, 1.2, 1.5, 2.0] {
-        let (layers, seconds) =
-            timed(|| Layers::new(mesh, &field, &vec![thickness; nodes.len()]).expect("finite values"));
-        println!("  uniform d = {thickness}: {}, {seconds:.3} s", fractions(&layers));
+    for depth in [1.05, 1.1, 1.2, 1.5, 2.0] {
+        let (layers, seconds) = timed(|| Layers::new(mesh, &field, &vec![depth; nodes.len()]).expect("finite values"));
+        println!("  uniform d = {depth}: {}, {seconds:.3} s", fractions(&layers));
     }
     let dense: Vec<f32> = figure_weights(mesh, nodes).into_iter().map(|weight| weight as f32).collect();
     let chosen: Vec<bool> = (0..bones.len()).map(|joint| END_EFFECTORS.contains(&joint)).collect();
     let pinned = end_effector_vertices(&SkinWeights::from_dense(&dense, bones.len()), &chosen);
-    let place = |node: u32| nodes.binary_search(&node).expect("the boundary is the skin") as u32;
-    let triangles: Vec<[u32; 3]> = mesh.boundary().into_iter().map(|triangle| triangle.map(place)).collect();
+    let vertex_of = |node: u32| nodes.binary_search(&node).expect("the boundary is the skin") as u32;
+    let triangles: Vec<[u32; 3]> = mesh.boundary().into_iter().map(|triangle| triangle.map(vertex_of)).collect();
     let (found, seconds) = timed(|| {
         flesh_thickness(mesh, &triangles, &field, &bones, &pinned, &FleshOptions::default()).expect("finite values")
     });
-    println!("  by flesh, without end effectors: {}, {seconds:.3} s", fractions(&found.layers));
+    println!("  by flesh thickness, without end effectors: {}, {seconds:.3} s", fractions(&found.layers));
 }
 
 fn fractions(layers: &Layers) -> String {

@@ -1,5 +1,5 @@
-//! Layered bodies: a statistical inside that follows the pose, a finite-element outside that jiggles, sags and reacts
-//! to forces (*Data-Driven Physics for Human Soft Tissue Animation*, Kim et al. 2017).
+//! Layered bodies: a statistical inner layer that follows the pose and a finite-element outer layer that jiggles, sags
+//! and reacts to forces (*Data-Driven Physics for Human Soft Tissue Animation*, Kim et al. 2017).
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Gravity, pulling, poking, contact, friction, spinning, forces on nodes, and driven boundaries.
+//! Gravity, pulls, contact, friction, spinning frames, nodal forces and driven boundaries.
 #![allow(missing_docs, reason = "tests")]
 
 mod beams;
@@ -8,12 +8,12 @@ use dermis_mesh::TetMesh;
 use dermis_tissue::dynamics::{Collider, Force, NodalForce, PathKey, Pull, Shape, Simulation, Spin};
 use glam::{Quat, Vec3};
 
-fn node_at(mesh: &TetMesh, place: Vec3) -> usize {
-    mesh.nodes().iter().position(|x| x.distance(place) < 1e-5).expect("there is a node")
+fn node_at(mesh: &TetMesh, position: Vec3) -> usize {
+    mesh.nodes().iter().position(|x| x.distance(position) < 1e-5).expect("there is a node")
 }
 
 #[test]
-fn a_body_falls_as_gravity_has_it() {
+fn floating_body_falls_with_the_given_acceleration() {
     let mesh = grid([2, 2, 4], 0.02);
     for acceleration in [Vec3::new(0.0, -9.81, 0.0), Vec3::new(30.0, 5.0, -80.0), Vec3::ZERO] {
         let mut simulation = floating(&mesh);
@@ -28,7 +28,7 @@ fn a_body_falls_as_gravity_has_it() {
 }
 
 #[test]
-fn forces_on_nodes_give_their_momentum() {
+fn nodal_forces_change_momentum_by_their_impulse() {
     let mesh = grid([2, 2, 4], 0.02);
     let mut simulation = floating(&mesh);
     let push = Force::Nodal(NodalForce { nodes: vec![3, 7, 11, u32::MAX], force_n: [0.02, 0.0, -0.01] });
@@ -40,7 +40,7 @@ fn forces_on_nodes_give_their_momentum() {
 }
 
 #[test]
-fn a_falling_block_lands_on_the_floor_and_friction_holds_it() {
+fn falling_block_rests_on_the_floor_and_friction_stops_sliding() {
     let mesh = grid([4, 2, 4], 0.02);
     for (friction, slides) in [(0.0, true), (0.8, false)] {
         let mut simulation = damped(&mesh, &vec![true; mesh.nodes().len()], 1.0);
@@ -58,13 +58,13 @@ fn a_falling_block_lands_on_the_floor_and_friction_holds_it() {
         let lowest = found.iter().map(|x| x.y).fold(f32::MAX, f32::min);
         let moved = center(&found).x - center(mesh.nodes()).x;
         println!("friction {friction}: lowest {lowest} m, slid {moved} m");
-        assert!(lowest > -0.011, "sinks to {lowest}");
+        assert!(lowest > -0.011, "sinks to {lowest} m");
         assert_eq!(moved > 0.2, slides, "slid {moved} m with friction {friction}");
     }
 }
 
 #[test]
-fn flesh_that_is_pulled_follows_and_comes_back() {
+fn pulled_flesh_follows_and_recovers() {
     let mesh = grid([6, 6, 6], 0.02);
     let mut simulation = damped(&mesh, &clamped_end(&mesh), 3.0);
     let clamped = positions_of(&mesh, simulation.driven_nodes());
@@ -80,7 +80,7 @@ fn flesh_that_is_pulled_follows_and_comes_back() {
     }
     let top = mesh.nodes().iter().position(|x| x.distance(Vec3::new(0.06, 0.06, 0.12)) < 1e-5).unwrap();
     let raised = positions(&mesh, &simulation)[top].z;
-    assert!(raised > 0.16, "only at {raised}");
+    assert!(raised > 0.16, "raised only to {raised} m");
     for _ in 0..700 {
         simulation.step(DT, &clamped, &[]).unwrap();
     }
@@ -88,12 +88,12 @@ fn flesh_that_is_pulled_follows_and_comes_back() {
 }
 
 #[test]
-fn a_body_at_rest_outside_circles_in_a_spinning_frame() {
+fn body_at_rest_circles_in_a_spinning_frame() {
     let mesh = grid([2, 2, 2], 0.02);
     let mut simulation = floating(&mesh);
     let rate = Vec3::new(0.0, 1.0, 0.0);
     let start: Vec<Vec3> = mesh.nodes().iter().map(|x| *x + Vec3::X).collect();
-    simulation.place(&start).unwrap();
+    simulation.set_positions(&start).unwrap();
     simulation.set_velocities(&start.iter().map(|x| -rate.cross(*x)).collect::<Vec<_>>()).unwrap();
     let spin =
         Force::Spin(Spin { origin: [0.0; 3], angular_velocity: rate.to_array(), angular_acceleration: [0.0; 3] });
@@ -106,7 +106,7 @@ fn a_body_at_rest_outside_circles_in_a_spinning_frame() {
 }
 
 #[test]
-fn a_sphere_and_a_capsule_dent_flesh_and_it_comes_back() {
+fn colliders_dent_flesh_and_it_recovers() {
     let mesh = grid([8, 4, 8], 0.02);
     let free: Vec<bool> = mesh.nodes().iter().map(|x| x.y > 1e-6).collect();
     let top = node_at(&mesh, Vec3::new(0.08, 0.08, 0.08));
@@ -124,16 +124,16 @@ fn a_sphere_and_a_capsule_dent_flesh_and_it_comes_back() {
             simulation.step(DT, &fixed, std::slice::from_ref(&poke)).unwrap();
         }
         let dented = height(&simulation);
-        assert!((dented - 0.05).abs() < 2e-3, "{shape:?} at 0.05 m, skin at {dented}");
+        assert!((dented - 0.05).abs() < 2e-3, "surface of {shape:?} at 0.05 m, skin at {dented} m");
         for _ in 0..600 {
             simulation.step(DT, &fixed, std::slice::from_ref(&poke)).unwrap();
         }
-        assert!((height(&simulation) - 0.08).abs() < 1e-3, "stays at {}", height(&simulation));
+        assert!((height(&simulation) - 0.08).abs() < 1e-3, "remains at {} m", height(&simulation));
     }
 }
 
 #[test]
-fn driven_nodes_move_evenly_over_the_substeps() {
+fn driven_nodes_move_linearly_over_the_substeps() {
     let mesh = grid([3, 3, 6], 0.02);
     let free = clamped_end(&mesh);
     let (mut whole, mut single) = (damped(&mesh, &free, 1.0), damped(&mesh, &free, 1.0));

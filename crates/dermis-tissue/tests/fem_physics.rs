@@ -1,4 +1,4 @@
-//! What any simulated body must do: keep or lose energy, keep momentum, not care where it stands.
+//! Physical invariants: non-increasing energy, conserved momentum, and independence of position and orientation.
 #![allow(missing_docs, reason = "tests")]
 
 mod beams;
@@ -7,7 +7,7 @@ use beams::{DOWN, DT, Random, center, clamped_end, damped, floating, grid, posit
 use dermis_tissue::dynamics::Simulation;
 use glam::{Quat, Vec3};
 
-/// The largest growth of total energy in a step, over the energy at the start.
+/// Largest growth of the total energy in a step, relative to the initial energy.
 fn largest_growth(simulation: &mut Simulation, steps: usize) -> f64 {
     let start = simulation.energy().total_j();
     let (mut before, mut worst) = (start, f64::MIN);
@@ -30,7 +30,7 @@ fn energy_of_an_undriven_body_never_grows() {
         let mut random = Random::new(seed);
         let moved: Vec<Vec3> = mesh.nodes().iter().map(|x| *x + random.vector() * amplitude).collect();
         let velocities: Vec<Vec3> = moved.iter().map(|_| random.vector() * speed).collect();
-        simulation.place(&moved).unwrap();
+        simulation.set_positions(&moved).unwrap();
         simulation.set_velocities(&velocities).unwrap();
         let inverted = simulation.inverted_elements();
         let growth = largest_growth(&mut simulation, 300);
@@ -48,7 +48,7 @@ fn energy_of_a_stretched_and_spinning_body_never_grows() {
         let middle = center(mesh.nodes());
         let moved: Vec<Vec3> = mesh.nodes().iter().map(|x| (*x - middle) * stretch).collect();
         let velocities: Vec<Vec3> = moved.iter().map(|x| Vec3::new(0.0, rate, 0.0).cross(*x)).collect();
-        simulation.place(&moved).unwrap();
+        simulation.set_positions(&moved).unwrap();
         simulation.set_velocities(&velocities).unwrap();
         let growth = largest_growth(&mut simulation, 300);
         println!("stretched {stretch} times, {rate} rad/s: largest growth {growth:.1e}");
@@ -57,7 +57,7 @@ fn energy_of_a_stretched_and_spinning_body_never_grows() {
 }
 
 #[test]
-fn a_free_body_keeps_its_momentum() {
+fn floating_body_conserves_momentum() {
     let mesh = grid([3, 3, 6], 0.02);
     let mut simulation = floating(&mesh);
     let mut random = Random::new(7);
@@ -72,21 +72,21 @@ fn a_free_body_keeps_its_momentum() {
 }
 
 #[test]
-fn motion_does_not_depend_on_place_and_direction() {
+fn motion_does_not_depend_on_position_and_orientation() {
     let mesh = grid([2, 2, 6], 0.02);
-    let (turn, shift) = (Quat::from_scaled_axis(Vec3::new(1.9, -0.7, 0.4)), Vec3::new(3.0, -1.0, 2.0));
+    let (rotation, shift) = (Quat::from_scaled_axis(Vec3::new(1.9, -0.7, 0.4)), Vec3::new(3.0, -1.0, 2.0));
     let mut random = Random::new(9);
     let start: Vec<Vec3> = mesh.nodes().iter().map(|x| *x + random.vector() * 0.004).collect();
-    let run = |place: &dyn Fn(Vec3) -> Vec3| {
+    let run = |transform: &dyn Fn(Vec3) -> Vec3| {
         let mut simulation = floating(&mesh);
-        simulation.place(&start.iter().map(|x| place(*x)).collect::<Vec<_>>()).unwrap();
+        simulation.set_positions(&start.iter().map(|x| transform(*x)).collect::<Vec<_>>()).unwrap();
         for _ in 0..50 {
             simulation.step(DT, &[], &[]).unwrap();
         }
         positions(&mesh, &simulation)
     };
-    let (here, there) = (run(&|x| x), run(&|x| turn * x + shift));
-    let worst = here.iter().zip(&there).map(|(a, b)| (turn * *a + shift).distance(*b)).fold(0.0, f32::max);
+    let (original, moved) = (run(&|x| x), run(&|x| rotation * x + shift));
+    let worst = original.iter().zip(&moved).map(|(a, b)| (rotation * *a + shift).distance(*b)).fold(0.0, f32::max);
     assert!(worst < 5e-5, "{worst} m apart");
 }
 
@@ -106,7 +106,7 @@ fn damping_does_not_depend_on_the_time_step() {
 }
 
 #[test]
-fn motion_is_the_same_bits_on_any_number_of_threads() {
+fn motion_is_bitwise_equal_for_any_number_of_threads() {
     let mesh = grid([8, 8, 20], 0.02);
     let run = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();

@@ -1,4 +1,4 @@
-//! Wild input: a body comes back, stays finite, and takes new parameters in flight.
+//! Extreme input: bodies recover, stay finite, and accept new parameters while they move.
 #![allow(missing_docs, reason = "tests")]
 
 mod beams;
@@ -9,7 +9,7 @@ use dermis_tissue::fem::{DENSITY_RANGE_KG_PER_M3, Material, POISSON_RATIO_RANGE,
 use glam::{Quat, Vec3};
 
 #[test]
-fn recovers_from_boundaries_that_jump() {
+fn recovers_from_jumping_boundaries() {
     let mesh = grid([4, 4, 6], 0.02);
     let mut simulation = damped(&mesh, &clamped_end(&mesh), 3.0);
     let clamped = positions_of(&mesh, simulation.driven_nodes());
@@ -17,8 +17,8 @@ fn recovers_from_boundaries_that_jump() {
     let far: Vec<Vec3> = clamped.iter().map(|x| *x + Vec3::new(20.0, -5.0, 3.0)).collect();
     let crushed = vec![clamped[0]; clamped.len()];
     let mirrored: Vec<Vec3> = clamped.iter().map(|x| Vec3::new(-x.x, x.y, x.z)).collect();
-    for wild in [half_turn, far, crushed, mirrored] {
-        simulation.advance(1.0 / 60.0, 4, &wild, &[DOWN]).unwrap();
+    for extreme in [half_turn, far, crushed, mirrored] {
+        simulation.advance(1.0 / 60.0, 4, &extreme, &[DOWN]).unwrap();
         simulation.advance(1.0 / 60.0, 4, &clamped, &[DOWN]).unwrap();
     }
     for _ in 0..300 {
@@ -36,7 +36,7 @@ fn any_finite_input_gives_finite_positions() {
     let mut simulation = damped(&mesh, &clamped_end(&mesh), 1.0);
     let clamped = positions_of(&mesh, simulation.driven_nodes());
     let huge = f32::MAX;
-    let wild = [
+    let extreme = [
         Force::Gravity { acceleration: [huge, -huge, huge] },
         Force::Spin(Spin { origin: [huge; 3], angular_velocity: [huge; 3], angular_acceleration: [-huge; 3] }),
         Force::Pull(Pull { center: [0.0; 3], radius: huge, target: [-huge; 3], path: vec![], stiffness_n_per_m: huge }),
@@ -51,7 +51,7 @@ fn any_finite_input_gives_finite_positions() {
     for round in 0..60 {
         let scale = 10_f32.powi(round % 39);
         let driven: Vec<Vec3> = clamped.iter().map(|x| *x + random.vector() * scale).collect();
-        let forces = &wild[round as usize % 5..=round as usize % 5];
+        let forces = &extreme[round as usize % 5..=round as usize % 5];
         let dt = [DT, 1e-30, 1e30, 0.1, f32::MIN_POSITIVE][round as usize / 12];
         simulation.advance(dt, 2, &driven, forces).unwrap();
         assert!(positions(&mesh, &simulation).iter().all(|x| x.is_finite()), "round {round}");
@@ -64,10 +64,10 @@ fn any_finite_input_gives_finite_positions() {
 }
 
 #[test]
-fn rejects_positions_that_do_not_fit() {
+fn rejects_missing_and_non_finite_positions() {
     let mesh = grid([2, 2, 2], 0.02);
     let mut simulation = damped(&mesh, &clamped_end(&mesh), 0.0);
-    assert!(simulation.step(DT, &[], &[]).unwrap_err().to_string().starts_with("0 positions for 9 nodes"));
+    assert!(simulation.step(DT, &[], &[]).unwrap_err().to_string().starts_with("0 positions given for 9 nodes"));
     let error = simulation.step(DT, &[Vec3::NAN; 9], &[]).unwrap_err();
     assert_eq!(error.to_string(), "position 0 has a coordinate that is not finite");
     let material = Material::uniform(27, 2e3, 0.3, 1e3);
@@ -103,19 +103,19 @@ fn any_material_in_range_gives_finite_positions() {
 }
 
 #[test]
-fn any_finite_placement_and_velocity_stays_finite() {
+fn any_finite_state_stays_finite() {
     let mesh = grid([2, 2, 3], 0.02);
     let mut random = Random::new(17);
     for exponent in -45..=38 {
         let scale = 10_f32.powi(exponent);
-        let mut wild = || -> Vec<Vec3> { mesh.nodes().iter().map(|_| random.vector() * scale).collect() };
+        let mut vectors = || -> Vec<Vec3> { mesh.nodes().iter().map(|_| random.vector() * scale).collect() };
         for (placed, moving) in [(true, false), (false, true), (true, true)] {
             let mut simulation = floating(&mesh);
             if placed {
-                simulation.place(&wild()).unwrap();
+                simulation.set_positions(&vectors()).unwrap();
             }
             if moving {
-                simulation.set_velocities(&wild()).unwrap();
+                simulation.set_velocities(&vectors()).unwrap();
             }
             for _ in 0..20 {
                 simulation.step(DT, &[], &[DOWN]).unwrap();
@@ -127,7 +127,7 @@ fn any_finite_placement_and_velocity_stays_finite() {
 }
 
 #[test]
-fn a_body_that_is_turned_inside_out_recovers() {
+fn recovers_from_inverted_and_collapsed_shapes() {
     let mesh = grid([3, 3, 6], 0.02);
     let shapes: [fn(Vec3) -> Vec3; 4] =
         [|x| Vec3::new(x.x, x.y, -x.z), |x| -x, |_| Vec3::ZERO, |x| Vec3::new(x.x, 0.0, x.z)];
@@ -135,7 +135,7 @@ fn a_body_that_is_turned_inside_out_recovers() {
         let mut simulation = damped(&mesh, &vec![true; mesh.nodes().len()], 2.0);
         let mut random = Random::new(19);
         let start: Vec<Vec3> = mesh.nodes().iter().map(|x| shape(*x) + random.vector() * 1e-4).collect();
-        simulation.place(&start).unwrap();
+        simulation.set_positions(&start).unwrap();
         let before = simulation.inverted_elements();
         for _ in 0..500 {
             simulation.step(DT, &[], &[]).unwrap();
@@ -146,7 +146,7 @@ fn a_body_that_is_turned_inside_out_recovers() {
 }
 
 #[test]
-fn parameters_that_change_in_flight_lead_where_they_would_from_the_start() {
+fn changed_parameters_reach_the_same_steady_state() {
     let mesh = grid([3, 3, 8], 0.02);
     let free = clamped_end(&mesh);
     let stiff = Material::uniform(mesh.nodes().len(), 4e4, 0.4, 8e2);
@@ -167,38 +167,37 @@ fn parameters_that_change_in_flight_lead_where_they_would_from_the_start() {
     let (found, expected) = (positions(&mesh, &changed), positions(&mesh, &fresh));
     let largest = |a: &[Vec3], b: &[Vec3]| a.iter().zip(b).map(|(a, b)| a.distance(*b)).fold(0.0, f32::max);
     let sag = largest(&expected, mesh.nodes());
-    assert!(largest(&hanging, &expected) > sag, "the softer body hung further");
+    assert!(largest(&hanging, &expected) > sag, "the softer body sags more");
     assert!(largest(&found, &expected) < 1e-3 * sag, "{} of {sag} m apart", largest(&found, &expected));
 }
 
 #[test]
-fn a_bad_material_in_flight_is_refused_and_changes_nothing() {
+fn rejects_an_invalid_material_without_side_effects() {
     let mesh = grid([2, 2, 4], 0.02);
-    let (mut tried, mut left_alone) =
-        (damped(&mesh, &clamped_end(&mesh), 1.0), damped(&mesh, &clamped_end(&mesh), 1.0));
+    let (mut tried, mut untouched) = (damped(&mesh, &clamped_end(&mesh), 1.0), damped(&mesh, &clamped_end(&mesh), 1.0));
     assert!(tried.set_material(&Material::uniform(mesh.nodes().len(), f32::NAN, 0.3, 1e3)).is_err());
     assert!(tried.set_material(&Material::uniform(3, 2e3, 0.3, 1e3)).is_err());
     let clamped = positions_of(&mesh, tried.driven_nodes());
-    for simulation in [&mut tried, &mut left_alone] {
+    for simulation in [&mut tried, &mut untouched] {
         simulation.step(DT, &clamped, &[DOWN]).unwrap();
     }
-    assert_eq!(positions(&mesh, &tried), positions(&mesh, &left_alone));
+    assert_eq!(positions(&mesh, &tried), positions(&mesh, &untouched));
 }
 
 #[test]
-fn tension_can_be_turned_off_in_flight() {
+fn stabilization_can_be_switched_off_during_simulation() {
     let mesh = grid([2, 2, 4], 0.02);
     let stretched: Vec<Vec3> = mesh.nodes().iter().map(|x| Vec3::new(x.x, x.y, x.z * 3.0)).collect();
     let mut random = Random::new(23);
     let velocities: Vec<Vec3> = stretched.iter().map(|_| random.vector()).collect();
-    let run = |from_the_start: bool, later: bool| {
+    let run = |initially: bool, later: bool| {
         let mut simulation = floating(&mesh);
-        simulation.options_mut().tension = from_the_start;
-        simulation.place(&stretched).unwrap();
+        simulation.options_mut().stabilization = initially;
+        simulation.set_positions(&stretched).unwrap();
         simulation.set_velocities(&velocities).unwrap();
         for _ in 0..2 {
             simulation.step(DT, &[], &[]).unwrap();
-            simulation.options_mut().tension = later;
+            simulation.options_mut().stabilization = later;
         }
         positions(&mesh, &simulation)
     };

@@ -1,4 +1,4 @@
-//! Steps and steady states beside an independent f64 implementation with a direct solver.
+//! Steps and steady states compared with an independent `f64` implementation that uses a direct solver.
 #![allow(missing_docs, reason = "tests")]
 
 mod beams;
@@ -19,7 +19,7 @@ fn simulation(mesh: &TetMesh, free: &[bool], options: SimulationOptions) -> Simu
     Simulation::new(mesh, free, &material, options).unwrap()
 }
 
-/// The largest difference of displacements over one step, over the largest displacement.
+/// Largest difference of velocities after one step, relative to the largest velocity.
 fn step_difference(mesh: &TetMesh, simulation: &mut Simulation, free: &[bool], drift: Vec3) -> f64 {
     let mut positions = mesh.nodes().to_vec();
     let mut velocities = vec![Vec3::ZERO; positions.len()];
@@ -38,16 +38,16 @@ fn step_difference(mesh: &TetMesh, simulation: &mut Simulation, free: &[bool], d
 }
 
 #[test]
-fn a_step_of_a_deformed_body_matches_the_reference() {
+fn step_of_a_deformed_body_matches_the_reference() {
     let mesh = grid([3, 3, 10], 0.02);
     let free = clamped_end(&mesh);
-    let options = SimulationOptions { tension: false, ..SimulationOptions::default() };
+    let options = SimulationOptions { stabilization: false, ..SimulationOptions::default() };
     let mut simulation = simulation(&mesh, &free, options);
     let mut random = Random::new(3);
     let bent = |x: &Vec3| Quat::from_rotation_x(4.0 * x.z) * *x;
     let positions: Vec<Vec3> = mesh.nodes().iter().map(|x| bent(x) + random.vector() * 0.002).collect();
     let velocities: Vec<Vec3> = positions.iter().map(|_| random.vector()).collect();
-    simulation.place(&positions).unwrap();
+    simulation.set_positions(&positions).unwrap();
     simulation.set_velocities(&velocities).unwrap();
     let difference = step_difference(&mesh, &mut simulation, &free, Vec3::new(0.3, -0.2, 0.1));
     println!("one step, strongly deformed, Eq. 13 as printed: {difference:.1e}");
@@ -70,7 +70,7 @@ fn steps_of_the_long_beam_match_the_reference() {
 }
 
 #[test]
-fn the_steady_state_of_a_cantilever_matches_linear_elasticity() {
+fn steady_state_of_a_cantilever_matches_linear_elasticity() {
     let mesh = grid([2, 2, 10], 0.02);
     let free = clamped_end(&mesh);
     let material = Material::uniform(mesh.nodes().len(), 5e7, 0.3, 1e3);
@@ -89,6 +89,6 @@ fn the_steady_state_of_a_cantilever_matches_linear_elasticity() {
     let found = positions.iter().zip(mesh.nodes()).map(|(x, rest)| (*x - *rest).as_dvec3());
     let worst = found.zip(&expected).map(|(u, e)| u.distance(*e)).fold(0.0, f64::max);
     println!("cantilever: tip {tip:.3e} m, largest difference {:.4} %", 100.0 * worst / tip);
-    // Linear elasticity does not know that a bent beam is shorter: the square of the slope is what may be left.
+    // Linear elasticity ignores the shortening of a bent beam, which is of the order of the squared slope.
     assert!(worst < 1e-3 * tip, "{worst} of {tip}");
 }

@@ -1,5 +1,5 @@
-//! Violent motion: random poses at random rates, pulls, and gravity that flips. A few seconds always; a minute when asked
-//! for, with `cargo test --release --test fem_soak -- --ignored --nocapture`.
+//! Violent motion: random poses at random rates, pulls and alternating gravity. The default test simulates a few seconds;
+//! `cargo test --release --test fem_soak -- --ignored --nocapture` simulates a minute.
 #![allow(missing_docs, reason = "tests")]
 
 mod beams;
@@ -12,23 +12,24 @@ const FRAME_S: f32 = 1.0 / 60.0;
 const FRAMES_PER_S: usize = 60;
 const SUBSTEPS: usize = 4;
 const CELL_M: f32 = 0.02;
-/// The paper has 0.5 to 5.05.
+/// Damping rate; the paper uses 0.5 to 5.05.
 const DAMPING_PER_S: f32 = 2.0;
-/// Kibibytes that buffers of the first frames and the allocator may still add.
-const FLAT_KIB: usize = 4096;
+/// Allowance in KiB for buffers that are allocated after the first round.
+const MAX_GROWTH_KIB: usize = 4096;
 
 #[test]
-fn seconds_of_violent_motion_leave_no_trace() {
+fn recovers_from_seconds_of_violent_motion() {
     shake(6, &[2, 1]);
 }
 
 #[test]
 #[ignore = "simulates a minute"]
-fn a_minute_of_violent_motion_leaves_no_trace() {
+fn recovers_from_a_minute_of_violent_motion() {
     shake(12, &[10; 6]);
 }
 
-/// Shakes a block of `side` cells whose inside is driven, for so many seconds and with a second of rest after each.
+/// Shakes a block of `side` cells with a driven core. Each round has a duration in seconds and is followed by one
+/// second of rest.
 fn shake(side: usize, rounds: &[usize]) {
     let size = side as f32 * CELL_M;
     let mesh = grid([side; 3], CELL_M);
@@ -37,7 +38,7 @@ fn shake(side: usize, rounds: &[usize]) {
     let mut simulation = damped(&mesh, &free, DAMPING_PER_S);
     let rest = positions_of(&mesh, simulation.driven_nodes());
     let mut random = Random::new(2017);
-    let (mut memory, mut inverted, mut most_iterations) = (None, 0, 0);
+    let (mut memory, mut inverted, mut max_iterations) = (None, 0, 0);
     let mut motion = Motion::new(&mut random, Pose::default());
     let mut advance = |pose: Pose, forces: &[Force]| {
         let report = simulation.advance(FRAME_S, SUBSTEPS, &pose.apply(&rest, size), forces).unwrap();
@@ -45,24 +46,24 @@ fn shake(side: usize, rounds: &[usize]) {
         (report.solve.iterations, simulation.inverted_elements())
     };
     for seconds in rounds {
-        let mut most_inverted = 0;
+        let mut max_inverted = 0;
         for frame in 0..FRAMES_PER_S * seconds {
             let forces = [gravity(frame), pull(size, &mut random)];
             let (iterations, inverted) = advance(motion.next(&mut random), &forces);
-            most_iterations = most_iterations.max(iterations);
-            most_inverted = most_inverted.max(inverted);
+            max_iterations = max_iterations.max(iterations);
+            max_inverted = max_inverted.max(inverted);
         }
         for _ in 0..FRAMES_PER_S {
             (_, inverted) = advance(motion.now(), &[]);
         }
-        println!("{seconds} s: at most {most_inverted} elements inverted; {inverted} after 1 s of rest");
+        println!("{seconds} s: at most {max_inverted} elements inverted; {inverted} after 1 s of rest");
         assert_eq!(inverted, 0);
         memory = memory.or_else(resident_kib);
     }
-    println!("{} elements, at most {most_iterations} iterations", simulation.element_count());
+    println!("{} elements, at most {max_iterations} iterations", simulation.element_count());
     if let (Some(before), Some(after)) = (memory, resident_kib()) {
         println!("resident memory: {before} KiB after the first round, {after} KiB at the end");
-        assert!(after < before + FLAT_KIB, "memory grew from {before} to {after} KiB");
+        assert!(after < before + MAX_GROWTH_KIB, "memory grew from {before} to {after} KiB");
     }
 }
 
@@ -72,7 +73,7 @@ fn gravity(frame: usize) -> Force {
     Force::Gravity { acceleration: [0.0, sign * size, 0.0] }
 }
 
-/// A pull to some point within three times the body's size, 22 N/m for each kilogram.
+/// A pull to a random point within three times the size of the body, with 22 N/m per kilogram.
 fn pull(size: f32, random: &mut Random) -> Force {
     let middle = Vec3::splat(0.5 * size);
     Force::Pull(Pull {
@@ -84,7 +85,7 @@ fn pull(size: f32, random: &mut Random) -> Force {
     })
 }
 
-/// From pose to pose, each reached after one frame to half a second.
+/// Motion between random poses; each transition takes between one frame and half a second.
 struct Motion {
     from: Pose,
     to: Pose,
@@ -107,43 +108,43 @@ impl Motion {
     }
 
     fn now(&self) -> Pose {
-        self.from.towards(&self.to, self.frame as f32 / self.frames as f32)
+        self.from.interpolate(&self.to, self.frame as f32 / self.frames as f32)
     }
 }
 
-/// A rigid placement of the inside, shifted in units of its size and twisted along one axis.
+/// Rigid transform of the core, with a shift in units of its size and a twist about one axis.
 #[derive(Default, Clone, Copy)]
 struct Pose {
-    turn: Quat,
+    rotation: Quat,
     shift: Vec3,
     twist: f32,
 }
 
 impl Pose {
     fn random(random: &mut Random) -> Self {
-        let turn = Quat::from_scaled_axis(random.vector() * 2.0);
-        Self { turn, shift: random.vector() * 2.0, twist: random.number() * 2.0 }
+        let rotation = Quat::from_scaled_axis(random.vector() * 2.0);
+        Self { rotation, shift: random.vector() * 2.0, twist: random.number() * 2.0 }
     }
 
-    fn towards(&self, to: &Self, share: f32) -> Self {
+    fn interpolate(&self, to: &Self, fraction: f32) -> Self {
         Self {
-            turn: self.turn.slerp(to.turn, share),
-            shift: self.shift.lerp(to.shift, share),
-            twist: self.twist + (to.twist - self.twist) * share,
+            rotation: self.rotation.slerp(to.rotation, fraction),
+            shift: self.shift.lerp(to.shift, fraction),
+            twist: self.twist + (to.twist - self.twist) * fraction,
         }
     }
 
     fn apply(&self, rest: &[Vec3], size: f32) -> Vec<Vec3> {
         let middle = Vec3::splat(0.5 * size);
-        let place = |x: &Vec3| {
+        let transform = |x: &Vec3| {
             let twisted = Quat::from_rotation_y(self.twist * (x.y - middle.y) / size) * (*x - middle);
-            self.turn * twisted + middle + self.shift * size
+            self.rotation * twisted + middle + self.shift * size
         };
-        rest.iter().map(place).collect()
+        rest.iter().map(transform).collect()
     }
 }
 
-/// Resident memory where the system tells it, in pages of 4 KiB.
+/// Resident memory in KiB if the system reports it, assuming pages of 4 KiB.
 fn resident_kib() -> Option<usize> {
     let pages: usize = std::fs::read_to_string("/proc/self/statm").ok()?.split_whitespace().nth(1)?.parse().ok()?;
     Some(4 * pages)

@@ -1,4 +1,4 @@
-//! Layered bodies: building them, what the layers are, and how they move.
+//! Layered bodies: construction, layers and motion.
 
 #[path = "../../dermis-tet/tests/shapes/mod.rs"]
 mod shapes;
@@ -10,10 +10,10 @@ use dermis_math::progress::Silent;
 use dermis_mesh::{Shape, SkinWeights, TriMesh, UpAxis};
 use dermis_tet::tetrahedra::lattice::LatticeOptions;
 use dermis_tet::tetrahedra::{TetError, TetOptions};
-use dermis_tissue::dynamics::{Force, Pull};
+use dermis_tissue::dynamics::{Force, Pull, TimedForce};
 use dermis_tissue::layered::{
-    BodySimulation, BodySimulationOptions, BuildOptions, LayeredBody, LayeredError, Mesher, SkinBinding, Thickness,
-    build,
+    BodySimulation, BodySimulationOptions, BuildOptions, LayeredBody, LayeredError, Mesher, SimulateOptions,
+    SkinBinding, Thickness, build, simulate,
 };
 use dermis_tissue::layers::NodeRole;
 use glam::{DVec3, Vec3};
@@ -21,7 +21,7 @@ use glam::{DVec3, Vec3};
 const FRAME_S: f32 = 1.0 / 60.0;
 const GRAVITY: Force = Force::Gravity { acceleration: [-9.81, 0.0, 0.0] };
 
-/// A limb of 1 m along y with a joint in its middle, one shape that fattens it and one pose shape.
+/// A limb of 1 m along y with a joint in its middle, a shape that makes it fatter and a pose shape.
 fn limb() -> BodyModel {
     let distance = |at: Vec3| {
         let on_bone = Vec3::new(0.0, at.y.clamp(0.0, 1.0), 0.0);
@@ -63,19 +63,19 @@ fn options(mesher: Mesher) -> BuildOptions {
     BuildOptions { mesher, thickness, young_modulus_pa: vec![8e3], ..BuildOptions::default() }
 }
 
-fn made(mesher: Mesher) -> LayeredBody {
+fn built(mesher: Mesher) -> LayeredBody {
     build(limb(), vec![swing()], UpAxis::Y, &options(mesher), &Silent).unwrap().0
 }
 
-fn by_nodes() -> LayeredBody {
+fn delaunay_body() -> LayeredBody {
     static BODY: OnceLock<LayeredBody> = OnceLock::new();
-    BODY.get_or_init(|| made(Mesher::Delaunay(TetOptions::default()))).clone()
+    BODY.get_or_init(|| built(Mesher::Delaunay(TetOptions::default()))).clone()
 }
 
-fn by_lattice() -> LayeredBody {
+fn lattice_body() -> LayeredBody {
     static BODY: OnceLock<LayeredBody> = OnceLock::new();
     let lattice = LatticeOptions { spacing: Some(0.04), ..LatticeOptions::default() };
-    BODY.get_or_init(|| made(Mesher::Lattice(lattice))).clone()
+    BODY.get_or_init(|| built(Mesher::Lattice(lattice))).clone()
 }
 
 fn simulated(body: LayeredBody) -> BodySimulation {
@@ -86,16 +86,16 @@ fn farthest(a: &[Vec3], b: &[Vec3]) -> f32 {
     a.iter().zip(b).map(|(a, b)| a.distance(*b)).fold(0.0, f32::max)
 }
 
-/// A point of the skin near the middle of the upper half.
-fn side(body: &LayeredBody) -> usize {
+/// Index of a skin point near the middle of the upper half.
+fn side_point(body: &LayeredBody) -> usize {
     let points = body.body().mesh().points();
     let distance = |point: &usize| points[*point].distance(Vec3::new(0.12, 0.25, 0.0));
     (0..points.len()).min_by(|a, b| distance(a).total_cmp(&distance(b))).unwrap()
 }
 
 #[test]
-fn the_inside_keeps_the_skins_weights_shapes_and_pose_shapes() {
-    let body = by_nodes();
+fn inside_keeps_weights_shapes_and_pose_shapes_of_the_skin() {
+    let body = delaunay_body();
     let parts = body.parts();
     assert_eq!(parts.binding, SkinBinding::Nodes);
     let points = parts.body.point_count();
@@ -116,8 +116,8 @@ fn the_inside_keeps_the_skins_weights_shapes_and_pose_shapes() {
 }
 
 #[test]
-fn the_layer_is_free_and_the_inside_follows_the_pose() {
-    for body in [by_nodes(), by_lattice()] {
+fn layer_is_free_and_bones_follow_the_pose() {
+    for body in [delaunay_body(), lattice_body()] {
         let layers = body.layers();
         let counts = [NodeRole::Free, NodeRole::Driven].map(|role| layers.count(role));
         assert!(counts[0] > 100 && counts[1] > 10, "{counts:?}");
@@ -129,8 +129,8 @@ fn the_layer_is_free_and_the_inside_follows_the_pose() {
 }
 
 #[test]
-fn without_forces_a_standing_body_stays_as_it_is() {
-    for body in [by_nodes(), by_lattice()] {
+fn body_without_forces_keeps_its_shape() {
+    for body in [delaunay_body(), lattice_body()] {
         let rest = BodyPose::rest(2);
         let mut simulation = simulated(body);
         simulation.start(&rest, 0.1, &[]).unwrap();
@@ -142,17 +142,17 @@ fn without_forces_a_standing_body_stays_as_it_is() {
 }
 
 #[test]
-fn flesh_moves_with_the_body_and_comes_to_rest_after_it() {
-    for body in [by_nodes(), by_lattice()] {
+fn flesh_moves_with_the_body_and_comes_to_rest() {
+    for body in [delaunay_body(), lattice_body()] {
         let poses = swing().poses;
         let mut simulation = simulated(body);
         simulation.start(&poses[0], 0.2, &[]).unwrap();
-        let mut most = 0.0f32;
+        let mut max = 0.0f32;
         for pose in &poses {
             simulation.advance(pose, FRAME_S, 4, &[]).unwrap();
-            most = most.max(farthest(simulation.skin(), simulation.posed_skin()));
+            max = max.max(farthest(simulation.skin(), simulation.posed_skin()));
         }
-        assert!((0.002..0.15).contains(&most), "{most}");
+        assert!((0.002..0.15).contains(&max), "{max}");
         let last = poses.last().unwrap();
         let mut before = Vec::new();
         for _ in 0..180 {
@@ -165,10 +165,10 @@ fn flesh_moves_with_the_body_and_comes_to_rest_after_it() {
 }
 
 #[test]
-fn a_body_that_is_carried_evenly_keeps_its_shape_from_the_first_frame_on() {
+fn body_in_uniform_motion_keeps_its_shape_from_the_first_frame() {
     let at =
         |frame: i32| BodyPose { translation: DVec3::new(5.0 / 60.0 * f64::from(frame), 0.0, 0.0), ..BodyPose::rest(2) };
-    let mut simulation = simulated(by_nodes());
+    let mut simulation = simulated(delaunay_body());
     simulation.start(&at(0), 0.1, &[]).unwrap();
     simulation.launch(&at(1), FRAME_S).unwrap();
     for frame in 1..60 {
@@ -179,21 +179,21 @@ fn a_body_that_is_carried_evenly_keeps_its_shape_from_the_first_frame_on() {
 }
 
 #[test]
-fn gravity_sags_softer_flesh_more_and_a_pull_lets_go() {
+fn softer_flesh_sags_more_and_recovers_from_a_pull() {
     let sag = |body: LayeredBody| {
         let mut simulation = simulated(body);
         simulation.start(&BodyPose::rest(2), 1.0, &[GRAVITY]).unwrap();
         farthest(simulation.skin(), simulation.rest_skin())
     };
-    let mut stiff = by_nodes();
+    let mut stiff = delaunay_body();
     let mut flesh = stiff.flesh().clone();
     flesh.young_modulus_pa.fill(8e4);
     stiff.set_flesh(flesh).unwrap();
-    let (soft, stiff) = (sag(by_nodes()), sag(stiff));
+    let (soft, stiff) = (sag(delaunay_body()), sag(stiff));
     assert!(soft > 4.0 * stiff && stiff > 1e-4, "{soft} and {stiff}");
 
-    let body = by_nodes();
-    let (point, rest) = (side(&body), BodyPose::rest(2));
+    let body = delaunay_body();
+    let (point, rest) = (side_point(&body), BodyPose::rest(2));
     let mut simulation = simulated(body);
     simulation.start(&rest, 0.0, &[]).unwrap();
     let center = simulation.rest_skin()[point];
@@ -210,9 +210,9 @@ fn gravity_sags_softer_flesh_more_and_a_pull_lets_go() {
 }
 
 #[test]
-fn painting_the_thickness_frees_and_holds_flesh_while_it_moves() {
-    let body = by_nodes();
-    let (point, rest) = (side(&body), BodyPose::rest(2));
+fn painted_thickness_frees_and_fixes_flesh_during_simulation() {
+    let body = delaunay_body();
+    let (point, rest) = (side_point(&body), BodyPose::rest(2));
     let mut simulation = simulated(body);
     simulation.start(&rest, 0.5, &[GRAVITY]).unwrap();
     assert!(simulation.skin()[point].distance(simulation.rest_skin()[point]) > 1e-3);
@@ -220,7 +220,7 @@ fn painting_the_thickness_frees_and_holds_flesh_while_it_moves() {
     let before = flesh.clone();
     flesh.thickness.fill(1.0);
     let points = simulation.rest_skin().to_vec();
-    // All but the lower end follows the pose.
+    // Everything except the lower end follows the pose.
     flesh.thickness.iter_mut().zip(&points).filter(|(_, at)| at.y > 0.8).for_each(|(d, _)| *d = 1.6);
     simulation.set_flesh(flesh, &rest).unwrap();
     simulation.advance(&rest, FRAME_S, 4, &[GRAVITY]).unwrap();
@@ -233,27 +233,27 @@ fn painting_the_thickness_frees_and_holds_flesh_while_it_moves() {
 }
 
 #[test]
-fn shapes_change_what_is_simulated() {
+fn shape_coefficients_change_the_simulated_body() {
     let options = BodySimulationOptions { betas: vec![1.0], ..BodySimulationOptions::default() };
-    let mut simulation = BodySimulation::new(by_nodes(), options).unwrap();
+    let mut simulation = BodySimulation::new(delaunay_body(), options).unwrap();
     let rest = BodyPose::rest(2);
     simulation.start(&rest, 0.2, &[]).unwrap();
     let widest = |points: &[Vec3]| points.iter().map(|at| at.x).fold(0.0, f32::max);
-    assert!(widest(simulation.skin()) > 1.25 * widest(by_nodes().body().mesh().points()));
+    assert!(widest(simulation.skin()) > 1.25 * widest(delaunay_body().body().mesh().points()));
     assert!(farthest(simulation.skin(), simulation.rest_skin()) < 1e-4);
 }
 
 #[test]
-fn simulating_all_elements_is_more_work_for_the_same_body() {
+fn simulating_all_elements_includes_more_elements() {
     let options = BodySimulationOptions { all_elements: true, ..BodySimulationOptions::default() };
-    let all = BodySimulation::new(by_nodes(), options).unwrap();
-    let layer = simulated(by_nodes());
+    let all = BodySimulation::new(delaunay_body(), options).unwrap();
+    let layer = simulated(delaunay_body());
     assert!(all.simulation().element_count() > layer.simulation().element_count());
 }
 
 #[test]
-fn rejects_flesh_that_cannot_be_and_keeps_the_old() {
-    let mut body = by_nodes();
+fn rejects_invalid_flesh_and_keeps_the_old() {
+    let mut body = delaunay_body();
     let good = body.flesh().clone();
     for spoil in [
         |flesh: &mut dermis_tissue::layered::Flesh| flesh.thickness[3] = f32::NAN,
@@ -271,7 +271,7 @@ fn rejects_flesh_that_cannot_be_and_keeps_the_old() {
 }
 
 #[test]
-fn rejects_an_open_skin_and_the_lattice_takes_it() {
+fn delaunay_mesher_rejects_an_open_skin_and_lattice_accepts_it() {
     let model = limb();
     let mesh = TriMesh::new(model.mesh().points().to_vec(), model.mesh().triangles()[4..].to_vec()).unwrap();
     let open = || {
@@ -292,8 +292,8 @@ fn rejects_an_open_skin_and_the_lattice_takes_it() {
 }
 
 #[test]
-fn given_tetrahedra_may_number_their_nodes_as_they_like() {
-    let body = by_nodes();
+fn given_tetrahedra_can_have_any_node_order() {
+    let body = delaunay_body();
     let tets = &body.parts().tets;
     let last = tets.nodes().len() as u32 - 1;
     let reversed = dermis_mesh::TetMesh::new(
@@ -307,11 +307,11 @@ fn given_tetrahedra_may_number_their_nodes_as_they_like() {
 }
 
 #[test]
-fn the_result_does_not_depend_on_the_number_of_threads() {
+fn result_does_not_depend_on_the_number_of_threads() {
     let run = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| {
-            let mut simulation = simulated(made(Mesher::Delaunay(TetOptions::default())));
+            let mut simulation = simulated(built(Mesher::Delaunay(TetOptions::default())));
             simulation.start(&swing().poses[0], 0.1, &[]).unwrap();
             for pose in &swing().poses[..10] {
                 simulation.advance(pose, FRAME_S, 4, &[GRAVITY]).unwrap();
@@ -321,4 +321,45 @@ fn the_result_does_not_depend_on_the_number_of_threads() {
     };
     let one = run(1);
     assert!([2, 3].into_iter().all(|threads| run(threads) == one));
+}
+
+#[test]
+fn a_recording_is_simulated_as_it_is_read_and_the_same_when_read_again() {
+    let recording = simulate(delaunay_body(), swing(), SimulateOptions::default()).unwrap();
+    let sequence = &recording.sequence;
+    assert_eq!(recording.measures().displacement_max, 0.0, "nothing is simulated before it is read");
+    let frames: Vec<Vec<Vec3>> = (0..20).map(|frame| sequence.frame(frame).unwrap().into_owned()).collect();
+    let measures = recording.measures();
+    assert!(measures.displacement_max > 1e-5 && measures.real_time_factor > 0.0);
+    assert_eq!(sequence.frame(3).unwrap().as_ref(), frames[3]);
+    assert_eq!(sequence.frame(19).unwrap().as_ref(), frames[19]);
+    assert_eq!(recording.measures().displacement_rms.to_bits(), measures.displacement_rms.to_bits());
+}
+
+#[test]
+fn a_body_torn_from_its_pose_is_an_error_and_no_frame() {
+    let pull = Pull {
+        center: [0.12, 0.8, 0.0],
+        radius: 0.3,
+        target: [40.0, 0.8, 0.0],
+        path: Vec::new(),
+        stiffness_n_per_m: 1e6,
+    };
+    let forces = vec![TimedForce { force: Force::Pull(pull), from_s: 0.0, until_s: None }];
+    let options = SimulateOptions { forces, ..SimulateOptions::default() };
+    let recording = simulate(delaunay_body(), swing(), options).unwrap();
+    let failed = (0..30).find_map(|frame| recording.sequence.frame(frame).err()).unwrap();
+    let cause = std::error::Error::source(&failed).unwrap().downcast_ref::<LayeredError>().unwrap();
+    assert!(matches!(cause, LayeredError::TooFar { .. }), "{cause}");
+}
+
+#[test]
+fn rejects_forces_and_motions_that_are_none() {
+    let force = Force::Gravity { acceleration: [0.0; 3] };
+    let forces = vec![TimedForce { force, from_s: 1.0, until_s: Some(0.5) }];
+    let options = SimulateOptions { forces, ..SimulateOptions::default() };
+    let error = simulate(delaunay_body(), swing(), options).unwrap_err();
+    assert!(matches!(error, LayeredError::Force { index: 0, .. }), "{error}");
+    let empty = BodyMotion { poses: Vec::new(), ..swing() };
+    assert!(simulate(delaunay_body(), empty, SimulateOptions::default()).is_err());
 }

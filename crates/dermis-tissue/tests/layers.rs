@@ -1,4 +1,4 @@
-//! Bodies divided into what follows the pose and what is simulated.
+//! Division of bodies into posed and simulated nodes.
 
 #[path = "../../dermis-tet/tests/lattices/mod.rs"]
 mod lattices;
@@ -12,7 +12,7 @@ use dermis_tissue::layers::{
 use glam::{Vec3, Vec3Swizzles};
 use lattices::{ball, figure, figure_bones, figure_weights, made_bad, real_mesh, rod, skin};
 
-/// A bone along most of the rod's axis.
+/// Two bones along most of the axis of the rod.
 const ROD_BONES: [Bone; 2] = [
     Bone { joint: 0, start: Vec3::new(-2.6, 0.0, 0.0), end: Vec3::ZERO },
     Bone { joint: 1, start: Vec3::ZERO, end: Vec3::new(2.6, 0.0, 0.0) },
@@ -24,18 +24,18 @@ fn field(mesh: &TetMesh, bones: &[Bone]) -> DistanceField {
     DistanceField::new(mesh, &nodes, &inner.nodes).unwrap()
 }
 
-fn uniform(mesh: &TetMesh, bones: &[Bone], thickness: f64) -> Layers {
-    Layers::new(mesh, &field(mesh, bones), &vec![thickness; skin(mesh).len()]).unwrap()
+fn uniform(mesh: &TetMesh, bones: &[Bone], depth: f64) -> Layers {
+    Layers::new(mesh, &field(mesh, bones), &vec![depth; skin(mesh).len()]).unwrap()
 }
 
 fn body_bones() -> Vec<Bone> {
     (0..).zip(figure_bones()).map(|(joint, ([start, end], _))| Bone { joint, start, end }).collect()
 }
 
-/// The skin's triangles by skin vertex.
+/// Triangles of the skin, indexed by skin vertex.
 fn skin_triangles(mesh: &TetMesh, nodes: &[u32]) -> Vec<[u32; 3]> {
-    let place = |node: u32| nodes.binary_search(&node).unwrap() as u32;
-    mesh.boundary().into_iter().map(|triangle| triangle.map(place)).collect()
+    let vertex_of = |node: u32| nodes.binary_search(&node).unwrap() as u32;
+    mesh.boundary().into_iter().map(|triangle| triangle.map(vertex_of)).collect()
 }
 
 fn assert_consistent(mesh: &TetMesh, layers: &Layers) {
@@ -53,7 +53,7 @@ fn assert_consistent(mesh: &TetMesh, layers: &Layers) {
 }
 
 #[test]
-fn the_field_grows_from_the_bone_to_the_skin_within_its_range() {
+fn field_increases_from_bone_to_skin_within_its_range() {
     for mesh in [rod(3.0, 0.2), made_bad(&rod(3.0, 0.2), 0.02)] {
         let straight = rod(3.0, 0.2);
         let nodes = skin(&mesh);
@@ -76,8 +76,9 @@ fn the_field_grows_from_the_bone_to_the_skin_within_its_range() {
 }
 
 #[test]
-fn the_field_between_coaxial_cylinders_is_logarithmic() {
-    // Eq. 14 between radii a and b: d = D ln(r/a) / ln(b/a). The exact values are given at all nodes beyond 0.8.
+fn field_between_coaxial_cylinders_is_logarithmic() {
+    // Eq. 14 between radii a and b: d = D ln(r/a) / ln(b/a). Exact values are prescribed at all nodes beyond a radius
+    // of 0.8.
     let mesh = rod(3.0, 0.1);
     let exact = |at: Vec3| (f64::from(at.yz().length()) / 0.3).ln().max(0.0);
     let is_skin = |at: Vec3| at.yz().length() > 0.8 || at.x.abs() > 2.95;
@@ -87,30 +88,30 @@ fn the_field_between_coaxial_cylinders_is_logarithmic() {
     let given: Vec<f64> = nodes.iter().map(|&node| exact(mesh.nodes()[node as usize])).collect();
     let found = DistanceField::new(&mesh, &nodes, &bones).unwrap().solve(&given).unwrap();
     for (at, value) in mesh.nodes().iter().zip(&found) {
-        // The lattice is a third of the inner radius; the bone's surface is a staircase of that size.
-        assert!((value - exact(*at)).abs() < 0.12, "{at}: {value}, not {}", exact(*at));
+        // The lattice spacing is a third of the inner radius, and the bone surface is a staircase of that size.
+        assert!((value - exact(*at)).abs() < 0.12, "{at}: {value} instead of {}", exact(*at));
     }
 }
 
 #[test]
-fn roles_and_elements_agree_and_thicker_layers_hold_thinner_ones() {
+fn roles_match_elements_and_deeper_layers_contain_shallower_ones() {
     let mesh = rod(3.0, 0.2);
     let mut before: Option<Layers> = None;
-    for thickness in [1.05, 1.5, 3.0] {
-        let layers = uniform(&mesh, &ROD_BONES, thickness);
+    for depth in [1.05, 1.5, 3.0] {
+        let layers = uniform(&mesh, &ROD_BONES, depth);
         assert_consistent(&mesh, &layers);
         let counts = [NodeRole::Free, NodeRole::Driven, NodeRole::Posed].map(|role| layers.count(role));
         assert_eq!(counts.iter().sum::<usize>(), mesh.nodes().len());
-        if let Some(thin) = before {
-            assert!(thin.elements.iter().all(|element| layers.elements.binary_search(element).is_ok()));
-            assert!(thin.elements.len() < layers.elements.len());
+        if let Some(shallower) = before {
+            assert!(shallower.elements.iter().all(|element| layers.elements.binary_search(element).is_ok()));
+            assert!(shallower.elements.len() < layers.elements.len());
         }
         before = Some(layers);
     }
 }
 
 #[test]
-fn the_threshold_itself_leaves_everything_to_the_pose() {
+fn depth_at_the_threshold_simulates_nothing() {
     let mesh = ball(0.2);
     let bones = [Bone { joint: 0, start: Vec3::ZERO, end: Vec3::ZERO }];
     let layers = uniform(&mesh, &bones, THRESHOLD);
@@ -119,7 +120,7 @@ fn the_threshold_itself_leaves_everything_to_the_pose() {
 }
 
 #[test]
-fn mirrored_bodies_have_mirrored_layers() {
+fn symmetric_bodies_have_symmetric_layers() {
     let mesh = rod(3.0, 0.2);
     let nodes = skin(&mesh);
     let given: Vec<f64> =
@@ -133,14 +134,14 @@ fn mirrored_bodies_have_mirrored_layers() {
 }
 
 #[test]
-fn the_simulated_part_is_a_mesh_of_free_nodes_then_driven_ones() {
+fn simulated_mesh_has_free_nodes_before_driven_nodes() {
     let mesh = rod(3.0, 0.2);
     let layers = uniform(&mesh, &ROD_BONES, 1.3);
     let part = layers.simulated(&mesh);
     assert_eq!(part.mesh.tetrahedra().len(), layers.elements.len());
     assert_eq!(part.free_count, layers.count(NodeRole::Free));
-    for (place, (&node, at)) in part.nodes.iter().zip(part.mesh.nodes()).enumerate() {
-        let expected = if place < part.free_count { NodeRole::Free } else { NodeRole::Driven };
+    for (index, (&node, at)) in part.nodes.iter().zip(part.mesh.nodes()).enumerate() {
+        let expected = if index < part.free_count { NodeRole::Free } else { NodeRole::Driven };
         assert_eq!(layers.roles[node as usize], expected);
         assert_eq!(mesh.nodes()[node as usize], *at);
     }
@@ -149,8 +150,8 @@ fn the_simulated_part_is_a_mesh_of_free_nodes_then_driven_ones() {
 }
 
 #[test]
-fn flesh_without_a_bone_is_posed_and_noted() {
-    // Two balls, and a bone in one of them.
+fn flesh_without_a_bone_is_posed_and_reported() {
+    // Two balls with a bone in one of them.
     let one = ball(0.25);
     let count = one.nodes().len() as u32;
     let nodes = one.nodes().iter().copied().chain(one.nodes().iter().map(|at| *at + 3.0 * Vec3::X)).collect();
@@ -161,11 +162,11 @@ fn flesh_without_a_bone_is_posed_and_noted() {
     assert_consistent(&mesh, &layers);
     assert_eq!(layers.unanchored_nodes, count as usize);
     assert!(layers.roles[..count as usize].contains(&NodeRole::Free));
-    assert!(layers.notes()[0].message.contains("no bone to hang from"));
+    assert!(layers.notes()[0].message.contains("no bone to support them"));
 }
 
 #[test]
-fn flesh_thickness_reaches_the_asked_part_of_a_body_and_spares_end_effectors() {
+fn flesh_thickness_reaches_the_requested_fraction_and_excludes_end_effectors() {
     let mesh = figure(0.03);
     let nodes = skin(&mesh);
     let bones = body_bones();
@@ -179,26 +180,26 @@ fn flesh_thickness_reaches_the_asked_part_of_a_body_and_spares_end_effectors() {
         let options = FleshOptions { element_fraction: fraction, ..FleshOptions::default() };
         let found = flesh_thickness(&mesh, &triangles, &field, &bones, &pinned, &options).unwrap();
         println!(
-            "asked {fraction}, got {:.3} of {} elements; flesh from {:.3} m off the bone",
+            "requested {fraction}, found {:.3} of {} elements; flesh above a thickness of {:.3} is simulated",
             found.layers.element_fraction(),
             found.layers.all_elements,
             found.from_thickness
         );
         assert_consistent(&mesh, &found.layers);
         assert!((found.layers.element_fraction() - fraction).abs() < 0.03);
-        for ((&node, &pinned), value) in nodes.iter().zip(&pinned).zip(&found.skin_values) {
+        for ((&node, &pinned), value) in nodes.iter().zip(&pinned).zip(&found.relative_depths) {
             assert!((THRESHOLD..=THRESHOLD + 1.0).contains(value));
-            assert!(!pinned || layers_pose(&found.layers, node), "end effector vertex {node} is simulated");
+            assert!(!pinned || follows_pose(&found.layers, node), "end effector vertex {node} is simulated");
         }
     }
 }
 
-fn layers_pose(layers: &Layers, node: u32) -> bool {
+fn follows_pose(layers: &Layers, node: u32) -> bool {
     layers.roles[node as usize] != NodeRole::Free
 }
 
 #[test]
-fn bones_have_a_radius_and_a_joint() {
+fn bone_nodes_lie_within_the_radius_of_their_bone() {
     let mesh = rod(3.0, 0.2);
     let found =
         bone_nodes(&mesh, &skin(&mesh), &ROD_BONES, &BoneNodesOptions { radius: Some(0.5), ..Default::default() });
@@ -210,7 +211,7 @@ fn bones_have_a_radius_and_a_joint() {
 }
 
 #[test]
-fn a_thin_bone_takes_the_nearest_node_and_one_outside_takes_none() {
+fn thin_bone_gets_the_nearest_node_and_bone_outside_gets_none() {
     let mesh = ball(0.3);
     let inside = Bone { joint: 4, start: Vec3::new(0.05, 0.07, 0.06), end: Vec3::new(0.06, 0.07, 0.06) };
     let outside = Bone { joint: 5, start: Vec3::splat(5.0), end: Vec3::splat(5.1) };
@@ -221,7 +222,7 @@ fn a_thin_bone_takes_the_nearest_node_and_one_outside_takes_none() {
 }
 
 #[test]
-fn bones_run_from_parents_to_children_and_end_in_points() {
+fn bones_connect_parents_to_children_and_leaf_bones_are_points() {
     let positions = [Vec3::ZERO, Vec3::X, Vec3::Y];
     let bones = bones_between_joints(&positions, &[None, Some(0), Some(1)]);
     let joints: Vec<u32> = bones.iter().map(|bone| bone.joint).collect();
@@ -230,20 +231,20 @@ fn bones_run_from_parents_to_children_and_end_in_points() {
 }
 
 #[test]
-fn rejects_thickness_that_is_missing_or_no_number() {
+fn rejects_missing_negative_and_non_finite_depths() {
     let mesh = ball(0.5);
     let field = DistanceField::new(&mesh, &skin(&mesh), &[]).unwrap();
     let count = field.skin().len();
     assert_eq!(field.solve(&[1.0]).unwrap_err(), LayersError::Count { found: 1, expected: count });
     let mut values = vec![1.5; count];
     values[2] = -1.0;
-    assert_eq!(field.solve(&values).unwrap_err(), LayersError::Thickness { vertex: 2, value: -1.0 });
+    assert_eq!(field.solve(&values).unwrap_err(), LayersError::RelativeDepth { vertex: 2, value: -1.0 });
     values[2] = f64::NAN;
-    assert!(matches!(field.solve(&values).unwrap_err(), LayersError::Thickness { vertex: 2, .. }));
+    assert!(matches!(field.solve(&values).unwrap_err(), LayersError::RelativeDepth { vertex: 2, .. }));
 }
 
 #[test]
-fn a_real_mesh_gets_layers() {
+fn real_meshes_get_consistent_layers() {
     for name in ["spot.mesh", "spot_high.mesh"] {
         let Some(mesh) = real_mesh(name) else { continue };
         let (low, high) =

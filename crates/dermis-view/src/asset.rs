@@ -6,8 +6,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use dermis::evaluate::{self, EvaluateError, Motion};
 use dermis::mesh::glam::{DVec3, Vec3};
-use dermis::mesh::merge::{MergeError, single};
 use dermis::mesh::tri_mesh::bounds;
 use dermis::mesh::{Clip, MeshSequence, Note, Object, Rig, Scene, SequenceError, TriMesh, Units, UpAxis};
 use dermis::skin::Skin;
@@ -104,9 +104,9 @@ pub struct LodInfo {
 
 impl Asset {
     /// What `scene` holds, as one thing to look at.
-    pub fn new(label: impl Into<String>, mut scene: Scene) -> Result<Self, MergeError> {
+    pub fn new(label: impl Into<String>, mut scene: Scene) -> Result<Self, EvaluateError> {
         let lods = take_lods(&mut scene.objects);
-        let (mut object, merged) = single(&scene)?;
+        let (mut object, merged) = evaluate::single(&scene)?;
         object.clips.retain(|clip| clip.frame_count() > 0);
         let notes = scene.notes.into_iter().chain(merged).collect();
         Ok(Self {
@@ -122,10 +122,10 @@ impl Asset {
         })
     }
 
-    /// Takes the inside from `path`, the file that it was read from, where that is a layered body.
+    /// Takes the inside from `path`, the file that it was read from, if that is a layered body.
     pub(crate) fn with_tissue(mut self, path: &Path) -> Result<Self, dermis::io::Error> {
-        if path.is_file() && dermis::layered_file::is_layered(path) {
-            self.tissue = Some(Arc::new(dermis::layered_file::read(path)?.body));
+        if path.is_file() && path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npz")) {
+            self.tissue = dermis::layered_file::read_if_layered(path)?.map(|file| Arc::new(file.body));
         }
         Ok(self)
     }
@@ -146,7 +146,7 @@ impl Asset {
     }
 
     /// What the page should know; `references` are the assets whose frames the clips are compared with.
-    pub fn info(&self, id: usize, references: &[Option<usize>]) -> Result<AssetInfo, SequenceError> {
+    pub fn info(&self, id: usize, references: &[Option<usize>]) -> Result<AssetInfo, EvaluateError> {
         let Object { mesh, rig, clips, sequence, attributes, name, .. } = &self.object;
         let (low, high) = self.reach()?;
         let clip_info = |(at, clip): (usize, &Arc<Clip>)| MotionInfo {
@@ -169,7 +169,7 @@ impl Asset {
             rank: rig.as_ref().map_or(0, |rig| rig.shapes().len()),
             influences: rig.as_ref().map_or(0, |rig| rig.weights().max_influences()),
             attributes: attributes.keys().cloned().collect(),
-            layers: self.object.deformers.iter().filter_map(dermis::replay::kind).collect(),
+            layers: self.object.deformers.iter().map(|layer| layer.kind().to_owned()).collect(),
             tissue: self.tissue.is_some(),
             first_clip: self.first_clip,
             low: low.to_array(),
@@ -184,8 +184,8 @@ impl Asset {
     }
 
     /// The box that the motion stays in, judged by a few frames.
-    fn reach(&self) -> Result<(Vec3, Vec3), SequenceError> {
-        let Some(motion) = self.object.motion()? else {
+    fn reach(&self) -> Result<(Vec3, Vec3), EvaluateError> {
+        let Some(Motion { sequence: motion, .. }) = evaluate::motion(&self.object)? else {
             return Ok(self.object.mesh.bounds());
         };
         let count = motion.frame_count();

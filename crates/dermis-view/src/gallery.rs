@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
+use dermis::evaluate::{self, EvaluateError};
 use dermis::io::ReadOptions;
-use dermis::mesh::merge::MergeError;
-use dermis::mesh::{MeshSequence, Scene, SequenceError};
+use dermis::mesh::{MeshSequence, Scene};
 use dermis::skin::Skin;
 
 use crate::asset::{Asset, AssetInfo};
@@ -25,7 +25,7 @@ pub enum AddError {
     Read(#[from] dermis::io::Error),
     /// It is not one thing to look at.
     #[error("{0}")]
-    Merge(#[from] MergeError),
+    Evaluate(#[from] EvaluateError),
     /// The file cannot be kept.
     #[error("the file cannot be kept: {0}")]
     Io(#[from] std::io::Error),
@@ -71,6 +71,22 @@ impl Gallery {
         Ok(self.add(Self::asset_of(source, scene)?))
     }
 
+    /// Adds the motion of a scene read from `source` as recorded frames: those of the file, or its first clip with all
+    /// layers. A scene that does not move is added as it is.
+    pub fn add_motion(&self, source: &str, scene: Scene) -> Result<usize, AddError> {
+        let (object, notes) = evaluate::single(&scene)?;
+        let Scene { units, notes: read, .. } = scene;
+        let mut notes: Vec<_> = read.into_iter().chain(notes).collect();
+        let object = match evaluate::motion(&object)? {
+            Some(motion) => {
+                notes.extend(motion.warnings);
+                evaluate::with_frames(object, motion.sequence)
+            }
+            None => object,
+        };
+        self.add_scene(source, Scene { objects: vec![object], units, notes })
+    }
+
     /// What a scene read from `source` is as an asset.
     pub fn asset_of(source: &str, scene: Scene) -> Result<Asset, AddError> {
         let path = Path::new(source);
@@ -114,7 +130,7 @@ impl Gallery {
     }
 
     /// What the page should know of all assets.
-    pub fn infos(&self) -> Result<Vec<AssetInfo>, SequenceError> {
+    pub fn infos(&self) -> Result<Vec<AssetInfo>, EvaluateError> {
         (0..self.len()).filter_map(|id| Some(self.get(id)?.info(id, &self.references(id)))).collect()
     }
 

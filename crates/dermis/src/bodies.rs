@@ -5,10 +5,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dermis_body::{BodyError, BodyModel, BodyMotion, from_object, motion_of_clip, sample};
-use dermis_io::{Error, Format, ReadOptions, smpl};
+use dermis_io::npz::arrays::{self, Arrays};
+use dermis_io::smpl::{self, BodyFile};
+use dermis_io::{Error, Format, ReadOptions};
 use dermis_mesh::glam::Vec3;
 use dermis_mesh::{Note, Object, Scene, TriMesh, Units, UpAxis};
+use dermis_tissue::layered::{LayeredBody, LayeredError};
 
+use crate::layered_file::{self, LayeredFile};
+use crate::names::find_one;
 use crate::retarget::{RetargetError, in_units, retarget};
 use crate::select::{SelectError, Selection, select};
 
@@ -65,7 +70,7 @@ pub enum BodyFileError {
     #[error("the file has no mesh with triangles")]
     NoSkin,
     /// It is not in metres.
-    #[error("the body is {size_m:.3e} m large; say what a unit is: 0.01 metres where it is in centimetres")]
+    #[error("the body is {} m large, which is no plausible size: its unit is probably not the metre", short(*size_m))]
     Size {
         /// The diagonal of the box around it.
         size_m: f64,
@@ -73,14 +78,60 @@ pub enum BodyFileError {
     /// There is no motion.
     #[error("the file has no motion of joints")]
     NoMotion,
+    /// There is nothing that moves the skin.
+    #[error("the body has no rig")]
+    NoRig,
+    /// No shape coefficient has that name or number.
+    #[error("there is no shape called '{wanted}'")]
+    NoSuchShape {
+        /// What was asked for.
+        wanted: String,
+        /// The names of all shapes.
+        names: Vec<String>,
+    },
+    /// The body cannot be built.
+    #[error(transparent)]
+    Layered(#[from] LayeredError),
+}
+
+/// A length to three digits, in plain figures.
+fn short(length: f64) -> String {
+    let decimals = if length > 0.0 { (2.0 - length.log10().floor()).clamp(0.0, 9.0) as usize } else { 0 };
+    format!("{length:.decimals$}")
 }
 
 /// Reads the body that `source`, a file or `sample:NAME`, holds.
 pub fn read_body(source: &str, options: &BodyOptions) -> Result<Body, BodyFileError> {
-    let scene = select(
-        dermis_io::read(source, &ReadOptions::default())?,
-        &Selection { mesh: options.mesh.clone(), ..Selection::default() },
-    )?;
+    Ok(open_body(source, options)?.1)
+}
+
+/// Reads what `source` holds, once: a layered body, or a body to build one of. The values per point and the notes are in
+/// the body of either.
+pub fn open_body(source: &str, options: &BodyOptions) -> Result<(Option<LayeredBody>, Body), BodyFileError> {
+    let mut opened = own_model(source)?;
+    if let Some(opened) = &mut opened {
+        let named = Object::of_mesh(opened.body.name.clone(), Arc::clone(&opened.body.skin));
+        let selection = Selection { mesh: options.mesh.clone(), ..Selection::default() };
+        select(Scene { objects: vec![named], ..Scene::default() }, &selection)?;
+    }
+    let Opened { layered, body, metres_per_unit } = match opened {
+        Some(opened) => opened,
+        None => from_scene(dermis_io::read(source, &ReadOptions::default())?, options)?,
+    };
+    let metres = options.metres_per_unit.or(metres_per_unit).unwrap_or(1.0);
+    Ok((layered, in_metres(body, metres)?))
+}
+
+/// A body as it is in its file.
+struct Opened {
+    layered: Option<LayeredBody>,
+    body: Body,
+    metres_per_unit: Option<f64>,
+}
+
+/// The most plausible body of a scene.
+fn from_scene(scene: Scene, options: &BodyOptions) -> Result<Opened, BodyFileError> {
+    let scene = select(scene, &Selection { mesh: options.mesh.clone(), ..Selection::default() })?;
     let Scene { mut objects, units, mut notes } = scene;
     let index = best(&objects).ok_or(BodyFileError::NoSkin)?;
     if objects.len() > 1 {
@@ -88,29 +139,17 @@ pub fn read_body(source: &str, options: &BodyOptions) -> Result<Body, BodyFileEr
         notes.push(Note::new(format!("of {count} meshes '{name}' is taken for the body")));
     }
     let object = objects.swap_remove(index);
-    let (model, motions) = match own_model(source)? {
-        Some((model, motions)) => {
-            // What a scene cannot hold, the model does.
-            notes.retain(|note| !note.place.as_deref().is_some_and(|place| ["posedirs", "shapedirs"].contains(&place)));
-            (Some(model), motions)
-        }
-        None if object.rig.is_some() => {
+    let (model, motions) = match &object.rig {
+        Some(_) => {
             let (model, motions) = from_object(&object)?;
             (Some(model), motions)
         }
         None => (None, Vec::new()),
     };
     let skin = model.as_ref().map_or_else(|| Arc::clone(&object.mesh), |model| Arc::clone(model.mesh()));
-    let body = Body {
-        name: object.name,
-        skin,
-        model,
-        motions,
-        attributes: object.attributes,
-        up: units.up_axis.unwrap_or(UpAxis::Y),
-        notes,
-    };
-    in_metres(body, options.metres_per_unit.or(units.metres_per_unit).unwrap_or(1.0))
+    let up = units.up_axis.unwrap_or(UpAxis::Y);
+    let body = Body { name: object.name, skin, model, motions, attributes: object.attributes, up, notes };
+    Ok(Opened { layered: None, body, metres_per_unit: units.metres_per_unit })
 }
 
 /// The object that is most probably the body: rigged ones first, then the one with the most points.
@@ -120,22 +159,51 @@ fn best(objects: &[Object]) -> Option<usize> {
     usable.max_by_key(|&index| (has_rig(&objects[index]), objects[index].mesh.point_count(), std::cmp::Reverse(index)))
 }
 
-/// The model of a source that has one of its own.
-fn own_model(source: &str) -> Result<Option<(BodyModel, Vec<BodyMotion>)>, Error> {
-    if source == SAMPLE {
-        return Ok(Some(sample()));
-    }
+/// The contents of a source that holds a model of its own, which no scene can hold: shapes, pose shapes, an inside.
+fn own_model(source: &str) -> Result<Option<Opened>, Error> {
     let path = Path::new(source);
-    let has_model = match Format::of_path(path) {
-        Ok(Format::Pickle) => true,
-        Ok(Format::Npz) => smpl::is_body(path),
-        _ => false,
-    };
-    if !has_model {
+    let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    if source == SAMPLE {
+        let (model, motions) = sample();
+        let file = BodyFile { model, motions, notes: Vec::new() };
+        let units = Units { metres_per_unit: Some(1.0), up_axis: Some(UpAxis::Y) };
+        return Ok(Some(Opened::of_file("body".to_owned(), file, units, BTreeMap::new())));
+    }
+    match Format::of_path(path).map(|format| format.id) {
+        Ok("pickle") => {
+            let file = smpl::read(path)?;
+            Ok(Some(Opened::of_file(name, file, Units::default(), BTreeMap::new())))
+        }
+        Ok("npz") if path.is_file() => arrays::read(path, |arrays| of_arrays(name, arrays)),
+        _ => Ok(None),
+    }
+}
+
+/// The body in the arrays of an archive, if it is one.
+fn of_arrays(name: String, arrays: &mut dyn Arrays) -> Result<Option<Opened>, Error> {
+    if arrays.array("tissue_nodes")?.is_some() {
+        let LayeredFile { body: layered, attributes, notes } = layered_file::from_arrays(arrays)?;
+        let parts = layered.parts();
+        let file = BodyFile { model: parts.body.clone(), motions: parts.motions.clone(), notes };
+        let units = Units { metres_per_unit: Some(1.0), up_axis: Some(parts.up) };
+        return Ok(Some(Opened { layered: Some(layered), ..Opened::of_file(name, file, units, attributes) }));
+    }
+    if arrays.array("v_template")?.is_none() {
         return Ok(None);
     }
-    let file = smpl::read(path)?;
-    Ok(Some((file.model, file.motions)))
+    let file = smpl::body(arrays)?;
+    let (points, units) = (file.model.point_count(), arrays::units_of(arrays)?);
+    let attributes = arrays.attributes(points)?;
+    Ok(Some(Opened::of_file(name, file, units, attributes)))
+}
+
+impl Opened {
+    fn of_file(name: String, file: BodyFile, units: Units, attributes: BTreeMap<String, Vec<f32>>) -> Self {
+        let BodyFile { model, motions, notes } = file;
+        let (skin, up) = (Arc::clone(model.mesh()), units.up_axis.unwrap_or(UpAxis::Y));
+        let body = Body { name, skin, model: Some(model), motions, attributes, up, notes };
+        Self { layered: None, body, metres_per_unit: units.metres_per_unit }
+    }
 }
 
 fn in_metres(mut body: Body, metres: f64) -> Result<Body, BodyFileError> {
@@ -165,7 +233,7 @@ pub fn read_motions(
     model: &BodyModel,
     up: UpAxis,
 ) -> Result<(Vec<BodyMotion>, Vec<Note>), BodyFileError> {
-    if source != SAMPLE && matches!(Format::of_path(Path::new(source)), Ok(Format::Npz)) {
+    if source != SAMPLE && Format::of_path(Path::new(source)).is_ok_and(|format| format.id == "npz") {
         let found = smpl::read_motions(Path::new(source), model.joints().len())?;
         if !found.is_empty() {
             return Ok((found, Vec::new()));
@@ -185,4 +253,18 @@ pub fn read_motions(
         }
     }
     if motions.is_empty() { Err(BodyFileError::NoMotion) } else { Ok((motions, notes)) }
+}
+
+/// The shape coefficients of `model` that are set by name or number, the others 0.
+pub fn shape_coefficients(model: &BodyModel, values: &[(String, f64)]) -> Result<Vec<f64>, BodyFileError> {
+    let names: Vec<&str> = model.shapes().iter().map(|shape| shape.name.as_str()).collect();
+    let mut betas = vec![0.0; names.len()];
+    for (wanted, value) in values {
+        let place = find_one(wanted, &names).map_err(|_| BodyFileError::NoSuchShape {
+            wanted: wanted.clone(),
+            names: names.iter().map(|&name| name.to_owned()).collect(),
+        })?;
+        betas[place] = *value;
+    }
+    Ok(betas)
 }

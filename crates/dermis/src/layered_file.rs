@@ -14,6 +14,7 @@
 //!
 //! Lengths are metres.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use dermis_body::{BodyModel, PoseShape};
@@ -31,14 +32,19 @@ use dermis_tissue::layered::{Flesh, LayeredBody, LayeredError, LayeredParts, Ski
 pub struct LayeredFile {
     /// The body.
     pub body: LayeredBody,
-    /// What was assumed or left out.
+    /// Values per point of the skin, by name; those of the flesh among them.
+    pub attributes: BTreeMap<String, Vec<f32>>,
+    /// What was assumed or dropped.
     pub notes: Vec<Note>,
 }
 
-/// Whether the file `path` is an archive with the inside of a body.
-pub fn is_layered(path: &Path) -> bool {
-    let has_nodes = |arrays: &mut dyn Arrays| Ok(arrays.array("tissue_nodes")?.is_some());
-    arrays::read(path, has_nodes).unwrap_or(false)
+/// Reads the layered body in the file `path` if it is an archive that holds one.
+pub fn read_if_layered(path: &Path) -> Result<Option<LayeredFile>, Error> {
+    let has_inside = |arrays: &mut dyn Arrays| match arrays.array("tissue_nodes")? {
+        Some(_) => from_arrays(arrays).map(Some),
+        None => Ok(None),
+    };
+    arrays::read(path, has_inside)
 }
 
 /// Reads the layered body in the file `path`.
@@ -51,7 +57,7 @@ pub fn read_bytes(bytes: &[u8]) -> Result<LayeredFile, Error> {
     arrays::read_bytes(bytes, from_arrays)
 }
 
-fn from_arrays(arrays: &mut dyn Arrays) -> Result<LayeredFile, Error> {
+pub(crate) fn from_arrays(arrays: &mut dyn Arrays) -> Result<LayeredFile, Error> {
     let Some(nodes) = arrays.array("tissue_nodes")? else {
         return Err(Error::malformed("the archive holds no layered body: it has no array 'tissue_nodes'")
             .with_hint("make one of a body with `dermis tissue build`"));
@@ -77,7 +83,10 @@ fn from_arrays(arrays: &mut dyn Arrays) -> Result<LayeredFile, Error> {
         flesh,
         tets,
     };
-    Ok(LayeredFile { body: LayeredBody::new(parts).map_err(invalid)?, notes })
+    let mut attributes = arrays.attributes(parts.body.point_count())?;
+    attributes.insert("tissue_thickness".to_owned(), parts.flesh.thickness.clone());
+    attributes.insert("tissue_young_modulus".to_owned(), parts.flesh.young_modulus_pa.clone());
+    Ok(LayeredFile { body: LayeredBody::new(parts).map_err(invalid)?, attributes, notes })
 }
 
 fn needed(arrays: &mut dyn Arrays, name: &'static str) -> Result<Array, Error> {

@@ -1,8 +1,12 @@
 //! dermis learns, corrects and simulates the skin of animated characters.
 //!
-//! This crate is what users, the command line, the viewer and Python depend on: it gathers the parts under one name
-//! and adds what they do together ([`mod@select`], [`mod@replay`], [`mod@retarget`],
-//! [`mod@bodies`]).
+//! This crate is what users, the command line, the viewer and Python depend on: it gathers the parts under one name, adds
+//! what they do together ([`mod@evaluate`], [`mod@select`], [`mod@retarget`], [`mod@bodies`]), and has a verb for each
+//! system: [`fit_skin()`], [`train_envelope()`], [`keep_volume()`], [`wrinkle()`], [`build_body()`]
+//! and [`simulate()`].
+//!
+//! A verb takes its input and options, and returns a result that can be evaluated, measured and written with
+//! [`write()`]; the variant `verb_with` also takes an observer.
 //!
 //! ```
 //! use dermis::prelude::*;
@@ -11,34 +15,41 @@
 //! let mesh = Arc::new(TriMesh::new(vec![Vec3::ZERO, Vec3::X, Vec3::Y], vec![[0, 1, 2]])?);
 //! let frames = [0.0, 1.0].iter().flat_map(|&z| mesh.points().iter().map(move |&point| point + z * Vec3::Z)).collect();
 //! let sequence = MeshSequence::new(mesh, frames, 24.0)?;
-//! let scene = Scene { objects: vec![Object::of_sequence("triangle", sequence)], ..Scene::default() };
 //!
-//! # let folder = tempfile::tempdir()?;
+//! # let folder = tempfile::tempdir().unwrap();
 //! # let file = folder.path().join("triangle.npz");
 //! # let file = file.to_str().unwrap();
 //! # /*
 //! let file = "triangle.npz";
 //! # */
-//! dermis::io::write(file.as_ref(), &scene, &WriteOptions::default(), &Silent)?;
-//! let back = dermis::io::read(file, &ReadOptions::default())?;
+//! dermis::write(file, &sequence)?;
 //!
 //! // Only its last frame, as `dermis convert --frames -1:` does.
-//! let last = select(back, &Selection { frames: Some("-1:".parse()?), ..Selection::default() })?;
-//! let motion = last.objects[0].sequence.as_ref().unwrap();
-//! assert_eq!(motion.frame(0)?[0], Vec3::Z);
-//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! let last = select(dermis::read(file)?, &Selection { frames: Some("-1:".parse()?), ..default() })?;
+//! assert_eq!(last.sequence()?.frame(0)?[0], Vec3::Z);
+//! # dermis::Result::Ok(())
 //! ```
 
 #![forbid(unsafe_code)]
 
 pub mod bodies;
+pub mod build_body;
+pub mod error;
+pub mod evaluate;
+pub mod files;
+pub mod fit_skin;
 pub mod frame_range;
+pub mod inspect;
+pub mod keep_volume;
 pub mod layered_file;
-pub mod replay;
+pub mod pose_model;
 pub mod resample;
-pub mod rest_pose;
 pub mod retarget;
 pub mod select;
+pub mod simulate;
+pub mod train_envelope;
+pub mod wrinkle;
+pub mod wrinkle_files;
 
 pub use dermis_active as active;
 pub use dermis_body as body;
@@ -51,15 +62,30 @@ pub use dermis_skin as skin;
 pub use dermis_tet as tet;
 pub use dermis_tissue as tissue;
 
+pub use bodies::read_body;
+pub use build_body::{build_body, build_body_with};
+pub use error::{Error, Result};
+pub use evaluate::{EvaluateError, Motion};
+pub use files::{ToScene, ToSequence, Writable, read, read_with, write, write_with};
+pub use fit_skin::{fit_skin, fit_skin_with};
 pub use frame_range::{FrameRange, FrameRangeError};
-pub use replay::{ReplayError, replay};
+pub use keep_volume::{keep_volume, keep_volume_with};
+pub use pose_model::pose_model;
 pub use retarget::{RetargetError, retarget};
 pub use select::{SelectError, Selection, find_clip, select};
+pub use simulate::simulate;
+pub use train_envelope::{train_envelope, train_envelope_with, validate_envelope};
+pub use wrinkle::{wrinkle, wrinkle_with};
 
 /// The names that most programs need, for `use dermis::prelude::*`.
 pub mod prelude {
     pub use std::sync::Arc;
 
+    pub use crate::active::volume::VolumeOptions;
+    pub use crate::active::wrinkle::ClothOptions;
+    pub use crate::bodies::BodyOptions;
+    pub use crate::build_body::BuildBodyOptions;
+    pub use crate::files::{ToScene, ToSequence, Writable};
     pub use crate::frame_range::FrameRange;
     pub use crate::io::{ReadOptions, WriteOptions};
     pub use crate::math::progress::{Progress, Silent};
@@ -68,4 +94,12 @@ pub mod prelude {
         Clip, Joint, MeshSequence, Note, Object, Rig, Scene, Shape, SkinWeights, TetMesh, TriMesh, Units, UpAxis,
     };
     pub use crate::select::{Selection, select};
+    pub use crate::skin::{BoneModel, Bones, FitOptions, Skin};
+    pub use crate::tissue::layered::SimulateOptions;
+    pub use crate::train_envelope::{EnvelopeOptions, ExampleOptions, TrainingSet};
+
+    /// The default value of a type, for the remaining fields of an options struct: `Options { field, ..default() }`.
+    pub fn default<T: Default>() -> T {
+        T::default()
+    }
 }

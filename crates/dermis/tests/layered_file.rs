@@ -2,9 +2,9 @@
 
 use std::sync::OnceLock;
 
-use dermis::layered_file::{is_layered, read, read_bytes, write};
+use dermis::layered_file::{read, read_bytes, read_if_layered, write};
 use dermis_body::sample;
-use dermis_io::{ReadOptions, WriteOptions, npz};
+use dermis_io::{ReadOptions, WriteOptions};
 use dermis_math::progress::Silent;
 use dermis_mesh::UpAxis;
 use dermis_tet::tetrahedra::lattice::LatticeOptions;
@@ -26,7 +26,7 @@ fn bytes() -> &'static [u8] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("model.npz");
         write(&path, body(), &WriteOptions::default()).unwrap();
-        assert!(is_layered(&path));
+        assert!(read_if_layered(&path).unwrap().is_some());
         assert!(read(&path).is_ok());
         std::fs::read(path).unwrap()
     })
@@ -59,7 +59,7 @@ fn a_layered_body_comes_back_as_it_was() {
 
 #[test]
 fn as_a_scene_it_is_a_rigged_body_with_clips_and_painted_values() {
-    let object = npz::read_bytes(bytes(), &ReadOptions::default()).unwrap().objects.remove(0);
+    let object = dermis_io::read_bytes("npz", bytes(), &ReadOptions::default()).unwrap().objects.remove(0);
     assert_eq!(object.clips.len(), 2);
     assert_eq!(object.rig.unwrap().joints().len(), 24);
     let names: Vec<&str> = object.attributes.keys().map(String::as_str).collect();

@@ -1,5 +1,6 @@
 //! Why a mesh's volume cannot be kept.
 
+use dermis_mesh::deformer::volume::EffectsError;
 use glam::Vec3;
 
 /// A hole in a surface.
@@ -50,6 +51,12 @@ pub enum VolumeError {
         /// Those that there are.
         known: Vec<String>,
     },
+}
+
+impl From<EffectsError> for VolumeError {
+    fn from(EffectsError(reason): EffectsError) -> Self {
+        Self::Effects(reason)
+    }
 }
 
 impl VolumeError {

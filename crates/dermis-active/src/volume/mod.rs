@@ -18,10 +18,9 @@ mod cap;
 mod effects;
 mod error;
 mod frames;
-mod options;
+mod measure;
 mod region;
 mod solve;
-mod target;
 
 use std::sync::Arc;
 
@@ -30,11 +29,13 @@ use dermis_mesh::{Note, Object, Rig, TriMesh};
 use glam::{DAffine3, DMat3, DQuat, DVec3, Vec3};
 
 pub use cap::Closed;
-pub use effects::{Effect, Effects, JointEffect, Profile};
+pub use dermis_mesh::deformer::volume::{
+    Effect, Effects, EffectsError, JointEffect, Mode, Profile, Target, TargetError, VolumeOptions,
+};
+pub use effects::effects_from_toml;
 pub use error::VolumeError;
-pub use frames::{TYPE, corrected, deformer, from_deformers};
-pub use options::{Mode, VolumeOptions};
-pub use target::{Target, TargetError};
+pub use frames::corrected;
+pub use measure::{VolumeDrift, measure_drift};
 
 use region::Region;
 use solve::{Scratch, solve, volume};
@@ -114,7 +115,7 @@ impl VolumeLayer {
         if rest_volume <= 1e-9 * size || !rest_volume.is_finite() {
             return Err(VolumeError::NoVolume { volume: rest_volume });
         }
-        let whole = Region::whole(&closed, options.body_weights(object)?);
+        let whole = Region::whole(&closed, effects::body_weights(options, object)?);
         let mut layer = Self { options: options.clone(), closed, rest_volume, whole, joints: vec![], notes: vec![] };
         if let Some(rig) = object.rig.as_deref().filter(|_| options.mode != Mode::Global) {
             layer.add_joints(object, rig, &points)?;

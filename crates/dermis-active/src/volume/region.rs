@@ -11,14 +11,17 @@ use dermis_mesh::{Object, Rig};
 use glam::{DMat3, DVec3};
 
 use super::cap::Closed;
-use super::effects::{Effect, JointEffect, MUSCLE_MU, painted};
+use super::effects::painted;
 use super::error::VolumeError;
 use super::solve::Scratch;
+use super::{Effect, JointEffect};
 
 /// How far points may be moved, as a part of the joint's size.
 const FARTHEST: f64 = 0.5;
 /// Averages over neighbours that smooth γ.
 const SMOOTHINGS: usize = 3;
+/// The part of a muscle's volume that goes along its axis; the paper takes 0.5 to 1.
+const MUSCLE_MU: [f64; 3] = [0.1, 0.1, 0.8];
 /// Weights below this are noise of files and move nothing.
 const LEAST_GAMMA: f64 = 1e-4;
 

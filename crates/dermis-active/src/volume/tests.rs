@@ -131,7 +131,7 @@ fn a_bent_elbow_moves_nothing_away_from_it() {
 #[test]
 fn a_muscle_bulges_on_one_side_only() {
     let object = tube(&[2.0], false);
-    let effects = Effects::from_toml("\"joint_*\" = { effect = \"muscle\", axis = [0, 1, 0] }").unwrap();
+    let effects = effects_from_toml("\"joint_*\" = { effect = \"muscle\", axis = [0, 1, 0] }").unwrap();
     let layer = VolumeLayer::new(&object, &VolumeOptions { effects, ..VolumeOptions::default() }).unwrap();
     let largest = |angle: f64| {
         let mut work = Workspace::default();
@@ -156,7 +156,7 @@ fn a_muscle_bulges_on_one_side_only() {
 #[test]
 fn folds_oscillate_along_the_bone() {
     let object = tube(&[2.0], false);
-    let effects = Effects::from_toml("\"*\" = { effect = \"folds\", omega = 1.5, sigma = 0.8 }").unwrap();
+    let effects = effects_from_toml("\"*\" = { effect = \"folds\", omega = 1.5, sigma = 0.8 }").unwrap();
     let layer = VolumeLayer::new(&object, &VolumeOptions { effects, ..VolumeOptions::default() }).unwrap();
     let mut work = Workspace::default();
     corrected_frame(&object, &layer, &bending(&object, &[1.2]), 0, &mut work);
@@ -173,7 +173,7 @@ fn folds_oscillate_along_the_bone() {
 fn the_correction_is_continuous_through_the_rest_pose_and_everywhere_else() {
     let object = tube(&[1.2, 2.8], false);
     for effects in ["", "\"*\" = { effect = \"muscle\", axis = [0, 1, 0] }", "\"*\" = { effect = \"folds\" }"] {
-        let options = VolumeOptions { effects: Effects::from_toml(effects).unwrap(), ..VolumeOptions::default() };
+        let options = VolumeOptions { effects: effects_from_toml(effects).unwrap(), ..VolumeOptions::default() };
         let layer = VolumeLayer::new(&object, &options).unwrap();
         let largest_step = |samples: i32| {
             let angles: Vec<f64> = (-samples..=samples).map(|k| 2.0 * f64::from(k) / f64::from(samples)).collect();
@@ -217,7 +217,7 @@ fn profiles_and_painted_attributes_say_where_the_volume_goes() {
     let clip = bending(&object, &[1.4]);
     for effects in ["\"*\" = { attribute = \"calf\" }", "\"*\" = { sigma = 1, profile = { x = [[0.5, 0], [0.8, 1]] } }"]
     {
-        let options = VolumeOptions { effects: Effects::from_toml(effects).unwrap(), ..VolumeOptions::default() };
+        let options = VolumeOptions { effects: effects_from_toml(effects).unwrap(), ..VolumeOptions::default() };
         let layer = VolumeLayer::new(&object, &options).unwrap();
         let mut work = Workspace::default();
         let (_, frame) = corrected_frame(&object, &layer, &clip, 0, &mut work);
@@ -226,7 +226,7 @@ fn profiles_and_painted_attributes_say_where_the_volume_goes() {
             assert!(point.x > 2.45 || inflation.abs() < 1e-5, "{effects}: {inflation} at {point}");
         }
     }
-    let effects = Effects::from_toml("\"*\" = { attribute = \"thigh\" }").unwrap();
+    let effects = effects_from_toml("\"*\" = { attribute = \"thigh\" }").unwrap();
     let error = VolumeLayer::new(&object, &VolumeOptions { effects, ..VolumeOptions::default() }).unwrap_err();
     assert_eq!(error.details(), ["attributes: calf"]);
 }
@@ -272,10 +272,11 @@ fn flat_and_singular_input_is_refused_or_passed_by() {
 fn an_asset_replays_its_layer() {
     let mut object = tube(&[2.0], false);
     let clip = Arc::new(bending(&object, &[1.5]));
-    let effects = Effects::from_toml("\"joint*\" = { effect = \"muscle\", axis = [0, 1, 0], strength = 0.5 }").unwrap();
+    let effects = effects_from_toml("\"joint*\" = { effect = \"muscle\", axis = [0, 1, 0], strength = 0.5 }").unwrap();
     let options = VolumeOptions { effects, target: "0:1,2:1.1".parse().unwrap(), ..VolumeOptions::default() };
-    object.deformers.push(deformer(&options));
-    assert_eq!(from_deformers(&object).unwrap().as_ref(), Some(&options));
+    object.deformers.push(options.clone().into());
+    let stored = object.deformers[0].encode();
+    assert_eq!(dermis_mesh::Deformer::decode(stored).unwrap(), object.deformers[0]);
     let layer = Arc::new(VolumeLayer::new(&object, &options).unwrap());
     let posed = bake_lazily(&object.mesh, object.rig.as_ref().unwrap(), &clip).unwrap();
     let played = corrected(&layer, &posed, Some(&clip)).unwrap();

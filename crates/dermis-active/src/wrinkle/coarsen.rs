@@ -4,10 +4,11 @@
 //! fine cloth and every frame is simply theirs. The quadrics see the rest shape and, as attributes, a few frames spread
 //! over the motion; seams of UVs stay where they are.
 
-use dermis_mesh::{Layout, MeshSequence, SequenceError, TriMesh};
+use dermis_mesh::{Layout, MeshSequence, TriMesh};
 use glam::Vec3;
 use meshopt::{SimplifyOptions, VertexDataAdapter, simplify_with_attributes_and_locks};
 
+use super::cloth::ClothError;
 use super::error::WrinkleError;
 
 /// Frames that the simplification sees, beside the rest shape.
@@ -25,11 +26,12 @@ pub struct Coarse {
 }
 
 /// Reduces the mesh of `motion` to about `triangles` triangles.
-pub fn coarsen(motion: &MeshSequence, triangles: usize) -> Result<Result<Coarse, WrinkleError>, SequenceError> {
+pub fn coarsen(motion: &MeshSequence, triangles: usize) -> Result<Coarse, ClothError> {
     let mesh = motion.mesh();
     let found = mesh.triangle_count();
+    let impossible = || WrinkleError::Coarsen { asked: triangles, found };
     if !(4..found).contains(&triangles) {
-        return Ok(Err(WrinkleError::Coarsen { asked: triangles, found }));
+        return Err(impossible().into());
     }
     let layout = mesh.layout().cloned().unwrap_or_else(|| Layout::plain(mesh));
     let split = |points: &[Vec3]| layout.vertex_points.iter().map(|&point| points[point as usize]).collect::<Vec<_>>();
@@ -44,9 +46,7 @@ pub fn coarsen(motion: &MeshSequence, triangles: usize) -> Result<Result<Coarse,
     }
     let positions: Vec<f32> = split(mesh.points()).iter().flat_map(Vec3::to_array).collect();
     let bytes: Vec<u8> = positions.iter().flat_map(|number| number.to_le_bytes()).collect();
-    let Ok(adapter) = VertexDataAdapter::new(&bytes, 12, 0) else {
-        return Ok(Err(WrinkleError::Coarsen { asked: triangles, found }));
-    };
+    let adapter = VertexDataAdapter::new(&bytes, 12, 0).map_err(|_| impossible())?;
     let indices = simplify_with_attributes_and_locks(
         layout.triangles.as_flattened(),
         &adapter,
@@ -59,7 +59,7 @@ pub fn coarsen(motion: &MeshSequence, triangles: usize) -> Result<Result<Coarse,
         SimplifyOptions::Regularize,
         None,
     );
-    Ok(assemble(mesh, &layout, &indices).ok_or(WrinkleError::Coarsen { asked: triangles, found }))
+    Ok(assemble(mesh, &layout, &indices).ok_or_else(impossible)?)
 }
 
 /// The mesh of the vertices that are left.

@@ -2,7 +2,8 @@
 //!
 //! A coarse simulation gets shorter where cloth would fold. From the stretch of its triangles against the rest shape
 //! (`stretch`) come lines along which it should fold (`trace`, `track`); these are the skeletons of an implicit
-//! surface (`field`) onto which samples of the cloth are projected along their normals (`project`).
+//! surface (`field`) onto which samples of the cloth are projected along their normals (`project`). `cloth` does all of
+//! this for a whole animation.
 //!
 //! Curves depend on the frames before and are followed one frame after the other; projecting samples does not.
 //! Where we deviate: the paper's R(u) lacks a length and is read as `R_min (1 − 2/π)/‖v‖`; the offset β comes from the
@@ -10,11 +11,14 @@
 
 mod amplitude;
 mod atlas;
+mod cloth;
 mod coarsen;
 mod error;
 #[allow(clippy::inline_always, reason = "a kernel is compiled for the wide registers only with all that it calls")]
 mod field;
+mod follow;
 mod grid;
+mod height_maps;
 mod map;
 mod options;
 mod profile;
@@ -32,8 +36,11 @@ use glam::{Vec2, Vec3};
 
 pub use amplitude::TakenUp;
 pub use atlas::with_atlas;
+pub use cloth::{ClothError, ClothOptions, MAX_LEVELS, WrinkleMeasures, WrinkledCloth, rest_points, wrinkle};
 pub use coarsen::{Coarse, coarsen};
 pub use error::WrinkleError;
+pub use follow::Follower;
+pub use height_maps::HeightMaps;
 pub use map::{MapLayout, uv_triangles};
 pub use options::WrinkleOptions;
 pub use project::Samples;

@@ -2,11 +2,9 @@
 
 use std::process::ExitCode;
 
-use clap::CommandFactory;
 use clap_complete::Shell;
 
-use crate::args::Cli;
-use crate::report::Report;
+use crate::diagnostic::Diagnostic;
 use crate::terminal;
 
 const EXAMPLES: &str = "Examples:
@@ -23,9 +21,9 @@ pub(crate) struct Args {
 }
 
 /// Prints the script.
-pub(crate) fn run(args: &Args) -> Result<ExitCode, Report> {
+pub(crate) fn run(args: &Args) -> Result<ExitCode, Diagnostic> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "dermis", &mut script);
+    clap_complete::generate(args.shell, &mut super::command(), "dermis", &mut script);
     terminal::print_bytes(&script)?;
     Ok(ExitCode::SUCCESS)
 }

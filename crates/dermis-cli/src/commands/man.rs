@@ -2,42 +2,42 @@
 
 use std::process::ExitCode;
 
-use clap::CommandFactory;
+use clap::Command;
 use dermis::names::closest;
 
-use crate::args::Cli;
-use crate::report::Report;
+use crate::diagnostic::Diagnostic;
 use crate::terminal;
 
 const EXAMPLES: &str = "Examples:
   dermis man | man -l -
-  dermis man convert > ~/.local/share/man/man1/dermis-convert.1";
+  dermis man convert > ~/.local/share/man/man1/dermis-convert.1
+  dermis man tissue build | man -l -";
 
 /// Print a manual page
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The command whose page is wanted; without it, that of dermis itself
-    command: Option<String>,
+    /// The command whose page is printed, such as 'convert' or 'tissue build' [default: dermis itself]
+    command: Vec<String>,
 }
 
 /// Prints the page.
-pub(crate) fn run(args: &Args) -> Result<ExitCode, Report> {
-    let mut root = Cli::command();
+pub(crate) fn run(args: &Args) -> Result<ExitCode, Diagnostic> {
+    let mut root = super::command();
     root.build();
-    let page = match &args.command {
-        None => root,
-        Some(name) => {
-            let known: Vec<&str> = root.get_subcommands().map(clap::Command::get_name).collect();
-            let meant = closest(name, known.iter().copied());
-            let unknown = || Report::new(format!("there is no command '{name}'")).detail(known.join(", "));
-            let found = root.find_subcommand(name).cloned();
-            found.ok_or_else(|| unknown().maybe_hint(meant.map(|name| format!("did you mean '{name}'?"))))?
-        }
-    };
+    let page = args.command.iter().try_fold(&root, |command, name| subcommand(command, name))?;
     let mut text = Vec::new();
-    let written = clap_mangen::Man::new(page).render(&mut text);
-    written.map_err(|error| Report::new(format!("the page cannot be made: {error}")))?;
+    clap_mangen::Man::new(page.clone()).render(&mut text)?;
     terminal::print_bytes(&text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn subcommand<'a>(command: &'a Command, name: &str) -> Result<&'a Command, Diagnostic> {
+    command.find_subcommand(name).ok_or_else(|| {
+        let known: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
+        let meant = closest(name, known.iter().copied()).map(|name| format!("did you mean '{name}'?"));
+        let of = command.get_bin_name().unwrap_or("dermis");
+        let diagnostic = Diagnostic::new(format!("'{of}' has no command '{name}'"));
+        if known.is_empty() { diagnostic } else { diagnostic.detail(known.join(", ")).maybe_hint(meant) }
+    })
 }

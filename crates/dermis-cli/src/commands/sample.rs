@@ -5,20 +5,22 @@ use std::process::ExitCode;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use dermis::samples::SAMPLES;
-use serde::Serialize;
+use serde_json::json;
 
 use crate::args::{EXIT_CODES, Format, Shared};
-use crate::commands::convert::{Part, convert};
+use crate::commands::convert::convert;
+use crate::diagnostic::Diagnostic;
 use crate::input::SAMPLE;
-use crate::report::Report;
+use crate::options::Input;
 use crate::terminal::{self, Paint};
+use crate::text::Text;
 
 const EXAMPLES: &str = "Examples:
   dermis sample --list
   dermis sample gallop -o gallop.npz
 
 It is the same as 'dermis convert sample:gallop gallop.npz', which can also select
-frames and clips. Every command takes sample:NAME where it takes a file.";
+frames and clips. Every command that takes a file takes sample:NAME as well.";
 
 /// Write a built-in sample to a file
 #[derive(Debug, clap::Args)]
@@ -27,7 +29,7 @@ pub(crate) struct Args {
     /// Which sample
     #[arg(required_unless_present = "list", value_parser = sample_names())]
     name: Option<String>,
-    /// The file to write; its ending names the format
+    /// The file to write; its extension selects the format
     #[arg(long, short, value_name = "FILE", required_unless_present = "list")]
     output: Option<PathBuf>,
     /// List the samples instead
@@ -42,40 +44,19 @@ fn sample_names() -> PossibleValuesParser {
     PossibleValuesParser::new(SAMPLES.iter().map(|sample| PossibleValue::new(sample.name).help(sample.summary)))
 }
 
-/// The list as JSON.
-#[derive(Debug, Serialize)]
-struct List {
-    samples: Vec<Sample>,
-}
-
-#[derive(Debug, Serialize)]
-struct Sample {
-    name: &'static str,
-    summary: &'static str,
-}
-
 /// Writes the sample, or lists them all.
-pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Report> {
-    match (&args.name, &args.output) {
-        (Some(name), Some(output)) => {
-            convert(&format!("{SAMPLE}{name}"), output, &Part::default(), None, args.force, shared)
-        }
-        _ => list(shared),
+pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> {
+    if let (Some(name), Some(output)) = (&args.name, &args.output) {
+        return convert(&format!("{SAMPLE}{name}"), output, args.force, &Input::default(), shared);
     }
-}
-
-fn list(shared: &Shared) -> Result<ExitCode, Report> {
-    match shared.format {
-        Format::Json => {
-            let samples = SAMPLES.iter().map(|sample| Sample { name: sample.name, summary: sample.summary }).collect();
-            terminal::print_json(&List { samples })?;
-        }
-        Format::Pretty => {
-            let paint = Paint::for_stdout(shared.color);
-            let width = SAMPLES.iter().map(|sample| sample.name.len()).max().unwrap_or(0);
-            let line = |name: &str, summary: &str| format!("{}  {summary}\n", paint.title(&format!("{name:width$}")));
-            terminal::print(&SAMPLES.iter().map(|sample| line(sample.name, sample.summary)).collect::<String>())?;
-        }
+    if shared.format == Format::Json {
+        let samples = SAMPLES.iter().map(|sample| json!({ "name": sample.name, "summary": sample.summary }));
+        terminal::print_json(&json!({ "samples": samples.collect::<Vec<_>>() }))?;
+    } else {
+        let mut text = Text::new(Paint::for_stdout(shared.color));
+        let rows: Vec<_> = SAMPLES.iter().map(|sample| vec![sample.name.into(), sample.summary.into()]).collect();
+        text.table(2, &["", ""], &rows);
+        terminal::print(&text.finish())?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,19 +1,20 @@
-//! `dermis view`: what files hold, in the browser.
+//! `dermis view`: the contents of files, in the browser.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
 
 use dermis::find_clip;
-use dermis::io::{ReadOptions, WriteOptions, check_target};
+use dermis::io::ReadOptions;
 use dermis_view::asset::Asset;
-use dermis_view::{Gallery, ServeError, ServeOptions, Server, check_output};
-use serde::Serialize;
+use dermis_view::{Gallery, ServeOptions, Server, check_output};
+use serde_json::json;
 
 use crate::args::{EXIT_CODES, Format, Shared};
+use crate::diagnostic::{Diagnostic, InFile};
 use crate::input;
 use crate::interrupt;
-use crate::report::Report;
+use crate::options::OptionalOutput;
 use crate::terminal::{self, Paint};
 use crate::watch::Watch;
 
@@ -31,15 +32,16 @@ const EXAMPLES: &str = "Examples:
 
 /// Show files in the browser: play, compare, measure, sculpt and paint
 ///
-/// A server on this machine gives the page to the browser; it answers nobody else and ends with Ctrl-C.
+/// A server on this machine serves the page to the local browser alone; Ctrl-C ends it. The output is what the page
+/// saves when something was sculpted or painted; without it the page offers a download.
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
 pub(crate) struct Args {
     /// The inputs: files, folders or numbered files, or sample:NAME; more can be dropped on the page
     #[arg(value_name = "FILE")]
     files: Vec<String>,
-    /// The clip that is shown first, by its name or its number from 0
-    #[arg(long, value_name = "CLIP")]
+    /// Show this clip first: its name, a part that no other name has, or its number from 0
+    #[arg(long, value_name = "CLIP", requires = "files")]
     clip: Option<String>,
     /// The port of the page [default: any that is free]
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
@@ -50,28 +52,17 @@ pub(crate) struct Args {
     /// Paint this value per point with a brush, from 0 to 1
     #[arg(long, value_name = "NAME")]
     paint: Option<String>,
-    /// Where the page saves what was sculpted or painted [default: it offers a download]
-    #[arg(long, short, value_name = "FILE")]
-    output: Option<PathBuf>,
-    /// Replace the output if it exists
-    #[arg(long)]
-    force: bool,
-}
-
-/// Where the page is, as JSON.
-#[derive(Debug, Serialize)]
-struct Ready {
-    url: String,
-    files: Vec<String>,
+    #[command(flatten)]
+    output: OptionalOutput,
 }
 
 /// Serves the page until Ctrl-C.
-pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Report> {
+pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> {
     if let Some(reason) = dermis_view::missing_page() {
         return Err(no_page(reason));
     }
-    if let Some(output) = &args.output {
-        check_target(output, &WriteOptions { force: args.force })?;
+    args.output.check()?;
+    if let Some(output) = &args.output.output {
         check_output(output).map_err(|error| unwritable(output, &error))?;
     }
     let gallery = Arc::new(Gallery::default());
@@ -79,14 +70,14 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Report> {
     let options = ServeOptions {
         port: args.port,
         paint: args.paint.clone(),
-        output: args.output.clone(),
-        force: args.force,
+        output: args.output.output.clone(),
+        force: args.output.force,
         ..ServeOptions::default()
     };
-    let server = Server::bind(gallery, options).map_err(|error| report_of(&error))?;
+    let server = Server::bind(gallery, options)?;
     let url = server.url();
     match shared.format {
-        Format::Json => terminal::print_json(&Ready { url: url.clone(), files: args.files.clone() })?,
+        Format::Json => terminal::print_json(&json!({ "url": url, "files": args.files }))?,
         Format::Pretty => {
             let paint = Paint::for_stdout(shared.color);
             terminal::print(&format!("the page is at {}; Ctrl-C ends it\n", paint.title(&url)))?;
@@ -95,13 +86,12 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Report> {
     if !args.no_open && !open_browser(&url) && !shared.quiet {
         eprintln!("no browser could be started; open the address by hand");
     }
-    let served = interrupt::while_serving(|| server.run(interrupt::asked_to_stop));
-    served.map_err(|error| report_of(&error))?;
+    interrupt::while_writing(|| server.run(interrupt::asked_to_stop))?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Reads all files into `gallery`.
-fn fill(gallery: &Gallery, args: &Args, shared: &Shared) -> Result<(), Report> {
+fn fill(gallery: &Gallery, args: &Args, shared: &Shared) -> Result<(), Diagnostic> {
     let (mut found, mut clips) = (false, Vec::new());
     for file in &args.files {
         let mut asset = read(file, shared)?;
@@ -117,38 +107,30 @@ fn fill(gallery: &Gallery, args: &Args, shared: &Shared) -> Result<(), Report> {
     Ok(())
 }
 
-/// What is said where the binary has no page in it.
-pub(crate) fn no_page(reason: &str) -> Report {
-    Report::new("this build of dermis has no page to show")
+/// The error of a binary that was built without the page.
+pub(crate) fn no_page(reason: &str) -> Diagnostic {
+    Diagnostic::new("this build of dermis has no page to show")
         .detail(reason)
         .hint("install Node.js 18 or later with npm and build dermis again")
 }
 
-fn unwritable(output: &Path, error: &std::io::Error) -> Report {
-    let report = Report::new("the output could not be written").in_file(output.to_string_lossy());
-    report.detail(error.to_string()).hint("choose a folder that you may write to")
+fn unwritable(output: &Path, error: &std::io::Error) -> Diagnostic {
+    let diagnostic = Diagnostic::new("the output could not be written").in_file(output.display());
+    diagnostic.detail(error.to_string()).hint("choose a folder that you may write to")
 }
 
 /// Reads `file` into `gallery`.
-pub(crate) fn add(gallery: &Gallery, file: &str, shared: &Shared) -> Result<usize, Report> {
+pub(crate) fn add(gallery: &Gallery, file: &str, shared: &Shared) -> Result<usize, Diagnostic> {
     Ok(gallery.add(read(file, shared)?))
 }
 
-fn read(file: &str, shared: &Shared) -> Result<Asset, Report> {
+fn read(file: &str, shared: &Shared) -> Result<Asset, Diagnostic> {
     let watch = Watch::new(format!("reading {file}"), shared);
     let scene = input::read(file, &ReadOptions::default(), &watch)?;
-    Gallery::asset_of(file, scene).map_err(|error| Report::new(error.to_string()).in_file(file))
+    Gallery::asset_of(file, scene).in_file(file)
 }
 
-fn report_of(error: &ServeError) -> Report {
-    let report = Report::new(error.to_string());
-    match error {
-        ServeError::Bind { .. } => report.hint("leave --port out to take any that is free"),
-        _ => report,
-    }
-}
-
-/// Opens `url` as the desktop does; `false` where there is no way to.
+/// Opens `url` as the desktop does; `false` if that is not possible.
 fn open_browser(url: &str) -> bool {
     let (program, arguments): (&str, &[&str]) = match std::env::consts::OS {
         "macos" => ("open", &[]),

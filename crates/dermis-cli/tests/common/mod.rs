@@ -100,7 +100,7 @@ pub(crate) fn moving_box(frames: usize, frame_rate_hz: f64) -> Scene {
 
 /// The x of the first point in each frame of the first object's motion.
 pub(crate) fn first_xs(scene: &Scene) -> Vec<f32> {
-    let motion = scene.objects[0].motion().unwrap().unwrap();
+    let motion = scene.objects[0].base_motion().unwrap().unwrap();
     (0..motion.frame_count()).map(|frame| motion.frame(frame).unwrap()[0].x).collect()
 }
 

@@ -25,28 +25,17 @@ mod transform;
 mod values;
 mod writer;
 
-use std::path::Path;
 use std::sync::Arc;
 
-use dermis_math::progress::Progress;
-use dermis_mesh::{Note, Scene};
+use dermis_mesh::Scene;
 
 use crate::error::Error;
-use crate::mapped::Mapped;
+use crate::input::Input;
 use crate::options::ReadOptions;
-use crate::output::Output;
 
-/// Reads the file `path`.
-pub fn read(path: &Path, options: &ReadOptions) -> Result<Scene, Error> {
-    reader::read(Arc::new(Mapped::open(path)?), options).map_err(|error| error.in_file(path))
-}
+pub(crate) use writer::write;
 
-/// Reads a file that is in memory.
-pub fn read_bytes(bytes: &[u8], options: &ReadOptions) -> Result<Scene, Error> {
-    reader::read(Arc::new(bytes.to_vec()), options)
-}
-
-/// Writes `scene` to `target`.
-pub fn write(scene: &Scene, target: &Path, output: &mut Output, progress: &dyn Progress) -> Result<Vec<Note>, Error> {
-    writer::write(scene, output.create(target)?, progress)
+/// Reads a file.
+pub(crate) fn read(input: &Input, options: &ReadOptions) -> Result<Scene, Error> {
+    reader::read(Arc::new(input.bytes.clone()), options)
 }

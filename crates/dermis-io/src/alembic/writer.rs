@@ -6,7 +6,6 @@
 
 use std::collections::HashMap;
 use std::io::{Seek, Write};
-use std::ops::ControlFlow;
 
 use dermis_math::progress::Progress;
 use dermis_mesh::{MeshSequence, Note, Object, Scene};
@@ -17,26 +16,26 @@ use super::ogawa_writer::OgawaWriter;
 use super::property::{Kind, Pod};
 use super::property_writer::{ArchiveWriter, Members, MetadataStrings, PropertyWriter, Type, Written, write_object};
 use super::reader::{FRAME_RATE_KEY, METRES_PER_UNIT_KEY, UP_AXIS_KEY};
-use crate::error::{Error, Problem};
+use crate::error::Error;
+use crate::output::{Job, step};
 
 /// The version of the Alembic library whose layout this follows, as the archive states it.
 const LIBRARY_VERSION: u32 = 10808;
 const TRANSFORM_OBJECT: &str = "schema=AbcGeom_Xform_v3;schemaObjTitle=AbcGeom_Xform_v3:.xform";
 const TRANSFORM_COMPOUND: &str = "schema=AbcGeom_Xform_v3";
 
-/// Writes all objects of `scene` into `file`. Notes say what could not be written.
-pub(super) fn write<W: Write + Seek>(scene: &Scene, file: W, progress: &dyn Progress) -> Result<Vec<Note>, Error> {
+/// Writes all objects of `scene`. Notes say what could not be written.
+pub(crate) fn write(scene: &Scene, job: &mut Job<'_>) -> Result<(), Error> {
     let mut samplings = Samplings::default();
-    let mut notes = Vec::new();
     let mut meshes = Vec::new();
     for object in &scene.objects {
-        let motion = object.motion().map_err(|error| Error::from(error).at(&object.name))?;
+        let motion = object.base_motion().map_err(|error| Error::from(error).at(&object.name))?;
         let sampling = motion.as_ref().map_or(0, |motion| samplings.index(motion));
-        notes.extend(notes_on(object));
+        job.notes.extend(notes_on(object));
         meshes.push(MeshToWrite { object, motion, sampling });
     }
-    let mut archive = ArchiveWriter { ogawa: OgawaWriter::start(file)?, strings: MetadataStrings::default() };
-    let top = write_tree(&mut archive, &meshes, progress)?;
+    let mut archive = ArchiveWriter { ogawa: OgawaWriter::start(job.create()?)?, strings: MetadataStrings::default() };
+    let top = write_tree(&mut archive, &meshes, job.progress)?;
     let entries = [
         archive.ogawa.block(&[&0u32.to_le_bytes()])?,
         archive.ogawa.block(&[&LIBRARY_VERSION.to_le_bytes()])?,
@@ -46,8 +45,7 @@ pub(super) fn write<W: Write + Seek>(scene: &Scene, file: W, progress: &dyn Prog
         archive.ogawa.block(&[&archive.strings.block()])?,
     ];
     let root = archive.ogawa.group(&entries)?;
-    archive.ogawa.finish(root)?;
-    Ok(notes)
+    Ok(archive.ogawa.finish(root)?)
 }
 
 /// The distinct time samplings, after the one that every archive begins with.
@@ -205,12 +203,9 @@ fn write_tree<W: Write + Seek>(
     let tree = Tree::new(meshes);
     let total = meshes.iter().map(|mesh| mesh.motion.as_ref().map_or(1, MeshSequence::frame_count)).sum();
     let mut done = 0;
-    let mut step = || match progress.report("writing frames", done, total) {
-        ControlFlow::Break(()) => Err(Error::from(Problem::Stopped)),
-        ControlFlow::Continue(()) => {
-            done += 1;
-            Ok(())
-        }
+    let mut step = || {
+        done += 1;
+        step(progress, "writing frames", done - 1, total)
     };
     let mut written: Vec<Option<Written>> = vec![None; tree.nodes.len()];
     for (index, node) in tree.nodes.iter().enumerate().rev() {

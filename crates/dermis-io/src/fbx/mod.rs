@@ -10,7 +10,6 @@ mod material;
 mod mesh;
 mod rig;
 
-use std::path::Path;
 use std::sync::Arc;
 
 use dermis_mesh::{Note, Object, Scene, Units, UpAxis};
@@ -19,6 +18,7 @@ use glam::{DAffine3, DVec3};
 use crate::budget::Budget;
 use crate::error::Error;
 use crate::frame_rate;
+use crate::input::Input;
 use crate::options::ReadOptions;
 
 /// What the library may allocate for each byte of the file, and for the smallest file.
@@ -27,13 +27,9 @@ const LIBRARY_BYTES: usize = 128 << 20;
 /// Nodes within nodes.
 const MOST_NESTED: u32 = 256;
 
-/// Reads the file `path`.
-pub fn read(path: &Path, options: &ReadOptions) -> Result<Scene, Error> {
-    read_bytes(&std::fs::read(path)?, options)
-}
-
-/// Reads a file in memory.
-pub fn read_bytes(bytes: &[u8], options: &ReadOptions) -> Result<Scene, Error> {
+/// Reads a file.
+pub(crate) fn read(input: &Input, options: &ReadOptions) -> Result<Scene, Error> {
+    let bytes = &*input.bytes;
     let scene = load(bytes)?;
     let stated = scene.settings.frames_per_second;
     let mut notes = Vec::new();

@@ -11,34 +11,20 @@ mod schema;
 mod units;
 mod write;
 
-use std::path::Path;
-
-use dermis_math::progress::Progress;
-use dermis_mesh::{Note, Scene};
+use dermis_mesh::Scene;
 
 use crate::error::Error;
-use crate::mapped::Mapped;
+use crate::input::Input;
 use crate::options::ReadOptions;
-use crate::output::Output;
+
+pub(crate) use write::write;
 
 /// The custom attribute (without its underscore) that says which point a vertex is, where welding would not find out.
 const POINT_ATTRIBUTE: &str = "DERMIS_POINT";
 /// The extension that holds layers on top of an object's motion.
 const DEFORMERS: &str = "DERMIS_deformers";
 
-/// Reads the file `path`, and the files beside it that it names.
-pub fn read(path: &Path, options: &ReadOptions) -> Result<Scene, Error> {
-    let bytes = Mapped::open(path)?;
-    let folder = path.parent().unwrap_or(Path::new(""));
-    read::read_scene(&bytes, Some(folder), options)
-}
-
-/// Reads a file that lies in memory and is whole: a `.glb`, or a `.gltf` whose data are embedded.
-pub fn read_bytes(bytes: &[u8], options: &ReadOptions) -> Result<Scene, Error> {
-    read::read_scene(bytes, None, options)
-}
-
-/// Writes `scene` to `target`: a `.glb`, or a `.gltf` with a `.bin` beside it.
-pub fn write(scene: &Scene, target: &Path, output: &mut Output, progress: &dyn Progress) -> Result<Vec<Note>, Error> {
-    write::write_scene(scene, target, output, progress)
+/// Reads a file and the files beside it that it names: a `.glb`, or a `.gltf`.
+pub(crate) fn read(input: &Input, options: &ReadOptions) -> Result<Scene, Error> {
+    read::read_scene(&input.bytes, input.folder(), options)
 }

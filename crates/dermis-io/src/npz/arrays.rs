@@ -1,5 +1,6 @@
 //! The arrays of an archive as such, for files that hold more than a scene.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 pub use super::array::Array;
@@ -8,7 +9,31 @@ pub use super::read::{points, units_of};
 pub use super::write::ArrayWriter;
 use crate::error::Error;
 use crate::mapped::Mapped;
-pub use crate::smpl::{Arrays, Sparse};
+
+/// Where arrays come from.
+pub trait Arrays {
+    /// The array `name`, where there is one.
+    fn array(&mut self, name: &'static str) -> Result<Option<Array>, Error>;
+
+    /// The sparse matrix `name`, where there is one that is sparse.
+    fn sparse(&mut self, _name: &'static str) -> Result<Option<Sparse>, Error> {
+        Ok(None)
+    }
+
+    /// Floats per point, by name: the arrays of `points` floats that were not asked for.
+    fn attributes(&mut self, _points: usize) -> Result<BTreeMap<String, Vec<f32>>, Error> {
+        Ok(BTreeMap::new())
+    }
+}
+
+/// A sparse matrix: rows and columns, and entries of row, column and value.
+#[derive(Debug, Clone)]
+pub struct Sparse {
+    /// Rows and columns.
+    pub shape: [usize; 2],
+    /// Row, column and value of each entry.
+    pub entries: Vec<(u32, u32, f64)>,
+}
 
 /// Returns the value that `read` makes of the arrays in the archive `path`.
 pub fn read<T>(path: &Path, read: impl FnOnce(&mut dyn Arrays) -> Result<T, Error>) -> Result<T, Error> {

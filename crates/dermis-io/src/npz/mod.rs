@@ -15,7 +15,7 @@
 //! | any other 1-D float array | `[N]` | a scalar per point |
 //!
 //! Written beside these, so that all comes back: `inverse_bind`; `vertex_*`, `polygon_*`, `triangle_materials`,
-//! `material_*` (see `layout`); `shape_*`, `clip_*` (see `rig`); `start_seconds`, `object_name`, `metres_per_unit`,
+//! `material_*` (see `layout`); `shape_*`, `clip_*` (see `rig`); `deformers` (see there); `start_seconds`, `object_name`, `metres_per_unit`,
 //! `up_axis`. Positions are of points, not of vertices split at seams. `docs/formats/npz.md` is the full list.
 //!
 //! Frames that are stored plainly are mapped, not read, and written one at a time: both may exceed memory.
@@ -23,21 +23,15 @@
 mod archive;
 pub(crate) mod array;
 pub mod arrays;
+mod deformers;
 mod layout;
 pub(crate) mod npy;
 pub(crate) mod read;
 pub(crate) mod rig;
 pub(crate) mod write;
 
-use std::path::Path;
-
-use dermis_mesh::Scene;
-
-use crate::error::Error;
-use crate::mapped::Mapped;
-use crate::options::ReadOptions;
-
-pub use write::write;
+pub(crate) use read::read;
+pub(crate) use write::write;
 
 /// The arrays that mean something, and so cannot be the names of scalars per point.
 const KEYS: &[&str] = &[
@@ -91,14 +85,3 @@ const KEYS: &[&str] = &[
     "vertex_tangents",
     "weights",
 ];
-
-/// Reads the file `path`.
-pub fn read(path: &Path, options: &ReadOptions) -> Result<Scene, Error> {
-    let name = path.file_stem().unwrap_or_default().to_string_lossy();
-    read::scene(Mapped::open(path)?, &name, options).map_err(|error| error.in_file(path))
-}
-
-/// Reads the contents of a file.
-pub fn read_bytes(bytes: &[u8], options: &ReadOptions) -> Result<Scene, Error> {
-    read::scene(Mapped::of_bytes(bytes.to_vec()), "object", options)
-}

@@ -8,14 +8,15 @@ use glam::Vec3;
 
 use crate::error::Error;
 use crate::frame_rate;
+use crate::input::Input;
 use crate::mapped::Mapped;
 use crate::npz::archive::Archive;
 use crate::npz::array::Array;
+use crate::npz::arrays::Arrays;
 use crate::npz::npy::{Header, Kind};
-use crate::npz::{layout, rig};
+use crate::npz::{deformers, layout, rig};
 use crate::options::ReadOptions;
 use crate::raw_frames::{RawFrames, Scalar};
-use crate::smpl;
 
 /// An archive being read: which arrays have been used, and what is to be said about it.
 pub(super) struct Reader<'a> {
@@ -32,6 +33,16 @@ impl Reader<'_> {
         self.archive.get(name)
     }
 
+    /// The names of all arrays.
+    pub(super) fn names(&self) -> Vec<String> {
+        self.archive.names().map(str::to_owned).collect()
+    }
+
+    /// The array `name`, whose name is made up of parts.
+    pub(super) fn array(&mut self, name: &str) -> Result<Option<Array>, Error> {
+        self.archive.get(name)
+    }
+
     /// Whether there is an array `name`.
     pub(super) fn has(&self, name: &str) -> bool {
         self.archive.has(name)
@@ -45,42 +56,44 @@ pub(super) struct Timing {
     pub start_seconds: f64,
 }
 
-/// Reads the archive `bytes`; its object is called `name` unless it says otherwise.
-pub(super) fn scene(bytes: Mapped, name: &str, options: &ReadOptions) -> Result<Scene, Error> {
-    let archive = Archive::open(bytes)?;
+/// A function that makes an object of the arrays of a body in SMPL's layout.
+pub(crate) type BodyReader = fn(&mut dyn Arrays) -> Result<(Object, Vec<Note>), Error>;
+
+/// Reads an archive: a body with `body`, or an object of our own layout.
+pub(crate) fn read(input: &Input, options: &ReadOptions, body: BodyReader) -> Result<Scene, Error> {
+    let archive = Archive::open(input.bytes.clone())?;
     let mut reader = Reader { archive, used: Vec::new(), options, notes: Vec::new() };
-    let mut object = if reader.has("v_template") { body(&mut reader)? } else { object(&mut reader)? };
-    object.name = text(reader.take("object_name")?)?.unwrap_or_else(|| name.to_owned());
+    let mut object = if reader.has("v_template") {
+        let (object, notes) = body(&mut reader)?;
+        reader.notes.extend(notes);
+        object
+    } else {
+        object(&mut reader)?
+    };
+    object.name = text(reader.take("object_name")?)?.unwrap_or_else(|| input.name.clone());
     let units = units_of(&mut reader)?;
     rest_of_the_arrays(&mut reader, &mut object)?;
     Ok(Scene { objects: vec![object], units, notes: reader.notes })
 }
 
-impl smpl::Arrays for Reader<'_> {
+impl Arrays for Reader<'_> {
     fn array(&mut self, name: &'static str) -> Result<Option<Array>, Error> {
         self.take(name)
     }
-}
 
-/// The body in SMPL's layout in the archive `bytes`.
-pub(crate) fn body_model(bytes: Mapped) -> Result<smpl::BodyFile, Error> {
-    with_arrays(bytes, |arrays| smpl::body(arrays))
+    fn attributes(&mut self, points: usize) -> Result<BTreeMap<String, Vec<f32>>, Error> {
+        Ok(self.rest(points)?.0)
+    }
 }
 
 /// What `read` makes of the arrays of the archive `bytes`.
 pub(crate) fn with_arrays<T>(
     bytes: Mapped,
-    read: impl FnOnce(&mut dyn smpl::Arrays) -> Result<T, Error>,
+    read: impl FnOnce(&mut dyn Arrays) -> Result<T, Error>,
 ) -> Result<T, Error> {
     let options = ReadOptions::default();
     let mut reader = Reader { archive: Archive::open(bytes)?, used: Vec::new(), options: &options, notes: Vec::new() };
     read(&mut reader)
-}
-
-fn body(reader: &mut Reader<'_>) -> Result<Object, Error> {
-    let (object, notes) = smpl::object(reader)?;
-    reader.notes.extend(notes);
-    Ok(object)
 }
 
 fn object(reader: &mut Reader<'_>) -> Result<Object, Error> {
@@ -108,6 +121,7 @@ fn object(reader: &mut Reader<'_>) -> Result<Object, Error> {
         sequence,
         rig: rig.map(Arc::new),
         clips: clips.into_iter().map(Arc::new).collect(),
+        deformers: deformers::read(reader)?,
         ..Object::default()
     })
 }
@@ -250,7 +264,7 @@ pub(crate) fn text(array: Option<Array>) -> Result<Option<String>, Error> {
 }
 
 /// The units that `arrays` state.
-pub fn units_of(arrays: &mut dyn smpl::Arrays) -> Result<Units, Error> {
+pub fn units_of(arrays: &mut dyn Arrays) -> Result<Units, Error> {
     let metres = arrays.array("metres_per_unit")?.map(|array| array.number()).transpose()?;
     if let Some(metres) = metres.filter(|metres| !(metres.is_finite() && *metres > 0.0)) {
         return Err(Error::malformed(format!("a unit of {metres} metres makes no sense")).at("metres_per_unit"));
@@ -270,24 +284,34 @@ const INSIDE: &str = "tissue_";
 
 /// Unknown arrays: a float for each point is kept as an attribute, everything else is named in a note.
 fn rest_of_the_arrays(reader: &mut Reader<'_>, object: &mut Object) -> Result<(), Error> {
-    let unknown: Vec<String> =
-        reader.archive.names().filter(|name| !reader.used.contains(name)).map(str::to_owned).collect();
-    let (mut attributes, mut left_out) = (BTreeMap::new(), Vec::new());
-    for name in unknown {
-        // An array that cannot be understood (a pickle) matters only where it would be used.
-        let header = reader.archive.header(&name).ok().flatten();
-        let fits = |header: Header| header.dtype.kind == Kind::Float && header.shape == [object.mesh.point_count()];
-        if header.is_some_and(fits)
-            && let Some(array) = reader.archive.get(&name)?
-        {
-            attributes.insert(name, array.floats()?);
-        } else if !name.starts_with(INSIDE) {
-            left_out.push(name);
-        }
-    }
+    let (attributes, mut dropped) = reader.rest(object.mesh.point_count())?;
     object.attributes = attributes;
-    if !left_out.is_empty() {
-        reader.notes.push(Note::new(format!("arrays left out: {}", left_out.join(", "))));
+    object.attributes.retain(|name, _| !deformers::is_key(name));
+    dropped.retain(|name| !name.starts_with(INSIDE) && !deformers::is_key(name));
+    if !dropped.is_empty() {
+        reader.notes.push(Note::new(format!("arrays left out: {}", dropped.join(", "))));
     }
     Ok(())
+}
+
+impl Reader<'_> {
+    /// Of the arrays that were not used, those with a float for each of `points` points, and the names of the others.
+    fn rest(&mut self, points: usize) -> Result<(BTreeMap<String, Vec<f32>>, Vec<String>), Error> {
+        let unknown: Vec<String> =
+            self.archive.names().filter(|name| !self.used.contains(name)).map(str::to_owned).collect();
+        let (mut attributes, mut others) = (BTreeMap::new(), Vec::new());
+        for name in unknown {
+            // An array that cannot be understood (a pickle) matters only if it is used.
+            let header = self.archive.header(&name).ok().flatten();
+            let fits = |header: Header| header.dtype.kind == Kind::Float && header.shape == [points];
+            if header.is_some_and(fits)
+                && let Some(array) = self.archive.get(&name)?
+            {
+                attributes.insert(name, array.floats()?);
+            } else {
+                others.push(name);
+            }
+        }
+        Ok((attributes, others))
+    }
 }

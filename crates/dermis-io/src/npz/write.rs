@@ -3,39 +3,33 @@
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::Path;
 use std::sync::Arc;
 
 use dermis_math::progress::Progress;
 use dermis_mesh::pose::bake_lazily;
-use dermis_mesh::{Clip, MeshSequence, Note, Object, Rig, Scene, Shape, UpAxis};
+use dermis_mesh::{Clip, MeshSequence, Note, Object, Rig, Shape, Units, UpAxis};
 use glam::{DAffine3, Vec3};
 use zip::result::ZipError;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
-use crate::error::{Error, Problem};
+use crate::error::Error;
 use crate::npz::npy::Header;
-use crate::npz::{KEYS, layout, rig};
-use crate::output::Output;
-use crate::single::{Holds, single};
+use crate::npz::{KEYS, deformers, layout, rig};
+use crate::output::{Job, step};
 
 /// What `.npy` headers are padded to; with the archive's entries aligned to the same, payloads are.
 const ALIGNMENT: u16 = 64;
 /// Longer names do not fit a zip archive with room to spare.
-const LONGEST_NAME: usize = 1000;
+pub(super) const MAX_NAME_BYTES: usize = 1000;
 
-/// Writes `scene` to `target`.
-pub fn write(scene: &Scene, target: &Path, output: &mut Output, progress: &dyn Progress) -> Result<Vec<Note>, Error> {
-    let holds =
-        Holds { rig: true, tets: true, attributes: true, all_sets: true, surface: true, materials: true, units: true };
-    let (object, mut notes) = single(scene, holds)?;
-    let mut writer = ArrayWriter::new(output.create(target)?);
-    writer.shape(&object, &mut notes)?;
-    writer.units(scene)?;
-    writer.motion(&object, progress)?;
-    writer.finish()?;
-    Ok(notes)
+/// Writes `object` to `target`.
+pub(crate) fn write(object: &Object, units: Units, job: &mut Job<'_>) -> Result<(), Error> {
+    let mut writer = ArrayWriter::new(job.create()?);
+    writer.shape(object, &mut job.notes)?;
+    writer.units(units)?;
+    writer.motion(object, job.progress)?;
+    writer.finish()
 }
 
 /// Adds arrays to an archive.
@@ -72,8 +66,8 @@ impl ArrayWriter {
             self.indices("tets", &[tets.tetrahedra().len(), 4], tets.tetrahedra().as_flattened())?;
         }
         for (name, values) in &object.attributes {
-            let is_key = KEYS.contains(&name.as_str()) || name.starts_with("vertex_");
-            if is_key || name.is_empty() || name.len() > LONGEST_NAME || values.len() != mesh.point_count() {
+            let is_key = KEYS.contains(&name.as_str()) || name.starts_with("vertex_") || deformers::is_key(name);
+            if is_key || name.is_empty() || name.len() > MAX_NAME_BYTES || values.len() != mesh.point_count() {
                 notes.push(Note::at(
                     &object.name,
                     format!("the scalars '{name}' are left out: they cannot have that name"),
@@ -85,7 +79,7 @@ impl ArrayWriter {
         if let Some(rig) = &object.rig {
             self.rig(rig)?;
         }
-        Ok(())
+        deformers::write(self, object)
     }
 
     fn rig(&mut self, rig: &Rig) -> Result<(), Error> {
@@ -119,11 +113,11 @@ impl ArrayWriter {
         Ok(())
     }
 
-    fn units(&mut self, scene: &Scene) -> Result<(), Error> {
-        if let Some(metres) = scene.units.metres_per_unit {
+    fn units(&mut self, units: Units) -> Result<(), Error> {
+        if let Some(metres) = units.metres_per_unit {
             self.number("metres_per_unit", metres)?;
         }
-        scene.units.up_axis.map_or(Ok(()), |axis| self.up_axis(axis))
+        units.up_axis.map_or(Ok(()), |axis| self.up_axis(axis))
     }
 
     /// Writes the up axis.
@@ -142,18 +136,20 @@ impl ArrayWriter {
         }
         let motions: Vec<MeshSequence> = match (&object.sequence, &object.rig) {
             (Some(sequence), _) => vec![sequence.clone()],
-            (None, Some(rig)) => {
+            // Posed frames are a convenience of other readers; without the layers they would be wrong.
+            (None, Some(rig)) if object.deformers.is_empty() => {
                 let posed = object.clips.iter().map(|clip| bake_lazily(&object.mesh, rig, clip));
                 posed.collect::<Result<_, _>>()?
             }
-            (None, None) => Vec::new(),
+            _ => Vec::new(),
         };
-        if let Some(first) = motions.first() {
-            self.number("fps", first.frame_rate_hz())?;
-            self.number("start_seconds", first.start_seconds())?;
-            self.frames(&motions, progress)?;
+        let timing = |rate: f64, start: f64| [("fps", rate), ("start_seconds", start)];
+        let of_clip = || object.clips.first().map(|clip| timing(clip.frame_rate_hz(), clip.start_seconds()));
+        let first = motions.first().map(|motion| timing(motion.frame_rate_hz(), motion.start_seconds()));
+        for (name, number) in first.or_else(of_clip).into_iter().flatten() {
+            self.number(name, number)?;
         }
-        Ok(())
+        if motions.is_empty() { Ok(()) } else { self.frames(&motions, progress) }
     }
 
     /// The clips in a row; where there are several, arrays that tell them apart.
@@ -192,9 +188,7 @@ impl ArrayWriter {
         self.zip.write_all(&header)?;
         let all = motions.iter().flat_map(|motion| (0..motion.frame_count()).map(move |frame| (motion, frame)));
         for (done, (motion, frame)) in all.enumerate() {
-            if progress.report("frames", done, frames).is_break() {
-                return Err(Problem::Stopped.into());
-            }
+            step(progress, "frames", done, frames)?;
             let positions = motion.frame(frame)?;
             self.zip.write_all(&little_endian(bytemuck::cast_slice(&positions)))?;
         }

@@ -10,43 +10,31 @@ mod mtl;
 mod parse;
 mod write;
 
-use std::path::Path;
 use std::sync::Arc;
 
 use dermis_mesh::{Object, Polygons, Scene};
 use glam::Vec3;
 
 use crate::error::Error;
-use crate::mapped::Mapped;
+use crate::input::Input;
 use crate::options::ReadOptions;
 
 pub use lines::lines;
-pub use write::write;
-pub(crate) use write::write_mesh;
+pub(crate) use write::{write, write_mesh};
 
-/// Reads the file `path`.
-pub fn read(path: &Path, _options: &ReadOptions) -> Result<Scene, Error> {
-    let in_file = |error: Error| error.in_file(path);
-    let mut parsed = parse::parse(&Mapped::open(path)?).map_err(in_file)?;
-    let folder = path.parent().unwrap_or(Path::new(""));
-    mtl::read(folder, &parsed.libraries, &mut parsed.mesh.materials, &mut parsed.notes);
-    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    scene(parsed, &stem).map_err(in_file)
-}
-
-/// Reads the contents of a file; its materials have no more than names.
-pub fn read_bytes(bytes: &[u8], _options: &ReadOptions) -> Result<Scene, Error> {
-    scene(parse::parse(bytes)?, "object")
+/// Reads a file and the material libraries beside it; without a folder, materials have no more than names.
+pub(crate) fn read(input: &Input, _options: &ReadOptions) -> Result<Scene, Error> {
+    let mut parsed = parse::parse(&input.bytes)?;
+    if let Some(folder) = input.folder() {
+        mtl::read(folder, &parsed.libraries, &mut parsed.mesh.materials, &mut parsed.notes);
+    }
+    let name = parsed.name.unwrap_or_else(|| input.name.clone());
+    let object = Object::of_mesh(name, Arc::new(parsed.mesh.into_tri_mesh()?));
+    Ok(Scene { objects: vec![object], notes: parsed.notes, ..Scene::default() })
 }
 
 /// The points and polygons of one file of a sequence.
 pub(crate) fn read_frame(bytes: &[u8]) -> Result<(Vec<Vec3>, Polygons), Error> {
     let mesh = parse::parse(bytes)?.mesh;
     Ok((mesh.points, mesh.polygons))
-}
-
-fn scene(parsed: parse::Parsed, name: &str) -> Result<Scene, Error> {
-    let name = parsed.name.unwrap_or_else(|| name.to_owned());
-    let object = Object::of_mesh(name, Arc::new(parsed.mesh.into_tri_mesh()?));
-    Ok(Scene { objects: vec![object], notes: parsed.notes, ..Scene::default() })
 }

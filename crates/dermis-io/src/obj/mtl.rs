@@ -7,7 +7,7 @@ use std::sync::Arc;
 use dermis_mesh::{AlphaMode, Image, Material, Note, Sampler, Texture};
 
 use crate::error::Error;
-use crate::output::Output;
+use crate::output::Job;
 
 /// Fills `materials`, which have names, from the libraries in `folder`. What is missing is noted, never an error.
 pub(super) fn read(folder: &Path, libraries: &[String], materials: &mut [Material], notes: &mut Vec<Note>) {
@@ -90,12 +90,7 @@ fn mime_type(name: &str) -> &'static str {
 }
 
 /// Writes `library` and the images that its materials use, beside it. Returns the names of the materials as written.
-pub(super) fn write(
-    library: &Path,
-    materials: &[Material],
-    output: &mut Output,
-    notes: &mut Vec<Note>,
-) -> Result<Vec<String>, Error> {
+pub(super) fn write(library: &Path, materials: &[Material], job: &mut Job<'_>) -> Result<Vec<String>, Error> {
     let folder = library.parent().unwrap_or(Path::new(""));
     let shape = library.file_stem().unwrap_or_default().to_string_lossy();
     let names = unique_names(materials);
@@ -117,12 +112,12 @@ pub(super) fn write(
             &material.emissive_texture,
         ];
         if others.iter().any(|texture| texture.is_some()) {
-            notes.push(Note::at(name, "of the material's textures only the base colour's is written"));
+            job.notes.push(Note::at(name, "of the material's textures only the base colour's is written"));
         }
     }
-    output.write_all(library, text.as_bytes())?;
+    job.output.write_all(library, text.as_bytes())?;
     for (image, name) in images {
-        output.write_all(&folder.join(name), &image.bytes)?;
+        job.output.write_all(&folder.join(name), &image.bytes)?;
     }
     Ok(names)
 }

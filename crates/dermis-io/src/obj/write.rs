@@ -3,33 +3,25 @@
 use std::io::Write;
 use std::path::Path;
 
-use dermis_math::progress::Progress;
 use dermis_mesh::polygons::flip_v;
-use dermis_mesh::{Note, PolygonMesh, Scene, TriMesh};
+use dermis_mesh::{Object, PolygonMesh, TriMesh, Units};
 use glam::{Vec3, Vec4};
 
 use crate::color;
 use crate::error::Error;
-use crate::numbered;
 use crate::obj::mtl;
-use crate::output::Output;
-use crate::single::{Holds, single};
+use crate::output::{Job, Output};
+use crate::pattern;
 
-/// Writes `scene` to `target`: one file, or one per frame where the target is a pattern like `name.%04d.obj`.
-pub fn write(scene: &Scene, target: &Path, output: &mut Output, progress: &dyn Progress) -> Result<Vec<Note>, Error> {
-    let (object, mut notes) = single(scene, Holds { surface: true, materials: true, ..Holds::default() })?;
-    let mut text = Text::of(&object.name, &object.mesh, target, output, &mut notes)?;
-    numbered::write_each(&object, target, output, progress, &mut notes, |file, positions, output| {
-        text.write(positions, file, output)
-    })?;
-    Ok(notes)
+/// Writes `object` to `target`: one file, or one per frame where the target is a pattern like `name.%04d.obj`.
+pub(crate) fn write(object: &Object, _units: Units, job: &mut Job<'_>) -> Result<(), Error> {
+    let text = Text::of(&object.name, &object.mesh, job.target, job)?;
+    pattern::write_each(object, job, |file, positions, output| text.write(positions, file, output))
 }
 
 /// Writes the rest pose of `mesh` to `target`.
-pub(crate) fn write_mesh(name: &str, mesh: &TriMesh, target: &Path, output: &mut Output) -> Result<Vec<Note>, Error> {
-    let mut notes = Vec::new();
-    Text::of(name, mesh, target, output, &mut notes)?.write(mesh.points(), target, output)?;
-    Ok(notes)
+pub(crate) fn write_mesh(name: &str, mesh: &TriMesh, target: &Path, job: &mut Job<'_>) -> Result<(), Error> {
+    Text::of(name, mesh, target, job)?.write(mesh.points(), target, job.output)
 }
 
 /// What is the same in every frame.
@@ -45,20 +37,14 @@ struct Text {
 }
 
 impl Text {
-    fn of(
-        name: &str,
-        mesh: &TriMesh,
-        target: &Path,
-        output: &mut Output,
-        notes: &mut Vec<Note>,
-    ) -> Result<Self, Error> {
+    fn of(name: &str, mesh: &TriMesh, target: &Path, job: &mut Job<'_>) -> Result<Self, Error> {
         let polygons = mesh.to_polygon_mesh();
         let line: String = name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
         let mut head = format!("o {line}\n").into_bytes();
         let mut material_names = Vec::new();
         if !polygons.polygon_materials.is_empty() {
-            let library = numbered::without_number(target).with_extension("mtl");
-            material_names = mtl::write(&library, &polygons.materials, output, notes)?;
+            let library = pattern::without_number(target).with_extension("mtl");
+            material_names = mtl::write(&library, &polygons.materials, job)?;
             let file_name = library.file_name().unwrap_or_default().to_string_lossy().into_owned();
             writeln!(head, "mtllib {file_name}")?;
         }
@@ -82,7 +68,7 @@ impl Text {
         })
     }
 
-    fn write(&mut self, positions: &[Vec3], target: &Path, output: &mut Output) -> Result<(), Error> {
+    fn write(&self, positions: &[Vec3], target: &Path, output: &mut Output) -> Result<(), Error> {
         let mut file = output.create(target)?;
         file.write_all(&self.head)?;
         match &self.colors {

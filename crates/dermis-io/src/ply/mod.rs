@@ -12,7 +12,6 @@ mod body;
 mod header;
 mod write;
 
-use std::path::Path;
 use std::sync::Arc;
 
 use dermis_mesh::polygons::flip_v;
@@ -21,25 +20,20 @@ use dermis_mesh::{CornerData, Layout, Note, Object, PolygonMesh, Polygons, Scene
 use glam::{Vec2, Vec3};
 
 use crate::error::Error;
-use crate::mapped::Mapped;
+use crate::input::Input;
 use crate::options::ReadOptions;
 use body::Contents;
 
-pub use write::write;
+pub(crate) use write::write;
 
-/// Reads the file `path`.
-pub fn read(path: &Path, _options: &ReadOptions) -> Result<Scene, Error> {
-    read_named(path, true)
+/// Reads a file; vertices at equal places are one point.
+pub(crate) fn read(input: &Input, _options: &ReadOptions) -> Result<Scene, Error> {
+    scene(body::read(&input.bytes)?, &input.name, true)
 }
 
-/// Reads the contents of a file.
-pub fn read_bytes(bytes: &[u8], _options: &ReadOptions) -> Result<Scene, Error> {
-    scene(body::read(bytes)?, "object", true)
-}
-
-/// Reads the file `path`, with vertices at equal places left apart.
-pub(crate) fn read_unwelded(path: &Path) -> Result<Scene, Error> {
-    read_named(path, false)
+/// Reads a file with vertices at equal places left apart.
+pub(crate) fn read_unwelded(input: &Input, _options: &ReadOptions) -> Result<Scene, Error> {
+    scene(body::read(&input.bytes)?, &input.name, false)
 }
 
 /// The points and polygons of one file of a sequence.
@@ -50,12 +44,6 @@ pub(crate) fn read_frame(bytes: &[u8]) -> Result<(Vec<Vec3>, Polygons), Error> {
     let corners = contents.polygons.corners.iter().map(|&vertex| points.vertex_points[vertex as usize]).collect();
     let positions = points.point_vertices.iter().map(|&vertex| contents.positions[vertex as usize]).collect();
     Ok((positions, Polygons { sizes: contents.polygons.sizes, corners }))
-}
-
-fn read_named(path: &Path, may_weld: bool) -> Result<Scene, Error> {
-    let name = path.file_stem().unwrap_or_default().to_string_lossy();
-    let contents = body::read(&Mapped::open(path)?).map_err(|error| error.in_file(path))?;
-    scene(contents, &name, may_weld).map_err(|error| error.in_file(path))
 }
 
 fn scene(mut contents: Contents, name: &str, may_weld: bool) -> Result<Scene, Error> {

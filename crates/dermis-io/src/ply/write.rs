@@ -4,16 +4,14 @@ use std::fmt::Write as _;
 use std::io::Write;
 use std::path::Path;
 
-use dermis_math::progress::Progress;
 use dermis_mesh::polygons::flip_v;
-use dermis_mesh::{Layout, Note, Object, Polygons, Scene};
+use dermis_mesh::{Layout, Note, Object, Polygons, Units};
 use glam::Vec3;
 
 use crate::color;
 use crate::error::Error;
-use crate::numbered;
-use crate::output::Output;
-use crate::single::{Holds, single};
+use crate::output::{Job, Output};
+use crate::pattern;
 
 /// The properties that mean something else than a scalar per point.
 const KEYS: &[&str] = &[
@@ -36,14 +34,10 @@ const KEYS: &[&str] = &[
     "point",
 ];
 
-/// Writes `scene` to `target`: one file, or one per frame where the target is a pattern like `name.%04d.ply`.
-pub fn write(scene: &Scene, target: &Path, output: &mut Output, progress: &dyn Progress) -> Result<Vec<Note>, Error> {
-    let (object, mut notes) = single(scene, Holds { surface: true, attributes: true, ..Holds::default() })?;
-    let table = Table::of(&object, &mut notes);
-    numbered::write_each(&object, target, output, progress, &mut notes, |file, positions, output| {
-        table.write(positions, file, output)
-    })?;
-    Ok(notes)
+/// Writes `object` to `target`: one file, or one per frame where the target is a pattern like `name.%04d.ply`.
+pub(crate) fn write(object: &Object, _units: Units, job: &mut Job<'_>) -> Result<(), Error> {
+    let table = Table::of(object, &mut job.notes);
+    pattern::write_each(object, job, |file, positions, output| table.write(positions, file, output))
 }
 
 /// The rows of the vertices apart from their positions, and the faces: the same in every frame.

@@ -25,9 +25,11 @@ use dermis_mesh::{Clip, Note, Object, Scene, Shape, SkinWeights};
 use glam::{DVec3, Vec3};
 
 use crate::error::Error;
+use crate::input::Input;
 use crate::mapped::Mapped;
-use crate::npz::array::Array;
+use crate::npz::arrays::{Array, Arrays, Sparse};
 use crate::npz::{read as npz, rig};
+use crate::options::ReadOptions;
 
 pub use write::{write_body, write_columns, write_motions};
 
@@ -42,26 +44,6 @@ pub struct BodyFile {
     pub notes: Vec<Note>,
 }
 
-/// Where arrays come from.
-pub trait Arrays {
-    /// The array `name`, where there is one.
-    fn array(&mut self, name: &'static str) -> Result<Option<Array>, Error>;
-
-    /// The sparse matrix `name`, where there is one that is sparse.
-    fn sparse(&mut self, _name: &'static str) -> Result<Option<Sparse>, Error> {
-        Ok(None)
-    }
-}
-
-/// A sparse matrix: rows and columns, and entries of row, column and value.
-#[derive(Debug, Clone)]
-pub struct Sparse {
-    /// Rows and columns.
-    pub shape: [usize; 2],
-    /// Row, column and value of each entry.
-    pub entries: Vec<(u32, u32, f64)>,
-}
-
 /// Reads the body model in the file `path`: an `.npz` archive or a pickle, whatever its ending.
 pub fn read(path: &Path) -> Result<BodyFile, Error> {
     of_mapped(Mapped::open(path)?).map_err(|error| error.in_file(path))
@@ -74,7 +56,11 @@ pub fn read_bytes(bytes: &[u8]) -> Result<BodyFile, Error> {
 
 fn of_mapped(bytes: Mapped) -> Result<BodyFile, Error> {
     let zip: &[u8] = b"PK";
-    if bytes.starts_with(zip) { npz::body_model(bytes) } else { body(&mut pickle::Pickle::open(bytes)?) }
+    if bytes.starts_with(zip) {
+        npz::with_arrays(bytes, |arrays| body(arrays))
+    } else {
+        body(&mut pickle::Pickle::open(bytes)?)
+    }
 }
 
 /// Whether the archive `path` has a body in SMPL's layout.
@@ -89,20 +75,10 @@ pub fn read_motions(path: &Path, joints: usize) -> Result<Vec<BodyMotion>, Error
     npz::with_arrays(Mapped::open(path)?, read).map_err(|error| error.in_file(path))
 }
 
-/// Reads the pickle `path` as a scene of one rigged object.
-pub fn read_pickle(path: &Path) -> Result<Scene, Error> {
-    let name = path.file_stem().unwrap_or_default().to_string_lossy();
-    pickled_scene(Mapped::open(path)?, &name).map_err(|error| error.in_file(path))
-}
-
-/// Reads the contents of a pickle as a scene of one rigged object.
-pub fn read_pickle_bytes(bytes: &[u8]) -> Result<Scene, Error> {
-    pickled_scene(Mapped::of_bytes(bytes.to_vec()), "object")
-}
-
-fn pickled_scene(bytes: Mapped, name: &str) -> Result<Scene, Error> {
-    let (object, notes) = object(&mut pickle::Pickle::open(bytes)?)?;
-    Ok(Scene { objects: vec![Object { name: name.to_owned(), ..object }], notes, ..Scene::default() })
+/// Reads a pickle as a scene of one rigged object.
+pub(crate) fn read_pickle(input: &Input, _options: &ReadOptions) -> Result<Scene, Error> {
+    let (object, notes) = object(&mut pickle::Pickle::open(input.bytes.clone())?)?;
+    Ok(Scene { objects: vec![Object { name: input.name.clone(), ..object }], notes, ..Scene::default() })
 }
 
 /// The body that `arrays` hold.

@@ -11,8 +11,8 @@ use dermis_body::{BodyMotion, BodyPose};
 use dermis_mesh::Note;
 use glam::DVec3;
 
-use super::Arrays;
 use crate::error::Error;
+use crate::npz::arrays::Arrays;
 use crate::npz::rig;
 
 /// The rate of captured motions that do not say theirs.

@@ -11,28 +11,30 @@ mod run;
 use std::io::Write;
 use std::path::Path;
 
-use dermis_math::progress::Progress;
-use dermis_mesh::{Note, Scene};
+use dermis_mesh::{Note, Object, Scene, Units};
 use glam::Vec3;
 
 use crate::error::Error;
+use crate::input::Input;
 use crate::mapped::Mapped;
 use crate::options::ReadOptions;
-use crate::output::Output;
-use crate::single::{Holds, single, still};
+use crate::output::Job;
+use crate::still::still;
 use crate::volume_mesh::VolumeMesh;
 use crate::words::Words;
 
 pub use run::{TetgenOptions, run};
 
-/// Reads the pair of files of which `path` is one; without an `.ele` file there are only points.
-pub fn read(path: &Path, _options: &ReadOptions) -> Result<Scene, Error> {
-    let name = path.file_stem().unwrap_or_default().to_string_lossy();
+/// Reads the pair of files of which `input` is one; without an `.ele` file there are only points.
+pub(crate) fn read(input: &Input, _options: &ReadOptions) -> Result<Scene, Error> {
+    let Some(path) = &input.path else {
+        return scene(&input.bytes, None, &input.name);
+    };
     let [node, ele] = pair(path);
     let nodes =
         Mapped::open(&node).map_err(|error| error.in_file(&node).with_hint("the nodes are in a file of their own"))?;
     let elements = ele.exists().then(|| Mapped::open(&ele)).transpose()?;
-    scene(&nodes, elements.as_deref(), &name).map_err(|error| error.in_file(path))
+    scene(&nodes, elements.as_deref(), &input.name)
 }
 
 /// Reads the contents of a pair of files.
@@ -119,24 +121,22 @@ fn skip(words: &mut Words<'_>, count: usize) {
     }
 }
 
-/// Writes `scene` to the pair of files of which `target` is one.
-pub fn write(scene: &Scene, target: &Path, output: &mut Output, _progress: &dyn Progress) -> Result<Vec<Note>, Error> {
-    let (object, notes) = single(scene, Holds { tets: true, ..Holds::default() })?;
-    let positions = still(&object, target, "choose a frame, or write .npz, .abc or .glb")?;
+/// Writes `object` to the pair of files of which `target` is one.
+pub(crate) fn write(object: &Object, _units: Units, job: &mut Job<'_>) -> Result<(), Error> {
+    let positions = still(object, job.target, "choose a frame, or write .npz, .abc or .glb")?;
     let Some(tets) = &object.tets else {
         return Err(Error::unsupported("the format holds tetrahedra, but the object has none")
             .with_hint("make some with 'dermis tissue', or write .obj or .mesh"));
     };
-    let [node, ele] = pair(target);
-    let mut file = output.create(&node)?;
+    let [node, ele] = pair(job.target);
+    let mut file = job.output.create(&node)?;
     write_nodes(&mut file, positions.iter().copied())?;
-    let mut file = output.create(&ele)?;
+    let mut file = job.output.create(&ele)?;
     writeln!(file, "{} 4 0", tets.tetrahedra().len())?;
     for (index, [a, b, c, d]) in tets.tetrahedra().iter().enumerate() {
         writeln!(file, "{index} {a} {b} {c} {d}")?;
     }
-    file.flush()?;
-    Ok(notes)
+    Ok(file.flush()?)
 }
 
 /// Nodes that count from 0.

@@ -13,6 +13,7 @@ use glam::Vec3;
 
 use super::write_nodes;
 use crate::error::Error;
+use crate::input::Input;
 use crate::options::ReadOptions;
 
 /// Options of [`run`].
@@ -41,7 +42,7 @@ pub fn run(skin: &TriMesh, inner: &[Vec3], options: &TetgenOptions) -> Result<Te
     if !output.status.success() || !made.exists() {
         return Err(failed(options, &output));
     }
-    let scene = super::read(&made, &ReadOptions::default())?;
+    let scene = super::read(&Input::open(&made)?, &ReadOptions::default())?;
     let tets = scene.objects.into_iter().next().and_then(|object| object.tets);
     let tets = tets.ok_or_else(|| Error::malformed("TetGen made no tetrahedra"))?;
     let expected = skin.points().iter().chain(inner);

@@ -78,7 +78,7 @@ pub fn assert_survives(inputs: &[(String, Vec<u8>)], read: impl Fn(&[u8]) -> Res
 /// Frames may be read lazily; damage must be met there without panic too.
 fn read_all_frames(scene: &Scene) -> Result<(), Error> {
     for object in &scene.objects {
-        if let Some(motion) = object.motion()? {
+        if let Some(motion) = object.base_motion()? {
             for frame in 0..motion.frame_count().min(1000) {
                 motion.frame(frame)?;
             }

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use dermis_io::{ReadOptions, WriteOptions};
 use dermis_math::progress::Silent;
 use dermis_mesh::{
-    Clip, Deformer, Image, Joint, Layout, Material, Object, Rig, Sampler, Scene, Shape, SkinWeights, Texture, TriMesh,
-    Units, UpAxis, Values,
+    Clip, Deformer, Image, Joint, Layout, Material, Object, Rig, Sampler, Scene, Shape, SkinWeights, StoredDeformer,
+    Texture, TriMesh, Units, UpAxis, Values,
 };
 use glam::{DAffine3, DMat3, DQuat, DVec3, Vec2, Vec3, Vec4};
 use serde_json::{Value, json};
@@ -134,7 +134,8 @@ pub(crate) fn deformer() -> Deformer {
         ("bits", Values::U16(vec![0x3c00, u16::MAX, 1])),
     ];
     let buffers = buffers.into_iter().map(|(name, values)| (name.to_owned(), values)).collect();
-    Deformer { settings: r#"{"strength":2,"type":"melt"}"#.into(), buffers }
+    let settings = serde_json::from_str(r#"{"strength":2,"type":"melt"}"#).unwrap();
+    Deformer::Unknown(StoredDeformer { settings, buffers })
 }
 
 pub(crate) fn scene_of(objects: Vec<Object>) -> Scene {
@@ -154,7 +155,7 @@ pub(crate) fn write(path: &Path, scene: &Scene) -> dermis_io::Written {
 }
 
 pub(crate) fn read(bytes: &[u8]) -> Scene {
-    dermis_io::gltf::read_bytes(bytes, &ReadOptions::default()).unwrap()
+    dermis_io::read_bytes("glb", bytes, &ReadOptions::default()).unwrap()
 }
 
 /// The scene after a trip through a file of the given ending.
@@ -165,7 +166,7 @@ pub(crate) fn round_trip(scene: &Scene, ending: &str) -> Scene {
     let read = dermis_io::read(path.to_str().unwrap(), &ReadOptions::default()).unwrap();
     // Whatever is mapped must have been taken over by now.
     for object in &read.objects {
-        assert!(object.motion().unwrap().is_none_or(|motion| motion.load().is_ok()));
+        assert!(object.base_motion().unwrap().is_none_or(|motion| motion.load().is_ok()));
     }
     read
 }

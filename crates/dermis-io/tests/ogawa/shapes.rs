@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use dermis_io::alembic::read_bytes;
-use dermis_io::{ReadOptions, WriteOptions};
+use dermis_io::{ReadOptions, WriteOptions, read_bytes};
 use dermis_math::progress::Silent;
 use dermis_mesh::polygons::PolygonMesh;
 use dermis_mesh::{CornerData, Material, MeshSequence, Object, Polygons, Scene};
@@ -19,7 +18,7 @@ pub(crate) fn written(scene: &Scene) -> Vec<u8> {
 }
 
 pub(crate) fn read_back(bytes: &[u8]) -> Scene {
-    read_bytes(bytes, &ReadOptions::default()).unwrap()
+    read_bytes("abc", bytes, &ReadOptions::default()).unwrap()
 }
 
 pub(crate) fn scene_of(objects: Vec<Object>) -> Scene {

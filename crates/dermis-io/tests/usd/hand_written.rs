@@ -1,6 +1,6 @@
 //! Files as other programs write them, by hand.
 
-use dermis_io::{Problem, ReadOptions, usd};
+use dermis_io::{Problem, ReadOptions};
 use dermis_mesh::Scene;
 use dermis_mesh::glam::{Vec2, Vec3, Vec4};
 
@@ -60,11 +60,11 @@ def Xform "Top"
 "#;
 
 fn read(text: &str) -> Scene {
-    usd::read_bytes(text.as_bytes(), &ReadOptions::default()).unwrap()
+    dermis_io::read_bytes("usd", text.as_bytes(), &ReadOptions::default()).unwrap()
 }
 
 fn fails(text: &str) -> dermis_io::Error {
-    usd::read_bytes(text.as_bytes(), &ReadOptions::default()).unwrap_err()
+    dermis_io::read_bytes("usd", text.as_bytes(), &ReadOptions::default()).unwrap_err()
 }
 
 fn mesh(body: &str) -> String {
@@ -85,10 +85,10 @@ fn transforms_above_a_mesh_are_applied() {
     // (1, 0, 0) about (1, 1): (2, 1); doubled, turned, moved.
     near(object("/Placed").mesh.points()[1], Vec3::new(8.0, 4.0, 0.0));
     near(object("/Free").mesh.points()[1], Vec3::new(6.0, 6.0, 7.0));
-    let carried = object("/Carried").motion().unwrap().unwrap();
+    let carried = object("/Carried").base_motion().unwrap().unwrap();
     assert_eq!((carried.frame_count(), carried.frame_rate_hz(), carried.start_seconds()), (2, 15.0, 1.0 / 30.0));
     near(carried.frame(1).unwrap()[1], Vec3::new(10.0, 2.0, 8.0));
-    let waving = object("/Waving").motion().unwrap().unwrap();
+    let waving = object("/Waving").base_motion().unwrap().unwrap();
     assert_eq!(waving.frame_count(), 3);
     near(waving.frame(1).unwrap()[0], Vec3::new(10.0, 0.0, 6.0));
 }
@@ -141,7 +141,7 @@ fn uneven_samples_are_interpolated_once_per_time_code() {
     let body = "int[] faceVertexCounts = []\nint[] faceVertexIndices = []\npoint3f[] points.timeSamples = {\n\
         0: [(0, 0, 0)], 1.5: [(3, 0, 0)], 3.7: [(3, 0, 0)], 4: [(4, 0, 0)] }";
     let scene = read(&mesh(body));
-    let motion = scene.objects[0].motion().unwrap().unwrap();
+    let motion = scene.objects[0].base_motion().unwrap().unwrap();
     let firsts: Vec<f32> = (0..motion.frame_count()).map(|frame| motion.frame(frame).unwrap()[0].x).collect();
     assert_eq!(firsts, [0.0, 2.0, 3.0, 3.0, 4.0]);
     assert_eq!(motion.frame_rate_hz(), 24.0);
@@ -153,7 +153,7 @@ fn the_last_sample_is_a_frame_even_beside_the_grid() {
     let body = "int[] faceVertexCounts = []\nint[] faceVertexIndices = []\npoint3f[] points.timeSamples = {\n\
                 0: [(0, 0, 0)], 1: [(1, 0, 0)], 10: [(2, 0, 0)], 10.37: [(5, 0, 0)] }";
     let scene = read(&mesh(body));
-    let motion = scene.objects[0].motion().unwrap().unwrap();
+    let motion = scene.objects[0].base_motion().unwrap().unwrap();
     assert_eq!(motion.frame_count(), 12);
     near(motion.frame(11).unwrap()[0], Vec3::new(5.0, 0.0, 0.0));
     assert!(scene.notes.iter().any(|note| note.message.contains("interpolated")), "{:?}", scene.notes);
@@ -166,7 +166,7 @@ fn sparse_keys_of_transforms_are_sampled_at_the_rate_of_the_stage() {
     let scene = read(&mesh(&format!("{QUAD}{keys}")));
     let clip = &scene.objects[0].clips[0];
     assert_eq!((clip.frame_count(), clip.frame_rate_hz()), (31, 24.0));
-    let motion = scene.objects[0].motion().unwrap().unwrap();
+    let motion = scene.objects[0].base_motion().unwrap().unwrap();
     near(motion.frame(10).unwrap()[0], Vec3::new(5.0, 0.0, 0.0));
 }
 
@@ -200,7 +200,7 @@ fn rejects_faces_that_name_missing_points() {
 #[test]
 fn rejects_positions_that_are_not_finite() {
     let body = "int[] faceVertexCounts = []\nint[] faceVertexIndices = []\npoint3f[] points = [(0, nan, 0)]";
-    assert!(fails(&mesh(body)).to_string().contains("not finite"));
+    assert!(fails(&mesh(body)).to_string().contains("non-finite"));
 }
 
 #[test]
@@ -270,10 +270,10 @@ fn files_outside_of_the_folder_are_not_opened() {
     std::fs::write(folder.path().join("secret.usda"), mesh(QUAD)).unwrap();
     let path = folder.path().join("inside/root.usda");
     std::fs::write(&path, "#usda 1.0\ndef \"A\" (references = @../secret.usda@</M>) {}\n").unwrap();
-    let scene = usd::read(&path, &ReadOptions::default()).unwrap();
+    let scene = dermis_io::read(path.to_str().unwrap(), &ReadOptions::default()).unwrap();
     assert!(scene.objects.is_empty());
     assert!(!scene.notes.is_empty());
     std::fs::write(folder.path().join("inside/near.usda"), mesh(QUAD)).unwrap();
     std::fs::write(&path, "#usda 1.0\ndef Mesh \"A\" (references = @./near.usda@</M>) {}\n").unwrap();
-    assert_eq!(usd::read(&path, &ReadOptions::default()).unwrap().objects.len(), 1);
+    assert_eq!(dermis_io::read(path.to_str().unwrap(), &ReadOptions::default()).unwrap().objects.len(), 1);
 }

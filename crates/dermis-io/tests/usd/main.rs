@@ -8,13 +8,13 @@ mod scenes;
 use std::path::Path;
 use std::sync::Arc;
 
-use dermis_io::{Error, Problem, ReadOptions, WriteOptions, usd};
+use dermis_io::{Error, Problem, ReadOptions, WriteOptions};
 use dermis_math::progress::{Progress, Silent};
 use dermis_mesh::glam::{DAffine3, DVec3, Vec3};
 use dermis_mesh::{Clip, Object, Scene};
 
 fn read(bytes: &[u8]) -> Result<Scene, Error> {
-    usd::read_bytes(bytes, &ReadOptions::default())
+    dermis_io::read_bytes("usd", bytes, &ReadOptions::default())
 }
 
 /// Writes and reads again, textures included.
@@ -35,7 +35,7 @@ fn text(scene: &Scene) -> Vec<u8> {
 }
 
 fn assert_same_motion(before: &Object, after: &Object, tolerance: f32) {
-    let (before, after) = (before.motion().unwrap().unwrap(), after.motion().unwrap().unwrap());
+    let (before, after) = (before.base_motion().unwrap().unwrap(), after.base_motion().unwrap().unwrap());
     assert_eq!(before.frame_count(), after.frame_count());
     assert!((before.frame_rate_hz() - after.frame_rate_hz()).abs() < 1e-6, "{}", after.frame_rate_hz());
     assert!((before.start_seconds() - after.start_seconds()).abs() < 1e-6);
@@ -85,7 +85,7 @@ fn round_trip_keeps_shapes_names_units_and_motion() {
     for (index, tolerance) in [(0, 5e-6), (1, 0.0), (3, 1e-6), (4, 5e-6)] {
         assert_same_motion(&scene.objects[index], &after.objects[index], tolerance);
     }
-    assert!(after.objects[2].motion().unwrap().is_none());
+    assert!(after.objects[2].base_motion().unwrap().is_none());
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn writing_can_be_stopped_and_leaves_nothing() {
 fn joint_curves_are_sampled_at_the_rate_asked_for() {
     let bytes = text(&scenes::alone(scenes::rigged("arm")));
     let options = ReadOptions { frame_rate_hz: Some(60.0), ..ReadOptions::default() };
-    let scene = usd::read_bytes(&bytes, &options).unwrap();
+    let scene = dermis_io::read_bytes("usd", &bytes, &options).unwrap();
     let clip = &scene.objects[0].clips[0];
     assert_eq!((clip.frame_rate_hz(), clip.frame_count()), (60.0, 13));
 }
@@ -184,7 +184,7 @@ fn the_files_of_pixars_library_read_as_ours_do() {
     let ours = scenes::everything();
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
     for name in ["everything.usdc", "everything.usdz"] {
-        let read = usd::read(&fixtures.join(name), &ReadOptions::default()).unwrap();
+        let read = dermis_io::read(fixtures.join(name).to_str().unwrap(), &ReadOptions::default()).unwrap();
         assert_eq!(read.objects.len(), ours.objects.len());
         for (ours, read) in ours.objects.iter().zip(&read.objects) {
             assert_eq!(ours.name, read.name);
@@ -232,14 +232,14 @@ fn survives_counts_beyond_all_reason_in_crates() {
 #[test]
 fn the_rigged_figure_reads() {
     let Some(path) = common::shared_data("formats/RiggedFigure.usdz") else { return };
-    let scene = usd::read(&path, &ReadOptions::default()).unwrap();
+    let scene = dermis_io::read(path.to_str().unwrap(), &ReadOptions::default()).unwrap();
     let object = &scene.objects[0];
     assert_eq!(object.mesh.point_count(), 370);
     assert_eq!(object.rig.as_ref().unwrap().joints().len(), 19);
     // Two keys, 30 time codes apart.
     assert_eq!((object.clips[0].frame_count(), object.clips[0].frame_rate_hz()), (31, 24.0));
     // The figure stands upright in a file whose Y is up.
-    let posed = object.motion().unwrap().unwrap().frame(0).unwrap().into_owned();
+    let posed = object.base_motion().unwrap().unwrap().frame(0).unwrap().into_owned();
     let (low, high) = dermis_mesh::tri_mesh::bounds(&posed);
     assert!((high - low).y > 1.4 && low.y > -0.1, "{low} {high}");
     common::assert_survives(&common::damage(&std::fs::read(path).unwrap()), read);

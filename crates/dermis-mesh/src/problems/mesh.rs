@@ -1,4 +1,4 @@
-//! Problems of a shape.
+//! Problems of a mesh.
 
 use glam::Vec3;
 use rayon::prelude::*;
@@ -11,7 +11,7 @@ use crate::shells::{ISOLATED, Shells, shells};
 use crate::tri_mesh::TriMesh;
 use crate::volume::shell_volumes;
 
-/// The problems of a mesh's points and triangles.
+/// Finds problems of the points and triangles of a mesh.
 pub fn of_mesh(mesh: &TriMesh) -> Vec<Problem> {
     let edges = Edges::new(mesh.point_count(), mesh.triangles());
     let shells = shells(mesh.point_count(), mesh.triangles());
@@ -24,14 +24,14 @@ pub fn of_mesh(mesh: &TriMesh) -> Vec<Problem> {
             ProblemKind::NonManifoldEdges,
             "is shared by more than two triangles",
             "are shared by more than two triangles",
-            "the surface branches there: remove inner walls and doubled faces",
+            "the surface branches there: remove inner walls and duplicate faces",
             &edges,
             &non_manifold_edges(&edges),
         ),
         edge_problem(
             ProblemKind::InconsistentOrientation,
-            "lies between a front and a back side",
-            "lie between a front and a back side",
+            "connects faces of opposite orientation",
+            "connect faces of opposite orientation",
             "make the face orientation consistent in the modelling tool",
             &edges,
             &inconsistent_edges(&edges),
@@ -47,7 +47,7 @@ fn degenerate_triangles(mesh: &TriMesh) -> Option<Problem> {
     let flat =
         |triangle: &[u32; 3]| is_collapsed(*triangle) || is_degenerate(triangle.map(|point| points[point as usize]));
     let tally = Tally::of((0..mesh.triangle_count()).filter(|&triangle| flat(&mesh.triangles()[triangle])));
-    let hint = "they are kept, but have no normal and no say in fitting; remove them if they were not meant";
+    let hint = "they are kept, but have no normal and are ignored in fitting; remove them if they are unintended";
     tally.problem(ProblemKind::DegenerateTriangles, hint, |count, first| {
         format!("{}; the first is triangle {first}", counted(count, "triangle", "has no area", "have no area"))
     })
@@ -60,22 +60,22 @@ fn duplicate_triangles(mesh: &TriMesh) -> Option<Problem> {
     let repeats = keys.chunk_by(|a, b| a.0 == b.0).flat_map(|same| same[1..].iter().map(|&(_, index)| index as usize));
     let mut repeats: Vec<usize> = repeats.collect();
     repeats.sort_unstable();
-    let hint = "remove doubled faces; a sheet that is to be seen from both sides needs a double-sided material";
+    let hint = "remove duplicate faces; use a double-sided material for sheets visible from both sides";
     Tally::of(repeats).problem(ProblemKind::DuplicateTriangles, hint, |count, first| {
-        let what = counted(count, "triangle", "joins", "join");
-        format!("{what} the same points as an earlier one; the first is triangle {first}")
+        let what = counted(count, "triangle", "repeats", "repeat");
+        format!("{what} an earlier one; the first is triangle {first}")
     })
 }
 
 fn isolated_points(mesh: &TriMesh, shells: &Shells) -> Option<Problem> {
     if mesh.triangle_count() == 0 {
-        // Bare points are a point cache, not a defect.
+        // Points without any triangles are a point cache.
         return None;
     }
     let isolated = shells.of_points.iter().enumerate().filter(|(_, shell)| **shell == ISOLATED);
     let hint = "they are kept so that indices stay the same; delete loose points in the modelling tool";
     Tally::of(isolated.map(|(point, _)| point)).problem(ProblemKind::IsolatedPoints, hint, |count, first| {
-        format!("{} in no triangle; the first is point {first}", counted(count, "point", "is", "are"))
+        format!("{} not used by any triangle; the first is point {first}", counted(count, "point", "is", "are"))
     })
 }
 
@@ -86,10 +86,10 @@ fn coincident_points(points: &[Vec3]) -> Option<Problem> {
     let repeats = keys.chunk_by(|a, b| a.0 == b.0).flat_map(|same| same[1..].iter().map(|&(_, index)| index as usize));
     let mut repeats: Vec<usize> = repeats.collect();
     repeats.sort_unstable();
-    let hint = "where these are seams, the surface can open there: merge points by distance before exporting";
+    let hint = "if these are seams, the surface can open along them: merge points by distance before export";
     Tally::of(repeats).problem(ProblemKind::CoincidentPoints, hint, |count, first| {
-        let what = counted(count, "point", "lies", "lie");
-        format!("{what} exactly on an earlier one; the first is point {first}")
+        let what = counted(count, "point", "coincides", "coincide");
+        format!("{what} with an earlier one; the first is point {first}")
     })
 }
 
@@ -103,7 +103,7 @@ fn edge_problem(
 ) -> Option<Problem> {
     Tally::of(found.iter().copied()).problem(kind, hint, |count, first| {
         let [low, high] = edges.ends()[first];
-        format!("{}; the first joins points {low} and {high}", counted(count, "edge", one, many))
+        format!("{}; the first connects points {low} and {high}", counted(count, "edge", one, many))
     })
 }
 
@@ -117,11 +117,11 @@ fn inside_out_shells(mesh: &TriMesh, edges: &Edges, shells: &Shells) -> Option<P
     }
     let volumes = shell_volumes(mesh.points(), mesh.triangles(), shells);
     let tally = Tally::of((0..shells.count).filter(|&shell| closed[shell] && volumes[shell] < 0.0));
-    let hint = "turn the faces round, unless the shell is the wall of a hollow inside another";
+    let hint = "flip the faces, unless the shell is the wall of a cavity inside another";
     tally.problem(ProblemKind::InsideOutShells, hint, |count, first| {
         let what = counted(count, "closed shell", "is", "are");
         let volume = volumes[first];
-        format!("{what} inside out; the first is shell {first} of {}, of volume {volume:.4}", shells.count)
+        format!("{what} inside out; the first is shell {first} of {}, with volume {volume:.4}", shells.count)
     })
 }
 
@@ -133,8 +133,8 @@ fn open_boundary(edges: &Edges) -> Option<Problem> {
     Some(Problem {
         kind: ProblemKind::OpenBoundary,
         count: boundary.len(),
-        message: format!("{what} in {loops}; the first joins points {from} and {to}"),
-        hint: "nothing to do for cloth and other open sheets; volumes are only defined for closed surfaces",
+        message: format!("{what} in {loops}; the first connects points {from} and {to}"),
+        hint: "expected for cloth and other open sheets; volumes are defined for closed surfaces only",
     })
 }
 
@@ -155,21 +155,21 @@ mod tests {
     }
 
     #[test]
-    fn bare_points_are_not_isolated() {
+    fn points_without_triangles_are_not_isolated() {
         assert_eq!(kinds((vec![Vec3::X, Vec3::Y], vec![])), []);
     }
 
     #[test]
-    fn an_open_sheet_is_only_information() {
+    fn an_open_sheet_is_harmless() {
         let (points, triangles) = grid(2);
         let problems = of_mesh(&TriMesh::new(points, triangles).unwrap());
         assert_eq!(problems.len(), 1);
-        assert_eq!(problems[0].message, "8 boundary edges in 1 loop; the first joins points 0 and 1");
+        assert_eq!(problems[0].message, "8 boundary edges in 1 loop; the first connects points 0 and 1");
         assert!(problems[0].kind.is_harmless());
     }
 
     #[test]
-    fn finds_triangles_without_area_and_says_which() {
+    fn reports_the_first_triangle_without_area() {
         let (points, mut triangles) = cube();
         triangles.insert(5, [0, 0, 1]);
         triangles.push([3, 3, 3]);
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_doubled_faces_turned_or_not() {
+    fn finds_duplicate_faces_of_either_orientation() {
         let (points, mut triangles) = cube();
         let [a, b, c] = triangles[4];
         triangles.extend([[b, c, a], [b, a, c]]);
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_the_shell_that_is_inside_out() {
+    fn finds_a_shell_that_is_inside_out() {
         let (points, mut triangles) = beside(cube(), cube());
         for triangle in &mut triangles[12..] {
             triangle.swap(0, 1);
@@ -199,21 +199,21 @@ mod tests {
         assert_eq!(
             messages,
             [
-                "8 points lie exactly on an earlier one; the first is point 8",
-                "1 closed shell is inside out; the first is shell 1 of 2, of volume -1.0000",
+                "8 points coincide with an earlier one; the first is point 8",
+                "1 closed shell is inside out; the first is shell 1 of 2, with volume -1.0000",
             ]
         );
     }
 
     #[test]
-    fn a_turned_face_is_inconsistent_not_inside_out() {
+    fn a_flipped_face_is_inconsistent_but_not_inside_out() {
         let (points, mut triangles) = cube();
         triangles[0].swap(0, 1);
         assert_eq!(kinds((points, triangles)), [(ProblemKind::InconsistentOrientation, 3)]);
     }
 
     #[test]
-    fn minus_zero_is_the_same_place_as_zero() {
+    fn negative_zero_coincides_with_zero() {
         let found = kinds((vec![Vec3::ZERO, -Vec3::ZERO], vec![]));
         assert_eq!(found, [(ProblemKind::CoincidentPoints, 1)]);
     }

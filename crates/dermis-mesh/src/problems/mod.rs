@@ -1,7 +1,7 @@
-//! What is suspicious about a shape, its rig or its frames: for a person who wonders why a result looks wrong.
+//! Diagnosis of suspicious data in a mesh, its rig or its frames, to explain unexpected results.
 //!
-//! None of this is an error: such data is read and written as it is. Each problem says how often it occurs, where
-//! first, and what can be done.
+//! Problems are not errors: such data is read and written unchanged. Each problem reports its number of occurrences, the
+//! first one, and a remedy.
 
 use std::fmt;
 
@@ -18,67 +18,67 @@ pub use mesh::of_mesh;
 pub use rig::of_rig;
 pub use sequence::of_sequence;
 
-/// Something suspicious.
+/// A suspicious property of the data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// What it is.
+    /// Kind of the problem.
     pub kind: ProblemKind,
-    /// How often it occurs.
+    /// Number of occurrences.
     pub count: usize,
-    /// What, how often and where first: one sentence without a full stop.
+    /// Description with the number of occurrences and the first one: one sentence without a full stop.
     pub message: String,
-    /// What can be done about it.
+    /// Suggested remedy.
     pub hint: &'static str,
 }
 
-/// The kinds of problems, by what they concern.
+/// Kinds of problems, grouped by subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum ProblemKind {
     /// Triangles without area.
     DegenerateTriangles,
-    /// Triangles that join the same three points as an earlier one.
+    /// Triangles with the same three points as an earlier one.
     DuplicateTriangles,
-    /// Points that are in no triangle.
+    /// Points that are not used by any triangle.
     IsolatedPoints,
     /// Points at the same position as an earlier one.
     CoincidentPoints,
-    /// Edges that more than two triangles share.
+    /// Edges shared by more than two triangles.
     NonManifoldEdges,
-    /// Edges whose triangles do not agree on which side is outside.
+    /// Edges whose triangles have opposite orientations.
     InconsistentOrientation,
-    /// Closed shells whose faces look inwards.
+    /// Closed shells that face inwards.
     InsideOutShells,
-    /// Edges where the surface ends.
+    /// Edges used by a single triangle.
     OpenBoundary,
-    /// Points that no joint moves.
+    /// Points without skin weights.
     UnboundPoints,
     /// Points whose weights do not sum to 1.
     WeightSums,
     /// Points with a negative weight.
     NegativeWeights,
-    /// Joints that move no point.
+    /// Joints without influence on any point.
     UnusedJoints,
-    /// Joints whose bind transform cannot be inverted.
+    /// Joints whose bind transform is singular.
     SingularBinds,
-    /// A sequence in which nothing moves.
+    /// A sequence without motion.
     StaticSequence,
-    /// Frames that repeat the one before.
+    /// Frames identical to the previous one.
     RepeatedFrames,
-    /// Frames of a very different size than the others.
+    /// Frames whose size differs greatly from the others.
     SizeJumps,
-    /// A rest pose of a very different size than the frames.
+    /// A rest pose whose size differs greatly from the frames.
     RestSize,
 }
 
 impl ProblemKind {
-    /// Whether this is usually meant so and only good to know.
+    /// Returns true if the data is usually intended and the problem only informative.
     pub fn is_harmless(self) -> bool {
         use ProblemKind::{CoincidentPoints, OpenBoundary, RepeatedFrames, UnusedJoints};
         matches!(self, CoincidentPoints | OpenBoundary | RepeatedFrames | UnusedJoints)
     }
 
-    /// The kind as a word for machines.
+    /// Machine-readable name of the kind.
     pub fn name(self) -> &'static str {
         match self {
             Self::DegenerateTriangles => "degenerate_triangles",
@@ -108,13 +108,13 @@ impl fmt::Display for Problem {
     }
 }
 
-/// The problems of an object's mesh, rig and frames.
+/// Finds problems of the mesh, rig and frames of an object.
 ///
-/// Frames are read one after the other; where `progress` asks to stop, those read so far are judged.
+/// Frames are read in order; if `progress` requests a stop, only those already read are checked.
 pub fn of_object(object: &Object, progress: &dyn Progress) -> Result<Vec<Problem>, SequenceError> {
     let mut problems = of_mesh(&object.mesh);
     if object.tets.is_some() {
-        // Points in no triangle are the nodes inside.
+        // Points without a triangle are inner nodes.
         problems.retain(|problem| problem.kind != ProblemKind::IsolatedPoints);
     }
     if let Some(rig) = &object.rig {
@@ -126,7 +126,7 @@ pub fn of_object(object: &Object, progress: &dyn Progress) -> Result<Vec<Problem
     Ok(problems)
 }
 
-/// Counts what is suspicious and remembers the first.
+/// Counts occurrences and records the first.
 #[derive(Debug, Clone, Copy, Default)]
 struct Tally {
     count: usize,
@@ -148,7 +148,7 @@ impl Tally {
         })
     }
 
-    /// The problem that was counted, if it occurred.
+    /// The counted problem, or `None` if it did not occur.
     fn problem(
         self,
         kind: ProblemKind,
@@ -184,7 +184,7 @@ mod tests {
     use crate::tri_mesh::TriMesh;
 
     #[test]
-    fn an_object_is_judged_as_a_whole() {
+    fn checks_all_parts_of_an_object() {
         let (mut points, triangles) = cube();
         points.push(Vec3::Y);
         let mesh = Arc::new(TriMesh::new(points.clone(), triangles).unwrap());
@@ -192,11 +192,11 @@ mod tests {
         let problems = of_object(&Object::of_sequence("cube", sequence), &Silent).unwrap();
         let kinds: Vec<_> = problems.iter().map(|problem| problem.kind).collect();
         assert_eq!(kinds, [ProblemKind::IsolatedPoints, ProblemKind::StaticSequence]);
-        assert_eq!(problems[0].to_string(), "1 point is in no triangle; the first is point 8");
+        assert_eq!(problems[0].to_string(), "1 point is not used by any triangle; the first is point 8");
     }
 
     #[test]
-    fn nodes_inside_a_tetrahedral_mesh_are_not_isolated() {
+    fn inner_nodes_of_a_tetrahedral_mesh_are_not_isolated() {
         let nodes = vec![Vec3::ZERO, Vec3::X, Vec3::Y, Vec3::Z, Vec3::splat(0.2)];
         let inside = vec![[0, 1, 2, 4], [0, 1, 4, 3], [0, 4, 2, 3], [4, 1, 2, 3]];
         let tets = TetMesh::new(nodes, inside).unwrap();

@@ -5,12 +5,12 @@ use dermis_math::svd3::svd3;
 use super::{Problem, ProblemKind, Tally, counted};
 use crate::rig::{Joint, Rig};
 
-/// How far a sum of weights may be from 1; rounding to f32 or 16 bits stays far below, a painting error above.
+/// Tolerance of the sum of weights; rounding to f32 or 16 bits is far below it, painting errors are above.
 const SUM_TOLERANCE: f64 = 1e-3;
-/// Smallest stretch over largest stretch at or below which a bind transform has lost a dimension.
+/// Ratio of smallest to largest singular value at or below which a bind transform is singular.
 const SINGULAR: f64 = 1e-9;
 
-/// The problems of a rig's weights and joints.
+/// Finds problems of the weights and joints of a rig.
 pub fn of_rig(rig: &Rig) -> Vec<Problem> {
     if rig.joints().is_empty() {
         return Vec::new();
@@ -19,12 +19,12 @@ pub fn of_rig(rig: &Rig) -> Vec<Problem> {
     let found = [
         weights.unbound.problem(
             ProblemKind::UnboundPoints,
-            "they collapse into the origin when posed; give each at least one joint",
+            "they collapse to the origin when posed; bind each to at least one joint",
             |count, first| format!("{} no weight; the first is point {first}", counted(count, "point", "has", "have")),
         ),
         weights.sums.problem(
             ProblemKind::WeightSums,
-            "normalize the weights in the tool that painted them; writers that need it do so themselves",
+            "normalize the weights in the authoring tool; writers normalize them if the format requires it",
             |count, first| {
                 let (sum, what) = (weights.first_sum, counted(count, "point", "has weights", "have weights"));
                 format!("{what} that do not sum to 1; the first is point {first} with {sum:.4}")
@@ -32,7 +32,7 @@ pub fn of_rig(rig: &Rig) -> Vec<Problem> {
         ),
         weights.negative.problem(
             ProblemKind::NegativeWeights,
-            "few engines play negative weights as they are; clamp them and normalize",
+            "few engines support negative weights; clamp and normalize them",
             |count, first| {
                 format!("{} a negative weight; the first is point {first}", counted(count, "point", "has", "have"))
             },
@@ -41,15 +41,15 @@ pub fn of_rig(rig: &Rig) -> Vec<Problem> {
             rig,
             Tally::of(weights.unused_joints()),
             ProblemKind::UnusedJoints,
-            "nothing to do: roots, helpers and ends of chains often move no point",
-            ["moves no point", "move no point"],
+            "no action needed: roots, helpers and end joints often influence no point",
+            ["influences no point", "influence no point"],
         ),
         joint_problem(
             rig,
             Tally::of((0..rig.joints().len()).filter(|&joint| is_singular(&rig.joints()[joint]))),
             ProblemKind::SingularBinds,
-            "a joint was scaled to zero when the mesh was bound; bind it again at full size",
-            ["has a bind transform that cannot be inverted", "have bind transforms that cannot be inverted"],
+            "a joint had zero scale when the mesh was bound; bind the mesh again at full scale",
+            ["has a singular bind transform", "have singular bind transforms"],
         ),
     ];
     found.into_iter().flatten().collect()
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_bad_weights_and_says_where() {
+    fn reports_the_first_point_with_invalid_weights() {
         let rig = rig(&[&[(0, 1.0)], &[], &[(1, 0.0)], &[(0, 0.5)], &[(0, 1.25), (1, -0.25)]], 2);
         assert_eq!(
             messages(&rig),
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn names_unused_joints_and_singular_binds() {
+    fn reports_unused_joints_and_singular_binds() {
         let mesh = TriMesh::new(vec![Vec3::ZERO], vec![]).unwrap();
         let flat = DAffine3::from_mat3(DMat3::from_diagonal(DVec3::new(1.0, 0.0, 1.0)));
         let joints = vec![
@@ -168,8 +168,8 @@ mod tests {
         assert_eq!(
             messages(&rig),
             [
-                "1 joint moves no point; the first is joint 0 ('root')",
-                "1 joint has a bind transform that cannot be inverted; the first is joint 1 ('flat')",
+                "1 joint influences no point; the first is joint 0 ('root')",
+                "1 joint has a singular bind transform; the first is joint 1 ('flat')",
             ]
         );
     }

@@ -7,13 +7,13 @@ use super::{Problem, ProblemKind, Tally, counted};
 use crate::sequence::{MeshSequence, SequenceError};
 use crate::tri_mesh::bounds;
 
-/// How much larger or smaller than the median a frame's box may be: a hundred is the step from metres to centimetres,
-/// and no character stretches so far.
+/// Factor by which the bounding box of a frame can differ from the median: confusing metres and centimetres gives a
+/// factor of one hundred, and no character stretches by as much as fifty.
 const SIZE_RATIO: f32 = 50.0;
 
-/// The problems of a sequence's frames.
+/// Finds problems of the frames of a sequence.
 ///
-/// Frames are read one after the other; where `progress` asks to stop, those read so far are judged.
+/// Frames are read in order; if `progress` requests a stop, only those already read are checked.
 pub fn of_sequence(sequence: &MeshSequence, progress: &dyn Progress) -> Result<Vec<Problem>, SequenceError> {
     let frames = sequence.frame_count();
     let mut previous = vec![Vec3::ZERO; sequence.point_count()];
@@ -49,24 +49,24 @@ fn stillness(repeated: Tally, frames: usize) -> Option<Problem> {
         return Some(Problem {
             kind: ProblemKind::StaticSequence,
             count: frames,
-            message: format!("nothing moves: all {frames} frames are the same"),
+            message: format!("no motion: all {frames} frames are identical"),
             hint: "check that the animation was exported, not only the rest pose",
         });
     }
-    let hint = "held poses are fine; a rate below the one exported at shows as regular repeats";
+    let hint = "held poses are fine; regular repeats indicate a frame rate above that of the animation";
     repeated.problem(ProblemKind::RepeatedFrames, hint, |count, first| {
         let what = counted(count, "frame", "repeats", "repeat");
-        format!("{what} the one before; the first is frame {first}")
+        format!("{what} the previous frame; the first is frame {first}")
     })
 }
 
 fn size_jumps(sizes: &[f32], median: f32) -> Option<Problem> {
     let jumps = (0..sizes.len()).filter(|&frame| differs(sizes[frame], median));
-    let hint = "usually a wrong unit or a corrupt frame: export it again, or leave it out with --frames";
+    let hint = "usually a wrong unit or a corrupt frame: export it again, or exclude the frame";
     Tally::of(jumps).problem(ProblemKind::SizeJumps, hint, |count, first| {
-        let what = counted(count, "frame", "has", "have");
+        let what = counted(count, "frame", "differs", "differ");
         let size = sizes[first];
-        format!("{what} a very different size; the first is frame {first}, {size:.4} across where {median:.4} is usual")
+        format!("{what} greatly in size; the first is frame {first}, with a diagonal of {size:.4} (median {median:.4})")
     })
 }
 
@@ -74,12 +74,12 @@ fn rest_size(rest: f32, median: f32) -> Option<Problem> {
     differs(rest, median).then(|| Problem {
         kind: ProblemKind::RestSize,
         count: 1,
-        message: format!("the rest pose is {rest:.4} across, the frames are {median:.4}"),
-        hint: "usually a wrong unit: take the rest pose from a frame with --rest-frame",
+        message: format!("the rest pose has a diagonal of {rest:.4}, the frames of {median:.4}"),
+        hint: "usually a wrong unit: use a frame as the rest pose",
     })
 }
 
-/// Whether a size is out of proportion. A frame that is one point has no size to compare.
+/// Returns true if a size is implausible. Frames whose points all coincide have no size to compare.
 fn differs(size: f32, median: f32) -> bool {
     median > 0.0 && !(median / SIZE_RATIO..=median * SIZE_RATIO).contains(&size)
 }
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
     use crate::tri_mesh::TriMesh;
 
-    /// Frames of two points, each as far apart as its number says.
+    /// Frames of two points at the given distances.
     fn lengths(rest: f32, frames: &[f32]) -> MeshSequence {
         let mesh = Arc::new(TriMesh::new(vec![Vec3::ZERO, Vec3::X * rest], vec![]).unwrap());
         let positions = frames.iter().flat_map(|&length| [Vec3::ZERO, Vec3::X * length]).collect();
@@ -112,28 +112,28 @@ mod tests {
     }
 
     #[test]
-    fn a_sequence_in_which_nothing_moves_is_static() {
-        assert_eq!(messages(&lengths(1.0, &[2.0; 3])), ["nothing moves: all 3 frames are the same"]);
+    fn a_sequence_without_motion_is_static() {
+        assert_eq!(messages(&lengths(1.0, &[2.0; 3])), ["no motion: all 3 frames are identical"]);
     }
 
     #[test]
-    fn held_poses_are_counted() {
+    fn counts_held_poses() {
         let found = messages(&lengths(1.0, &[1.0, 2.0, 2.0, 2.0]));
-        assert_eq!(found, ["2 frames repeat the one before; the first is frame 2"]);
+        assert_eq!(found, ["2 frames repeat the previous frame; the first is frame 2"]);
     }
 
     #[test]
-    fn a_frame_in_another_unit_is_named() {
+    fn reports_the_first_frame_in_another_unit() {
         let found = messages(&lengths(1.0, &[1.0, 1.1, 110.0, 1.2, 0.011]));
         let expected =
-            "2 frames have a very different size; the first is frame 2, 110.0000 across where 1.1000 is usual";
+            "2 frames differ greatly in size; the first is frame 2, with a diagonal of 110.0000 (median 1.1000)";
         assert_eq!(found, [expected]);
         let found = messages(&lengths(100.0, &[1.0, 1.1]));
-        assert_eq!(found, ["the rest pose is 100.0000 across, the frames are 1.1000"]);
+        assert_eq!(found, ["the rest pose has a diagonal of 100.0000, the frames of 1.1000"]);
     }
 
     #[test]
-    fn stopping_judges_the_frames_read_so_far() {
+    fn checks_only_the_frames_read_before_a_stop() {
         struct StopAtTwo;
         impl Progress for StopAtTwo {
             fn report(&self, _stage: &str, done: usize, _total: usize) -> ControlFlow<()> {

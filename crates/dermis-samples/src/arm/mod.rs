@@ -1,8 +1,8 @@
 //! `sample:arm`: an arm with a rig, a clip that bends and twists it, and a sculpted shape for every frame.
 //!
-//! The rest pose lies along x from the shoulder to the fingers, palm and biceps up (y); the elbow bends about z. The
-//! hand alone carries the twist of the forearm, as in many rigs without twist bones, so linear skinning pinches the
-//! wrist like a sweet's wrapper and loses volume at the elbow; the target shapes ([`sculpt`]) show neither.
+//! The rest pose extends along x from the shoulder to the fingers, with palm and biceps up (y); the elbow bends about z.
+//! The rig has no twist bones: the hand alone carries the twist of the forearm. Linear skinning therefore collapses the
+//! wrist (the candy-wrapper effect) and loses volume at the elbow; the target shapes ([`sculpt`]) have neither artefact.
 
 mod sculpt;
 
@@ -12,7 +12,7 @@ use glam::{DAffine3, DVec3};
 use rayon::prelude::*;
 
 use super::implicit::{Implicit, node};
-use super::numeric::{eased, smooth_step, turn};
+use super::numeric::{eased, rotation_about, smooth_step};
 use super::polygonize::{Surface, polygonize};
 use super::remesh::remesh;
 use super::{plain_material, scene_of, surface_mesh, to_single};
@@ -29,13 +29,13 @@ const FRAME_RATE_HZ: f64 = 24.0;
 /// Grid spacing of the polygonizer, metres: four cells across the thumb.
 const CELL: f64 = 0.006;
 
-/// Where along x the joints are.
+/// Positions of the joints along x.
 const SHOULDER: f64 = 0.0;
 const ELBOW: f64 = 0.30;
 const WRIST: f64 = 0.56;
 const KNUCKLES: f64 = 0.655;
 
-/// The joints after the fixed root: the name, where along x, and the range over which weights pass to it.
+/// The joints after the fixed root: name, position along x, and range over which weights blend to it.
 const JOINTS: [(&str, f64, [f64; 2]); 4] = [
     ("upper_arm", SHOULDER, [-0.045, 0.055]),
     ("forearm", ELBOW, [0.245, 0.355]),
@@ -43,25 +43,25 @@ const JOINTS: [(&str, f64, [f64; 2]); 4] = [
     ("fingers", KNUCKLES, [0.63, 0.685]),
 ];
 
-/// The angles of all joints at one time, radians.
+/// Angles of all joints at one time, radians.
 #[derive(Debug, Clone, Copy, Default)]
-struct Pose {
-    /// Of the shoulder, upwards.
+struct ArmPose {
+    /// Shoulder, upwards.
     raise: f64,
-    /// Of the elbow.
+    /// Elbow.
     bend: f64,
-    /// Of the forearm about its axis.
+    /// Forearm about its axis.
     twist: f64,
-    /// Of the wrist towards the palm.
+    /// Wrist towards the palm.
     flex: f64,
-    /// Of the wrist towards the thumb.
+    /// Wrist towards the thumb.
     tilt: f64,
-    /// Of the fingers.
+    /// Fingers.
     curl: f64,
 }
 
-impl Pose {
-    /// The bend, then the twist to 180°, then the wrist, then all together.
+impl ArmPose {
+    /// Pose at a time: first the bend, then the twist to 180°, then the wrist, then all together.
     fn at(seconds: f64) -> Self {
         let angle = |keys: &[(f64, f64)]| eased(keys, seconds).to_radians();
         Self {
@@ -83,17 +83,24 @@ impl Pose {
         }
     }
 
-    /// The turns of the joints after the root, in their parents' space.
-    fn turns(&self) -> [glam::DQuat; 4] {
-        let wrist = turn(DVec3::X, self.twist) * turn(DVec3::Y, self.tilt) * turn(DVec3::Z, self.flex);
-        [turn(DVec3::Z, self.raise), turn(DVec3::Z, self.bend), wrist, turn(DVec3::Z, self.curl)]
+    /// Rotations of the joints after the root, relative to their parents.
+    fn rotations(&self) -> [glam::DQuat; 4] {
+        let wrist = rotation_about(DVec3::X, self.twist)
+            * rotation_about(DVec3::Y, self.tilt)
+            * rotation_about(DVec3::Z, self.flex);
+        [
+            rotation_about(DVec3::Z, self.raise),
+            rotation_about(DVec3::Z, self.bend),
+            wrist,
+            rotation_about(DVec3::Z, self.curl),
+        ]
     }
 
-    /// Where all joints are.
+    /// Transforms of all joints.
     fn transforms(&self) -> Vec<DAffine3> {
         let mut transforms = vec![DAffine3::from_translation(DVec3::X * SHOULDER)];
         let (mut parent, mut parent_at) = (transforms[0], SHOULDER);
-        for ((_, at, _), rotation) in JOINTS.iter().zip(self.turns()) {
+        for ((_, at, _), rotation) in JOINTS.iter().zip(self.rotations()) {
             parent *= DAffine3::from_rotation_translation(rotation, DVec3::X * (at - parent_at));
             parent_at = *at;
             transforms.push(parent);
@@ -102,33 +109,35 @@ impl Pose {
     }
 }
 
-/// The scene of `sample:arm`.
+/// Builds the scene of `sample:arm`.
 pub(super) fn build() -> Scene {
     let shape = arm();
     let surface = remesh(&shape, polygonize(&shape, CELL), POINTS, f64::sqrt);
     let mesh = surface_mesh(&surface, plain_material("skin", [0.76, 0.52, 0.40], 0.6), &[]);
-    let poses: Vec<Pose> = (0..FRAMES).map(|frame| Pose::at(frame as f64 / FRAME_RATE_HZ)).collect();
+    let poses: Vec<ArmPose> = (0..FRAMES).map(|frame| ArmPose::at(frame as f64 / FRAME_RATE_HZ)).collect();
     let (rig, clip) = rig_and_clip(&surface, &mesh, &poses);
     let sculptor = Sculptor::new(&shape, &surface);
     let shapes: Vec<Vec<DVec3>> = poses.par_iter().map(|pose| sculptor.shape(pose)).collect();
     let targets = MeshSequence::new(Arc::clone(&mesh), to_single(&shapes.concat()), FRAME_RATE_HZ)
-        .expect("sculpted frames are whole and finite");
+        .expect("sculpted frames are complete and finite");
     scene_of(Object { sequence: Some(targets), ..Object::of_rig("arm", mesh, rig, vec![clip]) })
 }
 
-fn rig_and_clip(surface: &Surface, mesh: &dermis_mesh::TriMesh, poses: &[Pose]) -> (Rig, Clip) {
-    let bind = Pose::default().transforms();
+fn rig_and_clip(surface: &Surface, mesh: &dermis_mesh::TriMesh, poses: &[ArmPose]) -> (Rig, Clip) {
+    let bind = ArmPose::default().transforms();
     let names = ["shoulder"].into_iter().chain(JOINTS.iter().map(|joint| joint.0));
     let joint = |(index, name): (usize, &str)| Joint::at(name, index.checked_sub(1), bind[index]);
     let joints = names.enumerate().map(joint).collect();
     let weights = SkinWeights::from_rows(surface.points.iter().map(|&point| weights(point)));
-    let rig = Rig::new(mesh, joints, weights, Vec::new()).expect("joints are a chain and weights name them");
-    let transforms = poses.iter().flat_map(Pose::transforms).collect();
-    let clip = Clip::new(&rig, "bend_and_twist", FRAME_RATE_HZ, transforms, Vec::new()).expect("whole, finite frames");
+    let rig =
+        Rig::new(mesh, joints, weights, Vec::new()).expect("the joints are a chain and the weights refer to them");
+    let transforms = poses.iter().flat_map(ArmPose::transforms).collect();
+    let clip = Clip::new(&rig, "bend_and_twist", FRAME_RATE_HZ, transforms, Vec::new())
+        .expect("frames are complete and finite");
     (rig, clip)
 }
 
-/// The joints that move a point: each range of [`JOINTS`] passes the weight on to the next one.
+/// Skin weights of a point: each range of [`JOINTS`] blends from one joint to the next.
 fn weights(point: DVec3) -> Vec<(u32, f32)> {
     let passed = |index: usize| match index.checked_sub(1).map(|joint| JOINTS.get(joint)) {
         None => 1.0,
@@ -176,7 +185,7 @@ fn arm() -> Implicit {
         node(0.580, 0.000, 0.000, 0.0300),
     ];
     shape.limb(&forearm, (DVec3::Y, 0.88), 0.02, &[0]);
-    // The muscle on the thumb's side and the point of the elbow.
+    // The muscle on the side of the thumb and the tip of the elbow.
     shape.limb(
         &[node(0.285, 0.012, -0.024, 0.018), node(0.34, 0.012, -0.024, 0.026), node(0.43, 0.006, -0.014, 0.020)],
         round,

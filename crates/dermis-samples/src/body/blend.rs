@@ -1,11 +1,11 @@
-//! What a body model has beyond a rig: shapes of people, bulges of poses, and joints that follow the shape.
+//! Body model data beyond a rig: identity shapes, pose shapes, and a joint regressor.
 //!
-//! The layout is SMPL's (Loper et al. 2015): shapes are offsets of all points; pose shape 9(j − 1) + 3·row + column is
-//! added in proportion to that element of `R(θ_j) − I`, the turn of joint j against its parent. Where a limb along an axis
-//! bends by α, the element of that axis on the diagonal is cos α − 1: nothing at rest, nothing under twist.
+//! The layout is that of SMPL (Loper et al. 2015): shapes are offsets of all points; pose shape 9(j − 1) + 3·row + column
+//! is added in proportion to that element of `R(θ_j) − I`, the rotation of joint j relative to its parent. If a limb along
+//! an axis bends by α, the diagonal element of that axis is cos α − 1, which is zero at rest and under twist.
 //!
-//! A row of the regressor are weights of moving least squares around the joint: they sum to 1 and have the joint as
-//! their mean, so every affine change of the shape moves the joints exactly with it.
+//! A row of the regressor contains moving least squares weights around the joint: they sum to 1 and their weighted mean
+//! is the joint, so joints follow every affine change of the shape exactly.
 
 use glam::{DMat4, DVec3, DVec4, Vec3};
 use rayon::prelude::*;
@@ -19,7 +19,7 @@ use super::skeleton::{
 };
 use dermis_mesh::rig::Shape;
 
-/// How much fat each joint's flesh puts on along the normal, metres; pairs by their left joint.
+/// Thickness of fat around each joint along the normal, metres; pairs are listed by their left joint.
 const FAT: [(usize, f64); 15] = [
     (PELVIS, 0.026),
     (HIP, 0.020),
@@ -38,7 +38,7 @@ const FAT: [(usize, f64); 15] = [
     (HAND, 0.001),
 ];
 
-/// A place that swells when a joint bends: the joint, the element of its turn, the middle, the reach and the height.
+/// A bulge caused by a bent joint: the joint, the element of its rotation, and the centre, radius and height.
 struct Bulge {
     joint: usize,
     element: (usize, usize),
@@ -56,7 +56,7 @@ const ALONG_Y: (usize, usize) = (1, 1);
 /// −sin of a forward bend.
 const FORWARD: (usize, usize) = (1, 2);
 
-/// Bulges of the middle and of the left side.
+/// Bulges on the midline and on the left side.
 const BULGES: [Bulge; 11] = [
     bulge(HIP, ALONG_Y, [0.080, 0.920, -0.110], 0.13, 0.014),
     bulge(SPINE_1, FORWARD, [0.000, 1.030, 0.105], 0.17, 0.020),
@@ -74,7 +74,7 @@ const BULGES: [Bulge; 11] = [
 /// A row of the regressor: points and their weights.
 pub(super) type RegressorRow = Vec<(u32, f64)>;
 
-/// The ways in which people differ, each by about one standard deviation.
+/// Identity shapes, each of about one standard deviation.
 pub(super) fn shapes(surface: &Surface, normals: &[DVec3], weights: &Weights) -> Vec<Shape> {
     let shape = |name: &str, offset: &dyn Fn(usize) -> DVec3| {
         let offsets = (0..surface.points.len()).map(|point| offset(point).as_vec3()).collect();
@@ -106,7 +106,7 @@ pub(super) fn shapes(surface: &Surface, normals: &[DVec3], weights: &Weights) ->
     ]
 }
 
-/// The pose shapes that are not zero, by their number.
+/// Non-zero pose shapes, by index.
 pub(super) fn pose_shapes(surface: &Surface, normals: &[DVec3]) -> Vec<(usize, Vec<Vec3>)> {
     let mut shapes: Vec<(usize, Vec<Vec3>)> = Vec::new();
     for Bulge { joint, element, centre, radius, height } in &BULGES {
@@ -122,9 +122,9 @@ pub(super) fn pose_shapes(surface: &Surface, normals: &[DVec3]) -> Vec<(usize, V
             });
             let points = surface.points.iter().zip(normals);
             for (offset, (point, normal)) in shapes[at].1.iter_mut().zip(points) {
-                let share = bump(point.distance_squared(centre) / (radius * radius));
-                // All elements used are negative when the joint bends.
-                *offset -= (*normal * (height * share)).as_vec3();
+                let falloff = bump(point.distance_squared(centre) / (radius * radius));
+                // All elements used are negative if the joint bends.
+                *offset -= (*normal * (height * falloff)).as_vec3();
             }
         }
     }
@@ -132,14 +132,14 @@ pub(super) fn pose_shapes(surface: &Surface, normals: &[DVec3]) -> Vec<(usize, V
     shapes
 }
 
-/// For each of `joints`, weights of points around it that give its place.
+/// For each of `joints`, weights of nearby points whose weighted mean is the joint.
 pub(super) fn regressor(points: &[DVec3], joints: &[DVec3; JOINTS]) -> Vec<RegressorRow> {
     joints.par_iter().map(|&joint| regressor_row(points, joint)).collect()
 }
 
 fn regressor_row(points: &[DVec3], joint: DVec3) -> RegressorRow {
     let nearest = points.iter().map(|point| point.distance(joint)).fold(f64::INFINITY, f64::min);
-    // Wide enough to see the limb's other side, so that no weight need be large.
+    // Wide enough to include the opposite side of the limb, so that no weight is large.
     let reach = 2.2 * nearest;
     let near = |(index, point): (usize, &DVec3)| {
         let offset = *point - joint;

@@ -1,7 +1,7 @@
-//! The outside of the body: limbs around the joints, as a mannequin has them.
+//! Skin of the body: limbs around the joints, as on a mannequin.
 //!
-//! Every part that is not in the middle is made on the left and mirrored. Hands are mittens with a thumb: fingers
-//! would take a third of the points.
+//! Paired parts are defined on the left and mirrored. Hands are mittens with a thumb: fingers would need a third of the
+//! points.
 
 use glam::DVec3;
 
@@ -13,7 +13,7 @@ use super::skeleton::{
 
 const ROUND: (DVec3, f64) = (DVec3::Z, 1.0);
 
-/// The whole body.
+/// Implicit shape of the body.
 pub(super) fn flesh() -> Implicit {
     let mut shape = Implicit { floor: 0.0, ..Implicit::default() };
     trunk(&mut shape);
@@ -23,7 +23,7 @@ pub(super) fn flesh() -> Implicit {
     shape
 }
 
-/// Adds a limb on both sides; its bones are those of the left.
+/// Adds a limb on both sides; `bones` are those of the left side.
 fn pair(shape: &mut Implicit, nodes: &[Node], flatten: (DVec3, f64), blend: f64, bones: &[usize]) {
     shape.limb(nodes, flatten, blend, bones);
     let nodes: Vec<Node> = nodes.iter().map(|&(centre, radius)| (mirrored(centre), radius)).collect();

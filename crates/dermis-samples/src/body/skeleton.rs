@@ -1,17 +1,17 @@
-//! The joints of the body: names and tree of SMPL, places of our own.
+//! Joints of the body: names and hierarchy of SMPL, with positions of our own.
 //!
-//! The body stands with its soles on y = 0 and looks along z; its left is +x. Arms are lowered by about 25° from the
-//! horizontal and the legs slightly apart, halfway between the poses that they move through. Joints stand unrotated,
-//! as in SMPL, so a joint's transform at rest is its place alone.
+//! The soles of the body are on y = 0 and it faces +z; its left is +x. The arms are about 25° below horizontal and the
+//! legs slightly apart, in the middle of their range of motion. As in SMPL, joints have no rotation at rest, so the rest
+//! transform of a joint is its position alone.
 
 use glam::{DAffine3, DQuat, DVec3};
 
-/// How many joints there are.
+/// Number of joints.
 pub const JOINTS: usize = 24;
 
 /// The root.
 pub const PELVIS: usize = 0;
-/// The left hip; of this and all other pairs the right one is next.
+/// The left hip; for this and all other pairs, the right joint has the next index.
 pub const HIP: usize = 1;
 /// The lumbar spine.
 pub const SPINE_1: usize = 3;
@@ -29,7 +29,7 @@ pub const FOOT: usize = 10;
 pub const NECK: usize = 12;
 /// The inner end of the left collar bone.
 pub const COLLAR: usize = 13;
-/// Where the head sits on the neck.
+/// The top of the neck.
 pub const HEAD: usize = 15;
 /// The left shoulder.
 pub const SHOULDER: usize = 16;
@@ -40,7 +40,7 @@ pub const WRIST: usize = 20;
 /// The middle of the left hand.
 pub const HAND: usize = 22;
 
-/// Names; of each pair the left one comes first, and the right one is next to it.
+/// Names of the joints; for each pair, the right joint follows the left one.
 pub const NAMES: [&str; JOINTS] = [
     "pelvis",
     "left_hip",
@@ -68,11 +68,11 @@ pub const NAMES: [&str; JOINTS] = [
     "right_hand",
 ];
 
-/// The parent of each joint but the pelvis; parents come first.
+/// Parent of each joint except the pelvis; parents precede their children.
 const PARENTS: [usize; JOINTS] = [0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 9, 9, 12, 13, 14, 16, 17, 18, 19, 20, 21];
 
-/// The joints of the middle and of the left side, in their order.
-const PLACES: [(usize, DVec3); 15] = [
+/// Positions of the joints on the midline and on the left side.
+const POSITIONS: [(usize, DVec3); 15] = [
     (PELVIS, DVec3::new(0.0, 0.955, -0.005)),
     (HIP, DVec3::new(0.088, 0.890, 0.0)),
     (SPINE_1, DVec3::new(0.0, 1.050, -0.015)),
@@ -90,47 +90,47 @@ const PLACES: [(usize, DVec3); 15] = [
     (HAND, DVec3::new(0.718, 1.136, -0.006)),
 ];
 
-/// The unit vector across the left arm, which falls by 25°: the palm's normal, and the axis of the elbow.
+/// Unit vector across the left arm, which points 25° downwards: the normal of the palm and the axis of the elbow.
 pub(super) const ACROSS_ARM: DVec3 = DVec3::new(0.422_618_261_740_699_4, 0.906_307_787_036_649_9, 0.0);
 
-/// The joint that a joint hangs from.
+/// Parent of a joint; `None` for the pelvis.
 ///
 /// # Panics
-/// If there is no such joint.
+/// If `joint` is not below [`JOINTS`].
 pub fn parent(joint: usize) -> Option<usize> {
     (joint != PELVIS).then_some(PARENTS[joint])
 }
 
-/// Where all joints stand at rest.
-pub(super) fn places() -> [DVec3; JOINTS] {
-    let mut places = [DVec3::ZERO; JOINTS];
-    for (joint, place) in PLACES {
-        places[joint] = place;
-        if place.x != 0.0 {
-            places[joint + 1] = mirrored(place);
+/// Positions of all joints at rest.
+pub(super) fn positions() -> [DVec3; JOINTS] {
+    let mut positions = [DVec3::ZERO; JOINTS];
+    for (joint, position) in POSITIONS {
+        positions[joint] = position;
+        if position.x != 0.0 {
+            positions[joint + 1] = mirrored(position);
         }
     }
-    places
+    positions
 }
 
-/// The same place on the other side.
-pub(super) fn mirrored(place: DVec3) -> DVec3 {
-    DVec3::new(-place.x, place.y, place.z)
+/// Mirror image of a position.
+pub(super) fn mirrored(position: DVec3) -> DVec3 {
+    DVec3::new(-position.x, position.y, position.z)
 }
 
-/// The same turn on the other side.
-pub(super) fn mirrored_turn(turn: DQuat) -> DQuat {
-    DQuat::from_xyzw(turn.x, -turn.y, -turn.z, turn.w)
+/// Mirror image of a rotation.
+pub(super) fn mirrored_rotation(rotation: DQuat) -> DQuat {
+    DQuat::from_xyzw(rotation.x, -rotation.y, -rotation.z, rotation.w)
 }
 
-/// Where the joints stand when each is turned against its parent, and the pelvis moved by `shift`.
-pub(super) fn posed(places: &[DVec3; JOINTS], turns: &[DQuat; JOINTS], shift: DVec3) -> [DAffine3; JOINTS] {
+/// Transforms of the joints, given their rotations relative to their parents and the displacement of the pelvis.
+pub(super) fn posed(positions: &[DVec3; JOINTS], rotations: &[DQuat; JOINTS], shift: DVec3) -> [DAffine3; JOINTS] {
     let mut posed = [DAffine3::IDENTITY; JOINTS];
     for joint in 0..JOINTS {
-        let turn = DAffine3::from_quat(turns[joint]);
+        let rotation = DAffine3::from_quat(rotations[joint]);
         posed[joint] = match parent(joint) {
-            None => DAffine3::from_translation(places[joint] + shift) * turn,
-            Some(parent) => posed[parent] * DAffine3::from_translation(places[joint] - places[parent]) * turn,
+            None => DAffine3::from_translation(positions[joint] + shift) * rotation,
+            Some(parent) => posed[parent] * DAffine3::from_translation(positions[joint] - positions[parent]) * rotation,
         };
     }
     posed

@@ -1,7 +1,7 @@
-//! The animal at rest: where its joints are, and the limbs that give it flesh.
+//! Anatomy of the animal at rest: its joints and the limbs of its skin.
 //!
-//! Metres; x forward, y up, z to its right. Proportions follow a horse of 1.6 m at the withers with legs a little
-//! thicker than nature's, so that 8,000 points show them round. The right side is the left side's mirror image.
+//! Units are metres; x is forward, y up and z to its right. Proportions follow a horse of 1.6 m at the withers, with legs
+//! slightly thicker than in nature, so that 8,000 points represent them as round. The right side mirrors the left.
 
 use glam::DVec3;
 
@@ -24,7 +24,7 @@ pub(super) const LEGS: usize = TAIL + TAIL_BONES;
 pub(super) const BONES_PER_LEG: usize = 5;
 pub(super) const BONES: usize = LEGS + 4 * BONES_PER_LEG;
 
-/// Where the bones of the trunk and head turn.
+/// Joints of the trunk and head.
 pub(super) const LOIN_JOINT: DVec3 = DVec3::new(-0.18, 1.30, 0.0);
 pub(super) const CROUP_JOINT: DVec3 = DVec3::new(-0.40, 1.34, 0.0);
 pub(super) const CHEST_JOINT: DVec3 = DVec3::new(0.28, 1.28, 0.0);
@@ -34,7 +34,7 @@ pub(super) const POLL_JOINT: DVec3 = DVec3::new(1.05, 1.86, 0.0);
 pub(super) const JAW_JOINT: DVec3 = DVec3::new(1.13, 1.78, 0.0);
 pub(super) const EAR_JOINT: DVec3 = DVec3::new(1.055, 1.92, -0.055);
 
-/// The tail's joints and how thick its hair is there.
+/// Joints of the tail and radius of its hair.
 pub(super) const TAIL_NODES: [Node; 7] = [
     (DVec3::new(-0.72, 1.42, 0.0), 0.055),
     (DVec3::new(-0.83, 1.39, 0.0), 0.050),
@@ -45,8 +45,8 @@ pub(super) const TAIL_NODES: [Node; 7] = [
     (DVec3::new(-0.97, 0.52, 0.0), 0.018),
 ];
 
-/// The joints of a left leg: top of shoulder blade or croup, shoulder or hip, elbow or stifle, knee or hock, fetlock,
-/// and the sole of the hoof.
+/// Joints of a left leg: top of shoulder blade or croup, shoulder or hip, elbow or stifle, knee or hock, fetlock, and the
+/// sole of the hoof.
 pub(super) const FRONT_LEG: [DVec3; 6] = [
     DVec3::new(0.40, 1.46, -0.09),
     DVec3::new(0.66, 1.10, -0.17),
@@ -64,23 +64,23 @@ pub(super) const HIND_LEG: [DVec3; 6] = [
     DVec3::new(-0.59, 0.0, -0.15),
 ];
 
-/// The first bone of a leg: 0 and 1 are the left and right front legs, 2 and 3 the hind legs.
+/// First bone of a leg: legs 0 and 1 are the left and right front legs, 2 and 3 the hind legs.
 pub(super) fn leg_bones(leg: usize) -> usize {
     LEGS + leg * BONES_PER_LEG
 }
 
-/// The joints of a leg.
+/// Joints of a leg.
 pub(super) fn leg_joints(leg: usize) -> [DVec3; 6] {
     let left = if leg < 2 { FRONT_LEG } else { HIND_LEG };
     if leg.is_multiple_of(2) { left } else { left.map(mirrored) }
 }
 
-/// The same place on the other side.
-pub(super) fn mirrored(place: DVec3) -> DVec3 {
-    place * DVec3::new(1.0, 1.0, -1.0)
+/// Mirror image of a position.
+pub(super) fn mirrored(position: DVec3) -> DVec3 {
+    position * DVec3::new(1.0, 1.0, -1.0)
 }
 
-/// The whole animal.
+/// Implicit shape of the animal.
 pub(super) fn animal() -> Implicit {
     let mut shape = Implicit { floor: 0.0, ..Implicit::default() };
     add_trunk(&mut shape);
@@ -95,8 +95,8 @@ pub(super) fn animal() -> Implicit {
     shape
 }
 
-/// How light the coat is at a point of the surface, 0 to 1, given the point's bone weights: a bay horse's mane, tail,
-/// muzzle and lower legs are nearly black.
+/// Lightness of the coat at a point of the surface, 0 to 1, given the bone weights of the point: the mane, tail, muzzle
+/// and lower legs of a bay horse are nearly black.
 pub(super) fn coat(at: DVec3, weights: &[f64]) -> f64 {
     const DARK: f64 = 0.12;
     let tail: f64 = weights[TAIL + 1..TAIL + TAIL_BONES].iter().sum();
@@ -112,7 +112,7 @@ pub(super) fn coat(at: DVec3, weights: &[f64]) -> f64 {
     1.0 + dark * (DARK - 1.0)
 }
 
-/// One half of the shape: what is added to it is given for the left, side 0.
+/// One half of the shape: limbs are given for the left side, side 0.
 struct Side<'a> {
     shape: &'a mut Implicit,
     side: usize,
@@ -262,7 +262,7 @@ fn add_hind_leg(side: &mut Side<'_>) {
     add_foot(side, HIND_LEG[4], HIND_LEG[5], bone + 4);
 }
 
-/// Pastern and hoof: the hoof widens down to the floor, which cuts it flat.
+/// Adds pastern and hoof: the hoof widens towards the floor, which cuts it flat.
 fn add_foot(side: &mut Side<'_>, fetlock: DVec3, sole: DVec3, bone: usize) {
     let crown = fetlock.lerp(sole, 0.58);
     let pastern = [(fetlock + DVec3::new(-0.006, 0.0, 0.0), 0.044), (fetlock.lerp(crown, 0.6), 0.037), (crown, 0.041)];

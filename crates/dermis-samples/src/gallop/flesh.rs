@@ -1,9 +1,9 @@
-//! What makes the animal flesh and not a puppet: muscles that bulge, breath, and soft parts that swing after.
+//! Secondary motion of the animal: bulging muscles, breath, and jiggle of soft parts.
 //!
-//! Muscles and breath push points along the normal, with a drive for each moment of the cycle. Soft parts follow a
-//! damped spring `y″ = −ω² y − 2ζω y′ − a` driven by the acceleration a of the skinned point itself, run for some
-//! cycles before the one that is kept, so that it loops. A faint elastic wave runs through everything, hooves
-//! included: nothing in a recorded animal is exactly rigid.
+//! Muscles and breath displace points along the normal, with an activation that depends on the phase of the cycle. Soft
+//! parts follow a damped spring `y″ = −ω² y − 2ζω y′ − a` driven by the acceleration a of the skinned point. The spring is
+//! simulated for several cycles before the recorded one, so that the result loops. A weak elastic wave travels through
+//! the whole body including the hooves, because no part of a recorded animal is exactly rigid.
 
 use glam::DVec3;
 
@@ -11,28 +11,28 @@ use super::super::numeric::{bump, cos_turns};
 use super::anatomy::mirrored;
 use super::gait::load;
 
-/// The soft parts' own frequency, in radians per second, and their damping ratio.
+/// Natural frequency of the soft parts, radians per second, and their damping ratio.
 const SPRING_RATE: f64 = 21.0;
 const SPRING_DAMPING: f64 = 0.22;
 
-/// Steps of the spring per frame, and cycles before the one that is kept: the transient fades by e⁻¹⁴.
+/// Spring substeps per frame, and number of simulated cycles: the transient decays by e⁻¹⁴.
 const SPRING_STEPS: usize = 4;
 const SPRING_CYCLES: usize = 3;
 
-/// The elastic wave: metres high, and turns per metre.
+/// Elastic wave: height in metres, and spatial frequency in turns per metre.
 const WAVE_HEIGHT: f64 = 0.0016;
 const WAVE_TURNS: f64 = 1.7;
 
-/// What swells a muscle.
+/// Activation of a muscle.
 #[derive(Debug, Clone, Copy)]
 enum Drive {
-    /// The weight on a leg.
+    /// Load on a leg.
     Load(usize),
-    /// The stride, with a delay in turns.
+    /// Phase of the stride, with a delay in turns.
     Stride(f64),
 }
 
-/// A place that swells: where its middle is at rest, how far it reaches, how high it gets.
+/// A bulging region: its centre at rest, radius, height and activation.
 struct Muscle {
     centre: DVec3,
     radius: f64,
@@ -40,38 +40,43 @@ struct Muscle {
     drive: Drive,
 }
 
-/// How much each muscle and the softness of the flesh matter to a point.
+/// Influence of each muscle on each point, and softness of the flesh.
 pub(super) struct Flesh {
     muscles: Vec<Muscle>,
-    /// Per point, in the order of `muscles`.
-    shares: Vec<Vec<f64>>,
+    /// Influences per point, in the order of `muscles`.
+    influences: Vec<Vec<f64>>,
     softness: Vec<f64>,
 }
 
 impl Flesh {
-    /// The flesh at `points` of the rest shape.
+    /// Flesh at `points` of the rest shape.
     pub(super) fn new(points: &[DVec3]) -> Self {
         let muscles = muscles();
         let near = |point: DVec3, centre: DVec3, radius: f64| bump(point.distance_squared(centre) / (radius * radius));
-        let shares = points.iter().map(|&p| muscles.iter().map(|m| near(p, m.centre, m.radius)).collect()).collect();
+        let influences =
+            points.iter().map(|&p| muscles.iter().map(|m| near(p, m.centre, m.radius)).collect()).collect();
         let soft = |point: DVec3| {
-            // Folding the sides together makes each part soft on both.
+            // Mirroring to the left side makes both sides soft.
             let left = DVec3::new(point.x, point.y, -point.z.abs());
-            let most =
-                |most: f64, &(centre, radius, how): &(DVec3, f64, f64)| most.max(how * near(left, centre, radius));
-            SOFT_PARTS.iter().fold(0.02, most)
+            let softest = |softest: f64, &(centre, radius, softness): &(DVec3, f64, f64)| {
+                softest.max(softness * near(left, centre, radius))
+            };
+            SOFT_PARTS.iter().fold(0.02, softest)
         };
-        Self { muscles, shares, softness: points.iter().map(|&point| soft(point)).collect() }
+        Self { muscles, influences, softness: points.iter().map(|&point| soft(point)).collect() }
     }
 
-    /// How far muscles and breath push each point along its normal.
+    /// Displacement of each point along its normal by muscles and breath.
     pub(super) fn swelling(&self, cycle: f64) -> Vec<f64> {
         let drives: Vec<f64> =
             self.muscles.iter().map(|muscle| muscle.height * strength(muscle.drive, cycle)).collect();
-        self.shares.iter().map(|shares| shares.iter().zip(&drives).map(|(share, drive)| share * drive).sum()).collect()
+        self.influences
+            .iter()
+            .map(|influences| influences.iter().zip(&drives).map(|(influence, drive)| influence * drive).sum())
+            .collect()
     }
 
-    /// How far a soft point lags behind its `path`, one place per frame of a cycle of `seconds`.
+    /// Lag of a soft point behind its `path`, one position per frame of a cycle of `seconds`.
     pub(super) fn lag(&self, point: usize, path: &[DVec3], seconds: f64) -> Vec<DVec3> {
         let frames = path.len();
         let frame_seconds = seconds / frames as f64;
@@ -92,7 +97,7 @@ impl Flesh {
     }
 }
 
-/// The elastic wave at a place of the rest shape.
+/// Displacement of the elastic wave at a point of the rest shape.
 pub(super) fn wave(at: DVec3, cycle: f64) -> DVec3 {
     let along = |x: f64, y: f64, z: f64| WAVE_TURNS * at.dot(DVec3::new(x, y, z)) - 2.0 * cycle;
     let turns = [along(1.0, 0.6, 0.3), along(0.4, 1.0, -0.7) + 0.3, along(0.8, -0.5, 1.0) + 0.6];
@@ -106,7 +111,7 @@ fn strength(drive: Drive, cycle: f64) -> f64 {
     }
 }
 
-/// Parts of the left side that swing after: centre, radius, how soft.
+/// Soft parts of the left side: centre, radius and softness.
 const SOFT_PARTS: [(DVec3, f64, f64); 7] = [
     (DVec3::new(0.00, 0.92, -0.05), 0.46, 0.85),
     (DVec3::new(-0.60, 1.15, -0.20), 0.34, 0.70),
@@ -124,7 +129,7 @@ fn muscles() -> Vec<Muscle> {
         Muscle { centre: DVec3::new(-0.30, 1.42, 0.0), radius: 0.30, height: 0.008, drive: Drive::Stride(0.45) },
         Muscle { centre: DVec3::new(1.45, 1.45, 0.0), radius: 0.10, height: 0.004, drive: Drive::Stride(0.6) },
     ];
-    // Of a left leg: 0 front, 2 hind.
+    // Left legs: 0 is the front leg, 2 the hind leg.
     const OF_LEGS: [(usize, DVec3, f64, f64); 8] = [
         (0, DVec3::new(0.56, 1.16, -0.20), 0.24, 0.014),
         (0, DVec3::new(0.40, 1.04, -0.20), 0.17, 0.014),

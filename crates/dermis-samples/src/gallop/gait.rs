@@ -1,16 +1,16 @@
-//! The gallop: where every bone is at a moment of the cycle.
+//! Gait: transforms of all bones during the gallop.
 //!
-//! A transverse gallop on the right lead, in place as on a treadmill: left hind, right hind, left fore, right fore,
-//! then all four legs gathered under the body in the air. Hooves follow closed paths that are flat on the ground
-//! while they carry; the legs between body and hoof are solved: all joints of a leg fold together, by one amount
-//! that brings the fetlock to its distance, as the reciprocal tendons of a horse make them.
+//! A transverse gallop on the right lead, in place as on a treadmill: left hind, right hind, left fore, right fore, then
+//! all four legs gathered under the body in the air. Hooves follow closed paths that are flat on the ground during the
+//! stance phase. The joints of a leg are solved: they all fold together by one amount that puts the fetlock at the right
+//! distance, as in the reciprocal apparatus of a horse.
 //!
-//! Two strides make the cycle. Tail, ears and neck sway once in it and the strides differ a little, so that no two
-//! frames are the same.
+//! The cycle consists of two strides. Tail, ears and neck sway once per cycle and the strides differ slightly, so that all
+//! frames are distinct.
 
 use glam::{DAffine3, DVec2, DVec3};
 
-use super::super::numeric::{cos_turns, cyclic, sin_cos, turn};
+use super::super::numeric::{cos_turns, cyclic, rotation_about, sin_cos};
 use super::anatomy::{
     BARREL, BONES, CHEST, CHEST_JOINT, CREST_JOINT, CROUP_JOINT, EAR_JOINT, EARS, HEAD, JAW, JAW_JOINT, LOIN,
     LOIN_JOINT, NECK_HIGH, NECK_JOINT, NECK_LOW, PELVIS, POLL_JOINT, TAIL, TAIL_BONES, TAIL_NODES, leg_bones,
@@ -20,14 +20,14 @@ use super::anatomy::{
 /// Strides in one cycle.
 const STRIDES: f64 = 2.0;
 
-/// The part of the stride at which each hoof lands: left and right fore, left and right hind.
+/// Fraction of the stride at which each hoof lands: left and right fore, left and right hind.
 const LANDINGS: [f64; 4] = [0.38, 0.52, 0.0, 0.13];
 
-/// About which the trunk pitches.
+/// Centre of the pitch of the trunk.
 const BODY_CENTRE: DVec3 = DVec3::new(0.1, 1.2, 0.0);
 
-/// A hoof's path: phase since landing; metres forward of and above its place at rest; degrees of its pitch, toe down
-/// negative.
+/// Key of a hoof's path: phase since landing; metres forward of and above its rest position; pitch in degrees, negative
+/// for toe down.
 type HoofKey = (f64, f64, f64, f64);
 
 const FORE_PATH: [HoofKey; 9] = [
@@ -54,7 +54,7 @@ const HIND_PATH: [HoofKey; 9] = [
     (0.94, 0.64, 0.05, 4.0),
 ];
 
-/// The transforms of all bones from rest, `cycle` turns into the motion.
+/// Transforms of all bones from rest, `cycle` turns into the motion.
 pub(super) fn pose(cycle: f64) -> Vec<DAffine3> {
     let stride = STRIDES * cycle;
     let mut bones = vec![DAffine3::IDENTITY; BONES];
@@ -66,7 +66,7 @@ pub(super) fn pose(cycle: f64) -> Vec<DAffine3> {
     bones
 }
 
-/// How far a hoof bears weight, 0 to 1.
+/// Load on a hoof, 0 to 1.
 pub(super) fn load(leg: usize, cycle: f64) -> f64 {
     let phase = STRIDES * cycle - LANDINGS[leg];
     let since = phase - phase.floor();
@@ -77,9 +77,9 @@ fn swing(degrees: f64, phase: f64) -> f64 {
     degrees.to_radians() * cos_turns(phase)
 }
 
-/// `parent` followed outwards over a joint that is turned by `pitch` in the animal's plane and by `yaw` sideways.
+/// `parent` followed by a joint that is rotated by `pitch` in the median plane and by `yaw` sideways.
 fn jointed(parent: DAffine3, joint: DVec3, pitch: f64, yaw: f64) -> DAffine3 {
-    let rotation = turn(DVec3::Z, pitch) * turn(DVec3::Y, yaw);
+    let rotation = rotation_about(DVec3::Z, pitch) * rotation_about(DVec3::Y, yaw);
     parent * DAffine3::from_rotation_translation(rotation, joint - rotation * joint)
 }
 
@@ -111,7 +111,8 @@ fn pose_tail(bones: &mut [DAffine3], cycle: f64, stride: f64) {
         let lag = 0.12 * bone as f64;
         let wave = swing(5.0 + 1.5 * bone as f64, stride - 0.15 - lag);
         let sway = swing(5.0 + bone as f64, cycle - 0.7 * lag);
-        let rotation = turn(DVec3::X, sway) * turn(DVec3::Z, LIFT_DEGREES[bone].to_radians() + wave);
+        let rotation =
+            rotation_about(DVec3::X, sway) * rotation_about(DVec3::Z, LIFT_DEGREES[bone].to_radians() + wave);
         let joint = TAIL_NODES[bone].0;
         parent *= DAffine3::from_rotation_translation(rotation, joint - rotation * joint);
         bones[TAIL + bone] = parent;
@@ -121,7 +122,7 @@ fn pose_tail(bones: &mut [DAffine3], cycle: f64, stride: f64) {
 fn pose_leg(bones: &mut [DAffine3], leg: usize, cycle: f64, stride: f64) {
     let is_fore = leg < 2;
     let rest = leg_joints(leg);
-    // The second stride reaches a little less far than the first.
+    // The second stride is slightly shorter than the first.
     let reach = 1.0 + 0.04 * cos_turns(cycle - 0.25 * leg as f64);
     let phase = stride - LANDINGS[leg];
     let path = |pick: fn(&HoofKey) -> f64| {
@@ -130,28 +131,28 @@ fn pose_leg(bones: &mut [DAffine3], leg: usize, cycle: f64, stride: f64) {
     };
     let hoof = rest[5] + DVec3::new(reach * path(|key| key.1), reach * path(|key| key.2).max(0.0), 0.0);
     let pitch = path(|key| key.3).to_radians();
-    let fetlock = hoof + turn(DVec3::Z, pitch) * (rest[4] - rest[5]);
+    let fetlock = hoof + rotation_about(DVec3::Z, pitch) * (rest[4] - rest[5]);
 
-    let (parent, share) = if is_fore { (bones[CHEST], 0.32) } else { (bones[PELVIS], 0.10) };
+    let (parent, fraction) = if is_fore { (bones[CHEST], 0.32) } else { (bones[PELVIS], 0.10) };
     let first = leg_bones(leg);
-    bones[first] = jointed(parent, rest[0], share * (hoof.x - rest[5].x), 0.0);
+    bones[first] = jointed(parent, rest[0], fraction * (hoof.x - rest[5].x), 0.0);
     let top = bones[first].transform_point3(rest[1]);
     let angles = fold(is_fore, [rest[1], rest[2], rest[3], rest[4]].map(DVec3::truncate), (fetlock - top).truncate());
     let mut at = top;
     for (bone, angle) in angles.into_iter().enumerate() {
-        let rotation = turn(DVec3::Z, angle);
+        let rotation = rotation_about(DVec3::Z, angle);
         let (from, to) = (rest[bone + 1], rest[bone + 2]);
         bones[first + 1 + bone] = DAffine3::from_rotation_translation(rotation, at - rotation * from);
         at += rotation * (to - from);
     }
-    let rotation = turn(DVec3::Z, pitch);
+    let rotation = rotation_about(DVec3::Z, pitch);
     bones[first + 4] = DAffine3::from_rotation_translation(rotation, at - rotation * rest[4]);
 }
 
-/// The angles by which the three bones between `joints` are turned from rest so that the last joint stands at
-/// `target` from the first, or as near to it as the leg reaches.
+/// Angles from rest of the three bones between `joints` that put the last joint at `target` relative to the first, or as
+/// close to it as the leg can reach.
 fn fold(is_fore: bool, joints: [DVec2; 4], target: DVec2) -> [f64; 3] {
-    // A knee that carries stays locked: shoulder and elbow take the first of the bend.
+    // The knee of a loaded leg stays locked: shoulder and elbow bend first.
     const KNEE_LOCK: f64 = 0.28;
     let bend = |amount: f64| {
         if is_fore {
@@ -170,8 +171,8 @@ fn fold(is_fore: bool, joints: [DVec2; 4], target: DVec2) -> [f64; 3] {
         let middle = 0.5 * (open + closed);
         if reach(middle).length() > target.length() { open = middle } else { closed = middle }
     }
-    let (angles, whole) = (bend(open), angle_between(reach(open), target));
-    angles.map(|angle| angle + whole)
+    let (angles, base) = (bend(open), angle_between(reach(open), target));
+    angles.map(|angle| angle + base)
 }
 
 fn rotated(v: DVec2, angle: f64) -> DVec2 {
@@ -179,7 +180,7 @@ fn rotated(v: DVec2, angle: f64) -> DVec2 {
     DVec2::new(cosine * v.x - sine * v.y, sine * v.x + cosine * v.y)
 }
 
-/// The angle from `from` to `to`, by bisection on [`sin_cos`]: legs never turn by half a turn.
+/// Angle from `from` to `to`, by bisection on [`sin_cos`]; the angles of legs are below half a turn.
 fn angle_between(from: DVec2, to: DVec2) -> f64 {
     let (mut low, mut high) = (-3.0, 3.0);
     const STEPS: usize = 50;

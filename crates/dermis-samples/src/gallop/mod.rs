@@ -1,8 +1,8 @@
 //! `sample:gallop`: a horse-like animal at a gallop, as a raw mesh sequence.
 //!
-//! An implicit body ([`anatomy`]) is polygonized into one closed surface; a skeleton that is not part of the result
-//! moves it ([`gait`]) by dual quaternion skinning with weights that change smoothly over the joints; muscles, breath
-//! and soft parts ([`flesh`]) make sure that no part of it is exactly rigid. The cycle loops: frame 48 would be frame 0.
+//! An implicit body ([`anatomy`]) is polygonized into one closed surface. An internal skeleton moves it ([`gait`]) by dual
+//! quaternion skinning with smooth weights; muscles, breath and soft parts ([`flesh`]) ensure that no part is exactly
+//! rigid. The cycle loops: frame 48 would equal frame 0.
 
 mod anatomy;
 mod flesh;
@@ -27,13 +27,13 @@ const FRAME_RATE_HZ: f64 = 30.0;
 /// Grid spacing of the polygonizer, metres: four cells across an ear.
 const CELL: f64 = 0.016;
 
-/// Rounds of weight diffusion: joints spread over three or four rings of triangles.
+/// Rounds of weight diffusion: joints blend over three or four rings of triangles.
 const DIFFUSION: usize = 14;
 
-/// The scene of `sample:gallop`.
+/// Builds the scene of `sample:gallop`.
 pub(super) fn build() -> Scene {
     let shape = animal();
-    // Edges grow with the root of the thickness: a leg is as round as the trunk is smooth.
+    // Edge lengths grow with the square root of the thickness, so that legs are represented as well as the trunk.
     let surface = remesh(&shape, polygonize(&shape, CELL), POINTS, f64::sqrt);
     let normals: Vec<DVec3> = surface.points.par_iter().map(|&point| shape.normal(point)).collect();
     let weights = bind(&shape, &surface, BONES, DIFFUSION);
@@ -43,7 +43,7 @@ pub(super) fn build() -> Scene {
     sequence_scene("horse", mesh, &frames, FRAME_RATE_HZ)
 }
 
-/// All frames in a row.
+/// Positions of all frames, concatenated.
 fn animate(surface: &Surface, normals: &[DVec3], weights: &Weights) -> Vec<DVec3> {
     let flesh = Flesh::new(&surface.points);
     let skinned: Vec<Vec<DVec3>> = (0..FRAMES)
@@ -62,17 +62,17 @@ fn animate(surface: &Surface, normals: &[DVec3], weights: &Weights) -> Vec<DVec3
     (0..FRAMES * points).map(|index| at(index / points, index % points)).collect()
 }
 
-/// Each point's place, without the lag of soft parts.
+/// Positions of all points, without the lag of soft parts.
 fn skin(surface: &Surface, normals: &[DVec3], weights: &Weights, flesh: &Flesh, cycle: f64) -> Vec<DVec3> {
     let bones: Vec<DualQuat> = gait::pose(cycle).iter().map(DualQuat::new).collect();
     let swelling = flesh.swelling(cycle);
-    // The trunk rolls over the legs that carry, which stay where they stand.
+    // The trunk rolls over the loaded legs, which stay in position.
     let roll = 0.018 * cos_turns(2.0 * cycle - 0.2);
-    let place = |point: usize| {
+    let position = |point: usize| {
         let rest = surface.points[point];
         let swollen = rest + normals[point] * swelling[point] + wave(rest, cycle);
         let posed = blend_dual(&bones, weights.row(point)).transform_point3(swollen);
         posed + DVec3::Z * (roll * posed.y)
     };
-    (0..surface.points.len()).map(place).collect()
+    (0..surface.points.len()).map(position).collect()
 }

@@ -1,14 +1,14 @@
-//! Finds triangles of a mesh that pass through each other.
+//! Detection of self-intersections of a mesh.
 
 use std::collections::HashMap;
 
 use dermis_mesh::TriMesh;
 use glam::{DVec3, IVec3};
 
-/// The first two triangles that intersect, where there are any.
+/// The first two triangles that intersect, if any.
 ///
-/// Triangles are compared where they share a cell of a grid. Those that share an edge cannot pass through each other;
-/// of those that share a corner only the sides that face it are tried.
+/// Triangles are compared if they share a cell of a grid. Triangles with a common edge cannot intersect; of triangles with
+/// a common corner only the opposite sides are tested.
 pub(crate) fn first_intersection(mesh: &TriMesh, cell: f64) -> Option<(usize, usize)> {
     let corners: Vec<[DVec3; 3]> =
         mesh.triangles().iter().map(|t| t.map(|point| mesh.points()[point as usize].as_dvec3())).collect();
@@ -31,7 +31,7 @@ pub(crate) fn first_intersection(mesh: &TriMesh, cell: f64) -> Option<(usize, us
     cells.values().filter_map(pairs).min()
 }
 
-/// Whether a side of triangle `a` passes through triangle `b`.
+/// Returns true if a side of triangle `a` passes through triangle `b`.
 fn intersect(mesh: &TriMesh, corners: &[[DVec3; 3]], a: usize, b: usize) -> bool {
     let (ours, theirs) = (mesh.triangles()[a], mesh.triangles()[b]);
     let shared = ours.map(|point| theirs.contains(&point));

@@ -6,13 +6,12 @@
 
 use std::sync::Arc;
 
+use dermis_mesh::deformer::multi_weights::{MultiWeights, MultiWeightsError, Precision};
 use dermis_mesh::pose::pose_into;
-use dermis_mesh::{Clip, FrameSource, MeshSequence, Rig, RigError, SequenceError, TriMesh};
+use dermis_mesh::{Clip, MeshSequence, Rig, RigError, SequenceError, TriMesh};
 use glam::Vec3;
 
-use super::check::MultiWeightsError;
-use super::evaluate::{MultiPose, MultiPoser, Precision};
-use super::multi_weights::MultiWeights;
+use super::evaluate::{MultiPose, MultiPoser};
 
 /// Why multi-weights cannot play a clip.
 #[derive(Debug, thiserror::Error)]
@@ -40,9 +39,10 @@ pub fn play(
 ) -> Result<MeshSequence, PlayError> {
     let poser = MultiPoser::new(weights, mesh, rig.joints(), Precision::Single)?;
     let linear = Linear { mesh: Arc::clone(mesh), rig: Arc::clone(rig), bare: without_shapes(rig, clip)? };
-    let frames = Played { poser, clip: Arc::clone(clip), linear, below: below.cloned() };
-    let sequence = MeshSequence::from_source(Arc::clone(mesh), Arc::new(frames), clip.frame_rate_hz())?;
-    Ok(sequence.starting_at(clip.start_seconds()))
+    let played = Played { poser, clip: Arc::clone(clip), linear, below: below.cloned() };
+    let read = move |frame: usize, out: &mut [Vec3]| played.read_into(frame, out);
+    let sequence = MeshSequence::from_fn(Arc::clone(mesh), clip.frame_count(), clip.frame_rate_hz(), read)?;
+    Ok(sequence.starting_at(clip.start_seconds()).named(clip.name()))
 }
 
 fn without_shapes(rig: &Rig, clip: &Clip) -> Result<Clip, RigError> {
@@ -68,15 +68,7 @@ struct Linear {
     bare: Clip,
 }
 
-impl FrameSource for Played {
-    fn frame_count(&self) -> usize {
-        self.clip.frame_count()
-    }
-
-    fn point_count(&self) -> usize {
-        self.poser.point_count()
-    }
-
+impl Played {
     fn read_into(&self, frame: usize, out: &mut [Vec3]) -> Result<(), SequenceError> {
         let transforms = self.clip.transforms(frame);
         let mut pose = MultiPose::default();

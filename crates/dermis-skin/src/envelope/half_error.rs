@@ -1,11 +1,10 @@
 //! What half precision costs: the distance between points posed with f32 and with f16 weights.
 
+use dermis_mesh::deformer::multi_weights::{MultiWeights, MultiWeightsError, Precision};
 use dermis_mesh::{Joint, TriMesh};
 use glam::{DAffine3, Vec3};
 
-use super::check::MultiWeightsError;
-use super::evaluate::{MultiPose, MultiPoser, Precision};
-use super::multi_weights::MultiWeights;
+use super::evaluate::{MultiPose, MultiPoser};
 
 /// How far points move by rounding, in the units of the mesh.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

@@ -1,7 +1,5 @@
 //! Multi-weight skins learned from examples (*Multi-Weight Enveloping*, Wang & Phillips 2002, MWE).
 
-mod centred;
-pub mod check;
 pub mod cross_validation;
 pub mod evaluate;
 pub mod examples;
@@ -10,20 +8,17 @@ pub mod half_error;
 pub mod influences;
 mod linear;
 mod local_ridge;
-pub mod multi_weights;
 mod seen;
 mod solve;
-pub mod storage;
 pub mod train;
 pub mod validate;
 
-pub use check::MultiWeightsError;
 pub use cross_validation::Curve;
-pub use evaluate::{MultiPose, MultiPoser, Precision};
+pub use dermis_mesh::deformer::multi_weights::{MultiWeights, MultiWeightsError, Precision};
+pub use evaluate::{MultiPose, MultiPoser};
 pub use examples::{Examples, ExamplesError, one_to_one, same_topology};
 pub use frames::{PlayError, play};
 pub use half_error::{HalfError, half_error};
 pub use influences::{Influences, MapOptions};
-pub use multi_weights::MultiWeights;
 pub use train::{TrainError, TrainOptions, Trained, Underlying, automatic_influences, train};
 pub use validate::{PoseError, Validation, validate};

@@ -8,6 +8,7 @@
 use std::ops::ControlFlow;
 
 use dermis_math::progress::Progress;
+use dermis_mesh::deformer::multi_weights::MultiWeights;
 use dermis_mesh::{Note, Rig, SkinWeights, TriMesh};
 use glam::{DVec3, Vec3};
 
@@ -16,7 +17,6 @@ use super::examples::Examples;
 use super::influences::{Influences, MapOptions};
 use super::linear::{Part, best_linear, size_of};
 use super::local_ridge::{DEFAULT_CUT_OFF, Ridge};
-use super::multi_weights::MultiWeights;
 use super::seen::Seen;
 use super::solve::{Entry, solve_block};
 use crate::blocks::in_blocks;

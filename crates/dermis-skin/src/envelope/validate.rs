@@ -1,14 +1,13 @@
 //! How well multi-weights reproduce examples, and how well the linear skin below them does (MWE, §5, steps 5 and 6).
 
+use dermis_mesh::deformer::multi_weights::{MultiWeights, MultiWeightsError, Precision};
 use dermis_mesh::{Joint, SkinWeights, TriMesh};
 use glam::{DAffine3, Vec3};
 use rayon::prelude::*;
 
-use super::check::MultiWeightsError;
-use super::evaluate::{MultiPose, MultiPoser, Precision};
+use super::evaluate::{MultiPose, MultiPoser};
 use super::examples::Examples;
 use super::linear::skinned;
-use super::multi_weights::MultiWeights;
 
 /// Distances between where points are and where they should be, in the units of the mesh.
 #[derive(Debug, Clone, PartialEq, Default)]

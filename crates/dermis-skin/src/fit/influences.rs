@@ -7,7 +7,7 @@
 //! slower).
 
 use dermis_math::simplex::simplex_least_squares;
-use dermis_math::small::{Gram, MOST};
+use dermis_math::small::{Gram, MAX_UNKNOWNS};
 use glam::DVec3;
 
 use super::moments::{Moments, monomials};
@@ -18,8 +18,8 @@ const TRIED: usize = 4;
 /// The bones of one point and their weights: non-negative, summing to 1.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Influences {
-    bones: [u32; MOST],
-    weights: [f64; MOST],
+    bones: [u32; MAX_UNKNOWNS],
+    weights: [f64; MAX_UNKNOWNS],
     count: usize,
 }
 
@@ -31,10 +31,10 @@ impl Influences {
         result
     }
 
-    /// These bones and weights; zeros are left out, and at most [`MOST`] are kept.
+    /// These bones and weights; zeros are left out, and at most [`MAX_UNKNOWNS`] are kept.
     pub(crate) fn from_pairs(pairs: impl Iterator<Item = (usize, f64)>) -> Self {
         let mut result = Self::default();
-        for (bone, weight) in pairs.filter(|(_, weight)| *weight != 0.0).take(MOST) {
+        for (bone, weight) in pairs.filter(|(_, weight)| *weight != 0.0).take(MAX_UNKNOWNS) {
             result.push(bone as u32, weight);
         }
         result
@@ -116,8 +116,8 @@ impl Point<'_> {
     pub(crate) fn weigh(&self, influences: &mut Influences) -> f64 {
         let q = monomials(self.rest);
         let n = influences.count;
-        let mut gram: Gram = [[0.0; MOST]; MOST];
-        let mut c = [0.0; MOST];
+        let mut gram: Gram = [[0.0; MAX_UNKNOWNS]; MAX_UNKNOWNS];
+        let mut c = [0.0; MAX_UNKNOWNS];
         for (i, &bone) in influences.bones[..n].iter().enumerate() {
             for (j, &other) in influences.bones[..=i].iter().enumerate() {
                 let entry = self.gram(bone as usize, other as usize, &q);
@@ -212,7 +212,7 @@ impl Scratch {
         let n = chosen.count;
         let weights = &chosen.weights[..n];
         let mixed = |bone: usize| (0..n).map(|k| rows[k * bones + bone] * weights[k]).sum::<f64>();
-        let mut pull = [0.0; MOST];
+        let mut pull = [0.0; MAX_UNKNOWNS];
         for (pull, &bone) in pull.iter_mut().zip(&chosen.bones[..n]) {
             *pull = c[bone as usize] - mixed(bone as usize);
         }
@@ -239,8 +239,8 @@ impl Scratch {
     /// The best mix of the chosen bones and one candidate, which stands last.
     fn try_candidates(&self, chosen: &Influences, bones: usize) -> Option<(Influences, f64)> {
         let n = chosen.count;
-        let mut gram: Gram = [[0.0; MOST]; MOST];
-        let mut c = [0.0; MOST];
+        let mut gram: Gram = [[0.0; MAX_UNKNOWNS]; MAX_UNKNOWNS];
+        let mut c = [0.0; MAX_UNKNOWNS];
         for (i, row) in gram[..n].iter_mut().enumerate() {
             for (entry, &other) in row.iter_mut().zip(&chosen.bones[..n]) {
                 *entry = self.rows[i * bones + other as usize];
@@ -249,7 +249,8 @@ impl Scratch {
         }
         let mut best: Option<(Influences, f64)> = None;
         for &(_, bone) in &self.candidates {
-            let newcomer: [f64; MOST] = std::array::from_fn(|i| if i < n { self.rows[i * bones + bone] } else { 0.0 });
+            let newcomer: [f64; MAX_UNKNOWNS] =
+                std::array::from_fn(|i| if i < n { self.rows[i * bones + bone] } else { 0.0 });
             for (row, &entry) in gram[..n].iter_mut().zip(&newcomer) {
                 row[n] = entry;
             }

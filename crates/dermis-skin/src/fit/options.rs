@@ -8,7 +8,7 @@ pub const DEFAULT_EPSILON: f64 = 0.05;
 /// Influences β per point, what engines play.
 pub const DEFAULT_INFLUENCES: usize = 4;
 /// The most influences per point.
-pub const MOST_INFLUENCES: usize = dermis_math::small::MOST;
+pub const MOST_INFLUENCES: usize = dermis_math::small::MAX_UNKNOWNS;
 
 /// Options of [`crate::fit()`].
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,31 +1,34 @@
-//! Forces on a body (§6): gravity, pulling, poking, spinning, and what a caller adds to nodes.
+//! External forces (Kim et al. 2017, §6): gravity, pulls, colliders, spinning frames and forces on single nodes.
 //!
-//! Each is a small description that can stand in a file. Springs and contact are taken implicitly: they add to the matrix
-//! as well as to the right-hand side, and no stiffness makes a step unstable. The Coriolis force turns velocities by
-//! −2ωΔt exactly and so does no work.
+//! Each force is a small serializable description. Springs and contact are integrated implicitly: they contribute to the
+//! matrix as well as to the right-hand side, so that a step is stable for any stiffness. The Coriolis force rotates
+//! velocities by exactly −2ωΔt and therefore does no work.
 
+use dermis_mesh::UpAxis;
 use glam::{Mat3A, Quat, Vec3A};
 use serde::{Deserialize, Serialize};
 
-use super::contact::{Body, Shape};
+use super::contact::{NodeState, Shape};
 
-/// Stiffness of a pull on a node, at most, in node masses per squared time step.
-const STIFFEST_PULL: f32 = 1e3;
+/// Gravity of the earth, in m/s².
+pub const EARTH_GRAVITY: f32 = 9.81;
+/// Maximum stiffness of a pull on a node, in node masses per squared time step.
+const MAX_PULL_STIFFNESS: f32 = 1e3;
 
 /// A force on the free nodes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Force {
-    /// The same acceleration everywhere.
+    /// A uniform acceleration.
     Gravity {
-        /// In m/s².
+        /// Acceleration in m/s².
         acceleration: [f32; 3],
     },
     /// A spring from a region of flesh to a point.
     Pull(Pull),
-    /// A solid that the skin cannot enter.
+    /// A solid shape that the skin cannot enter.
     Collider(Collider),
-    /// The inertia of a frame that spins.
+    /// Inertial forces of a spinning frame.
     Spin(Spin),
     /// Forces on single nodes.
     Nodal(NodalForce),
@@ -35,121 +38,159 @@ pub enum Force {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pull {
-    /// The middle of the region, in the rest shape, in metres.
+    /// Center of the region in the rest shape, in metres.
     pub center: [f32; 3],
-    /// The region's radius in the rest shape, in metres; the pull fades towards it.
+    /// Radius of the region in the rest shape, in metres. The pull fades to zero at the radius.
     pub radius: f32,
-    /// Where the region's middle is pulled, in metres.
+    /// Point that the center of the region is pulled to, in metres.
     pub target: [f32; 3],
-    /// How the target moves from there.
+    /// Motion of the target as offsets from `target`.
     #[serde(default)]
     pub path: Vec<PathKey>,
     /// Stiffness of the whole spring, in N/m.
     pub stiffness_n_per_m: f32,
 }
 
-/// A solid that the skin cannot enter.
+/// A solid shape that the skin cannot enter.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Collider {
-    /// The solid.
+    /// Shape of the collider at its initial position.
     #[serde(flatten)]
     pub shape: Shape,
-    /// How it moves from its place.
+    /// Motion of the collider as offsets from its initial position.
     #[serde(default)]
     pub path: Vec<PathKey>,
-    /// Coulomb's coefficient of friction; 0 slides freely.
+    /// Coulomb friction coefficient; 0 slides freely.
     #[serde(default)]
     pub friction: f32,
 }
 
-/// The inertia of a frame that spins: centrifugal, Coriolis and Euler force.
+/// Inertial forces of a spinning frame: centrifugal, Coriolis and Euler force.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spin {
-    /// A point of the axis, in metres.
+    /// A point on the axis, in metres.
     #[serde(default)]
     pub origin: [f32; 3],
-    /// ω in rad/s.
+    /// Angular velocity ω in rad/s.
     pub angular_velocity: [f32; 3],
-    /// Its change in rad/s².
+    /// Angular acceleration in rad/s².
     #[serde(default)]
     pub angular_acceleration: [f32; 3],
 }
 
-/// The same force on each of some nodes.
+/// The same force on each of several nodes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NodalForce {
-    /// The mesh's nodes; those that are not free are passed over.
+    /// Mesh nodes; nodes that are not free are ignored.
     pub nodes: Vec<u32>,
-    /// On each of them, in newton.
+    /// Force on each node, in newton.
     pub force_n: [f32; 3],
 }
 
-/// An offset at a time; in between it is interpolated, before and after it stays.
+/// Offset at a time. A path is interpolated linearly between its keys and constant before the first and after the last.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PathKey {
-    /// In seconds of simulated time.
+    /// Simulated time in seconds.
     pub time_s: f64,
-    /// In metres.
+    /// Offset in metres.
     pub offset: [f32; 3],
 }
 
-/// A force that acts for a while: one entry of a file of forces.
+/// A force with a time interval: one entry of a force file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TimedForce {
     /// The force.
     #[serde(flatten)]
     pub force: Force,
-    /// When it begins, in seconds.
+    /// Start time in seconds.
     #[serde(default)]
     pub from_s: f64,
-    /// When it ends; never, if left out.
+    /// End time in seconds; without it, the force acts until the end of the simulation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_s: Option<f64>,
 }
 
-/// The forces of `script` that act at `time_s`.
+impl Force {
+    /// Gravity of `acceleration` m/s² towards what is down if `up` is up.
+    pub fn gravity_down(up: UpAxis, acceleration: f32) -> Self {
+        let down = match up {
+            UpAxis::X => [-acceleration, 0.0, 0.0],
+            UpAxis::Y => [0.0, -acceleration, 0.0],
+            UpAxis::Z => [0.0, 0.0, -acceleration],
+        };
+        Self::Gravity { acceleration: down }
+    }
+}
+
+impl TimedForce {
+    /// Checks that the numbers describe a force.
+    pub fn check(&self) -> Result<(), &'static str> {
+        let is_size = |size: f32| size.is_finite() && size > 0.0;
+        let goes_back = |keys: &[PathKey]| keys.windows(2).any(|pair| pair[1].time_s < pair[0].time_s);
+        let path = match &self.force {
+            Force::Pull(pull) => &pull.path[..],
+            Force::Collider(collider) => &collider.path,
+            _ => &[],
+        };
+        match &self.force {
+            _ if self.until_s.is_some_and(|until| until <= self.from_s) => Err("it ends before it begins"),
+            Force::Pull(pull) if !is_size(pull.radius) => Err("the radius of a pull must be above 0"),
+            Force::Pull(pull) if !is_size(pull.stiffness_n_per_m) => Err("the stiffness of a pull must be above 0"),
+            Force::Collider(Collider {
+                shape: Shape::Sphere { radius, .. } | Shape::Capsule { radius, .. }, ..
+            }) if !is_size(*radius) => Err("the radius of its solid must be above 0"),
+            Force::Collider(Collider { shape: Shape::Plane { normal, .. }, .. }) if *normal == [0.0; 3] => {
+                Err("the normal of its plane has no direction")
+            }
+            _ if goes_back(path) => Err("the times of its path must not go back"),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Returns the forces of `script` that act at `time_s`.
 pub fn active_at(script: &[TimedForce], time_s: f64) -> Vec<Force> {
     let acts = |timed: &&TimedForce| timed.from_s <= time_s && timed.until_s.is_none_or(|until| time_s < until);
     script.iter().filter(acts).map(|timed| timed.force.clone()).collect()
 }
 
-/// The nodes of a body: free ones, which come first, are loaded.
+/// State of the nodes of a body, free nodes first. Loads act on the free nodes.
 pub(super) struct Nodes<'a> {
     pub(super) rest: &'a [Vec3A],
     pub(super) displacements: &'a [Vec3A],
     pub(super) velocities: &'a [Vec3A],
     pub(super) masses: &'a [f32],
     pub(super) skin: &'a [u32],
-    /// The mesh's node of each free one.
-    pub(super) names: &'a [u32],
-    /// Forces that would move a node further in a step are cut to that.
+    /// Index in the mesh of each free node.
+    pub(super) mesh_indices: &'a [u32],
+    /// Maximum displacement per step. Forces that would exceed it are limited.
     pub(super) reach: f32,
 }
 
-/// What forces add to the equation of a step.
+/// Contribution of forces to the equation of a step.
 #[derive(Debug, Clone)]
 pub(super) struct Loads {
-    /// Δt f of each free node.
+    /// Impulse Δt f of each free node.
     pub(super) impulses: Vec<Vec3A>,
-    /// What is added to the diagonal block of a node.
+    /// Matrices added to the diagonal blocks of nodes.
     pub(super) implicit: Vec<(u32, Mat3A)>,
-    /// The turn of all velocities.
-    pub(super) turn: Option<Quat>,
+    /// Rotation of all velocities.
+    pub(super) rotation: Option<Quat>,
 }
 
 impl Loads {
     pub(super) fn new(free_count: usize) -> Self {
-        Self { impulses: vec![Vec3A::ZERO; free_count], implicit: Vec::new(), turn: None }
+        Self { impulses: vec![Vec3A::ZERO; free_count], implicit: Vec::new(), rotation: None }
     }
 
-    /// Replaces all by the loads of `forces` over the step of `dt` from `time_s`.
+    /// Replaces the loads by those of `forces` over the step of `dt` that starts at `time_s`.
     pub(super) fn collect(&mut self, nodes: &Nodes<'_>, forces: &[Force], time_s: f64, dt: f32) {
         self.impulses.fill(Vec3A::ZERO);
         self.implicit.clear();
-        self.turn = None;
+        self.rotation = None;
         for force in forces {
             match force {
                 Force::Gravity { acceleration } => self.accelerate(nodes, dt, |_| Vec3A::from(*acceleration)),
@@ -169,16 +210,16 @@ impl Loads {
     }
 
     fn pull(&mut self, nodes: &Nodes<'_>, pull: &Pull, time_s: f64, dt: f32) {
-        let held = Held::new(pull, &nodes.rest[..self.impulses.len()]);
-        if held.total <= 0.0 || pull.stiffness_n_per_m.is_nan() || pull.stiffness_n_per_m <= 0.0 {
+        let region = PulledRegion::new(pull, &nodes.rest[..self.impulses.len()]);
+        if region.total <= 0.0 || pull.stiffness_n_per_m.is_nan() || pull.stiffness_n_per_m <= 0.0 {
             return;
         }
-        let middle = held.middle(|node| nodes.position(node));
-        let way = Vec3A::from(pull.target) + offset_at(&pull.path, time_s + f64::from(dt)) - middle;
-        for (node, weight) in held.nodes {
-            let most = STIFFEST_PULL * nodes.masses[node] / (dt * dt);
-            let stiffness = (pull.stiffness_n_per_m * (weight / held.total)).min(most);
-            self.impulses[node] += way * (dt * stiffness);
+        let center = region.center(|node| nodes.position(node));
+        let extension = Vec3A::from(pull.target) + offset_at(&pull.path, time_s + f64::from(dt)) - center;
+        for (node, weight) in region.nodes {
+            let max_stiffness = MAX_PULL_STIFFNESS * nodes.masses[node] / (dt * dt);
+            let stiffness = (pull.stiffness_n_per_m * (weight / region.total)).min(max_stiffness);
+            self.impulses[node] += extension * (dt * stiffness);
             self.implicit.push((node as u32, Mat3A::IDENTITY * (dt * dt * stiffness)));
         }
     }
@@ -188,8 +229,9 @@ impl Loads {
         let moved = end - offset_at(&collider.path, time_s);
         for &node in nodes.skin {
             let at = node as usize;
-            let body = Body { position: nodes.position(at), velocity: nodes.velocities[at], mass: nodes.masses[at] };
-            if let Some(contact) = collider.shape.contact(&body, end, moved, collider.friction, dt) {
+            let state =
+                NodeState { position: nodes.position(at), velocity: nodes.velocities[at], mass: nodes.masses[at] };
+            if let Some(contact) = collider.shape.contact(&state, end, moved, collider.friction, dt) {
                 self.impulses[at] += contact.impulse;
                 self.implicit.push((node, contact.matrix));
             }
@@ -202,50 +244,51 @@ impl Loads {
             let arm = nodes.position(node) - Vec3A::from(spin.origin);
             -velocity.cross(velocity.cross(arm)) - acceleration.cross(arm)
         });
-        let turn = Quat::from_scaled_axis((velocity * (-2.0 * dt)).into());
-        if turn.is_finite() {
-            self.turn = Some(turn * self.turn.unwrap_or(Quat::IDENTITY));
+        let rotation = Quat::from_scaled_axis((velocity * (-2.0 * dt)).into());
+        if rotation.is_finite() {
+            self.rotation = Some(rotation * self.rotation.unwrap_or(Quat::IDENTITY));
         }
     }
 
     fn push(&mut self, nodes: &Nodes<'_>, nodal: &NodalForce, dt: f32) {
         let mut pushed = nodal.nodes.clone();
         pushed.sort_unstable();
-        for (impulse, name) in self.impulses.iter_mut().zip(nodes.names) {
-            if pushed.binary_search(name).is_ok() {
+        for (impulse, mesh_node) in self.impulses.iter_mut().zip(nodes.mesh_indices) {
+            if pushed.binary_search(mesh_node).is_ok() {
                 *impulse += Vec3A::from(nodal.force_n) * dt;
             }
         }
     }
 
-    /// Cuts what would carry a node out of reach, and drops what is not a number.
+    /// Limits impulses that would exceed the maximum displacement, and drops contributions that are not finite.
     fn limit(&mut self, nodes: &Nodes<'_>, dt: f32) {
         for (impulse, mass) in self.impulses.iter_mut().zip(nodes.masses) {
-            let most = nodes.reach / dt * mass;
-            *impulse = super::simulation::limited(*impulse, most);
+            let max_impulse = nodes.reach / dt * mass;
+            *impulse = super::simulation::limited(*impulse, max_impulse);
         }
         self.implicit.retain(|(_, matrix)| matrix.is_finite());
     }
 }
 
-/// What a pull holds.
-pub(super) struct Held {
-    /// Free nodes and how much each of them counts.
+/// Region of flesh that a pull acts on.
+pub(super) struct PulledRegion {
+    /// Free nodes and their weights.
     nodes: Vec<(usize, f32)>,
+    /// Sum of the weights.
     pub(super) total: f32,
 }
 
-impl Held {
-    /// Of the free nodes, which are at `rest` in the rest shape.
+impl PulledRegion {
+    /// Selects the region among the free nodes, given their rest positions.
     pub(super) fn new(pull: &Pull, rest: &[Vec3A]) -> Self {
-        let weight = |at: &Vec3A| fading(at.distance(pull.center.into()) / pull.radius);
+        let weight = |at: &Vec3A| falloff(at.distance(pull.center.into()) / pull.radius);
         let nodes: Vec<(usize, f32)> =
             rest.iter().map(weight).enumerate().filter(|(_, weight)| *weight > 0.0).collect();
         Self { total: nodes.iter().map(|(_, weight)| weight).sum(), nodes }
     }
 
-    /// The middle of nodes at `position`.
-    pub(super) fn middle(&self, position: impl Fn(usize) -> Vec3A) -> Vec3A {
+    /// Weighted mean of the positions of the nodes.
+    pub(super) fn center(&self, position: impl Fn(usize) -> Vec3A) -> Vec3A {
         self.nodes.iter().fold(Vec3A::ZERO, |sum, &(node, weight)| sum + position(node) * (weight / self.total))
     }
 }
@@ -256,20 +299,20 @@ impl Nodes<'_> {
     }
 }
 
-/// 1 at the middle, 0 with a zero slope at a relative distance of 1 and beyond.
-fn fading(distance: f32) -> f32 {
+/// Smooth falloff from 1 at the center to 0, with zero slope, at a relative distance of 1 and beyond.
+fn falloff(distance: f32) -> f32 {
     let rest = 1.0 - distance * distance;
     if rest > 0.0 { rest * rest } else { 0.0 }
 }
 
-/// The offset of a path at a time.
+/// Offset of a path at a time.
 fn offset_at(path: &[PathKey], time_s: f64) -> Vec3A {
     let next = path.partition_point(|key| key.time_s <= time_s);
     let (Some(before), Some(after)) = (path.get(next.wrapping_sub(1)), path.get(next)) else {
         return path.get(next.saturating_sub(1)).map_or(Vec3A::ZERO, |key| key.offset.into());
     };
-    let share = ((time_s - before.time_s) / (after.time_s - before.time_s)) as f32;
-    Vec3A::from(before.offset).lerp(after.offset.into(), share)
+    let fraction = ((time_s - before.time_s) / (after.time_s - before.time_s)) as f32;
+    Vec3A::from(before.offset).lerp(after.offset.into(), fraction)
 }
 
 #[cfg(test)]
@@ -277,7 +320,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn forces_read_as_they_were_written() {
+    fn forces_survive_serialization() {
         let script = vec![
             TimedForce { force: Force::Gravity { acceleration: [0.0, -9.81, 0.0] }, from_s: 0.0, until_s: None },
             TimedForce {
@@ -298,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_needs_only_what_has_no_default() {
+    fn optional_keys_have_defaults() {
         let text = r#"[{"kind": "spin", "angular_velocity": [0, 6, 0], "until_s": 3},
             {"kind": "pull", "center": [0,1,0], "radius": 0.1, "target": [0,1,0.3], "stiffness_n_per_m": 50},
             {"kind": "collider", "shape": "plane", "point": [0,0,0], "normal": [0,1,0]}]"#;
@@ -308,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_interpolated_and_stay_at_their_ends() {
+    fn paths_are_interpolated_and_constant_beyond_their_ends() {
         let key = |time_s, x| PathKey { time_s, offset: [x, 0.0, 0.0] };
         let path = [key(1.0, 1.0), key(3.0, 5.0)];
         for (time, x) in [(0.0, 1.0), (1.0, 1.0), (2.0, 3.0), (3.0, 5.0), (9.0, 5.0)] {

@@ -1,4 +1,4 @@
-//! The state of a simulated body and its step.
+//! State of a simulated body and its time step.
 
 use std::time::{Duration, Instant};
 
@@ -10,90 +10,93 @@ use glam::{DVec3, Mat3A, Vec3, Vec3A};
 use rayon::prelude::*;
 
 use super::energy::{Energy, energy_of, inverted_count, kinetic_j, momentum};
-use super::forces::{Force, Held, Loads, Nodes, Pull};
+use super::forces::{Force, Loads, Nodes, Pull, PulledRegion};
 use crate::fem::elements::Line;
 use crate::fem::{Material, MaterialError, Model, ModelError};
 
-/// Displacements are kept below this many times the body's size.
-const REACH: f32 = 1e4;
-/// Residuals that would move nodes slower than this, in metres per second, are not worked on.
-const SLOWEST_M_PER_S: f64 = 1e-8;
-/// Steps are at most this long, in seconds.
-const LONGEST_STEP_S: f32 = 1.0;
-const SHORTEST_STEP_S: f32 = 1e-6;
+/// Maximum displacement relative to the size of the body.
+const MAX_RELATIVE_DISPLACEMENT: f32 = 1e4;
+/// Velocity error in m/s at which the linear solve stops even if the relative tolerance is not reached.
+const MIN_RESIDUAL_M_PER_S: f64 = 1e-8;
+/// Maximum length of a step, in seconds.
+const MAX_STEP_S: f32 = 1.0;
+/// Minimum length of a step, in seconds.
+const MIN_STEP_S: f32 = 1e-6;
 
 /// Options of a [`Simulation`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SimulationOptions {
-    /// Residual of the linear solve over the right-hand side of Eq. 13. Larger is faster and loses fine motion.
+    /// Residual of the linear solve, relative to the right-hand side of Eq. 13. Larger is faster and loses fine motion.
     pub tolerance: f64,
-    /// Bound on iterations of the linear solve per step.
+    /// Maximum number of iterations of the linear solve per step.
     pub max_iterations: usize,
-    /// Rate α in 1/s at which velocities decay as exp(−αt); the paper's 0.98 to 0.998 per 4 ms are 5.05 to 0.5.
+    /// Damping rate α in 1/s: velocities decay as exp(−αt). The paper's factors of 0.98 to 0.998 per 4 ms are 5.05 to
+    /// 0.5.
     pub damping_rate_per_s: f32,
-    /// Whether elements beyond a mean stretch of 1.5 resist being turned out of their rotation, and those far
-    /// inside out are braked. Without it the matrix is Eq. 13's to the letter, and bodies that were torn about take longer to come back.
-    pub tension: bool,
+    /// Makes elements beyond a mean stretch of 1.5 resist rotation and damps strongly inverted ones. Without it the
+    /// matrix is exactly that of Eq. 13, and strongly deformed bodies take longer to recover.
+    pub stabilization: bool,
 }
 
-/// How a step went.
+/// Report of one or more steps.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct StepReport {
-    /// The linear solve; of several steps that of most iterations.
+    /// Report of the linear solve; with several steps, that of the solve with the most iterations.
     pub solve: PcgReport,
-    /// Steps made.
+    /// Number of steps.
     pub steps: usize,
-    /// Iterations of all their solves.
+    /// Total number of iterations of the linear solves.
     pub iterations: usize,
-    /// Nodes that would have left the range of single precision and were stopped.
+    /// Number of nodes that were stopped because they would have left the range of single precision.
     pub stopped_nodes: usize,
-    /// Where the time went.
+    /// Time per phase.
     pub phases: Phases,
 }
 
-/// Times of the parts of a step.
+/// Time per phase of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Phases {
-    /// Rotations and forces of elements.
+    /// Rotations and forces of the elements.
     pub elements: Duration,
-    /// The matrix and its preconditioner.
+    /// Assembly of the matrix and its preconditioner.
     pub assembly: Duration,
-    /// Everything else around the solve: loads, right-hand side, moving.
+    /// Loads, right-hand side and position update.
     pub right_hand_side: Duration,
     /// Conjugate gradients.
     pub solve: Duration,
 }
 
-/// Positions that cannot drive a body.
+/// Error of invalid positions or velocities.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DriveError {
-    /// There is not one position for each node.
-    #[error("{positions} positions for {nodes} nodes: there must be one for each, in order")]
+    /// The number of positions differs from the number of nodes.
+    #[error("{positions} positions given for {nodes} nodes; one per node is required, in order")]
     Count {
-        /// The number of positions.
+        /// Number of positions.
         positions: usize,
-        /// The number of nodes.
+        /// Number of nodes.
         nodes: usize,
     },
     /// A coordinate is not finite.
     #[error("position {index} has a coordinate that is not finite")]
     NotFinite {
-        /// Which.
+        /// Index of the position.
         index: usize,
     },
 }
 
-/// A body in motion.
+/// A simulated body.
 #[derive(Debug, Clone)]
 pub struct Simulation {
     model: Model,
     options: SimulationOptions,
     time_s: f64,
-    /// From rest, free nodes first, then driven ones.
+    /// Displacements from rest, free nodes first, then driven nodes.
     displacements: Vec<Vec3A>,
     velocities: Vec<Vec3A>,
-    /// For each free node the nearest driven one, counted from the first driven; empty where nothing is driven.
-    companions: Vec<u32>,
+    /// Index of the nearest driven node of each free node, counted from the first driven node; empty if there are no
+    /// driven nodes.
+    nearest_driven: Vec<u32>,
     factors: Vec<Line>,
     impulses: Vec<Line>,
     residual: Vec<Vec3A>,
@@ -101,33 +104,33 @@ pub struct Simulation {
     sums: Vec<f64>,
     loads: Loads,
     workspace: PcgWorkspace,
-    /// The time step that factors and impulses are for, and whether with tension; `None` where nodes or material have
+    /// Time step and stabilization that the factors and impulses were computed with; `None` if nodes or material have
     /// changed since.
-    followed: Option<(f32, bool)>,
+    updated_for: Option<(f32, bool)>,
     elastic_j: f64,
 }
 
 impl Default for SimulationOptions {
     fn default() -> Self {
-        Self { tolerance: 1e-5, max_iterations: 200, damping_rate_per_s: 0.0, tension: true }
+        Self { tolerance: 1e-5, max_iterations: 200, damping_rate_per_s: 0.0, stabilization: true }
     }
 }
 
 impl Simulation {
-    /// A body at rest in the shape of `mesh`, of which the nodes marked `free` move. Fixed nodes that share an element
-    /// with a free one are driven; all others do not exist in the simulation.
+    /// Creates a body at rest in the shape of `mesh`. Nodes marked `free` are simulated, other nodes that share an
+    /// element with a free node are driven, and all remaining nodes are not part of the simulation.
     pub fn new(
         mesh: &TetMesh,
         free: &[bool],
         material: &Material,
         options: SimulationOptions,
     ) -> Result<Self, ModelError> {
-        let model = Model::new(mesh, free, material, options.tension)?;
+        let model = Model::new(mesh, free, material, options.stabilization)?;
         let (nodes, free) = (model.nodes.len(), model.free_count);
         Ok(Self {
             displacements: vec![Vec3A::ZERO; nodes],
             velocities: vec![Vec3A::ZERO; nodes],
-            companions: companions(&model.rest, free),
+            nearest_driven: nearest_driven(&model.rest, free),
             factors: model.lines(),
             impulses: model.lines(),
             residual: vec![Vec3A::ZERO; free],
@@ -135,7 +138,7 @@ impl Simulation {
             sums: vec![0.0; free.div_ceil(ROWS_PER_TASK)],
             loads: Loads::new(free),
             workspace: PcgWorkspace::default(),
-            followed: None,
+            updated_for: None,
             elastic_j: 0.0,
             model,
             options,
@@ -143,22 +146,22 @@ impl Simulation {
         })
     }
 
-    /// The mesh's nodes that move freely, in the simulator's order.
+    /// Mesh nodes that are free, in simulation order.
     pub fn free_nodes(&self) -> &[u32] {
         &self.model.nodes[..self.model.free_count]
     }
 
-    /// The mesh's nodes that must be driven, in the order in which their positions are expected.
+    /// Mesh nodes that are driven, in the order in which their positions are expected.
     pub fn driven_nodes(&self) -> &[u32] {
         &self.model.nodes[self.model.free_count..]
     }
 
-    /// The number of simulated elements.
+    /// Number of simulated elements.
     pub fn element_count(&self) -> usize {
         self.model.shapes.len()
     }
 
-    /// What was left out of the mesh.
+    /// Notes about elements of the mesh that are not simulated.
     pub fn notes(&self) -> &[Note] {
         &self.model.notes
     }
@@ -168,27 +171,27 @@ impl Simulation {
         self.time_s
     }
 
-    /// Lets simulated time begin anew at 0, as after a body has settled.
-    pub fn restart_clock(&mut self) {
+    /// Resets simulated time to 0, for example after a body has settled.
+    pub fn reset_time(&mut self) {
         self.time_s = 0.0;
     }
 
-    /// The options; a change is felt in the next step.
+    /// Mutable access to the options; a change takes effect in the next step.
     pub fn options_mut(&mut self) -> &mut SimulationOptions {
         &mut self.options
     }
 
-    /// Changes the material, as when stiffness is painted; motion goes on.
+    /// Changes the material, for example while stiffness is painted. Positions and velocities are kept.
     pub fn set_material(&mut self, material: &Material) -> Result<(), MaterialError> {
-        self.followed = None;
+        self.updated_for = None;
         self.model.set_material(material)
     }
 
-    /// Puts every simulated node where `positions` has it (one for each node of the mesh), at rest.
-    pub fn place(&mut self, positions: &[Vec3]) -> Result<(), DriveError> {
-        let largest = self.model.nodes.iter().max().map_or(0, |&node| node as usize + 1);
-        if positions.len() < largest {
-            return Err(DriveError::Count { positions: positions.len(), nodes: largest });
+    /// Sets the positions of all simulated nodes (one per node of the mesh) and their velocities to zero.
+    pub fn set_positions(&mut self, positions: &[Vec3]) -> Result<(), DriveError> {
+        let node_count = self.model.nodes.iter().max().map_or(0, |&node| node as usize + 1);
+        if positions.len() < node_count {
+            return Err(DriveError::Count { positions: positions.len(), nodes: node_count });
         }
         check_finite(self.model.nodes.iter().map(|&node| positions[node as usize]))?;
         let reach = self.reach();
@@ -198,26 +201,26 @@ impl Simulation {
         }
         self.velocities.fill(Vec3A::ZERO);
         self.model.reset_rotations(&self.displacements);
-        self.followed = None;
+        self.updated_for = None;
         Ok(())
     }
 
-    /// Gives every free node a velocity in m/s (one for each node of the mesh).
+    /// Sets the velocities of all free nodes, in m/s (one per node of the mesh).
     pub fn set_velocities(&mut self, velocities: &[Vec3]) -> Result<(), DriveError> {
         let free = &self.model.nodes[..self.model.free_count];
-        let largest = free.iter().max().map_or(0, |&node| node as usize + 1);
-        if velocities.len() < largest {
-            return Err(DriveError::Count { positions: velocities.len(), nodes: largest });
+        let node_count = free.iter().max().map_or(0, |&node| node as usize + 1);
+        if velocities.len() < node_count {
+            return Err(DriveError::Count { positions: velocities.len(), nodes: node_count });
         }
         check_finite(free.iter().map(|&node| velocities[node as usize]))?;
-        let fastest = self.reach();
+        let max_speed = self.reach();
         for (velocity, &node) in self.velocities.iter_mut().zip(free) {
-            *velocity = limited(velocities[node as usize].into(), fastest);
+            *velocity = limited(velocities[node as usize].into(), max_speed);
         }
         Ok(())
     }
 
-    /// Writes the positions of simulated nodes over those of the mesh; other nodes are left alone.
+    /// Writes the positions of simulated nodes into the positions of the mesh; other entries are unchanged.
     ///
     /// # Panics
     /// If `positions` is shorter than the mesh.
@@ -227,7 +230,7 @@ impl Simulation {
         }
     }
 
-    /// Writes the velocities of simulated nodes, as [`Self::write_positions`] does positions.
+    /// Writes the velocities of simulated nodes into `velocities`, indexed as in [`Self::write_positions`].
     ///
     /// # Panics
     /// If `velocities` is shorter than the mesh.
@@ -237,30 +240,30 @@ impl Simulation {
         }
     }
 
-    /// Where the middle of what `pull` holds is now; `None` where it holds nothing.
-    pub fn held_by(&self, pull: &Pull) -> Option<Vec3> {
-        let held = Held::new(pull, &self.model.rest[..self.model.free_count]);
-        let middle = held.middle(|node| self.model.rest[node] + self.displacements[node]);
-        (held.total > 0.0).then(|| middle.into())
+    /// Current center of the region that `pull` acts on; `None` if the region has no free node.
+    pub fn pulled_center(&self, pull: &Pull) -> Option<Vec3> {
+        let region = PulledRegion::new(pull, &self.model.rest[..self.model.free_count]);
+        let center = region.center(|node| self.model.rest[node] + self.displacements[node]);
+        (region.total > 0.0).then(|| center.into())
     }
 
-    /// Kinetic and elastic energy now.
+    /// Current kinetic and elastic energy.
     pub fn energy(&self) -> Energy {
         energy_of(&self.model, &self.displacements, &self.velocities)
     }
 
-    /// The elements that are turned inside out now.
+    /// Number of elements that are currently inverted.
     pub fn inverted_elements(&self) -> usize {
         inverted_count(&self.model, &self.displacements)
     }
 
-    /// Σ m v over free nodes, in kg m/s.
+    /// Momentum Σ m v of the free nodes, in kg m/s.
     pub fn momentum(&self) -> DVec3 {
         momentum(&self.model, &self.velocities)
     }
 
-    /// One displayed frame in `substeps` equal steps, driven nodes moving evenly from where they are to `driven`. The
-    /// report adds up times and stops, and has the solve of most iterations.
+    /// Simulates one displayed frame in `substeps` equal steps. Driven nodes move linearly from their current positions
+    /// to `driven`. The report covers all steps.
     pub fn advance(
         &mut self,
         frame_s: f32,
@@ -275,26 +278,29 @@ impl Simulation {
         let reach = self.reach();
         let displacement = |(rest, driven): (&Vec3A, &Vec3)| limited(Vec3A::from(*driven) - *rest, reach);
         let ends: Vec<Vec3A> = self.model.rest[free..].iter().zip(driven).map(displacement).collect();
-        let mut report = StepReport::default();
-        for step in 1..=substeps {
-            let share = step as f32 / substeps as f32;
-            let target = |k: usize| if step == substeps { ends[k] } else { starts[k].lerp(ends[k], share) };
-            report.add(self.step_to(frame_s / substeps as f32, target, forces));
-        }
-        Ok(report)
+        // The thread pool is entered once per frame: each parallel loop started outside it would wake and suspend its
+        // threads.
+        Ok(rayon::scope(|_| {
+            let mut report = StepReport::default();
+            for step in 1..=substeps {
+                let fraction = step as f32 / substeps as f32;
+                let target = |k: usize| if step == substeps { ends[k] } else { starts[k].lerp(ends[k], fraction) };
+                report.add(self.step_to(frame_s / substeps as f32, target, forces));
+            }
+            report
+        }))
     }
 
-    /// One step of `time_step_s`, at the end of which driven nodes are at `driven`.
+    /// Simulates one step of `time_step_s`, at the end of which driven nodes are at `driven`.
     pub fn step(&mut self, time_step_s: f32, driven: &[Vec3], forces: &[Force]) -> Result<StepReport, DriveError> {
         self.advance(time_step_s, 1, driven, forces)
     }
 
     fn step_to(&mut self, time_step_s: f32, target: impl Fn(usize) -> Vec3A, forces: &[Force]) -> StepReport {
-        let dt =
-            if time_step_s.is_finite() { time_step_s.clamp(SHORTEST_STEP_S, LONGEST_STEP_S) } else { LONGEST_STEP_S };
+        let dt = if time_step_s.is_finite() { time_step_s.clamp(MIN_STEP_S, MAX_STEP_S) } else { MAX_STEP_S };
         let mut clock = Clock::start();
-        if self.followed != Some((dt, self.options.tension)) {
-            self.follow(dt);
+        if self.updated_for != Some((dt, self.options.stabilization)) {
+            self.update_elements(dt);
         }
         let before = self.elastic_j + kinetic_j(&self.model, &self.velocities);
         let mut elements = clock.lap();
@@ -310,7 +316,7 @@ impl Simulation {
         let stopped_nodes = self.advance_positions(dt);
         self.time_s += f64::from(dt);
         right_hand_side += clock.lap();
-        self.follow(dt);
+        self.update_elements(dt);
         if self.is_undriven() {
             self.limit_energy(before);
         }
@@ -325,37 +331,38 @@ impl Simulation {
         }
     }
 
-    /// Turns elements with the nodes; what they hand on is for steps of `dt`.
-    fn follow(&mut self, dt: f32) {
+    /// Updates rotations, factors and impulses of the elements for steps of `dt`.
+    fn update_elements(&mut self, dt: f32) {
         let Self { model, displacements, factors, impulses, options, .. } = self;
-        model.elements.tension = options.tension;
+        model.elements.stabilization = options.stabilization;
         self.elastic_j = model.elements.update(displacements, dt, factors, impulses);
-        self.followed = Some((dt, options.tension));
+        self.updated_for = Some((dt, options.stabilization));
     }
 
-    /// Whether nothing did work in this step but what [`Loads`] pushed.
+    /// Returns true if only explicit loads did work in this step: no driven node moved and no implicit force acted.
     fn is_undriven(&self) -> bool {
         self.loads.implicit.is_empty() && self.velocities[self.model.free_count..].iter().all(|v| *v == Vec3A::ZERO)
     }
 
-    /// Slows nodes so that the energy is not above what it was and the loads gave. Eq. 13 is implicit only to first order:
-    /// nodes leave a spinning body along tangents, which stretches it a little beyond what the step accounts for.
+    /// Scales velocities so that the energy does not exceed the energy before the step plus the work of the loads. Eq.
+    /// 13 is implicit only to first order: nodes of a spinning body move along tangents, which stretches it slightly
+    /// more than the step accounts for.
     fn limit_energy(&mut self, before: f64) {
         let Self { model, loads, velocities, .. } = self;
         let free = model.free_count;
-        let given = sum(free, |node| f64::from(loads.impulses[node].dot(velocities[node])));
+        let work = sum(free, |node| f64::from(loads.impulses[node].dot(velocities[node])));
         let kinetic = kinetic_j(model, velocities);
-        let excess = self.elastic_j + kinetic - (before + given);
+        let excess = self.elastic_j + kinetic - (before + work);
         if excess <= 0.0 {
             return;
         }
-        // A floating body keeps its momentum.
+        // The momentum of a floating body is preserved.
         let mass = f64::from(model.mean_mass) * free as f64;
         let drift = if free == model.nodes.len() { momentum(model, velocities) / mass } else { DVec3::ZERO };
-        let inner = kinetic - 0.5 * mass * drift.length_squared();
-        let share = if inner > excess { ((inner - excess) / inner).sqrt() as f32 } else { 0.0 };
+        let relative = kinetic - 0.5 * mass * drift.length_squared();
+        let scale = if relative > excess { ((relative - excess) / relative).sqrt() as f32 } else { 0.0 };
         let drift = drift.as_vec3a();
-        velocities[..free].iter_mut().for_each(|velocity| *velocity = drift + (*velocity - drift) * share);
+        velocities[..free].iter_mut().for_each(|velocity| *velocity = drift + (*velocity - drift) * scale);
     }
 
     fn load(&mut self, dt: f32, forces: &[Force]) {
@@ -365,15 +372,16 @@ impl Simulation {
             velocities: &self.velocities,
             masses: &self.model.masses,
             skin: &self.model.skin,
-            names: &self.model.nodes[..self.model.free_count],
-            reach: REACH * self.model.size,
+            mesh_indices: &self.model.nodes[..self.model.free_count],
+            reach: MAX_RELATIVE_DISPLACEMENT * self.model.size,
         };
         self.loads.collect(&nodes, forces, self.time_s, dt);
     }
 
-    /// `A = M + Δt²K′ + C` and the inverses of its diagonal blocks.
+    /// Assembles `A = M + Δt²K′ + C` and inverts its diagonal blocks.
     fn assemble(&mut self) {
         let Model { matrix, pattern, masses, ratio, .. } = &mut self.model;
+        // Left-hand side of Eq. 13.
         pattern.assemble(&self.factors, *ratio, &mut matrix.upper);
         matrix.set_diagonal(|row| Mat3A::from_diagonal(Vec3::splat(masses[row])));
         for &(node, stiffness) in &self.loads.implicit {
@@ -390,16 +398,17 @@ impl Simulation {
         }
     }
 
-    /// Damps velocities, against those of the driven nodes nearest by, and makes the residual of Eq. 13 at them; the norm of its right-hand side.
+    /// Damps velocities relative to the nearest driven nodes, computes the residual of Eq. 13 for the damped velocities
+    /// and returns the norm of the right-hand side.
     fn right_hand_side(&mut self, dt: f32) -> f64 {
         let free = self.model.free_count;
         let damping = (-self.options.damping_rate_per_s.max(0.0) * dt).exp();
-        let turn = self.loads.turn.map_or(Mat3A::IDENTITY, Mat3A::from_quat);
-        if damping < 1.0 || turn != Mat3A::IDENTITY {
+        let rotation = self.loads.rotation.map_or(Mat3A::IDENTITY, Mat3A::from_quat);
+        if damping < 1.0 || rotation != Mat3A::IDENTITY {
             let (moving, driven) = self.velocities.split_at_mut(free);
             for (node, velocity) in moving.iter_mut().enumerate() {
-                let along = self.companions.get(node).map_or(Vec3A::ZERO, |&companion| driven[companion as usize]);
-                *velocity = along + (turn * *velocity - along) * damping;
+                let reference = self.nearest_driven.get(node).map_or(Vec3A::ZERO, |&nearest| driven[nearest as usize]);
+                *velocity = reference + (rotation * *velocity - reference) * damping;
             }
         }
         self.model.pattern.gather(&self.impulses, &mut self.residual);
@@ -409,6 +418,7 @@ impl Simulation {
             let mut squared = Vec3A::ZERO;
             for (row, residual) in (run * ROWS_PER_TASK..).zip(residual) {
                 let known = model.matrix.multiply_known(row, velocities);
+                // Right-hand side of Eq. 13.
                 let right = velocities[row] * model.masses[row] + *residual + loads.impulses[row] - known;
                 *residual = right - model.matrix.multiply_row(row, velocities);
                 squared += right * right;
@@ -420,13 +430,13 @@ impl Simulation {
 
     fn solve(&mut self, norm: f64) -> PcgReport {
         let free = self.model.free_count;
-        let floor = SLOWEST_M_PER_S * f64::from(self.model.mean_mass) * (free as f64).sqrt();
+        let floor = MIN_RESIDUAL_M_PER_S * f64::from(self.model.mean_mass) * (free as f64).sqrt();
         let target = (self.options.tolerance * norm).max(floor);
         let (x, r) = (&mut self.velocities[..free], &mut self.residual);
         pcg(&self.model.matrix, &self.inverses, x, r, target, self.options.max_iterations, &mut self.workspace)
     }
 
-    /// x⁺ = x + Δt v⁺.
+    /// Advances positions by x⁺ = x + Δt v⁺ and returns the number of stopped nodes.
     fn advance_positions(&mut self, dt: f32) -> usize {
         let reach = self.reach();
         let nodes = self.displacements.par_chunks_mut(ROWS_PER_TASK).zip(self.velocities.par_chunks_mut(ROWS_PER_TASK));
@@ -456,7 +466,7 @@ impl Simulation {
     }
 
     fn reach(&self) -> f32 {
-        REACH * self.model.size
+        MAX_RELATIVE_DISPLACEMENT * self.model.size
     }
 }
 
@@ -476,8 +486,9 @@ impl StepReport {
     }
 }
 
-/// The driven node nearest to each free one at rest. Flesh that moves along with them is not slowed: damping is no wind.
-fn companions(rest: &[Vec3A], free: usize) -> Vec<u32> {
+/// Nearest driven node of each free node at rest. Damping is relative to its velocity, so that flesh that is carried
+/// along with the body is not slowed down.
+fn nearest_driven(rest: &[Vec3A], free: usize) -> Vec<u32> {
     let (free, driven) = rest.split_at(free);
     let nearest = |at: &Vec3A| {
         let distances = (0..).zip(driven.iter().map(|other| at.distance_squared(*other)));
@@ -506,7 +517,7 @@ fn check_finite(positions: impl Iterator<Item = Vec3>) -> Result<(), DriveError>
     }
 }
 
-/// Coordinates within ± `most`, zero where one is not a number.
-pub(super) fn limited(vector: Vec3A, most: f32) -> Vec3A {
-    Vec3A::from_array(vector.to_array().map(|x| if x.is_nan() { 0.0 } else { x.clamp(-most, most) }))
+/// Clamps coordinates to ±`limit` and replaces NaN by zero.
+pub(super) fn limited(vector: Vec3A, limit: f32) -> Vec3A {
+    Vec3A::from_array(vector.to_array().map(|x| if x.is_nan() { 0.0 } else { x.clamp(-limit, limit) }))
 }

@@ -1,19 +1,21 @@
-//! Corotational tetrahedra: rotation, force and stiffness factors of every element (Eq. 12–13; Müller & Gross 2004).
+//! Corotational tetrahedra: rotation, force and stiffness factors of every element (Kim et al. 2017, Eq. 12–13; Müller &
+//! Gross 2004).
 //!
-//! With the rotation R of an element, rest gradients `b_i` of its shape functions and `g_i = R b_i`, force and stiffness
-//! are `f_i = −V [μ(Q + Qᵀ − 2I) + λ(tr Q − 3)I] g_i`, `Q = F Rᵀ`, and
-//! `K_ij = V [λ g_i g_jᵀ + μ g_j g_iᵀ + μ (g_i·g_j) I]`:
-//! no 12×12 products. Elements hand on `h_i = Δt √(μV) g_i`, of which `Δt²K_ij` is a product with the one ratio λ/μ.
+//! With the rotation R of an element (`R_e` in the paper), rest gradients `b_i` of its shape functions and `g_i = R b_i`,
+//! force and stiffness are `f_i = −V [μ(Q + Qᵀ − 2I) + λ(tr Q − 3)I] g_i`, `Q = F Rᵀ`, and
+//! `K_ij = V [λ g_i g_jᵀ + μ g_j g_iᵀ + μ (g_i·g_j) I]`, which needs no 12×12 products. Each element stores
+//! `h_i = Δt √(μV) g_i`; `Δt²K_ij` is a product of these factors and the uniform ratio λ/μ.
 //!
-//! A stretched element resists being turned out of its rotation; Eq. 13 leaves that out, and bodies stretched to a
-//! multiple of their size swing back slowly. `tension` puts it in beyond a mean stretch of 1.5, averaged over directions:
-//! τ = (1 + 3λ/2μ)(tr Q − 4.5)/tr Q ≥ 0 is the stiffness of the skew part of Q over μ; the exact Hessian has 3 for 4.5.
+//! Eq. 13 omits the resistance of a stretched element to rotation, so that bodies stretched to a multiple of their size
+//! swing back slowly. `stabilization` adds it beyond a mean stretch of 1.5, averaged over directions: the stiffness of
+//! the skew part of Q, relative to μ, is τ = (1 + 3λ/2μ)(tr Q − 4.5)/tr Q ≥ 0. The exact Hessian has 3 in place of 4.5.
 //!
-//! An element far inside out is braked, with β times its stiffness on velocities: it turns back and does not swing on. Where
-//! both deviations are off, the matrix is Eq. 13's.
+//! `stabilization` also damps elements that are far inverted: β times their stiffness acts on velocities, which prevents
+//! oscillation while they recover. Without stabilization, the matrix is exactly that of Eq. 13.
 //!
-//! State is displacement from rest, and Q − I is made of F − I and R − I: small deflections keep their digits in f32.
-//! Four elements are worked on at once; each writes one cache line of factors and one of impulses.
+//! The state is the displacement from rest, and Q − I is computed from F − I and R − I, so that small deflections keep
+//! full `f32` precision. Four elements are processed at once; each writes one cache line of factors and one of
+//! impulses.
 
 #![allow(clippy::inline_always, reason = "parts of one kernel")]
 #![allow(clippy::large_types_passed_by_value, reason = "all of it is inlined and lives in registers")]
@@ -28,71 +30,71 @@ use super::lanes::{
 };
 use super::rotation;
 
-/// tr Q from which on an element counts as stretched: below, the matrix is Eq. 13's.
-const STRETCHED: f32 = 4.5;
-/// Volume over that at rest below which an element is braked: those of a body that bends under its weight are above.
-const INSIDE_OUT: f32 = -0.5;
-/// β in seconds. Of five rounds of shaking a body of 2 kPa inside out, with all inverted elements braked, the slowest had
-/// none left after 1 s; 1.75 s without the brake, 1.25 s with 0.01 and 1.5 s with 0.3.
-const BRAKE_S: f32 = 0.05;
-/// Groups of four elements that a thread takes at a time.
+/// tr Q above which an element counts as stretched; below it, the matrix is that of Eq. 13.
+const STRETCHED_TRACE: f32 = 4.5;
+/// Volume ratio to rest below which an element is damped. Elements of a body that bends under its own weight stay above.
+const INVERTED_VOLUME_RATIO: f32 = -0.5;
+/// β in seconds. A body of 2 kPa was shaken until elements inverted, five times: the slowest recovery, with all inverted
+/// elements damped, took 1 s, compared with 1.75 s without damping, 1.25 s with β = 0.01 and 1.5 s with β = 0.3.
+const INVERSION_DAMPING_S: f32 = 0.05;
+/// Groups of four elements per parallel task.
 const GROUPS_PER_TASK: usize = 128;
 
-/// The elements, four in a group.
+/// The elements in groups of four.
 #[derive(Debug, Clone)]
 pub(crate) struct Elements {
     groups: Vec<Group>,
     rotations: Vec<Rotations>,
-    /// The elastic energy of each task.
+    /// Elastic energy of each task.
     energies: Vec<f64>,
     count: usize,
     /// λ/μ.
     ratio: f32,
-    /// Whether stretched elements resist turning and those inside out are braked, or Eq. 13 is as printed.
-    pub(crate) tension: bool,
+    /// Makes stretched elements resist rotation and damps inverted ones; otherwise Eq. 13 is used as printed.
+    pub(crate) stabilization: bool,
 }
 
-/// Four vectors of an element, one for each node; the fourth component of factors is τ.
+/// Four vectors of an element, one per node. The fourth component of a factor is τ.
 pub(crate) type Line = [Vec4; 4];
 
-/// The quaternions of four elements.
+/// Rotations of four elements as quaternions, one component per entry.
 type Rotations = [Vec4; LANES];
 
-/// What does not change of four elements.
+/// Constant data of four elements.
 #[derive(Debug, Clone)]
 struct Group {
     nodes: [[u32; LANES]; 4],
-    /// `b_1`, `b_2` and `b_3`; `b_0` is what makes their sum zero.
+    /// `b_1`, `b_2` and `b_3`; `b_0` is minus their sum.
     gradients: M3,
     /// √(μV).
     weight: Vec4,
 }
 
-/// An element as it is made.
+/// An element of the rest shape.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Element {
     pub(crate) nodes: [u32; 4],
-    /// The inverse of the matrix with columns `X_k − X_0`.
+    /// Inverse of the matrix with columns `X_k − X_0`.
     pub(crate) inverse: DMat3,
     pub(crate) volume: f64,
 }
 
 impl Elements {
-    /// The elements with these shear moduli.
-    pub(crate) fn new(elements: &[Element], shear_moduli: &[f32], ratio: f32, tension: bool) -> Self {
+    /// Creates the elements with one shear modulus each.
+    pub(crate) fn new(elements: &[Element], shear_moduli: &[f32], ratio: f32, stabilization: bool) -> Self {
         let mut result = Self {
             groups: elements.chunks(LANES).map(Group::new).collect(),
             rotations: vec![[Vec4::ZERO, Vec4::ZERO, Vec4::ZERO, Vec4::ONE]; elements.len().div_ceil(LANES)],
             energies: vec![0.0; elements.len().div_ceil(LANES * GROUPS_PER_TASK)],
             count: elements.len(),
             ratio,
-            tension,
+            stabilization,
         };
         result.set_material(elements, shear_moduli, ratio);
         result
     }
 
-    /// The number of lines that [`Self::update`] writes; those beyond the elements are of no meaning.
+    /// Number of lines that [`Self::update`] writes. Lines beyond the last element are padding.
     pub(crate) fn line_count(&self) -> usize {
         self.groups.len() * LANES
     }
@@ -119,7 +121,8 @@ impl Elements {
         }
     }
 
-    /// Follows the displacements and writes the factors `h_i` and impulses `Δt f_i` of every element; the elastic energy.
+    /// Updates the rotations to the displacements, writes the factors `h_i` and impulses `Δt f_i` of every element and
+    /// returns the elastic energy.
     pub(crate) fn update(
         &mut self,
         displacements: &[Vec3A],
@@ -128,7 +131,7 @@ impl Elements {
         impulses: &mut [Line],
     ) -> f64 {
         let lines = LANES * GROUPS_PER_TASK;
-        let constants = Constants::new(time_step, self.ratio, self.tension);
+        let constants = Constants::new(time_step, self.ratio, self.stabilization);
         let groups = self.groups.par_chunks(GROUPS_PER_TASK).zip(self.rotations.par_chunks_mut(GROUPS_PER_TASK));
         let outs = factors.par_chunks_mut(lines).zip(impulses.par_chunks_mut(lines)).zip(&mut self.energies);
         groups.zip(outs).for_each(|((groups, rotations), ((factors, impulses), energy))| {
@@ -140,7 +143,7 @@ impl Elements {
 
 impl Group {
     fn new(elements: &[Element]) -> Self {
-        // Empty lanes repeat the last element without weight.
+        // Padding lanes repeat the last element with zero weight.
         let lane = |index: usize| elements[index.min(elements.len() - 1)];
         let entry = |k: usize, axis: usize| Vec4::from_array(from_fn(|index| lane(index).inverse.row(k)[axis] as f32));
         Self {
@@ -155,17 +158,20 @@ impl Group {
 struct Constants {
     time_step: f32,
     ratio: f32,
-    /// 1 + 3λ/2μ or zero.
+    /// 1 + 3λ/2μ with stabilization, otherwise 0.
     tension: f32,
-    /// What the factors of elements inside out are multiplied with: the root of (Δt + β)/Δt, or one.
-    brake: f32,
+    /// Scale of the factors of inverted elements: √((Δt + β)/Δt) with stabilization, otherwise 1.
+    inverted_scale: f32,
 }
 
 impl Constants {
-    fn new(time_step: f32, ratio: f32, deviates: bool) -> Self {
-        let (tension, brake) =
-            if deviates { (1.0 + 1.5 * ratio, (1.0 + BRAKE_S / time_step).sqrt()) } else { (0.0, 1.0) };
-        Self { time_step, ratio, tension, brake }
+    fn new(time_step: f32, ratio: f32, stabilization: bool) -> Self {
+        let (tension, inverted_scale) = if stabilization {
+            (1.0 + 1.5 * ratio, (1.0 + INVERSION_DAMPING_S / time_step).sqrt())
+        } else {
+            (0.0, 1.0)
+        };
+        Self { time_step, ratio, tension, inverted_scale }
     }
 }
 
@@ -195,29 +201,32 @@ fn update_group(
     impulses: &mut [Line; LANES],
 ) -> Vec4 {
     let Group { gradients, weight, .. } = *group;
-    let stretch = times_transpose(edges(group, displacements), transpose(gradients));
-    rotation::follow(plus_identity(stretch), rotation);
+    // F − I.
+    let displacement_gradient = times_transpose(edges(group, displacements), transpose(gradients));
+    rotation::update_rotation(plus_identity(displacement_gradient), rotation);
     let less_identity = rotation::matrix_less_identity(*rotation);
-    let turn = plus_identity(less_identity);
+    let rotation_matrix = plus_identity(less_identity);
     // Q − I = (F − R) Rᵀ.
-    let strain = times_transpose(difference(stretch, less_identity), turn);
+    let strain = times_transpose(difference(displacement_gradient, less_identity), rotation_matrix);
     let trace = strain[0][0] + strain[1][1] + strain[2][2];
     let scale = weight * constants.time_step;
-    let [a, b, c] = times_transpose(gradients, turn);
-    let turned = [scaled(a, scale), scaled(b, scale), scaled(c, scale)];
-    // The stress is symmetric, so a row times it is it times the row.
-    let pushed = times_transpose(turned, minus_stress(strain, trace, weight, constants.ratio));
-    let sum = trace + Vec4::splat(3.0);
-    let excess = (sum - Vec4::splat(STRETCHED)).max(Vec4::ZERO);
-    let tension = excess * sum.max(Vec4::ONE).recip() * constants.tension;
-    let wild = determinant(plus_identity(stretch)).cmplt(Vec4::splat(INSIDE_OUT));
-    let brake = Vec4::select(wild, Vec4::splat(constants.brake), Vec4::ONE);
-    write_lines(factors, turned.map(|vector| scaled(vector, brake)), tension);
-    write_lines(impulses, pushed, Vec4::ZERO);
+    // h_i = Δt √(μV) R b_i.
+    let [a, b, c] = times_transpose(gradients, rotation_matrix);
+    let rotated = [scaled(a, scale), scaled(b, scale), scaled(c, scale)];
+    // Δt f_i. The stress is symmetric, so that each row is multiplied by its transpose.
+    let forces = times_transpose(rotated, minus_stress(strain, trace, weight, constants.ratio));
+    // τ = (1 + 3λ/2μ)(tr Q − 4.5)/tr Q.
+    let trace_q = trace + Vec4::splat(3.0);
+    let excess = (trace_q - Vec4::splat(STRETCHED_TRACE)).max(Vec4::ZERO);
+    let tension = excess * trace_q.max(Vec4::ONE).recip() * constants.tension;
+    let inverted = determinant(plus_identity(displacement_gradient)).cmplt(Vec4::splat(INVERTED_VOLUME_RATIO));
+    let damping = Vec4::select(inverted, Vec4::splat(constants.inverted_scale), Vec4::ONE);
+    write_lines(factors, rotated.map(|vector| scaled(vector, damping)), tension);
+    write_lines(impulses, forces, Vec4::ZERO);
     weight * weight * energy_density(strain, trace, constants.ratio)
 }
 
-/// The columns `u_k − u_0`.
+/// Matrix with columns `u_k − u_0`.
 #[inline(always)]
 fn edges(group: &Group, displacements: &[Vec3A]) -> M3 {
     let [first, one, two, three] = &group.nodes;
@@ -258,7 +267,7 @@ fn energy_density(strain: M3, trace: Vec4, ratio: f32) -> Vec4 {
     trace * trace * (0.5 * ratio) + squared
 }
 
-/// The vectors of nodes 1, 2 and 3, and minus their sum for node 0, a line for each lane.
+/// Writes the vectors of nodes 1, 2 and 3, and minus their sum for node 0, one line per lane.
 #[inline(always)]
 fn write_lines(lines: &mut [Line; LANES], vectors: M3, last: Vec4) {
     let [a, b, c] = vectors;
@@ -270,8 +279,8 @@ fn write_lines(lines: &mut [Line; LANES], vectors: M3, last: Vec4) {
     }
 }
 
-/// The deformation gradient of an element at these displacements, in f64.
-pub(crate) fn gradient(element: &Element, displacements: &[Vec3A]) -> DMat3 {
+/// Deformation gradient F of an element, in `f64`.
+pub(crate) fn deformation_gradient(element: &Element, displacements: &[Vec3A]) -> DMat3 {
     let at = |k: usize| displacements[element.nodes[k] as usize].as_dvec3();
     DMat3::IDENTITY + DMat3::from_cols(at(1) - at(0), at(2) - at(0), at(3) - at(0)) * element.inverse
 }

@@ -1,14 +1,14 @@
-//! Vectors and matrices of four elements at once: each entry is a [`Vec4`] with a lane for each element.
+//! Vectors and matrices of four elements at once: each entry is a [`Vec4`] with one lane per element.
 //!
-//! glam's four lanes are vector instructions on every processor that it knows. Arrays of eight numbers, compiled for AVX2
-//! and left to the compiler, came out half as scalar code; four lanes need no version for each processor.
+//! glam compiles four lanes to vector instructions on every processor that it supports, so that no version per processor
+//! is needed. Arrays of eight numbers compiled for AVX2 were tried; half of the generated code was scalar.
 
 #![allow(clippy::inline_always, reason = "a call per operation would cost more than the operation")]
 #![allow(clippy::large_types_passed_by_value, reason = "all of it is inlined into one kernel and lives in registers")]
 
 use glam::{Mat4, Vec4};
 
-/// The number of lanes.
+/// Number of lanes.
 pub(super) const LANES: usize = 4;
 
 /// A vector in each lane.
@@ -37,7 +37,7 @@ pub(super) fn difference(mut a: M3, b: M3) -> M3 {
     a
 }
 
-/// The matrix with rows and columns exchanged.
+/// `mᵀ`.
 #[inline(always)]
 pub(super) fn transpose([a, b, c]: M3) -> M3 {
     [[a[0], b[0], c[0]], [a[1], b[1], c[1]], [a[2], b[2], c[2]]]
@@ -64,13 +64,13 @@ pub(super) fn plus_identity(mut m: M3) -> M3 {
     m
 }
 
-/// `yes` in the lanes where `x` exceeds `bound`, `no` in the others and where `x` is not a number.
+/// Selects `yes` in lanes with `x > bound`, and `no` in all others, including those with a NaN.
 #[inline(always)]
 pub(super) fn select_above(x: Vec4, bound: Vec4, yes: Vec4, no: Vec4) -> Vec4 {
     Vec4::select(x.cmpgt(bound), yes, no)
 }
 
-/// Lane k of each of four, as the k-th of four.
+/// Transposes lanes: the k-th result holds lane k of each argument.
 #[inline(always)]
 pub(super) fn exchange([a, b, c, d]: [Vec4; 4]) -> [Vec4; 4] {
     let exchanged = Mat4::from_cols(a, b, c, d).transpose();

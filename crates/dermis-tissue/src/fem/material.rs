@@ -1,61 +1,61 @@
-//! What the tissue is made of.
+//! Material parameters of the tissue.
 
 /// Young's modulus per node, Poisson's ratio and density.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Material {
-    /// Young's modulus of each node of the mesh, in pascal; an element has the mean of its nodes. Larger is stiffer.
+    /// Young's modulus of each node of the mesh, in pascal; an element uses the mean of its nodes. Larger is stiffer.
     pub young_modulus_pa: Vec<f32>,
-    /// Poisson's ratio, 0 to 0.49; larger keeps volume better and costs iterations.
+    /// Poisson's ratio, 0 to 0.49. Larger preserves volume better and takes more iterations.
     pub poisson_ratio: f32,
     /// Density in kilograms per cubic metre.
     pub density_kg_per_m3: f32,
 }
 
-/// The range of Young's moduli.
+/// Valid range of Young's moduli.
 pub const YOUNG_MODULUS_RANGE_PA: std::ops::RangeInclusive<f32> = 1e-2..=1e10;
-/// The range of Poisson's ratios: at 0.5 the linear element locks.
+/// Valid range of Poisson's ratios. Linear elements lock at 0.5.
 pub const POISSON_RATIO_RANGE: std::ops::RangeInclusive<f32> = 0.0..=0.49;
-/// The range of densities.
+/// Valid range of densities.
 pub const DENSITY_RANGE_KG_PER_M3: std::ops::RangeInclusive<f32> = 1e-2..=1e6;
 
-/// A material that cannot be simulated.
+/// Error of an invalid material.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum MaterialError {
-    /// A modulus for each node is missing.
-    #[error("{moduli} Young's moduli for {nodes} nodes: there must be one for each")]
+    /// The number of moduli differs from the number of nodes.
+    #[error("{moduli} Young's moduli given for {nodes} nodes; one per node is required")]
     Count {
-        /// The number of moduli.
+        /// Number of moduli.
         moduli: usize,
-        /// The number of nodes.
+        /// Number of nodes.
         nodes: usize,
     },
-    /// A number is outside its range.
-    #[error("{what} is {value}, outside {least} to {most}")]
+    /// A parameter is outside its valid range.
+    #[error("invalid {parameter} {value}: it must be between {min} and {max}")]
     Range {
-        /// What, and of which node.
-        what: String,
-        /// Its value.
+        /// Name of the parameter, with the node if there is one value per node.
+        parameter: String,
+        /// The invalid value.
         value: f32,
-        /// The lower end of the range.
-        least: f32,
-        /// The upper end of the range.
-        most: f32,
+        /// Lower end of the range.
+        min: f32,
+        /// Upper end of the range.
+        max: f32,
     },
 }
 
 impl Material {
-    /// The same tissue everywhere.
+    /// Creates a material with the same Young's modulus at every node.
     pub fn uniform(node_count: usize, young_modulus_pa: f32, poisson_ratio: f32, density_kg_per_m3: f32) -> Self {
         Self { young_modulus_pa: vec![young_modulus_pa; node_count], poisson_ratio, density_kg_per_m3 }
     }
 
-    /// Refuses what cannot be simulated on a mesh of `node_count` nodes.
+    /// Checks that the material is valid for a mesh of `node_count` nodes.
     pub fn check(&self, node_count: usize) -> Result<(), MaterialError> {
         if self.young_modulus_pa.len() != node_count {
             return Err(MaterialError::Count { moduli: self.young_modulus_pa.len(), nodes: node_count });
         }
         expect_in("Poisson's ratio", self.poisson_ratio, &POISSON_RATIO_RANGE)?;
-        expect_in("the density in kg/m³", self.density_kg_per_m3, &DENSITY_RANGE_KG_PER_M3)?;
+        expect_in("density in kg/m³", self.density_kg_per_m3, &DENSITY_RANGE_KG_PER_M3)?;
         for (node, modulus) in self.young_modulus_pa.iter().enumerate() {
             if !YOUNG_MODULUS_RANGE_PA.contains(modulus) {
                 expect_in(&format!("Young's modulus of node {node} in Pa"), *modulus, &YOUNG_MODULUS_RANGE_PA)?;
@@ -64,23 +64,23 @@ impl Material {
         Ok(())
     }
 
-    /// μ = E / 2(1 + ν) of an element.
+    /// Shear modulus μ = E / 2(1 + ν) of an element.
     pub(crate) fn shear_modulus(&self, nodes: [u32; 4]) -> f32 {
         let sum: f32 = nodes.iter().map(|&node| self.young_modulus_pa[node as usize]).sum();
         0.25 * sum / (2.0 * (1.0 + self.poisson_ratio))
     }
 
-    /// λ/μ = 2ν / (1 − 2ν).
+    /// Ratio of the Lamé parameters, λ/μ = 2ν / (1 − 2ν).
     pub(crate) fn lame_ratio(&self) -> f32 {
         2.0 * self.poisson_ratio / (1.0 - 2.0 * self.poisson_ratio)
     }
 }
 
-fn expect_in(what: &str, value: f32, range: &std::ops::RangeInclusive<f32>) -> Result<(), MaterialError> {
+fn expect_in(parameter: &str, value: f32, range: &std::ops::RangeInclusive<f32>) -> Result<(), MaterialError> {
     if range.contains(&value) {
         return Ok(());
     }
-    Err(MaterialError::Range { what: what.to_owned(), value, least: *range.start(), most: *range.end() })
+    Err(MaterialError::Range { parameter: parameter.to_owned(), value, min: *range.start(), max: *range.end() })
 }
 
 #[cfg(test)]
@@ -88,10 +88,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rejects_what_cannot_be_simulated_and_says_where() {
+    fn rejects_invalid_parameters_and_reports_the_node() {
         let good = Material::uniform(3, 2e3, 0.3, 1e3);
         assert_eq!(good.check(3), Ok(()));
-        assert!(good.check(4).unwrap_err().to_string().starts_with("3 Young's moduli for 4 nodes"));
+        assert!(good.check(4).unwrap_err().to_string().starts_with("3 Young's moduli given for 4 nodes"));
         let mut soft = good.clone();
         soft.young_modulus_pa[1] = f32::NAN;
         assert!(soft.check(3).unwrap_err().to_string().contains("node 1"));

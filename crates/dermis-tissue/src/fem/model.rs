@@ -1,26 +1,27 @@
-//! What is simulated of a mesh, in the simulator's own numbering.
+//! The simulated part of a mesh, in the numbering of the simulator.
 //!
-//! Only elements with a free node are (§4.2, "Efficient Computation"): the other nodes of these are driven, all other
-//! nodes do not exist here. Mass is lumped: each element gives a quarter of its mass to each corner.
+//! Only elements with a free node are simulated (§4.2, "Efficient Computation"). Their other nodes are driven; all
+//! remaining nodes are not part of the model. Mass is lumped: each corner receives a quarter of an element's mass.
 
 use dermis_math::block_sparse::SymmetricBlocks;
 use dermis_math::polar::polar_rotation;
 use dermis_mesh::{Note, TetMesh};
 use glam::{DMat3, DQuat, Vec3A};
 
-use super::elements::{Element, Elements, Line, gradient};
+use super::elements::{Element, Elements, Line, deformation_gradient};
 use super::material::{Material, MaterialError};
 use super::order::order_nodes;
 use super::pattern::Pattern;
 
-/// Six volumes over the cubed longest edge below which an element is flat: its stiffness would drown all others'.
-const FLAT: f64 = 1e-5;
-/// Sizes in metres that `f32` can simulate.
-const SIZES_M: std::ops::RangeInclusive<f32> = 1e-4..=1e5;
-/// Contributions are numbered in 32 bits, sixteen to an element.
-const MOST_ELEMENTS: usize = 1 << 28;
+/// Six times the volume, relative to the cubed longest edge, at which an element counts as flat. The stiffness of a flat
+/// element would exceed that of all others by orders of magnitude.
+const FLATNESS: f64 = 1e-5;
+/// Body sizes in metres that can be simulated in `f32`.
+const SIZE_RANGE_M: std::ops::RangeInclusive<f32> = 1e-4..=1e5;
+/// Maximum number of elements: contributions have 32-bit indices, sixteen per element.
+const MAX_ELEMENTS: usize = 1 << 28;
 
-/// The simulated elements and nodes, free ones first.
+/// Simulated elements and nodes, free nodes first.
 #[derive(Debug, Clone)]
 pub struct Model {
     pub(crate) elements: Elements,
@@ -29,68 +30,70 @@ pub struct Model {
     pub(crate) shapes: Vec<Element>,
     pub(crate) rest: Vec<Vec3A>,
     pub(crate) masses: Vec<f32>,
-    /// Of the free nodes.
+    /// Mean mass of the free nodes.
     pub(crate) mean_mass: f32,
-    /// The mesh's node of each of ours.
+    /// Mesh node of each simulated node.
     pub(crate) nodes: Vec<u32>,
     pub(crate) free_count: usize,
     mesh_node_count: usize,
-    /// Free nodes on the mesh's boundary.
+    /// Free nodes on the boundary of the mesh.
     pub(crate) skin: Vec<u32>,
+    /// λ/μ.
     pub(crate) ratio: f32,
-    /// The diagonal of the box around the nodes, in metres.
+    /// Diagonal of the bounding box, in metres.
     pub(crate) size: f32,
     pub(crate) notes: Vec<Note>,
 }
 
-/// A mesh that cannot be simulated.
+/// Error of a mesh that cannot be simulated.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ModelError {
-    /// The material does not fit.
+    /// The material is invalid for the mesh.
     #[error(transparent)]
     Material(#[from] MaterialError),
-    /// The list of free nodes does not fit.
-    #[error("{flags} flags say which of {nodes} nodes are free: there must be one for each")]
+    /// The number of flags differs from the number of nodes.
+    #[error("{flags} free-node flags given for {nodes} nodes; one per node is required")]
     FlagCount {
-        /// The number of flags.
+        /// Number of flags.
         flags: usize,
-        /// The number of nodes.
+        /// Number of nodes.
         nodes: usize,
     },
-    /// Nothing would move.
-    #[error("no tetrahedron of positive volume has a free node: mark nodes as free, or raise the distance field")]
+    /// No element has a free node.
+    #[error("no tetrahedron of positive volume has a free node; mark nodes as free, or raise the distance field")]
     NothingFree,
     /// The mesh is too large or too small for single precision.
-    #[error("the simulated part is {size_m} m large; scale the body to metres (between {} and {} m)", SIZES_M.start(), SIZES_M.end())]
+    #[error("invalid size of the simulated part, {size_m} m: it must be between {} and {} m; scale the body to metres", SIZE_RANGE_M.start(), SIZE_RANGE_M.end())]
     Size {
-        /// The diagonal of the box around it.
+        /// Diagonal of the bounding box, in metres.
         size_m: f32,
     },
-    /// There are more elements than can be numbered.
-    #[error("{count} tetrahedra are more than {MOST_ELEMENTS}")]
+    /// The number of elements exceeds the supported maximum.
+    #[error("too many tetrahedra, {count}: at most {MAX_ELEMENTS} are supported")]
     TooMany {
-        /// The number of elements.
+        /// Number of elements.
         count: usize,
     },
 }
 
 impl Model {
-    /// The part of `mesh` around the nodes that are `free`. `tension` adds what Eq. 13 leaves out: it resists turning stretched elements.
-    pub fn new(mesh: &TetMesh, free: &[bool], material: &Material, tension: bool) -> Result<Self, ModelError> {
+    /// Creates the model of the elements of `mesh` that have a `free` node. `stabilization` makes stretched elements
+    /// resist rotation and damps inverted ones, which Eq. 13 does not.
+    pub fn new(mesh: &TetMesh, free: &[bool], material: &Material, stabilization: bool) -> Result<Self, ModelError> {
         let node_count = mesh.nodes().len();
         if free.len() != node_count {
             return Err(ModelError::FlagCount { flags: free.len(), nodes: node_count });
         }
         material.check(node_count)?;
         let has_free = |tetrahedron: &&[u32; 4]| tetrahedron.iter().any(|&node| free[node as usize]);
-        let wanted: Vec<[u32; 4]> = mesh.tetrahedra().iter().filter(has_free).copied().collect();
-        if wanted.len() > MOST_ELEMENTS {
-            return Err(ModelError::TooMany { count: wanted.len() });
+        let candidates: Vec<[u32; 4]> = mesh.tetrahedra().iter().filter(has_free).copied().collect();
+        if candidates.len() > MAX_ELEMENTS {
+            return Err(ModelError::TooMany { count: candidates.len() });
         }
-        let solid: Vec<[u32; 4]> = wanted.iter().filter_map(|&nodes| upright(mesh, nodes)).collect();
+        let solid: Vec<[u32; 4]> = candidates.iter().filter_map(|&nodes| positively_oriented(mesh, nodes)).collect();
         let mut notes = Vec::new();
-        if solid.len() < wanted.len() {
-            notes.push(Note::new(format!("{} flat tetrahedra are not simulated", wanted.len() - solid.len())));
+        if solid.len() < candidates.len() {
+            notes.push(Note::new(format!("{} flat tetrahedra are not simulated", candidates.len() - solid.len())));
         }
         let (nodes, free_count) = order_nodes(mesh, &solid, free);
         if free_count == 0 {
@@ -98,7 +101,7 @@ impl Model {
         }
         let rest: Vec<Vec3A> = nodes.iter().map(|&node| mesh.nodes()[node as usize].into()).collect();
         let size = size_of(&rest);
-        if !SIZES_M.contains(&size) {
+        if !SIZE_RANGE_M.contains(&size) {
             return Err(ModelError::Size { size_m: size });
         }
         let shapes = shapes_of(mesh, &solid, &nodes);
@@ -107,7 +110,7 @@ impl Model {
         let masses = lumped_masses(&shapes, nodes.len(), material.density_kg_per_m3);
         let moduli = shear_moduli(material, &shapes, &nodes);
         Ok(Self {
-            elements: Elements::new(&shapes, &moduli, ratio, tension),
+            elements: Elements::new(&shapes, &moduli, ratio, stabilization),
             pattern,
             matrix,
             mean_mass: mean(&masses[..free_count]),
@@ -124,10 +127,12 @@ impl Model {
         })
     }
 
-    /// Turns every element to the rotation of these displacements, whatever it was before.
+    /// Sets the rotation of every element from the displacements, regardless of the previous rotation.
     pub(crate) fn reset_rotations(&mut self, displacements: &[Vec3A]) {
         let shapes = &self.shapes;
-        self.elements.set_rotations(|index| DQuat::from_mat3(&polar_rotation(gradient(&shapes[index], displacements))));
+        self.elements.set_rotations(|index| {
+            DQuat::from_mat3(&polar_rotation(deformation_gradient(&shapes[index], displacements)))
+        });
     }
 
     pub(crate) fn set_material(&mut self, material: &Material) -> Result<(), MaterialError> {
@@ -140,19 +145,19 @@ impl Model {
         Ok(())
     }
 
-    /// Lines for [`Elements::update`].
+    /// Allocates the lines that [`Elements::update`] writes.
     pub(crate) fn lines(&self) -> Vec<Line> {
         vec![Line::default(); self.elements.line_count()]
     }
 }
 
-/// The tetrahedron with positive volume, unless it is flat.
-fn upright(mesh: &TetMesh, nodes: [u32; 4]) -> Option<[u32; 4]> {
+/// The tetrahedron with its nodes ordered for a positive volume, or `None` if it is flat.
+fn positively_oriented(mesh: &TetMesh, nodes: [u32; 4]) -> Option<[u32; 4]> {
     let edges = edges(mesh, nodes);
     let [a, b, c] = [edges.x_axis, edges.y_axis, edges.z_axis];
     let longest = [a, b, c, b - a, c - a, c - b].iter().map(|edge| edge.length()).fold(0.0, f64::max);
     let volume = edges.determinant();
-    if volume.abs() <= FLAT * longest.powi(3) {
+    if volume.abs() <= FLATNESS * longest.powi(3) {
         return None;
     }
     let [a, b, c, d] = nodes;
@@ -164,16 +169,16 @@ fn edges(mesh: &TetMesh, nodes: [u32; 4]) -> DMat3 {
     DMat3::from_cols(b - a, c - a, d - a)
 }
 
-/// The elements in our numbering, sorted by their nodes.
+/// Elements in the numbering of the simulator, sorted by their nodes.
 fn shapes_of(mesh: &TetMesh, solid: &[[u32; 4]], nodes: &[u32]) -> Vec<Element> {
-    let mut ours = vec![0; mesh.nodes().len()];
+    let mut indices = vec![0; mesh.nodes().len()];
     for (index, &node) in (0..).zip(nodes) {
-        ours[node as usize] = index;
+        indices[node as usize] = index;
     }
     let mut sorted: Vec<_> =
-        solid.iter().map(|&tetrahedron| (tetrahedron.map(|node| ours[node as usize]), tetrahedron)).collect();
-    sorted.sort_by_key(|(ours, _)| {
-        let mut key = *ours;
+        solid.iter().map(|&tetrahedron| (tetrahedron.map(|node| indices[node as usize]), tetrahedron)).collect();
+    sorted.sort_by_key(|(renumbered, _)| {
+        let mut key = *renumbered;
         key.sort_unstable();
         key
     });
@@ -212,6 +217,6 @@ fn free_skin(mesh: &TetMesh, free: &[u32]) -> Vec<u32> {
 
 fn size_of(rest: &[Vec3A]) -> f32 {
     let start = (Vec3A::splat(f32::MAX), Vec3A::splat(f32::MIN));
-    let (least, most) = rest.iter().fold(start, |(least, most), x| (least.min(*x), most.max(*x)));
-    (most - least).length()
+    let (low, high) = rest.iter().fold(start, |(low, high), x| (low.min(*x), high.max(*x)));
+    (high - low).length()
 }

@@ -1,10 +1,10 @@
-//! The order of nodes inside the simulator: neighbours near each other, so that caches hold what a row needs.
+//! Order of nodes inside the simulator: neighbours get nearby indices, so that the data of a matrix row is in the cache.
 //!
-//! Breadth first over the mesh from a node of few neighbours (Cuthill & `McKee` 1969), free nodes before driven ones.
+//! Breadth-first traversal of the mesh from a node of low degree (Cuthill & `McKee` 1969), free nodes before driven ones.
 
 use dermis_mesh::TetMesh;
 
-/// The mesh's nodes that are corners of `tetrahedra`, in the order of simulation, and how many of them are free.
+/// Returns the mesh nodes that are corners of `tetrahedra`, in simulation order, and the number of free nodes.
 pub(super) fn order_nodes(mesh: &TetMesh, tetrahedra: &[[u32; 4]], free: &[bool]) -> (Vec<u32>, usize) {
     let neighbours = Neighbours::new(mesh.nodes().len(), tetrahedra);
     let mut starts: Vec<u32> = (0..mesh.nodes().len() as u32).filter(|&node| neighbours.degree(node) > 0).collect();

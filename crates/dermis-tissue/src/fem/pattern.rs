@@ -1,8 +1,9 @@
-//! Where every element's factors and forces go, worked out once.
+//! Assembly pattern: the contributions of elements to matrix blocks and nodes, computed once.
 //!
-//! A block of the matrix, an edge of the mesh, lists the elements around it, and a node those that it is a corner of;
-//! each adds its own in that order. So assembly needs no locks and no colours, and gives the same bits on any number of
-//! threads. An edge has about four elements in a mesh of well-shaped tetrahedra.
+//! Each block of the matrix, which is an edge of the mesh, lists the elements around that edge, and each node lists the
+//! elements that it is a corner of. Contributions are summed in that order: assembly needs neither locks nor graph
+//! coloring, and gives the same bits for any number of threads. In a mesh of well-shaped tetrahedra an edge has about
+//! four elements.
 
 use dermis_math::block_sparse::{ROWS_PER_TASK, SymmetricBlocks};
 use glam::{Mat3A, Vec3, Vec3A};
@@ -10,22 +11,23 @@ use rayon::prelude::*;
 
 use super::elements::{Element, Line};
 
-/// Blocks that a thread takes at a time.
+/// Blocks per parallel task.
 const BLOCKS_PER_TASK: usize = 2048;
 
-/// The contributions to blocks and nodes.
+/// Contributions to blocks and nodes.
 #[derive(Debug, Clone)]
 pub(crate) struct Pattern {
-    /// Block k adds up `around[around_starts[k]..around_starts[k + 1]]`: 16 · element + 4 · corner of row + of column.
+    /// Block k is the sum over `around[around_starts[k]..around_starts[k + 1]]`. An entry is
+    /// 16 · element + 4 · corner of the row + corner of the column.
     around: Vec<u32>,
     around_starts: Vec<u32>,
-    /// Node i adds up `corners[corner_starts[i]..corner_starts[i + 1]]`: 4 · element + corner.
+    /// Node i is the sum over `corners[corner_starts[i]..corner_starts[i + 1]]`. An entry is 4 · element + corner.
     corners: Vec<u32>,
     corner_starts: Vec<u32>,
 }
 
 impl Pattern {
-    /// The pattern of elements over nodes of which the first `free_count` are unknown, and its matrix.
+    /// Creates the pattern and its matrix. The first `free_count` nodes are the unknowns.
     pub(crate) fn new(elements: &[Element], free_count: usize, node_count: usize) -> (Self, SymmetricBlocks) {
         let mut edges: Vec<(u32, u32, u32)> = Vec::with_capacity(6 * elements.len());
         let mut corners: Vec<(u32, u32)> = Vec::with_capacity(4 * elements.len());
@@ -46,11 +48,11 @@ impl Pattern {
         }
         edges.sort_unstable();
         corners.sort_unstable();
-        let mut places = Vec::new();
+        let mut coordinates = Vec::new();
         let mut around_starts = Vec::new();
         for (index, &(row, column, _)) in (0..).zip(&edges) {
-            if places.last() != Some(&(row, column)) {
-                places.push((row, column));
+            if coordinates.last() != Some(&(row, column)) {
+                coordinates.push((row, column));
                 around_starts.push(index);
             }
         }
@@ -63,10 +65,10 @@ impl Pattern {
             corners: corners.into_iter().map(|corner| corner.1).collect(),
             corner_starts,
         };
-        (pattern, SymmetricBlocks::new(free_count, node_count, places))
+        (pattern, SymmetricBlocks::new(free_count, node_count, coordinates))
     }
 
-    /// Writes `Δt²K` beside the diagonal.
+    /// Writes the blocks of `Δt²K′` above the diagonal.
     pub(crate) fn assemble(&self, factors: &[Line], ratio: f32, blocks: &mut [Mat3A]) {
         blocks.par_chunks_mut(BLOCKS_PER_TASK).enumerate().for_each(|(task, blocks)| {
             let starts = &self.around_starts[task * BLOCKS_PER_TASK..];
@@ -76,7 +78,7 @@ impl Pattern {
         });
     }
 
-    /// Adds up the forces on every node.
+    /// Sums the impulses of the elements at every node.
     pub(crate) fn gather(&self, impulses: &[Line], out: &mut [Vec3A]) {
         out.par_chunks_mut(ROWS_PER_TASK).enumerate().for_each(|(task, out)| {
             let starts = &self.corner_starts[task * ROWS_PER_TASK..];
@@ -90,13 +92,13 @@ impl Pattern {
     }
 }
 
-/// `Σ_e λ/μ h_i h_jᵀ + (1 − τ) h_j h_iᵀ + (1 + τ)(h_i·h_j) I`.
+/// Block `Δt²K′_ij = Σ_e λ/μ h_i h_jᵀ + (1 − τ) h_j h_iᵀ + (1 + τ)(h_i·h_j) I` of Eq. 13.
 #[inline]
 fn block_of(factors: &[Line], around: &[u32], ratio: f32) -> Mat3A {
     let [mut x, mut y, mut z, mut along] = [Vec3A::ZERO; 4];
-    for &place in around {
-        let line = &factors[(place / 16) as usize];
-        let (row, column) = (line[(place / 4 % 4) as usize], line[(place % 4) as usize]);
+    for &entry in around {
+        let line = &factors[(entry / 16) as usize];
+        let (row, column) = (line[(entry / 4 % 4) as usize], line[(entry % 4) as usize]);
         let tension = row.w;
         let (i, j) = (Vec3A::from_vec4(row), Vec3A::from_vec4(column));
         let (outer, inner) = (i * ratio, j * (1.0 - tension));

@@ -1,14 +1,15 @@
-//! The rotations of four elements at once: `R = argmax tr(Rᵀ F)`, the rotational part of each deformation gradient.
+//! Rotations of four elements at once: `R = argmax tr(Rᵀ F)`, the rotational part of each deformation gradient.
 //!
-//! Newton's method on the rotation group, from the rotation of the step before (after Kugelstadt et al. 2018, *Fast
-//! Corotated FEM using Operator Splitting*): with `B = RᵀF`, R ← R·exp(ω), H ω = axl(B − Bᵀ), H = tr B·I − sym B. At 4 ms
-//! one or two iterations are enough. Where H is not positive definite (inverted, collapsed or far turned
-//! elements) it is shifted by half its bound √2‖B‖, with a little push where the gradient vanishes, off the saddles.
-//! From random starts, mirrored elements among them, half take 5 iterations and one in a hundred more than 16.
+//! Newton's method on the rotation group, started from the rotation of the previous step (after Kugelstadt et al. 2018,
+//! *Fast Corotated FEM using Operator Splitting*): with `B = RᵀF`, R ← R·exp(ω), H ω = axl(B − Bᵀ), H = tr B·I − sym B.
+//! At time steps of 4 ms, one or two iterations suffice. If H is not positive definite (inverted, collapsed or strongly
+//! rotated elements), it is shifted by half its bound √2‖B‖; if the gradient vanishes as well, a small perturbation
+//! moves the iterate off the saddle point. From random starts, including mirrored elements, the median is 5 iterations
+//! and one element in a hundred takes more than 16.
 //!
-//! The maximum is unique but for equal smallest stretches of an inverted element. There, and for elements without a
-//! deformation at all (F = 0), the rotation continues from where it was. F is scaled to its largest entry, so any finite
-//! F gives a rotation.
+//! The maximum is unique unless the two smallest stretches of an inverted element are equal. In that case, and for
+//! collapsed elements (F = 0), the previous rotation determines the result. F is scaled by its largest entry, so that any
+//! finite F gives a rotation.
 
 #![allow(clippy::inline_always, reason = "parts of one kernel")]
 #![allow(clippy::large_types_passed_by_value, reason = "all of it is inlined and lives in registers")]
@@ -17,31 +18,31 @@ use glam::Vec4;
 
 use super::lanes::{M3, V3, dot, plus_identity, scaled, select_above, times_transpose, times_vector, transpose};
 
-/// Bound on Newton steps; well-shaped elements take one or two.
+/// Maximum number of Newton steps; well-shaped elements take one or two.
 const MAX_STEPS: usize = 40;
-/// Squared angle of the last step. What it leaves is of the order of the squared angle times the strain.
-const CONVERGED: f32 = 1e-5;
-/// Squared gradient over squared ‖B‖ below which a saddle is near.
-const SADDLE: f32 = 1e-3;
-/// Determinant of the Hessian, for a largest entry of F of 1, below which it is shifted.
-const LEAST_DETERMINANT: Vec4 = Vec4::splat(1e-3);
-/// The step off a saddle.
-const PUSH: V3 = [Vec4::splat(0.03), Vec4::splat(0.05), Vec4::splat(-0.07)];
+/// Squared angle of the last step. The remaining error is of the order of the squared angle times the strain.
+const CONVERGED_ANGLE_SQUARED: f32 = 1e-5;
+/// Squared gradient, relative to ‖B‖², below which the iterate counts as close to a saddle point.
+const SADDLE_GRADIENT: f32 = 1e-3;
+/// Determinant below which the Hessian is shifted, for F scaled to a largest entry of 1.
+const MIN_DETERMINANT: Vec4 = Vec4::splat(1e-3);
+/// Step that leaves a saddle point.
+const SADDLE_STEP: V3 = [Vec4::splat(0.03), Vec4::splat(0.05), Vec4::splat(-0.07)];
 const TINY: Vec4 = Vec4::splat(f32::MIN_POSITIVE);
 
-/// Turns `rotation` (quaternions x, y, z, w) to the rotational part of `gradient`.
+/// Updates `rotation` (quaternions x, y, z, w) to the rotational part of `gradient`.
 #[inline(always)]
-pub(super) fn follow(gradient: M3, rotation: &mut [Vec4; 4]) {
+pub(super) fn update_rotation(gradient: M3, rotation: &mut [Vec4; 4]) {
     let largest = gradient.as_flattened().iter().fold(Vec4::ZERO, |largest, x| largest.max(x.abs()));
     let scale = select_above(largest, TINY, largest.max(TINY).recip(), Vec4::ZERO);
     let [a, b, c] = transpose(gradient);
     let columns = [scaled(a, scale), scaled(b, scale), scaled(c, scale)];
     for _ in 0..MAX_STEPS {
-        // B = RᵀF = (R's columns) · (F's columns).
-        let turned = times_transpose(transpose(matrix(*rotation)), columns);
-        let step = newton_step(turned);
-        *rotation = turn(*rotation, step);
-        if dot(step, step).max_element() < CONVERGED {
+        // B = RᵀF, from the columns of R and F.
+        let b = times_transpose(transpose(matrix(*rotation)), columns);
+        let step = newton_step(b);
+        *rotation = rotated(*rotation, step);
+        if dot(step, step).max_element() < CONVERGED_ANGLE_SQUARED {
             break;
         }
     }
@@ -52,31 +53,31 @@ fn newton_step(b: M3) -> V3 {
     let axis = [b[2][1] - b[1][2], b[0][2] - b[2][0], b[1][0] - b[0][1]];
     let hessian = Hessian::new(b, Vec4::ZERO);
     let definite = hessian.definite();
-    if definite.cmpgt(LEAST_DETERMINANT).all() { hessian.solve(axis) } else { guarded_step(&b, axis, definite) }
+    if definite.cmpgt(MIN_DETERMINANT).all() { hessian.solve(axis) } else { guarded_step(&b, axis, definite) }
 }
 
-/// The step where an element's Hessian is not definite; for the other lanes the same as without.
+/// Newton step if the Hessian of any lane is not positive definite. Lanes with a definite Hessian get the plain step.
 #[cold]
 #[inline(never)]
 fn guarded_step(b: &M3, axis: V3, definite: Vec4) -> V3 {
     let squared = dot(b[0], b[0]) + dot(b[1], b[1]) + dot(b[2], b[2]);
     let bound = (squared + squared).max(TINY).sqrt();
-    let shift = select_above(definite, LEAST_DETERMINANT, Vec4::ZERO, bound * 0.5);
+    let shift = select_above(definite, MIN_DETERMINANT, Vec4::ZERO, bound * 0.5);
     let shifted = Hessian::new(*b, shift);
     let steps = shifted.solve(axis);
     let solvable = shifted.definite();
-    // Not where there is no deformation: there the rotation stays.
-    let saddle = select_above(squared, TINY, squared * SADDLE, Vec4::ZERO);
-    let slope = select_above(definite, LEAST_DETERMINANT, Vec4::MAX, dot(axis, axis));
+    // Collapsed elements keep their rotation.
+    let saddle = select_above(squared, TINY, squared * SADDLE_GRADIENT, Vec4::ZERO);
+    let slope = select_above(definite, MIN_DETERMINANT, Vec4::MAX, dot(axis, axis));
     let mut result = scaled(axis, bound.recip());
-    for ((result, step), push) in result.iter_mut().zip(steps).zip(PUSH) {
-        *result =
-            select_above(solvable, LEAST_DETERMINANT, step, *result) + select_above(saddle, slope, push, Vec4::ZERO);
+    for ((result, step), off_saddle) in result.iter_mut().zip(steps).zip(SADDLE_STEP) {
+        *result = select_above(solvable, MIN_DETERMINANT, step, *result)
+            + select_above(saddle, slope, off_saddle, Vec4::ZERO);
     }
     result
 }
 
-/// tr B·I − sym B + shift·I with what its inverse needs.
+/// H = tr B·I − sym B + shift·I and the terms of its inverse.
 struct Hessian {
     corner: Vec4,
     cofactors: M3,
@@ -100,7 +101,7 @@ impl Hessian {
         Self { corner: h00, cofactors: [[c00, c01, c02], [c01, c11, c12], [c02, c12, c22]], determinant }
     }
 
-    /// The determinant, or zero where the matrix is not positive definite.
+    /// Determinant, or zero if the matrix is not positive definite.
     #[inline(always)]
     fn definite(&self) -> Vec4 {
         let minor = select_above(self.cofactors[2][2], Vec4::ZERO, self.determinant, Vec4::ZERO);
@@ -113,9 +114,9 @@ impl Hessian {
     }
 }
 
-/// `rotation · (ω/2, 1)`, made unit.
+/// `rotation · (ω/2, 1)`, normalized.
 #[inline(always)]
-fn turn([x, y, z, w]: [Vec4; 4], step: V3) -> [Vec4; 4] {
+fn rotated([x, y, z, w]: [Vec4; 4], step: V3) -> [Vec4; 4] {
     let [a, b, c] = scaled(step, Vec4::splat(0.5));
     let x1 = x + (w * a + (y * c - z * b));
     let y1 = y + (w * b + (z * a - x * c));
@@ -125,7 +126,7 @@ fn turn([x, y, z, w]: [Vec4; 4], step: V3) -> [Vec4; 4] {
     [x1 * scale, y1 * scale, z1 * scale, w1 * scale]
 }
 
-/// The matrix of a unit quaternion less the identity: small rotations keep their digits.
+/// Matrix of a unit quaternion minus the identity, which keeps full precision for small rotations.
 #[inline(always)]
 pub(super) fn matrix_less_identity([x, y, z, w]: [Vec4; 4]) -> M3 {
     let (x2, y2, z2) = (x + x, y + y, z + z);
@@ -152,9 +153,9 @@ mod tests {
         std::array::from_fn(|row| std::array::from_fn(|column| Vec4::splat(m.col(column)[row] as f32)))
     }
 
-    fn followed(m: DMat3, start: DQuat) -> DMat3 {
+    fn updated(m: DMat3, start: DQuat) -> DMat3 {
         let mut rotation = [start.x, start.y, start.z, start.w].map(|x| Vec4::splat(x as f32));
-        follow(lanes(m), &mut rotation);
+        update_rotation(lanes(m), &mut rotation);
         let found = matrix(rotation);
         DMat3::from_cols_array_2d(&std::array::from_fn(|c| std::array::from_fn(|r| f64::from(found[r][c].x))))
     }
@@ -174,41 +175,41 @@ mod tests {
         fn matches_the_polar_decomposition_from_any_start(
             r in rotation(), v in rotation(), start in rotation(), d in proptest::array::uniform3(0.1..3.0_f64), mirrored in any::<bool>()
         ) {
-            // Distinct stretches: the least one of a mirrored element must be well told from the next.
+            // The smallest stretch of a mirrored element must be well separated from the next.
             let mut d = d;
             d.sort_by(f64::total_cmp);
             prop_assume!(!mirrored || d[1] - d[0] > 0.3);
             if mirrored { d[0] = -d[0]; }
             let v = DMat3::from_quat(v);
             let m = DMat3::from_quat(r) * v * DMat3::from_diagonal(DVec3::from(d)) * v.transpose();
-            prop_assert!(distance(followed(m, start), polar_rotation(m)) < 2e-3, "{}", distance(followed(m, start), polar_rotation(m)));
+            prop_assert!(distance(updated(m, start), polar_rotation(m)) < 2e-3, "{}", distance(updated(m, start), polar_rotation(m)));
         }
 
         #[test]
         fn any_finite_gradient_gives_a_rotation(entries in proptest::array::uniform9(-38.0..38.0_f64), signs in proptest::array::uniform9(-1.0..1.0_f64)) {
             let m = DMat3::from_cols_array(&std::array::from_fn(|k| signs[k] * 10_f64.powf(entries[k])));
-            let r = followed(m, DQuat::IDENTITY);
+            let r = updated(m, DQuat::IDENTITY);
             prop_assert!(distance(r.transpose() * r, DMat3::IDENTITY) < 1e-5);
         }
     }
 
     #[test]
-    fn small_turns_are_exact_to_f32() {
-        let turn = DMat3::from_axis_angle(DVec3::new(0.6, 0.0, 0.8), 0.05);
-        let m = turn * DMat3::from_diagonal(DVec3::new(1.1, 0.9, 1.02));
-        assert!(distance(followed(m, DQuat::IDENTITY), turn) < 1e-6);
+    fn recovers_small_rotations_to_f32_precision() {
+        let rotation = DMat3::from_axis_angle(DVec3::new(0.6, 0.0, 0.8), 0.05);
+        let m = rotation * DMat3::from_diagonal(DVec3::new(1.1, 0.9, 1.02));
+        assert!(distance(updated(m, DQuat::IDENTITY), rotation) < 1e-6);
     }
 
     #[test]
-    fn without_a_deformation_the_rotation_stays() {
+    fn collapsed_element_keeps_its_rotation() {
         let start = DQuat::from_rotation_y(1.0);
-        let found = followed(DMat3::ZERO, start);
+        let found = updated(DMat3::ZERO, start);
         assert!(distance(found, DMat3::from_quat(start)) < 1e-6);
     }
 
     #[test]
-    fn leaves_a_half_turn_that_has_no_gradient() {
+    fn leaves_the_saddle_point_at_a_half_turn() {
         let m = DMat3::from_diagonal(DVec3::new(1.0, -1.0, -1.0));
-        assert!(distance(followed(m, DQuat::IDENTITY), m) < 1e-4);
+        assert!(distance(updated(m, DQuat::IDENTITY), m) < 1e-4);
     }
 }

@@ -293,7 +293,7 @@ fn thickness(
             let triangles = carriers.triangles(body, &filled.binding, &filled.tets);
             let held = carriers.chosen(&pinned);
             let found = flesh_thickness(&filled.tets, &triangles, field, bones, &held, flesh)?;
-            filled.binding.to_skin(&filled.tets, carriers, &found.skin_values)
+            filled.binding.to_skin(&filled.tets, carriers, &found.relative_depths)
         }
     };
     for (value, _) in values.iter_mut().zip(&pinned).filter(|(_, pinned)| **pinned) {

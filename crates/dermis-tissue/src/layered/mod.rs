@@ -9,11 +9,15 @@
 //! | `build` | from a body model to a layered body |
 //! | `rigged` | from a skin without a rig to a body model |
 //! | `simulate` | a layered body in motion |
+//! | `record` | a whole motion as a mesh sequence |
+//! | `facts` | a layered body in numbers |
 //!
 //! Lengths are metres.
 
 mod binding;
 mod build;
+mod facts;
+mod record;
 mod rigged;
 mod simulate;
 mod volume;
@@ -24,6 +28,10 @@ use dermis_mesh::{MeshError, TetMesh, UpAxis};
 
 pub use binding::SkinBinding;
 pub use build::{BuildOptions, BuildReport, Mesh, Mesher, Thickness, build, rest_bones};
+pub use facts::{LayerFacts, StepTimes};
+pub use record::{
+    MAX_SUBSTEPS, Recording, RecordingMeasures, STEP_S, SimulateOptions, check_forces, simulate, standing, steps_in,
+};
 pub use rigged::{RiggedSkin, rigged};
 pub use simulate::{BodySimulation, BodySimulationOptions, FrameReport};
 pub use volume::volume_model;
@@ -141,6 +149,30 @@ pub enum LayeredError {
     /// The weights of a skeleton cannot be found.
     #[error(transparent)]
     BoneWeights(#[from] BoneWeightsError),
+    /// A force is described by invalid numbers.
+    #[error("force {index}, counted from 0: {reason}")]
+    Force {
+        /// Its place in the list.
+        index: usize,
+        /// The invalid number.
+        reason: &'static str,
+    },
+    /// There is nothing to simulate.
+    #[error("the motion has no frames")]
+    NoFrames,
+    /// The result of a simulation cannot be right.
+    #[error(
+        "the simulation cannot be right: in frame {frame} the skin is {distance_m:.3} m from its pose, and at most \
+         {limit_m:.3} m, half the body's diagonal, is plausible"
+    )]
+    TooFar {
+        /// The frame.
+        frame: usize,
+        /// The largest distance of the skin from its pose.
+        distance_m: f32,
+        /// The largest that is plausible.
+        limit_m: f32,
+    },
     /// The observer stopped the work.
     #[error("stopped before the body was whole")]
     Stopped,

@@ -135,14 +135,14 @@ impl BodySimulation {
     /// Puts the body into `pose` and lets the flesh come to rest under `forces` for `settle_s` seconds.
     pub fn start(&mut self, pose: &BodyPose, settle_s: f32, forces: &[Force]) -> Result<(), LayeredError> {
         self.pose_all(pose)?;
-        self.simulation.place(&self.posed_nodes)?;
+        self.simulation.set_positions(&self.posed_nodes)?;
         self.simulation.options_mut().damping_rate_per_s = SETTLING_RATE_PER_S;
         let driven = Driver::targets(&self.posed_nodes, &self.simulation);
         let steps = (settle_s / SETTLING_STEP_S).clamp(0.0, 1e5) as usize;
         for _ in 0..steps {
             self.simulation.step(SETTLING_STEP_S, &driven, forces)?;
         }
-        self.simulation.restart_clock();
+        self.simulation.reset_time();
         self.simulation.options_mut().damping_rate_per_s = self.layered.flesh().damping_rate_per_s;
         self.read_back();
         Ok(())
@@ -196,7 +196,7 @@ impl BodySimulation {
         for &node in self.simulation.driven_nodes() {
             positions[node as usize] = self.posed_nodes[node as usize];
         }
-        self.simulation.place(&positions)?;
+        self.simulation.set_positions(&positions)?;
         self.simulation.set_velocities(&velocities)?;
         self.read_back();
         Ok(())

@@ -1,12 +1,14 @@
-//! A thickness of the layer from the shape of the body: thick flesh gets a thick layer.
+//! Relative depth of the layer from the shape of the body: thick flesh gets a thick layer.
 //!
-//! The paper fits `d` to scans, which leaves most of the skin at σ and raises belly, buttocks, thighs and chest. Without
-//! scans, the distance from skin vertex i to the nearest bone b says the same. Taken alone it finds the trunk only, which
-//! is far from the spine also where ribs are; so it is divided by the root of its median over that bone's vertices,
-//! `t_i = |x_i − b| / √(median_b)`, half way to what stands out on each limb. Then `d_i = σ + clamp((t_i − t₀) / (t₁ − t₀))`,
-//! from σ at `t₀` to σ + 1, the paper's colour scale, at the body's thickest flesh `t₁`, smoothed over the skin. Pinned
-//! vertices, as those of end effectors, stay at σ. `t₀` is searched by halving until the layer has the asked part
-//! of the elements: the part falls as `t₀` grows, and each try is one solve of the prepared field.
+//! The paper fits `d` to scans, which leaves most of the skin at σ and raises belly, buttocks, thighs and chest.
+//! Without scans, the distance from skin vertex i to the nearest bone b is a substitute. The plain distance selects
+//! only the trunk, where the skin is far from the spine even over the ribs. It is therefore divided by the square root
+//! of its median over the vertices of that bone, `t_i = |x_i − b| / √(median_b)`, a compromise between absolute
+//! thickness and thickness relative to the limb. Then `d_i = σ + clamp((t_i − t₀) / (t₁ − t₀))` rises from σ at `t₀` to
+//! σ + 1, the upper end of the paper's color scale, at the thickest flesh `t₁`, and is smoothed over the skin. Pinned
+//! vertices, such as those of end effectors, stay at σ. `t₀` is found by bisection so that the layer has the requested
+//! fraction of the elements: the fraction decreases with `t₀`, and each evaluation is one solve with the factorized
+//! field.
 
 use dermis_body::Bone;
 use dermis_mesh::TetMesh;
@@ -15,17 +17,17 @@ use rayon::prelude::*;
 
 use super::{DistanceField, Layers, LayersError, SmoothOptions, THRESHOLD, smooth};
 
-/// Halvings of the interval of `t₀`.
-const HALVINGS: usize = 14;
-/// `t₁` is this quantile of the distances that are not pinned: a few vertices far out must not set the scale.
-const THICKEST: f64 = 0.98;
+/// Bisection steps of the search for `t₀`.
+const BISECTION_STEPS: usize = 14;
+/// Quantile of the distances of unpinned vertices that gives `t₁`, so that a few outliers do not set the scale.
+const THICKEST_QUANTILE: f64 = 0.98;
 
 /// Options of [`flesh_thickness`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FleshOptions {
-    /// The part of the elements that the layer should have. Larger ones jiggle more and cost more.
+    /// Requested fraction of the elements in the layer. Larger layers jiggle more and are slower.
     pub element_fraction: f64,
-    /// How the thickness is smoothed over the skin.
+    /// Smoothing of the relative depth over the skin.
     pub smoothing: SmoothOptions,
 }
 
@@ -35,23 +37,24 @@ impl Default for FleshOptions {
     }
 }
 
-/// A thickness and its layers; see [`flesh_thickness`].
+/// Relative depths by flesh thickness and the resulting layers; see [`flesh_thickness`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct FleshThickness {
-    /// `d_i` of each skin vertex.
-    pub skin_values: Vec<f64>,
-    /// The layers that it gives.
+    /// Relative depth `d_i` of each skin vertex.
+    pub relative_depths: Vec<f64>,
+    /// Layers for these depths.
     pub layers: Layers,
-    /// The thickness `t₀` from which on flesh is simulated.
+    /// Thickness `t₀` above which flesh is simulated.
     pub from_thickness: f64,
 }
 
-/// A thickness by distance to `bones` whose layer has the asked part of the elements, or all it can have.
+/// Computes relative depths from the distance to `bones`, such that the layer has the requested fraction of the elements,
+/// or as many as possible.
 ///
-/// `triangles` are those of the skin, by skin vertex.
+/// `triangles` are those of the skin, indexed by skin vertex.
 ///
 /// # Panics
-/// If there is not one pin per skin vertex, or a triangle names a vertex that does not exist.
+/// If the number of pins differs from the number of skin vertices, or a triangle index is out of range.
 pub fn flesh_thickness(
     mesh: &TetMesh,
     triangles: &[[u32; 3]],
@@ -65,34 +68,35 @@ pub fn flesh_thickness(
     let thickest = thickest(&distances, pinned);
     let attempt = |from: f64| {
         let value = |(distance, &pinned): (&f64, &bool)| {
-            // With no range left (one distance, no bones) everything or nothing is thick.
-            let part = ((distance - from) / (thickest - from).max(f64::MIN_POSITIVE)).clamp(0.0, 1.0);
-            if pinned { THRESHOLD } else { THRESHOLD + part }
+            // For an empty range (equal distances, no bones) the result is either 0 or 1.
+            let fraction = ((distance - from) / (thickest - from).max(f64::MIN_POSITIVE)).clamp(0.0, 1.0);
+            if pinned { THRESHOLD } else { THRESHOLD + fraction }
         };
         let raw: Vec<f64> = distances.iter().zip(pinned).map(value).collect();
-        let skin_values = smooth(&points, triangles, &raw, pinned, &options.smoothing);
-        let layers = Layers::new(mesh, field, &skin_values)?;
-        Ok(FleshThickness { skin_values, layers, from_thickness: from })
+        let relative_depths = smooth(&points, triangles, &raw, pinned, &options.smoothing);
+        let layers = Layers::new(mesh, field, &relative_depths)?;
+        Ok(FleshThickness { relative_depths, layers, from_thickness: from })
     };
-    // Below zero the ramp starts before the skin does, and the layer grows towards that of a uniform σ + 1.
+    // A negative `t₀` raises even the thinnest flesh, up to a layer close to that of a uniform depth of σ + 1.
     let (mut low, mut high) = (-thickest, thickest);
     let mut best = attempt(low)?;
-    for _ in 0..HALVINGS {
+    for _ in 0..BISECTION_STEPS {
         if best.layers.element_fraction() <= options.element_fraction && best.from_thickness == -thickest {
             break;
         }
         let next = attempt(0.5 * (low + high))?;
         let is_small = next.layers.element_fraction() <= options.element_fraction;
         *(if is_small { &mut high } else { &mut low }) = next.from_thickness;
-        let miss = |found: &FleshThickness| (found.layers.element_fraction() - options.element_fraction).abs();
-        if miss(&next) < miss(&best) {
+        let error = |found: &FleshThickness| (found.layers.element_fraction() - options.element_fraction).abs();
+        if error(&next) < error(&best) {
             best = next;
         }
     }
     Ok(best)
 }
 
-/// The distance of each point from its nearest bone, over the root of the median of that bone's points.
+/// Distance `t_i` of each point from its nearest bone, divided by the square root of the median over the points of that
+/// bone.
 fn relative_distances(points: &[Vec3], bones: &[Bone]) -> Vec<f64> {
     let nearest = |&at: &Vec3| {
         let distances = bones.iter().map(|bone| f64::from(bone.distance(at))).enumerate();
@@ -115,5 +119,5 @@ fn thickest(distances: &[f64], pinned: &[bool]) -> f64 {
     let mut free: Vec<f64> = distances.iter().zip(pinned).filter(|(_, pinned)| !**pinned).map(|(d, _)| *d).collect();
     free.sort_by(f64::total_cmp);
     let last = free.len().saturating_sub(1);
-    free.get((THICKEST * last as f64) as usize).copied().filter(|distance| distance.is_finite()).unwrap_or(0.0)
+    free.get((THICKEST_QUANTILE * last as f64) as usize).copied().filter(|distance| distance.is_finite()).unwrap_or(0.0)
 }

@@ -1,7 +1,8 @@
 //! Smoothing of values over the skin, `d ← (I + δ L) d` (Kim et al. 2017, Algorithm 2, line 4).
 //!
-//! L is the cotangent Laplacian of the surface with negative weights left out and each row divided by its diagonal: a step
-//! moves each value by δ towards the mean of its neighbours, in the units of no mesh, and leaves no range for 0 ≤ δ ≤ 1.
+//! L is the cotangent Laplacian of the surface without negative weights, each row divided by its diagonal. A step moves
+//! each value by the fraction δ towards the weighted mean of its neighbours, independently of the scale of the mesh.
+//! Values stay within their range for 0 ≤ δ ≤ 1.
 
 use dermis_mesh::laplacian::laplacian;
 use glam::Vec3;
@@ -9,9 +10,9 @@ use glam::Vec3;
 /// Options of [`smooth`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SmoothOptions {
-    /// How far a value moves towards the mean of its neighbours, from 0 to 1.
+    /// Fraction δ by which a value moves towards the mean of its neighbours, from 0 to 1. Larger smooths more.
     pub delta: f64,
-    /// How often.
+    /// Number of smoothing steps.
     pub rounds: usize,
 }
 
@@ -21,10 +22,10 @@ impl Default for SmoothOptions {
     }
 }
 
-/// The values of points, smoothed over `triangles`; points in `pinned` keep theirs.
+/// Smooths the values of points over `triangles`; `pinned` points keep their values.
 ///
 /// # Panics
-/// If there is not one value and one pin per point, or a triangle names a point that does not exist.
+/// If the numbers of points, values and pins differ, or a triangle index is out of range.
 pub fn smooth(
     points: &[Vec3],
     triangles: &[[u32; 3]],
@@ -52,7 +53,7 @@ pub fn smooth(
 mod tests {
     use super::*;
 
-    /// A strip of squares along x, a point at each corner.
+    /// A strip of squares along x with a point at each corner.
     fn strip(length: u32) -> (Vec<Vec3>, Vec<[u32; 3]>) {
         let points = (0..2 * length + 2).map(|k| Vec3::new((k / 2) as f32, (k % 2) as f32, 0.0)).collect();
         let square = |k: u32| [[2 * k, 2 * k + 2, 2 * k + 3], [2 * k, 2 * k + 3, 2 * k + 1]];
@@ -60,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_is_softened_within_its_range_and_pins_stay() {
+    fn smooths_a_step_within_its_range_and_keeps_pinned_values() {
         let (points, triangles) = strip(9);
         let values: Vec<f64> = points.iter().map(|point| if point.x < 4.5 { 1.0 } else { 2.0 }).collect();
         let pinned: Vec<bool> = points.iter().map(|point| point.x == 4.0).collect();
@@ -71,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_values_and_lonely_points_stay() {
+    fn keeps_equal_values_and_isolated_points() {
         let (mut points, triangles) = strip(3);
         points.push(Vec3::splat(9.0));
         let options = SmoothOptions { delta: 1.0, rounds: 5 };

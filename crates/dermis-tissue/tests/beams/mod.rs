@@ -1,18 +1,18 @@
-//! Meshes that the tests and the benchmark share.
+//! Meshes and bodies shared by the tests and the benchmark.
 
-#![allow(dead_code, reason = "each test and benchmark uses its own part")]
+#![allow(dead_code, reason = "each test and benchmark uses a subset")]
 
 use dermis_mesh::TetMesh;
 use dermis_tissue::dynamics::{Force, Simulation, SimulationOptions};
 use dermis_tissue::fem::Material;
 use glam::Vec3;
 
-/// The time step of the figures, in seconds.
+/// Time step of the reported measurements, in seconds.
 pub(crate) const DT: f32 = 0.004;
-/// Gravity as it is.
+/// Standard gravity.
 pub(crate) const DOWN: Force = Force::Gravity { acceleration: [0.0, -9.81, 0.0] };
 
-/// A grid of `cells` cubes of side `h`, five tetrahedra to a cube, mirrored from cube to cube so that faces meet.
+/// A grid of `cells` cubes of side `h` with five tetrahedra per cube, mirrored between neighbours so that faces match.
 pub(crate) fn grid(cells: [usize; 3], h: f32) -> TetMesh {
     let [nx, ny, nz] = cells;
     let index = |x: usize, y: usize, z: usize| (x + (nx + 1) * (y + (ny + 1) * z)) as u32;
@@ -39,46 +39,46 @@ pub(crate) fn grid(cells: [usize; 3], h: f32) -> TetMesh {
     TetMesh::new(nodes, tetrahedra).expect("indices are in range")
 }
 
-/// The beam of the figures: 9,720 nodes and 38,080 elements, 2.38 m long.
+/// Beam of the reported measurements: 9,720 nodes and 38,080 elements, 2.38 m long.
 pub(crate) fn long_beam() -> TetMesh {
     grid([8, 8, 119], 0.02)
 }
 
-/// Which nodes are free when those with z = 0 are clamped.
+/// Marks all nodes as free except those at z = 0.
 pub(crate) fn clamped_end(mesh: &TetMesh) -> Vec<bool> {
     mesh.nodes().iter().map(|node| node.z > 1e-6).collect()
 }
 
-/// The positions of some nodes.
+/// Rest positions of the given nodes.
 pub(crate) fn positions_of(mesh: &TetMesh, nodes: &[u32]) -> Vec<Vec3> {
     nodes.iter().map(|&node| mesh.nodes()[node as usize]).collect()
 }
 
-/// A body of 2 kPa.
+/// A body of 2 kPa with the given damping rate.
 pub(crate) fn damped(mesh: &TetMesh, free: &[bool], damping_rate_per_s: f32) -> Simulation {
     let material = Material::uniform(mesh.nodes().len(), 2e3, 0.3, 1e3);
     let options = SimulationOptions { damping_rate_per_s, ..SimulationOptions::default() };
     Simulation::new(mesh, free, &material, options).unwrap()
 }
 
-/// A body of 2 kPa that nothing holds and nothing damps.
+/// A body of 2 kPa without driven nodes or damping.
 pub(crate) fn floating(mesh: &TetMesh) -> Simulation {
     damped(mesh, &vec![true; mesh.nodes().len()], 0.0)
 }
 
-/// Where the nodes are.
+/// Current positions of all nodes.
 pub(crate) fn positions(mesh: &TetMesh, simulation: &Simulation) -> Vec<Vec3> {
     let mut positions = mesh.nodes().to_vec();
     simulation.write_positions(&mut positions);
     positions
 }
 
-/// The mean of some places.
+/// Mean of positions.
 pub(crate) fn center(positions: &[Vec3]) -> Vec3 {
     positions.iter().sum::<Vec3>() / positions.len() as f32
 }
 
-/// Numbers in −1..1 that are the same everywhere.
+/// Deterministic pseudorandom numbers in −1..1.
 pub(crate) struct Random(u64);
 
 impl Random {

@@ -1,4 +1,5 @@
-//! One step of Eq. 13 as the textbook has it: 6×12 strain matrices, rotated 12×12 element stiffness, f64, a direct solve.
+//! Textbook implementation of one step of Eq. 13: 6×12 strain matrices, rotated 12×12 element stiffness, `f64`, direct
+//! solve.
 
 use dermis_math::polar::polar_rotation;
 use dermis_mesh::TetMesh;
@@ -15,7 +16,7 @@ pub(crate) struct Tissue {
 
 type Stiffness = [[f64; 12]; 12];
 
-/// `K_e = V Bᵀ C B` of the rest shape, and the inverse of its edges.
+/// Stiffness `K_e = V Bᵀ C B` of the rest shape, the inverse of its edge matrix and its volume.
 fn element(mesh: &TetMesh, nodes: [u32; 4], tissue: &Tissue) -> (Stiffness, DMat3, f64) {
     let [a, b, c, d] = nodes.map(|node| mesh.nodes()[node as usize].as_dvec3());
     let edges = DMat3::from_cols(b - a, c - a, d - a);
@@ -52,7 +53,7 @@ fn element(mesh: &TetMesh, nodes: [u32; 4], tissue: &Tissue) -> (Stiffness, DMat
     (stiffness, inverse, volume)
 }
 
-/// The assembled matrix and forces at `positions`.
+/// Assembled matrix, forces and masses.
 struct Assembled {
     triplets: Vec<(usize, usize, f64)>,
     forces: Vec<f64>,
@@ -76,12 +77,12 @@ fn assemble(mesh: &TetMesh, positions: &[DVec3], tissue: &Tissue) -> Assembled {
             result.masses[nodes[i] as usize] += 0.25 * tissue.density * volume;
             for j in 0..4 {
                 let force = -(rotation * (block(i, j) * (rotation.transpose() * x[j] - rest[j])));
-                let turned = rotation * block(i, j) * rotation.transpose();
+                let rotated = rotation * block(i, j) * rotation.transpose();
                 for r in 0..3 {
                     let row = 3 * nodes[i] as usize + r;
                     result.forces[row] += force[r];
                     for c in 0..3 {
-                        result.triplets.push((row, 3 * nodes[j] as usize + c, turned.col(c)[r]));
+                        result.triplets.push((row, 3 * nodes[j] as usize + c, rotated.col(c)[r]));
                     }
                 }
             }
@@ -99,7 +100,7 @@ fn solve(size: usize, triplets: &[(usize, usize, f64)], right: &[f64]) -> Vec<f6
     (0..size).map(|row| solution[(row, 0)]).collect()
 }
 
-/// The velocities after one step; those of fixed nodes are given in `velocities`.
+/// Velocities after one step; those of driven nodes are given in `velocities`.
 pub(crate) fn step(
     mesh: &TetMesh,
     free: &[bool],
@@ -111,55 +112,55 @@ pub(crate) fn step(
     let positions: Vec<DVec3> = positions.iter().map(|x| x.as_dvec3()).collect();
     let velocities: Vec<DVec3> = velocities.iter().map(|v| v.as_dvec3()).collect();
     let assembled = assemble(mesh, &positions, tissue);
-    let (numbers, size) = unknowns(free);
+    let (offsets, size) = unknowns(free);
     let mut right = vec![0.0; size];
     let mut triplets = Vec::new();
-    for (node, &number) in numbers.iter().enumerate() {
-        let Some(number) = number else { continue };
+    for (node, &offset) in offsets.iter().enumerate() {
+        let Some(offset) = offset else { continue };
         for axis in 0..3 {
             let mass = assembled.masses[node];
-            triplets.push((number + axis, number + axis, mass));
-            right[number + axis] =
+            triplets.push((offset + axis, offset + axis, mass));
+            right[offset + axis] =
                 mass * velocities[node][axis] + dt * (assembled.forces[3 * node + axis] + mass * gravity[axis]);
         }
     }
     for &(row, column, value) in &assembled.triplets {
-        let Some(number) = numbers[row / 3] else { continue };
-        match numbers[column / 3] {
-            Some(other) => triplets.push((number + row % 3, other + column % 3, dt * dt * value)),
-            None => right[number + row % 3] -= dt * dt * value * velocities[column / 3][column % 3],
+        let Some(offset) = offsets[row / 3] else { continue };
+        match offsets[column / 3] {
+            Some(other) => triplets.push((offset + row % 3, other + column % 3, dt * dt * value)),
+            None => right[offset + row % 3] -= dt * dt * value * velocities[column / 3][column % 3],
         }
     }
     let solution = solve(size, &triplets, &right);
-    let at = |(node, number): (usize, &Option<usize>)| match number {
-        Some(number) => DVec3::from_slice(&solution[*number..*number + 3]),
+    let at = |(node, offset): (usize, &Option<usize>)| match offset {
+        Some(offset) => DVec3::from_slice(&solution[*offset..*offset + 3]),
         None => velocities[node],
     };
-    numbers.iter().enumerate().map(at).collect()
+    offsets.iter().enumerate().map(at).collect()
 }
 
-/// The displacements of linear elasticity under gravity.
+/// Displacements of linear elasticity under gravity.
 pub(crate) fn static_displacements(mesh: &TetMesh, free: &[bool], tissue: &Tissue, gravity: DVec3) -> Vec<DVec3> {
     let rest: Vec<DVec3> = mesh.nodes().iter().map(|x| x.as_dvec3()).collect();
     let assembled = assemble(mesh, &rest, tissue);
-    let (numbers, size) = unknowns(free);
+    let (offsets, size) = unknowns(free);
     let mut right = vec![0.0; size];
-    for (node, number) in numbers.iter().enumerate() {
-        if let Some(number) = number {
-            (0..3).for_each(|axis| right[number + axis] = assembled.masses[node] * gravity[axis]);
+    for (node, offset) in offsets.iter().enumerate() {
+        if let Some(offset) = offset {
+            (0..3).for_each(|axis| right[offset + axis] = assembled.masses[node] * gravity[axis]);
         }
     }
     let both = |&(row, column, value): &(usize, usize, f64)| {
-        Some((numbers[row / 3]? + row % 3, numbers[column / 3]? + column % 3, value))
+        Some((offsets[row / 3]? + row % 3, offsets[column / 3]? + column % 3, value))
     };
     let triplets: Vec<_> = assembled.triplets.iter().filter_map(both).collect();
     let solution = solve(size, &triplets, &right);
-    numbers.iter().map(|number| number.map_or(DVec3::ZERO, |n| DVec3::from_slice(&solution[n..n + 3]))).collect()
+    offsets.iter().map(|offset| offset.map_or(DVec3::ZERO, |n| DVec3::from_slice(&solution[n..n + 3]))).collect()
 }
 
 fn unknowns(free: &[bool]) -> (Vec<Option<usize>>, usize) {
     let mut next = 0;
-    let numbers = free
+    let offsets = free
         .iter()
         .map(|&free| {
             free.then(|| {
@@ -168,5 +169,5 @@ fn unknowns(free: &[bool]) -> (Vec<Option<usize>>, usize) {
             })
         })
         .collect();
-    (numbers, next)
+    (offsets, next)
 }

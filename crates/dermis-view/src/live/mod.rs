@@ -20,8 +20,7 @@ mod wrinkle;
 use std::sync::Arc;
 
 use dermis::mesh::glam::Vec3;
-use dermis::mesh::pose::bake_lazily;
-use dermis::mesh::{Clip, MeshSequence, Object, SequenceError, TriMesh};
+use dermis::mesh::{SequenceError, TriMesh};
 use dermis::tissue::layered::LayeredBody;
 use serde::Serialize;
 
@@ -135,17 +134,6 @@ pub struct LiveFrame {
     pub segments: Vec<[Vec3; 2]>,
     /// What there is to say of the frame.
     pub status: String,
-}
-
-/// What a layer runs on: clip number `clip` of a rig, or the recorded frames of an object without one.
-fn motion(object: &Object, clip: usize) -> Result<(MeshSequence, Option<Arc<Clip>>), String> {
-    let clip = object.clips.get(clip).cloned();
-    let found = match (&object.rig, &clip) {
-        (Some(rig), Some(clip)) => Some(bake_lazily(&object.mesh, rig, clip).map_err(|error| error.to_string())?),
-        _ => object.sequence.clone(),
-    };
-    let motion = found.ok_or("it does not move, so there is nothing to do")?;
-    Ok((motion, clip.filter(|_| object.rig.is_some())))
 }
 
 /// The first message of a conversation.

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use dermis::active::volume::{Effect, Mode, VolumeLayer, VolumeOptions, Workspace, from_deformers};
-use dermis::mesh::{Clip, MeshSequence, Object, SequenceError};
+use dermis::active::volume::{Effect, Mode, VolumeLayer, VolumeOptions, Workspace};
+use dermis::evaluate::{self, Motion};
+use dermis::mesh::{Clip, Deformer, MeshSequence, Object, SequenceError};
 
-use super::{LiveDeformer, LiveFrame, Parameter, Scalar, motion};
+use super::{LiveDeformer, LiveFrame, Parameter, Scalar};
 
 const SWITCH: [&str; 2] = ["off", "on"];
 const MODES: [(&str, Mode); 3] =
@@ -34,16 +35,22 @@ pub struct KeptVolume {
 }
 
 impl KeptVolume {
-    /// Clip number `clip` of `object`, or its recorded frames where it has no rig, in units called `unit`. An open mesh is
-    /// closed for the volume.
+    /// Clip number `clip` of `object` with its layers, or its recorded frames if it has no rig, in units called `unit`. The
+    /// settings are those of the object's last volume layer, which is evaluated here. An open mesh is closed for the
+    /// volume.
     pub fn new(object: &Object, clip: usize, unit: &str) -> Result<Self, String> {
-        let (motion, clip) = motion(object, clip)?;
-        let stored = from_deformers(object).map_err(|error| error.to_string())?;
-        let given = VolumeOptions { cap: true, ..stored.unwrap_or_default() };
-        let layer = VolumeLayer::new(object, &given).map_err(|error| error.to_string())?;
+        let mut object = object.clone();
+        let last = object.deformers.iter().rposition(|layer| matches!(layer, Deformer::Volume(_)));
+        let given = match last.map(|layer| object.deformers.remove(layer)) {
+            Some(Deformer::Volume(options)) => VolumeOptions { cap: true, ..VolumeOptions::clone(&options) },
+            _ => VolumeOptions { cap: true, ..VolumeOptions::default() },
+        };
+        let motion = evaluate::motion_of_clip(&object, clip).map_err(|error| error.to_string())?;
+        let Motion { sequence: motion, clip, .. } = motion;
+        let layer = VolumeLayer::new(&object, &given).map_err(|error| error.to_string())?;
         let mode = MODES.iter().position(|(_, mode)| *mode == given.mode).unwrap_or(0);
         Ok(Self {
-            object: object.clone(),
+            object,
             clip,
             motion,
             given,

@@ -1,23 +1,20 @@
 //! A cloth with wrinkles where it is compressed, on a finer surface, with the wrinkle layer's settings as sliders.
 //!
-//! Curves are followed from frame to frame. A jump in time starts a little earlier, so that wrinkles have grown when the
-//! frame is shown.
+//! Curves are followed from frame to frame, as [`Follower`] does.
 
 use std::sync::Arc;
 
-use dermis::active::wrinkle::{Curves, RestShape, Samples, TakenUp, Tracker, WrinkleLayer, WrinkleOptions};
-use dermis::mesh::geometry::total_area;
+use dermis::active::wrinkle::{Curves, Follower, RestShape, Samples, WrinkleLayer, WrinkleOptions};
+use dermis::evaluate;
 use dermis::mesh::glam::Vec3;
 use dermis::mesh::{MeshSequence, Object, SequenceError, TriMesh};
 
-use super::{LiveDeformer, LiveFrame, Parameter, Scalar, motion};
+use super::{LiveDeformer, LiveFrame, Parameter, Scalar};
 
 const SWITCH: [&str; 2] = ["off", "on"];
 /// The finest surface, in triangles; cloth that has as many is not refined.
-const MOST_TRIANGLES: usize = 100_000;
-const MOST_LEVELS: u32 = 3;
-/// Frames that are followed before one that is jumped to.
-const LEAD: usize = 12;
+const MAX_TRIANGLES: usize = 100_000;
+const MAX_LEVELS: u32 = 3;
 const STRENGTHS: [f64; 2] = [0.0, 2.0];
 const THRESHOLDS: [f64; 2] = [0.0, 0.1];
 
@@ -31,11 +28,7 @@ pub struct WrinkledCloth {
     layer: WrinkleLayer,
     fine: Arc<TriMesh>,
     samples: Samples,
-    tracker: Tracker,
-    /// The last frame that was followed, its curves, and what wrinkles took up before it.
-    last: Option<(usize, Curves, TakenUp)>,
-    /// What they take up in it.
-    taken_up: TakenUp,
+    follower: Follower,
     on: bool,
     /// How high the folds are, of what the lost area asks for.
     strength: f32,
@@ -43,9 +36,9 @@ pub struct WrinkledCloth {
 }
 
 impl WrinkledCloth {
-    /// Clip number `clip` of `object`, or its recorded frames where it has no rig.
+    /// Clip number `clip` of `object` with its layers, or its recorded frames if it has no rig.
     pub fn new(object: &Object, clip: usize) -> Result<Self, String> {
-        let (motion, _) = motion(object, clip)?;
+        let motion = evaluate::motion_of_clip(object, clip).map_err(|error| error.to_string())?.sequence;
         let options = WrinkleOptions::default();
         let mesh = motion.mesh();
         let layer = WrinkleLayer::new(mesh, RestShape::Pose, &options).map_err(|error| error.to_string())?;
@@ -53,17 +46,14 @@ impl WrinkledCloth {
         let refined =
             layer.refine(mesh, &everywhere, levels(mesh.triangle_count())).map_err(|error| error.to_string())?;
         let samples = layer.samples(refined.spots);
-        let tracker = layer.tracker();
         Ok(Self {
             motion,
             options,
             usual_radius: layer.min_radius(),
             fine: Arc::new(refined.mesh),
             samples,
-            tracker,
+            follower: Follower::new(&layer),
             layer,
-            last: None,
-            taken_up: TakenUp::default(),
             on: true,
             strength: 1.0,
             shows_curves: true,
@@ -75,31 +65,8 @@ impl WrinkledCloth {
         if let Ok(layer) = WrinkleLayer::new(self.motion.mesh(), RestShape::Pose, &self.options) {
             self.layer = layer;
             self.samples = self.layer.samples(self.samples.spots().to_vec());
-            self.last = None;
+            self.follower = Follower::new(&self.layer);
         }
-    }
-
-    /// Follows the curves up to a frame; the cloth in it.
-    fn follow(&mut self, frame: usize) -> Result<Vec<Vec3>, SequenceError> {
-        let first = match &self.last {
-            Some((last, _, before)) if *last == frame => {
-                self.taken_up = *before;
-                return Ok(self.motion.frame(frame)?.into_owned());
-            }
-            Some((last, ..)) if last + 1 == frame => frame,
-            _ => {
-                self.tracker = self.layer.tracker();
-                self.taken_up = TakenUp::default();
-                frame.saturating_sub(LEAD)
-            }
-        };
-        for at in first..frame {
-            self.layer.advance(&mut self.tracker, &self.motion.frame(at)?);
-        }
-        let cloth = self.motion.frame(frame)?.into_owned();
-        let curves = self.layer.advance(&mut self.tracker, &cloth);
-        self.last = Some((frame, curves, self.taken_up));
-        Ok(cloth)
     }
 }
 
@@ -110,7 +77,7 @@ impl LiveDeformer for WrinkledCloth {
         vec![
             Parameter::choice("on", "Wrinkles", &SWITCH, usize::from(self.on)),
             Parameter::choice("curves", "Curves", &SWITCH, usize::from(self.shows_curves)),
-            Parameter::slider("radius", "Smallest radius", [0.25 * usual, 4.0 * usual], 0.05 * usual, radius),
+            Parameter::slider("min_radius", "Smallest radius", [0.25 * usual, 4.0 * usual], 0.05 * usual, radius),
             Parameter::slider("strength", "Strength", STRENGTHS, 0.05, f64::from(self.strength)),
             Parameter::slider("threshold", "Threshold", THRESHOLDS, 0.001, f64::from(self.options.threshold)),
         ]
@@ -122,12 +89,12 @@ impl LiveDeformer for WrinkledCloth {
         match name {
             "on" => self.on = value > 0.5,
             "curves" => self.shows_curves = value > 0.5,
-            "radius" => self.options.min_radius = Some(within([0.25 * usual, 4.0 * usual])),
+            "min_radius" => self.options.min_radius = Some(within([0.25 * usual, 4.0 * usual])),
             "strength" => self.strength = within(STRENGTHS),
             "threshold" => self.options.threshold = within(THRESHOLDS),
             _ => return false,
         }
-        if matches!(name, "radius" | "threshold") {
+        if matches!(name, "min_radius" | "threshold") {
             self.prepare();
         }
         true
@@ -146,21 +113,17 @@ impl LiveDeformer for WrinkledCloth {
     }
 
     fn pose(&mut self, frame: usize) -> Result<LiveFrame, SequenceError> {
-        let cloth = self.follow(frame)?;
-        let mut curves = self.last.as_ref().map_or_else(Curves::default, |(_, curves, _)| curves.clone());
-        self.layer.fit(&mut self.taken_up, &cloth, &mut curves, &self.samples, self.fine.triangles());
+        let fine = self.fine.triangles();
+        let (cloth, mut curves) = self.follower.fit(&self.layer, &self.motion, frame, &self.samples, fine)?;
         curves.amplitude *= if self.on { self.strength } else { 0.0 };
         let positions = self.layer.apply(&cloth, &curves, &self.samples).positions;
         let triangles = self.motion.mesh().triangles();
         let scalars = self.samples.spots().iter().map(|spot| spot.blend(triangles, &curves.compression)).collect();
         let segments = if self.on && self.shows_curves { self.segments(&cloth, &curves) } else { Vec::new() };
-        let lost = |points: &[Vec3], triangles: &[[u32; 3]]| {
-            100.0 * (1.0 - total_area(points, triangles) / self.layer.rest_area())
-        };
         let status = format!(
             "area lost: {:.2} % before, {:.2} % after; {} curves",
-            lost(&cloth, triangles),
-            lost(&positions, self.fine.triangles()),
+            100.0 * self.layer.area_lost(&cloth, triangles),
+            100.0 * self.layer.area_lost(&positions, fine),
             if self.on { curves.lines.len() } else { 0 },
         );
         Ok(LiveFrame { positions, scalars, segments, status })
@@ -176,7 +139,7 @@ impl WrinkledCloth {
 
 /// How often that many triangles can be cut in four.
 fn levels(triangles: usize) -> u32 {
-    (1..=MOST_LEVELS).take_while(|level| triangles << (2 * level) <= MOST_TRIANGLES).last().unwrap_or(0)
+    (1..=MAX_LEVELS).take_while(|level| triangles << (2 * level) <= MAX_TRIANGLES).last().unwrap_or(0)
 }
 
 #[cfg(test)]

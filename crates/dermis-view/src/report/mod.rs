@@ -9,6 +9,7 @@ mod html;
 
 use std::sync::Arc;
 
+use dermis::evaluate::EvaluateError;
 use dermis::mesh::{Note, Object, Scene};
 use dermis::{FrameRange, SelectError, Selection, select};
 use serde::Serialize;
@@ -88,6 +89,9 @@ pub enum ReportError {
     /// A fit cannot be measured.
     #[error(transparent)]
     Measure(#[from] MeasureError),
+    /// An input cannot be evaluated.
+    #[error(transparent)]
+    Evaluate(#[from] EvaluateError),
     /// The frames asked for are not there.
     #[error(transparent)]
     Select(#[from] SelectError),
@@ -213,7 +217,7 @@ fn thinned(asset: &Asset, clip: usize, frames: Option<FrameRange>, step: usize) 
 }
 
 fn embedded(gallery: &Gallery) -> Result<(Vec<Embedded>, usize), ReportError> {
-    let infos = gallery.infos().map_err(MeasureError::from)?;
+    let infos = gallery.infos()?;
     let mut size = 0;
     let mut text = |bytes: Vec<u8>| {
         size += bytes.len();

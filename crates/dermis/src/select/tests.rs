@@ -26,7 +26,7 @@ fn scene(objects: Vec<Object>) -> Scene {
 }
 
 fn xs(object: &Object) -> Vec<f32> {
-    let motion = object.motion().unwrap().unwrap();
+    let motion = object.base_motion().unwrap().unwrap();
     (0..motion.frame_count()).map(|frame| motion.frame(frame).unwrap()[0].x).collect()
 }
 
@@ -88,7 +88,7 @@ fn keeps_frames_of_sequences_and_clips_alike() {
     let kept = select(scene(vec![counting("a", 8), rigged("b", &[("walk", 8)])]), &asked).unwrap();
     for object in &kept.objects {
         assert_eq!(xs(object), [1.0, 3.0, 5.0]);
-        assert_eq!(object.motion().unwrap().unwrap().frame_rate_hz(), 12.0);
+        assert_eq!(object.base_motion().unwrap().unwrap().frame_rate_hz(), 12.0);
     }
 }
 

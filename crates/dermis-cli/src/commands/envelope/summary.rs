@@ -1,37 +1,24 @@
-//! What `dermis envelope` says about a model and its errors.
+//! The answer of `dermis envelope`: a model and its errors.
 
-use dermis::io::Written;
-use dermis::mesh::Note;
-use dermis::skin::envelope::{Curve, Examples, HalfError, Trained, Validation};
+use dermis::mesh::Object;
+use dermis::skin::envelope::{Curve, PoseError, Validation};
+use dermis::train_envelope::{Envelope, multi_weights};
 use serde::Serialize;
-use serde_json::{Map, Value};
 
-use super::args::TrainArgs;
-use super::inputs::Rigged;
-use crate::args::{Format, Shared};
-use crate::notes::NoteFacts;
-use crate::numbers::{bytes, counted, measured, seconds, short};
-use crate::report::Report;
-use crate::terminal::{self, Paint};
+use crate::job::Facts;
+use crate::numbers::{counted, measured, short};
+use crate::text::Text;
 
-/// How many of the worst are named.
+/// Worst poses and points that are named.
 const NAMED: usize = 5;
-/// How wide the bars of the curve are at most.
+/// Width of the longest bar of the curve.
 const BAR: f64 = 40.0;
-
-/// What both actions know.
-pub(super) struct Facts<'a> {
-    pub(super) examples: &'a Examples,
-    pub(super) validation: &'a Validation,
-    pub(super) notes: &'a [Note],
-    pub(super) seconds: &'a [(&'static str, f64)],
-}
 
 /// Errors of a model, as JSON.
 #[derive(Debug, Serialize)]
 pub(super) struct Summary {
     #[serde(flatten)]
-    pub(super) model: ModelFacts,
+    model: ModelFacts,
     poses: usize,
     rms_error: f64,
     max_error: f64,
@@ -44,10 +31,6 @@ pub(super) struct Summary {
     worst_points: Vec<usize>,
     /// RMS over the poses, of each point.
     point_rms_errors: Vec<f64>,
-    notes: Vec<NoteFacts>,
-    seconds: Map<String, Value>,
-    #[serde(skip)]
-    stages: Vec<(&'static str, f64)>,
 }
 
 #[derive(Debug, Serialize)]
@@ -59,17 +42,14 @@ struct PoseFacts {
     linear_rms_error: f64,
 }
 
-/// What is said about the model itself.
+/// Facts about the model itself.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct ModelFacts {
     rig: Option<String>,
     model: Option<String>,
-    output: Option<String>,
-    files: Vec<String>,
-    bytes: u64,
     points: usize,
     joints: usize,
-    /// Null where the model is the linear skin alone.
+    /// Null if the model is the linear skin alone.
     smoothness: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     smoothness_curve: Option<CurveFacts>,
@@ -81,7 +61,7 @@ pub(super) struct ModelFacts {
     half_max_error: Option<f64>,
 }
 
-/// What cross-validation found.
+/// The result of cross-validation.
 #[derive(Debug, Serialize)]
 struct CurveFacts {
     smoothness: Vec<f64>,
@@ -98,70 +78,62 @@ impl CurveFacts {
     }
 
     /// A bar for each value.
-    fn lines(&self, chosen: Option<f64>, paint: Paint) -> Vec<String> {
+    fn write(&self, chosen: Option<f64>, text: &mut Text) {
         let most = self.rms_error.iter().fold(self.linear_rms_error, |most, error| most.max(*error));
-        let line = |name: &str, error: f64, is_chosen: bool| {
+        let mut line = |name: &str, error: f64, is_chosen: bool| {
             let width = (BAR * error / most.max(f64::MIN_POSITIVE)).round() as usize;
-            let text = format!("    {name:<8} {:<9} {}", measured(error), "▪".repeat(width));
-            if is_chosen { paint.title(&format!("{text} ◂")) } else { text }
+            let words = format!("    {name:<8} {:<9} {}", measured(error), "▪".repeat(width));
+            let words = if is_chosen { text.paint.title(&format!("{words} ◂")) } else { words };
+            text.line(words);
         };
-        let values = self.smoothness.iter().zip(&self.rms_error);
-        let lines = values.map(|(s, error)| line(&format!("{s:.0e}"), *error, chosen == Some(*s)));
-        lines.chain([line("linear", self.linear_rms_error, chosen.is_none())]).collect()
+        for (smoothness, error) in self.smoothness.iter().zip(&self.rms_error) {
+            line(&format!("{smoothness:.0e}"), *error, chosen == Some(*smoothness));
+        }
+        line("linear", self.linear_rms_error, chosen.is_none());
     }
 }
 
 impl ModelFacts {
-    pub(super) fn of(
-        args: &TrainArgs,
-        trained: &Trained,
-        rigged: &Rigged,
-        half: Option<HalfError>,
-        written: &Written,
-    ) -> Self {
+    /// A model that was learned.
+    pub(super) fn trained(rig: &str, envelope: &Envelope) -> Self {
+        let Envelope { trained, half_error: half, .. } = envelope;
         Self {
-            rig: Some(args.rig.clone()),
-            model: None,
-            output: Some(args.output.display().to_string()),
-            files: written.files.iter().map(|file| file.display().to_string()).collect(),
-            bytes: written.bytes,
-            points: rigged.object.mesh.point_count(),
-            joints: rigged.rig.joints().len(),
+            rig: Some(rig.to_owned()),
             smoothness: Some(trained.smoothness).filter(|smoothness| smoothness.is_finite()),
             smoothness_curve: trained.curve.as_ref().map(CurveFacts::of),
             bones_per_point: Some(trained.mean_bones),
             half_rms_error: half.map(|half| half.rms),
             half_max_error: half.map(|half| half.max),
+            ..Self::of_size(envelope.model())
         }
     }
 
     /// A model that was read.
-    pub(super) fn input(&mut self, model: &str, rig: Option<&str>, rigged: &Rigged, smoothness: Option<f64>) {
-        self.model = Some(model.to_owned());
-        self.rig = rig.map(ToOwned::to_owned);
-        self.points = rigged.object.mesh.point_count();
-        self.joints = rigged.rig.joints().len();
-        self.smoothness = smoothness;
+    pub(super) fn stored(model: &str, rig: Option<&str>, object: &Object) -> Self {
+        let smoothness = multi_weights(object).ok().and_then(|layer| layer.record.get("smoothness")?.as_f64());
+        let (model, rig) = (Some(model.to_owned()), rig.map(ToOwned::to_owned));
+        Self { model, rig, smoothness, ..Self::of_size(object) }
+    }
+
+    fn of_size(object: &Object) -> Self {
+        let joints = object.rig.as_ref().map_or(0, |rig| rig.joints().len());
+        Self { points: object.mesh.point_count(), joints, ..Self::default() }
     }
 }
 
 impl Summary {
-    pub(super) fn new(facts: &Facts<'_>, total: f64) -> Self {
-        let validation = facts.validation;
-        let pose = |pose: &dermis::skin::envelope::PoseError| PoseFacts {
+    pub(super) fn new(model: ModelFacts, poses: usize, validation: &Validation) -> Self {
+        let pose = |pose: &PoseError| PoseFacts {
             name: pose.name.clone(),
             rms_error: pose.rms_error,
             max_error: pose.max_error,
             worst_point: pose.worst_point,
             linear_rms_error: pose.linear_rms_error,
         };
-        let mut times: Map<String, Value> =
-            facts.seconds.iter().map(|&(stage, time)| (stage.replace([' ', '-'], "_"), time.into())).collect();
-        times.insert("total".to_owned(), total.into());
         let worst = validation.worst_poses();
         Self {
-            model: ModelFacts::default(),
-            poses: facts.examples.pose_count(),
+            model,
+            poses,
             rms_error: validation.rms_error,
             max_error: validation.max_error,
             linear_rms_error: validation.linear_rms_error,
@@ -170,53 +142,7 @@ impl Summary {
             worst_poses: worst.iter().take(NAMED).map(|&pose| validation.poses[pose].name.clone()).collect(),
             worst_points: validation.worst_points().into_iter().take(NAMED).collect(),
             point_rms_errors: validation.points.clone(),
-            notes: NoteFacts::each_once(facts.notes),
-            seconds: times,
-            stages: facts.seconds.to_vec(),
         }
-    }
-
-    pub(super) fn print(&self, shared: &Shared) -> Result<(), Report> {
-        match shared.format {
-            Format::Json => terminal::print_json(self)?,
-            Format::Pretty if shared.quiet => {}
-            Format::Pretty => terminal::print(&self.text(Paint::for_stdout(shared.color)))?,
-        }
-        Ok(())
-    }
-
-    fn text(&self, paint: Paint) -> String {
-        let model = &self.model;
-        let title = model.model.as_ref().or(model.rig.as_ref()).cloned().unwrap_or_default();
-        let mut lines = vec![format!(
-            "{}  {}, {}, {}",
-            paint.title(&title),
-            counted(model.points, "point", "points"),
-            counted(model.joints, "joint", "joints"),
-            counted(self.poses, "pose", "poses")
-        )];
-        let mut fact = |name: &str, words: String| lines.push(format!("  {name:<14} {words}"));
-        if let Some(bones) = model.bones_per_point {
-            fact("influence", format!("{bones:.1} bones per point"));
-        }
-        fact("error", format!("{} rms, {} at most", measured(self.rms_error), measured(self.max_error)));
-        let linear = format!("{} rms, {} at most", measured(self.linear_rms_error), measured(self.linear_max_error));
-        fact("linear skin", linear);
-        if let (Some(rms), Some(most)) = (model.half_rms_error, model.half_max_error) {
-            fact("half precision", format!("costs {} rms, {} at most", measured(rms), measured(most)));
-        }
-        fact("worst poses", self.worst());
-        fact("worst points", self.worst_points.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "));
-        fact("smoothness", model.smoothness.map_or("∞: the linear skin alone".to_owned(), short));
-        if let Some(curve) = &model.smoothness_curve {
-            lines.extend(curve.lines(model.smoothness, paint));
-        }
-        lines.push(format!("  {:<14} {}", "time", self.times()));
-        if let Some(output) = &model.output {
-            lines.push(format!("wrote {} ({})", paint.title(output), bytes(model.bytes)));
-        }
-        let notes: String = self.notes.iter().map(|note| note.line(paint)).collect();
-        lines.join("\n") + "\n" + &notes
     }
 
     fn worst(&self) -> String {
@@ -226,10 +152,28 @@ impl Summary {
         };
         self.worst_poses.iter().map(error).collect::<Vec<_>>().join(", ")
     }
+}
 
-    fn times(&self) -> String {
-        let stages = self.stages.iter().filter(|(_, time)| *time >= 0.005);
-        let stages: Vec<String> = stages.map(|(stage, time)| format!("{stage} {}", seconds(*time))).collect();
-        format!("{} ({})", seconds(self.seconds["total"].as_f64().unwrap_or(0.0)), stages.join(", "))
+impl Facts for Summary {
+    fn write(&self, text: &mut Text) {
+        let model = &self.model;
+        let title = model.model.as_ref().or(model.rig.as_ref()).cloned().unwrap_or_default();
+        let (points, joints) = (counted(model.points, "point", "points"), counted(model.joints, "joint", "joints"));
+        text.title(&title, format!("{points}, {joints}, {}", counted(self.poses, "pose", "poses")));
+        if let Some(bones) = model.bones_per_point {
+            text.row("influence", format!("{bones:.1} bones per point"));
+        }
+        let errors = |rms: f64, max: f64| format!("{} rms, {} at most", measured(rms), measured(max));
+        text.row("error", errors(self.rms_error, self.max_error));
+        text.row("linear skin", errors(self.linear_rms_error, self.linear_max_error));
+        if let (Some(rms), Some(max)) = (model.half_rms_error, model.half_max_error) {
+            text.row("half precision", format!("costs {}", errors(rms, max)));
+        }
+        text.row("worst poses", self.worst());
+        text.row("worst points", self.worst_points.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "));
+        text.row("smoothness", model.smoothness.map_or("∞: the linear skin alone".to_owned(), short));
+        if let Some(curve) = &model.smoothness_curve {
+            curve.write(model.smoothness, text);
+        }
     }
 }

@@ -1,193 +1,196 @@
 //! `dermis envelope train`: from a rig, a clip and shapes to a model.
 
-use std::sync::Arc;
-use std::time::Instant;
+use std::path::PathBuf;
+use std::process::ExitCode;
 
-use dermis::io::{WriteOptions, Written, check_target};
-use dermis::mesh::{Clip, Deformer, MeshSequence, Note, Object, Rig, Scene, SkinWeights};
-use dermis::skin::envelope::{Examples, HalfError, Trained, Underlying, Validation, half_error, train, validate};
-use serde_json::{Value, json};
+use clap::ValueEnum;
+use dermis::io::{ReadOptions, check_target};
+use dermis::skin::envelope::{self, MapOptions, Precision, TrainOptions};
+use dermis::train_envelope::{EnvelopeOptions, ExampleOptions, MapSource, TrainingSet, train_envelope_with};
 
-use super::args::{TrainArgs, Underlying as UnderlyingArg};
-use super::inputs::{Poses, Rigged, examples_of, read_poses, read_rigged, read_training_set};
-use super::maps::influences;
-use super::report_of;
-use super::summary::{Facts, ModelFacts, Summary};
-use crate::args::Shared;
-use crate::interrupt;
-use crate::report::Report;
-use crate::watch::Watch;
+use super::Shapes;
+use super::summary::{ModelFacts, Summary};
+use crate::args::{EXIT_CODES, Shared};
+use crate::diagnostic::{Diagnostic, InFile};
+use crate::job::Job;
+use crate::options::{Output, count, count_or_none, fraction, non_negative};
 
-/// Learns a model, writes it and says how well it does; whether an error that was asked for was missed.
-pub(super) fn run(args: &TrainArgs, shared: &Shared) -> Result<bool, Report> {
-    let write_options = WriteOptions { force: args.force };
-    for target in [Some(&args.output), args.more.save_examples.as_ref()].into_iter().flatten() {
-        check_target(target, &write_options)?;
-    }
-    let watch = Watch::new(format!("learning {}", args.rig), shared);
-    let began = Instant::now();
-    let mut work = Work::read(args, &watch)?;
-    let mut seconds = vec![("read", began.elapsed().as_secs_f64())];
-    let maps = influences(args, &work.rigged.object, &work.rigged.rig, &work.examples, &watch, &mut work.notes)?;
-    let Rigged { object, rig, .. } = &work.rigged;
-    let trained = interrupt::while_writing(|| train(&object.mesh, rig, &maps, &work.examples, &args.options(), &watch));
-    watch.clear();
-    let trained = trained.map_err(|error| report_of(&error, &args.influence.maps).in_file(&args.rig))?;
-    seconds.extend(trained.seconds.iter().copied());
-    work.notes.extend(trained.notes.iter().cloned());
-    let start = Instant::now();
-    let result = work.finish(args, &trained)?;
-    seconds.push(("validate", start.elapsed().as_secs_f64()));
-    let start = Instant::now();
-    let written = work.write(args, &result.model, &write_options, &watch)?;
-    seconds.push(("write", start.elapsed().as_secs_f64()));
-    let facts =
-        Facts { examples: &work.examples, validation: &result.validation, notes: &work.notes, seconds: &seconds };
-    let mut summary = Summary::new(&facts, began.elapsed().as_secs_f64());
-    summary.model = ModelFacts::of(args, &trained, &work.rigged, result.half, &written);
-    summary.print(shared)?;
-    Ok(args.error.is_some_and(|most| result.validation.rms_error > most))
+/// Learn a model from poses and the shape that the skin had in each
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXIT_CODES)]
+pub(super) struct Args {
+    /// The rig: a file with joints and a clip, or sample:NAME
+    rig: String,
+    #[command(flatten)]
+    output: Output,
+    /// Store weights in half precision; what that costs is printed
+    #[arg(long)]
+    half: bool,
+    /// Exit with 1 if the RMS error on the examples is above this
+    #[arg(long, value_name = "E", value_parser = non_negative)]
+    error: Option<f64>,
+    #[command(flatten)]
+    shapes: Shapes,
+    #[command(flatten)]
+    more: More,
+    #[command(flatten)]
+    influence: InfluenceMaps,
+    #[command(flatten)]
+    learning: Learning,
 }
 
-/// All that is learned from.
-struct Work {
-    rigged: Rigged,
-    poses: Vec<(Poses, Vec<f64>)>,
-    examples: Examples,
-    notes: Vec<Note>,
+/// Weights of poses, and earlier training sets.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Training set")]
+struct More {
+    /// Fit this frame of the clip more (or less) closely than the others, which have weight 1; may be given several times
+    #[arg(long = "pose-weight", value_name = "FRAME=W", value_parser = pose_weight)]
+    pose_weights: Vec<(usize, f64)>,
+    /// Learn from this training set as well: a rig with a clip and a shape for each of its frames; may be given several times
+    #[arg(long, value_name = "FILE")]
+    add: Vec<String>,
+    /// Write the whole training set, for --add of a later run (.npz)
+    #[arg(long, value_name = "FILE")]
+    save_examples: Option<PathBuf>,
+    #[arg(long, value_name = "T", default_value_t = TrainOptions::default().duplicate_tolerance, help = "Average poses in which no entry of a nearby bone's matrix differs by more")]
+    duplicate_tolerance: f64,
 }
 
-/// The model and how well it does.
-struct Finished {
-    model: Object,
-    validation: Validation,
-    half: Option<HalfError>,
+/// Which bones a point may follow.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Influence maps")]
+struct InfluenceMaps {
+    /// Where they come from: weights (of the rig's skin), auto (found from the examples), attribute:PREFIX (an attribute
+    /// per joint), textures:FOLDER (JOINT.png over the first UVs), or a file whose skin weights are the maps
+    #[arg(long, value_name = "SOURCE", default_value = "weights", value_parser = map_source)]
+    maps: MapSource,
+    #[arg(long, value_name = "N", value_parser = count_or_none, default_value_t = MapOptions::default().widen, help = "Widen and smooth them over so many mesh neighbours")]
+    widen: usize,
+    #[arg(long, value_name = "R", default_value_t = MapOptions::default().reach, help = "The share of a joint's influence that its parent and children get; 0 keeps to the skin weights")]
+    reach: f32,
+    #[arg(long, value_name = "N", value_parser = count, default_value_t = MapOptions::default().most, help = "The most bones per point")]
+    max_bones: usize,
 }
 
-impl Work {
-    fn read(args: &TrainArgs, watch: &Watch) -> Result<Self, Report> {
-        let rigged = read_rigged(&args.rig, &args.shapes, watch)?;
-        let mut notes = rigged.scene.notes.clone();
-        let clip = rigged.clip(&args.rig)?;
-        let own = rigged.object.sequence.as_ref();
-        let poses = read_poses(clip, own, &rigged.object.mesh, &args.shapes, watch)
-            .map_err(|report| report.in_file(&args.rig))?;
-        let weights = pose_weights(args, &poses)?;
-        let mut all = vec![(poses, weights)];
-        for source in &args.more.add {
-            let (poses, said) = read_training_set(source, &rigged.object, watch)?;
-            notes.extend(said);
-            let count = poses.pairs.len();
-            all.push((poses, vec![1.0; count]));
+/// How weights are solved.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Learning")]
+struct Learning {
+    /// The regularization: 0 fits the examples, larger is smoother [default: chosen by cross-validation]
+    #[arg(long, value_name = "S")]
+    smoothness: Option<f64>,
+    #[arg(long, value_name = "N", value_parser = count, default_value_t = TrainOptions::default().blocks, help = "Blocks of poses that cross-validation holds out in turn")]
+    blocks: usize,
+    #[arg(long, value_name = "V", value_parser = fraction, default_value_t = TrainOptions::default().retained_variance, help = "The share of the variance that the principal components keep")]
+    retained_variance: f64,
+    #[arg(long, value_name = "C", default_value_t = TrainOptions::default().cut_off, help = "Leave out singular values below this share of the largest")]
+    cut_off: f64,
+    /// What is refined
+    #[arg(long, value_name = "SKIN", default_value = "best")]
+    underlying: Underlying,
+    #[arg(long, value_name = "N", value_parser = count, default_value_t = TrainOptions::default().linear_influences, help = "The most bones per point of the best linear skin")]
+    influences: usize,
+}
+
+/// What is refined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Underlying {
+    /// Each point moves with one bone
+    Rigid,
+    /// The rig's own linear skin
+    Rig,
+    /// The best linear skin of the examples
+    Best,
+}
+
+impl From<Underlying> for envelope::Underlying {
+    fn from(underlying: Underlying) -> Self {
+        match underlying {
+            Underlying::Rigid => Self::Rigid,
+            Underlying::Rig => Self::Rig,
+            Underlying::Best => Self::Best,
         }
-        if !rigged.rig.shapes().is_empty() {
-            notes.push(Note::new("the model has no blend shapes: what they do is learned as a part of the shapes"));
-        }
-        let examples =
-            examples_of(&rigged.object, &rigged.rig, &all).map_err(|error| Report::from(error).in_file(&args.rig))?;
-        Ok(Self { rigged, poses: all, examples, notes })
-    }
-
-    fn finish(&self, args: &TrainArgs, trained: &Trained) -> Result<Finished, Report> {
-        let Rigged { object, rig, .. } = &self.rigged;
-        // Other viewers play the skin below; a rigid one would serve them badly.
-        let base = if args.learning.underlying == UnderlyingArg::Rigid { rig.weights() } else { &trained.linear };
-        let clip = &self.poses[0].0.clip;
-        let frames = (0..clip.frame_count()).map(|frame| clip.transforms(frame));
-        let cost = || half_error(&trained.weights, &object.mesh, rig.joints(), frames);
-        let half = args.half.then(cost).transpose()?;
-        let validation = validate(&trained.weights, base, &object.mesh, &self.examples)?;
-        let deformer = self.deformer(args, trained, &validation);
-        let report = |error: dermis::mesh::RigError| Report::new(error.to_string());
-        let model_rig = Rig::new(&object.mesh, rig.joints().to_vec(), sorted(base), Vec::new()).map_err(report)?;
-        let clips = object.clips.iter().map(|clip| without_shapes(&model_rig, clip).map(Arc::new));
-        let model = Object {
-            clips: clips.collect::<Result<_, _>>().map_err(report)?,
-            rig: Some(Arc::new(model_rig)),
-            sequence: None,
-            deformers: vec![deformer],
-            ..object.clone()
-        };
-        Ok(Finished { model, validation, half })
-    }
-
-    /// The multi-weights, with how they were made.
-    fn deformer(&self, args: &TrainArgs, trained: &Trained, validation: &Validation) -> Deformer {
-        let mut deformer = trained.weights.to_deformer(args.half);
-        if let Ok(Value::Object(mut settings)) = serde_json::from_str(&deformer.settings) {
-            let underlying = match args.options().underlying {
-                Underlying::Rigid => "rigid",
-                Underlying::Rig => "rig",
-                Underlying::Best => "best",
-            };
-            settings.insert("smoothness".into(), json!(trained.smoothness));
-            settings.insert("underlying".into(), json!(underlying));
-            settings.insert("poses".into(), json!(self.examples.pose_count()));
-            settings.insert("training_rms_error".into(), json!(validation.rms_error));
-            deformer.settings = Value::Object(settings).to_string();
-        }
-        deformer
-    }
-
-    fn write(
-        &self,
-        args: &TrainArgs,
-        model: &Object,
-        options: &WriteOptions,
-        watch: &Watch,
-    ) -> Result<Written, Report> {
-        let put = |target: &std::path::Path, object: Object| {
-            let scene = Scene { objects: vec![object], notes: Vec::new(), ..self.rigged.scene.clone() };
-            let written = interrupt::while_writing(|| dermis::io::write(target, &scene, options, watch));
-            watch.clear();
-            written.map_err(|error| Report::from(error).in_file(target.display().to_string()))
-        };
-        let written = put(&args.output, model.clone())?;
-        if let Some(target) = &args.more.save_examples {
-            put(target, self.training_set()?)?;
-        }
-        Ok(written)
-    }
-
-    /// The rig with all poses as one clip and a shape for each.
-    fn training_set(&self) -> Result<Object, Report> {
-        let Rigged { object, rig, .. } = &self.rigged;
-        let all = || self.poses.iter().flat_map(|(poses, _)| poses.pairs.iter().map(move |pair| (poses, *pair)));
-        let transforms = all().flat_map(|(poses, (frame, _))| poses.clip.transforms(frame).iter().copied()).collect();
-        let report = |error: dermis::mesh::RigError| Report::new(error.to_string());
-        let bare = Rig::new(&object.mesh, rig.joints().to_vec(), rig.weights().clone(), Vec::new()).map_err(report)?;
-        let clip = Clip::new(&bare, "examples", self.poses[0].0.clip.frame_rate_hz(), transforms, Vec::new())
-            .map_err(report)?;
-        let targets = (0..self.examples.pose_count()).flat_map(|pose| self.examples.target(pose).iter().copied());
-        let shapes = MeshSequence::new(Arc::clone(&object.mesh), targets.collect(), clip.frame_rate_hz())?;
-        Ok(Object {
-            sequence: Some(shapes),
-            rig: Some(Arc::new(bare)),
-            clips: vec![Arc::new(clip)],
-            deformers: Vec::new(),
-            ..object.clone()
-        })
     }
 }
 
-fn pose_weights(args: &TrainArgs, poses: &Poses) -> Result<Vec<f64>, Report> {
-    let mut weights = vec![1.0; poses.pairs.len()];
-    for given in &args.more.pose_weights {
-        let Some(at) = poses.pairs.iter().position(|(frame, _)| *frame == given.frame) else {
-            let message = format!("--pose-weight names frame {}, which is not among the poses", given.frame);
-            return Err(Report::new(message).hint("give a frame of the clip, from 0, that --frames leaves in"));
-        };
-        weights[at] = given.weight;
+/// The source of influence maps that `text` names.
+#[allow(clippy::unnecessary_wraps, reason = "parsers of arguments return a result")]
+fn map_source(text: &str) -> Result<MapSource, String> {
+    Ok(match text.split_once(':') {
+        Some(("attribute", prefix)) => MapSource::Attributes(prefix.to_owned()),
+        Some(("textures", folder)) => MapSource::Textures(folder.into()),
+        _ if text == "weights" => MapSource::Weights,
+        _ if text == "auto" => MapSource::Automatic,
+        _ => MapSource::File(text.to_owned()),
+    })
+}
+
+/// A frame and its weight.
+fn pose_weight(text: &str) -> Result<(usize, f64), String> {
+    let parts = text.split_once('=').and_then(|(frame, weight)| Some((frame.parse().ok()?, weight.parse().ok()?)));
+    let (frame, weight): (usize, f64) = parts.ok_or_else(|| format!("'{text}' is not FRAME=WEIGHT, such as 12=3"))?;
+    if weight.is_finite() && weight >= 0.0 {
+        Ok((frame, weight))
+    } else {
+        Err(format!("the weight {weight} makes no sense; it must be finite and not negative"))
     }
-    Ok(weights)
 }
 
-/// Largest first, as viewers that read only four influences want it.
-fn sorted(weights: &SkinWeights) -> SkinWeights {
-    weights.normalized(usize::MAX)
+/// Learns a model, writes it and prints its errors.
+pub(super) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> {
+    let write_options = args.output.options();
+    args.output.check()?;
+    args.more.save_examples.iter().try_for_each(|target| check_target(target, &write_options))?;
+    let mut job = Job::new(format!("learning {}", args.rig), shared);
+    let set = training_set(args, &job)?;
+    job.clock.lap("read");
+    let envelope = job.stoppable(|watch| train_envelope_with(&set, &args.options(), watch)).in_file(&args.rig)?;
+    job.notes.extend(envelope.warnings.iter().cloned());
+    job.clock.lap_in_parts(&envelope.trained.seconds);
+    job.clock.lap_in_parts(&[("validate", envelope.validation_seconds)]);
+    job.write(&args.output.output, &envelope, &write_options, &args.rig)?;
+    if let Some(target) = &args.more.save_examples {
+        job.write(target, &set.to_examples_scene()?, &write_options, &args.rig)?;
+    }
+    if let Some(allowed) = args.error {
+        let found = envelope.validation.rms_error;
+        job.expect(found <= allowed, || format!("an error of {allowed}: it is {found:.3e}"));
+    }
+    let model = ModelFacts::trained(&args.rig, &envelope);
+    job.summarize(&Summary::new(model, set.pose_count(), &envelope.validation))
 }
 
-fn without_shapes(rig: &Rig, clip: &Clip) -> Result<Clip, dermis::mesh::RigError> {
-    let transforms = (0..clip.frame_count()).flat_map(|frame| clip.transforms(frame).iter().copied()).collect();
-    Ok(Clip::new(rig, clip.name(), clip.frame_rate_hz(), transforms, Vec::new())?.starting_at(clip.start_seconds()))
+fn training_set(args: &Args, job: &Job<'_>) -> Result<TrainingSet, Diagnostic> {
+    let scene = job.read(&args.rig, &args.shapes.rig_options())?;
+    let blamed = args.shapes.targets.as_ref().unwrap_or(&args.rig);
+    let mut set = TrainingSet::new(&scene, &args.shapes.options()?).in_file(blamed)?;
+    for &(frame, weight) in &args.more.pose_weights {
+        set.weigh_pose(frame, weight)?;
+    }
+    for source in &args.more.add {
+        let other = job.read(source, &ReadOptions::default())?;
+        set.add(&other, &ExampleOptions::default()).in_file(source)?;
+    }
+    Ok(set)
+}
+
+impl Args {
+    fn options(&self) -> EnvelopeOptions {
+        let Learning { smoothness, blocks, retained_variance, cut_off, underlying, influences } = self.learning;
+        let InfluenceMaps { widen, reach, max_bones: most, .. } = self.influence;
+        EnvelopeOptions {
+            train: TrainOptions {
+                smoothness,
+                retained_variance,
+                cut_off,
+                underlying: underlying.into(),
+                linear_influences: influences,
+                duplicate_tolerance: self.more.duplicate_tolerance,
+                blocks,
+            },
+            maps: self.influence.maps.clone(),
+            map_options: MapOptions { widen, reach, most },
+            precision: if self.half { Precision::Half } else { Precision::Single },
+        }
+    }
 }

@@ -1,66 +1,55 @@
 //! `dermis envelope validate`: a model against shapes that it should make.
 
-use std::sync::Arc;
-use std::time::Instant;
+use std::process::ExitCode;
 
-use dermis::retarget::retarget;
-use dermis::skin::envelope::{MultiWeights, validate};
-use serde_json::Value;
+use dermis::train_envelope::{ExampleOptions, TrainingSet, validate_envelope};
 
-use super::args::{Shapes, ValidateArgs};
-use super::inputs::{examples_of, read_poses, read_rigged};
-use super::summary::{Facts, Summary};
-use crate::args::Shared;
-use crate::report::Report;
-use crate::watch::Watch;
+use super::Shapes;
+use super::summary::{ModelFacts, Summary};
+use crate::args::{EXIT_CODES, Shared};
+use crate::diagnostic::{Diagnostic, InFile};
+use crate::job::Job;
+use crate::options::non_negative;
 
-/// Compares and says how well the model does; whether an error that was asked for was missed.
-pub(super) fn run(args: &ValidateArgs, shared: &Shared) -> Result<bool, Report> {
-    let watch = Watch::new(format!("validating {}", args.model), shared);
-    let began = Instant::now();
-    let clip = args.shapes.clip.clone().filter(|_| args.rig.is_none());
-    let own = Shapes { clip, fps: args.shapes.fps, ..Shapes::default() };
-    let model = read_rigged(&args.model, &own, &watch)?;
-    let (weights, settings) = learned(args, &model.object)?;
-    let mut notes = model.scene.notes.clone();
-    let (clip, shapes) = match &args.rig {
-        None => (model.clip(&args.model)?, model.object.sequence.clone()),
-        Some(source) => {
-            let rigged = read_rigged(source, &args.shapes, &watch)?;
-            notes.extend(rigged.scene.notes.iter().cloned());
-            let clip = rigged.clip(source)?;
-            let moved = retarget(&clip, &rigged.object, &model.object);
-            let (clip, said) = moved.map_err(|error| Report::from(error).in_file(source))?;
-            notes.extend(said);
-            (Arc::new(clip), rigged.object.sequence)
-        }
-    };
-    let source = args.rig.as_ref().unwrap_or(&args.model);
-    let poses = read_poses(clip, shapes.as_ref(), &model.object.mesh, &args.shapes, &watch);
-    let poses = poses.map_err(|report| report.in_file(source))?;
-    let weights_of_poses = vec![1.0; poses.pairs.len()];
-    let examples = examples_of(&model.object, &model.rig, &[(poses, weights_of_poses)])
-        .map_err(|error| Report::from(error).in_file(source))?;
-    let mut seconds = vec![("read", began.elapsed().as_secs_f64())];
-    let start = Instant::now();
-    let validation = validate(&weights, model.rig.weights(), &model.object.mesh, &examples)?;
-    seconds.push(("validate", start.elapsed().as_secs_f64()));
-    let facts = Facts { examples: &examples, validation: &validation, notes: &notes, seconds: &seconds };
-    let mut summary = Summary::new(&facts, began.elapsed().as_secs_f64());
-    summary.model.input(&args.model, args.rig.as_deref(), &model, settings["smoothness"].as_f64());
-    summary.print(shared)?;
-    Ok(args.error.is_some_and(|most| validation.rms_error > most))
+/// Compare what a model makes of poses with the shapes that it should
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXIT_CODES)]
+pub(super) struct Args {
+    /// The model that was learned
+    model: String,
+    /// The file whose clip is played; joints are matched by name, or else by order [default: the model]
+    #[arg(long, value_name = "FILE")]
+    rig: Option<String>,
+    /// Exit with 1 if the RMS error is above this
+    #[arg(long, value_name = "E", value_parser = non_negative)]
+    error: Option<f64>,
+    #[command(flatten)]
+    shapes: Shapes,
 }
 
-/// The multi-weights of the model, and their settings.
-fn learned(args: &ValidateArgs, object: &dermis::mesh::Object) -> Result<(MultiWeights, Value), Report> {
-    for deformer in &object.deformers {
-        let weights =
-            MultiWeights::from_deformer(deformer).map_err(|error| Report::from(error).in_file(&args.model))?;
-        if let Some(weights) = weights {
-            return Ok((weights, serde_json::from_str(&deformer.settings).unwrap_or_default()));
-        }
+/// Compares and prints the errors of the model.
+pub(super) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> {
+    let mut job = Job::new(format!("validating {}", args.model), shared);
+    let mut set = examples(args, &job)?;
+    job.notes.append(&mut set.warnings);
+    job.clock.lap("read");
+    let validation = validate_envelope(&set).in_file(&args.model)?;
+    job.clock.lap("validate");
+    if let Some(allowed) = args.error {
+        let found = validation.rms_error;
+        job.expect(found <= allowed, || format!("an error of {allowed}: it is {found:.3e}"));
     }
-    let report = Report::new("this file has no multi-weights").in_file(&args.model);
-    Err(report.hint("learn them with 'dermis envelope train'"))
+    let model = ModelFacts::stored(&args.model, args.rig.as_deref(), set.object());
+    job.answer(&Summary::new(model, set.pose_count(), &validation))
+}
+
+fn examples(args: &Args, job: &Job<'_>) -> Result<TrainingSet, Diagnostic> {
+    let model = job.read(&args.model, &args.shapes.rig_options())?;
+    let options = args.shapes.options()?;
+    let Some(rig) = &args.rig else {
+        return TrainingSet::new(&model, &options).in_file(&args.model);
+    };
+    let mut set = TrainingSet::of_rig(&model, &ExampleOptions::default()).in_file(&args.model)?;
+    set.add(&job.read(rig, &args.shapes.rig_options())?, &options).in_file(rig)?;
+    Ok(set)
 }

@@ -3,18 +3,34 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use dermis::evaluate::{self, Motion, single};
 use dermis::io::ReadOptions;
-use dermis::mesh::merge::single;
 use dermis::mesh::reshape::reshaped;
 use dermis::mesh::{Note, Object, Scene, TriMesh};
-use dermis::replay::whole_motion;
 use dermis::skin::Animation;
 use dermis::{Selection, select};
 
-use super::args::Part;
-use crate::input::{self, SAMPLE};
-use crate::report::Report;
-use crate::watch::Watch;
+use crate::diagnostic::{Diagnostic, InFile};
+use crate::input::SAMPLE;
+use crate::job::Job;
+use crate::options::InputPart;
+
+/// The part of the inputs that is fitted, and the rest pose.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Input")]
+pub(crate) struct Part {
+    /// Fit only these clips: names, parts that no other name has, or numbers from 0 [default: all]
+    #[arg(long = "clip", value_name = "CLIP")]
+    pub(super) clips: Vec<String>,
+    #[command(flatten)]
+    pub(super) part: InputPart,
+    /// Deform the shape in this file [default: the rest pose of the first input]
+    #[arg(long, value_name = "FILE", conflicts_with = "rest_frame")]
+    rest: Option<String>,
+    /// Deform this frame of the first animation; negative numbers count from the end
+    #[arg(long, value_name = "K")]
+    rest_frame: Option<isize>,
+}
 
 /// The animations and the mesh that they move.
 pub(super) struct Inputs {
@@ -26,51 +42,44 @@ pub(super) struct Inputs {
 }
 
 /// Reads all inputs and gathers their animations.
-pub(super) fn read(sources: &[String], part: &Part, watch: &Watch) -> Result<Inputs, Report> {
+pub(super) fn read(sources: &[String], part: &Part, job: &Job<'_>) -> Result<Inputs, Diagnostic> {
     let mut notes = Vec::new();
     let mut first: Option<(Object, Scene)> = None;
     let mut animations = Vec::new();
+    part.part.expect_point_cache(sources.iter().chain(&part.rest).map(String::as_str))?;
     for source in sources {
-        let options = ReadOptions { frame_rate_hz: part.fps, topology: part.topology.clone() };
-        let scene = input::read(source, &options, watch)?;
+        let scene = job.read(source, &part.part.read_options())?;
         notes.extend(scene.notes.iter().cloned());
         for (name, object) in motions(&scene, source, part, &mut notes)? {
             if let Some((known, _)) = &first {
-                expect_same_mesh(known, &object).map_err(|report| report.in_file(source))?;
+                expect_same_mesh(known, &object).in_file(source)?;
             }
-            let motion = whole_motion(&object).map_err(|error| Report::from(error).in_file(source))?;
-            let motion = motion.map(|(sequence, left_out)| {
-                notes.extend(left_out);
-                sequence
-            });
-            if let Some(sequence) = motion {
+            if let Some(Motion { sequence, warnings, .. }) = evaluate::motion(&object).in_file(source)? {
+                notes.extend(warnings);
                 animations.push(Animation { name: unused_name(name, &animations), sequence });
             }
             first.get_or_insert_with(|| (object, Scene { objects: Vec::new(), ..scene.clone() }));
         }
     }
-    let (object, scene) = first.ok_or_else(|| Report::new("the inputs hold no mesh"))?;
+    let (object, scene) = first.ok_or_else(|| Diagnostic::new("the inputs hold no mesh"))?;
     if animations.is_empty() {
-        let report = Report::new("nothing moves in the input").in_file(sources.join(", "));
-        return Err(report.hint("a skin is learned from frames or clips: give an animated file"));
+        let diagnostic = Diagnostic::new("nothing moves in the input").in_file(sources.join(", "));
+        return Err(diagnostic.hint("a skin is learned from frames or clips: give an animated file"));
     }
-    let mesh = rest_pose(&object, &animations, part, watch)?;
-    let object = Object { mesh, sequence: None, rig: None, clips: Vec::new(), ..object };
+    let mesh = rest_pose(&object, &animations, part, job)?;
+    let object = Object { mesh, sequence: None, rig: None, clips: Vec::new(), deformers: Vec::new(), ..object };
     Ok(Inputs { object, animations, scene, notes })
 }
 
 /// The motions of a file as objects with one motion each, and what they are called.
-fn motions(scene: &Scene, source: &str, part: &Part, notes: &mut Vec<Note>) -> Result<Vec<(String, Object)>, Report> {
-    let report = |error: dermis::SelectError| Report::from(error).in_file(source);
-    let selection = |clip: Option<String>| Selection {
-        mesh: part.mesh.clone(),
-        clip,
-        frames: part.frames,
-        frame_rate_hz: part.fps,
-        rest_frame: None,
-    };
-    let whole =
-        select(scene.clone(), &Selection { mesh: part.mesh.clone(), ..Selection::default() }).map_err(report)?;
+fn motions(
+    scene: &Scene,
+    source: &str,
+    part: &Part,
+    notes: &mut Vec<Note>,
+) -> Result<Vec<(String, Object)>, Diagnostic> {
+    let whole = Selection { mesh: part.part.mesh.clone(), ..Selection::default() };
+    let whole = select(scene.clone(), &whole).in_file(source)?;
     let mut clips: Vec<Option<String>> = part.clips.iter().cloned().map(Some).collect();
     let longest = whole.objects.iter().map(|object| object.clips.len()).max().unwrap_or(0);
     if clips.is_empty() {
@@ -80,10 +89,10 @@ fn motions(scene: &Scene, source: &str, part: &Part, notes: &mut Vec<Note>) -> R
     }
     let mut found = Vec::new();
     for clip in clips {
-        let selected = select(scene.clone(), &selection(clip.clone())).map_err(report)?;
+        let selected = select(scene.clone(), &part.part.selection(clip.clone())).in_file(source)?;
         let name = selected.objects.iter().find_map(|object| object.clips.first()).map(|clip| clip.name().to_owned());
         let name = name.filter(|name| clip.is_some() && !name.is_empty()).unwrap_or_else(|| stem(source));
-        let (object, merged) = single(&selected).map_err(|error| Report::new(error.to_string()).in_file(source))?;
+        let (object, merged) = single(&selected).in_file(source)?;
         notes.extend(selected.notes.into_iter().chain(merged));
         found.push((name, object));
     }
@@ -106,27 +115,31 @@ fn unused_name(name: String, animations: &[Animation]) -> String {
     (2..animations.len() + 2).map(numbered).find(|name| !taken(name)).unwrap_or_else(|| numbered(animations.len() + 2))
 }
 
-fn expect_same_mesh(first: &Object, other: &Object) -> Result<(), Report> {
+fn expect_same_mesh(first: &Object, other: &Object) -> Result<(), Diagnostic> {
     let (expected, found) = (first.mesh.point_count(), other.mesh.point_count());
     if expected != found {
         let message = format!("this has {found} points, but the first input has {expected}");
-        return Err(Report::new(message).hint("animations that share a skin are of one mesh"));
+        return Err(Diagnostic::new(message).hint("animations that share a skin are of one mesh"));
     }
     if first.mesh.triangles() != other.mesh.triangles() {
         let message = "its triangles connect other points than those of the first input";
-        return Err(Report::new(message).hint("export both from the same mesh, with the same order of points"));
+        return Err(Diagnostic::new(message).hint("export both from the same mesh, with the same order of points"));
     }
     Ok(())
 }
 
 /// The shape to deform.
-fn rest_pose(object: &Object, animations: &[Animation], part: &Part, watch: &Watch) -> Result<Arc<TriMesh>, Report> {
+fn rest_pose(
+    object: &Object,
+    animations: &[Animation],
+    part: &Part,
+    job: &Job<'_>,
+) -> Result<Arc<TriMesh>, Diagnostic> {
     let points = match (&part.rest, part.rest_frame) {
         (Some(source), _) => {
-            let options = ReadOptions { frame_rate_hz: None, topology: part.topology.clone() };
-            let scene = input::read(source, &options, watch)?;
-            let (rest, _) = single(&scene).map_err(|error| Report::new(error.to_string()).in_file(source))?;
-            expect_same_mesh(object, &rest).map_err(|report| report.in_file(source))?;
+            let options = ReadOptions { frame_rate_hz: None, topology: part.part.topology.clone() };
+            let (rest, _) = single(&job.read(source, &options)?).in_file(source)?;
+            expect_same_mesh(object, &rest).in_file(source)?;
             rest.mesh.points().to_vec()
         }
         (None, Some(frame)) => {
@@ -136,12 +149,11 @@ fn rest_pose(object: &Object, animations: &[Animation], part: &Part, watch: &Wat
             let Some(place) = place.filter(|&place| place < count) else {
                 let message =
                     format!("--rest-frame {frame} does not exist: '{}' has {count} frames", animations[0].name);
-                return Err(Report::new(message).hint(format!("frames are numbered from 0 to {}", count - 1)));
+                return Err(Diagnostic::new(message).hint(format!("frames are numbered from 0 to {}", count - 1)));
             };
             sequence.frame(place)?.into_owned()
         }
         (None, None) => return Ok(Arc::clone(&object.mesh)),
     };
-    let mesh = reshaped(&object.mesh, points).map_err(|error| Report::new(error.to_string()))?;
-    Ok(Arc::new(mesh))
+    Ok(Arc::new(reshaped(&object.mesh, points)?))
 }

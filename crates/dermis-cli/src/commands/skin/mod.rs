@@ -8,97 +8,113 @@ mod table;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use dermis::io::target::check_target;
-use dermis::io::{ReadOptions, WriteOptions, Written};
+use dermis::find_clip;
+use dermis::io::ReadOptions;
 use dermis::mesh::merge::single;
-use dermis::mesh::{Object, Scene};
+use dermis::mesh::{MeshSequence, Object, Scene};
 use dermis::skin::fit::{Bones, Corrections};
 use dermis::skin::measure::{compression, measure};
 use dermis::skin::refine::Refinement;
-use dermis::skin::{BoneModel, Fit, FitError, FitOptions, Skin, fit, fit_weights};
+use dermis::skin::{BoneModel, Fit, FitOptions, Skin, fit, fit_weights};
 
 pub(crate) use self::args::Args;
 use self::inputs::Inputs;
 use self::summary::Summary;
-use crate::EXIT_MISSED;
-use crate::args::{Format, Shared};
-use crate::input;
+use crate::args::Shared;
+use crate::diagnostic::{Diagnostic, InFile};
 use crate::interrupt;
-use crate::report::Report;
-use crate::terminal::{self, Paint};
+use crate::job::Job;
+use crate::numbers::measured as words;
 use crate::watch::Watch;
 
-/// Fits, or measures, and says how well.
-pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Report> {
+/// A largest error above this, as a percentage of the box's diagonal, is no fit.
+const MAX_ERROR_PERCENT: f64 = 100.0;
+
+/// Fits, or measures, and prints how well.
+pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> {
     let options = args.fit_options()?;
-    let write_options = WriteOptions { force: args.force };
-    if let Some(output) = &args.output {
-        check_target(output, &write_options)?;
-    }
-    let began = Instant::now();
-    let watch = Watch::new(format!("fitting {}", args.inputs.join(", ")), shared);
-    let mut inputs = inputs::read(&args.inputs, &args.part, &watch)?;
-    let read = began.elapsed().as_secs_f64();
+    args.output.check()?;
+    let mut job = Job::new(format!("fitting {}", args.inputs.join(", ")), shared);
+    let mut inputs = inputs::read(&args.inputs, &args.part, &job)?;
+    job.notes.append(&mut inputs.notes);
+    job.clock.lap("read");
     if args.table {
-        return table::run(args, &inputs, &options, shared, &watch);
+        return table::run(args, &inputs, &options, job);
     }
     // Ctrl-C ends a fit with the best result so far.
-    let fitted = interrupt::while_writing(|| fitted(args, &options, &inputs, &watch));
-    watch.clear();
-    let mut fitted = fitted?;
+    let fitted = job.stoppable(|watch| fitted(args, &options, &inputs, &job, watch))?;
     interrupt::forget();
-    fitted.seconds.insert(0, ("read", read));
-    inputs.notes.append(&mut fitted.notes);
-    let missed = missed(&options, &fitted);
-    let written = match &args.output {
-        Some(output) => {
-            let start = Instant::now();
-            let written = write(args, &inputs, &fitted.skin, output, &write_options, &watch)?;
-            fitted.seconds.push(("write", start.elapsed().as_secs_f64()));
-            Some(written)
-        }
-        None => None,
-    };
-    let summary = Summary::new(args, &inputs, &fitted, &options, written.as_ref(), began.elapsed().as_secs_f64());
-    match shared.format {
-        Format::Json => terminal::print_json(&summary)?,
-        Format::Pretty if shared.quiet => {}
-        Format::Pretty => terminal::print(&summary.text(Paint::for_stdout(shared.color)))?,
+    job.clock.lap_in_parts(&fitted.seconds);
+    job.notes.extend(fitted.notes.iter().cloned());
+    expect_quality(&options, &fitted, &mut job)?;
+    if let Some(output) = &args.output.output {
+        let Object { name, attributes, .. } = &inputs.object;
+        let object = Object { attributes: attributes.clone(), ..fitted.skin.to_object(name.clone()) };
+        let scene = Scene { objects: vec![object], notes: Vec::new(), ..inputs.scene };
+        job.write(output, &scene, &args.output.options(), &args.inputs.join(", "))?;
     }
-    Ok(if missed { ExitCode::from(EXIT_MISSED) } else { ExitCode::SUCCESS })
+    let summary = Summary::new(args, &inputs, &fitted, &options, job.written_bytes());
+    job.summarize(&summary)
 }
 
-fn fitted(args: &Args, options: &FitOptions, inputs: &Inputs, watch: &Watch) -> Result<Fit, Report> {
+/// Notes what was asked for and not reached; a fit that is further off than the shape is large is an error.
+fn expect_quality(options: &FitOptions, fit: &Fit, job: &mut Job<'_>) -> Result<(), Diagnostic> {
+    let measures = &fit.measures;
+    if !(measures.max_error_percent <= MAX_ERROR_PERCENT && measures.distortion_percent.is_finite()) {
+        let error = words(measures.max_error_percent);
+        let message = format!("the fit cannot be right: its largest error is {error} % of the shape's diagonal");
+        return Err(Diagnostic::wrong_result(message).hint("check the input with 'dermis inspect'"));
+    }
+    match options.bones {
+        Bones::Distortion(percent) => {
+            let reached = measures.distortion_percent_by_rank[0];
+            job.expect(reached <= percent, || {
+                format!("the bones reach {} % distortion, not {percent} %", words(reached))
+            });
+        }
+        Bones::Count(asked) => {
+            let count = fit.skin.bone_count();
+            job.expect(count == asked, || format!("there are {count} bones, not {asked}"));
+        }
+        Bones::Tolerance(_) => {}
+    }
+    if let Corrections::ForDistortion { percent, .. } = options.corrections {
+        let reached = measures.distortion_percent;
+        job.expect(reached <= percent, || {
+            format!("corrections reach {} % distortion, not {percent} %", words(reached))
+        });
+    }
+    Ok(())
+}
+
+fn fitted(args: &Args, options: &FitOptions, inputs: &Inputs, job: &Job<'_>, watch: &Watch) -> Result<Fit, Diagnostic> {
     let (rest, animations) = (&inputs.object.mesh, &inputs.animations);
     if let Some(source) = &args.from {
-        return measured(source, inputs, watch);
+        return measured(source, inputs, job);
     }
     let Some(source) = &args.bones.rig else {
-        let fitted = fit(rest, animations, options, watch);
-        return fitted.map_err(|error| Report::from(error).in_file(args.inputs.join(", ")));
+        return fit(rest, animations, options, watch).in_file(args.inputs.join(", "));
     };
-    let object = read_single(source, args.part.fps, watch)?;
-    let rig = object.rig.as_ref().ok_or_else(|| Report::new("this file has no rig").in_file(source))?;
-    // Where no clip is named, the rig's clips are taken in order.
-    let clips = if args.part.clips.is_empty() {
-        object.clips.clone()
-    } else {
-        let numbered = |name: &String| name.parse::<usize>().ok().and_then(|number| object.clips.get(number));
-        let named = |name: &String| object.clips.iter().find(|clip| clip.name() == name);
-        args.part.clips.iter().filter_map(|name| named(name).or_else(|| numbered(name)).cloned()).collect()
-    };
-    fit_weights(rest, animations, rig, &clips, options, watch).map_err(|error| Report::from(error).in_file(source))
+    let object = read_single(source, args.part.part.fps, job)?;
+    let rig = object.rig.as_ref().ok_or_else(|| Diagnostic::new("this file has no rig").in_file(source))?;
+    // If no clip is named, the rig's clips are taken in order.
+    let names: Vec<&str> = object.clips.iter().map(|clip| clip.name()).collect();
+    let named: Result<Vec<_>, _> =
+        args.part.clips.iter().map(|clip| Ok(object.clips[find_clip(clip, &names)?].clone())).collect();
+    let named = named.map_err(|error: dermis::SelectError| Diagnostic::from(error).in_file(source))?;
+    let clips = if named.is_empty() { object.clips.clone() } else { named };
+    fit_weights(rest, animations, rig, &clips, options, watch).in_file(source)
 }
 
 /// The asset `source` as if it had just been fitted.
-fn measured(source: &str, inputs: &Inputs, watch: &Watch) -> Result<Fit, Report> {
-    let object = read_single(source, None, watch)?;
-    let skin = Skin::from_object(&object).map_err(|error| Report::new(error.to_string()).in_file(source))?;
-    let skin = in_order_of(&skin, inputs).map_err(|report| report.in_file(source))?;
+fn measured(source: &str, inputs: &Inputs, job: &Job<'_>) -> Result<Fit, Diagnostic> {
+    let object = read_single(source, None, job)?;
+    let skin = Skin::from_object(&object).in_file(source)?;
+    let skin = in_order_of(&skin, inputs).in_file(source)?;
     let start = Instant::now();
-    let sequences: Vec<_> = inputs.animations.iter().map(|animation| animation.sequence.clone()).collect();
+    let sequences: Vec<MeshSequence> = inputs.animations.iter().map(|animation| animation.sequence.clone()).collect();
     let measures = measure(&skin, &sequences)?;
-    let frames = sequences.iter().map(dermis::mesh::MeshSequence::frame_count).sum();
+    let frames = sequences.iter().map(MeshSequence::frame_count).sum();
     let influences = skin.rig().weights().max_influences();
     let model = BoneModel::of_skin(&skin);
     Ok(Fit {
@@ -114,16 +130,16 @@ fn measured(source: &str, inputs: &Inputs, watch: &Watch) -> Result<Fit, Report>
 }
 
 /// The skin, if it can play the inputs frame by frame.
-fn in_order_of(skin: &Skin, inputs: &Inputs) -> Result<Skin, Report> {
+fn in_order_of(skin: &Skin, inputs: &Inputs) -> Result<Skin, Diagnostic> {
     let (found, expected) = (skin.mesh().point_count(), inputs.object.mesh.point_count());
     if found != expected {
-        return Err(Report::new(format!("this has {found} points, but the input has {expected}"))
+        return Err(Diagnostic::new(format!("this has {found} points, but the input has {expected}"))
             .hint("measure an asset against the sequence that it was fitted to"));
     }
     let clips = skin.clips();
     if clips.len() < inputs.animations.len() {
         let message = format!("this has {} clips, but there are {} animations", clips.len(), inputs.animations.len());
-        return Err(Report::new(message));
+        return Err(Diagnostic::new(message));
     }
     let order: Vec<usize> = inputs
         .animations
@@ -139,58 +155,16 @@ fn in_order_of(skin: &Skin, inputs: &Inputs) -> Result<Skin, Report> {
                 clips[clip].name(),
                 animation.name
             );
-            return Err(Report::new(message).hint("give the same --frames and --fps as when it was fitted"));
+            return Err(Diagnostic::new(message).hint("give the same --frames and --fps as when it was fitted"));
         }
     }
     Ok(skin.with_clips(&order))
 }
 
-fn read_single(source: &str, fps: Option<f64>, watch: &Watch) -> Result<Object, Report> {
-    let scene = input::read(source, &ReadOptions { frame_rate_hz: fps, topology: None }, watch)?;
+fn read_single(source: &str, fps: Option<f64>, job: &Job<'_>) -> Result<Object, Diagnostic> {
+    let scene = job.read(source, &ReadOptions { frame_rate_hz: fps, topology: None })?;
     match scene.objects.iter().find(|object| object.rig.is_some()) {
         Some(rigged) => Ok(rigged.clone()),
-        None => Ok(single(&scene).map_err(|error| Report::new(error.to_string()).in_file(source))?.0),
-    }
-}
-
-/// Whether a distortion that was asked for was not reached.
-fn missed(options: &FitOptions, fitted: &Fit) -> bool {
-    let measures = &fitted.measures;
-    let bones = match options.bones {
-        Bones::Distortion(percent) => measures.distortion_percent_by_rank[0] > percent,
-        Bones::Count(count) => fitted.skin.bone_count() != count,
-        Bones::Tolerance(_) => false,
-    };
-    let corrections = matches!(options.corrections, Corrections::ForDistortion { percent, .. } if measures.distortion_percent > percent);
-    bones || corrections
-}
-
-fn write(
-    args: &Args,
-    inputs: &Inputs,
-    skin: &Skin,
-    output: &std::path::Path,
-    options: &WriteOptions,
-    watch: &Watch,
-) -> Result<Written, Report> {
-    let Object { name, attributes, .. } = &inputs.object;
-    let object = Object { attributes: attributes.clone(), ..skin.to_object(name.clone()) };
-    let scene = Scene { objects: vec![object], notes: Vec::new(), ..inputs.scene };
-    let written = interrupt::while_writing(|| dermis::io::write(output, &scene, options, watch));
-    watch.clear();
-    written.map_err(|error| Report::from(error).in_file(args.inputs.join(", ")))
-}
-
-impl From<FitError> for Report {
-    fn from(error: FitError) -> Self {
-        let hint = match &error {
-            FitError::TooFewFrames { .. } => Some("give an animated file, or more of its frames"),
-            FitError::OtherMesh { .. } => Some("animations that share a skin are of one mesh"),
-            FitError::ClipCount { .. } => Some("name the clips with --clip, in the order of the inputs"),
-            FitError::ClipLength { .. } => Some("give --frames or --fps so that both have the same frames"),
-            _ => None,
-        };
-        let report = Self::new(error.to_string()).maybe_hint(hint.map(ToOwned::to_owned));
-        report.add_causes(std::error::Error::source(&error))
+        None => Ok(single(&scene).in_file(source)?.0),
     }
 }

@@ -1,24 +1,22 @@
-//! What `dermis skin` says about a fit.
+//! What `dermis skin` tells about a fit.
 
-use dermis::io::Written;
 use dermis::skin::{BoneModel, Fit, FitOptions};
 use serde::Serialize;
-use serde_json::{Map, Value};
 
 use super::args::Args;
 use super::inputs::Inputs;
+use crate::job::Facts;
 use crate::motion::MotionFacts;
-use crate::notes::NoteFacts;
-use crate::numbers::{bytes, counted, measured, seconds, short};
-use crate::terminal::Paint;
+use crate::numbers::{counted, measured, short};
+use crate::text::Text;
+
+/// Bytes of a position in 32-bit floats.
+const POSITION_BYTES: f64 = 12.0;
 
 /// A fit as JSON.
 #[derive(Debug, Serialize)]
 pub(super) struct Summary {
     inputs: Vec<String>,
-    output: Option<String>,
-    files: Vec<String>,
-    bytes: u64,
     points: usize,
     triangles: usize,
     frames: usize,
@@ -35,42 +33,29 @@ pub(super) struct Summary {
     erms: f64,
     max_error_percent: f64,
     normal_error_rms: f64,
+    /// The paper's measure, of rest pose, weights and bones.
     compression: f64,
+    /// Bytes of the raw frames over bytes written; null if nothing was written.
+    file_ratio: Option<f64>,
     iterations: usize,
     converged: bool,
-    seconds: Map<String, Value>,
-    /// The same in the order of the work, for people.
-    #[serde(skip)]
-    stages: Vec<(&'static str, f64)>,
-    notes: Vec<NoteFacts>,
 }
 
 impl Summary {
-    pub(super) fn new(
-        args: &Args,
-        inputs: &Inputs,
-        fit: &Fit,
-        options: &FitOptions,
-        written: Option<&Written>,
-        total: f64,
-    ) -> Self {
+    pub(super) fn new(args: &Args, inputs: &Inputs, fit: &Fit, options: &FitOptions, written_bytes: u64) -> Self {
         let model = if args.from.is_some() || args.bones.rig.is_some() {
             BoneModel::of_skin(&fit.skin)
         } else {
             options.bone_model
         };
-        let mut times: Map<String, Value> =
-            fit.seconds.iter().map(|&(stage, time)| (stage.replace(' ', "_"), time.into())).collect();
-        times.insert("total".to_owned(), total.into());
+        let points = fit.skin.mesh().point_count();
+        let frames = inputs.animations.iter().map(|animation| animation.sequence.frame_count()).sum();
+        let raw_bytes = POSITION_BYTES * points as f64 * frames as f64;
         Self {
             inputs: args.inputs.clone(),
-            output: args.output.as_ref().map(|output| output.display().to_string()),
-            notes: NoteFacts::each_once(inputs.notes.iter().chain(written.iter().flat_map(|written| &written.notes))),
-            files: written.iter().flat_map(|w| &w.files).map(|file| file.display().to_string()).collect(),
-            bytes: written.map_or(0, |written| written.bytes),
-            points: fit.skin.mesh().point_count(),
+            points,
             triangles: fit.skin.mesh().triangle_count(),
-            frames: inputs.animations.iter().map(|animation| animation.sequence.frame_count()).sum(),
+            frames,
             clips: fit.skin.clips().iter().map(|clip| MotionFacts::of_clip(clip)).collect(),
             bones: fit.skin.bone_count(),
             bone_model: model.name(),
@@ -84,39 +69,10 @@ impl Summary {
             max_error_percent: fit.measures.max_error_percent,
             normal_error_rms: fit.measures.normal_error_rms,
             compression: fit.compression,
+            file_ratio: (written_bytes > 0).then(|| raw_bytes / written_bytes as f64),
             iterations: fit.refinement.iterations,
             converged: fit.refinement.converged,
-            seconds: times,
-            stages: fit.seconds.clone(),
         }
-    }
-
-    /// The summary for people.
-    pub(super) fn text(&self, paint: Paint) -> String {
-        let mut lines = vec![format!(
-            "{}  {}, {}, {}",
-            paint.title(&self.inputs.join(", ")),
-            counted(self.points, "point", "points"),
-            counted(self.triangles, "triangle", "triangles"),
-            counted(self.frames, "frame", "frames"),
-        )];
-        let mut fact = |name: &str, words: String| lines.push(format!("  {name:<14} {words}"));
-        let influences = counted(self.influences, "influence", "influences");
-        fact("bones", format!("{} {}, at most {influences} per point", self.bones, self.bone_model));
-        if let (Some(fraction), Some(epsilon)) = (self.near_rigid_fraction, self.epsilon) {
-            fact("near-rigid", format!("{:.0} % of the triangles, at ε = {}", 100.0 * fraction, short(epsilon)));
-        }
-        fact("distortion", self.distortion());
-        fact("largest error", format!("{} % of the box's diagonal", measured(self.max_error_percent)));
-        fact("normals", format!("{} rms of unit normals", measured(self.normal_error_rms)));
-        let bones_only = if self.rank > 0 { ", corrections not counted" } else { "" };
-        fact("compression", format!("{:.1} times smaller than the frames{bones_only}", self.compression));
-        fact("time", self.times());
-        if let Some(output) = &self.output {
-            lines.push(format!("wrote {} ({})", paint.title(output), bytes(self.bytes)));
-        }
-        let notes: String = self.notes.iter().map(|note| note.line(paint)).collect();
-        lines.join("\n") + "\n" + &notes
     }
 
     fn distortion(&self) -> String {
@@ -130,19 +86,30 @@ impl Summary {
             }
         }
     }
+}
 
-    fn times(&self) -> String {
-        let stages: Vec<String> = self
-            .stages
-            .iter()
-            .filter(|(_, time)| *time >= 0.005)
-            .map(|(stage, time)| format!("{stage} {}", seconds(*time)))
-            .collect();
-        let iterations = match self.iterations {
-            0 => String::new(),
-            count => format!("; {}", counted(count, "iteration", "iterations")),
-        };
-        let total = seconds(self.seconds["total"].as_f64().unwrap_or(0.0));
-        format!("{total} ({}{iterations})", stages.join(", "))
+impl Facts for Summary {
+    fn write(&self, text: &mut Text) {
+        let points = counted(self.points, "point", "points");
+        let triangles = counted(self.triangles, "triangle", "triangles");
+        let frames = counted(self.frames, "frame", "frames");
+        text.title(&self.inputs.join(", "), format!("{points}, {triangles}, {frames}"));
+        let influences = counted(self.influences, "influence", "influences");
+        text.row("bones", format!("{} {}, at most {influences} per point", self.bones, self.bone_model));
+        if let (Some(fraction), Some(epsilon)) = (self.near_rigid_fraction, self.epsilon) {
+            text.row("near-rigid", format!("{:.0} % of the triangles, at ε = {}", 100.0 * fraction, short(epsilon)));
+        }
+        text.row("distortion", self.distortion());
+        text.row("largest error", format!("{} % of the box's diagonal", measured(self.max_error_percent)));
+        text.row("normals", format!("{} rms of unit normals", measured(self.normal_error_rms)));
+        let bones_only = if self.rank > 0 { ", corrections not counted" } else { "" };
+        text.row("compression", format!("{:.1} times fewer numbers than the frames{bones_only}", self.compression));
+        if let Some(ratio) = self.file_ratio {
+            text.row("file ratio", format!("the file is {ratio:.1} times smaller than the raw frames"));
+        }
+        if self.iterations > 0 {
+            let unfinished = if self.converged { "" } else { ", still improving" };
+            text.row("refinement", format!("{}{unfinished}", counted(self.iterations, "iteration", "iterations")));
+        }
     }
 }

@@ -1,7 +1,6 @@
 //! `dermis skin --table`: the paper's Table 1 for one input, and what the refinement makes of it.
 
 use std::process::ExitCode;
-use std::time::Instant;
 
 use dermis::mesh::{MeshSequence, Note};
 use dermis::skin::fit::{Corrections, DEFAULT_TSVD_THRESHOLD, WeightMethod};
@@ -11,11 +10,10 @@ use serde::Serialize;
 
 use super::args::Args;
 use super::inputs::Inputs;
-use crate::args::{Format, Shared};
-use crate::notes::NoteFacts;
-use crate::report::Report;
-use crate::terminal::{self, Paint};
-use crate::watch::Watch;
+use crate::diagnostic::Diagnostic;
+use crate::job::{Facts, Job};
+use crate::numbers::counted;
+use crate::text::Text;
 
 /// The rank of the corrected column.
 const RANK: usize = 10;
@@ -28,8 +26,6 @@ struct Table {
     triangles: usize,
     frames: usize,
     rows: Vec<Row>,
-    notes: Vec<NoteFacts>,
-    seconds: f64,
 }
 
 #[derive(Debug, Serialize)]
@@ -53,10 +49,8 @@ pub(super) fn run(
     args: &Args,
     inputs: &Inputs,
     options: &FitOptions,
-    shared: &Shared,
-    watch: &Watch,
-) -> Result<ExitCode, Report> {
-    let began = Instant::now();
+    mut job: Job<'_>,
+) -> Result<ExitCode, Diagnostic> {
     let tsvd = WeightMethod::Truncated { threshold: DEFAULT_TSVD_THRESHOLD };
     let paper = RefineOptions { max_iterations: 0, ..options.refine };
     let variants = [BoneModel::Rigid, BoneModel::Flexible].into_iter().flat_map(|model| {
@@ -64,35 +58,26 @@ pub(super) fn run(
             .map(|(refine, weights)| FitOptions { bone_model: model, weights, refine, ..*options })
     });
     let mut rows = Vec::new();
-    let mut notes = inputs.notes.clone();
     for options in variants {
-        let (row, mut fit_notes) = row(inputs, &options, watch)?;
+        let (row, notes) = row(inputs, &options, &job)?;
         rows.push(row);
-        notes.append(&mut fit_notes);
+        job.notes.extend(notes);
     }
-    watch.clear();
-    let table = Table {
+    job.clock.lap("fit");
+    job.answer(&Table {
         inputs: args.inputs.clone(),
         points: inputs.object.mesh.point_count(),
         triangles: inputs.object.mesh.triangle_count(),
         frames: inputs.animations.iter().map(|animation| animation.sequence.frame_count()).sum(),
         rows,
-        notes: NoteFacts::each_once(&notes),
-        seconds: began.elapsed().as_secs_f64(),
-    };
-    match shared.format {
-        Format::Json => terminal::print_json(&table)?,
-        Format::Pretty => terminal::print(&table.text(Paint::for_stdout(shared.color)))?,
-    }
-    Ok(ExitCode::SUCCESS)
+    })
 }
 
-fn row(inputs: &Inputs, options: &FitOptions, watch: &Watch) -> Result<(Row, Vec<Note>), Report> {
+fn row(inputs: &Inputs, options: &FitOptions, job: &Job<'_>) -> Result<(Row, Vec<Note>), Diagnostic> {
     let options = FitOptions { corrections: Corrections::Rank(RANK), ..*options };
-    let fit = fit(&inputs.object.mesh, &inputs.animations, &options, watch)?;
+    let fit = fit(&inputs.object.mesh, &inputs.animations, &options, &job.watch)?;
     let sequences: Vec<MeshSequence> = inputs.animations.iter().map(|animation| animation.sequence.clone()).collect();
-    let bare = fit.skin.with_rank(0).map_err(|error| Report::new(error.to_string()))?;
-    let without = measure(&bare, &sequences)?;
+    let without = measure(&fit.skin.with_rank(0)?, &sequences)?;
     let row = Row {
         method: if options.refine.max_iterations == 0 { "paper" } else { "refined" },
         bone_model: options.bone_model.name(),
@@ -111,40 +96,23 @@ fn row(inputs: &Inputs, options: &FitOptions, watch: &Watch) -> Result<(Row, Vec
     Ok((row, fit.notes))
 }
 
-impl Table {
-    fn text(&self, paint: Paint) -> String {
-        let head = format!(
-            "{}  N = {}, {} triangles, S = {}",
-            paint.title(&self.inputs.join(", ")),
-            self.points,
-            self.triangles,
-            self.frames
-        );
-        let names = format!(
-            "{:<8} {:<9} {:<7} {:>5} {:>6} {:>9} {:>9} {:>9} {:>9} {:>9} {:>8}",
-            "method", "bones", "weights", "B", "η", "E %", "E₁₀ %", "normals", "n₁₀", "compress", "seconds"
-        );
-        let rows: String = self.rows.iter().map(Row::line).collect();
-        let notes: String = self.notes.iter().map(|note| note.line(paint)).collect();
-        format!("{head}\n{}\n{rows}{notes}", paint.faint(&names))
+impl Facts for Table {
+    fn write(&self, text: &mut Text) {
+        let triangles = counted(self.triangles, "triangle", "triangles");
+        text.title(&self.inputs.join(", "), format!("N = {}, {triangles}, S = {}", self.points, self.frames));
+        let names = ["method", "bones", "weights", "B", "η", "E %", "E₁₀ %", "normals", "n₁₀", "compress", "seconds"];
+        text.table(3, &names, &self.rows.iter().map(Row::cells).collect::<Vec<_>>());
     }
 }
 
 impl Row {
-    fn line(&self) -> String {
+    fn cells(&self) -> Vec<String> {
         let near_rigid = self.near_rigid_fraction.map_or_else(|| "–".to_owned(), |fraction| format!("{fraction:.2}"));
-        format!(
-            "{:<8} {:<9} {:<7} {:>5} {near_rigid:>6} {:>9.3} {:>9.3} {:>9.4} {:>9.4} {:>9.1} {:>8.2}\n",
-            self.method,
-            self.bone_model,
-            self.weights,
-            self.bones,
-            self.distortion_percent,
-            self.distortion_percent_rank_10,
-            self.normal_error_rms[0],
-            self.normal_error_rms[1],
-            self.compression,
-            self.seconds
-        )
+        let [normals, corrected] = self.normal_error_rms.map(|error| format!("{error:.4}"));
+        let [e, e10] = [self.distortion_percent, self.distortion_percent_rank_10].map(|e| format!("{e:.3}"));
+        let names = [self.method, self.bone_model, self.weights].map(str::to_owned);
+        let (compression, seconds) = (format!("{:.1}", self.compression), format!("{:.2}", self.seconds));
+        let numbers = [self.bones.to_string(), near_rigid, e, e10, normals, corrected, compression, seconds];
+        names.into_iter().chain(numbers).collect()
     }
 }

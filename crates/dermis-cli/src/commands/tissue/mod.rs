@@ -4,35 +4,32 @@ mod build;
 mod edit;
 mod flesh;
 mod inspect;
-mod layers;
 mod motion;
 mod simulate;
+mod tets;
 mod transfer;
 
-use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use dermis::bodies::{BodyFileError, BodyOptions, read_body};
-use dermis::layered_file as layered;
-use dermis::tet::tetrahedra::TetError;
-use dermis::tissue::fem::ModelError;
-use dermis::tissue::layered::{BuildOptions, LayeredBody, LayeredError};
+use dermis::build_body::read_layered;
+use dermis::layered_file::{self, LayeredFile};
+use dermis::tissue::layered::{LayerFacts, LayeredBody};
+use serde::Serialize;
 
 use crate::args::{EXIT_CODES, Shared};
-use crate::interrupt;
-use crate::report::Report;
-use crate::watch::Watch;
-
-/// Places where a skin meets itself that are named.
-const SHOWN_PAIRS: usize = 8;
+use crate::diagnostic::{Diagnostic, InFile};
+use crate::job::{Facts, Job};
+use crate::numbers::{counted, grouped, measured};
+use crate::options::Output;
+use crate::text::Text;
 
 const EXAMPLES: &str = "Examples:
   dermis tissue build sample:body -o model.npz
       tetrahedra, weights inside, layers
   dermis tissue simulate model.npz --clip jumping_jacks -o jacks.abc
       its flesh in motion, as frames
-  dermis tissue simulate model.npz --gravity 70 --force pull.json -o heavy.glb
+  dermis tissue simulate model.npz --gravity 70 --forces pull.json -o heavy.glb
       under seven times the earth's gravity, pulled
   dermis view model.npz
       the same live, with the mouse";
@@ -54,8 +51,8 @@ enum Action {
     Inspect(inspect::Args),
 }
 
-/// Does what was asked.
-pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Report> {
+/// Runs the command.
+pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> {
     match &args.action {
         Action::Build(args) => build::run(args, shared),
         Action::Simulate(args) => simulate::run(args, shared),
@@ -65,81 +62,72 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Report> {
     }
 }
 
-/// The layered body in the file `source`; a body that is not built yet is built with the defaults.
-fn model(source: &str, watch: &Watch) -> Result<(LayeredBody, Vec<dermis::mesh::Note>), Report> {
-    let named = |report: Report| report.in_file(source);
-    if layered::is_layered(Path::new(source)) {
-        let read = watch.during(&format!("reading {source}"), || layered::read(Path::new(source)));
-        let file = read.map_err(|error| named(Report::from(error)))?;
-        return Ok((file.body, file.notes));
+/// Reads the layered body in `source`; a body that is not built yet is built with the defaults.
+fn read(source: &str, job: &mut Job<'_>) -> Result<LayeredFile, Diagnostic> {
+    let mut file =
+        job.watch.during(&format!("reading {source}"), || read_layered(source, &job.watch)).in_file(source)?;
+    job.notes.append(&mut file.notes);
+    Ok(file)
+}
+
+/// Refuses an output that is not a layered body's.
+fn check(output: &Output) -> Result<(), Diagnostic> {
+    if output.output.extension().is_none_or(|extension| !extension.eq_ignore_ascii_case("npz")) {
+        let diagnostic = Diagnostic::new("a layered body is an .npz file").in_file(output.output.display());
+        return Err(diagnostic.hint("name it MODEL.npz; 'dermis tissue simulate' writes every other format"));
     }
-    let body = read_body(source, &BodyOptions::default()).map_err(|error| named(Report::from(error)))?;
-    let model = body.model.ok_or_else(|| named(no_rig()))?;
-    let (layered, report) =
-        dermis::tissue::layered::build(model, body.motions, body.up, &BuildOptions::default(), watch)
-            .map_err(|error| named(Report::from(error)))?;
-    let mut notes = body.notes;
-    notes.extend(report.notes);
-    notes.push(dermis::mesh::Note::new("the body was built first, with the defaults of 'dermis tissue build'"));
-    Ok((layered, notes))
+    output.check()
 }
 
-/// Refuses to write over what is read.
-fn check_apart(input: &str, output: &Path) -> Result<(), Report> {
-    let same = |a: &Path| a.canonicalize().ok().zip(output.canonicalize().ok()).is_some_and(|(a, b)| a == b);
-    if !same(Path::new(input)) {
-        return Ok(());
+/// Writes `body` and returns its facts.
+fn write(body: &LayeredBody, output: &Output, job: &mut Job<'_>) -> Result<LayerFacts, Diagnostic> {
+    let facts = body.facts()?;
+    job.clock.lap("measure");
+    let written = job.stoppable(|_| layered_file::write(&output.output, body, &output.options()))?;
+    job.has_written(&output.output, written);
+    Ok(facts)
+}
+
+/// A model that was changed, as JSON.
+#[derive(Debug, Serialize)]
+struct Changed {
+    model: String,
+    #[serde(flatten)]
+    facts: LayerFacts,
+}
+
+impl Facts for Changed {
+    fn write(&self, text: &mut Text) {
+        self.facts.write(text);
     }
-    let report = Report::new("the output is the input").in_file(input);
-    Err(report.hint("frames would replace the model; choose another name"))
 }
 
-fn no_rig() -> Report {
-    Report::new("the body has no rig")
-        .hint("fit one with 'dermis tissue build --rig human', or give one with --rig FILE")
-}
-
-impl From<BodyFileError> for Report {
-    fn from(error: BodyFileError) -> Self {
-        match error {
-            BodyFileError::File(error) => Self::from(error),
-            BodyFileError::Select(error) => Self::from(error),
-            BodyFileError::Size { .. } => Self::new(error.to_string()).hint("give --metres-per-unit"),
-            BodyFileError::Retarget(error) => {
-                let hint = error.hint().map(ToOwned::to_owned);
-                error.details().into_iter().fold(Self::new(error.to_string()), Self::detail).maybe_hint(hint)
-            }
-            error => Self::new(error.to_string()),
+impl Facts for LayerFacts {
+    fn write(&self, text: &mut Text) {
+        let points = counted(self.points, "point", "points");
+        let joints = counted(self.joints, "joint", "joints");
+        let shapes = counted(self.shapes, "shape", "shapes");
+        let pose_shapes = counted(self.pose_shapes, "pose shape", "pose shapes");
+        text.row("body", format!("{points}, {joints}, {shapes}, {pose_shapes}"));
+        if !self.clips.is_empty() {
+            text.row("clips", self.clips.join(", "));
         }
-    }
-}
-
-impl From<LayeredError> for Report {
-    fn from(error: LayeredError) -> Self {
-        match &error {
-            LayeredError::Stopped => Self::new(interrupt::STOPPED),
-            LayeredError::Tetrahedra(TetError::SelfIntersecting { count, pairs }) => {
-                let report = Self::new(format!("the skin meets itself in {count} pairs of triangles"));
-                let place = |pair: &dermis::tet::tetrahedra::Intersection| {
-                    let ([first, second], at) = (pair.triangles, pair.position);
-                    format!("triangles {first} and {second} near ({:.3}, {:.3}, {:.3})", at.x, at.y, at.z)
-                };
-                let shown = pairs.iter().take(SHOWN_PAIRS).map(place);
-                let more = count.saturating_sub(SHOWN_PAIRS);
-                let rest = (more > 0).then(|| format!("and {more} more"));
-                let hint = "part them there, let points move with --separate 0.01, or use --mesher lattice";
-                shown.chain(rest).fold(report, Self::detail).hint(hint)
-            }
-            LayeredError::Tetrahedra(
-                TetError::Open { .. }
-                | TetError::NonManifold { .. }
-                | TetError::Inconsistent { .. }
-                | TetError::Degenerate { .. }
-                | TetError::SamePlace { .. },
-            ) => Self::new(error.to_string()).hint("mend the skin there, or use --mesher lattice"),
-            LayeredError::Model(ModelError::NothingFree) => Self::new("nothing of the body is simulated")
-                .hint("give it a thickness above 1 somewhere: dermis tissue edit MODEL --thickness 1.3 -o MODEL"),
-            _ => Self::new(error.to_string()),
-        }
+        let (nodes, elements) =
+            (counted(self.nodes, "node", "nodes"), counted(self.all_elements, "element", "elements"));
+        let (low, high) = (self.smallest_dihedral_degrees, self.largest_dihedral_degrees);
+        let slivers = counted(self.slivers, "sliver", "slivers");
+        text.row("inside", format!("{nodes}, {elements}; dihedral angles {low:.1}° to {high:.1}°, {slivers}"));
+        let (fem, percent) = (grouped(self.fem_elements), 100.0 * self.element_fraction);
+        let (free, driven) = (grouped(self.free_nodes), grouped(self.driven_nodes));
+        let solve = self.cg_iterations.map(|count| format!("; {count} CG iterations to 1e-6")).unwrap_or_default();
+        text.row(
+            "layer",
+            format!("{fem} of the elements ({percent:.0} %), {free} free and {driven} driven nodes{solve}"),
+        );
+        let [low, high] = self.young_modulus_pa.map(|modulus| measured(f64::from(modulus)));
+        let stiffness = if low == high { low } else { format!("{low} to {high}") };
+        let [thin, thick] = self.thickness;
+        let Self { poisson_ratio, density_kg_per_m3: density, damping_rate_per_s: damping, .. } = self;
+        text.row("flesh", format!("{stiffness} Pa, Poisson's ratio {poisson_ratio}, {density} kg/m³, damping {damping}/s, thickness d {thin:.2} to {thick:.2}"));
     }
 }

@@ -202,7 +202,7 @@ impl Document<'_> {
         };
         let size = component.bytes() * width;
         let stride = self.view_description(view)?.byte_stride.unwrap_or(size);
-        Elements::new(self.view(view)?, accessor.byte_offset, stride, size, accessor.count).map(Some)
+        Elements::new(self.view(view)?, accessor.byte_offset.unwrap_or(0), stride, size, accessor.count).map(Some)
     }
 
     fn floats_of<'b>(

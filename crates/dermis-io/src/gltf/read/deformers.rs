@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use dermis_mesh::Deformer;
+use dermis_mesh::{Deformer, StoredDeformer};
 use serde_json::{Map, Value};
 
 use super::document::Document;
 use crate::error::Error;
 use crate::gltf::DEFORMERS;
 
-/// The deformers of `node`; empty where it has none.
+/// The layers of `node`; empty if it has none.
 pub(super) fn read_deformers(document: &Document<'_>, node: usize) -> Result<Vec<Deformer>, Error> {
     let Some(list) = &document.root.nodes[node].extensions.deformers else { return Ok(Vec::new()) };
     let items = list.get("deformers").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_object);
@@ -28,5 +28,5 @@ fn read_deformer(document: &Document<'_>, item: &Map<String, Value>) -> Result<D
             buffers.insert(name, document.values(accessor as usize)?);
         }
     }
-    Ok(Deformer { settings: Value::Object(item).to_string(), buffers })
+    Ok(Deformer::decode(StoredDeformer { settings: item, buffers })?)
 }

@@ -15,6 +15,7 @@ use super::uri;
 use crate::budget::Budget;
 use crate::error::Error;
 use crate::gltf::schema::{BufferView, Root};
+use crate::input::clip_name;
 
 const GLB_MAGIC: &[u8] = b"glTF";
 const JSON_CHUNK: u32 = 0x4E4F_534A;
@@ -42,8 +43,12 @@ impl<'a> Document<'a> {
     /// Opens the file `bytes`; files that it names are looked for in `folder`.
     pub(super) fn open(bytes: &'a [u8], folder: Option<&'a Path>) -> Result<Self, Error> {
         let (json, binary) = split_container(bytes)?;
-        let root: Root = serde_json::from_slice(json)
+        let mut root: Root = serde_json::from_slice(json)
             .map_err(|error| Error::malformed(format!("the file's JSON is not glTF: {error}")))?;
+        // By its place in the file, so that the parts of one animation in several objects have one name.
+        for (index, animation) in root.animations.iter_mut().enumerate().filter(|(_, found)| found.name.is_empty()) {
+            animation.name = clip_name(index);
+        }
         check_version(&root)?;
         let (buffers, external_bytes) = load_buffers(&root, binary, folder)?;
         let budget = RefCell::new(Budget::for_file((bytes.len() + external_bytes) as u64));

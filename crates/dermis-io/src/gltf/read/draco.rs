@@ -2,17 +2,23 @@
 
 use std::collections::BTreeMap;
 
+#[cfg(feature = "draco")]
 use draco_core::{DecodeLimits, DecoderBuffer, Mesh, MeshDecoder};
 
-use super::accessor::{Floats, normalization, width};
+use super::accessor::Floats;
+#[cfg(feature = "draco")]
+use super::accessor::{normalization, width};
 use super::document::Document;
 use crate::error::Error;
 use crate::gltf::schema::{Draco, Primitive};
 
 /// More than this no mesh has; the decoder allocates by the counts that the stream states.
+#[cfg(feature = "draco")]
 const MOST_BYTES_PER_BYTE: u64 = 1032;
+#[cfg(feature = "draco")]
 const FLOOR_BYTES: u64 = 64 << 20;
 /// Room that the decoder uses beside the attributes: corner tables, traversal orders, and the point maps.
+#[cfg(feature = "draco")]
 const WORK_BYTES_PER_FACE: u64 = 128;
 
 /// A decompressed primitive.
@@ -29,7 +35,15 @@ impl DracoPrimitive {
     }
 }
 
+/// The error that this build has no decoder.
+#[cfg(not(feature = "draco"))]
+pub(super) fn decompress(_: &Document<'_>, _: &Primitive, _: &Draco) -> Result<DracoPrimitive, Error> {
+    Err(Error::unsupported("this build of dermis does not read Draco compression")
+        .with_hint("build it with the Cargo feature 'draco', or export the file without compression"))
+}
+
 /// Decompresses the stream of `primitive`.
+#[cfg(feature = "draco")]
 pub(super) fn decompress(
     document: &Document<'_>,
     primitive: &Primitive,

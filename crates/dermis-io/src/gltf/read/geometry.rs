@@ -88,6 +88,10 @@ fn read<'a>(document: &'a Document<'_>, mesh: &'a Mesh, index: usize) -> Result<
     let merge = Merge { document, blocks: &blocks, place: format!("meshes[{index}]") };
     geometry.positions = merge.required("POSITION")?;
     geometry.normals = merge.where_all_have("NORMAL")?;
+    if geometry.normals.is_none() && !geometry.triangles.is_empty() && !merge.has("NORMAL") {
+        // Section 3.7.2.1: without normals, viewers shade the mesh flat.
+        document.note(Note::at(&merge.place, "the mesh has no normals; it is shaded smooth instead of flat"));
+    }
     geometry.tangents = merge.where_all_have::<[f32; 4]>("TANGENT")?.map(vectors);
     geometry.uvs = merge.sets("TEXCOORD", |merge, name| merge.filled(name, Vec2::ZERO))?;
     geometry.colors = merge.sets("COLOR", Merge::colors)?;

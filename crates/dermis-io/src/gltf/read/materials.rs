@@ -38,17 +38,17 @@ impl<'a> Materials<'a> {
         };
         Ok(Material {
             name: material.name.clone(),
-            base_color: pbr.base_color_factor,
-            metallic: pbr.metallic_factor,
-            roughness: pbr.roughness_factor,
+            base_color: pbr.base_color_factor.unwrap_or([1.0; 4]),
+            metallic: pbr.metallic_factor.unwrap_or(1.0),
+            roughness: pbr.roughness_factor.unwrap_or(1.0),
             emissive: material.emissive_factor,
             base_color_texture: texture(&pbr.base_color_texture)?,
             metallic_roughness_texture: texture(&pbr.metallic_roughness_texture)?,
             normal_texture: texture(&material.normal_texture)?,
             occlusion_texture: texture(&material.occlusion_texture)?,
             emissive_texture: texture(&material.emissive_texture)?,
-            alpha_mode: match material.alpha_mode.as_str() {
-                "MASK" => AlphaMode::Mask { cutoff: material.alpha_cutoff },
+            alpha_mode: match material.alpha_mode.as_deref().unwrap_or_default() {
+                "MASK" => AlphaMode::Mask { cutoff: material.alpha_cutoff.unwrap_or(0.5) },
                 "BLEND" => AlphaMode::Blend,
                 _ => AlphaMode::Opaque,
             },

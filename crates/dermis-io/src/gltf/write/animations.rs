@@ -5,10 +5,10 @@
 //! ([`dermis_skin::export`]).
 
 use dermis_mesh::Clip;
-use serde_json::{Value, json};
 
-use super::file::{Element, GltfFile, Usage};
+use super::file::{Element, GltfFile, Usage, push};
 use crate::error::Error;
+use crate::gltf::schema::{self, AnimationMark, AnimationSampler, ChannelTarget};
 
 /// When the frames of a clip or a sequence are.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,7 +41,7 @@ impl Frames {
         from(self.start_seconds).or_else(|| from(0.0)).ok_or_else(|| {
             let (count, rate) = (self.count, self.rate_hz);
             Error::unsupported(format!("{count} frames at {rate} fps are too close for the times of glTF"))
-                .with_hint("give the frames a lower rate with --fps")
+                .with_hint("give the frames a lower rate")
         })
     }
 }
@@ -68,8 +68,8 @@ struct Animation {
     object: usize,
     /// The key times of channels with a key per frame and of those with keys half-way too, where there are any.
     inputs: [Option<usize>; 2],
-    samplers: Vec<Value>,
-    channels: Vec<Value>,
+    samplers: Vec<AnimationSampler>,
+    channels: Vec<schema::Channel>,
 }
 
 impl Animations {
@@ -100,9 +100,10 @@ impl Animations {
             Some(input) => input,
             None => *known.insert(write_keys(file, &animation.frames.keys(if fine { 2 } else { 1 })?)?),
         };
-        let sampler = animation.samplers.len();
-        animation.samplers.push(json!({ "input": input, "output": output, "interpolation": "LINEAR" }));
-        animation.channels.push(json!({ "sampler": sampler, "target": { "node": node, "path": path } }));
+        let interpolation = Some("LINEAR".to_owned());
+        let sampler = push(&mut animation.samplers, AnimationSampler { input, output, interpolation });
+        let target = ChannelTarget { node: Some(node), path: path.to_owned() };
+        animation.channels.push(schema::Channel { sampler, target });
         Ok(())
     }
 
@@ -110,15 +111,9 @@ impl Animations {
     pub(super) fn finish(self, file: &mut GltfFile) {
         for animation in self.animations {
             let Frames { name, rate_hz, start_seconds, .. } = animation.frames;
-            let mut item = json!({
-                "samplers": animation.samplers,
-                "channels": animation.channels,
-                "extras": { "dermis": { "frame_rate_hz": rate_hz, "start_seconds": start_seconds } },
-            });
-            if !name.is_empty() {
-                item["name"] = json!(name);
-            }
-            file.push("animations", item);
+            let Animation { samplers, channels, .. } = animation;
+            let mark = AnimationMark { frame_rate_hz: Some(rate_hz), start_seconds: Some(start_seconds) };
+            file.root.animations.push(schema::Animation { name, channels, samplers, extras: mark.into() });
         }
     }
 }

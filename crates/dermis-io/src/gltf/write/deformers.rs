@@ -1,25 +1,22 @@
 //! Layers that glTF does not know, in the extension `DERMIS_deformers` of the object's node: a list of their settings,
 //! each with accessors for its numbers under `buffers`. Used, never required: other viewers play the motion below.
 
-use dermis_mesh::{Note, Object, Values};
+use dermis_mesh::{Object, StoredDeformer, Values};
 use serde_json::{Map, Value, json};
 
 use super::Writer;
 use super::file::Usage;
 use crate::error::Error;
-use crate::gltf::DEFORMERS;
+use crate::gltf::schema::Node;
 
 impl Writer<'_> {
-    /// Adds the object's deformers to its node.
-    pub(super) fn deformers(&mut self, object: &Object, node: &mut Value) -> Result<(), Error> {
+    /// Adds the object's layers to its node.
+    pub(super) fn deformers(&mut self, object: &Object, node: &mut Node) -> Result<(), Error> {
         let mut list = Vec::new();
         for deformer in &object.deformers {
-            let Ok(Value::Object(mut item)) = serde_json::from_str(&deformer.settings) else {
-                self.notes.push(Note::at(&object.name, "a deformer whose settings are no JSON object is left out"));
-                continue;
-            };
+            let StoredDeformer { settings: mut item, buffers: stored } = deformer.encode();
             let mut buffers = Map::new();
-            for (name, values) in deformer.buffers.iter().filter(|(_, values)| !values.is_empty()) {
+            for (name, values) in stored.iter().filter(|(_, values)| !values.is_empty()) {
                 buffers.insert(name.clone(), self.values(values)?.into());
             }
             if !buffers.is_empty() {
@@ -28,7 +25,7 @@ impl Writer<'_> {
             list.push(Value::Object(item));
         }
         if !list.is_empty() {
-            node["extensions"] = json!({ DEFORMERS: { "deformers": list } });
+            node.extensions.deformers = Some(json!({ "deformers": list }));
             self.has_deformers = true;
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! The file on its way out: JSON lists that grow, and the binary data, which go to disk as they come.
+//! The file on its way out: the JSON, whose lists grow, and the binary data, which go to disk as they come.
 //!
 //! The JSON of a `.glb` stands before its data but can only be known after them (bounds of every accessor), so the data
 //! are spooled beside the target and copied to their place last. A sequence larger than memory can be written that way.
@@ -7,9 +7,8 @@ use std::fs::File;
 use std::io::{BufWriter, Seek, SeekFrom, Write};
 use std::path::Path;
 
-use serde_json::{Map, Value, json};
-
 use crate::error::Error;
+use crate::gltf::schema::{Accessor, Buffer, BufferView, Root};
 use crate::output::Output;
 
 /// What a buffer view is used for.
@@ -47,7 +46,7 @@ element!([u16; 4], 5123, "VEC4");
 
 /// A glTF file that is being written.
 pub(super) struct GltfFile {
-    lists: Map<String, Value>,
+    pub root: Root,
     text: bool,
     main: BufWriter<File>,
     /// Where the data of a `.gltf` go, and the URI of that place.
@@ -66,25 +65,8 @@ impl GltfFile {
         let data_file = if text && has_data { Some((output.create(&path)?, data_name())) } else { None };
         let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let data = BufWriter::with_capacity(1 << 18, tempfile::tempfile_in(folder)?);
-        let lists = Map::new();
-        Ok(Self { lists, text, main, data_file, data, length: 0 })
-    }
-
-    /// Adds `item` to the list `name` and returns its index.
-    pub(super) fn push(&mut self, name: &str, item: Value) -> usize {
-        let list = self.lists.entry(name).or_insert_with(|| Value::Array(Vec::new()));
-        match list {
-            Value::Array(items) => {
-                items.push(item);
-                items.len() - 1
-            }
-            _ => unreachable!("every list is made above"),
-        }
-    }
-
-    /// Item `index` of the list `name`, to be completed.
-    pub(super) fn item(&mut self, name: &str, index: usize) -> &mut Value {
-        &mut self.lists[name][index]
+        let root = Root { scene: Some(0), ..Root::default() };
+        Ok(Self { root, text, main, data_file, data, length: 0 })
     }
 
     /// Adds a buffer view with `bytes`.
@@ -101,13 +83,14 @@ impl GltfFile {
             self.data.write_all(part.as_ref())?;
             self.length += part.as_ref().len() as u64;
         }
-        let mut view = json!({ "buffer": 0, "byteOffset": offset, "byteLength": self.length - offset });
-        match usage {
-            Usage::Vertices => view["target"] = 34962.into(),
-            Usage::Indices => view["target"] = 34963.into(),
-            Usage::Other => {}
-        }
-        Ok(self.push("bufferViews", view))
+        let target = match usage {
+            Usage::Vertices => Some(34962),
+            Usage::Indices => Some(34963),
+            Usage::Other => None,
+        };
+        let (byte_offset, byte_length) = (offset as usize, (self.length - offset) as usize);
+        let view = BufferView { byte_offset, byte_length, target, ..BufferView::default() };
+        Ok(push(&mut self.root.buffer_views, view))
     }
 
     /// Adds an accessor with the rows of the identity matrix: at key k, target k alone has weight 1.
@@ -118,25 +101,25 @@ impl GltfFile {
             weights
         });
         let view = self.view_of(rows, Usage::Other)?;
-        let accessor = json!({
-            "bufferView": view,
-            "componentType": f32::COMPONENT,
-            "count": size * size,
-            "type": f32::SHAPE,
-        });
-        Ok(self.push("accessors", accessor))
+        Ok(self.accessor_of::<f32>(view, size * size))
     }
 
     /// Adds an accessor with `elements` in a view of its own.
     pub(super) fn accessor<T: Element>(&mut self, elements: &[T], usage: Usage) -> Result<usize, Error> {
         let view = self.view(bytemuck::cast_slice(elements), usage)?;
-        let accessor = json!({
-            "bufferView": view,
-            "componentType": T::COMPONENT,
-            "count": elements.len(),
-            "type": T::SHAPE,
-        });
-        Ok(self.push("accessors", accessor))
+        Ok(self.accessor_of::<T>(view, elements.len()))
+    }
+
+    /// Adds an accessor of all `count` elements of a view.
+    fn accessor_of<T: Element>(&mut self, view: usize, count: usize) -> usize {
+        let accessor = Accessor {
+            buffer_view: Some(view),
+            component_type: T::COMPONENT,
+            count,
+            shape: T::SHAPE.to_owned(),
+            ..Accessor::default()
+        };
+        push(&mut self.root.accessors, accessor)
     }
 
     /// Adds an accessor with `positions` and their bounds, which the format asks for.
@@ -149,32 +132,30 @@ impl GltfFile {
 
     /// States the bounds of an accessor.
     pub(super) fn bound(&mut self, accessor: usize, low: &[f32], high: &[f32]) {
-        let item = self.item("accessors", accessor);
-        item["min"] = json!(low);
-        item["max"] = json!(high);
+        let accessor = &mut self.root.accessors[accessor];
+        (accessor.min, accessor.max) = (low.to_vec(), high.to_vec());
     }
 
-    /// Completes the file. `root` holds what is not in lists.
-    pub(super) fn finish(mut self, root: Map<String, Value>) -> Result<(), Error> {
-        self.lists.extend(root);
+    /// Completes the file.
+    pub(super) fn finish(self) -> Result<(), Error> {
         if self.text { self.finish_text() } else { self.finish_binary() }
     }
 
     fn finish_text(mut self) -> Result<(), Error> {
         if let Some((mut file, name)) = self.data_file.take() {
             self.copy_data(file.get_mut())?;
-            self.lists.insert("buffers".into(), json!([{ "byteLength": self.length, "uri": name }]));
+            self.root.buffers.push(Buffer { byte_length: self.length as usize, uri: Some(name) });
         }
-        serde_json::to_writer_pretty(&mut self.main, &self.lists).map_err(std::io::Error::from)?;
+        serde_json::to_writer_pretty(&mut self.main, &self.root).map_err(std::io::Error::from)?;
         self.main.flush()?;
         Ok(())
     }
 
     fn finish_binary(mut self) -> Result<(), Error> {
         if self.length > 0 {
-            self.lists.insert("buffers".into(), json!([{ "byteLength": self.length }]));
+            self.root.buffers.push(Buffer { byte_length: self.length as usize, uri: None });
         }
-        let mut json = serde_json::to_vec(&self.lists).map_err(std::io::Error::from)?;
+        let mut json = serde_json::to_vec(&self.root).map_err(std::io::Error::from)?;
         json.resize(json.len().next_multiple_of(4), b' ');
         let data_length = self.length.next_multiple_of(4);
         let data_chunk = if self.length > 0 { 8 + data_length } else { 0 };
@@ -209,6 +190,12 @@ impl GltfFile {
         std::io::copy(data, target)?;
         Ok(())
     }
+}
+
+/// Adds `item` to `list` and returns its index.
+pub(super) fn push<T>(list: &mut Vec<T>, item: T) -> usize {
+    list.push(item);
+    list.len() - 1
 }
 
 /// A file name as a URI.

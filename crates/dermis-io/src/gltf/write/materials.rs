@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use dermis_mesh::{AlphaMode, Image, Material, Note, Sampler, Texture};
-use serde_json::{Value, json};
 
-use super::file::{GltfFile, Usage};
+use super::file::{GltfFile, Usage, push};
 use crate::error::Error;
 use crate::gltf::images::core_media_type;
+use crate::gltf::schema::{self, MetallicRoughness, TextureSampler, TextureUse};
 
 const FILTERS: [u32; 6] = [9728, 9729, 9984, 9985, 9986, 9987];
 const WRAPS: [u32; 3] = [33071, 33648, 10497];
@@ -34,45 +34,38 @@ impl Written {
         if let Some((_, _, known)) = self.materials.iter().find(|(m, sets, _)| *sets == uv_sets && m == material) {
             return Ok(*known);
         }
-        let mut texture = |texture: &Option<Texture>, factor: Option<&str>| match texture {
-            Some(texture) => self.texture_use(file, texture, factor, uv_sets, notes),
+        let mut texture = |texture: &Option<Texture>| match texture {
+            Some(texture) => self.texture_use(file, texture, uv_sets, notes),
             None => Ok(None),
         };
-        let textures = [
-            ("baseColorTexture", texture(&material.base_color_texture, None)?),
-            ("metallicRoughnessTexture", texture(&material.metallic_roughness_texture, None)?),
-            ("normalTexture", texture(&material.normal_texture, Some("scale"))?),
-            ("occlusionTexture", texture(&material.occlusion_texture, Some("strength"))?),
-            ("emissiveTexture", texture(&material.emissive_texture, None)?),
-        ];
+        let finite = |factor: f32| if factor.is_finite() { factor } else { 1.0 };
+        let scaled = |texture: &Option<Texture>| texture.as_ref().map(|texture| finite(texture.factor));
         let unit = |number: f32| if number.is_finite() { number.clamp(0.0, 1.0) } else { 0.0 };
-        let mut item = json!({
-            "pbrMetallicRoughness": {
-                "baseColorFactor": material.base_color.map(unit),
-                "metallicFactor": unit(material.metallic),
-                "roughnessFactor": unit(material.roughness),
+        let (alpha_mode, alpha_cutoff) = match material.alpha_mode {
+            AlphaMode::Opaque => (None, None),
+            AlphaMode::Mask { cutoff } => (Some("MASK"), Some(if cutoff.is_finite() { cutoff.max(0.0) } else { 0.5 })),
+            AlphaMode::Blend => (Some("BLEND"), None),
+        };
+        let item = schema::Material {
+            name: material.name.clone(),
+            pbr_metallic_roughness: MetallicRoughness {
+                base_color_factor: Some(material.base_color.map(unit)),
+                metallic_factor: Some(unit(material.metallic)),
+                roughness_factor: Some(unit(material.roughness)),
+                base_color_texture: texture(&material.base_color_texture)?,
+                metallic_roughness_texture: texture(&material.metallic_roughness_texture)?,
             },
-            "emissiveFactor": material.emissive.map(unit),
-            "doubleSided": material.double_sided,
-        });
-        if !material.name.is_empty() {
-            item["name"] = json!(material.name);
-        }
-        match material.alpha_mode {
-            AlphaMode::Opaque => {}
-            AlphaMode::Mask { cutoff } => {
-                item["alphaMode"] = json!("MASK");
-                item["alphaCutoff"] = json!(if cutoff.is_finite() { cutoff.max(0.0) } else { 0.5 });
-            }
-            AlphaMode::Blend => item["alphaMode"] = json!("BLEND"),
-        }
-        for (place, (name, texture)) in textures.into_iter().enumerate() {
-            if let Some(texture) = texture {
-                let owner = if place < 2 { &mut item["pbrMetallicRoughness"] } else { &mut item };
-                owner[name] = texture;
-            }
-        }
-        let index = file.push("materials", item);
+            normal_texture: texture(&material.normal_texture)?
+                .map(|used| TextureUse { scale: scaled(&material.normal_texture), ..used }),
+            occlusion_texture: texture(&material.occlusion_texture)?
+                .map(|used| TextureUse { strength: scaled(&material.occlusion_texture).map(unit), ..used }),
+            emissive_texture: texture(&material.emissive_texture)?,
+            emissive_factor: material.emissive.map(unit),
+            alpha_mode: alpha_mode.map(str::to_owned),
+            alpha_cutoff,
+            double_sided: material.double_sided,
+        };
+        let index = push(&mut file.root.materials, item);
         self.materials.push((material.clone(), uv_sets, index));
         Ok(index)
     }
@@ -81,24 +74,16 @@ impl Written {
         &mut self,
         file: &mut GltfFile,
         texture: &Texture,
-        factor: Option<&str>,
         uv_sets: usize,
         notes: &mut Vec<Note>,
-    ) -> Result<Option<Value>, Error> {
+    ) -> Result<Option<TextureUse>, Error> {
         if texture.uv_set as usize >= uv_sets {
             let message = format!("the texture '{}' is left out: the mesh has no UVs for it", texture.image.name);
             notes.push(Note::new(message));
             return Ok(None);
         }
-        let Some(index) = self.texture(file, texture, notes)? else {
-            return Ok(None);
-        };
-        let mut usage = json!({ "index": index, "texCoord": texture.uv_set });
-        if let Some(name) = factor {
-            let allowed = if name == "strength" { texture.factor.clamp(0.0, 1.0) } else { texture.factor };
-            usage[name] = json!(if allowed.is_finite() { allowed } else { 1.0 });
-        }
-        Ok(Some(usage))
+        let index = self.texture(file, texture, notes)?;
+        Ok(index.map(|index| TextureUse { index, tex_coord: texture.uv_set, ..TextureUse::default() }))
     }
 
     fn texture(
@@ -115,7 +100,8 @@ impl Written {
             return Ok(None);
         };
         let sampler_index = self.sampler(file, *sampler);
-        let index = file.push("textures", json!({ "source": source, "sampler": sampler_index }));
+        let texture = schema::Texture { source: Some(source), sampler: Some(sampler_index) };
+        let index = push(&mut file.root.textures, texture);
         self.textures.push((Arc::clone(image), *sampler, index));
         Ok(Some(index))
     }
@@ -131,11 +117,8 @@ impl Written {
         }
         let index = if let Some(media_type) = core_media_type(&image.bytes) {
             let view = file.view(&image.bytes, Usage::Other)?;
-            let mut item = json!({ "bufferView": view, "mimeType": media_type });
-            if !image.name.is_empty() {
-                item["name"] = json!(image.name);
-            }
-            Some(file.push("images", item))
+            let (name, mime_type) = (image.name.clone(), Some(media_type.to_owned()));
+            Some(push(&mut file.root.images, schema::Image { name, uri: None, mime_type, buffer_view: Some(view) }))
         } else {
             let message = format!("the image '{}' is left out: glTF holds only PNG and JPEG", image.name);
             notes.push(Note::new(message));
@@ -149,19 +132,14 @@ impl Written {
         if let Some((_, known)) = self.samplers.iter().find(|(other, _)| *other == sampler) {
             return *known;
         }
-        let mut item = json!({});
-        let fields = [
-            ("magFilter", sampler.mag_filter.filter(|filter| FILTERS[..2].contains(filter))),
-            ("minFilter", sampler.min_filter.filter(|filter| FILTERS.contains(filter))),
-            ("wrapS", Some(sampler.wrap_s).filter(|wrap| WRAPS.contains(wrap))),
-            ("wrapT", Some(sampler.wrap_t).filter(|wrap| WRAPS.contains(wrap))),
-        ];
-        for (name, value) in fields {
-            if let Some(value) = value {
-                item[name] = json!(value);
-            }
-        }
-        let index = file.push("samplers", item);
+        let wrap = |wrap: u32| Some(wrap).filter(|wrap| WRAPS.contains(wrap));
+        let item = TextureSampler {
+            mag_filter: sampler.mag_filter.filter(|filter| FILTERS[..2].contains(filter)),
+            min_filter: sampler.min_filter.filter(|filter| FILTERS.contains(filter)),
+            wrap_s: wrap(sampler.wrap_s),
+            wrap_t: wrap(sampler.wrap_t),
+        };
+        let index = push(&mut file.root.samplers, item);
         self.samplers.push((sampler, index));
         index
     }

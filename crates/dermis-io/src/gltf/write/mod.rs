@@ -8,18 +8,16 @@ mod object;
 mod skin;
 mod surface;
 
-use std::path::Path;
-
 use dermis_math::progress::Progress;
 use dermis_mesh::{Note, Scene, Units, UpAxis};
-use serde_json::{Map, Value, json};
 
 use self::animations::Animations;
-use self::file::GltfFile;
+use self::file::{GltfFile, push};
 use self::skin::Skeleton;
+use super::schema::{Asset, AssetMark, Node, NodeMark, SceneNodes};
 use super::{DEFORMERS, units};
 use crate::error::Error;
-use crate::output::Output;
+use crate::output::Job;
 
 /// A scene on its way into a file.
 struct Writer<'a> {
@@ -43,17 +41,12 @@ struct Tick<'a> {
     total: usize,
 }
 
-/// Writes `scene` to `target`.
-pub(super) fn write_scene(
-    scene: &Scene,
-    target: &Path,
-    output: &mut Output,
-    progress: &dyn Progress,
-) -> Result<Vec<Note>, Error> {
+/// Writes `scene`: a `.glb`, or a `.gltf` with a `.bin` beside it.
+pub(crate) fn write(scene: &Scene, job: &mut Job<'_>) -> Result<(), Error> {
     let total = scene.objects.iter().map(object::step_count).sum();
     let has_data = scene.objects.iter().any(|object| object.mesh.point_count() > 0);
     let mut writer = Writer {
-        file: GltfFile::create(target, has_data, output)?,
+        file: GltfFile::create(job.target, has_data, job.output)?,
         materials: materials::Written::default(),
         animations: Animations::default(),
         skeletons: Vec::new(),
@@ -61,12 +54,13 @@ pub(super) fn write_scene(
         skinned: Vec::new(),
         notes: Vec::new(),
         has_deformers: false,
-        tick: Tick { progress, done: 0, total },
+        tick: Tick { progress: job.progress, done: 0, total },
     };
     for (number, object) in scene.objects.iter().enumerate() {
         writer.object(object, number).map_err(|error| error.at(object.name.clone()))?;
     }
-    writer.finish(scene.units)
+    job.notes.extend(writer.finish(scene.units)?);
+    Ok(())
 }
 
 impl Writer<'_> {
@@ -76,40 +70,34 @@ impl Writer<'_> {
         let mut roots = self.placed;
         let (rotation, scale) = units::upright(units);
         if !roots.is_empty() && (rotation != glam::DQuat::IDENTITY || scale != 1.0) {
-            let mut node = json!({ "name": "units", "children": roots, "extras": { "dermis": { "units": true } } });
-            if rotation != glam::DQuat::IDENTITY {
-                node["rotation"] = json!(rotation.as_quat().to_array());
-            }
-            if scale != 1.0 {
-                node["scale"] = json!([scale, scale, scale]);
-            }
-            roots = vec![self.file.push("nodes", node)];
+            let node = Node {
+                name: "units".to_owned(),
+                children: roots,
+                rotation: (rotation != glam::DQuat::IDENTITY).then(|| rotation.to_array()),
+                scale: (scale != 1.0).then_some([scale; 3]),
+                extras: NodeMark { units: true }.into(),
+                ..Node::default()
+            };
+            roots = vec![push(&mut self.file.root.nodes, node)];
         }
         roots.extend(self.skinned);
-        let mut root = Map::new();
-        root.insert("asset".into(), asset(units));
-        root.insert("scene".into(), json!(0));
-        let scene = if roots.is_empty() { json!({}) } else { json!({ "nodes": roots }) };
-        root.insert("scenes".into(), json!([scene]));
+        let root = &mut self.file.root;
+        root.asset = asset(units);
+        root.scenes = vec![SceneNodes { nodes: roots }];
         if self.has_deformers {
-            root.insert("extensionsUsed".into(), json!([DEFORMERS]));
+            root.extensions_used = vec![DEFORMERS.to_owned()];
         }
-        self.file.finish(root)?;
+        self.file.finish()?;
         Ok(self.notes)
     }
 }
 
-fn asset(units: Units) -> Value {
-    let mut asset = json!({ "version": "2.0", "generator": concat!("dermis ", env!("CARGO_PKG_VERSION")) });
+fn asset(units: Units) -> Asset {
+    let generator = concat!("dermis ", env!("CARGO_PKG_VERSION")).to_owned();
+    let mut asset = Asset { version: "2.0".to_owned(), generator, ..Asset::default() };
     if units != (Units { metres_per_unit: Some(1.0), up_axis: Some(UpAxis::Y) }) {
-        let mut mark = Map::new();
-        if let Some(metres) = units.metres_per_unit {
-            mark.insert("metres_per_unit".into(), json!(metres));
-        }
-        if let Some(axis) = units.up_axis {
-            mark.insert("up_axis".into(), json!(units::axis_name(axis)));
-        }
-        asset["extras"] = json!({ "dermis": mark });
+        let up_axis = units.up_axis.map(|axis| units::axis_name(axis).to_owned());
+        asset.extras = AssetMark { metres_per_unit: units.metres_per_unit, up_axis }.into();
     }
     asset
 }

@@ -1,19 +1,24 @@
 //! One object: its mesh with primitives and morph targets, its node, and its part in the animations.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use dermis_mesh::{CornerData, Material, MeshSequence, Note, Object, PolygonMesh, Polygons, Rig};
 use glam::Vec3;
-use serde_json::{Map, Value, json};
 
 use super::animations::{Channel, Frames};
-use super::file::Usage;
+use super::file::{Usage, push};
 use super::skin::{write_influences, write_skeleton};
 use super::surface::Surface;
 use super::{Tick, Writer};
 use crate::error::Error;
 use crate::following_normals::FollowingNormals;
 use crate::gltf::POINT_ATTRIBUTE;
+use crate::gltf::schema::{Extras, Mesh, MeshMark, Node, Primitive};
+use crate::output::step;
+
+/// Accessors by the names of attributes.
+pub(super) type Accessors = BTreeMap<String, usize>;
 
 /// What the animation of recorded frames is called.
 const SEQUENCE_NAME: &str = "frames";
@@ -69,9 +74,8 @@ impl Writer<'_> {
         let surface = Surface::new(&object.mesh);
         let mut attributes = self.attributes(object, &surface)?;
         let mut mark = surface.marked || object.mesh.triangle_count() == 0;
-        let mut node = json!({ "name": object.name });
-        let mut mesh = Map::new();
-        let mut extras = Map::new();
+        let mut node = Node { name: object.name.clone(), ..Node::default() };
+        let mut extras = Extras::default();
         self.tick.step()?;
         let targets = match motion {
             Motion::None => Vec::new(),
@@ -79,7 +83,7 @@ impl Writer<'_> {
                 if !rig.joints().is_empty() {
                     write_influences(&mut self.file, &mut attributes, rig, &surface, &object.name, &mut self.notes)?;
                 }
-                name_shapes(rig, &mut extras);
+                extras.target_names = shape_names(rig);
                 self.shape_targets(rig, &surface)?
             }
             Motion::Recorded(sequence) => {
@@ -88,41 +92,34 @@ impl Writer<'_> {
             }
         };
         if mark {
-            let sequence = matches!(motion, Motion::Recorded(_));
-            extras.insert("dermis".into(), if sequence { json!({ "sequence": true }) } else { json!({}) });
+            extras.dermis = Some(MeshMark { sequence: matches!(motion, Motion::Recorded(_)) });
         }
         let primitives = self.primitives(&surface, &attributes, &targets)?;
-        mesh.insert("name".into(), json!(object.name));
-        mesh.insert("primitives".into(), json!(primitives));
-        if !extras.is_empty() {
-            mesh.insert("extras".into(), Value::Object(extras));
-        }
-        if let Some(weights) = weights_at_rest(object, &motion) {
-            mesh.insert("weights".into(), json!(weights));
-        }
+        let weights = weights_at_rest(object, &motion).unwrap_or_default();
         self.deformers(object, &mut node)?;
-        node["mesh"] = json!(self.file.push("meshes", Value::Object(mesh)));
-        let index = self.file.push("nodes", node);
+        let mesh = Mesh { name: object.name.clone(), primitives, weights, extras };
+        node.mesh = Some(push(&mut self.file.root.meshes, mesh));
+        let index = push(&mut self.file.root.nodes, node);
         self.animate(object, number, &motion, index)
     }
 
     /// The attributes that all primitives share.
-    fn attributes(&mut self, object: &Object, surface: &Surface) -> Result<Map<String, Value>, Error> {
+    fn attributes(&mut self, object: &Object, surface: &Surface) -> Result<Accessors, Error> {
         let file = &mut self.file;
-        let mut attributes = Map::new();
+        let mut attributes = Accessors::new();
         let positions = surface.split(object.mesh.points());
-        attributes.insert("POSITION".into(), file.bounded_positions(&positions)?.into());
+        attributes.insert("POSITION".into(), file.bounded_positions(&positions)?);
         if let Some(normals) = &surface.normals {
-            attributes.insert("NORMAL".into(), file.accessor(normals, Usage::Vertices)?.into());
+            attributes.insert("NORMAL".into(), file.accessor(normals, Usage::Vertices)?);
         }
         if let Some(tangents) = &surface.tangents {
-            attributes.insert("TANGENT".into(), file.accessor(tangents, Usage::Vertices)?.into());
+            attributes.insert("TANGENT".into(), file.accessor(tangents, Usage::Vertices)?);
         }
         for (set, uvs) in surface.uvs.iter().enumerate() {
-            attributes.insert(format!("TEXCOORD_{set}"), file.accessor(uvs, Usage::Vertices)?.into());
+            attributes.insert(format!("TEXCOORD_{set}"), file.accessor(uvs, Usage::Vertices)?);
         }
         for (set, colors) in surface.colors.iter().enumerate() {
-            attributes.insert(format!("COLOR_{set}"), file.accessor(colors, Usage::Vertices)?.into());
+            attributes.insert(format!("COLOR_{set}"), file.accessor(colors, Usage::Vertices)?);
         }
         for (name, values) in &object.attributes {
             if values.len() != object.mesh.point_count() || name == POINT_ATTRIBUTE {
@@ -131,11 +128,11 @@ impl Writer<'_> {
             }
             let finite = |&value: &f32| if value.is_finite() { value } else { 0.0 };
             let values: Vec<f32> = surface.split(values).iter().map(finite).collect();
-            attributes.insert(format!("_{name}"), file.accessor(&values, Usage::Vertices)?.into());
+            attributes.insert(format!("_{name}"), file.accessor(&values, Usage::Vertices)?);
         }
         if surface.marked {
             let points: Vec<f32> = surface.vertex_points.iter().map(|&point| point as f32).collect();
-            attributes.insert(format!("_{POINT_ATTRIBUTE}"), file.accessor(&points, Usage::Vertices)?.into());
+            attributes.insert(format!("_{POINT_ATTRIBUTE}"), file.accessor(&points, Usage::Vertices)?);
         }
         Ok(attributes)
     }
@@ -143,14 +140,15 @@ impl Writer<'_> {
     fn primitives(
         &mut self,
         surface: &Surface,
-        attributes: &Map<String, Value>,
-        targets: &[Value],
-    ) -> Result<Vec<Value>, Error> {
+        attributes: &Accessors,
+        targets: &[Accessors],
+    ) -> Result<Vec<Primitive>, Error> {
         let mut primitives = Vec::with_capacity(surface.primitives.len());
         for (material, triangles) in &surface.primitives {
-            let mut primitive = json!({ "attributes": attributes });
+            let mut primitive =
+                Primitive { attributes: attributes.clone(), targets: targets.to_vec(), ..Primitive::default() };
             if triangles.is_empty() {
-                primitive["mode"] = json!(POINTS);
+                primitive.mode = Some(POINTS);
             } else {
                 let corners = triangles.as_flattened();
                 // The largest number of a type is the primitive restart of old hardware and not allowed.
@@ -160,33 +158,31 @@ impl Writer<'_> {
                 } else {
                     self.file.accessor(corners, Usage::Indices)?
                 };
-                primitive["indices"] = json!(indices);
+                primitive.indices = Some(indices);
             }
             let default = Material::default();
             let material = material.as_ref().unwrap_or(&default);
             let uv_sets = surface.uvs.len();
             let index = self.materials.material(&mut self.file, material, uv_sets, &mut self.notes)?;
-            primitive["material"] = json!(index);
-            if !targets.is_empty() {
-                primitive["targets"] = json!(targets);
-            }
+            primitive.material = Some(index);
             primitives.push(primitive);
         }
         Ok(primitives)
     }
 
     /// The shapes of a rig as morph targets. If one changes normals, all do: three.js takes the base for a missing one.
-    fn shape_targets(&mut self, rig: &Rig, surface: &Surface) -> Result<Vec<Value>, Error> {
+    fn shape_targets(&mut self, rig: &Rig, surface: &Surface) -> Result<Vec<Accessors>, Error> {
         let normals = surface.normals.is_some() && rig.shapes().iter().any(|shape| shape.normal_offsets.is_some());
         let mut targets = Vec::with_capacity(rig.shapes().len());
         for shape in rig.shapes() {
-            let mut target = json!({ "POSITION": self.file.bounded_positions(&surface.split(&shape.offsets))? });
+            let positions = self.file.bounded_positions(&surface.split(&shape.offsets))?;
+            let mut target = Accessors::from([("POSITION".to_owned(), positions)]);
             if normals {
                 let finite = |offset: Vec3| if offset.is_finite() { offset } else { Vec3::ZERO };
                 let given = shape.normal_offsets.iter().flatten().copied().map(finite);
                 let mut offsets: Vec<Vec3> = given.collect();
                 offsets.resize(surface.vertex_points.len(), Vec3::ZERO);
-                target["NORMAL"] = json!(self.file.accessor(&offsets, Usage::Vertices)?);
+                target.insert("NORMAL".to_owned(), self.file.accessor(&offsets, Usage::Vertices)?);
             }
             targets.push(target);
             self.tick.step()?;
@@ -200,7 +196,7 @@ impl Writer<'_> {
         object: &Object,
         sequence: &MeshSequence,
         surface: &Surface,
-    ) -> Result<Vec<Value>, Error> {
+    ) -> Result<Vec<Accessors>, Error> {
         let rest = object.mesh.points();
         let shaded = shaded(object, surface);
         let following = shaded.as_ref().and_then(FollowingNormals::new);
@@ -211,11 +207,12 @@ impl Writer<'_> {
             for (offset, &point) in offsets.iter_mut().zip(&surface.vertex_points) {
                 *offset = positions[point as usize] - rest[point as usize];
             }
-            let mut target = json!({ "POSITION": self.file.bounded_positions(&offsets)? });
+            let moved = self.file.bounded_positions(&offsets)?;
+            let mut target = Accessors::from([("POSITION".to_owned(), moved)]);
             if let (Some(mesh), Some(following), Some(normals)) = (&shaded, &following, &surface.normals) {
                 let turned = following.of_frame(mesh, &positions);
                 let changes: Vec<Vec3> = turned.iter().zip(normals).map(|(now, rest)| *now - *rest).collect();
-                target["NORMAL"] = json!(self.file.accessor(&changes, Usage::Vertices)?);
+                target.insert("NORMAL".to_owned(), self.file.accessor(&changes, Usage::Vertices)?);
             }
             targets.push(target);
             self.tick.step()?;
@@ -244,7 +241,7 @@ impl Writer<'_> {
                     self.skeletons.push(skeleton);
                     skin
                 };
-                self.file.item("nodes", node)["skin"] = json!(skin);
+                self.file.root.nodes[node].skin = Some(skin);
                 self.skinned.push(node);
             }
             Motion::Recorded(sequence) => {
@@ -295,11 +292,10 @@ fn shaded(object: &Object, surface: &Surface) -> Option<PolygonMesh> {
     Some(PolygonMesh { points: object.mesh.points().to_vec(), polygons, normals, ..PolygonMesh::default() })
 }
 
-fn name_shapes(rig: &Rig, extras: &mut Map<String, Value>) {
-    let names: Vec<&str> = rig.shapes().iter().map(|shape| shape.name.as_str()).collect();
-    if names.iter().any(|name| !name.is_empty()) {
-        extras.insert("targetNames".into(), json!(names));
-    }
+/// The names of all shapes; none if no shape has one.
+fn shape_names(rig: &Rig) -> Vec<String> {
+    let is_named = rig.shapes().iter().any(|shape| !shape.name.is_empty());
+    rig.shapes().iter().filter(|_| is_named).map(|shape| shape.name.clone()).collect()
 }
 
 /// The weights while nothing plays; `None` where all are 0. They are those of the first frame, but for shapes whose weights
@@ -330,9 +326,6 @@ impl Tick<'_> {
     /// One step further; an error where the observer asks to stop.
     pub(super) fn step(&mut self) -> Result<(), Error> {
         self.done += 1;
-        match self.progress.report("writing glTF", self.done, self.total) {
-            std::ops::ControlFlow::Continue(()) => Ok(()),
-            std::ops::ControlFlow::Break(()) => Err(crate::error::Problem::Stopped.into()),
-        }
+        step(self.progress, "writing glTF", self.done, self.total)
     }
 }

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use dermis_mesh::{Clip, Note, Object, Rig};
 use dermis_skin::export::{NodeMotion, Nodes, Place, bone_nodes};
 use glam::{DAffine3, DMat4, DQuat, DVec3, Vec3};
-use serde_json::{Value, json};
 
 use super::animations::{Animations, Channel, Frames};
-use super::file::{GltfFile, Usage};
+use super::file::{GltfFile, Usage, push};
+use super::object::Accessors;
 use super::surface::Surface;
 use crate::error::Error;
+use crate::gltf::schema::{Extras, Node, Skin, SkinMark};
 
 /// Players read at least one set of four influences; not all read more.
 const SET: usize = 4;
@@ -51,15 +52,12 @@ pub(super) fn write_skeleton(
 ) -> Result<Skeleton, Error> {
     let joints = bone_nodes(&object.mesh, rig, &object.clips)?;
     let motions = &joints.motions;
-    let nodes: Vec<usize> = motions.iter().map(|motion| file.push("nodes", node(motion))).collect();
-    let armature = file.push("nodes", json!({ "name": format!("{} rig", object.name), "children": [] }));
+    let nodes: Vec<usize> = motions.iter().map(|motion| push(&mut file.root.nodes, node(motion))).collect();
+    let armature = Node { name: format!("{} rig", object.name), ..Node::default() };
+    let armature = push(&mut file.root.nodes, armature);
     for (motion, &node) in motions.iter().zip(&nodes) {
         let parent = motion.parent.map_or(armature, |parent| nodes[parent]);
-        let item = file.item("nodes", parent);
-        match &mut item["children"] {
-            Value::Array(children) => children.push(node.into()),
-            children => *children = json!([node]),
-        }
+        file.root.nodes[parent].children.push(node);
     }
     animate(file, animations, object, motions, &nodes, parts)?;
     let skin = write_skin(file, rig, &joints, &nodes)?;
@@ -67,19 +65,15 @@ pub(super) fn write_skeleton(
 }
 
 /// The node at rest; parts that do nothing are left out.
-fn node(motion: &NodeMotion) -> Value {
-    let mut node = json!({ "name": motion.name });
+fn node(motion: &NodeMotion) -> Node {
     let Place { translation, rotation, scale } = motion.rest();
-    if translation != DVec3::ZERO {
-        node["translation"] = json!(translation.as_vec3().to_array());
+    Node {
+        name: motion.name.clone(),
+        translation: (translation != DVec3::ZERO).then(|| translation.to_array()),
+        rotation: (rotation != DQuat::IDENTITY).then(|| rotation.to_array()),
+        scale: (scale != DVec3::ONE).then(|| scale.to_array()),
+        ..Node::default()
     }
-    if rotation != DQuat::IDENTITY {
-        node["rotation"] = json!(rotation.as_quat().to_array());
-    }
-    if scale != DVec3::ONE {
-        node["scale"] = json!(scale.as_vec3().to_array());
-    }
-    node
 }
 
 /// Channels for everything that leaves its rest in any clip. A clip in which nothing moves gets one all the same, to
@@ -139,23 +133,21 @@ fn write_skin(file: &mut GltfFile, rig: &Rig, written: &Nodes, nodes: &[usize]) 
     }
     let matrix = |transform: DAffine3| DMat4::from(transform).as_mat4().to_cols_array();
     let matrices: Vec<[f32; 16]> = written.inverse_binds.iter().map(|&transform| matrix(transform)).collect();
-    let mut skin = json!({
-        "inverseBindMatrices": file.accessor(&matrices, Usage::Other)?,
-        "joints": joints,
-    });
+    let inverse_bind_matrices = Some(file.accessor(&matrices, Usage::Other)?);
+    let mut extras = Extras::default();
     // Flexible bones stand side by side; the tree that they had is kept for our own reader.
     if written.flexible {
         let parent = |parent: Option<usize>| parent.map_or(-1, |parent| parent as i64);
         let parents: Vec<i64> = rig.joints().iter().map(|joint| parent(joint.parent)).collect();
-        skin["extras"] = json!({ "dermis": { "parents": parents } });
+        extras = SkinMark { parents }.into();
     }
-    Ok(file.push("skins", skin))
+    Ok(push(&mut file.root.skins, Skin { inverse_bind_matrices, joints, extras }))
 }
 
 /// Adds `JOINTS_n` and `WEIGHTS_n`, as many sets as the most bound point needs.
 pub(super) fn write_influences(
     file: &mut GltfFile,
-    attributes: &mut serde_json::Map<String, Value>,
+    attributes: &mut Accessors,
     rig: &Rig,
     surface: &Surface,
     place: &str,
@@ -185,9 +177,9 @@ pub(super) fn write_influences(
         } else {
             file.accessor(&joints, Usage::Vertices)?
         };
-        attributes.insert(format!("JOINTS_{set}"), joints.into());
+        attributes.insert(format!("JOINTS_{set}"), joints);
         let weights = file.accessor(&surface.split(&weights), Usage::Vertices)?;
-        attributes.insert(format!("WEIGHTS_{set}"), weights.into());
+        attributes.insert(format!("WEIGHTS_{set}"), weights);
     }
     Ok(())
 }
@@ -200,7 +192,7 @@ fn refuse_negative(rig: &Rig) -> Result<(), Error> {
     };
     let name = &rig.joints()[joint as usize].name;
     let message = format!("glTF has no negative skin weights, but point {point} is bound to '{name}' by {weight}");
-    Err(Error::unsupported(message).with_hint("fit with non-negative weights (--weights nnls), or write .npz"))
+    Err(Error::unsupported(message).with_hint("fit with non-negative weights, or write .npz"))
 }
 
 fn note_rescaling(rig: &Rig, place: &str, notes: &mut Vec<Note>) {

@@ -10,8 +10,8 @@ mod machine;
 use crate::error::Error;
 use crate::mapped::Mapped;
 use crate::npz::array::Array;
+use crate::npz::arrays::{Arrays, Sparse};
 use crate::npz::npy::{Dtype, Header};
-use crate::smpl::{Arrays, Sparse};
 use machine::{Id, Value};
 
 /// `NumPy` itself stops at 64 dimensions.

@@ -19,7 +19,6 @@ mod timing;
 mod values;
 mod xform;
 
-use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -30,6 +29,7 @@ use glam::{DAffine3, Vec3};
 use crate::budget::Budget;
 use crate::error::{Error, Problem};
 use crate::frame_rate::snapped;
+use crate::input::Input;
 use crate::options::ReadOptions;
 use assets::Assets;
 use material::Materials;
@@ -41,17 +41,13 @@ use xform::{attributes_above, local_to_world};
 const OTHER_SHAPES: [&str; 9] =
     ["Sphere", "Cube", "Cylinder", "Cone", "Capsule", "Plane", "BasisCurves", "NurbsPatch", "Points"];
 
-/// Reads a stage whose files are neighbours of `path`.
-pub(super) fn read(path: &Path, options: &ReadOptions) -> Result<Scene, Error> {
-    let size = std::fs::metadata(path)?.len();
-    let (assets, root) = Assets::beside(path)?;
-    read_stage(assets, &root, size, options)
-}
-
-/// Reads a stage that is one file.
-pub(super) fn read_bytes(bytes: &[u8], options: &ReadOptions) -> Result<Scene, Error> {
-    let (assets, root) = Assets::in_memory(bytes);
-    read_stage(assets, &root, bytes.len() as u64, options)
+/// Reads a stage: one file in memory, or a file with its neighbours.
+pub(super) fn read(input: &Input, options: &ReadOptions) -> Result<Scene, Error> {
+    let (assets, root) = match &input.path {
+        Some(path) => Assets::beside(path)?,
+        None => Assets::in_memory(&input.bytes),
+    };
+    read_stage(assets, &root, input.bytes.len() as u64, options)
 }
 
 fn read_stage(assets: Assets, root: &str, size: u64, options: &ReadOptions) -> Result<Scene, Error> {
@@ -251,7 +247,7 @@ fn check_counts(prim: &Prim, expected: usize) -> Result<(), Error> {
         if found != expected {
             return Err(Error::from(Problem::PointCountChanges { frame, expected, found })
                 .detail(format!("the mesh has {expected} points, but {found} at time code {time}"))
-                .with_hint("fit the fixed part with --frames, or export again with constant topology"));
+                .with_hint("export again with constant topology"));
         }
     }
     Ok(())

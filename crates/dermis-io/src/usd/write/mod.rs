@@ -15,15 +15,14 @@ mod text;
 
 use std::borrow::Cow;
 use std::io::Write;
-use std::path::Path;
 use std::sync::Arc;
 
 use dermis_math::progress::Progress;
 use dermis_mesh::pose::bake_lazily;
 use dermis_mesh::{MeshSequence, Note, Object, Rig, Scene, UpAxis};
 
-use crate::error::{Error, Problem};
-use crate::output::Output;
+use crate::error::Error;
+use crate::output::{Job, step};
 use material::Materials;
 use mesh::Extras;
 use names::Names;
@@ -74,26 +73,19 @@ impl Writing<'_> {
     /// One more frame is done.
     fn step(&mut self) -> Result<(), Error> {
         self.done += 1;
-        let flow = self.progress.report("writing USD", self.done, self.total.max(self.done));
-        if flow.is_break() { Err(Problem::Stopped.into()) } else { Ok(()) }
+        step(self.progress, "writing USD", self.done, self.total.max(self.done))
     }
 }
 
-/// Writes `scene` to `target` through `output`.
-pub(super) fn write(
-    scene: &Scene,
-    target: &Path,
-    output: &mut Output,
-    progress: &dyn Progress,
-) -> Result<Vec<Note>, Error> {
-    let mut notes = Vec::new();
-    let plans = scene.objects.iter().map(|object| plan(object, &mut notes)).collect::<Result<Vec<_>, Error>>()?;
-    let mut file = output.create(target)?;
+/// Writes `scene` as `.usda`, and its textures beside it.
+pub(crate) fn write(scene: &Scene, job: &mut Job<'_>) -> Result<(), Error> {
+    let plans = scene.objects.iter().map(|object| plan(object, &mut job.notes)).collect::<Result<Vec<_>, Error>>()?;
+    let mut file = job.create()?;
     let mut writing = Writing {
         text: Text::new(&mut file),
-        materials: Materials::new(target),
+        materials: Materials::new(job.target),
         clock: Clock { time_codes_per_second: plans.iter().find_map(Plan::rate).unwrap_or(1.0) },
-        progress,
+        progress: job.progress,
         done: 0,
         total: plans.iter().map(Plan::steps).sum(),
     };
@@ -114,9 +106,9 @@ pub(super) fn write(
     materials.write(ROOT_PATH, &mut text)?;
     text.close()?;
     file.flush()?;
-    materials.write_images(target, output)?;
-    notes.extend(materials.notes);
-    Ok(notes)
+    materials.write_images(job.target, job.output)?;
+    job.notes.extend(materials.notes);
+    Ok(())
 }
 
 /// Decides how to write an object, and notes what is lost by it.

@@ -30,6 +30,9 @@ mod tests;
 
 use std::sync::Arc;
 
+use dermis_mesh::deformer::multi_weights::{
+    HomeFrame, MultiWeights, MultiWeightsError, Precision, home_frames, rest_points,
+};
 use dermis_mesh::{Joint, TriMesh};
 use glam::{DAffine3, DMat3, DVec3, Vec3};
 use rayon::prelude::*;
@@ -37,22 +40,9 @@ use rayon::prelude::*;
 use self::kernel::{HomeColumns, Rows};
 use self::normals::SurfaceNormals;
 use self::streams::{Stream, streams};
-use super::centred::{HomeFrame, home_frames, rest_points};
-use super::check::MultiWeightsError;
-use super::multi_weights::MultiWeights;
 
 /// Points that one task poses: some 50 microseconds of work.
 const TASK: usize = 1024;
-
-/// How weights are kept in memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Precision {
-    /// 48 bytes per bone and point.
-    #[default]
-    Single,
-    /// 24 bytes per bone and point: see [`super::half_error()`] for what it costs.
-    Half,
-}
 
 /// The bones of one frame; keep it, so that later frames find its memory.
 #[derive(Debug, Clone, Default)]

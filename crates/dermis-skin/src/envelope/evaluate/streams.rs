@@ -4,12 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use dermis_mesh::deformer::multi_weights::{HomeFrame, MultiWeights, Precision, centred, others};
 use glam::DVec3;
 
-use super::Precision;
 use super::kernel::{Entry, HalfRows, HomeColumns, PairIndex, PointHead, Rows, Run, pose_run};
-use crate::envelope::centred::{HomeFrame, centred, others};
-use crate::envelope::multi_weights::MultiWeights;
 
 /// A stream of points and their entries, whatever their types.
 pub(super) trait Stream: fmt::Debug + Send + Sync {

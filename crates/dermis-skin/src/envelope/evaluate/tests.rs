@@ -1,4 +1,6 @@
-use dermis_mesh::{Joint, TriMesh};
+use dermis_mesh::deformer::DeformerError;
+use dermis_mesh::deformer::multi_weights::MultiWeightsLayer;
+use dermis_mesh::{Deformer, Joint, StoredDeformer, TriMesh};
 use glam::{DAffine3, DQuat, DVec3, Vec3};
 
 use super::*;
@@ -74,6 +76,17 @@ fn posed(poser: &MultiPoser, transforms: &[DAffine3]) -> (Vec<Vec3>, Vec<Vec3>) 
     (points, normals)
 }
 
+fn stored(weights: &MultiWeights, precision: Precision) -> StoredDeformer {
+    Deformer::from(MultiWeightsLayer::new(weights.clone(), precision).unwrap()).encode()
+}
+
+fn read(stored: StoredDeformer) -> Result<MultiWeights, DeformerError> {
+    match Deformer::decode(stored)? {
+        Deformer::MultiWeights(layer) => Ok(layer.weights().clone()),
+        other => panic!("{other:?}"),
+    }
+}
+
 fn farthest(a: &[Vec3], b: &[DVec3]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a.as_dvec3().distance(*b)).fold(0.0, f64::max)
 }
@@ -102,9 +115,9 @@ fn points_with_several_parts_are_the_mean_of_their_parts() {
     let expected: Vec<DVec3> = (0..300).map(mean).collect();
     let poser = MultiPoser::new(&weights, &mesh, &joints, Precision::Single).unwrap();
     assert!(farthest(&posed(&poser, &transforms).0, &expected) < 4e-4);
-    let read = MultiWeights::from_deformer(&weights.to_deformer(false)).unwrap();
-    assert_eq!(read.as_ref(), Some(&weights));
-    let half = MultiWeights::from_deformer(&weights.to_deformer(true)).unwrap().unwrap();
+    let single = read(stored(&weights, Precision::Single)).unwrap();
+    assert_eq!(single, weights);
+    let half = read(stored(&weights, Precision::Half)).unwrap();
     assert_eq!((half.parts, half.shares), (weights.parts, weights.shares));
 }
 
@@ -210,21 +223,21 @@ fn rejects_weights_of_another_mesh_or_rig() {
 }
 
 mod stored {
-    use dermis_mesh::{Deformer, Values};
+    use dermis_mesh::Values;
 
     use super::*;
 
     #[test]
     fn weights_come_back_from_a_deformer_as_they_were() {
         let (_, _, weights) = example(50, DVec3::ZERO);
-        let back = MultiWeights::from_deformer(&weights.to_deformer(false)).unwrap().unwrap();
+        let back = read(stored(&weights, Precision::Single)).unwrap();
         assert_eq!(back, weights);
     }
 
     #[test]
     fn half_weights_come_back_with_the_error_that_is_told() {
         let (mesh, joints, weights) = example(50, DVec3::new(0.0, 120.0, 0.0));
-        let back = MultiWeights::from_deformer(&weights.to_deformer(true)).unwrap().unwrap();
+        let back = read(stored(&weights, Precision::Half)).unwrap();
         let transforms = pose_of(&joints, 0.8);
         let told = half_error(&weights, &mesh, &joints, [&transforms[..]]).unwrap();
         let [before, after] = [&weights, &back].map(|weights| {
@@ -243,7 +256,7 @@ mod stored {
             for row in weights.weights.iter_mut().flatten() {
                 row[..3].iter_mut().for_each(|weight| *weight *= scale);
             }
-            let back = MultiWeights::from_deformer(&weights.to_deformer(true)).unwrap().unwrap();
+            let back = read(stored(&weights, Precision::Half)).unwrap();
             let (before, after) = (rest_points(&weights), rest_points(&back));
             let error = before.iter().zip(&after).map(|(a, b)| a.distance(*b)).fold(0.0, f64::max);
             assert!(error < 1e-3 * f64::from(scale), "{scale}: {error}");
@@ -253,8 +266,8 @@ mod stored {
     #[test]
     fn rejects_buffers_that_do_not_fit_together() {
         let (_, _, weights) = example(20, DVec3::ZERO);
-        for half in [false, true] {
-            let whole = weights.to_deformer(half);
+        for half in [Precision::Single, Precision::Half] {
+            let whole = stored(&weights, half);
             let names: Vec<String> = whole.buffers.keys().cloned().collect();
             for name in names {
                 let mut shorter = whole.clone();
@@ -263,25 +276,24 @@ mod stored {
                     Values::U32(values) => values.truncate(7),
                     Values::U16(values) => values.truncate(7),
                 }
-                assert!(MultiWeights::from_deformer(&shorter).is_err(), "half {half}, {name}");
+                assert!(read(shorter).is_err(), "{half:?}, {name}");
                 let mut missing = whole.clone();
                 missing.buffers.remove(&name);
-                assert!(MultiWeights::from_deformer(&missing).is_err(), "half {half}, without {name}");
+                assert!(read(missing).is_err(), "{half:?}, without {name}");
                 let mut wild = whole.clone();
                 wild.buffers.insert(name.clone(), Values::U32(vec![u32::MAX; 21]));
-                assert!(MultiWeights::from_deformer(&wild).is_err(), "half {half}, wild {name}");
+                assert!(read(wild).is_err(), "{half:?}, wild {name}");
             }
             let mut later = whole.clone();
-            later.settings = later.settings.replace("\"version\":1", "\"version\":2");
-            assert!(matches!(MultiWeights::from_deformer(&later), Err(MultiWeightsError::Settings(_))));
+            later.settings["version"] = 2.into();
+            assert!(matches!(read(later), Err(DeformerError::MultiWeights(MultiWeightsError::Settings(_)))));
         }
     }
 
     #[test]
-    fn another_layer_is_left_alone() {
-        for settings in ["", "[]", "{\"type\":\"volume\"}", "{}"] {
-            let deformer = Deformer { settings: settings.into(), ..Deformer::default() };
-            assert_eq!(MultiWeights::from_deformer(&deformer), Ok(None));
-        }
+    fn half_weights_are_stored_again_bit_by_bit() {
+        let (_, _, weights) = example(50, DVec3::new(0.0, 120.0, 0.0));
+        let first = stored(&weights, Precision::Half);
+        assert_eq!(Deformer::decode(first.clone()).unwrap().encode(), first);
     }
 }

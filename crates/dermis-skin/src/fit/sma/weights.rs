@@ -6,7 +6,7 @@
 //! clip as well. All three need only the normal matrix, which the moments give.
 
 use dermis_math::nnls::nnls;
-use dermis_math::small::{Gram, MOST};
+use dermis_math::small::{Gram, MAX_UNKNOWNS};
 use dermis_math::tsvd::tsvd;
 use faer::Mat;
 
@@ -45,8 +45,8 @@ fn mix(point: &Point<'_>, squared_norm: f64, most: usize, method: WeightMethod) 
     let n = bones.len();
     // c² of Eq. 9; a trajectory that stays at the origin weighs nothing.
     let c2 = if squared_norm > 0.0 { 1.0 / squared_norm } else { 0.0 };
-    let mut gram: Gram = [[0.0; MOST]; MOST];
-    let mut h = [0.0; MOST];
+    let mut gram: Gram = [[0.0; MAX_UNKNOWNS]; MAX_UNKNOWNS];
+    let mut h = [0.0; MAX_UNKNOWNS];
     for i in 0..n {
         for j in 0..n {
             gram[i][j] = c2 * point.moments.gram(bones[i], bones[j], &q) + 1.0;
@@ -66,8 +66,8 @@ fn mix(point: &Point<'_>, squared_norm: f64, most: usize, method: WeightMethod) 
 }
 
 /// Eq. 11: with w = w̃ − δ, non-negative least squares for w̃.
-fn bounded(gram: &Gram, h: &[f64; MOST], n: usize, bound: f64) -> [f64; MOST] {
-    let shifted: [f64; MOST] = std::array::from_fn(|i| h[i] + bound * gram[i][..n].iter().sum::<f64>());
+fn bounded(gram: &Gram, h: &[f64; MAX_UNKNOWNS], n: usize, bound: f64) -> [f64; MAX_UNKNOWNS] {
+    let shifted: [f64; MAX_UNKNOWNS] = std::array::from_fn(|i| h[i] + bound * gram[i][..n].iter().sum::<f64>());
     let mut weights = nnls(gram, &shifted[..n]);
     weights[..n].iter_mut().for_each(|weight| *weight -= bound);
     weights

@@ -171,7 +171,7 @@ impl SimulatedBody {
         let offset = match &self.pull {
             Some(held) if held.grip.point == grip.point => held.offset,
             _ => {
-                let middle = self.simulation.simulation().held_by(&self.hand(grip.point));
+                let middle = self.simulation.simulation().pulled_center(&self.hand(grip.point));
                 middle.map(|middle| middle - self.simulation.skin()[grip.point])
             }
         };

@@ -3,7 +3,7 @@
 use dermis::tissue::layered::FrameReport;
 
 /// Sub-steps are counted in this part of a second.
-const DISPLAYED_HZ: f64 = 60.0;
+pub(super) const DISPLAYED_HZ: f64 = 60.0;
 /// The share of the time that passes which may be spent on steps.
 const BUDGET: f64 = 0.8;
 /// How much the newest times count in those that are shown.

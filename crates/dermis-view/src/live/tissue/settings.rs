@@ -3,12 +3,13 @@
 use dermis::mesh::UpAxis;
 use dermis::mesh::glam::Vec3;
 use dermis::tissue::dynamics::{Force, Spin};
+use dermis::tissue::layered::steps_in;
 
+use super::pace::DISPLAYED_HZ;
 use crate::live::{Parameter, Scalar};
 
-/// The pull of the earth, in m/s².
-const G: f32 = 9.81;
-const GRAVITIES: [f64; 2] = [-7.0, 7.0];
+/// In m/s², about seven times the earth's.
+const GRAVITIES: [f64; 2] = [-70.0, 70.0];
 const DIRECTIONS: [&str; 3] = ["down", "sideways", "backwards"];
 const STIFFNESSES: [f64; 2] = [0.1, 10.0];
 const DAMPINGS: [f64; 2] = [0.0, 20.0];
@@ -30,7 +31,7 @@ pub(super) enum Heat {
 /// What the user has set.
 #[derive(Debug, Clone)]
 pub(super) struct Settings {
-    gravity_g: f64,
+    gravity: f64,
     direction: usize,
     spin_rad_per_s: f64,
     /// A factor on Young's modulus.
@@ -45,12 +46,12 @@ impl Settings {
     pub(super) fn new(damping_rate_per_s: f32) -> Self {
         let damping_rate_per_s = f64::from(damping_rate_per_s);
         Self {
-            gravity_g: 0.0,
+            gravity: 0.0,
             direction: 0,
             spin_rad_per_s: 0.0,
             stiffness: 1.0,
             damping_rate_per_s,
-            substeps: 4,
+            substeps: steps_in(1.0 / DISPLAYED_HZ),
             heat: 0,
         }
     }
@@ -58,7 +59,7 @@ impl Settings {
     pub(super) fn parameters(&self) -> Vec<Parameter> {
         vec![
             Parameter::choice("heat", "Colours", &HEATS, self.heat),
-            Parameter::slider("gravity", "Gravity (g)", GRAVITIES, 0.1, self.gravity_g),
+            Parameter::slider("gravity", "Gravity (m/s²)", GRAVITIES, 0.1, self.gravity),
             Parameter::choice("direction", "Gravity pulls", &DIRECTIONS, self.direction),
             Parameter::factor("stiffness", "Stiffness ×", STIFFNESSES, 0.05, self.stiffness),
             Parameter::slider("damping", "Damping (1/s)", DAMPINGS, 0.1, self.damping_rate_per_s),
@@ -73,7 +74,7 @@ impl Settings {
         let chosen = |count: usize| (value.max(0.0) as usize).min(count - 1);
         match name {
             "heat" => self.heat = chosen(HEATS.len()),
-            "gravity" => self.gravity_g = within(GRAVITIES),
+            "gravity" => self.gravity = within(GRAVITIES),
             "direction" => self.direction = chosen(DIRECTIONS.len()),
             "stiffness" => self.stiffness = within(STIFFNESSES),
             "damping" => self.damping_rate_per_s = within(DAMPINGS),
@@ -107,9 +108,9 @@ impl Settings {
             UpAxis::Z => (Vec3::Z, Vec3::X, Vec3::Y),
         };
         let mut forces = Vec::new();
-        if self.gravity_g != 0.0 {
+        if self.gravity != 0.0 {
             let direction = [-up, side, back][self.direction];
-            let acceleration = (direction * (self.gravity_g as f32 * G)).to_array();
+            let acceleration = (direction * self.gravity as f32).to_array();
             forces.push(Force::Gravity { acceleration });
         }
         if self.spin_rad_per_s != 0.0 {

@@ -1,0 +1,201 @@
+//! `dermis inspect`: what is inside a file, and what is suspicious about it.
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use dermis::inspect::{ObjectFacts, SceneFacts, UnitFacts, inspect};
+use dermis::io::ReadOptions;
+use serde::Serialize;
+
+use crate::args::{EXIT_CODES, Format, Shared};
+use crate::diagnostic::{Diagnostic, InFile};
+use crate::input::{self, format_name};
+use crate::motion::{MotionFacts, Words};
+use crate::notes::NoteFacts;
+use crate::numbers::{counted, grouped, seconds, short};
+use crate::options::InputPart;
+use crate::terminal::{self, Paint};
+use crate::text::Text;
+use crate::watch::Watch;
+
+/// More names than this are only counted.
+const MAX_LISTED_NAMES: usize = 8;
+/// More clips than this are only counted.
+const MAX_LISTED_CLIPS: usize = 40;
+
+const EXAMPLES: &str = "Examples:
+  dermis inspect hero.glb walk.abc
+  dermis inspect sample:arm --format json | jq '.objects[0].joints'";
+
+/// Show what is inside files: meshes, frames, rigs, clips, and problems
+#[derive(Debug, clap::Args)]
+#[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
+pub(crate) struct Args {
+    /// The inputs: files, folders or numbered files, or sample:NAME
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<String>,
+    /// The mesh whose faces a point cache (pc2, mdd) moves [default: the OBJ of the same name]
+    #[arg(long, value_name = "FILE")]
+    topology: Option<std::path::PathBuf>,
+}
+
+/// What is shown of a file.
+#[derive(Debug, Serialize)]
+struct FileFacts {
+    file: String,
+    format: &'static str,
+    #[serde(flatten)]
+    scene: SceneFacts,
+    notes: Vec<NoteFacts>,
+    /// The duration of the inspection.
+    seconds: f64,
+}
+
+/// Shows each file; one that cannot be read does not keep the others from being shown.
+pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> {
+    let part = InputPart { topology: args.topology.clone(), ..InputPart::default() };
+    part.expect_point_cache(args.files.iter().map(String::as_str))?;
+    let mut code = ExitCode::SUCCESS;
+    for (at, file) in args.files.iter().enumerate() {
+        match facts(file, &part.read_options(), shared) {
+            Ok(facts) if shared.format == Format::Json => terminal::print_json(&facts)?,
+            Ok(facts) => {
+                let between = if at > 0 { "\n" } else { "" };
+                terminal::print(&format!("{between}{}", facts.text(Paint::for_stdout(shared.color))))?;
+            }
+            Err(diagnostic) => code = diagnostic.show(shared),
+        }
+    }
+    Ok(code)
+}
+
+fn facts(file: &str, options: &ReadOptions, shared: &Shared) -> Result<FileFacts, Diagnostic> {
+    let watch = Watch::new(format!("inspecting {file}"), shared);
+    let began = Instant::now();
+    let scene = input::read(file, options, &watch)?;
+    let facts = inspect(&scene, &watch);
+    watch.clear();
+    Ok(FileFacts {
+        file: file.to_owned(),
+        format: format_name(file),
+        scene: facts.in_file(file)?,
+        notes: NoteFacts::each_once(&scene.notes),
+        seconds: began.elapsed().as_secs_f64(),
+    })
+}
+
+impl FileFacts {
+    fn text(&self, paint: Paint) -> String {
+        let mut text = Text::new(paint);
+        text.title(&self.file, "");
+        text.row("format", self.format);
+        text.row("units", units(self.scene.units));
+        text.row("objects", grouped(self.scene.objects.len()));
+        text.row("inspected in", seconds(self.seconds));
+        self.notes.iter().for_each(|note| text.line(format!("  {}", note.line(paint).trim_end())));
+        for object in &self.scene.objects {
+            text.line("");
+            write_object(object, &mut text);
+        }
+        text.finish()
+    }
+}
+
+fn units(units: UnitFacts) -> String {
+    let length =
+        units.metres_per_unit.map_or("not stated".to_owned(), |metres| format!("1 unit is {} m", short(metres)));
+    units.up_axis.map_or(length.clone(), |axis| format!("{length}, {axis} is up"))
+}
+
+fn write_object(object: &ObjectFacts, text: &mut Text) {
+    text.line(format!("  {}", text.paint.title(named(&object.name))));
+    let mut row = |label: &str, words: String| text.row_at(2, label, words);
+    row("points", points(object));
+    row("faces", faces(object));
+    row("surface", surface(object));
+    row("bounds", bounds(object));
+    if let Some(volume) = object.volume {
+        row("volume", short(volume));
+    }
+    for (label, count) in [("tetrahedra", object.tetrahedra), ("UV sets", object.uv_sets)] {
+        if count > 0 {
+            row(label, grouped(count));
+        }
+    }
+    if let (Some(frames), Some(fps)) = (object.frames, object.fps) {
+        row("recorded", MotionFacts::new("", frames, fps).words());
+    }
+    if object.joints > 0 {
+        let most = counted(object.max_influences, "influence", "influences");
+        row("joints", format!("{}, at most {most} per point", grouped(object.joints)));
+        row("influences", histogram(&object.influence_histogram));
+    }
+    let width = object.clips.iter().map(|clip| clip.name.chars().count()).max().unwrap_or(0).min(40);
+    for (at, clip) in object.clips.iter().take(MAX_LISTED_CLIPS).enumerate() {
+        row(if at == 0 { "clips" } else { "" }, format!("{:width$}  {}", clip.name, clip.words()));
+    }
+    if let Some(more @ 1..) = object.clips.len().checked_sub(MAX_LISTED_CLIPS) {
+        row("", format!("and {more} more"));
+    }
+    let lists = [&object.morph_targets, &object.deformers, &object.materials, &object.attributes];
+    for (label, names) in ["shapes", "layers", "materials", "attributes"].into_iter().zip(lists) {
+        if !names.is_empty() {
+            row(label, listed(names));
+        }
+    }
+    for (at, problem) in object.problems.iter().enumerate() {
+        let label = if at == 0 { "problems" } else { "" };
+        let message = if problem.harmless { problem.message.clone() } else { text.paint.warning(&problem.message) };
+        text.row_at(2, label, message);
+        text.row_at(2, "", format!("  {} {}", text.paint.hint("hint:"), problem.hint));
+    }
+}
+
+fn points(object: &ObjectFacts) -> String {
+    if object.vertices == object.points {
+        return grouped(object.points);
+    }
+    format!("{}, in the file {}", grouped(object.points), counted(object.vertices, "vertex", "vertices"))
+}
+
+fn faces(object: &ObjectFacts) -> String {
+    let triangles = counted(object.triangles, "triangle", "triangles");
+    if object.polygons == object.triangles {
+        return triangles;
+    }
+    format!("{}, cut into {triangles}", counted(object.polygons, "polygon", "polygons"))
+}
+
+fn surface(object: &ObjectFacts) -> String {
+    let shells = counted(object.shells, "shell", "shells");
+    match (object.closed, object.boundary_edges) {
+        _ if object.triangles == 0 => "none, only points".to_owned(),
+        (true, _) => format!("{shells}, closed"),
+        (false, 0) => format!("{shells}, not closed: its faces do not agree on which side is outside"),
+        (false, edges) => format!("{shells}, open: {}", counted(edges, "boundary edge", "boundary edges")),
+    }
+}
+
+fn bounds(object: &ObjectFacts) -> String {
+    let (low, high) = (object.bounds.min, object.bounds.max);
+    let axis = |at: usize| format!("{} … {}", short(low[at].into()), short(high[at].into()));
+    let size = |at: usize| short(f64::from(high[at]) - f64::from(low[at]));
+    format!("{} × {} × {}  (x {}, y {}, z {})", size(0), size(1), size(2), axis(0), axis(1), axis(2))
+}
+
+fn histogram(counts: &[usize]) -> String {
+    let filled = counts.iter().enumerate().filter(|(_, count)| **count > 0);
+    let parts = filled.map(|(influences, count)| format!("{influences}: {}", grouped(*count)));
+    format!("{} points", parts.collect::<Vec<_>>().join(", "))
+}
+
+fn named(name: &str) -> &str {
+    if name.is_empty() { "(unnamed)" } else { name }
+}
+
+fn listed(names: &[String]) -> String {
+    let shown: Vec<&str> = names.iter().take(MAX_LISTED_NAMES).map(|name| named(name)).collect();
+    let more = names.len().saturating_sub(MAX_LISTED_NAMES);
+    let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{}: {}{rest}", grouped(names.len()), shown.join(", "))
+}

@@ -1,0 +1,201 @@
+//! `dermis wrinkle`: folds on a coarse cloth, where it is compressed.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::ValueEnum;
+use dermis::active::wrinkle::{
+    ClothOptions, MAX_LEVELS, RestShape, WrinkleMeasures, WrinkleOptions, WrinkledCloth, rest_points, wrinkle,
+};
+use dermis::evaluate::{self, Motion};
+use dermis::io::ReadOptions;
+use dermis::mesh::glam::Vec3;
+use dermis::mesh::{Note, Object, Scene, TriMesh};
+use dermis::wrinkle_files::{self, write_curves, write_height_maps};
+use serde::Serialize;
+
+use crate::args::{EXIT_CODES, Shared};
+use crate::diagnostic::{Diagnostic, InFile};
+use crate::job::{Facts, Job};
+use crate::numbers::{counted, grouped, short};
+use crate::options::{Input, Output, count, positive};
+use crate::text::Text;
+
+/// The value of `--rest` for the pattern in the UVs.
+const UVS: &str = "uv";
+/// Texels per side of maps.
+const MAP_SIZE: u32 = 512;
+
+const EXAMPLES: &str = "Examples:
+  dermis wrinkle sample:towel -o towel.abc
+      a refined mesh sequence with folds
+  dermis wrinkle shirt.abc --rest pattern.obj --min-radius 0.01 -o folded.glb
+  dermis wrinkle sample:flag --map png -o maps
+      displacement maps, one per frame
+  dermis wrinkle shirt.npz --coarsen 1500 --subdivide 3 -o folded.npz --curves curves
+      made coarse first, refined everywhere, its curves as OBJ lines";
+
+/// Fold a coarse cloth animation where it is compressed
+#[derive(Debug, clap::Args)]
+#[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
+pub(crate) struct Args {
+    /// The input: a cloth animation
+    input: String,
+    #[command(flatten)]
+    output: Output,
+    /// The shape in which the cloth is not stretched: a file with the same mesh, or uv for the pattern in its UVs
+    /// [default: the rest pose]
+    #[arg(long, value_name = "FILE")]
+    rest: Option<String>,
+    /// The smallest radius of a fold, in scene units [default: from the size of the triangles]
+    #[arg(long, value_name = "R", value_parser = positive)]
+    min_radius: Option<f64>,
+    /// Cut all triangles this often, each into four [default: twice, only near wrinkles]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=i64::from(MAX_LEVELS)))]
+    subdivide: Option<u32>,
+    /// Write a displacement map of each frame into the folder --output instead of a mesh sequence
+    #[arg(long, value_name = "FORMAT", conflicts_with = "subdivide")]
+    map: Option<MapFormat>,
+    #[arg(long, value_name = "N", requires = "map", value_parser = clap::value_parser!(u32).range(16..=8192), help = format!("Texels per side of maps [default: {MAP_SIZE}]"))]
+    map_size: Option<u32>,
+    /// Write the curves of each frame as OBJ lines into this folder
+    #[arg(long, value_name = "FOLDER")]
+    curves: Option<PathBuf>,
+    /// Make the cloth coarse first: about this many triangles, the same in all frames
+    #[arg(long, value_name = "TRIANGLES", value_parser = count)]
+    coarsen: Option<usize>,
+    #[command(flatten)]
+    part: Input,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum MapFormat {
+    /// 16 bits; grey is no height, white the height that the summary states, black the same downwards
+    Png,
+    /// Half floats, in scene units
+    Exr,
+}
+
+/// What was done, as JSON.
+#[derive(Debug, Serialize)]
+struct Summary {
+    input: String,
+    name: String,
+    frames: usize,
+    min_radius: f32,
+    /// The height that is white in a PNG map, and black downwards: none is higher. Grey is none.
+    map_height: f32,
+    triangles_before: usize,
+    triangles_after: usize,
+    /// The most curves of a frame.
+    curves: usize,
+    #[serde(flatten)]
+    measures: WrinkleMeasures,
+}
+
+/// Wrinkles, writes, and prints what was done.
+pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> {
+    if args.map.is_none() {
+        args.output.check()?;
+    }
+    let mut job = Job::new(format!("wrinkling {}", args.input), shared);
+    let mut scene = args.part.read(&args.input, &job)?;
+    let place = the_cloth(&scene).in_file(&args.input)?;
+    let name = scene.objects[place].name.clone();
+    let motion = evaluate::motion(&scene.objects[place]).in_file(&args.input)?;
+    let motion = motion.ok_or_else(|| Diagnostic::new("nothing moves").in_file(&args.input))?;
+    let Motion { sequence: motion, warnings: said, .. } = motion;
+    let rest = read_rest(args, motion.mesh(), &job)?;
+    job.clock.lap("read");
+    let shape = match (&rest, &args.rest) {
+        (Some(points), _) => RestShape::Points(points),
+        (None, Some(_)) => RestShape::Uvs,
+        (None, None) => RestShape::Pose,
+    };
+    let layer = WrinkleOptions { min_radius: args.min_radius.map(|radius| radius as f32), ..WrinkleOptions::default() };
+    let options = ClothOptions { layer, subdivide: args.subdivide, coarsen: args.coarsen };
+    let cloth = job.stoppable(|watch| wrinkle(&motion, shape, &options, watch)).in_file(&args.input)?;
+    job.clock.lap("wrinkle");
+    scene.notes.extend(said);
+    scene.notes.extend(cloth.notes.iter().map(|note| Note::at(&name, note.message.clone())));
+    job.notes.append(&mut scene.notes);
+    scene.objects[place] = Object::of_sequence(name.clone(), cloth.sequence.clone());
+    match args.map {
+        Some(format) => write_maps(args, format, &cloth, &mut job)?,
+        None => job.write(&args.output.output, &scene, &args.output.options(), &args.input)?,
+    }
+    if let Some(folder) = &args.curves {
+        let written = write_curves(folder, &cloth, &args.output.options())?;
+        job.has_written(folder, written);
+    }
+    job.summarize(&Summary {
+        input: args.input.clone(),
+        name,
+        frames: cloth.coarse().frame_count(),
+        min_radius: cloth.layer().min_radius(),
+        map_height: cloth.layer().highest(),
+        triangles_before: cloth.coarse().mesh().triangle_count(),
+        triangles_after: cloth.sequence.mesh().triangle_count(),
+        curves: cloth.curves().iter().map(|curves| curves.lines.len()).max().unwrap_or(0),
+        measures: cloth.measures,
+    })
+}
+
+/// The place of the one object that moves.
+fn the_cloth(scene: &Scene) -> Result<usize, Diagnostic> {
+    let moves = |object: &Object| object.sequence.is_some() || !object.clips.is_empty();
+    let places: Vec<usize> = (0..scene.objects.len()).filter(|&at| moves(&scene.objects[at])).collect();
+    match places[..] {
+        [] => Err(Diagnostic::new("nothing moves").hint("give a cloth with frames or a clip")),
+        [place] => Ok(place),
+        _ => {
+            let names: Vec<&str> = places.iter().map(|&at| scene.objects[at].name.as_str()).collect();
+            let diagnostic = Diagnostic::new("several meshes move").detail(format!("meshes: {}", names.join(", ")));
+            Err(diagnostic.hint("choose the cloth with --mesh"))
+        }
+    }
+}
+
+/// The rest shape from a file with the same mesh; `None` if it is the rest pose or the UVs.
+fn read_rest(args: &Args, cloth: &TriMesh, job: &Job<'_>) -> Result<Option<Vec<Vec3>>, Diagnostic> {
+    let Some(file) = args.rest.as_deref().filter(|rest| *rest != UVS) else { return Ok(None) };
+    let scene = job.read(file, &ReadOptions::default())?;
+    let meshes = || scene.objects.iter().map(|object| &object.mesh);
+    let fitting = meshes().find(|mesh| mesh.point_count() == cloth.point_count());
+    let mesh = fitting.or_else(|| meshes().max_by_key(|mesh| mesh.point_count()));
+    let mesh = mesh.ok_or_else(|| Diagnostic::new("this file has no mesh").in_file(file))?;
+    Ok(Some(rest_points(cloth, mesh).in_file(file)?.to_vec()))
+}
+
+/// Writes a map per frame, and the mesh with its UVs if they were made for it.
+fn write_maps(args: &Args, format: MapFormat, cloth: &WrinkledCloth, job: &mut Job<'_>) -> Result<(), Diagnostic> {
+    let format = match format {
+        MapFormat::Png => wrinkle_files::MapFormat::Png,
+        MapFormat::Exr => wrinkle_files::MapFormat::Exr,
+    };
+    let maps = cloth.height_maps(args.map_size.unwrap_or(MAP_SIZE) as usize)?;
+    job.notes.extend(maps.notes.iter().cloned());
+    let Output { output, .. } = &args.output;
+    let written = job.stoppable(|watch| write_height_maps(output, &maps, format, &args.output.options(), watch))?;
+    job.has_written(output, written);
+    Ok(())
+}
+
+impl Facts for Summary {
+    fn write(&self, text: &mut Text) {
+        let mean = |values: &[f64]| 100.0 * values.iter().sum::<f64>() / values.len().max(1) as f64;
+        let worst = |values: &[f64]| 100.0 * values.iter().copied().fold(0.0, f64::max);
+        let WrinkleMeasures { area_lost_before: before, area_lost_after: after, .. } = &self.measures;
+        let WrinkleMeasures { popping, highest, seconds_per_frame, .. } = self.measures;
+        let frames = counted(self.frames, "frame", "frames");
+        let (coarse, fine) = (counted(self.triangles_before, "triangle", "triangles"), grouped(self.triangles_after));
+        text.title(&self.name, format!("{frames}, {coarse} refined to {fine}"));
+        let curves = counted(self.curves, "curve", "curves");
+        text.row("wrinkles", format!("up to {curves} of radius {}", short(f64::from(self.min_radius))));
+        let (worst_before, worst_after) = (worst(before), worst(after));
+        let worst = format!("worst frame {worst_before:.2} %, {worst_after:.2} %");
+        text.row("area lost", format!("{:.2} % before, {:.2} % after ({worst})", mean(before), mean(after)));
+        let time = 1e3 * seconds_per_frame;
+        text.row("quality", format!("popping {popping:.3}, highest {highest:.2} radii, {time:.1} ms per frame"));
+    }
+}

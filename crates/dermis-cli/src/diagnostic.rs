@@ -1,0 +1,232 @@
+//! Errors as the user sees them: what, where, more about it, and how to fix it.
+//!
+//! ```text
+//! error: the point count changes at frame 37
+//!   --> walk.abc:/character/body
+//!   frames 0–36 have 18402 points, frame 37 has 18390
+//! hint: keep the fixed part with --frames 0:36, or export again with constant topology
+//! ```
+//!
+//! Every library error becomes a [`Diagnostic`] in one function, [`Diagnostic::of`]: its message is the headline, what
+//! its causes add are details, and [`crate::hints`] names the option with which it is avoided.
+
+use std::error::Error;
+use std::fmt::Display;
+use std::io::ErrorKind;
+use std::process::ExitCode;
+
+use dermis::io::{self, Problem};
+use serde::Serialize;
+
+use crate::args::{Format, Shared};
+use crate::terminal::{self, Paint};
+use crate::{EXIT_ERROR, EXIT_MISSED, hints};
+
+/// Message if Ctrl-C has ended the work.
+pub(crate) const STOPPED: &str = "stopped; nothing was written";
+
+/// One error, in parts; the keys of its JSON form are the fields' names.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Diagnostic {
+    message: String,
+    path: Option<String>,
+    place: Option<String>,
+    details: Vec<String>,
+    hint: Option<String>,
+    #[serde(skip)]
+    exit_code: u8,
+}
+
+/// What is printed instead of a result.
+#[derive(Debug, Serialize)]
+struct Answer<'a> {
+    error: &'a Diagnostic,
+}
+
+/// Any library error is a diagnostic, so `?` is all that a command needs.
+impl<E: Error + 'static> From<E> for Diagnostic {
+    fn from(error: E) -> Self {
+        Self::of(&error)
+    }
+}
+
+/// Naming the file of an error on its way.
+pub(crate) trait InFile<T> {
+    fn in_file(self, path: impl Display) -> Result<T, Diagnostic>;
+}
+
+impl<T, E: Into<Diagnostic>> InFile<T> for Result<T, E> {
+    fn in_file(self, path: impl Display) -> Result<T, Diagnostic> {
+        self.map_err(|error| error.into().in_file(path))
+    }
+}
+
+impl Diagnostic {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            path: None,
+            place: None,
+            details: Vec::new(),
+            hint: None,
+            exit_code: EXIT_ERROR,
+        }
+    }
+
+    /// The work was stopped with Ctrl-C.
+    pub(crate) fn stopped() -> Self {
+        Self::new(STOPPED)
+    }
+
+    /// A result that cannot be right: it exits with 1.
+    pub(crate) fn wrong_result(message: impl Into<String>) -> Self {
+        Self { exit_code: EXIT_MISSED, ..Self::new(message) }
+    }
+
+    /// What `error` and its causes say.
+    pub(crate) fn of(error: &(dyn Error + 'static)) -> Self {
+        let chain = || std::iter::successors(Some(error), |error| cause_of(*error)).map(hints::unwrapped);
+        if chain().any(hints::is_stop) {
+            return Self::stopped();
+        }
+        if let Some(wrong) = chain().find(|error| hints::is_wrong_result(*error)) {
+            let diagnostic = Self { exit_code: EXIT_MISSED, ..Self::new(wrong.to_string()) };
+            return diagnostic.maybe_hint(hints::hint(wrong));
+        }
+        let mut diagnostic = Self::new(headline(hints::unwrapped(error)));
+        chain().for_each(|error| diagnostic.add(error));
+        diagnostic
+    }
+
+    /// Adds what one error of a chain says beyond what is said already.
+    fn add(&mut self, error: &(dyn Error + 'static)) {
+        let said = headline(error);
+        if said != self.message && !self.details.contains(&said) {
+            self.details.push(said);
+        }
+        if let Some(file) = error.downcast_ref::<io::Error>() {
+            self.path = self.path.take().or_else(|| file.path().map(|path| path.display().to_string()));
+            self.place = self.place.take().or_else(|| file.place().map(ToOwned::to_owned));
+            self.details.extend(file.details().iter().cloned());
+        }
+        self.details.extend(hints::details(error));
+        self.hint = self.hint.take().or_else(|| hints::hint(error));
+    }
+
+    /// Names the file, unless it is named already.
+    pub(crate) fn in_file(mut self, path: impl Display) -> Self {
+        self.path.get_or_insert_with(|| path.to_string());
+        self
+    }
+
+    /// Names the place inside the file, unless it is named already.
+    pub(crate) fn at(mut self, place: impl Into<String>) -> Self {
+        self.place.get_or_insert_with(|| place.into());
+        self
+    }
+
+    pub(crate) fn detail(mut self, detail: impl Into<String>) -> Self {
+        self.details.push(detail.into());
+        self
+    }
+
+    pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
+        self.maybe_hint(Some(hint.into()))
+    }
+
+    /// Adds how to fix it, unless there is a hint already.
+    pub(crate) fn maybe_hint(mut self, hint: Option<String>) -> Self {
+        self.hint = self.hint.or(hint);
+        self
+    }
+
+    /// Invalid arguments of the command whose words are `command`.
+    pub(crate) fn of_usage(error: &clap::Error, command: &[&str]) -> Self {
+        let text = error.render().to_string();
+        let mut diagnostic = Self::new("");
+        for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
+            if let Some(message) = line.strip_prefix("error: ") {
+                message.clone_into(&mut diagnostic.message);
+            } else if let Some(tip) = line.strip_prefix("tip: ") {
+                // That an unknown option may be meant as a value is hardly ever the case.
+                let tip = Some(tip).filter(|tip| !tip.starts_with("to pass"));
+                diagnostic = diagnostic.maybe_hint(tip.map(ToOwned::to_owned));
+            } else if let Some(usage) = line.strip_prefix("Usage: ") {
+                diagnostic = diagnostic.detail(format!("usage: {usage}"));
+            } else if !line.starts_with("For more information") {
+                diagnostic = diagnostic.detail(line);
+            }
+        }
+        diagnostic.hint(format!("see {} --help", [&["dermis"], command].concat().join(" ")))
+    }
+
+    /// Prints the error: text to stderr, and in JSON mode an object to stdout as well.
+    pub(crate) fn show(&self, shared: &Shared) -> ExitCode {
+        eprint!("{}", self.text(Paint::for_stderr(shared.color)));
+        if shared.format == Format::Json {
+            // If stdout is gone too, nobody is left to tell.
+            let _ = terminal::print_json(&Answer { error: self });
+        }
+        ExitCode::from(self.exit_code)
+    }
+
+    fn text(&self, paint: Paint) -> String {
+        let place = match (&self.path, &self.place) {
+            (Some(path), Some(place)) => Some(format!("{path}:{place}")),
+            (path, place) => path.clone().or_else(|| place.clone()),
+        };
+        let mut lines = vec![format!("{} {}", paint.error("error:"), self.message)];
+        lines.extend(place.map(|place| format!("  {} {place}", paint.faint("-->"))));
+        lines.extend(self.details.iter().map(|detail| format!("  {detail}")));
+        lines.extend(self.hint.iter().map(|hint| format!("{} {hint}", paint.hint("hint:"))));
+        lines.join("\n") + "\n"
+    }
+}
+
+/// The cause of an error, except of system errors, whose number says nothing.
+fn cause_of<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
+    error.source().filter(|_| system_error(error).is_none())
+}
+
+/// The message of an error; of system errors without their number.
+fn headline(error: &(dyn Error + 'static)) -> String {
+    match system_error(error).map(std::io::Error::kind) {
+        Some(ErrorKind::NotFound) => "there is no such file or folder".to_owned(),
+        Some(ErrorKind::PermissionDenied) => "permission denied".to_owned(),
+        Some(ErrorKind::StorageFull) => "the disk is full".to_owned(),
+        Some(ErrorKind::IsADirectory) => "this is a folder, not a file".to_owned(),
+        _ => hints::message(error).unwrap_or_else(|| error.to_string()),
+    }
+}
+
+fn system_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a std::io::Error> {
+    match error.downcast_ref::<io::Error>().map(io::Error::problem) {
+        Some(Problem::Io(cause)) => Some(cause),
+        _ => error.downcast_ref::<std::io::Error>(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_as_the_house_style_shows() {
+        let error = io::Error::from(Problem::PointCountChanges { frame: 37, expected: 18402, found: 18390 });
+        let error = error.in_file("walk.abc").at("/character/body").with_hint("export again with constant topology");
+        let expected = "error: the point count changes at frame 37\n  --> walk.abc:/character/body\n  frames before it \
+                        have 18402 points, frame 37 has 18390\nhint: export again with constant topology\n";
+        assert_eq!(Diagnostic::from(error).text(Paint::plain()), expected);
+    }
+
+    #[test]
+    fn a_cause_that_failed_in_a_file_lends_its_place_and_hint() {
+        let cause = io::Error::truncated("frame 3", 96, 12).in_file("a.pc2").with_hint("copy the file again");
+        let failed = dermis::mesh::SequenceError::Source { frame: 3, cause: Box::new(cause) };
+        let diagnostic = Diagnostic::from(io::Error::from(failed));
+        assert_eq!(diagnostic.message, "frame 3 cannot be read");
+        assert_eq!(diagnostic.path.as_deref(), Some("a.pc2"));
+        assert_eq!(diagnostic.hint.as_deref(), Some("copy the file again"));
+        assert_eq!(diagnostic.details, ["the file is truncated: frame 3 needs 96 bytes, 12 are left"]);
+    }
+}

@@ -1,0 +1,172 @@
+//! One run of a command: it reads, works, writes, measures its time, and answers.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use dermis::ToScene;
+use dermis::io::{ReadOptions, WriteOptions, Written};
+use dermis::mesh::{Note, Scene};
+use serde::Serialize;
+
+use crate::args::{Format, Shared};
+use crate::diagnostic::{Diagnostic, InFile};
+use crate::notes::NoteFacts;
+use crate::numbers::bytes;
+use crate::stopwatch::Stopwatch;
+use crate::terminal::{self, Paint};
+use crate::text::Text;
+use crate::watch::Watch;
+use crate::{EXIT_MISSED, input, interrupt};
+
+/// A run of a command.
+#[derive(Debug)]
+pub(crate) struct Job<'a> {
+    shared: &'a Shared,
+    pub(crate) watch: Watch,
+    pub(crate) clock: Stopwatch,
+    /// Notes of readers, the work and writers.
+    pub(crate) notes: Vec<Note>,
+    /// What was asked for and not reached.
+    missed: Vec<String>,
+    written: Written,
+    output: Option<String>,
+}
+
+/// What a command found out: the keys of its JSON answer, and the same as text.
+pub(crate) trait Facts: Serialize {
+    fn write(&self, text: &mut Text);
+}
+
+/// An answer as JSON: the facts, and what is the same for all commands.
+#[derive(Debug, Serialize)]
+struct Summary<'a, F> {
+    #[serde(flatten)]
+    facts: &'a F,
+    #[serde(flatten)]
+    written: Option<WrittenFacts<'a>>,
+    missed: &'a [String],
+    notes: Vec<NoteFacts>,
+    seconds: &'a Stopwatch,
+}
+
+/// What was written; null, empty and 0 if nothing was asked for.
+#[derive(Debug, Serialize)]
+struct WrittenFacts<'a> {
+    output: Option<&'a str>,
+    files: Vec<String>,
+    bytes: u64,
+}
+
+impl<'a> Job<'a> {
+    /// Starts the clock; `work` is what progress calls the work.
+    pub(crate) fn new(work: impl Into<String>, shared: &'a Shared) -> Self {
+        Self {
+            shared,
+            watch: Watch::new(work.into(), shared),
+            clock: Stopwatch::start(),
+            notes: Vec::new(),
+            missed: Vec::new(),
+            written: Written::default(),
+            output: None,
+        }
+    }
+
+    /// Reads `source`, a file or `sample:NAME`.
+    pub(crate) fn read(&self, source: &str, options: &ReadOptions) -> Result<Scene, Diagnostic> {
+        input::read(source, options, &self.watch)
+    }
+
+    /// Runs `work`, which heeds Ctrl-C by its observer and cleans up.
+    pub(crate) fn stoppable<T>(&self, work: impl FnOnce(&Watch) -> T) -> T {
+        let result = interrupt::while_writing(|| work(&self.watch));
+        self.watch.clear();
+        result
+    }
+
+    /// Writes `contents` to `target`; `source` is the file to blame for frames that cannot be read.
+    pub(crate) fn write(
+        &mut self,
+        target: &Path,
+        contents: &impl ToScene,
+        options: &WriteOptions,
+        source: &str,
+    ) -> Result<(), Diagnostic> {
+        let written = self.stoppable(|watch| dermis::write_with(target, contents, options, watch)).in_file(source)?;
+        self.has_written(target, written);
+        Ok(())
+    }
+
+    /// Takes note of what was written; the first target is what the answer calls the output.
+    pub(crate) fn has_written(&mut self, target: &Path, written: Written) {
+        self.output.get_or_insert_with(|| target.display().to_string());
+        self.written.files.extend(written.files);
+        self.written.bytes += written.bytes;
+        self.notes.extend(written.notes);
+        self.clock.lap("write");
+    }
+
+    /// The size of all that was written.
+    pub(crate) fn written_bytes(&self) -> u64 {
+        self.written.bytes
+    }
+
+    /// Takes note of a quality that was asked for and not reached: the command exits with 1.
+    pub(crate) fn expect(&mut self, reached: bool, missed: impl FnOnce() -> String) {
+        if !reached {
+            self.missed.push(missed());
+        }
+    }
+
+    /// Prints `facts` and what is the same for every command: the result of a command that writes no file.
+    pub(crate) fn answer(self, facts: &impl Facts) -> Result<ExitCode, Diagnostic> {
+        self.print(facts, None)
+    }
+
+    /// The same for a command whose result is a file: `--quiet` silences it.
+    pub(crate) fn summarize(self, facts: &impl Facts) -> Result<ExitCode, Diagnostic> {
+        let written = WrittenFacts {
+            output: self.output.as_deref(),
+            files: self.written.files.iter().map(|file| file.display().to_string()).collect(),
+            bytes: self.written.bytes,
+        };
+        self.print(facts, Some(written))
+    }
+
+    fn print(&self, facts: &impl Facts, written: Option<WrittenFacts<'_>>) -> Result<ExitCode, Diagnostic> {
+        self.watch.clear();
+        let is_silent = written.is_some() && self.shared.quiet;
+        let summary = Summary {
+            facts,
+            written,
+            missed: &self.missed,
+            notes: NoteFacts::each_once(&self.notes),
+            seconds: &self.clock,
+        };
+        match self.shared.format {
+            Format::Json => terminal::print_json(&summary)?,
+            Format::Pretty if is_silent => {}
+            Format::Pretty => terminal::print(&summary.text(Paint::for_stdout(self.shared.color)))?,
+        }
+        if !self.shared.quiet {
+            self.missed.iter().for_each(|missed| eprintln!("missed: {missed}"));
+        }
+        Ok(if self.missed.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(EXIT_MISSED) })
+    }
+}
+
+impl<F: Facts> Summary<'_, F> {
+    fn text(&self, paint: Paint) -> String {
+        let mut text = Text::new(paint);
+        self.facts.write(&mut text);
+        let time = self.seconds.words();
+        match &self.written {
+            Some(WrittenFacts { output: Some(output), files, bytes: size }) => {
+                let count = if files.len() > 1 { format!("{} files, ", files.len()) } else { String::new() };
+                text.line(format!("wrote {} ({count}{}) in {time}", paint.title(output), bytes(*size)));
+            }
+            _ => text.line(format!("done in {time}")),
+        }
+        self.notes.iter().for_each(|note| text.line(note.line(paint).trim_end()));
+        text.finish()
+    }
+}

@@ -1,0 +1,184 @@
+//! Options that several commands share, each defined once: same name, default, unit and check everywhere.
+
+use std::path::{Path, PathBuf};
+
+use dermis::io::{Format, ReadOptions, WriteOptions, check_target};
+use dermis::mesh::Scene;
+use dermis::{FrameRange, Selection};
+
+use crate::diagnostic::{Diagnostic, InFile};
+use crate::job::Job;
+
+/// The output of a command that always writes one.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Output {
+    /// The file to write; its extension selects the format
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+    /// Replace outputs that exist
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+/// The output of a command that may also run without one.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct OptionalOutput {
+    /// The file to write; its extension selects the format [default: nothing is written]
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Replace outputs that exist
+    #[arg(long, requires = "output")]
+    pub(crate) force: bool,
+}
+
+/// The part of the input that is used, and how it is read.
+#[derive(Debug, Clone, Default, clap::Args)]
+#[command(next_help_heading = "Input")]
+pub(crate) struct Input {
+    /// Use this clip: its name, a part that no other name has, or its number from 0
+    #[arg(long, value_name = "CLIP")]
+    pub(crate) clip: Option<String>,
+    #[command(flatten)]
+    pub(crate) part: InputPart,
+    /// Make this frame (counted before --frames drops any; −1 is the last) the rest pose; rigs become frames
+    #[arg(long, value_name = "K")]
+    pub(crate) rest_frame: Option<isize>,
+}
+
+/// What of [`Input`] also holds for commands that take several clips.
+#[derive(Debug, Clone, Default, clap::Args)]
+#[command(next_help_heading = "Input")]
+pub(crate) struct InputPart {
+    /// Use this mesh: its name or path, a part that no other name has, or a pattern with * and ?
+    #[arg(long, value_name = "NAME")]
+    pub(crate) mesh: Option<String>,
+    /// Use these frames: half-open and from 0, as a slice in Python; negative numbers count from the end
+    #[arg(long, value_name = "A:B[:STEP]", allow_hyphen_values = true)]
+    pub(crate) frames: Option<FrameRange>,
+    /// Sample animation at this rate, in frames per second; also the rate of a file that states none
+    #[arg(long, value_name = "HZ", value_parser = frame_rate)]
+    pub(crate) fps: Option<f64>,
+    /// The mesh whose faces a point cache (pc2, mdd) moves [default: the OBJ of the same name]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) topology: Option<PathBuf>,
+}
+
+impl Output {
+    pub(crate) fn options(&self) -> WriteOptions {
+        WriteOptions { force: self.force }
+    }
+
+    /// Checks, before any work is done, that the output can be written.
+    pub(crate) fn check(&self) -> Result<(), Diagnostic> {
+        Ok(check_target(&self.output, &self.options())?)
+    }
+
+    /// The same, for an output that must not be one of the inputs.
+    pub(crate) fn check_apart_from(&self, input: &str) -> Result<(), Diagnostic> {
+        let same = |path: &Path| Some(path.canonicalize().ok()? == self.output.canonicalize().ok()?);
+        if same(Path::new(input)) == Some(true) {
+            let diagnostic = Diagnostic::new("the output is the input").in_file(input);
+            return Err(diagnostic.hint("the result would replace the model; choose another name"));
+        }
+        self.check()
+    }
+}
+
+impl OptionalOutput {
+    pub(crate) fn options(&self) -> WriteOptions {
+        WriteOptions { force: self.force }
+    }
+
+    pub(crate) fn check(&self) -> Result<(), Diagnostic> {
+        self.output.iter().try_for_each(|output| Ok(check_target(output, &self.options())?))
+    }
+}
+
+impl Input {
+    /// Reads `source`, reduced to the part that is asked for.
+    pub(crate) fn read(&self, source: &str, job: &Job<'_>) -> Result<Scene, Diagnostic> {
+        self.part.expect_point_cache([source])?;
+        dermis::select(job.read(source, &self.part.read_options())?, &self.selection()).in_file(source)
+    }
+
+    pub(crate) fn selection(&self) -> Selection {
+        Selection { rest_frame: self.rest_frame, ..self.part.selection(self.clip.clone()) }
+    }
+}
+
+impl InputPart {
+    pub(crate) fn read_options(&self) -> ReadOptions {
+        ReadOptions { frame_rate_hz: self.fps, topology: self.topology.clone() }
+    }
+
+    pub(crate) fn selection(&self, clip: Option<String>) -> Selection {
+        Selection { mesh: self.mesh.clone(), clip, frames: self.frames, frame_rate_hz: self.fps, rest_frame: None }
+    }
+
+    /// Refuses --topology if none of `sources` is a file that has no faces of its own.
+    pub(crate) fn expect_point_cache<'a>(&self, sources: impl IntoIterator<Item = &'a str>) -> Result<(), Diagnostic> {
+        let is_cache = |source| Format::of_path(Path::new(source)).is_ok_and(|format| !format.holds.faces);
+        if self.topology.is_none() || sources.into_iter().any(is_cache) {
+            return Ok(());
+        }
+        Err(Diagnostic::new("--topology has no effect: the input is not a point cache (.pc2, .mdd)")
+            .hint("omit --topology: other formats contain their own faces"))
+    }
+}
+
+/// Defines parsers of options that are numbers.
+///
+/// All reject what is not a finite number of the range, with the range in the message; clap adds option and value.
+macro_rules! number {
+    ($(#[$doc:meta])* $name:ident: $type:ty, $holds:expr, $range:literal) => {
+        $(#[$doc])*
+        pub(crate) fn $name(text: &str) -> Result<$type, String> {
+            let holds: fn(&$type) -> bool = $holds;
+            text.trim().parse().ok().filter(holds).ok_or_else(|| concat!("it must be ", $range).to_owned())
+        }
+    };
+}
+
+number!(
+    /// A number of things of which there is at least one.
+    count: usize, |count| *count >= 1, "a whole number of at least 1"
+);
+number!(
+    /// A number of things, possibly none.
+    count_or_none: usize, |_| true, "a whole number of at least 0"
+);
+number!(
+    /// A length, factor or limit.
+    positive: f64, |number| number.is_finite() && *number > 0.0, "positive and finite"
+);
+number!(
+    /// A rate, weight or limit.
+    non_negative: f64, |number| number.is_finite() && *number >= 0.0, "0 or more"
+);
+number!(
+    /// A part of a whole.
+    fraction: f64, |number| (0.0..=1.0).contains(number), "a number from 0 to 1"
+);
+number!(
+    /// A frame rate.
+    frame_rate: f64, |rate| rate.is_finite() && *rate > 0.0,
+    "positive and finite, such as 24"
+);
+number!(
+    /// A duration of recorded motion.
+    duration: f64, |seconds| *seconds > 0.0 && *seconds <= 3600.0, "a time in seconds above 0 and at most 3600"
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_out_of_range_are_refused_with_the_range() {
+        assert_eq!(count("-3").unwrap_err(), "it must be a whole number of at least 1");
+        assert!(count("0").is_err() && count("2.5").is_err() && count("7") == Ok(7));
+        assert!(positive("nan").is_err() && positive("0").is_err() && positive("1e-3") == Ok(1e-3));
+        assert!(fraction("1.1").is_err() && fraction("1") == Ok(1.0));
+        assert!(non_negative("-0.1").is_err() && duration("4000").is_err());
+    }
+}

@@ -1,0 +1,97 @@
+//! Options behave alike in all commands: numbers out of range, options without effect, names of unnamed clips.
+
+mod common;
+
+use common::{Place, moving_box};
+use dermis::prelude::*;
+
+#[test]
+fn a_negative_number_is_out_of_range_and_not_an_unknown_option() {
+    let place = Place::new();
+    for (arguments, expected) in [
+        (&["skin", "sample:gallop", "--bones", "-3"][..], "'-3' for '--bones <N>': it must be a whole number"),
+        (&["skin", "sample:gallop", "--error", "-1"], "it must be positive"),
+        (&["skin", "sample:gallop", "--rank", "-1"], "it must be a whole number"),
+        (&["wrinkle", "sample:towel", "-o", "x.abc", "--min-radius", "-1"], "it must be positive"),
+        (&["wrinkle", "sample:towel", "-o", "x.abc", "--subdivide", "-1"], "-1 is not in 0..=6"),
+        (&["wrinkle", "sample:towel", "-o", "x.abc", "--fps", "-1"], "it must be positive"),
+        (&["tissue", "simulate", "a.npz", "-o", "x.abc", "--substeps", "-1"], "-1 is not in 1..=1000"),
+        (&["tissue", "simulate", "a.npz", "-o", "x.abc", "--stand", "-1"], "it must be a time"),
+        (&["tissue", "build", "a.npz", "-o", "x.npz", "--density", "-1"], "it must be positive"),
+        (&["view", "--port", "-1"], "-1 is not in 0..=65535"),
+    ] {
+        let said = place.fail(arguments);
+        assert!(said.contains(expected) && !said.contains("-- -"), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn an_option_without_effect_is_an_error_that_names_what_is_missing() {
+    let place = Place::new();
+    for (arguments, option, missing) in [
+        (&["wrinkle", "sample:towel", "-o", "x.abc", "--map-size", "64"][..], "--map-size", "--map "),
+        (&["skin", "sample:gallop", "--force"], "--force", "--output"),
+        (&["skin", "sample:gallop", "--tsvd-threshold", "0.1"], "--tsvd-threshold", "--weights"),
+        (&["skin", "sample:gallop", "--weights", "tsvd", "--negative-bound", "1"], "--negative-bound", "bounded"),
+        (&["skin", "sample:gallop", "--refine", "0", "--keep-rest"], "--keep-rest", "--refine"),
+        (&["skin", "sample:gallop", "--rig", "a.glb", "--bone-model", "rigid"], "--bone-model", "--rig"),
+        (&["skin", "sample:gallop", "--topology", "a.obj"], "--topology", ".pc2"),
+        (&["wrinkle", "sample:towel", "-o", "x.abc", "--topology", "a.obj"], "--topology", ".pc2"),
+        (&["inspect", "sample:towel", "--topology", "a.obj"], "--topology", ".pc2"),
+        (&["view", "--force"], "--force", "--output"),
+        (&["tissue", "build", "a.npz", "-o", "x.npz", "--tetgen", "t"], "--tetgen", "--mesher"),
+        (&["tissue", "build", "a.npz", "-o", "x.npz", "--tets", "t", "--spacing", "1"], "--spacing", "--tets"),
+        (&["tissue", "build", "a.npz", "-o", "x.npz", "--thickness", "1", "--layer", "1"], "--layer", "--thickness"),
+        (&["tissue", "edit", "a.npz", "-o", "x.npz", "--thickness-range", "1:2"], "--thickness-range", "--thickness "),
+        (&["tissue", "simulate", "a.npz", "-o", "x.abc", "--stand", "1", "--clip", "a"], "--stand", "--clip"),
+        (&["tissue", "edit", "a.npz", "-o", "x.npz"], "nothing to change", "--stiffness"),
+        (&["view", "--clip", "walk"], "--clip", "FILE"),
+        (&["sample", "--list", "--force"], "--list", "--force"),
+    ] {
+        let said = place.fail(arguments);
+        assert!(said.contains(option) && said.contains(missing), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn manual_pages_of_commands_within_commands_exist() {
+    let place = Place::new();
+    for words in [["tissue", "build"], ["tissue", "simulate"], ["envelope", "train"]] {
+        let page = place.succeed(&[&["man"], &words[..]].concat()).stdout;
+        assert!(page.contains(&format!("dermis\\-{}\\-{}", words[0], words[1])), "{page}");
+    }
+    let said = place.fail(&["man", "tissue", "biuld"]);
+    assert!(said.contains("hint: did you mean 'build'?"), "{said}");
+    let said = place.fail(&["tissue", "build", "sample:body", "--rubbish"]);
+    assert!(said.contains("hint: see dermis tissue build --help"), "{said}");
+}
+
+#[test]
+fn compression_is_told_with_the_ratio_of_the_file_sizes() {
+    let place = Place::new();
+    place.write("box.npz", &moving_box(5, 24.0));
+    let skin = ["skin", "box.npz", "--bones", "1", "-o", "box.glb", "--format", "json"];
+    let answer = place.succeed(&skin).json();
+    let (raw, written) = (12.0 * 8.0 * 5.0, answer["bytes"].as_f64().unwrap());
+    assert!((answer["file_ratio"].as_f64().unwrap() - raw / written).abs() < 1e-9, "{answer}");
+    assert!(answer["compression"].as_f64().unwrap() > 0.0);
+    let text = place.succeed(&["skin", "box.npz", "--bones", "1", "-o", "box.glb", "--force"]).stdout;
+    assert!(text.contains("compression") && text.contains("file ratio"), "{text}");
+}
+
+#[test]
+fn a_clip_without_a_name_is_called_by_its_number() {
+    let place = Place::new();
+    let mut scene = dermis::samples::build("arm").unwrap();
+    let clip = Clip::clone(&scene.objects[0].clips[0]).named("");
+    scene.objects[0].clips = vec![Arc::new(clip)];
+    scene.objects[0].sequence = None;
+    place.write("arm.glb", &scene);
+    let facts = place.succeed(&["inspect", "arm.glb", "--format", "json"]).json();
+    assert_eq!(facts["objects"][0]["clips"][0]["name"], "clip_0");
+    for wanted in ["clip_0", "0"] {
+        let pose = ["pose", "arm.glb", "--clip", wanted, "--frames", "0:3", "-o", "out.npz", "--force"];
+        let said = place.succeed(&pose).stdout;
+        assert!(said.contains("clip 'clip_0'"), "{said}");
+    }
+}

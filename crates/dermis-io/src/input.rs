@@ -1,0 +1,39 @@
+//! A file that is being read: its bytes, its name, and the folder in which it may name others.
+
+use std::path::{Path, PathBuf};
+
+use crate::error::Error;
+use crate::mapped::Mapped;
+
+/// The contents of a file and where they come from.
+#[derive(Debug, Clone)]
+pub(crate) struct Input {
+    pub bytes: Mapped,
+    /// Name of what the file holds, unless it says otherwise.
+    pub name: String,
+    /// The file itself; `None` if the contents are in memory and have no neighbours.
+    pub path: Option<PathBuf>,
+}
+
+impl Input {
+    /// The file `path`.
+    pub(crate) fn open(path: &Path) -> Result<Self, Error> {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        Ok(Self { bytes: Mapped::open(path)?, name, path: Some(path.to_path_buf()) })
+    }
+
+    /// Contents in memory.
+    pub(crate) fn of_bytes(bytes: &[u8]) -> Self {
+        Self { bytes: Mapped::of_bytes(bytes.to_vec()), name: "object".to_owned(), path: None }
+    }
+
+    /// Folder in which the files that this one names are looked for.
+    pub(crate) fn folder(&self) -> Option<&Path> {
+        self.path.as_ref().map(|path| path.parent().unwrap_or(Path::new("")))
+    }
+}
+
+/// Name of the clip `index` of a file if it has none of its own.
+pub(crate) fn clip_name(index: usize) -> String {
+    format!("clip_{index}")
+}

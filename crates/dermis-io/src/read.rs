@@ -1,0 +1,150 @@
+//! Reading whatever a user names.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use dermis_mesh::{Clip, MeshSequence, Note, Scene, merge};
+use dermis_samples as samples;
+
+use crate::error::Error;
+use crate::format::Format;
+use crate::input::{Input, clip_name};
+use crate::numbered;
+use crate::options::ReadOptions;
+
+/// Reads whatever `source` names: a file, a built-in `sample:NAME`, or a sequence of OBJ or PLY files as a folder, as
+/// a pattern (`walk.%04d.obj`) or with `*` and `?` (`walk_*.obj`).
+pub fn read(source: &str, options: &ReadOptions) -> Result<Scene, Error> {
+    if let Some(name) = source.strip_prefix("sample:") {
+        return samples::build(name).ok_or_else(|| no_such_sample(name).in_file(source));
+    }
+    let path = Path::new(source);
+    let mut scene = match numbered::files_of(path)?.as_deref() {
+        Some([file]) if Format::of_path(file).is_ok_and(|format| !format.is_numbered()) => read_file(file, options),
+        Some(files) => numbered::read(files, options).map_err(|error| error.in_file(path)),
+        None => read_file(path, options),
+    }?;
+    if options.topology.is_some() && Format::of_path(path).is_ok_and(|format| format.holds.faces) {
+        scene.notes.push(Note::new("a topology is for files without faces (.pc2, .mdd); this one has its own"));
+    }
+    Ok(scene)
+}
+
+fn no_such_sample(name: &str) -> Error {
+    let closest = samples::NAMES.iter().min_by_key(|known| strsim::levenshtein(known, name));
+    // A name of which more than half would have to change was not mistyped.
+    let closest = closest.filter(|known| 2 * strsim::levenshtein(known, name) <= known.len());
+    let hint = closest.map_or("name one of these".to_owned(), |known| format!("did you mean 'sample:{known}'?"));
+    let error = Error::unsupported(format!("there is no sample called '{name}'"));
+    error.detail(format!("samples: {}", samples::NAMES.join(", "))).with_hint(hint)
+}
+
+fn read_file(path: &Path, options: &ReadOptions) -> Result<Scene, Error> {
+    let format = Format::of_path(path)?;
+    if !path.exists() {
+        return Err(missing(path));
+    }
+    let scene = read_input(format, &Input::open(path)?, options).map_err(|error| error.in_file(path))?;
+    if format.holds.faces { Ok(scene) } else { with_faces(scene, path, options) }
+}
+
+/// Reads a file in memory, which names no other, in the format of files with the extension `extension`.
+pub fn read_bytes(extension: &str, bytes: &[u8], options: &ReadOptions) -> Result<Scene, Error> {
+    read_input(Format::of_path(&Path::new("file").with_extension(extension))?, &Input::of_bytes(bytes), options)
+}
+
+fn read_input(format: &Format, input: &Input, options: &ReadOptions) -> Result<Scene, Error> {
+    let reader = format.reader.ok_or_else(|| format.not_compiled_in())?;
+    if input.bytes.is_empty() {
+        return Err(Error::malformed("the file is empty").with_hint("copy or export the file again"));
+    }
+    let mut scene = reader(input, options)?;
+    name_clips(&mut scene);
+    Ok(scene)
+}
+
+/// Gives clips without a name one that can be printed and asked for.
+fn name_clips(scene: &mut Scene) {
+    for object in &mut scene.objects {
+        for (index, clip) in object.clips.iter_mut().enumerate().filter(|(_, clip)| clip.name().is_empty()) {
+            *clip = Arc::new(Clip::clone(clip).named(clip_name(index)));
+        }
+    }
+}
+
+/// The points of the cache at `path` with the faces of the mesh asked for, or of an OBJ file of the same name.
+fn with_faces(mut scene: Scene, path: &Path, options: &ReadOptions) -> Result<Scene, Error> {
+    let beside = path.with_extension("obj");
+    let source = match &options.topology {
+        Some(asked) => asked,
+        None if beside.is_file() => &beside,
+        None => {
+            let message = "there is no mesh beside the cache (an .obj of the same name); it is points only";
+            scene.notes.push(Note::new(message));
+            return Ok(scene);
+        }
+    };
+    let faces = read_file(source, options)?;
+    let (with_faces, merged) = merge::single(&faces).map_err(|error| Error::from(error).in_file(source))?;
+    scene.notes.extend(faces.notes.into_iter().chain(merged));
+    for object in &mut scene.objects {
+        let (points, found) = (object.mesh.point_count(), with_faces.mesh.point_count());
+        if points != found {
+            return Err(Error::malformed(format!("the cache moves {points} points, but the mesh has {found}"))
+                .in_file(path)
+                .with_hint("name the mesh that the cache was made from as its topology"));
+        }
+        object.mesh = with_faces.mesh.clone();
+        let moved = |sequence: MeshSequence| sequence.with_mesh(object.mesh.clone());
+        object.sequence = object.sequence.take().map(moved).transpose()?;
+    }
+    Ok(scene)
+}
+
+fn missing(path: &Path) -> Error {
+    let error = Error::malformed("there is no such file").in_file(path);
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if !folder.is_dir() {
+        return error.with_hint(format!("there is no folder '{}' either", folder.display()));
+    }
+    let similar = similar_names(folder, path);
+    if similar.is_empty() { error } else { error.with_hint(format!("did you mean {}?", similar.join(" or "))) }
+}
+
+/// Files in `folder` with the stem of `path` or nearly its name; else some with its extension.
+fn similar_names(folder: &Path, path: &Path) -> Vec<String> {
+    const MAX_NAMES: usize = 3;
+    const MAX_DISTANCE: usize = 2;
+    let part = |part: Option<&OsStr>| part.unwrap_or_default().to_string_lossy().to_lowercase();
+    let (wanted, stem, extension) = (part(path.file_name()), part(path.file_stem()), part(path.extension()));
+    let mut names: Vec<PathBuf> =
+        std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name().into()).collect();
+    names.retain(|name| Format::of_path(name).is_ok());
+    names.sort();
+    let close = |name: &&PathBuf| {
+        part(name.file_stem()) == stem || strsim::levenshtein(&part(Some(name.as_os_str())), &wanted) <= MAX_DISTANCE
+    };
+    let mut found: Vec<&PathBuf> = names.iter().filter(close).collect();
+    if found.is_empty() {
+        found = names.iter().filter(|name| part(name.extension()) == extension).collect();
+    }
+    found.into_iter().take(MAX_NAMES).map(|name| format!("'{}'", folder.join(name).display())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_file_is_answered_with_what_is_there() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("walk.obj"), b"").unwrap();
+        for name in ["walk.npz", "wlak.obj", "run.obj"] {
+            let error = read(folder.path().join(name).to_str().unwrap(), &ReadOptions::default()).unwrap_err();
+            assert!(error.hint().unwrap().contains("walk.obj"), "{name}: {:?}", error.hint());
+        }
+        let error = read("nowhere/walk.obj", &ReadOptions::default()).unwrap_err();
+        assert!(error.hint().unwrap().contains("'nowhere'"));
+    }
+}

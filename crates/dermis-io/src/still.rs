@@ -1,0 +1,23 @@
+//! The one pose that a format without motion holds.
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use dermis_mesh::Object;
+use glam::Vec3;
+
+use crate::error::Error;
+
+/// The positions to write where a format holds one pose: the rest pose, or the only frame.
+pub(crate) fn still<'a>(object: &'a Object, target: &Path, hint: &str) -> Result<Cow<'a, [Vec3]>, Error> {
+    match object.base_motion()? {
+        None => Ok(Cow::Borrowed(object.mesh.points())),
+        Some(motion) if motion.frame_count() == 1 => Ok(Cow::Owned(motion.frame(0)?.into_owned())),
+        Some(motion) => {
+            let frames = motion.frame_count();
+            Err(Error::unsupported(format!("one file of this format holds one pose, not {frames} frames"))
+                .in_file(target)
+                .with_hint(hint))
+        }
+    }
+}

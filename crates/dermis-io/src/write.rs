@@ -1,0 +1,160 @@
+//! Writing a scene in the format that its target names, and the check of a target before the work that makes its contents.
+
+use std::path::Path;
+
+use dermis_math::progress::Progress;
+use dermis_mesh::{Deformer, Note, Object, Scene, Units, merge};
+
+use crate::error::{Error, Problem};
+use crate::format::{Format, Holds, Writer, extension_of, writable_extensions};
+use crate::options::WriteOptions;
+use crate::output::{Job, Output, Written, check_free};
+use crate::pattern::{self, Pattern, without_number};
+
+/// Writes `scene` to `target`, in the format that its extension names.
+pub fn write(target: &Path, scene: &Scene, options: &WriteOptions, progress: &dyn Progress) -> Result<Written, Error> {
+    let (format, writer) = writer_of(target)?;
+    check_layers(format, scene).map_err(|error| error.in_file(target))?;
+    let mut output = Output::new(options.force);
+    let mut job = Job { target, output: &mut output, notes: Vec::new(), progress };
+    let done = match writer {
+        Writer::Scene(write) => write(scene, &mut job),
+        Writer::Object(write) => merged(scene, format.holds).and_then(|(object, notes)| {
+            job.notes = notes;
+            write(&object, scene.units, &mut job)
+        }),
+    };
+    let notes = job.notes;
+    done.map_err(|error| match error.problem() {
+        // Frames are read while they are written: what is wrong with them is wrong with the input.
+        Problem::Sequence(_) => error,
+        _ => error.in_file(target),
+    })?;
+    let mut written = output.commit()?;
+    written.notes = notes;
+    Ok(written)
+}
+
+/// Checks that `target` has an extension that is written, that it is free or may be replaced, and that its folder
+/// exists or can be made.
+pub fn check_target(target: &Path, options: &WriteOptions) -> Result<(), Error> {
+    writer_of(target)?;
+    check_free(target, options.force)?;
+    if !options.force {
+        pattern::check_free(target)?;
+    }
+    check_folder(target)
+}
+
+/// Format and writer of `target`.
+fn writer_of(target: &Path) -> Result<(&'static Format, Writer), Error> {
+    let extension = extension_of(target);
+    let format = Format::of_path(target);
+    let Some(format) = format.ok().filter(|format| format.written_extensions.contains(&extension.as_str())) else {
+        let message = match Format::of_path(target) {
+            Ok(_) => format!("'.{extension}' files are read but not written"),
+            Err(_) if extension.is_empty() => "the output's name has no extension that names its format".to_owned(),
+            Err(_) => format!("'.{extension}' is not the extension of a format that dermis writes"),
+        };
+        let hint = format!("choose one of .{}", writable_extensions().join(" ."));
+        return Err(Error::unsupported(message).in_file(target).with_hint(hint));
+    };
+    if !format.is_numbered() && Pattern::of(target).is_some() {
+        return Err(Error::unsupported("only OBJ and PLY files are written as numbered files")
+            .in_file(target)
+            .with_hint(format!("one file holds all frames: {}", without_number(target).display())));
+    }
+    let writer = format.writer.ok_or_else(|| format.not_compiled_in().in_file(target))?;
+    Ok((format, writer))
+}
+
+/// Refuses layers that the format does not hold, so that none is lost without a trace.
+fn check_layers(format: &Format, scene: &Scene) -> Result<(), Error> {
+    let layered = scene.objects.iter().find(|object| !object.deformers.is_empty());
+    match layered.filter(|_| !format.holds.layers) {
+        None => Ok(()),
+        Some(object) => {
+            let kinds: Vec<&str> = object.deformers.iter().map(Deformer::kind).collect();
+            let message = format!("the format does not hold the layers of the object ({})", kinds.join(", "));
+            let hint = "write .glb, .gltf or .npz, or evaluate the layers first";
+            Err(Error::unsupported(message).at(&object.name).with_hint(hint))
+        }
+    }
+}
+
+/// The last level of folders is made when writing; those above it must be there.
+fn check_folder(target: &Path) -> Result<(), Error> {
+    let named = |path: &Path| path.parent().filter(|folder| !folder.as_os_str().is_empty()).map(Path::to_path_buf);
+    let Some(folder) = named(target) else {
+        return Ok(());
+    };
+    if folder.is_dir() || (!folder.exists() && named(&folder).is_none_or(|above| above.is_dir())) {
+        return Ok(());
+    }
+    let message = if folder.exists() { "the output's folder is a file" } else { "the output's folder does not exist" };
+    Err(Error::malformed(message).in_file(&folder).with_hint("make the folder first, or choose another place"))
+}
+
+/// The scene's objects as one, and notes on what a format that keeps `holds` of it skips.
+fn merged(scene: &Scene, holds: Holds) -> Result<(Object, Vec<Note>), Error> {
+    let (object, mut notes) = merge::single(scene).map_err(|error| {
+        Error::from(error).with_hint("write one of the objects, or a format that holds several (.glb, .usda, .abc)")
+    })?;
+    let skipped = skipped(&object, scene.units, holds);
+    if !skipped.is_empty() {
+        notes.push(Note::at(&object.name, format!("the format does not hold {}", skipped.join(", "))));
+    }
+    if object.clips.len() > 1 && !holds.rig {
+        let names: Vec<&str> = object.clips[1..].iter().map(|clip| clip.name()).collect();
+        notes.push(Note::at(&object.name, format!("only the first clip is written, not {}", names.join(", "))));
+    }
+    Ok((object, notes))
+}
+
+fn skipped(object: &Object, units: Units, holds: Holds) -> Vec<&'static str> {
+    let mut parts = vec![
+        (holds.rig, object.rig.is_some(), "rigs"),
+        (holds.tets, object.tets.is_some(), "tetrahedra"),
+        (holds.attributes, !object.attributes.is_empty(), "scalars per point"),
+        (holds.units, units.metres_per_unit.is_some() || units.up_axis.is_some(), "units and the up axis"),
+    ];
+    if let Some(layout) = object.mesh.layout() {
+        parts.extend([
+            (holds.surface, layout.normals.is_some(), "normals"),
+            (holds.surface, !layout.uvs.is_empty(), "UVs"),
+            (holds.surface, !layout.colors.is_empty(), "colours"),
+            (holds.all_sets || !holds.surface, layout.uvs.len() > 1, "a second UV set"),
+            (holds.all_sets || !holds.surface, layout.colors.len() > 1, "a second colour set"),
+            (holds.all_sets, layout.tangents.is_some(), "tangents"),
+            (holds.materials, !layout.materials.is_empty(), "materials"),
+        ]);
+    }
+    parts.into_iter().filter(|(held, present, _)| *present && !held).map(|(_, _, part)| part).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(target: &Path, force: bool) -> String {
+        check_target(target, &WriteOptions { force }).map_or_else(|error| error.to_string(), |()| "fine".to_owned())
+    }
+
+    #[test]
+    fn says_what_is_wrong_before_anything_is_done() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::write(at("there.npz"), b"old").unwrap();
+        std::fs::create_dir(at("folder.npz")).unwrap();
+        assert_eq!(message(&at("new.npz"), false), "fine");
+        assert_eq!(message(&at("new/new.npz"), false), "fine");
+        assert_eq!(message(&at("there.npz"), true), "fine");
+        assert_eq!(message(&at("there.npz"), false), "the output exists already");
+        assert_eq!(message(&at("folder.npz"), true), "the output is a folder");
+        assert_eq!(message(&at("not/there/new.npz"), false), "the output's folder does not exist");
+        assert_eq!(message(&at("there.npz/new.npz"), false), "the output's folder is a file");
+        assert_eq!(message(&at("new.fbx"), false), "'.fbx' files are read but not written");
+        assert_eq!(message(&at("new.xyz"), false), "'.xyz' is not the extension of a format that dermis writes");
+        assert_eq!(message(&at("new"), false), "the output's name has no extension that names its format");
+    }
+}

@@ -1,0 +1,283 @@
+//! A motion of a layered body as a mesh sequence.
+//!
+//! The flesh settles in the first pose under the forces that always act, takes up the velocity of the motion, and follows
+//! it frame by frame. Frames are simulated when they are read and not kept, so memory does not grow with the motion:
+//! reading them in order simulates each once; reading an earlier frame simulates again from the first, with the same
+//! result. Measures are taken when a frame is first reached.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use dermis_mesh::{FrameSource, MeshSequence, Note, SequenceError, UpAxis};
+use glam::Vec3;
+use serde::Serialize;
+
+use super::{BodySimulation, BodySimulationOptions, LayeredBody, LayeredError};
+use crate::dynamics::{Force, StepReport, TimedForce, active_at};
+use dermis_body::{BodyMotion, BodyPose};
+
+/// The length of a step that [`steps_in`] aims at, in seconds.
+pub const STEP_S: f64 = 0.004;
+/// The most steps per frame.
+pub const MAX_SUBSTEPS: usize = 1000;
+/// The frame rate of a body that only stands, in Hz.
+const STANDING_HZ: f64 = 60.0;
+/// Flesh further from its pose than this fraction of the body's diagonal cannot be right.
+const MAX_DISTANCE: f32 = 0.5;
+
+/// Options of [`simulate`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct SimulateOptions {
+    /// Shape, accuracy and extent of the simulation.
+    pub body: BodySimulationOptions,
+    /// Steps per frame; more is more accurate and slower. `None`: of about [`STEP_S`].
+    pub substeps: Option<usize>,
+    /// The time that the flesh settles in the first pose before anything is recorded, in seconds.
+    pub settle_s: f32,
+    /// What acts on the body, over time.
+    pub forces: Vec<TimedForce>,
+}
+
+impl Default for SimulateOptions {
+    fn default() -> Self {
+        Self { body: BodySimulationOptions::default(), substeps: None, settle_s: 1.0, forces: Vec::new() }
+    }
+}
+
+/// A simulated motion.
+#[derive(Debug, Clone)]
+pub struct Recording {
+    /// The skin; frames are simulated when they are read.
+    pub sequence: MeshSequence,
+    /// Steps per frame.
+    pub substeps: usize,
+    /// What was assumed or left out.
+    pub notes: Vec<Note>,
+    frames: Arc<SimulatedFrames>,
+}
+
+/// Measures of the frames of a [`Recording`] that were read.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct RecordingMeasures {
+    /// Computing time per step.
+    pub milliseconds_per_step: f64,
+    /// Computing time per pose.
+    pub milliseconds_per_pose: f64,
+    /// Simulated time over computing time, posing included.
+    pub real_time_factor: f64,
+    /// Iterations of the linear solves, the mean over all steps.
+    pub cg_iterations: f64,
+    /// The most iterations of a solve.
+    pub most_cg_iterations: usize,
+    /// The elements that are simulated.
+    pub fem_elements: usize,
+    /// All elements of the body.
+    pub all_elements: usize,
+    /// The distance of the skin from where the pose alone has it, in metres: root of the mean square.
+    pub displacement_rms: f64,
+    /// The largest such distance.
+    pub displacement_max: f64,
+    /// Elements that are inside out in the frame read last.
+    pub inverted_elements: usize,
+    /// Computing time of everything, in seconds, settling included.
+    #[serde(skip)]
+    pub seconds: f64,
+}
+
+/// The number of steps of about [`STEP_S`] in `seconds`.
+pub fn steps_in(seconds: f64) -> usize {
+    (seconds / STEP_S).round().clamp(1.0, MAX_SUBSTEPS as f64) as usize
+}
+
+/// A body of `joints` joints that stands in its rest pose for `seconds`.
+pub fn standing(joints: usize, seconds: f64) -> BodyMotion {
+    let frames = (seconds * STANDING_HZ).round().max(1.0) as usize;
+    BodyMotion {
+        name: "standing".to_owned(),
+        frame_rate_hz: STANDING_HZ,
+        poses: vec![BodyPose::rest(joints); frames],
+        notes: Vec::new(),
+    }
+}
+
+/// Checks that every one of `forces` is described by valid numbers.
+pub fn check_forces(forces: &[TimedForce]) -> Result<(), LayeredError> {
+    let check =
+        |(index, force): (usize, &TimedForce)| force.check().map_err(|reason| LayeredError::Force { index, reason });
+    forces.iter().enumerate().try_for_each(check)
+}
+
+/// Simulates the flesh of `body` while it makes `motion`.
+pub fn simulate(body: LayeredBody, motion: BodyMotion, options: SimulateOptions) -> Result<Recording, LayeredError> {
+    check_forces(&options.forces)?;
+    if motion.poses.is_empty() {
+        return Err(LayeredError::NoFrames);
+    }
+    let substeps = options.substeps.unwrap_or_else(|| steps_in(1.0 / motion.frame_rate_hz)).clamp(1, MAX_SUBSTEPS);
+    let simulation = BodySimulation::new(body, options.body)?;
+    let notes = motion.notes.iter().cloned().chain(simulation.notes()).collect();
+    let mesh = Arc::new(simulation.layered().body().mesh().with_points(simulation.rest_skin().to_vec())?);
+    let max_distance_m = MAX_DISTANCE * mesh.diagonal();
+    let frame_rate_hz = motion.frame_rate_hz;
+    let state = Mutex::new(State { simulation, at: None, totals: Totals::default() });
+    let (settle_s, forces) = (options.settle_s, options.forces);
+    let frames = Arc::new(SimulatedFrames { motion, forces, substeps, settle_s, max_distance_m, state });
+    let source: Arc<dyn FrameSource> = Arc::clone(&frames) as Arc<dyn FrameSource>;
+    let sequence = MeshSequence::from_source(mesh, source, frame_rate_hz).map_err(|_| LayeredError::NoFrames)?;
+    Ok(Recording { sequence, substeps, notes, frames })
+}
+
+impl Recording {
+    /// The direction that is up.
+    pub fn up_axis(&self) -> UpAxis {
+        self.frames.lock().simulation.layered().parts().up
+    }
+
+    /// Measures of the frames that were read.
+    pub fn measures(&self) -> RecordingMeasures {
+        let state = self.frames.lock();
+        state.totals.measures(&state.simulation, self.sequence.frame_rate_hz())
+    }
+}
+
+/// Frames that are simulated when they are read.
+#[derive(Debug)]
+struct SimulatedFrames {
+    motion: BodyMotion,
+    forces: Vec<TimedForce>,
+    substeps: usize,
+    settle_s: f32,
+    max_distance_m: f32,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    simulation: BodySimulation,
+    /// The frame that the simulation shows.
+    at: Option<usize>,
+    totals: Totals,
+}
+
+/// Sums over the frames that were reached.
+#[derive(Debug, Default)]
+struct Totals {
+    frames: usize,
+    steps: StepReport,
+    posing: Duration,
+    stepping: Duration,
+    computing: Duration,
+    squares: f64,
+    points: usize,
+    farthest: f32,
+}
+
+impl FrameSource for SimulatedFrames {
+    fn frame_count(&self) -> usize {
+        self.motion.poses.len()
+    }
+
+    fn point_count(&self) -> usize {
+        self.lock().simulation.skin().len()
+    }
+
+    fn read_into(&self, frame: usize, out: &mut [Vec3]) -> Result<(), SequenceError> {
+        let mut state = self.lock();
+        let began = Instant::now();
+        let reached = self.go_to(frame, &mut state);
+        state.totals.computing += began.elapsed();
+        if let Err(cause) = reached {
+            // A simulation that failed half way shows no frame.
+            state.at = None;
+            return Err(SequenceError::Source { frame, cause: Box::new(cause) });
+        }
+        out.copy_from_slice(state.simulation.skin());
+        Ok(())
+    }
+}
+
+impl SimulatedFrames {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn go_to(&self, frame: usize, state: &mut State) -> Result<(), LayeredError> {
+        let mut at = match state.at.filter(|&at| at <= frame) {
+            Some(at) => at,
+            None => {
+                self.begin(&mut state.simulation)?;
+                state.totals.reach(0, &state.simulation);
+                self.expect_near(0, &state.totals)?;
+                0
+            }
+        };
+        let frame_s = 1.0 / self.motion.frame_rate_hz;
+        while at < frame {
+            at += 1;
+            let acting = active_at(&self.forces, at as f64 * frame_s);
+            let report = state.simulation.advance(&self.motion.poses[at], frame_s as f32, self.substeps, &acting)?;
+            if state.totals.reach(at, &state.simulation) {
+                state.totals.steps.add(report.steps);
+                state.totals.posing += report.posing;
+                state.totals.stepping += report.stepping;
+            }
+            self.expect_near(at, &state.totals)?;
+        }
+        state.at = Some(at);
+        Ok(())
+    }
+
+    /// Puts the body into its first pose.
+    fn begin(&self, simulation: &mut BodySimulation) -> Result<(), LayeredError> {
+        // Only what always acts is there before the first frame.
+        let mut constant = active_at(&self.forces, 0.0);
+        constant.retain(|force| matches!(force, Force::Gravity { .. }));
+        simulation.start(&self.motion.poses[0], self.settle_s, &constant)?;
+        if let Some(second) = self.motion.poses.get(1) {
+            simulation.launch(second, (1.0 / self.motion.frame_rate_hz) as f32)?;
+        }
+        Ok(())
+    }
+
+    fn expect_near(&self, frame: usize, totals: &Totals) -> Result<(), LayeredError> {
+        let (distance_m, limit_m) = (totals.farthest, self.max_distance_m);
+        // Not a number is too far as well.
+        if distance_m <= limit_m { Ok(()) } else { Err(LayeredError::TooFar { frame, distance_m, limit_m }) }
+    }
+}
+
+impl Totals {
+    /// Measures `frame` if it is the next one; whether it is.
+    fn reach(&mut self, frame: usize, simulation: &BodySimulation) -> bool {
+        if frame != self.frames {
+            return false;
+        }
+        self.frames += 1;
+        for (at, posed) in simulation.skin().iter().zip(simulation.posed_skin()) {
+            let squared = at.distance_squared(*posed);
+            self.squares += f64::from(squared);
+            // `max` would pass over what is not a number.
+            self.farthest = if self.farthest >= squared.sqrt() { self.farthest } else { squared.sqrt() };
+        }
+        self.points += simulation.skin().len();
+        true
+    }
+
+    fn measures(&self, simulation: &BodySimulation, frame_rate_hz: f64) -> RecordingMeasures {
+        let steps = self.steps.steps.max(1) as f64;
+        let poses = self.frames.saturating_sub(1) as f64;
+        RecordingMeasures {
+            milliseconds_per_step: 1e3 * self.stepping.as_secs_f64() / steps,
+            milliseconds_per_pose: 1e3 * self.posing.as_secs_f64() / poses.max(1.0),
+            real_time_factor: poses / frame_rate_hz / (self.posing + self.stepping).as_secs_f64().max(1e-9),
+            cg_iterations: self.steps.iterations as f64 / steps,
+            most_cg_iterations: self.steps.solve.iterations,
+            fem_elements: simulation.simulation().element_count(),
+            all_elements: simulation.layered().layers().all_elements,
+            displacement_rms: (self.squares / self.points.max(1) as f64).sqrt(),
+            displacement_max: f64::from(self.farthest),
+            inverted_elements: simulation.simulation().inverted_elements(),
+            seconds: self.computing.as_secs_f64(),
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! The one evaluator of an object's motion: recorded frames or a clip of the rig, then every layer in its order.
+//!
+//! Layers are evaluated when a frame is read, so a motion larger than memory plays. Recorded frames beside a rig are the
+//! rig's example shapes: they are the motion of an object without layers only. An object with layers plays its clips,
+//! because layers are made for the rig. Unknown layers are skipped with a warning.
+
+use std::sync::Arc;
+
+use dermis_active::volume::{self, VolumeError, VolumeLayer};
+use dermis_mesh::merge::{self, MergeError};
+use dermis_mesh::pose::bake_lazily;
+use dermis_mesh::{Clip, Deformer, MeshSequence, Note, Object, Scene, SequenceError};
+use dermis_skin::envelope::{self, PlayError};
+
+/// An evaluated motion.
+#[derive(Debug, Clone)]
+pub struct Motion {
+    /// The frames, computed when they are read.
+    pub sequence: MeshSequence,
+    /// The clip that poses the joints in each frame; `None` for recorded frames.
+    pub clip: Option<Arc<Clip>>,
+    /// Layers that were skipped.
+    pub warnings: Vec<Note>,
+}
+
+impl Motion {
+    /// Name of the clip; empty for recorded frames.
+    pub fn name(&self) -> &str {
+        self.clip.as_ref().map_or("", |clip| clip.name())
+    }
+}
+
+/// Reasons why an object cannot be evaluated.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EvaluateError {
+    /// A clip moves joints, of which the object has none.
+    #[error("'{0}' has no rig")]
+    NoRig(String),
+    /// The object has no clip of that number.
+    #[error("'{object}' has no clip {clip}: it has {count}")]
+    NoSuchClip {
+        /// The object.
+        object: String,
+        /// Number of the clip, from 0.
+        clip: usize,
+        /// Number of clips of the object.
+        count: usize,
+    },
+    /// The clip has other joints or shapes than the rig.
+    #[error("the clip '{clip}' is not one of the rig of '{object}'")]
+    OtherRig {
+        /// The object.
+        object: String,
+        /// The clip.
+        clip: String,
+    },
+    /// The object has neither recorded frames nor a clip.
+    #[error("'{0}' does not move: it has neither recorded frames nor a clip")]
+    NoMotion(String),
+    /// A layer follows a skeleton, but the motion is recorded frames.
+    #[error("the layer '{layer}' of '{object}' follows the joints of a clip, but the motion is recorded frames")]
+    NoClip {
+        /// The object.
+        object: String,
+        /// Kind of the layer.
+        layer: String,
+    },
+    /// The format holds no layers, and this one cannot be evaluated.
+    #[error("the format does not hold the layer '{layer}' of '{object}', and this version cannot evaluate it")]
+    UnknownLayer {
+        /// The object.
+        object: String,
+        /// Kind of the layer.
+        layer: String,
+    },
+    /// Multi-weights do not belong to the mesh or the rig.
+    #[error(transparent)]
+    Play(#[from] PlayError),
+    /// The volume layer does not suit the mesh.
+    #[error(transparent)]
+    Volume(#[from] VolumeError),
+    /// The objects do not make one.
+    #[error(transparent)]
+    Merge(#[from] MergeError),
+    /// The frames cannot be read.
+    #[error(transparent)]
+    Sequence(#[from] SequenceError),
+}
+
+/// The motion of an object with all of its layers: its recorded frames or its first clip. `None` if it does not move.
+pub fn motion(object: &Object) -> Result<Option<Motion>, EvaluateError> {
+    match (&object.sequence, first_clip(object)) {
+        (_, Some(clip)) if !object.deformers.is_empty() || object.sequence.is_none() => {
+            clip_motion(object, clip).map(Some)
+        }
+        (Some(sequence), _) => Evaluation::new(object, None, sequence.clone()).finish().map(Some),
+        (None, _) => Ok(None),
+    }
+}
+
+/// The motions of an object with all of its layers: one per clip of its rig, or else its recorded frames.
+pub fn motions(object: &Object) -> Result<Vec<Motion>, EvaluateError> {
+    match first_clip(object) {
+        Some(_) => object.clips.iter().map(|clip| clip_motion(object, clip)).collect(),
+        None => Ok(motion(object)?.into_iter().collect()),
+    }
+}
+
+/// Clip number `clip` of an object with a rig, from 0, with all of its layers; else its recorded frames.
+pub fn motion_of_clip(object: &Object, clip: usize) -> Result<Motion, EvaluateError> {
+    let no_motion = || EvaluateError::NoMotion(object.name.clone());
+    if first_clip(object).is_none() {
+        return motion(object)?.ok_or_else(no_motion);
+    }
+    let count = object.clips.len();
+    let missing = || EvaluateError::NoSuchClip { object: object.name.clone(), clip, count };
+    clip_motion(object, object.clips.get(clip).ok_or_else(missing)?)
+}
+
+fn first_clip(object: &Object) -> Option<&Arc<Clip>> {
+    object.clips.first().filter(|_| object.rig.is_some())
+}
+
+/// The frames of `clip`, one of the object's or another of its rig, with all layers of the object.
+pub fn clip_motion(object: &Object, clip: &Arc<Clip>) -> Result<Motion, EvaluateError> {
+    let rig = object.rig.as_ref().ok_or_else(|| EvaluateError::NoRig(object.name.clone()))?;
+    if clip.transforms(0).len() != rig.joints().len() || clip.shape_weights(0).len() != rig.shapes().len() {
+        return Err(EvaluateError::OtherRig { object: object.name.clone(), clip: clip.name().to_owned() });
+    }
+    Evaluation::new(object, Some(clip), bake_lazily(&object.mesh, rig, clip)?).finish()
+}
+
+/// Layers being put on top of each other.
+struct Evaluation<'a> {
+    object: &'a Object,
+    clip: Option<&'a Arc<Clip>>,
+    frames: MeshSequence,
+    /// Whether `frames` are the linear skin alone: multi-weights stand for it and need not compute it.
+    is_linear: bool,
+    warnings: Vec<Note>,
+}
+
+impl<'a> Evaluation<'a> {
+    fn new(object: &'a Object, clip: Option<&'a Arc<Clip>>, frames: MeshSequence) -> Self {
+        let shaped = |clip: &Arc<Clip>| {
+            (0..clip.frame_count()).any(|frame| clip.shape_weights(frame).iter().any(|&weight| weight != 0.0))
+        };
+        Self { object, clip, frames, is_linear: !clip.is_some_and(shaped), warnings: Vec::new() }
+    }
+
+    fn finish(mut self) -> Result<Motion, EvaluateError> {
+        for layer in &self.object.deformers {
+            self.add(layer)?;
+        }
+        Ok(Motion { sequence: self.frames, clip: self.clip.cloned(), warnings: self.warnings })
+    }
+
+    fn add(&mut self, layer: &Deformer) -> Result<(), EvaluateError> {
+        let object = self.object;
+        self.frames = match layer {
+            Deformer::MultiWeights(layer) => {
+                let (Some(clip), Some(rig)) = (self.clip, &object.rig) else {
+                    let layer = Deformer::MultiWeights(Arc::clone(layer)).kind().to_owned();
+                    return Err(EvaluateError::NoClip { object: object.name.clone(), layer });
+                };
+                let below = (!self.is_linear).then_some(&self.frames);
+                envelope::play(layer.weights(), &object.mesh, rig, clip, below)?
+            }
+            Deformer::Volume(options) => {
+                let layer = Arc::new(VolumeLayer::new(object, options)?);
+                volume::corrected(&layer, &self.frames, self.clip)?
+            }
+            Deformer::Unknown(_) => {
+                self.warnings.push(skipped(object, layer));
+                return Ok(());
+            }
+        };
+        self.is_linear = false;
+        Ok(())
+    }
+}
+
+fn skipped(object: &Object, layer: &Deformer) -> Note {
+    let name = match layer.kind() {
+        "" => "without a type".to_owned(),
+        kind => format!("'{kind}'"),
+    };
+    Note::at(object.name.clone(), format!("this version does not know the layer {name}; it is skipped"))
+}
+
+/// The object as the frames that it plays, for a format that holds no layers. Objects without layers stay as they are.
+///
+/// Fails if a layer can be neither stored nor evaluated.
+pub fn baked(object: Object, warnings: &mut Vec<Note>) -> Result<Object, EvaluateError> {
+    if object.deformers.is_empty() {
+        return Ok(object);
+    }
+    if let Some(layer) = object.deformers.iter().find(|layer| matches!(layer, Deformer::Unknown(_))) {
+        return Err(EvaluateError::UnknownLayer { object: object.name.clone(), layer: layer.kind().to_owned() });
+    }
+    let layers: Vec<&str> = object.deformers.iter().map(Deformer::kind).collect();
+    let motion = motion(&object)?.ok_or_else(|| EvaluateError::NoMotion(object.name.clone()))?;
+    let frames = match &motion.clip {
+        Some(clip) => format!("the frames of the clip '{}'", clip.name()),
+        None => "its recorded frames".to_owned(),
+    };
+    let dropped = match object.clips.len() {
+        0 | 1 => String::new(),
+        count => format!(", without the other {}", count - 1),
+    };
+    warnings.push(Note::at(
+        object.name.clone(),
+        format!(
+            "the format does not hold the layers of the object ({}): they are applied, and {frames} are \
+             written{dropped}",
+            layers.join(", ")
+        ),
+    ));
+    Ok(with_frames(object, motion.sequence))
+}
+
+/// `object` with `frames` as its only motion.
+pub fn with_frames(object: Object, frames: MeshSequence) -> Object {
+    Object { sequence: Some(frames), rig: None, clips: Vec::new(), deformers: Vec::new(), ..object }
+}
+
+/// The scene's only object with its layers, or all objects merged into one with their layers applied; and notes on what
+/// that lost.
+pub fn single(scene: &Scene) -> Result<(Object, Vec<Note>), EvaluateError> {
+    if scene.objects.len() < 2 {
+        return Ok(merge::single(scene)?);
+    }
+    let mut notes = Vec::new();
+    let objects = scene.objects.iter().map(|object| match motion(object)? {
+        Some(motion) if !object.deformers.is_empty() => {
+            notes.extend(motion.warnings);
+            Ok(with_frames(object.clone(), motion.sequence))
+        }
+        _ => Ok(object.clone()),
+    });
+    let objects = objects.collect::<Result<Vec<_>, EvaluateError>>()?;
+    let (object, merged) = merge::single(&Scene { objects, units: scene.units, notes: Vec::new() })?;
+    notes.extend(merged);
+    Ok((object, notes))
+}

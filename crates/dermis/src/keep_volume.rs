@@ -1,0 +1,165 @@
+//! Characters that keep their volume: the volume layer on top of every motion of a scene, and its measures.
+
+use std::sync::Arc;
+
+use dermis_active::volume::{VolumeDrift, VolumeError, VolumeLayer, VolumeOptions, corrected, measure_drift};
+use dermis_math::progress::{Progress, Silent};
+use dermis_mesh::{Note, Object, Scene, SequenceError};
+
+use crate::error::Result;
+use crate::evaluate::{self, EvaluateError, Motion};
+use crate::files::ToScene;
+
+/// A scene whose moving objects keep their volume.
+#[derive(Debug, Clone)]
+pub struct KeptVolume {
+    /// The scene. Rigs have the volume layer on top of their other layers; plain recorded frames are corrected.
+    pub scene: Scene,
+    /// Measures of each object that moves.
+    pub objects: Vec<ObjectVolume>,
+    /// Assumptions and omissions.
+    pub warnings: Vec<Note>,
+}
+
+/// Volume of one object.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ObjectVolume {
+    /// Name of the object.
+    pub name: String,
+    /// Enclosed volume of the rest pose.
+    pub rest_volume: f64,
+    /// Number of joints near which volume is restored.
+    pub joint_count: usize,
+    /// Drift of each motion.
+    pub motions: Vec<VolumeDrift>,
+}
+
+/// Reasons why volume cannot be kept.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum KeepVolumeError {
+    /// No object of the scene moves.
+    #[error("nothing moves")]
+    NothingMoves,
+    /// The observer stopped the work.
+    #[error("stopped before there was a result")]
+    Stopped,
+    /// The layer does not suit an object.
+    #[error("{cause}")]
+    Volume {
+        /// The object.
+        object: String,
+        /// The reason.
+        cause: VolumeError,
+    },
+    /// The motion of an object cannot be evaluated.
+    #[error(transparent)]
+    Evaluate(#[from] EvaluateError),
+    /// The frames cannot be read.
+    #[error(transparent)]
+    Sequence(#[from] SequenceError),
+}
+
+impl KeepVolumeError {
+    /// Further lines about the error.
+    pub fn details(&self) -> Vec<String> {
+        match self {
+            Self::Volume { cause, .. } => cause.details(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// How to fix it.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::NothingMoves => Some("give a rig with a clip, or recorded frames"),
+            Self::Volume { cause, .. } => cause.hint(),
+            _ => None,
+        }
+    }
+}
+
+impl KeptVolume {
+    /// Largest relative drift before the correction.
+    pub fn drift_before(&self) -> f64 {
+        self.motions().map(|motion| motion.before).fold(0.0, f64::max)
+    }
+
+    /// Largest relative drift after the correction.
+    pub fn drift_after(&self) -> f64 {
+        self.motions().map(|motion| motion.after).fold(0.0, f64::max)
+    }
+
+    /// Mean time to correct a frame, in milliseconds.
+    pub fn milliseconds_per_frame(&self) -> f64 {
+        let sum: f64 = self.motions().map(|motion| motion.milliseconds_per_frame * motion.frames as f64).sum();
+        sum / self.motions().map(|motion| motion.frames).sum::<usize>().max(1) as f64
+    }
+
+    fn motions(&self) -> impl Iterator<Item = &VolumeDrift> {
+        self.objects.iter().flat_map(|object| &object.motions)
+    }
+}
+
+impl ToScene for KeptVolume {
+    fn to_scene(&self) -> Scene {
+        self.scene.clone()
+    }
+}
+
+/// Keeps the volume of every moving object of a scene.
+pub fn keep_volume(input: &(impl ToScene + ?Sized), options: &VolumeOptions) -> Result<KeptVolume> {
+    keep_volume_with(input, options, &Silent)
+}
+
+/// [`keep_volume`] with an observer.
+pub fn keep_volume_with(
+    input: &(impl ToScene + ?Sized),
+    options: &VolumeOptions,
+    progress: &dyn Progress,
+) -> Result<KeptVolume> {
+    let mut scene = input.to_scene();
+    let motions = scene.objects.iter().map(evaluate::motions).collect::<std::result::Result<Vec<_>, _>>()?;
+    let total: usize = motions.iter().flatten().map(|motion| motion.sequence.frame_count()).sum();
+    if total == 0 {
+        return Err(KeepVolumeError::NothingMoves.into());
+    }
+    let (mut done, mut objects, mut warnings) = (0, Vec::new(), Vec::new());
+    for (object, motions) in scene.objects.iter_mut().zip(motions) {
+        if motions.is_empty() {
+            continue;
+        }
+        let unsuited = |cause| KeepVolumeError::Volume { object: object.name.clone(), cause };
+        let layer = Arc::new(VolumeLayer::new(object, options).map_err(unsuited)?);
+        warnings.extend(layer.notes().iter().cloned());
+        let mut drifts = Vec::new();
+        for Motion { sequence, clip, warnings: skipped } in &motions {
+            warnings.extend(skipped.iter().cloned());
+            let drift = measure_drift(&layer, sequence, clip.as_deref(), (done, total), progress)?;
+            drifts.push(drift.ok_or(KeepVolumeError::Stopped)?);
+            done += sequence.frame_count();
+        }
+        objects.push(ObjectVolume {
+            name: object.name.clone(),
+            rest_volume: layer.rest_volume(),
+            joint_count: layer.joint_count(),
+            motions: drifts,
+        });
+        *object = with_layer(std::mem::take(object), &layer, options, &motions[0])?;
+    }
+    Ok(KeptVolume { scene, objects, warnings })
+}
+
+/// The object with the layer on top; plain recorded frames are corrected.
+fn with_layer(
+    mut object: Object,
+    layer: &Arc<VolumeLayer>,
+    options: &VolumeOptions,
+    first: &Motion,
+) -> std::result::Result<Object, SequenceError> {
+    if first.clip.is_none() && object.deformers.is_empty() {
+        return Ok(evaluate::with_frames(object, corrected(layer, &first.sequence, None)?));
+    }
+    object.deformers.push(options.clone().into());
+    Ok(object)
+}

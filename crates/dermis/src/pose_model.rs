@@ -1,0 +1,199 @@
+//! A model in motion: a clip of its own or of another file, played by its skin, blend shapes and layers.
+
+use std::sync::Arc;
+
+use dermis_mesh::{Clip, Deformer, Note, Object, Scene};
+
+use crate::error::Result;
+use crate::evaluate::{clip_motion, with_frames};
+use crate::files::ToScene;
+use crate::frame_range::FrameRange;
+use crate::retarget::{RetargetError, in_units, retarget};
+use crate::select::{Selection, select};
+
+/// Options of [`pose_model`].
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct PoseOptions {
+    /// The objects to pose: a name or path, a part that only one has, or a pattern with `*` and `?`. `None`: all.
+    pub mesh: Option<String>,
+    /// The clip to play: its name or its number from 0. `None`: the first.
+    pub clip: Option<String>,
+    /// The frames to play. `None`: all.
+    pub frames: Option<FrameRange>,
+    /// Rate to resample the clip to, in Hz. `None`: as in the file.
+    pub frame_rate_hz: Option<f64>,
+    /// Whether to play the skin and blend shapes alone, without the layers.
+    pub base: bool,
+}
+
+/// A model in motion.
+#[derive(Debug, Clone)]
+pub struct PosedModel {
+    /// The model: a rig with one clip, or frames if there are layers on top of its skin.
+    pub scene: Scene,
+    /// Each object and the clip that moves it.
+    pub objects: Vec<PosedObject>,
+    /// Assumptions and omissions.
+    pub warnings: Vec<Note>,
+}
+
+/// One object of a posed model.
+#[derive(Debug, Clone)]
+pub struct PosedObject {
+    /// Name of the object.
+    pub name: String,
+    /// Number of points.
+    pub points: usize,
+    /// Number of vertices.
+    pub vertices: usize,
+    /// Number of joints.
+    pub joints: usize,
+    /// Kinds of the layers that were played on top of the skin.
+    pub layers: Vec<String>,
+    /// The clip; `None` if the object holds still.
+    pub clip: Option<Arc<Clip>>,
+}
+
+/// Reasons why a model cannot be posed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PoseError {
+    /// No object of the model has a rig.
+    #[error("the model has no rig, so no clip can move it")]
+    NoRig,
+    /// Neither the model nor the other file has a clip for it.
+    #[error("the model has no clip to play")]
+    NoClip,
+    /// The other file has no clip that moves joints.
+    #[error("there is no clip that moves joints")]
+    NoOtherClip,
+}
+
+impl ToScene for PosedModel {
+    fn to_scene(&self) -> Scene {
+        self.scene.clone()
+    }
+}
+
+/// Plays a clip of `model`, or one of `motion`, whose joints are matched by name or else by order.
+pub fn pose_model(
+    model: &(impl ToScene + ?Sized),
+    motion: Option<&Scene>,
+    options: &PoseOptions,
+) -> Result<PosedModel> {
+    let (mut scene, motion) = inputs(model.to_scene(), motion, options)?;
+    if !scene.objects.iter().any(|object| object.rig.is_some()) {
+        return Err(PoseError::NoRig.into());
+    }
+    let mut warnings = std::mem::take(&mut scene.notes);
+    let mut objects = Vec::new();
+    for object in &mut scene.objects {
+        let clip = match &motion {
+            Some(motion) => clip_of_other(motion, object, &mut warnings)?,
+            None => own_clip(object, &mut warnings),
+        };
+        let layers = object.deformers.iter().filter(|_| !options.base);
+        objects.push(PosedObject {
+            name: object.name.clone(),
+            points: object.mesh.point_count(),
+            vertices: object.mesh.vertex_count(),
+            joints: object.rig.as_ref().map_or(0, |rig| rig.joints().len()),
+            layers: layers.map(Deformer::kind).map(ToOwned::to_owned).collect(),
+            clip: clip.clone(),
+        });
+        *object = play(std::mem::take(object), clip, options.base, &mut warnings)?;
+    }
+    if objects.iter().all(|object| object.clip.is_none()) {
+        return Err(PoseError::NoClip.into());
+    }
+    Ok(PosedModel { scene, objects, warnings })
+}
+
+/// The model and the motion, reduced to what is to be played.
+fn inputs(scene: Scene, motion: Option<&Scene>, options: &PoseOptions) -> Result<(Scene, Option<Scene>)> {
+    let part = Selection {
+        clip: options.clip.clone(),
+        frames: options.frames,
+        frame_rate_hz: options.frame_rate_hz,
+        ..Selection::default()
+    };
+    let mut scene = select(scene, &Selection { mesh: options.mesh.clone(), ..Selection::default() })?;
+    drop_examples(&mut scene);
+    let has_clips = |scene: &Scene| scene.objects.iter().any(|object| !object.clips.is_empty());
+    let Some(motion) = motion else {
+        // A model without clips gets a better answer than that its frames or clips are missing.
+        let scene = if has_clips(&scene) { select(scene, &part)? } else { scene };
+        return Ok((scene, None));
+    };
+    let mut motion = motion.clone();
+    drop_examples(&mut motion);
+    motion.objects.retain(|object| object.rig.as_ref().is_some_and(|rig| !rig.joints().is_empty()));
+    if !has_clips(&motion) {
+        return Err(PoseError::NoOtherClip.into());
+    }
+    let mut motion = select(motion, &part)?;
+    scene.notes.append(&mut motion.notes);
+    for object in &mut motion.objects {
+        if let Some(converted) = in_units(object, motion.units, scene.units)? {
+            *object = converted;
+        }
+    }
+    Ok((scene, Some(motion)))
+}
+
+/// Drops the example shapes of rigs, which are not their motion.
+fn drop_examples(scene: &mut Scene) {
+    for object in scene.objects.iter_mut().filter(|object| object.rig.is_some()) {
+        object.sequence = None;
+    }
+}
+
+fn own_clip(object: &Object, warnings: &mut Vec<Note>) -> Option<Arc<Clip>> {
+    let clip = object.clips.first()?;
+    warnings.extend(first_of_several(object, clip));
+    Some(Arc::clone(clip))
+}
+
+fn first_of_several(object: &Object, clip: &Clip) -> Option<Note> {
+    let count = object.clips.len();
+    let message = || format!("the clip '{}' is played, the first of {count}", clip.name());
+    (count > 1).then(|| Note::at(object.name.clone(), message()))
+}
+
+/// A clip of `motion` for `object`: of the first rig there whose joints fit.
+fn clip_of_other(
+    motion: &Scene,
+    object: &Object,
+    warnings: &mut Vec<Note>,
+) -> std::result::Result<Option<Arc<Clip>>, RetargetError> {
+    if object.rig.as_ref().is_none_or(|rig| rig.joints().is_empty()) {
+        return Ok(None);
+    }
+    let sources = motion.objects.iter().filter_map(|source| Some((source, source.clips.first()?)));
+    let mut failed = None;
+    for (source, clip) in sources {
+        match retarget(clip, source, object) {
+            Ok((moved, notes)) => {
+                warnings.extend(first_of_several(source, clip));
+                warnings.extend(notes);
+                return Ok(Some(Arc::new(moved)));
+            }
+            Err(error) => failed = failed.or(Some(error)),
+        }
+    }
+    failed.map_or(Ok(None), Err)
+}
+
+/// `object` as it plays `clip`: a rig if nothing lies on top of its skin, else frames.
+fn play(object: Object, clip: Option<Arc<Clip>>, base: bool, warnings: &mut Vec<Note>) -> Result<Object> {
+    let Some(clip) = clip else {
+        warnings.push(Note::at(object.name.clone(), "no clip moves this object; it stays as it is"));
+        return Ok(object);
+    };
+    if base || object.deformers.is_empty() {
+        return Ok(Object { clips: vec![clip], deformers: Vec::new(), ..object });
+    }
+    let motion = clip_motion(&object, &clip)?;
+    warnings.extend(motion.warnings);
+    Ok(with_frames(object, motion.sequence))
+}

@@ -1,0 +1,73 @@
+//! Reasons why multi-weights cannot be learned or validated.
+
+use std::path::PathBuf;
+
+/// Reasons why multi-weights cannot be learned or validated. [`EnvelopeError::details`] and [`EnvelopeError::hint`] say
+/// more.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
+pub enum EnvelopeError {
+    #[error("there are no joints")]
+    NoJoints,
+    #[error("there is no clip")]
+    NoClip,
+    #[error("there are no shapes")]
+    NoShapes,
+    #[error("there are no morph targets")]
+    NoMorphTargets,
+    #[error("there are {times} times for {shapes} shapes")]
+    PoseTimes { times: usize, shapes: usize },
+    #[error("the pose time {time} s is outside the clip, which ends at {last} s")]
+    TimeOutside { time: f64, last: f64 },
+    #[error("the shape numbered {number} has no frame: the clip '{clip}' has {frames}")]
+    NumberOutside { number: usize, clip: String, frames: usize },
+    #[error("the range {} leaves no pose", ranges.join(", "))]
+    NoPoses { ranges: Vec<String>, count: usize },
+    #[error("frame {frame} is not among the poses")]
+    NoSuchPose { frame: usize },
+    #[error("no attribute is called '{prefix}' and the name of a joint")]
+    NoAttribute { prefix: String, known: Vec<String> },
+    #[error("the mesh has no UVs, so no texture can be painted on it")]
+    NoUvs,
+    #[error("no image in '{}' is called after a joint", folder.display())]
+    NoImage { folder: PathBuf },
+    #[error("the image '{}' cannot be read: {reason}", path.display())]
+    Image { path: PathBuf, reason: String },
+    #[error("'{source_file}' has no skin weights")]
+    NoWeights { source_file: String },
+    #[error("the maps have {found} points, but the rig's mesh has {expected}")]
+    MapPoints { found: usize, expected: usize },
+    #[error("the maps are of {found} joints, but the rig has {expected}")]
+    MapJoints { found: usize, expected: usize },
+    #[error("there are no multi-weights")]
+    NoMultiWeights,
+}
+
+impl EnvelopeError {
+    /// Further lines about the error.
+    pub fn details(&self) -> Vec<String> {
+        match self {
+            Self::NoAttribute { known, .. } if !known.is_empty() => vec![format!("attributes: {}", known.join(", "))],
+            _ => Vec::new(),
+        }
+    }
+
+    /// How to fix it.
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::NoJoints => "multi-weights follow a skeleton: give a rigged file, or fit a skin first",
+            Self::NoClip => "poses come from a clip: give an animated rig",
+            Self::NoShapes => "give the shape of each frame as targets",
+            Self::PoseTimes { .. } => "give one time per shape, in their order",
+            Self::NumberOutside { .. } => "shapes are numbered by the frames of the clip, from 0",
+            Self::NoPoses { count, .. } => return Some(format!("the clip has {count} frames, numbered from 0")),
+            Self::NoSuchPose { .. } => "give a frame of the clip, from 0, that the ranges of frames leave in",
+            Self::NoImage { .. } => "name each image JOINT.png",
+            Self::MapJoints { .. } => "call the joints as in the rig, or give a map for each in its order",
+            Self::NoMultiWeights => "train an envelope first",
+            _ => return None,
+        };
+        Some(hint.to_owned())
+    }
+}
