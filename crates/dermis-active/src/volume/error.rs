@@ -86,7 +86,9 @@ impl VolumeError {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Open { .. } => Some("close the mesh, or use --cap to close it for the volume alone"),
-            Self::NotASolid => Some("make the edges manifold and orient the faces outwards; 'dermis inspect' lists the problems"),
+            Self::NotASolid => {
+                Some("make the edges manifold and orient the faces outwards; 'dermis inspect' lists the problems")
+            }
             Self::NoVolume { .. } => {
                 Some("a flat or self-cancelling mesh cannot be corrected; choose another with --mesh")
             }

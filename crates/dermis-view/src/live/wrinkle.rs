@@ -118,7 +118,8 @@ impl LiveDeformer for WrinkledCloth {
         curves.amplitude *= if self.on { self.strength } else { 0.0 };
         let positions = self.layer.apply(&cloth, &curves, &self.samples).positions;
         let triangles = self.motion.mesh().triangles();
-        let scalars = self.samples.locations().iter().map(|location| location.blend(triangles, &curves.compression)).collect();
+        let scalars =
+            self.samples.locations().iter().map(|location| location.blend(triangles, &curves.compression)).collect();
         let segments = if self.on && self.shows_curves { self.segments(&cloth, &curves) } else { Vec::new() };
         let status = format!(
             "area lost: {:.2} % before, {:.2} % after; {} curves",
