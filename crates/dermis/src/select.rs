@@ -143,7 +143,7 @@ impl SelectError {
         let meant = |closest: &Option<String>| closest.as_ref().map(|name| format!("did you mean '{name}'?"));
         match self {
             Self::NoSuchMesh { closest, .. } => meant(closest),
-            Self::NoSuchClip { names, .. } if names.is_empty() => Some("leave --clip out".into()),
+            Self::NoSuchClip { names, .. } if names.is_empty() => Some("do not name a clip".into()),
             Self::NoSuchClip { closest, .. } => {
                 meant(closest).or(Some("name a clip, or give its number from 0".into()))
             }

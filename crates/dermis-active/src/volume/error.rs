@@ -82,14 +82,12 @@ impl VolumeError {
         }
     }
 
-    /// How to fix it, in the words of the command line.
+    /// How to fix it.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::Open { .. } => Some("close the mesh, or use --cap to close it for the volume alone"),
+            Self::Open { .. } => Some("close the mesh, or cap its holes for the volume alone"),
             Self::NotASolid => Some("make the edges manifold and the faces look outwards; 'dermis inspect' names them"),
-            Self::NoVolume { .. } => {
-                Some("a flat or self-cancelling mesh cannot be corrected; choose another with --mesh")
-            }
+            Self::NoVolume { .. } => Some("a flat or self-cancelling mesh cannot be corrected"),
             Self::Effects(_) => Some("a line is: \"*elbow*\" = { effect = \"muscle\", axis = [0, 1, 0] }"),
             Self::NoSuchAttribute { .. } => Some("name an attribute of the file, or leave it out"),
         }
