@@ -1,26 +1,26 @@
-//! Bones as segments: the joints that move them, and distances to them.
+//! Bones as segments between joints, and distances to them.
 
 use glam::Vec3;
 
-/// A bone: a segment that moves with a joint.
+/// A segment that moves with a joint.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bone {
-    /// The joint that moves it.
+    /// Joint that moves the bone.
     pub joint: u32,
-    /// Where it begins.
+    /// Start of the segment.
     pub start: Vec3,
-    /// Where it ends.
+    /// End of the segment.
     pub end: Vec3,
 }
 
 impl Bone {
-    /// The point at `part` of the way from its start to its end.
-    pub fn at(&self, part: f32) -> Vec3 {
-        self.start.lerp(self.end, part)
+    /// Point at `fraction` of the length, from 0 at the start to 1 at the end.
+    pub fn at(&self, fraction: f32) -> Vec3 {
+        self.start.lerp(self.end, fraction)
     }
 
-    /// Where along the bone the point nearest to `position` is, from 0 to 1.
-    fn nearest_part(&self, position: Vec3) -> f32 {
+    /// Fraction of the length at the point nearest to `position`, from 0 to 1.
+    fn nearest_fraction(&self, position: Vec3) -> f32 {
         let along = self.end - self.start;
         let length_squared = along.length_squared();
         if length_squared > 0.0 { ((position - self.start).dot(along) / length_squared).clamp(0.0, 1.0) } else { 0.0 }
@@ -28,14 +28,15 @@ impl Bone {
 
     /// Distance from `position` to the bone.
     pub fn distance(&self, position: Vec3) -> f32 {
-        position.distance(self.at(self.nearest_part(position)))
+        position.distance(self.at(self.nearest_fraction(position)))
     }
 }
 
-/// The bones between joints and their parents, each moved by the parent; a joint without children is a point.
+/// Returns the bones between joints and their parents, each moved by the parent. A joint without children has a bone of
+/// length zero.
 ///
 /// # Panics
-/// If a parent does not exist.
+/// If a parent index is out of range.
 pub fn bones_between_joints(positions: &[Vec3], parents: &[Option<usize>]) -> Vec<Bone> {
     let mut is_leaf = vec![true; positions.len()];
     parents.iter().flatten().for_each(|&parent| is_leaf[parent] = false);
@@ -47,12 +48,12 @@ pub fn bones_between_joints(positions: &[Vec3], parents: &[Option<usize>]) -> Ve
     positions.iter().zip(parents).enumerate().flat_map(bone).collect()
 }
 
-/// The bone nearest to a position, and where along it the nearest point is.
+/// Returns the index of the bone nearest to a position, and the fraction of its length at the nearest point.
 ///
 /// # Panics
 /// If there are no bones.
 pub fn along_nearest_bone(at: Vec3, bones: &[Bone]) -> (usize, f32) {
     let distances = bones.iter().map(|bone| bone.distance(at)).enumerate();
     let (bone, _) = distances.min_by(|a, b| a.1.total_cmp(&b.1)).expect("there is a bone");
-    (bone, bones[bone].nearest_part(at))
+    (bone, bones[bone].nearest_fraction(at))
 }

@@ -1,5 +1,5 @@
-//! Any rigged object as a body: its bind pose is the template, its joints stand where they are bound, and there are
-//! neither shapes nor pose shapes.
+//! Conversion of rigged objects to body models: the bind pose is the template, joints have their bind positions, and
+//! there are neither shapes nor pose shapes.
 
 use std::sync::Arc;
 
@@ -8,12 +8,12 @@ use dermis_mesh::Object;
 use super::model::{BodyError, BodyJoint, BodyModel, BodyParts, JointPlacement};
 use super::motion::{BodyMotion, motion_of_clip};
 
-/// The body that a rigged `object` is, and its clips as motions.
+/// Converts a rigged `object` to a body model, and its clips to motions.
 ///
-/// Weights are normalized. The object's own blend shapes are expressions, not people, and are left out.
+/// Weights are normalized. Blend shapes of the object are dropped because they are expressions, not body shapes.
 pub fn from_object(object: &Object) -> Result<(BodyModel, Vec<BodyMotion>), BodyError> {
     let rig = object.rig.as_ref().filter(|rig| !rig.joints().is_empty()).ok_or(BodyError::NoJoints)?;
-    let most = rig.weights().max_influences().max(1);
+    let max_influences = rig.weights().max_influences().max(1);
     let joint = |joint: &dermis_mesh::Joint| BodyJoint { name: joint.name.clone(), parent: joint.parent };
     let model = BodyModel::new(BodyParts {
         mesh: Arc::clone(&object.mesh),
@@ -22,7 +22,7 @@ pub fn from_object(object: &Object) -> Result<(BodyModel, Vec<BodyMotion>), Body
             rest: rig.joints().iter().map(|joint| joint.bind().translation).collect(),
             offsets: Vec::new(),
         },
-        weights: rig.weights().normalized(most),
+        weights: rig.weights().normalized(max_influences),
         shapes: Vec::new(),
         pose_shapes: Vec::new(),
     })?;

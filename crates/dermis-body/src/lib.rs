@@ -1,15 +1,15 @@
-//! Body models in the layout of SMPL (Kim et al. 2017, §3; Loper et al. 2015): a template, shapes of people, shapes of
-//! poses, and a skeleton whose joints follow the shape.
+//! Body models in the layout of SMPL (Kim et al. 2017, §3; Loper et al. 2015): a template, blend shapes for body shape
+//! and pose, and a skeleton whose joints follow the shape.
 //!
-//! | file | what it does |
+//! | file | content |
 //! |---|---|
-//! | `model` | the data of a model, checked |
-//! | `pose` | Eq. 1 and 2: from shape coefficients and joint angles to skin |
-//! | `motion` | clips of a rig ↔ joint angles over time |
-//! | `convert` | rigged objects ↔ models |
+//! | `model` | validated data of a model |
+//! | `pose` | Eq. 1 and 2: skin from shape coefficients and joint angles |
+//! | `motion` | conversion between clips of a rig and joint angles over time |
+//! | `convert` | conversion of rigged objects to models |
 //! | `bone` | bones as segments between joints |
-//! | `rigging` | skeletons for skins that have none |
-//! | `sample` | the model behind `sample:body` |
+//! | `rigging` | skeletons for skins without a rig |
+//! | `sample` | the model of `sample:body` |
 
 #![forbid(unsafe_code)]
 

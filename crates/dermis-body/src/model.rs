@@ -1,8 +1,8 @@
-//! The data of a body model, checked once.
+//! Validated data of a body model.
 //!
-//! Paper letter → name: `S̄_μ` → the points of `mesh`; `S_s` → `shapes`; `P_n` → `pose_shapes`; J → `placement`;
-//! W → `weights`.
-//! Pose shapes that are zero are not stored: those that are know their number n = 9(j − 1) + 3·row + column.
+//! Notation of the paper: `S̄_μ` are the points of `mesh`, `S_s` is `shapes`, `P_n` is `pose_shapes`, J is `placement`,
+//! and W is `weights`. Pose shapes that are zero are not stored; each stored one has its number n = 9(j − 1) + 3·row +
+//! column.
 
 use std::sync::Arc;
 
@@ -12,56 +12,56 @@ use glam::{DAffine3, DVec3, Vec3};
 /// A joint of a body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BodyJoint {
-    /// The joint's name; may be empty.
+    /// Name of the joint; can be empty.
     pub name: String,
-    /// The joint that it hangs from.
+    /// Index of the parent joint.
     pub parent: Option<usize>,
 }
 
-/// What says where the joints of a shape stand.
+/// Positions of the joints as a function of the shape.
 #[derive(Debug, Clone, PartialEq)]
 pub enum JointPlacement {
-    /// For each joint, points of the shape and their weights (SMPL's `J_regressor`).
+    /// Linear regression from the points of the shape: indices and weights for each joint (SMPL's `J_regressor`).
     Regressed(Vec<Vec<(u32, f64)>>),
-    /// Where they stand in the template, and for each shape how far coefficient 1 moves them; no offsets: not at all.
+    /// Given positions in the template, with offsets per shape.
     Given {
-        /// A place per joint.
+        /// Position of each joint in the template.
         rest: Vec<DVec3>,
-        /// For each shape an offset per joint, or nothing.
+        /// For each shape, the offset of each joint at coefficient 1. If empty, shapes do not move joints.
         offsets: Vec<Vec<DVec3>>,
     },
 }
 
-/// A pose shape: offsets in proportion to one element of `R(θ_j) − I`.
+/// A pose shape: offsets proportional to one element of `R(θ_j) − I`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PoseShape {
-    /// 9(j − 1) + 3·row + column, for joint j ≥ 1.
+    /// Number 9(j − 1) + 3·row + column, for joint j ≥ 1.
     pub number: usize,
-    /// The offset of each point where that element is 1.
+    /// Offset of each point if the element is 1.
     pub offsets: Vec<Vec3>,
 }
 
 impl PoseShape {
-    /// The joint whose turn drives it, and the row and column of the element.
+    /// Joint whose rotation drives the pose shape, and row and column of the element.
     pub fn element(&self) -> (usize, usize, usize) {
         (self.number / 9 + 1, self.number % 9 / 3, self.number % 3)
     }
 }
 
-/// All that a body model is made of.
+/// Data of a body model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BodyParts {
-    /// The template.
+    /// Template mesh.
     pub mesh: Arc<TriMesh>,
-    /// The joints, in any order.
+    /// Joints, in any order.
     pub joints: Vec<BodyJoint>,
-    /// Where they stand.
+    /// Positions of the joints.
     pub placement: JointPlacement,
-    /// Skin weights, a row per point.
+    /// Skin weights, one row per point.
     pub weights: SkinWeights,
-    /// The ways in which bodies differ.
+    /// Blend shapes of the body shape.
     pub shapes: Vec<Shape>,
-    /// What poses do to the skin.
+    /// Pose blend shapes.
     pub pose_shapes: Vec<PoseShape>,
 }
 
@@ -69,75 +69,75 @@ pub struct BodyParts {
 #[derive(Debug, Clone, PartialEq)]
 pub struct BodyModel {
     parts: BodyParts,
-    /// Each joint after its parent.
+    /// Joint indices, parents before children.
     order: Vec<usize>,
     rest_joints: Vec<DVec3>,
-    /// For each shape, how far coefficient 1 moves each joint.
+    /// For each shape, the offset of each joint at coefficient 1.
     joint_offsets: Vec<Vec<DVec3>>,
 }
 
-/// Why parts do not make a body, or coefficients and angles not a pose of it.
+/// Error of invalid parts, shape coefficients or poses.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BodyError {
-    /// There is nothing to pose by.
-    #[error("the body has no joints; it needs a rig")]
+    /// The body has no joints.
+    #[error("the body has no joints; a rig is required")]
     NoJoints,
-    /// The joints, weights or shapes do not fit the mesh.
+    /// The joints, weights or shapes are invalid for the mesh.
     #[error(transparent)]
     Rig(#[from] RigError),
-    /// Two things that must be equally many are not.
-    #[error("there are {found} {what}, but there should be {expected}")]
+    /// A count differs from the expected one.
+    #[error("expected {expected} {what}, found {found}")]
     CountMismatch {
-        /// What was counted, in words.
+        /// Description of the counted items.
         what: &'static str,
-        /// How many there are.
+        /// Actual count.
         found: usize,
-        /// How many there should be.
+        /// Expected count.
         expected: usize,
     },
-    /// The regressor of a joint names a point that does not exist or has a weight that is not finite.
-    #[error("joint {joint} is placed by point {point} with weight {weight}, but there are {count} points")]
+    /// A regressor entry has a point index out of range or a weight that is not finite.
+    #[error("invalid regressor of joint {joint}: point {point} with weight {weight}; there are {count} points")]
     Regressor {
-        /// The offending joint.
+        /// Joint of the invalid entry.
         joint: usize,
-        /// The point that it names.
+        /// Point index of the entry.
         point: usize,
-        /// Its weight.
+        /// Weight of the entry.
         weight: f64,
-        /// The number of points.
+        /// Number of points.
         count: usize,
     },
-    /// A pose shape of an element that no joint has.
-    #[error("pose shape {number} belongs to joint {joint}, but there are only {count} joints")]
+    /// A pose shape belongs to a joint that does not exist.
+    #[error("invalid pose shape {number}: it belongs to joint {joint}, but there are {count} joints")]
     PoseShapeOfNoJoint {
-        /// Its number.
+        /// Number of the pose shape.
         number: usize,
-        /// The joint that it would belong to.
+        /// Joint that the number refers to.
         joint: usize,
-        /// The number of joints.
+        /// Number of joints.
         count: usize,
     },
-    /// A number that must be finite is not.
+    /// A value is not finite.
     #[error("{what} {index} is not finite")]
     NotFinite {
-        /// What it is.
+        /// Description of the value.
         what: &'static str,
-        /// Which one.
+        /// Index of the value.
         index: usize,
     },
-    /// More shape coefficients than shapes.
-    #[error("there are {found} shape coefficients, but the body has only {shapes} shapes")]
+    /// There are more shape coefficients than shapes.
+    #[error("too many shape coefficients, {found}: the body has {shapes} shapes")]
     TooManyCoefficients {
-        /// How many were given.
+        /// Number of coefficients.
         found: usize,
-        /// How many shapes there are.
+        /// Number of shapes.
         shapes: usize,
     },
 }
 
 impl BodyModel {
-    /// A body of `parts`, which must fit each other.
+    /// Creates a body from `parts`, which must be consistent.
     pub fn new(parts: BodyParts) -> Result<Self, BodyError> {
         let joint_count = parts.joints.len();
         if joint_count == 0 {
@@ -145,14 +145,14 @@ impl BodyModel {
         }
         check_placement(&parts)?;
         check_pose_shapes(&parts)?;
-        let rest_joints = placed(&parts.placement, |point| parts.mesh.points()[point].as_dvec3());
-        if let Some(index) = rest_joints.iter().position(|place| !place.is_finite()) {
-            return Err(BodyError::NotFinite { what: "the place of joint", index });
+        let rest_joints = joint_vectors(&parts.placement, |point| parts.mesh.points()[point].as_dvec3());
+        if let Some(index) = rest_joints.iter().position(|position| !position.is_finite()) {
+            return Err(BodyError::NotFinite { what: "the position of joint", index });
         }
         let order = rig(&parts, &rest_joints, parts.shapes.clone())?.parents_first();
         let joint_offsets = match &parts.placement {
             JointPlacement::Regressed(_) => {
-                let of_shape = |shape: &Shape| placed(&parts.placement, |point| shape.offsets[point].as_dvec3());
+                let of_shape = |shape: &Shape| joint_vectors(&parts.placement, |point| shape.offsets[point].as_dvec3());
                 parts.shapes.iter().map(of_shape).collect()
             }
             JointPlacement::Given { offsets, .. } if offsets.is_empty() => {
@@ -163,81 +163,81 @@ impl BodyModel {
         Ok(Self { parts, order, rest_joints, joint_offsets })
     }
 
-    /// The template.
+    /// Template mesh.
     pub fn mesh(&self) -> &Arc<TriMesh> {
         &self.parts.mesh
     }
 
-    /// The number of points of the skin.
+    /// Number of points of the skin.
     pub fn point_count(&self) -> usize {
         self.parts.mesh.point_count()
     }
 
-    /// The joints, in the order of weights and poses.
+    /// Joints, in the order of weights and poses.
     pub fn joints(&self) -> &[BodyJoint] {
         &self.parts.joints
     }
 
-    /// The joints ordered so that each comes after its parent.
+    /// Joint indices, parents before children.
     pub fn parents_first(&self) -> &[usize] {
         &self.order
     }
 
-    /// The joint that carries the body: the first without a parent.
+    /// Root joint: the first without a parent.
     pub fn root(&self) -> usize {
         self.order[0]
     }
 
-    /// What places the joints.
+    /// Placement of the joints.
     pub fn placement(&self) -> &JointPlacement {
         &self.parts.placement
     }
 
-    /// Where the joints of the template stand.
+    /// Positions of the joints of the template.
     pub fn rest_joints(&self) -> &[DVec3] {
         &self.rest_joints
     }
 
-    /// For each shape, how far coefficient 1 moves each joint.
+    /// For each shape, the offset of each joint at coefficient 1.
     pub fn joint_offsets(&self) -> &[Vec<DVec3>] {
         &self.joint_offsets
     }
 
-    /// The skin weights.
+    /// Skin weights.
     pub fn weights(&self) -> &SkinWeights {
         &self.parts.weights
     }
 
-    /// The ways in which bodies differ.
+    /// Blend shapes of the body shape.
     pub fn shapes(&self) -> &[Shape] {
         &self.parts.shapes
     }
 
-    /// The pose shapes that are not zero.
+    /// Pose shapes that are not zero.
     pub fn pose_shapes(&self) -> &[PoseShape] {
         &self.parts.pose_shapes
     }
 
-    /// The template's rig: joints that stand unrotated, weights, and `shapes`.
+    /// Creates the rig of the template: unrotated joints, weights and `shapes`.
     pub fn rig(&self, shapes: Vec<Shape>) -> Result<Rig, BodyError> {
         Ok(rig(&self.parts, &self.rest_joints, shapes)?)
     }
 }
 
-/// The joints of a body as those of a rig, standing unrotated at `places`.
-pub(super) fn rig(parts: &BodyParts, places: &[DVec3], shapes: Vec<Shape>) -> Result<Rig, RigError> {
-    let joint = |(joint, place): (&BodyJoint, &DVec3)| {
-        Joint::at(joint.name.clone(), joint.parent, DAffine3::from_translation(*place))
+/// Rig with the joints of a body, unrotated at `positions`.
+pub(super) fn rig(parts: &BodyParts, positions: &[DVec3], shapes: Vec<Shape>) -> Result<Rig, RigError> {
+    let joint = |(joint, position): (&BodyJoint, &DVec3)| {
+        Joint::at(joint.name.clone(), joint.parent, DAffine3::from_translation(*position))
     };
-    let joints = parts.joints.iter().zip(places).map(joint).collect();
+    let joints = parts.joints.iter().zip(positions).map(joint).collect();
     Rig::new(&parts.mesh, joints, parts.weights.clone(), shapes)
 }
 
 impl BodyModel {
-    /// The same joints with only some of the points, in the order given, and no triangles.
+    /// Creates a body with a subset of the points, in the given order, the same joints and no triangles.
     ///
     /// # Panics
-    /// If there is no such point.
+    /// If a point index is out of range.
     pub fn of_points(&self, points: &[u32]) -> Self {
         let pick = |all: &[Vec3]| -> Vec<Vec3> { points.iter().map(|&point| all[point as usize]).collect() };
         let mesh = TriMesh::new(pick(self.mesh().points()), Vec::new()).expect("points of a valid mesh");
@@ -254,7 +254,7 @@ impl BodyModel {
         .expect("a part of a valid body is valid")
     }
 
-    /// The body of the shape coefficients `betas` as a template of its own, without shapes.
+    /// Creates a body without shapes whose template has the shape coefficients `betas`.
     pub fn fixed_shape(&self, betas: &[f64]) -> Result<Self, BodyError> {
         let shaped = self.shaped(betas)?;
         let points = shaped.points().iter().map(|point| point.as_vec3()).collect();
@@ -269,23 +269,23 @@ impl BodyModel {
         })
     }
 
-    /// The places of the joints, and how shapes move them, as numbers that need no points.
+    /// Placement of the joints as positions and offsets that do not depend on the points.
     pub fn given_placement(&self) -> JointPlacement {
         JointPlacement::Given { rest: self.rest_joints.clone(), offsets: self.joint_offsets.clone() }
     }
 
-    /// The same body `factor` times as large.
+    /// Creates a body scaled by `factor`.
     pub fn scaled(&self, factor: f64) -> Result<Self, BodyError> {
         let vectors = |all: &[Vec3]| -> Vec<Vec3> { all.iter().map(|v| (v.as_dvec3() * factor).as_vec3()).collect() };
-        let places = |all: &[DVec3]| -> Vec<DVec3> { all.iter().map(|place| *place * factor).collect() };
+        let positions = |all: &[DVec3]| -> Vec<DVec3> { all.iter().map(|position| *position * factor).collect() };
         let mesh = self.mesh().with_points(vectors(self.mesh().points()));
-        let mesh = mesh.map_err(|_| BodyError::NotFinite { what: "a point of the body scaled by factor", index: 0 })?;
+        let mesh = mesh.map_err(|_| BodyError::NotFinite { what: "point of the scaled body", index: 0 })?;
         let shape = |shape: &Shape| Shape { offsets: vectors(&shape.offsets), ..shape.clone() };
         let pose_shape = |shape: &PoseShape| PoseShape { number: shape.number, offsets: vectors(&shape.offsets) };
         let placement = match self.placement() {
             JointPlacement::Given { rest, offsets } => JointPlacement::Given {
-                rest: places(rest),
-                offsets: offsets.iter().map(|offsets| places(offsets)).collect(),
+                rest: positions(rest),
+                offsets: offsets.iter().map(|offsets| positions(offsets)).collect(),
             },
             regressed @ JointPlacement::Regressed(_) => regressed.clone(),
         };
@@ -299,14 +299,14 @@ impl BodyModel {
         })
     }
 
-    /// As [`BodyModel::rig`], for a body whose joints stand at `places`.
-    pub(super) fn rig_at(&self, places: &[DVec3]) -> Result<Rig, BodyError> {
-        Ok(rig(&self.parts, places, Vec::new())?)
+    /// Creates the rig of a body with joints at `positions`, without shapes.
+    pub(super) fn rig_at(&self, positions: &[DVec3]) -> Result<Rig, BodyError> {
+        Ok(rig(&self.parts, positions, Vec::new())?)
     }
 }
 
-/// What the placement makes of a vector per point; joints that are given stand where they are.
-fn placed(placement: &JointPlacement, point: impl Fn(usize) -> DVec3) -> Vec<DVec3> {
+/// Joint vectors regressed from a vector per point; given positions are returned unchanged.
+fn joint_vectors(placement: &JointPlacement, point: impl Fn(usize) -> DVec3) -> Vec<DVec3> {
     match placement {
         JointPlacement::Regressed(rows) => {
             rows.iter().map(|row| row.iter().map(|&(index, weight)| weight * point(index as usize)).sum()).collect()
@@ -321,21 +321,21 @@ fn check_placement(parts: &BodyParts) -> Result<(), BodyError> {
         JointPlacement::Regressed(rows) => {
             expect_count("rows of the joint regressor", rows.len(), joints)?;
             for (joint, row) in rows.iter().enumerate() {
-                let is_wrong = |(point, weight): &&(u32, f64)| *point as usize >= count || !weight.is_finite();
-                if let Some(&(point, weight)) = row.iter().find(is_wrong) {
+                let is_invalid = |(point, weight): &&(u32, f64)| *point as usize >= count || !weight.is_finite();
+                if let Some(&(point, weight)) = row.iter().find(is_invalid) {
                     return Err(BodyError::Regressor { joint, point: point as usize, weight, count });
                 }
             }
         }
         JointPlacement::Given { rest, offsets } => {
-            expect_count("places of joints", rest.len(), joints)?;
+            expect_count("joint positions", rest.len(), joints)?;
             if !offsets.is_empty() {
-                expect_count("shapes of the joints", offsets.len(), parts.shapes.len())?;
+                expect_count("joint offset tables", offsets.len(), parts.shapes.len())?;
             }
             for (index, offsets) in offsets.iter().enumerate() {
-                expect_count("offsets of a shape's joints", offsets.len(), joints)?;
+                expect_count("joint offsets per shape", offsets.len(), joints)?;
                 if offsets.iter().any(|offset| !offset.is_finite()) {
-                    return Err(BodyError::NotFinite { what: "the joints' part of shape", index });
+                    return Err(BodyError::NotFinite { what: "a joint offset of shape", index });
                 }
             }
         }
@@ -350,7 +350,7 @@ fn check_pose_shapes(parts: &BodyParts) -> Result<(), BodyError> {
         if joint >= count {
             return Err(BodyError::PoseShapeOfNoJoint { number, joint, count });
         }
-        expect_count("offsets of a pose shape", shape.offsets.len(), parts.mesh.point_count())?;
+        expect_count("offsets per pose shape", shape.offsets.len(), parts.mesh.point_count())?;
         if shape.offsets.iter().any(|offset| !offset.is_finite()) {
             return Err(BodyError::NotFinite { what: "pose shape", index: number });
         }
@@ -358,7 +358,7 @@ fn check_pose_shapes(parts: &BodyParts) -> Result<(), BodyError> {
     Ok(())
 }
 
-/// Returns an error that names `what` if `found` is not `expected`.
+/// Returns an error with the description `what` if `found` differs from `expected`.
 pub fn expect_count(what: &'static str, found: usize, expected: usize) -> Result<(), BodyError> {
     if found == expected { Ok(()) } else { Err(BodyError::CountMismatch { what, found, expected }) }
 }

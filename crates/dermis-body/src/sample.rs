@@ -1,4 +1,4 @@
-//! The body model behind `sample:body`, with its motions.
+//! Body model and motions of `sample:body`.
 
 use dermis_samples::BodySample;
 
@@ -6,10 +6,10 @@ use super::convert::from_object;
 use super::model::{BodyModel, BodyParts, JointPlacement, PoseShape};
 use super::motion::BodyMotion;
 
-/// The sample's model and motions.
+/// Returns the model and the motions of the sample.
 ///
 /// # Panics
-/// Never: the sample fits itself.
+/// Never, because the generated sample is valid.
 pub fn sample() -> (BodyModel, Vec<BodyMotion>) {
     let BodySample { object, shapes, pose_shapes, joint_regressor } = dermis_samples::body();
     let (bare, motions) = from_object(&object).expect("the sample is rigged");
@@ -21,5 +21,5 @@ pub fn sample() -> (BodyModel, Vec<BodyMotion>) {
         shapes,
         pose_shapes: pose_shapes.into_iter().map(|(number, offsets)| PoseShape { number, offsets }).collect(),
     };
-    (BodyModel::new(parts).expect("the sample's parts are made for each other"), motions)
+    (BodyModel::new(parts).expect("the parts of the sample are consistent"), motions)
 }

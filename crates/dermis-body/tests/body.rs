@@ -1,4 +1,4 @@
-//! Body models: what shapes, poses and motions do to skin and joints.
+//! Body models: effect of shapes, poses and motions on skin and joints.
 
 use std::sync::{Arc, OnceLock};
 
@@ -32,38 +32,38 @@ fn volume(points: &[Vec3], triangles: &[[u32; 3]]) -> f64 {
 }
 
 #[test]
-fn the_rest_pose_is_the_template() {
+fn rest_pose_is_the_template() {
     let (model, _) = body();
     let posed = model.pose(&[], &BodyPose::rest(24)).unwrap();
     assert!(farthest(&posed.points, model.mesh().points()) < 1e-6);
-    for (joint, place) in posed.joints.iter().zip(model.rest_joints()) {
-        assert!(joint.translation.distance(*place) < 1e-12);
+    for (joint, rest) in posed.joints.iter().zip(model.rest_joints()) {
+        assert!(joint.translation.distance(*rest) < 1e-12);
     }
 }
 
 #[test]
-fn turning_the_root_turns_everything_about_it() {
+fn rotating_the_root_rotates_the_body_about_it() {
     let (model, _) = body();
     let mut pose = BodyPose::rest(24);
     pose.angles[model.root()] = DVec3::new(0.4, -1.1, 0.7);
     pose.translation = DVec3::new(3.0, -1.0, 0.5);
     let posed = model.pose(&[], &pose).unwrap();
-    let (turn, place) = (DQuat::from_scaled_axis(pose.angles[0]), model.rest_joints()[0]);
+    let (rotation, root) = (DQuat::from_scaled_axis(pose.angles[0]), model.rest_joints()[0]);
     for (found, rest) in posed.points.iter().zip(model.mesh().points()) {
-        let expected = turn * (rest.as_dvec3() - place) + place + pose.translation;
+        let expected = rotation * (rest.as_dvec3() - root) + root + pose.translation;
         assert!(found.as_dvec3().distance(expected) < 1e-6);
     }
 }
 
 #[test]
-fn shapes_change_the_skin_and_the_joints_follow() {
+fn shapes_change_skin_and_joints() {
     let (model, _) = body();
     let index = |name: &str| model.shapes().iter().position(|shape| shape.name == name).unwrap();
     let mut betas = [0.0; 4];
     betas[index("taller")] = 2.0;
     let tall = model.shaped(&betas).unwrap();
     for (joint, rest) in tall.joints().iter().zip(model.rest_joints()) {
-        // Twice 4 %; offsets are kept as f32.
+        // Twice 4 %; offsets are stored as f32.
         assert!(joint.distance(*rest * 1.08) < 1e-6);
     }
     let litres = |betas: &[f64]| {
@@ -77,7 +77,7 @@ fn shapes_change_the_skin_and_the_joints_follow() {
 }
 
 #[test]
-fn pose_shapes_follow_the_bend_and_not_the_twist() {
+fn pose_shapes_follow_bend_but_not_twist() {
     let (model, _) = body();
     let (elbow, mut pose) = (joint(model, "left_elbow"), BodyPose::rest(24));
     let driven: Vec<usize> =
@@ -92,7 +92,7 @@ fn pose_shapes_follow_the_bend_and_not_the_twist() {
     }
 }
 
-/// A body without blend shapes moves as its rig does, whichever way the joints are turned at rest.
+/// A body without blend shapes moves like its rig, for any rest orientation of the joints.
 #[test]
 fn motions_of_a_rigged_object_match_its_clips() {
     for name in ["body", "hand"] {
@@ -123,7 +123,7 @@ fn angles_do_not_jump_between_frames() {
 }
 
 #[test]
-fn a_shaped_body_becomes_an_object_with_its_clips() {
+fn converts_a_shaped_body_to_an_object_and_back() {
     let (model, motions) = body();
     let shaped = model.shaped(&[0.5, 1.0]).unwrap();
     let object = shaped.to_object("tall", &motions[..1]).unwrap();
@@ -152,7 +152,7 @@ fn pair_of_points(joints: usize) -> BodyParts {
 }
 
 #[test]
-fn rejects_parts_that_do_not_fit() {
+fn rejects_inconsistent_parts() {
     assert_eq!(BodyModel::new(pair_of_points(0)), Err(BodyError::NoJoints));
     let parts = BodyParts { placement: JointPlacement::Regressed(vec![vec![(7, 1.0)]]), ..pair_of_points(1) };
     assert!(matches!(BodyModel::new(parts), Err(BodyError::Regressor { point: 7, .. })));
@@ -165,7 +165,7 @@ fn rejects_parts_that_do_not_fit() {
 }
 
 #[test]
-fn rejects_poses_that_are_none() {
+fn rejects_invalid_poses() {
     let model = BodyModel::new(pair_of_points(2)).unwrap();
     let pose = |angles: Vec<DVec3>, translation| model.pose(&[], &BodyPose { angles, translation });
     assert!(matches!(pose(vec![DVec3::ZERO], DVec3::ZERO), Err(BodyError::CountMismatch { .. })));
@@ -175,7 +175,7 @@ fn rejects_poses_that_are_none() {
 }
 
 #[test]
-fn a_clip_that_stretches_bones_is_told() {
+fn reports_clips_that_stretch_bones() {
     let mesh = Arc::new(TriMesh::new(vec![Vec3::ZERO, Vec3::X], vec![]).unwrap());
     let joints = vec![
         Joint::at("root", None, DAffine3::IDENTITY),

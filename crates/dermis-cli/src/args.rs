@@ -1,42 +1,11 @@
-//! The command line as a whole: the commands and the options that all of them share.
+//! The options that all commands share.
 
 use std::num::NonZeroUsize;
 
-use clap::{ColorChoice, CommandFactory, Parser, ValueEnum};
-
-use crate::commands::Command;
+use clap::{ColorChoice, ValueEnum};
 
 /// What every help text ends with.
 pub(crate) const EXIT_CODES: &str = "Exit codes: 0 done, 1 a quality that was asked for was missed, 2 an error.";
-
-const EXAMPLES: &str = "Examples:
-  dermis inspect sample:gallop            what is inside a built-in sample
-  dermis convert sample:gallop horse.glb  write it as glTF, which plays anywhere
-  dermis convert walk.abc walk.npz --frames 0:100 --fps 30
-
-Inputs are files (glb gltf obj ply npz pkl pc2 mdd abc usda usd usdc usdz fbx mesh
-msh node ele), folders and numbered files of obj and ply, or built-in samples: sample:NAME, see
-'dermis sample --list'.";
-
-/// Learns, corrects and simulates the skin of animated characters
-#[derive(Debug, Parser)]
-#[command(name = "dermis", version, after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"), max_term_width = 110)]
-pub(crate) struct Cli {
-    #[command(flatten)]
-    pub(crate) shared: Shared,
-    #[command(subcommand)]
-    pub(crate) command: Command,
-}
-
-/// The definition of the command line: of arguments, help, completions and manual pages.
-pub(crate) fn command() -> clap::Command {
-    with_negative_numbers(Cli::command())
-}
-
-/// Lets `--bones -3` be a value that is out of range, in every command, instead of an unknown option `-3`.
-fn with_negative_numbers(command: clap::Command) -> clap::Command {
-    command.allow_negative_numbers(true).mut_subcommands(with_negative_numbers)
-}
 
 /// Options that every command takes.
 #[derive(Debug, Clone, Copy, clap::Args)]
@@ -61,55 +30,4 @@ pub(crate) struct Shared {
 pub(crate) enum Format {
     Pretty,
     Json,
-}
-
-#[cfg(test)]
-mod tests {
-    use clap::Command;
-
-    /// The documents of the commands.
-    const DOCS: [&str; 4] = [
-        include_str!("../../../docs/cli.md"),
-        include_str!("../../../docs/skin.md"),
-        include_str!("../../../docs/envelope.md"),
-        include_str!("../../../docs/tissue.md"),
-    ];
-
-    /// All commands that do something, with the words that call them.
-    fn leaves(command: &Command, words: &str, found: &mut Vec<(String, Command)>) {
-        for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
-            let words = format!("{words}{}", sub.get_name());
-            if sub.has_subcommands() {
-                leaves(sub, &format!("{words} "), found);
-            } else {
-                found.push((words, sub.clone()));
-            }
-        }
-    }
-
-    #[test]
-    fn the_documentation_has_every_command_and_every_option() {
-        let mut commands = Vec::new();
-        leaves(&super::command(), "", &mut commands);
-        let table: Vec<&str> = DOCS[0].lines().filter(|line| line.starts_with('|')).collect();
-        for (words, command) in commands {
-            assert!(table.iter().any(|row| row.contains(&format!("`{words} "))), "docs/cli.md: no row of '{words}'");
-            for option in command.get_arguments().filter(|option| !option.is_global_set()) {
-                let Some(long) = option.get_long().filter(|long| !["help", "output"].contains(long)) else { continue };
-                let ends = [' ', '`', ',', '|', '\n', ']', '='];
-                let has = |doc: &&str| ends.iter().any(|end| doc.contains(&format!("--{long}{end}")));
-                assert!(DOCS.iter().any(|doc| has(&doc)), "'{words}': --{long} is not documented");
-            }
-        }
-    }
-
-    #[test]
-    fn the_documentation_has_every_format() {
-        for doc in [DOCS[0], super::EXAMPLES] {
-            for extension in dermis::io::readable_extensions() {
-                let is_listed = doc.split(|c: char| !c.is_alphanumeric()).any(|word| word == extension);
-                assert!(is_listed, ".{extension} is not listed");
-            }
-        }
-    }
 }

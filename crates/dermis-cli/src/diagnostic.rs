@@ -20,7 +20,10 @@ use serde::Serialize;
 
 use crate::args::{Format, Shared};
 use crate::terminal::{self, Paint};
-use crate::{EXIT_ERROR, EXIT_MISSED, hints, interrupt};
+use crate::{EXIT_ERROR, EXIT_MISSED, hints};
+
+/// Message if Ctrl-C has ended the work.
+pub(crate) const STOPPED: &str = "stopped; nothing was written";
 
 /// One error, in parts; the keys of its JSON form are the fields' names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -72,7 +75,7 @@ impl Diagnostic {
 
     /// The work was stopped with Ctrl-C.
     pub(crate) fn stopped() -> Self {
-        Self::new(interrupt::STOPPED)
+        Self::new(STOPPED)
     }
 
     /// A result that cannot be right: it exits with 1.

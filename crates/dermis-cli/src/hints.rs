@@ -5,6 +5,7 @@ use std::error::Error;
 
 use dermis::active::volume::VolumeError;
 use dermis::active::wrinkle::{ClothError, WrinkleError};
+use dermis::animations::AnimationsError;
 use dermis::bodies::BodyFileError;
 use dermis::io::{self, Problem};
 use dermis::keep_volume::KeepVolumeError;
@@ -33,6 +34,10 @@ pub(crate) fn unwrapped<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error 
         }
     } else if let Some(error) = error.downcast_ref::<dermis::Error>() {
         Some(error.inner())
+    } else if let Some(AnimationsError::Select(error)) = error.downcast_ref() {
+        Some(error)
+    } else if let Some(AnimationsError::Evaluate(error)) = error.downcast_ref() {
+        Some(error)
     } else if let Some(SelectError::Evaluate(error)) = error.downcast_ref() {
         Some(error)
     } else if let Some(EvaluateError::Volume(error)) = error.downcast_ref() {
@@ -152,6 +157,8 @@ fn option_hint(error: &(dyn Error + 'static)) -> Option<&'static str> {
         return training(error);
     } else if let Some(BodyFileError::Size { .. }) = error.downcast_ref() {
         return Some("give --metres-per-unit: 0.01 if the file is in centimetres");
+    } else if let Some(error) = error.downcast_ref() {
+        return animations(error);
     } else if let Some(BodyFileError::NoRig) = error.downcast_ref() {
         return Some("fit one with 'dermis tissue build --rig human', or give one with --rig FILE");
     } else if let Some(LayeredError::TooFar { .. }) = error.downcast_ref() {
@@ -170,6 +177,15 @@ fn skin(error: &FitError) -> Option<&'static str> {
         FitError::OtherMesh { .. } => Some("animations that share a skin are of one mesh"),
         FitError::ClipCount { .. } => Some("name the clips with --clip, in the order of the inputs"),
         FitError::ClipLength { .. } => Some("give --frames or --fps so that both have the same frames"),
+        _ => None,
+    }
+}
+
+fn animations(error: &AnimationsError) -> Option<&'static str> {
+    match error {
+        AnimationsError::OtherPoints { .. } => Some("animations that share a skin are of one mesh"),
+        AnimationsError::OtherTriangles => Some("export both from the same mesh, with the same order of points"),
+        AnimationsError::NoSuchFrame { .. } => Some("give --rest-frame a frame of the first animation"),
         _ => None,
     }
 }
@@ -255,7 +271,7 @@ fn tetrahedra(error: &TetError) -> Option<&'static str> {
         | TetError::NonManifold { .. }
         | TetError::Inconsistent { .. }
         | TetError::Degenerate { .. }
-        | TetError::SamePlace { .. } => Some("mend the skin there, or use --mesher lattice"),
+        | TetError::CoincidentPoints { .. } => Some("mend the skin there, or use --mesher lattice"),
         _ => None,
     }
 }

@@ -5,10 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::EXIT_ERROR;
 use crate::args::Shared;
-use crate::diagnostic::Diagnostic;
-
-/// What is said when Ctrl-C has ended the work.
-pub(crate) const STOPPED: &str = "stopped; nothing was written";
+use crate::diagnostic::{Diagnostic, STOPPED};
 
 static BUSY: AtomicBool = AtomicBool::new(false);
 static ASKED_TO_STOP: AtomicBool = AtomicBool::new(false);

@@ -13,6 +13,7 @@ mod motion;
 mod notes;
 mod numbers;
 mod options;
+mod stopwatch;
 mod terminal;
 mod text;
 mod watch;
@@ -22,7 +23,8 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{Command, FromArgMatches};
 
-use crate::args::{Cli, Format};
+use crate::args::Format;
+use crate::commands::Cli;
 use crate::diagnostic::Diagnostic;
 
 /// The command did its job, but not as well as was asked for.
@@ -31,7 +33,7 @@ const EXIT_MISSED: u8 = 1;
 const EXIT_ERROR: u8 = 2;
 
 fn main() -> ExitCode {
-    let parsed = args::command().try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
+    let parsed = commands::command().try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
     let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => return answer_without_command(&error),
@@ -76,7 +78,7 @@ fn answer_without_command(error: &clap::Error) -> ExitCode {
         _ => clap::ColorChoice::Auto,
     };
     let shared = args::Shared { format, color, quiet: false, threads: None };
-    Diagnostic::of_usage(error, &words_of_command(&args::command(), &given[1..])).show(&shared)
+    Diagnostic::of_usage(error, &words_of_command(&commands::command(), &given[1..])).show(&shared)
 }
 
 /// The words among `given` that name a command, such as `tissue build`.

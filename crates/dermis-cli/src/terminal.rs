@@ -5,25 +5,23 @@ use std::io::{ErrorKind, IsTerminal, Write};
 use clap::ColorChoice;
 use serde::Serialize;
 
-use crate::diagnostic::Diagnostic;
-
 /// Writes `text` to stdout.
-pub(crate) fn print(text: &str) -> Result<(), Diagnostic> {
+pub(crate) fn print(text: &str) -> std::io::Result<()> {
     print_bytes(text.as_bytes())
 }
 
 /// Writes `bytes` to stdout. A reader that has seen enough, as in `dermis man | head`, ends the program quietly.
-pub(crate) fn print_bytes(bytes: &[u8]) -> Result<(), Diagnostic> {
+pub(crate) fn print_bytes(bytes: &[u8]) -> std::io::Result<()> {
     let mut stdout = std::io::stdout().lock();
     match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
-        Err(error) => Err(Diagnostic::new(format!("the answer cannot be written: {error}"))),
+        Err(error) => Err(std::io::Error::other(format!("the answer cannot be written: {error}"))),
     }
 }
 
 /// Writes `value` to stdout as one line of JSON.
-pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Diagnostic> {
+pub(crate) fn print_json(value: &impl Serialize) -> std::io::Result<()> {
     print(&(serde_json::to_string(value)? + "\n"))
 }
 

@@ -51,27 +51,10 @@ fn a_body_is_built_simulated_and_inspected() {
 fn tetrahedra_go_out_and_come_in_again() {
     let place = Place::new();
     let built = place.succeed(&[
-        "tissue",
-        "build",
-        "sample:body",
-        "-o",
-        "model.npz",
-        "--save-tets",
-        "inside.mesh",
-        "--format",
-        "json",
+        "tissue", "build", "sample:body", "-o", "model.npz", "--save-tets", "inside.mesh", "--format", "json",
     ]);
-    let again = place.succeed(&[
-        "tissue",
-        "build",
-        "sample:body",
-        "--tets",
-        "inside.mesh",
-        "-o",
-        "again.npz",
-        "--format",
-        "json",
-    ]);
+    let again = place
+        .succeed(&["tissue", "build", "sample:body", "--tets", "inside.mesh", "-o", "again.npz", "--format", "json"]);
     let (built, again) = (built.json(), again.json());
     assert_eq!(built["recovered_faces"], 1.0);
     for key in ["nodes", "all_elements", "fem_elements", "recovered_faces"] {

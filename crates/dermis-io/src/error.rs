@@ -139,6 +139,11 @@ impl Error {
         self
     }
 
+    /// The error of a sequence whose frame `frame` cannot be read.
+    pub(crate) fn of_frame(self, frame: usize) -> SequenceError {
+        SequenceError::Source { frame, cause: Box::new(self) }
+    }
+
     /// What is wrong.
     pub fn problem(&self) -> &Problem {
         &self.0.problem

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dermis_mesh::{FrameSource, MeshSequence, Note, Polygons, Scene, SequenceError};
+use dermis_mesh::{MeshSequence, Note, Polygons, Scene};
 use glam::Vec3;
 
 use crate::error::{Error, Problem};
@@ -149,13 +149,14 @@ pub(crate) fn read(files: &[PathBuf], options: &ReadOptions) -> Result<Scene, Er
         format.frame_readers.ok_or_else(|| format.not_compiled_in())?;
     let mut scene = read_first(&Input::open(&first)?, options).map_err(|error| error.in_file(&first))?;
     let (points, faces) = parse_file(parse, &first)?;
-    let frames = NumberedFrames { parse, faces, point_count: points.len(), files: files.to_vec() };
+    let frames = Arc::new(NumberedFrames { parse, faces, point_count: points.len(), files: files.to_vec() });
     frames.check(files.len() - 1, &parse_file(parse, last)?)?;
     let rate = frame_rate::assumed(options, &mut scene.notes);
     scene.notes.extend(gaps(files));
     for object in &mut scene.objects {
-        let sequence = MeshSequence::from_source(Arc::clone(&object.mesh), Arc::new(frames.clone()), rate)?;
-        object.sequence = Some(sequence);
+        let frames = Arc::clone(&frames);
+        let read = move |frame: usize, out: &mut [Vec3]| frames.read(frame, out).map_err(|error| error.of_frame(frame));
+        object.sequence = Some(MeshSequence::from_fn(Arc::clone(&object.mesh), files.len(), rate, read)?);
         object.name = sequence_name(&first);
     }
     Ok(scene)
@@ -172,7 +173,6 @@ fn sequence_name(path: &Path) -> String {
     if name.is_empty() { stem.into_owned() } else { name.to_owned() }
 }
 
-#[derive(Debug, Clone)]
 struct NumberedFrames {
     parse: FrameReader,
     faces: Polygons,
@@ -196,21 +196,10 @@ impl NumberedFrames {
             .detail(format!("this one has {found} points and {} faces", faces.sizes.len()))
             .with_hint("all files of a sequence need the same faces; name the files that belong together"))
     }
-}
 
-impl FrameSource for NumberedFrames {
-    fn frame_count(&self) -> usize {
-        self.files.len()
-    }
-
-    fn point_count(&self) -> usize {
-        self.point_count
-    }
-
-    fn read_into(&self, frame: usize, out: &mut [Vec3]) -> Result<(), SequenceError> {
-        let failed = |cause: Error| SequenceError::Source { frame, cause: Box::new(cause) };
-        let parsed = parse_file(self.parse, &self.files[frame]).map_err(failed)?;
-        self.check(frame, &parsed).map_err(failed)?;
+    fn read(&self, frame: usize, out: &mut [Vec3]) -> Result<(), Error> {
+        let parsed = parse_file(self.parse, &self.files[frame])?;
+        self.check(frame, &parsed)?;
         out.copy_from_slice(&parsed.0);
         Ok(())
     }

@@ -100,16 +100,8 @@ fn several_objects_keep_their_paths_and_order_and_clashing_names_are_told_apart(
     let bytes = written(&scene_of(objects));
     let found: Vec<String> = read_back(&bytes).objects.into_iter().map(|object| object.name).collect();
     let expected = [
-        "/a/b/one",
-        "/a/b/two",
-        "/a/three",
-        "/a/moving",
-        "/a/slow",
-        "/four/fourShape",
-        "/four/fourShape_1",
-        "/x_y/x_yShape",
-        "/object/objectShape",
-        "/five/fiveShape",
+        "/a/b/one", "/a/b/two", "/a/three", "/a/moving", "/a/slow", "/four/fourShape", "/four/fourShape_1",
+        "/x_y/x_yShape", "/object/objectShape", "/five/fiveShape",
     ];
     assert_eq!(found, expected);
     let scene = read_back(&bytes);

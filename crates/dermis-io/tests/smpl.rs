@@ -12,14 +12,8 @@ use dermis_io::smpl::{self, BodyFile};
 use glam::DVec3;
 
 const PICKLES: [&str; 8] = [
-    "protocol_0.pkl",
-    "protocol_1.pkl",
-    "protocol_2.pkl",
-    "protocol_3.pkl",
-    "protocol_4.pkl",
-    "protocol_5.pkl",
-    "python2_protocol_0.pkl",
-    "python2_protocol_2.pkl",
+    "protocol_0.pkl", "protocol_1.pkl", "protocol_2.pkl", "protocol_3.pkl", "protocol_4.pkl", "protocol_5.pkl",
+    "python2_protocol_0.pkl", "python2_protocol_2.pkl",
 ];
 
 fn fixture(name: &str) -> PathBuf {

@@ -9,12 +9,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use glam::{Vec2, Vec3, Vec4};
+use glam::{Vec2, Vec4};
 
 use crate::layout::{Layout, Material};
 use crate::polygons::Polygons;
 use crate::scene::{Note, Object, Scene};
-use crate::sequence::{FrameSource, MeshSequence, SequenceError};
+use crate::sequence::{MeshSequence, SequenceError};
 use crate::tet_mesh::TetMesh;
 use crate::tri_mesh::{MeshError, TriMesh};
 
@@ -223,54 +223,21 @@ fn merge_motions(objects: &[Object], mesh: &Arc<TriMesh>) -> Result<Option<MeshS
         return Err(MergeError::MotionsDiffer { first, first_span, second, second_span: span(other) });
     }
     let (frame_count, rate, start) = first_span;
-    let parts = objects.iter().zip(motions).map(|(object, motion)| match motion {
-        Some(motion) => Part::Moving(motion),
-        None => Part::Still(Arc::clone(&object.mesh)),
-    });
-    let frames = ConcatenatedFrames { parts: parts.collect(), point_count: mesh.point_count(), frame_count };
-    let sequence = MeshSequence::from_source(Arc::clone(mesh), Arc::new(frames), rate)?;
-    Ok(Some(sequence.starting_at(start).named(name)))
-}
-
-#[derive(Debug)]
-enum Part {
-    Moving(MeshSequence),
-    Still(Arc<TriMesh>),
-}
-
-/// Frames of several motions with their points concatenated.
-#[derive(Debug)]
-struct ConcatenatedFrames {
-    parts: Vec<Part>,
-    point_count: usize,
-    frame_count: usize,
-}
-
-impl FrameSource for ConcatenatedFrames {
-    fn frame_count(&self) -> usize {
-        self.frame_count
-    }
-
-    fn point_count(&self) -> usize {
-        self.point_count
-    }
-
-    fn read_into(&self, frame: usize, out: &mut [Vec3]) -> Result<(), SequenceError> {
+    let parts: Vec<(Arc<TriMesh>, Option<MeshSequence>)> =
+        objects.iter().map(|object| Arc::clone(&object.mesh)).zip(motions).collect();
+    let sequence = MeshSequence::from_fn(Arc::clone(mesh), frame_count, rate, move |frame, out| {
         let mut rest = out;
-        for part in &self.parts {
-            let points = match part {
-                Part::Moving(motion) => motion.point_count(),
-                Part::Still(mesh) => mesh.point_count(),
-            };
-            let (own, tail) = rest.split_at_mut(points);
-            match part {
-                Part::Moving(motion) => motion.read_into(frame, own)?,
-                Part::Still(mesh) => own.copy_from_slice(mesh.points()),
+        for (still, motion) in &parts {
+            let (own, tail) = rest.split_at_mut(still.point_count());
+            match motion {
+                Some(motion) => motion.read_into(frame, own)?,
+                None => own.copy_from_slice(still.points()),
             }
             rest = tail;
         }
         Ok(())
-    }
+    })?;
+    Ok(Some(sequence.starting_at(start).named(name)))
 }
 
 fn merge_tets(objects: &[Object], mesh: &TriMesh) -> Result<Option<Arc<TetMesh>>, MeshError> {
@@ -297,6 +264,8 @@ fn merge_attributes(objects: &[Object]) -> BTreeMap<String, Vec<f32>> {
 
 #[cfg(test)]
 mod tests {
+    use glam::Vec3;
+
     use super::*;
     use crate::polygons::PolygonMesh;
 

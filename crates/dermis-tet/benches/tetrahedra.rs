@@ -1,4 +1,4 @@
-//! Seconds, counts and quality of [`tetrahedralize`] on `sample:body` with its bones, or on OBJ files given as arguments:
+//! Time, counts and quality of [`tetrahedralize`] for `sample:body` with its bones, or for OBJ files given as arguments:
 //! `cargo bench -p dermis-tet --bench tetrahedra -- body.obj`.
 
 use std::ops::ControlFlow;
@@ -10,7 +10,7 @@ use dermis_mesh::TriMesh;
 use dermis_mesh::glam::Vec3;
 use dermis_tet::tetrahedra::{TetBody, TetOptions, tetrahedralize};
 
-/// Notes when each stage begins.
+/// Records the start time of each stage.
 struct Watch(Mutex<Vec<(String, Instant)>>);
 
 impl Progress for Watch {
@@ -27,19 +27,19 @@ fn main() {
         let joints = model.rest_joints();
         let with_parent = model.joints().iter().enumerate().filter_map(|(joint, own)| Some((own.parent?, joint)));
         let bones: Vec<_> = with_parent.map(|(from, to)| (joints[from].as_vec3(), joints[to].as_vec3())).collect();
-        println!("asked of sample:body: about 10,000 nodes and 38,000 tetrahedra, all faces, volume to 1e-3, 2 s");
+        println!("targets for sample:body: 10,000 nodes, 38,000 tetrahedra, all faces, volume error 1e-3, 2 s");
         run("sample:body", model.mesh(), &bones, 0.0);
     }
     for name in names {
         match std::fs::read_to_string(&name) {
-            // Real bodies often touch themselves.
+            // Scanned bodies often touch themselves.
             Ok(text) => run(&name, &parse_obj(&text), &[], 0.02),
             Err(error) => println!("{name}: {error}"),
         }
     }
 }
 
-/// The points and triangles of an OBJ file; polygons become fans.
+/// Points and triangles of an OBJ file; polygons are triangulated as fans.
 fn parse_obj(text: &str) -> TriMesh {
     let (mut points, mut triangles) = (Vec::new(), Vec::new());
     for line in text.lines() {
@@ -60,7 +60,7 @@ fn parse_obj(text: &str) -> TriMesh {
     TriMesh::new(points, triangles).expect("a valid file")
 }
 
-/// Fills a skin, whose points may move by `separate` of its diagonal.
+/// Fills a skin. Points can move by `separate` times its diagonal to resolve self-intersections.
 fn run(name: &str, skin: &TriMesh, bones: &[(Vec3, Vec3)], separate: f64) {
     let watch = Watch(Mutex::default());
     let options = TetOptions { separate: separate * f64::from(skin.diagonal()), ..TetOptions::default() };
@@ -112,10 +112,7 @@ fn print_body(body: &TetBody) {
             a.distance(b)
         })
         .collect();
-    if let (Some(least), Some(most)) = (gaps.iter().copied().reduce(f32::min), gaps.iter().copied().reduce(f32::max)) {
-        println!(
-            "  nodes of the bones are {least:.4} to {most:.4} apart, the lattice's spacing is {:.4}",
-            body.spacing
-        );
+    if let (Some(min), Some(max)) = (gaps.iter().copied().reduce(f32::min), gaps.iter().copied().reduce(f32::max)) {
+        println!("  nodes of the bones are {min:.4} to {max:.4} apart, the lattice spacing is {:.4}", body.spacing);
     }
 }

@@ -1,23 +1,24 @@
-//! The nodes that belong to bones.
+//! Nodes that belong to bones.
 //!
-//! A bone is a capsule around a segment between joints. A line has no capacity in three dimensions: nodes on it alone
-//! hardly hold the distance field down, and less so the finer the mesh. So all nodes within a radius are fixed. The
-//! radius is a part of the flesh around the bone: the median distance from points along the bone to the skin. A bone whose
-//! capsule holds no node, in a coarse mesh, takes the nearest inner node that is closer to it than the skin is.
+//! A bone is a capsule around a segment between joints. A line has zero capacity in three dimensions: nodes on the line
+//! alone hardly lower the distance field, and less so the finer the mesh. All nodes within a radius are therefore fixed.
+//! The radius is a fraction of the flesh around the bone, the median distance from points along the bone to the skin. If
+//! the capsule of a bone contains no node, as in a coarse mesh, the bone gets the nearest inner node, provided that it is
+//! closer than the skin.
 
 use dermis_body::Bone;
 use dermis_mesh::TetMesh;
 use rayon::prelude::*;
 
-/// Points along a bone at which the distance to the skin is measured.
+/// Number of points along a bone at which the distance to the skin is measured.
 const SAMPLES: usize = 9;
 
 /// Options of [`bone_nodes`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BoneNodesOptions {
-    /// The radius of a bone as a part of the distance to the skin. Larger ones leave thinner flesh.
+    /// Radius of a bone relative to the distance to the skin. Larger leaves thinner flesh.
     pub relative_radius: f32,
-    /// The same radius for all bones, in the unit of the mesh, instead.
+    /// Radius of all bones in units of the mesh; overrides `relative_radius`.
     pub radius: Option<f32>,
 }
 
@@ -27,20 +28,20 @@ impl Default for BoneNodesOptions {
     }
 }
 
-/// The nodes of bones; see [`bone_nodes`].
+/// Nodes of bones; see [`bone_nodes`].
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct BoneNodes {
     /// Inner nodes within the radius of a bone, ascending.
     pub nodes: Vec<u32>,
-    /// The joint that moves each of them: that of the nearest bone.
+    /// Joint of each node: that of the nearest bone.
     pub joints: Vec<u32>,
-    /// The radius of each bone.
+    /// Radius of each bone.
     pub radii: Vec<f32>,
-    /// Bones without any node.
+    /// Indices of bones without nodes.
     pub empty_bones: Vec<usize>,
 }
 
-/// The inner nodes of `mesh`, those not in `skin`, that belong to `bones`.
+/// Finds the inner nodes of `mesh`, those not in `skin`, that belong to `bones`.
 pub fn bone_nodes(mesh: &TetMesh, skin: &[u32], bones: &[Bone], options: &BoneNodesOptions) -> BoneNodes {
     let mut is_skin = vec![false; mesh.nodes().len()];
     for &node in skin {
@@ -56,8 +57,8 @@ pub fn bone_nodes(mesh: &TetMesh, skin: &[u32], bones: &[Bone], options: &BoneNo
     let mut empty_bones = Vec::new();
     for bone in (0..bones.len()).filter(|&bone| !has_node[bone]) {
         match nearest_inner(mesh, &inner, &bones[bone]) {
-            Some((place, distance)) if distance < flesh[bone] => {
-                owners[place].get_or_insert(bone as u32);
+            Some((index, distance)) if distance < flesh[bone] => {
+                owners[index].get_or_insert(bone as u32);
             }
             _ => empty_bones.push(bone),
         }
@@ -67,7 +68,7 @@ pub fn bone_nodes(mesh: &TetMesh, skin: &[u32], bones: &[Bone], options: &BoneNo
     BoneNodes { nodes, joints, radii, empty_bones }
 }
 
-/// The median over points along the bone of the distance to the nearest skin node.
+/// Median, over points along the bone, of the distance to the nearest skin node.
 fn distance_to_skin(mesh: &TetMesh, skin: &[u32], bone: &Bone) -> f32 {
     let nearest = |sample: usize| {
         let at = bone.at(sample as f32 / (SAMPLES - 1) as f32);
@@ -79,7 +80,7 @@ fn distance_to_skin(mesh: &TetMesh, skin: &[u32], bone: &Bone) -> f32 {
     distances[SAMPLES / 2]
 }
 
-/// The bone within whose radius a node lies; the relatively nearest of several.
+/// Bone whose capsule contains a node. Of several bones, the one with the smallest distance relative to its radius.
 fn owner(mesh: &TetMesh, node: u32, bones: &[Bone], radii: &[f32]) -> Option<u32> {
     let at = mesh.nodes()[node as usize];
     let relative = |(bone, &radius): (&Bone, &f32)| bone.distance(at) / radius.max(f32::MIN_POSITIVE);
@@ -87,7 +88,7 @@ fn owner(mesh: &TetMesh, node: u32, bones: &[Bone], radii: &[f32]) -> Option<u32
     distances.filter(|(_, distance)| *distance <= 1.0).min_by(|a, b| a.1.total_cmp(&b.1)).map(|(bone, _)| bone)
 }
 
-/// The place in `inner` of the node nearest to a bone, and its distance.
+/// Index in `inner` of the node nearest to a bone, and its distance.
 fn nearest_inner(mesh: &TetMesh, inner: &[u32], bone: &Bone) -> Option<(usize, f32)> {
     let distance = |&node: &u32| bone.distance(mesh.nodes()[node as usize]);
     inner.iter().map(distance).enumerate().min_by(|a, b| a.1.total_cmp(&b.1))

@@ -4,13 +4,14 @@
 //! min ½ tr Wᵀ L M⁻¹ L W    with W ≥ 0, Σ_j W_ij = 1, and W_ij = 1 at the nodes of the bones of joint j
 //! ```
 //!
-//! The bones are those between joints, each moved by its parent joint, with a radius
-//! ([`bone_nodes()`]). A joint without children has no bone: its own goes on from it, away
-//! from its parent, towards the skin. The weights are solved for in the tetrahedra: they fall off through flesh, not across
-//! the gap between arm and trunk. A skin that is embedded in tetrahedra, not made of their nodes, interpolates.
+//! Bones connect joints; each is moved by its parent joint and has a radius ([`bone_nodes()`]). A joint without
+//! children gets a bone that continues from it, away from its parent, towards the skin. Weights are solved for in the
+//! tetrahedra, so that they fall off through flesh and not across the gap between arm and trunk. If the skin is
+//! embedded in the tetrahedra instead of made of their nodes, its weights are interpolated.
 //!
-//! A joint without any bone inside owns nothing: its parent moves the flesh there, and a note says so. Joints are left out
-//! of the solve then, since free columns would take weight from all others: that lowers the energy.
+//! A joint without a bone inside the body gets no weights: its parent moves the flesh there, which is reported in a
+//! note. Such joints are excluded from the solve. Otherwise their unconstrained columns would take weight from all
+//! other joints, which lowers the energy.
 
 use dermis_body::Bone;
 use dermis_body::rigging::Skeleton;
@@ -24,75 +25,75 @@ use crate::connected::without_islands;
 use crate::harmonic::{BoundedWeights, BoundedWeightsError, BoundedWeightsOptions, bounded_biharmonic, prune};
 use crate::tetrahedra::lattice::Embedding;
 
-/// How far the bone of a last joint goes on, as a part of the way to the skin.
-const END_BONE: f32 = 0.7;
-/// How far the skin is looked for, in lengths of the bone before.
-const END_LENGTHS: f32 = 3.0;
-/// Points of a bone that are looked at.
+/// Length of the bone of a leaf joint, as a fraction of the distance to the skin.
+const LEAF_BONE_FRACTION: f32 = 0.7;
+/// Maximum distance in which the skin is searched for, in lengths of the parent bone.
+const MAX_LEAF_LENGTHS: f32 = 3.0;
+/// Number of sampled points per bone.
 const SAMPLES: usize = 60;
 
 /// Options of [`weights`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BoneWeightsOptions {
-    /// Joints per point of the skin, at most. More are smoother where many joints meet, and slower to pose.
-    pub most_joints: usize,
-    /// The radius of the bones. Thicker ones make limbs stiffer and bends sharper.
+    /// Maximum number of joints per skin point. More is smoother near branching joints and slower to pose.
+    pub max_influences: usize,
+    /// Radius of the bones. Thicker bones make limbs stiffer and bends sharper.
     pub bones: BoneNodesOptions,
-    /// How the weights are solved for.
+    /// Options of the solver.
     pub solver: BoundedWeightsOptions,
 }
 
 impl Default for BoneWeightsOptions {
     fn default() -> Self {
         let solver = BoundedWeightsOptions { tolerance: 1e-3, ..BoundedWeightsOptions::default() };
-        Self { most_joints: 4, bones: BoneNodesOptions::default(), solver }
+        Self { max_influences: 4, bones: BoneNodesOptions::default(), solver }
     }
 }
 
-/// Error of the weights.
+/// Error of [`weights`] and [`embedded_weights`].
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BoneWeightsError {
-    /// The skin names a node that the tetrahedra do not have.
-    #[error("the skin has node {node}, but there are only {count} nodes")]
+    /// A node index of the skin is out of range.
+    #[error("invalid skin node {node}: there are {count} nodes")]
     NoSuchNode {
-        /// The offending node.
+        /// The invalid index.
         node: u32,
-        /// The number of nodes.
+        /// Number of nodes.
         count: usize,
     },
-    /// The skin follows a tetrahedron that does not exist.
-    #[error("a point of the skin follows tetrahedron {tetrahedron}, but there are only {count}")]
+    /// A skin point is embedded in a tetrahedron that does not exist.
+    #[error("invalid tetrahedron {tetrahedron} of a skin point: there are {count} tetrahedra")]
     NoSuchTetrahedron {
-        /// The offending tetrahedron.
+        /// The invalid index.
         tetrahedron: u32,
-        /// The number of tetrahedra.
+        /// Number of tetrahedra.
         count: usize,
     },
     /// No bone is inside the body.
-    #[error("no node of the tetrahedra is near a bone; the skeleton stands outside of the body or has another unit")]
+    #[error("no bone is inside the tetrahedra; check the position and the unit of the skeleton")]
     NoHandles,
-    /// The weights cannot be solved for.
+    /// The solver failed.
     #[error(transparent)]
     Weights(#[from] BoundedWeightsError),
 }
 
-/// The weights of a skin, and how they were found.
+/// Weights of a skin and a report of the solve.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BoneWeights {
-    /// A row per point of the skin, largest first, summing to 1.
+    /// One row per skin point, sorted by descending weight, summing to 1.
     pub weights: SkinWeights,
-    /// How many nodes the bones of each joint hold.
+    /// Number of nodes that belong to the bones of each joint.
     pub handle_nodes: Vec<usize>,
-    /// Steps of the solver.
+    /// Number of solver steps.
     pub steps: usize,
-    /// Whether the solver reached its tolerance.
+    /// True if the solver reached its tolerance.
     pub converged: bool,
-    /// Joints that own nothing, and the like.
+    /// Notes about joints without weights and missing convergence.
     pub notes: Vec<Note>,
 }
 
-/// Weights of the nodes `skin` of tetrahedra for a skeleton inside them.
+/// Computes the weights of the nodes `skin` of tetrahedra for a skeleton inside them.
 pub fn weights(
     tets: &TetMesh,
     skin: &[u32],
@@ -107,12 +108,12 @@ pub fn weights(
         solved.dense[node as usize * solved.joint_count..][..solved.joint_count].to_vec()
     };
     let triangles = triangles_between(tets, skin);
-    rigged(tets, &triangles, skeleton, options, progress, |solved| {
+    solve_weights(tets, &triangles, skeleton, options, progress, |solved| {
         skin.iter().flat_map(|&node| row(solved, node)).collect()
     })
 }
 
-/// As [`weights`], for a skin whose points follow tetrahedra and whose `triangles` join these points.
+/// Computes the weights of a skin whose points are embedded in tetrahedra and connected by `triangles`.
 pub fn embedded_weights(
     tets: &TetMesh,
     skin: &[Embedding],
@@ -129,22 +130,22 @@ pub fn embedded_weights(
     }
     let row = |solved: &BoundedWeights, point: &Embedding| {
         let mut row = vec![0.0; solved.joint_count];
-        for (&node, part) in tets.tetrahedra()[point.tetrahedron as usize].iter().zip(point.weights) {
+        for (&node, coordinate) in tets.tetrahedra()[point.tetrahedron as usize].iter().zip(point.weights) {
             let of_node = &solved.dense[node as usize * solved.joint_count..][..solved.joint_count];
-            row.iter_mut().zip(of_node).for_each(|(sum, weight)| *sum += f64::from(part) * weight);
+            row.iter_mut().zip(of_node).for_each(|(sum, weight)| *sum += f64::from(coordinate) * weight);
         }
         row
     };
     if let Some(&point) = triangles.iter().flatten().find(|&&point| point as usize >= skin.len()) {
         return Err(BoneWeightsError::NoSuchNode { node: point, count: skin.len() });
     }
-    rigged(tets, triangles, skeleton, options, progress, |solved| {
+    solve_weights(tets, triangles, skeleton, options, progress, |solved| {
         skin.iter().flat_map(|point| row(solved, point)).collect()
     })
 }
 
-/// Solves for the weights of all nodes and keeps those of the skin, as `of_skin` makes dense rows of them.
-fn rigged(
+/// Solves for the weights of all nodes and keeps those of the skin; `of_skin` extracts the dense rows of the skin.
+fn solve_weights(
     tets: &TetMesh,
     triangles: &[[u32; 3]],
     skeleton: &Skeleton,
@@ -155,22 +156,22 @@ fn rigged(
     let joint_count = skeleton.joints().len();
     let boundary = boundary_nodes(tets);
     let bones = bones(tets, skeleton);
-    let mut held = bone_nodes(tets, &boundary, &bones, &options.bones);
-    hold_at_least_one(tets, &bones, &mut held);
+    let mut handles = bone_nodes(tets, &boundary, &bones, &options.bones);
+    add_missing_handles(tets, &bones, &mut handles);
     let mut handle_nodes = vec![0; joint_count];
-    held.joints.iter().for_each(|&joint| handle_nodes[joint as usize] += 1);
-    if held.nodes.is_empty() {
+    handles.joints.iter().for_each(|&joint| handle_nodes[joint as usize] += 1);
+    if handles.nodes.is_empty() {
         return Err(BoneWeightsError::NoHandles);
     }
     let owners: Vec<u32> = (0..joint_count as u32).filter(|&joint| handle_nodes[joint as usize] > 0).collect();
     let one_hot = |&joint: &u32| owners.iter().map(move |&owner| f64::from(u8::from(owner == joint)));
-    let given: Vec<f64> = held.joints.iter().flat_map(one_hot).collect();
-    let solved = bounded_biharmonic(tets, &held.nodes, &given, owners.len(), &options.solver, progress)?;
-    let pruned = prune(&of_skin(&solved), owners.len(), options.most_joints.max(1));
+    let given: Vec<f64> = handles.joints.iter().flat_map(one_hot).collect();
+    let solved = bounded_biharmonic(tets, &handles.nodes, &given, owners.len(), &options.solver, progress)?;
+    let pruned = prune(&of_skin(&solved), owners.len(), options.max_influences.max(1));
     let connected = without_islands(&pruned, triangles, owners.len());
-    let named = connected.rows().map(|row| row.map(|(place, weight)| (owners[place as usize], weight)));
+    let rows = connected.rows().map(|row| row.map(|(column, weight)| (owners[column as usize], weight)));
     Ok(BoneWeights {
-        weights: SkinWeights::from_rows(named),
+        weights: SkinWeights::from_rows(rows),
         notes: notes(skeleton, &handle_nodes, &solved),
         handle_nodes,
         steps: solved.steps,
@@ -181,23 +182,25 @@ fn rigged(
 fn notes(skeleton: &Skeleton, handle_nodes: &[usize], solved: &BoundedWeights) -> Vec<Note> {
     let without = handle_nodes.iter().zip(skeleton.joints()).filter(|(count, _)| **count == 0);
     let mut notes: Vec<Note> = without
-        .map(|(_, joint)| Note::new(format!("no bone of '{}' is inside the body: it moves nothing", joint.name)))
+        .map(|(_, joint)| Note::new(format!("joint '{}' has no bone inside the body and gets no weights", joint.name)))
         .collect();
     if !solved.converged {
         let (residual, steps) = (solved.residual, solved.steps);
-        notes.push(Note::new(format!("the weights still change by {residual:.1e} after {steps} steps")));
+        notes.push(Note::new(format!(
+            "the weights have not converged: the residual is {residual:.1e} after {steps} steps"
+        )));
     }
     notes
 }
 
-/// The boundary's triangles whose corners are all of the skin, by places in `skin`.
+/// Triangles of the boundary with all corners on the skin, as indices into `skin`.
 fn triangles_between(tets: &TetMesh, skin: &[u32]) -> Vec<[u32; 3]> {
-    let mut places = vec![None; tets.nodes().len()];
-    for (place, &node) in (0..).zip(skin) {
-        places[node as usize] = Some(place);
+    let mut indices = vec![None; tets.nodes().len()];
+    for (index, &node) in (0..).zip(skin) {
+        indices[node as usize] = Some(index);
     }
-    let placed = |[a, b, c]: [u32; 3]| Some([places[a as usize]?, places[b as usize]?, places[c as usize]?]);
-    tets.boundary().into_iter().filter_map(placed).collect()
+    let renumbered = |[a, b, c]: [u32; 3]| Some([indices[a as usize]?, indices[b as usize]?, indices[c as usize]?]);
+    tets.boundary().into_iter().filter_map(renumbered).collect()
 }
 
 fn boundary_nodes(tets: &TetMesh) -> Vec<u32> {
@@ -207,7 +210,7 @@ fn boundary_nodes(tets: &TetMesh) -> Vec<u32> {
     nodes
 }
 
-/// The parts of the bones between joints that are inside; those of last joints go on towards the skin.
+/// Parts of the bones that are inside the body; bones of leaf joints are extended towards the skin.
 fn bones(tets: &TetMesh, skeleton: &Skeleton) -> Vec<Bone> {
     let parents = skeleton.parents();
     let surface = tets.surface();
@@ -216,15 +219,16 @@ fn bones(tets: &TetMesh, skeleton: &Skeleton) -> Vec<Bone> {
     let mut bones = skeleton.bones();
     for bone in bones.iter_mut().filter(|bone| bone.start == bone.end) {
         if let Some(parent) = parents[bone.joint as usize] {
-            let way = END_LENGTHS * (bone.start - skeleton.places()[parent].as_vec3());
-            let inside = inside_part(&Bone { end: bone.start + way, ..*bone }, &tree);
-            bone.end = inside.map_or(bone.end, |inside| bone.start.lerp(inside.end, END_BONE));
+            let extension = MAX_LEAF_LENGTHS * (bone.start - skeleton.positions()[parent].as_vec3());
+            let inside = inside_part(&Bone { end: bone.start + extension, ..*bone }, &tree);
+            bone.end = inside.map_or(bone.end, |inside| bone.start.lerp(inside.end, LEAF_BONE_FRACTION));
         }
     }
     bones.iter().filter_map(|bone| inside_part(bone, &tree)).collect()
 }
 
-/// The longest part of a bone inside of a surface: bones that reach outside would be as thick as they are far.
+/// Longest part of a bone inside a surface. The radius of a bone depends on its distance from the skin, which must not
+/// include points outside.
 fn inside_part(bone: &Bone, tree: &SurfaceTree) -> Option<Bone> {
     let at = |k: usize| bone.start.lerp(bone.end, k as f32 / SAMPLES as f32);
     let mut best: Option<[usize; 2]> = None;
@@ -239,18 +243,19 @@ fn inside_part(bone: &Bone, tree: &SurfaceTree) -> Option<Bone> {
     best.map(|[from, to]| Bone { start: at(from), end: at(to), ..*bone })
 }
 
-/// Gives each joint that has a bone inside but no node the nearest one that is left: hands and feet in coarse meshes.
-fn hold_at_least_one(tets: &TetMesh, bones: &[Bone], held: &mut BoneNodes) {
+/// Assigns the nearest unassigned node to each joint that has a bone inside but no node, such as hands and feet in coarse
+/// meshes.
+fn add_missing_handles(tets: &TetMesh, bones: &[Bone], handles: &mut BoneNodes) {
     for bone in bones {
-        if held.joints.contains(&bone.joint) {
+        if handles.joints.contains(&bone.joint) {
             continue;
         }
         let middle = bone.start.midpoint(bone.end);
         let distance = |node: u32| tets.nodes()[node as usize].distance_squared(middle);
-        let left = (0..tets.nodes().len() as u32).filter(|node| !held.nodes.contains(node));
-        if let Some(node) = left.min_by(|&a, &b| distance(a).total_cmp(&distance(b))) {
-            held.nodes.push(node);
-            held.joints.push(bone.joint);
+        let unassigned = (0..tets.nodes().len() as u32).filter(|node| !handles.nodes.contains(node));
+        if let Some(node) = unassigned.min_by(|&a, &b| distance(a).total_cmp(&distance(b))) {
+            handles.nodes.push(node);
+            handles.joints.push(bone.joint);
         }
     }
 }

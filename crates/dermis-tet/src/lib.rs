@@ -1,4 +1,4 @@
-//! The inside of bodies: tetrahedra that fill a skin, harmonic fields in them, and weights of nodes around bones.
+//! Volumes of bodies: tetrahedra that fill a skin, harmonic fields in them, and skin weights for bones inside them.
 
 #![forbid(unsafe_code)]
 

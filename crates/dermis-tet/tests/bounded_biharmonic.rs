@@ -1,4 +1,4 @@
-//! Weights inside a body: bounds, sums, symmetry, and how near a quick solve is to a tight one.
+//! Bounded biharmonic weights: bounds, sums, symmetry, and accuracy of the default tolerance.
 
 mod lattices;
 
@@ -16,7 +16,7 @@ fn solve(mesh: &TetMesh, given: &[f64], joints: usize, options: &BoundedWeightsO
     bounded_biharmonic(mesh, &skin(mesh), given, joints, options, &Silent).unwrap()
 }
 
-/// Two joints that share the rod: the first has its left end, the second its right.
+/// Weights of two joints: the first moves the left end of the rod, the second the right end.
 fn rod_weights(mesh: &TetMesh, width: f32) -> Vec<f64> {
     let second = |node: &u32| f64::from((0.5 + mesh.nodes()[*node as usize].x / width).clamp(0.0, 1.0));
     skin(mesh).iter().flat_map(|node| [1.0 - second(node), second(node)]).collect()
@@ -34,7 +34,7 @@ fn largest_difference(a: &[f64], b: &[f64]) -> f64 {
 }
 
 #[test]
-fn mirrored_joints_get_mirrored_weights() {
+fn symmetric_joints_have_symmetric_weights() {
     let mesh = rod(3.0, 0.25);
     let found = solve(&mesh, &rod_weights(&mesh, 1.0), 2, &BoundedWeightsOptions::default());
     assert!(found.converged);
@@ -47,17 +47,17 @@ fn mirrored_joints_get_mirrored_weights() {
 }
 
 #[test]
-fn the_inside_of_a_limb_has_the_weights_of_the_skin_around_it() {
+fn weights_inside_a_limb_match_the_surrounding_skin() {
     let mesh = rod(3.0, 0.25);
     let found = solve(&mesh, &rod_weights(&mesh, 2.0), 2, &BoundedWeightsOptions::default());
     for (at, row) in mesh.nodes().iter().zip(found.dense.chunks_exact(2)) {
-        // The kinks of the skin's weights are rounded off inside, by a part of the radius.
+        // The kinks of the skin weights are smoothed inside, over a fraction of the radius.
         assert!((row[1] - f64::from((0.5 + at.x / 2.0).clamp(0.0, 1.0))).abs() < 0.12, "{at}: {row:?}");
     }
 }
 
 #[test]
-fn quick_weights_match_tight_ones() {
+fn default_tolerance_matches_a_tight_solve() {
     let mesh = figure(0.045);
     let joints = figure_bones().len();
     let given = figure_weights(&mesh, &skin(&mesh));
@@ -70,13 +70,13 @@ fn quick_weights_match_tight_ones() {
     );
     assert_partition(&quick);
     assert!(quick.converged && tight.converged);
-    // The tolerance of 1e-4 is on the change of a step; errors are several times that.
+    // The tolerance of 1e-4 applies to the change per step; errors are several times larger.
     assert!(difference < 2e-3 && (quick.energy / tight.energy - 1.0).abs() < 1e-5);
 }
 
 #[test]
-fn the_bounds_are_needed_and_cost_little_where_they_are_not() {
-    // One joint's weight is a narrow band around the rod: without bounds it would undershoot beside it.
+fn weights_vanish_away_from_a_narrow_band() {
+    // The weight of one joint is a narrow band around the rod; without bounds it would undershoot next to the band.
     let mesh = rod(3.0, 0.25);
     let band = |node: &u32| if mesh.nodes()[*node as usize].x.abs() < 0.3 { 1.0 } else { 0.0 };
     let given: Vec<f64> = skin(&mesh).iter().flat_map(|node| [band(node), 1.0 - band(node)]).collect();
@@ -84,11 +84,11 @@ fn the_bounds_are_needed_and_cost_little_where_they_are_not() {
     assert_partition(&found);
     let zeros =
         mesh.nodes().iter().zip(found.dense.chunks_exact(2)).filter(|(at, row)| at.x.abs() > 2.0 && row[0] < 1e-6);
-    assert!(zeros.count() > 20, "the band reaches everywhere");
+    assert!(zeros.count() > 20, "the weight of the band does not vanish");
 }
 
 #[test]
-fn given_rows_are_kept_and_one_joint_has_everything() {
+fn keeps_given_rows_and_a_single_joint_has_weight_one() {
     let mesh = made_bad(&ball(0.25), 0.03);
     let nodes = skin(&mesh);
     let alone = solve(&mesh, &vec![1.0; nodes.len()], 1, &BoundedWeightsOptions::default());
@@ -102,7 +102,7 @@ fn given_rows_are_kept_and_one_joint_has_everything() {
 }
 
 #[test]
-fn bone_nodes_keep_their_bone() {
+fn keeps_the_weights_of_bone_nodes() {
     let mesh = rod(3.0, 0.25);
     let mut fixed = skin(&mesh);
     let mut given = rod_weights(&mesh, 1.0);
@@ -118,7 +118,7 @@ fn bone_nodes_keep_their_bone() {
 }
 
 #[test]
-fn results_are_the_same_bits_on_any_number_of_threads() {
+fn results_are_bitwise_equal_for_any_number_of_threads() {
     let mesh = rod(2.0, 0.25);
     let given = rod_weights(&mesh, 1.0);
     let on = |threads: usize| {
@@ -129,7 +129,7 @@ fn results_are_the_same_bits_on_any_number_of_threads() {
 }
 
 #[test]
-fn pruned_weights_have_few_joints_and_keep_the_skin() {
+fn pruned_weights_have_few_joints_and_match_the_skin() {
     let mesh = figure(0.06);
     let joints = figure_bones().len();
     let nodes = skin(&mesh);
@@ -145,7 +145,7 @@ fn pruned_weights_have_few_joints_and_keep_the_skin() {
 }
 
 #[test]
-fn rejects_rows_that_are_no_partition() {
+fn rejects_rows_that_are_not_a_partition_of_one() {
     let mesh = ball(0.5);
     let nodes = skin(&mesh);
     let try_rows = |given: &[f64], joints| {
@@ -162,7 +162,7 @@ fn rejects_rows_that_are_no_partition() {
 }
 
 #[test]
-fn stops_when_asked() {
+fn stops_when_the_observer_breaks() {
     struct Stop;
     impl Progress for Stop {
         fn report(&self, _: &str, _: usize, _: usize) -> ControlFlow<()> {
@@ -176,7 +176,7 @@ fn stops_when_asked() {
 }
 
 #[test]
-fn real_meshes_get_a_partition() {
+fn weights_of_real_meshes_are_a_partition_of_one() {
     for name in ["spot.mesh", "spot_high.mesh"] {
         let Some(mesh) = real_mesh(name) else { continue };
         let given: Vec<f64> = skin(&mesh)

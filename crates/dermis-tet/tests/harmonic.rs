@@ -1,4 +1,4 @@
-//! Values carried from the skin through the inside: what is exact, what stays within bounds.
+//! Harmonic extension from the skin to the inside: exactness and bounds.
 
 mod lattices;
 
@@ -26,7 +26,7 @@ fn range(values: &[f64]) -> (f64, f64) {
 }
 
 #[test]
-fn linear_functions_are_reproduced_on_good_and_bad_meshes() {
+fn reproduces_linear_functions_on_good_and_bad_meshes() {
     let linear = |at: DVec3| 0.3 + at.dot(DVec3::new(1.0, -2.0, 0.5));
     for (mesh, tolerance) in [(ball(0.2), 1e-12), (made_bad(&ball(0.2), 0.03), 1e-9)] {
         let fixed = skin(&mesh);
@@ -40,7 +40,7 @@ fn linear_functions_are_reproduced_on_good_and_bad_meshes() {
 }
 
 #[test]
-fn a_harmonic_function_is_found_with_second_order() {
+fn converges_with_second_order_to_a_harmonic_function() {
     let harmonic = |at: DVec3| (3.0 * at.x).exp() * (2.0 * at.y + 5.0_f64.sqrt() * at.z).sin();
     let error = |spacing: f32| {
         let mesh = ball(spacing);
@@ -53,16 +53,16 @@ fn a_harmonic_function_is_found_with_second_order() {
 }
 
 #[test]
-fn values_stay_within_the_range_of_the_fixed_ones_on_bad_meshes() {
+fn values_stay_within_the_fixed_range_on_bad_meshes() {
     let mesh = made_bad(&ball(0.15), 0.05);
     let fixed = skin(&mesh);
-    // Rough values: a different one at almost every node.
+    // Rough values that differ at almost every node.
     let given = values_at(&mesh, &fixed, |at| (91.0 * at.x + 57.0 * at.y + 33.0 * at.z).sin().signum());
     let overshoot = |weights| {
         let (low, high) = range(&Harmonic::with_weights(&mesh, &fixed, weights).unwrap().extend_scalar(&given));
         (high - 1.0).max(-1.0 - low)
     };
-    assert!(overshoot(EdgeWeights::Cotangent) > 1e-3, "the mesh is not bad enough to tell");
+    assert!(overshoot(EdgeWeights::Cotangent) > 1e-3, "the mesh is not bad enough for this test");
     assert!(overshoot(EdgeWeights::NonNegative) < 1e-12);
     assert!(Harmonic::new(&mesh, &fixed).unwrap().repaired_nodes() > 0);
 }
@@ -76,8 +76,8 @@ fn good_meshes_need_no_repair() {
 }
 
 #[test]
-fn free_surfaces_keep_the_maximum_principle() {
-    // Only the ends of the rod are fixed; its side is free, and the exact solution is linear.
+fn free_surfaces_satisfy_the_maximum_principle() {
+    // Only the ends of the rod are fixed; its lateral surface is free, and the exact solution is linear.
     let mesh = made_bad(&rod(2.0, 0.25), 0.03);
     let fixed: Vec<u32> = (0..mesh.nodes().len() as u32).filter(|&node| rod_end(&mesh, node).is_some()).collect();
     let given: Vec<f64> = fixed.iter().filter_map(|&node| rod_end(&mesh, node)).collect();
@@ -93,7 +93,7 @@ fn rod_end(mesh: &TetMesh, node: u32) -> Option<f64> {
 }
 
 #[test]
-fn many_columns_match_one_at_a_time() {
+fn many_columns_match_single_columns() {
     let mesh = made_bad(&ball(0.25), 0.03);
     let fixed = skin(&mesh);
     let harmonic = Harmonic::new(&mesh, &fixed).unwrap();
@@ -109,7 +109,7 @@ fn many_columns_match_one_at_a_time() {
 }
 
 #[test]
-fn results_are_the_same_bits_on_any_number_of_threads() {
+fn results_are_bitwise_equal_for_any_number_of_threads() {
     let mesh = made_bad(&ball(0.2), 0.03);
     let fixed = skin(&mesh);
     let on = |threads: usize| {
@@ -121,7 +121,7 @@ fn results_are_the_same_bits_on_any_number_of_threads() {
 }
 
 #[test]
-fn a_moved_skin_takes_the_inside_along() {
+fn scaled_and_translated_skin_transforms_the_inside() {
     let mesh = ball(0.2);
     let fixed = skin(&mesh);
     let shift = Vec3::new(1.0, -2.0, 0.25);
@@ -131,7 +131,7 @@ fn a_moved_skin_takes_the_inside_along() {
 }
 
 #[test]
-fn the_energy_of_the_positions_is_three_volumes_and_masses_sum_to_one() {
+fn energy_of_positions_is_three_volumes_and_masses_sum_to_the_volume() {
     let mesh = made_bad(&ball(0.25), 0.02);
     let operator = laplacian(&mesh);
     let volume: f64 = mesh.volumes().iter().map(|volume| volume.abs()).sum();
@@ -142,7 +142,7 @@ fn the_energy_of_the_positions_is_three_volumes_and_masses_sum_to_one() {
 }
 
 #[test]
-fn a_flat_tetrahedron_is_skipped_and_counted() {
+fn skips_and_counts_flat_tetrahedra() {
     let nodes = vec![Vec3::ZERO, Vec3::X, Vec3::Y, Vec3::Z, Vec3::new(1.0, 1.0, 0.0)];
     let mesh = TetMesh::new(nodes, vec![[0, 1, 2, 3], [0, 1, 2, 4], [1, 2, 3, 4]]).unwrap();
     let harmonic = Harmonic::new(&mesh, &[0, 1, 2, 4]).unwrap();
@@ -151,7 +151,7 @@ fn a_flat_tetrahedron_is_skipped_and_counted() {
 }
 
 #[test]
-fn rejects_nodes_that_cannot_be_fixed_or_reached() {
+fn rejects_invalid_fixed_nodes_and_unreached_nodes() {
     let mesh = ball(0.5);
     let count = mesh.nodes().len();
     let missing = HarmonicError::NoSuchNode { node: count as u32, count };
@@ -160,14 +160,14 @@ fn rejects_nodes_that_cannot_be_fixed_or_reached() {
     assert_eq!(Harmonic::new(&mesh, &[]).unwrap_err(), HarmonicError::Unreached { first: 0, count });
     let mut nodes = mesh.nodes().to_vec();
     nodes.push(Vec3::splat(9.0));
-    let lonely = TetMesh::new(nodes, mesh.tetrahedra().to_vec()).unwrap();
-    let error = Harmonic::new(&lonely, &[0]).unwrap_err();
+    let disconnected = TetMesh::new(nodes, mesh.tetrahedra().to_vec()).unwrap();
+    let error = Harmonic::new(&disconnected, &[0]).unwrap_err();
     assert_eq!(error, HarmonicError::Unreached { first: count as u32, count: 1 });
     assert!(error.to_string().contains("not connected"));
 }
 
 #[test]
-fn everything_fixed_leaves_nothing_to_solve() {
+fn returns_given_values_if_all_nodes_are_fixed() {
     let mesh = ball(0.5);
     let fixed = all_nodes(&mesh);
     let given = values_at(&mesh, &fixed, |at| at.x);
@@ -175,7 +175,7 @@ fn everything_fixed_leaves_nothing_to_solve() {
 }
 
 #[test]
-fn real_meshes_keep_linear_functions_and_bounds() {
+fn real_meshes_reproduce_linear_functions_within_bounds() {
     for name in ["spot.mesh", "spot_high.mesh"] {
         let Some(mesh) = real_mesh(name) else { continue };
         let fixed = skin(&mesh);

@@ -1,4 +1,4 @@
-//! Skeletons fitted to skins, and weights for them.
+//! Skeleton fitting and bone weights.
 
 mod lattices;
 
@@ -11,33 +11,38 @@ use dermis_tet::tetrahedra::lattice::{LatticeOptions, lattice_body};
 use glam::{DQuat, DVec3, Vec3};
 use lattices::{ball, rod, skin};
 
-/// Metres by which any joint of the sample may be off: heavy and thin bodies have their crotch elsewhere, and the thinnest
-/// place of a shin is flat.
-const BOUND: f64 = 0.05;
-/// As [`BOUND`], for the mean of all joints.
-const MEAN_BOUND: f64 = 0.03;
+/// Maximum error of any joint of the sample, in metres. The height of the crotch depends on the shape of the body, and
+/// the thinnest cross-section of a shin has a flat minimum.
+const MAX_ERROR: f64 = 0.05;
+/// Maximum mean error over all joints, in metres.
+const MAX_MEAN_ERROR: f64 = 0.03;
 
 fn skin_of(model: &BodyModel, posed: &PosedBody) -> TriMesh {
     TriMesh::new(posed.points.clone(), model.mesh().triangles().to_vec()).unwrap()
 }
 
-/// Fits the sample in a shape and pose; asserts that joints are where they are and returns the largest error.
-fn assert_fits(model: &BodyModel, betas: &[f64], pose: &BodyPose, what: &str) -> f64 {
+/// Fits the sample in a shape and pose, asserts the errors of the joints and returns the largest.
+fn assert_fits(model: &BodyModel, betas: &[f64], pose: &BodyPose, label: &str) -> f64 {
     let posed = model.pose(betas, pose).unwrap();
-    let fitted = fit_human(&skin_of(model, &posed), UpAxis::Y).unwrap_or_else(|error| panic!("{what}: {error}"));
-    let errors: Vec<f64> =
-        fitted.skeleton.places().iter().zip(&posed.joints).map(|(at, joint)| at.distance(joint.translation)).collect();
+    let fitted = fit_human(&skin_of(model, &posed), UpAxis::Y).unwrap_or_else(|error| panic!("{label}: {error}"));
+    let errors: Vec<f64> = fitted
+        .skeleton
+        .positions()
+        .iter()
+        .zip(&posed.joints)
+        .map(|(at, joint)| at.distance(joint.translation))
+        .collect();
     let worst = (0..errors.len()).max_by(|&a, &b| errors[a].total_cmp(&errors[b])).unwrap();
     let mean = errors.iter().sum::<f64>() / errors.len() as f64;
     println!(
-        "{what}: mean {:.1} mm, largest {:.1} mm at {}",
+        "{label}: mean {:.1} mm, largest {:.1} mm at {}",
         1e3 * mean,
         1e3 * errors[worst],
         model.joints()[worst].name
     );
     assert!(
-        errors[worst] < BOUND && mean < MEAN_BOUND,
-        "{what}: {} is off by {}",
+        errors[worst] < MAX_ERROR && mean < MAX_MEAN_ERROR,
+        "{label}: {} is off by {} m",
         model.joints()[worst].name,
         errors[worst]
     );
@@ -91,16 +96,16 @@ fn fit_moved(model: &BodyModel, up: UpAxis, to: impl Fn(DVec3) -> DVec3) -> Fitt
 }
 
 #[test]
-fn size_place_facing_and_up_axis_do_not_matter() {
+fn fit_does_not_depend_on_size_position_facing_and_up_axis() {
     let (model, _) = sample();
     let plain = fit_moved(&model, UpAxis::Y, |at| at);
     assert!(plain.forward.distance(DVec3::Z) < 0.05, "{}", plain.forward);
-    let turn = DQuat::from_rotation_y(2.3);
-    let z_up = DQuat::from_rotation_arc(DVec3::Y, DVec3::Z) * turn;
+    let facing = DQuat::from_rotation_y(2.3);
+    let z_up = DQuat::from_rotation_arc(DVec3::Y, DVec3::Z) * facing;
     let x_up = DQuat::from_rotation_arc(DVec3::Y, DVec3::X);
     let shift = DVec3::new(30.0, -7.0, 12.0);
     for (up, rotation, scale, shift) in [
-        (UpAxis::Y, turn, 100.0, 100.0 * shift),
+        (UpAxis::Y, facing, 100.0, 100.0 * shift),
         (UpAxis::Z, z_up, 1.0, shift),
         (UpAxis::X, x_up, 0.01, DVec3::ZERO),
         (UpAxis::Y, DQuat::from_rotation_y(-1.2), 1.0, DVec3::ZERO),
@@ -108,33 +113,33 @@ fn size_place_facing_and_up_axis_do_not_matter() {
         let to = |at: DVec3| scale * (rotation * at) + shift;
         let moved = fit_moved(&model, up, to);
         assert!(moved.forward.distance(rotation * plain.forward) < 0.02);
-        for (place, expected) in moved.skeleton.places().iter().zip(plain.skeleton.places()) {
-            // Rounding of the points, 1e-5 at this distance, moves the tips from one point to the next at most.
-            assert!(place.distance(to(*expected)) < 0.01 * scale, "{up:?}: {place}, not {}", to(*expected));
+        for (position, expected) in moved.skeleton.positions().iter().zip(plain.skeleton.positions()) {
+            // Points are rounded to 1e-5 at this distance, which can move a tip to a neighbouring point.
+            assert!(position.distance(to(*expected)) < 0.01 * scale, "{up:?}: {position} instead of {}", to(*expected));
         }
     }
 }
 
 #[test]
-fn refuses_what_is_no_standing_human_and_says_why() {
-    let refused = |mesh: &TriMesh| fit_human(mesh, UpAxis::Y).unwrap_err();
+fn rejects_skins_that_are_not_a_standing_human() {
+    let rejected = |mesh: &TriMesh| fit_human(mesh, UpAxis::Y).unwrap_err();
     let (model, _) = sample();
     let body = model.mesh();
-    assert_eq!(refused(&TriMesh::default()), RiggingError::NoTriangles);
+    assert_eq!(rejected(&TriMesh::default()), RiggingError::NoTriangles);
     let open = TriMesh::new(body.points().to_vec(), body.triangles()[1..].to_vec()).unwrap();
-    assert!(matches!(refused(&open), RiggingError::NotClosed { what: "is open", count: 3, .. }));
-    let mut turned = body.triangles().to_vec();
-    turned[7].swap(0, 1);
-    let turned = TriMesh::new(body.points().to_vec(), turned).unwrap();
-    assert!(matches!(refused(&turned), RiggingError::NotClosed { what: "looks to both sides", .. }));
+    assert!(matches!(rejected(&open), RiggingError::NotClosed { problem: "is open", count: 3, .. }));
+    let mut flipped = body.triangles().to_vec();
+    flipped[7].swap(0, 1);
+    let flipped = TriMesh::new(body.points().to_vec(), flipped).unwrap();
+    assert!(matches!(rejected(&flipped), RiggingError::NotClosed { problem: "has an inconsistent orientation", .. }));
     let count = body.point_count() as u32;
     let twice = body.points().iter().copied().chain(body.points().iter().map(|&at| at + Vec3::X)).collect();
     let both = body.triangles().iter().copied().chain(body.triangles().iter().map(|t| t.map(|p| p + count))).collect();
-    let two = refused(&TriMesh::new(twice, both).unwrap());
+    let two = rejected(&TriMesh::new(twice, both).unwrap());
     assert_eq!(two, RiggingError::Shells { count: 2, largest: count as usize, points: 2 * count as usize });
     for mesh in [ball(0.2).surface(), rod(3.0, 0.25).surface(), body.without_layout().with_points(lying(body)).unwrap()]
     {
-        let error = refused(&mesh);
+        let error = rejected(&mesh);
         assert!(matches!(error, RiggingError::NotHuman(_)), "{error}");
     }
 }
@@ -144,12 +149,12 @@ fn lying(body: &TriMesh) -> Vec<Vec3> {
     body.points().iter().map(|at| Vec3::new(at.x, -at.z, at.y)).collect()
 }
 
-/// A skeleton along a rod that bends in the middle, with a joint outside.
+/// A skeleton along a rod with a joint in the middle and another joint outside.
 fn rod_skeleton() -> Skeleton {
     let joint = |name: &str, parent| BodyJoint { name: name.to_owned(), parent };
     let joints = vec![joint("root", None), joint("middle", Some(0)), joint("end", Some(1)), joint("lost", Some(0))];
-    let places = [-2.5, 0.0, 2.0, -30.0].map(|x| DVec3::new(x, 0.0, 0.0)).to_vec();
-    Skeleton::new(joints, places).unwrap()
+    let positions = [-2.5, 0.0, 2.0, -30.0].map(|x| DVec3::new(x, 0.0, 0.0)).to_vec();
+    Skeleton::new(joints, positions).unwrap()
 }
 
 fn weight(row: impl Iterator<Item = (u32, f32)>, joint: u32) -> f32 {
@@ -177,13 +182,13 @@ fn assert_follows_the_rod(tets: &TetMesh, nodes: &[u32]) {
 }
 
 #[test]
-fn weights_follow_the_bones_and_a_joint_outside_owns_nothing() {
+fn weights_follow_the_bones_and_a_joint_outside_has_none() {
     let tets = rod(3.0, 0.25);
     assert_follows_the_rod(&tets, &skin(&tets));
 }
 
 #[test]
-fn rejects_a_skeleton_outside_and_nodes_that_do_not_exist() {
+fn rejects_a_skeleton_outside_and_invalid_nodes() {
     let tets = ball(0.25);
     let joint = BodyJoint { name: "far".to_owned(), parent: None };
     let far = Skeleton::new(vec![joint], vec![DVec3::splat(50.0)]).unwrap();
@@ -194,7 +199,7 @@ fn rejects_a_skeleton_outside_and_nodes_that_do_not_exist() {
 }
 
 #[test]
-fn weights_cross_neither_between_the_legs_nor_from_arms_to_the_trunk() {
+fn weights_do_not_leak_between_legs_or_from_arms_to_the_trunk() {
     let (model, _) = sample();
     let fitted = fit_human(model.mesh(), UpAxis::Y).unwrap();
     let spacing = LatticeOptions { spacing: Some(0.03), ..LatticeOptions::default() };
@@ -203,7 +208,9 @@ fn weights_cross_neither_between_the_legs_nor_from_arms_to_the_trunk() {
     let found = embedded_weights(&body.mesh, &body.skin, model.mesh().triangles(), &fitted.skeleton, &options, &Silent)
         .unwrap();
     assert!(found.notes.is_empty(), "{:?}", found.notes);
-    assert!(found.handle_nodes.iter().all(|&count| count > 0) && found.weights.max_influences() <= options.most_joints);
+    assert!(
+        found.handle_nodes.iter().all(|&count| count > 0) && found.weights.max_influences() <= options.max_influences
+    );
     for (point, at) in model.mesh().points().iter().enumerate() {
         let of = |side: &str, parts: &[&str]| {
             let named = |(joint, _): &(u32, f32)| {

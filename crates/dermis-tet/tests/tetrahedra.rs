@@ -1,4 +1,4 @@
-//! Tetrahedra of shapes that are hard in different ways: what must hold for all of them, and what is refused.
+//! Tetrahedral mesher: invariants on difficult shapes, and rejected input.
 
 mod shapes;
 
@@ -16,21 +16,27 @@ fn fill(skin: &TriMesh, bones: &[(Vec3, Vec3)]) -> TetBody {
     tetrahedralize(skin, bones, &TetOptions::default(), &Silent).unwrap()
 }
 
-/// What must hold for any skin: its points are the first nodes, its faces the boundary, its volume filled.
+/// Asserts the invariants: skin points are the first nodes, skin faces are the boundary, and the volume is filled.
 fn assert_fills(body: &TetBody, skin: &TriMesh) {
     let mesh = &body.mesh;
     assert_eq!(&mesh.nodes()[..skin.point_count()], skin.points());
     assert!(mesh.volumes().iter().all(|&volume| volume > 0.0), "a tetrahedron is flat or inverted");
-    let boundary: HashSet<[u32; 3]> = mesh.boundary().into_iter().map(turned).collect();
-    let wanted: HashSet<[u32; 3]> = skin.triangles().iter().copied().map(turned).collect();
-    assert_eq!(boundary, wanted, "{} of {} faces are missing", wanted.difference(&boundary).count(), wanted.len());
+    let boundary: HashSet<[u32; 3]> = mesh.boundary().into_iter().map(rotated).collect();
+    let expected: HashSet<[u32; 3]> = skin.triangles().iter().copied().map(rotated).collect();
+    assert_eq!(
+        boundary,
+        expected,
+        "{} of {} faces are missing",
+        expected.difference(&boundary).count(),
+        expected.len()
+    );
     assert!(body.recovered_fraction() == 1.0 && body.extra_boundary_nodes == 0);
     assert!(body.volume_error.abs() < 1e-6, "{}", body.volume_error);
     assert_used(mesh);
 }
 
-/// The same face, beginning with its lowest corner.
-fn turned([a, b, c]: [u32; 3]) -> [u32; 3] {
+/// The same face, starting with its lowest corner.
+fn rotated([a, b, c]: [u32; 3]) -> [u32; 3] {
     [[a, b, c], [b, c, a], [c, a, b]].into_iter().min().unwrap()
 }
 
@@ -40,7 +46,7 @@ fn assert_used(mesh: &TetMesh) {
 }
 
 #[test]
-fn a_cube_full_of_degeneracies_is_filled_exactly() {
+fn fills_cubes_with_many_degeneracies() {
     for n in [1, 2, 5, 9] {
         let skin = cube(n);
         assert_fills(&fill(&skin, &[]), &skin);
@@ -48,7 +54,7 @@ fn a_cube_full_of_degeneracies_is_filled_exactly() {
 }
 
 #[test]
-fn a_torus_and_a_thin_plate_are_filled_exactly() {
+fn fills_a_torus_and_thin_plates() {
     for skin in
         [torus(40, 20, 1.0, 0.4), plate(24, 1, Vec3::new(1.0, 1.0, 0.02)), plate(3, 1, Vec3::new(1.0, 2.0, 1e-3))]
     {
@@ -57,7 +63,7 @@ fn a_torus_and_a_thin_plate_are_filled_exactly() {
 }
 
 #[test]
-fn a_figure_has_nodes_along_its_bones_and_no_slivers() {
+fn figure_has_nodes_along_its_bones_and_no_slivers() {
     let skin = figure(0.04);
     let body = fill(&skin, &figure_bones());
     assert_fills(&body, &skin);
@@ -68,13 +74,13 @@ fn a_figure_has_nodes_along_its_bones_and_no_slivers() {
         let mean = gaps.iter().sum::<f32>() / gaps.len() as f32;
         assert!(gaps.iter().all(|gap| (0.6..1.5).contains(&(gap / mean))), "{gaps:?}");
     }
-    // Marching tetrahedra leave triangles with angles of a few degrees, which bound what is inside.
+    // Marching tetrahedra produce triangles with angles of a few degrees, which limit the dihedral angles.
     println!("smallest dihedral angle {}", body.quality.smallest_dihedral_degrees);
     assert!(body.quality.smallest_dihedral_degrees > 2.0);
 }
 
 #[test]
-fn the_number_of_threads_does_not_show() {
+fn result_does_not_depend_on_the_number_of_threads() {
     let skin = figure(0.05);
     let with = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
@@ -84,26 +90,26 @@ fn the_number_of_threads_does_not_show() {
 }
 
 #[test]
-fn faces_that_look_inwards_are_taken_the_other_way_round() {
+fn flips_faces_that_are_oriented_inwards() {
     let skin = cube(3);
-    let turned = skin.triangles().iter().map(|&[a, b, c]| [a, c, b]).collect();
-    let body = fill(&TriMesh::new(skin.points().to_vec(), turned).unwrap(), &[]);
+    let flipped = skin.triangles().iter().map(|&[a, b, c]| [a, c, b]).collect();
+    let body = fill(&TriMesh::new(skin.points().to_vec(), flipped).unwrap(), &[]);
     assert_eq!(body.notes.len(), 1);
     assert_eq!(body.recovered_fraction(), 1.0);
 }
 
 #[test]
-fn the_boundary_is_a_closed_manifold() {
+fn boundary_is_a_closed_manifold() {
     let body = fill(&torus(24, 12, 1.0, 0.3), &[]);
     let edges = Edges::new(body.mesh.nodes().len(), &body.mesh.boundary());
     assert!(is_closed(&edges) && non_manifold_edges(&edges).is_empty());
 }
 
-fn refused(skin: &TriMesh) -> TetError {
+fn rejected(skin: &TriMesh) -> TetError {
     tetrahedralize(skin, &[], &TetOptions::default(), &Silent).unwrap_err()
 }
 
-/// Two cubes, the second shifted.
+/// Two cubes, the second shifted by `by`.
 fn two_cubes(by: Vec3) -> TriMesh {
     let skin = cube(2);
     let count = skin.point_count() as u32;
@@ -113,19 +119,19 @@ fn two_cubes(by: Vec3) -> TriMesh {
 }
 
 #[test]
-fn shows_where_a_skin_meets_itself() {
-    let TetError::SelfIntersecting { count, pairs } = refused(&two_cubes(Vec3::new(0.9, 0.05, 0.03))) else {
+fn reports_the_location_of_self_intersections() {
+    let TetError::SelfIntersecting { count, pairs } = rejected(&two_cubes(Vec3::new(0.9, 0.05, 0.03))) else {
         panic!("not found")
     };
     assert!(count >= pairs.len() && !pairs.is_empty());
     for pair in &pairs {
         assert!((0.85..1.05).contains(&pair.position.x), "{pair:?}");
     }
-    assert!(refused(&two_cubes(Vec3::new(0.9, 0.05, 0.03))).to_string().contains("triangles"));
+    assert!(rejected(&two_cubes(Vec3::new(0.9, 0.05, 0.03))).to_string().contains("triangles"));
 }
 
 #[test]
-fn parts_a_skin_that_meets_itself_if_points_may_move() {
+fn separates_a_self_intersecting_skin_if_points_can_move() {
     let skin = two_cubes(Vec3::new(0.99, 0.05, 0.03));
     let options = TetOptions { separate: 0.1, ..TetOptions::default() };
     let body = tetrahedralize(&skin, &[], &options, &Silent).unwrap();
@@ -136,40 +142,40 @@ fn parts_a_skin_that_meets_itself_if_points_may_move() {
 }
 
 #[test]
-fn refuses_open_skins_points_in_one_place_and_flat_triangles() {
+fn rejects_open_skins_coincident_points_and_flat_triangles() {
     let skin = cube(2);
     let open = TriMesh::new(skin.points().to_vec(), skin.triangles()[1..].to_vec()).unwrap();
-    assert!(matches!(refused(&open), TetError::Open { count: 3, .. }));
+    assert!(matches!(rejected(&open), TetError::Open { count: 3, .. }));
     let mut points = skin.points().to_vec();
     points[1] = points[0];
-    let message = refused(&TriMesh::new(points, skin.triangles().to_vec()).unwrap()).to_string();
+    let message = rejected(&TriMesh::new(points, skin.triangles().to_vec()).unwrap()).to_string();
     assert!(message.contains("no area") || message.contains("both at"), "{message}");
-    assert!(matches!(refused(&two_cubes(Vec3::X)), TetError::SamePlace { .. }));
-    assert!(matches!(refused(&TriMesh::default()), TetError::NoTriangles));
-    let mut turned = skin.triangles().to_vec();
-    turned[0].swap(0, 1);
-    let turned = TriMesh::new(skin.points().to_vec(), turned).unwrap();
-    assert!(matches!(refused(&turned), TetError::Inconsistent { count: 3, .. }));
+    assert!(matches!(rejected(&two_cubes(Vec3::X)), TetError::CoincidentPoints { .. }));
+    assert!(matches!(rejected(&TriMesh::default()), TetError::NoTriangles));
+    let mut flipped = skin.triangles().to_vec();
+    flipped[0].swap(0, 1);
+    let flipped = TriMesh::new(skin.points().to_vec(), flipped).unwrap();
+    assert!(matches!(rejected(&flipped), TetError::Inconsistent { count: 3, .. }));
 }
 
 #[test]
-fn refuses_options_that_are_no_lengths_and_bones_that_are_nowhere() {
+fn rejects_invalid_lengths_and_non_finite_bones() {
     let fails =
         |bones: &[(Vec3, Vec3)], options: TetOptions| tetrahedralize(&cube(2), bones, &options, &Silent).unwrap_err();
     let bad = TetOptions { spacing: Some(-1.0), ..TetOptions::default() };
-    assert!(matches!(fails(&[], bad), TetError::BadOption { .. }));
-    assert!(matches!(fails(&[(Vec3::NAN, Vec3::ZERO)], TetOptions::default()), TetError::BadBone { bone: 0 }));
+    assert!(matches!(fails(&[], bad), TetError::InvalidOption { .. }));
+    assert!(matches!(fails(&[(Vec3::NAN, Vec3::ZERO)], TetOptions::default()), TetError::BoneNotFinite { bone: 0 }));
 }
 
-/// A skin and another one, moved by a map.
-fn joined(skin: &TriMesh, other: &TriMesh, map: impl Fn(Vec3) -> Vec3, turned: bool) -> TriMesh {
+/// A skin and another one transformed by `map`, with flipped triangles if `flipped`.
+fn joined(skin: &TriMesh, other: &TriMesh, map: impl Fn(Vec3) -> Vec3, flipped: bool) -> TriMesh {
     let count = skin.point_count() as u32;
     let points = skin.points().iter().copied().chain(other.points().iter().map(|&p| map(p))).collect();
     let more = other
         .triangles()
         .iter()
         .map(|t| t.map(|p| p + count))
-        .map(|[a, b, c]| if turned { [a, c, b] } else { [a, b, c] });
+        .map(|[a, b, c]| if flipped { [a, c, b] } else { [a, b, c] });
     TriMesh::new(points, skin.triangles().iter().copied().chain(more).collect()).unwrap()
 }
 
@@ -188,7 +194,7 @@ fn nested_shells_become_one_body() {
 }
 
 #[test]
-fn a_shell_that_looks_inwards_is_a_cavity_inside_and_is_turned_outside() {
+fn inward_shell_is_a_cavity_inside_and_is_flipped_outside() {
     let hollow = joined(&cube(4), &cube(2), |p| p * 0.3 + 0.35, true);
     let body = fill(&hollow, &[]);
     assert_fills(&body, &hollow);
@@ -199,15 +205,15 @@ fn a_shell_that_looks_inwards_is_a_cavity_inside_and_is_turned_outside() {
 }
 
 #[test]
-fn shells_of_very_different_sizes_are_filled() {
+fn fills_shells_of_very_different_sizes() {
     let skin = joined(&torus(24, 12, 1.0, 0.4), &cube(2), |p| p * 1e-4 + Vec3::new(1.5, 0.0, 0.0), false);
     assert_fills(&fill(&skin, &[]), &skin);
 }
 
 #[test]
-fn points_without_triangles_do_no_harm_and_are_noted() {
+fn points_without_triangles_are_ignored_and_reported() {
     let skin = cube(3);
-    // On a face, on an edge, inside, far outside, and in the place of another.
+    // On a face, on an edge, inside, far outside, and coincident with another point.
     let more = [Vec3::new(0.4, 0.4, 0.0), Vec3::new(0.1, 0.0, 0.0), Vec3::splat(0.4), Vec3::splat(1e6), Vec3::ZERO];
     let points = skin.points().iter().copied().chain(more).collect();
     let body = fill(&TriMesh::new(points, skin.triangles().to_vec()).unwrap(), &[]);
@@ -216,7 +222,7 @@ fn points_without_triangles_do_no_harm_and_are_noted() {
 }
 
 #[test]
-fn needles_of_triangles_are_filled_exactly() {
+fn fills_skins_with_needle_triangles() {
     for skin in [
         plate(1, 60, Vec3::ONE),
         torus(5, 90, 1.0, 0.3),

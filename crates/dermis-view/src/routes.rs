@@ -24,7 +24,6 @@ use crate::live::{
 use crate::measures::{MeasureError, point_errors};
 use crate::page;
 use crate::save::{self, SaveError};
-use crate::serve::ServeOptions;
 
 /// The largest answer of recorded frames in bytes; a page asks for the next ones when it has these.
 const MOST_FRAME_BYTES: usize = 64 << 20;
@@ -33,6 +32,27 @@ const MOST_MESSAGE_BYTES: usize = 4096;
 
 /// What can run in the server.
 const LIVE_KINDS: [&str; 6] = ["pose", "recorded", "layers", "volume", "wrinkle", "tissue"];
+
+/// Options of [`Server::bind`](crate::serve::Server::bind).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServeOptions {
+    /// The port; 0 takes any that is free.
+    pub port: u16,
+    /// The attribute that the brush paints, where one is to be painted.
+    pub paint: Option<String>,
+    /// Where edits are saved; without it the page offers them as a download.
+    pub output: Option<PathBuf>,
+    /// Replace `output` if it exists.
+    pub force: bool,
+    /// The largest body of a request in bytes: a dropped file, or an edit.
+    pub upload_limit: usize,
+}
+
+impl Default for ServeOptions {
+    fn default() -> Self {
+        Self { port: 0, paint: None, output: None, force: false, upload_limit: 512 << 20 }
+    }
+}
 
 /// What the answers are made from.
 #[derive(Debug, Clone)]

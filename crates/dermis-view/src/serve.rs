@@ -1,7 +1,6 @@
 //! The server: bound to loopback, it gives the page and the gallery to a browser on this machine.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,31 +8,12 @@ use crate::gallery::Gallery;
 use crate::guard::Names;
 use crate::routes::{App, router};
 
+pub use crate::routes::ServeOptions;
+
 /// How often it is asked whether to stop.
 const BETWEEN_QUESTIONS: Duration = Duration::from_millis(100);
 /// How long open connections may take to end once it stops.
 const GRACE: Duration = Duration::from_millis(500);
-
-/// Options of [`Server::bind`].
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ServeOptions {
-    /// The port; 0 takes any that is free.
-    pub port: u16,
-    /// The attribute that the brush paints, where one is to be painted.
-    pub paint: Option<String>,
-    /// Where edits are saved; without it the page offers them as a download.
-    pub output: Option<PathBuf>,
-    /// Replace `output` if it exists.
-    pub force: bool,
-    /// The largest body of a request in bytes: a dropped file, or an edit.
-    pub upload_limit: usize,
-}
-
-impl Default for ServeOptions {
-    fn default() -> Self {
-        Self { port: 0, paint: None, output: None, force: false, upload_limit: 512 << 20 }
-    }
-}
 
 /// Why there is no server.
 #[derive(Debug, thiserror::Error)]

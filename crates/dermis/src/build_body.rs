@@ -28,7 +28,7 @@ pub enum RigChoice {
     Skeleton(Skeleton),
 }
 
-/// The program TetGen, in place of a mesher of [`BuildOptions`].
+/// The program `TetGen`, in place of a mesher of [`BuildOptions`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tetgen {
     /// The program.

@@ -32,6 +32,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod animations;
 pub mod bodies;
 pub mod build_body;
 pub mod error;
@@ -44,7 +45,6 @@ pub mod keep_volume;
 pub mod layered_file;
 pub mod pose_model;
 pub mod resample;
-pub mod rest_pose;
 pub mod retarget;
 pub mod select;
 pub mod simulate;

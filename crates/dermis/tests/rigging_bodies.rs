@@ -34,7 +34,7 @@ fn read(name: &str) -> Option<Scene> {
 }
 
 fn place(skeleton: &Skeleton, name: &str) -> DVec3 {
-    skeleton.places()[skeleton.joints().iter().position(|joint| joint.name == name).unwrap()]
+    skeleton.positions()[skeleton.joints().iter().position(|joint| joint.name == name).unwrap()]
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn a_fitted_skeleton_matches_an_artists() {
 
 /// Both sides of a body that stands symmetrically are alike.
 fn assert_symmetric(fitted: &FittedSkeleton) {
-    for (joint, at) in fitted.skeleton.joints().iter().zip(fitted.skeleton.places()) {
+    for (joint, at) in fitted.skeleton.joints().iter().zip(fitted.skeleton.positions()) {
         if let Some(name) = joint.name.strip_prefix("left_") {
             let other = place(&fitted.skeleton, &format!("right_{name}"));
             assert!(at.x > 0.0 && at.distance(DVec3::new(-other.x, other.y, other.z)) < 0.02, "{name}: {at}, {other}");
@@ -89,7 +89,7 @@ fn a_static_body_gets_a_rig_and_moves() {
     let model = BodyModel::new(BodyParts {
         mesh: Arc::clone(&mesh),
         joints: fitted.skeleton.joints().to_vec(),
-        placement: JointPlacement::Given { rest: fitted.skeleton.places().to_vec(), offsets: Vec::new() },
+        placement: JointPlacement::Given { rest: fitted.skeleton.positions().to_vec(), offsets: Vec::new() },
         weights: rigged.weights,
         shapes: Vec::new(),
         pose_shapes: Vec::new(),

@@ -1,53 +1,58 @@
-//! Where limbs thin, bend and end: what the joints of a human are placed by.
+//! Landmarks of a human for the placement of joints: bends, thinnest sections and ends of limbs.
 //!
-//! All lengths are relative to the limb itself, so that neither size nor proportions of the body matter. The numbers are
-//! where joints stand in `sample:body` and in a `MakeHuman` body, a compromise, against what can be seen on the skin:
-//! - a wrist is the thinnest place between hand and forearm; an ankle lies below the thinnest place of the shin, a neck's base
-//!   below the thinnest place of the neck;
-//! - a shoulder lies inward of the arm's last free section, along the upper arm;
-//! - elbows and knees halve the way between their neighbours; where the limb is bent, they stand where it bends.
+//! All lengths are relative to the limb itself, so that the result does not depend on size and proportions of the body.
+//! The constants are a compromise between the joints of `sample:body` and those of a `MakeHuman` body, relative to
+//! features of the skin:
+//! - The wrist is the thinnest section between hand and forearm. The ankle is below the thinnest section of the shin, the
+//!   base of the neck below the thinnest section of the neck.
+//! - The shoulder is inward of the last free section of the arm, along the upper arm.
+//! - Elbow and knee are half-way between their neighbours, or at the bend if the limb is bent.
 //!
-//! The crotch is the point that is nearest to both feet: the least of the larger distance.
+//! The crotch is the point with the smallest larger distance to the two feet.
 
 use glam::DVec3;
 
 use super::RiggingError;
-use super::centre_line::{CentreLine, level_loops, limb_end};
+use super::center_line::{CenterLine, level_loops, limb_end};
 use super::geodesic::Surface;
 use super::sections::{Section, nearest_section};
 use super::tips::{Tip, Tips};
 
-/// From the last free section of an arm inward to the shoulder, in lengths of the arm up to there.
-const SHOULDER_INWARD: f64 = 0.12;
-/// From the thinnest place of a shin down to the ankle, in lengths of the leg.
-const ANKLE_BELOW: f64 = 0.056;
-/// From the thinnest place of a neck down to its base, in its girth.
-const NECK_BELOW: f64 = 0.126;
-/// From the thinnest place of a neck to the head's joint, as a part of the way to the crown.
-const HEAD_ABOVE: f64 = 0.24;
-/// A section this much wider than the neck belongs to the shoulders.
-const WIDER: f64 = 1.35;
-/// How far to look for the end of an arm, in distances between the hands; the end itself is at about a third.
+/// Distance from the last free section of an arm inward to the shoulder, in lengths of the free arm.
+const SHOULDER_INSET: f64 = 0.12;
+/// Distance from the thinnest section of a shin down to the ankle, in lengths of the leg.
+const ANKLE_DROP: f64 = 0.056;
+/// Distance from the thinnest section of a neck down to its base, in girths of the neck.
+const NECK_DROP: f64 = 0.126;
+/// Position of the head joint, as a fraction of the distance from the thinnest section of the neck to the crown.
+const HEAD_FRACTION: f64 = 0.24;
+/// Girth, relative to that of the neck, above which a section belongs to the shoulders.
+const SHOULDER_GIRTH: f64 = 1.35;
+/// Range in which the end of an arm is searched for, in distances between the hands. The end is at about a third.
 const ARM_REACH: f64 = 0.55;
-/// Where along the arm from the tip, and along the leg, the thinnest place is searched.
+/// Range of the wrist along the arm, as fractions of its length from the tip.
 const WRIST_RANGE: [f64; 2] = [0.2, 0.45];
+/// Range of the thinnest section of the shin along the leg, as fractions of its length from the tip.
 const SHIN_RANGE: [f64; 2] = [0.2, 0.42];
-/// Two places on the shin, and the reach of the foot, as parts of the distance from its tip to the crotch.
+/// Two sections of the shin, as fractions of the distance from the tip of the foot to the crotch.
 const SHIN: [f64; 2] = [0.42, 0.55];
+/// Extent of the foot, as a fraction of the distance from its tip to the crotch.
 const FOOT: f64 = 0.3;
-/// An elbow's and a knee's part of the way, from the trunk.
+/// Position of the elbow, as a fraction of the distance from shoulder to wrist.
 const ELBOW: f64 = 0.51;
+/// Position of the knee, as a fraction of the distance from hip to ankle.
 const KNEE: f64 = 0.5;
-/// Bends in degrees below which a hinge stands at its part of the way, and above which at the bend.
-const BEND: [f64; 2] = [15.0, 40.0];
-/// The middle of a hand, from the wrist to the tip.
+/// Bend angles in degrees: below the first, an elbow or knee is at its fraction of the limb; above the second, at the
+/// bend.
+const BEND_RANGE_DEGREES: [f64; 2] = [15.0, 40.0];
+/// Position of the hand joint, as a fraction of the distance from the wrist to the tip.
 const HAND: f64 = 0.42;
-/// The ball of a foot, from the ankle to the toes.
+/// Position of the ball of a foot, as a fraction of the distance from the ankle to the toes.
 const BALL: f64 = 0.62;
-/// An arm's and a leg's length in girths at its end, at least; lumps on a trunk are shorter.
-const SLENDER: f64 = 1.0;
+/// Minimum length of an arm or leg, in girths at its end. Bulges on a trunk are shorter.
+const MIN_SLENDERNESS: f64 = 1.0;
 
-/// What an arm tells.
+/// Landmarks of an arm.
 pub(super) struct Arm {
     pub(super) shoulder: DVec3,
     pub(super) elbow: DVec3,
@@ -55,29 +60,29 @@ pub(super) struct Arm {
     pub(super) hand: DVec3,
 }
 
-/// What a leg tells.
+/// Landmarks of a leg.
 pub(super) struct Leg {
-    /// The centre of the thigh at the crotch.
+    /// Center of the thigh at the crotch.
     pub(super) top: DVec3,
     pub(super) ankle: DVec3,
     pub(super) ball: DVec3,
     pub(super) toes: DVec3,
-    /// The length of the line from the ankle to the top.
+    /// Length of the center line from the ankle to the top.
     pub(super) length: f64,
-    /// The girth of the thigh at the top.
+    /// Girth of the thigh at the top.
     pub(super) girth: f64,
-    line: CentreLine,
-    /// The ankle's place on the line.
+    line: CenterLine,
+    /// Length along the center line at the ankle.
     ankle_at: f64,
 }
 
-/// What a head and neck tell.
+/// Landmarks of head and neck.
 pub(super) struct Neck {
     pub(super) base: DVec3,
     pub(super) head: DVec3,
 }
 
-/// All that limbs tell about the joints; indices as those of the tips.
+/// Landmarks of a body; sides have the same indices as those of the tips.
 pub(super) struct Landmarks {
     pub(super) neck: Neck,
     pub(super) arms: [Arm; 2],
@@ -85,7 +90,7 @@ pub(super) struct Landmarks {
     pub(super) crotch: DVec3,
 }
 
-/// The landmarks of a body with these tips, by level sets `step` apart.
+/// Finds the landmarks of a body with the given tips, using level sets `step` apart.
 pub(super) fn find_landmarks(surface: &Surface<'_>, tips: &Tips, step: f64) -> Result<Landmarks, RiggingError> {
     let crotch = crotch(tips);
     let reach = tips.hands[0].to(&tips.hands[1]) * ARM_REACH;
@@ -99,7 +104,7 @@ pub(super) fn find_landmarks(surface: &Surface<'_>, tips: &Tips, step: f64) -> R
 }
 
 impl Leg {
-    /// The knee below a hip.
+    /// Position of the knee for a given hip.
     pub(super) fn knee(&self, hip: DVec3) -> DVec3 {
         let whole = hip.distance(self.top) + self.length;
         let straight = self.ankle_at + whole * (1.0 - KNEE);
@@ -115,14 +120,13 @@ fn crotch(tips: &Tips) -> usize {
 
 fn arm(surface: &Surface<'_>, tip: &Tip, step: f64, reach: f64) -> Result<Arm, RiggingError> {
     let loops = level_loops(surface, tip, step, reach);
-    let end =
-        limb_end(&loops, step, 2 * loops.len() / 5).ok_or_else(|| not_human("no arms stand out from the trunk"))?;
+    let end = limb_end(&loops, step, 2 * loops.len() / 5).ok_or_else(|| not_human("no arms extend from the trunk"))?;
     let line = slender_line(surface, &loops[..=end], step, "an arm")?;
     let length = line.length();
     let wrist_at = line.thinnest(WRIST_RANGE[0] * length, WRIST_RANGE[1] * length);
     let top = line.at(length);
     let inward = (top - line.at(0.75 * length)).normalize_or_zero();
-    let inset = SHOULDER_INWARD * length;
+    let inset = SHOULDER_INSET * length;
     let shoulder = top + inset * inward;
     let wrist = line.at(wrist_at);
     let straight = wrist_at + (length + inset - wrist_at) * (1.0 - ELBOW);
@@ -137,23 +141,25 @@ fn leg(surface: &Surface<'_>, tip: &Tip, step: f64, crotch: usize) -> Result<Leg
     let whole = line.length();
     let shin_at = line.thinnest(SHIN_RANGE[0] * whole, SHIN_RANGE[1] * whole);
     let shin = line.at(shin_at);
-    let below = ANKLE_BELOW * whole;
+    let below = ANKLE_DROP * whole;
     let ankle = shin + below * (shin - line.at(shin_at + 0.15 * whole)).normalize_or_zero();
     let ankle_at = shin_at - below;
     let toes = surface.points[tip.point as usize];
     let forward = toes - ankle;
-    let part = |at: f64| (line.at(at) - ankle).dot(forward) / forward.length_squared();
+    let fraction = |at: f64| (line.at(at) - ankle).dot(forward) / forward.length_squared();
     let steps = (ankle_at / step) as usize;
-    let ball_at = (0..=steps).map(|k| k as f64 * step).find(|&at| part(at) <= BALL).unwrap_or(ankle_at / 2.0);
+    let ball_at = (0..=steps).map(|k| k as f64 * step).find(|&at| fraction(at) <= BALL).unwrap_or(ankle_at / 2.0);
     let (top, girth) = (line.at(whole), line.girth(whole));
     Ok(Leg { top, ankle, ball: line.at(ball_at), toes, length: whole - ankle_at, girth, line, ankle_at })
 }
 
-/// The point of a foot that is farthest from the shin's axis; of a foot that points down, the heel may be its tip.
+/// Point of a foot farthest from the axis of the shin. The tip is not used because it can be the heel of a foot that
+/// points down.
 fn toes(surface: &Surface<'_>, tip: &Tip, crotch: f64) -> Result<u32, RiggingError> {
-    let centre =
-        |part: f64| level_loops(surface, tip, part * crotch, part * crotch).pop().map(|section| section.centre);
-    let (Some(low), Some(high)) = (centre(SHIN[0]), centre(SHIN[1])) else {
+    let center = |fraction: f64| {
+        level_loops(surface, tip, fraction * crotch, fraction * crotch).pop().map(|section| section.center)
+    };
+    let (Some(low), Some(high)) = (center(SHIN[0]), center(SHIN[1])) else {
         return Err(not_human("a leg has no shin"));
     };
     let shin = (high - low).normalize_or_zero();
@@ -162,48 +168,49 @@ fn toes(surface: &Surface<'_>, tip: &Tip, crotch: f64) -> Result<u32, RiggingErr
     Ok(foot.max_by(|&a, &b| aside(a).total_cmp(&aside(b))).unwrap_or(tip.point))
 }
 
-/// The neck, between the crown and the middle of the shoulders.
+/// Finds the neck between the crown and the middle of the shoulders.
 fn neck(surface: &Surface<'_>, crown: DVec3, between_shoulders: DVec3, step: f64) -> Result<Neck, RiggingError> {
-    let way = between_shoulders - crown;
-    let count = (way.length() / step) as usize;
-    let section = |k: usize| nearest_section(surface, crown + k as f64 * step * way.normalize_or_zero(), way);
+    let axis = between_shoulders - crown;
+    let count = (axis.length() / step) as usize;
+    let section = |k: usize| nearest_section(surface, crown + k as f64 * step * axis.normalize_or_zero(), axis);
     let sections: Vec<Section> = (1..=count).map_while(section).collect();
     let girth = |k: &usize| sections[*k].girth;
     let by_girth = |a: &usize, b: &usize| girth(a).total_cmp(&girth(b));
     let widest = (0..sections.len() / 2).max_by(by_girth).unwrap_or(0);
     let thinnest = (widest..sections.len()).min_by(by_girth).unwrap_or(0);
-    let end = (thinnest..sections.len()).find(|k| girth(k) > WIDER * girth(&thinnest));
+    let end = (thinnest..sections.len()).find(|k| girth(k) > SHOULDER_GIRTH * girth(&thinnest));
     let (Some(end), true) = (end, thinnest > widest + 4) else {
-        return Err(not_human("no neck carries a head"));
+        return Err(not_human("no neck was found below the head"));
     };
-    let line = CentreLine::through(surface, &sections[widest..=end], step);
+    let line = CenterLine::through(surface, &sections[widest..=end], step);
     let thin_at = line.thinnest(0.0, line.length());
     let (thin, girth) = (line.at(thin_at), line.girth(thin_at));
     let down = (between_shoulders - thin).normalize_or_zero();
-    Ok(Neck { base: thin + NECK_BELOW * girth * down, head: thin.lerp(crown, HEAD_ABOVE) })
+    Ok(Neck { base: thin + NECK_DROP * girth * down, head: thin.lerp(crown, HEAD_FRACTION) })
 }
 
-/// The centre line of a limb, unless it is as thick as it is long.
-fn slender_line(surface: &Surface<'_>, loops: &[Section], step: f64, what: &str) -> Result<CentreLine, RiggingError> {
+/// Center line of a limb. Returns an error if the limb is as thick as it is long.
+fn slender_line(surface: &Surface<'_>, loops: &[Section], step: f64, limb: &str) -> Result<CenterLine, RiggingError> {
     let girth = loops.last().map_or(f64::INFINITY, |section| section.girth);
-    if loops.len() < 8 || loops.len() as f64 * step < SLENDER * girth {
-        return Err(not_human(&format!("{what} is thicker than it is long")));
+    if loops.len() < 8 || loops.len() as f64 * step < MIN_SLENDERNESS * girth {
+        return Err(not_human(&format!("{limb} is thicker than it is long")));
     }
-    Ok(CentreLine::through(surface, loops, step))
+    Ok(CenterLine::through(surface, loops, step))
 }
 
-/// Where on a line, between two places on it, a hinge stands: at `straight`, or where the limb is bent.
-fn hinge(line: &CentreLine, [from, to]: [f64; 2], [start, end]: [DVec3; 2], straight: f64) -> f64 {
+/// Length along a center line, between `from` and `to`, of a hinge joint: `straight`, blended to the bend for bent limbs.
+fn hinge(line: &CenterLine, [from, to]: [f64; 2], [start, end]: [DVec3; 2], straight: f64) -> f64 {
     let chord = (end - start).normalize_or_zero();
     let aside = |at: f64| (line.at(at) - start).reject_from_normalized(chord).length();
-    let places = (0..=40).map(|k| from + (to - from) * (0.25 + 0.5 * f64::from(k) / 40.0));
-    let bent = places.max_by(|&a, &b| aside(a).total_cmp(&aside(b))).unwrap_or(straight);
+    let candidates = (0..=40).map(|k| from + (to - from) * (0.25 + 0.5 * f64::from(k) / 40.0));
+    let bent = candidates.max_by(|&a, &b| aside(a).total_cmp(&aside(b))).unwrap_or(straight);
     let corner = line.at(bent);
     let bend = (corner - start).angle_between(end - corner).to_degrees();
-    let part = ((bend - BEND[0]) / (BEND[1] - BEND[0])).clamp(0.0, 1.0);
-    straight + part * (bent - straight)
+    let [min, max] = BEND_RANGE_DEGREES;
+    let fraction = ((bend - min) / (max - min)).clamp(0.0, 1.0);
+    straight + fraction * (bent - straight)
 }
 
-pub(super) fn not_human(what: &str) -> RiggingError {
-    RiggingError::NotHuman(what.to_owned())
+pub(super) fn not_human(reason: &str) -> RiggingError {
+    RiggingError::NotHuman(reason.to_owned())
 }

@@ -1,13 +1,13 @@
-//! Skeletons for skins that have none: joints fitted to a human, or taken from a rig.
+//! Skeletons for skins without a rig: joints fitted to a human, or those of another rig.
 //!
-//! | file | what it does |
+//! | file | content |
 //! |---|---|
-//! | `skeleton` | joints and where they stand |
-//! | `fit_human` | the joints of a standing human from its skin alone |
-//! | `geodesic`, `sections` | distances on a surface, and the loops of equal distance or in a plane |
-//! | `tips`, `centre_line`, `landmarks` | head, hands and feet; the middle of limbs; where these bend, thin and end |
+//! | `skeleton` | joints and their positions |
+//! | `fit_human` | joints of a standing human, from the skin alone |
+//! | `geodesic`, `sections` | geodesic distances, level sets and plane sections of a surface |
+//! | `tips`, `center_line`, `landmarks` | head, hands and feet; center lines of limbs; bends, thinnest sections and ends |
 
-mod centre_line;
+mod center_line;
 mod fit_human;
 mod geodesic;
 mod landmarks;
@@ -21,56 +21,53 @@ use glam::Vec3;
 pub use fit_human::{FittedSkeleton, fit_human};
 pub use skeleton::Skeleton;
 
-/// Error of fitting or making a skeleton.
+/// Error of creating or fitting a skeleton.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RiggingError {
-    /// There is nothing to bind to.
+    /// The skeleton has no joints.
     #[error("the skeleton has no joints")]
     NoJoints,
-    /// Joints and places are not equally many.
-    #[error("there are {found} places for {expected} joints")]
-    Places {
-        /// How many places there are.
+    /// The number of positions differs from the number of joints.
+    #[error("{found} positions given for {expected} joints; one per joint is required")]
+    PositionCount {
+        /// Number of positions.
         found: usize,
-        /// How many joints.
+        /// Number of joints.
         expected: usize,
     },
-    /// The joints are no trees, or stand nowhere.
+    /// The joint hierarchy has a cycle, or a position is not finite.
     #[error(transparent)]
     Rig(#[from] RigError),
-    /// There is no skin.
+    /// The skin is empty.
     #[error("the skin has no triangles")]
     NoTriangles,
-    /// The skin has holes or more than two triangles at an edge, or triangles that look to different sides.
-    #[error("the skin {what} at {count} edges, the first near {position}; {cure}, or supply a rig")]
+    /// The skin is open, not manifold or inconsistently oriented.
+    #[error("the skin {problem} at {count} edges, the first near {position}; {hint}, or supply a rig")]
     NotClosed {
-        /// What is wrong, in words.
-        what: &'static str,
-        /// At how many edges.
+        /// Description of the problem.
+        problem: &'static str,
+        /// Number of affected edges.
         count: usize,
-        /// Where the first is.
+        /// Position of the first affected edge.
         position: Vec3,
-        /// What helps.
-        cure: &'static str,
+        /// Suggested correction.
+        hint: &'static str,
     },
-    /// The skin is several surfaces.
+    /// The skin has several shells.
     #[error(
-        "the skin is made of {count} separate shells, the largest with {largest} of {points} points; keep the body alone \
-         (without eyes, teeth or clothes), or supply a rig"
+        "the skin has {count} separate shells, the largest with {largest} of {points} points; remove all but the body \
+         (eyes, teeth, clothes), or supply a rig"
     )]
     Shells {
-        /// How many shells.
+        /// Number of shells.
         count: usize,
-        /// Points of the largest one.
+        /// Number of points of the largest shell.
         largest: usize,
-        /// Points of all.
+        /// Number of points of the skin.
         points: usize,
     },
     /// The skin is not that of a standing human.
-    #[error(
-        "this does not look like a standing human: {0}; check which axis is up, bring the body into an A- or T-pose, or \
-         supply a rig"
-    )]
+    #[error("the skin is not that of a standing human: {0}; check the up axis, use an A- or T-pose, or supply a rig")]
     NotHuman(String),
 }

@@ -4,7 +4,6 @@ use std::process::ExitCode;
 
 use clap_complete::Shell;
 
-use crate::args;
 use crate::diagnostic::Diagnostic;
 use crate::terminal;
 
@@ -24,7 +23,7 @@ pub(crate) struct Args {
 /// Prints the script.
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Diagnostic> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut args::command(), "dermis", &mut script);
+    clap_complete::generate(args.shell, &mut super::command(), "dermis", &mut script);
     terminal::print_bytes(&script)?;
     Ok(ExitCode::SUCCESS)
 }

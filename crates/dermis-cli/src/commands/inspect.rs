@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::args::{EXIT_CODES, Format, Shared};
 use crate::diagnostic::{Diagnostic, InFile};
 use crate::input::{self, format_name};
-use crate::motion::Words;
+use crate::motion::{MotionFacts, Words};
 use crate::notes::NoteFacts;
 use crate::numbers::{counted, grouped, seconds, short};
 use crate::options::InputPart;
@@ -102,8 +102,8 @@ impl FileFacts {
 }
 
 fn units(units: UnitFacts) -> String {
-    let length = units.metres_per_unit.map(|metres| format!("1 unit is {} m", short(metres)));
-    let length = length.unwrap_or_else(|| "not stated".to_owned());
+    let length =
+        units.metres_per_unit.map_or("not stated".to_owned(), |metres| format!("1 unit is {} m", short(metres)));
     units.up_axis.map_or(length.clone(), |axis| format!("{length}, {axis} is up"))
 }
 
@@ -117,12 +117,13 @@ fn write_object(object: &ObjectFacts, text: &mut Text) {
     if let Some(volume) = object.volume {
         row("volume", short(volume));
     }
-    if object.tetrahedra > 0 {
-        row("tetrahedra", grouped(object.tetrahedra));
+    for (label, count) in [("tetrahedra", object.tetrahedra), ("UV sets", object.uv_sets)] {
+        if count > 0 {
+            row(label, grouped(count));
+        }
     }
-    if let (Some(frames), Some(fps), Some(time)) = (object.frames, object.fps, object.seconds) {
-        let frames = counted(frames, "frame", "frames");
-        row("recorded", format!("{frames} at {} fps, {}", short(fps), seconds(time)));
+    if let (Some(frames), Some(fps)) = (object.frames, object.fps) {
+        row("recorded", MotionFacts::new("", frames, fps).words());
     }
     if object.joints > 0 {
         let most = counted(object.max_influences, "influence", "influences");
@@ -133,17 +134,14 @@ fn write_object(object: &ObjectFacts, text: &mut Text) {
     for (at, clip) in object.clips.iter().take(MAX_LISTED_CLIPS).enumerate() {
         row(if at == 0 { "clips" } else { "" }, format!("{:width$}  {}", clip.name, clip.words()));
     }
-    if object.clips.len() > MAX_LISTED_CLIPS {
-        row("", format!("and {} more", object.clips.len() - MAX_LISTED_CLIPS));
+    if let Some(more @ 1..) = object.clips.len().checked_sub(MAX_LISTED_CLIPS) {
+        row("", format!("and {more} more"));
     }
     let lists = [&object.morph_targets, &object.deformers, &object.materials, &object.attributes];
     for (label, names) in ["shapes", "layers", "materials", "attributes"].into_iter().zip(lists) {
         if !names.is_empty() {
             row(label, listed(names));
         }
-    }
-    if object.uv_sets > 0 {
-        row("UV sets", grouped(object.uv_sets));
     }
     for (at, problem) in object.problems.iter().enumerate() {
         let label = if at == 0 { "problems" } else { "" };
@@ -154,10 +152,8 @@ fn write_object(object: &ObjectFacts, text: &mut Text) {
 }
 
 fn points(object: &ObjectFacts) -> String {
-    if object.vertices == object.points {
-        return grouped(object.points);
-    }
-    format!("{}, in the file {}", grouped(object.points), counted(object.vertices, "vertex", "vertices"))
+    let split = format!(", in the file {}", counted(object.vertices, "vertex", "vertices"));
+    grouped(object.points) + if object.vertices == object.points { "" } else { &split }
 }
 
 fn faces(object: &ObjectFacts) -> String {
@@ -187,8 +183,8 @@ fn bounds(object: &ObjectFacts) -> String {
 
 fn histogram(counts: &[usize]) -> String {
     let filled = counts.iter().enumerate().filter(|(_, count)| **count > 0);
-    let parts: Vec<String> = filled.map(|(influences, count)| format!("{influences}: {}", grouped(*count))).collect();
-    format!("{} points", parts.join(", "))
+    let parts = filled.map(|(influences, count)| format!("{influences}: {}", grouped(*count)));
+    format!("{} points", parts.collect::<Vec<_>>().join(", "))
 }
 
 fn named(name: &str) -> &str {

@@ -5,7 +5,6 @@ use std::process::ExitCode;
 use clap::Command;
 use dermis::names::closest;
 
-use crate::args;
 use crate::diagnostic::Diagnostic;
 use crate::terminal;
 
@@ -24,7 +23,7 @@ pub(crate) struct Args {
 
 /// Prints the page.
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Diagnostic> {
-    let mut root = args::command();
+    let mut root = super::command();
     root.build();
     let page = args.command.iter().try_fold(&root, |command, name| subcommand(command, name))?;
     let mut text = Vec::new();

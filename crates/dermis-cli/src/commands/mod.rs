@@ -1,4 +1,4 @@
-//! The commands, one file each.
+//! The command line as a whole: the commands, one file each.
 
 mod completions;
 mod convert;
@@ -16,10 +16,44 @@ mod wrinkle;
 
 use std::process::ExitCode;
 
-use clap::Subcommand;
+use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::args::Shared;
+use crate::args::{EXIT_CODES, Shared};
 use crate::diagnostic::Diagnostic;
+
+const EXAMPLES: &str = "Examples:
+  dermis inspect sample:gallop            what is inside a built-in sample
+  dermis convert sample:gallop horse.glb  write it as glTF, which plays anywhere
+  dermis convert walk.abc walk.npz --frames 0:100 --fps 30";
+
+/// Text behind the list of commands.
+fn after_help() -> String {
+    let extensions = dermis::io::readable_extensions().join(" ");
+    format!(
+        "{EXAMPLES}\n\nInputs are files ({extensions}), folders and numbered files of obj and ply, or built-in samples: \
+         sample:NAME, see 'dermis sample --list'.\n\n{EXIT_CODES}"
+    )
+}
+
+/// Learns, corrects and simulates the skin of animated characters
+#[derive(Debug, Parser)]
+#[command(name = "dermis", version, after_help = after_help(), max_term_width = 110)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) shared: Shared,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// The definition of the command line: of arguments, help, completions and manual pages.
+pub(crate) fn command() -> clap::Command {
+    with_negative_numbers(Cli::command())
+}
+
+/// Lets `--bones -3` be a value that is out of range, in every command, instead of an unknown option `-3`.
+fn with_negative_numbers(command: clap::Command) -> clap::Command {
+    command.allow_negative_numbers(true).mut_subcommands(with_negative_numbers)
+}
 
 /// What to do.
 #[derive(Debug, Subcommand)]
@@ -55,5 +89,56 @@ pub(crate) fn run(command: Command, shared: &Shared) -> Result<ExitCode, Diagnos
         Command::Report(args) => report::run(&args, shared),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Command;
+
+    /// The documents of the commands.
+    const DOCS: [&str; 4] = [
+        include_str!("../../../../docs/cli.md"),
+        include_str!("../../../../docs/skin.md"),
+        include_str!("../../../../docs/envelope.md"),
+        include_str!("../../../../docs/tissue.md"),
+    ];
+
+    /// All commands that do something, with the words that call them.
+    fn leaves(command: &Command, words: &str, found: &mut Vec<(String, Command)>) {
+        for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
+            let words = format!("{words}{}", sub.get_name());
+            if sub.has_subcommands() {
+                leaves(sub, &format!("{words} "), found);
+            } else {
+                found.push((words, sub.clone()));
+            }
+        }
+    }
+
+    #[test]
+    fn the_documentation_has_every_command_and_every_option() {
+        let mut commands = Vec::new();
+        leaves(&super::command(), "", &mut commands);
+        let table: Vec<&str> = DOCS[0].lines().filter(|line| line.starts_with('|')).collect();
+        for (words, command) in commands {
+            assert!(table.iter().any(|row| row.contains(&format!("`{words} "))), "docs/cli.md: no row of '{words}'");
+            for option in command.get_arguments().filter(|option| !option.is_global_set()) {
+                let Some(long) = option.get_long().filter(|long| !["help", "output"].contains(long)) else { continue };
+                let ends = [' ', '`', ',', '|', '\n', ']', '='];
+                let has = |doc: &&str| ends.iter().any(|end| doc.contains(&format!("--{long}{end}")));
+                assert!(DOCS.iter().any(|doc| has(&doc)), "'{words}': --{long} is not documented");
+            }
+        }
+    }
+
+    #[test]
+    fn the_documentation_has_every_format() {
+        for doc in [DOCS[0], super::after_help().as_str()] {
+            for extension in dermis::io::readable_extensions() {
+                let is_listed = doc.split(|c: char| !c.is_alphanumeric()).any(|word| word == extension);
+                assert!(is_listed, ".{extension} is not listed");
+            }
+        }
     }
 }

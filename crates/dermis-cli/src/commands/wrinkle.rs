@@ -133,7 +133,7 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
         name,
         frames: cloth.coarse().frame_count(),
         min_radius: cloth.layer().min_radius(),
-        map_height: cloth.layer().highest(),
+        map_height: cloth.layer().max_height(),
         triangles_before: cloth.coarse().mesh().triangle_count(),
         triangles_after: cloth.sequence.mesh().triangle_count(),
         curves: cloth.curves().iter().map(|curves| curves.lines.len()).max().unwrap_or(0),

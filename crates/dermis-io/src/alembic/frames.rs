@@ -1,6 +1,5 @@
 //! Frames of a mesh, read from the file when they are needed.
 
-use dermis_mesh::{FrameSource, SequenceError};
 use glam::Vec3;
 
 use super::ogawa::Ogawa;
@@ -43,18 +42,4 @@ impl Frames {
 fn position(bytes: &[u8; POINT_BYTES]) -> Vec3 {
     let [x, y, z] = [0, 4, 8].map(|at| f32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]));
     Vec3::new(x, y, z)
-}
-
-impl FrameSource for Frames {
-    fn frame_count(&self) -> usize {
-        self.grid.map_or(1, |grid| grid.frames)
-    }
-
-    fn point_count(&self) -> usize {
-        self.points
-    }
-
-    fn read_into(&self, frame: usize, out: &mut [Vec3]) -> Result<(), SequenceError> {
-        self.read(frame, out).map_err(|error| SequenceError::Source { frame, cause: Box::new(error) })
-    }
 }

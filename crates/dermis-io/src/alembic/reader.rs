@@ -216,7 +216,9 @@ fn build(mut file_mesh: FileMesh, frames: Frames, sets: &[FaceSet], said: &mut V
     let mesh = Arc::new(mesh.into_tri_mesh()?);
     let mut object = match frames.grid {
         Some(grid) if frames.points > 0 => {
-            let sequence = MeshSequence::from_source(mesh, Arc::new(frames), grid.frame_rate_hz)?;
+            let read =
+                move |frame: usize, out: &mut [Vec3]| frames.read(frame, out).map_err(|error| error.of_frame(frame));
+            let sequence = MeshSequence::from_fn(mesh, grid.frames, grid.frame_rate_hz, read)?;
             Object::of_sequence("", sequence.starting_at(grid.start_seconds))
         }
         _ => Object::of_mesh("", mesh),

@@ -20,24 +20,12 @@ use crate::npz::write::ArrayWriter;
 
 /// The names of UV sets; more than glTF viewers show, fewer than an attack needs.
 const UV_KEYS: [&str; 8] = [
-    "vertex_uvs0",
-    "vertex_uvs1",
-    "vertex_uvs2",
-    "vertex_uvs3",
-    "vertex_uvs4",
-    "vertex_uvs5",
-    "vertex_uvs6",
+    "vertex_uvs0", "vertex_uvs1", "vertex_uvs2", "vertex_uvs3", "vertex_uvs4", "vertex_uvs5", "vertex_uvs6",
     "vertex_uvs7",
 ];
 const COLOR_KEYS: [&str; 8] = [
-    "vertex_colors0",
-    "vertex_colors1",
-    "vertex_colors2",
-    "vertex_colors3",
-    "vertex_colors4",
-    "vertex_colors5",
-    "vertex_colors6",
-    "vertex_colors7",
+    "vertex_colors0", "vertex_colors1", "vertex_colors2", "vertex_colors3", "vertex_colors4", "vertex_colors5",
+    "vertex_colors6", "vertex_colors7",
 ];
 
 /// `mesh` with the layout that the archive gives it, if any.

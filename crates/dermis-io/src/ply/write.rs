@@ -15,22 +15,7 @@ use crate::pattern;
 
 /// The properties that mean something else than a scalar per point.
 const KEYS: &[&str] = &[
-    "x",
-    "y",
-    "z",
-    "nx",
-    "ny",
-    "nz",
-    "s",
-    "t",
-    "u",
-    "v",
-    "texture_u",
-    "texture_v",
-    "red",
-    "green",
-    "blue",
-    "alpha",
+    "x", "y", "z", "nx", "ny", "nz", "s", "t", "u", "v", "texture_u", "texture_v", "red", "green", "blue", "alpha",
     "point",
 ];
 

@@ -302,11 +302,7 @@ impl Work<'_> {
         self.clock.stage("bones");
         weigh_points(self.trajectories, &mut state, self.options.influences, true, true);
         let refinement = refine(
-            self.trajectories,
-            &mut state,
-            self.options.influences,
-            self.options.bone_model,
-            &self.options.refine,
+            self.trajectories, &mut state, self.options.influences, self.options.bone_model, &self.options.refine,
             self.progress,
         );
         self.clock.stage("refine");

@@ -1,7 +1,7 @@
-//! Sparse factorizations that are made once and solve for many right-hand sides.
+//! Sparse factorizations for many right-hand sides.
 //!
 //! `faer`'s supernodal Cholesky for symmetric positive definite matrices and its LU for others, both sequential, so that
-//! the bits do not depend on the number of threads; right-hand sides are solved in blocks of columns, blocks in parallel.
+//! results do not depend on the number of threads. Right-hand sides are solved in blocks of columns, in parallel.
 
 use dermis_math::sparse::SparseMatrix;
 use faer::dyn_stack::{MemBuffer, MemStack};
@@ -14,7 +14,7 @@ use faer::sparse::{SparseColMat, SymbolicSparseColMat};
 use faer::{Conj, MatMut, Par, Side, Spec};
 use rayon::prelude::*;
 
-/// Columns that are solved together: enough for the kernels, few enough to share among threads.
+/// Number of columns solved together: enough for efficient kernels, few enough to distribute among threads.
 pub(crate) const BLOCK: usize = 16;
 
 /// A factorized square matrix.
@@ -30,12 +30,12 @@ enum Kind {
     Lu { symbolic: SymbolicLu<usize>, numeric: NumericLu<usize, f64> },
 }
 
-/// Why a matrix was not factorized.
+/// Error of a factorization.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FactorError {
-    /// The matrix is singular, or not positive definite where it should be.
-    #[error("the system of {0} unknowns is singular; look for tetrahedra without volume")]
+    /// The matrix is singular, or not positive definite as the Cholesky factorization requires.
+    #[error("the system of {0} unknowns is singular; check for tetrahedra without volume")]
     Singular(usize),
     /// The factor does not fit into memory.
     #[error("the system of {0} unknowns does not fit into memory")]
@@ -43,7 +43,7 @@ pub enum FactorError {
 }
 
 impl Factor {
-    /// The Cholesky factor of a symmetric positive definite matrix.
+    /// Computes the Cholesky factor of a symmetric positive definite matrix.
     pub(crate) fn cholesky(matrix: &SparseMatrix) -> Result<Self, FactorError> {
         let size = matrix.row_count();
         let columns = columns_of(matrix);
@@ -61,7 +61,7 @@ impl Factor {
         Ok(Self { size, kind: Kind::Cholesky { symbolic, values } })
     }
 
-    /// The LU factors of a square matrix.
+    /// Computes the LU factors of a square matrix.
     pub(crate) fn lu(matrix: &SparseMatrix) -> Result<Self, FactorError> {
         let size = matrix.row_count();
         let columns = columns_of(&matrix.transpose());
@@ -77,7 +77,7 @@ impl Factor {
         Ok(Self { size, kind: Kind::Lu { symbolic, numeric } })
     }
 
-    /// Overwrites right-hand sides, one column after the other, with the solutions.
+    /// Overwrites right-hand sides, stored by columns, with the solutions.
     pub(crate) fn solve(&self, columns: &mut [f64]) {
         if self.size > 0 {
             columns.par_chunks_mut(BLOCK * self.size).for_each(|block| self.solve_block(block));
@@ -102,7 +102,7 @@ impl Factor {
     }
 }
 
-/// The matrix whose column i is the given matrix' row i.
+/// Sparse column matrix with the rows of `matrix` as its columns.
 fn columns_of(matrix: &SparseMatrix) -> SparseColMat<usize, f64> {
     let count = matrix.row_count();
     let mut starts = vec![0];

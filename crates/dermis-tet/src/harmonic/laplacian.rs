@@ -1,38 +1,38 @@
-//! The Laplacian of linear finite elements on tetrahedra, and the volumes around nodes.
+//! Laplacian of linear finite elements on tetrahedra, and lumped node volumes.
 //!
 //! `L_ij = Σ_e V_e ∇φ_i·∇φ_j` (the cotangent weights of three dimensions, with the sign that makes `L` positive
 //! semi-definite): rows sum to 0, and `xᵀ L x` is the Dirichlet energy `∫ |∇x|²`. Linear functions are harmonic at every
-//! inner node. Unlike on Delaunay triangles, entries off the diagonal may be positive where a dihedral angle is
-//! obtuse, which breaks the maximum principle; [`non_negative`](super::non_negative) repairs that.
-//! `M` is the diagonal of lumped volumes, a quarter of each tetrahedron to each of its nodes.
+//! inner node. Unlike on Delaunay triangles, off-diagonal entries can be positive if dihedral angles are obtuse, which
+//! violates the maximum principle; [`non_negative`](super::non_negative) corrects that.
+//! `M` is the diagonal matrix of lumped volumes: each node receives a quarter of the volume of its tetrahedra.
 //!
-//! Tetrahedra without volume have no gradients; they are skipped and counted. Which way a tetrahedron is turned does not
-//! matter. Entries are added in the order of the tetrahedra, so `L` is symmetric to the bit.
+//! Tetrahedra without volume have no gradients; they are skipped and counted. The result does not depend on the
+//! orientation of the tetrahedra. Entries are summed in the order of the tetrahedra, so that `L` is exactly symmetric.
 
 use dermis_math::sparse::SparseMatrix;
 use dermis_mesh::TetMesh;
 use glam::DVec3;
 use rayon::prelude::*;
 
-/// A tetrahedron is degenerate if six times its volume is at most this part of its longest side cubed: below, the
-/// rounding of `f32` coordinates decides the volume.
-const DEGENERATE: f64 = 1e-8;
+/// Six times the volume, relative to the cubed longest edge, at which a tetrahedron counts as degenerate. Below it, the
+/// volume is dominated by the rounding of `f32` coordinates.
+const DEGENERATE_VOLUME: f64 = 1e-8;
 
-/// The pairs of corners of a tetrahedron.
+/// Edges of a tetrahedron as pairs of corners.
 const EDGES: [(usize, usize); 6] = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)];
 
-/// The discrete Laplacian of a volume; see [`laplacian`].
+/// Discrete Laplacian of a volume; see [`laplacian`].
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TetLaplacian {
-    /// The stiffness matrix `L`: symmetric, positive semi-definite, rows sum to 0.
+    /// Stiffness matrix `L`: symmetric, positive semi-definite, with rows that sum to 0.
     pub stiffness: SparseMatrix,
-    /// The volume that belongs to each node: the diagonal of `M`. Zero for nodes in no proper tetrahedron.
+    /// Lumped volume of each node, the diagonal of `M`. Zero for nodes without a non-degenerate tetrahedron.
     pub mass: Vec<f64>,
-    /// How many tetrahedra were left out because they are degenerate.
+    /// Number of degenerate tetrahedra that were skipped.
     pub skipped_tetrahedra: usize,
 }
 
-/// The Laplacian of the tetrahedra of `mesh`.
+/// Computes the Laplacian of the tetrahedra of `mesh`.
 pub fn laplacian(mesh: &TetMesh) -> TetLaplacian {
     let count = mesh.nodes().len();
     let corners = |tetrahedron: &[u32; 4]| tetrahedron.map(|node| mesh.nodes()[node as usize].as_dvec3());
@@ -61,7 +61,7 @@ pub fn laplacian(mesh: &TetMesh) -> TetLaplacian {
     }
 }
 
-/// What one tetrahedron contributes.
+/// Contribution of one tetrahedron.
 struct Element {
     volume: f64,
     /// `−V ∇φ_a·∇φ_b` for each of [`EDGES`].
@@ -72,10 +72,10 @@ impl Element {
     fn of(p: [DVec3; 4]) -> Option<Self> {
         let six_volumes = (p[1] - p[0]).cross(p[2] - p[0]).dot(p[3] - p[0]);
         let longest = EDGES.iter().map(|&(a, b)| p[a].distance_squared(p[b])).fold(0.0, f64::max).sqrt();
-        if six_volumes.abs() <= DEGENERATE * longest.powi(3) {
+        if six_volumes.abs() <= DEGENERATE_VOLUME * longest.powi(3) {
             return None;
         }
-        // 6 V ∇φ_a is twice the area vector of the face opposite to a, the same way round for all four.
+        // 6 V ∇φ_a is twice the area vector of the face opposite to a, with the same orientation for all four.
         let areas = [
             (p[3] - p[1]).cross(p[2] - p[1]),
             (p[2] - p[0]).cross(p[3] - p[0]),

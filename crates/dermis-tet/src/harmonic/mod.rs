@@ -1,15 +1,16 @@
-//! Volumetric extension: values on the skin, carried smoothly through the inside (Kim et al. 2017, §4.1).
+//! Volumetric extension: smooth extension of values from the skin to the inside (Kim et al. 2017, §4.1).
 //!
-//! [`Harmonic`] solves Eq. 3–4, `ΔG = 0` inside with `G` given at fixed nodes: the skin, and the bones where these are to
-//! stay or to follow joints. The matrix depends on the mesh alone, so that it is factorized once and serves all right-hand sides:
+//! [`Harmonic`] solves Eq. 3–4, `ΔG = 0` inside with `G` given at fixed nodes: the skin, and optionally the bones, which
+//! stay or follow joints. The matrix depends only on the mesh, so that one factorization serves all right-hand sides:
 //! shape blend shapes, the 9(K−1) pose blend shapes of Eq. 7 with three coordinates each, rest displacements, the
-//! relative distance field (Eq. 14–15), stiffness.
+//! relative distance field (Eq. 14–15) and stiffness.
 //!
-//! The operator is the Laplacian of linear elements ([`laplacian()`]). By default its weights are made non-negative
-//! without losing linear functions ([`EdgeWeights::NonNegative`]), so that results stay within the range of the fixed
-//! values on any mesh; [`EdgeWeights::Cotangent`] is the plain one.
+//! The operator is the Laplacian of linear elements ([`laplacian()`]). By default its weights are made non-negative in
+//! a way that still reproduces linear functions ([`EdgeWeights::NonNegative`]), so that results stay within the range
+//! of the fixed values on any mesh; [`EdgeWeights::Cotangent`] is the unmodified operator.
 //!
-//! Cost: one sparse factorization (Cholesky where the matrix is symmetric, else LU), two triangular solves per column.
+//! Cost: one sparse factorization (Cholesky if the matrix is symmetric, otherwise LU) and two triangular solves per
+//! column.
 
 mod bounded_biharmonic;
 mod factor;
@@ -32,16 +33,16 @@ pub use prune::prune;
 use factor::Factor;
 use non_negative::make_non_negative;
 
-/// Columns that are gathered, solved and stored together.
+/// Number of columns that are gathered, solved and stored together.
 const COLUMNS: usize = factor::BLOCK;
 
-/// Which Laplacian is solved.
+/// Edge weights of the Laplacian.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum EdgeWeights {
-    /// Weights of linear elements, projected to non-negative ones: results stay within the range of the fixed values.
+    /// Weights of linear elements, projected to non-negative values: results stay within the range of the fixed values.
     #[default]
     NonNegative,
-    /// Weights of linear elements as they are: symmetric, but obtuse tetrahedra let results overshoot.
+    /// Unmodified weights of linear elements: symmetric, but results can overshoot on obtuse tetrahedra.
     Cotangent,
 }
 
@@ -51,58 +52,58 @@ pub struct Harmonic {
     node_count: usize,
     fixed: Vec<u32>,
     free: Vec<u32>,
-    /// The weights from free to fixed nodes: the right-hand side of fixed values.
+    /// Weights of the edges from free to fixed nodes, which give the right-hand side for fixed values.
     coupling: SparseMatrix,
     factor: Factor,
     repaired_nodes: usize,
     skipped_tetrahedra: usize,
 }
 
-/// Why values cannot be extended.
+/// Error of [`Harmonic`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HarmonicError {
-    /// A fixed node does not exist.
-    #[error("node {node} is to be fixed, but there are only {count} nodes")]
+    /// The index of a fixed node is out of range.
+    #[error("invalid fixed node {node}: there are {count} nodes")]
     NoSuchNode {
-        /// The offending node.
+        /// The invalid index.
         node: u32,
-        /// The number of nodes.
+        /// Number of nodes.
         count: usize,
     },
     /// A node is fixed twice.
-    #[error("node {0} is fixed twice; name each skin and bone node once")]
+    #[error("node {0} is fixed twice; list each skin and bone node once")]
     FixedTwice(u32),
-    /// Some nodes are not connected to any fixed one.
-    #[error("{count} nodes, the first is {first}, are not connected to any fixed node; remove them or fix one of them")]
+    /// Some nodes are not connected to a fixed node.
+    #[error("{count} nodes are not connected to a fixed node, the first is {first}; remove them or fix one of them")]
     Unreached {
-        /// The first of these nodes.
+        /// First of these nodes.
         first: u32,
-        /// How many there are.
+        /// Number of these nodes.
         count: usize,
     },
-    /// The system cannot be factorized.
+    /// The factorization failed.
     #[error(transparent)]
     Factor(#[from] FactorError),
 }
 
 impl Harmonic {
-    /// Prepares the extension of values from the nodes `fixed` to all nodes, within the range of these values.
+    /// Factorizes the extension of values from the nodes `fixed` to all nodes, within the range of these values.
     pub fn new(mesh: &TetMesh, fixed: &[u32]) -> Result<Self, HarmonicError> {
         Self::with_weights(mesh, fixed, EdgeWeights::default())
     }
 
-    /// Prepares the extension of values from the nodes `fixed` with a Laplacian of choice.
+    /// Factorizes the extension of values from the nodes `fixed` with the given edge weights.
     pub fn with_weights(mesh: &TetMesh, fixed: &[u32], weights: EdgeWeights) -> Result<Self, HarmonicError> {
-        let split = Split::new(mesh.nodes().len(), fixed)?;
+        let partition = NodePartition::new(mesh.nodes().len(), fixed)?;
         let operator = laplacian(mesh);
-        let (rows, repaired_nodes) = weighted_rows(mesh, &operator, &split, weights)?;
-        let (inner, coupling) = split.matrices(&rows);
+        let (rows, repaired_nodes) = weighted_rows(mesh, &operator, &partition, weights)?;
+        let (inner, coupling) = partition.matrices(&rows);
         let factor = if repaired_nodes == 0 { Factor::cholesky(&inner)? } else { Factor::lu(&inner)? };
         Ok(Self {
             node_count: mesh.nodes().len(),
-            fixed: split.fixed,
-            free: split.free,
+            fixed: partition.fixed,
+            free: partition.free,
             coupling,
             factor,
             repaired_nodes,
@@ -110,35 +111,35 @@ impl Harmonic {
         })
     }
 
-    /// The nodes whose values are given, in the order of these values.
+    /// Fixed nodes, in the order in which their values are expected.
     pub fn fixed(&self) -> &[u32] {
         &self.fixed
     }
 
-    /// How many nodes had negative edge weights that were repaired.
+    /// Number of nodes with negative edge weights that were made non-negative.
     pub fn repaired_nodes(&self) -> usize {
         self.repaired_nodes
     }
 
-    /// How many tetrahedra were left out because they have no volume.
+    /// Number of tetrahedra that were skipped because they have no volume.
     pub fn skipped_tetrahedra(&self) -> usize {
         self.skipped_tetrahedra
     }
 
-    /// Extends `columns` numbers per fixed node to as many per node (Eq. 3–4), all numbers of a node side by side.
+    /// Extends `columns` values per fixed node to all nodes (Eq. 3–4). The values of a node are contiguous.
     ///
     /// # Panics
-    /// If there are not `columns` values for each fixed node.
+    /// If the number of values is not `columns` times the number of fixed nodes.
     pub fn extend(&self, values: &[f64], columns: usize) -> Vec<f64> {
-        assert_eq!(values.len(), self.fixed.len() * columns, "each fixed node has {columns} values");
+        assert_eq!(values.len(), self.fixed.len() * columns, "{columns} values per fixed node");
         let mut result = vec![0.0; self.node_count * columns];
         for (&node, row) in self.fixed.iter().zip(values.chunks_exact(columns.max(1))) {
-            result[node as usize * columns..][..columns].copy_from_slice(row);
+            result[node as usize * columns..][..columns].copy_from_slice(row); // Eq. 4
         }
-        // A few blocks at a time bound the memory beside the result.
-        let wave = COLUMNS * 2 * rayon::current_num_threads();
-        for first in (0..columns).step_by(wave) {
-            let last = columns.min(first + wave);
+        // Batches of a few blocks bound the additional memory.
+        let batch = COLUMNS * 2 * rayon::current_num_threads();
+        for first in (0..columns).step_by(batch) {
+            let last = columns.min(first + batch);
             let starts: Vec<usize> = (first..last).step_by(COLUMNS).collect();
             let block = |&start: &usize| self.solve_columns(values, columns, start..last.min(start + COLUMNS));
             let solved: Vec<Vec<f64>> = starts.par_iter().map(block).collect();
@@ -153,25 +154,25 @@ impl Harmonic {
         result
     }
 
-    /// Extends one number per fixed node.
+    /// Extends one value per fixed node.
     ///
     /// # Panics
-    /// If there is not one value for each fixed node.
+    /// If the number of values differs from the number of fixed nodes.
     pub fn extend_scalar(&self, values: &[f64]) -> Vec<f64> {
         self.extend(values, 1)
     }
 
-    /// Extends positions or displacements.
+    /// Extends one position or displacement per fixed node.
     ///
     /// # Panics
-    /// If there is not one vector for each fixed node.
+    /// If the number of vectors differs from the number of fixed nodes.
     pub fn extend_vectors(&self, values: &[Vec3]) -> Vec<Vec3> {
         let flat: Vec<f64> = values.iter().flat_map(|value| value.as_dvec3().to_array()).collect();
         let extended = self.extend(&flat, 3);
         extended.chunks_exact(3).map(|value| DVec3::from_slice(value).as_vec3()).collect()
     }
 
-    /// The values at free nodes of some columns, one column after the other.
+    /// Values at the free nodes for a range of columns, stored by columns.
     fn solve_columns(&self, values: &[f64], columns: usize, range: std::ops::Range<usize>) -> Vec<f64> {
         let mut block = vec![0.0; self.free.len() * range.len()];
         for row in 0..self.free.len() {
@@ -182,51 +183,52 @@ impl Harmonic {
                 }
             }
         }
-        self.factor.solve(&mut block);
+        self.factor.solve(&mut block); // Eq. 3
         block
     }
 }
 
-/// The nodes divided into fixed and free ones.
-pub(crate) struct Split {
+/// Partition of the nodes into fixed and free nodes.
+pub(crate) struct NodePartition {
     pub(crate) fixed: Vec<u32>,
     pub(crate) free: Vec<u32>,
-    /// For each node its place among the fixed or free ones.
-    place: Vec<Place>,
+    /// Index of each node among the fixed or free nodes.
+    indices: Vec<NodeIndex>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum NodeIndex {
     Free(u32),
     Fixed(u32),
 }
 
-impl Split {
+impl NodePartition {
     pub(crate) fn new(count: usize, fixed: &[u32]) -> Result<Self, HarmonicError> {
-        let mut place = vec![Place::Free(0); count];
+        let mut indices = vec![NodeIndex::Free(0); count];
         for (index, &node) in fixed.iter().enumerate() {
-            match place.get_mut(node as usize) {
+            match indices.get_mut(node as usize) {
                 None => return Err(HarmonicError::NoSuchNode { node, count }),
-                Some(Place::Fixed(_)) => return Err(HarmonicError::FixedTwice(node)),
-                Some(place) => *place = Place::Fixed(index as u32),
+                Some(NodeIndex::Fixed(_)) => return Err(HarmonicError::FixedTwice(node)),
+                Some(entry) => *entry = NodeIndex::Fixed(index as u32),
             }
         }
-        let free: Vec<u32> = (0..count as u32).filter(|&node| matches!(place[node as usize], Place::Free(_))).collect();
+        let free: Vec<u32> =
+            (0..count as u32).filter(|&node| matches!(indices[node as usize], NodeIndex::Free(_))).collect();
         for (index, &node) in free.iter().enumerate() {
-            place[node as usize] = Place::Free(index as u32);
+            indices[node as usize] = NodeIndex::Free(index as u32);
         }
-        Ok(Self { fixed: fixed.to_vec(), free, place })
+        Ok(Self { fixed: fixed.to_vec(), free, indices })
     }
 
-    /// The place of a node among the free ones, if it is one.
-    pub(crate) fn free_place(&self, node: u32) -> Option<u32> {
-        match self.place[node as usize] {
-            Place::Free(place) => Some(place),
-            Place::Fixed(_) => None,
+    /// Index of a node among the free nodes, or `None` if it is fixed.
+    pub(crate) fn free_index(&self, node: u32) -> Option<u32> {
+        match self.indices[node as usize] {
+            NodeIndex::Free(index) => Some(index),
+            NodeIndex::Fixed(_) => None,
         }
     }
 
-    /// An error where some free nodes are not connected to any fixed one.
+    /// Returns an error if some free nodes are not connected to a fixed node.
     pub(crate) fn expect_reached(&self, operator: &TetLaplacian) -> Result<(), HarmonicError> {
         match self.unreached(&cotangent_rows(operator, self)).as_slice() {
             [] => Ok(()),
@@ -234,18 +236,18 @@ impl Split {
         }
     }
 
-    /// The system of the free nodes, and the weights by which fixed values enter its right-hand side.
+    /// System matrix of the free nodes, and the matrix that maps fixed values to its right-hand side.
     ///
-    /// `rows` are the weights of the free nodes' edges, by node.
+    /// `rows` are the edge weights of the free nodes.
     fn matrices(&self, rows: &[EdgeRow]) -> (SparseMatrix, SparseMatrix) {
         let mut inner = Vec::new();
         let mut coupling = Vec::new();
         for (row, edges) in (0..).zip(rows) {
             inner.push((row, row, edges.iter().map(|(_, weight)| weight).sum()));
             for &(node, weight) in edges {
-                match self.place[node as usize] {
-                    Place::Free(column) => inner.push((row, column, -weight)),
-                    Place::Fixed(column) => coupling.push((row, column, weight)),
+                match self.indices[node as usize] {
+                    NodeIndex::Free(column) => inner.push((row, column, -weight)),
+                    NodeIndex::Fixed(column) => coupling.push((row, column, weight)),
                 }
             }
         }
@@ -256,18 +258,18 @@ impl Split {
         )
     }
 
-    /// The free nodes from which no path of edges leads to a fixed one, ascending.
+    /// Free nodes without a path of edges to a fixed node, ascending.
     fn unreached(&self, rows: &[EdgeRow]) -> Vec<u32> {
-        let mut into: Vec<Vec<u32>> = vec![Vec::new(); self.place.len()];
+        let mut incoming: Vec<Vec<u32>> = vec![Vec::new(); self.indices.len()];
         for (&node, edges) in self.free.iter().zip(rows) {
             for &(neighbour, _) in edges.iter().filter(|(_, weight)| *weight != 0.0) {
-                into[neighbour as usize].push(node);
+                incoming[neighbour as usize].push(node);
             }
         }
-        let mut reached: Vec<bool> = self.place.iter().map(|place| matches!(place, Place::Fixed(_))).collect();
+        let mut reached: Vec<bool> = self.indices.iter().map(|index| matches!(index, NodeIndex::Fixed(_))).collect();
         let mut queue: VecDeque<u32> = self.fixed.iter().copied().collect();
         while let Some(node) = queue.pop_front() {
-            for &next in &into[node as usize] {
+            for &next in &incoming[node as usize] {
                 if !std::mem::replace(&mut reached[next as usize], true) {
                     queue.push_back(next);
                 }
@@ -277,27 +279,27 @@ impl Split {
     }
 }
 
-/// The neighbours of a node and the weights of the edges to them.
+/// Neighbours of a node and the weights of the edges to them.
 type EdgeRow = Vec<(u32, f64)>;
 
-/// The weights of the free nodes' edges in linear elements.
-fn cotangent_rows(operator: &TetLaplacian, split: &Split) -> Vec<EdgeRow> {
+/// Edge weights of the free nodes in linear elements.
+fn cotangent_rows(operator: &TetLaplacian, partition: &NodePartition) -> Vec<EdgeRow> {
     let edges = |&node: &u32| -> EdgeRow {
         let neighbours = operator.stiffness.row(node as usize).filter(|&(column, _)| column != node);
         neighbours.map(|(column, value)| (column, -value)).collect()
     };
-    split.free.iter().map(edges).collect()
+    partition.free.iter().map(edges).collect()
 }
 
-/// The weights of the free nodes' edges, and how many nodes needed repair.
+/// Edge weights of the free nodes, and the number of nodes whose weights were made non-negative.
 fn weighted_rows(
     mesh: &TetMesh,
     operator: &TetLaplacian,
-    split: &Split,
+    partition: &NodePartition,
     weights: EdgeWeights,
 ) -> Result<(Vec<EdgeRow>, usize), HarmonicError> {
-    split.expect_reached(operator)?;
-    let mut rows = cotangent_rows(operator, split);
+    partition.expect_reached(operator)?;
+    let mut rows = cotangent_rows(operator, partition);
     if weights == EdgeWeights::Cotangent {
         return Ok((rows, 0));
     }
@@ -311,10 +313,10 @@ fn weighted_rows(
         repaired
     };
     let repaired =
-        split.free.par_iter().zip(&mut rows).with_min_len(256).map(repair).filter(|&repaired| repaired).count();
-    // Free surfaces of odd shape can lose all ways to fixed nodes; plain averages have them by any edge.
-    for node in split.unreached(&rows) {
-        let Some(row) = split.free_place(node) else { continue };
+        partition.free.par_iter().zip(&mut rows).with_min_len(256).map(repair).filter(|&repaired| repaired).count();
+    // On free surfaces the clamped weights can disconnect a node from all fixed nodes. Uniform weights reconnect it.
+    for node in partition.unreached(&rows) {
+        let Some(row) = partition.free_index(node) else { continue };
         rows[row as usize].iter_mut().for_each(|edge| edge.1 = 1.0);
     }
     Ok((rows, repaired))

@@ -1,8 +1,8 @@
-//! Carving: which tetrahedra are the body.
+//! Carving: selection of the tetrahedra inside the body.
 //!
-//! Where every face of the skin is there, these faces part the tetrahedra into regions, each of which is inside or
-//! outside as a whole; the winding number at its largest tetrahedron tells which. Where faces are missing, each
-//! tetrahedron is judged at its own centre.
+//! If all faces of the skin are present, they divide the tetrahedra into regions that are entirely inside or outside,
+//! classified by the winding number at the center of the largest tetrahedron. If faces are missing, each tetrahedron is
+//! classified at its own center.
 
 use glam::DVec3;
 use rayon::prelude::*;
@@ -11,23 +11,23 @@ use super::complex::{Complex, NONE};
 use super::recover::Constraints;
 use dermis_mesh::surface_tree::SurfaceTree;
 
-/// The tetrahedra inside; with `by_region` the skin must be recovered completely.
+/// Returns the tetrahedra inside. `by_region` requires a completely recovered skin.
 pub(super) fn carve(complex: &Complex, skin: &Constraints, tree: &SurfaceTree, by_region: bool) -> Vec<[u32; 4]> {
     let alive: Vec<u32> = complex.alive().collect();
     let inside: Vec<bool> = if by_region {
         inside_by_region(complex, skin, tree)
     } else {
         let mut inside = vec![false; complex.tets.len()];
-        let judged: Vec<bool> = alive.par_iter().map(|&tet| tree.is_inside(centre(complex, tet))).collect();
-        for (&tet, judged) in alive.iter().zip(judged) {
-            inside[tet as usize] = judged;
+        let classified: Vec<bool> = alive.par_iter().map(|&tet| tree.is_inside(center(complex, tet))).collect();
+        for (&tet, classified) in alive.iter().zip(classified) {
+            inside[tet as usize] = classified;
         }
         inside
     };
     alive.into_iter().filter(|&tet| inside[tet as usize]).map(|tet| complex.tet(tet)).collect()
 }
 
-fn centre(complex: &Complex, tet: u32) -> DVec3 {
+fn center(complex: &Complex, tet: u32) -> DVec3 {
     complex.tet(tet).iter().map(|&corner| complex.point(corner)).sum::<DVec3>() / 4.0
 }
 
@@ -53,7 +53,7 @@ fn inside_by_region(complex: &Complex, skin: &Constraints, tree: &SurfaceTree) -
         }
         let volume = |tet: u32| complex.orient(complex.tet(tet));
         let largest = region.iter().copied().max_by(|&a, &b| volume(a).total_cmp(&volume(b))).unwrap_or(first);
-        if tree.is_inside(centre(complex, largest)) {
+        if tree.is_inside(center(complex, largest)) {
             for tet in region {
                 inside[tet as usize] = true;
             }

@@ -1,5 +1,5 @@
-//! What a skin must be to get tetrahedra: closed, manifold, consistently oriented, without degenerate triangles and points
-//! in the same place, and free of self-intersections.
+//! Requirements on a skin: closed, manifold and consistently oriented, without degenerate triangles, coincident points
+//! and self-intersections.
 
 use std::collections::HashMap;
 
@@ -13,10 +13,10 @@ use super::predicates::collinear;
 use super::separate::{Separated, separate};
 use dermis_mesh::surface_tree::SurfaceTree;
 
-/// How many self-intersections an error lists.
-const MOST_LISTED: usize = 20;
+/// Maximum number of self-intersections listed in an error.
+const MAX_LISTED: usize = 20;
 
-/// Refuses skins that cannot be filled.
+/// Rejects skins that cannot be filled.
 pub(super) fn check(points: &[DVec3], triangles: &[[u32; 3]]) -> Result<(), TetError> {
     if triangles.is_empty() {
         return Err(TetError::NoTriangles);
@@ -41,15 +41,15 @@ pub(super) fn check(points: &[DVec3], triangles: &[[u32; 3]]) -> Result<(), TetE
         let [a, b] = edges.ends()[edge];
         return Err(TetError::NonManifold { count: branching.len(), edge: [a, b], position: position(a) });
     }
-    let turned = inconsistent_edges(&edges);
-    if let Some(&edge) = turned.first() {
+    let inconsistent = inconsistent_edges(&edges);
+    if let Some(&edge) = inconsistent.first() {
         let [a, b] = edges.ends()[edge];
-        return Err(TetError::Inconsistent { count: turned.len(), edge: [a, b], position: position(a) });
+        return Err(TetError::Inconsistent { count: inconsistent.len(), edge: [a, b], position: position(a) });
     }
     Ok(())
 }
 
-/// Refuses skins that meet themselves, or parts them, if points may move as far as `limit`.
+/// Rejects self-intersecting skins, or separates them by moving points by at most `limit`.
 pub(super) fn check_intersections(
     points: &[DVec3],
     triangles: &[[u32; 3]],
@@ -61,14 +61,14 @@ pub(super) fn check_intersections(
         return Ok(None);
     }
     if limit > 0.0 {
-        let parted = separate(points, triangles, limit);
-        if parted.left.is_empty() {
-            return Ok(Some(parted));
+        let separated = separate(points, triangles, limit);
+        if separated.remaining.is_empty() {
+            return Ok(Some(separated));
         }
-        pairs = parted.left;
+        pairs = separated.remaining;
     }
     let count = pairs.len();
-    pairs.truncate(MOST_LISTED);
+    pairs.truncate(MAX_LISTED);
     Err(TetError::SelfIntersecting { count, pairs })
 }
 
@@ -79,17 +79,17 @@ fn check_points(points: &[DVec3], triangles: &[[u32; 3]]) -> Result<(), TetError
     }
     let mut first_at: HashMap<[u64; 3], u32> = HashMap::new();
     for (point, position) in points.iter().enumerate().filter(|&(point, _)| used[point]) {
-        // Adding zero makes one zero of the two.
+        // Adding zero turns -0 into +0.
         let key = (*position + DVec3::ZERO).to_array().map(f64::to_bits);
         if let Some(&first) = first_at.get(&key) {
-            return Err(TetError::SamePlace { points: [first, point as u32], position: position.as_vec3() });
+            return Err(TetError::CoincidentPoints { points: [first, point as u32], position: position.as_vec3() });
         }
         first_at.insert(key, point as u32);
     }
     Ok(())
 }
 
-/// The mean length of the edges of triangles.
+/// Mean edge length of triangles.
 pub(super) fn mean_edge(points: &[DVec3], triangles: &[[u32; 3]]) -> f64 {
     let sides = triangles.iter().flat_map(|&[a, b, c]| [[a, b], [b, c], [c, a]]);
     let total: f64 = sides.map(|[a, b]| points[a as usize].distance(points[b as usize])).sum();

@@ -1,31 +1,31 @@
-//! Tetrahedra that know their neighbours, and the one operation that changes them: a set of tetrahedra is replaced by
-//! others that fill the same cavity.
+//! Tetrahedral complex with adjacency, and its single modification: a set of tetrahedra is replaced by others that fill
+//! the same cavity.
 //!
-//! The tetrahedron `[a, b, c, d]` is positive: `d` lies on the side that `a`, `b`, `c` turn around. Its face `i` is the
-//! one opposite its corner `i`. A face without a neighbour is on the boundary.
+//! The tetrahedron `[a, b, c, d]` is positive: seen from `d`, the corners `a`, `b`, `c` are counter-clockwise. Its face
+//! `i` is opposite its corner `i`. A face without a neighbour is on the boundary.
 
 use glam::DVec3;
 
 use super::predicates::orient;
 
-/// No tetrahedron.
+/// Index that stands for no tetrahedron or no point.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// Tetrahedra around an edge, at most; longer rings are cut off and count as open.
-const LONGEST_RING: usize = 10_000;
+/// Maximum number of tetrahedra around an edge; longer rings are truncated and count as open.
+const MAX_RING_TETS: usize = 10_000;
 
-/// The corners of the face opposite each corner, in the order that turns around that corner.
+/// Corners of the face opposite each corner, counter-clockwise as seen from that corner.
 pub(super) const FACES: [[usize; 3]; 4] = [[1, 3, 2], [0, 2, 3], [0, 3, 1], [0, 1, 2]];
 
-/// Tetrahedra over points, with their neighbours.
+/// Tetrahedra over points, with adjacency.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Complex {
     pub(super) points: Vec<DVec3>,
-    /// The corners of each tetrahedron; all [`NONE`] where it is deleted.
+    /// Corners of each tetrahedron; all [`NONE`] if it is deleted.
     pub(super) tets: Vec<[u32; 4]>,
-    /// Across each face.
+    /// Neighbours across the faces of each tetrahedron.
     pub(super) neighbours: Vec<[u32; 4]>,
-    /// One tetrahedron of each point, [`NONE`] where it has none.
+    /// One tetrahedron of each point, or [`NONE`].
     pub(super) tet_of: Vec<u32>,
     free: Vec<u32>,
     marks: Vec<u32>,
@@ -33,7 +33,7 @@ pub(super) struct Complex {
     scratch: Vec<FaceUse>,
 }
 
-/// A face by its sorted corners, and whose it is.
+/// A face as its sorted corners, with its tetrahedron and slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct FaceUse {
     key: [u32; 3],
@@ -44,15 +44,15 @@ struct FaceUse {
 /// The tetrahedra around an edge `[p, q]`.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Ring {
-    /// The points around the edge; tetrahedron `i` is between point `i` and the next.
+    /// Points around the edge; tetrahedron `i` is between point `i` and the next.
     pub(super) points: Vec<u32>,
     pub(super) tets: Vec<u32>,
-    /// Whether the ring goes all the way around; otherwise the edge is on the boundary.
+    /// True if the ring is complete; otherwise the edge is on the boundary.
     pub(super) closed: bool,
 }
 
 impl Complex {
-    /// The complex of positive `tets` over `points`.
+    /// Creates the complex of positive `tets` over `points`.
     pub(super) fn new(points: Vec<DVec3>, tets: &[[u32; 4]]) -> Self {
         let mut complex = Self { tet_of: vec![NONE; points.len()], points, ..Self::default() };
         complex.replace(&[], tets);
@@ -81,22 +81,22 @@ impl Complex {
         self.tets[tet as usize][0] != NONE
     }
 
-    /// The tetrahedra that are not deleted.
+    /// Indices of tetrahedra that are not deleted.
     pub(super) fn alive(&self) -> impl Iterator<Item = u32> + '_ {
         (0..self.tets.len() as u32).filter(|&tet| self.is_alive(tet))
     }
 
-    /// The corners of a face, turning around the corner opposite to it.
+    /// Corners of a face, counter-clockwise as seen from the opposite corner.
     pub(super) fn face(&self, tet: u32, slot: usize) -> [u32; 3] {
         FACES[slot].map(|corner| self.tets[tet as usize][corner])
     }
 
-    /// The exact orientation of four points.
+    /// Exact orientation of four points.
     pub(super) fn orient(&self, [a, b, c, d]: [u32; 4]) -> f64 {
         orient(self.point(a), self.point(b), self.point(c), self.point(d))
     }
 
-    /// Begins a new set of marked tetrahedra.
+    /// Clears all marks.
     pub(super) fn clear_marks(&mut self) {
         self.marks.resize(self.tets.len(), 0);
         self.mark += 1;
@@ -114,9 +114,9 @@ impl Complex {
         self.marks[tet as usize] == self.mark
     }
 
-    /// Deletes `old`, adds `new` and joins all faces; returns where the first of the new ones are, in order.
+    /// Deletes `old`, adds `new`, connects all faces and returns the indices of `new`, in order.
     ///
-    /// Faces of `new` that meet neither each other nor a neighbour of `old` become boundary.
+    /// Faces of `new` that match neither each other nor a neighbour of `old` become boundary faces.
     pub(super) fn replace(&mut self, old: &[u32], new: &[[u32; 4]]) -> Vec<u32> {
         let mut uses = std::mem::take(&mut self.scratch);
         uses.clear();
@@ -141,15 +141,15 @@ impl Complex {
             self.tets[tet as usize] = [NONE; 4];
             self.free.push(tet);
         }
-        let places: Vec<u32> = new.iter().map(|&corners| self.add(corners)).collect();
-        for (&tet, corners) in places.iter().zip(new) {
+        let added: Vec<u32> = new.iter().map(|&corners| self.add(corners)).collect();
+        for (&tet, corners) in added.iter().zip(new) {
             for (slot, face) in FACES.iter().enumerate() {
                 uses.push(FaceUse { key: sorted(face.map(|corner| corners[corner])), tet, slot: slot as u8 });
             }
         }
-        self.join(&mut uses);
+        self.connect(&mut uses);
         self.scratch = uses;
-        places
+        added
     }
 
     fn add(&mut self, corners: [u32; 4]) -> u32 {
@@ -167,7 +167,7 @@ impl Complex {
         tet
     }
 
-    fn join(&mut self, uses: &mut [FaceUse]) {
+    fn connect(&mut self, uses: &mut [FaceUse]) {
         uses.sort_unstable();
         for pair in uses.windows(2) {
             if pair[0].key == pair[1].key {
@@ -175,7 +175,7 @@ impl Complex {
                 self.neighbours[pair[1].tet as usize][pair[1].slot as usize] = pair[0].tet;
             }
         }
-        // Corners that lost their tetrahedron are corners of a neighbour, unless they are gone.
+        // Corners whose tetrahedron was deleted get a neighbouring tetrahedron, if there is one.
         for used in uses.iter() {
             for corner in used.key {
                 if self.tet_of[corner as usize] == NONE {
@@ -185,20 +185,23 @@ impl Complex {
         }
     }
 
-    /// Which face of `tet` has `neighbour` behind it.
+    /// Face of `tet` that is shared with `neighbour`.
     ///
     /// # Panics
-    /// If they are no neighbours.
+    /// If they are not neighbours.
     pub(super) fn slot_of(&self, tet: u32, neighbour: u32) -> usize {
-        self.neighbours[tet as usize].iter().position(|&other| other == neighbour).expect("neighbours know each other")
+        self.neighbours[tet as usize]
+            .iter()
+            .position(|&other| other == neighbour)
+            .expect("the tetrahedra are neighbours")
     }
 
-    /// Which corner of `tet` is `point`.
+    /// Index of `point` among the corners of `tet`.
     pub(super) fn corner_of(&self, tet: u32, point: u32) -> Option<usize> {
         self.tets[tet as usize].iter().position(|&corner| corner == point)
     }
 
-    /// The tetrahedra between the outer faces of a cavity and `point`.
+    /// Tetrahedra between the outer faces of a cavity and `point`.
     pub(super) fn cone(&mut self, cavity: &[u32], point: u32) -> Vec<[u32; 4]> {
         self.clear_marks();
         for &tet in cavity {
@@ -209,13 +212,13 @@ impl Complex {
         outer.map(|(tet, slot)| self.face(tet, slot)).map(|[a, b, c]| [a, b, c, point]).collect()
     }
 
-    /// Whether there is a marked tetrahedron behind a face.
+    /// Returns true if the neighbour across a face is marked.
     pub(super) fn is_marked_neighbour(&self, tet: u32, slot: usize) -> bool {
         let neighbour = self.neighbour(tet, slot);
         neighbour != NONE && self.is_marked(neighbour)
     }
 
-    /// What a 2-3 flip of a face would put in the place of its two tetrahedra; `None` on the boundary.
+    /// The two tetrahedra at a face and the three that a 2-3 flip replaces them with; `None` on the boundary.
     pub(super) fn flip_2_3(&self, tet: u32, slot: usize) -> Option<([u32; 2], [[u32; 4]; 3])> {
         let other = self.neighbour(tet, slot);
         if other == NONE {
@@ -251,18 +254,18 @@ impl Complex {
         star
     }
 
-    /// One tetrahedron at the edge between `p` and `q`, if there is such an edge.
+    /// A tetrahedron at the edge between `p` and `q`, if the edge exists.
     pub(super) fn tet_at_edge(&mut self, p: u32, q: u32) -> Option<u32> {
         self.star(p).into_iter().find(|&tet| self.tet(tet).contains(&q))
     }
 
-    /// The tetrahedra around the edge from `p` to `q`, of which `tet` is one.
+    /// Tetrahedra around the edge from `p` to `q`, starting from `tet`, which is one of them.
     pub(super) fn ring(&self, p: u32, q: u32, tet: u32) -> Ring {
         let (start_point, end_point) = self.across(p, q, tet);
         let mut ring = Ring { points: vec![start_point, end_point], tets: vec![tet], closed: false };
         while let Some((next, point)) =
             self.step(p, q, *ring.tets.last().unwrap_or(&tet), ring.points[ring.points.len() - 2])
-            && ring.tets.len() < LONGEST_RING
+            && ring.tets.len() < MAX_RING_TETS
         {
             if next == tet {
                 ring.points.pop();
@@ -272,9 +275,9 @@ impl Complex {
             ring.tets.push(next);
             ring.points.push(point);
         }
-        // The other way, to the other end.
+        // The ring is open: continue from the start in the opposite direction.
         while let Some((next, point)) = self.step(p, q, ring.tets[0], ring.points[1])
-            && ring.tets.len() < LONGEST_RING
+            && ring.tets.len() < MAX_RING_TETS
         {
             ring.tets.insert(0, next);
             ring.points.insert(0, point);
@@ -282,7 +285,7 @@ impl Complex {
         ring
     }
 
-    /// The other two corners of a tetrahedron at the edge `p`, `q`, in the order in which the ring turns.
+    /// The other two corners of a tetrahedron at the edge `p`, `q`, in the orientation of the ring.
     fn across(&self, p: u32, q: u32, tet: u32) -> (u32, u32) {
         let corners = self.tet(tet);
         let [i, j] = [p, q].map(|point| corners.iter().position(|&corner| corner == point).unwrap_or(0));
@@ -297,7 +300,7 @@ impl Complex {
         (corners[k], corners[l])
     }
 
-    /// The tetrahedron behind the face opposite `behind`, and its new point.
+    /// Neighbour across the face opposite `behind`, and its additional point.
     fn step(&self, p: u32, q: u32, tet: u32, behind: u32) -> Option<(u32, u32)> {
         let slot = self.corner_of(tet, behind)?;
         let next = self.neighbour(tet, slot);
@@ -310,7 +313,7 @@ impl Complex {
     }
 }
 
-/// The same face in one order for all.
+/// Corners in ascending order, as a key that does not depend on orientation.
 pub(super) fn sorted<const K: usize>(mut corners: [u32; K]) -> [u32; K] {
     corners.sort_unstable();
     corners
@@ -326,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn rings_turn_around_their_edge() {
+    fn rings_are_oriented_around_their_edge() {
         let mut complex = octahedron();
         let tet = complex.tet_at_edge(0, 1).unwrap();
         let ring = complex.ring(0, 1, tet);
@@ -343,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn replacing_joins_the_new_with_what_stays() {
+    fn replace_connects_new_tetrahedra_with_existing_ones() {
         let mut complex = octahedron();
         let old = complex.star(0);
         complex.replace(&old, &[[2, 3, 5, 1], [3, 4, 5, 1], [5, 3, 2, 0], [5, 4, 3, 0]]);

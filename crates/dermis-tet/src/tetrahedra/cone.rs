@@ -1,4 +1,4 @@
-//! The tetrahedra between one point and the faces around it, and where that point is best.
+//! Tetrahedra between a point and the faces around it, and optimization of the position of that point.
 
 use std::cell::Cell;
 
@@ -6,25 +6,25 @@ use glam::DVec3;
 
 use super::complex::Complex;
 
-/// A gain that is worth a step.
-const LEAST_GAIN: f64 = 2e-5;
-/// Steps of the search.
+/// Minimum improvement of a step.
+const MIN_GAIN: f64 = 2e-5;
+/// Number of steps of the search.
 const STEPS: usize = 10;
 
-/// Faces around a point, each turning around it.
+/// Faces around a point, counter-clockwise as seen from it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Cone {
     faces: Vec<Base>,
-    /// The face that was in the way last: it is likely to be so again.
-    strict: Cell<usize>,
+    /// Face of the last worst tetrahedron, which is likely to be the worst again.
+    worst_face: Cell<usize>,
 }
 
-/// The face of a tetrahedron opposite its point, and what of it does not depend on that point.
+/// Face of a tetrahedron opposite its point, with quantities that do not depend on that point.
 #[derive(Debug, Clone, Copy)]
 struct Base {
     corners: [DVec3; 3],
     normal: DVec3,
-    /// The squared lengths of the sides opposite the corners, over the squared length of the normal.
+    /// Squared lengths of the sides opposite the corners, divided by the squared length of the normal.
     sides: [f64; 3],
 }
 
@@ -36,7 +36,7 @@ impl Base {
         Self { corners: [a, b, c], normal, sides }
     }
 
-    /// The smallest sine of the dihedral angles with the point at `at`; -1 where that turns the tetrahedron over.
+    /// Smallest sine of the dihedral angles with the point at `at`, or -1 if the tetrahedron is inverted.
     fn smallest_sine(&self, at: DVec3) -> f64 {
         let [a, b, c] = self.corners.map(|corner| corner - at);
         let volume = -self.normal.dot(a);
@@ -55,10 +55,10 @@ impl Base {
 impl Cone {
     pub(super) fn new(complex: &Complex, faces: impl Iterator<Item = [u32; 3]>) -> Self {
         let faces = faces.map(|face| Base::new(face.map(|corner| complex.point(corner)))).collect();
-        Self { faces, strict: Cell::default() }
+        Self { faces, worst_face: Cell::default() }
     }
 
-    /// The faces of a star that are opposite its centre `point`.
+    /// Creates the cone of the faces of a star that are opposite its center `point`.
     pub(super) fn of_star(complex: &Complex, star: &[u32], point: u32) -> Self {
         let opposite = |&tet: &u32| complex.corner_of(tet, point).map(|slot| complex.face(tet, slot));
         Self::new(complex, star.iter().filter_map(opposite))
@@ -68,18 +68,18 @@ impl Cone {
         self.faces.push(Base::new(face));
     }
 
-    /// The quality of the worst tetrahedron with the point at `at`; below `enough` it may be worse in truth.
-    pub(super) fn quality(&self, at: DVec3, enough: f64) -> f64 {
-        let Some(strict) = self.faces.get(self.strict.get()) else { return f64::MAX };
-        let mut worst = strict.smallest_sine(at);
+    /// Quality of the worst tetrahedron with the point at `at`. Below `sufficient` the result is only an upper bound.
+    pub(super) fn quality(&self, at: DVec3, sufficient: f64) -> f64 {
+        let Some(face) = self.faces.get(self.worst_face.get()) else { return f64::MAX };
+        let mut worst = face.smallest_sine(at);
         for (index, face) in self.faces.iter().enumerate() {
-            if worst < enough {
+            if worst < sufficient {
                 break;
             }
             let sine = face.smallest_sine(at);
             if sine < worst {
                 worst = sine;
-                self.strict.set(index);
+                self.worst_face.set(index);
             }
         }
         worst
@@ -89,31 +89,33 @@ impl Cone {
         self.faces.iter().flat_map(|face| face.corners)
     }
 
-    /// The mean distance of the corners from `at`.
+    /// Mean distance of the corners from `at`.
     pub(super) fn reach(&self, at: DVec3) -> f64 {
         let total: f64 = self.corners().map(|corner| corner.distance(at)).sum();
         total / (3 * self.faces.len()).max(1) as f64
     }
 
-    /// A position that is better than `start`, of the given quality, by a pattern search, and its quality.
+    /// Improves the position `start` of the given quality by a pattern search; returns the position and its quality.
     ///
-    /// The search ends where the quality is `enough`.
-    pub(super) fn improved(&self, start: DVec3, quality: f64, enough: f64) -> (DVec3, f64) {
+    /// The search stops when the quality is `sufficient`.
+    pub(super) fn improved(&self, start: DVec3, quality: f64, sufficient: f64) -> (DVec3, f64) {
         let (mut best, mut best_quality) = (start, quality);
         let middle = self.corners().sum::<DVec3>() / (3 * self.faces.len()).max(1) as f64;
         let mut step = 0.3 * self.reach(start);
         let mut last = DVec3::ZERO;
         for _ in 0..STEPS {
-            if best_quality >= enough {
+            if best_quality >= sufficient {
                 break;
             }
             let axes = [DVec3::X, DVec3::NEG_X, DVec3::Y, DVec3::NEG_Y, DVec3::Z, DVec3::NEG_Z];
-            // What helped before is likely to help again.
-            let ways = [last, self.lift(best), middle - best].into_iter().chain(axes).filter(|way| *way != DVec3::ZERO);
-            let better = ways.map(|way| (way, place(best + way.normalize_or_zero() * step))).find_map(|(way, at)| {
-                let quality = self.quality(at, best_quality + LEAST_GAIN);
-                (quality > best_quality + LEAST_GAIN).then_some((way, at, quality))
-            });
+            // The last successful direction is tried first.
+            let directions = [last, self.lift(best), middle - best].into_iter().chain(axes);
+            let moved = |direction: DVec3| (direction, rounded(best + direction.normalize_or_zero() * step));
+            let better =
+                directions.filter(|direction| *direction != DVec3::ZERO).map(moved).find_map(|(direction, at)| {
+                    let quality = self.quality(at, best_quality + MIN_GAIN);
+                    (quality > best_quality + MIN_GAIN).then_some((direction, at, quality))
+                });
             match better {
                 Some(found) => (last, best, best_quality) = found,
                 None => step /= 2.0,
@@ -122,15 +124,15 @@ impl Cone {
         (best, best_quality)
     }
 
-    /// The way off the face of the worst tetrahedron.
+    /// Direction away from the face of the worst tetrahedron.
     fn lift(&self, at: DVec3) -> DVec3 {
         let rated = self.faces.iter().map(|face| (face.smallest_sine(at), face.normal));
-        rated.min_by(|a, b| a.0.total_cmp(&b.0)).map_or(DVec3::ZERO, |(_, way)| way)
+        rated.min_by(|a, b| a.0.total_cmp(&b.0)).map_or(DVec3::ZERO, |(_, normal)| normal)
     }
 }
 
-/// A position as it will be stored.
-pub(super) fn place(position: DVec3) -> DVec3 {
+/// Position rounded to the precision in which it is stored.
+pub(super) fn rounded(position: DVec3) -> DVec3 {
     position.as_vec3().as_dvec3()
 }
 
@@ -140,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_base_knows_the_smallest_sine_of_its_tetrahedron() {
+    fn smallest_sine_of_a_base_matches_its_tetrahedron() {
         let corners = [DVec3::ZERO, DVec3::X, DVec3::new(0.3, 2.0, 0.1)];
         let [a, b, c] = corners;
         for at in [DVec3::new(0.2, 0.4, 0.7), DVec3::new(-1.0, 0.1, 0.01), DVec3::new(0.0, 3.0, 5.0)] {
@@ -150,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_point_comes_near_the_middle_of_a_cone() {
+    fn improved_point_is_near_the_center_of_a_cone() {
         let [a, b, c, d] =
             [DVec3::ONE, DVec3::new(-1.0, -1.0, 1.0), DVec3::new(-1.0, 1.0, -1.0), DVec3::new(1.0, -1.0, -1.0)];
         let mut cone = Cone::default();

@@ -1,35 +1,37 @@
-//! Delaunay tetrahedra of points, by insertion one after the other (Bowyer 1981, Watson 1981).
+//! Delaunay tetrahedra of points by incremental insertion (Bowyer 1981, Watson 1981).
 //!
-//! A point's cavity is all tetrahedra with it *strictly* inside their sphere, by exact predicates. Along any ray from
-//! the point the powers of the spheres grow, so the cavity is star-shaped, and no face of it is coplanar with the point,
-//! whatever is cospherical. So degenerate inputs need no perturbation; ties go to the tetrahedra that came first.
-//! Points are inserted in rounds of doubling size, each along a Hilbert curve (Amenta et al. 2003), so that the walk to
-//! the next one is short and cavities stay small for any order of input. Cost: O(n log n) in practice.
+//! The cavity of a point is the set of tetrahedra whose circumsphere contains it *strictly*, by exact predicates. The
+//! powers of the spheres increase along any ray from the point, so that the cavity is star-shaped and none of its faces
+//! is coplanar with the point, even for cospherical points. Degenerate inputs therefore need no perturbation; ties are
+//! resolved in favour of existing tetrahedra. Points are inserted in rounds of doubling size, each along a Hilbert
+//! curve (Amenta et al. 2003), which keeps walks short and cavities small for any input order. Cost: O(n log n) in
+//! practice.
 
 use glam::DVec3;
 
 use super::complex::{Complex, NONE};
 use super::predicates::{in_sphere, orient};
 
-/// How far the corners of the first tetrahedron stand off, in sizes of the box around the points.
-const FAR: f64 = 64.0;
-/// Points of the first round.
+/// Distance of the corners of the enclosing tetrahedron, in sizes of the bounding box.
+const ENCLOSING_DISTANCE: f64 = 64.0;
+/// Number of points in the first round.
 const FIRST_ROUND: usize = 64;
-/// Bits of the Hilbert curve per coordinate.
+/// Bits per coordinate of the Hilbert curve.
 const HILBERT_BITS: u32 = 16;
 
-/// The Delaunay tetrahedra of `points` and of the four corners of a large tetrahedron around them, which come last.
+/// Delaunay tetrahedra of `points` and the four corners of an enclosing tetrahedron, which are the last points.
 ///
-/// Of points at the same place only one gets tetrahedra, and those get none that `left_out` marks, as far as it goes.
-pub(super) fn delaunay(points: &[DVec3], left_out: &[bool]) -> Complex {
+/// Of several coincident points, only one gets tetrahedra. Points marked in `skipped` get none; the slice can be
+/// shorter than `points`.
+pub(super) fn delaunay(points: &[DVec3], skipped: &[bool]) -> Complex {
     let (low, high) = points.iter().fold((DVec3::MAX, DVec3::MIN), |(l, h), &p| (l.min(p), h.max(p)));
-    let (centre, size) =
+    let (center, size) =
         if points.is_empty() { (DVec3::ZERO, 1.0) } else { ((low + high) / 2.0, (high - low).max_element()) };
-    let far = FAR * if size > 0.0 { size } else { 1.0 };
+    let far = ENCLOSING_DISTANCE * if size > 0.0 { size } else { 1.0 };
     let n = points.len() as u32;
     let mut all = points.to_vec();
     for corner in [DVec3::ONE, DVec3::new(-1.0, -1.0, 1.0), DVec3::new(-1.0, 1.0, -1.0), DVec3::new(1.0, -1.0, -1.0)] {
-        all.push(centre + corner * far);
+        all.push(center + corner * far);
     }
     let first = [n, n + 1, n + 2, n + 3];
     let first = if orient(all[points.len()], all[points.len() + 1], all[points.len() + 2], all[points.len() + 3]) > 0.0
@@ -40,30 +42,30 @@ pub(super) fn delaunay(points: &[DVec3], left_out: &[bool]) -> Complex {
     };
     let mut complex = Complex::new(all, &[first]);
     let mut at = 0;
-    let is_in = |point: &u32| left_out.get(*point as usize) != Some(&true);
-    for point in insertion_order(points, low, size).into_iter().filter(is_in) {
+    let is_kept = |point: &u32| skipped.get(*point as usize) != Some(&true);
+    for point in insertion_order(points, low, size).into_iter().filter(is_kept) {
         at = insert(&mut complex, point, at);
     }
     complex
 }
 
-/// The order of insertion: random rounds of doubling size, each along a Hilbert curve.
+/// Order of insertion: random rounds of doubling size, each along a Hilbert curve.
 fn insertion_order(points: &[DVec3], low: DVec3, size: f64) -> Vec<u32> {
     let mut order: Vec<u32> = (0..points.len() as u32).collect();
     order.sort_by_key(|&point| (scramble(u64::from(point)), point));
     let cells = f64::from((1u32 << HILBERT_BITS) - 1);
     let scale = if size > 0.0 { cells / size } else { 0.0 };
-    let place = |point: u32| hilbert(((points[point as usize] - low) * scale).to_array().map(|x| x as u32));
+    let curve_index = |point: u32| hilbert(((points[point as usize] - low) * scale).to_array().map(|x| x as u32));
     let (mut start, mut end) = (0, FIRST_ROUND);
     while start < order.len() {
         let stop = end.min(order.len());
-        order[start..stop].sort_by_cached_key(|&point| (place(point), point));
+        order[start..stop].sort_by_cached_key(|&point| (curve_index(point), point));
         (start, end) = (stop, 2 * end);
     }
     order
 }
 
-/// A number that looks random (the finalizer of `SplitMix64`).
+/// Pseudorandom hash of a number (the finalizer of `SplitMix64`).
 pub(super) fn scramble(seed: u64) -> u64 {
     let mut z = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -71,7 +73,7 @@ pub(super) fn scramble(seed: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// The place of a cell along the Hilbert curve (Skilling 2004: transposed axes by Gray code).
+/// Index of a cell along the Hilbert curve (Skilling 2004: transposed axes by Gray code).
 fn hilbert(mut x: [u32; 3]) -> u64 {
     let top = 1u32 << (HILBERT_BITS - 1);
     let mut q = top;
@@ -107,7 +109,7 @@ fn hilbert(mut x: [u32; 3]) -> u64 {
     index
 }
 
-/// Inserts a point of the complex, searching from the tetrahedron `from`; returns one of its tetrahedra.
+/// Inserts a point of the complex, located by a walk from the tetrahedron `from`, and returns one of its tetrahedra.
 fn insert(complex: &mut Complex, point: u32, from: u32) -> u32 {
     let position = complex.point(point);
     let Some(containing) = locate(complex, position, from) else {
@@ -120,7 +122,7 @@ fn insert(complex: &mut Complex, point: u32, from: u32) -> u32 {
     complex.replace(&cavity, &new)[0]
 }
 
-/// The tetrahedra with `point` strictly inside their sphere, and those that fill their place around it.
+/// Tetrahedra whose circumsphere strictly contains `point`, and the tetrahedra around `point` that replace them.
 fn cavity(complex: &mut Complex, containing: u32, point: u32) -> (Vec<u32>, Vec<[u32; 4]>) {
     let position = complex.point(point);
     complex.clear_marks();
@@ -151,10 +153,10 @@ pub(super) fn conflicts(complex: &Complex, tet: u32, position: DVec3) -> bool {
     in_sphere(a, b, c, d, position) > 0.0
 }
 
-/// A tetrahedron that contains `position`, its faces included, found by walking from `from`; `None` outside of all.
+/// Tetrahedron that contains `position`, including its faces, found by a walk from `from`; `None` if there is none.
 ///
-/// The walk crosses any face that separates it from the goal. In Delaunay tetrahedra it cannot run in circles if it
-/// takes the faces in an order that varies; elsewhere a search through all of them takes over.
+/// The walk crosses any face that separates it from `position`. In a Delaunay complex it cannot cycle if the order of
+/// faces is randomized; for other complexes an exhaustive search is the fallback.
 pub(super) fn locate(complex: &Complex, position: DVec3, from: u32) -> Option<u32> {
     let mut tet = from;
     let mut came_from = NONE;
@@ -162,12 +164,12 @@ pub(super) fn locate(complex: &Complex, position: DVec3, from: u32) -> Option<u3
         tet = complex.alive().next()?;
     }
     for step in 0..complex.tets.len() + 8 {
-        let turn = scramble(step as u64) as usize;
-        let way = (0..4).map(|k| (k + turn) % 4).find(|&slot| {
+        let first = scramble(step as u64) as usize;
+        let exit = (0..4).map(|k| (k + first) % 4).find(|&slot| {
             let neighbour = complex.neighbour(tet, slot);
             (neighbour == NONE || neighbour != came_from) && !sees(complex, tet, slot, position)
         });
-        match way {
+        match exit {
             None => return Some(tet),
             Some(slot) if complex.neighbour(tet, slot) == NONE => break,
             Some(slot) => (came_from, tet) = (tet, complex.neighbour(tet, slot)),
@@ -176,7 +178,7 @@ pub(super) fn locate(complex: &Complex, position: DVec3, from: u32) -> Option<u3
     complex.alive().find(|&tet| (0..4).all(|slot| sees(complex, tet, slot, position)))
 }
 
-/// Whether a face has `position` on the side of its tetrahedron, or in its plane.
+/// Returns true if `position` is on the same side of a face as its tetrahedron, or in the plane of the face.
 pub(super) fn sees(complex: &Complex, tet: u32, slot: usize, position: DVec3) -> bool {
     let [a, b, c] = complex.face(tet, slot).map(|corner| complex.point(corner));
     orient(a, b, c, position) >= 0.0
@@ -217,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn random_points_get_delaunay_tetrahedra() {
+    fn tetrahedra_of_random_points_are_delaunay() {
         let points = random_points(800);
         let complex = delaunay(&points, &[]);
         check(&complex, points.len());
@@ -225,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_grid_full_of_cospherical_points_gets_delaunay_tetrahedra() {
+    fn tetrahedra_of_cospherical_grid_points_are_delaunay() {
         let points = grid_points(8);
         let complex = delaunay(&points, &[]);
         check(&complex, points.len());
@@ -233,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn points_in_a_plane_or_line_or_twice_in_a_place_do_no_harm() {
+    fn handles_coplanar_collinear_and_coincident_points() {
         let mut points: Vec<DVec3> = random_points(60).into_iter().map(|p| DVec3::new(p.x, p.y, 0.0)).collect();
         points.extend((0..20).map(|k| DVec3::X * f64::from(k)));
         points.extend_from_within(..30);
@@ -243,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_along_the_hilbert_curve_are_neighbours_in_space() {
+    fn consecutive_cells_of_the_hilbert_curve_are_adjacent() {
         let mut cells: Vec<[u32; 3]> = (0..512).map(|k| [k % 8, k / 8 % 8, k / 64]).collect();
         cells.sort_by_key(|&cell| hilbert(cell));
         for pair in cells.windows(2) {

@@ -1,23 +1,24 @@
 //! Edge removal: the ring of tetrahedra around an edge is replaced by two fans over a triangulation of the ring's points
-//! (Freitag & Ollivier-Gooch 1997; the choice by dynamic programming is Klincsek's 1980).
+//! (Freitag & Ollivier-Gooch 1997; the optimal triangulation by dynamic programming is that of Klincsek 1980).
 //!
-//! For the edge `p`, `q` with the points `r₀ … rₙ₋₁` around it, each triangle `i < j < k` of the polygon stands for the
+//! For the edge `p`, `q` with the points `r₀ … rₙ₋₁` around it, each triangle `i < j < k` of the polygon gives the
 //! tetrahedra `[rᵢ, rⱼ, rₖ, q]` and `[rₖ, rⱼ, rᵢ, p]`. For n = 3 this is the 3-2 flip, for n = 4 the 4-4 flip.
 
-/// The largest ring that is looked at: the effort grows with its third power, success gets rare.
-pub(super) const LARGEST_RING: usize = 10;
+/// Maximum size of a ring. The cost is cubic in the size, and the removal of edges with larger rings rarely succeeds.
+pub(super) const MAX_RING: usize = 10;
 
-/// The triangles of the best triangulation of a polygon with `count` points, and its score.
+/// Finds the triangles of the best triangulation of a polygon with `count` points, and its score.
 ///
-/// `score` rates one triangle `i < j < k`, `None` forbids it; `combine` joins scores; larger is better.
+/// `score` rates one triangle `i < j < k` and returns `None` to exclude it; `combine` combines scores, starting from
+/// `nothing`. Larger is better.
 pub(super) fn best_triangulation(
     count: usize,
     mut score: impl FnMut([usize; 3]) -> Option<f64>,
     combine: impl Fn(f64, f64) -> f64,
     nothing: f64,
 ) -> Option<(Vec<[usize; 3]>, f64)> {
-    // best[i][k]: the best way to fill the polygon between its points i and k, and the point in between.
-    let mut best = [[None; LARGEST_RING]; LARGEST_RING];
+    // best[i][k]: score of the best triangulation between the points i and k, and its middle point.
+    let mut best = [[None; MAX_RING]; MAX_RING];
     for i in 0..count - 1 {
         best[i][i + 1] = Some((nothing, 0));
     }
@@ -47,7 +48,7 @@ pub(super) fn best_triangulation(
     Some((triangles, total))
 }
 
-/// The tetrahedra that stand for the triangles of the ring's polygon.
+/// Tetrahedra for the triangles of the polygon of a ring.
 pub(super) fn fans(p: u32, q: u32, ring: &[u32], triangles: &[[usize; 3]]) -> Vec<[u32; 4]> {
     triangles.iter().flat_map(|&triangle| fan_pair(p, q, triangle.map(|k| ring[k]))).collect()
 }
@@ -63,7 +64,7 @@ mod tests {
 
     #[test]
     fn finds_the_best_of_all_triangulations() {
-        // The fan at point 2 is the only one without a triangle that lacks it.
+        // Only in the fan at point 2 do all triangles contain that point.
         let score = |t: [usize; 3]| Some(if t.contains(&2) { 0.0 } else { -1.0 });
         let (mut triangles, total) = best_triangulation(6, score, |a, b| a + b, 0.0).unwrap();
         triangles.sort_unstable();
@@ -71,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn knows_when_there_is_none() {
+    fn returns_none_without_a_valid_triangulation() {
         assert!(best_triangulation(5, |t| (!t.contains(&0)).then_some(1.0), f64::min, f64::MAX).is_none());
     }
 }

@@ -1,12 +1,13 @@
-//! The robust way out: cells of a lattice that cover the skin, which moves along with them.
+//! Robust lattice mesher: lattice cells that cover the skin, with the skin embedded in them.
 //!
-//! For skins that are open, meet themselves or have degenerate parts. Space is filled with the tetrahedra of a body-centred
-//! lattice; those stay whose middle is inside by the generalized winding number, or that the skin passes through. The
-//! points of the skin are no nodes: each lies in one tetrahedron and follows it by its barycentric coordinates.
+//! For skins that are open, self-intersecting or degenerate. Space is filled with the tetrahedra of a body-centered
+//! cubic lattice; a cell is kept if its center is inside by the generalized winding number, or if the skin passes
+//! through it. The points of the skin are not nodes: each lies in a tetrahedron and follows it by its barycentric
+//! coordinates.
 //!
-//! Two cubes that share a face have four tetrahedra between them, one per edge of the face, each with both middles of the
-//! cubes. Where the cells' boundary touches itself in a point or an edge, the cells around that point are added, which
-//! parts it, until the boundary is a closed manifold.
+//! Between two cubes that share a face there are four tetrahedra, one per edge of the face, each with the centers of both
+//! cubes as corners. If the boundary of the cells touches itself in a point or an edge, the cells around that point are
+//! added until the boundary is a closed manifold.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,55 +22,55 @@ use super::quality::{TetQuality, measure_quality};
 use super::{Stages, TetError};
 use dermis_mesh::surface_tree::SurfaceTree;
 
-/// Cubes of the lattice, at most.
-const MOST_CUBES: f64 = 3e7;
-/// Samples of one triangle, at most, along each of its sides.
-const MOST_SAMPLES: f64 = 4000.0;
+/// Maximum number of lattice cubes.
+const MAX_CUBES: f64 = 3e7;
+/// Maximum number of samples along each side of a triangle or along a bone.
+const MAX_SAMPLES: f64 = 4000.0;
 
 /// Options of [`lattice_body`].
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct LatticeOptions {
-    /// The side of the lattice's cubes, in units of the skin; `None` is twice the mean edge of the skin. Smaller is finer.
+    /// Side of the lattice cubes, in units of the skin; `None` is twice the mean edge of the skin. Smaller is finer.
     pub spacing: Option<f64>,
-    /// The interval of points along the bones; `None` is the spacing.
+    /// Interval of points along the bones, in units of the skin; `None` is the spacing.
     pub bone_interval: Option<f64>,
 }
 
-/// A point that follows a tetrahedron.
+/// A point embedded in a tetrahedron.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Embedding {
-    /// Which tetrahedron.
+    /// Index of the tetrahedron.
     pub tetrahedron: u32,
-    /// How much of each of its corners; they sum to 1.
+    /// Barycentric coordinates, which sum to 1.
     pub weights: [f32; 4],
 }
 
 impl Embedding {
-    /// Where the point is, for tetrahedra with their nodes at `nodes`.
+    /// Position of the point for the given node positions.
     pub fn position(&self, tetrahedra: &[[u32; 4]], nodes: &[Vec3]) -> Vec3 {
         let corners = tetrahedra[self.tetrahedron as usize];
         corners.iter().zip(self.weights).map(|(&corner, weight)| nodes[corner as usize] * weight).sum()
     }
 }
 
-/// A body of lattice cells with the skin inside.
+/// A body of lattice cells with an embedded skin.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LatticeBody {
-    /// The cells.
+    /// Mesh of the cells.
     pub mesh: TetMesh,
-    /// Where each point of the skin is.
+    /// Embedding of each skin point.
     pub skin: Vec<Embedding>,
-    /// Where points along each bone are, at even intervals; those outside the cells are left out.
+    /// Embeddings of points along each bone, at even intervals; points outside the cells are dropped.
     pub bones: Vec<Vec<Embedding>>,
-    /// The side of the lattice's cubes.
+    /// Side of the lattice cubes.
     pub spacing: f64,
     /// Dihedral angles and conditioning.
     pub quality: TetQuality,
-    /// What was assumed or left out.
+    /// Notes about changed options.
     pub notes: Vec<Note>,
 }
 
-/// Covers `skin` with cells of a lattice; any skin with triangles will do.
+/// Covers `skin` with lattice cells; any skin with triangles is accepted.
 pub fn lattice_body(
     skin: &TriMesh,
     bones: &[(Vec3, Vec3)],
@@ -88,14 +89,14 @@ pub fn lattice_body(
     let mut cells = lattice.crossed_by(&points, skin.triangles());
     stages.begin("filling the inside", 1)?;
     cells.extend(lattice.inside(&tree));
-    Lattice::part_touching(&mut cells);
+    Lattice::separate_touching(&mut cells);
     stages.begin("embedding the skin", 2)?;
     let (mesh, cells) = lattice.mesh(&cells)?;
     let interval = options.bone_interval.unwrap_or(lattice.spacing);
     let embed = |position: DVec3| lattice.embed(position, &cells, &mesh);
     let along = |&(head, tail): &(Vec3, Vec3)| -> Vec<Embedding> {
         let (head, tail) = (head.as_dvec3(), tail.as_dvec3());
-        let parts = (head.distance(tail) / interval).round().clamp(1.0, MOST_SAMPLES) as usize;
+        let parts = (head.distance(tail) / interval).round().clamp(1.0, MAX_SAMPLES) as usize;
         (0..=parts).filter_map(|k| embed(head.lerp(tail, k as f64 / parts as f64))).collect()
     };
     Ok(LatticeBody {
@@ -108,19 +109,19 @@ pub fn lattice_body(
     })
 }
 
-/// A tetrahedron between two cubes: the lower cube, the axis to the other, the edge of the face between them.
+/// A tetrahedron between two cubes: the lower cube, the axis to the other cube, and an edge of their common face.
 type Cell = ([i32; 3], u8, u8);
 
-/// Cubes of one size.
+/// A grid of cubes.
 struct Lattice {
     low: DVec3,
     spacing: f64,
-    /// Cubes per axis.
+    /// Number of cubes per axis.
     counts: IVec3,
 }
 
 impl Lattice {
-    /// A lattice with a cube to spare on every side of the skin.
+    /// Creates a lattice with a margin of one cube around the skin.
     fn around(skin: &TriMesh, points: &[DVec3], spacing: Option<f64>) -> (Self, Vec<Note>) {
         let (low, high) = skin.bounds();
         let (low, high) = (low.as_dvec3(), high.as_dvec3());
@@ -132,12 +133,12 @@ impl Lattice {
             spacing = size.max_element().max(f64::MIN_POSITIVE.sqrt());
         }
         let cubes = |spacing: f64| (size / spacing + 4.0).to_array().iter().product::<f64>();
-        let asked = spacing;
-        while cubes(spacing) > MOST_CUBES {
+        let requested = spacing;
+        while cubes(spacing) > MAX_CUBES {
             spacing *= 1.25;
         }
-        if spacing > asked {
-            notes.push(Note::new(format!("a spacing of {asked} would take too many cells; {spacing} was used")));
+        if spacing > requested {
+            notes.push(Note::new(format!("a spacing of {requested} gives too many cells; {spacing} was used instead")));
         }
         let counts = (size / spacing).floor().as_ivec3() + IVec3::splat(4);
         (Self { low: low - DVec3::splat(1.5 * spacing), spacing, counts }, notes)
@@ -147,12 +148,12 @@ impl Lattice {
         (position - self.low) / self.spacing
     }
 
-    /// The cell that contains a point: its cube, the face that it is nearest to, and the edge of that face.
+    /// Cell that contains a point, from its cube, the nearest face of that cube and the nearest edge of that face.
     fn cell_of(&self, position: DVec3) -> Cell {
         let at = self.to_lattice(position);
         let cube = at.floor();
-        let from_middle = at - cube - 0.5;
-        let size = from_middle.abs();
+        let from_center = at - cube - 0.5;
+        let size = from_center.abs();
         let axis = if size.x >= size.y && size.x >= size.z {
             0
         } else if size.y >= size.z {
@@ -161,15 +162,15 @@ impl Lattice {
             2
         };
         let mut lower = cube.as_ivec3();
-        if from_middle[axis] < 0.0 {
+        if from_center[axis] < 0.0 {
             lower[axis] -= 1;
         }
-        let (v, w) = (from_middle[(axis + 1) % 3], from_middle[(axis + 2) % 3]);
+        let (v, w) = (from_center[(axis + 1) % 3], from_center[(axis + 2) % 3]);
         let edge = if v.abs() >= w.abs() { u8::from(v >= 0.0) } else { 2 + u8::from(w >= 0.0) };
         (lower.to_array(), axis as u8, edge)
     }
 
-    /// The corners of a cell, in half spacings from the lattice's origin: cubes have odd middles and even corners.
+    /// Corners of a cell, in half spacings from the origin of the lattice: centers of cubes are odd, corners even.
     fn corners((lower, axis, edge): Cell) -> [[i32; 3]; 4] {
         let axis = axis as usize;
         let (v, w) = ((axis + 1) % 3, (axis + 2) % 3);
@@ -189,7 +190,7 @@ impl Lattice {
             2 => [corner(1, -1), corner(-1, -1)],
             _ => [corner(-1, 1), corner(1, 1)],
         };
-        // Positive: the edge turns around the axis from the lower to the upper middle.
+        // Positive orientation: the edge is counter-clockwise around the axis from the lower to the upper center.
         [middle, other, b, a].map(|corner| corner.to_array())
     }
 
@@ -197,13 +198,13 @@ impl Lattice {
         self.low + IVec3::from(half).as_dvec3() * (self.spacing / 2.0)
     }
 
-    /// The cells that triangles pass through, by samples a quarter of a spacing apart.
+    /// Cells that triangles pass through, found by samples a quarter of a spacing apart.
     fn crossed_by(&self, points: &[DVec3], triangles: &[[u32; 3]]) -> BTreeSet<Cell> {
         let mut cells: BTreeSet<Cell> = points.iter().map(|&p| self.cell_of(p)).collect();
         for triangle in triangles {
             let [a, b, c] = triangle.map(|p| points[p as usize]);
             let longest = a.distance(b).max(b.distance(c)).max(c.distance(a));
-            let parts = (4.0 * longest / self.spacing).ceil().clamp(1.0, MOST_SAMPLES) as usize;
+            let parts = (4.0 * longest / self.spacing).ceil().clamp(1.0, MAX_SAMPLES) as usize;
             for i in 0..=parts {
                 for j in 0..=parts - i {
                     let (u, v) = (i as f64 / parts as f64, j as f64 / parts as f64);
@@ -214,7 +215,7 @@ impl Lattice {
         cells
     }
 
-    /// The cells whose middle is inside.
+    /// Cells whose center is inside.
     fn inside(&self, tree: &SurfaceTree) -> Vec<Cell> {
         let IVec3 { x: nx, y: ny, z: nz } = self.counts;
         let layer = |z: i32| -> Vec<Cell> {
@@ -232,8 +233,8 @@ impl Lattice {
         (0..nz).into_par_iter().flat_map_iter(layer).collect()
     }
 
-    /// Adds the cells around every point at which the boundary is not a disc, until there is none.
-    fn part_touching(cells: &mut BTreeSet<Cell>) {
+    /// Adds the cells around every point at which the boundary is not a disk, until there is none.
+    fn separate_touching(cells: &mut BTreeSet<Cell>) {
         loop {
             let touching = Self::touching_points(cells);
             if touching.is_empty() {
@@ -249,7 +250,7 @@ impl Lattice {
         }
     }
 
-    /// Points at which the faces of the boundary are not one closed fan.
+    /// Points at which the faces of the boundary do not form a single closed fan.
     fn touching_points(cells: &BTreeSet<Cell>) -> Vec<[i32; 3]> {
         let mut faces: BTreeMap<[[i32; 3]; 3], u32> = BTreeMap::new();
         for &cell in cells {
@@ -269,54 +270,54 @@ impl Lattice {
         links.into_iter().filter(|(_, link)| !is_one_cycle(link)).map(|(point, _)| point).collect()
     }
 
-    /// The mesh of the cells, and which tetrahedron each cell is.
+    /// Mesh of the cells, and the index of the tetrahedron of each cell.
     fn mesh(&self, cells: &BTreeSet<Cell>) -> Result<(TetMesh, BTreeMap<Cell, u32>), TetError> {
         let corners: BTreeSet<[i32; 3]> = cells.iter().flat_map(|&cell| Self::corners(cell)).collect();
-        let numbers: BTreeMap<[i32; 3], u32> = corners.iter().copied().zip(0..).collect();
+        let indices: BTreeMap<[i32; 3], u32> = corners.iter().copied().zip(0..).collect();
         let nodes = corners.iter().map(|&corner| self.position(corner).as_vec3()).collect();
-        let tets = cells.iter().map(|&cell| Self::corners(cell).map(|corner| numbers[&corner])).collect();
+        let tets = cells.iter().map(|&cell| Self::corners(cell).map(|corner| indices[&corner])).collect();
         Ok((TetMesh::new(nodes, tets)?, cells.iter().copied().zip(0..).collect()))
     }
 
-    /// Where a point is, if a cell contains it.
+    /// Embedding of a point, if a cell contains it.
     fn embed(&self, position: DVec3, cells: &BTreeMap<Cell, u32>, mesh: &TetMesh) -> Option<Embedding> {
         let &tetrahedron = cells.get(&self.cell_of(position))?;
         let [a, b, c, d] = mesh.tetrahedra()[tetrahedron as usize].map(|node| mesh.nodes()[node as usize].as_dvec3());
-        let parts = [
+        let volumes = [
             orient(position, b, c, d),
             orient(a, position, c, d),
             orient(a, b, position, d),
             orient(a, b, c, position),
         ];
-        let whole: f64 = parts.iter().sum();
-        Some(Embedding { tetrahedron, weights: parts.map(|part| (part / whole) as f32) })
+        let total: f64 = volumes.iter().sum();
+        Some(Embedding { tetrahedron, weights: volumes.map(|volume| (volume / total) as f32) })
     }
 }
 
-/// The cells above a cube along the three axes.
+/// Cells between a cube and the next cubes along the three axes.
 fn cells_of(cube: [i32; 3]) -> impl Iterator<Item = Cell> {
     (0..12).map(move |k| (cube, k / 4, k % 4))
 }
 
-/// Whether the edges of a link make one closed cycle.
+/// Returns true if the edges of a link form a single closed cycle.
 fn is_one_cycle(link: &[[[i32; 3]; 2]]) -> bool {
-    let mut ways: BTreeMap<[i32; 3], Vec<[i32; 3]>> = BTreeMap::new();
+    let mut adjacent: BTreeMap<[i32; 3], Vec<[i32; 3]>> = BTreeMap::new();
     for &[a, b] in link {
-        ways.entry(a).or_default().push(b);
-        ways.entry(b).or_default().push(a);
+        adjacent.entry(a).or_default().push(b);
+        adjacent.entry(b).or_default().push(a);
     }
-    if ways.values().any(|ends| ends.len() != 2) {
+    if adjacent.values().any(|ends| ends.len() != 2) {
         return false;
     }
     let [start, mut at] = link[0];
     let (mut before, mut length) = (start, 1);
     while at != start {
-        let ends = &ways[&at];
+        let ends = &adjacent[&at];
         let next = if ends[0] == before { ends[1] } else { ends[0] };
         (before, at) = (at, next);
         length += 1;
     }
-    length == ways.len()
+    length == adjacent.len()
 }
 
 #[cfg(test)]

@@ -1,13 +1,13 @@
-//! Tetrahedra that fill a skin: every point of the skin is a node, every face of the skin a face of the boundary.
+//! Tetrahedral mesher: every point of the skin becomes a node, every face of the skin a face of the boundary.
 //!
-//! 1. Nodes inside: along the bones, and a body-centred lattice (`nodes`).
+//! 1. Inner nodes along the bones and on a body-centered cubic lattice (`nodes`).
 //! 2. Delaunay tetrahedra of all points (`delaunay`).
-//! 3. Recovery of the skin's edges and faces by flips, and by points on the skin where flips do not do (`recover`).
-//! 4. Carving (`carve`); points on the skin are moved inside (`suppress`).
-//! 5. Improvement by flips, by moving, removing and adding nodes inside (`improve`).
+//! 3. Recovery of the edges and faces of the skin by flips, and by Steiner points on the skin if flips fail (`recover`).
+//! 4. Removal of the tetrahedra outside (`carve`); Steiner points are moved from the skin to the inside (`suppress`).
+//! 5. Improvement by flips and by moving, removing and adding inner nodes (`improve`).
 //!
-//! Signs are exact, ties are broken by index and every parallel part keeps the order of its results, so that the same
-//! skin gives the same tetrahedra everywhere. Written from the papers; no code of `TetGen` (AGPL) is used.
+//! Predicates are exact, ties are broken by index and parallel loops preserve the order of their results, so that a skin
+//! gives the same tetrahedra on any machine. Implemented from the papers; no code of `TetGen` (AGPL) is used.
 
 mod carve;
 mod check;
@@ -41,27 +41,28 @@ use outer::Outer;
 use quality::{TetQuality, measure_quality};
 use recover::{Constraints, Recovered, Split};
 
-/// The interval of points along bones where no lattice sets it, in mean edges of the skin.
-const INTERVAL_IN_EDGES: f64 = 1.4;
-/// Nodes of the lattice, at most.
-const MOST_LATTICE_NODES: f64 = 5e6;
+/// Default interval of points along bones without a lattice, in mean edge lengths of the skin.
+const BONE_INTERVAL_IN_EDGES: f64 = 1.4;
+/// Maximum number of lattice nodes.
+const MAX_LATTICE_NODES: f64 = 5e6;
 
 /// Options of [`tetrahedralize`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TetOptions {
-    /// The side of the cubes of the lattice inside, in units of the skin; `None` chooses it by `inner_nodes`.
+    /// Side of the cubes of the inner lattice, in units of the skin; `None` derives it from `inner_nodes`.
     pub spacing: Option<f64>,
-    /// Lattice nodes per point of the skin, about, where no spacing is given. More is finer and slower.
+    /// Approximate number of lattice nodes per skin point if no spacing is given. More is finer and slower.
     pub inner_nodes: f64,
-    /// The interval of nodes along the bones; `None` is the spacing of the lattice's neighbours.
+    /// Interval of nodes along the bones, in units of the skin; `None` is the distance of neighbours in the lattice.
     pub bone_interval: Option<f64>,
-    /// Tetrahedra with a smaller dihedral angle, or a larger one than 180° minus this, are worked on, in degrees.
+    /// Dihedral angle in degrees below which tetrahedra are improved; they are also improved above 180° minus this angle.
     pub goal_dihedral_degrees: f64,
-    /// Points are added where a dihedral angle stays smaller, in degrees.
-    pub least_dihedral_degrees: f64,
-    /// Rounds of improvement, at most.
+    /// Dihedral angle in degrees below which points are added to tetrahedra that cannot be improved otherwise.
+    pub min_dihedral_degrees: f64,
+    /// Maximum number of improvement passes.
     pub improvement_passes: usize,
-    /// Where the skin meets itself, points may be moved by at most this, in units of the skin; 0 makes it an error.
+    /// Maximum distance by which points are moved to resolve self-intersections, in units of the skin. With 0,
+    /// self-intersections are an error.
     pub separate: f64,
 }
 
@@ -72,93 +73,93 @@ impl Default for TetOptions {
             inner_nodes: 0.5,
             bone_interval: None,
             goal_dihedral_degrees: 20.0,
-            least_dihedral_degrees: 15.0,
+            min_dihedral_degrees: 15.0,
             improvement_passes: 8,
             separate: 0.0,
         }
     }
 }
 
-/// A body of tetrahedra.
+/// A tetrahedral body.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TetBody {
-    /// The nodes are the points of the skin, in order, then those of the bones, then the others.
+    /// Mesh whose nodes are the points of the skin, in order, followed by those of the bones and all others.
     pub mesh: TetMesh,
-    /// How many of the first nodes are points of the skin.
+    /// Number of skin points, which are the first nodes.
     pub skin_nodes: usize,
-    /// The nodes along each bone, from its head to its tail; bones that meet share a node.
+    /// Nodes along each bone, from its head to its tail; bones that meet share a node.
     pub bone_nodes: Vec<Vec<u32>>,
-    /// The side of the lattice's cubes.
+    /// Side of the lattice cubes.
     pub spacing: f64,
-    /// How many triangles of the skin are faces of the boundary.
+    /// Number of skin triangles that are faces of the boundary.
     pub recovered_faces: usize,
-    /// How many triangles the skin has.
+    /// Number of skin triangles.
     pub skin_faces: usize,
-    /// Nodes on the boundary that are no points of the skin.
+    /// Number of boundary nodes that are not skin points.
     pub extra_boundary_nodes: usize,
-    /// The volume inside the boundary against the skin's, relative.
+    /// Relative difference between the volume of the tetrahedra and the volume of the skin.
     pub volume_error: f64,
     /// Dihedral angles and conditioning.
     pub quality: TetQuality,
-    /// How the recovery went.
+    /// Counts of the boundary recovery.
     pub recovery: RecoveryCounts,
-    /// What was assumed or left out.
+    /// Notes about corrections of the input and dropped points.
     pub notes: Vec<Note>,
 }
 
 impl TetBody {
-    /// The part of the skin's triangles that are faces of the boundary, from 0 to 1.
+    /// Fraction of the skin triangles that are faces of the boundary, from 0 to 1.
     pub fn recovered_fraction(&self) -> f64 {
         self.recovered_faces as f64 / self.skin_faces.max(1) as f64
     }
 }
 
-/// How the skin was recovered.
+/// Counts of the boundary recovery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RecoveryCounts {
-    /// Edges of the skin that the Delaunay tetrahedra did not have.
+    /// Number of skin edges that the Delaunay tetrahedra did not contain.
     pub missing_edges: usize,
-    /// Faces that were missing when the edges were there.
+    /// Number of skin faces that were missing after all edges were recovered.
     pub missing_faces: usize,
-    /// Points that were put on the skin for a while.
+    /// Number of temporary Steiner points on the skin.
     pub splits: usize,
 }
 
-/// Why a skin gets no tetrahedra.
+/// Error of the tetrahedral meshers.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TetError {
-    /// There is nothing to fill.
+    /// The skin is empty.
     #[error("the skin has no triangles")]
     NoTriangles,
     /// The skin has holes.
-    #[error("the skin is open: {count} edges have one triangle only, the first between points {} and {} near {position}; close the holes or use the lattice mesher", edge[0], edge[1])]
+    #[error("the skin is open: {count} edges have only one triangle, the first between points {} and {} near {position}; close the holes or use the lattice mesher", edge[0], edge[1])]
     Open {
-        /// How many edges.
+        /// Number of open edges.
         count: usize,
-        /// The first of them.
+        /// First open edge.
         edge: [u32; 2],
-        /// Where it is.
+        /// Position of the first open edge.
         position: Vec3,
     },
-    /// More than two triangles meet in an edge.
-    #[error("{count} edges of the skin have more than two triangles, the first between points {} and {} near {position}; split the surface there or use the lattice mesher", edge[0], edge[1])]
+    /// More than two triangles share an edge.
+    #[error("the skin is not manifold: {count} edges have more than two triangles, the first between points {} and {} near {position}; split the surface there or use the lattice mesher", edge[0], edge[1])]
     NonManifold {
-        /// How many edges.
+        /// Number of non-manifold edges.
         count: usize,
-        /// The first of them.
+        /// First non-manifold edge.
         edge: [u32; 2],
-        /// Where it is.
+        /// Position of the first non-manifold edge.
         position: Vec3,
     },
-    /// Neighbouring triangles look to different sides.
-    #[error("the skin's triangles disagree about outside at {count} edges, the first between points {} and {} near {position}; make the winding consistent or use the lattice mesher", edge[0], edge[1])]
+    /// Neighbouring triangles have opposite orientations.
+    #[error("the orientation of the skin is inconsistent at {count} edges, the first between points {} and {} near {position}; make the winding consistent or use the lattice mesher", edge[0], edge[1])]
     Inconsistent {
-        /// How many edges.
+        /// Number of inconsistent edges.
         count: usize,
-        /// The first of them.
+        /// First inconsistent edge.
         edge: [u32; 2],
-        /// Where it is.
+        /// Position of the first inconsistent edge.
         position: Vec3,
     },
     /// A triangle has no area.
@@ -166,68 +167,70 @@ pub enum TetError {
         "{count} triangles of the skin have no area, the first is triangle {triangle} near {position}; remove them or use the lattice mesher"
     )]
     Degenerate {
-        /// The first of them.
+        /// First degenerate triangle.
         triangle: usize,
-        /// How many.
+        /// Number of degenerate triangles.
         count: usize,
-        /// Where it is.
+        /// Position of the first degenerate triangle.
         position: Vec3,
     },
-    /// Two points that triangles use are in the same place.
+    /// Two points of triangles have the same position.
     #[error("points {} and {} of the skin are both at {position}; weld them or use the lattice mesher", points[0], points[1])]
-    SamePlace {
+    CoincidentPoints {
         /// The two points.
         points: [u32; 2],
-        /// Where they are.
+        /// Their position.
         position: Vec3,
     },
-    /// The skin meets itself.
+    /// The skin self-intersects.
     #[error(
-        "the skin meets itself in {count} pairs of triangles{}; part them, allow points to move, or use the lattice mesher",
+        "the skin self-intersects: {count} pairs of triangles{}; separate them, allow points to move, or use the lattice mesher",
         listed(pairs)
     )]
     SelfIntersecting {
-        /// How many pairs of triangles meet.
+        /// Number of intersecting pairs of triangles.
         count: usize,
-        /// The first of them.
+        /// First intersecting pairs.
         pairs: Vec<Intersection>,
     },
-    /// A bone is not finite.
+    /// A coordinate of a bone is not finite.
     #[error("bone {bone} has a coordinate that is not finite")]
-    BadBone {
-        /// Which.
+    BoneNotFinite {
+        /// Index of the bone.
         bone: usize,
     },
     /// An option is out of range.
-    #[error("{what} must be a positive number, but is {value}")]
-    BadOption {
-        /// Which.
-        what: &'static str,
-        /// Its value.
+    #[error("invalid {option} {value}: it must be positive")]
+    InvalidOption {
+        /// Name of the option.
+        option: &'static str,
+        /// The invalid value.
         value: f64,
     },
-    /// Tetrahedra made elsewhere do not have a point of the skin.
+    /// A skin point is not a node of the given tetrahedra.
     #[error(
-        "point {point} of the skin, at {position}, is no node of the given tetrahedra; mesh this skin, without moving its points"
+        "point {point} of the skin, at {position}, is not a node of the given tetrahedra; mesh this skin without moving its points"
     )]
     MissingPoint {
-        /// Which.
+        /// Index of the point.
         point: usize,
-        /// Where it is.
+        /// Position of the point.
         position: Vec3,
     },
-    /// The spacing asks for more nodes than can be handled.
-    #[error("a spacing of {spacing} would give {count:.1e} nodes; give a larger one")]
+    /// The spacing gives more nodes than supported.
+    #[error(
+        "invalid spacing {spacing}: it gives {count:.1e} nodes, the maximum is {MAX_LATTICE_NODES:.1e}; use a larger spacing"
+    )]
     TooFine {
-        /// The spacing.
+        /// The invalid spacing.
         spacing: f64,
-        /// How many nodes it would give.
+        /// Number of nodes that it gives.
         count: f64,
     },
-    /// The observer stopped the work.
-    #[error("stopped before the tetrahedra were whole")]
+    /// The progress observer stopped the mesher.
+    #[error("stopped before the tetrahedra were complete")]
     Stopped,
-    /// The tetrahedra do not make a mesh.
+    /// The tetrahedra are not a valid mesh.
     #[error(transparent)]
     Mesh(#[from] MeshError),
 }
@@ -240,7 +243,7 @@ fn listed(pairs: &[Intersection]) -> String {
     lines.collect()
 }
 
-/// Fills `skin` with tetrahedra, with nodes along `bones` (head and tail each).
+/// Fills `skin` with tetrahedra, with nodes along `bones`, given as head and tail.
 pub fn tetrahedralize(
     skin: &TriMesh,
     bones: &[(Vec3, Vec3)],
@@ -250,7 +253,7 @@ pub fn tetrahedralize(
     check_lengths(bones, options.spacing, options.bone_interval)?;
     if let Some(spacing) = options.spacing {
         let count = 2.0 * volume(skin.points(), skin.triangles()).abs() / spacing.powi(3);
-        if count > MOST_LATTICE_NODES {
+        if count > MAX_LATTICE_NODES {
             return Err(TetError::TooFine { spacing, count });
         }
     }
@@ -260,14 +263,14 @@ pub fn tetrahedralize(
     stages.begin("placing nodes", 1)?;
     let loose = loose_points(points.len(), skin.triangles());
     let inner = InnerNodes::new(&points, &triangles, bones, options, &tree);
-    if inner.bones.left_out > 0 {
+    if inner.bones.dropped > 0 {
         notes.push(Note::new(format!(
-            "{} nodes of the bones are outside the skin or almost on it and were left out",
-            inner.bones.left_out
+            "{} nodes of the bones were dropped because they are outside the skin or too close to it",
+            inner.bones.dropped
         )));
     }
     if inner.too_fine {
-        notes.push(Note::new("the box around the skin has too many cells of the lattice; it has no nodes inside"));
+        notes.push(Note::new("the bounding box of the skin has too many lattice cells; no lattice nodes were added"));
     }
     stages.begin("Delaunay tetrahedra", 2)?;
     let mut complex = delaunay::delaunay(&[&points[..], &inner.bones.positions, &inner.lattice].concat(), &loose);
@@ -285,7 +288,7 @@ pub fn tetrahedralize(
     Ok(report(mesh, points.len(), &triangles, &inner, &recovered, notes))
 }
 
-/// Points along `bones`, about `interval` apart, that are inside `skin`: what a mesher of another program is given.
+/// Returns points along `bones`, about `interval` apart, that are inside `skin`, as input for an external mesher.
 pub fn points_along_bones(
     skin: &TriMesh,
     bones: &[(Vec3, Vec3)],
@@ -293,27 +296,27 @@ pub fn points_along_bones(
 ) -> Result<Vec<Vec3>, TetError> {
     check_lengths(bones, None, interval)?;
     let points: Vec<DVec3> = skin.points().iter().map(|p| p.as_dvec3()).collect();
-    let interval = interval.unwrap_or_else(|| INTERVAL_IN_EDGES * check::mean_edge(&points, skin.triangles()));
-    let nodes = nodes::bone_nodes(bones, interval, &SurfaceTree::new(&points, skin.triangles()));
-    Ok(nodes.positions.iter().map(|position| position.as_vec3()).collect())
+    let interval = interval.unwrap_or_else(|| BONE_INTERVAL_IN_EDGES * check::mean_edge(&points, skin.triangles()));
+    let bone_points = nodes::bone_points(bones, interval, &SurfaceTree::new(&points, skin.triangles()));
+    Ok(bone_points.positions.iter().map(|position| position.as_vec3()).collect())
 }
 
 fn check_lengths(bones: &[(Vec3, Vec3)], spacing: Option<f64>, bone_interval: Option<f64>) -> Result<(), TetError> {
     if let Some(bone) = bones.iter().position(|(head, tail)| !head.is_finite() || !tail.is_finite()) {
-        return Err(TetError::BadBone { bone });
+        return Err(TetError::BoneNotFinite { bone });
     }
-    for (what, value) in [("the spacing", spacing), ("the interval of bone nodes", bone_interval)] {
+    for (option, value) in [("spacing", spacing), ("interval of bone nodes", bone_interval)] {
         if let Some(value) = value.filter(|value| !(value.is_finite() && *value > 0.0)) {
-            return Err(TetError::BadOption { what, value });
+            return Err(TetError::InvalidOption { option, value });
         }
     }
     Ok(())
 }
 
-/// A skin that can be filled.
+/// A validated skin.
 struct Skin {
     points: Vec<DVec3>,
-    /// Those that bound the body, looking outwards.
+    /// Triangles that bound the body, oriented outwards.
     triangles: Vec<[u32; 3]>,
     tree: SurfaceTree,
     notes: Vec<Note>,
@@ -328,36 +331,36 @@ impl Skin {
             for triangle in &mut triangles {
                 triangle.swap(1, 2);
             }
-            notes.push(Note::new("the skin's triangles look inwards; they were taken the other way round"));
+            notes.push(Note::new("the triangles of the skin are oriented inwards; they were flipped"));
         }
         check::check(&points, &triangles)?;
         let mut tree = SurfaceTree::new(&points, &triangles);
-        if let Some(parted) = check::check_intersections(&points, &triangles, &tree, separate)? {
+        if let Some(separated) = check::check_intersections(&points, &triangles, &tree, separate)? {
             notes.push(Note::new(format!(
-                "the skin met itself; {} points were moved, by at most {:.2e}",
-                parted.moved, parted.farthest
+                "the skin self-intersected; {} points were moved by at most {:.2e}",
+                separated.moved, separated.max_distance
             )));
-            points = parted.points;
+            points = separated.points;
             tree = SurfaceTree::new(&points, &triangles);
         }
-        let Outer { triangles: outer, turned, within, loose } = outer::outer(&points, &triangles, &tree);
-        if turned > 0 {
+        let Outer { triangles: outer, flipped, within, loose } = outer::outer(&points, &triangles, &tree);
+        if flipped > 0 {
             tree = SurfaceTree::new(&points, &outer);
         }
-        for (count, what) in [
-            (turned, "triangles of shells that look inwards were taken the other way round"),
-            (within, "triangles of shells within the body are no part of its boundary; their points are nodes inside"),
+        for (count, message) in [
+            (flipped, "triangles of shells that are oriented inwards were flipped"),
+            (within, "triangles of shells inside the body are not part of its boundary; their points are inner nodes"),
             (loose, "points of the skin have no triangle; they are nodes without tetrahedra"),
         ] {
             if count > 0 {
-                notes.push(Note::new(format!("{count} {what}")));
+                notes.push(Note::new(format!("{count} {message}")));
             }
         }
         Ok(Self { points, triangles: outer, tree, notes })
     }
 }
 
-/// Which points no triangle uses.
+/// Marks points without triangles.
 fn loose_points(count: usize, triangles: &[[u32; 3]]) -> Vec<bool> {
     let mut loose = vec![true; count];
     for &point in triangles.iter().flatten() {
@@ -366,7 +369,7 @@ fn loose_points(count: usize, triangles: &[[u32; 3]]) -> Vec<bool> {
     loose
 }
 
-/// Says which stage begins.
+/// Reports the stages of the mesher.
 struct Stages<'a> {
     progress: &'a dyn Progress,
 }
@@ -378,12 +381,12 @@ impl Stages<'_> {
     }
 }
 
-/// The nodes that do not come from the skin.
+/// Nodes that are not skin points.
 struct InnerNodes {
-    bones: nodes::BoneNodes,
+    bones: nodes::BonePoints,
     lattice: Vec<DVec3>,
     spacing: f64,
-    /// Whether the lattice was left out, since it has too many cells.
+    /// True if the lattice has too many cells and was omitted.
     too_fine: bool,
 }
 
@@ -398,32 +401,33 @@ impl InnerNodes {
         let mean_edge = check::mean_edge(points, triangles);
         let (low, high) = tree.bounds();
         let spacing = options.spacing.unwrap_or_else(|| {
-            let wanted = options.inner_nodes * points.len() as f64;
-            nodes::spacing_for(low, high, tree, wanted, [1.2, 4.0].map(|edges| edges * mean_edge))
+            let target_count = options.inner_nodes * points.len() as f64;
+            nodes::spacing_for(low, high, tree, target_count, [1.2, 4.0].map(|edges| edges * mean_edge))
         });
-        // The nearest neighbours of a body-centred lattice are this far apart.
+        // Distance of nearest neighbours in a body-centered cubic lattice.
         let interval = options.bone_interval.unwrap_or(spacing * 0.75_f64.sqrt());
-        let bones = nodes::bone_nodes(bones, interval, tree);
+        let bones = nodes::bone_points(bones, interval, tree);
         let lattice = nodes::lattice_nodes(low, high, spacing, tree, &bones.positions);
         Self { bones, lattice, spacing, too_fine: !nodes::fits(low, high, spacing) }
     }
 }
 
-/// Moves added points off the skin and improves the tetrahedra, which may help the ones that would not move at first.
+/// Moves Steiner points off the skin and improves the tetrahedra, in rounds: improvement can make room for Steiner points
+/// that could not be moved before.
 fn improve_inside(complex: &mut Complex, fixed: usize, splits: &[Split], options: &TetOptions) {
     const ROUNDS: usize = 3;
     let sine = |degrees: f64| degrees.to_radians().sin();
     let goal = sine(options.goal_dihedral_degrees);
-    let least = sine(options.least_dihedral_degrees);
-    let mut left = splits.to_vec();
+    let insert_below = sine(options.min_dihedral_degrees);
+    let mut remaining = splits.to_vec();
     for round in 0..ROUNDS {
-        left = suppress::suppress(complex, &left);
+        remaining = suppress::suppress(complex, &remaining);
         let mut free = free_points(complex, fixed);
         let added: Vec<u32> = splits.iter().map(|split| split.point).filter(|&point| free[point as usize]).collect();
-        let last = round + 1 == ROUNDS || left.is_empty();
+        let last = round + 1 == ROUNDS || remaining.is_empty();
         let passes = if last { options.improvement_passes } else { 2 };
         improve::remove_points(complex, &mut free, &added, goal);
-        improve::improve(complex, &mut free, &ImproveOptions { goal, insert_below: least, passes });
+        improve::improve(complex, &mut free, &ImproveOptions { goal, insert_below, passes });
         if last {
             break;
         }
@@ -431,7 +435,7 @@ fn improve_inside(complex: &mut Complex, fixed: usize, splits: &[Split], options
     improve::round_positions(complex, fixed);
 }
 
-/// Which points may move: those behind the first `fixed` that are not on the boundary.
+/// Marks points that can move: all after the first `fixed` that are not on the boundary.
 fn free_points(complex: &Complex, fixed: usize) -> Vec<bool> {
     let mut free: Vec<bool> = (0..complex.points.len()).map(|point| point >= fixed).collect();
     for corner in boundary_faces(complex).into_iter().flatten() {
@@ -440,7 +444,7 @@ fn free_points(complex: &Complex, fixed: usize) -> Vec<bool> {
     free
 }
 
-/// The faces of the boundary, in no particular direction.
+/// Faces of the boundary, in no particular order.
 fn boundary_faces(complex: &Complex) -> Vec<[u32; 3]> {
     let faces = complex.alive().flat_map(|tet| (0..4).map(move |slot| (tet, slot)));
     faces
@@ -449,7 +453,7 @@ fn boundary_faces(complex: &Complex) -> Vec<[u32; 3]> {
         .collect()
 }
 
-/// The mesh without the nodes that no tetrahedron uses, except the first `kept`.
+/// Mesh without unused nodes; the first `kept` nodes are always kept.
 fn compact(complex: &Complex, kept: usize) -> Result<TetMesh, TetError> {
     let mut used = vec![false; complex.points.len()];
     used[..kept].fill(true);
@@ -458,13 +462,13 @@ fn compact(complex: &Complex, kept: usize) -> Result<TetMesh, TetError> {
             used[corner as usize] = true;
         }
     }
-    let mut numbers = vec![NONE; used.len()];
+    let mut indices = vec![NONE; used.len()];
     let mut nodes = Vec::new();
     for (point, _) in used.iter().enumerate().filter(|(_, used)| **used) {
-        numbers[point] = nodes.len() as u32;
+        indices[point] = nodes.len() as u32;
         nodes.push(complex.points[point].as_vec3());
     }
-    let tets = complex.alive().map(|tet| complex.tet(tet).map(|corner| numbers[corner as usize])).collect();
+    let tets = complex.alive().map(|tet| complex.tet(tet).map(|corner| indices[corner as usize])).collect();
     Ok(TetMesh::new(nodes, tets)?)
 }
 

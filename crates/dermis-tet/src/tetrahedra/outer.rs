@@ -1,30 +1,31 @@
-//! Which of a skin's shells bound the body.
+//! Classification of the shells of a skin.
 //!
-//! A shell bounds the body where the winding number is above one half on one side of it only. Shells within the body
-//! (eyes, teeth) do not: their points become nodes inside. A shell that stands alone and looks inwards is turned.
+//! A shell bounds the body if the winding number exceeds one half on exactly one of its sides. Shells inside the body
+//! (eyes, teeth) do not; their points become inner nodes. A separate shell that is oriented inwards is flipped.
 
 use dermis_mesh::shells::shells;
 use glam::DVec3;
 
 use dermis_mesh::surface_tree::SurfaceTree;
 
-/// How far off a triangle its sides are judged, in square roots of its area: far less than any skin is thick.
-const OFF: f64 = 1e-7;
+/// Distance from a triangle at which its sides are classified, relative to the square root of its area. It is far below
+/// the thickness of any skin.
+const PROBE_DISTANCE: f64 = 1e-7;
 
-/// A skin's triangles by what they are to the body.
+/// Classified triangles of a skin.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Outer {
-    /// The triangles that bound the body, looking outwards.
+    /// Triangles that bound the body, oriented outwards.
     pub(super) triangles: Vec<[u32; 3]>,
-    /// How many of them were turned.
-    pub(super) turned: usize,
-    /// How many triangles lie within the body.
+    /// Number of triangles that were flipped.
+    pub(super) flipped: usize,
+    /// Number of triangles inside the body.
     pub(super) within: usize,
-    /// How many points have no triangle at all.
+    /// Number of points without triangles.
     pub(super) loose: usize,
 }
 
-/// Sorts the triangles of a skin; `tree` is over the same triangles.
+/// Classifies the triangles of a skin; `tree` contains the same triangles.
 pub(super) fn outer(points: &[DVec3], triangles: &[[u32; 3]], tree: &SurfaceTree) -> Outer {
     let shells = shells(points.len(), triangles);
     let mut outer = Outer { loose: shells.isolated_point_count(), ..Outer::default() };
@@ -44,25 +45,25 @@ pub(super) fn outer(points: &[DVec3], triangles: &[[u32; 3]], tree: &SurfaceTree
             outer.triangles.push([a, b, c]);
         } else if front < -0.5 && back.abs() < 0.5 {
             outer.triangles.push([a, c, b]);
-            outer.turned += 1;
+            outer.flipped += 1;
         } else {
             outer.within += 1;
         }
     }
     if outer.triangles.is_empty() {
-        // Too thin to tell: the skin is taken as it is.
+        // The skin is too thin to classify and is used unchanged.
         outer = Outer { triangles: triangles.to_vec(), loose: outer.loose, ..Outer::default() };
     }
     outer
 }
 
-/// The winding numbers in front of and behind a triangle.
+/// Winding numbers in front of and behind a triangle.
 fn sides(points: &[DVec3], triangle: [u32; 3], tree: &SurfaceTree) -> [f64; 2] {
     let [a, b, c] = triangle.map(|p| points[p as usize]);
     let area = area(points, triangle);
-    let off = area.normalize_or_zero() * (OFF * area.length().sqrt());
+    let offset = area.normalize_or_zero() * (PROBE_DISTANCE * area.length().sqrt());
     let middle = (a + b + c) / 3.0;
-    [tree.winding(middle + off), tree.winding(middle - off)]
+    [tree.winding(middle + offset), tree.winding(middle - offset)]
 }
 
 fn area(points: &[DVec3], triangle: [u32; 3]) -> DVec3 {

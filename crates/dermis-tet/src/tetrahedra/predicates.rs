@@ -1,4 +1,4 @@
-//! Exact geometric predicates: signs that are right for every input, by adaptive precision (Shewchuk 1997).
+//! Exact geometric predicates: correct signs for every input by adaptive precision (Shewchuk 1997).
 
 use glam::DVec3;
 use robust::Coord3D;
@@ -7,10 +7,10 @@ fn coordinates(p: DVec3) -> Coord3D<f64> {
     Coord3D { x: p.x, y: p.y, z: p.z }
 }
 
-/// Positive where `d` lies on the side that `a`, `b`, `c` turn around counter-clockwise: six times the volume of the
-/// tetrahedron, with the exact sign.
+/// Six times the volume of a tetrahedron, with the exact sign: positive if `a`, `b`, `c` are counter-clockwise as seen
+/// from `d`.
 pub(super) fn orient(a: DVec3, b: DVec3, c: DVec3, d: DVec3) -> f64 {
-    // The plain determinant decides wherever its error bound allows.
+    // The floating-point determinant is used if it exceeds its error bound.
     let (u, v, w) = (a - d, b - d, c - d);
     let (vw, wu, uv) = (v.x * w.y - w.x * v.y, w.x * u.y - u.x * w.y, u.x * v.y - v.x * u.y);
     let determinant = u.z * vw + v.z * wu + w.z * uv;
@@ -24,13 +24,13 @@ pub(super) fn orient(a: DVec3, b: DVec3, c: DVec3, d: DVec3) -> f64 {
     -robust::orient3d(coordinates(a), coordinates(b), coordinates(c), coordinates(d))
 }
 
-/// Positive where `e` lies strictly inside the sphere through `a`, `b`, `c`, `d`, for which [`orient`] is positive.
+/// Positive if `e` is strictly inside the sphere through `a`, `b`, `c`, `d`, for which [`orient`] must be positive.
 pub(super) fn in_sphere(a: DVec3, b: DVec3, c: DVec3, d: DVec3, e: DVec3) -> f64 {
     robust::insphere(coordinates(b), coordinates(a), coordinates(c), coordinates(d), coordinates(e))
 }
 
-/// Where the triangle `a`, `b`, `c` lies to the left (positive), right (negative) or degenerate (0), seen with one
-/// coordinate dropped: the exact sign of twice its projected area.
+/// Twice the area of the triangle `a`, `b`, `c` projected along the axis `dropped`, with the exact sign: positive if
+/// counter-clockwise, 0 if degenerate.
 pub(super) fn orient_2d(a: DVec3, b: DVec3, c: DVec3, dropped: usize) -> f64 {
     let flat = |p: DVec3| {
         let [x, y] = [[p.y, p.z], [p.z, p.x], [p.x, p.y]][dropped];
@@ -39,7 +39,7 @@ pub(super) fn orient_2d(a: DVec3, b: DVec3, c: DVec3, dropped: usize) -> f64 {
     robust::orient2d(flat(a), flat(b), flat(c))
 }
 
-/// Whether three points lie exactly on one line.
+/// Returns true if three points are exactly collinear.
 pub(super) fn collinear(a: DVec3, b: DVec3, c: DVec3) -> bool {
     (0..3).all(|dropped| orient_2d(a, b, c, dropped) == 0.0)
 }
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn signs_follow_the_right_hand() {
+    fn signs_follow_the_right_hand_rule() {
         let [o, x, y, z] = [DVec3::ZERO, DVec3::X, DVec3::Y, DVec3::Z];
         assert!(orient(o, x, y, z) > 0.0 && orient(x, o, y, z) < 0.0);
         assert!(in_sphere(o, x, y, z, DVec3::splat(0.5)) > 0.0);

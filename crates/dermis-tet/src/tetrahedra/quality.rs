@@ -1,35 +1,35 @@
-//! How good tetrahedra are: dihedral angles and conditioning.
+//! Quality of tetrahedra: dihedral angles and conditioning.
 //!
-//! The sine of the dihedral angle at the edge between faces k and l is `3/2 · V · length / (Aₖ Aₗ)`; the smallest of the
-//! six rates a tetrahedron, since it punishes small and large angles alike (Shewchuk 2002: 0 is flat, 0.94 regular).
-//! Conditioning is `κ = Σ Aᵢ² / V^(4/3)`, scaled to 1 at the regular tetrahedron: the trace of a Laplace element grows
-//! with it, and with it the iterations of a conjugate-gradient solve.
+//! The sine of the dihedral angle at the edge between faces k and l is `3/2 · V · length / (Aₖ Aₗ)`. The smallest of
+//! the six sines rates a tetrahedron because it penalizes small and large angles alike (Shewchuk 2002: 0 is flat, 0.94
+//! regular). Conditioning is `κ = Σ Aᵢ² / V^(4/3)`, scaled to 1 for the regular tetrahedron. The trace of a Laplace
+//! element grows with it, and so does the number of conjugate-gradient iterations.
 
 use glam::DVec3;
 
-/// Bins of the histogram of dihedral angles, 10° each.
+/// Number of bins of the histogram of dihedral angles, 10° each.
 pub const ANGLE_BINS: usize = 18;
 
-/// The quality of a tetrahedral mesh.
+/// Quality of a tetrahedral mesh.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TetQuality {
-    /// The smallest dihedral angle, in degrees.
+    /// Smallest dihedral angle, in degrees.
     pub smallest_dihedral_degrees: f64,
-    /// The largest dihedral angle, in degrees.
+    /// Largest dihedral angle, in degrees.
     pub largest_dihedral_degrees: f64,
-    /// The mean over tetrahedra of their smallest dihedral angle, in degrees.
+    /// Mean over all tetrahedra of the smallest dihedral angle, in degrees.
     pub mean_smallest_dihedral_degrees: f64,
-    /// How many tetrahedra have their smallest dihedral angle within each 10°.
+    /// Number of tetrahedra per 10° of their smallest dihedral angle.
     pub histogram: [usize; ANGLE_BINS],
-    /// How many tetrahedra have a dihedral angle below 10° or above 170°.
+    /// Number of tetrahedra with a dihedral angle below 10° or above 170°.
     pub slivers: usize,
-    /// The largest and mean conditioning: 1 for a regular tetrahedron, unbounded for a flat one.
+    /// Largest conditioning: 1 for a regular tetrahedron, unbounded for a flat one.
     pub worst_conditioning: f64,
-    /// The mean conditioning.
+    /// Mean conditioning.
     pub mean_conditioning: f64,
 }
 
-/// Measures the quality of `tetrahedra`; all angles are 0 where there are none.
+/// Measures the quality of `tetrahedra`. All angles are 0 if there are none.
 pub fn measure_quality(nodes: &[glam::Vec3], tetrahedra: &[[u32; 4]]) -> TetQuality {
     let mut quality = TetQuality {
         smallest_dihedral_degrees: if tetrahedra.is_empty() { 0.0 } else { 180.0 },
@@ -66,19 +66,19 @@ fn dihedral_angles(corners: [DVec3; 4]) -> [f64; 6] {
     })
 }
 
-/// The pairs of faces, in the order in which `[corner, corner]` edges lie opposite to them.
+/// Pairs of faces. Each pair has the indices of the corners opposite to its faces.
 const PAIRS: [[usize; 2]; 6] = [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]];
 
-/// Twice the area vector of the face opposite each corner, outwards.
+/// Twice the outward area vector of the face opposite each corner.
 fn face_normals([a, b, c, d]: [DVec3; 4]) -> [DVec3; 4] {
     [(c - b).cross(d - b), (d - a).cross(c - a), (b - a).cross(d - a), (c - a).cross(b - a)]
 }
 
-/// The sum of squared face areas over `V^(4/3)`, scaled to 1 at the regular tetrahedron.
+/// Sum of squared face areas over `V^(4/3)`, scaled to 1 for the regular tetrahedron.
 fn conditioning(corners: [DVec3; 4]) -> f64 {
     let areas: f64 = face_normals(corners).iter().map(|n| n.length_squared() / 4.0).sum();
     let volume = six_volumes(corners).abs() / 6.0;
-    // At edge 1: four faces of area √3/4 and the volume √2/12.
+    // Edge length 1 gives four faces of area √3/4 and the volume √2/12.
     let regular = 0.75 / (2.0_f64.sqrt() / 12.0).powf(4.0 / 3.0);
     if volume > 0.0 { areas / volume.powf(4.0 / 3.0) / regular } else { f64::INFINITY }
 }
@@ -87,7 +87,7 @@ fn six_volumes([a, b, c, d]: [DVec3; 4]) -> f64 {
     (b - a).cross(c - a).dot(d - a)
 }
 
-/// The smallest sine of the dihedral angles; negative where the tetrahedron is inverted.
+/// Smallest sine of the dihedral angles; negative if the tetrahedron is inverted.
 pub(super) fn smallest_sine(corners: [DVec3; 4]) -> f64 {
     let volume = six_volumes(corners);
     let normals = face_normals(corners);
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_regular_tetrahedron_has_known_angles_and_conditioning_one() {
+    fn regular_tetrahedron_has_known_angles_and_conditioning_one() {
         let corners = regular();
         let expected = (1.0_f64 / 3.0).acos().to_degrees();
         assert!(dihedral_angles(corners).iter().all(|angle| (angle - expected).abs() < 1e-12));
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn the_smallest_sine_is_that_of_the_angles() {
+    fn smallest_sine_matches_the_dihedral_angles() {
         let corners = [DVec3::ZERO, DVec3::X, DVec3::new(0.3, 2.0, 0.1), DVec3::new(0.2, 0.4, 0.7)];
         let smallest = dihedral_angles(corners).iter().map(|a| a.to_radians().sin()).fold(1.0, f64::min);
         assert!((smallest_sine(corners) - smallest).abs() < 1e-12);

@@ -1,44 +1,44 @@
-//! Parts a skin that meets itself, by moving points near the places where it does.
+//! Removal of self-intersections by moving points near them.
 //!
-//! Scanned and modelled bodies often touch themselves between the thighs, fingers or lips. Each round moves the corners of the
-//! triangles that meet, a little inwards along the normal and to the middle of their neighbours, so that parts that
-//! press on each other give way and folds are smoothed out. The distance that a point may move is bounded.
+//! Scanned and modelled bodies often touch themselves between the thighs, fingers or lips. Each round moves the corners
+//! of intersecting triangles slightly inwards along the normal and towards the mean of their neighbours, which
+//! separates overlapping parts and smooths folds. The distance of each point from its original position is bounded.
 
 use glam::DVec3;
 
 use super::intersections::{Intersection, self_intersections};
 use dermis_mesh::surface_tree::SurfaceTree;
 
-/// Rounds, at most.
-const MOST_ROUNDS: usize = 200;
-/// How far a round moves a point inwards, in mean lengths of its edges.
-const INWARDS: f64 = 0.06;
-/// How much of the way to the middle of its neighbours a round moves a point.
+/// Maximum number of rounds.
+const MAX_ROUNDS: usize = 200;
+/// Inward displacement per round, in mean edge lengths at the point.
+const INWARD_STEP: f64 = 0.06;
+/// Fraction of the distance to the mean of its neighbours by which a point moves per round.
 const SMOOTHING: f64 = 0.2;
 
-/// A skin that was parted.
+/// A separated skin.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Separated {
     pub(super) points: Vec<DVec3>,
-    /// How many points were moved.
+    /// Number of moved points.
     pub(super) moved: usize,
-    /// The longest way.
-    pub(super) farthest: f64,
-    /// What still meets.
-    pub(super) left: Vec<Intersection>,
+    /// Largest displacement of a point.
+    pub(super) max_distance: f64,
+    /// Remaining intersections.
+    pub(super) remaining: Vec<Intersection>,
 }
 
-/// Moves points by at most `limit` until no triangles meet.
+/// Moves points by at most `limit` until no triangles intersect.
 pub(super) fn separate(points: &[DVec3], triangles: &[[u32; 3]], limit: f64) -> Separated {
     let neighbours = neighbours(points.len(), triangles);
     let mut now = points.to_vec();
-    let mut left = meeting(&now, triangles);
-    for _ in 0..MOST_ROUNDS {
-        if left.is_empty() {
+    let mut remaining = intersecting(&now, triangles);
+    for _ in 0..MAX_ROUNDS {
+        if remaining.is_empty() {
             break;
         }
         let mut corners: Vec<u32> =
-            left.iter().flat_map(|pair| pair.triangles).flat_map(|t| triangles[t as usize]).collect();
+            remaining.iter().flat_map(|pair| pair.triangles).flat_map(|t| triangles[t as usize]).collect();
         corners.sort_unstable();
         corners.dedup();
         let normals = normals(&now, triangles);
@@ -49,7 +49,7 @@ pub(super) fn separate(points: &[DVec3], triangles: &[[u32; 3]], limit: f64) -> 
                 let middle = around.iter().map(|&n| now[n as usize]).sum::<DVec3>() / around.len().max(1) as f64;
                 let edge =
                     around.iter().map(|&n| now[n as usize].distance(at)).sum::<f64>() / around.len().max(1) as f64;
-                let to = at + (middle - at) * SMOOTHING - normals[corner as usize] * (edge * INWARDS);
+                let to = at + (middle - at) * SMOOTHING - normals[corner as usize] * (edge * INWARD_STEP);
                 let start = points[corner as usize];
                 (start + (to - start).clamp_length_max(limit)).as_vec3().as_dvec3()
             })
@@ -57,18 +57,18 @@ pub(super) fn separate(points: &[DVec3], triangles: &[[u32; 3]], limit: f64) -> 
         for (&corner, to) in corners.iter().zip(moved) {
             now[corner as usize] = to;
         }
-        left = meeting(&now, triangles);
+        remaining = intersecting(&now, triangles);
     }
-    let ways = || now.iter().zip(points).map(|(a, b)| a.distance(*b));
+    let distances = || now.iter().zip(points).map(|(a, b)| a.distance(*b));
     Separated {
-        moved: ways().filter(|&way| way > 0.0).count(),
-        farthest: ways().fold(0.0, f64::max),
+        moved: distances().filter(|&distance| distance > 0.0).count(),
+        max_distance: distances().fold(0.0, f64::max),
         points: now,
-        left,
+        remaining,
     }
 }
 
-fn meeting(points: &[DVec3], triangles: &[[u32; 3]]) -> Vec<Intersection> {
+fn intersecting(points: &[DVec3], triangles: &[[u32; 3]]) -> Vec<Intersection> {
     self_intersections(points, triangles, &SurfaceTree::new(points, triangles))
 }
 

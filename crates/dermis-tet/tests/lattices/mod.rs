@@ -1,19 +1,19 @@
-//! Generated tetrahedral meshes, and real ones where they are.
+//! Generated tetrahedral meshes, and real meshes if they are available.
 
-#![allow(dead_code, unreachable_pub, reason = "each test and benchmark uses its own part")]
+#![allow(dead_code, unreachable_pub, reason = "each test and benchmark uses a subset")]
 
 use std::collections::BTreeMap;
 
 use dermis_mesh::TetMesh;
 use glam::{IVec3, Vec3, Vec3Swizzles};
 
-/// The corners of a cell by the bits of their number: x, y, z.
+/// Tetrahedra of a cell; the bits of a corner index are its x, y and z.
 const FIVE_TETRAHEDRA: [[usize; 4]; 5] = [[0, 1, 2, 4], [3, 2, 1, 7], [5, 4, 7, 1], [6, 7, 4, 2], [1, 2, 4, 7]];
 
-/// Five tetrahedra in each cell of a grid around the origin whose centre is inside.
+/// Five tetrahedra in each cell of a grid around the origin whose center is inside.
 pub fn lattice(half_size: Vec3, spacing: f32, inside: impl Fn(Vec3) -> bool) -> TetMesh {
     let cells = (half_size / spacing).ceil().as_ivec3();
-    let mut numbers: BTreeMap<[i32; 3], u32> = BTreeMap::new();
+    let mut indices: BTreeMap<[i32; 3], u32> = BTreeMap::new();
     let mut nodes = Vec::new();
     let mut tetrahedra = Vec::new();
     for k in -cells.z..cells.z {
@@ -23,12 +23,12 @@ pub fn lattice(half_size: Vec3, spacing: f32, inside: impl Fn(Vec3) -> bool) -> 
                 if !inside((cell.as_vec3() + 0.5) * spacing) {
                     continue;
                 }
-                // Every other cell is mirrored, so that neighbours agree on the diagonals of their faces.
+                // Every other cell is mirrored, so that the face diagonals of neighbours match.
                 let flip = (i + j + k).rem_euclid(2);
                 let corners: [u32; 8] = std::array::from_fn(|bits| {
                     let bits = bits as i32 ^ flip;
                     let at = cell + IVec3::new(bits & 1, bits >> 1 & 1, bits >> 2 & 1);
-                    *numbers.entry(at.to_array()).or_insert_with(|| {
+                    *indices.entry(at.to_array()).or_insert_with(|| {
                         nodes.push(at.as_vec3() * spacing);
                         nodes.len() as u32 - 1
                     })
@@ -50,12 +50,12 @@ pub fn rod(half_length: f32, spacing: f32) -> TetMesh {
     lattice(Vec3::new(half_length, 1.0, 1.0), spacing, |at| at.yz().length() < 1.0)
 }
 
-/// The same tetrahedra with moved nodes.
+/// Mesh with transformed nodes.
 pub fn moved(mesh: &TetMesh, to: impl Fn(Vec3) -> Vec3) -> TetMesh {
     TetMesh::new(mesh.nodes().iter().copied().map(to).collect(), mesh.tetrahedra().to_vec()).unwrap()
 }
 
-/// Flattened and sheared until most tetrahedra are obtuse, with nodes shaken; a linear map but for the shaking.
+/// Mesh flattened and sheared by a linear map until most tetrahedra are obtuse, with random displacements of `shake`.
 pub fn made_bad(mesh: &TetMesh, shake: f32) -> TetMesh {
     moved(mesh, |at| {
         let noise = Vec3::new(hash(at, 1.0), hash(at, 2.0), hash(at, 3.0));
@@ -64,13 +64,13 @@ pub fn made_bad(mesh: &TetMesh, shake: f32) -> TetMesh {
     })
 }
 
-/// A number in −1…1 that depends on the position alone.
+/// Pseudorandom number in −1…1 that depends only on the position.
 fn hash(at: Vec3, seed: f32) -> f32 {
     let wave = (at.dot(Vec3::new(12.9898, 78.233, 37.719)) + 4.1 * seed).sin() * 43_758.547;
     2.0 * wave.fract().abs() - 1.0
 }
 
-/// The nodes of the boundary, ascending.
+/// Nodes of the boundary, ascending.
 pub fn skin(mesh: &TetMesh) -> Vec<u32> {
     let mut nodes: Vec<u32> = mesh.boundary().into_iter().flatten().collect();
     nodes.sort_unstable();
@@ -78,7 +78,7 @@ pub fn skin(mesh: &TetMesh) -> Vec<u32> {
     nodes
 }
 
-/// A standing figure of 24 bones about 1.7 m high: segments with their radii.
+/// Bones of a standing figure, 24 segments with their radii, about 1.7 m high.
 pub fn figure_bones() -> Vec<([Vec3; 2], f32)> {
     let mut bones = vec![
         (Vec3::new(0.0, 0.0, 0.0), Vec3::new(0.0, 0.12, 0.0), 0.150),
@@ -112,7 +112,7 @@ pub fn figure(spacing: f32) -> TetMesh {
     lattice(Vec3::splat(1.05), spacing, |at| bones.iter().any(|(bone, radius)| distance(at, *bone) < *radius))
 }
 
-/// Skin weights of the figure: a soft choice among the bones by relative distance, at most four, summing to 1.
+/// Skin weights of the figure by relative distance to the bones, at most four per node, summing to 1.
 pub fn figure_weights(mesh: &TetMesh, nodes: &[u32]) -> Vec<f64> {
     let bones = figure_bones();
     let row = |&node: &u32| {
@@ -130,18 +130,19 @@ pub fn figure_weights(mesh: &TetMesh, nodes: &[u32]) -> Vec<f64> {
     nodes.iter().flat_map(row).collect()
 }
 
-/// The distance from a point to a segment.
+/// Distance from a point to a segment.
 pub fn distance(at: Vec3, [from, to]: [Vec3; 2]) -> f32 {
     let along = ((at - from).dot(to - from) / (to - from).length_squared()).clamp(0.0, 1.0);
     at.distance(from + along * (to - from))
 }
 
-/// A Medit mesh of the folder that `DERMIS_DATA` names, where there is one: `None` says aloud that a test is skipped.
+/// Reads a Medit mesh from the folder in `DERMIS_DATA`. If it does not exist, prints that the test is skipped and returns
+/// `None`.
 pub fn real_mesh(name: &str) -> Option<TetMesh> {
     let beside = || std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
     let path = std::env::var_os("DERMIS_DATA").map_or_else(beside, Into::into).join("tets").join(name);
     let Ok(text) = std::fs::read_to_string(&path) else {
-        eprintln!("skipped: {name} is not there");
+        eprintln!("skipped: {name} not found");
         return None;
     };
     let mut words = text.split_whitespace();

@@ -202,14 +202,13 @@ impl SimulatedFrames {
     }
 
     fn go_to(&self, frame: usize, state: &mut State) -> Result<(), LayeredError> {
-        let mut at = match state.at.filter(|&at| at <= frame) {
-            Some(at) => at,
-            None => {
-                self.begin(&mut state.simulation)?;
-                state.totals.reach(0, &state.simulation);
-                self.expect_near(0, &state.totals)?;
-                0
-            }
+        let mut at = if let Some(at) = state.at.filter(|&at| at <= frame) {
+            at
+        } else {
+            self.begin(&mut state.simulation)?;
+            state.totals.reach(0, &state.simulation);
+            self.expect_near(0, &state.totals)?;
+            0
         };
         let frame_s = 1.0 / self.motion.frame_rate_hz;
         while at < frame {

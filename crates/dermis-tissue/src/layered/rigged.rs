@@ -51,7 +51,7 @@ pub fn rigged(
     let body = BodyModel::new(BodyParts {
         mesh: Arc::new(mesh),
         joints: skeleton.joints().to_vec(),
-        placement: JointPlacement::Given { rest: skeleton.places().to_vec(), offsets: Vec::new() },
+        placement: JointPlacement::Given { rest: skeleton.positions().to_vec(), offsets: Vec::new() },
         weights: found.weights,
         shapes: Vec::new(),
         pose_shapes: Vec::new(),

@@ -7,9 +7,10 @@ use dermis::skin::fit::{
 };
 use dermis::skin::refine::RefineOptions;
 
+use super::inputs::Part;
 use crate::args::EXIT_CODES;
 use crate::diagnostic::Diagnostic;
-use crate::options::{InputPart, OptionalOutput, count, count_or_none, fraction, non_negative, positive};
+use crate::options::{OptionalOutput, count, count_or_none, fraction, non_negative, positive};
 
 const EXAMPLES: &str = "Examples:
   dermis skin sample:gallop -o gallop.glb                 as many bones as the motion has near-rigid parts
@@ -43,23 +44,6 @@ pub(crate) struct Args {
     /// Measure the paper's variants and the refined fit: rigid and flexible bones, TSVD and NNLS weights, rank 0 and 10
     #[arg(long, conflicts_with_all = ["output", "rig", "bone_model", "weights", "tsvd_threshold", "negative_bound", "rank", "rank_error", "refine"])]
     pub(super) table: bool,
-}
-
-/// The part of the inputs that is fitted, and the rest pose.
-#[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Input")]
-pub(crate) struct Part {
-    /// Fit only these clips: names, parts that no other name has, or numbers from 0 [default: all]
-    #[arg(long = "clip", value_name = "CLIP")]
-    pub(super) clips: Vec<String>,
-    #[command(flatten)]
-    pub(super) part: InputPart,
-    /// Deform the shape in this file [default: the rest pose of the first input]
-    #[arg(long, value_name = "FILE", conflicts_with = "rest_frame")]
-    pub(super) rest: Option<String>,
-    /// Deform this frame of the first animation; negative numbers count from the end
-    #[arg(long, value_name = "K")]
-    pub(super) rest_frame: Option<isize>,
 }
 
 /// The number of bones, or the bones.

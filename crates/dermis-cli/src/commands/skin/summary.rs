@@ -1,10 +1,10 @@
 //! What `dermis skin` tells about a fit.
 
+use dermis::animations::Animations;
 use dermis::skin::{BoneModel, Fit, FitOptions};
 use serde::Serialize;
 
 use super::args::Args;
-use super::inputs::Inputs;
 use crate::job::Facts;
 use crate::motion::MotionFacts;
 use crate::numbers::{counted, measured, short};
@@ -42,7 +42,7 @@ pub(super) struct Summary {
 }
 
 impl Summary {
-    pub(super) fn new(args: &Args, inputs: &Inputs, fit: &Fit, options: &FitOptions, written_bytes: u64) -> Self {
+    pub(super) fn new(args: &Args, inputs: &Animations, fit: &Fit, options: &FitOptions, written_bytes: u64) -> Self {
         let model = if args.from.is_some() || args.bones.rig.is_some() {
             BoneModel::of_skin(&fit.skin)
         } else {

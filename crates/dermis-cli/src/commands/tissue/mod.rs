@@ -6,6 +6,7 @@ mod flesh;
 mod inspect;
 mod motion;
 mod simulate;
+mod tets;
 mod transfer;
 
 use std::process::ExitCode;

@@ -433,20 +433,8 @@ mod tests {
     #[test]
     fn rejects_what_is_no_program() {
         let wrong: [&[u8]; 14] = [
-            b"",
-            b".",
-            b"K",
-            b"(K\x01",
-            b"0.",
-            b"t.",
-            b"K\x01\x85\x86.",
-            b"(K\x01\x86.",
-            b"h\x05.",
-            b"K\x01K\x02a.",
-            b"(K\x01d.",
-            b"S'\\x4'\n.",
-            b"K\x01K\x02b.",
-            b"Pid\n.",
+            b"", b".", b"K", b"(K\x01", b"0.", b"t.", b"K\x01\x85\x86.", b"(K\x01\x86.", b"h\x05.", b"K\x01K\x02a.",
+            b"(K\x01d.", b"S'\\x4'\n.", b"K\x01K\x02b.", b"Pid\n.",
         ];
         for pickle in wrong {
             assert!(run(pickle).is_err(), "{pickle:?}");

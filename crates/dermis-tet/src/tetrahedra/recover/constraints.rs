@@ -1,14 +1,14 @@
-//! The skin's edges and faces that the tetrahedra must have, and how they were split on the way.
+//! Edges and faces of the skin that the tetrahedra must contain, and their splits.
 
 use std::collections::HashMap;
 
 use super::super::complex::sorted;
 
-/// A split of an edge or face of the skin at a new point.
+/// Split of an edge or face of the skin at a Steiner point.
 #[derive(Debug, Clone, PartialEq)]
 pub(in super::super) struct Split {
     pub(in super::super) point: u32,
-    /// The faces that were there before.
+    /// Faces before the split.
     pub(in super::super) before: Vec<[u32; 3]>,
 }
 
@@ -61,19 +61,19 @@ impl Constraints {
         self.keys.contains_key(&sorted(face))
     }
 
-    /// The faces, in the order in which they came.
+    /// Faces in the order of insertion.
     pub(in super::super) fn faces(&self) -> impl Iterator<Item = [u32; 3]> + '_ {
         self.faces.iter().copied().flatten()
     }
 
-    /// The edges, sorted.
+    /// Edges in ascending order.
     pub(in super::super) fn edges(&self) -> Vec<[u32; 2]> {
         let mut edges: Vec<[u32; 2]> = self.edges.keys().copied().collect();
         edges.sort_unstable();
         edges
     }
 
-    /// Splits an edge at `point`; returns the edges that are new.
+    /// Splits an edge at `point`; returns the new edges.
     pub(super) fn split_edge(&mut self, [a, c]: [u32; 2], point: u32) -> Vec<[u32; 2]> {
         let at_edge = self.edges.get(&sorted([a, c])).cloned().unwrap_or_default();
         let mut new = vec![sorted([a, point]), sorted([point, c])];
@@ -89,7 +89,7 @@ impl Constraints {
         new
     }
 
-    /// Splits a face at `point`; returns the edges that are new.
+    /// Splits a face at `point`; returns the new edges.
     pub(super) fn split_face(&mut self, face: [u32; 3], point: u32) -> Vec<[u32; 2]> {
         if let Some(&index) = self.keys.get(&sorted(face))
             && let Some(face) = self.remove(index)

@@ -1,20 +1,20 @@
-//! Which faces and edges stand in the way of a missing edge or face of the skin, by exact predicates.
+//! Faces and edges that obstruct a missing edge or face of the skin, by exact predicates.
 
 use super::super::complex::{Complex, NONE};
 
-/// The longest way that is followed.
-const LONGEST: usize = 400;
+/// Maximum number of crossings that are followed.
+const MAX_CROSSINGS: usize = 400;
 
-/// What a missing edge crosses.
+/// Crossing of a missing edge.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Crossing {
-    /// The face of a tetrahedron opposite one of its corners.
+    /// Crossing of a face of a tetrahedron.
     Face { tet: u32, slot: usize },
-    /// An edge, exactly.
+    /// Exact crossing of an edge.
     Edge([u32; 2]),
 }
 
-/// An edge or face of the skin that is not there.
+/// A missing edge or face of the skin.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Missing {
     Edge([u32; 2]),
@@ -22,21 +22,21 @@ pub(super) enum Missing {
 }
 
 impl Missing {
-    pub(super) fn is_there(self, complex: &mut Complex) -> bool {
+    pub(super) fn is_recovered(self, complex: &mut Complex) -> bool {
         match self {
             Self::Edge([a, c]) => complex.tet_at_edge(a, c).is_some(),
             Self::Face(face) => has_face(complex, face),
         }
     }
 
-    /// 1 where a face is in the way, else 0.
-    pub(super) fn by_face(self, complex: &Complex, face: [u32; 3]) -> f64 {
-        f64::from(u8::from(matches!(self, Self::Edge([a, c]) if meets(complex, a, c, face))))
+    /// 1 if a face obstructs the missing edge, otherwise 0.
+    pub(super) fn obstructed_by_face(self, complex: &Complex, face: [u32; 3]) -> f64 {
+        f64::from(u8::from(matches!(self, Self::Edge([a, c]) if pierces(complex, a, c, face))))
     }
 
-    /// 1 where an edge is in the way, else 0.
-    pub(super) fn by_edge(self, complex: &Complex, p: u32, q: u32) -> f64 {
-        f64::from(u8::from(matches!(self, Self::Face(face) if meets(complex, p, q, face))))
+    /// 1 if an edge obstructs the missing face, otherwise 0.
+    pub(super) fn obstructed_by_edge(self, complex: &Complex, p: u32, q: u32) -> f64 {
+        f64::from(u8::from(matches!(self, Self::Face(face) if pierces(complex, p, q, face))))
     }
 
     pub(super) fn corner(self) -> u32 {
@@ -46,7 +46,7 @@ impl Missing {
     }
 }
 
-/// Whether a tetrahedron has this face.
+/// Returns true if a tetrahedron has this face.
 pub(super) fn has_face(complex: &mut Complex, [a, b, c]: [u32; 3]) -> bool {
     complex.star(a).into_iter().any(|tet| {
         let corners = complex.tet(tet);
@@ -54,16 +54,16 @@ pub(super) fn has_face(complex: &mut Complex, [a, b, c]: [u32; 3]) -> bool {
     })
 }
 
-/// What the segment from `a` to `c` crosses, in order, up to the first edge or point that it meets exactly.
+/// Crossings of the segment from `a` to `c`, in order, up to the first edge or point that it meets exactly.
 ///
-/// Around the axis from `a` to `c`, `turn(x, y)` says whether `y` is to the left of `x`; the axis passes a triangle that
-/// it sees turning left three times.
+/// `side(x, y)` is positive if `y` is counter-clockwise from `x` around the axis from `a` to `c`. The axis crosses a
+/// triangle if all three sides are positive.
 pub(super) fn crossings(complex: &mut Complex, a: u32, c: u32) -> Vec<Crossing> {
     let mut found = Vec::new();
     let Some((mut tet, mut slot, mut face)) = first_face(complex, a, c, &mut found) else {
         return found;
     };
-    while found.len() < LONGEST {
+    while found.len() < MAX_CROSSINGS {
         found.push(Crossing::Face { tet, slot });
         let next = complex.neighbour(tet, slot);
         if next == NONE {
@@ -73,12 +73,12 @@ pub(super) fn crossings(complex: &mut Complex, a: u32, c: u32) -> Vec<Crossing> 
         if apex == c {
             break;
         }
-        let turn = |x: u32, y: u32| -complex.orient([a, x, y, c]);
+        let side = |x: u32, y: u32| -complex.orient([a, x, y, c]);
         let exit = (0..3)
             .map(|k| [face[k], face[(k + 1) % 3], apex])
-            .find(|&[x, y, o]| turn(y, o) >= 0.0 && turn(o, x) >= 0.0);
+            .find(|&[x, y, o]| side(y, o) >= 0.0 && side(o, x) >= 0.0);
         let Some([x, y, o]) = exit else { break };
-        let (on_y, on_x) = (turn(y, o) == 0.0, turn(o, x) == 0.0);
+        let (on_y, on_x) = (side(y, o) == 0.0, side(o, x) == 0.0);
         if on_x || on_y {
             if on_x != on_y {
                 found.push(Crossing::Edge(if on_y { [y, o] } else { [o, x] }));
@@ -91,17 +91,17 @@ pub(super) fn crossings(complex: &mut Complex, a: u32, c: u32) -> Vec<Crossing> 
     found
 }
 
-/// The face of the star of `a` through which the segment leaves it; an edge, if it leaves there, goes to `found`.
+/// Face through which the segment leaves the star of `a`. If it leaves through an edge, that edge is added to `found`.
 fn first_face(complex: &mut Complex, a: u32, c: u32, found: &mut Vec<Crossing>) -> Option<(u32, usize, [u32; 3])> {
     for tet in complex.star(a) {
         let slot = complex.corner_of(tet, a)?;
         let [p, q, r] = complex.face(tet, slot);
-        let turn = |x: u32, y: u32| -complex.orient([a, x, y, c]);
-        let turns = [turn(p, q), turn(q, r), turn(r, p)];
-        if turns.iter().any(|&t| t < 0.0) || complex.orient([p, q, r, c]) >= 0.0 {
+        let side = |x: u32, y: u32| -complex.orient([a, x, y, c]);
+        let sides = [side(p, q), side(q, r), side(r, p)];
+        if sides.iter().any(|&side| side < 0.0) || complex.orient([p, q, r, c]) >= 0.0 {
             continue;
         }
-        match turns.map(|t| t == 0.0) {
+        match sides.map(|side| side == 0.0) {
             [false, false, false] => return Some((tet, slot, [p, q, r])),
             [true, false, false] => found.push(Crossing::Edge([p, q])),
             [false, true, false] => found.push(Crossing::Edge([q, r])),
@@ -115,8 +115,8 @@ fn first_face(complex: &mut Complex, a: u32, c: u32, found: &mut Vec<Crossing>) 
     None
 }
 
-/// Whether the segment from `a` to `c` meets a triangle that has neither of them as a corner.
-pub(super) fn meets(complex: &Complex, a: u32, c: u32, [x, y, z]: [u32; 3]) -> bool {
+/// Returns true if the segment from `a` to `c` intersects a triangle that has neither of them as a corner.
+pub(super) fn pierces(complex: &Complex, a: u32, c: u32, [x, y, z]: [u32; 3]) -> bool {
     if [x, y, z].iter().any(|&corner| corner == a || corner == c) {
         return false;
     }
@@ -124,11 +124,11 @@ pub(super) fn meets(complex: &Complex, a: u32, c: u32, [x, y, z]: [u32; 3]) -> b
     if from * to >= 0.0 && !(from > 0.0 && to < 0.0 || from < 0.0 && to > 0.0) {
         return false;
     }
-    let turns = [[x, y], [y, z], [z, x]].map(|[u, v]| complex.orient([a, u, v, c]));
-    turns.iter().all(|&t| t >= 0.0) || turns.iter().all(|&t| t <= 0.0)
+    let signs = [[x, y], [y, z], [z, x]].map(|[u, v]| complex.orient([a, u, v, c]));
+    signs.iter().all(|&sign| sign >= 0.0) || signs.iter().all(|&sign| sign <= 0.0)
 }
 
-/// The edges that pierce the face `abc`, all of whose edges are there: those next to its edges, and on from them.
+/// Edges that pierce a missing face whose edges are present, found by a traversal that starts at these edges.
 pub(super) fn piercing_edges(complex: &mut Complex, face: [u32; 3]) -> Vec<[u32; 2]> {
     let mut found: Vec<[u32; 2]> = Vec::new();
     for k in 0..3 {
@@ -147,7 +147,7 @@ pub(super) fn piercing_edges(complex: &mut Complex, face: [u32; 3]) -> Vec<[u32;
                 add_piercing(complex, tet, face, &mut found);
             }
         }
-        if found.len() > LONGEST {
+        if found.len() > MAX_CROSSINGS {
             break;
         }
     }
@@ -159,7 +159,7 @@ fn add_piercing(complex: &Complex, tet: u32, face: [u32; 3], found: &mut Vec<[u3
     for i in 0..4 {
         for j in i + 1..4 {
             let edge = [corners[i].min(corners[j]), corners[i].max(corners[j])];
-            if !found.contains(&edge) && meets(complex, edge[0], edge[1], face) {
+            if !found.contains(&edge) && pierces(complex, edge[0], edge[1], face) {
                 found.push(edge);
             }
         }

@@ -1,15 +1,15 @@
-//! Boundary recovery: every edge and face of the skin becomes one of the tetrahedra, without a new point on the skin.
+//! Boundary recovery: makes every edge and face of the skin an edge or face of the tetrahedra.
 //!
-//! 1. A missing edge is brought in by flips: faces that it crosses are flipped 2-3, edges near it are removed (n ring
-//!    points, see [`super::edge_removal`]), whenever fewer faces are in its way afterwards. Where none gains, a bounded
-//!    number of flips that leave as much in the way is taken by chance.
-//! 2. A missing face whose edges are there is pierced by edges; these are removed alike.
-//! 3. What flips cannot bring in is split at a new point, and its parts are recovered. The tetrahedra then conform to a
-//!    skin with a few points too many. Splits of splits may go on for ever: their number and depth are bounded.
-//! 4. After carving, [`super::suppress`] moves these points off the skin, into the body.
+//! 1. A missing edge is recovered by flips: faces that it crosses are flipped 2-3 and nearby edges are removed (see
+//!    [`super::edge_removal`]) if that reduces the number of obstructing faces. If no flip does, a bounded number of random
+//!    flips that do not increase it is made.
+//! 2. A missing face whose edges are present is pierced by edges, which are removed in the same way.
+//! 3. Edges and faces that flips cannot recover are split at a Steiner point, and their parts are recovered. The tetrahedra
+//!    then conform to a skin with a few additional points. The number and depth of splits are bounded.
+//! 4. After carving, [`super::suppress`] moves the Steiner points from the skin into the body.
 //!
-//! Edges and faces that are there are never given up. The idea to split first and to push the points inwards
-//! later is that of George, Borouchaki & Saltel 2003; all decisions are by exact predicates.
+//! Recovered edges and faces are never removed again. Splitting first and moving the points inwards later follows George,
+//! Borouchaki & Saltel 2003. All decisions are by exact predicates.
 
 mod constraints;
 mod crossing;
@@ -23,35 +23,36 @@ use crossing::{Crossing, Missing, crossings, has_face, piercing_edges};
 
 use super::complex::{Complex, NONE, Ring, sorted};
 use super::delaunay::{conflicts, locate, scramble};
-use super::edge_removal::{LARGEST_RING, best_triangulation, fan_pair, fans};
+use super::edge_removal::{MAX_RING, best_triangulation, fan_pair, fans};
 use super::predicates::orient;
 
-/// Flips that one edge or face may take.
-const MOST_FLIPS: usize = 200;
-/// How many of them may leave as much in the way as before.
-const MOST_WANDERS: usize = 60;
-/// How many there may be in all, for any skin and per face.
-const FEWEST_WANDERS: usize = 10_000;
-const WANDERS_PER_FACE: usize = 5;
-/// How often the parts of an edge or face may be split again: what resists that long would go on for ever.
-const MOST_DEPTH: usize = 12;
-/// Points that even a small skin may take.
-const FEWEST_SPLITS: usize = 200;
+/// Maximum number of flips per edge or face.
+const MAX_FLIPS: usize = 200;
+/// Maximum number of random flips per edge or face.
+const MAX_RANDOM_FLIPS: usize = 60;
+/// Budget of random flips for any skin.
+const BASE_RANDOM_FLIPS: usize = 10_000;
+/// Additional budget of random flips per face of the skin.
+const RANDOM_FLIPS_PER_FACE: usize = 5;
+/// Maximum depth of repeated splits. Parts that are still missing at this depth would not be recovered by more splits.
+const MAX_DEPTH: usize = 12;
+/// Budget of splits for any skin.
+const BASE_SPLITS: usize = 200;
 
-/// How the recovery went.
+/// Result of the recovery.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Recovered {
-    /// Edges of the skin that the Delaunay tetrahedra did not have.
+    /// Number of skin edges that the Delaunay tetrahedra did not contain.
     pub(super) missing_edges: usize,
-    /// Faces of the skin that they still did not have when the edges were there.
+    /// Number of skin faces that were missing after all edges were recovered.
     pub(super) missing_faces: usize,
-    /// Points put on the skin.
+    /// Number of Steiner points on the skin.
     pub(super) splits: usize,
-    /// Whether every part of the skin is there.
+    /// True if all edges and faces of the skin are present.
     pub(super) complete: bool,
 }
 
-/// Makes the skin's edges and faces those of `complex`, as far as that takes no more than a point per eight faces.
+/// Recovers the edges and faces of the skin in `complex`, with at most about one Steiner point per eight faces.
 pub(super) fn recover(complex: &mut Complex, skin: &mut Constraints) -> Recovered {
     let faces = skin.faces().count();
     let mut recovery = Recovery {
@@ -59,12 +60,12 @@ pub(super) fn recover(complex: &mut Complex, skin: &mut Constraints) -> Recovere
         complex,
         skin,
         result: Recovered::default(),
-        most_splits: FEWEST_SPLITS + faces / 8,
-        wanders_left: FEWEST_WANDERS + WANDERS_PER_FACE * faces,
+        max_splits: BASE_SPLITS + faces / 8,
+        random_flips_left: BASE_RANDOM_FLIPS + RANDOM_FLIPS_PER_FACE * faces,
         depths: Vec::new(),
     };
     let mut edges = recovery.skin.edges();
-    for round in 0..=MOST_DEPTH {
+    for round in 0..=MAX_DEPTH {
         recovery.recover_edges(edges, round == 0);
         edges = recovery.recover_faces(round == 0);
         if edges.is_empty() {
@@ -80,30 +81,30 @@ struct Recovery<'a> {
     complex: &'a mut Complex,
     skin: &'a mut Constraints,
     result: Recovered,
-    most_splits: usize,
-    wanders_left: usize,
-    /// How many points there were.
+    max_splits: usize,
+    random_flips_left: usize,
+    /// Number of points before the recovery.
     given: u32,
-    /// For each point put in, how many splits led to it.
+    /// Split depth of each Steiner point.
     depths: Vec<usize>,
 }
 
 impl Recovery<'_> {
-    /// Recovers edges, or splits them.
+    /// Recovers edges by flips or splits.
     fn recover_edges(&mut self, edges: Vec<[u32; 2]>, count: bool) {
-        // A split may well help other edges, so what resists flips waits until all have had a try.
+        // Splits can help other edges, so that flips are tried for all edges first.
         let mut stubborn = VecDeque::new();
         for [a, c] in edges {
             if !self.is_missing([a, c]) {
                 continue;
             }
             self.result.missing_edges += usize::from(count);
-            if !self.flip_in(Missing::Edge([a, c])) {
+            if !self.recover_by_flips(Missing::Edge([a, c])) {
                 stubborn.push_back([a, c]);
             }
         }
         while let Some([a, c]) = stubborn.pop_front() {
-            if !self.is_missing([a, c]) || self.flip_in(Missing::Edge([a, c])) {
+            if !self.is_missing([a, c]) || self.recover_by_flips(Missing::Edge([a, c])) {
                 continue;
             }
             if let Some(point) = self.insert(self.edge_split_position(a, c), &[a, c]) {
@@ -116,7 +117,7 @@ impl Recovery<'_> {
         self.skin.has_edge(a, c) && self.complex.tet_at_edge(a, c).is_none()
     }
 
-    /// Recovers faces, or splits them; returns the edges that are new.
+    /// Recovers faces by flips or splits; returns the new edges.
     fn recover_faces(&mut self, count: bool) -> Vec<[u32; 2]> {
         let faces: Vec<[u32; 3]> = self.skin.faces().collect();
         let mut new = Vec::new();
@@ -126,12 +127,12 @@ impl Recovery<'_> {
                 continue;
             }
             self.result.missing_faces += usize::from(count);
-            if !self.flip_in(Missing::Face(face)) {
+            if !self.recover_by_flips(Missing::Face(face)) {
                 stubborn.push(face);
             }
         }
         for face in stubborn {
-            if has_face(self.complex, face) || self.flip_in(Missing::Face(face)) {
+            if has_face(self.complex, face) || self.recover_by_flips(Missing::Face(face)) {
                 continue;
             }
             let at = self.face_split_position(face);
@@ -142,36 +143,40 @@ impl Recovery<'_> {
         new
     }
 
-    /// About the middle of an edge: exact middles would meet each other in regular meshes.
+    /// Random position near the middle of an edge. Exact midpoints would coincide in regular meshes.
     fn edge_split_position(&self, a: u32, c: u32) -> DVec3 {
         const SPREAD: f64 = 0.1;
         let random = (scramble(u64::from(a) << 32 | u64::from(c)) >> 11) as f64 / (1u64 << 53) as f64;
         self.complex.point(a).lerp(self.complex.point(c), 0.5 + SPREAD * (random - 0.5))
     }
 
-    /// Flips until what is missing is there; whether that came about.
+    /// Flips until the missing edge or face is present; returns true on success.
     ///
-    /// Each flip leaves less in the way. Where none does, a few that leave as much may open the way for one that does.
-    fn flip_in(&mut self, missing: Missing) -> bool {
-        let mut wanders = 0;
-        for _ in 0..MOST_FLIPS {
-            if missing.is_there(self.complex) {
+    /// Each flip reduces the number of obstructions. If none does, a few random flips that keep it can enable one that
+    /// does.
+    fn recover_by_flips(&mut self, missing: Missing) -> bool {
+        let mut random_flips = 0;
+        for _ in 0..MAX_FLIPS {
+            if missing.is_recovered(self.complex) {
                 return true;
             }
-            if self.clear_way(missing) {
+            if self.reducing_flip(missing) {
                 continue;
             }
-            if wanders == MOST_WANDERS || self.wanders_left == 0 || !self.wander(missing, wanders) {
+            if random_flips == MAX_RANDOM_FLIPS
+                || self.random_flips_left == 0
+                || !self.random_flip(missing, random_flips)
+            {
                 return false;
             }
-            wanders += 1;
-            self.wanders_left -= 1;
+            random_flips += 1;
+            self.random_flips_left -= 1;
         }
         false
     }
 
-    /// Makes one flip after which less is in the way.
-    fn clear_way(&mut self, missing: Missing) -> bool {
+    /// Makes one flip that reduces the number of obstructions.
+    fn reducing_flip(&mut self, missing: Missing) -> bool {
         let mut edges: Vec<[u32; 2]> = Vec::new();
         match missing {
             Missing::Face(face) => edges = piercing_edges(self.complex, face),
@@ -203,24 +208,25 @@ impl Recovery<'_> {
         })
     }
 
-    /// Makes a flip near what is missing that leaves no more in the way, which one is left to chance.
-    fn wander(&mut self, missing: Missing, step: usize) -> bool {
-        const WAYS: usize = 10;
+    /// Makes a random flip near the missing edge or face that does not increase the number of obstructions.
+    fn random_flip(&mut self, missing: Missing, step: usize) -> bool {
+        /// Four faces and six edges.
+        const FLIPS_PER_TET: usize = 10;
         const EDGES: [[usize; 2]; 6] = [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]];
-        let near = self.near(missing);
-        let ways = WAYS * near.len();
-        let turn = scramble(step as u64 ^ scramble(u64::from(missing.corner()))) as usize % ways.max(1);
-        (0..ways).map(|k| (k + turn) % ways).any(|k| {
-            let tet = near[k / WAYS];
-            match k % WAYS {
+        let near = self.obstructing_tets(missing);
+        let count = FLIPS_PER_TET * near.len();
+        let first = scramble(step as u64 ^ scramble(u64::from(missing.corner()))) as usize % count.max(1);
+        (0..count).map(|k| (k + first) % count).any(|k| {
+            let tet = near[k / FLIPS_PER_TET];
+            match k % FLIPS_PER_TET {
                 slot @ 0..4 => self.flip_face(tet, slot, missing, 1.0),
                 edge => self.remove_edge(EDGES[edge - 4].map(|corner| self.complex.tet(tet)[corner]), missing, 1.0),
             }
         })
     }
 
-    /// The tetrahedra that are in the way.
-    fn near(&mut self, missing: Missing) -> Vec<u32> {
+    /// Tetrahedra that obstruct a missing edge or face, ascending.
+    fn obstructing_tets(&mut self, missing: Missing) -> Vec<u32> {
         let mut near = Vec::new();
         let mut edges = Vec::new();
         match missing {
@@ -245,7 +251,7 @@ impl Recovery<'_> {
         near
     }
 
-    /// The 2-3 flip of a face, if it is possible and what is in the way becomes less, or at most grows by less than `slack`.
+    /// Makes the 2-3 flip of a face if it is valid and the number of obstructions grows by less than `slack`.
     fn flip_face(&mut self, tet: u32, slot: usize, missing: Missing, slack: f64) -> bool {
         let face = self.complex.face(tet, slot);
         let Some((old, new)) = self.complex.flip_2_3(tet, slot) else { return false };
@@ -253,17 +259,18 @@ impl Recovery<'_> {
             return false;
         }
         let complex = &*self.complex;
-        let before = missing.by_face(complex, face);
+        let before = missing.obstructed_by_face(complex, face);
         let [_, _, below, above] = new[0];
-        let faces: f64 = new.iter().map(|&[corner, ..]| missing.by_face(complex, [below, above, corner])).sum();
-        if faces + missing.by_edge(complex, below, above) >= before + slack {
+        let faces: f64 =
+            new.iter().map(|&[corner, ..]| missing.obstructed_by_face(complex, [below, above, corner])).sum();
+        if faces + missing.obstructed_by_edge(complex, below, above) >= before + slack {
             return false;
         }
         self.complex.replace(&old, &new);
         true
     }
 
-    /// Removes an edge, if less is in the way afterwards, or at most more by less than `slack`.
+    /// Removes an edge if that is valid and the number of obstructions grows by less than `slack`.
     fn remove_edge(&mut self, [p, q]: [u32; 2], missing: Missing, slack: f64) -> bool {
         if self.skin.has_edge(p, q) {
             return false;
@@ -271,25 +278,26 @@ impl Recovery<'_> {
         let Some(tet) = self.complex.tet_at_edge(p, q) else { return false };
         let Ring { points, tets, closed } = self.complex.ring(p, q, tet);
         let count = points.len();
-        if !closed || !(3..=LARGEST_RING).contains(&count) {
+        if !closed || !(3..=MAX_RING).contains(&count) {
             return false;
         }
         let complex = &*self.complex;
-        let before =
-            missing.by_edge(complex, p, q) + points.iter().map(|&r| missing.by_face(complex, [p, q, r])).sum::<f64>();
+        let before = missing.obstructed_by_edge(complex, p, q)
+            + points.iter().map(|&r| missing.obstructed_by_face(complex, [p, q, r])).sum::<f64>();
         let score = |triangle: [usize; 3]| {
             let corners = triangle.map(|k| points[k]);
             if fan_pair(p, q, corners).iter().any(|&tet| complex.orient(tet) <= 0.0) {
                 return None;
             }
-            let mut in_way = missing.by_face(complex, corners);
+            let mut obstructions = missing.obstructed_by_face(complex, corners);
             let [i, _, k] = triangle;
             if !(i == 0 && k == count - 1) {
                 let [r, _, s] = corners;
-                in_way += missing.by_face(complex, [p, r, s]) + missing.by_face(complex, [q, r, s]);
-                in_way += missing.by_edge(complex, r, s);
+                obstructions +=
+                    missing.obstructed_by_face(complex, [p, r, s]) + missing.obstructed_by_face(complex, [q, r, s]);
+                obstructions += missing.obstructed_by_edge(complex, r, s);
             }
-            Some(-in_way)
+            Some(-obstructions)
         };
         match best_triangulation(count, score, |a, b| a + b, 0.0) {
             Some((triangles, score)) if -score < before + slack => {
@@ -300,25 +308,25 @@ impl Recovery<'_> {
         }
     }
 
-    /// Where an edge pierces the face, kept off its border; else its middle.
+    /// Position at which an edge pierces the face, moved away from its border; the center if no edge does.
     fn face_split_position(&mut self, face: [u32; 3]) -> DVec3 {
-        const FROM_BORDER: f64 = 0.15;
+        const MIN_COORDINATE: f64 = 0.15;
         let [a, b, c] = face.map(|corner| self.complex.point(corner));
         let Some(&[p, q]) = piercing_edges(self.complex, face).first() else { return (a + b + c) / 3.0 };
         let (p, q) = (self.complex.point(p), self.complex.point(q));
-        // The volumes at the three edges are the barycentric coordinates of the point of intersection.
+        // The volumes at the three edges are proportional to the barycentric coordinates of the intersection.
         let volumes = [orient(p, b, c, q), orient(p, c, a, q), orient(p, a, b, q)];
         let total: f64 = volumes.iter().sum();
-        let weights = volumes.map(|v| (v / total).max(FROM_BORDER));
+        let weights = volumes.map(|v| (v / total).max(MIN_COORDINATE));
         let total: f64 = weights.iter().sum();
         (a * weights[0] + b * weights[1] + c * weights[2]) / total
     }
 
-    /// Puts a new point between `corners` into the complex, without touching what has been recovered.
+    /// Inserts a Steiner point between `corners` without removing recovered edges and faces.
     fn insert(&mut self, position: DVec3, corners: &[u32]) -> Option<u32> {
         let depth_of = |&corner: &u32| corner.checked_sub(self.given).map_or(0, |added| self.depths[added as usize]);
         let depth = 1 + corners.iter().map(depth_of).max().unwrap_or(0);
-        if self.result.splits >= self.most_splits || depth > MOST_DEPTH {
+        if self.result.splits >= self.max_splits || depth > MAX_DEPTH {
             return None;
         }
         let from = self.complex.tet_of[corners[0] as usize];
@@ -342,7 +350,7 @@ impl Recovery<'_> {
         Some(point)
     }
 
-    /// The tetrahedra that contain `position`, inside or on a face.
+    /// Tetrahedra that contain `position`, inside or on a face.
     fn core(&mut self, containing: u32, position: DVec3) -> Vec<u32> {
         self.complex.clear_marks();
         self.complex.set_mark(containing);
@@ -362,7 +370,7 @@ impl Recovery<'_> {
         core
     }
 
-    /// The core and the tetrahedra around it with `position` in their spheres, as far as it sees them.
+    /// The core and the surrounding tetrahedra that are visible from `position` and whose circumspheres contain it.
     fn grown(&mut self, core: &[u32], position: DVec3) -> Vec<u32> {
         self.complex.clear_marks();
         for &tet in core {
@@ -384,12 +392,12 @@ impl Recovery<'_> {
                 }
             }
         }
-        self.prune(&mut cavity, core.len(), position);
+        self.drop_hidden(&mut cavity, core.len(), position);
         cavity
     }
 
-    /// Takes tetrahedra out of a cavity until all its faces are seen from `position`; the first `core` stay.
-    fn prune(&mut self, cavity: &mut Vec<u32>, core: usize, position: DVec3) {
+    /// Drops tetrahedra from a cavity until all its faces are visible from `position`; the first `core` are kept.
+    fn drop_hidden(&mut self, cavity: &mut Vec<u32>, core: usize, position: DVec3) {
         loop {
             let hidden = cavity[core..].iter().rposition(|&tet| {
                 (0..4).any(|slot| {
@@ -405,7 +413,7 @@ impl Recovery<'_> {
         }
     }
 
-    /// Whether filling a cavity around one point keeps the skin's edges and faces and all points.
+    /// Returns true if filling a cavity around one point keeps all points and all edges and faces of the skin.
     fn keeps_skin(&mut self, cavity: &[u32]) -> bool {
         self.complex.clear_marks();
         for &tet in cavity {

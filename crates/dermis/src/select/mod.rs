@@ -4,6 +4,8 @@
 //! `frames` and `rest_frame` both count the frames of the file at the rate asked for. Recorded frames are selected and
 //! resampled when they are read, so a sequence larger than memory stays on disk.
 
+mod rest_pose;
+
 use std::sync::Arc;
 
 use dermis_mesh::{Clip, MeshError, MeshSequence, Note, Object, RigError, Scene, SequenceError};
@@ -12,7 +14,7 @@ use crate::evaluate::EvaluateError;
 use crate::frame_range::FrameRange;
 use crate::names::{self, ClipNameError, Found};
 use crate::resample::{resample_clip, resampled_count};
-use crate::rest_pose::with_rest_frame;
+use rest_pose::with_rest_frame;
 
 /// More frames than this come from a mistyped rate: at 24 Hz it is half a day.
 pub const MOST_RESAMPLED_FRAMES: usize = 1_000_000;
@@ -143,7 +145,7 @@ impl SelectError {
         let meant = |closest: &Option<String>| closest.as_ref().map(|name| format!("did you mean '{name}'?"));
         match self {
             Self::NoSuchMesh { closest, .. } => meant(closest),
-            Self::NoSuchClip { names, .. } if names.is_empty() => Some("do not name a clip".into()),
+            Self::NoSuchClip { names, .. } if names.is_empty() => Some("ask for no clip".into()),
             Self::NoSuchClip { closest, .. } => {
                 meant(closest).or(Some("name a clip, or give its number from 0".into()))
             }

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use dermis_mesh::reshape::reshaped;
 use dermis_mesh::{Clip, MeshSequence, Note, Object, TetMesh};
 
+use super::SelectError;
 use crate::evaluate::{self, Motion};
-use crate::select::SelectError;
 
 /// `object` with frame `frame` of its motion as rest pose; objects that do not move stay as they are. −1 is the last.
-pub fn with_rest_frame(object: Object, frame: isize) -> Result<(Object, Vec<Note>), SelectError> {
+pub(super) fn with_rest_frame(object: Object, frame: isize) -> Result<(Object, Vec<Note>), SelectError> {
     let Some(Motion { sequence: motion, clip, warnings: mut notes }) = evaluate::motion(&object)? else {
         return Ok((object, Vec::new()));
     };
