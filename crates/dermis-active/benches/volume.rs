@@ -1,4 +1,4 @@
-//! What keeping the volume costs: the whole body at once, and joint by joint.
+//! Cost of volume preservation: for the whole body at once, and joint by joint.
 #![allow(missing_docs, reason = "a program, not an interface")]
 
 use std::hint::black_box;
@@ -55,11 +55,11 @@ fn measure(object: &Object, clip: &Clip, mode: Mode, name: &str) {
 /// A closed tube with joints along it, all bent.
 fn chain(rings: u32) -> (Object, Clip) {
     let length = f64::from(JOINTS);
-    let place = |ring: u32, side: u32| {
+    let position = |ring: u32, side: u32| {
         let (sine, cosine) = (std::f64::consts::TAU * f64::from(side) / f64::from(SIDES)).sin_cos();
         DVec3::new(length * f64::from(ring) / f64::from(rings - 1), 0.3 * cosine, 0.3 * sine).as_vec3()
     };
-    let mut points: Vec<Vec3> = (0..rings).flat_map(|ring| (0..SIDES).map(move |side| place(ring, side))).collect();
+    let mut points: Vec<Vec3> = (0..rings).flat_map(|ring| (0..SIDES).map(move |side| position(ring, side))).collect();
     let at = |ring: u32, side: u32| ring * SIDES + side % SIDES;
     let quads =
         (0..rings - 1).flat_map(|r| (0..SIDES).map(move |s| [at(r, s), at(r, s + 1), at(r + 1, s + 1), at(r + 1, s)]));
@@ -71,8 +71,8 @@ fn chain(rings: u32) -> (Object, Clip) {
     );
     let mesh = Arc::new(TriMesh::new(points, triangles).expect("finite points"));
     let row = |point: &Vec3| {
-        let place = point.x.clamp(0.0, JOINTS as f32 - 1.001);
-        let (joint, t) = (place.floor() as u32, place.fract());
+        let position = point.x.clamp(0.0, JOINTS as f32 - 1.001);
+        let (joint, t) = (position.floor() as u32, position.fract());
         [(joint, 1.0 - t), (joint + 1, t)]
     };
     let weights = SkinWeights::from_rows(mesh.points().iter().map(row));

@@ -1,9 +1,9 @@
-//! What wrinkling costs: a sheet of 5,000 triangles refined to 80,000, curves, projection and fit; and how that grows.
+//! Cost of wrinkling a sheet of 5,000 triangles refined to 80,000: curves, projection and fit, for several sizes.
 #![allow(missing_docs, reason = "a program, not an interface")]
 
 use std::time::Instant;
 
-use dermis_active::wrinkle::{RestShape, TakenUp, WrinkleLayer, WrinkleOptions};
+use dermis_active::wrinkle::{RecoveredArea, RestShape, WrinkleLayer, WrinkleOptions};
 use dermis_mesh::TriMesh;
 use dermis_mesh::glam::Vec3;
 
@@ -22,8 +22,8 @@ fn measure(threads: usize, cells: u32, levels: u32) {
     let mesh = sheet(cells);
     let layer = WrinkleLayer::new(&mesh, RestShape::Pose, &WrinkleOptions::default()).expect("a sheet has area");
     let refined = layer.refine(&mesh, &vec![true; mesh.triangle_count()], levels).expect("a finer sheet");
-    let samples = layer.samples(refined.spots.clone());
-    let (mut tracker, mut taken_up) = (layer.tracker(), TakenUp::default());
+    let samples = layer.samples(refined.locations.clone());
+    let (mut tracker, mut recovered) = (layer.tracker(), RecoveredArea::default());
     let (mut curves_time, mut fit_time, mut nodes) = (f64::INFINITY, f64::INFINITY, 0);
     for frame in 0..FRAMES {
         let by = 0.05 + 0.05 * f32::from(frame) / f32::from(FRAMES);
@@ -33,7 +33,7 @@ fn measure(threads: usize, cells: u32, levels: u32) {
         let mut curves = layer.advance(&mut tracker, &positions);
         curves_time = curves_time.min(start.elapsed().as_secs_f64());
         let start = Instant::now();
-        let wrinkled = layer.fit(&mut taken_up, &positions, &mut curves, &samples, refined.mesh.triangles());
+        let wrinkled = layer.fit(&mut recovered, &positions, &mut curves, &samples, refined.mesh.triangles());
         fit_time = fit_time.min(start.elapsed().as_secs_f64());
         nodes = curves.lines.iter().map(Vec::len).sum();
         assert_eq!(wrinkled.heights.len(), refined.mesh.point_count(), "a height per point");

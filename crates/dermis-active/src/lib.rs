@@ -1,7 +1,7 @@
-//! Active geometric layers on top of any animation (Rohmer, Hahmann & Cani 2010): skin that keeps its volume, cloth that
-//! wrinkles where it is compressed.
+//! Active geometric layers on top of any animation (Rohmer, Hahmann & Cani 2010): volume preservation for skin and
+//! wrinkles for compressed cloth.
 //!
-//! Both layers are prepared once for a mesh and then applied frame by frame to positions, wherever those come from.
+//! Both layers are prepared once for a mesh and then applied frame by frame to positions from any source.
 
 #![forbid(unsafe_code)]
 

@@ -1,5 +1,5 @@
-//! Conversion of rigged objects to body models: the bind pose is the template, joints have their bind positions, and there
-//! are neither shapes nor pose shapes.
+//! Conversion of rigged objects to body models: the bind pose is the template, joints have their bind positions, and
+//! there are neither shapes nor pose shapes.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Body models in the layout of SMPL (Kim et al. 2017, §3; Loper et al. 2015): a template, blend shapes for body shape and
-//! pose, and a skeleton whose joints follow the shape.
+//! Body models in the layout of SMPL (Kim et al. 2017, §3; Loper et al. 2015): a template, blend shapes for body shape
+//! and pose, and a skeleton whose joints follow the shape.
 //!
 //! | file | content |
 //! |---|---|

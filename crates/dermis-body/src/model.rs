@@ -1,8 +1,8 @@
 //! Validated data of a body model.
 //!
-//! Notation of the paper: `S̄_μ` are the points of `mesh`, `S_s` is `shapes`, `P_n` is `pose_shapes`, J is `placement`, and
-//! W is `weights`.
-//! Pose shapes that are zero are not stored; each stored one has its number n = 9(j − 1) + 3·row + column.
+//! Notation of the paper: `S̄_μ` are the points of `mesh`, `S_s` is `shapes`, `P_n` is `pose_shapes`, J is `placement`,
+//! and W is `weights`. Pose shapes that are zero are not stored; each stored one has its number n = 9(j − 1) + 3·row +
+//! column.
 
 use std::sync::Arc;
 
@@ -145,14 +145,14 @@ impl BodyModel {
         }
         check_placement(&parts)?;
         check_pose_shapes(&parts)?;
-        let rest_joints = placed(&parts.placement, |point| parts.mesh.points()[point].as_dvec3());
+        let rest_joints = joint_vectors(&parts.placement, |point| parts.mesh.points()[point].as_dvec3());
         if let Some(index) = rest_joints.iter().position(|position| !position.is_finite()) {
             return Err(BodyError::NotFinite { what: "the position of joint", index });
         }
         let order = rig(&parts, &rest_joints, parts.shapes.clone())?.parents_first();
         let joint_offsets = match &parts.placement {
             JointPlacement::Regressed(_) => {
-                let of_shape = |shape: &Shape| placed(&parts.placement, |point| shape.offsets[point].as_dvec3());
+                let of_shape = |shape: &Shape| joint_vectors(&parts.placement, |point| shape.offsets[point].as_dvec3());
                 parts.shapes.iter().map(of_shape).collect()
             }
             JointPlacement::Given { offsets, .. } if offsets.is_empty() => {
@@ -306,7 +306,7 @@ impl BodyModel {
 }
 
 /// Joint vectors regressed from a vector per point; given positions are returned unchanged.
-fn placed(placement: &JointPlacement, point: impl Fn(usize) -> DVec3) -> Vec<DVec3> {
+fn joint_vectors(placement: &JointPlacement, point: impl Fn(usize) -> DVec3) -> Vec<DVec3> {
     match placement {
         JointPlacement::Regressed(rows) => {
             rows.iter().map(|row| row.iter().map(|&(index, weight)| weight * point(index as usize)).sum()).collect()

@@ -1,10 +1,10 @@
 //! Conversion between clips of a rig and joint angles over time.
 //!
-//! The transform of joint j in a clip times its inverse bind transform is its skinning transform `A_j`. The joints of a body
-//! are unrotated at rest, so that `R(θ_j)` is the rotation of `A_parent⁻¹ A_j`. The translation is the remaining displacement
-//! of the joints, averaged with the fraction of the skin that each joint moves; the body thus follows hips that move relative
-//! to a root. The bones of a body have constant length: scaling and stretching in a clip are lost, which is reported in a
-//! note.
+//! The transform of joint j in a clip times its inverse bind transform is its skinning transform `A_j`. The joints of a
+//! body are unrotated at rest, so that `R(θ_j)` is the rotation of `A_parent⁻¹ A_j`. The translation is the remaining
+//! displacement of the joints, averaged with the fraction of the skin that each joint moves; the body thus follows hips
+//! that move relative to a root. The bones of a body have constant length: scaling and stretching in a clip are lost,
+//! which is reported in a note.
 
 use std::sync::Arc;
 
@@ -60,7 +60,8 @@ pub fn motion_of_clip(model: &BodyModel, rig: &Rig, clip: &Clip) -> Result<BodyM
     Ok(BodyMotion { name: clip.name().to_owned(), frame_rate_hz: clip.frame_rate_hz(), poses, notes })
 }
 
-/// Pose with the given skinning transforms. `previous` are the joint rotations of the previous frame, updated to this one.
+/// Pose with the given skinning transforms. `previous` are the joint rotations of the previous frame, updated to this
+/// one.
 fn pose_of(body: &ShapedBody<'_>, fractions: &[f64], skinning: &[DAffine3], previous: &mut [DQuat]) -> BodyPose {
     let model = body.model();
     let rotations: Vec<DMat3> = skinning.iter().map(|moved| polar_rotation(moved.matrix3)).collect();

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! `θ_j` are exponential coordinates (axis times angle) of joint j relative to its parent; R is Rodrigues' formula.
-//! [`ShapedBody`] caches everything that depends only on β. Joints and sums are `f64`; points are rounded once at the end.
-//! Points are independent of each other, so that the result does not depend on the number of threads.
+//! [`ShapedBody`] caches everything that depends only on β. Joints and sums are `f64`; points are rounded once at the
+//! end. Points are independent of each other, so that the result does not depend on the number of threads.
 
 use glam::{DAffine3, DMat3, DQuat, DVec3, Vec3};
 use rayon::prelude::*;

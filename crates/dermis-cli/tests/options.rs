@@ -3,6 +3,7 @@
 mod common;
 
 use common::{Place, moving_box};
+use dermis::prelude::*;
 
 #[test]
 fn a_negative_number_is_out_of_range_and_not_an_unknown_option() {
@@ -43,7 +44,7 @@ fn an_option_without_effect_is_an_error_that_names_what_is_missing() {
         (&["tissue", "build", "a.npz", "-o", "x.npz", "--thickness", "1", "--layer", "1"], "--layer", "--thickness"),
         (&["tissue", "edit", "a.npz", "-o", "x.npz", "--thickness-range", "1:2"], "--thickness-range", "--thickness "),
         (&["tissue", "simulate", "a.npz", "-o", "x.abc", "--stand", "1", "--clip", "a"], "--stand", "--clip"),
-        (&["tissue", "edit", "a.npz", "-o", "x.npz"], "nothing to change", "--stiffness"),
+        (&["tissue", "edit", "a.npz", "-o", "x.npz"], "no change requested", "--stiffness"),
         (&["view", "--clip", "walk"], "--clip", "FILE"),
         (&["sample", "--list", "--force"], "--list", "--force"),
     ] {
@@ -76,4 +77,21 @@ fn compression_is_told_with_the_ratio_of_the_file_sizes() {
     assert!(answer["compression"].as_f64().unwrap() > 0.0);
     let text = place.succeed(&["skin", "box.npz", "--bones", "1", "-o", "box.glb", "--force"]).stdout;
     assert!(text.contains("compression") && text.contains("file ratio"), "{text}");
+}
+
+#[test]
+fn a_clip_without_a_name_is_called_by_its_number() {
+    let place = Place::new();
+    let mut scene = dermis::samples::build("arm").unwrap();
+    let clip = Clip::clone(&scene.objects[0].clips[0]).named("");
+    scene.objects[0].clips = vec![Arc::new(clip)];
+    scene.objects[0].sequence = None;
+    place.write("arm.glb", &scene);
+    let facts = place.succeed(&["inspect", "arm.glb", "--format", "json"]).json();
+    assert_eq!(facts["objects"][0]["clips"][0]["name"], "clip_0");
+    for wanted in ["clip_0", "0"] {
+        let pose = ["pose", "arm.glb", "--clip", wanted, "--frames", "0:3", "-o", "out.npz", "--force"];
+        let said = place.succeed(&pose).stdout;
+        assert!(said.contains("clip 'clip_0'"), "{said}");
+    }
 }

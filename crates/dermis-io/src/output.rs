@@ -134,7 +134,9 @@ pub(crate) fn check_free(target: &Path, force: bool) -> Result<(), Error> {
         return Err(Error::malformed("the output is a folder").in_file(target).with_hint("name a file in it"));
     }
     if !force && target.symlink_metadata().is_ok() {
-        return Err(Error::from(Problem::Exists).in_file(target).with_hint("use --force to replace it"));
+        return Err(Error::from(Problem::Exists)
+            .in_file(target)
+            .with_hint("allow it to be replaced, or choose another name"));
     }
     Ok(())
 }

@@ -73,7 +73,7 @@ pub(crate) fn check_free(target: &Path) -> Result<(), Error> {
     Err(Error::from(Problem::Exists)
         .in_file(first)
         .detail(format!("files that fit the pattern: {}", files.len()))
-        .with_hint("use --force to replace the whole sequence, or choose another name"))
+        .with_hint("allow the whole sequence to be replaced, or choose another name"))
 }
 
 /// Has the frames of an older, longer sequence removed, which would mix with the `frames` new ones.

@@ -176,7 +176,7 @@ fn what_is_beyond_the_last_frame_is_in_the_way_too() {
     let error = write(&folder.path().join("shape.%d.ply"), &scenes::moving_scene()).unwrap_err();
     assert!(matches!(error.problem(), Problem::Exists));
     assert_eq!(error.path(), Some(folder.path().join("shape.9.ply").as_path()));
-    assert!(error.hint().unwrap().contains("--force"));
+    assert!(error.hint().unwrap().contains("replaced"));
 }
 
 #[test]

@@ -4,14 +4,14 @@
 //! min ½ tr Wᵀ L M⁻¹ L W    with W ≥ 0, Σ_j W_ij = 1, and W_ij = 1 at the nodes of the bones of joint j
 //! ```
 //!
-//! Bones connect joints; each is moved by its parent joint and has a radius ([`bone_nodes()`]). A joint without children
-//! gets a bone that continues from it, away from its parent, towards the skin. Weights are solved for in the tetrahedra, so
-//! that they fall off through flesh and not across the gap between arm and trunk. If the skin is embedded in the tetrahedra
-//! instead of made of their nodes, its weights are interpolated.
+//! Bones connect joints; each is moved by its parent joint and has a radius ([`bone_nodes()`]). A joint without
+//! children gets a bone that continues from it, away from its parent, towards the skin. Weights are solved for in the
+//! tetrahedra, so that they fall off through flesh and not across the gap between arm and trunk. If the skin is
+//! embedded in the tetrahedra instead of made of their nodes, its weights are interpolated.
 //!
-//! A joint without a bone inside the body gets no weights: its parent moves the flesh there, which is reported in a note.
-//! Such joints are excluded from the solve. Otherwise their unconstrained columns would take weight from all other joints,
-//! which lowers the energy.
+//! A joint without a bone inside the body gets no weights: its parent moves the flesh there, which is reported in a
+//! note. Such joints are excluded from the solve. Otherwise their unconstrained columns would take weight from all
+//! other joints, which lowers the energy.
 
 use dermis_body::Bone;
 use dermis_body::rigging::Skeleton;

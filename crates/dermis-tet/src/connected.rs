@@ -1,8 +1,8 @@
 //! Removal of islands: the skin region of each joint is connected.
 //!
-//! Tetrahedra can connect parts that touch, as a lattice does with thighs and calves. Weights then leak across, and a joint
-//! of one leg moves a patch of the other. Such a patch is an island, small compared with the joint's main region, and is
-//! removed; the remaining weights of its rows are normalized.
+//! Tetrahedra can connect parts that touch, as a lattice does with thighs and calves. Weights then leak across, and a
+//! joint of one leg moves a patch of the other. Such a patch is an island, small compared with the joint's main region,
+//! and is removed; the remaining weights of its rows are normalized.
 
 use dermis_mesh::SkinWeights;
 use dermis_mesh::adjacency::{Edges, Lists};

@@ -11,8 +11,8 @@ use dermis_tet::tetrahedra::lattice::{LatticeOptions, lattice_body};
 use glam::{DQuat, DVec3, Vec3};
 use lattices::{ball, rod, skin};
 
-/// Maximum error of any joint of the sample, in metres. The height of the crotch depends on the shape of the body, and the
-/// thinnest cross-section of a shin has a flat minimum.
+/// Maximum error of any joint of the sample, in metres. The height of the crotch depends on the shape of the body, and
+/// the thinnest cross-section of a shin has a flat minimum.
 const MAX_ERROR: f64 = 0.05;
 /// Maximum mean error over all joints, in metres.
 const MAX_MEAN_ERROR: f64 = 0.03;

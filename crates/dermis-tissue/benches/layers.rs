@@ -1,5 +1,5 @@
-//! Preparation time of the inside of a body: extension of blend shapes, bounded biharmonic weights, layers. Two figures of
-//! 24 bones: one with about 10,000 nodes, one with about 2,700 unknowns, the number for a skin of 6,900 vertices.
+//! Preparation time of the inside of a body: extension of blend shapes, bounded biharmonic weights, layers. Two figures
+//! of 24 bones: one with about 10,000 nodes, one with about 2,700 unknowns, the number for a skin of 6,900 vertices.
 //!
 //! `cargo bench -p dermis-tissue --bench layers`
 

@@ -28,8 +28,8 @@ fn recovers_from_a_minute_of_violent_motion() {
     shake(12, &[10; 6]);
 }
 
-/// Shakes a block of `side` cells with a driven core. Each round has a duration in seconds and is followed by one second of
-/// rest.
+/// Shakes a block of `side` cells with a driven core. Each round has a duration in seconds and is followed by one
+/// second of rest.
 fn shake(side: usize, rounds: &[usize]) {
     let size = side as f32 * CELL_M;
     let mesh = grid([side; 3], CELL_M);

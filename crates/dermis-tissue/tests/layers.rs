@@ -77,7 +77,8 @@ fn field_increases_from_bone_to_skin_within_its_range() {
 
 #[test]
 fn field_between_coaxial_cylinders_is_logarithmic() {
-    // Eq. 14 between radii a and b: d = D ln(r/a) / ln(b/a). Exact values are prescribed at all nodes beyond a radius of 0.8.
+    // Eq. 14 between radii a and b: d = D ln(r/a) / ln(b/a). Exact values are prescribed at all nodes beyond a radius
+    // of 0.8.
     let mesh = rod(3.0, 0.1);
     let exact = |at: Vec3| (f64::from(at.yz().length()) / 0.3).ln().max(0.0);
     let is_skin = |at: Vec3| at.yz().length() > 0.8 || at.x.abs() > 2.95;

@@ -1,8 +1,12 @@
 //! Skins from mesh sequences.
 
+use std::time::Instant;
+
 use dermis_math::progress::{Progress, Silent};
 use dermis_mesh::MeshSequence;
-use dermis_skin::{Animation, Fit, FitOptions, fit};
+use dermis_skin::measure::{compression, measure, rig_quality};
+use dermis_skin::refine::Refinement;
+use dermis_skin::{Animation, BoneModel, Fit, FitError, FitOptions, Skin, fit};
 
 use crate::error::Result;
 
@@ -16,6 +20,48 @@ pub fn fit_skin_with(sequences: &[MeshSequence], options: &FitOptions, progress:
     let animation =
         |sequence: &MeshSequence| Animation { name: sequence.name().to_owned(), sequence: sequence.clone() };
     let animations: Vec<Animation> = sequences.iter().map(animation).collect();
-    let first = sequences.first().ok_or(dermis_skin::FitError::TooFewFrames { frames: 0 })?;
+    let first = sequences.first().ok_or(FitError::TooFewFrames { frames: 0 })?;
     Ok(fit(first.mesh(), &animations, options, progress)?)
+}
+
+/// Measures a skin against animations as if it had just been fitted to them. A clip plays the animation of its name, else
+/// clip k plays animation k; their frames must be equal in number.
+pub fn measure_skin(skin: &Skin, animations: &[Animation]) -> Result<Fit> {
+    let clips = skin.clips();
+    if clips.len() < animations.len() {
+        return Err(FitError::ClipCount { found: clips.len(), expected: animations.len() }.into());
+    }
+    let mut order = Vec::with_capacity(animations.len());
+    for (number, Animation { name, sequence }) in animations.iter().enumerate() {
+        let (found, expected) = (sequence.point_count(), skin.mesh().point_count());
+        if found != expected {
+            return Err(FitError::OtherMesh { name: name.clone(), found, expected }.into());
+        }
+        let place = clips.iter().position(|clip| clip.name() == name).unwrap_or(number);
+        let (found, expected) = (clips[place].frame_count(), sequence.frame_count());
+        if found != expected {
+            let (clip, animation) = (clips[place].name().to_owned(), name.clone());
+            return Err(FitError::ClipLength { clip, found, animation, expected }.into());
+        }
+        order.push(place);
+    }
+    let skin = skin.with_clips(&order);
+    let start = Instant::now();
+    let sequences: Vec<MeshSequence> = animations.iter().map(|animation| animation.sequence.clone()).collect();
+    let measures = measure(&skin, &sequences)?;
+    let rest = animations.first().map_or(skin.mesh(), |animation| animation.sequence.mesh()).points();
+    let quality = rig_quality(&skin, rest, &sequences).map_err(FitError::from)?;
+    let frames = sequences.iter().map(MeshSequence::frame_count).sum();
+    let (points, influences) = (skin.mesh().point_count(), skin.rig().weights().max_influences());
+    Ok(Fit {
+        measures,
+        quality,
+        near_rigid_fraction: None,
+        epsilon: None,
+        compression: compression(points, frames, skin.bone_count(), influences, BoneModel::of_skin(&skin)),
+        refinement: Refinement::default(),
+        seconds: vec![("measure", start.elapsed().as_secs_f64())],
+        notes: Vec::new(),
+        skin,
+    })
 }

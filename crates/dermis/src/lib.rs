@@ -32,6 +32,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod animations;
 pub mod bodies;
 pub mod build_body;
 pub mod error;

@@ -1,7 +1,7 @@
-//! A surface closed for the sake of its volume: each boundary loop gets a fan of triangles around its middle.
+//! ClosedSurface surface for the volume computation: each boundary loop is capped with a fan of triangles around its center.
 //!
-//! The middles are points that exist only here, after those of the mesh. A middle is the mean of its loop, so the
-//! volume stays linear in each coordinate and the correction exact.
+//! The centers are additional points, stored after those of the mesh. A center is the mean of its loop, so the volume
+//! remains linear in each coordinate and the correction remains exact.
 
 use dermis_mesh::TriMesh;
 use dermis_mesh::adjacency::Edges;
@@ -10,18 +10,18 @@ use glam::DVec3;
 
 use super::error::{Loop, VolumeError};
 
-/// The triangles of a mesh and of its caps.
+/// Triangles of a mesh and of its caps, oriented outwards.
 #[derive(Debug, Clone)]
-pub struct Closed {
+pub struct ClosedSurface {
     point_count: usize,
     triangles: Vec<[u32; 3]>,
     loops: Vec<Vec<u32>>,
-    /// 1, or −1 where the mesh's own faces look inwards.
+    /// 1, or −1 if the faces of the mesh point inwards.
     orientation: f32,
 }
 
-impl Closed {
-    /// The surface of `mesh`; an open one is an error unless `cap` allows to close it.
+impl ClosedSurface {
+    /// Builds the surface of `mesh`. An open mesh is an error unless `cap` is set.
     pub fn new(mesh: &TriMesh, cap: bool) -> Result<Self, VolumeError> {
         let point_count = mesh.point_count();
         let mut triangles = mesh.triangles().to_vec();
@@ -49,8 +49,8 @@ impl Closed {
         Ok(Self { point_count, triangles, loops, orientation: 1.0 })
     }
 
-    /// The same surface, seen from the other side.
-    pub(super) fn turned(mut self) -> Self {
+    /// Reverses the orientation of all triangles.
+    pub(super) fn reversed(mut self) -> Self {
         for triangle in &mut self.triangles {
             triangle.swap(1, 2);
         }
@@ -58,34 +58,34 @@ impl Closed {
         self
     }
 
-    /// 1, or −1 where the mesh's own faces look inwards.
+    /// 1, or −1 if the faces of the mesh point inwards.
     pub(super) fn orientation(&self) -> f32 {
         self.orientation
     }
 
-    /// The triangles, caps last, looking outwards.
+    /// Triangles, oriented outwards; those of the caps are last.
     pub fn triangles(&self) -> &[[u32; 3]] {
         &self.triangles
     }
 
-    /// The boundary loops that were closed.
+    /// Boundary loops that were capped.
     pub fn loops(&self) -> &[Vec<u32>] {
         &self.loops
     }
 
-    /// The number of points of the mesh itself.
+    /// Number of points of the mesh, without the centers of the caps.
     pub fn point_count(&self) -> usize {
         self.point_count
     }
 
-    /// The points of the mesh, then the middles of the loops.
+    /// Points of the mesh, followed by the centers of the loops.
     pub(super) fn with_centers(&self, points: impl Iterator<Item = DVec3>) -> Vec<DVec3> {
         let mut all = Vec::new();
         self.fill(&mut all, points);
         all
     }
 
-    /// The same, into a buffer.
+    /// Writes the points of the mesh and the centers of the loops into `all`.
     pub(super) fn fill(&self, all: &mut Vec<DVec3>, points: impl Iterator<Item = DVec3>) {
         all.clear();
         all.extend(points);

@@ -1,4 +1,4 @@
-//! Effects from a small TOML file, and the painted attributes that they name:
+//! Effects from a TOML file, and the painted attributes that they refer to:
 //!
 //! ```toml
 //! "*elbow*" = { effect = "muscle", axis = [0, 1, 0] }
@@ -11,7 +11,7 @@ use dermis_mesh::deformer::volume::{Effects, JointEffect, VolumeOptions};
 
 use super::error::VolumeError;
 
-/// Effects in the text of a TOML file.
+/// Parses the effects in the text of a TOML file.
 pub fn effects_from_toml(text: &str) -> Result<Effects, VolumeError> {
     let wrong = |error: &toml::de::Error| VolumeError::Effects(error.to_string().trim().replace('\n', "; "));
     let table: toml::Table = toml::from_str(text).map_err(|error| wrong(&error))?;
@@ -25,7 +25,7 @@ pub fn effects_from_toml(text: &str) -> Result<Effects, VolumeError> {
     Ok(effects)
 }
 
-/// Weights of the points by which the whole body gives way.
+/// Weights of the points for corrections of the whole body.
 pub(super) fn body_weights(options: &VolumeOptions, object: &Object) -> Result<Vec<f64>, VolumeError> {
     match &options.body_attribute {
         Some(name) => painted(object, name),
@@ -33,7 +33,7 @@ pub(super) fn body_weights(options: &VolumeOptions, object: &Object) -> Result<V
     }
 }
 
-/// The values of an attribute, none below 0.
+/// Values of an attribute, clamped to be non-negative.
 pub(super) fn painted(object: &Object, name: &str) -> Result<Vec<f64>, VolumeError> {
     let values = object.attributes.get(name).filter(|values| values.len() == object.mesh.point_count());
     let values = values.ok_or_else(|| {
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_pattern_that_fits_counts() {
+    fn uses_the_first_matching_pattern() {
         let text = "\"*elbow*\" = { effect = \"muscle\", axis = [0, 1, 0] }\n\"*\" = { effect = \"folds\", omega = 3 }";
         let effects = effects_from_toml(text).unwrap();
         assert_eq!(effects.of_joint("Elbow_L").effect, Effect::Muscle);
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn rejects_what_it_does_not_understand_and_says_where() {
+    fn rejects_invalid_effects_and_names_the_cause() {
         for (text, expected) in [
             ("\"a\" = { effect = \"jelly\" }", "jelly"),
             ("\"a\" = { efect = \"plain\" }", "efect"),

@@ -1,16 +1,16 @@
-//! Why a mesh's volume cannot be kept.
+//! Errors of the volume layer.
 
 use dermis_mesh::deformer::volume::EffectsError;
 use glam::Vec3;
 
-/// A hole in a surface.
+/// Boundary loop of a surface.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Loop {
-    /// How many edges go around it.
+    /// Number of edges.
     pub edges: usize,
-    /// Its first point.
+    /// First point.
     pub first: u32,
-    /// Its middle.
+    /// Mean of the points.
     pub center: Vec3,
 }
 
@@ -21,34 +21,34 @@ impl Loop {
     }
 }
 
-/// Why a mesh's volume cannot be kept. [`VolumeError::details`] and [`VolumeError::hint`] say more.
+/// Error of the volume layer, explained further by [`VolumeError::details`] and [`VolumeError::hint`].
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum VolumeError {
-    /// The surface has holes.
+    /// The surface is open.
     #[error("the mesh is open: it has {} boundary {}", loops.len(), if loops.len() == 1 { "loop" } else { "loops" })]
     Open {
-        /// Its holes.
+        /// Boundary loops of the surface.
         loops: Vec<Loop>,
     },
     /// The surface has no triangles, or edges whose triangles do not pair up, so that caps cannot close it.
-    #[error("the mesh is no solid: it has no triangles, or edges whose triangles do not pair up")]
+    #[error("the mesh is not a solid: it has no triangles, or edges whose triangles do not pair up")]
     NotASolid,
-    /// The rest pose encloses nothing.
-    #[error("the rest pose encloses a volume of {volume:.3e}, which is nothing to keep")]
+    /// The rest pose has no volume.
+    #[error("the rest pose has no volume: it encloses {volume:.3e}")]
     NoVolume {
-        /// What it encloses.
+        /// Enclosed volume.
         volume: f64,
     },
-    /// The effects are not what they should be.
-    #[error("the effects are not understood: {0}")]
+    /// The effects are invalid.
+    #[error("invalid effects: {0}")]
     Effects(String),
-    /// An effect takes its weights from an attribute that is not there.
-    #[error("there is no attribute '{wanted}' with a value per point")]
+    /// An effect refers to a missing attribute.
+    #[error("unknown attribute '{wanted}': no attribute of this name has a value per point")]
     NoSuchAttribute {
-        /// What was asked for.
+        /// Name of the missing attribute.
         wanted: String,
-        /// Those that there are.
+        /// Names of the existing attributes.
         known: Vec<String>,
     },
 }
@@ -60,20 +60,20 @@ impl From<EffectsError> for VolumeError {
 }
 
 impl VolumeError {
-    /// More lines about it.
+    /// Additional lines about the error.
     pub fn details(&self) -> Vec<String> {
-        // Enough to see what is wrong; a soup of triangles has thousands.
-        const SHOWN: usize = 12;
+        // Limits the output for meshes with thousands of loops.
+        const MAX_SHOWN: usize = 12;
         match self {
             Self::Open { loops } => {
                 let line = |(number, hole): (usize, &Loop)| {
                     let [x, y, z] = hole.center.to_array();
                     let Loop { edges, first, .. } = hole;
-                    format!("loop {number}: {edges} edges from point {first} on, around ({x:.4}, {y:.4}, {z:.4})")
+                    format!("loop {number}: {edges} edges starting at point {first}, center ({x:.4}, {y:.4}, {z:.4})")
                 };
-                let more = loops.len().saturating_sub(SHOWN);
+                let more = loops.len().saturating_sub(MAX_SHOWN);
                 let rest = (more > 0).then(|| format!("and {more} more"));
-                loops.iter().enumerate().take(SHOWN).map(line).chain(rest).collect()
+                loops.iter().enumerate().take(MAX_SHOWN).map(line).chain(rest).collect()
             }
             Self::NoSuchAttribute { known, .. } if !known.is_empty() => {
                 vec![format!("attributes: {}", known.join(", "))]
@@ -82,16 +82,18 @@ impl VolumeError {
         }
     }
 
-    /// How to fix it, in the words of the command line.
+    /// Suggested remedy, in terms of the command line.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Open { .. } => Some("close the mesh, or use --cap to close it for the volume alone"),
-            Self::NotASolid => Some("make the edges manifold and the faces look outwards; 'dermis inspect' names them"),
+            Self::NotASolid => {
+                Some("make the edges manifold and orient the faces outwards; 'dermis inspect' lists the problems")
+            }
             Self::NoVolume { .. } => {
                 Some("a flat or self-cancelling mesh cannot be corrected; choose another with --mesh")
             }
             Self::Effects(_) => Some("a line is: \"*elbow*\" = { effect = \"muscle\", axis = [0, 1, 0] }"),
-            Self::NoSuchAttribute { .. } => Some("name an attribute of the file, or leave it out"),
+            Self::NoSuchAttribute { .. } => Some("name an attribute of the file, or omit it"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The layer over a whole motion, frame by frame as it is read.
+//! The volume layer applied to the frames of a motion when they are read.
 
 use std::sync::Arc;
 
@@ -6,7 +6,8 @@ use dermis_mesh::{Clip, MeshSequence, SequenceError};
 
 use super::{VolumeLayer, Workspace};
 
-/// The frames of `motion` with `layer` on top, computed when they are read; `clip` poses the joints of the same frames.
+/// Returns the frames of `motion` with `layer` applied, computed when they are read. `clip` provides the joint
+/// transforms of the same frames.
 pub fn corrected(
     layer: &Arc<VolumeLayer>,
     motion: &MeshSequence,
@@ -23,7 +24,7 @@ pub fn corrected(
 }
 
 impl VolumeLayer {
-    /// The factor of the rest volume that a frame of `motion` should reach; time runs from the motion's first frame.
+    /// Target of a frame of `motion`, relative to the rest volume. Time starts at the first frame of the motion.
     pub fn target_of_frame(&self, frame: usize, motion: &MeshSequence) -> f64 {
         self.options.target.at(frame as f64 / motion.frame_rate_hz())
     }

@@ -1,68 +1,68 @@
-//! Where a joint changes the volume, and where that change is given back.
+//! Regions of the surface in which a joint changes the volume and in which the change is compensated.
 //!
-//! By default a point takes part by `γ = 4 s (1 − s)`, which is 1 half-way between the bones and 0 where one bone alone
-//! holds it, or by the step of s to its neighbours where weights jump; then γ is averaged over neighbours, so that the
-//! bulge has no rim. Profiles, folds (`γ = sin²(ω π x) exp(−|p|²)`, lengths in joint sizes) and painted attributes
-//! replace it.
+//! By default the weight of a point is `γ = 4 s (1 − s)`, which is 1 half-way between the bones and 0 on points of a
+//! single bone. If the skin weights are discontinuous, it is the squared difference of s to the neighbours. γ is then
+//! smoothed over neighbours, so that the bulge has no visible rim. Profiles, folds (`γ = sin²(ω π x) exp(−|p|²)`,
+//! lengths in joint sizes) and painted attributes replace it.
 
 use dermis_mesh::adjacency::{Edges, Lists, point_triangles};
 use dermis_mesh::geometry::point_normals;
 use dermis_mesh::{Object, Rig};
 use glam::{DMat3, DVec3};
 
-use super::cap::Closed;
+use super::cap::ClosedSurface;
 use super::effects::painted;
 use super::error::VolumeError;
 use super::solve::Scratch;
 use super::{Effect, JointEffect};
 
-/// How far points may be moved, as a part of the joint's size.
-const FARTHEST: f64 = 0.5;
-/// Averages over neighbours that smooth γ.
-const SMOOTHINGS: usize = 3;
-/// The part of a muscle's volume that goes along its axis; the paper takes 0.5 to 1.
+/// Maximum displacement of a point, as a fraction of the joint's size.
+const MAX_DISPLACEMENT: f64 = 0.5;
+/// Number of smoothing passes of γ.
+const SMOOTHING_PASSES: usize = 3;
+/// Fractions μ of a muscle's correction along the three axes; the paper uses 0.5 to 1 for the axis of the muscle.
 const MUSCLE_MU: [f64; 3] = [0.1, 0.1, 0.8];
-/// Weights below this are noise of files and move nothing.
-const LEAST_GAMMA: f64 = 1e-4;
+/// Weights below this value are noise of the file and are ignored.
+const MIN_GAMMA: f64 = 1e-4;
 
-/// The sum of weights on a joint and all below it, for the points where it is not 0.
+/// Sum of the weights on a joint and its descendants, for the points at which it is not 0.
 pub(super) type SubtreeWeights = Vec<(u32, f64)>;
 
-/// A part of the surface and how its points take part in a correction.
+/// Part of the surface with the weights of its points in a correction.
 #[derive(Debug, Clone)]
 pub(super) struct Region {
-    /// The points of `triangles`; those with γ = 0 only complete the faces of the others.
+    /// Points of `triangles`; those with γ = 0 only complete the faces of others.
     pub(super) points: Vec<u32>,
     /// Faces around points with γ > 0, as indices into `points`.
     pub(super) triangles: Vec<[u32; 3]>,
     pub(super) gamma: Vec<f64>,
-    /// The middle of each cap and its loop, as indices into `points`.
+    /// Center and loop of each cap, as indices into `points`.
     pub(super) loops: Vec<(u32, Vec<u32>)>,
-    /// The axes of the rest pose, in columns: along the bone, across, along the effect's axis.
+    /// Axes in the rest pose, as columns: along the bone, across it, along the axis of the effect.
     pub(super) rest_frame: DMat3,
     pub(super) mu: Option<[f64; 3]>,
-    /// How far a point may be moved along an axis.
-    pub(super) farthest: f64,
+    /// Maximum displacement of a point along an axis.
+    pub(super) max_displacement: f64,
     transition: Transition,
 }
 
-/// The faces whose corners follow both bones.
+/// Faces whose corners are influenced by both bones.
 #[derive(Debug, Clone, Default)]
 struct Transition {
-    /// From the joint to each point, and its subtree weight.
+    /// Offset of each point from the joint, and its subtree weight.
     points: Vec<(DVec3, f64)>,
     triangles: Vec<[u32; 3]>,
     rest_volume: f64,
 }
 
-/// Who is next to whom on the closed surface.
+/// Neighbours and triangles of each point of the closed surface.
 pub(super) struct Rings {
     triangles: Lists,
     neighbours: Lists,
 }
 
 impl Rings {
-    pub(super) fn new(closed: &Closed, point_count: usize) -> Self {
+    pub(super) fn new(closed: &ClosedSurface, point_count: usize) -> Self {
         let triangles = closed.triangles();
         Self {
             triangles: point_triangles(point_count, triangles),
@@ -71,7 +71,7 @@ impl Rings {
     }
 }
 
-/// For each joint the points that it or a joint below it moves, ascending.
+/// For each joint, the points that it or a descendant moves, in ascending order.
 pub(super) fn subtree_weights(rig: &Rig) -> Vec<SubtreeWeights> {
     let mut subtree: Vec<SubtreeWeights> = vec![Vec::new(); rig.joints().len()];
     for (point, row) in rig.weights().rows().enumerate() {
@@ -93,8 +93,8 @@ pub(super) fn subtree_weights(rig: &Rig) -> Vec<SubtreeWeights> {
 }
 
 impl Region {
-    /// All points, each with its weight, along the axes of the world.
-    pub(super) fn whole(closed: &Closed, mut gamma: Vec<f64>) -> Self {
+    /// All points with their weights, along the world axes.
+    pub(super) fn whole(closed: &ClosedSurface, mut gamma: Vec<f64>) -> Self {
         gamma.resize(closed.point_count() + closed.loops().len(), 0.0);
         let loops = closed.loops().iter().enumerate();
         Self {
@@ -104,15 +104,16 @@ impl Region {
             loops: loops.map(|(number, ring)| ((closed.point_count() + number) as u32, ring.clone())).collect(),
             rest_frame: DMat3::IDENTITY,
             mu: None,
-            farthest: f64::INFINITY,
+            max_displacement: f64::INFINITY,
             transition: Transition::default(),
         }
     }
 
-    /// Where the change of `joint` is given back; `None` where it blends with no other, or the effect leaves no point.
-    #[allow(clippy::too_many_arguments, reason = "prepared once by the layer, from all it has")]
+    /// Region in which the change of `joint` is compensated; `None` if it blends with no other joint or the effect
+    /// selects no point.
+    #[allow(clippy::too_many_arguments, reason = "called once by the layer with all of its data")]
     pub(super) fn of_joint(
-        closed: &Closed,
+        closed: &ClosedSurface,
         rings: &Rings,
         points: &[DVec3],
         weights: &SubtreeWeights,
@@ -147,10 +148,10 @@ impl Region {
         if let Some(name) = &effect.attribute {
             gamma = painted(object, name)?;
         } else if let Some(profile) = &effect.profile {
-            gamma = each(&|place| profile.at(place));
+            gamma = each(&|position| profile.at(position));
         } else if effect.effect == Effect::Folds {
             let omega = effect.omega * std::f64::consts::PI;
-            gamma = each(&|place| (omega * place.x).sin().powi(2) * (-place.length_squared()).exp());
+            gamma = each(&|position| (omega * position.x).sin().powi(2) * (-position.length_squared()).exp());
         }
         if effect.effect == Effect::Muscle {
             one_sided(&mut gamma, object, frame.z_axis * f64::from(closed.orientation()));
@@ -158,26 +159,26 @@ impl Region {
         let mu = effect.mu.or((effect.effect == Effect::Muscle).then_some(MUSCLE_MU));
         let transition = Transition::new(closed, points, &s, origin);
         let region = Self::around(closed, rings, &gamma, frame, transition);
-        Ok(region.map(|region| Self { mu, farthest: FARTHEST * size, ..region }))
+        Ok(region.map(|region| Self { mu, max_displacement: MAX_DISPLACEMENT * size, ..region }))
     }
 
     fn around(
-        closed: &Closed,
+        closed: &ClosedSurface,
         rings: &Rings,
         gamma: &[f64],
         rest_frame: DMat3,
         transition: Transition,
     ) -> Option<Self> {
-        let takes_part = |point: &u32| gamma.get(*point as usize).is_some_and(|gamma| *gamma > LEAST_GAMMA);
+        let is_active = |point: &u32| gamma.get(*point as usize).is_some_and(|gamma| *gamma > MIN_GAMMA);
         let mut faces: Vec<u32> = Vec::new();
-        for point in (0..gamma.len() as u32).filter(|point| takes_part(point)) {
+        for point in (0..gamma.len() as u32).filter(|point| is_active(point)) {
             faces.extend(rings.triangles.of(point as usize));
         }
         let open: Vec<(u32, &Vec<u32>)> = closed
             .loops()
             .iter()
             .enumerate()
-            .filter(|(_, ring)| ring.iter().any(takes_part))
+            .filter(|(_, ring)| ring.iter().any(is_active))
             .map(|(number, ring)| ((closed.point_count() + number) as u32, ring))
             .collect();
         for (center, _) in &open {
@@ -186,21 +187,24 @@ impl Region {
         faces.sort_unstable();
         faces.dedup();
         let (points, triangles, index) = extract(faces.iter().map(|&face| closed.triangles()[face as usize]));
-        let place = |point: &u32| index(*point);
+        let local_index = |point: &u32| index(*point);
         Some(Self {
-            gamma: points.iter().map(|point| if takes_part(point) { gamma[*point as usize] } else { 0.0 }).collect(),
-            loops: open.iter().map(|(center, ring)| (place(center), ring.iter().map(place).collect())).collect(),
+            gamma: points.iter().map(|point| if is_active(point) { gamma[*point as usize] } else { 0.0 }).collect(),
+            loops: open
+                .iter()
+                .map(|(center, ring)| (local_index(center), ring.iter().map(local_index).collect()))
+                .collect(),
             points: points.clone(),
             triangles,
             rest_frame,
             mu: None,
-            farthest: f64::INFINITY,
+            max_displacement: f64::INFINITY,
             transition,
         })
         .filter(|region| !region.triangles.is_empty())
     }
 
-    /// The volume that the joint takes away when it turns by `relative` against its parent.
+    /// Volume that is lost when the joint rotates by `relative` with respect to its parent.
     pub(super) fn volume_lost(&self, relative: DMat3, scratch: &mut Scratch) -> f64 {
         let bent = self.transition.points.iter().map(|&(rest, s)| rest + s * (relative * rest - rest));
         scratch.points.clear();
@@ -211,7 +215,7 @@ impl Region {
 }
 
 impl Transition {
-    fn new(closed: &Closed, points: &[DVec3], s: &[f64], origin: DVec3) -> Self {
+    fn new(closed: &ClosedSurface, points: &[DVec3], s: &[f64], origin: DVec3) -> Self {
         let blends = |triangle: &[u32; 3]| {
             let weights = triangle.map(|point| s[point as usize]);
             weights != [0.0; 3] && weights != [1.0; 3]
@@ -224,7 +228,7 @@ impl Transition {
     }
 }
 
-/// The volume between the origin and `triangles`.
+/// Signed volume between the origin and `triangles`.
 fn cone_volume(triangles: &[[u32; 3]], at: impl Fn(u32) -> DVec3) -> f64 {
     let cone = |triangle: &[u32; 3]| {
         let [a, b, c] = triangle.map(&at);
@@ -233,7 +237,8 @@ fn cone_volume(triangles: &[[u32; 3]], at: impl Fn(u32) -> DVec3) -> f64 {
     triangles.iter().map(cone).sum::<f64>() / 6.0
 }
 
-/// The points that `triangles` use, ascending, the triangles over them, and the place of a point among them.
+/// Points used by `triangles` in ascending order, the triangles with indices into them, and the map from points to
+/// these indices.
 fn extract(triangles: impl Iterator<Item = [u32; 3]>) -> (Vec<u32>, Vec<[u32; 3]>, impl Fn(u32) -> u32) {
     let triangles: Vec<[u32; 3]> = triangles.collect();
     let mut points: Vec<u32> = triangles.as_flattened().to_vec();
@@ -245,7 +250,7 @@ fn extract(triangles: impl Iterator<Item = [u32; 3]>) -> (Vec<u32>, Vec<[u32; 3]
     (points, triangles, index)
 }
 
-/// γ from the skin weights.
+/// Weights γ from the skin weights.
 fn blended(s: &[f64], neighbours: &Lists, weights: &SubtreeWeights, count: usize) -> Vec<f64> {
     let mut gamma = vec![0.0; count];
     for &(point, weight) in weights {
@@ -257,7 +262,7 @@ fn blended(s: &[f64], neighbours: &Lists, weights: &SubtreeWeights, count: usize
             }
         }
     }
-    for _ in 0..SMOOTHINGS {
+    for _ in 0..SMOOTHING_PASSES {
         let mean = |point: usize| {
             let ring = neighbours.of(point).iter().filter(|&&other| (other as usize) < count);
             let (sum, number) = ring.fold((0.0, 0), |(sum, n), &other| (sum + gamma[other as usize], n + 1));
@@ -268,7 +273,7 @@ fn blended(s: &[f64], neighbours: &Lists, weights: &SubtreeWeights, count: usize
     gamma
 }
 
-/// The distance from the joint within which its bones blend.
+/// Root mean square distance of the blended points from the joint.
 fn spread(gamma: &[f64], points: &[DVec3], origin: DVec3) -> f64 {
     let terms = gamma.iter().zip(points).map(|(&gamma, &point)| (gamma * point.distance_squared(origin), gamma));
     let (sum, total) = terms.fold((0.0, 0.0), |(sum, total), (term, gamma)| (sum + term, total + gamma));
@@ -276,7 +281,7 @@ fn spread(gamma: &[f64], points: &[DVec3], origin: DVec3) -> f64 {
     if size > 0.0 { size } else { 1.0 }
 }
 
-/// The axes of a joint in the rest pose: along its bone, across, along the effect's axis.
+/// Axes of a joint in the rest pose: along its bone, across it, along the axis of the effect.
 fn rest_frame(rig: &Rig, joint: usize, axis: Option<[f64; 3]>) -> DMat3 {
     let at = |joint: usize| rig.joints()[joint].bind().translation;
     let below: Vec<DVec3> =
@@ -291,7 +296,7 @@ fn rest_frame(rig: &Rig, joint: usize, axis: Option<[f64; 3]>) -> DMat3 {
     DMat3::from_cols(e0, e2.cross(e0), e2)
 }
 
-/// Keeps γ where the rest surface looks along `axis`.
+/// Restricts γ to points whose rest normal points along `axis`.
 fn one_sided(gamma: &mut [f64], object: &Object, axis: DVec3) {
     let normals = point_normals(object.mesh.points(), object.mesh.triangles());
     for (gamma, normal) in gamma.iter_mut().zip(normals) {

@@ -1,10 +1,13 @@
-//! The weighted correction of Eq. 2 in closed form, axis after axis (Eq. 3).
+//! Weighted volume correction of Eq. 2 in closed form, one axis at a time (Eq. 3).
 //!
-//! The volume is linear in each coordinate alone. Along axis a, `u_i = μ_a ΔV γ_i g_i / Σ_k γ_k g_k²` with
-//! `g_i = e_a · ∇_{p_i} V` changes it by exactly `μ_a ΔV`; the gradient is computed again before the next axis. Around a
-//! point of a closed surface `∇_{p_i} V` is a sixth of the sum of its faces' cross products, so a face adds one number
-//! to its three corners. The gradient grows with the area around a point, and the bulge shall not depend on how finely a
-//! place is cut: the weights are γ over the length of the gradient, so that equal γ move equally far. Without given μ each axis takes its part of `Σ γ |g|²`, which makes u the smallest correction.
+//! The volume is linear in each coordinate separately. Along axis a, the displacement `u_i = μ_a ΔV γ_i g_i / Σ_k γ_k
+//! g_k²` with `g_i = e_a · ∇_{p_i} V` changes the volume by exactly `μ_a ΔV`; the gradient is then recomputed for the
+//! next axis. On a closed surface, `∇_{p_i} V` is a sixth of the sum of the cross products of the faces at the point,
+//! so a face adds the same number to its three corners.
+//!
+//! The gradient grows with the area around a point, but the bulge must not depend on the resolution of the mesh. The
+//! weights are therefore γ divided by the length of the gradient, so that equal γ give equal displacements. If μ is
+//! not given, each axis takes its fraction of `Σ γ |g|²`, which gives the smallest correction u.
 
 use std::ops::Range;
 
@@ -14,67 +17,69 @@ use glam::{DMat3, DVec3};
 use super::Workspace;
 use super::region::Region;
 
-/// The part of the largest axis' gradient at which an axis takes half of its share: one that the surface does not look
-/// along would be thrown into spikes.
-const BLIND_AXIS: f64 = 0.1;
+/// Gradient of an axis, relative to the largest axis, at which a given μ is halved. A larger correction along an axis
+/// with hardly any gradient would produce spikes.
+const DAMPED_GRADIENT: f64 = 0.1;
 
-/// The least length of a gradient that divides, as a part of the mean: creases would be thrown out otherwise.
-const LEAST_GRADIENT: f64 = 0.2;
+/// Minimum length of a gradient in the denominator, relative to the mean. It limits displacements in creases.
+const MIN_GRADIENT: f64 = 0.2;
 
 /// Coordinates and gradients of a region.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Scratch {
-    /// The points in the axes of the frame.
+    /// Points in the coordinates of the frame.
     pub(super) points: Vec<DVec3>,
     start: Vec<DVec3>,
     gradient: Vec<DVec3>,
     weights: Vec<f64>,
 }
 
-/// The volume that closed `triangles` enclose (Eq. 1), seen from one of its points.
+/// Volume enclosed by closed `triangles` (Eq. 1), relative to one of the points for accuracy.
 pub(super) fn volume(points: &[DVec3], triangles: &[[u32; 3]]) -> f64 {
     let Some(origin) = triangles.first().map(|triangle| points[triangle[0] as usize]) else { return 0.0 };
     sum(triangles.len(), |triangle| {
         let [a, b, c] = triangles[triangle].map(|point| points[point as usize] - origin);
         a.dot(b.cross(c))
-    }) / 6.0
+    }) / 6.0 // Eq. 1
 }
 
-/// Changes the volume by `share` as far as the region can take it, exactly or (`fast`) with one gradient for all axes; returns the change made.
-pub(super) fn solve(region: &Region, frame: &DMat3, share: f64, fast: bool, work: &mut Workspace) -> f64 {
+/// Changes the volume by `change` as far as the displacement bound of the region allows. The gradient is recomputed
+/// for each axis, or computed once if `fast` is set. Returns the change achieved.
+pub(super) fn solve(region: &Region, frame: &DMat3, change: f64, fast: bool, work: &mut Workspace) -> f64 {
     let scratch = &mut work.scratch;
     scratch.gather(region, frame, &work.positions);
     let squares = scratch.differentiate_all(region);
-    let Some(parts) = parts(region.mu, squares) else { return 0.0 };
+    let Some(fractions) = fractions(region.mu, squares) else { return 0.0 };
     let mut done = 0.0;
     for axis in 0..3 {
-        if parts[axis] == 0.0 {
+        if fractions[axis] == 0.0 {
             continue;
         }
         let square = if fast || axis == 0 { squares[axis] } else { scratch.differentiate(region, axis) };
-        // The last axis that moves takes what rounding has left over.
-        let is_last = parts[axis + 1..].iter().all(|part| *part == 0.0);
-        let wanted = if is_last { share - done } else { parts[axis] * share };
+        // The last axis includes the rounding errors of the others.
+        let is_last = fractions[axis + 1..].iter().all(|part| *part == 0.0);
+        let requested = if is_last { change - done } else { fractions[axis] * change };
         if square > 0.0 {
-            // A crease can hardly grow: what it cannot take, the caller gives to others.
-            let farthest = wanted / square * scratch.reach(axis);
-            let part = (region.farthest / farthest.abs()).min(1.0);
-            scratch.advance(region, axis, part * wanted / square);
-            done += part * wanted;
+            // A crease can hardly grow; the caller distributes the rest.
+            // Eq. 3: u along one axis.
+            let displacement = requested / square * scratch.max_displacement(axis);
+            let part = (region.max_displacement / displacement.abs()).min(1.0);
+            scratch.advance(region, axis, part * requested / square);
+            done += part * requested;
         }
     }
-    scratch.scatter(region, frame, share.signum(), &mut work.positions, &mut work.inflation);
+    scratch.scatter(region, frame, change.signum(), &mut work.positions, &mut work.inflation);
     done
 }
 
-/// The part of the correction that each axis takes: by the gradient, or as given, less where the surface does not look
-/// along the axis.
-fn parts(mu: Option<[f64; 3]>, squares: [f64; 3]) -> Option<[f64; 3]> {
+/// Fractions of the correction along the three axes, from the gradient or from the given μ. They are reduced for axes
+/// along which the surface has hardly any gradient.
+fn fractions(mu: Option<[f64; 3]>, squares: [f64; 3]) -> Option<[f64; 3]> {
     let largest = squares.iter().copied().fold(0.0, f64::max);
-    let given = |mu: [f64; 3], axis: usize| mu[axis] * squares[axis] / (squares[axis] + BLIND_AXIS * largest);
-    let wished: [f64; 3] = std::array::from_fn(|axis| mu.map_or(squares[axis], |mu| given(mu, axis)));
-    let total: f64 = wished.iter().sum();
-    (total > 0.0 && total.is_finite()).then(|| wished.map(|part| part / total))
+    let given = |mu: [f64; 3], axis: usize| mu[axis] * squares[axis] / (squares[axis] + DAMPED_GRADIENT * largest);
+    let unscaled: [f64; 3] = std::array::from_fn(|axis| mu.map_or(squares[axis], |mu| given(mu, axis)));
+    let total: f64 = unscaled.iter().sum();
+    (total > 0.0 && total.is_finite()).then(|| unscaled.map(|part| part / total))
 }
 
 impl Scratch {
@@ -88,7 +93,7 @@ impl Scratch {
         self.gradient.resize(region.points.len(), DVec3::ZERO);
     }
 
-    /// The gradient along all axes and `Σ γ g²` of each.
+    /// Computes the gradient along all axes. Returns `Σ γ g²` for each.
     fn differentiate_all(&mut self, region: &Region) -> [f64; 3] {
         for &[a, b, c] in &region.triangles {
             let [a, b, c] = [a as usize, b as usize, c as usize];
@@ -103,15 +108,15 @@ impl Scratch {
         [self.square(0), self.square(1), self.square(2)]
     }
 
-    /// The weights γ / |g|.
+    /// Computes the weights γ / |g|.
     fn weigh(&mut self, region: &Region) {
         let lengths = || self.gradient.iter().map(|g| g.length());
         let (sum, total) = lengths()
             .zip(&region.gamma)
             .fold((0.0, 0.0), |(sum, total), (length, gamma)| (sum + gamma * length, total + gamma));
-        let least = (LEAST_GRADIENT * sum / total).max(f64::MIN_POSITIVE);
+        let min_length = (MIN_GRADIENT * sum / total).max(f64::MIN_POSITIVE);
         self.weights.clear();
-        self.weights.extend(lengths().zip(&region.gamma).map(|(length, gamma)| gamma / (length + least)));
+        self.weights.extend(lengths().zip(&region.gamma).map(|(length, gamma)| gamma / (length + min_length)));
     }
 
     /// `Σ γ g²` along `axis`.
@@ -119,7 +124,7 @@ impl Scratch {
         self.gradient.iter().zip(&self.weights).map(|(g, weight)| weight * g[axis] * g[axis]).sum()
     }
 
-    /// The gradient along `axis`, anew, and `Σ γ g²`.
+    /// Recomputes the gradient along `axis`. Returns `Σ γ g²`.
     fn differentiate(&mut self, region: &Region, axis: usize) -> f64 {
         for gradient in &mut self.gradient {
             gradient[axis] = 0.0;
@@ -138,14 +143,14 @@ impl Scratch {
         self.square(axis)
     }
 
-    /// Divides by the 6 of Eq. 1 and lets caps pass their part on to their loops.
+    /// Divides the gradient by 6 (Eq. 1) and distributes that of cap centers to their loops.
     fn complete(&mut self, region: &Region, axes: Range<usize>) {
         for axis in axes {
             for gradient in &mut self.gradient {
                 gradient[axis] /= 6.0;
             }
             for (center, ring) in &region.loops {
-                // A cap's centre is the mean of its loop.
+                // The center of a cap is the mean of its loop.
                 let part = self.gradient[*center as usize][axis] / ring.len() as f64;
                 for &point in ring {
                     self.gradient[point as usize][axis] += part;
@@ -154,8 +159,8 @@ impl Scratch {
         }
     }
 
-    /// How far a step of 1 moves the farthest point.
-    fn reach(&self, axis: usize) -> f64 {
+    /// Largest displacement of a point for a step of 1.
+    fn max_displacement(&self, axis: usize) -> f64 {
         self.gradient.iter().zip(&self.weights).map(|(g, weight)| (weight * g[axis]).abs()).fold(0.0, f64::max)
     }
 

@@ -7,7 +7,7 @@ fn sample(name: &str) -> Object {
     dermis_samples::build(name).unwrap().objects.remove(0)
 }
 
-/// How far a frame's volume is off, before and after.
+/// Relative volume error of a frame, before and after the correction.
 #[derive(Debug)]
 struct Drift {
     before: f64,
@@ -40,15 +40,15 @@ fn worst(frames: &[Drift], drift: impl Fn(&Drift) -> f64) -> f64 {
     frames.iter().map(drift).fold(0.0, f64::max)
 }
 
-/// A tube along x of `rings` rings from 0 to `length`, closed unless `open`, with a joint at each of `joints`.
+/// A tube along x, closed unless `open` is set, with a joint at each of `joints`.
 fn tube(joints: &[f64], open: bool) -> Object {
     const RINGS: u32 = 41;
     const SIDES: u32 = 16;
-    let place = |ring: u32, side: u32| {
+    let position = |ring: u32, side: u32| {
         let (sine, cosine) = (std::f64::consts::TAU * f64::from(side) / f64::from(SIDES)).sin_cos();
         DVec3::new(0.1 * f64::from(ring), 0.4 * cosine, 0.4 * sine).as_vec3()
     };
-    let mut points: Vec<Vec3> = (0..RINGS).flat_map(|ring| (0..SIDES).map(move |side| place(ring, side))).collect();
+    let mut points: Vec<Vec3> = (0..RINGS).flat_map(|ring| (0..SIDES).map(move |side| position(ring, side))).collect();
     let at = |ring: u32, side: u32| ring * SIDES + side % SIDES;
     let mut triangles: Vec<[u32; 3]> = (0..RINGS - 1)
         .flat_map(|ring| {
@@ -81,7 +81,7 @@ fn tube(joints: &[f64], open: bool) -> Object {
     Object::of_rig("tube", mesh, rig, vec![])
 }
 
-/// Turns the tube's first joint by `angles`, one frame each.
+/// Rotates the first joint of the tube by `angles`, one frame each.
 fn bending(object: &Object, angles: &[f64]) -> Clip {
     let rig = object.rig.as_ref().unwrap();
     let frame = |&angle: &f64| {
@@ -89,8 +89,8 @@ fn bending(object: &Object, angles: &[f64]) -> Clip {
         for (index, joint) in rig.joints().iter().enumerate() {
             let bind = joint.bind();
             let local = joint.parent.map_or(bind, |parent| rig.joints()[parent].inverse_bind * bind);
-            let turn = DAffine3::from_rotation_z(if index == 1 { angle } else { 0.0 });
-            world.push(joint.parent.map_or(local, |parent| world[parent] * local) * turn);
+            let rotation = DAffine3::from_rotation_z(if index == 1 { angle } else { 0.0 });
+            world.push(joint.parent.map_or(local, |parent| world[parent] * local) * rotation);
         }
         world
     };
@@ -98,7 +98,7 @@ fn bending(object: &Object, angles: &[f64]) -> Clip {
 }
 
 #[test]
-fn the_volume_of_arm_and_hand_is_kept_to_rounding() {
+fn preserves_the_volume_of_arm_and_hand_to_rounding() {
     for name in ["arm", "hand"] {
         let object = sample(name);
         for clip in &object.clips {
@@ -111,7 +111,7 @@ fn the_volume_of_arm_and_hand_is_kept_to_rounding() {
 }
 
 #[test]
-fn a_bent_elbow_moves_nothing_away_from_it() {
+fn a_bent_elbow_is_corrected_locally() {
     let object = tube(&[1.0, 2.9], false);
     let clip = bending(&object, &[1.6]);
     let layer = VolumeLayer::new(&object, &VolumeOptions::default()).unwrap();
@@ -148,7 +148,8 @@ fn a_muscle_bulges_on_one_side_only() {
         let (muscle, other) = largest(angle);
         assert!(muscle > 0.01 && other < 1e-6, "{angle}: {muscle} {other}");
     }
-    // In a sharp bend towards it the muscle lies in the crease, which can take up only so much; the body takes the rest.
+    // In a sharp bend towards it the muscle is in the crease, where displacements are bounded; the body compensates
+    // the rest.
     let (muscle, other) = largest(1.8);
     assert!(other < 0.1 * muscle, "{muscle} {other}");
 }
@@ -165,12 +166,12 @@ fn folds_oscillate_along_the_bone() {
         let at = object.mesh.points().iter().position(on_ring).unwrap();
         work.inflation()[at]
     };
-    // sin² is 0 at the joint and at each sigma / omega, 1 half-way between.
+    // sin² is 0 at the joint and at each multiple of sigma / omega, and 1 half-way between.
     assert!(ring(2.3) > 3.0 * ring(2.0) && ring(2.3) > 1.5 * ring(2.5), "{} {} {}", ring(2.0), ring(2.3), ring(2.5));
 }
 
 #[test]
-fn the_correction_is_continuous_through_the_rest_pose_and_everywhere_else() {
+fn the_correction_is_continuous_in_the_pose() {
     let object = tube(&[1.2, 2.8], false);
     for effects in ["", "\"*\" = { effect = \"muscle\", axis = [0, 1, 0] }", "\"*\" = { effect = \"folds\" }"] {
         let options = VolumeOptions { effects: effects_from_toml(effects).unwrap(), ..VolumeOptions::default() };
@@ -191,15 +192,15 @@ fn the_correction_is_continuous_through_the_rest_pose_and_everywhere_else() {
             }
             largest
         };
-        // A jump would stay as large however finely the motion is sampled; steps of a continuous one shrink to a quarter,
-        // or a little less where the steepest place falls between samples.
+        // The size of a jump would not depend on the sampling rate. The steps of a continuous motion shrink to a
+        // quarter, or slightly less if the steepest part falls between samples.
         let (coarse, fine) = (largest_step(96), largest_step(384));
         assert!(fine < 0.3 * coarse, "{effects}: {fine} at four times the rate, {coarse} before");
     }
 }
 
 #[test]
-fn the_target_changes_the_whole_body() {
+fn a_target_scales_the_whole_body() {
     let object = tube(&[2.0], false);
     let layer = VolumeLayer::new(&object, &VolumeOptions::default()).unwrap();
     let mut positions = object.mesh.points().to_vec();
@@ -210,7 +211,7 @@ fn the_target_changes_the_whole_body() {
 }
 
 #[test]
-fn profiles_and_painted_attributes_say_where_the_volume_goes() {
+fn profiles_and_painted_attributes_select_the_corrected_points() {
     let mut object = tube(&[2.0], false);
     let painted = object.mesh.points().iter().map(|point| if point.x > 2.55 { 1.0 } else { 0.0 }).collect();
     object.attributes.insert("calf".into(), painted);
@@ -232,11 +233,11 @@ fn profiles_and_painted_attributes_say_where_the_volume_goes() {
 }
 
 #[test]
-fn an_open_mesh_is_refused_with_its_loops_or_capped() {
+fn rejects_an_open_mesh_or_caps_it() {
     let object = tube(&[2.0], true);
     let error = VolumeLayer::new(&object, &VolumeOptions::default()).unwrap_err();
     assert_eq!(error.to_string(), "the mesh is open: it has 2 boundary loops");
-    assert!(error.details()[0].starts_with("loop 0: 16 edges from point 0 on, around (0.0000"));
+    assert!(error.details()[0].starts_with("loop 0: 16 edges starting at point 0, center (0.0000"));
     let capped = VolumeOptions { cap: true, ..VolumeOptions::default() };
     let frames = run(&object, &bending(&object, &[0.0, 0.7, 1.9]), &capped, 1);
     assert!(worst(&frames, |drift| drift.after) < 1e-6);
@@ -246,7 +247,7 @@ fn an_open_mesh_is_refused_with_its_loops_or_capped() {
 }
 
 #[test]
-fn fast_mode_comes_close() {
+fn fast_mode_removes_most_of_the_drift() {
     let object = tube(&[1.2, 2.8], false);
     let clip = bending(&object, &[0.5, 1.0, 1.5]);
     let fast = VolumeOptions { mode: Mode::Fast, ..VolumeOptions::default() };
@@ -256,7 +257,7 @@ fn fast_mode_comes_close() {
 }
 
 #[test]
-fn flat_and_singular_input_is_refused_or_passed_by() {
+fn rejects_a_flat_mesh_and_ignores_singular_transforms() {
     let flat = TriMesh::new(vec![Vec3::ZERO, Vec3::X, Vec3::Y], vec![[0, 1, 2], [0, 2, 1]]).unwrap();
     let error = VolumeLayer::new(&Object::of_mesh("flat", Arc::new(flat)), &VolumeOptions::default()).unwrap_err();
     assert!(matches!(error, VolumeError::NoVolume { .. }));
@@ -269,7 +270,7 @@ fn flat_and_singular_input_is_refused_or_passed_by() {
 }
 
 #[test]
-fn an_asset_replays_its_layer() {
+fn a_stored_layer_reproduces_its_frames() {
     let mut object = tube(&[2.0], false);
     let clip = Arc::new(bending(&object, &[1.5]));
     let effects = effects_from_toml("\"joint*\" = { effect = \"muscle\", axis = [0, 1, 0], strength = 0.5 }").unwrap();

@@ -1,8 +1,8 @@
-//! A whole cloth animation with its wrinkles.
+//! Wrinkles of a cloth animation.
 //!
-//! The cloth is coarsened if asked for; its curves are followed through all frames; it is refined near them; then every
-//! frame is fitted and measured. The result is a sequence whose frames are made when they are read: only the curves are
-//! kept, so memory does not grow with the number of frames times points.
+//! The cloth is simplified if requested, its curves are tracked through all frames, it is refined near them, and every
+//! frame is fitted and measured. The frames of the result are computed when they are read. Only the curves are stored,
+//! so memory does not grow with the product of frames and points.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -13,82 +13,82 @@ use glam::Vec3;
 use serde::Serialize;
 
 use super::{
-    Curves, HeightMaps, Refined, RestShape, Samples, TakenUp, WrinkleError, WrinkleLayer, WrinkleOptions, coarsen,
+    Curves, HeightMaps, RecoveredArea, Refined, RestShape, Samples, WrinkleError, WrinkleLayer, WrinkleOptions, coarsen,
 };
 
-/// Levels of refinement near wrinkles.
-const LEVELS: u32 = 2;
-/// The most levels of refinement: a triangle becomes 4,096.
+/// Default number of refinement levels near wrinkles.
+const DEFAULT_LEVELS: u32 = 2;
+/// Maximum number of refinement levels: a triangle becomes 4,096.
 pub const MAX_LEVELS: u32 = 6;
 
 /// Options of [`wrinkle`].
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ClothOptions {
-    /// The wrinkles.
+    /// Options of the layer.
     pub layer: WrinkleOptions,
-    /// The times that all triangles are cut in four. `None`: twice, only near wrinkles.
+    /// Number of times that all triangles are divided into four. `None`: twice, near wrinkles only.
     pub subdivide: Option<u32>,
-    /// The number of triangles, about, to which the cloth is reduced first. `None`: it stays as it is.
+    /// Approximate number of triangles to which the cloth is simplified first. `None`: it is not simplified.
     pub coarsen: Option<usize>,
 }
 
 /// Measures of a wrinkled cloth.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct WrinkleMeasures {
-    /// The fraction of the rest area that each frame of the coarse cloth has lost; negative if it has gained.
+    /// Fraction of the rest area that each frame of the coarse cloth has lost; negative if the area has grown.
     pub area_lost_before: Vec<f64>,
-    /// The same with wrinkles.
+    /// Fraction of the rest area that each frame with wrinkles has lost.
     pub area_lost_after: Vec<f64>,
-    /// The largest change of a height from frame to frame, relative to the largest motion of the cloth.
+    /// Largest change of a height between consecutive frames, relative to the largest motion of the cloth.
     pub popping: f64,
-    /// The largest height, in smallest radii.
+    /// Largest height, in minimum radii.
     pub highest: f64,
-    /// Computing time per frame.
+    /// Computation time per frame.
     pub seconds_per_frame: f64,
 }
 
-/// Why an animation cannot be wrinkled.
+/// Error of [`wrinkle`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClothError {
-    /// The cloth or an option does not suit.
+    /// The cloth or an option is invalid.
     #[error(transparent)]
     Layer(#[from] WrinkleError),
     /// A frame cannot be read.
     #[error(transparent)]
     Sequence(#[from] SequenceError),
-    /// The refined cloth is no mesh.
+    /// The refined cloth is not a valid mesh.
     #[error(transparent)]
     Mesh(#[from] MeshError),
     /// More levels of refinement than [`MAX_LEVELS`].
-    #[error("{0} levels of refinement are too many: at most {MAX_LEVELS}")]
+    #[error("invalid number of refinement levels {0}: at most {MAX_LEVELS} are allowed")]
     Levels(u32),
-    /// The result cannot be right.
-    #[error("frame {frame} cannot be right: with wrinkles its area is {percent:.0} % of the area at rest")]
+    /// The area of the result is implausible.
+    #[error("implausible frame {frame}: with wrinkles its area is {percent:.0} % of the rest area")]
     Area {
-        /// The frame.
+        /// Index of the frame.
         frame: usize,
-        /// Its area.
+        /// Area with wrinkles, in percent of the rest area.
         percent: f64,
     },
     /// The observer stopped the work.
-    #[error("stopped before the cloth was whole")]
+    #[error("stopped before all frames were computed")]
     Stopped,
 }
 
 /// A cloth animation with wrinkles.
 #[derive(Debug, Clone)]
 pub struct WrinkledCloth {
-    /// The refined cloth; the coarse one if nothing is compressed. Frames are made when they are read.
+    /// Refined cloth, or the coarse one if it is never compressed. Frames are computed when they are read.
     pub sequence: MeshSequence,
-    /// Its measures.
+    /// Measures of the result.
     pub measures: WrinkleMeasures,
-    /// What was assumed or left out.
+    /// Assumptions made and data dropped.
     pub notes: Vec<Note>,
     frames: Arc<Frames>,
 }
 
-/// All that makes the frames.
+/// Data from which frames are computed.
 #[derive(Debug)]
 pub(super) struct Frames {
     pub(super) layer: WrinkleLayer,
@@ -97,14 +97,14 @@ pub(super) struct Frames {
     samples: Samples,
 }
 
-/// Folds the cloth animation `motion` if it is compressed against `rest`, a shape of its mesh.
+/// Adds wrinkles to the cloth animation `motion` if it is compressed relative to `rest`, a shape of its mesh.
 pub fn wrinkle(
     motion: &MeshSequence,
     rest: RestShape<'_>,
     options: &ClothOptions,
     progress: &dyn Progress,
 ) -> Result<WrinkledCloth, ClothError> {
-    let levels = options.subdivide.unwrap_or(LEVELS);
+    let levels = options.subdivide.unwrap_or(DEFAULT_LEVELS);
     if levels > MAX_LEVELS {
         return Err(ClothError::Levels(levels));
     }
@@ -113,20 +113,20 @@ pub fn wrinkle(
     let step = |done: usize| {
         if progress.report("wrinkling", done, total).is_break() { Err(ClothError::Stopped) } else { Ok(()) }
     };
-    let (mut curves, tracking_s) = follow(&layer, &motion, &step)?;
+    let (mut curves, tracking_s) = track_curves(&layer, &motion, &step)?;
     let marked = match options.subdivide {
         Some(_) => vec![true; motion.mesh().triangle_count()],
         None => layer.reached(&curves),
     };
     let refined = layer.refine(motion.mesh(), &marked, levels)?;
-    let samples = layer.samples(refined.spots.clone());
+    let samples = layer.samples(refined.locations.clone());
     let mut measures = fit(&layer, &motion, &mut curves, &refined, &samples, &step)?;
     measures.seconds_per_frame += tracking_s / motion.frame_count() as f64;
     let mut notes = layer.notes().to_vec();
     let is_smooth = curves.iter().all(|curves| curves.lines.is_empty());
     let frames = Arc::new(Frames { layer, motion, curves, samples });
     if is_smooth {
-        notes.push(Note::new("the cloth is nowhere compressed; it has no wrinkles and stays as it is"));
+        notes.push(Note::new("the cloth is not compressed in any frame; it has no wrinkles and is unchanged"));
         measures.area_lost_after.clone_from(&measures.area_lost_before);
         return Ok(WrinkledCloth { sequence: frames.motion.clone(), measures, notes, frames });
     }
@@ -139,7 +139,7 @@ pub fn wrinkle(
 }
 
 impl WrinkledCloth {
-    /// The layer.
+    /// The wrinkle layer.
     pub fn layer(&self) -> &WrinkleLayer {
         &self.frames.layer
     }
@@ -149,18 +149,18 @@ impl WrinkledCloth {
         &self.frames.motion
     }
 
-    /// The curves of every frame.
+    /// Curves of all frames.
     pub fn curves(&self) -> &[Curves] {
         &self.frames.curves
     }
 
-    /// The curves of `frame` as polylines.
+    /// Curves of `frame` as polylines.
     pub fn polylines(&self, frame: usize) -> Result<Vec<Vec<Vec3>>, SequenceError> {
         let positions = self.frames.motion.frame(frame)?;
         Ok(self.frames.layer.polylines(&positions, &self.frames.curves[frame]))
     }
 
-    /// Displacement maps of `size` texels a side, on the UVs of the coarse cloth or on an atlas if it has none.
+    /// Displacement maps of `size` texels per side, on the UVs of the coarse cloth, or on an atlas if it has none.
     pub fn height_maps(&self, size: usize) -> Result<HeightMaps, MeshError> {
         HeightMaps::new(Arc::clone(&self.frames), size)
     }
@@ -174,7 +174,7 @@ impl Frames {
     }
 }
 
-/// The positions of `other`, the cloth `mesh` in another shape.
+/// Positions of `other`, which must be the cloth `mesh` in another shape.
 pub fn rest_points<'a>(mesh: &TriMesh, other: &'a TriMesh) -> Result<&'a [Vec3], WrinkleError> {
     let (found, expected) = (other.point_count(), mesh.point_count());
     if found != expected {
@@ -188,7 +188,7 @@ pub fn rest_points<'a>(mesh: &TriMesh, other: &'a TriMesh) -> Result<&'a [Vec3],
     }
 }
 
-/// The coarse cloth and its layer.
+/// Coarse cloth and its layer.
 fn prepare(
     motion: &MeshSequence,
     rest: RestShape<'_>,
@@ -218,8 +218,8 @@ fn prepare(
     Ok((cloth.starting_at(motion.start_seconds()), layer))
 }
 
-/// The curves of all frames, and the seconds that they took.
-fn follow(
+/// Curves of all frames, and the computation time in seconds.
+fn track_curves(
     layer: &WrinkleLayer,
     motion: &MeshSequence,
     step: &dyn Fn(usize) -> Result<(), ClothError>,
@@ -235,7 +235,7 @@ fn follow(
     Ok((curves, elapsed))
 }
 
-/// Finds the amplitude of every frame and measures it.
+/// Determines the amplitude of every frame and measures it.
 fn fit(
     layer: &WrinkleLayer,
     motion: &MeshSequence,
@@ -245,14 +245,14 @@ fn fit(
     step: &dyn Fn(usize) -> Result<(), ClothError>,
 ) -> Result<WrinkleMeasures, ClothError> {
     let frames = motion.frame_count();
-    let (mut measures, mut taken_up) = (WrinkleMeasures::default(), TakenUp::default());
+    let (mut measures, mut recovered) = (WrinkleMeasures::default(), RecoveredArea::default());
     let (mut changed, mut moved) = (0.0f32, 0.0f32);
     let mut last: Option<(Vec<f32>, Vec<Vec3>)> = None;
     for (frame, curves) in curves.iter_mut().enumerate() {
         step(frames + frame)?;
         let positions = motion.frame(frame)?;
         let start = Instant::now();
-        let wrinkled = layer.fit(&mut taken_up, &positions, curves, samples, refined.mesh.triangles());
+        let wrinkled = layer.fit(&mut recovered, &positions, curves, samples, refined.mesh.triangles());
         measures.seconds_per_frame += start.elapsed().as_secs_f64() / frames as f64;
         let before = layer.area_lost(&positions, motion.mesh().triangles());
         let after = layer.area_lost(&wrinkled.positions, refined.mesh.triangles());
@@ -261,10 +261,10 @@ fn fit(
         measures.area_lost_after.push(after);
         let highest = wrinkled.heights.iter().fold(0.0, |highest: f32, height| highest.max(height.abs()));
         measures.highest = measures.highest.max(f64::from(highest / layer.min_radius()));
-        if let Some((heights, places)) = last {
+        if let Some((heights, last_positions)) = last {
             let changes = heights.iter().zip(&wrinkled.heights).map(|(a, b)| (a - b).abs());
             changed = changed.max(changes.fold(0.0, f32::max));
-            let motions = places.iter().zip(positions.iter()).map(|(a, b)| a.distance(*b));
+            let motions = last_positions.iter().zip(positions.iter()).map(|(a, b)| a.distance(*b));
             moved = moved.max(motions.fold(0.0, f32::max));
         }
         last = Some((wrinkled.heights, positions.into_owned()));
@@ -273,10 +273,10 @@ fn fit(
     Ok(measures)
 }
 
-/// Refuses a frame whose wrinkles add as much area as the cloth has.
+/// Rejects a frame whose wrinkles have an implausibly large area.
 fn expect_plausible(frame: usize, lost_before: f64, lost_after: f64) -> Result<(), ClothError> {
-    // Wrinkles give lost area back; they never double what the cloth has at rest or has stretched to.
-    let most = 2.0 * (1.0 - lost_before).max(1.0);
+    // Wrinkles restore lost area; they never double the area of the rest shape or of the stretched cloth.
+    let max_area = 2.0 * (1.0 - lost_before).max(1.0);
     let area = 1.0 - lost_after;
-    if area.is_finite() && area <= most { Ok(()) } else { Err(ClothError::Area { frame, percent: 100.0 * area }) }
+    if area.is_finite() && area <= max_area { Ok(()) } else { Err(ClothError::Area { frame, percent: 100.0 * area }) }
 }

@@ -1,41 +1,41 @@
-//! Why a cloth cannot be wrinkled.
+//! Errors of the wrinkle layer.
 
-/// Why a cloth cannot be wrinkled.
+/// Error of the wrinkle layer.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WrinkleError {
-    /// There is nothing to wrinkle.
+    /// The cloth is empty.
     #[error("the cloth has no triangles")]
     NoTriangles,
-    /// The rest shape has another topology.
+    /// The rest shape has a different number of points.
     #[error("the rest shape has {found} points, but the cloth has {expected}")]
     RestPoints {
-        /// How many it has.
+        /// Number of points of the rest shape.
         found: usize,
-        /// How many it should have.
+        /// Number of points of the cloth.
         expected: usize,
     },
-    /// The rest shape joins its points otherwise.
-    #[error("triangle {triangle} of the rest shape joins other points than that of the cloth")]
+    /// The rest shape has a different topology.
+    #[error("triangle {triangle} of the rest shape has other points than that of the cloth")]
     RestTopology {
-        /// The first that differs.
+        /// First triangle that differs.
         triangle: usize,
     },
-    /// The rest shape is empty.
+    /// The rest shape has no area.
     #[error("the rest shape has no area")]
     NoArea,
-    /// The pattern was asked for where there are no UVs.
-    #[error("the cloth has no UVs to take its rest shape from")]
+    /// The rest shape is to be derived from UVs, but the cloth has none.
+    #[error("the cloth has no UVs from which its rest shape could be derived")]
     NoUvs,
-    /// The radius is out of range.
-    #[error("invalid smallest radius {0}: it must be positive and finite")]
+    /// The radius is invalid.
+    #[error("invalid minimum radius {0}: it must be positive and finite")]
     Radius(f32),
-    /// The simplification would leave nothing.
-    #[error("{asked} triangles cannot be left of {found}")]
+    /// The requested number of triangles is out of range.
+    #[error("invalid number of triangles {requested}: the cloth has {found}")]
     Coarsen {
-        /// How many were asked for.
-        asked: usize,
-        /// How many there are.
+        /// Requested number of triangles.
+        requested: usize,
+        /// Number of triangles of the cloth.
         found: usize,
     },
 }

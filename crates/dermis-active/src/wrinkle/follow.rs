@@ -1,35 +1,36 @@
-//! The wrinkles of a motion that is played in any order.
+//! Wrinkles of a motion that is played in any order.
 //!
-//! Curves depend on the frames before. Frames in order go on from the one before; a jump starts a few frames earlier, so
-//! that wrinkles have grown when the frame is shown.
+//! Curves depend on the previous frames. Consecutive frames continue from the previous one. After a jump, tracking
+//! starts a few frames earlier, so that wrinkles have grown when the frame is shown.
 
 use dermis_mesh::{MeshSequence, SequenceError};
 use glam::Vec3;
 
-use super::{Curves, Samples, TakenUp, Tracker, WrinkleLayer};
+use super::{Curves, RecoveredArea, Samples, Tracker, WrinkleLayer};
 
-/// Frames that are followed before one that is jumped to.
-const LEAD: usize = 12;
+/// Number of frames tracked before a frame that is not the next one.
+const LEAD_FRAMES: usize = 12;
 
-/// Follows the curves of a motion.
+/// Tracks the curves of a motion for random access.
 #[derive(Debug)]
 pub struct Follower {
     tracker: Tracker,
-    /// The last frame that was followed, its curves, and the area that wrinkles took up before it.
-    last: Option<(usize, Curves, TakenUp)>,
-    taken_up: TakenUp,
+    /// Last frame with its curves, and the area that wrinkles had recovered before it.
+    last: Option<(usize, Curves, RecoveredArea)>,
+    recovered: RecoveredArea,
 }
 
 impl Follower {
-    /// A follower that has seen no frame.
+    /// Creates a follower without history.
     pub fn new(layer: &WrinkleLayer) -> Self {
-        Self { tracker: layer.tracker(), last: None, taken_up: TakenUp::default() }
+        Self { tracker: layer.tracker(), last: None, recovered: RecoveredArea::default() }
     }
 
-    /// The coarse cloth in `frame` of `motion`, and its curves with the amplitude for `triangles` over `samples`.
+    /// Returns the coarse cloth in `frame` of `motion`, and its curves with the amplitude for `triangles` over
+    /// `samples`.
     ///
     /// # Panics
-    /// If `motion` or the samples are not those of `layer`.
+    /// If `motion` or `samples` do not match `layer`.
     pub fn fit(
         &mut self,
         layer: &WrinkleLayer,
@@ -40,7 +41,7 @@ impl Follower {
     ) -> Result<(Vec<Vec3>, Curves), SequenceError> {
         let cloth = motion.frame(frame)?.into_owned();
         let mut curves = self.curves(layer, motion, frame, &cloth)?;
-        layer.fit(&mut self.taken_up, &cloth, &mut curves, samples, triangles);
+        layer.fit(&mut self.recovered, &cloth, &mut curves, samples, triangles);
         Ok((cloth, curves))
     }
 
@@ -53,19 +54,19 @@ impl Follower {
     ) -> Result<Curves, SequenceError> {
         match &self.last {
             Some((last, curves, before)) if *last == frame => {
-                self.taken_up = *before;
+                self.recovered = *before;
                 return Ok(curves.clone());
             }
             Some((last, ..)) if last + 1 == frame => {}
             _ => {
                 *self = Self::new(layer);
-                for at in frame.saturating_sub(LEAD)..frame {
+                for at in frame.saturating_sub(LEAD_FRAMES)..frame {
                     layer.advance(&mut self.tracker, &motion.frame(at)?);
                 }
             }
         }
         let curves = layer.advance(&mut self.tracker, cloth);
-        self.last = Some((frame, curves.clone(), self.taken_up));
+        self.last = Some((frame, curves.clone(), self.recovered));
         Ok(curves)
     }
 }

@@ -1,4 +1,4 @@
-//! Displacement maps of a whole cloth animation, made frame by frame.
+//! Displacement maps of a cloth animation, computed frame by frame.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use super::{MapLayout, Samples, uv_triangles, with_atlas};
 /// Displacement maps of a [`WrinkledCloth`](super::WrinkledCloth).
 #[derive(Debug)]
 pub struct HeightMaps {
-    /// Texels a side.
+    /// Texels per side.
     pub size: usize,
-    /// The cloth with the UVs that were made for it; `None` if it has its own.
+    /// Cloth with the generated UVs; `None` if it has its own.
     pub atlas: Option<Arc<TriMesh>>,
-    /// What was assumed or left out.
+    /// Assumptions made and data dropped.
     pub notes: Vec<Note>,
     frames: Arc<Frames>,
     layout: MapLayout,
@@ -30,31 +30,31 @@ impl HeightMaps {
         };
         let uvs = uv_triangles(atlas.as_deref().unwrap_or(cloth)).unwrap_or_default();
         let layout = MapLayout::new(&uvs, &frames.layer.reached(&frames.curves), size);
-        let samples = frames.layer.samples(layout.spots.clone());
+        let samples = frames.layer.samples(layout.locations.clone());
         let (outside, overlapping) = (layout.outside, layout.overlapping);
         let notes = [
-            (outside > 0, format!("UVs of {outside} triangles reach out of the map and are cut off")),
-            (overlapping > 0, format!("UVs overlap in {overlapping} texels; each shows the first triangle")),
+            (outside > 0, format!("{outside} triangles have UVs outside of the map and are clipped")),
+            (overlapping > 0, format!("UVs overlap in {overlapping} texels; the first triangle is used")),
         ];
         let notes = notes.into_iter().filter(|(holds, _)| *holds).map(|(_, message)| Note::new(message)).collect();
         Ok(Self { size, atlas, notes, frames, layout, samples })
     }
 
-    /// The number of maps.
+    /// Number of maps.
     pub fn frame_count(&self) -> usize {
         self.frames.motion.frame_count()
     }
 
-    /// The heights of `frame` in scene units, `size` × `size` from the upper left corner.
+    /// Heights of `frame` in scene units, `size` × `size` values from the upper left corner.
     pub fn heights(&self, frame: usize) -> Result<Vec<f32>, SequenceError> {
         let Frames { layer, motion, curves, .. } = &*self.frames;
         let positions = motion.frame(frame)?;
         Ok(self.layout.image(&layer.apply(&positions, &curves[frame], &self.samples).heights))
     }
 
-    /// The bounds of all heights.
+    /// Bounds of all heights.
     pub fn range(&self) -> [f32; 2] {
-        let highest = self.frames.layer.highest();
-        [-highest, highest]
+        let max_height = self.frames.layer.max_height();
+        [-max_height, max_height]
     }
 }

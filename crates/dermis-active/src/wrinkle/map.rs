@@ -1,47 +1,48 @@
-//! Displacement maps: the heights of the wrinkles over the texels of a UV layout.
+//! Displacement maps: heights of the wrinkles over the texels of a UV layout.
 //!
-//! Where curves run a texel is sampled at four places inside it, so that fine folds are not missed, elsewhere in its
-//! middle; texels around each island repeat the nearest inside, so that filtering finds no edge. Where UVs overlap, the
-//! first triangle has the texel.
+//! Near curves a texel is sampled four times, so that narrow folds are not missed, otherwise once at its center.
+//! Texels around each UV island repeat the nearest one inside, so that filtering does not produce visible edges. If
+//! UVs overlap, the first triangle is used.
 
 use dermis_mesh::TriMesh;
 use glam::Vec2;
 
-use super::surface::Spot;
+use super::surface::SurfacePoint;
 
-/// Texels around an island that repeat it.
-const GUTTER: usize = 4;
-/// Where in a texel it is sampled.
-const MIDDLE: [(f32, f32); 1] = [(0.5, 0.5)];
-/// Where in a texel it is sampled near curves.
-const PLACES: [(f32, f32); 4] = [(0.25, 0.25), (0.75, 0.25), (0.25, 0.75), (0.75, 0.75)];
-/// A texel whose middle lies so far inside two triangles is wanted by both; nearer to a side rounding decides.
-const INSIDE: f32 = 0.02;
+/// Number of texels around an island that repeat its border.
+const GUTTER_TEXELS: usize = 4;
+/// Sample positions in a texel.
+const CENTER_SAMPLE: [(f32, f32); 1] = [(0.5, 0.5)];
+/// Sample positions in a texel near curves.
+const FOUR_SAMPLES: [(f32, f32); 4] = [(0.25, 0.25), (0.75, 0.25), (0.25, 0.75), (0.75, 0.75)];
+/// Minimum barycentric coordinate of a texel center that counts as inside a triangle for overlaps. Centers closer to a
+/// side are subject to rounding.
+const MIN_INSIDE: f32 = 0.02;
 
-/// Which texels show which places of the cloth.
+/// Correspondence between texels and locations on the cloth.
 #[derive(Debug, Clone)]
 pub struct MapLayout {
     /// Texels per side.
     pub size: usize,
-    /// Texels that more than one triangle wants.
+    /// Number of texels covered by more than one triangle.
     pub overlapping: usize,
-    /// Triangles that reach out of the map.
+    /// Number of triangles with UVs outside of the map.
     pub outside: usize,
-    /// The places that are sampled, texel by texel.
-    pub spots: Vec<Spot>,
-    /// Each texel that is covered, and how many of the places are its.
+    /// Sampled locations, texel by texel.
+    pub locations: Vec<SurfacePoint>,
+    /// Covered texels, with the number of samples of each.
     covered: Vec<(u32, u32)>,
     gutter: Vec<(u32, u32)>,
 }
 
 impl MapLayout {
-    /// A map of `size` texels a side over the UV triangles of a mesh, from the upper left corner; `near` says which
-    /// triangles curves run near to.
+    /// Builds a map of `size` texels per side over the UV triangles of a mesh, from the upper left corner. `near`
+    /// marks the triangles near curves.
     ///
     /// # Panics
-    /// If there is not a UV triangle and a mark for each triangle.
+    /// If the lengths of `uvs` and `near` differ.
     pub fn new(uvs: &[[Vec2; 3]], near: &[bool], size: usize) -> Self {
-        assert_eq!(uvs.len(), near.len(), "a UV triangle and a mark per triangle");
+        assert_eq!(uvs.len(), near.len(), "one UV triangle and one mark per triangle");
         let mut owner: Vec<Option<u32>> = vec![None; size * size];
         let (mut overlapping, mut outside) = (0, 0);
         for (triangle, corners) in uvs.iter().enumerate() {
@@ -49,25 +50,25 @@ impl MapLayout {
             for_texels(corners, size, |texel, weights| match owner[texel] {
                 None => owner[texel] = Some(triangle as u32),
                 Some(other) => {
-                    let is_inside = |weights: [f32; 3]| weights.iter().all(|weight| *weight > INSIDE);
-                    let theirs = weights_at(&uvs[other as usize], middle_of(texel, size));
+                    let is_inside = |weights: [f32; 3]| weights.iter().all(|weight| *weight > MIN_INSIDE);
+                    let theirs = weights_at(&uvs[other as usize], center_of(texel, size));
                     overlapping += usize::from(is_inside(weights) && theirs.is_some_and(is_inside));
                 }
             });
         }
-        let (mut spots, mut covered) = (Vec::new(), Vec::new());
+        let (mut locations, mut covered) = (Vec::new(), Vec::new());
         for (texel, triangle) in owner.iter().enumerate().filter_map(|(texel, owner)| Some((texel, (*owner)?))) {
-            let places: &[(f32, f32)] = if near[triangle as usize] { &PLACES } else { &MIDDLE };
-            covered.push((texel as u32, places.len() as u32));
-            spots.extend(places.iter().map(|&(x, y)| {
-                let place = Vec2::new((texel % size) as f32 + x, (texel / size) as f32 + y) / size as f32;
-                Spot { triangle, weights: inside(&uvs[triangle as usize], place) }
+            let offsets: &[(f32, f32)] = if near[triangle as usize] { &FOUR_SAMPLES } else { &CENTER_SAMPLE };
+            covered.push((texel as u32, offsets.len() as u32));
+            locations.extend(offsets.iter().map(|&(x, y)| {
+                let position = Vec2::new((texel % size) as f32 + x, (texel / size) as f32 + y) / size as f32;
+                SurfacePoint { triangle, weights: inside(&uvs[triangle as usize], position) }
             }));
         }
-        Self { size, overlapping, outside, spots, gutter: gutter(&owner, size), covered }
+        Self { size, overlapping, outside, locations, gutter: gutter(&owner, size), covered }
     }
 
-    /// The image of `heights`, which are those of the spots.
+    /// Image of `heights`, which are those of the sampled locations.
     pub fn image(&self, heights: &[f32]) -> Vec<f32> {
         let mut image = vec![0.0; self.size * self.size];
         let mut rest = heights;
@@ -83,14 +84,14 @@ impl MapLayout {
     }
 }
 
-/// The corners of each triangle in UV set 0; `None` where the mesh has no UVs.
+/// Corners of each triangle in UV set 0; `None` if the mesh has no UVs.
 pub fn uv_triangles(mesh: &TriMesh) -> Option<Vec<[Vec2; 3]>> {
     let layout = mesh.layout()?;
     let uvs = layout.uvs.first()?;
     Some(layout.triangles.iter().map(|triangle| triangle.map(|vertex| uvs[vertex as usize])).collect())
 }
 
-/// Calls `found` for each texel whose middle lies in the triangle.
+/// Calls `found` for each texel whose center is in the triangle.
 fn for_texels(corners: &[Vec2; 3], size: usize, mut found: impl FnMut(usize, [f32; 3])) {
     let scale = size as f32;
     let low = corners.iter().fold(Vec2::INFINITY, |low, corner| low.min(*corner)) * scale;
@@ -100,37 +101,37 @@ fn for_texels(corners: &[Vec2; 3], size: usize, mut found: impl FnMut(usize, [f3
     };
     for y in range(low.y, high.y) {
         for x in range(low.x, high.x) {
-            let middle = middle_of(y * size + x, size);
-            if let Some(weights) = weights_at(corners, middle).filter(|weights| weights.iter().all(|w| *w >= -1e-4)) {
+            let center = center_of(y * size + x, size);
+            if let Some(weights) = weights_at(corners, center).filter(|weights| weights.iter().all(|w| *w >= -1e-4)) {
                 found(y * size + x, weights);
             }
         }
     }
 }
 
-fn middle_of(texel: usize, size: usize) -> Vec2 {
+fn center_of(texel: usize, size: usize) -> Vec2 {
     Vec2::new((texel % size) as f32 + 0.5, (texel / size) as f32 + 0.5) / size as f32
 }
 
-fn weights_at([a, b, c]: &[Vec2; 3], place: Vec2) -> Option<[f32; 3]> {
+fn weights_at([a, b, c]: &[Vec2; 3], position: Vec2) -> Option<[f32; 3]> {
     let area = (*b - *a).perp_dot(*c - *a);
-    let (y, z) = ((place - *a).perp_dot(*c - *a) / area, (*b - *a).perp_dot(place - *a) / area);
+    let (y, z) = ((position - *a).perp_dot(*c - *a) / area, (*b - *a).perp_dot(position - *a) / area);
     [1.0 - y - z, y, z].iter().all(|weight| weight.is_finite()).then_some([1.0 - y - z, y, z])
 }
 
-/// The nearest weights that do not leave the triangle.
-fn inside(corners: &[Vec2; 3], place: Vec2) -> [f32; 3] {
-    let weights = weights_at(corners, place).unwrap_or([1.0, 0.0, 0.0]).map(|weight| weight.max(0.0));
+/// Nearest barycentric coordinates inside the triangle.
+fn inside(corners: &[Vec2; 3], position: Vec2) -> [f32; 3] {
+    let weights = weights_at(corners, position).unwrap_or([1.0, 0.0, 0.0]).map(|weight| weight.max(0.0));
     let sum: f32 = weights.iter().sum();
     weights.map(|weight| weight / sum)
 }
 
-/// Texels around the covered ones, each with the one that it repeats.
+/// Texels around the covered ones, each with the texel that it repeats.
 fn gutter(owner: &[Option<u32>], size: usize) -> Vec<(u32, u32)> {
     let mut source: Vec<Option<u32>> =
         (0..owner.len() as u32).map(|texel| owner[texel as usize].map(|_| texel)).collect();
     let mut gutter = Vec::new();
-    for _ in 0..GUTTER {
+    for _ in 0..GUTTER_TEXELS {
         let first = gutter.len();
         for texel in (0..source.len()).filter(|&texel| source[texel].is_none()) {
             let (x, y) = (texel % size, texel / size);

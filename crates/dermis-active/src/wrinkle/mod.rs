@@ -1,13 +1,13 @@
-//! Cloth that wrinkles where it is compressed (Active Geometry, §4; Rohmer et al. 2010).
+//! Wrinkles of compressed cloth (Active Geometry, §4; Rohmer et al. 2010).
 //!
-//! A coarse simulation gets shorter where cloth would fold. From the stretch of its triangles against the rest shape
-//! (`stretch`) come lines along which it should fold (`trace`, `track`); these are the skeletons of an implicit
-//! surface (`field`) onto which samples of the cloth are projected along their normals (`project`). `cloth` does all of
-//! this for a whole animation.
+//! A coarse simulation is compressed in regions in which real cloth folds. The stretch of its triangles relative to
+//! the rest shape (`stretch`) determines curves along which it folds (`trace`, `track`). These are the skeletons of an
+//! implicit surface (`field`), onto which samples of the cloth are projected along their normals (`project`). `cloth`
+//! applies all steps to an animation.
 //!
-//! Curves depend on the frames before and are followed one frame after the other; projecting samples does not.
-//! Where we deviate: the paper's R(u) lacks a length and is read as `R_min (1 − 2/π)/‖v‖`; the offset β comes from the
-//! profile that is really projected on, and how much a wrinkle takes up from what the cloth around it has lost.
+//! Curves depend on the previous frames and are tracked frame by frame; the projection of samples does not.
+//! Deviations: the paper's R(u) lacks a length and is read as `R_min (1 − 2/π)/‖v‖`. The offset β is derived from the
+//! actual profile of the implicit surface, and the length taken up by a wrinkle from the area lost around it.
 
 mod amplitude;
 mod atlas;
@@ -24,7 +24,7 @@ mod options;
 mod profile;
 mod project;
 mod refine;
-mod share;
+mod strength;
 mod stretch;
 mod surface;
 mod trace;
@@ -34,7 +34,7 @@ use dermis_mesh::geometry::{point_normals, total_area};
 use dermis_mesh::{MeshError, Note, TriMesh};
 use glam::{Vec2, Vec3};
 
-pub use amplitude::TakenUp;
+pub use amplitude::RecoveredArea;
 pub use atlas::with_atlas;
 pub use cloth::{ClothError, ClothOptions, MAX_LEVELS, WrinkleMeasures, WrinkledCloth, rest_points, wrinkle};
 pub use coarsen::{Coarse, coarsen};
@@ -45,7 +45,7 @@ pub use map::{MapLayout, uv_triangles};
 pub use options::WrinkleOptions;
 pub use project::Samples;
 pub use refine::Refined;
-pub use surface::Spot;
+pub use surface::SurfacePoint;
 pub use track::{CurveNode, Curves, Tracker};
 
 use amplitude::Loss;
@@ -55,21 +55,21 @@ use stretch::RestTriangles;
 use surface::Surface;
 use track::segments;
 
-/// The default radius, in mean sides of the rest triangles.
+/// Default radius, relative to the mean side of the rest triangles.
 const RADIUS_OF_SIDE: f32 = 0.75;
 
-/// The shape in which the cloth is not stretched.
+/// Shape in which the cloth is not stretched.
 #[derive(Debug, Clone, Copy)]
 pub enum RestShape<'a> {
-    /// The rest pose of the mesh.
+    /// Rest pose of the mesh.
     Pose,
     /// Other positions of the same points.
     Points(&'a [Vec3]),
-    /// The pattern that UV set 0 shows, scaled to the area of the rest pose.
+    /// Pattern given by UV set 0, scaled to the area of the rest pose.
     Uvs,
 }
 
-/// A cloth prepared for wrinkling.
+/// Wrinkle layer, prepared for a cloth.
 #[derive(Debug, Clone)]
 pub struct WrinkleLayer {
     options: WrinkleOptions,
@@ -79,17 +79,17 @@ pub struct WrinkleLayer {
     notes: Vec<Note>,
 }
 
-/// What a frame looks like with wrinkles.
+/// Frame with wrinkles.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WrinkledFrame {
-    /// The positions of the samples.
+    /// Positions of the samples.
     pub positions: Vec<Vec3>,
-    /// How far each was moved along its normal; negative where folds go the other way.
+    /// Displacement of each sample along its normal; negative for folds on the other side.
     pub heights: Vec<f32>,
 }
 
 impl WrinkleLayer {
-    /// Prepares a cloth.
+    /// Prepares the layer for a cloth.
     pub fn new(mesh: &TriMesh, rest: RestShape<'_>, options: &WrinkleOptions) -> Result<Self, WrinkleError> {
         if mesh.triangle_count() == 0 {
             return Err(WrinkleError::NoTriangles);
@@ -114,102 +114,103 @@ impl WrinkleLayer {
             return Err(WrinkleError::Radius(radius));
         }
         let mut layer = Self { options: options.clone(), surface, rest: triangles, radius, notes: Vec::new() };
-        layer.take_notes();
+        layer.collect_notes();
         Ok(layer)
     }
 
-    fn take_notes(&mut self) {
-        let (flat, tangled) = (self.rest.degenerate, self.surface.non_manifold);
-        if flat > 0 {
-            self.notes.push(Note::new(format!("{flat} triangles have no area at rest and take no part")));
+    fn collect_notes(&mut self) {
+        let (degenerate, non_manifold) = (self.rest.degenerate, self.surface.non_manifold);
+        if degenerate > 0 {
+            self.notes
+                .push(Note::new(format!("{degenerate} triangles have no area in the rest shape and are ignored")));
         }
-        if tangled > 0 {
-            self.notes.push(Note::new(format!("wrinkles end at {tangled} edges that more than two triangles share")));
+        if non_manifold > 0 {
+            self.notes.push(Note::new(format!("wrinkles end at {non_manifold} edges with more than two triangles")));
         }
     }
 
-    /// What was assumed or left out.
+    /// Assumptions made and data dropped.
     pub fn notes(&self) -> &[Note] {
         &self.notes
     }
 
-    /// The smallest radius of a fold.
+    /// Minimum radius of a fold.
     pub fn min_radius(&self) -> f32 {
         self.radius
     }
 
-    /// The bound on heights.
-    pub fn highest(&self) -> f32 {
-        field::HIGHEST * self.radius
+    /// Maximum height of a wrinkle.
+    pub fn max_height(&self) -> f32 {
+        field::MAX_HEIGHT * self.radius
     }
 
-    /// The area of the rest shape.
+    /// Area of the rest shape.
     pub fn rest_area(&self) -> f64 {
         self.rest.total_area()
     }
 
-    /// The part of the rest shape's area that `points` with `triangles` have lost; negative where they have gained.
+    /// Fraction of the rest area that `points` with `triangles` have lost; negative if the area has grown.
     pub fn area_lost(&self, points: &[Vec3], triangles: &[[u32; 3]]) -> f64 {
         1.0 - total_area(points, triangles) / self.rest_area()
     }
 
-    /// Starts to follow the curves of a motion.
+    /// Creates a tracker for the curves of a motion.
     pub fn tracker(&self) -> Tracker {
         Tracker::new(self.radius)
     }
 
-    /// The curves of the next frame of the motion that `tracker` follows.
+    /// Computes the curves of the next frame of the motion followed by `tracker`.
     ///
     /// # Panics
-    /// If `positions` are not those of the cloth.
+    /// If the number of `positions` differs from that of the cloth.
     pub fn advance(&self, tracker: &mut Tracker, positions: &[Vec3]) -> Curves {
-        assert_eq!(positions.len(), self.surface.rest.len(), "a frame holds all points of the cloth");
+        assert_eq!(positions.len(), self.surface.rest.len(), "one position per point of the cloth");
         tracker.advance(&self.surface, &self.rest, positions, &self.options)
     }
 
-    /// The triangles that the wrinkles of `curves` reach.
+    /// Marks the triangles within reach of the wrinkles of `curves`.
     pub fn reached<'a>(&self, curves: impl IntoIterator<Item = &'a Curves>) -> Vec<bool> {
         let mut marked = vec![false; self.surface.triangles.len()];
         let reach = REACH * self.radius;
         let mut nodes = grid::Grid::new(reach);
         for curves in curves {
             for node in curves.lines.iter().flatten() {
-                let place = self.surface.rest_of(node.spot);
-                // One of many that lie together is enough.
-                if nodes.near(place, 0.25 * self.radius).next().is_none() {
-                    nodes.insert(place, ());
+                let position = self.surface.rest_of(node.location);
+                // One of several nearby nodes is sufficient.
+                if nodes.near(position, 0.25 * self.radius).next().is_none() {
+                    nodes.insert(position, ());
                 }
             }
         }
         for (triangle, mark) in marked.iter_mut().enumerate() {
             let [a, b, c] = self.surface.corners(triangle as u32, &self.surface.rest);
-            *mark = [a, b, c, (a + b + c) / 3.0].iter().any(|&place| nodes.near(place, reach).next().is_some());
+            *mark = [a, b, c, (a + b + c) / 3.0].iter().any(|&position| nodes.near(position, reach).next().is_some());
         }
         marked
     }
 
-    /// A finer mesh: the marked triangles of `mesh`, which is the one of this layer, cut `levels` times.
+    /// Refines the marked triangles of `mesh`, the mesh of this layer, `levels` times.
     ///
     /// # Panics
-    /// If `mesh` is not the one of this layer.
+    /// If `mesh` is not the mesh of this layer.
     pub fn refine(&self, mesh: &TriMesh, marked: &[bool], levels: u32) -> Result<Refined, MeshError> {
-        assert_eq!(mesh.triangle_count(), marked.len(), "a mark per triangle");
+        assert_eq!(mesh.triangle_count(), marked.len(), "one mark per triangle");
         refine::refine(mesh, marked, levels)
     }
 
-    /// Samples of the cloth at `spots`.
-    pub fn samples(&self, spots: Vec<Spot>) -> Samples {
-        Samples::new(&self.surface, spots, self.radius)
+    /// Prepares samples of the cloth at `locations`.
+    pub fn samples(&self, locations: Vec<SurfacePoint>) -> Samples {
+        Samples::new(&self.surface, locations, self.radius)
     }
 
-    /// Finds the amplitude of `curves`, so that `triangles` over the samples have nearly the area of the rest shape, and
-    /// where the samples are. Frames are given in order, with the same `taken_up`.
+    /// Determines the amplitude of `curves`, such that `triangles` over the samples have nearly the area of the rest
+    /// shape, and the positions of the samples. Frames must be given in order, with the same `recovered`.
     ///
     /// # Panics
-    /// If `positions` are not those of the cloth, or `triangles` not over the samples.
+    /// If `positions` do not match the cloth, or `triangles` do not match the samples.
     pub fn fit(
         &self,
-        taken_up: &mut TakenUp,
+        recovered: &mut RecoveredArea,
         positions: &[Vec3],
         curves: &mut Curves,
         samples: &Samples,
@@ -218,41 +219,41 @@ impl WrinkleLayer {
         let lifted = self.lifted(positions, curves, samples);
         let coarse = total_area(positions, &self.surface.triangles);
         let loss = Loss { coarse, lost: self.rest_area() - coarse, lost_locally: curves.lost_locally };
-        curves.amplitude = amplitude::factor(&lifted, triangles, self.highest(), &loss, taken_up);
+        curves.amplitude = amplitude::factor(&lifted, triangles, self.max_height(), &loss, recovered);
         self.frame(&lifted, curves.amplitude)
     }
 
-    /// Where the samples are in a frame of the coarse cloth with its curves.
+    /// Positions of the samples in a frame of the coarse cloth with its curves.
     ///
     /// # Panics
-    /// If `positions` are not those of the cloth.
+    /// If the number of `positions` differs from that of the cloth.
     pub fn apply(&self, positions: &[Vec3], curves: &Curves, samples: &Samples) -> WrinkledFrame {
         self.frame(&self.lifted(positions, curves, samples), curves.amplitude)
     }
 
     fn lifted(&self, positions: &[Vec3], curves: &Curves, samples: &Samples) -> Lifted {
-        assert_eq!(positions.len(), self.surface.rest.len(), "a frame holds all points of the cloth");
+        assert_eq!(positions.len(), self.surface.rest.len(), "one position per point of the cloth");
         let normals = point_normals(positions, &self.surface.triangles);
-        let positions = self.surface.sunk(positions, &normals);
+        let positions = self.surface.inset(positions, &normals);
         let segments = segments(curves, &self.surface, &positions, &normals);
         let (surface, sides) = (&self.surface, &curves.sides[..]);
         samples.lifted(&Pose { surface, positions: &positions, normals: &normals, sides }, &segments)
     }
 
     fn frame(&self, lifted: &Lifted, factor: f32) -> WrinkledFrame {
-        let highest = self.highest();
-        let positions = amplitude::positions(lifted, factor, highest);
-        WrinkledFrame { positions, heights: amplitude::heights(lifted, factor, highest) }
+        let max_height = self.max_height();
+        let positions = amplitude::positions(lifted, factor, max_height);
+        WrinkledFrame { positions, heights: amplitude::heights(lifted, factor, max_height) }
     }
 
-    /// The curves as polylines in a frame of the cloth.
+    /// Curves as polylines in a frame of the cloth.
     pub fn polylines(&self, positions: &[Vec3], curves: &Curves) -> Vec<Vec<Vec3>> {
-        let place = |node: &CurveNode| node.spot.blend(&self.surface.triangles, positions);
-        curves.lines.iter().map(|line| line.iter().map(place).collect()).collect()
+        let position_of = |node: &CurveNode| node.location.blend(&self.surface.triangles, positions);
+        curves.lines.iter().map(|line| line.iter().map(position_of).collect()).collect()
     }
 }
 
-/// The UV triangles, as large as the rest pose.
+/// UV triangles, scaled to the area of the rest pose.
 fn pattern(mesh: &TriMesh) -> Result<Vec<[Vec3; 3]>, WrinkleError> {
     let layout = mesh.layout().ok_or(WrinkleError::NoUvs)?;
     let uvs = layout.uvs.first().ok_or(WrinkleError::NoUvs)?;

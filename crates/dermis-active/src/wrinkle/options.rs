@@ -6,21 +6,22 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct WrinkleOptions {
-    /// The smallest radius of a fold, in scene units: the thickness and stiffness of the cloth. Larger gives fewer and
-    /// larger folds. `None`: from the size of the triangles.
+    /// Minimum radius of a fold, in scene units; it represents the thickness and stiffness of the cloth. Larger values
+    /// give fewer and larger folds. `None`: derived from the size of the triangles.
     pub min_radius: Option<f32>,
-    /// The compression, 0 to 1, that makes a wrinkle. Larger leaves slight compression smooth.
+    /// Compression, 0 to 1, above which wrinkles start. Larger values keep slight compression smooth.
     pub threshold: f32,
-    /// Frames that a wrinkle takes to grow or fade. Larger is calmer.
+    /// Number of frames in which a wrinkle grows or fades. Larger values give smoother motion.
     pub fade_frames: f32,
-    /// The part of the compression that is carried over from the frame before, 0 to 1. Larger is calmer and later.
+    /// Fraction of the compression that is carried over from the previous frame, 0 to 1. Larger values give smoother
+    /// and more delayed wrinkles.
     pub smoothing: f32,
-    /// The longest a wrinkle reaches to either side of its middle, in radii.
-    pub longest: f32,
+    /// Maximum length of a wrinkle on each side of its seed, in radii.
+    pub max_length: f32,
 }
 
 impl Default for WrinkleOptions {
     fn default() -> Self {
-        Self { min_radius: None, threshold: 0.005, fade_frames: 8.0, smoothing: 0.35, longest: 60.0 }
+        Self { min_radius: None, threshold: 0.005, fade_frames: 8.0, smoothing: 0.35, max_length: 60.0 }
     }
 }

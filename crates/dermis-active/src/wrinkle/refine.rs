@@ -1,25 +1,25 @@
-//! A finer mesh over the cloth: triangles are cut into `4^levels` equal ones, all of them or only those that are marked.
+//! Refinement of the cloth: all or only the marked triangles are divided into `4^levels` similar ones.
 //!
-//! An unmarked triangle with two or three cut sides is marked too; one with a single cut side becomes a fan from the
-//! opposite corner. So no vertex lies in the middle of a side, and no gap can open.
+//! An unmarked triangle with two or three divided sides is marked too; one with a single divided side becomes a fan
+//! from the opposite corner. The result has no T-junctions and thus no gaps.
 
 use std::collections::{HashMap, HashSet};
 
 use dermis_mesh::{Layout, MeshError, TriMesh};
 use glam::Vec2;
 
-use super::surface::Spot;
+use super::surface::SurfacePoint;
 
-/// A finer mesh and where its points lie on the coarse one.
+/// Refined mesh with the locations of its points on the coarse one.
 #[derive(Debug, Clone)]
 pub struct Refined {
-    /// Its rest pose lies on the coarse one's; UVs and materials are those of the coarse mesh.
+    /// Refined mesh. Its rest pose is on that of the coarse mesh, whose UVs and materials it has.
     pub mesh: TriMesh,
-    /// The place of each of its points.
-    pub spots: Vec<Spot>,
+    /// Location of each point on the coarse mesh.
+    pub locations: Vec<SurfacePoint>,
 }
 
-/// Cuts the triangles of `mesh` that are marked.
+/// Divides the marked triangles of `mesh`.
 pub(super) fn refine(mesh: &TriMesh, marked: &[bool], levels: u32) -> Result<Refined, MeshError> {
     let parts = 1 << levels;
     let marked = closure(mesh, marked);
@@ -34,16 +34,16 @@ pub(super) fn refine(mesh: &TriMesh, marked: &[bool], levels: u32) -> Result<Ref
         vertices.cut(triangle, parts, &mut cut);
         origins.resize(origins.len() + triangles.len() - before, triangle);
     }
-    let spots = points.spots();
-    let positions = spots.iter().map(|spot| spot.blend(mesh.triangles(), mesh.points())).collect();
+    let locations = points.locations();
+    let positions = locations.iter().map(|location| location.blend(mesh.triangles(), mesh.points())).collect();
     let refined = TriMesh::new(positions, triangles.clone())?;
-    let Some(layout) = layout else { return Ok(Refined { mesh: refined, spots }) };
-    let vertex_spots = vertices.spots();
+    let Some(layout) = layout else { return Ok(Refined { mesh: refined, locations }) };
+    let vertex_spots = vertices.locations();
     let mut vertex_points = vec![0; vertex_spots.len()];
     for (&point, &vertex) in triangles.as_flattened().iter().zip(cut.as_flattened()) {
         vertex_points[vertex as usize] = point;
     }
-    let blend = |uvs: &Vec<Vec2>| vertex_spots.iter().map(|spot| spot.blend(&layout.triangles, uvs)).collect();
+    let blend = |uvs: &Vec<Vec2>| vertex_spots.iter().map(|location| location.blend(&layout.triangles, uvs)).collect();
     let layout = Layout {
         vertex_points,
         triangles: cut,
@@ -55,10 +55,10 @@ pub(super) fn refine(mesh: &TriMesh, marked: &[bool], levels: u32) -> Result<Ref
         },
         ..Layout::default()
     };
-    Ok(Refined { mesh: refined.with_layout(layout)?, spots })
+    Ok(Refined { mesh: refined.with_layout(layout)?, locations })
 }
 
-/// The marks, and those that no fan can serve.
+/// Adds the triangles with two or three divided sides to the marks.
 fn closure(mesh: &TriMesh, marked: &[bool]) -> Vec<bool> {
     let mut marked = marked.to_vec();
     let sides = |triangle: usize| sides_of(mesh.triangles()[triangle]);
@@ -82,20 +82,20 @@ fn sides_of([a, b, c]: [u32; 3]) -> [[u32; 2]; 3] {
     [[a, b], [b, c], [c, a]].map(|[from, to]| [from.min(to), from.max(to)])
 }
 
-/// Hands out the points of the finer mesh: corners, then those on sides, shared, and inside.
+/// Creates the points of the refined mesh: corners, shared points on sides, and points inside.
 struct Splitter<'a> {
     triangles: &'a [[u32; 3]],
     marked: &'a [bool],
     cut_sides: HashSet<[u32; 2]>,
     on_sides: HashMap<([u32; 2], u32), u32>,
-    spots: Vec<Option<Spot>>,
+    locations: Vec<Option<SurfacePoint>>,
 }
 
 impl<'a> Splitter<'a> {
     fn new(triangles: &'a [[u32; 3]], marked: &'a [bool], count: usize) -> Self {
         let cut = triangles.iter().zip(marked).filter(|(_, marked)| **marked);
         let cut_sides = cut.flat_map(|(&triangle, _)| sides_of(triangle)).collect();
-        Self { triangles, marked, cut_sides, on_sides: HashMap::new(), spots: vec![None; count] }
+        Self { triangles, marked, cut_sides, on_sides: HashMap::new(), locations: vec![None; count] }
     }
 
     fn cut(&mut self, triangle: usize, parts: u32, out: &mut Vec<[u32; 3]>) {
@@ -112,10 +112,10 @@ impl<'a> Splitter<'a> {
             return;
         };
         let on_side = |along: u32| {
-            let mut place = [0; 3];
-            place[side] = parts - along;
-            place[(side + 1) % 3] = along;
-            place
+            let mut numerators = [0; 3];
+            numerators[side] = parts - along;
+            numerators[(side + 1) % 3] = along;
+            numerators
         };
         let tip = self.corner(triangle, (side + 2) % 3);
         for along in 0..parts {
@@ -143,33 +143,33 @@ impl<'a> Splitter<'a> {
         let point = self.triangles[triangle][corner];
         let mut weights = [0.0; 3];
         weights[corner] = 1.0;
-        self.spots[point as usize].get_or_insert(Spot { triangle: triangle as u32, weights });
+        self.locations[point as usize].get_or_insert(SurfacePoint { triangle: triangle as u32, weights });
         point
     }
 
-    /// The point at `place`, barycentric coordinates in parts: a corner, one that is shared on a side, or a new one.
-    fn point(&mut self, triangle: usize, parts: u32, place: [u32; 3]) -> u32 {
-        if let Some(corner) = (0..3).find(|&corner| place[corner] == parts) {
+    /// Point at the barycentric coordinates `numerators` / `parts`: a corner, a shared point on a side, or a new one.
+    fn point(&mut self, triangle: usize, parts: u32, numerators: [u32; 3]) -> u32 {
+        if let Some(corner) = (0..3).find(|&corner| numerators[corner] == parts) {
             return self.corner(triangle, corner);
         }
-        let next = self.spots.len() as u32;
-        if let Some(missing) = (0..3).find(|&corner| place[corner] == 0) {
+        let next = self.locations.len() as u32;
+        if let Some(missing) = (0..3).find(|&corner| numerators[corner] == 0) {
             let corners = self.triangles[triangle];
             let (from, to) = ((missing + 1) % 3, (missing + 2) % 3);
             let (from, to) = if corners[from] < corners[to] { (from, to) } else { (to, from) };
-            let point = *self.on_sides.entry(([corners[from], corners[to]], place[to])).or_insert(next);
+            let point = *self.on_sides.entry(([corners[from], corners[to]], numerators[to])).or_insert(next);
             if point != next {
                 return point;
             }
         }
-        let weights = place.map(|part| part as f32 / parts as f32);
-        self.spots.push(Some(Spot { triangle: triangle as u32, weights }));
+        let weights = numerators.map(|part| part as f32 / parts as f32);
+        self.locations.push(Some(SurfacePoint { triangle: triangle as u32, weights }));
         next
     }
 
-    /// The places of all points; those that no triangle has lie anywhere.
-    fn spots(&self) -> Vec<Spot> {
-        let nowhere = Spot { triangle: 0, weights: [1.0, 0.0, 0.0] };
-        self.spots.iter().map(|spot| spot.unwrap_or(nowhere)).collect()
+    /// Locations of all points; those without a triangle have an arbitrary one.
+    fn locations(&self) -> Vec<SurfacePoint> {
+        let nowhere = SurfacePoint { triangle: 0, weights: [1.0, 0.0, 0.0] };
+        self.locations.iter().map(|location| location.unwrap_or(nowhere)).collect()
     }
 }

@@ -1,18 +1,19 @@
-//! How much the cloth is compressed, and along which lines it folds (§4.1).
+//! Compression of the cloth and direction of its folds (§4.1).
 //!
 //! The map from a rest triangle to the deformed one, `T = [u₁ u₂][ū₁ ū₂]⁻¹`, stretches by the eigenvalues of
-//! `U = √(TᵀT)`. Where the smaller, λ, is below 1, cloth folds across that direction: along the other eigenvector w, by
-//! `1 − λ`. Eigenvectors have no sign, so tensors `(1 − λ) w wᵀ` are averaged at the points, by area, and smoothed.
+//! `U = √(TᵀT)`. If the smaller eigenvalue λ is below 1, the cloth is compressed by `1 − λ` and folds run along the
+//! other eigenvector w. Eigenvectors have no sign, so the tensors `(1 − λ) w wᵀ` are averaged at the points, weighted
+//! by area, and smoothed.
 
 use glam::{Mat2, Mat3, Vec2, Vec3};
 use rayon::prelude::*;
 
 use super::surface::Surface;
 
-/// Averages over neighbours; a coarse simulation flickers from triangle to triangle.
-const SMOOTHINGS: usize = 2;
+/// Number of smoothing passes; the compression of a coarse simulation is noisy from triangle to triangle.
+const SMOOTHING_PASSES: usize = 2;
 
-/// The rest triangles, as inverse edge matrices and areas; `None` where one has no area.
+/// Rest triangles, as inverse edge matrices and areas; `None` for a triangle without area.
 #[derive(Debug, Clone)]
 pub(super) struct RestTriangles {
     inverse_edges: Vec<Option<Mat2>>,
@@ -21,19 +22,19 @@ pub(super) struct RestTriangles {
     pub(super) degenerate: usize,
 }
 
-/// The compression at each point.
+/// Compression at each point.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Compression {
-    /// `(1 − λ) w wᵀ`, averaged.
+    /// Averaged tensors `(1 − λ) w wᵀ`.
     pub(super) tensors: Vec<Mat3>,
-    /// Their traces: the mean of `1 − λ`.
+    /// Traces of the tensors: the mean of `1 − λ`.
     pub(super) amounts: Vec<f32>,
-    /// The part of the area around each point that is lost; negative where it has grown.
+    /// Fraction of the area around each point that is lost; negative if the area has grown.
     pub(super) losses: Vec<f32>,
 }
 
 impl RestTriangles {
-    /// From the corners of each rest triangle.
+    /// Computes the inverse edge matrices from the corners of each rest triangle.
     pub(super) fn new(corners: impl Iterator<Item = [Vec3; 3]>, surface: &Surface) -> Self {
         let inverse = |[a, b, c]: [Vec3; 3]| {
             let (u, v) = (b - a, c - a);
@@ -55,13 +56,13 @@ impl RestTriangles {
         Self { inverse_edges, point_areas, areas, degenerate }
     }
 
-    /// The area of the rest shape.
+    /// Area of the rest shape.
     pub(super) fn total_area(&self) -> f64 {
         self.areas.iter().map(|area| f64::from(*area)).sum()
     }
 }
 
-/// The compression of `positions` against the rest triangles.
+/// Compression of `positions` relative to the rest triangles.
 pub(super) fn compression(surface: &Surface, rest: &RestTriangles, positions: &[Vec3]) -> Compression {
     let tensors: Vec<Mat3> = (0..surface.triangles.len())
         .into_par_iter()
@@ -83,7 +84,7 @@ pub(super) fn compression(surface: &Surface, rest: &RestTriangles, positions: &[
         .map(|(sum, &area)| if area > 0.0 { *sum * (1.0 / area) } else { Mat3::ZERO })
         .collect();
     let mut losses = losses(surface, rest, positions);
-    for _ in 0..SMOOTHINGS {
+    for _ in 0..SMOOTHING_PASSES {
         tensors = (0..tensors.len()).map(|point| averaged(&tensors, surface, point)).collect();
         losses = (0..losses.len()).map(|point| averaged(&losses, surface, point)).collect();
     }
@@ -91,12 +92,12 @@ pub(super) fn compression(surface: &Surface, rest: &RestTriangles, positions: &[
     Compression { tensors, amounts, losses }
 }
 
-/// The part of the area around each point that is lost.
+/// Fraction of the area around each point that is lost.
 fn losses(surface: &Surface, rest: &RestTriangles, positions: &[Vec3]) -> Vec<f32> {
     let mut losses = rest.point_areas.clone();
     for (triangle, &area) in surface.triangles.iter().zip(&rest.areas).filter(|(_, area)| **area > 0.0) {
         let [a, b, c] = triangle.map(|point| positions[point as usize]);
-        // Beyond twice its area a triangle only tells of a broken frame.
+        // A triangle of more than twice its rest area is an artefact of the simulation.
         let now = (0.5 * (b - a).cross(c - a).length()).min(2.0 * area);
         for &point in triangle {
             losses[point as usize] -= now / 3.0;
@@ -105,7 +106,7 @@ fn losses(surface: &Surface, rest: &RestTriangles, positions: &[Vec3]) -> Vec<f3
     losses.iter().zip(&rest.point_areas).map(|(lost, &area)| if area > 0.0 { lost / area } else { 0.0 }).collect()
 }
 
-/// The mean of a point's value and that of its neighbours.
+/// Mean of the value of a point and those of its neighbours.
 pub(super) fn averaged<T>(values: &[T], surface: &Surface, point: usize) -> T
 where
     T: Copy + std::ops::Add<Output = T> + std::ops::Mul<f32, Output = T>,
@@ -116,7 +117,7 @@ where
     values[point] * 0.5 + sum * (0.5 / ring.len() as f32)
 }
 
-/// `(1 − λ) w wᵀ` of one triangle; zero where it is not compressed.
+/// Tensor `(1 − λ) w wᵀ` of one triangle; zero if it is not compressed.
 fn fold_tensor([a, b, c]: [Vec3; 3], inverse: Mat2) -> Mat3 {
     let (u, v) = (b - a, c - a);
     let x = u * inverse.x_axis.x + v * inverse.x_axis.y;
@@ -124,10 +125,10 @@ fn fold_tensor([a, b, c]: [Vec3; 3], inverse: Mat2) -> Mat3 {
     let (xx, xy, yy) = (x.dot(x), x.dot(y), y.dot(y));
     let (mean, half) = (0.5 * (xx + yy), 0.5 * (xx - yy));
     let apart = half.hypot(xy);
-    let least = (mean - apart).max(0.0).sqrt();
+    let lambda = (mean - apart).max(0.0).sqrt();
     let (sine, cosine) = (0.5 * xy.atan2(half)).sin_cos();
     let along = (x * cosine + y * sine).normalize_or_zero();
-    outer(along) * (1.0 - least).max(0.0)
+    outer(along) * (1.0 - lambda).max(0.0)
 }
 
 pub(super) fn outer(along: Vec3) -> Mat3 {
@@ -162,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stretched_or_degenerate_cloth_is_not_compressed() {
+    fn stretched_and_degenerate_triangles_are_not_compressed() {
         let (points, mut triangles) = grid();
         triangles.push([0, 1, 2]);
         let surface = Surface::new(&points, &triangles);

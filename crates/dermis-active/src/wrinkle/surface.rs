@@ -1,7 +1,7 @@
-//! The cloth as a surface to walk on: triangles with their neighbours, and places on them.
+//! The cloth as a surface: triangles with their neighbours, and locations on them.
 //!
-//! A place is a triangle and barycentric coordinates, so it stays on the same thread of the cloth while that moves.
-//! Distances between wrinkles are measured on the rest shape, where no two layers lie on each other.
+//! A location is a triangle with barycentric coordinates, so it refers to the same material point while the cloth
+//! moves. Distances between wrinkles are measured on the rest shape, in which no layers of cloth overlap.
 
 use dermis_mesh::adjacency::{Edges, Lists, is_collapsed};
 use dermis_mesh::geometry::point_normals;
@@ -9,31 +9,32 @@ use glam::Vec3;
 
 use super::stretch::averaged;
 
-/// No neighbour: the cloth ends there, or more than two triangles meet.
+/// No neighbour: the edge is a boundary, or more than two triangles meet.
 pub(super) const NONE: u32 = u32::MAX;
-/// Triangles that a walk crosses at most; longer ones come from broken input.
-const LONGEST_WALK: usize = 64;
+/// Maximum number of triangles that a walk crosses; longer walks result from invalid input.
+const MAX_WALK: usize = 64;
 
-/// How far points sink, as a part of their distance to the mean of their neighbours: an eighth on a sphere, a sixth on a
-/// cylinder, keeps the area (equilateral triangles of side e deviate from radius R by e²/16R and e²/24R).
-const SINK: f32 = 1.0 / 7.0;
+/// Displacement of points inwards, as a fraction of their distance to the mean of their neighbours. The area is
+/// preserved with an eighth on a sphere and a sixth on a cylinder (equilateral triangles of side e deviate from radius
+/// R by e²/16R and e²/24R).
+const INSET: f32 = 1.0 / 7.0;
 
-/// The mean bend, in radii of folds, from which on folds have gone to the other side.
-const HOLLOW: f32 = 0.3;
-/// Averages over neighbours of the bend.
-const SIDE_SMOOTHINGS: usize = 2;
+/// Mean curvature, in inverse radii of folds, at which folds have changed to the other side.
+const CONCAVE_CURVATURE: f32 = 0.3;
+/// Number of smoothing passes of the curvature.
+const CURVATURE_SMOOTHING_PASSES: usize = 2;
 
-/// A place on the cloth.
+/// Location on the cloth: a triangle with barycentric coordinates.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Spot {
-    /// The triangle.
+pub struct SurfacePoint {
+    /// Index of the triangle.
     pub triangle: u32,
-    /// How near it is to each corner.
+    /// Barycentric coordinates.
     pub weights: [f32; 3],
 }
 
-impl Spot {
-    /// The value at this place of something that is known at the points.
+impl SurfacePoint {
+    /// Interpolates `values`, which are given at the points.
     pub fn blend<T>(&self, triangles: &[[u32; 3]], values: &[T]) -> T
     where
         T: Copy + std::ops::Mul<f32, Output = T> + std::ops::Add<Output = T>,
@@ -43,14 +44,14 @@ impl Spot {
     }
 }
 
-/// A cubic patch over a triangle whose sides leave the corners along their tangent planes, so that the cloth is round
-/// between its points (Vlachos et al. 2001).
+/// Cubic patch over a triangle whose sides are tangent to the tangent planes at the corners, so that the cloth is
+/// smooth between its points (Vlachos et al. 2001).
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Patch {
     corners: [Vec3; 3],
-    /// Three times the two control points of each side, from the corner on at which it starts.
+    /// Three times the two control points of each side, starting at its first corner.
     sides: [[Vec3; 2]; 3],
-    /// Six times the control point in the middle.
+    /// Six times the center control point.
     middle: Vec3,
 }
 
@@ -68,7 +69,7 @@ impl Patch {
         Self { corners: p, sides, middle: middle * 6.0 }
     }
 
-    /// The place at barycentric coordinates.
+    /// Position at barycentric coordinates.
     pub(super) fn at(&self, [x, y, z]: [f32; 3]) -> Vec3 {
         let [a, b, c] = self.corners;
         let [ab, bc, ca] = self.sides;
@@ -86,15 +87,15 @@ impl Patch {
 #[derive(Debug, Clone)]
 pub(super) struct Surface {
     pub(super) triangles: Vec<[u32; 3]>,
-    /// The triangle across the side that starts at each corner.
+    /// Triangle across the side that starts at each corner.
     neighbours: Vec<[u32; 3]>,
     pub(super) rest: Vec<Vec3>,
     pub(super) rings: Lists,
-    /// How far each point lies inside where the rest shape is round, so that patches over it are as large as its triangles:
-    /// patches over points of a ball, or a tube, lie outside the triangles.
-    sinks: Vec<f32>,
-    /// The triangle in which each point is found, and which corner it is; `NONE` where it has none.
-    pub(super) homes: Vec<(u32, u8)>,
+    /// Displacement of each point inwards if the rest shape is curved. Patches over the points of a sphere or a tube
+    /// are outside of the triangles; displaced, they have the area of the triangles.
+    insets: Vec<f32>,
+    /// A triangle at each point and the index of the point's corner in it; `NONE` for a point without triangles.
+    pub(super) corners_of_points: Vec<(u32, u8)>,
     pub(super) non_manifold: usize,
 }
 
@@ -119,10 +120,10 @@ impl Surface {
                 }
             }
         }
-        let mut homes = vec![(NONE, 0); rest.len()];
+        let mut corners_of_points = vec![(NONE, 0); rest.len()];
         for (index, triangle) in triangles.iter().enumerate().filter(|(_, triangle)| !is_collapsed(**triangle)) {
             for (corner, &point) in triangle.iter().enumerate() {
-                homes[point as usize] = (index as u32, corner as u8);
+                corners_of_points[point as usize] = (index as u32, corner as u8);
             }
         }
         let mut is_border = vec![false; rest.len()];
@@ -133,25 +134,25 @@ impl Surface {
             }
         }
         let (triangles, rest, rings) = (triangles.to_vec(), rest.to_vec(), edges.point_neighbours());
-        let sinks = sinks(&rest, &triangles, &rings, &is_border);
-        Self { triangles, neighbours, rest, rings, sinks, homes, non_manifold }
+        let insets = insets(&rest, &triangles, &rings, &is_border);
+        Self { triangles, neighbours, rest, rings, insets, corners_of_points, non_manifold }
     }
 
-    /// The corners of a triangle.
+    /// Corners of a triangle.
     pub(super) fn corners(&self, triangle: u32, points: &[Vec3]) -> [Vec3; 3] {
         self.triangles[triangle as usize].map(|point| points[point as usize])
     }
 
-    /// The points, each as far inside as it sinks.
-    pub(super) fn sunk(&self, positions: &[Vec3], normals: &[Vec3]) -> Vec<Vec3> {
-        let points = positions.iter().zip(normals).zip(&self.sinks);
-        points.map(|((&position, &normal), &sink)| position - normal * sink).collect()
+    /// Positions, each displaced inwards by its offset.
+    pub(super) fn inset(&self, positions: &[Vec3], normals: &[Vec3]) -> Vec<Vec3> {
+        let points = positions.iter().zip(normals).zip(&self.insets);
+        points.map(|((&position, &normal), &inset)| position - normal * inset).collect()
     }
 
-    /// To which side folds of `radius` go at each point: 1 along the normal, −1 where the cloth is hollow, since in the
-    /// inside of a bend they would make it smaller instead of larger, and run into each other.
+    /// Side of folds of `radius` at each point: 1 along the normal, −1 if the cloth is concave. On the inner side of a
+    /// bend folds would reduce the area and intersect each other.
     pub(super) fn sides(&self, positions: &[Vec3], normals: &[Vec3], radius: f32) -> Vec<f32> {
-        let bend = |point: usize| {
+        let curvature = |point: usize| {
             let to = |&other: &u32| {
                 let way = positions[other as usize] - positions[point];
                 (normals[other as usize] - normals[point]).dot(way) / way.length_squared().max(f32::MIN_POSITIVE)
@@ -159,77 +160,81 @@ impl Surface {
             let ring = self.rings.of(point);
             ring.iter().map(to).sum::<f32>() / ring.len().max(1) as f32
         };
-        let mut bends: Vec<f32> = (0..positions.len()).map(bend).collect();
-        for _ in 0..SIDE_SMOOTHINGS {
-            bends = (0..bends.len()).map(|point| averaged(&bends, self, point)).collect();
+        let mut curvatures: Vec<f32> = (0..positions.len()).map(curvature).collect();
+        for _ in 0..CURVATURE_SMOOTHING_PASSES {
+            curvatures = (0..curvatures.len()).map(|point| averaged(&curvatures, self, point)).collect();
         }
-        let side = |bend: f32| {
-            let t = (bend * radius / HOLLOW + 1.0).clamp(0.0, 1.0);
+        let side = |curvature: f32| {
+            let t = (curvature * radius / CONCAVE_CURVATURE + 1.0).clamp(0.0, 1.0);
             2.0 * t * t * (3.0 - 2.0 * t) - 1.0
         };
-        bends.into_iter().map(side).collect()
+        curvatures.into_iter().map(side).collect()
     }
 
-    /// Where a place lies on the rest shape.
-    pub(super) fn rest_of(&self, spot: Spot) -> Vec3 {
-        spot.blend(&self.triangles, &self.rest)
+    /// Position of a location on the rest shape.
+    pub(super) fn rest_of(&self, location: SurfacePoint) -> Vec3 {
+        location.blend(&self.triangles, &self.rest)
     }
 
-    /// The place at a point; `None` where no triangle has it.
-    pub(super) fn spot_of(&self, point: usize) -> Option<Spot> {
-        let (triangle, corner) = self.homes[point];
+    /// Location of a point; `None` if it has no triangle.
+    pub(super) fn location_of(&self, point: usize) -> Option<SurfacePoint> {
+        let (triangle, corner) = self.corners_of_points[point];
         let mut weights = [0.0; 3];
         weights[corner as usize] = 1.0;
-        (triangle != NONE).then_some(Spot { triangle, weights })
+        (triangle != NONE).then_some(SurfacePoint { triangle, weights })
     }
 
-    /// Crosses the side of `spot` whose opposite weight has run out; `None` at the cloth's end.
-    pub(super) fn cross(&self, spot: Spot, corner: usize) -> Option<Spot> {
+    /// Crosses the side of `location` opposite to `corner`; `None` at the boundary of the cloth.
+    pub(super) fn cross(&self, location: SurfacePoint, corner: usize) -> Option<SurfacePoint> {
         let side = (corner + 1) % 3;
-        let next = self.neighbours[spot.triangle as usize][side];
-        let from = self.triangles[spot.triangle as usize];
+        let next = self.neighbours[location.triangle as usize][side];
+        let from = self.triangles[location.triangle as usize];
         let to = self.triangles.get(next as usize)?;
-        let weight_of = |point: u32| (0..3).find(|&k| k != corner && from[k] == point).map_or(0.0, |k| spot.weights[k]);
-        Some(Spot { triangle: next, weights: to.map(weight_of) })
+        let weight_of =
+            |point: u32| (0..3).find(|&k| k != corner && from[k] == point).map_or(0.0, |k| location.weights[k]);
+        Some(SurfacePoint { triangle: next, weights: to.map(weight_of) })
     }
 
-    /// Walks from `spot` over the rest shape towards `target`; ends at it, or where the cloth ends.
-    pub(super) fn walk_to(&self, mut spot: Spot, target: Vec3) -> Spot {
-        for _ in 0..LONGEST_WALK {
-            let Some(wanted) = barycentric(self.corners(spot.triangle, &self.rest), target) else { return spot };
-            let change: [f32; 3] = std::array::from_fn(|k| wanted[k] - spot.weights[k]);
-            let (part, corner) = exit(spot.weights, change);
+    /// Walks from `location` over the rest shape towards `target`. Stops at the target or at the boundary of the
+    /// cloth.
+    pub(super) fn walk_to(&self, mut location: SurfacePoint, target: Vec3) -> SurfacePoint {
+        for _ in 0..MAX_WALK {
+            let Some(wanted) = barycentric(self.corners(location.triangle, &self.rest), target) else {
+                return location;
+            };
+            let change: [f32; 3] = std::array::from_fn(|k| wanted[k] - location.weights[k]);
+            let (part, corner) = exit(location.weights, change);
             if part >= 1.0 {
-                return Spot { weights: wanted.map(|weight| weight.max(0.0)), ..spot };
+                return SurfacePoint { weights: wanted.map(|weight| weight.max(0.0)), ..location };
             }
-            spot = advance(spot, change, part, corner);
-            let Some(next) = self.cross(spot, corner) else { return spot };
-            // Coming back at once would be a standstill on an edge between steep triangles.
+            location = advance(location, change, part, corner);
+            let Some(next) = self.cross(location, corner) else { return location };
+            // Returning immediately would alternate across the edge between two steep triangles.
             let ahead = barycentric(self.corners(next.triangle, &self.rest), target);
             let opposite = (0..3).find(|&k| next.weights[k] == 0.0);
             if ahead.zip(opposite).is_some_and(|(ahead, opposite)| ahead[opposite] <= 0.0) {
                 return next;
             }
-            spot = next;
+            location = next;
         }
-        spot
+        location
     }
 }
 
-fn sinks(rest: &[Vec3], triangles: &[[u32; 3]], rings: &Lists, is_border: &[bool]) -> Vec<f32> {
+fn insets(rest: &[Vec3], triangles: &[[u32; 3]], rings: &Lists, is_border: &[bool]) -> Vec<f32> {
     let normals = point_normals(rest, triangles);
-    let sink = |point: usize| {
+    let inset = |point: usize| {
         let ring = rings.of(point);
         if is_border[point] || ring.is_empty() {
             return 0.0;
         }
         let around = ring.iter().map(|&other| rest[other as usize]).sum::<Vec3>() / ring.len() as f32;
-        SINK * (rest[point] - around).dot(normals[point])
+        INSET * (rest[point] - around).dot(normals[point])
     };
-    (0..rest.len()).map(sink).collect()
+    (0..rest.len()).map(inset).collect()
 }
 
-/// How far `weights` go along `change` before one runs out, and which.
+/// Step along `change` at which a barycentric coordinate becomes 0, and the corner of that coordinate.
 pub(super) fn exit(weights: [f32; 3], change: [f32; 3]) -> (f32, usize) {
     let mut first = (f32::INFINITY, 0);
     for corner in 0..3 {
@@ -243,15 +248,15 @@ pub(super) fn exit(weights: [f32; 3], change: [f32; 3]) -> (f32, usize) {
     first
 }
 
-/// `spot` moved along `change` until the weight of `corner` is 0.
-pub(super) fn advance(spot: Spot, change: [f32; 3], part: f32, corner: usize) -> Spot {
-    let mut weights: [f32; 3] = std::array::from_fn(|k| (spot.weights[k] + part * change[k]).max(0.0));
+/// Moves `location` along `change` until the coordinate of `corner` is 0.
+pub(super) fn advance(location: SurfacePoint, change: [f32; 3], part: f32, corner: usize) -> SurfacePoint {
+    let mut weights: [f32; 3] = std::array::from_fn(|k| (location.weights[k] + part * change[k]).max(0.0));
     weights[corner] = 0.0;
     let sum: f32 = weights.iter().sum();
-    Spot { weights: weights.map(|weight| if sum > 0.0 { weight / sum } else { 1.0 / 3.0 }), ..spot }
+    SurfacePoint { weights: weights.map(|weight| if sum > 0.0 { weight / sum } else { 1.0 / 3.0 }), ..location }
 }
 
-/// The coordinates of the point of a triangle's plane that is nearest to `point`; `None` where it is degenerate.
+/// Barycentric coordinates of the projection of `point` onto the plane of a triangle; `None` if it is degenerate.
 pub(super) fn barycentric([a, b, c]: [Vec3; 3], point: Vec3) -> Option<[f32; 3]> {
     let (u, v, w) = (b - a, c - a, point - a);
     let (uu, uv, vv, wu, wv) = (u.dot(u), u.dot(v), v.dot(v), w.dot(u), w.dot(v));

@@ -1,6 +1,6 @@
 use super::*;
 
-/// A square sheet of `cells` cells a side, each of size 1, in the plane z = 0.
+/// A square sheet of `cells` × `cells` cells of size 1 in the plane z = 0.
 fn sheet(cells: u32) -> TriMesh {
     let row = cells + 1;
     let points = (0..row * row).map(|k| Vec3::new((k % row) as f32, (k / row) as f32, 0.0)).collect();
@@ -20,29 +20,30 @@ fn prepared(mesh: &TriMesh) -> (WrinkleLayer, Refined) {
 }
 
 #[test]
-fn a_squeezed_sheet_gets_at_least_half_of_its_area_back_without_spikes() {
+fn recovers_most_of_the_area_of_a_compressed_sheet_without_spikes() {
     let mesh = sheet(30);
     let (layer, refined) = prepared(&mesh);
-    let samples = layer.samples(refined.spots.clone());
+    let samples = layer.samples(refined.locations.clone());
     for by in [0.02, 0.05, 0.1, 0.2] {
         let positions = squeezed(&mesh, by);
         let mut curves = layer.advance(&mut layer.tracker(), &positions);
-        let frame = layer.fit(&mut TakenUp::default(), &positions, &mut curves, &samples, refined.mesh.triangles());
+        let frame =
+            layer.fit(&mut RecoveredArea::default(), &positions, &mut curves, &samples, refined.mesh.triangles());
         let before = layer.area_lost(&positions, mesh.triangles());
         let after = layer.area_lost(&frame.positions, refined.mesh.triangles());
         println!("squeezed by {by}: area lost {before:.4} before, {after:.4} after");
         assert!((0.0..=0.2 * before).contains(&after), "{by}: {before} → {after}");
-        assert!(frame.heights.iter().all(|height| height.abs() <= layer.highest()));
+        assert!(frame.heights.iter().all(|height| height.abs() <= layer.max_height()));
     }
 }
 
 #[test]
-fn a_cloth_that_only_stretches_has_no_wrinkles() {
+fn stretched_cloth_has_no_wrinkles() {
     let mesh = sheet(8);
     let (layer, refined) = prepared(&mesh);
     let curves = layer.advance(&mut layer.tracker(), &squeezed(&mesh, -0.2));
     assert!(curves.lines.is_empty());
-    let frame = layer.apply(&squeezed(&mesh, -0.2), &curves, &layer.samples(refined.spots));
+    let frame = layer.apply(&squeezed(&mesh, -0.2), &curves, &layer.samples(refined.locations));
     assert!(frame.heights.iter().all(|height| *height == 0.0));
 }
 
@@ -50,14 +51,14 @@ fn a_cloth_that_only_stretches_has_no_wrinkles() {
 fn wrinkles_grow_and_fade_without_popping() {
     let mesh = sheet(24);
     let (layer, refined) = prepared(&mesh);
-    let samples = layer.samples(refined.spots.clone());
-    let (mut tracker, mut taken_up) = (layer.tracker(), TakenUp::default());
+    let samples = layer.samples(refined.locations.clone());
+    let (mut tracker, mut recovered) = (layer.tracker(), RecoveredArea::default());
     let mut last: Option<Vec<f32>> = None;
     for frame in 0..48 {
         let by = 0.12 * (std::f32::consts::PI * frame as f32 / 47.0).sin();
         let positions = squeezed(&mesh, by);
         let mut curves = layer.advance(&mut tracker, &positions);
-        let heights = layer.fit(&mut taken_up, &positions, &mut curves, &samples, refined.mesh.triangles()).heights;
+        let heights = layer.fit(&mut recovered, &positions, &mut curves, &samples, refined.mesh.triangles()).heights;
         if let Some(last) = last.replace(heights.clone()) {
             let change = last.iter().zip(&heights).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
             assert!(change < 0.35 * layer.min_radius(), "{change} at frame {frame}");
@@ -75,20 +76,20 @@ fn refining_a_part_leaves_no_gaps() {
     let edges = dermis_mesh::adjacency::Edges::new(refined.mesh.point_count(), refined.mesh.triangles());
     let border = dermis_mesh::boundary::boundary_edges(&edges);
     let outside = |point: u32| {
-        let place = refined.mesh.points()[point as usize];
-        [place.x, place.y, 6.0 - place.x, 6.0 - place.y].iter().any(|apart| apart.abs() < 1e-4)
+        let position = refined.mesh.points()[point as usize];
+        [position.x, position.y, 6.0 - position.x, 6.0 - position.y].iter().any(|apart| apart.abs() < 1e-4)
     };
     assert!(border.iter().flatten().all(|&point| outside(point)));
 }
 
-/// A strip that winds upwards, more than once around.
+/// A strip that winds upwards by more than one turn.
 fn spiral() -> TriMesh {
-    let place = |k: u32| {
+    let position = |k: u32| {
         let angle = 0.2 * (k / 2) as f32;
         Vec3::new(angle.cos(), 0.02 * angle, angle.sin())
             * if k.is_multiple_of(2) { Vec3::ONE } else { Vec3::new(1.4, 1.0, 1.4) }
     };
-    let points: Vec<Vec3> = (0..160).map(place).collect();
+    let points: Vec<Vec3> = (0..160).map(position).collect();
     let triangles = (0..79).flat_map(|k| [[2 * k, 2 * k + 1, 2 * k + 3], [2 * k, 2 * k + 3, 2 * k + 2]]).collect();
     TriMesh::new(points, triangles).unwrap()
 }
@@ -100,13 +101,13 @@ fn maps_of_an_atlas_cover_the_cloth_and_do_not_overlap() {
         let uvs = uv_triangles(&mesh).unwrap();
         let map = MapLayout::new(&uvs, &vec![true; uvs.len()], 256);
         assert_eq!((map.overlapping, map.outside), (0, 0));
-        let shown: std::collections::HashSet<u32> = map.spots.iter().map(|spot| spot.triangle).collect();
+        let shown: std::collections::HashSet<u32> = map.locations.iter().map(|location| location.triangle).collect();
         assert_eq!(shown.len(), mesh.triangle_count());
     }
 }
 
 #[test]
-fn an_atlas_is_made_of_triangles_without_area_too() {
+fn builds_an_atlas_of_triangles_without_area() {
     let mut triangles = sheet(6).triangles().to_vec();
     triangles.extend([[0, 1, 2], [3, 3, 4], [5, 5, 5]]);
     let mesh = with_atlas(&TriMesh::new(sheet(6).points().to_vec(), triangles).unwrap()).unwrap();
@@ -114,13 +115,13 @@ fn an_atlas_is_made_of_triangles_without_area_too() {
 }
 
 #[test]
-fn texels_are_sampled_more_often_near_curves_and_gutters_repeat_them() {
+fn samples_texels_more_densely_near_curves_and_fills_gutters() {
     let uvs = [[Vec2::new(0.25, 0.25), Vec2::new(0.75, 0.25), Vec2::new(0.25, 0.75)]];
     let [plain, fine] = [false, true].map(|near| MapLayout::new(&uvs, &[near], 64));
-    assert_eq!(4 * plain.spots.len(), fine.spots.len());
-    let image = fine.image(&vec![1.0; fine.spots.len()]);
+    assert_eq!(4 * plain.locations.len(), fine.locations.len());
+    let image = fine.image(&vec![1.0; fine.locations.len()]);
     let at = |x: usize, y: usize| image[64 * y + x];
-    // The island starts at texel 16; four texels around it repeat it, and no more.
+    // The island starts at texel 16, and exactly four texels around it repeat it.
     assert_eq!([at(20, 20), at(15, 20), at(12, 20), at(11, 20)], [1.0, 1.0, 1.0, 0.0]);
     assert!(image.iter().all(|value| *value == 0.0 || *value == 1.0));
 }
@@ -135,7 +136,7 @@ fn overlapping_uvs_are_counted_and_shared_edges_are_not() {
 }
 
 #[test]
-fn rejects_rest_shapes_that_do_not_fit() {
+fn rejects_mismatched_rest_shapes() {
     let mesh = sheet(2);
     let layer = |rest| WrinkleLayer::new(&mesh, rest, &WrinkleOptions::default()).unwrap_err();
     assert_eq!(layer(RestShape::Points(&[])), WrinkleError::RestPoints { found: 0, expected: 9 });
@@ -148,12 +149,12 @@ fn rejects_rest_shapes_that_do_not_fit() {
 #[test]
 fn rounding_a_tube_keeps_its_area() {
     const SIDES: u32 = 14;
-    let place = |k: u32| {
+    let position = |k: u32| {
         let (ring, side) = (k / SIDES, k % SIDES);
         let angle = std::f32::consts::TAU * (side as f32 + 0.5 * (ring % 2) as f32) / SIDES as f32;
         Vec3::new(angle.cos(), 0.4 * ring as f32, angle.sin())
     };
-    let points: Vec<Vec3> = (0..11 * SIDES).map(place).collect();
+    let points: Vec<Vec3> = (0..11 * SIDES).map(position).collect();
     let corner = |ring: u32, side: u32| ring * SIDES + side % SIDES;
     let quads = (0..10).flat_map(|ring| (0..SIDES).map(move |side| (ring, side)));
     let triangles: Vec<[u32; 3]> = quads
@@ -166,7 +167,7 @@ fn rounding_a_tube_keeps_its_area() {
     let mesh = TriMesh::new(points, triangles).unwrap();
     let (layer, refined) = prepared(&mesh);
     let curves = layer.advance(&mut layer.tracker(), mesh.points());
-    let rounded = layer.apply(mesh.points(), &curves, &layer.samples(refined.spots)).positions;
+    let rounded = layer.apply(mesh.points(), &curves, &layer.samples(refined.locations)).positions;
     let lost = layer.area_lost(&rounded, refined.mesh.triangles());
     assert!(lost.abs() < 2e-3, "{lost}");
 }

@@ -1,84 +1,88 @@
-//! Streamlines of the wrinkle field, walked triangle by triangle, exactly across edges (§4.1).
+//! Streamlines of the wrinkle field, traced triangle by triangle and exactly across edges (§4.1).
 //!
-//! Inside a triangle the tensors of its corners are blended and the field is the larger eigenvector in the triangle's
-//! plane; its sign follows the way so far. Places are kept at even distances on the rest shape.
+//! Inside a triangle the tensors of its corners are interpolated, and the field is the eigenvector of the larger
+//! eigenvalue in the plane of the triangle. Its sign follows the previous direction. Locations are recorded at uniform
+//! distances on the rest shape.
 
 use glam::{Mat3, Vec3};
 
 use super::stretch::{Compression, trace as amount};
-use super::surface::{Spot, Surface, advance, exit};
+use super::surface::{Surface, SurfacePoint, advance, exit};
 
-/// Triangles that a streamline crosses at most.
-const MOST_TRIANGLES: usize = 4000;
-/// Below this cosine a line has turned back.
-const SHARPEST_TURN: f32 = 0.2;
+/// Maximum number of triangles that a streamline crosses.
+const MAX_TRIANGLES: usize = 4000;
+/// Minimum cosine between consecutive directions. A streamline ends if it bends more sharply.
+const MIN_COSINE: f32 = 0.2;
 
-/// How streamlines are followed.
+/// Options of a streamline.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Follow {
-    /// The distance of places, on the rest shape.
+pub(super) struct StreamlineOptions {
+    /// Distance of consecutive locations on the rest shape.
     pub(super) step: f32,
-    /// The compression below which a line ends.
-    pub(super) least: f32,
-    /// The longest line, on the rest shape.
-    pub(super) longest: f32,
+    /// Compression below which a streamline ends.
+    pub(super) min_compression: f32,
+    /// Maximum length on the rest shape.
+    pub(super) max_length: f32,
 }
 
-/// The places from `start` on, itself excluded, that `is_free`; against the field's own sign where `backwards`.
+/// Traces a streamline from `start` while its locations satisfy `is_free`, against the sign of the field if
+/// `backwards` is set. The result excludes `start`.
 pub(super) fn streamline(
     surface: &Surface,
     field: &Compression,
     positions: &[Vec3],
-    start: Spot,
+    start: SurfacePoint,
     backwards: bool,
-    follow: Follow,
+    options: StreamlineOptions,
     is_free: &dyn Fn(Vec3, &[Vec3]) -> bool,
-) -> Vec<Spot> {
-    let (mut line, mut places) = (Vec::new(), Vec::new());
-    let mut spot = start;
+) -> Vec<SurfacePoint> {
+    let (mut line, mut visited) = (Vec::new(), Vec::new());
+    let mut location = start;
     let mut heading: Option<Vec3> = None;
-    let mut to_next = follow.step;
-    for _ in 0..MOST_TRIANGLES {
-        let tensor = spot.blend(&surface.triangles, &field.tensors);
-        let corners = surface.corners(spot.triangle, positions);
-        let Some(along) = direction(&tensor, corners).filter(|_| amount(&tensor) >= follow.least) else { break };
+    let mut to_next = options.step;
+    for _ in 0..MAX_TRIANGLES {
+        let tensor = location.blend(&surface.triangles, &field.tensors);
+        let corners = surface.corners(location.triangle, positions);
+        let Some(along) = direction(&tensor, corners).filter(|_| amount(&tensor) >= options.min_compression) else {
+            break;
+        };
         let flips = heading.map_or(backwards, |heading| along.dot(heading) < 0.0);
         let along = if flips { -along } else { along };
-        if heading.is_some_and(|heading| along.dot(heading) < SHARPEST_TURN) {
+        if heading.is_some_and(|heading| along.dot(heading) < MIN_COSINE) {
             break;
         }
         heading = Some(along);
         let Some(change) = in_weights(corners, along) else { break };
-        let rest = surface.corners(spot.triangle, &surface.rest);
+        let rest = surface.corners(location.triangle, &surface.rest);
         let speed = (rest[0] * change[0] + rest[1] * change[1] + rest[2] * change[2]).length();
-        let (part, corner) = exit(spot.weights, change);
+        let (part, corner) = exit(location.weights, change);
         if !(speed > 0.0 && part.is_finite()) {
             break;
         }
         if part * speed > to_next {
             let part = to_next / speed;
-            let weights = std::array::from_fn(|k| (spot.weights[k] + part * change[k]).max(0.0));
-            spot = Spot { weights, ..spot };
-            to_next = follow.step;
-            let place = surface.rest_of(spot);
-            if !is_free(place, &places) {
+            let weights = std::array::from_fn(|k| (location.weights[k] + part * change[k]).max(0.0));
+            location = SurfacePoint { weights, ..location };
+            to_next = options.step;
+            let rest_position = surface.rest_of(location);
+            if !is_free(rest_position, &visited) {
                 break;
             }
-            line.push(spot);
-            places.push(place);
-            if line.len() as f32 * follow.step > follow.longest {
+            line.push(location);
+            visited.push(rest_position);
+            if line.len() as f32 * options.step > options.max_length {
                 break;
             }
         } else {
             to_next -= part * speed;
-            let Some(next) = surface.cross(advance(spot, change, part, corner), corner) else { break };
-            spot = next;
+            let Some(next) = surface.cross(advance(location, change, part, corner), corner) else { break };
+            location = next;
         }
     }
     line
 }
 
-/// The larger eigenvector of `tensor` in the plane of a triangle; `None` where it has no direction.
+/// Eigenvector of the larger eigenvalue of `tensor` in the plane of a triangle; `None` if it has no direction.
 fn direction(tensor: &Mat3, [a, b, c]: [Vec3; 3]) -> Option<Vec3> {
     let x = (b - a).try_normalize()?;
     let y = (c - a).reject_from_normalized(x).try_normalize()?;
@@ -92,7 +96,7 @@ fn direction(tensor: &Mat3, [a, b, c]: [Vec3; 3]) -> Option<Vec3> {
     Some(x * cosine + y * sine)
 }
 
-/// How the barycentric coordinates change along a direction in the triangle's plane.
+/// Derivative of the barycentric coordinates along a direction in the plane of the triangle.
 fn in_weights([a, b, c]: [Vec3; 3], along: Vec3) -> Option<[f32; 3]> {
     let (u, v) = (b - a, c - a);
     let (uu, uv, vv) = (u.dot(u), u.dot(v), v.dot(v));

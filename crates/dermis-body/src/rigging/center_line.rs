@@ -1,11 +1,12 @@
 //! Center line of a limb: the centers of its cross-sections, starting at the tip.
 //!
-//! Level sets of the geodesic distance from the tip follow a limb in any pose, but are tilted if the path along one side is
-//! longer. Their centers are therefore only an initial guess: planes perpendicular to that line cut the limb again, and the
-//! centers of these sections form the center line, at even intervals.
+//! Level sets of the geodesic distance from the tip follow a limb in any pose, but are tilted if the path along one
+//! side is longer. Their centers are therefore only an initial guess: planes perpendicular to that line cut the limb
+//! again, and the centers of these sections form the center line, at even intervals.
 //!
-//! A limb ends at the trunk, over which its level sets spread. The girth of level sets hardly grows with the distance on a
-//! tube of any thickness; on a trunk it grows like that of a circle, at a rate of up to 2π. [`MAX_GIRTH_GROWTH`] is between.
+//! A limb ends at the trunk, over which its level sets spread. The girth of level sets hardly grows with the distance
+//! on a tube of any thickness; on a trunk it grows like that of a circle, at a rate of up to 2π. [`MAX_GIRTH_GROWTH`]
+//! is between.
 
 use glam::DVec3;
 
@@ -13,8 +14,8 @@ use super::geodesic::Surface;
 use super::sections::{Section, level_sections, plane_sections};
 use super::tips::Tip;
 
-/// Growth of the girth per distance above which a level set belongs to the trunk. Limbs of scanned and generated bodies are
-/// below 1, trunks above 3.
+/// Growth of the girth per distance above which a level set belongs to the trunk. Limbs of scanned and generated bodies
+/// are below 1, trunks above 3.
 const MAX_GIRTH_GROWTH: f64 = 1.5;
 /// Numbers of steps over which the growth is measured; it must exceed the threshold for both.
 const GROWTH_STEPS: [usize; 2] = [4, 12];

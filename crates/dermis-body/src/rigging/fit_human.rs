@@ -6,9 +6,9 @@
 //! 3. The spine runs through sections of the trunk, from the hips to the base of the neck, slightly behind their centers.
 //! 4. The toes point forward, which distinguishes left from right.
 //!
-//! Steps 1 and 2 depend on the surface and not on the pose: arms can hang, be stretched out or raised, and the body can face
-//! any direction. Only step 3 requires an upright trunk. Joints outside the skin, as can occur in very thin bodies, are moved
-//! towards the middle of the body and reported.
+//! Steps 1 and 2 depend on the surface and not on the pose: arms can hang, be stretched out or raised, and the body can
+//! face any direction. Only step 3 requires an upright trunk. Joints outside the skin, as can occur in very thin
+//! bodies, are moved towards the middle of the body and reported.
 //!
 //! Cost: six distance fields and a few hundred sections, each linear in the number of triangles. Nothing is random.
 
@@ -32,10 +32,11 @@ use dermis_mesh::surface_tree::SurfaceTree;
 
 /// Number of level sets per body height.
 const LEVELS: f64 = 170.0;
-/// Height of the hips above the crotch, in girths of the thigh. The crotch is on the surface of the flesh around the hips.
+/// Height of the hips above the crotch, in girths of the thigh. The crotch is on the surface of the flesh around the
+/// hips.
 const HIP_HEIGHT: f64 = 0.155;
-/// Joints of the trunk: the fraction of the distance from hips to neck, and the distance behind the center of the section, as
-/// a fraction of half its depth.
+/// Joints of the trunk: the fraction of the distance from hips to neck, and the distance behind the center of the
+/// section, as a fraction of half its depth.
 const SPINE: [(usize, f64, f64); 4] =
     [(PELVIS, 0.12, 0.0), (SPINE_1, 0.296, 0.15), (SPINE_2, 0.5, 0.15), (SPINE_3, 0.676, 0.15)];
 /// Start of the collar bones: fractions of the distance from hips to neck, and from there to the shoulder.
@@ -60,7 +61,8 @@ pub struct FittedSkeleton {
     pub notes: Vec<Note>,
 }
 
-/// Fits the joints of `sample:body` to a closed skin of any size, in an A-, T- or relaxed standing pose, facing any direction.
+/// Fits the joints of `sample:body` to a closed skin of any size, in an A-, T- or relaxed standing pose, facing any
+/// direction.
 pub fn fit_human(mesh: &TriMesh, up: UpAxis) -> Result<FittedSkeleton, RiggingError> {
     check(mesh)?;
     let upright = to_y_up(up);

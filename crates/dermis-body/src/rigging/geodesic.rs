@@ -1,9 +1,9 @@
 //! Geodesic distance from points of a surface: `|∇d| = 1`, by fast marching (Kimmel & Sethian 1998).
 //!
-//! Points are settled in the order of their distance. A settled edge and the distances of its ends determine a virtual source
-//! in the plane of the triangle. The distance of the third corner is that to the virtual source if the line to it crosses the
-//! edge. Otherwise, and at obtuse corners, the path follows an edge, so that distances are never underestimated except for
-//! rounding.
+//! Points are settled in the order of their distance. A settled edge and the distances of its ends determine a virtual
+//! source in the plane of the triangle. The distance of the third corner is that to the virtual source if the line to
+//! it crosses the edge. Otherwise, and at obtuse corners, the path follows an edge, so that distances are never
+//! underestimated except for rounding.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;

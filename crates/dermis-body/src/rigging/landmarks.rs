@@ -1,8 +1,8 @@
 //! Landmarks of a human for the placement of joints: bends, thinnest sections and ends of limbs.
 //!
-//! All lengths are relative to the limb itself, so that the result does not depend on size and proportions of the body. The
-//! constants are a compromise between the joints of `sample:body` and those of a `MakeHuman` body, relative to features of
-//! the skin:
+//! All lengths are relative to the limb itself, so that the result does not depend on size and proportions of the body.
+//! The constants are a compromise between the joints of `sample:body` and those of a `MakeHuman` body, relative to
+//! features of the skin:
 //! - The wrist is the thinnest section between hand and forearm. The ankle is below the thinnest section of the shin, the
 //!   base of the neck below the thinnest section of the neck.
 //! - The shoulder is inward of the last free section of the arm, along the upper arm.
@@ -42,7 +42,8 @@ const FOOT: f64 = 0.3;
 const ELBOW: f64 = 0.51;
 /// Position of the knee, as a fraction of the distance from hip to ankle.
 const KNEE: f64 = 0.5;
-/// Bend angles in degrees: below the first, an elbow or knee is at its fraction of the limb; above the second, at the bend.
+/// Bend angles in degrees: below the first, an elbow or knee is at its fraction of the limb; above the second, at the
+/// bend.
 const BEND_RANGE_DEGREES: [f64; 2] = [15.0, 40.0];
 /// Position of the hand joint, as a fraction of the distance from the wrist to the tip.
 const HAND: f64 = 0.42;
@@ -152,8 +153,8 @@ fn leg(surface: &Surface<'_>, tip: &Tip, step: f64, crotch: usize) -> Result<Leg
     Ok(Leg { top, ankle, ball: line.at(ball_at), toes, length: whole - ankle_at, girth, line, ankle_at })
 }
 
-/// Point of a foot farthest from the axis of the shin. The tip is not used because it can be the heel of a foot that points
-/// down.
+/// Point of a foot farthest from the axis of the shin. The tip is not used because it can be the heel of a foot that
+/// points down.
 fn toes(surface: &Surface<'_>, tip: &Tip, crotch: f64) -> Result<u32, RiggingError> {
     let center = |fraction: f64| {
         level_loops(surface, tip, fraction * crotch, fraction * crotch).pop().map(|section| section.center)

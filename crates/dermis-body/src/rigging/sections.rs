@@ -1,8 +1,8 @@
 //! Level sets of a field on a closed surface: geodesic level sets and, with `f = n·x`, plane sections.
 //!
-//! A triangle with corners on both sides of the level contains one segment; segments that share an edge of the surface form
-//! a loop. Loops are connected along the surface, not by position, so that touching thighs give two loops. The center of a
-//! loop is the centroid of its area, which does not depend on the sampling of the loop.
+//! A triangle with corners on both sides of the level contains one segment; segments that share an edge of the surface
+//! form a loop. Loops are connected along the surface, not by position, so that touching thighs give two loops. The
+//! center of a loop is the centroid of its area, which does not depend on the sampling of the loop.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! `dermis inspect`: what is inside a file, and what is suspicious about it.
+//! `dermis inspect`: contents and problems of files.
 
 use std::process::ExitCode;
 use std::time::Instant;
@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::args::{EXIT_CODES, Format, Shared};
 use crate::diagnostic::{Diagnostic, InFile};
 use crate::input::{self, format_name};
-use crate::motion::Words;
+use crate::motion::{MotionFacts, Words};
 use crate::notes::NoteFacts;
 use crate::numbers::{counted, grouped, seconds, short};
 use crate::options::InputPart;
@@ -18,28 +18,28 @@ use crate::terminal::{self, Paint};
 use crate::text::Text;
 use crate::watch::Watch;
 
-/// More names than this are only counted.
+/// Number of names that are listed; the others are counted.
 const MAX_LISTED_NAMES: usize = 8;
-/// More clips than this are only counted.
+/// Number of clips that are listed; the others are counted.
 const MAX_LISTED_CLIPS: usize = 40;
 
 const EXAMPLES: &str = "Examples:
   dermis inspect hero.glb walk.abc
   dermis inspect sample:arm --format json | jq '.objects[0].joints'";
 
-/// Show what is inside files: meshes, frames, rigs, clips, and problems
+/// Show the contents of files: meshes, frames, rigs, clips and problems
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
 pub(crate) struct Args {
-    /// The inputs: files, folders or numbered files, or sample:NAME
+    /// Files, folders, numbered files, or sample:NAME
     #[arg(required = true, value_name = "FILE")]
     files: Vec<String>,
-    /// The mesh whose faces a point cache (pc2, mdd) moves [default: the OBJ of the same name]
+    /// Read the faces of a point cache (pc2, mdd) from this mesh [default: the OBJ file of the same name]
     #[arg(long, value_name = "FILE")]
     topology: Option<std::path::PathBuf>,
 }
 
-/// What is shown of a file.
+/// JSON summary of a file.
 #[derive(Debug, Serialize)]
 struct FileFacts {
     file: String,
@@ -47,11 +47,11 @@ struct FileFacts {
     #[serde(flatten)]
     scene: SceneFacts,
     notes: Vec<NoteFacts>,
-    /// The duration of the inspection.
+    /// Duration of the inspection.
     seconds: f64,
 }
 
-/// Shows each file; one that cannot be read does not keep the others from being shown.
+/// Shows each file; files that cannot be read are reported and the others are shown.
 pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> {
     let part = InputPart { topology: args.topology.clone(), ..InputPart::default() };
     part.expect_point_cache(args.files.iter().map(String::as_str))?;
@@ -102,8 +102,8 @@ impl FileFacts {
 }
 
 fn units(units: UnitFacts) -> String {
-    let length = units.metres_per_unit.map(|metres| format!("1 unit is {} m", short(metres)));
-    let length = length.unwrap_or_else(|| "not stated".to_owned());
+    let length =
+        units.metres_per_unit.map_or("not stated".to_owned(), |metres| format!("1 unit is {} m", short(metres)));
     units.up_axis.map_or(length.clone(), |axis| format!("{length}, {axis} is up"))
 }
 
@@ -117,12 +117,13 @@ fn write_object(object: &ObjectFacts, text: &mut Text) {
     if let Some(volume) = object.volume {
         row("volume", short(volume));
     }
-    if object.tetrahedra > 0 {
-        row("tetrahedra", grouped(object.tetrahedra));
+    for (label, count) in [("tetrahedra", object.tetrahedra), ("UV sets", object.uv_sets)] {
+        if count > 0 {
+            row(label, grouped(count));
+        }
     }
-    if let (Some(frames), Some(fps), Some(time)) = (object.frames, object.fps, object.seconds) {
-        let frames = counted(frames, "frame", "frames");
-        row("recorded", format!("{frames} at {} fps, {}", short(fps), seconds(time)));
+    if let (Some(frames), Some(fps)) = (object.frames, object.fps) {
+        row("recorded", MotionFacts::new("", frames, fps).words());
     }
     if object.joints > 0 {
         let most = counted(object.max_influences, "influence", "influences");
@@ -133,17 +134,14 @@ fn write_object(object: &ObjectFacts, text: &mut Text) {
     for (at, clip) in object.clips.iter().take(MAX_LISTED_CLIPS).enumerate() {
         row(if at == 0 { "clips" } else { "" }, format!("{:width$}  {}", clip.name, clip.words()));
     }
-    if object.clips.len() > MAX_LISTED_CLIPS {
-        row("", format!("and {} more", object.clips.len() - MAX_LISTED_CLIPS));
+    if let Some(more @ 1..) = object.clips.len().checked_sub(MAX_LISTED_CLIPS) {
+        row("", format!("and {more} more"));
     }
     let lists = [&object.morph_targets, &object.deformers, &object.materials, &object.attributes];
     for (label, names) in ["shapes", "layers", "materials", "attributes"].into_iter().zip(lists) {
         if !names.is_empty() {
             row(label, listed(names));
         }
-    }
-    if object.uv_sets > 0 {
-        row("UV sets", grouped(object.uv_sets));
     }
     for (at, problem) in object.problems.iter().enumerate() {
         let label = if at == 0 { "problems" } else { "" };
@@ -154,10 +152,8 @@ fn write_object(object: &ObjectFacts, text: &mut Text) {
 }
 
 fn points(object: &ObjectFacts) -> String {
-    if object.vertices == object.points {
-        return grouped(object.points);
-    }
-    format!("{}, in the file {}", grouped(object.points), counted(object.vertices, "vertex", "vertices"))
+    let split = format!(", split into {}", counted(object.vertices, "vertex", "vertices"));
+    grouped(object.points) + if object.vertices == object.points { "" } else { &split }
 }
 
 fn faces(object: &ObjectFacts) -> String {
@@ -165,15 +161,15 @@ fn faces(object: &ObjectFacts) -> String {
     if object.polygons == object.triangles {
         return triangles;
     }
-    format!("{}, cut into {triangles}", counted(object.polygons, "polygon", "polygons"))
+    format!("{}, triangulated to {triangles}", counted(object.polygons, "polygon", "polygons"))
 }
 
 fn surface(object: &ObjectFacts) -> String {
     let shells = counted(object.shells, "shell", "shells");
     match (object.closed, object.boundary_edges) {
-        _ if object.triangles == 0 => "none, only points".to_owned(),
+        _ if object.triangles == 0 => "none, points only".to_owned(),
         (true, _) => format!("{shells}, closed"),
-        (false, 0) => format!("{shells}, not closed: its faces do not agree on which side is outside"),
+        (false, 0) => format!("{shells}, not closed: inconsistent orientation of faces"),
         (false, edges) => format!("{shells}, open: {}", counted(edges, "boundary edge", "boundary edges")),
     }
 }
@@ -187,8 +183,8 @@ fn bounds(object: &ObjectFacts) -> String {
 
 fn histogram(counts: &[usize]) -> String {
     let filled = counts.iter().enumerate().filter(|(_, count)| **count > 0);
-    let parts: Vec<String> = filled.map(|(influences, count)| format!("{influences}: {}", grouped(*count))).collect();
-    format!("{} points", parts.join(", "))
+    let parts = filled.map(|(influences, count)| format!("{influences}: {}", grouped(*count)));
+    format!("{} points", parts.collect::<Vec<_>>().join(", "))
 }
 
 fn named(name: &str) -> &str {

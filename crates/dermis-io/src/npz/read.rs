@@ -81,7 +81,7 @@ impl Arrays for Reader<'_> {
         self.take(name)
     }
 
-    fn attributes(&mut self, points: usize) -> Result<BTreeMap<String, Vec<f32>>, Error> {
+    fn attributes(&mut self, points: usize) -> Result<Attributes, Error> {
         Ok(self.rest(points)?.0)
     }
 }
@@ -282,6 +282,9 @@ pub fn units_of(arrays: &mut dyn Arrays) -> Result<Units, Error> {
 /// Prefix of the arrays of a layered body. Those of its inside are not part of a scene.
 const INSIDE: &str = "tissue_";
 
+/// Values per point, by name.
+type Attributes = BTreeMap<String, Vec<f32>>;
+
 /// Unknown arrays: a float for each point is kept as an attribute, everything else is named in a note.
 fn rest_of_the_arrays(reader: &mut Reader<'_>, object: &mut Object) -> Result<(), Error> {
     let (attributes, mut dropped) = reader.rest(object.mesh.point_count())?;
@@ -296,7 +299,7 @@ fn rest_of_the_arrays(reader: &mut Reader<'_>, object: &mut Object) -> Result<()
 
 impl Reader<'_> {
     /// Of the arrays that were not used, those with a float for each of `points` points, and the names of the others.
-    fn rest(&mut self, points: usize) -> Result<(BTreeMap<String, Vec<f32>>, Vec<String>), Error> {
+    fn rest(&mut self, points: usize) -> Result<(Attributes, Vec<String>), Error> {
         let unknown: Vec<String> =
             self.archive.names().filter(|name| !self.used.contains(name)).map(str::to_owned).collect();
         let (mut attributes, mut others) = (BTreeMap::new(), Vec::new());

@@ -62,7 +62,7 @@ fn stillness(repeated: Tally, frames: usize) -> Option<Problem> {
 
 fn size_jumps(sizes: &[f32], median: f32) -> Option<Problem> {
     let jumps = (0..sizes.len()).filter(|&frame| differs(sizes[frame], median));
-    let hint = "usually a wrong unit or a corrupt frame: export it again, or exclude it with --frames";
+    let hint = "usually a wrong unit or a corrupt frame: export it again, or exclude the frame";
     Tally::of(jumps).problem(ProblemKind::SizeJumps, hint, |count, first| {
         let what = counted(count, "frame", "differs", "differ");
         let size = sizes[first];
@@ -75,7 +75,7 @@ fn rest_size(rest: f32, median: f32) -> Option<Problem> {
         kind: ProblemKind::RestSize,
         count: 1,
         message: format!("the rest pose has a diagonal of {rest:.4}, the frames of {median:.4}"),
-        hint: "usually a wrong unit: use a frame as the rest pose with --rest-frame",
+        hint: "usually a wrong unit: use a frame as the rest pose",
     })
 }
 

@@ -4,14 +4,14 @@
 //! min ½ tr Wᵀ Q W   with Q = L M⁻¹ L,   W ≥ 0,   Σ_j W_ij = 1,   rows of fixed nodes given
 //! ```
 //!
-//! L and M are those of [`laplacian`](super::laplacian()). As in the original, the sum in Q includes the surface nodes, which
-//! favours weights that are constant along the surface normal.
+//! L and M are those of [`laplacian`](super::laplacian()). As in the original, the sum in Q includes the surface nodes,
+//! which favours weights that are constant along the surface normal.
 //!
-//! The original bounds the weights of each joint separately and normalizes afterwards. Here all joints are solved together
-//! by ADMM: `W ← (Q + ρD)⁻¹(ρD(Z − U) − C)`, `Z ← P(W + U)`, `U ← U + W − Z`, with D the diagonal of Q, C the contribution
-//! of the fixed rows, and P the projection of each row to the simplex (Michelot 1986). D scales whole rows, so that P is the
-//! Euclidean projection. One Cholesky factor serves all joints and steps. The result is Z: its rows are non-negative and
-//! sum to 1 after any number of steps.
+//! The original bounds the weights of each joint separately and normalizes afterwards. Here all joints are solved
+//! together by ADMM: `W ← (Q + ρD)⁻¹(ρD(Z − U) − C)`, `Z ← P(W + U)`, `U ← U + W − Z`, with D the diagonal of Q, C the
+//! contribution of the fixed rows, and P the projection of each row to the simplex (Michelot 1986). D scales whole
+//! rows, so that P is the Euclidean projection. One Cholesky factor serves all joints and steps. The result is Z: its
+//! rows are non-negative and sum to 1 after any number of steps.
 //!
 //! Notation: W is `weights`, Z is `bounded`, U is `dual`, ρ is `penalty`, C is `linear`.
 

@@ -6,8 +6,8 @@
 //! violates the maximum principle; [`non_negative`](super::non_negative) corrects that.
 //! `M` is the diagonal matrix of lumped volumes: each node receives a quarter of the volume of its tetrahedra.
 //!
-//! Tetrahedra without volume have no gradients; they are skipped and counted. The result does not depend on the orientation
-//! of the tetrahedra. Entries are summed in the order of the tetrahedra, so that `L` is exactly symmetric.
+//! Tetrahedra without volume have no gradients; they are skipped and counted. The result does not depend on the
+//! orientation of the tetrahedra. Entries are summed in the order of the tetrahedra, so that `L` is exactly symmetric.
 
 use dermis_math::sparse::SparseMatrix;
 use dermis_mesh::TetMesh;

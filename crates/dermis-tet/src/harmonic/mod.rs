@@ -5,11 +5,12 @@
 //! shape blend shapes, the 9(K−1) pose blend shapes of Eq. 7 with three coordinates each, rest displacements, the
 //! relative distance field (Eq. 14–15) and stiffness.
 //!
-//! The operator is the Laplacian of linear elements ([`laplacian()`]). By default its weights are made non-negative in a
-//! way that still reproduces linear functions ([`EdgeWeights::NonNegative`]), so that results stay within the range of the
-//! fixed values on any mesh; [`EdgeWeights::Cotangent`] is the unmodified operator.
+//! The operator is the Laplacian of linear elements ([`laplacian()`]). By default its weights are made non-negative in
+//! a way that still reproduces linear functions ([`EdgeWeights::NonNegative`]), so that results stay within the range
+//! of the fixed values on any mesh; [`EdgeWeights::Cotangent`] is the unmodified operator.
 //!
-//! Cost: one sparse factorization (Cholesky if the matrix is symmetric, otherwise LU) and two triangular solves per column.
+//! Cost: one sparse factorization (Cholesky if the matrix is symmetric, otherwise LU) and two triangular solves per
+//! column.
 
 mod bounded_biharmonic;
 mod factor;

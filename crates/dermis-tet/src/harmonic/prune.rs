@@ -1,13 +1,13 @@
 //! Continuous reduction of the number of influences per node.
 //!
-//! Truncating rows to their k largest weights is discontinuous when the k-th and the next weight change order. Instead, the
-//! (k+1)-th largest weight is subtracted from all, `w ← max(0, w − w₍ₖ₊₁₎) / Σ`. At most k weights remain, rows are a
-//! continuous function of the weights, and rows with at most k weights, such as those of most skins, do not change.
+//! Truncating rows to their k largest weights is discontinuous when the k-th and the next weight change order. Instead,
+//! the (k+1)-th largest weight is subtracted from all, `w ← max(0, w − w₍ₖ₊₁₎) / Σ`. At most k weights remain, rows are
+//! a continuous function of the weights, and rows with at most k weights, such as those of most skins, do not change.
 
 use dermis_mesh::SkinWeights;
 
-/// Reduces a dense matrix of `joint_count` weights per row to at most `max_influences` joints per node. Rows sum to 1 and are
-/// sorted by descending weight.
+/// Reduces a dense matrix of `joint_count` weights per row to at most `max_influences` joints per node. Rows sum to 1
+/// and are sorted by descending weight.
 ///
 /// If more than `max_influences` weights are equal, the joints with the lowest indices are kept.
 ///

@@ -1,5 +1,5 @@
-//! Requirements on a skin: closed, manifold and consistently oriented, without degenerate triangles, coincident points and
-//! self-intersections.
+//! Requirements on a skin: closed, manifold and consistently oriented, without degenerate triangles, coincident points
+//! and self-intersections.
 
 use std::collections::HashMap;
 

@@ -1,8 +1,8 @@
-//! Tetrahedral complex with adjacency, and its single modification: a set of tetrahedra is replaced by others that fill the
-//! same cavity.
+//! Tetrahedral complex with adjacency, and its single modification: a set of tetrahedra is replaced by others that fill
+//! the same cavity.
 //!
-//! The tetrahedron `[a, b, c, d]` is positive: seen from `d`, the corners `a`, `b`, `c` are counter-clockwise. Its face `i`
-//! is opposite its corner `i`. A face without a neighbour is on the boundary.
+//! The tetrahedron `[a, b, c, d]` is positive: seen from `d`, the corners `a`, `b`, `c` are counter-clockwise. Its face
+//! `i` is opposite its corner `i`. A face without a neighbour is on the boundary.
 
 use glam::DVec3;
 

@@ -1,10 +1,11 @@
 //! Delaunay tetrahedra of points by incremental insertion (Bowyer 1981, Watson 1981).
 //!
-//! The cavity of a point is the set of tetrahedra whose circumsphere contains it *strictly*, by exact predicates. The powers
-//! of the spheres increase along any ray from the point, so that the cavity is star-shaped and none of its faces is coplanar
-//! with the point, even for cospherical points. Degenerate inputs therefore need no perturbation; ties are resolved in
-//! favour of existing tetrahedra. Points are inserted in rounds of doubling size, each along a Hilbert curve (Amenta et al.
-//! 2003), which keeps walks short and cavities small for any input order. Cost: O(n log n) in practice.
+//! The cavity of a point is the set of tetrahedra whose circumsphere contains it *strictly*, by exact predicates. The
+//! powers of the spheres increase along any ray from the point, so that the cavity is star-shaped and none of its faces
+//! is coplanar with the point, even for cospherical points. Degenerate inputs therefore need no perturbation; ties are
+//! resolved in favour of existing tetrahedra. Points are inserted in rounds of doubling size, each along a Hilbert
+//! curve (Amenta et al. 2003), which keeps walks short and cavities small for any input order. Cost: O(n log n) in
+//! practice.
 
 use glam::DVec3;
 
@@ -20,8 +21,8 @@ const HILBERT_BITS: u32 = 16;
 
 /// Delaunay tetrahedra of `points` and the four corners of an enclosing tetrahedron, which are the last points.
 ///
-/// Of several coincident points, only one gets tetrahedra. Points marked in `skipped` get none; the slice can be shorter than
-/// `points`.
+/// Of several coincident points, only one gets tetrahedra. Points marked in `skipped` get none; the slice can be
+/// shorter than `points`.
 pub(super) fn delaunay(points: &[DVec3], skipped: &[bool]) -> Complex {
     let (low, high) = points.iter().fold((DVec3::MAX, DVec3::MIN), |(l, h), &p| (l.min(p), h.max(p)));
     let (center, size) =
@@ -154,8 +155,8 @@ pub(super) fn conflicts(complex: &Complex, tet: u32, position: DVec3) -> bool {
 
 /// Tetrahedron that contains `position`, including its faces, found by a walk from `from`; `None` if there is none.
 ///
-/// The walk crosses any face that separates it from `position`. In a Delaunay complex it cannot cycle if the order of faces
-/// is randomized; for other complexes an exhaustive search is the fallback.
+/// The walk crosses any face that separates it from `position`. In a Delaunay complex it cannot cycle if the order of
+/// faces is randomized; for other complexes an exhaustive search is the fallback.
 pub(super) fn locate(complex: &Complex, position: DVec3, from: u32) -> Option<u32> {
     let mut tet = from;
     let mut came_from = NONE;

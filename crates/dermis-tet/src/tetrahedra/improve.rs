@@ -1,8 +1,8 @@
 //! Improvement of tetrahedra: local changes increase the smallest sine of the dihedral angles.
 //!
 //! The worst tetrahedra are processed first. Around each, edges are removed, faces are flipped 2-3, and free points are
-//! moved, collapsed or inserted. A change is kept if the worst affected tetrahedron improves (hill climbing as in Freitag &
-//! Ollivier-Gooch 1997 and Klingner & Shewchuk 2007). Faces of the skin and fixed nodes do not change.
+//! moved, collapsed or inserted. A change is kept if the worst affected tetrahedron improves (hill climbing as in
+//! Freitag & Ollivier-Gooch 1997 and Klingner & Shewchuk 2007). Faces of the skin and fixed nodes do not change.
 
 use std::collections::HashSet;
 

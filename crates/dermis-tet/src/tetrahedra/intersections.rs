@@ -1,8 +1,8 @@
 //! Self-intersections: pairs of triangles that cross or touch other than in shared points and edges.
 //!
-//! Candidates are found with a bounding volume tree and decided by exact predicates. Two triangles intersect if an edge of
-//! one intersects the other; coplanar triangles are compared in their plane. Triangles with a common edge intersect if they
-//! are folded onto each other.
+//! Candidates are found with a bounding volume tree and decided by exact predicates. Two triangles intersect if an edge
+//! of one intersects the other; coplanar triangles are compared in their plane. Triangles with a common edge intersect
+//! if they are folded onto each other.
 
 use glam::{DVec3, Vec3};
 use rayon::prelude::*;

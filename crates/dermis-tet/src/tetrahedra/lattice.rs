@@ -1,8 +1,9 @@
 //! Robust lattice mesher: lattice cells that cover the skin, with the skin embedded in them.
 //!
-//! For skins that are open, self-intersecting or degenerate. Space is filled with the tetrahedra of a body-centered cubic
-//! lattice; a cell is kept if its center is inside by the generalized winding number, or if the skin passes through it. The
-//! points of the skin are not nodes: each lies in a tetrahedron and follows it by its barycentric coordinates.
+//! For skins that are open, self-intersecting or degenerate. Space is filled with the tetrahedra of a body-centered
+//! cubic lattice; a cell is kept if its center is inside by the generalized winding number, or if the skin passes
+//! through it. The points of the skin are not nodes: each lies in a tetrahedron and follows it by its barycentric
+//! coordinates.
 //!
 //! Between two cubes that share a face there are four tetrahedra, one per edge of the face, each with the centers of both
 //! cubes as corners. If the boundary of the cells touches itself in a point or an edge, the cells around that point are

@@ -1,8 +1,8 @@
 //! Positions of inner nodes: along the bones at even intervals, and on a body-centered cubic lattice.
 //!
 //! The Delaunay tetrahedra of such a lattice are congruent, with dihedral angles of 60° and 90°. Lattice points have a
-//! minimum distance from the skin and from the nodes of the bones. A jitter of a thousandth of the spacing avoids degenerate
-//! configurations, in which predicates are slow.
+//! minimum distance from the skin and from the nodes of the bones. A jitter of a thousandth of the spacing avoids
+//! degenerate configurations, in which predicates are slow.
 
 use glam::{DVec3, Vec3};
 use rayon::prelude::*;

@@ -1,15 +1,15 @@
 //! Classification of the shells of a skin.
 //!
-//! A shell bounds the body if the winding number exceeds one half on exactly one of its sides. Shells inside the body (eyes,
-//! teeth) do not; their points become inner nodes. A separate shell that is oriented inwards is flipped.
+//! A shell bounds the body if the winding number exceeds one half on exactly one of its sides. Shells inside the body
+//! (eyes, teeth) do not; their points become inner nodes. A separate shell that is oriented inwards is flipped.
 
 use dermis_mesh::shells::shells;
 use glam::DVec3;
 
 use dermis_mesh::surface_tree::SurfaceTree;
 
-/// Distance from a triangle at which its sides are classified, relative to the square root of its area. It is far below the
-/// thickness of any skin.
+/// Distance from a triangle at which its sides are classified, relative to the square root of its area. It is far below
+/// the thickness of any skin.
 const PROBE_DISTANCE: f64 = 1e-7;
 
 /// Classified triangles of a skin.

@@ -7,8 +7,8 @@ fn coordinates(p: DVec3) -> Coord3D<f64> {
     Coord3D { x: p.x, y: p.y, z: p.z }
 }
 
-/// Six times the volume of a tetrahedron, with the exact sign: positive if `a`, `b`, `c` are counter-clockwise as seen from
-/// `d`.
+/// Six times the volume of a tetrahedron, with the exact sign: positive if `a`, `b`, `c` are counter-clockwise as seen
+/// from `d`.
 pub(super) fn orient(a: DVec3, b: DVec3, c: DVec3, d: DVec3) -> f64 {
     // The floating-point determinant is used if it exceeds its error bound.
     let (u, v, w) = (a - d, b - d, c - d);

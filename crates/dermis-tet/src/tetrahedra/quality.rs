@@ -1,9 +1,9 @@
 //! Quality of tetrahedra: dihedral angles and conditioning.
 //!
-//! The sine of the dihedral angle at the edge between faces k and l is `3/2 · V · length / (Aₖ Aₗ)`. The smallest of the six
-//! sines rates a tetrahedron because it penalizes small and large angles alike (Shewchuk 2002: 0 is flat, 0.94 regular).
-//! Conditioning is `κ = Σ Aᵢ² / V^(4/3)`, scaled to 1 for the regular tetrahedron. The trace of a Laplace element grows
-//! with it, and so does the number of conjugate-gradient iterations.
+//! The sine of the dihedral angle at the edge between faces k and l is `3/2 · V · length / (Aₖ Aₗ)`. The smallest of
+//! the six sines rates a tetrahedron because it penalizes small and large angles alike (Shewchuk 2002: 0 is flat, 0.94
+//! regular). Conditioning is `κ = Σ Aᵢ² / V^(4/3)`, scaled to 1 for the regular tetrahedron. The trace of a Laplace
+//! element grows with it, and so does the number of conjugate-gradient iterations.
 
 use glam::DVec3;
 

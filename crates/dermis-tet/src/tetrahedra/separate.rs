@@ -1,8 +1,8 @@
 //! Removal of self-intersections by moving points near them.
 //!
-//! Scanned and modelled bodies often touch themselves between the thighs, fingers or lips. Each round moves the corners of
-//! intersecting triangles slightly inwards along the normal and towards the mean of their neighbours, which separates
-//! overlapping parts and smooths folds. The distance of each point from its original position is bounded.
+//! Scanned and modelled bodies often touch themselves between the thighs, fingers or lips. Each round moves the corners
+//! of intersecting triangles slightly inwards along the normal and towards the mean of their neighbours, which
+//! separates overlapping parts and smooths folds. The distance of each point from its original position is bounded.
 
 use glam::DVec3;
 

@@ -1,9 +1,9 @@
 //! Suppression of Steiner points: points that split edges and faces of the skin are moved inside, which restores the
 //! original faces.
 //!
-//! The tetrahedra around such a point `s` form its star. If `s` moves inwards by a small enough step, they remain positive,
-//! and the gap between `s` and the faces before the split is filled with one tetrahedron per face. Splits are undone in
-//! reverse order, so that each finds the skin in the state right after it.
+//! The tetrahedra around such a point `s` form its star. If `s` moves inwards by a small enough step, they remain
+//! positive, and the gap between `s` and the faces before the split is filled with one tetrahedron per face. Splits are
+//! undone in reverse order, so that each finds the skin in the state right after it.
 
 use glam::DVec3;
 

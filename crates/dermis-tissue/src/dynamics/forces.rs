@@ -164,8 +164,8 @@ pub(super) struct Nodes<'a> {
     pub(super) velocities: &'a [Vec3A],
     pub(super) masses: &'a [f32],
     pub(super) skin: &'a [u32],
-    /// Mesh node of each free node.
-    pub(super) mesh_nodes: &'a [u32],
+    /// Index in the mesh of each free node.
+    pub(super) mesh_indices: &'a [u32],
     /// Maximum displacement per step. Forces that would exceed it are limited.
     pub(super) reach: f32,
 }
@@ -253,7 +253,7 @@ impl Loads {
     fn push(&mut self, nodes: &Nodes<'_>, nodal: &NodalForce, dt: f32) {
         let mut pushed = nodal.nodes.clone();
         pushed.sort_unstable();
-        for (impulse, mesh_node) in self.impulses.iter_mut().zip(nodes.mesh_nodes) {
+        for (impulse, mesh_node) in self.impulses.iter_mut().zip(nodes.mesh_indices) {
             if pushed.binary_search(mesh_node).is_ok() {
                 *impulse += Vec3A::from(nodal.force_n) * dt;
             }

@@ -5,8 +5,8 @@
 //! are integrated implicitly (springs, contact). The linear solver is conjugate gradients, started from the velocities of
 //! the previous step.
 //!
-//! Deviation: the paper's c is a factor on velocities per step; here c = exp(−α Δt) with a rate α, so that damping does not
-//! depend on the time step. Steps are deterministic for any number of threads.
+//! Deviation: the paper's c is a factor on velocities per step; here c = exp(−α Δt) with a rate α, so that damping does
+//! not depend on the time step. Steps are deterministic for any number of threads.
 //!
 //! Any finite input gives a finite state: driven positions and forces are limited to the range of single precision, and
 //! nodes that would still leave that range are stopped and counted in [`StepReport::stopped_nodes`].

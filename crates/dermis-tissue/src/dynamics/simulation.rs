@@ -30,10 +30,11 @@ pub struct SimulationOptions {
     pub tolerance: f64,
     /// Maximum number of iterations of the linear solve per step.
     pub max_iterations: usize,
-    /// Damping rate α in 1/s: velocities decay as exp(−αt). The paper's factors of 0.98 to 0.998 per 4 ms are 5.05 to 0.5.
+    /// Damping rate α in 1/s: velocities decay as exp(−αt). The paper's factors of 0.98 to 0.998 per 4 ms are 5.05 to
+    /// 0.5.
     pub damping_rate_per_s: f32,
-    /// Makes elements beyond a mean stretch of 1.5 resist rotation and damps strongly inverted ones. Without it the matrix
-    /// is exactly that of Eq. 13, and strongly deformed bodies take longer to recover.
+    /// Makes elements beyond a mean stretch of 1.5 resist rotation and damps strongly inverted ones. Without it the
+    /// matrix is exactly that of Eq. 13, and strongly deformed bodies take longer to recover.
     pub stabilization: bool,
 }
 
@@ -116,8 +117,8 @@ impl Default for SimulationOptions {
 }
 
 impl Simulation {
-    /// Creates a body at rest in the shape of `mesh`. Nodes marked `free` are simulated, other nodes that share an element
-    /// with a free node are driven, and all remaining nodes are not part of the simulation.
+    /// Creates a body at rest in the shape of `mesh`. Nodes marked `free` are simulated, other nodes that share an
+    /// element with a free node are driven, and all remaining nodes are not part of the simulation.
     pub fn new(
         mesh: &TetMesh,
         free: &[bool],
@@ -261,8 +262,8 @@ impl Simulation {
         momentum(&self.model, &self.velocities)
     }
 
-    /// Simulates one displayed frame in `substeps` equal steps. Driven nodes move linearly from their current positions to
-    /// `driven`. The report covers all steps.
+    /// Simulates one displayed frame in `substeps` equal steps. Driven nodes move linearly from their current positions
+    /// to `driven`. The report covers all steps.
     pub fn advance(
         &mut self,
         frame_s: f32,
@@ -277,7 +278,8 @@ impl Simulation {
         let reach = self.reach();
         let displacement = |(rest, driven): (&Vec3A, &Vec3)| limited(Vec3A::from(*driven) - *rest, reach);
         let ends: Vec<Vec3A> = self.model.rest[free..].iter().zip(driven).map(displacement).collect();
-        // The thread pool is entered once per frame: each parallel loop started outside it would wake and suspend its threads.
+        // The thread pool is entered once per frame: each parallel loop started outside it would wake and suspend its
+        // threads.
         Ok(rayon::scope(|_| {
             let mut report = StepReport::default();
             for step in 1..=substeps {
@@ -342,9 +344,9 @@ impl Simulation {
         self.loads.implicit.is_empty() && self.velocities[self.model.free_count..].iter().all(|v| *v == Vec3A::ZERO)
     }
 
-    /// Scales velocities so that the energy does not exceed the energy before the step plus the work of the loads. Eq. 13 is
-    /// implicit only to first order: nodes of a spinning body move along tangents, which stretches it slightly more than the
-    /// step accounts for.
+    /// Scales velocities so that the energy does not exceed the energy before the step plus the work of the loads. Eq.
+    /// 13 is implicit only to first order: nodes of a spinning body move along tangents, which stretches it slightly
+    /// more than the step accounts for.
     fn limit_energy(&mut self, before: f64) {
         let Self { model, loads, velocities, .. } = self;
         let free = model.free_count;
@@ -370,7 +372,7 @@ impl Simulation {
             velocities: &self.velocities,
             masses: &self.model.masses,
             skin: &self.model.skin,
-            mesh_nodes: &self.model.nodes[..self.model.free_count],
+            mesh_indices: &self.model.nodes[..self.model.free_count],
             reach: MAX_RELATIVE_DISPLACEMENT * self.model.size,
         };
         self.loads.collect(&nodes, forces, self.time_s, dt);
@@ -396,8 +398,8 @@ impl Simulation {
         }
     }
 
-    /// Damps velocities relative to the nearest driven nodes, computes the residual of Eq. 13 for the damped velocities and
-    /// returns the norm of the right-hand side.
+    /// Damps velocities relative to the nearest driven nodes, computes the residual of Eq. 13 for the damped velocities
+    /// and returns the norm of the right-hand side.
     fn right_hand_side(&mut self, dt: f32) -> f64 {
         let free = self.model.free_count;
         let damping = (-self.options.damping_rate_per_s.max(0.0) * dt).exp();
@@ -484,8 +486,8 @@ impl StepReport {
     }
 }
 
-/// Nearest driven node of each free node at rest. Damping is relative to its velocity, so that flesh that is carried along
-/// with the body is not slowed down.
+/// Nearest driven node of each free node at rest. Damping is relative to its velocity, so that flesh that is carried
+/// along with the body is not slowed down.
 fn nearest_driven(rest: &[Vec3A], free: usize) -> Vec<u32> {
     let (free, driven) = rest.split_at(free);
     let nearest = |at: &Vec3A| {

@@ -7,14 +7,15 @@
 //! `h_i = Δt √(μV) g_i`; `Δt²K_ij` is a product of these factors and the uniform ratio λ/μ.
 //!
 //! Eq. 13 omits the resistance of a stretched element to rotation, so that bodies stretched to a multiple of their size
-//! swing back slowly. `stabilization` adds it beyond a mean stretch of 1.5, averaged over directions: the stiffness of the
-//! skew part of Q, relative to μ, is τ = (1 + 3λ/2μ)(tr Q − 4.5)/tr Q ≥ 0. The exact Hessian has 3 in place of 4.5.
+//! swing back slowly. `stabilization` adds it beyond a mean stretch of 1.5, averaged over directions: the stiffness of
+//! the skew part of Q, relative to μ, is τ = (1 + 3λ/2μ)(tr Q − 4.5)/tr Q ≥ 0. The exact Hessian has 3 in place of 4.5.
 //!
 //! `stabilization` also damps elements that are far inverted: β times their stiffness acts on velocities, which prevents
 //! oscillation while they recover. Without stabilization, the matrix is exactly that of Eq. 13.
 //!
-//! The state is the displacement from rest, and Q − I is computed from F − I and R − I, so that small deflections keep full
-//! `f32` precision. Four elements are processed at once; each writes one cache line of factors and one of impulses.
+//! The state is the displacement from rest, and Q − I is computed from F − I and R − I, so that small deflections keep
+//! full `f32` precision. Four elements are processed at once; each writes one cache line of factors and one of
+//! impulses.
 
 #![allow(clippy::inline_always, reason = "parts of one kernel")]
 #![allow(clippy::large_types_passed_by_value, reason = "all of it is inlined and lives in registers")]

@@ -1,4 +1,5 @@
-//! Finite elements of the outer layer (Kim et al. 2017, §4.2): corotational linear tetrahedra, in `f32` and four at a time.
+//! Finite elements of the outer layer (Kim et al. 2017, §4.2): corotational linear tetrahedra, in `f32` and four at a
+//! time.
 //!
 //! [`Model`] numbers the simulated nodes and elements, `elements` computes factors and forces from displacements, and
 //! `pattern` assembles them into the matrix of Eq. 13. Time stepping is in [`crate::dynamics`].

@@ -21,7 +21,7 @@ const SIZE_RANGE_M: std::ops::RangeInclusive<f32> = 1e-4..=1e5;
 /// Maximum number of elements: contributions have 32-bit indices, sixteen per element.
 const MAX_ELEMENTS: usize = 1 << 28;
 
-/// The simulated elements and nodes, free ones first.
+/// Simulated elements and nodes, free nodes first.
 #[derive(Debug, Clone)]
 pub struct Model {
     pub(crate) elements: Elements,
@@ -36,7 +36,7 @@ pub struct Model {
     pub(crate) nodes: Vec<u32>,
     pub(crate) free_count: usize,
     mesh_node_count: usize,
-    /// Free nodes on the mesh's boundary.
+    /// Free nodes on the boundary of the mesh.
     pub(crate) skin: Vec<u32>,
     /// λ/μ.
     pub(crate) ratio: f32,
@@ -77,8 +77,8 @@ pub enum ModelError {
 }
 
 impl Model {
-    /// Creates the model of the elements of `mesh` that have a `free` node. `stabilization` makes stretched elements resist
-    /// rotation and damps inverted ones, which Eq. 13 does not.
+    /// Creates the model of the elements of `mesh` that have a `free` node. `stabilization` makes stretched elements
+    /// resist rotation and damps inverted ones, which Eq. 13 does not.
     pub fn new(mesh: &TetMesh, free: &[bool], material: &Material, stabilization: bool) -> Result<Self, ModelError> {
         let node_count = mesh.nodes().len();
         if free.len() != node_count {

@@ -1,11 +1,11 @@
 //! Rotations of four elements at once: `R = argmax tr(Rᵀ F)`, the rotational part of each deformation gradient.
 //!
 //! Newton's method on the rotation group, started from the rotation of the previous step (after Kugelstadt et al. 2018,
-//! *Fast Corotated FEM using Operator Splitting*): with `B = RᵀF`, R ← R·exp(ω), H ω = axl(B − Bᵀ), H = tr B·I − sym B. At
-//! time steps of 4 ms, one or two iterations suffice. If H is not positive definite (inverted, collapsed or strongly
-//! rotated elements), it is shifted by half its bound √2‖B‖; if the gradient vanishes as well, a small perturbation moves
-//! the iterate off the saddle point. From random starts, including mirrored elements, the median is 5 iterations and one
-//! element in a hundred takes more than 16.
+//! *Fast Corotated FEM using Operator Splitting*): with `B = RᵀF`, R ← R·exp(ω), H ω = axl(B − Bᵀ), H = tr B·I − sym B.
+//! At time steps of 4 ms, one or two iterations suffice. If H is not positive definite (inverted, collapsed or strongly
+//! rotated elements), it is shifted by half its bound √2‖B‖; if the gradient vanishes as well, a small perturbation
+//! moves the iterate off the saddle point. From random starts, including mirrored elements, the median is 5 iterations
+//! and one element in a hundred takes more than 16.
 //!
 //! The maximum is unique unless the two smallest stretches of an inverted element are equal. In that case, and for
 //! collapsed elements (F = 0), the previous rotation determines the result. F is scaled by its largest entry, so that any

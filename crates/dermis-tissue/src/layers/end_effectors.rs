@@ -34,7 +34,8 @@ pub fn end_effector_joints<N: AsRef<str>>(names: &[N], parents: &[Option<usize>]
     chosen
 }
 
-/// Marks vertices with more than half of their weight on `chosen` joints. Joints beyond the end of `chosen` are not chosen.
+/// Marks vertices with more than half of their weight on `chosen` joints. Joints beyond the end of `chosen` are not
+/// chosen.
 pub fn end_effector_vertices(weights: &SkinWeights, chosen: &[bool]) -> Vec<bool> {
     let is_chosen = |joint: u32| chosen.get(joint as usize).copied().unwrap_or(false);
     let belongs = |row: &mut dyn Iterator<Item = (u32, f32)>| {

@@ -1,13 +1,14 @@
 //! Relative depth of the layer from the shape of the body: thick flesh gets a thick layer.
 //!
-//! The paper fits `d` to scans, which leaves most of the skin at σ and raises belly, buttocks, thighs and chest. Without
-//! scans, the distance from skin vertex i to the nearest bone b is a substitute. The plain distance selects only the trunk,
-//! where the skin is far from the spine even over the ribs. It is therefore divided by the square root of its median over
-//! the vertices of that bone, `t_i = |x_i − b| / √(median_b)`, a compromise between absolute thickness and thickness
-//! relative to the limb. Then `d_i = σ + clamp((t_i − t₀) / (t₁ − t₀))` rises from σ at `t₀` to σ + 1, the upper end of the
-//! paper's color scale, at the thickest flesh `t₁`, and is smoothed over the skin. Pinned vertices, such as those of end
-//! effectors, stay at σ. `t₀` is found by bisection so that the layer has the requested fraction of the elements: the
-//! fraction decreases with `t₀`, and each evaluation is one solve with the factorized field.
+//! The paper fits `d` to scans, which leaves most of the skin at σ and raises belly, buttocks, thighs and chest.
+//! Without scans, the distance from skin vertex i to the nearest bone b is a substitute. The plain distance selects
+//! only the trunk, where the skin is far from the spine even over the ribs. It is therefore divided by the square root
+//! of its median over the vertices of that bone, `t_i = |x_i − b| / √(median_b)`, a compromise between absolute
+//! thickness and thickness relative to the limb. Then `d_i = σ + clamp((t_i − t₀) / (t₁ − t₀))` rises from σ at `t₀` to
+//! σ + 1, the upper end of the paper's color scale, at the thickest flesh `t₁`, and is smoothed over the skin. Pinned
+//! vertices, such as those of end effectors, stay at σ. `t₀` is found by bisection so that the layer has the requested
+//! fraction of the elements: the fraction decreases with `t₀`, and each evaluation is one solve with the factorized
+//! field.
 
 use dermis_body::Bone;
 use dermis_mesh::TetMesh;
@@ -94,7 +95,8 @@ pub fn flesh_thickness(
     Ok(best)
 }
 
-/// Distance `t_i` of each point from its nearest bone, divided by the square root of the median over the points of that bone.
+/// Distance `t_i` of each point from its nearest bone, divided by the square root of the median over the points of that
+/// bone.
 fn relative_distances(points: &[Vec3], bones: &[Bone]) -> Vec<f64> {
     let nearest = |&at: &Vec3| {
         let distances = bones.iter().map(|bone| f64::from(bone.distance(at))).enumerate();

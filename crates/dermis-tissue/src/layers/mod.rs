@@ -1,9 +1,10 @@
-//! Layers: the division of nodes into those that follow the pose and those that are simulated (Kim et al. 2017, §4.2–4.3).
+//! Layers: the division of nodes into those that follow the pose and those that are simulated (Kim et al. 2017,
+//! §4.2–4.3).
 //!
 //! The relative distance field `d` is harmonic inside, 0 at the bones and `d_i` at skin node i (Eq. 14–15). Nodes with
-//! `d > σ` are free, the domain of the finite elements; all others follow the pose. Posed nodes that share an element with
-//! a free node are the boundary condition of the simulation: they are driven. Elements without a free node are removed
-//! (§4.2).
+//! `d > σ` are free, the domain of the finite elements; all others follow the pose. Posed nodes that share an element
+//! with a free node are the boundary condition of the simulation: they are driven. Elements without a free node are
+//! removed (§4.2).
 //!
 //! Deviations from the paper:
 //! - Nodes with exactly `d = σ` are posed. The paper labels nodes "less than σ" as posed, but also states that `d = σ` on
@@ -13,7 +14,8 @@
 //! - Edge weights are non-negative, so that `d` stays between 0 and the largest `d_i` ([`dermis_tet::harmonic`]).
 //! - Regions of free nodes with fewer than three driven nodes could detach; they are posed instead and counted.
 //!
-//! `d_i`, the relative depth, is uniform, painted or given per vertex; [`flesh_thickness`] derives it from the body's shape.
+//! `d_i`, the relative depth, is uniform, painted or given per vertex; [`flesh_thickness`] derives it from the body's
+//! shape.
 
 mod end_effectors;
 mod flesh;

@@ -1,8 +1,8 @@
 //! Smoothing of values over the skin, `d ← (I + δ L) d` (Kim et al. 2017, Algorithm 2, line 4).
 //!
-//! L is the cotangent Laplacian of the surface without negative weights, each row divided by its diagonal. A step moves each
-//! value by the fraction δ towards the weighted mean of its neighbours, independently of the scale of the mesh. Values stay
-//! within their range for 0 ≤ δ ≤ 1.
+//! L is the cotangent Laplacian of the surface without negative weights, each row divided by its diagonal. A step moves
+//! each value by the fraction δ towards the weighted mean of its neighbours, independently of the scale of the mesh.
+//! Values stay within their range for 0 ≤ δ ≤ 1.
 
 use dermis_mesh::laplacian::laplacian;
 use glam::Vec3;

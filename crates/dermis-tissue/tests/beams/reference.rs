@@ -1,4 +1,5 @@
-//! Textbook implementation of one step of Eq. 13: 6×12 strain matrices, rotated 12×12 element stiffness, `f64`, direct solve.
+//! Textbook implementation of one step of Eq. 13: 6×12 strain matrices, rotated 12×12 element stiffness, `f64`, direct
+//! solve.
 
 use dermis_math::polar::polar_rotation;
 use dermis_mesh::TetMesh;

@@ -45,7 +45,7 @@ impl WrinkledCloth {
         let everywhere = vec![true; mesh.triangle_count()];
         let refined =
             layer.refine(mesh, &everywhere, levels(mesh.triangle_count())).map_err(|error| error.to_string())?;
-        let samples = layer.samples(refined.spots);
+        let samples = layer.samples(refined.locations);
         Ok(Self {
             motion,
             options,
@@ -64,7 +64,7 @@ impl WrinkledCloth {
     fn prepare(&mut self) {
         if let Ok(layer) = WrinkleLayer::new(self.motion.mesh(), RestShape::Pose, &self.options) {
             self.layer = layer;
-            self.samples = self.layer.samples(self.samples.spots().to_vec());
+            self.samples = self.layer.samples(self.samples.locations().to_vec());
             self.follower = Follower::new(&self.layer);
         }
     }
@@ -118,7 +118,8 @@ impl LiveDeformer for WrinkledCloth {
         curves.amplitude *= if self.on { self.strength } else { 0.0 };
         let positions = self.layer.apply(&cloth, &curves, &self.samples).positions;
         let triangles = self.motion.mesh().triangles();
-        let scalars = self.samples.spots().iter().map(|spot| spot.blend(triangles, &curves.compression)).collect();
+        let scalars =
+            self.samples.locations().iter().map(|location| location.blend(triangles, &curves.compression)).collect();
         let segments = if self.on && self.shows_curves { self.segments(&cloth, &curves) } else { Vec::new() };
         let status = format!(
             "area lost: {:.2} % before, {:.2} % after; {} curves",

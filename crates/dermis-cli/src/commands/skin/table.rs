@@ -1,7 +1,8 @@
-//! `dermis skin --table`: the paper's Table 1 for one input, and what the refinement makes of it.
+//! `dermis skin --table`: Table 1 of James & Twigg 2005 for one input, with the refined fit.
 
 use std::process::ExitCode;
 
+use dermis::animations::Animations;
 use dermis::mesh::{MeshSequence, Note};
 use dermis::skin::fit::{Corrections, DEFAULT_TSVD_THRESHOLD, WeightMethod};
 use dermis::skin::refine::RefineOptions;
@@ -9,7 +10,6 @@ use dermis::skin::{BoneModel, FitOptions, fit, measure};
 use serde::Serialize;
 
 use super::args::Args;
-use super::inputs::Inputs;
 use crate::diagnostic::Diagnostic;
 use crate::job::{Facts, Job};
 use crate::numbers::counted;
@@ -44,10 +44,10 @@ struct Row {
     seconds: f64,
 }
 
-/// Fits every variant and prints a row for each.
+/// Fits every variant and prints one row for each.
 pub(super) fn run(
     args: &Args,
-    inputs: &Inputs,
+    inputs: &Animations,
     options: &FitOptions,
     mut job: Job<'_>,
 ) -> Result<ExitCode, Diagnostic> {
@@ -73,7 +73,7 @@ pub(super) fn run(
     })
 }
 
-fn row(inputs: &Inputs, options: &FitOptions, job: &Job<'_>) -> Result<(Row, Vec<Note>), Diagnostic> {
+fn row(inputs: &Animations, options: &FitOptions, job: &Job<'_>) -> Result<(Row, Vec<Note>), Diagnostic> {
     let options = FitOptions { corrections: Corrections::Rank(RANK), ..*options };
     let fit = fit(&inputs.object.mesh, &inputs.animations, &options, &job.watch)?;
     let sequences: Vec<MeshSequence> = inputs.animations.iter().map(|animation| animation.sequence.clone()).collect();

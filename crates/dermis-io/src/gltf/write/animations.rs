@@ -41,7 +41,7 @@ impl Frames {
         from(self.start_seconds).or_else(|| from(0.0)).ok_or_else(|| {
             let (count, rate) = (self.count, self.rate_hz);
             Error::unsupported(format!("{count} frames at {rate} fps are too close for the times of glTF"))
-                .with_hint("give the frames a lower rate with --fps")
+                .with_hint("give the frames a lower rate")
         })
     }
 }

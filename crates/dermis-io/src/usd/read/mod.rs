@@ -247,7 +247,7 @@ fn check_counts(prim: &Prim, expected: usize) -> Result<(), Error> {
         if found != expected {
             return Err(Error::from(Problem::PointCountChanges { frame, expected, found })
                 .detail(format!("the mesh has {expected} points, but {found} at time code {time}"))
-                .with_hint("fit the fixed part with --frames, or export again with constant topology"));
+                .with_hint("export again with constant topology"));
         }
     }
     Ok(())

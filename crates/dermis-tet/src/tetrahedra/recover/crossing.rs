@@ -56,8 +56,8 @@ pub(super) fn has_face(complex: &mut Complex, [a, b, c]: [u32; 3]) -> bool {
 
 /// Crossings of the segment from `a` to `c`, in order, up to the first edge or point that it meets exactly.
 ///
-/// `side(x, y)` is positive if `y` is counter-clockwise from `x` around the axis from `a` to `c`. The axis crosses a triangle
-/// if all three sides are positive.
+/// `side(x, y)` is positive if `y` is counter-clockwise from `x` around the axis from `a` to `c`. The axis crosses a
+/// triangle if all three sides are positive.
 pub(super) fn crossings(complex: &mut Complex, a: u32, c: u32) -> Vec<Crossing> {
     let mut found = Vec::new();
     let Some((mut tet, mut slot, mut face)) = first_face(complex, a, c, &mut found) else {

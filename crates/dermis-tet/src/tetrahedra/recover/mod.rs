@@ -152,7 +152,8 @@ impl Recovery<'_> {
 
     /// Flips until the missing edge or face is present; returns true on success.
     ///
-    /// Each flip reduces the number of obstructions. If none does, a few random flips that keep it can enable one that does.
+    /// Each flip reduces the number of obstructions. If none does, a few random flips that keep it can enable one that
+    /// does.
     fn recover_by_flips(&mut self, missing: Missing) -> bool {
         let mut random_flips = 0;
         for _ in 0..MAX_FLIPS {

@@ -1,0 +1,153 @@
+//! Animations of one mesh, gathered from any number of scenes: recorded frames and clips alike, with all layers applied.
+
+use std::sync::Arc;
+
+use dermis_mesh::glam::Vec3;
+use dermis_mesh::merge::{MergeError, single};
+use dermis_mesh::reshape::reshaped;
+use dermis_mesh::{MeshError, Note, Object, Scene, SequenceError, TriMesh, Units};
+use dermis_skin::Animation;
+
+use crate::evaluate::{self, EvaluateError, Motion};
+use crate::select::{SelectError, Selection, select};
+
+/// The part of a scene that [`Animations::add`] takes.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct AnimationOptions {
+    /// The clips, by name or number. Empty: the recorded frames, or all clips if there are none.
+    pub clips: Vec<String>,
+    /// Mesh, frames and rate; a clip in it is not used.
+    pub part: Selection,
+}
+
+/// Animations of one mesh.
+#[derive(Debug, Clone, Default)]
+pub struct Animations {
+    /// The object of the first scene, without its motion: its mesh is the rest pose.
+    pub object: Object,
+    /// The units of the first scene.
+    pub units: Units,
+    /// The animations.
+    pub animations: Vec<Animation>,
+    /// Assumptions and omissions.
+    pub notes: Vec<Note>,
+    is_known: bool,
+}
+
+/// Reasons why the animations of a scene cannot be added.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AnimationsError {
+    /// The selected part does not exist.
+    #[error(transparent)]
+    Select(#[from] SelectError),
+    /// The objects cannot be merged.
+    #[error(transparent)]
+    Merge(#[from] MergeError),
+    /// A layer cannot be applied.
+    #[error(transparent)]
+    Evaluate(#[from] EvaluateError),
+    /// A frame cannot be read.
+    #[error(transparent)]
+    Sequence(#[from] SequenceError),
+    /// The rest pose is not a valid mesh.
+    #[error(transparent)]
+    Mesh(#[from] MeshError),
+    /// The mesh has another number of points than the first.
+    #[error("the mesh has {found} points, the first input has {expected}")]
+    OtherPoints {
+        /// The number of points.
+        found: usize,
+        /// That of the first mesh.
+        expected: usize,
+    },
+    /// The mesh connects its points in another way than the first.
+    #[error("the triangles differ from those of the first input")]
+    OtherTriangles,
+    /// The frame that should be the rest pose does not exist.
+    #[error("there is no frame {frame}: '{animation}' has {count}, numbered from 0")]
+    NoSuchFrame {
+        /// The requested frame.
+        frame: isize,
+        /// The animation.
+        animation: String,
+        /// Its number of frames.
+        count: usize,
+    },
+}
+
+impl Animations {
+    /// Adds the animations of `scene`; recorded frames are called `name`, clips as they are called in it.
+    pub fn add(&mut self, scene: &Scene, name: &str, options: &AnimationOptions) -> Result<(), AnimationsError> {
+        self.notes.extend(scene.notes.iter().cloned());
+        for clip in clips(scene, options)? {
+            let is_clip = clip.is_some();
+            let selected = select(scene.clone(), &Selection { clip, ..options.part.clone() })?;
+            let own = selected.objects.iter().find_map(|object| object.clips.first()).map(|clip| clip.name());
+            let called = own.filter(|_| is_clip).unwrap_or(name).to_owned();
+            let (object, merged) = single(&selected)?;
+            self.notes.extend(selected.notes.into_iter().chain(merged));
+            self.expect_same_mesh(&object.mesh)?;
+            if let Some(Motion { sequence, warnings, .. }) = evaluate::motion(&object)? {
+                self.notes.extend(warnings);
+                self.animations.push(Animation { name: self.unused_name(called), sequence });
+            }
+            if !std::mem::replace(&mut self.is_known, true) {
+                self.units = scene.units;
+                self.object = Object { sequence: None, rig: None, clips: Vec::new(), deformers: Vec::new(), ..object };
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the shape of `rest`, the same mesh, as the rest pose.
+    pub fn set_rest(&mut self, rest: &TriMesh) -> Result<(), AnimationsError> {
+        self.expect_same_mesh(rest)?;
+        self.reshape(rest.points().to_vec())
+    }
+
+    /// Takes a frame of the first animation as the rest pose; negative numbers count from the end.
+    pub fn set_rest_frame(&mut self, frame: isize) -> Result<(), AnimationsError> {
+        let Some(Animation { name, sequence }) = self.animations.first() else { return Ok(()) };
+        let count = sequence.frame_count();
+        let place = if frame < 0 { count.checked_add_signed(frame) } else { usize::try_from(frame).ok() };
+        let place = place.filter(|&place| place < count);
+        let missing = || AnimationsError::NoSuchFrame { frame, animation: name.clone(), count };
+        let points = sequence.frame(place.ok_or_else(missing)?)?.into_owned();
+        self.reshape(points)
+    }
+
+    fn reshape(&mut self, points: Vec<Vec3>) -> Result<(), AnimationsError> {
+        self.object.mesh = Arc::new(reshaped(&self.object.mesh, points)?);
+        Ok(())
+    }
+
+    fn expect_same_mesh(&self, other: &TriMesh) -> Result<(), AnimationsError> {
+        let (expected, found) = (self.object.mesh.point_count(), other.point_count());
+        match self.is_known {
+            true if expected != found => Err(AnimationsError::OtherPoints { found, expected }),
+            true if self.object.mesh.triangles() != other.triangles() => Err(AnimationsError::OtherTriangles),
+            _ => Ok(()),
+        }
+    }
+
+    /// `name`, with a number if another animation has it.
+    fn unused_name(&self, name: String) -> String {
+        let taken = |name: &str| self.animations.iter().any(|animation| animation.name == name);
+        let numbered = (2..).map(|number| format!("{name}_{number}"));
+        std::iter::once(name.clone()).chain(numbered).find(|name| !taken(name)).unwrap_or(name)
+    }
+}
+
+/// The clips to select one after the other; `None` selects recorded frames.
+fn clips(scene: &Scene, options: &AnimationOptions) -> Result<Vec<Option<String>>, SelectError> {
+    if !options.clips.is_empty() {
+        return Ok(options.clips.iter().cloned().map(Some).collect());
+    }
+    let whole = select(scene.clone(), &Selection { mesh: options.part.mesh.clone(), ..Selection::default() })?;
+    let longest = whole.objects.iter().map(|object| object.clips.len()).max().unwrap_or(0);
+    let recorded = whole.objects.iter().any(|object| object.sequence.is_some());
+    // Numbers tell apart clips of one name.
+    let numbers = (0..longest).map(|number| Some(number.to_string()));
+    Ok(if recorded || longest == 0 { vec![None] } else { numbers.collect() })
+}
