@@ -182,11 +182,11 @@ mod tests {
 
     #[test]
     fn rejects_dropped_files_of_unknown_formats() {
-        let gallery = AssetStore::default();
+        let assets = AssetStore::default();
         for name in ["../../etc/passwd", "script.exe", "noending", "walk.gltf"] {
-            assert!(matches!(gallery.add_upload(name, b""), Err(AddError::Extension(_))), "{name}");
+            assert!(matches!(assets.add_upload(name, b""), Err(AddError::Extension(_))), "{name}");
         }
-        assert!(matches!(gallery.add_upload("broken.glb", b"no glb"), Err(AddError::Read(_))));
-        assert!(gallery.is_empty());
+        assert!(matches!(assets.add_upload("broken.glb", b"no glb"), Err(AddError::Read(_))));
+        assert!(assets.is_empty());
     }
 }

@@ -114,7 +114,7 @@ pub(crate) fn router(app: App, names: Names) -> Router {
         .fallback(get(page_file))
         .layer(DefaultBodyLimit::max(limit))
         .layer(axum::middleware::from_fn_with_state(names, guard))
-        .layer(axum::middleware::map_response(refusal))
+        .layer(axum::middleware::map_response(error_as_json))
         .with_state(app)
 }
 
@@ -154,22 +154,22 @@ unusable!(AddError, EvaluateError, MeasureError, SaveError, SequenceError);
 
 /// Converts all errors to JSON, including those of the framework for invalid addresses and for bodies that are invalid
 /// or too large.
-async fn refusal(response: Response) -> Response {
+async fn error_as_json(response: Response) -> Response {
     let json = |kind: &HeaderValue| kind.as_bytes() == b"application/json";
     if !response.status().is_client_error() || response.headers().get(header::CONTENT_TYPE).is_some_and(json) {
         return response;
     }
     let (head, body) = response.into_parts();
-    let said = axum::body::to_bytes(body, MAX_MESSAGE_BYTES).await.unwrap_or_default();
-    let reason = head.status.canonical_reason().unwrap_or("refused");
-    let message = if said.is_empty() { reason.into() } else { String::from_utf8_lossy(&said).into_owned() };
-    let mut told = Failure { status: head.status, message }.into_response();
+    let text = axum::body::to_bytes(body, MAX_MESSAGE_BYTES).await.unwrap_or_default();
+    let reason = head.status.canonical_reason().unwrap_or("rejected");
+    let message = if text.is_empty() { reason.into() } else { String::from_utf8_lossy(&text).into_owned() };
+    let mut converted = Failure { status: head.status, message }.into_response();
     for (name, value) in &head.headers {
         if name != header::CONTENT_TYPE && name != header::CONTENT_LENGTH {
-            told.headers_mut().insert(name, value.clone());
+            converted.headers_mut().insert(name, value.clone());
         }
     }
-    told
+    converted
 }
 
 /// Runs long `work` outside of the asynchronous threads.

@@ -64,7 +64,7 @@ impl Server {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         let router = router(self.app, Names::of_port(self.address.port()));
         let (stopped, mut has_stopped) = tokio::sync::watch::channel(false);
-        let asked = async move {
+        let stopped = async move {
             while !stop() {
                 tokio::time::sleep(STOP_CHECK_INTERVAL).await;
             }
@@ -72,7 +72,7 @@ impl Server {
         };
         let result = runtime.block_on(async {
             let listener = tokio::net::TcpListener::from_std(self.listener)?;
-            let serving = axum::serve(listener, router).with_graceful_shutdown(asked).into_future();
+            let serving = axum::serve(listener, router).with_graceful_shutdown(stopped).into_future();
             // Pages keep their connections open, so the shutdown does not wait for them indefinitely.
             let patience = async {
                 let _ = has_stopped.wait_for(|stopped| *stopped).await;

@@ -21,12 +21,12 @@ pub(crate) fn strip(frames: usize, off: f32) -> (Scene, Scene) {
     let mesh = Arc::new(TriMesh::new(points, triangles).unwrap());
     let middle = DAffine3::from_translation(dermis::mesh::glam::DVec3::X * 4.5);
     let joints = vec![Joint::at("root", None, DAffine3::IDENTITY), Joint::at("tip", Some(0), middle)];
-    let share = |k: usize| (k / 2) as f32 / 9.0;
-    let weights = SkinWeights::from_rows((0..20).map(|k| [(0, 1.0 - share(k)), (1, share(k))]));
+    let weight = |k: usize| (k / 2) as f32 / 9.0;
+    let weights = SkinWeights::from_rows((0..20).map(|k| [(0, 1.0 - weight(k)), (1, weight(k))]));
     let shape = Shape { name: "up".into(), offsets: vec![Vec3::Z; 20], normal_offsets: None };
     let rig = Rig::new(&mesh, joints, weights, vec![shape]).unwrap();
-    let turn = |s: usize| middle * DAffine3::from_axis_angle(dermis::mesh::glam::DVec3::Z, 0.1 * s as f64);
-    let transforms = (0..frames).flat_map(|s| [DAffine3::IDENTITY, turn(s)]).collect();
+    let bent = |s: usize| middle * DAffine3::from_axis_angle(dermis::mesh::glam::DVec3::Z, 0.1 * s as f64);
+    let transforms = (0..frames).flat_map(|s| [DAffine3::IDENTITY, bent(s)]).collect();
     let coefficients = (0..frames).map(|s| 0.2 * s as f32).collect();
     let clip = Clip::new(&rig, "bend", 24.0, transforms, coefficients).unwrap();
     let recorded = dermis::mesh::pose::bake(&mesh, &rig, &clip).unwrap();
@@ -74,8 +74,8 @@ impl Running {
         let server = Server::bind(assets, options).unwrap();
         let port = server.url().trim_end_matches('/').rsplit(':').next().unwrap().parse().unwrap();
         let stop = Arc::new(AtomicBool::new(false));
-        let asked = Arc::clone(&stop);
-        let thread = std::thread::spawn(move || server.run(move || asked.load(Ordering::SeqCst)));
+        let stopping = Arc::clone(&stop);
+        let thread = std::thread::spawn(move || server.run(move || stopping.load(Ordering::SeqCst)));
         Self { port, stop, thread: Some(thread) }
     }
 

@@ -14,9 +14,10 @@ const MAX_SIMILAR_M: f64 = 0.06;
 pub(super) fn pose_between(motion: &BodyMotion, frame: usize, fraction: f64) -> BodyPose {
     let last = motion.poses.len() - 1;
     let (here, next) = (&motion.poses[frame.min(last)], &motion.poses[(frame + 1).min(last)]);
-    let turned = |(here, next): (&DVec3, &DVec3)| rotation(*here).slerp(rotation(*next), fraction).to_scaled_axis();
+    let interpolated =
+        |(here, next): (&DVec3, &DVec3)| rotation(*here).slerp(rotation(*next), fraction).to_scaled_axis();
     BodyPose {
-        angles: here.angles.iter().zip(&next.angles).map(turned).collect(),
+        angles: here.angles.iter().zip(&next.angles).map(interpolated).collect(),
         translation: here.translation.lerp(next.translation, fraction),
     }
 }
@@ -24,10 +25,10 @@ pub(super) fn pose_between(motion: &BodyMotion, frame: usize, fraction: f64) -> 
 /// Returns true if the body would be moved abruptly from `before` at the time `from` to `after` at the time `to`, in
 /// frames of `frame_rate_hz`.
 pub(super) fn is_jump(before: &BodyPose, from: f64, after: &BodyPose, to: f64, frame_rate_hz: f64) -> bool {
-    let turned = |(before, after): (&DVec3, &DVec3)| rotation(*before).angle_between(rotation(*after));
-    let alike = before.translation.distance(after.translation) < MAX_SIMILAR_M
-        && before.angles.iter().zip(&after.angles).map(turned).all(|angle| angle < MAX_SIMILAR_RAD);
-    (to - from).abs() > MAX_CONSECUTIVE_S * frame_rate_hz && !alike
+    let angle_between = |(before, after): (&DVec3, &DVec3)| rotation(*before).angle_between(rotation(*after));
+    let is_similar = before.translation.distance(after.translation) < MAX_SIMILAR_M
+        && before.angles.iter().zip(&after.angles).map(angle_between).all(|angle| angle < MAX_SIMILAR_RAD);
+    (to - from).abs() > MAX_CONSECUTIVE_S * frame_rate_hz && !is_similar
 }
 
 fn rotation(axis_angle: DVec3) -> DQuat {

@@ -24,9 +24,9 @@ const STOPS: Record<RampName, [number, number, number][]> = {
   ],
 };
 
-export function rampColor(name: RampName, share: number): [number, number, number] {
+export function rampColor(name: RampName, fraction: number): [number, number, number] {
   const stops = STOPS[name];
-  const at = Math.min(Math.max(share, 0), 1) * (stops.length - 1);
+  const at = Math.min(Math.max(fraction, 0), 1) * (stops.length - 1);
   const [a, b] = [stops[Math.floor(at)]!, stops[Math.min(Math.floor(at) + 1, stops.length - 1)]!];
   const t = at - Math.floor(at);
   return [0, 1, 2].map((c) => a[c]! + (b[c]! - a[c]!) * t) as [number, number, number];

@@ -113,8 +113,8 @@ export class Model {
 
   /** True if corrections and bone matrices fit into one texture each. */
   get skinFits(): boolean {
-    const longest = Math.max(0, ...this.info.clips.map((clip) => clip.frames));
-    const matrices = rowsFor(3 * this.info.bones.length * longest);
+    const maxFrames = Math.max(0, ...this.info.clips.map((clip) => clip.frames));
+    const matrices = rowsFor(3 * this.info.bones.length * maxFrames);
     return this.info.rank * this.pointRows <= this.maxRows && matrices <= this.maxRows;
   }
 

@@ -133,8 +133,8 @@ void main() {
   if (dot(normal, normal) < 1e-20) normal = -viewPosition;
   vec3 albedo = base;
   if (mode == 1 || mode == 2) {
-    float share = clamp((value - low) / max(high - low, 1e-20), 0.0, 1.0);
-    albedo = pow(texture(ramp, vec2(share * 0.996 + 0.002, 0.5)).rgb, vec3(2.2));
+    float fraction = clamp((value - low) / max(high - low, 1e-20), 0.0, 1.0);
+    albedo = pow(texture(ramp, vec2(fraction * 0.996 + 0.002, 0.5)).rgb, vec3(2.2));
   }
   if (mode == 3) albedo = tint;
   if (mode == 4) albedo = abs(dominant - provoking) < 0.01 && dominant >= 0.0 ? tint : vec3(0.05);

@@ -45,8 +45,8 @@ export function plot(series: Series[], options: PlotOptions): SVGSVGElement {
     options.logarithmic ? Math.log(Math.max(y, floor) / floor) / Math.log(top / floor) : y / top;
   const px = (x: number): number => MARGIN.left + ((x - x0) / (x1 - x0)) * (width - MARGIN.left - MARGIN.right);
   const py = (y: number): number => height - MARGIN.bottom - scaleY(y) * (height - MARGIN.top - MARGIN.bottom);
-  for (const share of [0, 0.5, 1]) {
-    const value = options.logarithmic ? floor * (top / floor) ** share : top * share;
+  for (const fraction of [0, 0.5, 1]) {
+    const value = options.logarithmic ? floor * (top / floor) ** fraction : top * fraction;
     svg.append(
       node("line", { x1: MARGIN.left, x2: width - MARGIN.right, y1: py(value), y2: py(value), class: "grid" }),
     );
