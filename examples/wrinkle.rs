@@ -1,4 +1,4 @@
-//! Folds a coarse towel where it is compressed.
+//! Adds wrinkles to a coarse towel.
 
 use dermis::prelude::*;
 

@@ -3,7 +3,7 @@
 //   node three_corners.mjs JOBS.json
 //
 // A job is { "file", "clip" (a name, a number or null), "times": [seconds], "out": "….npy" }. Its answer, one line of
-// JSON on standard output, says the clips and meshes found; `out` receives float64 [times, corners, 3], meshes in the
+// JSON on standard output, lists the clips and meshes found; `out` receives float64 [times, corners, 3], meshes in the
 // order of the scene, corners in the order of the index buffer.
 
 import { readFileSync } from 'node:fs';

@@ -4,28 +4,28 @@ use std::num::NonZeroUsize;
 
 use clap::{ColorChoice, ValueEnum};
 
-/// What every help text ends with.
-pub(crate) const EXIT_CODES: &str = "Exit codes: 0 done, 1 a quality that was asked for was missed, 2 an error.";
+/// Last line of every help text.
+pub(crate) const EXIT_CODES: &str = "Exit codes: 0 success, 1 a requested quality was not reached, 2 error.";
 
 /// Options that every command takes.
 #[derive(Debug, Clone, Copy, clap::Args)]
-#[command(next_help_heading = "Options of every command")]
+#[command(next_help_heading = "Global options")]
 pub(crate) struct Shared {
-    /// How to answer: for people, or for programs as one JSON object per line
+    /// Print a summary, or one JSON object per line
     #[arg(long, global = true, value_name = "FORMAT", default_value = "pretty")]
     pub(crate) format: Format,
-    /// Say nothing but results and errors: no progress, no summary
+    /// Print results and errors only: no progress, no summary
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
-    /// How many threads to use [default: one per core]
+    /// Use this many threads [default: one per core]
     #[arg(long, global = true, value_name = "N")]
     pub(crate) threads: Option<NonZeroUsize>,
-    /// When to use colours; `auto` is on a terminal, unless `NO_COLOR` is set
+    /// Use colours; `auto` uses them on a terminal unless `NO_COLOR` is set
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: ColorChoice,
 }
 
-/// How to answer.
+/// Format of the output on stdout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     Pretty,

@@ -1,4 +1,4 @@
-//! Errors as the user sees them: what, where, more about it, and how to fix it.
+//! Error reports of the command line: message, location, details and hint.
 //!
 //! ```text
 //! error: the point count changes at frame 37
@@ -7,8 +7,8 @@
 //! hint: keep the fixed part with --frames 0:36, or export again with constant topology
 //! ```
 //!
-//! Every library error becomes a [`Diagnostic`] in one function, [`Diagnostic::of`]: its message is the headline, what
-//! its causes add are details, and [`crate::hints`] names the option with which it is avoided.
+//! [`Diagnostic::of`] converts every library error: its message is the headline, the messages of its causes are details,
+//! and [`crate::hints`] adds the option that avoids it.
 
 use std::error::Error;
 use std::fmt::Display;
@@ -22,35 +22,35 @@ use crate::args::{Format, Shared};
 use crate::terminal::{self, Paint};
 use crate::{EXIT_ERROR, EXIT_MISSED, hints};
 
-/// Message if Ctrl-C has ended the work.
+/// Message after Ctrl-C.
 pub(crate) const STOPPED: &str = "stopped; nothing was written";
 
-/// One error, in parts; the keys of its JSON form are the fields' names.
+/// An error report; the names of the fields are the keys of the JSON form.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Diagnostic {
     message: String,
     path: Option<String>,
-    place: Option<String>,
+    location: Option<String>,
     details: Vec<String>,
     hint: Option<String>,
     #[serde(skip)]
     exit_code: u8,
 }
 
-/// What is printed instead of a result.
+/// JSON output of a failed command.
 #[derive(Debug, Serialize)]
 struct Answer<'a> {
     error: &'a Diagnostic,
 }
 
-/// Any library error is a diagnostic, so `?` is all that a command needs.
+/// Converts library errors, for use with `?`.
 impl<E: Error + 'static> From<E> for Diagnostic {
     fn from(error: E) -> Self {
         Self::of(&error)
     }
 }
 
-/// Naming the file of an error on its way.
+/// Adds the file to an error.
 pub(crate) trait InFile<T> {
     fn in_file(self, path: impl Display) -> Result<T, Diagnostic>;
 }
@@ -66,24 +66,24 @@ impl Diagnostic {
         Self {
             message: message.into(),
             path: None,
-            place: None,
+            location: None,
             details: Vec::new(),
             hint: None,
             exit_code: EXIT_ERROR,
         }
     }
 
-    /// The work was stopped with Ctrl-C.
+    /// Error after Ctrl-C.
     pub(crate) fn stopped() -> Self {
         Self::new(STOPPED)
     }
 
-    /// A result that cannot be right: it exits with 1.
+    /// A result that is rejected as invalid; the exit code is 1.
     pub(crate) fn wrong_result(message: impl Into<String>) -> Self {
         Self { exit_code: EXIT_MISSED, ..Self::new(message) }
     }
 
-    /// What `error` and its causes say.
+    /// Report of `error` and its causes.
     pub(crate) fn of(error: &(dyn Error + 'static)) -> Self {
         let chain = || std::iter::successors(Some(error), |error| cause_of(*error)).map(hints::unwrapped);
         if chain().any(hints::is_stop) {
@@ -98,30 +98,30 @@ impl Diagnostic {
         diagnostic
     }
 
-    /// Adds what one error of a chain says beyond what is said already.
+    /// Adds the message, location and hint of one error of the chain, without duplicates.
     fn add(&mut self, error: &(dyn Error + 'static)) {
-        let said = headline(error);
-        if said != self.message && !self.details.contains(&said) {
-            self.details.push(said);
+        let message = headline(error);
+        if message != self.message && !self.details.contains(&message) {
+            self.details.push(message);
         }
         if let Some(file) = error.downcast_ref::<io::Error>() {
             self.path = self.path.take().or_else(|| file.path().map(|path| path.display().to_string()));
-            self.place = self.place.take().or_else(|| file.place().map(ToOwned::to_owned));
+            self.location = self.location.take().or_else(|| file.place().map(ToOwned::to_owned));
             self.details.extend(file.details().iter().cloned());
         }
         self.details.extend(hints::details(error));
         self.hint = self.hint.take().or_else(|| hints::hint(error));
     }
 
-    /// Names the file, unless it is named already.
+    /// Adds the file, unless there is one.
     pub(crate) fn in_file(mut self, path: impl Display) -> Self {
         self.path.get_or_insert_with(|| path.to_string());
         self
     }
 
-    /// Names the place inside the file, unless it is named already.
-    pub(crate) fn at(mut self, place: impl Into<String>) -> Self {
-        self.place.get_or_insert_with(|| place.into());
+    /// Adds the location inside the file, unless there is one.
+    pub(crate) fn at(mut self, location: impl Into<String>) -> Self {
+        self.location.get_or_insert_with(|| location.into());
         self
     }
 
@@ -134,7 +134,7 @@ impl Diagnostic {
         self.maybe_hint(Some(hint.into()))
     }
 
-    /// Adds how to fix it, unless there is a hint already.
+    /// Adds a hint, unless there is one.
     pub(crate) fn maybe_hint(mut self, hint: Option<String>) -> Self {
         self.hint = self.hint.or(hint);
         self
@@ -148,7 +148,7 @@ impl Diagnostic {
             if let Some(message) = line.strip_prefix("error: ") {
                 message.clone_into(&mut diagnostic.message);
             } else if let Some(tip) = line.strip_prefix("tip: ") {
-                // That an unknown option may be meant as a value is hardly ever the case.
+                // Unknown options are rarely meant as values.
                 let tip = Some(tip).filter(|tip| !tip.starts_with("to pass"));
                 diagnostic = diagnostic.maybe_hint(tip.map(ToOwned::to_owned));
             } else if let Some(usage) = line.strip_prefix("Usage: ") {
@@ -160,35 +160,35 @@ impl Diagnostic {
         diagnostic.hint(format!("see {} --help", [&["dermis"], command].concat().join(" ")))
     }
 
-    /// Prints the error: text to stderr, and in JSON mode an object to stdout as well.
+    /// Prints the error to stderr, and as JSON to stdout with `--format json`.
     pub(crate) fn show(&self, shared: &Shared) -> ExitCode {
         eprint!("{}", self.text(Paint::for_stderr(shared.color)));
         if shared.format == Format::Json {
-            // If stdout is gone too, nobody is left to tell.
+            // A failure to print the error cannot be reported.
             let _ = terminal::print_json(&Answer { error: self });
         }
         ExitCode::from(self.exit_code)
     }
 
     fn text(&self, paint: Paint) -> String {
-        let place = match (&self.path, &self.place) {
-            (Some(path), Some(place)) => Some(format!("{path}:{place}")),
-            (path, place) => path.clone().or_else(|| place.clone()),
+        let location = match (&self.path, &self.location) {
+            (Some(path), Some(location)) => Some(format!("{path}:{location}")),
+            (path, location) => path.clone().or_else(|| location.clone()),
         };
         let mut lines = vec![format!("{} {}", paint.error("error:"), self.message)];
-        lines.extend(place.map(|place| format!("  {} {place}", paint.faint("-->"))));
+        lines.extend(location.map(|location| format!("  {} {location}", paint.faint("-->"))));
         lines.extend(self.details.iter().map(|detail| format!("  {detail}")));
         lines.extend(self.hint.iter().map(|hint| format!("{} {hint}", paint.hint("hint:"))));
         lines.join("\n") + "\n"
     }
 }
 
-/// The cause of an error, except of system errors, whose number says nothing.
+/// Cause of an error, except of system errors, whose error number is not helpful.
 fn cause_of<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
     error.source().filter(|_| system_error(error).is_none())
 }
 
-/// The message of an error; of system errors without their number.
+/// Message of an error; system errors are described without their number.
 fn headline(error: &(dyn Error + 'static)) -> String {
     match system_error(error).map(std::io::Error::kind) {
         Some(ErrorKind::NotFound) => "there is no such file or folder".to_owned(),
@@ -211,16 +211,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_as_the_house_style_shows() {
+    fn has_message_location_details_and_hint() {
         let error = io::Error::from(Problem::PointCountChanges { frame: 37, expected: 18402, found: 18390 });
         let error = error.in_file("walk.abc").at("/character/body").with_hint("export again with constant topology");
-        let expected = "error: the point count changes at frame 37\n  --> walk.abc:/character/body\n  frames before it \
+        let expected = "error: the point count changes at frame 37\n  --> walk.abc:/character/body\n  earlier frames \
                         have 18402 points, frame 37 has 18390\nhint: export again with constant topology\n";
         assert_eq!(Diagnostic::from(error).text(Paint::plain()), expected);
     }
 
     #[test]
-    fn a_cause_that_failed_in_a_file_lends_its_place_and_hint() {
+    fn takes_location_and_hint_from_the_cause() {
         let cause = io::Error::truncated("frame 3", 96, 12).in_file("a.pc2").with_hint("copy the file again");
         let failed = dermis::mesh::SequenceError::Source { frame: 3, cause: Box::new(cause) };
         let diagnostic = Diagnostic::from(io::Error::from(failed));

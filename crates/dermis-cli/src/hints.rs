@@ -1,5 +1,5 @@
-//! What the command line knows about library errors: more details, the option that avoids each, and which of them are
-//! no errors of the input. Libraries name no options; this file is the only place that does.
+//! Details and hints of library errors in terms of options. Libraries do not refer to options of the command line; only
+//! this file does.
 
 use std::error::Error;
 
@@ -19,10 +19,10 @@ use dermis::train_envelope::EnvelopeError;
 use dermis::{EvaluateError, RetargetError, SelectError};
 use dermis_view::ServeError;
 
-/// Pairs of triangles of a self-intersecting skin that are listed.
+/// Number of intersecting pairs of triangles that are listed.
 const MAX_LISTED_PAIRS: usize = 8;
 
-/// The error that `error` only wraps: its own message, source and hint are those of the wrapped one.
+/// The error that `error` wraps transparently; message, source and hint are those of the wrapped error.
 pub(crate) fn unwrapped<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error + 'static) {
     let inner: Option<&(dyn Error + 'static)> = if let Some(error) = error.downcast_ref::<BodyFileError>() {
         match error {
@@ -56,7 +56,7 @@ pub(crate) fn unwrapped<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error 
     inner.map_or(error, unwrapped)
 }
 
-/// Whether the error says that the user has stopped the work.
+/// Returns whether the error is a stop requested by the user.
 pub(crate) fn is_stop(error: &(dyn Error + 'static)) -> bool {
     matches!(error.downcast_ref::<io::Error>().map(io::Error::problem), Some(Problem::Stopped))
         || matches!(error.downcast_ref(), Some(FitError::Stopped))
@@ -67,27 +67,27 @@ pub(crate) fn is_stop(error: &(dyn Error + 'static)) -> bool {
         || matches!(error.downcast_ref(), Some(TetError::Stopped))
 }
 
-/// Whether the error says that a result cannot be right, rather than that the input is wrong.
+/// Returns whether the error rejects a result rather than the input.
 pub(crate) fn is_wrong_result(error: &(dyn Error + 'static)) -> bool {
     matches!(error.downcast_ref(), Some(ClothError::Area { .. }))
         || matches!(error.downcast_ref(), Some(LayeredError::TooFar { .. }))
 }
 
-/// The message of an error whose own is not meant for the command line.
+/// Message of errors whose own text is not suitable for the command line.
 pub(crate) fn message(error: &(dyn Error + 'static)) -> Option<String> {
     if let Some(TetError::SelfIntersecting { count, .. }) = error.downcast_ref() {
-        return Some(format!("the skin meets itself in {count} pairs of triangles"));
+        return Some(format!("the skin self-intersects in {count} pairs of triangles"));
     }
     let is_rigid = matches!(error.downcast_ref(), Some(LayeredError::Model(ModelError::NothingFree)));
-    is_rigid.then(|| "nothing of the body is simulated".to_owned())
+    is_rigid.then(|| "no element of the body is simulated".to_owned())
 }
 
-/// Lines that say more about the error.
+/// Additional lines of the error.
 pub(crate) fn details(error: &(dyn Error + 'static)) -> Vec<String> {
     if let Some(error) = error.downcast_ref::<io::Error>() {
         return match error.problem() {
             Problem::PointCountChanges { frame, expected, found } => {
-                vec![format!("frames before it have {expected} points, frame {frame} has {found}")]
+                vec![format!("earlier frames have {expected} points, frame {frame} has {found}")]
             }
             _ => Vec::new(),
         };
@@ -97,7 +97,7 @@ pub(crate) fn details(error: &(dyn Error + 'static)) -> Vec<String> {
     }
     if let Some(BodyFileError::NoSuchShape { names, .. }) = error.downcast_ref() {
         let none = names.is_empty();
-        return vec![if none { "the body has none".to_owned() } else { format!("it has: {}", names.join(", ")) }];
+        return vec![if none { "shapes: none".to_owned() } else { format!("shapes: {}", names.join(", ")) }];
     }
     let of_select = error.downcast_ref().map(SelectError::details);
     let of_retarget = error.downcast_ref().map(RetargetError::details);
@@ -116,7 +116,7 @@ fn intersections(count: usize, pairs: &[Intersection]) -> Vec<String> {
     pairs.iter().take(MAX_LISTED_PAIRS).map(line).chain(rest).collect()
 }
 
-/// How to fix the error, in terms of options.
+/// Hint for the error in terms of options.
 pub(crate) fn hint(error: &(dyn Error + 'static)) -> Option<String> {
     if let Some(error) = error.downcast_ref::<io::Error>() {
         return match error.problem() {
@@ -156,17 +156,17 @@ fn option_hint(error: &(dyn Error + 'static)) -> Option<&'static str> {
     } else if let Some(error) = error.downcast_ref() {
         return training(error);
     } else if let Some(BodyFileError::Size { .. }) = error.downcast_ref() {
-        return Some("give --metres-per-unit: 0.01 if the file is in centimetres");
+        return Some("give the unit with --metres-per-unit, such as 0.01 for centimetres");
     } else if let Some(error) = error.downcast_ref() {
         return animations(error);
     } else if let Some(BodyFileError::NoRig) = error.downcast_ref() {
-        return Some("fit one with 'dermis tissue build --rig human', or give one with --rig FILE");
+        return Some("fit a rig with 'dermis tissue build --rig human', or give one with --rig FILE");
     } else if let Some(LayeredError::TooFar { .. }) = error.downcast_ref() {
-        return Some("give more --substeps, a smaller --tolerance, weaker --forces, or stiffer flesh");
+        return Some("use more --substeps, a smaller --tolerance, weaker --forces, or stiffer flesh");
     } else if let Some(LayeredError::Model(ModelError::NothingFree)) = error.downcast_ref() {
-        return Some("give it a thickness above 1 somewhere: dermis tissue edit MODEL --thickness 1.3 -o MODEL");
+        return Some("set a thickness above 1: dermis tissue edit MODEL --thickness 1.3 -o MODEL");
     } else if let Some(ServeError::Bind { .. }) = error.downcast_ref() {
-        return Some("omit --port to use any that is free");
+        return Some("omit --port to use any free port");
     }
     None
 }
@@ -174,7 +174,7 @@ fn option_hint(error: &(dyn Error + 'static)) -> Option<&'static str> {
 fn skin(error: &FitError) -> Option<&'static str> {
     match error {
         FitError::TooFewFrames { .. } => Some("give an animated file, or more of its frames"),
-        FitError::OtherMesh { .. } => Some("animations that share a skin are of one mesh"),
+        FitError::OtherMesh { .. } => Some("animations that share a skin must be of one mesh"),
         FitError::ClipCount { .. } => Some("name the clips with --clip, in the order of the inputs"),
         FitError::ClipLength { .. } => Some("give --frames or --fps so that both have the same frames"),
         _ => None,
@@ -183,7 +183,7 @@ fn skin(error: &FitError) -> Option<&'static str> {
 
 fn animations(error: &AnimationsError) -> Option<&'static str> {
     match error {
-        AnimationsError::OtherPoints { .. } => Some("animations that share a skin are of one mesh"),
+        AnimationsError::OtherPoints { .. } => Some("animations that share a skin must be of one mesh"),
         AnimationsError::OtherTriangles => Some("export both from the same mesh, with the same order of points"),
         AnimationsError::NoSuchFrame { .. } => Some("give --rest-frame a frame of the first animation"),
         _ => None,
@@ -193,10 +193,10 @@ fn animations(error: &AnimationsError) -> Option<&'static str> {
 fn envelope(error: &ExamplesError) -> Option<&'static str> {
     match error {
         ExamplesError::Length { .. } => {
-            Some("give one shape per frame of the clip, say when each stands with --pose-times, or choose --clip")
+            Some("give one shape per frame of the clip, set their times with --pose-times, or select another --clip")
         }
         ExamplesError::OtherMesh { .. } | ExamplesError::OtherTriangles => {
-            Some("export shapes and rig from the same mesh, with the same order of points")
+            Some("export shapes and rig from one mesh with the same order of points")
         }
         ExamplesError::OtherSkeleton { .. } => Some("give a clip of the same skeleton"),
         _ => None,
@@ -206,32 +206,32 @@ fn envelope(error: &ExamplesError) -> Option<&'static str> {
 fn training(error: &TrainError) -> Option<&'static str> {
     match error {
         TrainError::NoInfluence { .. } => {
-            Some("give it skin weights, paint a map there, widen the maps with --widen, or use --maps auto")
+            Some("add skin weights, paint a map, widen the maps with --widen, or use --maps auto")
         }
-        TrainError::NoPoses => Some("give poses whose weight is not 0"),
+        TrainError::NoPoses => Some("give at least one pose a weight above 0"),
         _ => None,
     }
 }
 
 fn training_set(error: &EnvelopeError) -> Option<String> {
     match error {
-        EnvelopeError::NoJoints => {
-            Some("multi-weights follow a skeleton: give a rigged file, or make one with 'dermis skin'".to_owned())
+        EnvelopeError::NoJoints => Some("give a rigged file, or create one with 'dermis skin'".to_owned()),
+        EnvelopeError::NoShapes => Some("give the shapes of the frames with --targets FILE".to_owned()),
+        EnvelopeError::PoseTimes { .. } => {
+            Some("give one time per shape with --pose-times, in the order of the shapes".to_owned())
         }
-        EnvelopeError::NoShapes => Some("give the shape of each frame with --targets FILE".to_owned()),
-        EnvelopeError::PoseTimes { .. } => Some("give --pose-times one time per shape, in their order".to_owned()),
         EnvelopeError::NoSuchPose { .. } => {
-            Some("give --pose-weight a frame of the clip, from 0, that --frames leaves in".to_owned())
+            Some("give --pose-weight a frame of the clip, from 0, that --frames selects".to_owned())
         }
-        EnvelopeError::NoMultiWeights => Some("learn them with 'dermis envelope train'".to_owned()),
+        EnvelopeError::NoMultiWeights => Some("train a model with 'dermis envelope train'".to_owned()),
         error => error.hint(),
     }
 }
 
 fn pose(error: &PoseError) -> Option<&'static str> {
     match error {
-        PoseError::NoRig => Some("give a rigged file, or make one with 'dermis skin'"),
-        PoseError::NoClip => Some("give a file that has one with --rig FILE"),
+        PoseError::NoRig => Some("give a rigged file, or create one with 'dermis skin'"),
+        PoseError::NoClip => Some("give a file with a clip with --rig FILE"),
         PoseError::NoOtherClip => Some("give a rigged and animated file to --rig"),
         _ => None,
     }
@@ -239,11 +239,11 @@ fn pose(error: &PoseError) -> Option<&'static str> {
 
 fn volume(error: &VolumeError) -> Option<&'static str> {
     match error {
-        VolumeError::Open { .. } => Some("close the mesh, or use --cap to close it for the volume alone"),
+        VolumeError::Open { .. } => Some("close the mesh, or use --cap to close it for the computation of the volume"),
         VolumeError::NoVolume { .. } => {
-            Some("a flat or self-cancelling mesh cannot be corrected; choose another with --mesh")
+            Some("a flat or self-cancelling mesh cannot be corrected; select another with --mesh")
         }
-        VolumeError::NoSuchAttribute { .. } => Some("name an attribute of the file, or omit --attribute"),
+        VolumeError::NoSuchAttribute { .. } => Some("give the name of an attribute of the file, or omit --attribute"),
         error => error.hint(),
     }
 }
@@ -251,13 +251,13 @@ fn volume(error: &VolumeError) -> Option<&'static str> {
 fn wrinkle(error: &WrinkleError) -> Option<&'static str> {
     match error {
         WrinkleError::RestPoints { .. } | WrinkleError::RestTopology { .. } => {
-            Some("the rest shape must be the same mesh in another pose; use --rest-frame K for one of its frames")
+            Some("use the same mesh in another pose as the rest shape, or one of its frames with --rest-frame K")
         }
         WrinkleError::NoArea | WrinkleError::NoUvs => {
             Some("give a rest shape with --rest FILE, or a frame with --rest-frame K")
         }
         WrinkleError::Radius(_) => Some("give --min-radius in scene units, such as 0.02 for cloth in metres"),
-        WrinkleError::Coarsen { .. } => Some("give --coarsen a number between 4 and that of the triangles"),
+        WrinkleError::Coarsen { .. } => Some("give --coarsen a number between 4 and the number of triangles"),
         _ => None,
     }
 }
@@ -265,13 +265,13 @@ fn wrinkle(error: &WrinkleError) -> Option<&'static str> {
 fn tetrahedra(error: &TetError) -> Option<&'static str> {
     match error {
         TetError::SelfIntersecting { .. } => {
-            Some("part them there, let points move with --separate 0.01, or use --mesher lattice")
+            Some("remove the intersections, move points with --separate 0.01, or use --mesher lattice")
         }
         TetError::Open { .. }
         | TetError::NonManifold { .. }
         | TetError::Inconsistent { .. }
         | TetError::Degenerate { .. }
-        | TetError::CoincidentPoints { .. } => Some("mend the skin there, or use --mesher lattice"),
+        | TetError::CoincidentPoints { .. } => Some("repair the skin, or use --mesher lattice"),
         _ => None,
     }
 }

@@ -1,4 +1,4 @@
-//! Reading what a user names.
+//! Reading of inputs.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use dermis::mesh::Scene;
 use crate::diagnostic::{Diagnostic, InFile};
 use crate::watch::Watch;
 
-/// What the names of built-in inputs begin with.
+/// Prefix of built-in inputs.
 pub(crate) const SAMPLE: &str = "sample:";
 
 /// Reads `source`, a file or `sample:NAME`.
@@ -18,7 +18,7 @@ pub(crate) fn read(source: &str, options: &ReadOptions, watch: &Watch) -> Result
     watch.during(&format!("{doing} {source}"), read).in_file(source)
 }
 
-/// The word for a source's format.
+/// Name of the format of a source.
 pub(crate) fn format_name(source: &str) -> &'static str {
     if source.starts_with(SAMPLE) {
         return "sample";

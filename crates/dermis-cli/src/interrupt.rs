@@ -1,5 +1,5 @@
-//! Ctrl-C: while an output is being written or a page served, the first asks the work to stop and clean up, the second
-//! ends the program at once; at any other time there is nothing to clean up and the first ends it.
+//! Ctrl-C. While an output is written or a page is served, the first Ctrl-C requests the work to stop and clean up, and
+//! the second ends the program. At other times the first ends it, since there is nothing to clean up.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -10,7 +10,7 @@ use crate::diagnostic::{Diagnostic, STOPPED};
 static BUSY: AtomicBool = AtomicBool::new(false);
 static ASKED_TO_STOP: AtomicBool = AtomicBool::new(false);
 
-/// Starts to listen for Ctrl-C.
+/// Installs the handler of Ctrl-C.
 pub(crate) fn listen(shared: Shared) -> Result<(), Diagnostic> {
     let stop = move || {
         let asked_before = ASKED_TO_STOP.swap(true, Ordering::SeqCst);
@@ -22,23 +22,23 @@ pub(crate) fn listen(shared: Shared) -> Result<(), Diagnostic> {
             std::process::exit(i32::from(EXIT_ERROR));
         }
         if !shared.quiet {
-            eprintln!("stopping; press Ctrl-C again to stop at once");
+            eprintln!("stopping; press Ctrl-C again to stop immediately");
         }
     };
-    ctrlc::set_handler(stop).map_err(|error| Diagnostic::new(format!("Ctrl-C cannot be listened for: {error}")))
+    ctrlc::set_handler(stop).map_err(|error| Diagnostic::new(format!("cannot install the handler of Ctrl-C: {error}")))
 }
 
-/// Whether Ctrl-C was pressed.
+/// Returns whether Ctrl-C was pressed.
 pub(crate) fn asked_to_stop() -> bool {
     ASKED_TO_STOP.load(Ordering::SeqCst)
 }
 
-/// Goes on as if Ctrl-C had not been pressed: the work has heeded it.
+/// Resets the request to stop after the work has handled it.
 pub(crate) fn forget() {
     ASKED_TO_STOP.store(false, Ordering::SeqCst);
 }
 
-/// Runs `work`, which writes outputs or serves a page, and heeds [`asked_to_stop`].
+/// Runs `work`, which writes outputs or serves a page and polls [`asked_to_stop`].
 pub(crate) fn while_writing<T>(work: impl FnOnce() -> T) -> T {
     BUSY.store(true, Ordering::SeqCst);
     let result = work();

@@ -1,4 +1,4 @@
-//! One run of a command: it reads, works, writes, measures its time, and answers.
+//! One run of a command: reading, writing, timing and the summary.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -18,26 +18,26 @@ use crate::text::Text;
 use crate::watch::Watch;
 use crate::{EXIT_MISSED, input, interrupt};
 
-/// A run of a command.
+/// One run of a command.
 #[derive(Debug)]
 pub(crate) struct Job<'a> {
     shared: &'a Shared,
     pub(crate) watch: Watch,
     pub(crate) clock: Stopwatch,
-    /// Notes of readers, the work and writers.
+    /// Notes of readers, algorithms and writers.
     pub(crate) notes: Vec<Note>,
-    /// What was asked for and not reached.
+    /// Requested qualities that were not reached.
     missed: Vec<String>,
     written: Written,
     output: Option<String>,
 }
 
-/// What a command found out: the keys of its JSON answer, and the same as text.
+/// Result of a command: the keys of its JSON summary, and its text.
 pub(crate) trait Facts: Serialize {
     fn write(&self, text: &mut Text);
 }
 
-/// An answer as JSON: the facts, and what is the same for all commands.
+/// JSON summary: the facts, and the keys shared by all commands.
 #[derive(Debug, Serialize)]
 struct Summary<'a, F> {
     #[serde(flatten)]
@@ -49,7 +49,7 @@ struct Summary<'a, F> {
     seconds: &'a Stopwatch,
 }
 
-/// What was written; null, empty and 0 if nothing was asked for.
+/// Written files; null, empty and 0 without an output.
 #[derive(Debug, Serialize)]
 struct WrittenFacts<'a> {
     output: Option<&'a str>,
@@ -58,7 +58,7 @@ struct WrittenFacts<'a> {
 }
 
 impl<'a> Job<'a> {
-    /// Starts the clock; `work` is what progress calls the work.
+    /// Starts the clock; `work` is the label of the progress.
     pub(crate) fn new(work: impl Into<String>, shared: &'a Shared) -> Self {
         Self {
             shared,
@@ -76,14 +76,14 @@ impl<'a> Job<'a> {
         input::read(source, options, &self.watch)
     }
 
-    /// Runs `work`, which heeds Ctrl-C by its observer and cleans up.
+    /// Runs `work`, which stops on Ctrl-C through its observer.
     pub(crate) fn stoppable<T>(&self, work: impl FnOnce(&Watch) -> T) -> T {
         let result = interrupt::while_writing(|| work(&self.watch));
         self.watch.clear();
         result
     }
 
-    /// Writes `contents` to `target`; `source` is the file to blame for frames that cannot be read.
+    /// Writes `contents` to `target`; frames that cannot be read are reported as errors of `source`.
     pub(crate) fn write(
         &mut self,
         target: &Path,
@@ -96,7 +96,7 @@ impl<'a> Job<'a> {
         Ok(())
     }
 
-    /// Takes note of what was written; the first target is what the answer calls the output.
+    /// Records written files; the first target is the output of the summary.
     pub(crate) fn has_written(&mut self, target: &Path, written: Written) {
         self.output.get_or_insert_with(|| target.display().to_string());
         self.written.files.extend(written.files);
@@ -105,24 +105,24 @@ impl<'a> Job<'a> {
         self.clock.lap("write");
     }
 
-    /// The size of all that was written.
+    /// Total size of the written files.
     pub(crate) fn written_bytes(&self) -> u64 {
         self.written.bytes
     }
 
-    /// Takes note of a quality that was asked for and not reached: the command exits with 1.
+    /// Records a requested quality that was not reached; the command then exits with 1.
     pub(crate) fn expect(&mut self, reached: bool, missed: impl FnOnce() -> String) {
         if !reached {
             self.missed.push(missed());
         }
     }
 
-    /// Prints `facts` and what is the same for every command: the result of a command that writes no file.
+    /// Prints the summary of a command without an output file.
     pub(crate) fn answer(self, facts: &impl Facts) -> Result<ExitCode, Diagnostic> {
         self.print(facts, None)
     }
 
-    /// The same for a command whose result is a file: `--quiet` silences it.
+    /// Prints the summary of a command with an output file, unless `--quiet` is given.
     pub(crate) fn summarize(self, facts: &impl Facts) -> Result<ExitCode, Diagnostic> {
         let written = WrittenFacts {
             output: self.output.as_deref(),
@@ -148,7 +148,7 @@ impl<'a> Job<'a> {
             Format::Pretty => terminal::print(&summary.text(Paint::for_stdout(self.shared.color)))?,
         }
         if !self.shared.quiet {
-            self.missed.iter().for_each(|missed| eprintln!("missed: {missed}"));
+            self.missed.iter().for_each(|missed| eprintln!("not reached: {missed}"));
         }
         Ok(if self.missed.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(EXIT_MISSED) })
     }

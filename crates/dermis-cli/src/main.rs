@@ -27,9 +27,9 @@ use crate::args::Format;
 use crate::commands::Cli;
 use crate::diagnostic::Diagnostic;
 
-/// The command did its job, but not as well as was asked for.
+/// Exit code of a command that did not reach a requested quality.
 const EXIT_MISSED: u8 = 1;
-/// The command could not do its job, or was not understood.
+/// Exit code of a command that failed, or whose arguments are invalid.
 const EXIT_ERROR: u8 = 2;
 
 fn main() -> ExitCode {
@@ -47,16 +47,15 @@ fn prepare(shared: &args::Shared) -> Result<(), Diagnostic> {
     interrupt::listen(*shared)?;
     if let Some(threads) = shared.threads {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.get());
-        pool.build_global()
-            .map_err(|error| Diagnostic::new(format!("{threads} threads cannot be started: {error}")))?;
+        pool.build_global().map_err(|error| Diagnostic::new(format!("cannot start {threads} threads: {error}")))?;
     }
     Ok(())
 }
 
-/// Prints help or version, or what is wrong with the arguments.
+/// Prints the help, the version, or the error in the arguments.
 fn answer_without_command(error: &clap::Error) -> ExitCode {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
-        // A reader that has seen enough, as in `dermis --help | head`, is no error.
+        // A pipe that is closed early, as in `dermis --help | head`, is not an error.
         let _ = error.print();
         return ExitCode::SUCCESS;
     }
@@ -64,7 +63,7 @@ fn answer_without_command(error: &clap::Error) -> ExitCode {
         let _ = error.print();
         return ExitCode::from(EXIT_ERROR);
     }
-    // The arguments were not understood, so the two that say how to answer are looked up in the raw ones.
+    // The arguments could not be parsed, so the options of the output are looked up in the raw arguments.
     let given: Vec<String> = std::env::args_os().map(|given| given.to_string_lossy().into_owned()).collect();
     let value_of = |flag: &str| {
         let joined = given.iter().find_map(|given| given.strip_prefix(flag)?.strip_prefix('='));

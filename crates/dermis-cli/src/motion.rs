@@ -1,10 +1,10 @@
-//! A motion in words, alike for recorded frames and clips.
+//! Formatting of motions: recorded frames and clips.
 
 pub(crate) use dermis::inspect::MotionFacts;
 
 use crate::numbers::{counted, seconds, short};
 
-/// The words for a motion.
+/// Text of a motion.
 pub(crate) trait Words {
     /// `48 frames at 24 fps, 1.96 s`.
     fn words(&self) -> String;

@@ -1,4 +1,4 @@
-//! Notes of readers and writers, for people and for programs.
+//! Notes of readers and writers, as text and as JSON.
 
 use dermis::mesh::Note;
 use serde::Serialize;
@@ -9,17 +9,17 @@ use crate::terminal::Paint;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct NoteFacts {
     message: String,
-    place: Option<String>,
+    location: Option<String>,
 }
 
 impl From<&Note> for NoteFacts {
     fn from(note: &Note) -> Self {
-        Self { message: note.message.clone(), place: note.place.clone() }
+        Self { message: note.message.clone(), location: note.place.clone() }
     }
 }
 
 impl NoteFacts {
-    /// The notes in order, each once.
+    /// Notes in order, without duplicates.
     pub(crate) fn each_once<'a>(notes: impl IntoIterator<Item = &'a Note>) -> Vec<Self> {
         let mut all: Vec<Self> = Vec::new();
         for note in notes.into_iter().map(Self::from) {
@@ -30,9 +30,9 @@ impl NoteFacts {
         all
     }
 
-    /// `note: message (place)`.
+    /// `note: message (location)`.
     pub(crate) fn line(&self, paint: Paint) -> String {
-        let place = self.place.as_ref().map(|place| format!(" ({place})")).unwrap_or_default();
-        format!("{} {}{place}\n", paint.warning("note:"), self.message)
+        let location = self.location.as_ref().map(|location| format!(" ({location})")).unwrap_or_default();
+        format!("{} {}{location}\n", paint.warning("note:"), self.message)
     }
 }

@@ -1,4 +1,4 @@
-//! Numbers as people like to read them.
+//! Formatting of numbers.
 
 pub(crate) use dermis_view::formatting::{measured, short};
 
@@ -20,7 +20,7 @@ pub(crate) fn counted(count: usize, one: &str, many: &str) -> String {
     format!("{} {}", grouped(count), if count == 1 { one } else { many })
 }
 
-/// A size in the decimal units that file managers use.
+/// A size in decimal units.
 pub(crate) fn bytes(count: u64) -> String {
     const UNITS: [&str; 5] = ["kB", "MB", "GB", "TB", "PB"];
     if count < 1000 {

@@ -1,4 +1,4 @@
-//! Options that several commands share, each defined once: same name, default, unit and check everywhere.
+//! Options shared by several commands. Each is defined once, with the same name, default, unit and validation everywhere.
 
 use std::path::{Path, PathBuf};
 
@@ -9,10 +9,10 @@ use dermis::{FrameRange, Selection};
 use crate::diagnostic::{Diagnostic, InFile};
 use crate::job::Job;
 
-/// The output of a command that always writes one.
+/// Output of a command that always writes a file.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Output {
-    /// The file to write; its extension selects the format
+    /// Write to this file; its extension selects the format
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: PathBuf,
     /// Replace outputs that exist
@@ -20,10 +20,10 @@ pub(crate) struct Output {
     pub(crate) force: bool,
 }
 
-/// The output of a command that may also run without one.
+/// Output of a command that can run without one.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct OptionalOutput {
-    /// The file to write; its extension selects the format [default: nothing is written]
+    /// Write to this file; its extension selects the format [default: no output]
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Replace outputs that exist
@@ -31,34 +31,34 @@ pub(crate) struct OptionalOutput {
     pub(crate) force: bool,
 }
 
-/// The part of the input that is used, and how it is read.
+/// Selection of a part of the input, and how it is read.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Input")]
 pub(crate) struct Input {
-    /// Use this clip: its name, a part that no other name has, or its number from 0
+    /// Use this clip: its name, a unique part of its name, or its index from 0
     #[arg(long, value_name = "CLIP")]
     pub(crate) clip: Option<String>,
     #[command(flatten)]
     pub(crate) part: InputPart,
-    /// Make this frame (counted before --frames drops any; −1 is the last) the rest pose; rigs become frames
+    /// Use this frame as the rest pose, counted before --frames is applied; −1 is the last; rigs become frames
     #[arg(long, value_name = "K")]
     pub(crate) rest_frame: Option<isize>,
 }
 
-/// What of [`Input`] also holds for commands that take several clips.
+/// Part of [`Input`] shared with commands that accept several clips.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Input")]
 pub(crate) struct InputPart {
-    /// Use this mesh: its name or path, a part that no other name has, or a pattern with * and ?
+    /// Use this mesh: its name or path, a unique part of its name, or a pattern with * and ?
     #[arg(long, value_name = "NAME")]
     pub(crate) mesh: Option<String>,
-    /// Use these frames: half-open and from 0, as a slice in Python; negative numbers count from the end
+    /// Use these frames: a half-open range from 0 as in Python; negative numbers count from the end
     #[arg(long, value_name = "A:B[:STEP]", allow_hyphen_values = true)]
     pub(crate) frames: Option<FrameRange>,
-    /// Sample animation at this rate, in frames per second; also the rate of a file that states none
+    /// Sample animation at this rate in frames per second; also the rate of files without one
     #[arg(long, value_name = "HZ", value_parser = frame_rate)]
     pub(crate) fps: Option<f64>,
-    /// The mesh whose faces a point cache (pc2, mdd) moves [default: the OBJ of the same name]
+    /// Read the faces of a point cache (pc2, mdd) from this mesh [default: the OBJ file of the same name]
     #[arg(long, value_name = "FILE")]
     pub(crate) topology: Option<PathBuf>,
 }
@@ -68,17 +68,17 @@ impl Output {
         WriteOptions { force: self.force }
     }
 
-    /// Checks, before any work is done, that the output can be written.
+    /// Checks that the output can be written, before any work is done.
     pub(crate) fn check(&self) -> Result<(), Diagnostic> {
         Ok(check_target(&self.output, &self.options())?)
     }
 
-    /// The same, for an output that must not be one of the inputs.
+    /// Like [`Output::check`], for an output that must differ from the input.
     pub(crate) fn check_apart_from(&self, input: &str) -> Result<(), Diagnostic> {
         let same = |path: &Path| Some(path.canonicalize().ok()? == self.output.canonicalize().ok()?);
         if same(Path::new(input)) == Some(true) {
-            let diagnostic = Diagnostic::new("the output is the input").in_file(input);
-            return Err(diagnostic.hint("the result would replace the model; choose another name"));
+            let diagnostic = Diagnostic::new("the output is the same file as the input").in_file(input);
+            return Err(diagnostic.hint("choose another output: it would replace the model"));
         }
         self.check()
     }
@@ -95,7 +95,7 @@ impl OptionalOutput {
 }
 
 impl Input {
-    /// Reads `source`, reduced to the part that is asked for.
+    /// Reads the selected part of `source`.
     pub(crate) fn read(&self, source: &str, job: &Job<'_>) -> Result<Scene, Diagnostic> {
         self.part.expect_point_cache([source])?;
         dermis::select(job.read(source, &self.part.read_options())?, &self.selection()).in_file(source)
@@ -115,7 +115,7 @@ impl InputPart {
         Selection { mesh: self.mesh.clone(), clip, frames: self.frames, frame_rate_hz: self.fps, rest_frame: None }
     }
 
-    /// Refuses --topology if none of `sources` is a file that has no faces of its own.
+    /// Rejects --topology unless one of `sources` is a format without faces.
     pub(crate) fn expect_point_cache<'a>(&self, sources: impl IntoIterator<Item = &'a str>) -> Result<(), Diagnostic> {
         let is_cache = |source| Format::of_path(Path::new(source)).is_ok_and(|format| !format.holds.faces);
         if self.topology.is_none() || sources.into_iter().any(is_cache) {
@@ -126,9 +126,9 @@ impl InputPart {
     }
 }
 
-/// Defines parsers of options that are numbers.
+/// Defines parsers of numeric options.
 ///
-/// All reject what is not a finite number of the range, with the range in the message; clap adds option and value.
+/// Values outside the range are rejected with the range in the message; clap adds option and value.
 macro_rules! number {
     ($(#[$doc:meta])* $name:ident: $type:ty, $holds:expr, $range:literal) => {
         $(#[$doc])*
@@ -140,11 +140,11 @@ macro_rules! number {
 }
 
 number!(
-    /// A number of things of which there is at least one.
+    /// A count of at least 1.
     count: usize, |count| *count >= 1, "a whole number of at least 1"
 );
 number!(
-    /// A number of things, possibly none.
+    /// A count of at least 0.
     count_or_none: usize, |_| true, "a whole number of at least 0"
 );
 number!(
@@ -156,7 +156,7 @@ number!(
     non_negative: f64, |number| number.is_finite() && *number >= 0.0, "0 or more"
 );
 number!(
-    /// A part of a whole.
+    /// A fraction.
     fraction: f64, |number| (0.0..=1.0).contains(number), "a number from 0 to 1"
 );
 number!(

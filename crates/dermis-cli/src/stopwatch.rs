@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 
 use crate::numbers::seconds;
 
-/// Stages of less time are not listed.
+/// Duration below which stages are not listed.
 const MIN_LISTED_S: f64 = 0.005;
 
 /// Time per stage of a run; as JSON a key per stage and `total`, in seconds.
@@ -24,19 +24,19 @@ impl Stopwatch {
         Self { began: now, lap: now, stages: Vec::new() }
     }
 
-    /// Ends a stage; stages of one name are added up.
+    /// Ends a stage; stages with the same name are summed.
     pub(crate) fn lap(&mut self, stage: &'static str) {
         let time = std::mem::replace(&mut self.lap, Instant::now()).elapsed().as_secs_f64();
         self.add(stage, time);
     }
 
-    /// Ends a stage that has measured its own parts.
+    /// Ends a stage with measured parts.
     pub(crate) fn lap_in_parts(&mut self, parts: &[(&'static str, f64)]) {
         parts.iter().for_each(|(stage, time)| self.add(stage, *time));
         self.lap = Instant::now();
     }
 
-    /// Counts `seconds` of the stage `from` as the stage `to`, which ran within it.
+    /// Moves `seconds` of the stage `from` to the stage `to`, which ran within it.
     pub(crate) fn split(&mut self, from: &'static str, to: &'static str, seconds: f64) {
         self.add(from, -seconds);
         self.add(to, seconds);

@@ -1,4 +1,4 @@
-//! Writing to the terminal: colours where they are wanted, and readers that leave early.
+//! Output to the terminal: colours, and pipes that are closed early.
 
 use std::io::{ErrorKind, IsTerminal, Write};
 
@@ -10,13 +10,13 @@ pub(crate) fn print(text: &str) -> std::io::Result<()> {
     print_bytes(text.as_bytes())
 }
 
-/// Writes `bytes` to stdout. A reader that has seen enough, as in `dermis man | head`, ends the program quietly.
+/// Writes `bytes` to stdout. A pipe that is closed early, as in `dermis man | head`, ends the program without an error.
 pub(crate) fn print_bytes(bytes: &[u8]) -> std::io::Result<()> {
     let mut stdout = std::io::stdout().lock();
     match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
-        Err(error) => Err(std::io::Error::other(format!("the answer cannot be written: {error}"))),
+        Err(error) => Err(std::io::Error::other(format!("cannot write to stdout: {error}"))),
     }
 }
 
@@ -25,7 +25,7 @@ pub(crate) fn print_json(value: &impl Serialize) -> std::io::Result<()> {
     print(&(serde_json::to_string(value)? + "\n"))
 }
 
-/// Wraps text in colours, or does not.
+/// Colours text if enabled.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Paint {
     colored: bool,

@@ -1,13 +1,13 @@
-//! Answers for people: a title, labelled rows below it, tables.
+//! Layout of summaries: titles, labelled rows, tables.
 
 use std::fmt::Display;
 
 use crate::terminal::Paint;
 
-/// Labels of rows are padded to this width.
+/// Width of the labels of rows.
 const LABEL_WIDTH: usize = 14;
 
-/// The text of an answer, as it is put together.
+/// Text of a summary.
 #[derive(Debug)]
 pub(crate) struct Text {
     pub(crate) paint: Paint,
@@ -30,18 +30,18 @@ impl Text {
         self.line(format!("{}{gap}{words}", self.paint.title(name)));
     }
 
-    /// A fact, with its label in a column of its own.
+    /// A labelled row.
     pub(crate) fn row(&mut self, label: &str, words: impl Display) {
         self.row_at(1, label, words);
     }
 
-    /// The same, further in.
+    /// A labelled row with an indentation.
     pub(crate) fn row_at(&mut self, indent: usize, label: &str, words: impl Display) {
         let label = self.paint.faint(&format!("{label:LABEL_WIDTH$}"));
         self.line(format!("{:indent$}{label} {words}", "", indent = 2 * indent));
     }
 
-    /// Columns as wide as their widest entry: the first `left` of them flush left, the others right.
+    /// A table with the first `left` columns aligned left and the others right.
     pub(crate) fn table(&mut self, left: usize, header: &[&str], rows: &[Vec<String>]) {
         let length = |text: &str| text.chars().count();
         let width =

@@ -1,5 +1,5 @@
-//! Progress of long work: a bar with an estimate on a terminal, a plain line now and then elsewhere, nothing where the
-//! work is quick. It also passes Ctrl-C on to the work.
+//! Progress of long work: a bar with an estimate on a terminal, lines of text elsewhere, nothing for short work. It also
+//! forwards Ctrl-C to the work.
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
@@ -15,35 +15,35 @@ use crate::args::Shared;
 use crate::interrupt;
 use crate::numbers::seconds;
 
-/// Work that is done sooner shows nothing.
+/// Duration below which no progress is shown.
 const QUICK: Duration = Duration::from_millis(500);
-/// Plain lines are at least so far apart.
+/// Minimum time between lines of text.
 const BETWEEN_LINES: Duration = Duration::from_secs(3);
-/// Before this fraction of the work is done, an estimate would be a guess.
+/// Fraction of the work below which the remaining time is not estimated.
 const MIN_FRACTION_FOR_ESTIMATE: f64 = 0.02;
 
-/// Shows how far the work is.
+/// Shows the progress of the work.
 #[derive(Debug)]
 pub(crate) struct Watch {
-    /// What is being done, to what.
+    /// Label of the work, such as `reading walk.abc`.
     work: String,
     quiet: bool,
     on_terminal: bool,
     stages: Mutex<Stages>,
 }
 
-/// The stages of the work: the present one, and how often each was begun.
+/// Stages of the work: the current one, and the number of runs of each.
 #[derive(Debug, Default)]
 struct Stages {
     current: Option<Stage>,
     begun: BTreeMap<String, usize>,
 }
 
-/// One run from nothing done to all done; the work may consist of several.
+/// One stage of the work, from 0 to 100 %.
 #[derive(Debug)]
 struct Stage {
     name: String,
-    /// The name, with a number if the stage is run again: percentages never start anew under one label.
+    /// The name, with a number if the stage is repeated, so that percentages never decrease under one label.
     label: String,
     done: usize,
     began: Instant,
@@ -56,7 +56,7 @@ impl Watch {
         Self { work, quiet: shared.quiet, on_terminal: std::io::stderr().is_terminal(), stages: Mutex::default() }
     }
 
-    /// Runs `work`, which cannot say how far it is; `what` is shown if it takes long.
+    /// Runs `work`, which does not report progress; `what` is shown if it takes long.
     pub(crate) fn during<T>(&self, what: &str, work: impl FnOnce() -> T) -> T {
         if self.quiet {
             return work();
@@ -82,7 +82,7 @@ impl Watch {
         })
     }
 
-    /// Takes the bar away, before anything else is printed.
+    /// Removes the bar, before anything else is printed.
     pub(crate) fn clear(&self) {
         self.stages.lock().unwrap_or_else(PoisonError::into_inner).end();
     }
@@ -147,11 +147,11 @@ impl Stage {
 }
 
 fn style(template: &str) -> ProgressStyle {
-    // A template that does not parse would only cost the bar its looks.
+    // An invalid template falls back to the default style.
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }
 
-/// `40 %, about 12 s left`, at the pace so far; without the estimate while that means nothing.
+/// `40 %, about 12 s left`; without the estimate at the beginning and at the end.
 fn how_far(elapsed: Duration, done: usize, total: usize) -> String {
     let fraction = (done as f64 / total.max(1) as f64).min(1.0);
     let percent = (100.0 * fraction).floor();

@@ -129,7 +129,7 @@ fn numbers_that_make_no_sense_are_refused() {
         ("--fps", "inf", "a frame rate must be positive and finite, such as 24"),
         ("--fps", "fast", "this is not a number of frames per second, such as 24"),
         ("--frames", "5", "'5' is one number, not a range; one frame is written '5:6'"),
-        ("--frames", "0:9:0", "a step of 0 goes nowhere; it must be 1 or more"),
+        ("--frames", "0:9:0", "invalid step 0: it must be 1 or more"),
         ("--frames", "-1", "'-1' is one number, not a range; one frame is written '-1:'"),
     ] {
         let said = place.fail(&["convert", "in.npz", "out.npz", flag, value]);

@@ -44,7 +44,7 @@ fn an_option_without_effect_is_an_error_that_names_what_is_missing() {
         (&["tissue", "build", "a.npz", "-o", "x.npz", "--thickness", "1", "--layer", "1"], "--layer", "--thickness"),
         (&["tissue", "edit", "a.npz", "-o", "x.npz", "--thickness-range", "1:2"], "--thickness-range", "--thickness "),
         (&["tissue", "simulate", "a.npz", "-o", "x.abc", "--stand", "1", "--clip", "a"], "--stand", "--clip"),
-        (&["tissue", "edit", "a.npz", "-o", "x.npz"], "nothing to change", "--stiffness"),
+        (&["tissue", "edit", "a.npz", "-o", "x.npz"], "no change requested", "--stiffness"),
         (&["view", "--clip", "walk"], "--clip", "FILE"),
         (&["sample", "--list", "--force"], "--list", "--force"),
     ] {

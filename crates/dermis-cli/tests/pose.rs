@@ -71,7 +71,7 @@ fn model(half: bool) -> Object {
     Object { deformers, ..object }
 }
 
-/// What the multi-weights of [`model`] give for clip `clip`.
+/// Points of the multi-weights of [`model`] for clip `clip`.
 fn expected(clip: usize) -> Vec<Vec<Vec3>> {
     let object = rigged_box(["lower", "upper"]);
     let joints = object.rig.as_ref().unwrap().joints().to_vec();
@@ -96,7 +96,7 @@ fn frames_of(scene: &Scene) -> Vec<Vec<Vec3>> {
     (0..motion.frame_count()).map(|frame| motion.frame(frame).unwrap().into_owned()).collect()
 }
 
-/// The largest distance between points; infinite where there are not equally many.
+/// The largest distance between points; infinite if their numbers differ.
 fn apart(a: &[Vec<Vec3>], b: &[Vec<Vec3>]) -> f32 {
     let counts = |all: &[Vec<Vec3>]| all.iter().map(Vec::len).collect::<Vec<_>>();
     if counts(a) != counts(b) {
@@ -105,7 +105,7 @@ fn apart(a: &[Vec<Vec3>], b: &[Vec<Vec3>]) -> f32 {
     a.iter().flatten().zip(b.iter().flatten()).map(|(a, b)| a.distance(*b)).fold(0.0, f32::max)
 }
 
-/// What files that keep joints as f32 and their product lose.
+/// Rounding error of files that store joints and their product as f32.
 const CLOSE: f32 = 1e-5;
 
 #[test]

@@ -24,7 +24,7 @@ fn place() -> Place {
     place
 }
 
-/// Whether this build has a page; says so where it has none.
+/// Returns whether this build has a page; prints a message if not.
 fn has_page(outcome: &Outcome) -> bool {
     let missing = outcome.stderr.contains("has no page");
     if missing {
@@ -89,7 +89,7 @@ fn a_page_is_not_served_where_it_could_not_be_saved() {
         assert_eq!(outcome.code, 2);
         assert!(outcome.stderr.contains("exists already"), "{}", outcome.stderr);
         let error = place.fail(&["view", "fit.glb", "--no-open", "-o", "/proc/x.glb"]);
-        assert!(!cfg!(target_os = "linux") || error.contains("could not be written"), "{error}");
+        assert!(!cfg!(target_os = "linux") || error.contains("cannot be written"), "{error}");
         let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let port = taken.local_addr().unwrap().port().to_string();
         let error = place.fail(&["view", "fit.glb", "--no-open", "--port", &port]);

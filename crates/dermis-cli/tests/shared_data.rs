@@ -1,4 +1,4 @@
-//! Every file of the shared real data is inspected, and what is found agrees with what that folder's README says.
+//! Inspects every file of the shared real data and compares the result with that folder's README.
 
 mod common;
 
@@ -7,7 +7,7 @@ use std::path::Path;
 use common::{Place, shared_data};
 use serde_json::{Value, json};
 
-/// What the README says about each file, about the object with the most points.
+/// Facts from the README about the object with the most points of each file.
 fn expectations() -> Vec<(&'static str, Value)> {
     let sequence = |frames: usize, points: usize, triangles: usize| json!({ "frames": frames, "points": points, "triangles": triangles });
     vec![
@@ -97,7 +97,7 @@ fn differences(path: &str, expected: &Value, found: &Value, wrong: &mut Vec<Stri
             }
         }
         _ if expected == found => {}
-        _ => wrong.push(format!("{path}: {found}, but the README says {expected}")),
+        _ => wrong.push(format!("{path}: {found}, but the README states {expected}")),
     }
 }
 

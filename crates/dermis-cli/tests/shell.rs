@@ -1,4 +1,4 @@
-//! What every command shares: help, usage errors, pipes, colours, completions, manual pages, progress and Ctrl-C.
+//! Behaviour shared by all commands: help, usage errors, pipes, colours, completions, manual pages, progress and Ctrl-C.
 
 mod common;
 
@@ -9,7 +9,7 @@ use common::{Place, moving_box};
 use dermis::prelude::*;
 
 #[test]
-fn help_has_examples_and_the_version_is_said() {
+fn help_has_examples_and_the_version_is_printed() {
     let place = Place::new();
     for command in [&["--help"][..], &["inspect", "--help"], &["convert", "--help"], &["sample", "--help"]] {
         let help = place.succeed(command).stdout;
@@ -44,7 +44,7 @@ fn errors_are_json_too_when_asked_for() {
     let outcome = place.run(&["--format", "json", "convert", "missing.obj", "out.npz"]);
     assert_eq!(outcome.code, 2);
     let error = &outcome.json()["error"];
-    for key in ["message", "path", "place", "details", "hint"] {
+    for key in ["message", "path", "location", "details", "hint"] {
         assert!(error.as_object().unwrap().contains_key(key), "{key}");
     }
     assert_eq!(error["path"], "missing.obj");
@@ -65,7 +65,7 @@ fn completions_and_manual_pages_know_the_commands() {
 }
 
 #[test]
-fn a_reader_that_leaves_early_is_no_error() {
+fn accepts_a_pipe_that_is_closed_early() {
     let place = Place::new();
     for arguments in [&["man"][..], &["completions", "bash"], &["--help"]] {
         let mut child = place.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -107,7 +107,7 @@ fn heavy() -> Scene {
 
 #[cfg(unix)]
 #[test]
-fn slow_work_says_how_far_it_is_and_ctrl_c_leaves_nothing() {
+fn slow_work_reports_progress_and_ctrl_c_leaves_no_files() {
     let place = Place::new();
     place.write("cloth.npz", &heavy());
     let mut child = place

@@ -112,7 +112,7 @@ fn bad_inputs_get_a_clear_answer() {
     let said = place.fail(&skin(&["--bones", "1000000"]));
     assert!(said.contains("the number of bones is 1000000"), "{said}");
     let said = place.fail(&skin(&["--weights", "tsvd", "--refine", "5"]));
-    assert!(said.contains("never negative"), "{said}");
+    assert!(said.contains("non-negative"), "{said}");
     let said = place.fail(&skin(&["--rest-frame", "99"]));
     assert!(said.contains("hint:"), "{said}");
     place.succeed(&["convert", "sample:flag", "flag.npz", "--frames", "0:4"]);

@@ -111,10 +111,10 @@ fn mistakes_are_named() {
     for (arguments, expected) in [
         (&["simulate", "model.npz", "--clip", "runing", "-o", "x.abc"][..], "did you mean 'running'"),
         (&["simulate", "model.npz", "--shape", "hevy=1", "-o", "x.abc"], "there is no shape called 'hevy'"),
-        (&["simulate", "model.npz", "--gravity", "1,2", "-o", "x.abc"], "neither a number"),
+        (&["simulate", "model.npz", "--gravity", "1,2", "-o", "x.abc"], "it must be a number"),
         (&["simulate", "model.npz", "--forces", "none.json", "-o", "x.abc"], "none.json"),
         (&["simulate", "sample:flag", "-o", "x.abc"], "has no rig"),
-        (&["build", "sample:arm", "-o", "model.glb"], "a layered body is an .npz file"),
+        (&["build", "sample:arm", "-o", "model.glb"], "a layered body is stored as .npz"),
         (
             &["build", "sample:body", "--mesher", "tetgen", "--tetgen", "no-such-program", "-o", "x.npz"],
             "not installed",
@@ -127,7 +127,7 @@ fn mistakes_are_named() {
         assert!(said.contains(expected), "{arguments:?}: {said}");
     }
     let said = place.fail(&["tissue", "simulate", "model.npz", "-o", "model.npz", "--force"]);
-    assert!(said.contains("the output is the input"), "{said}");
+    assert!(said.contains("the output is the same file"), "{said}");
     let said = place.fail(&["tissue", "build", "sample:body", "--spacing", "1e-5", "-o", "x.npz"]);
     assert!(said.contains("give a larger one"), "{said}");
     std::fs::write(place.path("thin.json"), r#"[{"kind": "gravity", "acceleration": [0, 0, 0]}, {"kind": "pull", "center": [0, 1, 0], "radius": -1, "target": [0, 1, 1], "stiffness_n_per_m": 1}]"#).unwrap();
@@ -182,7 +182,7 @@ fn a_real_body_that_meets_itself_is_refused_with_the_places_and_parted_on_demand
     let (place, body) = (Place::new(), data.join("bodies/mpfb_game_engine_smpl_layout.npz"));
     let body = body.to_str().unwrap();
     let said = place.fail(&["tissue", "build", body, "-o", "body.npz"]);
-    assert!(said.contains("the skin meets itself") && said.contains("near ("), "{said}");
+    assert!(said.contains("the skin self-intersects") && said.contains("near ("), "{said}");
     let built = place.succeed(&["tissue", "build", body, "--separate", "0.02", "-o", "body.npz", "--format", "json"]);
     assert!(number(&built.json(), "recovered_faces") > 0.999);
     let ran = simulate(&place, "body.npz", &["--stand", "0.1", "--gravity", "9.81"]);

@@ -29,19 +29,19 @@ pub struct Animations {
     pub units: Units,
     /// The animations.
     pub animations: Vec<Animation>,
-    /// What was assumed or dropped.
+    /// Assumptions and omissions.
     pub notes: Vec<Note>,
     is_known: bool,
 }
 
-/// Why a scene gives no animations of the same mesh.
+/// Reasons why the animations of a scene cannot be added.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AnimationsError {
-    /// The part that was asked for is not there.
+    /// The selected part does not exist.
     #[error(transparent)]
     Select(#[from] SelectError),
-    /// The objects do not make one.
+    /// The objects cannot be merged.
     #[error(transparent)]
     Merge(#[from] MergeError),
     /// A layer cannot be applied.
@@ -50,11 +50,11 @@ pub enum AnimationsError {
     /// A frame cannot be read.
     #[error(transparent)]
     Sequence(#[from] SequenceError),
-    /// The rest pose is no mesh.
+    /// The rest pose is not a valid mesh.
     #[error(transparent)]
     Mesh(#[from] MeshError),
     /// The mesh has another number of points than the first.
-    #[error("this has {found} points, but the first input has {expected}")]
+    #[error("the mesh has {found} points, the first input has {expected}")]
     OtherPoints {
         /// The number of points.
         found: usize,
@@ -62,12 +62,12 @@ pub enum AnimationsError {
         expected: usize,
     },
     /// The mesh connects its points in another way than the first.
-    #[error("its triangles connect other points than those of the first input")]
+    #[error("the triangles differ from those of the first input")]
     OtherTriangles,
     /// The frame that should be the rest pose does not exist.
     #[error("there is no frame {frame}: '{animation}' has {count}, numbered from 0")]
     NoSuchFrame {
-        /// The frame that was asked for.
+        /// The requested frame.
         frame: isize,
         /// The animation.
         animation: String,

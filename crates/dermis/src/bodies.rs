@@ -17,9 +17,9 @@ use crate::names::find_one;
 use crate::retarget::{RetargetError, in_units, retarget};
 use crate::select::{SelectError, Selection, select};
 
-/// The built-in body, which has shapes and pose shapes that no scene can hold.
+/// The built-in body, whose shapes and pose shapes a scene cannot store.
 const SAMPLE: &str = "sample:body";
-/// Bodies are between these sizes, in metres: what is outside is in other units.
+/// Range of plausible sizes of bodies, in metres; other sizes indicate another unit.
 const SIZES_M: std::ops::RangeInclusive<f64> = 0.05..=50.0;
 
 /// Options of [`read_body`].
@@ -27,7 +27,7 @@ const SIZES_M: std::ops::RangeInclusive<f64> = 0.05..=50.0;
 pub struct BodyOptions {
     /// Which mesh of the file, by name; `None`: the rigged one with the most points.
     pub mesh: Option<String>,
-    /// How many metres a unit of the file is; `None`: as it says, else 1.
+    /// Length of a unit of the file in metres. `None`: from the file, else 1.
     pub metres_per_unit: Option<f64>,
 }
 
@@ -38,7 +38,7 @@ pub struct Body {
     pub name: String,
     /// Its skin.
     pub skin: Arc<TriMesh>,
-    /// Its model; `None` where it has no rig.
+    /// Its model; `None` without a rig.
     pub model: Option<BodyModel>,
     /// Its motions.
     pub motions: Vec<BodyMotion>,
@@ -46,11 +46,11 @@ pub struct Body {
     pub attributes: BTreeMap<String, Vec<f32>>,
     /// The direction that is up.
     pub up: UpAxis,
-    /// What was assumed or left out.
+    /// Assumptions and omissions.
     pub notes: Vec<Note>,
 }
 
-/// Why a file gives no body.
+/// Reasons why a file contains no valid body.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BodyFileError {
@@ -70,7 +70,7 @@ pub enum BodyFileError {
     #[error("the file has no mesh with triangles")]
     NoSkin,
     /// It is not in metres.
-    #[error("the body is {} m large, which is no plausible size: its unit is probably not the metre", short(*size_m))]
+    #[error("invalid size of the body, {} m: its unit is probably not the metre", short(*size_m))]
     Size {
         /// The diagonal of the box around it.
         size_m: f64,
@@ -78,13 +78,13 @@ pub enum BodyFileError {
     /// There is no motion.
     #[error("the file has no motion of joints")]
     NoMotion,
-    /// There is nothing that moves the skin.
+    /// The body has no rig.
     #[error("the body has no rig")]
     NoRig,
     /// No shape coefficient has that name or number.
     #[error("there is no shape called '{wanted}'")]
     NoSuchShape {
-        /// What was asked for.
+        /// The requested name.
         wanted: String,
         /// The names of all shapes.
         names: Vec<String>,
@@ -100,13 +100,12 @@ fn short(length: f64) -> String {
     format!("{length:.decimals$}")
 }
 
-/// Reads the body that `source`, a file or `sample:NAME`, holds.
+/// Reads the body in `source`, a file or `sample:NAME`.
 pub fn read_body(source: &str, options: &BodyOptions) -> Result<Body, BodyFileError> {
     Ok(open_body(source, options)?.1)
 }
 
-/// Reads what `source` holds, once: a layered body, or a body to build one of. The values per point and the notes are in
-/// the body of either.
+/// Reads a layered body, or a body to build one from. Attributes and notes are those of the body in both cases.
 pub fn open_body(source: &str, options: &BodyOptions) -> Result<(Option<LayeredBody>, Body), BodyFileError> {
     let mut opened = own_model(source)?;
     if let Some(opened) = &mut opened {
@@ -129,14 +128,14 @@ struct Opened {
     metres_per_unit: Option<f64>,
 }
 
-/// The most plausible body of a scene.
+/// The body of a scene.
 fn from_scene(scene: Scene, options: &BodyOptions) -> Result<Opened, BodyFileError> {
     let scene = select(scene, &Selection { mesh: options.mesh.clone(), ..Selection::default() })?;
     let Scene { mut objects, units, mut notes } = scene;
     let index = best(&objects).ok_or(BodyFileError::NoSkin)?;
     if objects.len() > 1 {
         let (name, count) = (&objects[index].name, objects.len());
-        notes.push(Note::new(format!("of {count} meshes '{name}' is taken for the body")));
+        notes.push(Note::new(format!("the mesh '{name}' is used as the body, out of {count} meshes")));
     }
     let object = objects.swap_remove(index);
     let (model, motions) = match &object.rig {
@@ -152,14 +151,14 @@ fn from_scene(scene: Scene, options: &BodyOptions) -> Result<Opened, BodyFileErr
     Ok(Opened { layered: None, body, metres_per_unit: units.metres_per_unit })
 }
 
-/// The object that is most probably the body: rigged ones first, then the one with the most points.
+/// Selects the body of a scene: rigged objects first, then the object with the most points.
 fn best(objects: &[Object]) -> Option<usize> {
     let has_rig = |object: &Object| object.rig.as_ref().is_some_and(|rig| !rig.joints().is_empty());
     let usable = (0..objects.len()).filter(|&index| objects[index].mesh.triangle_count() > 0);
     usable.max_by_key(|&index| (has_rig(&objects[index]), objects[index].mesh.point_count(), std::cmp::Reverse(index)))
 }
 
-/// The contents of a source that holds a model of its own, which no scene can hold: shapes, pose shapes, an inside.
+/// Contents of a source with a body model, whose shapes, pose shapes and inner layer a scene cannot store.
 fn own_model(source: &str) -> Result<Option<Opened>, Error> {
     let path = Path::new(source);
     let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();

@@ -1,4 +1,4 @@
-//! Building layered bodies from any file: the rig is chosen, the skin filled, the body extended to its inside.
+//! Layered bodies from any file: selection of the rig, tetrahedra, inner weights and layers.
 
 use std::path::Path;
 
@@ -19,10 +19,10 @@ use crate::layered_file::{self, LayeredFile};
 /// The skeleton that moves a body.
 #[derive(Debug, Clone, Default)]
 pub enum RigChoice {
-    /// The body's own; without one it cannot be built.
+    /// The skeleton of the body; an error if it has none.
     #[default]
     Own,
-    /// The skeleton of a person, fitted to the skin.
+    /// A human skeleton fitted to the skin.
     Human,
     /// The skeleton of another body.
     Skeleton(Skeleton),
@@ -55,7 +55,7 @@ pub struct BuiltBody {
     pub body: LayeredBody,
     /// Quality and times.
     pub report: BuildReport,
-    /// What was assumed or dropped, by the reader as well.
+    /// Assumptions and omissions, including those of the reader.
     pub notes: Vec<Note>,
 }
 
@@ -119,7 +119,7 @@ pub fn read_layered(source: &str, progress: &dyn Progress) -> Result<LayeredFile
         return Ok(LayeredFile { body: layered, attributes, notes: body.notes });
     }
     let BuiltBody { body, mut notes, .. } = build_body_with(body, &BuildBodyOptions::default(), progress)?;
-    notes.push(Note::new("the body was built first, with the default options"));
+    notes.push(Note::new("the layered body was built with the default options"));
     Ok(LayeredFile { body, attributes, notes })
 }
 

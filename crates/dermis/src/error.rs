@@ -90,7 +90,7 @@ impl Error {
         }
     }
 
-    /// How to fix it.
+    /// Hint for a fix.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Io(error) => error.hint().map(str::to_owned),

@@ -136,7 +136,7 @@ struct Evaluation<'a> {
     object: &'a Object,
     clip: Option<&'a Arc<Clip>>,
     frames: MeshSequence,
-    /// Whether `frames` are the linear skin alone: multi-weights stand for it and need not compute it.
+    /// True if `frames` are the linear skin only: multi-weights replace it, so it need not be evaluated.
     is_linear: bool,
     warnings: Vec<Note>,
 }

@@ -1,24 +1,24 @@
 //! A range of frames, `start:end[:step]`, half-open as a slice in Python.
 //!
-//! Either end may be left out, negative numbers count from the end, and ends outside the frames are clamped to them:
+//! Both ends are optional, negative numbers count from the end, and ends outside the frames are clamped to them:
 //! `FrameRange::resolve` agrees with Python's `slice.indices` for positive steps. Unlike in Python, a range that holds
-//! no frame is an error, since an animation without frames is of no use to anyone.
+//! no frame is an error, since an animation without frames cannot be written.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Which frames to keep.
+/// A selection of frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FrameRange {
     /// The first frame; negative counts from the end. `None`: the first there is.
     pub start: Option<i64>,
     /// The frame before which to stop; negative counts from the end. `None`: after the last there is.
     pub end: Option<i64>,
-    /// Every how many frames; at least 1. Larger keeps fewer frames and divides the frame rate.
+    /// Step between frames, at least 1. Larger keeps fewer frames and divides the frame rate.
     pub step: usize,
 }
 
-/// Why a text is not a range of frames.
+/// Reasons why a text is not a range of frames.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FrameRangeError {
@@ -32,12 +32,12 @@ pub enum FrameRangeError {
     #[error("'{0}' is not a whole number; a range is start:end or start:end:step")]
     NotANumber(String),
     /// The step is zero or negative.
-    #[error("a step of {0} goes nowhere; it must be 1 or more")]
+    #[error("invalid step {0}: it must be 1 or more")]
     Step(i64),
 }
 
 impl FrameRange {
-    /// The frames of a motion of `count` frames as `(start, end, step)`; `None` where there are none.
+    /// Returns `(start, end, step)` for a motion of `count` frames; `None` if no frame is selected.
     pub fn resolve(&self, count: usize) -> Option<(usize, usize, usize)> {
         let count = i64::try_from(count).ok()?;
         let clamp = |at: i64| (if at < 0 { at.saturating_add(count) } else { at }).clamp(0, count);
@@ -123,8 +123,8 @@ mod tests {
         assert_eq!(error("-1"), "'-1' is one number, not a range; one frame is written '-1:'");
         assert_eq!(error("1:2:3:4"), "'1:2:3:4' has more than three parts; a range is start:end or start:end:step");
         assert_eq!(error("a:3"), "'a' is not a whole number; a range is start:end or start:end:step");
-        assert_eq!(error("0:9:0"), "a step of 0 goes nowhere; it must be 1 or more");
-        assert_eq!(error("0:9:-2"), "a step of -2 goes nowhere; it must be 1 or more");
+        assert_eq!(error("0:9:0"), "invalid step 0: it must be 1 or more");
+        assert_eq!(error("0:9:-2"), "invalid step -2: it must be 1 or more");
     }
 
     proptest! {

@@ -1,6 +1,6 @@
-//! What a scene contains, in numbers, and what is suspicious about it.
+//! Facts about a scene: counts, bounds, motions and problems.
 //!
-//! The names of the fields are the keys of the JSON form, described in `docs/cli.md`.
+//! The names of the fields are the keys of the JSON form, described in `docs/inspect.md`.
 
 use dermis_math::progress::Progress;
 use dermis_mesh::adjacency::Edges;
@@ -31,7 +31,7 @@ pub struct UnitFacts {
 
 /// The facts about an object.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[allow(missing_docs, reason = "the names say all")]
+#[allow(missing_docs, reason = "the names are self-explanatory")]
 pub struct ObjectFacts {
     pub name: String,
     pub points: usize,
@@ -65,7 +65,7 @@ pub struct ObjectFacts {
 
 /// A bounding box.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-#[allow(missing_docs, reason = "the names say all")]
+#[allow(missing_docs, reason = "the names are self-explanatory")]
 pub struct BoundFacts {
     pub min: [f32; 3],
     pub max: [f32; 3],
@@ -84,16 +84,16 @@ pub struct MotionFacts {
     pub seconds: f64,
 }
 
-/// Something suspicious.
+/// A suspicious property of the data.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[allow(missing_docs, reason = "the names say all")]
+#[allow(missing_docs, reason = "the names are self-explanatory")]
 pub struct ProblemFacts {
-    /// A word that stays the same in later versions.
+    /// Identifier that does not change between versions.
     pub kind: &'static str,
     pub count: usize,
     pub message: String,
     pub hint: &'static str,
-    /// Usually intended, and only good to know.
+    /// True if the property is usually intended.
     pub harmless: bool,
 }
 

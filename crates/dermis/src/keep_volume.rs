@@ -69,7 +69,7 @@ impl KeepVolumeError {
         }
     }
 
-    /// How to fix it.
+    /// Hint for a fix.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::NothingMoves => Some("give a rig with a clip, or recorded frames"),

@@ -6,7 +6,7 @@
 //! | `tissue_nodes`, `tissue_tets` | `[M,3]`, `[m,4]` | the inside; the first N nodes are the skin unless it is embedded |
 //! | `tissue_weights` | `[M,J]` | skin weights of all nodes |
 //! | `tissue_shapedirs`, `tissue_posedirs` | `[M,3,K]`, `[M,3,P]` | shapes and pose shapes of all nodes |
-//! | `tissue_pose_numbers` | `[P]` | which of the 9(J − 1) elements drives each pose shape |
+//! | `tissue_pose_numbers` | `[P]` | index of the element of R(θ) − I, out of 9(J − 1), that drives each pose shape |
 //! | `tissue_bone_nodes` | `[b]` | the nodes of bones |
 //! | `tissue_skin_tets`, `tissue_skin_weights` | `[N]`, `[N,4]` | an embedded skin: tetrahedra and barycentric coordinates |
 //! | `tissue_thickness`, `tissue_young_modulus` | `[N]` | d and Young's modulus in pascal under each point of the skin |
@@ -27,14 +27,14 @@ use dermis_mesh::{Note, Shape, SkinWeights, TetMesh, UpAxis};
 use dermis_tet::tetrahedra::lattice::Embedding;
 use dermis_tissue::layered::{Flesh, LayeredBody, LayeredError, LayeredParts, SkinBinding, volume_model};
 
-/// A layered body and what is to be said about its file.
+/// A layered body with its attributes and notes.
 #[derive(Debug)]
 pub struct LayeredFile {
     /// The body.
     pub body: LayeredBody,
     /// Values per point of the skin, by name; those of the flesh among them.
     pub attributes: BTreeMap<String, Vec<f32>>,
-    /// What was assumed or dropped.
+    /// Assumptions and omissions.
     pub notes: Vec<Note>,
 }
 
@@ -59,8 +59,8 @@ pub fn read_bytes(bytes: &[u8]) -> Result<LayeredFile, Error> {
 
 pub(crate) fn from_arrays(arrays: &mut dyn Arrays) -> Result<LayeredFile, Error> {
     let Some(nodes) = arrays.array("tissue_nodes")? else {
-        return Err(Error::malformed("the archive holds no layered body: it has no array 'tissue_nodes'")
-            .with_hint("make one of a body with `dermis tissue build`"));
+        return Err(Error::malformed("the archive contains no layered body: it has no array 'tissue_nodes'")
+            .with_hint("build one with `dermis tissue build`"));
     };
     let BodyFile { model: body, motions, notes } = smpl::body(arrays)?;
     let tets = TetMesh::new(arrays::points(&nodes)?, quads(&needed(arrays, "tissue_tets")?)?)?;

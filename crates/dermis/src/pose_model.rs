@@ -22,7 +22,7 @@ pub struct PoseOptions {
     pub frames: Option<FrameRange>,
     /// Rate to resample the clip to, in Hz. `None`: as in the file.
     pub frame_rate_hz: Option<f64>,
-    /// Whether to play the skin and blend shapes alone, without the layers.
+    /// Plays the skin and blend shapes only, without layers.
     pub base: bool,
 }
 
@@ -59,7 +59,7 @@ pub struct PosedObject {
 #[non_exhaustive]
 pub enum PoseError {
     /// No object of the model has a rig.
-    #[error("the model has no rig, so no clip can move it")]
+    #[error("the model has no rig")]
     NoRig,
     /// Neither the model nor the other file has a clip for it.
     #[error("the model has no clip to play")]
@@ -187,7 +187,7 @@ fn clip_of_other(
 /// `object` as it plays `clip`: a rig if nothing lies on top of its skin, else frames.
 fn play(object: Object, clip: Option<Arc<Clip>>, base: bool, warnings: &mut Vec<Note>) -> Result<Object> {
     let Some(clip) = clip else {
-        warnings.push(Note::at(object.name.clone(), "no clip moves this object; it stays as it is"));
+        warnings.push(Note::at(object.name.clone(), "no clip moves this object; it is written unchanged"));
         return Ok(object);
     };
     if base || object.deformers.is_empty() {

@@ -1,6 +1,6 @@
 //! The motion of a rig at another frame rate.
 //!
-//! Frame k of the result stands at time k / rate, as in `MeshSequence::resample`. Between frames each joint moves
+//! Frame k of the result is at time k / rate, as in `MeshSequence::resample`. Between frames each joint moves
 //! relative to its parent: rotations along the shorter arc, translations and scales linearly, so that limbs keep their
 //! lengths. A transform with shear, and a joint below a collapsed parent, is interpolated as a matrix. Times that hit
 //! a frame give that frame exactly.
@@ -8,12 +8,12 @@
 use dermis_mesh::glam::DAffine3;
 use dermis_mesh::{Clip, Rig, RigError};
 
-/// How close, in frames, a time must be to a frame to be that frame.
+/// Distance of a time from a frame, in frames, below which that frame is used.
 const SNAP: f64 = 1e-5;
-/// How far, relative to its largest entry, scale · rotation may be from a matrix that has no shear.
+/// Tolerance of scale · rotation relative to the largest entry, for a matrix without shear.
 const SHEAR_TOLERANCE: f64 = 1e-6;
 
-/// How many frames a motion of `frames` frames at `from_hz` has at `to_hz`.
+/// Number of frames at `to_hz` of a motion with `frames` frames at `from_hz`.
 pub fn resampled_count(frames: usize, from_hz: f64, to_hz: f64) -> usize {
     let last = frames.saturating_sub(1) as f64;
     // A frame that lies past the end by rounding alone still counts.

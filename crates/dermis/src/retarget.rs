@@ -1,9 +1,9 @@
-//! A clip of one rig as a clip of another that has the same joints.
+//! Transfer of a clip to another rig with the same joints.
 //!
-//! Joints are matched by name; where names do not tell and both rigs have equally many, by order. A clip says where
-//! joints stand, and joints that stand alike need not be bound alike: programs place and turn them as they like. So if
-//! both rigs are bound to the same shape, what a joint does to the shape is kept (`M_to = M_from B_from⁻¹ B_to`).
-//! Otherwise where the joint stands is. Shapes are matched by name; those that the clip does not move stay at 0.
+//! Joints are matched by name, or by order if the names differ and both rigs have the same number of joints. Two rigs can
+//! have the same joint locations with different joint orientations, so equal joint transforms do not imply equal shapes.
+//! If both rigs are bound to the same shape, the deformation by each joint is kept (`M_to = M_from B_from⁻¹ B_to`).
+//! Otherwise the transform of each joint is kept. Shapes are matched by name; shapes without a match stay at 0.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use dermis_mesh::{Clip, Joint, MeshError, Note, Object, Rig, RigError, Shape, Tr
 /// The root mean square distance, relative to the diagonal, within which two rest poses are the same shape.
 const SAME_SHAPE: f64 = 1e-2;
 
-/// Why a clip cannot move another rig. [`RetargetError::details`] and [`RetargetError::hint`] say more.
+/// Reasons why a clip cannot be transferred; see also [`RetargetError::details`] and [`RetargetError::hint`].
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RetargetError {
@@ -28,7 +28,7 @@ pub enum RetargetError {
         clip: String,
         /// The joints that it does not move.
         missing: Vec<String>,
-        /// How many there are.
+        /// Number of joints of the rig.
         count: usize,
         /// The joints that it does move.
         moved: Vec<String>,
@@ -42,7 +42,7 @@ pub enum RetargetError {
 }
 
 impl RetargetError {
-    /// More lines about it.
+    /// Further lines about the error.
     pub fn details(&self) -> Vec<String> {
         match self {
             Self::Missing { missing, moved, .. } => {
@@ -52,7 +52,7 @@ impl RetargetError {
         }
     }
 
-    /// How to fix it.
+    /// Hint for a fix.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Missing { .. } => Some("give a clip of the same skeleton: joints are matched by name"),
@@ -62,7 +62,6 @@ impl RetargetError {
 }
 
 fn listed(what: &str, names: &[String]) -> String {
-    // Enough to see what is wrong.
     const SHOWN: usize = 20;
     let quoted: Vec<String> = names.iter().take(SHOWN).map(|name| format!("'{name}'")).collect();
     let more = if names.len() > SHOWN { format!(", and {} more", names.len() - SHOWN) } else { String::new() };
@@ -110,8 +109,8 @@ pub fn retarget(clip: &Clip, from: &Object, to: &Object) -> Result<(Clip, Vec<No
     Ok((moved.starting_at(clip.start_seconds()), notes))
 }
 
-/// `object`, a rigged one with clips, in the units `to` instead of `from`; `None` where nothing changes or one does not
-/// say. With A, what turns and scales the world, and s, its scale: `p ↦ A p`, `M ↦ A M s⁻¹`, `B⁻¹ ↦ s B⁻¹ A⁻¹`.
+/// The rigged `object` with its clips converted from the units `from` to `to`; `None` if the units are equal or unknown.
+/// With the similarity A of the conversion and its scale s: `p ↦ A p`, `M ↦ A M s⁻¹`, `B⁻¹ ↦ s B⁻¹ A⁻¹`.
 pub fn in_units(object: &Object, from: Units, to: Units) -> Result<Option<Object>, RetargetError> {
     let scale = from.metres_per_unit.zip(to.metres_per_unit).map_or(1.0, |(from, to)| from / to);
     let turn = from.up_axis.zip(to.up_axis).map_or(DQuat::IDENTITY, |(from, to)| turn_between(from, to));
@@ -214,7 +213,7 @@ mod tests {
 
     use super::*;
 
-    /// Two points, bound to joints of these names that stand at `binds`; the clip lifts joint k by k + 1.
+    /// Two points, bound to joints with these names at `binds`; the clip lifts joint k by k + 1.
     fn object(names: &[&str], binds: &[DVec3], points: &[Vec3]) -> Object {
         let mesh = TriMesh::new(points.to_vec(), vec![]).unwrap();
         let bind = |k: usize| DAffine3::from_translation(binds[k]);

@@ -7,7 +7,7 @@ use dermis_mesh::{MeshSequence, Scene};
 use crate::error::Result;
 use crate::files::ToScene;
 
-/// Folds a cloth where it is compressed against its rest pose.
+/// Adds wrinkles to regions of a cloth that are compressed relative to its rest pose.
 pub fn wrinkle(cloth: &MeshSequence, options: &ClothOptions) -> Result<WrinkledCloth> {
     wrinkle_with(cloth, RestShape::Pose, options, &Silent)
 }

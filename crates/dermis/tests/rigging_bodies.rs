@@ -1,4 +1,4 @@
-//! Skeletons of real bodies, where there are some: the folder that `DERMIS_DATA` names.
+//! Skeletons of real bodies in the folder `DERMIS_DATA`, if it exists.
 
 mod common;
 
@@ -58,7 +58,7 @@ fn a_fitted_skeleton_matches_an_artists() {
     }
 }
 
-/// Both sides of a body that stands symmetrically are alike.
+/// Both sides of a symmetric pose are alike.
 fn assert_symmetric(fitted: &FittedSkeleton) {
     for (joint, at) in fitted.skeleton.joints().iter().zip(fitted.skeleton.positions()) {
         if let Some(name) = joint.name.strip_prefix("left_") {

@@ -1,4 +1,4 @@
-//! Tetrahedra of real bodies, where there are some: the folder that `DERMIS_DATA` names.
+//! Tetrahedra of real bodies in the folder `DERMIS_DATA`, if it exists.
 
 mod common;
 

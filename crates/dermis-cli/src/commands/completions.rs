@@ -1,4 +1,4 @@
-//! `dermis completions`: a script that teaches a shell to complete dermis' arguments.
+//! `dermis completions`: scripts that complete arguments in a shell.
 
 use std::process::ExitCode;
 
@@ -12,11 +12,11 @@ const EXAMPLES: &str = "Examples:
   dermis completions fish > ~/.config/fish/completions/dermis.fish
   dermis completions zsh > ~/.zfunc/_dermis";
 
-/// Print a script that completes dermis' arguments in a shell
+/// Print a completion script for a shell
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The shell
+    /// Shell
     shell: Shell,
 }
 

@@ -1,4 +1,4 @@
-//! `dermis convert`: any format that is read to any that is written, or a part of it.
+//! `dermis convert`: converts a file, or a part of it, to another format.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -23,15 +23,15 @@ const EXAMPLES: &str = "Examples:
   dermis convert shot.abc hero.abc --mesh /hero/body --frames 100:200
       one object and 100 frames of a shot
   dermis convert walk.pc2 walk.abc --topology hero.obj
-      a point cache with its faces";
+      a point cache with the faces of a mesh";
 
-/// Write the contents of one file to another, in the format that its extension selects
+/// Convert a file, or a part of it, to another format
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
 pub(crate) struct Args {
-    /// The input: a file, a folder or numbered files, or sample:NAME
+    /// File, folder, numbered files, or sample:NAME
     input: String,
-    #[arg(help = format!("The output; its extension selects the format ({})", writable_extensions().join(" ")))]
+    #[arg(help = format!("Output; its extension selects the format ({})", writable_extensions().join(" ")))]
     output: PathBuf,
     /// Replace outputs that exist
     #[arg(long)]
@@ -40,7 +40,7 @@ pub(crate) struct Args {
     part: Input,
 }
 
-/// What was done, as JSON.
+/// JSON summary.
 #[derive(Debug, Serialize)]
 struct Summary {
     input: String,
@@ -59,7 +59,7 @@ struct ObjectSummary {
     clips: Vec<MotionFacts>,
 }
 
-/// Converts and prints what was done.
+/// Converts and prints a summary.
 pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> {
     convert(&args.input, &args.output, args.force, &args.part, shared)
 }

@@ -1,4 +1,4 @@
-//! `dermis inspect`: what is inside a file, and what is suspicious about it.
+//! `dermis inspect`: contents and problems of files.
 
 use std::process::ExitCode;
 use std::time::Instant;
@@ -18,28 +18,28 @@ use crate::terminal::{self, Paint};
 use crate::text::Text;
 use crate::watch::Watch;
 
-/// More names than this are only counted.
+/// Number of names that are listed; the others are counted.
 const MAX_LISTED_NAMES: usize = 8;
-/// More clips than this are only counted.
+/// Number of clips that are listed; the others are counted.
 const MAX_LISTED_CLIPS: usize = 40;
 
 const EXAMPLES: &str = "Examples:
   dermis inspect hero.glb walk.abc
   dermis inspect sample:arm --format json | jq '.objects[0].joints'";
 
-/// Show what is inside files: meshes, frames, rigs, clips, and problems
+/// Show the contents of files: meshes, frames, rigs, clips and problems
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
 pub(crate) struct Args {
-    /// The inputs: files, folders or numbered files, or sample:NAME
+    /// Files, folders, numbered files, or sample:NAME
     #[arg(required = true, value_name = "FILE")]
     files: Vec<String>,
-    /// The mesh whose faces a point cache (pc2, mdd) moves [default: the OBJ of the same name]
+    /// Read the faces of a point cache (pc2, mdd) from this mesh [default: the OBJ file of the same name]
     #[arg(long, value_name = "FILE")]
     topology: Option<std::path::PathBuf>,
 }
 
-/// What is shown of a file.
+/// JSON summary of a file.
 #[derive(Debug, Serialize)]
 struct FileFacts {
     file: String,
@@ -47,11 +47,11 @@ struct FileFacts {
     #[serde(flatten)]
     scene: SceneFacts,
     notes: Vec<NoteFacts>,
-    /// The duration of the inspection.
+    /// Duration of the inspection.
     seconds: f64,
 }
 
-/// Shows each file; one that cannot be read does not keep the others from being shown.
+/// Shows each file; files that cannot be read are reported and the others are shown.
 pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> {
     let part = InputPart { topology: args.topology.clone(), ..InputPart::default() };
     part.expect_point_cache(args.files.iter().map(String::as_str))?;
@@ -152,7 +152,7 @@ fn write_object(object: &ObjectFacts, text: &mut Text) {
 }
 
 fn points(object: &ObjectFacts) -> String {
-    let split = format!(", in the file {}", counted(object.vertices, "vertex", "vertices"));
+    let split = format!(", split into {}", counted(object.vertices, "vertex", "vertices"));
     grouped(object.points) + if object.vertices == object.points { "" } else { &split }
 }
 
@@ -161,15 +161,15 @@ fn faces(object: &ObjectFacts) -> String {
     if object.polygons == object.triangles {
         return triangles;
     }
-    format!("{}, cut into {triangles}", counted(object.polygons, "polygon", "polygons"))
+    format!("{}, triangulated to {triangles}", counted(object.polygons, "polygon", "polygons"))
 }
 
 fn surface(object: &ObjectFacts) -> String {
     let shells = counted(object.shells, "shell", "shells");
     match (object.closed, object.boundary_edges) {
-        _ if object.triangles == 0 => "none, only points".to_owned(),
+        _ if object.triangles == 0 => "none, points only".to_owned(),
         (true, _) => format!("{shells}, closed"),
-        (false, 0) => format!("{shells}, not closed: its faces do not agree on which side is outside"),
+        (false, 0) => format!("{shells}, not closed: inconsistent orientation of faces"),
         (false, edges) => format!("{shells}, open: {}", counted(edges, "boundary edge", "boundary edges")),
     }
 }

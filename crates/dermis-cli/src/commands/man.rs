@@ -1,4 +1,4 @@
-//! `dermis man`: manual pages, generated from the same definitions as `--help`.
+//! `dermis man`: manual pages, generated from the definitions of `--help`.
 
 use std::process::ExitCode;
 
@@ -17,7 +17,7 @@ const EXAMPLES: &str = "Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The command whose page is printed, such as 'convert' or 'tissue build' [default: dermis itself]
+    /// Command, such as 'convert' or 'tissue build' [default: dermis]
     command: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! The command line as a whole: the commands, one file each.
+//! Definition of the command line; each command has a file of its own.
 
 mod completions;
 mod convert;
@@ -22,8 +22,8 @@ use crate::args::{EXIT_CODES, Shared};
 use crate::diagnostic::Diagnostic;
 
 const EXAMPLES: &str = "Examples:
-  dermis inspect sample:gallop            what is inside a built-in sample
-  dermis convert sample:gallop horse.glb  write it as glTF, which plays anywhere
+  dermis inspect sample:gallop            list the contents of a built-in sample
+  dermis convert sample:gallop horse.glb  write it as glTF
   dermis convert walk.abc walk.npz --frames 0:100 --fps 30";
 
 /// Text behind the list of commands.
@@ -35,7 +35,7 @@ fn after_help() -> String {
     )
 }
 
-/// Learns, corrects and simulates the skin of animated characters
+/// Learn, correct and simulate the skin of animated characters
 #[derive(Debug, Parser)]
 #[command(name = "dermis", version, after_help = after_help(), max_term_width = 110)]
 pub(crate) struct Cli {
@@ -45,17 +45,17 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-/// The definition of the command line: of arguments, help, completions and manual pages.
+/// Definition of arguments, help, completions and manual pages.
 pub(crate) fn command() -> clap::Command {
     with_negative_numbers(Cli::command())
 }
 
-/// Lets `--bones -3` be a value that is out of range, in every command, instead of an unknown option `-3`.
+/// Parses `--bones -3` as a value out of range, in every command, instead of an unknown option `-3`.
 fn with_negative_numbers(command: clap::Command) -> clap::Command {
     command.allow_negative_numbers(true).mut_subcommands(with_negative_numbers)
 }
 
-/// What to do.
+/// The command to run.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Skin(Box<skin::Args>),
@@ -73,7 +73,7 @@ pub(crate) enum Command {
     Man(man::Args),
 }
 
-/// Runs the command; the code tells a missed quality from success.
+/// Runs the command and returns its exit code.
 pub(crate) fn run(command: Command, shared: &Shared) -> Result<ExitCode, Diagnostic> {
     match command {
         Command::Skin(args) => skin::run(&args, shared),
@@ -96,7 +96,7 @@ pub(crate) fn run(command: Command, shared: &Shared) -> Result<ExitCode, Diagnos
 mod tests {
     use clap::Command;
 
-    /// The documents of the commands.
+    /// Documentation of the commands.
     const DOCS: [&str; 4] = [
         include_str!("../../../../docs/cli.md"),
         include_str!("../../../../docs/skin.md"),
@@ -104,7 +104,7 @@ mod tests {
         include_str!("../../../../docs/tissue.md"),
     ];
 
-    /// All commands that do something, with the words that call them.
+    /// All commands without subcommands, with the words that call them.
     fn leaves(command: &Command, words: &str, found: &mut Vec<(String, Command)>) {
         for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
             let words = format!("{words}{}", sub.get_name());

@@ -1,4 +1,4 @@
-//! `dermis pose`: a clip, of the model or of another file, played by all that deforms the model.
+//! `dermis pose`: plays a clip with the skin, blend shapes and layers of a model.
 
 use std::process::ExitCode;
 
@@ -19,47 +19,47 @@ const EXAMPLES: &str = "Examples:
   dermis pose model.glb --clip run -o run.abc
       a clip of the model, as frames
   dermis pose model.glb --rig mocap.fbx --clip jump -o jump.npz
-      the motion of another file with the same joints
+      a clip of another file with the same joints
   dermis pose model.glb --rig mocap.fbx --base -o jump.glb
-      the same on the skin alone, which stays a rig";
+      without layers, as a rig";
 
-/// Play a clip with all that deforms a model: its skin, blend shapes and learned layers
+/// Play a clip with the skin, blend shapes and layers of a model
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
 pub(crate) struct Args {
-    /// The model: a rigged file, or sample:NAME
+    /// Rigged file, or sample:NAME
     model: String,
     #[command(flatten)]
     output: Output,
-    /// Use this clip: its name, a part that no other name has, or its number from 0 [default: the first]
+    /// Use this clip: its name, a unique part of its name, or its index from 0 [default: the first]
     #[arg(long, value_name = "CLIP")]
     clip: Option<String>,
-    /// Use the clip of this file; joints are matched by name, or else by order
+    /// Read the clip from this file; joints are matched by name, then by order
     #[arg(long, value_name = "FILE")]
     rig: Option<String>,
-    /// Use this mesh: its name or path, a part that no other name has, or a pattern with * and ?
+    /// Use this mesh: its name or path, a unique part of its name, or a pattern with * and ?
     #[arg(long, value_name = "NAME")]
     mesh: Option<String>,
-    /// Use these frames: half-open and from 0, as a slice in Python; negative numbers count from the end
+    /// Use these frames: a half-open range from 0 as in Python; negative numbers count from the end
     #[arg(long, value_name = "A:B[:STEP]", allow_hyphen_values = true)]
     frames: Option<FrameRange>,
-    /// Sample animation at this rate, in frames per second; also the rate of a file that states none
+    /// Sample animation at this rate in frames per second; also the rate of files without one
     #[arg(long, value_name = "HZ", value_parser = frame_rate)]
     fps: Option<f64>,
-    /// Play the skin and blend shapes alone, without the layers on top
+    /// Play the skin and blend shapes only, without layers
     #[arg(long)]
     base: bool,
 }
 
-/// What was done, as JSON.
+/// JSON summary.
 #[derive(Debug, Serialize)]
 struct Summary {
     model: String,
     rig: Option<String>,
     objects: Vec<ObjectSummary>,
-    /// Of the longest motion.
+    /// Frames of the longest motion.
     frames: usize,
-    /// Posed and written.
+    /// Speed of posing and writing together.
     frames_per_second: f64,
     vertices_per_second: f64,
 }
@@ -70,12 +70,12 @@ struct ObjectSummary {
     points: usize,
     vertices: usize,
     joints: usize,
-    /// The layers that were played on top of the skin.
+    /// Types of the layers that were applied.
     layers: Vec<String>,
     clip: Option<MotionFacts>,
 }
 
-/// Poses, writes, and prints what was done.
+/// Poses the model, writes the result and prints a summary.
 pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> {
     args.output.check()?;
     let mut job = Job::new(format!("posing {}", args.model), shared);
@@ -93,7 +93,7 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
     let mut posed = pose_model(&model, motion.as_ref(), &options).in_file(blamed)?;
     job.notes.append(&mut posed.warnings);
     job.clock.lap("read");
-    // Frames are posed as they are written.
+    // Frames are posed while they are written.
     let start = std::time::Instant::now();
     job.write(&args.output.output, &posed, &args.output.options(), &args.model)?;
     job.summarize(&Summary::new(args, &posed, start.elapsed().as_secs_f64()))

@@ -1,4 +1,4 @@
-//! `dermis report`: fits beside the motion they were made from, as one HTML file.
+//! `dermis report`: compares fits with a motion in one HTML file.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -20,31 +20,31 @@ use crate::text::Text;
 
 const EXAMPLES: &str = "Examples:
   dermis report walk.glb --sequence walk.abc -o walk.html
-      one fit beside the motion it was made from
+      one fit
   dermis report 10-bones.glb 20-bones.glb --sequence walk.abc -o bones.html --frames 0:48
-      two fits, with 48 frames to play";
+      two fits, with 48 frames in the 3D view";
 
-/// Write one HTML file that shows how well fits play a motion: tables, curves and a 3D view, without a network
+/// Compare fits with a motion in one self-contained HTML file: tables, curves and a 3D view
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
 pub(crate) struct Args {
-    /// The fits: rigged files with a clip that plays the sequence
+    /// Rigged files with a clip that plays the sequence
     #[arg(value_name = "FIT", required = true)]
     fits: Vec<String>,
-    /// The motion that they were made from: recorded frames, or the first clip of a rigged or morphing file
+    /// Compare with this motion: recorded frames, or the first clip of a rigged or morphed mesh
     #[arg(long, value_name = "FILE")]
     sequence: String,
     #[command(flatten)]
     output: Output,
-    /// Show these frames in the 3D view: half-open and from 0, as a slice in Python [default: all, as far as they fit]
+    /// Show these frames in the 3D view: a half-open range from 0 as in Python [default: all that fit]
     #[arg(long, value_name = "A:B[:STEP]", allow_hyphen_values = true)]
     frames: Option<FrameRange>,
-    /// The heading
+    /// Set the heading of the report
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     title: String,
 }
 
-/// What was found, as JSON.
+/// JSON summary.
 #[derive(Debug, Serialize)]
 struct Summary {
     report: ReportFacts,
@@ -79,14 +79,14 @@ fn check_extension(output: &Path) -> Result<(), Diagnostic> {
     if matches!(extension.as_deref(), Some("html" | "htm")) {
         return Ok(());
     }
-    let diagnostic = Diagnostic::new("a report is an HTML file").in_file(output.display());
-    Err(diagnostic.hint(format!("name it {}", output.with_extension("html").display())))
+    let diagnostic = Diagnostic::new("invalid output: a report is an HTML file").in_file(output.display());
+    Err(diagnostic.hint(format!("use the name {}", output.with_extension("html").display())))
 }
 
 fn diagnostic_of(error: ReportError) -> Diagnostic {
     match error {
         ReportError::NoPage(reason) => no_page(reason),
-        ReportError::NoSequence => Diagnostic::from(error).hint("name a file that moves with --sequence"),
+        ReportError::NoSequence => Diagnostic::from(error).hint("give an animated file with --sequence"),
         error => error.into(),
     }
 }
@@ -97,7 +97,7 @@ impl Facts for Summary {
             let m = &fit.measures;
             let (e, max) = (measured(m.distortion_percent), measured(m.max_error_percent));
             let size = format!("{} bones, rank {}", m.bones, m.rank);
-            text.title(&fit.label, format!("{size}: distortion {e} %, largest error {max} % of the box"));
+            text.title(&fit.label, format!("{size}: distortion {e} %, largest error {max} % of the diagonal"));
         }
     }
 }

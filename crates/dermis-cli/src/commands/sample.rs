@@ -1,4 +1,4 @@
-//! `dermis sample`: the inputs that are built in.
+//! `dermis sample`: built-in inputs.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -19,20 +19,20 @@ const EXAMPLES: &str = "Examples:
   dermis sample --list
   dermis sample gallop -o gallop.npz
 
-It is the same as 'dermis convert sample:gallop gallop.npz', which can also select
-frames and clips. Every command that takes a file takes sample:NAME as well.";
+'dermis convert sample:gallop gallop.npz' writes the same file and can select frames
+and clips. Every command accepts sample:NAME in place of a file.";
 
 /// Write a built-in sample to a file
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
 pub(crate) struct Args {
-    /// Which sample
+    /// Sample
     #[arg(required_unless_present = "list", value_parser = sample_names())]
     name: Option<String>,
-    /// The file to write; its extension selects the format
+    /// Write to this file; its extension selects the format
     #[arg(long, short, value_name = "FILE", required_unless_present = "list")]
     output: Option<PathBuf>,
-    /// List the samples instead
+    /// List the samples
     #[arg(long, conflicts_with_all = ["name", "output", "force"])]
     list: bool,
     /// Replace outputs that exist
@@ -44,7 +44,7 @@ fn sample_names() -> PossibleValuesParser {
     PossibleValuesParser::new(SAMPLES.iter().map(|sample| PossibleValue::new(sample.name).help(sample.summary)))
 }
 
-/// Writes the sample, or lists them all.
+/// Writes the sample, or lists all samples.
 pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> {
     if let (Some(name), Some(output)) = (&args.name, &args.output) {
         return convert(&format!("{SAMPLE}{name}"), output, args.force, &Input::default(), shared);

@@ -1,4 +1,4 @@
-//! `dermis view`: the contents of files, in the browser.
+//! `dermis view`: shows files in the browser.
 
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
@@ -22,34 +22,34 @@ const EXAMPLES: &str = "Examples:
   dermis view sample:gallop
       a built-in sample
   dermis view walk.abc walk.glb
-      a recorded motion beside the skin that was fitted to it, with its error
+      a recorded motion beside the skin fitted to it, with its error
   dermis view walk.abc 10-bones.glb 20-bones.glb 30-bones.glb
-      a ladder of fits
+      several fits of one motion
   dermis view hero.glb --paint stiffness -o painted.glb
-      paint a value per point with a brush
+      paint an attribute with a brush
   dermis view model.npz --clip run -o painted.npz
-      simulate a layered body: pull it, poke it, paint how thick its flesh is";
+      simulate a layered body: pull, poke and paint the flesh";
 
 /// Show files in the browser: play, compare, measure, sculpt and paint
 ///
-/// A server on this machine serves the page to the local browser alone; Ctrl-C ends it. The output is what the page
-/// saves when something was sculpted or painted; without it the page offers a download.
+/// Serves a page on 127.0.0.1 until Ctrl-C is pressed. Edits are saved to the output, or offered as a download without
+/// one.
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
 pub(crate) struct Args {
-    /// The inputs: files, folders or numbered files, or sample:NAME; more can be dropped on the page
+    /// Files, folders, numbered files, or sample:NAME; more can be dropped on the page
     #[arg(value_name = "FILE")]
     files: Vec<String>,
-    /// Show this clip first: its name, a part that no other name has, or its number from 0
+    /// Show this clip first: its name, a unique part of its name, or its index from 0
     #[arg(long, value_name = "CLIP", requires = "files")]
     clip: Option<String>,
-    /// The port of the page [default: any that is free]
+    /// Serve the page on this port [default: any free port]
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     port: u16,
-    /// Do not open the browser, only print the address
+    /// Print the address without opening the browser
     #[arg(long)]
     no_open: bool,
-    /// Paint this value per point with a brush, from 0 to 1
+    /// Paint this attribute with the brush, from 0 to 1
     #[arg(long, value_name = "NAME")]
     paint: Option<String>,
     #[command(flatten)]
@@ -80,11 +80,11 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
         Format::Json => terminal::print_json(&json!({ "url": url, "files": args.files }))?,
         Format::Pretty => {
             let paint = Paint::for_stdout(shared.color);
-            terminal::print(&format!("the page is at {}; Ctrl-C ends it\n", paint.title(&url)))?;
+            terminal::print(&format!("serving {}; press Ctrl-C to stop\n", paint.title(&url)))?;
         }
     }
     if !args.no_open && !open_browser(&url) && !shared.quiet {
-        eprintln!("no browser could be started; open the address by hand");
+        eprintln!("cannot start a browser; open the address manually");
     }
     interrupt::while_writing(|| server.run(interrupt::asked_to_stop))?;
     Ok(ExitCode::SUCCESS)
@@ -107,16 +107,16 @@ fn fill(assets: &AssetStore, args: &Args, shared: &Shared) -> Result<(), Diagnos
     Ok(())
 }
 
-/// The error of a binary that was built without the page.
+/// Error of a binary that was built without the page.
 pub(crate) fn no_page(reason: &str) -> Diagnostic {
-    Diagnostic::new("this build of dermis has no page to show")
+    Diagnostic::new("this build of dermis has no page")
         .detail(reason)
         .hint("install Node.js 18 or later with npm and build dermis again")
 }
 
 fn unwritable(output: &Path, error: &std::io::Error) -> Diagnostic {
-    let diagnostic = Diagnostic::new("the output could not be written").in_file(output.display());
-    diagnostic.detail(error.to_string()).hint("choose a folder that you may write to")
+    let diagnostic = Diagnostic::new("the output cannot be written").in_file(output.display());
+    diagnostic.detail(error.to_string()).hint("choose a folder with write permission")
 }
 
 /// Reads `file` into `assets`.
@@ -130,7 +130,7 @@ fn read(file: &str, shared: &Shared) -> Result<Asset, Diagnostic> {
     AssetStore::asset_of(file, scene).in_file(file)
 }
 
-/// Opens `url` as the desktop does; `false` if that is not possible.
+/// Opens `url` in the default browser; returns `false` if that fails.
 fn open_browser(url: &str) -> bool {
     let (program, arguments): (&str, &[&str]) = match std::env::consts::OS {
         "macos" => ("open", &[]),

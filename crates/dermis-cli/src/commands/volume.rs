@@ -1,4 +1,4 @@
-//! `dermis volume`: a character that keeps its volume.
+//! `dermis volume`: preserves the volume of a character.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -20,43 +20,43 @@ use crate::text::Text;
 
 const EXAMPLES: &str = "Examples:
   dermis volume sample:arm -o arm.glb
-      the arm with its clip; the layer goes with it as DERMIS_deformers
+      the rig with its clip; the layer is stored as DERMIS_deformers
   dermis volume hero.glb --clip Walk --effects muscles.toml -o walk.abc
-      one clip with muscles, as frames
+      one clip with effects, as frames
   dermis volume scan.abc --cap --target 0:1,2:1.1,4:1 -o breathing.abc
-      recorded frames that breathe
+      recorded frames with a changing volume
 
 Effects are a TOML file, one line per pattern of joint names:
   \"*elbow*\" = { effect = \"muscle\", axis = [0, 1, 0] }
   \"spine*\"  = { effect = \"folds\", omega = 2, sigma = 0.1 }";
 
-/// Keep the volume of a character while it bends
+/// Preserve the volume of a character while it bends
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
 pub(crate) struct Args {
-    /// The input: a rigged character with clips, or recorded frames
+    /// Rigged character with clips, or recorded frames
     input: String,
     #[command(flatten)]
     output: Output,
-    /// The effects near joints, a TOML file
+    /// Read effects near joints from this TOML file
     #[arg(long, value_name = "FILE")]
     effects: Option<PathBuf>,
-    /// The volume to reach as a multiple of the rest volume: a number, or seconds:factor keys such as 0:1,2:1.2
+    /// Set the target volume relative to the rest volume: a number, or seconds:factor keys such as 0:1,2:1.2
     #[arg(long, value_name = "FACTOR", allow_hyphen_values = true, default_value_t = Target::default())]
     target: Target,
-    /// How exactly and where the volume is restored
+    /// Select the method
     #[arg(long, value_name = "MODE", default_value = "exact")]
     mode: ModeName,
-    /// Close the holes of an open mesh, for the volume alone
+    /// Close the holes of an open mesh for the computation of the volume
     #[arg(long)]
     cap: bool,
-    /// The attribute, a value per point, by which the body takes what joints do not [default: evenly]
+    /// Distribute the remaining correction over the body by this attribute [default: evenly]
     #[arg(long, value_name = "NAME")]
     attribute: Option<String>,
-    /// Write the corrected frames of the first clip, even if the format holds layers
+    /// Write the corrected frames of the first clip, even if the format supports layers
     #[arg(long)]
     bake: bool,
-    /// Exit with 1 if the relative volume error of a frame stays above this
+    /// Exit with 1 if the relative volume error of a frame is larger
     #[arg(long, value_name = "R", value_parser = non_negative)]
     max_drift: Option<f64>,
     #[command(flatten)]
@@ -65,20 +65,20 @@ pub(crate) struct Args {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum ModeName {
-    /// Near the joints, to rounding
+    /// Near the joints, exact to rounding
     Exact,
-    /// Near the joints, about right, in less time
+    /// Near the joints, approximate and faster
     Fast,
-    /// Over the whole body, to rounding
+    /// Over the whole body, exact to rounding
     Global,
 }
 
-/// What was done, as JSON.
+/// JSON summary.
 #[derive(Debug, Serialize)]
 struct Summary {
     input: String,
     objects: Vec<ObjectSummary>,
-    /// The worst frame of all, relative to its target.
+    /// Drift of the worst frame, relative to its target.
     volume_drift_before: f64,
     volume_drift_after: f64,
     milliseconds_per_frame: f64,
@@ -88,7 +88,7 @@ struct Summary {
 struct ObjectSummary {
     name: String,
     rest_volume: f64,
-    /// Joints near which volume is restored.
+    /// Number of joints near which volume is restored.
     joints: usize,
     clips: Vec<ClipSummary>,
 }
@@ -102,7 +102,7 @@ struct ClipSummary {
     milliseconds_per_frame: f64,
 }
 
-/// Corrects, writes, and prints what was done.
+/// Corrects the motion, writes it and prints a summary.
 pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> {
     args.output.check()?;
     let options = volume_options(args)?;
@@ -123,7 +123,7 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
     job.write(&args.output.output, &kept, &args.output.options(), &args.input)?;
     if let Some(allowed) = args.max_drift {
         let drift = kept.drift_after();
-        job.expect(drift <= allowed, || format!("a drift of {allowed:.1e}: it is {drift:.1e}"));
+        job.expect(drift <= allowed, || format!("volume drift {drift:.1e}, requested {allowed:.1e}"));
     }
     job.summarize(&Summary {
         input: args.input.clone(),
@@ -150,7 +150,7 @@ fn volume_options(args: &Args) -> Result<VolumeOptions, Diagnostic> {
     Ok(VolumeOptions { mode, cap: args.cap, target, effects, body_attribute })
 }
 
-/// The error with the name of the object that the layer does not suit.
+/// The error with the name of its object.
 fn at_object(error: dermis::Error) -> Diagnostic {
     let object = match &error {
         dermis::Error::KeepVolume(KeepVolumeError::Volume { object, .. }) => Some(object.clone()),
@@ -162,11 +162,11 @@ fn at_object(error: dermis::Error) -> Diagnostic {
     }
 }
 
-/// A note on the layer that goes with a rig into a glTF file.
+/// A note on the layer that is stored with a rig in a glTF file.
 fn layer_note(kept: &KeptVolume, output: &Path) -> Option<Note> {
     let layered = kept.scene.objects.iter().find(|object| !object.deformers.is_empty())?;
-    let message = "the rig is written with its layer as DERMIS_deformers; viewers that do not know it play the rig \
-                   alone (--bake writes frames)";
+    let message = "the layer is stored as DERMIS_deformers; viewers without support for it play the rig only; use \
+                   --bake to write frames";
     Format::of_path(output).is_ok_and(|format| format.id == "gltf").then(|| Note::at(&layered.name, message))
 }
 

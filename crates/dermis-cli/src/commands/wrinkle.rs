@@ -1,4 +1,4 @@
-//! `dermis wrinkle`: folds on a coarse cloth, where it is compressed.
+//! `dermis wrinkle`: adds folds to compressed regions of a coarse cloth.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -21,7 +21,7 @@ use crate::numbers::{counted, grouped, short};
 use crate::options::{Input, Output, count, positive};
 use crate::text::Text;
 
-/// The value of `--rest` for the pattern in the UVs.
+/// Value of `--rest` for the pattern in the UVs.
 const UVS: &str = "uv";
 /// Texels per side of maps.
 const MAP_SIZE: u32 = 512;
@@ -33,35 +33,34 @@ const EXAMPLES: &str = "Examples:
   dermis wrinkle sample:flag --map png -o maps
       displacement maps, one per frame
   dermis wrinkle shirt.npz --coarsen 1500 --subdivide 3 -o folded.npz --curves curves
-      made coarse first, refined everywhere, its curves as OBJ lines";
+      simplified first, refined everywhere, with curves as OBJ lines";
 
-/// Fold a coarse cloth animation where it is compressed
+/// Add wrinkles to compressed regions of a coarse cloth animation
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
 pub(crate) struct Args {
-    /// The input: a cloth animation
+    /// Cloth animation
     input: String,
     #[command(flatten)]
     output: Output,
-    /// The shape in which the cloth is not stretched: a file with the same mesh, or uv for the pattern in its UVs
-    /// [default: the rest pose]
+    /// Use this unstretched shape: a file with the same mesh, or uv for the pattern in the UVs [default: the rest pose]
     #[arg(long, value_name = "FILE")]
     rest: Option<String>,
-    /// The smallest radius of a fold, in scene units [default: from the size of the triangles]
+    /// Set the smallest radius of a fold, in scene units [default: from the size of the triangles]
     #[arg(long, value_name = "R", value_parser = positive)]
     min_radius: Option<f64>,
-    /// Cut all triangles this often, each into four [default: twice, only near wrinkles]
+    /// Subdivide all triangles N times, each into four [default: twice, only near wrinkles]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=i64::from(MAX_LEVELS)))]
     subdivide: Option<u32>,
-    /// Write a displacement map of each frame into the folder --output instead of a mesh sequence
+    /// Write a displacement map per frame to the folder --output instead of a mesh sequence
     #[arg(long, value_name = "FORMAT", conflicts_with = "subdivide")]
     map: Option<MapFormat>,
-    #[arg(long, value_name = "N", requires = "map", value_parser = clap::value_parser!(u32).range(16..=8192), help = format!("Texels per side of maps [default: {MAP_SIZE}]"))]
+    #[arg(long, value_name = "N", requires = "map", value_parser = clap::value_parser!(u32).range(16..=8192), help = format!("Set the size of maps, in texels per side [default: {MAP_SIZE}]"))]
     map_size: Option<u32>,
-    /// Write the curves of each frame as OBJ lines into this folder
+    /// Write the wrinkle curves of each frame to this folder as OBJ lines
     #[arg(long, value_name = "FOLDER")]
     curves: Option<PathBuf>,
-    /// Make the cloth coarse first: about this many triangles, the same in all frames
+    /// Simplify the cloth first to about this many triangles, the same in all frames
     #[arg(long, value_name = "TRIANGLES", value_parser = count)]
     coarsen: Option<usize>,
     #[command(flatten)]
@@ -70,41 +69,41 @@ pub(crate) struct Args {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum MapFormat {
-    /// 16 bits; grey is no height, white the height that the summary states, black the same downwards
+    /// 16 bits; grey is 0, white is the map height of the summary, black its negative
     Png,
     /// Half floats, in scene units
     Exr,
 }
 
-/// What was done, as JSON.
+/// JSON summary.
 #[derive(Debug, Serialize)]
 struct Summary {
     input: String,
     name: String,
     frames: usize,
     min_radius: f32,
-    /// The height that is white in a PNG map, and black downwards: none is higher. Grey is none.
+    /// Height of white in a PNG map; black is its negative, grey is 0.
     map_height: f32,
     triangles_before: usize,
     triangles_after: usize,
-    /// The most curves of a frame.
+    /// Largest number of curves in a frame.
     curves: usize,
     #[serde(flatten)]
     measures: WrinkleMeasures,
 }
 
-/// Wrinkles, writes, and prints what was done.
+/// Adds wrinkles, writes the result and prints a summary.
 pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> {
     if args.map.is_none() {
         args.output.check()?;
     }
     let mut job = Job::new(format!("wrinkling {}", args.input), shared);
     let mut scene = args.part.read(&args.input, &job)?;
-    let place = the_cloth(&scene).in_file(&args.input)?;
-    let name = scene.objects[place].name.clone();
-    let motion = evaluate::motion(&scene.objects[place]).in_file(&args.input)?;
-    let motion = motion.ok_or_else(|| Diagnostic::new("nothing moves").in_file(&args.input))?;
-    let Motion { sequence: motion, warnings: said, .. } = motion;
+    let index = the_cloth(&scene).in_file(&args.input)?;
+    let name = scene.objects[index].name.clone();
+    let motion = evaluate::motion(&scene.objects[index]).in_file(&args.input)?;
+    let motion = motion.ok_or_else(|| Diagnostic::new("the input contains no motion").in_file(&args.input))?;
+    let Motion { sequence: motion, warnings, .. } = motion;
     let rest = read_rest(args, motion.mesh(), &job)?;
     job.clock.lap("read");
     let shape = match (&rest, &args.rest) {
@@ -116,10 +115,10 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
     let options = ClothOptions { layer, subdivide: args.subdivide, coarsen: args.coarsen };
     let cloth = job.stoppable(|watch| wrinkle(&motion, shape, &options, watch)).in_file(&args.input)?;
     job.clock.lap("wrinkle");
-    scene.notes.extend(said);
+    scene.notes.extend(warnings);
     scene.notes.extend(cloth.notes.iter().map(|note| Note::at(&name, note.message.clone())));
     job.notes.append(&mut scene.notes);
-    scene.objects[place] = Object::of_sequence(name.clone(), cloth.sequence.clone());
+    scene.objects[index] = Object::of_sequence(name.clone(), cloth.sequence.clone());
     match args.map {
         Some(format) => write_maps(args, format, &cloth, &mut job)?,
         None => job.write(&args.output.output, &scene, &args.output.options(), &args.input)?,
@@ -141,33 +140,34 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
     })
 }
 
-/// The place of the one object that moves.
+/// Index of the only object with a motion.
 fn the_cloth(scene: &Scene) -> Result<usize, Diagnostic> {
     let moves = |object: &Object| object.sequence.is_some() || !object.clips.is_empty();
-    let places: Vec<usize> = (0..scene.objects.len()).filter(|&at| moves(&scene.objects[at])).collect();
-    match places[..] {
-        [] => Err(Diagnostic::new("nothing moves").hint("give a cloth with frames or a clip")),
-        [place] => Ok(place),
+    let indices: Vec<usize> = (0..scene.objects.len()).filter(|&at| moves(&scene.objects[at])).collect();
+    match indices[..] {
+        [] => Err(Diagnostic::new("the input contains no motion").hint("give a cloth with frames or a clip")),
+        [index] => Ok(index),
         _ => {
-            let names: Vec<&str> = places.iter().map(|&at| scene.objects[at].name.as_str()).collect();
-            let diagnostic = Diagnostic::new("several meshes move").detail(format!("meshes: {}", names.join(", ")));
-            Err(diagnostic.hint("choose the cloth with --mesh"))
+            let names: Vec<&str> = indices.iter().map(|&at| scene.objects[at].name.as_str()).collect();
+            let diagnostic =
+                Diagnostic::new("several meshes have a motion").detail(format!("meshes: {}", names.join(", ")));
+            Err(diagnostic.hint("select the cloth with --mesh"))
         }
     }
 }
 
-/// The rest shape from a file with the same mesh; `None` if it is the rest pose or the UVs.
+/// Rest shape from a file with the same mesh; `None` if it is the rest pose or the UVs.
 fn read_rest(args: &Args, cloth: &TriMesh, job: &Job<'_>) -> Result<Option<Vec<Vec3>>, Diagnostic> {
     let Some(file) = args.rest.as_deref().filter(|rest| *rest != UVS) else { return Ok(None) };
     let scene = job.read(file, &ReadOptions::default())?;
     let meshes = || scene.objects.iter().map(|object| &object.mesh);
     let fitting = meshes().find(|mesh| mesh.point_count() == cloth.point_count());
     let mesh = fitting.or_else(|| meshes().max_by_key(|mesh| mesh.point_count()));
-    let mesh = mesh.ok_or_else(|| Diagnostic::new("this file has no mesh").in_file(file))?;
+    let mesh = mesh.ok_or_else(|| Diagnostic::new("the file has no mesh").in_file(file))?;
     Ok(Some(rest_points(cloth, mesh).in_file(file)?.to_vec()))
 }
 
-/// Writes a map per frame, and the mesh with its UVs if they were made for it.
+/// Writes a map per frame, and the mesh if its UVs were generated.
 fn write_maps(args: &Args, format: MapFormat, cloth: &WrinkledCloth, job: &mut Job<'_>) -> Result<(), Diagnostic> {
     let format = match format {
         MapFormat::Png => wrinkle_files::MapFormat::Png,

@@ -1,6 +1,6 @@
-//! Runs the built binary and makes inputs for it.
+//! Runs the binary and generates inputs for it.
 
-#![allow(dead_code, reason = "each test binary uses its part")]
+#![allow(dead_code, reason = "each test binary uses some of it")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -9,7 +9,7 @@ use dermis::io::WriteOptions;
 use dermis::prelude::*;
 use tempfile::TempDir;
 
-/// How a run of the binary ended.
+/// Result of a run of the binary.
 pub(crate) struct Outcome {
     pub(crate) code: i32,
     pub(crate) stdout: String,
@@ -17,7 +17,7 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    /// The one JSON object that was printed.
+    /// The JSON object on stdout.
     pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {}{}", self.stdout, self.stderr))
     }
@@ -56,7 +56,7 @@ impl Place {
         outcome
     }
 
-    /// Runs, expects an error, and gives what was said on stderr.
+    /// Runs, expects an error, and returns stderr.
     pub(crate) fn fail(&self, arguments: &[&str]) -> String {
         let outcome = self.run(arguments);
         assert_eq!(outcome.code, 2, "{arguments:?}: {}{}", outcome.stdout, outcome.stderr);
@@ -104,13 +104,13 @@ pub(crate) fn first_xs(scene: &Scene) -> Vec<f32> {
     (0..motion.frame_count()).map(|frame| motion.frame(frame).unwrap()[0].x).collect()
 }
 
-/// The folder of real data that `DERMIS_DATA` names; says so and gives nothing where it is absent.
+/// The folder of real data in `DERMIS_DATA`; prints a message and returns `None` if it is missing.
 pub(crate) fn shared_data() -> Option<PathBuf> {
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
     let folder = std::env::var_os("DERMIS_DATA").map_or_else(beside, Into::into);
     if folder.is_dir() {
         return Some(folder);
     }
-    eprintln!("skipped: there is no folder of real data");
+    eprintln!("skipped: no folder of real data");
     None
 }

@@ -40,7 +40,7 @@ pub(super) fn best_linear(subset: &Subset<'_>, maps: &Maps, max_influences: usiz
         let mut scratch = Scratch::default();
         let row = |(column, &index): (usize, &u32)| {
             let rest = units.normalized(subset.rest[index as usize].as_dvec3());
-            let point = Point { moments: &moments, correlations: correlations.col_as_slice(column), rest };
+            let point = Point { moments: &moments, correlations: correlations.col_as_slice(column), rest, prior: None };
             let mut candidates: Vec<u32> = maps.maps.row(index as usize).map(|(bone, _)| bone).collect();
             if candidates.is_empty() {
                 candidates.clone_from(&all);

@@ -68,7 +68,7 @@ pub struct RecordingMeasures {
     /// Iterations of the linear solves, the mean over all steps.
     pub cg_iterations: f64,
     /// The most iterations of a solve.
-    pub most_cg_iterations: usize,
+    pub max_cg_iterations: usize,
     /// The elements that are simulated.
     pub fem_elements: usize,
     /// All elements of the body.
@@ -270,7 +270,7 @@ impl Totals {
             milliseconds_per_pose: 1e3 * self.posing.as_secs_f64() / poses.max(1.0),
             real_time_factor: poses / frame_rate_hz / (self.posing + self.stepping).as_secs_f64().max(1e-9),
             cg_iterations: self.steps.iterations as f64 / steps,
-            most_cg_iterations: self.steps.solve.iterations,
+            max_cg_iterations: self.steps.solve.iterations,
             fem_elements: simulation.simulation().element_count(),
             all_elements: simulation.layered().layers().all_elements,
             displacement_rms: (self.squares / self.points.max(1) as f64).sqrt(),

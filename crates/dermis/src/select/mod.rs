@@ -1,8 +1,7 @@
-//! What of a file to keep: which objects, which clip, which frames, at which rate, over which rest pose.
+//! Selection of a part of a file: objects, clip, frame rate, rest pose and frames.
 //!
-//! Steps are taken in that order of the fields of [`Selection`], except that frames are dropped last: the numbers in
-//! `frames` and `rest_frame` both count the frames of the file at the rate asked for. Recorded frames are selected and
-//! resampled when they are read, so a sequence larger than memory stays on disk.
+//! Frames are dropped last: the indices in `frames` and `rest_frame` both refer to all frames at the requested rate.
+//! Recorded frames are selected and resampled when they are read, so a sequence larger than memory stays on disk.
 
 mod rest_pose;
 
@@ -16,8 +15,8 @@ use crate::names::{self, ClipNameError, Found};
 use crate::resample::{resample_clip, resampled_count};
 use rest_pose::with_rest_frame;
 
-/// More frames than this come from a mistyped rate: at 24 Hz it is half a day.
-pub const MOST_RESAMPLED_FRAMES: usize = 1_000_000;
+/// Maximum number of resampled frames: 12 hours at 24 Hz. More frames indicate a mistyped rate.
+pub const MAX_RESAMPLED_FRAMES: usize = 1_000_000;
 
 /// Options of [`select`]; the default keeps everything.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -34,14 +33,14 @@ pub struct Selection {
     pub rest_frame: Option<isize>,
 }
 
-/// Why a selection cannot be made. [`SelectError::details`] and [`SelectError::hint`] say more.
+/// Reasons why a selection fails; see also [`SelectError::details`] and [`SelectError::hint`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SelectError {
     /// No object has that name.
     #[error("there is no mesh called '{wanted}'")]
     NoSuchMesh {
-        /// What was asked for.
+        /// The requested name.
         wanted: String,
         /// The names of all objects.
         names: Vec<String>,
@@ -51,7 +50,7 @@ pub enum SelectError {
     /// Several objects have names with that part.
     #[error("'{wanted}' is a part of the names of {} meshes", names.len())]
     AmbiguousMesh {
-        /// What was asked for.
+        /// The requested name.
         wanted: String,
         /// The names that have it.
         names: Vec<String>,
@@ -59,7 +58,7 @@ pub enum SelectError {
     /// No clip has that name or number.
     #[error("there is no clip called '{wanted}'")]
     NoSuchClip {
-        /// What was asked for.
+        /// The requested name.
         wanted: String,
         /// The names of all clips.
         names: Vec<String>,
@@ -69,15 +68,15 @@ pub enum SelectError {
     /// Several clips have names with that part.
     #[error("'{wanted}' is a part of the names of {} clips", names.len())]
     AmbiguousClip {
-        /// What was asked for.
+        /// The requested name.
         wanted: String,
         /// The names that have it.
         names: Vec<String>,
     },
-    /// Frames were asked for where nothing moves.
-    #[error("{asked} was asked for, but nothing moves")]
+    /// Frames of a scene without motion were requested.
+    #[error("{asked} requires a motion, but nothing moves")]
     NothingMoves {
-        /// What was asked for.
+        /// The option that requires a motion.
         asked: &'static str,
     },
     /// A range holds no frame of a motion.
@@ -87,7 +86,7 @@ pub enum SelectError {
         range: FrameRange,
         /// The object or clip.
         motion: String,
-        /// How many frames it has.
+        /// Number of frames of the motion.
         count: usize,
     },
     /// The new rest pose is a frame that does not exist.
@@ -97,11 +96,11 @@ pub enum SelectError {
         object: String,
         /// The frame asked for.
         frame: isize,
-        /// How many it has.
+        /// Number of frames of the object.
         count: usize,
     },
     /// The frame rate is not a positive finite number.
-    #[error("a frame rate of {0} makes no sense; it must be positive and finite")]
+    #[error("invalid frame rate {0}: it must be positive and finite")]
     FrameRate(f64),
     /// The frame rate gives an absurd number of frames.
     #[error("at {frame_rate_hz} frames per second {motion} would have {count} frames")]
@@ -110,7 +109,7 @@ pub enum SelectError {
         frame_rate_hz: f64,
         /// The object or clip.
         motion: String,
-        /// How many frames it would have.
+        /// Number of frames at that rate.
         count: usize,
     },
     /// The frames cannot be read.
@@ -128,7 +127,7 @@ pub enum SelectError {
 }
 
 impl SelectError {
-    /// More lines about it.
+    /// Further lines about the error.
     pub fn details(&self) -> Vec<String> {
         match self {
             Self::NoSuchMesh { names, .. } | Self::AmbiguousMesh { names, .. } => vec![listed("meshes", names)],
@@ -140,12 +139,12 @@ impl SelectError {
         }
     }
 
-    /// How to fix it, in the words of the command line.
+    /// Hint for a fix.
     pub fn hint(&self) -> Option<String> {
         let meant = |closest: &Option<String>| closest.as_ref().map(|name| format!("did you mean '{name}'?"));
         match self {
             Self::NoSuchMesh { closest, .. } => meant(closest),
-            Self::NoSuchClip { names, .. } if names.is_empty() => Some("ask for no clip".into()),
+            Self::NoSuchClip { names, .. } if names.is_empty() => Some("select no clip".into()),
             Self::NoSuchClip { closest, .. } => {
                 meant(closest).or(Some("name a clip, or give its number from 0".into()))
             }
@@ -153,13 +152,13 @@ impl SelectError {
                 Some("give a whole name, or a pattern such as '*body*' to keep several".into())
             }
             Self::AmbiguousClip { .. } => Some("give a whole name or a number from 0".into()),
-            Self::NothingMoves { .. } => Some("leave it out, or choose a mesh that moves".into()),
+            Self::NothingMoves { .. } => Some("omit it, or select a mesh that moves".into()),
             Self::EmptyRange { count, .. } => {
                 Some(format!("ranges are half-open, as in Python: 0:{count} is all of it, -1: its last frame"))
             }
             Self::FrameRate(_) => Some("give a rate such as 24, 30 or 60".into()),
             Self::TooManyFrames { .. } => {
-                Some(format!("at most {MOST_RESAMPLED_FRAMES} frames are made: lower the rate"))
+                Some(format!("at most {MAX_RESAMPLED_FRAMES} frames are made: lower the rate"))
             }
             _ => None,
         }
@@ -264,7 +263,7 @@ fn resample(scene: &mut Scene, frame_rate_hz: f64) -> Result<(), SelectError> {
     let same = |rate: f64| (rate - frame_rate_hz).abs() <= 1e-6 * frame_rate_hz;
     let check = |motion: String, frames: usize, rate: f64| {
         let count = resampled_count(frames, rate, frame_rate_hz);
-        if count > MOST_RESAMPLED_FRAMES.max(frames) {
+        if count > MAX_RESAMPLED_FRAMES.max(frames) {
             return Err(SelectError::TooManyFrames { frame_rate_hz, motion, count });
         }
         Ok(())

@@ -64,7 +64,7 @@ mod tests {
 
     use super::*;
 
-    /// A square of two triangles whose normals point up, split along the diagonal for UVs; frame 1 stands upright.
+    /// A square of two triangles whose normals point up, split along the diagonal for UVs; frame 1 is upright.
     fn tipping_square() -> Object {
         let points = vec![Vec3::ZERO, Vec3::X, Vec3::new(1.0, 1.0, 0.0), Vec3::Y];
         let upright: Vec<Vec3> = points.iter().map(|point| Vec3::new(point.x, 0.0, point.y)).collect();

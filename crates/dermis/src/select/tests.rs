@@ -101,7 +101,7 @@ fn rejects_a_range_without_frames_and_a_scene_without_motion() {
     let mut still = counting("stone", 1);
     still.sequence = None;
     let error = select(scene(vec![still]), &asked).unwrap_err();
-    assert_eq!(error.to_string(), "a range of frames was asked for, but nothing moves");
+    assert_eq!(error.to_string(), "a range of frames requires a motion, but nothing moves");
 }
 
 #[test]

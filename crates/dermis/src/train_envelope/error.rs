@@ -53,7 +53,7 @@ impl EnvelopeError {
         }
     }
 
-    /// How to fix it.
+    /// Hint for a fix.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::NoJoints => "multi-weights follow a skeleton: give a rigged file, or fit a skin first",

@@ -1,4 +1,4 @@
-//! `dermis envelope`: multi-weights from examples.
+//! `dermis envelope`: multi-weights learned from examples.
 
 mod summary;
 mod train;
@@ -17,15 +17,15 @@ use crate::options::frame_rate;
 
 const EXAMPLES: &str = "Examples:
   dermis envelope train sample:arm -o arm.glb
-      a rig that brings its example shapes
+      a rig whose file contains the example shapes
   dermis envelope train hero.fbx --clip exercise --targets sculpts/ -o hero.glb
       a folder of OBJ files, numbered by the clip's frames
   dermis envelope validate hero.glb --rig hero.fbx --clip test --targets test.abc
-      how well it does on a motion that it has not seen
+      measure the model on another motion
   dermis pose hero.glb --rig hero.fbx --clip run -o run.abc
-      apply it to new motion";
+      apply the model to another clip";
 
-/// Learn how skin follows a skeleton from example shapes: twelve weights per bone and point
+/// Learn multi-weights from example shapes: twelve weights per bone and point
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
 pub(crate) struct Args {
@@ -39,37 +39,37 @@ enum Action {
     Validate(Box<validate::Args>),
 }
 
-/// Poses and their shapes.
+/// Poses and the shape of each.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Examples")]
 struct Shapes {
-    /// The clip: its name or its number from 0 [default: the first]
+    /// Use this clip: its name, a unique part of its name, or its index from 0 [default: the first]
     #[arg(long, value_name = "NAME")]
     clip: Option<String>,
-    /// The shapes: any mesh sequence, or a folder of OBJ files numbered by frame [default: those in the rig's file]
+    /// Read shapes from this mesh sequence, or folder of OBJ files numbered by frame [default: the file of the rig]
     #[arg(long, value_name = "FILE")]
     targets: Option<String>,
-    /// The shapes are the morph targets of the targets' file, not its motion
+    /// Use the morph targets of the --targets file as shapes instead of its motion
     #[arg(long = "target-shapes")]
     morphs: bool,
-    /// Use these frames of the clip: half-open and from 0, as a slice in Python; may be given several times
+    /// Use these frames of the clip: a half-open range from 0 as in Python; repeatable
     #[arg(long, value_name = "A:B[:STEP]", allow_hyphen_values = true)]
     frames: Vec<FrameRange>,
-    /// When in the clip each shape stands, in seconds [default: one shape per frame]
+    /// Times of the shapes in the clip, in seconds [default: one shape per frame]
     #[arg(long, value_name = "T,…", value_delimiter = ',', allow_hyphen_values = true)]
     pose_times: Vec<f64>,
-    /// Use only this mesh: its name or path, or a part that no other has
+    /// Use this mesh: its name or path, or a unique part of its name
     #[arg(long, value_name = "NAME")]
     mesh: Option<String>,
-    /// Sample animation at this rate, in frames per second; it is also taken where a file states none
+    /// Sample animation at this rate in frames per second; also the rate of files without one
     #[arg(long, value_name = "HZ", value_parser = frame_rate)]
     fps: Option<f64>,
-    /// The mesh whose faces a point cache (pc2, mdd) moves [default: the OBJ of the same name]
+    /// Read the faces of a point cache (pc2, mdd) from this mesh [default: the OBJ file of the same name]
     #[arg(long, value_name = "FILE")]
     topology: Option<PathBuf>,
 }
 
-/// Learns or compares.
+/// Runs the subcommand.
 pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> {
     match &args.action {
         Action::Train(args) => train::run(args, shared),
@@ -78,12 +78,12 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
 }
 
 impl Shapes {
-    /// How the rig's file is read.
+    /// Options for reading the file of the rig.
     fn rig_options(&self) -> ReadOptions {
         ReadOptions { frame_rate_hz: self.fps, topology: None }
     }
 
-    /// The poses, and their shapes if they are in a file of their own.
+    /// Options of the examples; reads the shapes if they are in a separate file.
     fn options(&self) -> Result<ExampleOptions, Diagnostic> {
         let read_options = ReadOptions { frame_rate_hz: self.fps, topology: self.topology.clone() };
         let targets = self.targets.as_ref().map(|file| Targets::read(file, &read_options, self.morphs).in_file(file));

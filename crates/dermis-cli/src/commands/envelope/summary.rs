@@ -1,4 +1,4 @@
-//! The answer of `dermis envelope`: a model and its errors.
+//! Summary of `dermis envelope`: a model and its errors.
 
 use dermis::mesh::Object;
 use dermis::skin::envelope::{Curve, PoseError, Validation};
@@ -9,9 +9,9 @@ use crate::job::Facts;
 use crate::numbers::{counted, measured, short};
 use crate::text::Text;
 
-/// Worst poses and points that are named.
+/// Number of worst poses and points that are listed.
 const NAMED: usize = 5;
-/// Width of the longest bar of the curve.
+/// Width of the longest bar of the curve, in characters.
 const BAR: f64 = 40.0;
 
 /// Errors of a model, as JSON.
@@ -22,14 +22,14 @@ pub(super) struct Summary {
     poses: usize,
     rms_error: f64,
     max_error: f64,
-    /// Of the linear skin below.
+    /// Of the underlying linear skin.
     linear_rms_error: f64,
     linear_max_error: f64,
     pose_errors: Vec<PoseFacts>,
-    /// The names of the worst poses, worst first.
+    /// Names of the worst poses, largest error first.
     worst_poses: Vec<String>,
     worst_points: Vec<usize>,
-    /// RMS over the poses, of each point.
+    /// RMS over the poses for each point.
     point_rms_errors: Vec<f64>,
 }
 
@@ -77,7 +77,7 @@ impl CurveFacts {
         Self { smoothness, rms_error, linear_rms_error: curve.linear_error, blocks: curve.blocks }
     }
 
-    /// A bar for each value.
+    /// Writes one bar per value.
     fn write(&self, chosen: Option<f64>, text: &mut Text) {
         let most = self.rms_error.iter().fold(self.linear_rms_error, |most, error| most.max(*error));
         let mut line = |name: &str, error: f64, is_chosen: bool| {
@@ -94,7 +94,7 @@ impl CurveFacts {
 }
 
 impl ModelFacts {
-    /// A model that was learned.
+    /// Facts of a trained model.
     pub(super) fn trained(rig: &str, envelope: &Envelope) -> Self {
         let Envelope { trained, half_error: half, .. } = envelope;
         Self {
@@ -108,7 +108,7 @@ impl ModelFacts {
         }
     }
 
-    /// A model that was read.
+    /// Facts of a model that was read from a file.
     pub(super) fn stored(model: &str, rig: Option<&str>, object: &Object) -> Self {
         let smoothness = multi_weights(object).ok().and_then(|layer| layer.record.get("smoothness")?.as_f64());
         let (model, rig) = (Some(model.to_owned()), rig.map(ToOwned::to_owned));
@@ -167,11 +167,11 @@ impl Facts for Summary {
         text.row("error", errors(self.rms_error, self.max_error));
         text.row("linear skin", errors(self.linear_rms_error, self.linear_max_error));
         if let (Some(rms), Some(max)) = (model.half_rms_error, model.half_max_error) {
-            text.row("half precision", format!("costs {}", errors(rms, max)));
+            text.row("half precision", format!("error {}", errors(rms, max)));
         }
         text.row("worst poses", self.worst());
         text.row("worst points", self.worst_points.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "));
-        text.row("smoothness", model.smoothness.map_or("∞: the linear skin alone".to_owned(), short));
+        text.row("smoothness", model.smoothness.map_or("∞ (linear skin only)".to_owned(), short));
         if let Some(curve) = &model.smoothness_curve {
             curve.write(model.smoothness, text);
         }

@@ -1,4 +1,4 @@
-//! `dermis envelope train`: from a rig, a clip and shapes to a model.
+//! `dermis envelope train`: trains a model from a rig, a clip and shapes.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -15,18 +15,18 @@ use crate::diagnostic::{Diagnostic, InFile};
 use crate::job::Job;
 use crate::options::{Output, count, count_or_none, fraction, non_negative};
 
-/// Learn a model from poses and the shape that the skin had in each
+/// Train a model from poses and the shape of the skin in each
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXIT_CODES)]
 pub(super) struct Args {
-    /// The rig: a file with joints and a clip, or sample:NAME
+    /// Rig with joints and a clip, or sample:NAME
     rig: String,
     #[command(flatten)]
     output: Output,
-    /// Store weights in half precision; what that costs is printed
+    /// Store weights in half precision; the additional error is printed
     #[arg(long)]
     half: bool,
-    /// Exit with 1 if the RMS error on the examples is above this
+    /// Exit with 1 if the RMS error on the examples is larger, in scene units
     #[arg(long, value_name = "E", value_parser = non_negative)]
     error: Option<f64>,
     #[command(flatten)]
@@ -39,67 +39,67 @@ pub(super) struct Args {
     learning: Learning,
 }
 
-/// Weights of poses, and earlier training sets.
+/// Weights of poses and additional training sets.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Training set")]
 struct More {
-    /// Fit this frame of the clip more (or less) closely than the others, which have weight 1; may be given several times
+    /// Weight this frame of the clip by W; other frames have weight 1; repeatable
     #[arg(long = "pose-weight", value_name = "FRAME=W", value_parser = pose_weight)]
     pose_weights: Vec<(usize, f64)>,
-    /// Learn from this training set as well: a rig with a clip and a shape for each of its frames; may be given several times
+    /// Add this training set: a rig with a clip and a shape for each frame; repeatable
     #[arg(long, value_name = "FILE")]
     add: Vec<String>,
-    /// Write the whole training set, for --add of a later run (.npz)
+    /// Write the training set to this .npz file, for --add in a later run
     #[arg(long, value_name = "FILE")]
     save_examples: Option<PathBuf>,
-    #[arg(long, value_name = "T", default_value_t = TrainOptions::default().duplicate_tolerance, help = "Average poses in which no entry of a nearby bone's matrix differs by more")]
+    #[arg(long, value_name = "T", default_value_t = TrainOptions::default().duplicate_tolerance, help = "Average poses whose bone matrices near a point differ by at most T in every entry")]
     duplicate_tolerance: f64,
 }
 
-/// Which bones a point may follow.
+/// Selection of the bones that influence each point.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Influence maps")]
 struct InfluenceMaps {
-    /// Where they come from: weights (of the rig's skin), auto (found from the examples), attribute:PREFIX (an attribute
-    /// per joint), textures:FOLDER (JOINT.png over the first UVs), or a file whose skin weights are the maps
+    /// Read influence maps from: weights (skin weights of the rig), auto (found from the examples), attribute:PREFIX (one
+    /// attribute per joint), textures:FOLDER (JOINT.png over the first UVs), or a file with skin weights
     #[arg(long, value_name = "SOURCE", default_value = "weights", value_parser = map_source)]
     maps: MapSource,
-    #[arg(long, value_name = "N", value_parser = count_or_none, default_value_t = MapOptions::default().widen, help = "Widen and smooth them over so many mesh neighbours")]
+    #[arg(long, value_name = "N", value_parser = count_or_none, default_value_t = MapOptions::default().widen, help = "Widen and smooth the maps over N edges")]
     widen: usize,
-    #[arg(long, value_name = "R", default_value_t = MapOptions::default().reach, help = "The share of a joint's influence that its parent and children get; 0 keeps to the skin weights")]
+    #[arg(long, value_name = "R", default_value_t = MapOptions::default().reach, help = "Extend the influence of a joint to its parent and children by this fraction; 0 disables it")]
     reach: f32,
-    #[arg(long, value_name = "N", value_parser = count, default_value_t = MapOptions::default().max_bones, help = "The most bones per point")]
+    #[arg(long, value_name = "N", value_parser = count, default_value_t = MapOptions::default().max_bones, help = "Limit the bones per point")]
     max_bones: usize,
 }
 
-/// How weights are solved.
+/// Options of the solver.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Learning")]
 struct Learning {
-    /// The regularization: 0 fits the examples, larger is smoother [default: chosen by cross-validation]
+    /// Set the regularization: 0 fits the examples, larger is smoother [default: chosen by cross-validation]
     #[arg(long, value_name = "S")]
     smoothness: Option<f64>,
-    #[arg(long, value_name = "N", value_parser = count, default_value_t = TrainOptions::default().blocks, help = "Blocks of poses that cross-validation holds out in turn")]
+    #[arg(long, value_name = "N", value_parser = count, default_value_t = TrainOptions::default().blocks, help = "Divide the poses into N blocks for cross-validation")]
     blocks: usize,
-    #[arg(long, value_name = "V", value_parser = fraction, default_value_t = TrainOptions::default().retained_variance, help = "The share of the variance that the principal components keep")]
+    #[arg(long, value_name = "V", value_parser = fraction, default_value_t = TrainOptions::default().retained_variance, help = "Keep principal components up to this fraction of the variance")]
     retained_variance: f64,
-    #[arg(long, value_name = "C", default_value_t = TrainOptions::default().cut_off, help = "Leave out singular values below this share of the largest")]
+    #[arg(long, value_name = "C", default_value_t = TrainOptions::default().cut_off, help = "Drop singular values below this fraction of the largest")]
     cut_off: f64,
-    /// What is refined
+    /// Select the underlying linear skin
     #[arg(long, value_name = "SKIN", default_value = "best")]
     underlying: Underlying,
-    #[arg(long, value_name = "N", value_parser = count, default_value_t = TrainOptions::default().linear_influences, help = "The most bones per point of the best linear skin")]
+    #[arg(long, value_name = "N", value_parser = count, default_value_t = TrainOptions::default().linear_influences, help = "Limit the bones per point of the best linear skin")]
     influences: usize,
 }
 
-/// What is refined.
+/// The underlying linear skin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Underlying {
-    /// Each point moves with one bone
+    /// One bone per point
     Rigid,
-    /// The rig's own linear skin
+    /// The linear skin of the rig
     Rig,
-    /// The best linear skin of the examples
+    /// The linear skin fitted to the examples
     Best,
 }
 
@@ -113,7 +113,7 @@ impl From<Underlying> for envelope::Underlying {
     }
 }
 
-/// The source of influence maps that `text` names.
+/// Parses the source of influence maps.
 #[allow(clippy::unnecessary_wraps, reason = "parsers of arguments return a result")]
 fn map_source(text: &str) -> Result<MapSource, String> {
     Ok(match text.split_once(':') {
@@ -125,18 +125,18 @@ fn map_source(text: &str) -> Result<MapSource, String> {
     })
 }
 
-/// A frame and its weight.
+/// Parses `FRAME=WEIGHT`.
 fn pose_weight(text: &str) -> Result<(usize, f64), String> {
     let parts = text.split_once('=').and_then(|(frame, weight)| Some((frame.parse().ok()?, weight.parse().ok()?)));
     let (frame, weight): (usize, f64) = parts.ok_or_else(|| format!("'{text}' is not FRAME=WEIGHT, such as 12=3"))?;
     if weight.is_finite() && weight >= 0.0 {
         Ok((frame, weight))
     } else {
-        Err(format!("the weight {weight} makes no sense; it must be finite and not negative"))
+        Err(format!("invalid weight {weight}: it must be finite and at least 0"))
     }
 }
 
-/// Learns a model, writes it and prints its errors.
+/// Trains a model, writes it and prints its errors.
 pub(super) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> {
     let write_options = args.output.options();
     args.output.check()?;
@@ -154,7 +154,7 @@ pub(super) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
     }
     if let Some(allowed) = args.error {
         let found = envelope.validation.rms_error;
-        job.expect(found <= allowed, || format!("an error of {allowed}: it is {found:.3e}"));
+        job.expect(found <= allowed, || format!("RMS error {found:.3e}, requested {allowed}"));
     }
     let model = ModelFacts::trained(&args.rig, &envelope);
     job.summarize(&Summary::new(model, set.pose_count(), &envelope.validation))

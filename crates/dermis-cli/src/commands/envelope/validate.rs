@@ -1,4 +1,4 @@
-//! `dermis envelope validate`: a model against shapes that it should make.
+//! `dermis envelope validate`: measures a model against example shapes.
 
 use std::process::ExitCode;
 
@@ -11,23 +11,23 @@ use crate::diagnostic::{Diagnostic, InFile};
 use crate::job::Job;
 use crate::options::non_negative;
 
-/// Compare what a model makes of poses with the shapes that it should
+/// Measure the error of a model on poses with known shapes
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXIT_CODES)]
 pub(super) struct Args {
-    /// The model that was learned
+    /// Trained model
     model: String,
-    /// The file whose clip is played; joints are matched by name, or else by order [default: the model]
+    /// Play the clip of this file; joints are matched by name, then by order [default: the model]
     #[arg(long, value_name = "FILE")]
     rig: Option<String>,
-    /// Exit with 1 if the RMS error is above this
+    /// Exit with 1 if the RMS error is larger, in scene units
     #[arg(long, value_name = "E", value_parser = non_negative)]
     error: Option<f64>,
     #[command(flatten)]
     shapes: Shapes,
 }
 
-/// Compares and prints the errors of the model.
+/// Measures the model and prints its errors.
 pub(super) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> {
     let mut job = Job::new(format!("validating {}", args.model), shared);
     let mut set = examples(args, &job)?;
@@ -37,7 +37,7 @@ pub(super) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
     job.clock.lap("validate");
     if let Some(allowed) = args.error {
         let found = validation.rms_error;
-        job.expect(found <= allowed, || format!("an error of {allowed}: it is {found:.3e}"));
+        job.expect(found <= allowed, || format!("RMS error {found:.3e}, requested {allowed}"));
     }
     let model = ModelFacts::stored(&args.model, args.rig.as_deref(), set.object());
     job.answer(&Summary::new(model, set.pose_count(), &validation))

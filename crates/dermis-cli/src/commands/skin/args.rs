@@ -5,7 +5,7 @@ use dermis::skin::fit::{
     Bones, Corrections, DEFAULT_EPSILON, DEFAULT_INFLUENCES, DEFAULT_NEGATIVE_BOUND, DEFAULT_TSVD_THRESHOLD,
     FitOptions, WeightMethod,
 };
-use dermis::skin::refine::RefineOptions;
+use dermis::skin::refine::{DEFAULT_SMOOTHNESS, RefineOptions};
 
 use super::inputs::Part;
 use crate::args::EXIT_CODES;
@@ -13,21 +13,21 @@ use crate::diagnostic::Diagnostic;
 use crate::options::{OptionalOutput, count, count_or_none, fraction, non_negative, positive};
 
 const EXAMPLES: &str = "Examples:
-  dermis skin sample:gallop -o gallop.glb                 as many bones as the motion has near-rigid parts
+  dermis skin sample:gallop -o gallop.glb                 one bone per near-rigid part
   dermis skin horse.abc -o horse.glb --bones 30 --rank 5  30 bones and 5 corrections
   dermis skin horse.abc -o horse.glb --error 2            the fewest bones within 2 % distortion
   dermis skin walk.abc run.abc -o both.glb                two animations on one skin
-  dermis skin horse.abc --from horse.glb                  how well an asset plays its sequence
-  dermis skin horse.abc --table                           the paper's table for this input
+  dermis skin horse.abc --from horse.glb                  measure an asset against its sequence
+  dermis skin horse.abc --table                           Table 1 of the paper for this input
 
-The output's extension decides what is written: .glb, .gltf, .usda and .npz hold the
-whole skin, all other formats get the frames that it plays.";
+The extension of the output selects the contents: .glb, .gltf, .usda and .npz store the
+whole skin, all other formats store the frames that it plays.";
 
-/// Turn mesh animations into one skinned asset: bones, weights and corrections
+/// Convert mesh animations to a skinned asset: bones, weights and corrections
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
 pub(crate) struct Args {
-    /// The animations, of one topology: files, folders or numbered files, or sample:NAME
+    /// Animations of one topology: files, folders, numbered files, or sample:NAME
     #[arg(required = true, value_name = "INPUT")]
     pub(super) inputs: Vec<String>,
     #[command(flatten)]
@@ -38,28 +38,28 @@ pub(crate) struct Args {
     pub(super) bones: BoneArgs,
     #[command(flatten)]
     pub(super) skin: Skinning,
-    /// Measure this asset against the inputs instead of fitting one; clips of the same name, or else in order
+    /// Measure this asset against the inputs instead of fitting one; clips are matched by name, then by order
     #[arg(long, value_name = "ASSET", conflicts_with_all = ["table", "Bones", "Skinning"])]
     pub(super) from: Option<String>,
-    /// Measure the paper's variants and the refined fit: rigid and flexible bones, TSVD and NNLS weights, rank 0 and 10
+    /// Compare the paper's variants with the refined fit: rigid and flexible bones, TSVD and NNLS weights, rank 0 and 10
     #[arg(long, conflicts_with_all = ["output", "rig", "bone_model", "weights", "tsvd_threshold", "negative_bound", "rank", "rank_error", "refine"])]
     pub(super) table: bool,
 }
 
-/// The number of bones, or the bones.
+/// Selection of the bones.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Bones")]
 #[group(id = "Bones", multiple = false)]
 pub(crate) struct BoneArgs {
-    #[arg(long, value_name = "E", value_parser = positive, help = format!("Rotation tolerance of a near-rigid part; larger gives fewer bones [default: {DEFAULT_EPSILON}]"))]
+    #[arg(long, value_name = "E", value_parser = positive, help = format!("Set the rotation tolerance of near-rigid parts, without unit; larger gives fewer bones [default: {DEFAULT_EPSILON}]"))]
     pub(super) epsilon: Option<f64>,
-    /// Exactly so many bones
+    /// Use exactly N bones
     #[arg(long = "bones", value_name = "N", value_parser = count)]
     pub(super) count: Option<usize>,
-    /// The fewest bones whose distortion is at most so many percent
+    /// Use the fewest bones whose distortion is at most PCT percent
     #[arg(long, value_name = "PCT", value_parser = positive)]
     pub(super) error: Option<f64>,
-    /// The joints of this rig, moved by its clips: only weights are solved
+    /// Use the joints and clips of this rig; only weights and corrections are solved
     #[arg(long, value_name = "FILE")]
     pub(super) rig: Option<String>,
 }
@@ -69,28 +69,30 @@ pub(crate) struct BoneArgs {
 #[command(next_help_heading = "Skin")]
 #[group(id = "Skinning", multiple = true)]
 pub(crate) struct Skinning {
-    #[arg(long, value_name = "N", value_parser = count, help = format!("The most bones that move one point [default: {DEFAULT_INFLUENCES}]"))]
+    #[arg(long, value_name = "N", value_parser = count, help = format!("Limit the bones per point [default: {DEFAULT_INFLUENCES}]"))]
     pub(super) influences: Option<usize>,
-    /// The bone model [default: flexible]
+    /// Select the bone model [default: flexible]
     #[arg(long, value_name = "MODEL", conflicts_with = "rig")]
     pub(super) bone_model: Option<BoneModel>,
-    /// The solver of the weights; tsvd and bounded may be negative and are not refined [default: nnls]
+    /// Select the solver of the weights; tsvd and bounded allow negative weights and are not refined [default: nnls]
     #[arg(long, value_name = "METHOD")]
     pub(super) weights: Option<Weights>,
-    #[arg(long, value_name = "T", value_parser = fraction, requires = "weights", help = format!("With --weights tsvd: the fraction of the largest singular value below which others are dropped [default: {DEFAULT_TSVD_THRESHOLD}]"))]
+    #[arg(long, value_name = "T", value_parser = fraction, requires = "weights", help = format!("With --weights tsvd: drop singular values below this fraction of the largest [default: {DEFAULT_TSVD_THRESHOLD}]"))]
     pub(super) tsvd_threshold: Option<f64>,
-    #[arg(long, value_name = "D", value_parser = non_negative, requires = "weights", help = format!("With --weights bounded: weights are at least −D [default: {DEFAULT_NEGATIVE_BOUND}]"))]
+    #[arg(long, value_name = "D", value_parser = non_negative, requires = "weights", help = format!("With --weights bounded: allow weights down to −D [default: {DEFAULT_NEGATIVE_BOUND}]"))]
     pub(super) negative_bound: Option<f64>,
-    /// The number of corrections [default: 0]
+    /// Add R corrections [default: 0]
     #[arg(long, value_name = "R", conflicts_with = "rank_error", value_parser = count_or_none)]
     pub(super) rank: Option<usize>,
-    /// The fewest corrections whose distortion is at most so many percent
+    /// Add the fewest corrections whose distortion is at most PCT percent
     #[arg(long, value_name = "PCT", value_parser = positive)]
     pub(super) rank_error: Option<f64>,
-    #[arg(long, value_name = "N", value_parser = count_or_none, help = format!("The most iterations of the refinement; 0 is the paper's method [default: {}]", RefineOptions::default().max_iterations))]
+    #[arg(long, value_name = "N", value_parser = count_or_none, help = format!("Limit the iterations of the refinement; 0 is the paper's method [default: {}]", RefineOptions::default().max_iterations))]
     pub(super) refine: Option<usize>,
-    #[arg(long, value_name = "T", value_parser = non_negative, conflicts_with = "rig", help = format!("Stop when an iteration gains less than this fraction of the distortion [default: {}]", RefineOptions::default().tolerance))]
+    #[arg(long, value_name = "T", value_parser = non_negative, conflicts_with = "rig", help = format!("Stop when an iteration reduces the distortion by less than this fraction [default: {}]", RefineOptions::default().tolerance))]
     pub(super) tolerance: Option<f64>,
+    #[arg(long, value_name = "S", value_parser = non_negative, conflicts_with = "rig", help = format!("Smooth the weights and the rest pose by this factor; 0 minimizes the distortion alone [default: {DEFAULT_SMOOTHNESS}]"))]
+    pub(super) smoothness: Option<f64>,
     /// Keep the given rest pose instead of refining it
     #[arg(long, conflicts_with = "rig")]
     pub(super) keep_rest: bool,
@@ -101,20 +103,20 @@ pub(crate) struct Skinning {
 pub(super) enum BoneModel {
     /// Rotation and translation
     Rigid,
-    /// Scale along its axes as well
+    /// Rotation, translation and scale
     Scaled,
     /// Any affine transform
     Flexible,
 }
 
-/// The solver of the weights.
+/// Solver of the weights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Weights {
-    /// Never negative
+    /// Non-negative least squares
     Nnls,
-    /// Truncated singular value decomposition, any sign
+    /// Truncated singular value decomposition, weights of any sign
     Tsvd,
-    /// Negative down to a bound
+    /// Least squares with weights down to a negative bound
     Bounded,
 }
 
@@ -129,7 +131,7 @@ impl From<BoneModel> for dermis::skin::BoneModel {
 }
 
 impl Args {
-    /// The options of the fit.
+    /// Options of the fit.
     pub(super) fn fit_options(&self) -> Result<FitOptions, Diagnostic> {
         let (defaults, skin) = (FitOptions::default(), &self.skin);
         let bones = match (self.bones.epsilon, self.bones.count, self.bones.error) {
@@ -165,16 +167,17 @@ impl Args {
                 max_iterations,
                 tolerance: skin.tolerance.unwrap_or(defaults.refine.tolerance),
                 keep_rest: skin.keep_rest,
+                smoothness: skin.smoothness.unwrap_or(defaults.refine.smoothness),
             },
         })
     }
 }
 
 impl Skinning {
-    /// Refuses options that would have no effect.
+    /// Rejects options that would have no effect.
     fn check(&self, weights: WeightMethod, max_iterations: usize) -> Result<(), Diagnostic> {
         if weights != WeightMethod::NonNegative && max_iterations > 0 {
-            let message = "only weights that are never negative can be refined";
+            let message = "--refine requires non-negative weights";
             return Err(Diagnostic::new(message).hint("omit --refine, or use --weights nnls"));
         }
         let is_truncated = matches!(weights, WeightMethod::Truncated { .. });
@@ -183,6 +186,7 @@ impl Skinning {
             (self.tsvd_threshold.is_some(), is_truncated, "--tsvd-threshold", "with --weights tsvd"),
             (self.negative_bound.is_some(), is_bounded, "--negative-bound", "with --weights bounded"),
             (self.tolerance.is_some(), max_iterations > 0, "--tolerance", "if --refine is above 0"),
+            (self.smoothness.is_some(), max_iterations > 0, "--smoothness", "if --refine is above 0"),
             (self.keep_rest, max_iterations > 0, "--keep-rest", "if --refine is above 0"),
         ] {
             if given && !acts {

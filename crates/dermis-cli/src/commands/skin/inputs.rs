@@ -1,4 +1,4 @@
-//! What `dermis skin` fits: animations of one mesh, from several files and clips.
+//! Inputs of `dermis skin`: animations of one mesh, from several files and clips.
 
 use std::path::Path;
 
@@ -12,19 +12,19 @@ use crate::input::SAMPLE;
 use crate::job::Job;
 use crate::options::InputPart;
 
-/// The part of the inputs that is fitted, and the rest pose.
+/// Selection of the inputs, and the rest pose.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Input")]
 pub(crate) struct Part {
-    /// Fit only these clips: names, parts that no other name has, or numbers from 0 [default: all]
+    /// Fit only this clip: its name, a unique part of its name, or its index from 0; repeatable [default: all]
     #[arg(long = "clip", value_name = "CLIP")]
     pub(super) clips: Vec<String>,
     #[command(flatten)]
     pub(super) part: InputPart,
-    /// Deform the shape in this file [default: the rest pose of the first input]
+    /// Use the shape in this file as the rest pose [default: the rest pose of the first input]
     #[arg(long, value_name = "FILE", conflicts_with = "rest_frame")]
     rest: Option<String>,
-    /// Deform this frame of the first animation; negative numbers count from the end
+    /// Use this frame of the first animation as the rest pose; negative numbers count from the end
     #[arg(long, value_name = "K")]
     rest_frame: Option<isize>,
 }
@@ -39,8 +39,8 @@ pub(super) fn read(sources: &[String], part: &Part, job: &mut Job<'_>) -> Result
     }
     job.notes.append(&mut found.notes);
     if found.animations.is_empty() {
-        let diagnostic = Diagnostic::new("nothing moves in the input").in_file(sources.join(", "));
-        return Err(diagnostic.hint("a skin is learned from frames or clips: give an animated file"));
+        let diagnostic = Diagnostic::new("the input contains no motion").in_file(sources.join(", "));
+        return Err(diagnostic.hint("give a file with frames or clips"));
     }
     if let Some(frame) = part.rest_frame {
         found.set_rest_frame(frame)?;

@@ -1,4 +1,4 @@
-//! `dermis skin`: mesh animations become bones, weights and corrections.
+//! `dermis skin`: fits bones, weights and corrections to mesh animations.
 
 mod args;
 mod inputs;
@@ -24,10 +24,10 @@ use crate::job::Job;
 use crate::numbers::measured as words;
 use crate::watch::Watch;
 
-/// A largest error above this, as a percentage of the box's diagonal, is no fit.
+/// A fit with a larger error, in percent of the diagonal, is rejected.
 const MAX_ERROR_PERCENT: f64 = 100.0;
 
-/// Fits, or measures, and prints how well.
+/// Fits or measures a skin and prints its measures.
 pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> {
     let options = args.fit_options()?;
     args.output.check()?;
@@ -53,31 +53,31 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
     job.summarize(&summary)
 }
 
-/// Notes what was asked for and not reached; a fit that is further off than the shape is large is an error.
+/// Records requested qualities that were not reached; an error larger than the shape is rejected.
 fn expect_quality(options: &FitOptions, fit: &Fit, job: &mut Job<'_>) -> Result<(), Diagnostic> {
     let measures = &fit.measures;
     if !(measures.max_error_percent <= MAX_ERROR_PERCENT && measures.distortion_percent.is_finite()) {
         let error = words(measures.max_error_percent);
-        let message = format!("the fit cannot be right: its largest error is {error} % of the shape's diagonal");
+        let message = format!("invalid fit: the largest error is {error} % of the diagonal of the shape");
         return Err(Diagnostic::wrong_result(message).hint("check the input with 'dermis inspect'"));
     }
     match options.bones {
         Bones::Distortion(percent) => {
             let reached = measures.distortion_percent_by_rank[0];
             job.expect(reached <= percent, || {
-                format!("the bones reach {} % distortion, not {percent} %", words(reached))
+                format!("distortion {} % with bones only, requested {percent} %", words(reached))
             });
         }
         Bones::Count(asked) => {
             let count = fit.skin.bone_count();
-            job.expect(count == asked, || format!("there are {count} bones, not {asked}"));
+            job.expect(count == asked, || format!("{count} bones, requested {asked}"));
         }
         Bones::Tolerance(_) => {}
     }
     if let Corrections::ForDistortion { percent, .. } = options.corrections {
         let reached = measures.distortion_percent;
         job.expect(reached <= percent, || {
-            format!("corrections reach {} % distortion, not {percent} %", words(reached))
+            format!("distortion {} % with corrections, requested {percent} %", words(reached))
         });
     }
     Ok(())
@@ -99,8 +99,8 @@ fn fitted(
         return fit(rest, animations, options, watch).in_file(args.inputs.join(", "));
     };
     let object = read_rigged(source, args.part.part.fps, job)?;
-    let rig = object.rig.as_ref().ok_or_else(|| Diagnostic::new("this file has no rig").in_file(source))?;
-    // If no clip is named, the rig's clips are taken in order.
+    let rig = object.rig.as_ref().ok_or_else(|| Diagnostic::new("the file has no rig").in_file(source))?;
+    // Without --clip, all clips of the rig are used in order.
     let names: Vec<&str> = object.clips.iter().map(|clip| clip.name()).collect();
     let named: Result<Vec<_>, _> =
         args.part.clips.iter().map(|clip| Ok(object.clips[find_clip(clip, &names)?].clone())).collect();

@@ -1,4 +1,4 @@
-//! `dermis skin --table`: the paper's Table 1 for one input, and what the refinement makes of it.
+//! `dermis skin --table`: Table 1 of James & Twigg 2005 for one input, with the refined fit.
 
 use std::process::ExitCode;
 
@@ -44,7 +44,7 @@ struct Row {
     seconds: f64,
 }
 
-/// Fits every variant and prints a row for each.
+/// Fits every variant and prints one row for each.
 pub(super) fn run(
     args: &Args,
     inputs: &Animations,

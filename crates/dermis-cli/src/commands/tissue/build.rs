@@ -1,4 +1,4 @@
-//! `dermis tissue build`: from a body to a layered body.
+//! `dermis tissue build`: builds a layered body from a body model or a character.
 
 use std::process::ExitCode;
 
@@ -17,7 +17,7 @@ use crate::job::{Facts, Job};
 use crate::options::{Output, positive};
 use crate::text::Text;
 
-/// The value of `--rig` for the skeleton of a person.
+/// Value of `--rig` that fits a human skeleton.
 const HUMAN: &str = "human";
 
 const EXAMPLES: &str = "Examples:
@@ -25,15 +25,15 @@ const EXAMPLES: &str = "Examples:
   dermis tissue build SMPL_NEUTRAL.pkl --layer 0.4 --stiffness 6000 -o model.npz
       a body in SMPL's layout
   dermis tissue build hero.glb --thickness painted.glb:fat --thickness-range 1:2 -o model.npz
-      a rigged character, with flesh as it was painted
+      a rigged character with painted thickness
   dermis tissue build scan.obj --rig human -o model.npz
-      a skin without a rig: the skeleton is fitted, the weights found";
+      a skin without a rig: a skeleton is fitted and weights are solved";
 
-/// Build a layered body: tetrahedra, the body extended to its inside, layers
+/// Build a layered body: tetrahedra, inner weights and layers
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
 pub(super) struct Args {
-    /// The body: SMPL's layout (.npz, .pkl), a rigged character, or sample:body
+    /// Body in the layout of SMPL (.npz, .pkl), rigged character, or sample:body
     body: String,
     #[command(flatten)]
     output: Output,
@@ -43,30 +43,30 @@ pub(super) struct Args {
     layer: LayerArgs,
     #[command(flatten)]
     tets: TetArgs,
-    /// The source of the joints: 'human' fits a skeleton to a skin that has none, a FILE gives its own
+    /// Add joints to a skin without a rig: 'human' fits a skeleton, FILE provides one
     #[arg(long, value_name = "human|FILE")]
     rig: Option<String>,
-    /// Use this mesh: its name or path, or a part that no other name has [default: the rigged one with the most points]
+    /// Use this mesh: its name or path, or a unique part of its name [default: the rigged mesh with the most points]
     #[arg(long, value_name = "NAME")]
     mesh: Option<String>,
-    /// The length of a unit of the file in metres [default: as the file states, else 1]
+    /// Set the length of a unit in metres [default: from the file, else 1]
     #[arg(long, value_name = "M", value_parser = positive)]
     metres_per_unit: Option<f64>,
 }
 
-/// What was done, as JSON.
+/// JSON summary.
 #[derive(Debug, Serialize)]
 struct Summary {
     body: String,
     #[serde(flatten)]
     facts: LayerFacts,
-    /// The fraction of the skin's triangles that are faces of the boundary; null if the skin is embedded.
+    /// Fraction of the skin's triangles that are faces of the boundary; null if the skin is embedded.
     recovered_faces: Option<f64>,
     volume_error: f64,
     weight_steps: usize,
 }
 
-/// Builds, writes, and prints what was made.
+/// Builds the body, writes it and prints its facts.
 pub(super) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> {
     super::check(&args.output)?;
     if let Some(tets) = &args.tets.save_tets {
@@ -110,7 +110,7 @@ fn rig(args: &Args) -> Result<RigChoice, Diagnostic> {
         Some(HUMAN) => Ok(RigChoice::Human),
         Some(file) => {
             let other = read_body(file, &BodyOptions::default()).in_file(file)?;
-            let model = other.model.ok_or_else(|| Diagnostic::new("this file has no joints").in_file(file))?;
+            let model = other.model.ok_or_else(|| Diagnostic::new("the file has no joints").in_file(file))?;
             let skeleton = Skeleton::new(model.joints().to_vec(), model.rest_joints().to_vec());
             Ok(RigChoice::Skeleton(skeleton.in_file(file)?))
         }
@@ -121,9 +121,9 @@ impl Facts for Summary {
     fn write(&self, text: &mut Text) {
         self.facts.write(text);
         let faces = match self.recovered_faces {
-            Some(fraction) => format!("{:.2} % of the skin's faces are faces of the boundary", 100.0 * fraction),
-            None => "the skin is embedded".to_owned(),
+            Some(fraction) => format!("{:.2} % of the faces are on the boundary of the tetrahedra", 100.0 * fraction),
+            None => "embedded in the tetrahedra".to_owned(),
         };
-        text.row("skin", format!("{faces}, volume {:+.3} %", 100.0 * self.volume_error));
+        text.row("skin", format!("{faces}, volume error {:+.3} %", 100.0 * self.volume_error));
     }
 }

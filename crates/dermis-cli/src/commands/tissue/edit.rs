@@ -1,4 +1,4 @@
-//! `dermis tissue edit`: other flesh for a layered body.
+//! `dermis tissue edit`: changes the flesh of a layered body.
 
 use std::process::ExitCode;
 
@@ -13,13 +13,13 @@ const EXAMPLES: &str = "Examples:
   dermis tissue edit model.npz --stiffness 20000 -o stiff.npz
   dermis view model.npz --paint fat -o painted.npz
   dermis tissue edit model.npz --thickness painted.npz:fat --thickness-range 1:2 -o fat.npz
-      flesh as it was painted";
+      painted thickness";
 
 /// Change the flesh of a layered body: thickness, stiffness, density, damping
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
 pub(super) struct Args {
-    /// The model
+    /// Layered body
     model: String,
     #[command(flatten)]
     output: Output,
@@ -27,11 +27,11 @@ pub(super) struct Args {
     flesh: FleshArgs,
 }
 
-/// Edits, writes, and prints what was made.
+/// Changes the flesh, writes the body and prints its facts.
 pub(super) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> {
     super::check(&args.output)?;
     if args.flesh.is_empty() {
-        let diagnostic = Diagnostic::new("there is nothing to change");
+        let diagnostic = Diagnostic::new("no change requested");
         return Err(diagnostic.hint("give --thickness, --stiffness, --poisson, --density or --damping"));
     }
     let mut job = Job::new(format!("editing {}", args.model), shared);

@@ -1,4 +1,4 @@
-//! What the flesh is, as options: numbers, or values painted on the skin.
+//! Options of the flesh: numbers, or values painted on the skin.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -11,47 +11,47 @@ use dermis::tissue::layers::FleshOptions;
 use crate::diagnostic::{Diagnostic, InFile};
 use crate::options::{fraction, non_negative, positive};
 
-/// The flesh: its thickness and material
+/// Thickness and material of the flesh
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Flesh")]
 pub(super) struct FleshArgs {
-    /// The thickness d of the simulated layer: a number (1 is none, 2 is thick), the NAME of painted values of the
-    /// input, or of another file as `FILE:NAME`
+    /// Set the relative depth d of the simulated layer, without unit: a number (1 simulates nothing, 2 is thick), the
+    /// NAME of a painted attribute, or `FILE:NAME` for an attribute of another file [default: from the shape]
     #[arg(long, value_name = "D")]
     thickness: Option<Source>,
-    /// Painted thickness 0 to 1 means this range of d
+    /// Map painted values from 0 to 1 to this range of d [default: 0:1]
     #[arg(long, value_name = "LOW:HIGH", value_parser = range, requires = "thickness")]
     thickness_range: Option<[f32; 2]>,
-    /// Young's modulus in pascal: a number, the NAME of painted values of the input, or `FILE:NAME`
+    /// Set Young's modulus in pascal: a number, the NAME of a painted attribute, or `FILE:NAME` [default: 4000]
     #[arg(long, value_name = "PA")]
     stiffness: Option<Source>,
-    /// Painted stiffness 0 to 1 means this range of Young's modulus
+    /// Map painted values from 0 to 1 to this range of Young's modulus in pascal [default: 0:1]
     #[arg(long, value_name = "LOW:HIGH", value_parser = range, requires = "stiffness")]
     stiffness_range: Option<[f32; 2]>,
-    /// Poisson's ratio, 0 to 0.49: larger keeps volume better
+    /// Set Poisson's ratio, 0 to 0.49; larger preserves volume better [default: 0.4]
     #[arg(long, value_name = "NU", value_parser = non_negative)]
     poisson: Option<f64>,
-    /// Density in kilograms per cubic metre
+    /// Set the density in kg/m³ [default: 1000]
     #[arg(long, value_name = "RHO", value_parser = positive)]
     density: Option<f64>,
-    /// The rate at which motion decays, per second
+    /// Set the damping rate per second [default: 3]
     #[arg(long, value_name = "RATE", value_parser = non_negative)]
     damping: Option<f64>,
 }
 
-/// The layer of a body that is built
+/// Extent of the simulated layer
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Flesh")]
 pub(super) struct LayerArgs {
-    /// The fraction of the elements that the layer has if its thickness is not given, 0 to 1
+    /// Simulate this fraction of the elements, 0 to 1, if --thickness is not given [default: 0.3]
     #[arg(long, value_name = "FRACTION", value_parser = fraction, conflicts_with = "thickness")]
     layer: Option<f64>,
-    /// Let hands, feet and head be simulated too
+    /// Simulate hands, feet and head as well
     #[arg(long)]
     whole_body: bool,
 }
 
-/// A number, or the name of values on the skin.
+/// A number, or the name of an attribute of the skin.
 #[derive(Debug, Clone, PartialEq)]
 enum Source {
     Number(f32),
@@ -69,17 +69,17 @@ impl FromStr for Source {
             Some((file, name)) if !file.is_empty() && !name.is_empty() => {
                 Ok(Self::Painted { file: Some(file.to_owned()), name: name.to_owned() })
             }
-            Some(_) => Err("this is neither a number nor NAME nor FILE:NAME".to_owned()),
+            Some(_) => Err("it must be a number, NAME or FILE:NAME".to_owned()),
             None => Ok(Self::Painted { file: None, name: text.to_owned() }),
         }
     }
 }
 
-/// Values on the skin, by name.
+/// Attributes of the skin, by name.
 type Attributes = BTreeMap<String, Vec<f32>>;
 
 impl LayerArgs {
-    /// Sets what is asked for in the options of a build, with the flesh of `args`.
+    /// Applies the options to `options`, with the flesh of `args`.
     pub(super) fn apply(
         &self,
         args: &FleshArgs,
@@ -106,13 +106,13 @@ impl LayerArgs {
 }
 
 impl FleshArgs {
-    /// Whether nothing is asked for.
+    /// Returns whether no option is given.
     pub(super) fn is_empty(&self) -> bool {
         let Self { thickness, stiffness, poisson, density, damping, .. } = self;
         thickness.is_none() && stiffness.is_none() && [poisson, density, damping].iter().all(|value| value.is_none())
     }
 
-    /// Sets what is asked for in `flesh`; what is not stays.
+    /// Applies the given options to `flesh` and keeps the other values.
     pub(super) fn edit(&self, flesh: &mut Flesh, own: &Attributes) -> Result<(), Diagnostic> {
         let count = flesh.thickness.len();
         if let Some(source) = &self.thickness {
@@ -128,13 +128,13 @@ impl FleshArgs {
         self.check_ranges()
     }
 
-    /// Refuses ranges of what is not painted.
+    /// Rejects ranges for values that are not painted.
     fn check_ranges(&self) -> Result<(), Diagnostic> {
         for (source, range, name) in
             [(&self.thickness, self.thickness_range, "thickness"), (&self.stiffness, self.stiffness_range, "stiffness")]
         {
             if range.is_some() && matches!(source, Some(Source::Number(_))) {
-                let message = format!("--{name}-range has an effect only if --{name} names painted values");
+                let message = format!("--{name}-range has an effect only if --{name} is a painted attribute");
                 return Err(Diagnostic::new(message).hint(format!("omit --{name}-range")));
             }
         }
@@ -143,7 +143,7 @@ impl FleshArgs {
 }
 
 impl Source {
-    /// The values: a number `count` times, or as painted, from 0 and 1 to `range`.
+    /// The values: a number repeated `count` times, or painted values mapped from 0 and 1 to `range`.
     fn values(&self, own: &Attributes, range: Option<[f32; 2]>, count: usize) -> Result<Vec<f32>, Diagnostic> {
         let (file, name) = match self {
             Self::Number(value) => return Ok(vec![*value; count]),
@@ -156,12 +156,15 @@ impl Source {
         let attributes = other.as_ref().unwrap_or(own);
         let Some(values) = attributes.get(name) else {
             let known: Vec<&str> = attributes.keys().map(String::as_str).collect();
-            let listed =
-                if known.is_empty() { "it has none".to_owned() } else { format!("it has: {}", known.join(", ")) };
+            let listed = if known.is_empty() {
+                "attributes: none".to_owned()
+            } else {
+                format!("attributes: {}", known.join(", "))
+            };
             let closest = names::closest(name, known).map(|name| format!("did you mean '{name}'?"));
-            let diagnostic = Diagnostic::new(format!("there are no values called '{name}' on the skin")).detail(listed);
+            let diagnostic = Diagnostic::new(format!("there is no attribute called '{name}'")).detail(listed);
             let diagnostic = file.iter().fold(diagnostic, |diagnostic, file| diagnostic.in_file(file));
-            return Err(diagnostic.maybe_hint(closest).hint("paint some with 'dermis view FILE --paint NAME -o FILE'"));
+            return Err(diagnostic.maybe_hint(closest).hint("paint one with 'dermis view FILE --paint NAME -o FILE'"));
         };
         let [low, high] = range.unwrap_or([0.0, 1.0]);
         Ok(values.iter().map(|value| low + (high - low) * value).collect())

@@ -1,4 +1,4 @@
-//! `dermis tissue inspect`: what a layered body is made of, and what its layers save.
+//! `dermis tissue inspect`: facts of layered bodies, and the time per step.
 
 use std::process::ExitCode;
 
@@ -10,19 +10,19 @@ use crate::diagnostic::{Diagnostic, InFile};
 use crate::job::{Facts, Job};
 use crate::text::Text;
 
-/// Show what a layered body is made of
+/// Show the contents of layered bodies
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXIT_CODES)]
 pub(super) struct Args {
-    /// The models
+    /// Layered bodies
     #[arg(required = true, value_name = "MODEL")]
     models: Vec<String>,
-    /// Time steps of the layer and of all elements
+    /// Measure the time per step with the layer and with all elements
     #[arg(long)]
     time: bool,
 }
 
-/// A model, as JSON.
+/// JSON summary of a model.
 #[derive(Debug, Serialize)]
 struct Summary {
     model: String,
@@ -31,7 +31,7 @@ struct Summary {
     speed: Option<StepTimes>,
 }
 
-/// Prints what the models are.
+/// Prints the facts of each model.
 pub(super) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> {
     for model in &args.models {
         let mut job = Job::new(format!("inspecting {model}"), shared);

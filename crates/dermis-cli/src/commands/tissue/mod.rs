@@ -1,4 +1,4 @@
-//! `dermis tissue`: layered bodies whose flesh moves.
+//! `dermis tissue`: layered bodies with simulated flesh.
 
 mod build;
 mod edit;
@@ -26,15 +26,15 @@ use crate::text::Text;
 
 const EXAMPLES: &str = "Examples:
   dermis tissue build sample:body -o model.npz
-      tetrahedra, weights inside, layers
+      tetrahedra, inner weights, layers
   dermis tissue simulate model.npz --clip jumping_jacks -o jacks.abc
-      its flesh in motion, as frames
+      simulated flesh, as frames
   dermis tissue simulate model.npz --gravity 70 --forces pull.json -o heavy.glb
-      under seven times the earth's gravity, pulled
+      seven times the earth's gravity, with additional forces
   dermis view model.npz
-      the same live, with the mouse";
+      interactive simulation";
 
-/// Layered bodies: an inside that follows the pose, flesh that jiggles, sags and reacts to forces
+/// Build and simulate layered bodies: an inner layer that follows the pose, flesh that moves dynamically
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
 pub(crate) struct Args {
@@ -51,7 +51,7 @@ enum Action {
     Inspect(inspect::Args),
 }
 
-/// Runs the command.
+/// Runs the subcommand.
 pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> {
     match &args.action {
         Action::Build(args) => build::run(args, shared),
@@ -62,7 +62,7 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
     }
 }
 
-/// Reads the layered body in `source`; a body that is not built yet is built with the defaults.
+/// Reads the layered body in `source`; other bodies are built with the default options.
 fn read(source: &str, job: &mut Job<'_>) -> Result<LayeredFile, Diagnostic> {
     let mut file =
         job.watch.during(&format!("reading {source}"), || read_layered(source, &job.watch)).in_file(source)?;
@@ -70,11 +70,14 @@ fn read(source: &str, job: &mut Job<'_>) -> Result<LayeredFile, Diagnostic> {
     Ok(file)
 }
 
-/// Refuses an output that is not a layered body's.
+/// Rejects an output whose format cannot store a layered body.
 fn check(output: &Output) -> Result<(), Diagnostic> {
     if output.output.extension().is_none_or(|extension| !extension.eq_ignore_ascii_case("npz")) {
-        let diagnostic = Diagnostic::new("a layered body is an .npz file").in_file(output.output.display());
-        return Err(diagnostic.hint("name it MODEL.npz; 'dermis tissue simulate' writes every other format"));
+        let diagnostic =
+            Diagnostic::new("invalid output: a layered body is stored as .npz").in_file(output.output.display());
+        return Err(
+            diagnostic.hint("use the extension .npz; 'dermis tissue simulate' writes mesh sequences in other formats")
+        );
     }
     output.check()
 }
@@ -88,7 +91,7 @@ fn write(body: &LayeredBody, output: &Output, job: &mut Job<'_>) -> Result<Layer
     Ok(facts)
 }
 
-/// A model that was changed, as JSON.
+/// JSON summary of a changed model.
 #[derive(Debug, Serialize)]
 struct Changed {
     model: String,
@@ -120,10 +123,7 @@ impl Facts for LayerFacts {
         let (fem, percent) = (grouped(self.fem_elements), 100.0 * self.element_fraction);
         let (free, driven) = (grouped(self.free_nodes), grouped(self.driven_nodes));
         let solve = self.cg_iterations.map(|count| format!("; {count} CG iterations to 1e-6")).unwrap_or_default();
-        text.row(
-            "layer",
-            format!("{fem} of the elements ({percent:.0} %), {free} free and {driven} driven nodes{solve}"),
-        );
+        text.row("layer", format!("{fem} elements ({percent:.0} %), {free} free and {driven} driven nodes{solve}"));
         let [low, high] = self.young_modulus_pa.map(|modulus| measured(f64::from(modulus)));
         let stiffness = if low == high { low } else { format!("{low} to {high}") };
         let [thin, thick] = self.thickness;

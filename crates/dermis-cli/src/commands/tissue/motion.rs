@@ -1,4 +1,4 @@
-//! Which motion a body makes, and what acts on it.
+//! Options of the motion of a body and the forces on it.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -14,26 +14,26 @@ use crate::diagnostic::{Diagnostic, InFile};
 use crate::job::Job;
 use crate::options::duration;
 
-/// What moves the body and what acts on it
+/// Motion of the body and forces
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Motion")]
 pub(super) struct MotionArgs {
-    /// Use this clip: its name, a part that no other name has, or its number from 0 [default: the first]
+    /// Use this clip: its name, a unique part of its name, or its index from 0 [default: the first]
     #[arg(long, value_name = "CLIP")]
     clip: Option<String>,
-    /// Take the clip from this file: a rig with the same joint names, or an .npz with poses (and trans) as SMPL's
+    /// Read the clip from this file: a rig with the same joint names, or an .npz file with poses and trans as in SMPL
     #[arg(long, value_name = "FILE")]
     motion: Option<String>,
-    /// Stand in the rest pose for this long instead
+    /// Hold the rest pose for this long instead, in seconds
     #[arg(long, value_name = "SECONDS", conflicts_with_all = ["clip", "motion"], value_parser = duration)]
     stand: Option<f64>,
-    /// Another shape: NAME=VALUE, or NUMBER=VALUE from 0; may be repeated
+    /// Set a shape coefficient: NAME=VALUE, or INDEX=VALUE from 0; repeatable
     #[arg(long, value_name = "SHAPE=VALUE")]
     shape: Vec<ShapeValue>,
-    /// Gravity in m/s²: downwards, or X,Y,Z in any direction [default: 0, since a sculpted shape hangs already]
+    /// Set gravity in m/s²: downwards, or a vector X,Y,Z [default: 0: sculpted shapes already include gravity]
     #[arg(long, value_name = "G", allow_hyphen_values = true)]
     gravity: Option<Gravity>,
-    /// Forces over time, a JSON file: pulls, colliders, spinning, gravity
+    /// Read forces over time from this JSON file: pulls, colliders, rotation, gravity
     #[arg(long, value_name = "FILE")]
     forces: Option<PathBuf>,
 }
@@ -45,7 +45,7 @@ pub(super) struct ShapeValue {
     value: f64,
 }
 
-/// A size downwards, or a vector.
+/// Gravity downwards, or along a vector, in m/s².
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Gravity {
     Down(f32),
@@ -72,13 +72,13 @@ impl FromStr for Gravity {
         match numbers.as_deref() {
             Ok(&[size]) if size.is_finite() => Ok(Self::Down(size)),
             Ok(&[x, y, z]) if x.is_finite() && y.is_finite() && z.is_finite() => Ok(Self::Along([x, y, z])),
-            _ => Err("this is neither a number, such as 9.81, nor X,Y,Z".to_owned()),
+            _ => Err("it must be a number such as 9.81, or X,Y,Z".to_owned()),
         }
     }
 }
 
 impl MotionArgs {
-    /// The motion that is asked for.
+    /// The selected motion.
     pub(super) fn motion(&self, body: &LayeredBody, job: &mut Job<'_>) -> Result<BodyMotion, Diagnostic> {
         let parts = body.parts();
         if let Some(seconds) = self.stand {
@@ -94,13 +94,13 @@ impl MotionArgs {
         }
     }
 
-    /// The shape coefficients that are asked for.
+    /// Shape coefficients of the body.
     pub(super) fn betas(&self, model: &BodyModel) -> Result<Vec<f64>, Diagnostic> {
         let values: Vec<_> = self.shape.iter().map(|ShapeValue { shape, value }| (shape.clone(), *value)).collect();
         Ok(shape_coefficients(model, &values)?)
     }
 
-    /// What acts on the body: gravity, and the forces of a file.
+    /// Gravity and the forces of a file.
     pub(super) fn forces(&self, up: UpAxis) -> Result<Vec<TimedForce>, Diagnostic> {
         let mut forces = self.forces.as_deref().map(read_forces).transpose()?.unwrap_or_default();
         let gravity = self.gravity.map(|asked| match asked {
@@ -115,7 +115,7 @@ impl MotionArgs {
 fn read_forces(path: &Path) -> Result<Vec<TimedForce>, Diagnostic> {
     let text = std::fs::read_to_string(path).in_file(path.display())?;
     let forces: Vec<TimedForce> = serde_json::from_str(&text).map_err(|error| {
-        let diagnostic = Diagnostic::new("this is not a list of forces").detail(error.to_string());
+        let diagnostic = Diagnostic::new("invalid file: not a list of forces").detail(error.to_string());
         let hint = "see 'Forces' in docs/tissue.md: [{\"kind\": \"pull\", \"center\": [0, 1, 0.1], …}]";
         diagnostic.in_file(path.display()).hint(hint)
     })?;
@@ -123,13 +123,13 @@ fn read_forces(path: &Path) -> Result<Vec<TimedForce>, Diagnostic> {
     Ok(forces)
 }
 
-/// The motion of a name or number; the first if none is asked for.
+/// The motion with the name or index `wanted`; the first without one.
 fn chosen(motions: &[BodyMotion], wanted: Option<&str>) -> Result<BodyMotion, Diagnostic> {
     let names: Vec<&str> = motions.iter().map(|motion| motion.name.as_str()).collect();
     let at = wanted.map_or(Ok(0), |wanted| find_clip(wanted, &names))?;
     motions.get(at).cloned().ok_or_else(|| {
         Diagnostic::new("the body has no clip")
-            .hint("give a file that has one with --motion FILE, or let it stand with --stand SECONDS")
+            .hint("give a file with a clip with --motion FILE, or hold the rest pose with --stand SECONDS")
     })
 }
 

@@ -1,4 +1,4 @@
-//! `dermis tissue simulate`: a layered body in motion, as a mesh sequence.
+//! `dermis tissue simulate`: simulates a layered body and writes a mesh sequence.
 
 use std::process::ExitCode;
 
@@ -20,36 +20,36 @@ const EXAMPLES: &str = "Examples:
   dermis tissue simulate model.npz --clip running --shape heavier=1.5 -o run.glb
       a heavier body
   dermis tissue simulate model.npz --stand 3 --gravity 9.81 --forces pull.json -o pulled.npz
-      standing still, pulled
+      in the rest pose, with gravity and a pull
   dermis skin run.abc -o run.glb --bones 40
-      the result as an asset that plays anywhere";
+      convert the result to a skinned asset";
 
-/// Simulate the flesh of a layered body while it moves
+/// Simulate the flesh of a layered body in motion
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
 pub(super) struct Args {
-    /// The model that 'build' made; a body that is not built yet is built first
+    /// Layered body; other bodies are built first with the default options
     model: String,
     #[command(flatten)]
     output: Output,
     #[command(flatten)]
     motion: MotionArgs,
-    /// Steps per frame [default: of about 4 ms]
+    /// Divide each frame into N time steps [default: steps of about 4 ms]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=MAX_SUBSTEPS as i64))]
     substeps: Option<u16>,
-    #[arg(long, value_name = "SECONDS", default_value_t = SimulateOptions::default().settle_s, value_parser = settling, help = "The time that the flesh settles in the first pose, under gravity, before anything is recorded, in seconds")]
+    #[arg(long, value_name = "SECONDS", default_value_t = SimulateOptions::default().settle_s, value_parser = settling, help = "Let the flesh settle under gravity in the first pose for this long before recording, in seconds")]
     settle: f32,
-    #[arg(long, value_name = "R", default_value_t = BodySimulationOptions::default().tolerance, value_parser = tolerance, help = "Residual of the linear solves, relative: larger is faster and loses fine motion")]
+    #[arg(long, value_name = "R", default_value_t = BodySimulationOptions::default().tolerance, value_parser = tolerance, help = "Set the relative residual of the linear solves; larger is faster and less accurate")]
     tolerance: f64,
-    /// Simulate all elements, not only the layer: what the layer saves
+    /// Simulate all elements instead of the layer only
     #[arg(long)]
     all_elements: bool,
-    /// Exit with 1 if it is slower than this many times real time
+    /// Exit with 1 if the simulation is slower than this multiple of real time
     #[arg(long, value_name = "FACTOR", value_parser = positive)]
     min_real_time_factor: Option<f64>,
 }
 
-/// What was done, as JSON.
+/// JSON summary.
 #[derive(Debug, Serialize)]
 struct Summary {
     model: String,
@@ -61,7 +61,7 @@ struct Summary {
     measures: RecordingMeasures,
 }
 
-/// Simulates while it writes, and prints how it went.
+/// Simulates while writing, and prints the measures.
 pub(super) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> {
     args.output.check_apart_from(&args.model)?;
     let mut job = Job::new(format!("simulating {}", args.model), shared);
@@ -87,7 +87,7 @@ pub(super) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
     job.clock.split("write", "simulate", measures.seconds);
     if let Some(asked) = args.min_real_time_factor {
         let factor = measures.real_time_factor;
-        job.expect(factor >= asked, || format!("it runs at {factor:.2} times real time, not {asked}"));
+        job.expect(factor >= asked, || format!("{factor:.2} times real time, requested {asked}"));
     }
     job.summarize(&Summary {
         model: args.model.clone(),
@@ -109,10 +109,10 @@ impl Facts for Summary {
         let (elements, all) = (grouped(m.fem_elements), grouped(m.all_elements));
         text.row("elements", format!("{elements} of {all}, {:.1} CG iterations per step", m.cg_iterations));
         let (rms, max) = (1e3 * m.displacement_rms, 1e3 * m.displacement_max);
-        let inverted = counted(m.inverted_elements, "element is", "elements are");
+        let inverted = counted(m.inverted_elements, "element", "elements");
         text.row(
             "flesh",
-            format!("{rms:.1} mm rms from the pose, at most {max:.1} mm; {inverted} inside out at the end"),
+            format!("{rms:.1} mm rms from the pose, at most {max:.1} mm; {inverted} inverted in the last frame"),
         );
     }
 }

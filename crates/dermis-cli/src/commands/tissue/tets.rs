@@ -1,4 +1,4 @@
-//! The tetrahedra of a body that is built: which mesher fills the skin, or which file.
+//! Options of the tetrahedra: a mesher, or a file.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,42 +16,42 @@ use crate::diagnostic::Diagnostic;
 use crate::job::Job;
 use crate::options::positive;
 
-/// The source of the tetrahedra
+/// Source of the tetrahedra
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Tetrahedra")]
 pub(super) struct TetArgs {
-    /// The mesher [default: built-in]
+    /// Select the mesher [default: built-in]
     #[arg(long, value_name = "NAME")]
     mesher: Option<MesherName>,
-    /// Take the tetrahedra of this file (.node/.ele, .mesh, .msh); points of the skin must be nodes
+    /// Read tetrahedra from this file (.node/.ele, .mesh, .msh); the points of the skin must be nodes
     #[arg(long, value_name = "FILE", conflicts_with_all = ["mesher", "spacing", "separate"])]
     tets: Option<String>,
-    /// The distance of nodes inside, in metres [default: so that there are 0.43 of them per point of the skin]
+    /// Set the distance of inner nodes, in metres [default: 0.43 inner nodes per point of the skin]
     #[arg(long, value_name = "M", value_parser = positive)]
     spacing: Option<f64>,
-    /// Let points move by at most this, in metres, to part a skin that meets itself; with --mesher built-in
+    /// Move points by at most this, in metres, to resolve self-intersections; with --mesher built-in [default: 0]
     #[arg(long, value_name = "M", value_parser = positive)]
     separate: Option<f64>,
-    /// The program that --mesher tetgen runs [default: tetgen]
+    /// Run this program for --mesher tetgen [default: tetgen]
     #[arg(long, value_name = "PROGRAM", requires = "mesher")]
     tetgen: Option<PathBuf>,
-    /// Write the tetrahedra to this file too (.node/.ele, .mesh, .msh, .npz)
+    /// Write the tetrahedra to this file (.node/.ele, .mesh, .msh, .npz)
     #[arg(long, value_name = "FILE")]
     pub(super) save_tets: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum MesherName {
-    /// Every face of the skin is one of the boundary
+    /// Every face of the skin is a face of the tetrahedra
     BuiltIn,
-    /// Cells of a lattice around the skin, also around one that is open or meets itself
+    /// Lattice cells around the skin, which can be open or self-intersecting
     Lattice,
-    /// The program of that name, which must be installed
+    /// The external program TetGen, which must be installed
     Tetgen,
 }
 
 impl TetArgs {
-    /// Sets the mesher that is asked for.
+    /// Applies the selected mesher to `options`.
     pub(super) fn apply(&self, options: &mut BuildBodyOptions, job: &Job<'_>) -> Result<(), Diagnostic> {
         let TetArgs { mesher, tets, spacing, separate, tetgen, .. } = self;
         let mesher = mesher.unwrap_or(MesherName::BuiltIn);
@@ -86,10 +86,10 @@ impl TetArgs {
 fn given_tets(file: &str, job: &Job<'_>) -> Result<TetMesh, Diagnostic> {
     let scene = job.read(file, &ReadOptions::default())?;
     let tets = scene.objects.into_iter().find_map(|object| object.tets);
-    Ok(Arc::unwrap_or_clone(tets.ok_or_else(|| Diagnostic::new("this file has no tetrahedra").in_file(file))?))
+    Ok(Arc::unwrap_or_clone(tets.ok_or_else(|| Diagnostic::new("the file has no tetrahedra").in_file(file))?))
 }
 
-/// The tetrahedra with their boundary, for a file of their own.
+/// A scene of the tetrahedra with their boundary.
 pub(super) fn scene_of(tets: &TetMesh) -> Result<Scene, Diagnostic> {
     let mesh = Arc::new(TriMesh::new(tets.nodes().to_vec(), tets.boundary())?);
     let object = Object { tets: Some(Arc::new(tets.clone())), ..Object::of_mesh("inside", mesh) };

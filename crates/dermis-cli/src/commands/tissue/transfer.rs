@@ -1,4 +1,4 @@
-//! `dermis tissue transfer`: the flesh of one body on another of the same topology (§6).
+//! `dermis tissue transfer`: copies the flesh of one body to another of the same topology (Kim et al. 2017, §6).
 
 use std::process::ExitCode;
 
@@ -12,21 +12,21 @@ use crate::options::Output;
 
 const EXAMPLES: &str = "Examples:
   dermis tissue transfer heavy.npz thin.npz -o thin-with-heavy-flesh.npz
-      both are models, or bodies, with the same points and triangles";
+      both bodies have the same points and triangles";
 
-/// Give the flesh of one body, its thickness and material, to another of the same topology
+/// Copy thickness and material of the flesh to another body of the same topology
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
 pub(super) struct Args {
-    /// The model that has the flesh
+    /// Source of the flesh
     from: String,
-    /// The model that gets it; a body that is not built yet is built first
+    /// Body that receives the flesh; bodies without layers are built first
     to: String,
     #[command(flatten)]
     output: Output,
 }
 
-/// Transfers, writes, and prints what was made.
+/// Transfers the flesh, writes the body and prints its facts.
 pub(super) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> {
     super::check(&args.output)?;
     let mut job = Job::new(format!("transferring to {}", args.to), shared);
@@ -38,8 +38,8 @@ pub(super) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
     let (ours, theirs) = (from.body().point_count(), to.body().point_count());
     if ours != theirs || triangles(&from) != triangles(&to) {
         let diagnostic = Diagnostic::new("the two bodies do not have the same skin topology").in_file(&args.to);
-        let diagnostic = diagnostic.detail(format!("one has {ours} points, the other {theirs}"));
-        return Err(diagnostic.hint("flesh is transferred between shapes of one model, as SMPL's are"));
+        let diagnostic = diagnostic.detail(format!("{ours} and {theirs} points"));
+        return Err(diagnostic.hint("use two shapes of one body model"));
     }
     to.set_flesh(from.flesh().clone()).in_file(&args.to)?;
     job.notes.extend(to.layers().notes());
