@@ -68,13 +68,13 @@ fn a_rig_with_clips_keeps_its_tree_its_times_and_its_poses() {
 }
 
 #[test]
-fn bones_that_shear_are_two_nodes_and_exact() {
+fn bones_that_shear_are_three_nodes_and_exact() {
     let scene = scene_of(vec![rigged(4, 12, 2, 0.3)]);
     let back = round_trip(&scene, "glb");
     assert!(posed_distance(&scene.objects[0], &back.objects[0]) < 1e-5);
     let (rig, read) = (scene.objects[0].rig.as_ref().unwrap(), back.objects[0].rig.as_ref().unwrap());
     assert_eq!(tree(rig), tree(read));
-    assert_eq!(json_of(&glb_of(&scene))["nodes"].as_array().unwrap().len(), 2 * 4 + 2);
+    assert_eq!(json_of(&glb_of(&scene))["nodes"].as_array().unwrap().len(), 3 * 4 + 2);
 }
 
 #[test]

@@ -18,7 +18,7 @@ fn main() {
     {
         let creature = Creature::new(points, bones, poses);
         let start = Instant::now();
-        let options = MapOptions { most: per_point, ..MapOptions::default() };
+        let options = MapOptions { max_bones: per_point, ..MapOptions::default() };
         let maps = Influences::from_weights(&creature.mesh, &creature.rig, creature.rig.weights(), &options);
         let map_seconds = start.elapsed().as_secs_f64();
         let (start, before) = (Instant::now(), processor_seconds());

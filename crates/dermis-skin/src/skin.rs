@@ -7,10 +7,12 @@
 use std::fmt::Display;
 use std::sync::{Arc, OnceLock};
 
+use dermis_mesh::geometry::point_normals;
 use dermis_mesh::names::{ClipNameError, find_clip};
 use dermis_mesh::{Clip, MeshError, Object, Rig, RigError, Shape, TriMesh};
-use glam::Vec3;
+use glam::{DAffine3, Vec3};
 
+use crate::blend::{blend, palette};
 use crate::pose::{Pose, Poser};
 
 /// A rest pose, its rig and its motions.
@@ -143,6 +145,22 @@ impl Skin {
         poser.pose_into(pose, positions, normals);
     }
 
+    /// The points of a frame with all corrections, in f64 until they are rounded.
+    pub(crate) fn played_points(&self, clip: usize, frame: usize) -> Vec<Vec3> {
+        let clip = &self.clips[clip];
+        self.points_of(&palette(&self.rig, clip, frame), clip.shape_weights(frame))
+    }
+
+    /// The points under the transforms `palette` of the rest pose, with corrections of these coefficients.
+    pub(crate) fn points_of(&self, palette: &[DAffine3], coefficients: &[f32]) -> Vec<Vec3> {
+        let shapes = || self.rig.shapes().iter().zip(coefficients);
+        let posed = |(point, &rest): (usize, &Vec3)| {
+            let corrected = shapes().fold(rest, |sum, (shape, &q)| sum + q * shape.offsets[point]);
+            blend(&self.rig, palette, point).transform_point3(corrected.as_dvec3()).as_vec3()
+        };
+        self.mesh.points().iter().enumerate().map(posed).collect()
+    }
+
     /// The skin prepared for posing, made at the first call.
     pub fn poser(&self) -> &Arc<Poser> {
         self.poser.get_or_init(|| Arc::new(Poser::new(&self.mesh, &self.rig)))
@@ -159,6 +177,23 @@ impl Skin {
         };
         let per_clip: Vec<Vec<f32>> = self.clips.iter().map(|clip| coefficients(clip)).collect();
         self.with_corrections(shapes, per_clip)
+    }
+
+    /// The same bones and weights over `mesh`, which has as many points.
+    pub(crate) fn with_mesh(&self, mesh: TriMesh) -> Self {
+        Self::of(Arc::new(mesh), Arc::clone(&self.rig), self.clips.clone())
+    }
+
+    /// The stored normal of each point: of split points the mean of their vertices, without stored ones that of the
+    /// surface.
+    pub(crate) fn stored_normals(&self) -> Vec<Vec3> {
+        let stored = self.mesh.layout().and_then(|layout| Some((layout, layout.normals.as_ref()?)));
+        let Some((layout, normals)) = stored else { return point_normals(self.mesh.points(), self.mesh.triangles()) };
+        let mut sums = vec![Vec3::ZERO; self.mesh.point_count()];
+        for (&point, &normal) in layout.vertex_points.iter().zip(normals) {
+            sums[point as usize] += normal;
+        }
+        sums.into_iter().map(Vec3::normalize_or_zero).collect()
     }
 
     /// The same skin with these of its clips, in this order.

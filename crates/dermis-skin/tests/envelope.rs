@@ -1,4 +1,4 @@
-//! Multi-weights learned from the built-in arm and from small made-up skeletons.
+//! Training of multi-weights from the built-in arm and from small synthetic skeletons.
 
 use std::sync::Arc;
 
@@ -33,8 +33,8 @@ fn fixed(smoothness: f64) -> TrainOptions {
     TrainOptions { smoothness: Some(smoothness), ..TrainOptions::default() }
 }
 
-/// A tube along x bent by two joints that meet in its middle, and shapes that bulge with the bend. They bulge across the
-/// axis of the bend: of a turn about z, the z of a point sees nothing (MWE, Eq. 4).
+/// A tube along x bent by two joints that meet in its middle, and shapes that bulge with the bend. They bulge across
+/// the axis of the bend, because a rotation about z does not affect the z of a point (MWE, Eq. 4).
 struct Tube {
     object: Object,
     transforms: Vec<DAffine3>,
@@ -108,11 +108,11 @@ fn posed(object: &Object, trained: &Trained, transforms: &[DAffine3]) -> Vec<Vec
 }
 
 #[test]
-fn a_half_turn_keeps_its_volume_where_linear_blending_collapses() {
+fn preserves_volume_in_a_half_turn_in_which_linear_blending_collapses() {
     let arm = arm();
     let all = arm.clips[0].frame_count();
     let model = learned(&arm, &examples_of(&arm, (0..all).step_by(2)), &TrainOptions::default());
-    // The clip's half turn is complete at 2.3 seconds; odd frames are not among the examples.
+    // The half turn of the clip is complete at 2.3 seconds; odd frames are not among the examples.
     let frame = 55;
     let shape = posed(&arm, &model, arm.clips[0].transforms(frame));
     let rig = arm.rig.as_ref().unwrap();
@@ -148,7 +148,7 @@ fn recovers_shapes_between_the_examples() {
 }
 
 #[test]
-fn units_places_and_whole_turns_change_nothing() {
+fn units_locations_and_global_rotations_have_no_effect() {
     let tube = Tube::new(12, 1.0, DVec3::ZERO);
     let plain = learned(&tube.object, &tube.examples(), &TrainOptions::default());
     let (error, _) = errors(&tube.object, &plain, &tube.examples());
@@ -161,7 +161,7 @@ fn units_places_and_whole_turns_change_nothing() {
     let model = learned(&moved.object, &moved.examples(), &TrainOptions::default());
     let (moved_error, _) = errors(&moved.object, &model, &moved.examples());
     assert!((moved_error - error).abs() < 0.02 * error + 1e-6, "{moved_error} {error}");
-    // A character that turns and walks off as a whole keeps its shape.
+    // A character that rotates and moves as a whole keeps its shape.
     let walk = DAffine3::from_rotation_translation(DQuat::from_rotation_y(2.0), DVec3::new(50.0, 0.0, 20.0));
     let there: Vec<DAffine3> = tube.transforms[2..4].iter().map(|joint| walk * *joint).collect();
     let (here, there) = (posed(&tube.object, &plain, &tube.transforms[2..4]), posed(&tube.object, &plain, &there));
@@ -170,14 +170,14 @@ fn units_places_and_whole_turns_change_nothing() {
 }
 
 #[test]
-fn no_seam_shows_where_a_map_fades_out() {
+fn no_seam_is_visible_at_the_end_of_a_map() {
     let tube = Tube::new(12, 1.0, DVec3::ZERO);
-    // Tight maps that end in the middle of the tube: what is learned must fade out with them.
+    // Tight maps that end in the middle of the tube: the learned deformation must fade out with them.
     let rig = tube.object.rig.as_ref().unwrap();
-    let options = MapOptions { widen: 4, reach: 0.0, most: 12 };
+    let options = MapOptions { widen: 4, reach: 0.0, max_bones: 12 };
     let maps = Influences::from_weights(&tube.object.mesh, rig, rig.weights(), &options);
     let model = train(&tube.object.mesh, rig, &maps, &tube.examples(), &fixed(1e-9), &Silent).unwrap();
-    // A pose that no example shows.
+    // A pose far from all examples.
     let far = Tube::posed(&[1.9], 1.0, DVec3::ZERO);
     let shape = posed(&tube.object, &model, &far.transforms);
     let target = far.object.sequence.as_ref().unwrap().frame(0).unwrap().into_owned();
@@ -186,7 +186,7 @@ fn no_seam_shows_where_a_map_fades_out() {
     let largest_error = (0..shape.len()).map(|i| error(i).length()).fold(0.0, f32::max);
     let largest_jump = jumps.iter().copied().fold(0.0, f32::max);
     println!("largest error {largest_error}, largest jump between rings {largest_jump}");
-    // The error may be large, but between neighbours it changes by a part of it: no ring stands out.
+    // The error can be large, but it must change smoothly between neighbours, so that no ring is visible.
     assert!(largest_jump < 0.4 * largest_error && largest_jump < 0.1, "{largest_jump} {largest_error}");
 }
 
@@ -203,8 +203,8 @@ fn no_smoothness_fits_closest_and_infinite_smoothness_is_the_linear_skin() {
 }
 
 #[test]
-fn examples_that_say_nothing_give_the_linear_skin() {
-    // Shapes that have nothing to do with the poses: noise that no smoothness predicts.
+fn uninformative_examples_give_the_linear_skin() {
+    // Shapes unrelated to the poses: noise that no smoothness predicts.
     let tube = Tube::new(24, 1.0, DVec3::ZERO);
     let wave = |k: usize| ((k as f32 * 78.233).sin() * 43758.547).fract() - 0.5;
     let rig = tube.object.rig.as_ref().unwrap();
@@ -219,7 +219,7 @@ fn examples_that_say_nothing_give_the_linear_skin() {
 }
 
 #[test]
-fn weighted_poses_fit_closer_and_weightless_ones_do_not_count() {
+fn weighted_poses_fit_closer_and_weight_0_is_ignored() {
     let tube = Tube::new(10, 1.0, DVec3::ZERO);
     let (rig, shapes) = (tube.object.rig.as_ref().unwrap(), tube.object.sequence.as_ref().unwrap());
     let pairs = one_to_one(&tube.object.clips[0], shapes).unwrap();
@@ -242,7 +242,7 @@ fn identical_poses_with_different_shapes_are_averaged() {
     let tube = Tube::posed(&[0.0, 0.8, 0.8, -0.9], 1.0, DVec3::ZERO);
     let mut positions = tube.object.sequence.as_ref().unwrap().positions().unwrap().to_vec();
     let points = tube.object.mesh.point_count();
-    // The second of the two alike poses is pushed aside: the mean is half as far.
+    // The second of the two equal poses is displaced; the mean has half the displacement.
     positions[2 * points..3 * points].iter_mut().for_each(|p| p.y += 0.2);
     let shapes = MeshSequence::new(Arc::clone(&tube.object.mesh), positions, 24.0).unwrap();
     let object = Object { sequence: Some(shapes), ..tube.object.clone() };
@@ -255,7 +255,7 @@ fn identical_poses_with_different_shapes_are_averaged() {
 }
 
 #[test]
-fn fewer_poses_than_unknowns_are_fitted_with_the_smallest_weights_and_a_note() {
+fn fits_fewer_poses_than_unknowns_with_the_smallest_weights_and_a_note() {
     let arm = arm();
     let model = learned(&arm, &examples_of(&arm, [0, 19, 55].into_iter()), &TrainOptions::default());
     assert!(model.notes.iter().any(|note| note.message.contains("more unknowns")), "{:?}", model.notes);
@@ -265,7 +265,7 @@ fn fewer_poses_than_unknowns_are_fitted_with_the_smallest_weights_and_a_note() {
     assert!(all.iter().all(|weight| weight.abs() < 10.0));
 }
 
-/// The tube with every second pose of its far joint scaled, and the shapes of the rig's own skin.
+/// The tube with the far joint scaled in every second pose, and the shapes of the rig's own skin.
 fn scaled_tube(scale: DVec3) -> Object {
     let tube = Tube::new(12, 1.0, DVec3::ZERO);
     let rig = tube.object.rig.as_ref().unwrap();
@@ -279,7 +279,7 @@ fn scaled_tube(scale: DVec3) -> Object {
 }
 
 #[test]
-fn scaled_and_mirrored_joints_are_learned_from() {
+fn learns_from_scaled_and_mirrored_joints() {
     for scale in [DVec3::splat(2.0), DVec3::new(-1.0, 1.0, 1.0)] {
         let object = scaled_tube(scale);
         let model = learned(&object, &examples_of(&object, 0..12), &TrainOptions::default());
@@ -289,16 +289,16 @@ fn scaled_and_mirrored_joints_are_learned_from() {
 }
 
 #[test]
-fn poses_with_a_collapsed_joint_do_not_spoil_the_others() {
+fn ignores_poses_with_a_singular_joint() {
     let object = scaled_tube(DVec3::ZERO);
     let model = learned(&object, &examples_of(&object, 0..12), &TrainOptions::default());
-    assert!(model.notes.iter().any(|note| note.message.contains("collapsed")), "{:?}", model.notes);
+    assert!(model.notes.iter().any(|note| note.message.contains("singular")), "{:?}", model.notes);
     let (rms, _) = errors(&object, &model, &examples_of(&object, (1..12).step_by(2)));
     assert!(rms < 1e-3, "{rms}");
 }
 
 #[test]
-fn every_underlying_skin_and_automatic_maps_learn() {
+fn learns_with_every_underlying_skin_and_automatic_maps() {
     let tube = Tube::new(12, 1.0, DVec3::ZERO);
     for underlying in [Underlying::Rigid, Underlying::Rig, Underlying::Best] {
         let model = learned(&tube.object, &tube.examples(), &TrainOptions { underlying, ..fixed(1e-9) });
@@ -314,7 +314,7 @@ fn every_underlying_skin_and_automatic_maps_learn() {
 }
 
 #[test]
-fn the_same_weights_on_any_number_of_threads() {
+fn weights_do_not_depend_on_the_number_of_threads() {
     let tube = Tube::new(12, 1.0, DVec3::ZERO);
     let on = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
@@ -324,7 +324,7 @@ fn the_same_weights_on_any_number_of_threads() {
 }
 
 #[test]
-fn rejects_what_does_not_belong_together() {
+fn rejects_mismatched_inputs() {
     let tube = Tube::new(6, 1.0, DVec3::ZERO);
     let (mesh, rig) = (&tube.object.mesh, tube.object.rig.as_ref().unwrap());
     let shapes = tube.object.sequence.as_ref().unwrap();
@@ -340,7 +340,7 @@ fn rejects_what_does_not_belong_together() {
     let mut examples = Examples::new(mesh, rig);
     let added = examples.add(rig, &tube.object.clips[0], shapes, &[(0, 0)], Some(&[f64::NAN]));
     assert!(matches!(added, Err(ExamplesError::PoseWeight { pose: 0, .. })));
-    let tight = MapOptions { widen: 0, reach: 0.0, most: 12 };
+    let tight = MapOptions { widen: 0, reach: 0.0, max_bones: 12 };
     let mut rows: Vec<Vec<(u32, f32)>> = rig.weights().rows().map(Iterator::collect).collect();
     rows[7].clear();
     let maps = Influences::from_weights(mesh, rig, &SkinWeights::from_rows(rows), &tight);

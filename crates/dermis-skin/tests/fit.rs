@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use common::{animation, elbow, moving, tube};
 use dermis_math::progress::Silent;
-use dermis_mesh::{MeshSequence, TriMesh};
+use dermis_mesh::{MeshSequence, Object, TriMesh};
 use dermis_skin::refine::RefineOptions;
 use dermis_skin::{
-    BoneModel, Bones, Corrections, Fit, FitError, FitOptions, PoseError, WeightMethod, fit, fit_weights,
+    BoneModel, Bones, Corrections, Fit, FitError, FitOptions, PoseError, Skin, WeightMethod, fit, fit_weights,
 };
 use glam::{DVec3, Vec3};
 
@@ -295,4 +295,38 @@ fn bones_are_bound_inside_of_what_they_move() {
     // The half that moves hinges on the elbow; nothing determines the other, which stays at its mean.
     assert!(hinges.fold(f64::INFINITY, f64::min) < 0.1);
     assert!(joints.iter().all(|joint| (0.0..=4.0).contains(&joint.bind().translation.x)));
+}
+
+#[test]
+fn every_bone_moves_one_connected_part_smoothly() {
+    let sequence = worm(16);
+    let with = |smoothness: f64| {
+        let refine = RefineOptions { smoothness, ..RefineOptions::default() };
+        fitted(&sequence, &FitOptions { refine, ..with_bones(9) })
+    };
+    let (plain, smooth, smoother) = (with(0.0), with(0.5), with(20.0));
+    assert_eq!((smooth.quality.weights.parts_per_bone, smooth.quality.weights.stray_weight_percent), (1.0, 0.0));
+    assert!(smooth.quality.weights.mean_influences < plain.quality.weights.mean_influences);
+    assert!(smoother.quality.weights.weight_difference < smooth.quality.weights.weight_difference);
+    assert!(smooth.measures.distortion_percent < 2.0 * plain.measures.distortion_percent);
+    assert!(plain.measures.distortion_percent < smoother.measures.distortion_percent);
+}
+
+#[test]
+fn a_refined_rest_pose_has_no_reversed_triangles() {
+    let fit = fitted(&worm(16), &with_bones(4));
+    assert_eq!(fit.quality.rest.flipped_rest_triangles, 0);
+    assert!(fit.quality.rest.rest_energy_ratio < 1.1, "{}", fit.quality.rest.rest_energy_ratio);
+}
+
+#[test]
+fn stored_normals_follow_the_frames() {
+    // All frames are sheared, so that bones turn the normals of the rest pose the wrong way.
+    let sequence = moving(tube(41), 8, |frame, p| p + Vec3::Y * (0.8 * p.z + 0.1 * (p.x + frame as f32).sin()));
+    let fit = fitted(&sequence, &with_bones(4));
+    let plain = fit.skin.to_object("worm");
+    let mesh = Arc::new(plain.mesh.without_layout());
+    let plain = Skin::from_object(&Object { mesh, ..plain }).unwrap();
+    let unfitted = dermis_skin::measure::shading::normal_error(&plain, &[sequence]).unwrap();
+    assert!(fit.quality.normal_error_degrees.skinned < 0.5 * unfitted.skinned, "{unfitted:?}");
 }

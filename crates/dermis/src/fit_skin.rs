@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use dermis_math::progress::{Progress, Silent};
 use dermis_mesh::MeshSequence;
-use dermis_skin::measure::{compression, measure};
+use dermis_skin::measure::{compression, measure, rig_quality};
 use dermis_skin::refine::Refinement;
 use dermis_skin::{Animation, BoneModel, Fit, FitError, FitOptions, Skin, fit};
 
@@ -49,10 +49,13 @@ pub fn measure_skin(skin: &Skin, animations: &[Animation]) -> Result<Fit> {
     let start = Instant::now();
     let sequences: Vec<MeshSequence> = animations.iter().map(|animation| animation.sequence.clone()).collect();
     let measures = measure(&skin, &sequences)?;
+    let rest = animations.first().map_or(skin.mesh(), |animation| animation.sequence.mesh()).points();
+    let quality = rig_quality(&skin, rest, &sequences).map_err(FitError::from)?;
     let frames = sequences.iter().map(MeshSequence::frame_count).sum();
     let (points, influences) = (skin.mesh().point_count(), skin.rig().weights().max_influences());
     Ok(Fit {
         measures,
+        quality,
         near_rigid_fraction: None,
         epsilon: None,
         compression: compression(points, frames, skin.bone_count(), influences, BoneModel::of_skin(&skin)),

@@ -1,10 +1,10 @@
 //! Tips of a human: head, hands and feet, as the geodesically most remote points of the skin.
 //!
 //! Each tip is the point farthest from the previous tips, the first from an arbitrary point. Of all assignments to a
-//! head h and two pairs `a b` and `c d`, the most symmetric one is chosen, with the smallest `|h a − h b| + |h c − h d|
-//! + |a c − b d| + |a d − b c|`, which hardly depends on the pose. Feet are farther from the head than hands, and
-//! lower. With raised arms, a point between the legs can be more remote than the crown; up to [`MAX_TIPS`] points are
-//! therefore tried.
+//! head h and two pairs `a b` and `c d`, the most symmetric one is chosen, with the smallest
+//! `|h a − h b| + |h c − h d| + |a c − b d| + |a d − b c|`, which hardly depends on the pose. Feet are farther from the
+//! head than hands, and lower. With raised arms, a point between the legs can be more remote than the crown; up to
+//! [`MAX_TIPS`] points are therefore tried.
 
 use super::geodesic::Surface;
 

@@ -1,79 +1,79 @@
-//! The training set: poses of a skeleton and the shape that the skin had in each.
+//! Training set: poses of a skeleton with the shape of the skin in each.
 
 use dermis_mesh::{Clip, MeshSequence, Rig, SequenceError, TriMesh};
 use glam::{DAffine3, Vec3};
 
 use crate::blend::palette;
 
-/// Poses and shapes, in the order in which they were added.
+/// Poses and shapes in the order in which they were added.
 #[derive(Debug, Clone, Default)]
 pub struct Examples {
     point_count: usize,
     bone_count: usize,
-    /// What each bone does to a point of the rest mesh, pose by pose.
+    /// Transform of each bone for points of the rest mesh, pose by pose.
     transforms: Vec<DAffine3>,
     targets: Vec<Vec3>,
     weights: Vec<f64>,
     names: Vec<String>,
 }
 
-/// Why poses and shapes do not belong together.
+/// Error of [`Examples::add`], [`one_to_one`] and [`same_topology`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExamplesError {
-    /// There is not one shape per pose.
+    /// The numbers of poses and shapes differ.
     #[error("the clip '{clip}' has {poses} frames, but there are {shapes} shapes")]
     Length {
-        /// The clip.
+        /// Name of the clip.
         clip: String,
-        /// How many frames it has.
+        /// Number of frames of the clip.
         poses: usize,
-        /// How many shapes there are.
+        /// Number of shapes.
         shapes: usize,
     },
-    /// The shapes are of another mesh.
+    /// The shapes belong to another mesh.
     #[error("the shapes have {found} points, but the rig's mesh has {expected}")]
     OtherMesh {
-        /// How many points they have.
+        /// Number of points of the shapes.
         found: usize,
-        /// How many the rest pose has.
+        /// Number of points of the rest pose.
         expected: usize,
     },
-    /// The shapes connect other points.
-    #[error("the triangles of the shapes connect other points than those of the rig's mesh")]
+    /// The shapes have other triangles.
+    #[error("the triangles of the shapes differ from those of the rig's mesh")]
     OtherTriangles,
-    /// The clip is of another skeleton.
-    #[error("the clip '{clip}' moves {found} joints, but the rig has {expected}")]
+    /// The clip belongs to another skeleton.
+    #[error("the clip '{clip}' has {found} joints, but the rig has {expected}")]
     OtherSkeleton {
-        /// The clip.
+        /// Name of the clip.
         clip: String,
-        /// How many joints it moves.
+        /// Number of joints of the clip.
         found: usize,
-        /// How many the rig has.
+        /// Number of joints of the rig.
         expected: usize,
     },
-    /// A pose's weight makes no sense.
-    #[error("the weight of pose {pose} is {weight}; it must be finite and not negative")]
+    /// The weight of a pose is invalid.
+    #[error("invalid weight {weight} of pose {pose}: it must be finite and not negative")]
     PoseWeight {
-        /// The offending pose.
+        /// Index of the pose.
         pose: usize,
-        /// Its weight.
+        /// Weight of the pose.
         weight: f64,
     },
-    /// There are more or fewer pose weights than poses.
+    /// The numbers of pose weights and poses differ.
     #[error("there are {found} pose weights, but {expected} poses")]
     PoseWeights {
-        /// How many weights there are.
+        /// Number of weights.
         found: usize,
-        /// How many poses.
+        /// Number of poses.
         expected: usize,
     },
-    /// The shapes do not fit into memory.
-    #[error("{poses} shapes of {points} points do not fit into memory")]
+    /// The shapes exceed the available memory.
+    #[error("out of memory: {poses} shapes of {points} points")]
     TooLarge {
-        /// How many shapes.
+        /// Number of shapes.
         poses: usize,
-        /// How many points each.
+        /// Number of points of each.
         points: usize,
     },
     /// A shape cannot be read.
@@ -81,7 +81,7 @@ pub enum ExamplesError {
     Sequence(#[from] SequenceError),
 }
 
-/// Every frame of a clip with its shape, where there is one for each.
+/// Pairs each frame of a clip with its shape. The numbers of frames and shapes must be equal.
 pub fn one_to_one(clip: &Clip, shapes: &MeshSequence) -> Result<Vec<(usize, usize)>, ExamplesError> {
     let (poses, shapes) = (clip.frame_count(), shapes.frame_count());
     if poses != shapes {
@@ -90,7 +90,7 @@ pub fn one_to_one(clip: &Clip, shapes: &MeshSequence) -> Result<Vec<(usize, usiz
     Ok((0..poses).map(|frame| (frame, frame)).collect())
 }
 
-/// Whether two meshes have the same triangles, in any order.
+/// Checks that two meshes have the same triangles, in any order.
 pub fn same_topology(a: &TriMesh, b: &TriMesh) -> Result<(), ExamplesError> {
     let (found, expected) = (b.point_count(), a.point_count());
     if found != expected {
@@ -104,21 +104,21 @@ pub fn same_topology(a: &TriMesh, b: &TriMesh) -> Result<(), ExamplesError> {
         triangles.sort_unstable();
         triangles
     };
-    // Point caches and scans may come without triangles.
+    // Point caches and scans can have no triangles.
     if b.triangle_count() == 0 || sorted(a) == sorted(b) { Ok(()) } else { Err(ExamplesError::OtherTriangles) }
 }
 
 impl Examples {
-    /// No examples yet of this mesh and skeleton.
+    /// Creates an empty training set for a mesh and a rig.
     pub fn new(mesh: &TriMesh, rig: &Rig) -> Self {
         Self { point_count: mesh.point_count(), bone_count: rig.joints().len(), ..Self::default() }
     }
 
-    /// Adds poses of a clip of `rig` and their shapes: `pairs` has a frame of the clip and the frame of its shape for
-    /// each. `weights` are the pose weights (MWE, §4.2), one per pair; without them all are 1.
+    /// Adds poses of a clip of `rig` with their shapes. Each of `pairs` has a frame of the clip and the frame of its
+    /// shape. `weights` are the pose weights (MWE, §4.2), one per pair; the default is 1.
     ///
     /// # Panics
-    /// If there is no such frame of the clip.
+    /// If a frame of the clip does not exist.
     pub fn add(
         &mut self,
         rig: &Rig,
@@ -170,37 +170,37 @@ impl Examples {
         }
     }
 
-    /// The number of points of every shape.
+    /// Number of points of each shape.
     pub fn point_count(&self) -> usize {
         self.point_count
     }
 
-    /// The number of bones of every pose.
+    /// Number of bones of each pose.
     pub fn bone_count(&self) -> usize {
         self.bone_count
     }
 
-    /// The number of poses.
+    /// Number of poses.
     pub fn pose_count(&self) -> usize {
         self.names.len()
     }
 
-    /// What each bone does to a point of the rest mesh in a pose.
+    /// Transform of each bone for points of the rest mesh in a pose.
     pub fn transforms(&self, pose: usize) -> &[DAffine3] {
         &self.transforms[pose * self.bone_count..(pose + 1) * self.bone_count]
     }
 
-    /// Where the points are in a pose.
+    /// Positions of the points in a pose.
     pub fn target(&self, pose: usize) -> &[Vec3] {
         &self.targets[pose * self.point_count..(pose + 1) * self.point_count]
     }
 
-    /// How much a pose counts.
+    /// Weight of a pose.
     pub fn weight(&self, pose: usize) -> f64 {
         self.weights[pose]
     }
 
-    /// What a pose is called.
+    /// Name of a pose.
     pub fn name(&self, pose: usize) -> &str {
         &self.names[pose]
     }

@@ -1,8 +1,8 @@
-//! A clip played by multi-weights, frame by frame as it is read.
+//! Frames of a clip with multi-weights, evaluated when they are read.
 //!
-//! Multi-weights stand for the rig's linear skin. What lies below besides it (blend shapes, earlier layers) is kept as
-//! the offset of each point from where the linear skin alone would put it. Points whose home bone is collapsed in a
-//! frame, so that nothing can be seen from it, are left to the linear skin.
+//! Multi-weights replace the linear skin of the rig. Contributions of blend shapes and earlier layers are preserved as
+//! the offset of each point from its position under the linear skin alone. Points whose home bone is singular in a
+//! frame, so that its transform has no inverse, use the linear skin.
 
 use std::sync::Arc;
 
@@ -13,23 +13,23 @@ use glam::Vec3;
 
 use super::evaluate::{MultiPose, MultiPoser};
 
-/// Why multi-weights cannot play a clip.
+/// Error of [`play`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlayError {
-    /// They are not whole, or of another mesh or rig.
+    /// The multi-weights are invalid, or belong to another mesh or rig.
     #[error(transparent)]
     Weights(#[from] MultiWeightsError),
-    /// The clip is not one of the rig.
+    /// The clip does not belong to the rig.
     #[error(transparent)]
     Rig(#[from] RigError),
-    /// There are no frames.
+    /// The clip has no frames.
     #[error(transparent)]
     Sequence(#[from] SequenceError),
 }
 
-/// The frames of `clip` with `weights` in the place of the linear skin of `rig`. `below` are the same frames as the rig
-/// and earlier layers give them, where that is more than the linear skin.
+/// Frames of `clip` with `weights` instead of the linear skin of `rig`. `below` are the same frames with the
+/// contributions of the rig and of earlier layers, if these are more than the linear skin.
 pub fn play(
     weights: &MultiWeights,
     mesh: &Arc<TriMesh>,
@@ -60,7 +60,7 @@ struct Played {
     below: Option<MeshSequence>,
 }
 
-/// The linear skin alone.
+/// Positions under the linear skin alone.
 #[derive(Debug)]
 struct Linear {
     mesh: Arc<TriMesh>,
@@ -74,12 +74,12 @@ impl Played {
         let mut pose = MultiPose::default();
         self.poser.set_bones(&mut pose, transforms);
         self.poser.pose_into(&mut pose, out, None);
-        let unseen = self.poser.unseen(transforms);
-        if unseen.is_empty() && self.below.is_none() {
+        let singular = self.poser.singular_points(transforms);
+        if singular.is_empty() && self.below.is_none() {
             return Ok(());
         }
         let linear = self.linear.frame(frame);
-        for point in unseen {
+        for point in singular {
             out[point] = linear[point];
         }
         if let Some(below) = &self.below {
@@ -107,12 +107,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn points_of_a_collapsed_home_bone_are_left_to_the_linear_skin() {
+    fn points_of_a_singular_home_bone_use_the_linear_skin() {
         let mesh = Arc::new(TriMesh::new(vec![Vec3::ZERO, Vec3::X, Vec3::Y], vec![[0, 1, 2]]).unwrap());
         let joints = ["a", "b"].map(|name| Joint::at(name, None, DAffine3::IDENTITY)).to_vec();
         let halves = || SkinWeights::from_rows(vec![vec![(0, 0.5), (1, 0.5)]; 3]);
         let rig = Arc::new(Rig::new(&mesh, joints, halves(), vec![]).unwrap());
-        // The linear skin, as multi-weights whose last point lives with the second bone.
+        // The linear skin as multi-weights; the home of the last point is the second bone.
         let entry = |point: Vec3| [[0.5 * point.x, 0.5 * point.y, 0.5 * point.z, 0.5]; 3];
         let weights = MultiWeights {
             home: vec![0, 0, 1],

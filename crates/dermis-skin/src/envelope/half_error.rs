@@ -1,4 +1,4 @@
-//! What half precision costs: the distance between points posed with f32 and with f16 weights.
+//! Error of half precision: the distance between points posed with f32 and with f16 weights.
 
 use dermis_mesh::deformer::multi_weights::{MultiWeights, MultiWeightsError, Precision};
 use dermis_mesh::{Joint, TriMesh};
@@ -6,16 +6,16 @@ use glam::{DAffine3, Vec3};
 
 use super::evaluate::{MultiPose, MultiPoser};
 
-/// How far points move by rounding, in the units of the mesh.
+/// Distances caused by rounding, in the units of the mesh.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct HalfError {
-    /// The farthest point of all poses.
+    /// Largest distance over all poses.
     pub max: f64,
-    /// The root of the mean squared distance.
+    /// Root mean square distance.
     pub rms: f64,
 }
 
-/// The cost of half precision in these poses, each a transform per joint as in `Clip::transforms`.
+/// Computes the error of half precision in `poses`, each with a transform per joint as in `Clip::transforms`.
 pub fn half_error<'a>(
     weights: &MultiWeights,
     mesh: &TriMesh,
@@ -28,7 +28,7 @@ pub fn half_error<'a>(
     let (single, half) = (single?, half?);
     let mut pose = MultiPose::default();
     let mut points = [vec![Vec3::ZERO; mesh.point_count()], vec![Vec3::ZERO; mesh.point_count()]];
-    let (mut most, mut sum, mut count) = (0.0f64, 0.0f64, 0usize);
+    let (mut max_squared, mut sum, mut count) = (0.0f64, 0.0f64, 0usize);
     for transforms in poses {
         for (poser, points) in [&single, &half].into_iter().zip(&mut points) {
             poser.set_bones(&mut pose, transforms);
@@ -36,8 +36,8 @@ pub fn half_error<'a>(
         }
         for (exact, rounded) in points[0].iter().zip(&points[1]) {
             let squared = exact.as_dvec3().distance_squared(rounded.as_dvec3());
-            (most, sum, count) = (most.max(squared), sum + squared, count + 1);
+            (max_squared, sum, count) = (max_squared.max(squared), sum + squared, count + 1);
         }
     }
-    Ok(HalfError { max: most.sqrt(), rms: (sum / count.max(1) as f64).sqrt() })
+    Ok(HalfError { max: max_squared.sqrt(), rms: (sum / count.max(1) as f64).sqrt() })
 }

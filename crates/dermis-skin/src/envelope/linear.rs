@@ -1,8 +1,8 @@
-//! The best linear blend skin of the examples: the underlying deformer of MWE, §4.5.
+//! Best linear blend skin of the examples: the underlying deformer of MWE, §4.5.
 //!
-//! Bones and rest pose are given, so each point's weights are a least-squares problem over the simplex, with the bones of
-//! its influence map as candidates. Poses are first turned back by the rigid part of the first joint's motion, so that a
-//! character that walks far away loses no digits.
+//! Bones and rest pose are given, so the weights of each point are a least-squares problem over the simplex, with the
+//! bones of its influence map as candidates. Poses are first transformed by the inverse of the rigid part of the first
+//! joint's motion, so that a character far from the origin does not lose precision.
 
 use dermis_math::polar::polar_rotation;
 use dermis_mesh::SkinWeights;
@@ -16,35 +16,36 @@ use crate::fit::influences::{Point, Scratch};
 use crate::fit::moments::{Moments, correlate};
 use crate::fit::transforms::set_affine;
 
-/// What is learned from: some poses of some points.
+/// Subset of the training data: some poses of some points.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Part<'a> {
+pub(super) struct Subset<'a> {
     pub(super) rest: &'a [Vec3],
     pub(super) examples: &'a Examples,
     pub(super) poses: &'a [usize],
     pub(super) points: &'a [u32],
 }
 
-/// Weights of at most `most` bones for each of the points, in their order; bones ascend.
-pub(super) fn best_linear(part: &Part<'_>, maps: &Maps, most: usize) -> SkinWeights {
-    let units = Units::of(part.rest);
-    let frames: Vec<DAffine3> = part.poses.iter().map(|&pose| units.frame(part.examples.transforms(pose))).collect();
-    let transforms = bones(part, &units, &frames);
+/// Weights of at most `max_influences` bones for each of the points, in their order; bones are in ascending order.
+pub(super) fn best_linear(subset: &Subset<'_>, maps: &Maps, max_influences: usize) -> SkinWeights {
+    let units = Units::of(subset.rest);
+    let frames: Vec<DAffine3> =
+        subset.poses.iter().map(|&pose| units.frame(subset.examples.transforms(pose))).collect();
+    let transforms = bones(subset, &units, &frames);
     let moments = Moments::new(&transforms);
-    let all: Vec<u32> = (0..part.examples.bone_count() as u32).collect();
-    let rows = in_blocks(part.points.len(), |range| {
-        let points = &part.points[range];
-        let positions = positions(part, points, &units, &frames);
+    let all: Vec<u32> = (0..subset.examples.bone_count() as u32).collect();
+    let rows = in_blocks(subset.points.len(), |range| {
+        let points = &subset.points[range];
+        let positions = positions(subset, points, &units, &frames);
         let correlations = correlate(&transforms, &positions, &(0..points.len()));
         let mut scratch = Scratch::default();
-        let row = |(place, &index): (usize, &u32)| {
-            let rest = units.normalized(part.rest[index as usize].as_dvec3());
-            let point = Point { moments: &moments, correlations: correlations.col_as_slice(place), rest };
+        let row = |(column, &index): (usize, &u32)| {
+            let rest = units.normalized(subset.rest[index as usize].as_dvec3());
+            let point = Point { moments: &moments, correlations: correlations.col_as_slice(column), rest, prior: None };
             let mut candidates: Vec<u32> = maps.maps.row(index as usize).map(|(bone, _)| bone).collect();
             if candidates.is_empty() {
                 candidates.clone_from(&all);
             }
-            let (chosen, _) = point.choose_among(&candidates, most, &mut scratch);
+            let (chosen, _) = point.choose_among(&candidates, max_influences, &mut scratch);
             let mut row: Vec<(u32, f32)> = chosen.iter().map(|(bone, weight)| (bone as u32, weight as f32)).collect();
             row.sort_by_key(|(bone, _)| *bone);
             row
@@ -54,7 +55,7 @@ pub(super) fn best_linear(part: &Part<'_>, maps: &Maps, most: usize) -> SkinWeig
     SkinWeights::from_rows(rows.into_iter().flatten())
 }
 
-/// Normalized = (given − centre) / scale.
+/// Normalization of positions: (position − centre) / scale.
 struct Units {
     centre: DVec3,
     scale: f64,
@@ -72,7 +73,7 @@ impl Units {
         (point - self.centre) / self.scale
     }
 
-    /// Undoes the rigid part of what the first bone does.
+    /// Inverse of the rigid part of the first bone's transform.
     fn frame(&self, transforms: &[DAffine3]) -> DAffine3 {
         let first = transforms[0];
         let rotation = polar_rotation(first.matrix3);
@@ -81,17 +82,17 @@ impl Units {
     }
 }
 
-/// The radius of the model: what translations are measured by.
+/// Radius of the model, the unit of translations.
 pub(super) fn size_of(rest: &[Vec3]) -> f64 {
     Units::of(rest).scale
 }
 
-/// The bones of all poses, 3S × 4B, times the poses' weights.
-fn bones(part: &Part<'_>, units: &Units, frames: &[DAffine3]) -> Mat<f64> {
-    let mut matrix = Mat::zeros(3 * part.poses.len(), 4 * part.examples.bone_count());
-    for (row, (&pose, frame)) in part.poses.iter().zip(frames).enumerate() {
-        let weight = part.examples.weight(pose);
-        for (bone, &transform) in part.examples.transforms(pose).iter().enumerate() {
+/// Transforms of all bones and poses, 3S × 4B, scaled by the weights of the poses.
+fn bones(subset: &Subset<'_>, units: &Units, frames: &[DAffine3]) -> Mat<f64> {
+    let mut matrix = Mat::zeros(3 * subset.poses.len(), 4 * subset.examples.bone_count());
+    for (row, (&pose, frame)) in subset.poses.iter().zip(frames).enumerate() {
+        let weight = subset.examples.weight(pose);
+        for (bone, &transform) in subset.examples.transforms(pose).iter().enumerate() {
             let DAffine3 { matrix3: f, translation } = *frame * transform;
             let offset = (translation + f * units.centre - units.centre) / units.scale;
             set_affine(&mut matrix, row, bone, [f.x_axis, f.y_axis, f.z_axis, offset].map(|column| weight * column));
@@ -100,20 +101,20 @@ fn bones(part: &Part<'_>, units: &Units, frames: &[DAffine3]) -> Mat<f64> {
     matrix
 }
 
-fn positions(part: &Part<'_>, points: &[u32], units: &Units, frames: &[DAffine3]) -> Mat<f64> {
-    let mut matrix: Mat<f64> = Mat::zeros(3 * part.poses.len(), points.len());
-    for (row, (&pose, frame)) in part.poses.iter().zip(frames).enumerate() {
-        let (target, weight) = (part.examples.target(pose), part.examples.weight(pose));
+fn positions(subset: &Subset<'_>, points: &[u32], units: &Units, frames: &[DAffine3]) -> Mat<f64> {
+    let mut matrix: Mat<f64> = Mat::zeros(3 * subset.poses.len(), points.len());
+    for (row, (&pose, frame)) in subset.poses.iter().zip(frames).enumerate() {
+        let (target, weight) = (subset.examples.target(pose), subset.examples.weight(pose));
         for (column, &point) in points.iter().enumerate() {
-            let seen = frame.transform_point3(target[point as usize].as_dvec3());
-            let position = weight * units.normalized(seen);
+            let aligned = frame.transform_point3(target[point as usize].as_dvec3());
+            let position = weight * units.normalized(aligned);
             matrix.col_as_slice_mut(column)[3 * row..3 * row + 3].copy_from_slice(&position.to_array());
         }
     }
     matrix
 }
 
-/// Where a linear skin puts a point.
+/// Position of a point under a linear skin.
 pub(super) fn skinned(row: impl Iterator<Item = (u32, f32)>, transforms: &[DAffine3], rest: DVec3) -> DVec3 {
     row.map(|(bone, weight)| f64::from(weight) * transforms[bone as usize].transform_point3(rest)).sum()
 }

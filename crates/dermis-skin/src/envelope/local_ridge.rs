@@ -2,40 +2,40 @@
 //!
 //! With the principal components E of the covariance `V = AᵀA` and their variances v, Eq. 8 and 9 are a filter:
 //! `w = Σ_h e_h φ(v_h) e_hᵀ g`, `g = Aᵀb`, `φ(v) = v / (v² + s_f t²)`. t is the total variance, which makes `s_f`
-//! independent of units and of how loose the maps are. Since `φ(v) = Re 1/(v + iτ)` with `τ = t √s_f`, the components
-//! need not be known: `w = Re (V + iτI)⁻¹ g`, one complex symmetric factorization, a tenth of the cost of
-//! eigenvectors. Both parts of `V + iτI` are definite, so it needs no pivots (Higham 1998), and its condition is only
-//! `1/√s_f`. With fewer poses than unknowns the same holds for `K = AAᵀ`: `w = Aᵀ Re (K + iτI)⁻¹ b`.
+//! independent of units and of the size of the maps. Since `φ(v) = Re 1/(v + iτ)` with `τ = t √s_f`, the components
+//! need not be computed: `w = Re (V + iτI)⁻¹ g` is one complex symmetric factorization, at a tenth of the cost of
+//! eigenvectors. Both parts of `V + iτI` are definite, so no pivoting is needed (Higham 1998), and its condition
+//! number is only `1/√s_f`. With fewer poses than unknowns the same holds for `K = AAᵀ`: `w = Aᵀ Re (K + iτI)⁻¹ b`.
 //!
-//! Where components are to be left out (a threshold on the retained variance, §4.3, or a cut-off of small singular
-//! values, §4.4), or `s_f` is 0, the eigenvectors are computed after all.
+//! If components are to be dropped (by a threshold on the retained variance, §4.3, or a cut-off of small singular
+//! values, §4.4), or `s_f` is 0, the eigenvectors are computed.
 
 use faer::{Mat, MatRef, Side};
 use multiversion::multiversion;
 
-/// Below this, `1/√s_f` loses too many digits.
-const LEAST_FACTORED: f64 = 1e-18;
-/// The usual cut-off: below it there is only rounding, which any smoothness damps.
+/// Minimum `s_f` of the factorization; its condition number `1/√s_f` would be too large below.
+const MIN_FACTORED_SMOOTHNESS: f64 = 1e-18;
+/// Default cut-off. Smaller singular values are rounding errors, which any smoothness damps.
 pub(super) const DEFAULT_CUT_OFF: f64 = 1e-7;
 
-/// What is left out, and how much is smoothed.
+/// Regularization: dropped components and smoothing.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Ridge {
     /// `s_f`.
     pub(super) smoothness: f64,
-    /// The share of the variance that the kept components have at least.
+    /// Minimum fraction of the variance in the retained components.
     pub(super) retained: f64,
-    /// Singular values below this share of the largest are left out.
+    /// Singular values below this fraction of the largest are dropped.
     pub(super) cut_off: f64,
 }
 
 impl Ridge {
-    /// Whether the factorization does, without knowing the components.
+    /// Returns true if the factorization is sufficient, without the components.
     pub(super) fn is_plain(&self) -> bool {
-        self.retained >= 1.0 && self.smoothness >= LEAST_FACTORED && self.cut_off <= DEFAULT_CUT_OFF
+        self.retained >= 1.0 && self.smoothness >= MIN_FACTORED_SMOOTHNESS && self.cut_off <= DEFAULT_CUT_OFF
     }
 
-    /// `φ(V) b` for the symmetric matrix in `scratch`, whose total variance counts as `total`; `b` becomes the result.
+    /// Replaces `b` by `φ(V) b` for the symmetric matrix V in `scratch`, with `total` as the total variance.
     pub(super) fn apply(&self, scratch: &mut Symmetric, total: f64, b: &mut [f64]) {
         if total <= 0.0 {
             b.fill(0.0);
@@ -50,7 +50,7 @@ impl Ridge {
     }
 }
 
-/// A symmetric matrix by rows, of which only the lower triangle is used, with room for its factorization.
+/// Symmetric matrix in row order, of which only the lower triangle is used, with memory for its factorization.
 #[derive(Debug, Default)]
 pub(super) struct Symmetric {
     pub(super) order: usize,
@@ -60,20 +60,20 @@ pub(super) struct Symmetric {
 }
 
 impl Symmetric {
-    /// Makes it a matrix of zeros.
+    /// Resets to a zero matrix.
     pub(super) fn reset(&mut self, order: usize) {
         self.order = order;
         self.re.clear();
         self.re.resize(order * order, 0.0);
     }
 
-    /// The entries of row i up to the diagonal.
+    /// Entries of row i up to the diagonal.
     pub(super) fn row_mut(&mut self, i: usize) -> &mut [f64] {
         &mut self.re[i * self.order..][..=i]
     }
 }
 
-/// Principal components: eigenvectors, and the variance along each, ascending.
+/// Principal components: eigenvectors with their variances, in ascending order.
 #[derive(Debug)]
 pub(super) struct Components {
     pub(super) vectors: Mat<f64>,
@@ -81,11 +81,11 @@ pub(super) struct Components {
 }
 
 impl Components {
-    /// The components of a covariance.
+    /// Components of a covariance matrix.
     pub(super) fn of(matrix: &Symmetric) -> Self {
         let n = matrix.order;
         let lower = MatRef::from_row_major_slice(&matrix.re, n, n);
-        // The decomposition of finite numbers converges; were it not to, no component is a documented answer too.
+        // The decomposition of finite numbers converges; otherwise no components is a valid result.
         match lower.self_adjoint_eigen(Side::Lower) {
             Ok(eigen) => {
                 let variances = (0..n).map(|k| eigen.S()[k].max(0.0)).collect();
@@ -95,18 +95,18 @@ impl Components {
         }
     }
 
-    /// φ of each component, 0 for those that are left out.
+    /// φ of each component (Eq. 8 and 9), 0 for dropped ones.
     pub(super) fn filter(&self, ridge: &Ridge, total: f64) -> Vec<f64> {
         let sum: f64 = self.variances.iter().sum();
-        let largest = self.variances.iter().fold(0.0, |most: f64, &v| most.max(v));
-        let least = largest * ridge.cut_off * ridge.cut_off;
+        let largest = self.variances.iter().fold(0.0, |largest: f64, &v| largest.max(v));
+        let min_variance = largest * ridge.cut_off * ridge.cut_off;
         let mut before = 0.0;
         let mut filter = vec![0.0; self.variances.len()];
         for (phi, &v) in filter.iter_mut().zip(&self.variances).rev() {
-            // Components come in until what is there already is enough.
-            let wanted = before < ridge.retained * sum || ridge.retained >= 1.0;
-            if wanted && v > least && v > 0.0 {
-                *phi = v / (v * v + ridge.smoothness * total * total);
+            // Components are added until the retained variance is reached.
+            let is_retained = before < ridge.retained * sum || ridge.retained >= 1.0;
+            if is_retained && v > min_variance && v > 0.0 {
+                *phi = v / (v * v + ridge.smoothness * total * total); // Eq. 8 and 9
             }
             before += v;
         }
@@ -126,7 +126,7 @@ impl Components {
     }
 }
 
-/// `b ← Re (V + i·shift·I)⁻¹ b` by `LDLᵀ` without pivots, row by row from the left, overwriting V.
+/// `b ← Re (V + i·shift·I)⁻¹ b` by `LDLᵀ` without pivoting, row by row from the left, overwriting V.
 #[multiversion(targets("x86_64+avx2"))]
 fn solve_shifted(n: usize, re: &mut [f64], im: &mut Vec<f64>, shift: f64, b: &mut [f64], column: &mut Vec<f64>) {
     im.clear();
@@ -155,7 +155,7 @@ fn solve_shifted(n: usize, re: &mut [f64], im: &mut Vec<f64>, shift: f64, b: &mu
     substitute(n, re, im, b, column_im);
 }
 
-/// `b ← Re L⁻ᵀ D⁻¹ L⁻¹ b`; the diagonals hold the inverses of D.
+/// `b ← Re L⁻ᵀ D⁻¹ L⁻¹ b`; the diagonals contain the inverses of D.
 fn substitute(n: usize, re: &[f64], im: &[f64], b: &mut [f64], b_im: &mut [f64]) {
     b_im.fill(0.0);
     for i in 0..n {
@@ -195,7 +195,7 @@ mod tests {
 
     const N: usize = 13;
 
-    /// A covariance whose variances span ten powers of ten, and a right-hand side.
+    /// A covariance matrix with variances over ten orders of magnitude, and a right-hand side.
     fn system() -> (Symmetric, Vec<f64>, f64) {
         let wave = |k: usize| ((k as f64 * 12.9898 + 0.2).sin() * 43758.5453).fract();
         let rows: Vec<Vec<f64>> = (0..N)
@@ -230,8 +230,8 @@ mod tests {
             let ridge = Ridge { smoothness, retained: 1.0, cut_off: 1e-9 };
             assert!(ridge.is_plain());
             let (plain, exact) = (solved(&ridge, false), solved(&ridge, true));
-            let size = exact.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
-            // What a condition of 1/√s leaves of sixteen digits.
+            let size = exact.iter().fold(0.0, |largest: f64, x| largest.max(x.abs()));
+            // Accuracy in double precision at a condition number of 1/√s.
             let tolerance = 1e-12 / smoothness.sqrt().min(1e-2) * size;
             assert!(
                 plain.iter().zip(&exact).all(|(a, b)| (a - b).abs() < tolerance),
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn without_smoothness_it_is_least_squares() {
+    fn zero_smoothness_is_least_squares() {
         let ridge = Ridge { smoothness: 0.0, retained: 1.0, cut_off: 1e-12 };
         let w = solved(&ridge, false);
         let (matrix, b, _) = system();
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn components_beyond_the_retained_variance_are_left_out() {
+    fn drops_components_beyond_the_retained_variance() {
         let (matrix, _, total) = system();
         let components = Components::of(&matrix);
         let kept = |retained: f64| {

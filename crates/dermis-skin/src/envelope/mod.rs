@@ -1,6 +1,7 @@
 //! Multi-weight skins learned from examples (*Multi-Weight Enveloping*, Wang & Phillips 2002, MWE).
 
 pub mod cross_validation;
+mod design_matrix;
 pub mod evaluate;
 pub mod examples;
 pub mod frames;
@@ -8,7 +9,6 @@ pub mod half_error;
 pub mod influences;
 mod linear;
 mod local_ridge;
-mod seen;
 mod solve;
 pub mod train;
 pub mod validate;

@@ -1,9 +1,9 @@
-//! Learning multi-weights from examples: the process of MWE, §5.
+//! Training of multi-weights from examples: the process of MWE, §5.
 //!
-//! An underlying linear skin is taken or solved (§4.5). What it misses is learned seen from each home bone, point by
-//! point and coordinate by coordinate, by regularized least squares (§4.2–4.4); how smooth, cross-validation says. Points
-//! are independent and blocks of them fixed, so the result does not depend on the number of threads. Cost is linear in
-//! points; poses matter only for learning, not for playing.
+//! An underlying linear skin is given or solved (§4.5). Its residual is learned relative to each home bone, point by
+//! point and coordinate by coordinate, by regularized least squares (§4.2–4.4) with a smoothness from
+//! cross-validation. Points are independent and processed in fixed blocks, so the result does not depend on the number
+//! of threads. The cost is linear in the number of points; the number of poses affects only training.
 
 use std::ops::ControlFlow;
 
@@ -13,26 +13,26 @@ use dermis_mesh::{Note, Rig, SkinWeights, TriMesh};
 use glam::{DVec3, Vec3};
 
 use super::cross_validation::{Curve, cross_validate};
+use super::design_matrix::DesignMatrix;
 use super::examples::Examples;
 use super::influences::{Influences, MapOptions};
-use super::linear::{Part, best_linear, size_of};
+use super::linear::{Subset, best_linear, size_of};
 use super::local_ridge::{DEFAULT_CUT_OFF, Ridge};
-use super::seen::Seen;
 use super::solve::{Entry, solve_block};
 use crate::blocks::in_blocks;
 use crate::clock::Clock;
 
-/// The smoothness where there are too few poses to choose one.
+/// Smoothness used if there are too few poses for cross-validation.
 pub const FEW_POSES_SMOOTHNESS: f64 = 1e-6;
-/// Points between two reports of progress.
-const STEP: usize = 8192;
+/// Number of points between two progress reports.
+const POINTS_PER_REPORT: usize = 8192;
 
-/// What multi-weights refine (MWE, §4.5).
+/// Deformer that multi-weights refine (MWE, §4.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Underlying {
-    /// Each point moves with its strongest bone.
+    /// Each point follows its strongest bone.
     Rigid,
-    /// The rig's own linear blend skin.
+    /// The linear blend skin of the rig.
     Rig,
     /// The best linear blend skin of the examples.
     #[default]
@@ -42,19 +42,19 @@ pub enum Underlying {
 /// Options of [`train`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TrainOptions {
-    /// `s_f`, from 0 (fit the examples) to ∞ (the linear skin); `None` chooses it by cross-validation.
+    /// `s_f`, from 0 (fits the examples) to ∞ (the linear skin); `None` selects it by cross-validation.
     pub smoothness: Option<f64>,
-    /// The share of the variance that the principal components kept have at least, 0 to 1; less is smoother.
+    /// Minimum fraction of the variance in the retained principal components, 0 to 1; smaller is smoother.
     pub retained_variance: f64,
-    /// Singular values below this share of the largest are left out; larger is smoother.
+    /// Singular values below this fraction of the largest are dropped; larger is smoother.
     pub cut_off: f64,
-    /// What is refined.
+    /// Deformer that is refined.
     pub underlying: Underlying,
-    /// The most bones of a point in the best linear skin; engines play 4.
+    /// Maximum number of bones per point in the best linear skin; engines support 4.
     pub linear_influences: usize,
-    /// Poses are one where no entry of a bone's matrix differs by more; translations in radii of the model.
+    /// Largest difference of matrix entries at which two poses are duplicates; translations are in radii of the model.
     pub duplicate_tolerance: f64,
-    /// Blocks of poses that cross-validation holds out in turn; more take longer.
+    /// Number of blocks of poses that cross-validation holds out in turn; more take longer.
     pub blocks: usize,
 }
 
@@ -78,75 +78,75 @@ impl TrainOptions {
     }
 }
 
-/// Learned multi-weights, and how they were reached.
+/// Trained multi-weights with statistics of the training.
 #[derive(Debug, Clone)]
 pub struct Trained {
     /// The multi-weights.
     pub weights: MultiWeights,
-    /// The linear skin below them.
+    /// Underlying linear skin.
     pub linear: SkinWeights,
     /// `s_f`.
     pub smoothness: f64,
-    /// How `s_f` was chosen, where it was.
+    /// Result of the cross-validation, if `s_f` was selected by it.
     pub curve: Option<Curve>,
-    /// The mean number of bones per point.
+    /// Mean number of bones per point.
     pub mean_bones: f64,
-    /// Seconds per stage, in order.
+    /// Time per stage in seconds, in order.
     pub seconds: Vec<(&'static str, f64)>,
-    /// What the user should know.
+    /// Notes for the user.
     pub notes: Vec<Note>,
 }
 
-/// Why nothing can be learned.
+/// Error of [`train`].
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TrainError {
     /// There are no examples.
-    #[error("there are no examples to learn from")]
+    #[error("no examples to learn from")]
     NoPoses,
-    /// There is no skeleton.
-    #[error("the rig has no joints: multi-weights follow a skeleton")]
+    /// The rig has no joints.
+    #[error("the rig has no joints; multi-weights need a skeleton")]
     NoBones,
-    /// No bone moves a point.
+    /// A point has no influencing bone.
     #[error("no bone influences point {point}")]
     NoInfluence {
-        /// The offending point.
+        /// Index of the point.
         point: usize,
     },
-    /// The maps are of another mesh.
+    /// The influence maps belong to another mesh.
     #[error("the influence maps have {found} points, but the mesh has {expected}")]
     OtherMesh {
-        /// How many points the maps have.
+        /// Number of points of the maps.
         found: usize,
-        /// How many the mesh has.
+        /// Number of points of the mesh.
         expected: usize,
     },
     /// An option is out of range.
-    #[error("{what} is {value}; it must be {allowed}")]
+    #[error("invalid {what} {value}: it must be {allowed}")]
     Option {
-        /// Which option.
+        /// Name of the option.
         what: &'static str,
-        /// Its value.
+        /// Value of the option.
         value: f64,
-        /// What it may be.
+        /// Allowed values.
         allowed: &'static str,
     },
     /// The observer stopped the work.
-    #[error("stopped before there was a result")]
+    #[error("stopped before the result was complete")]
     Stopped,
 }
 
-/// Influence maps for a rig without skin weights: those of the linear skin that the examples ask for.
+/// Influence maps for a rig without skin weights, from the best linear skin of the examples.
 pub fn automatic_influences(mesh: &TriMesh, rig: &Rig, examples: &Examples, options: &MapOptions) -> Influences {
     let none = SkinWeights::from_rows(vec![Vec::new(); mesh.point_count()]);
     let open = Influences { maps: none.clone(), homes: none };
     let (points, poses) = everything(mesh, examples);
-    let part = Part { rest: mesh.points(), examples, poses: &poses, points: &points };
+    let part = Subset { rest: mesh.points(), examples, poses: &poses, points: &points };
     let weights = best_linear(&part, &open, crate::fit::DEFAULT_INFLUENCES);
     Influences::from_weights(mesh, rig, &weights, options)
 }
 
-/// Learns the multi-weights of `mesh` on `rig` from `examples`.
+/// Trains the multi-weights of `mesh` and `rig` from `examples`.
 pub fn train(
     mesh: &TriMesh,
     rig: &Rig,
@@ -157,14 +157,14 @@ pub fn train(
 ) -> Result<Trained, TrainError> {
     check(mesh, rig, influences, examples, options)?;
     let (points, poses) = everything(mesh, examples);
-    let part = Part { rest: mesh.points(), examples, poses: &poses, points: &points };
+    let part = Subset { rest: mesh.points(), examples, poses: &poses, points: &points };
     let mut clock = Clock::start();
-    let underlayer = Underlayer { rig, underlying: options.underlying, most: options.linear_influences };
-    let linear = underlayer.rows_of(&part, influences);
+    let underlying = UnderlyingSkin { rig, underlying: options.underlying, max_influences: options.linear_influences };
+    let linear = underlying.rows_of(&part, influences);
     clock.stage("linear skin");
     let (smoothness, curve) = match options.smoothness {
         Some(smoothness) => (smoothness, None),
-        None => match cross_validate(&part, influences, &underlayer, options, progress) {
+        None => match cross_validate(&part, influences, &underlying, options, progress) {
             ControlFlow::Break(()) => return Err(TrainError::Stopped),
             ControlFlow::Continue(curve) => (curve.as_ref().map_or(FEW_POSES_SMOOTHNESS, Curve::best), curve),
         },
@@ -183,9 +183,11 @@ pub fn train(
 
 fn note_on(smoothness: f64, curve: Option<&Curve>) -> Option<Note> {
     match curve {
-        None => Some(Note::new(format!("too few poses to choose the smoothness from: it is {FEW_POSES_SMOOTHNESS:e}"))),
+        None => {
+            Some(Note::new(format!("too few poses for cross-validation: the smoothness is {FEW_POSES_SMOOTHNESS:e}")))
+        }
         Some(_) if smoothness.is_infinite() => {
-            Some(Note::new("held-out poses are predicted best by the linear skin alone, which the model therefore is"))
+            Some(Note::new("the linear skin alone predicts held-out poses best; the model is the linear skin"))
         }
         Some(_) => None,
     }
@@ -218,35 +220,33 @@ fn check(
     }
     let wrong = |what, value, allowed| Err(TrainError::Option { what, value, allowed });
     match options {
-        TrainOptions { smoothness: Some(s), .. } if s.is_nan() || *s < 0.0 => wrong("the smoothness", *s, "0 or more"),
+        TrainOptions { smoothness: Some(s), .. } if s.is_nan() || *s < 0.0 => wrong("smoothness", *s, "0 or more"),
         TrainOptions { retained_variance: r, .. } if !(*r > 0.0 && *r <= 1.0) => {
-            wrong("the retained variance", *r, "above 0 and at most 1")
+            wrong("retained variance", *r, "above 0 and at max_influences 1")
         }
-        TrainOptions { cut_off: c, .. } if !(*c >= 0.0 && *c < 1.0) => {
-            wrong("the cut-off", *c, "at least 0 and below 1")
-        }
+        TrainOptions { cut_off: c, .. } if !(*c >= 0.0 && *c < 1.0) => wrong("cut-off", *c, "at least 0 and below 1"),
         TrainOptions { duplicate_tolerance: t, .. } if !(*t >= 0.0 && t.is_finite()) => {
-            wrong("the tolerance of duplicates", *t, "0 or more")
+            wrong("duplicate tolerance", *t, "0 or more")
         }
         TrainOptions { linear_influences: n, .. } if !(1..=crate::fit::MOST_INFLUENCES).contains(n) => {
-            wrong("the number of influences", *n as f64, "1 to 8")
+            wrong("number of influences", *n as f64, "1 to 8")
         }
         _ => Ok(()),
     }
 }
 
-/// The deformer below.
-pub(super) struct Underlayer<'a> {
+/// The underlying deformer.
+pub(super) struct UnderlyingSkin<'a> {
     rig: &'a Rig,
     underlying: Underlying,
-    most: usize,
+    max_influences: usize,
 }
 
-impl Underlayer<'_> {
-    /// The linear weights of the part's points, in their order.
-    pub(super) fn rows_of(&self, part: &Part<'_>, influences: &Influences) -> SkinWeights {
+impl UnderlyingSkin<'_> {
+    /// Linear weights of the points of the subset, in their order.
+    pub(super) fn rows_of(&self, part: &Subset<'_>, influences: &Influences) -> SkinWeights {
         match self.underlying {
-            Underlying::Best => best_linear(part, influences, self.most),
+            Underlying::Best => best_linear(part, influences, self.max_influences),
             Underlying::Rig => {
                 let weights = self.rig.weights().normalized(usize::MAX);
                 SkinWeights::from_rows(part.points.iter().map(|&point| {
@@ -264,23 +264,23 @@ impl Underlayer<'_> {
     }
 }
 
-/// A home bone and what its points need of it.
+/// Home bone with its points and the bones that influence them.
 pub(super) struct Home {
     bone: u32,
     centre: DVec3,
     size: f64,
     bones: Vec<u32>,
-    /// The points that are seen from it.
+    /// Points with this home bone.
     points: Vec<u32>,
-    /// The part of each, counted over all points.
+    /// Index of each point's part among all parts.
     parts: Vec<usize>,
 }
 
-/// All homes, ascending, and the number of parts.
+/// All home bones in ascending order, and the number of parts.
 pub(super) struct Homes(pub(super) Vec<Home>, usize);
 
 impl Homes {
-    pub(super) fn of(part: &Part<'_>, influences: &Influences) -> Self {
+    pub(super) fn of(part: &Subset<'_>, influences: &Influences) -> Self {
         let size = size_of(part.rest);
         let empty = |bone| Home { bone, centre: DVec3::ZERO, size, bones: vec![], points: vec![], parts: vec![] };
         let mut homes: Vec<Home> = (0..part.examples.bone_count() as u32).map(empty).collect();
@@ -311,13 +311,13 @@ impl Home {
         self.bones = (0..bone_count as u32).filter(|&bone| used[bone as usize] && bone != self.bone).collect();
     }
 
-    pub(super) fn seen(&self, part: &Part<'_>, tolerance: f64) -> Seen {
-        Seen::new(part.examples, part.poses, (self.bone, self.centre, self.size), self.bones.clone(), tolerance)
+    pub(super) fn design(&self, part: &Subset<'_>, tolerance: f64) -> DesignMatrix {
+        DesignMatrix::new(part.examples, part.poses, (self.bone, self.centre, self.size), self.bones.clone(), tolerance)
     }
 }
 
 struct Work<'a> {
-    part: Part<'a>,
+    part: Subset<'a>,
     influences: &'a Influences,
     linear: &'a SkinWeights,
     ridge: Ridge,
@@ -329,49 +329,49 @@ impl Work<'_> {
         let Homes(homes, part_count) = Homes::of(&self.part, self.influences);
         let mut entries: Vec<Vec<Entry>> = vec![Vec::new(); part_count];
         let mut done = 0;
-        let (mut duplicates, mut hidden, mut underdetermined) = (0, 0, 0);
+        let (mut duplicates, mut unused, mut underdetermined) = (0, 0, 0);
         for home in &homes {
-            let seen = home.seen(&self.part, tolerance);
-            duplicates = duplicates.max(seen.duplicates);
-            hidden = hidden.max(seen.hidden);
+            let design = home.design(&self.part, tolerance);
+            duplicates = duplicates.max(design.duplicates);
+            unused = unused.max(design.unused);
             let widest = home.points.iter().map(|&point| 4 * self.influences.maps.row(point as usize).count());
-            underdetermined += widest.filter(|&unknowns| unknowns > seen.row_count() + 4).count();
-            let seen = seen.with_products();
-            let part = Part { points: &home.points, ..self.part };
-            for first in (0..home.points.len()).step_by(STEP) {
+            underdetermined += widest.filter(|&unknowns| unknowns > design.row_count() + 4).count();
+            let design = design.with_products();
+            let part = Subset { points: &home.points, ..self.part };
+            for first in (0..home.points.len()).step_by(POINTS_PER_REPORT) {
                 if progress.report("solving", done + first, part_count).is_break() {
                     return Err(TrainError::Stopped);
                 }
-                let count = STEP.min(home.points.len() - first);
+                let count = POINTS_PER_REPORT.min(home.points.len() - first);
                 let blocks = in_blocks(count, |range| {
                     let range = first + range.start..first + range.end;
-                    solve_block(&part, &seen, self.influences, self.linear, &self.ridge, range)
+                    solve_block(&part, &design, self.influences, self.linear, &self.ridge, range)
                 });
-                for (place, row) in blocks.into_iter().flatten().enumerate() {
-                    entries[home.parts[first + place]] = row;
+                for (index, row) in blocks.into_iter().flatten().enumerate() {
+                    entries[home.parts[first + index]] = row;
                 }
             }
             done += home.points.len();
         }
-        self.note(duplicates, hidden, underdetermined, part_count);
+        self.note(duplicates, unused, underdetermined, part_count);
         Ok(self.assembled(&homes, entries))
     }
 
-    fn note(&mut self, duplicates: usize, hidden: usize, underdetermined: usize, parts: usize) {
+    fn note(&mut self, duplicates: usize, unused: usize, underdetermined: usize, parts: usize) {
         if duplicates > 0 {
             let message =
-                format!("up to {duplicates} poses look like others to the bones nearby: their shapes are averaged");
+                format!("up to {duplicates} poses are duplicates for the bones nearby: their shapes are averaged");
             self.notes.push(Note::new(message));
         }
-        if hidden > 0 {
+        if unused > 0 {
             let message =
-                format!("in up to {hidden} poses a bone is collapsed or the pose has weight 0: not learned from");
+                format!("up to {unused} poses are not used, because a bone is singular or the pose has weight 0");
             self.notes.push(Note::new(message));
         }
         if underdetermined > 0 && self.ridge.smoothness.is_finite() {
             let percent = 100.0 * underdetermined as f64 / parts as f64;
             let message = format!(
-                "{percent:.0} % of the points have more unknowns than there are poses: the smallest weights are taken"
+                "{percent:.0} % of the points have more unknowns than there are poses: the smallest weights are used"
             );
             self.notes.push(Note::new(message));
         }

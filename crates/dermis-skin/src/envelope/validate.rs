@@ -1,4 +1,4 @@
-//! How well multi-weights reproduce examples, and how well the linear skin below them does (MWE, §5, steps 5 and 6).
+//! Errors of multi-weights and of the underlying linear skin on examples (MWE, §5, steps 5 and 6).
 
 use dermis_mesh::deformer::multi_weights::{MultiWeights, MultiWeightsError, Precision};
 use dermis_mesh::{Joint, SkinWeights, TriMesh};
@@ -9,47 +9,47 @@ use super::evaluate::{MultiPose, MultiPoser};
 use super::examples::Examples;
 use super::linear::skinned;
 
-/// Distances between where points are and where they should be, in the units of the mesh.
+/// Distances between evaluated and given positions, in the units of the mesh.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Validation {
-    /// The root mean square over all poses and points.
+    /// Root mean square over all poses and points.
     pub rms_error: f64,
-    /// The largest.
+    /// Largest distance.
     pub max_error: f64,
-    /// The same of the linear skin.
+    /// Root mean square of the linear skin.
     pub linear_rms_error: f64,
-    /// The same of the linear skin.
+    /// Largest distance of the linear skin.
     pub linear_max_error: f64,
-    /// Pose by pose.
+    /// Errors of each pose.
     pub poses: Vec<PoseError>,
-    /// The root mean square over all poses of each point.
+    /// Root mean square over all poses for each point.
     pub points: Vec<f64>,
 }
 
-/// The errors of one pose.
+/// Errors of one pose.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PoseError {
-    /// What the pose is called.
+    /// Name of the pose.
     pub name: String,
-    /// The root mean square over all points.
+    /// Root mean square over all points.
     pub rms_error: f64,
-    /// The largest.
+    /// Largest distance.
     pub max_error: f64,
-    /// The point that has it.
+    /// Point with the largest distance.
     pub worst_point: usize,
-    /// The root mean square of the linear skin.
+    /// Root mean square of the linear skin.
     pub linear_rms_error: f64,
 }
 
 impl Validation {
-    /// The poses in the order of their errors, worst first.
+    /// Poses in descending order of their errors.
     pub fn worst_poses(&self) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.poses.len()).collect();
         order.sort_by(|&a, &b| self.poses[b].rms_error.total_cmp(&self.poses[a].rms_error).then(a.cmp(&b)));
         order
     }
 
-    /// The points in the order of their errors, worst first.
+    /// Points in descending order of their errors.
     pub fn worst_points(&self) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.points.len()).collect();
         order.sort_by(|&a, &b| self.points[b].total_cmp(&self.points[a]).then(a.cmp(&b)));
@@ -57,14 +57,14 @@ impl Validation {
     }
 }
 
-/// Compares what `weights` and `linear` make of the poses with the shapes.
+/// Compares the shapes of the examples with the evaluation of `weights` and `linear`.
 pub fn validate(
     weights: &MultiWeights,
     linear: &SkinWeights,
     mesh: &TriMesh,
     examples: &Examples,
 ) -> Result<Validation, MultiWeightsError> {
-    // Examples know what bones do to the rest mesh: bones that are bound at the origin.
+    // The transforms of examples apply to the rest mesh, so the bones are bound at the origin.
     let joints = vec![Joint::at("", None, DAffine3::IDENTITY); examples.bone_count()];
     let poser = MultiPoser::new(weights, mesh, &joints, Precision::Single)?;
     let (mut pose, mut posed) = (MultiPose::default(), vec![Vec3::ZERO; mesh.point_count()]);
@@ -93,7 +93,8 @@ pub fn validate(
         sum += mean(&squares);
         linear_sum += mean(&linear_squares);
         result.max_error = result.max_error.max(squares[worst].sqrt());
-        result.linear_max_error = linear_squares.iter().fold(result.linear_max_error, |most, s| most.max(s.sqrt()));
+        result.linear_max_error =
+            linear_squares.iter().fold(result.linear_max_error, |largest, s| largest.max(s.sqrt()));
         result.points.iter_mut().zip(squares).for_each(|(total, square)| *total += square);
     }
     let count = examples.pose_count().max(1) as f64;

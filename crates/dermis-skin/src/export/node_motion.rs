@@ -226,7 +226,20 @@ fn is_close(found: DAffine3, expected: DAffine3, extent: f64) -> bool {
 impl Place {
     const ORIGIN: Self = Self { translation: DVec3::ZERO, rotation: DQuat::IDENTITY, scale: DVec3::ONE };
 
-    fn transform(&self) -> DAffine3 {
+    /// The transform half-way to `other`, as players blend: rotations along the shorter arc.
+    #[must_use]
+    pub fn middle(&self, other: &Self) -> Self {
+        let (a, b) = (self.rotation, other.rotation);
+        let sum = if a.dot(b) < 0.0 { a - b } else { a + b };
+        Self {
+            translation: self.translation.midpoint(other.translation),
+            rotation: if sum.length_squared() > 0.0 { sum.normalize() } else { a },
+            scale: self.scale.midpoint(other.scale),
+        }
+    }
+
+    /// The transform as a matrix.
+    pub fn transform(&self) -> DAffine3 {
         DAffine3::from_scale_rotation_translation(self.scale, self.rotation.normalize(), self.translation)
     }
 
@@ -256,8 +269,7 @@ fn rounded_rotation(rotation: DQuat) -> DQuat {
 impl NodeMotion {
     /// Transform of the node while nothing plays.
     pub fn rest(&self) -> Place {
-        let first = || Place { translation: self.translations[0], rotation: self.rotations[0], scale: self.scales[0] };
-        self.rest.unwrap_or_else(first)
+        self.rest.unwrap_or_else(|| self.place(0))
     }
 
     /// `rest`, but where it differs from a part that never changes by rounding only, that part.
@@ -340,18 +352,20 @@ impl NodeMotion {
         if self.fine { 2 * clip.frame_count() - 1 } else { clip.frame_count() }
     }
 
-    /// Where a player puts the node between the keys `key` and `key + 1`.
-    pub(super) fn half_way(&self, key: usize) -> DAffine3 {
-        let (a, b) = (self.rotations[key], self.rotations[key + 1]);
-        let rotation = if a.dot(b) < 0.0 { a - b } else { a + b };
-        let translation = self.translations[key].midpoint(self.translations[key + 1]);
-        Place { translation, rotation, scale: self.scales[key].midpoint(self.scales[key + 1]) }.transform()
+    /// Transform of the node at key `key`.
+    pub fn place(&self, key: usize) -> Place {
+        let (translation, rotation, scale) = (self.translations[key], self.rotations[key], self.scales[key]);
+        Place { translation, rotation, scale }
     }
 
-    /// Where the node stands in its parent, as a player computes it.
-    pub(super) fn local(&self, pose: usize) -> DAffine3 {
-        let (translation, rotation, scale) = (self.translations[pose], self.rotations[pose], self.scales[pose]);
-        Place { translation, rotation, scale }.transform()
+    /// Transform that a player gives the node half-way between the keys `key` and `key + 1`.
+    pub(super) fn half_way(&self, key: usize) -> DAffine3 {
+        self.place(key).middle(&self.place(key + 1)).transform()
+    }
+
+    /// Transform of the node at key `key`, as a player computes it.
+    pub(super) fn local(&self, key: usize) -> DAffine3 {
+        self.place(key).transform()
     }
 }
 

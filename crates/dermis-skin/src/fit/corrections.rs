@@ -82,7 +82,7 @@ struct Gathered {
 fn gather(skin: &Skin, sequences: &[MeshSequence]) -> Result<Gathered, SequenceError> {
     let points = skin.mesh().point_count();
     let triangles = skin.mesh().triangles();
-    let rest_normals = point_normals(skin.mesh().points(), triangles);
+    let rest_normals = skin.stored_normals();
     let jobs: Vec<(usize, usize)> = sequences
         .iter()
         .enumerate()

@@ -3,6 +3,7 @@
 use dermis_mesh::{MeshSequence, SequenceError};
 
 use super::corrections::CorrectionError;
+use crate::measure::RigQualityError;
 use crate::skin::SkinError;
 
 /// Why a fit cannot be made.
@@ -67,6 +68,9 @@ pub enum FitError {
     /// The result is not a skin.
     #[error(transparent)]
     Skin(#[from] SkinError),
+    /// The quality of the result cannot be measured.
+    #[error(transparent)]
+    Quality(#[from] RigQualityError),
     /// The observer stopped the work before there was a result.
     #[error("stopped before there was a result")]
     Stopped,

@@ -51,8 +51,20 @@ impl Influences {
         self.count += 1;
     }
 
+    /// The number of bones.
+    pub(crate) fn len(&self) -> usize {
+        self.count
+    }
+
     fn contains(&self, bone: usize) -> bool {
         self.bones[..self.count].contains(&(bone as u32))
+    }
+
+    /// These bones without `bone`, the weights scaled to sum to 1; `None` if nothing is left.
+    pub(crate) fn without(&self, bone: usize) -> Option<Self> {
+        let rest: f64 = self.iter().filter(|entry| entry.0 != bone).map(|entry| entry.1).sum();
+        let kept = self.iter().filter(|entry| entry.0 != bone).map(|(bone, weight)| (bone, weight / rest));
+        (rest > 0.0).then(|| Self::from_pairs(kept))
     }
 
     fn without_zeros(&self) -> Self {
@@ -71,12 +83,33 @@ pub(crate) struct Point<'a> {
     pub(crate) correlations: &'a [f64],
     /// p̄.
     pub(crate) rest: DVec3,
+    /// Weights to stay close to; `None` is the plain least-squares problem.
+    pub(crate) prior: Option<Prior<'a>>,
+}
+
+/// A term `strength · ‖w − weights‖²` beside the squared error.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Prior<'a> {
+    pub(crate) strength: f64,
+    /// One number per bone.
+    pub(crate) weights: &'a [f64],
 }
 
 impl Point<'_> {
     pub(crate) fn correlation(&self, bone: usize) -> f64 {
         let c = &self.correlations[4 * bone..4 * bone + 4];
         c[0] * self.rest.x + c[1] * self.rest.y + c[2] * self.rest.z + c[3]
+    }
+
+    /// Entry of the normal matrix, the prior included.
+    fn gram(&self, a: usize, b: usize, q: &[f64; 10]) -> f64 {
+        let ridge = self.prior.filter(|_| a == b).map_or(0.0, |prior| prior.strength);
+        self.moments.gram(a, b, q) + ridge
+    }
+
+    /// Entry of the right-hand side, the prior included.
+    fn right(&self, bone: usize) -> f64 {
+        self.correlation(bone) + self.prior.map_or(0.0, |prior| prior.strength * prior.weights[bone])
     }
 
     /// The best weights on the bones that `influences` has; returns the squared error less ‖p‖².
@@ -87,10 +120,10 @@ impl Point<'_> {
         let mut c = [0.0; MAX_UNKNOWNS];
         for (i, &bone) in influences.bones[..n].iter().enumerate() {
             for (j, &other) in influences.bones[..=i].iter().enumerate() {
-                let entry = self.moments.gram(bone as usize, other as usize, &q);
+                let entry = self.gram(bone as usize, other as usize, &q);
                 (gram[i][j], gram[j][i]) = (entry, entry);
             }
-            c[i] = self.correlation(bone as usize);
+            c[i] = self.right(bone as usize);
         }
         simplex_least_squares(&gram, &c[..n], &mut influences.weights[..n])
     }
@@ -130,9 +163,9 @@ impl Point<'_> {
         scratch: &mut Scratch,
     ) -> (Influences, f64) {
         let q = monomials(self.rest);
-        let gram = |a: usize, b: usize| self.moments.gram(bone(a), bone(b), &q);
+        let gram = |a: usize, b: usize| self.gram(bone(a), bone(b), &q);
         scratch.c.clear();
-        scratch.c.extend((0..count).map(|place| self.correlation(bone(place))));
+        scratch.c.extend((0..count).map(|place| self.right(bone(place))));
         scratch.diagonal.clear();
         scratch.diagonal.extend((0..count).map(|place| gram(place, place)));
         let alone = |place: usize| scratch.diagonal[place] - 2.0 * scratch.c[place];
@@ -144,7 +177,7 @@ impl Point<'_> {
             scratch.rank_candidates(&chosen, count);
             let Some((joined, new_value)) = scratch.try_candidates(&chosen, count) else { break };
             // Gains below rounding would let a bone join without moving the point.
-            if new_value >= value - 1e-14 * value.abs() {
+            if new_value >= value - 1e-14 * value.abs() - scratch.min_gain {
                 break;
             }
             let newcomer = joined.bones[joined.count - 1] as usize;
@@ -166,6 +199,8 @@ pub(crate) struct Scratch {
     diagonal: Vec<f64>,
     /// The rows of G of the chosen bones, one after another.
     rows: Vec<f64>,
+    /// Gain that a further bone must bring.
+    pub(crate) min_gain: f64,
     /// (least gain, bone), best first.
     candidates: Vec<(f64, usize)>,
 }
@@ -173,7 +208,7 @@ pub(crate) struct Scratch {
 impl Scratch {
     /// Finds the [`TRIED`] bones that promise most.
     fn rank_candidates(&mut self, chosen: &Influences, bones: usize) {
-        let Self { c, diagonal, rows, candidates } = self;
+        let Self { c, diagonal, rows, candidates, .. } = self;
         let n = chosen.count;
         let weights = &chosen.weights[..n];
         let mixed = |bone: usize| (0..n).map(|k| rows[k * bones + bone] * weights[k]).sum::<f64>();

@@ -14,8 +14,10 @@ pub(crate) mod moments;
 mod options;
 mod pivot;
 pub mod refine;
+mod shading_normals;
 pub mod sma;
 pub(crate) mod state;
+pub(crate) mod surface;
 pub mod trajectories;
 pub(crate) mod transforms;
 
@@ -36,17 +38,19 @@ pub use self::options::{
 };
 use self::refine::seed::partition;
 use self::refine::{Refinement, refine, weigh_points};
+use self::shading_normals::with_shading_normals;
 use self::sma::cluster_bones::{Cores, bones_of_clusters};
 use self::sma::mean_shift_clusters::{Clusters, TOLERANCES, find_clusters, find_clusters_for};
 use self::sma::rotation_sequences::{RotationSequences, rotation_sequences};
 use self::sma::weights::estimate_weights;
 use self::state::State;
+use self::surface::Surface;
 use self::trajectories::Trajectories;
 use self::transforms::set_affine;
 use crate::blend::palette;
 use crate::bone_model::BoneModel;
 use crate::clock::Clock;
-use crate::measure::{Measures, compression, measure};
+use crate::measure::{Measures, RigQuality, compression, measure, rig_quality};
 use crate::skin::Skin;
 
 /// A distortion that so many bones do not reach is not searched for any further: engines hold no more.
@@ -57,8 +61,10 @@ const MAX_SEARCHED_BONES: usize = 256;
 pub struct Fit {
     /// The skin.
     pub skin: Skin,
-    /// Its quality at full rank.
+    /// Its distortion at full rank.
     pub measures: Measures,
+    /// The quality of its weights, rest pose, normals and cross-fades.
+    pub quality: RigQuality,
     /// η, where mean shift found the bones.
     pub near_rigid_fraction: Option<f64>,
     /// ε, where mean shift found the bones.
@@ -85,8 +91,16 @@ pub fn fit(
     let mut clock = Clock::start();
     let trajectories = Trajectories::gather(&sequences, rest.points())?;
     clock.stage("gather");
-    let mut work =
-        Work { rest, sequences: &sequences, trajectories: &trajectories, options, progress, clock, notes: vec![] };
+    let mut work = Work {
+        rest,
+        sequences: &sequences,
+        trajectories: &trajectories,
+        surface: (options.refine.smoothness > 0.0).then(|| Surface::new(rest)),
+        options,
+        progress,
+        clock,
+        notes: vec![],
+    };
     let (state, found) = work.find_skin()?;
     work.finish(animations, &state, None, &found)
 }
@@ -109,8 +123,16 @@ pub fn fit_weights(
     let trajectories = Trajectories::gather(&sequences, rest.points())?;
     clock.stage("gather");
     let transforms = given_bones(&trajectories, rig, clips);
-    let mut work =
-        Work { rest, sequences: &sequences, trajectories: &trajectories, options, progress, clock, notes: vec![] };
+    let mut work = Work {
+        rest,
+        sequences: &sequences,
+        trajectories: &trajectories,
+        surface: (options.refine.smoothness > 0.0).then(|| Surface::new(rest)),
+        options,
+        progress,
+        clock,
+        notes: vec![],
+    };
     let state = work.weights_of(transforms);
     work.clock.stage("weights");
     work.finish(animations, &state, Some(rig.joints()), &Found::default())
@@ -152,6 +174,7 @@ struct Work<'a> {
     trajectories: &'a Trajectories,
     options: &'a FitOptions,
     progress: &'a dyn Progress,
+    surface: Option<Surface>,
     clock: Clock,
     notes: Vec<Note>,
 }
@@ -166,8 +189,13 @@ impl Work<'_> {
         found: &Found,
     ) -> Result<Fit, FitError> {
         let infos: Vec<ClipInfo> = animations.iter().map(clip_info).collect();
-        let bare = assemble(self.rest, self.trajectories, state, joints, &infos)?;
+        let mut bare = assemble(self.rest, self.trajectories, state, joints, &infos)?;
+        if self.surface.is_some() {
+            bare = with_shading_normals(&bare, self.sequences)?;
+        }
         let (skin, measures) = self.corrected(&bare)?;
+        let quality = rig_quality(&skin, self.rest.points(), self.sequences)?;
+        self.clock.stage("quality");
         let compression = compression(
             self.rest.point_count(),
             self.trajectories.frame_count(),
@@ -177,6 +205,7 @@ impl Work<'_> {
         );
         Ok(Fit {
             measures,
+            quality,
             near_rigid_fraction: found.clusters.as_ref().map(|clusters| clusters.near_rigid_fraction),
             epsilon: found.clusters.as_ref().map(|clusters| clusters.epsilon),
             compression,
@@ -254,6 +283,11 @@ impl Work<'_> {
         }
     }
 
+    /// The surface to be smooth on; `None` without smoothness.
+    fn surface(&self) -> Option<&Surface> {
+        self.surface.as_ref()
+    }
+
     fn rotations(&mut self) -> Result<RotationSequences, FitError> {
         let rotations = rotation_sequences(self.rest, self.sequences)?;
         self.clock.stage("rotations");
@@ -295,14 +329,19 @@ impl Work<'_> {
             BoneModel::Scaled => BoneModel::Rigid,
             model => model,
         };
-        partition(self.trajectories, bones, model)
+        partition(self.trajectories, self.surface(), bones, model)
     }
 
     fn refined(&mut self, mut state: State) -> (State, Found) {
         self.clock.stage("bones");
         weigh_points(self.trajectories, &mut state, self.options.influences, true, true);
         let refinement = refine(
-            self.trajectories, &mut state, self.options.influences, self.options.bone_model, &self.options.refine,
+            self.trajectories,
+            &mut state,
+            self.surface(),
+            self.options.influences,
+            self.options.bone_model,
+            &self.options.refine,
             self.progress,
         );
         self.clock.stage("refine");

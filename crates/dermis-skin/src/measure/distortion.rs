@@ -38,7 +38,7 @@ pub fn measure(skin: &Skin, sequences: &[MeshSequence]) -> Result<Measures, Sequ
     let points = skin.mesh().point_count();
     let given = Given {
         means: time_averages(sequences, points)?,
-        rest_normals: point_normals(skin.mesh().points(), skin.mesh().triangles()),
+        rest_normals: skin.stored_normals(),
         normal_offsets: skin.rig().shapes().iter().map(|shape| skin.point_normal_offsets(shape)).collect(),
     };
     let mut total = FrameSums::new(skin.rank());

@@ -1,7 +1,13 @@
-//! Measures of a skin: what it plays against what was recorded, and the structure of its weights.
+//! Measures of a skin: what it plays against what was recorded, and the quality of its rig.
 
 pub mod compare;
+pub mod crossfade;
 mod distortion;
+pub mod rest_noise;
+mod rig_quality;
+pub mod shading;
 pub mod statistics;
+pub mod weight_structure;
 
 pub use distortion::{Measures, compression, measure};
+pub use rig_quality::{RigQuality, RigQualityError, rig_quality};

@@ -1,9 +1,10 @@
-//! Posing a run of vertices with AVX2 and fused multiply-add.
+//! Kernel for AVX2 and fused multiply-add.
 //!
-//! A bone is two registers of two columns, so four influences blend in eight instructions. Everything after that is
-//! done on columns of one vertex; normals are made unit for four vertices at once. The intrinsics are safe to call in
-//! functions that declare what they need, and these are called only where `multiversion` found it. Closures are not
-//! used around them: a closure handed to a function that does not declare the same is not inlined.
+//! A bone is two registers of two columns each, so four influences are blended with eight instructions. The remaining
+//! steps operate on the columns of one vertex; normals are normalized for four vertices at once. Intrinsics are safe
+//! to call in functions that declare the required features, and these are called only if `multiversion` has detected
+//! them. Closures around intrinsics are avoided: passed to a function that does not declare the same features, they
+//! are not inlined.
 
 use std::arch::x86_64::{
     __m128, __m256, _mm_and_ps, _mm_cmpge_ps, _mm_cmple_ps, _mm_div_ps, _mm_fmadd_ps, _mm_fmsub_ps, _mm_insert_ps,
@@ -14,17 +15,18 @@ use std::arch::x86_64::{
 
 use bytemuck::cast;
 
-use super::kernel::{Influences, Joint, NormalRule, QUAD, Quad, Run, Vectors, keep_rest_normals};
+use super::kernel::{FourInfluences, JointIndex, NormalRule, QUAD, Quad, Run, Vectors, keep_rest_normals};
 
-/// Quads whose normals are made unit together: the division and root of one would hold up the bones of the next.
-const TURNED: usize = 16;
+/// Number of quads whose normals are normalized together; otherwise the latency of division and root would delay the
+/// next bones.
+const NORMALIZED_QUADS: usize = 16;
 
-/// The columns x and y, and translation and z, of a transform.
+/// Columns x and y, and translation and z, of a transform.
 type Halves = [__m256; 2];
 
-/// Poses the quads of `run`; `RULE` is a `NormalRule`, `MORE` says whether vertices may have more than four influences.
+/// Poses the quads of `run`. `RULE` is a `NormalRule`; `MORE` is true if vertices can have more than four influences.
 #[target_feature(enable = "avx2,fma")]
-pub(super) fn pose<J: Joint, const RULE: u8, const MORE: bool>(
+pub(super) fn pose<J: JointIndex, const RULE: u8, const MORE: bool>(
     run: &Run<'_, J>,
     positions: &mut [Vectors],
     normals: &mut [Vectors],
@@ -35,24 +37,26 @@ pub(super) fn pose<J: Joint, const RULE: u8, const MORE: bool>(
         }
         return;
     }
-    let mut turned = [[_mm_setzero_ps(); 3]; TURNED];
-    let outs = positions.chunks_mut(TURNED).zip(normals.chunks_mut(TURNED));
+    let mut normals_of_quads = [[_mm_setzero_ps(); 3]; NORMALIZED_QUADS];
+    let outs = positions.chunks_mut(NORMALIZED_QUADS).zip(normals.chunks_mut(NORMALIZED_QUADS));
     for (block, (positions, normals)) in outs.enumerate() {
-        let quads = block * TURNED..block * TURNED + positions.len();
+        let quads = block * NORMALIZED_QUADS..block * NORMALIZED_QUADS + positions.len();
         let read = run.quads[quads.clone()].iter().zip(&run.rest[quads.clone()]).zip(&run.normals[quads.clone()]);
-        for (k, ((((quad, rest), normals), positions), turned)) in read.zip(positions).zip(&mut turned).enumerate() {
-            *turned = pose_quad::<J, RULE, MORE>(run, quads.start + k, quad, rest, normals, positions);
+        for (k, ((((quad, rest), normals), positions), normals_of_quads)) in
+            read.zip(positions).zip(&mut normals_of_quads).enumerate()
+        {
+            *normals_of_quads = pose_quad::<J, RULE, MORE>(run, quads.start + k, quad, rest, normals, positions);
         }
-        for ((turned, rest), normals) in turned.iter().zip(&run.normals[quads]).zip(normals) {
-            put_unit(*turned, rest, normals);
+        for ((normals_of_quads, rest), normals) in normals_of_quads.iter().zip(&run.normals[quads]).zip(normals) {
+            write_normalized(*normals_of_quads, rest, normals);
         }
     }
 }
 
-/// Poses one quad; the x, y and z of its four normals, not yet unit.
+/// Poses one quad. Returns x, y and z of its four normals, before normalization.
 #[inline]
 #[target_feature(enable = "avx2,fma")]
-fn pose_quad<J: Joint, const RULE: u8, const MORE: bool>(
+fn pose_quad<J: JointIndex, const RULE: u8, const MORE: bool>(
     run: &Run<'_, J>,
     index: usize,
     quad: &Quad<J>,
@@ -60,7 +64,7 @@ fn pose_quad<J: Joint, const RULE: u8, const MORE: bool>(
     normals: &Vectors,
     positions: &mut Vectors,
 ) -> [__m128; 3] {
-    let (mut points, mut turned) = ([_mm_setzero_ps(); QUAD], [_mm_setzero_ps(); QUAD]);
+    let (mut points, mut normals_of_quads) = ([_mm_setzero_ps(); QUAD], [_mm_setzero_ps(); QUAD]);
     for k in 0..QUAD {
         let mut halves = blend(run.palette, &quad.0[k]);
         if MORE {
@@ -72,16 +76,16 @@ fn pose_quad<J: Joint, const RULE: u8, const MORE: bool>(
         let [right, up, origin, back] = columns(halves);
         points[k] = combine([right, up, back], rest[k], origin);
         let axes = if RULE == NormalRule::Cofactor as u8 { cofactors(right, up, back) } else { [right, up, back] };
-        turned[k] = combine(axes, normals[k], _mm_setzero_ps());
+        normals_of_quads[k] = combine(axes, normals[k], _mm_setzero_ps());
     }
     *positions = pack(points);
-    let [x, y, z] = transpose(turned);
+    let [x, y, z] = transpose(normals_of_quads);
     if RULE == NormalRule::Cofactor as u8 { [y, z, x] } else { [x, y, z] }
 }
 
 #[inline]
 #[target_feature(enable = "avx2,fma")]
-fn blend<J: Joint>(palette: &J::Palette, influences: &Influences<J>) -> Halves {
+fn blend<J: JointIndex>(palette: &J::Palette, influences: &FourInfluences<J>) -> Halves {
     let bone: Halves = cast(influences.joints[0].matrix(palette).0);
     let weight = _mm256_set1_ps(influences.weights[0]);
     let mut sum = [_mm256_mul_ps(bone[0], weight), _mm256_mul_ps(bone[1], weight)];
@@ -93,7 +97,7 @@ fn blend<J: Joint>(palette: &J::Palette, influences: &Influences<J>) -> Halves {
 
 #[inline]
 #[target_feature(enable = "avx2,fma")]
-fn add_influences<J: Joint>(mut sum: Halves, palette: &J::Palette, influences: &Influences<J>) -> Halves {
+fn add_influences<J: JointIndex>(mut sum: Halves, palette: &J::Palette, influences: &FourInfluences<J>) -> Halves {
     for k in 0..4 {
         sum = add_bone(sum, palette, influences, k);
     }
@@ -102,7 +106,7 @@ fn add_influences<J: Joint>(mut sum: Halves, palette: &J::Palette, influences: &
 
 #[inline]
 #[target_feature(enable = "avx2,fma")]
-fn add_bone<J: Joint>(sum: Halves, palette: &J::Palette, influences: &Influences<J>, k: usize) -> Halves {
+fn add_bone<J: JointIndex>(sum: Halves, palette: &J::Palette, influences: &FourInfluences<J>, k: usize) -> Halves {
     let bone: Halves = cast(influences.joints[k].matrix(palette).0);
     let weight = _mm256_set1_ps(influences.weights[k]);
     [_mm256_fmadd_ps(bone[0], weight, sum[0]), _mm256_fmadd_ps(bone[1], weight, sum[1])]
@@ -114,7 +118,7 @@ fn columns([a, b]: Halves) -> [__m128; 4] {
     [_mm256_castps256_ps128(a), _mm256_extractf128_ps::<1>(a), _mm256_castps256_ps128(b), _mm256_extractf128_ps::<1>(b)]
 }
 
-/// `origin` + x · a + y · b + z · c.
+/// Returns `origin` + x · a + y · b + z · c.
 #[inline]
 #[target_feature(enable = "avx2,fma")]
 fn combine([a, b, c]: [__m128; 3], [x, y, z]: [f32; 3], origin: __m128) -> __m128 {
@@ -122,7 +126,8 @@ fn combine([a, b, c]: [__m128; 3], [x, y, z]: [f32; 3], origin: __m128) -> __m12
     _mm_fmadd_ps(c, _mm_set1_ps(z), _mm_fmadd_ps(b, _mm_set1_ps(y), sum))
 }
 
-/// b×c, c×a and a×b in the order z, x, y: so the cross product comes out, and four vertices are turned back at once.
+/// b×c, c×a and a×b in the order z, x, y, which saves a permutation per cross product; four vertices are reordered at
+/// once.
 #[inline]
 #[target_feature(enable = "avx2,fma")]
 fn cofactors(a: __m128, b: __m128, c: __m128) -> [__m128; 3] {
@@ -134,14 +139,14 @@ fn cofactors(a: __m128, b: __m128, c: __m128) -> [__m128; 3] {
     ]
 }
 
-/// (y, z, x).
+/// Permutation (y, z, x).
 #[inline]
 #[target_feature(enable = "avx2,fma")]
 fn next_axes(v: __m128) -> __m128 {
     _mm_shuffle_ps::<0b11_00_10_01>(v, v)
 }
 
-/// The first three lanes of each, in a row.
+/// First three lanes of each vector, concatenated.
 #[inline]
 #[target_feature(enable = "avx2,fma")]
 fn pack([a, b, c, d]: [__m128; 4]) -> Vectors {
@@ -160,10 +165,10 @@ fn transpose([a, b, c, d]: [__m128; 4]) -> [__m128; 3] {
     [_mm_movelh_ps(ab, cd), _mm_movehl_ps(cd, ab), z]
 }
 
-/// Puts four vectors, made unit, into `out`; `rest` where one has no direction.
+/// Normalizes four vectors and writes them to `out`; `rest` is used for vectors without a direction.
 #[inline]
 #[target_feature(enable = "avx2,fma")]
-fn put_unit([x, y, z]: [__m128; 3], rest: &Vectors, out: &mut Vectors) {
+fn write_normalized([x, y, z]: [__m128; 3], rest: &Vectors, out: &mut Vectors) {
     let squared = _mm_fmadd_ps(z, z, _mm_fmadd_ps(y, y, _mm_mul_ps(x, x)));
     let scale = _mm_div_ps(_mm_set1_ps(1.0), _mm_sqrt_ps(squared));
     *out = interleave(_mm_mul_ps(x, scale), _mm_mul_ps(y, scale), _mm_mul_ps(z, scale));
@@ -174,7 +179,7 @@ fn put_unit([x, y, z]: [__m128; 3], rest: &Vectors, out: &mut Vectors) {
     }
 }
 
-/// x, y and z of four vectors, as vectors in a row.
+/// Four vectors, concatenated, from their x, y and z.
 #[inline]
 #[target_feature(enable = "avx2,fma")]
 fn interleave(x: __m128, y: __m128, z: __m128) -> Vectors {

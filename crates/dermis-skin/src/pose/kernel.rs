@@ -1,68 +1,68 @@
-//! Posing a run of vertices: what the kernels read, and the choice of the kernel that the processor can run.
+//! Data read by the kernels for a run of vertices, and the choice of the kernel for the processor.
 
 use multiversion::multiversion;
 
 use super::{SMALL_PALETTE, portable};
 
-/// Vertices that are posed together: the largest number whose blended bones stay in registers.
+/// Number of vertices posed together: the largest number whose blended bones fit in registers.
 pub(super) const QUAD: usize = 4;
 
-/// The columns x, y, translation, z of a 3×4 transform, each as long as a register. A cache line holds it.
+/// Columns x, y, translation and z of a 3×4 transform, each padded to the length of a register; one cache line.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[repr(align(64))]
 pub(super) struct Matrix(pub(super) [[f32; 4]; 4]);
 
-/// Four joints and their weights; unused ones weigh 0.
+/// Four joints and their weights; unused ones have weight 0.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[repr(C)]
-pub(super) struct Influences<J> {
+pub(super) struct FourInfluences<J> {
     pub(super) joints: [J; 4],
     pub(super) weights: [f32; 4],
 }
 
-/// The first four influences of four vertices.
+/// First four influences of four vertices.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(super) struct Quad<J>(pub(super) [Influences<J>; QUAD]);
+pub(super) struct Quad<J>(pub(super) [FourInfluences<J>; QUAD]);
 
-/// The points or normals of four vertices.
+/// Points or normals of four vertices.
 pub(super) type Vectors = [[f32; 3]; QUAD];
 
-/// How normals follow the bones.
+/// Transformation of normals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NormalRule {
-    /// Not at all: they are not asked for.
+    /// Normals are not computed.
     None,
-    /// By the cofactors of the blended linear part.
+    /// Cofactors of the blended linear part.
     Cofactor,
-    /// By the blended linear part itself (SMA, Eq. 13).
+    /// Blended linear part (SMA, Eq. 13).
     Linear,
 }
 
-/// A run of quads and all that poses it.
-pub(super) struct Run<'a, J: Joint> {
+/// Run of quads with the data needed to pose it.
+pub(super) struct Run<'a, J: JointIndex> {
     pub(super) palette: &'a J::Palette,
     pub(super) quads: &'a [Quad<J>],
-    /// The rest points of each quad, corrected.
+    /// Corrected rest points of each quad.
     pub(super) rest: &'a [Vectors],
-    /// The rest normals of each quad, corrected; not read where normals are not asked for.
+    /// Corrected rest normals of each quad; not read if normals are not computed.
     pub(super) normals: &'a [Vectors],
-    /// The influences beyond four of the k-th vertex are `more[more_starts[k]..more_starts[k + 1]]`; empty where no
+    /// The influences beyond four of the k-th vertex are `more[more_starts[k]..more_starts[k + 1]]`; empty if no
     /// vertex of the skin has any.
     pub(super) more_starts: &'a [usize],
-    pub(super) more: &'a [Influences<J>],
+    pub(super) more: &'a [FourInfluences<J>],
 }
 
-/// A type that numbers joints.
-pub(super) trait Joint: Copy + Default + Send + Sync {
-    /// A palette that needs as few checks as the type allows.
+/// Integer type of joint indices.
+pub(super) trait JointIndex: Copy + Default + Send + Sync {
+    /// Palette type that needs as few bounds checks as the index type allows.
     type Palette: ?Sized;
-    /// All joints of a skin fit the type: see `Prepared`.
+    /// Converts an index; all joints of a skin fit the type, see `Prepared`.
     fn numbered(index: u32) -> Self;
     fn palette(matrices: &[Matrix]) -> &Self::Palette;
     fn matrix(self, palette: &Self::Palette) -> &Matrix;
 }
 
-impl Joint for u8 {
+impl JointIndex for u8 {
     type Palette = [Matrix; SMALL_PALETTE];
 
     fn numbered(index: u32) -> Self {
@@ -70,11 +70,11 @@ impl Joint for u8 {
     }
 
     fn palette(matrices: &[Matrix]) -> &Self::Palette {
-        matrices.first_chunk().expect("no palette is shorter")
+        matrices.first_chunk().expect("palettes have at least 256 matrices")
     }
 
     #[inline(always)]
-    #[allow(clippy::inline_always, reason = "a call per bone would cost more than the bone")]
+    #[allow(clippy::inline_always, reason = "a call would cost more than the function")]
     fn matrix(self, palette: &Self::Palette) -> &Matrix {
         &palette[usize::from(self)]
     }
@@ -82,7 +82,7 @@ impl Joint for u8 {
 
 macro_rules! checked_joint {
     ($($type:ty),*) => { $(
-        impl Joint for $type {
+        impl JointIndex for $type {
             type Palette = [Matrix];
 
             fn numbered(index: u32) -> Self {
@@ -94,7 +94,7 @@ macro_rules! checked_joint {
             }
 
             #[inline(always)]
-            #[allow(clippy::inline_always, reason = "a call per bone would cost more than the bone")]
+            #[allow(clippy::inline_always, reason = "a call would cost more than the function")]
             fn matrix(self, palette: &Self::Palette) -> &Matrix {
                 &palette[self as usize]
             }
@@ -103,8 +103,8 @@ macro_rules! checked_joint {
 }
 checked_joint!(u16, u32);
 
-/// Poses a run of vertices; `normals` is not touched where the rule is `None`.
-pub(super) fn pose_run<J: Joint>(
+/// Poses a run of vertices; `normals` is unchanged if the rule is `None`.
+pub(super) fn pose_run<J: JointIndex>(
     run: &Run<'_, J>,
     rule: NormalRule,
     positions: &mut [Vectors],
@@ -124,7 +124,7 @@ pub(super) fn pose_run<J: Joint>(
 }
 
 #[multiversion(targets("x86_64+avx2+fma"))]
-fn pose<J: Joint, const RULE: u8, const MORE: bool>(
+fn pose<J: JointIndex, const RULE: u8, const MORE: bool>(
     run: &Run<'_, J>,
     positions: &mut [Vectors],
     normals: &mut [Vectors],
@@ -144,7 +144,7 @@ pub(super) fn add_scaled(coefficient: f32, offsets: &[Vectors], out: &mut [Vecto
     }
 }
 
-/// What stands for a normal that the bones have flattened: the rest normal.
+/// Replaces normals that the bones have flattened by the rest normals.
 #[cold]
 pub(super) fn keep_rest_normals(rest: &Vectors, lengths_squared: [f32; QUAD], normals: &mut Vectors) {
     for ((normal, rest), squared) in normals.iter_mut().zip(rest).zip(lengths_squared) {
@@ -154,7 +154,7 @@ pub(super) fn keep_rest_normals(rest: &Vectors, lengths_squared: [f32; QUAD], no
     }
 }
 
-/// Whether a vector of this squared length can be made a unit vector.
+/// Returns true if a vector of this squared length can be normalized.
 pub(super) fn has_direction(length_squared: f32) -> bool {
     (f32::MIN_POSITIVE..=f32::MAX).contains(&length_squared)
 }

@@ -1,11 +1,13 @@
-//! Posing a run of vertices on any processor: the same steps as with AVX2, left to the compiler's vectorizer.
+//! Kernel for any processor: the same steps as with AVX2, vectorized by the compiler.
 
-use super::kernel::{Influences, Joint, Matrix, NormalRule, QUAD, Run, Vectors, has_direction, keep_rest_normals};
+use super::kernel::{
+    FourInfluences, JointIndex, Matrix, NormalRule, QUAD, Run, Vectors, has_direction, keep_rest_normals,
+};
 
 type Lanes = [f32; 4];
 
-/// Poses the quads of `run`; `RULE` is a `NormalRule`, `MORE` says whether vertices may have more than four influences.
-pub(super) fn pose<J: Joint, const RULE: u8, const MORE: bool>(
+/// Poses the quads of `run`. `RULE` is a `NormalRule`; `MORE` is true if vertices can have more than four influences.
+pub(super) fn pose<J: JointIndex, const RULE: u8, const MORE: bool>(
     run: &Run<'_, J>,
     positions: &mut [Vectors],
     normals: &mut [Vectors],
@@ -25,7 +27,7 @@ pub(super) fn pose<J: Joint, const RULE: u8, const MORE: bool>(
             let [right, up, origin, back] = matrix.0;
             positions[k] = first_three(|lane| right[lane] * x + up[lane] * y + back[lane] * z + origin[lane]);
             if RULE != NormalRule::None as u8 {
-                let turned = turn_normal::<RULE>(&matrix, run.normals[index][k]);
+                let turned = transform_normal::<RULE>(&matrix, run.normals[index][k]);
                 lengths_squared[k] = turned.iter().map(|x| x * x).sum();
                 let scale = 1.0 / lengths_squared[k].sqrt();
                 normals[index][k] = turned.map(|x| x * scale);
@@ -37,7 +39,7 @@ pub(super) fn pose<J: Joint, const RULE: u8, const MORE: bool>(
     }
 }
 
-fn add_influences<J: Joint>(sum: &mut Matrix, palette: &J::Palette, influences: &Influences<J>) {
+fn add_influences<J: JointIndex>(sum: &mut Matrix, palette: &J::Palette, influences: &FourInfluences<J>) {
     for (joint, weight) in influences.joints.into_iter().zip(influences.weights) {
         let bone = joint.matrix(palette);
         for (sum, column) in sum.0.as_flattened_mut().iter_mut().zip(bone.0.as_flattened()) {
@@ -46,7 +48,7 @@ fn add_influences<J: Joint>(sum: &mut Matrix, palette: &J::Palette, influences: 
     }
 }
 
-fn turn_normal<const RULE: u8>(matrix: &Matrix, [x, y, z]: [f32; 3]) -> [f32; 3] {
+fn transform_normal<const RULE: u8>(matrix: &Matrix, [x, y, z]: [f32; 3]) -> [f32; 3] {
     let [right, up, _, back] = matrix.0;
     let combine = |a: Lanes, b: Lanes, c: Lanes| first_three(|lane| a[lane] * x + b[lane] * y + c[lane] * z);
     if RULE == NormalRule::Linear as u8 {

@@ -1,24 +1,25 @@
-//! A skin as the kernels read it: rest points, influences and normals in quads, corrections in blocks of vertices.
+//! Memory layout of a skin for the kernels: rest points, influences and normals in quads, corrections in blocks of
+//! vertices.
 //!
-//! The corrections of a block stand together, leading ranks first, so that any rank reads one stretch of memory and the
-//! block's sums stay in the fastest cache.
+//! The corrections of a block are contiguous, leading ranks first, so that any rank reads one range of memory and the
+//! sums of a block remain in the L1 cache.
 
 use dermis_mesh::geometry::point_normals;
 use dermis_mesh::{Rig, TriMesh};
 use glam::{DVec3, Vec3};
 
-use super::kernel::{Influences, Joint, Matrix, NormalRule, QUAD, Quad, Run, Vectors, add_scaled, pose_run};
+use super::kernel::{FourInfluences, JointIndex, Matrix, NormalRule, QUAD, Quad, Run, Vectors, add_scaled, pose_run};
 
-/// Vertices whose corrections are summed together.
+/// Number of vertices whose corrections are summed together.
 pub(super) const BLOCK: usize = BLOCK_QUADS * QUAD;
 const BLOCK_QUADS: usize = 16;
 
-/// What is posed: points, or the vertices that a layout splits them into.
+/// Elements to be posed: points, or the vertices into which a layout splits them.
 pub(super) struct Elements<'a> {
-    /// The point of each vertex; `None` where vertices are points.
+    /// Point of each vertex; `None` if vertices are points.
     points: Option<&'a [u32]>,
     normals: Vec<Vec3>,
-    /// Whether normal offsets, which are per vertex, belong to these elements.
+    /// True if normal offsets, which are per vertex, apply to these elements.
     has_normal_offsets: bool,
 }
 
@@ -49,7 +50,7 @@ impl<'a> Elements<'a> {
     }
 }
 
-/// What is asked of all vertices alike.
+/// Parameters of a frame that are common to all vertices.
 pub(super) struct Frame<'a> {
     pub(super) palette: &'a [Matrix],
     pub(super) coefficients: &'a [f32],
@@ -61,16 +62,16 @@ pub(super) struct Frame<'a> {
 pub(super) struct Prepared {
     vertex_count: usize,
     influences: Width,
-    /// Rest points around their centre, not yet corrected.
+    /// Rest points relative to their centre, before corrections.
     rest: Vec<Vectors>,
-    /// Rest normals, not yet corrected.
+    /// Rest normals, before corrections.
     normals: Vec<Vectors>,
     corrections: Corrections,
-    /// `None` where no correction changes normals.
+    /// `None` if no correction changes normals.
     normal_corrections: Option<Corrections>,
 }
 
-/// Influences whose joints are numbered by the narrowest type that holds them.
+/// Influences with the smallest sufficient joint index type.
 #[derive(Debug, Clone)]
 enum Width {
     Small(AllInfluences<u8>),
@@ -83,10 +84,10 @@ struct AllInfluences<J> {
     quads: Vec<Quad<J>>,
     /// See [`Run`].
     more_starts: Vec<usize>,
-    more: Vec<Influences<J>>,
+    more: Vec<FourInfluences<J>>,
 }
 
-/// The offsets of all ranks, `[block][rank][quad of the block]`; the last block is as long as the others.
+/// Offsets of all ranks, `[block][rank][quad of the block]`; the last block is padded.
 #[derive(Debug, Clone, Default)]
 struct Corrections {
     rank: usize,
@@ -123,7 +124,7 @@ impl Prepared {
         self.corrections.rank
     }
 
-    /// How normals follow the bones at these coefficients.
+    /// Transformation of normals at these coefficients.
     pub(super) fn normal_rule(&self, coefficients: &[f32]) -> NormalRule {
         if self.normal_corrections.is_some() && !coefficients.is_empty() {
             NormalRule::Linear
@@ -132,8 +133,8 @@ impl Prepared {
         }
     }
 
-    /// Poses the vertices from `first` on, a multiple of [`BLOCK`], as many as `positions` holds; `normals` as well,
-    /// unless the frame does not ask for them.
+    /// Poses `positions.len()` vertices, starting at `first`, a multiple of [`BLOCK`]. `normals` are written unless
+    /// the frame does not require them.
     pub(super) fn pose(&self, frame: &Frame<'_>, first: usize, positions: &mut [[f32; 3]], normals: &mut [[f32; 3]]) {
         match &self.influences {
             Width::Small(influences) => self.pose_vertices(influences, frame, first, positions, normals),
@@ -142,7 +143,7 @@ impl Prepared {
         }
     }
 
-    fn pose_vertices<J: Joint>(
+    fn pose_vertices<J: JointIndex>(
         &self,
         influences: &AllInfluences<J>,
         frame: &Frame<'_>,
@@ -161,8 +162,8 @@ impl Prepared {
         }
     }
 
-    /// Poses the quads from `first` on, which must lie in one block or begin one.
-    fn pose_quads<J: Joint>(
+    /// Poses the quads starting at `first`, which must be in one block or start one.
+    fn pose_quads<J: JointIndex>(
         &self,
         influences: &AllInfluences<J>,
         frame: &Frame<'_>,
@@ -186,7 +187,8 @@ impl Prepared {
         }
     }
 
-    /// Puts the corrected rest points and normals of quads of one block, from `first` on, into `rest` and `normals`.
+    /// Writes the corrected rest points and normals of quads of one block, starting at `first`, to `rest` and
+    /// `normals`.
     fn correct(&self, frame: &Frame<'_>, first: usize, rest: &mut [Vectors], normals: &mut [Vectors]) {
         rest.copy_from_slice(&self.rest[first..first + rest.len()]);
         self.corrections.add(frame.coefficients, first, rest);
@@ -200,7 +202,7 @@ impl Prepared {
     }
 }
 
-impl<J: Joint> AllInfluences<J> {
+impl<J: JointIndex> AllInfluences<J> {
     fn new(rig: &Rig, elements: &Elements<'_>) -> Self {
         let mut quads = vec![Quad::default(); elements.count().div_ceil(QUAD)];
         let (mut more, mut more_starts) = (Vec::new(), vec![0]);
@@ -209,8 +211,8 @@ impl<J: Joint> AllInfluences<J> {
             row.clear();
             row.extend(rig.weights().row(elements.point(vertex)).filter(|(_, weight)| *weight != 0.0));
             let (first, rest) = row.split_at(row.len().min(4));
-            quads[vertex / QUAD].0[vertex % QUAD] = Influences::of(first);
-            more.extend(rest.chunks(4).map(Influences::of));
+            quads[vertex / QUAD].0[vertex % QUAD] = FourInfluences::of(first);
+            more.extend(rest.chunks(4).map(FourInfluences::of));
             more_starts.push(more.len());
         }
         more_starts.resize(QUAD * quads.len() + 1, more.len());
@@ -220,7 +222,7 @@ impl<J: Joint> AllInfluences<J> {
         Self { quads, more_starts, more }
     }
 
-    /// The quads from `first` on, at the points `rest` and with the normals `normals`, as the kernels take them.
+    /// Run of the quads starting at `first`, with the points `rest` and the normals `normals`.
     fn run<'a>(&'a self, frame: &Frame<'a>, first: usize, rest: &'a [Vectors], normals: &'a [Vectors]) -> Run<'a, J> {
         let quads = &self.quads[first..first + rest.len()];
         let more_starts = self.more_starts.get(QUAD * first..).unwrap_or_default();
@@ -228,9 +230,9 @@ impl<J: Joint> AllInfluences<J> {
     }
 }
 
-impl<J: Joint> Influences<J> {
-    /// Of at most four joints with their weights. Empty places name the first joint again: a bone that is not finite
-    /// must not reach vertices that it does not move.
+impl<J: JointIndex> FourInfluences<J> {
+    /// Packs at most four joints with their weights. Unused slots repeat the first joint: a bone that is not finite
+    /// must not affect vertices without influence of it.
     fn of(row: &[(u32, f32)]) -> Self {
         let first = row.first().map_or(0, |&(joint, _)| joint);
         let place = |k: usize| row.get(k).copied().unwrap_or((first, 0.0));
@@ -249,7 +251,7 @@ impl Corrections {
         Self { rank, offsets: offsets.collect() }
     }
 
-    /// Adds the corrections of the quads from `first` on, all of one block.
+    /// Adds the corrections of the quads starting at `first`, all of one block.
     fn add(&self, coefficients: &[f32], first: usize, sums: &mut [Vectors]) {
         let (block, quad) = (first / BLOCK_QUADS, first % BLOCK_QUADS);
         for (rank, &coefficient) in coefficients.iter().enumerate().filter(|(_, coefficient)| **coefficient != 0.0) {
@@ -259,12 +261,12 @@ impl Corrections {
     }
 }
 
-/// The vectors of all vertices.
+/// Vectors of all vertices in quads.
 fn in_quads(vertices: usize, vector: impl Fn(usize) -> Vec3) -> Vec<Vectors> {
     (0..vertices.div_ceil(QUAD)).map(|quad| vectors(quad, vertices, &vector)).collect()
 }
 
-/// The vectors of a quad; zero beyond the last vertex.
+/// Vectors of a quad; zero beyond the last vertex.
 fn vectors(quad: usize, vertices: usize, vector: impl Fn(usize) -> Vec3) -> Vectors {
     let of =
         |k: usize| Some(QUAD * quad + k).filter(|&vertex| vertex < vertices).map_or(Vec3::ZERO, &vector).to_array();

@@ -1,4 +1,4 @@
-//! The kernels against posing in f64, over all that a skin can be.
+//! Comparison of the kernels with posing in f64, over all properties of skins.
 
 use std::sync::Arc;
 
@@ -7,11 +7,11 @@ use dermis_mesh::{Clip, Joint, Layout, Object, Rig, Shape, SkinWeights, TriMesh}
 use glam::{DAffine3, DMat3, DQuat, DVec3, Vec3};
 use proptest::prelude::*;
 
-use super::kernel::{Joint as _, NormalRule, Run, Vectors, pose_run};
+use super::kernel::{JointIndex as _, NormalRule, Run, Vectors, pose_run};
 use super::*;
 use crate::skin::Skin;
 
-/// What a random character is made from.
+/// Parameters of a random character.
 #[derive(Debug, Clone)]
 struct Recipe {
     points: usize,
@@ -19,7 +19,7 @@ struct Recipe {
     influences: usize,
     rank: usize,
     offset: DVec3,
-    /// How far bones are from rotations; above 1 some reflect.
+    /// Deviation of bones from rotations; above 1 some reflect.
     flexibility: f64,
     normal_offsets: bool,
 }
@@ -73,18 +73,18 @@ fn posed(skin: &Skin) -> (Vec<Vec3>, Vec<Vec3>) {
     skin.pose_into(0, 0, &mut Pose::default(), &mut positions, Some(&mut normals));
     let mut alone = vec![Vec3::NAN; points];
     skin.pose_into(0, 0, &mut Pose::default(), &mut alone, None);
-    assert_eq!(alone, positions, "positions do not depend on whether normals are asked for");
+    assert_eq!(alone, positions, "positions do not depend on the request for normals");
     (positions, normals)
 }
 
-/// Positions by the exact counterpart.
+/// Positions of the exact counterpart.
 fn exact_positions(skin: &Skin) -> Vec<Vec3> {
     let mut exact = vec![Vec3::NAN; skin.mesh().point_count()];
     dermis_mesh::pose::pose_into(skin.mesh(), skin.rig(), &skin.clips()[0], 0, &mut exact);
     exact
 }
 
-/// The corrected rest normal and the blended linear part of each point.
+/// Corrected rest normal and blended linear part of each point.
 fn normals_and_blends(skin: &Skin) -> Vec<(DVec3, DMat3)> {
     let palette = crate::blend::palette(skin.rig(), &skin.clips()[0], 0);
     let rest = skin.mesh().layout().unwrap().normals.as_ref().unwrap();
@@ -104,19 +104,19 @@ fn cofactors(m: DMat3) -> DMat3 {
     DMat3::from_cols(b.cross(c), c.cross(a), a.cross(b))
 }
 
-/// Sums of a few products in f32, each off by at most a few units in the last place of the largest term.
+/// Sums of a few products in f32, each with an error of a few units in the last place of the largest term.
 fn assert_positions_match(skin: &Skin, found: &[Vec3]) {
     let exact = exact_positions(skin);
     let (low, high) = bounds(&exact);
     let largest = low.abs().max(high.abs()).max_element();
-    // Bones stretch by up to 3 before weights add them up.
+    // Bones stretch by up to 3 before they are blended.
     let tolerance = 3.0 * 8.0 * f32::EPSILON * (largest + skin.mesh().diagonal());
     for (point, (found, exact)) in found.iter().zip(&exact).enumerate() {
         assert!(found.distance(*exact) <= tolerance, "point {point}: {found} is not {exact} to {tolerance}");
     }
 }
 
-/// `tolerance` is for a normal that is not shortened; shortened ones lose as many digits as they are shorter.
+/// The tolerance applies to normals of full length; shortened ones lose precision in proportion.
 fn assert_normals_match(skin: &Skin, found: &[Vec3], turn: impl Fn(DMat3, DVec3) -> DVec3) {
     for (point, (found, (rest, blend))) in found.iter().zip(normals_and_blends(skin)).enumerate() {
         assert!(found.is_finite(), "normal {point} is {found}");
@@ -132,8 +132,22 @@ fn assert_normals_match(skin: &Skin, found: &[Vec3], turn: impl Fn(DMat3, DVec3)
 }
 
 #[test]
-fn every_vertex_of_any_number_of_quads_blocks_and_tasks_is_posed() {
-    for points in [0, 1, 2, 3, 4, 5, BLOCK - 1, BLOCK, BLOCK + 1, TASK - 1, TASK, TASK + 1, 3 * TASK + BLOCK + 6] {
+fn poses_every_vertex_of_any_number_of_quads_blocks_and_tasks() {
+    for points in [
+        0,
+        1,
+        2,
+        3,
+        4,
+        5,
+        BLOCK - 1,
+        BLOCK,
+        BLOCK + 1,
+        VERTICES_PER_TASK - 1,
+        VERTICES_PER_TASK,
+        VERTICES_PER_TASK + 1,
+        3 * VERTICES_PER_TASK + BLOCK + 6,
+    ] {
         for rank in [0, 3] {
             let skin = Recipe { points, rank, ..Recipe::default() }.skin();
             let (positions, normals) = posed(&skin);
@@ -156,7 +170,7 @@ fn any_number_of_influences_and_bones_poses_as_in_f64() {
 }
 
 #[test]
-fn normals_with_corrections_follow_the_form_that_these_are_fitted_to() {
+fn normals_with_corrections_follow_equation_13() {
     let skin = Recipe { rank: 2, normal_offsets: true, ..Recipe::default() }.skin();
     let (positions, normals) = posed(&skin);
     assert_positions_match(&skin, &positions);
@@ -164,7 +178,7 @@ fn normals_with_corrections_follow_the_form_that_these_are_fitted_to() {
 }
 
 #[test]
-fn every_rank_is_the_skin_of_that_rank() {
+fn posing_at_a_rank_matches_the_skin_of_that_rank() {
     let skin = Recipe { rank: 5, points: 150, normal_offsets: true, ..Recipe::default() }.skin();
     let poser = Poser::new(skin.mesh(), skin.rig());
     let mut pose = Pose::default();
@@ -177,7 +191,7 @@ fn every_rank_is_the_skin_of_that_rank() {
 }
 
 #[test]
-fn a_reflected_surface_shows_its_other_side() {
+fn a_reflection_reverses_normals() {
     let mesh = TriMesh::new(vec![Vec3::ZERO, Vec3::X, Vec3::Y], vec![[0, 1, 2]]).unwrap();
     let joints = vec![Joint::at("bone", None, DAffine3::IDENTITY)];
     let rig = Rig::new(&mesh, joints, SkinWeights::from_rows([[(0, 1.0)]; 3]), vec![]).unwrap();
@@ -190,7 +204,7 @@ fn a_reflected_surface_shows_its_other_side() {
 }
 
 #[test]
-fn normals_that_the_bones_flatten_stay_as_at_rest() {
+fn flattened_normals_keep_the_rest_normal() {
     for scale in [DVec3::ZERO, DVec3::splat(1e-30), DVec3::splat(1e30), DVec3::new(1.0, 0.0, 0.0)] {
         let mut skin = Recipe { influences: 1, bones: 1, ..Recipe::default() }.skin();
         let flat = Clip::new(skin.rig(), "flat", 24.0, vec![DAffine3::from_scale(scale)], vec![]).unwrap();
@@ -232,19 +246,21 @@ fn vertices_are_posed_as_the_layout_splits_them() {
 
 #[test]
 fn the_bits_are_the_same_on_any_number_of_threads() {
-    let skin = Recipe { points: 5 * TASK + 3, rank: 2, influences: 6, ..Recipe::default() }.skin();
+    let skin = Recipe { points: 5 * VERTICES_PER_TASK + 3, rank: 2, influences: 6, ..Recipe::default() }.skin();
     let on =
         |threads: usize| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(|| posed(&skin));
     assert_eq!(on(1), on(4));
 }
 
 #[test]
-fn the_kernel_for_any_processor_agrees_with_the_chosen_one() {
+fn the_portable_kernel_matches_the_selected_one() {
     let palette: Vec<Matrix> = (0..SMALL_PALETTE)
         .map(|k| DAffine3::from_cols(wave(k, 0.3), wave(k, 1.3), wave(k, 2.9), wave(k, 0.1)).into())
         .collect();
-    let influence =
-        |k: usize| kernel::Influences { joints: [k, k + 5, 3 * k, 11].map(|j| j as u8), weights: [0.4, 0.3, 0.2, 0.1] };
+    let influence = |k: usize| kernel::FourInfluences {
+        joints: [k, k + 5, 3 * k, 11].map(|j| j as u8),
+        weights: [0.4, 0.3, 0.2, 0.1],
+    };
     let quads: Vec<kernel::Quad<u8>> =
         (0..50).map(|q| kernel::Quad([0, 1, 2, 3].map(|k| influence(4 * q + k)))).collect();
     let vectors = |step: f64| -> Vec<Vectors> {
@@ -279,7 +295,7 @@ fn the_kernel_for_any_processor_agrees_with_the_chosen_one() {
                 let (a, b) = (a.as_flattened().as_flattened(), b.as_flattened().as_flattened());
                 a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
             };
-            // Normals of blends that nearly vanish lose digits.
+            // Normals of nearly vanishing blends lose precision.
             assert!(pairs(&chosen.0, &any.0) < 1e-6 && pairs(&chosen.1, &any.1) < 1e-3, "{rule:?}");
         }
     }

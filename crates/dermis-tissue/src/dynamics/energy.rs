@@ -1,5 +1,5 @@
-//! Energy of a body, in `f64`: kinetic ½ Σ m v² and elastic Σ V [μ‖S − I‖² + λ/2 (tr S − 3)²], with the stretch `S =
-//! RᵀF` of an element.
+//! Energy of a body, in `f64`: kinetic ½ Σ m v² and elastic Σ V [μ‖S − I‖² + λ/2 (tr S − 3)²], with the stretch
+//! `S = RᵀF` of an element.
 
 use dermis_math::polar::polar;
 use dermis_math::sum::sum;

@@ -68,7 +68,7 @@ struct InfluenceMaps {
     widen: usize,
     #[arg(long, value_name = "R", default_value_t = MapOptions::default().reach, help = "Extend the influence of a joint to its parent and children by this fraction; 0 disables it")]
     reach: f32,
-    #[arg(long, value_name = "N", value_parser = count, default_value_t = MapOptions::default().most, help = "Limit the bones per point")]
+    #[arg(long, value_name = "N", value_parser = count, default_value_t = MapOptions::default().max_bones, help = "Limit the bones per point")]
     max_bones: usize,
 }
 
@@ -177,7 +177,7 @@ fn training_set(args: &Args, job: &Job<'_>) -> Result<TrainingSet, Diagnostic> {
 impl Args {
     fn options(&self) -> EnvelopeOptions {
         let Learning { smoothness, blocks, retained_variance, cut_off, underlying, influences } = self.learning;
-        let InfluenceMaps { widen, reach, max_bones: most, .. } = self.influence;
+        let InfluenceMaps { widen, reach, max_bones, .. } = self.influence;
         EnvelopeOptions {
             train: TrainOptions {
                 smoothness,
@@ -189,7 +189,7 @@ impl Args {
                 blocks,
             },
             maps: self.influence.maps.clone(),
-            map_options: MapOptions { widen, reach, most },
+            map_options: MapOptions { widen, reach, max_bones },
             precision: if self.half { Precision::Half } else { Precision::Single },
         }
     }

@@ -5,7 +5,7 @@ use dermis::skin::fit::{
     Bones, Corrections, DEFAULT_EPSILON, DEFAULT_INFLUENCES, DEFAULT_NEGATIVE_BOUND, DEFAULT_TSVD_THRESHOLD,
     FitOptions, WeightMethod,
 };
-use dermis::skin::refine::RefineOptions;
+use dermis::skin::refine::{DEFAULT_SMOOTHNESS, RefineOptions};
 
 use super::inputs::Part;
 use crate::args::EXIT_CODES;
@@ -91,6 +91,8 @@ pub(crate) struct Skinning {
     pub(super) refine: Option<usize>,
     #[arg(long, value_name = "T", value_parser = non_negative, conflicts_with = "rig", help = format!("Stop when an iteration reduces the distortion by less than this fraction [default: {}]", RefineOptions::default().tolerance))]
     pub(super) tolerance: Option<f64>,
+    #[arg(long, value_name = "S", value_parser = non_negative, conflicts_with = "rig", help = format!("Smooth the weights and the rest pose by this factor; 0 minimizes the distortion alone [default: {DEFAULT_SMOOTHNESS}]"))]
+    pub(super) smoothness: Option<f64>,
     /// Keep the given rest pose instead of refining it
     #[arg(long, conflicts_with = "rig")]
     pub(super) keep_rest: bool,
@@ -165,6 +167,7 @@ impl Args {
                 max_iterations,
                 tolerance: skin.tolerance.unwrap_or(defaults.refine.tolerance),
                 keep_rest: skin.keep_rest,
+                smoothness: skin.smoothness.unwrap_or(defaults.refine.smoothness),
             },
         })
     }
@@ -183,6 +186,7 @@ impl Skinning {
             (self.tsvd_threshold.is_some(), is_truncated, "--tsvd-threshold", "with --weights tsvd"),
             (self.negative_bound.is_some(), is_bounded, "--negative-bound", "with --weights bounded"),
             (self.tolerance.is_some(), max_iterations > 0, "--tolerance", "if --refine is above 0"),
+            (self.smoothness.is_some(), max_iterations > 0, "--smoothness", "if --refine is above 0"),
             (self.keep_rest, max_iterations > 0, "--keep-rest", "if --refine is above 0"),
         ] {
             if given && !acts {

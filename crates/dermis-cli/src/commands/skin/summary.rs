@@ -33,12 +33,28 @@ pub(super) struct Summary {
     erms: f64,
     max_error_percent: f64,
     normal_error_rms: f64,
+    normal_error_degrees: Degrees,
+    parts_per_bone: f64,
+    islands: usize,
+    stray_weight_percent: f64,
+    mean_influences: f64,
+    weight_difference: f64,
+    rest_energy_ratio: f64,
+    flipped_rest_triangles: usize,
+    crossfade_stretch_percent: f64,
     /// Measure of the paper: floats of the frames over those of rest pose, weights and bones.
     compression: f64,
     /// Bytes of the raw frames over bytes written; null if nothing was written.
     file_ratio: Option<f64>,
     iterations: usize,
     converged: bool,
+}
+
+/// Root mean square errors of normals, in degrees.
+#[derive(Debug, Serialize)]
+struct Degrees {
+    geometric: f64,
+    skinned: f64,
 }
 
 impl Summary {
@@ -50,6 +66,7 @@ impl Summary {
         };
         let points = fit.skin.mesh().point_count();
         let frames = inputs.animations.iter().map(|animation| animation.sequence.frame_count()).sum();
+        let quality = &fit.quality;
         let raw_bytes = POSITION_BYTES * points as f64 * frames as f64;
         Self {
             inputs: args.inputs.clone(),
@@ -68,6 +85,18 @@ impl Summary {
             erms: fit.measures.erms,
             max_error_percent: fit.measures.max_error_percent,
             normal_error_rms: fit.measures.normal_error_rms,
+            normal_error_degrees: Degrees {
+                geometric: quality.normal_error_degrees.geometric,
+                skinned: quality.normal_error_degrees.skinned,
+            },
+            parts_per_bone: quality.weights.parts_per_bone,
+            islands: quality.weights.islands,
+            stray_weight_percent: quality.weights.stray_weight_percent,
+            mean_influences: quality.weights.mean_influences,
+            weight_difference: quality.weights.weight_difference,
+            rest_energy_ratio: quality.rest.rest_energy_ratio,
+            flipped_rest_triangles: quality.rest.flipped_rest_triangles,
+            crossfade_stretch_percent: quality.crossfade_stretch_percent,
             compression: fit.compression,
             file_ratio: (written_bytes > 0).then(|| raw_bytes / written_bytes as f64),
             iterations: fit.refinement.iterations,
@@ -101,7 +130,14 @@ impl Facts for Summary {
         }
         text.row("distortion", self.distortion());
         text.row("largest error", format!("{} % of the diagonal", measured(self.max_error_percent)));
-        text.row("normals", format!("{} rms difference of unit normals", measured(self.normal_error_rms)));
+        let Degrees { geometric, skinned } = self.normal_error_degrees;
+        text.row("normals", format!("{skinned:.1}° rms as skinned, {geometric:.1}° of the surface"));
+        let islands = counted(self.islands, "island", "islands");
+        let (parts, influences) = (self.parts_per_bone, self.mean_influences);
+        text.row("weights", format!("{parts:.1} parts per bone, {islands}, {influences:.1} influences per point"));
+        if self.flipped_rest_triangles > 0 {
+            text.row("rest pose", counted(self.flipped_rest_triangles, "flipped triangle", "flipped triangles"));
+        }
         let bones_only = if self.rank > 0 { ", corrections not counted" } else { "" };
         text.row("compression", format!("{:.1} times fewer floats than the frames{bones_only}", self.compression));
         if let Some(ratio) = self.file_ratio {

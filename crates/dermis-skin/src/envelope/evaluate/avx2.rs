@@ -1,8 +1,8 @@
-//! Posing a run of points with AVX2, fused multiply-add and, for half precision, F16C.
+//! Kernel for AVX2, fused multiply-add and, for half precision, F16C.
 //!
-//! The first two rows of an entry are one register, the third half of one: an entry is two multiply-adds whose operands
-//! lie in memory. Points are not interleaved: the processor overlaps them by itself. See `crate::pose` for
-//! how intrinsics do without unsafe code.
+//! The first two rows of an entry are one register and the third is half of one, so an entry costs two multiply-adds
+//! with operands in memory. Points are not interleaved, since out-of-order execution overlaps them. See `crate::pose`
+//! for the use of intrinsics without unsafe code.
 
 use std::arch::x86_64::{
     __m128, __m128i, __m256, _mm_add_ps, _mm_cvtph_ps, _mm_fmadd_ps, _mm_hadd_ps, _mm_setzero_ps, _mm_shuffle_ps,
@@ -11,11 +11,11 @@ use std::arch::x86_64::{
 
 use bytemuck::cast;
 
-use super::kernel::{Entry, HalfRows, HomeColumns, PairIndex, Rows, Run};
+use super::kernel::{HalfRows, HomeColumns, PairIndex, Rows, Run, WeightEntry};
 
 /// Poses the points of `run`.
 #[target_feature(enable = "avx2,fma,f16c")]
-pub(super) fn pose<I: PairIndex, E: Entry>(run: &Run<'_, I, E>, positions: &mut [[f32; 3]]) {
+pub(super) fn pose<I: PairIndex, E: WeightEntry>(run: &Run<'_, I, E>, positions: &mut [[f32; 3]]) {
     let mut begin = run.first;
     for (head, position) in run.heads.iter().zip(positions) {
         let end = head.end as usize;
@@ -36,7 +36,7 @@ pub(super) fn pose<I: PairIndex, E: Entry>(run: &Run<'_, I, E>, positions: &mut 
 
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
-fn widened<E: Entry>(entry: &E) -> (__m256, __m128) {
+fn widened<E: WeightEntry>(entry: &E) -> (__m256, __m128) {
     if E::HALF {
         let [a, b, c]: HalfRows = cast(*entry);
         let upper: __m128i = cast([a, b]);
@@ -52,7 +52,7 @@ fn split([a, b, c]: &Rows) -> (__m256, __m128) {
     (cast([*a, *b]), cast(*c))
 }
 
-/// The sums of the three rows.
+/// Sums of the three rows.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
 fn row_sums(upper: __m256, lower: __m128) -> __m128 {

@@ -1,44 +1,44 @@
-//! Posing a run of points: what the kernels read, and the choice of the kernel that the processor can run.
+//! Data read by the kernels for a run of points, and the choice of the kernel for the processor.
 
 use half::f16;
 use multiversion::multiversion;
 
 use super::portable;
 
-/// The rows of a 3×4 matrix, or of the weights that belong to its entries.
+/// Rows of a 3×4 matrix, or of the weights of its entries.
 pub(super) type Rows = [[f32; 4]; 3];
-/// The same in half precision, as bits.
+/// Rows in half precision, as bits.
 pub(super) type HalfRows = [[u16; 4]; 3];
 
-/// The columns x, y, z and translation of a transform, each as long as a register.
+/// Columns x, y, z and translation of a transform, each padded to the length of a register.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[repr(align(64))]
 pub(super) struct HomeColumns(pub(super) [[f32; 4]; 4]);
 
-/// What a point has besides its weights.
+/// Data of a point besides its weights.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct PointHead {
-    /// Where it rests, from the centre of its home bone's points.
+    /// Rest position relative to the centre of the home bone's points.
     pub(super) rest: [f32; 3],
-    /// Its home, by its place among the homes.
+    /// Index of the home bone among the homes.
     pub(super) home: u32,
-    /// Where its entries end; they begin where those of the point before end.
+    /// End of the entries of the point; they start at the end of those of the previous point.
     pub(super) end: u32,
 }
 
-/// A run of points and all that poses it.
+/// Run of points with the data needed to pose it.
 pub(super) struct Run<'a, I, E> {
     pub(super) pairs: &'a [Rows],
     pub(super) homes: &'a [HomeColumns],
     pub(super) heads: &'a [PointHead],
-    /// The first entry of the first point.
+    /// First entry of the first point.
     pub(super) first: usize,
-    /// The pair of each entry of all points.
+    /// Pair of each entry of all points.
     pub(super) entry_pairs: &'a [I],
     pub(super) entries: &'a [E],
 }
 
-/// A type that numbers pairs.
+/// Integer type of pair indices.
 pub(super) trait PairIndex: Copy + Send + Sync + std::fmt::Debug + 'static {
     fn numbered(pair: usize) -> Self;
     fn pair(self) -> usize;
@@ -52,7 +52,7 @@ macro_rules! pair_index {
             }
 
             #[inline(always)]
-            #[allow(clippy::inline_always, reason = "a call per bone would cost more than the bone")]
+            #[allow(clippy::inline_always, reason = "a call would cost more than the function")]
             fn pair(self) -> usize {
                 self as usize
             }
@@ -61,15 +61,15 @@ macro_rules! pair_index {
 }
 pair_index!(u16, u32);
 
-/// The weights of one bone and point.
-pub(super) trait Entry: bytemuck::Pod + Send + Sync + std::fmt::Debug {
-    /// Whether it is [`HalfRows`], else it is [`Rows`].
+/// Weights of one bone and point.
+pub(super) trait WeightEntry: bytemuck::Pod + Send + Sync + std::fmt::Debug {
+    /// True for [`HalfRows`], false for [`Rows`].
     const HALF: bool;
     fn rounded(rows: [[f64; 4]; 3]) -> Self;
     fn widened(&self) -> Rows;
 }
 
-impl Entry for Rows {
+impl WeightEntry for Rows {
     const HALF: bool = false;
 
     fn rounded(rows: [[f64; 4]; 3]) -> Self {
@@ -81,7 +81,7 @@ impl Entry for Rows {
     }
 }
 
-impl Entry for HalfRows {
+impl WeightEntry for HalfRows {
     const HALF: bool = true;
 
     fn rounded(rows: [[f64; 4]; 3]) -> Self {
@@ -95,7 +95,7 @@ impl Entry for HalfRows {
 
 /// Poses a run of points.
 #[multiversion(targets("x86_64+avx2+fma+f16c"))]
-pub(super) fn pose_run<I: PairIndex, E: Entry>(run: &Run<'_, I, E>, positions: &mut [[f32; 3]]) {
+pub(super) fn pose_run<I: PairIndex, E: WeightEntry>(run: &Run<'_, I, E>, positions: &mut [[f32; 3]]) {
     multiversion::target::match_target! {
         "x86_64+avx2+fma+f16c" => super::avx2::pose(run, positions),
         _ => portable::pose(run, positions),

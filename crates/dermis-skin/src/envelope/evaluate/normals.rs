@@ -1,4 +1,4 @@
-//! The normals of a posed surface, in parallel and without sums whose order could change.
+//! Normals of a posed surface, computed in parallel with a fixed order of sums.
 
 use dermis_mesh::TriMesh;
 use dermis_mesh::adjacency::{Lists, point_triangles};
@@ -6,15 +6,15 @@ use dermis_mesh::geometry::point_normals;
 use glam::Vec3;
 use rayon::prelude::*;
 
-/// Points or triangles that are worth a task of their own.
-const TASK: usize = 4096;
+/// Minimum number of points or triangles per task.
+const MIN_TASK: usize = 4096;
 
-/// The triangles around each point.
+/// Triangles of each point.
 #[derive(Debug)]
 pub(super) struct SurfaceNormals {
     triangles: Vec<[u32; 3]>,
     around: Lists,
-    /// Where the posed surface has no normal.
+    /// Normals of points at which the posed surface has none.
     rest: Vec<Vec3>,
 }
 
@@ -27,19 +27,19 @@ impl SurfaceNormals {
         }
     }
 
-    /// Puts the unit normals of the points, which are at `positions`, into `normals`; `areas` is memory to keep.
+    /// Writes the unit normals of points at `positions` to `normals`; `areas` is a buffer that is reused.
     pub(super) fn of_frame(&self, positions: &[Vec3], areas: &mut Vec<Vec3>, normals: &mut [Vec3]) {
-        assert_eq!(normals.len(), self.rest.len(), "the buffer holds all normals");
+        assert_eq!(normals.len(), self.rest.len(), "one normal per point");
         areas.resize(self.triangles.len(), Vec3::ZERO);
-        areas.par_chunks_mut(TASK).zip(self.triangles.par_chunks(TASK)).for_each(|(areas, triangles)| {
+        areas.par_chunks_mut(MIN_TASK).zip(self.triangles.par_chunks(MIN_TASK)).for_each(|(areas, triangles)| {
             for (area, triangle) in areas.iter_mut().zip(triangles) {
                 let [a, b, c] = triangle.map(|point| positions[point as usize]);
                 *area = (b - a).cross(c - a);
             }
         });
         let areas = &*areas;
-        normals.par_chunks_mut(TASK).enumerate().for_each(|(task, normals)| {
-            for (point, normal) in (task * TASK..).zip(normals) {
+        normals.par_chunks_mut(MIN_TASK).enumerate().for_each(|(task, normals)| {
+            for (point, normal) in (task * MIN_TASK..).zip(normals) {
                 let sum: Vec3 = self.around.of(point).iter().map(|&triangle| areas[triangle as usize]).sum();
                 *normal = sum.try_normalize().unwrap_or(self.rest[point]);
             }

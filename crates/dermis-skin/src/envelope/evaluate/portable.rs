@@ -1,9 +1,9 @@
-//! Posing a run of points on any processor: the same steps as with AVX2, left to the compiler's vectorizer.
+//! Kernel for any processor: the same steps as with AVX2, vectorized by the compiler.
 
-use super::kernel::{Entry, PairIndex, Run};
+use super::kernel::{PairIndex, Run, WeightEntry};
 
 /// Poses the points of `run`.
-pub(super) fn pose<I: PairIndex, E: Entry>(run: &Run<'_, I, E>, positions: &mut [[f32; 3]]) {
+pub(super) fn pose<I: PairIndex, E: WeightEntry>(run: &Run<'_, I, E>, positions: &mut [[f32; 3]]) {
     let mut begin = run.first;
     for (head, position) in run.heads.iter().zip(positions) {
         let end = head.end as usize;

@@ -1,4 +1,4 @@
-//! Multi-weights as the kernels read them: heads of points, and the entries of all points in a row.
+//! Memory layout of multi-weights for the kernels: heads of points, and the concatenated entries of all points.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,29 +7,29 @@ use std::sync::Arc;
 use dermis_mesh::deformer::multi_weights::{HomeFrame, MultiWeights, Precision, centred, others};
 use glam::DVec3;
 
-use super::kernel::{Entry, HalfRows, HomeColumns, PairIndex, PointHead, Rows, Run, pose_run};
+use super::kernel::{HalfRows, HomeColumns, PairIndex, PointHead, Rows, Run, WeightEntry, pose_run};
 
-/// A stream of points and their entries, whatever their types.
+/// Stream of points and their entries, independent of their types.
 pub(super) trait Stream: fmt::Debug + Send + Sync {
     fn point_count(&self) -> usize;
     fn byte_count(&self) -> usize;
-    /// Poses the points from `first` on, as many as `positions` holds.
+    /// Poses `positions.len()` points, starting at `first`.
     fn pose(&self, pairs: &[Rows], homes: &[HomeColumns], first: usize, positions: &mut [[f32; 3]]);
-    /// Poses all points as processors without SIMD do.
+    /// Poses all points with the portable kernel.
     #[cfg(test)]
     fn pose_portably(&self, pairs: &[Rows], homes: &[HomeColumns], positions: &mut [[f32; 3]]);
 }
 
-/// A stream, and the bones that its numbers stand for.
+/// Stream with the bones that its indices refer to.
 pub(super) struct Streams {
-    /// The bones that are homes.
+    /// Home bones.
     pub(super) homes: Vec<usize>,
-    /// Each pair's home, by its place among the homes, and its bone.
+    /// For each pair, the index of its home bone among the homes, and its bone.
     pub(super) pairs: Vec<(usize, usize)>,
     pub(super) stream: Arc<dyn Stream>,
 }
 
-/// The weights, laid out with the narrowest numbers that do.
+/// Lays out the weights with the smallest sufficient index type.
 pub(super) fn streams(
     weights: &MultiWeights,
     rest: &[DVec3],
@@ -37,71 +37,71 @@ pub(super) fn streams(
     bones: usize,
     precision: Precision,
 ) -> Streams {
-    let numbers = Numbers::new(weights, bones);
-    let fits_16_bits = numbers.pairs.len() <= 1 << 16;
+    let indices = Indices::new(weights, bones);
+    let fits_16_bits = indices.pairs.len() <= 1 << 16;
     let stream: Arc<dyn Stream> = match (fits_16_bits, precision) {
-        (true, Precision::Single) => Arc::new(Laid::<u16, Rows>::new(weights, rest, frames, &numbers)),
-        (true, Precision::Half) => Arc::new(Laid::<u16, HalfRows>::new(weights, rest, frames, &numbers)),
-        (false, Precision::Single) => Arc::new(Laid::<u32, Rows>::new(weights, rest, frames, &numbers)),
-        (false, Precision::Half) => Arc::new(Laid::<u32, HalfRows>::new(weights, rest, frames, &numbers)),
+        (true, Precision::Single) => Arc::new(Layout::<u16, Rows>::new(weights, rest, frames, &indices)),
+        (true, Precision::Half) => Arc::new(Layout::<u16, HalfRows>::new(weights, rest, frames, &indices)),
+        (false, Precision::Single) => Arc::new(Layout::<u32, Rows>::new(weights, rest, frames, &indices)),
+        (false, Precision::Half) => Arc::new(Layout::<u32, HalfRows>::new(weights, rest, frames, &indices)),
     };
-    Streams { homes: numbers.homes, pairs: numbers.pairs.into_keys().collect(), stream }
+    Streams { homes: indices.homes, pairs: indices.pairs.into_keys().collect(), stream }
 }
 
-/// The homes and pairs that occur, numbered in ascending order.
-struct Numbers {
+/// Indices of the home bones and pairs in use, in ascending order.
+struct Indices {
     homes: Vec<usize>,
-    /// The place of each bone among the homes.
-    places: Vec<usize>,
-    /// From home and bone to number.
+    /// Index of each bone among the homes.
+    home_indices: Vec<usize>,
+    /// Map from home bone and bone to the index of the pair.
     pairs: BTreeMap<(usize, usize), usize>,
 }
 
-impl Numbers {
+impl Indices {
     fn new(weights: &MultiWeights, bones: usize) -> Self {
         let mut occurs = vec![false; bones];
         weights.home.iter().for_each(|&home| occurs[home as usize] = true);
         let homes: Vec<usize> = (0..bones).filter(|&bone| occurs[bone]).collect();
-        let mut places = vec![0; bones];
-        homes.iter().enumerate().for_each(|(place, &home)| places[home] = place);
+        let mut home_indices = vec![0; bones];
+        homes.iter().enumerate().for_each(|(index, &home)| home_indices[home] = index);
         let of_point = |point: usize| {
-            let home = places[weights.home[point] as usize];
+            let home = home_indices[weights.home[point] as usize];
             others(weights, point).map(move |(bone, _)| (home, bone as usize))
         };
         let mut pairs: BTreeMap<_, _> = (0..weights.part_count()).flat_map(of_point).map(|pair| (pair, 0)).collect();
         pairs.values_mut().enumerate().for_each(|(number, value)| *value = number);
-        Self { homes, places, pairs }
+        Self { homes, home_indices, pairs }
     }
 }
 
 #[derive(Debug)]
-struct Laid<I, E> {
+struct Layout<I, E> {
     heads: Vec<PointHead>,
     entry_pairs: Vec<I>,
     entries: Vec<E>,
 }
 
-impl<I: PairIndex, E: Entry> Laid<I, E> {
-    fn new(weights: &MultiWeights, rest: &[DVec3], frames: &[HomeFrame], numbers: &Numbers) -> Self {
+impl<I: PairIndex, E: WeightEntry> Layout<I, E> {
+    fn new(weights: &MultiWeights, rest: &[DVec3], frames: &[HomeFrame], indices: &Indices) -> Self {
         let count = weights.entry_count();
-        let mut laid = Self {
+        let mut layout = Self {
             heads: Vec::with_capacity(weights.part_count()),
             entry_pairs: Vec::with_capacity(count),
             entries: Vec::with_capacity(count),
         };
         for (point, &home) in weights.home.iter().enumerate() {
-            let (frame, place) = (&frames[home as usize], numbers.places[home as usize]);
+            let (frame, index) = (&frames[home as usize], indices.home_indices[home as usize]);
             for (bone, entry) in others(weights, point) {
-                laid.entry_pairs.push(I::numbered(numbers.pairs[&(place, bone as usize)]));
-                laid.entries.push(E::rounded(centred(entry, frame)));
+                layout.entry_pairs.push(I::numbered(indices.pairs[&(index, bone as usize)]));
+                layout.entries.push(E::rounded(centred(entry, frame)));
             }
-            laid.heads.push(PointHead {
+            layout.heads.push(PointHead {
                 rest: (rest[point] - frame.centre).as_vec3().to_array(),
-                home: place as u32,
-                end: laid.entries.len() as u32,
+                home: index as u32,
+                end: layout.entries.len() as u32,
             });
         }
-        laid
+        layout
     }
 
     fn run<'a>(&'a self, pairs: &'a [Rows], homes: &'a [HomeColumns], first: usize, count: usize) -> Run<'a, I, E> {
@@ -116,7 +116,7 @@ impl<I: PairIndex, E: Entry> Laid<I, E> {
     }
 }
 
-impl<I: PairIndex, E: Entry> Stream for Laid<I, E> {
+impl<I: PairIndex, E: WeightEntry> Stream for Layout<I, E> {
     fn point_count(&self) -> usize {
         self.heads.len()
     }

@@ -16,7 +16,7 @@ fn vector(k: usize, step: f64) -> DVec3 {
     DVec3::new(wave(k, step), wave(k, 1.7 * step), wave(k, 2.3 * step))
 }
 
-/// Points around `offset`, a linear skin plus deviations in all twelve weights, some points without their home bone.
+/// Points around `offset`, a linear skin with deviations in all twelve weights, some points without their home bone.
 fn example(points: usize, offset: DVec3) -> (TriMesh, Vec<Joint>, MultiWeights) {
     let rest: Vec<DVec3> = (0..points).map(|k| offset + 90.0 * vector(k, 0.7)).collect();
     let joints = (0..BONES).map(|k| Joint::at("", None, DAffine3::from_translation(offset + 60.0 * vector(k, 1.3))));
@@ -27,7 +27,7 @@ fn example(points: usize, offset: DVec3) -> (TriMesh, Vec<Joint>, MultiWeights) 
         let bones: Vec<usize> = (0..BONES).filter(|bone| (bone + k) % 3 != 0).collect();
         for &bone in &bones {
             let share = 1.0 / bones.len() as f64;
-            // Deviations of the axes that do not change what translations add up to.
+            // Deviations of the axes that preserve the sums of translations.
             let row = |j: usize| {
                 let noise = 2.0 * vector(13 * k + 5 * bone + j, 0.9);
                 (share * *rest + noise).extend(share).as_vec4().to_array()
@@ -50,16 +50,16 @@ fn pose_of(joints: &[Joint], amount: f64) -> Vec<DAffine3> {
     joints.iter().enumerate().map(|(k, joint)| turn(k) * joint.bind()).collect()
 }
 
-/// The formula as the weights' documentation has it, in f64.
-fn plainly(weights: &MultiWeights, joints: &[Joint], transforms: &[DAffine3]) -> Vec<DVec3> {
+/// The formula of the documentation of the weights, in f64.
+fn reference(weights: &MultiWeights, joints: &[Joint], transforms: &[DAffine3]) -> Vec<DVec3> {
     let skinning = |bone: usize| transforms[bone] * joints[bone].inverse_bind;
     let point = |point: usize| {
         let home = skinning(weights.home[point] as usize);
         let mut sum = DVec3::ZERO;
         for (bone, entry) in weights.row(point) {
-            let seen = home.inverse() * skinning(bone as usize);
+            let relative = home.inverse() * skinning(bone as usize);
             for (j, row) in entry.iter().enumerate() {
-                let matrix = seen.matrix3.row(j).extend(seen.translation[j]);
+                let matrix = relative.matrix3.row(j).extend(relative.translation[j]);
                 sum[j] += row.iter().zip(matrix.to_array()).map(|(&w, m)| f64::from(w) * m).sum::<f64>();
             }
         }
@@ -87,19 +87,19 @@ fn read(stored: StoredDeformer) -> Result<MultiWeights, DeformerError> {
     }
 }
 
-fn farthest(a: &[Vec3], b: &[DVec3]) -> f64 {
+fn max_distance(a: &[Vec3], b: &[DVec3]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a.as_dvec3().distance(*b)).fold(0.0, f64::max)
 }
 
 #[test]
 fn every_point_of_any_number_of_tasks_matches_the_formula() {
-    for points in [1, 5, TASK - 1, TASK, 2 * TASK + 3] {
+    for points in [1, 5, POINTS_PER_TASK - 1, POINTS_PER_TASK, 2 * POINTS_PER_TASK + 3] {
         let (mesh, joints, weights) = example(points, DVec3::ZERO);
         let poser = MultiPoser::new(&weights, &mesh, &joints, Precision::Single).unwrap();
         let transforms = pose_of(&joints, 1.2);
-        let expected = plainly(&weights, &joints, &transforms);
-        // f32 of numbers of some hundreds, five bones of twelve products.
-        assert!(farthest(&posed(&poser, &transforms).0, &expected) < 2e-4, "{points} points");
+        let expected = reference(&weights, &joints, &transforms);
+        // Precision of f32 for numbers of a few hundred and sums of sixty products.
+        assert!(max_distance(&posed(&poser, &transforms).0, &expected) < 2e-4, "{points} points");
     }
 }
 
@@ -110,11 +110,11 @@ fn points_with_several_parts_are_the_mean_of_their_parts() {
     weights.shares = (0..300).flat_map(|k| [k as f32 / 299.0, 1.0 - k as f32 / 299.0]).collect();
     let mesh = TriMesh::new(vec![Vec3::ZERO; 300], vec![]).unwrap();
     let transforms = pose_of(&joints, 1.2);
-    let parts = plainly(&weights, &joints, &transforms);
+    let parts = reference(&weights, &joints, &transforms);
     let mean = |k: usize| parts[2 * k].lerp(parts[2 * k + 1], f64::from(weights.shares[2 * k + 1]));
     let expected: Vec<DVec3> = (0..300).map(mean).collect();
     let poser = MultiPoser::new(&weights, &mesh, &joints, Precision::Single).unwrap();
-    assert!(farthest(&posed(&poser, &transforms).0, &expected) < 4e-4);
+    assert!(max_distance(&posed(&poser, &transforms).0, &expected) < 4e-4);
     let single = read(stored(&weights, Precision::Single)).unwrap();
     assert_eq!(single, weights);
     let half = read(stored(&weights, Precision::Half)).unwrap();
@@ -122,14 +122,14 @@ fn points_with_several_parts_are_the_mean_of_their_parts() {
 }
 
 #[test]
-fn far_from_the_origin_nothing_but_the_last_rounding_is_lost() {
+fn far_from_the_origin_only_the_last_rounding_is_lost() {
     let offset = DVec3::new(20_000.0, -3000.0, 500.0);
     let (mesh, joints, weights) = example(200, offset);
     let transforms = pose_of(&joints, 0.0);
     let poser = MultiPoser::new(&weights, &mesh, &joints, Precision::Single).unwrap();
     let rest = rest_points(&weights);
-    // Half a step of f32 at 20000.
-    assert!(farthest(&posed(&poser, &transforms).0, &rest) < 2e-3);
+    // Half a unit in the last place of f32 at 20000.
+    assert!(max_distance(&posed(&poser, &transforms).0, &rest) < 2e-3);
 }
 
 #[test]
@@ -140,13 +140,13 @@ fn half_precision_is_exact_at_rest_and_close_elsewhere() {
     let error = half_error(&weights, &mesh, &joints, [&rest[..]]).unwrap();
     assert!(error.max < 1e-4, "{error:?}");
     let error = half_error(&weights, &mesh, &joints, [&moved[..]]).unwrap();
-    // 2⁻¹² of weights of some tens, a few of them, times a turn of less than one radian.
+    // 2⁻¹² of a few weights of some tens, times a rotation of less than one radian.
     assert!(error.rms > 1e-5 && error.rms < 0.02 && error.max < 0.1, "{error:?}");
 }
 
 #[test]
 fn points_are_the_same_bits_on_any_number_of_threads() {
-    let (mesh, joints, weights) = example(5 * TASK + 7, DVec3::ONE);
+    let (mesh, joints, weights) = example(5 * POINTS_PER_TASK + 7, DVec3::ONE);
     let transforms = pose_of(&joints, 0.9);
     for precision in [Precision::Single, Precision::Half] {
         let poser = MultiPoser::new(&weights, &mesh, &joints, precision).unwrap();
@@ -170,12 +170,12 @@ fn every_processor_s_kernel_gives_the_same_points() {
         let mut slow = vec![[0.0; 3]; poser.point_count()];
         poser.stream.pose_portably(&pose.pairs, &pose.homes, &mut slow);
         let slow: Vec<DVec3> = slow.into_iter().map(|p| Vec3::from_array(p).as_dvec3()).collect();
-        assert!(farthest(&fast, &slow) < 1e-4);
+        assert!(max_distance(&fast, &slow) < 1e-4);
     }
 }
 
 #[test]
-fn a_character_that_turns_as_a_whole_keeps_its_shape() {
+fn a_rotated_character_keeps_its_shape() {
     let (mesh, joints, weights) = example(300, DVec3::ZERO);
     let poser = MultiPoser::new(&weights, &mesh, &joints, Precision::Single).unwrap();
     let transforms = pose_of(&joints, 0.7);
@@ -184,21 +184,21 @@ fn a_character_that_turns_as_a_whole_keeps_its_shape() {
     let (here, normals) = posed(&poser, &transforms);
     let (there, turned_normals) = posed(&poser, &turned);
     let expected: Vec<DVec3> = here.iter().map(|p| whole.transform_point3(p.as_dvec3())).collect();
-    assert!(farthest(&there, &expected) < 2e-4);
+    assert!(max_distance(&there, &expected) < 2e-4);
     let expected: Vec<DVec3> = normals.iter().map(|n| whole.transform_vector3(n.as_dvec3())).collect();
-    assert!(farthest(&turned_normals, &expected) < 1e-3);
+    assert!(max_distance(&turned_normals, &expected) < 1e-3);
     assert!(normals.iter().all(|normal| (normal.length() - 1.0).abs() < 1e-5));
 }
 
 #[test]
-fn a_collapsed_home_bone_leaves_finite_points() {
+fn points_of_a_singular_home_bone_are_finite() {
     let (mesh, joints, weights) = example(60, DVec3::ZERO);
     let poser = MultiPoser::new(&weights, &mesh, &joints, Precision::Half).unwrap();
     let mut transforms = pose_of(&joints, 0.3);
     transforms[2] = DAffine3::from_scale(DVec3::ZERO);
     let (points, normals) = posed(&poser, &transforms);
     assert!(points.iter().chain(&normals).all(|v| v.is_finite()));
-    let bounds = points.iter().fold(0.0f32, |most, p| most.max(p.abs().max_element()));
+    let bounds = points.iter().fold(0.0f32, |largest, p| largest.max(p.abs().max_element()));
     assert!(bounds < 400.0, "{bounds}");
 }
 
@@ -209,9 +209,9 @@ fn mirrored_and_scaled_bones_follow_the_formula() {
     let mut transforms = pose_of(&joints, 0.5);
     transforms[1] *= DAffine3::from_scale(DVec3::new(-1.0, 1.0, 1.0));
     transforms[3] *= DAffine3::from_scale(DVec3::splat(0.01));
-    let expected = plainly(&weights, &joints, &transforms);
-    // What a bone of a hundredth sees is a hundred times as large.
-    assert!(farthest(&posed(&poser, &transforms).0, &expected) < 1e-2);
+    let expected = reference(&weights, &joints, &transforms);
+    // A bone scaled by a hundredth magnifies relative transforms by a hundred.
+    assert!(max_distance(&posed(&poser, &transforms).0, &expected) < 1e-2);
 }
 
 #[test]
@@ -228,25 +228,25 @@ mod stored {
     use super::*;
 
     #[test]
-    fn weights_come_back_from_a_deformer_as_they_were() {
+    fn weights_round_trip_through_a_deformer() {
         let (_, _, weights) = example(50, DVec3::ZERO);
         let back = read(stored(&weights, Precision::Single)).unwrap();
         assert_eq!(back, weights);
     }
 
     #[test]
-    fn half_weights_come_back_with_the_error_that_is_told() {
+    fn half_weights_round_trip_with_the_reported_error() {
         let (mesh, joints, weights) = example(50, DVec3::new(0.0, 120.0, 0.0));
         let back = read(stored(&weights, Precision::Half)).unwrap();
         let transforms = pose_of(&joints, 0.8);
-        let told = half_error(&weights, &mesh, &joints, [&transforms[..]]).unwrap();
+        let reported = half_error(&weights, &mesh, &joints, [&transforms[..]]).unwrap();
         let [before, after] = [&weights, &back].map(|weights| {
             let poser = MultiPoser::new(weights, &mesh, &joints, Precision::Single).unwrap();
             posed(&poser, &transforms).0
         });
         let after: Vec<DVec3> = after.iter().map(|p| p.as_dvec3()).collect();
-        let found = farthest(&before, &after);
-        assert!((found - told.max).abs() < 0.1 * told.max, "{found} is not {}", told.max);
+        let found = max_distance(&before, &after);
+        assert!((found - reported.max).abs() < 0.1 * reported.max, "{found} is not {}", reported.max);
     }
 
     #[test]
@@ -264,7 +264,7 @@ mod stored {
     }
 
     #[test]
-    fn rejects_buffers_that_do_not_fit_together() {
+    fn rejects_mismatched_buffers() {
         let (_, _, weights) = example(20, DVec3::ZERO);
         for half in [Precision::Single, Precision::Half] {
             let whole = stored(&weights, half);
@@ -291,7 +291,7 @@ mod stored {
     }
 
     #[test]
-    fn half_weights_are_stored_again_bit_by_bit() {
+    fn half_weights_are_stored_again_bit_for_bit() {
         let (_, _, weights) = example(50, DVec3::new(0.0, 120.0, 0.0));
         let first = stored(&weights, Precision::Half);
         assert_eq!(Deformer::decode(first.clone()).unwrap().encode(), first);

@@ -22,7 +22,9 @@ use crate::fit::trajectories::Trajectories;
 use crate::fit::transforms::{Affine, affine_at, set_affine};
 
 /// Weight of the rigid part of the former transform, relative to the bone's own points.
-const HOLD: f64 = 1e-6;
+pub(crate) const HOLD: f64 = 1e-6;
+/// The same if weights are smooth: bones have fewer points that tell them from rigid ones, and are better conditioned.
+pub(crate) const SMOOTH_HOLD: f64 = 1e-5;
 /// Sweeps over the bones that are not flexible; each makes the error smaller.
 const SWEEPS: usize = 3;
 
@@ -32,11 +34,12 @@ pub(crate) fn update_bones(
     influences: &[Influences],
     rest: &[DVec3],
     model: BoneModel,
+    hold: f64,
     transforms: &mut Mat<f64>,
 ) {
     let (normal, right) = normal_equations(trajectories, influences, rest, transforms.ncols());
     match model {
-        BoneModel::Flexible => solve_flexible(normal, right, transforms),
+        BoneModel::Flexible => solve_flexible(normal, right, hold, transforms),
         BoneModel::Rigid | BoneModel::Scaled => {
             for _ in 0..SWEEPS {
                 sweep(&normal, &right, model, transforms);
@@ -96,13 +99,13 @@ fn add_scaled(sums: &mut [f64], numbers: &[f64], factor: f64) {
     }
 }
 
-fn solve_flexible(mut normal: Mat<f64>, right: Mat<f64>, transforms: &mut Mat<f64>) {
+fn solve_flexible(mut normal: Mat<f64>, right: Mat<f64>, strength: f64, transforms: &mut Mat<f64>) {
     let columns = normal.ncols();
     let mut solution = right;
     for bone in 0..columns / 4 {
         let trace: f64 = (0..4).map(|k| normal[(4 * bone + k, 4 * bone + k)]).sum();
         // A bone without points keeps its transform whatever the factor is.
-        let hold = if trace > 0.0 { HOLD * trace } else { 1.0 };
+        let hold = if trace > 0.0 { strength * trace } else { 1.0 };
         for column in 4 * bone..4 * bone + 4 {
             normal[(column, column)] += hold;
         }

@@ -7,18 +7,23 @@
 //! the number of threads.
 
 pub(crate) mod bones;
+pub(crate) mod local_weights;
 pub(crate) mod rest;
 pub(crate) mod seed;
+mod untangle;
 
 use std::ops::ControlFlow;
 
 use dermis_math::progress::Progress;
 
 use self::bones::update_bones;
-use self::rest::best_rest;
+use self::local_weights::{LocalOptions, weigh_locally};
+use self::rest::{RestPull, best_rest};
+use self::untangle::untangle;
 use super::influences::{Point, Scratch};
 use super::moments::{Moments, correlate};
 use super::state::State;
+use super::surface::Surface;
 use super::trajectories::Trajectories;
 use crate::blocks::in_blocks;
 use crate::bone_model::BoneModel;
@@ -32,13 +37,19 @@ pub struct RefineOptions {
     pub tolerance: f64,
     /// Keep the given rest pose.
     pub keep_rest: bool,
+    /// Smoothness and locality of weights and rest pose: 1 weighs the smoothness of the weights as much as the error that
+    /// is left. Larger gives smoother weights and a larger error; 0 looks at the error alone.
+    pub smoothness: f64,
 }
 
 impl Default for RefineOptions {
     fn default() -> Self {
-        Self { max_iterations: 60, tolerance: 0.005, keep_rest: false }
+        Self { max_iterations: 60, tolerance: 0.005, keep_rest: false, smoothness: DEFAULT_SMOOTHNESS }
     }
 }
+
+/// Default of [`RefineOptions::smoothness`].
+pub const DEFAULT_SMOOTHNESS: f64 = 0.5;
 
 /// Influences are chosen anew in every n-th iteration: choosing costs five times what weighing does.
 pub const RESELECT_EVERY: usize = 3;
@@ -60,6 +71,7 @@ pub struct Refinement {
 pub(crate) fn refine(
     trajectories: &Trajectories,
     state: &mut State,
+    surface: Option<&Surface>,
     most_influences: usize,
     model: BoneModel,
     options: &RefineOptions,
@@ -67,27 +79,43 @@ pub(crate) fn refine(
 ) -> Refinement {
     let mut result = Refinement::default();
     let mut last_checked = f64::INFINITY;
+    let weigh = |state: &mut State, reselect: bool, keep_rest: bool| match surface {
+        Some(surface) => {
+            let smoothness = options.smoothness;
+            let local = LocalOptions { max_influences: most_influences, smoothness, reselect, keep_rest };
+            weigh_locally(trajectories, state, surface, &local);
+        }
+        None => weigh_points(trajectories, state, most_influences, reselect, keep_rest),
+    };
+    let (hold, tolerance) = match surface {
+        // Neighbours that wait for each other make smaller steps.
+        Some(_) => (bones::SMOOTH_HOLD, 0.4 * options.tolerance),
+        None => (bones::HOLD, options.tolerance),
+    };
     while result.iterations < options.max_iterations {
         let reselect = result.iterations.is_multiple_of(RESELECT_EVERY);
-        weigh_points(trajectories, state, most_influences, reselect, options.keep_rest);
+        weigh(state, reselect, options.keep_rest);
         if reselect {
             let error = state.squared_error().max(0.0).sqrt();
-            if error >= last_checked * (1.0 - options.tolerance * RESELECT_EVERY as f64) {
+            if error >= last_checked * (1.0 - tolerance * RESELECT_EVERY as f64) {
                 result.converged = true;
                 break;
             }
             last_checked = error;
             seed::revive_bones(trajectories, state);
         }
-        update_bones(trajectories, &state.influences, &state.rest, model, &mut state.transforms);
+        update_bones(trajectories, &state.influences, &state.rest, model, hold, &mut state.transforms);
         result.iterations += 1;
         if progress.report("refining", result.iterations, options.max_iterations) == ControlFlow::Break(()) {
             result.stopped = true;
             break;
         }
     }
-    // The last word has the weights, so that they fit the bones that are returned.
-    weigh_points(trajectories, state, most_influences, false, true);
+    // Weights are solved once more for the final bones and rest pose.
+    if let Some(surface) = surface.filter(|_| !options.keep_rest) {
+        untangle(trajectories, state, surface);
+    }
+    weigh(state, false, true);
     result
 }
 
@@ -107,7 +135,7 @@ pub(crate) fn weigh_points(
             .clone()
             .map(|index| {
                 let correlations = correlations.col_as_slice(index - points.start);
-                let mut point = Point { moments: &moments, correlations, rest: state.rest[index] };
+                let mut point = Point { moments: &moments, correlations, rest: state.rest[index], prior: None };
                 let mut influences = state.influences[index];
                 let mut value = point.weigh(&mut influences);
                 if reselect {
@@ -117,8 +145,10 @@ pub(crate) fn weigh_points(
                     }
                 }
                 if !keep_rest {
+                    let given = trajectories.rest[index];
+                    let pull = RestPull { given, smooth: given, coupling: 0.0 };
                     for _ in 0..INNER_STEPS {
-                        point.rest = best_rest(&point, &influences, trajectories.rest[index]);
+                        point.rest = best_rest(&point, &influences, &pull);
                         value = point.weigh(&mut influences);
                     }
                 }

@@ -11,8 +11,19 @@ use crate::fit::influences::{Influences, Point};
 /// 1e-2 a hundredth of the error; without it the rest pose becomes rough, which shows in its normals.
 const PULL: f64 = 1e-3;
 
-/// The best rest position of `point` under `influences`; `given` is where the input has it.
-pub(crate) fn best_rest(point: &Point<'_>, influences: &Influences, given: DVec3) -> DVec3 {
+/// What holds a rest position.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RestPull {
+    /// The position in the input.
+    pub(crate) given: DVec3,
+    /// The position with the mean displacement of the neighbours.
+    pub(crate) smooth: DVec3,
+    /// Weight of `smooth`, relative to the curvature of the error.
+    pub(crate) coupling: f64,
+}
+
+/// The best rest position of `point` under `influences`.
+pub(crate) fn best_rest(point: &Point<'_>, influences: &Influences, pull: &RestPull) -> DVec3 {
     // The columns of Σ_t F_tᵀ(F_t, v_t).
     let mut columns = [DVec3::ZERO; 4];
     let mut right = DVec3::ZERO;
@@ -26,8 +37,9 @@ pub(crate) fn best_rest(point: &Point<'_>, influences: &Influences, given: DVec3
         }
     }
     let [x, y, z, offset] = columns;
-    let hold = PULL * (x.x + y.y + z.z) / 3.0 + f64::MIN_POSITIVE;
-    let system = DMat3::from_cols(x, y, z) + DMat3::from_diagonal(DVec3::splat(hold));
-    let moved = system.inverse() * (right - offset + hold * given);
+    let curvature = (x.x + y.y + z.z) / 3.0;
+    let (hold, couple) = (PULL * curvature + f64::MIN_POSITIVE, pull.coupling * curvature);
+    let system = DMat3::from_cols(x, y, z) + DMat3::from_diagonal(DVec3::splat(hold + couple));
+    let moved = system.inverse() * (right - offset + hold * pull.given + couple * pull.smooth);
     if moved.is_finite() { moved } else { point.rest }
 }

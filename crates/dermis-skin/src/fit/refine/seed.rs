@@ -8,12 +8,14 @@
 use faer::Mat;
 use glam::DVec3;
 
-use super::bones::update_bones;
+use super::bones::{HOLD, update_bones};
+use super::local_weights::keep_main_parts;
 use crate::blocks::in_blocks;
 use crate::bone_model::BoneModel;
 use crate::fit::influences::{Influences, Point};
 use crate::fit::moments::{Moments, correlate};
 use crate::fit::state::State;
+use crate::fit::surface::Surface;
 use crate::fit::trajectories::Trajectories;
 
 /// A cluster with fewer points is not split: an affine bone through four points says nothing.
@@ -28,7 +30,12 @@ const LAST_SETTLING: usize = 12;
 const DEAD_SHARE: f64 = 1e-3;
 
 /// Each point on one bone of at most `bones`: fewer only where the motion needs no more or has too few points.
-pub(crate) fn partition(trajectories: &Trajectories, bones: usize, model: BoneModel) -> State {
+pub(crate) fn partition(
+    trajectories: &Trajectories,
+    surface: Option<&Surface>,
+    bones: usize,
+    model: BoneModel,
+) -> State {
     let points = trajectories.point_count();
     let mut state = State {
         transforms: identity_bones(trajectories.frame_count(), 1),
@@ -36,30 +43,33 @@ pub(crate) fn partition(trajectories: &Trajectories, bones: usize, model: BoneMo
         influences: vec![Influences::of(0); points],
         squared_errors: vec![0.0; points],
     };
-    settle(trajectories, &mut state, model, SETTLING);
+    settle(trajectories, &mut state, surface, model, SETTLING);
     while state.bone_count() < bones {
         let split = split_worst(trajectories, &mut state, bones);
         if split == 0 {
             break;
         }
-        settle(trajectories, &mut state, model, SETTLING);
+        settle(trajectories, &mut state, surface, model, SETTLING);
     }
-    settle(trajectories, &mut state, model, LAST_SETTLING);
+    settle(trajectories, &mut state, surface, model, LAST_SETTLING);
     state
 }
 
 /// Fits bones to their points and points to their bones in turn, until few change or `rounds` are over.
-fn settle(trajectories: &Trajectories, state: &mut State, model: BoneModel, rounds: usize) {
+fn settle(trajectories: &Trajectories, state: &mut State, surface: Option<&Surface>, model: BoneModel, rounds: usize) {
     for _ in 0..rounds {
-        update_bones(trajectories, &state.influences, &state.rest, model, &mut state.transforms);
+        update_bones(trajectories, &state.influences, &state.rest, model, HOLD, &mut state.transforms);
         let before = state.influences.clone();
         assign(trajectories, state);
+        if let Some(surface) = surface {
+            keep_main_parts(state, surface);
+        }
         let changed = before.iter().zip(&state.influences).filter(|(before, after)| before != after).count();
         if changed * SETTLED <= before.len() {
             break;
         }
     }
-    update_bones(trajectories, &state.influences, &state.rest, model, &mut state.transforms);
+    update_bones(trajectories, &state.influences, &state.rest, model, HOLD, &mut state.transforms);
 }
 
 /// Every point to the bone that predicts it best.
@@ -69,7 +79,7 @@ pub(crate) fn assign(trajectories: &Trajectories, state: &mut State) {
         let correlations = correlate(&state.transforms, &trajectories.positions, &points);
         let best = |index: usize| {
             let correlations = correlations.col_as_slice(index - points.start);
-            Point { moments: &moments, correlations, rest: state.rest[index] }.best_bone()
+            Point { moments: &moments, correlations, rest: state.rest[index], prior: None }.best_bone()
         };
         points.clone().map(best).collect::<Vec<_>>()
     });

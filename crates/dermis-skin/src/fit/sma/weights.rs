@@ -29,7 +29,7 @@ pub(crate) fn estimate_weights(
         let correlations = correlate(&transforms, &trajectories.positions, &points);
         let solve = |index: usize| {
             let correlations = correlations.col_as_slice(index - points.start);
-            let point = Point { moments: &moments, correlations, rest: trajectories.rest[index] };
+            let point = Point { moments: &moments, correlations, rest: trajectories.rest[index], prior: None };
             let influences = mix(&point, trajectories.squared_norms[index], most_influences, method);
             (influences, (point.squared_error(&influences) + trajectories.squared_norms[index]).max(0.0))
         };

@@ -1,9 +1,9 @@
-//! The poses as one home bone sees them: the matrix A of MWE, Eq. 5, shared by all points of that home.
+//! Design matrix A of MWE, Eq. 5, in the frame of one home bone; shared by all points of that home.
 //!
-//! Columns are the entries of `M_k = H⁻¹ T_k` (row j for coordinate j), with the centre of the home's points as origin
-//! and translations divided by the size of the model, so that units and places do not matter. Rows are poses; poses
-//! that the home sees alike are averaged to one (§4), pose weights scale rows (§4.2). A is centred: the mean pose and the
-//! mean shape cost no weights, and what is left is the covariance that §4.3 analyses.
+//! Columns are the entries of `M_k = H⁻¹ T_k` (row j for coordinate j). The origin is the centre of the home's points
+//! and translations are divided by the size of the model, so the result does not depend on units and location. Rows
+//! are poses. Poses that are equal relative to the home are averaged (§4), and pose weights scale rows (§4.2). A is
+//! centred, so the mean pose and the mean shape need no weights, and the covariance of §4.3 remains.
 
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatRef, Par};
@@ -11,50 +11,51 @@ use glam::{DAffine3, DMat3, DVec3};
 
 use super::examples::Examples;
 
-/// The entries of one bone's matrix.
+/// Number of entries of a bone's matrix.
 const ENTRIES: usize = 12;
 
-/// So few rows that products of all bones cost less than the points that share them.
+/// Number of rows up to which products of all bones cost less than the points that share them.
 const FEW_ROWS: usize = 48;
 
-/// A for each coordinate.
+/// Design matrices of the three coordinates.
 #[derive(Debug)]
-pub(super) struct Seen {
+pub(super) struct DesignMatrix {
     pub(super) home: u32,
     pub(super) centre: DVec3,
     pub(super) size: f64,
-    /// The bones that are seen, ascending, without the home itself, of which nothing is seen.
+    /// Bones in ascending order, without the home bone, whose matrix is constant.
     pub(super) bones: Vec<u32>,
     /// Rows × 4 columns per bone, centred and weighted, for each coordinate.
     pub(super) a: [Mat<f64>; 3],
-    /// What was taken off each column.
+    /// Mean that was subtracted from each column.
     pub(super) means: [Vec<f64>; 3],
-    /// ‖column‖², the variance of each.
+    /// ‖column‖², the variance of each column.
     pub(super) variances: [Vec<f64>; 3],
-    /// `AᵀA`, where asked for.
+    /// `AᵀA`, if computed.
     pub(super) covariances: Option<[Mat<f64>; 3]>,
-    /// The rows of `A_k A_kᵀ` of each bone k, where there are so few poses that all together are small.
+    /// Rows of `A_k A_kᵀ` of each bone k, if there are few poses.
     pub(super) bone_products: Option<[Vec<f64>; 3]>,
-    /// For each pose its row, how it enters that row's mean, and the way into the home's frame.
+    /// Poses with their rows, fractions of these rows, and transforms to the home's frame.
     entries: Vec<PoseEntry>,
-    /// The weight of each row; their squares sum to 1.
+    /// Weight of each row; the squares sum to 1.
     row_weights: Vec<f64>,
-    /// How many poses were averaged away.
+    /// Number of poses that were averaged with others.
     pub(super) duplicates: usize,
-    /// How many poses the home does not see, because it is collapsed in them.
-    pub(super) hidden: usize,
+    /// Number of unused poses, in which the home bone is singular or whose weight is 0.
+    pub(super) unused: usize,
 }
 
 #[derive(Debug)]
 struct PoseEntry {
     pose: usize,
     row: usize,
-    share: f64,
+    fraction: f64,
     inverse: DMat3,
 }
 
-impl Seen {
-    /// `poses` of `examples` seen from `home`; poses whose entries all differ by at most `tolerance` are one.
+impl DesignMatrix {
+    /// Builds A for `poses` of `examples` relative to `home`. Poses whose entries differ by at most `tolerance` share
+    /// a row.
     pub(super) fn new(
         examples: &Examples,
         poses: &[usize],
@@ -81,11 +82,11 @@ impl Seen {
         let entry = |(&(pose, inverse), &row): (&(usize, DAffine3), &usize)| PoseEntry {
             pose,
             row,
-            share: 1.0 / members[row],
+            fraction: 1.0 / members[row],
             inverse: inverse.matrix3,
         };
         let entries: Vec<PoseEntry> = visible.iter().zip(&rows).map(entry).collect();
-        let mut seen = Self {
+        let mut design = Self {
             home,
             centre,
             size,
@@ -96,20 +97,20 @@ impl Seen {
             bone_products: None,
             row_weights: row_weights(examples, &entries, count),
             duplicates: visible.len() - count,
-            hidden: poses.len() - visible.len(),
+            unused: poses.len() - visible.len(),
             bones,
             entries,
         };
-        seen.fill_matrices(&features, width);
-        seen
+        design.fill_matrices(&features, width);
+        design
     }
 
     fn fill_matrices(&mut self, features: &[f64], width: usize) {
         for (entry, features) in self.entries.iter().zip(features.chunks_exact(width.max(1))) {
-            for (place, matrix) in features.chunks_exact(ENTRIES).enumerate() {
+            for (index, matrix) in features.chunks_exact(ENTRIES).enumerate() {
                 for (j, row) in matrix.chunks_exact(4).enumerate() {
                     for (i, value) in row.iter().enumerate() {
-                        self.a[j][(entry.row, 4 * place + i)] += entry.share * value;
+                        self.a[j][(entry.row, 4 * index + i)] += entry.fraction * value;
                     }
                 }
             }
@@ -123,12 +124,12 @@ impl Seen {
         }
     }
 
-    /// Makes `AᵀA`, and `A_k A_kᵀ` where poses are few.
+    /// Computes `AᵀA`, and `A_k A_kᵀ` if there are few poses.
     pub(super) fn with_products(mut self) -> Self {
         if self.row_count() <= FEW_ROWS {
             self.bone_products = Some(std::array::from_fn(|j| {
-                let product = |place: usize| {
-                    let columns = self.a[j].as_ref().subcols(4 * place, 4);
+                let product = |index: usize| {
+                    let columns = self.a[j].as_ref().subcols(4 * index, 4);
                     let entry =
                         |row: usize, other: usize| (0..4).map(|i| columns[(row, i)] * columns[(other, i)]).sum::<f64>();
                     let rows = self.row_count();
@@ -146,13 +147,14 @@ impl Seen {
         self
     }
 
-    /// The number of rows m.
+    /// Number of rows m.
     pub(super) fn row_count(&self) -> usize {
         self.row_weights.len()
     }
 
-    /// The columns b of Eq. 5 for some points: `offset(pose, place)` is what the underlying deformer misses in world space.
-    /// Averaged, centred and weighted as A is; returns what was taken off each column too.
+    /// Right-hand sides b of Eq. 5 for `count` points. `offset(pose, index)` is the residual of the underlying
+    /// deformer in world space. The columns are averaged, centred and weighted like A; the subtracted means are
+    /// returned too.
     pub(super) fn right_hand_sides(
         &self,
         count: usize,
@@ -160,22 +162,22 @@ impl Seen {
     ) -> ([Mat<f64>; 3], Vec<DVec3>) {
         let mut b: [Mat<f64>; 3] = std::array::from_fn(|_| Mat::zeros(self.row_count(), count));
         for entry in &self.entries {
-            for place in 0..count {
-                let local = entry.share * (entry.inverse * offset(entry.pose, place));
+            for index in 0..count {
+                let local = entry.fraction * (entry.inverse * offset(entry.pose, index));
                 for (j, b) in b.iter_mut().enumerate() {
-                    b.col_as_slice_mut(place)[entry.row] += local[j];
+                    b.col_as_slice_mut(index)[entry.row] += local[j];
                 }
             }
         }
-        let means = (0..count).map(|place| {
-            DVec3::from_array(std::array::from_fn(|j| centre(b[j].col_as_slice_mut(place), &self.row_weights)))
+        let means = (0..count).map(|index| {
+            DVec3::from_array(std::array::from_fn(|j| centre(b[j].col_as_slice_mut(index), &self.row_weights)))
         });
         let means = means.collect();
         (b, means)
     }
 
-    /// The row of A that a new pose would have for each coordinate, centred but not weighted, and the way back to the
-    /// world; `None` where the home is collapsed.
+    /// Row of A for a new pose and each coordinate, centred but not weighted, and the rotation to world space; `None`
+    /// if the home bone is singular.
     pub(super) fn row_of(&self, transforms: &[DAffine3]) -> Option<([Vec<f64>; 3], DMat3)> {
         let home = transforms[self.home as usize];
         let inverse = inverse_of(home)?;
@@ -188,43 +190,43 @@ impl Seen {
         Some((rows, home.matrix3))
     }
 
-    /// The place of a bone among those that are seen.
-    pub(super) fn place(&self, bone: u32) -> Option<usize> {
+    /// Index of a bone in `bones`.
+    pub(super) fn index_of(&self, bone: u32) -> Option<usize> {
         self.bones.binary_search(&bone).ok()
     }
 }
 
-/// The inverse, where there is one that can be reckoned with.
+/// Inverse of a transform; `None` if it is numerically singular.
 fn inverse_of(transform: DAffine3) -> Option<DAffine3> {
-    // As in the evaluation: beyond this, what is seen from there is no f32 any more.
-    const MOST: f64 = 1e12;
+    // As in the evaluation: larger entries exceed the precision of `f32`.
+    const MAX_ENTRY: f64 = 1e12;
     let inverse = transform.inverse();
-    let usable = inverse.is_finite() && inverse.matrix3.to_cols_array().iter().all(|entry| entry.abs() < MOST);
+    let usable = inverse.is_finite() && inverse.matrix3.to_cols_array().iter().all(|entry| entry.abs() < MAX_ENTRY);
     usable.then_some(inverse)
 }
 
-/// The entries of all bones in a pose: per bone three rows of four.
+/// Entries of all bones in a pose: three rows of four per bone.
 fn fill(out: &mut [f64], transforms: &[DAffine3], inverse: &DAffine3, bones: &[u32], centre: DVec3, size: f64) {
     for (&bone, out) in bones.iter().zip(out.chunks_exact_mut(ENTRIES)) {
-        let seen = *inverse * transforms[bone as usize];
-        let moved = (seen.transform_point3(centre) - centre) / size;
+        let relative = *inverse * transforms[bone as usize];
+        let moved = (relative.transform_point3(centre) - centre) / size;
         for j in 0..3 {
-            out[4 * j..4 * j + 4].copy_from_slice(&seen.matrix3.row(j).extend(moved[j]).to_array());
+            out[4 * j..4 * j + 4].copy_from_slice(&relative.matrix3.row(j).extend(moved[j]).to_array());
         }
     }
 }
 
-/// Rows of poses: each pose joins the first earlier row that it is like, else it opens one.
+/// Row of each pose: that of the first earlier duplicate, otherwise a new one.
 fn row_of_each(features: &[f64], width: usize, count: usize, tolerance: f64) -> Vec<usize> {
     let of = |pose: usize| &features[pose * width..(pose + 1) * width];
     let alike = |a: usize, b: usize| of(a).iter().zip(of(b)).all(|(a, b)| (a - b).abs() <= tolerance);
-    // Poses that are alike have sums that are: only neighbours in the order of their sums are compared.
+    // Duplicates have similar sums, so only poses with similar sums are compared.
     let sums: Vec<f64> = (0..count).map(|pose| of(pose).iter().sum()).collect();
-    let reach = tolerance * width as f64 + 1e-12 * sums.iter().fold(0.0, |most: f64, sum| most.max(sum.abs()));
+    let reach = tolerance * width as f64 + 1e-12 * sums.iter().fold(0.0, |largest: f64, sum| largest.max(sum.abs()));
     let mut order: Vec<usize> = (0..count).collect();
     order.sort_by(|&a, &b| sums[a].total_cmp(&sums[b]).then(a.cmp(&b)));
-    let mut place = vec![0; count];
-    order.iter().enumerate().for_each(|(at, &pose)| place[pose] = at);
+    let mut rank = vec![0; count];
+    order.iter().enumerate().for_each(|(at, &pose)| rank[pose] = at);
     let mut rows: Vec<Option<usize>> = vec![None; count];
     let mut next = 0;
     for pose in 0..count {
@@ -233,8 +235,8 @@ fn row_of_each(features: &[f64], width: usize, count: usize, tolerance: f64) -> 
         }
         rows[pose] = Some(next);
         let near = |other: &&usize| (sums[**other] - sums[pose]).abs() <= reach;
-        let after = order[place[pose] + 1..].iter().take_while(near);
-        let before = order[..place[pose]].iter().rev().take_while(near);
+        let after = order[rank[pose] + 1..].iter().take_while(near);
+        let before = order[..rank[pose]].iter().rev().take_while(near);
         for &other in after.chain(before) {
             if rows[other].is_none() && alike(pose, other) {
                 rows[other] = Some(next);
@@ -245,11 +247,11 @@ fn row_of_each(features: &[f64], width: usize, count: usize, tolerance: f64) -> 
     rows.into_iter().flatten().collect()
 }
 
-/// The mean weight of each row's poses, scaled so that squares sum to 1.
+/// Mean weight of the poses of each row, scaled so that the squares sum to 1.
 fn row_weights(examples: &Examples, entries: &[PoseEntry], count: usize) -> Vec<f64> {
     let mut weights = vec![0.0; count];
     for entry in entries {
-        weights[entry.row] += entry.share * examples.weight(entry.pose);
+        weights[entry.row] += entry.fraction * examples.weight(entry.pose);
     }
     let norm = weights.iter().map(|weight| weight * weight).sum::<f64>().sqrt();
     for weight in &mut weights {
@@ -258,7 +260,7 @@ fn row_weights(examples: &Examples, entries: &[PoseEntry], count: usize) -> Vec<
     weights
 }
 
-/// Takes the mean off and weighs; returns the mean.
+/// Subtracts the mean and multiplies by the weights. Returns the mean.
 fn centre(values: &mut [f64], weights: &[f64]) -> f64 {
     let mean: f64 = values.iter().zip(weights).map(|(value, weight)| value * weight * weight).sum();
     for (value, weight) in values.iter_mut().zip(weights) {

@@ -1,0 +1,206 @@
+//! Weights that are smooth, local and sparse, as a step of the alternation.
+//!
+//! With bones and rest pose fixed, `Σ_i ‖p_i − Σ_b w_ib T_b p̃_i‖² + μ Σ_ij c_ij ‖w_i − w_j‖²` is minimised over the
+//! simplex of each point. The couplings c and their unit are those of [`Surface`]; `μ = smoothness · ℓ²N/A · e`, with e
+//! the mean squared error of a point, so that the term weighs as much as the error that is left and an exact skin stays
+//! exact. Points are solved against their neighbours of the step before (Jacobi): each sees the mean of their weights as
+//! a prior.
+//!
+//! Locality: a point takes bones only from within [`Surface::rings`] of it, and of the region of a bone only the
+//! connected part with the largest weight is kept. Sparsity: a further bone must gain at least [`MIN_GAIN`] of e, and
+//! weights below [`MIN_WEIGHT`] are dropped.
+
+use glam::DVec3;
+
+use super::rest::{RestPull, best_rest};
+use crate::blocks::in_blocks;
+use crate::fit::influences::{Influences, Point, Prior, Scratch};
+use crate::fit::moments::{Moments, correlate};
+use crate::fit::state::State;
+use crate::fit::surface::Surface;
+use crate::fit::trajectories::Trajectories;
+
+/// Gain of a further bone, relative to the mean squared error of a point.
+const MIN_GAIN: f64 = 0.01;
+/// Smallest weight that is kept.
+const MIN_WEIGHT: f64 = 0.01;
+/// Coupling of the displacements of neighbouring points of the rest pose, relative to the curvature of the error.
+const REST_COUPLING: f64 = 0.7;
+
+/// Options of [`weigh_locally`].
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LocalOptions {
+    pub(crate) max_influences: usize,
+    pub(crate) smoothness: f64,
+    /// Whether influences are chosen anew.
+    pub(crate) reselect: bool,
+    pub(crate) keep_rest: bool,
+}
+
+/// Weights, and unless `keep_rest` rest positions, for the bones as they are.
+pub(crate) fn weigh_locally(trajectories: &Trajectories, state: &mut State, surface: &Surface, options: &LocalOptions) {
+    let moments = Moments::new(&state.transforms);
+    let mean_error = state.squared_error() / trajectories.point_count().max(1) as f64;
+    let strength = options.smoothness * surface.density * mean_error;
+    let candidates = if options.reselect { nearby_bones(state, surface) } else { Vec::new() };
+    let before = &*state;
+    let blocks = in_blocks(trajectories.point_count(), |points| {
+        let correlations = correlate(&before.transforms, &trajectories.positions, &points);
+        let mut scratch = Scratch::default();
+        scratch.min_gain = MIN_GAIN * mean_error;
+        let mut prior = vec![0.0; before.bone_count()];
+        let solve = |index: usize| {
+            let coupling = mean_weights(before, surface, index, &mut prior);
+            let mut point = Point {
+                moments: &moments,
+                correlations: correlations.col_as_slice(index - points.start),
+                rest: before.rest[index],
+                prior: Some(Prior { strength: strength * coupling, weights: &prior }),
+            };
+            let mut influences = before.influences[index];
+            let value = point.weigh(&mut influences);
+            if options.reselect {
+                let (chosen, chosen_value) =
+                    point.choose_among(&candidates[index], options.max_influences, &mut scratch);
+                if chosen_value < value + scratch.min_gain * (influences.len() as f64 - chosen.len() as f64) {
+                    influences = chosen;
+                }
+            }
+            drop_small(&point, &mut influences);
+            if !options.keep_rest {
+                let pull = rest_pull(trajectories, before, surface, index);
+                point.rest = best_rest(&point, &influences, &pull);
+                point.weigh(&mut influences);
+            }
+            let squared_error = (point.squared_error(&influences) + trajectories.squared_norms[index]).max(0.0);
+            (influences, point.rest, squared_error)
+        };
+        points.clone().map(solve).collect::<Vec<_>>()
+    });
+    for (index, (influences, rest, squared_error)) in blocks.into_iter().flatten().enumerate() {
+        state.influences[index] = influences;
+        state.rest[index] = rest;
+        state.squared_errors[index] = squared_error;
+    }
+    keep_main_parts(state, surface);
+}
+
+/// Puts the mean weights of the neighbours of `point` into `mean`; returns the sum of their couplings.
+fn mean_weights(state: &State, surface: &Surface, point: usize, mean: &mut [f64]) -> f64 {
+    mean.fill(0.0);
+    let mut total = 0.0;
+    for (other, coupling) in surface.neighbours(point) {
+        total += coupling;
+        for (bone, weight) in state.influences[other].iter() {
+            mean[bone] += coupling * weight;
+        }
+    }
+    if total > 0.0 {
+        mean.iter_mut().for_each(|weight| *weight /= total);
+    }
+    total
+}
+
+/// The pull of a rest position to where the displacements of its neighbours put it.
+fn rest_pull(trajectories: &Trajectories, state: &State, surface: &Surface, point: usize) -> RestPull {
+    let (mut sum, mut total) = (DVec3::ZERO, 0.0);
+    for (other, coupling) in surface.neighbours(point) {
+        sum += coupling * (state.rest[other] - trajectories.rest[other]);
+        total += coupling;
+    }
+    let displacement = if total > 0.0 { sum / total } else { DVec3::ZERO };
+    RestPull {
+        given: trajectories.rest[point],
+        smooth: trajectories.rest[point] + displacement,
+        coupling: REST_COUPLING,
+    }
+}
+
+/// Drops weights that nobody sees, and solves the others again.
+fn drop_small(point: &Point<'_>, influences: &mut Influences) {
+    let small = influences.iter().any(|(_, weight)| weight < MIN_WEIGHT);
+    if small {
+        *influences = Influences::from_pairs(influences.iter().filter(|(_, weight)| *weight >= MIN_WEIGHT));
+        point.weigh(influences);
+        *influences = Influences::from_pairs(influences.iter());
+    }
+}
+
+/// For each point, the bones whose region is within [`Surface::rings`] of it, ascending.
+fn nearby_bones(state: &State, surface: &Surface) -> Vec<Vec<u32>> {
+    let mut nearby: Vec<Vec<u32>> = vec![Vec::new(); state.influences.len()];
+    for (bone, members) in regions(state).into_iter().enumerate() {
+        let mut seen = vec![false; state.influences.len()];
+        let mut front: Vec<u32> = members.iter().map(|&(point, _)| point).collect();
+        front.iter().for_each(|&point| seen[point as usize] = true);
+        let mut reached = front.clone();
+        for _ in 0..surface.rings {
+            let mut next = Vec::new();
+            for &point in &front {
+                for &other in surface.graph.neighbours(point as usize) {
+                    if !std::mem::replace(&mut seen[other as usize], true) {
+                        next.push(other);
+                    }
+                }
+            }
+            reached.extend(&next);
+            front = next;
+        }
+        reached.iter().for_each(|&point| nearby[point as usize].push(bone as u32));
+    }
+    nearby
+}
+
+/// The points of each bone, ascending, with their weights.
+fn regions(state: &State) -> Vec<Vec<(u32, f64)>> {
+    let mut regions = vec![Vec::new(); state.bone_count()];
+    for (point, influences) in state.influences.iter().enumerate() {
+        for (bone, weight) in influences.iter() {
+            regions[bone].push((point as u32, weight));
+        }
+    }
+    regions
+}
+
+/// Takes each bone from all points outside of the heaviest connected part of its region. Points that lose all bones take
+/// those of their neighbours.
+pub(crate) fn keep_main_parts(state: &mut State, surface: &Surface) {
+    let mut orphans = Vec::new();
+    for (bone, region) in regions(state).into_iter().enumerate() {
+        let members: Vec<u32> = region.iter().map(|&(point, _)| point).collect();
+        let weight_of = |point: &u32| members.binary_search(point).map_or(0.0, |at| region[at].1);
+        let parts = surface.graph.parts(&members);
+        let weights: Vec<f64> = parts.iter().map(|part| part.iter().map(weight_of).sum()).collect();
+        let main = (0..parts.len()).reduce(|best, next| if weights[next] > weights[best] { next } else { best });
+        for (_, part) in parts.iter().enumerate().filter(|(part, _)| Some(*part) != main) {
+            for &point in part {
+                match state.influences[point as usize].without(bone) {
+                    Some(rest) => state.influences[point as usize] = rest,
+                    None => orphans.push(point),
+                }
+            }
+        }
+    }
+    adopt(state, surface, orphans);
+}
+
+/// Gives orphaned points the influences of a neighbour, from the outside inwards.
+fn adopt(state: &mut State, surface: &Surface, mut orphans: Vec<u32>) {
+    let mut orphaned = vec![false; state.influences.len()];
+    orphans.iter().for_each(|&point| orphaned[point as usize] = true);
+    while !orphans.is_empty() {
+        let parent = |point: u32| {
+            let around = surface.graph.neighbours(point as usize).iter();
+            around.copied().find(|&other| !orphaned[other as usize])
+        };
+        let adopted: Vec<(u32, u32)> = orphans.iter().filter_map(|&point| Some((point, parent(point)?))).collect();
+        if adopted.is_empty() {
+            return;
+        }
+        for &(point, parent) in &adopted {
+            state.influences[point as usize] = state.influences[parent as usize];
+            orphaned[point as usize] = false;
+        }
+        orphans.retain(|&point| orphaned[point as usize]);
+    }
+}
