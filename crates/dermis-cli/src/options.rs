@@ -126,6 +126,17 @@ impl InputPart {
     }
 }
 
+/// Rejects options that would have no effect: each is given or not, acts or not, has a name and a condition.
+pub(crate) fn expect_effect<const N: usize>(options: [(bool, bool, &str, &str); N]) -> Result<(), Diagnostic> {
+    match options.into_iter().find(|(given, acts, ..)| *given && !acts) {
+        Some((_, _, option, condition)) => {
+            let message = format!("{option} has an effect only {condition}");
+            Err(Diagnostic::new(message).hint(format!("omit {option}")))
+        }
+        None => Ok(()),
+    }
+}
+
 /// Defines parsers of numeric options.
 ///
 /// Values outside the range are rejected with the range in the message; clap adds option and value.

@@ -61,7 +61,11 @@ fn rejects_other_extensions_and_notes_missing_frames() {
     asked[5] = "fit.htm";
     let outcome = place.run(&asked);
     if has_page(&outcome) {
-        assert!(outcome.stdout.contains("there are 4 frames; of 2:60, the 3D view shows 2 to 3"), "{}", outcome.stdout);
+        assert!(
+            outcome.stdout.contains("the frames 2:60 exceed the 4 existing ones; the 3D view shows 2 to 3"),
+            "{}",
+            outcome.stdout
+        );
     }
 }
 
@@ -72,7 +76,7 @@ fn rejects_a_fit_of_another_motion() {
     let outcome = place.run(&["report", "fit.glb", "--sequence", "long.npz", "-o", "fit.html"]);
     if has_page(&outcome) {
         assert_eq!(outcome.code, 2);
-        assert!(outcome.stderr.contains("'fit.glb' has no clip that plays the sequence"), "{}", outcome.stderr);
+        assert!(outcome.stderr.contains("'fit.glb' has no clip that matches the sequence"), "{}", outcome.stderr);
         assert!(!place.path("fit.html").exists());
     }
 }

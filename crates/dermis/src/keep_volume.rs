@@ -5,6 +5,7 @@ use std::sync::Arc;
 use dermis_active::volume::{VolumeDrift, VolumeError, VolumeLayer, VolumeOptions, corrected, measure_drift};
 use dermis_math::progress::{Progress, Silent};
 use dermis_mesh::{Note, Object, Scene, SequenceError};
+use serde::Serialize;
 
 use crate::error::Result;
 use crate::evaluate::{self, EvaluateError, Motion};
@@ -22,15 +23,17 @@ pub struct KeptVolume {
 }
 
 /// Volume of one object.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ObjectVolume {
     /// Name of the object.
     pub name: String,
     /// Enclosed volume of the rest pose.
     pub rest_volume: f64,
     /// Number of joints near which volume is restored.
+    #[serde(rename = "joints")]
     pub joint_count: usize,
     /// Drift of each motion.
+    #[serde(rename = "clips")]
     pub motions: Vec<VolumeDrift>,
 }
 

@@ -4,19 +4,22 @@ use std::time::Instant;
 
 use dermis_math::progress::Progress;
 use dermis_mesh::{Clip, MeshSequence, SequenceError};
+use serde::Serialize;
 
 use super::{VolumeLayer, Workspace};
 
 /// Volume of a motion, relative to its target.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct VolumeDrift {
     /// Name of the clip; empty for recorded frames without a name.
     pub name: String,
     /// Number of frames.
     pub frames: usize,
     /// Largest relative drift of a frame before the correction.
+    #[serde(rename = "volume_drift_before")]
     pub before: f64,
     /// Largest relative drift of a frame after the correction.
+    #[serde(rename = "volume_drift_after")]
     pub after: f64,
     /// Mean time to correct a frame, in milliseconds.
     pub milliseconds_per_frame: f64,

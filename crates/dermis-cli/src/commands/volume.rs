@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::ValueEnum;
-use dermis::active::volume::{Effects, Mode, Target, VolumeDrift, VolumeOptions, effects_from_toml};
+use dermis::active::volume::{Effects, Mode, Target, VolumeOptions, effects_from_toml};
 use dermis::evaluate;
 use dermis::io::Format;
 use dermis::keep_volume::{KeepVolumeError, KeptVolume, ObjectVolume, keep_volume_with};
@@ -17,6 +17,9 @@ use crate::job::{Facts, Job};
 use crate::numbers::{counted, short};
 use crate::options::{Input, Output, non_negative};
 use crate::text::Text;
+
+/// The largest plausible relative error of a corrected volume.
+const MAX_DRIFT: f64 = 0.5;
 
 const EXAMPLES: &str = "Examples:
   dermis volume sample:arm -o arm.glb
@@ -77,26 +80,8 @@ enum ModeName {
 #[derive(Debug, Serialize)]
 struct Summary {
     input: String,
-    objects: Vec<ObjectSummary>,
+    objects: Vec<ObjectVolume>,
     /// Drift of the worst frame, relative to its target.
-    volume_drift_before: f64,
-    volume_drift_after: f64,
-    milliseconds_per_frame: f64,
-}
-
-#[derive(Debug, Serialize)]
-struct ObjectSummary {
-    name: String,
-    rest_volume: f64,
-    /// Number of joints near which volume is restored.
-    joints: usize,
-    clips: Vec<ClipSummary>,
-}
-
-#[derive(Debug, Serialize)]
-struct ClipSummary {
-    name: String,
-    frames: usize,
     volume_drift_before: f64,
     volume_drift_after: f64,
     milliseconds_per_frame: f64,
@@ -118,18 +103,25 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
             *object = evaluate::baked(std::mem::take(object), &mut job.notes).in_file(&args.input)?;
         }
     }
+    let (before, drift) = (kept.drift_before(), kept.drift_after());
+    // A correction that leaves more than half of the volume wrong, and more than it found, is none.
+    if !(drift <= before.max(MAX_DRIFT)) {
+        let message = format!("the correction cannot be right: the volume is off by {:.0} %", 100.0 * drift);
+        return Err(Diagnostic::wrong_result(message)
+            .in_file(&args.input)
+            .hint("check the mesh with 'dermis inspect'"));
+    }
     job.notes.extend(layer_note(&kept, &args.output.output));
     job.clock.lap("correct");
     job.write(&args.output.output, &kept, &args.output.options(), &args.input)?;
     if let Some(allowed) = args.max_drift {
-        let drift = kept.drift_after();
         job.expect(drift <= allowed, || format!("volume drift {drift:.1e}, requested {allowed:.1e}"));
     }
     job.summarize(&Summary {
         input: args.input.clone(),
-        objects: kept.objects.iter().map(ObjectSummary::of).collect(),
-        volume_drift_before: kept.drift_before(),
-        volume_drift_after: kept.drift_after(),
+        objects: kept.objects.clone(),
+        volume_drift_before: before,
+        volume_drift_after: drift,
         milliseconds_per_frame: kept.milliseconds_per_frame(),
     })
 }
@@ -170,32 +162,16 @@ fn layer_note(kept: &KeptVolume, output: &Path) -> Option<Note> {
     Format::of_path(output).is_ok_and(|format| format.id == "gltf").then(|| Note::at(&layered.name, message))
 }
 
-impl ObjectSummary {
-    fn of(object: &ObjectVolume) -> Self {
-        let clip = |drift: &VolumeDrift| ClipSummary {
-            name: drift.name.clone(),
-            frames: drift.frames,
-            volume_drift_before: drift.before,
-            volume_drift_after: drift.after,
-            milliseconds_per_frame: drift.milliseconds_per_frame,
-        };
-        let ObjectVolume { name, rest_volume, joint_count: joints, motions } = object.clone();
-        Self { name, rest_volume, joints, clips: motions.iter().map(clip).collect() }
-    }
-}
-
 impl Facts for Summary {
     fn write(&self, text: &mut Text) {
         for object in &self.objects {
-            let joints = counted(object.joints, "joint", "joints");
+            let joints = counted(object.joint_count, "joint", "joints");
             text.title(&object.name, format!("volume {}, restored near {joints}", short(object.rest_volume)));
-            for clip in &object.clips {
-                let name = if clip.name.is_empty() { "frames" } else { &clip.name };
-                let frames = counted(clip.frames, "frame", "frames");
-                let ClipSummary { volume_drift_before: before, volume_drift_after: after, .. } = clip;
-                let time = clip.milliseconds_per_frame;
-                let drift = format!("drift {:.3} % before, {after:.1e} after", 100.0 * before);
-                text.row(name, format!("{frames}, {drift}, {time:.2} ms per frame"));
+            for motion in &object.motions {
+                let name = if motion.name.is_empty() { "frames" } else { &motion.name };
+                let frames = counted(motion.frames, "frame", "frames");
+                let drift = format!("drift {:.3} % before, {:.1e} after", 100.0 * motion.before, motion.after);
+                text.row(name, format!("{frames}, {drift}, {:.2} ms per frame", motion.milliseconds_per_frame));
             }
         }
     }

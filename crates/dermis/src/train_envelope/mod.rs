@@ -76,6 +76,12 @@ pub fn train_envelope_with(set: &TrainingSet, options: &EnvelopeOptions, progres
     if !rig.shapes().is_empty() {
         warnings.push(Note::new("the model has no blend shapes: what they do is learned as a part of the shapes"));
     }
+    if !object.deformers.is_empty() {
+        let layers: Vec<&str> = object.deformers.iter().map(Deformer::kind).collect();
+        let message =
+            format!("the model replaces the layers of the rig ({}) by what the shapes show", layers.join(", "));
+        warnings.push(Note::at(&object.name, message));
+    }
     let examples = set.examples()?;
     let maps = maps::influences(&options.maps, &options.map_options, object, rig, &examples, &mut warnings)?;
     let trained = train(&object.mesh, rig, &maps, &examples, &options.train, progress)?;

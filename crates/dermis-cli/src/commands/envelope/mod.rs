@@ -13,7 +13,7 @@ use dermis::train_envelope::{ExampleOptions, Targets};
 
 use crate::args::{EXIT_CODES, Shared};
 use crate::diagnostic::{Diagnostic, InFile};
-use crate::options::frame_rate;
+use crate::options::{InputPart, frame_rate};
 
 const EXAMPLES: &str = "Examples:
   dermis envelope train sample:arm -o arm.glb
@@ -44,13 +44,13 @@ enum Action {
 #[command(next_help_heading = "Examples")]
 struct Shapes {
     /// Use this clip: its name, a unique part of its name, or its index from 0 [default: the first]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "CLIP")]
     clip: Option<String>,
     /// Read shapes from this mesh sequence, or folder of OBJ files numbered by frame [default: the file of the rig]
     #[arg(long, value_name = "FILE")]
     targets: Option<String>,
     /// Use the morph targets of the --targets file as shapes instead of its motion
-    #[arg(long = "target-shapes")]
+    #[arg(long = "target-shapes", requires = "targets")]
     morphs: bool,
     /// Use these frames of the clip: a half-open range from 0 as in Python; repeatable
     #[arg(long, value_name = "A:B[:STEP]", allow_hyphen_values = true)]
@@ -65,7 +65,7 @@ struct Shapes {
     #[arg(long, value_name = "HZ", value_parser = frame_rate)]
     fps: Option<f64>,
     /// Read the faces of a point cache (pc2, mdd) from this mesh [default: the OBJ file of the same name]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", requires = "targets")]
     topology: Option<PathBuf>,
 }
 
@@ -85,6 +85,8 @@ impl Shapes {
 
     /// Options of the examples; reads the shapes if they are in a separate file.
     fn options(&self) -> Result<ExampleOptions, Diagnostic> {
+        let part = InputPart { topology: self.topology.clone(), ..InputPart::default() };
+        part.expect_point_cache(self.targets.as_deref())?;
         let read_options = ReadOptions { frame_rate_hz: self.fps, topology: self.topology.clone() };
         let targets = self.targets.as_ref().map(|file| Targets::read(file, &read_options, self.morphs).in_file(file));
         Ok(ExampleOptions {

@@ -13,7 +13,7 @@ use super::summary::{ModelFacts, Summary};
 use crate::args::{EXIT_CODES, Shared};
 use crate::diagnostic::{Diagnostic, InFile};
 use crate::job::Job;
-use crate::options::{Output, count, count_or_none, fraction, non_negative};
+use crate::options::{Output, count, count_or_none, expect_effect, fraction, non_negative};
 
 /// Train a model from poses and the shape of the skin in each
 #[derive(Debug, clap::Args)]
@@ -52,7 +52,7 @@ struct More {
     /// Write the training set to this .npz file, for --add in a later run
     #[arg(long, value_name = "FILE")]
     save_examples: Option<PathBuf>,
-    #[arg(long, value_name = "T", default_value_t = TrainOptions::default().duplicate_tolerance, help = "Average poses whose bone matrices near a point differ by at most T in every entry")]
+    #[arg(long, value_name = "T", value_parser = non_negative, default_value_t = TrainOptions::default().duplicate_tolerance, help = "Average poses whose bone matrices near a point differ by at most T in every entry")]
     duplicate_tolerance: f64,
 }
 
@@ -66,10 +66,10 @@ struct InfluenceMaps {
     maps: MapSource,
     #[arg(long, value_name = "N", value_parser = count_or_none, default_value_t = MapOptions::default().widen, help = "Widen and smooth the maps over N edges")]
     widen: usize,
-    #[arg(long, value_name = "R", default_value_t = MapOptions::default().reach, help = "Extend the influence of a joint to its parent and children by this fraction; 0 disables it")]
-    reach: f32,
-    #[arg(long, value_name = "N", value_parser = count, default_value_t = MapOptions::default().max_bones, help = "Limit the bones per point")]
-    max_bones: usize,
+    #[arg(long, value_name = "R", value_parser = fraction, help = format!("Extend the influence of a joint to its parent and children by this fraction, for --maps weights and auto; 0 disables it [default: {}]", MapOptions::default().reach))]
+    reach: Option<f64>,
+    #[arg(long, value_name = "N", value_parser = count, help = format!("Limit the bones per point, for --maps weights and auto [default: {}]", MapOptions::default().max_bones))]
+    max_bones: Option<usize>,
 }
 
 /// Options of the solver.
@@ -77,19 +77,19 @@ struct InfluenceMaps {
 #[command(next_help_heading = "Learning")]
 struct Learning {
     /// Set the regularization: 0 fits the examples, larger is smoother [default: chosen by cross-validation]
-    #[arg(long, value_name = "S")]
+    #[arg(long, value_name = "S", value_parser = non_negative)]
     smoothness: Option<f64>,
-    #[arg(long, value_name = "N", value_parser = count, default_value_t = TrainOptions::default().blocks, help = "Divide the poses into N blocks for cross-validation")]
+    #[arg(long, value_name = "N", value_parser = count, conflicts_with = "smoothness", default_value_t = TrainOptions::default().blocks, help = "Divide the poses into N blocks for cross-validation")]
     blocks: usize,
     #[arg(long, value_name = "V", value_parser = fraction, default_value_t = TrainOptions::default().retained_variance, help = "Keep principal components up to this fraction of the variance")]
     retained_variance: f64,
-    #[arg(long, value_name = "C", default_value_t = TrainOptions::default().cut_off, help = "Drop singular values below this fraction of the largest")]
+    #[arg(long, value_name = "C", value_parser = fraction, default_value_t = TrainOptions::default().cut_off, help = "Drop singular values below this fraction of the largest")]
     cut_off: f64,
     /// Select the underlying linear skin
     #[arg(long, value_name = "SKIN", default_value = "best")]
     underlying: Underlying,
-    #[arg(long, value_name = "N", value_parser = count, default_value_t = TrainOptions::default().linear_influences, help = "Limit the bones per point of the best linear skin")]
-    influences: usize,
+    #[arg(long, value_name = "N", value_parser = count, help = format!("Limit the bones per point of --underlying best [default: {}]", TrainOptions::default().linear_influences))]
+    influences: Option<usize>,
 }
 
 /// The underlying linear skin.
@@ -101,16 +101,6 @@ enum Underlying {
     Rig,
     /// The linear skin fitted to the examples
     Best,
-}
-
-impl From<Underlying> for envelope::Underlying {
-    fn from(underlying: Underlying) -> Self {
-        match underlying {
-            Underlying::Rigid => Self::Rigid,
-            Underlying::Rig => Self::Rig,
-            Underlying::Best => Self::Best,
-        }
-    }
 }
 
 /// Parses the source of influence maps.
@@ -139,12 +129,13 @@ fn pose_weight(text: &str) -> Result<(usize, f64), String> {
 /// Trains a model, writes it and prints its errors.
 pub(super) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> {
     let write_options = args.output.options();
+    let options = args.options()?;
     args.output.check()?;
     args.more.save_examples.iter().try_for_each(|target| check_target(target, &write_options))?;
     let mut job = Job::new(format!("learning {}", args.rig), shared);
     let set = training_set(args, &job)?;
     job.clock.lap("read");
-    let envelope = job.stoppable(|watch| train_envelope_with(&set, &args.options(), watch)).in_file(&args.rig)?;
+    let envelope = job.stoppable(|watch| train_envelope_with(&set, &options, watch)).in_file(&args.rig)?;
     job.notes.extend(envelope.warnings.iter().cloned());
     job.clock.lap_in_parts(&envelope.trained.seconds);
     job.clock.lap_in_parts(&[("validate", envelope.validation_seconds)]);
@@ -175,22 +166,35 @@ fn training_set(args: &Args, job: &Job<'_>) -> Result<TrainingSet, Diagnostic> {
 }
 
 impl Args {
-    fn options(&self) -> EnvelopeOptions {
+    fn options(&self) -> Result<EnvelopeOptions, Diagnostic> {
         let Learning { smoothness, blocks, retained_variance, cut_off, underlying, influences } = self.learning;
-        let InfluenceMaps { widen, reach, max_bones, .. } = self.influence;
-        EnvelopeOptions {
+        let InfluenceMaps { widen, reach, max_bones, maps } = &self.influence;
+        let is_found = matches!(maps, MapSource::Weights | MapSource::Automatic);
+        expect_effect([
+            (reach.is_some(), is_found, "--reach", "with --maps weights or auto"),
+            (max_bones.is_some(), is_found, "--max-bones", "with --maps weights or auto"),
+            (influences.is_some(), underlying == Underlying::Best, "--influences", "with --underlying best"),
+        ])?;
+        let (train, map) = (TrainOptions::default(), MapOptions::default());
+        let (reach, max_bones) = (reach.map_or(map.reach, |reach| reach as f32), max_bones.unwrap_or(map.max_bones));
+        let underlying = match underlying {
+            Underlying::Rigid => envelope::Underlying::Rigid,
+            Underlying::Rig => envelope::Underlying::Rig,
+            Underlying::Best => envelope::Underlying::Best,
+        };
+        Ok(EnvelopeOptions {
             train: TrainOptions {
                 smoothness,
                 retained_variance,
                 cut_off,
-                underlying: underlying.into(),
-                linear_influences: influences,
+                underlying,
+                linear_influences: influences.unwrap_or(train.linear_influences),
                 duplicate_tolerance: self.more.duplicate_tolerance,
                 blocks,
             },
-            maps: self.influence.maps.clone(),
-            map_options: MapOptions { widen, reach, max_bones },
+            maps: maps.clone(),
+            map_options: MapOptions { widen: *widen, reach, max_bones },
             precision: if self.half { Precision::Half } else { Precision::Single },
-        }
+        })
     }
 }

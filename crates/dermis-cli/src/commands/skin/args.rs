@@ -10,7 +10,7 @@ use dermis::skin::refine::{DEFAULT_SMOOTHNESS, RefineOptions};
 use super::inputs::Part;
 use crate::args::EXIT_CODES;
 use crate::diagnostic::Diagnostic;
-use crate::options::{OptionalOutput, count, count_or_none, fraction, non_negative, positive};
+use crate::options::{OptionalOutput, count, count_or_none, expect_effect, fraction, non_negative, positive};
 
 const EXAMPLES: &str = "Examples:
   dermis skin sample:gallop -o gallop.glb                 one bone per near-rigid part
@@ -182,19 +182,12 @@ impl Skinning {
         }
         let is_truncated = matches!(weights, WeightMethod::Truncated { .. });
         let is_bounded = matches!(weights, WeightMethod::BoundedNegative { .. });
-        for (given, acts, option, only) in [
+        expect_effect([
             (self.tsvd_threshold.is_some(), is_truncated, "--tsvd-threshold", "with --weights tsvd"),
             (self.negative_bound.is_some(), is_bounded, "--negative-bound", "with --weights bounded"),
             (self.tolerance.is_some(), max_iterations > 0, "--tolerance", "if --refine is above 0"),
             (self.smoothness.is_some(), max_iterations > 0, "--smoothness", "if --refine is above 0"),
             (self.keep_rest, max_iterations > 0, "--keep-rest", "if --refine is above 0"),
-        ] {
-            if given && !acts {
-                return Err(
-                    Diagnostic::new(format!("{option} has an effect only {only}")).hint(format!("omit {option}"))
-                );
-            }
-        }
-        Ok(())
+        ])
     }
 }

@@ -9,7 +9,7 @@ use dermis::tissue::layered::{BuildOptions, Flesh, Thickness};
 use dermis::tissue::layers::FleshOptions;
 
 use crate::diagnostic::{Diagnostic, InFile};
-use crate::options::{fraction, non_negative, positive};
+use crate::options::{expect_effect, fraction, non_negative, positive};
 
 /// Thickness and material of the flesh
 #[derive(Debug, clap::Args)]
@@ -125,15 +125,12 @@ impl FleshArgs {
 
     /// Rejects ranges for values that are not painted.
     fn check_ranges(&self) -> Result<(), Diagnostic> {
-        for (source, range, name) in
-            [(&self.thickness, self.thickness_range, "thickness"), (&self.stiffness, self.stiffness_range, "stiffness")]
-        {
-            if range.is_some() && matches!(source, Some(Source::Number(_))) {
-                let message = format!("--{name}-range has an effect only if --{name} is a painted attribute");
-                return Err(Diagnostic::new(message).hint(format!("omit --{name}-range")));
-            }
-        }
-        Ok(())
+        let is_number = |source: &Option<Source>| matches!(source, Some(Source::Number(_)));
+        let (thickness, stiffness) = (!is_number(&self.thickness), !is_number(&self.stiffness));
+        expect_effect([
+            (self.thickness_range.is_some(), thickness, "--thickness-range", "if --thickness is a painted attribute"),
+            (self.stiffness_range.is_some(), stiffness, "--stiffness-range", "if --stiffness is a painted attribute"),
+        ])
     }
 }
 

@@ -14,7 +14,7 @@ use dermis::tissue::layered::Mesher;
 
 use crate::diagnostic::Diagnostic;
 use crate::job::Job;
-use crate::options::positive;
+use crate::options::{expect_effect, positive};
 
 /// Source of the tetrahedra
 #[derive(Debug, clap::Args)]
@@ -55,15 +55,10 @@ impl TetArgs {
     pub(super) fn apply(&self, options: &mut BuildBodyOptions, job: &Job<'_>) -> Result<(), Diagnostic> {
         let TetArgs { mesher, tets, spacing, separate, tetgen, .. } = self;
         let mesher = mesher.unwrap_or(MesherName::BuiltIn);
-        for (given, acts, option, name) in [
-            (separate.is_some(), mesher == MesherName::BuiltIn, "--separate", "built-in"),
-            (tetgen.is_some(), mesher == MesherName::Tetgen, "--tetgen", "tetgen"),
-        ] {
-            if given && !acts {
-                let message = format!("{option} has an effect only with --mesher {name}");
-                return Err(Diagnostic::new(message).hint(format!("omit {option}")));
-            }
-        }
+        expect_effect([
+            (separate.is_some(), mesher == MesherName::BuiltIn, "--separate", "with --mesher built-in"),
+            (tetgen.is_some(), mesher == MesherName::Tetgen, "--tetgen", "with --mesher tetgen"),
+        ])?;
         options.build.mesher = match (tets, mesher) {
             (Some(file), _) => Mesher::Given(given_tets(file, job)?),
             (None, MesherName::Lattice) => {
