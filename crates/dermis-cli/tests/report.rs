@@ -34,7 +34,7 @@ fn has_page(outcome: &Outcome) -> bool {
 }
 
 #[test]
-fn a_report_measures_and_is_whole_in_one_file() {
+fn a_report_has_the_measures_and_is_one_file() {
     let place = place();
     let asked = ["report", "fit.glb", "--sequence", "box.npz", "-o", "fit.html", "--format", "json"];
     let outcome = place.run(&asked);
@@ -53,7 +53,7 @@ fn a_report_measures_and_is_whole_in_one_file() {
 }
 
 #[test]
-fn what_is_not_an_html_file_is_refused_and_frames_that_are_not_there_are_told() {
+fn rejects_other_extensions_and_notes_missing_frames() {
     let place = place();
     let mut asked = ["report", "fit.glb", "--sequence", "box.npz", "-o", "fit.txt", "--frames", "2:60"];
     let error = place.fail(&asked);
@@ -70,7 +70,7 @@ fn what_is_not_an_html_file_is_refused_and_frames_that_are_not_there_are_told() 
 }
 
 #[test]
-fn a_fit_of_another_motion_is_refused() {
+fn rejects_a_fit_of_another_motion() {
     let place = place();
     place.write("long.npz", &moving_box(9, 24.0));
     let outcome = place.run(&["report", "fit.glb", "--sequence", "long.npz", "-o", "fit.html"]);
@@ -82,7 +82,7 @@ fn a_fit_of_another_motion_is_refused() {
 }
 
 #[test]
-fn a_page_is_not_served_where_it_could_not_be_saved() {
+fn rejects_an_unwritable_output_before_serving() {
     let place = place();
     let outcome = place.run(&["view", "fit.glb", "--no-open", "-o", "box.npz"]);
     if has_page(&outcome) {

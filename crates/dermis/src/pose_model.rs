@@ -52,7 +52,7 @@ pub struct PosedObject {
     pub joints: usize,
     /// Kinds of the layers that were played on top of the skin.
     pub layers: Vec<String>,
-    /// The clip; `None` if the object holds still.
+    /// The clip; `None` if the object does not move.
     pub clip: Option<Arc<Clip>>,
 }
 
@@ -96,7 +96,7 @@ pub fn pose_model(
     Ok(PosedModel { scene, objects, warnings })
 }
 
-/// The model and the motion, reduced to what is to be played.
+/// The selected parts of the model and the motion.
 fn inputs(scene: Scene, motion: Option<&Scene>, options: &PoseOptions) -> Result<(Scene, Option<Scene>)> {
     let part = Selection {
         clip: options.clip.clone(),

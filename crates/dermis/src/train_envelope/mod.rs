@@ -36,7 +36,7 @@ pub struct EnvelopeOptions {
 /// A rig with learned multi-weights.
 #[derive(Debug, Clone)]
 pub struct Envelope {
-    /// The scene with the model: the best linear skin, which plays anywhere, with the multi-weights as a layer.
+    /// The scene with the model: the best linear skin with the multi-weights as a layer.
     pub scene: Scene,
     /// The solution.
     pub trained: Trained,

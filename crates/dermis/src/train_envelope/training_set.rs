@@ -16,7 +16,7 @@ use crate::frame_range::FrameRange;
 use crate::retarget::retarget;
 use crate::select::{Selection, select};
 
-/// Options of [`TrainingSet::new`]: which poses are learned from, and where their shapes come from.
+/// Options of [`TrainingSet::new`]: selection of poses, and source of their shapes.
 #[derive(Debug, Clone, Default)]
 pub struct ExampleOptions {
     /// The rigged mesh: its name or path, or a part that only one has. `None`: the first.
