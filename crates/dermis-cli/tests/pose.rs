@@ -136,7 +136,7 @@ fn half_precision_is_accurate_and_small() {
     let place = Place::new();
     place.write("model.glb", &scene(model(true)));
     place.succeed(&["pose", "model.glb", "--clip", "1", "-o", "out.npz"]);
-    let error = apart(&frames_of(&place.read("out.npz")), &expected(1));
+    let error = apart(&frames_of(&place.read("out.abc")), &expected(1));
     assert!(error < 1e-3, "{error}");
 }
 
@@ -157,7 +157,7 @@ fn joints_of_another_file_are_matched_by_name() {
     place.write("model.glb", &scene(Object { clips: vec![], ..object }));
     place.write("motion.glb", &scene(rigged_box(["upper", "lower"])));
     place.succeed(&["pose", "model.glb", "--rig", "motion.glb", "--clip", "twist", "-o", "out.npz"]);
-    assert!(apart(&frames_of(&place.read("out.npz")), &expected(1)) < CLOSE);
+    assert!(apart(&frames_of(&place.read("out.abc")), &expected(1)) < CLOSE);
 }
 
 #[test]
@@ -276,9 +276,9 @@ fn inspect_lists_layers_and_convert_keeps_or_applies_them() {
         assert_eq!(place.read(&copy).objects[0].deformers, model(half).deformers);
     }
     assert!(place.succeed(&["inspect", "model.glb"]).stdout.contains("layers"));
-    let said = place.succeed(&["convert", "model.glb", "out.npz", "--clip", "twist"]).stdout;
+    let said = place.succeed(&["convert", "model.glb", "out.abc", "--clip", "twist"]).stdout;
     assert!(said.contains("they are applied"), "{said}");
-    assert!(apart(&frames_of(&place.read("out.npz")), &expected(1)) < CLOSE);
+    assert!(apart(&frames_of(&place.read("out.abc")), &expected(1)) < CLOSE);
     place.succeed(&["convert", "model.glb", "rest.npz", "--rest-frame", "2"]);
     assert!(apart(&[place.read("rest.npz").objects[0].mesh.points().to_vec()], &[expected(0)[2].clone()]) < CLOSE);
 }
