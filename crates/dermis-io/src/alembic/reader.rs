@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use dermis_mesh::sequence::DEFAULT_FRAME_RATE_HZ;
+use dermis_mesh::sequence::DEFAULT_FRAME_RATE_HZ;
 use dermis_mesh::{MeshSequence, Note, Object, Scene, Units, UpAxis};
 use glam::Vec3;
 
@@ -120,7 +121,7 @@ impl Reader {
         let mut said = Vec::new();
         let file_mesh = FileMesh::read(arrays, &geometry, points, &mut said)?;
         let sets = face_sets(arrays, opened)?;
-        let mut object = build(file_mesh, frames, &sets, self.fallback_rate_hz, &mut said)?;
+        let mut object = build(file_mesh, frames, &sets, &mut said)?;
         self.notes.extend(notes_at(path, said));
         path.clone_into(&mut object.name);
         Ok(Some(object))
@@ -201,17 +202,10 @@ fn face_sets(arrays: &mut Arrays<'_>, opened: &Opened) -> Result<Vec<FaceSet>, E
     Ok(sets)
 }
 
-fn build(
-    mut file_mesh: FileMesh,
-    frames: Frames,
-    sets: &[FaceSet],
-    fallback_rate_hz: f64,
-    said: &mut Vec<String>,
-) -> Result<Object, Error> {
+fn build(mut file_mesh: FileMesh, frames: Frames, sets: &[FaceSet], said: &mut Vec<String>) -> Result<Object, Error> {
     let first_world = world(&frames.above, &frames.ogawa, frames.grid.as_ref(), 0)?;
-    // A single sample that differs from the rest pose is a motion of one frame.
-    let single = Grid { frames: 1, frame_rate_hz: fallback_rate_hz, start_seconds: 0.0 };
-    let grid = frames.grid.or_else(|| file_mesh.rest.is_some().then_some(single));
+    // A rest pose of its own makes the only sample a frame.
+    let still = usize::from(file_mesh.rest.is_some());
     let points = if let Some(mut rest) = file_mesh.rest.take() {
         transform_points(&mut rest, &first_world);
         rest
@@ -223,14 +217,16 @@ fn build(
     let attributes = std::mem::take(&mut file_mesh.attributes);
     let mesh = file_mesh.build(points, &first_world, sets, said);
     let mesh = Arc::new(mesh.into_tri_mesh()?);
-    let mut object = match grid {
-        Some(grid) if frames.points > 0 => {
-            let read =
-                move |frame: usize, out: &mut [Vec3]| frames.read(frame, out).map_err(|error| error.of_frame(frame));
-            let sequence = MeshSequence::from_fn(mesh, grid.frames, grid.frame_rate_hz, read)?;
-            Object::of_sequence("", sequence.starting_at(grid.start_seconds))
-        }
-        _ => Object::of_mesh("", mesh),
+    let (count, rate_hz, start_seconds) = match &frames.grid {
+        Some(grid) => (grid.frames, grid.frame_rate_hz, grid.start_seconds),
+        None => (still, DEFAULT_FRAME_RATE_HZ, 0.0),
+    };
+    let mut object = if count > 0 && frames.points > 0 {
+        let read = move |frame: usize, out: &mut [Vec3]| frames.read(frame, out).map_err(|error| error.of_frame(frame));
+        let sequence = MeshSequence::from_fn(mesh, count, rate_hz, read)?;
+        Object::of_sequence("", sequence.starting_at(start_seconds))
+    } else {
+        Object::of_mesh("", mesh)
     };
     object.attributes = attributes;
     Ok(object)
