@@ -130,7 +130,7 @@ fn a_frame_that_is_not_finite_is_named() {
         std::fs::write(place.path(&format!("walk.{frame:04}.obj")), text).unwrap();
     }
     let said = place.fail(&["skin", "walk.%04d.obj", "--bones", "1"]);
-    assert!(said.contains("point 0 of frame 1") && said.contains("walk.%04d.obj"), "{said}");
+    assert!(said.contains("frame 1: point 0") && said.contains("walk.%04d.obj"), "{said}");
 }
 
 /// The figures that are asked of the fit, on the sequences they are asked for.
