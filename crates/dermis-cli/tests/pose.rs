@@ -109,7 +109,7 @@ fn apart(a: &[Vec<Vec3>], b: &[Vec<Vec3>]) -> f32 {
 const CLOSE: f32 = 1e-5;
 
 #[test]
-fn a_rig_plays_its_first_clip_with_a_note() {
+fn a_plain_rig_plays_its_first_clip_and_says_which() {
     let place = Place::new();
     place.write("box.glb", &scene(rigged_box(["lower", "upper"])));
     let answer = place.succeed(&["pose", "box.glb", "-o", "out.npz", "--format", "json"]).json();
@@ -119,7 +119,7 @@ fn a_rig_plays_its_first_clip_with_a_note() {
 }
 
 #[test]
-fn layers_are_applied_in_every_format_with_frames() {
+fn learned_layers_are_played_into_every_format_that_holds_frames() {
     let place = Place::new();
     place.write("model.glb", &scene(model(false)));
     assert!(apart(&expected(1), &linear(1)) > 0.1);
@@ -132,7 +132,7 @@ fn layers_are_applied_in_every_format_with_frames() {
 }
 
 #[test]
-fn half_precision_is_accurate_and_small() {
+fn half_precision_is_close_and_small() {
     let place = Place::new();
     place.write("model.glb", &scene(model(true)));
     place.succeed(&["pose", "model.glb", "--clip", "1", "-o", "out.npz"]);
@@ -141,7 +141,7 @@ fn half_precision_is_accurate_and_small() {
 }
 
 #[test]
-fn a_model_without_layers_stays_a_rig() {
+fn the_skin_alone_stays_a_rig() {
     let place = Place::new();
     place.write("model.glb", &scene(model(false)));
     place.succeed(&["pose", "model.glb", "--clip", "twist", "--base", "-o", "out.glb"]);
@@ -151,7 +151,7 @@ fn a_model_without_layers_stays_a_rig() {
 }
 
 #[test]
-fn joints_of_another_file_are_matched_by_name() {
+fn a_clip_of_another_file_finds_its_joints_by_name() {
     let place = Place::new();
     let object = model(false);
     place.write("model.glb", &scene(Object { clips: vec![], ..object }));
@@ -161,7 +161,7 @@ fn joints_of_another_file_are_matched_by_name() {
 }
 
 #[test]
-fn joints_with_other_names_are_matched_by_order_with_a_note() {
+fn joints_of_other_names_are_matched_by_order_with_a_note() {
     let place = Place::new();
     place.write("model.glb", &scene(model(false)));
     let mut other = rigged_box(["lower", "upper"]);
@@ -175,7 +175,7 @@ fn joints_with_other_names_are_matched_by_order_with_a_note() {
 }
 
 #[test]
-fn frames_and_rate_select_the_posed_frames() {
+fn frames_and_rate_choose_what_is_played() {
     let place = Place::new();
     place.write("model.glb", &scene(model(false)));
     let part = ["pose", "model.glb", "--clip", "bend", "--frames", "1:5:2", "-o", "part.npz", "--format", "json"];
@@ -192,7 +192,7 @@ fn frames_and_rate_select_the_posed_frames() {
 }
 
 #[test]
-fn blend_shapes_are_added_to_multi_weights() {
+fn blend_shapes_stay_on_top_of_learned_weights() {
     let place = Place::new();
     let object = model(false);
     let rig = object.rig.as_ref().unwrap();
@@ -215,7 +215,7 @@ fn blend_shapes_are_added_to_multi_weights() {
 }
 
 #[test]
-fn rejects_invalid_inputs_with_a_message() {
+fn bad_inputs_get_a_clear_answer() {
     let place = Place::new();
     place.write("model.glb", &scene(model(false)));
     place.write("still.glb", &scene(Object { clips: vec![], ..model(false) }));
@@ -239,7 +239,7 @@ fn rejects_invalid_inputs_with_a_message() {
 }
 
 #[test]
-fn rejects_incomplete_multi_weights() {
+fn rejects_weights_that_are_not_whole() {
     let place = Place::new();
     let broken = |name: &str, change: fn(&mut StoredDeformer)| {
         let mut object = model(false);
@@ -264,7 +264,7 @@ fn rejects_incomplete_multi_weights() {
 }
 
 #[test]
-fn inspect_lists_layers_and_convert_keeps_or_applies_them() {
+fn inspect_names_layers_and_convert_keeps_or_applies_them() {
     let place = Place::new();
     for half in [false, true] {
         let name = if half { "half.glb" } else { "model.glb" };
@@ -279,12 +279,14 @@ fn inspect_lists_layers_and_convert_keeps_or_applies_them() {
     let said = place.succeed(&["convert", "model.glb", "out.abc", "--clip", "twist"]).stdout;
     assert!(said.contains("they are applied"), "{said}");
     assert!(apart(&frames_of(&place.read("out.abc")), &expected(1)) < CLOSE);
+    place.succeed(&["convert", "model.glb", "out.npz", "--clip", "twist"]);
+    assert_eq!(place.read("out.npz").objects[0].deformers, model(false).deformers);
     place.succeed(&["convert", "model.glb", "rest.npz", "--rest-frame", "2"]);
     assert!(apart(&[place.read("rest.npz").objects[0].mesh.points().to_vec()], &[expected(0)[2].clone()]) < CLOSE);
 }
 
 #[test]
-fn an_unknown_layer_is_skipped_with_a_note() {
+fn a_layer_of_another_version_is_told_and_left_out() {
     let place = Place::new();
     let settings = serde_json::from_str("{\"type\":\"melt\"}").unwrap();
     let deformer = Deformer::Unknown(StoredDeformer { settings, ..StoredDeformer::default() });

@@ -129,7 +129,7 @@ fn rejects_invalid_arguments_with_a_hint() {
     let said = place.fail(&["tissue", "simulate", "model.npz", "-o", "model.npz", "--force"]);
     assert!(said.contains("the output is the same file"), "{said}");
     let said = place.fail(&["tissue", "build", "sample:body", "--spacing", "1e-5", "-o", "x.npz"]);
-    assert!(said.contains("give a larger one"), "{said}");
+    assert!(said.contains("use a larger spacing"), "{said}");
     std::fs::write(place.path("thin.json"), r#"[{"kind": "gravity", "acceleration": [0, 0, 0]}, {"kind": "pull", "center": [0, 1, 0], "radius": -1, "target": [0, 1, 1], "stiffness_n_per_m": 1}]"#).unwrap();
     let said = place.fail(&["tissue", "simulate", "model.npz", "--forces", "thin.json", "-o", "x.abc"]);
     assert!(said.contains("force 1") && said.contains("radius"), "{said}");

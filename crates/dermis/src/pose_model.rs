@@ -11,6 +11,8 @@ use crate::frame_range::FrameRange;
 use crate::retarget::{RetargetError, in_units, retarget};
 use crate::select::{Selection, select};
 
+pub use crate::error::PoseError;
+
 /// Options of [`pose_model`].
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PoseOptions {
@@ -52,21 +54,6 @@ pub struct PosedObject {
     pub layers: Vec<String>,
     /// The clip; `None` if the object does not move.
     pub clip: Option<Arc<Clip>>,
-}
-
-/// Reasons why a model cannot be posed.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum PoseError {
-    /// No object of the model has a rig.
-    #[error("the model has no rig")]
-    NoRig,
-    /// Neither the model nor the other file has a clip for it.
-    #[error("the model has no clip to play")]
-    NoClip,
-    /// The other file has no clip that moves joints.
-    #[error("there is no clip that moves joints")]
-    NoOtherClip,
 }
 
 impl ToScene for PosedModel {

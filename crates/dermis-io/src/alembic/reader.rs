@@ -203,6 +203,8 @@ fn face_sets(arrays: &mut Arrays<'_>, opened: &Opened) -> Result<Vec<FaceSet>, E
 
 fn build(mut file_mesh: FileMesh, frames: Frames, sets: &[FaceSet], said: &mut Vec<String>) -> Result<Object, Error> {
     let first_world = world(&frames.above, &frames.ogawa, frames.grid.as_ref(), 0)?;
+    // A rest pose of its own makes the only sample a frame.
+    let still = usize::from(file_mesh.rest.is_some());
     let points = if let Some(mut rest) = file_mesh.rest.take() {
         transform_points(&mut rest, &first_world);
         rest
@@ -214,14 +216,16 @@ fn build(mut file_mesh: FileMesh, frames: Frames, sets: &[FaceSet], said: &mut V
     let attributes = std::mem::take(&mut file_mesh.attributes);
     let mesh = file_mesh.build(points, &first_world, sets, said);
     let mesh = Arc::new(mesh.into_tri_mesh()?);
-    let mut object = match frames.grid {
-        Some(grid) if frames.points > 0 => {
-            let read =
-                move |frame: usize, out: &mut [Vec3]| frames.read(frame, out).map_err(|error| error.of_frame(frame));
-            let sequence = MeshSequence::from_fn(mesh, grid.frames, grid.frame_rate_hz, read)?;
-            Object::of_sequence("", sequence.starting_at(grid.start_seconds))
-        }
-        _ => Object::of_mesh("", mesh),
+    let (count, rate_hz, start_seconds) = match &frames.grid {
+        Some(grid) => (grid.frames, grid.frame_rate_hz, grid.start_seconds),
+        None => (still, DEFAULT_FRAME_RATE_HZ, 0.0),
+    };
+    let mut object = if count > 0 && frames.points > 0 {
+        let read = move |frame: usize, out: &mut [Vec3]| frames.read(frame, out).map_err(|error| error.of_frame(frame));
+        let sequence = MeshSequence::from_fn(mesh, count, rate_hz, read)?;
+        Object::of_sequence("", sequence.starting_at(start_seconds))
+    } else {
+        Object::of_mesh("", mesh)
     };
     object.attributes = attributes;
     Ok(object)

@@ -1,6 +1,5 @@
 //! Multi-weights from examples, from end to end: a training set, influence maps, training, and validation.
 
-mod error;
 mod maps;
 mod training_set;
 
@@ -14,7 +13,7 @@ use dermis_skin::envelope::{
 };
 use serde_json::json;
 
-pub use error::EnvelopeError;
+pub use crate::error::EnvelopeError;
 pub use maps::MapSource;
 pub use training_set::{ExampleOptions, Targets, TrainingSet};
 
