@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use dermis_mesh::sequence::DEFAULT_FRAME_RATE_HZ;
-use dermis_mesh::sequence::DEFAULT_FRAME_RATE_HZ;
 use dermis_mesh::{MeshSequence, Note, Object, Scene, Units, UpAxis};
 use glam::Vec3;
 
