@@ -45,8 +45,8 @@ pub struct JointEffect {
     /// Direction of a muscle in the joint's own space. `None`: across the bone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub axis: Option<[f64; 3]>,
-    /// Proportions of the correction along the bone, across it, and along the axis. `None`: along the surface normals,
-    /// or mostly along the axis for a muscle.
+    /// Proportions of the correction along the bone, across it, and along the axis. `None`: in proportion to the volume
+    /// gradient, or mostly along the axis for a muscle.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mu: Option<[f64; 3]>,
     /// Fraction of the joint's volume change that is restored near the joint, 0 to 1; the rest is distributed over the
