@@ -1,4 +1,4 @@
-//! How long reading a sequence takes, against a plain read of the same bytes and one pass over as many floats.
+//! Time to read a sequence, relative to a plain read of the same bytes and one pass over as many floats.
 //!
 //! For each format, a sequence of 500 frames × 20,000 points is written and read again in the same run. Both sides
 //! take the best of several rounds. Run with `cargo bench -p dermis-io --bench read_speed`.
@@ -17,8 +17,8 @@ const FRAMES: usize = 500;
 const SIDE: usize = 100;
 const LAYERS: usize = 2;
 const ROUNDS: usize = 7;
-/// What the project promises.
-const MOST: f64 = 3.0;
+/// Maximum ratio that the project guarantees.
+const MAX_RATIO: f64 = 3.0;
 
 fn main() {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -34,7 +34,7 @@ fn main() {
         let (plain, _) = best(|| plain_pass(&path));
         let (ours, _) = best(|| read_and_sum(&path));
         let ratio = ours.as_secs_f64() / plain.as_secs_f64();
-        all_within &= ratio <= MOST;
+        all_within &= ratio <= MAX_RATIO;
         let megabytes = std::fs::metadata(&path).map_or(0.0, |about| about.len() as f64 / 1e6);
         println!("{ending}: {megabytes:.0} MB, plain read and pass {plain:?}, dermis {ours:?}, ratio {ratio:.2}");
         // One large file at a time: the page cache must hold it.
@@ -82,7 +82,7 @@ fn plain_pass(path: &Path) -> f64 {
     sum(bytemuck::pod_align_to(&bytes).1)
 }
 
-/// Reading to the point where all positions are in memory and checked, and one pass over them.
+/// Reads until all positions are in memory and checked, and makes one pass over them.
 fn read_and_sum(path: &Path) -> f64 {
     let scene = dermis_io::read(path.to_str().expect("a plain path"), &ReadOptions::default()).expect("a valid file");
     let motion = scene.objects[0].base_motion().expect("a valid motion").expect("a moving object");

@@ -8,7 +8,7 @@ use dermis_mesh::deformer::DeformerError;
 use dermis_mesh::merge::MergeError;
 use dermis_mesh::{MeshError, RigError, SequenceError};
 
-/// A problem with a file, the place where it was met, and a hint.
+/// A problem with a file, its location, and a hint.
 ///
 /// `Display` is the headline alone; [`Error::path`], [`Error::place`], [`Error::details`] and [`Error::hint`] carry the
 /// rest as data.

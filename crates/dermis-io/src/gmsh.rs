@@ -19,7 +19,7 @@ use crate::still::still;
 use crate::volume_mesh::VolumeMesh;
 use crate::words::Words;
 
-/// Nodes per element, by its type; 0 where the type is not known.
+/// Nodes per element, by its type; 0 if the type is unknown.
 const ELEMENT_NODES: [usize; 20] = [0, 2, 3, 4, 4, 8, 6, 5, 3, 6, 9, 10, 27, 18, 14, 1, 8, 20, 15, 13];
 const TRIANGLE: i64 = 2;
 const QUADRANGLE: i64 = 3;
@@ -33,7 +33,7 @@ pub(crate) fn read(input: &Input, _options: &ReadOptions) -> Result<Scene, Error
     if !contents.skipped.is_empty() {
         let kinds: Vec<String> =
             contents.skipped.iter().map(|(kind, count)| format!("{count} of type {kind}")).collect();
-        notes.push(Note::new(format!("elements left out: {}", kinds.join(", "))));
+        notes.push(Note::new(format!("elements skipped: {}", kinds.join(", "))));
     }
     Ok(Scene { objects: vec![contents.mesh.into_object(&input.name)?], notes, ..Scene::default() })
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::error::Error;
 use crate::mapped::Mapped;
 
-/// The contents of a file and where they come from.
+/// Contents of a file and their origin.
 #[derive(Debug, Clone)]
 pub(crate) struct Input {
     pub bytes: Mapped,

@@ -1,8 +1,8 @@
 //! Medit `.mesh` files (text): tetrahedra or a surface.
 //!
-//! Keywords with counts and rows behind them: `Vertices` (x y z reference), `Triangles`, `Quadrilaterals`,
-//! `Tetrahedra` (indices from 1, reference); other sections are skipped. Where there are tetrahedra, the shape is
-//! their boundary over all nodes, turned outwards, and the file's own triangles are not needed.
+//! Keywords followed by counts and rows: `Vertices` (x y z reference), `Triangles`, `Quadrilaterals`, `Tetrahedra`
+//! (indices from 1, reference); other sections are skipped. If there are tetrahedra, the shape is their boundary over
+//! all nodes, oriented outwards, and the triangles of the file are ignored.
 
 use std::io::Write;
 
@@ -22,7 +22,7 @@ pub(crate) fn read(input: &Input, _options: &ReadOptions) -> Result<Scene, Error
     let contents = Contents::parse(&input.bytes)?;
     let mut notes = Vec::new();
     if !contents.skipped.is_empty() {
-        notes.push(Note::new(format!("sections left out: {}", contents.skipped.join(", "))));
+        notes.push(Note::new(format!("sections skipped: {}", contents.skipped.join(", "))));
     }
     Ok(Scene { objects: vec![contents.mesh.into_object(&input.name)?], notes, ..Scene::default() })
 }

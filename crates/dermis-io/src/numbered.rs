@@ -19,7 +19,7 @@ use crate::mapped::Mapped;
 use crate::options::ReadOptions;
 use crate::pattern::{Pattern, file_name, list};
 
-/// The files that `source` stands for where it names several: a folder, a pattern or a glob. `None` for a plain path.
+/// Files that `source` refers to if it is a folder, a pattern or a glob. `None` for a plain path.
 pub(crate) fn files_of(source: &Path) -> Result<Option<Vec<PathBuf>>, Error> {
     if source.is_dir() {
         return folder_files(source).map(Some);
@@ -112,11 +112,11 @@ fn name_pattern(path: &Path) -> String {
     format!("{pattern}.{extension}")
 }
 
-/// Returns whether `name` fits `glob`, where `*` is any text and `?` any one character.
+/// Returns true if `name` matches `glob`: `*` matches any text and `?` any single character.
 fn glob_matches(glob: &str, name: &str) -> bool {
     let (glob, name): (Vec<char>, Vec<char>) = (glob.chars().collect(), name.chars().collect());
     let (mut g, mut n) = (0, 0);
-    // Where to go on if the text that the last star stands for must be longer.
+    // Position to continue from if the last star must match a longer text.
     let mut star: Option<(usize, usize)> = None;
     while n < name.len() {
         if glob.get(g) == Some(&'*') {
@@ -205,7 +205,7 @@ impl NumberedFrames {
     }
 }
 
-/// A note where numbers are missing between files.
+/// Note on numbers that are missing between files.
 fn gaps(files: &[PathBuf]) -> Option<Note> {
     let number = |path: &PathBuf| -> Option<u64> {
         let stem = path.file_stem()?.to_str()?;

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 /// Options of [`crate::read`].
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ReadOptions {
-    /// The rate at which animation curves are sampled, in frames per second. It is also taken as the rate of files that
-    /// do not state theirs. `None`: the rate of the file's keys where they lie on a grid, 24 otherwise.
+    /// Sampling rate of animation curves, in frames per second. It is also the assumed rate of files that do not define
+    /// one. `None`: the rate of the file's keys if they are on a grid, otherwise 24.
     pub frame_rate_hz: Option<f64>,
     /// The mesh whose faces a point cache (PC2, MDD) moves. `None`: a file of the same name with the extension `.obj`,
     /// and bare points if there is none.

@@ -145,7 +145,7 @@ impl Drop for Output {
     fn drop(&mut self) {
         self.files.clear();
         for folder in self.made_folders.iter().rev() {
-            // Fails, rightly, where somebody else has put something into it.
+            // Fails, as it should, if another process has created files in the folder.
             let _ = std::fs::remove_dir(folder);
         }
     }

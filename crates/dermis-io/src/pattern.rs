@@ -176,16 +176,18 @@ pub(crate) fn write_each(
     Ok(())
 }
 
-/// Notes on what files of one pose each lose, where `posed` of them are not in the rest pose.
+/// Notes on data that files of one pose each cannot hold; `posed` of them are not in the rest pose.
 fn lost_poses(object: &Object, first: &[Vec3], posed: usize) -> Vec<Note> {
     let mut notes = Vec::new();
     if first != object.mesh.points() {
-        notes.push(Note::at(&object.name, "the rest pose is not that of the first frame and is left out"));
+        notes.push(Note::at(&object.name, "the rest pose is not that of the first frame and is dropped"));
     }
     // Normals are known for the rest pose alone.
     if posed > 0 && object.mesh.layout().is_some_and(|layout| layout.normals.is_some()) {
-        notes
-            .push(Note::at(&object.name, format!("normals are left out of {posed} files, which are not in rest pose")));
+        notes.push(Note::at(
+            &object.name,
+            format!("normals are dropped from {posed} files, which are not in the rest pose"),
+        ));
     }
     notes
 }

@@ -1,7 +1,7 @@
 //! Frames that lie in a file as plain numbers: x, y, z of every point, frame after frame.
 //!
-//! Where the numbers are little-endian f32 and lie aligned, the file's own bytes are the positions: nothing is copied,
-//! and a sequence may be larger than memory. Everything else is converted one frame at a time.
+//! If the numbers are aligned little-endian f32, the bytes of the file are used as positions without copying, and a
+//! sequence can be larger than memory. Everything else is converted one frame at a time.
 
 use std::fmt;
 use std::sync::OnceLock;

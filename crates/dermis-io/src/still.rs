@@ -8,7 +8,7 @@ use glam::Vec3;
 
 use crate::error::Error;
 
-/// The positions to write where a format holds one pose: the rest pose, or the only frame.
+/// Positions to write to a format that holds one pose: the rest pose, or the only frame.
 pub(crate) fn still<'a>(object: &'a Object, target: &Path, hint: &str) -> Result<Cow<'a, [Vec3]>, Error> {
     match object.base_motion()? {
         None => Ok(Cow::Borrowed(object.mesh.points())),

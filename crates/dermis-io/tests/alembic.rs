@@ -296,8 +296,8 @@ fn what_is_not_a_mesh_is_named_in_a_note_and_subdivision_surfaces_are_meshes() {
     assert_eq!(scene.objects.len(), 1);
     let notes: Vec<String> = scene.notes.iter().map(|note| format!("{:?} {}", note.place, note.message)).collect();
     assert!(notes[0].contains("control mesh"));
-    assert_eq!(notes[1], "Some(\"/eye\") an object of the kind 'Camera' is left out");
-    assert_eq!(notes[2], "Some(\"/hair\") 2 objects of the kind 'Curve' are left out; this is the first");
+    assert_eq!(notes[1], "Some(\"/eye\") an object of the kind 'Camera' is skipped");
+    assert_eq!(notes[2], "Some(\"/hair\") 2 objects of the kind 'Curve' are skipped; this is the first");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use scenes::{only, read, written};
 
 const BONES: usize = 6;
 
-/// How bones move.
+/// Kind of motion of the bones.
 #[derive(Clone, Copy, PartialEq)]
 enum Bones {
     Rigid,

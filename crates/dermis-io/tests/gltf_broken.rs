@@ -159,7 +159,7 @@ fn rejects_what_cannot_be() {
         &[],
     ));
     assert!(cycle.unwrap_err().to_string().contains("cycle"));
-    // Passed over where it means nothing, refused where it might; no stack is used up by either.
+    // Ignored in `extras` of the file, rejected in `asset`; neither exhausts the stack.
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     assert!(try_read(format!(r#"{{"asset":{{"version":"2.0"}},"extras":{deep}}}"#).as_bytes()).is_ok());
     assert!(try_read(format!(r#"{{"asset":{{"version":"2.0","extras":{deep}}}}}"#).as_bytes()).is_err());

@@ -20,7 +20,7 @@ fn tetrahedra_give_their_boundary() {
     let object = only(&scene);
     assert_eq!(object.tets.as_ref().unwrap().tetrahedra(), [[0, 1, 2, 3]]);
     assert_eq!((object.mesh.point_count(), object.mesh.triangle_count()), (4, 4));
-    assert!(scenes::has_note(&scene, "sections left out: Corners"));
+    assert!(scenes::has_note(&scene, "sections skipped: Corners"));
 }
 
 #[test]

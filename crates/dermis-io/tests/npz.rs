@@ -142,7 +142,7 @@ fn what_is_assumed_or_left_out_is_noted() {
     let scene = read_default(&archive(&arrays, CompressionMethod::Stored)).unwrap();
     assert!(scenes::has_note(&scene, "no frame rate; 24"));
     assert!(scenes::has_note(&scene, "the first frame is taken"));
-    assert!(scenes::has_note(&scene, "arrays left out: handles"));
+    assert!(scenes::has_note(&scene, "arrays skipped: handles"));
     assert_eq!(only(&scene).attributes["mass"], [1.0, 2.0, 3.0]);
 }
 
@@ -287,7 +287,7 @@ fn more_than_four_gigabytes_are_streamed() {
     );
 }
 
-/// Runs a Python script that needs `NumPy`; false, said aloud, where there is none.
+/// Runs a Python script that needs `NumPy`; prints a message and returns false if it is not installed.
 fn numpy(script: &str, folder: &std::path::Path) -> bool {
     let run = |script: &str| Command::new("python3").args(["-c", script]).current_dir(folder).output();
     if !run("import numpy").is_ok_and(|output| output.status.success()) {

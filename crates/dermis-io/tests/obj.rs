@@ -73,7 +73,7 @@ fn reads_the_spellings_of_other_programs() {
     assert_eq!(layout.triangle_materials, [1, 1, 0]);
     assert_eq!((layout.materials[0].name.as_str(), layout.materials[1].name.as_str()), ("red paint", ""));
     assert_eq!(only(&scene).name, "thing");
-    for note in ["3 corners have no UV", "1 faces with fewer than 3 corners", "statements left out: l"] {
+    for note in ["3 corners have no UV", "1 faces with fewer than 3 corners", "statements skipped: l"] {
         assert!(scenes::has_note(&scene, note), "{note}: {:?}", scene.notes);
     }
 }

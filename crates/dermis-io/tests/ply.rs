@@ -76,7 +76,7 @@ fn every_encoding_says_the_same() {
         assert_eq!(layout.uvs[0][1], Vec2::new(0.125, 0.75));
         assert_eq!(object.attributes["quality"], [0.0, 1.0, 3.0, 2.0]);
         assert_eq!(object.attributes["group"], [7.0; 4]);
-        assert!(scenes::has_note(&scene, "elements left out: camera"));
+        assert!(scenes::has_note(&scene, "elements skipped: camera"));
         assert!(scenes::has_note(&scene, "6 vertices lie at 4 places"));
     }
 }

@@ -1,4 +1,4 @@
-//! The mesh operators on real files: what is closed, where it is open, and what is suspicious.
+//! Mesh operators on real files: closed and open surfaces, and suspicious geometry.
 #![allow(missing_docs, reason = "tests")]
 
 mod common;

@@ -40,7 +40,7 @@ pub enum MergeError {
         /// Its frame count, rate in Hz and start in seconds.
         second_span: (usize, f64, f64),
     },
-    /// An object has layers, which are those of its own points.
+    /// An object has layers, which apply to its own points only.
     #[error("the layers of '{object}' cannot be merged with other objects: evaluate them first")]
     Layers {
         /// The object.
@@ -115,7 +115,7 @@ fn merge_meshes(objects: &[Object], notes: &mut Vec<Note>) -> Result<TriMesh, Me
     Ok(mesh.with_layout(merge_layouts(objects, notes)?)?)
 }
 
-/// Each object with the number of points before its first.
+/// Each object with the number of points of all objects before it.
 fn with_offsets(objects: &[Object]) -> impl Iterator<Item = (&Object, u32)> {
     objects.iter().scan(0u32, |next, object| {
         let first = *next;

@@ -1,12 +1,12 @@
-//! Posing: the points of a rigged mesh in one frame of a clip, by blend shapes and linear blend skinning.
+//! Posing: points of a rigged mesh in one frame of a clip, by blend shapes and linear blend skinning.
 //!
 //! `p' = Σ_b w_b · M_b · B_b⁻¹ · (p + Σ_m s_m · o_m)`, with weights w, joint transforms M, inverse binds B⁻¹, shape
 //! weights s and offsets o.
 //!
-//! Everything is added in f64 and rounded once: characters in centimetres, hundreds of units from the origin, would lose
-//! digits in f32 that other programs keep. Four f64 fill an AVX2 register, which is used where the processor has it;
-//! products and sums are not fused, so that every processor gives the same bits. Points are independent of each other,
-//! so neither does the number of threads matter.
+//! Sums are computed in f64 and rounded once: for characters in centimetres, hundreds of units from the origin, f32
+//! sums would be less accurate than those of other programs. Four f64 fill an AVX2 register, which is used if the
+//! processor supports it. Products and sums are not fused, so that every processor gives the same bits. Points are
+//! independent of each other, so the result does not depend on the number of threads.
 
 use std::sync::Arc;
 
@@ -19,17 +19,17 @@ use crate::rig::Rig;
 use crate::sequence::{MeshSequence, SequenceError};
 use crate::tri_mesh::TriMesh;
 
-/// Points that are posed together; their f64 positions stay in the fastest cache.
+/// Number of points that are posed together; their f64 positions fit into the L1 cache.
 const BLOCK: usize = 512;
-/// Blocks that are worth another thread.
+/// Minimum number of blocks per thread.
 const BLOCKS_PER_THREAD: usize = 8;
 
 /// x, y, z and 1 or 0, as wide as a register.
 type Lanes = [f64; 4];
-/// The columns of an affine transform, the translation last.
+/// Columns of an affine transform, the translation last.
 type Columns = [Lanes; 4];
 
-/// Puts the posed points of frame `frame` of `clip` into `out`.
+/// Writes the posed points of frame `frame` of `clip` to `out`.
 ///
 /// # Panics
 /// If `rig` and `clip` do not belong to `mesh`, `clip` has no frame `frame`, or `out` does not hold all points.
@@ -57,7 +57,7 @@ fn active_shapes<'a>(rig: &'a Rig, clip: &'a Clip, frame: usize) -> impl Iterato
     weighted.filter(|(_, weight)| **weight != 0.0).map(|(shape, &weight)| (f64::from(weight), &shape.offsets[..]))
 }
 
-/// What each joint does to a point of the rest mesh.
+/// Transform of each joint, applied to points of the rest mesh.
 fn palette(rig: &Rig, clip: &Clip, frame: usize) -> impl Iterator<Item = Columns> {
     rig.joints().iter().zip(clip.transforms(frame)).map(|(joint, pose)| {
         let DAffine3 { matrix3: m, translation } = *pose * joint.inverse_bind;
@@ -65,7 +65,7 @@ fn palette(rig: &Rig, clip: &Clip, frame: usize) -> impl Iterator<Item = Columns
     })
 }
 
-/// The points from `rest` on, moved by the shapes.
+/// Writes the points `rest`, displaced by the blend shapes, to `shaped`; `first` is the index of the first of them.
 #[multiversion(targets("x86_64+avx2"))]
 fn shape_block(rest: &[Vec3], shapes: &[(f64, &[Vec3])], first: usize, shaped: &mut [Lanes]) {
     for (position, rest) in shaped.iter_mut().zip(rest) {
@@ -80,7 +80,7 @@ fn shape_block(rest: &[Vec3], shapes: &[(f64, &[Vec3])], first: usize, shaped: &
     }
 }
 
-/// Blends what the joints do to each point; point i has the joints and weights `starts[i]..starts[i + 1]`.
+/// Blends the joint transforms of each point; point i has the joints and weights `starts[i]..starts[i + 1]`.
 #[multiversion(targets("x86_64+avx2"))]
 fn skin_block(palette: &[Columns], starts: &[usize], joints: &[u32], weights: &[f32], positions: &mut [Lanes]) {
     for (ends, position) in starts.windows(2).zip(positions) {
@@ -94,12 +94,12 @@ fn skin_block(palette: &[Columns], starts: &[usize], joints: &[u32], weights: &[
                 sum[lane] += weight * (right[lane] * x + up[lane] * y + back[lane] * z + origin[lane]);
             }
         }
-        // All four are stored: with three, the compiler would not use whole registers.
+        // All four components are stored: with three, the compiler would not use whole registers.
         *position = sum;
     }
 }
 
-/// All frames of `clip` as a mesh sequence in memory.
+/// Returns all frames of `clip` as a mesh sequence in memory.
 pub fn bake(mesh: &Arc<TriMesh>, rig: &Rig, clip: &Clip) -> Result<MeshSequence, SequenceError> {
     let points = mesh.point_count();
     let mut positions = vec![Vec3::ZERO; points * clip.frame_count()];
@@ -112,7 +112,7 @@ pub fn bake(mesh: &Arc<TriMesh>, rig: &Rig, clip: &Clip) -> Result<MeshSequence,
     Ok(sequence.starting_at(clip.start_seconds()).named(clip.name()))
 }
 
-/// The frames of `clip` as a mesh sequence that poses each frame when it is read.
+/// Returns the frames of `clip` as a mesh sequence that poses each frame when it is read.
 pub fn bake_lazily(mesh: &Arc<TriMesh>, rig: &Arc<Rig>, clip: &Arc<Clip>) -> Result<MeshSequence, SequenceError> {
     let (shape, rig, poses) = (Arc::clone(mesh), Arc::clone(rig), Arc::clone(clip));
     let read = move |frame: usize, out: &mut [Vec3]| {
@@ -132,7 +132,7 @@ mod tests {
     use crate::rig::{Joint, Shape, SkinWeights};
     use crate::tri_mesh::bounds;
 
-    /// A character of `points` points around `offset`, with 5 joints, up to 6 influences and 2 shapes.
+    /// Character of `points` points around `offset`, with 5 joints, up to 6 influences and 2 blend shapes.
     fn character(points: usize, offset: DVec3, turn: f64) -> (Arc<TriMesh>, Rig, Clip) {
         let wave = |k: usize, step: f64| DVec3::new(k as f64 * step, k as f64 * 0.3, k as f64 + 0.5).map(f64::sin);
         let positions = (0..points).map(|k| (offset + 90.0 * wave(k, 0.7)).as_vec3()).collect();
@@ -207,7 +207,7 @@ mod tests {
             let found = posed(&mesh, &rig, &clip);
             let (low, high) = bounds(&found);
             for (found, expected) in found.iter().zip(in_f64(&mesh, &rig, &clip)) {
-                // All that is lost is the final rounding to f32.
+                // The only error is the final rounding to f32.
                 let tolerance = 1e-6 * f64::from(low.distance(high));
                 prop_assert!(found.as_dvec3().distance(expected) <= tolerance, "{found} is not {expected}");
             }
@@ -224,7 +224,7 @@ mod tests {
         let turn = DAffine3::from_rotation_translation(DQuat::from_rotation_z(90f64.to_radians()), DVec3::X);
         let clip = Clip::new(&rig, "turn", 24.0, vec![turn], vec![2.0]).unwrap();
         let posed = bake(&mesh, &rig, &clip).unwrap();
-        // (1, 2) seen from the joint is (0, 2), turned (−2, 0), back in the world (−1, 0).
+        // (1, 2) relative to the joint is (0, 2), rotated (−2, 0), and back in world space (−1, 0).
         let expected = [Vec3::new(-1.0, 0.0, 0.0), Vec3::new(1.0, -1.0, 0.0)];
         for (found, expected) in posed.positions().unwrap().iter().zip(expected) {
             assert!(found.distance(expected) < 1e-6, "{found}");

@@ -143,8 +143,8 @@ impl MeshSequence {
         Ok(Self { mesh, frames, frame_rate_hz, start_seconds: 0.0, name: Arc::default() })
     }
 
-    /// A sequence of `frame_count` frames, each computed by `read` when it is needed. `read` gives the same positions for
-    /// the same frame.
+    /// Creates a sequence of `frame_count` frames that `read` computes on demand. `read` must return the same positions
+    /// for the same frame.
     pub fn from_fn(
         mesh: Arc<TriMesh>,
         frame_count: usize,
@@ -155,7 +155,7 @@ impl MeshSequence {
         Self::from_source(mesh, Arc::new(ComputedFrames { frame_count, point_count, read }), frame_rate_hz)
     }
 
-    /// The same motion with each frame changed by `change` after it has been read.
+    /// Returns the same motion with `change` applied to each frame after it has been read.
     pub fn map(
         &self,
         change: impl Fn(usize, &mut [Vec3]) -> Result<(), SequenceError> + Send + Sync + 'static,

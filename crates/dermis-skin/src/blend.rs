@@ -1,4 +1,4 @@
-//! The blended transform of a point: `Σ_b w_b T_b` (SMA, Eq. 2), in f64. [`crate::pose`] is its real-time counterpart.
+//! Blended transform of a point: `Σ_b w_b T_b` (SMA, Eq. 2), in f64. [`crate::pose`] is its real-time counterpart.
 
 use dermis_mesh::{Clip, Rig};
 use glam::{DAffine3, DMat3, DVec3};

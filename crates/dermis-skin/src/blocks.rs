@@ -1,4 +1,4 @@
-//! Parallel loops whose blocks, and so the sums made from them, do not depend on the number of threads.
+//! Parallel loops over blocks that are independent of the number of threads, and so are the sums made from them.
 
 use rayon::prelude::*;
 

@@ -5,7 +5,7 @@ use glam::{DMat3, DVec3};
 use crate::blend::palette;
 use crate::skin::Skin;
 
-/// The set of transforms that a bone can have.
+/// Set of transforms that a bone can have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum BoneModel {
     /// Rotation and translation, 7 floats.
@@ -27,7 +27,7 @@ impl BoneModel {
         }
     }
 
-    /// The simplest model that contains all bone transforms of `skin`.
+    /// Returns the simplest model that contains all bone transforms of `skin`.
     pub fn of_skin(skin: &Skin) -> Self {
         let mut model = Self::Rigid;
         for clip in skin.clips() {
@@ -55,7 +55,7 @@ impl BoneModel {
 }
 
 fn of_linear(linear: DMat3) -> BoneModel {
-    // Deviation from a right angle by single precision in a file.
+    // Deviation from a right angle caused by single precision in a file.
     const ROUNDING: f64 = 1e-4;
     let square = linear.transpose() * linear;
     let size = (square.x_axis.x + square.y_axis.y + square.z_axis.z) / 3.0;

@@ -1,4 +1,4 @@
-//! Seconds per stage of long work.
+//! Time per stage of a long computation, in seconds.
 
 use std::time::Instant;
 
@@ -15,7 +15,7 @@ impl Clock {
         Self { last: Instant::now(), stages: Vec::new() }
     }
 
-    /// Ends a stage; the time is added to an earlier stage of the same name.
+    /// Ends a stage; the time is added to any earlier stage of the same name.
     pub(crate) fn stage(&mut self, name: &'static str) {
         let seconds = self.last.elapsed().as_secs_f64();
         match self.stages.iter_mut().find(|(known, _)| *known == name) {

@@ -1,8 +1,8 @@
-//! A skin: a rest pose, bones with weights, and corrections that play one or more mesh animations.
+//! Skins: a rest pose, bones with weights, and corrections that play one or more mesh animations.
 //!
-//! `p^t = Σ_b w_b T_b^t (p̄ + Ũ q^t)` (SMA, Eq. 2 and 12). It is kept as a [`Rig`] (bones are joints, the correction
-//! basis Ũ is blend shapes) with [`Clip`]s (bone transforms and coefficients q), which is exactly what glTF can say, so
-//! writing it loses nothing and reading any rigged file gives a skin.
+//! `p^t = Σ_b w_b T_b^t (p̄ + Ũ q^t)` (SMA, Eq. 2 and 12). A skin is stored as a [`Rig`] (bones are joints, the
+//! correction basis Ũ is blend shapes) with [`Clip`]s (bone transforms and coefficients q). glTF can represent all of
+//! this, so writing a skin is lossless and reading any rigged file yields a skin.
 
 use std::fmt::Display;
 use std::sync::{Arc, OnceLock};
@@ -21,38 +21,38 @@ pub struct Skin {
     mesh: Arc<TriMesh>,
     rig: Arc<Rig>,
     clips: Vec<Arc<Clip>>,
-    /// Made when the skin is first posed.
+    /// Created when the skin is first posed.
     poser: OnceLock<Arc<Poser>>,
 }
 
-/// Why something is not a skin.
+/// Error of the conversion of an object to a skin.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SkinError {
     /// The object has no bones.
     #[error("'{0}' has no bones: it is not a skin")]
     NoBones(String),
-    /// The parts do not fit together.
+    /// The parts are inconsistent.
     #[error(transparent)]
     Rig(#[from] RigError),
-    /// The rest pose is not valid.
+    /// The rest pose is invalid.
     #[error(transparent)]
     Mesh(#[from] MeshError),
 }
 
-/// Why a frame of a skin cannot be posed.
+/// Error of posing a frame of a skin.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PoseError {
-    /// There is no such clip.
+    /// The clip does not exist.
     #[error(transparent)]
     Clip(#[from] ClipNameError),
-    /// The clip has no such frame.
+    /// The frame does not exist.
     #[error("the clip '{clip}' has no frame {frame}; its {count} frames are numbered from 0")]
     Frame {
         /// Name of the clip.
         clip: String,
-        /// The frame asked for.
+        /// Requested frame.
         frame: usize,
         /// Number of frames of the clip.
         count: usize,
@@ -60,7 +60,7 @@ pub enum PoseError {
 }
 
 impl Skin {
-    /// The skin that `object` holds.
+    /// Returns the skin in `object`.
     pub fn from_object(object: &Object) -> Result<Self, SkinError> {
         match &object.rig {
             Some(rig) if !rig.joints().is_empty() => {
@@ -74,7 +74,7 @@ impl Skin {
         Self { mesh, rig, clips, poser: OnceLock::new() }
     }
 
-    /// The skin as an object that every writer takes.
+    /// Returns the skin as an object, as writers expect it.
     pub fn to_object(&self, name: impl Into<String>) -> Object {
         Object {
             name: name.into(),
@@ -85,7 +85,7 @@ impl Skin {
         }
     }
 
-    /// The topology and the rest pose.
+    /// Topology and rest pose.
     pub fn mesh(&self) -> &Arc<TriMesh> {
         &self.mesh
     }
@@ -100,18 +100,18 @@ impl Skin {
         &self.clips
     }
 
-    /// The number of bones B.
+    /// Number of bones B.
     pub fn bone_count(&self) -> usize {
         self.rig.joints().len()
     }
 
-    /// The rank r of the corrections.
+    /// Rank r of the corrections.
     pub fn rank(&self) -> usize {
         self.rig.shapes().len()
     }
 
-    /// Returns the points of frame `frame` of `clip`, with all corrections. `clip` is a name, a part that only one name
-    /// has, or a number from 0 ([`find_clip`]).
+    /// Returns the points of frame `frame` of `clip`, with all corrections. `clip` is a name, a substring that is
+    /// unique among the names, or an index ([`find_clip`]).
     pub fn pose(&self, clip: impl Display, frame: usize) -> Result<Vec<Vec3>, PoseError> {
         let names: Vec<&str> = self.clips.iter().map(|clip| clip.name()).collect();
         let clip = find_clip(&clip.to_string(), &names)?;
@@ -124,11 +124,11 @@ impl Skin {
         Ok(positions)
     }
 
-    /// Puts the points of frame `frame` of clip `clip`, with all corrections, into `positions` and, if asked, their unit
-    /// normals into `normals`. `pose` is memory to keep for later frames.
+    /// Writes the points of frame `frame` of clip `clip`, with all corrections, to `positions` and, if given, their
+    /// unit normals to `normals`. `pose` is a buffer that is reused for later frames.
     ///
-    /// The first call prepares the [`Poser`], which costs far more than a frame; later ones allocate
-    /// nothing. For other bones than a clip's, lower ranks or split vertices, use the poser itself.
+    /// The first call prepares the [`Poser`], which costs far more than a frame; later calls do not allocate. For bones
+    /// other than a clip's, lower ranks or split vertices, use the poser itself.
     ///
     /// # Panics
     /// If there is no such frame, or the buffers do not hold all points.
@@ -145,13 +145,13 @@ impl Skin {
         poser.pose_into(pose, positions, normals);
     }
 
-    /// The points of a frame with all corrections, in f64 until they are rounded.
+    /// Points of a frame with all corrections, in f64 before rounding.
     pub(crate) fn played_points(&self, clip: usize, frame: usize) -> Vec<Vec3> {
         let clip = &self.clips[clip];
         self.points_of(&palette(&self.rig, clip, frame), clip.shape_weights(frame))
     }
 
-    /// The points under the transforms `palette` of the rest pose, with corrections of these coefficients.
+    /// Points under the transforms `palette` of the rest pose, with corrections of the given coefficients.
     pub(crate) fn points_of(&self, palette: &[DAffine3], coefficients: &[f32]) -> Vec<Vec3> {
         let shapes = || self.rig.shapes().iter().zip(coefficients);
         let posed = |(point, &rest): (usize, &Vec3)| {
@@ -161,12 +161,12 @@ impl Skin {
         self.mesh.points().iter().enumerate().map(posed).collect()
     }
 
-    /// The skin prepared for posing, made at the first call.
+    /// Returns the skin prepared for posing, created by the first call.
     pub fn poser(&self) -> &Arc<Poser> {
         self.poser.get_or_init(|| Arc::new(Poser::new(&self.mesh, &self.rig)))
     }
 
-    /// The same skin with the first `rank` corrections only.
+    /// Returns the same skin with only the first `rank` corrections.
     pub fn with_rank(&self, rank: usize) -> Result<Self, SkinError> {
         if rank >= self.rank() {
             return Ok(self.clone());
@@ -179,13 +179,13 @@ impl Skin {
         self.with_corrections(shapes, per_clip)
     }
 
-    /// The same bones and weights over `mesh`, which has as many points.
+    /// Returns the same bones and weights with `mesh`, which has as many points.
     pub(crate) fn with_mesh(&self, mesh: TriMesh) -> Self {
         Self::of(Arc::new(mesh), Arc::clone(&self.rig), self.clips.clone())
     }
 
-    /// The stored normal of each point: of split points the mean of their vertices, without stored ones that of the
-    /// surface.
+    /// Stored normal of each point: the mean over the vertices of split points, or the surface normal if none is
+    /// stored.
     pub(crate) fn stored_normals(&self) -> Vec<Vec3> {
         let stored = self.mesh.layout().and_then(|layout| Some((layout, layout.normals.as_ref()?)));
         let Some((layout, normals)) = stored else { return point_normals(self.mesh.points(), self.mesh.triangles()) };
@@ -196,7 +196,7 @@ impl Skin {
         sums.into_iter().map(Vec3::normalize_or_zero).collect()
     }
 
-    /// The same skin with these of its clips, in this order.
+    /// Returns the same skin with the given clips, in this order.
     ///
     /// # Panics
     /// If there is no such clip.
@@ -205,7 +205,7 @@ impl Skin {
         Self { clips, ..self.clone() }
     }
 
-    /// Normal offsets of `shape` per point: of split points, those of one of their vertices.
+    /// Normal offsets of `shape` per point; for split points, those of one of their vertices.
     pub(crate) fn point_normal_offsets(&self, shape: &Shape) -> Vec<Vec3> {
         let Some(offsets) = &shape.normal_offsets else { return vec![Vec3::ZERO; self.mesh.point_count()] };
         let Some(layout) = self.mesh.layout() else { return offsets.clone() };
@@ -216,7 +216,8 @@ impl Skin {
         per_point
     }
 
-    /// The same bones with other corrections: the basis, and for each clip the coefficients of all frames in a row.
+    /// Returns the same bones with other corrections: the basis, and for each clip the concatenated coefficients of all
+    /// frames.
     pub(crate) fn with_corrections(&self, shapes: Vec<Shape>, coefficients: Vec<Vec<f32>>) -> Result<Self, SkinError> {
         let (joints, weights) = (self.rig.joints().to_vec(), self.rig.weights().clone());
         let rig = Rig::new(&self.mesh, joints, weights, shapes)?;

@@ -1,8 +1,8 @@
-//! The points of a mesh as one connected graph: the edges of its surface, and bridges between shells.
+//! Connected graph of the points of a mesh: the edges of its surface, and bridges between shells.
 //!
-//! Shells apart (eyes, teeth, buttons) and isolated points are joined by nearness: each is joined to the nearest point
-//! outside of it, and the groups that result to each other in turn (Borůvka), until the graph is connected. Nearest
-//! points are searched on a grid, ring by ring; ties go to the lowest numbers.
+//! Separate shells (eyes, teeth, buttons) and isolated points are joined by proximity: each is joined to the nearest
+//! point outside of it, and the resulting groups to each other in turn (Borůvka), until the graph is connected. Nearest
+//! points are searched on a grid, ring by ring; ties are resolved by the lowest index.
 
 use std::collections::HashMap;
 
@@ -19,7 +19,7 @@ pub(crate) struct SurfaceGraph {
 }
 
 impl SurfaceGraph {
-    /// The graph of `triangles` over `points`.
+    /// Creates the graph of `triangles` over `points`.
     pub(crate) fn new(points: &[Vec3], triangles: &[[u32; 3]]) -> Self {
         let edges = Edges::new(points.len(), triangles).ends().to_vec();
         let bridges = bridges(points, &edges);
@@ -38,20 +38,22 @@ impl SurfaceGraph {
         Self { edges, starts, items }
     }
 
-    /// The number of points.
+    /// Number of points.
     pub(crate) fn len(&self) -> usize {
         self.starts.len() - 1
     }
 
-    /// The points that an edge or a bridge joins to `point`, ascending.
+    /// Points joined to `point` by an edge or a bridge, ascending.
     pub(crate) fn neighbours(&self, point: usize) -> &[u32] {
         &self.items[self.starts[point]..self.starts[point + 1]]
     }
 
-    /// The connected parts of `members`.
+    /// Connected parts of `members`.
     pub(crate) fn parts(&self, members: &[u32]) -> Vec<Vec<u32>> {
         let mut open = vec![false; self.len()];
-        members.iter().for_each(|&member| open[member as usize] = true);
+        for &member in members {
+            open[member as usize] = true;
+        }
         let mut parts = Vec::new();
         for &start in members {
             if !std::mem::replace(&mut open[start as usize], false) {
@@ -73,7 +75,7 @@ impl SurfaceGraph {
     }
 }
 
-/// The pairs of points that join the shells of `edges`.
+/// Pairs of points that join the shells of `edges`.
 fn bridges(points: &[Vec3], edges: &[[u32; 2]]) -> Vec<[u32; 2]> {
     let mut roots: Vec<u32> = (0..points.len() as u32).collect();
     for &[a, b] in edges {
@@ -84,7 +86,9 @@ fn bridges(points: &[Vec3], edges: &[[u32; 2]]) -> Vec<[u32; 2]> {
     loop {
         let labels: Vec<u32> = (0..points.len() as u32).map(|point| root(&mut roots, point)).collect();
         let mut sizes: HashMap<u32, usize> = HashMap::new();
-        labels.iter().for_each(|&label| *sizes.entry(label).or_default() += 1);
+        for &label in &labels {
+            *sizes.entry(label).or_default() += 1;
+        }
         if sizes.len() < 2 {
             return bridges;
         }
@@ -128,7 +132,7 @@ fn join(roots: &mut [u32], a: u32, b: u32) {
     roots[a.max(b) as usize] = a.min(b);
 }
 
-/// Points by the cell that they are in.
+/// Points by grid cell.
 struct Grid {
     low: Vec3,
     size: f32,
@@ -152,7 +156,7 @@ impl Grid {
         ((point - self.low) / self.size).floor().as_ivec3()
     }
 
-    /// The nearest point with another label, and its distance, if it is below `bound`.
+    /// Nearest point with another label, and its distance, if it is below `bound`.
     fn nearest(&self, points: &[Vec3], labels: &[u32], point: u32, mut bound: f32) -> Option<(f32, u32)> {
         let (position, label) = (points[point as usize], labels[point as usize]);
         let center = self.cell(position);
@@ -174,7 +178,7 @@ impl Grid {
     }
 }
 
-/// The cells at Chebyshev distance `ring` from the origin.
+/// Cells at Chebyshev distance `ring` from the origin.
 fn shell_of_cells(ring: i32) -> impl Iterator<Item = IVec3> {
     let side = -ring..=ring;
     side.clone().flat_map(move |x| {

@@ -64,7 +64,7 @@ mod tests {
         for (text, expected) in [
             ("\"a\" = { effect = \"jelly\" }", "jelly"),
             ("\"a\" = { efect = \"plain\" }", "efect"),
-            ("\"a\" = { axis = [0, 0, 0] }", "no direction"),
+            ("\"a\" = { axis = [0, 0, 0] }", "must not be zero"),
             ("\"a\" = { strength = 2 }", "not between"),
             ("\"a\" = { mu = [0, 0, 0] }", "mu"),
             ("\"a\" = { profile = { x = [[1, 0], [0, 1]] } }", "ascend"),

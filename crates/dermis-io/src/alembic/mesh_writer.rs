@@ -51,7 +51,7 @@ const SCALARS: Meaning = Meaning { interpretation: "", scope: "vtx", extent: 1 }
 pub(super) struct MeshToWrite<'a> {
     pub(super) object: &'a Object,
     pub(super) motion: Option<MeshSequence>,
-    /// The number of the time sampling; 0 where nothing moves.
+    /// Index of the time sampling; 0 if nothing moves.
     pub(super) sampling: u32,
 }
 

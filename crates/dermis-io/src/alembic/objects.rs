@@ -42,7 +42,7 @@ pub(super) struct Node {
     name: String,
     parent: Option<Arc<Node>>,
     depth: usize,
-    /// Set where the object is a transform.
+    /// Set if the object is a transform.
     pub(super) transform: Option<Transform>,
 }
 
@@ -131,7 +131,7 @@ impl Walk {
 
     /// The object at `path`.
     fn find(&mut self, arrays: &mut Arrays<'_>, path: &str) -> Result<Child, Error> {
-        let missing = || Error::malformed("an instance stands for an object that does not exist").detail(path);
+        let missing = || Error::malformed("an instance refers to an object that does not exist").detail(path);
         let mut group = arrays.archive.top;
         let mut found = None;
         for name in path.split('/').filter(|name| !name.is_empty()) {

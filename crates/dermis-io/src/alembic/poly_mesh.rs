@@ -90,7 +90,7 @@ impl FileMesh {
         let (sizes, order) = corner_order(&self.polygons, !mirrored);
         let dropped = self.polygons.sizes.len() - sizes.len();
         if dropped > 0 {
-            notes.push(format!("{dropped} faces of fewer than three corners are left out"));
+            notes.push(format!("{dropped} faces of fewer than three corners are skipped"));
         }
         let (materials, polygon_materials) = materials(&self.polygons, sets, notes);
         let corners = order.iter().map(|&corner| self.polygons.corners[corner as usize]).collect();
@@ -138,7 +138,7 @@ impl Taken<'_> {
         let data = attribute.per_corner(&self.mesh.polygons, self.points);
         let data = data.filter(|data| data.values.iter().all(T::is_finite));
         if data.is_none() {
-            self.notes.push(format!("the attribute '{name}' does not fit the mesh and is left out"));
+            self.notes.push(format!("the attribute '{name}' does not fit the mesh and is skipped"));
         }
         data
     }
@@ -183,7 +183,7 @@ impl Taken<'_> {
 
     fn readable<T>(&mut self, attribute: Result<Option<T>, Error>, name: &str) -> Option<T> {
         attribute.unwrap_or_else(|error| {
-            self.notes.push(format!("the attribute '{name}' is left out: {error}"));
+            self.notes.push(format!("the attribute '{name}' is skipped: {error}"));
             None
         })
     }
@@ -278,7 +278,7 @@ fn materials(polygons: &Polygons, sets: &[FaceSet], notes: &mut Vec<String>) -> 
     (materials, polygon_materials)
 }
 
-/// Moves points into the space that `world` leads to; they stay bit for bit where it leads nowhere.
+/// Transforms points by `world`; the identity preserves them bit by bit.
 pub(super) fn transform_points(points: &mut [Vec3], world: &DAffine3) {
     if *world != DAffine3::IDENTITY {
         for point in points {

@@ -106,7 +106,7 @@ impl Reader {
     fn read_mesh(&mut self, arrays: &mut Arrays<'_>, opened: &Opened, path: &str) -> Result<Option<Object>, Error> {
         let geometry = opened.properties.inside(arrays.archive, ".geom", arrays.budget)?;
         let Some(mut positions) = self.positions(arrays.archive, &geometry)? else {
-            self.notes.push(Note::at(path, "the mesh has no samples and is left out"));
+            self.notes.push(Note::at(path, "the mesh has no samples and is skipped"));
             return Ok(None);
         };
         let mut above: Vec<Transform> = opened.node.up().filter_map(|node| node.transform.clone()).collect();
@@ -166,8 +166,8 @@ impl Reader {
         }
         for (kind, path, count) in self.skipped {
             let message = match count {
-                1 => format!("an object of the kind '{kind}' is left out"),
-                _ => format!("{count} objects of the kind '{kind}' are left out; this is the first"),
+                1 => format!("an object of the kind '{kind}' is skipped"),
+                _ => format!("{count} objects of the kind '{kind}' are skipped; this is the first"),
             };
             self.notes.push(Note::at(path, message));
         }

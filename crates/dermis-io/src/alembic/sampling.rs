@@ -1,11 +1,11 @@
-//! When samples are taken: an archive's time samplings, and the one grid of frames that an object's samples are put on.
+//! Sample times: the time samplings of an archive, and the common grid of frames of an object's samples.
 //!
 //! A time sampling stores n times and a period: sample i is at `times[i mod n] + period · ⌊i / n⌋`. With n = 1 it is
 //! uniform, with n > 1 cyclic, and with the largest possible period it is acyclic: every time is stored. Cyclic and
 //! acyclic times with even steps count as uniform.
 //!
-//! An object moves by its own points and by the transforms above it, and each may have its own sampling. Where they
-//! share one grid, samples are taken as they are; otherwise they are interpolated linearly on the finest of the grids.
+//! An object moves by its own points and by the transforms above it, each with its own sampling. If all share one grid,
+//! samples are used unchanged; otherwise they are interpolated linearly on the finest of the grids.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ pub(super) struct Grid {
     pub(super) frames: usize,
 }
 
-/// Something sampled: where its samples lie on a [`Grid`].
+/// Positions of the samples of a property on a [`Grid`].
 #[derive(Debug, Clone)]
 pub(super) struct Track {
     sampling: Arc<TimeSampling>,
@@ -92,7 +92,7 @@ impl TimeSampling {
         Self { period: Period::Seconds(1.0 / rate_hz), times: vec![0.0] }
     }
 
-    /// Fails where the times of `samples` samples are not all there, finite and increasing.
+    /// Returns an error unless the times of all `samples` samples exist, are finite and increase.
     pub(super) fn check(&self, samples: usize) -> Result<(), Error> {
         let increasing = self.times.windows(2).all(|pair| pair[0] < pair[1]);
         let finite = self.times.iter().all(|time| time.is_finite());

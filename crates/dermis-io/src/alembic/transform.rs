@@ -19,7 +19,7 @@ pub(super) struct Transform {
     inherits: Option<Tracked>,
 }
 
-/// A property and where its samples lie in time.
+/// A property and the times of its samples.
 #[derive(Debug, Clone)]
 pub(super) struct Tracked {
     pub(super) property: Property,

@@ -1,8 +1,8 @@
 //! From a scene to an archive.
 //!
-//! An object's name is its path where it begins with `/`: the last part names the mesh, the others transforms that do
-//! nothing. Any other name becomes a transform of that name with the mesh below it, since clients show the name of the
-//! transform. Objects are written from the last to the first, each before the objects above it.
+//! An object's name is its path if it begins with `/`: the last component is the name of the mesh, the others are those
+//! of identity transforms. Any other name becomes a transform of that name with the mesh below it, since clients show
+//! the name of the transform. Objects are written from the last to the first, each before its parents.
 
 use std::collections::HashMap;
 use std::io::{Seek, Write};
@@ -110,23 +110,23 @@ fn notes_on(object: &Object) -> Vec<Note> {
     let mut said = Vec::new();
     if object.rig.is_some() {
         said.push(match (&object.sequence, object.clips.first()) {
-            (Some(_), _) => "the rig is left out; the recorded frames are written".to_owned(),
-            (None, Some(clip)) => format!("the rig is left out; its clip '{}' is written as frames", clip.name()),
-            (None, None) => "the rig is left out; the rest pose is written".to_owned(),
+            (Some(_), _) => "the rig is dropped; the recorded frames are written".to_owned(),
+            (None, Some(clip)) => format!("the rig is dropped; its clip '{}' is written as frames", clip.name()),
+            (None, None) => "the rig is dropped; the rest pose is written".to_owned(),
         });
         if object.clips.len() > 1 {
-            said.push(format!("{} more clips are left out", object.clips.len() - 1));
+            said.push(format!("{} more clips are dropped", object.clips.len() - 1));
         }
     }
     if object.tets.is_some() {
-        said.push("the tetrahedra are left out".to_owned());
+        said.push("the tetrahedra are dropped".to_owned());
     }
     if let Some(layout) = object.mesh.layout() {
         if !layout.materials.is_empty() {
             said.push("materials are written as face sets, which keep their names alone".to_owned());
         }
         if layout.tangents.is_some() {
-            said.push("the tangents are left out".to_owned());
+            said.push("the tangents are dropped".to_owned());
         }
     }
     said.into_iter().map(|message| Note::at(&object.name, message)).collect()

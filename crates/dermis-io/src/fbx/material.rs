@@ -20,10 +20,8 @@ pub(super) fn material(material: &ufbx::Material, uv_names: &[String], notes: &m
         let texture = map.texture.as_ref().filter(|_| map.texture_enabled)?;
         let found = embedded(texture, uv_names);
         if found.is_none() {
-            notes.push(Note::at(
-                name.clone(),
-                format!("the {what} texture is not embedded in the file and is left out"),
-            ));
+            notes
+                .push(Note::at(name.clone(), format!("the {what} texture is not embedded in the file and is skipped")));
         }
         found
     };

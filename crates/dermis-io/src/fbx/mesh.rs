@@ -17,7 +17,7 @@ pub(super) fn shape(
     let faces: Vec<usize> = (0..mesh.faces.len()).filter(|&face| mesh.faces[face].num_indices >= 3).collect();
     if faces.len() < mesh.faces.len() {
         let count = mesh.faces.len() - faces.len();
-        let what = format!("{count} faces of fewer than three corners are left out");
+        let what = format!("{count} faces of fewer than three corners are skipped");
         notes.push(Note::at(node.element.name.to_string(), what));
     }
     // A place that mirrors turns faces inside out.
@@ -77,7 +77,7 @@ fn per_corner<T>(
     indices.iter().all(|&index| (index as usize) < values.len()).then_some(CornerData { values, indices })
 }
 
-/// The materials of the node (or of the mesh, where the node has none) and that of each face.
+/// Materials of the node (or of the mesh, if the node has none) and material index of each face.
 fn materials(
     node: &ufbx::Node,
     mesh: &ufbx::Mesh,

@@ -169,7 +169,7 @@ fn shapes<'a>(
     for channel in mesh.blend_deformers.iter().flat_map(|deformer| deformer.channels.iter()) {
         let Some(whole) = channel.keyframes.last().filter(|key| key.target_weight != 0.0) else { continue };
         if channel.keyframes.len() > 1 {
-            let what = format!("the in-between targets of '{}' are left out", &*channel.element.name);
+            let what = format!("the in-between targets of '{}' are skipped", &*channel.element.name);
             reader.notes.push(Note::at(node.element.name.to_string(), what));
         }
         reader.budget.take("blend shapes", shaped.point_count(), size_of::<Vec3>())?;

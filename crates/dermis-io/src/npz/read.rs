@@ -267,7 +267,9 @@ pub(crate) fn text(array: Option<Array>) -> Result<Option<String>, Error> {
 pub fn units_of(arrays: &mut dyn Arrays) -> Result<Units, Error> {
     let metres = arrays.array("metres_per_unit")?.map(|array| array.number()).transpose()?;
     if let Some(metres) = metres.filter(|metres| !(metres.is_finite() && *metres > 0.0)) {
-        return Err(Error::malformed(format!("a unit of {metres} metres makes no sense")).at("metres_per_unit"));
+        return Err(
+            Error::malformed(format!("invalid unit of {metres} metres: it must be positive")).at("metres_per_unit")
+        );
     }
     let up_axis = match text(arrays.array("up_axis")?)?.as_deref() {
         None => None,
@@ -292,7 +294,7 @@ fn rest_of_the_arrays(reader: &mut Reader<'_>, object: &mut Object) -> Result<()
     object.attributes.retain(|name, _| !deformers::is_key(name));
     dropped.retain(|name| !name.starts_with(INSIDE) && !deformers::is_key(name));
     if !dropped.is_empty() {
-        reader.notes.push(Note::new(format!("arrays left out: {}", dropped.join(", "))));
+        reader.notes.push(Note::new(format!("arrays skipped: {}", dropped.join(", "))));
     }
     Ok(())
 }

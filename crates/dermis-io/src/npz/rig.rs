@@ -170,7 +170,7 @@ fn clips(
         },
         None => None,
     };
-    // Where only one of the two moves, the other holds still over as many frames.
+    // If only one of the two is animated, the other is constant over as many frames.
     let mut budget = Budget::for_file(0);
     let (transforms, weights) = match (transforms, weights) {
         (None, None) => return Ok(Vec::new()),

@@ -70,7 +70,7 @@ impl ArrayWriter {
             if is_key || name.is_empty() || name.len() > MAX_NAME_BYTES || values.len() != mesh.point_count() {
                 notes.push(Note::at(
                     &object.name,
-                    format!("the scalars '{name}' are left out: they cannot have that name"),
+                    format!("the scalars '{name}' are dropped: they cannot have that name"),
                 ));
                 continue;
             }

@@ -13,7 +13,7 @@ use crate::output::Job;
 pub(super) fn read(folder: &Path, libraries: &[String], materials: &mut [Material], notes: &mut Vec<Note>) {
     for library in libraries {
         let Some(path) = beside(folder, library) else {
-            notes.push(Note::at(library, "the material library lies elsewhere and is left out"));
+            notes.push(Note::at(library, "the material library lies elsewhere and is skipped"));
             continue;
         };
         match std::fs::read(&path) {
@@ -69,7 +69,7 @@ fn texture(folder: &Path, rest: &str, notes: &mut Vec<Note>) -> Option<Texture> 
     let name = if rest.starts_with('-') { rest.split_whitespace().last()? } else { rest };
     let bytes = beside(folder, name).and_then(|path| std::fs::read(path).ok());
     let Some(bytes) = bytes else {
-        notes.push(Note::at(name, "the image cannot be read beside the file and is left out"));
+        notes.push(Note::at(name, "the image cannot be read beside the file and is skipped"));
         return None;
     };
     let file_name = Path::new(name).file_name().unwrap_or_default().to_string_lossy().into_owned();

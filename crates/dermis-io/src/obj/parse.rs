@@ -205,7 +205,7 @@ impl State {
             true
         });
         let normals = corner_data(self.normals, self.corner_normals, Vec3::ZERO, |missing| {
-            notes.push(Note::new(format!("{missing} corners have no normal, others have; all normals are left out")));
+            notes.push(Note::new(format!("{missing} corners have no normal, others have; all normals are skipped")));
             false
         });
         let colors = (!self.colors.is_empty()).then(|| {
@@ -229,21 +229,21 @@ impl State {
     fn notes_on_repairs(&self) -> Vec<Note> {
         let mut notes = Vec::new();
         if self.too_small > 0 {
-            notes.push(Note::new(format!("{} faces with fewer than 3 corners are left out", self.too_small)));
+            notes.push(Note::new(format!("{} faces with fewer than 3 corners are skipped", self.too_small)));
         }
         if self.not_finite > 0 {
             notes.push(Note::new(format!("{} UVs or normals are not finite; they are set to 0", self.not_finite)));
         }
         if !self.unknown.is_empty() {
             let names: Vec<&str> = self.unknown.iter().map(String::as_str).collect();
-            notes.push(Note::new(format!("statements left out: {}", names.join(", "))));
+            notes.push(Note::new(format!("statements skipped: {}", names.join(", "))));
         }
         notes
     }
 }
 
-/// Values with their indices per corner, where any corner has one. `fill` receives how many have none and returns whether
-/// those get `missing` or all values are dropped.
+/// Values with their indices per corner, if any corner has one. `fill` receives the number of corners without a value
+/// and returns true if they get `missing`, or false if all values are dropped.
 fn corner_data<T: Copy>(
     mut values: Vec<T>,
     mut indices: Vec<u32>,
@@ -282,7 +282,7 @@ fn floats(line: &[u8], out: &mut [f32]) -> Result<usize, Error> {
     Ok(count)
 }
 
-/// An index as OBJ counts: from 1 on, or back from the last of `count` where negative.
+/// Index as in OBJ: from 1 on, or, if negative, back from the last of `count`.
 fn index(digits: &[u8], count: usize) -> Result<u32, Error> {
     let wrong = || Error::malformed(format!("'{}' is no index of {count} elements", text(digits)));
     let number: i64 = std::str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok()).ok_or_else(wrong)?;

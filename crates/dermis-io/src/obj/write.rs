@@ -13,7 +13,7 @@ use crate::obj::mtl;
 use crate::output::{Job, Output};
 use crate::pattern;
 
-/// Writes `object` to `target`: one file, or one per frame where the target is a pattern like `name.%04d.obj`.
+/// Writes `object` to `target`: one file, or one per frame if the target is a pattern like `name.%04d.obj`.
 pub(crate) fn write(object: &Object, _units: Units, job: &mut Job<'_>) -> Result<(), Error> {
     let text = Text::of(&object.name, &object.mesh, job.target, job)?;
     pattern::write_each(object, job, |file, positions, output| text.write(positions, file, output))
@@ -95,7 +95,7 @@ impl Text {
     }
 }
 
-/// A colour for each point, in sRGB; where corners of a point disagree, the last one counts.
+/// Colour of each point, in sRGB; if corners of a point differ, the last one is used.
 fn point_colors(polygons: &PolygonMesh) -> Option<Vec<Vec4>> {
     let colors = polygons.colors.first()?;
     let mut of_points = vec![Vec4::ONE; polygons.points.len()];

@@ -48,7 +48,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Contents, Error> {
         return Err(Error::malformed("the file has no vertices"));
     }
     if !skipped.is_empty() {
-        contents.notes.push(Note::new(format!("elements left out: {}", skipped.join(", "))));
+        contents.notes.push(Note::new(format!("elements skipped: {}", skipped.join(", "))));
     }
     Ok(contents)
 }
@@ -180,7 +180,7 @@ fn vertices(numbers: &mut Numbers<'_>, element: &Element, contents: &mut Content
     Ok(())
 }
 
-/// Takes columns out of the table, where all of them are there.
+/// Removes columns from the table and returns them, if all of them exist.
 fn take<const K: usize>(
     columns: &mut BTreeMap<&str, (Scalar, Vec<f64>)>,
     names: [&str; K],
@@ -240,7 +240,7 @@ fn faces(numbers: &mut Numbers<'_>, element: &Element, contents: &mut Contents) 
         property.list.is_some() && matches!(property.name.as_str(), "vertex_indices" | "vertex_index")
     };
     if !element.properties.iter().any(is_corners) {
-        contents.notes.push(Note::new("the faces have no list of vertices and are left out"));
+        contents.notes.push(Note::new("the faces have no list of vertices and are skipped"));
         return numbers.skip(element);
     }
     let mut too_small = 0;
@@ -265,7 +265,7 @@ fn faces(numbers: &mut Numbers<'_>, element: &Element, contents: &mut Contents) 
         }
     }
     if too_small > 0 {
-        contents.notes.push(Note::new(format!("{too_small} faces with fewer than 3 corners are left out")));
+        contents.notes.push(Note::new(format!("{too_small} faces with fewer than 3 corners are skipped")));
     }
     Ok(())
 }

@@ -4,9 +4,9 @@
 //! binary is written. `nx ny nz` are normals; `s t`, `u v` or `texture_u texture_v` UVs (origin at the lower left);
 //! `red green blue alpha` sRGB colours (written with 8 bits); further scalars of vertices are attributes of points.
 //!
-//! PLY splits points at seams but does not say which vertices belong together. We write that as the vertex property
-//! `point`, an index. Where it is missing, a static file with normals or UVs has vertices at equal places joined; the
-//! vertices of a sequence are points as they are, since places that are equal in one frame may part in the next.
+//! PLY splits points at seams without recording which vertices belong together. We write this as the vertex property
+//! `point`, an index. If it is missing, vertices at equal positions are joined in a static file with normals or UVs.
+//! The vertices of a sequence are not joined, since positions that are equal in one frame can differ in the next.
 
 mod body;
 mod header;

@@ -19,7 +19,7 @@ const KEYS: &[&str] = &[
     "point",
 ];
 
-/// Writes `object` to `target`: one file, or one per frame where the target is a pattern like `name.%04d.ply`.
+/// Writes `object` to `target`: one file, or one per frame if the target is a pattern like `name.%04d.ply`.
 pub(crate) fn write(object: &Object, _units: Units, job: &mut Job<'_>) -> Result<(), Error> {
     let table = Table::of(object, &mut job.notes);
     pattern::write_each(object, job, |file, positions, output| table.write(positions, file, output))
@@ -47,8 +47,7 @@ impl<'a> Table<'a> {
         };
         let (attributes, skipped): (Vec<_>, Vec<_>) = object.attributes.iter().partition(|(name, _)| usable(name));
         for (name, _) in skipped {
-            notes
-                .push(Note::at(&object.name, format!("the scalars '{name}' are left out: the name cannot be written")));
+            notes.push(Note::at(&object.name, format!("the scalars '{name}' are dropped: the name cannot be written")));
         }
         let polygons = layout.polygons.clone().unwrap_or_else(|| Polygons {
             sizes: vec![3; layout.triangles.len()],

@@ -119,7 +119,7 @@ pub(crate) fn object(arrays: &mut dyn Arrays) -> Result<(Object, Vec<Note>), Err
     let has_pose_shapes = arrays.array("posedirs")?.is_some();
     let BodyFile { model, motions, mut notes } = body(arrays)?;
     if has_pose_shapes {
-        notes.push(Note::at("posedirs", "pose-dependent corrections are left out"));
+        notes.push(Note::at("posedirs", "pose-dependent corrections are skipped"));
     }
     if !model.shapes().is_empty() {
         notes.push(Note::at("shapedirs", "the joints stand where they are at rest; they do not follow the shapes"));

@@ -85,7 +85,8 @@ fn rate(arrays: &mut dyn Arrays, notes: &mut Vec<Note>) -> Result<f64, Error> {
         }
     }
     if arrays.array("clip_fps")?.is_none() {
-        notes.push(Note::at("poses", format!("nothing says their rate; {ASSUMED_HZ} frames per second are assumed")));
+        notes
+            .push(Note::at("poses", format!("the file has no frame rate; {ASSUMED_HZ} frames per second are assumed")));
     }
     Ok(ASSUMED_HZ)
 }

@@ -44,7 +44,7 @@ pub fn write_body(writer: &mut ArrayWriter, body: &BodyModel) -> Result<(), Erro
         writer.texts("shape_names", &names)?;
     }
     if !body.pose_shapes().is_empty() {
-        // SMPL has a column for each element of each turn, also where nothing comes of it.
+        // SMPL has a column for each element of each rotation, even if it has no effect.
         let none = vec![Vec3::ZERO; points];
         let mut columns: Vec<&[Vec3]> = vec![&none; 9 * (count - 1)];
         body.pose_shapes().iter().for_each(|shape| columns[shape.number] = &shape.offsets);

@@ -4,7 +4,8 @@
 //! tetrahedron (4 or 10), attributes; rows of index, nodes, attributes. Indices count from the first node's, 0 or 1.
 //! Either file names the pair. Attributes, markers and the middle nodes of 10-node tetrahedra are skipped.
 //!
-//! Only the files are `TetGen`'s: no code of it is here. [`run`] starts the program where a user has it.
+//! Only the file formats are `TetGen`'s: this crate contains none of its code. [`run`] starts the program if it is
+//! installed.
 
 mod run;
 

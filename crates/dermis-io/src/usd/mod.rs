@@ -17,7 +17,7 @@ pub(crate) use write::write;
 /// The entry of a prim's `customData` that keeps the name that the prim could not have.
 const ORIGINAL_NAME: &str = "dermisName";
 
-/// The attribute of a `Skeleton` that lists the joints of a rig where others are there to help them.
+/// Attribute of a `Skeleton` that lists the joints of a rig if there are additional helper joints.
 const BONES: &str = "dermis:bones";
 
 /// A name without characters that need escapes in `.usda`, which not every parser undoes: those are `%` and two digits.

@@ -10,18 +10,18 @@ use std::time::{Duration, Instant};
 use dermis_io::Error;
 use dermis_mesh::Scene;
 
-/// No broken input may take longer; the inputs are small, so this is generous even unoptimized.
-const MOST_TIME: Duration = Duration::from_secs(10);
-/// What `Budget` allows to the smallest file, and as much again for the reader's own copies.
-const MOST_BYTES: usize = 2 * (256 << 20);
+/// Maximum time for a broken input; inputs are small, so this is generous even without optimization.
+const MAX_TIME: Duration = Duration::from_secs(10);
+/// Limit of `Budget` for the smallest file, doubled for the reader's own copies.
+const MAX_BYTES: usize = 2 * (256 << 20);
 
-/// At least 200 damaged versions of `valid`, each with a name that says how to make it again.
+/// At least 200 damaged versions of `valid`, each with a name that describes how to reproduce it.
 pub fn damage(valid: &[u8]) -> Vec<(String, Vec<u8>)> {
     let mut random = SplitMix(valid.len() as u64);
     let mut broken = vec![("empty".to_owned(), Vec::new())];
     let length = valid.len();
     for step in 0..48 {
-        // Dense near the start, where headers are, and even over the rest.
+        // Dense near the start, which contains the headers, and even over the rest.
         let cut = if step < 24 { step.min(length) } else { length * (step - 23) / 26 };
         broken.push((format!("cut at {cut}"), valid[..cut.min(length)].to_vec()));
     }
@@ -70,8 +70,8 @@ pub fn assert_survives(inputs: &[(String, Vec<u8>)], read: impl Fn(&[u8]) -> Res
             std::panic::catch_unwind(AssertUnwindSafe(|| read(bytes).and_then(|scene| read_all_frames(&scene))))
         });
         assert!(outcome.is_ok(), "panicked on: {name}");
-        assert!(peak < MOST_BYTES, "took {peak} bytes on: {name}");
-        assert!(start.elapsed() < MOST_TIME, "took {:?} on: {name}", start.elapsed());
+        assert!(peak < MAX_BYTES, "took {peak} bytes on: {name}");
+        assert!(start.elapsed() < MAX_TIME, "took {:?} on: {name}", start.elapsed());
     }
 }
 
@@ -99,7 +99,7 @@ impl SplitMix {
         z ^ (z >> 31)
     }
 
-    /// Evenly below `end` (0 where `end` is 0).
+    /// Uniform below `end` (0 if `end` is 0).
     pub fn below(&mut self, end: usize) -> usize {
         (self.next() % (end.max(1) as u64)) as usize
     }
@@ -110,7 +110,7 @@ impl SplitMix {
     }
 }
 
-/// A real file, in the folder that `DERMIS_DATA` names, where there is one: `None` says aloud that a test is skipped.
+/// Path of a real file in the folder `DERMIS_DATA`, if it exists; otherwise prints that a test is skipped.
 pub fn shared_data(name: &str) -> Option<std::path::PathBuf> {
     let beside = || std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
     let path = std::env::var_os("DERMIS_DATA").map_or_else(beside, Into::into).join(name);

@@ -43,7 +43,7 @@ fn count(bytes: isize) {
     PEAK.set(PEAK.get().max(held));
 }
 
-/// Runs `work` and says how many bytes it held at most beyond what was held before.
+/// Runs `work` and returns its result and the peak number of bytes that it allocated.
 pub fn measure<T>(work: impl FnOnce() -> T) -> (T, usize) {
     let before = HELD.get();
     PEAK.set(before);

@@ -27,7 +27,7 @@ pub(crate) struct Property {
     pub(crate) extent: u32,
     pub(crate) sampling: u32,
     pub(crate) samples: Vec<Vec<u8>>,
-    /// The number of samples to claim, and the first and last that change, where they are not those of `samples`.
+    /// Number of samples to claim, and the first and last that change, if they differ from those of `samples`.
     pub(crate) claim: Option<(u32, u32, u32)>,
     pub(crate) members: Vec<Property>,
 }

@@ -238,7 +238,7 @@ fn the_rigged_figure_reads() {
     assert_eq!(object.rig.as_ref().unwrap().joints().len(), 19);
     // Two keys, 30 time codes apart.
     assert_eq!((object.clips[0].frame_count(), object.clips[0].frame_rate_hz()), (31, 24.0));
-    // The figure stands upright in a file whose Y is up.
+    // The figure is upright in a file whose Y is up.
     let posed = object.base_motion().unwrap().unwrap().frame(0).unwrap().into_owned();
     let (low, high) = dermis_mesh::tri_mesh::bounds(&posed);
     assert!((high - low).y > 1.4 && low.y > -0.1, "{low} {high}");

@@ -1,8 +1,8 @@
-//! Layers on top of an object's motion, as data: what an object, a file and the crates that evaluate layers share.
+//! Layers on top of an object's motion, as data shared by objects, files and the crates that evaluate layers.
 //!
-//! A layer is applied to the points after the rig or the recorded frames have placed them, several in their order. A file
-//! holds the stored form of a layer, a JSON object and named buffers; [`Deformer::decode`] and [`Deformer::encode`] are
-//! the only translation between the two, and the only place that knows the names of the kinds.
+//! Layers are applied to the points in order, after the rig or the recorded frames have positioned them. A file
+//! contains the stored form of a layer, a JSON object and named buffers. [`Deformer::decode`] and [`Deformer::encode`]
+//! are the only conversions between the two forms and the only code that knows the names of the kinds.
 
 pub mod multi_weights;
 pub mod volume;
@@ -21,20 +21,20 @@ const VOLUME: &str = "volume";
 /// A layer on top of an object's motion.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Deformer {
-    /// Multi-weights in the place of the linear skin (Wang & Phillips 2002).
+    /// Multi-weights that replace the linear skin (Wang & Phillips 2002).
     MultiWeights(Arc<MultiWeightsLayer>),
     /// Constant volume (Rohmer, Hahmann & Cani 2010).
     Volume(Arc<VolumeOptions>),
-    /// A layer of another program or a later version: stored again as it was read, and not evaluated.
+    /// Layer of another program or a later version: preserved as it was read, and not evaluated.
     Unknown(StoredDeformer),
 }
 
-/// The form in which files hold a layer.
+/// Stored form of a layer.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct StoredDeformer {
     /// The settings; the member `type` names the kind of the layer.
     pub settings: Map<String, Value>,
-    /// Numbers that are too many for JSON, by name.
+    /// Named buffers of numbers, which would be too large for JSON.
     pub buffers: BTreeMap<String, Values>,
 }
 
@@ -108,7 +108,7 @@ fn decode_volume(mut stored: StoredDeformer) -> Result<VolumeOptions, DeformerEr
 }
 
 fn encode_volume(options: &VolumeOptions) -> StoredDeformer {
-    // Options are numbers and names, which JSON holds: they always make an object.
+    // Options consist of numbers and names, so serialization to a JSON object cannot fail.
     let settings = match serde_json::to_value(options) {
         Ok(Value::Object(settings)) => settings,
         _ => Map::new(),
@@ -137,7 +137,7 @@ impl Values {
         }
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no values.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -159,7 +159,7 @@ impl Values {
         }
     }
 
-    /// Integers in as few bits as hold them all.
+    /// Integers in the narrowest type that can represent them all.
     pub fn narrowest(values: &[u32]) -> Self {
         let narrow: Result<_, _> = values.iter().map(|&value| u16::try_from(value)).collect();
         narrow.map_or_else(|_| Self::U32(values.to_vec()), Self::U16)

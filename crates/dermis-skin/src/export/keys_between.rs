@@ -1,10 +1,10 @@
-//! The motion between the keys of flexible bones, and which bones need more keys for it.
+//! Additional keys of flexible bones for an accurate motion between frames.
 //!
-//! Between keys a player interpolates rotations and scales of a bone, not its affine transform: if singular values are
-//! close together, their vectors may rotate far while the bone hardly changes, and points that rest at both keys, or that
-//! several bones hold in balance, are displaced half-way. A vertex should not be farther from the keys around it than 1.5
-//! times their distance. The bones of those that are get a key half-way as well: the mean of the two transforms, which
-//! moves every point along a line. All other bones keep one key per frame.
+//! Between keys a player interpolates rotations and scales of a bone, not its affine transform. If singular values are
+//! close together, their vectors can rotate far while the bone hardly changes, and points that rest at both keys, or
+//! that several bones hold in balance, are displaced half-way. A vertex should not be farther from the keys around it
+//! than 1.5 times their distance. The bones of vertices that exceed this get a key half-way as well: the mean of the
+//! two transforms, which moves every point along a line. All other bones keep one key per frame.
 
 use std::sync::Arc;
 
@@ -16,12 +16,13 @@ use super::node_motion::{NodeMotion, Nodes, flexible_motions};
 
 /// Largest distance of a half-way point from its keys, relative to their distance.
 const MAX_STRAY: f32 = 1.5;
-/// Further distance that is too small to be seen, relative to the mesh's box.
+/// Additional distance that is invisible, relative to the diagonal of the mesh's bounding box.
 const UNSEEN: f32 = 5e-4;
-/// More keys for some bones may upset the balance of points that they share with others; it settles in a round or two.
+/// Maximum number of rounds. Additional keys of some bones can displace points shared with others; one or two rounds
+/// suffice.
 const MAX_ROUNDS: usize = 4;
 
-/// Gives flexible bones the keys that they need; other nodes are left as they are.
+/// Adds the required keys to flexible bones; other nodes are unchanged.
 pub(super) fn add_keys_between(
     mut nodes: Nodes,
     mesh: &TriMesh,
@@ -48,7 +49,7 @@ pub(super) fn add_keys_between(
     Ok(nodes)
 }
 
-/// A rig and its nodes as they are written.
+/// A rig and its nodes as written.
 struct Written<'a> {
     mesh: &'a TriMesh,
     rig: &'a Rig,
@@ -58,7 +59,7 @@ struct Written<'a> {
     nodes: &'a Nodes,
 }
 
-/// Marks the bones of all points that stray in the clip `number`.
+/// Marks the bones of all points that exceed the limit in the clip `number`.
 fn mark_strays(written: &Written<'_>, number: usize, fine: &mut [bool]) -> Result<(), RigError> {
     let Written { mesh, rig, clips, bound, .. } = *written;
     let clip = &clips[number];
@@ -85,7 +86,7 @@ fn mark_strays(written: &Written<'_>, number: usize, fine: &mut [bool]) -> Resul
     Ok(())
 }
 
-/// The clip that a player shows half-way between the frames of the clip `number`.
+/// Clip that a player shows half-way between the frames of the clip `number`.
 fn half_way(written: &Written<'_>, number: usize) -> Result<Clip, RigError> {
     let Written { bound, nodes, clips, .. } = *written;
     let (earlier, clip) = (&clips[..number], &clips[number]);
@@ -120,7 +121,7 @@ mod tests {
     use super::*;
     use crate::export::node_motion::node_motions;
 
-    /// Points about a bone that stretches along an axis which turns fast, as where singular values nearly meet.
+    /// Points around a bone that stretches along a fast rotating axis, as for nearly equal singular values.
     fn stretching(steps: usize, turn: f64) -> Object {
         let corner = |k: u32| Vec3::new((k & 1) as f32, (k >> 1 & 1) as f32, (k >> 2) as f32) - 0.5;
         let mesh = Arc::new(TriMesh::new((0..8).map(corner).collect(), vec![]).unwrap());
@@ -136,7 +137,7 @@ mod tests {
         Object::of_rig("box", mesh, rig, vec![clip])
     }
 
-    /// Whether any point strays further than it may with the keys that the bones have.
+    /// Returns true if any point exceeds the limit with the current keys of the bones.
     fn strays(object: &Object, nodes: &Nodes) -> bool {
         let rig = object.rig.as_ref().unwrap();
         let mut fine = vec![false; 1];

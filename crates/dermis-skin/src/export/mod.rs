@@ -11,8 +11,8 @@ use dermis_mesh::{Clip, Rig, RigError, TriMesh};
 pub use node_motion::{NodeMotion, Nodes, Place};
 pub use polar_nodes::{PolarFactors, polar_factors};
 
-/// The nodes that play `clips` of `rig`: the rig's tree if its joints do not shear, else three nested nodes per bone with
-/// as many keys as the motion of `mesh` between frames needs.
+/// Returns the nodes that play `clips` of `rig`: the rig's hierarchy if its joints do not shear, otherwise three nested
+/// nodes per bone with as many keys as the motion of `mesh` between frames requires.
 pub fn bone_nodes(mesh: &TriMesh, rig: &Rig, clips: &[Arc<Clip>]) -> Result<Nodes, RigError> {
     keys_between::add_keys_between(node_motion::node_motions(rig, clips), mesh, rig, clips)
 }

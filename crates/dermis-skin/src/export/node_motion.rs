@@ -1,13 +1,14 @@
-//! The motion of a rig as nodes with translation, rotation and scale.
+//! Motion of a rig as nodes with translation, rotation and scale.
 //!
-//! An ordinary rig keeps its tree: each joint becomes a node under its parent, if its local transforms are
-//! T·R·S to rounding. Locals are taken against the parent *as written*, so that rounding does not add up along chains.
-//! If any joint shears, the whole rig becomes flexible bones ([`super::polar_nodes`]) side by side.
+//! An ordinary rig keeps its hierarchy: each joint becomes a node under its parent, if its local transforms are T·R·S
+//! to rounding. Local transforms are relative to the parent *as written*, so that rounding errors do not accumulate
+//! along chains. If any joint shears, the whole rig is exported as flexible bones ([`super::polar_nodes`]) without a
+//! hierarchy.
 //!
-//! Blender makes bones of the nodes at rest, deforms the mesh into that pose, and knows no scale at rest. So a joint rests
-//! where it is bound, or in its first pose if it is bound nowhere. Of the three nodes of a flexible bone, the first rests
-//! where the joint is bound, without scale and shear, and the others at the first; scale and shear of the bind go into
-//! the motion.
+//! Blender creates bones from the rest transforms of nodes, deforms the mesh into that pose, and does not support scale
+//! at rest. A joint therefore rests in its bind pose, or in its first pose if it has none. The first of the three nodes
+//! of a flexible bone rests in the bind pose of the joint, without scale and shear, and the others at the first; scale
+//! and shear of the bind pose become part of the motion.
 
 use std::sync::Arc;
 
@@ -17,13 +18,13 @@ use glam::{DAffine3, DMat3, DQuat, DVec3};
 
 use super::polar_nodes::polar_factors;
 
-/// How far a node's world transform may be from the joint's: linear part relative to its size, translation relative to
-/// the largest in the rig. f32 rounding stays well below.
+/// Largest deviation of a node's world transform from the joint's: linear part relative to its size, translation
+/// relative to the largest in the rig. Rounding to f32 stays well below.
 const TOLERANCE: f64 = 2e-6;
-/// Numbers that vary by less than this, relative to the largest, are constant; the variation is rounding.
+/// Numbers that vary by less than this, relative to the largest, are constant: the variation is rounding.
 const CONSTANT: f64 = 3e-7;
 
-/// Transform of a node in its parent.
+/// Transform of a node relative to its parent.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Place {
     /// Translation.
@@ -39,24 +40,25 @@ pub struct Place {
 pub struct Nodes {
     /// The nodes, parents first.
     pub motions: Vec<NodeMotion>,
-    /// Takes a point of the rest mesh into the space of each joint's node.
+    /// Transform of each joint from the rest mesh to the space of its node.
     pub inverse_binds: Vec<DAffine3>,
-    /// Whether they are flexible bones side by side instead of the rig's tree.
+    /// True for flexible bones, which have no hierarchy.
     pub flexible: bool,
 }
 
-/// A node and its transforms at each key: each pose of all clips, and half-way to the next of its clip if it is fine.
+/// A node and its transforms at each key: each pose of all clips, and half-way to the next pose of the clip if it is
+/// fine.
 #[derive(Debug, Clone)]
 pub struct NodeMotion {
     /// Name of the node.
     pub name: String,
-    /// The node that it hangs from, an earlier one in the list.
+    /// Parent node, which precedes this node in the list.
     pub parent: Option<usize>,
-    /// The joint that it is; `None` for the upper nodes of a flexible bone.
+    /// Joint of the node; `None` for the upper nodes of a flexible bone.
     pub joint: Option<usize>,
-    /// Where it stands while nothing plays; `None` is the first pose.
+    /// Transform at rest; `None` is the first pose.
     rest: Option<Place>,
-    /// Whether it has keys half-way between frames too.
+    /// True if there are additional keys half-way between frames.
     pub fine: bool,
     /// Translation at each key.
     pub translations: Vec<DVec3>,
@@ -66,7 +68,7 @@ pub struct NodeMotion {
     pub scales: Vec<DVec3>,
 }
 
-/// The nodes for the joints of `rig` in the frames of all `clips`; in the bind pose where there are none.
+/// Returns the nodes of the joints of `rig` in the frames of all `clips`, or in the bind pose if there are no clips.
 pub(super) fn node_motions(rig: &Rig, clips: &[Arc<Clip>]) -> Nodes {
     let bind = bind_pose(rig);
     let mut poses: Vec<&[DAffine3]> =
@@ -91,7 +93,7 @@ fn finite_or_identity(transform: DAffine3) -> DAffine3 {
     if transform.is_finite() { transform } else { DAffine3::IDENTITY }
 }
 
-/// One node per joint, in the rig's tree; `None` where a joint shears.
+/// One node per joint, in the rig's hierarchy; `None` if a joint shears.
 fn tree_motions(rig: &Rig, poses: &[&[DAffine3]]) -> Option<Vec<NodeMotion>> {
     let extent = extent(poses);
     let mut places = vec![0; rig.joints().len()];
@@ -106,7 +108,7 @@ fn tree_motions(rig: &Rig, poses: &[&[DAffine3]]) -> Option<Vec<NodeMotion>> {
             (0..poses.len()).map(|pose| above(pose) * motion.local(pose)).collect()
         };
         let close = |(world, transforms): (&DAffine3, &&[DAffine3])| is_close(*world, transforms[joint], extent);
-        // What looks like rounding may be motion after all, where a small joint hangs from a large one.
+        // Small variations can be motion instead of rounding if a small joint is the child of a large one.
         let candidates = [exact.clone().held().rounded(), exact.rounded()];
         let (motion, world) = candidates
             .into_iter()
@@ -122,7 +124,8 @@ fn tree_motions(rig: &Rig, poses: &[&[DAffine3]]) -> Option<Vec<NodeMotion>> {
     Some(motions)
 }
 
-/// Where the joints, each after its parent, are bound relative to their parents; `None` where one shears or has no place.
+/// Bind transforms of the joints relative to their parents, parents first; `None` if a joint shears or has no finite
+/// transform.
 fn bound_places(rig: &Rig) -> Option<Vec<Place>> {
     let place = |joint: usize| {
         let above = rig.joints()[joint].parent.map_or(DAffine3::IDENTITY, |parent| rig.joints()[parent].inverse_bind);
@@ -135,7 +138,7 @@ fn bound_places(rig: &Rig) -> Option<Vec<Place>> {
     rig.parents_first().into_iter().map(place).collect()
 }
 
-/// Three nodes per joint, all at the top, with keys half-way for the joints that are to be `fine`.
+/// Three nested nodes per joint, without the joint hierarchy, with half-way keys for the joints that are `fine`.
 pub(super) fn flexible_motions(rig: &Rig, clips: &[Arc<Clip>], fine: &[bool]) -> Nodes {
     let bind = bind_pose(rig);
     let mut motions = Vec::with_capacity(3 * rig.joints().len());
@@ -185,7 +188,7 @@ pub(super) fn flexible_motions(rig: &Rig, clips: &[Arc<Clip>], fine: &[bool]) ->
     Nodes { motions, inverse_binds, flexible: true }
 }
 
-/// The transforms of a joint in a clip, with the means of neighbours between them if they are to be `fine`.
+/// Transforms of a joint in a clip, with the means of neighbours between them if it is `fine`.
 fn keys_of(clip: &Clip, joint: usize, fine: bool) -> impl Iterator<Item = DAffine3> + '_ {
     let mean = |a: DAffine3, b: DAffine3| DAffine3 {
         matrix3: (a.matrix3 + b.matrix3) * 0.5,
@@ -198,8 +201,8 @@ fn keys_of(clip: &Clip, joint: usize, fine: bool) -> impl Iterator<Item = DAffin
     })
 }
 
-/// The inverse bind matrix of a joint that rests at `rest`, and what then to multiply its transforms with on the right.
-/// A joint that is bound there to rounding keeps its own.
+/// Inverse bind matrix of a joint that rests at `rest`, and the factor by which its transforms are then multiplied on
+/// the right. A joint that is already bound there, up to rounding, keeps its own matrix.
 fn bound_at(inverse_bind: DAffine3, rest: DAffine3) -> (DAffine3, DAffine3) {
     let change = inverse_bind * rest;
     let extent = 1.0 + inverse_bind.translation.length();
@@ -210,7 +213,7 @@ fn bound_at(inverse_bind: DAffine3, rest: DAffine3) -> (DAffine3, DAffine3) {
     }
 }
 
-/// The largest distance of a joint from the origin.
+/// Largest distance of a joint from the origin.
 fn extent(poses: &[&[DAffine3]]) -> f64 {
     let lengths = poses.iter().flat_map(|transforms| transforms.iter().map(|transform| transform.translation.length()));
     lengths.fold(0.0, f64::max)
@@ -226,7 +229,7 @@ fn is_close(found: DAffine3, expected: DAffine3, extent: f64) -> bool {
 impl Place {
     const ORIGIN: Self = Self { translation: DVec3::ZERO, rotation: DQuat::IDENTITY, scale: DVec3::ONE };
 
-    /// The transform half-way to `other`, as players blend: rotations along the shorter arc.
+    /// Transform half-way to `other`, as players blend: rotations along the shorter arc.
     #[must_use]
     pub fn middle(&self, other: &Self) -> Self {
         let (a, b) = (self.rotation, other.rotation);
@@ -243,7 +246,7 @@ impl Place {
         DAffine3::from_scale_rotation_translation(self.scale, self.rotation.normalize(), self.translation)
     }
 
-    /// The place of `transform` and the rotation nearest to it, rounded to f32.
+    /// Translation of `transform` and the rotation nearest to it, rounded to f32.
     fn unscaled(transform: DAffine3) -> Self {
         let mut svd = svd3(transform.matrix3);
         if svd.u.determinant() * svd.v.determinant() < 0.0 {
@@ -267,12 +270,13 @@ fn rounded_rotation(rotation: DQuat) -> DQuat {
 }
 
 impl NodeMotion {
-    /// Transform of the node while nothing plays.
+    /// Rest transform of the node.
     pub fn rest(&self) -> Place {
         self.rest.unwrap_or_else(|| self.place(0))
     }
 
-    /// `rest`, but where it differs from a part that never changes by rounding only, that part.
+    /// Returns `rest`, with components that differ only by rounding from a constant component of the motion replaced by
+    /// it.
     fn rest_near(&self, rest: Place) -> Place {
         let near = |value: DVec3, values: &[DVec3]| {
             let still = values.iter().all(|other| *other == values[0]);
@@ -289,7 +293,7 @@ impl NodeMotion {
         }
     }
 
-    /// The parts of the local transforms; `None` where one has no inverse above it or is flat.
+    /// Creates the motion from local transforms; `None` if one is not finite or is singular.
     fn of_locals(
         name: &str,
         parent: Option<usize>,
@@ -319,7 +323,7 @@ impl NodeMotion {
         motion.translations.iter().all(|translation| translation.is_finite()).then_some(motion)
     }
 
-    /// Makes constant what varies only by rounding.
+    /// Makes components constant if they vary only by rounding.
     fn held(mut self) -> Self {
         let largest =
             |values: &[DVec3]| values.iter().fold(0.0, |most: f64, value| most.max(value.abs().max_element()));
@@ -347,7 +351,7 @@ impl NodeMotion {
         self
     }
 
-    /// Number of its keys in a clip.
+    /// Number of keys in a clip.
     pub fn key_count(&self, clip: &Clip) -> usize {
         if self.fine { 2 * clip.frame_count() - 1 } else { clip.frame_count() }
     }
@@ -358,7 +362,7 @@ impl NodeMotion {
         Place { translation, rotation, scale }
     }
 
-    /// Transform that a player gives the node half-way between the keys `key` and `key + 1`.
+    /// Transform of the node half-way between the keys `key` and `key + 1`, as a player interpolates.
     pub(super) fn half_way(&self, key: usize) -> DAffine3 {
         self.place(key).middle(&self.place(key + 1)).transform()
     }
@@ -378,7 +382,7 @@ fn scale_and_rotation(matrix: DMat3) -> Option<(DVec3, DQuat)> {
     rotation.is_finite().then_some((scale, rotation))
 }
 
-/// Sets all values to the first where they are the same.
+/// Sets all values to the first if they are equal up to rounding.
 fn hold<T: Copy>(values: &mut [T], same: impl Fn(T, T) -> bool) {
     if let Some(&first) = values.first()
         && values.iter().all(|&value| same(value, first))

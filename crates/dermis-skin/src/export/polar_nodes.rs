@@ -2,18 +2,19 @@
 //!
 //! With the polar decomposition `F = R S` and `S = V Σ Vᵀ`, a node with translation v and rotation R, above one with
 //! rotation V and scale Σ, above one with rotation Vᵀ, is exactly the affine transform (F, v). Between keys and in
-//! cross-fades, players interpolate R and V along arcs and Σ along lines. R is continuous by itself, and positive scales
-//! stay between those of both sides whatever V is, so nothing is stretched further than it is on one of them. (Two nodes
-//! `U Σ` and `Vᵀ` are exact at keys as well, but tear in cross-fades: U takes part of the rotation of V.)
+//! cross-fades, players interpolate R and V along arcs and Σ along lines. R is continuous, and positive scales stay
+//! between those of both sides for any V, so no intermediate pose is stretched beyond both. (Two nodes `U Σ`
+//! and `Vᵀ` are also exact at keys, but tear in cross-fades: U contains part of the rotation of V.)
 //!
-//! V is free in two ways: the singular values may be in any order, `V C` and `CᵀΣC` with the 24 rotations C of the cube;
-//! and the vectors of equal values may be rotated in their plane. Equal values are rotated towards one reference V₀ of
-//! the bone, the principal axes of its strain over all clips. C is chosen for each clip as a whole by dynamic programming
-//! (Viterbi): the sum over frames of what the strain deviates half-way to the next frame, plus [`ALIKE`] times what it
-//! deviates half-way to V₀, is least. Frames of all clips thus have V alike, and no frame jumps without need.
+//! V is not unique: the singular values can be in any order, `V C` and `CᵀΣC` with the 24 rotations C of the cube, and
+//! the vectors of equal values can be rotated in their plane. Equal values are rotated towards one reference V₀ of the
+//! bone, the principal axes of its strain over all clips. C is chosen for each clip as a whole by dynamic programming
+//! (Viterbi), which minimises the sum over frames of the deviation of the strain half-way to the next frame, plus
+//! [`ALIKE`] times its deviation half-way to V₀. V is therefore similar in all clips, and changes abruptly only if
+//! necessary.
 //!
-//! A reflection is a negative scale. It is along the axis for which R stays nearest to the frame before, so that a bone
-//! that is squashed through a plane passes with one scale through 0.
+//! A reflection is a negative scale. It is assigned to the axis for which R is nearest to the frame before, so that for
+//! a bone that is squashed through a plane a single scale passes through 0.
 
 use dermis_math::svd3::svd3;
 use glam::{DAffine3, DMat3, DQuat, DVec3};
@@ -45,17 +46,19 @@ impl PolarFactors {
     }
 }
 
-/// The factors of a bone's transforms in all clips, continuous from frame to frame and alike in all of them.
+/// Factors of a bone's transforms in all clips, continuous from frame to frame and similar in all clips.
 pub fn polar_factors(clips: &[Vec<DAffine3>]) -> Vec<Vec<PolarFactors>> {
     let mut factors: Vec<Vec<PolarFactors>> = clips.iter().map(|clip| decompose_clip(clip)).collect();
     let cube = Cube::new();
     let reference = cube.reference(factors.iter().flatten());
     for clip in &mut factors {
-        clip.iter_mut().for_each(|frame| *frame = align_equal(reference, *frame));
+        for frame in clip.iter_mut() {
+            *frame = align_equal(reference, *frame);
+        }
         for (frame, choice) in cube.choices(reference, clip).into_iter().enumerate() {
             let chosen = cube.apply(&clip[frame], choice);
             let before = frame.checked_sub(1).map(|before| clip[before]);
-            // A quaternion and its negative are the same rotation; not all players take the shorter way.
+            // A quaternion and its negative are the same rotation; not all players interpolate along the shorter arc.
             let near = |rotation: DQuat, to: DQuat| if rotation.dot(to) < 0.0 { -rotation } else { rotation };
             let r = near(chosen.r, before.map_or(DQuat::IDENTITY, |before| before.r));
             clip[frame] = PolarFactors { r, v: near(chosen.v, before.map_or(reference, |before| before.v)), ..chosen };
@@ -123,12 +126,12 @@ fn distance_squared(a: DMat3, b: DMat3) -> f64 {
     difference.x_axis.length_squared() + difference.y_axis.length_squared() + difference.z_axis.length_squared()
 }
 
-/// The rotations of the cube, by which the principal axes can be renamed.
+/// Rotations of the cube, which permute the principal axes.
 struct Cube {
     rotations: [DQuat; ROTATIONS],
-    /// The axis that each rotation puts first, second and third.
+    /// The axis that each rotation makes the first, second and third.
     orders: [[usize; 3]; ROTATIONS],
-    /// `quotients[q][p]` is the number of `C_q C_p⁻¹`.
+    /// `quotients[q][p]` is the index of `C_q C_p⁻¹`.
     quotients: [[usize; ROTATIONS]; ROTATIONS],
 }
 
@@ -157,13 +160,13 @@ impl Cube {
         Self { rotations, orders, quotients }
     }
 
-    /// The same transform with its principal axes renamed by rotation `choice`.
+    /// The same transform with its principal axes permuted by rotation `choice`.
     fn apply(&self, factors: &PolarFactors, choice: usize) -> PolarFactors {
         let sigma = DVec3::from(self.orders[choice].map(|axis| factors.sigma[axis]));
         PolarFactors { v: (factors.v * self.rotations[choice]).normalize(), sigma, ..*factors }
     }
 
-    /// V₀: the principal axes of the strain of all frames, named so that V₀ is as near as possible to no rotation.
+    /// V₀: principal axes of the strain of all frames, ordered so that V₀ is as near as possible to the identity.
     fn reference<'a>(&self, frames: impl Iterator<Item = &'a PolarFactors>) -> DQuat {
         let (mut spread, mut size) = (DMat3::ZERO, 0.0);
         for frame in frames {
@@ -181,7 +184,7 @@ impl Cube {
         candidates.reduce(|best, next| if next.w.abs() > best.w.abs() { next } else { best }).unwrap_or(v)
     }
 
-    /// The rotation of the cube for each frame of a clip: the cheapest path through all of them.
+    /// Rotation of the cube for each frame of a clip: the cheapest path.
     fn choices(&self, reference: DQuat, clip: &[PolarFactors]) -> Vec<usize> {
         let Some(first) = clip.first() else { return Vec::new() };
         let mut costs = self.unlike(reference, first);
@@ -204,7 +207,7 @@ impl Cube {
         choices
     }
 
-    /// For each rotation, the deviation of the strain half-way to the reference.
+    /// Deviation of the strain half-way to the reference, for each rotation.
     fn unlike(&self, reference: DQuat, frame: &PolarFactors) -> [f64; ROTATIONS] {
         let exact = frame.strain();
         std::array::from_fn(|k| {
@@ -213,7 +216,7 @@ impl Cube {
         })
     }
 
-    /// For each rotation of the second frame against the first, the deviation of the strain half-way from the mean.
+    /// Deviation of the strain half-way from the mean, for each rotation of the second frame relative to the first.
     fn detours(&self, first: &PolarFactors, second: &PolarFactors) -> [f64; ROTATIONS] {
         let mean = 0.5 * (first.strain() + second.strain());
         std::array::from_fn(|k| {
@@ -223,7 +226,7 @@ impl Cube {
     }
 }
 
-/// The first rotation of least cost.
+/// First rotation of minimum cost.
 fn least(cost: impl Fn(usize) -> f64) -> usize {
     (1..ROTATIONS).fold(0, |best, next| if cost(next) < cost(best) { next } else { best })
 }
@@ -267,7 +270,8 @@ mod tests {
         polar_factors(&[transforms.to_vec()]).remove(0)
     }
 
-    /// How much further than 1.5 times the distance of the keys any point of the unit ball strays half-way.
+    /// Largest distance of any point of the unit ball half-way from its keys, beyond 1.5 times the distance of the
+    /// keys.
     fn overshoot(frames: &[PolarFactors]) -> f64 {
         let pairs = frames.windows(2).map(|pair| {
             let middle = half_way(&pair[0], &pair[1]);
@@ -341,7 +345,7 @@ mod tests {
 
     #[test]
     fn a_strain_that_rests_in_between_returns_to_the_same_axes() {
-        // Stretch along one axis, nothing but noise, and the same stretch again, in one clip and in another.
+        // Stretch along one axis, then only noise, then the same stretch again, in one clip and in another.
         let axis = DMat3::from_quat(DQuat::from_euler(glam::EulerRot::XYZ, 0.4, 0.9, 0.2));
         let stretched = DAffine3::from_mat3(axis * DMat3::from_diagonal(DVec3::new(1.3, 1.0, 0.9)) * axis.transpose());
         let mut clip = vec![stretched];

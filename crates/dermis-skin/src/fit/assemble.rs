@@ -1,4 +1,4 @@
-//! The skin of a fitted state: back to the units of the input, bones bound at their pivots.
+//! Conversion of a fitted state to a skin: in the units of the input, with bones bound at their pivots.
 
 use std::sync::Arc;
 
@@ -22,8 +22,8 @@ pub(super) struct ClipInfo {
     pub(super) start_seconds: f64,
 }
 
-/// The skin of `state` in the units of the input. `joints` are the given bones; without them, bones are bound at their
-/// pivots, so that every file format gets the same ones.
+/// Returns the skin of `state` in the units of the input. `joints` are the given bones; without them, bones are bound
+/// at their pivots, the same for every file format.
 pub(super) fn assemble(
     mesh: &TriMesh,
     trajectories: &Trajectories,
@@ -32,7 +32,7 @@ pub(super) fn assemble(
     clips: &[ClipInfo],
 ) -> Result<Skin, SkinError> {
     let given = |p: DVec3| (p * trajectories.scale + trajectories.centre).as_vec3();
-    // A rest pose that was not optimized is kept to the bit.
+    // A rest pose that was not optimized is preserved bit by bit.
     let mesh = Arc::new(if state.rest == trajectories.rest {
         mesh.clone()
     } else {
@@ -68,7 +68,7 @@ fn pivot_joints(mesh: &TriMesh, weights: &SkinWeights, frames: &[Vec<DAffine3>],
     pivots(mesh, weights, frames, &lengths).into_iter().enumerate().map(joint).collect()
 }
 
-/// The bones of a point, largest weight first; the weights sum to 1 before they are rounded.
+/// Bones of a point, largest weight first; the weights sum to 1 before rounding.
 fn weight_row(influences: &Influences) -> Vec<(u32, f32)> {
     let mut row: Vec<(usize, f64)> = influences.iter().filter(|(_, weight)| *weight as f32 != 0.0).collect();
     row.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
@@ -76,7 +76,7 @@ fn weight_row(influences: &Influences) -> Vec<(u32, f32)> {
     row.into_iter().map(|(bone, weight)| (bone as u32, (weight / sum) as f32)).collect()
 }
 
-/// A bone's transform in the units of the input: with `p_n` = (p − c)/s, `F p_n + v` becomes `F p + s v + c − F c`.
+/// Transform of a bone in the units of the input: with `p_n` = (p − c)/s, `F p_n + v` becomes `F p + s v + c − F c`.
 fn bone_transform(trajectories: &Trajectories, state: &State, frame: usize, bone: usize) -> DAffine3 {
     let [x, y, z, offset] = affine_at(&state.transforms, frame, bone);
     let linear = DMat3::from_cols(x, y, z);

@@ -1,18 +1,18 @@
-//! The linear part of a bone that fits weighted points best, for each bone model.
+//! Linear part of a bone that fits weighted points best, for each bone model.
 
 use dermis_math::polar::polar_rotation;
 use glam::{DMat3, DVec3};
 
 use crate::bone_model::BoneModel;
 
-/// The linear part that minimises `tr(F H Fᵀ) − 2 tr(F Cᵀ)` under the model, given `C = Σ q pᵀ` and `H = Σ p pᵀ`, both
-/// centred. `previous` determines what the data leave open.
+/// Returns the linear part that minimises `tr(F H Fᵀ) − 2 tr(F Cᵀ)` under the model, given `C = Σ q pᵀ` and `H = Σ p
+/// pᵀ`, both centred. `previous` determines the directions that the data do not.
 pub(crate) fn best_linear(model: BoneModel, cross: DMat3, square: DMat3, previous: DMat3) -> DMat3 {
     match model {
         BoneModel::Flexible => cross * square.inverse(),
         BoneModel::Rigid => polar_rotation(cross),
         BoneModel::Scaled => {
-            // R and the scales in turn: each has a closed form with the other fixed.
+            // R and the scales alternate: each has a closed form with the other fixed.
             let mut scale = DVec3::new(previous.x_axis.length(), previous.y_axis.length(), previous.z_axis.length());
             let mut rotation = DMat3::IDENTITY;
             for _ in 0..4 {

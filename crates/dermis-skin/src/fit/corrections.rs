@@ -1,12 +1,12 @@
-//! Progressive corrections (SMA, §6): what the bones cannot say, as rest-pose displacements of low rank.
+//! Progressive corrections (SMA, §6): low-rank rest-pose displacements for the error that the bones leave.
 //!
-//! The displacement that would make frame t exact, `d^t = (T^t)⁻¹ p^t − p̄`, is gathered for all points and frames (3N × S)
-//! and reduced by a truncated singular value decomposition: `d^t ≈ Ũ q^t` (Eq. 12). The leading r columns are the best
-//! basis of any rank r, so a player may use any number of them. The S × S Gram matrix has the same right singular
-//! vectors and S is far smaller than 3N, so that is what is decomposed.
+//! The displacement that would make frame t exact, `d^t = (T^t)⁻¹ p^t − p̄`, is gathered for all points and frames (3N
+//! × S) and reduced by a truncated singular value decomposition: `d^t ≈ Ũ q^t` (Eq. 12). The leading r columns are the
+//! best basis of any rank r, so a player can use any number of them. The decomposition is computed from the S × S Gram
+//! matrix, which has the same right singular vectors: S is far smaller than 3N.
 //!
-//! Normals (Eq. 13, second form, which is what engines do): `n = F(ñ + Ñ q)`, with Ñ the least-squares fit to the same q.
-//! A transform that is nearly singular at a point is inverted with a small ridge instead of amplifying noise.
+//! Normals (Eq. 13, second form, which engines use): `n = F(ñ + Ñ q)`, with Ñ the least-squares fit to the same q. The
+//! inverse of a transform that is nearly singular at a point is regularized, so that noise is not amplified.
 
 use dermis_mesh::geometry::point_normals;
 use dermis_mesh::{MeshSequence, SequenceError, Shape};
@@ -21,17 +21,17 @@ use crate::skin::{Skin, SkinError};
 
 /// Ridge of the inversion of a point's transform, relative to its squared size.
 const RIDGE: f64 = 1e-4;
-/// Columns whose singular value is below this share of the largest are rounding.
+/// Minimum singular value of a column, relative to the largest; smaller ones are rounding.
 const NEGLIGIBLE: f64 = 1e-7;
 
-/// Why corrections cannot be made.
+/// Error of the computation of corrections.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CorrectionError {
     /// A frame cannot be read.
     #[error(transparent)]
     Sequence(#[from] SequenceError),
-    /// The result is not a skin.
+    /// The result is not a valid skin.
     #[error(transparent)]
     Skin(#[from] SkinError),
     /// The decomposition failed.
@@ -39,7 +39,7 @@ pub enum CorrectionError {
     Decomposition,
 }
 
-/// `skin` with corrections of rank at most `rank`, learned from `sequences` (clip k plays the k-th).
+/// Returns `skin` with corrections of rank at most `rank`, computed from `sequences` (clip k plays the k-th).
 pub fn correct(skin: &Skin, sequences: &[MeshSequence], rank: usize) -> Result<Skin, CorrectionError> {
     let bare = skin.with_rank(0)?;
     let frames = sequences.iter().map(MeshSequence::frame_count).sum::<usize>();
@@ -75,7 +75,7 @@ pub fn correct(skin: &Skin, sequences: &[MeshSequence], rank: usize) -> Result<S
 struct Gathered {
     /// 3N × S.
     displacements: Mat<f64>,
-    /// 3N × S: what the rest normals lack.
+    /// Corrections of the rest normals, 3N × S.
     normals: Mat<f64>,
 }
 
@@ -114,12 +114,12 @@ fn gather(skin: &Skin, sequences: &[MeshSequence]) -> Result<Gathered, SequenceE
     })
 }
 
-/// (`FᵀF` + μI)⁻¹Fᵀ: the inverse where F is well conditioned, bounded where it is not.
+/// (`FᵀF` + μI)⁻¹Fᵀ: the inverse if F is well conditioned, and bounded otherwise.
 fn ridge_inverse(linear: DMat3) -> DMat3 {
     let transposed = linear.transpose();
     let square = transposed * linear;
     let size = (square.x_axis.x + square.y_axis.y + square.z_axis.z) / 3.0;
-    // Where even the smallest stretch is sound, the plain inverse makes full rank exact.
+    // If even the smallest stretch is well conditioned, the plain inverse makes full rank exact.
     let sound = linear.determinant().abs() > 0.05 * size.powf(1.5);
     if sound {
         return linear.inverse();
@@ -128,7 +128,7 @@ fn ridge_inverse(linear: DMat3) -> DMat3 {
     (square + DMat3::from_diagonal(DVec3::splat(ridge))).inverse() * transposed
 }
 
-/// The right singular vectors of the `rank` largest singular values, and these values.
+/// Right singular vectors of the `rank` largest singular values, and these values.
 fn right_vectors(matrix: &Mat<f64>, rank: usize) -> Result<(Mat<f64>, Vec<f64>), CorrectionError> {
     let frames = matrix.ncols();
     let parts = in_blocks(matrix.nrows(), |rows| {
@@ -139,15 +139,15 @@ fn right_vectors(matrix: &Mat<f64>, rank: usize) -> Result<(Mat<f64>, Vec<f64>),
     });
     let gram = parts.into_iter().fold(Mat::<f64>::zeros(frames, frames), |sum, part| sum + part);
     let eigen = gram.self_adjoint_eigen(Side::Lower).map_err(|_| CorrectionError::Decomposition)?;
-    // Eigenvalues ascend.
+    // Eigenvalues are ascending.
     let value = |k: usize| eigen.S()[frames - 1 - k].max(0.0).sqrt();
     let kept = (0..rank).take_while(|&k| value(k) > NEGLIGIBLE * value(0) && value(k) > 0.0).count();
     let vectors = Mat::from_fn(frames, kept, |row, k| eigen.U()[(row, frames - 1 - k)]);
     Ok((vectors, (0..kept).map(value).collect()))
 }
 
-/// Basis and coefficients with D ≈ basis · coefficientsᵀ, scaled so that the largest coefficient of each is 1 in size:
-/// engines and people read weights near 1.
+/// Basis and coefficients with D ≈ basis · coefficientsᵀ, scaled so that the largest coefficient of each column has
+/// magnitude 1, the usual range of weights in engines.
 fn scale_columns(matrix: &Mat<f64>, vectors: &Mat<f64>) -> (Mat<f64>, Mat<f64>) {
     let mut basis = matrix * vectors;
     let mut coefficients = vectors.clone();
@@ -160,7 +160,7 @@ fn scale_columns(matrix: &Mat<f64>, vectors: &Mat<f64>) -> (Mat<f64>, Mat<f64>) 
     (basis, coefficients)
 }
 
-/// The least-squares Ñ of `normals ≈ Ñ · coefficientsᵀ`; the coefficients' columns are orthogonal.
+/// Least-squares Ñ of `normals ≈ Ñ · coefficientsᵀ`; the columns of the coefficients are orthogonal.
 fn fit_normals(normals: &Mat<f64>, coefficients: &Mat<f64>) -> Mat<f64> {
     let mut basis = normals * coefficients;
     for k in 0..coefficients.ncols() {

@@ -1,4 +1,4 @@
-//! The input of a fit, and why one cannot be made.
+//! Input and errors of a fit.
 
 use dermis_mesh::{MeshSequence, SequenceError};
 
@@ -6,20 +6,20 @@ use super::corrections::CorrectionError;
 use crate::measure::RigQualityError;
 use crate::skin::SkinError;
 
-/// Why a fit cannot be made.
+/// Error of a fit.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FitError {
-    /// There is nothing to learn from.
+    /// There are too few frames.
     #[error("there are {frames} frames in all; a fit needs at least 2")]
     TooFewFrames {
-        /// How many there are.
+        /// Number of frames.
         frames: usize,
     },
-    /// There is nothing to move.
+    /// The mesh has no points.
     #[error("the mesh has no points")]
     NoPoints,
-    /// The animations do not belong to one mesh.
+    /// The animations have different meshes.
     #[error("the animation '{name}' has {found} points, but the rest pose has {expected}")]
     OtherMesh {
         /// The offending animation.
@@ -32,40 +32,40 @@ pub enum FitError {
     /// An option is out of range.
     #[error("{what} is {value}; it must be {allowed}")]
     Option {
-        /// Which option.
+        /// The option.
         what: &'static str,
         /// Its value.
         value: String,
-        /// What it may be.
+        /// Its valid range.
         allowed: String,
     },
-    /// The given bones have another number of clips than there are animations.
+    /// The number of clips of the given bones differs from the number of animations.
     #[error("the bones have {found} clips, but there are {expected} animations")]
     ClipCount {
-        /// How many clips there are.
+        /// Number of clips.
         found: usize,
-        /// How many animations there are.
+        /// Number of animations.
         expected: usize,
     },
-    /// A clip of the given bones is longer or shorter than its animation.
+    /// The length of a clip of the given bones differs from that of its animation.
     #[error("the clip '{clip}' has {found} frames, but the animation '{animation}' has {expected}")]
     ClipLength {
-        /// The clip.
+        /// Name of the clip.
         clip: String,
-        /// How many frames it has.
+        /// Number of frames of the clip.
         found: usize,
-        /// The animation.
+        /// Name of the animation.
         animation: String,
-        /// How many frames that has.
+        /// Number of frames of the animation.
         expected: usize,
     },
     /// A frame cannot be read.
     #[error(transparent)]
     Sequence(#[from] SequenceError),
-    /// The corrections cannot be made.
+    /// The corrections cannot be computed.
     #[error(transparent)]
     Corrections(#[from] CorrectionError),
-    /// The result is not a skin.
+    /// The result is not a valid skin.
     #[error(transparent)]
     Skin(#[from] SkinError),
     /// The quality of the result cannot be measured.
@@ -79,8 +79,8 @@ pub enum FitError {
 /// One animation to fit: its name and its frames.
 #[derive(Debug, Clone)]
 pub struct Animation {
-    /// What the clip is called.
+    /// Name of the clip.
     pub name: String,
-    /// The frames.
+    /// Frames of the motion.
     pub sequence: MeshSequence,
 }

@@ -1,9 +1,9 @@
-//! Which bones move a point, and how much: chosen jointly, weighed exactly.
+//! Selection of the bones of a point and their weights, jointly and with exact solves.
 //!
-//! The β bones that predict a point best one by one (SMA, Eq. 5) are often the same bone in different words. Instead,
-//! bones join one at a time: candidates are ranked by what moving weight to them from the whole mix, or from any one of
-//! its bones, would gain at least, and the best few are tried with an exact solve over the simplex. Tried as well:
-//! the β individually best bones (stalls at 1.4 times the error), trying every candidate exactly (no better, 3 times
+//! The β bones that individually predict a point best (SMA, Eq. 5) are often redundant. Instead, bones are added one at
+//! a time: candidates are ranked by a lower bound of the gain from moving weight to them from the whole mix, or from
+//! any one of its bones, and the best few are tried with an exact solve over the simplex. Rejected alternatives: the β
+//! individually best bones (stalls at 1.4 times the error), and trying every candidate exactly (no better, 3 times
 //! slower).
 
 use dermis_math::simplex::simplex_least_squares;
@@ -12,10 +12,10 @@ use glam::DVec3;
 
 use super::moments::{Moments, monomials};
 
-/// How many candidates are tried exactly before one joins.
+/// Number of candidates that are tried exactly before one is added.
 const TRIED: usize = 4;
 
-/// The bones of one point and their weights: non-negative, summing to 1.
+/// Bones of one point and their weights: non-negative, with sum 1.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Influences {
     bones: [u32; MAX_UNKNOWNS],
@@ -24,14 +24,14 @@ pub(crate) struct Influences {
 }
 
 impl Influences {
-    /// One bone alone.
+    /// A single bone.
     pub(crate) fn of(bone: usize) -> Self {
         let mut result = Self::default();
         result.push(bone as u32, 1.0);
         result
     }
 
-    /// These bones and weights; zeros are left out, and at most [`MAX_UNKNOWNS`] are kept.
+    /// Creates influences from bones and weights; zeros are dropped, and at most [`MAX_UNKNOWNS`] are kept.
     pub(crate) fn from_pairs(pairs: impl Iterator<Item = (usize, f64)>) -> Self {
         let mut result = Self::default();
         for (bone, weight) in pairs.filter(|(_, weight)| *weight != 0.0).take(MAX_UNKNOWNS) {
@@ -51,7 +51,7 @@ impl Influences {
         self.count += 1;
     }
 
-    /// The number of bones.
+    /// Number of bones.
     pub(crate) fn len(&self) -> usize {
         self.count
     }
@@ -60,7 +60,7 @@ impl Influences {
         self.bones[..self.count].contains(&(bone as u32))
     }
 
-    /// These bones without `bone`, the weights scaled to sum to 1; `None` if nothing is left.
+    /// Returns these bones without `bone`, with the weights scaled to sum to 1; `None` if no bone remains.
     pub(crate) fn without(&self, bone: usize) -> Option<Self> {
         let rest: f64 = self.iter().filter(|entry| entry.0 != bone).map(|entry| entry.1).sum();
         let kept = self.iter().filter(|entry| entry.0 != bone).map(|(bone, weight)| (bone, weight / rest));
@@ -76,7 +76,7 @@ impl Influences {
     }
 }
 
-/// One point as the bones see it.
+/// Weight problem of one point.
 pub(crate) struct Point<'a> {
     pub(crate) moments: &'a Moments,
     /// `T_bᵀp`, 4 numbers per bone.
@@ -87,7 +87,7 @@ pub(crate) struct Point<'a> {
     pub(crate) prior: Option<Prior<'a>>,
 }
 
-/// A term `strength · ‖w − weights‖²` beside the squared error.
+/// Term `strength · ‖w − weights‖²` in addition to the squared error.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Prior<'a> {
     pub(crate) strength: f64,
@@ -101,18 +101,18 @@ impl Point<'_> {
         c[0] * self.rest.x + c[1] * self.rest.y + c[2] * self.rest.z + c[3]
     }
 
-    /// Entry of the normal matrix, the prior included.
+    /// Entry of the normal matrix, including the prior.
     fn gram(&self, a: usize, b: usize, q: &[f64; 10]) -> f64 {
         let ridge = self.prior.filter(|_| a == b).map_or(0.0, |prior| prior.strength);
         self.moments.gram(a, b, q) + ridge
     }
 
-    /// Entry of the right-hand side, the prior included.
+    /// Entry of the right-hand side, including the prior.
     fn right(&self, bone: usize) -> f64 {
         self.correlation(bone) + self.prior.map_or(0.0, |prior| prior.strength * prior.weights[bone])
     }
 
-    /// The best weights on the bones that `influences` has; returns the squared error less ‖p‖².
+    /// Solves for the weights of the bones of `influences`; returns the squared error minus ‖p‖².
     pub(crate) fn weigh(&self, influences: &mut Influences) -> f64 {
         let q = monomials(self.rest);
         let n = influences.count;
@@ -128,14 +128,14 @@ impl Point<'_> {
         simplex_least_squares(&gram, &c[..n], &mut influences.weights[..n])
     }
 
-    /// The squared error of these weights less ‖p‖².
+    /// Squared error of these weights minus ‖p‖².
     pub(crate) fn squared_error(&self, influences: &Influences) -> f64 {
         let q = monomials(self.rest);
         let mixed = |a: usize| influences.iter().map(|(b, weight)| weight * self.moments.gram(a, b, &q)).sum::<f64>();
         influences.iter().map(|(a, weight)| weight * (mixed(a) - 2.0 * self.correlation(a))).sum()
     }
 
-    /// The bone that predicts the point best alone, and the squared error less ‖p‖² (SMA, Eq. 5 with β = 1).
+    /// Bone that individually predicts the point best, and the squared error minus ‖p‖² (SMA, Eq. 5 with β = 1).
     pub(crate) fn best_bone(&self) -> (usize, f64) {
         let q = monomials(self.rest);
         let error = |bone: usize| self.moments.gram(bone, bone, &q) - 2.0 * self.correlation(bone);
@@ -144,17 +144,18 @@ impl Point<'_> {
             .fold((0, f64::INFINITY), |best, next| if next.1 < best.1 { next } else { best })
     }
 
-    /// At most `most` bones that predict the point well together; returns the squared error less ‖p‖² too.
+    /// Chooses at most `most` bones that jointly predict the point well; also returns the squared error minus ‖p‖².
     pub(crate) fn choose(&self, most: usize, scratch: &mut Scratch) -> (Influences, f64) {
         self.choose_of(self.moments.bones, |place| place, most, scratch)
     }
 
-    /// The same, of these candidates only.
+    /// The same, restricted to `candidates`.
     pub(crate) fn choose_among(&self, candidates: &[u32], most: usize, scratch: &mut Scratch) -> (Influences, f64) {
         self.choose_of(candidates.len(), |place| candidates[place] as usize, most, scratch)
     }
 
-    /// `bone` numbers the candidates, of which there is at least one; all but the result is in terms of their places.
+    /// `bone` maps candidate indices, of which there is at least one, to bones; all but the result is in candidate
+    /// indices.
     fn choose_of(
         &self,
         count: usize,
@@ -176,7 +177,7 @@ impl Point<'_> {
         while chosen.count < most.min(count) {
             scratch.rank_candidates(&chosen, count);
             let Some((joined, new_value)) = scratch.try_candidates(&chosen, count) else { break };
-            // Gains below rounding would let a bone join without moving the point.
+            // A gain below rounding would add a bone without an effect on the point.
             if new_value >= value - 1e-14 * value.abs() - scratch.min_gain {
                 break;
             }
@@ -192,21 +193,21 @@ impl Point<'_> {
     }
 }
 
-/// Buffers of [`Point::choose`], reused from point to point.
+/// Buffers of [`Point::choose`], reused for all points.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     c: Vec<f64>,
     diagonal: Vec<f64>,
-    /// The rows of G of the chosen bones, one after another.
+    /// Rows of G of the chosen bones, concatenated.
     rows: Vec<f64>,
-    /// Gain that a further bone must bring.
+    /// Minimum gain of a further bone.
     pub(crate) min_gain: f64,
-    /// (least gain, bone), best first.
+    /// Pairs (lower bound of the gain, bone), best first.
     candidates: Vec<(f64, usize)>,
 }
 
 impl Scratch {
-    /// Finds the [`TRIED`] bones that promise most.
+    /// Finds the [`TRIED`] most promising bones.
     fn rank_candidates(&mut self, chosen: &Influences, bones: usize) {
         let Self { c, diagonal, rows, candidates, .. } = self;
         let n = chosen.count;
@@ -236,7 +237,7 @@ impl Scratch {
         candidates.truncate(TRIED);
     }
 
-    /// The best mix of the chosen bones and one candidate, which stands last.
+    /// Best mix of the chosen bones and one candidate, which is last.
     fn try_candidates(&self, chosen: &Influences, bones: usize) -> Option<(Influences, f64)> {
         let n = chosen.count;
         let mut gram: Gram = [[0.0; MAX_UNKNOWNS]; MAX_UNKNOWNS];
@@ -280,7 +281,7 @@ impl Scratch {
     }
 }
 
-/// What the best step of at most `longest` along a line of this slope and curvature gains.
+/// Gain of the best step of at most `longest` along a line with the given slope and curvature.
 fn gain(slope: f64, curvature: f64, longest: f64) -> f64 {
     if slope <= 0.0 {
         return 0.0;

@@ -1,15 +1,15 @@
-//! What one needs to know of all bones to weigh a point, without looking at its frames again.
+//! Moments of the bones, from which the weights of a point are computed without access to its frames.
 //!
-//! Let T (3S × 4B) hold the bones' transforms, frame after frame, and p̃ = (p̄, 1). Bone b predicts the trajectory
-//! `T_b` p̃. The squared error of weights w is `‖p‖² − 2 cᵀw + wᵀGw` with
-//! `c_b = p̃ᵀ(T_bᵀp)` and `G_bb' = p̃ᵀ(T_bᵀT_b')p̃`: the 4×4 moments `T_bᵀT_b'` of the bone pairs and the 4-vectors
-//! `T_bᵀp` are all it takes. That is O(S·B) per point for c and O(1) per entry of G, instead of O(S·B²).
+//! Let T (3S × 4B) contain the bones' transforms, frame after frame, and p̃ = (p̄, 1). Bone b predicts the trajectory
+//! `T_b` p̃. The squared error of weights w is `‖p‖² − 2 cᵀw + wᵀGw` with `c_b = p̃ᵀ(T_bᵀp)` and `G_bb' =
+//! p̃ᵀ(T_bᵀT_b')p̃`: the 4×4 moments `T_bᵀT_b'` of the bone pairs and the 4-vectors `T_bᵀp` are sufficient. The cost is
+//! O(S·B) per point for c and O(1) per entry of G, instead of O(S·B²).
 
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, Par};
 use glam::DVec3;
 
-/// The moments of all pairs of bones.
+/// Moments of all pairs of bones.
 #[derive(Debug, Clone)]
 pub(crate) struct Moments {
     pub(crate) bones: usize,
@@ -20,7 +20,7 @@ pub(crate) struct Moments {
 }
 
 impl Moments {
-    /// The moments of the bones whose transforms are the columns of `transforms` (3S × 4B).
+    /// Computes the moments of the bones whose transforms are the columns of `transforms` (3S × 4B).
     pub(crate) fn new(transforms: &Mat<f64>) -> Self {
         let columns = transforms.ncols();
         let bones = columns / 4;
@@ -36,7 +36,7 @@ impl Moments {
         Self { bones, pairs, forms }
     }
 
-    /// One entry of G for the point whose monomials are given.
+    /// One entry of G for the point with the given monomials.
     pub(crate) fn gram(&self, a: usize, b: usize, monomials: &[f64; 10]) -> f64 {
         let form = &self.forms[a * self.bones + b];
         // Four accumulators let the compiler use vector instructions.
@@ -45,7 +45,7 @@ impl Moments {
     }
 }
 
-/// The ten products of two entries of p̃, in the order that [`Moments`] uses.
+/// The ten products of two entries of p̃, in the order of [`Moments`].
 pub(crate) fn monomials(p: DVec3) -> [f64; 10] {
     let DVec3 { x, y, z } = p;
     [x * x, x * y, x * z, x, y * y, y * z, y, z * z, z, 1.0]

@@ -1,13 +1,13 @@
 //! Pivots: the points at which fitted bones are bound.
 //!
-//! Players move a node's origin along a line from key to key and rotate about it. A bone that rotates by φ about a point
-//! at distance r from its origin displaces that point by `r (1 − cos φ/2)` half-way; with the origin at a figure's feet
-//! its head wobbles. So each bone is bound at the point that it moves least:
+//! Players move a node's origin along a line from key to key and rotate about it. A bone that rotates by φ about a
+//! point at distance r from its origin displaces that point by `r (1 − cos φ/2)` half-way; with the origin at a
+//! figure's feet its head wobbles. Each bone is therefore bound at the point that it moves least:
 //!
 //! `min Σ_t ‖ΔF_t‖² ‖ΔF_t c + Δv_t‖² + λ ‖c − m‖²`
 //!
-//! over the steps (ΔF, Δv) of its clips, which weights large rotations by the harm they do. Without rotation, c is at the
-//! mean m of the bone's points; it is never further from m than a multiple of their spread.
+//! over the steps (ΔF, Δv) of its clips, which weights rotations by the displacement that they cause. Without rotation,
+//! c is the mean m of the bone's points; its distance from m is bounded by a multiple of their spread.
 
 use dermis_mesh::{SkinWeights, TriMesh};
 use glam::{DAffine3, DMat3, DVec3};
@@ -17,8 +17,8 @@ const PULL: f64 = 1e-2;
 /// Largest distance of a pivot from the mean of the bone's points, relative to their root mean square distance.
 const MAX_REACH: f64 = 2.0;
 
-/// The pivot of each bone. `frames` holds the transforms of the rest pose, of clips of `lengths` frames in a row; a bone
-/// that moves no points has its pivot at the origin.
+/// Computes the pivot of each bone. `frames` contains the transforms of the rest pose, of clips of `lengths` frames,
+/// concatenated; a bone that moves no points has its pivot at the origin.
 pub(super) fn pivots(mesh: &TriMesh, weights: &SkinWeights, frames: &[Vec<DAffine3>], lengths: &[usize]) -> Vec<DVec3> {
     let bones = frames.first().map_or(0, Vec::len);
     let regions = regions(mesh, weights, bones).into_iter().enumerate();
@@ -31,7 +31,7 @@ struct Region {
     spread: f64,
 }
 
-/// The region of each bone; `None` if it moves nothing.
+/// Region of each bone; `None` if it moves no points.
 fn regions(mesh: &TriMesh, weights: &SkinWeights, bones: usize) -> Vec<Option<Region>> {
     let bound = || {
         let rows = mesh.points().iter().zip(weights.rows());
@@ -60,7 +60,7 @@ fn pivot(region: &Region, frames: &[Vec<DAffine3>], lengths: &[usize], bone: usi
         for pair in frames[first..first + length].windows(2) {
             let (before, after) = (pair[0][bone], pair[1][bone]);
             let rotation = after.matrix3 - before.matrix3;
-            // About the mean, so that the unknown is small.
+            // Relative to the mean, so that the unknown is small.
             let step = after.transform_point3(region.mean) - before.transform_point3(region.mean);
             let weight = rotation.to_cols_array().iter().map(|entry| entry * entry).sum::<f64>();
             normal += rotation.transpose() * rotation * weight;
@@ -71,7 +71,7 @@ fn pivot(region: &Region, frames: &[Vec<DAffine3>], lengths: &[usize], bone: usi
     let pull = PULL * (normal.x_axis.x + normal.y_axis.y + normal.z_axis.z) / 3.0;
     let offset = (normal + DMat3::from_diagonal(DVec3::splat(pull))).inverse() * right;
     let offset = if offset.is_finite() { offset.clamp_length_max(MAX_REACH * region.spread) } else { DVec3::ZERO };
-    // As files store it.
+    // Rounded as in files.
     (region.mean + offset).as_vec3().as_dvec3()
 }
 
@@ -81,7 +81,7 @@ mod tests {
 
     use super::*;
 
-    /// Pivot of a bone of points about (5, 0, 0) that rotates about z through `center`.
+    /// Pivot of a bone of points around (5, 0, 0) that rotates about z through `center`.
     fn turning(center: DVec3) -> DVec3 {
         let points: Vec<Vec3> = (0..8)
             .map(|k| Vec3::new(4.0 + (k & 1) as f32 * 2.0, (k >> 1 & 1) as f32 - 0.5, (k >> 2) as f32 - 0.5))
@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn a_bone_is_bound_at_its_hinge() {
         let at = turning(DVec3::new(4.0, 0.3, 7.0));
-        // Along the axis the pivot is free and stays at the mean; across it the pull has a small effect.
+        // Along the axis the pivot is not determined and stays at the mean; across it the prior has a small effect.
         assert!(at.distance(DVec3::new(4.0, 0.3, 0.0)) < 0.03, "{at}");
     }
 

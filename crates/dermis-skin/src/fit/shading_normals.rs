@@ -1,10 +1,10 @@
-//! Stored normals fitted to the frames: what engines draw is `F n̂`, made unit, with F the blended linear part.
+//! Stored normals fitted to the frames: engines draw `F n̂`, normalized, with F the blended linear part.
 //!
-//! With bones and weights fixed, each point has its own 3×3 system for the n̂ that follows the normals n^t of the frames
-//! best: `min Σ_t ‖F_t n̂ / s_t − n^t‖²`, with `s_t = ‖F_t n̂‖` of the solution before, twice. A small weight on the normal
-//! of the rest pose decides if the frames do not. It costs nothing when the skin is played.
+//! With bones and weights fixed, each point has its own 3×3 system for the n̂ that follows the normals n^t of the
+//! frames best: `min Σ_t ‖F_t n̂ / s_t − n^t‖²`, with `s_t = ‖F_t n̂‖` of the previous solution, twice. A small weight
+//! on the normal of the rest pose resolves underdetermined cases. There is no additional cost at playback.
 //!
-//! Vertices that split a point at a hard edge are rotated like its point.
+//! Vertices that split a point at a hard edge are rotated like their point.
 
 use dermis_mesh::geometry::point_normals;
 use dermis_mesh::{Layout, MeshSequence, SequenceError, TriMesh};
@@ -15,12 +15,12 @@ use super::error::FitError;
 use crate::blend::{blend, palette};
 use crate::skin::{Skin, SkinError};
 
-/// Solutions, each with the lengths of the one before.
+/// Number of solutions, each with the lengths of the previous one.
 const ROUNDS: usize = 2;
 /// Weight of the normal of the rest pose, relative to the frames.
 const HOLD: f64 = 1e-2;
 
-/// `skin` with normals that follow `sequences` best; clip k plays the k-th.
+/// Returns `skin` with normals that follow `sequences` best; clip k plays the k-th.
 pub(super) fn with_shading_normals(skin: &Skin, sequences: &[MeshSequence]) -> Result<Skin, FitError> {
     let mesh = skin.mesh();
     if mesh.triangle_count() == 0 {
@@ -46,7 +46,7 @@ pub(super) fn with_shading_normals(skin: &Skin, sequences: &[MeshSequence]) -> R
     Ok(skin.with_mesh(shaded))
 }
 
-/// The normal equations of one point.
+/// Normal equations of one point.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sums {
     square: DMat3,
@@ -58,7 +58,7 @@ impl Sums {
         let hold = HOLD * (self.square.x_axis.x + self.square.y_axis.y + self.square.z_axis.z) / 3.0;
         let system = self.square + DMat3::from_diagonal(DVec3::splat(hold));
         let solved = system.inverse() * (self.right + hold * rest);
-        // A normal that turns away from the surface would be a hole in the shading of the rest pose.
+        // A normal that points away from the surface would be a hole in the shading of the rest pose.
         let sound = solved.is_finite() && solved.dot(rest) > 0.0;
         if sound { solved.normalize() } else { rest }
     }

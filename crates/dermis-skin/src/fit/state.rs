@@ -1,4 +1,4 @@
-//! A skin while it is fitted.
+//! State of a skin during the fit.
 
 use faer::Mat;
 use glam::DVec3;
@@ -8,7 +8,7 @@ use super::influences::Influences;
 /// Bones, rest pose and weights in the normalized units of the [`super::trajectories::Trajectories`].
 #[derive(Debug, Clone)]
 pub(crate) struct State {
-    /// 3S × 4B.
+    /// Transforms of the bones, 3S × 4B.
     pub(crate) transforms: Mat<f64>,
     pub(crate) rest: Vec<DVec3>,
     pub(crate) influences: Vec<Influences>,

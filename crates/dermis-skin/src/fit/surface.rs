@@ -1,9 +1,9 @@
-//! The surface that a fit is smooth on: the connected graph of its points, with couplings that do not depend on the
+//! Surface on which the weights are smooth: the connected graph of its points, with couplings that do not depend on the
 //! resolution.
 //!
-//! The Dirichlet energy `∫ ‖∇w‖² dA` of a function on the surface is `Σ_ij c_ij (w_i − w_j)²` with the halved cotangents
-//! c, at any resolution. The error is a sum over points, each of which stands for an area of A/N; the energy beside it is
-//! therefore multiplied by `ℓ² N/A`, with ℓ a length ([`LENGTH`]).
+//! The Dirichlet energy `∫ ‖∇w‖² dA` of a function on the surface is `Σ_ij c_ij (w_i − w_j)²` with the halved
+//! cotangents c, at any resolution. The error is a sum over points, each of which represents an area of A/N; the energy
+//! is therefore multiplied by `ℓ² N/A`, with ℓ a length ([`LENGTH`]).
 
 use dermis_mesh::TriMesh;
 use dermis_mesh::geometry::total_area;
@@ -19,7 +19,7 @@ const COUPLINGS: (f64, f64) = (0.1, 2.0);
 /// Bounds of the number of rings of neighbours that [`LENGTH`] spans.
 const RINGS: (f64, f64) = (1.0, 8.0);
 
-/// The points of a mesh and how strongly neighbours are coupled.
+/// Points of a mesh and the couplings of neighbours.
 #[derive(Debug, Clone)]
 pub(crate) struct Surface {
     pub(crate) graph: SurfaceGraph,
@@ -33,7 +33,7 @@ pub(crate) struct Surface {
 }
 
 impl Surface {
-    /// The surface of `mesh`.
+    /// Computes the surface of `mesh`.
     pub(crate) fn new(mesh: &TriMesh) -> Self {
         let graph = SurfaceGraph::new(mesh.points(), mesh.triangles());
         let stiffness = laplacian(mesh.points(), mesh.triangles()).stiffness;
@@ -51,13 +51,13 @@ impl Surface {
         let count = mesh.point_count().max(1) as f64;
         let centre = mesh.points().iter().sum::<Vec3>() / count as f32;
         let radius = mesh.points().iter().map(|p| f64::from(p.distance_squared(centre))).sum::<f64>() / count;
-        // Points without a surface have no density; a few per length is a fair guess.
+        // Points without a surface have no density; a few per length is a reasonable guess.
         let density = if area > 0.0 { LENGTH * LENGTH * radius * count / area } else { 1.0 };
         let triangles = mesh.triangles().to_vec();
         Self { graph, triangles, couplings, density, rings: density.sqrt().clamp(RINGS.0, RINGS.1) as usize }
     }
 
-    /// The neighbours of `point` and their couplings.
+    /// Neighbours of `point` and their couplings.
     pub(crate) fn neighbours(&self, point: usize) -> impl Iterator<Item = (usize, f64)> + '_ {
         self.graph.neighbours(point).iter().map(|&other| other as usize).zip(self.couplings[point].iter().copied())
     }

@@ -1,22 +1,23 @@
-//! The input of all fits: where each point is in each frame, as one matrix.
+//! Input of all fits: the positions of all points in all frames, as one matrix.
 //!
-//! Column i holds the trajectory of point i: x, y, z of frame 0, of frame 1, … Positions are centred and scaled so that
-//! the rest pose has mean 0 and RMS radius 1; normal equations are then well conditioned in any unit and anywhere.
+//! Column i is the trajectory of point i: x, y, z of frame 0, of frame 1, … Positions are centred and scaled so that
+//! the rest pose has mean 0 and RMS radius 1, which keeps normal equations well conditioned in any unit and at any
+//! location.
 
 use dermis_mesh::{MeshSequence, SequenceError};
 use faer::Mat;
 use glam::{DVec3, Vec3};
 
-/// Trajectories of N points over S frames (of one sequence, or of several in a row).
+/// Trajectories of N points over S frames (of one sequence, or of several concatenated).
 #[derive(Debug, Clone)]
 pub struct Trajectories {
     /// 3S × N, normalized.
     pub positions: Mat<f64>,
-    /// The given rest pose, normalized.
+    /// Given rest pose, normalized.
     pub rest: Vec<DVec3>,
     /// ‖`p_i‖²` of each column.
     pub squared_norms: Vec<f64>,
-    /// ‖P − `P_timeAverage‖²_F`, normalized: what `distortion_percent` is relative to.
+    /// ‖P − `P_timeAverage‖²_F`, normalized: the reference of `distortion_percent`.
     pub variation: f64,
     /// Normalized = (given − centre) / scale.
     pub centre: DVec3,
@@ -25,7 +26,7 @@ pub struct Trajectories {
 }
 
 impl Trajectories {
-    /// Gathers the frames of `sequences`, which share one topology; `rest` is the pose to deform.
+    /// Gathers the frames of `sequences`, which have the same topology; `rest` is the pose to deform.
     pub fn gather(sequences: &[MeshSequence], rest: &[Vec3]) -> Result<Self, SequenceError> {
         let points = rest.len();
         let frames: usize = sequences.iter().map(MeshSequence::frame_count).sum();
@@ -59,22 +60,22 @@ impl Trajectories {
         })
     }
 
-    /// The number of points N.
+    /// Number of points N.
     pub fn point_count(&self) -> usize {
         self.positions.ncols()
     }
 
-    /// The number of frames S.
+    /// Number of frames S.
     pub fn frame_count(&self) -> usize {
         self.positions.nrows() / 3
     }
 
-    /// The trajectory of one point.
+    /// Trajectory of one point.
     pub fn of(&self, point: usize) -> &[f64] {
         self.positions.col_as_slice(point)
     }
 
-    /// `distortion_percent` of a fit whose squared error, normalized, is `squared_error`; 0 where nothing moves.
+    /// `distortion_percent` of a fit whose squared error, normalized, is `squared_error`; 0 if nothing moves.
     pub fn distortion_percent(&self, squared_error: f64) -> f64 {
         if self.variation > 0.0 { 100.0 * (squared_error.max(0.0) / self.variation).sqrt() } else { 0.0 }
     }

@@ -1,9 +1,9 @@
-//! Where a bone's transform in a frame stands in the 3S × 4B matrix of all of them.
+//! Access to the transform of a bone in a frame, in the 3S × 4B matrix of all transforms.
 
 use faer::Mat;
 use glam::DVec3;
 
-/// The columns of a 3×4 matrix.
+/// Columns of a 3×4 matrix.
 pub(crate) type Affine = [DVec3; 4];
 
 pub(crate) fn affine_at(transforms: &Mat<f64>, frame: usize, bone: usize) -> Affine {

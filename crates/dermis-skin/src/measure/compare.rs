@@ -1,7 +1,7 @@
-//! A skin beside the sequence that it is to play: where and when it errs.
+//! Errors of a skin relative to a sequence, by frame and by point.
 //!
-//! [`crate::measure()`] says how well a skin does in single numbers; this says it frame by frame, point by point and as a
-//! distribution, for plots and heat maps. Errors are distances in the units of the scene.
+//! [`crate::measure()`] summarizes the quality of a skin in single numbers; this module reports errors frame by frame,
+//! point by point and as a distribution, for plots and heat maps. Errors are distances in the units of the scene.
 
 use dermis_mesh::pose::pose_into;
 use dermis_mesh::{MeshSequence, SequenceError};
@@ -10,24 +10,24 @@ use rayon::prelude::*;
 
 use crate::skin::Skin;
 
-/// Bins of [`Comparison::histogram`].
+/// Number of bins of [`Comparison::histogram`].
 pub const HISTOGRAM_BINS: usize = 40;
 
-/// The errors of a clip against a sequence.
+/// Errors of a clip relative to a sequence.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Comparison {
-    /// The root mean square error over all points, per frame.
+    /// Root mean square error over all points, per frame.
     pub rms_by_frame: Vec<f64>,
-    /// The largest error of any point, per frame.
+    /// Largest error of any point, per frame.
     pub max_by_frame: Vec<f64>,
-    /// How many errors of all points in all frames fall into each of [`HISTOGRAM_BINS`] equal parts of 0 to
+    /// Number of errors, over all points and frames, in each of [`HISTOGRAM_BINS`] equal bins from 0 to
     /// [`Comparison::max_error`].
     pub histogram: Vec<u64>,
-    /// The largest error of all.
+    /// Largest error of all.
     pub max_error: f64,
 }
 
-/// Whether clip `clip` of `skin` can play `sequence`: the same points and triangles, and as many frames.
+/// Returns true if clip `clip` of `skin` can play `sequence`: it has the same points and triangles, and as many frames.
 pub fn can_play(skin: &Skin, clip: usize, sequence: &MeshSequence) -> bool {
     let (skin_mesh, sequence_mesh) = (skin.mesh(), sequence.mesh());
     skin_mesh.point_count() == sequence_mesh.point_count()
@@ -58,7 +58,7 @@ pub fn compare(skin: &Skin, clip: usize, sequence: &MeshSequence) -> Result<Comp
     Ok(Comparison { rms_by_frame, max_by_frame, histogram, max_error })
 }
 
-/// The error of each point in frame `frame`.
+/// Error of each point in frame `frame`.
 ///
 /// # Panics
 /// As [`compare`], or if there is no such frame.
@@ -92,7 +92,7 @@ mod tests {
 
     use super::*;
 
-    /// A triangle that a joint moves along x, one unit a frame.
+    /// Triangle that a joint moves along x, one unit per frame.
     fn sliding() -> (Skin, Arc<TriMesh>) {
         let mesh = Arc::new(TriMesh::new(vec![Vec3::ZERO, Vec3::X, Vec3::Y], vec![[0, 1, 2]]).unwrap());
         let joints = vec![Joint::at("root", None, DAffine3::IDENTITY)];
@@ -103,7 +103,7 @@ mod tests {
         (Skin::from_object(&object).unwrap(), mesh)
     }
 
-    /// What the skin plays, but for point 1, which is `off` too high in frame 2.
+    /// Motion of the skin, except for point 1, which is `off` too high in frame 2.
     fn sequence(mesh: &Arc<TriMesh>, frames: usize, off: f32) -> MeshSequence {
         let mut positions: Vec<Vec3> =
             (0..frames).flat_map(|frame| mesh.points().iter().map(move |&p| p + Vec3::X * frame as f32)).collect();

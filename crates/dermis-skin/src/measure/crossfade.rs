@@ -59,7 +59,7 @@ fn pairs(count: usize) -> Vec<(usize, usize)> {
     (0..PAIRS).map(|_| pair()).collect()
 }
 
-/// The points that a player shows half-way between two frames, each of a clip.
+/// Points half-way between two frames of two clips, as a player blends them.
 fn half_way(skin: &Skin, nodes: &Nodes, a: (usize, usize), b: (usize, usize)) -> Vec<Vec3> {
     let mut worlds: Vec<DAffine3> = Vec::with_capacity(nodes.motions.len());
     let mut palette = vec![DAffine3::IDENTITY; skin.bone_count()];

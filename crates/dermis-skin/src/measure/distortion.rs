@@ -1,10 +1,10 @@
-//! How well a skin plays the animations it was fitted to.
+//! Accuracy of a skin on the animations it was fitted to.
 //!
-//! The measures and their names are those of every table of dermis: `distortion_percent`
-//! E = 100·‖P − P̃‖_F / ‖P − `P_timeAverage`‖_F (SMA, Table 1), `erms` = 1000·‖P − P̃‖_F / √(3NS), `max_error_percent` of the
-//! rest pose's bounding-box diagonal, `normal_error_rms` of unit point normals (Figure 12), and
-//! `compression` = 3NS / (3N + βN + f·B·S). They are taken from what the skin plays, the rounded numbers of its file,
-//! for all ranks in one pass: a correction adds `F u_k q_k` to the point that the ranks before have reached.
+//! All tables of dermis use these measures and names: `distortion_percent` E = 100·‖P − P̃‖_F / ‖P − `P_timeAverage`‖_F
+//! (SMA, Table 1), `erms` = 1000·‖P − P̃‖_F / √(3NS), `max_error_percent` of the rest pose's bounding-box diagonal,
+//! `normal_error_rms` of unit point normals (Figure 12), and `compression` = 3NS / (3N + βN + f·B·S). They are computed
+//! from the posed skin with the rounded numbers of its file, for all ranks in one pass: a correction adds `F u_k q_k`
+//! to the position reached by the ranks before.
 
 use dermis_mesh::geometry::point_normals;
 use dermis_mesh::{MeshSequence, Rig, SequenceError};
@@ -15,10 +15,10 @@ use crate::blend::{blend, palette};
 use crate::bone_model::BoneModel;
 use crate::skin::Skin;
 
-/// The quality of a skin on its animations.
+/// Accuracy of a skin on its animations.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Measures {
-    /// E with all corrections; 0 where nothing moves.
+    /// E with all corrections; 0 if nothing moves.
     pub distortion_percent: f64,
     /// E with the first 0, 1, …, r corrections.
     pub distortion_percent_by_rank: Vec<f64>,
@@ -26,11 +26,11 @@ pub struct Measures {
     pub erms: f64,
     /// The largest error of a point, in percent of the diagonal of the rest pose's bounding box.
     pub max_error_percent: f64,
-    /// The root mean square difference of unit normals at the points, as [`crate::Poser`] plays them (Eq. 13).
+    /// Root mean square difference of unit normals at the points, as computed by [`crate::Poser`] (Eq. 13).
     pub normal_error_rms: f64,
 }
 
-/// Measures `skin`, whose clips are to play `sequences`, clip k the k-th, frame by frame.
+/// Measures `skin` frame by frame; clip k plays the k-th of `sequences`.
 ///
 /// # Panics
 /// If a clip has another number of frames than its sequence, or the points differ in number.
@@ -44,7 +44,11 @@ pub fn measure(skin: &Skin, sequences: &[MeshSequence]) -> Result<Measures, Sequ
     let mut total = FrameSums::new(skin.rank());
     let mut frames = 0;
     for (index, sequence) in sequences.iter().enumerate() {
-        assert_eq!(skin.clips()[index].frame_count(), sequence.frame_count(), "a clip plays one sequence");
+        assert_eq!(
+            skin.clips()[index].frame_count(),
+            sequence.frame_count(),
+            "a clip must have as many frames as its sequence"
+        );
         frames += sequence.frame_count();
         let sums =
             (0..sequence.frame_count()).into_par_iter().map(|frame| frame_sums(skin, index, sequence, frame, &given));
@@ -72,7 +76,7 @@ pub fn compression(points: usize, frames: usize, bones: usize, influences: usize
     3.0 * points * frames / (3.0 * points + influences * points + model.float_count() as f64 * bones * frames)
 }
 
-/// The mean position of each point over all frames of all sequences.
+/// Mean position of each point over all frames of all sequences.
 fn time_averages(sequences: &[MeshSequence], points: usize) -> Result<Vec<DVec3>, SequenceError> {
     let mut sums = vec![DVec3::ZERO; points];
     let mut frames = 0;
@@ -89,7 +93,7 @@ fn time_averages(sequences: &[MeshSequence], points: usize) -> Result<Vec<DVec3>
     Ok(sums.into_iter().map(|sum| sum / f64::from(frames.max(1))).collect())
 }
 
-/// What is the same for all frames.
+/// Data shared by all frames.
 struct Given {
     means: Vec<DVec3>,
     rest_normals: Vec<Vec3>,
@@ -99,7 +103,7 @@ struct Given {
 
 #[derive(Debug, Clone)]
 struct FrameSums {
-    /// The squared error with the first 0, 1, … corrections.
+    /// Squared error with the first 0, 1, … corrections.
     errors: Vec<f64>,
     variation: f64,
     largest: f64,
@@ -154,7 +158,7 @@ fn frame_sums(
     Ok(sums)
 }
 
-/// What takes rest normals to a frame: the cofactors of F, or F itself where normal corrections were fitted to that.
+/// Transform of rest normals to a frame: the cofactors of F, or F itself if normal corrections were fitted to it.
 fn normal_transform(linear: DMat3, corrected: bool) -> DMat3 {
     let (x, y, z) = (linear.x_axis, linear.y_axis, linear.z_axis);
     if corrected { linear } else { DMat3::from_cols(y.cross(z), z.cross(x), x.cross(y)) }

@@ -1,4 +1,4 @@
-//! Measures of a skin: what it plays against what was recorded, and the quality of its rig.
+//! Measures of a skin: its error relative to the recorded motion, and the quality of its rig.
 
 pub mod compare;
 pub mod crossfade;

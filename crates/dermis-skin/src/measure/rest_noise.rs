@@ -9,7 +9,7 @@ use glam::{DVec3, Vec3};
 pub struct RestNoise {
     /// `Σ_i ‖p_i − mean_j p_j‖²` over the neighbours j of each point, relative to that of the given pose.
     pub rest_energy_ratio: f64,
-    /// Number of triangles whose normal is reversed against the given pose.
+    /// Number of triangles whose normal is reversed relative to the given pose.
     pub flipped_rest_triangles: usize,
 }
 

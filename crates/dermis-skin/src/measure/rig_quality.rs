@@ -1,4 +1,4 @@
-//! The quality of a rig beyond its distortion, in one struct: weights, rest pose, shading, cross-fades.
+//! Quality of a rig beyond its distortion: weights, rest pose, shading, cross-fades.
 
 use dermis_mesh::{MeshSequence, RigError, SequenceError};
 use glam::Vec3;
@@ -9,7 +9,7 @@ use super::shading::{NormalErrorDegrees, normal_error};
 use super::weight_structure::{WeightStructure, weight_structure};
 use crate::skin::Skin;
 
-/// Measures that decide whether a person can work with a skin.
+/// Measures of the usability of a skin for artists.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RigQuality {
     /// Locality, sparsity and smoothness of the weights.
@@ -22,7 +22,7 @@ pub struct RigQuality {
     pub crossfade_stretch_percent: f64,
 }
 
-/// Why the quality of a rig cannot be measured.
+/// Error of a [`RigQuality`] measurement.
 #[derive(Debug, thiserror::Error)]
 pub enum RigQualityError {
     /// A frame cannot be read.

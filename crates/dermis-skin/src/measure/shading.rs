@@ -1,7 +1,7 @@
-//! Normals of the frames against those that a skin shows.
+//! Error of the normals of a skin relative to those of the frames.
 //!
-//! Geometric normals are recomputed from the played points. Skinned normals are what engines draw: the stored normal
-//! times the blended linear part F, made unit (Eq. 13, second form).
+//! Geometric normals are recomputed from the posed points. Skinned normals are those that engines draw: the stored
+//! normal times the blended linear part F, normalized (Eq. 13, second form).
 
 use dermis_mesh::geometry::point_normals;
 use dermis_mesh::laplacian::laplacian;
@@ -12,13 +12,13 @@ use rayon::prelude::*;
 use crate::blend::{blend, palette};
 use crate::skin::Skin;
 
-/// Root mean square angles between the normals of the frames and those of a skin, at the points and by their area, in
+/// Root mean square angles between the normals of the frames and those of a skin, at the points, weighted by area, in
 /// degrees.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct NormalErrorDegrees {
-    /// Of normals recomputed from the played points.
+    /// Angle of normals recomputed from the posed points.
     pub geometric: f64,
-    /// Of stored normals that the bones rotate, as engines draw them.
+    /// Angle of stored normals rotated by the bones, as engines draw them.
     pub skinned: f64,
 }
 

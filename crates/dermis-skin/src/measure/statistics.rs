@@ -1,25 +1,25 @@
-//! What the weights of a skin look like as a whole.
+//! Statistics of all weights of a skin.
 
 use dermis_mesh::Rig;
 
 /// Counts over all weights of a rig.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct WeightStatistics {
-    /// How many points have 0, 1, 2, … influences.
+    /// Number of points with 0, 1, 2, … influences.
     pub points_by_influences: Vec<usize>,
-    /// The mean number of influences.
+    /// Mean number of influences.
     pub mean_influences: f64,
-    /// The largest difference of a point's sum of weights from 1.
+    /// Largest deviation of a point's sum of weights from 1.
     pub largest_sum_error: f64,
-    /// How many weights are negative.
+    /// Number of negative weights.
     pub negative: usize,
-    /// Per bone, how many points it moves.
+    /// Number of points that each bone moves.
     pub points_by_bone: Vec<usize>,
-    /// Per bone, the sum of its weights: its share of the shape, in points.
+    /// Sum of the weights of each bone: its fraction of the shape, in points.
     pub weight_by_bone: Vec<f64>,
 }
 
-/// Counts the weights of `rig`; all zero where it has no joints.
+/// Computes the statistics of the weights of `rig`; all zero if it has no joints.
 pub fn weight_statistics(rig: &Rig) -> WeightStatistics {
     let bones = rig.joints().len();
     let mut statistics = WeightStatistics {

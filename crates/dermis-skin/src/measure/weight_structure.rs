@@ -1,13 +1,13 @@
-//! Structure of skin weights: what a person sees who opens the rig and paints.
+//! Structure of skin weights, which matters to artists who edit them.
 //!
-//! The region of a bone is the set of points with a weight above 0 for it. It should be one connected part of the surface
-//! (shells apart are joined by nearness), change gradually, and a point should have few influences.
+//! The region of a bone is the set of points with a weight above 0 for it. It should be one connected part of the
+//! surface (separate shells are joined by proximity), change gradually, and a point should have few influences.
 
 use dermis_mesh::{SkinWeights, TriMesh};
 
 use crate::surface_graph::SurfaceGraph;
 
-/// A part with fewer points is an island.
+/// Minimum number of points of a part; smaller parts are islands.
 pub const MIN_PART_POINTS: usize = 10;
 
 /// Locality, sparsity and smoothness of weights.
@@ -15,11 +15,11 @@ pub const MIN_PART_POINTS: usize = 10;
 pub struct WeightStructure {
     /// Mean number of connected parts of a bone's region.
     pub parts_per_bone: f64,
-    /// Number of parts with fewer than [`MIN_PART_POINTS`] points, of all bones.
+    /// Number of parts of all bones with fewer than [`MIN_PART_POINTS`] points.
     pub islands: usize,
-    /// Weight outside of the heaviest part of a bone, in percent of the bone's weight; mean over the bones.
+    /// Weight outside the heaviest part of a bone, in percent of the bone's weight; mean over the bones.
     pub stray_weight_percent: f64,
-    /// The same of the worst bone, in percent of its weight.
+    /// The same for the worst bone, in percent of its weight.
     pub max_stray_weight_percent: f64,
     /// Mean number of influences per point.
     pub mean_influences: f64,
@@ -59,18 +59,18 @@ pub fn weight_structure(mesh: &TriMesh, weights: &SkinWeights, bones: usize) -> 
     result
 }
 
-/// The parts of one bone's region.
+/// Parts of one bone's region.
 struct Region {
     part_sizes: Vec<usize>,
     weight: f64,
-    /// Weight outside of the heaviest part.
+    /// Weight outside the heaviest part.
     stray: f64,
 }
 
 impl Region {
     fn new(graph: &SurfaceGraph, region: &[(u32, f64)]) -> Self {
         let members: Vec<u32> = region.iter().map(|&(point, _)| point).collect();
-        // Members ascend by point.
+        // Members are ascending by point.
         let weight_of = |point: &u32| members.binary_search(point).map_or(0.0, |at| region[at].1);
         let parts = graph.parts(&members);
         let weights: Vec<f64> = parts.iter().map(|part| part.iter().map(weight_of).sum()).collect();
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn counts_parts_islands_and_stray_weight() {
-        // Bone 0 on both ends, bone 1 between them.
+        // Bone 0 at both ends, bone 1 between them.
         let of = |k: usize| if matches!(k % 5, 0 | 1 | 4) { 0 } else { 1 };
         let weights = SkinWeights::from_rows((0..10).map(|k| [(of(k), 1.0)]));
         let structure = weight_structure(&strip(), &weights, 2);

@@ -1,9 +1,9 @@
-//! How the skin hangs on the nodes.
+//! Binding of the skin to the nodes.
 //!
-//! Where the mesher kept the skin, point i is node i. Where it covered the skin with a lattice, each point lies in a
-//! tetrahedron. *Carriers* are the nodes that the skin hangs on: values of the skin are fixed at them. The skin of a
-//! simulated body is the posed skin moved as its carriers are moved from their poses, so that a coarse lattice takes no
-//! detail from it.
+//! If the mesher preserved the skin, point i is node i. If it covered the skin with a lattice, each point lies in a
+//! tetrahedron. *Carriers* are the nodes that the skin is bound to; the values of the skin are boundary values there.
+//! The skin of a simulated body is the posed skin plus the displacement of its carriers from their posed positions, so
+//! a coarse lattice preserves its detail.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use super::LayeredError;
 use dermis_body::{BodyModel, expect_count};
 use dermis_tet::tetrahedra::lattice::Embedding;
 
-/// How the skin hangs on the nodes.
+/// Binding of the skin to the nodes.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SkinBinding {
     /// The first nodes are the points of the skin, in order.
@@ -23,17 +23,17 @@ pub enum SkinBinding {
     Embedded(Vec<Embedding>),
 }
 
-/// The nodes that carry a skin, and how much of each point each of them takes.
+/// Nodes that carry a skin, and the contribution of each point to each of them.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Carriers {
-    /// Ascending.
+    /// Node indices, ascending.
     pub(super) nodes: Vec<u32>,
-    /// Per carrier, points and their parts; they sum to 1.
+    /// Points of each carrier and their fractions, which sum to 1.
     shares: Vec<Vec<(u32, f64)>>,
 }
 
 impl SkinBinding {
-    /// Refuses what does not fit a skin of `points` points and the nodes of `tets`.
+    /// Returns an error unless the binding fits a skin of `points` points and the nodes of `tets`.
     pub(super) fn check(&self, points: usize, tets: &TetMesh) -> Result<(), LayeredError> {
         match self {
             Self::Nodes if tets.nodes().len() < points => {
@@ -55,7 +55,7 @@ impl SkinBinding {
         }
     }
 
-    /// The nodes that carry a skin of `points` points.
+    /// Returns the nodes that carry a skin of `points` points.
     pub(super) fn carriers(&self, points: usize, tets: &TetMesh) -> Carriers {
         match self {
             Self::Nodes => Carriers {
@@ -84,7 +84,7 @@ impl SkinBinding {
         }
     }
 
-    /// Values of the carriers as values of the skin's points.
+    /// Interpolates values of the carriers at the skin's points.
     pub(super) fn to_skin(&self, tets: &TetMesh, carriers: &Carriers, values: &[f64]) -> Vec<f32> {
         match self {
             Self::Nodes => values.iter().map(|&value| value as f32).collect(),
@@ -105,7 +105,7 @@ impl SkinBinding {
         }
     }
 
-    /// The skin, for nodes at `nodes` that the pose has at `posed_nodes`; `skin` is the posed skin.
+    /// Moves `skin`, the posed skin, by the displacement of its nodes: from `posed_nodes` to `nodes`.
     pub(super) fn follow(&self, tets: &TetMesh, nodes: &[Vec3], posed_nodes: &[Vec3], skin: &mut [Vec3]) {
         match self {
             Self::Nodes => skin.copy_from_slice(&nodes[..skin.len()]),
@@ -122,7 +122,7 @@ impl SkinBinding {
 }
 
 impl Carriers {
-    /// Values of the skin, `columns` per point, as values of the carriers: means by their shares.
+    /// Averages values of the skin, `columns` per point, at the carriers, weighted by the fractions of the points.
     pub(super) fn values(&self, skin: &[f64], columns: usize) -> Vec<f64> {
         let mut values = vec![0.0; self.nodes.len() * columns];
         for (row, shares) in values.chunks_exact_mut(columns.max(1)).zip(&self.shares) {
@@ -134,7 +134,7 @@ impl Carriers {
         values
     }
 
-    /// The triangles between carriers, by their place among them: the skin's own, or those of the lattice's boundary.
+    /// Triangles between carriers, by carrier index: those of the skin, or of the boundary of the lattice.
     pub(super) fn triangles(&self, body: &BodyModel, binding: &SkinBinding, tets: &TetMesh) -> Vec<[u32; 3]> {
         if *binding == SkinBinding::Nodes {
             return body.mesh().triangles().to_vec();
@@ -144,7 +144,7 @@ impl Carriers {
         tets.boundary().into_iter().filter_map(placed).collect()
     }
 
-    /// Whether a point of the skin is `chosen` for most of each carrier.
+    /// Marks the carriers of which more than half belongs to `chosen` points.
     pub(super) fn chosen(&self, chosen: &[bool]) -> Vec<bool> {
         let part = |shares: &Vec<(u32, f64)>| -> f64 {
             shares.iter().filter(|(point, _)| chosen[*point as usize]).map(|(_, share)| share).sum()

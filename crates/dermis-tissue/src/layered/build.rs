@@ -1,4 +1,4 @@
-//! From a body model to a layered body: tetrahedra, the volumetric model, the distance field.
+//! Construction of a layered body from a body model: tetrahedra, volumetric model, distance field.
 
 use std::collections::HashMap;
 use std::time::Instant;
@@ -23,48 +23,48 @@ use dermis_tet::tetrahedra::lattice::{LatticeOptions, lattice_body};
 use dermis_tet::tetrahedra::quality::{TetQuality, measure_quality};
 use dermis_tet::tetrahedra::{TetError, TetOptions, tetrahedralize};
 
-/// Where the tetrahedra come from.
+/// Source of the tetrahedra.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Mesher {
-    /// The built-in mesher, which keeps every face of the skin.
+    /// The built-in mesher, which preserves every face of the skin.
     Delaunay(TetOptions),
-    /// Cells of a lattice that cover the skin, for skins that are open or meet themselves.
+    /// Cells of a lattice that cover the skin, for skins that are open or self-intersecting.
     Lattice(LatticeOptions),
-    /// Tetrahedra made elsewhere; every point of the skin must be one of their nodes.
+    /// Imported tetrahedra; every point of the skin must be one of their nodes.
     Given(TetMesh),
 }
 
-/// How thick the simulated layer is.
+/// Thickness of the simulated layer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Thickness {
-    /// By the flesh between bones and skin: most where there is most.
+    /// In proportion to the thickness of the flesh between bones and skin.
     ByFlesh(FleshOptions),
-    /// The same relative distance d on all of the skin.
+    /// The same relative distance d for the whole skin.
     Uniform(f32),
-    /// A relative distance d for each point of the skin, as painted.
+    /// A painted relative distance d for each point of the skin.
     PerPoint(Vec<f32>),
 }
 
 /// Options of [`build()`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct BuildOptions {
-    /// Where the tetrahedra come from.
+    /// Source of the tetrahedra.
     pub mesher: Mesher,
-    /// How thick the simulated layer is.
+    /// Thickness of the simulated layer.
     pub thickness: Thickness,
-    /// Whether hands, feet and head follow the pose whatever the thickness says.
+    /// Excludes hands, feet and head from the simulation, regardless of the thickness.
     pub pin_end_effectors: bool,
-    /// Young's modulus in pascal: one, or one per point of the skin.
+    /// Young's modulus in pascals: one value, or one per point of the skin.
     pub young_modulus_pa: Vec<f32>,
-    /// Poisson's ratio. Larger keeps volume better.
+    /// Poisson's ratio. Larger preserves volume better.
     pub poisson_ratio: f32,
     /// Density in kilograms per cubic metre.
     pub density_kg_per_m3: f32,
-    /// The rate at which velocities decay, per second.
+    /// Decay rate of velocities, per second.
     pub damping_rate_per_s: f32,
-    /// How thick bones are.
+    /// Thickness of bones.
     pub bones: BoneNodesOptions,
-    /// How weights are extended.
+    /// Options for the extension of the weights to the inside.
     pub weights: BoundedWeightsOptions,
 }
 
@@ -84,49 +84,49 @@ impl Default for BuildOptions {
     }
 }
 
-/// The tetrahedra of a body and how good they are.
+/// Tetrahedra of a body and their quality.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mesh {
-    /// How many of the skin's triangles are faces of the boundary; `None` where the skin is embedded.
+    /// Number of the skin's triangles that are faces of the boundary; `None` if the skin is embedded.
     pub recovered_faces: Option<usize>,
-    /// How many triangles the skin has.
+    /// Number of triangles of the skin.
     pub skin_faces: usize,
-    /// The volume inside the boundary against the skin's, relative.
+    /// Difference between the volume inside the boundary and that of the skin, relative to the latter.
     pub volume_error: f64,
     /// Dihedral angles and conditioning.
     pub quality: TetQuality,
 }
 
-/// How a build went.
+/// Report of a build.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BuildReport {
     /// The tetrahedra.
     pub mesh: Mesh,
-    /// Steps that the weights took.
+    /// Number of iterations of the weights.
     pub weight_steps: usize,
-    /// The largest change of a weight in the last of them.
+    /// Largest change of a weight in the last iteration.
     pub weight_residual: f64,
-    /// Seconds for the tetrahedra.
+    /// Time for the tetrahedra, in seconds.
     pub tetrahedra_s: f64,
-    /// Seconds for the volumetric model, most of them for weights.
+    /// Time for the volumetric model, mostly for the weights, in seconds.
     pub volume_s: f64,
-    /// Seconds for the layers.
+    /// Time for the layers, in seconds.
     pub layers_s: f64,
-    /// What was assumed or left out.
+    /// Assumptions and omissions.
     pub notes: Vec<Note>,
 }
 
-/// The segments between the joints of `body` at rest: head and tail.
+/// Segments between the joints of `body` at rest: head and tail.
 pub fn rest_bones(body: &BodyModel) -> Vec<(Vec3, Vec3)> {
     segments(&bones_of(body, &[]))
 }
 
-/// Bones that have a length.
+/// Bones with a length above 0.
 pub(super) fn segments(bones: &[Bone]) -> Vec<(Vec3, Vec3)> {
     bones.iter().filter(|bone| bone.start != bone.end).map(|bone| (bone.start, bone.end)).collect()
 }
 
-/// Makes the layered body of `body` with its `motions`.
+/// Builds the layered body of `body` with its `motions`.
 pub fn build(
     body: BodyModel,
     motions: Vec<BodyMotion>,
@@ -142,14 +142,14 @@ pub fn build(
     let carriers = filled.binding.carriers(body.point_count(), &filled.tets);
     let of_bones = bone_nodes(&filled.tets, &carriers.nodes, &bones, &options.bones);
     let inner = Fixed::new(&carriers, &bones, &of_bones);
-    report(progress, "extending the body to its inside")?;
+    report(progress, "extending the body model to the inside")?;
     let (volume, weights) = volumetric(&body, &filled.tets, &inner, &options.weights, progress)?;
     if !weights.converged {
         let residual = weights.residual;
-        notes.push(Note::new(format!("the weights inside still changed by {residual:.1e} when their steps ran out")));
+        notes.push(Note::new(format!("the weights inside have not converged: last change {residual:.1e}")));
     }
     let volume_s = clock.lap();
-    report(progress, "dividing it into layers")?;
+    report(progress, "dividing the body into layers")?;
     let field = DistanceField::new(&filled.tets, &carriers.nodes, &of_bones.nodes)?;
     let from_skin = Harmonic::new(&filled.tets, &carriers.nodes)?;
     let thickness = thickness(&body, &filled, &carriers, &field, &bones, options)?;
@@ -193,7 +193,7 @@ fn report(progress: &dyn Progress, stage: &str) -> Result<(), LayeredError> {
     if progress.report(stage, 0, 1).is_break() { Err(LayeredError::Stopped) } else { Ok(()) }
 }
 
-/// A skin and what fills it.
+/// A skin and the tetrahedra inside it.
 pub(super) struct Filled {
     pub(super) tets: TetMesh,
     pub(super) binding: SkinBinding,
@@ -251,7 +251,7 @@ fn sorted(mut face: [u32; 3]) -> [u32; 3] {
     face
 }
 
-/// The same tetrahedra with the points of the skin as their first nodes.
+/// Returns the same tetrahedra, reordered so that the points of the skin are the first nodes.
 fn skin_first(tets: &TetMesh, skin: &TriMesh) -> Result<TetMesh, LayeredError> {
     let points = skin.points();
     if tets.nodes().len() >= points.len() && tets.nodes()[..points.len()] == *points {
@@ -276,7 +276,7 @@ fn skin_first(tets: &TetMesh, skin: &TriMesh) -> Result<TetMesh, LayeredError> {
     Ok(TetMesh::new(nodes, tetrahedra)?)
 }
 
-/// The relative distance of each point of the skin.
+/// Relative distance of each point of the skin.
 fn thickness(
     body: &BodyModel,
     filled: &Filled,
@@ -302,7 +302,7 @@ fn thickness(
     Ok(values)
 }
 
-/// The points of hands, feet and head.
+/// Points of hands, feet and head.
 fn end_effectors(body: &BodyModel) -> Vec<bool> {
     let names: Vec<&str> = body.joints().iter().map(|joint| joint.name.as_str()).collect();
     let parents: Vec<Option<usize>> = body.joints().iter().map(|joint| joint.parent).collect();

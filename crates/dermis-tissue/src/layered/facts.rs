@@ -1,4 +1,4 @@
-//! A layered body in numbers: its parts, the quality of its tetrahedra, and the cost of a step.
+//! Statistics of a layered body: its parts, the quality of its tetrahedra, and the cost of a step.
 
 use dermis_body::BodyPose;
 use dermis_tet::tetrahedra::quality::measure_quality;
@@ -8,19 +8,19 @@ use super::{BodySimulation, BodySimulationOptions, LayeredBody, LayeredError, ST
 use crate::dynamics::{EARTH_GRAVITY, Force};
 use crate::layers::NodeRole;
 
-/// The residual to which iterations are counted.
+/// Relative residual at which iterations are counted.
 const TOLERANCE: f64 = 1e-6;
-/// Steps over which iterations are counted.
+/// Number of steps over which iterations are counted.
 const COUNTED_STEPS: usize = 5;
-/// Windows that are timed, of which the fastest counts, and the steps of each.
+/// Number of timed windows, of which the fastest is reported, and steps per window.
 const WINDOWS: usize = 8;
 const STEPS: usize = 25;
-/// The time that flesh settles before steps are timed, in seconds.
+/// Time for the flesh to settle before steps are timed, in seconds.
 const SETTLE_S: f32 = 0.2;
 
-/// The layers of a body and the quality of its tetrahedra; the names are the keys of the JSON form.
+/// Layers of a body and quality of its tetrahedra; field names are the keys of the JSON form.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[allow(missing_docs, reason = "the names say all")]
+#[allow(missing_docs, reason = "the names are self-explanatory")]
 pub struct LayerFacts {
     pub points: usize,
     pub joints: usize,
@@ -37,30 +37,30 @@ pub struct LayerFacts {
     pub largest_dihedral_degrees: f64,
     pub slivers: usize,
     pub worst_conditioning: f64,
-    /// Of a step of 4 ms under gravity, to a relative residual of 1e-6; `None` if nothing is simulated.
+    /// Iterations of a step of 4 ms under gravity, to a relative residual of 1e-6; `None` if nothing is simulated.
     pub cg_iterations: Option<usize>,
-    /// Least and most.
+    /// Minimum and maximum.
     pub thickness: [f32; 2],
-    /// Least and most.
+    /// Minimum and maximum.
     pub young_modulus_pa: [f32; 2],
     pub poisson_ratio: f32,
     pub density_kg_per_m3: f32,
     pub damping_rate_per_s: f32,
 }
 
-/// Computing time per step of 4 ms while the first clip plays, the fastest of several windows.
+/// Computing time per step of 4 ms during the first clip, fastest of several windows.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct StepTimes {
-    /// With the layer alone.
+    /// With the simulated layer only.
     pub layer_milliseconds_per_step: f64,
     /// With every element.
     pub all_elements_milliseconds_per_step: f64,
-    /// The second over the first.
+    /// Ratio of the second to the first.
     pub speed_up: f64,
 }
 
 impl LayeredBody {
-    /// The body in numbers.
+    /// Computes the statistics of the body.
     pub fn facts(&self) -> Result<LayerFacts, LayeredError> {
         let (parts, layers, flesh) = (self.parts(), self.layers(), self.flesh());
         let quality = measure_quality(parts.tets.nodes(), parts.tets.tetrahedra());
@@ -93,7 +93,7 @@ impl LayeredBody {
         })
     }
 
-    /// The most iterations of a few steps from rest under gravity.
+    /// Maximum number of iterations over a few steps from rest under gravity.
     fn iterations(&self) -> Result<Option<usize>, LayeredError> {
         if self.layers().elements.is_empty() {
             return Ok(None);
@@ -109,7 +109,7 @@ impl LayeredBody {
         Ok(Some(most))
     }
 
-    /// Times steps with and without the layers.
+    /// Measures the time per step with and without layers.
     pub fn time_steps(&self) -> Result<StepTimes, LayeredError> {
         let [layer, all] = [self.milliseconds(false)?, self.milliseconds(true)?];
         Ok(StepTimes {

@@ -1,16 +1,16 @@
-//! Layered bodies (Kim et al. 2017, §4): a body model extended to tetrahedra, divided into what follows the pose and what
-//! is simulated.
+//! Layered bodies (Kim et al. 2017, §4): a body model extended to tetrahedra, divided into an inside that follows the
+//! pose and a simulated layer.
 //!
-//! | file | what it does |
+//! | file | contents |
 //! |---|---|
-//! | `mod` | the data of a layered body, checked; its flesh can be edited |
-//! | `binding` | how the skin hangs on nodes |
-//! | `volume` | the volumetric body model, §4.1 |
-//! | `build` | from a body model to a layered body |
-//! | `rigged` | from a skin without a rig to a body model |
-//! | `simulate` | a layered body in motion |
-//! | `record` | a whole motion as a mesh sequence |
-//! | `facts` | a layered body in numbers |
+//! | `mod` | data of a layered body, validated; its flesh can be edited |
+//! | `binding` | binding of the skin to the nodes |
+//! | `volume` | volumetric body model, §4.1 |
+//! | `build` | construction from a body model |
+//! | `rigged` | body model of a skin without a rig |
+//! | `simulate` | simulation of a layered body |
+//! | `record` | simulated motion as a mesh sequence |
+//! | `facts` | statistics of a layered body |
 //!
 //! Lengths are metres.
 
@@ -47,43 +47,44 @@ use dermis_tet::bone_weights::BoneWeightsError;
 use dermis_tet::harmonic::{BoundedWeightsError, Harmonic, HarmonicError};
 use dermis_tet::tetrahedra::TetError;
 
-/// What the flesh under each point of the skin is.
+/// Flesh under each point of the skin.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Flesh {
-    /// The relative distance d of each point of the skin; what is above 1 is simulated, more of it is thicker.
+    /// Relative distance d of each point of the skin; flesh above 1 is simulated, and a larger value gives a thicker
+    /// layer.
     pub thickness: Vec<f32>,
-    /// Young's modulus under each point of the skin, in pascal.
+    /// Young's modulus under each point of the skin, in pascals.
     pub young_modulus_pa: Vec<f32>,
     /// Poisson's ratio.
     pub poisson_ratio: f32,
     /// Density in kilograms per cubic metre.
     pub density_kg_per_m3: f32,
-    /// The rate at which velocities decay, per second.
+    /// Decay rate of velocities, per second.
     pub damping_rate_per_s: f32,
 }
 
-/// All that a layered body is made of.
+/// Components of a layered body.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LayeredParts {
-    /// The body whose skin is seen.
+    /// Body model of the visible skin.
     pub body: BodyModel,
     /// Its motions.
     pub motions: Vec<BodyMotion>,
-    /// The direction that is up.
+    /// Direction that points up.
     pub up: UpAxis,
-    /// The inside of the template.
+    /// Tetrahedra of the template.
     pub tets: TetMesh,
-    /// How the skin hangs on the nodes.
+    /// Binding of the skin to the nodes.
     pub binding: SkinBinding,
-    /// The body of all nodes.
+    /// Body model of all nodes.
     pub volume: BodyModel,
-    /// The nodes of bones.
+    /// Nodes of bones.
     pub bone_nodes: Vec<u32>,
-    /// What is between bones and skin.
+    /// Flesh between bones and skin.
     pub flesh: Flesh,
 }
 
-/// A layered body. Always valid: see [`LayeredBody::new`].
+/// A layered body; always valid, see [`LayeredBody::new`].
 #[derive(Debug, Clone)]
 pub struct LayeredBody {
     parts: LayeredParts,
@@ -94,17 +95,17 @@ pub struct LayeredBody {
     material: Material,
 }
 
-/// Why there is no layered body.
+/// Error of the construction or simulation of a layered body.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LayeredError {
-    /// The body or its parts do not fit.
+    /// The body or its parts are inconsistent.
     #[error(transparent)]
     Body(#[from] BodyError),
-    /// The skin gets no tetrahedra.
+    /// The skin cannot be filled with tetrahedra.
     #[error(transparent)]
     Tetrahedra(#[from] TetError),
-    /// Tetrahedra that make no mesh.
+    /// The tetrahedra are not a valid mesh.
     #[error(transparent)]
     Mesh(#[from] MeshError),
     /// Values cannot be extended to the inside.
@@ -113,7 +114,7 @@ pub enum LayeredError {
     /// Weights cannot be extended to the inside.
     #[error(transparent)]
     Weights(#[from] BoundedWeightsError),
-    /// The thickness gives no layers.
+    /// The layers cannot be computed from the thickness.
     #[error(transparent)]
     Layers(#[from] LayersError),
     /// The flesh cannot be simulated.
@@ -125,9 +126,9 @@ pub enum LayeredError {
     /// A pose cannot drive the body.
     #[error(transparent)]
     Drive(#[from] DriveError),
-    /// A point of the skin hangs on what does not exist.
+    /// A point of the skin is bound to a tetrahedron that does not exist, or by an invalid weight.
     #[error(
-        "point {point} of the skin hangs on a tetrahedron that does not exist or by a weight that is not finite; there are {count}"
+        "invalid binding of skin point {point}: the tetrahedron must be one of {count} and the weights must be finite"
     )]
     Binding {
         /// The offending point.
@@ -136,7 +137,7 @@ pub enum LayeredError {
         count: usize,
     },
     /// A node of a bone does not exist.
-    #[error("node {node} is of a bone, but there are only {count} nodes")]
+    #[error("bone node {node} does not exist: there are {count} nodes")]
     BoneNode {
         /// The offending node.
         node: u32,
@@ -146,21 +147,21 @@ pub enum LayeredError {
     /// A skeleton does not fit the skin.
     #[error(transparent)]
     Rigging(#[from] RiggingError),
-    /// The weights of a skeleton cannot be found.
+    /// The weights of a skeleton cannot be computed.
     #[error(transparent)]
     BoneWeights(#[from] BoneWeightsError),
-    /// A force is described by invalid numbers.
+    /// A force has an invalid parameter.
     #[error("force {index}, counted from 0: {reason}")]
     Force {
-        /// Its place in the list.
+        /// Its index in the list.
         index: usize,
-        /// The invalid number.
+        /// The problem.
         reason: &'static str,
     },
-    /// There is nothing to simulate.
+    /// The motion has no frames.
     #[error("the motion has no frames")]
     NoFrames,
-    /// The result of a simulation cannot be right.
+    /// The result of a simulation is implausible.
     #[error(
         "the simulation cannot be right: in frame {frame} the skin is {distance_m:.3} m from its pose, and at most \
          {limit_m:.3} m, half the body's diagonal, is plausible"
@@ -170,16 +171,16 @@ pub enum LayeredError {
         frame: usize,
         /// The largest distance of the skin from its pose.
         distance_m: f32,
-        /// The largest that is plausible.
+        /// Maximum plausible distance.
         limit_m: f32,
     },
     /// The observer stopped the work.
-    #[error("stopped before the body was whole")]
+    #[error("stopped before the body was complete")]
     Stopped,
 }
 
 impl LayeredBody {
-    /// A layered body of `parts`, which must fit each other.
+    /// Creates a layered body of `parts`, which must be consistent.
     pub fn new(parts: LayeredParts) -> Result<Self, LayeredError> {
         let (points, nodes) = (parts.body.point_count(), parts.tets.nodes().len());
         expect_count("nodes of the volumetric body", parts.volume.point_count(), nodes)?;
@@ -211,7 +212,7 @@ impl LayeredBody {
         Ok(Self { parts, carriers, field, from_skin, layers, material })
     }
 
-    /// Replaces what is between bones and skin; on an error nothing is changed.
+    /// Replaces the flesh between bones and skin; on an error nothing is changed.
     pub fn set_flesh(&mut self, flesh: Flesh) -> Result<(), LayeredError> {
         let before = std::mem::replace(&mut self.parts.flesh, flesh);
         match layers_of(&self.parts, &self.carriers, &self.field, &self.from_skin) {
@@ -226,32 +227,32 @@ impl LayeredBody {
         }
     }
 
-    /// What it is made of.
+    /// Components of the body.
     pub fn parts(&self) -> &LayeredParts {
         &self.parts
     }
 
-    /// The body whose skin is seen.
+    /// Body model of the visible skin.
     pub fn body(&self) -> &BodyModel {
         &self.parts.body
     }
 
-    /// What is between bones and skin.
+    /// Flesh between bones and skin.
     pub fn flesh(&self) -> &Flesh {
         &self.parts.flesh
     }
 
-    /// Which nodes follow the pose and which are simulated.
+    /// Role of each node: following the pose, or simulated.
     pub fn layers(&self) -> &Layers {
         &self.layers
     }
 
-    /// The material of all nodes.
+    /// Material of all nodes.
     pub fn material(&self) -> &Material {
         &self.material
     }
 
-    /// The motion called `name`, or the first.
+    /// Returns the motion called `name`, or the first.
     pub fn motion(&self, name: Option<&str>) -> Option<&BodyMotion> {
         match name {
             Some(name) => self.parts.motions.iter().find(|motion| motion.name == name),
@@ -260,7 +261,7 @@ impl LayeredBody {
     }
 }
 
-/// The layers and the material that the flesh under the skin makes of all nodes.
+/// Layers and material of all nodes, computed from the flesh under the skin.
 fn layers_of(
     parts: &LayeredParts,
     carriers: &Carriers,
@@ -270,7 +271,7 @@ fn layers_of(
     let (flesh, points) = (&parts.flesh, parts.body.point_count());
     expect_count("values of thickness", flesh.thickness.len(), points)?;
     expect_count("Young's moduli", flesh.young_modulus_pa.len(), points)?;
-    // A mistake is named by its point of the skin, not by a node inside.
+    // Errors refer to the point of the skin, not to a node inside.
     Material {
         young_modulus_pa: flesh.young_modulus_pa.clone(),
         poisson_ratio: flesh.poisson_ratio,

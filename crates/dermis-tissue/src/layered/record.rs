@@ -1,9 +1,9 @@
-//! A motion of a layered body as a mesh sequence.
+//! Simulated motion of a layered body as a mesh sequence.
 //!
-//! The flesh settles in the first pose under the forces that always act, takes up the velocity of the motion, and follows
-//! it frame by frame. Frames are simulated when they are read and not kept, so memory does not grow with the motion:
-//! reading them in order simulates each once; reading an earlier frame simulates again from the first, with the same
-//! result. Measures are taken when a frame is first reached.
+//! The flesh settles in the first pose under the constant forces, takes on the velocity of the motion, and follows it
+//! frame by frame. Frames are simulated when they are read and not stored, so memory does not grow with the length of
+//! the motion. Reading frames in order simulates each once; reading an earlier frame restarts the simulation from the
+//! first, with the same result. Measurements are taken when a frame is reached for the first time.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -16,13 +16,13 @@ use super::{BodySimulation, BodySimulationOptions, LayeredBody, LayeredError};
 use crate::dynamics::{Force, StepReport, TimedForce, active_at};
 use dermis_body::{BodyMotion, BodyPose};
 
-/// The length of a step that [`steps_in`] aims at, in seconds.
+/// Target step length of [`steps_in`], in seconds.
 pub const STEP_S: f64 = 0.004;
-/// The most steps per frame.
+/// Maximum number of steps per frame.
 pub const MAX_SUBSTEPS: usize = 1000;
-/// The frame rate of a body that only stands, in Hz.
+/// Frame rate of a body at rest, in Hz.
 const STANDING_HZ: f64 = 60.0;
-/// Flesh further from its pose than this fraction of the body's diagonal cannot be right.
+/// Maximum plausible distance of flesh from its pose, as a fraction of the body's diagonal.
 const MAX_DISTANCE: f32 = 0.5;
 
 /// Options of [`simulate`].
@@ -30,11 +30,11 @@ const MAX_DISTANCE: f32 = 0.5;
 pub struct SimulateOptions {
     /// Shape, accuracy and extent of the simulation.
     pub body: BodySimulationOptions,
-    /// Steps per frame; more is more accurate and slower. `None`: of about [`STEP_S`].
+    /// Steps per frame; more is more accurate and slower. `None`: as many as give steps of about [`STEP_S`].
     pub substeps: Option<usize>,
-    /// The time that the flesh settles in the first pose before anything is recorded, in seconds.
+    /// Time for the flesh to settle in the first pose before recording, in seconds.
     pub settle_s: f32,
-    /// What acts on the body, over time.
+    /// Forces on the body over time.
     pub forces: Vec<TimedForce>,
 }
 
@@ -47,49 +47,49 @@ impl Default for SimulateOptions {
 /// A simulated motion.
 #[derive(Debug, Clone)]
 pub struct Recording {
-    /// The skin; frames are simulated when they are read.
+    /// Skin; frames are simulated when they are read.
     pub sequence: MeshSequence,
     /// Steps per frame.
     pub substeps: usize,
-    /// What was assumed or left out.
+    /// Assumptions and omissions.
     pub notes: Vec<Note>,
     frames: Arc<SimulatedFrames>,
 }
 
-/// Measures of the frames of a [`Recording`] that were read.
+/// Measurements of the frames of a [`Recording`] read so far.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct RecordingMeasures {
     /// Computing time per step.
     pub milliseconds_per_step: f64,
     /// Computing time per pose.
     pub milliseconds_per_pose: f64,
-    /// Simulated time over computing time, posing included.
+    /// Ratio of simulated time to computing time, posing included.
     pub real_time_factor: f64,
-    /// Iterations of the linear solves, the mean over all steps.
+    /// Mean number of iterations of the linear solves over all steps.
     pub cg_iterations: f64,
-    /// The most iterations of a solve.
+    /// Maximum number of iterations of a solve.
     pub max_cg_iterations: usize,
-    /// The elements that are simulated.
+    /// Number of simulated elements.
     pub fem_elements: usize,
-    /// All elements of the body.
+    /// Number of all elements of the body.
     pub all_elements: usize,
-    /// The distance of the skin from where the pose alone has it, in metres: root of the mean square.
+    /// Root mean square distance of the skin from the posed skin, in metres.
     pub displacement_rms: f64,
-    /// The largest such distance.
+    /// Largest such distance.
     pub displacement_max: f64,
-    /// Elements that are inside out in the frame read last.
+    /// Number of inverted elements in the last frame read.
     pub inverted_elements: usize,
-    /// Computing time of everything, in seconds, settling included.
+    /// Total computing time in seconds, settling included.
     #[serde(skip)]
     pub seconds: f64,
 }
 
-/// The number of steps of about [`STEP_S`] in `seconds`.
+/// Returns the number of steps of about [`STEP_S`] in `seconds`.
 pub fn steps_in(seconds: f64) -> usize {
     (seconds / STEP_S).round().clamp(1.0, MAX_SUBSTEPS as f64) as usize
 }
 
-/// A body of `joints` joints that stands in its rest pose for `seconds`.
+/// Returns a motion of `joints` joints that stays in the rest pose for `seconds`.
 pub fn standing(joints: usize, seconds: f64) -> BodyMotion {
     let frames = (seconds * STANDING_HZ).round().max(1.0) as usize;
     BodyMotion {
@@ -100,14 +100,14 @@ pub fn standing(joints: usize, seconds: f64) -> BodyMotion {
     }
 }
 
-/// Checks that every one of `forces` is described by valid numbers.
+/// Checks that all parameters of `forces` are valid.
 pub fn check_forces(forces: &[TimedForce]) -> Result<(), LayeredError> {
     let check =
         |(index, force): (usize, &TimedForce)| force.check().map_err(|reason| LayeredError::Force { index, reason });
     forces.iter().enumerate().try_for_each(check)
 }
 
-/// Simulates the flesh of `body` while it makes `motion`.
+/// Simulates the flesh of `body` during `motion`.
 pub fn simulate(body: LayeredBody, motion: BodyMotion, options: SimulateOptions) -> Result<Recording, LayeredError> {
     check_forces(&options.forces)?;
     if motion.poses.is_empty() {
@@ -128,19 +128,19 @@ pub fn simulate(body: LayeredBody, motion: BodyMotion, options: SimulateOptions)
 }
 
 impl Recording {
-    /// The direction that is up.
+    /// Direction that points up.
     pub fn up_axis(&self) -> UpAxis {
         self.frames.lock().simulation.layered().parts().up
     }
 
-    /// Measures of the frames that were read.
+    /// Measurements of the frames read so far.
     pub fn measures(&self) -> RecordingMeasures {
         let state = self.frames.lock();
         state.totals.measures(&state.simulation, self.sequence.frame_rate_hz())
     }
 }
 
-/// Frames that are simulated when they are read.
+/// Frame source that simulates frames when they are read.
 #[derive(Debug)]
 struct SimulatedFrames {
     motion: BodyMotion,
@@ -154,12 +154,12 @@ struct SimulatedFrames {
 #[derive(Debug)]
 struct State {
     simulation: BodySimulation,
-    /// The frame that the simulation shows.
+    /// Frame that the simulation is at.
     at: Option<usize>,
     totals: Totals,
 }
 
-/// Sums over the frames that were reached.
+/// Sums over the frames reached so far.
 #[derive(Debug, Default)]
 struct Totals {
     frames: usize,
@@ -187,7 +187,7 @@ impl FrameSource for SimulatedFrames {
         let reached = self.go_to(frame, &mut state);
         state.totals.computing += began.elapsed();
         if let Err(cause) = reached {
-            // A simulation that failed half way shows no frame.
+            // After a failure within a frame, the state of the simulation belongs to no frame.
             state.at = None;
             return Err(SequenceError::Source { frame, cause: Box::new(cause) });
         }
@@ -228,7 +228,7 @@ impl SimulatedFrames {
 
     /// Puts the body into its first pose.
     fn begin(&self, simulation: &mut BodySimulation) -> Result<(), LayeredError> {
-        // Only what always acts is there before the first frame.
+        // Only constant forces act before the first frame.
         let mut constant = active_at(&self.forces, 0.0);
         constant.retain(|force| matches!(force, Force::Gravity { .. }));
         simulation.start(&self.motion.poses[0], self.settle_s, &constant)?;
@@ -240,13 +240,13 @@ impl SimulatedFrames {
 
     fn expect_near(&self, frame: usize, totals: &Totals) -> Result<(), LayeredError> {
         let (distance_m, limit_m) = (totals.farthest, self.max_distance_m);
-        // Not a number is too far as well.
+        // The comparison also rejects NaN.
         if distance_m <= limit_m { Ok(()) } else { Err(LayeredError::TooFar { frame, distance_m, limit_m }) }
     }
 }
 
 impl Totals {
-    /// Measures `frame` if it is the next one; whether it is.
+    /// Measures `frame` if it is the next one and returns whether it was.
     fn reach(&mut self, frame: usize, simulation: &BodySimulation) -> bool {
         if frame != self.frames {
             return false;
@@ -255,7 +255,7 @@ impl Totals {
         for (at, posed) in simulation.skin().iter().zip(simulation.posed_skin()) {
             let squared = at.distance_squared(*posed);
             self.squares += f64::from(squared);
-            // `max` would pass over what is not a number.
+            // `max` would ignore NaN.
             self.farthest = if self.farthest >= squared.sqrt() { self.farthest } else { squared.sqrt() };
         }
         self.points += simulation.skin().len();

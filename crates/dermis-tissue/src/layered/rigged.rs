@@ -1,4 +1,4 @@
-//! A skin without a rig as a body: a skeleton inside it and bounded biharmonic weights of its bones.
+//! Body model of a skin without a rig: a skeleton inside it and bounded biharmonic weights of its bones.
 
 use std::sync::Arc;
 
@@ -12,18 +12,18 @@ use dermis_body::rigging::Skeleton;
 use dermis_body::{BodyModel, BodyParts, JointPlacement};
 use dermis_tet::bone_weights::{BoneWeightsOptions, embedded_weights, weights};
 
-/// A skin that got a rig.
+/// A skin with its generated rig.
 #[derive(Debug, Clone)]
 pub struct RiggedSkin {
-    /// The body.
+    /// Body model.
     pub body: BodyModel,
-    /// What gives the tetrahedra that the weights were found in.
+    /// Source of the tetrahedra in which the weights were computed.
     pub mesher: Mesher,
-    /// What was assumed or left out.
+    /// Assumptions and omissions.
     pub notes: Vec<Note>,
 }
 
-/// The body of `skin` that moves by `skeleton`.
+/// Rigs `skin` with `skeleton`.
 pub fn rigged(
     skin: &TriMesh,
     skeleton: &Skeleton,
@@ -38,7 +38,7 @@ pub fn rigged(
         SkinBinding::Nodes => {
             let nodes: Vec<u32> = (0..count as u32).collect();
             let found = weights(&filled.tets, &nodes, skeleton, options, progress)?;
-            // The mesher may have parted points that touched.
+            // The mesher can separate points that coincide.
             let moved = skin.with_points(filled.tets.nodes()[..count].to_vec())?;
             (found, moved, Mesher::Given(filled.tets))
         }

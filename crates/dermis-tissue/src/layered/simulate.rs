@@ -1,8 +1,8 @@
-//! A layered body in motion: the pose drives the inside, the finite elements move the flesh.
+//! Simulation of a layered body: the pose drives the inside, and the finite elements move the flesh.
 //!
-//! Each frame poses the nodes that drive elements and those of the skin (all others were removed, §4.2) and lets
-//! [`Simulation`] take the free nodes along in sub-steps. The skin is then the simulated nodes where these are, and the
-//! posed skin elsewhere.
+//! Each frame poses the nodes that drive elements and those of the skin (all others were removed, §4.2); [`Simulation`]
+//! then moves the free nodes in sub-steps. The skin consists of the simulated nodes and, outside the simulated layer,
+//! of the posed skin.
 
 use std::time::{Duration, Instant};
 
@@ -14,21 +14,21 @@ use crate::dynamics::{Force, Simulation, SimulationOptions, StepReport};
 use crate::layers::{Layers, NodeRole};
 use dermis_body::{BodyModel, BodyPose};
 
-/// Damping while a body settles, per second: it comes to rest instead of swinging.
+/// Damping while a body settles, per second; it prevents oscillation.
 const SETTLING_RATE_PER_S: f32 = 20.0;
-/// Elements of a shape below this part of a regular tetrahedron's volume are folded.
-const LEAST_SOLIDITY: f32 = 0.02;
-/// The time step while it settles, in seconds.
+/// Minimum volume of an element, relative to a regular tetrahedron; smaller elements are counted as folded.
+const MIN_SOLIDITY: f32 = 0.02;
+/// Time step while a body settles, in seconds.
 const SETTLING_STEP_S: f32 = 0.01;
 
 /// Options of a [`BodySimulation`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct BodySimulationOptions {
-    /// Shape coefficients; those that are not given are 0.
+    /// Shape coefficients; missing ones are 0.
     pub betas: Vec<f64>,
-    /// Residual of the linear solves, relative. Larger is faster and loses fine motion.
+    /// Relative residual of the linear solves. Larger is faster and loses fine motion.
     pub tolerance: f64,
-    /// Whether every element is simulated and only the bones are driven: what the layers save.
+    /// Simulates every element and drives only the bones, for comparison with the layered simulation.
     pub all_elements: bool,
 }
 
@@ -38,14 +38,14 @@ impl Default for BodySimulationOptions {
     }
 }
 
-/// How a frame went.
+/// Report of one frame.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct FrameReport {
-    /// The steps: times added up, the solve of most iterations.
+    /// Totals of the steps: sum of the times, maximum of the iterations.
     pub steps: StepReport,
-    /// The time that posing took.
+    /// Time for posing.
     pub posing: Duration,
-    /// The time of all steps.
+    /// Time for all steps.
     pub stepping: Duration,
 }
 
@@ -54,24 +54,24 @@ pub struct FrameReport {
 pub struct BodySimulation {
     layered: LayeredBody,
     options: BodySimulationOptions,
-    /// The body and its inside in the shape of the coefficients.
+    /// Body model and volumetric model in the shape of the coefficients.
     body: BodyModel,
     volume: BodyModel,
-    /// The tetrahedra of that shape: what does not strain.
+    /// Tetrahedra of that shape, free of strain.
     rest: TetMesh,
     simulation: Simulation,
     driver: Driver,
-    /// Where the simulation has the nodes, where it has them; elsewhere as posed.
+    /// Simulated positions of the nodes; posed positions outside the simulated layer.
     nodes: Vec<Vec3>,
     posed_nodes: Vec<Vec3>,
     skin: Vec<Vec3>,
     posed_skin: Vec<Vec3>,
-    /// Elements that are inside out or flat in this shape.
+    /// Number of inverted or flat elements in this shape.
     folded: usize,
 }
 
 impl BodySimulation {
-    /// The body at rest in the pose of its template.
+    /// Creates the body at rest in the pose of its template.
     pub fn new(layered: LayeredBody, options: BodySimulationOptions) -> Result<Self, LayeredError> {
         let parts = layered.parts();
         let body = parts.body.fixed_shape(&options.betas)?;
@@ -96,43 +96,43 @@ impl BodySimulation {
         })
     }
 
-    /// What was left out.
+    /// Returns the omissions.
     pub fn notes(&self) -> Vec<Note> {
         let folded = Note::new(format!("{} elements fold in this shape and are not simulated", self.folded));
         let own = (self.folded > 0).then_some(folded);
         self.simulation.notes().iter().cloned().chain(own).collect()
     }
 
-    /// The body that moves.
+    /// Returns the layered body.
     pub fn layered(&self) -> &LayeredBody {
         &self.layered
     }
 
-    /// The finite elements.
+    /// Returns the finite elements.
     pub fn simulation(&self) -> &Simulation {
         &self.simulation
     }
 
-    /// The skin in its rest shape: where pulls take hold.
+    /// Returns the skin in its rest shape, to which the points of pull forces refer.
     pub fn rest_skin(&self) -> &[Vec3] {
         match self.layered.parts().binding {
-            // The mesher may have parted points that touched.
+            // The mesher can separate points that coincide.
             SkinBinding::Nodes => &self.volume.mesh().points()[..self.skin.len()],
             SkinBinding::Embedded(_) => self.body.mesh().points(),
         }
     }
 
-    /// The skin now.
+    /// Current skin.
     pub fn skin(&self) -> &[Vec3] {
         &self.skin
     }
 
-    /// The skin as the pose alone has it.
+    /// Posed skin, without simulation.
     pub fn posed_skin(&self) -> &[Vec3] {
         &self.posed_skin
     }
 
-    /// Puts the body into `pose` and lets the flesh come to rest under `forces` for `settle_s` seconds.
+    /// Puts the body into `pose` and lets the flesh settle under `forces` for `settle_s` seconds.
     pub fn start(&mut self, pose: &BodyPose, settle_s: f32, forces: &[Force]) -> Result<(), LayeredError> {
         self.pose_all(pose)?;
         self.simulation.set_positions(&self.posed_nodes)?;
@@ -148,8 +148,8 @@ impl BodySimulation {
         Ok(())
     }
 
-    /// Gives the flesh the velocity with which the body goes from where it is to `next` in `frame_s` seconds, so that a
-    /// motion that is under way does not begin with a jolt.
+    /// Gives the flesh the velocity of the body from its current pose to `next` in `frame_s` seconds, so that a motion
+    /// already in progress does not start with a jolt.
     pub fn launch(&mut self, next: &BodyPose, frame_s: f32) -> Result<(), LayeredError> {
         let targets = self.volume.pose(&[], next)?.points;
         let velocity = |(to, from): (&Vec3, &Vec3)| (*to - *from) / frame_s.max(f32::MIN_POSITIVE);
@@ -157,7 +157,7 @@ impl BodySimulation {
         Ok(self.simulation.set_velocities(&velocities)?)
     }
 
-    /// Moves on by one frame, at the end of which the body is in `pose`.
+    /// Advances by one frame, at the end of which the body is in `pose`.
     pub fn advance(
         &mut self,
         pose: &BodyPose,
@@ -177,7 +177,7 @@ impl BodySimulation {
         Ok(FrameReport { steps, posing: posing + began.elapsed(), stepping })
     }
 
-    /// Replaces the flesh while the body moves: what becomes free starts from its pose, what stays free goes on.
+    /// Replaces the flesh during a simulation: newly free nodes start from their pose, the others continue.
     pub fn set_flesh(&mut self, flesh: Flesh, pose: &BodyPose) -> Result<(), LayeredError> {
         let only_material = flesh.thickness == self.layered.flesh().thickness;
         self.layered.set_flesh(flesh)?;
@@ -218,19 +218,19 @@ impl BodySimulation {
     }
 }
 
-/// The tetrahedra with their nodes at `nodes`, without those that this folds, and how many these are: where a shape
-/// presses skin against skin, elements between turn inside out, and nothing holds them in a shape that is no shape.
+/// Returns the tetrahedra with their nodes at `nodes`, without the elements folded by this, and the number of the
+/// latter. In shapes with touching skin, elements in between can be inverted, which makes them useless as a rest shape.
 fn unfolded(tets: &TetMesh, nodes: &[Vec3]) -> Result<(TetMesh, usize), LayeredError> {
     let is_solid = |tet: &&[u32; 4]| {
         let [before, after] = [tets.nodes(), nodes].map(|nodes| solidity(tet.map(|node| nodes[node as usize])));
-        after > LEAST_SOLIDITY.min(0.5 * before)
+        after > MIN_SOLIDITY.min(0.5 * before)
     };
     let kept: Vec<[u32; 4]> = tets.tetrahedra().iter().filter(is_solid).copied().collect();
     let folded = tets.tetrahedra().len() - kept.len();
     Ok((TetMesh::new(nodes.to_vec(), kept)?, folded))
 }
 
-/// The volume against that of a regular tetrahedron with the same longest edge; negative inside out.
+/// Volume relative to a regular tetrahedron with the same longest edge; negative if inverted.
 fn solidity([a, b, c, d]: [Vec3; 4]) -> f32 {
     let longest = [b - a, c - a, d - a, c - b, d - b, d - c].map(Vec3::length).into_iter().fold(0.0, f32::max);
     std::f32::consts::SQRT_2 * (b - a).dot((c - a).cross(d - a)) / longest.powi(3).max(f32::MIN_POSITIVE)
@@ -253,13 +253,13 @@ fn simulation_of(
     Ok(Simulation::new(rest, &free, layered.material(), solver)?)
 }
 
-/// Poses the nodes that are needed: those that drive elements, and those of the skin.
+/// Poses the required nodes: those that drive elements, and those of the skin.
 #[derive(Debug)]
 struct Driver {
     nodes: Vec<u32>,
-    /// The body of these nodes.
+    /// Body model of these nodes.
     model: BodyModel,
-    /// Whether the skin is posed by itself, since it is no part of the nodes.
+    /// Poses the skin separately because its points are not nodes.
     poses_skin: bool,
 }
 
@@ -292,7 +292,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Where the driven nodes go.
+    /// Target positions of the driven nodes.
     fn targets(posed_nodes: &[Vec3], simulation: &Simulation) -> Vec<Vec3> {
         simulation.driven_nodes().iter().map(|&node| posed_nodes[node as usize]).collect()
     }

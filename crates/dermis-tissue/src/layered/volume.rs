@@ -1,4 +1,4 @@
-//! The volumetric body model (Kim et al. 2017, §4.1): the body's own functions, extended to all nodes.
+//! Volumetric body model (Kim et al. 2017, §4.1): the functions of the body model extended to all nodes.
 //!
 //! ```text
 //! ΔG = 0,  G = F at the skin,  G = 0 at the bones        pose shapes (3, 4, 7)
@@ -6,7 +6,8 @@
 //! weights: bounded biharmonic, the skin's fixed, δ_jk at the bones of joint k (9–11)
 //! ```
 //!
-//! All shapes share one factorization. The result is a [`BodyModel`] whose points are the nodes: posing it is posing a skin.
+//! All shapes share one factorization. The result is a [`BodyModel`] whose points are the nodes, so it is posed like a
+//! skin.
 
 use std::sync::Arc;
 
@@ -21,12 +22,12 @@ use dermis_body::{Bone, along_nearest_bone, bones_between_joints};
 use dermis_tet::bone_nodes::BoneNodes;
 use dermis_tet::harmonic::{BoundedWeights, BoundedWeightsOptions, Harmonic, bounded_biharmonic, prune};
 
-/// How far the bone of a leaf goes, in distances to the middle of what it moves.
+/// Length of the bone of a leaf joint, relative to the distance to the centre of the points that it moves.
 const LEAF_REACH: f32 = 1.5;
-/// Joints per node, at most.
-const MOST_JOINTS: usize = 6;
+/// Maximum number of joints per node.
+const MAX_JOINTS: usize = 6;
 
-/// The bones of `body` with its joints moved by `offsets`; none leave them where they are.
+/// Bones of `body` with its joints displaced by `offsets`; without offsets, the bones at rest.
 pub(super) fn bones_of(body: &BodyModel, offsets: &[DVec3]) -> Vec<Bone> {
     let mut places = body.rest_joints().to_vec();
     places.iter_mut().zip(offsets).for_each(|(place, offset)| *place += *offset);
@@ -39,8 +40,8 @@ pub(super) fn bones_of(body: &BodyModel, offsets: &[DVec3]) -> Vec<Bone> {
     bones
 }
 
-/// From a joint that nothing hangs from through the middle of the skin that it moves: what is beyond it has a bone too,
-/// or it would dangle.
+/// Vector from a leaf joint through the centre of the skin that it moves. Without this bone, the flesh beyond the joint
+/// would be unsupported.
 fn reach_of_leaf(body: &BodyModel, joint: u32) -> Vec3 {
     let moves = |point: &usize| body.weights().row(*point).any(|(other, weight)| other == joint && weight > 0.5);
     let at = body.rest_joints()[joint as usize].as_vec3();
@@ -49,7 +50,7 @@ fn reach_of_leaf(body: &BodyModel, joint: u32) -> Vec3 {
     offsets.iter().copied().sum::<Vec3>() / offsets.len().max(1) as f32 * LEAF_REACH
 }
 
-/// The nodes whose values are given: carriers of the skin, then bones inside.
+/// Nodes with given values: carriers of the skin, then interior nodes of bones.
 pub(super) struct Fixed<'a> {
     pub(super) carriers: &'a Carriers,
     pub(super) bones: &'a [Bone],
@@ -58,7 +59,7 @@ pub(super) struct Fixed<'a> {
 }
 
 impl<'a> Fixed<'a> {
-    /// Leaves the carriers out of the bones' nodes.
+    /// Removes the carriers from the nodes of bones.
     pub(super) fn new(carriers: &'a Carriers, bones: &'a [Bone], all: &BoneNodes) -> Self {
         let inner = all.nodes.iter().zip(&all.joints).filter(|(node, _)| carriers.nodes.binary_search(node).is_err());
         let (nodes, joints) = inner.map(|(&node, &joint)| (node, joint)).unzip();
@@ -70,7 +71,7 @@ impl<'a> Fixed<'a> {
     }
 }
 
-/// The body of all nodes of `tets`, and how the weights were found.
+/// Returns the body model of all nodes of `tets` and a report on the weights.
 pub(super) fn volumetric(
     body: &BodyModel,
     tets: &TetMesh,
@@ -87,14 +88,14 @@ pub(super) fn volumetric(
         given.extend((0..joints).map(|other| f64::from(u8::from(other == joint as usize))));
     }
     let found = bounded_biharmonic(tets, &fixed.nodes(), &given, joints, options, progress)?;
-    let mut weights = prune(&found.dense, joints, MOST_JOINTS);
+    let mut weights = prune(&found.dense, joints, MAX_JOINTS);
     if fixed.carriers.nodes.len() == body.point_count() {
         weights = keep_skin(body, &weights);
     }
     Ok((volume_model(body, tets, weights, shapes, pose_shapes)?, found))
 }
 
-/// The body model of the nodes of `tets` that moves by the joints of `body`.
+/// Body model of the nodes of `tets` with the joints of `body`.
 pub fn volume_model(
     body: &BodyModel,
     tets: &TetMesh,
@@ -150,7 +151,7 @@ fn extended_shapes(
     Ok((shapes, pose_shapes))
 }
 
-/// Rows that sum to 1; a point without weights follows the first joint.
+/// Normalizes rows to a sum of 1; a point without weights follows the first joint.
 fn normalize_rows(dense: &mut [f64], joints: usize) {
     for row in dense.chunks_exact_mut(joints) {
         let sum: f64 = row.iter().map(|weight| weight.max(0.0)).sum();
@@ -163,7 +164,7 @@ fn normalize_rows(dense: &mut [f64], joints: usize) {
     }
 }
 
-/// The skin's own rows, unpruned, and those of the nodes behind it.
+/// Unpruned rows of the skin, followed by those of the other nodes.
 fn keep_skin(body: &BodyModel, weights: &SkinWeights) -> SkinWeights {
     let own = body.weights().normalized(body.weights().max_influences().max(1));
     let points = body.point_count();

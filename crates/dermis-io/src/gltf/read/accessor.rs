@@ -12,7 +12,7 @@ use super::document::{Document, missing};
 use crate::error::Error;
 use crate::gltf::schema::{Accessor, Sparse};
 
-/// Numbers in place where the file holds them as such, decoded otherwise.
+/// Numbers borrowed from the file if it stores them as f32, otherwise decoded.
 pub(super) type Floats<'a> = Cow<'a, [f32]>;
 
 /// A component type by its `OpenGL` number.
@@ -99,7 +99,7 @@ pub(super) fn normalization(accessor: &Accessor) -> Result<f32, Error> {
     Ok(if accessor.normalized { component.divisor() } else { 1.0 })
 }
 
-/// The elements of an accessor in the file: where they start, how far apart they are, how large each is.
+/// Elements of an accessor in the file: their bytes, stride and size.
 struct Elements<'a> {
     bytes: &'a [u8],
     stride: usize,

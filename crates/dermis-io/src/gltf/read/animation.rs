@@ -116,7 +116,7 @@ fn read_animation<'a>(
             "scale" => Property::Scale,
             "weights" => Property::Weights,
             path => {
-                curves.document.note(Note::new(format!("the animation of '{path}' is left out")));
+                curves.document.note(Note::new(format!("the animation of '{path}' is skipped")));
                 continue;
             }
         };
@@ -174,7 +174,7 @@ fn read_track<'a>(
     Ok(Track { property, interpolation, keys, values, width })
 }
 
-/// The exact frame times that our writer has marked, where the keys bear them out.
+/// Exact frame times recorded by our writer, if they agree with the keys.
 fn marked_times(animation: &schema::Animation, keys: &[f32], options: &ReadOptions) -> Option<FrameTimes> {
     let mark = animation.extras.dermis.as_ref()?;
     let rate_hz = mark.frame_rate_hz.filter(|rate| rate.is_finite() && *rate > 0.0)?;
@@ -279,7 +279,7 @@ impl Animation<'_> {
     }
 }
 
-/// The nodes that must be posed to know where some nodes are: those that move, and the ones above them that move.
+/// Animated nodes that determine the transforms of some nodes: the nodes themselves and their ancestors.
 struct Moving<'a> {
     /// Parents first: node, its parent's place in this list, its tracks.
     nodes: Vec<(usize, Option<usize>, Vec<&'a Track<'a>>)>,

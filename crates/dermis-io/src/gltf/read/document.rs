@@ -108,7 +108,7 @@ impl<'a> Document<'a> {
             .ok_or_else(|| Error::truncated(format!("buffer {buffer}"), end as u64, bytes.len() as u64))
     }
 
-    /// The bytes that a URI names, and the media type where the URI states it.
+    /// Bytes that a URI refers to, and the media type if the URI contains it.
     pub(super) fn resource(&self, uri: &str) -> Result<(Option<String>, Vec<u8>), Error> {
         match uri::data_uri(uri) {
             Some(data) => data.map(|(media_type, bytes)| (Some(media_type), bytes)),
@@ -171,7 +171,7 @@ fn check_version(root: &Root) -> Result<(), Error> {
     if version.starts_with("2.") {
         return Ok(());
     }
-    Err(Error::unsupported(format!("the file says that it is glTF '{version}'; only glTF 2.0 is read"))
+    Err(Error::unsupported(format!("unsupported version '{version}': only glTF 2.0 is read"))
         .with_hint("export it again as glTF 2.0"))
 }
 

@@ -29,7 +29,7 @@ pub(super) struct DracoPrimitive {
 }
 
 impl DracoPrimitive {
-    /// The numbers of an attribute, where the stream has it.
+    /// Numbers of an attribute, if the stream has it.
     pub(super) fn attribute(&self, name: &str) -> Option<Floats<'_>> {
         self.attributes.get(name).map(|values| Floats::Borrowed(values))
     }

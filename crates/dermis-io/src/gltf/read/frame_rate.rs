@@ -1,9 +1,8 @@
 //! The frame rate behind the key times of an animation.
 //!
-//! glTF stores times, not frames. Where all keys lie on a grid `start + k / f`, f is taken for the rate at which the
-//! animation was made; the smallest such f, so that every key is a frame and no frame is wasted. Keys so far apart
-//! that f would fall below 10 were set by hand and are played interpolated: there the smallest multiple of f that
-//! reaches 10 is used.
+//! glTF stores times, not frames. If all keys are on a grid `start + k / f`, the smallest such f is assumed to be the
+//! rate at which the animation was made, so that every key is a frame and no frame is redundant. If f is below 10, the
+//! keys were set by hand and are meant to be interpolated: the smallest multiple of f that reaches 10 is then used.
 
 use dermis_mesh::sequence::DEFAULT_FRAME_RATE_HZ;
 

@@ -1,8 +1,8 @@
 //! The vertices and triangles of a glTF mesh: all of its primitives joined into one shape.
 //!
-//! Primitives that name the same attributes share their vertices, as they do in the file. Triangles, strips and fans
-//! become triangles; points and lines are skipped. An attribute that only some primitives have is filled up where
-//! that is harmless (UVs with 0, colours with white) and dropped otherwise (normals, tangents).
+//! Primitives that refer to the same attributes share their vertices, as they do in the file. Triangles, strips and
+//! fans become triangles; points and lines are skipped. An attribute that only some primitives have is padded if it has
+//! a neutral value (UVs with 0, colours with white) and dropped otherwise (normals, tangents).
 
 use std::collections::BTreeMap;
 
@@ -47,7 +47,7 @@ pub(super) struct Geometry<'a> {
     pub weld: Weld,
 }
 
-/// A morph target: offsets of positions and, where the file has them, of normals.
+/// A morph target: offsets of positions and, if the file has them, of normals.
 #[derive(Debug)]
 pub(super) struct Target<'a> {
     pub positions: Floats<'a>,
@@ -120,7 +120,7 @@ fn read_triangles<'a>(
         let mode = primitive.mode.unwrap_or(TRIANGLES);
         if mode < TRIANGLES && !(ours && mode == POINTS) {
             let what = if mode == POINTS { "points" } else { "lines" };
-            document.note(Note::at(format!("meshes[{index}]"), format!("{what} are left out")));
+            document.note(Note::at(format!("meshes[{index}]"), format!("{what} are skipped")));
             continue;
         }
         let block = block_of(document, primitive, &mut blocks)?;
@@ -263,7 +263,7 @@ impl Merge<'_, '_> {
     fn where_all_have<T: Pod>(&self, name: &str) -> Result<Option<Vec<T>>, Error> {
         let merged = if self.has(name) { self.merged(name, None)? } else { None };
         if merged.is_none() && self.has(name) {
-            let message = format!("only some primitives have {name}; it is left out");
+            let message = format!("only some primitives have {name}; it is skipped");
             self.document.note(Note::at(&self.place, message));
         }
         Ok(merged)
@@ -305,7 +305,7 @@ impl Merge<'_, '_> {
                 if scalars.len() < MAX_SETS && self.document.accessor(accessor)?.shape == "SCALAR" {
                     scalars.insert(bare.to_owned(), self.filled(name, 0.0)?);
                 } else {
-                    let message = format!("the custom attribute {name} is not a scalar and is left out");
+                    let message = format!("the custom attribute {name} is not a scalar and is skipped");
                     self.document.note(Note::at(&self.place, message));
                 }
             }
@@ -335,7 +335,7 @@ fn read_targets<'a>(document: &'a Document<'_>, blocks: &[Block<'_>]) -> Result<
         .collect()
 }
 
-/// The offsets of all vertices in one target: borrowed from the file where they lie there in one piece.
+/// Offsets of all vertices in one target: borrowed from the file if they are contiguous there.
 fn target_offsets<'a>(
     document: &'a Document<'_>,
     blocks: &[Block<'_>],

@@ -61,7 +61,7 @@ impl<'a> Materials<'a> {
         let texture =
             root.textures.get(usage.index).ok_or_else(|| missing("texture", usage.index, root.textures.len()))?;
         let Some(source) = texture.source else {
-            let message = "a texture has no image but in an extension; it is left out";
+            let message = "a texture has no image but in an extension; it is skipped";
             self.document.note(Note::at(format!("textures[{}]", usage.index), message));
             return Ok(None);
         };
@@ -107,7 +107,7 @@ impl<'a> Materials<'a> {
             (None, Some(uri)) => match self.document.resource(uri) {
                 Ok(resource) => resource,
                 Err(error) => {
-                    let message = format!("the image is left out: {error}");
+                    let message = format!("the image is skipped: {error}");
                     self.document.note(Note::at(format!("images[{index}]"), message));
                     return Ok(None);
                 }

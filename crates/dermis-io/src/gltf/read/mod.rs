@@ -33,8 +33,8 @@ const APPEARANCE: [&str; 7] =
     ["KHR_materials_", "KHR_texture_", "EXT_texture_", "MSFT_texture_dds", "KHR_lights_", "EXT_lights_", "KHR_xmp"];
 /// Extensions that add shapes or motion, which are skipped.
 const LEFT_OUT: [(&str, &str); 3] = [
-    ("EXT_mesh_gpu_instancing", "instances are left out"),
-    ("KHR_animation_pointer", "animations of anything but nodes are left out"),
+    ("EXT_mesh_gpu_instancing", "instances are skipped"),
+    ("KHR_animation_pointer", "animations of anything but nodes are skipped"),
     ("KHR_node_visibility", "hidden nodes are read like visible ones"),
 ];
 
@@ -75,7 +75,7 @@ fn check_extensions(document: &Document<'_>) -> Result<(), Error> {
     }
     for name in &document.root.extensions_used {
         if appearance(name) {
-            document.note(Note::new(format!("{name} is left out")));
+            document.note(Note::new(format!("{name} is skipped")));
         }
         if let Some((_, message)) = LEFT_OUT.iter().find(|(known, _)| known == name) {
             document.note(Note::new(format!("{name}: {message}")));
@@ -89,6 +89,6 @@ fn note_other_scenes(document: &Document<'_>, tree: &NodeTree) {
     let (all, read) =
         (tree.order.iter().filter(|n| with_mesh(n)).count(), tree.scene.iter().filter(|n| with_mesh(n)).count());
     if all > read {
-        document.note(Note::new(format!("{} meshes outside the default scene are left out", all - read)));
+        document.note(Note::new(format!("{} meshes outside the default scene are skipped", all - read)));
     }
 }

@@ -1,9 +1,10 @@
 //! From a node with a mesh to an object: its shape placed in the world, its rig, and its clips.
 //!
-//! A skinned mesh keeps its own coordinates: joints alone place it, whatever the node's transform (glTF 2.0, §3.7.3.3).
-//! Any other mesh is placed by its node. If that node moves, the object gets a rig of one joint that moves with it; its
-//! rest pose is that of the node when nothing is animated (or the mesh's own, where the node is flat then). Morph
-//! targets are the rig's shapes; weights that are not 0 although nothing is animated are kept as a clip of one frame.
+//! A skinned mesh keeps its own coordinates: only joints determine its position, regardless of the node's transform
+//! (glTF 2.0, §3.7.3.3). Any other mesh is transformed by its node. If that node moves, the object gets a rig of one
+//! joint that moves with it; its rest pose is that of the node without animation (or the mesh's own, if the node is
+//! singular then). Morph targets are the rig's blend shapes; non-zero weights without an animation are kept as a clip
+//! of one frame.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;

@@ -1,4 +1,4 @@
-//! Animations: the clips and recorded frames of all objects, joined where they belong together.
+//! Animations: the clips and recorded frames of all objects, merged if they have the same name and frames.
 //!
 //! Clips of several objects with the same name and the same frames are one animation, as they were in the file that
 //! they came from. Every channel has a key at every frame; those of some flexible bones have one half-way as well
@@ -29,8 +29,8 @@ impl Frames {
         }
     }
 
-    /// The key times, `per_frame` for each step: from 0 where f32 or glTF, which knows no negative times, cannot hold
-    /// the true ones.
+    /// Key times, `per_frame` for each step. They start at 0 if f32 or glTF, which does not support negative times,
+    /// cannot represent the true ones.
     fn keys(&self, per_frame: usize) -> Result<Vec<f32>, Error> {
         let (count, rate_hz) = ((self.count - 1) * per_frame + 1, self.rate_hz * per_frame as f64);
         let from = |start: f64| -> Option<Vec<f32>> {

@@ -78,7 +78,7 @@ impl Written {
         notes: &mut Vec<Note>,
     ) -> Result<Option<TextureUse>, Error> {
         if texture.uv_set as usize >= uv_sets {
-            let message = format!("the texture '{}' is left out: the mesh has no UVs for it", texture.image.name);
+            let message = format!("the texture '{}' is dropped: the mesh has no UVs for it", texture.image.name);
             notes.push(Note::new(message));
             return Ok(None);
         }
@@ -120,7 +120,7 @@ impl Written {
             let (name, mime_type) = (image.name.clone(), Some(media_type.to_owned()));
             Some(push(&mut file.root.images, schema::Image { name, uri: None, mime_type, buffer_view: Some(view) }))
         } else {
-            let message = format!("the image '{}' is left out: glTF holds only PNG and JPEG", image.name);
+            let message = format!("the image '{}' is dropped: glTF holds only PNG and JPEG", image.name);
             notes.push(Note::new(message));
             None
         };

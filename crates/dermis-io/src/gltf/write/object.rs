@@ -35,13 +35,13 @@ enum Motion<'a> {
 fn motion_of<'a>(object: &'a Object, notes: &mut Vec<Note>) -> Motion<'a> {
     match (&object.rig, &object.sequence) {
         (Some(rig), Some(_)) if !object.clips.is_empty() => {
-            notes.push(Note::at(&object.name, "the rig is written; the recorded frames beside it are left out"));
+            notes.push(Note::at(&object.name, "the rig is written; the recorded frames beside it are dropped"));
             Motion::Rig(rig)
         }
         (Some(_), Some(sequence)) => {
             notes.push(Note::at(
                 &object.name,
-                "the recorded frames are written; the rig, which has no clip, is left out",
+                "the recorded frames are written; the rig, which has no clip, is dropped",
             ));
             Motion::Recorded(sequence)
         }
@@ -64,7 +64,7 @@ impl Writer<'_> {
     /// Writes `object`, the `number`th.
     pub(super) fn object(&mut self, object: &Object, number: usize) -> Result<(), Error> {
         if object.mesh.point_count() == 0 {
-            self.notes.push(Note::at(&object.name, "an object without points is left out"));
+            self.notes.push(Note::at(&object.name, "an object without points is dropped"));
             return Ok(());
         }
         if object.tets.is_some() {
@@ -123,7 +123,7 @@ impl Writer<'_> {
         }
         for (name, values) in &object.attributes {
             if values.len() != object.mesh.point_count() || name == POINT_ATTRIBUTE {
-                self.notes.push(Note::at(&object.name, format!("the attribute '{name}' is left out")));
+                self.notes.push(Note::at(&object.name, format!("the attribute '{name}' is dropped")));
                 continue;
             }
             let finite = |&value: &f32| if value.is_finite() { value } else { 0.0 };
@@ -323,7 +323,7 @@ fn weights_at_rest(object: &Object, motion: &Motion<'_>) -> Option<Vec<f32>> {
 }
 
 impl Tick<'_> {
-    /// One step further; an error where the observer asks to stop.
+    /// Advances by one step; returns an error if the observer requests a stop.
     pub(super) fn step(&mut self) -> Result<(), Error> {
         self.done += 1;
         step(self.progress, "writing glTF", self.done, self.total)

@@ -1,8 +1,8 @@
-//! The vertices and triangles that a mesh is written as.
+//! Vertices and triangles of a mesh, as written.
 //!
-//! Vertices are those of the mesh's layout, or its points if it has none; points that no vertex stands for get one,
-//! so that none is lost. Where welding the vertices would not give the same points back (points that coincide at rest,
-//! or are in another order), each vertex states which point it is in a custom attribute.
+//! Vertices are those of the mesh's layout, or its points if it has none; points without a vertex get one, so that none
+//! is lost. If welding the vertices would not restore the same points (points that coincide at rest, or are in another
+//! order), each vertex stores the index of its point in a custom attribute.
 
 use dermis_mesh::geometry::point_normals;
 use dermis_mesh::weld::{Column, weld};

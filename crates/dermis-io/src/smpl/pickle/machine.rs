@@ -28,7 +28,7 @@ pub(super) enum Value {
     OtherNumber,
     /// Bytes, or the text of Python 2, in the file.
     Bytes(Range<usize>),
-    /// The same, where escapes had to be undone.
+    /// The same, with escape sequences resolved.
     OwnBytes(Vec<u8>),
     Text(String),
     Tuple(Vec<Id>),

@@ -214,7 +214,7 @@ fn unprefixed(name: &str) -> Option<&str> {
     name.strip_prefix("numpy.core.").or_else(|| name.strip_prefix("numpy._core."))
 }
 
-/// The row of each of `count` entries, from where each row begins.
+/// Row of each of `count` entries, from the first entry of each row.
 fn expanded(starts: &[f64], count: usize) -> Result<Vec<f64>, Error> {
     let rises = starts.is_sorted() && starts.first() == Some(&0.0) && starts.last() == Some(&(count as f64));
     if !rises {

@@ -117,7 +117,7 @@ impl Assets {
         }
     }
 
-    /// The file's place, where it exists and lies (links followed) inside the folder.
+    /// Path of the file, if it exists inside the folder after links are resolved.
     fn path_of(&self, identifier: &str) -> Option<PathBuf> {
         let Source::Folder(folder) = &self.source else { return None };
         let path = folder.join(identifier).canonicalize().ok()?;
@@ -149,7 +149,7 @@ impl Assets {
         }
         if is_named(".usdz") || is_named(".usdc") && !bytes.starts_with(b"PXR-USDC") {
             return Err(Error::malformed(
-                "the file is not what its ending says: it is neither a package nor binary USD",
+                "the contents do not match the extension: they are neither a package nor binary USD",
             ));
         }
         if bytes.starts_with(b"PXR-USDC") {

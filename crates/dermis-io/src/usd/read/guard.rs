@@ -15,7 +15,7 @@ thread_local! {
     static CONTAINED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs `work`; where it panics, the file is malformed.
+/// Runs `work` and reports a panic as a malformed file.
 pub(super) fn contain<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     install_hook();
     let outer = CONTAINED.replace(true);

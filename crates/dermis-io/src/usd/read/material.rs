@@ -96,7 +96,10 @@ impl<'a> Materials<'a> {
         let surface = surface.map(|source| source.shader);
         let id = surface.and_then(|shader| shader.value("info:id")).and_then(values::text);
         let Some(surface) = surface.filter(|_| id.as_deref() == Some("UsdPreviewSurface")) else {
-            notes.push(Note::at(prim.path.clone(), "the material has no UsdPreviewSurface; a plain one stands for it"));
+            notes.push(Note::at(
+                prim.path.clone(),
+                "the material has no UsdPreviewSurface; a plain material replaces it",
+            ));
             return Material { name, ..Material::default() };
         };
         let mut reading = Reading { prims, surface, uv_names, materials: self, notes };
@@ -221,7 +224,7 @@ impl Reading<'_, '_> {
         let texture = metallic.or(roughness)?.0;
         if !fits {
             let path = self.surface.path.clone();
-            self.notes.push(Note::at(path, "textures of metalness and roughness that are not one image are left out"));
+            self.notes.push(Note::at(path, "textures of metalness and roughness that are not one image are skipped"));
         }
         fits.then_some(texture)
     }

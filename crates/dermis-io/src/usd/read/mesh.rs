@@ -43,7 +43,7 @@ pub(super) fn shape(
     }
     let mut fits = |name: &str, fits: bool| {
         if !fits {
-            notes.push(Note::at(prim.path.clone(), format!("'{name}' does not fit the mesh and is left out")));
+            notes.push(Note::at(prim.path.clone(), format!("'{name}' does not fit the mesh and is skipped")));
         }
     };
     let uvs = uv_names.iter().filter_map(|name| {

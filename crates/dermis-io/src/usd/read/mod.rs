@@ -66,7 +66,7 @@ fn read_stage(assets: Assets, root: &str, size: u64, options: &ReadOptions) -> R
         if prim.type_name == "Mesh" {
             objects.push(reader.object(&prims, index).map_err(|error| error.at(prim.path.clone()))?);
         } else if OTHER_SHAPES.contains(&prim.type_name.as_str()) {
-            reader.notes.push(Note::at(prim.path.clone(), format!("a {} is left out", prim.type_name)));
+            reader.notes.push(Note::at(prim.path.clone(), format!("a {} is skipped", prim.type_name)));
         }
     }
     let moves = objects.iter().any(|object| object.sequence.is_some() || !object.clips.is_empty());
@@ -191,7 +191,7 @@ impl Reader<'_> {
     ) -> Result<MeshSequence, Error> {
         let prim = &prims.all[index];
         check_counts(prim, mesh.point_count())?;
-        // Recorded points are kept as they are; only where they lie on no grid does a rate have to be chosen.
+        // Recorded points are kept as they are; a rate is chosen only if they are not on a grid.
         let mut grid = Grid::of(times, None, &mut self.budget)?;
         if grid.count != times.len()
             && let Some(spacing) = self.clock.asked_spacing()

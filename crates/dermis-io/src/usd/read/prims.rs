@@ -34,13 +34,13 @@ pub(super) struct Prims {
     /// The prims, parents before children.
     pub(super) all: Vec<Prim>,
     by_path: HashMap<String, usize>,
-    /// Time codes per second, where the file states them.
+    /// Time codes per second, if the file defines them.
     pub(super) time_codes_per_second: Option<f64>,
-    /// Frames per second, where the file states them.
+    /// Frames per second, if the file defines them.
     pub(super) frames_per_second: Option<f64>,
-    /// The length of one unit in metres, where the file states it.
+    /// Length of one unit in metres, if the file defines it.
     pub(super) metres_per_unit: Option<f64>,
-    /// `"Y"` or `"Z"`, where the file states it.
+    /// `"Y"` or `"Z"`, if the file defines it.
     pub(super) up_axis: Option<String>,
     /// Notes on what could not be composed.
     pub(super) notes: Vec<Note>,
@@ -88,7 +88,7 @@ impl Attribute {
         }
     }
 
-    /// The value that holds where time does not matter: the default, or the first sample.
+    /// Value independent of time: the default, or the first sample.
     pub(super) fn value(&self) -> Option<&Value> {
         self.default.as_ref().or(self.samples.first().map(|(_, value)| value))
     }
@@ -140,7 +140,7 @@ pub(super) fn fetch(assets: &Rc<Assets>, root: &str, budget: &mut Budget) -> Res
     };
     walk(&stage, assets, budget, &mut prims)?;
     for error in stage.composition_errors() {
-        prims.notes.push(Note::new(format!("a part of the stage is left out: {error}")));
+        prims.notes.push(Note::new(format!("a part of the stage is skipped: {error}")));
     }
     Ok(prims)
 }
@@ -171,7 +171,7 @@ fn walk(stage: &Stage, assets: &Assets, budget: &mut Budget, prims: &mut Prims) 
             prims.all[parent].children.push(index);
         }
         if is_instancer {
-            prims.notes.push(Note::at(path, "a point instancer is left out"));
+            prims.notes.push(Note::at(path, "a point instancer is skipped"));
             continue;
         }
         let children = prim.child_names().map_err(composing)?;

@@ -1,9 +1,9 @@
-//! When frames are taken from animated attributes.
+//! Frame times of animated attributes.
 //!
-//! Times of samples are time codes. Where they lie on an even grid, wholly or with gaps, the grid's points are the
-//! frames; elsewhere one frame is taken per time code. Keys of curves that are too sparse to be frames are sampled at
-//! the stage's rate. The last frame lies at the last sample or holds it, so that no motion is cut off. Between samples
-//! values are interpolated as USD does: linearly, quaternions along the great circle, arrays element by element.
+//! Times of samples are time codes. If they are on an even grid, with or without gaps, the points of the grid are the
+//! frames; otherwise there is one frame per time code. Keys of curves that are too sparse to be frames are sampled at
+//! the stage's rate. The last frame is at or after the last sample, so that no motion is cut off. Between samples,
+//! values are interpolated as in USD: linearly, quaternions along the great circle, arrays element by element.
 
 use dermis_mesh::Note;
 use glam::{DQuat, Vec3};
@@ -17,7 +17,7 @@ use crate::error::Error;
 /// Distance of a sample from the grid, in spacings of the grid, up to which it is on it.
 const GRID_TOLERANCE: f64 = 1e-3;
 
-/// Frames are taken once per time code where samples lie on no grid.
+/// Frame spacing if samples are not on a grid.
 const ONE_TIME_CODE: f64 = 1.0;
 
 /// Keys on a slower grid than this are sparse: they are meant to be interpolated.
@@ -44,7 +44,7 @@ impl Grid {
         let (start, end) = (times.first().copied().unwrap_or(0.0), times.last().copied().unwrap_or(0.0));
         let spacing = spacing.or_else(|| spacing_of(times)).unwrap_or(ONE_TIME_CODE);
         let count = ((end - start) / spacing - GRID_TOLERANCE).ceil().max(0.0);
-        // Frames have no bytes in the file where samples are far apart.
+        // If samples are far apart, the number of frames is not bounded by the size of the file.
         budget.take("frames", count.min(1e15) as usize, 64)?;
         let misses = !times.iter().all(|time| is_on_grid(*time, start, spacing));
         Ok(Self { start, spacing, count: count as usize + 1, misses })
@@ -84,7 +84,7 @@ fn spacing_of(times: &[f64]) -> Option<f64> {
     if !(smallest > 0.0 && smallest.is_finite()) {
         return None;
     }
-    // Divided evenly over the whole range, the spacing is exact where the times are rounded.
+    // Divided evenly over the whole range, the spacing is exact even if the times are rounded.
     let spacing = (end - start) / ((end - start) / smallest).round();
     times.iter().all(|time| is_on_grid(*time, start, spacing)).then_some(spacing)
 }

@@ -96,7 +96,7 @@ impl Materials {
             "image/x-exr" => "exr",
             "image/avif" => "avif",
             other => {
-                let what = format!("a texture of type '{other}' is left out; USD knows PNG, JPEG, EXR and AVIF");
+                let what = format!("a texture of type '{other}' is dropped; USD knows PNG, JPEG, EXR and AVIF");
                 self.notes.push(Note::at(path, what));
                 return None;
             }

@@ -1,9 +1,9 @@
 //! Writing `.usda`: one root prim with all objects in the world's space, and their materials.
 //!
-//! Recorded frames become time samples of points; rigs become `UsdSkel` ([`skel`]), with joints one above the other
-//! ([`nested`]) where single ones cannot say how they shear or scale ([`pose`]). The first clip of a rig with joints
-//! that have no place at all, or that collapse, is recorded. Everything is streamed, frame by frame. Time codes are
-//! frames of the first moving object; objects at other rates have fractional ones.
+//! Recorded frames become time samples of points. Rigs become `UsdSkel` ([`skel`]), with nested joints ([`nested`]) if
+//! single ones cannot express their shear or scale ([`pose`]). If a rig has joints without a valid transform, or joints
+//! that collapse, its first clip is recorded as frames. Everything is streamed, frame by frame. Time codes are frames
+//! of the first moving object; objects at other rates have fractional ones.
 
 mod material;
 mod mesh;
@@ -116,7 +116,7 @@ pub(crate) fn write(scene: &Scene, job: &mut Job<'_>) -> Result<(), Error> {
 fn plan<'a>(object: &'a Object, notes: &mut Vec<Note>) -> Result<Plan<'a>, Error> {
     let mut note = |message: &str| notes.push(Note::at(object.name.clone(), message));
     if object.tets.is_some() {
-        note("tetrahedra are left out; USD holds the surface");
+        note("tetrahedra are dropped; USD holds the surface");
     }
     let Some(rig) = &object.rig else {
         return Ok(object.sequence.clone().map_or(Plan::Still(object), |motion| Plan::Recorded(object, motion)));
@@ -124,7 +124,7 @@ fn plan<'a>(object: &'a Object, notes: &mut Vec<Note>) -> Result<Plan<'a>, Error
     if object.clips.is_empty()
         && let Some(motion) = &object.sequence
     {
-        note("the rig is left out; it has no clip, and the recorded frames are written");
+        note("the rig is dropped; it has no clip, and the recorded frames are written");
         return Ok(Plan::Recorded(object, motion.clone()));
     }
     if let Some(rigged) = as_joints(object, rig)? {
@@ -132,12 +132,12 @@ fn plan<'a>(object: &'a Object, notes: &mut Vec<Note>) -> Result<Plan<'a>, Error
             note("the first clip is bound to the skeleton; the others stand beside it");
         }
         if object.sequence.is_some() {
-            note("the recorded frames are left out; the rig and its clips are written");
+            note("the recorded frames are dropped; the rig and its clips are written");
         }
         return Ok(Plan::Rigged(Box::new(rigged)));
     }
     let Some(clip) = object.clips.first() else {
-        note("the rig is left out; its joints have no bind pose");
+        note("the rig is dropped; its joints have no bind pose");
         return Ok(Plan::Still(object));
     };
     note("UsdSkel cannot hold joints that collapse; the first clip is written as recorded frames");

@@ -9,7 +9,7 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// A valid name like `name` that no sibling has; `fallback` where nothing of it is left.
+    /// Returns a valid name similar to `name` that no sibling has; `fallback` if no valid character remains.
     pub(super) fn give(&mut self, name: &str, fallback: &str) -> String {
         let valid = valid(name);
         let base = if valid.is_empty() { fallback.to_owned() } else { valid };

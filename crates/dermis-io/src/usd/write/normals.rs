@@ -1,4 +1,4 @@
-//! Normals of a moving mesh: where the rest mesh is smooth, the frames are smooth; if it has an edge, they keep it.
+//! Normals of a moving mesh: smooth regions of the rest mesh stay smooth in all frames, and hard edges stay hard.
 //!
 //! Corners that share a point and a rest normal form a group; in each frame a group's normal is the sum of the
 //! area-weighted normals of its triangles.

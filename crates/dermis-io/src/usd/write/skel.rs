@@ -185,7 +185,7 @@ fn write_shapes(
     Ok(())
 }
 
-/// Normal offsets per point, where all vertices of each point agree.
+/// Normal offsets per point, if all vertices of each point agree.
 fn normals_per_point(object: &Object, shape: &Shape) -> Option<Vec<Vec3>> {
     let per_vertex = shape.normal_offsets.as_ref()?;
     let Some(layout) = object.mesh.layout() else { return Some(per_vertex.clone()) };

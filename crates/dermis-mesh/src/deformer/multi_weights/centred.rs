@@ -1,31 +1,31 @@
-//! Multi-weights around the rest pose: the form that is fast to evaluate and that half precision can hold.
+//! Multi-weights relative to the rest pose: a form that is fast to evaluate and suitable for half precision.
 //!
-//! Bone k, seen from the home bone h and with c, the centre of h's points, as origin, is `M'_k = C⁻¹ H⁻¹ T_k C`, C the
-//! translation by c. Shifting the origin turns the weights into `w'_ji = w_ji − w_j3 c_i`, and since a point at rest
-//! (every M' = I) stays where it is, all that the identity contributes adds up to the rest point p̄:
+//! With the centre c of the home bone's points as origin, bone k relative to the home bone h is `M'_k = C⁻¹ H⁻¹ T_k C`,
+//! where C is the translation by c. The change of origin turns the weights into `w'_ji = w_ji − w_j3 c_i`. A point does
+//! not move in the rest pose (every M' = I), so the contributions of the identity add up to the rest point p̄:
 //!
 //! `p' − c = p̄ − c + Σ_{k≠h} Σ_i w'_ji,k (m'_ji,k − δ_ji)`, `p̄_j = Σ_k w_jj,k`.
 //!
-//! The home bone's own entry has become a part of p̄. What is left is small: weights as large as a limb instead of the
-//! distance from the origin, times how far a bone has moved against the home bone. So f32 and f16 round displacements,
-//! never places: a rest pose stays exact.
+//! The home bone's own entry is absorbed by p̄. The remaining terms are small: weights of the size of a limb instead of
+//! the distance from the origin, times the motion of a bone relative to the home bone. Rounding to f32 or f16 therefore
+//! affects displacements, not positions, and the rest pose stays exact.
 //!
-//! f16 spans few powers of two: the weights of each home bone are scaled by one power for the columns of the axes and
-//! one for translations.
+//! The range of f16 is small, so the weights of each home bone are scaled by one power of two for the columns of the
+//! axes and one for the translations.
 
 use glam::{DVec3, Vec3};
 
 use super::MultiWeights;
 
-/// Scaled weights are at most this large: half precision ends at 65504.
-const LARGEST: f64 = 16384.0;
+/// Upper bound of scaled weights; the largest half-precision number is 65504.
+const MAX_SCALED_WEIGHT: f64 = 16384.0;
 
-/// What the points of one home bone are measured by.
+/// Origin and scales of the points of one home bone.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct HomeFrame {
     /// Centre of the points' rest positions.
     pub centre: DVec3,
-    /// What the columns of the axes, and the column of the translation, are divided by: powers of two.
+    /// Divisors of the columns of the axes and of the column of the translation: powers of two.
     pub scales: [f32; 2],
 }
 
@@ -35,7 +35,7 @@ impl Default for HomeFrame {
     }
 }
 
-/// Where each point rests.
+/// Rest position of each part.
 pub fn rest_points(weights: &MultiWeights) -> Vec<DVec3> {
     let rest = |point: usize| {
         let diagonals = weights.row(point).map(|(_, w)| DVec3::new(w[0][0].into(), w[1][1].into(), w[2][2].into()));
@@ -44,7 +44,7 @@ pub fn rest_points(weights: &MultiWeights) -> Vec<DVec3> {
     (0..weights.part_count()).map(rest).collect()
 }
 
-/// The frame of each bone; those that are no point's home have a plain one.
+/// Frame of each bone; bones without points have the default frame.
 pub fn home_frames(weights: &MultiWeights, rest: &[DVec3]) -> Vec<HomeFrame> {
     let count = weights.home.iter().max().map_or(0, |&last| last as usize + 1);
     let mut bounds = vec![(DVec3::INFINITY, DVec3::NEG_INFINITY); count];
@@ -53,7 +53,7 @@ pub fn home_frames(weights: &MultiWeights, rest: &[DVec3]) -> Vec<HomeFrame> {
         (*low, *high) = (low.min(point), high.max(point));
     }
     let centre = |(low, high): (DVec3, DVec3)| if low.x <= high.x { (low + high) * 0.5 } else { DVec3::ZERO };
-    // Rounded, so that a file holds it exactly.
+    // Rounded to f32, so that files represent it exactly.
     let centres = bounds.into_iter().map(|bounds| centre(bounds).as_vec3().as_dvec3());
     let mut frames: Vec<HomeFrame> = centres.map(|centre| HomeFrame { centre, ..HomeFrame::default() }).collect();
     let mut largest = vec![[0.0f64; 2]; count];
@@ -67,12 +67,13 @@ pub fn home_frames(weights: &MultiWeights, rest: &[DVec3]) -> Vec<HomeFrame> {
         }
     }
     for (frame, largest) in frames.iter_mut().zip(largest) {
-        frame.scales = largest.map(|largest| if largest > 0.0 { power_of_two(largest / LARGEST) } else { 1.0 });
+        frame.scales =
+            largest.map(|largest| if largest > 0.0 { power_of_two(largest / MAX_SCALED_WEIGHT) } else { 1.0 });
     }
     frames
 }
 
-/// The entries of a point but that of its home bone.
+/// Entries of a point except that of its home bone.
 pub fn others(weights: &MultiWeights, point: usize) -> impl Iterator<Item = (u32, &[[f32; 4]; 3])> {
     let home = weights.home[point];
     weights.row(point).filter(move |(bone, _)| *bone != home)
@@ -99,13 +100,13 @@ pub(super) fn uncentred(entry: [[f32; 4]; 3], frame: &HomeFrame) -> [[f32; 4]; 3
     })
 }
 
-/// The home bone's entry that puts a point at rest where it belongs: its other entries no bone can move.
+/// Entry of the home bone that puts a point at its rest position, given the contribution of the other entries.
 pub(super) fn home_entry(rest: Vec3, others: DVec3) -> [[f32; 4]; 3] {
     let [x, y, z] = (rest.as_dvec3() - others).as_vec3().to_array();
     [[x, 0.0, 0.0, 0.0], [0.0, y, 0.0, 0.0], [0.0, 0.0, z, 0.0]]
 }
 
-/// The power of two at or above `value`, as far as f32 has it.
+/// Smallest power of two that is at least `value`, within the range of f32.
 fn power_of_two(value: f64) -> f32 {
     const EXPONENTS: std::ops::RangeInclusive<f64> = -100.0..=100.0;
     value.log2().ceil().clamp(*EXPONENTS.start(), *EXPONENTS.end()).exp2() as f32

@@ -1,50 +1,50 @@
-//! Validation of multi-weights, for all that come from a file.
+//! Validation of multi-weights read from files.
 
 use super::MultiWeights;
 
-/// Why numbers are no multi-weights, or not those of a rig.
+/// Error for invalid multi-weights, or multi-weights of another rig.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MultiWeightsError {
-    /// The settings of the deformer are not understood.
-    #[error("the settings of the multi-weights are not understood: {0}")]
+    /// The settings of the deformer are invalid.
+    #[error("invalid settings of multi-weights: {0}")]
     Settings(String),
-    /// A list of numbers is not there, or of another kind.
+    /// A list of numbers is missing or has the wrong type.
     #[error("the multi-weights have no {what} called '{name}'")]
     NoBuffer {
         /// Its name.
         name: &'static str,
-        /// What it should hold.
+        /// Its expected contents.
         what: &'static str,
     },
-    /// A list of numbers has another length than the others ask for.
-    #[error("the multi-weights have {found} {what}, but there should be {expected}")]
+    /// The length of a list of numbers differs from that implied by the others.
+    #[error("the multi-weights have {found} {what}, expected {expected}")]
     Count {
-        /// What was counted, in words.
+        /// The counted items, in words.
         what: &'static str,
-        /// How many there are.
+        /// Actual number.
         found: usize,
-        /// How many there should be.
+        /// Expected number.
         expected: usize,
     },
-    /// The entries of a point begin after those of the next.
-    #[error("the multi-weights of point {point} end before they begin")]
+    /// The offsets of the entries are not ascending.
+    #[error("the multi-weights of point {point} have offsets that are not ascending")]
     Offsets {
         /// The offending point.
         point: usize,
     },
-    /// The bones of a point are not in order, or one occurs twice.
-    #[error("the multi-weights of point {point} do not name their bones in ascending order")]
+    /// The bones of a point are not in strictly ascending order.
+    #[error("the multi-weights of point {point} do not list their bones in ascending order")]
     Order {
         /// The offending point.
         point: usize,
     },
-    /// A bone does not exist.
-    #[error("the multi-weights of point {point} name bone {bone}, but the rig has {count}")]
+    /// A bone index is out of range.
+    #[error("the multi-weights of point {point} refer to bone {bone}, but the rig has {count} bones")]
     NoSuchBone {
         /// The offending point.
         point: usize,
-        /// The bone that it names.
+        /// The bone index.
         bone: u32,
         /// The number of bones.
         count: usize,
@@ -58,28 +58,28 @@ pub enum MultiWeightsError {
 }
 
 impl MultiWeights {
-    /// The number of points.
+    /// Number of points.
     pub fn point_count(&self) -> usize {
         if self.parts.is_empty() { self.home.len() } else { self.parts.len() - 1 }
     }
 
-    /// The number of parts that the points consist of.
+    /// Total number of parts of all points.
     pub fn part_count(&self) -> usize {
         self.home.len()
     }
 
-    /// The number of entries: pairs of a part and a bone.
+    /// Number of entries: pairs of a part and a bone.
     pub fn entry_count(&self) -> usize {
         self.bones.len()
     }
 
-    /// The bones and weights of a part.
+    /// Returns the bones and weights of a part.
     pub fn row(&self, part: usize) -> impl Iterator<Item = (u32, &[[f32; 4]; 3])> {
         let entries = self.offsets[part] as usize..self.offsets[part + 1] as usize;
         self.bones[entries.clone()].iter().copied().zip(&self.weights[entries])
     }
 
-    /// Whether these are the multi-weights of `points` points and `bones` bones.
+    /// Checks that these are valid multi-weights of `points` points and `bones` bones.
     pub fn check_for(&self, points: usize, bones: usize) -> Result<(), MultiWeightsError> {
         expect("points", self.point_count(), points)?;
         self.check()?;
@@ -92,7 +92,7 @@ impl MultiWeights {
         Ok(())
     }
 
-    /// Whether the lists fit together and every number is finite.
+    /// Checks that the lists are consistent and every number is finite.
     pub fn check(&self) -> Result<(), MultiWeightsError> {
         self.check_parts()?;
         expect("beginnings of entries", self.offsets.len(), self.part_count() + 1)?;
@@ -114,7 +114,7 @@ impl MultiWeights {
         Ok(())
     }
 
-    /// Whether every part belongs to a point, and every point has one.
+    /// Checks that every part belongs to a point and every point has at least one part.
     fn check_parts(&self) -> Result<(), MultiWeightsError> {
         if self.parts.is_empty() {
             return expect("shares of points that are one part", self.shares.len(), 0);
@@ -132,7 +132,7 @@ impl MultiWeights {
     }
 }
 
-/// Whether there are as many as there should be.
+/// Returns an error if the two numbers differ.
 pub(super) fn expect(what: &'static str, found: usize, expected: usize) -> Result<(), MultiWeightsError> {
     if found == expected { Ok(()) } else { Err(MultiWeightsError::Count { what, found, expected }) }
 }

@@ -1,12 +1,12 @@
-//! Multi-weights as a layer of an object, and the form in which files hold them.
+//! Multi-weights as a layer of an object, and their stored form.
 //!
 //! The settings are `{"type": "multi_weights", "version": 1, "precision": "f32"}`, followed by a record of the training.
 //! The buffers are those of [`MultiWeights`]: `home` per part, `offsets` per part and one more, `bones` and twelve
 //! `weights` per entry; if points have several parts, `parts` per point and one more, and `shares` per part.
 //!
-//! With the precision `f16`, weights are half-precision bits of the form around the rest pose (see `centred`): entries
-//! of home bones are omitted, `rest` has the rest point of each part, and `frames` has five numbers for each home
-//! bone, the centre and the two scales. Reading gives plain multi-weights again.
+//! With the precision `f16`, weights are half-precision bits relative to the rest pose (see `centred`): entries of home
+//! bones are omitted, `rest` contains the rest point of each part, and `frames` contains five numbers for each home
+//! bone, the centre and the two scales. Decoding restores plain multi-weights.
 
 use std::collections::BTreeMap;
 
@@ -43,14 +43,14 @@ pub enum Precision {
 #[derive(Debug, Clone, PartialEq)]
 pub struct MultiWeightsLayer {
     weights: MultiWeights,
-    /// Buffers in half precision. They are kept, because rounding rounded weights again gives other bits.
+    /// Buffers in half precision. They are kept because rounding the rounded weights again would change bits.
     half: Option<Buffers>,
     /// Record of the training (`smoothness`, `underlying`, `poses`, `training_rms_error`), stored with the settings.
     pub record: Map<String, Value>,
 }
 
 impl MultiWeightsLayer {
-    /// The layer of `weights`, rounded to `precision` as a file will hold them.
+    /// Creates the layer of `weights`, rounded to `precision` as in a file.
     pub fn new(weights: MultiWeights, precision: Precision) -> Result<Self, MultiWeightsError> {
         weights.check()?;
         let record = Map::new();
@@ -71,7 +71,7 @@ impl MultiWeightsLayer {
         if self.half.is_some() { Precision::Half } else { Precision::Single }
     }
 
-    /// The stored form, without its type.
+    /// Stored form, without its type.
     pub(crate) fn encode(&self) -> StoredDeformer {
         let (precision, buffers) = match &self.half {
             Some(buffers) => (HALF, buffers.clone()),
@@ -83,20 +83,20 @@ impl MultiWeightsLayer {
         StoredDeformer { settings, buffers }
     }
 
-    /// The layer in `stored`, which is one of this type.
+    /// Decodes `stored`, which must be of this type.
     pub(crate) fn decode(stored: StoredDeformer) -> Result<Self, MultiWeightsError> {
         let StoredDeformer { settings: mut record, buffers } = stored;
         record.remove("type");
         let version = record.remove("version").unwrap_or_default();
         if version != VERSION {
-            let message = format!("they are of version {version}, and this program reads {VERSION}");
+            let message = format!("unsupported version {version}: this program reads version {VERSION}");
             return Err(MultiWeightsError::Settings(message));
         }
         let precision = record.remove("precision").unwrap_or_default();
         let (weights, half) = match precision.as_str() {
             Some(SINGLE) => (read_single(&buffers)?, None),
             Some(HALF) => (read_half(&buffers)?, Some(buffers)),
-            _ => return Err(MultiWeightsError::Settings(format!("the precision is {precision}"))),
+            _ => return Err(MultiWeightsError::Settings(format!("unknown precision {precision}"))),
         };
         weights.check()?;
         Ok(Self { weights, half, record })
@@ -174,7 +174,7 @@ fn read_half(buffers: &Buffers) -> Result<MultiWeights, MultiWeightsError> {
     let rest = floats(buffers, "rest")?;
     expect("rest coordinates", rest.len(), 3 * home.len())?;
     let (rest, _) = rest.as_chunks::<3>();
-    // The lists are checked against each other before one is used to index another.
+    // The lists are checked against each other before any of them is used as an index.
     let (parts, shares) = read_parts(buffers)?;
     let stored = MultiWeights {
         parts,
@@ -211,7 +211,7 @@ fn read_frames(buffers: &Buffers) -> Result<Vec<HomeFrame>, MultiWeightsError> {
     Ok(frames.iter().map(frame).collect())
 }
 
-/// Plain weights: about the origin, with an entry for each home bone.
+/// Plain weights: relative to the origin, with an entry for each home bone.
 fn with_home_entries(stored: &MultiWeights, rest: &[[f32; 3]], frames: &[HomeFrame]) -> MultiWeights {
     let MultiWeights { parts, shares, home, .. } = stored.clone();
     let mut all = MultiWeights { parts, shares, home, offsets: vec![0], ..MultiWeights::default() };
@@ -232,7 +232,7 @@ fn with_home_entries(stored: &MultiWeights, rest: &[[f32; 3]], frames: &[HomeFra
     all
 }
 
-/// A list of floats; files leave empty ones out.
+/// Returns a list of floats; empty lists are omitted from files.
 fn floats<'a>(buffers: &'a Buffers, name: &'static str) -> Result<&'a [f32], MultiWeightsError> {
     let missing = MultiWeightsError::NoBuffer { name, what: "list of floats" };
     buffers.get(name).map_or(Ok(&[]), |values| values.floats().ok_or(missing))

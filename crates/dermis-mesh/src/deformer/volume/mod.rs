@@ -1,4 +1,4 @@
-//! Settings of the layer that keeps a skin's volume.
+//! Settings of the layer that preserves a skin's volume.
 
 mod effects;
 mod target;
@@ -8,16 +8,17 @@ use serde::{Deserialize, Serialize};
 pub use effects::{Effect, Effects, EffectsError, JointEffect, Profile};
 pub use target::{Target, TargetError};
 
-/// How exactly and where the volume is restored.
+/// Accuracy and extent of the correction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
-    /// Near the joints that changed it, to rounding.
+    /// Near the joints that changed the volume, exact to rounding.
     #[default]
     Exact,
-    /// Near the joints, from their own partial volumes and one gradient each (§5): fastest, right to a few thousandths.
+    /// Near the joints, from their own partial volumes and one gradient each (§5): fastest, with an error of a few
+    /// thousandths.
     Fast,
-    /// Over the whole body, to rounding, without a rig.
+    /// Over the whole body, exact to rounding, without a rig.
     Global,
 }
 
@@ -25,14 +26,14 @@ pub enum Mode {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct VolumeOptions {
-    /// How exactly and where.
+    /// Accuracy and extent of the correction.
     pub mode: Mode,
-    /// Whether holes are closed virtually, for the volume alone.
+    /// Closes holes virtually, for the computation of the volume only.
     pub cap: bool,
-    /// The volume to reach, as a multiple of the rest volume.
+    /// Target volume, as a multiple of the rest volume.
     pub target: Target,
-    /// What happens near which joints; the default is a plain bulge everywhere.
+    /// Effects by joint; the default is a plain bulge everywhere.
     pub effects: Effects,
-    /// The attribute that says where the whole body gives way, per point; `None`: everywhere alike.
+    /// Name of the attribute that weights the correction of the whole body per point; `None`: uniform.
     pub body_attribute: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! The volume to reach over time.
+//! Target volume over time.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,20 +13,18 @@ pub struct Target {
     keys: Vec<[f64; 2]>,
 }
 
-/// Why a text is no target.
+/// Error for an invalid volume target.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "'{0}' is no target: give a positive factor such as 1.05, or keys in ascending seconds such as 0:1,1.5:1.2,3:1"
-)]
+#[error("invalid volume target '{0}': give a positive factor such as 1.05, or ascending keys such as 0:1,1.5:1.2,3:1")]
 pub struct TargetError(String);
 
 impl Target {
-    /// The same factor at all times.
+    /// Creates a target with the same factor at all times.
     pub fn constant(factor: f64) -> Self {
         Self { keys: vec![[0.0, factor]] }
     }
 
-    /// A curve through `keys`, seconds and factors; times must ascend and factors be positive.
+    /// Creates a curve through `keys`, pairs of seconds and factor. Times must be ascending and factors positive.
     pub fn new(keys: Vec<[f64; 2]>) -> Result<Self, TargetError> {
         let ascending = keys.windows(2).all(|pair| pair[0][0] < pair[1][0]);
         let sensible = keys.iter().all(|[time, factor]| time.is_finite() && factor.is_finite() && *factor > 0.0);
@@ -36,7 +34,7 @@ impl Target {
         Ok(Self { keys })
     }
 
-    /// The factor at a time: eased between keys, constant before the first and after the last.
+    /// Returns the factor at a time: eased between keys, constant before the first and after the last.
     pub fn at(&self, seconds: f64) -> f64 {
         let after = self.keys.partition_point(|key| key[0] <= seconds);
         let (Some(&[start, from]), Some(&[end, to])) = (self.keys.get(after.wrapping_sub(1)), self.keys.get(after))

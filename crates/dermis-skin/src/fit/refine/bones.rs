@@ -1,12 +1,12 @@
-//! The bones that move the weighted rest pose closest to the frames, in closed form.
+//! Bones that move the weighted rest pose closest to the frames, in closed form.
 //!
 //! With Φ (4B × N) holding `w_ib p̃_i`, the squared error is ‖P − TΦ‖². Its normal matrix `A = ΦΦᵀ` (4B × 4B) is the same
 //! for all frames and coordinates, the right-hand side is `R = PΦᵀ` (3S × 4B).
 //!
-//! Flexible bones: `T A = R` by one Cholesky factor, with a small pull towards the rigid part of the former transform,
-//! which settles what few or flat points leave open. Rigid and scaled bones: block by block (Gauss–Seidel). What the other bones
-//! leave for bone b in frame t is `Q = R_b − Σ_{b'≠b} T_b' A_b'b`, and its best transform follows from Q and `A_bb` alone,
-//! so a sweep costs O(B²·S) and no point is looked at.
+//! Flexible bones: `T A = R` by one Cholesky factor, with a small weight on the rigid part of the previous transform,
+//! which resolves underdetermined cases (few or flat points). Rigid and scaled bones: block by block (Gauss–Seidel).
+//! The residual of the other bones for bone b in frame t is `Q = R_b − Σ_{b'≠b} T_b' A_b'b`, and its best transform
+//! depends on Q and `A_bb` alone, so a sweep costs O(B²·S) and does not access any points.
 
 use dermis_math::polar::polar_rotation;
 use faer::linalg::solvers::Solve;
@@ -21,11 +21,12 @@ use crate::fit::influences::Influences;
 use crate::fit::trajectories::Trajectories;
 use crate::fit::transforms::{Affine, affine_at, set_affine};
 
-/// Weight of the rigid part of the former transform, relative to the bone's own points.
+/// Weight of the rigid part of the previous transform, relative to the bone's own points.
 pub(crate) const HOLD: f64 = 1e-6;
-/// The same if weights are smooth: bones have fewer points that tell them from rigid ones, and are better conditioned.
+/// The same for smooth weights: bones have fewer points that distinguish them from rigid ones, and are better
+/// conditioned.
 pub(crate) const SMOOTH_HOLD: f64 = 1e-5;
-/// Sweeps over the bones that are not flexible; each makes the error smaller.
+/// Number of sweeps over bones that are not flexible; each reduces the error.
 const SWEEPS: usize = 3;
 
 /// Replaces `transforms` (3S × 4B) by the best ones of `model` for the given weights and rest pose.
@@ -104,7 +105,7 @@ fn solve_flexible(mut normal: Mat<f64>, right: Mat<f64>, strength: f64, transfor
     let mut solution = right;
     for bone in 0..columns / 4 {
         let trace: f64 = (0..4).map(|k| normal[(4 * bone + k, 4 * bone + k)]).sum();
-        // A bone without points keeps its transform whatever the factor is.
+        // A bone without points keeps its transform for any factor.
         let hold = if trace > 0.0 { strength * trace } else { 1.0 };
         for column in 4 * bone..4 * bone + 4 {
             normal[(column, column)] += hold;
@@ -120,7 +121,8 @@ fn solve_flexible(mut normal: Mat<f64>, right: Mat<f64>, strength: f64, transfor
         }
     }
     let mut transposed = solution.transpose().to_owned();
-    // A sum of squares plus a positive diagonal is positive definite but for rounding; the bones then stay as they are.
+    // A sum of squares plus a positive diagonal is positive definite except for rounding, in which case the bones are
+    // unchanged.
     if let Ok(factor) = normal.llt(Side::Lower) {
         factor.solve_in_place(transposed.as_mut());
         *transforms = transposed.transpose().to_owned();
@@ -175,7 +177,7 @@ fn best_affine(model: BoneModel, normal: &Mat<f64>, bone: usize, q: Affine, form
     let square_column = |k: usize| DVec3::new(a(0, k), a(1, k), a(2, k)) - mass * mean_rest * mean_rest[k];
     let former_linear = DMat3::from_cols(former[0], former[1], former[2]);
     let square = DMat3::from_cols(square_column(0), square_column(1), square_column(2));
-    // Flat or tiny clusters leave a turn open: the former one settles it.
+    // Flat or tiny clusters do not determine the rotation; the previous one resolves it.
     let hold = 1e-6 * (square.x_axis.x + square.y_axis.y + square.z_axis.z) + f64::MIN_POSITIVE;
     let square = square + DMat3::from_diagonal(DVec3::splat(hold));
     let cross = DMat3::from_cols(cross_column(0), cross_column(1), cross_column(2)) + former_linear * hold;

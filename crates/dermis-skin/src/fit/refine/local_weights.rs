@@ -1,12 +1,12 @@
-//! Weights that are smooth, local and sparse, as a step of the alternation.
+//! Smooth, local and sparse weights, as a step of the alternation.
 //!
 //! With bones and rest pose fixed, `Σ_i ‖p_i − Σ_b w_ib T_b p̃_i‖² + μ Σ_ij c_ij ‖w_i − w_j‖²` is minimised over the
 //! simplex of each point. The couplings c and their unit are those of [`Surface`]; `μ = smoothness · ℓ²N/A · e`, with e
-//! the mean squared error of a point, so that the term weighs as much as the error that is left and an exact skin stays
-//! exact. Points are solved against their neighbours of the step before (Jacobi): each sees the mean of their weights as
+//! the mean squared error of a point, so that the term is as large as the remaining error and an exact skin stays
+//! exact. Points are solved with the weights of their neighbours from the previous step (Jacobi): the mean of these is
 //! a prior.
 //!
-//! Locality: a point takes bones only from within [`Surface::rings`] of it, and of the region of a bone only the
+//! Locality: a point can only have bones within [`Surface::rings`] of it, and of the region of a bone only the
 //! connected part with the largest weight is kept. Sparsity: a further bone must gain at least [`MIN_GAIN`] of e, and
 //! weights below [`MIN_WEIGHT`] are dropped.
 
@@ -20,9 +20,9 @@ use crate::fit::state::State;
 use crate::fit::surface::Surface;
 use crate::fit::trajectories::Trajectories;
 
-/// Gain of a further bone, relative to the mean squared error of a point.
+/// Minimum gain of a further bone, relative to the mean squared error of a point.
 const MIN_GAIN: f64 = 0.01;
-/// Smallest weight that is kept.
+/// Minimum weight that is kept.
 const MIN_WEIGHT: f64 = 0.01;
 /// Coupling of the displacements of neighbouring points of the rest pose, relative to the curvature of the error.
 const REST_COUPLING: f64 = 0.7;
@@ -32,12 +32,12 @@ const REST_COUPLING: f64 = 0.7;
 pub(crate) struct LocalOptions {
     pub(crate) max_influences: usize,
     pub(crate) smoothness: f64,
-    /// Whether influences are chosen anew.
+    /// Selects the influences again instead of keeping them.
     pub(crate) reselect: bool,
     pub(crate) keep_rest: bool,
 }
 
-/// Weights, and unless `keep_rest` rest positions, for the bones as they are.
+/// Solves for weights, and unless `keep_rest` for rest positions, with fixed bones.
 pub(crate) fn weigh_locally(trajectories: &Trajectories, state: &mut State, surface: &Surface, options: &LocalOptions) {
     let moments = Moments::new(&state.transforms);
     let mean_error = state.squared_error() / trajectories.point_count().max(1) as f64;
@@ -85,7 +85,7 @@ pub(crate) fn weigh_locally(trajectories: &Trajectories, state: &mut State, surf
     keep_main_parts(state, surface);
 }
 
-/// Puts the mean weights of the neighbours of `point` into `mean`; returns the sum of their couplings.
+/// Writes the mean weights of the neighbours of `point` to `mean`; returns the sum of their couplings.
 fn mean_weights(state: &State, surface: &Surface, point: usize, mean: &mut [f64]) -> f64 {
     mean.fill(0.0);
     let mut total = 0.0;
@@ -96,12 +96,14 @@ fn mean_weights(state: &State, surface: &Surface, point: usize, mean: &mut [f64]
         }
     }
     if total > 0.0 {
-        mean.iter_mut().for_each(|weight| *weight /= total);
+        for weight in mean.iter_mut() {
+            *weight /= total;
+        }
     }
     total
 }
 
-/// The pull of a rest position to where the displacements of its neighbours put it.
+/// Prior of a rest position: the mean displacement of its neighbours.
 fn rest_pull(trajectories: &Trajectories, state: &State, surface: &Surface, point: usize) -> RestPull {
     let (mut sum, mut total) = (DVec3::ZERO, 0.0);
     for (other, coupling) in surface.neighbours(point) {
@@ -116,7 +118,7 @@ fn rest_pull(trajectories: &Trajectories, state: &State, surface: &Surface, poin
     }
 }
 
-/// Drops weights that nobody sees, and solves the others again.
+/// Drops negligible weights and solves for the others again.
 fn drop_small(point: &Point<'_>, influences: &mut Influences) {
     let small = influences.iter().any(|(_, weight)| weight < MIN_WEIGHT);
     if small {
@@ -126,13 +128,15 @@ fn drop_small(point: &Point<'_>, influences: &mut Influences) {
     }
 }
 
-/// For each point, the bones whose region is within [`Surface::rings`] of it, ascending.
+/// Bones whose region is within [`Surface::rings`] of each point, ascending.
 fn nearby_bones(state: &State, surface: &Surface) -> Vec<Vec<u32>> {
     let mut nearby: Vec<Vec<u32>> = vec![Vec::new(); state.influences.len()];
     for (bone, members) in regions(state).into_iter().enumerate() {
         let mut seen = vec![false; state.influences.len()];
         let mut front: Vec<u32> = members.iter().map(|&(point, _)| point).collect();
-        front.iter().for_each(|&point| seen[point as usize] = true);
+        for &point in &front {
+            seen[point as usize] = true;
+        }
         let mut reached = front.clone();
         for _ in 0..surface.rings {
             let mut next = Vec::new();
@@ -146,12 +150,14 @@ fn nearby_bones(state: &State, surface: &Surface) -> Vec<Vec<u32>> {
             reached.extend(&next);
             front = next;
         }
-        reached.iter().for_each(|&point| nearby[point as usize].push(bone as u32));
+        for &point in &reached {
+            nearby[point as usize].push(bone as u32);
+        }
     }
     nearby
 }
 
-/// The points of each bone, ascending, with their weights.
+/// Points of each bone, ascending, with their weights.
 fn regions(state: &State) -> Vec<Vec<(u32, f64)>> {
     let mut regions = vec![Vec::new(); state.bone_count()];
     for (point, influences) in state.influences.iter().enumerate() {
@@ -162,7 +168,7 @@ fn regions(state: &State) -> Vec<Vec<(u32, f64)>> {
     regions
 }
 
-/// Takes each bone from all points outside of the heaviest connected part of its region. Points that lose all bones take
+/// Removes each bone from all points outside the heaviest connected part of its region. Points that lose all bones get
 /// those of their neighbours.
 pub(crate) fn keep_main_parts(state: &mut State, surface: &Surface) {
     let mut orphans = Vec::new();
@@ -184,10 +190,12 @@ pub(crate) fn keep_main_parts(state: &mut State, surface: &Surface) {
     adopt(state, surface, orphans);
 }
 
-/// Gives orphaned points the influences of a neighbour, from the outside inwards.
+/// Gives points without bones the influences of a neighbour, from the outside inwards.
 fn adopt(state: &mut State, surface: &Surface, mut orphans: Vec<u32>) {
     let mut orphaned = vec![false; state.influences.len()];
-    orphans.iter().for_each(|&point| orphaned[point as usize] = true);
+    for &point in &orphans {
+        orphaned[point as usize] = true;
+    }
     while !orphans.is_empty() {
         let parent = |point: u32| {
             let around = surface.graph.neighbours(point as usize).iter();

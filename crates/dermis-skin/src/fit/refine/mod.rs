@@ -1,10 +1,10 @@
 //! Refinement of a skin by alternation: influences and weights, rest pose, bones. Beyond the paper.
 //!
 //! Each step minimises the same squared error ‖P − T(w, p̄)‖² over one of the three with the others fixed
-//! (`influences`, `rest`, `bones`), so the error never grows. Influences are chosen anew every few iterations and
-//! kept only where that helps. A bone that has lost its points is seeded again where the error is largest.
-//! An iteration costs O(N·(S·B + B²)). Blocks of points and groups of sums are fixed, so the result does not depend on
-//! the number of threads.
+//! (`influences`, `rest`, `bones`), so the error never grows. Influences are selected again every few iterations and
+//! kept only if the error decreases. A bone that has lost its points is seeded again at the largest error. An iteration
+//! costs O(N·(S·B + B²)). Blocks of points and groups of sums are fixed, so the result does not depend on the number of
+//! threads.
 
 pub(crate) mod bones;
 pub(crate) mod local_weights;
@@ -31,14 +31,14 @@ use crate::bone_model::BoneModel;
 /// Options of the refinement.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RefineOptions {
-    /// The most iterations; 0 leaves the paper's result as it is.
+    /// Maximum number of iterations; 0 disables the refinement.
     pub max_iterations: usize,
-    /// Relative gain in distortion per iteration below which it stops, averaged over [`RESELECT_EVERY`] iterations.
+    /// Minimum relative gain in distortion per iteration, averaged over [`RESELECT_EVERY`] iterations.
     pub tolerance: f64,
-    /// Keep the given rest pose.
+    /// Keeps the given rest pose.
     pub keep_rest: bool,
-    /// Smoothness and locality of weights and rest pose: 1 weighs the smoothness of the weights as much as the error that
-    /// is left. Larger gives smoother weights and a larger error; 0 looks at the error alone.
+    /// Smoothness and locality of weights and rest pose: 1 gives the smoothness of the weights the same importance as
+    /// the remaining error. Larger gives smoother weights and a larger error; 0 minimises the error alone.
     pub smoothness: f64,
 }
 
@@ -51,19 +51,19 @@ impl Default for RefineOptions {
 /// Default of [`RefineOptions::smoothness`].
 pub const DEFAULT_SMOOTHNESS: f64 = 0.5;
 
-/// Influences are chosen anew in every n-th iteration: choosing costs five times what weighing does.
+/// Influences are selected again in every n-th iteration: selection costs five times as much as solving for weights.
 pub const RESELECT_EVERY: usize = 3;
-/// How often weights and rest position of a point are solved in turn within one iteration.
+/// Number of alternations between weights and rest position of a point within one iteration.
 const INNER_STEPS: usize = 2;
 
-/// How a refinement went.
+/// Report of a refinement.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Refinement {
-    /// How many iterations were done.
+    /// Number of iterations.
     pub iterations: usize,
-    /// Whether the gain fell below the tolerance.
+    /// True if the gain fell below the tolerance.
     pub converged: bool,
-    /// Whether the observer stopped it; the state is then the best so far.
+    /// True if the observer stopped the refinement; the state is then the best so far.
     pub stopped: bool,
 }
 
@@ -88,7 +88,7 @@ pub(crate) fn refine(
         None => weigh_points(trajectories, state, most_influences, reselect, keep_rest),
     };
     let (hold, tolerance) = match surface {
-        // Neighbours that wait for each other make smaller steps.
+        // Neighbours that depend on each other make smaller steps.
         Some(_) => (bones::SMOOTH_HOLD, 0.4 * options.tolerance),
         None => (bones::HOLD, options.tolerance),
     };
@@ -119,7 +119,7 @@ pub(crate) fn refine(
     result
 }
 
-/// Weights, and unless `keep_rest` rest positions, for the bones as they are.
+/// Solves for weights, and unless `keep_rest` for rest positions, with fixed bones.
 pub(crate) fn weigh_points(
     trajectories: &Trajectories,
     state: &mut State,

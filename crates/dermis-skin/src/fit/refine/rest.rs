@@ -1,28 +1,28 @@
-//! The rest pose that the bones move closest to the frames (Kavan et al. 2010).
+//! Rest pose that the bones move closest to the frames (Kavan et al. 2010).
 //!
-//! With bones and weights fixed, each point has its own 3×3 system: `Σ_t F_tᵀF_t p̄ = Σ_t F_tᵀ(p^t − v_t)` with
-//! (`F_t`, `v_t`) = `Σ_b` `w_b` `T_b^t`. All sums are in the moments, so no frame is looked at.
+//! With bones and weights fixed, each point has its own 3×3 system: `Σ_t F_tᵀF_t p̄ = Σ_t F_tᵀ(p^t − v_t)` with (`F_t`,
+//! `v_t`) = `Σ_b` `w_b` `T_b^t`. All sums are computed from the moments, without access to frames.
 
 use glam::{DMat3, DVec3};
 
 use crate::fit::influences::{Influences, Point};
 
-/// Weight of the given position: a point leaves it only where that helps. On the paper's horse 1e-3 costs nothing and
-/// 1e-2 a hundredth of the error; without it the rest pose becomes rough, which shows in its normals.
+/// Weight of the given position, which a point leaves only if the error decreases. On the paper's horse 1e-3 costs
+/// nothing and 1e-2 a hundredth of the error; without it the rest pose becomes rough, which is visible in its normals.
 const PULL: f64 = 1e-3;
 
-/// What holds a rest position.
+/// Prior of a rest position.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RestPull {
-    /// The position in the input.
+    /// Position in the input.
     pub(crate) given: DVec3,
-    /// The position with the mean displacement of the neighbours.
+    /// Position with the mean displacement of the neighbours.
     pub(crate) smooth: DVec3,
     /// Weight of `smooth`, relative to the curvature of the error.
     pub(crate) coupling: f64,
 }
 
-/// The best rest position of `point` under `influences`.
+/// Best rest position of `point` under `influences`.
 pub(crate) fn best_rest(point: &Point<'_>, influences: &Influences, pull: &RestPull) -> DVec3 {
     // The columns of Σ_t F_tᵀ(F_t, v_t).
     let mut columns = [DVec3::ZERO; 4];

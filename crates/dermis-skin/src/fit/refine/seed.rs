@@ -1,9 +1,9 @@
-//! Where bones begin: a partition of the points into a given number of bones, and new life for bones that died.
+//! Initial bones: a partition of the points into a given number of bones, and new seeds for bones without points.
 //!
-//! The partition splits: starting from one bone, the clusters with the largest error are split in two, all points go
-//! to the bone that predicts them best, and bones are fitted to their points again, until there are enough. A cluster
-//! is split at the place between its centre and its worst point, which needs no eigenvectors and works for clusters
-//! that fall apart into several shells.
+//! The partition splits clusters: starting from one bone, the clusters with the largest error are split in two, all
+//! points are assigned to the bone that predicts them best, and bones are fitted to their points again, until there are
+//! enough. A cluster is split half-way between its centre and its worst point, which needs no eigenvectors and also
+//! works for clusters that consist of several shells.
 
 use faer::Mat;
 use glam::DVec3;
@@ -18,18 +18,18 @@ use crate::fit::state::State;
 use crate::fit::surface::Surface;
 use crate::fit::trajectories::Trajectories;
 
-/// A cluster with fewer points is not split: an affine bone through four points says nothing.
-const SMALLEST_SPLIT: usize = 8;
-/// Assignments and fits after each round of splits.
+/// Minimum number of points of a cluster that is split: four points determine an affine bone exactly.
+const MIN_SPLIT_POINTS: usize = 8;
+/// Number of assignments and fits after each round of splits.
 const SETTLING: usize = 3;
-/// Fewer than one point in so many that change bones are not waited for.
+/// The alternation ends if fewer than one point in this many changes its bone.
 const SETTLED: usize = 200;
-/// Assignments and fits when all bones are there.
+/// Number of assignments and fits after the last split.
 const LAST_SETTLING: usize = 12;
-/// A bone whose points together weigh less than this share of an average bone has died.
+/// Minimum weight of a bone's points, relative to an average bone; bones below it are seeded again.
 const DEAD_SHARE: f64 = 1e-3;
 
-/// Each point on one bone of at most `bones`: fewer only where the motion needs no more or has too few points.
+/// Assigns each point to one of at most `bones` bones; fewer if the motion needs no more or has too few points.
 pub(crate) fn partition(
     trajectories: &Trajectories,
     surface: Option<&Surface>,
@@ -55,7 +55,8 @@ pub(crate) fn partition(
     state
 }
 
-/// Fits bones to their points and points to their bones in turn, until few change or `rounds` are over.
+/// Alternates between fitting bones to their points and assigning points to bones, until few change or for `rounds`
+/// rounds.
 fn settle(trajectories: &Trajectories, state: &mut State, surface: Option<&Surface>, model: BoneModel, rounds: usize) {
     for _ in 0..rounds {
         update_bones(trajectories, &state.influences, &state.rest, model, HOLD, &mut state.transforms);
@@ -72,7 +73,7 @@ fn settle(trajectories: &Trajectories, state: &mut State, surface: Option<&Surfa
     update_bones(trajectories, &state.influences, &state.rest, model, HOLD, &mut state.transforms);
 }
 
-/// Every point to the bone that predicts it best.
+/// Assigns every point to the bone that predicts it best.
 pub(crate) fn assign(trajectories: &Trajectories, state: &mut State) {
     let moments = Moments::new(&state.transforms);
     let blocks = in_blocks(trajectories.point_count(), |points| {
@@ -89,7 +90,7 @@ pub(crate) fn assign(trajectories: &Trajectories, state: &mut State) {
     }
 }
 
-/// Splits up to half of the clusters, those with the largest error first; returns how many.
+/// Splits up to half of the clusters, those with the largest error first; returns the number of splits.
 fn split_worst(trajectories: &Trajectories, state: &mut State, bones: usize) -> usize {
     let count = state.bone_count();
     let mut members: Vec<Vec<usize>> = vec![Vec::new(); count];
@@ -98,11 +99,11 @@ fn split_worst(trajectories: &Trajectories, state: &mut State, bones: usize) -> 
             members[bone].push(index);
         }
     }
-    // Below this the motion is exact to rounding and a further bone has nothing to do.
+    // Below this the motion is exact to rounding and a further bone has no effect.
     let negligible = 1e-14 * trajectories.squared_norms.iter().sum::<f64>() / count as f64;
     let error = |bone: usize| members[bone].iter().map(|&index| state.squared_errors[index]).sum::<f64>();
     let mut order: Vec<(f64, usize)> = (0..count).map(|bone| (error(bone), bone)).collect();
-    order.retain(|&(error, bone)| error > negligible && members[bone].len() >= SMALLEST_SPLIT);
+    order.retain(|&(error, bone)| error > negligible && members[bone].len() >= MIN_SPLIT_POINTS);
     order.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     order.truncate((bones - count).min(count.div_ceil(2)));
     for (new, &(_, bone)) in order.iter().enumerate() {
@@ -114,7 +115,7 @@ fn split_worst(trajectories: &Trajectories, state: &mut State, bones: usize) -> 
     order.len()
 }
 
-/// The points of a cluster that are nearer to its worst point than to its centre; at least that point.
+/// Points of a cluster that are nearer to its worst point than to its centre; at least that point.
 fn far_side(state: &State, members: &[usize]) -> Vec<usize> {
     let centre = members.iter().map(|&index| state.rest[index]).sum::<DVec3>() / members.len() as f64;
     let worst = worst_of(state, members.iter().copied());
@@ -135,7 +136,7 @@ fn worst_of(state: &State, points: impl Iterator<Item = usize>) -> usize {
         .unwrap_or(0)
 }
 
-/// Gives bones that move next to nothing a new place: the surroundings of the worst point, which they now move alone.
+/// Moves bones with negligible weight to the neighbourhood of the worst point, which they then move alone.
 pub(crate) fn revive_bones(trajectories: &Trajectories, state: &mut State) {
     let bones = state.bone_count();
     let mut masses = vec![0.0; bones];
@@ -150,7 +151,7 @@ pub(crate) fn revive_bones(trajectories: &Trajectories, state: &mut State) {
         if state.squared_errors[worst] <= 1e-14 * trajectories.squared_norms[worst] {
             return;
         }
-        for index in surroundings(state, worst, 2 * SMALLEST_SPLIT) {
+        for index in surroundings(state, worst, 2 * MIN_SPLIT_POINTS) {
             state.influences[index] = Influences::of(bone);
             state.squared_errors[index] = 0.0;
         }

@@ -1,7 +1,8 @@
-//! Triangles of the rest pose that the refinement has turned over.
+//! Correction of triangles of the rest pose that the refinement has inverted.
 //!
-//! The corners of a triangle whose normal is reversed against the given pose get the mean of their displacements, which
-//! restores the triangle; slivers pass the difference on to rounder neighbours. This is repeated until none is reversed.
+//! The corners of a triangle whose normal is reversed relative to the given pose get the mean of their displacements,
+//! which restores the triangle; slivers pass the difference on to rounder neighbours. This is repeated until none is
+//! reversed.
 
 use glam::DVec3;
 
@@ -9,7 +10,7 @@ use crate::fit::state::State;
 use crate::fit::surface::Surface;
 use crate::fit::trajectories::Trajectories;
 
-/// Bound on the rounds; a handful is enough in practice.
+/// Maximum number of rounds; a handful is enough in practice.
 const MAX_ROUNDS: usize = 100;
 
 /// Moves rest positions until no triangle is reversed.
@@ -21,7 +22,9 @@ pub(crate) fn untangle(trajectories: &Trajectories, state: &mut State, surface: 
             if is_reversed(given, &state.rest, triangle) {
                 reversed += 1;
                 let mean = triangle.iter().map(|&point| state.rest[point] - given[point]).sum::<DVec3>() / 3.0;
-                triangle.iter().for_each(|&point| state.rest[point] = given[point] + mean);
+                for point in triangle {
+                    state.rest[point] = given[point] + mean;
+                }
             }
         }
         if reversed == 0 {

@@ -1,9 +1,9 @@
 //! Bones from clusters of triangles (SMA, §4.3, §4.4 and Appendix A).
 //!
 //! Rigid: the area-weighted mean of the core triangles' rotations, projected onto the rotations by polar decomposition,
-//! and the translation that fits the centroids best. Flexible: the affine transform (F, v) that minimises
-//! `Φ = Σ a_i ‖c_i − F c̄_i − v‖²` (Eq. 14); scaled: the same without shear. Where a cluster is flat or tiny, Eq. 14 leaves
-//! directions open; a small weight on the rigid rotation settles them.
+//! and the translation that fits the centroids best. Flexible: the affine transform (F, v) that minimises `Φ = Σ a_i
+//! ‖c_i − F c̄_i − v‖²` (Eq. 14); scaled: the same without shear. For a flat or tiny cluster, Eq. 14 is
+//! underdetermined; a small weight on the rigid rotation regularizes it.
 
 use dermis_math::polar::polar_rotation;
 use dermis_mesh::TriMesh;
@@ -21,7 +21,7 @@ use crate::fit::transforms::set_affine;
 /// Weight of the rigid rotation in Eq. 14, relative to the mean spread of the cluster.
 const RIGIDITY: f64 = 1e-3;
 
-/// The transforms (3S × 4B) of the bones whose core triangles are given.
+/// Computes the transforms (3S × 4B) of the bones with the given core triangles.
 pub(crate) fn bones_of_clusters(cores: &Cores<'_>, clusters: &[Vec<u32>], model: BoneModel) -> Mat<f64> {
     let trajectories = cores.trajectories;
     let jobs: Vec<(usize, usize)> =
@@ -35,13 +35,13 @@ pub(crate) fn bones_of_clusters(cores: &Cores<'_>, clusters: &[Vec<u32>], model:
     transforms
 }
 
-/// What sets of core triangles do.
+/// Context for the motion of sets of core triangles.
 pub(crate) struct Cores<'a> {
     pub(crate) mesh: &'a TriMesh,
     pub(crate) trajectories: &'a Trajectories,
     pub(crate) rotations: &'a RotationSequences,
     areas: Vec<f64>,
-    /// Where a triangle is in `rotations`.
+    /// Index of each triangle in `rotations`.
     place: Vec<usize>,
 }
 
@@ -54,7 +54,7 @@ impl<'a> Cores<'a> {
         Self { mesh, trajectories, rotations, areas: triangle_areas(mesh.points(), mesh.triangles()), place }
     }
 
-    /// The transform of the bone whose core triangles are given, as the columns of a 3×4 matrix.
+    /// Transform of the bone with the given core triangles, as the columns of a 3×4 matrix.
     pub(crate) fn transform(&self, triangles: &[u32], frame: usize, model: BoneModel) -> [DVec3; 4] {
         let mut area = 0.0;
         let (mut rest_sum, mut sum) = (DVec3::ZERO, DVec3::ZERO);
@@ -76,7 +76,7 @@ impl<'a> Cores<'a> {
         let hold = RIGIDITY * (square.x_axis.x + square.y_axis.y + square.z_axis.z) / 3.0 + f64::MIN_POSITIVE;
         let linear = match model {
             BoneModel::Rigid => rigid,
-            // Eq. 14, with the rigid rotation where it leaves a direction open.
+            // Eq. 14, regularized by the rigid rotation.
             BoneModel::Scaled | BoneModel::Flexible => {
                 let square = square + DMat3::from_diagonal(DVec3::splat(hold));
                 best_linear(model, cross + rigid * hold, square, rigid)

@@ -1,9 +1,9 @@
 //! Near-rigid clusters of triangles (SMA, §4.2): the modes of the rotation sequences.
 //!
-//! The bandwidth is h = 9Sε. A triangle belongs to a mode if its climb ended within h/4 of it; the others are outliers
-//! (black in the paper's Figure 6). Beyond the paper, a mode whose triangles turn alike but move apart is split
-//! (`parts.rs`). What is left is statistically significant, and becomes a bone, if it has at least
-//! [`SIGNIFICANT_SHARE`] of the triangles, and at least [`FEWEST_TRIANGLES`].
+//! The bandwidth is h = 9Sε. A triangle belongs to a mode if its ascent ended within h/4 of it; the others are outliers
+//! (black in the paper's Figure 6). Beyond the paper, a mode whose triangles rotate alike but move apart is split
+//! (`parts.rs`). Each remaining part is statistically significant, and becomes a bone, if it has at least
+//! [`SIGNIFICANT_SHARE`] of the triangles, and at least [`MIN_TRIANGLES`].
 
 use dermis_math::mean_shift::mean_shift;
 use dermis_math::progress::Progress;
@@ -12,29 +12,30 @@ use super::cluster_bones::Cores;
 use super::parts::{parts, worth_a_bone};
 use super::rotation_sequences::RotationSequences;
 
-/// Modes with a smaller share of the triangles are pruned. On the paper's horse this leaves about 30, as in its Table 1.
+/// Minimum fraction of the triangles in a mode; smaller modes are pruned. On the paper's horse about 30 remain, as in
+/// its Table 1.
 pub const SIGNIFICANT_SHARE: f64 = 0.002;
-/// Fewer triangles than this cannot carry an affine bone.
-pub const FEWEST_TRIANGLES: usize = 4;
+/// Minimum number of triangles that determine an affine bone.
+pub const MIN_TRIANGLES: usize = 4;
 
-/// The smallest and the largest tolerance that a search tries.
+/// Smallest and largest tolerance of the search.
 pub const TOLERANCES: (f64, f64) = (0.002, 0.5);
 
 /// Entries of a 3×3 matrix.
 const NUMBERS_PER_ROTATION: usize = 9;
 
-/// The core triangles of each bone.
+/// Core triangles of each bone.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Clusters {
-    /// For each bone, the triangles of the mesh that belong to it; most first.
+    /// Triangles of the mesh that belong to each bone, largest bone first.
     pub bones: Vec<Vec<u32>>,
-    /// η: the share of all triangles, degenerate ones included, that belong to a bone.
+    /// η: fraction of all triangles, degenerate ones included, that belong to a bone.
     pub near_rigid_fraction: f64,
-    /// The tolerance ε that gave these.
+    /// Tolerance ε of the clustering.
     pub epsilon: f64,
 }
 
-/// The clusters at rotation tolerance `epsilon`; `None` if the observer stopped the work.
+/// Computes the clusters at rotation tolerance `epsilon`; `None` if the observer stopped the work.
 pub(crate) fn find_clusters(cores: &Cores<'_>, epsilon: f64, progress: &dyn Progress) -> Option<Clusters> {
     let sequences = cores.rotations;
     if sequences.triangles.is_empty() {
@@ -46,7 +47,7 @@ pub(crate) fn find_clusters(cores: &Cores<'_>, epsilon: f64, progress: &dyn Prog
         return None;
     }
     let total = sequences.triangles.len() + sequences.degenerate;
-    let fewest = ((SIGNIFICANT_SHARE * total as f64).ceil() as usize).max(FEWEST_TRIANGLES);
+    let fewest = ((SIGNIFICANT_SHARE * total as f64).ceil() as usize).max(MIN_TRIANGLES);
     let significant = shifted.populations.iter().take_while(|&&population| population >= fewest).count();
     let mut modes = vec![Vec::new(); significant];
     for (k, &triangle) in sequences.triangles.iter().enumerate() {
@@ -63,10 +64,11 @@ pub(crate) fn find_clusters(cores: &Cores<'_>, epsilon: f64, progress: &dyn Prog
     Some(Clusters { bones, near_rigid_fraction, epsilon })
 }
 
-/// The clusters at the tolerance that gives `count` bones.
+/// Computes the clusters at the tolerance that gives `count` bones.
 ///
-/// Bones become fewer as ε grows, though not strictly: bisection over ln ε. Where no tolerance gives just as many, the
-/// `count` most populated of the next larger number are kept; where none gives enough, as many as there are.
+/// The number of bones decreases with ε, though not strictly, so the search is a bisection over ln ε. If no tolerance
+/// gives exactly `count` bones, the `count` largest of the next larger number are kept; if none gives enough, all are
+/// kept.
 pub(crate) fn find_clusters_for(cores: &Cores<'_>, count: usize, progress: &dyn Progress) -> Option<Clusters> {
     const ROUNDS: usize = 12;
     let (mut low, mut high) = (TOLERANCES.0.ln(), TOLERANCES.1.ln());
@@ -80,7 +82,7 @@ pub(crate) fn find_clusters_for(cores: &Cores<'_>, count: usize, progress: &dyn 
         } else {
             low = middle;
         }
-        // Enough and few beats enough and many; many beats few where neither is enough.
+        // Smallest sufficient number first; if none is sufficient, the largest.
         let rank = |bones: usize| if bones >= count { (0, bones - count) } else { (1, count - bones) };
         if best.as_ref().is_none_or(|best| rank(bones) < rank(best.bones.len())) {
             best = Some(found);

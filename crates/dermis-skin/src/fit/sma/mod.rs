@@ -1,6 +1,7 @@
-//! The paper's own method (SMA, §4–5): near-rigid clusters of triangles become bones, and weights follow from them.
+//! The method of the paper (SMA, §4–5): near-rigid clusters of triangles determine the bones, and the bones the
+//! weights.
 //!
-//! It gives the bones that the refinement starts from, and with the refinement off it is the whole fit.
+//! It provides the initial bones of the refinement; without refinement it is the complete fit.
 
 pub(crate) mod cluster_bones;
 pub mod mean_shift_clusters;

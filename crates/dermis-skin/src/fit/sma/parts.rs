@@ -1,9 +1,10 @@
-//! The parts of a near-rigid cluster that really move together.
+//! Parts of a near-rigid cluster that move together.
 //!
-//! A rotation sequence says how a triangle turns, not where it goes: a horse's head that stays as level as its trunk falls
-//! into the trunk's mode, though the neck moves it up and down. One bone for both is wrong by all of that motion (on the
-//! paper's horse 16 % instead of 5 %). So the core triangles of a mode are taken apart into connected pieces, and a
-//! piece joins a larger one again only if that one's rigid motion carries it along.
+//! A rotation sequence describes the rotation of a triangle, not its translation: a horse's head that stays as level as
+//! its trunk falls into the trunk's mode, although the neck moves it up and down. A single bone for both has the error
+//! of that entire motion (on the paper's horse 16 % instead of 5 %). The core triangles of a mode are therefore
+//! separated into connected pieces, and a piece is joined to a larger one only if the rigid motion of the latter
+//! predicts it.
 
 use dermis_mesh::TriMesh;
 use dermis_mesh::shells::shells;
@@ -13,8 +14,8 @@ use rayon::prelude::*;
 use super::cluster_bones::Cores;
 use crate::bone_model::BoneModel;
 
-/// The pieces of `triangles` that move together, largest first. `tolerance` is how far the rigid motion of one may miss
-/// another, RMS over the frames, in units of the rest pose's RMS radius.
+/// Returns the pieces of `triangles` that move together, largest first. `tolerance` is the largest error of the rigid
+/// motion of one on another, RMS over the frames, in units of the rest pose's RMS radius.
 pub(crate) fn parts(cores: &Cores<'_>, triangles: &[u32], tolerance: f64) -> Vec<Vec<u32>> {
     let mut grown: Vec<(Motion, Vec<u32>)> = Vec::new();
     for piece in connected(cores.mesh, triangles) {
@@ -26,8 +27,8 @@ pub(crate) fn parts(cores: &Cores<'_>, triangles: &[u32], tolerance: f64) -> Vec
     largest_first(grown.into_iter().map(|(_, part)| part).collect())
 }
 
-/// `parts`, largest first, without those that a larger one carries along within `tolerance`: a bone for them would add
-/// next to nothing.
+/// Returns `parts`, largest first, without those that the motion of a larger one predicts within `tolerance`: a bone
+/// for them would have almost no effect.
 pub(crate) fn worth_a_bone(cores: &Cores<'_>, parts: Vec<Vec<u32>>, tolerance: f64) -> Vec<Vec<u32>> {
     let mut kept: Vec<(Motion, Vec<u32>)> = Vec::new();
     for part in largest_first(parts) {
@@ -52,7 +53,7 @@ impl Motion {
         Self(frames.map(|frame| cores.transform(triangles, frame, BoneModel::Rigid)).collect())
     }
 
-    /// How far the centroids of `triangles` are from where this motion carries them, RMS.
+    /// RMS distance of the centroids of `triangles` from their positions under this motion.
     fn misses(&self, cores: &Cores<'_>, triangles: &[u32]) -> f64 {
         let mut sum = 0.0;
         for (frame, [x, y, z, v]) in self.0.iter().enumerate() {
@@ -65,7 +66,7 @@ impl Motion {
     }
 }
 
-/// The pieces that share no point, largest first.
+/// Connected pieces, largest first.
 fn connected(mesh: &TriMesh, triangles: &[u32]) -> Vec<Vec<u32>> {
     let corners: Vec<[u32; 3]> = triangles.iter().map(|&triangle| mesh.triangles()[triangle as usize]).collect();
     let shells = shells(mesh.point_count(), &corners);

@@ -1,8 +1,8 @@
-//! Triangle rotation sequences (SMA, §4.1): how each triangle turns over time.
+//! Triangle rotation sequences (SMA, §4.1): the rotation of each triangle over time.
 //!
-//! `O = [p₂₁ p₃₁ n̂]` is a triangle's orientation; the rotation of `O^t Ō⁻¹` by polar decomposition is R^t, and
-//! `z = (vec R¹, …, vec R^S) ∈ R^{9S}` (Eq. 3) is the point that mean shift clusters. A triangle without area, at rest or
-//! in any frame, has no rotation: it is left out and counted.
+//! `O = [p₂₁ p₃₁ n̂]` is a triangle's orientation; the rotation of `O^t Ō⁻¹` by polar decomposition is R^t, and `z =
+//! (vec R¹, …, vec R^S) ∈ R^{9S}` (Eq. 3) is the point that mean shift clusters. A triangle without area, at rest or in
+//! any frame, has no rotation: it is skipped and counted.
 
 use dermis_math::polar::polar_rotation;
 use dermis_mesh::geometry::is_degenerate;
@@ -10,32 +10,32 @@ use dermis_mesh::{MeshSequence, SequenceError, TriMesh};
 use glam::{DMat3, Vec3};
 use rayon::prelude::*;
 
-/// The rotations of all sound triangles.
+/// Rotations of all non-degenerate triangles.
 #[derive(Debug, Clone, Default)]
 pub struct RotationSequences {
-    /// The triangles that have a rotation in every frame.
+    /// Triangles that have a rotation in every frame.
     pub triangles: Vec<u32>,
-    /// 9S.
+    /// Dimension of z, 9S.
     pub dimension: usize,
-    /// z of each of `triangles`, one after another, each R row by row.
+    /// z of all `triangles`, concatenated, each R row by row.
     pub points: Vec<f32>,
-    /// How many triangles were left out.
+    /// Number of skipped triangles.
     pub degenerate: usize,
 }
 
 impl RotationSequences {
-    /// z of the k-th sound triangle.
+    /// z of the k-th non-degenerate triangle.
     pub fn of(&self, k: usize) -> &[f32] {
         &self.points[k * self.dimension..(k + 1) * self.dimension]
     }
 
-    /// The share that so many triangles are of all, the degenerate ones included.
+    /// Fraction of all triangles, degenerate ones included, that `count` triangles make up.
     pub fn share(&self, count: usize) -> f64 {
         count as f64 / (self.triangles.len() + self.degenerate).max(1) as f64
     }
 }
 
-/// The rotation sequences of `mesh`'s triangles over all frames of `sequences`.
+/// Computes the rotation sequences of `mesh`'s triangles over all frames of `sequences`.
 pub fn rotation_sequences(mesh: &TriMesh, sequences: &[MeshSequence]) -> Result<RotationSequences, SequenceError> {
     let frames: usize = sequences.iter().map(MeshSequence::frame_count).sum();
     let triangles = mesh.triangles();
@@ -67,7 +67,7 @@ pub fn rotation_sequences(mesh: &TriMesh, sequences: &[MeshSequence]) -> Result<
     Ok(keep_sound(points, dimension, &sound))
 }
 
-/// O of a triangle; `None` without area.
+/// O of a triangle; `None` if it has no area.
 fn orientation(points: &[Vec3], triangle: &[u32; 3]) -> Option<DMat3> {
     let corners = triangle.map(|point| points[point as usize]);
     if is_degenerate(corners) {

@@ -1,9 +1,9 @@
 //! Influences and weights for given bones (SMA, §5).
 //!
-//! A point gets the β bones that predict its trajectory best one by one (Eq. 5) and the weights that mix them best:
-//! the system `[cA; 1…1] w = [cb; 1]` with `c = 1/‖b‖` (Eq. 9), solved by NNLS (Eq. 10), truncated SVD, or NNLS with
-//! negative weights down to −δ (Eq. 11), and divided by their sum (Eq. 8). The bones may come from anywhere, a rig's
-//! clip as well. All three need only the normal matrix, which the moments give.
+//! Each point gets the β bones that individually predict its trajectory best (Eq. 5), and their optimal weights: the
+//! system `[cA; 1…1] w = [cb; 1]` with `c = 1/‖b‖` (Eq. 9), solved by NNLS (Eq. 10), truncated SVD, or NNLS with
+//! negative weights down to −δ (Eq. 11), and divided by their sum (Eq. 8). The bones can have any source, including the
+//! clip of a rig. All three methods need only the normal matrix, which is computed from the moments.
 
 use dermis_math::nnls::nnls;
 use dermis_math::small::{Gram, MAX_UNKNOWNS};
@@ -17,7 +17,7 @@ use crate::fit::options::WeightMethod;
 use crate::fit::state::State;
 use crate::fit::trajectories::Trajectories;
 
-/// The skin that moves the given rest pose with the given bones (3S × 4B).
+/// Returns the skin that moves the given rest pose with the given bones (3S × 4B).
 pub(crate) fn estimate_weights(
     trajectories: &Trajectories,
     transforms: Mat<f64>,
@@ -43,7 +43,7 @@ fn mix(point: &Point<'_>, squared_norm: f64, most: usize, method: WeightMethod) 
     let bones = individually_best(point, most);
     let q = monomials(point.rest);
     let n = bones.len();
-    // c² of Eq. 9; a trajectory that stays at the origin weighs nothing.
+    // c² of Eq. 9; a trajectory that stays at the origin has weight 0.
     let c2 = if squared_norm > 0.0 { 1.0 / squared_norm } else { 0.0 };
     let mut gram: Gram = [[0.0; MAX_UNKNOWNS]; MAX_UNKNOWNS];
     let mut h = [0.0; MAX_UNKNOWNS];

@@ -134,7 +134,7 @@ impl<'a> Walk<'a> {
         let size = ELEMENT_BYTES[kind as usize] as u64;
         let is_number = (3..=9).contains(&kind);
         if is_compressed && !is_number {
-            return Err(Error::malformed("an array that cannot be compressed says that it is"));
+            return Err(Error::malformed("an array is marked as compressed, but its type cannot be"));
         }
         if is_compressed && count >= 4 {
             return self.packed_array(kind, count, &mut cursor);

@@ -36,7 +36,7 @@ impl BlendShapes {
             shapes.push(sparse(prims, target, name, points).map_err(|error| error.at(prims.all[target].path.clone()))?);
             if prims.all[target].attributes.keys().any(|name| name.starts_with("inbetweens:")) {
                 let path = prims.all[target].path.clone();
-                notes.push(Note::at(path, "the shape's in-betweens are left out"));
+                notes.push(Note::at(path, "the shape's in-betweens are skipped"));
             }
         }
         Ok(Self { shapes })

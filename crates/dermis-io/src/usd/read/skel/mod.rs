@@ -132,7 +132,7 @@ fn sums_to_one(weights: &SkinWeights) -> bool {
 }
 
 impl Binding {
-    /// Whose place in the world carries the mesh: the skeleton's where joints move it, its own otherwise.
+    /// Prim whose world transform applies to the mesh: the skeleton if joints move it, otherwise the mesh itself.
     fn carrier(&self) -> usize {
         if self.influences.is_some() { self.skeleton.prim } else { self.mesh }
     }

@@ -126,7 +126,7 @@ impl Skeleton {
     }
 }
 
-/// The indices where all are joints and none is there twice.
+/// Returns the indices if all refer to joints and none is repeated.
 fn only_bones(bones: &[i32], count: usize) -> Option<Vec<usize>> {
     let bones: Vec<usize> = bones.iter().map(|&bone| usize::try_from(bone).ok()).collect::<Option<_>>()?;
     let mut seen = vec![false; count];
