@@ -19,7 +19,7 @@ import numpy as np
 
 CORPUS = Path(__file__).parent / "corpus"
 # The targets run with inputs of at most this size.
-MOST_BYTES = 65536
+MAX_BYTES = 65536
 # Which target takes a file of which ending.
 TARGETS = {
     "abc": "alembic",
@@ -141,7 +141,7 @@ def embed(glb):
 def collect(folder):
     for file in sorted(path for path in folder.rglob("*") if path.is_file()):
         target = TARGETS.get(file.suffix[1:])
-        if target and 0 < file.stat().st_size <= MOST_BYTES:
+        if target and 0 < file.stat().st_size <= MAX_BYTES:
             (CORPUS / target).mkdir(parents=True, exist_ok=True)
             shutil.copyfile(file, CORPUS / target / f"seed_{file.name}")
 

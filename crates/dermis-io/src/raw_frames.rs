@@ -22,7 +22,7 @@ const CHECKED_POINTS: usize = 1 << 16;
 
 /// Encoding of a coordinate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the names say all")]
+#[allow(missing_docs, reason = "the names are self-explanatory")]
 pub(crate) enum Scalar {
     F32Little,
     F32Big,

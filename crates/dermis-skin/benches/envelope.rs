@@ -122,7 +122,7 @@ fn shapes(mesh: &Arc<TriMesh>, rig: &Rig, clip: &Clip) -> MeshSequence {
     MeshSequence::new(Arc::clone(mesh), positions, 24.0).expect("whole frames")
 }
 
-/// What all threads have worked, where the system says so: on a busy machine a better measure than time.
+/// Processor time of all threads, or 0 if the system does not report it: less noisy than wall time on a busy machine.
 fn processor_seconds() -> f64 {
     const TICKS_PER_SECOND: f64 = 100.0;
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
@@ -132,7 +132,7 @@ fn processor_seconds() -> f64 {
     fields.skip(11).take(2).map(ticks).sum::<f64>() / TICKS_PER_SECOND
 }
 
-/// The most memory that the process has held, where the system says so.
+/// Peak memory of the process, or 0 if the system does not report it.
 fn peak_memory_mb() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap_or_default();

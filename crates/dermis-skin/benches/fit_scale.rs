@@ -1,5 +1,5 @@
-//! How the fit grows: a snake of three sizes, up to 240,000 triangles × 30 frames, with mean shift and with a given
-//! number of bones. Prints seconds and the time per iteration and number (N·S), which stays about the same.
+//! Scaling of the fit: a snake of three sizes, up to 240,000 triangles × 30 frames, with mean shift and with a given
+//! number of bones. Prints seconds and the time per iteration and number (N·S), which is nearly constant.
 //!
 //! `cargo bench -p dermis-skin --bench fit_scale`
 

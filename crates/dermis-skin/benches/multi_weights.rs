@@ -1,5 +1,5 @@
-//! How fast multi-weights are evaluated, beside reading their bytes once. The number of poses that they were learned
-//! from does not occur: a frame costs the same for any.
+//! Speed of the evaluation of multi-weights, relative to reading their bytes once. The cost of a frame does not depend
+//! on the number of training poses.
 #![allow(missing_docs, reason = "a program, not an interface")]
 
 use std::hint::black_box;

@@ -1,4 +1,4 @@
-//! How fast skins are posed, beside the loop that one would write by hand and the copying of as many bytes.
+//! Speed of posing skins, relative to a hand-written loop and to copying as many bytes.
 #![allow(missing_docs, reason = "a program, not an interface")]
 
 use std::hint::black_box;
@@ -10,7 +10,7 @@ use glam::{DAffine3, DQuat, DVec3, Vec3};
 
 const BONES: usize = 64;
 const INFLUENCES: usize = 4;
-/// What the kernel reads of a vertex without its normal: rest point, four joints, four weights.
+/// Bytes that the kernel reads per vertex without its normal: rest point, four joints, four weights.
 const BYTES_READ: usize = 12 + 4 + 16;
 const BYTES_WRITTEN: usize = 12;
 

@@ -1,4 +1,4 @@
-//! What a fit promises, on motions whose answer is known.
+//! Guarantees of a fit, on motions with a known solution.
 
 mod common;
 

@@ -107,29 +107,29 @@ fn metadata(scene: &Scene, samplings: &Samplings) -> String {
 }
 
 fn notes_on(object: &Object) -> Vec<Note> {
-    let mut said = Vec::new();
+    let mut messages = Vec::new();
     if object.rig.is_some() {
-        said.push(match (&object.sequence, object.clips.first()) {
+        messages.push(match (&object.sequence, object.clips.first()) {
             (Some(_), _) => "the rig is dropped; the recorded frames are written".to_owned(),
             (None, Some(clip)) => format!("the rig is dropped; its clip '{}' is written as frames", clip.name()),
             (None, None) => "the rig is dropped; the rest pose is written".to_owned(),
         });
         if object.clips.len() > 1 {
-            said.push(format!("{} more clips are dropped", object.clips.len() - 1));
+            messages.push(format!("{} more clips are dropped", object.clips.len() - 1));
         }
     }
     if object.tets.is_some() {
-        said.push("the tetrahedra are dropped".to_owned());
+        messages.push("the tetrahedra are dropped".to_owned());
     }
     if let Some(layout) = object.mesh.layout() {
         if !layout.materials.is_empty() {
-            said.push("materials are written as face sets, which keep their names alone".to_owned());
+            messages.push("materials are written as face sets, which keep their names alone".to_owned());
         }
         if layout.tangents.is_some() {
-            said.push("the tangents are dropped".to_owned());
+            messages.push("the tangents are dropped".to_owned());
         }
     }
-    said.into_iter().map(|message| Note::at(&object.name, message)).collect()
+    messages.into_iter().map(|message| Note::at(&object.name, message)).collect()
 }
 
 /// Objects by path: each a mesh or a transform, listed after those above it. The first is the top.

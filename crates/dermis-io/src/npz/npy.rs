@@ -13,7 +13,7 @@ const MAX_DIMENSIONS: usize = 64;
 
 /// Kind of an element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the names say all")]
+#[allow(missing_docs, reason = "the names are self-explanatory")]
 pub(crate) enum Kind {
     Float,
     Signed,

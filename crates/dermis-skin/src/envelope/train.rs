@@ -228,7 +228,7 @@ fn check(
         TrainOptions { duplicate_tolerance: t, .. } if !(*t >= 0.0 && t.is_finite()) => {
             wrong("duplicate tolerance", *t, "0 or more")
         }
-        TrainOptions { linear_influences: n, .. } if !(1..=crate::fit::MOST_INFLUENCES).contains(n) => {
+        TrainOptions { linear_influences: n, .. } if !(1..=crate::fit::MAX_INFLUENCES).contains(n) => {
             wrong("number of influences", *n as f64, "1 to 8")
         }
         _ => Ok(()),

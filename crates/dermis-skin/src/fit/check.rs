@@ -1,14 +1,14 @@
-//! What a fit refuses.
+//! Validation of the input and options of a fit.
 
 use std::sync::Arc;
 
 use dermis_mesh::{Clip, Rig, TriMesh};
 
 use super::error::{Animation, FitError};
-use super::options::{Bones, FitOptions, MOST_INFLUENCES};
+use super::options::{Bones, FitOptions, MAX_INFLUENCES};
 use crate::skin::SkinError;
 
-/// Whether there is something to fit and the options make sense.
+/// Checks the input and the options.
 pub(super) fn check(rest: &TriMesh, animations: &[Animation], options: &FitOptions) -> Result<(), FitError> {
     let expected = rest.point_count();
     if expected == 0 {
@@ -22,8 +22,8 @@ pub(super) fn check(rest: &TriMesh, animations: &[Animation], options: &FitOptio
         return Err(FitError::TooFewFrames { frames });
     }
     let wrong = |what, value: String, allowed: &str| Err(FitError::Option { what, value, allowed: allowed.to_owned() });
-    if !(1..=MOST_INFLUENCES).contains(&options.influences) {
-        return wrong("the number of influences", options.influences.to_string(), &format!("1 to {MOST_INFLUENCES}"));
+    if !(1..=MAX_INFLUENCES).contains(&options.influences) {
+        return wrong("the number of influences", options.influences.to_string(), &format!("1 to {MAX_INFLUENCES}"));
     }
     let smoothness = options.refine.smoothness;
     if !(smoothness >= 0.0 && smoothness.is_finite()) {
@@ -43,7 +43,7 @@ pub(super) fn check(rest: &TriMesh, animations: &[Animation], options: &FitOptio
     }
 }
 
-/// Whether the given bones move with the animations.
+/// Checks that the clips of the given bones correspond to the animations.
 pub(super) fn check_bones(animations: &[Animation], rig: &Rig, clips: &[Arc<Clip>]) -> Result<(), FitError> {
     if rig.joints().is_empty() {
         return Err(FitError::Skin(SkinError::NoBones("the given rig".to_owned())));

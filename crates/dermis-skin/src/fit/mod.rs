@@ -1,8 +1,8 @@
 //! Fitting a skin to mesh animations: from frames to bones, weights and corrections.
 //!
-//! The stages: gather the trajectories; find bones (mean shift as the paper does, or a partition into a given number);
-//! influences and weights; refine all of it together; corrections of what is left; measure. Several animations of one
-//! topology are fitted together: one rest pose and one set of weights, a clip for each.
+//! Stages: gather the trajectories; find bones (mean shift as in the paper, or a partition into a given number);
+//! compute influences and weights; refine all of them together; compute corrections of the remaining error; measure.
+//! Several animations of one topology are fitted together: one rest pose and one set of weights, and a clip for each.
 
 mod assemble;
 pub(crate) mod best_linear;
@@ -34,7 +34,7 @@ pub use self::corrections::{CorrectionError, correct};
 pub use self::error::{Animation, FitError};
 pub use self::options::{
     Bones, Corrections, DEFAULT_EPSILON, DEFAULT_INFLUENCES, DEFAULT_NEGATIVE_BOUND, DEFAULT_TSVD_THRESHOLD,
-    FitOptions, MOST_INFLUENCES, WeightMethod,
+    FitOptions, MAX_INFLUENCES, WeightMethod,
 };
 use self::refine::seed::partition;
 use self::refine::{Refinement, refine, weigh_points};
@@ -53,29 +53,29 @@ use crate::clock::Clock;
 use crate::measure::{Measures, RigQuality, compression, measure, rig_quality};
 use crate::skin::Skin;
 
-/// A distortion that so many bones do not reach is not searched for any further: engines hold no more.
+/// Maximum number of bones in the search for a given distortion; engines support no more.
 const MAX_SEARCHED_BONES: usize = 256;
 
-/// A fitted skin and how it was reached.
+/// A fitted skin and a report of the fit.
 #[derive(Debug, Clone)]
 pub struct Fit {
-    /// The skin.
+    /// Fitted skin.
     pub skin: Skin,
-    /// Its distortion at full rank.
+    /// Distortion of the skin at full rank.
     pub measures: Measures,
-    /// The quality of its weights, rest pose, normals and cross-fades.
+    /// Quality of its weights, rest pose, normals and cross-fades.
     pub quality: RigQuality,
-    /// η, where mean shift found the bones.
+    /// η, if the bones were found by mean shift.
     pub near_rigid_fraction: Option<f64>,
-    /// ε, where mean shift found the bones.
+    /// ε, if the bones were found by mean shift.
     pub epsilon: Option<f64>,
     /// See [`compression`].
     pub compression: f64,
-    /// How the refinement went.
+    /// Report of the refinement.
     pub refinement: Refinement,
-    /// Seconds per stage, in order.
+    /// Time per stage in seconds, in order.
     pub seconds: Vec<(&'static str, f64)>,
-    /// What the user should know.
+    /// Notes for the user.
     pub notes: Vec<Note>,
 }
 
@@ -105,14 +105,14 @@ pub fn fit(
     work.finish(animations, &state, None, &found)
 }
 
-/// Whether weights and rest pose are regularized; the paper's method is not.
+/// Returns true if weights and rest pose are regularized; the paper's method does not regularize them.
 fn is_smooth(options: &FitOptions) -> bool {
     options.refine.max_iterations > 0 && options.refine.smoothness > 0.0
 }
 
-/// Fits only the weights, and the corrections, to bones that are given: clip k of `rig` moves them while the mesh does
-/// what animation k shows. With refinement the influences are chosen jointly and weighed exactly, without it as in the
-/// paper; the rest pose stays.
+/// Fits only the weights and the corrections to given bones: clip k of `rig` contains their motion in animation k. With
+/// refinement the influences are selected jointly and solved exactly, otherwise as in the paper. The rest pose is not
+/// changed.
 pub fn fit_weights(
     rest: &TriMesh,
     animations: &[Animation],
@@ -143,7 +143,7 @@ pub fn fit_weights(
     work.finish(animations, &state, Some(rig.joints()), &Found::default())
 }
 
-/// The transforms of given bones, normalized: with p = s `p_n` + c, `F p + v` becomes `F p_n + (v + F c − c)/s`.
+/// Normalized transforms of given bones: with p = s `p_n` + c, `F p + v` becomes `F p_n + (v + F c − c)/s`.
 fn given_bones(trajectories: &Trajectories, rig: &Rig, clips: &[Arc<Clip>]) -> Mat<f64> {
     let (centre, scale) = (trajectories.centre, trajectories.scale);
     let mut transforms = Mat::zeros(3 * trajectories.frame_count(), 4 * rig.joints().len());
@@ -166,7 +166,7 @@ fn clip_info(animation: &Animation) -> ClipInfo {
     }
 }
 
-/// What was found on the way.
+/// Intermediate results for the report.
 #[derive(Default)]
 struct Found {
     clusters: Option<Clusters>,
@@ -185,7 +185,7 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    /// The skin of `state` in the units of the input, corrected and measured.
+    /// Skin of `state` in the units of the input, corrected and measured.
     fn finish(
         mut self,
         animations: &[Animation],
@@ -221,7 +221,7 @@ impl Work<'_> {
         })
     }
 
-    /// The skin with the corrections asked for, and its measures.
+    /// Adds the requested corrections to the skin and measures it.
     fn corrected(&mut self, bare: &Skin) -> Result<(Skin, Measures), FitError> {
         let corrections = self.options.corrections;
         let most = match corrections {
@@ -247,7 +247,7 @@ impl Work<'_> {
         Ok((cut, measures))
     }
 
-    /// The skin that moves the given rest pose with these bones.
+    /// Skin that moves the given rest pose with these bones.
     fn weights_of(&self, transforms: Mat<f64>) -> State {
         let mut state = estimate_weights(self.trajectories, transforms, self.options.influences, self.options.weights);
         if self.options.refine.max_iterations > 0 {
@@ -304,7 +304,7 @@ impl Work<'_> {
         Ok(rotations)
     }
 
-    /// The paper's skin on these clusters, refined if asked for.
+    /// Skin of the paper's method for these clusters, refined if requested.
     fn skin_of(&mut self, cores: &Cores<'_>, clusters: Clusters) -> (State, Found) {
         self.clock.stage("mean shift");
         if clusters.bones.is_empty() {
@@ -364,7 +364,7 @@ impl Work<'_> {
         (state, Found { clusters: None, refinement })
     }
 
-    /// The fewest bones whose refined skin reaches the distortion: doubled until it does, then bisected.
+    /// Smallest number of bones whose refined skin reaches the distortion: doubled until it does, then bisected.
     fn fewest_bones(&mut self, percent: f64) -> (State, Found) {
         let most = (self.trajectories.point_count() / 4).clamp(1, MAX_SEARCHED_BONES);
         let mut try_bones = |count: usize| {
@@ -400,7 +400,7 @@ impl Work<'_> {
         best
     }
 
-    /// The largest tolerance, and so the fewest bones, whose paper skin reaches the distortion.
+    /// Largest tolerance, and thus smallest number of bones, at which the paper's skin reaches the distortion.
     fn fewest_clusters(&mut self, percent: f64) -> Result<(State, Found), FitError> {
         const ROUNDS: usize = 10;
         let rotations = self.rotations()?;

@@ -1,27 +1,28 @@
-//! What a fit is asked for.
+//! Options of a fit.
 
 use super::refine::RefineOptions;
 use crate::bone_model::BoneModel;
 
-/// Rotation tolerance ε of the mean shift (SMA, §4.2).
+/// Default rotation tolerance ε of the mean shift (SMA, §4.2).
 pub const DEFAULT_EPSILON: f64 = 0.05;
-/// Influences β per point, what engines play.
+/// Default number of influences β per point, which all engines support.
 pub const DEFAULT_INFLUENCES: usize = 4;
-/// The most influences per point.
-pub const MOST_INFLUENCES: usize = dermis_math::small::MAX_UNKNOWNS;
+/// Maximum number of influences per point.
+pub const MAX_INFLUENCES: usize = dermis_math::small::MAX_UNKNOWNS;
 
 /// Options of [`crate::fit()`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FitOptions {
-    /// How many bones.
+    /// Number of bones.
     pub bones: Bones,
-    /// The most bones that move one point (β), 1 to [`MOST_INFLUENCES`]. More follow the motion better and cost more to play.
+    /// Maximum number of bones per point (β), 1 to [`MAX_INFLUENCES`]. More follow the motion better and cost more to
+    /// play.
     pub influences: usize,
-    /// What a bone's transform may be.
+    /// Set of transforms that a bone can have.
     pub bone_model: BoneModel,
-    /// How weights are solved where they are not refined.
+    /// Solver of the weights if they are not refined.
     pub weights: WeightMethod,
-    /// How many corrections.
+    /// Number of corrections.
     pub corrections: Corrections,
     /// Refinement; none gives the paper's method.
     pub refine: RefineOptions,
@@ -40,26 +41,26 @@ impl Default for FitOptions {
     }
 }
 
-/// How the number of bones is chosen.
+/// Criterion for the number of bones.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Bones {
-    /// Exactly so many.
+    /// Exactly this many.
     Count(usize),
-    /// As many as mean shift finds at this rotation tolerance ε; a larger one gives fewer bones.
+    /// As many as mean shift finds at this rotation tolerance ε; larger gives fewer bones.
     Tolerance(f64),
-    /// The fewest whose distortion is at most so many percent.
+    /// The smallest number whose distortion is at most this many percent.
     Distortion(f64),
 }
 
-/// How weights are solved (SMA, §5.2).
+/// Solver of the weights (SMA, §5.2).
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum WeightMethod {
     /// Non-negative least squares, Eq. 10.
     #[default]
     NonNegative,
-    /// Truncated singular value decomposition of Eq. 9: exact where it can be, with weights of any size and sign.
+    /// Truncated singular value decomposition of Eq. 9: exact if possible, with weights of any size and sign.
     Truncated {
-        /// Singular values below this share of the largest are left out; larger gives smaller weights.
+        /// Minimum singular value, relative to the largest; smaller ones are dropped. Larger gives smaller weights.
         threshold: f64,
     },
     /// Least squares with weights of at least −`bound`, Eq. 11.
@@ -74,16 +75,16 @@ pub const DEFAULT_NEGATIVE_BOUND: f64 = 0.5;
 /// The paper's threshold of [`WeightMethod::Truncated`].
 pub const DEFAULT_TSVD_THRESHOLD: f64 = 1e-5;
 
-/// How the rank of the corrections is chosen.
+/// Criterion for the rank of the corrections.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Corrections {
-    /// So many, or fewer where the motion needs no more.
+    /// This many, or fewer if the motion needs no more.
     Rank(usize),
-    /// The fewest, up to `most`, whose distortion is at most `percent`.
+    /// The smallest number, up to `most`, whose distortion is at most `percent`.
     ForDistortion {
-        /// The distortion to reach.
+        /// Target distortion in percent.
         percent: f64,
-        /// Where to stop.
+        /// Maximum rank.
         most: usize,
     },
 }

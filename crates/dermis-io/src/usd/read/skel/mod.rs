@@ -172,7 +172,7 @@ impl Binding {
         let moves = !attributes_above(prims, self.carrier()).iter().all(|attribute| attribute.samples.len() < 2);
         let (joints, weights) = match &self.influences {
             Some(weights) => (self.skeleton.joints(self.geometry_bind * to_rest)?, weights.clone()),
-            // A mesh that only its shapes deform, but that travels, hangs on one joint.
+            // A mesh that only blend shapes deform, but that moves as a whole, is bound to one joint.
             None if moves => {
                 let rows = (0..mesh.point_count()).map(|_| [(0, 1.0)]);
                 (vec![Joint { name: String::new(), parent: None, inverse_bind: to_rest }], SkinWeights::from_rows(rows))
