@@ -86,7 +86,7 @@ pub(crate) fn from_arrays(arrays: &mut dyn Arrays) -> Result<LayeredFile, Error>
     let mut attributes = arrays.attributes(parts.body.point_count())?;
     attributes.insert("tissue_thickness".to_owned(), parts.flesh.thickness.clone());
     attributes.insert("tissue_young_modulus".to_owned(), parts.flesh.young_modulus_pa.clone());
-    Ok(LayeredFile { body: LayeredBody::new(parts).map_err(invalid)?, attributes, notes })
+    Ok(LayeredFile { body: LayeredBody::new(parts).map_err(|error| invalid(&error))?, attributes, notes })
 }
 
 fn needed(arrays: &mut dyn Arrays, name: &'static str) -> Result<Array, Error> {
@@ -134,7 +134,7 @@ fn volume(arrays: &mut dyn Arrays, body: &BodyModel, tets: &TetMesh) -> Result<B
     let numbered = |(number, offsets): (u32, Vec<Vec3>)| PoseShape { number: number as usize, offsets };
     let pose_shapes = numbers.into_iter().zip(pose_shapes).map(numbered).collect();
     let weights = SkinWeights::from_dense(&weights.floats()?, joints);
-    volume_model(body, tets, weights, shapes, pose_shapes).map_err(invalid)
+    volume_model(body, tets, weights, shapes, pose_shapes).map_err(|error| invalid(&error))
 }
 
 /// Writes a layered body to the archive `target`.
@@ -183,6 +183,6 @@ fn write_inside(writer: &mut ArrayWriter, parts: &LayeredParts) -> Result<(), Er
     writer.number("tissue_damping_rate", f64::from(flesh.damping_rate_per_s))
 }
 
-fn invalid(error: LayeredError) -> Error {
+fn invalid(error: &LayeredError) -> Error {
     Error::malformed(error.to_string())
 }
