@@ -32,7 +32,7 @@ pub(crate) struct Diagnostic {
     path: Option<String>,
     location: Option<String>,
     details: Vec<String>,
-    hint: Option<String>,
+    hint: Option<Box<str>>,
     #[serde(skip)]
     exit_code: u8,
 }
@@ -110,7 +110,7 @@ impl Diagnostic {
             self.details.extend(file.details().iter().cloned());
         }
         self.details.extend(hints::details(error));
-        self.hint = self.hint.take().or_else(|| hints::hint(error));
+        self.hint = self.hint.take().or_else(|| hints::hint(error).map(Into::into));
     }
 
     /// Adds the file, unless there is one.
@@ -136,7 +136,7 @@ impl Diagnostic {
 
     /// Adds a hint, unless there is one.
     pub(crate) fn maybe_hint(mut self, hint: Option<String>) -> Self {
-        self.hint = self.hint.or(hint);
+        self.hint = self.hint.or(hint.map(Into::into));
         self
     }
 

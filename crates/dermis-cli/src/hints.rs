@@ -139,33 +139,47 @@ pub(crate) fn hint(error: &(dyn Error + 'static)) -> Option<String> {
 fn option_hint(error: &(dyn Error + 'static)) -> Option<&'static str> {
     if let Some(error) = error.downcast_ref() {
         return skin(error);
-    } else if let Some(error) = error.downcast_ref() {
+    }
+    if let Some(error) = error.downcast_ref() {
         return envelope(error);
-    } else if let Some(error) = error.downcast_ref() {
+    }
+    if let Some(error) = error.downcast_ref() {
         return volume(error);
-    } else if let Some(error) = error.downcast_ref() {
+    }
+    if let Some(error) = error.downcast_ref() {
         return wrinkle(error);
-    } else if let Some(error) = error.downcast_ref() {
+    }
+    if let Some(error) = error.downcast_ref() {
         return tetrahedra(error);
-    } else if let Some(error) = error.downcast_ref::<RetargetError>() {
+    }
+    if let Some(error) = error.downcast_ref::<RetargetError>() {
         return error.hint();
-    } else if let Some(error) = error.downcast_ref::<KeepVolumeError>() {
+    }
+    if let Some(error) = error.downcast_ref::<KeepVolumeError>() {
         return error.hint();
-    } else if let Some(error) = error.downcast_ref() {
+    }
+    if let Some(error) = error.downcast_ref() {
         return pose(error);
-    } else if let Some(error) = error.downcast_ref() {
+    }
+    if let Some(error) = error.downcast_ref() {
         return training(error);
-    } else if let Some(BodyFileError::Size { .. }) = error.downcast_ref() {
+    }
+    if let Some(BodyFileError::Size { .. }) = error.downcast_ref() {
         return Some("give the unit with --metres-per-unit, such as 0.01 for centimetres");
-    } else if let Some(error) = error.downcast_ref() {
+    }
+    if let Some(error) = error.downcast_ref() {
         return animations(error);
-    } else if let Some(BodyFileError::NoRig) = error.downcast_ref() {
+    }
+    if let Some(BodyFileError::NoRig) = error.downcast_ref() {
         return Some("fit a rig with 'dermis tissue build --rig human', or give one with --rig FILE");
-    } else if let Some(LayeredError::TooFar { .. }) = error.downcast_ref() {
+    }
+    if let Some(LayeredError::TooFar { .. }) = error.downcast_ref() {
         return Some("use more --substeps, a smaller --tolerance, weaker --forces, or stiffer flesh");
-    } else if let Some(LayeredError::Model(ModelError::NothingFree)) = error.downcast_ref() {
+    }
+    if let Some(LayeredError::Model(ModelError::NothingFree)) = error.downcast_ref() {
         return Some("set a thickness above 1: dermis tissue edit MODEL --thickness 1.3 -o MODEL");
-    } else if let Some(ServeError::Bind { .. }) = error.downcast_ref() {
+    }
+    if let Some(ServeError::Bind { .. }) = error.downcast_ref() {
         return Some("omit --port to use any free port");
     }
     None

@@ -33,7 +33,9 @@ impl Stopwatch {
 
     /// Ends a stage with measured parts.
     pub(crate) fn lap_in_parts(&mut self, parts: &[(&'static str, f64)]) {
-        parts.iter().for_each(|(stage, time)| self.add(stage, *time));
+        for (stage, time) in parts {
+            self.add(stage, *time);
+        }
         self.lap = Instant::now();
     }
 

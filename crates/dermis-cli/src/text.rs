@@ -20,7 +20,7 @@ impl Text {
     }
 
     pub(crate) fn line(&mut self, words: impl Display) {
-        self.lines += &format!("{words}\n");
+        self.lines.extend([words.to_string().as_str(), "\n"]);
     }
 
     /// `horse  8,431 points, 48 frames`.

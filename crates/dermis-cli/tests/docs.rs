@@ -44,21 +44,21 @@ fn check(text: &str) -> (String, Vec<String>) {
     let (mut updated, mut mismatches) = (String::new(), Vec::new());
     let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {
-        updated += &format!("{line}\n");
+        updated.extend([line, "\n"]);
         if line != "```console" {
             continue;
         }
         while let Some(command) = lines.next_if(|line| line.starts_with("$ ")) {
             let mut expected = String::new();
             while let Some(line) = lines.next_if(|line| !line.starts_with("$ ") && *line != "```") {
-                expected += &format!("{line}\n");
+                expected.extend([line, "\n"]);
             }
             let words: Vec<&str> = command[2..].split_whitespace().collect();
             assert_eq!(words.first(), Some(&"dermis"), "only dermis is run: {command}");
             let found = output(&place.run(&words[1..]));
             let is_current = matches(&expected, &found);
             // Output that still matches keeps the documented times.
-            updated += &format!("{command}\n{}", if is_current { &expected } else { &found });
+            updated.extend([command, "\n", if is_current { &expected } else { &found }]);
             if !is_current {
                 mismatches.push(format!("{command}\n--- documented\n{expected}--- printed\n{found}"));
             }

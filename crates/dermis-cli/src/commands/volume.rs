@@ -105,7 +105,7 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
     }
     let (before, drift) = (kept.drift_before(), kept.drift_after());
     // A correction that leaves more than half of the volume wrong, and more than it found, is none.
-    if !(drift <= before.max(MAX_DRIFT)) {
+    if drift.is_nan() || drift > before.max(MAX_DRIFT) {
         let message = format!("the correction cannot be right: the volume is off by {:.0} %", 100.0 * drift);
         return Err(Diagnostic::wrong_result(message)
             .in_file(&args.input)

@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn counts_parts_islands_and_stray_weight() {
         // Bone 0 at both ends, bone 1 between them.
-        let of = |k: usize| if matches!(k % 5, 0 | 1 | 4) { 0 } else { 1 };
+        let of = |k: usize| u32::from(!matches!(k % 5, 0 | 1 | 4));
         let weights = SkinWeights::from_rows((0..10).map(|k| [(of(k), 1.0)]));
         let structure = weight_structure(&strip(), &weights, 2);
         assert_eq!((structure.parts_per_bone, structure.islands, structure.mean_influences), (1.5, 3, 1.0));

@@ -112,7 +112,7 @@ impl ModelFacts {
     pub(super) fn stored(model: &str, rig: Option<&str>, object: &Object) -> Self {
         let smoothness = multi_weights(object).ok().and_then(|layer| layer.record.get("smoothness")?.as_f64());
         let (model, rig) = (Some(model.to_owned()), rig.map(ToOwned::to_owned));
-        Self { model, rig, smoothness, ..Self::of_size(object) }
+        Self { rig, model, smoothness, ..Self::of_size(object) }
     }
 
     fn of_size(object: &Object) -> Self {

@@ -20,7 +20,7 @@ pub(crate) struct Part {
     #[arg(long = "clip", value_name = "CLIP")]
     pub(super) clips: Vec<String>,
     #[command(flatten)]
-    pub(super) part: InputPart,
+    pub(super) selection: InputPart,
     /// Use the shape in this file as the rest pose [default: the rest pose of the first input]
     #[arg(long, value_name = "FILE", conflicts_with = "rest_frame")]
     rest: Option<String>,
@@ -31,11 +31,11 @@ pub(crate) struct Part {
 
 /// Reads all inputs and gathers their animations.
 pub(super) fn read(sources: &[String], part: &Part, job: &mut Job<'_>) -> Result<Animations, Diagnostic> {
-    part.part.expect_point_cache(sources.iter().chain(&part.rest).map(String::as_str))?;
-    let options = AnimationOptions { clips: part.clips.clone(), part: part.part.selection(None) };
+    part.selection.expect_point_cache(sources.iter().chain(&part.rest).map(String::as_str))?;
+    let options = AnimationOptions { clips: part.clips.clone(), part: part.selection.selection(None) };
     let mut found = Animations::default();
     for source in sources {
-        found.add(&job.read(source, &part.part.read_options())?, &stem(source), &options).in_file(source)?;
+        found.add(&job.read(source, &part.selection.read_options())?, &stem(source), &options).in_file(source)?;
     }
     job.notes.append(&mut found.notes);
     if found.animations.is_empty() {
@@ -46,7 +46,7 @@ pub(super) fn read(sources: &[String], part: &Part, job: &mut Job<'_>) -> Result
         found.set_rest_frame(frame)?;
     }
     if let Some(source) = &part.rest {
-        let options = ReadOptions { frame_rate_hz: None, topology: part.part.topology.clone() };
+        let options = ReadOptions { frame_rate_hz: None, topology: part.selection.topology.clone() };
         let (rest, _) = single(&job.read(source, &options)?).in_file(source)?;
         found.set_rest(&rest.mesh).in_file(source)?;
     }

@@ -98,7 +98,7 @@ fn fitted(
     let Some(source) = &args.bones.rig else {
         return fit(rest, animations, options, watch).in_file(args.inputs.join(", "));
     };
-    let object = read_rigged(source, args.part.part.fps, job)?;
+    let object = read_rigged(source, args.part.selection.fps, job)?;
     let rig = object.rig.as_ref().ok_or_else(|| Diagnostic::new("the file has no rig").in_file(source))?;
     // Without --clip, all clips of the rig are used in order.
     let names: Vec<&str> = object.clips.iter().map(|clip| clip.name()).collect();

@@ -155,7 +155,7 @@ impl Source {
             };
             let closest = names::closest(name, known).map(|name| format!("did you mean '{name}'?"));
             let diagnostic = Diagnostic::new(format!("there is no attribute called '{name}'")).detail(listed);
-            let diagnostic = file.iter().fold(diagnostic, |diagnostic, file| diagnostic.in_file(file));
+            let diagnostic = file.iter().fold(diagnostic, Diagnostic::in_file);
             return Err(diagnostic.maybe_hint(closest).hint("paint one with 'dermis view FILE --paint NAME -o FILE'"));
         };
         let [low, high] = range.unwrap_or([0.0, 1.0]);

@@ -46,7 +46,7 @@ enum MesherName {
     BuiltIn,
     /// Lattice cells around the skin, which can be open or self-intersecting
     Lattice,
-    /// The external program TetGen, which must be installed
+    /// The external program `TetGen`, which must be installed
     Tetgen,
 }
 
