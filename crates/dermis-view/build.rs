@@ -1,21 +1,21 @@
-//! Builds the page with Node, where there is one, into `OUT_DIR`, and lists its files for `src/page.rs`.
+//! Builds the page with Node.js, if it is installed, into `OUT_DIR`, and lists its files for `src/page.rs`.
 //!
-//! The sources are copied first: npm and Vite never write into the source tree. A machine without Node, or without a way
-//! to its packages, builds everything but the page; the reason is kept for `dermis view` to say.
+//! The sources are copied first, so that npm and Vite do not write to the source tree. Without Node.js or its
+//! packages, everything but the page is built; the reason is stored for the message of `dermis view`.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs, io};
 
-/// What the page is built from, under `web/`.
+/// Sources of the page in `web/`.
 const SOURCES: [&str; 6] = ["build.mjs", "index.html", "package-lock.json", "package.json", "src", "tsconfig.json"];
 const NOT_INSTALLED: &str = "is not installed";
-/// Set to anything but 0, the page is left out; packagers and tests use it.
-const LEAVE_OUT: &str = "DERMIS_WITHOUT_PAGE";
+/// If set to anything but 0, the page is not built; used by packagers and tests.
+const WITHOUT_PAGE: &str = "DERMIS_WITHOUT_PAGE";
 
 fn main() -> io::Result<()> {
-    println!("cargo::rerun-if-env-changed={LEAVE_OUT}");
+    println!("cargo::rerun-if-env-changed={WITHOUT_PAGE}");
     for source in SOURCES {
         println!("cargo::rerun-if-changed=web/{source}");
     }
@@ -23,9 +23,9 @@ fn main() -> io::Result<()> {
     let listed = match build(&out) {
         Ok(dist) => list(&dist)?,
         Err(reason) => {
-            println!("cargo::warning=the page of 'dermis view' is left out: {reason}");
+            println!("cargo::warning=the page of 'dermis view' is not built: {reason}");
             if reason.ends_with(NOT_INSTALLED) {
-                // A path that never exists has the next build look again.
+                // A path that never exists triggers a new attempt in the next build.
                 println!("cargo::rerun-if-changed={}", out.join("node-is-absent").display());
             }
             format!(
@@ -37,10 +37,10 @@ fn main() -> io::Result<()> {
     fs::write(out.join("page.rs"), listed)
 }
 
-/// Builds into a folder, or says why it cannot.
+/// Builds into a folder. Returns the reason if that fails.
 fn build(out: &Path) -> Result<PathBuf, String> {
-    if env::var_os(LEAVE_OUT).is_some_and(|value| value != "0" && !value.is_empty()) {
-        return Err(format!("dermis was built with {LEAVE_OUT} set"));
+    if env::var_os(WITHOUT_PAGE).is_some_and(|value| value != "0" && !value.is_empty()) {
+        return Err(format!("dermis was built with {WITHOUT_PAGE} set"));
     }
     let (web, dist) = (out.join("web"), out.join("dist"));
     copy_sources(&web).map_err(|error| format!("its sources cannot be copied: {error}"))?;
@@ -71,7 +71,7 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Installs the packages that the lock file names, unless they are there.
+/// Installs the packages of the lock file, unless they are installed.
 fn install(web: &Path) -> Result<(), String> {
     let lock = fs::read(web.join("package-lock.json")).map_err(|error| error.to_string())?;
     let installed = web.join("node_modules/.installed");

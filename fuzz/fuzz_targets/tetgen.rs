@@ -3,7 +3,7 @@
 use dermis_io::ReadOptions;
 use libfuzzer_sys::fuzz_target;
 
-// The two files stand one behind the other, parted by a zero byte.
+// The two files are concatenated, separated by a zero byte.
 fuzz_target!(|data: &[u8]| {
     let mut parts = data.splitn(2, |&byte| byte == 0);
     let nodes = parts.next().unwrap_or_default();

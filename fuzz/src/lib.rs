@@ -1,19 +1,19 @@
-//! What every fuzz target does with the outcome of its reader.
+//! Use of the result of a reader, shared by all fuzz targets.
 
 use dermis_io::Error;
 use dermis_mesh::Scene;
 
-/// Longer motions are read up to here, so that a run stays short.
-const MOST_FRAMES: usize = 64;
+/// Maximum number of frames that are read, to keep a run short.
+const MAX_FRAMES: usize = 64;
 
-/// Goes through all that a reader may have left for later: frames are read or posed when they are asked for.
+/// Evaluates the frames of all objects, which readers load or pose on demand.
 ///
-/// An error is a fine outcome, here as in the reader; only a panic, a hang or too much memory is a finding.
+/// Errors are valid results; only a panic, a hang or excessive memory use is a finding.
 pub fn exercise(outcome: Result<Scene, Error>) {
     let Ok(scene) = outcome else { return };
     for object in &scene.objects {
         let Ok(Some(motion)) = object.motion() else { continue };
-        for frame in 0..motion.frame_count().min(MOST_FRAMES) {
+        for frame in 0..motion.frame_count().min(MAX_FRAMES) {
             let _ = motion.frame(frame);
         }
     }

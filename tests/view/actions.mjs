@@ -1,4 +1,4 @@
-// What a user does on the page, and what there is to read on it.
+// Actions of a user on the page, and access to its contents.
 
 export const showView = (page, tag) => page.locator(`[data-view="${tag}"] button`).last().click();
 export const setFrame = async (page, frame) => {
@@ -28,13 +28,13 @@ export const drop = (page, name, contents) =>
     [name, [...contents]],
   );
 
-/** Waits for a message that has `part` in it. */
-export const said = (page, part) =>
+/** Waits for a message that contains `part`. */
+export const message = (page, part) =>
   page.waitForFunction((text) => document.querySelector(".messages").textContent.includes(text), part, {
     timeout: 30_000,
   });
 
-/** Draws with the brush around a place. */
+/** Draws a brush stroke at a position. */
 export const stroke = async (page, at) => {
   await page.mouse.move(at.x, at.y);
   await page.mouse.down();
@@ -42,7 +42,7 @@ export const stroke = async (page, at) => {
   await page.mouse.up();
 };
 
-/** The middle of a view that stands side by side with others. */
+/** Center of a view that is shown side by side with others. */
 export const cellCenter = async (page, number, count) => {
   const box = await page.locator(".stage canvas").first().boundingBox();
   return { x: box.x + ((number + 0.5) * box.width) / count, y: box.y + 0.48 * box.height };

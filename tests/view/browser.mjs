@@ -1,4 +1,4 @@
-// A server, a browser, and looks at the picture.
+// Server, browser and analysis of the picture.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -20,7 +20,7 @@ export async function launch() {
   return chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: FLAGS });
 }
 
-/** Starts `dermis view`; gives its address and a way to end it as Ctrl-C does. */
+/** Starts `dermis view`. Returns its address and a function that stops it like Ctrl-C. */
 export async function serve(dermis, args, cwd) {
   const child = spawn(dermis, ["view", "--no-open", "--format", "json", ...args], {
     cwd,
@@ -42,11 +42,11 @@ export async function serve(dermis, args, cwd) {
   return { url: ready.url, stop };
 }
 
-/** Opens a page and gathers everything that goes wrong on it. */
+/** Opens a page and collects its errors and warnings. */
 export async function open(browser, url, maxTextureSize) {
   const page = await browser.newPage({ viewport: { width: 1280, height: 720 } });
   if (maxTextureSize) {
-    // A GPU with smaller textures than this one.
+    // Simulates a GPU with smaller textures.
     await page.addInitScript((size) => {
       const original = WebGL2RenderingContext.prototype.getParameter;
       WebGL2RenderingContext.prototype.getParameter = function (name) {
@@ -68,7 +68,7 @@ export async function open(browser, url, maxTextureSize) {
   return { page, problems };
 }
 
-/** Draws now and describes the picture: how much of it is lit, its colours, and a fingerprint of its pixels. */
+/** Draws and describes the picture: the fraction of lit pixels, its colours, and a fingerprint of its pixels. */
 export async function picture(page) {
   return page.evaluate(() => {
     const { viewer } = window.dermis;
@@ -106,12 +106,12 @@ export async function picture(page) {
   });
 }
 
-/** The share of pixels that differ between two pictures. */
+/** Fraction of pixels that differ between two pictures. */
 export function difference(a, b) {
   return a.cells.reduce((sum, value, at) => sum + (Math.abs(value - b.cells[at]) > 2 ? 1 : 0), 0) / a.cells.length;
 }
 
-/** Uploaded bytes and pictures drawn while `act` runs. */
+/** Uploaded bytes and number of draws while `act` runs. */
 export async function during(page, act) {
   const read = () => page.evaluate(() => ({ ...window.dermis.stats }));
   const before = await read();

@@ -1,7 +1,7 @@
-// The brush and what is saved of it.
+// Brush edits and saving them.
 
 import assert from "node:assert/strict";
-import { cellCenter, center, said, showView, stroke } from "./actions.mjs";
+import { cellCenter, center, message, showView, stroke } from "./actions.mjs";
 import { picture } from "./browser.mjs";
 import { run } from "./inputs.mjs";
 
@@ -14,7 +14,7 @@ const attributes = ({ dermis, files }, file) =>
   run(dermis, ["inspect", file], files).objects[0].attributes.map((name) => name.toLowerCase());
 
 export const editing = (shared) => ({
-  async "what is saved is what was touched, sculpted and painted"() {
+  async "saves the sculpted shape and the painted attribute of the edited asset"() {
     const { withPage, fits } = shared;
     const [first, second] = fits.map((fit) => fit.output);
     await withPage([first, second, "--paint", "stiffness", "-o", "touched.glb"], async (page) => {
@@ -26,10 +26,10 @@ export const editing = (shared) => ({
       await stroke(page, await cellCenter(page, 0, 2));
       assert.equal(await page.evaluate(() => window.dermis.viewer.active.model.info.label), first);
       await save(page);
-      await said(page, `Written: the edited ${first}`);
-      assert.deepEqual(attributes(shared, "touched.glb"), [], "what was not painted is not written");
+      await message(page, `Written: the edited ${first}`);
+      assert.deepEqual(attributes(shared, "touched.glb"), [], "only painted attributes are written");
       const bones = run(shared.dermis, ["inspect", "touched.glb"], shared.files).objects[0].joints;
-      assert.equal(bones, 8, "the asset under the brush, not the one that was active");
+      assert.equal(bones, 8, "the edited asset, not the one that was active before");
 
       const before = await page.evaluate(() => [...window.dermis.viewer.active.model.rest]);
       await brush(page, "paint");
@@ -39,13 +39,13 @@ export const editing = (shared) => ({
       assert.deepEqual(attributes(shared, "touched.glb"), ["stiffness"]);
       await withPage(["touched.glb"], async (other) => {
         const rest = await other.evaluate(() => [...window.dermis.viewer.active.model.rest]);
-        const worst = rest.reduce((most, value, i) => Math.max(most, Math.abs(value - before[i])), 0);
-        assert.ok(worst < 1e-5, `the sculpted shape is kept beside the paint: ${worst}`);
+        const worst = rest.reduce((largest, value, i) => Math.max(largest, Math.abs(value - before[i])), 0);
+        assert.ok(worst < 1e-5, `the sculpted shape is saved with the paint: ${worst}`);
       });
     });
   },
 
-  async "edits are guarded and undone"() {
+  async "warns about unsaved edits and undoes them"() {
     await shared.withPage([shared.fits[1].output, "-o", "guarded.glb"], async (page) => {
       await brush(page, "sculpt");
       const prevented = () =>
@@ -58,7 +58,7 @@ export const editing = (shared) => ({
     });
   },
 
-  async "a ring shows where the brush would touch, and the original says that it cannot be displaced"() {
+  async "shows the brush cursor and reports that recorded frames cannot be displaced"() {
     await shared.withPage(shared.sampleAndFit, async (page) => {
       await brush(page, "sculpt");
       const at = await center(page);
@@ -72,7 +72,7 @@ export const editing = (shared) => ({
       await page.mouse.move(at.x, at.y);
       await page.mouse.down();
       await page.mouse.up();
-      await said(page, "no rest pose");
+      await message(page, "no rest pose");
     });
   },
 });

@@ -1,10 +1,10 @@
-// Inputs that the tests make: fits of a built-in sample, and a large mesh in motion.
+// Inputs of the tests: fits of a built-in sample, and a large animated mesh.
 
 import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** Runs dermis and gives the JSON that it prints. */
+/** Runs dermis and returns the JSON that it prints. */
 export function run(dermis, args, cwd) {
   return JSON.parse(
     execFileSync(dermis, [...args, "--format", "json"], {
@@ -15,7 +15,7 @@ export function run(dermis, args, cwd) {
   );
 }
 
-/** A square of `cells` × `cells` quads and a coarser version of it, as USD. */
+/** Writes a square of `cells` × `cells` quads and a coarser level of detail as USD. */
 export function writeLevels(folder, name, cells) {
   const mesh = (path, n) => {
     const [points, indices] = [[], []];
@@ -37,9 +37,9 @@ export function writeLevels(folder, name, cells) {
   );
 }
 
-/** A tube of `rings` × `around` points that sways, as a point cache with its faces. */
+/** Writes a swaying tube of `rings` × `around` points as a point cache with its faces. */
 export function writeTube(folder, name, rings, around, frames) {
-  const place = (i, j, sway) => {
+  const position = (i, j, sway) => {
     const [u, angle] = [i / (rings - 1), (2 * Math.PI * j) / around];
     const radius = 0.25 * (1 + 0.15 * Math.sin(9 * u));
     return [radius * Math.cos(angle) + sway * u * u, 3 * u, radius * Math.sin(angle) + 0.3 * sway * Math.sin(6 * u)];
@@ -50,7 +50,7 @@ export function writeTube(folder, name, rings, around, frames) {
   const lines = [];
   each((i, j) =>
     lines.push(
-      `v ${place(i, j, 0)
+      `v ${position(i, j, 0)
         .map((c) => c.toFixed(6))
         .join(" ")}`,
     ),
@@ -73,7 +73,7 @@ export function writeTube(folder, name, rings, around, frames) {
   for (let frame = 0; frame < frames; frame++) {
     const sway = Math.sin((2 * Math.PI * frame) / frames);
     each((i, j) => {
-      for (const c of place(i, j, sway)) at = cache.writeFloatLE(c, at);
+      for (const c of position(i, j, sway)) at = cache.writeFloatLE(c, at);
     });
   }
   writeFileSync(join(folder, `${name}.pc2`), cache);

@@ -1,23 +1,23 @@
-// How the parts of the page work together: views, time, error, crowd, dropped files.
+// Interaction of the components of the page: views, time, error, crowd, dropped files.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { center, drop, measure, positions, said, setFrame, setRank, showView } from "./actions.mjs";
+import { center, drop, measure, positions, message, setFrame, setRank, showView } from "./actions.mjs";
 import { difference, picture } from "./browser.mjs";
 import { run } from "./inputs.mjs";
 
 const state = (page, read) => page.evaluate(`(({ viewer, crowd }) => ${read})(window.dermis)`);
-/** Waits until an expression is true; the page itself forbids to evaluate text. */
+/** Waits until an expression is true. The content security policy of the page forbids `waitForFunction` with text. */
 const until = async (page, read, timeout = 30_000) => {
   for (const end = Date.now() + timeout; !(await state(page, read)); await page.waitForTimeout(30))
     assert.ok(Date.now() < end, `not in ${timeout} ms: ${read}`);
 };
 
 export const interaction = ({ withPage, shot, dermis, files, fits, sampleAndFit }) => ({
-  async "an empty page shows what is dropped on it"() {
+  async "an empty page shows dropped files"() {
     await withPage([], async (page) => {
-      await said(page, "drop a file");
+      await message(page, "drop a file");
       await page.keyboard.press("c");
       assert.ok(!(await page.locator("[data-role=crowd] input").isChecked()));
       await drop(page, "fit.glb", readFileSync(join(files, fits[1].output)));
@@ -30,7 +30,7 @@ export const interaction = ({ withPage, shot, dermis, files, fits, sampleAndFit 
     });
   },
 
-  async "a fit is compared with the motion that it plays"() {
+  async "compares a fit with the motion that it reproduces"() {
     run(dermis, ["convert", "sample:gallop", "late.npz", "--frames", "24:"], files);
     run(dermis, ["convert", "sample:gallop", "early.npz", "--frames", ":24"], files);
     const two = ["skin", "early.npz", "late.npz", "-o", "two.glb", "--bones", "8", "--rank", "0"];
@@ -52,11 +52,11 @@ export const interaction = ({ withPage, shot, dermis, files, fits, sampleAndFit 
         errors.push(Number(await measure(page, "max_error").textContent()));
       }
       const diagonal = await state(page, "viewer.active.model.info.diagonal");
-      assert.ok(Math.max(...errors) < 0.15 * diagonal, `${errors} of ${diagonal}: each clip plays its own motion`);
+      assert.ok(Math.max(...errors) < 0.15 * diagonal, `${errors} of ${diagonal}: each clip reproduces its own motion`);
     });
   },
 
-  async "the colour bar reaches the largest error that is shown"() {
+  async "the colour bar includes the largest shown error"() {
     await withPage(["sample:gallop", ...fits.map((fit) => fit.output)], async (page) => {
       await page.keyboard.press("h");
       for (const rank of [5, 1]) {
@@ -78,23 +78,23 @@ export const interaction = ({ withPage, shot, dermis, files, fits, sampleAndFit 
       await field.press("Enter");
       assert.match(await field.inputValue(), /^[\d.]+$/);
       await page.keyboard.press("w");
-      assert.ok(await state(page, "viewer.state.look.wireframe"), "the keys are back after a field");
+      assert.ok(await state(page, "viewer.state.look.wireframe"), "the keys work after a text field");
     });
   },
 
-  async "a crowd follows the view, mixes what is ticked and ends side by side"() {
+  async "a crowd follows the active view, mixes ticked views and ends side by side"() {
     await withPage([...sampleAndFit, fits[0].output], async (page) => {
       await page.locator("[data-role=crowd-count] input").fill("5");
       await showView(page, "fit");
       await page.keyboard.press("c");
-      await until(page, "crowd.crowd?.herds.length === 2 && crowd.crowd.leader === viewer.active");
+      await until(page, "crowd.crowd?.batches.length === 2 && crowd.crowd.leader === viewer.active");
       await page.keyboard.press("h");
-      await said(page, "without lines and colours");
+      await message(page, "without lines and colours");
       assert.ok(await page.locator("[data-role=heat]").evaluate((select) => select.closest("[inert]") !== null));
-      await until(page, "document.querySelector('[data-role=crowd-facts]').textContent.includes('pictures')", 90_000);
+      await until(page, "document.querySelector('[data-role=crowd-facts]').textContent.includes('frames/s')", 90_000);
       await shot(page, "mixed-crowd");
       await showView(page, "original");
-      await until(page, "crowd.crowd?.leader.tag === 'original' && crowd.crowd.herds.length === 1");
+      await until(page, "crowd.crowd?.leader.tag === 'original' && crowd.crowd.batches.length === 1");
       await page.keyboard.press("2");
       await until(page, "crowd.crowd === null && viewer.state.split");
       assert.ok(!(await page.locator("[data-role=crowd] input").isChecked()));
@@ -102,33 +102,33 @@ export const interaction = ({ withPage, shot, dermis, files, fits, sampleAndFit 
     });
   },
 
-  async "the vertex panel can be used while it plays"() {
+  async "the vertex panel can be used during playback"() {
     await withPage(sampleAndFit, async (page) => {
       await showView(page, "fit + corrections");
       const at = await center(page);
       await page.mouse.click(at.x, at.y);
       await page.waitForFunction(() => document.querySelector(".point .plot path"));
       await page.evaluate(() => (window.kept = document.querySelector(".point .step button")));
-      const [place, mark] = [page.locator("[data-role=point]"), page.locator(".point .mark")];
-      const before = [await place.textContent(), await mark.getAttribute("x1")];
+      const [position, mark] = [page.locator("[data-role=point]"), page.locator(".point .mark")];
+      const before = [await position.textContent(), await mark.getAttribute("x1")];
       await page.keyboard.press("Space");
       await until(page, "viewer.state.frame > 3");
-      assert.ok(await page.evaluate(() => window.kept.isConnected), "the rows are not remade every frame");
-      assert.notEqual(await place.textContent(), before[0]);
+      assert.ok(await page.evaluate(() => window.kept.isConnected), "the rows are not recreated every frame");
+      assert.notEqual(await position.textContent(), before[0]);
       assert.notEqual(await mark.getAttribute("x1"), before[1]);
       await page.locator(".point .step button").first().click();
       await until(page, "viewer.state.heat === 'weight'");
     });
   },
 
-  async "time goes on from where it was put"() {
+  async "playback continues from the selected frame"() {
     await withPage([fits[0].output], async (page) => {
       await page.evaluate(() => (window.dermis.viewer.state.fps = 2));
       await setFrame(page, 30);
       await page.keyboard.press("Space");
       await page.keyboard.press("Home");
       await until(page, "viewer.state.frame > 0");
-      assert.ok((await state(page, "viewer.state.frame")) < 10, "Home takes a playing motion to its begin");
+      assert.ok((await state(page, "viewer.state.frame")) < 10, "Home returns to the first frame during playback");
       await page.keyboard.press("Space");
       await page.keyboard.press("l");
       await page.keyboard.press("End");
@@ -137,13 +137,13 @@ export const interaction = ({ withPage, shot, dermis, files, fits, sampleAndFit 
       await page.keyboard.press("Space");
       const short = "viewer.frameOf({ ...viewer.active, model: { motion: () => ({ frames: 20 }) } })";
       await setFrame(page, 45);
-      assert.equal(await state(page, short), 19, "without a loop a shorter motion waits");
+      assert.equal(await state(page, short), 19, "without looping a shorter motion stops at its end");
       await page.keyboard.press("l");
-      assert.equal(await state(page, short), 5, "with one it begins again");
+      assert.equal(await state(page, short), 5, "with looping it repeats");
     });
   },
 
-  async "a dropped file is shown, whatever its size, and only its views are ticked"() {
+  async "shows a dropped file of any size and ticks only its views"() {
     await withPage([fits[0].output], async (page) => {
       await page.locator(".view input").first().uncheck();
       const corners = ["0 0 0", "90 0 0", "0 90 0"].map((corner) => `v ${corner}\n`).join("");
@@ -162,11 +162,11 @@ export const interaction = ({ withPage, shot, dermis, files, fits, sampleAndFit 
       assert.ok((await picture(page)).lit > 0.05);
       await showView(page, "fit");
       await page.keyboard.press("f");
-      assert.ok((await picture(page)).lit > 0.03, "F looks at what is shown, not at everything");
+      assert.ok((await picture(page)).lit > 0.03, "F frames the shown views only");
     });
   },
 
-  async "side by side shows every ticked view and names the one that is measured"() {
+  async "side by side shows all ticked views and names the measured one"() {
     await withPage(["sample:gallop", ...fits.map((fit) => fit.output)], async (page) => {
       await page.keyboard.press("2");
       const labels = await page.locator(".labels span").allTextContents();
@@ -184,41 +184,41 @@ export const interaction = ({ withPage, shot, dermis, files, fits, sampleAndFit 
           models[2].info.bones[window.dermis.viewer.boneIn(models[2])]?.name ?? models[1].info.bones[3].name;
         return found === models[1].info.bones[3].name;
       });
-      assert.ok(same, "a bone is the same in another asset only by its name");
+      assert.ok(same, "bones of different assets are matched by name only");
       await showView(page, "fit");
       assert.deepEqual(await state(page, "[viewer.state.split, viewer.active.tag]"), [false, "fit"]);
       await page.keyboard.press("2");
       await page.keyboard.press("x");
-      assert.equal(await page.locator(".labels span").count(), 1, "a flip leaves side by side");
+      assert.equal(await page.locator(".labels span").count(), 1, "a flip ends side by side");
     });
   },
 
-  async "where there is nothing to compare with, there is no error to show"() {
+  async "shows no error without a reference"() {
     await withPage([fits[0].output], async (page) => {
       await page.keyboard.press("h");
-      await said(page, "no recorded motion");
+      await message(page, "no recorded motion");
       assert.ok(await page.locator(".heatbar").isHidden());
       assert.equal(await page.locator("[data-role=heat]").inputValue(), "none");
       await page.locator("[data-role=heat]").selectOption("bones");
       const before = await picture(page);
       await page.keyboard.press("w");
-      assert.ok(difference(before, await picture(page)) > 0.0005, "the keys work after choosing from a list");
+      assert.ok(difference(before, await picture(page)) > 0.0005, "the keys work after selecting from a list");
     });
   },
 
-  async "a shape that does not move offers nothing that needs motion"() {
+  async "disables playback and crowd for a static shape"() {
     await withPage([], async (page) => {
       await drop(page, "triangle.obj", Buffer.from("v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n"));
       await until(page, "viewer.views.length === 1");
-      for (const place of [".play", "[data-role=crowd] input", ".buttons .toggle input"])
-        assert.ok(await page.locator(place).first().isDisabled(), place);
+      for (const selector of [".play", "[data-role=crowd] input", ".buttons .toggle input"])
+        assert.ok(await page.locator(selector).first().isDisabled(), selector);
       assert.equal(await page.locator("aside.right h2:visible").first().textContent(), "Shape");
       await page.keyboard.press("Space");
       assert.ok(!(await state(page, "viewer.state.playing")));
     });
   },
 
-  async "a server that has ended is told"() {
+  async "reports that the server has ended"() {
     const problems = /ERR_CONNECTION_REFUSED|ERR_EMPTY_RESPONSE|ERR_CONNECTION_RESET/;
     await withPage(
       sampleAndFit,
@@ -226,11 +226,11 @@ export const interaction = ({ withPage, shot, dermis, files, fits, sampleAndFit 
         await until(page, "viewer.measures.size > 0");
         await server.stop();
         await setRank(page, 3);
-        await said(page, "dermis has ended");
+        await message(page, "dermis has ended");
         await page.waitForFunction(
           () => document.querySelector("[data-measure=distortion_percent]")?.textContent === "–",
         );
-        assert.ok((await positions(page)).length > 0, "what was loaded is still there");
+        assert.ok((await positions(page)).length > 0, "loaded data remain available");
       },
       undefined,
       problems,

@@ -21,12 +21,12 @@ const shot = (page, name) => page.screenshot({ path: join(work, `${name}.png`) }
 const RANK = 5;
 const fits = [8, 16].map((bones) => {
   const output = `gallop-${bones}.glb`;
-  const said = run(
+  const printed = run(
     dermis,
     ["skin", "sample:gallop", "-o", output, "--bones", String(bones), "--rank", String(RANK)],
     files,
   );
-  return { output, said };
+  return { output, printed };
 });
 const best = fits[1];
 const reported = run(
@@ -36,7 +36,7 @@ const reported = run(
 );
 const browser = await launch();
 
-/** Starts a deformer in the server and waits for its first frame. */
+/** Starts a live deformer and waits for its first frame. */
 async function startLive(page, kind) {
   await page.locator(`[data-live=${kind}]`).click();
   await page.waitForFunction(
@@ -46,7 +46,7 @@ async function startLive(page, kind) {
   );
 }
 
-/** Opens the sample beside fits, does `act`, and expects no problem on the page and an orderly end. */
+/** Opens the page with `inputs`, runs `act`, and expects no errors on the page and a clean shutdown. */
 async function withPage(inputs, act, maxTextureSize, expected = /^$/) {
   const server = await serve(dermis, inputs, files);
   const { page, problems } = await open(browser, server.url, maxTextureSize);
@@ -62,9 +62,9 @@ async function withPage(inputs, act, maxTextureSize, expected = /^$/) {
     await act(page, server);
   } finally {
     await page.close();
-    assert.equal(await server.stop(), 0, "Ctrl-C ends the server in good order");
+    assert.equal(await server.stop(), 0, "Ctrl-C stops the server cleanly");
   }
-  // three.js believes the small limit of a pretended GPU and complains of textures that this one takes.
+  // three.js uses the simulated texture limit and warns about textures that this GPU supports.
   assert.deepEqual(
     problems.filter((problem) => !(maxTextureSize && problem.includes("is too big")) && !expected.test(problem)),
     [],
@@ -73,7 +73,7 @@ async function withPage(inputs, act, maxTextureSize, expected = /^$/) {
 
 const sampleAndFit = ["sample:gallop", best.output];
 const tests = {
-  async "the mesh is lit and moves"() {
+  async "draws and animates the mesh"() {
     await withPage(sampleAndFit, async (page) => {
       await showView(page, "fit + corrections");
       const still = await picture(page);
@@ -81,7 +81,7 @@ const tests = {
       await setFrame(page, 12);
       assert.equal(await page.locator(".counter").textContent(), "12 / 47");
       const later = await picture(page);
-      assert.ok(difference(still, later) > 0.01, "another frame is another picture");
+      assert.ok(difference(still, later) > 0.01, "another frame changes the picture");
       await page.keyboard.press("ArrowRight");
       assert.equal(await page.evaluate(() => window.dermis.viewer.state.frame), 13);
       await page.keyboard.press("Space");
@@ -91,7 +91,7 @@ const tests = {
     });
   },
 
-  async "the numbers shown are those of the command line"() {
+  async "shows the measures of the command line"() {
     await withPage(sampleAndFit, async (page) => {
       await showView(page, "fit + corrections");
       const byRank = reported.report.fits[1].by_rank;
@@ -117,20 +117,20 @@ const tests = {
       const remeasured = run(dermis, ["skin", "sample:gallop", "--from", best.output], files);
       for (const name of ["distortion_percent", "erms", "max_error_percent", "normal_error_rms"]) {
         const shown = Number(await measure(page, name).textContent());
-        assert.equal(shown, Number(remeasured[name].toPrecision(3)), `${name} is what 'dermis skin --from' says`);
+        assert.equal(shown, Number(remeasured[name].toPrecision(3)), `${name} matches 'dermis skin --from'`);
         assert.ok(
-          Math.abs(shown - best.said[name]) <= 6e-3 * best.said[name],
-          `${name}: ${shown}, the fit said ${best.said[name]}`,
+          Math.abs(shown - best.printed[name]) <= 6e-3 * best.printed[name],
+          `${name}: ${shown}, the fit printed ${best.printed[name]}`,
         );
       }
       byRank.forEach(({ rank, distortion_percent }) => {
-        const fitted = best.said.distortion_percent_by_rank[rank];
+        const fitted = best.printed.distortion_percent_by_rank[rank];
         assert.ok(Math.abs(distortion_percent - fitted) <= 1e-4 * fitted, `rank ${rank}`);
       });
     });
   },
 
-  async "the heat map has colours while it plays"() {
+  async "shows heat maps"() {
     await withPage(sampleAndFit, async (page) => {
       await showView(page, "fit");
       await setFrame(page, 20);
@@ -152,7 +152,7 @@ const tests = {
     });
   },
 
-  async "nothing is uploaded per frame for a skin"() {
+  async "uploads nothing per frame for a skin"() {
     await withPage(sampleAndFit, async (page) => {
       await showView(page, "fit + corrections");
       await page.keyboard.press("h");
@@ -178,7 +178,7 @@ const tests = {
     });
   },
 
-  async "a brush stroke on the rest pose moves the animation and is saved"() {
+  async "a brush stroke on the rest pose changes the animation and is saved"() {
     await withPage([...sampleAndFit, "-o", "sculpted.glb"], async (page) => {
       await showView(page, "fit + corrections");
       await setFrame(page, 20);
@@ -191,7 +191,7 @@ const tests = {
       await page.mouse.down();
       for (let step = 0; step < 8; step++) await page.mouse.move(at.x + 4 * step, at.y, { steps: 1 });
       await page.mouse.up();
-      assert.ok(difference(pictureBefore, await picture(page)) > 0.001, "the stroke is seen in the frame shown");
+      assert.ok(difference(pictureBefore, await picture(page)) > 0.001, "the stroke is visible in the current frame");
       await shot(page, "sculpt");
       await setFrame(page, 20);
       const after = await positions(page);
@@ -205,12 +205,12 @@ const tests = {
       const undone = await positions(page);
       assert.ok(
         undone.every((value, i) => Math.abs(value - before[i]) < 1e-6),
-        "undo takes the stroke back",
+        "undo reverts the stroke",
       );
     });
   },
 
-  async "a map is painted and saved"() {
+  async "paints and saves an attribute"() {
     await withPage([best.output, "--paint", "stiffness", "-o", "painted.glb"], async (page) => {
       const at = await center(page);
       await page.mouse.move(at.x, at.y);
@@ -234,7 +234,7 @@ const tests = {
     });
   },
 
-  async "a clicked vertex shows its weights and its error over time"() {
+  async "shows the weights and the error over time of a clicked vertex"() {
     await withPage(sampleAndFit, async (page) => {
       await showView(page, "fit + corrections");
       const at = await center(page);
@@ -247,7 +247,7 @@ const tests = {
     });
   },
 
-  async "views stand side by side and flip"() {
+  async "shows views side by side and flips between them"() {
     await withPage(["sample:gallop", ...fits.map((fit) => fit.output)], async (page) => {
       await page.keyboard.press("2");
       assert.equal(await page.locator(".labels span").count(), 5);
@@ -272,7 +272,7 @@ const tests = {
     });
   },
 
-  async "wireframe, normals and bones change the picture"() {
+  async "draws wireframe, normals and bones"() {
     await withPage([best.output], async (page) => {
       let last = await picture(page);
       for (const key of ["w", "n", "b", "g"]) {
@@ -288,13 +288,13 @@ const tests = {
     });
   },
 
-  async "a crowd is skinned on the GPU"() {
+  async "skins a crowd on the GPU"() {
     await withPage([best.output], async (page) => {
       await page.locator("[data-role=crowd-count] input").fill("6");
       await page.keyboard.press("c");
       const facts = page.locator("[data-role=crowd-facts]");
       await page.waitForFunction(
-        () => document.querySelector("[data-role=crowd-facts]").textContent.includes("pictures"),
+        () => document.querySelector("[data-role=crowd-facts]").textContent.includes("frames/s"),
         null,
         { timeout: 60_000 },
       );
@@ -314,7 +314,7 @@ const tests = {
     });
   },
 
-  async "distant members of a crowd are drawn with a coarser version"() {
+  async "draws distant instances of a crowd with coarser levels of detail"() {
     writeLevels(files, "levels", 12);
     await withPage(["levels.usda"], async (page) => {
       await page.locator("[data-role=crowd-count] input").fill("300");
@@ -329,7 +329,7 @@ const tests = {
     });
   },
 
-  async "what has no room in the GPU's textures is streamed"() {
+  async "streams motions that exceed the textures of the GPU"() {
     await withPage(
       sampleAndFit,
       async (page) => {
@@ -354,14 +354,14 @@ const tests = {
     );
   },
 
-  async "the server poses as the GPU does"() {
+  async "poses on the server match those of the GPU"() {
     await withPage([best.output], async (page) => {
       await setFrame(page, 17);
       const onGpu = await positions(page);
       await startLive(page, "pose");
       await page.waitForTimeout(300);
       const onServer = await positions(page);
-      const worst = onServer.reduce((most, value, i) => Math.max(most, Math.abs(value - onGpu[i])), 0);
+      const worst = onServer.reduce((largest, value, i) => Math.max(largest, Math.abs(value - onGpu[i])), 0);
       assert.ok(worst < 1e-4, `they differ by ${worst}`);
       await page.locator("[data-role=heat]").selectOption("live");
       assert.ok((await picture(page)).colored > 0.005);
@@ -369,7 +369,7 @@ const tests = {
     });
   },
 
-  async "skin keeps its volume while the layer is on"() {
+  async "preserves the volume of skin when enabled"() {
     await withPage(["sample:arm"], async (page) => {
       await setFrame(page, 70);
       const linear = await positions(page);
@@ -383,12 +383,12 @@ const tests = {
       await page.locator("[data-parameter=on] select").selectOption("0");
       await page.waitForTimeout(500);
       const off = await positions(page);
-      const worst = off.reduce((most, value, i) => Math.max(most, Math.abs(value - linear[i])), 0);
+      const worst = off.reduce((largest, value, i) => Math.max(largest, Math.abs(value - linear[i])), 0);
       assert.ok(worst < 1e-4, `off and linear differ by ${worst}`);
     });
   },
 
-  async "cloth wrinkles, and its curves and compression are shown"() {
+  async "shows wrinkles of cloth with curves and compression"() {
     await withPage(["sample:towel"], async (page) => {
       const coarse = await page.evaluate(() => window.dermis.viewer.active.model.pointCount);
       await startLive(page, "wrinkle");
@@ -409,7 +409,7 @@ const tests = {
     });
   },
 
-  async "a dropped file joins the views"() {
+  async "adds a dropped file to the views"() {
     await withPage([best.output], async (page) => {
       const before = await page.locator(".view").count();
       await page.evaluate(() => {
@@ -427,34 +427,34 @@ const tests = {
     });
   },
 
-  async "a large asset is soon seen"() {
+  async "shows a large asset quickly"() {
     writeTube(files, "large", 300, 140, 48);
     run(dermis, ["skin", "large.pc2", "-o", "large.glb", "--bones", "12", "--refine", "1", "--rank", "3"], files);
     for (const input of ["large.pc2", "large.glb"]) {
       await withPage([input], async (page) => {
         const ms = await page.evaluate(() => window.dermis.stats.firstPictureMs);
         console.log(
-          `  first picture of ${input} (42,000 vertices × 48 frames) ${Math.round(ms)} ms after the page began to load (asked: 2000)`,
+          `  first picture of ${input} (42,000 vertices × 48 frames) ${Math.round(ms)} ms after the start of loading (target: 2000)`,
         );
         assert.ok((await picture(page)).lit > 0.01);
       });
     }
   },
 
-  async "a report opens from a file without a network"() {
+  async "opens a report from a file without network access"() {
     const path = join(files, "report.html");
     assert.ok(statSync(path).size < 10e6, `${statSync(path).size} bytes`);
     assert.doesNotMatch(readFileSync(path, "utf8").slice(0, 2000), /https?:\/\//);
     const context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
     const page = await context.newPage();
-    const [asked, problems] = [[], []];
-    page.on("request", (request) => asked.push(request.url()));
+    const [requests, problems] = [[], []];
+    page.on("request", (request) => requests.push(request.url()));
     page.on("pageerror", (error) => problems.push(error.message));
     page.on("console", (message) => message.type() === "error" && problems.push(message.text()));
     await page.goto(pathToFileURL(path).href);
     await page.waitForFunction(() => window.dermis?.viewer.measures.size > 0, null, { timeout: 60_000 });
     assert.deepEqual(
-      asked.filter((url) => !url.startsWith("file:") && !url.startsWith("data:")),
+requests.filter((url) => !url.startsWith("file:") && !url.startsWith("data:")),
       [],
     );
     const cells = await page.locator("table.summary").first().locator("tbody tr").allTextContents();

@@ -1,8 +1,8 @@
-// A layered body that is simulated in the server: pulled, poked, painted, heavier, stiffer, saved.
+// Simulation of a layered body: pulling, poking, painting, gravity, stiffness, saving.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { positions, said, setFrame } from "./actions.mjs";
+import { positions, message, setFrame } from "./actions.mjs";
 import { picture } from "./browser.mjs";
 import { run } from "./inputs.mjs";
 
@@ -22,17 +22,17 @@ const simulated = (page) =>
     { timeout: 90_000 },
   );
 
-/** The largest distance of points between two shapes, or that of one point. */
+/** Largest distance of points between two shapes, or that of one point. */
 function moved(before, after, point = null) {
   const distance = (p) => Math.hypot(...[0, 1, 2].map((c) => after[4 * p + c] - before[4 * p + c]));
   if (point !== null) return distance(point);
   return Array.from({ length: before.length / 4 }, (_, p) => distance(p)).reduce((a, b) => Math.max(a, b), 0);
 }
 
-/** Waits until nothing moves any more; gives the shape. */
-async function still(page, most = 12_000) {
+/** Waits until the shape is at rest. Returns its positions. */
+async function still(page, timeout = 12_000) {
   let before = await positions(page);
-  for (const end = Date.now() + most; ;) {
+  for (const end = Date.now() + timeout; ;) {
     await page.waitForTimeout(400);
     const now = await positions(page);
     if (moved(before, now) < 3e-4) return now;
@@ -41,7 +41,7 @@ async function still(page, most = 12_000) {
   }
 }
 
-/** A point that faces the camera, nothing before it, of the largest or smallest thickness, and where it is on the page. */
+/** Visible point that faces the camera, of the largest or smallest thickness, with its position on the page. */
 const visiblePoint = (page, softest) =>
   page.evaluate((softest) => {
     const { viewer } = window.dermis;
@@ -92,7 +92,7 @@ export const tissue = (shared) => {
     build.done = true;
   };
   return {
-    async "flesh is simulated, pulled, and comes back"() {
+    async "simulates flesh that can be pulled and poked"() {
       build();
       const refused = spawnSync(dermis, ["view", MODEL, "--clip", "swimming"], { cwd: files, encoding: "utf8" });
       assert.equal(refused.status, 2);
@@ -100,11 +100,11 @@ export const tissue = (shared) => {
       await withPage([MODEL, "--clip", "1"], async (page) => {
         await simulated(page);
         assert.equal(await page.evaluate(() => window.dermis.viewer.active.model.clip), 1);
-        assert.ok(await page.evaluate(() => window.dermis.viewer.state.playing), "it opens in motion");
+        assert.ok(await page.evaluate(() => window.dermis.viewer.state.playing), "it starts playing");
         await page.waitForTimeout(2500);
         assert.match(
           await status(page),
-          /real-time factor [\d.]+ · [\d.]+ ms a step, \d+ CG .* of \d+ elements simulated/,
+          /real-time factor [\d.]+ · [\d.]+ ms per step, \d+ CG .* of \d+ elements simulated/,
         );
         console.log(`  ${await status(page)}`);
         assert.match(await page.locator(".heatbar .title").textContent(), /displacement from the pose \(m\)/);
@@ -123,9 +123,9 @@ export const tissue = (shared) => {
         const way = moved(rest, pulled, soft.point);
         assert.ok(way > 0.01, `the pull moves flesh by ${way} m`);
         const back = moved(rest, await still(page), soft.point);
-        assert.ok(back < 0.1 * way, `of ${way} m, ${back} m are left`);
+        assert.ok(back < 0.1 * way, `of ${way} m, ${back} m remain`);
         console.log(
-          `  pulled by ${(1000 * way).toFixed(1)} mm, after it was let go ${(1000 * back).toFixed(2)} mm are left`,
+          `  pulled by ${(1000 * way).toFixed(1)} mm, ${(1000 * back).toFixed(2)} mm remain after the release`,
         );
 
         await hand(page, "poke");
@@ -138,11 +138,11 @@ export const tissue = (shared) => {
         await shot(page, "tissue-poke");
         await page.mouse.up();
         assert.ok(poked > 0.004, `the ball moves flesh by ${poked} m`);
-        assert.ok(moved(rest, await still(page)) < 0.25 * poked, "it comes back");
+        assert.ok(moved(rest, await still(page)) < 0.25 * poked, "it returns");
       });
     },
 
-    async "flesh sags under gravity, less where it is stiffer, and has heat maps"() {
+    async "flesh sags under gravity, less with a larger stiffness, and has heat maps"() {
       build();
       await withPage([MODEL], async (page) => {
         await simulated(page);
@@ -171,7 +171,7 @@ export const tissue = (shared) => {
         await page.waitForTimeout(800);
         await page.locator("[data-role=flesh-reset]").click();
         await page.keyboard.press("r");
-        // What makes no sense ends a conversation, and nothing else.
+        // An invalid message ends its connection and nothing else.
         const survives = await page.evaluate(async () => {
           const messages = [
             "nonsense",
@@ -202,11 +202,11 @@ export const tissue = (shared) => {
         assert.ok(survives);
         const before = await page.evaluate(() => window.dermis.stats.uploadedBytes);
         await page.waitForTimeout(800);
-        assert.ok((await page.evaluate(() => window.dermis.stats.uploadedBytes)) > before, "the page's own goes on");
+        assert.ok((await page.evaluate(() => window.dermis.stats.uploadedBytes)) > before, "the connection of the page continues");
       });
     },
 
-    async "a thicker layer is painted, moves, and is saved"() {
+    async "paints, simulates and saves a thicker layer"() {
       build();
       let painted = null;
       await withPage([MODEL, "-o", "painted.npz"], async (page) => {
@@ -227,9 +227,9 @@ export const tissue = (shared) => {
         await page.waitForTimeout(800);
         await shot(page, "tissue-paint");
         const sagged = moved(rest, await still(page), hard.point);
-        assert.ok(sagged > 2e-4, `what was rigid moves by ${sagged} m`);
+        assert.ok(sagged > 2e-4, `rigid flesh moves by ${sagged} m`);
         await page.locator("[data-role=flesh-save]").click();
-        await said(page, "Written: the painted");
+        await message(page, "Written: the painted");
         assert.ok(!(await page.evaluate(() => window.dermis.flesh.unsaved)));
       });
       await withPage(["painted.npz"], async (page) => {

@@ -1,6 +1,6 @@
 //! Formatting of numbers.
 
-pub(crate) use dermis_view::text::{measured, short};
+pub(crate) use dermis_view::formatting::{measured, short};
 
 /// `12345678` as `12,345,678`.
 pub(crate) fn grouped(number: usize) -> String {

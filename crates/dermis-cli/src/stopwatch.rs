@@ -27,7 +27,7 @@ impl Stopwatch {
     /// Ends a stage; stages with the same name are summed.
     pub(crate) fn lap(&mut self, stage: &'static str) {
         let now = Instant::now();
-        self.add(stage, (now - self.lap).as_secs_f64());
+        self.add(stage, now.duration_since(self.lap).as_secs_f64());
         self.lap = now;
     }
 
@@ -51,9 +51,10 @@ impl Stopwatch {
         }
     }
 
-    /// Time from the start to the end of the last stage.
+    /// Time until the end of the last stage, so that the stages add up to it; until now if there is none.
     fn total(&self) -> f64 {
-        (self.lap - self.began).as_secs_f64()
+        let end = if self.stages.is_empty() { Instant::now() } else { self.lap };
+        end.duration_since(self.began).as_secs_f64()
     }
 
     /// `3.2 s (read 1.1 s, write 2.1 s)`.

@@ -1,4 +1,4 @@
-//! `dermis convert`: what is kept, what is written, and what is refused.
+//! `dermis convert`: selections, outputs and errors.
 
 mod common;
 
@@ -6,7 +6,7 @@ use common::{Place, first_xs, moving_box};
 use dermis::prelude::*;
 
 #[test]
-fn frames_are_kept_as_a_slice_in_python_keeps_them() {
+fn frame_ranges_match_slices_of_python() {
     let place = Place::new();
     place.write("box.npz", &moving_box(10, 24.0));
     for (range, expected) in [
@@ -51,7 +51,7 @@ fn a_frame_becomes_the_rest_pose() {
 }
 
 #[test]
-fn the_summary_says_what_was_written() {
+fn the_summary_lists_the_output() {
     let place = Place::new();
     place.write("box.npz", &moving_box(10, 24.0));
     let outcome = place.succeed(&["convert", "box.npz", "out.npz", "--format", "json"]);
@@ -84,7 +84,7 @@ fn an_output_is_replaced_only_by_force() {
 }
 
 #[test]
-fn an_existing_output_is_refused_before_the_input_is_read() {
+fn rejects_an_existing_output_before_reading_the_input() {
     let place = Place::new();
     std::fs::write(place.path("out.npz"), b"precious").unwrap();
     assert!(place.fail(&["convert", "missing.npz", "out.npz"]).contains("the output exists already"));
@@ -101,7 +101,7 @@ fn a_file_can_be_converted_onto_itself() {
 }
 
 #[test]
-fn a_failure_leaves_nothing_behind() {
+fn a_failure_leaves_no_files() {
     let place = Place::new();
     place.write("box.npz", &moving_box(10, 24.0));
     for wrong in [
@@ -120,14 +120,14 @@ fn a_failure_leaves_nothing_behind() {
 }
 
 #[test]
-fn numbers_that_make_no_sense_are_refused() {
+fn rejects_invalid_numbers() {
     let place = Place::new();
     for (flag, value, expected) in [
-        ("--fps", "nan", "a frame rate must be positive and finite, such as 24"),
-        ("--fps", "0", "a frame rate must be positive and finite, such as 24"),
-        ("--fps", "-24", "a frame rate must be positive and finite, such as 24"),
-        ("--fps", "inf", "a frame rate must be positive and finite, such as 24"),
-        ("--fps", "fast", "this is not a number of frames per second, such as 24"),
+        ("--fps", "nan", "it must be positive and finite, such as 24"),
+        ("--fps", "0", "it must be positive and finite, such as 24"),
+        ("--fps", "-24", "it must be positive and finite, such as 24"),
+        ("--fps", "inf", "it must be positive and finite, such as 24"),
+        ("--fps", "fast", "it must be positive and finite, such as 24"),
         ("--frames", "5", "'5' is one number, not a range; one frame is written '5:6'"),
         ("--frames", "0:9:0", "invalid step 0: it must be 1 or more"),
         ("--frames", "-1", "'-1' is one number, not a range; one frame is written '-1:'"),
@@ -138,7 +138,7 @@ fn numbers_that_make_no_sense_are_refused() {
 }
 
 #[test]
-fn outputs_that_cannot_be_written_are_refused_with_a_way_out() {
+fn rejects_unwritable_outputs_with_a_hint() {
     let place = Place::new();
     place.write("box.npz", &moving_box(2, 24.0));
     let extensions = "hint: choose one of .glb .gltf .abc .usda .npz .obj .ply .pc2 .mdd .mesh .msh .node .ele\n";
@@ -162,7 +162,7 @@ fn outputs_that_cannot_be_written_are_refused_with_a_way_out() {
 }
 
 #[test]
-fn a_missing_folder_is_made_and_taken_away_after_a_failure() {
+fn a_missing_folder_is_created_and_removed_after_a_failure() {
     let place = Place::new();
     place.write("box.npz", &moving_box(2, 24.0));
     place.fail(&["convert", "box.npz", "new/out.npz", "--frames", "2:"]);

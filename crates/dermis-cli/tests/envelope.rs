@@ -52,7 +52,7 @@ fn a_model_is_learned_validated_and_posed() {
 }
 
 #[test]
-fn half_precision_says_what_it_costs() {
+fn the_error_of_half_precision_is_printed() {
     let place = Place::new();
     let more = ["-o", "half.glb", "--half", "--smoothness", "1e-8", "--format", "json"];
     let learned = place.succeed(&train(&more)).json();

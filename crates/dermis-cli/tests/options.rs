@@ -1,4 +1,4 @@
-//! Options behave alike in all commands: numbers out of range, options without effect, names of unnamed clips.
+//! Options shared by all commands: numbers out of range, options without effect, names of unnamed clips.
 
 mod common;
 
@@ -26,7 +26,7 @@ fn a_negative_number_is_out_of_range_and_not_an_unknown_option() {
 }
 
 #[test]
-fn an_option_without_effect_is_an_error_that_names_what_is_missing() {
+fn rejects_options_without_effect_and_names_the_missing_option() {
     let place = Place::new();
     for (arguments, option, missing) in [
         (&["wrinkle", "sample:towel", "-o", "x.abc", "--map-size", "64"][..], "--map-size", "--map "),
@@ -67,7 +67,7 @@ fn an_option_without_effect_is_an_error_that_names_what_is_missing() {
 }
 
 #[test]
-fn manual_pages_of_commands_within_commands_exist() {
+fn subcommands_have_manual_pages() {
     let place = Place::new();
     for words in [["tissue", "build"], ["tissue", "simulate"], ["envelope", "train"]] {
         let page = place.succeed(&[&["man"], &words[..]].concat()).stdout;
@@ -80,7 +80,7 @@ fn manual_pages_of_commands_within_commands_exist() {
 }
 
 #[test]
-fn compression_is_told_with_the_ratio_of_the_file_sizes() {
+fn compression_is_printed_with_the_ratio_of_file_sizes() {
     let place = Place::new();
     place.write("box.npz", &moving_box(5, 24.0));
     let skin = ["skin", "box.npz", "--bones", "1", "-o", "box.glb", "--format", "json"];
@@ -93,7 +93,7 @@ fn compression_is_told_with_the_ratio_of_the_file_sizes() {
 }
 
 #[test]
-fn a_clip_without_a_name_is_called_by_its_number() {
+fn an_unnamed_clip_is_named_by_its_index() {
     let place = Place::new();
     let mut scene = dermis::samples::build("arm").unwrap();
     let clip = Clip::clone(&scene.objects[0].clips[0]).named("");

@@ -34,7 +34,7 @@ fn has_page(outcome: &Outcome) -> bool {
 }
 
 #[test]
-fn a_report_measures_and_is_whole_in_one_file() {
+fn a_report_has_the_measures_and_is_one_file() {
     let place = place();
     let asked = ["report", "fit.glb", "--sequence", "box.npz", "-o", "fit.html", "--format", "json"];
     let outcome = place.run(&asked);
@@ -53,7 +53,7 @@ fn a_report_measures_and_is_whole_in_one_file() {
 }
 
 #[test]
-fn what_is_not_an_html_file_is_refused_and_frames_that_are_not_there_are_told() {
+fn rejects_other_extensions_and_notes_missing_frames() {
     let place = place();
     let mut asked = ["report", "fit.glb", "--sequence", "box.npz", "-o", "fit.txt", "--frames", "2:60"];
     let error = place.fail(&asked);
@@ -61,24 +61,28 @@ fn what_is_not_an_html_file_is_refused_and_frames_that_are_not_there_are_told() 
     asked[5] = "fit.htm";
     let outcome = place.run(&asked);
     if has_page(&outcome) {
-        assert!(outcome.stdout.contains("there are 4 frames; of 2:60, the 3D view shows 2 to 3"), "{}", outcome.stdout);
+        assert!(
+            outcome.stdout.contains("the frames 2:60 exceed the 4 existing ones; the 3D view shows 2 to 3"),
+            "{}",
+            outcome.stdout
+        );
     }
 }
 
 #[test]
-fn a_fit_of_another_motion_is_refused() {
+fn rejects_a_fit_of_another_motion() {
     let place = place();
     place.write("long.npz", &moving_box(9, 24.0));
     let outcome = place.run(&["report", "fit.glb", "--sequence", "long.npz", "-o", "fit.html"]);
     if has_page(&outcome) {
         assert_eq!(outcome.code, 2);
-        assert!(outcome.stderr.contains("'fit.glb' has no clip that plays the sequence"), "{}", outcome.stderr);
+        assert!(outcome.stderr.contains("'fit.glb' has no clip that matches the sequence"), "{}", outcome.stderr);
         assert!(!place.path("fit.html").exists());
     }
 }
 
 #[test]
-fn a_page_is_not_served_where_it_could_not_be_saved() {
+fn rejects_an_unwritable_output_before_serving() {
     let place = place();
     let outcome = place.run(&["view", "fit.glb", "--no-open", "-o", "box.npz"]);
     if has_page(&outcome) {

@@ -10,7 +10,7 @@ use dermis::prelude::*;
 const TOLERANCE: f32 = 1e-6;
 
 #[test]
-fn a_recorded_motion_survives_every_format_that_moves() {
+fn recorded_motion_survives_every_animated_format() {
     let place = Place::new();
     place.succeed(&["convert", "sample:flag", "flag.npz", "--frames", "0:12"]);
     let expected = place.read("flag.npz");
@@ -40,7 +40,7 @@ fn a_still_shape_survives_every_format() {
 }
 
 #[test]
-fn a_rig_poses_alike_after_every_format_that_holds_rigs() {
+fn a_rig_has_the_same_poses_after_every_format_with_rigs() {
     let place = Place::new();
     place.succeed(&["convert", "sample:hand", "hand.npz", "--clip", "0", "--frames", "0:9:4"]);
     let expected = place.read("hand.npz");
@@ -54,7 +54,7 @@ fn a_rig_poses_alike_after_every_format_that_holds_rigs() {
 }
 
 #[test]
-fn a_motion_is_not_squeezed_into_a_format_that_stands_still() {
+fn rejects_a_motion_for_a_format_of_one_pose() {
     let place = Place::new();
     place.write("box.npz", &common::moving_box(3, 24.0));
     for output in ["a.obj", "a.ply", "a.mesh"] {

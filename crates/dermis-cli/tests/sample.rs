@@ -39,7 +39,7 @@ fn the_number_of_threads_does_not_change_the_bytes() {
 }
 
 #[test]
-fn a_mistyped_sample_is_answered_with_the_closest() {
+fn a_mistyped_sample_gets_a_suggestion() {
     let place = Place::new();
     let said = place.fail(&["sample", "galop", "-o", "a.npz"]);
     assert!(said.contains("hint: a similar value exists: 'gallop'"), "{said}");

@@ -19,7 +19,7 @@ fn help_has_examples_and_the_version_is_printed() {
 }
 
 #[test]
-fn a_usage_error_looks_like_every_other_error() {
+fn usage_errors_have_the_form_of_other_errors() {
     let place = Place::new();
     let said = place.fail(&["convrt", "a", "b"]);
     assert_eq!(
@@ -34,7 +34,7 @@ fn a_usage_error_looks_like_every_other_error() {
 }
 
 #[test]
-fn errors_are_json_too_when_asked_for() {
+fn errors_are_printed_as_json_on_request() {
     let place = Place::new();
     let outcome = place.run(&["convrt", "a", "b", "--format=json"]);
     assert_eq!(outcome.code, 2);
@@ -51,7 +51,7 @@ fn errors_are_json_too_when_asked_for() {
 }
 
 #[test]
-fn completions_and_manual_pages_know_the_commands() {
+fn completions_and_manual_pages_contain_the_commands() {
     let place = Place::new();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = place.succeed(&["completions", shell]).stdout;
@@ -77,7 +77,7 @@ fn accepts_a_pipe_that_is_closed_early() {
 }
 
 #[test]
-fn colours_are_used_only_when_wanted() {
+fn colours_are_used_only_on_request() {
     let place = Place::new();
     let said = |arguments: &[&str]| place.fail(arguments).contains('\x1b');
     assert!(!said(&["inspect", "missing.obj"]));

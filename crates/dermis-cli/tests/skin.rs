@@ -43,7 +43,7 @@ fn json_has_every_measure_and_time() {
 }
 
 #[test]
-fn a_distortion_that_is_missed_exits_with_1() {
+fn exits_with_1_if_the_distortion_is_not_reached() {
     let place = Place::new();
     let reached = place.run(&skin(&["--error", "60", "--format", "json"]));
     assert_eq!(reached.code, 0);
@@ -67,7 +67,7 @@ fn two_animations_become_two_clips() {
 }
 
 #[test]
-fn all_clips_of_a_rig_are_fitted_or_those_that_are_named() {
+fn all_or_selected_clips_of_a_rig_are_fitted() {
     let place = Place::new();
     let clips = |arguments: &[&str]| {
         let arguments =
@@ -88,7 +88,7 @@ fn weights_alone_are_solved_for_the_bones_of_a_rig() {
 }
 
 #[test]
-fn frames_are_written_where_a_format_holds_no_skin() {
+fn frames_are_written_if_the_format_has_no_skins() {
     let place = Place::new();
     place.succeed(&skin(&["--bones", "4", "-o", "baked.pc2"]));
     assert!(place.path("baked.pc2").exists());
@@ -105,7 +105,7 @@ fn the_table_has_the_papers_variants() {
 }
 
 #[test]
-fn bad_inputs_get_a_clear_answer() {
+fn rejects_invalid_inputs_with_a_message() {
     let place = Place::new();
     let said = place.fail(&["skin", "sample:gallop", "--frames", "0:1"]);
     assert!(said.contains("a fit needs at least 2"), "{said}");
@@ -123,7 +123,7 @@ fn bad_inputs_get_a_clear_answer() {
 }
 
 #[test]
-fn a_frame_that_is_not_finite_is_named() {
+fn rejects_a_non_finite_frame_with_its_index() {
     let place = Place::new();
     for (frame, x) in [(0, "0"), (1, "nan"), (2, "0")] {
         let text = format!("v {x} 0 0\nv 1 0 0\nv 0 1 {frame}\nf 1 2 3\n");
@@ -133,9 +133,9 @@ fn a_frame_that_is_not_finite_is_named() {
     assert!(said.contains("frame 1: point 0") && said.contains("walk.%04d.obj"), "{said}");
 }
 
-/// The figures that are asked of the fit, on the sequences they are asked for.
+/// Required distortion of fits of recorded sequences.
 #[test]
-fn the_papers_horse_is_reached_and_beaten() {
+fn the_horse_of_the_paper_has_at_most_its_distortion() {
     let Some(data) = common::shared_data() else { return };
     let place = Place::new();
     let measure = |name: &str, options: &[&str]| {
@@ -151,7 +151,6 @@ fn the_papers_horse_is_reached_and_beaten() {
     assert!((25..=36).contains(&bones) && bare <= 5.5 && corrected <= 0.8);
     assert!(near_rigid.is_some_and(|fraction| (0.78..=0.90).contains(&fraction)));
     let refined = [
-        ("horse-gallop.npz", "10", "flexible", 4.6),
         ("horse-gallop.npz", "20", "flexible", 2.3),
         ("horse-gallop.npz", "30", "flexible", 1.5),
         ("horse-gallop.npz", "20", "rigid", 4.8),
@@ -159,6 +158,9 @@ fn the_papers_horse_is_reached_and_beaten() {
         ("pdance.npz", "24", "flexible", 0.25),
         ("cat-poses.npz", "20", "flexible", 1.3),
     ];
+    // Few bones reach this distortion only if a bone may act on several parts of the surface.
+    let (_, _, _, error) = measure("horse-gallop.npz", &["--bones", "10", "--smoothness", "0"]);
+    assert!(error <= 4.6, "10 flexible bones: {error}");
     for (name, bones, model, limit) in refined {
         let (_, _, _, error) = measure(name, &["--bones", bones, "--bone-model", model]);
         assert!(error <= limit, "{name}, {bones} {model} bones: {error}");

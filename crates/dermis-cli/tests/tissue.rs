@@ -41,14 +41,14 @@ fn a_body_is_built_simulated_and_inspected() {
     let inspected = place.succeed(&["tissue", "inspect", "model.npz", "--format", "json"]).json();
     assert_eq!(inspected["nodes"], built["nodes"]);
     assert_eq!(inspected["clips"], built["clips"]);
-    // As a scene it is a rigged body with its clips and what is painted on it.
+    // As a scene it is a rigged body with its clips and painted attributes.
     let body = place.read("model.npz").objects.remove(0);
     assert_eq!(body.clips.len(), 6);
     assert!(body.attributes.contains_key("tissue_thickness") && body.attributes.contains_key("tissue_young_modulus"));
 }
 
 #[test]
-fn tetrahedra_go_out_and_come_in_again() {
+fn tetrahedra_survive_a_round_trip() {
     let place = Place::new();
     let built = place.succeed(&[
         "tissue", "build", "sample:body", "-o", "model.npz", "--save-tets", "inside.mesh", "--format", "json",
@@ -63,7 +63,7 @@ fn tetrahedra_go_out_and_come_in_again() {
 }
 
 #[test]
-fn gravity_forces_shapes_and_flesh_change_what_comes_out() {
+fn gravity_forces_shapes_and_flesh_change_the_result() {
     let place = Place::new();
     build(&place, "model.npz", &[]);
     let stand = |model: &str, more: &[&str]| simulate(&place, model, &[&["--stand", "0.2"], more].concat());
@@ -105,7 +105,7 @@ fn painted_values_become_thickness_and_stiffness() {
 }
 
 #[test]
-fn mistakes_are_named() {
+fn rejects_invalid_arguments_with_a_hint() {
     let place = Place::new();
     build(&place, "model.npz", &[]);
     for (arguments, expected) in [
@@ -142,7 +142,7 @@ fn mistakes_are_named() {
 }
 
 #[test]
-fn a_result_that_cannot_be_right_exits_with_1_and_is_not_written() {
+fn an_invalid_result_exits_with_1_and_is_not_written() {
     let place = Place::new();
     build(&place, "model.npz", &[]);
     let pull = r#"[{"kind": "pull", "center": [0, 1.05, 0.1], "radius": 0.3, "target": [0, 1, 90], "stiffness_n_per_m": 1e7}]"#;
@@ -155,7 +155,7 @@ fn a_result_that_cannot_be_right_exits_with_1_and_is_not_written() {
 }
 
 #[test]
-fn help_lists_only_options_that_act() {
+fn help_lists_only_options_with_an_effect() {
     let place = Place::new();
     let help = |command: &str| place.succeed(&["tissue", command, "--help"]).stdout;
     assert!(help("build").contains("--layer") && help("build").contains("--whole-body"));
@@ -177,7 +177,7 @@ fn a_real_skin_without_a_rig_gets_one() {
 }
 
 #[test]
-fn a_real_body_that_meets_itself_is_refused_with_the_places_and_parted_on_demand() {
+fn rejects_a_self_intersecting_body_with_locations_and_separates_it_on_request() {
     let Some(data) = shared_data() else { return };
     let (place, body) = (Place::new(), data.join("bodies/mpfb_game_engine_smpl_layout.npz"));
     let body = body.to_str().unwrap();

@@ -51,7 +51,7 @@ fn every_clip_of_arm_and_hand_keeps_its_volume() {
 }
 
 #[test]
-fn the_layer_goes_with_the_asset_and_is_played_from_it() {
+fn the_layer_is_stored_in_the_asset_and_evaluated_from_it() {
     let place = Place::new();
     let effects = "\"*elbow*\" = { effect = \"muscle\", axis = [0, 1, 0], strength = 0.5 }\n\"*\" = { omega = 3 }\n";
     std::fs::write(place.path("muscles.toml"), effects).unwrap();
@@ -72,7 +72,7 @@ fn the_layer_goes_with_the_asset_and_is_played_from_it() {
 }
 
 #[test]
-fn frames_are_corrected_where_a_format_holds_no_layer() {
+fn frames_are_corrected_if_the_format_has_no_layers() {
     let place = Place::new();
     place.write("box.npz", &scaled_box(&[1.0, 0.9, 1.2], 0));
     let arguments = ["volume", "box.npz", "--target", "0:1,2:1.1", "-o", "out.npz", "--format", "json"];
@@ -87,7 +87,7 @@ fn frames_are_corrected_where_a_format_holds_no_layer() {
 }
 
 #[test]
-fn an_open_mesh_is_refused_with_its_loops_and_capped_on_demand() {
+fn rejects_an_open_mesh_with_its_loops_and_caps_it_on_request() {
     let place = Place::new();
     place.write("box.npz", &scaled_box(&[1.0, 0.8], 2));
     let said = place.fail(&["volume", "box.npz", "-o", "out.npz"]);
@@ -97,7 +97,7 @@ fn an_open_mesh_is_refused_with_its_loops_and_capped_on_demand() {
 }
 
 #[test]
-fn a_drift_that_is_missed_exits_with_1() {
+fn exits_with_1_if_the_drift_is_too_large() {
     let place = Place::new();
     let run = |mode: &str| {
         let arguments = ["volume", "sample:arm", "--mode", mode, "--max-drift", "1e-6", "-o", "out.npz", "--force"];
@@ -107,7 +107,7 @@ fn a_drift_that_is_missed_exits_with_1() {
 }
 
 #[test]
-fn bad_inputs_get_a_clear_answer() {
+fn rejects_invalid_inputs_with_a_message() {
     let place = Place::new();
     std::fs::write(place.path("bad.toml"), "\"*\" = { effect = \"jelly\" }").unwrap();
     place.write("flat.npz", &{

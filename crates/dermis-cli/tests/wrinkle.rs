@@ -68,7 +68,7 @@ fn towel_and_flag_get_their_area_back_without_spikes_or_popping() {
 }
 
 #[test]
-fn a_cloth_that_only_stretches_is_written_unchanged_and_said_so() {
+fn cloth_without_compression_is_written_unchanged_with_a_note() {
     let place = Place::new();
     place.write("cloth.npz", &pulled(sheet(&[]), 0.1));
     let answer = place.succeed(&["wrinkle", "cloth.npz", "-o", "out.npz", "--format", "json"]).json();
@@ -131,7 +131,7 @@ fn a_cloth_without_uvs_gets_an_atlas_beside_its_maps() {
 }
 
 #[test]
-fn overlapping_uvs_are_said() {
+fn overlapping_uvs_are_noted() {
     let place = Place::new();
     let mesh = sheet(&[]);
     let layout = Layout {
@@ -144,7 +144,7 @@ fn overlapping_uvs_are_said() {
 }
 
 #[test]
-fn triangles_without_area_and_tangled_edges_are_said_and_passed_by() {
+fn degenerate_triangles_and_non_manifold_edges_are_skipped_with_a_note() {
     let place = Place::new();
     // One triangle along a line, and a third one at the edge from point 40 to 41.
     place.write("cloth.npz", &pulled(sheet(&[[0, 1, 2], [40, 41, 80]]), -0.05));
@@ -156,7 +156,7 @@ fn triangles_without_area_and_tangled_edges_are_said_and_passed_by() {
 }
 
 #[test]
-fn bad_inputs_get_a_clear_answer() {
+fn rejects_invalid_inputs_with_a_message() {
     let place = Place::new();
     place.write("cloth.npz", &pulled(sheet(&[]), -0.05));
     place.write("other.npz", &pulled(common::box_mesh(), 0.1));

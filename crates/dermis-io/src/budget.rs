@@ -1,4 +1,4 @@
-//! How much memory a file may ask for.
+//! Memory that a file may ask for.
 //!
 //! A few bytes can claim billions of elements. Readers check what lies in the file against the file's length, and
 //! take what has no bytes of its own (a zero-filled accessor, a decompressed array, a sampled clip) from a budget that
@@ -8,9 +8,9 @@ use crate::error::{Error, Problem};
 
 /// The largest expansion that deflate can reach is 1032:1; no other compression we read exceeds it.
 const BYTES_PER_FILE_BYTE: u64 = 1032;
-/// What even the smallest file may use, so that a tiny rig can have a long clip.
+/// Bytes that even the smallest file may use, so that a tiny rig can have a long clip.
 const FLOOR_BYTES: u64 = 256 << 20;
-/// What no file may exceed without its own bytes to back it.
+/// Limit for bytes that the file's own do not back.
 const CEILING_BYTES: u64 = 16 << 30;
 
 /// The bytes that a reader may still allocate beyond the file's own.
@@ -25,7 +25,7 @@ impl Budget {
         Self { left: file_bytes.saturating_mul(BYTES_PER_FILE_BYTE).clamp(FLOOR_BYTES, CEILING_BYTES.max(file_bytes)) }
     }
 
-    /// Takes the room of `count` elements of `element_bytes` bytes, or says that `what` is too large.
+    /// Takes the room of `count` elements of `element_bytes` bytes, or reports that `what` is too large.
     pub fn take(&mut self, what: &str, count: usize, element_bytes: usize) -> Result<(), Error> {
         let asked = (count as u64).saturating_mul(element_bytes as u64);
         if asked > self.left {

@@ -1,4 +1,4 @@
-//! What goes wrong with files: what, where, and how to fix it.
+//! Problems with files: the cause, the location, and a hint.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ struct Inner {
     hint: Option<String>,
 }
 
-/// What is wrong.
+/// The problem.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {
@@ -34,11 +34,11 @@ pub enum Problem {
     /// The file ends before its contents do.
     #[error("the file is truncated: {what} needs {needed} bytes, {available} are left")]
     Truncated {
-        /// What was being read.
+        /// The part that was being read.
         what: String,
-        /// How many bytes it takes.
+        /// Number of bytes that it takes.
         needed: u64,
-        /// How many there are.
+        /// Number of bytes that are left.
         available: u64,
     },
     /// The contents contradict the format.
@@ -50,11 +50,11 @@ pub enum Problem {
     /// The file asks for more memory than its size justifies.
     #[error("{what} would take {asked} bytes, more than a file of this size can mean ({allowed} are left to use)")]
     TooLarge {
-        /// What was being read.
+        /// The part that was being read.
         what: String,
-        /// How many bytes it would take.
+        /// Number of bytes that it would take.
         asked: u64,
-        /// How many the reader may still use.
+        /// Number of bytes that the reader may still use.
         allowed: u64,
     },
     /// The number of points changes within an animation.
@@ -144,7 +144,7 @@ impl Error {
         SequenceError::Source { frame, cause: Box::new(self) }
     }
 
-    /// What is wrong.
+    /// The problem.
     pub fn problem(&self) -> &Problem {
         &self.0.problem
     }
@@ -164,7 +164,7 @@ impl Error {
         &self.0.details
     }
 
-    /// How to fix it.
+    /// Hint how to fix it.
     pub fn hint(&self) -> Option<&str> {
         self.0.hint.as_deref()
     }

@@ -1,9 +1,9 @@
 //! Normals that follow a moving mesh.
 //!
-//! A file holds the normals of the rest pose alone, but a client shades every frame with what the frame says. Let `g`
+//! A file holds the normals of the rest pose alone, but a client shades every frame with what the frame states. Let `g`
 //! be the area-weighted sum of the faces' normals around a corner, over those faces that share the corner's normal (so
 //! that hard edges stay hard). The shortest turn from `g` at rest to `g` in the frame turns the normal: it stays what
-//! it was where nothing has moved, and keeps how it was bent away from the faces.
+//! it was if nothing has moved, and keeps how it was bent away from the faces.
 
 use std::collections::HashMap;
 
@@ -21,7 +21,7 @@ pub(crate) struct FollowingNormals {
 }
 
 impl FollowingNormals {
-    /// `None` where the mesh has no normals.
+    /// `None` if the mesh has no normals.
     pub(crate) fn new(mesh: &PolygonMesh) -> Option<Self> {
         let data = mesh.normals.as_ref()?;
         let mut groups: HashMap<(u32, [u32; 3]), u32> = HashMap::new();

@@ -1,7 +1,7 @@
 //! The formats: one table from which reading, writing, help texts and documentation take what they know about them.
 //!
-//! Each format is a Cargo feature. A format that is not compiled in keeps its row, so that a file of it is answered with
-//! the name of the feature.
+//! Each format is a Cargo feature. A format that is not compiled in keeps its row, so that a file of it is answered
+//! with the name of the feature.
 
 use std::path::Path;
 
@@ -86,7 +86,7 @@ pub(crate) type Reader = fn(&Input, &ReadOptions) -> Result<Scene, Error>;
 /// A function that reads the points and the polygons over points of one frame.
 pub(crate) type FrameReader = fn(&[u8]) -> Result<(Vec<Vec3>, Polygons), Error>;
 
-/// How files of one frame each are read as a sequence: the first as a scene, and the points of each.
+/// Readers of files of one frame each: of the first as a scene, and of the points of each.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FrameReaders {
     pub first: Reader,
@@ -330,17 +330,17 @@ impl Format {
         })
     }
 
-    /// Whether this build reads the format.
+    /// Returns whether this build reads the format.
     pub fn is_compiled_in(&self) -> bool {
         self.reader.is_some()
     }
 
-    /// Whether a file holds one object only, so that several are merged.
+    /// Returns whether a file holds one object only, so that several are merged.
     pub fn is_single_object(&self) -> bool {
         matches!(self.writer, Some(Writer::Object(_)))
     }
 
-    /// Whether it is read and written as one file per frame.
+    /// Returns whether it is read and written as one file per frame.
     pub fn is_numbered(&self) -> bool {
         matches!(self.feature, "obj" | "ply")
     }

@@ -1,4 +1,4 @@
-//! Frame rates: what a file states, what its times imply, and what is assumed where it is silent.
+//! Frame rates: what a file states, what its times imply, and what is assumed if it is silent.
 
 use dermis_mesh::Note;
 use dermis_mesh::sequence::DEFAULT_FRAME_RATE_HZ;
@@ -18,7 +18,7 @@ pub(crate) fn assumed(options: &ReadOptions, notes: &mut Vec<Note>) -> f64 {
     })
 }
 
-/// The rate and the start (in seconds) of frames at `times`, where they are evenly spaced.
+/// The rate and the start (in seconds) of frames at `times`, if they are evenly spaced.
 pub(crate) fn of_times(times: &[f64]) -> Option<(f64, f64)> {
     let (&first, &last) = (times.first()?, times.last()?);
     let step = (last - first) / (times.len() - 1) as f64;
@@ -29,7 +29,7 @@ pub(crate) fn of_times(times: &[f64]) -> Option<(f64, f64)> {
     times.iter().enumerate().all(on_grid).then(|| (snapped(1.0 / step), first))
 }
 
-/// The rate and start of frames at `times`, or an assumed rate and a note where they are not evenly spaced.
+/// The rate and start of frames at `times`, or an assumed rate and a note if they are not evenly spaced.
 pub(crate) fn of_times_or_assumed(times: &[f64], options: &ReadOptions, notes: &mut Vec<Note>) -> (f64, f64) {
     if let Some((rate, start)) = of_times(times) {
         return (rate, start);

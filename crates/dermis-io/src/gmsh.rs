@@ -1,9 +1,9 @@
-//! Gmsh `.msh` files: versions 2.2 and 4.1, text and binary (little-endian), tetrahedra or a surface. Written as text 2.2,
-//! which every reader knows.
+//! Gmsh `.msh` files: versions 2.2 and 4.1, text and binary (little-endian), tetrahedra or a surface. Written as text
+//! 2.2, which every reader knows.
 //!
-//! `$Nodes` and `$Elements` are read; nodes have tags of their own, which need not count up. Of elements, triangles (2),
-//! quadrangles (3) and tetrahedra (4, and the corners of the second-order 11) are taken; others and the other sections are
-//! left out. Text and binary differ in how a number stands there only, so one parser serves both.
+//! `$Nodes` and `$Elements` are read; nodes have tags of their own, which need not count up. Of elements, triangles
+//! (2), quadrangles (3) and tetrahedra (4, and the corners of the second-order 11) are taken; others and the other
+//! sections are skipped. Text and binary differ in the encoding of numbers only, so one parser serves both.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
@@ -30,9 +30,9 @@ const SECOND_ORDER_TETRAHEDRON: i64 = 11;
 pub(crate) fn read(input: &Input, _options: &ReadOptions) -> Result<Scene, Error> {
     let contents = Contents::parse(&input.bytes)?;
     let mut notes = Vec::new();
-    if !contents.left_out.is_empty() {
+    if !contents.skipped.is_empty() {
         let kinds: Vec<String> =
-            contents.left_out.iter().map(|(kind, count)| format!("{count} of type {kind}")).collect();
+            contents.skipped.iter().map(|(kind, count)| format!("{count} of type {kind}")).collect();
         notes.push(Note::new(format!("elements left out: {}", kinds.join(", "))));
     }
     Ok(Scene { objects: vec![contents.mesh.into_object(&input.name)?], notes, ..Scene::default() })
@@ -102,8 +102,8 @@ struct Contents {
     mesh: VolumeMesh,
     /// The place of each node, by its tag.
     places: HashMap<i64, u32>,
-    /// How many elements of which types are left out.
-    left_out: BTreeMap<i64, usize>,
+    /// Number of skipped elements by type.
+    skipped: BTreeMap<i64, usize>,
 }
 
 impl Contents {
@@ -191,7 +191,7 @@ impl Contents {
         let count = numbers.rows(count, 3)?;
         let mut done = 0;
         while done < count {
-            // In text each element says its type; in binary files a block of them does.
+            // In text each element states its type; in binary files a block of them does.
             if !binary {
                 numbers.int()?;
             }
@@ -250,13 +250,13 @@ impl Contents {
             TRIANGLE => self.mesh.triangles.push([a, b, c]),
             QUADRANGLE => self.mesh.quads.push([a, b, c, d]),
             TETRAHEDRON | SECOND_ORDER_TETRAHEDRON => self.mesh.tetrahedra.push([a, b, c, d]),
-            _ => *self.left_out.entry(kind).or_default() += 1,
+            _ => *self.skipped.entry(kind).or_default() += 1,
         }
         Ok(())
     }
 }
 
-/// What stands between `$name` and `$Endname`.
+/// Contents between `$name` and `$Endname`.
 fn section<'a>(bytes: &'a [u8], name: &str) -> Option<&'a [u8]> {
     let (start, end) = (format!("${name}"), format!("$End{name}"));
     let begins_a_line = |at: usize| at == 0 || bytes[at - 1] == b'\n';
@@ -270,7 +270,7 @@ fn section<'a>(bytes: &'a [u8], name: &str) -> Option<&'a [u8]> {
     Some(&body[..length])
 }
 
-/// Behind the header's line stands the integer 1.
+/// The integer 1 follows the header's line.
 fn check_byte_order(header: &[u8]) -> Result<(), Error> {
     let line = header.iter().position(|&byte| byte == b'\n').map_or(header.len(), |end| end + 1);
     match header.get(line..line + 4) {

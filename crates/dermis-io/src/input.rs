@@ -9,7 +9,7 @@ use crate::mapped::Mapped;
 #[derive(Debug, Clone)]
 pub(crate) struct Input {
     pub bytes: Mapped,
-    /// Name of what the file holds, unless it says otherwise.
+    /// Name of the contents, unless the file states another.
     pub name: String,
     /// The file itself; `None` if the contents are in memory and have no neighbours.
     pub path: Option<PathBuf>,

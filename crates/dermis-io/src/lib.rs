@@ -1,8 +1,9 @@
-//! Files in and out: one folder or file and one Cargo feature per format, one [`read`] and one [`write()`] for all of them.
+//! Files in and out: one folder or file and one Cargo feature per format, one [`read`] and one [`write()`] for all of
+//! them.
 //!
-//! [`FORMATS`] lists the formats. Every reader takes bytes it does not trust: it checks each count against the bytes that
-//! are there before it allocates ([`budget`]), never panics, and ends. Every writer puts its files beside the target and
-//! renames them when they are whole ([`output`]).
+//! [`FORMATS`] lists the formats. Every reader takes bytes it does not trust: it checks each count against the bytes
+//! that are there before it allocates ([`budget`]), never panics, and ends. Every writer puts its files beside the
+//! target and renames them when they are whole ([`output`]).
 
 #![cfg_attr(not(feature = "all"), allow(dead_code, unused_imports, reason = "parts that only some formats use"))]
 

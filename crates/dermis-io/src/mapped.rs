@@ -19,7 +19,7 @@ pub(crate) struct Mapped(Arc<Bytes>);
 #[derive(Debug)]
 enum Bytes {
     File(Mmap),
-    /// What cannot be mapped: pipes, devices and empty files.
+    /// Contents that cannot be mapped: of pipes, devices and empty files.
     Memory(Vec<u8>),
 }
 

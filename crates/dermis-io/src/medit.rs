@@ -1,7 +1,7 @@
 //! Medit `.mesh` files (text): tetrahedra or a surface.
 //!
 //! Keywords with counts and rows behind them: `Vertices` (x y z reference), `Triangles`, `Quadrilaterals`,
-//! `Tetrahedra` (indices from 1, reference); other sections are left out. Where there are tetrahedra, the shape is
+//! `Tetrahedra` (indices from 1, reference); other sections are skipped. Where there are tetrahedra, the shape is
 //! their boundary over all nodes, turned outwards, and the file's own triangles are not needed.
 
 use std::io::Write;
@@ -21,8 +21,8 @@ use crate::words::Words;
 pub(crate) fn read(input: &Input, _options: &ReadOptions) -> Result<Scene, Error> {
     let contents = Contents::parse(&input.bytes)?;
     let mut notes = Vec::new();
-    if !contents.left_out.is_empty() {
-        notes.push(Note::new(format!("sections left out: {}", contents.left_out.join(", "))));
+    if !contents.skipped.is_empty() {
+        notes.push(Note::new(format!("sections left out: {}", contents.skipped.join(", "))));
     }
     Ok(Scene { objects: vec![contents.mesh.into_object(&input.name)?], notes, ..Scene::default() })
 }
@@ -30,7 +30,7 @@ pub(crate) fn read(input: &Input, _options: &ReadOptions) -> Result<Scene, Error
 #[derive(Debug, Default)]
 struct Contents {
     mesh: VolumeMesh,
-    left_out: Vec<String>,
+    skipped: Vec<String>,
 }
 
 impl Contents {
@@ -53,7 +53,7 @@ impl Contents {
                 b"End" => break,
                 _ if keyword.first().is_some_and(u8::is_ascii_alphabetic) => {
                     skip_numbers(&mut words);
-                    contents.left_out.push(String::from_utf8_lossy(&keyword[..keyword.len().min(40)]).into_owned());
+                    contents.skipped.push(String::from_utf8_lossy(&keyword[..keyword.len().min(40)]).into_owned());
                 }
                 _ => return Err(at(Error::malformed("a keyword should stand here"))),
             }

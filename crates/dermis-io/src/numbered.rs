@@ -41,7 +41,7 @@ pub(crate) fn files_of(source: &Path) -> Result<Option<Vec<PathBuf>>, Error> {
     Ok(Some(files))
 }
 
-/// The number at the end of each file's name, in the order in which a sequence of several files is read; `None` where
+/// The number at the end of each file's name, in the order in which a sequence of several files is read; `None` if
 /// `source` is one file or a name has no number.
 pub fn frame_numbers(source: &Path) -> Result<Option<Vec<usize>>, Error> {
     let number = |path: &PathBuf| {
@@ -93,7 +93,7 @@ fn one_sequence(folder: &Path, files: Vec<PathBuf>) -> Result<Vec<PathBuf>, Erro
         )))
 }
 
-/// The name of a file with `%d` for the number at its end, or for all its numbers where none is at the end.
+/// The name of a file with `%d` for the number at its end, or for all its numbers if none is at the end.
 fn name_pattern(path: &Path) -> String {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let extension = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
@@ -112,7 +112,7 @@ fn name_pattern(path: &Path) -> String {
     format!("{pattern}.{extension}")
 }
 
-/// Whether `name` fits `glob`, where `*` is any text and `?` any one character.
+/// Returns whether `name` fits `glob`, where `*` is any text and `?` any one character.
 fn glob_matches(glob: &str, name: &str) -> bool {
     let (glob, name): (Vec<char>, Vec<char>) = (glob.chars().collect(), name.chars().collect());
     let (mut g, mut n) = (0, 0);

@@ -1,4 +1,4 @@
-//! What a caller may ask of readers and writers.
+//! Options of readers and writers.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ pub struct ReadOptions {
     /// do not state theirs. `None`: the rate of the file's keys where they lie on a grid, 24 otherwise.
     pub frame_rate_hz: Option<f64>,
     /// The mesh whose faces a point cache (PC2, MDD) moves. `None`: a file of the same name with the extension `.obj`,
-    /// and bare points where there is none.
+    /// and bare points if there is none.
     pub topology: Option<PathBuf>,
 }
 

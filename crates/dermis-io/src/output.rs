@@ -12,18 +12,18 @@ use tempfile::TempPath;
 
 use crate::error::{Error, Problem};
 
-/// What a writer has written.
+/// Report of a writer.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Written {
     /// The files, in the order in which they were begun.
     pub files: Vec<PathBuf>,
     /// The size of all of them.
     pub bytes: u64,
-    /// What the format could not hold, for the user to know.
+    /// Notes on what the format could not hold.
     pub notes: Vec<Note>,
 }
 
-/// A file that is being written: its target, what is said about it, and who watches.
+/// A file that is being written: its target, notes on it, and the observer.
 pub(crate) struct Job<'a> {
     pub target: &'a Path,
     pub output: &'a mut Output,
@@ -98,7 +98,7 @@ impl Output {
         file.write_all(bytes).and_then(|()| file.flush()).map_err(|error| Error::from(error).in_file(target))
     }
 
-    /// Whether existing files will be replaced.
+    /// Returns whether existing files will be replaced.
     pub fn replaces(&self) -> bool {
         self.force
     }

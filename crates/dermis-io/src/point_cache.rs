@@ -1,4 +1,4 @@
-//! What PC2 and MDD share: positions without faces, and the mesh that they move.
+//! Common parts of PC2 and MDD: positions without faces, and the mesh that they move.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -57,7 +57,7 @@ pub(crate) fn prepare(object: &Object, job: &mut Job<'_>) -> Result<MeshSequence
     Ok(motion)
 }
 
-/// Whether the file is there already, with the same points and faces: between two caches of one mesh it stays.
+/// Returns whether the file is there already, with the same points and faces: between two caches of one mesh it stays.
 fn holds_the_mesh(path: &Path, mesh: &TriMesh) -> bool {
     let same = |scene: Scene| scene.objects.iter().all(|object| same_shape(&object.mesh, mesh));
     path.is_file() && Input::open(path).and_then(|file| obj::read(&file, &ReadOptions::default())).is_ok_and(same)

@@ -16,11 +16,11 @@ use crate::mapped::Mapped;
 
 /// Up to this size all frames are checked at once and then lent as they are; larger ones are checked frame by frame,
 /// so that the first frame does not wait for the whole file.
-const LARGEST_CHECKED_AT_ONCE: usize = 4 << 30;
+const MAX_CHECKED_AT_ONCE: usize = 4 << 30;
 /// Points that one task checks.
 const CHECKED_POINTS: usize = 1 << 16;
 
-/// How a coordinate is stored.
+/// Encoding of a coordinate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say all")]
 pub(crate) enum Scalar {
@@ -110,7 +110,7 @@ impl FrameSource for RawFrames {
     }
 
     fn as_slice(&self) -> Option<&[Vec3]> {
-        let positions = self.as_stored().filter(|all| size_of_val(*all) <= LARGEST_CHECKED_AT_ONCE)?;
+        let positions = self.as_stored().filter(|all| size_of_val(*all) <= MAX_CHECKED_AT_ONCE)?;
         let all_finite = || positions.par_chunks(CHECKED_POINTS).all(|chunk| first_not_finite(chunk).is_none());
         self.finite.get_or_init(all_finite).then_some(positions)
     }

@@ -1,4 +1,4 @@
-//! What the formats of volume meshes have in common: nodes, tetrahedra, and faces where there are no tetrahedra.
+//! Common parts of the formats of volume meshes: nodes, tetrahedra, and faces if there are no tetrahedra.
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ pub(crate) struct VolumeMesh {
 }
 
 impl VolumeMesh {
-    /// The object: with tetrahedra its shape is their boundary over all nodes, turned outwards, and the file's own faces
-    /// are not needed; without, these are the shape.
+    /// The object: with tetrahedra its shape is their boundary over all nodes, turned outwards, and the file's own
+    /// faces are not needed; without, these are the shape.
     pub(crate) fn into_object(self, name: &str) -> Result<Object, Error> {
         let mut object = Object { name: name.to_owned(), ..Object::default() };
         if self.tetrahedra.is_empty() {

@@ -41,7 +41,7 @@ impl<'a> Words<'a> {
         Ok(count)
     }
 
-    /// Whether `count` rows of `width` numbers each can still come.
+    /// Returns whether `count` rows of `width` numbers each can still come.
     pub(crate) fn check_rows(&self, count: usize, width: usize) -> Result<(), Error> {
         let (needed, available) = (count.saturating_mul(2 * width), self.bytes.len() - self.at);
         if needed > available + 1 {

@@ -1,4 +1,5 @@
-//! Writing a scene in the format that its target names, and the check of a target before the work that makes its contents.
+//! Writing a scene in the format that its target names, and the check of a target before the work that makes its
+//! contents.
 
 use std::path::Path;
 

@@ -28,8 +28,9 @@ pub fn volume(points: &[Vec3], triangles: &[[u32; 3]]) -> f64 {
 pub fn solid(points: &[Vec3], triangles: &[[u32; 3]]) -> Solid {
     let reference = reference(points, triangles);
     let moments = sum(triangles.len(), |triangle| moments(points, triangles[triangle], reference));
-    let volume = moments.w;
-    let centroid = reference + moments.truncate() / volume;
+    // Divided once, so that a unit cube has the volume 1.
+    let volume = moments.w / 6.0;
+    let centroid = reference + moments.truncate() / (4.0 * moments.w);
     Solid { volume, centroid: (volume != 0.0 && centroid.is_finite()).then_some(centroid) }
 }
 
@@ -41,18 +42,19 @@ pub fn shell_volumes(points: &[Vec3], triangles: &[[u32; 3]], shells: &Shells) -
         let reference = references[shell as usize].get_or_insert_with(|| corners(points, triangle)[0]);
         volumes[shell as usize] += moments(points, triangle, *reference).w;
     }
-    volumes
+    volumes.into_iter().map(|volume: f64| volume / 6.0).collect()
 }
 
 fn reference(points: &[Vec3], triangles: &[[u32; 3]]) -> DVec3 {
     triangles.first().map_or(DVec3::ZERO, |&triangle| corners(points, triangle)[0])
 }
 
-/// Signed volume of the tetrahedron between `reference` and a triangle (w), and its centroid times that volume.
+/// Six times the signed volume of the tetrahedron between `reference` and a triangle (w), and the sum of its corners times
+/// that.
 fn moments(points: &[Vec3], triangle: [u32; 3], reference: DVec3) -> DVec4 {
     let [a, b, c] = corners(points, triangle).map(|corner| corner - reference);
-    let volume = a.dot(b.cross(c)) / 6.0;
-    ((a + b + c) * (volume / 4.0)).extend(volume)
+    let volume = a.dot(b.cross(c));
+    ((a + b + c) * volume).extend(volume)
 }
 
 #[cfg(test)]

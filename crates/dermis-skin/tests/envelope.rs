@@ -51,8 +51,8 @@ impl Tube {
 
     fn posed(angles: &[f64], scale: f32, offset: DVec3) -> Self {
         let at = |ring: usize, k: usize| {
-            let turn = std::f32::consts::TAU * k as f32 / Self::AROUND as f32;
-            Vec3::new(ring as f32 / 10.0 - 2.0, 0.3 * turn.cos(), 0.3 * turn.sin())
+            let angle_around = std::f32::consts::TAU * k as f32 / Self::AROUND as f32;
+            Vec3::new(ring as f32 / 10.0 - 2.0, 0.3 * angle_around.cos(), 0.3 * angle_around.sin())
         };
         let rest: Vec<Vec3> = (0..Self::RINGS * Self::AROUND).map(|i| at(i / Self::AROUND, i % Self::AROUND)).collect();
         let point = |ring: usize, k: usize| (ring * Self::AROUND + k % Self::AROUND) as u32;
@@ -74,8 +74,8 @@ impl Tube {
         let shape = |angle: f64| {
             let bulged = |p: &Vec3| {
                 let swell = 1.0 + 0.3 * (1.0 - angle.cos() as f32) * (-4.0 * p.x * p.x).exp();
-                let turned = DQuat::from_rotation_z(angle * f64::from(far(p)));
-                placed((turned * Vec3::new(p.x, swell * p.y, p.z).as_dvec3()).as_vec3())
+                let rotation = DQuat::from_rotation_z(angle * f64::from(far(p)));
+                placed((rotation * Vec3::new(p.x, swell * p.y, p.z).as_dvec3()).as_vec3())
             };
             rest.iter().map(bulged).collect::<Vec<_>>()
         };
@@ -165,8 +165,8 @@ fn units_locations_and_global_rotations_have_no_effect() {
     let walk = DAffine3::from_rotation_translation(DQuat::from_rotation_y(2.0), DVec3::new(50.0, 0.0, 20.0));
     let there: Vec<DAffine3> = tube.transforms[2..4].iter().map(|joint| walk * *joint).collect();
     let (here, there) = (posed(&tube.object, &plain, &tube.transforms[2..4]), posed(&tube.object, &plain, &there));
-    let farthest = here.iter().zip(&there).map(|(a, b)| walk.transform_point3(a.as_dvec3()).distance(b.as_dvec3()));
-    assert!(farthest.fold(0.0, f64::max) < 1e-4);
+    let distances = here.iter().zip(&there).map(|(a, b)| walk.transform_point3(a.as_dvec3()).distance(b.as_dvec3()));
+    assert!(distances.fold(0.0, f64::max) < 1e-4);
 }
 
 #[test]

@@ -1,7 +1,7 @@
-//! One thing to look at: an object of a file with all that it knows of its motion, described for the page.
+//! Asset of the viewer: an object of a file with its motions, described for the page.
 //!
-//! A file with several objects is shown as one, merged; objects called `…_lod1`, `…_LOD2` are coarser versions of the
-//! first and stand in for it where it is far away.
+//! A file with several objects is merged into one asset. Objects named `…_lod1`, `…_LOD2` are coarser levels of detail
+//! of the first, which replace it at a distance.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,53 +16,53 @@ use serde::Serialize;
 
 use crate::bundle::Bundle;
 
-/// Frames that are looked at to find how far a motion reaches.
+/// Number of frames from which the bounds of a motion are computed.
 const FRAMES_FOR_BOUNDS: usize = 9;
 
-/// An object, its coarser versions, and where it came from.
+/// Object with its levels of detail and its origin.
 #[derive(Debug)]
 pub struct Asset {
-    /// What it is called on the page.
+    /// Name on the page.
     pub label: String,
-    /// The object itself.
+    /// The object.
     pub object: Object,
-    /// Coarser versions, from fine to coarse.
+    /// Coarser levels of detail, in the order of decreasing detail.
     pub lods: Vec<Object>,
-    /// The units of its positions.
+    /// Units of its positions.
     pub units: Units,
-    /// What reading it left out or assumed.
+    /// Notes of the reader.
     pub notes: Vec<Note>,
-    /// Size of the file in bytes, where it is one.
+    /// Size of the file in bytes, if it is a file.
     pub file_bytes: Option<u64>,
-    /// Its inside, where it is a layered body.
+    /// Layered body, if the file contains one.
     pub tissue: Option<Arc<LayeredBody>>,
-    /// The clip that is shown first; `None`: the page chooses.
+    /// Clip that is shown first; `None`: the page selects one.
     pub first_clip: Option<usize>,
-    /// Keeps an uploaded file for as long as frames are read from it.
+    /// Directory of an uploaded file, kept as long as frames are read from it.
     pub(crate) upload: Option<tempfile::TempDir>,
 }
 
-/// What the page knows of an asset before it fetches any geometry.
+/// Description of an asset that the page loads before the geometry.
 #[derive(Debug, Clone, Serialize)]
-#[allow(missing_docs, reason = "the keys of the JSON, in words")]
+#[allow(missing_docs, reason = "the names are the keys of the JSON")]
 pub struct AssetInfo {
     pub id: usize,
     pub label: String,
     pub name: String,
     pub points: usize,
     pub triangles: usize,
-    /// Frames and rate of the recorded motion.
+    /// Recorded motion.
     pub recorded: Option<MotionInfo>,
     pub clips: Vec<MotionInfo>,
     pub bones: Vec<BoneInfo>,
     pub rank: usize,
     pub influences: usize,
     pub attributes: Vec<String>,
-    /// The layers of the file on top of its rig.
+    /// Layers of the file on top of its rig.
     pub layers: Vec<String>,
-    /// Whether it is a layered body, which can be simulated.
+    /// True for a layered body, which can be simulated.
     pub tissue: bool,
-    /// The clip that is to be shown first.
+    /// Clip that is shown first.
     pub first_clip: Option<usize>,
     pub low: [f32; 3],
     pub high: [f32; 3],
@@ -74,36 +74,36 @@ pub struct AssetInfo {
     pub notes: Vec<String>,
 }
 
-/// A motion: a clip, or recorded frames (then without a name).
+/// Description of a motion: a clip, or recorded frames (without a name).
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[allow(missing_docs, reason = "the keys of the JSON, in words")]
+#[allow(missing_docs, reason = "the names are the keys of the JSON")]
 pub struct MotionInfo {
     pub name: String,
     pub frames: usize,
     pub fps: f64,
-    /// The asset whose recorded frames the clip is to play.
+    /// Asset whose recorded frames the clip is compared with.
     pub reference: Option<usize>,
 }
 
-/// A bone: where it is drawn in the rest pose, and which bone it hangs from.
+/// Description of a bone: its location in the rest pose and its parent.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[allow(missing_docs, reason = "the keys of the JSON, in words")]
+#[allow(missing_docs, reason = "the names are the keys of the JSON")]
 pub struct BoneInfo {
     pub name: String,
     pub parent: Option<usize>,
     pub anchor: [f32; 3],
 }
 
-/// A coarser version.
+/// Description of a level of detail.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[allow(missing_docs, reason = "the keys of the JSON, in words")]
+#[allow(missing_docs, reason = "the names are the keys of the JSON")]
 pub struct LodInfo {
     pub points: usize,
     pub triangles: usize,
 }
 
 impl Asset {
-    /// What `scene` holds, as one thing to look at.
+    /// Merges the contents of `scene` into one asset.
     pub fn new(label: impl Into<String>, mut scene: Scene) -> Result<Self, EvaluateError> {
         let lods = take_lods(&mut scene.objects);
         let (mut object, merged) = evaluate::single(&scene)?;
@@ -122,7 +122,7 @@ impl Asset {
         })
     }
 
-    /// Takes the inside from `path`, the file that it was read from, if that is a layered body.
+    /// Reads the layered body from `path`, the file of the asset, if it contains one.
     pub(crate) fn with_tissue(mut self, path: &Path) -> Result<Self, dermis::io::Error> {
         if path.is_file() && path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npz")) {
             self.tissue = dermis::layered_file::read_if_layered(path)?.map(|file| Arc::new(file.body));
@@ -130,31 +130,31 @@ impl Asset {
         Ok(self)
     }
 
-    /// The names of its clips.
+    /// Names of its clips.
     pub fn clip_names(&self) -> Vec<&str> {
         self.object.clips.iter().map(|clip| clip.name()).collect()
     }
 
-    /// Its skin, where it has bones.
+    /// Its skin, if it has bones.
     pub fn skin(&self) -> Option<Skin> {
         Skin::from_object(&self.object).ok()
     }
 
-    /// What its lengths are in.
+    /// Name of its unit of length.
     pub(crate) fn unit(&self) -> String {
         unit_name(self.units.metres_per_unit)
     }
 
-    /// What the page should know; `references` are the assets whose frames the clips are compared with.
+    /// Description for the page; `references` are the assets whose frames the clips are compared with.
     pub fn info(&self, id: usize, references: &[Option<usize>]) -> Result<AssetInfo, EvaluateError> {
         let Object { mesh, rig, clips, sequence, attributes, name, .. } = &self.object;
-        let (low, high) = self.reach()?;
+        let (low, high) = self.bounds()?;
         let clip_info = |(at, clip): (usize, &Arc<Clip>)| MotionInfo {
             reference: references.get(at).copied().flatten(),
             ..motion(clip.name(), clip.frame_count(), clip.frame_rate_hz())
         };
         let note = |note: &Note| match &note.place {
-            Some(place) => format!("{} ({place})", note.message),
+            Some(location) => format!("{} ({location})", note.message),
             None => note.message.clone(),
         };
         Ok(AssetInfo {
@@ -183,24 +183,24 @@ impl Asset {
         })
     }
 
-    /// The box that the motion stays in, judged by a few frames.
-    fn reach(&self) -> Result<(Vec3, Vec3), EvaluateError> {
+    /// Bounds of the motion, estimated from a few frames.
+    fn bounds(&self) -> Result<(Vec3, Vec3), EvaluateError> {
         let Some(Motion { sequence: motion, .. }) = evaluate::motion(&self.object)? else {
             return Ok(self.object.mesh.bounds());
         };
         let count = motion.frame_count();
-        let mut reach: Option<(Vec3, Vec3)> = None;
+        let mut reached: Option<(Vec3, Vec3)> = None;
         for at in 0..FRAMES_FOR_BOUNDS.min(count) {
             let frame = at * (count - 1) / (FRAMES_FOR_BOUNDS.min(count) - 1).max(1);
             let (low, high) = bounds(&motion.frame(frame)?);
-            reach = Some(reach.map_or((low, high), |(a, b)| (a.min(low), b.max(high))));
+            reached = Some(reached.map_or((low, high), |(a, b)| (a.min(low), b.max(high))));
         }
-        Ok(reach.unwrap_or_else(|| self.object.mesh.bounds()))
+        Ok(reached.unwrap_or_else(|| self.object.mesh.bounds()))
     }
 }
 
-/// The bundle of an object's shape: `rest`, `triangles`, `joints` and `weights` (K per point, empty slots weigh 0), `shapes`
-/// (all points of the first shape, then of the second, …), `attributes` in the order of their names.
+/// Bundle of an object's shape: `rest`, `triangles`, `joints` and `weights` (K per point, unused slots have weight 0),
+/// `shapes` (all points of the first shape, then of the second, …), `attributes` in the order of their names.
 pub fn mesh_bundle(object: &Object, compact: bool) -> Vec<u8> {
     let mut bundle = Bundle::default();
     bundle.vectors("rest", object.mesh.points());
@@ -221,8 +221,8 @@ pub fn mesh_bundle(object: &Object, compact: bool) -> Vec<u8> {
     bundle.into_bytes()
 }
 
-/// The bundle of a clip: `palette`, for each frame and joint the three rows of the matrix that skinning multiplies points
-/// of the rest pose with, and `coefficients`, for each frame the weights of all shapes.
+/// Bundle of a clip: `palette`, the first three rows of the skinning matrix for each frame and joint, and
+/// `coefficients`, the weights of all shapes for each frame.
 pub fn clip_bundle(rig: &Rig, clip: &Clip) -> Vec<u8> {
     let mut bundle = Bundle::default();
     let frames = || 0..clip.frame_count();
@@ -241,7 +241,7 @@ pub fn clip_bundle(rig: &Rig, clip: &Clip) -> Vec<u8> {
     bundle.into_bytes()
 }
 
-/// The frames `first..first + count` as one bundle with the array `frames`.
+/// Bundle of the frames `first..first + count` with the array `frames`.
 pub fn frames_bundle(
     sequence: &MeshSequence,
     first: usize,
@@ -268,7 +268,7 @@ fn padded(row: impl Iterator<Item = (u32, f32)>, slots: usize) -> Vec<(u32, f32)
     row
 }
 
-/// Takes the objects that are coarser versions of the first out of `objects`, where their names say so.
+/// Removes the levels of detail of the first object from `objects`, identified by their names.
 fn take_lods(objects: &mut Vec<Object>) -> Vec<Object> {
     let mut lods: Vec<(u32, Object)> = Vec::new();
     let mut rest = Vec::new();
@@ -283,7 +283,7 @@ fn take_lods(objects: &mut Vec<Object>) -> Vec<Object> {
     lods.into_iter().map(|(_, object)| object).collect()
 }
 
-/// The number in `…lod2` or `…LOD_2`.
+/// Number in `…lod2` or `…LOD_2`.
 fn lod_level(name: &str) -> Option<u32> {
     let lower = name.to_ascii_lowercase();
     let (_, number) = lower.rsplit_once("lod")?;
@@ -298,7 +298,8 @@ fn lod_info(object: &Object) -> LodInfo {
     LodInfo { points: object.mesh.point_count(), triangles: object.mesh.triangle_count() }
 }
 
-/// Joints stand where they are bound; bones of a fit have no place of their own and stand amid the points that they move.
+/// Joints are drawn at their bind location. Bones of a fit have no location and are drawn at the weighted mean of
+/// their points.
 fn bones(mesh: &TriMesh, rig: &Rig) -> Vec<BoneInfo> {
     let mut sums = vec![(DVec3::ZERO, 0.0); rig.joints().len()];
     for (point, row) in mesh.points().iter().zip(rig.weights().rows()) {
@@ -349,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn coarser_versions_are_told_apart_by_their_names() {
+    fn levels_of_detail_are_identified_by_their_names() {
         let scene = Scene { objects: ["hero", "hero_LOD2", "hero_lod1"].map(named).into(), ..Scene::default() };
         let asset = Asset::new("hero.glb", scene).unwrap();
         let names: Vec<&str> = asset.lods.iter().map(|lod| lod.name.as_str()).collect();
@@ -357,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_nothing_but_a_level_of_detail_is_shown() {
+    fn shows_a_file_with_only_a_level_of_detail() {
         let scene = Scene { objects: vec![named("tree_lod1")], ..Scene::default() };
         assert_eq!(Asset::new("tree.glb", scene).unwrap().object.name, "tree_lod1");
     }

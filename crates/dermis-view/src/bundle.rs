@@ -1,19 +1,19 @@
-//! Named arrays in one binary body: how geometry reaches the page and the report.
+//! Bundle of named arrays: the binary format of geometry for the page and the report.
 //!
-//! Little endian: the four bytes `DRMB`, `u32` version 1, `u32` length of a JSON text, that text, then the arrays, each
-//! aligned to 4 bytes. The text is a list of `{name, type, count, offset}` with `type` one of `f32`, `u32`, `u16`, `count`
-//! in numbers and `offset` in bytes from the first array; a quantized array also has `low` and `step` per coordinate, and
-//! its numbers stand for `low + step · number`.
+//! Little endian: the four bytes `DRMB`, `u32` version 1, `u32` length of a JSON text, that text, then the arrays,
+//! each aligned to 4 bytes. The text is a list of `{name, type, count, offset}` with `type` one of `f32`, `u32`,
+//! `u16`, `count` in numbers and `offset` in bytes from the first array. A quantized array also has `low` and `step`
+//! per coordinate; its values are `low + step · number`.
 
 use dermis::mesh::glam::Vec3;
 use dermis::mesh::tri_mesh::bounds;
 use serde::Serialize;
 
-/// What a bundle begins with.
+/// First bytes of a bundle.
 const MAGIC: &[u8; 4] = b"DRMB";
 const VERSION: u32 = 1;
 
-/// A bundle on its way to bytes.
+/// Bundle under construction.
 #[derive(Debug, Default)]
 pub struct Bundle {
     arrays: Vec<Array>,
@@ -52,7 +52,8 @@ impl Bundle {
         self.add(name, "u32", begin, 4, None);
     }
 
-    /// Adds positions as 16-bit steps of their bounding box: half the size, off by at most 1/131,070 of the box.
+    /// Adds positions, quantized to 16 bits over their bounding box: half the size, with an error of at most 1/131,070
+    /// of the box.
     pub fn quantized(&mut self, name: &'static str, values: &[Vec3]) {
         let (low, high) = bounds(values);
         let step = (high - low) / f32::from(u16::MAX);
@@ -73,7 +74,7 @@ impl Bundle {
         self.arrays.push(Array { name, r#type, count, offset: begin, low, step });
     }
 
-    /// The whole as bytes.
+    /// Returns the bundle as bytes.
     pub fn into_bytes(self) -> Vec<u8> {
         let mut text = serde_json::to_vec(&self.arrays).unwrap_or_default();
         text.resize(text.len().next_multiple_of(4), b' ');
@@ -92,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arrays_are_aligned_and_listed() {
+    fn aligns_and_lists_arrays() {
         let mut bundle = Bundle::default();
         bundle.quantized("frames", &[Vec3::ZERO, Vec3::new(1.0, 2.0, 0.0), Vec3::ONE * 0.5]);
         bundle.indices("triangles", [7, 8]);

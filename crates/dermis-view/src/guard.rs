@@ -1,7 +1,7 @@
-//! Who is answered: the page itself, on this machine, and nobody else.
+//! Access control: only requests of the page on this machine are answered.
 //!
-//! A page of the web may send requests to loopback addresses, also under a name that its owner points there (DNS
-//! rebinding). So the `Host` must be a name of this server and an `Origin`, where there is one, the page's own.
+//! Pages of the web can send requests to loopback addresses, also under a host name that resolves to them (DNS
+//! rebinding). Therefore `Host` must be a name of this server, and `Origin`, if present, must be that of the page.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-/// Sent with every answer: the page loads nothing from elsewhere and stands in nobody's frame.
-const PROTECTIONS: [(HeaderName, &str); 4] = [
+/// Headers of every response: the page loads no external resources and cannot be embedded in a frame.
+const SECURITY_HEADERS: [(HeaderName, &str); 4] = [
     (
         header::CONTENT_SECURITY_POLICY,
         "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; frame-ancestors 'none'",
@@ -22,7 +22,7 @@ const PROTECTIONS: [(HeaderName, &str); 4] = [
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
 ];
 
-/// The names under which this server may be addressed.
+/// Host names of this server.
 #[derive(Debug, Clone)]
 pub(crate) struct Names(Arc<Vec<String>>);
 
@@ -48,14 +48,14 @@ impl Names {
     }
 }
 
-/// Lets a request through, or refuses it.
+/// Passes a request on or rejects it.
 pub(crate) async fn guard(State(names): State<Names>, request: Request, next: Next) -> Response {
     let mut response = if names.allow(request.headers()) {
         next.run(request).await
     } else {
-        (StatusCode::FORBIDDEN, "only the page of dermis itself is answered").into_response()
+        (StatusCode::FORBIDDEN, "forbidden: only requests of the dermis page are answered").into_response()
     };
-    for (name, value) in PROTECTIONS {
+    for (name, value) in SECURITY_HEADERS {
         response.headers_mut().insert(name, HeaderValue::from_static(value));
     }
     response

@@ -1,14 +1,15 @@
-//! The viewer and the report of dermis: a local server whose page shows, compares and edits what files hold, and one
-//! self-contained HTML file that shows fits to others.
+//! Viewer and report of dermis: a local server with a page that shows, compares and edits assets, and a self-contained
+//! HTML file that compares fits.
 //!
-//! [`Gallery`] holds what was named on the command line or dropped on the page; [`Server`] gives it to a browser on this
-//! machine and to nobody else; [`mod@report`] writes it down. All numbers that either shows are computed here.
+//! [`AssetStore`] contains the assets given on the command line or dropped on the page, [`Server`] serves them to a
+//! browser on this machine only, and [`mod@report`] writes a report of them. All numbers shown are computed here.
 
 #![forbid(unsafe_code)]
 
 pub mod asset;
+pub mod asset_store;
 pub mod bundle;
-pub mod gallery;
+pub mod formatting;
 mod guard;
 pub mod live;
 mod matching;
@@ -18,9 +19,8 @@ pub mod report;
 mod routes;
 mod save;
 pub mod serve;
-pub mod text;
 
-pub use gallery::Gallery;
+pub use asset_store::AssetStore;
 pub use page::missing as missing_page;
 pub use save::check_output;
 pub use serve::{ServeError, ServeOptions, Server};

@@ -1,4 +1,5 @@
-//! How well an asset plays the frames it was fitted to, at any rank: the numbers that page, report and command line show.
+//! Errors of an asset relative to the frames it was fitted to, at any rank, for the page, the report and the command
+//! line.
 
 use std::collections::BTreeMap;
 
@@ -7,13 +8,13 @@ use dermis::skin::compare::frame_errors;
 use dermis::skin::{BoneModel, Measures, Skin, SkinError, measure};
 use serde::Serialize;
 
-use crate::text::measured;
+use crate::formatting::measured;
 
-/// Why nothing can be measured.
+/// Error of the measurement.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MeasureError {
-    /// The skin cannot be cut to the rank.
+    /// The rank is invalid.
     #[error(transparent)]
     Skin(#[from] SkinError),
     /// A frame cannot be read.
@@ -21,9 +22,9 @@ pub enum MeasureError {
     Sequence(#[from] SequenceError),
 }
 
-/// The measures of a skin at one rank.
+/// Measures of a skin at one rank.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[allow(missing_docs, reason = "the keys of the JSON, named as everywhere in dermis")]
+#[allow(missing_docs, reason = "the names are the keys of the JSON")]
 pub struct RankMeasures {
     pub rank: usize,
     pub bones: usize,
@@ -33,20 +34,20 @@ pub struct RankMeasures {
     pub max_error_percent: f64,
     pub normal_error_rms: f64,
     pub compression: f64,
-    /// The largest error of a point in the units of the scene.
+    /// Largest error of a point, in the units of the scene.
     pub max_error: f64,
-    /// The same numbers as they are printed.
+    /// The numbers as printed.
     pub text: BTreeMap<&'static str, String>,
 }
 
-/// `skin` with `clip` as its only clip.
+/// Returns `skin` with `clip` as its only clip.
 pub fn with_only_clip(skin: &Skin, clip: usize) -> Result<Skin, SkinError> {
     let object = skin.to_object("");
     let clips = object.clips.get(clip).cloned().into_iter().collect();
     Skin::from_object(&Object { clips, ..object })
 }
 
-/// Measures the first `rank` corrections of `skin`, whose clip `clip` is to play `sequence`.
+/// Measures `skin` with its first `rank` corrections, whose clip `clip` reproduces `sequence`.
 pub fn at_rank(skin: &Skin, clip: usize, sequence: &MeshSequence, rank: usize) -> Result<RankMeasures, MeasureError> {
     let skin = with_only_clip(&skin.with_rank(rank)?, clip)?;
     let Measures { distortion_percent, erms, max_error_percent, normal_error_rms, .. } =
@@ -83,7 +84,7 @@ pub fn at_rank(skin: &Skin, clip: usize, sequence: &MeshSequence, rank: usize) -
     })
 }
 
-/// The error of one point in every frame.
+/// Error of one point in every frame.
 pub fn point_errors(
     skin: &Skin,
     clip: usize,

@@ -1,20 +1,20 @@
-//! The page, as the build made it and put it into the binary.
+//! Files of the page, embedded in the binary by the build.
 
 include!(concat!(env!("OUT_DIR"), "/page.rs"));
 
-/// Why there is no page in this build, if there is none.
+/// Reason why this build has no page; `None` if it has one.
 pub fn missing() -> Option<&'static str> {
     MISSING
 }
 
-/// The file of the page at `path` and its media type.
+/// File of the page at `path` with its media type.
 pub(crate) fn file(path: &str) -> Option<(&'static [u8], &'static str)> {
     let name = if path.is_empty() { "index.html" } else { path };
     let (name, bytes) = FILES.iter().find(|(known, _)| *known == name)?;
     Some((bytes, media_type(name)))
 }
 
-/// The script of the report; empty where there is no page.
+/// Script of the report; empty if the build has no page.
 pub(crate) fn report_script() -> &'static str {
     REPORT
 }

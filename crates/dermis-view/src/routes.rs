@@ -1,4 +1,4 @@
-//! What the server answers; `docs/view.md` lists it.
+//! Routes of the server, documented in `docs/view.md`.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,35 +16,35 @@ use dermis::tissue::layered::LayeredBody;
 use serde::{Deserialize, Serialize};
 
 use crate::asset::{Asset, AssetInfo, clip_bundle, frames_bundle, mesh_bundle};
-use crate::gallery::{AddError, DROPPABLE, Gallery};
+use crate::asset_store::{AddError, AssetStore, DROPPABLE};
 use crate::guard::{Names, guard};
 use crate::live::{
-    KeptVolume, LiveDeformer, PosedSkin, RecordedFrames, SimulatedBody, Stored, WrinkledCloth, converse,
+    LiveDeformer, PosedSkin, RecordedFrames, SimulatedBody, Stored, VolumeDeformer, WrinkleDeformer, converse,
 };
 use crate::measures::{MeasureError, point_errors};
 use crate::page;
 use crate::save::{self, SaveError};
 
-/// The largest answer of recorded frames in bytes; a page asks for the next ones when it has these.
-const MOST_FRAME_BYTES: usize = 64 << 20;
-/// Messages of a page to a live deformer are a few words.
-const MOST_MESSAGE_BYTES: usize = 4096;
+/// Maximum size of a response with recorded frames in bytes; pages request the next frames afterwards.
+const MAX_FRAME_BYTES: usize = 64 << 20;
+/// Maximum size of a message from a page to a live deformer.
+const MAX_MESSAGE_BYTES: usize = 4096;
 
-/// What can run in the server.
+/// Live deformers.
 const LIVE_KINDS: [&str; 6] = ["pose", "recorded", "layers", "volume", "wrinkle", "tissue"];
 
 /// Options of [`Server::bind`](crate::serve::Server::bind).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServeOptions {
-    /// The port; 0 takes any that is free.
+    /// Port; 0 selects a free one.
     pub port: u16,
-    /// The attribute that the brush paints, where one is to be painted.
+    /// Name of the attribute that the brush paints, if any.
     pub paint: Option<String>,
-    /// Where edits are saved; without it the page offers them as a download.
+    /// File for edits; if absent, the page offers them as a download.
     pub output: Option<PathBuf>,
     /// Replace `output` if it exists.
     pub force: bool,
-    /// The largest body of a request in bytes: a dropped file, or an edit.
+    /// Maximum size of a request body in bytes: a dropped file or an edit.
     pub upload_limit: usize,
 }
 
@@ -54,28 +54,29 @@ impl Default for ServeOptions {
     }
 }
 
-/// What the answers are made from.
+/// State shared by all requests.
 #[derive(Debug, Clone)]
 pub(crate) struct App(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    gallery: Arc<Gallery>,
+    assets: Arc<AssetStore>,
     options: ServeOptions,
-    /// The asset that the output holds, which a second save of it may replace.
+    /// Asset that was saved to the output, which it can replace again.
     saved: Mutex<Option<usize>>,
 }
 
 impl App {
-    pub(crate) fn new(gallery: Arc<Gallery>, options: ServeOptions) -> Self {
-        Self(Arc::new(Shared { gallery, options, saved: Mutex::new(None) }))
+    pub(crate) fn new(assets: Arc<AssetStore>, options: ServeOptions) -> Self {
+        Self(Arc::new(Shared { assets, options, saved: Mutex::new(None) }))
     }
 
     fn asset(&self, id: usize) -> Result<Arc<Asset>, Failure> {
-        self.0.gallery.get(id).ok_or_else(|| Failure::absent("asset"))
+        self.0.assets.get(id).ok_or_else(|| Failure::unknown("asset"))
     }
 
-    /// Lets `write` replace the output where that is allowed, or holds asset `id` already; gives the files written.
+    /// Calls `write` with permission to replace the output if that is allowed or the output contains asset `id`.
+    /// Returns the files written.
     fn replacing(
         &self,
         id: usize,
@@ -87,12 +88,12 @@ impl App {
         Ok(files.iter().map(|file| file.display().to_string()).collect())
     }
 
-    /// The object itself (level 0), or one of its coarser versions.
+    /// The object (level 0), or one of its levels of detail.
     fn object(&self, id: usize, level: usize) -> Result<Object, Failure> {
         let asset = self.asset(id)?;
         match level.checked_sub(1) {
             None => Ok(asset.object.clone()),
-            Some(lod) => asset.lods.get(lod).cloned().ok_or_else(|| Failure::absent("level of detail")),
+            Some(lod) => asset.lods.get(lod).cloned().ok_or_else(|| Failure::unknown("level of detail")),
         }
     }
 }
@@ -113,11 +114,11 @@ pub(crate) fn router(app: App, names: Names) -> Router {
         .fallback(get(page_file))
         .layer(DefaultBodyLimit::max(limit))
         .layer(axum::middleware::from_fn_with_state(names, guard))
-        .layer(axum::middleware::map_response(refusal))
+        .layer(axum::middleware::map_response(error_as_json))
         .with_state(app)
 }
 
-/// Why a request has no answer.
+/// Error response.
 #[derive(Debug)]
 struct Failure {
     status: StatusCode,
@@ -125,8 +126,8 @@ struct Failure {
 }
 
 impl Failure {
-    fn absent(what: &str) -> Self {
-        Self { status: StatusCode::NOT_FOUND, message: format!("there is no such {what}") }
+    fn unknown(what: &str) -> Self {
+        Self { status: StatusCode::NOT_FOUND, message: format!("unknown {what}") }
     }
 
     fn unusable(error: &dyn std::fmt::Display) -> Self {
@@ -151,57 +152,60 @@ macro_rules! unusable {
 }
 unusable!(AddError, EvaluateError, MeasureError, SaveError, SequenceError);
 
-/// Every refusal is told in one way, also those of the framework: an address or a body that cannot be read, one too large.
-async fn refusal(response: Response) -> Response {
+/// Converts all errors to JSON, including those of the framework for invalid addresses and for bodies that are invalid
+/// or too large.
+async fn error_as_json(response: Response) -> Response {
     let json = |kind: &HeaderValue| kind.as_bytes() == b"application/json";
     if !response.status().is_client_error() || response.headers().get(header::CONTENT_TYPE).is_some_and(json) {
         return response;
     }
     let (head, body) = response.into_parts();
-    let said = axum::body::to_bytes(body, MOST_MESSAGE_BYTES).await.unwrap_or_default();
-    let reason = head.status.canonical_reason().unwrap_or("refused");
-    let message = if said.is_empty() { reason.into() } else { String::from_utf8_lossy(&said).into_owned() };
-    let mut told = Failure { status: head.status, message }.into_response();
+    let text = axum::body::to_bytes(body, MAX_MESSAGE_BYTES).await.unwrap_or_default();
+    let reason = head.status.canonical_reason().unwrap_or("rejected");
+    let message = if text.is_empty() { reason.into() } else { String::from_utf8_lossy(&text).into_owned() };
+    let mut converted = Failure { status: head.status, message }.into_response();
     for (name, value) in &head.headers {
         if name != header::CONTENT_TYPE && name != header::CONTENT_LENGTH {
-            told.headers_mut().insert(name, value.clone());
+            converted.headers_mut().insert(name, value.clone());
         }
     }
-    told
+    converted
 }
 
-/// Runs `work`, which takes longer than other requests should wait.
-async fn aside<T: Send + 'static>(work: impl FnOnce() -> Result<T, Failure> + Send + 'static) -> Result<T, Failure> {
+/// Runs long `work` outside of the asynchronous threads.
+async fn in_background<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
+) -> Result<T, Failure> {
     let done = tokio::task::spawn_blocking(work).await;
-    done.unwrap_or_else(|_| Err(Failure::unusable(&"the server failed at this request")))
+    done.unwrap_or_else(|_| Err(Failure::unusable(&"internal error of the server")))
 }
 
 async fn page_file(uri: axum::http::Uri) -> Response {
     match page::file(uri.path().trim_start_matches('/')) {
         Some((bytes, media_type)) => ([(header::CONTENT_TYPE, media_type)], bytes).into_response(),
-        None => Failure::absent("page").into_response(),
+        None => Failure::unknown("page").into_response(),
     }
 }
 
-/// The answer to `/api/scene`.
+/// Response of `/api/scene`.
 #[derive(Debug, Serialize)]
 struct SceneInfo {
     version: &'static str,
     assets: Vec<AssetInfo>,
-    /// The attribute that the brush paints.
+    /// Name of the attribute that the brush paints.
     paint: Option<String>,
-    /// Where edits go; a download where it is absent.
+    /// File for edits; if absent, edits are downloads.
     output: Option<String>,
     droppable: [&'static str; DROPPABLE.len()],
     upload_limit: usize,
 }
 
 async fn scene(State(app): State<App>) -> Result<Json<SceneInfo>, Failure> {
-    aside(move || {
+    in_background(move || {
         let options = &app.0.options;
         Ok(Json(SceneInfo {
             version: env!("CARGO_PKG_VERSION"),
-            assets: app.0.gallery.infos()?,
+            assets: app.0.assets.infos()?,
             paint: options.paint.clone(),
             output: options.output.as_ref().map(|path| path.display().to_string()),
             droppable: DROPPABLE,
@@ -212,18 +216,18 @@ async fn scene(State(app): State<App>) -> Result<Json<SceneInfo>, Failure> {
 }
 
 async fn mesh(State(app): State<App>, Path((id, level)): Path<(usize, usize)>) -> Result<Vec<u8>, Failure> {
-    aside(move || Ok(mesh_bundle(&app.object(id, level)?, false))).await
+    in_background(move || Ok(mesh_bundle(&app.object(id, level)?, false))).await
 }
 
 async fn clip(
     State(app): State<App>,
     Path((id, level, clip)): Path<(usize, usize, usize)>,
 ) -> Result<Vec<u8>, Failure> {
-    aside(move || {
+    in_background(move || {
         let object = app.object(id, level)?;
         match (&object.rig, object.clips.get(clip)) {
             (Some(rig), Some(clip)) => Ok(clip_bundle(rig, clip)),
-            _ => Err(Failure::absent("clip")),
+            _ => Err(Failure::unknown("clip")),
         }
     })
     .await
@@ -240,10 +244,10 @@ async fn frames(
     Path(id): Path<usize>,
     Query(FrameSpan { first, count }): Query<FrameSpan>,
 ) -> Result<Vec<u8>, Failure> {
-    aside(move || {
+    in_background(move || {
         let asset = app.asset(id)?;
-        let sequence = asset.object.sequence.as_ref().ok_or_else(|| Failure::absent("recorded motion"))?;
-        let most = (MOST_FRAME_BYTES / (12 * sequence.point_count()).max(1)).max(1);
+        let sequence = asset.object.sequence.as_ref().ok_or_else(|| Failure::unknown("recorded motion"))?;
+        let most = (MAX_FRAME_BYTES / (12 * sequence.point_count()).max(1)).max(1);
         let count = count.min(most).min(sequence.frame_count().saturating_sub(first));
         Ok(frames_bundle(sequence, first, count, false)?)
     })
@@ -262,9 +266,9 @@ async fn measures(
     Path(id): Path<usize>,
     Query(AtRank { rank, clip }): Query<AtRank>,
 ) -> Result<Response, Failure> {
-    aside(move || match app.0.gallery.measures(id, clip, rank)? {
+    in_background(move || match app.0.assets.measures(id, clip, rank)? {
         Some(measures) => Ok(Json(&*measures).into_response()),
-        None => Err(Failure::absent("sequence to compare with")),
+        None => Err(Failure::unknown("sequence to compare with")),
     })
     .await
 }
@@ -274,11 +278,11 @@ async fn point(
     Path((id, point)): Path<(usize, usize)>,
     Query(AtRank { rank, clip }): Query<AtRank>,
 ) -> Result<Json<Vec<f32>>, Failure> {
-    aside(move || {
-        let compared = app.0.gallery.compared(id, clip);
-        let (skin, reference) = compared.ok_or_else(|| Failure::absent("sequence to compare with"))?;
+    in_background(move || {
+        let compared = app.0.assets.compared(id, clip);
+        let (skin, reference) = compared.ok_or_else(|| Failure::unknown("sequence to compare with"))?;
         if point >= skin.mesh().point_count() {
-            return Err(Failure::absent("point"));
+            return Err(Failure::unknown("point"));
         }
         Ok(Json(point_errors(&skin, clip, &reference.sequence, rank, point)?))
     })
@@ -299,40 +303,40 @@ async fn live(
 ) -> Result<Response, Failure> {
     let asset = app.asset(id)?;
     if !LIVE_KINDS.contains(&kind.as_str()) {
-        return Err(Failure::absent("live deformer"));
+        return Err(Failure::unknown("live deformer"));
     }
     let points = asset.object.mesh.point_count();
     let made = move || live_deformer(&asset, &kind, options.clip);
     let store = move |body: &LayeredBody| save_body(&app, id, body).map_err(|error| error.to_string());
-    let upgrade = upgrade.max_message_size(MOST_MESSAGE_BYTES);
+    let upgrade = upgrade.max_message_size(MAX_MESSAGE_BYTES);
     Ok(upgrade.on_upgrade(move |socket| converse(socket, made, points, store)))
 }
 
 fn live_deformer(asset: &Asset, kind: &str, clip: usize) -> Result<Box<dyn LiveDeformer>, String> {
     let unit = asset.unit();
     Ok(match kind {
-        "volume" => Box::new(KeptVolume::new(&asset.object, clip, &unit)?),
+        "volume" => Box::new(VolumeDeformer::new(&asset.object, clip, &unit)?),
         "tissue" => {
-            let body = asset.tissue.as_ref().ok_or("it is no layered body")?;
+            let body = asset.tissue.as_ref().ok_or("the asset is not a layered body")?;
             Box::new(SimulatedBody::new(LayeredBody::clone(body), clip)?)
         }
-        "wrinkle" => Box::new(WrinkledCloth::new(&asset.object, clip)?),
+        "wrinkle" => Box::new(WrinkleDeformer::new(&asset.object, clip)?),
         "layers" => {
             let motion = evaluate::motion_of_clip(&asset.object, clip).map_err(|error| error.to_string())?;
             Box::new(RecordedFrames::new(motion.sequence, &unit))
         }
         "recorded" => {
-            let frames = asset.object.sequence.clone().ok_or("it has no recorded frames")?;
+            let frames = asset.object.sequence.clone().ok_or("the asset has no recorded frames")?;
             Box::new(RecordedFrames::new(frames, &unit))
         }
         _ => {
-            let skin = asset.skin().ok_or("it has no bones")?;
-            Box::new(PosedSkin::new(skin, clip).ok_or("it has no such clip")?)
+            let skin = asset.skin().ok_or("the asset has no bones")?;
+            Box::new(PosedSkin::new(skin, clip).ok_or("the asset has no such clip")?)
         }
     })
 }
 
-/// What an edit consists of.
+/// Contents of an edit.
 #[derive(Debug, Deserialize)]
 struct Edit {
     #[serde(default)]
@@ -340,14 +344,14 @@ struct Edit {
     attribute: Option<String>,
 }
 
-/// Saves a rest pose, an attribute, or both: their numbers follow each other in the body.
+/// Saves a rest pose, an attribute, or both; the body contains their numbers in this order.
 async fn save_edit(
     State(app): State<App>,
     Path(id): Path<usize>,
     Query(Edit { rest, attribute }): Query<Edit>,
     body: Bytes,
 ) -> Result<Response, Failure> {
-    aside(move || {
+    in_background(move || {
         let asset = app.asset(id)?;
         let object = save::edited(&asset.object, rest, attribute.as_deref(), &floats(&body))?;
         save(&app, id, &asset, object)
@@ -355,7 +359,7 @@ async fn save_edit(
     .await
 }
 
-/// Writes to the output that the user has named; without one, the answer is the file itself.
+/// Writes to the output given by the user; without one, the response is the file.
 fn save(app: &App, id: usize, asset: &Asset, object: Object) -> Result<Response, Failure> {
     let Some(target) = &app.0.options.output else {
         let bytes = save::glb_bytes(asset, object)?;
@@ -365,7 +369,7 @@ fn save(app: &App, id: usize, asset: &Asset, object: Object) -> Result<Response,
     Ok(Json(serde_json::json!({ "written": files })).into_response())
 }
 
-/// Writes a layered body to the output that the user has named; without one, it is a download.
+/// Writes a layered body to the output given by the user; without one, it is a download.
 fn save_body(app: &App, id: usize, body: &LayeredBody) -> Result<Stored, SaveError> {
     match &app.0.options.output {
         Some(target) => app.replacing(id, |force| save::write_body(body, target, force)).map(Stored::Files),
@@ -387,5 +391,5 @@ async fn drop_file(
     Query(Dropped { name }): Query<Dropped>,
     body: Bytes,
 ) -> Result<Json<serde_json::Value>, Failure> {
-    aside(move || Ok(Json(serde_json::json!({ "asset": app.0.gallery.add_upload(&name, &body)? })))).await
+    in_background(move || Ok(Json(serde_json::json!({ "asset": app.0.assets.add_upload(&name, &body)? })))).await
 }

@@ -1,4 +1,4 @@
-//! Edited assets, as objects to write and as files.
+//! Saving of edited assets.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,17 +12,17 @@ use dermis::tissue::layered::LayeredBody;
 
 use crate::asset::Asset;
 
-/// Why an edit cannot be saved.
+/// Error of saving an edit.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum SaveError {
-    #[error("{found} numbers were sent, but the asset needs {expected}")]
+    #[error("invalid edit: it has {found} numbers, but the asset needs {expected}")]
     Count { found: usize, expected: usize },
-    #[error("value {0} is not finite")]
+    #[error("invalid edit: value {0} is not finite")]
     NotFinite(usize),
-    #[error("an attribute's name is made of 1 to 64 letters, digits, '_' and '-'")]
+    #[error("invalid attribute name: it must have 1 to 64 letters, digits, '_' and '-'")]
     Name,
-    #[error("a layered body is kept in a .npz, not in {}; start again with -o model.npz", .0.display())]
+    #[error("unsupported output {}: layered bodies are stored as .npz; restart with -o model.npz", .0.display())]
     NotAnArchive(PathBuf),
     #[error("{0}")]
     Mesh(#[from] MeshError),
@@ -32,8 +32,8 @@ pub(crate) enum SaveError {
     Io(#[from] std::io::Error),
 }
 
-/// `object` with another rest pose, another attribute, or both, whose `numbers` follow each other; bones, weights,
-/// corrections and clips stay.
+/// Returns `object` with a new rest pose, a new attribute, or both, given by `numbers` in this order. Bones, weights,
+/// corrections and clips are unchanged.
 pub(crate) fn edited(
     object: &Object,
     rest: bool,
@@ -77,14 +77,14 @@ fn finite(values: &[f32]) -> Result<&[f32], SaveError> {
     }
 }
 
-/// Writes `object` to `target`; gives the files written.
+/// Writes `object` to `target`. Returns the files written.
 pub(crate) fn write(asset: &Asset, object: Object, target: &Path, force: bool) -> Result<Vec<PathBuf>, SaveError> {
     let objects = std::iter::once(object).chain(asset.lods.iter().cloned()).collect();
     let scene = Scene { objects, units: asset.units, notes: Vec::new() };
     Ok(dermis::io::write(target, &scene, &WriteOptions { force }, &Silent)?.files)
 }
 
-/// Writes a layered body to `target`; gives the files written.
+/// Writes a layered body to `target`. Returns the files written.
 pub(crate) fn write_body(body: &LayeredBody, target: &Path, force: bool) -> Result<Vec<PathBuf>, SaveError> {
     if !target.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("npz")) {
         return Err(SaveError::NotAnArchive(target.to_owned()));
@@ -92,7 +92,7 @@ pub(crate) fn write_body(body: &LayeredBody, target: &Path, force: bool) -> Resu
     Ok(dermis::layered_file::write(target, body, &WriteOptions { force })?.files)
 }
 
-/// A layered body as the bytes of a `.npz`, for a download.
+/// Contents of a `.npz` file of a layered body, for a download.
 pub(crate) fn body_bytes(body: &LayeredBody) -> Result<Vec<u8>, SaveError> {
     let folder = tempfile::tempdir()?;
     let target = folder.path().join("model.npz");
@@ -100,7 +100,7 @@ pub(crate) fn body_bytes(body: &LayeredBody) -> Result<Vec<u8>, SaveError> {
     Ok(std::fs::read(target)?)
 }
 
-/// Tries whether a file could be written at `target`, whose folder is made if only its last level is missing.
+/// Checks that a file can be written to `target`. Its folder is created if only the last level is missing.
 pub fn check_output(target: &Path) -> std::io::Result<()> {
     let folder = folder_of(target);
     tempfile::tempfile_in(if folder.exists() { folder } else { folder_of(folder) })?;
@@ -111,7 +111,7 @@ fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// `object` as the bytes of a `.glb`, for a download.
+/// Contents of a `.glb` file of `object`, for a download.
 pub(crate) fn glb_bytes(asset: &Asset, object: Object) -> Result<Vec<u8>, SaveError> {
     let folder = tempfile::tempdir()?;
     let target = folder.path().join("edited.glb");

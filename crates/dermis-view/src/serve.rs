@@ -1,38 +1,38 @@
-//! The server: bound to loopback, it gives the page and the gallery to a browser on this machine.
+//! HTTP server on the loopback interface for the page and the assets.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::gallery::Gallery;
+use crate::asset_store::AssetStore;
 use crate::guard::Names;
 use crate::routes::{App, router};
 
 pub use crate::routes::ServeOptions;
 
-/// How often it is asked whether to stop.
-const BETWEEN_QUESTIONS: Duration = Duration::from_millis(100);
-/// How long open connections may take to end once it stops.
-const GRACE: Duration = Duration::from_millis(500);
+/// Interval between checks of the stop condition.
+const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(100);
+/// Maximum time for open connections to close when the server stops.
+const MAX_SHUTDOWN: Duration = Duration::from_millis(500);
 
-/// Why there is no server.
+/// Error of the server.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeError {
-    /// The port is taken, or none is to be had.
+    /// The port is in use or not available.
     #[error("port {port} cannot be used: {cause}")]
     Bind {
-        /// The port that was asked for.
+        /// Requested port.
         port: u16,
-        /// What the operating system said.
+        /// Error of the operating system.
         cause: std::io::Error,
     },
-    /// The server stopped by itself.
+    /// The server failed.
     #[error("the server failed: {0}")]
     Io(#[from] std::io::Error),
 }
 
-/// A server that has its port and waits to run.
+/// Server that is bound to a port.
 #[derive(Debug)]
 pub struct Server {
     listener: TcpListener,
@@ -41,8 +41,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Takes a port of the loopback interface.
-    pub fn bind(gallery: Arc<Gallery>, options: ServeOptions) -> Result<Self, ServeError> {
+    /// Binds to a port of the loopback interface.
+    pub fn bind(assets: Arc<AssetStore>, options: ServeOptions) -> Result<Self, ServeError> {
         let port = options.port;
         let bind = || {
             let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
@@ -51,32 +51,32 @@ impl Server {
             Ok((listener, address))
         };
         let (listener, address) = bind().map_err(|cause| ServeError::Bind { port, cause })?;
-        Ok(Self { listener, address, app: App::new(gallery, options) })
+        Ok(Self { listener, address, app: App::new(assets, options) })
     }
 
-    /// Where the page is.
+    /// Address of the page.
     pub fn url(&self) -> String {
         format!("http://{}/", self.address)
     }
 
-    /// Answers until `stop` says so.
+    /// Serves requests until `stop` returns true.
     pub fn run(self, stop: impl Fn() -> bool + Send + 'static) -> Result<(), ServeError> {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         let router = router(self.app, Names::of_port(self.address.port()));
         let (stopped, mut has_stopped) = tokio::sync::watch::channel(false);
-        let asked = async move {
+        let stopped = async move {
             while !stop() {
-                tokio::time::sleep(BETWEEN_QUESTIONS).await;
+                tokio::time::sleep(STOP_CHECK_INTERVAL).await;
             }
             let _ = stopped.send(true);
         };
         let result = runtime.block_on(async {
             let listener = tokio::net::TcpListener::from_std(self.listener)?;
-            let serving = axum::serve(listener, router).with_graceful_shutdown(asked).into_future();
-            // A page keeps its connections open for as long as it is shown, so the end is not waited for.
+            let serving = axum::serve(listener, router).with_graceful_shutdown(stopped).into_future();
+            // Pages keep their connections open, so the shutdown does not wait for them indefinitely.
             let patience = async {
                 let _ = has_stopped.wait_for(|stopped| *stopped).await;
-                tokio::time::sleep(GRACE).await;
+                tokio::time::sleep(MAX_SHUTDOWN).await;
             };
             tokio::pin!(serving);
             tokio::select! {
@@ -84,7 +84,7 @@ impl Server {
                 () = patience => Ok(()),
             }
         });
-        runtime.shutdown_timeout(GRACE);
+        runtime.shutdown_timeout(MAX_SHUTDOWN);
         Ok(result?)
     }
 }

@@ -1,4 +1,4 @@
-//! What the server answers, whom it refuses, and that it stops.
+//! Responses of the server, rejected requests, and shutdown.
 
 mod common;
 
@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use common::{Running, layered_arm, strip};
 use dermis::prelude::*;
-use dermis_view::{Gallery, ServeOptions};
+use dermis_view::{AssetStore, ServeOptions};
 use tungstenite::Message;
 
 #[test]
-fn refuses_foreign_hosts_and_origins() {
+fn rejects_foreign_hosts_and_origins() {
     let server = Running::start(ServeOptions::default());
     let own = format!("http://127.0.0.1:{}", server.port);
     let status = |headers: &[(&str, &str)]| server.send("GET", "/api/scene", headers, b"").0;
@@ -30,7 +30,7 @@ fn refuses_foreign_hosts_and_origins() {
 }
 
 #[test]
-fn refuses_every_path_that_is_not_its_own() {
+fn rejects_unknown_paths() {
     let server = Running::start(ServeOptions::default());
     let outside = [
         "/../Cargo.toml",
@@ -54,7 +54,7 @@ fn refuses_every_path_that_is_not_its_own() {
 }
 
 #[test]
-fn every_refusal_says_in_json_what_is_wrong() {
+fn reports_every_error_as_json() {
     let server = Running::start(ServeOptions { upload_limit: 1000, ..ServeOptions::default() });
     let refused = [
         (400, server.get("/api/assets/x/levels/0/mesh")),
@@ -71,7 +71,7 @@ fn every_refusal_says_in_json_what_is_wrong() {
 }
 
 #[test]
-fn refuses_uploads_that_are_too_large() {
+fn rejects_uploads_that_are_too_large() {
     let server = Running::start(ServeOptions { upload_limit: 1000, ..ServeOptions::default() });
     let drop = |bytes: &[u8]| server.send("POST", "/api/drop?name=new.obj", &[], bytes);
     assert_eq!(drop(&[b'#'; 1001]).0, 413);
@@ -81,7 +81,7 @@ fn refuses_uploads_that_are_too_large() {
 }
 
 #[test]
-fn says_what_is_wrong_with_a_dropped_file() {
+fn reports_errors_of_dropped_files() {
     let server = Running::start(ServeOptions::default());
     let (status, body) = server.send("POST", "/api/drop?name=broken.glb", &[], b"this is no glb");
     let said: serde_json::Value = serde_json::from_slice(&body).unwrap();
@@ -99,11 +99,11 @@ fn measures_match_the_librarys_to_the_printed_digits() {
     for rank in [0, 1] {
         let expected = dermis::skin::measure(&skin.with_rank(rank).unwrap(), std::slice::from_ref(&sequence)).unwrap();
         let found = server.json(&format!("/api/assets/1/measures?rank={rank}"));
-        // The parser of JSON may be off in the last bit.
+        // JSON parsing can have an error in the last bit.
         let same = |name: &str, expected: f64| (found[name].as_f64().unwrap() / expected - 1.0).abs() < 1e-14;
         assert!(same("distortion_percent", expected.distortion_percent), "{found}");
         assert!(same("max_error_percent", expected.max_error_percent), "{found}");
-        let text = dermis_view::text::measured(expected.distortion_percent);
+        let text = dermis_view::formatting::measured(expected.distortion_percent);
         assert_eq!(found["text"]["distortion_percent"], text.as_str());
     }
     let errors = server.json("/api/assets/1/points/19?rank=1");
@@ -112,21 +112,20 @@ fn measures_match_the_librarys_to_the_printed_digits() {
 }
 
 #[test]
-fn a_clip_is_compared_with_the_motion_it_plays() {
+fn compares_a_clip_with_the_motion_it_reproduces() {
     let (recorded, skin) = strip(6, 0.5);
     let sequence = recorded.objects[0].sequence.clone().unwrap();
     let mesh = Arc::clone(&skin.objects[0].mesh);
     let positions: Vec<Vec3> = (0..6).rev().flat_map(|frame| sequence.frame(frame).unwrap().into_owned()).collect();
     let reversed = MeshSequence::new(Arc::clone(&mesh), positions, 24.0).unwrap();
-    let gallery = Gallery::default();
-    let add =
-        |name: &str, object| gallery.add_scene(name, Scene { objects: vec![object], ..Scene::default() }).unwrap();
+    let assets = AssetStore::default();
+    let add = |name: &str, object| assets.add_scene(name, Scene { objects: vec![object], ..Scene::default() }).unwrap();
     add("other.npz", Object::of_sequence("other", reversed.clone()));
     add("strip.abc", recorded.objects[0].clone());
     let fit = add("strip.glb", skin.objects[0].clone());
-    assert_eq!(*gallery.references(fit), [Some(1)]);
+    assert_eq!(*assets.references(fit), [Some(1)]);
 
-    // A second clip that plays the other motion; and a third that plays neither.
+    // A second clip that reproduces the other motion, and a third that reproduces neither.
     let Object { rig, clips, .. } = skin.objects[0].clone();
     let rig = rig.unwrap();
     let frames = |order: &dyn Fn(usize) -> usize| {
@@ -136,18 +135,18 @@ fn a_clip_is_compared_with_the_motion_it_plays() {
     };
     let three = vec![frames(&|_| 0), frames(&|frame| 5 - frame), frames(&|frame| frame)];
     let both = add("both.glb", Object::of_rig("strip", mesh, (*rig).clone(), three));
-    assert_eq!(*gallery.references(both), [None, Some(0), Some(1)]);
-    let error = |clip| gallery.measures(both, clip, 1).unwrap().unwrap().max_error;
+    assert_eq!(*assets.references(both), [None, Some(0), Some(1)]);
+    let error = |clip| assets.measures(both, clip, 1).unwrap().unwrap().max_error;
     assert!((error(1) - 0.5).abs() < 1e-3 && (error(2) - 0.5).abs() < 1e-3, "{} {}", error(1), error(2));
-    assert!(gallery.measures(both, 0, 1).unwrap().is_none());
+    assert!(assets.measures(both, 0, 1).unwrap().is_none());
 
-    // A name counts for more than the error.
+    // A matching name takes precedence over the error.
     let named = add("bend.npz", Object::of_sequence("bend", reversed));
-    assert_eq!(*gallery.references(fit), [Some(named)]);
+    assert_eq!(*assets.references(fit), [Some(named)]);
 }
 
 #[test]
-fn an_edited_rest_pose_and_a_painted_map_are_saved_where_the_user_said() {
+fn saves_an_edited_rest_pose_and_a_painted_attribute_to_the_output() {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("edited.glb");
     let server = Running::start(ServeOptions { output: Some(target.clone()), ..ServeOptions::default() });
@@ -185,7 +184,7 @@ fn without_an_output_an_edit_is_a_download() {
 }
 
 #[test]
-fn an_output_that_exists_is_not_replaced_without_force() {
+fn does_not_replace_an_existing_output_without_force() {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("edited.glb");
     std::fs::write(&target, b"mine").unwrap();
@@ -194,11 +193,12 @@ fn an_output_that_exists_is_not_replaced_without_force() {
     assert_eq!(std::fs::read(&target).unwrap(), b"mine");
 }
 
-/// A conversation with a live deformer, and what it said first.
+/// Opens a connection to a live deformer. Returns a function that sends a message and reads a response, and the
+/// greeting.
 fn converse(server: &Running, path: &str) -> (impl FnMut(&str) -> Option<Vec<u8>>, serde_json::Value) {
     let url = format!("ws://127.0.0.1:{}/api/assets/{path}", server.port);
     let (mut socket, _) = tungstenite::connect(url).unwrap();
-    let hello = serde_json::from_str(socket.read().unwrap().to_text().unwrap()).unwrap();
+    let greeting = serde_json::from_str(socket.read().unwrap().to_text().unwrap()).unwrap();
     let ask = move |text: &str| {
         socket.send(Message::text(text)).ok()?;
         loop {
@@ -209,10 +209,10 @@ fn converse(server: &Running, path: &str) -> (impl FnMut(&str) -> Option<Vec<u8>
             }
         }
     };
-    (ask, hello)
+    (ask, greeting)
 }
 
-/// The numbers of the array `name` of a bundle.
+/// Numbers of the array `name` of a bundle.
 fn array(bundle: &[u8], name: &str) -> Vec<f32> {
     let length = u32::from_le_bytes(bundle[8..12].try_into().unwrap()) as usize;
     let listed: serde_json::Value = serde_json::from_slice(&bundle[12..12 + length]).unwrap();
@@ -223,32 +223,32 @@ fn array(bundle: &[u8], name: &str) -> Vec<f32> {
 }
 
 #[test]
-fn a_live_deformer_streams_what_was_asked_for() {
+fn a_live_deformer_streams_requested_frames() {
     let server = Running::start(ServeOptions::default());
-    let (mut ask, hello) = converse(&server, "1/live/pose");
-    assert_eq!((hello["points"].as_u64(), hello["frames"].as_u64()), (Some(20), Some(6)));
-    assert_eq!(hello["parameters"][0]["name"], "rank");
+    let (mut ask, greeting) = converse(&server, "1/live/pose");
+    assert_eq!((greeting["points"].as_u64(), greeting["frames"].as_u64()), (Some(20), Some(6)));
+    assert_eq!(greeting["parameters"][0]["name"], "rank");
     let mut height_of_frame = |text: &str| {
         let bundle = ask(text).unwrap();
         assert_eq!((array(&bundle, "positions").len(), array(&bundle, "scalars").len()), (60, 20));
         array(&bundle, "positions")[2]
     };
-    // The only shape lifts everything by its coefficient, 0.2 per frame.
+    // The only shape lifts all points by its coefficient, 0.2 per frame.
     assert_eq!(height_of_frame(r#"{"frame": 5}"#), 1.0);
     assert_eq!(height_of_frame(r#"{"set": "strength", "value": 2, "frame": 5}"#), 2.0);
     assert_eq!(height_of_frame(r#"{"set": "rank", "value": 0, "frame": 5}"#), 0.0);
-    // A frame that does not exist ends the conversation.
+    // A frame that does not exist ends the connection.
     assert_eq!(ask(r#"{"frame": 6}"#), None);
 }
 
 #[test]
 fn a_deformer_with_a_surface_of_its_own_sends_it_first() {
     let server = Running::start(ServeOptions::default());
-    let (mut ask, hello) = converse(&server, "0/live/wrinkle");
-    assert_eq!(hello["surface"], true);
-    let points = hello["points"].as_u64().unwrap() as usize;
+    let (mut ask, greeting) = converse(&server, "0/live/wrinkle");
+    assert_eq!(greeting["surface"], true);
+    let points = greeting["points"].as_u64().unwrap() as usize;
     assert!(points > 20);
-    // What is read first is the surface, then the frame.
+    // The first response is the surface, the second is the frame.
     let surface = ask(r#"{"frame": 5}"#).unwrap();
     assert_eq!(array(&surface, "rest").len(), 3 * points);
     let frame = ask(r#"{"frame": 5}"#).unwrap();
@@ -261,13 +261,13 @@ fn a_layered_body_is_simulated_touched_and_saved() {
     let (status, body) = server.send("POST", "/api/drop?name=arm.npz", &[], &layered_arm());
     assert_eq!(status, 200, "{}", String::from_utf8_lossy(&body));
     assert_eq!(server.json("/api/scene")["assets"][2]["tissue"], true);
-    let (mut ask, hello) = converse(&server, "2/live/tissue");
+    let (mut ask, greeting) = converse(&server, "2/live/tissue");
     assert_eq!(
-        (&hello["continuous"], hello["parameters"][0]["name"].as_str()),
+        (&greeting["continuous"], greeting["parameters"][0]["name"].as_str()),
         (&true.into(), Some("heat")),
-        "{hello}"
+        "{greeting}"
     );
-    let points = hello["points"].as_u64().unwrap() as usize;
+    let points = greeting["points"].as_u64().unwrap() as usize;
     let at_rest = array(&ask(r#"{"frame": 0.5}"#).unwrap(), "positions");
     assert_eq!(at_rest.len(), 3 * points);
     let touch = r#"{"pull": {"point": 3, "target": [0, 9, 0]}, "poke": {"center": [0, 0, 0], "radius": 0.1},
@@ -285,18 +285,18 @@ fn a_layered_body_is_simulated_touched_and_saved() {
 }
 
 #[test]
-fn says_why_there_is_no_live_deformer() {
+fn reports_the_error_of_a_live_deformer() {
     let server = Running::start(ServeOptions::default());
-    let (_, hello) = converse(&server, "0/live/volume");
-    assert!(hello["error"].as_str().unwrap().contains("volume"), "{hello}");
-    let (_, hello) = converse(&server, "1/live/recorded");
-    assert_eq!(hello["error"], "it has no recorded frames");
-    let (_, hello) = converse(&server, "1/live/tissue");
-    assert_eq!(hello["error"], "it is no layered body");
+    let (_, greeting) = converse(&server, "0/live/volume");
+    assert!(greeting["error"].as_str().unwrap().contains("volume"), "{greeting}");
+    let (_, greeting) = converse(&server, "1/live/recorded");
+    assert_eq!(greeting["error"], "the asset has no recorded frames");
+    let (_, greeting) = converse(&server, "1/live/tissue");
+    assert_eq!(greeting["error"], "the asset is not a layered body");
 }
 
 #[test]
-fn stops_soon_although_a_page_is_connected() {
+fn stops_soon_while_a_page_is_connected() {
     let server = Running::start(ServeOptions::default());
     let url = format!("ws://127.0.0.1:{}/api/assets/0/live/recorded", server.port);
     let (_socket, _) = tungstenite::connect(url).unwrap();

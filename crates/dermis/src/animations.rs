@@ -1,4 +1,4 @@
-//! Animations of one mesh, gathered from any number of scenes: recorded frames and clips alike, with all layers applied.
+//! Animations of one mesh, collected from any number of scenes: recorded frames and clips, with all layers applied.
 
 use std::sync::Arc;
 
@@ -147,7 +147,7 @@ fn clips(scene: &Scene, options: &AnimationOptions) -> Result<Vec<Option<String>
     let whole = select(scene.clone(), &Selection { mesh: options.part.mesh.clone(), ..Selection::default() })?;
     let longest = whole.objects.iter().map(|object| object.clips.len()).max().unwrap_or(0);
     let recorded = whole.objects.iter().any(|object| object.sequence.is_some());
-    // Numbers tell apart clips of one name.
+    // Clips are selected by index because names can repeat.
     let numbers = (0..longest).map(|number| Some(number.to_string()));
     Ok(if recorded || longest == 0 { vec![None] } else { numbers.collect() })
 }

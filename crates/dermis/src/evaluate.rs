@@ -189,7 +189,7 @@ fn skipped(object: &Object, layer: &Deformer) -> Note {
     Note::at(object.name.clone(), format!("this version does not know the layer {name}; it is skipped"))
 }
 
-/// The object as the frames that it plays, for a format that holds no layers. Objects without layers stay as they are.
+/// The object as a sequence of its evaluated motion, for formats without layers. Objects without layers are unchanged.
 ///
 /// Fails if a layer can be neither stored nor evaluated.
 pub fn baked(object: Object, warnings: &mut Vec<Note>) -> Result<Object, EvaluateError> {

@@ -42,7 +42,7 @@ pub fn write(target: impl AsRef<Path>, contents: &(impl Writable + ?Sized)) -> R
 
 /// [`write()`] with options and an observer; returns the files and the warnings.
 ///
-/// A format that holds no layers gets the frames that they give ([`evaluate::baked`]), with a warning.
+/// For formats without layers the evaluated frames are written ([`evaluate::baked`]), with a warning.
 pub fn write_with(
     target: impl AsRef<Path>,
     contents: &(impl Writable + ?Sized),
@@ -68,7 +68,7 @@ impl<T: ToScene + ?Sized> Writable for T {
     }
 }
 
-/// Makes `scene` one that files of `format` hold whole; returns warnings about layers that were baked.
+/// Bakes the layers that `format` cannot store; returns warnings.
 fn storable(scene: &mut Scene, format: &Format) -> Result<Vec<dermis_mesh::Note>> {
     let mut warnings = Vec::new();
     // Layers are those of one object's points: a format that merges objects cannot keep them.

@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
-use dermis_active::volume::{VolumeDrift, VolumeError, VolumeLayer, VolumeOptions, corrected, measure_drift};
+use dermis_active::volume::{VolumeDrift, VolumeLayer, VolumeOptions, corrected, measure_drift};
 use dermis_math::progress::{Progress, Silent};
 use dermis_mesh::{Note, Object, Scene, SequenceError};
 use serde::Serialize;
 
 use crate::error::Result;
-use crate::evaluate::{self, EvaluateError, Motion};
+use crate::evaluate::{self, Motion};
 use crate::files::ToScene;
+
+pub use crate::error::KeepVolumeError;
 
 /// A scene whose moving objects keep their volume.
 #[derive(Debug, Clone)]
@@ -35,51 +37,6 @@ pub struct ObjectVolume {
     /// Drift of each motion.
     #[serde(rename = "clips")]
     pub motions: Vec<VolumeDrift>,
-}
-
-/// Reasons why volume cannot be kept.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum KeepVolumeError {
-    /// No object of the scene moves.
-    #[error("nothing moves")]
-    NothingMoves,
-    /// The observer stopped the work.
-    #[error("stopped before there was a result")]
-    Stopped,
-    /// The layer does not suit an object.
-    #[error("{cause}")]
-    Volume {
-        /// The object.
-        object: String,
-        /// The reason.
-        cause: VolumeError,
-    },
-    /// The motion of an object cannot be evaluated.
-    #[error(transparent)]
-    Evaluate(#[from] EvaluateError),
-    /// The frames cannot be read.
-    #[error(transparent)]
-    Sequence(#[from] SequenceError),
-}
-
-impl KeepVolumeError {
-    /// Further lines about the error.
-    pub fn details(&self) -> Vec<String> {
-        match self {
-            Self::Volume { cause, .. } => cause.details(),
-            _ => Vec::new(),
-        }
-    }
-
-    /// Hint for a fix.
-    pub fn hint(&self) -> Option<&'static str> {
-        match self {
-            Self::NothingMoves => Some("give a rig with a clip, or recorded frames"),
-            Self::Volume { cause, .. } => cause.hint(),
-            _ => None,
-        }
-    }
 }
 
 impl KeptVolume {

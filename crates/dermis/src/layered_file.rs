@@ -38,7 +38,7 @@ pub struct LayeredFile {
     pub notes: Vec<Note>,
 }
 
-/// Reads the layered body in the file `path` if it is an archive that holds one.
+/// Reads the layered body in the file `path` if it is an archive with one.
 pub fn read_if_layered(path: &Path) -> Result<Option<LayeredFile>, Error> {
     let has_inside = |arrays: &mut dyn Arrays| match arrays.array("tissue_nodes")? {
         Some(_) => from_arrays(arrays).map(Some),

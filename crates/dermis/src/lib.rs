@@ -1,12 +1,12 @@
 //! dermis learns, corrects and simulates the skin of animated characters.
 //!
-//! This crate is what users, the command line, the viewer and Python depend on: it gathers the parts under one name, adds
-//! what they do together ([`mod@evaluate`], [`mod@select`], [`mod@retarget`], [`mod@bodies`]), and has a verb for each
+//! This crate is the interface for programs, the command line, the viewer and Python. It re-exports the other crates, adds
+//! workflows across them ([`mod@evaluate`], [`mod@select`], [`mod@retarget`], [`mod@bodies`]), and has a function for each
 //! system: [`fit_skin()`], [`train_envelope()`], [`keep_volume()`], [`wrinkle()`], [`build_body()`]
 //! and [`simulate()`].
 //!
-//! A verb takes its input and options, and returns a result that can be evaluated, measured and written with
-//! [`write()`]; the variant `verb_with` also takes an observer.
+//! Each takes its input and options and returns a result that can be evaluated, measured and written with [`write()`]; the
+//! variants `…_with` also take an observer.
 //!
 //! ```
 //! use dermis::prelude::*;

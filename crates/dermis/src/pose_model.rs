@@ -11,6 +11,8 @@ use crate::frame_range::FrameRange;
 use crate::retarget::{RetargetError, in_units, retarget};
 use crate::select::{Selection, select};
 
+pub use crate::error::PoseError;
+
 /// Options of [`pose_model`].
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PoseOptions {
@@ -50,23 +52,8 @@ pub struct PosedObject {
     pub joints: usize,
     /// Kinds of the layers that were played on top of the skin.
     pub layers: Vec<String>,
-    /// The clip; `None` if the object holds still.
+    /// The clip; `None` if the object does not move.
     pub clip: Option<Arc<Clip>>,
-}
-
-/// Reasons why a model cannot be posed.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum PoseError {
-    /// No object of the model has a rig.
-    #[error("the model has no rig")]
-    NoRig,
-    /// Neither the model nor the other file has a clip for it.
-    #[error("the model has no clip to play")]
-    NoClip,
-    /// The other file has no clip that moves joints.
-    #[error("there is no clip that moves joints")]
-    NoOtherClip,
 }
 
 impl ToScene for PosedModel {
@@ -109,7 +96,7 @@ pub fn pose_model(
     Ok(PosedModel { scene, objects, warnings })
 }
 
-/// The model and the motion, reduced to what is to be played.
+/// The selected parts of the model and the motion.
 fn inputs(scene: Scene, motion: Option<&Scene>, options: &PoseOptions) -> Result<(Scene, Option<Scene>)> {
     let part = Selection {
         clip: options.clip.clone(),

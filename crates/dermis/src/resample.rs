@@ -16,7 +16,7 @@ const SHEAR_TOLERANCE: f64 = 1e-6;
 /// Number of frames at `to_hz` of a motion with `frames` frames at `from_hz`.
 pub fn resampled_count(frames: usize, from_hz: f64, to_hz: f64) -> usize {
     let last = frames.saturating_sub(1) as f64;
-    // A frame that lies past the end by rounding alone still counts.
+    // A frame past the end by rounding only is counted.
     (last * to_hz / from_hz + 1e-6).floor() as usize + 1
 }
 

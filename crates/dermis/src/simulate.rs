@@ -7,7 +7,7 @@ use dermis_tissue::layered::{self, LayeredBody, Recording, SimulateOptions};
 use crate::error::Result;
 use crate::files::ToScene;
 
-/// Simulates the flesh of a layered body while it makes `motion`. Frames are simulated when they are read or written.
+/// Simulates the flesh of a layered body in `motion`. Frames are simulated when they are read or written.
 pub fn simulate(body: &LayeredBody, motion: &BodyMotion, options: &SimulateOptions) -> Result<Recording> {
     let mut recording = layered::simulate(body.clone(), motion.clone(), options.clone())?;
     recording.sequence = recording.sequence.named(motion.name.as_str());

@@ -1,4 +1,4 @@
-//! The figures that multi-weights reach on recorded data, where the data is there.
+//! Errors of multi-weights on recorded data, if it is available.
 
 mod common;
 

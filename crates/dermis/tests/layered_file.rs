@@ -1,4 +1,4 @@
-//! Layered bodies as files: all comes back, and what does not fit is refused.
+//! Files of layered bodies: round trips and malformed files.
 
 use std::sync::OnceLock;
 
@@ -33,7 +33,7 @@ fn bytes() -> &'static [u8] {
 }
 
 #[test]
-fn a_layered_body_comes_back_as_it_was() {
+fn a_layered_body_survives_a_round_trip() {
     let (before, after) = (body().parts(), read_bytes(bytes()).unwrap().body);
     let after = after.parts();
     assert!(matches!(after.binding, SkinBinding::Embedded(_)));
@@ -67,7 +67,7 @@ fn as_a_scene_it_is_a_rigged_body_with_clips_and_painted_values() {
 }
 
 #[test]
-fn damaged_files_are_refused_without_a_panic() {
+fn rejects_damaged_files_without_a_panic() {
     let whole = bytes();
     for end in (0..whole.len()).step_by(whole.len() / 40) {
         assert!(read_bytes(&whole[..end]).is_err());
@@ -75,7 +75,7 @@ fn damaged_files_are_refused_without_a_panic() {
     for at in (0..whole.len()).step_by(whole.len() / 60) {
         let mut damaged = whole.to_vec();
         damaged[at..].iter_mut().take(16).for_each(|byte| *byte = !*byte);
-        // Some damage is in numbers that may be anything.
+        // Some damaged numbers are valid values.
         let _ = read_bytes(&damaged);
     }
 }

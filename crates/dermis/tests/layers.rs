@@ -83,7 +83,7 @@ fn apart(a: &[Vec<Vec3>], b: &[Vec<Vec3>]) -> f32 {
     a.iter().flatten().zip(b.iter().flatten()).map(|(a, b)| a.distance(*b)).fold(0.0, f32::max)
 }
 
-/// Writes `object` into a folder of its own and reads what was written.
+/// Writes `object` to a new folder and reads it back.
 fn round_trip(object: &Object, extension: &str) -> dermis::Result<(Scene, Vec<Note>)> {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join(format!("out.{extension}"));
@@ -102,7 +102,7 @@ fn round_trip(object: &Object, extension: &str) -> dermis::Result<(Scene, Vec<No
 }
 
 #[test]
-fn every_format_stores_bakes_or_refuses_every_layer() {
+fn every_format_stores_bakes_or_rejects_every_layer() {
     let format = |extension: &str| Format::of_path(Path::new(&format!("a.{extension}"))).unwrap();
     for (name, layers) in layers() {
         for clips in [vec![1], vec![3, 2]] {
@@ -135,7 +135,7 @@ fn every_format_stores_bakes_or_refuses_every_layer() {
 }
 
 #[test]
-fn layers_without_a_motion_are_stored_or_refused() {
+fn layers_without_a_motion_are_stored_or_rejected() {
     let object = Object { deformers: vec![swelling("1.1")], ..rigged(&[]) };
     for extension in ["abc", "usda", "obj", "pc2"] {
         let said = round_trip(&object, extension).map(drop).unwrap_err().to_string();

@@ -9,7 +9,7 @@ use dermis_mesh::TriMesh;
 use dermis_tet::tetrahedra::lattice::{LatticeOptions, lattice_body};
 use dermis_tet::tetrahedra::{TetError, TetOptions, tetrahedralize};
 
-/// Every one of these touches itself somewhere: thighs, fingers, lips.
+/// Bodies with self-intersections: thighs, fingers, lips.
 const BODIES: [&str; 4] = [
     "bodies/human_man.obj",
     "bodies/mpfb_game_engine_smpl_layout.npz",
@@ -43,7 +43,7 @@ fn real_bodies_keep_their_skin() {
 }
 
 #[test]
-fn a_body_that_meets_itself_is_refused_and_the_lattice_takes_it() {
+fn rejects_a_self_intersecting_body_that_the_lattice_accepts() {
     let Some(skin) = body(BODIES[0]) else { return };
     let error = tetrahedralize(&skin, &[], &TetOptions::default(), &Silent).unwrap_err();
     let TetError::SelfIntersecting { pairs, .. } = error else { panic!("{error}") };

@@ -1,4 +1,4 @@
-//! ClosedSurface surface for the volume computation: each boundary loop is capped with a fan of triangles around its center.
+//! Closed surface for the volume computation: each boundary loop is capped with a fan of triangles around its center.
 //!
 //! The centers are additional points, stored after those of the mesh. A center is the mean of its loop, so the volume
 //! remains linear in each coordinate and the correction remains exact.

@@ -82,16 +82,12 @@ impl VolumeError {
         }
     }
 
-    /// Suggested remedy, in terms of the command line.
+    /// Suggested remedy.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::Open { .. } => Some("close the mesh, or use --cap to close it for the volume alone"),
-            Self::NotASolid => {
-                Some("make the edges manifold and orient the faces outwards; 'dermis inspect' lists the problems")
-            }
-            Self::NoVolume { .. } => {
-                Some("a flat or self-cancelling mesh cannot be corrected; choose another with --mesh")
-            }
+            Self::Open { .. } => Some("close the mesh, or cap its holes for the volume alone"),
+            Self::NotASolid => Some("make the edges manifold and orient the faces outwards"),
+            Self::NoVolume { .. } => Some("a flat or self-cancelling mesh cannot be corrected"),
             Self::Effects(_) => Some("a line is: \"*elbow*\" = { effect = \"muscle\", axis = [0, 1, 0] }"),
             Self::NoSuchAttribute { .. } => Some("name an attribute of the file, or omit it"),
         }

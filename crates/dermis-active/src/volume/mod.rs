@@ -6,10 +6,10 @@
 //! their volume as seen from the joint. The change is compensated near the joint (`Region`), along the axes of the
 //! joint's frame, joint by joint, with the closed form of Eq. 3 (`solve`).
 //!
-//! Exact mode uses the true volume V in addition. With `E` the sum of the changes of all joints, the remainder `V_rest
-//! − V − E` (from joints that interact, or from skinning that keeps more volume than linear blending) is distributed
-//! over the joints, at most as much as each has caused. The rest, and a target other than the rest volume, is
-//! compensated by the whole body. All amounts are continuous in the pose, so the correction does not pop.
+//! Exact mode uses the true volume V in addition. With `E` the sum of the changes of all joints, the remainder
+//! `V_rest − V − E` (from joints that interact, or from skinning that keeps more volume than linear blending) is
+//! distributed over the joints, at most as much as each has caused. The rest, and a target other than the rest volume,
+//! is compensated by the whole body. All amounts are continuous in the pose, so the correction does not pop.
 //!
 //! Sign: Eq. 3 as printed has the opposite sign; here `ΔV = V_target − V`.
 //! Cost: linear in the triangles around joints, plus one pass over all triangles in exact mode.

@@ -1,9 +1,9 @@
 //! Weighted volume correction of Eq. 2 in closed form, one axis at a time (Eq. 3).
 //!
-//! The volume is linear in each coordinate separately. Along axis a, the displacement `u_i = μ_a ΔV γ_i g_i / Σ_k γ_k
-//! g_k²` with `g_i = e_a · ∇_{p_i} V` changes the volume by exactly `μ_a ΔV`; the gradient is then recomputed for the
-//! next axis. On a closed surface, `∇_{p_i} V` is a sixth of the sum of the cross products of the faces at the point,
-//! so a face adds the same number to its three corners.
+//! The volume is linear in each coordinate separately. Along axis a, the displacement
+//! `u_i = μ_a ΔV γ_i g_i / Σ_k γ_k g_k²` with `g_i = e_a · ∇_{p_i} V` changes the volume by exactly `μ_a ΔV`; the
+//! gradient is then recomputed for the next axis. On a closed surface, `∇_{p_i} V` is a sixth of the sum of the cross
+//! products of the faces at the point, so a face adds the same number to its three corners.
 //!
 //! The gradient grows with the area around a point, but the bulge must not depend on the resolution of the mesh. The
 //! weights are therefore γ divided by the length of the gradient, so that equal γ give equal displacements. If μ is

@@ -169,7 +169,7 @@ impl<'a> Splitter<'a> {
 
     /// Locations of all points; those without a triangle have an arbitrary one.
     fn locations(&self) -> Vec<SurfacePoint> {
-        let nowhere = SurfacePoint { triangle: 0, weights: [1.0, 0.0, 0.0] };
-        self.locations.iter().map(|location| location.unwrap_or(nowhere)).collect()
+        let arbitrary = SurfacePoint { triangle: 0, weights: [1.0, 0.0, 0.0] };
+        self.locations.iter().map(|location| location.unwrap_or(arbitrary)).collect()
     }
 }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use dermis::FrameRange;
 use dermis::io::ReadOptions;
 use dermis::io::output;
-use dermis_view::Gallery;
+use dermis_view::AssetStore;
 use dermis_view::report::{Facts as ReportFacts, ReportError, ReportOptions, report};
 use serde::Serialize;
 
@@ -56,14 +56,14 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
     check_extension(target)?;
     let mut file = output::Output::new(*force);
     let mut job = Job::new(format!("writing {}", target.display()), shared);
-    let gallery = Gallery::default();
-    gallery.add_motion(&args.sequence, job.read(&args.sequence, &ReadOptions::default())?).in_file(&args.sequence)?;
+    let assets = AssetStore::default();
+    assets.add_motion(&args.sequence, job.read(&args.sequence, &ReadOptions::default())?).in_file(&args.sequence)?;
     for fit in &args.fits {
-        add(&gallery, fit, shared)?;
+        add(&assets, fit, shared)?;
     }
     job.clock.lap("read");
     let options = ReportOptions { title: args.title.clone(), frames: args.frames };
-    let made = job.watch.during("comparing", || report(&gallery, &options)).map_err(diagnostic_of)?;
+    let made = job.watch.during("comparing", || report(&assets, &options)).map_err(diagnostic_of)?;
     job.notes.extend(made.notes);
     job.clock.lap("compare");
     let written = job.stoppable(|_| {

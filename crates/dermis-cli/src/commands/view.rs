@@ -7,7 +7,7 @@ use std::sync::Arc;
 use dermis::find_clip;
 use dermis::io::ReadOptions;
 use dermis_view::asset::Asset;
-use dermis_view::{Gallery, ServeOptions, Server, check_output};
+use dermis_view::{AssetStore, ServeOptions, Server, check_output};
 use serde_json::json;
 
 use crate::args::{EXIT_CODES, Format, Shared};
@@ -65,8 +65,8 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
     if let Some(output) = &args.output.output {
         check_output(output).map_err(|error| unwritable(output, &error))?;
     }
-    let gallery = Arc::new(Gallery::default());
-    fill(&gallery, args, shared)?;
+    let assets = Arc::new(AssetStore::default());
+    fill(&assets, args, shared)?;
     let options = ServeOptions {
         port: args.port,
         paint: args.paint.clone(),
@@ -74,7 +74,7 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
         force: args.output.force,
         ..ServeOptions::default()
     };
-    let server = Server::bind(gallery, options)?;
+    let server = Server::bind(assets, options)?;
     let url = server.url();
     match shared.format {
         Format::Json => terminal::print_json(&json!({ "url": url, "files": args.files }))?,
@@ -90,15 +90,15 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
     Ok(ExitCode::SUCCESS)
 }
 
-/// Reads all files into `gallery`.
-fn fill(gallery: &Gallery, args: &Args, shared: &Shared) -> Result<(), Diagnostic> {
+/// Reads all files into `assets`.
+fn fill(assets: &AssetStore, args: &Args, shared: &Shared) -> Result<(), Diagnostic> {
     let (mut found, mut clips) = (false, Vec::new());
     for file in &args.files {
         let mut asset = read(file, shared)?;
         asset.first_clip = args.clip.as_deref().and_then(|clip| find_clip(clip, &asset.clip_names()).ok());
         found |= asset.first_clip.is_some();
         clips.extend(asset.clip_names().into_iter().map(ToOwned::to_owned));
-        gallery.add(asset);
+        assets.add(asset);
     }
     if let Some(clip) = args.clip.as_deref().filter(|_| !found) {
         let clips: Vec<&str> = clips.iter().map(String::as_str).collect();
@@ -119,15 +119,15 @@ fn unwritable(output: &Path, error: &std::io::Error) -> Diagnostic {
     diagnostic.detail(error.to_string()).hint("choose a folder with write permission")
 }
 
-/// Reads `file` into `gallery`.
-pub(crate) fn add(gallery: &Gallery, file: &str, shared: &Shared) -> Result<usize, Diagnostic> {
-    Ok(gallery.add(read(file, shared)?))
+/// Reads `file` into `assets`.
+pub(crate) fn add(assets: &AssetStore, file: &str, shared: &Shared) -> Result<usize, Diagnostic> {
+    Ok(assets.add(read(file, shared)?))
 }
 
 fn read(file: &str, shared: &Shared) -> Result<Asset, Diagnostic> {
     let watch = Watch::new(format!("reading {file}"), shared);
     let scene = input::read(file, &ReadOptions::default(), &watch)?;
-    Gallery::asset_of(file, scene).in_file(file)
+    AssetStore::asset_of(file, scene).in_file(file)
 }
 
 /// Opens `url` in the default browser; returns `false` if that fails.

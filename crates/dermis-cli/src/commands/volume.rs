@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::ValueEnum;
-use dermis::active::volume::{Effects, Mode, Target, VolumeDrift, VolumeOptions, effects_from_toml};
+use dermis::active::volume::{Effects, Mode, Target, VolumeOptions, effects_from_toml};
 use dermis::evaluate;
 use dermis::io::Format;
 use dermis::keep_volume::{KeepVolumeError, KeptVolume, ObjectVolume, keep_volume_with};
@@ -167,13 +167,11 @@ impl Facts for Summary {
         for object in &self.objects {
             let joints = counted(object.joint_count, "joint", "joints");
             text.title(&object.name, format!("volume {}, restored near {joints}", short(object.rest_volume)));
-            for clip in &object.motions {
-                let name = if clip.name.is_empty() { "frames" } else { &clip.name };
-                let frames = counted(clip.frames, "frame", "frames");
-                let VolumeDrift { before, after, .. } = clip;
-                let time = clip.milliseconds_per_frame;
-                let drift = format!("drift {:.3} % before, {after:.1e} after", 100.0 * before);
-                text.row(name, format!("{frames}, {drift}, {time:.2} ms per frame"));
+            for motion in &object.motions {
+                let name = if motion.name.is_empty() { "frames" } else { &motion.name };
+                let frames = counted(motion.frames, "frame", "frames");
+                let drift = format!("drift {:.3} % before, {:.1e} after", 100.0 * motion.before, motion.after);
+                text.row(name, format!("{frames}, {drift}, {:.2} ms per frame", motion.milliseconds_per_frame));
             }
         }
     }

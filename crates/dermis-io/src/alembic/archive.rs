@@ -1,4 +1,4 @@
-//! What the root group of an Alembic archive holds: versions, the top object, metadata and time samplings.
+//! Contents of the root group of an Alembic archive: versions, the top object, metadata and time samplings.
 //!
 //! Its six entries are the version of the layout (0), the version of the library, the group of the top object, the
 //! archive's metadata (`key=value` pairs with `;` between them), the time samplings, and up to 254 metadata strings
@@ -11,7 +11,7 @@ use super::ogawa::{Group, Ogawa, SharedBytes};
 use super::sampling::TimeSampling;
 use crate::error::Error;
 
-/// The number with which a header says that its metadata follows in full.
+/// The number with which a header states that its metadata follows in full.
 pub(super) const INLINE_METADATA: u8 = 0xff;
 
 /// An open archive.

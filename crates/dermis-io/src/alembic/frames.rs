@@ -16,7 +16,7 @@ pub(super) struct Frames {
     pub(super) above: Vec<Transform>,
     pub(super) positions: Tracked,
     pub(super) points: usize,
-    /// `None` where nothing moves.
+    /// `None` if nothing moves.
     pub(super) grid: Option<Grid>,
 }
 

@@ -32,7 +32,7 @@ const TRIPLES: Type = Type { kind: Kind::Array, pod: Pod::F32, extent: 3 };
 const BOUNDS: Type = Type { kind: Kind::Scalar, pod: Pod::F64, extent: 6 };
 const NUMBER: Type = Type { kind: Kind::Scalar, pod: Pod::U32, extent: 1 };
 
-/// What an attribute's values mean.
+/// Meaning of an attribute's values.
 #[derive(Debug, Clone, Copy)]
 struct Meaning {
     interpretation: &'static str,
@@ -111,7 +111,7 @@ struct MeshWriter<'a> {
     normal_values: PropertyWriter,
     sampling: u32,
     frames: usize,
-    /// Whether the first frame is another shape than the rest pose.
+    /// True if the first frame is another shape than the rest pose.
     rest_differs: bool,
 }
 
@@ -168,7 +168,7 @@ impl<'a> MeshWriter<'a> {
         Ok(geometry)
     }
 
-    /// The rest pose where it is not the first frame, further UV sets, colours and maps.
+    /// The rest pose if it is not the first frame, further UV sets, colours and maps.
     fn more_attributes<W: Write + Seek>(
         &self,
         archive: &mut ArchiveWriter<W>,

@@ -6,7 +6,7 @@
 const C1: u64 = 0x87c3_7b91_1142_53d5;
 const C2: u64 = 0x4cf5_ad43_2745_937f;
 
-/// The 16 bytes that stand before a sample of `bytes` in the file.
+/// The 16 bytes before a sample of `bytes` in the file.
 pub(super) fn key(bytes: &[u8]) -> [u8; 16] {
     let (blocks, tail) = bytes.as_chunks::<16>();
     let (mut h1, mut h2) = (0u64, 0u64);

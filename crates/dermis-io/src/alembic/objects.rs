@@ -19,10 +19,10 @@ use super::transform::Transform;
 use super::values::Arrays;
 use crate::error::Error;
 
-/// How deep objects may be nested; deep rigs have a few dozen levels.
+/// Maximum nesting of objects; deep rigs have a few dozen levels.
 pub(super) const DEEPEST: usize = 256;
-/// How many objects may be reached through instances.
-const MOST_INSTANCED: usize = 1 << 16;
+/// Maximum number of objects that are reached through instances.
+const MAX_INSTANCED: usize = 1 << 16;
 /// The two hashes after the headers of children.
 pub(super) const HASH_BYTES: usize = 32;
 /// A header of 5 bytes, the shortest, becomes a [`Child`].
@@ -152,8 +152,8 @@ impl Walk {
     fn count(&mut self, group: Group, instanced: bool) -> Result<(), Error> {
         if instanced {
             self.instanced += 1;
-            if self.instanced > MOST_INSTANCED {
-                return Err(Error::unsupported(format!("instances stand for more than {MOST_INSTANCED} objects")));
+            if self.instanced > MAX_INSTANCED {
+                return Err(Error::unsupported(format!("instances stand for more than {MAX_INSTANCED} objects")));
             }
         } else if group.offset != 0 && !self.seen.insert(group.offset) {
             return Err(Error::malformed("two objects share one group, or an object is inside itself"));

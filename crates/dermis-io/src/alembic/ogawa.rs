@@ -5,7 +5,7 @@
 //! (a length and as many bytes), one without it the offset of another group, and offset 0 is an empty one of either.
 //!
 //! Nothing is copied and every offset and length is checked against the file before it is used. A group may name a
-//! group that names it again; who walks the tree must keep count of where it has been.
+//! group that names it again; a walk of the tree must remember the groups that it has visited.
 
 use std::fmt;
 use std::ops::Deref;
@@ -17,7 +17,7 @@ use crate::error::Error;
 pub(super) const DATA: u64 = 1 << 63;
 /// The first bytes of the file, with the mark of a closed file and the version.
 pub(super) const SIGNATURE: [u8; 8] = [b'O', b'g', b'a', b'w', b'a', 0xff, 0, 1];
-/// Where the closing mark stands in [`SIGNATURE`].
+/// Index of the closing mark in [`SIGNATURE`].
 pub(super) const CLOSED_AT: u64 = 5;
 const HDF5_SIGNATURE: [u8; 8] = [0x89, b'H', b'D', b'F', b'\r', b'\n', 0x1a, b'\n'];
 const HEADER_BYTES: u64 = 16;
@@ -34,7 +34,7 @@ pub(super) struct Ogawa {
 /// A group whose entries are known to lie in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Group {
-    /// Where it begins; 0 for the empty group.
+    /// Offset in the file; 0 for the empty group.
     pub(super) offset: u64,
     /// The number of entries.
     pub(super) len: usize,

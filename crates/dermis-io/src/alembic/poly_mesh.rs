@@ -4,7 +4,7 @@
 //! polygon is reversed, corner attributes with it. Reversing twice gives the first order back, so what is read is
 //! written back corner for corner. A transform that mirrors reverses once more.
 //!
-//! The rest pose is the first sample, unless the file was written here and says otherwise in an attribute. The
+//! The rest pose is the first sample, unless the file was written here and states another in an attribute. The
 //! attribute `Pref` of other writers is not taken for it: Blender stores texture coordinates under that name.
 
 use std::collections::BTreeMap;
@@ -21,11 +21,11 @@ use super::values::{Arrays, Attribute};
 use crate::budget::Budget;
 use crate::error::{Error, Problem};
 
-/// The attribute that holds the rest pose where it is not the first frame.
+/// The attribute that holds the rest pose if it is not the first frame.
 pub(super) const REST_POINTS: &str = "dermis_rest";
 /// The normals of the rest pose.
 pub(super) const REST_NORMALS: &str = "dermis_rest_normals";
-/// Where attributes beyond the schema's own stand.
+/// Compound of the attributes beyond the schema's own.
 pub(super) const MORE_ATTRIBUTES: &str = ".arbGeomParams";
 /// The bytes of one point's position.
 pub(super) const POINT_BYTES: usize = 12;
@@ -205,7 +205,7 @@ macro_rules! is_finite {
 
 is_finite!(Vec2, Vec3, Vec4);
 
-/// How many numbers make an element; indexed attributes say so in their metadata alone.
+/// Number of numbers per element; indexed attributes state it in their metadata alone.
 fn extent(property: &Property) -> usize {
     match property.kind {
         Kind::Compound => property.metadata.get("podExtent").and_then(|text| text.parse().ok()).unwrap_or(0),
@@ -341,7 +341,7 @@ pub(super) fn check_constant(
     Ok(())
 }
 
-/// A note about each of the things said, at `place`.
+/// A note with each of the messages, at `place`.
 pub(super) fn notes_at(place: &str, said: Vec<String>) -> impl Iterator<Item = Note> {
     said.into_iter().map(move |message| Note::at(place, message))
 }

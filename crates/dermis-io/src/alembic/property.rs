@@ -2,7 +2,7 @@
 //!
 //! A compound property's group has an entry for each property in it and, last, a block with all their headers. A
 //! header packs kind, type, metadata number and flags into 32 bits, then the number of samples, the first and last
-//! sample that differ from the one before, and the time sampling, each only where it is not implied.
+//! sample that differ from the one before, and the time sampling, each only if it is not implied.
 //!
 //! A scalar property's group holds a block for each stored sample, an array's two: the values at 2k and the
 //! dimensions, empty for plain arrays, at 2k + 1. Values follow a 16-byte key. Samples before the first change and
@@ -24,7 +24,7 @@ pub(super) const KEY_BYTES: usize = 16;
 /// A header of 6 bytes, the shortest, becomes a [`Property`].
 const BYTES_PER_HEADER_BYTE: usize = size_of::<Property>() / 6;
 
-/// What a property is.
+/// Kind of a property.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Compound,
@@ -77,7 +77,7 @@ pub(super) struct Property {
     pub(super) metadata: Metadata,
     pub(super) kind: Kind,
     pub(super) pod: Pod,
-    /// How many values make one element.
+    /// Number of values per element.
     pub(super) extent: usize,
     /// The number of samples, stored or implied.
     pub(super) samples: usize,
@@ -112,7 +112,7 @@ impl Compound {
         Ok(Self { properties })
     }
 
-    /// The compound in this one that is called `name`; empty where there is none.
+    /// The compound in this one that is called `name`; empty if there is none.
     pub(super) fn inside(&self, archive: &Archive, name: &str, budget: &mut Budget) -> Result<Self, Error> {
         match self.find(name) {
             Some(property) if property.kind == Kind::Compound => Self::read(archive, property.group, budget),
@@ -202,7 +202,7 @@ impl Property {
         Ok(())
     }
 
-    /// Whether all samples are the same.
+    /// Returns whether all samples are the same.
     pub(super) fn is_constant(&self) -> bool {
         self.first_changed == 0
     }
@@ -235,7 +235,7 @@ impl Property {
         block.get(KEY_BYTES..).ok_or_else(|| Error::truncated("the key of a sample", 16, block.len() as u64))
     }
 
-    /// Whether two stored samples are one block.
+    /// Returns whether two stored samples are one block.
     pub(super) fn shares_block(&self, ogawa: &Ogawa, one: usize, other: usize) -> Result<bool, Error> {
         Ok(ogawa.entry(self.group, self.entry_of(one))? == ogawa.entry(self.group, self.entry_of(other))?)
     }

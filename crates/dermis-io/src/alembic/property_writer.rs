@@ -21,7 +21,7 @@ pub(super) struct ArchiveWriter<W> {
 #[derive(Debug, Default)]
 pub(super) struct MetadataStrings(Vec<String>);
 
-/// What a property holds.
+/// Contents of a property.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Type {
     pub(super) kind: Kind,

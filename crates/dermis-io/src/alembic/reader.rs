@@ -44,9 +44,9 @@ struct Reader {
     objects: Vec<Object>,
     notes: Vec<Note>,
     /// Kinds of objects that are not read: the name of the schema, the path of the first, and how many there are.
-    left_out: Vec<(String, String, usize)>,
+    skipped: Vec<(String, String, usize)>,
     fallback_rate_hz: f64,
-    /// Whether nobody, neither the file nor the caller, has said a rate.
+    /// True if neither the file nor the caller states a rate.
     rate_is_assumed: bool,
     assumed_rate_was_used: bool,
 }
@@ -59,7 +59,7 @@ impl Reader {
         Self {
             objects: Vec::new(),
             notes: Vec::new(),
-            left_out: Vec::new(),
+            skipped: Vec::new(),
             fallback_rate_hz: rate.unwrap_or(DEFAULT_FRAME_RATE_HZ),
             rate_is_assumed: rate.is_none(),
             assumed_rate_was_used: false,
@@ -91,12 +91,12 @@ impl Reader {
             }
             _ => {
                 // Nobody wants to read more kinds than these, and a file may make up as many as it has bytes.
-                const MOST_KINDS: usize = 16;
-                let full = self.left_out.len() >= MOST_KINDS;
-                match self.left_out.iter_mut().find(|(other, _, _)| *other == kind) {
+                const MAX_KINDS: usize = 16;
+                let full = self.skipped.len() >= MAX_KINDS;
+                match self.skipped.iter_mut().find(|(other, _, _)| *other == kind) {
                     Some((_, _, count)) => *count += 1,
                     None if full => {}
-                    None => self.left_out.push((kind, opened.node.path(), 1)),
+                    None => self.skipped.push((kind, opened.node.path(), 1)),
                 }
                 Ok(())
             }
@@ -136,7 +136,7 @@ impl Reader {
         Tracked::new(archive, property, self.fallback_rate_hz)
     }
 
-    /// The frames of the mesh; `None` where neither it nor a transform above it moves.
+    /// The frames of the mesh; `None` if neither it nor a transform above it moves.
     fn grid(
         &mut self,
         archive: &Archive,
@@ -164,7 +164,7 @@ impl Reader {
             let rate = self.fallback_rate_hz;
             self.notes.push(Note::new(format!("the file states no frame rate; {rate} is assumed")));
         }
-        for (kind, path, count) in self.left_out {
+        for (kind, path, count) in self.skipped {
             let message = match count {
                 1 => format!("an object of the kind '{kind}' is left out"),
                 _ => format!("{count} objects of the kind '{kind}' are left out; this is the first"),
@@ -203,6 +203,8 @@ fn face_sets(arrays: &mut Arrays<'_>, opened: &Opened) -> Result<Vec<FaceSet>, E
 
 fn build(mut file_mesh: FileMesh, frames: Frames, sets: &[FaceSet], said: &mut Vec<String>) -> Result<Object, Error> {
     let first_world = world(&frames.above, &frames.ogawa, frames.grid.as_ref(), 0)?;
+    // A rest pose of its own makes the only sample a frame.
+    let still = usize::from(file_mesh.rest.is_some());
     let points = if let Some(mut rest) = file_mesh.rest.take() {
         transform_points(&mut rest, &first_world);
         rest
@@ -214,14 +216,16 @@ fn build(mut file_mesh: FileMesh, frames: Frames, sets: &[FaceSet], said: &mut V
     let attributes = std::mem::take(&mut file_mesh.attributes);
     let mesh = file_mesh.build(points, &first_world, sets, said);
     let mesh = Arc::new(mesh.into_tri_mesh()?);
-    let mut object = match frames.grid {
-        Some(grid) if frames.points > 0 => {
-            let read =
-                move |frame: usize, out: &mut [Vec3]| frames.read(frame, out).map_err(|error| error.of_frame(frame));
-            let sequence = MeshSequence::from_fn(mesh, grid.frames, grid.frame_rate_hz, read)?;
-            Object::of_sequence("", sequence.starting_at(grid.start_seconds))
-        }
-        _ => Object::of_mesh("", mesh),
+    let (count, rate_hz, start_seconds) = match &frames.grid {
+        Some(grid) => (grid.frames, grid.frame_rate_hz, grid.start_seconds),
+        None => (still, DEFAULT_FRAME_RATE_HZ, 0.0),
+    };
+    let mut object = if count > 0 && frames.points > 0 {
+        let read = move |frame: usize, out: &mut [Vec3]| frames.read(frame, out).map_err(|error| error.of_frame(frame));
+        let sequence = MeshSequence::from_fn(mesh, count, rate_hz, read)?;
+        Object::of_sequence("", sequence.starting_at(start_seconds))
+    } else {
+        Object::of_mesh("", mesh)
     };
     object.attributes = attributes;
     Ok(object)

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use super::cursor::Cursor;
 use crate::error::Error;
 
-/// How far, in steps, a time may lie from a grid to be on it: exporters round times to single precision.
+/// Distance from a grid, in steps, up to which a time is on it: exporters round times to single precision.
 const ON_GRID: f64 = 0.02;
 
 /// The times of samples.
@@ -57,11 +57,11 @@ enum Placing {
 pub(super) struct Between {
     pub(super) before: usize,
     pub(super) after: usize,
-    /// How far on the way from `before` to `after`, in [0, 1).
+    /// Fraction of the way from `before` to `after`, in [0, 1).
     pub(super) part: f64,
 }
 
-/// The time period that says "acyclic": 1/32 of the largest number.
+/// The time period that means "acyclic": 1/32 of the largest number.
 pub(super) const ACYCLIC_PERIOD: f64 = f64::MAX / 32.0;
 
 impl TimeSampling {
@@ -81,7 +81,8 @@ impl TimeSampling {
         Ok(samplings)
     }
 
-    /// Whether this is the sampling that every archive begins with and that says nothing: one sample a second from 0.
+    /// Returns whether this is the sampling that every archive begins with and that states nothing: one sample a second
+    /// from 0.
     pub(super) fn is_unstated(&self) -> bool {
         self.period == Period::Seconds(1.0) && self.times == [0.0]
     }
@@ -117,7 +118,7 @@ impl TimeSampling {
         }
     }
 
-    /// The step between samples where it is always the same.
+    /// The step between samples if it is always the same.
     fn even_step(&self, samples: usize) -> Option<f64> {
         let count = self.times.len();
         let (step, cycle) = match self.period {
@@ -198,7 +199,7 @@ impl Track {
     }
 }
 
-/// Puts all `tracks` on one grid. `None` without tracks. The flag says whether any is interpolated.
+/// Puts all `tracks` on one grid. `None` without tracks. The flag is true if any is interpolated.
 ///
 /// `fallback_rate_hz` is for times that have no rate of their own.
 pub(super) fn common_grid(tracks: &mut [&mut Track], fallback_rate_hz: f64) -> Option<(Grid, bool)> {

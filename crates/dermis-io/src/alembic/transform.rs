@@ -38,7 +38,7 @@ enum Operation {
 }
 
 impl Tracked {
-    /// `None` where there are no samples.
+    /// `None` if there are no samples.
     pub(super) fn new(archive: &Archive, property: &Property, fallback_rate_hz: f64) -> Result<Option<Self>, Error> {
         if property.samples == 0 {
             return Ok(None);
@@ -59,7 +59,7 @@ impl Tracked {
         }
     }
 
-    /// What `read` makes of the samples around `frame`, and how far the second of them counts.
+    /// Values that `read` makes of the samples around `frame`, and the fraction of the second.
     pub(super) fn sample<T>(
         &self,
         grid: Option<&Grid>,
@@ -108,13 +108,13 @@ impl Transform {
         Ok(())
     }
 
-    /// What moves over time.
+    /// Parts that move over time.
     pub(super) fn moving(&mut self) -> impl Iterator<Item = &mut Tracked> {
         let both = [self.values.as_mut(), self.inherits.as_mut()];
         both.into_iter().flatten().filter(|tracked| !tracked.property.is_constant())
     }
 
-    /// Whether transforms above this one apply too.
+    /// Returns whether transforms above this one apply too.
     pub(super) fn inherits(&self, ogawa: &Ogawa, grid: Option<&Grid>, frame: usize) -> Result<bool, Error> {
         let Some(inherits) = &self.inherits else {
             return Ok(true);

@@ -8,7 +8,7 @@ use crate::budget::Budget;
 use crate::error::Error;
 use dermis_mesh::{CornerData, Polygons};
 
-/// What is needed to read arrays.
+/// Archive and budget, which reading arrays needs.
 #[derive(Debug)]
 pub(super) struct Arrays<'a> {
     pub(super) archive: &'a Archive,
@@ -23,7 +23,7 @@ pub(super) struct Attribute<T> {
     scope: Option<Scope>,
 }
 
-/// What the values of an attribute belong to.
+/// Elements that the values of an attribute belong to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scope {
     Constant,
@@ -34,7 +34,7 @@ pub(super) enum Scope {
 
 /// A type that elements of a property can be read as.
 pub(super) trait Element: Sized {
-    /// How many numbers make one.
+    /// Number of numbers per element.
     const EXTENT: usize;
     fn of(numbers: &[f32]) -> Self;
 }
@@ -102,7 +102,7 @@ impl Arrays<'_> {
         Ok(texts.map(|text| String::from_utf8_lossy(text).into_owned()).collect())
     }
 
-    /// The attribute `name` of `parent` in its first sample; `None` where it is missing or empty.
+    /// The attribute `name` of `parent` in its first sample; `None` if it is missing or empty.
     pub(super) fn attribute<T: Element>(
         &mut self,
         parent: &Compound,
@@ -163,13 +163,13 @@ impl<T> Attribute<T> {
         self.indices.as_ref().map_or(self.values.len(), Vec::len)
     }
 
-    /// What the values belong to: what the file says where the counts agree, what the counts say otherwise.
+    /// Elements that the values belong to: as stated if the counts agree, guessed from the counts otherwise.
     pub(super) fn scope(&self, polygons: &Polygons, points: usize) -> Option<Scope> {
         let guesses = [Scope::Corner, Scope::Point, Scope::Face];
         self.scope.into_iter().chain(guesses).find(|scope| scope.count(polygons, points) == self.len())
     }
 
-    /// The attribute per corner of `polygons`, in the file's order of corners; `None` where the counts fit nothing or
+    /// The attribute per corner of `polygons`, in the file's order of corners; `None` if the counts fit nothing or
     /// an index is out of range.
     pub(super) fn per_corner(self, polygons: &Polygons, points: usize) -> Option<CornerData<T>> {
         let items: Vec<u32> = match self.scope(polygons, points)? {
@@ -189,7 +189,7 @@ impl<T> Attribute<T> {
         Some(CornerData { values: self.values, indices })
     }
 
-    /// The attribute per point; `None` where it is not of that kind.
+    /// The attribute per point; `None` if it is not of that kind.
     pub(super) fn per_point(self, points: usize) -> Option<Vec<T>>
     where
         T: Copy,

@@ -2,7 +2,8 @@
 //!
 //! Each node that holds a mesh becomes an object. Skin clusters and blend shape channels make a rig (`rig`), every
 //! animation stack a clip of it, sampled at the file's frame rate; a mesh that only its node moves is a rig of one
-//! joint; one that nothing moves is placed in the world and left alone. Units, axes and rate are carried, not converted.
+//! joint; one that nothing moves is placed in the world and left alone. Units, axes and rate are carried, not
+//! converted.
 //!
 //! The library is told how much memory a file of this size may take, and to open no other file.
 
@@ -21,11 +22,11 @@ use crate::frame_rate;
 use crate::input::Input;
 use crate::options::ReadOptions;
 
-/// What the library may allocate for each byte of the file, and for the smallest file.
+/// Bytes that the library may allocate for each byte of the file, and for the smallest file.
 const LIBRARY_BYTES_PER_BYTE: usize = 128;
 const LIBRARY_BYTES: usize = 128 << 20;
 /// Nodes within nodes.
-const MOST_NESTED: u32 = 256;
+const MAX_NESTED: u32 = 256;
 
 /// Reads a file.
 pub(crate) fn read(input: &Input, options: &ReadOptions) -> Result<Scene, Error> {
@@ -61,7 +62,7 @@ fn load(bytes: &[u8]) -> Result<ufbx::SceneRoot, Error> {
         result_allocator: allocator(),
         file_format: ufbx::FileFormat::Fbx,
         load_external_files: false,
-        node_depth_limit: MOST_NESTED,
+        node_depth_limit: MAX_NESTED,
         // With helper nodes for the unusual ways to inherit scale, a node's place is its parent's times its own.
         inherit_mode_handling: ufbx::InheritModeHandling::HelperNodes,
         ..ufbx::LoadOpts::default()

@@ -1,6 +1,6 @@
 //! Skin clusters, blend shape channels and animation stacks.
 //!
-//! A skinned point stands at `Σ w · N(t) · C · p`, with the place N of each cluster's bone and the cluster's matrix C
+//! A skinned point is at `Σ w · N(t) · C · p`, with the place N of each cluster's bone and the cluster's matrix C
 //! from the mesh's space to the bone's; weights are scaled to sum to 1, as FBX has it. Points without any weight are
 //! carried by the mesh's own node.
 
@@ -13,10 +13,10 @@ use super::{Reader, affine};
 use crate::budget::Budget;
 use crate::error::Error;
 
-/// How far a node's place may change and still be still, relative to its size.
+/// Change of a node's place, relative to its size, up to which it does not move.
 const STILL: f64 = 1e-6;
 
-/// What moves a mesh: joints with the nodes that carry them, weights, and blend shape channels.
+/// Motion of a mesh: joints with the nodes that carry them, weights, and blend shape channels.
 struct Deformers<'a> {
     joints: Vec<Joint>,
     nodes: Vec<&'a ufbx::Node>,
@@ -25,7 +25,7 @@ struct Deformers<'a> {
     shapes: Vec<Shape>,
 }
 
-/// The rig of the placed mesh `shaped` and its clips; `None` where nothing moves it.
+/// The rig of the placed mesh `shaped` and its clips; `None` if nothing moves it.
 pub(super) fn rig(
     reader: &mut Reader<'_>,
     node: &ufbx::Node,
@@ -50,7 +50,7 @@ pub(super) fn rig(
     if deformers.shapes.is_empty() {
         return Ok(None);
     }
-    // The node stands still, so only the shapes move the mesh.
+    // The node does not move, so only the shapes move the mesh.
     let rig = Rig::new(shaped, Vec::new(), SkinWeights::default(), deformers.shapes)?;
     let weights_of =
         |clip: &Clip| (0..clip.frame_count()).flat_map(|frame| clip.shape_weights(frame).to_vec()).collect();
@@ -62,7 +62,7 @@ pub(super) fn rig(
     Ok(Some((rig, clips)))
 }
 
-/// Whether the only joint of an unskinned mesh ever leaves its place.
+/// Returns whether the only joint of an unskinned mesh ever leaves its place.
 fn carries(clip: &Clip, place: DAffine3, joints: &[Joint]) -> bool {
     let size = place.matrix3.x_axis.abs().max_element().max(place.translation.abs().max_element()).max(1.0);
     (0..clip.frame_count()).any(|frame| {
@@ -215,7 +215,7 @@ fn clip(
     Ok(clip.starting_at(stack.time_begin))
 }
 
-/// Where a node stands in the world at `time`; `places` remembers what is known of its ancestors.
+/// World transform of a node at `time`; `places` remembers what is known of its ancestors.
 fn place_at(anim: &ufbx::Anim, node: &ufbx::Node, time: f64, places: &mut HashMap<u32, DAffine3>) -> DAffine3 {
     let mut chain: Vec<&ufbx::Node> = Vec::new();
     let mut at = Some(node);

@@ -1,8 +1,8 @@
 //! glTF 2.0, `.glb` and `.gltf`.
 //!
 //! The specification is Khronos' "glTF 2.0 Specification"; section numbers in the parts are its. Reading takes
-//! everything that concerns shape and motion, with the compressions in use; writing says everything in plain glTF, so
-//! that it plays anywhere. What plain glTF cannot hold (units, exact frame times, which vertices are one point) is
+//! everything that concerns shape and motion, with the compressions in use; writing expresses everything in plain glTF,
+//! so that it plays anywhere. What plain glTF cannot hold (units, exact frame times, which vertices are one point) is
 //! marked in `extras` under `dermis`, where other programs pass it by.
 
 mod images;
@@ -19,7 +19,7 @@ use crate::options::ReadOptions;
 
 pub(crate) use write::write;
 
-/// The custom attribute (without its underscore) that says which point a vertex is, where welding would not find out.
+/// The custom attribute (without its underscore) that states which point a vertex is, where welding would not find out.
 const POINT_ATTRIBUTE: &str = "DERMIS_POINT";
 /// The extension that holds layers on top of an object's motion.
 const DEFORMERS: &str = "DERMIS_deformers";

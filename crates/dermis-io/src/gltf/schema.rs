@@ -1,16 +1,16 @@
 //! The parts of glTF's JSON that dermis reads and writes.
 //!
 //! Own structures rather than those of the `gltf-json` crate: they take every file that can be understood (quantized,
-//! compressed, with unknown extensions), and an index that is out of range is met where it is used. Unknown fields are
-//! skipped, missing ones have the default that the specification gives. Fields that say nothing ([`Stated`]) are not
-//! written; those that are only written are not parsed, so that what stands there cannot be wrong.
+//! compressed, with unknown extensions), and an index that is out of range is reported at its use. Unknown fields are
+//! skipped, missing ones have the default that the specification gives. Fields with default values ([`Stated`]) are not
+//! written; those that are only written are not parsed, so that a wrong value is no error.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Tells whether a field says nothing and need not be written. Numbers are always written: one that is optional in the
-/// specification is an `Option`.
+/// Tells whether a field has its default and need not be written. Numbers are always written: one that is optional in
+/// the specification is an `Option`.
 pub(super) trait Stated {
     fn is_default(&self) -> bool;
 }
@@ -247,7 +247,7 @@ schema! { "camelCase"
     }
 }
 
-/// What dermis writes into `extras`, under its own name, to read it back exactly.
+/// Values that dermis writes into `extras`, under its own name, to read them back exactly.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, bound(deserialize = "T: Deserialize<'de>"))]
 pub(super) struct Extras<T> {

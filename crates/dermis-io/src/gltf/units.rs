@@ -1,4 +1,4 @@
-//! The transform that stands a scene of any unit and up axis upright in glTF's metres and Y up.
+//! The transform of a scene of any unit and up axis to glTF's metres and Y up.
 //!
 //! glTF has no other units. A scene that comes in centimetres with Z up keeps its coordinates: a node above everything
 //! turns and scales it for viewers, and a mark in `extras` tells our reader to take that node for what it is.

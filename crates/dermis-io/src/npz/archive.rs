@@ -1,7 +1,7 @@
 //! The container of an `.npz` file: a zip archive with one `.npy` file per array.
 //!
-//! Stored arrays stay where they are in the (mapped) file. Compressed ones are inflated when they are asked for: into
-//! memory, or into a nameless temporary file, which is mapped in turn, where they are larger than [`LARGEST_IN_MEMORY`].
+//! Stored arrays stay in the (mapped) file. Compressed ones are inflated when they are asked for: into
+//! memory, or into a nameless temporary file, which is mapped in turn, if they are larger than [`MAX_IN_MEMORY`].
 //! Check sums are those of compressed arrays only: stored ones are not read before they are needed.
 
 use std::collections::BTreeMap;
@@ -17,11 +17,11 @@ use crate::npz::array::Array;
 use crate::npz::npy::Header;
 
 /// Arrays that inflate to more go through the disk.
-const LARGEST_IN_MEMORY: u64 = 1 << 30;
+const MAX_IN_MEMORY: u64 = 1 << 30;
 /// Enough for any header of plain numbers.
-const LONGEST_HEADER: u64 = 1 << 16;
+const MAX_HEADER: u64 = 1 << 16;
 /// Nobody keeps more arrays in one file; a central directory of this many entries is an attack.
-const MOST_ARRAYS: usize = 65_536;
+const MAX_ARRAYS: usize = 65_536;
 
 /// An open archive.
 pub(super) struct Archive {
@@ -38,7 +38,7 @@ impl Archive {
             return Err(Error::malformed("the file is empty"));
         }
         let mut zip = ZipArchive::new(Cursor::new(bytes.clone())).map_err(|error| zip_error(error, &bytes))?;
-        if zip.len() > MOST_ARRAYS {
+        if zip.len() > MAX_ARRAYS {
             return Err(Error::malformed(format!("the archive claims to hold {} arrays", zip.len())));
         }
         let mut entries = BTreeMap::new();
@@ -57,12 +57,12 @@ impl Archive {
         self.entries.keys().map(String::as_str)
     }
 
-    /// Whether there is an array `name`.
+    /// Returns whether there is an array `name`.
     pub(super) fn has(&self, name: &str) -> bool {
         self.entries.contains_key(name)
     }
 
-    /// The array `name`, where there is one.
+    /// The array `name`, if there is one.
     pub(super) fn get(&mut self, name: &str) -> Result<Option<Array>, Error> {
         let Some(&index) = self.entries.get(name) else {
             return Ok(None);
@@ -71,18 +71,18 @@ impl Archive {
         Array::parse(name, bytes, start, end).map(Some)
     }
 
-    /// What the array `name` is, without reading more than its head.
+    /// Header of the array `name`, without reading more than it.
     pub(super) fn header(&mut self, name: &str) -> Result<Option<Header>, Error> {
         let Some(&index) = self.entries.get(name) else {
             return Ok(None);
         };
         let entry = self.zip.by_index(index).map_err(|error| zip_error(error, &self.bytes))?;
         let mut head = Vec::new();
-        entry.take(LONGEST_HEADER).read_to_end(&mut head)?;
+        entry.take(MAX_HEADER).read_to_end(&mut head)?;
         Header::parse(&head).map(Some).map_err(|error| error.at(name))
     }
 
-    /// Where the `.npy` file lies: in the archive itself, or inflated.
+    /// Location of the `.npy` file: in the archive itself, or inflated.
     fn file(&mut self, name: &str, index: usize) -> Result<(Mapped, usize, usize), Error> {
         let failed = |error| zip_error(error, &self.bytes);
         let entry = self.zip.by_index_raw(index).map_err(failed)?;
@@ -115,7 +115,7 @@ impl Archive {
 fn inflate(entry: impl Read, declared: u64) -> Result<Mapped, Error> {
     // One byte more shows an array that is larger than stated, and makes the archive check its sum at the end.
     let mut limited = entry.take(declared.saturating_add(1));
-    if declared <= LARGEST_IN_MEMORY {
+    if declared <= MAX_IN_MEMORY {
         let mut bytes = Vec::new();
         limited.read_to_end(&mut bytes)?;
         return Ok(Mapped::of_bytes(bytes));

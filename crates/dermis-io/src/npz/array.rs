@@ -11,11 +11,11 @@ use crate::npz::npy::{Dtype, Header, Kind};
 pub struct Array {
     /// The array's name, for messages.
     pub(crate) name: String,
-    /// What it holds.
+    /// Description of its contents.
     pub(crate) header: Header,
     /// The bytes that it lies in.
     pub(crate) bytes: Mapped,
-    /// Where its elements begin.
+    /// Offset of its elements.
     pub(crate) start: usize,
 }
 
@@ -47,14 +47,14 @@ impl Array {
         &self.header.shape
     }
 
-    /// The shape, which must have `K` dimensions, none of them empty; `wanted` says how to write it, for the message.
+    /// The shape, which must have `K` dimensions, none of them empty; `wanted` describes it, for the message.
     pub fn shape_of<const K: usize>(&self, wanted: &str) -> Result<[usize; K], Error> {
         let shape = <[usize; K]>::try_from(self.shape()).map_err(|_| self.wrong_shape(wanted))?;
         // No bytes back the other lengths of an array that is empty in one direction.
         if shape.contains(&0) { Err(self.wrong_shape(wanted)) } else { Ok(shape) }
     }
 
-    /// An error that says which shape the array should have.
+    /// An error that states which shape the array should have.
     pub fn wrong_shape(&self, wanted: &str) -> Error {
         Error::malformed(format!("the array has the shape {:?}; it should be {wanted}", self.shape())).at(&self.name)
     }

@@ -10,12 +10,12 @@ pub use super::write::ArrayWriter;
 use crate::error::Error;
 use crate::mapped::Mapped;
 
-/// Where arrays come from.
+/// Source of arrays.
 pub trait Arrays {
-    /// The array `name`, where there is one.
+    /// The array `name`, if there is one.
     fn array(&mut self, name: &'static str) -> Result<Option<Array>, Error>;
 
-    /// The sparse matrix `name`, where there is one that is sparse.
+    /// The sparse matrix `name`, if there is one that is sparse.
     fn sparse(&mut self, _name: &'static str) -> Result<Option<Sparse>, Error> {
         Ok(None)
     }

@@ -1,7 +1,7 @@
 //! Layers of an object, as arrays.
 //!
-//! `deformers` has the settings of each layer as JSON text, in their order; `deformer0_NAME`, `deformer1_NAME`, … are the
-//! buffers of the first, the second, … in the type that they were given in (f32, u32 or u16).
+//! `deformers` has the settings of each layer as JSON text, in their order; `deformer0_NAME`, `deformer1_NAME`, … are
+//! the buffers of the first, the second, … in the type that they were given in (f32, u32 or u16).
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::npz::write::{ArrayWriter, MAX_NAME_BYTES};
 const SETTINGS: &str = "deformers";
 const BUFFER: &str = "deformer";
 
-/// Whether an array called `name` belongs to a layer.
+/// Returns whether an array called `name` belongs to a layer.
 pub(super) fn is_key(name: &str) -> bool {
     name == SETTINGS || buffer_of(name).is_some()
 }

@@ -1,4 +1,4 @@
-//! How a shape is presented, as arrays: vertices split at seams, polygons, surface attributes, materials.
+//! Layout of a shape as arrays: vertices split at seams, polygons, surface attributes, materials.
 //!
 //! | array | shape | |
 //! |---|---|---|
@@ -88,7 +88,7 @@ fn materials(reader: &mut Reader<'_>) -> Result<Vec<Material>, Error> {
     Ok(names.into_iter().zip(colors).map(material).collect())
 }
 
-/// Writes the layout of `mesh`; says whether something of the materials had to be left out.
+/// Writes the layout of `mesh`; returns whether parts of the materials are skipped.
 pub(super) fn write(writer: &mut ArrayWriter, layout: &Layout) -> Result<bool, Error> {
     let vertices = layout.vertex_count();
     writer.indices("vertex_points", &[vertices], &layout.vertex_points)?;

@@ -15,8 +15,9 @@
 //! | any other 1-D float array | `[N]` | a scalar per point |
 //!
 //! Written beside these, so that all comes back: `inverse_bind`; `vertex_*`, `polygon_*`, `triangle_materials`,
-//! `material_*` (see `layout`); `shape_*`, `clip_*` (see `rig`); `deformers` (see there); `start_seconds`, `object_name`, `metres_per_unit`,
-//! `up_axis`. Positions are of points, not of vertices split at seams. `docs/formats/npz.md` is the full list.
+//! `material_*` (see `layout`); `shape_*`, `clip_*` (see `rig`); `deformers` (see there); `start_seconds`,
+//! `object_name`, `metres_per_unit`, `up_axis`. Positions are of points, not of vertices split at seams.
+//! `docs/formats/npz.md` is the full list.
 //!
 //! Frames that are stored plainly are mapped, not read, and written one at a time: both may exceed memory.
 

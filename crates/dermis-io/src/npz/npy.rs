@@ -9,9 +9,9 @@ const MAGIC: &[u8; 6] = b"\x93NUMPY";
 /// Payloads begin at a multiple of this, as the format asks, so that they can be mapped.
 const ALIGNMENT: usize = 64;
 /// `NumPy` itself stops at 64 dimensions.
-const MOST_DIMENSIONS: usize = 64;
+const MAX_DIMENSIONS: usize = 64;
 
-/// What an element is.
+/// Kind of an element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say all")]
 pub(crate) enum Kind {
@@ -28,11 +28,11 @@ pub(crate) enum Kind {
 /// The type of an array's elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Dtype {
-    /// What an element is.
+    /// Kind of an element.
     pub kind: Kind,
     /// The bytes of one element.
     pub size: usize,
-    /// Whether its bytes go from high to low.
+    /// True if its bytes go from high to low.
     pub big_endian: bool,
 }
 
@@ -73,16 +73,16 @@ impl Dtype {
 pub(crate) struct Header {
     /// The type of the elements.
     pub dtype: Dtype,
-    /// Whether the first index runs fastest.
+    /// True if the first index runs fastest.
     pub fortran_order: bool,
     /// The length of each dimension; empty for a single number.
     pub shape: Vec<usize>,
-    /// Where the elements begin.
+    /// Offset of the elements.
     pub payload_start: usize,
 }
 
 impl Header {
-    /// The number of elements; `None` where it is beyond counting.
+    /// The number of elements; `None` if it is beyond counting.
     pub(crate) fn element_count(&self) -> Option<usize> {
         self.shape.iter().try_fold(1usize, |count, &length| count.checked_mul(length))
     }
@@ -207,7 +207,7 @@ impl<'a> Literal<'a> {
             let digits = digits.strip_suffix(b"L").unwrap_or(digits);
             let length = std::str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok());
             shape.push(length.ok_or_else(|| self.wrong("no length"))?);
-            if shape.len() > MOST_DIMENSIONS {
+            if shape.len() > MAX_DIMENSIONS {
                 return Err(self.wrong("too many dimensions"));
             }
             self.skip(b',');

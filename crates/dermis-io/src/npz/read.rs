@@ -18,7 +18,7 @@ use crate::npz::{deformers, layout, rig};
 use crate::options::ReadOptions;
 use crate::raw_frames::{RawFrames, Scalar};
 
-/// An archive being read: which arrays have been used, and what is to be said about it.
+/// An archive being read: which arrays have been used, and notes on it.
 pub(super) struct Reader<'a> {
     archive: Archive,
     used: Vec<&'static str>,
@@ -27,7 +27,7 @@ pub(super) struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// The array `name`, where there is one; it counts as used.
+    /// The array `name`, if there is one; it counts as used.
     pub(super) fn take(&mut self, name: &'static str) -> Result<Option<Array>, Error> {
         self.used.push(name);
         self.archive.get(name)
@@ -43,13 +43,13 @@ impl Reader<'_> {
         self.archive.get(name)
     }
 
-    /// Whether there is an array `name`.
+    /// Returns whether there is an array `name`.
     pub(super) fn has(&self, name: &str) -> bool {
         self.archive.has(name)
     }
 }
 
-/// When frames stand.
+/// Times of frames.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Timing {
     pub frame_rate_hz: f64,
@@ -86,7 +86,7 @@ impl Arrays for Reader<'_> {
     }
 }
 
-/// What `read` makes of the arrays of the archive `bytes`.
+/// Returns the value that `read` makes of the arrays of the archive `bytes`.
 pub(crate) fn with_arrays<T>(
     bytes: Mapped,
     read: impl FnOnce(&mut dyn Arrays) -> Result<T, Error>,

@@ -18,7 +18,7 @@ use crate::npz::npy::Header;
 use crate::npz::{KEYS, deformers, layout, rig};
 use crate::output::{Job, step};
 
-/// What `.npy` headers are padded to; with the archive's entries aligned to the same, payloads are.
+/// Alignment of `.npy` headers; with the archive's entries aligned to the same, payloads are.
 const ALIGNMENT: u16 = 64;
 /// Longer names do not fit a zip archive with room to spare.
 pub(super) const MAX_NAME_BYTES: usize = 1000;
@@ -152,7 +152,7 @@ impl ArrayWriter {
         if motions.is_empty() { Ok(()) } else { self.frames(&motions, progress) }
     }
 
-    /// The clips in a row; where there are several, arrays that tell them apart.
+    /// The clips in a row; if there are several, arrays that tell them apart.
     fn clips(&mut self, rig: &Rig, clips: &[Arc<Clip>]) -> Result<(), Error> {
         let frames = || clips.iter().flat_map(|clip| (0..clip.frame_count()).map(move |frame| (clip, frame)));
         let (count, joints) = (frames().count(), rig.joints());
@@ -200,7 +200,7 @@ impl ArrayWriter {
         self.array(name, "<f4", shape, little_endian(numbers).into_owned())
     }
 
-    /// An array of indices: i32, which most tools expect, or u32 where that is too small.
+    /// An array of indices: i32, which most tools expect, or u32 if that is too small.
     pub fn indices(&mut self, name: &str, shape: &[usize], indices: &[u32]) -> Result<(), Error> {
         let descr = if indices.iter().all(|&index| i32::try_from(index).is_ok()) { "<i4" } else { "<u4" };
         self.array(name, descr, shape, indices.iter().flat_map(|index| index.to_le_bytes()).collect())

@@ -23,7 +23,7 @@ pub(super) fn read(folder: &Path, libraries: &[String], materials: &mut [Materia
     }
 }
 
-/// A file that a file names, where it is meant to lie beside it or below: nothing may lead elsewhere.
+/// A file that a file names, if it is meant to lie beside it or below: nothing may lead elsewhere.
 fn beside(folder: &Path, name: &str) -> Option<PathBuf> {
     let name = name.replace('\\', "/");
     let relative = Path::new(&name);

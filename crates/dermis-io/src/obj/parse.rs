@@ -15,11 +15,11 @@ const NONE: u32 = u32::MAX;
 /// Unknown statements that a note names.
 const NAMED: usize = 8;
 
-/// What a file says.
+/// Contents of a file.
 #[derive(Debug, Default)]
 pub(super) struct Parsed {
     pub mesh: PolygonMesh,
-    /// The object's name, where there is exactly one.
+    /// The object's name, if there is exactly one.
     pub name: Option<String>,
     /// The material libraries, as they are written.
     pub libraries: Vec<String>,
@@ -242,7 +242,7 @@ impl State {
     }
 }
 
-/// Values with their indices per corner, where any corner has one. `fill` is told how many have none and says whether
+/// Values with their indices per corner, where any corner has one. `fill` receives how many have none and returns whether
 /// those get `missing` or all values are dropped.
 fn corner_data<T: Copy>(
     mut values: Vec<T>,
@@ -271,7 +271,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes.trim_ascii()).into_owned()
 }
 
-/// Reads up to `out.len()` numbers and says how many there were.
+/// Reads up to `out.len()` numbers and returns their count.
 fn floats(line: &[u8], out: &mut [f32]) -> Result<usize, Error> {
     let mut count = 0;
     for (slot, word) in out.iter_mut().zip(words(line)) {

@@ -24,7 +24,7 @@ pub(crate) fn write_mesh(name: &str, mesh: &TriMesh, target: &Path, job: &mut Jo
     Text::of(name, mesh, target, job)?.write(mesh.points(), target, job.output)
 }
 
-/// What is the same in every frame.
+/// Parts that are the same in every frame.
 struct Text {
     head: Vec<u8>,
     rest: Vec<Vec3>,

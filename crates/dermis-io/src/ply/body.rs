@@ -9,7 +9,7 @@ use crate::color;
 use crate::error::Error;
 use crate::ply::header::{self, Element, Encoding, Property, Scalar};
 
-/// What a file holds, per vertex as it is stored.
+/// Contents of a file, per vertex as it is stored.
 #[derive(Debug, Default)]
 pub(super) struct Contents {
     pub positions: Vec<Vec3>,
@@ -31,7 +31,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Contents, Error> {
     let header = header::parse(bytes)?;
     let mut numbers = Numbers { encoding: header.encoding, bytes, at: header.body_start };
     let mut contents = Contents::default();
-    let mut left_out = Vec::new();
+    let mut skipped = Vec::new();
     for element in &header.elements {
         let at = |error: Error| error.at(format!("element '{}'", element.name));
         numbers.check_room(element).map_err(at)?;
@@ -40,15 +40,15 @@ pub(super) fn read(bytes: &[u8]) -> Result<Contents, Error> {
             "face" => faces(&mut numbers, element, &mut contents).map_err(at)?,
             _ => {
                 numbers.skip(element).map_err(at)?;
-                left_out.push(element.name.as_str());
+                skipped.push(element.name.as_str());
             }
         }
     }
     if contents.positions.is_empty() {
         return Err(Error::malformed("the file has no vertices"));
     }
-    if !left_out.is_empty() {
-        contents.notes.push(Note::new(format!("elements left out: {}", left_out.join(", "))));
+    if !skipped.is_empty() {
+        contents.notes.push(Note::new(format!("elements left out: {}", skipped.join(", "))));
     }
     Ok(contents)
 }
@@ -203,7 +203,7 @@ fn note_not_finite(what: &str, columns: Option<&[(Scalar, Vec<f64>)]>, notes: &m
     }
 }
 
-/// What only concerns appearance must not spoil the shape: values that are not finite are zero.
+/// Replaces values that are not finite by zero: appearance must not spoil the shape.
 fn finite<const K: usize>(values: [f32; K]) -> [f32; K] {
     if values.iter().all(|value| value.is_finite()) { values } else { [0.0; K] }
 }

@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 
-/// How the numbers are stored.
+/// Encoding of the numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Encoding {
     Text,
@@ -83,7 +83,7 @@ impl Element {
 pub(super) struct Header {
     pub encoding: Encoding,
     pub elements: Vec<Element>,
-    /// Where the elements begin.
+    /// Offset of the elements.
     pub body_start: usize,
 }
 

@@ -60,7 +60,7 @@ fn scene(mut contents: Contents, name: &str, may_weld: bool) -> Result<Scene, Er
     Ok(Scene { objects: vec![object], notes, ..Scene::default() })
 }
 
-/// Which point each vertex is: what the file says, equal places, or each its own.
+/// The point of each vertex: as stated, by equal positions, or each its own.
 fn points_of(contents: &Contents, may_weld: bool) -> Result<Weld, Error> {
     if let Some(points) = &contents.points {
         return stated_points(points, &contents.positions);

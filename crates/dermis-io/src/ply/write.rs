@@ -31,7 +31,7 @@ struct Table<'a> {
     layout: Layout,
     /// Over vertices.
     polygons: Polygons,
-    /// Whether the file must say which vertices are one point.
+    /// True if the file must state which vertices are one point.
     split: bool,
     attributes: Vec<(&'a String, &'a Vec<f32>)>,
 }
@@ -45,8 +45,8 @@ impl<'a> Table<'a> {
         let usable = |name: &str| {
             !KEYS.contains(&name) && !name.is_empty() && !name.contains(|c: char| c.is_whitespace() || c.is_control())
         };
-        let (attributes, left_out): (Vec<_>, Vec<_>) = object.attributes.iter().partition(|(name, _)| usable(name));
-        for (name, _) in left_out {
+        let (attributes, skipped): (Vec<_>, Vec<_>) = object.attributes.iter().partition(|(name, _)| usable(name));
+        for (name, _) in skipped {
             notes
                 .push(Note::at(&object.name, format!("the scalars '{name}' are left out: the name cannot be written")));
         }

@@ -6,10 +6,10 @@
 //! | `weights` | `[N,J]` | skin weights |
 //! | `kintree_table` | `[2,J]` | parents, by the ids of the second row; −1 or 2³² − 1 is none |
 //! | `J_regressor` | `[J,N]` | places the joints of a shape; in pickles also a sparse matrix |
-//! | `J`, `J_shapedirs` | `[J,3]`, `[J,3,K]` | where there is no regressor: the joints, and how shapes move them |
+//! | `J`, `J_shapedirs` | `[J,3]`, `[J,3,K]` | if there is no regressor: the joints, and how shapes move them |
 //! | `shapedirs` | `[N,3,K]` | shapes, one per last index |
 //! | `posedirs` | `[N,3,9(J−1)]` | pose shapes, one per last index |
-//! | `joint_names`, `shape_names` | `[J]`, `[K]` | names, where they are given |
+//! | `joint_names`, `shape_names` | `[J]`, `[K]` | names, if they are given |
 //!
 //! `poses` and what goes with them are motions (see `motion`).
 
@@ -33,14 +33,14 @@ use crate::options::ReadOptions;
 
 pub use write::{write_body, write_columns, write_motions};
 
-/// A body model and what is to be said about its file.
+/// A body model and notes on its file.
 #[derive(Debug, Clone)]
 pub struct BodyFile {
     /// The model.
     pub model: BodyModel,
     /// Its motions.
     pub motions: Vec<BodyMotion>,
-    /// What was assumed or left out.
+    /// Notes on what was assumed or skipped.
     pub notes: Vec<Note>,
 }
 
@@ -63,13 +63,13 @@ fn of_mapped(bytes: Mapped) -> Result<BodyFile, Error> {
     }
 }
 
-/// Whether the archive `path` has a body in SMPL's layout.
+/// Returns whether the archive `path` has a body in SMPL's layout.
 pub fn is_body(path: &Path) -> bool {
     let has_template = |arrays: &mut dyn Arrays| Ok(arrays.array("v_template")?.is_some());
     Mapped::open(path).and_then(|bytes| npz::with_arrays(bytes, has_template)).unwrap_or(false)
 }
 
-/// The motions in the archive `path`, which may have no body; none where it has no `poses`.
+/// The motions in the archive `path`, which may have no body; none if it has no `poses`.
 pub fn read_motions(path: &Path, joints: usize) -> Result<Vec<BodyMotion>, Error> {
     let read = |arrays: &mut dyn Arrays| motion::motions(arrays, joints, &mut Vec::new());
     npz::with_arrays(Mapped::open(path)?, read).map_err(|error| error.in_file(path))

@@ -3,9 +3,9 @@
 //! | array | shape | meaning |
 //! |---|---|---|
 //! | `poses` | `[S,J,3]` or `[S,3J]` | axis times angle of each joint against its parent, in radians |
-//! | `trans` | `[S,3]` | how far the body is moved; none where it is missing |
+//! | `trans` | `[S,3]` | how far the body is moved; none if it is missing |
 //! | `clip_frames`, `clip_names`, `clip_fps` | `[C]` | several motions in a row |
-//! | `fps`, `mocap_framerate`, `mocap_frame_rate` | one number | the rate where there is no `clip_fps`; else 60 |
+//! | `fps`, `mocap_framerate`, `mocap_frame_rate` | one number | the rate if there is no `clip_fps`; else 60 |
 
 use dermis_body::{BodyMotion, BodyPose};
 use dermis_mesh::Note;

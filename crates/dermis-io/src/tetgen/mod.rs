@@ -1,8 +1,8 @@
 //! `TetGen`'s `.node` and `.ele` files (text): nodes in one, tetrahedra in the other, beside it under the same name.
 //!
 //! `.node`: count, dimension, attributes, markers; rows of index, x y z, attributes, marker. `.ele`: count, nodes per
-//! tetrahedron (4 or 10), attributes; rows of index, nodes, attributes. Indices count from the first node's, 0 or 1. Either
-//! file names the pair. Attributes, markers and the middle nodes of 10-node tetrahedra are left out.
+//! tetrahedron (4 or 10), attributes; rows of index, nodes, attributes. Indices count from the first node's, 0 or 1.
+//! Either file names the pair. Attributes, markers and the middle nodes of 10-node tetrahedra are skipped.
 //!
 //! Only the files are `TetGen`'s: no code of it is here. [`run`] starts the program where a user has it.
 

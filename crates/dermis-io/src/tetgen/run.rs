@@ -1,8 +1,8 @@
 //! Runs `TetGen`, where a user has installed it, as a program of its own on files in a temporary folder.
 //!
-//! `-p` fills a surface, `-Y` keeps its faces, `-q1.4` bounds the ratio of circumradius to shortest edge: the recipe of Kim
-//! et al. 2017. Points inside are isolated points of the `.poly` file, so they become nodes. `TetGen` is under the AGPL:
-//! nothing of it is linked or shipped.
+//! `-p` fills a surface, `-Y` keeps its faces, `-q1.4` bounds the ratio of circumradius to shortest edge: the recipe of
+//! Kim et al. 2017. Points inside are isolated points of the `.poly` file, so they become nodes. `TetGen` is under the
+//! AGPL: nothing of it is linked or shipped.
 
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};

@@ -173,8 +173,8 @@ impl Base<'_> {
                 let means = &design.means[j][first..first + 4];
                 let along = own[3] / design.size;
                 constant[j] -= own.iter().zip(means).map(|(w, mean)| w * mean).sum::<f64>() + along * design.centre[j];
-                let turned = DVec3::from_slice(own) + along * design.centre;
-                *row = turned.extend(along).to_array();
+                let linear = DVec3::from_slice(own) + along * design.centre;
+                *row = linear.extend(along).to_array();
             }
             folded.push((design.bones[first / 4], rows));
         }

@@ -393,8 +393,8 @@ impl Work<'_> {
             let mut parts = 0;
             weights.parts.push(0);
             for &point in self.part.points {
-                let shares = self.influences.homes.row(point as usize).map(|(_, share)| share);
-                weights.shares.extend(shares);
+                let fractions = self.influences.homes.row(point as usize).map(|(_, fraction)| fraction);
+                weights.shares.extend(fractions);
                 parts = weights.shares.len().max(parts);
                 weights.parts.push(parts as u32);
             }

@@ -27,10 +27,10 @@ pub(super) fn pose<J: JointIndex, const RULE: u8, const MORE: bool>(
             let [right, up, origin, back] = matrix.0;
             positions[k] = first_three(|lane| right[lane] * x + up[lane] * y + back[lane] * z + origin[lane]);
             if RULE != NormalRule::None as u8 {
-                let turned = transform_normal::<RULE>(&matrix, run.normals[index][k]);
-                lengths_squared[k] = turned.iter().map(|x| x * x).sum();
+                let transformed = transform_normal::<RULE>(&matrix, run.normals[index][k]);
+                lengths_squared[k] = transformed.iter().map(|x| x * x).sum();
                 let scale = 1.0 / lengths_squared[k].sqrt();
-                normals[index][k] = turned.map(|x| x * scale);
+                normals[index][k] = transformed.map(|x| x * scale);
             }
         }
         if RULE != NormalRule::None as u8 && !lengths_squared.into_iter().all(has_direction) {

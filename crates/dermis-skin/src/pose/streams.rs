@@ -155,10 +155,10 @@ impl Prepared {
         let (normals, last_normals) = normals.as_chunks_mut();
         self.pose_quads(influences, frame, first / QUAD, positions, normals);
         if !last_positions.is_empty() {
-            let (mut last, mut turned) = ([Vectors::default()], [Vectors::default()]);
-            self.pose_quads(influences, frame, first / QUAD + positions.len(), &mut last, &mut turned);
+            let (mut last, mut normals_of_last) = ([Vectors::default()], [Vectors::default()]);
+            self.pose_quads(influences, frame, first / QUAD + positions.len(), &mut last, &mut normals_of_last);
             last_positions.copy_from_slice(&last[0][..last_positions.len()]);
-            last_normals.copy_from_slice(&turned[0][..last_normals.len()]);
+            last_normals.copy_from_slice(&normals_of_last[0][..last_normals.len()]);
         }
     }
 
@@ -235,19 +235,19 @@ impl<J: JointIndex> FourInfluences<J> {
     /// must not affect vertices without influence of it.
     fn of(row: &[(u32, f32)]) -> Self {
         let first = row.first().map_or(0, |&(joint, _)| joint);
-        let place = |k: usize| row.get(k).copied().unwrap_or((first, 0.0));
-        let place = [0, 1, 2, 3].map(place);
-        Self { joints: place.map(|(joint, _)| J::numbered(joint)), weights: place.map(|(_, weight)| weight) }
+        let slot = |k: usize| row.get(k).copied().unwrap_or((first, 0.0));
+        let slots = [0, 1, 2, 3].map(slot);
+        Self { joints: slots.map(|(joint, _)| J::numbered(joint)), weights: slots.map(|(_, weight)| weight) }
     }
 }
 
 impl Corrections {
     fn new(vertices: usize, rank: usize, offset: impl Fn(usize, usize) -> Vec3) -> Self {
         let blocks = vertices.div_ceil(BLOCK);
-        let places = (0..blocks).flat_map(|block| (0..rank).map(move |rank| (block, rank)));
-        let places =
-            places.flat_map(|(block, rank)| (0..BLOCK_QUADS).map(move |quad| (block * BLOCK_QUADS + quad, rank)));
-        let offsets = places.map(|(quad, rank)| vectors(quad, vertices, |vertex| offset(rank, vertex)));
+        let quads = (0..blocks).flat_map(|block| (0..rank).map(move |rank| (block, rank)));
+        let quads =
+            quads.flat_map(|(block, rank)| (0..BLOCK_QUADS).map(move |quad| (block * BLOCK_QUADS + quad, rank)));
+        let offsets = quads.map(|(quad, rank)| vectors(quad, vertices, |vertex| offset(rank, vertex)));
         Self { rank, offsets: offsets.collect() }
     }
 

@@ -117,10 +117,10 @@ fn assert_positions_match(skin: &Skin, found: &[Vec3]) {
 }
 
 /// The tolerance applies to normals of full length; shortened ones lose precision in proportion.
-fn assert_normals_match(skin: &Skin, found: &[Vec3], turn: impl Fn(DMat3, DVec3) -> DVec3) {
+fn assert_normals_match(skin: &Skin, found: &[Vec3], transform: impl Fn(DMat3, DVec3) -> DVec3) {
     for (point, (found, (rest, blend))) in found.iter().zip(normals_and_blends(skin)).enumerate() {
         assert!(found.is_finite(), "normal {point} is {found}");
-        let exact = turn(blend, rest);
+        let exact = transform(blend, rest);
         let size = blend.x_axis.length().max(blend.y_axis.length()).max(blend.z_axis.length()).max(1.0).powi(2);
         let size = size * rest.length();
         let kept = exact.length();

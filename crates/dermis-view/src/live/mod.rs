@@ -1,13 +1,13 @@
-//! Deformers that run in the server and stream positions, frame by frame, over a WebSocket.
+//! Live deformers: they run in the server and stream positions over a WebSocket, frame by frame.
 //!
-//! What cannot run on the page's GPU plugs in here: simulations, layers on top of a motion, sequences too large for
-//! textures. The first message is JSON, a greeting; where the deformer has a surface of its own, its bundle follows. The
-//! page then asks, one frame at a time, so that a slow page never drowns: `{"frame": 12}`, or `{"set": "rank", "value": 3}`
-//! to move a slider. The answer to a frame is a bundle: `frame`, `positions`, and where there are any `scalars` and
-//! `segments` (two ends each); a deformer that has something to say of the frame says so before it: `{"status": "…"}`.
+//! They implement what the page cannot compute on the GPU: simulations, layers on top of a motion, sequences too large
+//! for textures. The first message is a greeting in JSON, followed by a bundle if the deformer has its own surface.
+//! The page then requests one frame at a time, so that a slow page is not flooded: `{"frame": 12}`, or
+//! `{"set": "rank", "value": 3}` to change a parameter. The response to a frame is a bundle: `frame`, `positions`, and
+//! optionally `scalars` and `segments` (two ends each), preceded by the state of the deformer: `{"status": "…"}`.
 //!
-//! A deformer that is *continuous* moves on by itself: the page asks again and again, also while nothing plays, and a
-//! frame may have a fraction. What is soft can be touched ([`Touch`]): `{"pull": {"point": 7, "target": [0, 1, 0]}}`.
+//! A *continuous* deformer advances by itself: the page requests frames continuously, also while paused, and a frame
+//! can have a fraction. Soft bodies can be touched ([`Touch`]): `{"pull": {"point": 7, "target": [0, 1, 0]}}`.
 
 mod posed;
 mod recorded;
@@ -31,55 +31,55 @@ pub use recorded::RecordedFrames;
 pub(crate) use socket::{Stored, converse};
 pub use tissue::SimulatedBody;
 pub use touch::{Ball, Dab, Grip, Touch};
-pub use volume::KeptVolume;
-pub use wrinkle::WrinkledCloth;
+pub use volume::VolumeDeformer;
+pub use wrinkle::WrinkleDeformer;
 
-/// Something that gives positions frame by frame.
+/// Source of positions, frame by frame.
 pub trait LiveDeformer: Send {
-    /// The sliders that move it.
+    /// Its parameters.
     fn parameters(&self) -> Vec<Parameter>;
 
-    /// Moves the slider `name`, kept within its range; `false` where there is none of that name.
+    /// Sets the parameter `name`, clamped to its range. Returns `false` if it does not exist.
     fn set(&mut self, name: &str, value: f64) -> bool;
 
-    /// The number of frames.
+    /// Number of frames.
     fn frame_count(&self) -> usize;
 
-    /// The surface whose points it gives; `None`: the asset's own.
+    /// Surface of its points; `None`: that of the asset.
     fn surface(&self) -> Option<Arc<TriMesh>> {
         None
     }
 
-    /// What the scalars of its frames mean, where they have any.
+    /// Description of the scalars of its frames, if they have any.
     fn scalar(&self) -> Option<Scalar>;
 
-    /// The positions in frame `frame`, which is below [`LiveDeformer::frame_count`].
+    /// Positions in frame `frame`, which is below [`LiveDeformer::frame_count`].
     fn pose(&mut self, frame: usize) -> Result<LiveFrame, SequenceError>;
 
-    /// Whether it moves on by itself.
+    /// Returns true if it advances by itself.
     fn continuous(&self) -> bool {
         false
     }
 
-    /// The positions `share` of the way from frame `frame` to the next; what has frames only gives the first of them.
-    fn pose_between(&mut self, frame: usize, _share: f64) -> Result<LiveFrame, SequenceError> {
+    /// Positions at `fraction` between frame `frame` and the next one; by default those of `frame`.
+    fn pose_between(&mut self, frame: usize, _fraction: f64) -> Result<LiveFrame, SequenceError> {
         self.pose(frame)
     }
 
-    /// Touches it; `false` where it cannot be, or the touch makes no sense.
+    /// Touches it. Returns `false` if that is not supported or the touch is invalid.
     fn touch(&mut self, _touch: Touch) -> bool {
         false
     }
 
-    /// The body that it moves, as it would be saved now.
+    /// The body in its current state, for saving.
     fn model(&mut self) -> Option<&LayeredBody> {
         None
     }
 }
 
-/// A slider, as data; or, where it has `choices`, a list of them, and its value is the number of the one chosen.
+/// Slider or, with `choices`, a list whose value is the index of the selected entry.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[allow(missing_docs, reason = "the keys of the JSON, in words")]
+#[allow(missing_docs, reason = "the names are the keys of the JSON")]
 pub struct Parameter {
     pub name: &'static str,
     pub label: &'static str,
@@ -88,22 +88,22 @@ pub struct Parameter {
     pub step: f64,
     pub value: f64,
     pub choices: &'static [&'static str],
-    /// Whether equal ways of the slider are equal factors.
+    /// True if equal distances on the slider are equal factors.
     pub logarithmic: bool,
 }
 
 impl Parameter {
-    /// A slider from `low` to `high`.
+    /// Creates a slider from `low` to `high`.
     pub fn slider(name: &'static str, label: &'static str, [low, high]: [f64; 2], step: f64, value: f64) -> Self {
         Self { name, label, low, high, step, value, choices: &[], logarithmic: false }
     }
 
-    /// A slider of factors from `low` to `high`, in `step`s of powers of ten.
+    /// Creates a logarithmic slider from `low` to `high`, with `step` in powers of ten.
     pub fn factor(name: &'static str, label: &'static str, range: [f64; 2], step: f64, value: f64) -> Self {
         Self { logarithmic: true, ..Self::slider(name, label, range, step, value) }
     }
 
-    /// One of `choices`, of which `chosen` is.
+    /// Creates a list of `choices`, of which `chosen` is selected.
     pub fn choice(name: &'static str, label: &'static str, choices: &'static [&'static str], chosen: usize) -> Self {
         let last = choices.len().saturating_sub(1) as f64;
         let value = chosen as f64;
@@ -111,37 +111,37 @@ impl Parameter {
     }
 }
 
-/// What a value per point means.
+/// Description of a value per point.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[allow(missing_docs, reason = "the keys of the JSON, in words")]
+#[allow(missing_docs, reason = "the names are the keys of the JSON")]
 pub struct Scalar {
     pub label: &'static str,
     pub unit: String,
-    /// Values of both signs, shown around 0.
+    /// True for values of both signs, shown symmetrically around 0.
     pub signed: bool,
-    /// The ends of the colours; `None`: by the values.
+    /// Range of the colours; `None`: that of the values.
     pub range: Option<[f32; 2]>,
 }
 
-/// The points in one frame.
+/// Points in one frame.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct LiveFrame {
-    /// The positions.
+    /// Positions.
     pub positions: Vec<Vec3>,
-    /// A value per point, for a heat map.
+    /// Value per point, for a heat map.
     pub scalars: Vec<f32>,
     /// Lines to draw over the surface, two ends each.
     pub segments: Vec<[Vec3; 2]>,
-    /// What there is to say of the frame.
+    /// State of the deformer, for display.
     pub status: String,
 }
 
-/// The first message of a conversation.
+/// First message of a connection.
 #[derive(Debug, Serialize)]
-struct Hello {
+struct Greeting {
     points: usize,
     frames: usize,
-    /// Whether the bundle of its own surface follows.
+    /// True if the bundle of its own surface follows.
     surface: bool,
     continuous: bool,
     parameters: Vec<Parameter>,

@@ -1,4 +1,4 @@
-//! A skin posed in the server, in double precision: what the page's GPU approximates, with the stretch of the surface.
+//! Skin posed in the server in double precision, with the stretch of its surface; a reference for the GPU.
 
 use dermis::mesh::geometry::triangle_areas;
 use dermis::mesh::glam::Vec3;
@@ -8,10 +8,10 @@ use dermis::skin::Skin;
 
 use super::{LiveDeformer, LiveFrame, Parameter, Scalar};
 
-/// How far corrections can be exaggerated.
-const MOST_STRENGTH: f64 = 3.0;
+/// Maximum factor of the corrections.
+const MAX_STRENGTH: f64 = 3.0;
 
-/// Poses one clip of a skin; its corrections can be cut to a rank and exaggerated.
+/// Poses one clip of a skin, with corrections up to a rank and multiplied by a factor.
 #[derive(Debug)]
 pub struct PosedSkin {
     skin: Skin,
@@ -23,7 +23,7 @@ pub struct PosedSkin {
 }
 
 impl PosedSkin {
-    /// Clip number `clip` of `skin`; `None` where there is no such clip.
+    /// Creates the deformer for clip number `clip` of `skin`; `None` if the clip does not exist.
     pub fn new(skin: Skin, clip: usize) -> Option<Self> {
         let clip = Clip::clone(skin.clips().get(clip)?);
         let rest_areas = triangle_areas(skin.mesh().points(), skin.mesh().triangles());
@@ -41,7 +41,7 @@ impl PosedSkin {
         Clip::new(self.skin.rig(), self.clip.name(), self.clip.frame_rate_hz(), transforms, weights)
     }
 
-    /// For each point, by what share the triangles around it have more area than at rest.
+    /// For each point, the relative change of the area of its triangles.
     fn stretch(&self, positions: &[Vec3]) -> Vec<f32> {
         let triangles = self.skin.mesh().triangles();
         let mut areas = vec![(0.0, 0.0); positions.len()];
@@ -64,17 +64,17 @@ impl LiveDeformer for PosedSkin {
         }
         vec![
             Parameter::slider("rank", "Rank", [0.0, rank], 1.0, self.rank),
-            Parameter::slider("strength", "Correction strength", [0.0, MOST_STRENGTH], 0.05, self.strength),
+            Parameter::slider("strength", "Correction strength", [0.0, MAX_STRENGTH], 0.05, self.strength),
         ]
     }
 
     fn set(&mut self, name: &str, value: f64) -> bool {
         match name {
             "rank" => self.rank = value.clamp(0.0, self.skin.rank() as f64),
-            "strength" => self.strength = value.clamp(0.0, MOST_STRENGTH),
+            "strength" => self.strength = value.clamp(0.0, MAX_STRENGTH),
             _ => return false,
         }
-        // Scaled weights of a valid clip are finite, so they make a clip.
+        // Scaled weights of a valid clip are finite, so the clip is valid.
         if let Ok(clip) = self.adjusted() {
             self.posed = clip;
         }

@@ -1,5 +1,5 @@
-//! Frames, read when they are asked for: recorded ones that do not fit into the page's textures, or those of a rig with
-//! the layers of its file.
+//! Frames that are read on request: recorded ones that exceed the textures of the page, or those of a rig with the
+//! layers of its file.
 
 use dermis::mesh::{MeshSequence, SequenceError};
 
@@ -13,7 +13,7 @@ pub struct RecordedFrames {
 }
 
 impl RecordedFrames {
-    /// The frames of `sequence`, in units called `unit`.
+    /// Creates the deformer for `sequence`, whose unit of length is `unit`.
     pub fn new(sequence: MeshSequence, unit: &str) -> Self {
         Self { sequence, unit: format!("{unit}/s") }
     }

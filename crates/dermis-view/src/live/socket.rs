@@ -1,4 +1,4 @@
-//! The conversation between a page and a [`LiveDeformer`].
+//! Protocol between a page and a [`LiveDeformer`].
 
 use axum::extract::ws::{Message, WebSocket};
 use dermis::mesh::Object;
@@ -6,19 +6,19 @@ use dermis::tissue::layered::LayeredBody;
 use serde::{Deserialize, Deserializer};
 use serde_json::json;
 
-use super::{Ball, Dab, Grip, Hello, LiveDeformer, Touch};
+use super::{Ball, Dab, Greeting, Grip, LiveDeformer, Touch};
 use crate::asset::mesh_bundle;
 
-/// What the page asks.
+/// Message of the page.
 #[derive(Debug, Deserialize)]
 struct Request {
     frame: Option<f64>,
     set: Option<String>,
     value: Option<f64>,
     #[serde(default)]
-    pull: Hand<Grip>,
+    pull: TouchState<Grip>,
     #[serde(default)]
-    poke: Hand<Ball>,
+    poke: TouchState<Ball>,
     paint: Option<Dab>,
     #[serde(default)]
     reset: bool,
@@ -26,25 +26,25 @@ struct Request {
     save: bool,
 }
 
-/// What is left out of a message stays as it is; `null` lets go.
+/// Optional touch of a message: if absent, the touch is unchanged; `null` ends it.
 #[derive(Debug, Clone, Copy, Default)]
-enum Hand<T> {
+enum TouchState<T> {
     #[default]
-    Unmoved,
-    Moved(Option<T>),
+    Unchanged,
+    Changed(Option<T>),
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Hand<T> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for TouchState<T> {
     fn deserialize<D: Deserializer<'de>>(value: D) -> Result<Self, D::Error> {
-        Option::deserialize(value).map(Self::Moved)
+        Option::deserialize(value).map(Self::Changed)
     }
 }
 
-impl<T> Hand<T> {
+impl<T> TouchState<T> {
     fn touch(self, kind: impl Fn(Option<T>) -> Touch) -> Option<Touch> {
         match self {
-            Self::Unmoved => None,
-            Self::Moved(to) => Some(kind(to)),
+            Self::Unchanged => None,
+            Self::Changed(to) => Some(kind(to)),
         }
     }
 }
@@ -56,17 +56,17 @@ impl Request {
     }
 }
 
-/// Where a saved body went.
+/// Result of saving a body.
 #[derive(Debug)]
 pub(crate) enum Stored {
-    /// To files.
+    /// Names of the files written.
     Files(Vec<String>),
-    /// Nowhere yet: the bytes of a file, for a download.
+    /// Contents of a file, for a download.
     Download(Vec<u8>),
 }
 
-/// Answers until the page leaves or says something that makes no sense. `made` is the deformer of a surface of `points`
-/// points, or why there is none, which the page shows; `store` saves its body.
+/// Responds until the page disconnects or sends an invalid message. `made` creates the deformer of a surface of
+/// `points` points, or returns an error, which the page shows; `store` saves its body.
 pub(crate) async fn converse(
     mut socket: WebSocket,
     made: impl FnOnce() -> Result<Box<dyn LiveDeformer>, String> + Send,
@@ -102,7 +102,7 @@ pub(crate) async fn converse(
 
 fn greeting(deformer: &dyn LiveDeformer, points: usize) -> Vec<Message> {
     let surface = deformer.surface();
-    let hello = Hello {
+    let greeting = Greeting {
         points: surface.as_ref().map_or(points, |mesh| mesh.point_count()),
         frames: deformer.frame_count(),
         surface: surface.is_some(),
@@ -110,12 +110,12 @@ fn greeting(deformer: &dyn LiveDeformer, points: usize) -> Vec<Message> {
         parameters: deformer.parameters(),
         scalar: deformer.scalar(),
     };
-    let hello = Message::text(json!(hello).to_string());
+    let greeting = Message::text(json!(greeting).to_string());
     let surface = surface.map(|mesh| Message::binary(mesh_bundle(&Object::of_mesh("", mesh), false)));
-    std::iter::once(hello).chain(surface).collect()
+    std::iter::once(greeting).chain(surface).collect()
 }
 
-/// What is sent back, which may be nothing; `None` ends the conversation.
+/// Messages to be sent, possibly none; `None` ends the connection.
 fn answers(
     deformer: &mut dyn LiveDeformer,
     text: &str,

@@ -1,39 +1,39 @@
-//! What a hand does to something soft: pulls it, pokes it with a ball, paints it.
+//! Interaction with a soft body: pulling, poking with a ball, painting.
 
 use serde::Deserialize;
 
-/// What a hand does.
+/// Interaction with a soft body.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Touch {
-    /// Pulls, or lets go.
+    /// Pulls, or releases.
     Pull(Option<Grip>),
-    /// Pokes, or takes the ball away.
+    /// Pokes, or removes the ball.
     Poke(Option<Ball>),
-    /// Paints how thick the simulated layer is.
+    /// Paints the thickness of the simulated layer.
     Paint(Dab),
-    /// Lets all motion begin anew.
+    /// Restarts the simulation.
     Reset,
 }
 
-/// A point of the surface and where it is pulled.
+/// Point of the surface and the target to which it is pulled.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
-#[allow(missing_docs, reason = "the keys of the JSON, in words")]
+#[allow(missing_docs, reason = "the names are the keys of the JSON")]
 pub struct Grip {
     pub point: usize,
     pub target: [f32; 3],
 }
 
-/// A ball that pokes.
+/// Ball that pokes.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
-#[allow(missing_docs, reason = "the keys of the JSON, in words")]
+#[allow(missing_docs, reason = "the names are the keys of the JSON")]
 pub struct Ball {
     pub center: [f32; 3],
     pub radius: f32,
 }
 
-/// A dab of a brush: around a point, within a radius in the rest shape, towards a value.
+/// Brush dab: a point, a radius on the rest shape, and a target value.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
-#[allow(missing_docs, reason = "the keys of the JSON, in words")]
+#[allow(missing_docs, reason = "the names are the keys of the JSON")]
 pub struct Dab {
     pub point: usize,
     pub radius: f32,

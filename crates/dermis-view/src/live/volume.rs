@@ -1,4 +1,4 @@
-//! A motion whose skin keeps its volume, with the volume layer's settings as sliders.
+//! Volume preservation of a motion, with the settings of the volume layer as parameters.
 
 use std::sync::Arc;
 
@@ -16,13 +16,13 @@ const EFFECTS: [&str; 4] = ["as in the file", "plain", "muscle", "folds"];
 const STRENGTHS: [f64; 2] = [0.0, 1.0];
 const TARGETS: [f64; 2] = [0.5, 2.0];
 
-/// Restores the volume of one motion of an object.
+/// Preserves the volume of one motion of an object.
 #[derive(Debug)]
-pub struct KeptVolume {
+pub struct VolumeDeformer {
     object: Object,
     clip: Option<Arc<Clip>>,
     motion: MeshSequence,
-    /// As in the file, or as by default.
+    /// Options of the file, or the defaults.
     given: VolumeOptions,
     layer: VolumeLayer,
     work: Workspace,
@@ -34,10 +34,10 @@ pub struct KeptVolume {
     unit: String,
 }
 
-impl KeptVolume {
-    /// Clip number `clip` of `object` with its layers, or its recorded frames if it has no rig, in units called `unit`. The
-    /// settings are those of the object's last volume layer, which is evaluated here. An open mesh is closed for the
-    /// volume.
+impl VolumeDeformer {
+    /// Creates the deformer for clip number `clip` of `object` with its layers, or for its recorded frames if it has
+    /// no rig; `unit` is the unit of length. The settings are those of the object's last volume layer, which is
+    /// evaluated here. An open mesh is closed for the volume computation.
     pub fn new(object: &Object, clip: usize, unit: &str) -> Result<Self, String> {
         let mut object = object.clone();
         let last = object.deformers.iter().rposition(|layer| matches!(layer, Deformer::Volume(_)));
@@ -65,7 +65,7 @@ impl KeptVolume {
         })
     }
 
-    /// Prepares the layer anew; settings that make no layer leave it as it was.
+    /// Prepares the layer again; it is unchanged if the settings are invalid.
     fn prepare(&mut self) {
         let mut options = self.given.clone();
         options.mode = MODES[self.mode].1;
@@ -82,17 +82,17 @@ impl KeptVolume {
     }
 }
 
-impl LiveDeformer for KeptVolume {
+impl LiveDeformer for VolumeDeformer {
     fn parameters(&self) -> Vec<Parameter> {
         let mut all = vec![
-            Parameter::choice("on", "Keep the volume", &SWITCH, usize::from(self.on)),
-            Parameter::slider("target", "Volume, of rest", TARGETS, 0.01, self.target),
+            Parameter::choice("on", "Preserve volume", &SWITCH, usize::from(self.on)),
+            Parameter::slider("target", "Volume / rest volume", TARGETS, 0.01, self.target),
         ];
         if self.clip.is_some() {
             all.extend([
                 Parameter::slider("strength", "Strength at joints", STRENGTHS, 0.05, self.strength),
                 Parameter::choice("effect", "Effect", &EFFECTS, self.effect),
-                Parameter::choice("mode", "Where", &MODE_NAMES, self.mode),
+                Parameter::choice("mode", "Region", &MODE_NAMES, self.mode),
             ]);
         }
         all
@@ -119,7 +119,7 @@ impl LiveDeformer for KeptVolume {
     }
 
     fn scalar(&self) -> Option<Scalar> {
-        Some(Scalar { label: "moved outwards", unit: self.unit.clone(), signed: true, range: None })
+        Some(Scalar { label: "outward displacement", unit: self.unit.clone(), signed: true, range: None })
     }
 
     fn pose(&mut self, frame: usize) -> Result<LiveFrame, SequenceError> {
@@ -134,8 +134,8 @@ impl LiveDeformer for KeptVolume {
             scalars = self.work.inflation().to_vec();
         }
         let after = self.layer.volume_of(&positions) / rest;
-        let percent = |part: f64| format!("{:.3} %", 100.0 * part);
-        let status = format!("volume {} of rest before, {} after", percent(before), percent(after));
+        let percent = |fraction: f64| format!("{:.3} %", 100.0 * fraction);
+        let status = format!("volume relative to rest: {} before, {} after", percent(before), percent(after));
         Ok(LiveFrame { positions, scalars, status, ..LiveFrame::default() })
     }
 }
@@ -146,13 +146,13 @@ mod tests {
     use dermis::samples;
 
     #[test]
-    fn the_arm_keeps_its_volume_while_it_is_on() {
+    fn preserves_the_volume_of_the_arm_when_enabled() {
         let arm = samples::build("arm").unwrap().objects.remove(0);
-        let mut live = KeptVolume::new(&arm, 0, "m").unwrap();
+        let mut live = VolumeDeformer::new(&arm, 0, "m").unwrap();
         let rest = live.layer.rest_volume();
         let drift = |frame: usize| (live.layer.volume_of(&live.motion.frame(frame).unwrap()) / rest - 1.0).abs();
         let worst = (0..live.frame_count()).max_by(|a, b| drift(*a).total_cmp(&drift(*b))).unwrap();
-        let volume_with = |live: &mut KeptVolume, settings: &[(&str, f64)]| {
+        let volume_with = |live: &mut VolumeDeformer, settings: &[(&str, f64)]| {
             for (name, value) in settings {
                 assert!(live.set(name, *value));
             }

@@ -1,6 +1,6 @@
-//! A cloth with wrinkles where it is compressed, on a finer surface, with the wrinkle layer's settings as sliders.
+//! Wrinkles of compressed cloth on a refined surface, with the settings of the wrinkle layer as parameters.
 //!
-//! Curves are followed from frame to frame, as [`Follower`] does.
+//! Curves are tracked from frame to frame by [`Follower`].
 
 use std::sync::Arc;
 
@@ -12,31 +12,32 @@ use dermis::mesh::{MeshSequence, Object, SequenceError, TriMesh};
 use super::{LiveDeformer, LiveFrame, Parameter, Scalar};
 
 const SWITCH: [&str; 2] = ["off", "on"];
-/// The finest surface, in triangles; cloth that has as many is not refined.
+/// Maximum number of triangles of the refined surface.
 const MAX_TRIANGLES: usize = 100_000;
 const MAX_LEVELS: u32 = 3;
 const STRENGTHS: [f64; 2] = [0.0, 2.0];
 const THRESHOLDS: [f64; 2] = [0.0, 0.1];
 
-/// Wrinkles the motion of an object.
+/// Adds wrinkles to the motion of an object.
 #[derive(Debug)]
-pub struct WrinkledCloth {
+pub struct WrinkleDeformer {
     motion: MeshSequence,
     options: WrinkleOptions,
-    /// The smallest radius that the mesh suggests.
-    usual_radius: f32,
+    /// Default of the minimum radius for this mesh.
+    default_radius: f32,
     layer: WrinkleLayer,
     fine: Arc<TriMesh>,
     samples: Samples,
     follower: Follower,
     on: bool,
-    /// How high the folds are, of what the lost area asks for.
+    /// Factor of the heights of the folds.
     strength: f32,
     shows_curves: bool,
 }
 
-impl WrinkledCloth {
-    /// Clip number `clip` of `object` with its layers, or its recorded frames if it has no rig.
+impl WrinkleDeformer {
+    /// Creates the deformer for clip number `clip` of `object` with its layers, or for its recorded frames if it has
+    /// no rig.
     pub fn new(object: &Object, clip: usize) -> Result<Self, String> {
         let motion = evaluate::motion_of_clip(object, clip).map_err(|error| error.to_string())?.sequence;
         let options = WrinkleOptions::default();
@@ -49,7 +50,7 @@ impl WrinkledCloth {
         Ok(Self {
             motion,
             options,
-            usual_radius: layer.min_radius(),
+            default_radius: layer.min_radius(),
             fine: Arc::new(refined.mesh),
             samples,
             follower: Follower::new(&layer),
@@ -60,7 +61,7 @@ impl WrinkledCloth {
         })
     }
 
-    /// Prepares the layer anew; settings that make no layer leave it as it was.
+    /// Prepares the layer again; it is unchanged if the settings are invalid.
     fn prepare(&mut self) {
         if let Ok(layer) = WrinkleLayer::new(self.motion.mesh(), RestShape::Pose, &self.options) {
             self.layer = layer;
@@ -70,14 +71,14 @@ impl WrinkledCloth {
     }
 }
 
-impl LiveDeformer for WrinkledCloth {
+impl LiveDeformer for WrinkleDeformer {
     fn parameters(&self) -> Vec<Parameter> {
-        let usual = f64::from(self.usual_radius);
+        let usual = f64::from(self.default_radius);
         let radius = f64::from(self.layer.min_radius());
         vec![
             Parameter::choice("on", "Wrinkles", &SWITCH, usize::from(self.on)),
             Parameter::choice("curves", "Curves", &SWITCH, usize::from(self.shows_curves)),
-            Parameter::slider("min_radius", "Smallest radius", [0.25 * usual, 4.0 * usual], 0.05 * usual, radius),
+            Parameter::slider("min_radius", "Minimum radius", [0.25 * usual, 4.0 * usual], 0.05 * usual, radius),
             Parameter::slider("strength", "Strength", STRENGTHS, 0.05, f64::from(self.strength)),
             Parameter::slider("threshold", "Threshold", THRESHOLDS, 0.001, f64::from(self.options.threshold)),
         ]
@@ -85,7 +86,7 @@ impl LiveDeformer for WrinkledCloth {
 
     fn set(&mut self, name: &str, value: f64) -> bool {
         let within = |[low, high]: [f64; 2]| value.clamp(low, high) as f32;
-        let usual = f64::from(self.usual_radius);
+        let usual = f64::from(self.default_radius);
         match name {
             "on" => self.on = value > 0.5,
             "curves" => self.shows_curves = value > 0.5,
@@ -131,14 +132,14 @@ impl LiveDeformer for WrinkledCloth {
     }
 }
 
-impl WrinkledCloth {
+impl WrinkleDeformer {
     fn segments(&self, cloth: &[Vec3], curves: &Curves) -> Vec<[Vec3; 2]> {
         let lines = self.layer.polylines(cloth, curves);
         lines.iter().flat_map(|line| line.windows(2).map(|ends| [ends[0], ends[1]])).collect()
     }
 }
 
-/// How often that many triangles can be cut in four.
+/// Number of refinement levels for a mesh of so many triangles.
 fn levels(triangles: usize) -> u32 {
     (1..=MAX_LEVELS).take_while(|level| triangles << (2 * level) <= MAX_TRIANGLES).last().unwrap_or(0)
 }
@@ -149,9 +150,9 @@ mod tests {
     use dermis::samples;
 
     #[test]
-    fn the_towel_folds_while_it_is_on() {
+    fn wrinkles_the_towel_when_enabled() {
         let towel = samples::build("towel").unwrap().objects.remove(0);
-        let mut live = WrinkledCloth::new(&towel, 0).unwrap();
+        let mut live = WrinkleDeformer::new(&towel, 0).unwrap();
         let last = live.frame_count() - 1;
         let folded = live.pose(last).unwrap();
         assert_eq!(folded.positions.len(), live.surface().unwrap().point_count());
@@ -164,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fine_cloth_is_not_refined() {
+    fn does_not_refine_fine_cloth() {
         assert_eq!([10, 5_000, 30_000, 200_000].map(levels), [3, 2, 0, 0]);
     }
 }

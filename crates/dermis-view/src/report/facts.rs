@@ -1,28 +1,28 @@
-//! What a report says of one fit.
+//! Data of a report on one fit.
 
 use dermis::skin::Skin;
 use dermis::skin::compare::compare;
 use dermis::skin::statistics::{WeightStatistics, weight_statistics};
 use serde::Serialize;
 
-use crate::gallery::Reference;
+use crate::asset_store::Reference;
 use crate::measures::{MeasureError, RankMeasures, at_rank};
 
-/// Ranks that are measured for the curve of error against rank, at most.
-const MOST_RANKS: usize = 24;
+/// Maximum number of ranks on the curve of error against rank.
+const MAX_RANKS: usize = 24;
 
-/// One fit: its measures at full rank, and where, when and at which rank it errs.
+/// Data of one fit: its measures at full rank, and its errors per point, frame and rank.
 #[derive(Debug, Clone, Serialize)]
-#[allow(missing_docs, reason = "the keys of the JSON, in words")]
+#[allow(missing_docs, reason = "the names are the keys of the JSON")]
 pub struct FitFacts {
     pub label: String,
     pub file_bytes: Option<u64>,
     pub measures: RankMeasures,
-    /// From rank 0 to full rank, evenly thinned out where there are many.
+    /// Measures from rank 0 to full rank, thinned out uniformly if there are many.
     pub by_rank: Vec<RankMeasures>,
     pub rms_by_frame: Vec<f64>,
     pub max_by_frame: Vec<f64>,
-    /// Counts of errors in equal parts of 0 to `histogram_high`.
+    /// Histogram of errors with equal bins from 0 to `histogram_high`.
     pub histogram: Vec<u64>,
     pub histogram_high: f64,
     pub points_by_influences: Vec<usize>,
@@ -32,9 +32,9 @@ pub struct FitFacts {
     pub bones: Vec<BoneFacts>,
 }
 
-/// What one bone moves.
+/// Data of one bone.
 #[derive(Debug, Clone, Serialize)]
-#[allow(missing_docs, reason = "the keys of the JSON, in words")]
+#[allow(missing_docs, reason = "the names are the keys of the JSON")]
 pub struct BoneFacts {
     pub name: String,
     pub points: usize,
@@ -78,10 +78,10 @@ impl FitFacts {
     }
 }
 
-/// 0 to `most`, at most [`MOST_RANKS`] + 1 of them, both ends among them.
-fn ranks(most: usize) -> Vec<usize> {
-    let count = most.min(MOST_RANKS);
-    (0..=count).map(|at| (at * most).checked_div(count).unwrap_or(0)).collect()
+/// At most [`MAX_RANKS`] + 1 ranks from 0 to `full`, including both.
+fn ranks(full: usize) -> Vec<usize> {
+    let count = full.min(MAX_RANKS);
+    (0..=count).map(|at| (at * full).checked_div(count).unwrap_or(0)).collect()
 }
 
 #[cfg(test)]
@@ -89,9 +89,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_ends_are_among_the_ranks() {
+    fn ranks_include_both_ends() {
         assert_eq!((ranks(0), ranks(3)), (vec![0], vec![0, 1, 2, 3]));
         let many = ranks(100);
-        assert_eq!((many.len(), many[0], many[MOST_RANKS]), (MOST_RANKS + 1, 0, 100));
+        assert_eq!((many.len(), many[0], many[MAX_RANKS]), (MAX_RANKS + 1, 0, 100));
     }
 }

@@ -1,14 +1,14 @@
-//! The file itself: a page whose script and data stand within it.
+//! HTML file of the report: a page with embedded script and data.
 
 use serde_json::json;
 
 use super::{Embedded, Facts};
 
-/// The whole HTML file.
+/// Contents of the HTML file.
 pub(super) fn page(facts: &Facts, view: &[Embedded]) -> Result<String, serde_json::Error> {
     let title = escaped(&facts.title);
     let data = serde_json::to_string(&json!({ "facts": facts, "view": view }))?;
-    // Inside a script element only the text "</" could end it early; both languages know another way to write it.
+    // Only the text "</" could end a script element early; JSON and JavaScript have an equivalent escape.
     let data = data.replace("</", "<\\/");
     let script = crate::page::report_script().replace("</script", "<\\/script");
     Ok(format!(

@@ -1,8 +1,8 @@
-//! `dermis report`: fits against the frames they were made from, as one HTML file that opens anywhere.
+//! `dermis report`: comparison of fits with the frames they were made from, as one HTML file.
 //!
-//! The file holds the numbers (computed here, printed as they are), the page's script, and the geometry of a range of
-//! frames for a view that can be turned and played: recorded frames and corrections in 16-bit steps of their box, which is
-//! off by less than 1/100,000 of it. Nothing is fetched from anywhere.
+//! The file contains the numbers (computed here and printed unchanged), the script of the page, and the geometry of a
+//! range of frames for a 3D view: recorded frames and corrections are quantized to 16 bits, with an error below
+//! 1/100,000 of their bounding box. The file needs no network.
 
 mod facts;
 mod html;
@@ -15,76 +15,75 @@ use dermis::{FrameRange, SelectError, Selection, select};
 use serde::Serialize;
 
 use crate::asset::{Asset, AssetInfo, clip_bundle, frames_bundle, mesh_bundle};
-use crate::gallery::Gallery;
+use crate::asset_store::AssetStore;
 use crate::measures::MeasureError;
 pub use facts::FitFacts;
 
-/// The geometry may take this many bytes before it is encoded as text, which adds a third.
-const MOST_GEOMETRY: usize = 6_600_000;
+/// Maximum size of the geometry in bytes, before the text encoding, which adds a third.
+const MAX_GEOMETRY_BYTES: usize = 6_600_000;
 
 /// Options of [`report`].
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ReportOptions {
-    /// The heading; the fits' names where it is empty.
+    /// Title; the names of the fits if empty.
     pub title: String,
-    /// The frames of the 3D view; all where it is `None`. Where they are too many for a file of handy size, every second,
-    /// third, … is kept.
+    /// Frames of the 3D view; `None`: all. If the file would become too large, every second, third, … frame is kept.
     pub frames: Option<FrameRange>,
 }
 
-/// A report as a file and as data.
+/// Report as a file and as data.
 #[derive(Debug)]
 pub struct Report {
-    /// The whole file.
+    /// Contents of the HTML file.
     pub html: String,
-    /// What it says, for programs.
+    /// The numbers, as data.
     pub facts: Facts,
-    /// What had to be left out.
+    /// Notes on dropped frames.
     pub notes: Vec<Note>,
 }
 
-/// The numbers of a report.
+/// Numbers of a report.
 #[derive(Debug, Clone, Serialize)]
 pub struct Facts {
-    /// The heading.
+    /// Title.
     pub title: String,
-    /// The version of dermis.
+    /// Version of dermis.
     pub version: &'static str,
-    /// What the recorded motion is called.
+    /// Name of the recorded motion.
     pub sequence: String,
-    /// Its size.
+    /// Number of points.
     pub points: usize,
-    /// Its size.
+    /// Number of triangles.
     pub triangles: usize,
-    /// Its length.
+    /// Number of frames.
     pub frames: usize,
-    /// Its rate.
+    /// Frames per second.
     pub fps: f64,
-    /// What lengths are measured in.
+    /// Unit of lengths.
     pub unit: String,
     /// One entry per fit.
     pub fits: Vec<FitFacts>,
-    /// Every how many frames the 3D view shows one.
+    /// Step between the frames of the 3D view.
     pub frame_step: usize,
 }
 
-/// Why there is no report.
+/// Error of [`report`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReportError {
-    /// There is no page in this build to put into it.
+    /// This build has no page.
     #[error("{0}")]
     NoPage(&'static str),
-    /// An input plays no frames of the sequence.
-    #[error("'{label}' has no clip that plays the sequence: {wanted}")]
+    /// An input does not reproduce the sequence.
+    #[error("'{label}' has no clip that matches the sequence: {wanted}")]
     Unmatched {
-        /// The input.
+        /// Name of the input.
         label: String,
-        /// What the clip would have to have.
+        /// Requirements of the clip.
         wanted: String,
     },
-    /// There is nothing to report on.
-    #[error("there is no recorded motion to compare with")]
+    /// There is no recorded motion.
+    #[error("no recorded motion to compare with")]
     NoSequence,
     /// A fit cannot be measured.
     #[error(transparent)]
@@ -92,55 +91,57 @@ pub enum ReportError {
     /// An input cannot be evaluated.
     #[error(transparent)]
     Evaluate(#[from] EvaluateError),
-    /// The frames asked for are not there.
+    /// The selected frames do not exist.
     #[error(transparent)]
     Select(#[from] SelectError),
-    /// The data cannot be written down.
+    /// The data cannot be encoded.
     #[error("{0}")]
     Json(#[from] serde_json::Error),
 }
 
-/// Reports on `gallery`, whose first asset has the recorded frames and whose others are fits of it.
-pub fn report(gallery: &Gallery, options: &ReportOptions) -> Result<Report, ReportError> {
+/// Reports on `assets`: the first contains the recorded frames, the others are fits of it.
+pub fn report(assets: &AssetStore, options: &ReportOptions) -> Result<Report, ReportError> {
     if let Some(reason) = crate::page::missing() {
         return Err(ReportError::NoPage(reason));
     }
-    let facts = gather(gallery, options)?;
-    let (view, step, mut notes) = view_data(gallery, options)?;
+    let facts = gather(assets, options)?;
+    let (view, step, mut notes) = view_data(assets, options)?;
     notes.extend(options.frames.and_then(|frames| beyond(frames, facts.frames)));
     let facts = Facts { frame_step: step, ..facts };
     let html = html::page(&facts, &view)?;
     Ok(Report { html, facts, notes })
 }
 
-/// What to say of a range that reaches beyond the frames there are.
+/// Note on a range beyond the existing frames.
 fn beyond(frames: FrameRange, count: usize) -> Option<Note> {
     let (start, end, _) = frames.resolve(count)?;
     let there = |at: Option<i64>| at.is_none_or(|at| usize::try_from(at.unsigned_abs()).is_ok_and(|at| at <= count));
     let last = end - 1;
-    let note = || Note::new(format!("there are {count} frames; of {frames}, the 3D view shows {start} to {last}"));
+    let note = || {
+        Note::new(format!("the frames {frames} exceed the {count} existing ones; the 3D view shows {start} to {last}"))
+    };
     (!there(frames.start) || !there(frames.end)).then(note)
 }
 
-fn gather(gallery: &Gallery, options: &ReportOptions) -> Result<Facts, ReportError> {
-    let original = gallery.get(0).ok_or(ReportError::NoSequence)?;
+fn gather(assets: &AssetStore, options: &ReportOptions) -> Result<Facts, ReportError> {
+    let original = assets.get(0).ok_or(ReportError::NoSequence)?;
     let sequence = original.object.sequence.as_ref().ok_or(ReportError::NoSequence)?;
     let mut fits = Vec::new();
-    for id in 1..gallery.len() {
-        let compared = clip_of(gallery, id).and_then(|clip| gallery.compared(id, clip));
-        let label = gallery.get(id).map(|asset| asset.label.clone()).unwrap_or_default();
+    for id in 1..assets.len() {
+        let compared = clip_of(assets, id).and_then(|clip| assets.compared(id, clip));
+        let label = assets.get(id).map(|asset| asset.label.clone()).unwrap_or_default();
         let Some((skin, reference)) = compared else {
             let (frames, points) = (sequence.frame_count(), sequence.point_count());
-            let wanted = format!("it takes {frames} frames of the same {points} points and triangles");
+            let wanted = format!("it needs {frames} frames of the same {points} points and triangles");
             return Err(ReportError::Unmatched { label, wanted });
         };
-        let bytes = gallery.get(id).and_then(|asset| asset.file_bytes);
+        let bytes = assets.get(id).and_then(|asset| asset.file_bytes);
         fits.push(FitFacts::gather(label, bytes, &skin, &reference)?);
     }
     let names = || fits.iter().map(|fit| fit.label.as_str()).collect::<Vec<_>>().join(", ");
     Ok(Facts {
         title: if options.title.is_empty() {
-            format!("{} beside {}", names(), original.label)
+            format!("{} compared with {}", names(), original.label)
         } else {
             options.title.clone()
         },
@@ -156,43 +157,43 @@ fn gather(gallery: &Gallery, options: &ReportOptions) -> Result<Facts, ReportErr
     })
 }
 
-/// The clip of asset `id` that plays the sequence of the first.
-fn clip_of(gallery: &Gallery, id: usize) -> Option<usize> {
-    gallery.references(id).iter().position(|reference| *reference == Some(0))
+/// Clip of asset `id` that reproduces the sequence of the first asset.
+fn clip_of(assets: &AssetStore, id: usize) -> Option<usize> {
+    assets.references(id).iter().position(|reference| *reference == Some(0))
 }
 
-/// One asset of the 3D view.
+/// Asset of the 3D view.
 #[derive(Debug, Serialize)]
 struct Embedded {
     info: AssetInfo,
-    /// Bundles as base64, where the asset has them.
+    /// Bundles in base64, if present.
     mesh: String,
     clip: Option<String>,
     frames: Option<String>,
 }
 
-/// The geometry of the frames asked for, thinned out until it fits.
-fn view_data(gallery: &Gallery, options: &ReportOptions) -> Result<(Vec<Embedded>, usize, Vec<Note>), ReportError> {
-    let assets: Vec<Arc<Asset>> = (0..gallery.len()).filter_map(|id| gallery.get(id)).collect();
+/// Geometry of the selected frames, thinned out to the maximum size.
+fn view_data(store: &AssetStore, options: &ReportOptions) -> Result<(Vec<Embedded>, usize, Vec<Note>), ReportError> {
+    let assets: Vec<Arc<Asset>> = (0..store.len()).filter_map(|id| store.get(id)).collect();
     let mut step = 1;
     loop {
-        let cut = Gallery::default();
+        let cut = AssetStore::default();
         for (id, asset) in assets.iter().enumerate() {
-            let clip = clip_of(gallery, id).unwrap_or(0);
+            let clip = clip_of(store, id).unwrap_or(0);
             cut.add(thinned(asset, clip, options.frames, step)?);
         }
         let (view, size) = embedded(&cut)?;
-        let fewest = view.iter().filter_map(|asset| asset.info.recorded.as_ref()).any(|motion| motion.frames <= 2);
-        if size <= MOST_GEOMETRY || fewest {
-            let note =
-                (step > 1).then(|| Note::new(format!("the 3D view shows one frame in {step}, to keep the file small")));
+        let is_minimal = view.iter().filter_map(|asset| asset.info.recorded.as_ref()).any(|motion| motion.frames <= 2);
+        if size <= MAX_GEOMETRY_BYTES || is_minimal {
+            let note = (step > 1)
+                .then(|| Note::new(format!("the 3D view contains every {step}th frame to limit the size of the file")));
             return Ok((view, step, note.into_iter().collect()));
         }
         step += 1;
     }
 }
 
-/// The asset with only the clip `clip`, only the frames asked for, and of those one in `step`.
+/// Asset with only the clip `clip`, and every `step`th of the selected frames.
 fn thinned(asset: &Asset, clip: usize, frames: Option<FrameRange>, step: usize) -> Result<Asset, ReportError> {
     let clips = asset.object.clips.get(clip).cloned().into_iter().collect();
     let object =
@@ -216,8 +217,8 @@ fn thinned(asset: &Asset, clip: usize, frames: Option<FrameRange>, step: usize) 
     })
 }
 
-fn embedded(gallery: &Gallery) -> Result<(Vec<Embedded>, usize), ReportError> {
-    let infos = gallery.infos()?;
+fn embedded(assets: &AssetStore) -> Result<(Vec<Embedded>, usize), ReportError> {
+    let infos = assets.infos()?;
     let mut size = 0;
     let mut text = |bytes: Vec<u8>| {
         size += bytes.len();
@@ -225,7 +226,7 @@ fn embedded(gallery: &Gallery) -> Result<(Vec<Embedded>, usize), ReportError> {
     };
     let mut view = Vec::new();
     for info in infos {
-        let Some(asset) = gallery.get(info.id) else { continue };
+        let Some(asset) = assets.get(info.id) else { continue };
         let Object { rig, clips, sequence, .. } = &asset.object;
         let clip = rig.as_ref().zip(clips.first()).map(|(rig, clip)| text(clip_bundle(rig, clip)));
         let frames = match sequence {

@@ -1,6 +1,6 @@
-//! A server with a small skin and its recorded motion, and plain requests to it.
+//! Server with a small skin and its recorded motion, and plain requests to it.
 
-#![allow(dead_code, reason = "each test binary uses its part")]
+#![allow(dead_code, reason = "each test binary uses some of it")]
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -12,21 +12,21 @@ use dermis::body::from_object;
 use dermis::prelude::*;
 use dermis::tet::tetrahedra::lattice::LatticeOptions;
 use dermis::tissue::layered::{BuildOptions, Mesher, Thickness, build};
-use dermis_view::{Gallery, ServeError, ServeOptions, Server};
+use dermis_view::{AssetStore, ServeError, ServeOptions, Server};
 
-/// A strip of quads that a second joint bends, and the same motion recorded with an error of `off` in the last frame.
+/// A strip of quads that a second joint bends, and the recorded motion with an error of `off` in the last frame.
 pub(crate) fn strip(frames: usize, off: f32) -> (Scene, Scene) {
     let points: Vec<Vec3> = (0..10).flat_map(|k| [0.0, 1.0].map(|y| Vec3::new(k as f32, y, 0.0))).collect();
     let triangles = (0..9).flat_map(|k| [[2 * k, 2 * k + 2, 2 * k + 3], [2 * k, 2 * k + 3, 2 * k + 1]]).collect();
     let mesh = Arc::new(TriMesh::new(points, triangles).unwrap());
     let middle = DAffine3::from_translation(dermis::mesh::glam::DVec3::X * 4.5);
     let joints = vec![Joint::at("root", None, DAffine3::IDENTITY), Joint::at("tip", Some(0), middle)];
-    let share = |k: usize| (k / 2) as f32 / 9.0;
-    let weights = SkinWeights::from_rows((0..20).map(|k| [(0, 1.0 - share(k)), (1, share(k))]));
+    let weight = |k: usize| (k / 2) as f32 / 9.0;
+    let weights = SkinWeights::from_rows((0..20).map(|k| [(0, 1.0 - weight(k)), (1, weight(k))]));
     let shape = Shape { name: "up".into(), offsets: vec![Vec3::Z; 20], normal_offsets: None };
     let rig = Rig::new(&mesh, joints, weights, vec![shape]).unwrap();
-    let turn = |s: usize| middle * DAffine3::from_axis_angle(dermis::mesh::glam::DVec3::Z, 0.1 * s as f64);
-    let transforms = (0..frames).flat_map(|s| [DAffine3::IDENTITY, turn(s)]).collect();
+    let bent = |s: usize| middle * DAffine3::from_axis_angle(dermis::mesh::glam::DVec3::Z, 0.1 * s as f64);
+    let transforms = (0..frames).flat_map(|s| [DAffine3::IDENTITY, bent(s)]).collect();
     let coefficients = (0..frames).map(|s| 0.2 * s as f32).collect();
     let clip = Clip::new(&rig, "bend", 24.0, transforms, coefficients).unwrap();
     let recorded = dermis::mesh::pose::bake(&mesh, &rig, &clip).unwrap();
@@ -37,7 +37,7 @@ pub(crate) fn strip(frames: usize, off: f32) -> (Scene, Scene) {
     (scene(Object::of_sequence("strip", recorded)), scene(Object::of_rig("strip", mesh, rig, vec![clip])))
 }
 
-/// The file of an arm that is flesh on the side of larger x.
+/// File of an arm with flesh on the side of larger x.
 pub(crate) fn layered_arm() -> Vec<u8> {
     let object = dermis::samples::build("arm").unwrap().objects.remove(0);
     let (low, high) = object.mesh.bounds();
@@ -57,7 +57,7 @@ pub(crate) fn layered_arm() -> Vec<u8> {
     std::fs::read(file).unwrap()
 }
 
-/// A running server; it stops when dropped.
+/// Running server, which stops when dropped.
 pub(crate) struct Running {
     pub(crate) port: u16,
     stop: Arc<AtomicBool>,
@@ -67,19 +67,19 @@ pub(crate) struct Running {
 impl Running {
     /// Serves the recorded strip as asset 0 and its skin as asset 1.
     pub(crate) fn start(options: ServeOptions) -> Self {
-        let gallery = Arc::new(Gallery::default());
+        let assets = Arc::new(AssetStore::default());
         let (recorded, skin) = strip(6, 0.5);
-        gallery.add_scene("strip.abc", recorded).unwrap();
-        gallery.add_scene("strip.glb", skin).unwrap();
-        let server = Server::bind(gallery, options).unwrap();
+        assets.add_scene("strip.abc", recorded).unwrap();
+        assets.add_scene("strip.glb", skin).unwrap();
+        let server = Server::bind(assets, options).unwrap();
         let port = server.url().trim_end_matches('/').rsplit(':').next().unwrap().parse().unwrap();
         let stop = Arc::new(AtomicBool::new(false));
-        let asked = Arc::clone(&stop);
-        let thread = std::thread::spawn(move || server.run(move || asked.load(Ordering::SeqCst)));
+        let stopping = Arc::clone(&stop);
+        let thread = std::thread::spawn(move || server.run(move || stopping.load(Ordering::SeqCst)));
         Self { port, stop, thread: Some(thread) }
     }
 
-    /// Sends a request and gives the status and the body.
+    /// Sends a request. Returns the status and the body of the response.
     pub(crate) fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> (u16, Vec<u8>) {
         let host = format!("127.0.0.1:{}", self.port);
         let own = ("Host", host.as_str());
@@ -90,7 +90,7 @@ impl Running {
         let head = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n{lines}Content-Length: {size}\r\n\r\n");
         let mut stream = TcpStream::connect(&host).unwrap();
         stream.write_all(head.as_bytes()).unwrap();
-        // A server that refuses a body may hang up before it is sent.
+        // A server that rejects a body may close the connection before all of it is sent.
         let _ = stream.write_all(body);
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);

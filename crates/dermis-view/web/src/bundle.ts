@@ -1,4 +1,4 @@
-// Named arrays in one binary body; `bundle.rs` describes the layout.
+// Reader of bundles of named arrays; `bundle.rs` describes the format.
 
 interface Entry {
   name: string;
@@ -18,7 +18,7 @@ export class Bundle {
   constructor(private readonly buffer: ArrayBuffer) {
     const view = new DataView(buffer);
     if (buffer.byteLength < 12 || view.getUint32(0, true) !== MAGIC || view.getUint32(4, true) !== 1) {
-      throw new Error("the geometry is not in a form that this page knows");
+      throw new Error("unknown format of the geometry: reload the page");
     }
     const length = view.getUint32(8, true);
     const listed = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 12, length))) as Entry[];

@@ -1,4 +1,4 @@
-// The page of `dermis view`: puts the parts together and keeps the picture going.
+// Entry point of the page of `dermis view`: connects the components and runs the render loop.
 
 import "./style.css";
 import type { Model } from "./gpu/model";
@@ -28,10 +28,10 @@ async function start(app: HTMLElement): Promise<void> {
   const messages = el("div", { className: "messages" });
   const middle = el("main", {}, canvasBox);
   app.append(left, middle, right);
-  // The GPU gets ready while the server answers.
-  const asked = source.scene();
+  // The GPU is initialized while the server responds.
+  const request = source.scene();
   const stage = new Stage(canvasBox);
-  const scene = await asked;
+  const scene = await request;
   const viewer = new Viewer(source, stage, scene);
   stage.frame(scene.assets.slice(0, 1));
   const say = (text: string): void => {
@@ -50,7 +50,7 @@ async function start(app: HTMLElement): Promise<void> {
     const info = scene.assets[asset];
     if (!info) return;
     await viewer.add(info);
-    // What has no room in the GPU's textures comes from the server, frame by frame.
+    // Motions that exceed the textures of the GPU are streamed from the server.
     for (const view of viewer.views.filter((v) => v.model.info.id === asset && v.figure.poser.kind === "live")) {
       lives.push(Live.feed(viewer, view, view.tag === "original" ? "recorded" : "pose"));
     }
@@ -79,7 +79,7 @@ async function start(app: HTMLElement): Promise<void> {
     { className: "hint" },
     "Press ",
     el("kbd", { textContent: "?" }),
-    " for the keys. Drop files to add them.",
+    " for the list of keys. Drop files to add them.",
   );
   const look = lookPanel(viewer, () => crowd.frame());
   const heat = heatPanel(viewer);
@@ -112,12 +112,12 @@ async function start(app: HTMLElement): Promise<void> {
     say,
   );
   Object.assign(window, { dermis: { stats, viewer, brush, crowd, flesh } });
-  if (scene.assets.length === 0) say("Nothing to show yet: drop a file here");
+  if (scene.assets.length === 0) say("No files yet: drop a file here");
   viewer.changed();
   await viewer.measure();
 }
 
-/** A layered body is seen simulated, in motion and in the colours of what the simulation does. */
+/** Shows a layered body simulated, playing, and coloured by the scalars of the simulation. */
 function simulate(viewer: Viewer, model: Model): Live {
   const live = Live.add(viewer, model, "tissue", () => {
     viewer.show(viewer.views.indexOf(live.view!));
@@ -126,7 +126,7 @@ function simulate(viewer: Viewer, model: Model): Live {
   return live;
 }
 
-/** The best fit comes first into view, the original stands ready beside it. */
+/** Selects the best fit as the first view. */
 function chooseFirstView(viewer: Viewer): void {
   const best = viewer.views.findIndex((view) => view.tag === "fit + corrections");
   const fit = viewer.views.findIndex((view) => view.tag === "fit");
@@ -165,9 +165,9 @@ function keyList(viewer: Viewer, brush: Brush, crowd: CrowdPanel, flesh: FleshTo
     viewer.play(false);
     viewer.setFrame(state.frame + by);
   };
-  /** A crowd is drawn plain. */
+  /** Acts unless a crowd is shown, which has no overlays. */
   const plain = (act: () => void): void =>
-    crowd.crowd ? viewer.say("A crowd is drawn without lines and colours: press C to leave it") : act();
+    crowd.crowd ? viewer.say("A crowd is drawn without lines and colours: press C to hide it") : act();
   const look = (name: keyof typeof state.look): void =>
     plain(() => {
       state.look[name] = !state.look[name];
@@ -175,7 +175,7 @@ function keyList(viewer: Viewer, brush: Brush, crowd: CrowdPanel, flesh: FleshTo
     });
   const heat = (): void => {
     if (!viewer.models.some((model) => model.reference !== null)) {
-      viewer.say("There is no recorded motion that a clip could be compared with: drop one");
+      viewer.say("There is no recorded motion to compare with: drop a file with one");
       return;
     }
     state.heat = state.heat === "error" ? "none" : "error";
@@ -187,8 +187,8 @@ function keyList(viewer: Viewer, brush: Brush, crowd: CrowdPanel, flesh: FleshTo
   };
   return [
     { key: " ", shown: "Space", text: "play, pause", act: () => viewer.play(!state.playing) },
-    { key: "ArrowRight", shown: "→", text: "one frame on", act: () => step(1) },
-    { key: "ArrowLeft", shown: "←", text: "one frame back", act: () => step(-1) },
+    { key: "ArrowRight", shown: "→", text: "next frame", act: () => step(1) },
+    { key: "ArrowLeft", shown: "←", text: "previous frame", act: () => step(-1) },
     { key: "Home", text: "first frame", act: () => viewer.setFrame(0) },
     { key: "End", text: "last frame", act: () => viewer.setFrame(viewer.frameCount - 1) },
     {
@@ -199,7 +199,7 @@ function keyList(viewer: Viewer, brush: Brush, crowd: CrowdPanel, flesh: FleshTo
         viewer.changed();
       },
     },
-    { key: "f", text: "frame what is shown", act: () => crowd.frame() },
+    { key: "f", text: "frame the shown views", act: () => crowd.frame() },
     { key: "1", text: "one view", act: () => split(false) },
     { key: "2", text: "side by side", act: () => split(true) },
     { key: "x", text: "A/B flip", act: () => viewer.flip() },
@@ -215,7 +215,7 @@ function keyList(viewer: Viewer, brush: Brush, crowd: CrowdPanel, flesh: FleshTo
       act: () => viewer.setRank(Math.min(Math.max(0, ...viewer.models.map((m) => m.info.rank)), state.rank + 1)),
     },
     { key: "c", text: "crowd", act: () => void crowd.show(crowd.crowd === null) },
-    { key: "r", text: "restart the simulation", act: () => flesh.liveOf(viewer.active)?.tell({ reset: true }) },
+    { key: "r", text: "restart the simulation", act: () => flesh.liveOf(viewer.active)?.send({ reset: true }) },
     { key: "ctrl+z", shown: "Ctrl Z", text: "undo a stroke", act: () => brush.undo() },
   ];
 }

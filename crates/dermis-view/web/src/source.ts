@@ -1,4 +1,4 @@
-// Where the page's data come from: the server, or what a report carries within itself.
+// Data sources of the page: the server, or the embedded data of a report.
 
 import { Bundle } from "./bundle";
 
@@ -6,7 +6,7 @@ export interface MotionInfo {
   name: string;
   frames: number;
   fps: number;
-  /** The asset whose recorded frames a clip is to play. */
+  /** Asset whose recorded frames a clip is compared with. */
   reference?: number | null;
 }
 
@@ -29,9 +29,9 @@ export interface AssetInfo {
   influences: number;
   attributes: string[];
   layers: string[];
-  /** Whether it is a layered body, which can be simulated. */
+  /** True for a layered body, which can be simulated. */
   tissue: boolean;
-  /** The clip that is to be shown first. */
+  /** Clip that is shown first. */
   first_clip: number | null;
   low: [number, number, number];
   high: [number, number, number];
@@ -64,19 +64,19 @@ export interface Source {
   mesh(asset: number, level: number): Promise<Bundle>;
   clip(asset: number, level: number, clip: number): Promise<Bundle>;
   frames(asset: number, first: number, count: number): Promise<Bundle>;
-  /** `null` where there is nothing to compare with. */
+  /** Measures of a fit; `null` if there is no reference. */
   measures(asset: number, clip: number, rank: number): Promise<RankMeasures | null>;
   pointErrors(asset: number, clip: number, point: number, rank: number): Promise<number[] | null>;
 }
 
-/** What the brush has changed: the rest pose, the values of an attribute, or both. */
+/** Edit of the brush: the rest pose, the values of an attribute, or both. */
 export interface Edit {
   rest: Float32Array<ArrayBuffer> | null;
   attribute: string | null;
   values: Float32Array<ArrayBuffer> | null;
 }
 
-/** The server that gave this page. */
+/** Server of this page. */
 export class ServerSource implements Source {
   async scene(): Promise<SceneInfo> {
     return (await answer("api/scene")).json() as Promise<SceneInfo>;
@@ -104,13 +104,13 @@ export class ServerSource implements Source {
     return response.ok ? ((await response.json()) as number[]) : null;
   }
 
-  /** Sends a dropped file; gives the number of its asset. */
+  /** Sends a dropped file. Returns the index of its asset. */
   async drop(file: File): Promise<number> {
     const response = await answer(`api/drop?name=${encodeURIComponent(file.name)}`, file);
     return ((await response.json()) as { asset: number }).asset;
   }
 
-  /** Saves an edit: gives the files written, or the file itself where there is no place to write it to. */
+  /** Saves an edit. Returns the files written, or the file itself if the server has no output. */
   async save(asset: number, { rest, attribute, values }: Edit): Promise<string[] | Blob> {
     const query = new URLSearchParams({ rest: String(rest !== null), ...(attribute !== null && { attribute }) });
     const parts = [rest, values].filter((part) => part !== null);
@@ -120,12 +120,12 @@ export class ServerSource implements Source {
   }
 }
 
-/** A request whose failure says that there is nobody any more who could answer it. */
+/** Request that reports a missing server. */
 async function reach(path: string, body?: Blob): Promise<Response> {
   try {
     return await fetch(path, body ? { method: "POST", body } : {});
   } catch {
-    throw new Error("dermis has ended: start it again and load this page anew");
+    throw new Error("dermis has ended: restart it and reload this page");
   }
 }
 
@@ -137,7 +137,7 @@ async function answer(path: string, body?: Blob): Promise<Response> {
   try {
     message = (JSON.parse(text) as { error: string }).error;
   } catch {
-    // The answer is a plain sentence.
+    // The response is plain text.
   }
   throw new Error(message);
 }

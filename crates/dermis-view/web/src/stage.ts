@@ -1,19 +1,19 @@
-// The picture: one renderer, one camera for all columns, and a grid to stand on.
+// Renderer with one camera for all columns and a ground grid.
 
 import * as THREE from "three";
 import { OrbitControls } from "three/examples/jsm/controls/OrbitControls.js";
 import { countUploads, stats } from "./gpu/uploads";
 import type { AssetInfo } from "./source";
 
-/** Colours are given as they are to appear: the shaders, not the renderer, encode them. */
+/** Colours are in display space; the shaders, not the renderer, encode them. */
 const shown = (hex: number): THREE.Color => new THREE.Color().setHex(hex, THREE.LinearSRGBColorSpace);
 const BACKGROUND = shown(0x1d2025);
 const UP: Record<AssetInfo["up"], [number, number, number]> = { x: [1, 0, 0], y: [0, 1, 0], z: [0, 0, 1] };
 
-/** Degrees that the smaller side of a cell sees. */
+/** Field of view of the smaller side of a cell, in degrees. */
 const FIELD = 35;
 
-/** A part of the picture, in shares of its width and height from the upper left. */
+/** Area of the canvas, in fractions of its width and height from the upper left. */
 export interface Cell {
   left: number;
   top: number;
@@ -21,7 +21,7 @@ export interface Cell {
   height: number;
 }
 
-/** Where a number of views stand side by side: in rows that are filled from end to end. */
+/** Areas of views side by side, in completely filled rows. */
 export function cells(count: number): Cell[] {
   const rows = count <= 2 ? 1 : 2;
   const first = Math.ceil(count / rows);
@@ -46,7 +46,7 @@ export class Stage {
     this.renderer = new THREE.WebGLRenderer({ antialias: true, powerPreference: "high-performance" });
     const gl = this.renderer.getContext() as WebGL2RenderingContext;
     if (!gl.getExtension("EXT_color_buffer_float")) {
-      throw new Error("This browser's WebGL cannot draw to float textures, which the viewer needs");
+      throw new Error("WebGL without float render targets: the viewer needs another browser or GPU");
     }
     countUploads(gl);
     this.canvas = this.renderer.domElement;
@@ -69,14 +69,14 @@ export class Stage {
     this.wanted = true;
   }
 
-  /** Whether something has changed since the last picture. */
+  /** Returns true if drawing has been requested since the last frame. */
   takeWanted(): boolean {
     const wanted = this.wanted;
     this.wanted = false;
     return wanted;
   }
 
-  /** Looks at all of `boxes`, from the front right and a little above. */
+  /** Frames all of `boxes`, from the front right and slightly above. */
   frame(boxes: Pick<AssetInfo, "low" | "high" | "up">[], reach = 1): void {
     const box = new THREE.Box3();
     for (const { low, high } of boxes) box.union(new THREE.Box3(new THREE.Vector3(...low), new THREE.Vector3(...high)));
@@ -97,7 +97,7 @@ export class Stage {
     this.invalidate();
   }
 
-  /** Draws `contents` side by side, all seen by the same camera. */
+  /** Draws `contents` side by side with the same camera. */
   draw(contents: THREE.Object3D[]): void {
     const { renderer, camera } = this;
     const size = renderer.getSize(new THREE.Vector2());
@@ -119,7 +119,7 @@ export class Stage {
     stats.draws++;
   }
 
-  /** The ray through a place on the canvas, and which of `count` views it is in. */
+  /** Ray through a position on the canvas, and the index of its view among `count` views. */
   ray(event: { clientX: number; clientY: number }, count: number): { ray: THREE.Ray; view: number } {
     const rect = this.canvas.getBoundingClientRect();
     const x = (event.clientX - rect.left) / rect.width;
@@ -135,7 +135,7 @@ export class Stage {
     return { ray: caster.ray, view };
   }
 
-  /** Turns the camera to one of `all` cells: things have the same size in each, and the narrowest sees all of them. */
+  /** Adapts the camera to one of `all` cells: objects have the same size in each and fit into the narrowest. */
   private aim(cell: Cell, all: Cell[], size: { x: number; y: number }): void {
     const { camera } = this;
     const aspect = ({ width, height }: Cell): number => (width * size.x) / (height * size.y);
@@ -145,7 +145,7 @@ export class Stage {
     camera.updateProjectionMatrix();
   }
 
-  /** Waits until the picture is there: reading a pixel cannot be answered earlier. */
+  /** Waits until the frame is complete, by reading a pixel. */
   finish(): void {
     const gl = this.renderer.getContext();
     gl.readPixels(0, 0, 1, 1, gl.RGBA, gl.UNSIGNED_BYTE, new Uint8Array(4));

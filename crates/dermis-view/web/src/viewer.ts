@@ -1,4 +1,4 @@
-// What is shown: the assets as views (original, fit, fit with corrections, …), the frame, the rank and the heat map.
+// State of the viewer: the views of the assets (original, fit, fit with corrections, …), frame, rank and heat map.
 
 import { Figure, type Heat, type Look } from "./gpu/figure";
 import { Model } from "./gpu/model";
@@ -14,13 +14,13 @@ export type Tag =
   | "fit + corrections"
   | "rest pose"
   | "animation"
-  | "with its layers"
+  | "with layers"
   | "on the server"
-  | "volume kept"
+  | "volume preserved"
   | "wrinkled"
   | "simulated";
 
-/** A value per point that the server streams. */
+/** Value per point streamed by the server. */
 export interface LiveScalar {
   store: Store;
   low: number;
@@ -38,7 +38,7 @@ export interface View {
   figure: Figure;
 }
 
-/** `attribute:NAME` shows a scalar of the file. */
+/** Heat maps; `attribute:NAME` shows a scalar of the file. */
 export type HeatName = "none" | "error" | "weight" | "bones" | "core" | "paint" | "live" | `attribute:${string}`;
 
 export interface State {
@@ -51,18 +51,18 @@ export interface State {
   compared: Set<string>;
   rank: number;
   heat: HeatName;
-  /** The bone whose weight is shown, and the model that it is a bone of; `null` is the active one. */
+  /** Bone whose weight is shown, and its model; `null` is the active one. */
   bone: number;
   boneModel: Model | null;
-  /** Upper end of the error's colour bar; `null` takes the largest error of what is compared. */
+  /** Upper end of the colour bar of the error; `null`: the largest error of the compared views. */
   errorRange: number | null;
   look: Look;
-  /** The point that was clicked. */
+  /** The clicked point. */
   marked: { model: Model; point: number } | null;
 }
 
-/** Views side by side, at most. */
-const MOST_COLUMNS = 6;
+/** Maximum number of views side by side. */
+const MAX_COLUMNS = 6;
 
 type Listener = () => void;
 
@@ -86,14 +86,14 @@ export class Viewer {
     look: { wireframe: false, normals: false, bones: false, flat: false },
     marked: null,
   };
-  /** Scalars that are painted. */
+  /** Painted scalars. */
   readonly paints = new Map<Model, Float32Array<ArrayBuffer>>();
-  /** By the id of the view. */
+  /** Streamed scalars by the id of the view. */
   readonly liveScalars = new Map<string, LiveScalar>();
   private readonly listeners: Listener[] = [];
   private readonly stores = new Map<string, Store>();
   private clock = 0;
-  /** Tells the user something. */
+  /** Shows a message to the user. */
   say: (text: string) => void = () => {};
 
   constructor(
@@ -106,7 +106,7 @@ export class Viewer {
     this.listeners.push(listener);
   }
 
-  /** Draws again and tells everybody who shows the state. */
+  /** Requests drawing and notifies all listeners. */
   changed(): void {
     this.stage.invalidate();
     for (const listener of this.listeners) listener();
@@ -122,14 +122,14 @@ export class Viewer {
       this.state.compared.add(id);
     };
     if (info.recorded) add(model.recordedFits ? "recorded" : "live", "original");
-    // The bones of a fit hang from nothing; a rig's shapes are its own, not corrections of anything.
+    // The bones of a fit have no parents. The shapes of other rigs are not corrections.
     const loose = info.bones.length > 0 && info.bones.every((bone) => bone.parent === null);
     const fitted = model.reference !== null || loose;
     if (info.clips.length > 0) add(model.skinFits ? "skin" : "live", fitted && model.skinFits ? "fit" : "animation");
     if (info.clips.length > 0 && fitted && info.rank > 0 && model.skinFits) add("skin", "fit + corrections");
     if (!info.recorded && info.clips.length === 0) add("rest", "rest pose");
     this.state.rank = Math.max(this.state.rank, info.rank);
-    // A file's name is said where there are several.
+    // Labels include the file name if there are several files.
     if (this.models.length > 1) for (const view of this.views) view.label = `${view.model.info.label} · ${view.tag}`;
     if (info.recorded && model.recordedFits) {
       void model.loadRecorded(this.stage.renderer, () => this.changed()).catch((error: Error) => console.error(error));
@@ -143,23 +143,23 @@ export class Viewer {
     return this.views[this.state.active] ?? null;
   }
 
-  /** The views that are ticked. */
+  /** Ticked views. */
   get ticked(): View[] {
     return this.views.filter((view) => this.state.compared.has(view.id));
   }
 
-  /** The views that are shown. */
+  /** Shown views. */
   get columns(): View[] {
     if (!this.state.split) return this.active ? [this.active] : [];
     const { ticked } = this;
-    return ticked.length > 0 ? ticked.slice(0, MOST_COLUMNS) : this.views.slice(0, 1);
+    return ticked.length > 0 ? ticked.slice(0, MAX_COLUMNS) : this.views.slice(0, 1);
   }
 
   get frameCount(): number {
     return Math.max(1, ...this.views.map((view) => framesOf(view)));
   }
 
-  /** Whether the rank moves a view. */
+  /** Rank at which a view is drawn. */
   rankOf(view: View): number {
     if (view.tag === "fit") return 0;
     return Math.min(this.state.rank, view.model.info.rank);
@@ -192,26 +192,26 @@ export class Viewer {
     this.activate(view);
   }
 
-  /** Makes a view the one that the panels speak of. */
+  /** Makes a view the active one, which the panels describe. */
   activate(view: number): void {
     this.state.active = view;
     this.changed();
     void this.measure();
   }
 
-  /** A/B: the next view that is ticked. */
+  /** A/B comparison: shows the next ticked view. */
   flip(): void {
     const ticked = this.ticked.map((view) => this.views.indexOf(view));
     const others = ticked.length > 1 ? ticked : this.views.map((_, at) => at);
     this.show(others[(others.indexOf(this.state.active) + 1) % others.length] ?? 0);
   }
 
-  /** Looks at what is shown as it stands now. */
+  /** Frames the shown views in their current pose. */
   frameShown(): void {
     this.stage.frame(this.columns.map((view) => ({ ...bounds(this.positions(view)), up: view.model.info.up })));
   }
 
-  /** Looks at all places that what is shown moves to. */
+  /** Frames the shown views over their whole motion. */
   frameMotion(): void {
     this.stage.frame(this.columns.map((view) => view.model.info));
   }
@@ -220,42 +220,42 @@ export class Viewer {
     return this.measures.get(measureKey(model, rank));
   }
 
-  /** Fetches the measures of every fit at rank 0 and at the ranks shown. */
+  /** Fetches the measures of every fit at rank 0 and at the current rank. */
   async measure(): Promise<void> {
-    const asked = this.models.filter((model) => model.reference !== null);
-    const wanted = asked.flatMap((model) => [0, this.state.rank].map((rank) => ({ model, rank })));
+    const compared = this.models.filter((model) => model.reference !== null);
+    const wanted = compared.flatMap((model) => [0, this.state.rank].map((rank) => ({ model, rank })));
     for (const { model, rank } of wanted) {
       const key = measureKey(model, rank);
       if (this.measures.has(key)) continue;
-      const least = Math.min(rank, model.info.rank);
-      this.measures.set(key, await this.attempt(this.source.measures(model.info.id, Math.max(model.clip, 0), least)));
+      const clamped = Math.min(rank, model.info.rank);
+      this.measures.set(key, await this.attempt(this.source.measures(model.info.id, Math.max(model.clip, 0), clamped)));
       this.changed();
     }
   }
 
-  /** What was asked for, or `null` after saying why it did not come. */
-  async attempt<T>(asked: Promise<T>): Promise<T | null> {
+  /** Result of a request, or `null` after an error message. */
+  async attempt<T>(request: Promise<T>): Promise<T | null> {
     try {
-      return await asked;
+      return await request;
     } catch (error) {
       this.say((error as Error).message);
       return null;
     }
   }
 
-  /** The view whose recorded frames a view is compared with. */
+  /** View whose recorded frames a view is compared with. */
   referenceOf(view: View): View | null {
     const { reference } = view.model;
     if (reference === null || view.tag === "original") return null;
     return this.views.find((v) => v.tag === "original" && v.model.info.id === reference) ?? null;
   }
 
-  /** The upper end of the error's colour bar. */
+  /** Upper end of the colour bar of the error. */
   errorHigh(): number {
     return this.state.errorRange ?? (this.largestError() || 0.01 * (this.models[0]?.info.diagonal ?? 1));
   }
 
-  /** The largest error of the views that are shown or ticked, so that a flip between them keeps the colours' meaning. */
+  /** Largest error of the shown and ticked views, so that colours are comparable between them. */
   largestError(): number {
     const errors = [...this.columns, ...this.ticked].flatMap((view) =>
       [0, this.rankOf(view)].map((rank) => this.measured(view.model, rank)?.max_error ?? 0),
@@ -263,13 +263,13 @@ export class Viewer {
     return Math.max(0, ...errors);
   }
 
-  /** Whether errors may be larger than the colour bar reaches: its end was typed in, or a rest pose was edited. */
+  /** True if errors can exceed the colour bar: its end was entered by the user, or a rest pose was edited. */
   get errorClips(): boolean {
     const edited = this.columns.some((view) => view.model.strokes.rest > 0);
     return this.state.heat === "error" && (edited || this.largestError() > this.errorHigh());
   }
 
-  /** The heat map of one view. */
+  /** Heat map of one view. */
   heatOf(view: View): Heat {
     const { heat } = this.state;
     const bone = this.boneIn(view.model);
@@ -300,7 +300,7 @@ export class Viewer {
     return { kind: "none" };
   }
 
-  /** The chosen bone as a bone of `model`: in other models than the one it was chosen in, the bone of the same name. */
+  /** Index of the selected bone in `model`; in other models than that of the selection, the bone of the same name. */
   boneIn(model: Model): number {
     const { bone, boneModel } = this.state;
     const of = boneModel ?? this.active?.model;
@@ -309,7 +309,7 @@ export class Viewer {
     return name ? model.info.bones.findIndex((other) => other.name === name) : -1;
   }
 
-  /** The store of a scalar, made when first shown; `forget` has it made anew. */
+  /** Store of a scalar, created on first use; `forget` creates it again. */
   scalarStore(model: Model, name: string, values: () => Float32Array, forget = false): Store {
     const key = `${model.info.id} ${name}`;
     if (forget) {
@@ -321,7 +321,7 @@ export class Viewer {
     return store;
   }
 
-  /** Moves time on and draws, where there is something new to see. */
+  /** Advances time and draws if something has changed. */
   tick(seconds: number, draws = true): boolean {
     if (this.state.playing) {
       this.clock += seconds * this.state.fps;
@@ -354,13 +354,13 @@ export class Viewer {
     }
   }
 
-  /** Where a point of a view is in the current frame. */
+  /** Position of a point of a view in the current frame. */
   position(view: View, point: number): number[] {
     this.pose(view);
     return view.figure.poser.readPoint(this.stage.renderer, point);
   }
 
-  /** The positions of a view in the current frame, four floats per point. */
+  /** Positions of a view in the current frame, four floats per point. */
   positions(view: View): Float32Array<ArrayBuffer> {
     this.pose(view);
     return view.figure.poser.read(this.stage.renderer).subarray(0, 4 * view.model.pointCount);
@@ -386,13 +386,13 @@ export class Viewer {
     view.figure.poser.pose(this.stage.renderer, this.frameOf(view), this.rankOf(view));
   }
 
-  /** The frame that a view shows: a shorter motion begins again, or waits at its end where nothing loops. */
+  /** Frame of a view: a shorter motion repeats, or stops at its end without looping. */
   frameOf(view: View): number {
     const count = Math.max(framesOf(view), 1);
     return this.state.loop ? this.state.frame % count : Math.min(this.state.frame, count - 1);
   }
 
-  /** The moment that a view shows, in frames: while it plays, between two of them. */
+  /** Time of a view in frames; fractional during playback. */
   momentOf(view: View): number {
     return this.frameOf(view) + (this.state.playing ? this.clock % 1 : 0);
   }
@@ -410,7 +410,7 @@ export class Viewer {
   }
 }
 
-/** The box around positions of four floats each. */
+/** Bounding box of positions of four floats each. */
 function bounds(positions: Float32Array): Pick<AssetInfo, "low" | "high"> {
   const low: AssetInfo["low"] = [Infinity, Infinity, Infinity];
   const high: AssetInfo["high"] = [-Infinity, -Infinity, -Infinity];

@@ -25,7 +25,7 @@ pub struct Selection {
     pub mesh: Option<String>,
     /// The clip to keep: its name, a part that only one has, or its number from 0. `None`: all.
     pub clip: Option<String>,
-    /// The frames to keep, of recorded frames and clips alike. `None`: all.
+    /// The frames to keep, of recorded frames and of clips. `None`: all.
     pub frames: Option<FrameRange>,
     /// The frame rate to resample to, in Hz. Larger gives more frames. `None`: as in the file.
     pub frame_rate_hz: Option<f64>,
@@ -44,7 +44,7 @@ pub enum SelectError {
         wanted: String,
         /// The names of all objects.
         names: Vec<String>,
-        /// The name that may have been meant.
+        /// The most similar name.
         closest: Option<String>,
     },
     /// Several objects have names with that part.
@@ -62,7 +62,7 @@ pub enum SelectError {
         wanted: String,
         /// The names of all clips.
         names: Vec<String>,
-        /// The name that may have been meant.
+        /// The most similar name.
         closest: Option<String>,
     },
     /// Several clips have names with that part.
@@ -94,7 +94,7 @@ pub enum SelectError {
     NoSuchFrame {
         /// The object.
         object: String,
-        /// The frame asked for.
+        /// The requested frame.
         frame: isize,
         /// Number of frames of the object.
         count: usize,
@@ -102,7 +102,7 @@ pub enum SelectError {
     /// The frame rate is not a positive finite number.
     #[error("invalid frame rate {0}: it must be positive and finite")]
     FrameRate(f64),
-    /// The frame rate gives an absurd number of frames.
+    /// The frame rate results in too many frames.
     #[error("at {frame_rate_hz} frames per second {motion} would have {count} frames")]
     TooManyFrames {
         /// The rate.
@@ -165,7 +165,7 @@ impl SelectError {
     }
 }
 
-/// `scene`, reduced to what `selection` asks for.
+/// Returns the part of `scene` that `selection` selects.
 pub fn select(mut scene: Scene, selection: &Selection) -> Result<Scene, SelectError> {
     if let Some(wanted) = &selection.mesh {
         keep_meshes(&mut scene, wanted)?;
@@ -305,7 +305,7 @@ fn keep_frames(object: &mut Object, range: &FrameRange) -> Result<(), SelectErro
 }
 
 fn listed(what: &str, names: &[String]) -> String {
-    // Enough to find one's way; a scene may hold thousands.
+    // A scene can have thousands.
     const SHOWN: usize = 20;
     if names.is_empty() {
         return format!("there are no {what}");

@@ -1,4 +1,4 @@
-//! Influence maps: which bones a point may follow, from skin weights, the examples, painted attributes, textures or a
+//! Influence maps, the bones that act on each point: from skin weights, the examples, painted attributes, textures or a
 //! file.
 
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ pub enum MapSource {
     File(String),
 }
 
-/// The maps that `source` gives for a rigged object.
+/// Influence maps of a rigged object from `source`.
 pub(super) fn influences(
     source: &MapSource,
     options: &MapOptions,
@@ -68,7 +68,7 @@ fn attributes(object: &Object, rig: &Rig, prefix: &str) -> std::result::Result<S
     Ok(rows(count, &columns.iter().map(|column| column.map(<[f32]>::to_vec)).collect::<Vec<_>>()))
 }
 
-/// One grey image per joint, called by the joint's name, read where the first UVs of each point's vertices are.
+/// One grey image per joint, named after the joint, sampled at the first UVs of the vertices of each point.
 fn textures(object: &Object, rig: &Rig, folder: &Path) -> std::result::Result<SkinWeights, EnvelopeError> {
     let layout = object.mesh.layout().filter(|layout| !layout.uvs.is_empty());
     let layout = layout.ok_or(EnvelopeError::NoUvs)?;

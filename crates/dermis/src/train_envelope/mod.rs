@@ -1,6 +1,5 @@
 //! Multi-weights from examples, from end to end: a training set, influence maps, training, and validation.
 
-mod error;
 mod maps;
 mod training_set;
 
@@ -14,7 +13,7 @@ use dermis_skin::envelope::{
 };
 use serde_json::json;
 
-pub use error::EnvelopeError;
+pub use crate::error::EnvelopeError;
 pub use maps::MapSource;
 pub use training_set::{ExampleOptions, Targets, TrainingSet};
 
@@ -37,7 +36,7 @@ pub struct EnvelopeOptions {
 /// A rig with learned multi-weights.
 #[derive(Debug, Clone)]
 pub struct Envelope {
-    /// The scene with the model: the best linear skin, which plays anywhere, with the multi-weights as a layer.
+    /// The scene with the model: the best linear skin with the multi-weights as a layer.
     pub scene: Scene,
     /// The solution.
     pub trained: Trained,
@@ -75,6 +74,12 @@ pub fn train_envelope_with(set: &TrainingSet, options: &EnvelopeOptions, progres
     let mut warnings = set.warnings.clone();
     if !rig.shapes().is_empty() {
         warnings.push(Note::new("the model has no blend shapes: what they do is learned as a part of the shapes"));
+    }
+    if !object.deformers.is_empty() {
+        let layers: Vec<&str> = object.deformers.iter().map(Deformer::kind).collect();
+        let message =
+            format!("the model replaces the layers of the rig ({}) by what the shapes show", layers.join(", "));
+        warnings.push(Note::at(&object.name, message));
     }
     let examples = set.examples()?;
     let maps = maps::influences(&options.maps, &options.map_options, object, rig, &examples, &mut warnings)?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use dermis_io::ReadOptions;
 use dermis_mesh::sequence::DEFAULT_FRAME_RATE_HZ;
-use dermis_mesh::{Clip, MeshSequence, Note, Object, Rig, RigError, Scene, SequenceError, Shape};
+use dermis_mesh::{Clip, Deformer, MeshSequence, Note, Object, Rig, RigError, Scene, SequenceError, Shape};
 use dermis_skin::envelope::{Examples, one_to_one, same_topology};
 
 use super::EnvelopeError;
@@ -16,7 +16,7 @@ use crate::frame_range::FrameRange;
 use crate::retarget::retarget;
 use crate::select::{Selection, select};
 
-/// Options of [`TrainingSet::new`]: which poses are learned from, and where their shapes come from.
+/// Options of [`TrainingSet::new`]: selection of poses, and source of their shapes.
 #[derive(Debug, Clone, Default)]
 pub struct ExampleOptions {
     /// The rigged mesh: its name or path, or a part that only one has. `None`: the first.
@@ -29,7 +29,7 @@ pub struct ExampleOptions {
     pub frames: Vec<FrameRange>,
     /// Time of each shape in the clip, in seconds. Empty: by the numbers of the files, or one shape per frame.
     pub pose_times_s: Vec<f64>,
-    /// The shapes. `None`: the recorded frames beside the rig.
+    /// The shapes. `None`: the recorded frames beside the rig, or else the motion that its layers give.
     pub targets: Option<Targets>,
 }
 
@@ -97,7 +97,7 @@ impl TrainingSet {
     pub fn new(rigged: &(impl ToScene + ?Sized), options: &ExampleOptions) -> Result<Self> {
         let mut set = Self::of_rig(rigged, options)?;
         let clip = set.object.clips.first().cloned().ok_or(EnvelopeError::NoClip)?;
-        let own = set.object.sequence.clone();
+        let own = own_shapes(&set.object, &clip)?;
         set.push(clip, own, options)?;
         Ok(set)
     }
@@ -207,6 +207,15 @@ impl TrainingSet {
     fn bare_rig(&self) -> std::result::Result<Rig, RigError> {
         Rig::new(&self.object.mesh, self.rig.joints().to_vec(), self.rig.weights().clone(), Vec::new())
     }
+}
+
+/// The shapes beside the rig; or, if it has layers other than multi-weights, those that they give, to learn them.
+fn own_shapes(object: &Object, clip: &Arc<Clip>) -> Result<Option<MeshSequence>> {
+    let is_learned = |layer: &Deformer| matches!(layer, Deformer::MultiWeights(_));
+    if object.sequence.is_some() || object.deformers.is_empty() || object.deformers.iter().any(is_learned) {
+        return Ok(object.sequence.clone());
+    }
+    Ok(Some(evaluate::clip_motion(object, clip)?.sequence))
 }
 
 /// The frame of the clip that each shape belongs to: by time, one to one, or by the numbers of the files.

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use dermis::train_envelope::{ExampleOptions, TrainingSet, validate_envelope};
+use dermis::train_envelope::{ExampleOptions, TrainingSet, multi_weights, validate_envelope};
 
 use super::Shapes;
 use super::summary::{ModelFacts, Summary};
@@ -45,11 +45,12 @@ pub(super) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
 
 fn examples(args: &Args, job: &Job<'_>) -> Result<TrainingSet, Diagnostic> {
     let model = job.read(&args.model, &args.shapes.rig_options())?;
+    let mut set = TrainingSet::of_rig(&model, &ExampleOptions::default()).in_file(&args.model)?;
+    multi_weights(set.object()).in_file(&args.model)?;
     let options = args.shapes.options()?;
     let Some(rig) = &args.rig else {
         return TrainingSet::new(&model, &options).in_file(&args.model);
     };
-    let mut set = TrainingSet::of_rig(&model, &ExampleOptions::default()).in_file(&args.model)?;
     set.add(&job.read(rig, &args.shapes.rig_options())?, &options).in_file(rig)?;
     Ok(set)
 }

@@ -16,26 +16,22 @@ use crate::options::{expect_effect, fraction, non_negative, positive};
 #[command(next_help_heading = "Flesh")]
 pub(super) struct FleshArgs {
     /// Set the relative depth d of the simulated layer, without unit: a number (1 simulates nothing, 2 is thick), the
-    /// NAME of a painted attribute, or `FILE:NAME` for an attribute of another file [default: from the shape]
+    /// NAME of a painted attribute, or `FILE:NAME` for an attribute of another file [default of build: from the shape]
     #[arg(long, value_name = "D")]
     thickness: Option<Source>,
     /// Map painted values from 0 to 1 to this range of d [default: 0:1]
     #[arg(long, value_name = "LOW:HIGH", value_parser = range, requires = "thickness")]
     thickness_range: Option<[f32; 2]>,
-    /// Set Young's modulus in pascal: a number, the NAME of a painted attribute, or `FILE:NAME` [default: 4000]
-    #[arg(long, value_name = "PA")]
+    #[arg(long, value_name = "PA", help = format!("Set Young's modulus in pascal: a number, the NAME of a painted attribute, or `FILE:NAME` [default of build: {}]", BuildOptions::default().young_modulus_pa[0]))]
     stiffness: Option<Source>,
     /// Map painted values from 0 to 1 to this range of Young's modulus in pascal [default: 0:1]
     #[arg(long, value_name = "LOW:HIGH", value_parser = range, requires = "stiffness")]
     stiffness_range: Option<[f32; 2]>,
-    /// Set Poisson's ratio, 0 to 0.49; larger preserves volume better [default: 0.4]
-    #[arg(long, value_name = "NU", value_parser = non_negative)]
+    #[arg(long, value_name = "NU", value_parser = non_negative, help = format!("Set Poisson's ratio, 0 to 0.49; larger preserves volume better [default of build: {}]", BuildOptions::default().poisson_ratio))]
     poisson: Option<f64>,
-    /// Set the density in kg/m³ [default: 1000]
-    #[arg(long, value_name = "RHO", value_parser = positive)]
+    #[arg(long, value_name = "RHO", value_parser = positive, help = format!("Set the density in kg/m³ [default of build: {}]", BuildOptions::default().density_kg_per_m3))]
     density: Option<f64>,
-    /// Set the damping rate per second [default: 3]
-    #[arg(long, value_name = "RATE", value_parser = non_negative)]
+    #[arg(long, value_name = "RATE", value_parser = non_negative, help = format!("Set the damping rate per second [default of build: {}]", BuildOptions::default().damping_rate_per_s))]
     damping: Option<f64>,
 }
 
@@ -43,8 +39,7 @@ pub(super) struct FleshArgs {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Flesh")]
 pub(super) struct LayerArgs {
-    /// Simulate this fraction of the elements, 0 to 1, if --thickness is not given [default: 0.3]
-    #[arg(long, value_name = "FRACTION", value_parser = fraction, conflicts_with = "thickness")]
+    #[arg(long, value_name = "FRACTION", value_parser = fraction, conflicts_with = "thickness", help = format!("Simulate this fraction of the elements, 0 to 1, if --thickness is not given [default: {}]", FleshOptions::default().element_fraction))]
     layer: Option<f64>,
     /// Simulate hands, feet and head as well
     #[arg(long)]

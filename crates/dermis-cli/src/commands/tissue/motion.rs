@@ -30,7 +30,7 @@ pub(super) struct MotionArgs {
     /// Set a shape coefficient: NAME=VALUE, or INDEX=VALUE from 0; repeatable
     #[arg(long, value_name = "SHAPE=VALUE")]
     shape: Vec<ShapeValue>,
-    /// Set gravity in m/s²: downwards, or a vector X,Y,Z [default: 0: sculpted shapes already include gravity]
+    /// Set gravity in m/s²: downwards, or a vector X,Y,Z [default: 0, since sculpted shapes already include gravity]
     #[arg(long, value_name = "G", allow_hyphen_values = true)]
     gravity: Option<Gravity>,
     /// Read forces over time from this JSON file: pulls, colliders, rotation, gravity

@@ -47,7 +47,7 @@ impl Component {
         }
     }
 
-    /// What a normalized integer is divided by; 1 where the numbers are what they are.
+    /// Divisor of normalized integers; 1 for numbers that are not normalized.
     fn divisor(self) -> f32 {
         match self {
             Self::I8 => 127.0,
@@ -93,7 +93,7 @@ pub(super) fn width(shape: &str) -> Result<usize, Error> {
     })
 }
 
-/// What the integers of an accessor are divided by.
+/// Divisor of the integers of an accessor.
 pub(super) fn normalization(accessor: &Accessor) -> Result<f32, Error> {
     let component = Component::new(accessor.component_type)?;
     Ok(if accessor.normalized { component.divisor() } else { 1.0 })
@@ -129,7 +129,7 @@ impl<'a> Elements<'a> {
 }
 
 impl Document<'_> {
-    /// What the file says about an accessor.
+    /// Description of an accessor in the file.
     pub(super) fn accessor(&self, index: usize) -> Result<&Accessor, Error> {
         let count = self.root.accessors.len();
         self.root.accessors.get(index).ok_or_else(|| missing("accessor", index, count))
@@ -195,7 +195,7 @@ impl Document<'_> {
         }
     }
 
-    /// `None` where the accessor has no buffer view.
+    /// `None` if the accessor has no buffer view.
     fn elements(&self, accessor: &Accessor, component: Component, width: usize) -> Result<Option<Elements<'_>>, Error> {
         let Some(view) = accessor.buffer_view else {
             return Ok(None);
@@ -276,7 +276,7 @@ impl Document<'_> {
     }
 }
 
-/// How the bytes of a component become a float.
+/// Conversion of the bytes of a component to a float.
 fn converter(component: Component, divisor: f32) -> impl Fn(&[u8]) -> f32 {
     move |bytes| {
         let number = component.float(bytes);

@@ -19,7 +19,7 @@ use crate::error::Error;
 use crate::gltf::schema;
 use crate::options::ReadOptions;
 
-/// What a channel animates.
+/// Property that a channel animates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Property {
     Translation,
@@ -52,7 +52,7 @@ pub(super) struct Animation<'a> {
     pub name: String,
     pub times: FrameTimes,
     tracks: BTreeMap<(usize, Property), Track<'a>>,
-    /// Whether each node moves: it or a node above it is animated.
+    /// True if each node moves: it or a node above it is animated.
     moves: Vec<bool>,
 }
 
@@ -100,7 +100,7 @@ impl<'a> Curves<'a> {
     }
 }
 
-/// `None` where no channel animates a node.
+/// `None` if no channel animates a node.
 fn read_animation<'a>(
     curves: &Curves<'a>,
     animation: &schema::Animation,
@@ -207,17 +207,17 @@ fn moving_nodes(tree: &NodeTree, tracks: &BTreeMap<(usize, Property), Track<'_>>
 }
 
 impl Animation<'_> {
-    /// Whether the animation moves `node`, itself or by a node above it.
+    /// Returns whether the animation moves `node`, itself or by a node above it.
     pub(super) fn moves(&self, node: usize) -> bool {
         self.moves[node]
     }
 
-    /// Whether the animation has morph weights for `node`.
+    /// Returns whether the animation has morph weights for `node`.
     pub(super) fn morphs(&self, node: usize) -> bool {
         self.tracks.contains_key(&(node, Property::Weights))
     }
 
-    /// The morph weights of `node` in every frame; `None` where they are not animated.
+    /// The morph weights of `node` in every frame; `None` if they are not animated.
     pub(super) fn weights(
         &self,
         document: &Document<'_>,
@@ -241,7 +241,7 @@ impl Animation<'_> {
         Ok(Some(weights))
     }
 
-    /// Whether frame k has weight 1 on target k and 0 on all others, at linearly interpolated keys.
+    /// Returns whether frame k has weight 1 on target k and 0 on all others, at linearly interpolated keys.
     pub(super) fn is_one_hot(&self, node: usize, shape_count: usize) -> bool {
         let Some(track) = self.tracks.get(&(node, Property::Weights)) else {
             return false;
@@ -256,7 +256,7 @@ impl Animation<'_> {
             && track.values.chunks_exact(shape_count).enumerate().all(one_hot)
     }
 
-    /// Where each of `nodes` stands in the world in every frame, frames in a row.
+    /// World transforms of `nodes` in every frame, frame by frame.
     pub(super) fn transforms(
         &self,
         document: &Document<'_>,
@@ -283,7 +283,7 @@ impl Animation<'_> {
 struct Moving<'a> {
     /// Parents first: node, its parent's place in this list, its tracks.
     nodes: Vec<(usize, Option<usize>, Vec<&'a Track<'a>>)>,
-    /// The place in `nodes` of each node asked for; `None` where it stands still.
+    /// The index in `nodes` of each node asked for; `None` if it does not move.
     places: Vec<Option<usize>>,
 }
 

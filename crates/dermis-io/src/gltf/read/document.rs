@@ -86,7 +86,7 @@ impl<'a> Document<'a> {
             .map_err(|error| error.at(format!("bufferViews[{index}]")))
     }
 
-    /// What the file says about a buffer view.
+    /// Description of a buffer view in the file.
     pub(super) fn view_description(&self, index: usize) -> Result<&BufferView, Error> {
         let count = self.root.buffer_views.len();
         self.root.buffer_views.get(index).ok_or_else(|| missing("buffer view", index, count))

@@ -14,7 +14,7 @@ use crate::gltf::schema::{Draco, Primitive};
 
 /// More than this no mesh has; the decoder allocates by the counts that the stream states.
 #[cfg(feature = "draco")]
-const MOST_BYTES_PER_BYTE: u64 = 1032;
+const MAX_BYTES_PER_BYTE: u64 = 1032;
 #[cfg(feature = "draco")]
 const FLOOR_BYTES: u64 = 64 << 20;
 /// Room that the decoder uses beside the attributes: corner tables, traversal orders, and the point maps.
@@ -50,7 +50,7 @@ pub(super) fn decompress(
     draco: &Draco,
 ) -> Result<DracoPrimitive, Error> {
     let bytes = document.view(draco.buffer_view)?;
-    let most_bytes = (bytes.len() as u64).saturating_mul(MOST_BYTES_PER_BYTE).max(FLOOR_BYTES);
+    let most_bytes = (bytes.len() as u64).saturating_mul(MAX_BYTES_PER_BYTE).max(FLOOR_BYTES);
     let limits = DecodeLimits::default()
         .with_max_decoded_bytes(most_bytes)
         .with_max_faces(most_bytes / WORK_BYTES_PER_FACE)

@@ -11,10 +11,10 @@ use dermis_mesh::sequence::DEFAULT_FRAME_RATE_HZ;
 const BROADCAST_RATES_HZ: [f64; 3] = [24_000.0 / 1001.0, 30_000.0 / 1001.0, 60_000.0 / 1001.0];
 const HIGHEST_RATE_HZ: u32 = 240;
 const LOWEST_RATE_HZ: f64 = 10.0;
-/// How far a key may lie from the grid, in frames, beyond what the rounding of times to f32 explains.
+/// Distance of a key from the grid, in frames, beyond what the rounding of times to f32 explains.
 const TOLERANCE_FRAMES: f64 = 5e-4;
-/// Where f32 is so coarse that this much would have to be allowed, every grid would fit.
-const MOST_TOLERANCE_FRAMES: f64 = 0.02;
+/// Largest tolerance: if f32 is so coarse that more were needed, every grid would fit.
+const MAX_TOLERANCE_FRAMES: f64 = 0.02;
 
 /// When frames are: frame k at `start_seconds + k / rate_hz`.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -51,7 +51,7 @@ pub(super) fn frame_times(keys: &[f32], wanted_hz: Option<f64>) -> FrameTimes {
     };
     // The last key may lie before its frame by the rounding of its time.
     let last_frame = |rate_hz: f64| {
-        let slack = 1e-6 + (rounding_seconds(end) * rate_hz).min(MOST_TOLERANCE_FRAMES);
+        let slack = 1e-6 + (rounding_seconds(end) * rate_hz).min(MAX_TOLERANCE_FRAMES);
         (length * rate_hz + slack).floor()
     };
     match (wanted_hz, grid_rate(keys)) {
@@ -67,7 +67,7 @@ fn grid_rate(keys: &[f32]) -> Option<f64> {
     let end = f64::from(*keys.last()?);
     let fits = |rate: &f64| {
         let tolerance = TOLERANCE_FRAMES + rounding_seconds(end) * rate;
-        tolerance <= MOST_TOLERANCE_FRAMES
+        tolerance <= MAX_TOLERANCE_FRAMES
             && keys.iter().all(|&key| {
                 let frame = (f64::from(key) - start) * rate;
                 (frame - frame.round()).abs() <= tolerance
@@ -80,7 +80,7 @@ fn grid_rate(keys: &[f32]) -> Option<f64> {
     Some(rate * (LOWEST_RATE_HZ / rate).ceil().max(1.0))
 }
 
-/// How much two times near `seconds` may differ by being stored as f32.
+/// Difference of two times near `seconds` by being stored as f32.
 fn rounding_seconds(seconds: f64) -> f64 {
     2.0 * f64::from(f32::EPSILON) * seconds.abs()
 }

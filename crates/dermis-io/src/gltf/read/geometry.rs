@@ -1,8 +1,8 @@
 //! The vertices and triangles of a glTF mesh: all of its primitives joined into one shape.
 //!
 //! Primitives that name the same attributes share their vertices, as they do in the file. Triangles, strips and fans
-//! become triangles; points and lines are left out. An attribute that only some primitives have is filled up where
-//! that is harmless (UVs with 0, colours with white) and left out otherwise (normals, tangents).
+//! become triangles; points and lines are skipped. An attribute that only some primitives have is filled up where
+//! that is harmless (UVs with 0, colours with white) and dropped otherwise (normals, tangents).
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ const STRIP: u32 = 5;
 const FAN: u32 = 6;
 
 /// More sets of UVs or colours, or custom attributes, than this are an attack.
-const MOST_SETS: usize = 64;
+const MAX_SETS: usize = 64;
 
 /// A mesh, before it is placed by a node.
 #[derive(Debug, Default)]
@@ -271,7 +271,7 @@ impl Merge<'_, '_> {
 
     /// `NAME_0`, `NAME_1`, … as far as any primitive has them.
     fn sets<T>(&self, name: &str, read: impl Fn(&Self, &str) -> Result<Vec<T>, Error>) -> Result<Vec<Vec<T>>, Error> {
-        let names = (0..).map(|set| format!("{name}_{set}")).take_while(|name| self.has(name)).take(MOST_SETS);
+        let names = (0..).map(|set| format!("{name}_{set}")).take_while(|name| self.has(name)).take(MAX_SETS);
         names.map(|name| read(self, &name)).collect()
     }
 
@@ -302,7 +302,7 @@ impl Merge<'_, '_> {
                 let Some(bare) = name.strip_prefix('_').filter(|bare| !scalars.contains_key(*bare)) else {
                     continue;
                 };
-                if scalars.len() < MOST_SETS && self.document.accessor(accessor)?.shape == "SCALAR" {
+                if scalars.len() < MAX_SETS && self.document.accessor(accessor)?.shape == "SCALAR" {
                     scalars.insert(bare.to_owned(), self.filled(name, 0.0)?);
                 } else {
                     let message = format!("the custom attribute {name} is not a scalar and is left out");
@@ -378,7 +378,7 @@ fn clear_unused_joints(influences: &mut [[Vec<[f32; 4]>; 2]]) {
     }
 }
 
-/// The points that our writer has marked; `None` where they make no sense.
+/// The points that our writer has marked; `None` if they make no sense.
 fn marked_points(marks: &[f32]) -> Option<Weld> {
     const NONE: u32 = u32::MAX;
     // Floats count exactly up to 2²⁴, and there are no more points than vertices.

@@ -94,7 +94,7 @@ impl<'a> Materials<'a> {
         Ok(image)
     }
 
-    /// An image that lies elsewhere and is not there is noted and left out: it says nothing about shape.
+    /// An image that lies elsewhere and is not there is noted and skipped: it has no effect on shape.
     fn read_image(&self, index: usize) -> Result<Option<Image>, Error> {
         let count = self.document.root.images.len();
         let image = self.document.root.images.get(index).ok_or_else(|| missing("image", index, count))?;

@@ -28,10 +28,10 @@ use crate::options::ReadOptions;
 /// Extensions that change shape or motion and are read.
 const READ: [&str; 4] =
     ["KHR_mesh_quantization", "EXT_meshopt_compression", "KHR_meshopt_compression", "KHR_draco_mesh_compression"];
-/// Beginnings of the names of extensions that concern appearance alone; what they say is left out.
+/// Beginnings of the names of extensions that concern appearance alone; their contents are skipped.
 const APPEARANCE: [&str; 7] =
     ["KHR_materials_", "KHR_texture_", "EXT_texture_", "MSFT_texture_dds", "KHR_lights_", "EXT_lights_", "KHR_xmp"];
-/// Extensions that add shapes or motion, which are left out.
+/// Extensions that add shapes or motion, which are skipped.
 const LEFT_OUT: [(&str, &str); 3] = [
     ("EXT_mesh_gpu_instancing", "instances are left out"),
     ("KHR_animation_pointer", "animations of anything but nodes are left out"),

@@ -1,4 +1,4 @@
-//! The node tree: who hangs from whom, and where every node stands when nothing is animated.
+//! The node tree: parents, children, and the transforms of nodes when nothing is animated.
 //!
 //! The specification asks for a forest; a file that makes a node the child of two others or of itself is refused. All
 //! walks are loops, so a chain of a million nodes is no deeper than any other.
@@ -14,7 +14,7 @@ use crate::gltf::units;
 /// glTF's own units.
 const METRES_Y_UP: Units = Units { metres_per_unit: Some(1.0), up_axis: Some(UpAxis::Y) };
 
-/// Where a node stands in its parent: as the parts that an animation replaces, and exactly.
+/// Transform of a node in its parent: as the parts that an animation replaces, and exactly.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Local {
     pub translation: DVec3,
@@ -44,7 +44,7 @@ impl Local {
     }
 }
 
-/// The rotation nearest to four numbers that should be a unit quaternion; none where they are all zero.
+/// The rotation nearest to four numbers that should be a unit quaternion; none if they are all zero.
 pub(super) fn unit_quaternion(numbers: [f64; 4]) -> DQuat {
     let quaternion = DQuat::from_array(numbers);
     let length = quaternion.length();
@@ -58,9 +58,9 @@ pub(super) struct NodeTree {
     pub parents: Vec<Option<usize>>,
     /// All nodes, each after its parent.
     pub order: Vec<usize>,
-    /// Where each node stands in its parent.
+    /// Transform of each node in its parent.
     pub locals: Vec<Local>,
-    /// Where each node stands in the world.
+    /// World transform of each node.
     pub rest: Vec<DAffine3>,
     /// The units of the world's coordinates.
     pub units: Units,

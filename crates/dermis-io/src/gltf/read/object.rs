@@ -1,9 +1,9 @@
 //! From a node with a mesh to an object: its shape placed in the world, its rig, and its clips.
 //!
 //! A skinned mesh keeps its own coordinates: joints alone place it, whatever the node's transform (glTF 2.0, §3.7.3.3).
-//! Any other mesh is placed by its node. If that node moves, the object gets a rig of one joint that moves with it;
-//! its rest pose is where the node stands when nothing is animated (or the mesh's own, where the node is flat then). Morph targets are the rig's shapes; weights that
-//! are not 0 although nothing is animated are kept as a clip of one frame.
+//! Any other mesh is placed by its node. If that node moves, the object gets a rig of one joint that moves with it; its
+//! rest pose is that of the node when nothing is animated (or the mesh's own, where the node is flat then). Morph
+//! targets are the rig's shapes; weights that are not 0 although nothing is animated are kept as a clip of one frame.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -25,7 +25,7 @@ use crate::error::Error;
 /// The rate of a clip of one frame, which nobody will see.
 const STILL_FRAME_RATE_HZ: f64 = dermis_mesh::sequence::DEFAULT_FRAME_RATE_HZ;
 
-/// What objects are made from.
+/// Parts that objects are made from.
 pub(super) struct Builder<'a> {
     document: &'a Document<'a>,
     tree: &'a NodeTree,
@@ -41,7 +41,7 @@ impl<'a> Builder<'a> {
         Self { document, tree, animations, materials: Materials::new(document), geometries, skins }
     }
 
-    /// The object that `node` places; `None` where it has no mesh, or one without vertices.
+    /// The object that `node` places; `None` if it has no mesh, or one without vertices.
     pub(super) fn object(&mut self, node: usize) -> Result<Option<Object>, Error> {
         let Some(mesh) = self.document.root.nodes[node].mesh else {
             return Ok(None);
@@ -240,7 +240,7 @@ impl<'a> Builder<'a> {
         Ok(clips)
     }
 
-    /// The morph weights where nothing is animated: the node's, or else the mesh's.
+    /// The morph weights if nothing is animated: the node's, or else the mesh's.
     fn default_weights(&self, source: &Source<'_>, count: usize) -> Vec<f32> {
         let root = &self.document.root;
         let mut weights = match &root.nodes[source.node].weights {
@@ -260,7 +260,7 @@ pub(super) struct Source<'a> {
     pub skin: Option<&'a Skin>,
 }
 
-/// The change of vertex normals; rejected where it is not finite.
+/// The change of vertex normals; rejected if it is not finite.
 fn normal_offsets(
     geometry: &Geometry<'_>,
     target: &Target<'_>,
@@ -276,7 +276,7 @@ fn normal_offsets(
     Ok(Some(normals.iter().zip(offsets).map(|(&normal, &offset)| transform.normal_offset(normal, offset)).collect()))
 }
 
-/// How a transform takes positions, offsets, normals and tangents.
+/// Effect of a transform on positions, offsets, normals and tangents.
 pub(super) struct Placement {
     affine: DAffine3,
     /// The inverse transpose of the linear part, up to scale.

@@ -15,7 +15,7 @@ use super::document::Document;
 use super::object::{Placement, Source};
 use crate::error::Error;
 
-/// The recorded frames of an object; `None` where it has none.
+/// The recorded frames of an object; `None` if it has none.
 pub(super) fn recorded(
     document: &Document<'_>,
     source: &Source<'_>,

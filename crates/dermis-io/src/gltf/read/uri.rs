@@ -1,4 +1,4 @@
-//! Where a glTF file keeps its bytes: `data:` URIs and files beside it.
+//! Storage of a glTF file's bytes: `data:` URIs and files beside it.
 //!
 //! A file may name only what lies in its own folder or below: no absolute path, no `..`, no scheme. Whoever opens a
 //! file from somebody else does not hand out the rest of the disk.
@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::error::Error;
 
-/// The media type and bytes of a `data:` URI; `None` where `uri` is not one.
+/// The media type and bytes of a `data:` URI; `None` if `uri` is not one.
 pub(super) fn data_uri(uri: &str) -> Option<Result<(String, Vec<u8>), Error>> {
     let (head, data) = uri.strip_prefix("data:")?.split_once(',')?;
     let media_type = head.split(';').next().unwrap_or_default().to_owned();

@@ -29,8 +29,8 @@ impl Frames {
         }
     }
 
-    /// The key times, `per_frame` for each step: from 0 where f32 or glTF, which knows no negative times, cannot hold the
-    /// true ones.
+    /// The key times, `per_frame` for each step: from 0 where f32 or glTF, which knows no negative times, cannot hold
+    /// the true ones.
     fn keys(&self, per_frame: usize) -> Result<Vec<f32>, Error> {
         let (count, rate_hz) = ((self.count - 1) * per_frame + 1, self.rate_hz * per_frame as f64);
         let from = |start: f64| -> Option<Vec<f32>> {
@@ -46,13 +46,13 @@ impl Frames {
     }
 }
 
-/// What a channel animates, and at which keys.
+/// Property that a channel animates, and its keys.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Channel {
     pub animation: usize,
     pub node: usize,
     pub path: &'static str,
-    /// Whether there are keys half-way between frames.
+    /// True if there are keys half-way between frames.
     pub fine: bool,
 }
 
@@ -66,7 +66,7 @@ struct Animation {
     frames: Frames,
     /// The last object that has a part in it; none has two.
     object: usize,
-    /// The key times of channels with a key per frame and of those with keys half-way too, where there are any.
+    /// The key times of channels with a key per frame and of those with keys half-way too, if there are any.
     inputs: [Option<usize>; 2],
     samplers: Vec<AnimationSampler>,
     channels: Vec<schema::Channel>,

@@ -1,6 +1,6 @@
 //! The file on its way out: the JSON, whose lists grow, and the binary data, which go to disk as they come.
 //!
-//! The JSON of a `.glb` stands before its data but can only be known after them (bounds of every accessor), so the data
+//! The JSON of a `.glb` is before its data but can only be known after them (bounds of every accessor), so the data
 //! are spooled beside the target and copied to their place last. A sequence larger than memory can be written that way.
 
 use std::fs::File;
@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::gltf::schema::{Accessor, Buffer, BufferView, Root};
 use crate::output::Output;
 
-/// What a buffer view is used for.
+/// Usage of a buffer view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Usage {
     Vertices,
@@ -49,7 +49,7 @@ pub(super) struct GltfFile {
     pub root: Root,
     text: bool,
     main: BufWriter<File>,
-    /// Where the data of a `.gltf` go, and the URI of that place.
+    /// File for the data of a `.gltf`, and its URI.
     data_file: Option<(BufWriter<File>, String)>,
     data: BufWriter<File>,
     length: u64,

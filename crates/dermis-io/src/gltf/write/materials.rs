@@ -12,7 +12,7 @@ use crate::gltf::schema::{self, MetallicRoughness, TextureSampler, TextureUse};
 const FILTERS: [u32; 6] = [9728, 9729, 9984, 9985, 9986, 9987];
 const WRAPS: [u32; 3] = [33071, 33648, 10497];
 
-/// What has been written, by what it was made from.
+/// Indices of what has been written, by what it was made from.
 #[derive(Default)]
 pub(super) struct Written {
     materials: Vec<(Material, usize, usize)>,

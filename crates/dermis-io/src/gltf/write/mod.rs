@@ -34,7 +34,7 @@ struct Writer<'a> {
     tick: Tick<'a>,
 }
 
-/// Where the work stands.
+/// Progress of the work.
 struct Tick<'a> {
     progress: &'a dyn Progress,
     done: usize,

@@ -20,18 +20,18 @@ use crate::output::step;
 /// Accessors by the names of attributes.
 pub(super) type Accessors = BTreeMap<String, usize>;
 
-/// What the animation of recorded frames is called.
+/// Name of the animation of recorded frames.
 const SEQUENCE_NAME: &str = "frames";
 const POINTS: u32 = 0;
 
-/// What moves an object in the file.
+/// Motion of an object in the file.
 enum Motion<'a> {
     None,
     Rig(&'a Arc<Rig>),
     Recorded(&'a MeshSequence),
 }
 
-/// The rig where it has motion or there is nothing else; the recorded frames otherwise.
+/// The rig if it has motion or there is nothing else; the recorded frames otherwise.
 fn motion_of<'a>(object: &'a Object, notes: &mut Vec<Note>) -> Motion<'a> {
     match (&object.rig, &object.sequence) {
         (Some(rig), Some(_)) if !object.clips.is_empty() => {
@@ -51,7 +51,7 @@ fn motion_of<'a>(object: &'a Object, notes: &mut Vec<Note>) -> Motion<'a> {
     }
 }
 
-/// How many steps of progress an object is.
+/// Number of steps of progress of an object.
 pub(super) fn step_count(object: &Object) -> usize {
     match motion_of(object, &mut Vec::new()) {
         Motion::None => 1,
@@ -298,9 +298,9 @@ fn shape_names(rig: &Rig) -> Vec<String> {
     rig.shapes().iter().filter(|_| is_named).map(|shape| shape.name.clone()).collect()
 }
 
-/// The weights while nothing plays; `None` where all are 0. They are those of the first frame, but for shapes whose weights
-/// leave the range from 0 to 1, whose lowest (or else highest) weight it is: Blender cuts off what lies beyond the range,
-/// this and the first key.
+/// The weights while nothing plays; `None` if all are 0. They are those of the first frame, but for shapes whose
+/// weights leave the range from 0 to 1, whose lowest (or else highest) weight it is: Blender cuts off what lies beyond
+/// the range, this and the first key.
 fn weights_at_rest(object: &Object, motion: &Motion<'_>) -> Option<Vec<f32>> {
     let Motion::Rig(_) = motion else {
         return None;

@@ -17,7 +17,7 @@ use crate::gltf::schema::{Extras, Node, Skin, SkinMark};
 const SET: usize = 4;
 /// A weight below this is negative; above, it is rounding.
 const NEGATIVE: f32 = -1e-4;
-/// How far the weights of a point may be from summing to 1 before scaling them deserves a note.
+/// Deviation of the sum of a point's weights from 1 above which scaling them is noted.
 const SUM_TOLERANCE: f32 = 1e-3;
 
 /// A skeleton that has been written, which other objects may share.
@@ -30,7 +30,7 @@ pub(super) struct Skeleton {
 }
 
 impl Skeleton {
-    /// Whether `object` moves by the same joints in the same clips.
+    /// Returns whether `object` moves by the same joints in the same clips.
     pub(super) fn serves(&self, object: &Object, rig: &Arc<Rig>) -> bool {
         let same_clip = |(a, b): (&Arc<Clip>, &Arc<Clip>)| {
             Frames::of_clip(a) == Frames::of_clip(b)
@@ -64,7 +64,7 @@ pub(super) fn write_skeleton(
     Ok(Skeleton { rig: Arc::clone(rig), clips: object.clips.clone(), skin, armature })
 }
 
-/// The node at rest; parts that do nothing are left out.
+/// The node at rest; parts that do nothing are skipped.
 fn node(motion: &NodeMotion) -> Node {
     let Place { translation, rotation, scale } = motion.rest();
     Node {
@@ -135,7 +135,7 @@ fn write_skin(file: &mut GltfFile, rig: &Rig, written: &Nodes, nodes: &[usize]) 
     let matrices: Vec<[f32; 16]> = written.inverse_binds.iter().map(|&transform| matrix(transform)).collect();
     let inverse_bind_matrices = Some(file.accessor(&matrices, Usage::Other)?);
     let mut extras = Extras::default();
-    // Flexible bones stand side by side; the tree that they had is kept for our own reader.
+    // Flexible bones are siblings; the tree that they had is kept for our own reader.
     if written.flexible {
         let parent = |parent: Option<usize>| parent.map_or(-1, |parent| parent as i64);
         let parents: Vec<i64> = rig.joints().iter().map(|joint| parent(joint.parent)).collect();

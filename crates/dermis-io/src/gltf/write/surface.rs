@@ -1,8 +1,8 @@
 //! The vertices and triangles that a mesh is written as.
 //!
-//! Vertices are those of the mesh's layout, or its points where it has none; points that no vertex stands for get one,
+//! Vertices are those of the mesh's layout, or its points if it has none; points that no vertex stands for get one,
 //! so that none is lost. Where welding the vertices would not give the same points back (points that coincide at rest,
-//! or stand in another order), each vertex says which point it is in a custom attribute.
+//! or are in another order), each vertex states which point it is in a custom attribute.
 
 use dermis_mesh::geometry::point_normals;
 use dermis_mesh::weld::{Column, weld};
@@ -10,19 +10,19 @@ use dermis_mesh::{Layout, Material, TriMesh};
 use glam::{Vec2, Vec3, Vec4};
 
 /// Floats count exactly up to here.
-const MOST_MARKED_POINTS: usize = 1 << 24;
+const MAX_MARKED_POINTS: usize = 1 << 24;
 
 /// A mesh as vertices.
 pub(super) struct Surface {
     pub vertex_points: Vec<u32>,
     /// The material and the triangles of each primitive.
     pub primitives: Vec<(Option<Material>, Vec<[u32; 3]>)>,
-    /// Unit normals; absent where there are no triangles.
+    /// Unit normals; absent if there are no triangles.
     pub normals: Option<Vec<Vec3>>,
     pub tangents: Option<Vec<Vec4>>,
     pub uvs: Vec<Vec<Vec2>>,
     pub colors: Vec<Vec<Vec4>>,
-    /// Whether vertices must say which point they are.
+    /// True if vertices must state which point they are.
     pub marked: bool,
 }
 
@@ -42,7 +42,7 @@ impl Surface {
             tangents.resize(count, Vec4::new(1.0, 0.0, 0.0, 1.0));
             tangents
         });
-        let marked = mesh.point_count() <= MOST_MARKED_POINTS && !welding_restores(mesh, &layout.vertex_points);
+        let marked = mesh.point_count() <= MAX_MARKED_POINTS && !welding_restores(mesh, &layout.vertex_points);
         Self {
             vertex_points: layout.vertex_points,
             primitives,
@@ -88,7 +88,7 @@ fn points_without_vertex(mesh: &TriMesh, layout: &Layout) -> Vec<u32> {
     (0..mesh.point_count() as u32).filter(|&point| !has_vertex[point as usize]).collect()
 }
 
-/// The layout's normals where they are good, smooth ones elsewhere.
+/// The layout's normals if they are good, smooth ones elsewhere.
 fn unit_normals(layout: &Layout, smooth: &[Vec3]) -> Vec<Vec3> {
     let given = layout.normals.as_deref().unwrap_or_default();
     let normal = |(vertex, &point): (usize, &u32)| {
@@ -117,7 +117,8 @@ fn valid_color(color: Vec4) -> Vec4 {
     if color.is_finite() { color.clamp(Vec4::ZERO, Vec4::ONE) } else { Vec4::ONE }
 }
 
-/// Whether a reader that joins vertices at the same place, numbering points as they come, finds the mesh's points.
+/// Returns whether a reader that joins vertices at the same place, numbering points as they come, finds the mesh's
+/// points.
 fn welding_restores(mesh: &TriMesh, vertex_points: &[u32]) -> bool {
     let mut next = 0;
     for &point in vertex_points {

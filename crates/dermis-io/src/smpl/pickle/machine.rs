@@ -1,9 +1,9 @@
 //! The stack machine that pickles are programs of (protocols 0 to 5), without the part that runs code.
 //!
-//! What Python would call or construct is only written down: [`Value::Object`] names the class or function, its arguments
-//! and the state it would be given. Nothing is imported or executed, whatever the file says. Values lie in one list and
-//! name each other by their place in it, so cycles and sharing cost nothing; each opcode makes at most one value, and
-//! there are at most [`MOST_VALUES`] of them. Long bytes stay where they are in the file.
+//! What Python would call or construct is only written down: [`Value::Object`] names the class or function, its
+//! arguments and the state it would be given. Nothing is imported or executed, whatever the file contains. Values lie
+//! in one list and name each other by their place in it, so cycles and sharing cost nothing; each opcode makes at most
+//! one value, and there are at most [`MAX_VALUES`] of them. Long bytes stay in the file.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -11,14 +11,14 @@ use std::ops::Range;
 use crate::error::Error;
 
 /// A body has a few hundred; the file could claim one per byte.
-const MOST_VALUES: usize = 1 << 20;
+const MAX_VALUES: usize = 1 << 20;
 /// Bytes of numbers longer than 64 bits are of no use here.
-const LONGEST_INTEGER: usize = 8;
+const MAX_INTEGER: usize = 8;
 
 /// The place of a value in the list.
 pub(super) type Id = usize;
 
-/// What a pickle holds.
+/// Value of a pickle.
 #[derive(Debug, Clone)]
 pub(super) enum Value {
     None,
@@ -36,7 +36,7 @@ pub(super) enum Value {
     Dict(Vec<(Id, Id)>),
     /// A class or function, `module.name`.
     Global(String),
-    /// What calling `class` with `args` would give, and the state it would then be given.
+    /// The result of calling `class` with `args`, and the state that it would be given.
     Object {
         class: Id,
         args: Id,
@@ -222,8 +222,8 @@ impl<'a> Machine<'a> {
     }
 
     fn check_size(&self) -> Result<(), Error> {
-        if self.values.len().max(self.stack.len()).max(self.marks.len()).max(self.memo.len()) > MOST_VALUES {
-            return Err(Error::unsupported(format!("the pickle holds more than {MOST_VALUES} values"))
+        if self.values.len().max(self.stack.len()).max(self.marks.len()).max(self.memo.len()) > MAX_VALUES {
+            return Err(Error::unsupported(format!("the pickle holds more than {MAX_VALUES} values"))
                 .with_hint("dermis reads pickled dictionaries of arrays; save as .npz"));
         }
         Ok(())
@@ -246,7 +246,7 @@ impl<'a> Machine<'a> {
         Ok(self.stack.split_off(mark))
     }
 
-    /// Where the last `count` values begin; a mark may not lie among them.
+    /// Index of the first of the last `count` values; a mark may not be among them.
     fn above_mark(&self, count: usize) -> Result<usize, Error> {
         let floor = self.marks.last().copied().unwrap_or(0);
         self.stack.len().checked_sub(count).filter(|from| *from >= floor).ok_or_else(underflow)
@@ -323,7 +323,7 @@ fn integer_of_text(text: &[u8]) -> Result<Value, Error> {
 
 /// A number in two's complement, low bytes first.
 fn integer_of_bytes(bytes: &[u8]) -> Value {
-    if bytes.len() > LONGEST_INTEGER {
+    if bytes.len() > MAX_INTEGER {
         return Value::OtherNumber;
     }
     let negative = bytes.last().is_some_and(|byte| byte & 0x80 != 0);

@@ -1,9 +1,9 @@
 //! Pickled dictionaries of `NumPy` arrays and `SciPy` matrices, as SMPL's files are. No code of the file is executed.
 //!
-//! Arrays are what `numpy` writes: `_reconstruct` and a state of shape, type, order and bytes (protocols 0 to 4, Python 2
-//! and 3), or `_frombuffer` (protocol 5). Matrices are those of `scipy.sparse`: compressed by rows or columns, or
-//! coordinates. Everything else, such as the objects of `chumpy` in older files, is refused where it is needed and
-//! ignored where it is not.
+//! Arrays are what `numpy` writes: `_reconstruct` and a state of shape, type, order and bytes (protocols 0 to 4, Python
+//! 2 and 3), or `_frombuffer` (protocol 5). Matrices are those of `scipy.sparse`: compressed by rows or columns, or
+//! coordinates. Everything else, such as the objects of `chumpy` in older files, is refused if it is needed and ignored
+//! if it is not.
 
 mod machine;
 
@@ -15,7 +15,7 @@ use crate::npz::npy::{Dtype, Header};
 use machine::{Id, Value};
 
 /// `NumPy` itself stops at 64 dimensions.
-const MOST_DIMENSIONS: usize = 64;
+const MAX_DIMENSIONS: usize = 64;
 
 /// An unpickled dictionary.
 pub(super) struct Pickle {
@@ -35,7 +35,7 @@ impl Pickle {
         Ok(Self { bytes, values, entries })
     }
 
-    /// The entry of a dictionary, the last where there are several.
+    /// The entry of a dictionary, the last if there are several.
     fn entry(&self, entries: &[(Id, Id)], name: &str) -> Option<Id> {
         let is_named = |(key, _): &&(Id, Id)| self.text(*key).is_some_and(|key| key == name.as_bytes());
         entries.iter().rev().find(is_named).map(|(_, value)| *value)
@@ -106,7 +106,7 @@ impl Pickle {
         }
     }
 
-    /// Where bytes lie: in the file, or on their own.
+    /// Location of bytes: in the file, or on their own.
     fn payload(&self, id: Id) -> Option<(Mapped, usize, usize)> {
         let own = |bytes: Vec<u8>| {
             let length = bytes.len();
@@ -147,7 +147,7 @@ impl Pickle {
     fn shape(&self, id: Id) -> Result<Vec<usize>, Error> {
         let wrong = || Error::malformed("the array's shape is no list of lengths");
         let lengths = match &self.values[id] {
-            Value::Tuple(lengths) if lengths.len() <= MOST_DIMENSIONS => lengths,
+            Value::Tuple(lengths) if lengths.len() <= MAX_DIMENSIONS => lengths,
             _ => return Err(wrong()),
         };
         let length = |id: &Id| match self.values[*id] {
@@ -157,7 +157,7 @@ impl Pickle {
         lengths.iter().map(length).collect()
     }
 
-    /// An error that says what stands where an array should.
+    /// The error that something else is in the place of an array.
     fn no_array(&self, id: Id) -> Error {
         let class = self.instance(id).map(|(name, _)| name).or_else(|| self.object(id).map(|(name, ..)| name));
         let what = class.map_or("something else".to_owned(), |class| format!("an object of Python's '{class}'"));

@@ -1,18 +1,19 @@
-//! How much a layer's references can multiply: composition follows every arc (reference, payload, inherit, specialize)
-//! of a prim and of its ancestors, so that a few dozen arcs, each to a prim with two more, would mean billions of nodes.
+//! Multiplication of a layer's references: composition follows every arc (reference, payload, inherit, specialize) of a
+//! prim and of its ancestors, so that a few dozen arcs, each to a prim with two more, would mean billions of nodes.
 //!
-//! The number of nodes behind a prim P is `n(P) = 1 + Σ n(T + (P − Q))` over its ancestors Q (and itself) and the targets
-//! T of Q's arcs. A layer in which it is large for any prim is refused before it is composed. Arcs between files are
-//! taken as if they stayed in the layer; what several files can do together is bounded by the number of prims.
+//! The number of nodes behind a prim P is `n(P) = 1 + Σ n(T + (P − Q))` over its ancestors Q (and itself) and the
+//! targets T of Q's arcs. A layer in which it is large for any prim is refused before it is composed. Arcs between
+//! files are taken as if they stayed in the layer; what several files can do together is bounded by the number of
+//! prims.
 
 use std::collections::{BTreeMap, HashMap};
 
 use crate::error::Error;
 
 /// Nodes behind one prim. Production scenes have dozens.
-const MOST_NODES: usize = 400;
+const MAX_NODES: usize = 400;
 /// Arcs behind arcs; the composition recurses along them.
-const MOST_DEEP: usize = 48;
+const MAX_DEEP: usize = 48;
 
 /// The targets of each prim's arcs, by path.
 #[derive(Debug, Default)]
@@ -20,7 +21,7 @@ pub(super) struct Arcs {
     targets: BTreeMap<String, Vec<String>>,
 }
 
-/// What stands behind a prim.
+/// Size of what a prim composes.
 #[derive(Debug, Clone, Copy, Default)]
 struct Behind {
     nodes: usize,
@@ -48,7 +49,7 @@ impl Arcs {
             let error = Error::malformed("the references of a prim multiply beyond what any scene needs");
             error.at(path).with_hint("flatten the stage, for example with usdcat --flatten")
         };
-        if level > MOST_DEEP {
+        if level > MAX_DEEP {
             return Err(too_many());
         }
         // What refers back to itself is cut off there by the composition.
@@ -59,7 +60,7 @@ impl Arcs {
                 let next = self.behind(&format!("{target}{}", &path[end..]), level + 1, known)?;
                 behind.nodes += next.nodes;
                 behind.depth = behind.depth.max(next.depth + 1);
-                if behind.nodes > MOST_NODES || behind.depth > MOST_DEEP {
+                if behind.nodes > MAX_NODES || behind.depth > MAX_DEEP {
                     return Err(too_many());
                 }
             }

@@ -18,10 +18,10 @@ use super::{crate_check, text_check};
 use crate::budget::Budget;
 use crate::error::Error;
 
-/// What no layer, package or texture may exceed.
-const MOST_BYTES: u64 = 16 << 30;
+/// Size limit of layers, packages and textures.
+const MAX_BYTES: u64 = 16 << 30;
 
-/// Where files come from.
+/// Source of files.
 #[derive(Debug)]
 enum Source {
     /// One file that has no neighbours.
@@ -107,11 +107,11 @@ impl Assets {
                 let path = self.path_of(identifier).ok_or(io::ErrorKind::NotFound)?;
                 let file = std::fs::File::open(path)?;
                 let length = file.metadata()?.len();
-                if length > MOST_BYTES {
+                if length > MAX_BYTES {
                     return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("{length} bytes are too many")));
                 }
                 let mut bytes = Vec::with_capacity(length as usize);
-                file.take(MOST_BYTES).read_to_end(&mut bytes)?;
+                file.take(MAX_BYTES).read_to_end(&mut bytes)?;
                 Ok(bytes)
             }
         }
@@ -176,7 +176,7 @@ fn read_entry(package: &[u8], entry: &str) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// `asset` as seen from the file `anchor`; `None` where it leaves the folder.
+/// `asset` as seen from the file `anchor`; `None` if it leaves the folder.
 pub(super) fn identifier_of(asset: &str, anchor: &str) -> Option<String> {
     if let Some((package, entry)) = ar::split_package_relative_path_outer(asset) {
         return Some(ar::join_package_relative_path(&identifier_of(&package, anchor)?, &entry));

@@ -1,6 +1,6 @@
 //! A wall between the `openusd` crate and the user: its panics become errors, silently.
 //!
-//! The crate indexes, unwraps and holds `todo!()` on what a broken file says. [`super::crate_check`] and
+//! The crate indexes, unwraps and holds `todo!()` on what a broken file contains. [`super::crate_check`] and
 //! [`super::text_check`] refuse what would exhaust memory or the stack; what remains is caught here. The panic hook
 //! would print the message before the unwinding starts, so one is installed, once, that stays silent on a thread
 //! that is inside [`contain`] and hands everything else to the hook that was there before.

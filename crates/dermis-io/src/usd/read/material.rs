@@ -11,8 +11,8 @@ use super::assets::{Assets, identifier_of};
 use super::prims::{Prim, Prims};
 use super::values;
 
-/// How many connections are followed from one input; they may run in circles.
-const MOST_CONNECTIONS: usize = 16;
+/// Maximum number of connections that are followed from one input; they may run in circles.
+const MAX_CONNECTIONS: usize = 16;
 
 /// The materials of a stage, read as they are needed.
 pub(super) struct Materials<'a> {
@@ -24,11 +24,11 @@ pub(super) struct Materials<'a> {
 #[derive(Default)]
 pub(super) struct Bound {
     pub(super) materials: Vec<Material>,
-    /// An index into `materials` per face; empty where there are none.
+    /// An index into `materials` per face; empty if there are none.
     pub(super) face_materials: Vec<u32>,
 }
 
-/// What an input is connected to.
+/// Source that an input is connected to.
 struct Source<'a> {
     shader: &'a Prim,
     /// The output's name: `rgb`, `r`, …
@@ -237,7 +237,7 @@ fn binding(prims: &Prims, prim: usize) -> Option<usize> {
 /// The shader output that a property takes its value from, through any inputs of node graphs between.
 fn source<'a>(prims: &'a Prims, prim: &'a Prim, property: &str) -> Option<Source<'a>> {
     let (mut prim, mut property) = (prim, property.to_owned());
-    for _ in 0..MOST_CONNECTIONS {
+    for _ in 0..MAX_CONNECTIONS {
         let connection = prim.attribute(&property)?.connections.first()?;
         let (path, next) = connection.rsplit_once('.')?;
         prim = &prims.all[prims.find(path)?];
@@ -252,7 +252,7 @@ fn source<'a>(prims: &'a Prims, prim: &'a Prim, property: &str) -> Option<Source
 /// The value of an input that no shader feeds.
 fn constant<'a>(prims: &'a Prims, prim: &'a Prim, input: &str) -> Option<&'a Value> {
     let (mut prim, mut property) = (prim, input.to_owned());
-    for _ in 0..MOST_CONNECTIONS {
+    for _ in 0..MAX_CONNECTIONS {
         let attribute = prim.attribute(&property)?;
         let Some((path, next)) = attribute.connections.first().and_then(|path| path.rsplit_once('.')) else {
             return attribute.value();

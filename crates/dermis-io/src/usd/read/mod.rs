@@ -82,7 +82,7 @@ fn read_stage(assets: Assets, root: &str, size: u64, options: &ReadOptions) -> R
     Ok(Scene { objects, units, notes: reader.notes })
 }
 
-/// What a time code means.
+/// Meaning of a time code.
 struct Clock {
     time_codes_per_second: f64,
     /// The rate at which the stage is played.

@@ -2,7 +2,8 @@
 //! crate, so that everything after this file works on values that cannot fail.
 //!
 //! Sublayers, references, payloads, inherits, variants and instances are composed by the crate. Only the prims that can
-//! concern a mesh are kept with their properties; prims are in depth-first order, so a parent comes before its children.
+//! concern a mesh are kept with their properties; prims are in depth-first order, so a parent comes before its
+//! children.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -17,9 +18,9 @@ use crate::budget::Budget;
 use crate::error::Error;
 
 /// Prims within prims: references can nest a prim in itself without end.
-const MOST_NESTED: usize = 256;
+const MAX_NESTED: usize = 256;
 /// References within references, one inside the other.
-const MOST_ARCS_NESTED: usize = 12;
+const MAX_ARCS_NESTED: usize = 12;
 /// A stage may hold this many prims, and one more for every [`BYTES_PER_PRIM`] bytes of its layers: instances of
 /// instances could mean billions.
 const FEWEST_PRIMS: usize = 2048;
@@ -41,7 +42,7 @@ pub(super) struct Prims {
     pub(super) metres_per_unit: Option<f64>,
     /// `"Y"` or `"Z"`, where the file states it.
     pub(super) up_axis: Option<String>,
-    /// What could not be composed.
+    /// Notes on what could not be composed.
     pub(super) notes: Vec<Note>,
 }
 
@@ -65,11 +66,11 @@ pub(super) struct Attribute {
     pub(super) type_name: String,
     /// The value outside of time.
     pub(super) default: Option<Value>,
-    /// Values over time codes, ascending; blocked samples are left out.
+    /// Values over time codes, ascending; blocked samples are skipped.
     pub(super) samples: Vec<(f64, Value)>,
-    /// How a primvar is spread over the mesh.
+    /// Interpolation of a primvar over the mesh.
     pub(super) interpolation: Option<String>,
-    /// How many values belong to one element.
+    /// Number of values per element.
     pub(super) element_size: Option<i32>,
     /// The attributes that this one takes its value from.
     pub(super) connections: Vec<String>,
@@ -148,7 +149,7 @@ fn walk(stage: &Stage, assets: &Assets, budget: &mut Budget, prims: &mut Prims) 
         let most = FEWEST_PRIMS + (assets.layer_bytes() / BYTES_PER_PRIM) as usize;
         let prim = stage.prim(path.as_str());
         let arcs = arcs + usize::from(prim.has_composition_arc().map_err(composing)?);
-        if depth > MOST_NESTED || arcs > MOST_ARCS_NESTED || prims.all.len() >= most {
+        if depth > MAX_NESTED || arcs > MAX_ARCS_NESTED || prims.all.len() >= most {
             let error = Error::malformed(format!("the stage has more than {most} prims, or some nested too deep"));
             return Err(error.at(path).with_hint("a prim that refers to its own parent never ends"));
         }

@@ -17,7 +17,7 @@ pub(super) struct Corners {
     pub(super) faces: Vec<u32>,
 }
 
-/// A primvar's values per corner; `None` where its counts do not fit the mesh.
+/// A primvar's values per corner; `None` if its counts do not fit the mesh.
 pub(super) fn per_corner<T>(
     prim: &Prim,
     name: &str,
@@ -39,7 +39,7 @@ pub(super) fn per_corner<T>(
     Some(CornerData { values, indices })
 }
 
-/// A primvar's values per point; `None` where they are spread otherwise, or do not fit.
+/// A primvar's values per point; `None` if they are spread otherwise, or do not fit.
 pub(super) fn per_point(prim: &Prim, name: &str, point_count: usize) -> Option<Vec<f32>> {
     let attribute = prim.attribute(name)?;
     if !matches!(interpolation(name, attribute), "vertex" | "varying") {
@@ -60,7 +60,7 @@ fn indices_of(prim: &Prim, name: &str) -> Option<Vec<i32>> {
     prim.value(&format!("{name}:indices")).and_then(values::integers)
 }
 
-/// Normals are stated as a plain attribute too, and then belong to points unless said otherwise.
+/// Normals are stated as a plain attribute too, and then belong to points unless stated otherwise.
 fn interpolation<'a>(name: &str, attribute: &'a Attribute) -> &'a str {
     attribute.interpolation.as_deref().unwrap_or(if name == "normals" { "vertex" } else { "constant" })
 }

@@ -10,7 +10,7 @@ use crate::budget::Budget;
 use crate::error::Error;
 
 /// Brackets within brackets. A prim four hundred levels down is no character's skin, and the parser has stack for it.
-const MOST_NESTED: usize = 400;
+const MAX_NESTED: usize = 400;
 
 /// Refuses text that the parser or the composition could not bear.
 pub(super) fn check(text: &[u8]) -> Result<(), Error> {
@@ -70,8 +70,8 @@ impl Scan<'_> {
             (_, None) if !byte.is_ascii_whitespace() => Some((self.at, None)),
             (_, word) => word,
         };
-        if self.brackets.len() > MOST_NESTED {
-            return Err(Error::malformed(format!("brackets are nested more than {MOST_NESTED} deep")));
+        if self.brackets.len() > MAX_NESTED {
+            return Err(Error::malformed(format!("brackets are nested more than {MAX_NESTED} deep")));
         }
         Ok(())
     }

@@ -2,8 +2,8 @@
 //!
 //! Times of samples are time codes. Where they lie on an even grid, wholly or with gaps, the grid's points are the
 //! frames; elsewhere one frame is taken per time code. Keys of curves that are too sparse to be frames are sampled at
-//! the stage's rate. The last frame lies at the last sample or holds it, so that no motion is cut off. Between samples values are interpolated as USD does: linearly,
-//! quaternions along the great circle, arrays element by element.
+//! the stage's rate. The last frame lies at the last sample or holds it, so that no motion is cut off. Between samples
+//! values are interpolated as USD does: linearly, quaternions along the great circle, arrays element by element.
 
 use dermis_mesh::Note;
 use glam::{DQuat, Vec3};
@@ -14,7 +14,7 @@ use super::prims::Attribute;
 use crate::budget::Budget;
 use crate::error::Error;
 
-/// How far a sample may lie beside the grid, in spacings of the grid.
+/// Distance of a sample from the grid, in spacings of the grid, up to which it is on it.
 const GRID_TOLERANCE: f64 = 1e-3;
 
 /// Frames are taken once per time code where samples lie on no grid.
@@ -32,7 +32,7 @@ pub(super) struct Grid {
     pub(super) spacing: f64,
     /// The number of frames.
     pub(super) count: usize,
-    /// Whether samples lie between frames.
+    /// True if samples lie between frames.
     pub(super) misses: bool,
 }
 
@@ -51,7 +51,7 @@ impl Grid {
     }
 
     /// The frames of curves with keys at `times`: at the rate that the caller asks for, else at that of the keys, else,
-    /// where these are sparse, at the stage's.
+    /// if these are sparse, at the stage's.
     pub(super) fn of_curves(times: &[f64], clock: &Clock, budget: &mut Budget) -> Result<Self, Error> {
         let own = spacing_of(times).unwrap_or(ONE_TIME_CODE);
         let is_sparse = clock.rate(own) < LOWEST_RATE_HZ;
@@ -61,7 +61,7 @@ impl Grid {
         Ok(Self { misses: grid.misses && clock.asked_spacing().is_none(), ..grid })
     }
 
-    /// What the user should know about the frames of the prim at `path`.
+    /// Note on the frames of the prim at `path`.
     pub(super) fn note(&self, path: &str) -> Option<Note> {
         self.misses.then(|| Note::at(path, "samples lie between frames; the motion is interpolated there"))
     }
@@ -105,7 +105,7 @@ pub(super) fn sample_times<'a>(attributes: impl IntoIterator<Item = &'a Attribut
     times
 }
 
-/// Where `time` lies among samples: the sample before, and how far it is to the next.
+/// Location of `time` among samples: the sample before, and the fraction of the way to the next.
 fn place(samples: &[(f64, Value)], time: f64) -> (usize, f64) {
     let after = samples.partition_point(|(sample, _)| *sample <= time);
     let before = after.saturating_sub(1);

@@ -1,4 +1,4 @@
-//! Where prims stand: the product of the transform operations on a prim and its ancestors.
+//! World transforms of prims: the product of the transform operations on a prim and its ancestors.
 //!
 //! `xformOpOrder` lists operations from the outermost to the innermost: the local transform is their product in that
 //! order, applied to column vectors. `!invert!` takes an operation's inverse; `!resetXformStack!` drops all ancestors.

@@ -21,7 +21,7 @@ pub(super) struct Materials {
     images: Vec<(Arc<Image>, String)>,
     image_names: Names,
     folder: String,
-    /// What could not be said.
+    /// Notes on what USD cannot express.
     pub(super) notes: Vec<Note>,
 }
 
@@ -84,7 +84,7 @@ impl Materials {
         text.close()
     }
 
-    /// The image's path relative to the `.usda`; `None` where USD has no such images.
+    /// The image's path relative to the `.usda`; `None` if USD has no such images.
     fn file(&mut self, texture: &Texture, path: &str) -> Option<String> {
         let image = &texture.image;
         if let Some((_, name)) = self.images.iter().find(|(known, _)| Arc::ptr_eq(known, image) || known == image) {

@@ -16,7 +16,7 @@ pub(super) fn uv_name(set: usize) -> String {
     if set == 0 { "st".to_owned() } else { format!("st{set}") }
 }
 
-/// What stands in a mesh prim beside its shape.
+/// Contents of a mesh prim beside its shape.
 pub(super) struct Extras<'a> {
     /// More schemas that are applied to it.
     pub(super) schemas: &'a [&'a str],
@@ -95,7 +95,7 @@ fn write_frames(
     writing.text.close()
 }
 
-/// How many steps of progress [`write`] reports for a motion.
+/// Number of steps of progress that [`write`] reports for a motion.
 pub(super) fn steps(object: &Object, frame_count: usize) -> usize {
     let has_normals = object.mesh.layout().is_some_and(|layout| layout.normals.is_some());
     if has_normals { 2 * frame_count } else { frame_count }

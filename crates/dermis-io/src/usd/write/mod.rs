@@ -1,8 +1,9 @@
 //! Writing `.usda`: one root prim with all objects in the world's space, and their materials.
 //!
 //! Recorded frames become time samples of points; rigs become `UsdSkel` ([`skel`]), with joints one above the other
-//! ([`nested`]) where single ones cannot say how they shear or scale ([`pose`]). The first clip of a rig with joints that
-//! have no place at all, or that collapse, is recorded. Everything is streamed, frame by frame. Time codes are frames of the first moving object; objects at other rates have fractional ones.
+//! ([`nested`]) where single ones cannot say how they shear or scale ([`pose`]). The first clip of a rig with joints
+//! that have no place at all, or that collapse, is recorded. Everything is streamed, frame by frame. Time codes are
+//! frames of the first moving object; objects at other rates have fractional ones.
 
 mod material;
 mod mesh;
@@ -34,14 +35,14 @@ use text::{Text, quoted};
 const ROOT: &str = "World";
 const ROOT_PATH: &str = "/World";
 
-/// How an object is written.
+/// Form in which an object is written.
 enum Plan<'a> {
     Still(&'a Object),
     Recorded(&'a Object, MeshSequence),
     Rigged(Box<(Cow<'a, Object>, Posable)>),
 }
 
-/// What time codes mean.
+/// Meaning of time codes.
 struct Clock {
     time_codes_per_second: f64,
 }
@@ -143,7 +144,7 @@ fn plan<'a>(object: &'a Object, notes: &mut Vec<Note>) -> Result<Plan<'a>, Error
     Ok(Plan::Recorded(object, bake_lazily(&object.mesh, rig, clip)?))
 }
 
-/// The object with joints that `UsdSkel` can say: its own, or more of them; `None` where there is no way.
+/// The object with joints that `UsdSkel` can say: its own, or more of them; `None` if there is no way.
 fn as_joints<'a>(object: &'a Object, rig: &Rig) -> Result<Option<(Cow<'a, Object>, Posable)>, Error> {
     if let Some(posable) = posable(&object.mesh, rig, &object.clips) {
         return Ok(Some((Cow::Borrowed(object), posable)));

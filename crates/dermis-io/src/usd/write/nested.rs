@@ -4,8 +4,8 @@
 //! multiply. A scale `s` becomes two halves, `s₁` in a joint above and `s₂ ≈ s / s₁` below, with s₁ chosen among the
 //! halves near s so that the product is exact to a few 1e-6. With the polar decomposition `F = R (V Σ Vᵀ)` of its local
 //! transform a sheared joint is four: (v, R) above (V, Σ₁) above Σ₂ above Vᵀ, as flexible bones are in glTF
-//! ([`polar_factors`]). The joint that moves points, and that others hang from, is the lowest. The others are marked, for
-//! our own reader.
+//! ([`polar_factors`]). The joint that moves points, and that others hang from, is the lowest. The others are marked,
+//! for our own reader.
 
 use std::sync::Arc;
 
@@ -18,9 +18,9 @@ use crate::error::Error;
 
 /// Columns count as orthogonal below this cosine; scales count as constant below this relative change.
 const ROUNDING: f64 = 1e-6;
-/// How close the product of two halves must come before no better pair is looked for.
+/// Error of the product of two halves below which no better pair is looked for.
 const EXACT: f64 = 1e-6;
-/// How many halves on either side of a scale are tried.
+/// Number of halves that are tried on either side of a scale.
 const NEIGHBOURS: i32 = 600;
 
 /// A rig with more joints that moves points as another does.
@@ -31,7 +31,7 @@ pub(super) struct Nested {
     pub(super) bones: Vec<usize>,
 }
 
-/// What a joint needs.
+/// Requirements of a joint.
 #[derive(Clone, Copy, PartialEq)]
 enum Need {
     Nothing,
@@ -80,8 +80,8 @@ fn frames(clips: &[Arc<Clip>]) -> impl Iterator<Item = &[DAffine3]> {
     clips.iter().flat_map(|clip| (0..clip.frame_count()).map(|frame| clip.transforms(frame)))
 }
 
-/// Name suffixes and motions of the joints to put above one that moves as `own`, below one that moves as `above`, in clips
-/// of `lengths` frames.
+/// Name suffixes and motions of the joints to put above one that moves as `own`, below one that moves as `above`, in
+/// clips of `lengths` frames.
 fn helpers(own: &[DAffine3], above: &[DAffine3], lengths: &[usize]) -> Vec<(&'static str, Vec<DAffine3>)> {
     let locals: Vec<DAffine3> = own.iter().zip(above).map(|(own, above)| above.inverse() * *own).collect();
     let without = |own: DAffine3, fine: DVec3| own * DAffine3::from_scale(fine.recip());

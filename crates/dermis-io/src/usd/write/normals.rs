@@ -1,4 +1,4 @@
-//! Normals of a moving mesh: where the rest mesh is smooth, the frames are smooth; where it has an edge, they keep it.
+//! Normals of a moving mesh: where the rest mesh is smooth, the frames are smooth; if it has an edge, they keep it.
 //!
 //! Corners that share a point and a rest normal form a group; in each frame a group's normal is the sum of the
 //! area-weighted normals of its triangles.
@@ -18,7 +18,7 @@ pub(super) struct NormalGroups<'a> {
 }
 
 impl<'a> NormalGroups<'a> {
-    /// The groups of `mesh`; `None` where it has no normals.
+    /// The groups of `mesh`; `None` if it has no normals.
     pub(super) fn of(mesh: &'a TriMesh) -> Option<Self> {
         let layout = mesh.layout()?;
         let normals = layout.normals.as_ref()?;
@@ -34,7 +34,7 @@ impl<'a> NormalGroups<'a> {
         Some(Self { layout, of_vertex, rest })
     }
 
-    /// The normals of the frame in which points stand at `positions`.
+    /// The normals of the frame with points at `positions`.
     pub(super) fn at(&self, positions: &[Vec3]) -> Vec<Vec3> {
         let mut sums = vec![Vec3::ZERO; self.rest.len()];
         for triangle in &self.layout.triangles {

@@ -1,9 +1,9 @@
 //! Clips as `UsdSkel` can say them: each joint moved, turned and scaled relative to its parent.
 //!
-//! Translations and rotations are stored in single, scales in *half* precision. Joint transforms M may be changed by any
-//! constant C if the inverse binds change with them, `M B⁻¹ = (M C)(C⁻¹ B⁻¹)`: C takes out the scale of the first frame,
-//! so that constant scales (a figure in centimetres) cost no precision. Each joint is decomposed against what its
-//! parent has become by rounding, so that errors do not grow along chains. Then the rounded transforms are compared
+//! Translations and rotations are stored in single, scales in *half* precision. Joint transforms M may be changed by
+//! any constant C if the inverse binds change with them, `M B⁻¹ = (M C)(C⁻¹ B⁻¹)`: C takes out the scale of the first
+//! frame, so that constant scales (a figure in centimetres) cost no precision. Each joint is decomposed against what
+//! its parent has become by rounding, so that errors do not grow along chains. Then the rounded transforms are compared
 //! with the exact ones on the corners of the mesh's box: shear, or a scale that halves cannot hold, shows there.
 
 use std::collections::HashSet;
@@ -13,7 +13,7 @@ use dermis_mesh::{Clip, Rig, TriMesh};
 use glam::{DAffine3, DVec3, Quat, Vec3};
 use openusd::gf::f16;
 
-/// How far a corner of the box may be off, relative to the box's diagonal: half of what a reader may notice.
+/// Maximum error of a corner of the box, relative to the box's diagonal: half of what a reader may notice.
 const TOLERANCE: f64 = 5e-6;
 
 /// A rig's joints and clips, ready to be written.
@@ -26,7 +26,7 @@ pub(super) struct Posable {
     pub(super) rest: Vec<DAffine3>,
     /// The frames of each clip.
     pub(super) clips: Vec<Vec<Pose>>,
-    /// The joints that are not there to help others, where there are such.
+    /// The joints that are not there to help others, if there are such.
     pub(super) bones: Option<Vec<usize>>,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Pose {
     pub(super) scales: Vec<Vec3>,
 }
 
-/// The clips of `rig`, its constant scales taken out; `None` where they cannot be said to the tolerance.
+/// The clips of `rig`, its constant scales taken out; `None` if they cannot be expressed to the tolerance.
 pub(super) fn posable(mesh: &TriMesh, rig: &Rig, clips: &[Arc<Clip>]) -> Option<Posable> {
     let scales: Vec<DVec3> = (0..rig.joints().len()).map(|joint| constant_scale(rig, clips, joint)).collect();
     with_scales(mesh, rig, clips, &scales)

@@ -37,7 +37,7 @@ impl<'a> Text<'a> {
         Ok(write!(self.out, "{text}")?)
     }
 
-    /// A prim's head, with metadata where there are any, and its opening brace.
+    /// A prim's head, with metadata if there are any, and its opening brace.
     pub(super) fn open(&mut self, head: impl Display, metadata: &[String]) -> Result<(), Error> {
         self.begin(head)?;
         self.metadata(metadata)?;

@@ -177,14 +177,14 @@ impl MultiPoser {
     }
 
     fn blend_parts(&self, parts: &[Vec3], positions: &mut [Vec3]) {
-        let (starts, shares) = &*self.parts;
+        let (starts, fractions) = &*self.parts;
         positions.par_chunks_mut(POINTS_PER_TASK).enumerate().for_each(|(task, positions)| {
             for (ends, position) in starts[task * POINTS_PER_TASK..].windows(2).zip(positions) {
                 let own = ends[0] as usize..ends[1] as usize;
                 // Offsets from the first part preserve precision far from the origin if the parts agree.
                 let first = parts[own.start];
-                let offset = |(&part, &share): (&Vec3, &f32)| share * (part - first);
-                *position = first + parts[own.clone()].iter().zip(&shares[own]).map(offset).sum::<Vec3>();
+                let offset = |(&part, &fraction): (&Vec3, &f32)| fraction * (part - first);
+                *position = first + parts[own.clone()].iter().zip(&fractions[own]).map(offset).sum::<Vec3>();
             }
         });
     }

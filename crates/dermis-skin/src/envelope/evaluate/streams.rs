@@ -37,19 +37,19 @@ pub(super) fn streams(
     bones: usize,
     precision: Precision,
 ) -> Streams {
-    let indices = Indices::new(weights, bones);
-    let fits_16_bits = indices.pairs.len() <= 1 << 16;
+    let numbering = Numbering::new(weights, bones);
+    let fits_16_bits = numbering.pairs.len() <= 1 << 16;
     let stream: Arc<dyn Stream> = match (fits_16_bits, precision) {
-        (true, Precision::Single) => Arc::new(Layout::<u16, Rows>::new(weights, rest, frames, &indices)),
-        (true, Precision::Half) => Arc::new(Layout::<u16, HalfRows>::new(weights, rest, frames, &indices)),
-        (false, Precision::Single) => Arc::new(Layout::<u32, Rows>::new(weights, rest, frames, &indices)),
-        (false, Precision::Half) => Arc::new(Layout::<u32, HalfRows>::new(weights, rest, frames, &indices)),
+        (true, Precision::Single) => Arc::new(Layout::<u16, Rows>::new(weights, rest, frames, &numbering)),
+        (true, Precision::Half) => Arc::new(Layout::<u16, HalfRows>::new(weights, rest, frames, &numbering)),
+        (false, Precision::Single) => Arc::new(Layout::<u32, Rows>::new(weights, rest, frames, &numbering)),
+        (false, Precision::Half) => Arc::new(Layout::<u32, HalfRows>::new(weights, rest, frames, &numbering)),
     };
-    Streams { homes: indices.homes, pairs: indices.pairs.into_keys().collect(), stream }
+    Streams { homes: numbering.homes, pairs: numbering.pairs.into_keys().collect(), stream }
 }
 
-/// Indices of the home bones and pairs in use, in ascending order.
-struct Indices {
+/// Numbering of the home bones and pairs in use, in ascending order.
+struct Numbering {
     homes: Vec<usize>,
     /// Index of each bone among the homes.
     home_indices: Vec<usize>,
@@ -57,7 +57,7 @@ struct Indices {
     pairs: BTreeMap<(usize, usize), usize>,
 }
 
-impl Indices {
+impl Numbering {
     fn new(weights: &MultiWeights, bones: usize) -> Self {
         let mut occurs = vec![false; bones];
         weights.home.iter().for_each(|&home| occurs[home as usize] = true);
@@ -82,7 +82,7 @@ struct Layout<I, E> {
 }
 
 impl<I: PairIndex, E: WeightEntry> Layout<I, E> {
-    fn new(weights: &MultiWeights, rest: &[DVec3], frames: &[HomeFrame], indices: &Indices) -> Self {
+    fn new(weights: &MultiWeights, rest: &[DVec3], frames: &[HomeFrame], numbering: &Numbering) -> Self {
         let count = weights.entry_count();
         let mut layout = Self {
             heads: Vec::with_capacity(weights.part_count()),
@@ -90,9 +90,9 @@ impl<I: PairIndex, E: WeightEntry> Layout<I, E> {
             entries: Vec::with_capacity(count),
         };
         for (point, &home) in weights.home.iter().enumerate() {
-            let (frame, index) = (&frames[home as usize], indices.home_indices[home as usize]);
+            let (frame, index) = (&frames[home as usize], numbering.home_indices[home as usize]);
             for (bone, entry) in others(weights, point) {
-                layout.entry_pairs.push(I::numbered(indices.pairs[&(index, bone as usize)]));
+                layout.entry_pairs.push(I::numbered(numbering.pairs[&(index, bone as usize)]));
                 layout.entries.push(E::rounded(centred(entry, frame)));
             }
             layout.heads.push(PointHead {

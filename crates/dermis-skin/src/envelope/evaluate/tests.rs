@@ -26,11 +26,11 @@ fn example(points: usize, offset: DVec3) -> (TriMesh, Vec<Joint>, MultiWeights) 
         weights.home.push(home as u32);
         let bones: Vec<usize> = (0..BONES).filter(|bone| (bone + k) % 3 != 0).collect();
         for &bone in &bones {
-            let share = 1.0 / bones.len() as f64;
+            let weight = 1.0 / bones.len() as f64;
             // Deviations of the axes that preserve the sums of translations.
             let row = |j: usize| {
                 let noise = 2.0 * vector(13 * k + 5 * bone + j, 0.9);
-                (share * *rest + noise).extend(share).as_vec4().to_array()
+                (weight * *rest + noise).extend(weight).as_vec4().to_array()
             };
             weights.bones.push(bone as u32);
             weights.weights.push([row(0), row(1), row(2)]);
@@ -43,11 +43,11 @@ fn example(points: usize, offset: DVec3) -> (TriMesh, Vec<Joint>, MultiWeights) 
 }
 
 fn pose_of(joints: &[Joint], amount: f64) -> Vec<DAffine3> {
-    let turn = |k: usize| {
+    let rotation = |k: usize| {
         let rotation = DQuat::from_axis_angle(vector(k, 0.31).normalize(), amount * wave(k, 2.1));
         DAffine3::from_rotation_translation(rotation, 20.0 * amount * vector(k, 0.77))
     };
-    joints.iter().enumerate().map(|(k, joint)| turn(k) * joint.bind()).collect()
+    joints.iter().enumerate().map(|(k, joint)| rotation(k) * joint.bind()).collect()
 }
 
 /// The formula of the documentation of the weights, in f64.
@@ -180,13 +180,13 @@ fn a_rotated_character_keeps_its_shape() {
     let poser = MultiPoser::new(&weights, &mesh, &joints, Precision::Single).unwrap();
     let transforms = pose_of(&joints, 0.7);
     let whole = DAffine3::from_rotation_translation(DQuat::from_rotation_x(2.0), DVec3::new(50.0, -20.0, 9.0));
-    let turned: Vec<DAffine3> = transforms.iter().map(|transform| whole * *transform).collect();
+    let rotated: Vec<DAffine3> = transforms.iter().map(|transform| whole * *transform).collect();
     let (here, normals) = posed(&poser, &transforms);
-    let (there, turned_normals) = posed(&poser, &turned);
+    let (there, rotated_normals) = posed(&poser, &rotated);
     let expected: Vec<DVec3> = here.iter().map(|p| whole.transform_point3(p.as_dvec3())).collect();
     assert!(max_distance(&there, &expected) < 2e-4);
     let expected: Vec<DVec3> = normals.iter().map(|n| whole.transform_vector3(n.as_dvec3())).collect();
-    assert!(max_distance(&turned_normals, &expected) < 1e-3);
+    assert!(max_distance(&rotated_normals, &expected) < 1e-3);
     assert!(normals.iter().all(|normal| (normal.length() - 1.0).abs() < 1e-5));
 }
 

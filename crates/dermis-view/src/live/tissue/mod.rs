@@ -1,8 +1,9 @@
-//! A layered body that is simulated while it is looked at, pulled, poked and painted.
+//! Interactive simulation of a layered body that can be pulled, poked and painted.
 //!
-//! Each request advances the simulation by the time that has passed since the last one, so that flesh swings on while the
-//! pose rests. Where the computer is too slow for the sub-steps asked for, it takes fewer, longer ones, and says so. The
-//! real-time factor is simulated over computing time at the sub-steps asked for.
+//! Each request advances the simulation by the time since the last one, so that flesh keeps moving while the pose is
+//! fixed. If the computer is too slow for the requested number of sub-steps, fewer and longer ones are computed, and
+//! the status reports it. The real-time factor is the ratio of simulated time to computation time at the requested
+//! number of sub-steps.
 
 mod pace;
 mod poses;
@@ -24,62 +25,62 @@ use pace::Pace;
 use poses::{is_jump, pose_between};
 use settings::{Heat, Settings};
 
-/// A request advances by at least and at most this long.
+/// Minimum and maximum time by which a request advances.
 const ADVANCE_S: [f64; 2] = [1.0 / 240.0, 0.1];
-/// How long flesh comes to rest in a new pose before it is seen.
+/// Time for the flesh to settle in a new pose before it is shown.
 const SETTLE_S: f32 = 0.3;
-/// The radius of the flesh that a hand holds, as a share of the body's diagonal.
-const HAND: f32 = 0.04;
-/// How hard it pulls, in N/m.
-const HAND_N_PER_M: f32 = 1500.0;
+/// Radius of the flesh that a pull acts on, as a fraction of the diagonal of the body.
+const PULL_RADIUS: f32 = 0.04;
+/// Stiffness of the pull, in N/m.
+const PULL_N_PER_M: f32 = 1500.0;
 const FRICTION: f32 = 0.3;
-/// Coordinates of targets, in diagonals of the body, at most.
-const FARTHEST: f32 = 100.0;
-/// Radii of balls and brushes, in diagonals of the body.
+/// Maximum coordinates of targets, in diagonals of the body.
+const MAX_COORDINATE: f32 = 100.0;
+/// Range of the radii of balls and brushes, in diagonals of the body.
 const RADII: [f32; 2] = [1e-4, 1.0];
 const THICKNESSES: [f32; 2] = [0.0, 4.0];
-/// How much of the way to its value a dab goes in its middle.
-const DAB: f32 = 0.5;
-/// The layers are divided anew at most this often while they are painted.
-const BETWEEN_LAYERS: Duration = Duration::from_millis(250);
+/// Fraction of the difference to its value that a dab applies at its center.
+const DAB_FRACTION: f32 = 0.5;
+/// Minimum interval between updates of the layers while they are painted.
+const LAYER_UPDATE_INTERVAL: Duration = Duration::from_millis(250);
 
-/// A layered body, simulated.
+/// Simulated layered body.
 #[derive(Debug)]
 pub struct SimulatedBody {
     simulation: BodySimulation,
     motion: BodyMotion,
     settings: Settings,
-    /// As in the file, then as painted; the sliders are not in it.
+    /// Flesh of the file with painted changes, without those of the sliders.
     flesh: Flesh,
-    /// Whether the flesh was touched since it was handed to the simulation.
+    /// True if the flesh has changed since it was passed to the simulation.
     touched: bool,
     layered_at: Instant,
     pull: Option<Held>,
     poke: Option<Poke>,
-    /// The pose, the frame it belongs to, and when it was asked for.
+    /// Current pose, its frame, and the time of its request.
     shown: Option<(BodyPose, f64, Instant)>,
     pace: Pace,
     diagonal: f32,
-    /// What went wrong.
-    trouble: Option<String>,
+    /// Error message, if any.
+    error_message: Option<String>,
 }
 
 #[derive(Debug)]
 struct Held {
     grip: Grip,
-    /// From the point to the middle of what is held, when it was taken; `None` where there is nothing soft to hold.
+    /// Offset from the point to the center of the pulled flesh at the start of the pull; `None` if there is no flesh.
     offset: Option<Vec3>,
 }
 
 #[derive(Debug)]
 struct Poke {
     ball: Ball,
-    /// Where the ball was in the last frame.
+    /// Position of the ball in the previous frame.
     before: [f32; 3],
 }
 
 impl SimulatedBody {
-    /// `body` in motion number `clip`, or in its rest pose where it has none.
+    /// Creates the simulation of `body` in motion number `clip`, or in its rest pose if it has no motion.
     pub fn new(body: LayeredBody, clip: usize) -> Result<Self, String> {
         let motion = motion_of(body.parts(), clip);
         let flesh = body.flesh().clone();
@@ -97,13 +98,13 @@ impl SimulatedBody {
             shown: None,
             pace: Pace::default(),
             diagonal,
-            trouble: None,
+            error_message: None,
         })
     }
 
-    /// Moves on to `pose` of the frame `at`.
+    /// Advances to `pose` of the frame `at`.
     fn move_on(&mut self, pose: BodyPose, at: f64) -> Result<(), LayeredError> {
-        if !self.is_painted() || self.layered_at.elapsed() > BETWEEN_LAYERS {
+        if !self.is_painted() || self.layered_at.elapsed() > LAYER_UPDATE_INTERVAL {
             self.change_flesh(&pose)?;
         }
         let now = Instant::now();
@@ -149,14 +150,14 @@ impl SimulatedBody {
         forces
     }
 
-    /// A hand that holds the flesh at a point of the skin.
+    /// Pull of the flesh at a point of the skin.
     fn hand(&self, point: usize) -> Pull {
         Pull {
             center: self.simulation.rest_skin()[point].to_array(),
-            radius: HAND * self.diagonal,
+            radius: PULL_RADIUS * self.diagonal,
             target: [0.0; 3],
             path: Vec::new(),
-            stiffness_n_per_m: HAND_N_PER_M,
+            stiffness_n_per_m: PULL_N_PER_M,
         }
     }
 
@@ -203,27 +204,27 @@ impl SimulatedBody {
         for (thickness, point) in self.flesh.thickness.iter_mut().zip(skin) {
             let rest = 1.0 - point.distance_squared(middle) / (radius * radius);
             if rest > 0.0 {
-                *thickness += DAB * rest * rest * (value - *thickness);
+                *thickness += DAB_FRACTION * rest * rest * (value - *thickness);
             }
         }
         self.touched = true;
         true
     }
 
-    fn is_near(&self, place: [f32; 3]) -> bool {
-        place.iter().all(|coordinate| coordinate.abs() <= FARTHEST * self.diagonal)
+    fn is_near(&self, position: [f32; 3]) -> bool {
+        position.iter().all(|coordinate| coordinate.abs() <= MAX_COORDINATE * self.diagonal)
     }
 
     fn radius(&self, radius: f32) -> f32 {
         radius.clamp(RADII[0] * self.diagonal, RADII[1] * self.diagonal)
     }
 
-    /// Whether the layers are to be divided anew.
+    /// Returns true if the layers must be updated.
     fn is_painted(&self) -> bool {
         self.touched && self.flesh.thickness != self.simulation.layered().flesh().thickness
     }
 
-    /// Hands the flesh, as painted and set, to the simulation.
+    /// Passes the flesh with its painted and set values to the simulation.
     fn change_flesh(&mut self, pose: &BodyPose) -> Result<(), LayeredError> {
         if !std::mem::take(&mut self.touched) {
             return Ok(());
@@ -255,7 +256,7 @@ impl SimulatedBody {
                 let both = self.simulation.skin().iter().zip(self.simulation.posed_skin());
                 both.map(|(skin, posed)| skin.distance(*posed)).collect()
             }
-            // What is painted is seen before it is simulated.
+            // Painted values are shown before they are simulated.
             Heat::Thickness => self.flesh.thickness.clone(),
             Heat::Stiffness => flesh.young_modulus_pa.clone(),
             Heat::None => Vec::new(),
@@ -268,9 +269,9 @@ impl SimulatedBody {
         let mut parts = self.pace.words(self.settings.substeps);
         parts.push(format!("{elements} of {all} elements simulated"));
         if matches!(self.pull, Some(Held { offset: None, .. })) {
-            parts.push("this place follows the bones: paint it thicker".to_owned());
+            parts.push("this point follows the bones; paint a larger thickness to simulate it".to_owned());
         }
-        parts.extend(self.trouble.clone());
+        parts.extend(self.error_message.clone());
         parts.join(" · ")
     }
 }
@@ -308,9 +309,9 @@ impl LiveDeformer for SimulatedBody {
         true
     }
 
-    fn pose_between(&mut self, frame: usize, share: f64) -> Result<LiveFrame, SequenceError> {
-        let pose = pose_between(&self.motion, frame, share);
-        self.trouble = self.move_on(pose, frame as f64 + share).err().map(|error| error.to_string());
+    fn pose_between(&mut self, frame: usize, fraction: f64) -> Result<LiveFrame, SequenceError> {
+        let pose = pose_between(&self.motion, frame, fraction);
+        self.error_message = self.move_on(pose, frame as f64 + fraction).err().map(|error| error.to_string());
         let held = self.pull.as_ref().filter(|held| held.offset.is_some());
         let line = |held: &Held| [self.simulation.skin()[held.grip.point], held.grip.target.into()];
         Ok(LiveFrame {
@@ -336,13 +337,13 @@ impl LiveDeformer for SimulatedBody {
     fn model(&mut self) -> Option<&LayeredBody> {
         let rest = || BodyPose::rest(self.simulation.layered().body().joints().len());
         let pose = self.shown.as_ref().map_or_else(rest, |(pose, ..)| pose.clone());
-        // What the simulation refuses is not saved either, and has been told.
+        // An error of the simulation has been reported before; the flesh is saved without the change.
         let _ = self.change_flesh(&pose);
         Some(self.simulation.layered())
     }
 }
 
-/// Motion number `clip`, or the rest pose where there is none.
+/// Motion number `clip`, or the rest pose if it does not exist.
 fn motion_of(parts: &LayeredParts, clip: usize) -> BodyMotion {
     let mut motions = parts.motions.iter().filter(|motion| !motion.poses.is_empty());
     let poses = || vec![BodyPose::rest(parts.body.joints().len())];
@@ -360,7 +361,7 @@ mod tests {
     use dermis::tet::tetrahedra::lattice::LatticeOptions;
     use dermis::tissue::layered::{BuildOptions, Mesher, Thickness, build};
 
-    /// An arm whose flesh is soft on the side of larger x.
+    /// An arm with flesh on the side of larger x.
     fn arm() -> SimulatedBody {
         let object = samples::build("arm").unwrap().objects.remove(0);
         let (low, high) = object.mesh.bounds();
@@ -376,12 +377,12 @@ mod tests {
         let (body, motions) = from_object(&object).unwrap();
         let (body, _) = build(body, motions, UpAxis::Y, &options, &Silent).unwrap();
         let mut body = SimulatedBody::new(body, 0).unwrap();
-        // Stiff and damped, it is at rest soon.
+        // Stiff and damped flesh comes to rest quickly.
         assert!(body.set("stiffness", 10.0) && body.set("damping", 10.0));
         body
     }
 
-    /// The skin after many requests for the first frame.
+    /// Positions of the skin after many requests of the first frame.
     fn later(body: &mut SimulatedBody) -> Vec<Vec3> {
         (0..500).map(|_| body.pose(0).unwrap().positions).last().unwrap()
     }
@@ -393,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pull_moves_flesh_and_it_comes_back() {
+    fn a_pull_moves_flesh_temporarily() {
         let mut body = arm();
         let rest = later(&mut body);
         let [hard, soft] = ends(&body);
@@ -409,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn paint_makes_flesh_of_what_was_rigid() {
+    fn paint_makes_rigid_parts_soft() {
         let mut body = arm();
         let [hard, _] = ends(&body);
         let rest = later(&mut body);
@@ -425,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_makes_no_sense() {
+    fn rejects_invalid_input() {
         let mut body = arm();
         let count = body.simulation.skin().len();
         let pull = |point, x| Touch::Pull(Some(Grip { point, target: [x, 0.0, 0.0] }));

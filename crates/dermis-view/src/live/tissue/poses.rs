@@ -1,36 +1,37 @@
-//! Poses between the frames of a motion, and jumps from one to another.
+//! Interpolation between the frames of a motion, and detection of jumps.
 
 use dermis::body::{BodyMotion, BodyPose};
 use dermis::mesh::glam::{DQuat, DVec3};
 
-/// Frames that are at most this far apart, in seconds, follow each other, also where pictures are slow.
-const NEIGHBOURS_S: f64 = 0.25;
-/// Poses are alike up to this turn of a joint, in radians,
-const ALIKE_RAD: f64 = 0.3;
-/// and this way of the body, in metres: a motion that ends as it began goes on.
-const ALIKE_M: f64 = 0.06;
+/// Maximum distance, in seconds, of consecutive frames, also if the display is slow.
+const MAX_CONSECUTIVE_S: f64 = 0.25;
+/// Maximum rotation of a joint between similar poses, in radians.
+const MAX_SIMILAR_RAD: f64 = 0.3;
+/// Maximum translation of the body between similar poses, in metres. A motion that ends as it starts continues.
+const MAX_SIMILAR_M: f64 = 0.06;
 
-/// The pose `share` of the way from frame `frame` to the next; after the last frame nothing moves.
-pub(super) fn pose_between(motion: &BodyMotion, frame: usize, share: f64) -> BodyPose {
+/// Pose at `fraction` between frame `frame` and the next one; the last frame is not extrapolated.
+pub(super) fn pose_between(motion: &BodyMotion, frame: usize, fraction: f64) -> BodyPose {
     let last = motion.poses.len() - 1;
     let (here, next) = (&motion.poses[frame.min(last)], &motion.poses[(frame + 1).min(last)]);
-    let turned = |(here, next): (&DVec3, &DVec3)| turn(*here).slerp(turn(*next), share).to_scaled_axis();
+    let interpolated =
+        |(here, next): (&DVec3, &DVec3)| rotation(*here).slerp(rotation(*next), fraction).to_scaled_axis();
     BodyPose {
-        angles: here.angles.iter().zip(&next.angles).map(turned).collect(),
-        translation: here.translation.lerp(next.translation, share),
+        angles: here.angles.iter().zip(&next.angles).map(interpolated).collect(),
+        translation: here.translation.lerp(next.translation, fraction),
     }
 }
 
-/// Whether a body in `before` at the time `from` would be whipped through space on its way to `after` at the time `to`,
-/// in frames of `frame_rate_hz`.
+/// Returns true if the body would be moved abruptly from `before` at the time `from` to `after` at the time `to`, in
+/// frames of `frame_rate_hz`.
 pub(super) fn is_jump(before: &BodyPose, from: f64, after: &BodyPose, to: f64, frame_rate_hz: f64) -> bool {
-    let turned = |(before, after): (&DVec3, &DVec3)| turn(*before).angle_between(turn(*after));
-    let alike = before.translation.distance(after.translation) < ALIKE_M
-        && before.angles.iter().zip(&after.angles).map(turned).all(|angle| angle < ALIKE_RAD);
-    (to - from).abs() > NEIGHBOURS_S * frame_rate_hz && !alike
+    let angle_between = |(before, after): (&DVec3, &DVec3)| rotation(*before).angle_between(rotation(*after));
+    let is_similar = before.translation.distance(after.translation) < MAX_SIMILAR_M
+        && before.angles.iter().zip(&after.angles).map(angle_between).all(|angle| angle < MAX_SIMILAR_RAD);
+    (to - from).abs() > MAX_CONSECUTIVE_S * frame_rate_hz && !is_similar
 }
 
-fn turn(axis_angle: DVec3) -> DQuat {
+fn rotation(axis_angle: DVec3) -> DQuat {
     DQuat::from_scaled_axis(axis_angle)
 }
 
@@ -44,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn poses_are_interpolated_up_to_the_last() {
+    fn interpolates_poses_up_to_the_last() {
         let motion = motion();
         let half = pose_between(&motion, 0, 0.5);
         assert!((half.angles[0].z - 0.25).abs() < 1e-12 && (half.translation.x - 0.25).abs() < 1e-12);

@@ -1,4 +1,4 @@
-//! The sliders and choices of a simulated body, and the forces that they make.
+//! Parameters of a simulated body, and the forces that result from them.
 
 use dermis::mesh::UpAxis;
 use dermis::mesh::glam::Vec3;
@@ -8,7 +8,7 @@ use dermis::tissue::layered::steps_in;
 use super::pace::DISPLAYED_HZ;
 use crate::live::{Parameter, Scalar};
 
-/// In m/s², about seven times the earth's.
+/// Range in m/s², about seven times the gravity of the earth.
 const GRAVITIES: [f64; 2] = [-70.0, 70.0];
 const DIRECTIONS: [&str; 3] = ["down", "sideways", "backwards"];
 const STIFFNESSES: [f64; 2] = [0.1, 10.0];
@@ -16,10 +16,10 @@ const DAMPINGS: [f64; 2] = [0.0, 20.0];
 const SPINS: [f64; 2] = [-15.0, 15.0];
 const SUBSTEPS: [f64; 2] = [1.0, 16.0];
 const HEATS: [&str; 4] = ["displacement", "thickness", "stiffness", "none"];
-/// Thicknesses are coloured up to this; the layer begins in the middle, at 1.
-const THICKEST: f32 = 2.0;
+/// Maximum thickness of the colour map; the simulated layer starts at its center, at 1.
+const MAX_THICKNESS: f32 = 2.0;
 
-/// What the colours show.
+/// Quantity shown by the colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Heat {
     Displacement,
@@ -28,16 +28,16 @@ pub(super) enum Heat {
     None,
 }
 
-/// What the user has set.
+/// Settings of the user.
 #[derive(Debug, Clone)]
 pub(super) struct Settings {
     gravity: f64,
     direction: usize,
     spin_rad_per_s: f64,
-    /// A factor on Young's modulus.
+    /// Factor of Young's modulus.
     pub(super) stiffness: f64,
     pub(super) damping_rate_per_s: f64,
-    /// Steps in a sixtieth of a second.
+    /// Number of steps per sixtieth of a second.
     pub(super) substeps: usize,
     heat: usize,
 }
@@ -68,7 +68,7 @@ impl Settings {
         ]
     }
 
-    /// Sets `name`, kept within its range; `None` where there is none of that name, else whether the flesh changes.
+    /// Sets `name`, clamped to its range. Returns `None` if it does not exist, otherwise true if the flesh changes.
     pub(super) fn set(&mut self, name: &str, value: f64) -> Option<bool> {
         let within = |[low, high]: [f64; 2]| value.clamp(low, high);
         let chosen = |count: usize| (value.max(0.0) as usize).min(count - 1);
@@ -89,18 +89,18 @@ impl Settings {
         [Heat::Displacement, Heat::Thickness, Heat::Stiffness, Heat::None][self.heat]
     }
 
-    /// What the colours mean; Young's moduli were at most `stiffest_pa` in the file.
-    pub(super) fn scalar(&self, stiffest_pa: f32) -> Option<Scalar> {
+    /// Description of the colours; `max_modulus_pa` is the largest Young's modulus in the file.
+    pub(super) fn scalar(&self, max_modulus_pa: f32) -> Option<Scalar> {
         let (label, unit, range) = match self.heat() {
             Heat::Displacement => ("displacement from the pose", "m", None),
-            Heat::Thickness => ("thickness d", "", Some([0.0, THICKEST])),
-            Heat::Stiffness => ("Young's modulus", "Pa", Some([0.0, 2.0 * stiffest_pa])),
+            Heat::Thickness => ("thickness d", "", Some([0.0, MAX_THICKNESS])),
+            Heat::Stiffness => ("Young's modulus", "Pa", Some([0.0, 2.0 * max_modulus_pa])),
             Heat::None => return None,
         };
         Some(Scalar { label, unit: unit.to_owned(), signed: false, range })
     }
 
-    /// Gravity and spin, for a body whose axis goes through `origin`.
+    /// Gravity and spin for a body whose axis passes through `origin`.
     pub(super) fn forces(&self, up: UpAxis, origin: Vec3) -> Vec<Force> {
         let (up, side, back) = match up {
             UpAxis::X => (Vec3::X, Vec3::Y, -Vec3::Z),

@@ -1,10 +1,10 @@
-// Colours: ramps for heat maps, and colours that tell bones apart.
+// Colour ramps of heat maps, and distinct colours of bones.
 
 import * as THREE from "three";
 
 export type RampName = "heat" | "signed";
 
-/** sRGB stops, evenly spaced: dark blue over green to yellow, and blue over white to red. */
+/** sRGB stops at uniform distances: dark blue, green, yellow; and blue, white, red. */
 const STOPS: Record<RampName, [number, number, number][]> = {
   heat: [
     [56, 62, 138],
@@ -24,9 +24,9 @@ const STOPS: Record<RampName, [number, number, number][]> = {
   ],
 };
 
-export function rampColor(name: RampName, share: number): [number, number, number] {
+export function rampColor(name: RampName, fraction: number): [number, number, number] {
   const stops = STOPS[name];
-  const at = Math.min(Math.max(share, 0), 1) * (stops.length - 1);
+  const at = Math.min(Math.max(fraction, 0), 1) * (stops.length - 1);
   const [a, b] = [stops[Math.floor(at)]!, stops[Math.min(Math.floor(at) + 1, stops.length - 1)]!];
   const t = at - Math.floor(at);
   return [0, 1, 2].map((c) => a[c]! + (b[c]! - a[c]!) * t) as [number, number, number];
@@ -41,7 +41,7 @@ export function rampTexture(name: RampName): THREE.DataTexture {
   return texture;
 }
 
-/** A linear colour per bone: hues a golden angle apart, so that any number of bones differ. */
+/** Linear colour of each bone: hues at golden-angle distances differ for any number of bones. */
 export function boneColor(bone: number): [number, number, number] {
   const color = new THREE.Color().setHSL((bone * 0.618034) % 1, bone % 2 ? 0.85 : 0.62, bone % 3 === 1 ? 0.42 : 0.55);
   return [color.r, color.g, color.b];

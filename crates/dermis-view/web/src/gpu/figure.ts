@@ -1,4 +1,4 @@
-// What is drawn of one way to show a model: surface, wireframe, normals and bones, all fed by the poser's textures.
+// Drawables of one view of a model: surface, wireframe, normals and bones, which read the textures of the poser.
 
 import * as THREE from "three";
 import { boneColor, rampTexture, type RampName } from "./colors";
@@ -59,7 +59,7 @@ export class Figure {
     this.add(shape);
   }
 
-  /** Gets ready to draw a frame; `reference` is what errors are measured against. */
+  /** Prepares drawing of a frame; errors are relative to `reference`. */
   prepare(
     renderer: THREE.WebGLRenderer,
     frame: number,
@@ -83,7 +83,7 @@ export class Figure {
     this.showLines(look, frame);
   }
 
-  /** Draws lines over the surface, six floats each; none takes them away. */
+  /** Sets the lines over the surface, six floats each. */
   showSegments(ends: Float32Array): void {
     if (ends.length > 0) this.segments ??= this.makeSegments();
     if (!this.segments) return;
@@ -93,7 +93,7 @@ export class Figure {
     this.segments.geometry.setAttribute("position", new THREE.BufferAttribute(ends, 3));
   }
 
-  /** Puts a dot on a point, or takes it away. */
+  /** Marks a point; `null` removes the mark. */
   mark(point: number | null): void {
     if (point !== null) this.marker ??= this.makeMarker();
     if (!this.marker) return;
@@ -199,7 +199,7 @@ export class Figure {
       frame: { value: 0 },
       posed: { value: 0 },
     });
-    // Bones lie inside the shape and are drawn over it.
+    // Bones are inside the surface and drawn over it.
     material.depthTest = false;
     const lines = this.addLines(geometry, material);
     lines.renderOrder = 2;

@@ -1,4 +1,4 @@
-// An asset on the GPU: its shape, skin and motion in textures, sent once.
+// Asset on the GPU: shape, skin and motion in textures, uploaded once.
 
 import * as THREE from "three";
 import type { Bundle } from "../bundle";
@@ -6,9 +6,9 @@ import type { AssetInfo, MotionInfo, Source } from "../source";
 import { boneColor } from "./colors";
 import { padded, rowsFor, Store, WIDTH } from "./store";
 
-/** Recorded frames are fetched in parts of about this many floats. */
+/** Approximate number of floats per request of recorded frames. */
 const PART = 1_500_000;
-/** A point belongs to the core of a bone that has this much of its weight. */
+/** Minimum weight of a bone at the points of its core. */
 const CORE_WEIGHT = 0.7;
 
 export class Model {
@@ -20,11 +20,11 @@ export class Model {
   readonly slots: number;
   readonly pointRows: number;
   readonly index: THREE.BufferAttribute;
-  /** Counts changes of the rest pose. */
+  /** Number of changes of the rest pose. */
   restVersion = 0;
-  /** Strokes of the brush that have not been taken back. */
+  /** Number of brush strokes that are not undone. */
   readonly strokes = { rest: 0, paint: 0 };
-  /** Frames of the recorded motion that have arrived. */
+  /** Number of recorded frames that have been loaded. */
   recordedFrames = 0;
   clip = -1;
 
@@ -43,7 +43,7 @@ export class Model {
     readonly info: AssetInfo,
     readonly level: number,
     private readonly source: Source,
-    /** Rows that a texture may have here. */
+    /** Maximum number of rows of a texture. */
     private readonly maxRows: number,
     bundle: Bundle,
   ) {
@@ -69,7 +69,7 @@ export class Model {
   static async load(source: Source, info: AssetInfo, maxRows: number, level = 0): Promise<Model> {
     const compared = info.clips.findIndex(({ reference }) => typeof reference === "number");
     const clip = info.first_clip ?? Math.max(compared, 0);
-    // Shape and motion are asked for together.
+    // Shape and motion are requested in parallel.
     const [mesh, motion] = await Promise.all([
       source.mesh(info.id, level),
       info.clips.length > 0 ? source.clip(info.id, level, clip) : null,
@@ -79,7 +79,7 @@ export class Model {
     return model;
   }
 
-  /** The surface that a deformer in the server has made of a model: its shape alone, for `frames` frames. */
+  /** Surface of a live deformer of a model, without skin, for `frames` frames. */
   static ofSurface(of: Model, bundle: Bundle, frames: number): Model {
     const motion = of.motion(false);
     const clips = [{ name: motion?.name ?? "", fps: motion?.fps ?? 24, frames }];
@@ -106,25 +106,25 @@ export class Model {
     return this.triangles.length / 3;
   }
 
-  /** Whether the recorded motion has room in one texture. */
+  /** True if the recorded motion fits into one texture. */
   get recordedFits(): boolean {
     return (this.info.recorded?.frames ?? 0) * this.pointRows <= this.maxRows;
   }
 
-  /** Whether corrections and bone matrices have. */
+  /** True if corrections and bone matrices fit into one texture each. */
   get skinFits(): boolean {
-    const longest = Math.max(0, ...this.info.clips.map((clip) => clip.frames));
-    const matrices = rowsFor(3 * this.info.bones.length * longest);
+    const maxFrames = Math.max(0, ...this.info.clips.map((clip) => clip.frames));
+    const matrices = rowsFor(3 * this.info.bones.length * maxFrames);
     return this.info.rank * this.pointRows <= this.maxRows && matrices <= this.maxRows;
   }
 
-  /** The motion that a way of showing it plays. */
+  /** Motion of the original or of the current clip. */
   motion(recorded: boolean): MotionInfo | null {
     const { clips } = this.info;
     return recorded || clips.length === 0 ? this.info.recorded : (clips[Math.max(this.clip, 0)] ?? null);
   }
 
-  /** The asset with the frames that the clip shown is to play. */
+  /** Asset whose frames the current clip is compared with. */
   get reference(): number | null {
     return this.info.clips[Math.max(this.clip, 0)]?.reference ?? null;
   }
@@ -143,7 +143,7 @@ export class Model {
     this.clip = clip;
   }
 
-  /** Fetches the recorded frames: the first alone, so that there is something to see, then all others. */
+  /** Fetches the recorded frames: first a single one, which is shown immediately, then all others. */
   async loadRecorded(renderer: THREE.WebGLRenderer, arrived: () => void): Promise<void> {
     const frames = this.info.recorded?.frames ?? 0;
     const floats = 3 * this.pointCount;
@@ -153,7 +153,7 @@ export class Model {
       const first = this.recordedFrames;
       const values = (await this.source.frames(this.info.id, first, count)).floats("frames");
       const found = values.length / floats;
-      if (found < 1) throw new Error(`frame ${first} of ${this.info.label} did not arrive`);
+      if (found < 1) throw new Error(`frame ${first} of ${this.info.label} could not be loaded`);
       for (let at = 0; at < found; at++) {
         const frame = values.subarray(at * floats, (at + 1) * floats);
         this.recordedStore.write(renderer, (first + at) * this.pointRows, padded(frame, 3, 4, this.pointRows));
@@ -164,7 +164,7 @@ export class Model {
     }
   }
 
-  /** Sends the rows of the rest pose that hold the points from `first` to `last`. */
+  /** Uploads the rows of the rest pose with the points from `first` to `last`. */
   restChanged(renderer: THREE.WebGLRenderer, first: number, last: number): void {
     const [top, bottom] = [Math.floor(first / WIDTH), Math.floor(last / WIDTH)];
     const part = this.rest.subarray(3 * top * WIDTH, 3 * (bottom + 1) * WIDTH);
@@ -200,7 +200,7 @@ export class Model {
     return (this.normals ??= Store.packed(this.restNormals(), 3, 4));
   }
 
-  /** Per point the colours of its bones, blended by weight, and the bone whose core it is in, or −1. */
+  /** For each point the colours of its bones, blended by weight, and the bone of its core, or −1. */
   boneTints(): Store {
     if (this.tints) return this.tints;
     const data = new Float32Array(4 * this.pointCount);
@@ -218,7 +218,7 @@ export class Model {
     return (this.tints = Store.packed(data, 4, 4));
   }
 
-  /** The weight of one bone at every point. */
+  /** Weight of one bone at every point. */
   boneWeights(bone: number): Float32Array<ArrayBuffer> {
     const values = new Float32Array(this.pointCount);
     for (let at = 0; at < this.joints.length; at++) {
@@ -227,7 +227,7 @@ export class Model {
     return values;
   }
 
-  /** The bones that move a point, heaviest first. */
+  /** Bones of a point in descending order of weight. */
   influencesOf(point: number): { bone: number; weight: number }[] {
     return Array.from({ length: this.slots }, (_, k) => ({
       bone: this.joints[point * this.slots + k]!,
@@ -245,7 +245,7 @@ function influences(joints: Uint32Array, weights: Float32Array): Store {
   return Store.packed(pairs, 2, 2);
 }
 
-/** Each shape begins in a row of its own. */
+/** Each shape starts in a new row. */
 function shapeStore(shapes: Float32Array, points: number, rows: number): Store {
   const count = points > 0 ? shapes.length / (3 * points) : 0;
   if (count === 0) return Store.packed(new Float32Array(4), 4, 4);
@@ -257,7 +257,7 @@ function shapeStore(shapes: Float32Array, points: number, rows: number): Store {
   return new Store(count * rows * WIDTH, 4, data);
 }
 
-/** For each point, the other two corners of every triangle around it. */
+/** For each point, the other two corners of each of its triangles. */
 function rings(triangles: Uint32Array, points: number): [Store, Store] {
   const counts = new Uint32Array(points + 1);
   for (const point of triangles) counts[point + 1]!++;

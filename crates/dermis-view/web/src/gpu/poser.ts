@@ -1,4 +1,4 @@
-// Poses a model on the GPU: positions and normals of one frame, as textures that everything else draws from.
+// Poses a model on the GPU: positions and normals of one frame, in textures that all drawables read.
 
 import * as THREE from "three";
 import type { Model } from "./model";
@@ -46,7 +46,7 @@ export class Poser {
     return this.normalTarget.texture;
   }
 
-  /** Poses `frame` with the first `rank` corrections, unless that is what the textures hold. */
+  /** Poses `frame` with the first `rank` corrections, unless the textures are up to date. */
   pose(renderer: THREE.WebGLRenderer, frame: number, rank: number): void {
     const { model } = this;
     const available = this.kind === "recorded" ? Math.min(frame, model.recordedFrames - 1) : frame;
@@ -60,7 +60,7 @@ export class Poser {
     draw(renderer, this.normalPass, this.normalTarget);
   }
 
-  /** The posed positions on the CPU, four floats per point. */
+  /** Reads the posed positions, four floats per point. */
   read(renderer: THREE.WebGLRenderer): Float32Array<ArrayBuffer> {
     if (this.readBack?.key === this.key) return this.readBack.positions;
     const positions = new Float32Array(4 * WIDTH * this.model.pointRows);
@@ -69,14 +69,14 @@ export class Poser {
     return positions;
   }
 
-  /** The normals of the posed shape on the CPU, four floats per point. */
+  /** Reads the normals of the posed surface, four floats per point. */
   readNormals(renderer: THREE.WebGLRenderer): Float32Array<ArrayBuffer> {
     const normals = new Float32Array(4 * WIDTH * this.model.pointRows);
     renderer.readRenderTargetPixels(this.normalTarget, 0, 0, WIDTH, this.model.pointRows, normals);
     return normals;
   }
 
-  /** One posed point on the CPU. */
+  /** Reads one posed point. */
   readPoint(renderer: THREE.WebGLRenderer, point: number): number[] {
     if (this.readBack?.key === this.key) return [...this.readBack.positions.subarray(4 * point, 4 * point + 3)];
     const texel = new Float32Array(4);
@@ -84,7 +84,7 @@ export class Poser {
     return [...texel.subarray(0, 3)];
   }
 
-  /** Takes positions that a deformer in the server has made. */
+  /** Receives positions of a live deformer. */
   receive(renderer: THREE.WebGLRenderer, positions: Float32Array): void {
     this.liveStore ??= new Store(this.model.pointCount, 4);
     this.liveStore.write(renderer, 0, padded(positions, 3, 4, this.model.pointRows));
@@ -99,7 +99,7 @@ export class Poser {
     this.liveStore?.dispose();
   }
 
-  /** What can be posed before all data are there. */
+  /** Kind of posing that is possible with the data loaded so far. */
   private ready(): Kind {
     if (this.kind === "recorded" && this.model.recordedFrames === 0) return "rest";
     if (this.kind === "live" && this.liveVersion === 0) return "rest";

@@ -1,4 +1,4 @@
-// The shaders. Everything is fetched by number from textures; no vertex attribute ever changes.
+// Shaders. All data are fetched by index from textures; vertex attributes never change.
 
 export const HEAD = `precision highp float;
 precision highp int;
@@ -6,7 +6,7 @@ precision highp sampler2D;
 ivec2 at(int i) { return ivec2(i & 2047, i >> 11); }
 `;
 
-/** Where a point is in a frame: recorded, or skinned by a palette of matrices after corrections of the rest pose. */
+/** Position of a point in a frame: recorded, or the corrected rest pose skinned with a matrix palette. */
 export const POSE = `
 uniform int kind;          // 0 at rest, 1 recorded, 2 skinned
 uniform int pointRows;     // rows of a store with one texel per point
@@ -59,7 +59,7 @@ void main() {
   result = point < pointCount ? vec4(posedPoint(point, frame), 1.0) : vec4(0.0);
 }`;
 
-/** Area-weighted normals: each point adds the cross products of the triangles around it. */
+/** Area-weighted normals: the sum of the cross products of the triangles of each point. */
 export const NORMAL_PASS = `${HEAD}
 uniform sampler2D positions, rings, ringStarts;
 uniform int pointCount;
@@ -78,7 +78,7 @@ void main() {
   result = vec4(size > 0.0 ? sum / size : vec3(0.0), 1.0);
 }`;
 
-/** A key light from the upper left of the camera, a fill from the right, and a rim. */
+/** Key light from the upper left of the camera, fill light from the right, and rim light. */
 export const SHADE = `
 vec3 shade(vec3 base, vec3 normal, vec3 view) {
   vec3 n = dot(normal, view) < 0.0 ? -normal : normal;
@@ -109,7 +109,7 @@ void main() {
   if (mode >= 3) {
     vec4 bone = texelFetch(boneTints, at(point), 0);
     tint = bone.rgb;
-    // A point outside every core is given a number of its own, so that its triangles agree with nobody.
+    // A point outside of all cores gets a unique number, so that its triangles belong to no core.
     dominant = provoking = bone.a >= 0.0 ? bone.a : -2.0 - float(point);
   }
   vec4 view = modelViewMatrix * vec4(p, 1.0);
@@ -133,8 +133,8 @@ void main() {
   if (dot(normal, normal) < 1e-20) normal = -viewPosition;
   vec3 albedo = base;
   if (mode == 1 || mode == 2) {
-    float share = clamp((value - low) / max(high - low, 1e-20), 0.0, 1.0);
-    albedo = pow(texture(ramp, vec2(share * 0.996 + 0.002, 0.5)).rgb, vec3(2.2));
+    float fraction = clamp((value - low) / max(high - low, 1e-20), 0.0, 1.0);
+    albedo = pow(texture(ramp, vec2(fraction * 0.996 + 0.002, 0.5)).rgb, vec3(2.2));
   }
   if (mode == 3) albedo = tint;
   if (mode == 4) albedo = abs(dominant - provoking) < 0.01 && dominant >= 0.0 ? tint : vec3(0.05);
@@ -180,7 +180,7 @@ void main() {
   gl_PointSize = 11.0;
 }`;
 
-/** A ring around a dot. */
+/** Dot with a ring. */
 export const MARKER_FRAGMENT = `${HEAD}
 uniform vec4 lineColor;
 out vec4 color;
@@ -190,7 +190,7 @@ void main() {
   color = lineColor;
 }`;
 
-/** A ball that is seen through: clear in the middle, dense at the rim. */
+/** Transparent ball: clear at the center, opaque at the rim. */
 export const BALL_VERTEX = `${HEAD}
 uniform mat4 modelViewMatrix, projectionMatrix;
 in vec3 position;
@@ -211,7 +211,7 @@ void main() {
   color = vec4(lineColor.rgb * (0.55 + 0.45 * facing), lineColor.a * mix(1.0, 0.35, facing * facing));
 }`;
 
-/** Bones: lines to their parents and a cross where they are, moved by the palette. */
+/** Bones: lines to their parents and a cross at their location, moved by the palette. */
 export const BONE_VERTEX = `${HEAD}
 uniform mat4 modelViewMatrix, projectionMatrix;
 uniform sampler2D palette;
@@ -236,17 +236,17 @@ in vec3 tint;
 out vec4 color;
 void main() { color = vec4(pow(tint, vec3(1.0 / 2.2)), 1.0); }`;
 
-/** A crowd: each instance plays its own phase, skinned here, vertex by vertex. */
+/** Crowd: each instance has its own phase and is skinned in the vertex shader. */
 export const CROWD_VERTEX = `${HEAD}${POSE}
 uniform mat4 modelViewMatrix, projectionMatrix;
 uniform sampler2D restNormals;
 uniform int frame, frameCount;
-in vec4 place;             // offset on the ground, and the phase in frames
+in vec4 offset;            // offset on the ground, and the phase in frames
 in vec3 instanceColor;
 out vec3 viewPosition, viewNormal, tint;
 void main() {
   int point = gl_VertexID;
-  int now = (frame + int(place.w)) % frameCount;
+  int now = (frame + int(offset.w)) % frameCount;
   vec3 p, n = vec3(0.0);
   if (kind == 2 && bones > 0) {
     vec4 x, y, z, shaped = vec4(correctedPoint(point, now), 1.0);
@@ -257,21 +257,21 @@ void main() {
   } else {
     p = posedPoint(point, now);
   }
-  vec4 view = modelViewMatrix * vec4(p + place.xyz, 1.0);
+  vec4 view = modelViewMatrix * vec4(p + offset.xyz, 1.0);
   viewPosition = view.xyz;
   viewNormal = mat3(modelViewMatrix) * n;
   tint = instanceColor;
   gl_Position = projectionMatrix * view;
 }`;
 
-/** The same picture from vertices that were uploaded for this frame. */
+/** Crowd from vertices that are uploaded in every frame. */
 export const UPLOADED_VERTEX = `${HEAD}
 uniform mat4 modelViewMatrix, projectionMatrix;
-uniform vec3 place, instanceColor;
+uniform vec3 offset, instanceColor;
 in vec3 position, normal;
 out vec3 viewPosition, viewNormal, tint;
 void main() {
-  vec4 view = modelViewMatrix * vec4(position + place, 1.0);
+  vec4 view = modelViewMatrix * vec4(position + offset, 1.0);
   viewPosition = view.xyz;
   viewNormal = mat3(modelViewMatrix) * normal;
   tint = instanceColor;

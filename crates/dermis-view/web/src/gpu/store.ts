@@ -1,8 +1,8 @@
-// Arrays of floats as textures: what shaders fetch by number.
+// Arrays of floats as textures, which shaders fetch by index.
 
 import * as THREE from "three";
 
-/** Texels in a row of every store; `at()` in the shaders counts on it. */
+/** Texels per row of every store; `at()` in the shaders relies on it. */
 export const WIDTH = 2048;
 
 export type Channels = 1 | 2 | 4;
@@ -17,7 +17,7 @@ export class Store {
   readonly texture: THREE.DataTexture;
   readonly rows: number;
 
-  /** Room for `texels`; `data`, where given, holds all rows in full and is uploaded with the first use. */
+  /** Creates a store of `texels`. `data`, if given, has complete rows and is uploaded on first use. */
   constructor(
     texels: number,
     readonly channels: Channels,
@@ -29,13 +29,13 @@ export class Store {
     else this.texture.source.dataReady = false;
   }
 
-  /** A store of `components` floats per texel, padded to the texture's channels and to whole rows. */
+  /** Creates a store of `components` floats per texel, padded to the channels of the texture and to complete rows. */
   static packed(values: Float32Array, components: number, channels: Channels): Store {
     const texels = values.length / components;
     return new Store(texels, channels, padded(values, components, channels, rowsFor(texels)));
   }
 
-  /** Replaces the rows from `first` on; `data` holds them in full. */
+  /** Replaces the rows starting at `first`; `data` has complete rows. */
   write(renderer: THREE.WebGLRenderer, first: number, data: Float32Array<ArrayBuffer>): void {
     if (this.texture.version === 0) this.texture.needsUpdate = true;
     renderer.initTexture(this.texture);

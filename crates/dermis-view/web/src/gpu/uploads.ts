@@ -1,4 +1,4 @@
-// Counts every byte that goes to the GPU, whoever sends it.
+// Counts all bytes uploaded to the GPU.
 
 export interface Stats {
   uploadedBytes: number;

@@ -1,4 +1,4 @@
-// The tables and curves of a report.
+// Tables and curves of a report.
 
 import { el, significant } from "../ui/dom";
 import { plot, type PlotOptions, SERIES_COLORS, type Series } from "../ui/plot";
@@ -93,7 +93,7 @@ export function curves(facts: Facts): HTMLElement {
 export function weights(facts: Facts): HTMLElement {
   const parts = facts.fits.map((fit, at) => {
     const points = fit.points_by_influences.map((count, n): [number, number] => [n, count]);
-    const shares = [...fit.bones]
+    const sums = [...fit.bones]
       .sort((a, b) => b.weight - a.weight)
       .map((bone, n): [number, number] => [n, bone.weight]);
     const words = `${significant(fit.mean_influences)} influences per point on average; sums differ from 1 by at most ${significant(fit.largest_sum_error)}; ${fit.negative_weights} negative weights`;
@@ -121,7 +121,7 @@ export function weights(facts: Facts): HTMLElement {
           bars: true,
           integers: true,
         }),
-        figure("Share of each bone, largest first (points)", [series(fit, at, shares)], "bone", { bars: true }),
+        figure("Sum of weights of each bone, largest first", [series(fit, at, sums)], "bone", { bars: true }),
       ),
       el(
         "details",

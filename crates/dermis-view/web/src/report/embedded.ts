@@ -1,4 +1,4 @@
-// The data of a report, as the viewer asks for them.
+// Embedded data of a report as a source of the viewer.
 
 import { Bundle } from "../bundle";
 import type { AssetInfo, RankMeasures, SceneInfo, Source } from "../source";
@@ -53,7 +53,7 @@ export class EmbeddedSource implements Source {
     return decoded(this.data.view[asset]?.clip);
   }
 
-  /** All frames at once, whatever part was asked for: they are there already. */
+  /** Returns all frames for any request, since they are in memory. */
   async frames(asset: number): Promise<Bundle> {
     return decoded(this.data.view[asset]?.frames);
   }

@@ -1,4 +1,4 @@
-// The script of a report: the tables and curves, and the viewer over the data that the file carries.
+// Entry point of a report: tables, curves, and the viewer of the embedded data.
 
 import pageStyle from "../style.css?inline";
 import { Stage } from "../stage";
@@ -19,7 +19,7 @@ async function view(data: ReportData, box: HTMLElement): Promise<void> {
   const middle = el("main", {}, canvas);
   box.append(panel, middle);
   const stage = new Stage(canvas);
-  // The page scrolls; the wheel turns into zoom only with a key held.
+  // The wheel scrolls the page, and zooms only with Ctrl.
   stage.controls.enableZoom = false;
   canvas.addEventListener("wheel", (event) => (stage.controls.enableZoom = event.ctrlKey), { capture: true });
   const viewer = new Viewer(source, stage, scene);
@@ -30,7 +30,7 @@ async function view(data: ReportData, box: HTMLElement): Promise<void> {
   const look = lookPanel(viewer, () => viewer.frameShown());
   panel.append(viewList(viewer), measuresPanel(viewer), clipPanel(viewer), heatPanel(viewer), look);
   box.append(timeline(viewer));
-  // The original, and each fit with all that it has.
+  // The original and each fit with all of its corrections.
   const shown = viewer.models.map((model) => viewer.views.findLastIndex((view) => view.model === model));
   viewer.state.compared = new Set(shown.flatMap((at) => viewer.views[at]?.id ?? []));
   Object.assign(viewer.state, { split: true, active: bestFit(viewer, data), heat: "error" });
@@ -47,7 +47,7 @@ async function view(data: ReportData, box: HTMLElement): Promise<void> {
   await viewer.measure();
 }
 
-/** The last view of the fit with the smallest distortion. */
+/** Last view of the fit with the smallest distortion. */
 function bestFit(viewer: Viewer, { facts }: ReportData): number {
   const errors = facts.fits.map((fit) => fit.measures.distortion_percent);
   const model = viewer.models[errors.indexOf(Math.min(...errors)) + 1];
@@ -60,7 +60,7 @@ function show(): void {
   document.head.append(el("style", { textContent: pageStyle + reportStyle }));
   const box = el("div", { className: "viewer" });
   const words = `${facts.sequence}: ${facts.points.toLocaleString("en")} points, ${facts.triangles.toLocaleString("en")} triangles, ${facts.frames} frames at ${facts.fps} per second. Lengths in ${facts.unit}. dermis ${facts.version}.`;
-  const thinned = facts.frame_step > 1 ? ` One frame in ${facts.frame_step} is shown.` : "";
+  const thinned = facts.frame_step > 1 ? ` Every ${facts.frame_step}th frame is shown.` : "";
   document.getElementById("report")!.replaceChildren(
     el("h1", { textContent: facts.title }),
     el("p", { className: "hint", textContent: words }),
@@ -70,7 +70,7 @@ function show(): void {
     box,
     el("p", {
       className: "hint",
-      textContent: `Drag to turn, right drag to move, Ctrl + wheel to come nearer.${thinned}`,
+      textContent: `Drag to rotate, right drag to pan, Ctrl + wheel to zoom.${thinned}`,
     }),
     el("h2", { textContent: "Errors" }),
     curves(facts),

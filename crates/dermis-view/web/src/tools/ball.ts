@@ -1,4 +1,4 @@
-// A ball that is seen through: what flesh is poked with.
+// Transparent ball of the poke tool.
 
 import * as THREE from "three";
 import { raw } from "../gpu/figure";

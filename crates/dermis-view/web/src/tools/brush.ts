@@ -1,4 +1,4 @@
-// The brush: displaces the rest pose, seen in all frames while it moves, or paints a scalar.
+// Brush: displaces or smooths the rest pose, with the effect visible in all frames, or paints a scalar.
 
 import type { Model } from "../gpu/model";
 import { padded, WIDTH } from "../gpu/store";
@@ -9,8 +9,8 @@ import { type Hit, hitTest } from "./pick";
 
 export type BrushMode = "off" | "sculpt" | "smooth" | "paint";
 
-/** Strokes that can be taken back. */
-const MOST_UNDOS = 24;
+/** Maximum number of strokes that can be undone. */
+const MAX_UNDOS = 24;
 
 interface Stroke {
   model: Model;
@@ -20,7 +20,7 @@ interface Stroke {
 
 export class Brush {
   mode: BrushMode = "off";
-  /** Radius as a share of the shape's diagonal. */
+  /** Radius as a fraction of the diagonal. */
   radius = 0.06;
   strength = 0.5;
   /** Models whose edits have not been saved. */
@@ -31,14 +31,14 @@ export class Brush {
 
   constructor(private readonly viewer: Viewer) {}
 
-  /** What there is to save, of the model touched last first. */
+  /** Edited models, starting with the one edited last. */
   get edited(): Model[] {
     const models = this.viewer.models.filter((model) => model.strokes.rest + model.strokes.paint > 0);
     const last = this.strokes.at(-1)?.model;
     return models.sort((a, b) => Number(b === last) - Number(a === last));
   }
 
-  /** An edit as it is saved. */
+  /** Edit of a model, for saving. */
   editOf(model: Model): Edit {
     const attribute = model.strokes.paint > 0 ? (this.viewer.scene.paint ?? "mask") : null;
     return {
@@ -48,14 +48,14 @@ export class Brush {
     };
   }
 
-  /** Why the brush cannot touch a view, if it cannot. */
+  /** Reason why the brush cannot edit a view, or `null`. */
   obstacle(view: View): string | null {
-    if (!this.viewer.models.includes(view.model)) return "This surface is made in the server: touch the one below it";
+    if (!this.viewer.models.includes(view.model)) return "This surface cannot be edited: edit its source";
     if (this.mode === "paint" || view.tag !== "original") return null;
-    return "Recorded frames have no rest pose to displace or smooth: choose a fit, or paint";
+    return "Recorded frames have no rest pose to displace or smooth: select a fit, or paint";
   }
 
-  /** Draws a ring where the brush would touch; gives what is there. */
+  /** Shows the brush cursor. Returns the hit under the mouse. */
   hover(view: View | null, ray: Parameters<typeof hitTest>[2]): Hit | null {
     const positions = view && this.mode !== "off" && !this.obstacle(view) ? this.viewer.positions(view) : null;
     const hit = view && positions ? hitTest(view.model, positions, ray) : null;
@@ -65,19 +65,19 @@ export class Brush {
     return hit;
   }
 
-  /** Takes the ring away. */
+  /** Hides the brush cursor. */
   leave(): void {
     this.cursor.hide();
     this.viewer.stage.invalidate();
   }
 
-  /** One dab under the mouse, the `first` of a stroke or a later one; gives whether it hit. */
+  /** Applies one dab under the mouse; `first` starts a stroke. Returns true if the surface was hit. */
   dab(view: View, ray: Parameters<typeof hitTest>[2], inverse: boolean, first: boolean): boolean {
     const { model } = view;
     const hit = this.hover(view, ray);
     if (!hit) return false;
     if (first) this.begin(model);
-    // The brush is a ball in the rest pose, so a stroke does not spread to what merely touches in this frame.
+    // The brush is a sphere in the rest pose, so a stroke does not spread to parts that only touch in this frame.
     const center = [0, 1, 2].map((c) =>
       hit.corners.reduce((sum, corner, k) => sum + hit.at[k]! * model.rest[3 * corner + c]!, 0),
     ) as [number, number, number];
@@ -115,12 +115,12 @@ export class Brush {
     return values as Float32Array<ArrayBuffer>;
   }
 
-  /** Remembers how things are before a stroke. */
+  /** Stores the state before a stroke. */
   private begin(model: Model): void {
     const painted = this.mode === "paint";
     const values = painted ? this.paintOf(model).slice() : model.rest.slice();
     this.strokes.push({ model, values, painted });
-    if (this.strokes.length > MOST_UNDOS) this.strokes.shift();
+    if (this.strokes.length > MAX_UNDOS) this.strokes.shift();
     model.strokes[painted ? "paint" : "rest"]++;
     this.unsaved.add(model);
     if (painted) this.viewer.state.heat = "paint";
@@ -129,8 +129,8 @@ export class Brush {
   private displace(model: Model, near: Near[], inverse: boolean): void {
     const normals = model.restNormals();
     const step = (inverse ? -1 : 1) * 0.12 * this.strength * this.radius * model.info.diagonal;
-    for (const { point, share } of near) {
-      for (let c = 0; c < 3; c++) model.rest[3 * point + c]! += step * share * normals[3 * point + c]!;
+    for (const { point, weight } of near) {
+      for (let c = 0; c < 3; c++) model.rest[3 * point + c]! += step * weight * normals[3 * point + c]!;
     }
     this.sendRest(model, near);
   }
@@ -138,13 +138,13 @@ export class Brush {
   private smooth(model: Model, near: Near[]): void {
     const lists = this.neighboursOf(model);
     const before = model.rest.slice();
-    for (const { point, share } of near) {
+    for (const { point, weight } of near) {
       const around = lists[point]!;
       if (around.length === 0) continue;
       for (let c = 0; c < 3; c++) {
         const mean = around.reduce((sum, other) => sum + before[3 * other + c]!, 0) / around.length;
         const at = 3 * point + c;
-        model.rest[at]! += this.strength * share * (mean - before[at]!);
+        model.rest[at]! += this.strength * weight * (mean - before[at]!);
       }
     }
     this.sendRest(model, near);
@@ -152,8 +152,8 @@ export class Brush {
 
   private paint(model: Model, near: Near[], inverse: boolean): void {
     const values = this.paintOf(model);
-    for (const { point, share } of near) {
-      const value = values[point]! + (inverse ? -1 : 1) * 0.25 * this.strength * share;
+    for (const { point, weight } of near) {
+      const value = values[point]! + (inverse ? -1 : 1) * 0.25 * this.strength * weight;
       values[point] = Math.min(Math.max(value, 0), 1);
     }
     const [first, last] = span(near);
@@ -189,10 +189,10 @@ export class Brush {
 
 interface Near {
   point: number;
-  share: number;
+  weight: number;
 }
 
-/** The points within `radius` of `center` in the rest pose, with a share that falls smoothly from 1 to 0. */
+/** Points within `radius` of `center` in the rest pose, with a weight that falls smoothly from 1 to 0. */
 function pointsNear(model: Model, center: [number, number, number], radius: number): Near[] {
   const near: Near[] = [];
   const { rest } = model;
@@ -203,7 +203,7 @@ function pointsNear(model: Model, center: [number, number, number], radius: numb
       rest[3 * point + 2]! - center[2],
     ];
     const square = (x * x + y * y + z * z) / (radius * radius);
-    if (square < 1) near.push({ point, share: (1 - square) * (1 - square) });
+    if (square < 1) near.push({ point, weight: (1 - square) * (1 - square) });
   }
   return near;
 }

@@ -1,4 +1,4 @@
-// The ring that shows where the brush would touch a shape, and how far it reaches.
+// Brush cursor: a ring on the surface with the radius of the brush.
 
 import * as THREE from "three";
 import type { View } from "../viewer";
@@ -21,7 +21,7 @@ export class BrushCursor {
     this.ring.frustumCulled = false;
   }
 
-  /** Lays the ring on the triangle that was hit. */
+  /** Aligns the ring with the triangle that was hit. */
   show(view: View, hit: Hit, positions: Float32Array, radius: number): void {
     const [a, b, c] = hit.corners.map((corner) => new THREE.Vector3().fromArray(positions, 4 * corner)) as [
       THREE.Vector3,

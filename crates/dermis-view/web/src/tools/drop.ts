@@ -1,4 +1,4 @@
-// Files dropped on the page: the server reads them and they join what is shown.
+// Files dropped on the page, which the server reads and adds to the assets.
 
 import type { SceneInfo, ServerSource } from "../source";
 
@@ -21,8 +21,8 @@ export function acceptDrops(
 
   const take = async (files: File[]): Promise<void> => {
     for (const file of files) {
-      const ending = file.name.split(".").pop()?.toLowerCase() ?? "";
-      if (!scene.droppable.includes(ending)) say(`${file.name}: drop one of ${scene.droppable.join(" ")}`);
+      const extension = file.name.split(".").pop()?.toLowerCase() ?? "";
+      if (!scene.droppable.includes(extension)) say(`${file.name}: drop one of ${scene.droppable.join(" ")}`);
       else if (file.size > scene.upload_limit)
         say(`${file.name} is larger than ${Math.round(scene.upload_limit / 1e6)} MB`);
       else {

@@ -1,4 +1,4 @@
-// A hand on simulated flesh: pulls it, pokes it with a ball, paints how thick it is.
+// Tools for simulated flesh: pulling, poking with a ball, painting of the thickness.
 
 import * as THREE from "three";
 import type { View, Viewer } from "../viewer";
@@ -9,32 +9,32 @@ import { type Hit, hitTest } from "./pick";
 
 export type FleshMode = "off" | "pull" | "poke" | "paint";
 
-/** How deep a ball goes in, in radii. */
+/** Depth of the ball in the flesh, in radii. */
 const DEPTH = 0.7;
-/** Thickness that follows the bones all through, painted with Alt. */
-const THINNEST = 0.5;
-/** Among the colours, the thickness. */
+/** Thickness of rigid flesh, painted with Alt. */
+const RIGID_THICKNESS = 0.5;
+/** Index of the thickness in the list of colours. */
 export const THICKNESS = 1;
 
-/** What a press took hold of. */
+/** State of a drag. */
 interface Hold {
   live: Live;
   view: View;
-  /** Where flesh was when it began: what yields must not draw a ball in ever deeper. */
+  /** Positions at its start; with the current ones, yielding flesh would let the ball sink in further and further. */
   positions: Float32Array;
   hit: Hit;
-  /** Through the place of the press, facing the camera. */
+  /** Plane through the start of the drag, facing the camera. */
   plane: THREE.Plane;
 }
 
 export class FleshTool {
   mode: FleshMode = "pull";
-  /** Radii as shares of the shape's diagonal. */
+  /** Radii as fractions of the diagonal. */
   ballRadius = 0.035;
   brushRadius = 0.05;
-  /** The thickness that is painted. */
+  /** Painted thickness. */
   thickness = 1.6;
-  /** Whether there is paint that was not saved. */
+  /** True if painted changes are not saved. */
   unsaved = false;
   private hold: Hold | null = null;
   private readonly ball = new Ball();
@@ -45,12 +45,12 @@ export class FleshTool {
     private readonly lives: Live[],
   ) {}
 
-  /** The simulation that feeds a view. */
+  /** Simulation of a view. */
   liveOf(view: View | null): Live | null {
     return this.lives.find((live) => live.kind === "tissue" && live.view !== null && live.view === view) ?? null;
   }
 
-  /** Takes hold of what is under the mouse; gives whether there is something. */
+  /** Starts a drag at the surface under the mouse. Returns false if there is none. */
   press(view: View | null, ray: THREE.Ray, inverse: boolean): boolean {
     const live = this.mode === "off" ? null : this.liveOf(view);
     if (!view || !live) return false;
@@ -58,28 +58,28 @@ export class FleshTool {
     const hit = hitTest(view.model, positions, ray);
     if (!hit) return false;
     const facing = this.viewer.stage.camera.getWorldDirection(new THREE.Vector3());
-    const plane = new THREE.Plane().setFromNormalAndCoplanarPoint(facing, placeOf(hit, positions));
+    const plane = new THREE.Plane().setFromNormalAndCoplanarPoint(facing, positionOf(hit, positions));
     this.hold = { live, view, positions, hit, plane };
     if (this.mode === "paint") live.set("heat", THICKNESS);
     this.act(ray, inverse);
     return true;
   }
 
-  /** Moves what is held. */
+  /** Continues a drag. */
   drag(ray: THREE.Ray, inverse: boolean): void {
     if (this.hold) this.act(ray, inverse);
   }
 
-  /** Lets go. */
+  /** Ends a drag. */
   release(): void {
     const { hold } = this;
     this.hold = null;
-    hold?.live.tell(this.mode === "poke" ? { poke: null } : { pull: null });
+    hold?.live.send(this.mode === "poke" ? { poke: null } : { pull: null });
     this.ball.hide();
     this.viewer.stage.invalidate();
   }
 
-  /** Shows what a press would touch. */
+  /** Shows a preview of the tool. */
   hover(view: View | null, ray: THREE.Ray): void {
     const shows = (this.mode === "poke" || this.mode === "paint") && this.liveOf(view) !== null;
     const positions = view && shows ? this.viewer.positions(view) : null;
@@ -90,11 +90,11 @@ export class FleshTool {
     if (this.mode === "paint") this.cursor.show(view, hit, positions, this.brushRadius * diagonal);
     else {
       const radius = this.ballRadius * diagonal;
-      this.ball.show(view, placeOf(hit, positions).addScaledVector(ray.direction, -radius), radius, false);
+      this.ball.show(view, positionOf(hit, positions).addScaledVector(ray.direction, -radius), radius, false);
     }
   }
 
-  /** Takes away what was shown. */
+  /** Hides the preview. */
   leave(): void {
     if (!this.hold) this.ball.hide();
     this.cursor.hide();
@@ -106,35 +106,35 @@ export class FleshTool {
     const { diagonal } = view.model.info;
     if (this.mode === "pull") {
       const target = ray.intersectPlane(plane, new THREE.Vector3());
-      if (target) live.tell({ pull: { point: hit.point, target: target.toArray() } });
+      if (target) live.send({ pull: { point: hit.point, target: target.toArray() } });
     } else if (this.mode === "poke") {
       const onFlesh = hitTest(view.model, positions, ray);
-      const place = onFlesh ? placeOf(onFlesh, positions) : ray.intersectPlane(plane, new THREE.Vector3());
-      if (!place) return;
+      const position = onFlesh ? positionOf(onFlesh, positions) : ray.intersectPlane(plane, new THREE.Vector3());
+      if (!position) return;
       const radius = this.ballRadius * diagonal;
-      const center = place.addScaledVector(ray.direction, -(1 - DEPTH) * radius);
+      const center = position.addScaledVector(ray.direction, -(1 - DEPTH) * radius);
       this.ball.show(view, center, radius, true);
-      live.tell({ poke: { center: center.toArray(), radius } });
-    } else if (this.mode === "paint") this.paint(ray, inverse ? THINNEST : this.thickness);
+      live.send({ poke: { center: center.toArray(), radius } });
+    } else if (this.mode === "paint") this.paint(ray, inverse ? RIGID_THICKNESS : this.thickness);
     this.viewer.stage.invalidate();
   }
 
   private paint(ray: THREE.Ray, value: number): void {
     const { live, view } = this.hold!;
-    // Painted flesh stays under the brush also while it moves.
+    // The current positions are used, so that the brush acts on moving flesh.
     const positions = this.viewer.positions(view);
     const hit = hitTest(view.model, positions, ray);
     if (!hit) return;
     const radius = this.brushRadius * view.model.info.diagonal;
     this.cursor.show(view, hit, positions, radius);
-    live.tell({ paint: { point: hit.point, radius, value } });
+    live.send({ paint: { point: hit.point, radius, value } });
     this.unsaved = true;
   }
 }
 
-function placeOf(hit: Hit, positions: Float32Array): THREE.Vector3 {
-  const place = new THREE.Vector3();
+function positionOf(hit: Hit, positions: Float32Array): THREE.Vector3 {
+  const position = new THREE.Vector3();
   const corner = new THREE.Vector3();
-  hit.corners.forEach((point, k) => place.addScaledVector(corner.fromArray(positions, 4 * point), hit.at[k]!));
-  return place;
+  hit.corners.forEach((point, k) => position.addScaledVector(corner.fromArray(positions, 4 * point), hit.at[k]!));
+  return position;
 }

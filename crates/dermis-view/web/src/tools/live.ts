@@ -1,4 +1,4 @@
-// A deformer that runs in the server: asks for the frame shown, takes its positions, and has its sliders.
+// Live deformer of the server: requests frames, receives positions, and provides controls for its parameters.
 
 import { Bundle } from "../bundle";
 import { Figure } from "../gpu/figure";
@@ -7,11 +7,11 @@ import { padded, Store } from "../gpu/store";
 import { choice, slider } from "../ui/dom";
 import type { Tag, View, Viewer } from "../viewer";
 
-/** What runs in the server, and what a view of it is called. */
+/** Live deformers with the tags of their views. */
 export const LAYERS = {
-  layers: "with its layers",
+  layers: "with layers",
   pose: "on the server",
-  volume: "volume kept",
+  volume: "volume preserved",
   wrinkle: "wrinkled",
   tissue: "simulated",
 } as const satisfies Record<string, Tag>;
@@ -36,36 +36,40 @@ interface Scalar {
   range: [number, number] | null;
 }
 
-interface Hello {
+interface Greeting {
   points: number;
   frames: number;
   surface: boolean;
-  /** Whether it moves on by itself, also while nothing plays. */
+  /** True if it advances by itself, also while paused. */
   continuous: boolean;
   parameters: Parameter[];
   scalar: Scalar | null;
 }
 
 type Message =
-  Hello | { status: string; scalar: Scalar | null } | { error: string } | { written: string[] } | { download: number };
+  | Greeting
+  | { status: string; scalar: Scalar | null }
+  | { error: string }
+  | { written: string[] }
+  | { download: number };
 
-/** The colours of what moves on by itself shrink by this much a frame, down to a share of the shape's size. */
-const [SHRINKING, SMALLEST] = [0.985, 0.005];
+/** Decay per frame of the colour range of continuous deformers, and its minimum relative to the diagonal. */
+const [RANGE_DECAY, MIN_RANGE] = [0.985, 0.005];
 
 export class Live {
   readonly controls: HTMLElement[] = [];
-  /** What the server says of the frame. */
+  /** Status of the deformer. */
   status = "";
   view: View | null = null;
-  /** How often the server has greeted, each time with new controls. */
+  /** Number of greetings received, each with new controls. */
   greetings = 0;
   private scalars: Store | null = null;
-  private asked = -1;
-  private got = -1;
+  private requested = -1;
+  private received = -1;
   private stale = true;
   private awaitsFile = false;
   private stored: (result: string[] | Blob | null) => void = () => {};
-  private hello: Hello | null = null;
+  private greeting: Greeting | null = null;
   private awaitsSurface = false;
   private clip = -1;
   private socket: WebSocket;
@@ -94,7 +98,7 @@ export class Live {
     return socket;
   }
 
-  /** Streams into a view that is fed by the server: what is too large for textures. */
+  /** Streams a motion that is too large for textures into a view. */
   static feed(viewer: Viewer, view: View, kind: "pose" | "recorded"): Live {
     const live = new Live(viewer, view.model, kind, () => viewer.changed());
     live.view = view;
@@ -106,36 +110,36 @@ export class Live {
     return new Live(viewer, of, kind, ready);
   }
 
-  /** Asks for the frame shown, once the last one has come. */
+  /** Requests the current frame once the previous one has arrived. */
   tick(): void {
     if (this.clip !== this.of.clip) this.follow();
-    const { view, hello, viewer } = this;
-    if (!view || !hello || this.asked >= 0) return;
-    const { continuous } = hello;
-    const last = hello.frames - 1;
+    const { view, greeting, viewer } = this;
+    if (!view || !greeting || this.requested >= 0) return;
+    const { continuous } = greeting;
+    const last = greeting.frames - 1;
     const frame = Math.min(continuous ? viewer.momentOf(view) : viewer.frameOf(view), last);
-    const wanted = continuous ? viewer.columns.includes(view) : frame !== this.got || this.stale;
-    if (!wanted || !this.tell({ frame })) return;
-    this.asked = frame;
+    const wanted = continuous ? viewer.columns.includes(view) : frame !== this.received || this.stale;
+    if (!wanted || !this.send({ frame })) return;
+    this.requested = frame;
     this.stale = false;
   }
 
-  /** Sends a message; gives whether there is somebody who hears it. */
-  tell(message: object): boolean {
-    if (!this.hello || this.socket.readyState !== WebSocket.OPEN) return false;
+  /** Sends a message. Returns false if the connection is not open. */
+  send(message: object): boolean {
+    if (!this.greeting || this.socket.readyState !== WebSocket.OPEN) return false;
     this.socket.send(JSON.stringify(message));
     return true;
   }
 
-  /** Saves what the server has made: gives the files written, the file itself, or nothing where that failed. */
+  /** Saves the current state. Returns the files written, the file itself, or `null` after an error. */
   save(): Promise<string[] | Blob | null> {
     return new Promise((stored) => {
       this.stored = stored;
-      if (!this.tell({ save: true })) stored(null);
+      if (!this.send({ save: true })) stored(null);
     });
   }
 
-  /** Moves a slider or chooses, as a hand would. */
+  /** Sets a control and triggers its event. */
   set(name: string, value: number): void {
     const input = this.controls
       .find((control) => control.dataset["parameter"] === name)
@@ -145,16 +149,16 @@ export class Live {
     input.dispatchEvent(new Event(input instanceof HTMLInputElement ? "input" : "change"));
   }
 
-  /** Goes on in another clip: what moves on by itself keeps what was done to it, all else begins anew. */
+  /** Switches to another clip: continuous deformers keep their state, others reconnect. */
   private follow(): void {
-    if (this.hello?.continuous) {
+    if (this.greeting?.continuous) {
       this.clip = this.of.clip;
-      this.hello.frames = this.of.info.clips[this.clip]?.frames ?? 1;
-      this.tell({ set: "clip", value: this.clip });
+      this.greeting.frames = this.of.info.clips[this.clip]?.frames ?? 1;
+      this.send({ set: "clip", value: this.clip });
       return;
     }
     this.socket.close();
-    [this.hello, this.asked, this.stale] = [null, -1, true];
+    [this.greeting, this.requested, this.stale] = [null, -1, true];
     this.socket = this.connect();
   }
 
@@ -164,7 +168,7 @@ export class Live {
       this.stored(null);
     } else if ("status" in message) {
       this.status = message.status;
-      if (this.hello) this.hello.scalar = message.scalar;
+      if (this.greeting) this.greeting.scalar = message.scalar;
     } else if ("written" in message) this.stored(message.written);
     else if ("download" in message) this.awaitsFile = true;
     else this.greet(message);
@@ -175,14 +179,14 @@ export class Live {
     this.stored(new Blob([data]));
   }
 
-  private greet(hello: Hello): void {
-    this.hello = hello;
+  private greet(greeting: Greeting): void {
+    this.greeting = greeting;
     this.greetings++;
-    this.awaitsSurface = hello.surface;
+    this.awaitsSurface = greeting.surface;
     this.controls.length = 0;
-    for (const parameter of hello.parameters) {
+    for (const parameter of greeting.parameters) {
       const set = (value: number): void => {
-        this.tell({ set: parameter.name, value });
+        this.send({ set: parameter.name, value });
         this.stale = true;
       };
       const control = controlOf(parameter, set);
@@ -190,15 +194,15 @@ export class Live {
       this.controls.push(control);
     }
     if (this.view) this.viewer.changed();
-    else if (!hello.surface) this.show(this.of);
+    else if (!greeting.surface) this.show(this.of);
   }
 
   private takeSurface(bundle: Bundle): void {
     this.awaitsSurface = false;
-    if (!this.view) this.show(Model.ofSurface(this.of, bundle, this.hello!.frames));
+    if (!this.view) this.show(Model.ofSurface(this.of, bundle, this.greeting!.frames));
   }
 
-  /** Makes the view. */
+  /** Creates the view. */
   private show(model: Model): void {
     const tag = LAYERS[this.kind as keyof typeof LAYERS];
     const { info } = this.of;
@@ -212,12 +216,12 @@ export class Live {
   private take(bundle: Bundle): void {
     const { renderer } = this.viewer.stage;
     const { figure } = this.view!;
-    this.got = bundle.indices("frame")[0] ?? 0;
-    this.asked = -1;
+    this.received = bundle.indices("frame")[0] ?? 0;
+    this.requested = -1;
     figure.poser.receive(renderer, bundle.floats("positions"));
     figure.showSegments(bundle.floats("segments"));
     const scalars = bundle.floats("scalars");
-    if (scalars.length > 0 && this.hello?.scalar) this.takeScalars(scalars);
+    if (scalars.length > 0 && this.greeting?.scalar) this.takeScalars(scalars);
     else if (this.viewer.liveScalars.delete(this.view!.id) && this.viewer.state.heat === "live") {
       this.viewer.state.heat = "none";
     }
@@ -225,18 +229,18 @@ export class Live {
   }
 
   private takeScalars(values: Float32Array): void {
-    const { label, unit, signed, range } = this.hello!.scalar!;
+    const { label, unit, signed, range } = this.greeting!.scalar!;
     const { id, model } = this.view!;
     const known = this.viewer.liveScalars.get(id);
     const store = (this.scalars ??= new Store(values.length, 1));
     store.write(this.viewer.stage.renderer, 0, padded(values, 1, 1, model.pointRows));
-    const { continuous } = this.hello!;
-    // Colours that were just chosen are to be seen, each in its own range.
+    const { continuous } = this.greeting!;
+    // A newly selected scalar is shown in its own range.
     const chosen = known?.label !== label;
     if (chosen && continuous) this.viewer.state.heat = "live";
     const before = chosen ? 0 : known.high;
     const high = continuous
-      ? Math.max(SHRINKING * before, largest(values), SMALLEST * model.info.diagonal)
+      ? Math.max(RANGE_DECAY * before, largest(values), MIN_RANGE * model.info.diagonal)
       : Math.max(before, common(values)) || 1;
     const [from, to] = range ?? [signed ? -high : 0, high];
     this.viewer.liveScalars.set(id, { store, low: from, high: to, signed, label, unit });
@@ -261,7 +265,7 @@ function largest(values: Float32Array): number {
   return values.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
 }
 
-/** The size that all but the few largest values stay below: one wild point must not take the colours of all others. */
+/** 98th percentile of the absolute values, so that single outliers do not determine the colour range. */
 function common(values: Float32Array): number {
   const step = Math.max(1, Math.floor(values.length / 4096));
   const sizes = Float32Array.from({ length: Math.floor(values.length / step) }, (_, i) =>

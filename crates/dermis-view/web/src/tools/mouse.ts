@@ -1,4 +1,4 @@
-// What the mouse does on the picture: clicks choose points, strokes go to the brush or to flesh, all else turns the view.
+// Mouse input on the canvas: clicks select points, strokes control the brush and the flesh tools, drags the camera.
 
 import type { Ray } from "three";
 import type { PointPanel } from "../ui/pointpanel";
@@ -8,7 +8,7 @@ import type { Brush } from "./brush";
 import type { FleshTool } from "./flesh";
 import { hitTest } from "./pick";
 
-/** A press that moves less than this many pixels is a click. */
+/** Maximum motion of a click, in pixels. */
 const CLICK_DISTANCE = 4;
 
 export function listenToMouse(
@@ -31,7 +31,7 @@ export function listenToMouse(
     if (obstacle && !stroke) viewer.say(obstacle);
     if (!view || obstacle) return false;
     const hit = brush.dab(view, ray, event.altKey, !stroke);
-    // What is saved is what was touched.
+    // The edited view becomes the active one, which is saved.
     if (hit && !stroke) viewer.activate(viewer.views.indexOf(view));
     return hit;
   };
@@ -77,8 +77,8 @@ export function listenToMouse(
   canvas.addEventListener("pointerup", (event) => {
     const ended = end();
     const still = from && Math.hypot(event.clientX - from.x, event.clientY - from.y) < CLICK_DISTANCE;
-    const chooses = ended === null || (ended === "flesh" && flesh.mode === "pull");
-    if (!chooses || !still || event.button !== 0 || crowd.crowd) return;
+    const selects = ended === null || (ended === "flesh" && flesh.mode === "pull");
+    if (!selects || !still || event.button !== 0 || crowd.crowd) return;
     const { view, ray } = under(event);
     const hit = view && hitTest(view.model, viewer.positions(view), ray);
     if (!view || !hit) return;

@@ -1,4 +1,4 @@
-// Which point is under the mouse: a ray against the posed triangles.
+// Picking: intersection of a ray with the posed triangles.
 
 import type { Ray } from "three";
 import type { Model } from "../gpu/model";
@@ -10,7 +10,7 @@ export interface Hit {
   at: [number, number, number];
 }
 
-/** The nearest hit; `positions` has four floats per point. */
+/** Nearest hit; `positions` has four floats per point. */
 export function hitTest(model: Model, positions: Float32Array, ray: Ray): Hit | null {
   const { triangles } = model;
   const [ox, oy, oz] = [ray.origin.x, ray.origin.y, ray.origin.z];

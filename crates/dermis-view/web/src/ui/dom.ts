@@ -1,4 +1,4 @@
-// Small helpers to make elements.
+// Helpers to create elements.
 
 type Child = Node | string | null;
 
@@ -50,7 +50,7 @@ export function slider(
   return { element: el("label", { className: "slider" }, el("span", { textContent: label }), input, value), set };
 }
 
-/** A list to choose from; `act` is told the number of what was chosen. */
+/** Drop-down list; `act` is called with the index of the selected entry. */
 export function choice(label: string, choices: string[], chosen: number, act: (value: number) => void): HTMLElement {
   const options = choices.map((textContent, at) => el("option", { value: String(at), textContent }));
   const select = el("select", { title: label }, ...options);
@@ -63,7 +63,7 @@ export function section(title: string, ...children: Child[]): HTMLElement {
   return el("section", {}, el("h2", { textContent: title }), ...children);
 }
 
-/** Four significant digits, as everywhere in dermis. */
+/** Formats a number with four significant digits. */
 export function significant(value: number): string {
   const size = Math.abs(value);
   if (value === 0) return "0";

@@ -1,4 +1,4 @@
-// The panel of simulated flesh: what a hand does, sliders, how fast it goes, and saving.
+// Panel of simulated flesh: tools, parameters, speed and saving.
 
 import type { Brush } from "../tools/brush";
 import { type FleshMode, type FleshTool, THICKNESS } from "../tools/flesh";
@@ -8,10 +8,10 @@ import { onlyWhenChanged } from "./panels";
 import { download } from "./toolpanels";
 
 const MODES: [FleshMode, string, string][] = [
-  ["off", "Look", "Drag turns the view"],
-  ["pull", "Pull", "Drag flesh; beside the body a drag turns the view"],
+  ["off", "Look", "Drag to rotate the view"],
+  ["pull", "Pull", "Drag flesh; a drag beside the body rotates the view"],
   ["poke", "Poke", "Press a ball into flesh"],
-  ["paint", "Paint", "Paint how thick the simulated layer is; Alt paints it away"],
+  ["paint", "Paint", "Paint the thickness of the simulated layer; Alt reduces it"],
 ];
 
 export function fleshPanel(viewer: Viewer, flesh: FleshTool, brush: Brush): HTMLElement {
@@ -49,11 +49,11 @@ export function fleshPanel(viewer: Viewer, flesh: FleshTool, brush: Brush): HTML
   for (const [mode, part] of Object.entries(tools)) part.dataset["tool"] = mode;
   const controls = el("div");
   const status = el("p", { className: "hint", data: { role: "flesh-status" } });
-  const reset = button("Restart", "Begin anew in the pose shown (R)", () =>
-    flesh.liveOf(viewer.active)?.tell({ reset: true }),
+  const reset = button("Restart", "Restart in the current pose (R)", () =>
+    flesh.liveOf(viewer.active)?.send({ reset: true }),
   );
   reset.dataset["role"] = "flesh-reset";
-  const save = button("Save", "Write the body with its flesh as it is now", () => void store(viewer, flesh));
+  const save = button("Save", "Write the body with its current flesh", () => void store(viewer, flesh));
   save.dataset["role"] = "flesh-save";
   const box = section(
     "Flesh",
@@ -76,7 +76,7 @@ export function fleshPanel(viewer: Viewer, flesh: FleshTool, brush: Brush): HTML
   );
   viewer.listen(() => {
     status.textContent = flesh.liveOf(viewer.active)?.status ?? "";
-    // Brushes of both kinds would touch the same flesh.
+    // Both brushes would act on the same flesh.
     if (brush.mode !== "off" && flesh.mode !== "off" && flesh.liveOf(viewer.active)) choose("off");
   });
   window.addEventListener("beforeunload", (event) => {

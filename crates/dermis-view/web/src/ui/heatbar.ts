@@ -1,4 +1,4 @@
-// The colour bar of the heat map, in the units of the scene.
+// Colour bar of the heat map, in the units of the scene.
 
 import { rampColor, type RampName } from "../gpu/colors";
 import type { Viewer } from "../viewer";
@@ -28,7 +28,7 @@ export function heatbar(viewer: Viewer): HTMLElement {
     title.textContent = shown.title;
     input.hidden = viewer.state.heat !== "error";
     if (document.activeElement !== input) input.value = significant(shown.high);
-    const labels = [0, 0.25, 0.5, 0.75, 1].map((share) => shown.low + share * (shown.high - shown.low));
+    const labels = [0, 0.25, 0.5, 0.75, 1].map((fraction) => shown.low + fraction * (shown.high - shown.low));
     const text = (value: number, at: number): string =>
       `${at === labels.length - 1 && viewer.errorClips ? "≥ " : ""}${significant(value)}`;
     ticks.replaceChildren(...labels.map((value, at) => el("span", { textContent: text(value, at) })));

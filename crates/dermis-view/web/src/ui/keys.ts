@@ -1,4 +1,4 @@
-// The keys, and the panel that lists them.
+// Keyboard shortcuts, and the panel that lists them.
 
 import { el } from "./dom";
 
@@ -20,11 +20,11 @@ export function keys(listed: Key[]): HTMLElement {
     ),
   );
   const mouse = [
-    ["Drag", "turn"],
-    ["Right drag", "move"],
-    ["Wheel", "nearer, farther"],
-    ["Click", "a point; with a brush: a stroke"],
-    ["Alt + stroke", "the other way: push in, erase"],
+    ["Drag", "rotate"],
+    ["Right drag", "pan"],
+    ["Wheel", "zoom"],
+    ["Click", "select a point; with a brush: paint"],
+    ["Alt + stroke", "push in, erase"],
   ];
   const more = mouse.map(([what, text]) =>
     el("tr", {}, el("td", {}, el("kbd", { textContent: what! })), el("td", { textContent: text! })),
@@ -35,7 +35,7 @@ export function keys(listed: Key[]): HTMLElement {
     el("div", { className: "columns" }, el("table", {}, ...rows), el("table", {}, ...more)),
   );
   panel.onclick = () => (panel.hidden = true);
-  // A list that was chosen from, or a field that was filled in, gives the keys back.
+  // Lists and fields lose the focus after a change, so that the keys work again.
   window.addEventListener("change", ({ target }) => target instanceof HTMLSelectElement && target.blur());
   window.addEventListener("keydown", (event) => {
     const target = event.target as HTMLElement;

@@ -1,4 +1,4 @@
-// The names of the views that are shown, each over its own.
+// Names of the shown views, each above its view.
 
 import { cells } from "../stage";
 import type { View, Viewer } from "../viewer";
@@ -11,11 +11,11 @@ export function labels(viewer: Viewer): HTMLElement {
     view.tag === "fit + corrections" ? `${view.label}, rank ${viewer.rankOf(view)}` : view.label;
   const show = (): void => {
     const { columns, active } = viewer;
-    const places = cells(columns.length);
+    const areas = cells(columns.length);
     const spans = columns.map((view, at) => {
       const span = el("span", { textContent: name(view) });
       if (columns.length > 1 && view === active) span.className = "active";
-      const { left, top, width } = places[at]!;
+      const { left, top, width } = areas[at]!;
       Object.assign(span.style, { left: `${100 * left}%`, top: `${100 * top}%`, width: `${100 * width}%` });
       return span;
     });

@@ -1,20 +1,20 @@
-// The panels: what to show and how (left), how good it is (right).
+// Panels: display options (left) and measures (right).
 
 import type { HeatName, Tag, Viewer } from "../viewer";
 import { button, el, section, slider, toggle } from "./dom";
 import { plot, SERIES_COLORS } from "./plot";
 
-/** Letters that a view's name may have in the list. */
+/** Maximum number of characters of a view's name in the list. */
 const NAME_LENGTH = 25;
 
-/** The list of views: a click shows one, a tick takes it into the comparison. */
+/** List of views: a click shows a view, a tick adds it to the comparison. */
 export function viewList(viewer: Viewer): HTMLElement {
   const list = el("div", { className: "views" });
-  const split = toggle("Side by side", "All ticked views next to each other, one camera (2)", false, (on) => {
+  const split = toggle("Side by side", "Show all ticked views side by side with one camera (2)", false, (on) => {
     viewer.state.split = on;
     viewer.changed();
   });
-  const flip = button("A/B flip", "Show the next ticked view in the same place (X)", () => viewer.flip());
+  const flip = button("A/B flip", "Show the next ticked view instead (X)", () => viewer.flip());
   const left = el("p", { className: "hint" });
   const show = (): void => {
     const box = split.firstChild as HTMLInputElement;
@@ -29,7 +29,7 @@ export function viewList(viewer: Viewer): HTMLElement {
         else viewer.state.compared.delete(view.id);
         viewer.changed();
       };
-      // Of a long name the file is cut, in the middle: files often differ in their ends, and views in theirs.
+      // Long file names are shortened in the middle, since the ends of file names and the tags of views often differ.
       const file = shortened(view.model.info.label, NAME_LENGTH - view.tag.length);
       const label = view.label === view.tag ? view.tag : `${file} · ${view.tag}`;
       const name = button(label, `Show ${view.label}`, () => viewer.show(at));
@@ -52,13 +52,13 @@ export function viewList(viewer: Viewer): HTMLElement {
   return section("Views", list, el("div", { className: "buttons" }, split, flip), left);
 }
 
-function shortened(file: string, most: number): string {
-  const stem = file.length <= most ? file : file.replace(/\.\w+$/, "");
-  const head = Math.floor(most / 3);
-  return stem.length <= most ? stem : `${stem.slice(0, head)}…${stem.slice(head + 1 - most)}`;
+function shortened(file: string, maxLength: number): string {
+  const stem = file.length <= maxLength ? file : file.replace(/\.\w+$/, "");
+  const head = Math.floor(maxLength / 3);
+  return stem.length <= maxLength ? stem : `${stem.slice(0, head)}…${stem.slice(head + 1 - maxLength)}`;
 }
 
-/** Surface, lines and camera; `frame` looks at what is shown. */
+/** Surface, overlays and camera; `frame` frames the shown views. */
 export function lookPanel(viewer: Viewer, frame: () => void): HTMLElement {
   const { look } = viewer.state;
   const part = (label: string, title: string, name: keyof typeof look): HTMLElement => {
@@ -83,26 +83,26 @@ export function lookPanel(viewer: Viewer, frame: () => void): HTMLElement {
       part("Bones", "Bones or joints (B)", "bones"),
       part("Facets", "Flat shading (G)", "flat"),
     ),
-    button("Frame", "Look at what is shown, as it stands now (F)", frame),
+    button("Frame", "Frame the shown views (F)", frame),
   );
 }
 
-/** Which heat map is drawn. */
+/** Selection of the heat map. */
 export function heatPanel(viewer: Viewer): HTMLElement {
-  const select = el("select", { title: "Colours (H for the error)" });
+  const select = el("select", { title: "Heat map (H for the error)" });
   select.dataset["role"] = "heat";
   select.onchange = () => {
     viewer.state.heat = select.value as HeatName;
     viewer.changed();
   };
-  const bone = el("select", { title: "The bone whose weight is shown; clicking the shape chooses one too" });
+  const bone = el("select", { title: "Bone whose weight is shown; a click on the surface selects one too" });
   bone.onchange = () => {
     Object.assign(viewer.state, { bone: Number(bone.value), boneModel: viewer.active?.model ?? null });
     viewer.changed();
   };
   const show = (): void => {
     const names = heatNames(viewer);
-    // What has nothing to show any more, such as the error of a clip that plays no recorded motion, is not shown.
+    // The heat map is reset if it is no longer available, such as the error of a clip without recorded motion.
     if (!names.some(([name]) => name === viewer.state.heat)) viewer.state.heat = "none";
     select.replaceChildren(...names.map(([value, textContent]) => el("option", { value, textContent })));
     select.value = viewer.state.heat;
@@ -140,16 +140,16 @@ function heatNames(viewer: Viewer): [HeatName, string][] {
   return [...fixed, ...[...names].map((name): [HeatName, string] => [`attribute:${name}`, name])];
 }
 
-/** Rank, measures and, with several fits, the ladder of bone counts. */
+/** Rank, measures and, with several fits, the comparison by number of bones. */
 export function measuresPanel(viewer: Viewer): HTMLElement {
   const rankBox = el("div");
   const numbers = el("table", { className: "numbers" });
   const ladder = el("div", { className: "ladder" });
-  let most = -1;
+  let shownRank = -1;
   const showRank = (): void => {
     const highest = Math.max(0, ...viewer.models.map((model) => model.info.rank));
-    if (highest === most) return;
-    most = highest;
+    if (highest === shownRank) return;
+    shownRank = highest;
     const range = { low: 0, high: highest, step: 1, value: viewer.state.rank };
     const control = slider("Rank", range, (value) => viewer.setRank(value));
     control.element.dataset["role"] = "rank";
@@ -208,8 +208,8 @@ function numberRows(viewer: Viewer): HTMLElement[] {
   const count = (number: number): string => number.toLocaleString("en");
   const facts = [row("Points", count(info.points), `${count(info.triangles)} triangles`)];
   if (info.bones.length > 0) facts.push(row("Bones", String(info.bones.length), `${info.influences} per point`));
-  // What the measures are of is the skin, not the layers on top of it.
-  const onTop: Tag[] = ["with its layers", "volume kept", "wrinkled", "simulated"];
+  // The measures are those of the skin, without layers on top of it.
+  const onTop: Tag[] = ["with layers", "volume preserved", "wrinkled", "simulated"];
   const layered = onTop.includes(view.tag);
   if (layered || !viewer.referenceOf(view)) return facts;
   const rank = viewer.rankOf(view);
@@ -218,11 +218,11 @@ function numberRows(viewer: Viewer): HTMLElement[] {
   const measured = NUMBERS.map(([key, name, unit]) =>
     row(name, measures?.text[key] ?? awaited, unit === "UNIT" ? info.unit : unit, key),
   );
-  if (view.model.strokes.rest > 0) facts.push(row("Edited", "yes", "numbers: file"));
+  if (view.model.strokes.rest > 0) facts.push(row("Edited", "yes", "measures: file"));
   return [...facts, row("Rank", String(rank), `of ${info.rank}`, "rank"), ...measured];
 }
 
-/** With several fits: one step per fit, fewest bones first, the error of each beside it. */
+/** With several fits: one row per fit in ascending order of bones, with its error. */
 function ladderRows(viewer: Viewer): HTMLElement[] {
   const fits = viewer.models.filter((model) => model.reference !== null && model.info.bones.length > 0);
   if (fits.length < 2) return [];
@@ -249,10 +249,11 @@ function ladderRows(viewer: Viewer): HTMLElement[] {
           y: "distortion in percent",
         })
       : null;
-  return [el("h3", { textContent: "Ladder of fits" }), ...rows, ...(chart ? [chart as unknown as HTMLElement] : [])];
+  const title = el("h3", { textContent: "Fits by number of bones" });
+  return [title, ...rows, ...(chart ? [chart as unknown as HTMLElement] : [])];
 }
 
-/** Clips of the active asset, where there are several. */
+/** Clips of the active asset, if there are several. */
 export function clipPanel(viewer: Viewer): HTMLElement {
   const select = el("select", { title: "Clip" });
   const box = section("Clip", select);
@@ -281,7 +282,7 @@ export function clipPanel(viewer: Viewer): HTMLElement {
   return box;
 }
 
-/** What reading the files assumed, repaired or left out. */
+/** Assumptions, repairs and omissions of the readers. */
 export function notesPanel(viewer: Viewer): HTMLElement {
   const list = el("ul");
   const count = el("summary");
@@ -299,7 +300,7 @@ export function notesPanel(viewer: Viewer): HTMLElement {
   return box;
 }
 
-/** Calls `show` when `key` gives another text than the last time: lists under the mouse are not remade every frame. */
+/** Calls `show` when the value of `key` has changed, so that elements under the mouse are not recreated every frame. */
 export function onlyWhenChanged(viewer: Viewer, key: () => string, show: () => void): void {
   let last: string | null = null;
   const check = (): void => {

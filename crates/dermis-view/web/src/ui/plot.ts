@@ -1,4 +1,4 @@
-// Small plots as SVG: lines, bars and a mark.
+// Small SVG plots with lines, bars and a mark.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -18,12 +18,12 @@ export interface PlotOptions {
   mark?: number;
   bars?: boolean;
   logarithmic?: boolean;
-  /** Names every whole number on the x axis, where there is room. */
+  /** Labels every integer on the x axis if there is space. */
   integers?: boolean;
   format?: (value: number) => string;
 }
 
-/** Where the x of each plot's mark is on its canvas. */
+/** Map from x values to canvas coordinates for the mark of each plot. */
 const scales = new WeakMap<SVGSVGElement, (x: number) => number>();
 
 const MARGIN = { left: 46, right: 8, top: 8, bottom: 28 };
@@ -45,8 +45,8 @@ export function plot(series: Series[], options: PlotOptions): SVGSVGElement {
     options.logarithmic ? Math.log(Math.max(y, floor) / floor) / Math.log(top / floor) : y / top;
   const px = (x: number): number => MARGIN.left + ((x - x0) / (x1 - x0)) * (width - MARGIN.left - MARGIN.right);
   const py = (y: number): number => height - MARGIN.bottom - scaleY(y) * (height - MARGIN.top - MARGIN.bottom);
-  for (const share of [0, 0.5, 1]) {
-    const value = options.logarithmic ? floor * (top / floor) ** share : top * share;
+  for (const fraction of [0, 0.5, 1]) {
+    const value = options.logarithmic ? floor * (top / floor) ** fraction : top * fraction;
     svg.append(
       node("line", { x1: MARGIN.left, x2: width - MARGIN.right, y1: py(value), y2: py(value), class: "grid" }),
     );
@@ -54,7 +54,7 @@ export function plot(series: Series[], options: PlotOptions): SVGSVGElement {
   }
   const low = height - MARGIN.bottom;
   for (const x of ticks(x0, x1, options)) {
-    // A bar stands beside its place, so that the first and the last are whole.
+    // Bars have a margin at both ends, so that the first and the last are complete.
     const shift = options.bars ? barWidth(series[0]!.points.length, width) * (0.5 - (x - x0) / (x1 - x0)) : 0;
     const anchor = options.bars || (x !== x0 && x !== x1) ? "middle" : x === x0 ? "start" : "end";
     svg.append(text(px(x) + shift, low + 12, short(x), anchor));
@@ -97,11 +97,11 @@ export function moveMark(svg: SVGSVGElement, x: number): void {
   for (const end of ["x1", "x2"]) svg.querySelector(".mark")?.setAttribute(end, at);
 }
 
-/** Bars or integers beyond which only the ends are named. */
-const MOST_TICKS = 16;
+/** Number of bars or integers above which only the ends are labelled. */
+const MAX_TICKS = 16;
 
 function ticks(x0: number, x1: number, { integers }: PlotOptions): number[] {
-  if (!integers || x1 - x0 > MOST_TICKS) return [x0, x1];
+  if (!integers || x1 - x0 > MAX_TICKS) return [x0, x1];
   return Array.from({ length: Math.floor(x1) - Math.ceil(x0) + 1 }, (_, at) => Math.ceil(x0) + at);
 }
 

@@ -1,4 +1,4 @@
-// The clicked point: its number, place, weights, and its error over time.
+// Panel of the selected point: its index, position, weights, and error over time.
 
 import type { View, Viewer } from "../viewer";
 import { button, el, section, significant } from "./dom";
@@ -7,7 +7,7 @@ import { moveMark, plot, SERIES_COLORS } from "./plot";
 
 export class PointPanel {
   readonly element: HTMLElement;
-  private readonly place = document.createTextNode("");
+  private readonly position = document.createTextNode("");
   private readonly now = el("p", { className: "hint" });
   private readonly content = el("div", { className: "point" });
   private curve: SVGSVGElement | null = null;
@@ -27,12 +27,12 @@ export class PointPanel {
   select(view: View, point: number): void {
     this.selected = { view, point };
     this.viewer.state.marked = { model: view.model, point };
-    const heaviest = view.model.influencesOf(point)[0];
-    if (heaviest) Object.assign(this.viewer.state, { bone: heaviest.bone, boneModel: view.model });
+    const strongest = view.model.influencesOf(point)[0];
+    if (strongest) Object.assign(this.viewer.state, { bone: strongest.bone, boneModel: view.model });
     this.viewer.changed();
   }
 
-  /** The view in which the point is looked at: the one that was clicked, or another of its model that is shown. */
+  /** View of the point: the clicked one, or another shown view of its model. */
   private get view(): View | null {
     const { columns } = this.viewer;
     const clicked = this.selected?.view ?? null;
@@ -51,23 +51,23 @@ export class PointPanel {
     const { view } = this;
     this.curve = null;
     if (!view) {
-      const hint = "Click the shape to see one of its points.";
+      const hint = "Click the surface to inspect a point.";
       this.content.replaceChildren(el("p", { className: "hint", textContent: hint }));
       return;
     }
     const { point } = this.selected!;
-    const head = el("p", { data: { role: "point" } }, el("b", { textContent: `Point ${point}` }), this.place);
+    const head = el("p", { data: { role: "point" } }, el("b", { textContent: `Point ${point}` }), this.position);
     this.content.replaceChildren(head, ...this.weightRows(view, point), ...this.errorPlot(view, point));
     this.follow();
   }
 
-  /** What changes with every frame. */
+  /** Updates the contents that change with every frame. */
   private follow(): void {
     const { view, viewer, curve } = this;
     if (!view) return;
     const { unit } = view.model.info;
-    const place = viewer.position(view, this.selected!.point).map(significant).join("  ");
-    this.place.data = ` at ${place} ${unit}`;
+    const position = viewer.position(view, this.selected!.point).map(significant).join("  ");
+    this.position.data = ` at ${position} ${unit}`;
     if (!curve) return;
     const frame = viewer.frameOf(view);
     moveMark(curve, frame);

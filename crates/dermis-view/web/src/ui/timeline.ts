@@ -1,4 +1,4 @@
-// The timeline: play, step, scrub (also while playing), loop, frames per second.
+// Timeline: play, step, scrub (also during playback), loop, frames per second.
 
 import type { Viewer } from "../viewer";
 import { button, el, toggle } from "./dom";
@@ -11,7 +11,7 @@ export function timeline(viewer: Viewer): HTMLElement {
     viewer.play(false);
     viewer.setFrame(state.frame + by);
   };
-  const scrub = el("input", { type: "range", className: "scrub", title: "Frame; drag at any time" });
+  const scrub = el("input", { type: "range", className: "scrub", title: "Frame; drag to scrub" });
   Object.assign(scrub, { min: "0", step: "1", value: "0" });
   scrub.dataset["role"] = "scrub";
   let held = false;
@@ -19,7 +19,7 @@ export function timeline(viewer: Viewer): HTMLElement {
     viewer.setFrame(Number(scrub.value));
     viewer.play(state.playing && !held);
   };
-  // While the handle is held, time stands; it goes on from there when it is let go.
+  // Playback pauses while the handle is held and continues from its position.
   let resume = false;
   scrub.onpointerdown = () => {
     [held, resume] = [true, state.playing];
@@ -35,7 +35,7 @@ export function timeline(viewer: Viewer): HTMLElement {
     state.fps = Math.min(Math.max(Number(fps.value) || 24, 1), 240);
     viewer.changed();
   };
-  const loop = toggle("Loop", "Begin again at the end (L)", state.loop, (on) => {
+  const loop = toggle("Loop", "Repeat the motion (L)", state.loop, (on) => {
     state.loop = on;
     viewer.changed();
   });
@@ -54,9 +54,9 @@ export function timeline(viewer: Viewer): HTMLElement {
     "footer",
     { className: "timeline" },
     button("|‹", "First frame (Home)", () => viewer.setFrame(0)),
-    button("‹", "One frame back (←)", () => step(-1)),
+    button("‹", "Previous frame (←)", () => step(-1)),
     play,
-    button("›", "One frame on (→)", () => step(1)),
+    button("›", "Next frame (→)", () => step(1)),
     button("›|", "Last frame (End)", () => viewer.setFrame(viewer.frameCount - 1)),
     scrub,
     counter,

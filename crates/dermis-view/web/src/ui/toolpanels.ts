@@ -1,4 +1,4 @@
-// The panels of the tools: brush, crowd, live deformers.
+// Panels of the tools: brush, crowd, live deformers.
 
 import type { ServerSource } from "../source";
 import type { Brush, BrushMode } from "../tools/brush";
@@ -52,7 +52,7 @@ export function brushPanel(viewer: Viewer, brush: Brush, source: ServerSource): 
   const percent = (value: number): string => `${Math.round(100 * value)} %`;
   const size = { low: 0.01, high: 0.3, step: 0.005, value: brush.radius };
   const force = { low: 0.05, high: 1, step: 0.05, value: brush.strength };
-  const undo = button("Undo", "Take the last stroke back (Ctrl Z)", () => brush.undo());
+  const undo = button("Undo", "Undo the last stroke (Ctrl Z)", () => brush.undo());
   const tools = el(
     "div",
     {},
@@ -82,19 +82,19 @@ export function download(blob: Blob, name: string): void {
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
-/** A crowd that takes longer than this per picture begins with fewer instances. */
+/** Time per frame above which a crowd starts with fewer instances. */
 const SLOW_MS = 400;
-const FEWEST = 4;
+const MIN_INSTANCES = 4;
 
 export class CrowdPanel {
   readonly element: HTMLElement;
   crowd: Crowd | null = null;
-  /** Panels that a crowd takes no notice of. */
+  /** Panels without effect on a crowd. */
   ignored: HTMLElement[] = [];
   private wanted = false;
   private built = 0;
   private count = 49;
-  /** Whether the number of instances is the user's. */
+  /** True if the user has set the number of instances. */
   private chosen = false;
   private uploads = false;
   private readonly facts = el("p", { className: "hint", data: { role: "crowd-facts" } });
@@ -108,14 +108,14 @@ export class CrowdPanel {
     const on = toggle("Show a crowd", title, false, (wanted) => void this.show(wanted));
     on.dataset["role"] = "crowd";
     this.box = on.firstChild as HTMLInputElement;
-    const against = "The same crowd without skinning on the GPU, to compare";
+    const against = "Draw the crowd without skinning on the GPU, for comparison";
     const uploads = toggle("Upload every vertex", against, false, (wanted) => {
       this.uploads = wanted;
       this.times = [];
       viewer.changed();
     });
     uploads.dataset["role"] = "crowd-uploads";
-    this.size = slider("Instances", { low: FEWEST, high: 400, step: 1, value: this.count }, (value) => {
+    this.size = slider("Instances", { low: MIN_INSTANCES, high: 400, step: 1, value: this.count }, (value) => {
       [this.count, this.chosen] = [value, true];
       if (this.crowd) void this.show(true);
     });
@@ -139,24 +139,24 @@ export class CrowdPanel {
     await this.build();
     this.frame();
     if (this.crowd) viewer.play(true);
-    else if (wanted) viewer.say("A crowd takes something that moves");
+    else if (wanted) viewer.say("A crowd needs an asset with a motion");
   }
 
-  /** Looks at the crowd, or else at what is shown. */
+  /** Frames the crowd, or the shown views if there is none. */
   frame(): void {
     const { crowd, viewer } = this;
     if (crowd) viewer.stage.frame([crowd.leader.model.info], crowd.reach);
     else viewer.frameShown();
   }
 
-  /** Another view is another crowd; side by side there is none. */
+  /** Rebuilds the crowd for another view; side by side there is none. */
   private async follow(): Promise<void> {
     this.box.disabled = this.members().length === 0;
     if (this.wanted && this.viewer.state.split) await this.show(false);
     else if (this.wanted) await this.build();
   }
 
-  /** The active view and, where that is a skin, the last ticked skin of every other asset. */
+  /** The active view and, if that is a skin, the last ticked skin of every other asset. */
   private members(): View[] {
     const { active, ticked, models } = this.viewer;
     if (!active || (framesOf(active) < 2 && active.model.info.lods.length === 0)) return [];
@@ -168,11 +168,11 @@ export class CrowdPanel {
 
   private async build(): Promise<void> {
     const { viewer } = this;
-    const turn = ++this.built;
+    const build = ++this.built;
     const members = this.wanted ? this.members() : [];
     const made = members.length > 0 ? await viewer.attempt(Crowd.create(viewer, members, this.count)) : null;
-    // Meanwhile another one may have been asked for.
-    if (turn !== this.built) {
+    // Another crowd may have been requested in the meantime.
+    if (build !== this.built) {
       made?.dispose();
       return;
     }
@@ -187,7 +187,7 @@ export class CrowdPanel {
     viewer.changed();
   }
 
-  /** Draws the crowd and keeps the time. */
+  /** Draws the crowd and measures the time. */
   draw(): void {
     const { crowd, viewer } = this;
     if (!crowd) return;
@@ -198,23 +198,23 @@ export class CrowdPanel {
     viewer.stage.finish();
     this.times.push(performance.now() - began);
     if (this.times.length > 20) this.times.shift();
-    this.tell(crowd);
-    // The first picture also compiles and uploads, and does not count.
+    this.report(crowd);
+    // The first frame includes compilation and uploads and is not counted.
     if (this.times.length === 2 && !this.chosen) this.shrink(this.times[1]!);
   }
 
-  /** Begins with fewer where so many are slow. */
+  /** Starts with fewer instances if the given number is slow. */
   private shrink(ms: number): void {
     this.chosen = true;
-    const fewer = Math.max(FEWEST, Math.floor((this.count * SLOW_MS) / ms));
+    const fewer = Math.max(MIN_INSTANCES, Math.floor((this.count * SLOW_MS) / ms));
     if (fewer >= this.count) return;
-    this.viewer.say(`${this.count} instances take ${(ms / 1000).toFixed(1)} s a picture here: ${fewer} are shown`);
+    this.viewer.say(`${this.count} instances take ${(ms / 1000).toFixed(1)} s per frame: ${fewer} are shown`);
     this.count = fewer;
     this.size.set(fewer);
     void this.show(true);
   }
 
-  private tell(crowd: Crowd): void {
+  private report(crowd: Crowd): void {
     if (this.times.length < 3) return;
     const middle = [...this.times].sort((a, b) => a - b)[Math.floor(this.times.length / 2)]!;
     this.speeds[crowd.uploads ? "uploaded" : "skinned"] = middle;
@@ -222,24 +222,24 @@ export class CrowdPanel {
     const { skinned, uploaded } = this.speeds;
     const parts = [
       `${instances} instances of ${crowd.names}, ${triangles.toLocaleString("en")} triangles`,
-      `${(1000 / middle).toFixed(1)} pictures/s (${middle.toFixed(1)} ms)`,
+      `${(1000 / middle).toFixed(1)} frames/s (${middle.toFixed(1)} ms)`,
     ];
     if (levels.length > 1 && !crowd.uploads) parts.push(`by level: ${levels.join(", ")}`);
     if (skinned && uploaded)
-      parts.push(`skinned on the GPU is ${(uploaded / skinned).toFixed(2)} × as fast as uploading every vertex`);
+      parts.push(`skinning on the GPU is ${(uploaded / skinned).toFixed(2)} × as fast as uploading every vertex`);
     this.facts.textContent = parts.join(" · ");
   }
 }
 
 const STARTS: [keyof typeof LAYERS, string, string][] = [
-  ["layers", "Layers of the file", "The rig with all layers that the file carries on top of it"],
-  ["pose", "Pose", "The skin posed in double precision, with the stretch of its surface"],
-  ["volume", "Keep volume", "Skin that keeps its volume near the joints that bend"],
-  ["wrinkle", "Wrinkle", "Cloth that folds where it is compressed, on a finer surface"],
-  ["tissue", "Simulate", "Flesh that jiggles, sags, and can be pulled, poked and painted"],
+  ["layers", "Layers of the file", "Rig with all layers of the file"],
+  ["pose", "Pose", "Skin posed in double precision, with the stretch of its surface"],
+  ["volume", "Preserve volume", "Skin that preserves its volume near bent joints"],
+  ["wrinkle", "Wrinkle", "Wrinkles of compressed cloth on a refined surface"],
+  ["tissue", "Simulate", "Simulated flesh that can be pulled, poked and painted"],
 ];
 
-/** Deformers in the server: a button starts one, its sliders follow. */
+/** Live deformers of the server: a button starts one and shows its parameters. */
 export function livePanel(viewer: Viewer, lives: Live[]): HTMLElement {
   const controls = el("div");
   const status = el("p", { className: "hint", data: { role: "live-status" } });
@@ -260,7 +260,7 @@ export function livePanel(viewer: Viewer, lives: Live[]): HTMLElement {
     return one;
   });
   const box = section("On the server", el("div", { className: "buttons" }, ...buttons), controls, status);
-  // What is simulated has a panel of its own.
+  // Simulated flesh has its own panel.
   const shown = (): Live | undefined =>
     lives.find((live) => live.kind !== "tissue" && live.view !== null && live.view === viewer.active);
   onlyWhenChanged(

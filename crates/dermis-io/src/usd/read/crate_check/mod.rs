@@ -22,11 +22,11 @@ use crate::budget::Budget;
 use crate::error::Error;
 
 /// Prims within prims; paths are stored whole, so depth costs quadratic memory.
-const MOST_NESTED: usize = 400;
-/// What a token, a path or a field costs beside its text, in bytes: generously the size of its entries in the tables.
+const MAX_NESTED: usize = 400;
+/// Cost of a token, a path or a field beside its text, in bytes: generously the size of its entries in the tables.
 const ENTRY_BYTES: usize = 96;
 
-/// What the sections hold, as far as values refer to it.
+/// Contents of the sections, as far as values refer to them.
 struct Tables {
     version: (u8, u8),
     tokens: Vec<String>,
@@ -168,7 +168,7 @@ fn paths(bytes: &[u8], start: u64, tokens: &[String], budget: &mut Budget) -> Re
     while let Some((mut at, mut parent, mut depth)) = pending.pop() {
         loop {
             let node = at;
-            if seen.get(node).is_none_or(|seen| *seen) || depth > MOST_NESTED {
+            if seen.get(node).is_none_or(|seen| *seen) || depth > MAX_NESTED {
                 return Err(Error::malformed("the tree of paths is not a tree, or too deep"));
             }
             seen[node] = true;
@@ -233,7 +233,7 @@ fn specs(
 fn path_text(tables: &Tables, path: usize) -> String {
     // Parents are set before their children, and none is its own ancestor while it is walked, but a path may be stated
     // twice; the walk's bound on depth ends any circle.
-    let upwards = std::iter::successors(Some(path), |&path| tables.paths[path].parent).take(MOST_NESTED);
+    let upwards = std::iter::successors(Some(path), |&path| tables.paths[path].parent).take(MAX_NESTED);
     let elements: Vec<&str> = upwards.map(|path| tables.tokens[tables.paths[path].token].as_str()).collect();
     let root = 1.min(elements.len());
     let names = elements[..elements.len() - root].iter().rev().filter(|name| !name.starts_with('{'));

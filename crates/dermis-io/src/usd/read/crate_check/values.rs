@@ -10,8 +10,8 @@ use crate::budget::Budget;
 use crate::error::Error;
 
 /// Values within values: dictionaries in dictionaries.
-const MOST_NESTED: usize = 24;
-/// What a value costs beside its contents, generously.
+const MAX_NESTED: usize = 24;
+/// Cost of a value beside its contents, generously.
 const VALUE_BYTES: usize = 160;
 
 const STRING: u64 = 10;
@@ -69,8 +69,8 @@ struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     fn value(&mut self, value: u64, depth: usize) -> Result<(), Error> {
-        if depth > MOST_NESTED {
-            return Err(Error::malformed(format!("values are nested more than {MOST_NESTED} deep")));
+        if depth > MAX_NESTED {
+            return Err(Error::malformed(format!("values are nested more than {MAX_NESTED} deep")));
         }
         self.steps.take("values", 1, 64)?;
         self.budget.take("values", 1, VALUE_BYTES)?;
@@ -198,7 +198,7 @@ impl<'a> Walk<'a> {
     /// Returns the offset behind the dictionary.
     fn dictionary(&mut self, offset: u64, depth: usize) -> Result<u64, Error> {
         let mut cursor = Cursor::at(self.bytes, offset)?;
-        // A key, and the distance to its value, which stands there or elsewhere.
+        // A key, and the distance to its value, which is there or elsewhere.
         let count = cursor.count(12, "a dictionary")?;
         for _ in 0..count {
             self.string(&mut cursor)?;
@@ -209,7 +209,7 @@ impl<'a> Walk<'a> {
         Ok((self.bytes.len() - cursor.left()) as u64)
     }
 
-    /// The place that a distance, counted from where it is stored, leads to.
+    /// The location that a distance, counted from its own, leads to.
     fn follow(&self, cursor: &mut Cursor<'_>) -> Result<Cursor<'a>, Error> {
         let here = (self.bytes.len() - cursor.left()) as u64;
         let distance = cursor.u64()? as i64;
@@ -235,7 +235,7 @@ impl<'a> Walk<'a> {
         })
     }
 
-    /// A byte that says which of six lists follow, and those lists.
+    /// A byte that states which of six lists follow, and those lists.
     fn list(&mut self, kind: u64, offset: u64, depth: usize) -> Result<(), Error> {
         let mut cursor = Cursor::at(self.bytes, offset)?;
         let lists = (cursor.u8()? & 0b0111_1110).count_ones();

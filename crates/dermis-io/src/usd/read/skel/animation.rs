@@ -70,7 +70,7 @@ impl Animation {
 
     /// The skeleton's joints relative to their parents; those not animated stay at rest.
     ///
-    /// `None` where the lists do not fit the joints, as `UsdSkel` sees it too.
+    /// `None` if the lists do not fit the joints, as `UsdSkel` sees it too.
     pub(super) fn locals(&self, prims: &Prims, skeleton: &Skeleton, time: f64) -> Option<Vec<DAffine3>> {
         let attribute = |name: &str| prims.all[self.prim].attribute(name);
         let vectors = |name: &str| at(attribute(name)?, time, values::vectors3, blend_lists(blend_vector3));

@@ -1,9 +1,9 @@
 //! `UsdSkel`: skeletons, skin bindings, blend shapes and their animation.
 //!
-//! A point p of a skinned mesh stands, at time t, at `Σ w · L(t) · J(t) · B⁻¹ · G · (p + Σ s(t) · o)`: weights w, the
+//! A point p of a skinned mesh is, at time t, at `Σ w · L(t) · J(t) · B⁻¹ · G · (p + Σ s(t) · o)`: weights w, the
 //! skeleton's place in the world L, joint transforms in the skeleton's space J, bind transforms B, the mesh's own
-//! geometry bind transform G, blend shape weights s and offsets o. The mesh's own place does not matter, as in `UsdSkel`.
-//! The rest mesh is `L(t₀) · G · p`, so that it stands in the world.
+//! geometry bind transform G, blend shape weights s and offsets o. The mesh's own place does not matter, as in
+//! `UsdSkel`. The rest mesh is `L(t₀) · G · p`, so that it stands in the world.
 
 mod animation;
 mod blend_shapes;
@@ -23,10 +23,10 @@ use animation::Animation;
 pub(super) use blend_shapes::BlendShapes;
 use skeleton::Skeleton;
 
-/// How a mesh hangs on a skeleton.
+/// Binding of a mesh to a skeleton.
 pub(super) struct Binding {
     skeleton: Skeleton,
-    /// The joints that move each point; `None` where only blend shapes do.
+    /// The joints that move each point; `None` if only blend shapes do.
     influences: Option<SkinWeights>,
     geometry_bind: DAffine3,
     shapes: BlendShapes,
@@ -125,7 +125,7 @@ fn influences<'a>(
     Ok(Some(SkinWeights::from_rows(rows)))
 }
 
-/// Whether the weights of all points sum to 1, up to what eight bits per weight lose.
+/// Returns whether the weights of all points sum to 1, up to what eight bits per weight lose.
 fn sums_to_one(weights: &SkinWeights) -> bool {
     const LOST: f32 = 0.01;
     weights.rows().all(|row| (row.map(|(_, weight)| weight).sum::<f32>() - 1.0).abs() <= LOST)
@@ -137,7 +137,7 @@ impl Binding {
         if self.influences.is_some() { self.skeleton.prim } else { self.mesh }
     }
 
-    /// The frames of an animation (or of the carrier's motion alone); `None` where nothing moves.
+    /// The frames of an animation (or of the carrier's motion alone); `None` if nothing moves.
     fn grid(&self, prims: &Prims, which: usize, clock: &Clock, budget: &mut Budget) -> Result<Option<Grid>, Error> {
         let mut attributes = attributes_above(prims, self.carrier());
         if let Some(animation) = self.animations.get(which) {
@@ -147,7 +147,7 @@ impl Binding {
         if times.is_empty() { Ok(None) } else { Grid::of_curves(&times, clock, budget).map(Some) }
     }
 
-    /// Takes the mesh's own points to where the rest mesh stands.
+    /// Takes the mesh's own points to the rest mesh.
     pub(super) fn rest_transform(&self, prims: &Prims, clock: &Clock, budget: &mut Budget) -> Result<DAffine3, Error> {
         let start = self.grid(prims, 0, clock, budget)?.map_or(0.0, |grid| grid.start);
         let world = local_to_world(prims, self.carrier(), start)?;
@@ -225,7 +225,7 @@ impl Binding {
         Ok(Some(clip.starting_at(clock.seconds(grid.start))))
     }
 
-    /// Whether the skeleton at rest stands other than where the mesh was bound to it.
+    /// Returns whether the rest pose of the skeleton differs from the pose that the mesh was bound in.
     fn rest_differs(&self) -> bool {
         self.influences.is_some() && self.skeleton.rest_differs()
     }

@@ -10,7 +10,7 @@ use super::super::values;
 use crate::error::Error;
 use crate::usd::BONES;
 
-/// How far bind and rest pose may differ and still be the same pose.
+/// Difference of bind and rest pose up to which they are the same pose.
 const SAME_POSE: f64 = 1e-6;
 
 /// The number of a joint that only helps others; no rig has so many.
@@ -118,7 +118,7 @@ impl Skeleton {
         accumulate(&self.parents, &self.order, locals)
     }
 
-    /// Whether the rest pose is another than the bind pose.
+    /// Returns whether the rest pose is another than the bind pose.
     pub(super) fn rest_differs(&self) -> bool {
         let size = self.bind.iter().fold(1.0f64, |size, bind| size.max(bind.translation.abs().max_element()));
         let rest = self.accumulate(&self.rest);

@@ -1,4 +1,4 @@
-//! What there is to look at: assets by number, in the order in which they were named or dropped.
+//! Store of all assets by index, in the order in which they were added.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,53 +13,53 @@ use crate::asset::{Asset, AssetInfo};
 use crate::matching::{Motion, matched};
 use crate::measures::{MeasureError, RankMeasures, at_rank};
 
-/// Endings that may be dropped on the page: formats that are whole in one file.
+/// File extensions that can be dropped on the page: formats that consist of one file.
 pub const DROPPABLE: [&str; 10] = ["glb", "npz", "obj", "ply", "abc", "usd", "usda", "usdc", "usdz", "fbx"];
 
-/// Why a file was not added.
+/// Error of adding a file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AddError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("{0}")]
     Read(#[from] dermis::io::Error),
-    /// It is not one thing to look at.
+    /// The file cannot be evaluated.
     #[error("{0}")]
     Evaluate(#[from] EvaluateError),
-    /// The file cannot be kept.
-    #[error("the file cannot be kept: {0}")]
+    /// The file cannot be stored.
+    #[error("the file cannot be stored: {0}")]
     Io(#[from] std::io::Error),
-    /// Its ending is not one that is whole in one file.
-    #[error("'{0}' cannot be dropped here; what can: {known}", known = DROPPABLE.join(" "))]
-    Ending(String),
+    /// The extension is not one of [`DROPPABLE`].
+    #[error("unsupported file '{0}': drop one of {known}", known = DROPPABLE.join(" "))]
+    Extension(String),
 }
 
-/// For each clip of an asset, the asset whose recorded frames it is to play.
+/// For each clip of an asset, the asset whose recorded frames it is compared with.
 pub type References = Arc<Vec<Option<usize>>>;
 
-/// All assets.
+/// Store of all assets.
 #[derive(Debug, Default)]
-pub struct Gallery {
+pub struct AssetStore {
     assets: RwLock<Vec<Arc<Asset>>>,
-    /// By asset, clip, reference and rank.
+    /// Measures by asset, clip, reference and rank.
     measured: Mutex<BTreeMap<[usize; 4], Arc<RankMeasures>>>,
-    /// What the clips of an asset are compared with, by asset and number of assets there were to choose from.
+    /// References of the clips of an asset, by asset and number of assets at that time.
     references: Mutex<BTreeMap<[usize; 2], References>>,
 }
 
-/// What a clip is compared with.
+/// Recorded frames that a clip is compared with.
 #[derive(Debug, Clone)]
 pub struct Reference {
-    /// The asset that has the frames.
+    /// Asset of the frames.
     pub asset: usize,
-    /// The clip that is to play them.
+    /// Clip that reproduces them.
     pub clip: usize,
     /// The frames.
     pub sequence: MeshSequence,
 }
 
-impl Gallery {
-    /// Adds what was read from a file or made otherwise; gives its number.
+impl AssetStore {
+    /// Adds an asset and returns its index.
     pub fn add(&self, asset: Asset) -> usize {
         let mut assets = self.assets.write().unwrap_or_else(PoisonError::into_inner);
         assets.push(Arc::new(asset));
@@ -72,7 +72,7 @@ impl Gallery {
     }
 
     /// Adds the motion of a scene read from `source` as recorded frames: those of the file, or its first clip with all
-    /// layers. A scene that does not move is added as it is.
+    /// layers. A scene without motion is added unchanged.
     pub fn add_motion(&self, source: &str, scene: Scene) -> Result<usize, AddError> {
         let (object, notes) = evaluate::single(&scene)?;
         let Scene { units, notes: read, .. } = scene;
@@ -87,7 +87,7 @@ impl Gallery {
         self.add_scene(source, Scene { objects: vec![object], units, notes })
     }
 
-    /// What a scene read from `source` is as an asset.
+    /// Converts a scene read from `source` to an asset.
     pub fn asset_of(source: &str, scene: Scene) -> Result<Asset, AddError> {
         let path = Path::new(source);
         let label = path.file_name().map_or_else(|| source.to_owned(), |name| name.to_string_lossy().into_owned());
@@ -96,13 +96,13 @@ impl Gallery {
         Ok(asset)
     }
 
-    /// Adds a file that was dropped: `name` says the format, `bytes` are its contents.
+    /// Adds a dropped file. The extension of `name` determines the format; `bytes` are the contents.
     pub fn add_upload(&self, name: &str, bytes: &[u8]) -> Result<usize, AddError> {
-        // Only the last part of the name is used, and of that only letters that cannot lead anywhere else.
+        // Only the file name without directories and control characters is used.
         let name: String = name.rsplit(['/', '\\']).next().unwrap_or("").chars().filter(|c| !c.is_control()).collect();
         let ending = Path::new(&name).extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
         let Some(ending) = ending.filter(|ending| DROPPABLE.contains(&ending.as_str())) else {
-            return Err(AddError::Ending(name));
+            return Err(AddError::Extension(name));
         };
         let folder = tempfile::Builder::new().prefix("dermis-drop-").tempdir()?;
         let path = folder.path().join(format!("dropped.{ending}"));
@@ -114,27 +114,27 @@ impl Gallery {
         Ok(self.add(asset))
     }
 
-    /// How many there are.
+    /// Number of assets.
     pub fn len(&self) -> usize {
         self.assets.read().unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    /// Whether there is nothing to look at.
+    /// Returns true if there are no assets.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Asset number `id`.
+    /// Asset with index `id`.
     pub fn get(&self, id: usize) -> Option<Arc<Asset>> {
         self.assets.read().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
     }
 
-    /// What the page should know of all assets.
+    /// Descriptions of all assets for the page.
     pub fn infos(&self) -> Result<Vec<AssetInfo>, EvaluateError> {
         (0..self.len()).filter_map(|id| Some(self.get(id)?.info(id, &self.references(id)))).collect()
     }
 
-    /// What the clips of asset `id` are compared with; of motions that suit alike, its own come first.
+    /// References of the clips of asset `id`. Of equally suitable motions, its own are preferred.
     pub fn references(&self, id: usize) -> References {
         let count = self.len();
         let known = || self.references.lock().unwrap_or_else(PoisonError::into_inner);
@@ -153,7 +153,7 @@ impl Gallery {
         references
     }
 
-    /// The measures of clip `clip` of asset `id` at `rank`, kept once computed; `None` where there is nothing to compare with.
+    /// Measures of clip `clip` of asset `id` at `rank`, cached; `None` if the clip has no reference.
     pub fn measures(&self, id: usize, clip: usize, rank: usize) -> Result<Option<Arc<RankMeasures>>, MeasureError> {
         let Some((skin, reference)) = self.compared(id, clip) else {
             return Ok(None);
@@ -168,7 +168,7 @@ impl Gallery {
         Ok(Some(measures))
     }
 
-    /// The skin of asset `id` and the frames that its clip `clip` is compared with.
+    /// Skin of asset `id` and the frames that its clip `clip` is compared with.
     pub fn compared(&self, id: usize, clip: usize) -> Option<(Skin, Reference)> {
         let asset = (*self.references(id).get(clip)?)?;
         let sequence = self.get(asset)?.object.sequence.clone()?;
@@ -181,12 +181,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_dropped_file_of_an_unknown_kind_is_refused() {
-        let gallery = Gallery::default();
+    fn rejects_dropped_files_of_unknown_formats() {
+        let assets = AssetStore::default();
         for name in ["../../etc/passwd", "script.exe", "noending", "walk.gltf"] {
-            assert!(matches!(gallery.add_upload(name, b""), Err(AddError::Ending(_))), "{name}");
+            assert!(matches!(assets.add_upload(name, b""), Err(AddError::Extension(_))), "{name}");
         }
-        assert!(matches!(gallery.add_upload("broken.glb", b"no glb"), Err(AddError::Read(_))));
-        assert!(gallery.is_empty());
+        assert!(matches!(assets.add_upload("broken.glb", b"no glb"), Err(AddError::Read(_))));
+        assert!(assets.is_empty());
     }
 }

@@ -1,4 +1,4 @@
-// The part of a crowd that is made of one view: its instances by level of detail, or uploaded vertex by vertex.
+// Instances of one view in a crowd, drawn by level of detail or uploaded vertex by vertex.
 
 import * as THREE from "three";
 import { raw } from "../gpu/figure";
@@ -7,13 +7,13 @@ import { poseUniforms, setPoseUniforms } from "../gpu/poser";
 import { CROWD_FRAGMENT, CROWD_VERTEX, UPLOADED_VERTEX } from "../gpu/shaders";
 import { framesOf, type View, type Viewer } from "../viewer";
 
-/** Instances further away than this many diagonals use the next coarser level. */
+/** Distance, in diagonals, after which instances use the next coarser level. */
 const LEVEL_DISTANCE = 9;
-/** Bones alone carry a crowd; more corrections than this are not worth their cost at a distance. */
-const MOST_RANK = 4;
+/** Maximum rank; more corrections are not visible at a distance. */
+const MAX_RANK = 4;
 
 export interface Instance {
-  place: THREE.Vector3;
+  offset: THREE.Vector3;
   phase: number;
   color: THREE.Color;
 }
@@ -23,7 +23,7 @@ interface Level {
   mesh: THREE.Mesh<THREE.InstancedBufferGeometry, THREE.RawShaderMaterial>;
 }
 
-export class Herd {
+export class CrowdBatch {
   readonly group = new THREE.Group();
   private levels: Level[] = [];
   private uploaded: THREE.Mesh<THREE.BufferGeometry, THREE.RawShaderMaterial>[] = [];
@@ -37,8 +37,8 @@ export class Herd {
     private readonly instances: Instance[],
   ) {}
 
-  static async create(viewer: Viewer, view: View, instances: Instance[]): Promise<Herd> {
-    const herd = new Herd(viewer, view, instances);
+  static async create(viewer: Viewer, view: View, instances: Instance[]): Promise<CrowdBatch> {
+    const batch = new CrowdBatch(viewer, view, instances);
     const { info, clip } = view.model;
     const coarser = async (level: number): Promise<Model> => {
       const model = await Model.load(viewer.source, info, viewer.stage.maxRows, level);
@@ -47,8 +47,8 @@ export class Herd {
     };
     const lods = view.tag === "original" ? [] : info.lods;
     for (const model of [view.model, ...(await Promise.all(lods.map((_, at) => coarser(at + 1))))])
-      herd.addLevel(model);
-    return herd;
+      batch.addLevel(model);
+    return batch;
   }
 
   stats(uploads: boolean): { triangles: number; levels: number[] } {
@@ -57,7 +57,7 @@ export class Herd {
     return { triangles: uploads ? this.instances.length * this.view.model.triangleCount : triangles, levels };
   }
 
-  /** Gets ready to draw `frame`. */
+  /** Prepares drawing of `frame`. */
   prepare(frame: number, uploads: boolean): void {
     for (const level of this.levels) level.mesh.visible = !uploads;
     for (const mesh of this.uploaded) mesh.visible = uploads;
@@ -74,14 +74,14 @@ export class Herd {
   }
 
   private get rank(): number {
-    return Math.min(this.viewer.rankOf(this.view), MOST_RANK);
+    return Math.min(this.viewer.rankOf(this.view), MAX_RANK);
   }
 
   private addLevel(model: Model): void {
     const geometry = new THREE.InstancedBufferGeometry().setIndex(model.index) as THREE.InstancedBufferGeometry;
     const attribute = (size: number): THREE.InstancedBufferAttribute =>
       new THREE.InstancedBufferAttribute(new Float32Array(size * this.instances.length), size);
-    geometry.setAttribute("place", attribute(4));
+    geometry.setAttribute("offset", attribute(4));
     geometry.setAttribute("instanceColor", attribute(3));
     geometry.instanceCount = 0;
     const frames = framesOf(this.view);
@@ -107,19 +107,19 @@ export class Herd {
     }
     const { camera } = this.viewer.stage;
     const diagonal = this.view.model.info.diagonal;
-    const levelOf = ({ place }: Instance): number => {
-      const away = camera.position.distanceTo(place) / diagonal;
+    const levelOf = ({ offset }: Instance): number => {
+      const away = camera.position.distanceTo(offset) / diagonal;
       return Math.min(Math.floor(away / LEVEL_DISTANCE), this.levels.length - 1);
     };
-    const wanted = this.instances.map(levelOf);
-    const key = wanted.join();
-    // Where everybody stands and what they are drawn with changes only when the camera has moved far enough.
+    const levels = this.instances.map(levelOf);
+    const key = levels.join();
+    // Levels and instance buffers change only when the camera has moved far enough.
     if (key === this.assigned) return;
     this.assigned = key;
     this.levels.forEach((level, at) =>
       fill(
         level,
-        this.instances.filter((_, i) => wanted[i] === at),
+        this.instances.filter((_, i) => levels[i] === at),
       ),
     );
   }
@@ -145,7 +145,7 @@ export class Herd {
       const values = new THREE.BufferAttribute(new Float32Array(3 * model.pointCount), 3);
       geometry.setAttribute(name, values.setUsage(THREE.StreamDrawUsage));
     }
-    const uniforms = { place: { value: instance.place }, instanceColor: { value: instance.color } };
+    const uniforms = { offset: { value: instance.offset }, instanceColor: { value: instance.color } };
     const material = raw(UPLOADED_VERTEX, CROWD_FRAGMENT, uniforms);
     material.side = THREE.DoubleSide;
     const mesh = new THREE.Mesh(geometry, material);
@@ -154,7 +154,7 @@ export class Herd {
     return mesh;
   }
 
-  /** The points and normals of every frame, as a player of vertex caches would have them in memory. */
+  /** Reads the points and normals of all frames, as a vertex cache player would store them. */
   private bake(): void {
     const { poser, model } = this.view.figure;
     const key = `${this.rank} ${model.restVersion}`;
@@ -163,13 +163,13 @@ export class Herd {
     const { renderer } = this.viewer.stage;
     this.baked = Array.from({ length: framesOf(this.view) }, (_, frame) => {
       poser.pose(renderer, frame, this.rank);
-      // Recorded points have no normals in a crowd skinned by the GPU either.
+      // Recorded points have no normals when drawn by level of detail either.
       const normals = poser.kind === "skin" ? poser.readNormals(renderer) : new Float32Array(4 * model.pointCount);
       return { positions: this.packed(poser.read(renderer)), normals: this.packed(normals) };
     });
   }
 
-  /** Three of the four floats of each point. */
+  /** First three of the four floats of each point. */
   private packed(read: Float32Array): Float32Array<ArrayBuffer> {
     const points = this.view.model.pointCount;
     const packed = new Float32Array(3 * points);
@@ -179,13 +179,13 @@ export class Herd {
 }
 
 function fill({ mesh }: Level, instances: Instance[]): void {
-  const [places, colors] = ["place", "instanceColor"].map(
+  const [offsets, colors] = ["offset", "instanceColor"].map(
     (name) => mesh.geometry.getAttribute(name) as THREE.InstancedBufferAttribute,
   );
-  instances.forEach(({ place, phase, color }, at) => {
-    places!.setXYZW(at, place.x, place.y, place.z, phase);
+  instances.forEach(({ offset, phase, color }, at) => {
+    offsets!.setXYZW(at, offset.x, offset.y, offset.z, phase);
     colors!.setXYZ(at, color.r, color.g, color.b);
   });
-  places!.needsUpdate = colors!.needsUpdate = true;
+  offsets!.needsUpdate = colors!.needsUpdate = true;
   mesh.geometry.instanceCount = instances.length;
 }

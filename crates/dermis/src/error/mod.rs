@@ -1,5 +1,7 @@
 //! One error for all of the façade, with details and a hint as data.
 
+mod envelope;
+
 use dermis_active::volume::VolumeError;
 use dermis_active::wrinkle::ClothError;
 use dermis_mesh::deformer::multi_weights::MultiWeightsError;
@@ -11,11 +13,10 @@ use dermis_tissue::layered::LayeredError;
 use crate::bodies::BodyFileError;
 use crate::evaluate::EvaluateError;
 use crate::frame_range::FrameRangeError;
-use crate::keep_volume::KeepVolumeError;
-use crate::pose_model::PoseError;
 use crate::retarget::RetargetError;
 use crate::select::SelectError;
-use crate::train_envelope::EnvelopeError;
+
+pub use envelope::EnvelopeError;
 
 /// Result of a function of the façade.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -102,4 +103,64 @@ impl Error {
             _ => None,
         }
     }
+}
+
+/// Reasons why volume cannot be kept.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum KeepVolumeError {
+    /// No object of the scene moves.
+    #[error("nothing moves")]
+    NothingMoves,
+    /// The observer stopped the work.
+    #[error("stopped before there was a result")]
+    Stopped,
+    /// The layer does not suit an object.
+    #[error("{cause}")]
+    Volume {
+        /// The object.
+        object: String,
+        /// The reason.
+        cause: VolumeError,
+    },
+    /// The motion of an object cannot be evaluated.
+    #[error(transparent)]
+    Evaluate(#[from] EvaluateError),
+    /// The frames cannot be read.
+    #[error(transparent)]
+    Sequence(#[from] SequenceError),
+}
+
+impl KeepVolumeError {
+    /// Further lines about the error.
+    pub fn details(&self) -> Vec<String> {
+        match self {
+            Self::Volume { cause, .. } => cause.details(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Hint for a fix.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::NothingMoves => Some("give a rig with a clip, or recorded frames"),
+            Self::Volume { cause, .. } => cause.hint(),
+            _ => None,
+        }
+    }
+}
+
+/// Reasons why a model cannot be posed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PoseError {
+    /// No object of the model has a rig.
+    #[error("the model has no rig")]
+    NoRig,
+    /// Neither the model nor the other file has a clip for it.
+    #[error("the model has no clip to play")]
+    NoClip,
+    /// The other file has no clip that moves joints.
+    #[error("there is no clip that moves joints")]
+    NoOtherClip,
 }

@@ -1,6 +1,6 @@
-//! Numbers as the page, the report and the command line print them.
+//! Formatting of numbers for the page, the report and the command line.
 
-/// A number to about six digits, without trailing zeros.
+/// Formats a number with about six digits, without trailing zeros.
 pub fn short(number: f64) -> String {
     let magnitude = number.abs();
     if number == 0.0 {
@@ -14,7 +14,7 @@ pub fn short(number: f64) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
-/// A measure to three digits, without trailing zeros.
+/// Formats a measure with three digits, without trailing zeros.
 pub fn measured(number: f64) -> String {
     if number == 0.0 || !number.is_finite() {
         return short(number);
@@ -29,13 +29,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_measure_has_three_digits() {
+    fn formats_measures_with_three_digits() {
         let shown = [measured(1.093_74), measured(0.0), measured(123.4), measured(0.018_26)];
         assert_eq!(shown, ["1.09", "0", "123", "0.0183"]);
     }
 
     #[test]
-    fn six_digits_count() {
+    fn formats_numbers_with_six_digits() {
         assert_eq!([short(24.0), short(29.97), short(0.0), short(-0.123_456_7)], ["24", "29.97", "0", "-0.123457"]);
         assert_eq!([short(1.5e-7), short(3e12)], ["1.500e-7", "3.000e12"]);
     }
