@@ -102,8 +102,7 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
     let index = the_cloth(&scene).in_file(&args.input)?;
     let name = scene.objects[index].name.clone();
     let motion = evaluate::motion(&scene.objects[index]).in_file(&args.input)?;
-    let motion = motion.ok_or_else(|| Diagnostic::new("the input contains no motion").in_file(&args.input))?;
-    let Motion { sequence: motion, warnings, .. } = motion;
+    let Motion { sequence: motion, warnings, .. } = motion.ok_or_else(|| Diagnostic::new("the input has no motion"))?;
     let rest = read_rest(args, motion.mesh(), &job)?;
     job.clock.lap("read");
     let shape = match (&rest, &args.rest) {

@@ -149,7 +149,7 @@ fn mesh(reader: &mut Reader<'_>, frames: Option<&Array>) -> Result<TriMesh, Erro
     layout::read(reader, mesh)
 }
 
-/// The positions in an array [N,3].
+/// The positions in an array `[N,3]`.
 pub fn points(array: &Array) -> Result<Vec<Vec3>, Error> {
     match array.shape_of("[points, 3]")? {
         [_, 3] => Ok(bytemuck::cast_vec::<[f32; 3], Vec3>(triples(&array.floats()?))),

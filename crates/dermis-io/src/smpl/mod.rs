@@ -241,7 +241,7 @@ fn pose_shapes(arrays: &mut dyn Arrays, points: usize) -> Result<Vec<PoseShape>,
     Ok(shapes.filter(is_any).map(|(number, offsets)| PoseShape { number, offsets }).collect())
 }
 
-/// An array [N,3,K] as K lists of offsets.
+/// An array `[N,3,K]` as K lists of offsets.
 pub fn columns(array: &Array, points: usize) -> Result<Vec<Vec<Vec3>>, Error> {
     let [rows, axes, count] = array.shape_of("[points, 3, shapes]")?;
     if (rows, axes) != (points, 3) {

@@ -74,7 +74,7 @@ fn doubles(writer: &mut ArrayWriter, name: &str, shape: &[usize], numbers: Vec<f
     writer.array(name, "<f8", shape, numbers.into_iter().flat_map(f64::to_le_bytes).collect())
 }
 
-/// Writes K lists of offsets as an array [N,3,K].
+/// Writes K lists of offsets as an array `[N,3,K]`.
 pub fn write_columns(writer: &mut ArrayWriter, name: &str, rows: usize, columns: &[&[Vec3]]) -> Result<(), Error> {
     let mut numbers = Vec::with_capacity(rows * 3 * columns.len());
     for row in 0..rows {
