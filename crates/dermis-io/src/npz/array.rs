@@ -60,7 +60,7 @@ impl Array {
     }
 
     /// The number of elements.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         // Checked when the array was parsed.
         self.shape().iter().product()
     }
