@@ -170,7 +170,12 @@ number!(
     /// A fraction.
     fraction: f64, |number| (0.0..=1.0).contains(number), "a number from 0 to 1"
 );
-/// A frame rate.
+number!(
+    /// A duration of recorded motion.
+    duration: f64, |seconds| *seconds > 0.0 && *seconds <= 3600.0, "a time in seconds above 0 and at most 3600"
+);
+
+/// Parses a frame rate in Hz.
 pub(crate) fn frame_rate(text: &str) -> Result<f64, String> {
     match text.trim().parse::<f64>() {
         Ok(rate) if rate.is_finite() && rate > 0.0 => Ok(rate),
@@ -178,11 +183,6 @@ pub(crate) fn frame_rate(text: &str) -> Result<f64, String> {
         Err(_) => Err("this is not a number of frames per second, such as 24".to_owned()),
     }
 }
-
-number!(
-    /// A duration of recorded motion.
-    duration: f64, |seconds| *seconds > 0.0 && *seconds <= 3600.0, "a time in seconds above 0 and at most 3600"
-);
 
 #[cfg(test)]
 mod tests {

@@ -123,11 +123,11 @@ fn a_failure_leaves_no_files() {
 fn rejects_invalid_numbers() {
     let place = Place::new();
     for (flag, value, expected) in [
-        ("--fps", "nan", "it must be positive and finite, such as 24"),
-        ("--fps", "0", "it must be positive and finite, such as 24"),
-        ("--fps", "-24", "it must be positive and finite, such as 24"),
-        ("--fps", "inf", "it must be positive and finite, such as 24"),
-        ("--fps", "fast", "it must be positive and finite, such as 24"),
+        ("--fps", "nan", "must be positive and finite, such as 24"),
+        ("--fps", "0", "must be positive and finite, such as 24"),
+        ("--fps", "-24", "must be positive and finite, such as 24"),
+        ("--fps", "inf", "must be positive and finite, such as 24"),
+        ("--fps", "fast", "not a number of frames per second, such as 24"),
         ("--frames", "5", "'5' is one number, not a range; one frame is written '5:6'"),
         ("--frames", "0:9:0", "invalid step 0: it must be 1 or more"),
         ("--frames", "-1", "'-1' is one number, not a range; one frame is written '-1:'"),

@@ -14,7 +14,7 @@ fn a_negative_number_is_out_of_range_and_not_an_unknown_option() {
         (&["skin", "sample:gallop", "--rank", "-1"], "it must be a whole number"),
         (&["wrinkle", "sample:towel", "-o", "x.abc", "--min-radius", "-1"], "it must be positive"),
         (&["wrinkle", "sample:towel", "-o", "x.abc", "--subdivide", "-1"], "-1 is not in 0..=6"),
-        (&["wrinkle", "sample:towel", "-o", "x.abc", "--fps", "-1"], "it must be positive"),
+        (&["wrinkle", "sample:towel", "-o", "x.abc", "--fps", "-1"], "a frame rate must be positive"),
         (&["tissue", "simulate", "a.npz", "-o", "x.abc", "--substeps", "-1"], "-1 is not in 1..=1000"),
         (&["tissue", "simulate", "a.npz", "-o", "x.abc", "--stand", "-1"], "it must be a time"),
         (&["tissue", "build", "a.npz", "-o", "x.npz", "--density", "-1"], "it must be positive"),

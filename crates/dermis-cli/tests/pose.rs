@@ -109,7 +109,7 @@ fn apart(a: &[Vec<Vec3>], b: &[Vec<Vec3>]) -> f32 {
 const CLOSE: f32 = 1e-5;
 
 #[test]
-fn a_plain_rig_plays_its_first_clip_and_says_which() {
+fn a_rig_plays_its_first_clip_with_a_note() {
     let place = Place::new();
     place.write("box.glb", &scene(rigged_box(["lower", "upper"])));
     let answer = place.succeed(&["pose", "box.glb", "-o", "out.npz", "--format", "json"]).json();
@@ -119,7 +119,7 @@ fn a_plain_rig_plays_its_first_clip_and_says_which() {
 }
 
 #[test]
-fn learned_layers_are_played_into_every_format_that_holds_frames() {
+fn layers_are_applied_in_every_format_with_frames() {
     let place = Place::new();
     place.write("model.glb", &scene(model(false)));
     assert!(apart(&expected(1), &linear(1)) > 0.1);
@@ -132,7 +132,7 @@ fn learned_layers_are_played_into_every_format_that_holds_frames() {
 }
 
 #[test]
-fn half_precision_is_close_and_small() {
+fn half_precision_is_accurate_and_small() {
     let place = Place::new();
     place.write("model.glb", &scene(model(true)));
     place.succeed(&["pose", "model.glb", "--clip", "1", "-o", "out.npz"]);
@@ -141,7 +141,7 @@ fn half_precision_is_close_and_small() {
 }
 
 #[test]
-fn the_skin_alone_stays_a_rig() {
+fn a_model_without_layers_stays_a_rig() {
     let place = Place::new();
     place.write("model.glb", &scene(model(false)));
     place.succeed(&["pose", "model.glb", "--clip", "twist", "--base", "-o", "out.glb"]);
@@ -215,7 +215,7 @@ fn blend_shapes_stay_on_top_of_learned_weights() {
 }
 
 #[test]
-fn bad_inputs_get_a_clear_answer() {
+fn rejects_invalid_inputs_with_a_message() {
     let place = Place::new();
     place.write("model.glb", &scene(model(false)));
     place.write("still.glb", &scene(Object { clips: vec![], ..model(false) }));
@@ -239,7 +239,7 @@ fn bad_inputs_get_a_clear_answer() {
 }
 
 #[test]
-fn rejects_weights_that_are_not_whole() {
+fn rejects_incomplete_multi_weights() {
     let place = Place::new();
     let broken = |name: &str, change: fn(&mut StoredDeformer)| {
         let mut object = model(false);
@@ -286,7 +286,7 @@ fn inspect_names_layers_and_convert_keeps_or_applies_them() {
 }
 
 #[test]
-fn a_layer_of_another_version_is_told_and_left_out() {
+fn an_unknown_layer_is_skipped_with_a_note() {
     let place = Place::new();
     let settings = serde_json::from_str("{\"type\":\"melt\"}").unwrap();
     let deformer = Deformer::Unknown(StoredDeformer { settings, ..StoredDeformer::default() });

@@ -25,6 +25,10 @@ pub(super) fn check(rest: &TriMesh, animations: &[Animation], options: &FitOptio
     if !(1..=MOST_INFLUENCES).contains(&options.influences) {
         return wrong("the number of influences", options.influences.to_string(), &format!("1 to {MOST_INFLUENCES}"));
     }
+    let smoothness = options.refine.smoothness;
+    if !(smoothness >= 0.0 && smoothness.is_finite()) {
+        return wrong("the smoothness", smoothness.to_string(), "0 or a positive number");
+    }
     match options.bones {
         Bones::Tolerance(epsilon) if !(epsilon > 0.0 && epsilon <= 2.0) => {
             wrong("the rotation tolerance", epsilon.to_string(), "above 0 and at most 2")

@@ -95,7 +95,7 @@ pub fn fit(
         rest,
         sequences: &sequences,
         trajectories: &trajectories,
-        surface: (options.refine.smoothness > 0.0).then(|| Surface::new(rest)),
+        surface: is_smooth(options).then(|| Surface::new(rest)),
         options,
         progress,
         clock,
@@ -103,6 +103,11 @@ pub fn fit(
     };
     let (state, found) = work.find_skin()?;
     work.finish(animations, &state, None, &found)
+}
+
+/// Whether weights and rest pose are regularized; the paper's method is not.
+fn is_smooth(options: &FitOptions) -> bool {
+    options.refine.max_iterations > 0 && options.refine.smoothness > 0.0
 }
 
 /// Fits only the weights, and the corrections, to bones that are given: clip k of `rig` moves them while the mesh does
@@ -127,7 +132,7 @@ pub fn fit_weights(
         rest,
         sequences: &sequences,
         trajectories: &trajectories,
-        surface: (options.refine.smoothness > 0.0).then(|| Surface::new(rest)),
+        surface: None,
         options,
         progress,
         clock,

@@ -192,7 +192,7 @@ fn refuse_negative(rig: &Rig) -> Result<(), Error> {
     };
     let name = &rig.joints()[joint as usize].name;
     let message = format!("glTF has no negative skin weights, but point {point} is bound to '{name}' by {weight}");
-    Err(Error::unsupported(message).with_hint("fit with non-negative weights, or write .npz"))
+    Err(Error::unsupported(message).with_hint("fit with non-negative weights (nnls), or write .npz"))
 }
 
 fn note_rescaling(rig: &Rig, place: &str, notes: &mut Vec<Note>) {

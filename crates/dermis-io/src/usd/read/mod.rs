@@ -33,7 +33,7 @@ use crate::input::Input;
 use crate::options::ReadOptions;
 use assets::Assets;
 use material::Materials;
-use prims::{Prim, Prims};
+use prims::{Attribute, Prim, Prims};
 use timing::{Grid, at, blend_lists, blend_vector3, sample_times};
 use xform::{attributes_above, local_to_world};
 
@@ -138,9 +138,12 @@ impl Reader<'_> {
         if let Some(binding) = skel::binding(prims, index, points.len(), &mut self.notes)? {
             return self.bound(prims, index, name, &points, binding);
         }
-        let is_sampled = prim.attribute("points").is_some_and(|points| points.samples.len() > 1);
+        let is_sampled = prim.attribute("points").is_some_and(Attribute::is_animated);
         let above = attributes_above(prims, index);
-        let times = sample_times(above.into_iter().chain(prim.attribute("points")));
+        let mut times = sample_times(above.into_iter().chain(prim.attribute("points")));
+        if let (true, true, Some(points)) = (times.is_empty(), is_sampled, prim.attribute("points")) {
+            times.extend(points.samples.iter().map(|(time, _)| *time));
+        }
         let Some(&start) = times.first() else {
             let world = local_to_world(prims, index, 0.0)?;
             let shaped = mesh::shape(prims, index, &points, world, &mut self.materials, &mut self.notes)?;

@@ -79,6 +79,15 @@ pub(super) struct Attribute {
 }
 
 impl Attribute {
+    /// Returns true if the value changes over time: several samples, or one that differs from the default value.
+    pub(super) fn is_animated(&self) -> bool {
+        match (&self.default, self.samples.as_slice()) {
+            (_, []) | (None, [_]) => false,
+            (Some(default), [(_, sample)]) => default != sample,
+            _ => true,
+        }
+    }
+
     /// The value that holds where time does not matter: the default, or the first sample.
     pub(super) fn value(&self) -> Option<&Value> {
         self.default.as_ref().or(self.samples.first().map(|(_, value)| value))
