@@ -2,6 +2,8 @@
 //!
 //! All numbers pass through f64, which holds every f32 and every index exactly.
 
+use half::f16;
+
 use crate::error::Error;
 use crate::mapped::Mapped;
 use crate::npz::npy::{Dtype, Header, Kind};
@@ -124,7 +126,7 @@ impl Array {
         let Dtype { kind, size, big_endian } = self.header.dtype;
         let bytes = self.payload();
         let values = match (kind, size) {
-            (Kind::Float, 2) => each(bytes, big_endian, |b| from(half_to_f64(u16::from_le_bytes(b)))),
+            (Kind::Float, 2) => each(bytes, big_endian, |b| from(f16::from_le_bytes(b).to_f64())),
             (Kind::Float, 4) => each(bytes, big_endian, |b| from(f32::from_le_bytes(b).into())),
             (Kind::Float, 8) => each(bytes, big_endian, |b| from(f64::from_le_bytes(b))),
             (Kind::Signed, 1) => each(bytes, big_endian, |b| from(i8::from_le_bytes(b).into())),
@@ -151,18 +153,6 @@ fn each<T, const K: usize>(bytes: &[u8], big_endian: bool, number: impl Fn([u8; 
         number(element)
     };
     elements.iter().map(ordered).collect()
-}
-
-/// IEEE 754 binary16.
-fn half_to_f64(bits: u16) -> f64 {
-    let (sign, exponent, mantissa) = (bits >> 15, i32::from(bits >> 10 & 31), f64::from(bits & 0x3ff));
-    let magnitude = match exponent {
-        0 => mantissa * 2f64.powi(-24),
-        31 if mantissa == 0.0 => f64::INFINITY,
-        31 => f64::NAN,
-        _ => (1.0 + mantissa / 1024.0) * 2f64.powi(exponent - 15),
-    };
-    if sign == 1 { -magnitude } else { magnitude }
 }
 
 /// Reorders an array whose first index runs fastest.

@@ -238,7 +238,7 @@ impl ArrayWriter {
         self.array(name, "<f8", &[shape, &[4, 4]].concat(), numbers.collect())
     }
 
-    /// An array of the type `descr` in the notation of `NumPy`, from its bytes.
+    /// An array of the type `descr` in `NumPy`'s notation, from its bytes.
     #[allow(clippy::needless_pass_by_value, reason = "callers make the bytes for this call")]
     pub fn array(&mut self, name: &str, descr: &str, shape: &[usize], payload: Vec<u8>) -> Result<(), Error> {
         let header = Header::encode(descr, shape);
