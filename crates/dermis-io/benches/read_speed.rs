@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dermis_io::{ReadOptions, WriteOptions};
-use dermis_math::progress::Silent;
+use dermis_math::progress::NoProgress;
 use dermis_mesh::glam::Vec3;
 use dermis_mesh::{MeshSequence, Object, Scene, TriMesh};
 
@@ -27,7 +27,7 @@ fn main() {
     for ending in ["npz", "pc2", "glb"] {
         let path = folder.path().join(format!("sequence.{ending}"));
         let options = WriteOptions::default();
-        if let Err(error) = dermis_io::write(&path, &scene, &options, &Silent) {
+        if let Err(error) = dermis_io::write(&path, &scene, &options, &NoProgress) {
             println!("{ending}: skipped, it cannot be written: {error}");
             continue;
         }

@@ -16,8 +16,8 @@ use crate::input::Input;
 use crate::options::ReadOptions;
 use crate::output::Job;
 use crate::still::still;
+use crate::tokenizer::Tokenizer;
 use crate::volume_mesh::VolumeMesh;
-use crate::words::Words;
 
 /// Nodes per element, by its type; 0 if the type is unknown.
 const ELEMENT_NODES: [usize; 20] = [0, 2, 3, 4, 4, 8, 6, 5, 3, 6, 9, 10, 27, 18, 14, 1, 8, 20, 15, 13];
@@ -40,7 +40,7 @@ pub(crate) fn read(input: &Input, _options: &ReadOptions) -> Result<Scene, Error
 
 /// The numbers of a section.
 enum Numbers<'a> {
-    Text(Words<'a>),
+    Text(Tokenizer<'a>),
     Binary(&'a [u8]),
 }
 
@@ -110,7 +110,7 @@ impl Contents {
     fn parse(bytes: &[u8]) -> Result<Self, Error> {
         let header =
             section(bytes, "MeshFormat").ok_or_else(|| Error::malformed("the file has no $MeshFormat section"))?;
-        let mut words = Words::new(header);
+        let mut words = Tokenizer::new(header);
         let version: f64 = words.number()?;
         let binary = words.number::<u32>()? == 1;
         let mut contents = Self::default();
@@ -123,10 +123,10 @@ impl Contents {
             if binary && version < 4.0 {
                 // The count is text, the rows are not.
                 let end = body.iter().position(|&byte| byte == b'\n').unwrap_or(body.len());
-                let count = Words::new(&body[..end]).number()?;
+                let count = Tokenizer::new(&body[..end]).number()?;
                 return Ok((count, Numbers::Binary(body.get(end + 1..).unwrap_or_default())));
             }
-            let mut numbers = if binary { Numbers::Binary(body) } else { Numbers::Text(Words::new(body)) };
+            let mut numbers = if binary { Numbers::Binary(body) } else { Numbers::Text(Tokenizer::new(body)) };
             Ok((numbers.size()?, numbers))
         };
         let (node_count, mut nodes) = open("Nodes")?;

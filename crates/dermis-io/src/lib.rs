@@ -51,10 +51,10 @@ pub mod smpl;
 mod still;
 #[cfg(feature = "tetgen")]
 pub mod tetgen;
+mod tokenizer;
 #[cfg(feature = "usd")]
 mod usd;
 mod volume_mesh;
-mod words;
 mod write;
 
 pub use error::{Error, Problem};

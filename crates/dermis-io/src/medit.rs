@@ -14,8 +14,8 @@ use crate::input::Input;
 use crate::options::ReadOptions;
 use crate::output::Job;
 use crate::still::still;
+use crate::tokenizer::Tokenizer;
 use crate::volume_mesh::VolumeMesh;
-use crate::words::Words;
 
 /// Reads a file.
 pub(crate) fn read(input: &Input, _options: &ReadOptions) -> Result<Scene, Error> {
@@ -35,7 +35,7 @@ struct Contents {
 
 impl Contents {
     fn parse(bytes: &[u8]) -> Result<Self, Error> {
-        let mut words = Words::new(bytes);
+        let mut words = Tokenizer::new(bytes);
         if words.next() != Some(b"MeshVersionFormatted") {
             return Err(Error::malformed("the file does not begin with 'MeshVersionFormatted'")
                 .with_hint("only the text form of Medit files is read"));
@@ -62,14 +62,14 @@ impl Contents {
     }
 }
 
-fn dimension(words: &mut Words<'_>) -> Result<(), Error> {
+fn dimension(words: &mut Tokenizer<'_>) -> Result<(), Error> {
     match words.number()? {
         3u32 => Ok(()),
         other => Err(Error::unsupported(format!("the mesh has {other} dimensions; dermis reads 3"))),
     }
 }
 
-fn nodes(words: &mut Words<'_>) -> Result<Vec<Vec3>, Error> {
+fn nodes(words: &mut Tokenizer<'_>) -> Result<Vec<Vec3>, Error> {
     let count = words.count(4)?;
     let mut nodes = Vec::with_capacity(count);
     for _ in 0..count {
@@ -80,7 +80,7 @@ fn nodes(words: &mut Words<'_>) -> Result<Vec<Vec3>, Error> {
     Ok(nodes)
 }
 
-fn rows<const K: usize>(words: &mut Words<'_>) -> Result<Vec<[u32; K]>, Error> {
+fn rows<const K: usize>(words: &mut Tokenizer<'_>) -> Result<Vec<[u32; K]>, Error> {
     let count = words.count(K + 1)?;
     let mut rows = Vec::with_capacity(count);
     for row in 0..count {
@@ -98,7 +98,7 @@ fn rows<const K: usize>(words: &mut Words<'_>) -> Result<Vec<[u32; K]>, Error> {
 }
 
 /// Goes to the next keyword.
-fn skip_numbers(words: &mut Words<'_>) {
+fn skip_numbers(words: &mut Tokenizer<'_>) {
     loop {
         let before = words.clone();
         match words.next() {

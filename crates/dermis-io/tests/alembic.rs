@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use dermis_io::{Problem, ReadOptions, WriteOptions, read, read_bytes};
-use dermis_math::progress::{Progress, Silent};
+use dermis_math::progress::{NoProgress, Progress};
 use dermis_mesh::{Clip, Joint, MeshSequence, Object, Rig, SkinWeights, TriMesh, UpAxis};
 use glam::{DAffine3, DVec3, Vec3, Vec4};
 use ogawa::shapes::{prism, read_back, scene_of, wobbling, written};
@@ -130,7 +130,7 @@ fn a_rig_is_written_as_frames_with_a_note() {
     let object = Object::of_rig("body", Arc::clone(&mesh), rig, vec![clip]);
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("out.abc");
-    let written = dermis_io::write(&target, &scene_of(vec![object]), &WriteOptions::default(), &Silent).unwrap();
+    let written = dermis_io::write(&target, &scene_of(vec![object]), &WriteOptions::default(), &NoProgress).unwrap();
     assert!(written.notes.iter().any(|note| note.message.contains("clip 'walk'")), "{:?}", written.notes);
     let scene = read(target.to_str().unwrap(), &ReadOptions::default()).unwrap();
     let motion = scene.objects[0].sequence.as_ref().unwrap();

@@ -118,7 +118,7 @@ fn frames_of_an_older_sequence_do_not_mix_with_the_new() {
         let error = write(&target, &scene).unwrap_err();
         assert!(matches!(error.problem(), Problem::Exists));
         let force = WriteOptions { force: true };
-        let written = dermis_io::write(&target, &scene, &force, &dermis_math::progress::Silent).unwrap();
+        let written = dermis_io::write(&target, &scene, &force, &dermis_math::progress::NoProgress).unwrap();
         assert!(written.notes.iter().any(|note| note.message == "4 frames of an older sequence are removed"));
         assert_eq!(only(&read(&target).unwrap()).sequence.as_ref().unwrap().frame_count(), 3);
         assert!(stranger.exists());
@@ -165,7 +165,7 @@ fn a_link_that_leads_nowhere_is_replaced_only_by_force() {
     let options = |force| WriteOptions { force };
     assert!(matches!(check_target(&target, &options(false)).unwrap_err().problem(), Problem::Exists));
     assert!(matches!(write(&target, &scenes::still_scene()).unwrap_err().problem(), Problem::Exists));
-    dermis_io::write(&target, &scenes::still_scene(), &options(true), &dermis_math::progress::Silent).unwrap();
+    dermis_io::write(&target, &scenes::still_scene(), &options(true), &dermis_math::progress::NoProgress).unwrap();
     assert!(read(&target).is_ok());
 }
 

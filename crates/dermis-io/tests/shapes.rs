@@ -4,7 +4,7 @@
 mod common;
 
 use dermis_io::ReadOptions;
-use dermis_math::progress::Silent;
+use dermis_math::progress::NoProgress;
 use dermis_mesh::adjacency::Edges;
 use dermis_mesh::boundary::{boundary_edges, boundary_loops, is_closed};
 use dermis_mesh::problems::{self, ProblemKind};
@@ -37,7 +37,7 @@ fn closed_characters_are_closed_and_have_no_problems() {
     for name in ["rigs/Fox.glb", "rigs/horse-animations.glb", "sequences/cat-poses.npz", "sequences/pdance.npz"] {
         let Some(object) = first_object(name) else { return };
         assert!(is_closed(&edges(&object.mesh)), "{name}");
-        let found = problems::of_object(&object, &Silent).expect(name);
+        let found = problems::of_object(&object, &NoProgress).expect(name);
         let serious: Vec<_> = found.iter().filter(|problem| !problem.kind.is_harmless()).collect();
         assert!(serious.is_empty(), "{name}: {serious:?}");
     }

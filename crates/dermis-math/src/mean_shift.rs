@@ -414,7 +414,7 @@ fn add_scaled(sum: &mut [f32], x: &[f32], factor: f32) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::progress::Silent;
+    use crate::progress::NoProgress;
 
     /// Points around two corners of a cube in 30 dimensions, and one outlier.
     fn two_clouds() -> (Vec<f32>, usize) {
@@ -436,7 +436,7 @@ mod tests {
     #[test]
     fn finds_the_modes_of_two_clouds_and_isolates_the_outlier() {
         let (points, dimension) = two_clouds();
-        let result = mean_shift(&points, dimension, 3, 6.0, &Silent);
+        let result = mean_shift(&points, dimension, 3, 6.0, &NoProgress);
         assert_eq!(result.populations, [200, 100, 1]);
         assert!(result.modes[..dimension].iter().all(|x| (x - 1.0).abs() < 0.02));
         assert!((0..300).all(|index| result.mode_of[index] == u32::from(index % 3 == 0)));
@@ -448,7 +448,7 @@ mod tests {
         let (points, dimension) = two_clouds();
         let in_pool = |threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| mean_shift(&points, dimension, 3, 6.0, &Silent))
+            pool.install(|| mean_shift(&points, dimension, 3, 6.0, &NoProgress))
         };
         assert_eq!(in_pool(1), in_pool(3));
     }
@@ -457,7 +457,7 @@ mod tests {
     fn matches_plain_mean_shift_over_all_points() {
         let (points, dimension) = two_clouds();
         let h = 6.0;
-        let result = mean_shift(&points, dimension, 3, h, &Silent);
+        let result = mean_shift(&points, dimension, 3, h, &NoProgress);
         let mut at = points[..dimension].to_vec();
         for _ in 0..100 {
             let mut sum = vec![0.0f64; dimension];

@@ -15,9 +15,9 @@ pub trait Progress: Sync {
 
 /// Observer that ignores all reports and never cancels.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Silent;
+pub struct NoProgress;
 
-impl Progress for Silent {
+impl Progress for NoProgress {
     fn report(&self, _stage: &str, _done: usize, _total: usize) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }

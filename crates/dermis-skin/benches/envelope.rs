@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use dermis_math::progress::Silent;
+use dermis_math::progress::NoProgress;
 use dermis_mesh::{Clip, Joint, MeshSequence, Rig, SkinWeights, TriMesh};
 use dermis_skin::envelope::{Examples, Influences, MapOptions, TrainOptions, one_to_one, train, validate};
 use glam::{DAffine3, DQuat, DVec3};
@@ -23,7 +23,7 @@ fn main() {
         let map_seconds = start.elapsed().as_secs_f64();
         let (start, before) = (Instant::now(), processor_seconds());
         let trained =
-            train(&creature.mesh, &creature.rig, &maps, &creature.examples, &TrainOptions::default(), &Silent)
+            train(&creature.mesh, &creature.rig, &maps, &creature.examples, &TrainOptions::default(), &NoProgress)
                 .expect("the creature can be learned");
         let (seconds, work) = (start.elapsed().as_secs_f64(), processor_seconds() - before);
         let stages: Vec<String> = trained.seconds.iter().map(|(stage, time)| format!("{stage} {time:.2}")).collect();

@@ -7,7 +7,7 @@ use std::f32::consts::TAU;
 use std::sync::Arc;
 use std::time::Instant;
 
-use dermis_math::progress::Silent;
+use dermis_math::progress::NoProgress;
 use dermis_mesh::{MeshSequence, TriMesh};
 use dermis_skin::{Animation, Bones, FitOptions, fit};
 use glam::Vec3;
@@ -26,7 +26,7 @@ fn main() {
             let options = FitOptions { bones, ..FitOptions::default() };
             let start = Instant::now();
             let animation = Animation { name: "crawl".into(), sequence: sequence.clone() };
-            let fit = fit(sequence.mesh(), &[animation], &options, &Silent).expect("the snake can be fitted");
+            let fit = fit(sequence.mesh(), &[animation], &options, &NoProgress).expect("the snake can be fitted");
             let seconds = start.elapsed().as_secs_f64();
             let refine: f64 = fit.seconds.iter().filter(|(stage, _)| *stage == "refine").map(|(_, time)| time).sum();
             let iterations = fit.refinement.iterations.max(1);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dermis_math::progress::Silent;
+use dermis_math::progress::NoProgress;
 use dermis_mesh::volume::volume;
 use dermis_mesh::{Clip, Joint, MeshSequence, Object, Rig, SkinWeights, TriMesh};
 use dermis_skin::envelope::{
@@ -26,7 +26,7 @@ fn examples_of(object: &Object, frames: impl Iterator<Item = usize>) -> Examples
 fn learned(object: &Object, examples: &Examples, options: &TrainOptions) -> Trained {
     let rig = object.rig.as_ref().unwrap();
     let maps = Influences::from_weights(&object.mesh, rig, rig.weights(), &MapOptions::default());
-    train(&object.mesh, rig, &maps, examples, options, &Silent).unwrap()
+    train(&object.mesh, rig, &maps, examples, options, &NoProgress).unwrap()
 }
 
 fn fixed(smoothness: f64) -> TrainOptions {
@@ -176,7 +176,7 @@ fn no_seam_is_visible_at_the_end_of_a_map() {
     let rig = tube.object.rig.as_ref().unwrap();
     let options = MapOptions { widen: 4, reach: 0.0, max_bones: 12 };
     let maps = Influences::from_weights(&tube.object.mesh, rig, rig.weights(), &options);
-    let model = train(&tube.object.mesh, rig, &maps, &tube.examples(), &fixed(1e-9), &Silent).unwrap();
+    let model = train(&tube.object.mesh, rig, &maps, &tube.examples(), &fixed(1e-9), &NoProgress).unwrap();
     // A pose far from all examples.
     let far = Tube::posed(&[1.9], 1.0, DVec3::ZERO);
     let shape = posed(&tube.object, &model, &far.transforms);
@@ -308,7 +308,7 @@ fn learns_with_every_underlying_skin_and_automatic_maps() {
     let (mesh, rig, examples) = (&tube.object.mesh, tube.object.rig.as_ref().unwrap(), tube.examples());
     let bare = Rig::new(mesh, rig.joints().to_vec(), SkinWeights::from_rows(vec![vec![]; mesh.point_count()]), vec![]);
     let maps = automatic_influences(mesh, bare.as_ref().unwrap(), &examples, &MapOptions::default());
-    let model = train(mesh, &bare.unwrap(), &maps, &examples, &fixed(1e-9), &Silent).unwrap();
+    let model = train(mesh, &bare.unwrap(), &maps, &examples, &fixed(1e-9), &NoProgress).unwrap();
     let (rms, linear) = errors(&tube.object, &model, &examples);
     assert!(rms < 0.3 * linear, "automatic: {rms} {linear}");
 }
@@ -345,7 +345,7 @@ fn rejects_mismatched_inputs() {
     rows[7].clear();
     let maps = Influences::from_weights(mesh, rig, &SkinWeights::from_rows(rows), &tight);
     let learn = |maps: &Influences, examples: &Examples, options: &TrainOptions| {
-        train(mesh, rig, maps, examples, options, &Silent).unwrap_err()
+        train(mesh, rig, maps, examples, options, &NoProgress).unwrap_err()
     };
     assert_eq!(learn(&maps, &tube.examples(), &fixed(0.0)), TrainError::NoInfluence { point: 7 });
     let whole = Influences::from_weights(mesh, rig, rig.weights(), &tight);

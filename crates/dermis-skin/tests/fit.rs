@@ -5,7 +5,7 @@ mod common;
 use std::sync::Arc;
 
 use common::{animation, elbow, moving, tube};
-use dermis_math::progress::Silent;
+use dermis_math::progress::NoProgress;
 use dermis_mesh::{MeshSequence, Object, TriMesh};
 use dermis_skin::refine::RefineOptions;
 use dermis_skin::{
@@ -22,7 +22,7 @@ fn paper() -> FitOptions {
 }
 
 fn fitted(sequence: &MeshSequence, options: &FitOptions) -> Fit {
-    fit(sequence.mesh(), &[animation("a", sequence)], options, &Silent).expect("this can be fitted")
+    fit(sequence.mesh(), &[animation("a", sequence)], options, &NoProgress).expect("this can be fitted")
 }
 
 /// A tube that bends, twists and swells, so that no few bones are exact.
@@ -176,7 +176,7 @@ fn given_bones_get_the_weights_that_made_the_motion() {
         made.skin.rig(),
         made.skin.clips(),
         &FitOptions::default(),
-        &Silent,
+        &NoProgress,
     )
     .unwrap();
     assert!(found.measures.distortion_percent < 1e-2);
@@ -188,7 +188,7 @@ fn given_bones_get_the_weights_that_made_the_motion() {
         made.skin.rig(),
         made.skin.clips(),
         &FitOptions::default(),
-        &Silent,
+        &NoProgress,
     );
     assert!(matches!(error, Err(FitError::ClipLength { found: 12, expected: 11, .. })));
 }
@@ -197,7 +197,7 @@ fn given_bones_get_the_weights_that_made_the_motion() {
 fn several_animations_share_one_skin() {
     let (bend, wave) = (elbow(6), moving(tube(41), 9, |frame, p| p + Vec3::Y * (p.x + frame as f32).sin()));
     let animations = [animation("bend", &bend), animation("wave", &wave)];
-    let fit = fit(bend.mesh(), &animations, &with_bones(8), &Silent).unwrap();
+    let fit = fit(bend.mesh(), &animations, &with_bones(8), &NoProgress).unwrap();
     let clips: Vec<(&str, usize)> = fit.skin.clips().iter().map(|clip| (clip.name(), clip.frame_count())).collect();
     assert_eq!(clips, [("bend", 6), ("wave", 9)]);
     assert!(fit.measures.distortion_percent < 5.0, "{}", fit.measures.distortion_percent);
@@ -225,14 +225,14 @@ fn what_does_not_move_is_one_bone_without_error() {
 fn two_frames_are_enough_and_one_is_not() {
     assert!(fitted(&elbow(2), &with_bones(2)).measures.distortion_percent < 1e-2);
     let one = elbow(1);
-    let error = fit(one.mesh(), &[animation("a", &one)], &with_bones(2), &Silent);
+    let error = fit(one.mesh(), &[animation("a", &one)], &with_bones(2), &NoProgress);
     assert!(matches!(error, Err(FitError::TooFewFrames { frames: 1 })));
 }
 
 #[test]
 fn more_bones_than_points_are_refused() {
     let sequence = moving(tube(2), 4, |frame, p| p * (1.0 + frame as f32));
-    let error = fit(sequence.mesh(), &[animation("a", &sequence)], &with_bones(1000), &Silent).unwrap_err();
+    let error = fit(sequence.mesh(), &[animation("a", &sequence)], &with_bones(1000), &NoProgress).unwrap_err();
     assert_eq!(error.to_string(), "the number of bones is 1000; it must be 1 to 24, the number of points");
 }
 
@@ -277,7 +277,7 @@ fn the_result_is_the_same_to_the_bit_on_any_number_of_threads() {
 #[test]
 fn a_frame_is_posed_by_the_name_or_number_of_its_clip() {
     let (bend, wave) = (elbow(6), moving(tube(41), 9, |frame, p| p + Vec3::Y * (p.x + frame as f32).sin()));
-    let skin = fit(bend.mesh(), &[animation("bend", &bend), animation("wave", &wave)], &with_bones(8), &Silent);
+    let skin = fit(bend.mesh(), &[animation("bend", &bend), animation("wave", &wave)], &with_bones(8), &NoProgress);
     let skin = skin.unwrap().skin;
     let posed = skin.pose("wave", 4).unwrap();
     assert_eq!((skin.pose(1, 4).unwrap(), skin.pose("wav", 4).unwrap()), (posed.clone(), posed.clone()));

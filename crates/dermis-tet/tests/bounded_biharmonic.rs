@@ -4,7 +4,7 @@ mod lattices;
 
 use std::ops::ControlFlow;
 
-use dermis_math::progress::{Progress, Silent};
+use dermis_math::progress::{NoProgress, Progress};
 use dermis_mesh::TetMesh;
 use dermis_tet::harmonic::{BoundedWeights, BoundedWeightsError, BoundedWeightsOptions, bounded_biharmonic, prune};
 use glam::{Vec3, Vec3Swizzles};
@@ -13,7 +13,7 @@ use lattices::{ball, figure, figure_bones, figure_weights, made_bad, real_mesh, 
 const TIGHT: BoundedWeightsOptions = BoundedWeightsOptions { tolerance: 1e-9, max_steps: 20_000, penalty: 0.03 };
 
 fn solve(mesh: &TetMesh, given: &[f64], joints: usize, options: &BoundedWeightsOptions) -> BoundedWeights {
-    bounded_biharmonic(mesh, &skin(mesh), given, joints, options, &Silent).unwrap()
+    bounded_biharmonic(mesh, &skin(mesh), given, joints, options, &NoProgress).unwrap()
 }
 
 /// Weights of two joints: the first moves the left end of the rod, the second the right end.
@@ -112,7 +112,7 @@ fn keeps_the_weights_of_bone_nodes() {
         given.extend(if at.x < 0.0 { [1.0, 0.0] } else { [0.0, 1.0] });
     }
     let options = BoundedWeightsOptions::default();
-    let found = bounded_biharmonic(&mesh, &fixed, &given, 2, &options, &Silent).unwrap();
+    let found = bounded_biharmonic(&mesh, &fixed, &given, 2, &options, &NoProgress).unwrap();
     assert_partition(&found);
     assert!(fixed.iter().zip(given.chunks_exact(2)).all(|(&node, row)| found.dense[2 * node as usize] == row[0]));
 }
@@ -149,7 +149,7 @@ fn rejects_rows_that_are_not_a_partition_of_one() {
     let mesh = ball(0.5);
     let nodes = skin(&mesh);
     let try_rows = |given: &[f64], joints| {
-        bounded_biharmonic(&mesh, &nodes, given, joints, &BoundedWeightsOptions::default(), &Silent).unwrap_err()
+        bounded_biharmonic(&mesh, &nodes, given, joints, &BoundedWeightsOptions::default(), &NoProgress).unwrap_err()
     };
     let mut given: Vec<f64> = nodes.iter().flat_map(|_| [0.5, 0.5]).collect();
     let count = BoundedWeightsError::Count { nodes: nodes.len(), joints: 3, found: given.len() };

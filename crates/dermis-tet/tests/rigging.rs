@@ -4,7 +4,7 @@ mod lattices;
 
 use dermis_body::rigging::{FittedSkeleton, RiggingError, Skeleton, fit_human};
 use dermis_body::{BodyJoint, BodyModel, BodyPose, PosedBody, sample};
-use dermis_math::progress::Silent;
+use dermis_math::progress::NoProgress;
 use dermis_mesh::{TetMesh, TriMesh, UpAxis};
 use dermis_tet::bone_weights::{BoneWeightsError, BoneWeightsOptions, embedded_weights, weights};
 use dermis_tet::tetrahedra::lattice::{LatticeOptions, lattice_body};
@@ -162,7 +162,7 @@ fn weight(row: impl Iterator<Item = (u32, f32)>, joint: u32) -> f32 {
 }
 
 fn assert_follows_the_rod(tets: &TetMesh, nodes: &[u32]) {
-    let found = weights(tets, nodes, &rod_skeleton(), &BoneWeightsOptions::default(), &Silent).unwrap();
+    let found = weights(tets, nodes, &rod_skeleton(), &BoneWeightsOptions::default(), &NoProgress).unwrap();
     assert!(found.converged && found.weights.point_count() == nodes.len());
     assert_eq!(found.notes.len(), 1, "{:?}", found.notes);
     assert!(found.notes[0].message.contains("'lost'") && found.handle_nodes[3] == 0);
@@ -193,8 +193,8 @@ fn rejects_a_skeleton_outside_and_invalid_nodes() {
     let joint = BodyJoint { name: "far".to_owned(), parent: None };
     let far = Skeleton::new(vec![joint], vec![DVec3::splat(50.0)]).unwrap();
     let options = BoneWeightsOptions::default();
-    assert_eq!(weights(&tets, &skin(&tets), &far, &options, &Silent).unwrap_err(), BoneWeightsError::NoHandles);
-    let missing = weights(&tets, &[9_000_000], &far, &options, &Silent).unwrap_err();
+    assert_eq!(weights(&tets, &skin(&tets), &far, &options, &NoProgress).unwrap_err(), BoneWeightsError::NoHandles);
+    let missing = weights(&tets, &[9_000_000], &far, &options, &NoProgress).unwrap_err();
     assert!(matches!(missing, BoneWeightsError::NoSuchNode { node: 9_000_000, .. }));
 }
 
@@ -203,10 +203,11 @@ fn weights_do_not_leak_between_legs_or_from_arms_to_the_trunk() {
     let (model, _) = sample();
     let fitted = fit_human(model.mesh(), UpAxis::Y).unwrap();
     let spacing = LatticeOptions { spacing: Some(0.03), ..LatticeOptions::default() };
-    let body = lattice_body(model.mesh(), &[], &spacing, &Silent).unwrap();
+    let body = lattice_body(model.mesh(), &[], &spacing, &NoProgress).unwrap();
     let options = BoneWeightsOptions::default();
-    let found = embedded_weights(&body.mesh, &body.skin, model.mesh().triangles(), &fitted.skeleton, &options, &Silent)
-        .unwrap();
+    let found =
+        embedded_weights(&body.mesh, &body.skin, model.mesh().triangles(), &fitted.skeleton, &options, &NoProgress)
+            .unwrap();
     assert!(found.notes.is_empty(), "{:?}", found.notes);
     assert!(
         found.handle_nodes.iter().all(|&count| count > 0) && found.weights.max_influences() <= options.max_influences

@@ -4,7 +4,7 @@ mod shapes;
 
 use std::collections::HashSet;
 
-use dermis_math::progress::Silent;
+use dermis_math::progress::NoProgress;
 use dermis_mesh::adjacency::Edges;
 use dermis_mesh::boundary::{is_closed, non_manifold_edges};
 use dermis_mesh::{TetMesh, TriMesh};
@@ -13,7 +13,7 @@ use glam::Vec3;
 use shapes::{cube, figure, figure_bones, plate, torus};
 
 fn fill(skin: &TriMesh, bones: &[(Vec3, Vec3)]) -> TetBody {
-    tetrahedralize(skin, bones, &TetOptions::default(), &Silent).unwrap()
+    tetrahedralize(skin, bones, &TetOptions::default(), &NoProgress).unwrap()
 }
 
 /// Asserts the invariants: skin points are the first nodes, skin faces are the boundary, and the volume is filled.
@@ -106,7 +106,7 @@ fn boundary_is_a_closed_manifold() {
 }
 
 fn rejected(skin: &TriMesh) -> TetError {
-    tetrahedralize(skin, &[], &TetOptions::default(), &Silent).unwrap_err()
+    tetrahedralize(skin, &[], &TetOptions::default(), &NoProgress).unwrap_err()
 }
 
 /// Two cubes, the second shifted by `by`.
@@ -134,7 +134,7 @@ fn reports_the_location_of_self_intersections() {
 fn separates_a_self_intersecting_skin_if_points_can_move() {
     let skin = two_cubes(Vec3::new(0.99, 0.05, 0.03));
     let options = TetOptions { separate: 0.1, ..TetOptions::default() };
-    let body = tetrahedralize(&skin, &[], &options, &Silent).unwrap();
+    let body = tetrahedralize(&skin, &[], &options, &NoProgress).unwrap();
     assert_eq!(body.recovered_fraction(), 1.0);
     assert!(body.notes[0].message.contains("points were moved"));
     let farthest = skin.points().iter().zip(body.mesh.nodes()).map(|(a, b)| a.distance(*b)).fold(0.0, f32::max);
@@ -160,8 +160,9 @@ fn rejects_open_skins_coincident_points_and_flat_triangles() {
 
 #[test]
 fn rejects_invalid_lengths_and_non_finite_bones() {
-    let fails =
-        |bones: &[(Vec3, Vec3)], options: TetOptions| tetrahedralize(&cube(2), bones, &options, &Silent).unwrap_err();
+    let fails = |bones: &[(Vec3, Vec3)], options: TetOptions| {
+        tetrahedralize(&cube(2), bones, &options, &NoProgress).unwrap_err()
+    };
     let bad = TetOptions { spacing: Some(-1.0), ..TetOptions::default() };
     assert!(matches!(fails(&[], bad), TetError::InvalidOption { .. }));
     assert!(matches!(fails(&[(Vec3::NAN, Vec3::ZERO)], TetOptions::default()), TetError::BoneNotFinite { bone: 0 }));

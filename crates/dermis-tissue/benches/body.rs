@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use dermis_body::{BodyMotion, BodyPose, sample};
-use dermis_math::progress::Silent;
+use dermis_math::progress::NoProgress;
 use dermis_mesh::UpAxis;
 use dermis_tissue::dynamics::{Force, Phases, StepReport};
 use dermis_tissue::layered::{BodySimulation, BodySimulationOptions, BuildOptions, LayeredBody, build};
@@ -19,7 +19,7 @@ fn main() {
     println!("sample generation {:.2} s", began.elapsed().as_secs_f64());
     let began = Instant::now();
     let (body, report) =
-        build(model, motions.clone(), UpAxis::Y, &BuildOptions::default(), &Silent).expect("the sample is valid");
+        build(model, motions.clone(), UpAxis::Y, &BuildOptions::default(), &NoProgress).expect("the sample is valid");
     println!(
         "build {:.2} s (target 15): tetrahedra {:.2} (target 2), weights {:.2} (target 2), layers {:.2}",
         began.elapsed().as_secs_f64(),

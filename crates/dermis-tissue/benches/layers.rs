@@ -9,7 +9,7 @@ mod lattices;
 use std::time::Instant;
 
 use dermis_body::Bone;
-use dermis_math::progress::Silent;
+use dermis_math::progress::NoProgress;
 use dermis_mesh::{SkinWeights, TetMesh};
 use dermis_tet::bone_nodes::{BoneNodesOptions, bone_nodes};
 use dermis_tet::harmonic::{BoundedWeightsOptions, EdgeWeights, Harmonic, bounded_biharmonic, prune};
@@ -60,7 +60,9 @@ fn weights(mesh: &TetMesh, nodes: &[u32]) {
     let joints = figure_bones().len();
     let given = figure_weights(mesh, nodes);
     let solve = |options: &BoundedWeightsOptions| {
-        timed(|| bounded_biharmonic(mesh, nodes, &given, joints, options, &Silent).expect("the rows are partitions"))
+        timed(|| {
+            bounded_biharmonic(mesh, nodes, &given, joints, options, &NoProgress).expect("the rows are partitions")
+        })
     };
     let (quick, seconds) = solve(&BoundedWeightsOptions::default());
     let (tight, tight_seconds) =

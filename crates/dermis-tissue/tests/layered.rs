@@ -6,7 +6,7 @@ mod shapes;
 use std::sync::{Arc, OnceLock};
 
 use dermis_body::{BodyJoint, BodyModel, BodyMotion, BodyParts, BodyPose, JointPlacement, PoseShape};
-use dermis_math::progress::Silent;
+use dermis_math::progress::NoProgress;
 use dermis_mesh::{Shape, SkinWeights, TriMesh, UpAxis};
 use dermis_tet::tetrahedra::lattice::LatticeOptions;
 use dermis_tet::tetrahedra::{TetError, TetOptions};
@@ -64,7 +64,7 @@ fn options(mesher: Mesher) -> BuildOptions {
 }
 
 fn built(mesher: Mesher) -> LayeredBody {
-    build(limb(), vec![swing()], UpAxis::Y, &options(mesher), &Silent).unwrap().0
+    build(limb(), vec![swing()], UpAxis::Y, &options(mesher), &NoProgress).unwrap().0
 }
 
 fn delaunay_body() -> LayeredBody {
@@ -285,10 +285,10 @@ fn delaunay_mesher_rejects_an_open_skin_and_lattice_accepts_it() {
         })
         .unwrap()
     };
-    let error = build(open(), Vec::new(), UpAxis::Y, &BuildOptions::default(), &Silent).unwrap_err();
+    let error = build(open(), Vec::new(), UpAxis::Y, &BuildOptions::default(), &NoProgress).unwrap_err();
     assert!(matches!(error, LayeredError::Tetrahedra(TetError::Open { .. })), "{error}");
     let lattice = LatticeOptions { spacing: Some(0.06), ..LatticeOptions::default() };
-    assert!(build(open(), Vec::new(), UpAxis::Y, &options(Mesher::Lattice(lattice)), &Silent).is_ok());
+    assert!(build(open(), Vec::new(), UpAxis::Y, &options(Mesher::Lattice(lattice)), &NoProgress).is_ok());
 }
 
 #[test]
@@ -301,7 +301,7 @@ fn given_tetrahedra_can_have_any_node_order() {
         tets.tetrahedra().iter().map(|tet| tet.map(|node| last - node)).collect(),
     )
     .unwrap();
-    let (again, report) = build(limb(), Vec::new(), UpAxis::Y, &options(Mesher::Given(reversed)), &Silent).unwrap();
+    let (again, report) = build(limb(), Vec::new(), UpAxis::Y, &options(Mesher::Given(reversed)), &NoProgress).unwrap();
     assert_eq!(report.mesh.recovered_faces, Some(report.mesh.skin_faces));
     assert_eq!(again.layers().elements.len(), body.layers().elements.len());
 }

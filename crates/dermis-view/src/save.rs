@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dermis::io::WriteOptions;
-use dermis::math::progress::Silent;
+use dermis::math::progress::NoProgress;
 use dermis::mesh::glam::Vec3;
 use dermis::mesh::reshape::reshaped;
 use dermis::mesh::{MeshError, Object, Scene, TetMesh};
@@ -81,7 +81,7 @@ fn finite(values: &[f32]) -> Result<&[f32], SaveError> {
 pub(crate) fn write(asset: &Asset, object: Object, target: &Path, force: bool) -> Result<Vec<PathBuf>, SaveError> {
     let objects = std::iter::once(object).chain(asset.lods.iter().cloned()).collect();
     let scene = Scene { objects, units: asset.units, notes: Vec::new() };
-    Ok(dermis::io::write(target, &scene, &WriteOptions { force }, &Silent)?.files)
+    Ok(dermis::io::write(target, &scene, &WriteOptions { force }, &NoProgress)?.files)
 }
 
 /// Writes a layered body to `target`. Returns the files written.

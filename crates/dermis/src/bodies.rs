@@ -9,7 +9,7 @@ use dermis_io::npz::arrays::{self, Arrays};
 use dermis_io::smpl::{self, BodyFile};
 use dermis_io::{Error, Format, ReadOptions};
 use dermis_mesh::glam::Vec3;
-use dermis_mesh::{Note, Object, Scene, TriMesh, Units, UpAxis};
+use dermis_mesh::{Deformer, Note, Object, Scene, TriMesh, Units, UpAxis};
 use dermis_tissue::layered::{LayeredBody, LayeredError};
 
 use crate::layered_file::{self, LayeredFile};
@@ -138,6 +138,10 @@ fn from_scene(scene: Scene, options: &BodyOptions) -> Result<Opened, BodyFileErr
         notes.push(Note::new(format!("the mesh '{name}' is used as the body, out of {count} meshes")));
     }
     let object = objects.swap_remove(index);
+    if !object.deformers.is_empty() {
+        let layers = object.deformers.iter().map(Deformer::kind).collect::<Vec<_>>().join(", ");
+        notes.push(Note::at(&object.name, format!("a body model has no layers: {layers} dropped, the rig is used")));
+    }
     let (model, motions) = match &object.rig {
         Some(_) => {
             let (model, motions) = from_object(&object)?;

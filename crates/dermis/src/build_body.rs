@@ -5,7 +5,7 @@ use std::path::Path;
 use dermis_body::rigging::{Skeleton, fit_human};
 use dermis_io::tetgen::{self, TetgenOptions};
 use dermis_io::{WriteOptions, Written};
-use dermis_math::progress::{Progress, Silent};
+use dermis_math::progress::{NoProgress, Progress};
 use dermis_mesh::glam::Vec3;
 use dermis_mesh::{Note, TetMesh, TriMesh};
 use dermis_tet::bone_weights::BoneWeightsOptions;
@@ -67,7 +67,7 @@ impl Writable for BuiltBody {
 
 /// Builds the layered body of `body`.
 pub fn build_body(body: &Body, options: &BuildBodyOptions) -> crate::Result<BuiltBody> {
-    Ok(build_body_with(body.clone(), options, &Silent)?)
+    Ok(build_body_with(body.clone(), options, &NoProgress)?)
 }
 
 /// [`build_body`] with an observer.

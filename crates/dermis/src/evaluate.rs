@@ -88,6 +88,12 @@ pub enum EvaluateError {
     Sequence(#[from] SequenceError),
 }
 
+/// Note on the clips of an object that are not used because only `used` is.
+pub fn other_clips(object: &Object, used: &Clip) -> Option<Note> {
+    let count = object.clips.len();
+    (count > 1).then(|| Note::at(&object.name, format!("the clip '{}' is used, out of {count} clips", used.name())))
+}
+
 /// The motion of an object with all of its layers: its recorded frames or its first clip. `None` if it does not move.
 pub fn motion(object: &Object) -> Result<Option<Motion>, EvaluateError> {
     match (&object.sequence, first_clip(object)) {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dermis_io::{Format, ReadOptions, WriteOptions, Written};
-use dermis_math::progress::{Progress, Silent};
+use dermis_math::progress::{NoProgress, Progress};
 use dermis_mesh::{MeshSequence, Object, Scene};
 use dermis_skin::{Fit, Skin};
 
@@ -37,7 +37,7 @@ pub fn stem(source: &str) -> String {
 
 /// Writes to a file that does not exist yet, in the format that its extension names.
 pub fn write(target: impl AsRef<Path>, contents: &(impl Writable + ?Sized)) -> Result<()> {
-    write_with(target, contents, &WriteOptions::default(), &Silent).map(drop)
+    write_with(target, contents, &WriteOptions::default(), &NoProgress).map(drop)
 }
 
 /// [`write()`] with options and an observer; returns the files and the warnings.

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use dermis_math::progress::{Progress, Silent};
+use dermis_math::progress::{NoProgress, Progress};
 use dermis_mesh::MeshSequence;
 use dermis_skin::measure::{compression, measure, rig_quality};
 use dermis_skin::refine::Refinement;
@@ -12,7 +12,7 @@ use crate::error::Result;
 
 /// Fits a skin to a mesh sequence, whose mesh is the rest pose and whose name becomes that of the clip.
 pub fn fit_skin(sequence: &MeshSequence, options: &FitOptions) -> Result<Fit> {
-    fit_skin_with(std::slice::from_ref(sequence), options, &Silent)
+    fit_skin_with(std::slice::from_ref(sequence), options, &NoProgress)
 }
 
 /// [`fit_skin`] of several sequences of one mesh, with an observer.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dermis_active::volume::{VolumeDrift, VolumeLayer, VolumeOptions, corrected, measure_drift};
-use dermis_math::progress::{Progress, Silent};
+use dermis_math::progress::{NoProgress, Progress};
 use dermis_mesh::{Note, Object, Scene, SequenceError};
 use serde::Serialize;
 
@@ -69,7 +69,7 @@ impl ToScene for KeptVolume {
 
 /// Keeps the volume of every moving object of a scene.
 pub fn keep_volume(input: &(impl ToScene + ?Sized), options: &VolumeOptions) -> Result<KeptVolume> {
-    keep_volume_with(input, options, &Silent)
+    keep_volume_with(input, options, &NoProgress)
 }
 
 /// [`keep_volume`] with an observer.

@@ -89,7 +89,7 @@ pub mod prelude {
     pub use crate::files::{ToScene, ToSequence, Writable};
     pub use crate::frame_range::FrameRange;
     pub use crate::io::{ReadOptions, WriteOptions};
-    pub use crate::math::progress::{Progress, Silent};
+    pub use crate::math::progress::{NoProgress, Progress};
     pub use crate::mesh::glam::{DAffine3, Vec2, Vec3};
     pub use crate::mesh::{
         Clip, Joint, MeshSequence, Note, Object, Rig, Scene, Shape, SkinWeights, TetMesh, TriMesh, Units, UpAxis,

@@ -1,7 +1,7 @@
 //! Wrinkles on coarse cloth.
 
 use dermis_active::wrinkle::{self, ClothOptions, RestShape, WrinkledCloth};
-use dermis_math::progress::{Progress, Silent};
+use dermis_math::progress::{NoProgress, Progress};
 use dermis_mesh::{MeshSequence, Scene};
 
 use crate::error::Result;
@@ -9,7 +9,7 @@ use crate::files::ToScene;
 
 /// Adds wrinkles to regions of a cloth that are compressed relative to its rest pose.
 pub fn wrinkle(cloth: &MeshSequence, options: &ClothOptions) -> Result<WrinkledCloth> {
-    wrinkle_with(cloth, RestShape::Pose, options, &Silent)
+    wrinkle_with(cloth, RestShape::Pose, options, &NoProgress)
 }
 
 /// [`wrinkle()`] against any rest shape, with an observer.

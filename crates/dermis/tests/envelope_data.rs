@@ -4,7 +4,7 @@ mod common;
 
 use common::shared_data;
 use dermis::io::ReadOptions;
-use dermis::math::progress::Silent;
+use dermis::math::progress::NoProgress;
 use dermis::mesh::{MeshSequence, Object};
 use dermis::skin::envelope::{Examples, Influences, MapOptions, TrainOptions, Trained, Validation, train, validate};
 
@@ -25,7 +25,7 @@ fn examples(rigged: &Object, shapes: &MeshSequence, frames: &[usize]) -> Example
 fn trained(rigged: &Object, examples: &Examples, options: &TrainOptions) -> Trained {
     let rig = rigged.rig.as_ref().unwrap();
     let maps = Influences::from_weights(&rigged.mesh, rig, rig.weights(), &MapOptions::default());
-    train(&rigged.mesh, rig, &maps, examples, options, &Silent).unwrap()
+    train(&rigged.mesh, rig, &maps, examples, options, &NoProgress).unwrap()
 }
 
 fn split(rigged: &Object, shapes: &MeshSequence, is_test: impl Fn(usize) -> bool) -> (Trained, Validation) {

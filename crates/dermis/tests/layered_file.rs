@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use dermis::layered_file::{read, read_bytes, read_if_layered, write};
 use dermis_body::sample;
 use dermis_io::{ReadOptions, WriteOptions};
-use dermis_math::progress::Silent;
+use dermis_math::progress::NoProgress;
 use dermis_mesh::UpAxis;
 use dermis_tet::tetrahedra::lattice::LatticeOptions;
 use dermis_tissue::layered::{BuildOptions, LayeredBody, Mesher, SkinBinding, build};
@@ -16,7 +16,7 @@ fn body() -> &'static LayeredBody {
         let (model, motions) = sample();
         let lattice = LatticeOptions { spacing: Some(0.06), ..LatticeOptions::default() };
         let options = BuildOptions { mesher: Mesher::Lattice(lattice), ..BuildOptions::default() };
-        build(model, motions[..2].to_vec(), UpAxis::Y, &options, &Silent).unwrap().0
+        build(model, motions[..2].to_vec(), UpAxis::Y, &options, &NoProgress).unwrap().0
     })
 }
 

@@ -87,7 +87,7 @@ fn apart(a: &[Vec<Vec3>], b: &[Vec<Vec3>]) -> f32 {
 fn round_trip(object: &Object, extension: &str) -> dermis::Result<(Scene, Vec<Note>)> {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join(format!("out.{extension}"));
-    let written = dermis::write_with(&target, object, &default(), &Silent);
+    let written = dermis::write_with(&target, object, &default(), &NoProgress);
     if written.is_err() {
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "{extension}: a failure leaves nothing");
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use dermis_body::rigging::{FittedSkeleton, Skeleton, fit_human};
 use dermis_body::{BodyModel, BodyParts, JointPlacement, sample};
 use dermis_io::ReadOptions;
-use dermis_math::progress::Silent;
+use dermis_math::progress::NoProgress;
 use dermis_mesh::glam::{DVec3, Vec3};
 use dermis_mesh::{Scene, UpAxis};
 use dermis_tet::bone_weights::{BoneWeightsOptions, embedded_weights};
@@ -75,14 +75,14 @@ fn a_static_body_gets_a_rig_and_moves() {
     let fitted = fit_human(&mesh, UpAxis::Y).unwrap();
     assert!(fitted.notes.is_empty(), "{:?}", fitted.notes);
     assert_symmetric(&fitted);
-    let body = lattice_body(&mesh, &[], &LatticeOptions::default(), &Silent).unwrap();
+    let body = lattice_body(&mesh, &[], &LatticeOptions::default(), &NoProgress).unwrap();
     let rigged = embedded_weights(
         &body.mesh,
         &body.skin,
         mesh.triangles(),
         &fitted.skeleton,
         &BoneWeightsOptions::default(),
-        &Silent,
+        &NoProgress,
     )
     .unwrap();
     assert!(rigged.converged && rigged.notes.is_empty(), "{:?}", rigged.notes);

@@ -4,7 +4,7 @@ mod common;
 
 use common::shared_data;
 use dermis_io::ReadOptions;
-use dermis_math::progress::Silent;
+use dermis_math::progress::NoProgress;
 use dermis_mesh::TriMesh;
 use dermis_tet::tetrahedra::lattice::{LatticeOptions, lattice_body};
 use dermis_tet::tetrahedra::{TetError, TetOptions, tetrahedralize};
@@ -27,7 +27,7 @@ fn real_bodies_keep_their_skin() {
     for name in BODIES {
         let Some(skin) = body(name) else { continue };
         let options = TetOptions { separate: 0.02 * f64::from(skin.diagonal()), ..TetOptions::default() };
-        let body = tetrahedralize(&skin, &[], &options, &Silent).unwrap();
+        let body = tetrahedralize(&skin, &[], &options, &NoProgress).unwrap();
         println!(
             "{name}: {} nodes, {} tetrahedra, {:.3} % of faces, volume error {:.1e}, dihedral angles from {:.1}°",
             body.mesh.nodes().len(),
@@ -45,14 +45,14 @@ fn real_bodies_keep_their_skin() {
 #[test]
 fn rejects_a_self_intersecting_body_that_the_lattice_accepts() {
     let Some(skin) = body(BODIES[0]) else { return };
-    let error = tetrahedralize(&skin, &[], &TetOptions::default(), &Silent).unwrap_err();
+    let error = tetrahedralize(&skin, &[], &TetOptions::default(), &NoProgress).unwrap_err();
     let TetError::SelfIntersecting { pairs, .. } = error else { panic!("{error}") };
     // Between the thighs.
     assert!(
         pairs.iter().all(|pair| pair.position.x.abs() < 0.05 && (0.5..1.0).contains(&pair.position.y)),
         "{pairs:?}"
     );
-    let body = lattice_body(&skin, &[], &LatticeOptions::default(), &Silent).unwrap();
+    let body = lattice_body(&skin, &[], &LatticeOptions::default(), &NoProgress).unwrap();
     for (embedding, point) in body.skin.iter().zip(skin.points()) {
         assert!(embedding.position(body.mesh.tetrahedra(), body.mesh.nodes()).distance(*point) < 1e-5);
     }

@@ -23,10 +23,11 @@ pub struct Refined {
 pub(super) fn refine(mesh: &TriMesh, marked: &[bool], levels: u32) -> Result<Refined, MeshError> {
     let parts = 1 << levels;
     let marked = closure(mesh, marked);
-    let mut points = Splitter::new(mesh.triangles(), &marked, mesh.point_count());
+    let divided = divided_sides(mesh, &marked);
+    let mut points = Splitter::new(mesh.triangles(), &marked, &divided, mesh.point_count());
     let layout = mesh.layout();
     let vertex_triangles = layout.map_or(mesh.triangles(), |layout| &layout.triangles);
-    let mut vertices = Splitter::new(vertex_triangles, &marked, mesh.vertex_count());
+    let mut vertices = Splitter::new(vertex_triangles, &marked, &divided, mesh.vertex_count());
     let (mut triangles, mut cut, mut origins) = (Vec::new(), Vec::new(), Vec::new());
     for triangle in 0..mesh.triangle_count() {
         let before = triangles.len();
@@ -78,6 +79,15 @@ fn closure(mesh: &TriMesh, marked: &[bool]) -> Vec<bool> {
     }
 }
 
+/// First side of each triangle that a marked triangle divides. Sides are compared by points: across a seam the vertices
+/// differ.
+fn divided_sides(mesh: &TriMesh, marked: &[bool]) -> Vec<Option<usize>> {
+    let divided = mesh.triangles().iter().zip(marked).filter(|(_, marked)| **marked);
+    let divided: HashSet<[u32; 2]> = divided.flat_map(|(&triangle, _)| sides_of(triangle)).collect();
+    let first = |&triangle: &[u32; 3]| sides_of(triangle).iter().position(|side| divided.contains(side));
+    mesh.triangles().iter().map(first).collect()
+}
+
 fn sides_of([a, b, c]: [u32; 3]) -> [[u32; 2]; 3] {
     [[a, b], [b, c], [c, a]].map(|[from, to]| [from.min(to), from.max(to)])
 }
@@ -86,16 +96,15 @@ fn sides_of([a, b, c]: [u32; 3]) -> [[u32; 2]; 3] {
 struct Splitter<'a> {
     triangles: &'a [[u32; 3]],
     marked: &'a [bool],
-    cut_sides: HashSet<[u32; 2]>,
+    /// First divided side of each triangle.
+    divided: &'a [Option<usize>],
     on_sides: HashMap<([u32; 2], u32), u32>,
     locations: Vec<Option<SurfacePoint>>,
 }
 
 impl<'a> Splitter<'a> {
-    fn new(triangles: &'a [[u32; 3]], marked: &'a [bool], count: usize) -> Self {
-        let cut = triangles.iter().zip(marked).filter(|(_, marked)| **marked);
-        let cut_sides = cut.flat_map(|(&triangle, _)| sides_of(triangle)).collect();
-        Self { triangles, marked, cut_sides, on_sides: HashMap::new(), locations: vec![None; count] }
+    fn new(triangles: &'a [[u32; 3]], marked: &'a [bool], divided: &'a [Option<usize>], count: usize) -> Self {
+        Self { triangles, marked, divided, on_sides: HashMap::new(), locations: vec![None; count] }
     }
 
     fn cut(&mut self, triangle: usize, parts: u32, out: &mut Vec<[u32; 3]>) {
@@ -103,8 +112,7 @@ impl<'a> Splitter<'a> {
         if self.marked[triangle] {
             return self.cut_evenly(triangle, parts, out);
         }
-        let cut = (0..3).find(|&side| self.cut_sides.contains(&sides_of(corners)[side]));
-        let Some(side) = cut else {
+        let Some(side) = self.divided[triangle] else {
             for corner in 0..3 {
                 self.corner(triangle, corner);
             }
@@ -171,5 +179,29 @@ impl<'a> Splitter<'a> {
     fn locations(&self) -> Vec<SurfacePoint> {
         let arbitrary = SurfacePoint { triangle: 0, weights: [1.0, 0.0, 0.0] };
         self.locations.iter().map(|location| location.unwrap_or(arbitrary)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use glam::Vec3;
+
+    use super::*;
+
+    #[test]
+    fn a_divided_side_at_a_seam_divides_the_vertices_of_both_triangles() {
+        let points = vec![Vec3::ZERO, Vec3::X, Vec3::Y, Vec3::new(1.0, 1.0, 0.0)];
+        let mesh = TriMesh::new(points, vec![[0, 1, 2], [1, 3, 2]]).unwrap();
+        let layout = Layout {
+            vertex_points: vec![0, 1, 2, 1, 3, 2],
+            triangles: vec![[0, 1, 2], [3, 4, 5]],
+            uvs: vec![[0.0, 0.1, 0.2, 0.7, 0.8, 0.9].map(Vec2::splat).to_vec()],
+            ..Layout::default()
+        };
+        let mesh = mesh.with_layout(layout).unwrap();
+        let refined = refine(&mesh, &[true, false], 2).unwrap().mesh;
+        assert_eq!(refined.triangle_count(), 16 + 4);
+        let uvs = &refined.layout().unwrap().uvs[0];
+        assert!(uvs.iter().all(|uv| uv.x <= 0.2 || uv.x >= 0.7), "no UV is blended across the seam");
     }
 }

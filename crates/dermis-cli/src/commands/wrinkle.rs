@@ -100,9 +100,11 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
     let mut job = Job::new(format!("wrinkling {}", args.input), shared);
     let mut scene = args.part.read(&args.input, &job)?;
     let index = the_cloth(&scene).in_file(&args.input)?;
-    let name = scene.objects[index].name.clone();
-    let motion = evaluate::motion(&scene.objects[index]).in_file(&args.input)?;
-    let Motion { sequence: motion, warnings, .. } = motion.ok_or_else(|| Diagnostic::new("the input has no motion"))?;
+    let (name, motion) = (scene.objects[index].name.clone(), evaluate::motion(&scene.objects[index]));
+    let motion = motion.in_file(&args.input)?;
+    let Motion { sequence: motion, clip, warnings } =
+        motion.ok_or_else(|| Diagnostic::new("the input has no motion"))?;
+    job.notes.extend(clip.and_then(|clip| evaluate::other_clips(&scene.objects[index], &clip)));
     let rest = read_rest(args, motion.mesh(), &job)?;
     job.clock.lap("read");
     let shape = match (&rest, &args.rest) {
@@ -114,8 +116,8 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
     let options = ClothOptions { layer, subdivide: args.subdivide, coarsen: args.coarsen };
     let cloth = job.stoppable(|watch| wrinkle(&motion, shape, &options, watch)).in_file(&args.input)?;
     job.clock.lap("wrinkle");
-    scene.notes.extend(warnings);
-    scene.notes.extend(cloth.notes.iter().map(|note| Note::at(&name, note.message.clone())));
+    let notes = cloth.notes.iter().map(|note| Note::at(&name, note.message.clone()));
+    scene.notes.extend(warnings.into_iter().chain(notes));
     job.notes.append(&mut scene.notes);
     scene.objects[index] = Object::of_sequence(name.clone(), cloth.sequence.clone());
     match args.map {

@@ -64,7 +64,7 @@ impl Place {
     }
 
     pub(crate) fn write(&self, name: &str, scene: &Scene) {
-        dermis::io::write(&self.path(name), scene, &WriteOptions::default(), &Silent).unwrap();
+        dermis::io::write(&self.path(name), scene, &WriteOptions::default(), &NoProgress).unwrap();
     }
 
     pub(crate) fn read(&self, name: &str) -> Scene {

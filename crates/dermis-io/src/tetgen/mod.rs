@@ -21,8 +21,8 @@ use crate::mapped::Mapped;
 use crate::options::ReadOptions;
 use crate::output::Job;
 use crate::still::still;
+use crate::tokenizer::Tokenizer;
 use crate::volume_mesh::VolumeMesh;
-use crate::words::Words;
 
 pub use run::{TetgenOptions, run};
 
@@ -66,7 +66,7 @@ fn scene(nodes: &[u8], elements: Option<&[u8]>, name: &str) -> Result<Scene, Err
 
 /// The nodes, and the index of the first.
 fn parse_nodes(bytes: &[u8]) -> Result<(Vec<Vec3>, u32), Error> {
-    let mut words = Words::new(bytes);
+    let mut words = Tokenizer::new(bytes);
     let [count, dimension, attributes, markers]: [usize; 4] =
         [words.number()?, words.number()?, words.number()?, words.number()?];
     if dimension != 3 {
@@ -93,7 +93,7 @@ fn parse_nodes(bytes: &[u8]) -> Result<(Vec<Vec3>, u32), Error> {
 
 /// The tetrahedra, and how many nodes each has in the file.
 fn parse_elements(bytes: &[u8], first: u32) -> Result<(Vec<[u32; 4]>, usize), Error> {
-    let mut words = Words::new(bytes);
+    let mut words = Tokenizer::new(bytes);
     let [count, corners, attributes]: [usize; 3] = [words.number()?, words.number()?, words.number()?];
     if corners != 4 && corners != 10 {
         return Err(Error::unsupported(format!("elements have {corners} nodes; dermis reads 4 or 10")));
@@ -116,7 +116,7 @@ fn parse_elements(bytes: &[u8], first: u32) -> Result<(Vec<[u32; 4]>, usize), Er
     Ok((tetrahedra, corners))
 }
 
-fn skip(words: &mut Words<'_>, count: usize) {
+fn skip(words: &mut Tokenizer<'_>, count: usize) {
     for _ in 0..count {
         words.next();
     }

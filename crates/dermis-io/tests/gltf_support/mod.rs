@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dermis_io::{ReadOptions, WriteOptions};
-use dermis_math::progress::Silent;
+use dermis_math::progress::NoProgress;
 use dermis_mesh::{
     Clip, Deformer, Image, Joint, Layout, Material, Object, Rig, Sampler, Scene, Shape, SkinWeights, StoredDeformer,
     Texture, TriMesh, Units, UpAxis, Values,
@@ -151,7 +151,7 @@ pub(crate) fn glb_of(scene: &Scene) -> Vec<u8> {
 }
 
 pub(crate) fn write(path: &Path, scene: &Scene) -> dermis_io::Written {
-    dermis_io::write(path, scene, &WriteOptions::default(), &Silent).unwrap()
+    dermis_io::write(path, scene, &WriteOptions::default(), &NoProgress).unwrap()
 }
 
 pub(crate) fn read(bytes: &[u8]) -> Scene {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dermis_io::{ReadOptions, WriteOptions, read_bytes};
-use dermis_math::progress::Silent;
+use dermis_math::progress::NoProgress;
 use dermis_mesh::polygons::PolygonMesh;
 use dermis_mesh::{CornerData, Material, MeshSequence, Object, Polygons, Scene};
 use glam::{Vec2, Vec3, Vec4};
@@ -13,7 +13,7 @@ use crate::common::SplitMix;
 pub(crate) fn written(scene: &Scene) -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("out.abc");
-    dermis_io::write(&target, scene, &WriteOptions::default(), &Silent).unwrap();
+    dermis_io::write(&target, scene, &WriteOptions::default(), &NoProgress).unwrap();
     std::fs::read(target).unwrap()
 }
 

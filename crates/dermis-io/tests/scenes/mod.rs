@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dermis_io::{Error, ReadOptions, WriteOptions, Written};
-use dermis_math::progress::Silent;
+use dermis_math::progress::NoProgress;
 use dermis_mesh::glam::{DAffine3, DQuat, DVec3, Vec2, Vec3, Vec4};
 use dermis_mesh::{
     Clip, CornerData, Joint, Material, MeshSequence, Object, PolygonMesh, Polygons, Rig, Scene, Shape, SkinWeights,
@@ -99,7 +99,7 @@ pub fn rigged_scene() -> Scene {
 }
 
 pub fn write(target: &Path, scene: &Scene) -> Result<Written, Error> {
-    dermis_io::write(target, scene, &WriteOptions::default(), &Silent)
+    dermis_io::write(target, scene, &WriteOptions::default(), &NoProgress)
 }
 
 pub fn read(source: &Path) -> Result<Scene, Error> {

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dermis_io::{Error, Problem, ReadOptions, WriteOptions};
-use dermis_math::progress::{Progress, Silent};
+use dermis_math::progress::{NoProgress, Progress};
 use dermis_mesh::glam::{DAffine3, DVec3, Vec3};
 use dermis_mesh::{Clip, Object, Scene};
 
@@ -21,7 +21,7 @@ fn read(bytes: &[u8]) -> Result<Scene, Error> {
 fn round_trip(scene: &Scene) -> (Scene, Vec<String>) {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("scene.usda");
-    let written = dermis_io::write(&target, scene, &WriteOptions::default(), &Silent).unwrap();
+    let written = dermis_io::write(&target, scene, &WriteOptions::default(), &NoProgress).unwrap();
     let read = dermis_io::read(target.to_str().unwrap(), &ReadOptions::default()).unwrap();
     (read, written.notes.into_iter().map(|note| note.message).collect())
 }
@@ -30,7 +30,7 @@ fn round_trip(scene: &Scene) -> (Scene, Vec<String>) {
 fn text(scene: &Scene) -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("scene.usda");
-    dermis_io::write(&target, scene, &WriteOptions::default(), &Silent).unwrap();
+    dermis_io::write(&target, scene, &WriteOptions::default(), &NoProgress).unwrap();
     std::fs::read(target).unwrap()
 }
 

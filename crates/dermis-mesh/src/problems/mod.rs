@@ -174,7 +174,7 @@ fn plural(count: usize, what: &str) -> String {
 mod tests {
     use std::sync::Arc;
 
-    use dermis_math::progress::Silent;
+    use dermis_math::progress::NoProgress;
     use glam::Vec3;
 
     use super::*;
@@ -189,7 +189,7 @@ mod tests {
         points.push(Vec3::Y);
         let mesh = Arc::new(TriMesh::new(points.clone(), triangles).unwrap());
         let sequence = MeshSequence::new(Arc::clone(&mesh), [points.clone(), points].concat(), 24.0).unwrap();
-        let problems = of_object(&Object::of_sequence("cube", sequence), &Silent).unwrap();
+        let problems = of_object(&Object::of_sequence("cube", sequence), &NoProgress).unwrap();
         let kinds: Vec<_> = problems.iter().map(|problem| problem.kind).collect();
         assert_eq!(kinds, [ProblemKind::IsolatedPoints, ProblemKind::StaticSequence]);
         assert_eq!(problems[0].to_string(), "1 point is not used by any triangle; the first is point 8");
@@ -202,6 +202,6 @@ mod tests {
         let tets = TetMesh::new(nodes, inside).unwrap();
         let mut object = Object::of_mesh("tetrahedron", Arc::new(tets.surface()));
         object.tets = Some(Arc::new(tets));
-        assert_eq!(of_object(&object, &Silent).unwrap(), []);
+        assert_eq!(of_object(&object, &NoProgress).unwrap(), []);
     }
 }

@@ -89,7 +89,7 @@ mod tests {
     use std::ops::ControlFlow;
     use std::sync::Arc;
 
-    use dermis_math::progress::Silent;
+    use dermis_math::progress::NoProgress;
 
     use super::*;
     use crate::tri_mesh::TriMesh;
@@ -102,7 +102,7 @@ mod tests {
     }
 
     fn messages(sequence: &MeshSequence) -> Vec<String> {
-        of_sequence(sequence, &Silent).unwrap().into_iter().map(|problem| problem.message).collect()
+        of_sequence(sequence, &NoProgress).unwrap().into_iter().map(|problem| problem.message).collect()
     }
 
     #[test]

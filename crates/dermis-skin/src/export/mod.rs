@@ -1,6 +1,6 @@
 //! Export of bones: their motion as nodes of a scene, each with translation, rotation and scale.
 
-mod keys_between;
+mod keyframe_refinement;
 mod node_motion;
 mod polar_nodes;
 
@@ -14,5 +14,5 @@ pub use polar_nodes::{PolarFactors, polar_factors};
 /// Returns the nodes that play `clips` of `rig`: the rig's hierarchy if its joints do not shear, otherwise three nested
 /// nodes per bone with as many keys as the motion of `mesh` between frames requires.
 pub fn bone_nodes(mesh: &TriMesh, rig: &Rig, clips: &[Arc<Clip>]) -> Result<Nodes, RigError> {
-    keys_between::add_keys_between(node_motion::node_motions(rig, clips), mesh, rig, clips)
+    keyframe_refinement::refine_keyframes(node_motion::node_motions(rig, clips), mesh, rig, clips)
 }

@@ -322,7 +322,7 @@ fn is_one_cycle(link: &[[[i32; 3]; 2]]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use dermis_math::progress::Silent;
+    use dermis_math::progress::NoProgress;
 
     use super::*;
 
@@ -354,7 +354,7 @@ mod tests {
         let points = vec![Vec3::ZERO, Vec3::X, Vec3::Y, Vec3::Z, Vec3::new(1.0, 1.0, 0.0)];
         let skin = TriMesh::new(points.clone(), vec![[0, 2, 1], [1, 2, 4], [0, 1, 3], [0, 3, 2]]).unwrap();
         let options = LatticeOptions { spacing: Some(0.2), ..LatticeOptions::default() };
-        let body = lattice_body(&skin, &[(Vec3::ZERO, Vec3::X)], &options, &Silent).unwrap();
+        let body = lattice_body(&skin, &[(Vec3::ZERO, Vec3::X)], &options, &NoProgress).unwrap();
         for (embedding, point) in body.skin.iter().zip(points) {
             assert!(embedding.position(body.mesh.tetrahedra(), body.mesh.nodes()).distance(point) < 1e-6);
         }

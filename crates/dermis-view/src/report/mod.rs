@@ -10,7 +10,7 @@ mod html;
 use std::sync::Arc;
 
 use dermis::evaluate::EvaluateError;
-use dermis::mesh::{Note, Object, Scene};
+use dermis::mesh::{Deformer, Note, Object, Scene};
 use dermis::{FrameRange, SelectError, Selection, select};
 use serde::Serialize;
 
@@ -107,9 +107,17 @@ pub fn report(assets: &AssetStore, options: &ReportOptions) -> Result<Report, Re
     let facts = gather(assets, options)?;
     let (view, step, mut notes) = view_data(assets, options)?;
     notes.extend(options.frames.and_then(|frames| beyond(frames, facts.frames)));
+    notes.extend((1..assets.len()).filter_map(|id| assets.get(id)).filter_map(|asset| without_layers(&asset)));
     let facts = Facts { frame_step: step, ..facts };
     let html = html::page(&facts, &view)?;
     Ok(Report { html, facts, notes })
+}
+
+/// Note on a fit whose layers are not part of the comparison.
+fn without_layers(asset: &Asset) -> Option<Note> {
+    let layers: Vec<&str> = asset.object.deformers.iter().map(Deformer::kind).collect();
+    let message = format!("the skin is compared without its layers: {}", layers.join(", "));
+    (!layers.is_empty()).then(|| Note::at(&asset.label, message))
 }
 
 /// Note on a range beyond the existing frames.

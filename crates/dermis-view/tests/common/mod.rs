@@ -50,7 +50,7 @@ pub(crate) fn layered_arm() -> Vec<u8> {
         ..BuildOptions::default()
     };
     let (body, motions) = from_object(&object).unwrap();
-    let (body, _) = build(body, motions, UpAxis::Y, &options, &Silent).unwrap();
+    let (body, _) = build(body, motions, UpAxis::Y, &options, &NoProgress).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("arm.npz");
     dermis::layered_file::write(&file, &body, &WriteOptions::default()).unwrap();

@@ -5,7 +5,7 @@ mod training_set;
 
 use std::sync::Arc;
 
-use dermis_math::progress::{Progress, Silent};
+use dermis_math::progress::{NoProgress, Progress};
 use dermis_mesh::deformer::multi_weights::{MultiWeightsLayer, Precision};
 use dermis_mesh::{Clip, Deformer, Note, Object, Rig, RigError, Scene};
 use dermis_skin::envelope::{
@@ -65,7 +65,7 @@ impl ToScene for Envelope {
 
 /// Learns multi-weights from a training set.
 pub fn train_envelope(set: &TrainingSet, options: &EnvelopeOptions) -> Result<Envelope> {
-    train_envelope_with(set, options, &Silent)
+    train_envelope_with(set, options, &NoProgress)
 }
 
 /// [`train_envelope`] with an observer.

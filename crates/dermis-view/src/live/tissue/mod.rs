@@ -355,7 +355,7 @@ fn motion_of(parts: &LayeredParts, clip: usize) -> BodyMotion {
 mod tests {
     use super::*;
     use dermis::body::from_object;
-    use dermis::math::progress::Silent;
+    use dermis::math::progress::NoProgress;
     use dermis::mesh::UpAxis;
     use dermis::samples;
     use dermis::tet::tetrahedra::lattice::LatticeOptions;
@@ -375,7 +375,7 @@ mod tests {
             ..BuildOptions::default()
         };
         let (body, motions) = from_object(&object).unwrap();
-        let (body, _) = build(body, motions, UpAxis::Y, &options, &Silent).unwrap();
+        let (body, _) = build(body, motions, UpAxis::Y, &options, &NoProgress).unwrap();
         let mut body = SimulatedBody::new(body, 0).unwrap();
         // Stiff and damped flesh comes to rest quickly.
         assert!(body.set("stiffness", 10.0) && body.set("damping", 10.0));

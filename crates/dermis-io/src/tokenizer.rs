@@ -4,12 +4,12 @@ use crate::error::Error;
 
 /// The words of a file, without comments from `#` on.
 #[derive(Debug, Clone)]
-pub(crate) struct Words<'a> {
+pub(crate) struct Tokenizer<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
-impl<'a> Words<'a> {
+impl<'a> Tokenizer<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, at: 0 }
     }

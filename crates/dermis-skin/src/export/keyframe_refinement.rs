@@ -23,7 +23,7 @@ const UNSEEN: f32 = 5e-4;
 const MAX_ROUNDS: usize = 4;
 
 /// Adds the required keys to flexible bones; other nodes are unchanged.
-pub(super) fn add_keys_between(
+pub(super) fn refine_keyframes(
     mut nodes: Nodes,
     mesh: &TriMesh,
     rig: &Rig,
@@ -152,7 +152,7 @@ mod tests {
         let rig = object.rig.as_ref().unwrap();
         let nodes = node_motions(rig, &object.clips);
         assert!(strays(&object, &nodes));
-        let nodes = add_keys_between(nodes, &object.mesh, rig, &object.clips).unwrap();
+        let nodes = refine_keyframes(nodes, &object.mesh, rig, &object.clips).unwrap();
         assert!(nodes.motions.iter().all(|motion| motion.fine && motion.rotations.len() == 79));
         assert!(!strays(&object, &nodes));
     }
@@ -161,7 +161,7 @@ mod tests {
     fn bones_that_stray_nowhere_keep_one_key_per_frame() {
         let object = stretching(40, 0.01);
         let rig = object.rig.as_ref().unwrap();
-        let nodes = add_keys_between(node_motions(rig, &object.clips), &object.mesh, rig, &object.clips).unwrap();
+        let nodes = refine_keyframes(node_motions(rig, &object.clips), &object.mesh, rig, &object.clips).unwrap();
         assert!(nodes.motions.iter().all(|motion| !motion.fine && motion.rotations.len() == 40));
     }
 }
