@@ -23,7 +23,7 @@ const fits = [8, 16].map((bones) => {
   const output = `gallop-${bones}.glb`;
   const printed = run(
     dermis,
-    ["skin", "sample:gallop", "-o", output, "--bones", String(bones), "--rank", String(RANK)],
+    ["skin", "sample:gallop", "-o", output, "--bones", String(bones), "--rank", String(RANK), "--smoothness", "0"],
     files,
   );
   return { output, printed };

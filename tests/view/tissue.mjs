@@ -96,7 +96,7 @@ export const tissue = (shared) => {
       build();
       const refused = spawnSync(dermis, ["view", MODEL, "--clip", "swimming"], { cwd: files, encoding: "utf8" });
       assert.equal(refused.status, 2);
-      assert.match(refused.stderr, /no clip 'swimming'[^]*jumping_jacks, running/);
+      assert.match(refused.stderr, /no clip called 'swimming'[^]*'jumping_jacks', 'running'/);
       await withPage([MODEL, "--clip", "1"], async (page) => {
         await simulated(page);
         assert.equal(await page.evaluate(() => window.dermis.viewer.active.model.clip), 1);

@@ -100,10 +100,10 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
     let mut job = Job::new(format!("wrinkling {}", args.input), shared);
     let mut scene = args.part.read(&args.input, &job)?;
     let index = the_cloth(&scene).in_file(&args.input)?;
-    let (name, motion) = (scene.objects[index].name.clone(), evaluate::motion(&scene.objects[index]));
-    let motion = motion.in_file(&args.input)?;
+    let name = scene.objects[index].name.clone();
+    let found = evaluate::motion(&scene.objects[index]).in_file(&args.input)?;
     let Motion { sequence: motion, clip, warnings } =
-        motion.ok_or_else(|| Diagnostic::new("the input has no motion"))?;
+        found.ok_or_else(|| Diagnostic::new("the input has no motion"))?;
     job.notes.extend(clip.and_then(|clip| evaluate::other_clips(&scene.objects[index], &clip)));
     let rest = read_rest(args, motion.mesh(), &job)?;
     job.clock.lap("read");
