@@ -2,7 +2,7 @@
 //!
 //! Beside the arrays that the table in [`super`] lists, a rig may have `shape_normals` [M,V,3] (of vertices) and
 //! `shape_names` [M]. `inverse_bind` [B,4,4] is what skinning multiplies with; it is written beside `bind` because a
-//! few rigs have ones that cannot be inverted. Several clips stand in a row along the frames: `clip_names`,
+//! few rigs have ones that cannot be inverted. Several clips are concatenated along the frames: `clip_names`,
 //! `clip_frames`, `clip_fps` and `clip_start_seconds` [K] tell them apart.
 
 use dermis_mesh::{Clip, Joint, Rig, Shape, SkinWeights, TriMesh};

@@ -8,7 +8,7 @@ use glam::DVec3;
 
 use super::predicates::orient;
 
-/// Index that stands for no tetrahedron or no point.
+/// Index that denotes no tetrahedron or no point.
 pub(super) const NONE: u32 = u32::MAX;
 
 /// Maximum number of tetrahedra around an edge; longer rings are truncated and count as open.

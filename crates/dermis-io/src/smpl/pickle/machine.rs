@@ -1,6 +1,6 @@
 //! The stack machine that pickles are programs of (protocols 0 to 5), without the part that runs code.
 //!
-//! What Python would call or construct is only written down: [`Value::Object`] names the class or function, its
+//! Calls and constructions are recorded, not executed: [`Value::Object`] names the class or function, its
 //! arguments and the state it would be given. Nothing is imported or executed, whatever the file contains. Values lie
 //! in one list and name each other by their place in it, so cycles and sharing cost nothing; each opcode makes at most
 //! one value, and there are at most [`MAX_VALUES`] of them. Long bytes stay in the file.

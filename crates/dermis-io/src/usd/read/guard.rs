@@ -1,7 +1,7 @@
-//! A wall between the `openusd` crate and the user: its panics become errors, silently.
+//! Conversion of panics of the `openusd` crate into errors.
 //!
-//! The crate indexes, unwraps and holds `todo!()` on what a broken file contains. [`super::crate_check`] and
-//! [`super::text_check`] refuse what would exhaust memory or the stack; what remains is caught here. The panic hook
+//! The crate panics on some broken files: unchecked indices, unwraps and unfinished branches. [`super::crate_check`] and
+//! [`super::text_check`] reject files that would exhaust memory or the stack; remaining panics are caught here. The panic hook
 //! would print the message before the unwinding starts, so one is installed, once, that stays silent on a thread
 //! that is inside [`contain`] and hands everything else to the hook that was there before.
 

@@ -3,7 +3,7 @@
 //! A point p of a skinned mesh is, at time t, at `Σ w · L(t) · J(t) · B⁻¹ · G · (p + Σ s(t) · o)`: weights w, the
 //! skeleton's place in the world L, joint transforms in the skeleton's space J, bind transforms B, the mesh's own
 //! geometry bind transform G, blend shape weights s and offsets o. The mesh's own place does not matter, as in
-//! `UsdSkel`. The rest mesh is `L(t₀) · G · p`, so that it stands in the world.
+//! `UsdSkel`. The rest mesh is `L(t₀) · G · p`, so that it is in world space.
 
 mod animation;
 mod blend_shapes;
