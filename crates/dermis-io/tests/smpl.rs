@@ -117,7 +117,7 @@ fn rejects_code_and_says_what_it_would_have_been() {
     let pickle = b"(dS'v_template'\ncos\nsystem\n(S'true'\ntRs.";
     let error = smpl::read_bytes(pickle).unwrap_err();
     assert!(error.to_string().contains("os.system"), "{error}");
-    assert_eq!(error.place(), Some("v_template"));
+    assert_eq!(error.location(), Some("v_template"));
     assert!(error.hint().unwrap().contains(".npz"));
 }
 

@@ -238,7 +238,7 @@ fn keep_clip(scene: &mut Scene, wanted: &str) -> Result<(), SelectError> {
         };
         if at > 0 && object.sequence.take().is_some() {
             let first = object.clips[0].name();
-            let message = format!("the example shapes belong to the clip '{first}' and are left out");
+            let message = format!("the example shapes belong to the clip '{first}' and are dropped");
             scene.notes.push(Note::at(object.name.clone(), message));
         }
         object.clips = vec![Arc::clone(&object.clips[at])];

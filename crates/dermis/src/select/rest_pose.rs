@@ -47,7 +47,7 @@ pub(super) fn with_rest_frame(object: Object, frame: isize) -> Result<(Object, V
 fn rig_note(object: &Object, clip: Option<&Clip>) -> Note {
     let dropped = match object.clips.len() {
         0 | 1 => "",
-        _ => ", and the other clips are left out",
+        _ => ", and the other clips are dropped",
     };
     let what = match clip {
         Some(clip) => format!("the frames of the clip '{}'", clip.name()),
