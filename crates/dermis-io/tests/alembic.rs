@@ -294,7 +294,7 @@ fn what_is_not_a_mesh_is_named_in_a_note_and_subdivision_surfaces_are_meshes() {
     ];
     let scene = read_back(&archive(objects, &[(1.0, vec![0.0])]));
     assert_eq!(scene.objects.len(), 1);
-    let notes: Vec<String> = scene.notes.iter().map(|note| format!("{:?} {}", note.place, note.message)).collect();
+    let notes: Vec<String> = scene.notes.iter().map(|note| format!("{:?} {}", note.location, note.message)).collect();
     assert!(notes[0].contains("control mesh"));
     assert_eq!(notes[1], "Some(\"/eye\") an object of the kind 'Camera' is skipped");
     assert_eq!(notes[2], "Some(\"/hair\") 2 objects of the kind 'Curve' are skipped; this is the first");

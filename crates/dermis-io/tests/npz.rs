@@ -177,7 +177,7 @@ fn smpl_layout_becomes_a_rig_with_shapes() {
     assert_eq!(rig.joints()[0].parent, None);
     assert_eq!(rig.joints()[1].bind().translation.as_vec3(), Vec3::new(0.5, 0.5, 0.0));
     assert_eq!(rig.shapes()[1].offsets[2], Vec3::new(13.0, 15.0, 17.0));
-    assert!(scene.notes.iter().any(|note| note.place.as_deref() == Some("posedirs")));
+    assert!(scene.notes.iter().any(|note| note.location.as_deref() == Some("posedirs")));
 }
 
 #[test]
