@@ -1,6 +1,7 @@
 //! Writing a scene in the format that its target names, and the check of a target before the work that makes its
 //! contents.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use dermis_math::progress::Progress;
@@ -18,10 +19,12 @@ pub fn write(target: &Path, scene: &Scene, options: &WriteOptions, progress: &dy
     check_layers(format, scene).map_err(|error| error.in_file(target))?;
     let mut output = Output::new(options.force);
     let mut job = Job { target, output: &mut output, notes: Vec::new(), progress };
+    let scene = &*posed(scene, format.holds, &mut job.notes).map_err(|error| error.in_file(target))?;
+    check_contents(format, scene).map_err(|error| error.in_file(target))?;
     let done = match writer {
         Writer::Scene(write) => write(scene, &mut job),
         Writer::Object(write) => merged(scene, format.holds).and_then(|(object, notes)| {
-            job.notes = notes;
+            job.notes.extend(notes);
             write(&object, scene.units, &mut job)
         }),
     };
@@ -67,6 +70,37 @@ fn writer_of(target: &Path) -> Result<(&'static Format, Writer), Error> {
     }
     let writer = format.writer.ok_or_else(|| format.not_compiled_in().in_file(target))?;
     Ok((format, writer))
+}
+
+/// The scene with all objects that no clip moves in their stored pose, for formats without rigs.
+fn posed<'a>(scene: &'a Scene, holds: Holds, notes: &mut Vec<Note>) -> Result<Cow<'a, Scene>, Error> {
+    let is_posed = |object: &Object| {
+        let stored = object.rig.as_ref().is_some_and(|rig| rig.stored_pose().is_some());
+        stored && object.clips.is_empty() && object.sequence.is_none() && object.deformers.is_empty()
+    };
+    if holds.rig || !scene.objects.iter().any(is_posed) {
+        return Ok(Cow::Borrowed(scene));
+    }
+    let mut scene = scene.clone();
+    for object in scene.objects.iter_mut().filter(|object| is_posed(object)) {
+        notes.push(Note::at(&object.name, "the rig is dropped; the stored pose is written"));
+        *object = object.at_rest()?;
+    }
+    Ok(Cow::Owned(scene))
+}
+
+/// Refuses a scene of which nothing would be written.
+fn check_contents(format: &Format, scene: &Scene) -> Result<(), Error> {
+    if scene.objects.iter().any(|object| object.mesh.point_count() > 0) {
+        return Ok(());
+    }
+    let has_joints = |object: &Object| object.rig.as_ref().is_some_and(|rig| !rig.joints().is_empty());
+    match scene.objects.iter().any(has_joints) {
+        true if format.id == "gltf" => Ok(()),
+        true => Err(Error::unsupported("the scene is a motion without a mesh, which the format does not hold")
+            .with_hint("write .glb, or move a rigged mesh with it: dermis pose MODEL --rig MOTION")),
+        false => Err(Error::malformed("there is nothing to write: the scene has no mesh")),
+    }
 }
 
 /// Refuses layers that the format does not hold, so that none is lost without a trace.
