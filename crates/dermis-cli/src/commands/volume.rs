@@ -104,8 +104,8 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
         }
     }
     let (before, drift) = (kept.drift_before(), kept.drift_after());
-    // A correction that leaves more than half of the volume wrong, and more than it found, is none.
-    if drift.is_nan() || drift > before.max(MAX_DRIFT) {
+    // A correction that leaves more than half of the volume wrong is none.
+    if drift.is_nan() || drift > MAX_DRIFT {
         let message = format!("the correction cannot be right: the volume is off by {:.0} %", 100.0 * drift);
         return Err(Diagnostic::wrong_result(message)
             .in_file(&args.input)
