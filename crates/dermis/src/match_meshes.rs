@@ -105,7 +105,8 @@ pub fn matched(shapes: &MeshSequence, object: &Object) -> Result<(MeshSequence, 
         && found.order.iter().enumerate().all(|(at, &point)| at == point as usize);
     if !is_identity {
         let (points, others) = (object.mesh.point_count(), shapes.point_count());
-        let message = format!("the {others} points of the shapes are matched to the {points} of the mesh by {}", found.by);
+        let message =
+            format!("the {others} points of the shapes are matched to the {points} of the mesh by {}", found.by);
         notes.push(Note::at(&object.name, message));
     }
     if found.scale != 1.0 {
@@ -216,14 +217,14 @@ fn by_position(source: &[DVec3], target: &[Vec3], scale: f64, uvs: &(PointUvs, P
     if tolerance == 0.0 {
         return None;
     }
-    let cell = |point: DVec3| (point / tolerance).floor().as_i64vec3();
+    let cell = |point: DVec3| (point / tolerance).floor().to_array().map(|number| number as i64);
     let mut cells: HashMap<[i64; 3], Vec<u32>> = HashMap::with_capacity(source.len());
     for (index, &point) in source.iter().enumerate() {
-        cells.entry(cell(point * scale).to_array()).or_default().push(index as u32);
+        cells.entry(cell(point * scale)).or_default().push(index as u32);
     }
     let nearest = |(index, point): (usize, &Vec3)| {
         let point = point.as_dvec3();
-        let [x, y, z] = cell(point).to_array();
+        let [x, y, z] = cell(point);
         let offsets = (0..27).map(|k| [x + k % 3 - 1, y + k / 3 % 3 - 1, z + k / 9 - 1]);
         let near = offsets.filter_map(|key| cells.get(&key)).flatten().copied();
         let distance = |candidate: u32| (source[candidate as usize] * scale).distance(point);
@@ -232,12 +233,11 @@ fn by_position(source: &[DVec3], target: &[Vec3], scale: f64, uvs: &(PointUvs, P
             (Some(a), Some(b)) => f64::from(a.distance(b)) > f64::from(10.0 * UV_STEP),
             _ => false,
         };
-        near.filter(|&candidate| distance(candidate) <= tolerance)
-            .min_by(|&a, &b| {
-                let key = |candidate: u32| (other_uv(candidate), distance(candidate), candidate);
-                let (a, b) = (key(a), key(b));
-                a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)).then(a.2.cmp(&b.2))
-            })
+        near.filter(|&candidate| distance(candidate) <= tolerance).min_by(|&a, &b| {
+            let key = |candidate: u32| (other_uv(candidate), distance(candidate), candidate);
+            let (a, b) = (key(a), key(b));
+            a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)).then(a.2.cmp(&b.2))
+        })
     };
     target.iter().enumerate().map(nearest).collect()
 }

@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::evaluate::{clip_motion, with_frames};
 use crate::files::ToScene;
 use crate::frame_range::FrameRange;
-use crate::retarget::{FootSlide, JointMap, RetargetError, foot_slide, in_units, retarget_with};
+use crate::retarget::{FootSlide, JointMap, RetargetError, Retargeted, foot_slide, in_units, retarget_with};
 use crate::select::{Selection, select};
 
 pub use crate::error::PoseError;
@@ -167,7 +167,7 @@ fn clip_of_other(
         return Ok((None, None));
     }
     let sources = motion.objects.iter().filter_map(|source| Some((source, source.clips.first()?)));
-    let (mut best, mut failed) = (None, None);
+    let (mut best, mut failed): (Option<(usize, &Object, &Arc<Clip>, Retargeted)>, _) = (None, None);
     for (source, clip) in sources {
         match retarget_with(clip, source, object, map) {
             Ok(moved) => {

@@ -193,7 +193,8 @@ struct Skeletons<'a> {
 
 impl<'a> Skeletons<'a> {
     fn new(source: &Rig, target: &'a Rig, places: &'a [Option<usize>]) -> Self {
-        let (RigPose { transforms: from, .. }, RigPose { transforms: to, .. }) = (source.bind_pose(), target.bind_pose());
+        let (RigPose { transforms: from, .. }, RigPose { transforms: to, .. }) =
+            (source.bind_pose(), target.bind_pose());
         let pairs: Vec<(DVec3, DVec3)> = places
             .iter()
             .enumerate()
@@ -673,19 +674,20 @@ mod tests {
         ];
         let facing = if turned { DQuat::from_rotation_y(std::f64::consts::PI) } else { DQuat::IDENTITY };
         let at = |position: [f64; 3]| facing * DVec3::from(position) * size;
-        let bind = |k: usize| {
-            DAffine3::from_rotation_translation(DQuat::from_rotation_x(roll * k as f64), at(parts[k].2))
-        };
+        let bind =
+            |k: usize| DAffine3::from_rotation_translation(DQuat::from_rotation_x(roll * k as f64), at(parts[k].2));
         let joints: Vec<Joint> =
             parts.iter().enumerate().map(|(k, (part, parent, _))| Joint::at(name(part), *parent, bind(k))).collect();
-        let mesh = TriMesh::new(parts.iter().map(|(_, _, position)| at(*position).as_vec3()).collect(), vec![]).unwrap();
+        let mesh =
+            TriMesh::new(parts.iter().map(|(_, _, position)| at(*position).as_vec3()).collect(), vec![]).unwrap();
         let rows = (0..parts.len()).map(|k| [(k as u32, 1.0)]);
         let rig = Rig::new(&mesh, joints, SkinWeights::from_rows(rows), vec![]).unwrap();
         let frame = |frame: usize| {
             let walk = DAffine3::from_translation(facing * DVec3::Z * 0.25 * size * frame as f64);
             let elbow = at(parts[2].2);
             let bend = DQuat::from_axis_angle(facing * DVec3::Z, 0.4 * frame as f64);
-            let swing = DAffine3::from_translation(elbow) * DAffine3::from_quat(bend) * DAffine3::from_translation(-elbow);
+            let swing =
+                DAffine3::from_translation(elbow) * DAffine3::from_quat(bend) * DAffine3::from_translation(-elbow);
             (0..parts.len()).map(move |k| walk * (if k == 2 || k == 3 { swing } else { DAffine3::IDENTITY }) * bind(k))
         };
         let clip = Clip::new(&rig, "walk", 30.0, (0..3).flat_map(frame).collect(), vec![]).unwrap();
