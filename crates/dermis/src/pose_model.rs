@@ -56,7 +56,7 @@ pub struct PosedObject {
     pub layers: Vec<String>,
     /// The clip; `None` if the object does not move.
     pub clip: Option<Arc<Clip>>,
-    /// Movement of the feet while those of the motion stand; `None` for clips of the model itself.
+    /// Movement of the feet while those of the motion are on the ground; `None` for clips of the model itself.
     pub foot_slide: Option<FootSlide>,
 }
 

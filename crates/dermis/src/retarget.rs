@@ -26,9 +26,9 @@ const SAME_BIND: f64 = 1e-4;
 /// Cosine of the angle between two bones above which the hierarchies of two skeletons agree.
 const SAME_DIRECTION: f64 = 0.7;
 /// Height of a foot above its lowest, and its speed per second, relative to the height of the skeleton, below which it
-/// stands.
-const STANDING_HEIGHT: f64 = 0.05;
-const STANDING_SPEED: f64 = 0.15;
+/// is on the ground.
+const GROUND_HEIGHT: f64 = 0.05;
+const GROUND_SPEED: f64 = 0.15;
 
 /// For joints of a rig, the joint of a motion that moves each, by name.
 pub type JointMap = BTreeMap<String, String>;
@@ -523,19 +523,19 @@ fn by_hierarchy(from: &[Joint], to: &[Joint]) -> Vec<Option<usize>> {
     places
 }
 
-/// Movement of the feet over the ground while they stand.
+/// Sliding of the feet over the ground.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct FootSlide {
-    /// Mean horizontal speed of the target's feet while those of the source stand, in units per second.
+    /// Mean horizontal speed of the target's feet while those of the source are on the ground, in units per second.
     pub speed: f64,
     /// The same of the source, scaled to the size of the target.
     pub source_speed: f64,
-    /// Number of steps between frames in which a foot stands.
+    /// Number of steps between frames in which a foot is on the ground.
     pub steps: usize,
 }
 
-/// Measures how much the feet of `to` slide in a retargeted clip while those of `from` stand; `None` without feet or
-/// without steps. Feet are the matched joints with usual names of feet and toes.
+/// Measures how much the feet of `to` slide in a retargeted clip while those of `from` are on the ground; `None`
+/// without feet or steps. Feet are the matched joints with usual names of feet and toes.
 pub fn foot_slide(clip: &Clip, from: &Object, moved: &Retargeted, to: &Object, up: UpAxis) -> Option<FootSlide> {
     let (source, target) = (from.rig.as_ref()?, to.rig.as_ref()?);
     let up = axis(up);
@@ -560,8 +560,8 @@ pub fn foot_slide(clip: &Clip, from: &Object, moved: &Retargeted, to: &Object, u
         let lowest = (0..clip.frame_count()).map(|frame| at(clip, frame, place).dot(up)).fold(f64::INFINITY, f64::min);
         for frame in 0..clip.frame_count() - 1 {
             let own = speed(clip, frame, place);
-            let stands = at(clip, frame, place).dot(up) - lowest <= STANDING_HEIGHT * height;
-            if stands && own <= STANDING_SPEED * height {
+            let is_low = at(clip, frame, place).dot(up) - lowest <= GROUND_HEIGHT * height;
+            if is_low && own <= GROUND_SPEED * height {
                 sum += speed(&moved.clip, frame, joint);
                 source_sum += own * scale;
                 steps += 1;

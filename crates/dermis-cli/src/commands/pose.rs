@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::args::{EXIT_CODES, Shared};
 use crate::diagnostic::{Diagnostic, InFile};
+use crate::input_units::InputUnits;
 use crate::job::{Facts, Job};
 use crate::motion::{MotionFacts, Words};
 use crate::numbers::{counted, grouped, short};
@@ -54,6 +55,8 @@ pub(crate) struct Args {
     /// Play the skin and blend shapes only, without layers
     #[arg(long)]
     base: bool,
+    #[command(flatten)]
+    units: InputUnits,
 }
 
 /// JSON summary.
@@ -78,7 +81,7 @@ struct ObjectSummary {
     /// Types of the layers that were applied.
     layers: Vec<String>,
     clip: Option<MotionFacts>,
-    /// Movement of the feet while those of the motion stand.
+    /// Movement of the feet while those of the motion are on the ground.
     #[serde(skip_serializing_if = "Option::is_none")]
     foot_slide: Option<FootSlide>,
 }
@@ -87,8 +90,8 @@ struct ObjectSummary {
 pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> {
     args.output.check()?;
     let mut job = Job::new(format!("posing {}", args.model), shared);
-    let read_options = ReadOptions { frame_rate_hz: args.fps, topology: None };
-    let model = job.read(&args.model, &read_options)?;
+    let read_options = ReadOptions { frame_rate_hz: args.fps, ..ReadOptions::default() };
+    let model = job.read(&args.model, &args.units.applied(read_options.clone()))?;
     let motion = args.rig.as_ref().map(|rig| job.read(rig, &read_options)).transpose()?;
     let options = PoseOptions {
         mesh: args.mesh.clone(),
@@ -140,7 +143,7 @@ impl Facts for Summary {
             text.title(&object.name, words.join(", "));
             if let Some(slide) = &object.foot_slide {
                 let (own, source) = (short(slide.speed), short(slide.source_speed));
-                text.row("feet", format!("slide at {own} units/s while standing, {source} in the motion"));
+                text.row("feet", format!("slide at {own} units/s on the ground, {source} in the motion"));
             }
         }
         let [frames, vertices] =
