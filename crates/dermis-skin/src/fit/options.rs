@@ -1,6 +1,7 @@
 //! Options of a fit.
 
 use super::refine::RefineOptions;
+use super::skeleton::SkeletonKind;
 use crate::bone_model::BoneModel;
 
 /// Default rotation tolerance ε of the mean shift (SMA, §4.2).
@@ -26,6 +27,8 @@ pub struct FitOptions {
     pub corrections: Corrections,
     /// Refinement; none gives the paper's method.
     pub refine: RefineOptions,
+    /// The joint tree of the bones; `None` leaves them side by side. Bones of fixed offset are rigid.
+    pub skeleton: Option<SkeletonKind>,
 }
 
 impl Default for FitOptions {
@@ -37,6 +40,7 @@ impl Default for FitOptions {
             weights: WeightMethod::default(),
             corrections: Corrections::Rank(0),
             refine: RefineOptions::default(),
+            skeleton: None,
         }
     }
 }

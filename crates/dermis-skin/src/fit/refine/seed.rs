@@ -9,7 +9,7 @@ use faer::Mat;
 use glam::DVec3;
 
 use super::bones::{HOLD, update_bones};
-use super::local_weights::keep_main_parts;
+use super::local_weights::{bone_gains, keep_main_parts, remove_bone};
 use crate::blocks::in_blocks;
 use crate::bone_model::BoneModel;
 use crate::fit::influences::{Influences, Point};
@@ -26,6 +26,9 @@ const SETTLING: usize = 3;
 const SETTLED: usize = 200;
 /// Number of assignments and fits after the last split.
 const LAST_SETTLING: usize = 12;
+/// Minimum distortion by which a separate part of a cluster decreases the error. It is relative to the motion, not to the
+/// error, which is large while there are few clusters.
+const MIN_PART_DISTORTION: f64 = 0.005;
 /// Minimum weight of a bone's points, relative to an average bone; bones below it are seeded again.
 const DEAD_SHARE: f64 = 1e-3;
 
@@ -63,7 +66,8 @@ fn settle(trajectories: &Trajectories, state: &mut State, surface: Option<&Surfa
         let before = state.influences.clone();
         assign(trajectories, state);
         if let Some(surface) = surface {
-            keep_main_parts(state, surface);
+            let min_gain = MIN_PART_DISTORTION * MIN_PART_DISTORTION * trajectories.variation;
+            keep_main_parts(trajectories, state, surface, 1, min_gain);
         }
         let changed = before.iter().zip(&state.influences).filter(|(before, after)| before != after).count();
         if changed * SETTLED <= before.len() {
@@ -158,6 +162,46 @@ pub(crate) fn revive_bones(trajectories: &Trajectories, state: &mut State) {
         let (from, to) = (state.influences[worst].iter().next().map_or(0, |(bone, _)| bone), bone);
         copy_bone(&mut state.transforms, from, to);
     }
+}
+
+/// Removes a bone that contributes little and splits a bone with a large error: the pair number `rank` of those that
+/// promise most. Returns false if there is none: the removal of a bone costs more than any other bone can gain.
+pub(crate) fn relocate_bone(
+    trajectories: &Trajectories,
+    state: &mut State,
+    surface: &Surface,
+    max_influences: usize,
+    rank: usize,
+) -> bool {
+    let bones = state.bone_count();
+    let mut members: Vec<Vec<usize>> = vec![Vec::new(); bones];
+    let mut errors = vec![0.0; bones];
+    for (index, influences) in state.influences.iter().enumerate() {
+        for (bone, weight) in influences.iter() {
+            errors[bone] += weight * state.squared_errors[index];
+        }
+        members[main_bone(influences)].push(index);
+    }
+    let gains = bone_gains(trajectories, state, surface, max_influences);
+    let mut pairs: Vec<(f64, usize, usize)> = Vec::new();
+    for target in (0..bones).filter(|&bone| members[bone].len() >= MIN_SPLIT_POINTS) {
+        let sources = (0..bones).filter(|&source| source != target && gains[source] < errors[target]);
+        pairs.extend(sources.map(|source| (errors[target] - gains[source], source, target)));
+    }
+    pairs.sort_by(|a, b| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
+    let Some(&(_, source, target)) = pairs.get(rank) else { return false };
+    remove_bone(state, surface, source);
+    for index in far_side(state, &members[target]) {
+        state.influences[index] = Influences::of(source);
+    }
+    copy_bone(&mut state.transforms, target, source);
+    update_bones(trajectories, &state.influences, &state.rest, BoneModel::Rigid, HOLD, &mut state.transforms);
+    true
+}
+
+/// Bone with the largest weight.
+fn main_bone(influences: &Influences) -> usize {
+    influences.iter().fold((0, 0.0), |best, next| if next.1 > best.1 { next } else { best }).0
 }
 
 /// The `count` points nearest to `centre` in the rest pose.

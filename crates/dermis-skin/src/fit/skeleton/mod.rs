@@ -1,0 +1,262 @@
+//! The joint tree of fitted bones (after Le & Deng 2014, *Robust and accurate skeletal rigging from mesh sequences*).
+//!
+//! Two bones that touch are joined at the point that both carry alike over all frames of all clips:
+//! `c_ab = argmin Σ_t ‖T_a^t c − T_b^t c‖² + λ ‖c − m_ab‖²`, with m the mean of their contact, which decides along the
+//! axis of a hinge and for bones that do not rotate against each other. The residual r of that point and the contact o
+//! (products of weights over the edges of the surface, relative to the smaller of the two bones' sums) give the cost
+//! `(r + r₀) / √o` of the joint; a minimum spanning tree of the costs is the hierarchy. Bones of shells that do not touch
+//! are joined by nearness if their residual is small; else the result is a forest. The root of a tree is its median: the
+//! bone with the least sum of steps to all others, by weight.
+//!
+//! All positions are in the normalized units of [`Trajectories`], in which the rest pose has RMS radius 1.
+
+mod fixed_offsets;
+mod names;
+
+use glam::{DAffine3, DMat3, DQuat, DVec3};
+
+pub(super) use fixed_offsets::{FixedOffsets, solve_fixed_offsets};
+use names::joint_names;
+
+use super::state::State;
+use super::surface::Surface;
+use super::trajectories::Trajectories;
+use super::transforms::affine_at;
+use dermis_mesh::Joint;
+
+/// λ, relative to the mean curvature of the residual.
+const PULL: f64 = 1e-2;
+/// r₀: residuals below this do not tell joints apart.
+const SMALL_RESIDUAL: f64 = 0.01;
+/// Largest residual of a joint between shells that do not touch.
+const MAX_BRIDGE_RESIDUAL: f64 = 0.05;
+
+/// What a skeleton may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SkeletonKind {
+    /// Bones have parents and pivots at their joints, and keep their own translations.
+    Free,
+    /// Rotations at joints of fixed offset; only roots move.
+    Fixed,
+}
+
+/// A skeleton that a fit has found.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SkeletonReport {
+    /// Number of joints.
+    pub joints: usize,
+    /// Number of roots; more than one is a forest.
+    pub roots: usize,
+    /// Distortion of the same bones without the skeleton.
+    pub distortion_percent_free: f64,
+    /// Largest residual of a joint, in percent of the root mean square radius of the rest pose.
+    pub max_residual_percent: f64,
+}
+
+/// Parents and joints of bones.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Skeleton {
+    pub(super) parents: Vec<Option<usize>>,
+    /// Position of each bone's joint in the rest pose.
+    pub(super) positions: Vec<DVec3>,
+    /// Largest residual of a joint.
+    pub(super) max_residual: f64,
+}
+
+/// A possible joint of two bones.
+#[derive(Debug, Clone, Copy)]
+struct Candidate {
+    bones: [usize; 2],
+    position: DVec3,
+    residual: f64,
+    cost: f64,
+}
+
+/// Finds the joint tree of the bones of `state`.
+pub(super) fn find_skeleton(trajectories: &Trajectories, state: &State, surface: &Surface) -> Skeleton {
+    let bones = state.bone_count();
+    let mut candidates = candidates(trajectories, state, surface);
+    candidates.sort_by(|a, b| a.cost.total_cmp(&b.cost).then(a.bones.cmp(&b.bones)));
+    // Kruskal.
+    let mut groups: Vec<usize> = (0..bones).collect();
+    let mut links: Vec<Vec<(usize, Candidate)>> = vec![Vec::new(); bones];
+    for candidate in candidates {
+        let [a, b] = candidate.bones;
+        if groups[a] != groups[b] {
+            let (from, to) = (groups[a].max(groups[b]), groups[a].min(groups[b]));
+            groups.iter_mut().filter(|group| **group == from).for_each(|group| *group = to);
+            links[a].push((b, candidate));
+            links[b].push((a, candidate));
+        }
+    }
+    let masses = masses(state);
+    let mut parents = vec![None; bones];
+    let mut positions = mean_positions(state, &masses);
+    let mut max_residual: f64 = 0.0;
+    for tree in (0..bones).filter(|&bone| groups[bone] == bone) {
+        let members: Vec<usize> = (0..bones).filter(|&bone| groups[bone] == tree).collect();
+        let root = median(&members, &links, &masses);
+        for (bone, parent, joint) in descend(root, &links) {
+            parents[bone] = Some(parent);
+            positions[bone] = joint.position;
+            max_residual = max_residual.max(joint.residual);
+        }
+    }
+    Skeleton { parents, positions, max_residual }
+}
+
+fn masses(state: &State) -> Vec<f64> {
+    let mut masses = vec![0.0; state.bone_count()];
+    for influences in &state.influences {
+        influences.iter().for_each(|(bone, weight)| masses[bone] += weight);
+    }
+    masses
+}
+
+/// The weighted mean of each bone's points.
+fn mean_positions(state: &State, masses: &[f64]) -> Vec<DVec3> {
+    let mut sums = vec![DVec3::ZERO; masses.len()];
+    for (influences, rest) in state.influences.iter().zip(&state.rest) {
+        influences.iter().for_each(|(bone, weight)| sums[bone] += weight * *rest);
+    }
+    sums.iter().zip(masses).map(|(sum, mass)| if *mass > 0.0 { *sum / *mass } else { DVec3::ZERO }).collect()
+}
+
+/// Joints of all pairs of bones that touch, or that a bridge between shells joins.
+fn candidates(trajectories: &Trajectories, state: &State, surface: &Surface) -> Vec<Candidate> {
+    let bones = state.bone_count();
+    let touching = contacts(state, &surface.graph.edges);
+    let bridged = contacts(state, &surface.graph.bridges);
+    let mut sums = vec![0.0; bones];
+    for (pair, contact) in touching.iter().enumerate() {
+        sums[pair / bones] += contact.0;
+    }
+    let mut candidates = Vec::new();
+    for a in 0..bones {
+        for b in a + 1..bones {
+            let (touch, bridge) = (touching[a * bones + b], bridged[a * bones + b]);
+            let (weight, sum) = if touch.0 > 0.0 { touch } else { bridge };
+            if weight <= 0.0 {
+                continue;
+            }
+            let (position, residual) = common_point(trajectories, state, [a, b], sum / weight);
+            let fraction = if touch.0 > 0.0 { touch.0 / sums[a].min(sums[b]).max(touch.0) } else { 1.0 };
+            if touch.0 > 0.0 || residual <= MAX_BRIDGE_RESIDUAL {
+                let cost = (residual + SMALL_RESIDUAL) / fraction.sqrt();
+                candidates.push(Candidate { bones: [a, b], position, residual, cost });
+            }
+        }
+    }
+    candidates
+}
+
+/// For each pair of bones, the sum over `edges` of the products of their weights at both ends, and of the products times
+/// the middle of the edge.
+fn contacts(state: &State, edges: &[[u32; 2]]) -> Vec<(f64, DVec3)> {
+    let bones = state.bone_count();
+    let mut contacts = vec![(0.0, DVec3::ZERO); bones * bones];
+    for &[i, j] in edges {
+        let (i, j) = (i as usize, j as usize);
+        let middle = 0.5 * (state.rest[i] + state.rest[j]);
+        for (a, weight_a) in state.influences[i].iter() {
+            for (b, weight_b) in state.influences[j].iter().filter(|entry| entry.0 != a) {
+                for pair in [a * bones + b, b * bones + a] {
+                    contacts[pair].0 += weight_a * weight_b;
+                    contacts[pair].1 += weight_a * weight_b * middle;
+                }
+            }
+        }
+    }
+    contacts
+}
+
+/// The point near `contact` that two bones carry alike, and its root mean square residual.
+fn common_point(trajectories: &Trajectories, state: &State, [a, b]: [usize; 2], contact: DVec3) -> (DVec3, f64) {
+    let frames = trajectories.frame_count();
+    let difference = |frame: usize| {
+        let (first, second) = (affine_at(&state.transforms, frame, a), affine_at(&state.transforms, frame, b));
+        let column = |k: usize| first[k] - second[k];
+        let linear = DMat3::from_cols(column(0), column(1), column(2));
+        // About the contact, so that the unknown is small.
+        (linear, linear * contact + column(3))
+    };
+    let (mut normal, mut right) = (DMat3::ZERO, DVec3::ZERO);
+    for (linear, offset) in (0..frames).map(difference) {
+        normal += linear.transpose() * linear;
+        right -= linear.transpose() * offset;
+    }
+    let pull = PULL * (normal.x_axis.x + normal.y_axis.y + normal.z_axis.z) / 3.0 + f64::MIN_POSITIVE;
+    let moved = (normal + DMat3::from_diagonal(DVec3::splat(pull))).inverse() * right;
+    let moved = if moved.is_finite() { moved } else { DVec3::ZERO };
+    let squares = (0..frames).map(difference).map(|(linear, offset)| (linear * moved + offset).length_squared());
+    (contact + moved, (squares.sum::<f64>() / frames.max(1) as f64).sqrt())
+}
+
+/// The bones below `root` with their parents and joints, parents first.
+fn descend(root: usize, links: &[Vec<(usize, Candidate)>]) -> Vec<(usize, usize, Candidate)> {
+    let mut found = Vec::new();
+    let mut open = std::collections::VecDeque::from([(root, usize::MAX)]);
+    while let Some((bone, from)) = open.pop_front() {
+        for &(other, joint) in links[bone].iter().filter(|(other, _)| *other != from) {
+            found.push((other, bone, joint));
+            open.push_back((other, bone));
+        }
+    }
+    found
+}
+
+/// The member with the least sum of steps to all others, by weight.
+fn median(members: &[usize], links: &[Vec<(usize, Candidate)>], masses: &[f64]) -> usize {
+    let cost = |root: usize| {
+        let mut depths = vec![0; masses.len()];
+        let mut sum = 0.0;
+        for (bone, parent, _) in descend(root, links) {
+            depths[bone] = depths[parent] + 1;
+            sum += masses[bone] * f64::from(depths[bone]);
+        }
+        sum
+    };
+    let costs: Vec<f64> = members.iter().map(|&member| cost(member)).collect();
+    let best = (1..members.len()).fold(0, |best, next| if costs[next] < costs[best] { next } else { best });
+    members[best]
+}
+
+impl Skeleton {
+    /// The number of roots.
+    pub(super) fn root_count(&self) -> usize {
+        self.parents.iter().filter(|parent| parent.is_none()).count()
+    }
+
+    /// The bones, each after its parent.
+    pub(super) fn parents_first(&self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.parents.len()).filter(|&bone| self.parents[bone].is_none()).collect();
+        let mut next = 0;
+        while next < order.len() {
+            let parent = order[next];
+            order.extend((0..self.parents.len()).filter(|&bone| self.parents[bone] == Some(parent)));
+            next += 1;
+        }
+        order
+    }
+
+    /// Joints in the units of the input: bound at their positions, y towards their children, or towards the middle of
+    /// their points if they have none.
+    pub(super) fn joints(&self, trajectories: &Trajectories, state: &State) -> Vec<Joint> {
+        let means = mean_positions(state, &masses(state));
+        let names = joint_names(self);
+        let joint = |bone: usize| {
+            let children: Vec<DVec3> = (0..self.parents.len())
+                .filter(|&other| self.parents[other] == Some(bone))
+                .map(|other| self.positions[other])
+                .collect();
+            let target =
+                if children.is_empty() { means[bone] } else { children.iter().sum::<DVec3>() / children.len() as f64 };
+            let direction = (target - self.positions[bone]).try_normalize().unwrap_or(DVec3::Y);
+            let position = (self.positions[bone] * trajectories.scale + trajectories.centre).as_vec3().as_dvec3();
+            let rotation = DQuat::from_rotation_arc(DVec3::Y, direction).as_quat().normalize().as_dquat();
+            let bind = DAffine3::from_rotation_translation(rotation.normalize(), position);
+            Joint::at(names[bone].clone(), self.parents[bone], bind)
+        };
+        (0..self.parents.len()).map(joint).collect()
+    }
+}
