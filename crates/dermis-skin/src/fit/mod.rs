@@ -39,9 +39,9 @@ pub use self::options::{
 };
 use self::refine::local_weights::{LocalOptions, weigh_locally};
 use self::refine::seed::partition;
-use self::refine::{RefineOptions, Refinement, refine, weigh_points};
+use self::refine::{Refinement, refine, weigh_points};
 use self::shading_normals::with_shading_normals;
-use self::skeleton::{FixedOffsets, Skeleton, find_skeleton, solve_fixed_offsets};
+use self::skeleton::{FixedOffsets, Skeleton, find_mirror, find_skeleton, solve_fixed_offsets};
 pub use self::skeleton::{SkeletonKind, SkeletonReport};
 use self::sma::cluster_bones::{Cores, bones_of_clusters};
 use self::sma::mean_shift_clusters::{Clusters, TOLERANCES, find_clusters, find_clusters_for};
@@ -61,11 +61,9 @@ use crate::skin::Skin;
 const MAX_SEARCHED_BONES: usize = 256;
 
 /// Number of bones at the start of a skeleton, relative to the requested number.
-const SPARE_BONES: f64 = 1.5;
-/// Rounds of weights and rotations after a skeleton of fixed offsets is found.
-const SKELETON_ITERATIONS: usize = 15;
-/// A joint whose point moves more than this against its parent, relative to the RMS radius of the rest pose, is none.
-const MAX_JOINT_RESIDUAL: f64 = 0.1;
+const SPARE_BONES: usize = 2;
+/// Number of alternations between rotations and weights of a skeleton of fixed offsets.
+const SKELETON_ITERATIONS: usize = 30;
 
 /// A fitted skin and a report of the fit.
 #[derive(Debug, Clone)]
@@ -304,54 +302,59 @@ impl Work<'_> {
         }
     }
 
-    /// The joint tree of the bones, if it is asked for; `state` then moves as it does.
+    /// Joint tree of the bones, if requested; `state` then has its motion.
     fn joints(&mut self, state: &mut State, found: &mut Found) -> Option<Vec<Joint>> {
         let kind = self.options.skeleton?;
-        let surface = self.surface.take().unwrap_or_else(|| Surface::new(self.rest));
+        let surface = self.surface.clone().unwrap_or_else(|| Surface::new(self.rest));
         let mut skeleton = find_skeleton(self.trajectories, state, &surface);
-        found.skeleton = Some(SkeletonReport {
+        let mirror = find_mirror(&self.trajectories.rest);
+        let report = SkeletonReport {
             joints: state.bone_count(),
             roots: skeleton.root_count(),
             distortion_percent_free: self.trajectories.distortion_percent(state.squared_error()),
-            max_residual_percent: 100.0 * skeleton.max_residual,
-        });
+            without_joint: skeleton.without_joint(),
+            is_symmetric: mirror.is_some(),
+        };
         if kind == SkeletonKind::Fixed {
             self.fix_offsets(state, &mut skeleton, &surface);
         }
-        self.note_skeleton(&skeleton);
-        self.surface = Some(surface);
+        self.note_skeleton(&report);
+        found.skeleton = Some(report);
         self.clock.stage("skeleton");
-        Some(skeleton.joints(self.trajectories, state))
+        Some(skeleton.joints(self.trajectories, state, mirror))
     }
 
-    /// Weights and rotations of a skeleton of fixed offsets in turn.
+    /// Alternates between rotations and joints of a skeleton of fixed offsets, and weights.
     fn fix_offsets(&self, state: &mut State, skeleton: &mut Skeleton, surface: &Surface) {
         let mut fixed = FixedOffsets::new(skeleton);
-        let RefineOptions { smoothness, keep_rest, max_iterations, .. } = self.options.refine;
-        let max_influences = self.options.influences;
-        for iteration in 0..SKELETON_ITERATIONS.min(max_iterations.max(1)) {
+        let (smoothness, max_influences) = (self.options.refine.smoothness, self.options.influences);
+        for iteration in 0..SKELETON_ITERATIONS {
             solve_fixed_offsets(self.trajectories, state, &mut fixed);
             let reselect = iteration % refine::RESELECT_EVERY == 0;
-            let local = LocalOptions { max_influences, smoothness, reselect, keep_rest };
+            let local = LocalOptions { max_influences, smoothness, reselect, keep_rest: true };
             weigh_locally(self.trajectories, state, surface, &local);
         }
     }
 
-    fn note_skeleton(&mut self, skeleton: &Skeleton) {
-        if skeleton.parents.len() == 1 {
-            self.notes.push(Note::new("one bone has no joints: there is no skeleton to find"));
+    fn note_skeleton(&mut self, report: &SkeletonReport) {
+        let SkeletonReport { joints, roots, without_joint, .. } = *report;
+        if joints == 1 {
+            self.notes.push(Note::new("one bone moves everything: the skeleton has no joints"));
             return;
         }
-        let roots = skeleton.root_count();
         if roots > 1 {
-            self.notes.push(Note::new(format!("the skeleton is a forest of {roots} trees: parts move independently")));
+            self.notes
+                .push(Note::new(format!("the skeleton is a forest of {roots} trees: their motions are independent")));
         }
-        if skeleton.max_residual > MAX_JOINT_RESIDUAL {
-            let percent = 100.0 * skeleton.max_residual;
+        if without_joint > 0 {
+            let links = joints - roots;
             self.notes.push(Note::new(format!(
-                "not all bones turn about common points (residual {percent:.0} % of the radius): their parents are the \
-                 nearest bones, not joints"
+                "{without_joint} of {links} bones do not rotate about a common point with a neighbour, as in cloth: they \
+                 keep their own translation, and their parent is the nearest bone"
             )));
+        }
+        if !report.is_symmetric {
+            self.notes.push(Note::new("no mirror plane was found: the names of the joints have no sides"));
         }
     }
 
@@ -360,12 +363,9 @@ impl Work<'_> {
         self.surface.as_ref()
     }
 
-    /// The bone model; a skeleton of fixed offsets has rigid bones.
+    /// The bone model; bones of a skeleton are rigid.
     fn bone_model(&self) -> BoneModel {
-        match self.options.skeleton {
-            Some(SkeletonKind::Fixed) => BoneModel::Rigid,
-            _ => self.options.bone_model,
-        }
+        if self.options.skeleton.is_some() { BoneModel::Rigid } else { self.options.bone_model }
     }
 
     fn rotations(&mut self) -> Result<RotationSequences, FitError> {
@@ -389,8 +389,11 @@ impl Work<'_> {
             return (state, found);
         }
         let state = self.paper_skin(cores, &clusters);
-        let (state, mut found) =
-            if self.options.refine.max_iterations > 0 { self.refined(state, usize::MAX) } else { (state, Found::default()) };
+        let (state, mut found) = if self.options.refine.max_iterations > 0 {
+            self.refined(state, usize::MAX)
+        } else {
+            (state, Found::default())
+        };
         found.clusters = Some(clusters);
         (state, found)
     }
@@ -412,12 +415,19 @@ impl Work<'_> {
         partition(self.trajectories, self.surface(), bones, model)
     }
 
-    /// Refined skin of at most `count` bones. A skeleton starts with more, of which those that contribute least are
-    /// removed: what remains are the parts that rotate on their own.
+    /// Refined skin of at most `count` bones. For a skeleton, the best of two: from `count` bones, and from more, of which
+    /// those that contribute least are removed. Bones of a smaller error are nearer to the parts that rotate on their own.
     fn refined_count(&mut self, count: usize) -> (State, Found) {
-        let spare = self.options.skeleton.is_some() && self.surface.is_some();
-        let first = if spare { count.max((SPARE_BONES * count as f64) as usize) } else { count };
-        self.refined(self.partitioned(first), count)
+        let first = self.refined(self.partitioned(count), count);
+        let spare = SPARE_BONES * count;
+        let is_possible = self.surface.is_some() && spare <= self.trajectories.point_count() / 4;
+        if self.options.skeleton.is_none() || count == 1 || !is_possible || first.1.refinement.stopped {
+            return first;
+        }
+        let notes = self.notes.len();
+        let second = self.refined(self.partitioned(spare), count);
+        self.notes.truncate(notes);
+        if second.0.squared_error() < first.0.squared_error() { second } else { first }
     }
 
     fn refined(&mut self, mut state: State, max_bones: usize) -> (State, Found) {

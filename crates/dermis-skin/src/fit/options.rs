@@ -27,7 +27,8 @@ pub struct FitOptions {
     pub corrections: Corrections,
     /// Refinement; none gives the paper's method.
     pub refine: RefineOptions,
-    /// The joint tree of the bones; `None` leaves them side by side. Bones of fixed offset are rigid.
+    /// Joint tree of the bones; `None` gives bones without parents. Bones of a skeleton are rigid, whatever `bone_model`
+    /// is, and the weights must be refined.
     pub skeleton: Option<SkeletonKind>,
 }
 

@@ -28,7 +28,8 @@ impl State {
         let source = |column: usize| if column / 4 == bone { 4 * last + column % 4 } else { column };
         self.transforms = Mat::from_fn(former.nrows(), 4 * last, |row, column| former[(row, source(column))]);
         for influences in &mut self.influences {
-            let renumbered = influences.iter().map(|(other, weight)| (if other == last { bone } else { other }, weight));
+            let renumbered =
+                influences.iter().map(|(other, weight)| (if other == last { bone } else { other }, weight));
             *influences = Influences::from_pairs(renumbered);
         }
     }

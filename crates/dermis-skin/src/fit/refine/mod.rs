@@ -3,9 +3,9 @@
 //! Each step minimises the same squared error ‖P − T(w, p̄)‖² over one of the three with the others fixed
 //! (`influences`, `rest`, `bones`), so the error never grows. Influences are selected again every few iterations and
 //! kept only if the error decreases. A bone that has lost its points is seeded again at the largest error. With smooth
-//! weights, bones that contribute least are at the end moved to the largest errors if this decreases the error. An
-//! iteration costs O(N·(S·B + B²)). Blocks of points and groups of sums are fixed, so the result does not depend on the
-//! number of threads.
+//! weights, bones with large errors are at the end split and those that contribute least removed, if this decreases the
+//! error. An iteration costs O(N·(S·B + B²)). Blocks of points and groups of sums are fixed, so the result does not depend
+//! on the number of threads.
 
 pub(crate) mod bones;
 pub(crate) mod local_weights;
@@ -58,7 +58,7 @@ pub const RESELECT_EVERY: usize = 3;
 const INNER_STEPS: usize = 2;
 
 /// Minimum gain of the relocation of a bone, relative to the squared error.
-const MIN_RELOCATION_GAIN: f64 = 0.02;
+const MIN_RELOCATION_GAIN: f64 = 0.03;
 /// Number of iterations after the removal of a bone.
 const REMOVAL_ITERATIONS: usize = 4;
 /// Number of iterations after which the relocation of a bone is judged.
@@ -102,7 +102,10 @@ pub(crate) fn refine(
     let mut result = Refinement::default();
     alternation.run(state, options.max_iterations, &mut result);
     if let Some(surface) = surface {
-        alternation.remove_bones(state, surface, max_bones, &mut result);
+        if state.bone_count() > max_bones {
+            alternation.remove_bones(state, surface, max_bones, &mut result);
+            alternation.run(state, options.max_iterations / 2, &mut result);
+        }
         alternation.relocate_bones(state, surface, &mut result);
         if !options.keep_rest {
             untangle(trajectories, state, surface);
@@ -159,9 +162,6 @@ impl Alternation<'_> {
 
     /// Removes the bones that contribute least, one at a time, until there are `max_bones`.
     fn remove_bones(&self, state: &mut State, surface: &Surface, max_bones: usize, result: &mut Refinement) {
-        if state.bone_count() <= max_bones || result.stopped {
-            return;
-        }
         while state.bone_count() > max_bones.max(1) {
             let gains = bone_gains(self.trajectories, state, surface, self.max_influences);
             let least = (1..gains.len()).fold(0, |best, next| if gains[next] < gains[best] { next } else { best });
@@ -169,23 +169,24 @@ impl Alternation<'_> {
             state.forget_bone(least);
             self.run(state, REMOVAL_ITERATIONS, result);
         }
-        self.run(state, self.options.max_iterations / 2, result);
     }
 
-    /// Moves bones that contribute least to the largest errors. A move is kept if the error after a few iterations is
-    /// smaller than before.
+    /// Splits the bones with the largest errors and removes those that contribute least. Such a relocation is kept if the
+    /// error after a few iterations is smaller than before.
     fn relocate_bones(&self, state: &mut State, surface: &Surface, result: &mut Refinement) {
+        let bones = state.bone_count();
         let (mut failures, mut moved) = (0, false);
         let converged = result.converged;
-        for _ in 0..2 * state.bone_count() {
-            if failures == MAX_RELOCATION_FAILURES || result.stopped {
-                break;
-            }
+        for _ in 0..2 * bones {
             let mut trial = state.clone();
-            if !seed::relocate_bone(self.trajectories, &mut trial, surface, self.max_influences, failures) {
+            if failures == MAX_RELOCATION_FAILURES
+                || result.stopped
+                || !seed::split_bone(self.trajectories, &mut trial, failures)
+            {
                 break;
             }
             self.run(&mut trial, RELOCATION_ITERATIONS, result);
+            self.remove_bones(&mut trial, surface, bones, result);
             if trial.squared_error() < (1.0 - MIN_RELOCATION_GAIN) * state.squared_error() {
                 *state = trial;
                 (failures, moved) = (0, true);

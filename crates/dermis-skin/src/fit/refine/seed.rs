@@ -9,7 +9,7 @@ use faer::Mat;
 use glam::DVec3;
 
 use super::bones::{HOLD, update_bones};
-use super::local_weights::{bone_gains, keep_main_parts, remove_bone};
+use super::local_weights::keep_main_parts;
 use crate::blocks::in_blocks;
 use crate::bone_model::BoneModel;
 use crate::fit::influences::{Influences, Point};
@@ -164,15 +164,8 @@ pub(crate) fn revive_bones(trajectories: &Trajectories, state: &mut State) {
     }
 }
 
-/// Removes a bone that contributes little and splits a bone with a large error: the pair number `rank` of those that
-/// promise most. Returns false if there is none: the removal of a bone costs more than any other bone can gain.
-pub(crate) fn relocate_bone(
-    trajectories: &Trajectories,
-    state: &mut State,
-    surface: &Surface,
-    max_influences: usize,
-    rank: usize,
-) -> bool {
+/// Splits the bone whose points have the largest error, except for the `skip` largest. Returns false if there is none.
+pub(crate) fn split_bone(trajectories: &Trajectories, state: &mut State, skip: usize) -> bool {
     let bones = state.bone_count();
     let mut members: Vec<Vec<usize>> = vec![Vec::new(); bones];
     let mut errors = vec![0.0; bones];
@@ -182,19 +175,14 @@ pub(crate) fn relocate_bone(
         }
         members[main_bone(influences)].push(index);
     }
-    let gains = bone_gains(trajectories, state, surface, max_influences);
-    let mut pairs: Vec<(f64, usize, usize)> = Vec::new();
-    for target in (0..bones).filter(|&bone| members[bone].len() >= MIN_SPLIT_POINTS) {
-        let sources = (0..bones).filter(|&source| source != target && gains[source] < errors[target]);
-        pairs.extend(sources.map(|source| (errors[target] - gains[source], source, target)));
+    let mut order: Vec<usize> = (0..bones).filter(|&bone| members[bone].len() >= MIN_SPLIT_POINTS).collect();
+    order.sort_by(|&a, &b| errors[b].total_cmp(&errors[a]).then(a.cmp(&b)));
+    let negligible = 1e-14 * trajectories.squared_norms.iter().sum::<f64>() / bones as f64;
+    let Some(&bone) = order.get(skip).filter(|&&bone| errors[bone] > negligible) else { return false };
+    for index in far_side(state, &members[bone]) {
+        state.influences[index] = Influences::of(bones);
     }
-    pairs.sort_by(|a, b| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
-    let Some(&(_, source, target)) = pairs.get(rank) else { return false };
-    remove_bone(state, surface, source);
-    for index in far_side(state, &members[target]) {
-        state.influences[index] = Influences::of(source);
-    }
-    copy_bone(&mut state.transforms, target, source);
+    append_bones(state, std::iter::once(bone));
     update_bones(trajectories, &state.influences, &state.rest, BoneModel::Rigid, HOLD, &mut state.transforms);
     true
 }

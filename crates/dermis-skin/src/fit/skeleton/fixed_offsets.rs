@@ -38,7 +38,7 @@ impl<'a> FixedOffsets<'a> {
         let order = skeleton.parents_first();
         let mut below: Vec<Vec<usize>> = vec![Vec::new(); order.len()];
         for &bone in order.iter().rev() {
-            if let Some(parent) = skeleton.parents[bone] {
+            if let Some(parent) = skeleton.attached_to(bone) {
                 let mut reached = below[bone].clone();
                 reached.push(bone);
                 below[parent].extend(reached);
@@ -52,7 +52,7 @@ impl<'a> FixedOffsets<'a> {
         let own = self.skeleton.positions[bone];
         let mut columns: Vec<(usize, DVec3)> = (0..3).map(|k| (4 * bone + k, DMat3::IDENTITY.col(k))).collect();
         columns.push((4 * bone + 3, -own));
-        for child in (0..self.order.len()).filter(|&child| self.skeleton.parents[child] == Some(bone)) {
+        for child in (0..self.order.len()).filter(|&child| self.skeleton.attached_to(child) == Some(bone)) {
             let arm = self.skeleton.positions[child] - own;
             columns.push((4 * child + 3, arm));
             columns.extend(self.below[child].iter().map(|&bone| (4 * bone + 3, arm)));
@@ -63,7 +63,7 @@ impl<'a> FixedOffsets<'a> {
     /// Puts the translations of all bones but roots where their parents carry their joints.
     fn attach(&self, bones: &mut [Affine]) {
         for &bone in &self.order {
-            if let Some(parent) = self.skeleton.parents[bone] {
+            if let Some(parent) = self.skeleton.attached_to(bone) {
                 let joint = self.skeleton.positions[bone];
                 bones[bone][3] = carry(&bones[parent], joint) - (carry(&bones[bone], joint) - bones[bone][3]);
             }
@@ -119,7 +119,7 @@ fn solve_rotations(
 fn move_joints(state: &State, fixed: &mut FixedOffsets<'_>, normal: &Mat<f64>, right: &Mat<f64>) {
     let (bones, frames) = (state.bone_count(), state.transforms.nrows() / 3);
     let joints: Vec<(usize, usize)> =
-        (0..bones).filter_map(|bone| Some((bone, fixed.skeleton.parents[bone]?))).collect();
+        (0..bones).filter_map(|bone| Some((bone, fixed.skeleton.attached_to(bone)?))).collect();
     if joints.is_empty() {
         return;
     }
@@ -213,7 +213,7 @@ fn solve_frame(
             let rotation = polar_rotation(cross);
             bones[bone] = [rotation.x_axis, rotation.y_axis, rotation.z_axis, held - rotation * joint];
             fixed.attach(&mut bones);
-            if fixed.skeleton.parents[bone].is_none() {
+            if fixed.skeleton.attached_to(bone).is_none() {
                 move_root(fixed, normal, &target, &mut bones, bone);
             }
         }

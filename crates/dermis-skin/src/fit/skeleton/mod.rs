@@ -5,8 +5,9 @@
 //! axis of a hinge and for bones that do not rotate against each other. The residual r of that point and the contact o
 //! (products of weights over the edges of the surface, relative to the smaller of the two bones' sums) give the cost
 //! `(r + r₀) / √o` of the joint; a minimum spanning tree of the costs is the hierarchy. Bones of shells that do not touch
-//! are joined by nearness if their residual is small; else the result is a forest. The root of a tree is its median: the
-//! bone with the least sum of steps to all others, by weight.
+//! are joined by nearness if their residual is small; else the result is a forest. A bone without a common point with its
+//! parent ([`MAX_JOINT_RESIDUAL`]), as in cloth, keeps its own translation. The root of a tree is its median: the
+//! bone with the least sum of distances along the tree to all others, weighted by their area.
 //!
 //! All positions are in the normalized units of [`Trajectories`], in which the rest pose has RMS radius 1.
 
@@ -17,6 +18,7 @@ use glam::{DAffine3, DMat3, DQuat, DVec3};
 
 pub(super) use fixed_offsets::{FixedOffsets, solve_fixed_offsets};
 use names::joint_names;
+pub(super) use names::{Mirror, find_mirror};
 
 use super::state::State;
 use super::surface::Surface;
@@ -30,8 +32,10 @@ const PULL: f64 = 1e-2;
 const SMALL_RESIDUAL: f64 = 0.01;
 /// Largest residual of a joint between shells that do not touch.
 const MAX_BRIDGE_RESIDUAL: f64 = 0.05;
+/// Largest residual of a joint.
+const MAX_JOINT_RESIDUAL: f64 = 0.1;
 
-/// What a skeleton may do.
+/// Motion that the joints of a skeleton allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SkeletonKind {
     /// Bones have parents and pivots at their joints, and keep their own translations.
@@ -40,7 +44,7 @@ pub enum SkeletonKind {
     Fixed,
 }
 
-/// A skeleton that a fit has found.
+/// Report of a skeleton.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SkeletonReport {
     /// Number of joints.
@@ -49,8 +53,10 @@ pub struct SkeletonReport {
     pub roots: usize,
     /// Distortion of the same bones without the skeleton.
     pub distortion_percent_free: f64,
-    /// Largest residual of a joint, in percent of the root mean square radius of the rest pose.
-    pub max_residual_percent: f64,
+    /// Number of bones that have no common point with their parent and keep their own translation.
+    pub without_joint: usize,
+    /// True if the rest pose has a mirror plane, from which the names of joints have their sides.
+    pub is_symmetric: bool,
 }
 
 /// Parents and joints of bones.
@@ -59,8 +65,8 @@ pub(super) struct Skeleton {
     pub(super) parents: Vec<Option<usize>>,
     /// Position of each bone's joint in the rest pose.
     pub(super) positions: Vec<DVec3>,
-    /// Largest residual of a joint.
-    pub(super) max_residual: f64,
+    /// Root mean square residual of each joint, relative to the RMS radius of the rest pose; 0 for roots.
+    pub(super) residuals: Vec<f64>,
 }
 
 /// A possible joint of two bones.
@@ -89,20 +95,21 @@ pub(super) fn find_skeleton(trajectories: &Trajectories, state: &State, surface:
             links[b].push((a, candidate));
         }
     }
-    let masses = masses(state);
     let mut parents = vec![None; bones];
-    let mut positions = mean_positions(state, &masses);
-    let mut max_residual: f64 = 0.0;
+    let mut positions = mean_positions(state, &masses(state));
+    let areas = areas(state, surface);
+    let means = positions.clone();
+    let mut residuals = vec![0.0; bones];
     for tree in (0..bones).filter(|&bone| groups[bone] == bone) {
         let members: Vec<usize> = (0..bones).filter(|&bone| groups[bone] == tree).collect();
-        let root = median(&members, &links, &masses);
+        let root = median(&members, &links, &areas, &means);
         for (bone, parent, joint) in descend(root, &links) {
             parents[bone] = Some(parent);
             positions[bone] = joint.position;
-            max_residual = max_residual.max(joint.residual);
+            residuals[bone] = joint.residual;
         }
     }
-    Skeleton { parents, positions, max_residual }
+    Skeleton { parents, positions, residuals }
 }
 
 fn masses(state: &State) -> Vec<f64> {
@@ -111,6 +118,19 @@ fn masses(state: &State) -> Vec<f64> {
         influences.iter().for_each(|(bone, weight)| masses[bone] += weight);
     }
     masses
+}
+
+/// Area of the surface that each bone moves, by weight.
+fn areas(state: &State, surface: &Surface) -> Vec<f64> {
+    let mut areas = vec![0.0; state.bone_count()];
+    for triangle in surface.triangles.iter().map(|triangle| triangle.map(|point| point as usize)) {
+        let [a, b, c] = triangle.map(|point| state.rest[point]);
+        let area = (b - a).cross(c - a).length() / 6.0;
+        for point in triangle {
+            state.influences[point].iter().for_each(|(bone, weight)| areas[bone] += weight * area);
+        }
+    }
+    areas
 }
 
 /// The weighted mean of each bone's points.
@@ -205,14 +225,15 @@ fn descend(root: usize, links: &[Vec<(usize, Candidate)>]) -> Vec<(usize, usize,
     found
 }
 
-/// The member with the least sum of steps to all others, by weight.
-fn median(members: &[usize], links: &[Vec<(usize, Candidate)>], masses: &[f64]) -> usize {
+/// Member with the least sum of distances to all others, weighted by area.
+fn median(members: &[usize], links: &[Vec<(usize, Candidate)>], areas: &[f64], means: &[DVec3]) -> usize {
     let cost = |root: usize| {
-        let mut depths = vec![0; masses.len()];
+        let mut distances = vec![0.0; areas.len()];
         let mut sum = 0.0;
-        for (bone, parent, _) in descend(root, links) {
-            depths[bone] = depths[parent] + 1;
-            sum += masses[bone] * f64::from(depths[bone]);
+        for (bone, parent, joint) in descend(root, links) {
+            let step = means[parent].distance(joint.position) + joint.position.distance(means[bone]);
+            distances[bone] = distances[parent] + step;
+            sum += areas[bone] * distances[bone];
         }
         sum
     };
@@ -225,6 +246,16 @@ impl Skeleton {
     /// The number of roots.
     pub(super) fn root_count(&self) -> usize {
         self.parents.iter().filter(|parent| parent.is_none()).count()
+    }
+
+    /// Parent of `bone` if both share a joint.
+    pub(super) fn attached_to(&self, bone: usize) -> Option<usize> {
+        self.parents[bone].filter(|_| self.residuals[bone] <= MAX_JOINT_RESIDUAL)
+    }
+
+    /// Number of bones that have a parent and no joint with it.
+    pub(super) fn without_joint(&self) -> usize {
+        (0..self.parents.len()).filter(|&bone| self.parents[bone] != self.attached_to(bone)).count()
     }
 
     /// The bones, each after its parent.
@@ -241,9 +272,9 @@ impl Skeleton {
 
     /// Joints in the units of the input: bound at their positions, y towards their children, or towards the middle of
     /// their points if they have none.
-    pub(super) fn joints(&self, trajectories: &Trajectories, state: &State) -> Vec<Joint> {
+    pub(super) fn joints(&self, trajectories: &Trajectories, state: &State, mirror: Option<Mirror>) -> Vec<Joint> {
         let means = mean_positions(state, &masses(state));
-        let names = joint_names(self);
+        let names = joint_names(self, &means, mirror);
         let joint = |bone: usize| {
             let children: Vec<DVec3> = (0..self.parents.len())
                 .filter(|&other| self.parents[other] == Some(bone))

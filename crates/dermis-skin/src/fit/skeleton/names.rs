@@ -1,56 +1,145 @@
 //! Names of joints from the tree and its symmetry: `root`, `spine_01`, `limb_L_02`, …
 //!
-//! The tree is cut into chains: a chain continues with the child that has most bones below it. A mirror plane is one of
-//! the three coordinate planes through the root such that most joints have a mirror image among the others. Chains on the
-//! plane are `spine`, pairs of mirrored chains `limb_L` and `limb_R` (left is the positive side); without a plane all
-//! chains are limbs. Further chains of a kind are numbered. The names depend on the positions alone.
+//! The tree is divided into chains: a chain continues on its side of the mirror plane with the child that has most bones
+//! below it. Chains on the plane are `spine`, others `limb_L` and `limb_R` (left is the positive side of the axis across
+//! the plane); mirrored chains have the same number. Without a plane all chains are `limb`. Further chains of a kind are
+//! numbered: `limb2_L_01`. The names depend only on positions and parents.
 
 use glam::DVec3;
 
 use super::Skeleton;
 
-/// Distance from the plane or from the mirror image, relative to the RMS radius of the rest pose.
+/// Distance from the plane, relative to the RMS radius of the rest pose, up to which a bone is on it.
+const ON_PLANE: f64 = 0.05;
+/// Distance of a point from the mirror image of another, relative to the RMS radius of the rest pose.
 const TOLERANCE: f64 = 0.08;
-/// Fraction of the joints that must have a mirror image.
-const MIN_MIRRORED: f64 = 0.8;
+/// Fraction of the points that have a mirror image in a symmetric shape.
+const MIN_MIRRORED: f64 = 0.9;
+/// Number of points that are tested.
+const TESTED: usize = 400;
+/// Distance between the start of a chain and the mirror image of its counterpart.
+const PAIR_DISTANCE: f64 = 0.4;
 
-/// The name of each bone.
-pub(super) fn joint_names(skeleton: &Skeleton) -> Vec<String> {
-    let plane = mirror_axis(skeleton);
-    let mut names = vec![String::new(); skeleton.parents.len()];
-    let mut used: Vec<String> = Vec::new();
-    for (number, chain) in chains(skeleton).into_iter().enumerate() {
-        let is_root = skeleton.parents[chain[0]].is_none();
-        let side = plane.and_then(|(axis, root)| {
-            let mean = chain.iter().map(|&bone| skeleton.positions[bone][axis]).sum::<f64>() / chain.len() as f64;
-            let away = mean - root[axis];
-            (away.abs() > TOLERANCE).then_some(if away > 0.0 { "L" } else { "R" })
-        });
-        let kind = match (plane, side) {
-            (Some(_), None) => "spine".to_owned(),
-            (Some(_), Some(side)) => format!("limb_{side}"),
-            (None, _) => format!("limb_{number}"),
+/// Mirror plane of a shape.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(in crate::fit) struct Mirror {
+    /// Coordinate axis across the plane.
+    axis: usize,
+    /// Coordinate of the plane on this axis.
+    at: f64,
+}
+
+impl Mirror {
+    fn image(self, mut p: DVec3) -> DVec3 {
+        p[self.axis] = 2.0 * self.at - p[self.axis];
+        p
+    }
+
+    fn side(self, p: DVec3) -> Side {
+        let distance = p[self.axis] - self.at;
+        match distance {
+            _ if distance.abs() <= ON_PLANE => Side::Middle,
+            _ if distance > 0.0 => Side::Left,
+            _ => Side::Right,
+        }
+    }
+}
+
+/// Mirror plane of the rest pose: the coordinate plane through the middle of its bounds at which most points have a mirror
+/// image; `None` if the shape is not symmetric.
+pub(in crate::fit) fn find_mirror(points: &[DVec3]) -> Option<Mirror> {
+    let low = points.iter().fold(DVec3::INFINITY, |low, &p| low.min(p));
+    let high = points.iter().fold(DVec3::NEG_INFINITY, |high, &p| high.max(p));
+    let step = points.len().div_ceil(TESTED).max(1);
+    let tested: Vec<DVec3> = points.iter().step_by(step).copied().collect();
+    let mirrored = |mirror: Mirror| {
+        let has_image = |p: &&DVec3| {
+            let image = mirror.image(**p);
+            points.iter().any(|other| other.distance_squared(image) <= TOLERANCE * TOLERANCE)
         };
-        let earlier = used.iter().filter(|name| **name == kind).count();
-        let prefix = if earlier == 0 { kind.clone() } else { format!("{kind}_{}", earlier + 1) };
-        used.push(kind);
-        for (place, &bone) in chain.iter().enumerate() {
-            let root = is_root && place == 0;
-            names[bone] =
-                if root { root_name(skeleton, bone) } else { format!("{prefix}_{:02}", place + usize::from(!is_root)) };
+        tested.iter().filter(has_image).count() as f64 / tested.len().max(1) as f64
+    };
+    let planes = (0..3).map(|axis| Mirror { axis, at: 0.5 * (low[axis] + high[axis]) });
+    let wide = planes.filter(|mirror| high[mirror.axis] - low[mirror.axis] > 2.0 * TOLERANCE);
+    let best =
+        wide.map(|mirror| (mirrored(mirror), mirror)).reduce(|best, next| if next.0 > best.0 { next } else { best });
+    best.filter(|best| best.0 >= MIN_MIRRORED).map(|best| best.1)
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Middle,
+    Left,
+    Right,
+}
+
+/// Bones that continue each other on one side.
+struct Chain {
+    side: Side,
+    bones: Vec<usize>,
+}
+
+/// Name of each bone. `means` are the mean positions of the bones' points.
+pub(super) fn joint_names(skeleton: &Skeleton, means: &[DVec3], mirror: Option<Mirror>) -> Vec<String> {
+    let side = |bone: usize| mirror.map_or(Side::Middle, |mirror| mirror.side(means[bone]));
+    let chains = chains(skeleton, side);
+    let numbers = chain_numbers(&chains, means, mirror);
+    let mut names = vec![String::new(); skeleton.parents.len()];
+    for (chain, number) in chains.iter().zip(numbers) {
+        let kind = if mirror.is_some() && chain.side == Side::Middle { "spine" } else { "limb" };
+        let number = if number == 1 { String::new() } else { number.to_string() };
+        let side = match chain.side {
+            Side::Middle => "",
+            Side::Left => "_L",
+            Side::Right => "_R",
+        };
+        let starts_at_root = skeleton.parents[chain.bones[0]].is_none();
+        for (place, &bone) in chain.bones.iter().enumerate() {
+            names[bone] = if skeleton.parents[bone].is_none() {
+                root_name(skeleton, bone)
+            } else {
+                format!("{kind}{number}{side}_{:02}", place + usize::from(!starts_at_root))
+            };
         }
     }
     names
 }
 
-/// `root`, or `root_2`, … in a forest.
-fn root_name(skeleton: &Skeleton, bone: usize) -> String {
-    let earlier = skeleton.parents[..bone].iter().filter(|parent| parent.is_none()).count();
-    if earlier == 0 { "root".to_owned() } else { format!("root_{}", earlier + 1) }
+/// Number of each chain among those of its side, from 1; a right chain has the number of the left chain it mirrors.
+fn chain_numbers(chains: &[Chain], means: &[DVec3], mirror: Option<Mirror>) -> Vec<usize> {
+    let of_side = |side: Side| (0..chains.len()).filter(move |&chain| chains[chain].side == side);
+    let mut numbers = vec![0; chains.len()];
+    for side in [Side::Middle, Side::Left] {
+        of_side(side).enumerate().for_each(|(place, chain)| numbers[chain] = place + 1);
+    }
+    let start = |chain: usize| means[chains[chain].bones[0]];
+    let mut open: Vec<usize> = of_side(Side::Left).collect();
+    for chain in of_side(Side::Right) {
+        let image = mirror.map_or(start(chain), |mirror| mirror.image(start(chain)));
+        let distance = |at: usize| start(open[at]).distance(image);
+        let nearest = (0..open.len()).reduce(|best, next| if distance(next) < distance(best) { next } else { best });
+        if let Some(at) = nearest.filter(|&at| distance(at) <= PAIR_DISTANCE) {
+            numbers[chain] = numbers[open.swap_remove(at)];
+        }
+    }
+    let mut next = of_side(Side::Left).count();
+    for chain in of_side(Side::Right).collect::<Vec<_>>() {
+        if numbers[chain] == 0 {
+            next += 1;
+            numbers[chain] = next;
+        }
+    }
+    numbers
 }
 
-/// Chains from parents to their largest child, in the order of their parents; siblings by position.
-fn chains(skeleton: &Skeleton) -> Vec<Vec<usize>> {
+/// `root`, or `root2`, … in a forest.
+fn root_name(skeleton: &Skeleton, bone: usize) -> String {
+    let earlier = skeleton.parents[..bone].iter().filter(|parent| parent.is_none()).count();
+    if earlier == 0 { "root".to_owned() } else { format!("root{}", earlier + 1) }
+}
+
+/// Chains from the roots outwards, in the order of their parents; siblings by size, then by position.
+fn chains(skeleton: &Skeleton, side: impl Fn(usize) -> Side) -> Vec<Chain> {
     let order = skeleton.parents_first();
     let mut sizes = vec![1usize; order.len()];
     for &bone in order.iter().rev() {
@@ -58,64 +147,76 @@ fn chains(skeleton: &Skeleton) -> Vec<Vec<usize>> {
             sizes[parent] += sizes[bone];
         }
     }
+    let children = |bone: usize| {
+        let mut children: Vec<usize> =
+            (0..order.len()).filter(|&child| skeleton.parents[child] == Some(bone)).collect();
+        let key = |bone: usize| skeleton.positions[bone].to_array();
+        children.sort_by(|&a, &b| sizes[b].cmp(&sizes[a]).then(key(a).partial_cmp(&key(b)).unwrap_or(a.cmp(&b))));
+        children
+    };
     let mut starts: Vec<usize> = order.iter().copied().filter(|&bone| skeleton.parents[bone].is_none()).collect();
     let mut chains = Vec::new();
     let mut next = 0;
     while next < starts.len() {
-        let mut chain = vec![starts[next]];
-        loop {
-            let last = chain[chain.len() - 1];
-            let mut children: Vec<usize> =
-                (0..order.len()).filter(|&bone| skeleton.parents[bone] == Some(last)).collect();
-            let key = |bone: usize| skeleton.positions[bone].to_array();
-            children.sort_by(|&a, &b| sizes[b].cmp(&sizes[a]).then(key(a).partial_cmp(&key(b)).unwrap_or(a.cmp(&b))));
-            let mut children = children.into_iter();
-            let Some(first) = children.next() else { break };
-            starts.extend(children);
-            chain.push(first);
+        let first = starts[next];
+        let is_root = skeleton.parents[first].is_none();
+        // A root is in the middle even if more of its points are on one side.
+        let chain_side = if is_root { Side::Middle } else { side(first) };
+        let mut bones = vec![first];
+        while let Some(&last) = bones.last() {
+            let children = children(last);
+            let continued = children.iter().copied().find(|&child| side(child) == chain_side);
+            starts.extend(children.iter().copied().filter(|&child| Some(child) != continued));
+            let Some(child) = continued else { break };
+            bones.push(child);
         }
-        chains.push(chain);
+        chains.push(Chain { side: chain_side, bones });
         next += 1;
     }
     chains
-}
-
-/// The axis across the mirror plane and a point on it; `None` if the skeleton is not symmetric.
-fn mirror_axis(skeleton: &Skeleton) -> Option<(usize, DVec3)> {
-    let root = *skeleton.positions.iter().zip(&skeleton.parents).find(|(_, parent)| parent.is_none())?.0;
-    let mirrored = |axis: usize| {
-        let is_mirrored = |position: &&DVec3| {
-            let mut image = **position;
-            image[axis] = 2.0 * root[axis] - image[axis];
-            skeleton.positions.iter().any(|other| other.distance(image) <= TOLERANCE)
-        };
-        skeleton.positions.iter().filter(is_mirrored).count()
-    };
-    let beside = |axis: usize| skeleton.positions.iter().any(|p| (p[axis] - root[axis]).abs() > TOLERANCE);
-    let best = (0..3)
-        .filter(|&axis| beside(axis))
-        .map(|axis| (mirrored(axis), axis))
-        .max_by_key(|&(count, axis)| (count, 2 - axis))?;
-    (best.0 as f64 >= MIN_MIRRORED * skeleton.positions.len() as f64).then_some((best.1, root))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_symmetric_tree_has_a_spine_and_limbs_on_both_sides() {
+    fn cross() -> (Skeleton, Vec<DVec3>) {
         let at = |x: f64, y: f64| DVec3::new(x, y, 0.0);
         let positions =
             vec![at(0.0, 0.0), at(0.0, 1.0), at(0.0, 2.0), at(0.5, 1.0), at(1.0, 1.0), at(-0.5, 1.0), at(-1.0, 1.0)];
         let parents = vec![None, Some(0), Some(1), Some(1), Some(3), Some(1), Some(5)];
-        let names = joint_names(&Skeleton { parents, positions, max_residual: 0.0 });
-        assert_eq!(names[0], "root");
-        assert!(names.iter().any(|name| name == "spine_01"));
-        assert!(names[3].starts_with("limb_L") && names[5].starts_with("limb_R"), "{names:?}");
-        let mut distinct = names.clone();
-        distinct.sort();
-        distinct.dedup();
-        assert_eq!(distinct.len(), names.len(), "{names:?}");
+        let residuals = vec![0.0; parents.len()];
+        (Skeleton { parents, positions: positions.clone(), residuals }, positions)
+    }
+
+    #[test]
+    fn a_symmetric_tree_has_a_spine_and_limbs_on_both_sides() {
+        let (skeleton, positions) = cross();
+        let names = joint_names(&skeleton, &positions, Some(Mirror { axis: 0, at: 0.0 }));
+        let expected = ["root", "spine_01", "spine_02", "limb_L_01", "limb_L_02", "limb_R_01", "limb_R_02"];
+        assert_eq!(names, expected);
+    }
+
+    #[test]
+    fn without_a_plane_all_names_are_distinct() {
+        let (skeleton, positions) = cross();
+        let mut names = joint_names(&skeleton, &positions, None);
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), positions.len(), "{names:?}");
+    }
+
+    #[test]
+    fn the_plane_of_a_symmetric_shape_is_found() {
+        let points: Vec<DVec3> = (0..200)
+            .map(|k| {
+                let t = f64::from(k / 2) * 0.1;
+                DVec3::new(if k % 2 == 0 { 1.0 } else { -1.0 } * (0.3 + 0.05 * t), t * 0.3, (1.7 * t).sin() * t * 0.2)
+            })
+            .collect();
+        assert_eq!(find_mirror(&points).map(|mirror| mirror.axis), Some(0));
+        let lopsided: Vec<DVec3> =
+            points.iter().map(|&p| if p.x > 0.0 { p * DVec3::new(1.0, 0.4, -2.0) } else { p }).collect();
+        assert_eq!(find_mirror(&lopsided), None);
     }
 }
