@@ -159,6 +159,10 @@ number!(
     count_or_none: usize, |_| true, "a whole number of at least 0"
 );
 number!(
+    /// A size of square maps.
+    map_size: usize, |size| (16..=8192).contains(size), "a whole number from 16 to 8192"
+);
+number!(
     /// A length, factor or limit.
     positive: f64, |number| number.is_finite() && *number > 0.0, "positive and finite"
 );

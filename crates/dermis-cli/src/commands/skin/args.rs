@@ -113,7 +113,7 @@ impl Args {
             _ => defaults.bones,
         };
         let corrections = match (skin.rank, skin.rank_error) {
-            (_, Some(percent)) => Corrections::ForDistortion { percent, most: usize::MAX },
+            (_, Some(percent)) => Corrections::ForDistortion { percent, max_rank: usize::MAX },
             (Some(rank), _) => Corrections::Rank(rank),
             _ => defaults.corrections,
         };
