@@ -8,8 +8,8 @@
 //!
 //! Locality: a point can only have bones within [`Surface::rings`] of it, and of the region of a bone only the
 //! connected part with the largest weight is kept, and further parts whose removal would increase the total squared
-//! error by more than [`MIN_PART_GAIN`] of it: few bones have to move several limbs each, many bones need not. Sparsity: a
-//! further bone must gain at least [`MIN_GAIN`] of e, and weights below [`MIN_WEIGHT`] are dropped.
+//! error by more than [`MIN_PART_GAIN`] of it: few bones have to move several limbs each, many bones need not.
+//! Sparsity: a further bone must gain at least [`MIN_GAIN`] of e, and weights below [`MIN_WEIGHT`] are dropped.
 
 use glam::DVec3;
 use rayon::prelude::*;

@@ -4,8 +4,8 @@
 //! (`influences`, `rest`, `bones`), so the error never grows. Influences are selected again every few iterations and
 //! kept only if the error decreases. A bone that has lost its points is seeded again at the largest error. With smooth
 //! weights, bones with large errors are at the end split and those that contribute least removed, if this decreases the
-//! error. An iteration costs O(N·(S·B + B²)). Blocks of points and groups of sums are fixed, so the result does not depend
-//! on the number of threads.
+//! error. An iteration costs O(N·(S·B + B²)). Blocks of points and groups of sums are fixed, so the result does not
+//! depend on the number of threads.
 
 pub(crate) mod bones;
 pub(crate) mod local_weights;
@@ -63,6 +63,8 @@ const MIN_RELOCATION_GAIN: f64 = 0.03;
 const REMOVAL_ITERATIONS: usize = 4;
 /// Number of iterations after which the relocation of a bone is judged.
 const RELOCATION_ITERATIONS: usize = 7;
+/// Maximum number of relocations that are tried.
+const MAX_RELOCATIONS: usize = 10;
 /// Number of relocations in a row that do not decrease the error, after which no more are tried.
 const MAX_RELOCATION_FAILURES: usize = 3;
 
@@ -87,8 +89,8 @@ struct Alternation<'a> {
     progress: &'a dyn Progress,
 }
 
-/// Improves `state` until the gain per iteration is below the tolerance. With a surface, bones that contribute least are
-/// then removed until there are `max_bones`, and moved to the largest errors, as long as this decreases the error.
+/// Improves `state` until the gain per iteration is below the tolerance. With a surface, bones that contribute least
+/// are then removed until there are `max_bones`, and moved to the largest errors, as long as this decreases the error.
 pub(crate) fn refine(
     trajectories: &Trajectories,
     state: &mut State,
@@ -177,7 +179,7 @@ impl Alternation<'_> {
         let bones = state.bone_count();
         let (mut failures, mut moved) = (0, false);
         let converged = result.converged;
-        for _ in 0..2 * bones {
+        for _ in 0..MAX_RELOCATIONS {
             let mut trial = state.clone();
             if failures == MAX_RELOCATION_FAILURES
                 || result.stopped

@@ -1,10 +1,10 @@
-//! Rotations at joints of fixed offset: the motion of a skeleton that follows the frames best.
+//! Rotations at joints of fixed offset: the motion of a skeleton that is closest to the frames.
 //!
-//! Each bone has a rotation R_b per frame; its joint c_b is fixed in its parent p: `v_b = T_p c_b − R_b c_b`. Only roots
-//! have translations. With all other rotations fixed, R_b moves the points by `R_b q_i` with
-//! `q_i = w_ib (p̄_i − c_b) + Σ_k W_ik (c_k − c_b)`, over the children k of b and the sums W_ik of the weights of all bones
-//! below them, so the best R_b is a polar factor (Procrustes). With `Φ` holding `w_ia p̃_i` and `q = M_b Φ`, its cross
-//! matrix is `(P Φᵀ − T Φ Φᵀ) M_bᵀ + R_b M_b Φ Φᵀ M_bᵀ`: no point is looked at, a sweep costs O(B²) per frame.
+//! Each bone has a rotation R_b per frame; its joint c_b is fixed in its parent p: `v_b = T_p c_b − R_b c_b`. Only
+//! roots have translations. With all other rotations fixed, R_b moves the points by `R_b q_i` with `q_i = w_ib (p̄_i −
+//! c_b) + Σ_k W_ik (c_k − c_b)`, over the children k of b and the sums W_ik of the weights of all bones below them, so
+//! the best R_b is a polar factor (Procrustes). With `Φ` holding `w_ia p̃_i` and `q = M_b Φ`, its cross matrix is `(P
+//! Φᵀ − T Φ Φᵀ) M_bᵀ + R_b M_b Φ Φᵀ M_bᵀ`: points are not accessed, and a sweep costs O(B²) per frame.
 
 use dermis_math::polar::polar_rotation;
 use faer::linalg::solvers::Solve;
@@ -18,17 +18,19 @@ use crate::fit::state::State;
 use crate::fit::trajectories::Trajectories;
 use crate::fit::transforms::{Affine, affine_at, set_affine};
 
-/// Sweeps over the bones; each makes the error smaller.
+/// Number of sweeps over the bones; each reduces the error.
 const SWEEPS: usize = 4;
 /// Weight of the former position of a joint, relative to the curvature of the error.
 const HOLD: f64 = 1e-2;
-/// Largest step of a joint, relative to the RMS radius of the rest pose.
-const MAX_STEP: f64 = 0.05;
+/// Largest distance of a joint from where it was found, relative to the RMS radius of the rest pose.
+const MAX_DISTANCE: f64 = 0.1;
 
-/// The parts of the problem that are the same in all frames.
+/// Parts of the problem that are the same in all frames.
 pub(in crate::fit) struct FixedOffsets<'a> {
     skeleton: &'a mut Skeleton,
     order: Vec<usize>,
+    /// The joints at the start.
+    found: Vec<DVec3>,
     /// For each bone, all bones below it.
     below: Vec<Vec<usize>>,
 }
@@ -44,7 +46,8 @@ impl<'a> FixedOffsets<'a> {
                 below[parent].extend(reached);
             }
         }
-        Self { skeleton, order, below }
+        let found = skeleton.positions.clone();
+        Self { skeleton, order, found, below }
     }
 
     /// The columns `(row of Φ, vector)` of M_b.
@@ -60,18 +63,19 @@ impl<'a> FixedOffsets<'a> {
         columns
     }
 
-    /// Puts the translations of all bones but roots where their parents carry their joints.
+    /// Sets the translations of all bones except roots so that their joints move with their parents.
     fn attach(&self, bones: &mut [Affine]) {
         for &bone in &self.order {
             if let Some(parent) = self.skeleton.attached_to(bone) {
                 let joint = self.skeleton.positions[bone];
-                bones[bone][3] = carry(&bones[parent], joint) - (carry(&bones[bone], joint) - bones[bone][3]);
+                bones[bone][3] =
+                    moved_point(&bones[parent], joint) - (moved_point(&bones[bone], joint) - bones[bone][3]);
             }
         }
     }
 }
 
-fn carry([x, y, z, v]: &Affine, p: DVec3) -> DVec3 {
+fn moved_point([x, y, z, v]: &Affine, p: DVec3) -> DVec3 {
     *x * p.x + *y * p.y + *z * p.z + *v
 }
 
@@ -114,8 +118,8 @@ fn solve_rotations(
     }
 }
 
-/// Moves the joints to the best positions for the rotations of all frames: with `D_a = R_p − R_a` of bone a and its parent
-/// p, joint a moves the points by `W_ia D_a δc_a`, which is linear.
+/// Moves the joints to the best positions for the rotations of all frames: with `D_a = R_p − R_a` of bone a and its
+/// parent p, joint a moves the points by `W_ia D_a δc_a`, which is linear.
 fn move_joints(state: &State, fixed: &mut FixedOffsets<'_>, normal: &Mat<f64>, right: &Mat<f64>) {
     let (bones, frames) = (state.bone_count(), state.transforms.nrows() / 3);
     let joints: Vec<(usize, usize)> =
@@ -168,7 +172,8 @@ fn move_joints(state: &State, fixed: &mut FixedOffsets<'_>, normal: &Mat<f64>, r
     for (a, &(bone, _)) in joints.iter().enumerate() {
         let moved = DVec3::new(step[(3 * a, 0)], step[(3 * a + 1, 0)], step[(3 * a + 2, 0)]);
         if moved.is_finite() {
-            fixed.skeleton.positions[bone] += moved.clamp_length_max(MAX_STEP);
+            let (found, joint) = (fixed.found[bone], &mut fixed.skeleton.positions[bone]);
+            *joint = found + (*joint + moved - found).clamp_length_max(MAX_DISTANCE);
         }
     }
 }
@@ -209,7 +214,7 @@ fn solve_frame(
                 cross -= outer(bones[row / 4][row % 4], *product);
             }
             let joint = fixed.skeleton.positions[bone];
-            let held = carry(&bones[bone], joint);
+            let held = moved_point(&bones[bone], joint);
             let rotation = polar_rotation(cross);
             bones[bone] = [rotation.x_axis, rotation.y_axis, rotation.z_axis, held - rotation * joint];
             fixed.attach(&mut bones);
@@ -221,7 +226,7 @@ fn solve_frame(
     bones
 }
 
-/// The best translation of a whole tree.
+/// Finds the best translation of a whole tree.
 fn move_root(
     fixed: &FixedOffsets<'_>,
     normal: &Mat<f64>,

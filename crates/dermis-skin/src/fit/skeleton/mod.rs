@@ -1,13 +1,13 @@
 //! The joint tree of fitted bones (after Le & Deng 2014, *Robust and accurate skeletal rigging from mesh sequences*).
 //!
-//! Two bones that touch are joined at the point that both carry alike over all frames of all clips:
-//! `c_ab = argmin Σ_t ‖T_a^t c − T_b^t c‖² + λ ‖c − m_ab‖²`, with m the mean of their contact, which decides along the
-//! axis of a hinge and for bones that do not rotate against each other. The residual r of that point and the contact o
-//! (products of weights over the edges of the surface, relative to the smaller of the two bones' sums) give the cost
-//! `(r + r₀) / √o` of the joint; a minimum spanning tree of the costs is the hierarchy. Bones of shells that do not touch
-//! are joined by nearness if their residual is small; else the result is a forest. A bone without a common point with its
-//! parent ([`MAX_JOINT_RESIDUAL`]), as in cloth, keeps its own translation. The root of a tree is its median: the
-//! bone with the least sum of distances along the tree to all others, weighted by their area.
+//! Two bones that touch are joined at the point that both move alike over all frames of all clips: `c_ab = argmin Σ_t
+//! ‖T_a^t c − T_b^t c‖² + λ ‖c − m_ab‖²`, with m the mean of their contact, which decides along the axis of a hinge and
+//! for bones that do not rotate against each other. The residual r of that point and the contact o (products of weights
+//! over the edges of the surface, relative to the smaller of the two bones' sums) give the cost `(r + r₀) / √o` of the
+//! joint; a minimum spanning tree of the costs is the hierarchy. Bones of shells that do not touch are joined by
+//! proximity if their residual is small; else the result is a forest. A bone without a common point with its parent
+//! ([`MAX_JOINT_RESIDUAL`]), as in cloth, keeps its own translation. The root of a tree is its median: the bone with
+//! the least sum of distances along the tree to all others, weighted by their area.
 //!
 //! All positions are in the normalized units of [`Trajectories`], in which the rest pose has RMS radius 1.
 
@@ -28,6 +28,10 @@ use dermis_mesh::Joint;
 
 /// λ, relative to the mean curvature of the residual.
 const PULL: f64 = 1e-2;
+/// Largest distance of a joint from the mean of the contact, relative to the spread of the contact.
+const MAX_REACH: f64 = 2.0;
+/// Distance that is added to it: contacts can be single edges.
+const MIN_REACH: f64 = 0.05;
 /// r₀: residuals below this do not tell joints apart.
 const SMALL_RESIDUAL: f64 = 0.01;
 /// Largest residual of a joint between shells that do not touch.
@@ -149,19 +153,20 @@ fn candidates(trajectories: &Trajectories, state: &State, surface: &Surface) -> 
     let bridged = contacts(state, &surface.graph.bridges);
     let mut sums = vec![0.0; bones];
     for (pair, contact) in touching.iter().enumerate() {
-        sums[pair / bones] += contact.0;
+        sums[pair / bones] += contact.weight;
     }
     let mut candidates = Vec::new();
     for a in 0..bones {
         for b in a + 1..bones {
             let (touch, bridge) = (touching[a * bones + b], bridged[a * bones + b]);
-            let (weight, sum) = if touch.0 > 0.0 { touch } else { bridge };
-            if weight <= 0.0 {
+            let is_touching = touch.weight > 0.0;
+            let contact = if is_touching { touch } else { bridge };
+            if contact.weight <= 0.0 {
                 continue;
             }
-            let (position, residual) = common_point(trajectories, state, [a, b], sum / weight);
-            let fraction = if touch.0 > 0.0 { touch.0 / sums[a].min(sums[b]).max(touch.0) } else { 1.0 };
-            if touch.0 > 0.0 || residual <= MAX_BRIDGE_RESIDUAL {
+            let (position, residual) = common_point(trajectories, state, [a, b], &contact);
+            let fraction = if is_touching { touch.weight / sums[a].min(sums[b]).max(touch.weight) } else { 1.0 };
+            if is_touching || residual <= MAX_BRIDGE_RESIDUAL {
                 let cost = (residual + SMALL_RESIDUAL) / fraction.sqrt();
                 candidates.push(Candidate { bones: [a, b], position, residual, cost });
             }
@@ -170,19 +175,41 @@ fn candidates(trajectories: &Trajectories, state: &State, surface: &Surface) -> 
     candidates
 }
 
-/// For each pair of bones, the sum over `edges` of the products of their weights at both ends, and of the products times
-/// the middle of the edge.
-fn contacts(state: &State, edges: &[[u32; 2]]) -> Vec<(f64, DVec3)> {
+/// Contact of two bones: sums over edges of the products of their weights at both ends.
+#[derive(Debug, Clone, Copy, Default)]
+struct Contact {
+    weight: f64,
+    /// Weighted sum of the middles of the edges.
+    sum: DVec3,
+    /// Weighted sum of their squared lengths.
+    squares: f64,
+}
+
+impl Contact {
+    fn mean(&self) -> DVec3 {
+        self.sum / self.weight
+    }
+
+    /// Root mean square distance from the mean.
+    fn spread(&self) -> f64 {
+        (self.squares / self.weight - self.mean().length_squared()).max(0.0).sqrt()
+    }
+}
+
+/// Contact of each pair of bones over `edges`.
+fn contacts(state: &State, edges: &[[u32; 2]]) -> Vec<Contact> {
     let bones = state.bone_count();
-    let mut contacts = vec![(0.0, DVec3::ZERO); bones * bones];
+    let mut contacts = vec![Contact::default(); bones * bones];
     for &[i, j] in edges {
         let (i, j) = (i as usize, j as usize);
         let middle = 0.5 * (state.rest[i] + state.rest[j]);
         for (a, weight_a) in state.influences[i].iter() {
             for (b, weight_b) in state.influences[j].iter().filter(|entry| entry.0 != a) {
+                let weight = weight_a * weight_b;
                 for pair in [a * bones + b, b * bones + a] {
-                    contacts[pair].0 += weight_a * weight_b;
-                    contacts[pair].1 += weight_a * weight_b * middle;
+                    contacts[pair].weight += weight;
+                    contacts[pair].sum += weight * middle;
+                    contacts[pair].squares += weight * middle.length_squared();
                 }
             }
         }
@@ -190,15 +217,16 @@ fn contacts(state: &State, edges: &[[u32; 2]]) -> Vec<(f64, DVec3)> {
     contacts
 }
 
-/// The point near `contact` that two bones carry alike, and its root mean square residual.
-fn common_point(trajectories: &Trajectories, state: &State, [a, b]: [usize; 2], contact: DVec3) -> (DVec3, f64) {
+/// Point near a contact that two bones move alike, and its root mean square residual.
+fn common_point(trajectories: &Trajectories, state: &State, [a, b]: [usize; 2], contact: &Contact) -> (DVec3, f64) {
     let frames = trajectories.frame_count();
+    let middle = contact.mean();
     let difference = |frame: usize| {
         let (first, second) = (affine_at(&state.transforms, frame, a), affine_at(&state.transforms, frame, b));
         let column = |k: usize| first[k] - second[k];
         let linear = DMat3::from_cols(column(0), column(1), column(2));
         // About the contact, so that the unknown is small.
-        (linear, linear * contact + column(3))
+        (linear, linear * middle + column(3))
     };
     let (mut normal, mut right) = (DMat3::ZERO, DVec3::ZERO);
     for (linear, offset) in (0..frames).map(difference) {
@@ -207,9 +235,10 @@ fn common_point(trajectories: &Trajectories, state: &State, [a, b]: [usize; 2], 
     }
     let pull = PULL * (normal.x_axis.x + normal.y_axis.y + normal.z_axis.z) / 3.0 + f64::MIN_POSITIVE;
     let moved = (normal + DMat3::from_diagonal(DVec3::splat(pull))).inverse() * right;
-    let moved = if moved.is_finite() { moved } else { DVec3::ZERO };
+    let reach = MAX_REACH * contact.spread() + MIN_REACH;
+    let moved = if moved.is_finite() { moved.clamp_length_max(reach) } else { DVec3::ZERO };
     let squares = (0..frames).map(difference).map(|(linear, offset)| (linear * moved + offset).length_squared());
-    (contact + moved, (squares.sum::<f64>() / frames.max(1) as f64).sqrt())
+    (middle + moved, (squares.sum::<f64>() / frames.max(1) as f64).sqrt())
 }
 
 /// The bones below `root` with their parents and joints, parents first.

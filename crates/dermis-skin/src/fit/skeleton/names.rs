@@ -1,9 +1,9 @@
 //! Names of joints from the tree and its symmetry: `root`, `spine_01`, `limb_L_02`, …
 //!
-//! The tree is divided into chains: a chain continues on its side of the mirror plane with the child that has most bones
-//! below it. Chains on the plane are `spine`, others `limb_L` and `limb_R` (left is the positive side of the axis across
-//! the plane); mirrored chains have the same number. Without a plane all chains are `limb`. Further chains of a kind are
-//! numbered: `limb2_L_01`. The names depend only on positions and parents.
+//! The tree is divided into chains: a chain continues on its side of the mirror plane with the child that has most
+//! bones below it. Chains on the plane are `spine`, others `limb_L` and `limb_R` (left is the positive side of the axis
+//! across the plane); mirrored chains have the same number. Without a plane all chains are `limb`. Further chains of a
+//! kind are numbered: `limb2_L_01`. The names depend only on positions and parents.
 
 use glam::DVec3;
 
@@ -45,8 +45,8 @@ impl Mirror {
     }
 }
 
-/// Mirror plane of the rest pose: the coordinate plane through the middle of its bounds at which most points have a mirror
-/// image; `None` if the shape is not symmetric.
+/// Mirror plane of the rest pose: the coordinate plane through the middle of its bounds at which most points have a
+/// mirror image; `None` if the shape is not symmetric.
 pub(in crate::fit) fn find_mirror(points: &[DVec3]) -> Option<Mirror> {
     let low = points.iter().fold(DVec3::INFINITY, |low, &p| low.min(p));
     let high = points.iter().fold(DVec3::NEG_INFINITY, |high, &p| high.max(p));
