@@ -2,6 +2,7 @@
 
 mod build;
 mod edit;
+mod fit_beam;
 mod flesh;
 mod inspect;
 mod motion;
@@ -49,6 +50,7 @@ enum Action {
     Edit(edit::Args),
     Transfer(transfer::Args),
     Inspect(inspect::Args),
+    FitBeam(fit_beam::Args),
 }
 
 /// Runs the subcommand.
@@ -59,6 +61,7 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
         Action::Edit(args) => edit::run(args, shared),
         Action::Transfer(args) => transfer::run(args, shared),
         Action::Inspect(args) => inspect::run(args, shared),
+        Action::FitBeam(args) => fit_beam::run(args, shared),
     }
 }
 
