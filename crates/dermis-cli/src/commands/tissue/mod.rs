@@ -2,6 +2,7 @@
 
 mod build;
 mod edit;
+mod fit;
 mod fit_beam;
 mod flesh;
 mod inspect;
@@ -9,6 +10,7 @@ mod motion;
 mod simulate;
 mod tets;
 mod transfer;
+mod validate;
 
 use std::process::ExitCode;
 
@@ -50,6 +52,8 @@ enum Action {
     Edit(edit::Args),
     Transfer(transfer::Args),
     Inspect(inspect::Args),
+    Fit(Box<fit::Args>),
+    Validate(validate::Args),
     FitBeam(fit_beam::Args),
 }
 
@@ -61,6 +65,8 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
         Action::Edit(args) => edit::run(args, shared),
         Action::Transfer(args) => transfer::run(args, shared),
         Action::Inspect(args) => inspect::run(args, shared),
+        Action::Fit(args) => fit::run(args, shared),
+        Action::Validate(args) => validate::run(args, shared),
         Action::FitBeam(args) => fit_beam::run(args, shared),
     }
 }
