@@ -17,7 +17,8 @@ pub fn write(target: &Path, scene: &Scene, options: &WriteOptions, progress: &dy
     let (format, writer) = writer_of(target)?;
     check_layers(format, scene).map_err(|error| error.in_file(target))?;
     let mut output = Output::new(options.force);
-    let mut job = Job { target, output: &mut output, notes: Vec::new(), progress };
+    let nested_bones = options.nested_bones;
+    let mut job = Job { target, output: &mut output, notes: Vec::new(), nested_bones, progress };
     let done = match writer {
         Writer::Scene(write) => write(scene, &mut job),
         Writer::Object(write) => merged(scene, format.holds).and_then(|(object, notes)| {
@@ -138,7 +139,8 @@ mod tests {
     use super::*;
 
     fn message(target: &Path, force: bool) -> String {
-        check_target(target, &WriteOptions { force }).map_or_else(|error| error.to_string(), |()| "fine".to_owned())
+        let options = WriteOptions { force, ..WriteOptions::default() };
+        check_target(target, &options).map_or_else(|error| error.to_string(), |()| "fine".to_owned())
     }
 
     #[test]
@@ -154,7 +156,7 @@ mod tests {
         assert_eq!(message(&at("folder.npz"), true), "the output is a folder");
         assert_eq!(message(&at("not/there/new.npz"), false), "the output's folder does not exist");
         assert_eq!(message(&at("there.npz/new.npz"), false), "the output's folder is a file");
-        assert_eq!(message(&at("new.fbx"), false), "'.fbx' files are read but not written");
+        assert_eq!(message(&at("new.pkl"), false), "'.pkl' files are read but not written");
         assert_eq!(message(&at("new.xyz"), false), "'.xyz' is not the extension of a format that dermis writes");
         assert_eq!(message(&at("new"), false), "the output's name has no extension that names its format");
     }

@@ -42,7 +42,7 @@ pub(super) fn rig(
     }
     let rig = Rig::new(shaped, deformers.joints.clone(), deformers.weights.clone(), deformers.shapes.clone())?;
     let stacks = reader.scene.anim_stacks.iter();
-    let clips = stacks.map(|stack| clip(stack, &deformers, &rig, reader.rate_hz, &mut reader.budget));
+    let clips = stacks.map(|stack| clip(stack, &deformers, &rig, reader.rate_of(stack), &mut reader.budget));
     let clips = clips.collect::<Result<Vec<_>, _>>()?;
     if is_skinned || clips.iter().any(|clip| carries(clip, place, &deformers.joints)) {
         return Ok(Some((rig, clips)));
