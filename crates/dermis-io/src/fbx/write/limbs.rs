@@ -1,8 +1,7 @@
 //! Nodes of a rig as FBX has them: translation, Euler angles and scale, in single precision at keys.
 //!
-//! A node turns by its pre-rotation, which is its rotation at rest, and then by the angles of its keys, so that angles
-//! start at 0 and stay away from the poles at which Euler angles jump between keys. Every node is expressed relative to
-//! its parent *as written*, so that rounding errors do not accumulate along chains.
+//! Every node is expressed relative to its parent *as written*, so that rounding errors do not accumulate along chains.
+//! Angles are continuous from key to key. Nodes have no pre-rotation: assimp 5 animates nodes that have one wrongly.
 
 use dermis_mesh::Clip;
 use dermis_skin::export::{NodeMotion, Nodes, Place};
@@ -12,7 +11,7 @@ use glam::{DAffine3, DMat3, DQuat, DVec3, EulerRot};
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Local {
     pub translation: DVec3,
-    /// Angles about x, y and z in degrees, applied in this order, below the pre-rotation.
+    /// Angles about x, y and z in degrees, applied in this order.
     pub degrees: DVec3,
     pub scale: DVec3,
 }
@@ -20,8 +19,6 @@ pub(super) struct Local {
 /// A node and its keys.
 pub(super) struct Limb<'a> {
     pub motion: &'a NodeMotion,
-    /// Pre-rotation in degrees.
-    pub pre_degrees: DVec3,
     pub rest: Local,
     /// At each key of all clips.
     pub keys: Vec<Local>,
@@ -33,21 +30,18 @@ pub(super) fn limbs<'a>(nodes: &'a Nodes, clips: &[std::sync::Arc<Clip>]) -> Vec
     let mut exact: Vec<Vec<DAffine3>> = Vec::with_capacity(nodes.motions.len());
     let mut written: Vec<Vec<DAffine3>> = Vec::with_capacity(nodes.motions.len());
     for motion in &nodes.motions {
-        let rest = motion.rest();
-        let pre_degrees = degrees(rest.rotation);
-        let pre = rotation(pre_degrees);
         let at = |worlds: &[Vec<DAffine3>], key: usize| motion.parent.map_or(DAffine3::IDENTITY, |it| worlds[it][key]);
         let starts = clip_starts(motion, clips);
         let moves = Moves::of(motion);
-        let mut limb = Limb { motion, pre_degrees, rest: local(rest, pre, DVec3::ZERO), keys: Vec::new() };
+        let mut limb = Limb { motion, rest: local(motion.rest(), DVec3::ZERO), keys: Vec::new() };
         let (mut exact_worlds, mut written_worlds) = (Vec::new(), Vec::new());
         for key in 0..motion.rotations.len() {
             let place = motion.place(key);
             let world = at(&exact, key) * place.transform();
             let corrected = moves.corrected(place, at(&written, key).inverse() * world);
-            let before = if starts.contains(&key) { DVec3::ZERO } else { limb.keys[key - 1].degrees };
-            let local = local(corrected, pre, before);
-            written_worlds.push(at(&written, key) * local.transform(pre));
+            let before = if starts.contains(&key) { limb.rest.degrees } else { limb.keys[key - 1].degrees };
+            let local = local(corrected, before);
+            written_worlds.push(at(&written, key) * local.transform());
             exact_worlds.push(world);
             limb.keys.push(local);
         }
@@ -107,19 +101,19 @@ impl Moves {
 
 impl Local {
     /// The transform as a reader computes it.
-    pub(super) fn transform(&self, pre: DQuat) -> DAffine3 {
-        DAffine3::from_scale_rotation_translation(self.scale, pre * rotation(self.degrees), self.translation)
+    pub(super) fn transform(&self) -> DAffine3 {
+        DAffine3::from_scale_rotation_translation(self.scale, rotation(self.degrees), self.translation)
     }
 }
 
-fn local(place: Place, pre: DQuat, before: DVec3) -> Local {
+fn local(place: Place, before: DVec3) -> Local {
     let single = |value: DVec3| value.as_vec3().as_dvec3();
-    let degrees = near(degrees(pre.inverse() * place.rotation), before);
+    let degrees = near(degrees(place.rotation), before);
     Local { translation: single(place.translation), degrees: single(degrees), scale: single(place.scale) }
 }
 
 /// Rotation by angles about x, then y, then z.
-pub(super) fn rotation(degrees: DVec3) -> DQuat {
+fn rotation(degrees: DVec3) -> DQuat {
     let [x, y, z] = degrees.to_array().map(f64::to_radians);
     DQuat::from_euler(EulerRot::ZYX, z, y, x)
 }

@@ -1,7 +1,8 @@
 //! Geometry: points, polygons, normals, UVs, colours, and shapes.
 
+use dermis_mesh::geometry::point_normals;
 use dermis_mesh::polygons::flip_v;
-use dermis_mesh::{Object, PolygonMesh, Shape};
+use dermis_mesh::{Object, PolygonMesh, Shape, TriMesh};
 use glam::{DVec3, Vec3};
 
 use super::file::{FbxFile, object};
@@ -131,14 +132,13 @@ impl BlendShape {
         ]);
         file.object("Deformer", &node)?;
         file.connect(channel, self.id);
-        let mut shape = object("Geometry", target, name, "Geometry", "Shape").children([
+        // Readers such as assimp require the normals.
+        let shape = object("Geometry", target, name, "Geometry", "Shape").children([
             Node::of("Version", 100),
             Node::of("Indexes", offsets.points.clone()),
             Node::of("Vertices", flat(&offsets.positions)),
+            Node::of("Normals", flat(&offsets.normals)),
         ]);
-        if let Some(normals) = &offsets.normals {
-            shape = shape.child(Node::of("Normals", flat(normals)));
-        }
         file.object("Geometry", &shape)?;
         file.connect(target, channel);
         Ok(channel)
@@ -149,31 +149,50 @@ impl BlendShape {
 pub(super) struct Offsets {
     points: Vec<i32>,
     positions: Vec<DVec3>,
-    normals: Option<Vec<DVec3>>,
+    normals: Vec<DVec3>,
 }
 
 impl Offsets {
-    /// The offset of each point; points that stay are skipped.
-    pub(super) fn new(offset: impl Fn(usize) -> DVec3, normal: Option<&[DVec3]>, count: usize) -> Self {
-        let still =
-            |point: usize| offset(point) == DVec3::ZERO && normal.is_none_or(|normals| normals[point] == DVec3::ZERO);
-        let mut points: Vec<usize> = (0..count).filter(|&point| !still(point)).collect();
-        // A shape that moves nothing names a point all the same: readers expect one.
-        if points.is_empty() && count > 0 {
-            points.push(0);
-        }
-        Self {
-            positions: points.iter().map(|&point| offset(point)).collect(),
-            normals: normal.map(|normals| points.iter().map(|&point| normals[point]).collect()),
-            points: points.into_iter().map(|point| point as i32).collect(),
-        }
+    /// The offsets that move the points of the mesh to `moved`, and turn their normals.
+    pub(super) fn to(mesh: &TriMesh, moved: &[Vec3]) -> Self {
+        let positions: Vec<DVec3> =
+            moved.iter().zip(mesh.points()).map(|(to, from)| to.as_dvec3() - from.as_dvec3()).collect();
+        Self::new(&positions, &turned_normals(mesh, moved))
     }
 
     /// The offsets of a shape of a rig.
     pub(super) fn of_shape(object: &Object, shape: &Shape) -> Self {
-        let normals = shape.normal_offsets.as_ref().map(|normals| per_point(object, normals));
-        Self::new(|point| shape.offsets[point].as_dvec3(), normals.as_deref(), shape.offsets.len())
+        let positions: Vec<DVec3> = shape.offsets.iter().map(|offset| offset.as_dvec3()).collect();
+        let normals = shape.normal_offsets.as_ref().map_or_else(
+            || {
+                let points = object.mesh.points().iter().zip(&shape.offsets);
+                turned_normals(&object.mesh, &points.map(|(point, offset)| *point + *offset).collect::<Vec<_>>())
+            },
+            |normals| per_point(object, normals),
+        );
+        Self::new(&positions, &normals)
     }
+
+    /// Points that stay are skipped.
+    fn new(positions: &[DVec3], normals: &[DVec3]) -> Self {
+        let moves = |point: &usize| positions[*point] != DVec3::ZERO || normals[*point] != DVec3::ZERO;
+        let mut points: Vec<usize> = (0..positions.len()).filter(moves).collect();
+        // A shape that moves nothing names a point all the same: readers expect one.
+        if points.is_empty() {
+            points.push(0);
+        }
+        Self {
+            positions: points.iter().map(|&point| positions[point]).collect(),
+            normals: points.iter().map(|&point| normals[point]).collect(),
+            points: points.into_iter().map(|point| point as i32).collect(),
+        }
+    }
+}
+
+/// Changes of the normals of points that move to `moved`.
+fn turned_normals(mesh: &TriMesh, moved: &[Vec3]) -> Vec<DVec3> {
+    let (before, after) = (point_normals(mesh.points(), mesh.triangles()), point_normals(moved, mesh.triangles()));
+    before.iter().zip(after).map(|(before, after)| after.as_dvec3() - before.as_dvec3()).collect()
 }
 
 /// Means over the vertices of each point: shapes of FBX have one normal per point.

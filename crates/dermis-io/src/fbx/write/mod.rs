@@ -154,6 +154,9 @@ impl Writer<'_, '_> {
         }
         let blend = BlendShape::write(&mut self.file, &object.name, geometry)?;
         let frames = || object.clips.iter().flat_map(|clip| (0..clip.frame_count()).map(|f| clip.shape_weights(f)));
+        if frames().flatten().any(|weight| !(0.0..=1.0).contains(weight)) {
+            self.note(object, "weights of shapes leave the range from 0 to 1, to which Blender and Unity clip them");
+        }
         for (index, shape) in rig.shapes().iter().enumerate() {
             let rest = frames().next().map_or(0.0, |weights| weights[index]);
             let name = if shape.name.is_empty() { format!("shape {index}") } else { shape.name.clone() };
@@ -180,11 +183,9 @@ impl Writer<'_, '_> {
     ) -> Result<(), Error> {
         let take = self.takes.of_object(&mut self.file, &Frames::of_sequence(sequence), number)?;
         let blend = BlendShape::write(&mut self.file, &object.name, geometry)?;
-        let rest = object.mesh.points();
         for frame in 0..sequence.frame_count() {
             let positions = sequence.frame(frame)?;
-            let offset = |point: usize| positions[point].as_dvec3() - rest[point].as_dvec3();
-            let offsets = Offsets::new(offset, None, rest.len());
+            let offsets = Offsets::to(&object.mesh, &positions);
             let weight = if frame == 0 { 1.0 } else { 0.0 };
             let channel = blend.channel(&mut self.file, &format!("frame {frame}"), &offsets, weight)?;
             let keys: Vec<usize> = (frame.saturating_sub(1)..(frame + 2).min(sequence.frame_count())).collect();

@@ -142,10 +142,6 @@ pub(super) fn boolean(name: &str, value: bool) -> Node {
     property(name, "bool", "", "", [i32::from(value)])
 }
 
-pub(super) fn vector(name: &str, value: glam::DVec3) -> Node {
-    property(name, "Vector3D", "Vector", "", value.to_array())
-}
-
 pub(super) fn color(name: &str, value: [f32; 3]) -> Node {
     property(name, "Color", "", "A", value.map(f64::from))
 }

@@ -8,8 +8,8 @@ use glam::{DAffine3, DMat4, DVec3};
 
 use super::curves::{Frames, Keys, Takes, Target};
 use super::file::{FbxFile, ROOT, object};
-use super::limbs::{Limb, Local, limbs, rotation};
-use super::node::{Node, boolean, enumerated, integer, properties, property, vector};
+use super::limbs::{Limb, Local, limbs};
+use super::node::{Node, boolean, enumerated, integer, properties, property};
 use crate::error::Error;
 
 /// A parent's scale and rotation act on its children as in a product of matrices.
@@ -83,7 +83,7 @@ pub(super) fn write_skeleton(
     for limb in &limbs {
         let id = write_limb(file, limb, limb.motion.parent.map_or(above, |parent| ids[parent]))?;
         let parent = limb.motion.parent.map_or(DAffine3::IDENTITY, |parent| rests[parent]);
-        let rest = parent * limb.rest.transform(rotation(limb.pre_degrees));
+        let rest = parent * limb.rest.transform();
         if let Some(joint) = limb.motion.joint {
             bound[joint] = id;
         }
@@ -136,7 +136,6 @@ fn write_limb(file: &mut FbxFile, limb: &Limb<'_>, parent: i64) -> Result<i64, E
     let Local { translation, degrees, scale } = limb.rest;
     let transform = |name: &str, value: DVec3| property(name, name, "", "A", value.to_array());
     let list = vec![
-        vector("PreRotation", limb.pre_degrees),
         transform("Lcl Translation", translation),
         transform("Lcl Rotation", degrees),
         transform("Lcl Scaling", scale),
