@@ -31,6 +31,23 @@ pub(crate) struct OptionalOutput {
     pub(crate) force: bool,
 }
 
+/// Form of bones that joints of FBX cannot express.
+#[derive(Debug, Clone, Copy, Default, clap::Args)]
+pub(crate) struct BoneForm {
+    /// Write bones that stretch or shear to FBX exactly, as nested nodes, instead of as rigid joints
+    #[arg(long)]
+    nested_bones: bool,
+}
+
+impl BoneForm {
+    /// `options` with the form of bones; an error if the option has no effect on `output`.
+    pub(crate) fn applied(self, options: WriteOptions, output: Option<&Path>) -> Result<WriteOptions, Diagnostic> {
+        let is_fbx = output.and_then(Path::extension).is_some_and(|extension| extension.eq_ignore_ascii_case("fbx"));
+        expect_effect([(self.nested_bones, is_fbx, "--nested-bones", "on .fbx outputs")])?;
+        Ok(WriteOptions { nested_bones: self.nested_bones, ..options })
+    }
+}
+
 /// Selection of a part of the input, and how it is read.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Input")]
@@ -65,7 +82,7 @@ pub(crate) struct InputPart {
 
 impl Output {
     pub(crate) fn options(&self) -> WriteOptions {
-        WriteOptions { force: self.force }
+        WriteOptions { force: self.force, ..WriteOptions::default() }
     }
 
     /// Checks that the output can be written, before any work is done.
@@ -86,7 +103,7 @@ impl Output {
 
 impl OptionalOutput {
     pub(crate) fn options(&self) -> WriteOptions {
-        WriteOptions { force: self.force }
+        WriteOptions { force: self.force, ..WriteOptions::default() }
     }
 
     pub(crate) fn check(&self) -> Result<(), Diagnostic> {
@@ -157,6 +174,10 @@ number!(
 number!(
     /// A count of at least 0.
     count_or_none: usize, |_| true, "a whole number of at least 0"
+);
+number!(
+    /// A size of square maps.
+    map_size: usize, |size| (16..=8192).contains(size), "a whole number from 16 to 8192"
 );
 number!(
     /// A length, factor or limit.

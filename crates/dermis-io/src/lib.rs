@@ -57,7 +57,7 @@ mod usd;
 mod volume_mesh;
 mod write;
 
-pub use error::{Error, Problem};
+pub use error::{Error, ErrorKind};
 pub use format::{FORMATS, Format, Holds, readable_extensions, writable_extensions};
 pub use numbered::frame_numbers;
 pub use options::{ReadOptions, WriteOptions};

@@ -10,7 +10,7 @@ use dermis_math::progress::Progress;
 use dermis_mesh::Note;
 use tempfile::TempPath;
 
-use crate::error::{Error, Problem};
+use crate::error::{Error, ErrorKind};
 
 /// Report of a writer.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -46,7 +46,7 @@ impl Job<'_> {
 
 /// Reports progress; an error if the observer asks to stop.
 pub(crate) fn step(progress: &dyn Progress, what: &str, done: usize, total: usize) -> Result<(), Error> {
-    if progress.report(what, done, total).is_break() { Err(Problem::Stopped.into()) } else { Ok(()) }
+    if progress.report(what, done, total).is_break() { Err(ErrorKind::Stopped.into()) } else { Ok(()) }
 }
 
 /// Files on their way to their places.
@@ -135,7 +135,7 @@ pub(crate) fn check_free(target: &Path, force: bool) -> Result<(), Error> {
         return Err(Error::malformed("the output is a folder").in_file(target).with_hint("name a file in it"));
     }
     if !force && target.symlink_metadata().is_ok() {
-        return Err(Error::from(Problem::Exists)
+        return Err(Error::from(ErrorKind::Exists)
             .in_file(target)
             .with_hint("allow it to be replaced, or choose another name"));
     }
@@ -172,7 +172,7 @@ mod tests {
         let target = folder.path().join("out.bin");
         std::fs::write(&target, b"old").unwrap();
         let error = Output::new(false).write_all(&target, b"new").unwrap_err();
-        assert!(matches!(error.problem(), Problem::Exists));
+        assert!(matches!(error.kind(), ErrorKind::Exists));
         let mut output = Output::new(true);
         output.write_all(&target, b"new").unwrap();
         assert_eq!(output.commit().unwrap().bytes, 3);

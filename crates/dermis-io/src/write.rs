@@ -6,7 +6,7 @@ use std::path::Path;
 use dermis_math::progress::Progress;
 use dermis_mesh::{Deformer, Note, Object, Scene, Units, merge};
 
-use crate::error::{Error, Problem};
+use crate::error::{Error, ErrorKind};
 use crate::format::{Format, Holds, Writer, extension_of, writable_extensions};
 use crate::options::WriteOptions;
 use crate::output::{Job, Output, Written, check_free};
@@ -27,9 +27,9 @@ pub fn write(target: &Path, scene: &Scene, options: &WriteOptions, progress: &dy
         }),
     };
     let notes = job.notes;
-    done.map_err(|error| match error.problem() {
+    done.map_err(|error| match error.kind() {
         // Frames are read while they are written: what is wrong with them is wrong with the input.
-        Problem::Sequence(_) => error,
+        ErrorKind::Sequence(_) => error,
         _ => error.in_file(target),
     })?;
     let mut written = output.commit()?;

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use dermis_io::{Problem, ReadOptions, WriteOptions};
+use dermis_io::{ErrorKind, ReadOptions, WriteOptions};
 use dermis_math::progress::{NoProgress, Progress};
 use dermis_mesh::pose::bake;
 use dermis_mesh::{
@@ -298,7 +298,7 @@ fn stopping_leaves_nothing_behind() {
     for ending in ["glb", "gltf"] {
         let path = folder.path().join(format!("a.{ending}"));
         let error = dermis_io::write(&path, &scene, &WriteOptions::default(), &StopAt(10)).unwrap_err();
-        assert!(matches!(error.problem(), Problem::Stopped));
+        assert!(matches!(error.kind(), ErrorKind::Stopped));
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }
     assert!(dermis_io::write(&folder.path().join("a.glb"), &scene, &WriteOptions::default(), &NoProgress).is_ok());

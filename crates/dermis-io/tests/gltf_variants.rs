@@ -3,7 +3,7 @@
 mod common;
 mod gltf_support;
 
-use dermis_io::{Problem, ReadOptions};
+use dermis_io::{ErrorKind, ReadOptions};
 use dermis_mesh::AlphaMode;
 use dermis_mesh::pose::bake;
 use glam::Vec3;
@@ -156,7 +156,7 @@ fn external_files_are_found_in_the_folder_and_nowhere_else() {
     let absolute = folder.path().join("in side/the data.bin");
     for uri in ["../in%20side/the data.bin", absolute.to_str().unwrap(), "missing.bin", "http://example.com/x.bin"] {
         let error = try_uri(&mut file, uri).unwrap_err();
-        assert!(error.hint().is_some() && error.place() == Some("buffers[0]"), "{uri}: {error}");
+        assert!(error.hint().is_some() && error.location() == Some("buffers[0]"), "{uri}: {error}");
     }
     file["images"][0]["uri"] = json!("missing.png");
     let scene = try_uri(&mut file, "the%20data.bin").unwrap();
@@ -173,5 +173,5 @@ fn required_extensions_that_are_not_known_are_named() {
     assert!(scene.notes.iter().any(|note| note.message.contains("KHR_texture_transform")));
     file["extensionsRequired"] = json!(["KHR_texture_transform", "X_magic"]);
     let error = read_it(&file).unwrap_err();
-    assert!(matches!(error.problem(), Problem::Unsupported(what) if what.contains("X_magic") && !what.contains("KHR")));
+    assert!(matches!(error.kind(), ErrorKind::Unsupported(what) if what.contains("X_magic") && !what.contains("KHR")));
 }

@@ -95,17 +95,17 @@ pub struct Note {
     /// Message in one sentence, without a full stop.
     pub message: String,
     /// Location inside the file: an object's path, a frame, an accessor.
-    pub place: Option<String>,
+    pub location: Option<String>,
 }
 
 impl Note {
     /// Creates a note about the whole file.
     pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), place: None }
+        Self { message: message.into(), location: None }
     }
 
     /// Creates a note about a location inside the file.
-    pub fn at(place: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { message: message.into(), place: Some(place.into()) }
+    pub fn at(location: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { message: message.into(), location: Some(location.into()) }
     }
 }

@@ -153,7 +153,7 @@ impl Asset {
             reference: references.get(at).copied().flatten(),
             ..motion(clip.name(), clip.frame_count(), clip.frame_rate_hz())
         };
-        let note = |note: &Note| match &note.place {
+        let note = |note: &Note| match &note.location {
             Some(location) => format!("{} ({location})", note.message),
             None => note.message.clone(),
         };

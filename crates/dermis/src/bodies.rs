@@ -263,11 +263,11 @@ pub fn shape_coefficients(model: &BodyModel, values: &[(String, f64)]) -> Result
     let names: Vec<&str> = model.shapes().iter().map(|shape| shape.name.as_str()).collect();
     let mut betas = vec![0.0; names.len()];
     for (wanted, value) in values {
-        let place = find_one(wanted, &names).map_err(|_| BodyFileError::NoSuchShape {
+        let index = find_one(wanted, &names).map_err(|_| BodyFileError::NoSuchShape {
             wanted: wanted.clone(),
             names: names.iter().map(|&name| name.to_owned()).collect(),
         })?;
-        betas[place] = *value;
+        betas[index] = *value;
     }
     Ok(betas)
 }

@@ -195,7 +195,7 @@ fn skipped(object: &Object, layer: &Deformer) -> Note {
     Note::at(object.name.clone(), format!("this version does not know the layer {name}; it is skipped"))
 }
 
-/// The object as a sequence of its evaluated motion, for formats without layers. Objects without layers are unchanged.
+/// The object as a sequence of its evaluated motion, with a warning. Objects without layers are unchanged.
 ///
 /// Fails if a layer can be neither stored nor evaluated.
 pub fn baked(object: Object, warnings: &mut Vec<Note>) -> Result<Object, EvaluateError> {
@@ -217,11 +217,7 @@ pub fn baked(object: Object, warnings: &mut Vec<Note>) -> Result<Object, Evaluat
     };
     warnings.push(Note::at(
         object.name.clone(),
-        format!(
-            "the format does not hold the layers of the object ({}): they are applied, and {frames} are \
-             written{dropped}",
-            layers.join(", ")
-        ),
+        format!("the layers of the object ({}) are applied, and {frames} are written{dropped}", layers.join(", ")),
     ));
     Ok(with_frames(object, motion.sequence))
 }

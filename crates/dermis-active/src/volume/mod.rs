@@ -118,6 +118,9 @@ impl VolumeLayer {
         }
         let whole = Region::whole(&closed, effects::body_weights(options, object)?);
         let mut layer = Self { options: options.clone(), closed, rest_volume, whole, joints: vec![], notes: vec![] };
+        if options.cap && layer.closed.loops().is_empty() {
+            layer.notes.push(Note::at(&object.name, "the mesh is closed: there is nothing to cap"));
+        }
         if let Some(rig) = object.rig.as_deref().filter(|_| options.mode != Mode::Global) {
             layer.add_joints(object, rig, &points)?;
         }

@@ -47,7 +47,8 @@ fn sample_names() -> PossibleValuesParser {
 /// Writes the sample, or lists all samples.
 pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> {
     if let (Some(name), Some(output)) = (&args.name, &args.output) {
-        return convert(&format!("{SAMPLE}{name}"), output, args.force, &Input::default(), shared);
+        let options = WriteOptions { force: args.force, ..WriteOptions::default() };
+        return convert(&format!("{SAMPLE}{name}"), output, &options, &Input::default(), shared);
     }
     if shared.format == Format::Json {
         let samples = SAMPLES.iter().map(|sample| json!({ "name": sample.name, "summary": sample.summary }));

@@ -1,6 +1,6 @@
 //! Files as other programs write them, by hand.
 
-use dermis_io::{Problem, ReadOptions};
+use dermis_io::{ErrorKind, ReadOptions};
 use dermis_mesh::Scene;
 use dermis_mesh::glam::{Vec2, Vec3, Vec4};
 
@@ -176,15 +176,15 @@ fn rejects_points_that_come_and_go_and_names_the_frame() {
         "{QUAD}point3f[] points.timeSamples = {{ 1: [(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0)], 2: [(0, 0, 0)] }}"
     );
     let error = fails(&mesh(&body));
-    assert!(matches!(error.problem(), Problem::PointCountChanges { frame: 1, expected: 4, found: 1 }), "{error}");
-    assert_eq!(error.place(), Some("/M"));
+    assert!(matches!(error.kind(), ErrorKind::PointCountChanges { frame: 1, expected: 4, found: 1 }), "{error}");
+    assert_eq!(error.location(), Some("/M"));
 }
 
 #[test]
 fn rejects_faces_that_change() {
     let body = format!("{QUAD}int[] faceVertexIndices.timeSamples = {{ 1: [0, 1, 2, 3], 2: [3, 2, 1, 0] }}");
     let error = fails(&mesh(&body));
-    assert!(matches!(error.problem(), Problem::TopologyChanges { frame: 1 }), "{error}");
+    assert!(matches!(error.kind(), ErrorKind::TopologyChanges { frame: 1 }), "{error}");
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn rejects_faces_that_name_missing_points() {
         let body = format!(
             "int[] faceVertexCounts = [4]\nint[] faceVertexIndices = {indices}\npoint3f[] points = [(0,0,0), (1,0,0), (1,1,0)]"
         );
-        assert_eq!(fails(&mesh(&body)).place(), Some("/M"), "{indices}");
+        assert_eq!(fails(&mesh(&body)).location(), Some("/M"), "{indices}");
     }
 }
 

@@ -224,11 +224,11 @@ impl Work<'_> {
     /// Adds the requested corrections to the skin and measures it.
     fn corrected(&mut self, bare: &Skin) -> Result<(Skin, Measures), FitError> {
         let corrections = self.options.corrections;
-        let most = match corrections {
+        let max_rank = match corrections {
             Corrections::Rank(rank) => rank,
-            Corrections::ForDistortion { most, .. } => most,
+            Corrections::ForDistortion { max_rank, .. } => max_rank,
         };
-        let full = correct(bare, self.sequences, most)?;
+        let full = correct(bare, self.sequences, max_rank)?;
         self.clock.stage("corrections");
         let measures = measure(&full, self.sequences)?;
         self.clock.stage("measure");

@@ -80,11 +80,11 @@ pub const DEFAULT_TSVD_THRESHOLD: f64 = 1e-5;
 pub enum Corrections {
     /// This many, or fewer if the motion needs no more.
     Rank(usize),
-    /// The smallest number, up to `most`, whose distortion is at most `percent`.
+    /// The smallest number, up to `max_rank`, whose distortion is at most `percent`.
     ForDistortion {
         /// Target distortion in percent.
         percent: f64,
         /// Maximum rank.
-        most: usize,
+        max_rank: usize,
     },
 }

@@ -156,8 +156,8 @@ impl TrainingSet {
     /// Fits frame `frame` of the first clip more or less closely than the others, which have weight 1.
     pub fn weigh_pose(&mut self, frame: usize, weight: f64) -> std::result::Result<(), EnvelopeError> {
         let found = self.poses.first_mut().and_then(|poses| {
-            let place = poses.pairs.iter().position(|(pose, _)| *pose == frame)?;
-            poses.weights.get_mut(place)
+            let index = poses.pairs.iter().position(|(pose, _)| *pose == frame)?;
+            poses.weights.get_mut(index)
         });
         *found.ok_or(EnvelopeError::NoSuchPose { frame })? = weight;
         Ok(())

@@ -10,7 +10,7 @@ use dermis::skin::refine::{DEFAULT_SMOOTHNESS, RefineOptions};
 use super::inputs::Part;
 use crate::args::EXIT_CODES;
 use crate::diagnostic::Diagnostic;
-use crate::options::{OptionalOutput, count, count_or_none, expect_effect, fraction, non_negative, positive};
+use crate::options::{BoneForm, OptionalOutput, count, count_or_none, expect_effect, fraction, non_negative, positive};
 
 const EXAMPLES: &str = "Examples:
   dermis skin sample:gallop -o gallop.glb                 one bone per near-rigid part
@@ -32,6 +32,8 @@ pub(crate) struct Args {
     pub(super) inputs: Vec<String>,
     #[command(flatten)]
     pub(super) output: OptionalOutput,
+    #[command(flatten)]
+    pub(super) form: BoneForm,
     #[command(flatten)]
     pub(super) part: Part,
     #[command(flatten)]
@@ -141,7 +143,7 @@ impl Args {
             _ => defaults.bones,
         };
         let corrections = match (skin.rank, skin.rank_error) {
-            (_, Some(percent)) => Corrections::ForDistortion { percent, most: usize::MAX },
+            (_, Some(percent)) => Corrections::ForDistortion { percent, max_rank: usize::MAX },
             (Some(rank), _) => Corrections::Rank(rank),
             _ => defaults.corrections,
         };

@@ -27,7 +27,7 @@ use dermis_mesh::{Clip, Joint, MeshSequence, Note, Object, Rig, Scene, SkinWeigh
 use glam::{DAffine3, Vec3};
 
 use crate::budget::Budget;
-use crate::error::{Error, Problem};
+use crate::error::{Error, ErrorKind};
 use crate::frame_rate::snapped;
 use crate::input::Input;
 use crate::options::ReadOptions;
@@ -248,7 +248,7 @@ fn check_counts(prim: &Prim, expected: usize) -> Result<(), Error> {
     for (frame, (time, value)) in samples.iter().enumerate() {
         let found = values::vector3_count(value);
         if found != expected {
-            return Err(Error::from(Problem::PointCountChanges { frame, expected, found })
+            return Err(Error::from(ErrorKind::PointCountChanges { frame, expected, found })
                 .detail(format!("the mesh has {expected} points, but {found} at time code {time}"))
                 .with_hint("export again with constant topology"));
         }

@@ -39,8 +39,8 @@ pub(crate) fn estimate_weights(
     State { transforms, rest: trajectories.rest.clone(), influences, squared_errors }
 }
 
-fn mix(point: &Point<'_>, squared_norm: f64, most: usize, method: WeightMethod) -> Influences {
-    let bones = individually_best(point, most);
+fn mix(point: &Point<'_>, squared_norm: f64, max_influences: usize, method: WeightMethod) -> Influences {
+    let bones = individually_best(point, max_influences);
     let q = monomials(point.rest);
     let n = bones.len();
     // c² of Eq. 9; a trajectory that stays at the origin has weight 0.
@@ -74,14 +74,14 @@ fn bounded(gram: &Gram, h: &[f64; MAX_UNKNOWNS], n: usize, bound: f64) -> [f64; 
 }
 
 /// Eq. 5: the β bones with the smallest γ, best first.
-fn individually_best(point: &Point<'_>, most: usize) -> Vec<usize> {
+fn individually_best(point: &Point<'_>, max_influences: usize) -> Vec<usize> {
     let q = monomials(point.rest);
     let gamma = |bone: usize| point.moments.gram(bone, bone, &q) - 2.0 * point.correlation(bone);
     let mut order: Vec<(f64, usize)> = (0..point.moments.bones).map(|bone| (gamma(bone), bone)).collect();
-    let most = most.min(order.len());
-    if most < order.len() {
-        order.select_nth_unstable_by(most, |a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        order.truncate(most);
+    let kept = max_influences.min(order.len());
+    if kept < order.len() {
+        order.select_nth_unstable_by(kept, |a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        order.truncate(kept);
     }
     order.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     order.into_iter().map(|(_, bone)| bone).collect()
