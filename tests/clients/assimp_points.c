@@ -5,7 +5,8 @@
 
    MESH is the name of its node; CLIP is '-' for the pose of the nodes. assimp gives nodes, keys, bones and morph targets
    and poses nothing; the posing here follows its documentation. OUT receives doubles [times, vertices, 3] in the space
-   of the file, without the root node, which holds units and axes. All times must be times of keys. */
+   of the file, without the root node, which holds units and axes. All times must be times of keys; the first is the
+   start of the clip, at which assimp begins to count. */
 
 #include <assimp/cimport.h>
 #include <assimp/postprocess.h>
@@ -152,7 +153,7 @@ int main(int count, char **words) {
   FILE *out = fopen(words[4], "wb");
   if (!out) fail("cannot write", words[4]);
   for (int k = 5; k < count; k++) {
-    double ticks = animation ? atof(words[k]) * animation->mTicksPerSecond : 0;
+    double ticks = animation ? (atof(words[k]) - atof(words[5])) * animation->mTicksPerSecond : 0;
     for (unsigned m = 0; m < node->mNumMeshes; m++)
       pose(scene, node, scene->mMeshes[node->mMeshes[m]], animation, ticks, out);
   }

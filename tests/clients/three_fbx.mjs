@@ -26,11 +26,12 @@ function load(file) {
   return scene;
 }
 
-function pose(scene, mixer, clip, seconds) {
+/** Poses the scene as `clip`, whose keys begin at `start`, has it at exactly `seconds`. */
+function pose(scene, mixer, clip, start, seconds) {
   if (clip) {
     const action = mixer.clipAction(clip);
     action.reset().setLoop(LoopOnce).play();
-    action.time = seconds;
+    action.time = seconds - start;
     mixer.update(0);
   }
   scene.updateMatrixWorld(true);
@@ -58,9 +59,13 @@ function run({ file, mesh: wanted, clip: name, times, out }) {
   const corners = mesh.geometry.index?.count ?? mesh.geometry.attributes.position.count;
   const values = new Float64Array(3 * corners * times.length);
   const mixer = new AnimationMixer(scene);
+  // The mixer has no time before 0, so keys are moved to begin there.
+  const start = clip ? Math.min(...clip.tracks.map((track) => track.times[0])) : 0;
+  clip?.tracks.forEach((track) => track.shift(-start));
+  clip?.resetDuration();
   let at = 0;
   for (const seconds of times) {
-    pose(scene, mixer, clip, seconds);
+    pose(scene, mixer, clip, start, seconds);
     at = cornersOf(mesh, values, at);
   }
   writeNpy(out, values, [times.length, corners, 3]);

@@ -115,7 +115,7 @@ macro_rules! if_feature {
 }
 
 /// All formats, in the order in which lists name them.
-pub static FORMATS: [Format; 13] = [
+pub static FORMATS: [Format; 14] = [
     Format {
         id: "gltf",
         name: "glTF",
@@ -192,6 +192,19 @@ pub static FORMATS: [Format; 13] = [
         },
         reader: if_feature!("fbx", fbx::read),
         writer: if_feature!("fbx", Writer::Scene(fbx::write)),
+        frame_readers: None,
+    },
+    Format {
+        id: "bvh",
+        name: "BVH",
+        feature: "bvh",
+        extensions: &["bvh"],
+        written_extensions: &[],
+        reads: "skeletons with their motion, channels in any order",
+        writes: "",
+        holds: Holds::NONE,
+        reader: if_feature!("bvh", bvh::read),
+        writer: None,
         frame_readers: None,
     },
     Format {

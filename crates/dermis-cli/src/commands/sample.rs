@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
+use dermis::io::WriteOptions;
 use dermis::samples::SAMPLES;
 use serde_json::json;
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dermis_mesh::{Clip, Note, Object, Rig};
+use dermis_mesh::{Clip, Joint, Note, Object, Rig};
 use dermis_skin::export::{Nodes, bone_nodes, rigid_bones};
 use glam::{DAffine3, DMat4, DVec3};
 
@@ -35,6 +35,49 @@ pub(super) struct Skeleton {
 
 /// Chooses the joints of `object`; notes what is lost by it.
 pub(super) fn bones(object: &Object, rig: &Rig, nested: bool, notes: &mut Vec<Note>) -> Result<Bones, Error> {
+    if let Some((rig, clips)) = unscaled(object, rig)? {
+        let object = Object { rig: None, clips, ..object.clone() };
+        return bones_as_bound(&object, &rig, nested, notes);
+    }
+    bones_as_bound(object, rig, nested, notes)
+}
+
+/// The same motion with joints that are bound without scale, which Blender and engines expect: transforms M may be
+/// changed by any constant C if the inverse binds change with them, `M B⁻¹ = (M C)(C⁻¹ B⁻¹)`. `None` if none has a scale.
+#[allow(clippy::type_complexity, reason = "a rig and its clips, used once")]
+fn unscaled(object: &Object, rig: &Rig) -> Result<Option<(Rig, Vec<Arc<Clip>>)>, Error> {
+    const UNIT: f64 = 1e-6;
+    let scale_of = |joint: &Joint| {
+        let scale = joint.bind().to_scale_rotation_translation().0;
+        let usable = scale.is_finite() && scale.min_element() > 0.0 && !scale.abs_diff_eq(DVec3::ONE, UNIT);
+        if usable { scale } else { DVec3::ONE }
+    };
+    let scales: Vec<DVec3> = rig.joints().iter().map(scale_of).collect();
+    if scales.iter().all(|scale| *scale == DVec3::ONE) {
+        return Ok(None);
+    }
+    let joint = |(joint, &scale): (&Joint, &DVec3)| Joint {
+        inverse_bind: DAffine3::from_scale(scale) * joint.inverse_bind,
+        ..joint.clone()
+    };
+    let joints = rig.joints().iter().zip(&scales).map(joint).collect();
+    let unscaled = Rig::new(&object.mesh, joints, rig.weights().clone(), rig.shapes().to_vec())?;
+    let mut clips = Vec::with_capacity(object.clips.len());
+    for clip in &object.clips {
+        let frames = || 0..clip.frame_count();
+        let posed = |frame: usize| {
+            let pairs = clip.transforms(frame).iter().zip(&scales);
+            pairs.map(|(transform, scale)| *transform * DAffine3::from_scale(scale.recip()))
+        };
+        let weights = frames().flat_map(|frame| clip.shape_weights(frame).iter().copied()).collect();
+        let part =
+            Clip::new(&unscaled, clip.name(), clip.frame_rate_hz(), frames().flat_map(posed).collect(), weights)?;
+        clips.push(Arc::new(part.starting_at(clip.start_seconds())));
+    }
+    Ok(Some((unscaled, clips)))
+}
+
+fn bones_as_bound(object: &Object, rig: &Rig, nested: bool, notes: &mut Vec<Note>) -> Result<Bones, Error> {
     let nodes = bone_nodes(&object.mesh, rig, &object.clips)?;
     let is_bound = nodes.inverse_binds.iter().all(|inverse_bind| inverse_bind.inverse().is_finite());
     if is_bound && (nested || !nodes.flexible) {
