@@ -157,9 +157,9 @@ pub static FORMATS: [Format; 14] = [
         name: "USD",
         feature: "usd",
         extensions: &["usda", "usd", "usdc", "usdz"],
-        written_extensions: &["usda"],
+        written_extensions: &["usda", "usd", "usdc", "usdz"],
         reads: "points over time, UsdSkel, blend shapes, preview materials",
-        writes: "the same, as `.usda`",
+        writes: "the same: text as `.usda`, binary as `.usdc` and `.usd`, with textures as `.usdz`",
         holds: Holds {
             rig: true,
             motion: true,
