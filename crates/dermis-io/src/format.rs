@@ -146,7 +146,7 @@ pub static FORMATS: [Format; 14] = [
         extensions: &["abc"],
         written_extensions: &["abc"],
         reads: "PolyMesh and SubD under moving transforms",
-        writes: "animated PolyMesh with UVs, normals, face sets",
+        writes: "animated PolyMesh with UVs, normals, face sets; rigid motion as transforms",
         holds: Holds { motion: true, surface: true, all_sets: true, materials: true, units: true, ..Holds::NONE },
         reader: if_feature!("alembic", alembic::read),
         writer: if_feature!("alembic", Writer::Scene(alembic::write)),

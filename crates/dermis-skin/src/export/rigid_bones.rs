@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use dermis_math::svd3::svd3;
+use dermis_math::polar::polar_rotation;
 use dermis_mesh::pose::pose_into;
 use dermis_mesh::{Clip, Joint, Rig, RigError, TriMesh};
 use glam::{DAffine3, DMat3, DVec3, Vec3};
@@ -57,7 +57,7 @@ fn rigid_bind(joint: &Joint) -> DAffine3 {
     if !bind.is_finite() {
         return DAffine3::IDENTITY;
     }
-    DAffine3 { matrix3: nearest_rotation(bind.matrix3), translation: bind.translation }
+    DAffine3 { matrix3: polar_rotation(bind.matrix3), translation: bind.translation }
 }
 
 /// Moments of the points of a bone, weighted by w².
@@ -95,19 +95,9 @@ impl Body {
         let size = self.spread.x_axis.x + self.spread.y_axis.y + self.spread.z_axis.z;
         // The spread regularized by a ball: points on a line or a plane determine the rest by F itself.
         let spread = self.spread + DMat3::from_diagonal(DVec3::splat(1e-6 * size));
-        let matrix3 =
-            if size > 0.0 { nearest_rotation(motion.matrix3 * spread) } else { nearest_rotation(motion.matrix3) };
+        let matrix3 = if size > 0.0 { polar_rotation(motion.matrix3 * spread) } else { polar_rotation(motion.matrix3) };
         DAffine3 { matrix3, translation: motion.transform_point3(self.center) - matrix3 * self.center }
     }
-}
-
-/// The rotation R that maximizes `tr(Rᵀ M)`.
-fn nearest_rotation(matrix: DMat3) -> DMat3 {
-    let mut svd = svd3(matrix);
-    if svd.u.determinant() * svd.v.determinant() < 0.0 {
-        svd.u.z_axis = -svd.u.z_axis;
-    }
-    svd.u * svd.v.transpose()
 }
 
 /// Largest and root mean square distance of the points of two rigs in their clips.

@@ -20,7 +20,7 @@ const EXAMPLES: &str = "Examples:
   dermis skin horse.abc --from horse.glb                  measure an asset against its sequence
   dermis skin horse.abc --table                           Table 1 of the paper for this input
 
-The extension of the output selects the contents: .glb, .gltf, .usda and .npz store the
+The extension of the output selects the contents: glTF, USD, FBX and .npz files store the
 whole skin, all other formats store the frames that it plays.";
 
 /// Convert mesh animations to a skinned asset: bones, weights and corrections
