@@ -1,7 +1,8 @@
 //! BVH: a skeleton with its motion, as motion capture programs exchange it. Read only.
 //!
-//! A file has no mesh. The object that it becomes has one point, at the root's rest position, bound to the root, so that
-//! the rig is a rig like any other; `pose --rig` and other commands that take a motion use its joints and its clip.
+//! A file has no mesh. The object that it becomes has the name of the file and one point, at the root's rest position,
+//! bound to the root, so that the rig is a rig like any other; `pose --rig` and other commands that take a motion use its
+//! joints and its clip.
 //!
 //! `HIERARCHY` gives each joint an offset from its parent and a list of channels; `MOTION` gives the channels' values in
 //! each frame. Channels are applied in the order of the list, `Zrotation Xrotation Yrotation` being `Rz · Rx · Ry`; angles
@@ -34,10 +35,9 @@ pub(crate) fn read(input: &Input, _: &ReadOptions) -> Result<Scene, Error> {
     let root = joints.first().map_or(DVec3::ZERO, |joint| joint.bind().translation);
     let mesh = Arc::new(TriMesh::new(vec![root.as_vec3()], Vec::new())?);
     let rig = Rig::new(&mesh, joints, SkinWeights::from_rows([[(0, 1.0)]]), Vec::new())?;
-    let name = file.nodes.first().map_or_else(String::new, |node| node.name.clone());
     let clips = clip(&file, &rig, &mut notes)?.into_iter().collect();
     notes.push(Note::new("a motion without a mesh; the format has no units and no up axis"));
-    Ok(Scene { objects: vec![Object::of_rig(name, mesh, rig, clips)], notes, ..Scene::default() })
+    Ok(Scene { objects: vec![Object::of_rig(input.name.clone(), mesh, rig, clips)], notes, ..Scene::default() })
 }
 
 /// The joints in the order of the file, ends of chains included, under unique names.

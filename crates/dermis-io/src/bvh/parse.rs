@@ -200,7 +200,7 @@ impl<'a> Words<'a> {
         Some(())
     }
 
-    /// What follows in the line: names may contain spaces.
+    /// The rest of the line: names may contain spaces.
     fn rest_of_line(&mut self) -> &'a str {
         let rest = std::mem::take(&mut self.rest).trim();
         self.last_was_brace = rest.ends_with('{');

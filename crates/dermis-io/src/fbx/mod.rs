@@ -90,7 +90,7 @@ fn load(bytes: &[u8]) -> Result<ufbx::SceneRoot, Error> {
 struct Reader<'a> {
     scene: &'a ufbx::Scene,
     rate_hz: f64,
-    /// Whether the rate is the caller's.
+    /// True if the rate is the caller's.
     asked: bool,
     budget: Budget,
     notes: Vec<Note>,

@@ -149,7 +149,7 @@ mod tests {
     fn a_bone_far_from_the_origin_stretches_about_its_points() {
         let (mesh, rig, clips) = rigged(DAffine3::from_scale(DVec3::new(1.1, 1.0, 1.0)));
         let rigid = rigid_bones(&mesh, &rig, &clips).unwrap();
-        // The cube is 1 long: its ends are off by 5 % of it, wherever it stands.
+        // The cube is 1 long: its ends are off by 5 % of it at any location.
         assert!((rigid.max_error - 0.05).abs() < 1e-5, "{}", rigid.max_error);
         assert!((rigid.rms_error - 0.05).abs() < 1e-5, "{}", rigid.rms_error);
     }

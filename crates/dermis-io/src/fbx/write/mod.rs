@@ -13,6 +13,7 @@ mod mesh;
 mod node;
 mod skeleton;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use dermis_mesh::{MeshSequence, Note, Object, Rig, Scene};
@@ -36,6 +37,8 @@ struct Writer<'a, 'b> {
     skeletons: Vec<Skeleton>,
     /// Every mesh and limb where meshes are bound.
     bind_pose: Vec<(i64, DAffine3)>,
+    /// Names of joints, which meshes leave to them.
+    joint_names: HashSet<String>,
     done: usize,
     total: usize,
 }
@@ -69,6 +72,7 @@ pub(crate) fn write(scene: &Scene, job: &mut Job<'_>) -> Result<(), Error> {
         materials: Materials::default(),
         skeletons: Vec::new(),
         bind_pose: Vec::new(),
+        joint_names: scene.objects.iter().flat_map(joint_names).collect(),
         done: 0,
         total,
     };
@@ -76,6 +80,13 @@ pub(crate) fn write(scene: &Scene, job: &mut Job<'_>) -> Result<(), Error> {
         writer.object(object, number).map_err(|error| error.at(object.name.clone()))?;
     }
     writer.finish()
+}
+
+fn joint_names(object: &Object) -> Vec<String> {
+    match motion_of(object) {
+        Motion::Rig(rig) => rig.joints().iter().map(|joint| joint.name.clone()).collect(),
+        Motion::None | Motion::Recorded(_) => Vec::new(),
+    }
 }
 
 fn all_frames(object: &Object) -> Vec<Frames> {
@@ -107,7 +118,12 @@ impl Writer<'_, '_> {
         let recorded = matches!(motion, Motion::Recorded(_));
         // Marks shapes that are frames, for our reader.
         let mark = recorded.then(|| property(super::RECORDED, "Bool", "", "U", [1])).into_iter().collect();
-        let model = skeleton::write_model(&mut self.file, &object.name, "Mesh", mark, ROOT)?;
+        let mut name = object.name.clone();
+        if self.joint_names.contains(&name) {
+            name.push_str(" mesh");
+            self.file.renamed.push((object.name.clone(), name.clone()));
+        }
+        let model = skeleton::write_model(&mut self.file, &name, "Mesh", mark, ROOT)?;
         for material in &shape.materials {
             let id = self.materials.id(&mut self.file, material)?;
             self.file.connect(id, model);
