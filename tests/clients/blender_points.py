@@ -51,11 +51,8 @@ def run(job):
 
 
 def play(clip):
-    """Gives every armature and every set of shape keys the action of a take, and lets weights leave 0 to 1."""
+    """Gives every armature and every set of shape keys the action of a take."""
     action = bpy.data.actions[clip]
-    for key in bpy.data.shape_keys:
-        for block in key.key_blocks:
-            block.slider_min, block.slider_max = -10.0, 10.0
     for thing in [*bpy.data.objects, *bpy.data.shape_keys]:
         kind = "OBJECT" if isinstance(thing, bpy.types.Object) else "KEY"
         slots = [slot for slot in action.slots if slot.identifier == f"{action_prefix(kind)}{thing.name}"]

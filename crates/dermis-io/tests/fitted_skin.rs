@@ -141,8 +141,7 @@ fn fbx_keeps_all_bones_clips_and_corrections() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("skin.fbx");
         let options = WriteOptions { nested_bones: true, ..WriteOptions::default() };
-        let written = dermis_io::write(&path, &scene, &options, &NoProgress).unwrap();
-        assert!(written.notes.iter().any(|note| note.message.contains("from 0 to 1")), "{:?}", written.notes);
+        dermis_io::write(&path, &scene, &options, &NoProgress).unwrap();
         let back = read(&path).unwrap();
         let rig = only(&back).rig.as_ref().unwrap();
         assert_eq!((rig.joints().len(), rig.weights().max_influences()), (BONES, BONES));

@@ -10,6 +10,7 @@
 mod material;
 mod mesh;
 mod rig;
+mod signed_shapes;
 mod write;
 
 use std::sync::Arc;

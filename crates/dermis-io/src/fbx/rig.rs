@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use dermis_mesh::{Clip, Joint, Note, Rig, Shape, SkinWeights, TriMesh};
 use glam::{DAffine3, DVec3, Vec3};
 
+use super::signed_shapes::{Part, joined};
 use super::{Reader, affine};
 use crate::budget::Budget;
 use crate::error::Error;
@@ -36,6 +37,7 @@ pub(super) fn rig(
     let (channels, shapes) = shapes(node, mesh, place, shaped, reader)?;
     let (joints, nodes, weights) = skin(node, mesh, place, &mut reader.notes);
     let is_skinned = !joints.is_empty();
+    let parts: Vec<Part> = channels.iter().map(|(channel, _)| Part::of_channel(channel)).collect();
     let mut deformers = Deformers { joints, nodes, weights, channels, shapes };
     if !is_skinned {
         deformers.hang_from(node, place, mesh.num_vertices);
@@ -45,7 +47,7 @@ pub(super) fn rig(
     let clips = stacks.map(|stack| clip(stack, &deformers, &rig, reader.rate_of(stack), &mut reader.budget));
     let clips = clips.collect::<Result<Vec<_>, _>>()?;
     if is_skinned || clips.iter().any(|clip| carries(clip, place, &deformers.joints)) {
-        return Ok(Some((rig, clips)));
+        return joined(shaped, rig, clips, &parts).map(Some);
     }
     if deformers.shapes.is_empty() {
         return Ok(None);
@@ -59,7 +61,7 @@ pub(super) fn rig(
         Ok(still.starting_at(clip.start_seconds()))
     };
     let clips = clips.iter().map(still).collect::<Result<Vec<_>, Error>>()?;
-    Ok(Some((rig, clips)))
+    joined(shaped, rig, clips, &parts).map(Some)
 }
 
 /// Returns whether the only joint of an unskinned mesh ever leaves its place.

@@ -6,8 +6,9 @@ use dermis_mesh::{Object, PolygonMesh, Shape, TriMesh};
 use glam::{DVec3, Vec3};
 
 use super::file::{FbxFile, object};
-use super::node::{Node, number, properties};
+use super::node::{Node, number, properties, property};
 use crate::error::Error;
+use crate::fbx::signed_shapes::Part;
 
 /// Name of a UV set.
 pub(super) fn uv_name(set: usize) -> String {
@@ -120,13 +121,22 @@ impl BlendShape {
         Ok(Self { id })
     }
 
-    /// Writes a shape with its channel, at `weight` while nothing plays; returns the channel.
-    pub(super) fn channel(&self, file: &mut FbxFile, name: &str, offsets: &Offsets, weight: f32) -> Result<i64, Error> {
+    /// Writes a part of a shape with its channel, at `weight` while nothing plays; returns the channel.
+    pub(super) fn channel(
+        &self,
+        file: &mut FbxFile,
+        name: &str,
+        offsets: &Offsets,
+        part: Part,
+        weight: f32,
+    ) -> Result<i64, Error> {
         let (channel, target) = (file.id(), file.id());
+        let name = &part.name(name);
         let percent = 100.0 * f64::from(weight);
+        let mark = part.property().map(|(name, factor)| property(name, "Number", "", "U", [factor]));
         let node = object("Deformer", channel, name, "SubDeformer", "BlendShapeChannel").children([
             Node::of("Version", 100),
-            properties([number("DeformPercent", percent)]),
+            properties(std::iter::once(number("DeformPercent", percent)).chain(mark)),
             Node::of("DeformPercent", percent),
             Node::of("FullWeights", vec![100.0f64]),
         ]);
@@ -136,8 +146,8 @@ impl BlendShape {
         let shape = object("Geometry", target, name, "Geometry", "Shape").children([
             Node::of("Version", 100),
             Node::of("Indexes", offsets.points.clone()),
-            Node::of("Vertices", flat(&offsets.positions)),
-            Node::of("Normals", flat(&offsets.normals)),
+            Node::of("Vertices", flat(&scaled(&offsets.positions, part))),
+            Node::of("Normals", flat(&scaled(&offsets.normals, part))),
         ]);
         file.object("Geometry", &shape)?;
         file.connect(target, channel);
@@ -207,6 +217,10 @@ fn per_point(object: &Object, normals: &[Vec3]) -> Vec<DVec3> {
         *count += 1.0;
     }
     sums.into_iter().map(|(sum, count)| if count > 0.0 { sum / count } else { DVec3::ZERO }).collect()
+}
+
+fn scaled(vectors: &[DVec3], part: Part) -> Vec<DVec3> {
+    vectors.iter().map(|vector| *vector * f64::from(part.factor)).collect()
 }
 
 fn flat(vectors: &[DVec3]) -> Vec<f64> {

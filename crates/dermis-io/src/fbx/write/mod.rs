@@ -25,6 +25,7 @@ use self::material::Materials;
 use self::mesh::{BlendShape, Offsets};
 use self::node::property;
 use self::skeleton::Skeleton;
+use super::signed_shapes::Part;
 use crate::error::Error;
 use crate::output::{Job, step};
 
@@ -170,18 +171,23 @@ impl Writer<'_, '_> {
         }
         let blend = BlendShape::write(&mut self.file, &object.name, geometry)?;
         let frames = || object.clips.iter().flat_map(|clip| (0..clip.frame_count()).map(|f| clip.shape_weights(f)));
-        if frames().flatten().any(|weight| !(0.0..=1.0).contains(weight)) {
-            self.note(object, "weights of shapes leave the range from 0 to 1, to which Blender and Unity clip them");
-        }
+        let mut names = HashSet::new();
         for (index, shape) in rig.shapes().iter().enumerate() {
             let rest = frames().next().map_or(0.0, |weights| weights[index]);
-            let name = if shape.name.is_empty() { format!("shape {index}") } else { shape.name.clone() };
-            let channel = blend.channel(&mut self.file, &name, &Offsets::of_shape(object, shape), rest)?;
+            // Programs find shapes by name.
+            let is_named = !shape.name.is_empty() && names.insert(&shape.name);
+            let name = if is_named { shape.name.clone() } else { format!("{} {index}", shape.name) };
+            let offsets = Offsets::of_shape(object, shape);
             let moves = frames().any(|weights| weights[index] != rest);
-            if moves || (rig.joints().is_empty() && index == 0) {
-                for (clip, &take) in object.clips.iter().zip(parts) {
-                    let percent = (0..clip.frame_count()).map(|frame| 100.0 * clip.shape_weights(frame)[index]);
-                    self.animate_channel(take, channel, &Keys::Frames, percent.collect())?;
+            let weights = || frames().map(|weights| weights[index]);
+            for part in Part::of_range(weights().fold(0.0, f32::min), weights().fold(0.0, f32::max)) {
+                let channel = blend.channel(&mut self.file, &name, &offsets, part, part.weight(rest))?;
+                if moves || (rig.joints().is_empty() && index == 0) {
+                    for (clip, &take) in object.clips.iter().zip(parts) {
+                        let weight = |frame: usize| 100.0 * part.weight(clip.shape_weights(frame)[index]);
+                        let percent = (0..clip.frame_count()).map(weight).collect();
+                        self.animate_channel(take, channel, &Keys::Frames, percent)?;
+                    }
                 }
             }
             self.step()?;
@@ -203,7 +209,8 @@ impl Writer<'_, '_> {
             let positions = sequence.frame(frame)?;
             let offsets = Offsets::to(&object.mesh, &positions);
             let weight = if frame == 0 { 1.0 } else { 0.0 };
-            let channel = blend.channel(&mut self.file, &format!("frame {frame}"), &offsets, weight)?;
+            let whole = Part { factor: 1.0 };
+            let channel = blend.channel(&mut self.file, &format!("frame {frame}"), &offsets, whole, weight)?;
             let keys: Vec<usize> = (frame.saturating_sub(1)..(frame + 2).min(sequence.frame_count())).collect();
             let percent = keys.iter().map(|&key| if key == frame { 100.0 } else { 0.0 }).collect();
             self.animate_channel(take, channel, &Keys::At(keys), percent)?;
