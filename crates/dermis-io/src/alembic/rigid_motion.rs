@@ -2,7 +2,7 @@
 //!
 //! Frame k is `(R_k, t_k)` of frame 0 if the nearest rigid motion (Kabsch 1976: R from the singular value decomposition of
 //! `Σ (q − q̄)(p − p̄)ᵀ`, `t = q̄ − R p̄`) leaves no more than the rounding of single precision. Then the points are stored
-//! once, and the motion as a transform per frame.
+//! once, and the motion as a transform per frame. A translation that is exact is preferred.
 
 use dermis_math::polar::polar_rotation;
 use dermis_mesh::MeshSequence;
@@ -29,13 +29,21 @@ pub(super) fn rigid_motion(motion: &MeshSequence) -> Result<Option<Vec<DAffine3>
         motion.read_into(frame, &mut points)?;
         let same = points == first;
         moves |= !same;
-        let transform = if same { Some(DAffine3::IDENTITY) } else { between(&first, &points) };
+        let shifted = || translation(&first, &points).or_else(|| between(&first, &points));
+        let transform = if same { Some(DAffine3::IDENTITY) } else { shifted() };
         match transform {
             Some(transform) => transforms.push(transform),
             None => return Ok(None),
         }
     }
     Ok(moves.then_some(transforms))
+}
+
+/// The translation that takes `from` to `to` to the bit.
+fn translation(from: &[Vec3], to: &[Vec3]) -> Option<DAffine3> {
+    let offset = to[0].as_dvec3() - from[0].as_dvec3();
+    let fits = |(from, to): (&Vec3, &Vec3)| (from.as_dvec3() + offset).as_vec3() == *to;
+    from.iter().zip(to).all(fits).then(|| DAffine3::from_translation(offset))
 }
 
 /// The rigid motion that takes `from` to `to` up to rounding.
