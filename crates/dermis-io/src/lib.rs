@@ -48,6 +48,8 @@ mod ply;
 mod point_cache;
 mod raw_frames;
 mod read;
+#[cfg(any(feature = "gltf", feature = "fbx", feature = "usd"))]
+mod skeletons;
 #[cfg(feature = "npz")]
 pub mod smpl;
 mod still;

@@ -61,6 +61,7 @@ fn read_input(format: &Format, input: &Input, options: &ReadOptions) -> Result<S
     }
     let mut scene = reader(input, options)?;
     name_clips(&mut scene);
+    scene.share_skeletons();
     Ok(scene)
 }
 

@@ -1,8 +1,7 @@
 //! BVH: a skeleton with its motion, as motion capture programs exchange it. Read only.
 //!
-//! A file has no mesh. The object that it becomes has the name of the file and one point, at the root's rest position,
-//! bound to the root, so that the rig is a rig like any other; `pose --rig` and other commands that take a motion use its
-//! joints and its clip.
+//! A file has no mesh. The object that it becomes has the name of the file, a rig without points, and a clip: a motion for
+//! `pose --rig` and other commands that take one.
 //!
 //! `HIERARCHY` gives each joint an offset from its parent and a list of channels; `MOTION` gives the channels' values in
 //! each frame. Channels are applied in the order of the list, `Zrotation Xrotation Yrotation` being `Rz · Rx · Ry`; angles
@@ -32,12 +31,14 @@ pub(crate) fn read(input: &Input, _: &ReadOptions) -> Result<Scene, Error> {
     let file = parse(&input.bytes)?;
     let mut notes = Vec::new();
     let joints = joints(&file.nodes, &mut notes);
-    let root = joints.first().map_or(DVec3::ZERO, |joint| joint.bind().translation);
-    let mesh = Arc::new(TriMesh::new(vec![root.as_vec3()], Vec::new())?);
-    let rig = Rig::new(&mesh, joints, SkinWeights::from_rows([[(0, 1.0)]]), Vec::new())?;
+    let rig = Rig::new(&TriMesh::default(), joints, SkinWeights::from_rows([[]; 0]), Vec::new())?;
     let clips = clip(&file, &rig, &mut notes)?.into_iter().collect();
     notes.push(Note::new("a motion without a mesh; the format has no units and no up axis"));
-    Ok(Scene { objects: vec![Object::of_rig(input.name.clone(), mesh, rig, clips)], notes, ..Scene::default() })
+    Ok(Scene {
+        objects: vec![Object::of_rig(input.name.clone(), Arc::default(), rig, clips)],
+        notes,
+        ..Scene::default()
+    })
 }
 
 /// The joints in the order of the file, ends of chains included, under unique names.

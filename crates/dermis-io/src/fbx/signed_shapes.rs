@@ -4,7 +4,9 @@
 //! positive weights, and their negatives for the negative ones. Powers of two are exact, and linear keys of both parts add
 //! up to the linear keys of the whole. Properties of the channels state the factors, by which reading joins them again.
 
-use dermis_mesh::{Clip, Rig, Shape, TriMesh};
+use std::sync::Arc;
+
+use dermis_mesh::{Clip, Rig, RigPose, Shape, TriMesh};
 use glam::Vec3;
 
 use crate::error::Error;
@@ -72,20 +74,25 @@ pub(super) fn joined(mesh: &TriMesh, rig: Rig, clips: Vec<Clip>, parts: &[Part])
         Shape { name: shape.name.clone(), offsets: divided(&shape.offsets), normal_offsets }
     };
     let shapes = whole.iter().map(shape).collect();
-    let joined = Rig::new(mesh, rig.joints().to_vec(), rig.weights().clone(), shapes)?;
+    let joints = Arc::clone(rig.shared_joints());
+    let mut joined = Rig::sharing(mesh, joints, rig.weights().clone(), shapes)?;
+    let joined_weights = |stored: &[f32]| -> Vec<f32> {
+        let weight = |&index: &usize| {
+            let negative = parts.get(index + 1).filter(|part| part.factor < 0.0);
+            let below = negative.map_or(0.0, |part| part.factor * stored[index + 1]);
+            parts[index].factor * stored[index] + below
+        };
+        whole.iter().map(weight).collect()
+    };
+    if let Some(RigPose { transforms, shape_weights }) = rig.stored_pose() {
+        let (transforms, shape_weights) = (Arc::clone(transforms), joined_weights(shape_weights));
+        joined = joined.with_stored_pose(RigPose { transforms, shape_weights })?;
+    }
     let mut parts_of = Vec::with_capacity(clips.len());
     for clip in &clips {
-        let mut weights = Vec::with_capacity(whole.len() * clip.frame_count());
-        for frame in 0..clip.frame_count() {
-            let stored = clip.shape_weights(frame);
-            for &index in &whole {
-                let negative = parts.get(index + 1).filter(|part| part.factor < 0.0);
-                let below = negative.map_or(0.0, |part| part.factor * stored[index + 1]);
-                weights.push(parts[index].factor * stored[index] + below);
-            }
-        }
-        let transforms = (0..clip.frame_count()).flat_map(|frame| clip.transforms(frame).iter().copied()).collect();
-        let part = Clip::new(&joined, clip.name(), clip.frame_rate_hz(), transforms, weights)?;
+        let weights = (0..clip.frame_count()).flat_map(|frame| joined_weights(clip.shape_weights(frame))).collect();
+        let transforms = Arc::clone(clip.shared_transforms());
+        let part = Clip::sharing(&joined, clip.name(), clip.frame_rate_hz(), transforms, weights)?;
         parts_of.push(part.starting_at(clip.start_seconds()));
     }
     Ok((joined, parts_of))

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use dermis_math::polar::polar_rotation;
 use dermis_mesh::pose::pose_into;
-use dermis_mesh::{Clip, Joint, Rig, RigError, TriMesh};
+use dermis_mesh::{Clip, Joint, Rig, RigError, RigPose, TriMesh};
 use glam::{DAffine3, DMat3, DVec3, Vec3};
 
 /// A rig of rigid bones and its distance from the rig that it replaces.
@@ -33,16 +33,20 @@ pub fn rigid_bones(mesh: &TriMesh, rig: &Rig, clips: &[Arc<Clip>]) -> Result<Rig
     let binds: Vec<DAffine3> = rig.joints().iter().map(|joint| rigid_bind(joint)).collect();
     let joint = |(joint, bind): (&Joint, &DAffine3)| Joint { inverse_bind: bind.inverse(), ..joint.clone() };
     let joints = rig.joints().iter().zip(&binds).map(joint).collect();
-    let rigid = Rig::new(mesh, joints, rig.weights().clone(), rig.shapes().to_vec())?;
+    let mut rigid = Rig::new(mesh, joints, rig.weights().clone(), rig.shapes().to_vec())?;
+    let posed = |transforms: &[DAffine3]| -> Vec<DAffine3> {
+        let nearest = |(joint, pose): (usize, &DAffine3)| {
+            bodies[joint].nearest_rigid(*pose * rig.joints()[joint].inverse_bind) * binds[joint]
+        };
+        transforms.iter().enumerate().map(nearest).collect()
+    };
+    if let Some(RigPose { transforms, shape_weights }) = rig.stored_pose() {
+        let transforms = Arc::new(posed(transforms));
+        rigid = rigid.with_stored_pose(RigPose { transforms, shape_weights: shape_weights.clone() })?;
+    }
     let mut parts = Vec::with_capacity(clips.len());
     for clip in clips {
-        let mut transforms = Vec::with_capacity(clip.frame_count() * binds.len());
-        for frame in 0..clip.frame_count() {
-            for (joint, pose) in clip.transforms(frame).iter().enumerate() {
-                let motion = *pose * rig.joints()[joint].inverse_bind;
-                transforms.push(bodies[joint].nearest_rigid(motion) * binds[joint]);
-            }
-        }
+        let transforms = (0..clip.frame_count()).flat_map(|frame| posed(clip.transforms(frame))).collect();
         let weights = (0..clip.frame_count()).flat_map(|frame| clip.shape_weights(frame).iter().copied()).collect();
         let part = Clip::new(&rigid, clip.name(), clip.frame_rate_hz(), transforms, weights)?;
         parts.push(Arc::new(part.starting_at(clip.start_seconds())));

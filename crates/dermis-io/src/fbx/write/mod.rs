@@ -110,8 +110,7 @@ fn step_count(object: &Object) -> usize {
 impl Writer<'_, '_> {
     fn object(&mut self, object: &Object, number: usize) -> Result<(), Error> {
         if object.mesh.point_count() == 0 {
-            self.note(object, "an object without points is dropped");
-            return Ok(());
+            return self.skeleton_alone(object, number);
         }
         self.note_losses(object);
         let motion = motion_of(object);
@@ -139,29 +138,46 @@ impl Writer<'_, '_> {
         }
     }
 
-    fn rigged(&mut self, object: &Object, number: usize, rig: &Arc<Rig>, geometry: i64) -> Result<(), Error> {
+    /// The joints and clips of an object without points, such as the motion of a file without meshes.
+    fn skeleton_alone(&mut self, object: &Object, number: usize) -> Result<(), Error> {
+        self.step()?;
+        let Some(rig) = object.rig.as_ref().filter(|rig| !rig.joints().is_empty()) else {
+            self.note(object, "an object without points is dropped");
+            return Ok(());
+        };
+        let parts = self.parts(object, number)?;
+        self.skeleton(object, rig, &parts).map(drop)
+    }
+
+    /// The takes of the clips of an object.
+    fn parts(&mut self, object: &Object, number: usize) -> Result<Vec<usize>, Error> {
         let mut parts = Vec::with_capacity(object.clips.len());
         for clip in &object.clips {
             parts.push(self.takes.of_object(&mut self.file, &Frames::of_clip(clip), number)?);
         }
+        Ok(parts)
+    }
+
+    fn rigged(&mut self, object: &Object, number: usize, rig: &Arc<Rig>, geometry: i64) -> Result<(), Error> {
+        let parts = self.parts(object, number)?;
         self.shapes(object, rig, &parts, geometry)?;
         if rig.joints().is_empty() {
             return Ok(());
         }
-        let shared = self.skeletons.iter().position(|skeleton| skeleton.serves(object, rig));
-        let shared = match shared {
-            Some(index) => index,
-            None => {
-                let nested = self.job.nested_bones;
-                let bones = skeleton::bones(object, rig, nested, &mut self.job.notes)?;
-                let (skeleton, poses) =
-                    skeleton::write_skeleton(&mut self.file, &self.takes, object, rig, &bones, &parts)?;
-                self.bind_pose.extend(poses);
-                self.skeletons.push(skeleton);
-                self.skeletons.len() - 1
-            }
-        };
-        skeleton::write_skin(&mut self.file, &object.name, geometry, rig, &self.skeletons[shared])
+        let skeleton = self.skeleton(object, rig, &parts)?;
+        skeleton::write_skin(&mut self.file, &object.name, geometry, rig, &self.skeletons[skeleton])
+    }
+
+    /// The skeleton of an object: one that other objects are on, or a new one.
+    fn skeleton(&mut self, object: &Object, rig: &Arc<Rig>, parts: &[usize]) -> Result<usize, Error> {
+        if let Some(shared) = self.skeletons.iter().position(|skeleton| skeleton.serves(object, rig)) {
+            return Ok(shared);
+        }
+        let bones = skeleton::bones(object, rig, self.job.nested_bones, &mut self.job.notes)?;
+        let (skeleton, poses) = skeleton::write_skeleton(&mut self.file, &self.takes, object, rig, &bones, parts)?;
+        self.bind_pose.extend(poses);
+        self.skeletons.push(skeleton);
+        Ok(self.skeletons.len() - 1)
     }
 
     /// The shapes of a rig, with curves for weights that change in any clip or that alone make a clip exist.
@@ -171,15 +187,16 @@ impl Writer<'_, '_> {
         }
         let blend = BlendShape::write(&mut self.file, &object.name, geometry)?;
         let frames = || object.clips.iter().flat_map(|clip| (0..clip.frame_count()).map(|f| clip.shape_weights(f)));
+        let stored = rig.rest_pose().shape_weights;
         let mut names = HashSet::new();
         for (index, shape) in rig.shapes().iter().enumerate() {
-            let rest = frames().next().map_or(0.0, |weights| weights[index]);
+            let rest = stored[index];
             // Programs find shapes by name.
             let is_named = !shape.name.is_empty() && names.insert(&shape.name);
             let name = if is_named { shape.name.clone() } else { format!("{} {index}", shape.name) };
             let offsets = Offsets::of_shape(object, shape);
             let moves = frames().any(|weights| weights[index] != rest);
-            let weights = || frames().map(|weights| weights[index]);
+            let weights = || frames().map(|weights| weights[index]).chain([rest]);
             for part in Part::of_range(weights().fold(0.0, f32::min), weights().fold(0.0, f32::max)) {
                 let channel = blend.channel(&mut self.file, &name, &offsets, part, part.weight(rest))?;
                 if moves || (rig.joints().is_empty() && index == 0) {

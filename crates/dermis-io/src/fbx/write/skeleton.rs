@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use dermis_mesh::{Clip, Joint, Note, Object, Rig};
+use dermis_mesh::{Clip, Joint, Note, Object, Rig, RigPose};
 use dermis_skin::export::{Nodes, bone_nodes, rigid_bones};
 use glam::{DAffine3, DMat4, DVec3};
 
-use super::curves::{Frames, Keys, Takes, Target};
+use super::curves::{Keys, Takes, Target};
 use super::file::{FbxFile, ROOT, object};
 use super::limbs::{Limb, Local, limbs};
 use super::node::{Node, boolean, enumerated, integer, properties, property};
@@ -28,6 +28,8 @@ pub(super) struct Bones {
 pub(super) struct Skeleton {
     rig: Arc<Rig>,
     clips: Vec<Arc<Clip>>,
+    /// True if each joint is three nodes, siblings of the others.
+    flexible: bool,
     inverse_binds: Vec<DAffine3>,
     /// The limb of each joint.
     limbs: Vec<i64>,
@@ -63,17 +65,26 @@ fn unscaled(object: &Object, rig: &Rig) -> Result<Option<(Rig, Vec<Arc<Clip>>)>,
         ..joint.clone()
     };
     let joints = rig.joints().iter().zip(&scales).map(joint).collect();
-    let unscaled = Rig::new(&object.mesh, joints, rig.weights().clone(), rig.shapes().to_vec())?;
+    let mut unscaled = Rig::new(&object.mesh, joints, rig.weights().clone(), rig.shapes().to_vec())?;
+    let posed = |transforms: &[DAffine3]| -> Vec<DAffine3> {
+        let pairs = transforms.iter().zip(&scales);
+        pairs.map(|(transform, scale)| *transform * DAffine3::from_scale(scale.recip())).collect()
+    };
+    if let Some(RigPose { transforms, shape_weights }) = rig.stored_pose() {
+        let transforms = Arc::new(posed(transforms));
+        unscaled = unscaled.with_stored_pose(RigPose { transforms, shape_weights: shape_weights.clone() })?;
+    }
     let mut clips = Vec::with_capacity(object.clips.len());
     for clip in &object.clips {
         let frames = || 0..clip.frame_count();
-        let posed = |frame: usize| {
-            let pairs = clip.transforms(frame).iter().zip(&scales);
-            pairs.map(|(transform, scale)| *transform * DAffine3::from_scale(scale.recip()))
-        };
         let weights = frames().flat_map(|frame| clip.shape_weights(frame).iter().copied()).collect();
-        let part =
-            Clip::new(&unscaled, clip.name(), clip.frame_rate_hz(), frames().flat_map(posed).collect(), weights)?;
+        let part = Clip::new(
+            &unscaled,
+            clip.name(),
+            clip.frame_rate_hz(),
+            frames().flat_map(|frame| posed(clip.transforms(frame))).collect(),
+            weights,
+        )?;
         clips.push(Arc::new(part.starting_at(clip.start_seconds())));
     }
     Ok(Some((unscaled, clips)))
@@ -98,13 +109,20 @@ fn bones_as_bound(object: &Object, rig: &Rig, nested: bool, notes: &mut Vec<Note
 impl Skeleton {
     /// Returns whether `object` moves by the same joints in the same clips.
     pub(super) fn serves(&self, object: &Object, rig: &Rig) -> bool {
-        let same_clip = |(a, b): (&Arc<Clip>, &Arc<Clip>)| {
-            Frames::of_clip(a) == Frames::of_clip(b)
-                && (0..a.frame_count()).all(|frame| a.transforms(frame) == b.transforms(frame))
-        };
-        self.rig.joints() == rig.joints()
+        self.rig.has_skeleton_of(rig)
             && self.clips.len() == object.clips.len()
-            && self.clips.iter().zip(&object.clips).all(same_clip)
+            && self.clips.iter().zip(&object.clips).all(|(a, b)| a.moves_joints_like(b))
+    }
+
+    /// From the bind shape of `rig` to the space of the limb of each joint. A limb of the first rig's joint M is M C, and
+    /// its matrix is C⁻¹ B⁻¹; another bind pose has the same C.
+    fn inverse_binds(&self, rig: &Rig) -> Vec<DAffine3> {
+        let joints = self.rig.joints().iter().zip(rig.joints()).zip(&self.inverse_binds);
+        let inverse_bind = |((first, other), inverse_bind): ((&Joint, &Joint), &DAffine3)| {
+            let same = first.inverse_bind == other.inverse_bind;
+            if same { *inverse_bind } else { *inverse_bind * first.bind() * other.inverse_bind }
+        };
+        joints.map(inverse_bind).collect()
     }
 }
 
@@ -141,8 +159,9 @@ pub(super) fn write_skeleton(
         poses.push((above, DAffine3::IDENTITY));
     }
     animate(file, takes, &bones.clips, &limbs, &ids, parts)?;
-    let inverse_binds = bones.nodes.inverse_binds.clone();
-    Ok((Skeleton { rig: Arc::clone(rig), clips: object.clips.clone(), inverse_binds, limbs: bound }, poses))
+    let (flexible, inverse_binds) = (bones.nodes.flexible, bones.nodes.inverse_binds.clone());
+    let (rig, clips) = (Arc::clone(rig), object.clips.clone());
+    Ok((Skeleton { rig, clips, flexible, inverse_binds, limbs: bound }, poses))
 }
 
 /// Writes a node; `kind` is what it holds.
@@ -245,8 +264,15 @@ pub(super) fn write_skin(
     let skin = file.id();
     let node = object("Deformer", skin, name, "Deformer", "Skin");
     let parts = [Node::of("Version", 101), Node::of("Link_DeformAcuracy", 50.0), Node::of("SkinningType", "Linear")];
-    file.object("Deformer", &node.children(parts))?;
+    // Flexible bones are siblings; the tree that they had is kept for our own reader.
+    let mark = skeleton.flexible.then(|| {
+        let parent = |joint: &Joint| joint.parent.map_or_else(|| "-1".to_owned(), |parent| parent.to_string());
+        let parents: Vec<String> = rig.joints().iter().map(parent).collect();
+        properties([property(crate::fbx::JOINT_PARENTS, "KString", "", "U", [parents.join(" ")])])
+    });
+    file.object("Deformer", &node.children(parts).children(mark))?;
     file.connect(skin, geometry);
+    let inverse_binds = skeleton.inverse_binds(rig);
     let mut clusters = vec![(Vec::new(), Vec::new()); rig.joints().len()];
     for (point, row) in rig.weights().normalized(usize::MAX).rows().enumerate() {
         for (joint, weight) in row {
@@ -257,7 +283,7 @@ pub(super) fn write_skin(
     }
     for (joint, (points, weights)) in clusters.into_iter().enumerate() {
         let id = file.id();
-        let inverse_bind = skeleton.inverse_binds[joint];
+        let inverse_bind = inverse_binds[joint];
         let mut node = object("Deformer", id, &rig.joints()[joint].name, "SubDeformer", "Cluster")
             .children([Node::of("Version", 100), Node::of("UserData", "").with("")]);
         if !points.is_empty() {

@@ -212,6 +212,11 @@ impl Animation<'_> {
         self.moves[node]
     }
 
+    /// Returns whether the animation moves `node` itself.
+    pub(super) fn animates(&self, node: usize) -> bool {
+        self.tracks.range((node, Property::Translation)..=(node, Property::Scale)).next().is_some()
+    }
+
     /// Returns whether the animation has morph weights for `node`.
     pub(super) fn morphs(&self, node: usize) -> bool {
         self.tracks.contains_key(&(node, Property::Weights))

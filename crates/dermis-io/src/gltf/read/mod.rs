@@ -49,9 +49,12 @@ pub(super) fn read_scene(bytes: &[u8], folder: Option<&Path>, options: &ReadOpti
     let mut scene = Scene { units: tree.units, ..Scene::default() };
     {
         let animations = animation::read_animations(&document, &tree, options)?;
-        let mut builder = Builder::new(&document, &tree, &animations);
+        let mut builder = Builder::new(&document, &tree, &animations)?;
         for &node in &tree.scene {
             scene.objects.extend(builder.object(node)?);
+        }
+        if scene.objects.is_empty() {
+            scene.objects.extend(builder.motion_only()?);
         }
     }
     note_other_scenes(&document, &tree);

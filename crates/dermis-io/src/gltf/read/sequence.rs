@@ -19,7 +19,7 @@ use crate::error::Error;
 pub(super) fn recorded(
     document: &Document<'_>,
     source: &Source<'_>,
-    animations: &[Animation<'_>],
+    animations: &[&Animation<'_>],
     placement: DAffine3,
     mesh: &Arc<TriMesh>,
 ) -> Result<Option<MeshSequence>, Error> {
