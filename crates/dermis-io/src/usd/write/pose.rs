@@ -142,10 +142,7 @@ impl Check {
                 worst = worst.max(exact.distance(rounded));
             }
         }
-        // A motion without a mesh has a single point; its size is that of its joints.
-        let of_joints = || exact.iter().map(|joint| joint.translation.length()).fold(0.0, f64::max);
-        let size = if high == low { of_joints() } else { (high - low).length() };
-        self.used.is_empty() || worst <= TOLERANCE * size
+        self.used.is_empty() || worst <= TOLERANCE * (high - low).length()
     }
 }
 
