@@ -32,6 +32,23 @@ pub(crate) struct OptionalOutput {
     pub(crate) force: bool,
 }
 
+/// Form of bones that joints of FBX cannot express.
+#[derive(Debug, Clone, Copy, Default, clap::Args)]
+pub(crate) struct BoneForm {
+    /// Write bones that stretch or shear to FBX exactly, as nested nodes, instead of as rigid joints
+    #[arg(long)]
+    nested_bones: bool,
+}
+
+impl BoneForm {
+    /// `options` with the form of bones; an error if the option has no effect on `output`.
+    pub(crate) fn applied(self, options: WriteOptions, output: Option<&Path>) -> Result<WriteOptions, Diagnostic> {
+        let is_fbx = output.and_then(Path::extension).is_some_and(|extension| extension.eq_ignore_ascii_case("fbx"));
+        expect_effect([(self.nested_bones, is_fbx, "--nested-bones", "on .fbx outputs")])?;
+        Ok(WriteOptions { nested_bones: self.nested_bones, ..options })
+    }
+}
+
 /// Selection of a part of the input, and how it is read.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Input")]
@@ -68,7 +85,7 @@ pub(crate) struct InputPart {
 
 impl Output {
     pub(crate) fn options(&self) -> WriteOptions {
-        WriteOptions { force: self.force }
+        WriteOptions { force: self.force, ..WriteOptions::default() }
     }
 
     /// Checks that the output can be written, before any work is done.
@@ -89,7 +106,7 @@ impl Output {
 
 impl OptionalOutput {
     pub(crate) fn options(&self) -> WriteOptions {
-        WriteOptions { force: self.force }
+        WriteOptions { force: self.force, ..WriteOptions::default() }
     }
 
     pub(crate) fn check(&self) -> Result<(), Diagnostic> {
