@@ -47,7 +47,8 @@ pub fn check_target(target: &Path, options: &WriteOptions) -> Result<(), Error> 
     if !options.force {
         pattern::check_free(target)?;
     }
-    check_folder(target)
+    check_folder(target)?;
+    check_writable(target)
 }
 
 /// Format and writer of `target`.
@@ -128,6 +129,18 @@ fn check_folder(target: &Path) -> Result<(), Error> {
     }
     let message = if folder.exists() { "the output's folder is a file" } else { "the output's folder does not exist" };
     Err(Error::malformed(message).in_file(&folder).with_hint("make the folder first, or choose another place"))
+}
+
+/// Fails before any work is done if no file can be created in the target's folder.
+fn check_writable(target: &Path) -> Result<(), Error> {
+    let parents =
+        target.ancestors().skip(1).map(|folder| if folder.as_os_str().is_empty() { Path::new(".") } else { folder });
+    match parents.into_iter().find(|folder| folder.is_dir()) {
+        Some(folder) => tempfile::tempfile_in(folder).map(drop).map_err(|error| {
+            Error::from(error).in_file(target).with_hint("choose a folder in which files can be created")
+        }),
+        None => Ok(()),
+    }
 }
 
 /// The scene's objects as one, and notes on what a format that keeps `holds` of it skips.
