@@ -54,9 +54,9 @@ impl SubjectKind {
     /// Median modulus in pascal, fraction of elements in the layer, and coefficient of the first shape.
     fn properties(self) -> (f64, f64, f64) {
         match self {
-            Self::Heavy => (4e3, 0.42, 1.0),
-            Self::Average => (6e3, 0.32, 0.0),
-            Self::Slim => (9e3, 0.22, -0.7),
+            Self::Heavy => (8e3, 0.30, 1.0),
+            Self::Average => (11e3, 0.25, 0.0),
+            Self::Slim => (15e3, 0.20, -0.7),
         }
     }
 }
