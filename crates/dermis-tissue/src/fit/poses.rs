@@ -5,7 +5,7 @@
 //! are left to the iteration. Frames are solved in order, each started from the pose before it.
 //!
 //! Soft parts move by centimetres. Beside the weights of parts, points far from the model therefore lose weight
-//! (Geman & McClure 1987): the squared distance r² is replaced by `r²/(1 + r²/s²)`.
+//! (after Geman and `McClure`, 1987): the squared distance r² is replaced by `r²/(1 + r²/s²)`.
 
 use dermis_body::{BodyError, BodyModel, BodyPose, ShapedBody};
 use glam::{DAffine3, DMat3, DQuat, DVec3, Vec3};
@@ -74,7 +74,7 @@ pub fn fit_shape(
     let mut mean = vec![0.0; count];
     for frame in frames.iter().filter(|_| count > 0) {
         let mut betas = vec![0.0; count];
-        let mut pose = fit_poses(body, &betas, &[frame.to_vec()], weights, options)?.remove(0);
+        let mut pose = fit_poses(body, &betas, &[(*frame).clone()], weights, options)?.remove(0);
         for round in 0..SHAPE_ROUNDS {
             let shaped = body.shaped(&betas)?;
             let solver = Solver::new(&shaped, weights);
@@ -119,7 +119,7 @@ pub fn unpose(body: &ShapedBody<'_>, pose: &BodyPose, points: &[Vec3]) -> Result
 struct Solver<'a> {
     shaped: &'a ShapedBody<'a>,
     points: Vec<(usize, f64)>,
-    /// Whether joint j carries joint k, at j · joints + k.
+    /// True at j · joints + k if joint j carries joint k.
     carries: Vec<bool>,
 }
 
@@ -242,13 +242,15 @@ impl<'a> Solver<'a> {
                 .row(point)
                 .map(|(joint, w)| (joint as usize, skinning[joint as usize].transform_point3(rest), f64::from(w)))
                 .collect();
-            moved.iter().for_each(|(_, position, w)| at += *position * *w);
-            for joint in 0..count {
+            for (_, position, w) in &moved {
+                at += *position * *w;
+            }
+            for (joint, transform) in joints.iter().enumerate() {
                 let mut arm = DVec3::ZERO;
                 let mut is_carried = false;
                 for (carried, position, w) in &moved {
                     if self.carries[joint * count + carried] {
-                        arm += (*position - joints[joint].translation) * *w;
+                        arm += (*position - transform.translation) * *w;
                         is_carried = true;
                     }
                 }

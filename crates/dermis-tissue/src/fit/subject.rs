@@ -81,7 +81,7 @@ impl Default for SubjectOptions {
     fn default() -> Self {
         Self {
             representative_points: 40,
-            spacing: 0.03,
+            spacing: 0.023,
             substeps: 3,
             max_iterations: 20,
             max_frames: 75,
