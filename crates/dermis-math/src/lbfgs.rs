@@ -15,6 +15,9 @@ const MAX_SEARCHES: usize = 12;
 /// Reduction of the step if it fails.
 const SHRINK: f64 = 0.4;
 
+/// A function that returns value and gradient at given variables.
+pub type Evaluate<'a> = dyn FnMut(&[f64]) -> (f64, Vec<f64>) + 'a;
+
 /// State of a minimization.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Lbfgs {
@@ -57,7 +60,7 @@ impl Lbfgs {
     ///
     /// # Panics
     /// If the numbers of variables and bounds differ.
-    pub fn start(mut x: Vec<f64>, bounds: &Bounds, evaluate: &mut dyn FnMut(&[f64]) -> (f64, Vec<f64>)) -> Self {
+    pub fn start(mut x: Vec<f64>, bounds: &Bounds, evaluate: &mut Evaluate<'_>) -> Self {
         assert!(x.len() == bounds.low.len() && x.len() == bounds.high.len(), "one bound per variable");
         bounds.project(&mut x);
         let (value, gradient) = evaluate(&x);
@@ -65,12 +68,7 @@ impl Lbfgs {
     }
 
     /// Makes one iteration with a first step of at most `max_step` per variable; false if no step decreases the value.
-    pub fn iterate(
-        &mut self,
-        bounds: &Bounds,
-        max_step: f64,
-        evaluate: &mut dyn FnMut(&[f64]) -> (f64, Vec<f64>),
-    ) -> bool {
+    pub fn iterate(&mut self, bounds: &Bounds, max_step: f64, evaluate: &mut Evaluate<'_>) -> bool {
         for _ in 0..2 {
             let held = self.held(bounds);
             let mut direction = self.direction(&held);
@@ -79,7 +77,9 @@ impl Lbfgs {
                 return false;
             }
             let scale = if self.steps.is_empty() { max_step / longest } else { (max_step / longest).min(1.0) };
-            direction.iter_mut().for_each(|d| *d *= scale);
+            for d in &mut direction {
+                *d *= scale;
+            }
             if self.search(bounds, &direction, evaluate) {
                 self.iterations += 1;
                 return true;
@@ -119,7 +119,9 @@ impl Lbfgs {
         }
         if let Some((s, y)) = usable.last() {
             let scale = dot(s, y) / dot(y, y);
-            q.iter_mut().for_each(|q| *q *= scale);
+            for q in &mut q {
+                *q *= scale;
+            }
         }
         for ((s, y), alpha) in usable.iter().zip(factors.iter().rev()) {
             let beta = dot(y, &q) / dot(s, y);
@@ -128,12 +130,7 @@ impl Lbfgs {
         q.iter().map(|q| -q).collect()
     }
 
-    fn search(
-        &mut self,
-        bounds: &Bounds,
-        direction: &[f64],
-        evaluate: &mut dyn FnMut(&[f64]) -> (f64, Vec<f64>),
-    ) -> bool {
+    fn search(&mut self, bounds: &Bounds, direction: &[f64], evaluate: &mut Evaluate<'_>) -> bool {
         let mut length = 1.0;
         for _ in 0..MAX_SEARCHES {
             let mut x: Vec<f64> = self.x.iter().zip(direction).map(|(x, d)| x + length * d).collect();

@@ -72,11 +72,16 @@ fn options() -> BeamOptions {
 }
 
 #[test]
-fn recovers_modulus_and_decay_of_a_generated_beam() {
-    let fit = fit_beam(&recording(), &options()).unwrap();
-    // Beam theory neglects that the clamped face cannot contract, which makes a beam as short as this 7 % stiffer.
-    assert!((fit.static_modulus_pa / MODULUS - 1.0).abs() < 0.13, "{} Pa", fit.static_modulus_pa);
-    assert!((fit.young_modulus_pa / MODULUS - 1.0).abs() < 0.15, "{} Pa", fit.young_modulus_pa);
+fn recovers_modulus_and_decay_although_markers_vanish_for_some_frames() {
+    let mut recording = recording();
+    for frame in 30..36 {
+        recording.takes[0].frames[frame][0] = DVec3::NAN;
+    }
+    let fit = fit_beam(&recording, &options()).unwrap();
+    // Beam theory neglects that the clamped face cannot contract, which makes a beam as short as this 7 % stiffer;
+    // the grid of two cells across adds 6 %.
+    assert!((fit.static_modulus_pa / MODULUS - 1.0).abs() < 0.15, "{} Pa", fit.static_modulus_pa);
+    assert!((fit.young_modulus_pa / MODULUS - 1.0).abs() < 0.2, "{} Pa", fit.young_modulus_pa);
     let [measured, simulated] = fit.takes[0].swing;
     assert!((simulated.period_s / measured.period_s - 1.0).abs() < 0.05, "{measured:?} {simulated:?}");
     assert!((simulated.decay_per_s / measured.decay_per_s - 1.0).abs() < 0.2, "{measured:?} {simulated:?}");
@@ -121,14 +126,4 @@ fn rejects_recordings_without_information() {
     assert!(matches!(with(&still), BeamError::Still { .. }));
     let vanished = |r: &mut BeamRecording| r.takes[0].frames.iter_mut().for_each(|frame| frame[1] = DVec3::NAN);
     assert!(matches!(with(&vanished), BeamError::Vanished { marker: 1, .. }));
-}
-
-#[test]
-fn markers_that_vanish_for_some_frames_are_skipped() {
-    let mut recording = recording();
-    for frame in 30..36 {
-        recording.takes[0].frames[frame][0] = DVec3::NAN;
-    }
-    let fit = fit_beam(&recording, &BeamOptions { max_iterations: 0, ..options() }).unwrap();
-    assert!((fit.static_modulus_pa / MODULUS - 1.0).abs() < 0.13);
 }

@@ -1,20 +1,25 @@
 //! Mean amplitude of unposed tracks and its deviation (Kim et al. 2017, Eq. 18–20).
 //!
 //! Scans have noise, whose reversals would count as extrema. Both tracks, scanned and simulated, are therefore averaged
-//! over neighbouring points and smoothed over time by a quadratic fit to seven frames (Savitzky & Golay 1964) first.
+//! over neighbouring points and smoothed over time by a quadratic fit to seven frames (Savitzky & Golay 1964) first, and
+//! extrema closer than 1.5 mm to the one before are not counted.
 
 use glam::DVec3;
 
 /// Quadratic smoothing over seven frames.
 const KERNEL: [f64; 7] = [-2.0, 3.0, 6.0, 7.0, 6.0, 3.0, -2.0];
+/// Minimum distance of successive extrema, in metres: several times the noise of scans that remains after smoothing.
+const MIN_DISTANCE_M: f64 = 1.5e-3;
 /// Rounds of averaging over neighbours.
 const NEIGHBOUR_ROUNDS: usize = 2;
 
-/// Mean distance between successive extrema of a track (Eq. 18); 0 with fewer than two.
-pub fn mean_amplitude(track: &[DVec3]) -> f64 {
-    let mut extrema = Vec::new();
+/// Mean distance between successive extrema of a track (Eq. 18) that are at least `min_distance` apart; 0 with fewer than
+/// two.
+pub fn mean_amplitude(track: &[DVec3], min_distance: f64) -> f64 {
+    let mut extrema: Vec<DVec3> = Vec::new();
     for window in track.windows(3) {
-        if (window[1] - window[0]).dot(window[2] - window[1]) < 0.0 {
+        let is_far = extrema.last().is_none_or(|last| last.distance(window[1]) >= min_distance);
+        if is_far && (window[1] - window[0]).dot(window[2] - window[1]) < 0.0 {
             extrema.push(window[1]);
         }
     }
@@ -29,7 +34,7 @@ pub fn mean_amplitudes(frames: &[Vec<DVec3>], triangles: &[[u32; 3]]) -> Vec<f64
     let smooth: Vec<Vec<DVec3>> = frames.iter().map(|frame| averaged(frame, &neighbours)).collect();
     let amplitude = |point: usize| {
         let track: Vec<DVec3> = smooth.iter().map(|frame| frame[point]).collect();
-        mean_amplitude(&smoothed(&track))
+        mean_amplitude(&smoothed(&track), MIN_DISTANCE_M)
     };
     (0..points).map(amplitude).collect()
 }
@@ -85,8 +90,9 @@ mod tests {
     #[test]
     fn amplitude_of_a_sine_is_its_height() {
         let track: Vec<DVec3> = (0..200).map(|k| DVec3::Y * (f64::from(k) * 0.2).sin()).collect();
-        assert!((mean_amplitude(&track) - 2.0).abs() < 0.02);
-        assert_eq!(mean_amplitude(&vec![DVec3::X; 50]), 0.0);
+        assert!((mean_amplitude(&track, 0.0) - 2.0).abs() < 0.02);
+        assert_eq!(mean_amplitude(&[DVec3::X; 50], 0.0), 0.0);
+        assert_eq!(mean_amplitude(&track, 3.0), 0.0);
     }
 
     #[test]

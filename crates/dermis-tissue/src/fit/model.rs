@@ -170,7 +170,9 @@ impl FitModel {
             let local = inverse * (at - x[0]);
             let mut weights = [1.0 - local.element_sum(), local.x, local.y, local.z].map(|w| w.max(0.0));
             let sum: f64 = weights.iter().sum();
-            weights.iter_mut().for_each(|w| *w /= sum);
+            for weight in &mut weights {
+                *weight /= sum;
+            }
             let nearest: DVec3 = x.iter().zip(weights).map(|(x, w)| *x * w).sum();
             let distance = nearest.distance(at);
             if best.is_none_or(|(least, ..)| distance < least) {

@@ -3,6 +3,9 @@
 //! A rotation of joint j by ω moves point i by `ω × s_ij` with `s_ij = Σ_k w_ik (A_k x̄_i − p_j)`, summed over the joints k
 //! that j carries. These are the exact derivatives of linear blend skinning; those of the pose shapes, which are small,
 //! are left to the iteration. Frames are solved in order, each started from the pose before it.
+//!
+//! Soft parts move by centimetres. Beside the weights of parts, points far from the model therefore lose weight
+//! (after Geman and `McClure`, 1987): the squared distance r² is replaced by `r²/(1 + r²/s²)`.
 
 use dermis_body::{BodyError, BodyModel, BodyPose, ShapedBody};
 use glam::{DAffine3, DMat3, DQuat, DVec3, Vec3};
@@ -14,7 +17,11 @@ const INITIAL_DAMPING: f64 = 1e-3;
 /// Ridge that holds joints without skin, relative to the mean diagonal.
 const RIDGE: f64 = 1e-9;
 /// Rounds of shape and pose.
-const SHAPE_ROUNDS: usize = 4;
+const SHAPE_ROUNDS: usize = 12;
+/// Ridge of the equations for pose and shape, relative to the mean diagonal.
+const SHAPE_RIDGE: f64 = 1e-8;
+/// Distance s in metres from which points lose weight.
+const ROBUST_M: f64 = 6e-3;
 
 /// Options of [`fit_poses`].
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -47,43 +54,42 @@ pub fn fit_poses(
         if poses.is_empty() {
             pose = solver.placed(frame, pose);
         }
-        pose = solver.solve(frame, pose, options)?;
+        // Limbs move farther between frames than the distance at which points lose weight.
+        pose = solver.solve(frame, pose, f64::INFINITY, options)?;
+        pose = solver.solve(frame, pose, ROBUST_M, options)?;
         poses.push(pose.clone());
     }
     Ok(poses)
 }
 
-/// Shape coefficients of the subject in `frame`, alternating with its pose.
+/// Shape coefficients of the subject: each of `frames` is solved for pose and shape together, and the results are
+/// averaged.
 pub fn fit_shape(
     body: &BodyModel,
-    frame: &[Vec3],
+    frames: &[&Vec<Vec3>],
     weights: &[f64],
     options: &PoseOptions,
 ) -> Result<Vec<f64>, BodyError> {
     let count = body.shapes().len();
-    let mut betas = vec![0.0; count];
-    for _ in 0..SHAPE_ROUNDS * usize::from(count > 0) {
-        let pose = fit_poses(body, &betas, &[frame.to_vec()], weights, options)?.remove(0);
-        let shaped = body.shaped(&betas)?;
-        let unposed = unpose(&shaped, &pose, frame)?;
-        let mut matrix = vec![0.0; count * count];
-        let mut right = vec![0.0; count];
-        for (point, at) in unposed.iter().enumerate() {
-            let difference = *at - shaped.points()[point];
-            for (row, shape) in body.shapes().iter().enumerate() {
-                let offset = shape.offsets[point].as_dvec3();
-                right[row] += weights[point] * offset.dot(difference);
-                for (column, other) in body.shapes().iter().enumerate() {
-                    matrix[row * count + column] += weights[point] * offset.dot(other.offsets[point].as_dvec3());
-                }
-            }
+    let mut mean = vec![0.0; count];
+    for frame in frames.iter().filter(|_| count > 0) {
+        let mut betas = vec![0.0; count];
+        let mut pose = fit_poses(body, &betas, &[(*frame).clone()], weights, options)?.remove(0);
+        for round in 0..SHAPE_ROUNDS {
+            let shaped = body.shaped(&betas)?;
+            let solver = Solver::new(&shaped, weights);
+            let unknowns = 3 * body.joints().len() + 3 + count;
+            let robust = if round < SHAPE_ROUNDS / 2 { f64::INFINITY } else { ROBUST_M };
+            let (mut matrix, mut step, joints) = solver.normal_equations(&pose, frame, robust, unknowns)?;
+            let diagonal = (0..unknowns).map(|k| matrix[k * unknowns + k]).sum::<f64>() / unknowns as f64;
+            (0..unknowns).for_each(|k| matrix[k * unknowns + k] += SHAPE_RIDGE * diagonal);
+            solve_positive(&mut matrix, &mut step);
+            pose = solver.moved(&pose, &joints, &step);
+            betas.iter_mut().zip(&step[unknowns - count..]).for_each(|(beta, change)| *beta += change);
         }
-        let ridge = 1e-6 * (0..count).map(|k| matrix[k * count + k]).sum::<f64>() / count as f64;
-        (0..count).for_each(|k| matrix[k * count + k] += ridge.max(f64::MIN_POSITIVE));
-        solve_positive(&mut matrix, &mut right);
-        betas.iter_mut().zip(&right).for_each(|(beta, change)| *beta += change);
+        mean.iter_mut().zip(&betas).for_each(|(mean, beta)| *mean += beta / frames.len() as f64);
     }
-    Ok(betas)
+    Ok(mean)
 }
 
 /// Unposed points of a frame: the inverse of the blended transform, less the pose shapes (Eq. 16).
@@ -113,7 +119,7 @@ pub fn unpose(body: &ShapedBody<'_>, pose: &BodyPose, points: &[Vec3]) -> Result
 struct Solver<'a> {
     shaped: &'a ShapedBody<'a>,
     points: Vec<(usize, f64)>,
-    /// Whether joint j carries joint k, at j · joints + k.
+    /// True at j · joints + k if joint j carries joint k.
     carries: Vec<bool>,
 }
 
@@ -142,12 +148,18 @@ impl<'a> Solver<'a> {
         pose
     }
 
-    fn solve(&self, frame: &[Vec3], mut pose: BodyPose, options: &PoseOptions) -> Result<BodyPose, BodyError> {
+    fn solve(
+        &self,
+        frame: &[Vec3],
+        mut pose: BodyPose,
+        robust: f64,
+        options: &PoseOptions,
+    ) -> Result<BodyPose, BodyError> {
         let unknowns = 3 * self.shaped.joints().len() + 3;
         let mut damping = INITIAL_DAMPING;
-        let mut value = self.value(&pose, frame)?;
+        let mut value = self.value(&pose, frame, robust)?;
         for _ in 0..options.max_iterations {
-            let (matrix, right, transforms) = self.normal_equations(&pose, frame, unknowns)?;
+            let (matrix, right, transforms) = self.normal_equations(&pose, frame, robust, unknowns)?;
             let mean = (0..unknowns).map(|k| matrix[k * unknowns + k]).sum::<f64>() / unknowns as f64;
             let mut length = 0.0;
             for _ in 0..8 {
@@ -156,7 +168,7 @@ impl<'a> Solver<'a> {
                 (0..unknowns).for_each(|k| damped[k * unknowns + k] += RIDGE * mean);
                 solve_positive(&mut damped, &mut step);
                 let next = self.moved(&pose, &transforms, &step);
-                let found = self.value(&next, frame)?;
+                let found = self.value(&next, frame, robust)?;
                 if found <= value {
                     length = step.iter().map(|x| x * x).sum::<f64>().sqrt();
                     (pose, value, damping) = (next, found, (damping * 0.2).max(1e-12));
@@ -172,10 +184,11 @@ impl<'a> Solver<'a> {
     }
 
     /// Eq. 17.
-    fn value(&self, pose: &BodyPose, frame: &[Vec3]) -> Result<f64, BodyError> {
+    fn value(&self, pose: &BodyPose, frame: &[Vec3], robust: f64) -> Result<f64, BodyError> {
         let (skinning, coefficients) = self.transforms(pose)?;
         let squared = |&(p, w): &(usize, f64)| {
-            (self.posed(p, &skinning, &coefficients) - frame[p].as_dvec3()).length_squared() * w
+            let squared = (self.posed(p, &skinning, &coefficients) - frame[p].as_dvec3()).length_squared();
+            w * squared / (1.0 + squared / (robust * robust))
         };
         Ok(self.points.iter().map(squared).sum())
     }
@@ -203,6 +216,7 @@ impl<'a> Solver<'a> {
         &self,
         pose: &BodyPose,
         frame: &[Vec3],
+        robust: f64,
         unknowns: usize,
     ) -> Result<(Vec<f64>, Vec<f64>, Vec<DAffine3>), BodyError> {
         let joints = self.shaped.joint_transforms(pose)?;
@@ -211,6 +225,14 @@ impl<'a> Solver<'a> {
         let count = joints.len();
         let (mut matrix, mut right) = (vec![0.0; unknowns * unknowns], vec![0.0; unknowns]);
         let mut columns: Vec<(usize, DVec3)> = Vec::new();
+        // Motion of the joints per shape coefficient, if shapes are among the unknowns.
+        let with_shapes = unknowns > 3 * count + 3;
+        let shape_motion: Vec<Vec<DVec3>> = model
+            .joint_offsets()
+            .iter()
+            .filter(|_| with_shapes)
+            .map(|offsets| self.joint_motion(&joints, offsets))
+            .collect();
         for &(point, weight) in &self.points {
             let rest = self.unposed(point, &coefficients);
             columns.clear();
@@ -220,13 +242,15 @@ impl<'a> Solver<'a> {
                 .row(point)
                 .map(|(joint, w)| (joint as usize, skinning[joint as usize].transform_point3(rest), f64::from(w)))
                 .collect();
-            moved.iter().for_each(|(_, position, w)| at += *position * *w);
-            for joint in 0..count {
+            for (_, position, w) in &moved {
+                at += *position * *w;
+            }
+            for (joint, transform) in joints.iter().enumerate() {
                 let mut arm = DVec3::ZERO;
                 let mut is_carried = false;
                 for (carried, position, w) in &moved {
                     if self.carries[joint * count + carried] {
-                        arm += (*position - joints[joint].translation) * *w;
+                        arm += (*position - transform.translation) * *w;
                         is_carried = true;
                     }
                 }
@@ -236,7 +260,16 @@ impl<'a> Solver<'a> {
                 }
             }
             columns.extend((0..3).map(|axis| (3 * count + axis, DVec3::AXES[axis])));
+            for (shape, (moved_joints, offsets)) in shape_motion.iter().zip(model.joint_offsets()).enumerate() {
+                let offset = model.shapes()[shape].offsets[point].as_dvec3();
+                let of = |(joint, w): (u32, f32)| {
+                    let joint = joint as usize;
+                    (joints[joint].matrix3 * (offset - offsets[joint]) + moved_joints[joint]) * f64::from(w)
+                };
+                columns.push((3 * count + 3 + shape, model.weights().row(point).map(of).sum()));
+            }
             let difference = frame[point].as_dvec3() - at;
+            let weight = weight * robust_weight(difference.length_squared(), robust);
             for &(row, a) in &columns {
                 right[row] += weight * a.dot(difference);
                 for &(column, b) in &columns {
@@ -245,6 +278,19 @@ impl<'a> Solver<'a> {
             }
         }
         Ok((matrix, right, joints))
+    }
+
+    /// Motion of the posed joints if they are displaced by `offsets` at rest.
+    fn joint_motion(&self, joints: &[DAffine3], offsets: &[DVec3]) -> Vec<DVec3> {
+        let model = self.shaped.model();
+        let mut motion = vec![DVec3::ZERO; joints.len()];
+        for &joint in model.parents_first() {
+            motion[joint] = match model.joints()[joint].parent {
+                Some(parent) => motion[parent] + joints[parent].matrix3 * (offsets[joint] - offsets[parent]),
+                None => offsets[joint],
+            };
+        }
+        motion
     }
 
     /// Applies world rotations of the joints and a translation.
@@ -262,6 +308,11 @@ impl<'a> Solver<'a> {
         next.translation += DVec3::from_slice(&step[3 * joints.len()..]);
         next
     }
+}
+
+/// Derivative of `r²/(1 + r²/s²)` with respect to r².
+fn robust_weight(squared: f64, s: f64) -> f64 {
+    (1.0 + squared / (s * s)).powi(-2)
 }
 
 /// Solves a positive definite system in place by Cholesky's method.

@@ -17,7 +17,7 @@ use crate::layered::{BuildOptions, Flesh, LayeredBody, LayeredError, Mesher, Ski
 use crate::layers::{FleshOptions, NodeRole};
 
 /// Lattice spacing relative to the height of the body; that of the fit is larger.
-const SPACING: f64 = 0.02;
+const SPACING: f64 = 0.017;
 /// Explicit steps per recorded frame.
 const SUBSTEPS: usize = 40;
 /// Frames of each recording and their rate.
@@ -31,6 +31,8 @@ const SETTLE_RATE_PER_S: f64 = 12.0;
 const EASE_S: f64 = 0.4;
 /// Root mean square distance of the noise, in metres.
 const NOISE_M: f64 = 1e-3;
+/// Relative depth below which the skin is rigid.
+const MIN_DEPTH: f32 = 1.01;
 /// Bumps of a random field and their radius relative to the height.
 const BUMPS: usize = 14;
 const BUMP_RADIUS: f64 = 0.09;
@@ -54,9 +56,9 @@ impl SubjectKind {
     /// Median modulus in pascal, fraction of elements in the layer, and coefficient of the first shape.
     fn properties(self) -> (f64, f64, f64) {
         match self {
-            Self::Heavy => (4e3, 0.42, 1.0),
-            Self::Average => (6e3, 0.32, 0.0),
-            Self::Slim => (9e3, 0.22, -0.7),
+            Self::Heavy => (8e3, 0.36, 1.0),
+            Self::Average => (11e3, 0.30, 0.0),
+            Self::Slim => (15e3, 0.24, -0.7),
         }
     }
 }
@@ -109,14 +111,10 @@ pub fn generate_scans(
     let (mut layered, _) = build(shaped, Vec::new(), up, &options, progress)?;
     let points = layered.body().mesh().points().to_vec();
     let (stiffness, depth) = (random.field(&points, height), random.field(&points, height));
+    // Interpolated depths of rigid skin exceed σ by rounding, which would make it a layer.
+    let deepened = |(&d, g): (&f32, &f64)| if d < MIN_DEPTH { 1.0 } else { 1.0 + (d - 1.0) * (0.25 * g).exp() as f32 };
     let flesh = Flesh {
-        thickness: layered
-            .flesh()
-            .thickness
-            .iter()
-            .zip(&depth)
-            .map(|(d, g)| 1.0 + (d - 1.0) * (0.25 * g).exp() as f32)
-            .collect(),
+        thickness: layered.flesh().thickness.iter().zip(&depth).map(deepened).collect(),
         young_modulus_pa: stiffness.iter().map(|g| (modulus * (0.3 * g).exp()) as f32).collect(),
         poisson_ratio: 0.4,
         density_kg_per_m3: 1e3,
@@ -175,7 +173,9 @@ impl Truth {
             let young =
                 nodes.iter().map(|&n| f64::from(layered.material().young_modulus_pa[n as usize])).sum::<f64>() / 4.0;
             let (mu, lambda) = (young / (2.0 * (1.0 + nu)), young * nu / ((1.0 + nu) * (1.0 - 2.0 * nu)));
-            nodes.iter().for_each(|&n| masses[n as usize] += f64::from(flesh.density_kg_per_m3) * volume / 4.0);
+            for node in nodes {
+                masses[node as usize] += f64::from(flesh.density_kg_per_m3) * volume / 4.0;
+            }
             // Parameters with the same response to small strain as linear elasticity.
             elements.push((nodes, shape.inverse(), volume, mu * 4.0 / 3.0, lambda + mu * 5.0 / 6.0));
         }
@@ -234,7 +234,9 @@ impl Truth {
                 }
             };
             follow(&mut skin, &state.0);
-            skin.iter_mut().for_each(|point| *point += random.vector(NOISE_M / 3f64.sqrt()).as_vec3());
+            for point in &mut skin {
+                *point += random.vector(NOISE_M / 3f64.sqrt()).as_vec3();
+            }
             frames.push(skin);
             poses.push(pose);
             let after = posed((frame + 1) as f64 * frame_s)?;

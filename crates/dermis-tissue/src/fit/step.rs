@@ -164,7 +164,7 @@ fn guess(model: &FitModel, state: &State, at: &Conditions<'_>) -> Vec<DVec3> {
     velocities
 }
 
-/// Computes the rotations at `positions` and assembles A = M + Δt²K′ + Δt²k.
+/// Computes the rotations at `positions` and assembles `A = M + Δt²K′ + Δt²k`.
 fn assemble(model: &FitModel, prepared: &Prepared, positions: &[DVec3], dt: f64, workspace: &mut Workspace) {
     let Workspace { rotations, blocks, inverses, .. } = workspace;
     blocks.fill(DMat3::ZERO);
@@ -203,12 +203,12 @@ fn assemble(model: &FitModel, prepared: &Prepared, positions: &[DVec3], dt: f64,
             }
         }
     }
-    for row in 0..model.free_count {
+    for (row, inverse) in inverses.iter_mut().enumerate() {
         let range = model.starts[row] as usize..model.starts[row + 1] as usize;
         let at = range.start + model.columns[range].binary_search(&(row as u32)).expect("rows have a diagonal");
         let mass = prepared.masses[row] + dt * dt * prepared.ties[row];
         blocks[at] += DMat3::from_diagonal(DVec3::splat(mass));
-        inverses[row] = blocks[at].inverse();
+        *inverse = blocks[at].inverse();
     }
 }
 
@@ -327,17 +327,17 @@ pub(super) fn step_back(
             gradient.rest[node as usize] += of_rest * *derivative;
         }
     }
-    for node in 0..free {
+    for (node, w) in w.iter().enumerate() {
         let mass = prepared.masses[node];
         if let Some(tie) = at.ties.get(node) {
-            gradient.ties[node] -= at.dt * w[node].dot(after.positions[node] - *tie);
-            adjoint.positions[node] -= w[node] * (at.dt * prepared.ties[node]);
+            gradient.ties[node] -= at.dt * w.dot(after.positions[node] - *tie);
+            adjoint.positions[node] -= *w * (at.dt * prepared.ties[node]);
         }
         if damping_is_parameter {
             let relative = state.velocities[node] - reference(model, after, node);
-            gradient.damping_rate_per_s -= at.dt * at.damping * mass * w[node].dot(relative);
+            gradient.damping_rate_per_s -= at.dt * at.damping * mass * w.dot(relative);
         }
-        adjoint.velocities[node] = w[node] * (at.damping * mass);
+        adjoint.velocities[node] = *w * (at.damping * mass);
     }
 }
 
@@ -391,7 +391,7 @@ impl PointAdjoint {
     }
 }
 
-/// P(F; R) = μ (F + R Fᵀ R − 2R) + λ (tr RᵀF − 3) R.
+/// `P(F; R) = μ (F + R Fᵀ R − 2R) + λ (tr RᵀF − 3) R`.
 fn stress(f: DMat3, r: DMat3, mu: f64, lambda: f64) -> DMat3 {
     (f + r * f.transpose() * r - r * 2.0) * mu + r * (lambda * (double_dot(r, f) - 3.0))
 }

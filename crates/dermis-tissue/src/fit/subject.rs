@@ -32,11 +32,12 @@ use crate::layered::{
 use crate::layers::THRESHOLD;
 
 /// Half width w of the boundary of the layer, in units of d.
-const BOUNDARY: f64 = 0.12;
-/// Squared angular frequency of a full tie, per second squared.
-const TIE_PER_S2: f64 = 9e4;
-/// Range of moduli in pascal (§5.5).
-const MODULI_PA: [f64; 2] = [100.0, 3e4];
+const BOUNDARY: f64 = 0.06;
+/// Squared angular frequency of a full tie, per second squared. At d = σ the tie is 1/16 of that, which still exceeds the
+/// elastic coupling of a node to its neighbours (E/ρh², about 1e4); weaker ties would thicken the layer.
+const TIE_PER_S2: f64 = 1e6;
+/// Range of moduli in pascal.
+const MODULI_PA: [f64; 2] = [100.0, 6e4];
 /// Range of factors on the depth of the layer.
 const DEPTHS: [f64; 2] = [0.3, 1.8];
 /// Range of damping rates, per second.
@@ -46,6 +47,8 @@ const MODULUS_PRIOR: f64 = 0.05;
 const DEPTH_PRIOR: f64 = 0.3;
 /// Weight of soft points in the estimation of poses; that of points over bones is 1.
 const SOFT_WEIGHT: f64 = 0.02;
+/// Scans whose first frames give the shape.
+const SHAPE_SCANS: usize = 4;
 /// Settling steps before a sequence.
 const SETTLING_STEPS: usize = 15;
 /// Largest change of a variable in one iteration.
@@ -78,7 +81,7 @@ impl Default for SubjectOptions {
     fn default() -> Self {
         Self {
             representative_points: 40,
-            spacing: 0.03,
+            spacing: 0.023,
             substeps: 3,
             max_iterations: 20,
             max_frames: 75,
@@ -285,12 +288,13 @@ pub fn fit_subject(
     let report = |stage: &str, done: usize, total: usize| {
         if progress.report(stage, done, total).is_break() { Err(SubjectError::Stopped) } else { Ok(()) }
     };
-    let Some(first) = scans.first() else {
+    if scans.is_empty() {
         return Err(SubjectError::TooShort { scan: "none".to_owned(), frames: 0, min: 10 });
-    };
+    }
     let weights = part_weights(body);
     report("estimating shape and poses", 0, 1)?;
-    let betas = fit_shape(body.body(), &first.frames[0], &weights, &PoseOptions::default())?;
+    let frames: Vec<&Vec<Vec3>> = scans.iter().take(SHAPE_SCANS).map(|scan| &scan.frames[0]).collect();
+    let betas = fit_shape(body.body(), &frames, &weights, &PoseOptions::default())?;
     let mut shaped = in_shape(body, &betas)?;
     let poses: Vec<Vec<BodyPose>> = scans
         .par_iter()
@@ -370,47 +374,51 @@ pub fn validate_subject(
     progress: &dyn Progress,
 ) -> Result<Vec<SequenceValidation>, SubjectError> {
     let weights = part_weights(body);
-    let mut found = Vec::with_capacity(scans.len());
-    for (index, scan) in scans.iter().enumerate() {
-        if progress.report("validating", index, scans.len()).is_break() {
+    let done = std::sync::atomic::AtomicUsize::new(0);
+    let of = |scan: &Scan| {
+        let count = done.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        if progress.report("validating", count, scans.len()).is_break() {
             return Err(SubjectError::Stopped);
         }
-        let poses = fit_poses(body.body(), &[], &scan.frames, &weights, &PoseOptions::default())?;
-        let frame_s = (1.0 / scan.frame_rate_hz) as f32;
-        let substeps = crate::layered::steps_in(f64::from(frame_s));
-        let gravity = [Force::gravity_down(body.parts().up, EARTH_GRAVITY)];
-        let mut simulation = BodySimulation::new(body.clone(), BodySimulationOptions::default())?;
-        simulation.start(&poses[0], VALIDATION_SETTLE_S, &gravity)?;
-        if let Some(next) = poses.get(1) {
-            simulation.launch(next, frame_s)?;
-        }
-        let (mut frames, mut posed) = (vec![simulation.skin().to_vec()], vec![simulation.posed_skin().to_vec()]);
-        for pose in &poses[1..] {
-            simulation.advance(pose, frame_s, substeps, &gravity)?;
-            frames.push(simulation.skin().to_vec());
-            posed.push(simulation.posed_skin().to_vec());
-        }
-        let [captured, simulated, pure] =
-            [&scan.frames, &frames, &posed].map(|frames| amplitudes(body, &poses, frames));
-        let (captured, simulated, pure) = (captured?, simulated?, pure?);
-        let (mut squared, mut count) = (0.0, 0.0);
-        for (scanned, posed) in scan.frames.iter().zip(&posed) {
-            for ((a, b), weight) in scanned.iter().zip(posed).zip(&weights) {
-                if *weight == 1.0 {
-                    squared += f64::from(a.distance_squared(*b));
-                    count += 1.0;
-                }
+        validate_scan(body, scan, &weights)
+    };
+    scans.par_iter().map(of).collect()
+}
+
+fn validate_scan(body: &LayeredBody, scan: &Scan, weights: &[f64]) -> Result<SequenceValidation, SubjectError> {
+    let poses = fit_poses(body.body(), &[], &scan.frames, weights, &PoseOptions::default())?;
+    let frame_s = (1.0 / scan.frame_rate_hz) as f32;
+    let substeps = crate::layered::steps_in(f64::from(frame_s));
+    let gravity = [Force::gravity_down(body.parts().up, EARTH_GRAVITY)];
+    let mut simulation = BodySimulation::new(body.clone(), BodySimulationOptions::default())?;
+    simulation.start(&poses[0], VALIDATION_SETTLE_S, &gravity)?;
+    if let Some(next) = poses.get(1) {
+        simulation.launch(next, frame_s)?;
+    }
+    let (mut frames, mut posed) = (vec![simulation.skin().to_vec()], vec![simulation.posed_skin().to_vec()]);
+    for pose in &poses[1..] {
+        simulation.advance(pose, frame_s, substeps, &gravity)?;
+        frames.push(simulation.skin().to_vec());
+        posed.push(simulation.posed_skin().to_vec());
+    }
+    let [captured, simulated, pure] = [&scan.frames, &frames, &posed].map(|frames| amplitudes(body, &poses, frames));
+    let (captured, simulated, pure) = (captured?, simulated?, pure?);
+    let (mut squared, mut count) = (0.0, 0.0);
+    for (scanned, posed) in scan.frames.iter().zip(&posed) {
+        for ((a, b), weight) in scanned.iter().zip(posed).zip(weights) {
+            if *weight == 1.0 {
+                squared += f64::from(a.distance_squared(*b));
+                count += 1.0;
             }
         }
-        found.push(SequenceValidation {
-            name: scan.name.clone(),
-            deviation_pose_model: deviation(&captured, &pure),
-            deviation_fit: deviation(&captured, &simulated),
-            rigid_rms_m: (squared / f64::max(count, 1.0)).sqrt(),
-            of_points: captured.iter().zip(&simulated).map(|(a, b)| (a - b).abs()).collect(),
-        });
     }
-    Ok(found)
+    Ok(SequenceValidation {
+        name: scan.name.clone(),
+        deviation_pose_model: deviation(&captured, &pure),
+        deviation_fit: deviation(&captured, &simulated),
+        rigid_rms_m: (squared / f64::max(count, 1.0)).sqrt(),
+        of_points: captured.iter().zip(&simulated).map(|(a, b)| (a - b).abs()).collect(),
+    })
 }
 
 /// A training sequence: motion of the nodes and displacement of observed points from their posed positions.
