@@ -161,7 +161,7 @@ impl Diagnostic {
 
     /// Prints the error to stderr, and as JSON to stdout with `--format json`.
     pub(crate) fn show(&self, shared: &Shared) -> ExitCode {
-        eprint!("{}", self.text(Paint::for_stderr(shared.color)));
+        terminal::tell(&self.text(Paint::for_stderr(shared.color)));
         if shared.format == Format::Json {
             // A failure to print the error cannot be reported.
             let _ = terminal::print_json(&Answer { error: self });
@@ -178,7 +178,7 @@ impl Diagnostic {
         lines.extend(location.map(|location| format!("  {} {location}", paint.faint("-->"))));
         lines.extend(self.details.iter().map(|detail| format!("  {detail}")));
         lines.extend(self.hint.iter().map(|hint| format!("{} {hint}", paint.hint("hint:"))));
-        lines.join("\n") + "\n"
+        terminal::printable(&(lines.join("\n") + "\n"))
     }
 }
 

@@ -7,6 +7,7 @@ use dermis::mesh::Scene;
 use dermis::{FrameRange, Selection};
 
 use crate::diagnostic::{Diagnostic, InFile};
+use crate::input_units::InputUnits;
 use crate::job::Job;
 
 /// Output of a command that always writes a file.
@@ -29,6 +30,23 @@ pub(crate) struct OptionalOutput {
     /// Replace outputs that exist
     #[arg(long, requires = "output")]
     pub(crate) force: bool,
+}
+
+/// Form of bones that joints of FBX cannot express.
+#[derive(Debug, Clone, Copy, Default, clap::Args)]
+pub(crate) struct BoneForm {
+    /// Write bones that stretch or shear to FBX exactly, as nested nodes, instead of as rigid joints
+    #[arg(long)]
+    nested_bones: bool,
+}
+
+impl BoneForm {
+    /// `options` with the form of bones; an error if the option has no effect on `output`.
+    pub(crate) fn applied(self, options: WriteOptions, output: Option<&Path>) -> Result<WriteOptions, Diagnostic> {
+        let is_fbx = output.and_then(Path::extension).is_some_and(|extension| extension.eq_ignore_ascii_case("fbx"));
+        expect_effect([(self.nested_bones, is_fbx, "--nested-bones", "on .fbx outputs")])?;
+        Ok(WriteOptions { nested_bones: self.nested_bones, ..options })
+    }
 }
 
 /// Selection of a part of the input, and how it is read.
@@ -61,11 +79,13 @@ pub(crate) struct InputPart {
     /// Read the faces of a point cache (pc2, mdd) from this mesh [default: the OBJ file of the same name]
     #[arg(long, value_name = "FILE")]
     pub(crate) topology: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) units: InputUnits,
 }
 
 impl Output {
     pub(crate) fn options(&self) -> WriteOptions {
-        WriteOptions { force: self.force }
+        WriteOptions { force: self.force, ..WriteOptions::default() }
     }
 
     /// Checks that the output can be written, before any work is done.
@@ -86,7 +106,7 @@ impl Output {
 
 impl OptionalOutput {
     pub(crate) fn options(&self) -> WriteOptions {
-        WriteOptions { force: self.force }
+        WriteOptions { force: self.force, ..WriteOptions::default() }
     }
 
     pub(crate) fn check(&self) -> Result<(), Diagnostic> {
@@ -108,7 +128,9 @@ impl Input {
 
 impl InputPart {
     pub(crate) fn read_options(&self) -> ReadOptions {
-        ReadOptions { frame_rate_hz: self.fps, topology: self.topology.clone() }
+        let options =
+            ReadOptions { frame_rate_hz: self.fps, topology: self.topology.clone(), ..ReadOptions::default() };
+        self.units.applied(options)
     }
 
     pub(crate) fn selection(&self, clip: Option<String>) -> Selection {

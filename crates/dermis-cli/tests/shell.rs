@@ -64,6 +64,19 @@ fn completions_and_manual_pages_contain_the_commands() {
     assert!(said.contains("hint: did you mean 'convert'?"), "{said}");
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_closed_or_full_stderr_does_not_end_the_work() {
+    let sandbox = Sandbox::new();
+    for (redirection, output) in [("2>&-", "closed.npz"), ("2>/dev/full", "full.npz")] {
+        let line = format!("\"$0\" volume sample:arm -o {output} {redirection}");
+        let program = sandbox.command(&[]).get_program().to_owned();
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", &line]).arg(program).current_dir(sandbox.path("")).stdout(Stdio::null());
+        assert!(shell.status().unwrap().success(), "{redirection}");
+    }
+}
+
 #[test]
 fn accepts_a_pipe_that_is_closed_early() {
     let sandbox = Sandbox::new();

@@ -10,6 +10,8 @@
 #[cfg(feature = "alembic")]
 mod alembic;
 pub mod budget;
+#[cfg(feature = "bvh")]
+mod bvh;
 mod color;
 pub mod error;
 #[cfg(feature = "fbx")]
@@ -46,6 +48,9 @@ mod ply;
 mod point_cache;
 mod raw_frames;
 mod read;
+mod scaled;
+#[cfg(any(feature = "gltf", feature = "fbx", feature = "usd"))]
+mod skeletons;
 #[cfg(feature = "npz")]
 pub mod smpl;
 mod still;

@@ -1,7 +1,7 @@
-//! Universal Scene Description: `.usda`, `.usdc` and `.usdz` in, `.usda` out.
+//! Universal Scene Description: `.usda`, `.usdc`, `.usd` and `.usdz`, in and out.
 //!
 //! Reading ([`read`]) goes through the `openusd` crate, which parses and composes; writing ([`write`](write())) is our
-//! own text, because the binary files that the crate writes are refused by Pixar's USD.
+//! own, because the binary files that the crate writes are refused by Pixar's USD.
 
 mod read;
 mod write;
@@ -17,6 +17,8 @@ pub(crate) use write::write;
 /// The entry of a prim's `customData` that keeps the name that the prim could not have.
 const ORIGINAL_NAME: &str = "dermisName";
 
+/// The animation that holds the shape weights of a stored pose.
+const STORED_POSE: &str = "StoredPose";
 /// Attribute of a `Skeleton` that lists the joints of a rig if there are additional helper joints.
 const BONES: &str = "dermis:bones";
 

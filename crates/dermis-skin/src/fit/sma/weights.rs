@@ -49,12 +49,12 @@ fn mix(point: &Point<'_>, squared_norm: f64, max_influences: usize, method: Weig
     let mut h = [0.0; MAX_UNKNOWNS];
     for i in 0..n {
         for j in 0..n {
-            gram[i][j] = c2 * point.moments.gram(bones[i], bones[j], &q) + 1.0;
+            gram[i][j] = c2 * point.moments.gram(bones[i], bones[j], &q) + 1.0; // normal equations of Eq. 9
         }
         h[i] = c2 * point.correlation(bones[i]) + 1.0;
     }
     let weights = match method {
-        WeightMethod::NonNegative => nnls(&gram, &h[..n]),
+        WeightMethod::NonNegative => nnls(&gram, &h[..n]), // Eq. 10
         WeightMethod::Truncated { threshold } => tsvd(&gram, &h[..n], threshold),
         WeightMethod::BoundedNegative { bound } => bounded(&gram, &h, n, bound),
     };
@@ -62,7 +62,7 @@ fn mix(point: &Point<'_>, squared_norm: f64, max_influences: usize, method: Weig
     if !(sum.is_finite() && sum.abs() > 1e-6) {
         return Influences::of(bones[0]);
     }
-    Influences::from_pairs(bones.iter().zip(&weights).map(|(&bone, &weight)| (bone, weight / sum)))
+    Influences::from_pairs(bones.iter().zip(&weights).map(|(&bone, &weight)| (bone, weight / sum))) // Eq. 8
 }
 
 /// Eq. 11: with w = w̃ − δ, non-negative least squares for w̃.

@@ -1,0 +1,189 @@
+//! Poses, flesh and validation of a generated limb.
+
+#[path = "../../dermis-tet/tests/shapes/mod.rs"]
+mod shapes;
+
+use std::sync::{Arc, OnceLock};
+
+use dermis_body::{BodyJoint, BodyModel, BodyMotion, BodyParts, BodyPose, JointPlacement};
+use dermis_math::progress::NoProgress;
+use dermis_mesh::{Shape, SkinWeights, UpAxis};
+use dermis_tet::tetrahedra::lattice::LatticeOptions;
+use dermis_tissue::dynamics::{EARTH_GRAVITY, Force};
+use dermis_tissue::fit::{
+    PoseOptions, Scan, SubjectError, SubjectOptions, check_scans, fit_poses, fit_shape, fit_subject, unpose,
+    validate_subject,
+};
+use dermis_tissue::layered::{
+    BodySimulation, BodySimulationOptions, BuildOptions, Flesh, LayeredBody, Mesher, Thickness, build,
+};
+use glam::{DVec3, Vec3};
+
+/// A limb of 1 m along y with a joint in its middle and a shape that makes it longer.
+fn limb() -> BodyModel {
+    let distance = |at: Vec3| at.distance(Vec3::new(0.0, at.y.clamp(0.0, 1.0), 0.0)) - 0.12;
+    let mesh = shapes::implicit(Vec3::new(-0.2, -0.2, -0.2), Vec3::new(0.2, 1.2, 0.2), 0.06, distance);
+    let weight = |at: &Vec3| ((at.y - 0.4) / 0.2).clamp(0.0, 1.0);
+    let rows = mesh.points().iter().map(|at| [(0, 1.0 - weight(at)), (1, weight(at))]);
+    let weights = SkinWeights::from_rows(rows.collect::<Vec<_>>());
+    let longer = Shape {
+        name: "longer".to_owned(),
+        offsets: mesh.points().iter().map(|at| Vec3::Y * at.y * 0.1).collect(),
+        normal_offsets: None,
+    };
+    let joint = |name: &str, parent| BodyJoint { name: name.to_owned(), parent };
+    BodyModel::new(BodyParts {
+        mesh: Arc::new(mesh),
+        joints: vec![joint("upper", None), joint("lower", Some(0))],
+        placement: JointPlacement::Given {
+            rest: vec![DVec3::ZERO, DVec3::new(0.0, 0.5, 0.0)],
+            offsets: vec![vec![DVec3::ZERO, DVec3::new(0.0, 0.05, 0.0)]],
+        },
+        weights,
+        shapes: vec![longer],
+        pose_shapes: Vec::new(),
+    })
+    .unwrap()
+}
+
+fn pose(frame: usize, speed: f64) -> BodyPose {
+    let time = frame as f64 / 60.0;
+    BodyPose {
+        angles: vec![
+            DVec3::new(0.0, 0.0, 0.3 * (speed * time).sin()),
+            DVec3::new(0.4 * (speed * time).sin(), 0.0, 0.0),
+        ],
+        translation: DVec3::new(0.02, 0.03 * (speed * time).sin(), 0.0),
+    }
+}
+
+fn motion(name: &str, speed: f64) -> BodyMotion {
+    let poses = (0..40).map(|frame| pose(frame, speed)).collect();
+    BodyMotion { name: name.to_owned(), frame_rate_hz: 60.0, poses, notes: Vec::new() }
+}
+
+/// The limb with soft flesh around its middle; both ends are rigid.
+fn body(young_modulus_pa: f32) -> LayeredBody {
+    static BODY: OnceLock<LayeredBody> = OnceLock::new();
+    let built = || {
+        let limb = limb();
+        let depth = |at: &Vec3| if (0.1..0.9).contains(&at.y) { 1.6 } else { 1.0 };
+        let options = BuildOptions {
+            mesher: Mesher::Lattice(LatticeOptions { spacing: Some(0.06), ..LatticeOptions::default() }),
+            thickness: Thickness::PerPoint(limb.mesh().points().iter().map(depth).collect()),
+            pin_end_effectors: false,
+            ..BuildOptions::default()
+        };
+        build(limb, Vec::new(), UpAxis::Y, &options, &NoProgress).unwrap().0
+    };
+    let mut body = BODY.get_or_init(built).clone();
+    let flesh = body.flesh().clone();
+    let moduli = vec![young_modulus_pa; flesh.thickness.len()];
+    body.set_flesh(Flesh { young_modulus_pa: moduli, damping_rate_per_s: 4.0, ..flesh }).unwrap();
+    body
+}
+
+/// Scans of the limb, simulated with another time step.
+fn scans(young_modulus_pa: f32) -> Vec<Scan> {
+    let gravity = [Force::gravity_down(UpAxis::Y, EARTH_GRAVITY)];
+    let recorded = |motion: BodyMotion| {
+        let mut simulation = BodySimulation::new(body(young_modulus_pa), BodySimulationOptions::default()).unwrap();
+        simulation.start(&motion.poses[0], 1.0, &gravity).unwrap();
+        simulation.launch(&motion.poses[1], 1.0 / 60.0).unwrap();
+        let mut frames = vec![simulation.skin().to_vec()];
+        for pose in &motion.poses[1..] {
+            simulation.advance(pose, 1.0 / 60.0, 10, &gravity).unwrap();
+            frames.push(simulation.skin().to_vec());
+        }
+        Scan { name: motion.name, frame_rate_hz: 60.0, frames }
+    };
+    vec![recorded(motion("slow", 9.0)), recorded(motion("fast", 16.0))]
+}
+
+#[test]
+fn recovers_poses_and_shape_of_a_rigid_body() {
+    let (model, betas) = (limb(), [0.7]);
+    let frames: Vec<Vec<Vec3>> = (0..20).map(|frame| model.pose(&betas, &pose(frame, 9.0)).unwrap().points).collect();
+    let weights = vec![1.0; model.point_count()];
+    let found = fit_shape(&model, &[&frames[0], &frames[9]], &weights, &PoseOptions::default()).unwrap();
+    assert!((found[0] - betas[0]).abs() < 0.02, "{found:?}");
+    let poses = fit_poses(&model, &betas, &frames, &weights, &PoseOptions::default()).unwrap();
+    for (frame, found) in poses.iter().enumerate() {
+        let expected = pose(frame, 9.0);
+        assert!(found.translation.distance(expected.translation) < 1e-4, "frame {frame}");
+        assert!(found.angles[1].distance(expected.angles[1]) < 1e-3, "frame {frame}");
+    }
+}
+
+#[test]
+fn unposing_undoes_posing() {
+    let model = limb();
+    let shaped = model.shaped(&[0.3]).unwrap();
+    let posed = shaped.pose(&pose(7, 9.0)).unwrap().points;
+    let unposed = unpose(&shaped, &pose(7, 9.0), &posed).unwrap();
+    for (found, expected) in unposed.iter().zip(shaped.points()) {
+        assert!(found.distance(*expected) < 1e-5);
+    }
+}
+
+#[test]
+fn learns_stiffness_from_one_sequence_and_predicts_the_other() {
+    let scans = scans(9e3);
+    let options = SubjectOptions {
+        representative_points: 2,
+        spacing: 0.042,
+        substeps: 3,
+        max_iterations: 6,
+        train: vec!["fast".to_owned()],
+        ..SubjectOptions::default()
+    };
+    let start = body(5e3);
+    let mut states = Vec::new();
+    let fit = fit_subject(&start, &scans, &options, None, &mut |s| states.push(s.clone()), &NoProgress).unwrap();
+    assert_eq!(fit.training, [1]);
+    assert!(fit.losses.last().unwrap() < &(0.3 * fit.losses[0]), "{:?}", fit.losses);
+    for modulus in &fit.young_modulus_pa {
+        // Depth and modulus are almost exchangeable; a thickness within 10 % leaves the modulus within 25 %.
+        assert!((modulus / 9e3 - 1.0).abs() < 0.25, "{modulus}");
+    }
+    let found = validate_subject(&fit.body, &scans, &NoProgress).unwrap();
+    for sequence in &found {
+        let ratio = sequence.deviation_fit / sequence.deviation_pose_model;
+        assert!(ratio < 0.35, "{}: {ratio}", sequence.name);
+    }
+    // A fit that is stopped and continued from its stored state gives the same bits.
+    let continued = fit_subject(&start, &scans, &options, Some(states[1].clone()), &mut |_| (), &NoProgress).unwrap();
+    assert_eq!(continued.body.flesh(), fit.body.flesh());
+}
+
+#[test]
+fn rejects_scans_that_do_not_suit_the_body() {
+    let body = body(5e3);
+    let still = |name: &str| Scan {
+        name: name.to_owned(),
+        frame_rate_hz: 60.0,
+        frames: vec![body.body().mesh().points().to_vec(); 12],
+    };
+    let with = |change: &dyn Fn(&mut Scan)| {
+        let mut scans = vec![still("a"), still("b")];
+        change(&mut scans[1]);
+        check_scans(&body, &mut scans)
+    };
+    assert_eq!(with(&|_| ()), Ok(Vec::new()));
+    assert!(matches!(with(&|s| s.frame_rate_hz = 30.0), Err(SubjectError::FrameRate { .. })));
+    assert!(matches!(with(&|s| s.frames[3].truncate(5)), Err(SubjectError::Topology { frame: 3, .. })));
+    assert!(matches!(with(&|s| s.frames.truncate(4)), Err(SubjectError::TooShort { frames: 4, .. })));
+    let scaled = |s: &mut Scan| s.frames.iter_mut().flatten().for_each(|point| *point *= 2.0);
+    assert!(matches!(with(&scaled), Err(SubjectError::Size { .. })));
+    let all = |s: &mut Scan| s.frames.iter_mut().for_each(|frame| frame[0] = Vec3::NAN);
+    assert!(matches!(with(&all), Err(SubjectError::InvalidFrames { invalid: 12, .. })));
+    // One invalid frame among many is interpolated and reported.
+    let mut long = Scan { frames: vec![body.body().mesh().points().to_vec(); 30], ..still("c") };
+    long.frames[5][2] = Vec3::NAN;
+    let mut scans = [long];
+    let notes = check_scans(&body, &mut scans).unwrap();
+    assert_eq!(notes, ["frame 5 of 'c' is invalid and interpolated"]);
+    assert!(scans[0].frames[5][2].is_finite());
+    let refused = fit_subject(&body, &[still("a")], &SubjectOptions::default(), None, &mut |_| (), &NoProgress);
+    assert!(matches!(refused, Err(SubjectError::Still { .. })), "{:?}", refused.err());
+}
