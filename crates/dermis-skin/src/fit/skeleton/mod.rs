@@ -37,7 +37,7 @@ const SMALL_RESIDUAL: f64 = 0.01;
 /// Largest residual of a joint between shells that do not touch.
 const MAX_BRIDGE_RESIDUAL: f64 = 0.05;
 /// Largest residual of a joint.
-const MAX_JOINT_RESIDUAL: f64 = 0.1;
+const MAX_JOINT_RESIDUAL: f64 = 0.05;
 
 /// Motion that the joints of a skeleton allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
