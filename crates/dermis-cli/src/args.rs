@@ -1,8 +1,8 @@
 //! The options that all commands share.
 
-use std::num::NonZeroUsize;
-
 use clap::{ColorChoice, ValueEnum};
+
+use crate::options::count;
 
 /// Last line of every help text.
 pub(crate) const EXIT_CODES: &str = "Exit codes: 0 success, 1 a requested quality was not reached, 2 error.";
@@ -18,8 +18,8 @@ pub(crate) struct Shared {
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
     /// Use this many threads [default: one per core]
-    #[arg(long, global = true, value_name = "N")]
-    pub(crate) threads: Option<NonZeroUsize>,
+    #[arg(long, global = true, value_name = "N", value_parser = count)]
+    pub(crate) threads: Option<usize>,
     /// Use colours; `auto` uses them on a terminal unless `NO_COLOR` is set
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: ColorChoice,

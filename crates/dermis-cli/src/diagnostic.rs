@@ -12,10 +12,9 @@
 
 use std::error::Error;
 use std::fmt::Display;
-use std::io::ErrorKind;
 use std::process::ExitCode;
 
-use dermis::io::{self, Problem};
+use dermis::io;
 use serde::Serialize;
 
 use crate::args::{Format, Shared};
@@ -106,7 +105,7 @@ impl Diagnostic {
         }
         if let Some(file) = error.downcast_ref::<io::Error>() {
             self.path = self.path.take().or_else(|| file.path().map(|path| path.display().to_string()));
-            self.location = self.location.take().or_else(|| file.place().map(ToOwned::to_owned));
+            self.location = self.location.take().or_else(|| file.location().map(ToOwned::to_owned));
             self.details.extend(file.details().iter().cloned());
         }
         self.details.extend(hints::details(error));
@@ -162,7 +161,7 @@ impl Diagnostic {
 
     /// Prints the error to stderr, and as JSON to stdout with `--format json`.
     pub(crate) fn show(&self, shared: &Shared) -> ExitCode {
-        eprint!("{}", self.text(Paint::for_stderr(shared.color)));
+        terminal::tell(&self.text(Paint::for_stderr(shared.color)));
         if shared.format == Format::Json {
             // A failure to print the error cannot be reported.
             let _ = terminal::print_json(&Answer { error: self });
@@ -179,7 +178,7 @@ impl Diagnostic {
         lines.extend(location.map(|location| format!("  {} {location}", paint.faint("-->"))));
         lines.extend(self.details.iter().map(|detail| format!("  {detail}")));
         lines.extend(self.hint.iter().map(|hint| format!("{} {hint}", paint.hint("hint:"))));
-        lines.join("\n") + "\n"
+        terminal::printable(&(lines.join("\n") + "\n"))
     }
 }
 
@@ -191,17 +190,17 @@ fn cause_of<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'st
 /// Message of an error; system errors are described without their number.
 fn headline(error: &(dyn Error + 'static)) -> String {
     match system_error(error).map(std::io::Error::kind) {
-        Some(ErrorKind::NotFound) => "there is no such file or folder".to_owned(),
-        Some(ErrorKind::PermissionDenied) => "permission denied".to_owned(),
-        Some(ErrorKind::StorageFull) => "the disk is full".to_owned(),
-        Some(ErrorKind::IsADirectory) => "this is a folder, not a file".to_owned(),
+        Some(std::io::ErrorKind::NotFound) => "there is no such file or folder".to_owned(),
+        Some(std::io::ErrorKind::PermissionDenied) => "permission denied".to_owned(),
+        Some(std::io::ErrorKind::StorageFull) => "the disk is full".to_owned(),
+        Some(std::io::ErrorKind::IsADirectory) => "this is a folder, not a file".to_owned(),
         _ => hints::message(error).unwrap_or_else(|| error.to_string()),
     }
 }
 
 fn system_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a std::io::Error> {
-    match error.downcast_ref::<io::Error>().map(io::Error::problem) {
-        Some(Problem::Io(cause)) => Some(cause),
+    match error.downcast_ref::<io::Error>().map(io::Error::kind) {
+        Some(io::ErrorKind::Io(cause)) => Some(cause),
         _ => error.downcast_ref::<std::io::Error>(),
     }
 }
@@ -212,7 +211,7 @@ mod tests {
 
     #[test]
     fn has_message_location_details_and_hint() {
-        let error = io::Error::from(Problem::PointCountChanges { frame: 37, expected: 18402, found: 18390 });
+        let error = io::Error::from(io::ErrorKind::PointCountChanges { frame: 37, expected: 18402, found: 18390 });
         let error = error.in_file("walk.abc").at("/character/body").with_hint("export again with constant topology");
         let expected = "error: the point count changes at frame 37\n  --> walk.abc:/character/body\n  earlier frames \
                         have 18402 points, frame 37 has 18390\nhint: export again with constant topology\n";

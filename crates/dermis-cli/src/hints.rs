@@ -7,7 +7,7 @@ use dermis::active::volume::VolumeError;
 use dermis::active::wrinkle::{ClothError, WrinkleError};
 use dermis::animations::AnimationsError;
 use dermis::bodies::BodyFileError;
-use dermis::io::{self, Problem};
+use dermis::io::{self, ErrorKind};
 use dermis::keep_volume::KeepVolumeError;
 use dermis::pose_model::PoseError;
 use dermis::skin::FitError;
@@ -58,7 +58,7 @@ pub(crate) fn unwrapped<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error 
 
 /// Returns whether the error is a stop requested by the user.
 pub(crate) fn is_stop(error: &(dyn Error + 'static)) -> bool {
-    matches!(error.downcast_ref::<io::Error>().map(io::Error::problem), Some(Problem::Stopped))
+    matches!(error.downcast_ref::<io::Error>().map(io::Error::kind), Some(ErrorKind::Stopped))
         || matches!(error.downcast_ref(), Some(FitError::Stopped))
         || matches!(error.downcast_ref(), Some(TrainError::Stopped))
         || matches!(error.downcast_ref(), Some(KeepVolumeError::Stopped))
@@ -71,6 +71,7 @@ pub(crate) fn is_stop(error: &(dyn Error + 'static)) -> bool {
 pub(crate) fn is_wrong_result(error: &(dyn Error + 'static)) -> bool {
     matches!(error.downcast_ref(), Some(ClothError::Area { .. }))
         || matches!(error.downcast_ref(), Some(LayeredError::TooFar { .. }))
+        || matches!(error.downcast_ref(), Some(EvaluateError::Extent { .. }))
 }
 
 /// Message of errors whose own text is not suitable for the command line.
@@ -85,8 +86,8 @@ pub(crate) fn message(error: &(dyn Error + 'static)) -> Option<String> {
 /// Additional lines of the error.
 pub(crate) fn details(error: &(dyn Error + 'static)) -> Vec<String> {
     if let Some(error) = error.downcast_ref::<io::Error>() {
-        return match error.problem() {
-            Problem::PointCountChanges { frame, expected, found } => {
+        return match error.kind() {
+            ErrorKind::PointCountChanges { frame, expected, found } => {
                 vec![format!("earlier frames have {expected} points, frame {frame} has {found}")]
             }
             _ => Vec::new(),
@@ -119,8 +120,8 @@ fn intersections(count: usize, pairs: &[Intersection]) -> Vec<String> {
 /// Hint for the error in terms of options.
 pub(crate) fn hint(error: &(dyn Error + 'static)) -> Option<String> {
     if let Some(error) = error.downcast_ref::<io::Error>() {
-        return match error.problem() {
-            Problem::Exists => Some("use --force to replace it".to_owned()),
+        return match error.kind() {
+            ErrorKind::Exists => Some("use --force to replace it".to_owned()),
             _ => error.hint().map(ToOwned::to_owned),
         };
     }

@@ -1,4 +1,4 @@
-//! Ctrl-C. While an output is written or a page is served, the first Ctrl-C requests the work to stop and clean up, and
+//! Ctrl-C, SIGTERM and SIGHUP. While an output is written or a page is served, the first Ctrl-C requests the work to stop and clean up, and
 //! the second ends the program. At other times the first ends it, since there is nothing to clean up.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::EXIT_ERROR;
 use crate::args::Shared;
 use crate::diagnostic::{Diagnostic, STOPPED};
+use crate::terminal;
 
 static BUSY: AtomicBool = AtomicBool::new(false);
 static ASKED_TO_STOP: AtomicBool = AtomicBool::new(false);
 
-/// Installs the handler of Ctrl-C.
+/// Installs the handler of Ctrl-C and of the signals that end a process.
 pub(crate) fn listen(shared: Shared) -> Result<(), Diagnostic> {
     let stop = move || {
         let asked_before = ASKED_TO_STOP.swap(true, Ordering::SeqCst);
@@ -22,7 +23,7 @@ pub(crate) fn listen(shared: Shared) -> Result<(), Diagnostic> {
             std::process::exit(i32::from(EXIT_ERROR));
         }
         if !shared.quiet {
-            eprintln!("stopping; press Ctrl-C again to stop immediately");
+            terminal::tell("stopping; press Ctrl-C again to stop immediately\n");
         }
     };
     ctrlc::set_handler(stop).map_err(|error| Diagnostic::new(format!("cannot install the handler of Ctrl-C: {error}")))

@@ -148,7 +148,7 @@ impl<'a> Job<'a> {
             Format::Pretty => terminal::print(&summary.text(Paint::for_stdout(self.shared.color)))?,
         }
         if !self.shared.quiet {
-            self.missed.iter().for_each(|missed| eprintln!("not reached: {missed}"));
+            self.missed.iter().for_each(|missed| terminal::tell(&format!("not reached: {missed}\n")));
         }
         Ok(if self.missed.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(EXIT_MISSED) })
     }

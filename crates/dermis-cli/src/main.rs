@@ -7,6 +7,7 @@ mod commands;
 mod diagnostic;
 mod hints;
 mod input;
+mod input_units;
 mod interrupt;
 mod job;
 mod motion;
@@ -46,7 +47,7 @@ fn main() -> ExitCode {
 fn prepare(shared: &args::Shared) -> Result<(), Diagnostic> {
     interrupt::listen(*shared)?;
     if let Some(threads) = shared.threads {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.get());
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
         pool.build_global().map_err(|error| Diagnostic::new(format!("cannot start {threads} threads: {error}")))?;
     }
     Ok(())

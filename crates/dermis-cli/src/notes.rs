@@ -14,7 +14,7 @@ pub(crate) struct NoteFacts {
 
 impl From<&Note> for NoteFacts {
     fn from(note: &Note) -> Self {
-        Self { message: note.message.clone(), location: note.place.clone() }
+        Self { message: note.message.clone(), location: note.location.clone() }
     }
 }
 

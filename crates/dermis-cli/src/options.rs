@@ -7,6 +7,7 @@ use dermis::mesh::Scene;
 use dermis::{FrameRange, Selection};
 
 use crate::diagnostic::{Diagnostic, InFile};
+use crate::input_units::InputUnits;
 use crate::job::Job;
 
 /// Output of a command that always writes a file.
@@ -61,6 +62,8 @@ pub(crate) struct InputPart {
     /// Read the faces of a point cache (pc2, mdd) from this mesh [default: the OBJ file of the same name]
     #[arg(long, value_name = "FILE")]
     pub(crate) topology: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) units: InputUnits,
 }
 
 impl Output {
@@ -108,7 +111,9 @@ impl Input {
 
 impl InputPart {
     pub(crate) fn read_options(&self) -> ReadOptions {
-        ReadOptions { frame_rate_hz: self.fps, topology: self.topology.clone() }
+        let options =
+            ReadOptions { frame_rate_hz: self.fps, topology: self.topology.clone(), ..ReadOptions::default() };
+        self.units.applied(options)
     }
 
     pub(crate) fn selection(&self, clip: Option<String>) -> Selection {
@@ -157,6 +162,10 @@ number!(
 number!(
     /// A count of at least 0.
     count_or_none: usize, |_| true, "a whole number of at least 0"
+);
+number!(
+    /// A size of square maps.
+    map_size: usize, |size| (16..=8192).contains(size), "a whole number from 16 to 8192"
 );
 number!(
     /// A length, factor or limit.

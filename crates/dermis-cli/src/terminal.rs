@@ -20,10 +20,44 @@ pub(crate) fn print_bytes(bytes: &[u8]) -> std::io::Result<()> {
     }
 }
 
+/// Writes `text` to stderr. Progress and notes never end the work: a closed or full stderr is ignored.
+pub(crate) fn tell(text: &str) {
+    let _ = std::io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// `text` with control characters as escapes, except line breaks and the colours of [`Paint`]. Names in files can contain
+/// sequences that change the state of a terminal.
+pub(crate) fn printable(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(character) = rest.chars().next() {
+        let code = CODES.iter().find(|code| {
+            rest.strip_prefix("\x1b[")
+                .and_then(|rest| rest.strip_prefix(**code))
+                .is_some_and(|rest| rest.starts_with('m'))
+        });
+        let length = match code {
+            Some(code) => code.len() + 3,
+            None => character.len_utf8(),
+        };
+        match character {
+            '\n' => safe.push('\n'),
+            _ if code.is_some() => safe.push_str(&rest[..length]),
+            _ if character.is_control() => safe.extend(character.escape_default()),
+            _ => safe.push(character),
+        }
+        rest = &rest[length..];
+    }
+    safe
+}
+
 /// Writes `value` to stdout as one line of JSON.
 pub(crate) fn print_json(value: &impl Serialize) -> std::io::Result<()> {
     print(&(serde_json::to_string(value)? + "\n"))
 }
+
+/// Codes of the colours, and of their end.
+const CODES: [&str; 6] = ["0", "1", "1;31", "33", "1;36", "2"];
 
 /// Colours text if enabled.
 #[derive(Debug, Clone, Copy)]
@@ -78,5 +112,16 @@ impl Paint {
 
     fn wrap(self, code: &str, text: &str) -> String {
         if self.colored { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_are_escaped_and_colours_kept() {
+        let title = Paint { colored: true }.title("arm");
+        assert_eq!(printable(&format!("{title}\n\x1b]0;x\x07é\t")), format!("{title}\n\\u{{1b}}]0;x\\u{{7}}é\\t"));
     }
 }

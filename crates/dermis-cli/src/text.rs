@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use crate::terminal::Paint;
+use crate::terminal::{Paint, printable};
 
 /// Width of the labels of rows.
 const LABEL_WIDTH: usize = 14;
@@ -62,7 +62,7 @@ impl Text {
     }
 
     pub(crate) fn finish(self) -> String {
-        self.lines
+        printable(&self.lines)
     }
 }
 

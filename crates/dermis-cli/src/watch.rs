@@ -14,6 +14,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::args::Shared;
 use crate::interrupt;
 use crate::numbers::seconds;
+use crate::terminal::tell;
 
 /// Duration below which no progress is shown.
 const QUICK: Duration = Duration::from_millis(500);
@@ -68,7 +69,7 @@ impl Watch {
                     return;
                 }
                 if !self.on_terminal {
-                    return eprintln!("{what} …");
+                    return tell(&format!("{what} …\n"));
                 }
                 let spinner = ProgressBar::new_spinner().with_message(what.to_owned());
                 spinner.set_style(style("{spinner} {msg} {elapsed}"));
@@ -141,7 +142,7 @@ impl Stage {
             bar.set_position(self.done as u64);
         } else if self.last_line.is_none_or(|last| last.elapsed() >= BETWEEN_LINES) {
             self.last_line = Some(Instant::now());
-            eprintln!("{work}: {}, {words}", self.label);
+            tell(&format!("{work}: {}, {words}\n", self.label));
         }
     }
 }

@@ -6,7 +6,7 @@ mod common;
 
 use std::path::{Path, PathBuf};
 
-use common::{Outcome, Place};
+use common::{Outcome, Sandbox};
 
 /// Relative tolerance of numbers: results differ slightly between processors.
 const TOLERANCE: f64 = 0.05;
@@ -40,7 +40,7 @@ fn output(outcome: &Outcome) -> String {
 
 /// Runs the commands of a document in a new folder. Returns the document with the actual output, and mismatches.
 fn check(text: &str) -> (String, Vec<String>) {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     let (mut updated, mut mismatches) = (String::new(), Vec::new());
     let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {
@@ -55,7 +55,7 @@ fn check(text: &str) -> (String, Vec<String>) {
             }
             let words: Vec<&str> = command[2..].split_whitespace().collect();
             assert_eq!(words.first(), Some(&"dermis"), "only dermis is run: {command}");
-            let found = output(&place.run(&words[1..]));
+            let found = output(&sandbox.run(&words[1..]));
             let is_current = matches(&expected, &found);
             // Output that still matches keeps the documented times.
             updated.extend([command, "\n", if is_current { &expected } else { &found }]);

@@ -2,14 +2,14 @@
 
 mod common;
 
-use common::{Place, moving_box};
+use common::{Sandbox, moving_box};
 use serde_json::json;
 
 #[test]
 fn json_has_the_documented_keys() {
-    let place = Place::new();
-    place.write("box.npz", &moving_box(5, 24.0));
-    let facts = place.succeed(&["inspect", "box.npz", "--format", "json"]).json();
+    let sandbox = Sandbox::new();
+    sandbox.write("box.npz", &moving_box(5, 24.0));
+    let facts = sandbox.succeed(&["inspect", "box.npz", "--format", "json"]).json();
     assert_eq!(facts["file"], "box.npz");
     assert_eq!(facts["format"], "npz");
     assert!(facts["seconds"].as_f64().unwrap() >= 0.0);
@@ -31,9 +31,9 @@ fn json_has_the_documented_keys() {
 
 #[test]
 fn the_text_contains_the_main_facts() {
-    let place = Place::new();
-    place.write("box.npz", &moving_box(5, 24.0));
-    let table = place.succeed(&["inspect", "box.npz"]).stdout;
+    let sandbox = Sandbox::new();
+    sandbox.write("box.npz", &moving_box(5, 24.0));
+    let table = sandbox.succeed(&["inspect", "box.npz"]).stdout;
     for expected in ["box.npz\n", "12 triangles", "1 shell, closed", "5 frames at 24 fps, 0.17 s", "1 × 1 × 1"] {
         assert!(table.contains(expected), "{expected} is not in\n{table}");
     }
@@ -42,23 +42,23 @@ fn the_text_contains_the_main_facts() {
 
 #[test]
 fn problems_have_hints() {
-    let place = Place::new();
-    std::fs::write(place.path("open.obj"), "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 5 5 5\nf 1 2 3\n").unwrap();
-    let facts = place.succeed(&["inspect", "open.obj", "--format", "json"]).json();
+    let sandbox = Sandbox::new();
+    std::fs::write(sandbox.path("open.obj"), "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 5 5 5\nf 1 2 3\n").unwrap();
+    let facts = sandbox.succeed(&["inspect", "open.obj", "--format", "json"]).json();
     let object = &facts["objects"][0];
     assert_eq!((&object["closed"], &object["boundary_edges"]), (&json!(false), &json!(3)));
     assert_eq!(object["volume"], json!(null));
     let problem = &object["problems"].as_array().unwrap()[0];
     assert_eq!(problem["kind"], "isolated_points");
     assert!(!problem["hint"].as_str().unwrap().is_empty());
-    assert!(place.succeed(&["inspect", "open.obj"]).stdout.contains("hint: "));
+    assert!(sandbox.succeed(&["inspect", "open.obj"]).stdout.contains("hint: "));
 }
 
 #[test]
 fn a_file_that_cannot_be_read_does_not_hide_the_others() {
-    let place = Place::new();
-    place.write("box.npz", &moving_box(5, 24.0));
-    let outcome = place.run(&["inspect", "missing.obj", "box.npz", "--format", "json"]);
+    let sandbox = Sandbox::new();
+    sandbox.write("box.npz", &moving_box(5, 24.0));
+    let outcome = sandbox.run(&["inspect", "missing.obj", "box.npz", "--format", "json"]);
     assert_eq!(outcome.code, 2);
     assert!(outcome.stderr.starts_with("error: there is no such file\n  --> missing.obj\n"), "{}", outcome.stderr);
     let lines: Vec<serde_json::Value> =
@@ -70,11 +70,11 @@ fn a_file_that_cannot_be_read_does_not_hide_the_others() {
 
 #[test]
 fn rejects_malformed_files_with_their_path() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     for ending in ["glb", "gltf", "npz", "pc2", "mdd", "abc", "usda", "usdc", "usdz", "fbx", "ply", "mesh"] {
         let name = format!("rubbish.{ending}");
-        std::fs::write(place.path(&name), b"this is not what its name says").unwrap();
-        let said = place.fail(&["inspect", &name]);
+        std::fs::write(sandbox.path(&name), b"this is not what its name says").unwrap();
+        let said = sandbox.fail(&["inspect", &name]);
         assert!(said.starts_with("error: ") && said.contains(&format!("--> {name}")), "{said}");
     }
 }

@@ -2,12 +2,12 @@
 
 mod common;
 
-use common::{Place, moving_box};
+use common::{Sandbox, moving_box};
 use dermis::prelude::*;
 
 #[test]
 fn a_negative_number_is_out_of_range_and_not_an_unknown_option() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     for (arguments, expected) in [
         (&["skin", "sample:gallop", "--bones", "-3"][..], "'-3' for '--bones <N>': it must be a whole number"),
         (&["skin", "sample:gallop", "--error", "-1"], "it must be positive"),
@@ -20,14 +20,14 @@ fn a_negative_number_is_out_of_range_and_not_an_unknown_option() {
         (&["tissue", "build", "a.npz", "-o", "x.npz", "--density", "-1"], "it must be positive"),
         (&["view", "--port", "-1"], "-1 is not in 0..=65535"),
     ] {
-        let said = place.fail(arguments);
+        let said = sandbox.fail(arguments);
         assert!(said.contains(expected) && !said.contains("-- -"), "{arguments:?}: {said}");
     }
 }
 
 #[test]
 fn rejects_options_without_effect_and_names_the_missing_option() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     for (arguments, option, missing) in [
         (&["wrinkle", "sample:towel", "-o", "x.abc", "--map-size", "64"][..], "--map-size", "--map "),
         (&["skin", "sample:gallop", "--force"], "--force", "--output"),
@@ -61,50 +61,50 @@ fn rejects_options_without_effect_and_names_the_missing_option() {
         (&["view", "--clip", "walk"], "--clip", "FILE"),
         (&["sample", "--list", "--force"], "--list", "--force"),
     ] {
-        let said = place.fail(arguments);
+        let said = sandbox.fail(arguments);
         assert!(said.contains(option) && said.contains(missing), "{arguments:?}: {said}");
     }
 }
 
 #[test]
 fn subcommands_have_manual_pages() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     for words in [["tissue", "build"], ["tissue", "simulate"], ["envelope", "train"]] {
-        let page = place.succeed(&[&["man"], &words[..]].concat()).stdout;
+        let page = sandbox.succeed(&[&["man"], &words[..]].concat()).stdout;
         assert!(page.contains(&format!("dermis\\-{}\\-{}", words[0], words[1])), "{page}");
     }
-    let said = place.fail(&["man", "tissue", "biuld"]);
+    let said = sandbox.fail(&["man", "tissue", "biuld"]);
     assert!(said.contains("hint: did you mean 'build'?"), "{said}");
-    let said = place.fail(&["tissue", "build", "sample:body", "--rubbish"]);
+    let said = sandbox.fail(&["tissue", "build", "sample:body", "--rubbish"]);
     assert!(said.contains("hint: see dermis tissue build --help"), "{said}");
 }
 
 #[test]
 fn compression_is_printed_with_the_ratio_of_file_sizes() {
-    let place = Place::new();
-    place.write("box.npz", &moving_box(5, 24.0));
+    let sandbox = Sandbox::new();
+    sandbox.write("box.npz", &moving_box(5, 24.0));
     let skin = ["skin", "box.npz", "--bones", "1", "-o", "box.glb", "--format", "json"];
-    let answer = place.succeed(&skin).json();
+    let answer = sandbox.succeed(&skin).json();
     let (raw, written) = (12.0 * 8.0 * 5.0, answer["bytes"].as_f64().unwrap());
     assert!((answer["file_ratio"].as_f64().unwrap() - raw / written).abs() < 1e-9, "{answer}");
     assert!(answer["compression"].as_f64().unwrap() > 0.0);
-    let text = place.succeed(&["skin", "box.npz", "--bones", "1", "-o", "box.glb", "--force"]).stdout;
+    let text = sandbox.succeed(&["skin", "box.npz", "--bones", "1", "-o", "box.glb", "--force"]).stdout;
     assert!(text.contains("compression") && text.contains("file ratio"), "{text}");
 }
 
 #[test]
 fn an_unnamed_clip_is_named_by_its_index() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     let mut scene = dermis::samples::build("arm").unwrap();
     let clip = Clip::clone(&scene.objects[0].clips[0]).named("");
     scene.objects[0].clips = vec![Arc::new(clip)];
     scene.objects[0].sequence = None;
-    place.write("arm.glb", &scene);
-    let facts = place.succeed(&["inspect", "arm.glb", "--format", "json"]).json();
+    sandbox.write("arm.glb", &scene);
+    let facts = sandbox.succeed(&["inspect", "arm.glb", "--format", "json"]).json();
     assert_eq!(facts["objects"][0]["clips"][0]["name"], "clip_0");
     for wanted in ["clip_0", "0"] {
         let pose = ["pose", "arm.glb", "--clip", wanted, "--frames", "0:3", "-o", "out.npz", "--force"];
-        let said = place.succeed(&pose).stdout;
+        let said = sandbox.succeed(&pose).stdout;
         assert!(said.contains("clip 'clip_0'"), "{said}");
     }
 }

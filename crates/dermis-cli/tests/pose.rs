@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Place, box_mesh, moving_box};
+use common::{Sandbox, box_mesh, moving_box};
 use dermis::mesh::deformer::multi_weights::MultiWeightsLayer;
 use dermis::mesh::glam::{DAffine3, DVec3, Vec3};
 use dermis::mesh::{Deformer, StoredDeformer, Values};
@@ -110,22 +110,22 @@ const CLOSE: f32 = 1e-5;
 
 #[test]
 fn a_rig_plays_its_first_clip_with_a_note() {
-    let place = Place::new();
-    place.write("box.glb", &scene(rigged_box(["lower", "upper"])));
-    let answer = place.succeed(&["pose", "box.glb", "-o", "out.npz", "--format", "json"]).json();
-    assert!(apart(&frames_of(&place.read("out.npz")), &linear(0)) < CLOSE);
+    let sandbox = Sandbox::new();
+    sandbox.write("box.glb", &scene(rigged_box(["lower", "upper"])));
+    let answer = sandbox.succeed(&["pose", "box.glb", "-o", "out.npz", "--format", "json"]).json();
+    assert!(apart(&frames_of(&sandbox.read("out.npz")), &linear(0)) < CLOSE);
     assert_eq!(answer["objects"][0]["clip"]["name"], "bend");
     assert!(answer["notes"][0]["message"].as_str().unwrap().contains("first of 2"), "{answer}");
 }
 
 #[test]
 fn layers_are_applied_in_every_format_with_frames() {
-    let place = Place::new();
-    place.write("model.glb", &scene(model(false)));
+    let sandbox = Sandbox::new();
+    sandbox.write("model.glb", &scene(model(false)));
     assert!(apart(&expected(1), &linear(1)) > 0.1);
     for name in ["out.npz", "out.glb", "out.abc", "out.usda", "out.mdd"] {
-        place.succeed(&["pose", "model.glb", "--clip", "twist", "-o", name]);
-        let scene = place.read(name);
+        sandbox.succeed(&["pose", "model.glb", "--clip", "twist", "-o", name]);
+        let scene = sandbox.read(name);
         assert!(apart(&frames_of(&scene), &expected(1)) < CLOSE, "{name}");
         assert!(scene.objects[0].deformers.is_empty(), "{name}");
     }
@@ -133,67 +133,67 @@ fn layers_are_applied_in_every_format_with_frames() {
 
 #[test]
 fn half_precision_is_accurate_and_small() {
-    let place = Place::new();
-    place.write("model.glb", &scene(model(true)));
-    place.succeed(&["pose", "model.glb", "--clip", "1", "-o", "out.npz"]);
-    let error = apart(&frames_of(&place.read("out.npz")), &expected(1));
+    let sandbox = Sandbox::new();
+    sandbox.write("model.glb", &scene(model(true)));
+    sandbox.succeed(&["pose", "model.glb", "--clip", "1", "-o", "out.npz"]);
+    let error = apart(&frames_of(&sandbox.read("out.npz")), &expected(1));
     assert!(error < 1e-3, "{error}");
 }
 
 #[test]
 fn a_model_without_layers_stays_a_rig() {
-    let place = Place::new();
-    place.write("model.glb", &scene(model(false)));
-    place.succeed(&["pose", "model.glb", "--clip", "twist", "--base", "-o", "out.glb"]);
-    let written = place.read("out.glb");
+    let sandbox = Sandbox::new();
+    sandbox.write("model.glb", &scene(model(false)));
+    sandbox.succeed(&["pose", "model.glb", "--clip", "twist", "--base", "-o", "out.glb"]);
+    let written = sandbox.read("out.glb");
     assert!(written.objects[0].rig.is_some() && written.objects[0].deformers.is_empty());
     assert!(apart(&frames_of(&written), &linear(1)) < CLOSE);
 }
 
 #[test]
 fn a_clip_of_another_file_finds_its_joints_by_name() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     let object = model(false);
-    place.write("model.glb", &scene(Object { clips: vec![], ..object }));
-    place.write("motion.glb", &scene(rigged_box(["upper", "lower"])));
-    place.succeed(&["pose", "model.glb", "--rig", "motion.glb", "--clip", "twist", "-o", "out.npz"]);
-    assert!(apart(&frames_of(&place.read("out.npz")), &expected(1)) < CLOSE);
+    sandbox.write("model.glb", &scene(Object { clips: vec![], ..object }));
+    sandbox.write("motion.glb", &scene(rigged_box(["upper", "lower"])));
+    sandbox.succeed(&["pose", "model.glb", "--rig", "motion.glb", "--clip", "twist", "-o", "out.npz"]);
+    assert!(apart(&frames_of(&sandbox.read("out.npz")), &expected(1)) < CLOSE);
 }
 
 #[test]
 fn joints_of_other_names_are_matched_by_order_with_a_note() {
-    let place = Place::new();
-    place.write("model.glb", &scene(model(false)));
+    let sandbox = Sandbox::new();
+    sandbox.write("model.glb", &scene(model(false)));
     let mut other = rigged_box(["lower", "upper"]);
     let rig = other.rig.take().unwrap();
     let joints = rig.joints().iter().map(|joint| Joint { name: format!("mocap_{}", joint.name), ..joint.clone() });
     let renamed = Rig::new(&other.mesh, joints.collect(), rig.weights().clone(), vec![]).unwrap();
-    place.write("motion.glb", &scene(Object { rig: Some(Arc::new(renamed)), ..other }));
+    sandbox.write("motion.glb", &scene(Object { rig: Some(Arc::new(renamed)), ..other }));
     let arguments = ["pose", "model.glb", "--rig", "motion.glb", "--clip", "bend", "-o", "out.npz"];
-    assert!(place.succeed(&arguments).stdout.contains("matched by order"));
-    assert!(apart(&frames_of(&place.read("out.npz")), &expected(0)) < CLOSE);
+    assert!(sandbox.succeed(&arguments).stdout.contains("matched by order"));
+    assert!(apart(&frames_of(&sandbox.read("out.npz")), &expected(0)) < CLOSE);
 }
 
 #[test]
 fn frames_and_rate_choose_what_is_played() {
-    let place = Place::new();
-    place.write("model.glb", &scene(model(false)));
+    let sandbox = Sandbox::new();
+    sandbox.write("model.glb", &scene(model(false)));
     let part = ["pose", "model.glb", "--clip", "bend", "--frames", "1:5:2", "-o", "part.npz", "--format", "json"];
-    let answer = place.succeed(&part).json();
+    let answer = sandbox.succeed(&part).json();
     let wanted = expected(0);
-    assert!(apart(&frames_of(&place.read("part.npz")), &[wanted[1].clone(), wanted[3].clone()]) < CLOSE);
+    assert!(apart(&frames_of(&sandbox.read("part.npz")), &[wanted[1].clone(), wanted[3].clone()]) < CLOSE);
     assert_eq!((&answer["frames"], &answer["objects"][0]["layers"][0]), (&2.into(), &"multi_weights".into()));
     for key in ["frames_per_second", "vertices_per_second"] {
         assert!(answer[key].as_f64().unwrap() > 0.0, "{answer}");
     }
     assert!(["read", "write", "total"].iter().all(|stage| answer["seconds"][stage].is_number()));
-    place.succeed(&["pose", "model.glb", "--clip", "bend", "--fps", "48", "-o", "fine.npz"]);
-    assert_eq!(frames_of(&place.read("fine.npz")).len(), 2 * FRAMES - 1);
+    sandbox.succeed(&["pose", "model.glb", "--clip", "bend", "--fps", "48", "-o", "fine.npz"]);
+    assert_eq!(frames_of(&sandbox.read("fine.npz")).len(), 2 * FRAMES - 1);
 }
 
 #[test]
 fn blend_shapes_stay_on_top_of_learned_weights() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     let object = model(false);
     let rig = object.rig.as_ref().unwrap();
     let points = object.mesh.point_count();
@@ -203,51 +203,51 @@ fn blend_shapes_stay_on_top_of_learned_weights() {
     let shape_weights = (0..FRAMES).map(|frame| frame as f32 * 0.25).collect();
     let clip = Clip::new(&shaped, "bend", 24.0, transforms, shape_weights).unwrap();
     let object = Object { rig: Some(Arc::new(shaped)), clips: vec![Arc::new(clip)], ..object };
-    place.write("model.glb", &scene(object));
-    place.succeed(&["pose", "model.glb", "-o", "out.npz"]);
+    sandbox.write("model.glb", &scene(object));
+    sandbox.succeed(&["pose", "model.glb", "-o", "out.npz"]);
     let mut wanted = expected(0);
     for (frame, points) in wanted.iter_mut().enumerate() {
         for point in points {
             point.z += frame as f32 * 0.25;
         }
     }
-    assert!(apart(&frames_of(&place.read("out.npz")), &wanted) < CLOSE);
+    assert!(apart(&frames_of(&sandbox.read("out.npz")), &wanted) < CLOSE);
 }
 
 #[test]
 fn rejects_invalid_inputs_with_a_message() {
-    let place = Place::new();
-    place.write("model.glb", &scene(model(false)));
-    place.write("still.glb", &scene(Object { clips: vec![], ..model(false) }));
-    place.write("frames.npz", &moving_box(3, 24.0));
-    let said = place.fail(&["pose", "frames.npz", "-o", "out.npz"]);
+    let sandbox = Sandbox::new();
+    sandbox.write("model.glb", &scene(model(false)));
+    sandbox.write("still.glb", &scene(Object { clips: vec![], ..model(false) }));
+    sandbox.write("frames.npz", &moving_box(3, 24.0));
+    let said = sandbox.fail(&["pose", "frames.npz", "-o", "out.npz"]);
     assert!(said.contains("the model has no rig") && said.contains("frames.npz"), "{said}");
-    let said = place.fail(&["pose", "still.glb", "-o", "out.npz"]);
+    let said = sandbox.fail(&["pose", "still.glb", "-o", "out.npz"]);
     assert!(said.contains("no clip to play") && said.contains("--rig"), "{said}");
-    let said = place.fail(&["pose", "model.glb", "--clip", "twits", "-o", "out.npz"]);
+    let said = sandbox.fail(&["pose", "model.glb", "--clip", "twits", "-o", "out.npz"]);
     assert!(said.contains("no clip called 'twits'") && said.contains("did you mean 'twist'?"), "{said}");
-    let said = place.fail(&["pose", "model.glb", "--rig", "frames.npz", "-o", "out.npz"]);
+    let said = sandbox.fail(&["pose", "model.glb", "--rig", "frames.npz", "-o", "out.npz"]);
     assert!(said.contains("no clip that moves joints") && said.contains("frames.npz"), "{said}");
-    let said = place.fail(&["pose", "model.glb", "--rig", "sample:hand", "--clip", "wave", "-o", "out.npz"]);
+    let said = sandbox.fail(&["pose", "model.glb", "--rig", "sample:hand", "--clip", "wave", "-o", "out.npz"]);
     assert!(said.contains("does not move 2 of the 2 joints") && said.contains("'lower', 'upper'"), "{said}");
-    let said = place.fail(&["pose", "model.glb", "--frames", "9:", "-o", "out.npz"]);
+    let said = sandbox.fail(&["pose", "model.glb", "--frames", "9:", "-o", "out.npz"]);
     assert!(said.contains("holds no frame"), "{said}");
-    place.succeed(&["pose", "model.glb", "-o", "out.npz"]);
-    let said = place.fail(&["pose", "model.glb", "-o", "out.npz"]);
+    sandbox.succeed(&["pose", "model.glb", "-o", "out.npz"]);
+    let said = sandbox.fail(&["pose", "model.glb", "-o", "out.npz"]);
     assert!(said.contains("--force"), "{said}");
-    assert_eq!(place.files(), ["frames.npz", "model.glb", "out.npz", "still.glb"]);
+    assert_eq!(sandbox.files(), ["frames.npz", "model.glb", "out.npz", "still.glb"]);
 }
 
 #[test]
 fn rejects_incomplete_multi_weights() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     let broken = |name: &str, change: fn(&mut StoredDeformer)| {
         let mut object = model(false);
         let mut stored = object.deformers[0].encode();
         change(&mut stored);
         object.deformers[0] = Deformer::Unknown(stored);
-        place.write(name, &scene(object));
-        place.fail(&["pose", name, "-o", "out.npz"])
+        sandbox.write(name, &scene(object));
+        sandbox.fail(&["pose", name, "-o", "out.npz"])
     };
     let said = broken("bones.glb", |deformer| {
         deformer.buffers.insert("bones".into(), Values::U16(vec![9; 12]));
@@ -265,33 +265,33 @@ fn rejects_incomplete_multi_weights() {
 
 #[test]
 fn inspect_names_layers_and_convert_keeps_or_applies_them() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     for half in [false, true] {
         let name = if half { "half.glb" } else { "model.glb" };
-        place.write(name, &scene(model(half)));
-        let facts = place.succeed(&["inspect", name, "--format", "json"]).json();
+        sandbox.write(name, &scene(model(half)));
+        let facts = sandbox.succeed(&["inspect", name, "--format", "json"]).json();
         assert_eq!(facts["objects"][0]["deformers"][0], "multi_weights");
         let copy = format!("copy-{name}");
-        place.succeed(&["convert", name, &copy]);
-        assert_eq!(place.read(&copy).objects[0].deformers, model(half).deformers);
+        sandbox.succeed(&["convert", name, &copy]);
+        assert_eq!(sandbox.read(&copy).objects[0].deformers, model(half).deformers);
     }
-    assert!(place.succeed(&["inspect", "model.glb"]).stdout.contains("layers"));
-    let said = place.succeed(&["convert", "model.glb", "out.abc", "--clip", "twist"]).stdout;
+    assert!(sandbox.succeed(&["inspect", "model.glb"]).stdout.contains("layers"));
+    let said = sandbox.succeed(&["convert", "model.glb", "out.abc", "--clip", "twist"]).stdout;
     assert!(said.contains("they are applied"), "{said}");
-    assert!(apart(&frames_of(&place.read("out.abc")), &expected(1)) < CLOSE);
-    place.succeed(&["convert", "model.glb", "out.npz", "--clip", "twist"]);
-    assert_eq!(place.read("out.npz").objects[0].deformers, model(false).deformers);
-    place.succeed(&["convert", "model.glb", "rest.npz", "--rest-frame", "2"]);
-    assert!(apart(&[place.read("rest.npz").objects[0].mesh.points().to_vec()], &[expected(0)[2].clone()]) < CLOSE);
+    assert!(apart(&frames_of(&sandbox.read("out.abc")), &expected(1)) < CLOSE);
+    sandbox.succeed(&["convert", "model.glb", "out.npz", "--clip", "twist"]);
+    assert_eq!(sandbox.read("out.npz").objects[0].deformers, model(false).deformers);
+    sandbox.succeed(&["convert", "model.glb", "rest.npz", "--rest-frame", "2"]);
+    assert!(apart(&[sandbox.read("rest.npz").objects[0].mesh.points().to_vec()], &[expected(0)[2].clone()]) < CLOSE);
 }
 
 #[test]
 fn an_unknown_layer_is_skipped_with_a_note() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     let settings = serde_json::from_str("{\"type\":\"melt\"}").unwrap();
     let deformer = Deformer::Unknown(StoredDeformer { settings, ..StoredDeformer::default() });
-    place.write("model.glb", &scene(Object { deformers: vec![deformer], ..rigged_box(["lower", "upper"]) }));
-    let said = place.succeed(&["pose", "model.glb", "--clip", "bend", "-o", "out.npz"]).stdout;
+    sandbox.write("model.glb", &scene(Object { deformers: vec![deformer], ..rigged_box(["lower", "upper"]) }));
+    let said = sandbox.succeed(&["pose", "model.glb", "--clip", "bend", "-o", "out.npz"]).stdout;
     assert!(said.contains("does not know the layer 'melt'"), "{said}");
-    assert!(apart(&frames_of(&place.read("out.npz")), &linear(0)) < CLOSE);
+    assert!(apart(&frames_of(&sandbox.read("out.npz")), &linear(0)) < CLOSE);
 }

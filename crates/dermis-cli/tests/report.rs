@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Outcome, Place, box_mesh, moving_box};
+use common::{Outcome, Sandbox, box_mesh, moving_box};
 use dermis::mesh::glam::DVec3;
 use dermis::prelude::*;
 
@@ -17,11 +17,11 @@ fn skinned_box(frames: usize, off: f64) -> Scene {
     Scene { objects: vec![Object::of_rig("box", mesh, rig, vec![clip])], ..Scene::default() }
 }
 
-fn place() -> Place {
-    let place = Place::new();
-    place.write("box.npz", &moving_box(4, 24.0));
-    place.write("fit.glb", &skinned_box(4, 0.5));
-    place
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.write("box.npz", &moving_box(4, 24.0));
+    sandbox.write("fit.glb", &skinned_box(4, 0.5));
+    sandbox
 }
 
 /// Returns whether this build has a page; prints a message if not.
@@ -35,9 +35,9 @@ fn has_page(outcome: &Outcome) -> bool {
 
 #[test]
 fn a_report_has_the_measures_and_is_one_file() {
-    let place = place();
+    let sandbox = sandbox();
     let asked = ["report", "fit.glb", "--sequence", "box.npz", "-o", "fit.html", "--format", "json"];
-    let outcome = place.run(&asked);
+    let outcome = sandbox.run(&asked);
     if !has_page(&outcome) {
         return;
     }
@@ -47,19 +47,19 @@ fn a_report_has_the_measures_and_is_one_file() {
     let expected = 100.0 * 0.5 / 3f64.sqrt();
     assert!((fit["measures"]["max_error_percent"].as_f64().unwrap() - expected).abs() < 1e-4, "{fit}");
     assert_eq!((fit["rms_by_frame"].as_array().unwrap().len(), report["points"].as_u64()), (4, Some(8)));
-    let html = std::fs::read_to_string(place.path("fit.html")).unwrap();
+    let html = std::fs::read_to_string(sandbox.path("fit.html")).unwrap();
     assert!(html.starts_with("<!doctype html>") && html.contains("fit.glb") && !html.contains("src=\"http"));
-    assert!(place.fail(&asked).contains("exists already"));
+    assert!(sandbox.fail(&asked).contains("exists already"));
 }
 
 #[test]
 fn rejects_other_extensions_and_notes_missing_frames() {
-    let place = place();
+    let sandbox = sandbox();
     let mut asked = ["report", "fit.glb", "--sequence", "box.npz", "-o", "fit.txt", "--frames", "2:60"];
-    let error = place.fail(&asked);
+    let error = sandbox.fail(&asked);
     assert!(error.contains("a report is an HTML file") && error.contains("fit.html"), "{error}");
     asked[5] = "fit.htm";
-    let outcome = place.run(&asked);
+    let outcome = sandbox.run(&asked);
     if has_page(&outcome) {
         assert!(
             outcome.stdout.contains("the frames 2:60 exceed the 4 existing ones; the 3D view shows 2 to 3"),
@@ -71,28 +71,28 @@ fn rejects_other_extensions_and_notes_missing_frames() {
 
 #[test]
 fn rejects_a_fit_of_another_motion() {
-    let place = place();
-    place.write("long.npz", &moving_box(9, 24.0));
-    let outcome = place.run(&["report", "fit.glb", "--sequence", "long.npz", "-o", "fit.html"]);
+    let sandbox = sandbox();
+    sandbox.write("long.npz", &moving_box(9, 24.0));
+    let outcome = sandbox.run(&["report", "fit.glb", "--sequence", "long.npz", "-o", "fit.html"]);
     if has_page(&outcome) {
         assert_eq!(outcome.code, 2);
         assert!(outcome.stderr.contains("'fit.glb' has no clip that matches the sequence"), "{}", outcome.stderr);
-        assert!(!place.path("fit.html").exists());
+        assert!(!sandbox.path("fit.html").exists());
     }
 }
 
 #[test]
 fn rejects_an_unwritable_output_before_serving() {
-    let place = place();
-    let outcome = place.run(&["view", "fit.glb", "--no-open", "-o", "box.npz"]);
+    let sandbox = sandbox();
+    let outcome = sandbox.run(&["view", "fit.glb", "--no-open", "-o", "box.npz"]);
     if has_page(&outcome) {
         assert_eq!(outcome.code, 2);
         assert!(outcome.stderr.contains("exists already"), "{}", outcome.stderr);
-        let error = place.fail(&["view", "fit.glb", "--no-open", "-o", "/proc/x.glb"]);
+        let error = sandbox.fail(&["view", "fit.glb", "--no-open", "-o", "/proc/x.glb"]);
         assert!(!cfg!(target_os = "linux") || error.contains("cannot be written"), "{error}");
         let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let port = taken.local_addr().unwrap().port().to_string();
-        let error = place.fail(&["view", "fit.glb", "--no-open", "--port", &port]);
+        let error = sandbox.fail(&["view", "fit.glb", "--no-open", "--port", &port]);
         assert!(error.contains(&format!("port {port} cannot be used")), "{error}");
     }
 }

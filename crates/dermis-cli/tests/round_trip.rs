@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::Place;
+use common::Sandbox;
 use dermis::prelude::*;
 
 /// Positions may differ by the rounding of one sum of two f32 (glTF stores offsets from the rest pose), relative to the
@@ -11,28 +11,28 @@ const TOLERANCE: f32 = 1e-6;
 
 #[test]
 fn recorded_motion_survives_every_animated_format() {
-    let place = Place::new();
-    place.succeed(&["convert", "sample:flag", "flag.npz", "--frames", "0:12"]);
-    let expected = place.read("flag.npz");
+    let sandbox = Sandbox::new();
+    sandbox.succeed(&["convert", "sample:flag", "flag.npz", "--frames", "0:12"]);
+    let expected = sandbox.read("flag.npz");
     for written in
         ["a.glb", "a.gltf", "a.abc", "a.usda", "a.npz", "obj/a.%04d.obj", "ply/a.%04d.ply", "pc2/a.pc2", "mdd/a.mdd"]
     {
-        place.succeed(&["convert", "flag.npz", written]);
-        place.succeed(&["convert", written, "back.npz", "--force", "--fps", "30"]);
-        assert_same_motion(&expected, &place.read("back.npz"), written);
+        sandbox.succeed(&["convert", "flag.npz", written]);
+        sandbox.succeed(&["convert", written, "back.npz", "--force", "--fps", "30"]);
+        assert_same_motion(&expected, &sandbox.read("back.npz"), written);
     }
 }
 
 #[test]
 fn a_still_shape_survives_every_format() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     let mut scene = common::moving_box(2, 24.0);
     scene.objects[0].sequence = None;
-    place.write("box.npz", &scene);
+    sandbox.write("box.npz", &scene);
     for written in ["a.glb", "a.gltf", "a.abc", "a.usda", "a.obj", "a.ply", "a.mesh"] {
-        place.succeed(&["convert", "box.npz", written]);
-        place.succeed(&["convert", written, "back.npz", "--force"]);
-        let back = place.read("back.npz");
+        sandbox.succeed(&["convert", "box.npz", written]);
+        sandbox.succeed(&["convert", written, "back.npz", "--force"]);
+        let back = sandbox.read("back.npz");
         assert_eq!(back.objects[0].mesh.points(), scene.objects[0].mesh.points(), "{written}");
         assert_eq!(back.objects[0].mesh.triangles(), scene.objects[0].mesh.triangles(), "{written}");
         assert!(back.objects[0].sequence.is_none(), "{written}");
@@ -41,12 +41,12 @@ fn a_still_shape_survives_every_format() {
 
 #[test]
 fn a_rig_has_the_same_poses_after_every_format_with_rigs() {
-    let place = Place::new();
-    place.succeed(&["convert", "sample:hand", "hand.npz", "--clip", "0", "--frames", "0:9:4"]);
-    let expected = place.read("hand.npz");
+    let sandbox = Sandbox::new();
+    sandbox.succeed(&["convert", "sample:hand", "hand.npz", "--clip", "0", "--frames", "0:9:4"]);
+    let expected = sandbox.read("hand.npz");
     for written in ["a.glb", "a.usda", "a.npz"] {
-        place.succeed(&["convert", "hand.npz", written]);
-        let back = place.read(written);
+        sandbox.succeed(&["convert", "hand.npz", written]);
+        let back = sandbox.read(written);
         let rig = back.objects[0].rig.as_ref().unwrap_or_else(|| panic!("{written} has lost the rig"));
         assert_eq!(rig.joints().len(), expected.objects[0].rig.as_ref().unwrap().joints().len(), "{written}");
         assert_same_motion(&expected, &back, written);
@@ -55,13 +55,13 @@ fn a_rig_has_the_same_poses_after_every_format_with_rigs() {
 
 #[test]
 fn rejects_a_motion_for_a_format_of_one_pose() {
-    let place = Place::new();
-    place.write("box.npz", &common::moving_box(3, 24.0));
+    let sandbox = Sandbox::new();
+    sandbox.write("box.npz", &common::moving_box(3, 24.0));
     for output in ["a.obj", "a.ply", "a.mesh"] {
-        let said = place.fail(&["convert", "box.npz", output]);
+        let said = sandbox.fail(&["convert", "box.npz", output]);
         assert!(said.contains("\nhint: "), "{said}");
     }
-    assert_eq!(place.files(), ["box.npz"]);
+    assert_eq!(sandbox.files(), ["box.npz"]);
 }
 
 fn assert_same_motion(expected: &Scene, found: &Scene, format: &str) {

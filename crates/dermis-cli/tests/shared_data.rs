@@ -4,7 +4,7 @@ mod common;
 
 use std::path::Path;
 
-use common::{Place, shared_data};
+use common::{Sandbox, shared_data};
 use serde_json::{Value, json};
 
 /// Facts from the README about the object with the most points of each file.
@@ -59,7 +59,7 @@ fn expectations() -> Vec<(&'static str, Value)> {
 #[test]
 fn inspecting_the_shared_data_agrees_with_its_readme() {
     let Some(folder) = shared_data() else { return };
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     let expectations = expectations();
     let mut wrong = Vec::new();
     for file in files_below(&folder) {
@@ -68,7 +68,7 @@ fn inspecting_the_shared_data_agrees_with_its_readme() {
             println!("{name} is new: nothing is expected of it");
             continue;
         };
-        let outcome = place.run(&["inspect", file.to_str().unwrap(), "--format", "json"]);
+        let outcome = sandbox.run(&["inspect", file.to_str().unwrap(), "--format", "json"]);
         if outcome.code != 0 {
             wrong.push(outcome.stderr);
             continue;

@@ -5,43 +5,43 @@ mod common;
 use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
 
-use common::{Place, moving_box};
+use common::{Sandbox, moving_box};
 use dermis::prelude::*;
 
 #[test]
 fn help_has_examples_and_the_version_is_printed() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     for command in [&["--help"][..], &["inspect", "--help"], &["convert", "--help"], &["sample", "--help"]] {
-        let help = place.succeed(command).stdout;
+        let help = sandbox.succeed(command).stdout;
         assert!(help.contains("Examples:") && help.contains("Exit codes: 0"), "{help}");
     }
-    assert_eq!(place.succeed(&["--version"]).stdout, format!("dermis {}\n", env!("CARGO_PKG_VERSION")));
+    assert_eq!(sandbox.succeed(&["--version"]).stdout, format!("dermis {}\n", env!("CARGO_PKG_VERSION")));
 }
 
 #[test]
 fn usage_errors_have_the_form_of_other_errors() {
-    let place = Place::new();
-    let said = place.fail(&["convrt", "a", "b"]);
+    let sandbox = Sandbox::new();
+    let said = sandbox.fail(&["convrt", "a", "b"]);
     assert_eq!(
         said,
         "error: unrecognized subcommand 'convrt'\n  usage: dermis [OPTIONS] <COMMAND>\nhint: a similar subcommand \
          exists: 'convert'\n"
     );
-    let said = place.fail(&["inspect", "a.npz", "--threads", "0"]);
+    let said = sandbox.fail(&["inspect", "a.npz", "--threads", "0"]);
     assert!(said.starts_with("error: invalid value '0' for '--threads <N>'"), "{said}");
-    let said = place.fail(&["inspect"]);
+    let said = sandbox.fail(&["inspect"]);
     assert!(said.contains("hint: see dermis inspect --help"), "{said}");
 }
 
 #[test]
 fn errors_are_printed_as_json_on_request() {
-    let place = Place::new();
-    let outcome = place.run(&["convrt", "a", "b", "--format=json"]);
+    let sandbox = Sandbox::new();
+    let outcome = sandbox.run(&["convrt", "a", "b", "--format=json"]);
     assert_eq!(outcome.code, 2);
     let error = &outcome.json()["error"];
     assert_eq!(error["message"], "unrecognized subcommand 'convrt'");
     assert_eq!(error["hint"], "a similar subcommand exists: 'convert'");
-    let outcome = place.run(&["--format", "json", "convert", "missing.obj", "out.npz"]);
+    let outcome = sandbox.run(&["--format", "json", "convert", "missing.obj", "out.npz"]);
     assert_eq!(outcome.code, 2);
     let error = &outcome.json()["error"];
     for key in ["message", "path", "location", "details", "hint"] {
@@ -52,23 +52,36 @@ fn errors_are_printed_as_json_on_request() {
 
 #[test]
 fn completions_and_manual_pages_contain_the_commands() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
-        let script = place.succeed(&["completions", shell]).stdout;
+        let script = sandbox.succeed(&["completions", shell]).stdout;
         assert!(script.contains("convert") && script.contains("rest-frame"), "{shell}");
     }
-    assert!(place.succeed(&["man"]).stdout.contains(".TH dermis 1"));
-    let page = place.succeed(&["man", "convert"]).stdout;
+    assert!(sandbox.succeed(&["man"]).stdout.contains(".TH dermis 1"));
+    let page = sandbox.succeed(&["man", "convert"]).stdout;
     assert!(page.contains("dermis\\-convert") && page.contains("rest\\-frame"), "{page}");
-    let said = place.fail(&["man", "convrt"]);
+    let said = sandbox.fail(&["man", "convrt"]);
     assert!(said.contains("hint: did you mean 'convert'?"), "{said}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_closed_or_full_stderr_does_not_end_the_work() {
+    let sandbox = Sandbox::new();
+    for (redirection, output) in [("2>&-", "closed.npz"), ("2>/dev/full", "full.npz")] {
+        let line = format!("\"$0\" volume sample:arm -o {output} {redirection}");
+        let program = sandbox.command(&[]).get_program().to_owned();
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", &line]).arg(program).current_dir(sandbox.path("")).stdout(Stdio::null());
+        assert!(shell.status().unwrap().success(), "{redirection}");
+    }
 }
 
 #[test]
 fn accepts_a_pipe_that_is_closed_early() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     for arguments in [&["man"][..], &["completions", "bash"], &["--help"]] {
-        let mut child = place.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = sandbox.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         drop(child.stdout.take());
         let mut said = String::new();
         child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
@@ -78,8 +91,8 @@ fn accepts_a_pipe_that_is_closed_early() {
 
 #[test]
 fn colours_are_used_only_on_request() {
-    let place = Place::new();
-    let said = |arguments: &[&str]| place.fail(arguments).contains('\x1b');
+    let sandbox = Sandbox::new();
+    let said = |arguments: &[&str]| sandbox.fail(arguments).contains('\x1b');
     assert!(!said(&["inspect", "missing.obj"]));
     assert!(said(&["inspect", "missing.obj", "--color", "always"]));
     assert!(!said(&["inspect", "missing.obj", "--color", "never"]));
@@ -87,9 +100,9 @@ fn colours_are_used_only_on_request() {
 
 #[test]
 fn quick_work_shows_no_progress() {
-    let place = Place::new();
-    place.write("box.npz", &moving_box(5, 24.0));
-    assert_eq!(place.succeed(&["convert", "box.npz", "out.npz", "--threads", "1"]).stderr, "");
+    let sandbox = Sandbox::new();
+    sandbox.write("box.npz", &moving_box(5, 24.0));
+    assert_eq!(sandbox.succeed(&["convert", "box.npz", "out.npz", "--threads", "1"]).stderr, "");
 }
 
 /// A cloth of so many points that its frames take seconds to write as text.
@@ -108,9 +121,9 @@ fn heavy() -> Scene {
 #[cfg(unix)]
 #[test]
 fn slow_work_reports_progress_and_ctrl_c_leaves_no_files() {
-    let place = Place::new();
-    place.write("cloth.npz", &heavy());
-    let mut child = place
+    let sandbox = Sandbox::new();
+    sandbox.write("cloth.npz", &heavy());
+    let mut child = sandbox
         .command(&["convert", "cloth.npz", "out/cloth.%04d.obj"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -126,5 +139,5 @@ fn slow_work_reports_progress_and_ctrl_c_leaves_no_files() {
     let rest: Vec<String> = said.collect();
     assert_eq!(child.wait().unwrap().code(), Some(2), "{rest:?}");
     assert!(rest.contains(&"error: stopped; nothing was written".to_owned()), "{rest:?}");
-    assert_eq!(place.files(), ["cloth.npz"]);
+    assert_eq!(sandbox.files(), ["cloth.npz"]);
 }

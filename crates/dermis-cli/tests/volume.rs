@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Place, box_mesh, shared_data};
+use common::{Sandbox, box_mesh, shared_data};
 use dermis::active::volume::{Effect, VolumeLayer, VolumeOptions};
 use dermis::mesh::Deformer;
 use dermis::prelude::*;
@@ -25,8 +25,8 @@ fn scaled_box(factors: &[f32], open: usize) -> Scene {
 }
 
 /// The relative volumes of the frames of a file's first object.
-fn volumes(place: &Place, name: &str) -> Vec<f64> {
-    let object = place.read(name).objects.remove(0);
+fn volumes(sandbox: &Sandbox, name: &str) -> Vec<f64> {
+    let object = sandbox.read(name).objects.remove(0);
     let layer = VolumeLayer::new(&object, &VolumeOptions { cap: true, ..VolumeOptions::default() }).unwrap();
     let motion = object.base_motion().unwrap().unwrap();
     (0..motion.frame_count())
@@ -36,9 +36,9 @@ fn volumes(place: &Place, name: &str) -> Vec<f64> {
 
 #[test]
 fn every_clip_of_arm_and_hand_keeps_its_volume() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     for (name, clips) in [("sample:arm", 1), ("sample:hand", 4)] {
-        let answer = place.succeed(&["volume", name, "-o", "out.glb", "--force", "--format", "json"]).json();
+        let answer = sandbox.succeed(&["volume", name, "-o", "out.glb", "--force", "--format", "json"]).json();
         assert!(number(&answer, "volume_drift_before") > 0.01, "{answer}");
         assert!(number(&answer, "volume_drift_after") <= 1e-6, "{answer}");
         assert!(number(&answer, "milliseconds_per_frame") > 0.0);
@@ -52,11 +52,11 @@ fn every_clip_of_arm_and_hand_keeps_its_volume() {
 
 #[test]
 fn the_layer_is_stored_in_the_asset_and_evaluated_from_it() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     let effects = "\"*elbow*\" = { effect = \"muscle\", axis = [0, 1, 0], strength = 0.5 }\n\"*\" = { omega = 3 }\n";
-    std::fs::write(place.path("muscles.toml"), effects).unwrap();
-    place.succeed(&["volume", "sample:arm", "--effects", "muscles.toml", "--target", "1.02", "-o", "arm.glb"]);
-    let scene = place.read("arm.glb");
+    std::fs::write(sandbox.path("muscles.toml"), effects).unwrap();
+    sandbox.succeed(&["volume", "sample:arm", "--effects", "muscles.toml", "--target", "1.02", "-o", "arm.glb"]);
+    let scene = sandbox.read("arm.glb");
     let object = scene.objects.iter().find(|object| object.rig.is_some()).unwrap();
     let [Deformer::Volume(options)] = &object.deformers[..] else { panic!("the layer was not written") };
     assert_eq!(options.effects.of_joint("left_elbow").effect, Effect::Muscle);
@@ -73,44 +73,44 @@ fn the_layer_is_stored_in_the_asset_and_evaluated_from_it() {
 
 #[test]
 fn frames_are_corrected_if_the_format_has_no_layers() {
-    let place = Place::new();
-    place.write("box.npz", &scaled_box(&[1.0, 0.9, 1.2], 0));
+    let sandbox = Sandbox::new();
+    sandbox.write("box.npz", &scaled_box(&[1.0, 0.9, 1.2], 0));
     let arguments = ["volume", "box.npz", "--target", "0:1,2:1.1", "-o", "out.npz", "--format", "json"];
-    let answer = place.succeed(&arguments).json();
+    let answer = sandbox.succeed(&arguments).json();
     assert!(number(&answer, "volume_drift_after") <= 1e-6, "{answer}");
-    let found = volumes(&place, "out.npz");
+    let found = volumes(&sandbox, "out.npz");
     for (volume, expected) in found.iter().zip([1.0, 1.05, 1.1]) {
         assert!((volume - expected).abs() < 1e-6, "{found:?}");
     }
-    place.succeed(&["volume", "sample:arm", "--bake", "-o", "baked.glb"]);
-    assert!(volumes(&place, "baked.glb").iter().all(|volume| (volume - 1.0).abs() < 1e-5));
+    sandbox.succeed(&["volume", "sample:arm", "--bake", "-o", "baked.glb"]);
+    assert!(volumes(&sandbox, "baked.glb").iter().all(|volume| (volume - 1.0).abs() < 1e-5));
 }
 
 #[test]
 fn rejects_an_open_mesh_with_its_loops_and_caps_it_on_request() {
-    let place = Place::new();
-    place.write("box.npz", &scaled_box(&[1.0, 0.8], 2));
-    let said = place.fail(&["volume", "box.npz", "-o", "out.npz"]);
+    let sandbox = Sandbox::new();
+    sandbox.write("box.npz", &scaled_box(&[1.0, 0.8], 2));
+    let said = sandbox.fail(&["volume", "box.npz", "-o", "out.npz"]);
     assert!(said.contains("1 boundary loop") && said.contains("loop 0") && said.contains("--cap"), "{said}");
-    place.succeed(&["volume", "box.npz", "--cap", "-o", "out.npz"]);
-    assert!(volumes(&place, "out.npz").iter().all(|volume| (volume - 1.0).abs() < 1e-6));
+    sandbox.succeed(&["volume", "box.npz", "--cap", "-o", "out.npz"]);
+    assert!(volumes(&sandbox, "out.npz").iter().all(|volume| (volume - 1.0).abs() < 1e-6));
 }
 
 #[test]
 fn exits_with_1_if_the_drift_is_too_large() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     let run = |mode: &str| {
         let arguments = ["volume", "sample:arm", "--mode", mode, "--max-drift", "1e-6", "-o", "out.npz", "--force"];
-        place.run(&arguments).code
+        sandbox.run(&arguments).code
     };
     assert_eq!((run("exact"), run("global"), run("fast")), (0, 0, 1));
 }
 
 #[test]
 fn rejects_invalid_inputs_with_a_message() {
-    let place = Place::new();
-    std::fs::write(place.path("bad.toml"), "\"*\" = { effect = \"jelly\" }").unwrap();
-    place.write("flat.npz", &{
+    let sandbox = Sandbox::new();
+    std::fs::write(sandbox.path("bad.toml"), "\"*\" = { effect = \"jelly\" }").unwrap();
+    sandbox.write("flat.npz", &{
         let mut scene = scaled_box(&[1.0, 1.0], 0);
         let mesh = TriMesh::new(vec![Vec3::ZERO, Vec3::X, Vec3::Y], vec![[0, 1, 2], [0, 2, 1]]).unwrap();
         let frames = mesh.points().repeat(2);
@@ -123,7 +123,7 @@ fn rejects_invalid_inputs_with_a_message() {
         (&["sample:arm", "--attribute", "nothing"], "nothing"),
         (&["flat.npz"], "volume"),
     ] {
-        let said = place.fail(&[&["volume"], arguments, &["-o", "out.npz"]].concat());
+        let said = sandbox.fail(&[&["volume"], arguments, &["-o", "out.npz"]].concat());
         assert!(said.contains(expected), "{arguments:?}: {said}");
     }
 }
@@ -131,10 +131,10 @@ fn rejects_invalid_inputs_with_a_message() {
 #[test]
 fn real_characters_keep_their_volume_in_all_clips() {
     let Some(data) = shared_data() else { return };
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     for name in ["CesiumMan.glb", "horse-animations.glb"] {
         let file = data.join("rigs").join(name).display().to_string();
-        let answer = place.succeed(&["volume", &file, "-o", "out.glb", "--force", "--format", "json"]).json();
+        let answer = sandbox.succeed(&["volume", &file, "-o", "out.glb", "--force", "--format", "json"]).json();
         println!("{name}: {} → {}", answer["volume_drift_before"], answer["volume_drift_after"]);
         assert!(number(&answer, "volume_drift_before") > 0.03, "{answer}");
         assert!(number(&answer, "volume_drift_after") <= 1e-6, "{answer}");

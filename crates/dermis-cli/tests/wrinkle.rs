@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Place, shared_data};
+use common::{Sandbox, shared_data};
 use dermis::mesh::Layout;
 use dermis::prelude::*;
 use serde_json::Value;
@@ -54,14 +54,14 @@ fn assert_area_comes_back(answer: &Value) {
 
 #[test]
 fn towel_and_flag_get_their_area_back_without_spikes_or_popping() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     for name in ["sample:towel", "sample:flag"] {
-        let answer = place.succeed(&["wrinkle", name, "-o", "out.npz", "--force", "--format", "json"]).json();
+        let answer = sandbox.succeed(&["wrinkle", name, "-o", "out.npz", "--force", "--format", "json"]).json();
         assert_area_comes_back(&answer);
         assert!(answer["highest"].as_f64().unwrap() <= 1.6, "{}", answer["highest"]);
         assert!(answer["popping"].as_f64().unwrap() <= 0.35, "{}", answer["popping"]);
         assert!(answer["seconds_per_frame"].as_f64().unwrap() > 0.0);
-        let cloth = &place.read("out.npz").objects[0];
+        let cloth = &sandbox.read("out.npz").objects[0];
         assert_eq!(cloth.mesh.triangle_count() as u64, answer["triangles_after"].as_u64().unwrap());
         assert!(answer["triangles_after"].as_u64() > answer["triangles_before"].as_u64());
     }
@@ -69,12 +69,12 @@ fn towel_and_flag_get_their_area_back_without_spikes_or_popping() {
 
 #[test]
 fn cloth_without_compression_is_written_unchanged_with_a_note() {
-    let place = Place::new();
-    place.write("cloth.npz", &pulled(sheet(&[]), 0.1));
-    let answer = place.succeed(&["wrinkle", "cloth.npz", "-o", "out.npz", "--format", "json"]).json();
+    let sandbox = Sandbox::new();
+    sandbox.write("cloth.npz", &pulled(sheet(&[]), 0.1));
+    let answer = sandbox.succeed(&["wrinkle", "cloth.npz", "-o", "out.npz", "--format", "json"]).json();
     assert!(notes(&answer).contains("not compressed in any frame"), "{answer}");
     let frames = |name: &str| {
-        let motion = place.read(name).objects[0].base_motion().unwrap().unwrap();
+        let motion = sandbox.read(name).objects[0].base_motion().unwrap().unwrap();
         (motion.mesh().triangles().to_vec(), (0..3).map(|k| motion.frame(k).unwrap().into_owned()).collect::<Vec<_>>())
     };
     assert_eq!(frames("cloth.npz"), frames("out.npz"));
@@ -82,11 +82,11 @@ fn cloth_without_compression_is_written_unchanged_with_a_note() {
 
 #[test]
 fn a_squeezed_sheet_is_refined_near_its_wrinkles_or_everywhere() {
-    let place = Place::new();
-    place.write("cloth.npz", &pulled(sheet(&[]), -0.05));
+    let sandbox = Sandbox::new();
+    sandbox.write("cloth.npz", &pulled(sheet(&[]), -0.05));
     let run = |more: &[&str]| {
         let arguments = [&["wrinkle", "cloth.npz", "-o", "out.abc", "--force", "--format", "json"], more].concat();
-        place.succeed(&arguments).json()
+        sandbox.succeed(&arguments).json()
     };
     assert_area_comes_back(&run(&[]));
     let everywhere = run(&["--subdivide", "3"]);
@@ -97,70 +97,70 @@ fn a_squeezed_sheet_is_refined_near_its_wrinkles_or_everywhere() {
 
 #[test]
 fn curves_are_written_as_lines() {
-    let place = Place::new();
-    place.write("cloth.npz", &pulled(sheet(&[]), -0.05));
-    place.succeed(&["wrinkle", "cloth.npz", "-o", "out.npz", "--curves", "curves"]);
-    let text = std::fs::read_to_string(place.path("curves/curves.0002.obj")).unwrap();
+    let sandbox = Sandbox::new();
+    sandbox.write("cloth.npz", &pulled(sheet(&[]), -0.05));
+    sandbox.succeed(&["wrinkle", "cloth.npz", "-o", "out.npz", "--curves", "curves"]);
+    let text = std::fs::read_to_string(sandbox.path("curves/curves.0002.obj")).unwrap();
     assert!(text.lines().any(|line| line.starts_with("l ")), "{text}");
 }
 
 #[test]
 fn maps_are_written_on_the_uvs_of_the_cloth() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     for (format, magic) in [("png", &b"\x89PNG\r\n\x1a\n"[..]), ("exr", &[0x76, 0x2f, 0x31, 0x01])] {
         let arguments =
             ["wrinkle", "sample:towel", "--frames", "0:24:8", "--map", format, "--map-size", "64", "-o", format];
-        let answer = place.succeed(&[&arguments[..], &["--format", "json"]].concat()).json();
+        let answer = sandbox.succeed(&[&arguments[..], &["--format", "json"]].concat()).json();
         assert_eq!(answer["files"].as_array().unwrap().len(), 3, "{answer}");
-        let file = std::fs::read(place.path(&format!("{format}/height.0002.{format}"))).unwrap();
+        let file = std::fs::read(sandbox.path(&format!("{format}/height.0002.{format}"))).unwrap();
         assert!(file.starts_with(magic));
-        let said = place.fail(&arguments);
+        let said = sandbox.fail(&arguments);
         assert!(said.contains("--force"), "{said}");
     }
 }
 
 #[test]
 fn a_cloth_without_uvs_gets_an_atlas_beside_its_maps() {
-    let place = Place::new();
-    place.write("cloth.npz", &pulled(sheet(&[]), -0.05));
-    let answer =
-        place.succeed(&["wrinkle", "cloth.npz", "--map", "png", "--map-size", "64", "-o", "maps", "--format", "json"]);
+    let sandbox = Sandbox::new();
+    sandbox.write("cloth.npz", &pulled(sheet(&[]), -0.05));
+    let answer = sandbox
+        .succeed(&["wrinkle", "cloth.npz", "--map", "png", "--map-size", "64", "-o", "maps", "--format", "json"]);
     assert!(notes(&answer.json()).contains("has no UVs"), "{}", answer.stdout);
-    let atlas = place.read("maps/cloth.obj");
+    let atlas = sandbox.read("maps/cloth.obj");
     assert_eq!(atlas.objects[0].mesh.layout().unwrap().uvs.len(), 1);
 }
 
 #[test]
 fn overlapping_uvs_are_noted() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     let mesh = sheet(&[]);
     let layout = Layout {
         uvs: vec![mesh.points().iter().map(|p| Vec2::new(p.x % 2.0, p.y / 20.0) / 3.0).collect()],
         ..Layout::plain(&mesh)
     };
-    place.write("cloth.glb", &pulled(mesh.with_layout(layout).unwrap(), -0.05));
-    let answer = place.succeed(&["wrinkle", "cloth.glb", "--map", "exr", "-o", "maps", "--format", "json"]).json();
+    sandbox.write("cloth.glb", &pulled(mesh.with_layout(layout).unwrap(), -0.05));
+    let answer = sandbox.succeed(&["wrinkle", "cloth.glb", "--map", "exr", "-o", "maps", "--format", "json"]).json();
     assert!(notes(&answer).contains("UVs overlap"), "{answer}");
 }
 
 #[test]
 fn degenerate_triangles_and_non_manifold_edges_are_skipped_with_a_note() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     // One triangle along a line, and a third one at the edge from point 40 to 41.
-    place.write("cloth.npz", &pulled(sheet(&[[0, 1, 2], [40, 41, 80]]), -0.05));
-    let answer = place.succeed(&["wrinkle", "cloth.npz", "-o", "out.npz", "--format", "json"]).json();
+    sandbox.write("cloth.npz", &pulled(sheet(&[[0, 1, 2], [40, 41, 80]]), -0.05));
+    let answer = sandbox.succeed(&["wrinkle", "cloth.npz", "-o", "out.npz", "--format", "json"]).json();
     assert!(notes(&answer).contains("no area in the rest shape"), "{answer}");
     assert!(notes(&answer).contains("edges with more than two triangles"), "{answer}");
-    let motion = place.read("out.npz").objects[0].base_motion().unwrap().unwrap();
+    let motion = sandbox.read("out.npz").objects[0].base_motion().unwrap().unwrap();
     assert!((0..3).all(|frame| motion.frame(frame).unwrap().iter().all(|point| point.is_finite())));
 }
 
 #[test]
 fn rejects_invalid_inputs_with_a_message() {
-    let place = Place::new();
-    place.write("cloth.npz", &pulled(sheet(&[]), -0.05));
-    place.write("other.npz", &pulled(common::box_mesh(), 0.1));
-    place.write("rewired.npz", &pulled(sheet(&[[5, 6, 90]]), 0.1));
+    let sandbox = Sandbox::new();
+    sandbox.write("cloth.npz", &pulled(sheet(&[]), -0.05));
+    sandbox.write("other.npz", &pulled(common::box_mesh(), 0.1));
+    sandbox.write("rewired.npz", &pulled(sheet(&[[5, 6, 90]]), 0.1));
     for (more, expected) in [
         (["--rest", "other.npz"], "the rest shape has 8 points, but the cloth has 169"),
         (["--rest", "rewired.npz"], "triangle 288 of the rest shape has other points"),
@@ -168,20 +168,20 @@ fn rejects_invalid_inputs_with_a_message() {
         (["--min-radius", "-1"], "must be positive"),
         (["--coarsen", "100000"], "invalid number of triangles 100000"),
     ] {
-        let said = place.fail(&[&["wrinkle", "cloth.npz", "-o", "out.npz"], &more[..]].concat());
+        let said = sandbox.fail(&[&["wrinkle", "cloth.npz", "-o", "out.npz"], &more[..]].concat());
         assert!(said.contains(expected) && said.contains("hint:"), "{more:?}: {said}");
     }
-    assert!(!place.path("out.npz").exists());
+    assert!(!sandbox.path("out.npz").exists());
 }
 
 #[test]
 fn simulated_shirts_get_their_area_back() {
     let Some(data) = shared_data() else { return };
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     for name in ["vto_tshirt_shape00_128_02.npz", "vto_tshirt_shape00_108_12.npz"] {
         let file = data.join("sequences").join(name).display().to_string();
         let arguments = ["wrinkle", &file, "--coarsen", "1500", "-o", "out.npz", "--force", "--format", "json"];
-        let answer = place.succeed(&arguments).json();
+        let answer = sandbox.succeed(&arguments).json();
         assert_area_comes_back(&answer);
         assert!(answer["popping"].as_f64().unwrap() <= 0.35, "{}", answer["popping"]);
     }

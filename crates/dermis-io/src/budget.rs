@@ -4,7 +4,7 @@
 //! take what has no bytes of its own (a zero-filled accessor, a decompressed array, a sampled clip) from a budget that
 //! grows with the file.
 
-use crate::error::{Error, Problem};
+use crate::error::{Error, ErrorKind};
 
 /// The largest expansion that deflate can reach is 1032:1; no other compression we read exceeds it.
 const BYTES_PER_FILE_BYTE: u64 = 1032;
@@ -29,7 +29,7 @@ impl Budget {
     pub fn take(&mut self, what: &str, count: usize, element_bytes: usize) -> Result<(), Error> {
         let asked = (count as u64).saturating_mul(element_bytes as u64);
         if asked > self.left {
-            return Err(Problem::TooLarge { what: what.to_owned(), asked, allowed: self.left }.into());
+            return Err(ErrorKind::TooLarge { what: what.to_owned(), asked, allowed: self.left }.into());
         }
         self.left -= asked;
         Ok(())
@@ -45,6 +45,6 @@ mod tests {
         let mut budget = Budget::for_file(100);
         assert!(budget.take("frames", 1 << 20, 12).is_ok());
         let error = budget.take("zeros", 1 << 40, 12).unwrap_err();
-        assert!(matches!(error.problem(), Problem::TooLarge { .. }));
+        assert!(matches!(error.kind(), ErrorKind::TooLarge { .. }));
     }
 }

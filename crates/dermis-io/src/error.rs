@@ -1,4 +1,4 @@
-//! Problems with files: the cause, the location, and a hint.
+//! Errors of files: the kind, the location, and a hint.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -8,26 +8,26 @@ use dermis_mesh::deformer::DeformerError;
 use dermis_mesh::merge::MergeError;
 use dermis_mesh::{MeshError, RigError, SequenceError};
 
-/// A problem with a file, its location, and a hint.
+/// Error of a file: its kind, location, and a hint.
 ///
-/// `Display` is the headline alone; [`Error::path`], [`Error::place`], [`Error::details`] and [`Error::hint`] carry the
+/// `Display` is the headline alone; [`Error::path`], [`Error::location`], [`Error::details`] and [`Error::hint`] carry the
 /// rest as data.
 #[derive(Debug)]
 pub struct Error(Box<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    problem: Problem,
+    kind: ErrorKind,
     path: Option<PathBuf>,
-    place: Option<String>,
+    location: Option<String>,
     details: Vec<String>,
     hint: Option<String>,
 }
 
-/// The problem.
+/// Kind of an error, with its values.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Problem {
+pub enum ErrorKind {
     /// The operating system refused.
     #[error("{0}")]
     Io(#[from] std::io::Error),
@@ -102,17 +102,17 @@ pub enum Problem {
 impl Error {
     /// The contents contradict the format.
     pub fn malformed(what: impl Into<String>) -> Self {
-        Problem::Malformed(what.into()).into()
+        ErrorKind::Malformed(what.into()).into()
     }
 
     /// The contents are of a kind that is not supported.
     pub fn unsupported(what: impl Into<String>) -> Self {
-        Problem::Unsupported(what.into()).into()
+        ErrorKind::Unsupported(what.into()).into()
     }
 
     /// The file ends before its contents do.
     pub fn truncated(what: impl Into<String>, needed: u64, available: u64) -> Self {
-        Problem::Truncated { what: what.into(), needed, available }.into()
+        ErrorKind::Truncated { what: what.into(), needed, available }.into()
     }
 
     /// Names the file, unless a deeper caller has named one.
@@ -121,9 +121,9 @@ impl Error {
         self
     }
 
-    /// Names the place inside the file (an object's path, an accessor, a line), unless a deeper caller has.
-    pub fn at(mut self, place: impl Into<String>) -> Self {
-        self.0.place.get_or_insert_with(|| place.into());
+    /// Names the location inside the file (an object's path, an accessor, a line), unless a deeper caller has.
+    pub fn at(mut self, location: impl Into<String>) -> Self {
+        self.0.location.get_or_insert_with(|| location.into());
         self
     }
 
@@ -133,7 +133,7 @@ impl Error {
         self
     }
 
-    /// Says how to fix it, unless a deeper caller has.
+    /// Adds a hint how to fix it, unless a deeper caller has.
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.0.hint.get_or_insert_with(|| hint.into());
         self
@@ -144,9 +144,9 @@ impl Error {
         SequenceError::Source { frame, cause: Box::new(self) }
     }
 
-    /// The problem.
-    pub fn problem(&self) -> &Problem {
-        &self.0.problem
+    /// The kind, with its values.
+    pub fn kind(&self) -> &ErrorKind {
+        &self.0.kind
     }
 
     /// The file.
@@ -154,9 +154,9 @@ impl Error {
         self.0.path.as_deref()
     }
 
-    /// The place inside the file.
-    pub fn place(&self) -> Option<&str> {
-        self.0.place.as_deref()
+    /// The location inside the file.
+    pub fn location(&self) -> Option<&str> {
+        self.0.location.as_deref()
     }
 
     /// More lines about it.
@@ -172,19 +172,19 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.problem.fmt(f)
+        self.0.kind.fmt(f)
     }
 }
 
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        std::error::Error::source(&self.0.problem)
+        std::error::Error::source(&self.0.kind)
     }
 }
 
-impl<P: Into<Problem>> From<P> for Error {
-    fn from(problem: P) -> Self {
-        let problem = problem.into();
-        Self(Box::new(Inner { problem, path: None, place: None, details: Vec::new(), hint: None }))
+impl<P: Into<ErrorKind>> From<P> for Error {
+    fn from(kind: P) -> Self {
+        let kind = kind.into();
+        Self(Box::new(Inner { kind, path: None, location: None, details: Vec::new(), hint: None }))
     }
 }

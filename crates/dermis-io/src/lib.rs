@@ -46,6 +46,9 @@ mod ply;
 mod point_cache;
 mod raw_frames;
 mod read;
+mod scaled;
+#[cfg(any(feature = "gltf", feature = "fbx", feature = "usd"))]
+mod skeletons;
 #[cfg(feature = "npz")]
 pub mod smpl;
 mod still;
@@ -57,7 +60,7 @@ mod usd;
 mod volume_mesh;
 mod write;
 
-pub use error::{Error, Problem};
+pub use error::{Error, ErrorKind};
 pub use format::{FORMATS, Format, Holds, readable_extensions, writable_extensions};
 pub use numbered::frame_numbers;
 pub use options::{ReadOptions, WriteOptions};

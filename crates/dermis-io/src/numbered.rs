@@ -11,7 +11,7 @@ use std::sync::Arc;
 use dermis_mesh::{MeshSequence, Note, Polygons, Scene};
 use glam::Vec3;
 
-use crate::error::{Error, Problem};
+use crate::error::{Error, ErrorKind};
 use crate::format::{Format, FrameReader, FrameReaders};
 use crate::frame_rate;
 use crate::input::Input;
@@ -184,9 +184,9 @@ impl NumberedFrames {
     fn check(&self, frame: usize, (points, faces): &(Vec<Vec3>, Polygons)) -> Result<(), Error> {
         let (expected, found) = (self.point_count, points.len());
         let problem = if found != expected {
-            Problem::PointCountChanges { frame, expected, found }
+            ErrorKind::PointCountChanges { frame, expected, found }
         } else if *faces != self.faces {
-            Problem::TopologyChanges { frame }
+            ErrorKind::TopologyChanges { frame }
         } else {
             return Ok(());
         };

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use dermis_mesh::{Note, Object};
 use glam::Vec3;
 
-use crate::error::{Error, Problem};
+use crate::error::{Error, ErrorKind};
 use crate::output::{Job, Output};
 use crate::still::still;
 
@@ -70,7 +70,7 @@ pub(crate) fn check_free(target: &Path) -> Result<(), Error> {
     let Some(first) = files.first() else {
         return Ok(());
     };
-    Err(Error::from(Problem::Exists)
+    Err(Error::from(ErrorKind::Exists)
         .in_file(first)
         .detail(format!("files that fit the pattern: {}", files.len()))
         .with_hint("allow the whole sequence to be replaced, or choose another name"))

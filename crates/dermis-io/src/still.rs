@@ -8,10 +8,10 @@ use glam::Vec3;
 
 use crate::error::Error;
 
-/// Positions to write to a format that holds one pose: the rest pose, or the only frame.
+/// Positions to write to a format that holds one pose: the stored pose, or the only frame.
 pub(crate) fn still<'a>(object: &'a Object, target: &Path, hint: &str) -> Result<Cow<'a, [Vec3]>, Error> {
     match object.base_motion()? {
-        None => Ok(Cow::Borrowed(object.mesh.points())),
+        None => Ok(object.rest_points()),
         Some(motion) if motion.frame_count() == 1 => Ok(Cow::Owned(motion.frame(0)?.into_owned())),
         Some(motion) => {
             let frames = motion.frame_count();

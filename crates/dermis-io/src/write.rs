@@ -1,12 +1,13 @@
 //! Writing a scene in the format that its target names, and the check of a target before the work that makes its
 //! contents.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use dermis_math::progress::Progress;
 use dermis_mesh::{Deformer, Note, Object, Scene, Units, merge};
 
-use crate::error::{Error, Problem};
+use crate::error::{Error, ErrorKind};
 use crate::format::{Format, Holds, Writer, extension_of, writable_extensions};
 use crate::options::WriteOptions;
 use crate::output::{Job, Output, Written, check_free};
@@ -18,17 +19,19 @@ pub fn write(target: &Path, scene: &Scene, options: &WriteOptions, progress: &dy
     check_layers(format, scene).map_err(|error| error.in_file(target))?;
     let mut output = Output::new(options.force);
     let mut job = Job { target, output: &mut output, notes: Vec::new(), progress };
+    let scene = &*posed(scene, format.holds, &mut job.notes).map_err(|error| error.in_file(target))?;
+    check_contents(format, scene).map_err(|error| error.in_file(target))?;
     let done = match writer {
         Writer::Scene(write) => write(scene, &mut job),
         Writer::Object(write) => merged(scene, format.holds).and_then(|(object, notes)| {
-            job.notes = notes;
+            job.notes.extend(notes);
             write(&object, scene.units, &mut job)
         }),
     };
     let notes = job.notes;
-    done.map_err(|error| match error.problem() {
+    done.map_err(|error| match error.kind() {
         // Frames are read while they are written: what is wrong with them is wrong with the input.
-        Problem::Sequence(_) => error,
+        ErrorKind::Sequence(_) => error,
         _ => error.in_file(target),
     })?;
     let mut written = output.commit()?;
@@ -44,7 +47,8 @@ pub fn check_target(target: &Path, options: &WriteOptions) -> Result<(), Error> 
     if !options.force {
         pattern::check_free(target)?;
     }
-    check_folder(target)
+    check_folder(target)?;
+    check_writable(target)
 }
 
 /// Format and writer of `target`.
@@ -67,6 +71,37 @@ fn writer_of(target: &Path) -> Result<(&'static Format, Writer), Error> {
     }
     let writer = format.writer.ok_or_else(|| format.not_compiled_in().in_file(target))?;
     Ok((format, writer))
+}
+
+/// The scene with all objects that no clip moves in their stored pose, for formats without rigs.
+fn posed<'a>(scene: &'a Scene, holds: Holds, notes: &mut Vec<Note>) -> Result<Cow<'a, Scene>, Error> {
+    let is_posed = |object: &Object| {
+        let stored = object.rig.as_ref().is_some_and(|rig| rig.stored_pose().is_some());
+        stored && object.clips.is_empty() && object.sequence.is_none() && object.deformers.is_empty()
+    };
+    if holds.rig || !scene.objects.iter().any(is_posed) {
+        return Ok(Cow::Borrowed(scene));
+    }
+    let mut scene = scene.clone();
+    for object in scene.objects.iter_mut().filter(|object| is_posed(object)) {
+        notes.push(Note::at(&object.name, "the rig is dropped; the stored pose is written"));
+        *object = object.at_rest()?;
+    }
+    Ok(Cow::Owned(scene))
+}
+
+/// Refuses a scene of which nothing would be written.
+fn check_contents(format: &Format, scene: &Scene) -> Result<(), Error> {
+    if scene.objects.iter().any(|object| object.mesh.point_count() > 0) {
+        return Ok(());
+    }
+    let has_joints = |object: &Object| object.rig.as_ref().is_some_and(|rig| !rig.joints().is_empty());
+    match scene.objects.iter().any(has_joints) {
+        true if format.id == "gltf" => Ok(()),
+        true => Err(Error::unsupported("the scene is a motion without a mesh, which the format does not hold")
+            .with_hint("write .glb, or move a rigged mesh with it: dermis pose MODEL --rig MOTION")),
+        false => Err(Error::malformed("there is nothing to write: the scene has no mesh")),
+    }
 }
 
 /// Refuses layers that the format does not hold, so that none is lost without a trace.
@@ -94,6 +129,18 @@ fn check_folder(target: &Path) -> Result<(), Error> {
     }
     let message = if folder.exists() { "the output's folder is a file" } else { "the output's folder does not exist" };
     Err(Error::malformed(message).in_file(&folder).with_hint("make the folder first, or choose another place"))
+}
+
+/// Fails before any work is done if no file can be created in the target's folder.
+fn check_writable(target: &Path) -> Result<(), Error> {
+    let parents =
+        target.ancestors().skip(1).map(|folder| if folder.as_os_str().is_empty() { Path::new(".") } else { folder });
+    match parents.into_iter().find(|folder| folder.is_dir()) {
+        Some(folder) => tempfile::tempfile_in(folder).map(drop).map_err(|error| {
+            Error::from(error).in_file(target).with_hint("choose a folder in which files can be created")
+        }),
+        None => Ok(()),
+    }
 }
 
 /// The scene's objects as one, and notes on what a format that keeps `holds` of it skips.

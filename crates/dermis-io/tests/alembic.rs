@@ -6,7 +6,7 @@ mod ogawa;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use dermis_io::{Problem, ReadOptions, WriteOptions, read, read_bytes};
+use dermis_io::{ErrorKind, ReadOptions, WriteOptions, read, read_bytes};
 use dermis_math::progress::{NoProgress, Progress};
 use dermis_mesh::{Clip, Joint, MeshSequence, Object, Rig, SkinWeights, TriMesh, UpAxis};
 use glam::{DAffine3, DVec3, Vec3, Vec4};
@@ -150,7 +150,7 @@ fn writing_that_is_stopped_leaves_nothing() {
     let scene = scene_of(vec![Object::of_sequence("body", wobbling(9, 24.0, 0.0))]);
     let target = folder.path().join("out.abc");
     let error = dermis_io::write(&target, &scene, &WriteOptions::default(), &StopAt(4)).unwrap_err();
-    assert!(matches!(error.problem(), Problem::Stopped));
+    assert!(matches!(error.kind(), ErrorKind::Stopped));
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
@@ -231,8 +231,8 @@ fn rejects_topology_that_changes_and_says_when_and_where() {
     body.properties[0].members[0].samples[2].extend(floats(&[9., 9., 9.]));
     let group = transform("group", &[TRANSLATE], &[&[0., 0., 0.]], vec![body]);
     let error = read_bytes("abc", &archive(vec![group], &[(0.04, vec![0.0])]), &ReadOptions::default()).unwrap_err();
-    assert!(matches!(error.problem(), Problem::PointCountChanges { frame: 2, expected: 4, found: 5 }), "{error}");
-    assert_eq!(error.place(), Some("/group/body"));
+    assert!(matches!(error.kind(), ErrorKind::PointCountChanges { frame: 2, expected: 4, found: 5 }), "{error}");
+    assert_eq!(error.location(), Some("/group/body"));
     assert_eq!(error.details(), ["frames 0–1 have 4 points, frame 2 has 5"]);
     assert!(error.hint().is_some_and(|hint| hint.contains("constant topology")));
 
@@ -244,7 +244,7 @@ fn rejects_topology_that_changes_and_says_when_and_where() {
         vec![integers(&[3])],
     ));
     let error = read_bytes("abc", &archive(vec![body], &[(0.04, vec![0.0])]), &ReadOptions::default()).unwrap_err();
-    assert!(matches!(error.problem(), Problem::TopologyChanges { frame: 2 }), "{error}");
+    assert!(matches!(error.kind(), ErrorKind::TopologyChanges { frame: 2 }), "{error}");
 }
 
 #[test]
@@ -294,7 +294,7 @@ fn what_is_not_a_mesh_is_named_in_a_note_and_subdivision_surfaces_are_meshes() {
     ];
     let scene = read_back(&archive(objects, &[(1.0, vec![0.0])]));
     assert_eq!(scene.objects.len(), 1);
-    let notes: Vec<String> = scene.notes.iter().map(|note| format!("{:?} {}", note.place, note.message)).collect();
+    let notes: Vec<String> = scene.notes.iter().map(|note| format!("{:?} {}", note.location, note.message)).collect();
     assert!(notes[0].contains("control mesh"));
     assert_eq!(notes[1], "Some(\"/eye\") an object of the kind 'Camera' is skipped");
     assert_eq!(notes[2], "Some(\"/hair\") 2 objects of the kind 'Curve' are skipped; this is the first");

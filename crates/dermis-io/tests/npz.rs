@@ -6,7 +6,7 @@ mod scenes;
 use std::io::{Cursor, Write};
 use std::process::Command;
 
-use dermis_io::{Error, Problem, ReadOptions, read_bytes};
+use dermis_io::{Error, ErrorKind, ReadOptions, read_bytes};
 use dermis_mesh::glam::Vec3;
 use dermis_mesh::{Scene, UpAxis};
 use scenes::{only, read, written};
@@ -177,7 +177,7 @@ fn smpl_layout_becomes_a_rig_with_shapes() {
     assert_eq!(rig.joints()[0].parent, None);
     assert_eq!(rig.joints()[1].bind().translation.as_vec3(), Vec3::new(0.5, 0.5, 0.0));
     assert_eq!(rig.shapes()[1].offsets[2], Vec3::new(13.0, 15.0, 17.0));
-    assert!(scene.notes.iter().any(|note| note.place.as_deref() == Some("posedirs")));
+    assert!(scene.notes.iter().any(|note| note.location.as_deref() == Some("posedirs")));
 }
 
 #[test]
@@ -229,7 +229,7 @@ fn a_bomb_does_not_go_off() {
     let zeros = npy("<f4", false, "(29826161, 3, 3)", &vec![0; 1 << 24]);
     let bytes = archive(&with(triangle(1), "frames", zeros), CompressionMethod::Deflated);
     common::assert_survives(&[("bomb".to_owned(), bytes.clone())], read_default);
-    assert!(matches!(read_default(&bytes).unwrap_err().problem(), Problem::Truncated { .. }));
+    assert!(matches!(read_default(&bytes).unwrap_err().kind(), ErrorKind::Truncated { .. }));
 }
 
 #[test]

@@ -5,7 +5,7 @@ mod scenes;
 
 use std::sync::Arc;
 
-use dermis_io::{Error, Problem, ReadOptions, read_bytes};
+use dermis_io::{Error, ErrorKind, ReadOptions, read_bytes};
 use dermis_mesh::glam::{Vec3, Vec4};
 use dermis_mesh::{Image, Object, Sampler, Scene, Texture};
 use scenes::{only, read, write, written};
@@ -103,7 +103,7 @@ fn rejects_broken_lines_and_names_them() {
         ("v 0 0 0\nf 1 2 99999999999\n", "line 2"),
         ("v 0 0 0\nf 1 2 /1\n", "line 2"),
     ] {
-        assert_eq!(read_text(text).unwrap_err().place(), Some(line), "{text}");
+        assert_eq!(read_text(text).unwrap_err().location(), Some(line), "{text}");
     }
     for text in ["", "hello", "v 0 0 0\nf 1 2 3\n", "v nan 0 0", "v 1e99 0 0", "v 0 0 0\nvt 0 0\nf 1/2 1/1 1/1"] {
         assert!(read_text(text).is_err(), "{text}");
@@ -115,7 +115,7 @@ fn a_moving_shape_needs_numbered_files() {
     let folder = tempfile::tempdir().unwrap();
     let error = write(&folder.path().join("box.obj"), &scenes::moving_scene()).unwrap_err();
     assert!(error.hint().unwrap().contains("box.%04d.obj"), "{error:?}");
-    assert!(matches!(error.problem(), Problem::Unsupported(_)));
+    assert!(matches!(error.kind(), ErrorKind::Unsupported(_)));
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 

@@ -7,7 +7,7 @@ use std::error::Error as _;
 use std::path::Path;
 
 use dermis_io::output::Output;
-use dermis_io::{Problem, ReadOptions, WriteOptions, check_target};
+use dermis_io::{ErrorKind, ReadOptions, WriteOptions, check_target};
 use dermis_mesh::{Object, Scene};
 use scenes::{only, read, write};
 
@@ -76,10 +76,10 @@ fn changing_faces_are_an_error_that_names_the_file() {
     put(folder.path(), 2, good);
     put(folder.path(), 3, "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 2 3\n");
     let error = read(folder.path()).unwrap_err();
-    assert!(matches!(error.problem(), Problem::PointCountChanges { frame: 2, expected: 3, found: 4 }));
+    assert!(matches!(error.kind(), ErrorKind::PointCountChanges { frame: 2, expected: 3, found: 4 }));
     assert_eq!(error.path(), Some(folder.path().join("f.3.obj").as_path()));
     put(folder.path(), 3, "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 3 2\n");
-    assert!(matches!(read(folder.path()).unwrap_err().problem(), Problem::TopologyChanges { frame: 2 }));
+    assert!(matches!(read(folder.path()).unwrap_err().kind(), ErrorKind::TopologyChanges { frame: 2 }));
     put(folder.path(), 3, good);
     put(folder.path(), 2, "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 3 2\n");
     let scene = read(folder.path()).unwrap();
@@ -116,7 +116,7 @@ fn frames_of_an_older_sequence_do_not_mix_with_the_new() {
         let stranger = folder.path().join(format!("walk/shape.0.{ending}"));
         std::fs::write(&stranger, "does not fit").unwrap();
         let error = write(&target, &scene).unwrap_err();
-        assert!(matches!(error.problem(), Problem::Exists));
+        assert!(matches!(error.kind(), ErrorKind::Exists));
         let force = WriteOptions { force: true };
         let written = dermis_io::write(&target, &scene, &force, &dermis_math::progress::NoProgress).unwrap();
         assert!(written.notes.iter().any(|note| note.message == "4 frames of an older sequence are removed"));
@@ -163,8 +163,8 @@ fn a_link_that_leads_nowhere_is_replaced_only_by_force() {
     let target = folder.path().join("s.ply");
     std::os::unix::fs::symlink("nowhere", &target).unwrap();
     let options = |force| WriteOptions { force };
-    assert!(matches!(check_target(&target, &options(false)).unwrap_err().problem(), Problem::Exists));
-    assert!(matches!(write(&target, &scenes::still_scene()).unwrap_err().problem(), Problem::Exists));
+    assert!(matches!(check_target(&target, &options(false)).unwrap_err().kind(), ErrorKind::Exists));
+    assert!(matches!(write(&target, &scenes::still_scene()).unwrap_err().kind(), ErrorKind::Exists));
     dermis_io::write(&target, &scenes::still_scene(), &options(true), &dermis_math::progress::NoProgress).unwrap();
     assert!(read(&target).is_ok());
 }
@@ -174,7 +174,7 @@ fn what_is_beyond_the_last_frame_is_in_the_way_too() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("shape.9.ply"), "old").unwrap();
     let error = write(&folder.path().join("shape.%d.ply"), &scenes::moving_scene()).unwrap_err();
-    assert!(matches!(error.problem(), Problem::Exists));
+    assert!(matches!(error.kind(), ErrorKind::Exists));
     assert_eq!(error.path(), Some(folder.path().join("shape.9.ply").as_path()));
     assert!(error.hint().unwrap().contains("replaced"));
 }

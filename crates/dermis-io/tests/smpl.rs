@@ -97,7 +97,7 @@ fn a_pickle_is_a_scene_like_any_other_file() {
     assert_eq!(scene.objects[0].name, "protocol_2");
     assert_eq!(scene.objects[0].mesh, of_npz.objects[0].mesh);
     assert_eq!(scene.objects[0].rig.as_ref().unwrap().shapes().len(), 3);
-    assert!(scene.notes.iter().any(|note| note.place.as_deref() == Some("posedirs")));
+    assert!(scene.notes.iter().any(|note| note.location.as_deref() == Some("posedirs")));
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn rejects_code_and_says_what_it_would_have_been() {
     let pickle = b"(dS'v_template'\ncos\nsystem\n(S'true'\ntRs.";
     let error = smpl::read_bytes(pickle).unwrap_err();
     assert!(error.to_string().contains("os.system"), "{error}");
-    assert_eq!(error.place(), Some("v_template"));
+    assert_eq!(error.location(), Some("v_template"));
     assert!(error.hint().unwrap().contains(".npz"));
 }
 

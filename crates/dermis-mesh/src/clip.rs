@@ -1,5 +1,7 @@
 //! Clips: joint transforms and shape weights of a rig over time.
 
+use std::sync::Arc;
+
 use glam::DAffine3;
 
 use crate::rig::{Rig, RigError, expect_length};
@@ -15,7 +17,8 @@ pub struct Clip {
     start_seconds: f64,
     joint_count: usize,
     shape_count: usize,
-    transforms: Vec<DAffine3>,
+    /// Clips of rigs on one skeleton share them.
+    transforms: Arc<Vec<DAffine3>>,
     shape_weights: Vec<f32>,
 }
 
@@ -26,6 +29,17 @@ impl Clip {
         name: impl Into<String>,
         frame_rate_hz: f64,
         transforms: Vec<DAffine3>,
+        shape_weights: Vec<f32>,
+    ) -> Result<Self, RigError> {
+        Self::sharing(rig, name, frame_rate_hz, Arc::new(transforms), shape_weights)
+    }
+
+    /// Like [`Clip::new`], with joint transforms that the clips of other rigs share.
+    pub fn sharing(
+        rig: &Rig,
+        name: impl Into<String>,
+        frame_rate_hz: f64,
+        transforms: Arc<Vec<DAffine3>>,
         shape_weights: Vec<f32>,
     ) -> Result<Self, RigError> {
         let name = name.into();
@@ -90,6 +104,28 @@ impl Clip {
         &self.transforms[frame * self.joint_count..(frame + 1) * self.joint_count]
     }
 
+    /// Transforms of all joints in all frames, which clips of rigs on one skeleton share.
+    pub fn shared_transforms(&self) -> &Arc<Vec<DAffine3>> {
+        &self.transforms
+    }
+
+    /// Shares the joint transforms of `other`, which are equal.
+    pub(crate) fn share_transforms_of(&mut self, other: &Self) {
+        self.transforms = Arc::clone(&other.transforms);
+    }
+
+    /// Returns whether `other` has the same frames: name, rate, start and count.
+    pub fn has_frames_of(&self, other: &Self) -> bool {
+        let frames = |clip: &Self| (clip.frame_rate_hz, clip.start_seconds, clip.frame_count());
+        self.name == other.name && frames(self) == frames(other)
+    }
+
+    /// Returns whether `other` moves joints alike: the same frames with the same joint transforms.
+    pub fn moves_joints_like(&self, other: &Self) -> bool {
+        let same = Arc::ptr_eq(&self.transforms, &other.transforms) || self.transforms == other.transforms;
+        self.has_frames_of(other) && same
+    }
+
     /// Weights of all shapes in one frame.
     pub fn shape_weights(&self, frame: usize) -> &[f32] {
         &self.shape_weights[frame * self.shape_count..(frame + 1) * self.shape_count]
@@ -106,7 +142,7 @@ impl Clip {
             name: self.name.clone(),
             frame_rate_hz: self.frame_rate_hz / step as f64,
             start_seconds: self.start_seconds + start as f64 / self.frame_rate_hz,
-            transforms: frames().flat_map(|frame| self.transforms(frame).iter().copied()).collect(),
+            transforms: Arc::new(frames().flat_map(|frame| self.transforms(frame).iter().copied()).collect()),
             shape_weights: frames().flat_map(|frame| self.shape_weights(frame).iter().copied()).collect(),
             ..*self
         })

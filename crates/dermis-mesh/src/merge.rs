@@ -2,17 +2,22 @@
 //!
 //! Points, triangles, layouts, tetrahedra and attributes are concatenated in the order of the objects. Attributes that
 //! only some objects have are padded: UVs with 0, colours with white, materials with the default material, scalars with
-//! 0. Normals and tangents have no neutral value and are kept only if all objects have them. Recorded frames and posed
-//! clips of equal length and rate become one sequence, read lazily; objects without motion are static in it.
+//! 0. Normals and tangents have no neutral value and are kept only if all objects have them.
+//!
+//! Objects that all have joints become one rig with the same clips: skeletons that they share once, others side by side.
+//! Otherwise recorded frames and posed clips of equal length and rate become one sequence, read lazily; objects without
+//! motion are static in it, in their stored pose.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use glam::{Vec2, Vec4};
+use glam::{DAffine3, Vec2, Vec3, Vec4};
 
+use crate::clip::Clip;
 use crate::layout::{Layout, Material};
 use crate::polygons::Polygons;
+use crate::rig::{Joint, Rig, RigError, RigPose, Shape, SkinWeights};
 use crate::scene::{Note, Object, Scene};
 use crate::sequence::{MeshSequence, SequenceError};
 use crate::tet_mesh::TetMesh;
@@ -49,6 +54,9 @@ pub enum MergeError {
     /// The merged mesh is invalid because it has too many points.
     #[error("{0}")]
     Mesh(#[from] MeshError),
+    /// The merged rig is invalid.
+    #[error("{0}")]
+    Rig(#[from] RigError),
     /// A motion cannot be evaluated.
     #[error("{0}")]
     Sequence(#[from] SequenceError),
@@ -77,9 +85,19 @@ fn merge(objects: &[Object]) -> Result<(Object, Vec<Note>), MergeError> {
         return Err(MergeError::Layers { object: layered.name.clone() });
     }
     let mut notes = vec![Note::new(format!("{} objects are merged into one: {}", objects.len(), names_of(objects)))];
+    let rigs = can_merge_rigs(objects);
+    let posed;
+    let objects = if rigs {
+        objects
+    } else {
+        posed = objects.iter().map(without_stored_pose).collect::<Result<Vec<_>, _>>()?;
+        &posed
+    };
     let mesh = Arc::new(merge_meshes(objects, &mut notes)?);
-    let sequence = merge_motions(objects, &mesh)?;
-    if objects.iter().any(|object| object.rig.is_some()) {
+    let sequence = if rigs { None } else { merge_motions(objects, &mesh)? };
+    let (rig, clips) =
+        if rigs { merge_rigs(objects, &mesh).map(|(rig, clips)| (Some(rig), clips))? } else { (None, Vec::new()) };
+    if rig.is_none() && objects.iter().any(|object| object.rig.is_some()) {
         notes.push(Note::new("the rigs of merged objects are dropped; their first clips are converted to frames"));
     }
     let object = Object {
@@ -88,9 +106,109 @@ fn merge(objects: &[Object]) -> Result<(Object, Vec<Note>), MergeError> {
         attributes: merge_attributes(objects),
         mesh,
         sequence,
+        rig: rig.map(Arc::new),
+        clips,
         ..Object::default()
     };
     Ok((object, notes))
+}
+
+/// An object that no clip moves as it is in its stored pose.
+fn without_stored_pose(object: &Object) -> Result<Object, MeshError> {
+    if object.clips.is_empty() && object.sequence.is_none() { object.at_rest() } else { Ok(object.clone()) }
+}
+
+/// Returns whether all objects have joints and the same clips.
+fn can_merge_rigs(objects: &[Object]) -> bool {
+    let has_joints = |object: &Object| object.rig.as_ref().is_some_and(|rig| !rig.joints().is_empty());
+    let same_clips = |object: &Object| {
+        let first = &objects[0].clips;
+        first.len() == object.clips.len() && first.iter().zip(&object.clips).all(|(a, b)| a.has_frames_of(b))
+    };
+    objects.iter().all(|object| has_joints(object) && same_clips(object) && object.sequence.is_none())
+}
+
+/// The rigs of objects with joints and the same clips as one rig.
+fn merge_rigs(objects: &[Object], mesh: &TriMesh) -> Result<(Rig, Vec<Arc<Clip>>), MergeError> {
+    let rigs: Vec<&Arc<Rig>> = objects.iter().filter_map(|object| object.rig.as_ref()).collect();
+    // The first object on each skeleton, and the number of joints before it.
+    let mut skeletons: Vec<(usize, usize)> = Vec::new();
+    let mut count = 0;
+    let mut first_joints = Vec::with_capacity(rigs.len());
+    for (index, rig) in rigs.iter().enumerate() {
+        let shared = |other: usize| {
+            let clips = objects[other].clips.iter().zip(&objects[index].clips);
+            let same =
+                Arc::ptr_eq(rigs[other].shared_joints(), rig.shared_joints()) || rigs[other].joints() == rig.joints();
+            same && rigs[other].has_skeleton_of(rig) && clips.into_iter().all(|(a, b)| a.moves_joints_like(b))
+        };
+        let known = skeletons.iter().find(|(other, _)| shared(*other)).map(|(_, first)| *first);
+        first_joints.push(known.unwrap_or(count));
+        if known.is_none() {
+            skeletons.push((index, count));
+            count += rig.joints().len();
+        }
+    }
+    let joints = match skeletons[..] {
+        [(only, _)] => Arc::clone(rigs[only].shared_joints()),
+        _ => {
+            let moved =
+                |joint: &Joint, first: usize| Joint { parent: joint.parent.map(|at| at + first), ..joint.clone() };
+            let of =
+                |&(object, first): &(usize, usize)| rigs[object].joints().iter().map(move |joint| moved(joint, first));
+            Arc::new(skeletons.iter().flat_map(of).collect())
+        }
+    };
+    let rows = rigs.iter().zip(&first_joints).flat_map(|(rig, &first)| {
+        rig.weights().rows().map(move |row| row.map(move |(joint, weight)| (joint + first as u32, weight)))
+    });
+    let rig = Rig::sharing(mesh, joints, SkinWeights::from_rows(rows), merge_shapes(objects, &rigs, mesh))?;
+    let transforms = |of_object: &dyn Fn(usize) -> Vec<DAffine3>| -> Vec<DAffine3> {
+        skeletons.iter().flat_map(|(object, _)| of_object(*object)).collect()
+    };
+    let mut clips = Vec::new();
+    for (number, clip) in objects[0].clips.iter().enumerate() {
+        let frames = 0..clip.frame_count();
+        let posed = match skeletons[..] {
+            [(only, _)] => Arc::clone(objects[only].clips[number].shared_transforms()),
+            _ => {
+                let frame = |frame| transforms(&|object| objects[object].clips[number].transforms(frame).to_vec());
+                Arc::new(frames.clone().flat_map(frame).collect())
+            }
+        };
+        let weights = frames.flat_map(|frame| {
+            objects.iter().flat_map(move |object| object.clips[number].shape_weights(frame).iter().copied())
+        });
+        let merged = Clip::sharing(&rig, clip.name(), clip.frame_rate_hz(), posed, weights.collect())?;
+        clips.push(Arc::new(merged.starting_at(clip.start_seconds())));
+    }
+    let rests: Vec<RigPose> = rigs.iter().map(|rig| rig.rest_pose()).collect();
+    let stored = RigPose {
+        transforms: Arc::new(transforms(&|object| rests[object].transforms.to_vec())),
+        shape_weights: rests.iter().flat_map(|rest| rest.shape_weights.iter().copied()).collect(),
+    };
+    Ok((rig.with_stored_pose(stored)?, clips))
+}
+
+/// The shapes of all rigs, which move the points of their own object only.
+fn merge_shapes(objects: &[Object], rigs: &[&Arc<Rig>], mesh: &TriMesh) -> Vec<Shape> {
+    let has_normals = mesh.layout().is_some_and(|layout| layout.normals.is_some());
+    let (mut shapes, mut points, mut vertices) = (Vec::new(), 0, 0);
+    for (object, rig) in objects.iter().zip(rigs) {
+        for shape in rig.shapes() {
+            let mut offsets = vec![Vec3::ZERO; mesh.point_count()];
+            offsets[points..points + shape.offsets.len()].copy_from_slice(&shape.offsets);
+            let normal_offsets = shape.normal_offsets.as_ref().filter(|_| has_normals).map(|own| {
+                let mut normals = vec![Vec3::ZERO; mesh.vertex_count()];
+                normals[vertices..vertices + own.len()].copy_from_slice(own);
+                normals
+            });
+            shapes.push(Shape { name: shape.name.clone(), offsets, normal_offsets });
+        }
+        points += object.mesh.point_count();
+        vertices += object.mesh.vertex_count();
+    }
+    shapes
 }
 
 fn names_of(objects: &[Object]) -> String {
@@ -317,6 +435,41 @@ mod tests {
         assert_eq!(layout.uvs[0].len(), 7);
         assert_eq!(layout.polygons.as_ref().unwrap().sizes, [3, 4]);
         assert_eq!(layout.polygons.as_ref().unwrap().corners, [0, 1, 2, 3, 4, 5, 6]);
+    }
+
+    /// A triangle on one of two joints, with a shape that lifts it; the clip moves both joints up by the frame.
+    fn rigged(name: &str, joints: &Arc<Vec<Joint>>, joint: u32, stored: f32) -> Object {
+        let mesh = triangle(0.0);
+        let shape = Shape { name: name.into(), offsets: vec![Vec3::Z; 3], normal_offsets: None };
+        let weights = SkinWeights::from_rows([[(joint, 1.0)]; 3]);
+        let rig = Rig::sharing(&mesh, Arc::clone(joints), weights, vec![shape]).unwrap();
+        let up = |frame: usize| DAffine3::from_translation(glam::DVec3::Y * frame as f64);
+        let clip = Clip::new(&rig, "up", 30.0, vec![up(0), up(0), up(1), up(1)], vec![0.0, stored]).unwrap();
+        let pose = RigPose { transforms: rig.bind_pose().transforms, shape_weights: vec![stored] };
+        Object::of_rig(name, Arc::new(mesh), rig.with_stored_pose(pose).unwrap(), vec![clip])
+    }
+
+    #[test]
+    fn rigs_on_one_skeleton_stay_one_rig() {
+        let joints =
+            Arc::new(vec![Joint::at("root", None, DAffine3::IDENTITY), Joint::at("tip", Some(0), DAffine3::IDENTITY)]);
+        let objects = vec![rigged("a", &joints, 0, 0.5), rigged("b", &joints, 1, 1.0)];
+        let apart: Vec<Vec<Vec3>> =
+            objects.iter().map(|o| o.base_motion().unwrap().unwrap().frame(1).unwrap().into_owned()).collect();
+        let rests: Vec<Vec3> = objects.iter().flat_map(|object| object.rest_points().into_owned()).collect();
+        let (merged, _) = single(&Scene { objects, ..Scene::default() }).unwrap();
+        let rig = merged.rig.as_ref().unwrap();
+        assert!(Arc::ptr_eq(rig.shared_joints(), &joints) && rig.shapes().len() == 2);
+        assert_eq!(*merged.base_motion().unwrap().unwrap().frame(1).unwrap(), apart.concat());
+        assert_eq!(*merged.rest_points(), rests);
+        // Another skeleton is added after the first.
+        let others = Arc::new(vec![Joint::at("other", None, DAffine3::IDENTITY); 2]);
+        let objects = vec![rigged("a", &joints, 1, 0.5), rigged("b", &others, 1, 0.0)];
+        let apart: Vec<Vec<Vec3>> =
+            objects.iter().map(|o| o.base_motion().unwrap().unwrap().frame(1).unwrap().into_owned()).collect();
+        let (merged, _) = single(&Scene { objects, ..Scene::default() }).unwrap();
+        assert_eq!(merged.rig.as_ref().unwrap().joints().len(), 4);
+        assert_eq!(*merged.base_motion().unwrap().unwrap().frame(1).unwrap(), apart.concat());
     }
 
     #[test]

@@ -34,9 +34,17 @@ type Columns = [Lanes; 4];
 /// # Panics
 /// If `rig` and `clip` do not belong to `mesh`, `clip` has no frame `frame`, or `out` does not hold all points.
 pub fn pose_into(mesh: &TriMesh, rig: &Rig, clip: &Clip, frame: usize, out: &mut [Vec3]) {
+    pose_with(mesh, rig, clip.transforms(frame), clip.shape_weights(frame), out);
+}
+
+/// Writes the points of `mesh`, posed by a transform per joint and a weight per shape, to `out`.
+///
+/// # Panics
+/// If `rig` does not belong to `mesh`, or `out` does not hold all points.
+pub fn pose_with(mesh: &TriMesh, rig: &Rig, transforms: &[DAffine3], shape_weights: &[f32], out: &mut [Vec3]) {
     assert_eq!(out.len(), mesh.point_count(), "the buffer holds one frame");
-    let shapes: Vec<(f64, &[Vec3])> = active_shapes(rig, clip, frame).collect();
-    let palette: Vec<Columns> = palette(rig, clip, frame).collect();
+    let shapes: Vec<(f64, &[Vec3])> = active_shapes(rig, shape_weights).collect();
+    let palette: Vec<Columns> = palette(rig, transforms).collect();
     out.par_chunks_mut(BLOCK).with_min_len(BLOCKS_PER_THREAD).enumerate().for_each(|(block, out)| {
         let first = block * BLOCK;
         let mut shaped = [[0.0; 4]; BLOCK];
@@ -52,14 +60,14 @@ pub fn pose_into(mesh: &TriMesh, rig: &Rig, clip: &Clip, frame: usize, out: &mut
     });
 }
 
-fn active_shapes<'a>(rig: &'a Rig, clip: &'a Clip, frame: usize) -> impl Iterator<Item = (f64, &'a [Vec3])> {
-    let weighted = rig.shapes().iter().zip(clip.shape_weights(frame));
+fn active_shapes<'a>(rig: &'a Rig, weights: &'a [f32]) -> impl Iterator<Item = (f64, &'a [Vec3])> {
+    let weighted = rig.shapes().iter().zip(weights);
     weighted.filter(|(_, weight)| **weight != 0.0).map(|(shape, &weight)| (f64::from(weight), &shape.offsets[..]))
 }
 
 /// Transform of each joint, applied to points of the rest mesh.
-fn palette(rig: &Rig, clip: &Clip, frame: usize) -> impl Iterator<Item = Columns> {
-    rig.joints().iter().zip(clip.transforms(frame)).map(|(joint, pose)| {
+fn palette(rig: &Rig, transforms: &[DAffine3]) -> impl Iterator<Item = Columns> {
+    rig.joints().iter().zip(transforms).map(|(joint, pose)| {
         let DAffine3 { matrix3: m, translation } = *pose * joint.inverse_bind;
         [m.x_axis.extend(0.0), m.y_axis.extend(0.0), m.z_axis.extend(0.0), translation.extend(1.0)].map(Into::into)
     })

@@ -1,4 +1,6 @@
-//! Rig: joints with parents and a bind pose, skin weights, and blend shapes.
+//! Rig: joints with parents and a bind pose, skin weights, blend shapes, and the pose that the file stores.
+
+use std::sync::Arc;
 
 use glam::{DAffine3, Vec3};
 
@@ -40,13 +42,30 @@ pub struct Shape {
     pub normal_offsets: Option<Vec<Vec3>>,
 }
 
+/// Joint transforms and shape weights at one time.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct RigPose {
+    /// Transform of each joint to scene space. Rigs on one skeleton share the list.
+    pub transforms: Arc<Vec<DAffine3>>,
+    /// Weight of each shape.
+    pub shape_weights: Vec<f32>,
+}
+
 /// Joints, the weights that bind the points of a mesh to them, and blend shapes. Without joints, only shapes deform it.
+///
+/// Rigs on one skeleton have the same list of joints and share it in memory.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Rig {
-    joints: Vec<Joint>,
+    joints: Arc<Vec<Joint>>,
     weights: SkinWeights,
     shapes: Vec<Shape>,
+    /// `None` if it is the bind pose.
+    stored_pose: Option<RigPose>,
 }
+
+/// Deviation of a joint from its bind pose up to which the stored pose is the bind pose: matrices are rounded to f32,
+/// and rotations are stored as quaternions. Translations are compared relative to the extent of the joints.
+const SAME_POSE: f64 = 1e-5;
 
 /// Invalid joints, weights, shapes or clip.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -139,6 +158,16 @@ pub enum RigError {
 impl Rig {
     /// Creates a rig for `mesh`. `weights` must have a row for each point; it can be empty if there are no joints.
     pub fn new(mesh: &TriMesh, joints: Vec<Joint>, weights: SkinWeights, shapes: Vec<Shape>) -> Result<Self, RigError> {
+        Self::sharing(mesh, Arc::new(joints), weights, shapes)
+    }
+
+    /// Like [`Rig::new`], with joints that other rigs share.
+    pub fn sharing(
+        mesh: &TriMesh,
+        joints: Arc<Vec<Joint>>,
+        weights: SkinWeights,
+        shapes: Vec<Shape>,
+    ) -> Result<Self, RigError> {
         check_joints(&joints)?;
         if !joints.is_empty() {
             expect_length("rows of skin weights", weights.point_count(), mesh.point_count())?;
@@ -153,12 +182,97 @@ impl Rig {
                 return Err(RigError::ShapeNotFinite { shape: index, name: shape.name.clone(), point });
             }
         }
-        Ok(Self { joints, weights, shapes })
+        Ok(Self { joints, weights, shapes, stored_pose: None })
+    }
+
+    /// Sets the pose in which the file stores the object; a pose that is the bind pose up to rounding is not kept.
+    pub fn with_stored_pose(mut self, pose: RigPose) -> Result<Self, RigError> {
+        expect_length("joint transforms", pose.transforms.len(), self.joints.len())?;
+        expect_length("shape weights", pose.shape_weights.len(), self.shapes.len())?;
+        let not_finite = |what, index| RigError::ClipNotFinite { clip: "stored pose".into(), frame: 0, what, index };
+        if let Some(joint) = pose.transforms.iter().position(|transform| !transform.is_finite()) {
+            return Err(not_finite("joint transform", joint));
+        }
+        if let Some(shape) = pose.shape_weights.iter().position(|weight| !weight.is_finite()) {
+            return Err(not_finite("shape weight", shape));
+        }
+        self.stored_pose = (!self.is_bind_pose(&pose)).then_some(pose);
+        Ok(self)
+    }
+
+    fn is_bind_pose(&self, pose: &RigPose) -> bool {
+        let extent = pose.transforms.iter().map(|transform| transform.translation.length()).fold(1e-3, f64::max);
+        let bound = |(joint, transform): (&Joint, &DAffine3)| {
+            let moved = *transform * joint.inverse_bind;
+            let linear = (moved.matrix3 - glam::DMat3::IDENTITY).to_cols_array();
+            // A rotation about the origin moves the joint by its distance: compare at the joint itself.
+            let at = moved.transform_point3(joint.bind().translation) - joint.bind().translation;
+            linear.iter().all(|number| number.abs() <= SAME_POSE) && at.length() <= SAME_POSE * extent
+        };
+        pose.shape_weights.iter().all(|&weight| weight == 0.0) && self.joints.iter().zip(&*pose.transforms).all(bound)
+    }
+
+    /// The pose in which the file stores the object; `None` if it is the bind pose.
+    pub fn stored_pose(&self) -> Option<&RigPose> {
+        self.stored_pose.as_ref()
+    }
+
+    /// The bind pose, with all shapes at 0. Joints with a singular inverse bind are at the origin.
+    pub fn bind_pose(&self) -> RigPose {
+        let bind = |joint: &Joint| Some(joint.bind()).filter(DAffine3::is_finite).unwrap_or(DAffine3::IDENTITY);
+        RigPose {
+            transforms: Arc::new(self.joints.iter().map(bind).collect()),
+            shape_weights: vec![0.0; self.shapes.len()],
+        }
+    }
+
+    /// The pose that a viewer shows while nothing plays: the stored pose, or the bind pose.
+    pub fn rest_pose(&self) -> RigPose {
+        self.stored_pose.clone().unwrap_or_else(|| self.bind_pose())
+    }
+
+    /// The joint that alone moves all points, with weight 1: the mesh is a rigid part that hangs from it.
+    pub fn rigid_joint(&self) -> Option<usize> {
+        let mut first = None;
+        for row in self.weights.rows() {
+            let mut row = row.filter(|(_, weight)| *weight != 0.0);
+            let (Some((joint, 1.0)), None) = (row.next(), row.next()) else { return None };
+            if *first.get_or_insert(joint) != joint {
+                return None;
+            }
+        }
+        first.map(|joint| joint as usize)
     }
 
     /// Joints, in the order used by weights and clips.
     pub fn joints(&self) -> &[Joint] {
         &self.joints
+    }
+
+    /// The list of joints, which rigs on one skeleton share.
+    pub fn shared_joints(&self) -> &Arc<Vec<Joint>> {
+        &self.joints
+    }
+
+    /// Returns whether `other` has the same skeleton: joints of the same names and parents with the same stored pose.
+    /// The bind poses can differ if the meshes were bound in different poses.
+    pub fn has_skeleton_of(&self, other: &Self) -> bool {
+        let same_joints = Arc::ptr_eq(&self.joints, &other.joints)
+            || self.joints.len() == other.joints.len()
+                && self.joints.iter().zip(&*other.joints).all(|(a, b)| a.name == b.name && a.parent == b.parent);
+        let transforms = |rig: &Self| match &rig.stored_pose {
+            Some(pose) => Arc::clone(&pose.transforms),
+            None => rig.bind_pose().transforms,
+        };
+        same_joints && transforms(self) == transforms(other)
+    }
+
+    /// Shares the joints and the stored joint transforms of `other`, which are equal.
+    pub(crate) fn share_joints_of(&mut self, other: &Self) {
+        self.joints = Arc::clone(&other.joints);
+        if let (Some(own), Some(other)) = (&mut self.stored_pose, &other.stored_pose) {
+            own.transforms = Arc::clone(&other.transforms);
+        }
     }
 
     /// Skin weights.
@@ -370,6 +484,42 @@ mod tests {
 
     fn chain(parents: &[Option<usize>]) -> Vec<Joint> {
         parents.iter().map(|&parent| Joint::at("joint", parent, DAffine3::IDENTITY)).collect()
+    }
+
+    fn on_one_joint(inverse_bind: DAffine3, shapes: usize) -> Rig {
+        let mesh = TriMesh::new(vec![Vec3::X], vec![]).unwrap();
+        let shape = Shape { name: "up".into(), offsets: vec![Vec3::Y], normal_offsets: None };
+        let joints = vec![Joint { name: "joint".into(), parent: None, inverse_bind }];
+        Rig::new(&mesh, joints, SkinWeights::from_rows([[(0, 1.0)]]), vec![shape; shapes]).unwrap()
+    }
+
+    #[test]
+    fn the_bind_pose_is_not_kept_as_a_stored_pose() {
+        let bind = DAffine3::from_scale_rotation_translation(
+            glam::DVec3::splat(0.01),
+            glam::DQuat::from_rotation_x(0.3),
+            glam::DVec3::new(3.0, 1.0, 200.0),
+        );
+        let rig = on_one_joint(bind.inverse(), 1);
+        let rounded = DAffine3::from_mat4(glam::DMat4::from(bind).as_mat4().as_dmat4());
+        let pose = |transform, weight| RigPose { transforms: Arc::new(vec![transform]), shape_weights: vec![weight] };
+        assert!(rig.clone().with_stored_pose(pose(rounded, 0.0)).unwrap().stored_pose().is_none());
+        assert!(rig.clone().with_stored_pose(pose(rounded, 0.5)).unwrap().stored_pose().is_some());
+        let moved = DAffine3::from_translation(glam::DVec3::X) * bind;
+        let stored = rig.clone().with_stored_pose(pose(moved, 0.0)).unwrap();
+        assert_eq!(stored.rest_pose().transforms[0], moved);
+        assert!(!stored.has_skeleton_of(&rig) && rig.has_skeleton_of(&rig.clone()));
+        let error = rig.with_stored_pose(pose(DAffine3::from_translation(glam::DVec3::NAN), 0.0)).unwrap_err();
+        assert!(error.to_string().contains("stored pose"), "{error}");
+    }
+
+    #[test]
+    fn a_mesh_on_one_joint_is_a_rigid_part() {
+        assert_eq!(on_one_joint(DAffine3::IDENTITY, 0).rigid_joint(), Some(0));
+        let mesh = TriMesh::new(vec![Vec3::X; 2], vec![]).unwrap();
+        let rows = |second: f32| SkinWeights::from_rows([vec![(1, 1.0)], vec![(1, second), (0, 1.0 - second)]]);
+        let rig = |second| Rig::new(&mesh, chain(&[None, Some(0)]), rows(second), vec![]).unwrap();
+        assert_eq!([rig(1.0).rigid_joint(), rig(0.5).rigid_joint(), rig(0.0).rigid_joint()], [Some(1), None, None]);
     }
 
     #[test]

@@ -1,13 +1,16 @@
 //! Contents of a file: objects with their shapes and motions, and the units of the file.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use glam::Vec3;
+
 use crate::clip::Clip;
 use crate::deformer::Deformer;
-use crate::pose::bake_lazily;
-use crate::rig::Rig;
-use crate::sequence::{MeshSequence, SequenceError};
+use crate::pose::{bake_lazily, pose_with};
+use crate::rig::{Rig, RigPose};
+use crate::sequence::{DEFAULT_FRAME_RATE_HZ, MeshSequence, SequenceError};
 use crate::tet_mesh::TetMesh;
 use crate::tri_mesh::TriMesh;
 
@@ -22,18 +25,47 @@ pub struct Scene {
     pub notes: Vec<Note>,
 }
 
+impl Scene {
+    /// Lets rigs and clips with equal joints and joint transforms share them in memory.
+    pub fn share_skeletons(&mut self) {
+        let mut rigs: Vec<Arc<Rig>> = Vec::new();
+        let mut clips: Vec<Arc<Clip>> = Vec::new();
+        for object in &mut self.objects {
+            let Some(rig) = object.rig.as_mut().filter(|rig| !rig.joints().is_empty()) else { continue };
+            match rigs.iter().find(|known| known.joints() == rig.joints() && known.has_skeleton_of(rig)) {
+                Some(known) => {
+                    if !Arc::ptr_eq(known.shared_joints(), rig.shared_joints()) {
+                        Arc::make_mut(rig).share_joints_of(known);
+                    }
+                }
+                None => rigs.push(Arc::clone(rig)),
+            }
+            for clip in &mut object.clips {
+                match clips.iter().find(|known| known.moves_joints_like(clip)) {
+                    Some(known) => {
+                        if !Arc::ptr_eq(known.shared_transforms(), clip.shared_transforms()) {
+                            Arc::make_mut(clip).share_transforms_of(known);
+                        }
+                    }
+                    None => clips.push(Arc::clone(clip)),
+                }
+            }
+        }
+    }
+}
+
 /// A shape and its motion.
 #[derive(Debug, Clone, Default)]
 pub struct Object {
     /// Name of the object, or its path inside the file if the format has paths.
     pub name: String,
-    /// The rest shape.
+    /// The rest shape in scene space; of a rigged object, the shape in its bind pose. See [`Object::rest_points`].
     pub mesh: Arc<TriMesh>,
     /// Recorded frames of the mesh. Beside a rig they are the rig's example shapes, one per frame of the first clip.
     pub sequence: Option<MeshSequence>,
     /// Rig that moves the mesh.
     pub rig: Option<Arc<Rig>>,
-    /// Motions of the rig.
+    /// Motions of the rig. Clip k of every rigged object of a scene is the scene's clip k, with the same frames.
     pub clips: Vec<Arc<Clip>>,
     /// Tetrahedra that fill the shape; their nodes are the mesh's points.
     pub tets: Option<Arc<TetMesh>>,
@@ -58,6 +90,31 @@ impl Object {
     pub fn of_rig(name: impl Into<String>, mesh: Arc<TriMesh>, rig: Rig, clips: Vec<Clip>) -> Self {
         let clips = clips.into_iter().map(Arc::new).collect();
         Self { name: name.into(), mesh, rig: Some(Arc::new(rig)), clips, ..Self::default() }
+    }
+
+    /// The points that a viewer shows while nothing plays: those of the mesh in the stored pose of its rig.
+    pub fn rest_points(&self) -> Cow<'_, [Vec3]> {
+        let posed = self.rig.as_ref().and_then(|rig| Some((rig, rig.stored_pose()?)));
+        let Some((rig, pose)) = posed else { return Cow::Borrowed(self.mesh.points()) };
+        let mut points = vec![Vec3::ZERO; self.mesh.point_count()];
+        pose_with(&self.mesh, rig, &pose.transforms, &pose.shape_weights, &mut points);
+        Cow::Owned(points)
+    }
+
+    /// The stored pose as a clip of one frame; `None` if it is the bind pose.
+    pub fn stored_clip(&self) -> Option<Clip> {
+        let rig = self.rig.as_ref()?;
+        let RigPose { transforms, shape_weights } = rig.stored_pose()?.clone();
+        Clip::sharing(rig, "stored pose", DEFAULT_FRAME_RATE_HZ, transforms, shape_weights).ok()
+    }
+
+    /// The object in its stored pose, without its rig, for formats that hold shapes only.
+    pub fn at_rest(&self) -> Result<Self, crate::tri_mesh::MeshError> {
+        let mesh = match self.rest_points() {
+            Cow::Borrowed(_) => Arc::clone(&self.mesh),
+            Cow::Owned(points) => Arc::new(crate::reshape::reshaped(&self.mesh, points)?),
+        };
+        Ok(Self { mesh, rig: None, clips: Vec::new(), ..self.clone() })
     }
 
     /// Returns the motion without the object's layers: the recorded frames, or the first clip of the rig, posed on
@@ -95,17 +152,17 @@ pub struct Note {
     /// Message in one sentence, without a full stop.
     pub message: String,
     /// Location inside the file: an object's path, a frame, an accessor.
-    pub place: Option<String>,
+    pub location: Option<String>,
 }
 
 impl Note {
     /// Creates a note about the whole file.
     pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), place: None }
+        Self { message: message.into(), location: None }
     }
 
     /// Creates a note about a location inside the file.
-    pub fn at(place: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { message: message.into(), place: Some(place.into()) }
+    pub fn at(location: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { message: message.into(), location: Some(location.into()) }
     }
 }

@@ -136,7 +136,7 @@ fn corrections_lower_the_error_rank_by_rank_down_to_nothing() {
 
 #[test]
 fn takes_the_fewest_corrections_for_a_distortion() {
-    let corrections = Corrections::ForDistortion { percent: 1.0, most: 16 };
+    let corrections = Corrections::ForDistortion { percent: 1.0, max_rank: 16 };
     let fit = fitted(&worm(16), &FitOptions { corrections, ..with_bones(4) });
     let by_rank = &fit.measures.distortion_percent_by_rank;
     assert!(by_rank[fit.skin.rank()] <= 1.0 && by_rank[fit.skin.rank() - 1] > 1.0, "{by_rank:?}");

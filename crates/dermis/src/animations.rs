@@ -88,7 +88,9 @@ impl Animations {
             let (object, merged) = single(&selected)?;
             self.notes.extend(selected.notes.into_iter().chain(merged));
             self.expect_same_mesh(&object.mesh)?;
-            if let Some(Motion { sequence, warnings, .. }) = evaluate::motion(&object)? {
+            if let Some(motion) = evaluate::motion(&object)? {
+                evaluate::check_extent(&object, &motion)?;
+                let Motion { sequence, warnings, .. } = motion;
                 self.notes.extend(warnings);
                 self.animations.push(Animation { name: self.unused_name(called), sequence });
             }
@@ -110,10 +112,10 @@ impl Animations {
     pub fn set_rest_frame(&mut self, frame: isize) -> Result<(), AnimationsError> {
         let Some(Animation { name, sequence }) = self.animations.first() else { return Ok(()) };
         let count = sequence.frame_count();
-        let place = if frame < 0 { count.checked_add_signed(frame) } else { usize::try_from(frame).ok() };
-        let place = place.filter(|&place| place < count);
+        let index = if frame < 0 { count.checked_add_signed(frame) } else { usize::try_from(frame).ok() };
+        let index = index.filter(|&index| index < count);
         let missing = || AnimationsError::NoSuchFrame { frame, animation: name.clone(), count };
-        let points = sequence.frame(place.ok_or_else(missing)?)?.into_owned();
+        let points = sequence.frame(index.ok_or_else(missing)?)?.into_owned();
         self.reshape(points)
     }
 

@@ -77,6 +77,9 @@ fn storable(scene: &mut Scene, format: &Format) -> Result<Vec<dermis_mesh::Note>
         for object in &mut scene.objects {
             *object = evaluate::baked(std::mem::take(object), &mut warnings)?;
         }
+        for warning in &mut warnings {
+            warning.message.insert_str(0, "the format does not hold layers: ");
+        }
     }
     Ok(warnings)
 }

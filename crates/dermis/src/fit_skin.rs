@@ -37,13 +37,13 @@ pub fn measure_skin(skin: &Skin, animations: &[Animation]) -> Result<Fit> {
         if found != expected {
             return Err(FitError::OtherMesh { name: name.clone(), found, expected }.into());
         }
-        let place = clips.iter().position(|clip| clip.name() == name).unwrap_or(number);
-        let (found, expected) = (clips[place].frame_count(), sequence.frame_count());
+        let index = clips.iter().position(|clip| clip.name() == name).unwrap_or(number);
+        let (found, expected) = (clips[index].frame_count(), sequence.frame_count());
         if found != expected {
-            let (clip, animation) = (clips[place].name().to_owned(), name.clone());
+            let (clip, animation) = (clips[index].name().to_owned(), name.clone());
             return Err(FitError::ClipLength { clip, found, animation, expected }.into());
         }
-        order.push(place);
+        order.push(index);
     }
     let skin = skin.with_clips(&order);
     let start = Instant::now();
@@ -60,6 +60,7 @@ pub fn measure_skin(skin: &Skin, animations: &[Animation]) -> Result<Fit> {
         epsilon: None,
         compression: compression(points, frames, skin.bone_count(), influences, BoneModel::of_skin(&skin)),
         refinement: Refinement::default(),
+        skeleton: None,
         seconds: vec![("measure", start.elapsed().as_secs_f64())],
         notes: Vec::new(),
         skin,

@@ -45,6 +45,12 @@ impl FrameRange {
         let end = self.end.map_or(count, clamp);
         (start < end && self.step > 0).then_some((start as usize, end as usize, self.step))
     }
+
+    /// Returns whether an end of the range lies outside a motion of `count` frames, and is clamped.
+    pub fn exceeds(&self, count: usize) -> bool {
+        let outside = |at: i64| usize::try_from(at.unsigned_abs()).map_or(true, |at| at > count);
+        [self.start, self.end].into_iter().flatten().any(outside)
+    }
 }
 
 impl Default for FrameRange {

@@ -5,10 +5,12 @@
 use dermis_math::progress::Progress;
 use dermis_mesh::adjacency::Edges;
 use dermis_mesh::boundary::{boundary_edges, is_closed};
+use dermis_mesh::glam::Vec3;
 use dermis_mesh::problems::{Problem, of_object};
 use dermis_mesh::shells::shells;
+use dermis_mesh::tri_mesh::bounds;
 use dermis_mesh::volume::volume;
-use dermis_mesh::{Clip, MeshSequence, Object, Rig, Scene, SequenceError, SkinWeights, TriMesh, UpAxis};
+use dermis_mesh::{Clip, MeshSequence, Object, Rig, Scene, SequenceError, SkinWeights, UpAxis};
 use serde::Serialize;
 
 /// The facts about a scene.
@@ -111,6 +113,7 @@ pub fn inspect(scene: &Scene, progress: &dyn Progress) -> Result<SceneFacts, Seq
 
 fn inspect_object(object: &Object, progress: &dyn Progress) -> Result<ObjectFacts, SequenceError> {
     let mesh = &object.mesh;
+    let rest = object.rest_points();
     let layout = mesh.layout();
     let edges = Edges::new(mesh.point_count(), mesh.triangles());
     let closed = is_closed(&edges);
@@ -129,8 +132,8 @@ fn inspect_object(object: &Object, progress: &dyn Progress) -> Result<ObjectFact
         shells: shells(mesh.point_count(), mesh.triangles()).count,
         closed,
         boundary_edges: boundary_edges(&edges).len(),
-        volume: closed.then(|| volume(mesh.points(), mesh.triangles())),
-        bounds: BoundFacts::of(mesh),
+        volume: closed.then(|| volume(&rest, mesh.triangles())),
+        bounds: BoundFacts::of(&rest),
         frames: motion.as_ref().map(|motion| motion.frames),
         fps: motion.as_ref().map(|motion| motion.fps),
         seconds: motion.as_ref().map(|motion| motion.seconds),
@@ -157,8 +160,8 @@ fn influence_histogram(weights: &SkinWeights) -> Vec<usize> {
 }
 
 impl BoundFacts {
-    fn of(mesh: &TriMesh) -> Self {
-        let (low, high) = mesh.bounds();
+    fn of(points: &[Vec3]) -> Self {
+        let (low, high) = bounds(points);
         Self { min: low.to_array(), max: high.to_array() }
     }
 }

@@ -50,6 +50,11 @@ impl KeptVolume {
         self.motions().map(|motion| motion.after).fold(0.0, f64::max)
     }
 
+    /// Largest stretch of an edge by the correction.
+    pub fn max_stretch(&self) -> f64 {
+        self.motions().map(|motion| motion.max_stretch).fold(1.0, f64::max)
+    }
+
     /// Mean time to correct a frame, in milliseconds.
     pub fn milliseconds_per_frame(&self) -> f64 {
         let sum: f64 = self.motions().map(|motion| motion.milliseconds_per_frame * motion.frames as f64).sum();
@@ -89,6 +94,7 @@ pub fn keep_volume_with(
         if motions.is_empty() {
             continue;
         }
+        motions.iter().try_for_each(|motion| evaluate::check_extent(object, motion))?;
         let unsuited = |cause| KeepVolumeError::Volume { object: object.name.clone(), cause };
         let layer = Arc::new(VolumeLayer::new(object, options).map_err(unsuited)?);
         warnings.extend(layer.notes().iter().cloned());

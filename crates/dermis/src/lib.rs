@@ -45,6 +45,7 @@ pub mod frame_range;
 pub mod inspect;
 pub mod keep_volume;
 pub mod layered_file;
+pub mod match_meshes;
 pub mod pose_model;
 pub mod resample;
 pub mod retarget;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use dermis_active::wrinkle::{HeightMaps, WrinkledCloth};
 use dermis_io::output::Output;
-use dermis_io::{Error, Problem, WriteOptions, Written, image, obj};
+use dermis_io::{Error, ErrorKind, WriteOptions, Written, image, obj};
 use dermis_math::progress::Progress;
 use dermis_mesh::{Note, Object, Scene};
 
@@ -29,7 +29,7 @@ pub fn write_height_maps(
     let mut files = Output::new(options.force);
     for frame in 0..maps.frame_count() {
         if progress.report("writing maps", frame, maps.frame_count()).is_break() {
-            return Err(Problem::Stopped.into());
+            return Err(ErrorKind::Stopped.into());
         }
         let heights = maps.heights(frame)?;
         let (extension, bytes) = match format {

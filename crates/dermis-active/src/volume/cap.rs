@@ -85,13 +85,19 @@ impl ClosedSurface {
         all
     }
 
+    /// Moves the centers of the loops to the means of their points.
+    pub(super) fn follow(&self, all: &mut [DVec3]) {
+        for (number, ring) in self.loops.iter().enumerate() {
+            let sum: DVec3 = ring.iter().map(|&point| all[point as usize]).sum();
+            all[self.point_count + number] = sum / ring.len() as f64;
+        }
+    }
+
     /// Writes the points of the mesh and the centers of the loops into `all`.
     pub(super) fn fill(&self, all: &mut Vec<DVec3>, points: impl Iterator<Item = DVec3>) {
         all.clear();
         all.extend(points);
-        for ring in &self.loops {
-            let sum: DVec3 = ring.iter().map(|&point| all[point as usize]).sum();
-            all.push(sum / ring.len() as f64);
-        }
+        all.resize(self.point_count + self.loops.len(), DVec3::ZERO);
+        self.follow(all);
     }
 }

@@ -21,6 +21,8 @@ pub struct VolumeDrift {
     /// Largest relative drift of a frame after the correction.
     #[serde(rename = "volume_drift_after")]
     pub after: f64,
+    /// Largest ratio of the lengths of an edge after and before the correction.
+    pub max_stretch: f64,
     /// Mean time to correct a frame, in milliseconds.
     pub milliseconds_per_frame: f64,
 }
@@ -48,6 +50,7 @@ pub fn measure_drift(
         seconds += start.elapsed().as_secs_f64();
         drift.before = drift.before.max(volumes.drift_before());
         drift.after = drift.after.max(volumes.drift(layer.volume_of(&positions)));
+        drift.max_stretch = drift.max_stretch.max(layer.stretch(&work));
     }
     drift.milliseconds_per_frame = 1e3 * seconds / motion.frame_count() as f64;
     Ok(Some(drift))

@@ -5,7 +5,7 @@
 //! smoothed over neighbours, so that the bulge has no visible rim. Profiles, folds (`γ = sin²(ω π x) exp(−|p|²)`,
 //! lengths in joint sizes) and painted attributes replace it.
 
-use dermis_mesh::adjacency::{Edges, Lists, point_triangles};
+use dermis_mesh::adjacency::Lists;
 use dermis_mesh::geometry::point_normals;
 use dermis_mesh::{Object, Rig};
 use glam::{DMat3, DVec3};
@@ -13,7 +13,6 @@ use glam::{DMat3, DVec3};
 use super::cap::ClosedSurface;
 use super::effects::painted;
 use super::error::VolumeError;
-use super::solve::Scratch;
 use super::{Effect, JointEffect};
 
 /// Maximum displacement of a point, as a fraction of the joint's size.
@@ -28,20 +27,16 @@ const MIN_GAMMA: f64 = 1e-4;
 /// Sum of the weights on a joint and its descendants, for the points at which it is not 0.
 pub(super) type SubtreeWeights = Vec<(u32, f64)>;
 
-/// Part of the surface with the weights of its points in a correction.
+/// Points that compensate the change of a joint, with their weights.
 #[derive(Debug, Clone)]
 pub(super) struct Region {
-    /// Points of `triangles`; those with γ = 0 only complete the faces of others.
+    /// Points with γ > 0.
     pub(super) points: Vec<u32>,
-    /// Faces around points with γ > 0, as indices into `points`.
-    pub(super) triangles: Vec<[u32; 3]>,
     pub(super) gamma: Vec<f64>,
-    /// Center and loop of each cap, as indices into `points`.
-    pub(super) loops: Vec<(u32, Vec<u32>)>,
     /// Axes in the rest pose, as columns: along the bone, across it, along the axis of the effect.
     pub(super) rest_frame: DMat3,
     pub(super) mu: Option<[f64; 3]>,
-    /// Maximum displacement of a point along an axis.
+    /// Maximum displacement of a point.
     pub(super) max_displacement: f64,
     transition: Transition,
 }
@@ -53,22 +48,6 @@ struct Transition {
     points: Vec<(DVec3, f64)>,
     triangles: Vec<[u32; 3]>,
     rest_volume: f64,
-}
-
-/// Neighbours and triangles of each point of the closed surface.
-pub(super) struct Rings {
-    triangles: Lists,
-    neighbours: Lists,
-}
-
-impl Rings {
-    pub(super) fn new(closed: &ClosedSurface, point_count: usize) -> Self {
-        let triangles = closed.triangles();
-        Self {
-            triangles: point_triangles(point_count, triangles),
-            neighbours: Edges::new(point_count, triangles).point_neighbours(),
-        }
-    }
 }
 
 /// For each joint, the points that it or a descendant moves, in ascending order.
@@ -93,28 +72,12 @@ pub(super) fn subtree_weights(rig: &Rig) -> Vec<SubtreeWeights> {
 }
 
 impl Region {
-    /// All points with their weights, along the world axes.
-    pub(super) fn whole(closed: &ClosedSurface, mut gamma: Vec<f64>) -> Self {
-        gamma.resize(closed.point_count() + closed.loops().len(), 0.0);
-        let loops = closed.loops().iter().enumerate();
-        Self {
-            points: (0..gamma.len() as u32).collect(),
-            triangles: closed.triangles().to_vec(),
-            gamma,
-            loops: loops.map(|(number, ring)| ((closed.point_count() + number) as u32, ring.clone())).collect(),
-            rest_frame: DMat3::IDENTITY,
-            mu: None,
-            max_displacement: f64::INFINITY,
-            transition: Transition::default(),
-        }
-    }
-
     /// Region in which the change of `joint` is compensated; `None` if it blends with no other joint or the effect
     /// selects no point.
     #[allow(clippy::too_many_arguments, reason = "called once by the layer with all of its data")]
     pub(super) fn of_joint(
         closed: &ClosedSurface,
-        rings: &Rings,
+        neighbours: &Lists,
         points: &[DVec3],
         weights: &SubtreeWeights,
         effect: &JointEffect,
@@ -135,7 +98,7 @@ impl Region {
             s[closed.point_count() + number] =
                 ring.iter().map(|&point| s[point as usize]).sum::<f64>() / ring.len() as f64;
         }
-        let mut gamma = blended(&s, &rings.neighbours, weights, closed.point_count());
+        let mut gamma = blended(&s, neighbours, weights, closed.point_count());
         if gamma.iter().all(|gamma| *gamma == 0.0) {
             return Ok(None);
         }
@@ -157,60 +120,23 @@ impl Region {
             one_sided(&mut gamma, object, frame.z_axis * f64::from(closed.orientation()));
         }
         let mu = effect.mu.or((effect.effect == Effect::Muscle).then_some(MUSCLE_MU));
-        let transition = Transition::new(closed, points, &s, origin);
-        let region = Self::around(closed, rings, &gamma, frame, transition);
-        Ok(region.map(|region| Self { mu, max_displacement: MAX_DISPLACEMENT * size, ..region }))
-    }
-
-    fn around(
-        closed: &ClosedSurface,
-        rings: &Rings,
-        gamma: &[f64],
-        rest_frame: DMat3,
-        transition: Transition,
-    ) -> Option<Self> {
-        let is_active = |point: &u32| gamma.get(*point as usize).is_some_and(|gamma| *gamma > MIN_GAMMA);
-        let mut faces: Vec<u32> = Vec::new();
-        for point in (0..gamma.len() as u32).filter(|point| is_active(point)) {
-            faces.extend(rings.triangles.of(point as usize));
-        }
-        let open: Vec<(u32, &Vec<u32>)> = closed
-            .loops()
-            .iter()
-            .enumerate()
-            .filter(|(_, ring)| ring.iter().any(is_active))
-            .map(|(number, ring)| ((closed.point_count() + number) as u32, ring))
-            .collect();
-        for (center, _) in &open {
-            faces.extend(rings.triangles.of(*center as usize));
-        }
-        faces.sort_unstable();
-        faces.dedup();
-        let (points, triangles, index) = extract(faces.iter().map(|&face| closed.triangles()[face as usize]));
-        let local_index = |point: &u32| index(*point);
-        Some(Self {
-            gamma: points.iter().map(|point| if is_active(point) { gamma[*point as usize] } else { 0.0 }).collect(),
-            loops: open
-                .iter()
-                .map(|(center, ring)| (local_index(center), ring.iter().map(local_index).collect()))
-                .collect(),
-            points: points.clone(),
-            triangles,
-            rest_frame,
-            mu: None,
-            max_displacement: f64::INFINITY,
-            transition,
-        })
-        .filter(|region| !region.triangles.is_empty())
+        let points_of = |gamma: &[f64]| (0..gamma.len() as u32).filter(|&k| gamma[k as usize] > MIN_GAMMA).collect();
+        let active: Vec<u32> = points_of(&gamma);
+        Ok((!active.is_empty()).then(|| Self {
+            gamma: active.iter().map(|&point| gamma[point as usize]).collect(),
+            points: active,
+            rest_frame: frame,
+            mu,
+            max_displacement: MAX_DISPLACEMENT * size,
+            transition: Transition::new(closed, points, &s, origin),
+        }))
     }
 
     /// Volume that is lost when the joint rotates by `relative` with respect to its parent.
-    pub(super) fn volume_lost(&self, relative: DMat3, scratch: &mut Scratch) -> f64 {
-        let bent = self.transition.points.iter().map(|&(rest, s)| rest + s * (relative * rest - rest));
-        scratch.points.clear();
-        scratch.points.extend(bent);
-        let at = |point: u32| scratch.points[point as usize];
-        self.transition.rest_volume - cone_volume(&self.transition.triangles, at)
+    pub(super) fn volume_lost(&self, relative: DMat3, bent: &mut Vec<DVec3>) -> f64 {
+        bent.clear();
+        bent.extend(self.transition.points.iter().map(|&(rest, s)| rest + s * (relative * rest - rest)));
+        self.transition.rest_volume - cone_volume(&self.transition.triangles, |point| bent[point as usize])
     }
 }
 
@@ -220,7 +146,7 @@ impl Transition {
             let weights = triangle.map(|point| s[point as usize]);
             weights != [0.0; 3] && weights != [1.0; 3]
         };
-        let (members, triangles, _) = extract(closed.triangles().iter().copied().filter(blends));
+        let (members, triangles) = extract(closed.triangles().iter().copied().filter(blends));
         let points: Vec<(DVec3, f64)> =
             members.iter().map(|&point| (points[point as usize] - origin, s[point as usize])).collect();
         let rest_volume = cone_volume(&triangles, |point| points[point as usize].0);
@@ -237,17 +163,15 @@ fn cone_volume(triangles: &[[u32; 3]], at: impl Fn(u32) -> DVec3) -> f64 {
     triangles.iter().map(cone).sum::<f64>() / 6.0
 }
 
-/// Points used by `triangles` in ascending order, the triangles with indices into them, and the map from points to
-/// these indices.
-fn extract(triangles: impl Iterator<Item = [u32; 3]>) -> (Vec<u32>, Vec<[u32; 3]>, impl Fn(u32) -> u32) {
+/// Points used by `triangles` in ascending order, and the triangles with indices into them.
+fn extract(triangles: impl Iterator<Item = [u32; 3]>) -> (Vec<u32>, Vec<[u32; 3]>) {
     let triangles: Vec<[u32; 3]> = triangles.collect();
     let mut points: Vec<u32> = triangles.as_flattened().to_vec();
     points.sort_unstable();
     points.dedup();
-    let known = points.clone();
-    let index = move |point: u32| known.partition_point(|&other| other < point) as u32;
-    let triangles = triangles.into_iter().map(|triangle| triangle.map(&index)).collect();
-    (points, triangles, index)
+    let index = |point: u32| points.partition_point(|&other| other < point) as u32;
+    let triangles = triangles.into_iter().map(|triangle| triangle.map(index)).collect();
+    (points, triangles)
 }
 
 /// Weights γ from the skin weights.

@@ -144,14 +144,15 @@ fn a_muscle_bulges_on_one_side_only() {
         };
         (side(true), side(false))
     };
-    for angle in [-2.0, -0.7, 0.7] {
+    for angle in [-0.7, 0.7] {
         let (muscle, other) = largest(angle);
         assert!(muscle > 0.01 && other < 1e-6, "{angle}: {muscle} {other}");
     }
-    // In a sharp bend towards it the muscle is in the crease, where displacements are bounded; the body compensates
-    // the rest.
-    let (muscle, other) = largest(1.8);
-    assert!(other < 0.1 * muscle, "{muscle} {other}");
+    // In a sharp bend the stretch of the muscle is bounded; the body compensates the rest.
+    for angle in [-2.0, 1.8] {
+        let (muscle, other) = largest(angle);
+        assert!(other < 0.1 * muscle, "{angle}: {muscle} {other}");
+    }
 }
 
 #[test]

@@ -43,10 +43,10 @@ fn shell_words(line: &str) -> Vec<String> {
     words
 }
 
-fn expect_valid(line: &str, place: &str) {
+fn expect_valid(line: &str, location: &str) {
     let words = shell_words(line);
     if let Err(error) = super::command().try_get_matches_from(&words) {
-        panic!("{place}: {line}\n{error}");
+        panic!("{location}: {line}\n{error}");
     }
 }
 

@@ -84,7 +84,7 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
         }
     }
     if !args.no_open && !open_browser(&url) && !shared.quiet {
-        eprintln!("cannot start a browser; open the address manually");
+        terminal::tell("cannot start a browser; open the address manually\n");
     }
     interrupt::while_writing(|| server.run(interrupt::asked_to_stop))?;
     Ok(ExitCode::SUCCESS)

@@ -18,7 +18,7 @@ use crate::numbers::{counted, short};
 use crate::options::{Input, Output, non_negative};
 use crate::text::Text;
 
-/// The largest plausible relative error of a corrected volume.
+/// The largest plausible drift of a volume.
 const MAX_DRIFT: f64 = 0.5;
 
 const EXAMPLES: &str = "Examples:
@@ -84,6 +84,8 @@ struct Summary {
     /// Drift of the worst frame, relative to its target.
     volume_drift_before: f64,
     volume_drift_after: f64,
+    /// Largest ratio of the lengths of an edge after and before the correction.
+    max_stretch: f64,
     milliseconds_per_frame: f64,
 }
 
@@ -104,13 +106,7 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
         }
     }
     let (before, drift) = (kept.drift_before(), kept.drift_after());
-    // A correction that leaves more than half of the volume wrong, and more than it found, is none.
-    if drift.is_nan() || drift > before.max(MAX_DRIFT) {
-        let message = format!("the correction cannot be right: the volume is off by {:.0} %", 100.0 * drift);
-        return Err(Diagnostic::wrong_result(message)
-            .in_file(&args.input)
-            .hint("check the mesh with 'dermis inspect'"));
-    }
+    check_drift(&kept, args)?;
     job.notes.extend(layer_note(&kept, &args.output.output));
     job.clock.lap("correct");
     job.write(&args.output.output, &kept, &args.output.options(), &args.input)?;
@@ -122,8 +118,28 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
         objects: kept.objects.clone(),
         volume_drift_before: before,
         volume_drift_after: drift,
+        max_stretch: kept.max_stretch(),
         milliseconds_per_frame: kept.milliseconds_per_frame(),
     })
+}
+
+/// Rejects motions whose volume cannot be that of the rest pose, and corrections that fail.
+fn check_drift(kept: &KeptVolume, args: &Args) -> Result<(), Diagnostic> {
+    for (object, motion) in kept.objects.iter().flat_map(|object| object.motions.iter().map(move |m| (object, m))) {
+        let worst = if motion.before <= MAX_DRIFT { motion.after } else { motion.before };
+        if worst.is_nan() || worst > MAX_DRIFT {
+            let percent = 100.0 * worst;
+            let message = format!("the volume of the motion is off by {percent:.0} %: it is not that of the rest pose");
+            let hint = "check the extents of rest pose and clip with 'dermis inspect'; select another rest pose with \
+                        --rest-frame";
+            return Err(Diagnostic::wrong_result(message)
+                .in_file(&args.input)
+                .at(&object.name)
+                .detail(format!("motion: {}", motion.name))
+                .hint(hint));
+        }
+    }
+    Ok(())
 }
 
 fn volume_options(args: &Args) -> Result<VolumeOptions, Diagnostic> {
@@ -171,7 +187,9 @@ impl Facts for Summary {
                 let name = if motion.name.is_empty() { "frames" } else { &motion.name };
                 let frames = counted(motion.frames, "frame", "frames");
                 let drift = format!("drift {:.3} % before, {:.1e} after", 100.0 * motion.before, motion.after);
-                text.row(name, format!("{frames}, {drift}, {:.2} ms per frame", motion.milliseconds_per_frame));
+                let cost =
+                    format!("stretch {:.2}, {:.2} ms per frame", motion.max_stretch, motion.milliseconds_per_frame);
+                text.row(name, format!("{frames}, {drift}, {cost}"));
             }
         }
     }

@@ -24,11 +24,11 @@ impl Outcome {
 }
 
 /// A folder with inputs, in which the binary runs.
-pub(crate) struct Place {
+pub(crate) struct Sandbox {
     folder: TempDir,
 }
 
-impl Place {
+impl Sandbox {
     pub(crate) fn new() -> Self {
         Self { folder: tempfile::tempdir().unwrap() }
     }

@@ -19,7 +19,7 @@ use super::sampling::Grid;
 use super::transform::Tracked;
 use super::values::{Arrays, Attribute};
 use crate::budget::Budget;
-use crate::error::{Error, Problem};
+use crate::error::{Error, ErrorKind};
 
 /// The attribute that holds the rest pose if it is not the first frame.
 pub(super) const REST_POINTS: &str = "dermis_rest";
@@ -315,7 +315,7 @@ pub(super) fn check_constant(
         let (frame, found) = (frame_of(&positions.property, stored), points(stored)?);
         if found != expected {
             let before = frame.saturating_sub(1);
-            return Err(Error::from(Problem::PointCountChanges { frame, expected, found })
+            return Err(Error::from(ErrorKind::PointCountChanges { frame, expected, found })
                 .detail(format!("frames 0–{before} have {expected} points, frame {frame} has {found}"))
                 .with_hint(format!("export again with constant topology, or only the frames 0 to {before}")));
         }
@@ -333,7 +333,7 @@ pub(super) fn check_constant(
             }
             let frame = frame_of(property, stored);
             let before = frame.saturating_sub(1);
-            return Err(Error::from(Problem::TopologyChanges { frame })
+            return Err(Error::from(ErrorKind::TopologyChanges { frame })
                 .detail(format!("the faces of frames 0–{before} are not those of frame {frame}"))
                 .with_hint(format!("export again with constant topology, or only the frames 0 to {before}")));
         }

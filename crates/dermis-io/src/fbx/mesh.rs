@@ -2,7 +2,7 @@
 
 use dermis_mesh::polygons::flip_v;
 use dermis_mesh::{CornerData, Note, PolygonMesh, Polygons, TriMesh};
-use glam::{DAffine3, DVec3, Vec2, Vec3, Vec4};
+use glam::{DAffine3, DMat3, DVec3, Vec2, Vec3, Vec4};
 
 use super::material;
 use crate::error::Error;
@@ -23,7 +23,10 @@ pub(super) fn shape(
     // A place that mirrors turns faces inside out.
     let mirrors = place.matrix3.determinant() < 0.0;
     let corners: Vec<usize> = faces.iter().flat_map(|&face| corners_of(mesh.faces[face], mirrors)).collect();
-    let normal_place = place.matrix3.inverse().transpose();
+    // The cofactors are the inverse transpose up to scale, and finite for a place without extent.
+    let [x, y, z] = [place.matrix3.x_axis, place.matrix3.y_axis, place.matrix3.z_axis];
+    let side = if mirrors { -1.0 } else { 1.0 };
+    let normal_place = DMat3::from_cols(y.cross(z), z.cross(x), x.cross(y)) * side;
     let normals = per_corner(mesh.vertex_normal.exists, &mesh.vertex_normal.indices, &corners, || {
         let placed = |n: &ufbx::Vec3| (normal_place * DVec3::new(n.x, n.y, n.z)).normalize_or_zero().as_vec3();
         mesh.vertex_normal.values.iter().map(placed).collect::<Vec<Vec3>>()

@@ -1,9 +1,8 @@
 //! FBX, binary and ASCII, through the `ufbx` library.
 //!
 //! Each node that holds a mesh becomes an object. Skin clusters and blend shape channels make a rig (`rig`), every
-//! animation stack a clip of it, sampled at the file's frame rate; a mesh that only its node moves is a rig of one
-//! joint; one that nothing moves is placed in the world and left alone. Units, axes and rate are carried, not
-//! converted.
+//! animation stack with curves a clip of it, sampled at the file's frame rate; a mesh below a joint or a moving node is
+//! a rigid part of it; one that nothing moves is placed in the world. Units, axes and rate are carried, not converted.
 //!
 //! The library is told how much memory a file of this size may take, and to open no other file.
 
@@ -38,11 +37,17 @@ pub(crate) fn read(input: &Input, options: &ReadOptions) -> Result<Scene, Error>
     let stated = Some(stated).filter(|rate| rate.is_finite() && *rate > 0.0);
     let rate_hz = asked.or(stated).unwrap_or_else(|| frame_rate::assumed(options, &mut notes));
     let mut reader = Reader { scene: &scene, rate_hz, budget: Budget::for_file(bytes.len() as u64), notes };
+    let mut joints = rig::Joints::new(&mut reader)?;
     let mut objects = Vec::new();
     for node in scene.nodes.iter() {
         if let Some(mesh) = &node.mesh {
-            objects.push(reader.object(node, mesh).map_err(|error| error.at(node.element.name.to_string()))?);
+            let object = reader.object(node, mesh, &mut joints);
+            objects.push(object.map_err(|error| error.at(node.element.name.to_string()))?);
         }
+    }
+    if objects.is_empty() {
+        let motion = joints.motion_only(&mut reader)?;
+        objects.extend(motion.map(|(name, rig, clips)| Object::of_rig(name, Arc::default(), rig, clips)));
     }
     let up_axis = match scene.settings.axes.up {
         ufbx::CoordinateAxis::PositiveX => Some(UpAxis::X),
@@ -86,15 +91,15 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn object(&mut self, node: &ufbx::Node, mesh: &ufbx::Mesh) -> Result<Object, Error> {
+    fn object(&mut self, node: &ufbx::Node, mesh: &ufbx::Mesh, joints: &mut rig::Joints<'_>) -> Result<Object, Error> {
         let name = node.element.name.to_string();
-        let place = affine(&node.geometry_to_world);
-        if !(place.is_finite() && place.inverse().is_finite()) {
-            return Err(Error::malformed("the mesh's place in the world is singular"));
+        let (carrier, placement) = joints.carrier(node);
+        if !placement.is_finite() {
+            return Err(Error::malformed("the transform of the mesh is not finite"));
         }
         self.budget.take("the mesh", mesh.num_indices.saturating_add(mesh.num_vertices), 128)?;
-        let shaped = Arc::new(mesh::shape(node, mesh, place, &mut self.notes)?);
-        match rig::rig(self, node, mesh, &shaped, place)? {
+        let shaped = Arc::new(mesh::shape(node, mesh, placement, &mut self.notes)?);
+        match joints.rig(self, node, mesh, &shaped, (carrier, placement))? {
             Some((rig, clips)) => Ok(Object::of_rig(name, shaped, rig, clips)),
             None => Ok(Object::of_mesh(name, shaped)),
         }

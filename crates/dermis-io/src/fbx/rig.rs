@@ -1,127 +1,363 @@
-//! Skin clusters, blend shape channels and animation stacks.
+//! Skeletons, skin clusters, blend shape channels and animation stacks.
 //!
-//! A skinned point is at `Σ w · N(t) · C · p`, with the place N of each cluster's bone and the cluster's matrix C
+//! A skinned point is at `Σ w · N(t) · C · p`, with the transform N of each cluster's bone and the cluster's matrix C
 //! from the mesh's space to the bone's; weights are scaled to sum to 1, as FBX has it. Points without any weight are
-//! carried by the mesh's own node.
+//! carried by the mesh's own node. Bones, nodes below them and nodes that move unskinned meshes are the joints of
+//! [`crate::skeletons`], which also places the bind shape in the scene. Every rigged object has a clip for every
+//! animation stack with curves.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
-use dermis_mesh::{Clip, Joint, Note, Rig, Shape, SkinWeights, TriMesh};
+use dermis_mesh::{Clip, Note, Rig, RigPose, Shape, SkinWeights, TriMesh};
 use glam::{DAffine3, DVec3, Vec3};
 
 use super::{Reader, affine};
 use crate::budget::Budget;
 use crate::error::Error;
+use crate::skeletons::{NodeForest, Skeletons, SkinSource, scaled_right};
 
-/// Change of a node's place, relative to its size, up to which it does not move.
+/// Change of a node's transform, relative to its size, up to which it does not move.
 const STILL: f64 = 1e-6;
+/// Deviation, relative to its size, up to which the bind transform of a node is its stored transform.
+const SAME_PLACE: f64 = 1e-6;
 
-/// Motion of a mesh: joints with the nodes that carry them, weights, and blend shape channels.
-struct Deformers<'a> {
-    joints: Vec<Joint>,
-    nodes: Vec<&'a ufbx::Node>,
-    weights: SkinWeights,
-    channels: Vec<(&'a ufbx::BlendChannel, f64)>,
-    shapes: Vec<Shape>,
+/// Frames of an animation stack.
+pub(super) struct Take<'a> {
+    stack: &'a ufbx::AnimStack,
+    frames: usize,
 }
 
-/// The rig of the placed mesh `shaped` and its clips; `None` if nothing moves it.
-pub(super) fn rig(
-    reader: &mut Reader<'_>,
-    node: &ufbx::Node,
-    mesh: &ufbx::Mesh,
-    shaped: &TriMesh,
-    place: DAffine3,
-) -> Result<Option<(Rig, Vec<Clip>)>, Error> {
-    let (channels, shapes) = shapes(node, mesh, place, shaped, reader)?;
-    let (joints, nodes, weights) = skin(node, mesh, place, &mut reader.notes);
-    let is_skinned = !joints.is_empty();
-    let mut deformers = Deformers { joints, nodes, weights, channels, shapes };
-    if !is_skinned {
-        deformers.hang_from(node, place, mesh.num_vertices);
+/// The joints of a file and the skins on them.
+pub(super) struct Joints<'a> {
+    skeletons: Skeletons,
+    /// Which of the bound skins that of each mesh node is.
+    skins: BTreeMap<u32, usize>,
+    pub(super) takes: Vec<Take<'a>>,
+    /// The joints of each skeleton in each take.
+    motions: BTreeMap<(usize, usize), Arc<Vec<DAffine3>>>,
+}
+
+/// Joints that move a mesh.
+pub(super) struct Carrier {
+    skeleton: usize,
+    /// The skin; `None` for the rigid part of `joint`.
+    skin: Option<usize>,
+    joint: usize,
+}
+
+impl<'a> Joints<'a> {
+    /// Finds the skeletons and the takes of a file.
+    pub(super) fn new(reader: &mut Reader<'a>) -> Result<Self, Error> {
+        let scene = reader.scene;
+        let mut takes = Vec::new();
+        let has_curves = |stack: &&ufbx::AnimStack| stack.layers.iter().any(|layer| !layer.anim_props.is_empty());
+        let stacks: Vec<&ufbx::AnimStack> = scene.anim_stacks.iter().map(|stack| &**stack).collect();
+        let empty = stacks.iter().filter(|stack| !has_curves(stack)).map(|stack| stack.element.name.to_string());
+        let empty: Vec<String> = empty.map(|name| format!("'{name}'")).collect();
+        if !empty.is_empty() {
+            let what = if empty.len() == 1 { "the animation" } else { "the animations" };
+            reader.notes.push(Note::new(format!("{what} {} without curves skipped", listed_with_verb(&empty))));
+        }
+        for stack in stacks.into_iter().filter(has_curves) {
+            takes.push(Take { stack, frames: frame_count(stack, reader.rate_hz)? });
+        }
+        let nodes: Vec<&ufbx::Node> = scene.nodes.iter().map(|node| &**node).collect();
+        let moving = moving_nodes(&nodes, &takes, reader.rate_hz, &mut reader.budget)?;
+        let (mut sources, mut skins) = (Vec::new(), BTreeMap::new());
+        for &node in &nodes {
+            let Some(mesh) = node.mesh.as_ref().filter(|mesh| !mesh.skin_deformers.is_empty()) else { continue };
+            if let Some(source) = skin_source(node, mesh, &mut reader.notes) {
+                skins.insert(node.element.typed_id, sources.len());
+                sources.push(source);
+            }
+        }
+        let is_part = |node: &&&ufbx::Node| node.mesh.is_some() && !skins.contains_key(&node.element.typed_id);
+        let topmost = |node: &ufbx::Node| upwards(node).map(typed).filter(|&node| moving[node]).last();
+        let mut tops: BTreeSet<usize> = nodes.iter().filter(is_part).filter_map(|node| topmost(node)).collect();
+        if nodes.iter().all(|node| node.mesh.is_none()) {
+            let roots = nodes.iter().filter(|node| node.parent.is_some() && moving[typed(node)]);
+            tops.extend(roots.filter_map(|node| topmost(node)));
+        }
+        let part = |node: usize| {
+            let bind = affine(&nodes[node].node_to_world).inverse();
+            let inverse_binds = vec![Some(bind).filter(DAffine3::is_finite).unwrap_or_default()];
+            SkinSource { nodes: vec![node], inverse_binds, masses: vec![1.0], candidates: Vec::new(), parents: None }
+        };
+        // All moving parts of a file without meshes are one skeleton.
+        if nodes.iter().all(|node| node.mesh.is_none()) && !tops.is_empty() {
+            let mut all = SkinSource {
+                nodes: Vec::new(),
+                inverse_binds: Vec::new(),
+                masses: Vec::new(),
+                candidates: Vec::new(),
+                parents: None,
+            };
+            for source in tops.into_iter().map(part) {
+                all.nodes.extend(source.nodes);
+                all.inverse_binds.extend(source.inverse_binds);
+                all.masses.extend(source.masses);
+            }
+            sources.push(all);
+        } else {
+            sources.extend(tops.into_iter().map(part));
+        }
+        let parents: Vec<Option<usize>> = nodes.iter().map(|node| node.parent.as_deref().map(typed)).collect();
+        let mut order: Vec<usize> = (0..nodes.len()).collect();
+        order.sort_by_key(|&node| nodes[node].node_depth);
+        let rest: Vec<DAffine3> = nodes.iter().map(|node| affine(&node.node_to_world)).collect();
+        let can_be_joint = |node: &&ufbx::Node| {
+            let is_leaf = node.mesh.is_some() && node.children.is_empty();
+            let is_other = node.camera.is_some() || node.light.is_some() || node.is_geometry_transform_helper;
+            !is_other && (!is_leaf || moving[typed(node)])
+        };
+        let forest = NodeForest {
+            parents: &parents,
+            order: &order,
+            rest: &rest,
+            names: nodes.iter().map(|node| node.element.name.to_string()).collect(),
+            can_be_joints: nodes.iter().map(can_be_joint).collect(),
+        };
+        let skeletons = Skeletons::new(&forest, &sources);
+        Ok(Self { skeletons, skins, takes, motions: BTreeMap::new() })
     }
-    let rig = Rig::new(shaped, deformers.joints.clone(), deformers.weights.clone(), deformers.shapes.clone())?;
-    let stacks = reader.scene.anim_stacks.iter();
-    let clips = stacks.map(|stack| clip(stack, &deformers, &rig, reader.rate_hz, &mut reader.budget));
-    let clips = clips.collect::<Result<Vec<_>, _>>()?;
-    if is_skinned || clips.iter().any(|clip| carries(clip, place, &deformers.joints)) {
-        return Ok(Some((rig, clips)));
+
+    /// The joints that move the mesh of `node`, if any do, and the transform of the mesh's own points to the scene.
+    pub(super) fn carrier(&self, node: &ufbx::Node) -> (Option<Carrier>, DAffine3) {
+        let stored = affine(&node.geometry_to_world);
+        if let Some(&skin) = self.skins.get(&node.element.typed_id) {
+            let bound = &self.skeletons.skins[skin];
+            return (Some(Carrier { skeleton: bound.skeleton, skin: Some(skin), joint: 0 }), bound.placement);
+        }
+        let mut local = affine(&node.geometry_to_node);
+        for node in upwards(node) {
+            let Some((skeleton, joint)) = self.skeletons.joint_of(typed(node)) else {
+                local = affine(&node.node_to_parent) * local;
+                continue;
+            };
+            let of_skeleton = &self.skeletons.skeletons[skeleton];
+            let bind = scaled_right(of_skeleton.joints[joint].bind(), of_skeleton.factors[joint].recip());
+            let size = bind.matrix3.x_axis.length().max(bind.translation.length());
+            let is_stored = bind.abs_diff_eq(affine(&node.node_to_world), SAME_PLACE * size);
+            let placement = if is_stored { stored } else { bind * local };
+            if placement.is_finite() {
+                return (Some(Carrier { skeleton, skin: None, joint }), placement);
+            }
+            break;
+        }
+        (None, stored)
     }
-    if deformers.shapes.is_empty() {
-        return Ok(None);
+
+    /// The joints of a skeleton in all frames of a take.
+    fn motion(&mut self, reader: &mut Reader<'_>, skeleton: usize, take: usize) -> Result<Arc<Vec<DAffine3>>, Error> {
+        if let Some(known) = self.motions.get(&(skeleton, take)) {
+            return Ok(Arc::clone(known));
+        }
+        let (of_skeleton, Take { stack, frames }) = (&self.skeletons.skeletons[skeleton], &self.takes[take]);
+        reader.budget.take("animation frames", *frames, (of_skeleton.nodes.len() * 96).max(64))?;
+        let mut transforms = Vec::with_capacity(frames * of_skeleton.nodes.len());
+        for frame in 0..*frames {
+            let time = stack.time_begin + frame as f64 / reader.rate_hz;
+            let mut places = HashMap::new();
+            for (&node, &factor) in of_skeleton.nodes.iter().zip(&of_skeleton.factors) {
+                let place = place_at(&stack.anim, &reader.scene.nodes[node], time, &mut places);
+                transforms.push(scaled_right(place, factor));
+            }
+        }
+        let transforms = Arc::new(transforms);
+        self.motions.insert((skeleton, take), Arc::clone(&transforms));
+        Ok(transforms)
     }
-    // The node does not move, so only the shapes move the mesh.
-    let rig = Rig::new(shaped, Vec::new(), SkinWeights::default(), deformers.shapes)?;
-    let weights_of =
-        |clip: &Clip| (0..clip.frame_count()).flat_map(|frame| clip.shape_weights(frame).to_vec()).collect();
-    let still = |clip: &Clip| {
-        let still = Clip::new(&rig, clip.name(), clip.frame_rate_hz(), Vec::new(), weights_of(clip))?;
-        Ok(still.starting_at(clip.start_seconds()))
-    };
-    let clips = clips.iter().map(still).collect::<Result<Vec<_>, Error>>()?;
-    Ok(Some((rig, clips)))
-}
 
-/// Returns whether the only joint of an unskinned mesh ever leaves its place.
-fn carries(clip: &Clip, place: DAffine3, joints: &[Joint]) -> bool {
-    let size = place.matrix3.x_axis.abs().max_element().max(place.translation.abs().max_element()).max(1.0);
-    (0..clip.frame_count()).any(|frame| {
-        let posed = clip.transforms(frame).iter().zip(joints).map(|(pose, joint)| *pose * joint.inverse_bind);
-        posed.into_iter().any(|moved| !moved.abs_diff_eq(DAffine3::IDENTITY, STILL * size))
-    })
-}
+    /// The skeleton of a file without meshes: a rig without points, and its clips.
+    pub(super) fn motion_only(&mut self, reader: &mut Reader<'_>) -> Result<Option<(String, Rig, Vec<Clip>)>, Error> {
+        let Some(skeleton) = self.skeletons.skeletons.first() else { return Ok(None) };
+        let joints = Arc::clone(&skeleton.joints);
+        let name = joints.first().map_or_else(String::new, |joint| joint.name.clone());
+        let rig = Rig::sharing(&TriMesh::default(), joints, SkinWeights::from_rows([[]; 0]), Vec::new())?;
+        let clips = (0..self.takes.len()).map(|take| self.clip(reader, &rig, Some(0), &[], take));
+        let clips = clips.collect::<Result<Vec<_>, Error>>()?;
+        Ok(Some((name, rig, clips)))
+    }
 
-impl<'a> Deformers<'a> {
-    /// One joint, the mesh's own node, for all points.
-    fn hang_from(&mut self, node: &'a ufbx::Node, place: DAffine3, point_count: usize) {
-        self.joints = vec![node_joint(node, place)];
-        self.nodes = vec![node];
-        self.weights = SkinWeights::from_rows((0..point_count).map(|_| [(0, 1.0)]));
+    fn clip(
+        &mut self,
+        reader: &mut Reader<'_>,
+        rig: &Rig,
+        skeleton: Option<usize>,
+        channels: &[(&ufbx::BlendChannel, f64)],
+        take: usize,
+    ) -> Result<Clip, Error> {
+        let transforms = skeleton.map(|skeleton| self.motion(reader, skeleton, take)).transpose()?.unwrap_or_default();
+        let Take { stack, frames } = &self.takes[take];
+        reader.budget.take("shape weights", *frames, channels.len() * 4)?;
+        let weights = (0..*frames).flat_map(|frame| {
+            let time = stack.time_begin + frame as f64 / reader.rate_hz;
+            let weight = move |(channel, whole): &(&ufbx::BlendChannel, f64)| {
+                (ufbx::evaluate_blend_weight(&stack.anim, channel, time) / whole) as f32
+            };
+            channels.iter().map(weight)
+        });
+        let weights = weights.collect();
+        let clip = Clip::sharing(rig, stack.element.name.to_string(), reader.rate_hz, transforms, weights)?;
+        Ok(clip.starting_at(stack.time_begin))
+    }
+
+    /// The rig of the placed mesh `shaped` and its clips; `None` if nothing moves it.
+    pub(super) fn rig(
+        &mut self,
+        reader: &mut Reader<'_>,
+        node: &ufbx::Node,
+        mesh: &ufbx::Mesh,
+        shaped: &TriMesh,
+        (carrier, placement): (Option<Carrier>, DAffine3),
+    ) -> Result<Option<(Rig, Vec<Clip>)>, Error> {
+        let (channels, shapes) = shapes(node, mesh, placement, shaped, reader)?;
+        if carrier.is_none() && shapes.is_empty() {
+            return Ok(None);
+        }
+        let (joints, weights) = match &carrier {
+            Some(Carrier { skin: Some(skin), .. }) => {
+                let bound = &self.skeletons.skins[*skin];
+                (Arc::clone(&bound.joints), weights(mesh, &bound.order))
+            }
+            Some(Carrier { skeleton, joint, .. }) => {
+                let rows = (0..mesh.num_vertices).map(|_| [(*joint as u32, 1.0)]);
+                (Arc::clone(&self.skeletons.skeletons[*skeleton].joints), SkinWeights::from_rows(rows))
+            }
+            None => (Arc::default(), SkinWeights::default()),
+        };
+        let rig = Rig::sharing(shaped, joints, weights, shapes)?;
+        let skeleton = carrier.map(|carrier| carrier.skeleton);
+        let stored = RigPose {
+            transforms: skeleton.map_or_else(Arc::default, |at| Arc::clone(&self.skeletons.skeletons[at].rest)),
+            shape_weights: channels.iter().map(|(channel, whole)| (channel.weight / whole) as f32).collect(),
+        };
+        let rig = rig.with_stored_pose(stored)?;
+        let clips = (0..self.takes.len()).map(|take| self.clip(reader, &rig, skeleton, &channels, take));
+        let clips = clips.collect::<Result<Vec<_>, _>>()?;
+        Ok(Some((rig, clips)))
     }
 }
 
-/// A joint at the mesh's own node.
-fn node_joint(node: &ufbx::Node, place: DAffine3) -> Joint {
-    let inverse_bind = affine(&node.geometry_to_node) * place.inverse();
-    Joint { name: node.element.name.to_string(), parent: None, inverse_bind }
+fn listed_with_verb(names: &[String]) -> String {
+    format!("{} {}", names.join(", "), if names.len() == 1 { "is" } else { "are" })
 }
 
-/// The joints of the mesh's skin, their nodes, and the weights.
-fn skin<'a>(
-    node: &'a ufbx::Node,
-    mesh: &'a ufbx::Mesh,
-    place: DAffine3,
-    notes: &mut Vec<Note>,
-) -> (Vec<Joint>, Vec<&'a ufbx::Node>, SkinWeights) {
+/// Index of a node among those of the file.
+fn typed(node: &ufbx::Node) -> usize {
+    node.element.typed_id as usize
+}
+
+/// `node`, its parent, the parent's parent and so on.
+fn upwards(node: &ufbx::Node) -> impl Iterator<Item = &ufbx::Node> {
+    std::iter::successors(Some(node), |node| node.parent.as_deref())
+}
+
+fn frame_count(stack: &ufbx::AnimStack, rate_hz: f64) -> Result<usize, Error> {
+    let duration = (stack.time_end - stack.time_begin).max(0.0);
+    let steps = (duration * rate_hz + 1e-6).floor();
+    if !steps.is_finite() {
+        return Err(Error::malformed(format!("the animation '{}' has no end", &*stack.element.name)));
+    }
+    Ok((steps.min(1e15) as usize).saturating_add(1))
+}
+
+/// Nodes that some take moves away from their stored transform, by themselves.
+fn moving_nodes(
+    nodes: &[&ufbx::Node],
+    takes: &[Take<'_>],
+    rate_hz: f64,
+    budget: &mut Budget,
+) -> Result<Vec<bool>, Error> {
+    let mut moving = vec![false; nodes.len()];
+    for Take { stack, frames } in takes {
+        let animated: BTreeSet<u32> = stack
+            .layers
+            .iter()
+            .flat_map(|layer| layer.anim_props.iter())
+            .map(|property| property.element.element_id)
+            .collect();
+        for (node, moves) in
+            nodes.iter().zip(&mut moving).filter(|(node, _)| animated.contains(&node.element.element_id))
+        {
+            // A budget for time rather than memory: each frame is evaluated.
+            budget.take("animation frames", *frames, 16)?;
+            let stored = affine(&node.node_to_parent);
+            let size = stored.matrix3.x_axis.abs().max_element().max(stored.translation.abs().max_element()).max(1.0);
+            *moves |= (0..*frames).any(|frame| {
+                let time = stack.time_begin + frame as f64 / rate_hz;
+                let now = affine(&ufbx::transform_to_matrix(&ufbx::evaluate_transform(&stack.anim, node, time)));
+                !now.abs_diff_eq(stored, STILL * size)
+            });
+        }
+    }
+    Ok(moving)
+}
+
+/// The skin of a mesh; `None` if it has no bones.
+fn skin_source(node: &ufbx::Node, mesh: &ufbx::Mesh, notes: &mut Vec<Note>) -> Option<SkinSource> {
     let mut note = |what: &str| notes.push(Note::at(node.element.name.to_string(), what));
-    let Some(skin) = mesh.skin_deformers.first() else { return (Vec::new(), Vec::new(), SkinWeights::default()) };
+    let skin = mesh.skin_deformers.first()?;
     if mesh.skin_deformers.len() > 1 {
         note("only the first of the mesh's skins is taken");
     }
     if matches!(skin.skinning_method, ufbx::SkinningMethod::DualQuaternion | ufbx::SkinningMethod::BlendedDqLinear) {
         note("skinning by dual quaternions is taken as linear blend skinning");
     }
-    let from_place = place.inverse();
-    let (mut joints, mut nodes, mut places) = (Vec::new(), Vec::new(), vec![None; skin.clusters.len()]);
-    for (slot, cluster) in places.iter_mut().zip(skin.clusters.iter()) {
-        if let Some(bone) = &cluster.bone_node {
-            *slot = Some(joints.len() as u32);
-            let name = bone.element.name.to_string();
-            joints.push(Joint { name, parent: None, inverse_bind: affine(&cluster.geometry_to_bone) * from_place });
-            nodes.push(&**bone);
-        }
+    let mut source = SkinSource {
+        nodes: Vec::new(),
+        inverse_binds: Vec::new(),
+        masses: Vec::new(),
+        candidates: Vec::new(),
+        parents: None,
+    };
+    let mut bind_placement = None;
+    for cluster in skin.clusters.iter() {
+        let Some(bone) = &cluster.bone_node else { continue };
+        source.nodes.push(typed(bone));
+        source.inverse_binds.push(affine(&cluster.geometry_to_bone));
+        source.masses.push(cluster.weights.iter().filter(|weight| weight.is_finite() && **weight > 0.0).sum());
+        bind_placement.get_or_insert(affine(&cluster.bind_to_world) * affine(&cluster.geometry_to_bone));
     }
-    let rows = (0..mesh.num_vertices).map(|vertex| row(skin, vertex, &places)).collect::<Vec<_>>();
-    let unbound = joints.len() as u32;
-    if rows.iter().any(Vec::is_empty) {
+    if source.nodes.is_empty() {
+        return None;
+    }
+    source.candidates = [Some(affine(&node.geometry_to_world)), bind_placement].into_iter().flatten().collect();
+    let places = cluster_joints(skin);
+    if (0..mesh.num_vertices).any(|vertex| row(skin, vertex, &places).is_empty()) {
         note("points without weights are carried by the mesh's node");
-        joints.push(node_joint(node, place));
-        nodes.push(node);
+        source.nodes.push(typed(node));
+        source.inverse_binds.push(affine(&node.geometry_to_node));
+        source.masses.push(0.0);
     }
-    let rows = rows.into_iter().map(|row| if row.is_empty() { vec![(unbound, 1.0)] } else { row });
-    let weights = SkinWeights::from_rows(rows);
-    find_parents(&mut joints, &nodes);
-    (joints, nodes, weights)
+    Some(source)
+}
+
+/// The joint of each cluster of a skin.
+fn cluster_joints(skin: &ufbx::SkinDeformer) -> Vec<Option<u32>> {
+    let mut next = 0;
+    let joint = |cluster: &ufbx::Ref<ufbx::SkinCluster>| {
+        cluster.bone_node.as_ref().map(|_| {
+            next += 1;
+            next - 1
+        })
+    };
+    skin.clusters.iter().map(joint).collect()
+}
+
+/// The weights of a skinned mesh; `order` has the joint of the skeleton for each joint of the skin.
+fn weights(mesh: &ufbx::Mesh, order: &[u32]) -> SkinWeights {
+    let Some(skin) = mesh.skin_deformers.first() else { return SkinWeights::default() };
+    let places = cluster_joints(skin);
+    let unbound = order.last().copied().unwrap_or(0);
+    let rows = (0..mesh.num_vertices).map(|vertex| {
+        let row = row(skin, vertex, &places);
+        let bound = row.into_iter().map(|(joint, weight)| (order[joint as usize], weight));
+        let bound: Vec<(u32, f32)> = bound.collect();
+        if bound.is_empty() { vec![(unbound, 1.0)] } else { bound }
+    });
+    SkinWeights::from_rows(rows)
 }
 
 /// The joints of one vertex, their weights summing to 1.
@@ -139,21 +375,6 @@ fn row(skin: &ufbx::SkinDeformer, vertex: usize, places: &[Option<u32>]) -> Vec<
         return Vec::new();
     }
     bound.into_iter().map(|(joint, weight)| (joint, (weight / sum) as f32)).collect()
-}
-
-/// A joint hangs from the nearest ancestor node that is a joint too.
-fn find_parents(joints: &mut [Joint], nodes: &[&ufbx::Node]) {
-    let mut places: HashMap<u32, usize> = HashMap::new();
-    for (place, node) in nodes.iter().enumerate() {
-        places.entry(node.element.element_id).or_insert(place);
-    }
-    for (joint, node) in joints.iter_mut().zip(nodes) {
-        let mut above = node.parent.as_ref();
-        while let Some(node) = above {
-            joint.parent = places.get(&node.element.element_id).copied();
-            above = if joint.parent.is_some() { None } else { node.parent.as_ref() };
-        }
-    }
 }
 
 /// The blend shape channels, the weight at which each is whole, and their shapes.
@@ -183,36 +404,6 @@ fn shapes<'a>(
         shapes.push(Shape { name: channel.element.name.to_string(), offsets, normal_offsets: None });
     }
     Ok((channels, shapes))
-}
-
-/// One animation stack, sampled.
-fn clip(
-    stack: &ufbx::AnimStack,
-    deformers: &Deformers<'_>,
-    rig: &Rig,
-    rate_hz: f64,
-    budget: &mut Budget,
-) -> Result<Clip, Error> {
-    let duration = (stack.time_end - stack.time_begin).max(0.0);
-    let steps = (duration * rate_hz + 1e-6).floor();
-    if !steps.is_finite() {
-        return Err(Error::malformed(format!("the animation '{}' has no end", &*stack.element.name)));
-    }
-    let numbers = deformers.nodes.len() * 96 + deformers.channels.len() * 4;
-    budget.take("animation frames", (steps.min(1e15) as usize).saturating_add(1), numbers.max(64))?;
-    let (mut transforms, mut weights) = (Vec::new(), Vec::new());
-    for frame in 0..=steps as usize {
-        let time = stack.time_begin + frame as f64 / rate_hz;
-        let mut places = HashMap::new();
-        for node in &deformers.nodes {
-            transforms.push(place_at(&stack.anim, node, time, &mut places));
-        }
-        for (channel, whole) in &deformers.channels {
-            weights.push((ufbx::evaluate_blend_weight(&stack.anim, channel, time) / whole) as f32);
-        }
-    }
-    let clip = Clip::new(rig, stack.element.name.to_string(), rate_hz, transforms, weights)?;
-    Ok(clip.starting_at(stack.time_begin))
 }
 
 /// World transform of a node at `time`; `places` remembers what is known of its ancestors.

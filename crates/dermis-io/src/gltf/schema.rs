@@ -98,6 +98,7 @@ schema! { "camelCase"
         #[serde(serialize_with = "in_f32")]
         scale: Option<[f64; 3]>,
         mesh: Option<usize>,
+        camera: Option<usize>,
         skin: Option<usize>,
         weights: Option<Vec<f32>>,
         #[serde(deserialize_with = "if_ours")]
@@ -108,7 +109,11 @@ schema! { "camelCase"
     NodeExtensions {
         #[serde(rename = "DERMIS_deformers")]
         deformers: Option<serde_json::Value>,
+        #[serde(rename = "KHR_node_visibility")]
+        visibility: Option<Visibility>,
     }
+
+    Visibility { visible: Option<bool>, }
 
     Mesh {
         name: String,
@@ -281,6 +286,8 @@ schema! { "snake_case"
     MeshMark {
         /// The morph targets are recorded frames.
         sequence: bool,
+        /// The default weights only widen the ranges of Blender's shape keys; the stored pose has none.
+        bind_weights: bool,
     }
 
     SkinMark {

@@ -40,7 +40,7 @@ const KEYS: &[&str] = &[
     "clip_names", "clip_start_seconds", "coefficients", "f", "faces", "fps", "frames", "inverse_bind", "joint_names",
     "kintree_table", "material_base_colors", "material_names", "metres_per_unit", "mocap_frame_rate",
     "mocap_framerate", "names", "object_name", "parents", "polygon_corners", "polygon_sizes", "pose", "posedirs",
-    "poses", "rest", "shape_names", "shape_normals", "shapedirs", "skin", "start_seconds", "tets", "times", "trans",
-    "triangle_materials", "up_axis", "v_template", "vertex_faces", "vertex_normals", "vertex_points",
-    "vertex_tangents", "weights",
+    "poses", "rest", "shape_names", "shape_normals", "shapedirs", "skin", "start_seconds", "stored_coefficients",
+    "stored_pose", "tets", "times", "trans", "triangle_materials", "up_axis", "v_template", "vertex_faces",
+    "vertex_normals", "vertex_points", "vertex_tangents", "weights",
 ];

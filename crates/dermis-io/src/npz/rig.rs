@@ -2,8 +2,11 @@
 //!
 //! Beside the arrays that the table in [`super`] lists, a rig may have `shape_normals` [M,V,3] (of vertices) and
 //! `shape_names` [M]. `inverse_bind` [B,4,4] is what skinning multiplies with; it is written beside `bind` because a
-//! few rigs have ones that cannot be inverted. Several clips are concatenated along the frames: `clip_names`,
+//! few rigs have ones that cannot be inverted. `stored_pose` [B,4,4] and `stored_coefficients` [M] are the pose in which
+//! the object is stored, if it is not the bind pose. Several clips are concatenated along the frames: `clip_names`,
 //! `clip_frames`, `clip_fps` and `clip_start_seconds` [K] tell them apart.
+
+use std::sync::Arc;
 
 use dermis_mesh::{Clip, Joint, Rig, Shape, SkinWeights, TriMesh};
 use glam::{DAffine3, DMat3, DVec3, Vec3};
@@ -31,7 +34,7 @@ pub(super) fn read(reader: &mut Reader<'_>, mesh: &TriMesh, timing: Timing) -> R
         Some(weights) => skinned(reader, &weights, inverse_binds)?,
         None => (Vec::new(), SkinWeights::default()),
     };
-    let rig = Rig::new(mesh, joints, weights, shapes)?;
+    let rig = with_stored_pose(reader, Rig::new(mesh, joints, weights, shapes)?)?;
     let transforms = match (pose, skin) {
         (Some(pose), _) => Some(poses(&pose, &rig)?),
         (None, Some(skin)) => {
@@ -43,6 +46,19 @@ pub(super) fn read(reader: &mut Reader<'_>, mesh: &TriMesh, timing: Timing) -> R
     };
     let clips = clips(reader, &rig, transforms, timing)?;
     Ok((Some(rig), clips))
+}
+
+/// The rig in the pose of `stored_pose` and `stored_coefficients`; joints without one are in their bind pose.
+fn with_stored_pose(reader: &mut Reader<'_>, rig: Rig) -> Result<Rig, Error> {
+    let (pose, weights) = (reader.take("stored_pose")?, reader.take("stored_coefficients")?);
+    let mut stored = rig.bind_pose();
+    if let Some(array) = &pose {
+        stored.transforms = Arc::new(matrices(array)?);
+    }
+    if let Some(array) = &weights {
+        stored.shape_weights = array.floats()?.to_vec();
+    }
+    Ok(if pose.is_some() || weights.is_some() { rig.with_stored_pose(stored)? } else { rig })
 }
 
 fn skinned(

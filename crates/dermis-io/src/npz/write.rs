@@ -94,6 +94,12 @@ impl ArrayWriter {
             self.array("parents", "<i4", &[joints.len()], parents.iter().flat_map(|p| p.to_le_bytes()).collect())?;
             let names: Vec<&str> = joints.iter().map(|joint| joint.name.as_str()).collect();
             self.texts("bone_names", &names)?;
+            if let Some(pose) = rig.stored_pose() {
+                self.matrices("stored_pose", &[joints.len()], pose.transforms.iter().copied())?;
+            }
+        }
+        if let Some(pose) = rig.stored_pose().filter(|_| !rig.shapes().is_empty()) {
+            self.floats("stored_coefficients", &[pose.shape_weights.len()], &pose.shape_weights)?;
         }
         let shapes = rig.shapes();
         if let Some(first) = shapes.first() {

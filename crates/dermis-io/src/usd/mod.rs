@@ -17,6 +17,8 @@ pub(crate) use write::write;
 /// The entry of a prim's `customData` that keeps the name that the prim could not have.
 const ORIGINAL_NAME: &str = "dermisName";
 
+/// The animation that holds the shape weights of a stored pose.
+const STORED_POSE: &str = "StoredPose";
 /// Attribute of a `Skeleton` that lists the joints of a rig if there are additional helper joints.
 const BONES: &str = "dermis:bones";
 

@@ -1,6 +1,6 @@
 //! Files as other programs write them, by hand.
 
-use dermis_io::{Problem, ReadOptions};
+use dermis_io::{ErrorKind, ReadOptions};
 use dermis_mesh::Scene;
 use dermis_mesh::glam::{Vec2, Vec3, Vec4};
 
@@ -176,15 +176,15 @@ fn rejects_points_that_come_and_go_and_names_the_frame() {
         "{QUAD}point3f[] points.timeSamples = {{ 1: [(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0)], 2: [(0, 0, 0)] }}"
     );
     let error = fails(&mesh(&body));
-    assert!(matches!(error.problem(), Problem::PointCountChanges { frame: 1, expected: 4, found: 1 }), "{error}");
-    assert_eq!(error.place(), Some("/M"));
+    assert!(matches!(error.kind(), ErrorKind::PointCountChanges { frame: 1, expected: 4, found: 1 }), "{error}");
+    assert_eq!(error.location(), Some("/M"));
 }
 
 #[test]
 fn rejects_faces_that_change() {
     let body = format!("{QUAD}int[] faceVertexIndices.timeSamples = {{ 1: [0, 1, 2, 3], 2: [3, 2, 1, 0] }}");
     let error = fails(&mesh(&body));
-    assert!(matches!(error.problem(), Problem::TopologyChanges { frame: 1 }), "{error}");
+    assert!(matches!(error.kind(), ErrorKind::TopologyChanges { frame: 1 }), "{error}");
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn rejects_faces_that_name_missing_points() {
         let body = format!(
             "int[] faceVertexCounts = [4]\nint[] faceVertexIndices = {indices}\npoint3f[] points = [(0,0,0), (1,0,0), (1,1,0)]"
         );
-        assert_eq!(fails(&mesh(&body)).place(), Some("/M"), "{indices}");
+        assert_eq!(fails(&mesh(&body)).location(), Some("/M"), "{indices}");
     }
 }
 
@@ -276,4 +276,24 @@ fn files_outside_of_the_folder_are_not_opened() {
     std::fs::write(folder.path().join("inside/near.usda"), mesh(QUAD)).unwrap();
     std::fs::write(&path, "#usda 1.0\ndef Mesh \"A\" (references = @./near.usda@</M>) {}\n").unwrap();
     assert_eq!(dermis_io::read(path.to_str().unwrap(), &ReadOptions::default()).unwrap().objects.len(), 1);
+}
+
+#[test]
+fn hidden_and_invalid_meshes_are_skipped_with_notes() {
+    let mesh = |name: &str, more: &str| {
+        format!(
+            "def Mesh \"{name}\" {{ int[] faceVertexCounts = [3] int[] faceVertexIndices = [0, 1, 2]\n\
+             point3f[] points = [(0, 0, 0), (1, 0, 0), (0, 1, 0)]\n{more}\n}}\n"
+        )
+    };
+    let odd = "def Mesh \"Odd\" { int[] faceVertexCounts = [3] int[] faceVertexIndices = [0, 1, 9]\n\
+               point3f[] points = [(0, 0, 0), (1, 0, 0), (0, 1, 0)] }\n";
+    let hidden = format!("def Xform \"Off\" {{ token visibility = \"invisible\"\n{} }}\n", mesh("Below", ""));
+    let guide = mesh("Guide", "uniform token purpose = \"guide\"");
+    let stage = format!("#usda 1.0\n{}{hidden}{guide}{odd}", mesh("Seen", ""));
+    let scene = dermis_io::read_bytes("usda", stage.as_bytes(), &ReadOptions::default()).unwrap();
+    assert_eq!(scene.objects.len(), 1);
+    assert_eq!(scene.notes.iter().filter(|note| note.message.starts_with("the mesh is skipped")).count(), 3);
+    let alone = format!("#usda 1.0\n{odd}");
+    assert!(dermis_io::read_bytes("usda", alone.as_bytes(), &ReadOptions::default()).is_err());
 }

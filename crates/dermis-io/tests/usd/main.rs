@@ -8,7 +8,7 @@ mod scenes;
 use std::path::Path;
 use std::sync::Arc;
 
-use dermis_io::{Error, Problem, ReadOptions, WriteOptions};
+use dermis_io::{Error, ErrorKind, ReadOptions, WriteOptions};
 use dermis_math::progress::{NoProgress, Progress};
 use dermis_mesh::glam::{DAffine3, DVec3, Vec3};
 use dermis_mesh::{Clip, Object, Scene};
@@ -165,7 +165,7 @@ fn writing_can_be_stopped_and_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("scene.usda");
     let error = dermis_io::write(&target, &scenes::everything(), &WriteOptions::default(), &Impatient).unwrap_err();
-    assert!(matches!(error.problem(), Problem::Stopped));
+    assert!(matches!(error.kind(), ErrorKind::Stopped));
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 

@@ -135,7 +135,7 @@ fn solve_shifted(n: usize, re: &mut [f64], im: &mut Vec<f64>, shift: f64, b: &mu
     column.resize(2 * n, 0.0);
     let (column_re, column_im) = column.split_at_mut(n);
     for k in 0..n {
-        im[k * n + k] += shift;
+        im[k * n + k] += shift; // V + iτI: Eq. 8 and 9 in closed form
         let (d_re, d_im) = inverse(re[k * n + k], im[k * n + k]);
         for i in k + 1..n {
             (column_re[i], column_im[i]) = (re[i * n + k], im[i * n + k]);

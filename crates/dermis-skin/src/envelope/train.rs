@@ -394,8 +394,8 @@ impl Work<'_> {
             weights.parts.push(0);
             for &point in self.part.points {
                 let fractions = self.influences.homes.row(point as usize).map(|(_, fraction)| fraction);
-                weights.shares.extend(fractions);
-                parts = weights.shares.len().max(parts);
+                weights.fractions.extend(fractions);
+                parts = weights.fractions.len().max(parts);
                 weights.parts.push(parts as u32);
             }
         }

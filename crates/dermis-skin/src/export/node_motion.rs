@@ -6,7 +6,8 @@
 //! hierarchy.
 //!
 //! Blender creates bones from the rest transforms of nodes, deforms the mesh into that pose, and does not support scale
-//! at rest. A joint therefore rests in its bind pose, or in its first pose if it has none. The first of the three nodes
+//! at rest. A joint rests in the stored pose of its rig, which is its bind pose if the file has no other, or in its
+//! first pose if it has neither. The first of the three nodes
 //! of a flexible bone rests in the bind pose of the joint, without scale and shear, and the others at the first; scale
 //! and shear of the bind pose become part of the motion.
 
@@ -68,13 +69,13 @@ pub struct NodeMotion {
     pub scales: Vec<DVec3>,
 }
 
-/// Returns the nodes of the joints of `rig` in the frames of all `clips`, or in the bind pose if there are no clips.
+/// Returns the nodes of the joints of `rig` in the frames of all `clips`, or in the stored pose if there are no clips.
 pub(super) fn node_motions(rig: &Rig, clips: &[Arc<Clip>]) -> Nodes {
-    let bind = bind_pose(rig);
+    let rest = rig.rest_pose().transforms;
     let mut poses: Vec<&[DAffine3]> =
         clips.iter().flat_map(|clip| (0..clip.frame_count()).map(|frame| clip.transforms(frame))).collect();
     if poses.is_empty() {
-        poses.push(&bind);
+        poses.push(&rest);
     }
     match tree_motions(rig, &poses) {
         Some(motions) => {
@@ -118,18 +119,28 @@ fn tree_motions(rig: &Rig, poses: &[&[DAffine3]]) -> Option<Vec<NodeMotion>> {
         motions.push(motion);
         worlds.push(world);
     }
-    if let Some(rests) = bound_places(rig) {
-        motions.iter_mut().zip(rests).for_each(|(motion, rest)| motion.rest = Some(motion.rest_near(rest)));
+    match rest_places(rig) {
+        Some(rests) => {
+            motions.iter_mut().zip(rests).for_each(|(motion, rest)| motion.rest = Some(motion.rest_near(rest)));
+            Some(motions)
+        }
+        // A stored pose that shears is kept by flexible bones; a bind pose that shears need not be a pose of nodes.
+        None => rig.stored_pose().is_none().then_some(motions),
     }
-    Some(motions)
 }
 
-/// Bind transforms of the joints relative to their parents, parents first; `None` if a joint shears or has no finite
+/// Transforms of the joints at rest relative to their parents, parents first; `None` if a joint shears or has no finite
 /// transform.
-fn bound_places(rig: &Rig) -> Option<Vec<Place>> {
+fn rest_places(rig: &Rig) -> Option<Vec<Place>> {
+    let stored = rig.stored_pose();
     let place = |joint: usize| {
-        let above = rig.joints()[joint].parent.map_or(DAffine3::IDENTITY, |parent| rig.joints()[parent].inverse_bind);
-        let local = above * rig.joints()[joint].bind();
+        let parent = rig.joints()[joint].parent;
+        let local = match stored {
+            Some(pose) => {
+                parent.map_or(DAffine3::IDENTITY, |at| pose.transforms[at].inverse()) * pose.transforms[joint]
+            }
+            None => parent.map_or(DAffine3::IDENTITY, |at| rig.joints()[at].inverse_bind) * rig.joints()[joint].bind(),
+        };
         let (scale, rotation) = scale_and_rotation(local.matrix3)?;
         let (translation, scale) = (rounded_vector(local.translation), rounded_vector(scale));
         let place = Place { translation, rotation: rounded_rotation(rotation), scale };
@@ -149,10 +160,14 @@ pub(super) fn flexible_motions(rig: &Rig, clips: &[Arc<Clip>], fine: &[bool]) ->
         inverse_binds.push(inverse_bind);
         let keys = |clip: &Arc<Clip>| keys_of(clip, joint, fine[joint]).map(|transform| transform * rebound).collect();
         let mut keys: Vec<Vec<DAffine3>> = clips.iter().map(keys).collect();
-        if keys.is_empty() {
-            keys.push(vec![bind[joint] * rebound]);
+        let stored = rig.stored_pose().map(|pose| pose.transforms[joint] * rebound);
+        let is_still = keys.is_empty();
+        keys.extend(stored.or(is_still.then(|| bind[joint] * rebound)).map(|transform| vec![transform]));
+        let mut factors = polar_factors(&keys).concat();
+        let at_rest = if stored.is_some() { factors.last().copied() } else { None };
+        if at_rest.is_some() && !is_still {
+            factors.pop();
         }
-        let factors = polar_factors(&keys).concat();
         let still = NodeMotion {
             name: description.name.clone(),
             parent: None,
@@ -165,7 +180,11 @@ pub(super) fn flexible_motions(rig: &Rig, clips: &[Arc<Clip>], fine: &[bool]) ->
         };
         let rigid = NodeMotion {
             name: format!("{}.rigid", description.name),
-            rest: Some(rest),
+            rest: Some(at_rest.map_or(rest, |at| Place {
+                translation: at.translation,
+                rotation: at.r,
+                ..Place::ORIGIN
+            })),
             translations: factors.iter().map(|factors| factors.translation).collect(),
             rotations: factors.iter().map(|factors| factors.r).collect(),
             ..still.clone()
@@ -173,6 +192,7 @@ pub(super) fn flexible_motions(rig: &Rig, clips: &[Arc<Clip>], fine: &[bool]) ->
         let stretch = NodeMotion {
             name: format!("{}.stretch", description.name),
             parent: Some(motions.len()),
+            rest: Some(at_rest.map_or(Place::ORIGIN, |at| Place { rotation: at.v, scale: at.sigma, ..Place::ORIGIN })),
             rotations: factors.iter().map(|factors| factors.v).collect(),
             scales: factors.iter().map(|factors| factors.sigma).collect(),
             ..still.clone()
@@ -180,6 +200,7 @@ pub(super) fn flexible_motions(rig: &Rig, clips: &[Arc<Clip>], fine: &[bool]) ->
         let bone = NodeMotion {
             parent: Some(motions.len() + 1),
             joint: Some(joint),
+            rest: Some(at_rest.map_or(Place::ORIGIN, |at| Place { rotation: at.v.inverse(), ..Place::ORIGIN })),
             rotations: factors.iter().map(|factors| factors.v.inverse()).collect(),
             ..still
         };

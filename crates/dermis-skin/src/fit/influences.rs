@@ -144,14 +144,19 @@ impl Point<'_> {
             .fold((0, f64::INFINITY), |best, next| if next.1 < best.1 { next } else { best })
     }
 
-    /// Chooses at most `most` bones that jointly predict the point well; also returns the squared error minus ‖p‖².
-    pub(crate) fn choose(&self, most: usize, scratch: &mut Scratch) -> (Influences, f64) {
-        self.choose_of(self.moments.bones, |place| place, most, scratch)
+    /// Chooses at most `max_influences` bones that jointly predict the point well; also returns the squared error minus ‖p‖².
+    pub(crate) fn choose(&self, max_influences: usize, scratch: &mut Scratch) -> (Influences, f64) {
+        self.choose_of(self.moments.bones, |index| index, max_influences, scratch)
     }
 
     /// The same, restricted to `candidates`.
-    pub(crate) fn choose_among(&self, candidates: &[u32], most: usize, scratch: &mut Scratch) -> (Influences, f64) {
-        self.choose_of(candidates.len(), |place| candidates[place] as usize, most, scratch)
+    pub(crate) fn choose_among(
+        &self,
+        candidates: &[u32],
+        max_influences: usize,
+        scratch: &mut Scratch,
+    ) -> (Influences, f64) {
+        self.choose_of(candidates.len(), |index| candidates[index] as usize, max_influences, scratch)
     }
 
     /// `bone` maps candidate indices, of which there is at least one, to bones; all but the result is in candidate
@@ -160,7 +165,7 @@ impl Point<'_> {
         &self,
         count: usize,
         bone: impl Fn(usize) -> usize,
-        most: usize,
+        max_influences: usize,
         scratch: &mut Scratch,
     ) -> (Influences, f64) {
         let q = monomials(self.rest);
@@ -174,7 +179,7 @@ impl Point<'_> {
         let (mut chosen, mut value) = (Influences::of(first), alone(first));
         scratch.rows.clear();
         scratch.rows.extend((0..count).map(|place| gram(first, place)));
-        while chosen.count < most.min(count) {
+        while chosen.count < max_influences.min(count) {
             scratch.rank_candidates(&chosen, count);
             let Some((joined, new_value)) = scratch.try_candidates(&chosen, count) else { break };
             // A gain below rounding would add a bone without an effect on the point.

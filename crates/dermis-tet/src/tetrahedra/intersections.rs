@@ -22,6 +22,12 @@ pub struct Intersection {
 /// Maximum number of pairs per triangle, which bounds memory for invalid skins.
 const MAX_PER_TRIANGLE: usize = 64;
 
+/// Returns the pairs of intersecting triangles of a surface, in order.
+pub fn intersecting_pairs(points: &[Vec3], triangles: &[[u32; 3]]) -> Vec<Intersection> {
+    let points: Vec<DVec3> = points.iter().map(|point| point.as_dvec3()).collect();
+    self_intersections(&points, triangles, &SurfaceTree::new(&points, triangles))
+}
+
 /// Returns the pairs of intersecting triangles, in order.
 pub(super) fn self_intersections(points: &[DVec3], triangles: &[[u32; 3]], tree: &SurfaceTree) -> Vec<Intersection> {
     let of_triangle = |first: usize| -> Vec<Intersection> {

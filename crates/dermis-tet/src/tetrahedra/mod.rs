@@ -36,7 +36,7 @@ use glam::{DVec3, Vec3};
 use complex::{Complex, NONE, sorted};
 use dermis_mesh::surface_tree::SurfaceTree;
 use improve::ImproveOptions;
-pub use intersections::Intersection;
+pub use intersections::{Intersection, intersecting_pairs};
 use outer::Outer;
 use quality::{TetQuality, measure_quality};
 use recover::{Constraints, Recovered, Split};

@@ -213,7 +213,7 @@ fn update_group(
     // h_i = Δt √(μV) R b_i.
     let [a, b, c] = times_transpose(gradients, rotation_matrix);
     let rotated = [scaled(a, scale), scaled(b, scale), scaled(c, scale)];
-    // Δt f_i. The stress is symmetric, so that each row is multiplied by its transpose.
+    // Δt f_i, the corotational force of Eq. 12. The stress is symmetric, so that each row is multiplied by its transpose.
     let forces = times_transpose(rotated, minus_stress(strain, trace, weight, constants.ratio));
     // τ = (1 + 3λ/2μ)(tr Q − 4.5)/tr Q.
     let trace_q = trace + Vec4::splat(3.0);

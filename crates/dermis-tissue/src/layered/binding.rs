@@ -29,7 +29,7 @@ pub(super) struct Carriers {
     /// Node indices, ascending.
     pub(super) nodes: Vec<u32>,
     /// Points of each carrier and their fractions, which sum to 1.
-    shares: Vec<Vec<(u32, f64)>>,
+    fractions: Vec<Vec<(u32, f64)>>,
 }
 
 impl SkinBinding {
@@ -60,26 +60,26 @@ impl SkinBinding {
         match self {
             Self::Nodes => Carriers {
                 nodes: (0..points as u32).collect(),
-                shares: (0..points as u32).map(|point| vec![(point, 1.0)]).collect(),
+                fractions: (0..points as u32).map(|point| vec![(point, 1.0)]).collect(),
             },
             Self::Embedded(embeddings) => {
-                let mut shares: BTreeMap<u32, Vec<(u32, f64)>> = BTreeMap::new();
+                let mut fractions: BTreeMap<u32, Vec<(u32, f64)>> = BTreeMap::new();
                 for (point, embedding) in (0..).zip(embeddings) {
                     let corners = tets.tetrahedra()[embedding.tetrahedron as usize];
                     for (corner, weight) in
                         corners.into_iter().zip(embedding.weights).filter(|(_, weight)| *weight > 0.0)
                     {
-                        shares.entry(corner).or_default().push((point, f64::from(weight)));
+                        fractions.entry(corner).or_default().push((point, f64::from(weight)));
                     }
                 }
-                for row in shares.values_mut() {
-                    let sum: f64 = row.iter().map(|(_, share)| share).sum();
-                    for (_, share) in row {
-                        *share /= sum;
+                for row in fractions.values_mut() {
+                    let sum: f64 = row.iter().map(|(_, fraction)| fraction).sum();
+                    for (_, fraction) in row {
+                        *fraction /= sum;
                     }
                 }
-                let (nodes, shares) = shares.into_iter().unzip();
-                Carriers { nodes, shares }
+                let (nodes, fractions) = fractions.into_iter().unzip();
+                Carriers { nodes, fractions }
             }
         }
     }
@@ -125,10 +125,10 @@ impl Carriers {
     /// Averages values of the skin, `columns` per point, at the carriers, weighted by the fractions of the points.
     pub(super) fn values(&self, skin: &[f64], columns: usize) -> Vec<f64> {
         let mut values = vec![0.0; self.nodes.len() * columns];
-        for (row, shares) in values.chunks_exact_mut(columns.max(1)).zip(&self.shares) {
-            for &(point, share) in shares {
+        for (row, fractions) in values.chunks_exact_mut(columns.max(1)).zip(&self.fractions) {
+            for &(point, fraction) in fractions {
                 let of_point = &skin[point as usize * columns..][..columns];
-                row.iter_mut().zip(of_point).for_each(|(value, own)| *value += share * own);
+                row.iter_mut().zip(of_point).for_each(|(value, own)| *value += fraction * own);
             }
         }
         values
@@ -146,9 +146,9 @@ impl Carriers {
 
     /// Marks the carriers of which more than half belongs to `chosen` points.
     pub(super) fn chosen(&self, chosen: &[bool]) -> Vec<bool> {
-        let part = |shares: &Vec<(u32, f64)>| -> f64 {
-            shares.iter().filter(|(point, _)| chosen[*point as usize]).map(|(_, share)| share).sum()
+        let part = |fractions: &Vec<(u32, f64)>| -> f64 {
+            fractions.iter().filter(|(point, _)| chosen[*point as usize]).map(|(_, fraction)| fraction).sum()
         };
-        self.shares.iter().map(|shares| part(shares) > 0.5).collect()
+        self.fractions.iter().map(|fractions| part(fractions) > 0.5).collect()
     }
 }

@@ -33,8 +33,6 @@ use dermis_tet::harmonic::{Harmonic, HarmonicError};
 
 /// Threshold σ between posed and free nodes.
 pub const THRESHOLD: f64 = 1.0;
-/// Uniform relative depth that gives a body a layer of useful thickness.
-pub const UNIFORM_RELATIVE_DEPTH: f64 = 1.2;
 /// Relative tolerance above the threshold that is attributed to rounding.
 const THRESHOLD_MARGIN: f64 = 1e-6;
 /// Minimum number of driven nodes of a connected region of flesh. With fewer, the region could rotate freely.

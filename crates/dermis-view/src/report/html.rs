@@ -8,8 +8,8 @@ use super::{Embedded, Facts};
 pub(super) fn page(facts: &Facts, view: &[Embedded]) -> Result<String, serde_json::Error> {
     let title = escaped(&facts.title);
     let data = serde_json::to_string(&json!({ "facts": facts, "view": view }))?;
-    // Only the text "</" could end a script element early; JSON and JavaScript have an equivalent escape.
-    let data = data.replace("</", "<\\/");
+    // A "<" could begin markup that ends the script element or hides its end; it occurs in strings only.
+    let data = data.replace('<', "\\u003c");
     let script = crate::page::report_script().replace("</script", "<\\/script");
     Ok(format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\

@@ -123,12 +123,11 @@ fn without_layers(asset: &Asset) -> Option<Note> {
 /// Note on a range beyond the existing frames.
 fn beyond(frames: FrameRange, count: usize) -> Option<Note> {
     let (start, end, _) = frames.resolve(count)?;
-    let there = |at: Option<i64>| at.is_none_or(|at| usize::try_from(at.unsigned_abs()).is_ok_and(|at| at <= count));
     let last = end - 1;
     let note = || {
         Note::new(format!("the frames {frames} exceed the {count} existing ones; the 3D view shows {start} to {last}"))
     };
-    (!there(frames.start) || !there(frames.end)).then(note)
+    frames.exceeds(count).then(note)
 }
 
 fn gather(assets: &AssetStore, options: &ReportOptions) -> Result<Facts, ReportError> {

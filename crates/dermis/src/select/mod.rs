@@ -187,7 +187,7 @@ pub fn select(mut scene: Scene, selection: &Selection) -> Result<Scene, SelectEr
     if let Some(range) = &selection.frames {
         expect_motion(&scene, "a range of frames")?;
         for object in &mut scene.objects {
-            keep_frames(object, range)?;
+            scene.notes.extend(keep_frames(object, range)?);
         }
     }
     Ok(scene)
@@ -238,7 +238,7 @@ fn keep_clip(scene: &mut Scene, wanted: &str) -> Result<(), SelectError> {
         };
         if at > 0 && object.sequence.take().is_some() {
             let first = object.clips[0].name();
-            let message = format!("the example shapes belong to the clip '{first}' and are left out");
+            let message = format!("the example shapes belong to the clip '{first}' and are dropped");
             scene.notes.push(Note::at(object.name.clone(), message));
         }
         object.clips = vec![Arc::clone(&object.clips[at])];
@@ -288,8 +288,13 @@ fn expect_motion(scene: &Scene, asked: &'static str) -> Result<(), SelectError> 
     if scene.objects.iter().any(moves) { Ok(()) } else { Err(SelectError::NothingMoves { asked }) }
 }
 
-fn keep_frames(object: &mut Object, range: &FrameRange) -> Result<(), SelectError> {
-    let resolve = |motion: String, count: usize| {
+/// Keeps the frames of a range. Returns notes on motions that are shorter.
+fn keep_frames(object: &mut Object, range: &FrameRange) -> Result<Vec<Note>, SelectError> {
+    let mut notes = Vec::new();
+    let mut resolve = |motion: String, count: usize| {
+        if range.exceeds(count) {
+            notes.push(Note::new(format!("the frames {range} exceed the {count} of {motion}; they are cut there")));
+        }
         range.resolve(count).ok_or(SelectError::EmptyRange { range: *range, motion, count })
     };
     if let Some(sequence) = &object.sequence {
@@ -301,7 +306,7 @@ fn keep_frames(object: &mut Object, range: &FrameRange) -> Result<(), SelectErro
         let (start, end, step) = resolve(format!("the clip '{}'", clip.name()), clip.frame_count())?;
         *clip = Arc::new(clip.select(start, end, step)?);
     }
-    Ok(())
+    Ok(notes)
 }
 
 fn listed(what: &str, names: &[String]) -> String {

@@ -19,10 +19,10 @@ pub(super) fn with_rest_frame(object: Object, frame: isize) -> Result<(Object, V
     };
     let count = motion.frame_count();
     let from_start = if frame < 0 { count.checked_add_signed(frame) } else { usize::try_from(frame).ok() };
-    let Some(place) = from_start.filter(|&place| place < count) else {
+    let Some(index) = from_start.filter(|&index| index < count) else {
         return Err(SelectError::NoSuchFrame { object: object.name, frame, count });
     };
-    let points = motion.frame(place)?.into_owned();
+    let points = motion.frame(index)?.into_owned();
     let mesh = Arc::new(reshaped(&object.mesh, points)?);
     let tets = match &object.tets {
         Some(tets) => Some(Arc::new(TetMesh::new(mesh.points().to_vec(), tets.tetrahedra().to_vec())?)),
@@ -47,7 +47,7 @@ pub(super) fn with_rest_frame(object: Object, frame: isize) -> Result<(Object, V
 fn rig_note(object: &Object, clip: Option<&Clip>) -> Note {
     let dropped = match object.clips.len() {
         0 | 1 => "",
-        _ => ", and the other clips are left out",
+        _ => ", and the other clips are dropped",
     };
     let what = match clip {
         Some(clip) => format!("the frames of the clip '{}'", clip.name()),

@@ -139,6 +139,6 @@ fn the_rest_frame_counts_frames_before_any_are_dropped() {
         assert!(object.rig.is_none());
     }
     let message = "the rig is bound to the old rest pose: the object becomes the frames of the clip 'walk', and the other \
-                   clips are left out";
+                   clips are dropped";
     assert_eq!(kept.notes, [Note::at("b", message)]);
 }

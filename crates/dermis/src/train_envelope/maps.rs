@@ -107,11 +107,11 @@ fn weights_of(source: &str, object: &Object, rig: &Rig) -> Result<SkinWeights> {
     let named = |name: &str| rig.joints().iter().position(|joint| !name.is_empty() && joint.name == name);
     let by_name: Option<Vec<usize>> = found.joints().iter().map(|joint| named(&joint.name)).collect();
     let in_order = (found.joints().len() == rig.joints().len()).then(|| (0..rig.joints().len()).collect());
-    let places: Vec<usize> = by_name.or(in_order).ok_or_else(|| {
+    let indices: Vec<usize> = by_name.or(in_order).ok_or_else(|| {
         let (found, expected) = (found.joints().len(), rig.joints().len());
         EnvelopeError::MapJoints { found, expected }
     })?;
-    let row = |point: usize| found.weights().row(point).map(|(bone, weight)| (places[bone as usize] as u32, weight));
+    let row = |point: usize| found.weights().row(point).map(|(bone, weight)| (indices[bone as usize] as u32, weight));
     Ok(SkinWeights::from_rows((0..points).map(|point| row(point).collect::<Vec<_>>())))
 }
 
@@ -129,12 +129,12 @@ fn read_image(path: &Path) -> std::result::Result<Grey, String> {
 
 /// The value of `image` between pixels, beyond the edges as at them; v points down.
 fn value_at(image: &Grey, u: f32, v: f32) -> f32 {
-    let place = |at: f32, size: usize| {
+    let texel = |at: f32, size: usize| {
         let at = (at * size as f32 - 0.5).clamp(0.0, (size - 1) as f32);
         let first = at as usize;
         (first, (first + 1).min(size - 1), at - first as f32)
     };
-    let ((left, right, x), (top, bottom, y)) = (place(u, image.width), place(v, image.height));
+    let ((left, right, x), (top, bottom, y)) = (texel(u, image.width), texel(v, image.height));
     let pixel = |column: usize, row: usize| image.values[row * image.width + column];
     let row = |row: usize| pixel(left, row) * (1.0 - x) + pixel(right, row) * x;
     row(top) * (1.0 - y) + row(bottom) * y

@@ -212,6 +212,11 @@ impl Animation<'_> {
         self.moves[node]
     }
 
+    /// Returns whether the animation moves `node` itself.
+    pub(super) fn animates(&self, node: usize) -> bool {
+        self.tracks.range((node, Property::Translation)..=(node, Property::Scale)).next().is_some()
+    }
+
     /// Returns whether the animation has morph weights for `node`.
     pub(super) fn morphs(&self, node: usize) -> bool {
         self.tracks.contains_key(&(node, Property::Weights))
@@ -239,6 +244,11 @@ impl Animation<'_> {
             weights.extend(value.iter().map(|&weight| weight as f32));
         }
         Ok(Some(weights))
+    }
+
+    /// Returns whether the animation gives each of the targets of `node` a frame.
+    pub(super) fn plays_frames(&self, node: usize) -> bool {
+        self.tracks.get(&(node, Property::Weights)).is_some_and(|track| self.is_one_hot(node, track.width))
     }
 
     /// Returns whether frame k has weight 1 on target k and 0 on all others, at linearly interpolated keys.

@@ -1,16 +1,17 @@
-//! From a node with a mesh to an object: its shape placed in the world, its rig, and its clips.
+//! From a node with a mesh to an object: its shape in scene space, its rig, and its clips.
 //!
-//! A skinned mesh keeps its own coordinates: only joints determine its position, regardless of the node's transform
-//! (glTF 2.0, §3.7.3.3). Any other mesh is transformed by its node. If that node moves, the object gets a rig of one
-//! joint that moves with it; its rest pose is that of the node without animation (or the mesh's own, if the node is
-//! singular then). Morph targets are the rig's blend shapes; non-zero weights without an animation are kept as a clip
-//! of one frame.
+//! Joints determine where a skinned mesh is, regardless of its node's transform (glTF 2.0, §3.7.3.3); its bind shape is
+//! placed in the scene as [`crate::skeletons`] describes. A mesh below a joint, or below a node that moves, is a rigid
+//! part: bound to that joint alone, in the bind pose of the skeleton. Any other mesh is transformed by its node. Morph
+//! targets are the rig's blend shapes. The transforms and morph weights of the file without animation are the rig's
+//! stored pose. Every rigged object has a clip for every animation that moves any object.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use dermis_mesh::{Clip, Joint, Layout, Object, Rig, Shape, SkinWeights, TriMesh};
+use dermis_mesh::{Clip, Joint, Layout, Object, Rig, RigPose, Shape, SkinWeights, TriMesh};
 use glam::{DAffine3, DMat3, DVec3, Vec3, Vec4};
 
 use super::animation::Animation;
@@ -20,26 +21,153 @@ use super::geometry::{Geometry, Target, read_geometry};
 use super::materials::Materials;
 use super::nodes::NodeTree;
 use super::sequence;
-use super::skin::{Skin, read_skin, skin_weights};
+use super::skin::{add_masses, read_skin, skin_weights};
 use crate::error::Error;
+use crate::skeletons::{BoundSkin, NodeForest, Skeletons, SkinSource, scaled_right};
 
-/// The rate of a clip of one frame, which nobody will see.
-const STILL_FRAME_RATE_HZ: f64 = dermis_mesh::sequence::DEFAULT_FRAME_RATE_HZ;
+/// Deviation, relative to its size, up to which the bind transform of a node is its transform at rest.
+const SAME_PLACE: f64 = 1e-6;
 
 /// Parts that objects are made from.
 pub(super) struct Builder<'a> {
     document: &'a Document<'a>,
     tree: &'a NodeTree,
-    animations: &'a [Animation<'a>],
+    all_animations: &'a [Animation<'a>],
+    /// Those that move joints or shapes.
+    animations: Vec<&'a Animation<'a>>,
     materials: Materials<'a>,
     geometries: BTreeMap<usize, Rc<Geometry<'a>>>,
-    skins: BTreeMap<usize, Rc<Skin>>,
+    skeletons: Skeletons,
+    /// Which of the bound skins each skin of the file is.
+    skins: BTreeMap<usize, usize>,
+    /// The joints of each skeleton in all frames of each animation.
+    motions: RefCell<BTreeMap<MotionKey, Arc<Vec<DAffine3>>>>,
+}
+
+/// Skeleton, and the animation that moves it or the number of frames in which it does not move.
+type MotionKey = (usize, Result<usize, usize>);
+
+/// Joints that move a mesh.
+enum Carrier<'a> {
+    Skin(&'a BoundSkin),
+    /// A joint of a skeleton, as its rigid part.
+    Joint(usize, usize),
+    Nothing,
 }
 
 impl<'a> Builder<'a> {
-    pub(super) fn new(document: &'a Document<'a>, tree: &'a NodeTree, animations: &'a [Animation<'a>]) -> Self {
-        let (geometries, skins) = (BTreeMap::new(), BTreeMap::new());
-        Self { document, tree, animations, materials: Materials::new(document), geometries, skins }
+    /// Finds the skeletons of the file.
+    pub(super) fn new(
+        document: &'a Document<'a>,
+        tree: &'a NodeTree,
+        animations: &'a [Animation<'a>],
+    ) -> Result<Self, Error> {
+        let mut builder = Self {
+            document,
+            tree,
+            all_animations: animations,
+            animations: Vec::new(),
+            materials: Materials::new(document),
+            geometries: BTreeMap::new(),
+            skeletons: Skeletons::default(),
+            skins: BTreeMap::new(),
+            motions: RefCell::default(),
+        };
+        let mut sources = builder.skin_sources()?;
+        sources.extend(builder.moving_parts(animations));
+        if builder.meshes().next().is_none() {
+            sources = builder.motion_sources(animations)?;
+        }
+        let forest = builder.forest(animations);
+        builder.skeletons = Skeletons::new(&forest, &sources);
+        let moves = |animation: &Animation<'_>| {
+            let mut joints = builder.skeletons.skeletons.iter().flat_map(|skeleton| &skeleton.nodes);
+            let is_recorded = |node, mesh| sequence::is_marked(document, mesh) && animation.plays_frames(node);
+            let mut meshes = builder.meshes();
+            joints.any(|&node| animation.moves(node))
+                || meshes.any(|(node, mesh)| animation.morphs(node) && !is_recorded(node, mesh))
+        };
+        let moving = animations.iter().filter(|animation| moves(animation)).collect();
+        builder.animations = moving;
+        Ok(builder)
+    }
+
+    /// The nodes of the scene with a mesh, and their meshes.
+    fn meshes(&self) -> impl Iterator<Item = (usize, usize)> {
+        self.tree.scene.iter().filter_map(|&node| Some((node, self.document.root.nodes[node].mesh?)))
+    }
+
+    /// The skins of the file, those that move a mesh of the scene first.
+    fn skin_sources(&mut self) -> Result<Vec<SkinSource>, Error> {
+        let mut sources = Vec::new();
+        let meshes: Vec<(usize, usize)> = self.meshes().collect();
+        for (node, mesh) in meshes {
+            let Some(skin) = self.document.root.nodes[node].skin else { continue };
+            let geometry = self.geometry(mesh)?;
+            if geometry.positions.is_empty() || geometry.influences.is_empty() {
+                continue;
+            }
+            let number = match self.skins.get(&skin) {
+                Some(&number) => number,
+                None => {
+                    sources.push(read_skin(self.document, self.tree, skin)?);
+                    self.skins.insert(skin, sources.len() - 1);
+                    sources.len() - 1
+                }
+            };
+            sources[number].candidates.insert(0, self.tree.rest[node]);
+            add_masses(&geometry, &mut sources[number].masses);
+        }
+        // A skin without a mesh binds the joints of rigid parts.
+        for skin in (0..self.document.root.skins.len()).filter(|skin| !self.skins.contains_key(skin)) {
+            sources.extend(read_skin(self.document, self.tree, skin).ok());
+        }
+        Ok(sources)
+    }
+
+    /// The topmost moving node above each mesh without a skin, as a joint.
+    fn moving_parts(&self, animations: &[Animation<'_>]) -> Vec<SkinSource> {
+        let moves = |&node: &usize| animations.iter().any(|animation| animation.moves(node));
+        let unskinned = self.meshes().filter(|(node, _)| self.document.root.nodes[*node].skin.is_none());
+        let topmost = unskinned.filter_map(|(node, _)| self.tree.upwards(node).filter(moves).last());
+        let distinct: std::collections::BTreeSet<usize> = topmost.collect();
+        let part = |node: usize| {
+            let inverse_bind = Some(self.tree.rest[node].inverse()).filter(DAffine3::is_finite).unwrap_or_default();
+            let (inverse_binds, candidates) = (vec![inverse_bind], Vec::new());
+            SkinSource { nodes: vec![node], inverse_binds, masses: vec![1.0], candidates, parents: None }
+        };
+        distinct.into_iter().map(part).collect()
+    }
+
+    /// The skeleton of a file without meshes: its skins, or else the topmost nodes that move.
+    fn motion_sources(&self, animations: &[Animation<'_>]) -> Result<Vec<SkinSource>, Error> {
+        let skins = 0..self.document.root.skins.len();
+        if !skins.is_empty() {
+            return skins.map(|skin| read_skin(self.document, self.tree, skin)).collect();
+        }
+        let moves = |node: usize| animations.iter().any(|animation| animation.moves(node));
+        let is_topmost = |&node: &usize| moves(node) && !self.tree.parents[node].is_some_and(moves);
+        let nodes: Vec<usize> = self.tree.order.iter().copied().filter(is_topmost).collect();
+        let bind = |&node: &usize| Some(self.tree.rest[node].inverse()).filter(DAffine3::is_finite).unwrap_or_default();
+        let (inverse_binds, masses) = (nodes.iter().map(bind).collect(), vec![1.0; nodes.len()]);
+        let source = SkinSource { nodes, inverse_binds, masses, candidates: Vec::new(), parents: None };
+        Ok(if source.nodes.is_empty() { Vec::new() } else { vec![source] })
+    }
+
+    fn forest(&self, animations: &[Animation<'_>]) -> NodeForest<'a> {
+        let nodes = &self.document.root.nodes;
+        let can_be_joint = |(index, node): (usize, &crate::gltf::schema::Node)| {
+            let is_part = node.mesh.is_some() && node.children.is_empty();
+            let is_animated = animations.iter().any(|animation| animation.animates(index));
+            node.camera.is_none() && (!is_part || is_animated)
+        };
+        NodeForest {
+            parents: &self.tree.parents,
+            order: &self.tree.order,
+            rest: &self.tree.rest,
+            names: nodes.iter().map(|node| node.name.clone()).collect(),
+            can_be_joints: nodes.iter().enumerate().map(can_be_joint).collect(),
+        }
     }
 
     /// The object that `node` places; `None` if it has no mesh, or one without vertices.
@@ -51,12 +179,20 @@ impl<'a> Builder<'a> {
         if geometry.positions.is_empty() {
             return Ok(None);
         }
-        let skin = match self.document.root.nodes[node].skin {
-            Some(skin) if !geometry.influences.is_empty() => Some(self.skin(skin)?),
-            _ => None,
-        };
-        let source = Source { node, mesh, geometry: &geometry, skin: skin.as_deref() };
+        let skin = self.document.root.nodes[node].skin.and_then(|skin| self.skins.get(&skin));
+        let skin = skin.filter(|_| !geometry.influences.is_empty()).map(|&number| &self.skeletons.skins[number]);
+        let source = Source { node, mesh, geometry: &geometry, skin };
         self.assemble(&source).map(Some).map_err(|error| error.at(format!("nodes[{node}]")))
+    }
+
+    /// The skeleton of a file without meshes as an object without points, whose clips move other rigs.
+    pub(super) fn motion_only(&self) -> Result<Option<Object>, Error> {
+        let Some(skeleton) = self.skeletons.skeletons.first() else { return Ok(None) };
+        let mesh = TriMesh::default();
+        let rig = Rig::sharing(&mesh, Arc::clone(&skeleton.joints), SkinWeights::from_rows([[]; 0]), Vec::new())?;
+        let clips = self.clips(None, &rig, Some(0), &[])?;
+        let name = skeleton.joints.first().map_or_else(String::new, |joint| joint.name.clone());
+        Ok(Some(Object::of_rig(name, Arc::new(mesh), rig, clips)))
     }
 
     fn geometry(&mut self, mesh: usize) -> Result<Rc<Geometry<'a>>, Error> {
@@ -68,21 +204,8 @@ impl<'a> Builder<'a> {
         Ok(geometry)
     }
 
-    fn skin(&mut self, skin: usize) -> Result<Rc<Skin>, Error> {
-        if let Some(skin) = self.skins.get(&skin) {
-            return Ok(Rc::clone(skin));
-        }
-        let read = Rc::new(read_skin(self.document, self.tree, skin)?);
-        self.skins.insert(skin, Rc::clone(&read));
-        Ok(read)
-    }
-
     fn assemble(&self, source: &Source<'_>) -> Result<Object, Error> {
-        let moves = source.skin.is_none() && self.animations.iter().any(|animation| animation.moves(source.node));
-        let rest = self.tree.rest[source.node];
-        // A node that is flat at rest and grows later must not flatten the mesh for good.
-        let own_space = source.skin.is_some() || (moves && !rest.inverse().is_finite());
-        let placement = if own_space { DAffine3::IDENTITY } else { rest };
+        let (carrier, placement) = self.carrier(source);
         let mesh = Arc::new(self.place(source.geometry, placement)?);
         let mut object = Object::of_mesh(self.name(source), Arc::clone(&mesh));
         let gather = |values: &Vec<f32>| {
@@ -91,16 +214,45 @@ impl<'a> Builder<'a> {
         let scalars = &source.geometry.scalars;
         object.attributes = scalars.iter().map(|(name, values)| (name.clone(), gather(values))).collect();
         object.deformers = read_deformers(self.document, source.node)?;
-        if let Some(frames) = sequence::recorded(self.document, source, self.animations, placement, &mesh)? {
+        if let Some(frames) = sequence::recorded(self.document, source, self.all_animations, placement, &mesh)? {
             object.sequence = Some(frames);
             return Ok(object);
         }
-        if source.skin.is_some() || moves || !source.geometry.targets.is_empty() {
-            let (rig, nodes) = self.rig(source, moves, placement, &mesh)?;
-            object.clips = self.clips(source, &rig, &nodes)?.into_iter().map(Arc::new).collect();
-            object.rig = Some(Arc::new(rig));
+        if !matches!(carrier, Carrier::Nothing) || !source.geometry.targets.is_empty() {
+            let (rig, skeleton) = self.rig(source, &carrier, placement, &mesh)?;
+            let default_weights = self.default_weights(source, rig.shapes().len());
+            let clips = self.clips(Some(source.node), &rig, skeleton, &default_weights)?;
+            object.clips = clips.into_iter().map(Arc::new).collect();
+            let transforms = skeleton.map(|skeleton| Arc::clone(&self.skeletons.skeletons[skeleton].rest));
+            let pose = RigPose { transforms: transforms.unwrap_or_default(), shape_weights: default_weights };
+            object.rig = Some(Arc::new(rig.with_stored_pose(pose)?));
         }
         Ok(object)
+    }
+
+    /// The joints that move a mesh, and the transform of its own points to the scene.
+    fn carrier<'s>(&'s self, source: &Source<'s>) -> (Carrier<'s>, DAffine3) {
+        let rest = self.tree.rest[source.node];
+        if let Some(skin) = source.skin {
+            return (Carrier::Skin(skin), skin.placement);
+        }
+        let mut local = DAffine3::IDENTITY;
+        for node in self.tree.upwards(source.node) {
+            let Some((skeleton, joint)) = self.skeletons.joint_of(node) else {
+                local = self.tree.locals[node].matrix * local;
+                continue;
+            };
+            let of_skeleton = &self.skeletons.skeletons[skeleton];
+            let bind = scaled_right(of_skeleton.joints[joint].bind(), of_skeleton.factors[joint].recip());
+            let size = bind.matrix3.x_axis.length().max(bind.translation.length());
+            let is_rest = bind.abs_diff_eq(self.tree.rest[node], SAME_PLACE * size);
+            let placement = if is_rest { rest } else { bind * local };
+            if placement.is_finite() {
+                return (Carrier::Joint(skeleton, joint), placement);
+            }
+            break;
+        }
+        (Carrier::Nothing, rest)
     }
 
     fn name(&self, source: &Source<'_>) -> String {
@@ -165,30 +317,31 @@ impl<'a> Builder<'a> {
         Ok((materials, triangle_materials))
     }
 
-    /// The rig of an object, and the nodes that are its joints.
+    /// The rig of an object, and the skeleton that it is on.
     fn rig(
         &self,
         source: &Source<'_>,
-        moves: bool,
+        carrier: &Carrier<'_>,
         placement: DAffine3,
         mesh: &TriMesh,
-    ) -> Result<(Rig, Vec<usize>), Error> {
+    ) -> Result<(Rig, Option<usize>), Error> {
         let points = mesh.point_count();
-        let (joints, nodes, weights) = match source.skin {
-            Some(skin) => {
+        let (joints, skeleton, weights) = match carrier {
+            Carrier::Skin(skin) => {
                 self.document.take("joints", skin.joints.len(), size_of::<Joint>())?;
                 self.document.take("skin weights", points, 8 + 32 * source.geometry.influences.len())?;
-                (skin.joints.clone(), skin.nodes.clone(), skin_weights(source.geometry))
+                let weights = skin_weights(source.geometry, &skin.order)?;
+                (Arc::clone(&skin.joints), Some(skin.skeleton), weights)
             }
-            None if moves => {
+            Carrier::Joint(skeleton, joint) => {
                 self.document.take("skin weights", points, 16)?;
-                let joint = Joint { name: self.name(source), parent: None, inverse_bind: placement.inverse() };
-                (vec![joint], vec![source.node], SkinWeights::from_rows((0..points).map(|_| [(0, 1.0)])))
+                let weights = SkinWeights::from_rows((0..points).map(|_| [(*joint as u32, 1.0)]));
+                (Arc::clone(&self.skeletons.skeletons[*skeleton].joints), Some(*skeleton), weights)
             }
-            None => (Vec::new(), Vec::new(), SkinWeights::default()),
+            Carrier::Nothing => (Arc::default(), None, SkinWeights::default()),
         };
         let shapes = self.shapes(source, placement)?;
-        Ok((Rig::new(mesh, joints, weights, shapes)?, nodes))
+        Ok((Rig::sharing(mesh, joints, weights, shapes)?, skeleton))
     }
 
     fn shapes(&self, source: &Source<'_>, placement: DAffine3) -> Result<Vec<Shape>, Error> {
@@ -210,40 +363,64 @@ impl<'a> Builder<'a> {
         Ok(shapes)
     }
 
-    /// The clips of the animations that touch the object.
-    fn clips(&self, source: &Source<'_>, rig: &Rig, nodes: &[usize]) -> Result<Vec<Clip>, Error> {
+    /// A clip for each animation: the joints of `skeleton`, and the morph weights of `node`.
+    fn clips(
+        &self,
+        node: Option<usize>,
+        rig: &Rig,
+        skeleton: Option<usize>,
+        default_weights: &[f32],
+    ) -> Result<Vec<Clip>, Error> {
         let shape_count = rig.shapes().len();
-        let default_weights = self.default_weights(source, shape_count);
-        let mut clips = Vec::new();
-        for animation in self.animations {
-            let weights = match shape_count {
-                0 => None,
-                _ => animation.weights(self.document, source.node, shape_count)?,
+        let clip = |(index, &animation): (usize, &&Animation<'_>)| -> Result<Clip, Error> {
+            let animated = match node.filter(|_| shape_count > 0) {
+                Some(node) => animation.weights(self.document, node, shape_count)?,
+                None => None,
             };
-            if weights.is_none() && !nodes.iter().any(|&node| animation.moves(node)) {
-                continue;
-            }
-            let transforms = animation.transforms(self.document, self.tree, nodes)?;
             let frames = animation.times.count;
-            let weights = if let Some(weights) = weights {
+            let weights = if let Some(weights) = animated {
                 weights
             } else {
                 self.document.take("morph weights", frames, 4 * shape_count)?;
                 default_weights.repeat(frames)
             };
-            let clip = Clip::new(rig, animation.name.clone(), animation.times.rate_hz, transforms, weights)?;
-            clips.push(clip.starting_at(animation.times.start_seconds));
+            let transforms = skeleton.map(|skeleton| self.motion(skeleton, index)).transpose()?.unwrap_or_default();
+            let name = animation.name.clone();
+            let clip = Clip::sharing(rig, name, animation.times.rate_hz, transforms, weights)?;
+            Ok(clip.starting_at(animation.times.start_seconds))
+        };
+        self.animations.iter().enumerate().map(clip).collect()
+    }
+
+    /// The joints of a skeleton in all frames of an animation.
+    fn motion(&self, skeleton: usize, animation: usize) -> Result<Arc<Vec<DAffine3>>, Error> {
+        let (of_skeleton, animated) = (&self.skeletons.skeletons[skeleton], self.animations[animation]);
+        let moves = of_skeleton.nodes.iter().any(|&node| animated.moves(node));
+        let key = (skeleton, if moves { Ok(animation) } else { Err(animated.times.count) });
+        if let Some(known) = self.motions.borrow().get(&key) {
+            return Ok(Arc::clone(known));
         }
-        if clips.is_empty() && default_weights.iter().any(|weight| *weight != 0.0) {
-            let still = nodes.iter().map(|&node| self.tree.rest[node]).collect();
-            clips.push(Clip::new(rig, "default", STILL_FRAME_RATE_HZ, still, default_weights)?);
-        }
-        Ok(clips)
+        let transforms = if moves {
+            let mut transforms = animated.transforms(self.document, self.tree, &of_skeleton.nodes)?;
+            for (transform, &factor) in transforms.iter_mut().zip(of_skeleton.factors.iter().cycle()) {
+                *transform = scaled_right(*transform, factor);
+            }
+            transforms
+        } else {
+            self.document.take("still joints", animated.times.count, 96 * of_skeleton.nodes.len())?;
+            of_skeleton.rest.repeat(animated.times.count)
+        };
+        let transforms = Arc::new(transforms);
+        self.motions.borrow_mut().insert(key, Arc::clone(&transforms));
+        Ok(transforms)
     }
 
     /// The morph weights if nothing is animated: the node's, or else the mesh's.
     fn default_weights(&self, source: &Source<'_>, count: usize) -> Vec<f32> {
         let root = &self.document.root;
+        if root.meshes[source.mesh].extras.dermis.as_ref().is_some_and(|mark| mark.bind_weights) {
+            return vec![0.0; count];
+        }
         let mut weights = match &root.nodes[source.node].weights {
             Some(weights) => weights.clone(),
             None => root.meshes[source.mesh].weights.clone(),
@@ -258,7 +435,7 @@ pub(super) struct Source<'a> {
     pub node: usize,
     pub mesh: usize,
     pub geometry: &'a Geometry<'a>,
-    pub skin: Option<&'a Skin>,
+    pub skin: Option<&'a BoundSkin>,
 }
 
 /// The change of vertex normals; rejected if it is not finite.

@@ -1,6 +1,4 @@
-//! Skins: which nodes are joints, how they bind the mesh, and the weights that tie points to them.
-
-use std::collections::BTreeMap;
+//! Skins: the nodes that are joints, their bind matrices, and the weights that bind points to them.
 
 use dermis_mesh::{Joint, SkinWeights};
 use glam::{DAffine3, DMat4};
@@ -9,17 +7,10 @@ use super::document::{Document, missing};
 use super::geometry::Geometry;
 use super::nodes::NodeTree;
 use crate::error::Error;
+use crate::skeletons::SkinSource;
 
-/// A skin of the file.
-#[derive(Debug)]
-pub(super) struct Skin {
-    /// The node of each joint.
-    pub nodes: Vec<usize>,
-    pub joints: Vec<Joint>,
-}
-
-/// Reads skin `index`.
-pub(super) fn read_skin(document: &Document<'_>, tree: &NodeTree, index: usize) -> Result<Skin, Error> {
+/// Reads skin `index`; its masses and candidates are those of the meshes that it moves.
+pub(super) fn read_skin(document: &Document<'_>, tree: &NodeTree, index: usize) -> Result<SkinSource, Error> {
     let count = document.root.skins.len();
     let skin = document.root.skins.get(index).ok_or_else(|| missing("skin", index, count))?;
     let at = |error: Error| error.at(format!("skins[{index}]"));
@@ -27,31 +18,19 @@ pub(super) fn read_skin(document: &Document<'_>, tree: &NodeTree, index: usize) 
     if nodes.is_empty() {
         return Err(at(Error::malformed("the skin has no joints")));
     }
-    document.take("joints", nodes.len(), size_of::<Joint>())?;
-    let mut joint_of_node = BTreeMap::new();
-    for (joint, &node) in nodes.iter().enumerate() {
-        if node >= tree.parents.len() {
-            return Err(at(missing("node", node, tree.parents.len())));
-        }
-        joint_of_node.entry(node).or_insert(joint);
+    document.take("joints", nodes.len(), 2 * size_of::<Joint>())?;
+    if let Some(&node) = nodes.iter().find(|&&node| node >= tree.parents.len()) {
+        return Err(at(missing("node", node, tree.parents.len())));
     }
     let inverse_binds = inverse_binds(document, skin.inverse_bind_matrices, nodes.len()).map_err(at)?;
     let marked = skin.extras.dermis.as_ref().map(|mark| mark.parents.as_slice()).unwrap_or_default();
-    let parent = |joint: usize, node: usize| match marked.get(joint) {
-        Some(&parent) if marked.len() == nodes.len() => usize::try_from(parent).ok(),
-        _ => tree.upwards(node).skip(1).find_map(|above| joint_of_node.get(&above).copied()),
-    };
-    let joints = nodes
-        .iter()
-        .zip(inverse_binds)
-        .enumerate()
-        .map(|(joint, (&node, inverse_bind))| Joint {
-            name: document.root.nodes[node].name.clone(),
-            parent: parent(joint, node),
-            inverse_bind,
-        })
-        .collect();
-    Ok(Skin { nodes, joints })
+    let parents = || marked.iter().map(|&parent| usize::try_from(parent).ok()).collect();
+    let parents = (marked.len() == nodes.len()).then(parents);
+    // The node above the skeleton.
+    let joints: std::collections::BTreeSet<usize> = nodes.iter().copied().collect();
+    let armature = tree.upwards(nodes[0]).find(|node| !joints.contains(node)).map(|node| tree.rest[node]);
+    let masses = vec![0.0; nodes.len()];
+    Ok(SkinSource { nodes, inverse_binds, masses, candidates: armature.into_iter().collect(), parents })
 }
 
 fn inverse_binds(document: &Document<'_>, accessor: Option<usize>, count: usize) -> Result<Vec<DAffine3>, Error> {
@@ -69,14 +48,14 @@ fn inverse_binds(document: &Document<'_>, accessor: Option<usize>, count: usize)
 }
 
 /// The weights of the points, scaled so that each row's magnitudes sum to 1; a row without weight is tied to the
-/// joint in its first slot, as three.js does.
-pub(super) fn skin_weights(geometry: &Geometry<'_>) -> SkinWeights {
+/// joint in its first slot, as three.js does. `order` has the joint of the skeleton for each joint of the skin.
+pub(super) fn skin_weights(geometry: &Geometry<'_>, order: &[u32]) -> Result<SkinWeights, Error> {
     let row = |&vertex: &u32| {
         let slots = geometry.influences.iter().flat_map(|[joints, weights]| {
             joints[vertex as usize]
                 .into_iter()
                 .zip(weights[vertex as usize])
-                .map(|(joint, weight)| (joint as u32, weight))
+                .map(|(joint, weight)| (order.get(joint as usize).copied().unwrap_or(u32::MAX), weight))
         });
         let used: Vec<(u32, f32)> = slots.clone().filter(|(_, weight)| *weight != 0.0).collect();
         let sum: f64 = used.iter().map(|(_, weight)| f64::from(weight.abs())).sum();
@@ -85,5 +64,24 @@ pub(super) fn skin_weights(geometry: &Geometry<'_>) -> SkinWeights {
         }
         used.into_iter().map(|(joint, weight)| (joint, (f64::from(weight) / sum) as f32)).collect()
     };
-    SkinWeights::from_rows(geometry.weld.point_vertices.iter().map(row))
+    let weights = SkinWeights::from_rows(geometry.weld.point_vertices.iter().map(row));
+    let missing = weights.rows().position(|mut row| row.any(|(joint, _)| joint == u32::MAX));
+    match missing {
+        Some(point) => {
+            let count = order.len();
+            Err(Error::malformed(format!("point {point} is bound to a joint that the skin, with {count}, has not")))
+        }
+        None => Ok(weights),
+    }
+}
+
+/// Adds the weights of a mesh to the masses of the joints.
+pub(super) fn add_masses(geometry: &Geometry<'_>, masses: &mut [f64]) {
+    for [joints, weights] in &geometry.influences {
+        for (&joint, &weight) in joints.as_flattened().iter().zip(weights.as_flattened()) {
+            if let Some(mass) = masses.get_mut(joint as usize) {
+                *mass += f64::from(weight.max(0.0));
+            }
+        }
+    }
 }

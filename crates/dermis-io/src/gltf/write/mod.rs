@@ -44,7 +44,7 @@ struct Tick<'a> {
 /// Writes `scene`: a `.glb`, or a `.gltf` with a `.bin` beside it.
 pub(crate) fn write(scene: &Scene, job: &mut Job<'_>) -> Result<(), Error> {
     let total = scene.objects.iter().map(object::step_count).sum();
-    let has_data = scene.objects.iter().any(|object| object.mesh.point_count() > 0);
+    let has_data = scene.objects.iter().any(|object| object.mesh.point_count() > 0 || object.rig.is_some());
     let mut writer = Writer {
         file: GltfFile::create(job.target, has_data, job.output)?,
         materials: materials::Written::default(),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use dermis_mesh::{CornerData, Material, MeshSequence, Note, Object, PolygonMesh, Polygons, Rig};
-use glam::Vec3;
+use glam::{DAffine3, DMat4, Vec3};
 
 use super::animations::{Channel, Frames};
 use super::file::{Usage, push};
@@ -29,6 +29,16 @@ enum Motion<'a> {
     None,
     Rig(&'a Arc<Rig>),
     Recorded(&'a MeshSequence),
+}
+
+/// Parts of the file that an object with a rig belongs to.
+#[derive(Default)]
+struct Carried {
+    /// The animation of each clip.
+    animations: Vec<usize>,
+    skeleton: Option<usize>,
+    /// The joint of a rigid part, and its transform relative to the joint.
+    part: Option<(usize, DAffine3)>,
 }
 
 /// The rig if it has motion or there is nothing else; the recorded frames otherwise.
@@ -64,13 +74,16 @@ impl Writer<'_> {
     /// Writes `object`, the `number`th.
     pub(super) fn object(&mut self, object: &Object, number: usize) -> Result<(), Error> {
         if object.mesh.point_count() == 0 {
-            self.notes.push(Note::at(&object.name, "an object without points is dropped"));
-            return Ok(());
+            return self.skeleton_alone(object, number);
         }
         if object.tets.is_some() {
             self.notes.push(Note::at(&object.name, "glTF has no tetrahedra; only the surface is written"));
         }
         let motion = motion_of(object, &mut self.notes);
+        let carried = match motion {
+            Motion::Rig(rig) => self.carried(object, number, rig)?,
+            _ => Carried::default(),
+        };
         let surface = Surface::new(&object.mesh);
         let mut attributes = self.attributes(object, &surface)?;
         let mut mark = surface.marked || object.mesh.triangle_count() == 0;
@@ -80,7 +93,7 @@ impl Writer<'_> {
         let targets = match motion {
             Motion::None => Vec::new(),
             Motion::Rig(rig) => {
-                if !rig.joints().is_empty() {
+                if !rig.joints().is_empty() && carried.part.is_none() {
                     write_influences(&mut self.file, &mut attributes, rig, &surface, &object.name, &mut self.notes)?;
                 }
                 extras.target_names = shape_names(rig);
@@ -91,16 +104,52 @@ impl Writer<'_> {
                 self.recorded_targets(object, sequence, &surface)?
             }
         };
-        if mark {
-            extras.dermis = Some(MeshMark { sequence: matches!(motion, Motion::Recorded(_)) });
+        let (weights, bind_weights) = weights_at_rest(object, &motion);
+        if mark || bind_weights {
+            extras.dermis = Some(MeshMark { sequence: matches!(motion, Motion::Recorded(_)), bind_weights });
         }
         let primitives = self.primitives(&surface, &attributes, &targets)?;
-        let weights = weights_at_rest(object, &motion).unwrap_or_default();
         self.deformers(object, &mut node)?;
         let mesh = Mesh { name: object.name.clone(), primitives, weights, extras };
         node.mesh = Some(push(&mut self.file.root.meshes, mesh));
         let index = push(&mut self.file.root.nodes, node);
-        self.animate(object, number, &motion, index)
+        self.animate(object, number, &motion, &carried, index)
+    }
+
+    /// The animations that an object with a rig has a part in, and the skeleton that it is on.
+    fn carried(&mut self, object: &Object, number: usize, rig: &Arc<Rig>) -> Result<Carried, Error> {
+        let clips = object.clips.iter().map(|clip| Frames::of_clip(clip));
+        let animations: Vec<usize> = clips.map(|frames| self.animations.of_object(&frames, number)).collect();
+        if rig.joints().is_empty() {
+            return Ok(Carried { animations, ..Carried::default() });
+        }
+        let known = self.skeletons.iter().position(|skeleton| skeleton.serves(object, rig));
+        let skeleton = if let Some(known) = known {
+            known
+        } else {
+            let skeleton = write_skeleton(&mut self.file, &mut self.animations, object, rig, &animations)?;
+            self.placed.push(skeleton.armature);
+            push(&mut self.skeletons, skeleton)
+        };
+        // A part of a flexible bone, which is three nodes, would be read as a part of three joints.
+        let part = rigid_part(rig).filter(|_| !self.skeletons[skeleton].flexible);
+        Ok(Carried { animations, skeleton: Some(skeleton), part })
+    }
+
+    /// The joints and clips of an object without points, such as the motion of a file without meshes.
+    fn skeleton_alone(&mut self, object: &Object, number: usize) -> Result<(), Error> {
+        self.tick.step()?;
+        match object.rig.as_ref().filter(|rig| !rig.joints().is_empty()) {
+            Some(rig) => {
+                let carried = self.carried(object, number, rig)?;
+                let skeleton = carried.skeleton.map(|skeleton| &mut self.skeletons[skeleton]);
+                skeleton.map_or(Ok(()), |skeleton| skeleton.skin(&mut self.file, rig).map(|_| ()))
+            }
+            None => {
+                self.notes.push(Note::at(&object.name, "an object without points is dropped"));
+                Ok(())
+            }
+        }
     }
 
     /// The attributes that all primitives share.
@@ -221,26 +270,29 @@ impl Writer<'_> {
     }
 
     /// Puts the node into the scene and gives it its skin and its animation.
-    fn animate(&mut self, object: &Object, number: usize, motion: &Motion<'_>, node: usize) -> Result<(), Error> {
+    fn animate(
+        &mut self,
+        object: &Object,
+        number: usize,
+        motion: &Motion<'_>,
+        carried: &Carried,
+        node: usize,
+    ) -> Result<(), Error> {
         match motion {
             Motion::Rig(rig) => {
-                let clips = object.clips.iter().map(|clip| Frames::of_clip(clip));
-                let parts: Vec<usize> = clips.map(|frames| self.animations.of_object(&frames, number)).collect();
-                self.animate_shapes(object, rig, &parts, node)?;
-                if rig.joints().is_empty() {
+                self.animate_shapes(object, rig, &carried.animations, node)?;
+                let Some(skeleton) = carried.skeleton else {
                     self.placed.push(node);
                     return Ok(());
-                }
-                let shared = self.skeletons.iter().find(|skeleton| skeleton.serves(object, rig));
-                let skin = if let Some(skeleton) = shared {
-                    skeleton.skin
-                } else {
-                    let skeleton = write_skeleton(&mut self.file, &mut self.animations, object, rig, &parts)?;
-                    let (skin, armature) = (skeleton.skin, skeleton.armature);
-                    self.placed.push(armature);
-                    self.skeletons.push(skeleton);
-                    skin
                 };
+                let skin = self.skeletons[skeleton].skin(&mut self.file, rig)?;
+                if let Some((joint, part)) = carried.part {
+                    let parent = self.skeletons[skeleton].nodes[joint];
+                    self.file.root.nodes[node].matrix =
+                        (part != DAffine3::IDENTITY).then(|| DMat4::from(part).to_cols_array());
+                    self.file.root.nodes[parent].children.push(node);
+                    return Ok(());
+                }
                 self.file.root.nodes[node].skin = Some(skin);
                 self.skinned.push(node);
             }
@@ -262,14 +314,14 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Channels for shape weights that change in any clip, or that alone make a clip exist.
+    /// Channels for shape weights that leave the stored pose in any clip, or that alone make a clip exist.
     fn animate_shapes(&mut self, object: &Object, rig: &Rig, parts: &[usize], node: usize) -> Result<(), Error> {
         if rig.shapes().is_empty() {
             return Ok(());
         }
         let frames = || object.clips.iter().flat_map(|clip| (0..clip.frame_count()).map(|f| clip.shape_weights(f)));
-        let first = frames().next().unwrap_or_default();
-        if rig.joints().is_empty() || frames().any(|weights| weights != first) {
+        let stored = rig.rest_pose().shape_weights;
+        if rig.joints().is_empty() || frames().any(|weights| weights != stored) {
             for (clip, &animation) in object.clips.iter().zip(parts) {
                 let weights: Vec<f32> =
                     (0..clip.frame_count()).flat_map(|frame| clip.shape_weights(frame).iter().copied()).collect();
@@ -298,15 +350,32 @@ fn shape_names(rig: &Rig) -> Vec<String> {
     rig.shapes().iter().filter(|_| is_named).map(|shape| shape.name.clone()).collect()
 }
 
-/// The weights while nothing plays; `None` if all are 0. They are those of the first frame, but for shapes whose
-/// weights leave the range from 0 to 1, whose lowest (or else highest) weight it is: Blender cuts off what lies beyond
-/// the range, this and the first key.
-fn weights_at_rest(object: &Object, motion: &Motion<'_>) -> Option<Vec<f32>> {
-    let Motion::Rig(_) = motion else {
-        return None;
+/// The joint that carries a rigid part, and the transform of the part relative to it; `None` for other meshes, and if
+/// a node cannot have that transform.
+fn rigid_part(rig: &Rig) -> Option<(usize, DAffine3)> {
+    let joint = rig.rigid_joint()?;
+    let part = rig.joints()[joint].inverse_bind;
+    let (scale, rotation, translation) = part.to_scale_rotation_translation();
+    let rebuilt = DAffine3::from_scale_rotation_translation(scale, rotation, translation);
+    const TOLERANCE: f64 = 1e-6;
+    let size = scale.abs().max_element();
+    let is_trs = scale.is_finite() && size > 0.0 && rotation.is_finite();
+    (is_trs && rebuilt.matrix3.abs_diff_eq(part.matrix3, TOLERANCE * size)).then_some((joint, part))
+}
+
+/// The weights while nothing plays, and whether they only serve Blender, which cuts off what lies beyond the range from
+/// 0 to 1, these weights and the first key. In a stored pose they are its weights; otherwise those of the first frame,
+/// but for shapes whose weights leave the range, whose lowest (or else highest) weight it is.
+fn weights_at_rest(object: &Object, motion: &Motion<'_>) -> (Vec<f32>, bool) {
+    let Motion::Rig(rig) = motion else {
+        return (Vec::new(), false);
     };
+    let used = |weights: Vec<f32>| if weights.iter().any(|weight| *weight != 0.0) { weights } else { Vec::new() };
+    if let Some(pose) = rig.stored_pose() {
+        return (used(pose.shape_weights.clone()), false);
+    }
     let frames = || object.clips.iter().flat_map(|clip| (0..clip.frame_count()).map(|frame| clip.shape_weights(frame)));
-    let first = frames().next()?;
+    let Some(first) = frames().next() else { return (Vec::new(), false) };
     let (mut low, mut high) = (first.to_vec(), first.to_vec());
     for weights in frames() {
         low.iter_mut().zip(weights).for_each(|(low, weight)| *low = low.min(*weight));
@@ -318,8 +387,9 @@ fn weights_at_rest(object: &Object, motion: &Motion<'_>) -> Option<Vec<f32>> {
         (false, true) => high,
         (false, false) => *first,
     };
-    let weights: Vec<f32> = ranges.map(at_rest).collect();
-    weights.iter().any(|weight| *weight != 0.0).then_some(weights)
+    let weights = used(ranges.map(at_rest).collect());
+    let serves_blender = !weights.is_empty();
+    (weights, serves_blender)
 }
 
 impl Tick<'_> {

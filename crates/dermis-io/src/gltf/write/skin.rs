@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use dermis_mesh::{Clip, Note, Object, Rig};
-use dermis_skin::export::{NodeMotion, Nodes, Place, bone_nodes};
+use dermis_mesh::{Clip, Joint, Note, Object, Rig};
+use dermis_skin::export::{NodeMotion, Place, bone_nodes};
 use glam::{DAffine3, DMat4, DQuat, DVec3, Vec3};
 
-use super::animations::{Animations, Channel, Frames};
+use super::animations::{Animations, Channel};
 use super::file::{GltfFile, Usage, push};
 use super::object::Accessors;
 use super::surface::Surface;
@@ -24,25 +24,48 @@ const SUM_TOLERANCE: f32 = 1e-3;
 pub(super) struct Skeleton {
     rig: Arc<Rig>,
     clips: Vec<Arc<Clip>>,
-    pub skin: usize,
+    /// The node of each joint.
+    pub nodes: Vec<usize>,
     /// The node above its joints.
     pub armature: usize,
+    /// True if each joint is three nodes, siblings of the others.
+    pub flexible: bool,
+    /// From the rest mesh of `rig` to the space of each node.
+    inverse_binds: Vec<DAffine3>,
+    /// The skins on it and the rigs whose bind poses they have.
+    skins: Vec<(Arc<Rig>, usize)>,
 }
 
 impl Skeleton {
     /// Returns whether `object` moves by the same joints in the same clips.
     pub(super) fn serves(&self, object: &Object, rig: &Arc<Rig>) -> bool {
-        let same_clip = |(a, b): (&Arc<Clip>, &Arc<Clip>)| {
-            Frames::of_clip(a) == Frames::of_clip(b)
-                && (0..a.frame_count()).all(|frame| a.transforms(frame) == b.transforms(frame))
-        };
-        self.rig.joints() == rig.joints()
+        self.rig.has_skeleton_of(rig)
             && self.clips.len() == object.clips.len()
-            && self.clips.iter().zip(&object.clips).all(same_clip)
+            && self.clips.iter().zip(&object.clips).all(|(a, b)| a.moves_joints_like(b))
+    }
+
+    /// The skin for the bind pose of `rig`.
+    pub(super) fn skin(&mut self, file: &mut GltfFile, rig: &Arc<Rig>) -> Result<usize, Error> {
+        let same = |(known, _): &&(Arc<Rig>, usize)| {
+            Arc::ptr_eq(known.shared_joints(), rig.shared_joints()) || known.joints() == rig.joints()
+        };
+        if let Some((_, skin)) = self.skins.iter().find(same) {
+            return Ok(*skin);
+        }
+        let joints = self.rig.joints().iter().zip(rig.joints()).zip(&self.inverse_binds);
+        // A node of the first rig's joint M is M C, and `inverse_bind` is C⁻¹ B⁻¹; another bind pose has the same C.
+        let inverse_bind = |((first, other), inverse_bind): ((&Joint, &Joint), &DAffine3)| {
+            let same = first.inverse_bind == other.inverse_bind;
+            if same { *inverse_bind } else { *inverse_bind * first.bind() * other.inverse_bind }
+        };
+        let inverse_binds: Vec<DAffine3> = joints.map(inverse_bind).collect();
+        let skin = write_skin(file, rig, &inverse_binds, &self.nodes, self.flexible)?;
+        self.skins.push((Arc::clone(rig), skin));
+        Ok(skin)
     }
 }
 
-/// Writes the joints of an object as nodes below an armature node, their animation and the skin.
+/// Writes the joints of an object as nodes below an armature node, and their animation.
 pub(super) fn write_skeleton(
     file: &mut GltfFile,
     animations: &mut Animations,
@@ -50,8 +73,8 @@ pub(super) fn write_skeleton(
     rig: &Arc<Rig>,
     parts: &[usize],
 ) -> Result<Skeleton, Error> {
-    let joints = bone_nodes(&object.mesh, rig, &object.clips)?;
-    let motions = &joints.motions;
+    let written = bone_nodes(&object.mesh, rig, &object.clips)?;
+    let motions = &written.motions;
     let nodes: Vec<usize> = motions.iter().map(|motion| push(&mut file.root.nodes, node(motion))).collect();
     let armature = Node { name: format!("{} rig", object.name), ..Node::default() };
     let armature = push(&mut file.root.nodes, armature);
@@ -60,8 +83,21 @@ pub(super) fn write_skeleton(
         file.root.nodes[parent].children.push(node);
     }
     animate(file, animations, object, motions, &nodes, parts)?;
-    let skin = write_skin(file, rig, &joints, &nodes)?;
-    Ok(Skeleton { rig: Arc::clone(rig), clips: object.clips.clone(), skin, armature })
+    let mut joints = vec![0; rig.joints().len()];
+    for (motion, &node) in motions.iter().zip(&nodes) {
+        if let Some(joint) = motion.joint {
+            joints[joint] = node;
+        }
+    }
+    Ok(Skeleton {
+        rig: Arc::clone(rig),
+        clips: object.clips.clone(),
+        nodes: joints,
+        armature,
+        flexible: written.flexible,
+        inverse_binds: written.inverse_binds,
+        skins: Vec::new(),
+    })
 }
 
 /// The node at rest; parts that do nothing are skipped.
@@ -124,24 +160,24 @@ fn rotations(values: &[DQuat]) -> Vec<[f32; 4]> {
     values.iter().map(|rotation| rotation.as_quat().to_array()).collect()
 }
 
-fn write_skin(file: &mut GltfFile, rig: &Rig, written: &Nodes, nodes: &[usize]) -> Result<usize, Error> {
-    let mut joints = vec![0; rig.joints().len()];
-    for (motion, &node) in written.motions.iter().zip(nodes) {
-        if let Some(joint) = motion.joint {
-            joints[joint] = node;
-        }
-    }
+fn write_skin(
+    file: &mut GltfFile,
+    rig: &Rig,
+    inverse_binds: &[DAffine3],
+    nodes: &[usize],
+    flexible: bool,
+) -> Result<usize, Error> {
     let matrix = |transform: DAffine3| DMat4::from(transform).as_mat4().to_cols_array();
-    let matrices: Vec<[f32; 16]> = written.inverse_binds.iter().map(|&transform| matrix(transform)).collect();
+    let matrices: Vec<[f32; 16]> = inverse_binds.iter().map(|&transform| matrix(transform)).collect();
     let inverse_bind_matrices = Some(file.accessor(&matrices, Usage::Other)?);
     let mut extras = Extras::default();
     // Flexible bones are siblings; the tree that they had is kept for our own reader.
-    if written.flexible {
+    if flexible {
         let parent = |parent: Option<usize>| parent.map_or(-1, |parent| parent as i64);
         let parents: Vec<i64> = rig.joints().iter().map(|joint| parent(joint.parent)).collect();
         extras = SkinMark { parents }.into();
     }
-    Ok(push(&mut file.root.skins, Skin { inverse_bind_matrices, joints, extras }))
+    Ok(push(&mut file.root.skins, Skin { inverse_bind_matrices, joints: nodes.to_vec(), extras }))
 }
 
 /// Adds `JOINTS_n` and `WEIGHTS_n`, as many sets as the most bound point needs.

@@ -11,7 +11,7 @@ use super::material::Materials;
 use super::prims::{Attribute, Prim, Prims};
 use super::primvars::{Corners, per_corner, per_point};
 use super::values;
-use crate::error::{Error, Problem};
+use crate::error::{Error, ErrorKind};
 
 /// The shape of a prim.
 pub(super) struct Shaped {
@@ -70,7 +70,7 @@ pub(super) fn check_topology(prim: &Prim) -> Result<(), Error> {
         let samples = prim.attribute(name).map_or(&[][..], |attribute| &attribute.samples);
         let Some((_, first)) = samples.first() else { continue };
         if let Some(frame) = samples.iter().position(|(_, value)| value != first) {
-            return Err(Error::from(Problem::TopologyChanges { frame })
+            return Err(Error::from(ErrorKind::TopologyChanges { frame })
                 .detail(format!("'{name}' changes at time code {}", samples[frame].0))
                 .with_hint("export again with constant topology"));
         }

@@ -38,6 +38,8 @@ const ROOT_PATH: &str = "/World";
 /// Form in which an object is written.
 enum Plan<'a> {
     Still(&'a Object),
+    /// An object in its stored pose, without its rig.
+    Posed(Box<Object>),
     Recorded(&'a Object, MeshSequence),
     Rigged(Box<(Cow<'a, Object>, Posable)>),
 }
@@ -94,13 +96,22 @@ pub(crate) fn write(scene: &Scene, job: &mut Job<'_>) -> Result<(), Error> {
     writing.text.open(format_args!("def Xform {}", quoted(ROOT)), &["kind = \"component\"".to_owned()])?;
     let mut names = Names::default();
     names.give("Materials", "Materials");
-    for plan in &plans {
+    let groups = groups(&plans);
+    for (index, plan) in plans.iter().enumerate() {
+        if groups[index] != index {
+            continue;
+        }
         let name = names.give(&plan.object().name, "mesh");
         let plain = Extras { schemas: &[], body: &|_| Ok(()) };
         match plan {
             Plan::Still(object) => mesh::write(object, &name, None, &plain, &mut writing)?,
+            Plan::Posed(object) => mesh::write(object, &name, None, &plain, &mut writing)?,
             Plan::Recorded(object, motion) => mesh::write(object, &name, Some(motion), &plain, &mut writing)?,
-            Plan::Rigged(rigged) => skel::write(&rigged.0, &rigged.1, &name, &mut writing)?,
+            Plan::Rigged(rigged) => {
+                let members = (0..plans.len()).filter(|&other| groups[other] == index);
+                let members: Vec<&Object> = members.map(|other| plans[other].object()).collect();
+                skel::write(&members, &rigged.1, &name, &mut writing)?;
+            }
         }
     }
     let Writing { mut materials, mut text, .. } = writing;
@@ -110,6 +121,21 @@ pub(crate) fn write(scene: &Scene, job: &mut Job<'_>) -> Result<(), Error> {
     materials.write_images(job.target, job.output)?;
     job.notes.extend(materials.notes);
     Ok(())
+}
+
+/// The first object on the skeleton of each object; itself for objects without one.
+fn groups(plans: &[Plan<'_>]) -> Vec<usize> {
+    // Joints that help others depend on the mesh that they serve, so such skeletons are not shared.
+    let plain = |plan: &Plan<'_>| matches!(plan, Plan::Rigged(rigged) if rigged.1.bones.is_none());
+    let mut groups: Vec<usize> = Vec::with_capacity(plans.len());
+    for (index, plan) in plans.iter().enumerate() {
+        let fits = |&other: &usize| {
+            let (a, b) = (&plans[other], plan);
+            groups[other] == other && plain(a) && plain(b) && skel::share_skeleton(a.object(), b.object())
+        };
+        groups.push((0..index).find(fits).unwrap_or(index));
+    }
+    groups
 }
 
 /// Decides how to write an object, and notes what is lost by it.
@@ -138,7 +164,7 @@ fn plan<'a>(object: &'a Object, notes: &mut Vec<Note>) -> Result<Plan<'a>, Error
     }
     let Some(clip) = object.clips.first() else {
         note("the rig is dropped; its joints have no bind pose");
-        return Ok(Plan::Still(object));
+        return Ok(Plan::Posed(Box::new(object.at_rest()?)));
     };
     note("UsdSkel cannot hold joints that collapse; the first clip is written as recorded frames");
     Ok(Plan::Recorded(object, bake_lazily(&object.mesh, rig, clip)?))
@@ -159,13 +185,14 @@ impl Plan<'_> {
     fn object(&self) -> &Object {
         match self {
             Self::Still(object) | Self::Recorded(object, _) => object,
+            Self::Posed(object) => object,
             Self::Rigged(rigged) => &rigged.0,
         }
     }
 
     fn rate(&self) -> Option<f64> {
         match self {
-            Self::Still(_) => None,
+            Self::Still(_) | Self::Posed(_) => None,
             Self::Recorded(_, motion) => Some(motion.frame_rate_hz()),
             Self::Rigged(rigged) => rigged.0.clips.first().map(|clip| clip.frame_rate_hz()),
         }
@@ -173,7 +200,7 @@ impl Plan<'_> {
 
     fn steps(&self) -> usize {
         match self {
-            Self::Still(_) => 0,
+            Self::Still(_) | Self::Posed(_) => 0,
             Self::Recorded(object, motion) => mesh::steps(object, motion.frame_count()),
             Self::Rigged(rigged) => rigged.0.clips.iter().map(|clip| clip.frame_count()).sum(),
         }
@@ -182,7 +209,7 @@ impl Plan<'_> {
     /// The first and the last time code.
     fn range(&self, clock: &Clock) -> Option<(f64, f64)> {
         let times = match self {
-            Self::Still(_) => Vec::new(),
+            Self::Still(_) | Self::Posed(_) => Vec::new(),
             Self::Recorded(_, motion) => {
                 clock.times(motion.start_seconds(), motion.frame_rate_hz(), motion.frame_count())
             }

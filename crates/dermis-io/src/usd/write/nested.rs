@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use dermis_mesh::{Clip, Joint, Rig, SkinWeights, TriMesh};
+use dermis_mesh::{Clip, Joint, Rig, RigPose, SkinWeights, TriMesh};
 use dermis_skin::export::{PolarFactors, polar_factors};
 use glam::{DAffine3, DMat3, DVec3};
 use openusd::gf::f16;
@@ -45,6 +45,8 @@ pub(super) fn nested(mesh: &TriMesh, rig: &Rig, clips: &[Arc<Clip>]) -> Result<N
     let mut joints: Vec<Joint> = Vec::new();
     let mut motions: Vec<Vec<DAffine3>> = Vec::new();
     let mut bones = vec![0; rig.joints().len()];
+    // The joint that each helper belongs to, which is with it at rest.
+    let mut owners = Vec::new();
     for joint in rig.parents_first() {
         let Joint { name, parent, inverse_bind } = &rig.joints()[joint];
         let own: Vec<DAffine3> = frames(clips).map(|pose| pose[joint]).collect();
@@ -54,15 +56,21 @@ pub(super) fn nested(mesh: &TriMesh, rig: &Rig, clips: &[Arc<Clip>]) -> Result<N
         for (suffix, motion) in helpers(&own, &above, &lengths) {
             let name = format!("{name}.{suffix}");
             joints.push(Joint { name, parent: hangs_from, inverse_bind: *inverse_bind });
+            owners.push(joint);
             hangs_from = Some(motions.len());
             motions.push(motion);
         }
         bones[joint] = motions.len();
         joints.push(Joint { name: name.clone(), parent: hangs_from, inverse_bind: *inverse_bind });
+        owners.push(joint);
         motions.push(own);
     }
     let rows = rig.weights().rows().map(|row| row.map(|(joint, weight)| (bones[joint as usize] as u32, weight)));
-    let nested = Rig::new(mesh, joints, SkinWeights::from_rows(rows), rig.shapes().to_vec())?;
+    let mut nested = Rig::new(mesh, joints, SkinWeights::from_rows(rows), rig.shapes().to_vec())?;
+    if let Some(RigPose { transforms, shape_weights }) = rig.stored_pose() {
+        let transforms = Arc::new(owners.iter().map(|&joint| transforms[joint]).collect());
+        nested = nested.with_stored_pose(RigPose { transforms, shape_weights: shape_weights.clone() })?;
+    }
     let mut first = 0;
     let mut parts = Vec::with_capacity(clips.len());
     for clip in clips {

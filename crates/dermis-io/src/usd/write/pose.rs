@@ -22,7 +22,7 @@ pub(super) struct Posable {
     pub(super) order: Vec<usize>,
     /// Bind transforms, in that order.
     pub(super) bind: Vec<DAffine3>,
-    /// Bind transforms relative to the parent, in that order.
+    /// Transforms of the stored pose relative to the parent, in that order.
     pub(super) rest: Vec<DAffine3>,
     /// The frames of each clip.
     pub(super) clips: Vec<Vec<Pose>>,
@@ -54,10 +54,17 @@ fn with_scales(mesh: &TriMesh, rig: &Rig, clips: &[Arc<Clip>], scales: &[DVec3])
     let inverse_bind = |joint: usize| DAffine3::from_scale(scales[joint]) * rig.joints()[joint].inverse_bind;
     let bind_of = |joint: usize| inverse_bind(joint).inverse();
     let bind: Vec<DAffine3> = order.iter().map(|&joint| bind_of(joint)).collect();
-    let rest: Vec<DAffine3> = order
-        .iter()
-        .map(|&joint| rig.joints()[joint].parent.map_or(bind_of(joint), |parent| inverse_bind(parent) * bind_of(joint)))
-        .collect();
+    let rest_of = |joint: usize| match rig.stored_pose() {
+        Some(pose) => pose.transforms[joint] * DAffine3::from_scale(scales[joint].recip()),
+        None => bind_of(joint),
+    };
+    let above = |joint: usize| match rig.stored_pose() {
+        Some(_) => rest_of(joint).inverse(),
+        None => inverse_bind(joint),
+    };
+    let local =
+        |&joint: &usize| rig.joints()[joint].parent.map_or(rest_of(joint), |parent| above(parent) * rest_of(joint));
+    let rest: Vec<DAffine3> = order.iter().map(local).collect();
     if !bind.iter().chain(&rest).all(DAffine3::is_finite) {
         return None;
     }

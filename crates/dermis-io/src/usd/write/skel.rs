@@ -1,4 +1,5 @@
-//! A rigged object: a `SkelRoot` with a `Skeleton`, a `SkelAnimation` per clip, and the bound mesh with its shapes.
+//! Rigged objects: a `SkelRoot` with a `Skeleton`, a `SkelAnimation` per clip, and the bound meshes with their shapes.
+//! Objects on one skeleton share it.
 
 use std::sync::Arc;
 
@@ -11,32 +12,70 @@ use super::pose::{Posable, Pose};
 use super::text::{Item, Text, quoted};
 use super::{ROOT_PATH, Writing};
 use crate::error::Error;
-use crate::usd::BONES;
+use crate::usd::{BONES, STORED_POSE};
 
-/// Writes `object`, whose rig and clips are `posable`, as the prim `name`.
-pub(super) fn write(object: &Object, posable: &Posable, name: &str, writing: &mut Writing<'_>) -> Result<(), Error> {
-    let Some(rig) = &object.rig else { return Ok(()) };
+/// Returns whether two rigged objects are written on one skeleton, which has one bind pose.
+pub(super) fn share_skeleton(a: &Object, b: &Object) -> bool {
+    let (Some(rig_a), Some(rig_b)) = (&a.rig, &b.rig) else { return false };
+    !rig_a.joints().is_empty()
+        && rig_a.joints() == rig_b.joints()
+        && rig_a.has_skeleton_of(rig_b)
+        && a.clips.len() == b.clips.len()
+        && a.clips.iter().zip(&b.clips).all(|(a, b)| a.moves_joints_like(b))
+}
+
+/// Writes `objects`, whose rigs share the joints and clips of `posable`, as the prim `name`.
+pub(super) fn write(
+    objects: &[&Object],
+    posable: &Posable,
+    name: &str,
+    writing: &mut Writing<'_>,
+) -> Result<(), Error> {
+    let Some(rig) = objects.first().and_then(|object| object.rig.as_ref()) else { return Ok(()) };
+    let first = objects[0];
     let path = format!("{ROOT_PATH}/{name}");
     let mut names = Names::default();
-    let (mesh_name, skeleton) = (names.give("Mesh", "Mesh"), names.give("Skeleton", "Skeleton"));
-    let clips: Vec<String> = object.clips.iter().map(|clip| names.give(clip.name(), "Animation")).collect();
+    let mesh_names: Vec<String> = match objects {
+        [_] => vec![names.give("Mesh", "Mesh")],
+        _ => objects.iter().map(|object| names.give(&object.name, "Mesh")).collect(),
+    };
+    let skeleton = names.give("Skeleton", "Skeleton");
+    let rigs: Vec<&Arc<Rig>> = objects.iter().filter_map(|object| object.rig.as_ref()).collect();
+    let stored: Vec<f32> = rigs.iter().flat_map(|rig| rig.rest_pose().shape_weights).collect();
+    let is_shaped = stored.iter().any(|&weight| weight != 0.0);
+    let clips: Vec<String> = first.clips.iter().map(|clip| names.give(clip.name(), "Animation")).collect();
+    let still = (clips.is_empty() && is_shaped).then(|| names.give(STORED_POSE, STORED_POSE));
     let joint_paths = joint_paths(rig, &posable.order);
-    let shape_names = shape_names(rig.shapes());
+    let shape_names = shape_names(rigs.iter().flat_map(|rig| rig.shapes()));
     let text = &mut writing.text;
     text.open(format_args!("def SkelRoot {}", quoted(name)), &super::applied(&["SkelBindingAPI"]))?;
-    write_skeleton(rig, posable, &joint_paths, &skeleton, clips.first().map(|clip| format!("{path}/{clip}")), text)?;
-    for ((clip, clip_name), poses) in object.clips.iter().zip(&clips).zip(&posable.clips) {
-        write_animation(clip, clip_name, poses, &joint_paths, &shape_names, writing)?;
+    let animation = clips.first().or(still.as_ref()).map(|clip| format!("{path}/{clip}"));
+    write_skeleton(rig, posable, &joint_paths, &skeleton, animation, text)?;
+    if let Some(still) = &still {
+        text.open(format_args!("def SkelAnimation {}", quoted(still)), &[])?;
+        text.list("uniform token[] blendShapes", &shape_names, &[])?;
+        text.list("float[] blendShapeWeights", &stored, &[])?;
+        text.close()?;
     }
-    let body = |text: &mut Text<'_>| {
-        if !rig.joints().is_empty() {
-            write_weights(rig.weights(), &posable.order, text)?;
-        }
-        text.line(format_args!("rel skel:skeleton = <{path}/{skeleton}>"))?;
-        write_shapes(object, rig.shapes(), &shape_names, &format!("{path}/{mesh_name}"), text)
-    };
-    let extras = Extras { schemas: &["SkelBindingAPI"], body: &body };
-    mesh::write(object, &mesh_name, None, &extras, writing)?;
+    for (number, (clip_name, poses)) in clips.iter().zip(&posable.clips).enumerate() {
+        let stored = (number == 0 && is_shaped).then_some(stored.as_slice());
+        let of_objects: Vec<&Clip> = objects.iter().map(|object| &*object.clips[number]).collect();
+        write_animation(&of_objects, clip_name, poses, &joint_paths, &shape_names, stored, writing)?;
+    }
+    let mut shape_names = shape_names.as_slice();
+    for ((object, mesh_name), rig) in objects.iter().zip(&mesh_names).zip(&rigs) {
+        let (own, others) = shape_names.split_at(rig.shapes().len());
+        shape_names = others;
+        let body = |text: &mut Text<'_>| {
+            if !rig.joints().is_empty() {
+                write_weights(rig.weights(), &posable.order, text)?;
+            }
+            text.line(format_args!("rel skel:skeleton = <{path}/{skeleton}>"))?;
+            write_shapes(object, rig.shapes(), own, &format!("{path}/{mesh_name}"), text)
+        };
+        let extras = Extras { schemas: &["SkelBindingAPI"], body: &body };
+        mesh::write(object, mesh_name, None, &extras, writing)?;
+    }
     writing.text.close()
 }
 
@@ -87,20 +126,30 @@ fn write_skeleton(
     text.close()
 }
 
+/// Writes the clips of the objects on one skeleton as one animation; `stored` are the shape weights outside of time.
 fn write_animation(
-    clip: &Arc<Clip>,
+    clips: &[&Clip],
     name: &str,
     poses: &[Pose],
     joints: &[String],
     shapes: &[String],
+    stored: Option<&[f32]>,
     writing: &mut Writing<'_>,
 ) -> Result<(), Error> {
+    let clip = clips[0];
     let times = writing.clock.times(clip.start_seconds(), clip.frame_rate_hz(), clip.frame_count());
     let text = &mut writing.text;
     text.open(format_args!("def SkelAnimation {}", quoted(name)), &super::original_name(clip.name(), name))?;
     if !shapes.is_empty() {
         text.list("uniform token[] blendShapes", shapes, &[])?;
-        write_samples("float[] blendShapeWeights", &times, |frame| clip.shape_weights(frame), text)?;
+        if let Some(stored) = stored {
+            text.list("float[] blendShapeWeights", stored, &[])?;
+        }
+        let weights = |frame: usize| -> Vec<f32> {
+            clips.iter().flat_map(|clip| clip.shape_weights(frame).iter().copied()).collect()
+        };
+        let weights: Vec<Vec<f32>> = (0..times.len()).map(weights).collect();
+        write_samples("float[] blendShapeWeights", &times, |frame| &weights[frame], text)?;
     }
     if !joints.is_empty() {
         text.list("uniform token[] joints", joints, &[])?;
@@ -147,9 +196,9 @@ fn write_weights(weights: &SkinWeights, order: &[usize], text: &mut Text<'_>) ->
     text.list("float[] primvars:skel:jointWeights", &values, &metadata)
 }
 
-fn shape_names(shapes: &[Shape]) -> Vec<String> {
+fn shape_names<'a>(shapes: impl Iterator<Item = &'a Shape>) -> Vec<String> {
     let mut names = Names::default();
-    shapes.iter().map(|shape| names.give(&shape.name, "shape")).collect()
+    shapes.map(|shape| names.give(&shape.name, "shape")).collect()
 }
 
 fn write_shapes(

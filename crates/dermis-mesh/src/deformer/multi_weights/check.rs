@@ -117,15 +117,15 @@ impl MultiWeights {
     /// Checks that every part belongs to a point and every point has at least one part.
     fn check_parts(&self) -> Result<(), MultiWeightsError> {
         if self.parts.is_empty() {
-            return expect("shares of points that are one part", self.shares.len(), 0);
+            return expect("fractions of points that are one part", self.fractions.len(), 0);
         }
         expect("parts before the first point", self.parts[0] as usize, 0)?;
         if let Some(point) = self.parts.windows(2).position(|ends| ends[0] >= ends[1]) {
             return Err(MultiWeightsError::Offsets { point });
         }
         expect("homes of parts", self.part_count(), self.parts[self.parts.len() - 1] as usize)?;
-        expect("shares of parts", self.shares.len(), self.part_count())?;
-        match self.shares.iter().position(|share| !share.is_finite()) {
+        expect("fractions of parts", self.fractions.len(), self.part_count())?;
+        match self.fractions.iter().position(|fraction| !fraction.is_finite()) {
             Some(point) => Err(MultiWeightsError::NotFinite { point }),
             None => Ok(()),
         }
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn rejects_parts_that_do_not_fit_together() {
-        let whole = MultiWeights { parts: vec![0, 2], shares: vec![0.25, 0.75], ..two_points() };
+        let whole = MultiWeights { parts: vec![0, 2], fractions: vec![0.25, 0.75], ..two_points() };
         assert_eq!(whole.check_for(1, 2), Ok(()));
         let broken = |change: fn(&mut MultiWeights)| {
             let mut weights = whole.clone();
@@ -181,8 +181,11 @@ mod tests {
         };
         assert!(matches!(broken(|w| w.parts = vec![0, 1]), MultiWeightsError::Count { what: "homes of parts", .. }));
         assert!(matches!(broken(|w| w.parts = vec![0, 0, 2]), MultiWeightsError::Offsets { point: 0 }));
-        assert!(matches!(broken(|w| w.shares.truncate(1)), MultiWeightsError::Count { what: "shares of parts", .. }));
-        assert!(matches!(broken(|w| w.shares[1] = f32::NAN), MultiWeightsError::NotFinite { point: 1 }));
+        assert!(matches!(
+            broken(|w| w.fractions.truncate(1)),
+            MultiWeightsError::Count { what: "fractions of parts", .. }
+        ));
+        assert!(matches!(broken(|w| w.fractions[1] = f32::NAN), MultiWeightsError::NotFinite { point: 1 }));
         assert!(matches!(broken(|w| w.parts = vec![]), MultiWeightsError::Count { .. }));
     }
 }

@@ -6,7 +6,7 @@
 //! weights multiplies entry `[j][i]` of `M_k`. The underlying linear skin is included in the weights (`w_b p_i` on
 //! every row), so the evaluation is a single sum.
 //!
-//! In the transition region between home bones, a point has a part for each: `p = Σ share · H p'`. With a single home
+//! In the transition region between home bones, a point has a part for each: `p = Σ fraction · H p'`. With a single home
 //! bone per point, neighbours with different home bones would separate in poses outside the examples.
 
 mod centred;
@@ -23,7 +23,7 @@ pub struct MultiWeights {
     /// Index of each point's first part, followed by the number of parts; empty if every point has one part.
     pub parts: Vec<u32>,
     /// Weight of each part, summing to 1 for each point; empty if every point has one part.
-    pub shares: Vec<f32>,
+    pub fractions: Vec<f32>,
     /// Home bone of each part: the part is computed in its frame.
     pub home: Vec<u32>,
     /// Index of each part's first entry, followed by the number of entries.

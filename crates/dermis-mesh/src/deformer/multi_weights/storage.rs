@@ -2,7 +2,7 @@
 //!
 //! The settings are `{"type": "multi_weights", "version": 1, "precision": "f32"}`, followed by a record of the training.
 //! The buffers are those of [`MultiWeights`]: `home` per part, `offsets` per part and one more, `bones` and twelve
-//! `weights` per entry; if points have several parts, `parts` per point and one more, and `shares` per part.
+//! `weights` per entry; if points have several parts, `parts` per point and one more, and `fractions` per part.
 //!
 //! With the precision `f16`, weights are half-precision bits relative to the rest pose (see `centred`): entries of home
 //! bones are omitted, `rest` contains the rest point of each part, and `frames` contains five numbers for each home
@@ -108,7 +108,7 @@ impl MultiWeights {
         let mut buffers = Buffers::from([("home".into(), Values::narrowest(&self.home))]);
         if !self.parts.is_empty() {
             buffers.insert("parts".into(), Values::U32(self.parts.clone()));
-            buffers.insert("shares".into(), Values::F32(self.shares.clone()));
+            buffers.insert("fractions".into(), Values::F32(self.fractions.clone()));
         }
         buffers
     }
@@ -158,8 +158,8 @@ fn read_single(buffers: &Buffers) -> Result<MultiWeights, MultiWeightsError> {
     let count = ENTRY_WIDTH * entries.len();
     expect("weights", count + 4 * more.len() + rest.len(), count)?;
     let bones = integers(buffers, "bones")?;
-    let (parts, shares) = read_parts(buffers)?;
-    Ok(MultiWeights { parts, shares, home, offsets, bones, weights: entries.to_vec() })
+    let (parts, fractions) = read_parts(buffers)?;
+    Ok(MultiWeights { parts, fractions, home, offsets, bones, weights: entries.to_vec() })
 }
 
 fn read_half(buffers: &Buffers) -> Result<MultiWeights, MultiWeightsError> {
@@ -175,10 +175,10 @@ fn read_half(buffers: &Buffers) -> Result<MultiWeights, MultiWeightsError> {
     expect("rest coordinates", rest.len(), 3 * home.len())?;
     let (rest, _) = rest.as_chunks::<3>();
     // The lists are checked against each other before any of them is used as an index.
-    let (parts, shares) = read_parts(buffers)?;
+    let (parts, fractions) = read_parts(buffers)?;
     let stored = MultiWeights {
         parts,
-        shares,
+        fractions,
         home,
         offsets: integers(buffers, "offsets")?,
         bones: integers(buffers, "bones")?,
@@ -193,7 +193,7 @@ fn read_half(buffers: &Buffers) -> Result<MultiWeights, MultiWeightsError> {
 }
 
 fn read_parts(buffers: &Buffers) -> Result<(Vec<u32>, Vec<f32>), MultiWeightsError> {
-    Ok((integers(buffers, "parts")?, floats(buffers, "shares")?.to_vec()))
+    Ok((integers(buffers, "parts")?, floats(buffers, "fractions")?.to_vec()))
 }
 
 fn widened(bits: &[u16; ENTRY_WIDTH]) -> [[f32; 4]; 3] {
@@ -213,8 +213,8 @@ fn read_frames(buffers: &Buffers) -> Result<Vec<HomeFrame>, MultiWeightsError> {
 
 /// Plain weights: relative to the origin, with an entry for each home bone.
 fn with_home_entries(stored: &MultiWeights, rest: &[[f32; 3]], frames: &[HomeFrame]) -> MultiWeights {
-    let MultiWeights { parts, shares, home, .. } = stored.clone();
-    let mut all = MultiWeights { parts, shares, home, offsets: vec![0], ..MultiWeights::default() };
+    let MultiWeights { parts, fractions, home, .. } = stored.clone();
+    let mut all = MultiWeights { parts, fractions, home, offsets: vec![0], ..MultiWeights::default() };
     for (point, &home) in stored.home.iter().enumerate() {
         let frame = &frames[home as usize];
         let (mut row, mut diagonal) = (Vec::new(), DVec3::ZERO);

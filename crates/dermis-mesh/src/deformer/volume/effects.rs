@@ -166,7 +166,7 @@ impl JointEffect {
         for knots in curves {
             let ascending = knots.windows(2).all(|pair| pair[0][0] < pair[1][0]);
             if !ascending
-                || !knots.iter().all(|[place, weight]| place.is_finite() && weight.is_finite() && *weight >= 0.0)
+                || !knots.iter().all(|[position, weight]| position.is_finite() && weight.is_finite() && *weight >= 0.0)
             {
                 return Err("invalid profile: knots must be ascending and weights non-negative".to_owned());
             }
@@ -176,18 +176,18 @@ impl JointEffect {
 }
 
 impl Profile {
-    /// Returns the product of the three curves at `place`, in joint sizes.
-    pub fn at(&self, place: DVec3) -> f64 {
-        curve(&self.x, place.x) * curve(&self.y, place.y) * curve(&self.z, place.z)
+    /// Returns the product of the three curves at `position`, in joint sizes.
+    pub fn at(&self, position: DVec3) -> f64 {
+        curve(&self.x, position.x) * curve(&self.y, position.y) * curve(&self.z, position.z)
     }
 }
 
 /// Curve with slope 0 at its knots, which avoids creases; 1 if there are no knots.
-fn curve(knots: &[[f64; 2]], place: f64) -> f64 {
-    let after = knots.partition_point(|knot| knot[0] <= place);
+fn curve(knots: &[[f64; 2]], position: f64) -> f64 {
+    let after = knots.partition_point(|knot| knot[0] <= position);
     match (knots.get(after.wrapping_sub(1)), knots.get(after)) {
         (Some([start, from]), Some([end, to])) => {
-            let t = (place - start) / (end - start);
+            let t = (position - start) / (end - start);
             from + (to - from) * t * t * (3.0 - 2.0 * t)
         }
         (Some([_, weight]), None) | (None, Some([_, weight])) => *weight,

@@ -89,7 +89,7 @@ impl MultiPoser {
             homes: streams.homes.into_iter().map(|home| (home, frames[home])).collect(),
             pairs: streams.pairs,
             stream: streams.stream,
-            parts: Arc::new((weights.parts.clone(), weights.shares.clone())),
+            parts: Arc::new((weights.parts.clone(), weights.fractions.clone())),
             part_homes: Arc::new(weights.home.clone()),
             normals: Arc::new(SurfaceNormals::new(mesh)),
         })

@@ -107,18 +107,18 @@ fn every_point_of_any_number_of_tasks_matches_the_formula() {
 fn points_with_several_parts_are_the_mean_of_their_parts() {
     let (_, joints, mut weights) = example(600, DVec3::ZERO);
     weights.parts = (0..=300).map(|point| 2 * point).collect();
-    weights.shares = (0..300).flat_map(|k| [k as f32 / 299.0, 1.0 - k as f32 / 299.0]).collect();
+    weights.fractions = (0..300).flat_map(|k| [k as f32 / 299.0, 1.0 - k as f32 / 299.0]).collect();
     let mesh = TriMesh::new(vec![Vec3::ZERO; 300], vec![]).unwrap();
     let transforms = pose_of(&joints, 1.2);
     let parts = reference(&weights, &joints, &transforms);
-    let mean = |k: usize| parts[2 * k].lerp(parts[2 * k + 1], f64::from(weights.shares[2 * k + 1]));
+    let mean = |k: usize| parts[2 * k].lerp(parts[2 * k + 1], f64::from(weights.fractions[2 * k + 1]));
     let expected: Vec<DVec3> = (0..300).map(mean).collect();
     let poser = MultiPoser::new(&weights, &mesh, &joints, Precision::Single).unwrap();
     assert!(max_distance(&posed(&poser, &transforms).0, &expected) < 4e-4);
     let single = read(stored(&weights, Precision::Single)).unwrap();
     assert_eq!(single, weights);
     let half = read(stored(&weights, Precision::Half)).unwrap();
-    assert_eq!((half.parts, half.shares), (weights.parts, weights.shares));
+    assert_eq!((half.parts, half.fractions), (weights.parts, weights.fractions));
 }
 
 #[test]

@@ -42,16 +42,16 @@ pub(crate) struct Cores<'a> {
     pub(crate) rotations: &'a RotationSequences,
     areas: Vec<f64>,
     /// Index of each triangle in `rotations`.
-    place: Vec<usize>,
+    index: Vec<usize>,
 }
 
 impl<'a> Cores<'a> {
     pub(crate) fn new(mesh: &'a TriMesh, trajectories: &'a Trajectories, rotations: &'a RotationSequences) -> Self {
-        let mut place = vec![usize::MAX; mesh.triangle_count()];
+        let mut index = vec![usize::MAX; mesh.triangle_count()];
         for (k, &triangle) in rotations.triangles.iter().enumerate() {
-            place[triangle as usize] = k;
+            index[triangle as usize] = k;
         }
-        Self { mesh, trajectories, rotations, areas: triangle_areas(mesh.points(), mesh.triangles()), place }
+        Self { mesh, trajectories, rotations, areas: triangle_areas(mesh.points(), mesh.triangles()), index }
     }
 
     /// Transform of the bone with the given core triangles, as the columns of a 3×4 matrix.
@@ -95,7 +95,7 @@ impl<'a> Cores<'a> {
     }
 
     fn rotation(&self, triangle: u32, frame: usize) -> DMat3 {
-        let rows = &self.rotations.of(self.place[triangle as usize])[9 * frame..9 * frame + 9];
+        let rows = &self.rotations.of(self.index[triangle as usize])[9 * frame..9 * frame + 9];
         DMat3::from_cols_array(&std::array::from_fn(|k| f64::from(rows[k]))).transpose()
     }
 }

@@ -3,7 +3,7 @@
 //! The bandwidth is h = 9Sε. A triangle belongs to a mode if its ascent ended within h/4 of it; the others are outliers
 //! (black in the paper's Figure 6). Beyond the paper, a mode whose triangles rotate alike but move apart is split
 //! (`parts.rs`). Each remaining part is statistically significant, and becomes a bone, if it has at least
-//! [`SIGNIFICANT_SHARE`] of the triangles, and at least [`MIN_TRIANGLES`].
+//! [`SIGNIFICANT_FRACTION`] of the triangles, and at least [`MIN_TRIANGLES`].
 
 use dermis_math::mean_shift::mean_shift;
 use dermis_math::progress::Progress;
@@ -14,7 +14,7 @@ use super::rotation_sequences::RotationSequences;
 
 /// Minimum fraction of the triangles in a mode; smaller modes are pruned. On the paper's horse about 30 remain, as in
 /// its Table 1.
-pub const SIGNIFICANT_SHARE: f64 = 0.002;
+pub const SIGNIFICANT_FRACTION: f64 = 0.002;
 /// Minimum number of triangles that determine an affine bone.
 pub const MIN_TRIANGLES: usize = 4;
 
@@ -47,7 +47,7 @@ pub(crate) fn find_clusters(cores: &Cores<'_>, epsilon: f64, progress: &dyn Prog
         return None;
     }
     let total = sequences.triangles.len() + sequences.degenerate;
-    let fewest = ((SIGNIFICANT_SHARE * total as f64).ceil() as usize).max(MIN_TRIANGLES);
+    let fewest = ((SIGNIFICANT_FRACTION * total as f64).ceil() as usize).max(MIN_TRIANGLES);
     let significant = shifted.populations.iter().take_while(|&&population| population >= fewest).count();
     let mut modes = vec![Vec::new(); significant];
     for (k, &triangle) in sequences.triangles.iter().enumerate() {

@@ -53,8 +53,8 @@ impl<'a> Cursor<'a> {
         Ok(count as usize)
     }
 
-    /// A compressed block (its size, then the block) of at most `most` bytes.
-    pub(super) fn unpacked(&mut self, most: usize, what: &str, budget: &mut Budget) -> Result<Vec<u8>, Error> {
+    /// A compressed block (its size, then the block) of at most `max_count` bytes.
+    pub(super) fn unpacked(&mut self, max_count: usize, what: &str, budget: &mut Budget) -> Result<Vec<u8>, Error> {
         let size = self.count(1, what)?;
         let block = self.take(size, what)?;
         let Some((&chunks, packed)) = block.split_first() else {
@@ -65,8 +65,8 @@ impl<'a> Cursor<'a> {
         }
         let reachable = packed.len().saturating_mul(LZ4_EXPANSION).saturating_add(64);
         // The parser allocates the announced size before it looks at the block.
-        budget.take(what, most, 1)?;
-        lz4_flex::block::decompress(packed, most.min(reachable))
+        budget.take(what, max_count, 1)?;
+        lz4_flex::block::decompress(packed, max_count.min(reachable))
             .map_err(|error| Error::malformed(format!("{what} cannot be decompressed")).detail(error.to_string()))
     }
 
@@ -78,8 +78,8 @@ impl<'a> Cursor<'a> {
             return Ok(Vec::new());
         }
         let codes = count.div_ceil(4);
-        let most = codes.saturating_add(count.saturating_mul(4)).saturating_add(4);
-        let unpacked = self.unpacked(most, what, budget)?;
+        let max_count = codes.saturating_add(count.saturating_mul(4)).saturating_add(4);
+        let unpacked = self.unpacked(max_count, what, budget)?;
         let mut head = Cursor { rest: &unpacked };
         let common = head.u32()? as i32;
         let codes = head.take(codes, what)?;

@@ -68,6 +68,23 @@ impl Animation {
         joints.chain(weights).filter_map(|name| prims.all[self.prim].attribute(name)).collect()
     }
 
+    /// Returns whether the animation is a pose: it has no samples over time.
+    pub(super) fn is_still(&self, prims: &Prims) -> bool {
+        self.attributes(prims).iter().all(|attribute| attribute.samples.is_empty())
+    }
+
+    /// The weights of the mesh's shapes outside of time; 0 if the animation has none.
+    pub(super) fn stored_weights(&self, prims: &Prims, count: usize) -> Vec<f32> {
+        let weights = prims.all[self.prim].attribute("blendShapeWeights");
+        let weights = weights.and_then(|attribute| attribute.default.as_ref()).and_then(values::numbers);
+        let weights = weights.unwrap_or_default();
+        let weight = |shape: usize| {
+            let place = self.shapes.get(shape).copied().flatten();
+            place.and_then(|place| weights.get(place).copied()).unwrap_or(0.0)
+        };
+        (0..count).map(weight).collect()
+    }
+
     /// The skeleton's joints relative to their parents; those not animated stay at rest.
     ///
     /// `None` if the lists do not fit the joints, as `UsdSkel` sees it too.

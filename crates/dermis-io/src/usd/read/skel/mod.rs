@@ -3,13 +3,17 @@
 //! A point p of a skinned mesh is, at time t, at `Σ w · L(t) · J(t) · B⁻¹ · G · (p + Σ s(t) · o)`: weights w, the
 //! skeleton's place in the world L, joint transforms in the skeleton's space J, bind transforms B, the mesh's own
 //! geometry bind transform G, blend shape weights s and offsets o. The mesh's own place does not matter, as in
-//! `UsdSkel`. The rest mesh is `L(t₀) · G · p`, so that it is in world space.
+//! `UsdSkel`. The rest mesh is `L(t₀) · G · p`, so that it is in world space, and so are the bind transforms, `L(t₀) · B`:
+//! all meshes on a skeleton have the same. The stored pose is the skeleton's rest pose, or that of a bound animation
+//! without samples over time.
 
 mod animation;
 mod blend_shapes;
 mod skeleton;
 
-use dermis_mesh::{Clip, Joint, Note, Rig, Shape, SkinWeights, TriMesh};
+use std::sync::Arc;
+
+use dermis_mesh::{Clip, Joint, Note, Rig, RigPose, Shape, SkinWeights, TriMesh};
 use glam::DAffine3;
 
 use super::Clock;
@@ -19,6 +23,7 @@ use super::values;
 use super::xform::{attributes_above, local_to_world};
 use crate::budget::Budget;
 use crate::error::Error;
+use crate::skeletons::{scaled_left, scaled_right, unit_factor};
 use animation::Animation;
 pub(super) use blend_shapes::BlendShapes;
 use skeleton::Skeleton;
@@ -171,7 +176,14 @@ impl Binding {
         let shapes: Vec<Shape> = self.shapes.placed(mesh, rest, budget)?;
         let moves = !attributes_above(prims, self.carrier()).iter().all(|attribute| attribute.samples.len() < 2);
         let (joints, weights) = match &self.influences {
-            Some(weights) => (self.skeleton.joints(self.geometry_bind * to_rest)?, weights.clone()),
+            Some(weights) => {
+                let start = self.grid(prims, 0, clock, budget)?.map_or(0.0, |grid| grid.start);
+                let to_skeleton = local_to_world(prims, self.carrier(), start)?.inverse();
+                if !to_skeleton.is_finite() {
+                    return Err(Error::malformed("the skeleton's place in the world is singular"));
+                }
+                (self.skeleton.joints(to_skeleton)?, weights.clone())
+            }
             // A mesh that only blend shapes deform, but that moves as a whole, is bound to one joint.
             None if moves => {
                 let rows = (0..mesh.point_count()).map(|_| [(0, 1.0)]);
@@ -179,29 +191,70 @@ impl Binding {
             }
             None => (Vec::new(), SkinWeights::default()),
         };
+        // The scale of the skeleton's place is not one of its joints.
+        let factors: Vec<f64> = joints.iter().map(|joint| unit_factor(joint.inverse_bind)).collect();
+        let mut joints = joints;
+        for (joint, factor) in joints.iter_mut().zip(&factors) {
+            joint.inverse_bind = scaled_left(joint.inverse_bind, factor.recip());
+        }
         let rig = Rig::new(mesh, joints, weights, shapes)?;
+        let stored = self.stored_pose(prims, &rig, &factors, clock, budget)?;
+        let rig = rig.with_stored_pose(stored)?;
         let mut clips = Vec::new();
         for which in 0..self.animations.len().max(1) {
-            clips.extend(self.clip(prims, which, &rig, clock, budget, notes)?);
+            clips.extend(self.clip(prims, which, &rig, &factors, clock, budget, notes)?);
         }
         Ok((rig, clips))
     }
 
+    /// The rest pose of the skeleton, or the pose of a bound animation outside of time.
+    fn stored_pose(
+        &self,
+        prims: &Prims,
+        rig: &Rig,
+        factors: &[f64],
+        clock: &Clock,
+        budget: &mut Budget,
+    ) -> Result<RigPose, Error> {
+        let start = self.grid(prims, 0, clock, budget)?.map_or(0.0, |grid| grid.start);
+        let world = local_to_world(prims, self.carrier(), start)?;
+        let bound = self.animations.first();
+        let mut transforms = Vec::new();
+        if self.influences.is_some() {
+            let still = bound.filter(|animation| animation.is_still(prims));
+            let locals = still.and_then(|animation| animation.locals(prims, &self.skeleton, 0.0));
+            let posed = self.skeleton.accumulate(locals.as_deref().unwrap_or(&self.skeleton.rest));
+            let placed = self.skeleton.of_bones(&posed).zip(factors);
+            transforms.extend(placed.map(|(joint, &factor)| scaled_right(world * joint, factor)));
+        } else if !rig.joints().is_empty() {
+            transforms.push(scaled_right(world, factors[0]));
+        }
+        let shape_weights = match bound {
+            Some(animation) => animation.stored_weights(prims, rig.shapes().len()),
+            None => vec![0.0; rig.shapes().len()],
+        };
+        Ok(RigPose { transforms: Arc::new(transforms), shape_weights })
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "the parts of a stage, used once")]
     fn clip(
         &self,
         prims: &Prims,
         which: usize,
         rig: &Rig,
+        factors: &[f64],
         clock: &Clock,
         budget: &mut Budget,
         notes: &mut Vec<Note>,
     ) -> Result<Option<Clip>, Error> {
         let animation = self.animations.get(which);
-        let grid = self.grid(prims, which, clock, budget)?;
-        if grid.is_none() && animation.is_none() && !self.rest_differs() {
-            return Ok(None);
-        }
-        let grid = grid.unwrap_or(Grid { start: 0.0, spacing: 1.0, count: 1, misses: false });
+        // A pose without samples over time is the stored pose if it is bound.
+        let is_stored = which == 0;
+        let grid = match self.grid(prims, which, clock, budget)? {
+            Some(grid) => grid,
+            None if is_stored => return Ok(None),
+            None => Grid { start: 0.0, spacing: 1.0, count: 1, misses: false },
+        };
         notes.extend(grid.note(&prims.all[self.mesh].path));
         budget.take("joint transforms", grid.count.saturating_mul(rig.joints().len()), 96)?;
         budget.take("shape weights", grid.count.saturating_mul(rig.shapes().len()), 4)?;
@@ -211,9 +264,10 @@ impl Binding {
             if self.influences.is_some() {
                 let locals = animation.and_then(|animation| animation.locals(prims, &self.skeleton, time));
                 let posed = self.skeleton.accumulate(locals.as_deref().unwrap_or(&self.skeleton.rest));
-                transforms.extend(self.skeleton.of_bones(&posed).map(|joint| world * joint));
+                let placed = self.skeleton.of_bones(&posed).zip(factors);
+                transforms.extend(placed.map(|(joint, &factor)| scaled_right(world * joint, factor)));
             } else if !rig.joints().is_empty() {
-                transforms.push(world);
+                transforms.push(scaled_right(world, factors[0]));
             }
             weights.extend(animation.map_or_else(
                 || vec![0.0; rig.shapes().len()],
@@ -223,10 +277,5 @@ impl Binding {
         let name = animation.map_or("rest", |animation| animation.name.as_str());
         let clip = Clip::new(rig, name, clock.rate(grid.spacing), transforms, weights)?;
         Ok(Some(clip.starting_at(clock.seconds(grid.start))))
-    }
-
-    /// Returns whether the rest pose of the skeleton differs from the pose that the mesh was bound in.
-    fn rest_differs(&self) -> bool {
-        self.influences.is_some() && self.skeleton.rest_differs()
     }
 }

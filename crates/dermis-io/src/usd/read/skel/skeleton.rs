@@ -10,9 +10,6 @@ use super::super::values;
 use crate::error::Error;
 use crate::usd::BONES;
 
-/// Difference of bind and rest pose up to which they are the same pose.
-const SAME_POSE: f64 = 1e-6;
-
 /// The number of a joint that only helps others; no rig has so many.
 const NO_BONE: u32 = u32::MAX;
 
@@ -116,13 +113,6 @@ impl Skeleton {
     /// Transforms relative to the skeleton, of transforms relative to parents.
     pub(super) fn accumulate(&self, locals: &[DAffine3]) -> Vec<DAffine3> {
         accumulate(&self.parents, &self.order, locals)
-    }
-
-    /// Returns whether the rest pose is another than the bind pose.
-    pub(super) fn rest_differs(&self) -> bool {
-        let size = self.bind.iter().fold(1.0f64, |size, bind| size.max(bind.translation.abs().max_element()));
-        let rest = self.accumulate(&self.rest);
-        rest.iter().zip(&self.bind).any(|(rest, bind)| !rest.abs_diff_eq(*bind, SAME_POSE * size))
     }
 }
 

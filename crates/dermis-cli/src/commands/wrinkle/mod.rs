@@ -1,30 +1,31 @@
 //! `dermis wrinkle`: adds folds to compressed regions of a coarse cloth.
 
+mod summary;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::ValueEnum;
 use dermis::active::wrinkle::{
-    ClothOptions, MAX_LEVELS, RestShape, WrinkleMeasures, WrinkleOptions, WrinkledCloth, rest_points, wrinkle,
+    ClothOptions, MAX_LEVELS, RestShape, WrinkleOptions, WrinkledCloth, rest_points, wrinkle,
 };
 use dermis::evaluate::{self, Motion};
-use dermis::io::ReadOptions;
+use dermis::io::{Format, ReadOptions};
 use dermis::mesh::glam::Vec3;
 use dermis::mesh::{Note, Object, Scene, TriMesh};
 use dermis::wrinkle_files::{self, write_curves, write_height_maps};
-use serde::Serialize;
+
+use summary::Summary;
 
 use crate::args::{EXIT_CODES, Shared};
 use crate::diagnostic::{Diagnostic, InFile};
-use crate::job::{Facts, Job};
-use crate::numbers::{counted, grouped, short};
-use crate::options::{Input, Output, count, positive};
-use crate::text::Text;
+use crate::job::Job;
+use crate::options::{Input, Output, count, map_size, positive};
 
 /// Value of `--rest` for the pattern in the UVs.
 const UVS: &str = "uv";
 /// Texels per side of maps.
-const MAP_SIZE: u32 = 512;
+const MAP_SIZE: usize = 512;
 
 const EXAMPLES: &str = "Examples:
   dermis wrinkle sample:towel -o towel.abc
@@ -55,8 +56,8 @@ pub(crate) struct Args {
     /// Write a displacement map per frame to the folder --output instead of a mesh sequence
     #[arg(long, value_name = "FORMAT", conflicts_with = "subdivide")]
     map: Option<MapFormat>,
-    #[arg(long, value_name = "N", requires = "map", value_parser = clap::value_parser!(u32).range(16..=8192), help = format!("Set the size of maps, in texels per side [default: {MAP_SIZE}]"))]
-    map_size: Option<u32>,
+    #[arg(long, value_name = "N", requires = "map", value_parser = map_size, help = format!("Set the size of maps, in texels per side [default: {MAP_SIZE}]"))]
+    map_size: Option<usize>,
     /// Write the wrinkle curves of each frame to this folder as OBJ lines
     #[arg(long, value_name = "FOLDER")]
     curves: Option<PathBuf>,
@@ -75,28 +76,9 @@ enum MapFormat {
     Exr,
 }
 
-/// JSON summary.
-#[derive(Debug, Serialize)]
-struct Summary {
-    input: String,
-    name: String,
-    frames: usize,
-    min_radius: f32,
-    /// Height of white in a PNG map; black is its negative, grey is 0.
-    map_height: f32,
-    triangles_before: usize,
-    triangles_after: usize,
-    /// Largest number of curves in a frame.
-    curves: usize,
-    #[serde(flatten)]
-    measures: WrinkleMeasures,
-}
-
 /// Adds wrinkles, writes the result and prints a summary.
 pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> {
-    if args.map.is_none() {
-        args.output.check()?;
-    }
+    check_output(args)?;
     let mut job = Job::new(format!("wrinkling {}", args.input), shared);
     let mut scene = args.part.read(&args.input, &job)?;
     let index = the_cloth(&scene).in_file(&args.input)?;
@@ -141,6 +123,19 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
     })
 }
 
+/// Checks before the work that a mesh sequence can be written, or that the output of maps is a folder.
+fn check_output(args: &Args) -> Result<(), Diagnostic> {
+    let output = &args.output.output;
+    match (args.map, Format::of_path(output)) {
+        (None, _) => args.output.check(),
+        (Some(_), Ok(format)) => {
+            let message = format!("--map writes a folder of maps, but the output has the extension of {}", format.name);
+            Err(Diagnostic::new(message).in_file(output.display()).hint("use -o FOLDER, or omit --map"))
+        }
+        (Some(_), Err(_)) => Ok(()),
+    }
+}
+
 /// Index of the only object with a motion.
 fn the_cloth(scene: &Scene) -> Result<usize, Diagnostic> {
     let moves = |object: &Object| object.sequence.is_some() || !object.clips.is_empty();
@@ -174,29 +169,10 @@ fn write_maps(args: &Args, format: MapFormat, cloth: &WrinkledCloth, job: &mut J
         MapFormat::Png => wrinkle_files::MapFormat::Png,
         MapFormat::Exr => wrinkle_files::MapFormat::Exr,
     };
-    let maps = cloth.height_maps(args.map_size.unwrap_or(MAP_SIZE) as usize)?;
+    let maps = cloth.height_maps(args.map_size.unwrap_or(MAP_SIZE))?;
     job.notes.extend(maps.notes.iter().cloned());
     let Output { output, .. } = &args.output;
     let written = job.stoppable(|watch| write_height_maps(output, &maps, format, &args.output.options(), watch))?;
     job.has_written(output, written);
     Ok(())
-}
-
-impl Facts for Summary {
-    fn write(&self, text: &mut Text) {
-        let mean = |values: &[f64]| 100.0 * values.iter().sum::<f64>() / values.len().max(1) as f64;
-        let worst = |values: &[f64]| 100.0 * values.iter().copied().fold(0.0, f64::max);
-        let WrinkleMeasures { area_lost_before: before, area_lost_after: after, .. } = &self.measures;
-        let WrinkleMeasures { popping, highest, seconds_per_frame, .. } = self.measures;
-        let frames = counted(self.frames, "frame", "frames");
-        let (coarse, fine) = (counted(self.triangles_before, "triangle", "triangles"), grouped(self.triangles_after));
-        text.title(&self.name, format!("{frames}, {coarse} refined to {fine}"));
-        let curves = counted(self.curves, "curve", "curves");
-        text.row("wrinkles", format!("up to {curves} of radius {}", short(f64::from(self.min_radius))));
-        let (worst_before, worst_after) = (worst(before), worst(after));
-        let worst = format!("worst frame {worst_before:.2} %, {worst_after:.2} %");
-        text.row("area lost", format!("{:.2} % before, {:.2} % after ({worst})", mean(before), mean(after)));
-        let time = 1e3 * seconds_per_frame;
-        text.row("quality", format!("popping {popping:.3}, highest {highest:.2} radii, {time:.1} ms per frame"));
-    }
 }
