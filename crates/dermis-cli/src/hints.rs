@@ -71,6 +71,7 @@ pub(crate) fn is_stop(error: &(dyn Error + 'static)) -> bool {
 pub(crate) fn is_wrong_result(error: &(dyn Error + 'static)) -> bool {
     matches!(error.downcast_ref(), Some(ClothError::Area { .. }))
         || matches!(error.downcast_ref(), Some(LayeredError::TooFar { .. }))
+        || matches!(error.downcast_ref(), Some(EvaluateError::Extent { .. }))
 }
 
 /// Message of errors whose own text is not suitable for the command line.

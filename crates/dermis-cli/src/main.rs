@@ -7,6 +7,7 @@ mod commands;
 mod diagnostic;
 mod hints;
 mod input;
+mod input_units;
 mod interrupt;
 mod job;
 mod motion;

@@ -7,6 +7,7 @@ use dermis::mesh::Scene;
 use dermis::{FrameRange, Selection};
 
 use crate::diagnostic::{Diagnostic, InFile};
+use crate::input_units::InputUnits;
 use crate::job::Job;
 
 /// Output of a command that always writes a file.
@@ -78,6 +79,8 @@ pub(crate) struct InputPart {
     /// Read the faces of a point cache (pc2, mdd) from this mesh [default: the OBJ file of the same name]
     #[arg(long, value_name = "FILE")]
     pub(crate) topology: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) units: InputUnits,
 }
 
 impl Output {
@@ -125,7 +128,9 @@ impl Input {
 
 impl InputPart {
     pub(crate) fn read_options(&self) -> ReadOptions {
-        ReadOptions { frame_rate_hz: self.fps, topology: self.topology.clone() }
+        let options =
+            ReadOptions { frame_rate_hz: self.fps, topology: self.topology.clone(), ..ReadOptions::default() };
+        self.units.applied(options)
     }
 
     pub(crate) fn selection(&self, clip: Option<String>) -> Selection {

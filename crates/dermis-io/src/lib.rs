@@ -48,6 +48,7 @@ mod ply;
 mod point_cache;
 mod raw_frames;
 mod read;
+mod scaled;
 #[cfg(any(feature = "gltf", feature = "fbx", feature = "usd"))]
 mod skeletons;
 #[cfg(feature = "npz")]

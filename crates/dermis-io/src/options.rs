@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use dermis_mesh::Units;
+
 /// Options of [`crate::read`].
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ReadOptions {
@@ -11,6 +13,10 @@ pub struct ReadOptions {
     /// The mesh whose faces a point cache (PC2, MDD) moves. `None`: a file of the same name with the extension `.obj`,
     /// and bare points if there is none.
     pub topology: Option<PathBuf>,
+    /// Factor on all lengths. `None`: 1.
+    pub scale: Option<f64>,
+    /// Units and up axis in place of those that the file states; `None`: as it states.
+    pub units: Units,
 }
 
 /// Options of [`crate::write`].

@@ -12,12 +12,14 @@ use crate::format::Format;
 use crate::input::{Input, clip_name};
 use crate::numbered;
 use crate::options::ReadOptions;
+use crate::scaled::with_units;
 
 /// Reads whatever `source` names: a file, a built-in `sample:NAME`, or a sequence of OBJ or PLY files as a folder, as
 /// a pattern (`walk.%04d.obj`) or with `*` and `?` (`walk_*.obj`).
 pub fn read(source: &str, options: &ReadOptions) -> Result<Scene, Error> {
     if let Some(name) = source.strip_prefix("sample:") {
-        return samples::build(name).ok_or_else(|| no_such_sample(name).in_file(source));
+        let sample = samples::build(name).ok_or_else(|| no_such_sample(name).in_file(source))?;
+        return with_units(sample, options).map_err(|error| error.in_file(source));
     }
     let path = Path::new(source);
     let mut scene = match numbered::files_of(path)?.as_deref() {
@@ -28,7 +30,7 @@ pub fn read(source: &str, options: &ReadOptions) -> Result<Scene, Error> {
     if options.topology.is_some() && Format::of_path(path).is_ok_and(|format| format.holds.faces) {
         scene.notes.push(Note::new("a topology is for files without faces (.pc2, .mdd); this one has its own"));
     }
-    Ok(scene)
+    with_units(scene, options).map_err(|error| error.in_file(path))
 }
 
 fn no_such_sample(name: &str) -> Error {

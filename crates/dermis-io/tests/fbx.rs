@@ -66,6 +66,46 @@ fn curves_are_sampled_at_the_files_rate_or_the_one_asked_for() {
     assert_eq!(asked.objects[0].clips[0].frame_count(), 11);
 }
 
+/// The quad below a bone of scale 0.01 that is turned from Z up, with an empty take before the real one, and an end bone.
+fn quad_below_a_scaled_root() -> String {
+    let root = "\tModel: 3, \"Model::Root\", \"LimbNode\" {\n\t\tVersion: 232\n";
+    let property = |name: &str, value: &str| format!("\t\t\tP: \"{name}\", \"{name}\", \"\", \"A\",{value}\n");
+    let scaled = format!(
+        "{root}\t\tProperties70:  {{\n{}{}\t\t}}\n",
+        property("Lcl Scaling", "0.01,0.01,0.01"),
+        property("Lcl Rotation", "-90,0,0")
+    );
+    let stack = "\tAnimationStack: 30, \"AnimStack::Rise\"";
+    let empty = format!("\tAnimationStack: 90, \"AnimStack::Take 001\", \"\" {{\n\t}}\n{stack}");
+    let end = "\tModel: 91, \"Model::Tip_End\", \"LimbNode\" {\n\t\tVersion: 232\n\t}\n";
+    let connection = "\tC: \"OP\",32,4, \"Lcl Translation\"";
+    assert!(QUAD.contains(root) && QUAD.contains(stack) && QUAD.contains(connection));
+    QUAD.replace(root, &format!("{end}{scaled}"))
+        .replace(stack, &empty)
+        .replace(connection, &format!("\tC: \"OO\",91,4\n{connection}"))
+}
+
+#[test]
+fn a_scaled_root_places_the_bind_shape_and_an_empty_take_is_skipped() {
+    let (clean, scene) = (read(QUAD.as_bytes()).unwrap(), read(quad_below_a_scaled_root().as_bytes()).unwrap());
+    let (clean, object) = (&clean.objects[0], &scene.objects[0]);
+    // (x, y, z) in the space of the root is (x, z, −y) / 100 in the scene.
+    let placed = |point: Vec3| [0.01 * point.x, 0.01 * point.z, -0.01 * point.y];
+    for (found, expected) in object.mesh.points().iter().zip(clean.mesh.points()) {
+        near(*found, placed(*expected));
+    }
+    for (found, expected) in frame(object, 12).iter().zip(frame(clean, 12)) {
+        near(*found, placed(expected));
+    }
+    assert_eq!(object.clips.len(), 1);
+    assert_eq!(object.clips[0].name(), clean.clips[0].name());
+    assert!(scene.notes.iter().any(|note| note.message.contains("'Take 001' is")), "{:?}", scene.notes);
+    let joints = object.rig.as_ref().unwrap().joints();
+    let tree: Vec<(&str, Option<usize>)> = joints.iter().map(|joint| (joint.name.as_str(), joint.parent)).collect();
+    assert_eq!(tree, [("Root", None), ("Tip", Some(0)), ("Tip_End", Some(1))]);
+    assert!(joints.iter().all(|joint| (joint.bind().matrix3.determinant() - 1.0).abs() < 1e-6));
+}
+
 #[test]
 fn a_file_from_blender_moves_as_in_blender() {
     // Blender's own positions, evaluated with `to_mesh` at the last frame; it exports centimetres, Y up.

@@ -47,7 +47,7 @@ fn a_node_that_moves_becomes_a_joint() {
     let scene = read(&moving_node());
     let object = &scene.objects[0];
     let rig = object.rig.as_ref().unwrap();
-    assert_eq!((object.name.as_str(), rig.joints().len(), rig.joints()[0].name.as_str()), ("leaf", 1, "leaf"));
+    assert_eq!((object.name.as_str(), rig.joints().len(), rig.joints()[0].name.as_str()), ("leaf", 1, "turner"));
     // Mirrored, so turned round.
     assert_eq!(object.mesh.points()[1], Vec3::new(-1.0, 0.0, 5.0));
     assert_eq!(object.mesh.layout().map_or(object.mesh.triangles(), |l| &l.triangles), [[0, 2, 1]]);
@@ -80,7 +80,8 @@ fn a_node_that_is_flat_at_rest_does_not_flatten_its_mesh() {
     let length = u32::from_le_bytes(bytes[12..16].try_into().unwrap()) as usize;
     let scene = read(&glb(&json, &bytes[28 + length..]));
     let object = &scene.objects[0];
-    assert_eq!(object.mesh.points()[1], Vec3::X);
+    assert_eq!(object.mesh.points()[1], Vec3::new(-1.0, 0.0, 5.0));
+    assert_eq!(object.rest_points()[1], object.rest_points()[0], "the stored pose is flat");
     let posed = bake(&object.mesh, object.rig.as_ref().unwrap(), &object.clips[0]).unwrap();
     assert!(posed.frame(10).unwrap()[1].distance(Vec3::new(0.0, 0.0, 10.0)) < 1e-5);
 }
@@ -117,7 +118,7 @@ fn weights_are_made_to_sum_to_one_and_the_nodes_of_skinned_meshes_do_not_matter(
     let object = &scene.objects[0];
     let rig = object.rig.as_ref().unwrap();
     let tree: Vec<_> = rig.joints().iter().map(|joint| (joint.name.as_str(), joint.parent)).collect();
-    assert_eq!(tree, [("root", None), ("tip", Some(0))]);
+    assert_eq!(tree, [("root", None), ("tip", Some(2)), ("between", Some(0))]);
     let rows: Vec<Vec<(u32, f32)>> = rig.weights().rows().map(Iterator::collect).collect();
     assert_eq!(rows, [vec![(0, 0.5), (1, 0.5)], vec![(1, 1.0)], vec![(0, 1.0)]]);
     let posed = bake(&object.mesh, rig, &object.clips[0]).unwrap();

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 pub mod block_sparse;
+pub mod lbfgs;
 pub mod mean_shift;
 pub mod nnls;
 pub mod pcg;

@@ -462,7 +462,7 @@ mod tests {
         assert!(Arc::ptr_eq(rig.shared_joints(), &joints) && rig.shapes().len() == 2);
         assert_eq!(*merged.base_motion().unwrap().unwrap().frame(1).unwrap(), apart.concat());
         assert_eq!(*merged.rest_points(), rests);
-        // Another skeleton stands beside the first.
+        // Another skeleton is added after the first.
         let others = Arc::new(vec![Joint::at("other", None, DAffine3::IDENTITY); 2]);
         let objects = vec![rigged("a", &joints, 1, 0.5), rigged("b", &others, 1, 0.0)];
         let apart: Vec<Vec<Vec3>> =

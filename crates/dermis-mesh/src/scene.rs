@@ -9,8 +9,8 @@ use glam::Vec3;
 use crate::clip::Clip;
 use crate::deformer::Deformer;
 use crate::pose::{bake_lazily, pose_with};
-use crate::rig::Rig;
-use crate::sequence::{MeshSequence, SequenceError};
+use crate::rig::{Rig, RigPose};
+use crate::sequence::{DEFAULT_FRAME_RATE_HZ, MeshSequence, SequenceError};
 use crate::tet_mesh::TetMesh;
 use crate::tri_mesh::TriMesh;
 
@@ -99,6 +99,13 @@ impl Object {
         let mut points = vec![Vec3::ZERO; self.mesh.point_count()];
         pose_with(&self.mesh, rig, &pose.transforms, &pose.shape_weights, &mut points);
         Cow::Owned(points)
+    }
+
+    /// The stored pose as a clip of one frame; `None` if it is the bind pose.
+    pub fn stored_clip(&self) -> Option<Clip> {
+        let rig = self.rig.as_ref()?;
+        let RigPose { transforms, shape_weights } = rig.stored_pose()?.clone();
+        Clip::sharing(rig, "stored pose", DEFAULT_FRAME_RATE_HZ, transforms, shape_weights).ok()
     }
 
     /// The object in its stored pose, without its rig, for formats that hold shapes only.

@@ -33,7 +33,10 @@ mod surface_graph;
 
 pub use bone_model::BoneModel;
 pub use fit::refine;
-pub use fit::{Animation, Bones, Corrections, Fit, FitError, FitOptions, WeightMethod, fit, fit_weights};
+pub use fit::{
+    Animation, Bones, Corrections, Fit, FitError, FitOptions, SkeletonKind, SkeletonReport, WeightMethod, fit,
+    fit_weights,
+};
 pub use measure::{Measures, RigQuality, compare, measure, rig_quality, statistics};
 pub use pose::{Pose, Poser};
 pub use skin::{PoseError, Skin, SkinError};

@@ -14,6 +14,8 @@ use glam::{IVec3, Vec3};
 pub(crate) struct SurfaceGraph {
     /// The edges of the surface, without bridges.
     pub(crate) edges: Vec<[u32; 2]>,
+    /// The bridges between shells.
+    pub(crate) bridges: Vec<[u32; 2]>,
     starts: Vec<usize>,
     items: Vec<u32>,
 }
@@ -35,7 +37,7 @@ impl SurfaceGraph {
             items.extend(list);
             starts.push(items.len());
         }
-        Self { edges, starts, items }
+        Self { edges, bridges, starts, items }
     }
 
     /// Number of points.

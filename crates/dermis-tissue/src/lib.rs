@@ -5,5 +5,6 @@
 
 pub mod dynamics;
 pub mod fem;
+pub mod fit;
 pub mod layered;
 pub mod layers;

@@ -108,6 +108,9 @@ impl Asset {
         let lods = take_lods(&mut scene.objects);
         let (mut object, merged) = evaluate::single(&scene)?;
         object.clips.retain(|clip| clip.frame_count() > 0);
+        if object.clips.is_empty() && object.sequence.is_none() {
+            object.clips.extend(object.stored_clip().map(Arc::new));
+        }
         let notes = scene.notes.into_iter().chain(merged).collect();
         Ok(Self {
             label: label.into(),

@@ -88,7 +88,9 @@ impl Animations {
             let (object, merged) = single(&selected)?;
             self.notes.extend(selected.notes.into_iter().chain(merged));
             self.expect_same_mesh(&object.mesh)?;
-            if let Some(Motion { sequence, warnings, .. }) = evaluate::motion(&object)? {
+            if let Some(motion) = evaluate::motion(&object)? {
+                evaluate::check_extent(&object, &motion)?;
+                let Motion { sequence, warnings, .. } = motion;
                 self.notes.extend(warnings);
                 self.animations.push(Animation { name: self.unused_name(called), sequence });
             }

@@ -246,16 +246,29 @@ pub fn read_motions(
     let target = model.shaped(&[])?.to_object("body", &[])?;
     let rig = target.rig.clone().ok_or(BodyError::NoJoints)?;
     let (mut motions, mut notes) = (Vec::new(), scene.notes);
+    let mut failed = None;
     for object in scene.objects.iter().filter(|object| object.rig.is_some()) {
+        // Meshes on one skeleton have the same motions.
+        if !motions.is_empty() {
+            break;
+        }
         let converted = in_units(object, scene.units, Units { metres_per_unit: Some(1.0), up_axis: Some(up) })?;
         let from = converted.as_ref().unwrap_or(object);
         for clip in &from.clips {
-            let (moved, said) = retarget(clip, from, &target)?;
-            notes.extend(said);
-            motions.push(motion_of_clip(model, &rig, &moved)?);
+            match retarget(clip, from, &target) {
+                Ok((moved, said)) => {
+                    notes.extend(said);
+                    motions.push(motion_of_clip(model, &rig, &moved)?);
+                }
+                Err(error) => failed = failed.or(Some(error)),
+            }
         }
     }
-    if motions.is_empty() { Err(BodyFileError::NoMotion) } else { Ok((motions, notes)) }
+    match failed {
+        _ if !motions.is_empty() => Ok((motions, notes)),
+        Some(error) => Err(error.into()),
+        None => Err(BodyFileError::NoMotion),
+    }
 }
 
 /// The shape coefficients of `model` that are set by name or number, the others 0.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use dermis_active::volume::{self, VolumeError, VolumeLayer};
 use dermis_mesh::merge::{self, MergeError};
 use dermis_mesh::pose::bake_lazily;
+use dermis_mesh::tri_mesh::bounds;
 use dermis_mesh::{Clip, Deformer, MeshSequence, Note, Object, Scene, SequenceError};
 use dermis_skin::envelope::{self, PlayError};
 
@@ -74,6 +75,22 @@ pub enum EvaluateError {
         /// Kind of the layer.
         layer: String,
     },
+    /// A pose is so large or small that the rig and its clip cannot belong together.
+    #[error(
+        "'{object}' cannot be right: its extent is {rest:.3e} at rest and {posed:.3e} in frame {frame} of '{clip}'"
+    )]
+    Extent {
+        /// The object.
+        object: String,
+        /// Diagonal of the rest pose.
+        rest: f64,
+        /// Diagonal of the posed frame.
+        posed: f64,
+        /// The frame.
+        frame: usize,
+        /// The clip; empty for recorded frames.
+        clip: String,
+    },
     /// Multi-weights do not belong to the mesh or the rig.
     #[error(transparent)]
     Play(#[from] PlayError),
@@ -135,6 +152,29 @@ pub fn clip_motion(object: &Object, clip: &Arc<Clip>) -> Result<Motion, Evaluate
         return Err(EvaluateError::OtherRig { object: object.name.clone(), clip: clip.name().to_owned() });
     }
     Evaluation::new(object, Some(clip), bake_lazily(&object.mesh, rig, clip)?).finish()
+}
+
+/// Ratio of the extents of two poses beyond which they cannot be poses of one object.
+const MAX_EXTENT_RATIO: f64 = 1000.0;
+
+/// Rejects a motion whose first, middle and last frames all are far larger or smaller than the rest pose: it is in other
+/// units, or another object's. Single frames may vanish, as objects do that appear later.
+pub fn check_extent(object: &Object, motion: &Motion) -> Result<(), EvaluateError> {
+    let rest = f64::from(object.mesh.diagonal());
+    let count = motion.sequence.frame_count();
+    let mut worst = None;
+    for frame in [0, count / 2, count - 1] {
+        let (low, high) = bounds(&motion.sequence.frame(frame)?);
+        let posed = f64::from((high - low).length());
+        let is_possible = posed <= MAX_EXTENT_RATIO * rest && rest <= MAX_EXTENT_RATIO * posed;
+        if is_possible || rest == 0.0 {
+            return Ok(());
+        }
+        worst = worst.or(Some((frame, posed)));
+    }
+    let Some((frame, posed)) = worst else { return Ok(()) };
+    let (object, clip) = (object.name.clone(), motion.name().to_owned());
+    Err(EvaluateError::Extent { object, rest, posed, frame, clip })
 }
 
 /// Layers being put on top of each other.

@@ -60,6 +60,7 @@ pub fn measure_skin(skin: &Skin, animations: &[Animation]) -> Result<Fit> {
         epsilon: None,
         compression: compression(points, frames, skin.bone_count(), influences, BoneModel::of_skin(&skin)),
         refinement: Refinement::default(),
+        skeleton: None,
         seconds: vec![("measure", start.elapsed().as_secs_f64())],
         notes: Vec::new(),
         skin,

@@ -94,6 +94,7 @@ pub fn keep_volume_with(
         if motions.is_empty() {
             continue;
         }
+        motions.iter().try_for_each(|motion| evaluate::check_extent(object, motion))?;
         let unsuited = |cause| KeepVolumeError::Volume { object: object.name.clone(), cause };
         let layer = Arc::new(VolumeLayer::new(object, options).map_err(unsuited)?);
         warnings.extend(layer.notes().iter().cloned());

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use dermis_mesh::{Clip, Deformer, Note, Object, Scene};
+use dermis_mesh::{Clip, Deformer, Note, Object, Scene, UpAxis};
 
 use crate::error::Result;
 use crate::evaluate::{clip_motion, with_frames};
 use crate::files::ToScene;
 use crate::frame_range::FrameRange;
-use crate::retarget::{RetargetError, in_units, retarget};
+use crate::retarget::{FootSlide, JointMap, RetargetError, Retargeted, foot_slide, in_units, retarget_with};
 use crate::select::{Selection, select};
 
 pub use crate::error::PoseError;
@@ -26,6 +26,8 @@ pub struct PoseOptions {
     pub frame_rate_hz: Option<f64>,
     /// Plays the skin and blend shapes only, without layers.
     pub base: bool,
+    /// Joints of the motion that move joints of the model; the others are matched by name.
+    pub joint_map: JointMap,
 }
 
 /// A model in motion.
@@ -54,6 +56,8 @@ pub struct PosedObject {
     pub layers: Vec<String>,
     /// The clip; `None` if the object does not move.
     pub clip: Option<Arc<Clip>>,
+    /// Movement of the feet while those of the motion are on the ground; `None` for clips of the model itself.
+    pub foot_slide: Option<FootSlide>,
 }
 
 impl ToScene for PosedModel {
@@ -62,7 +66,7 @@ impl ToScene for PosedModel {
     }
 }
 
-/// Plays a clip of `model`, or one of `motion`, whose joints are matched by name or else by order.
+/// Plays a clip of `model`, or one of `motion`, whose joints are matched as [`mod@crate::retarget`] describes.
 pub fn pose_model(
     model: &(impl ToScene + ?Sized),
     motion: Option<&Scene>,
@@ -75,9 +79,12 @@ pub fn pose_model(
     let mut warnings = std::mem::take(&mut scene.notes);
     let mut objects = Vec::new();
     for object in &mut scene.objects {
-        let clip = match &motion {
-            Some(motion) => clip_of_other(motion, object, &mut warnings)?,
-            None => own_clip(object, &mut warnings),
+        let (clip, foot_slide) = match &motion {
+            Some(motion) => {
+                let up = scene.units.up_axis.unwrap_or(UpAxis::Y);
+                clip_of_other(motion, object, up, &options.joint_map, &mut warnings)?
+            }
+            None => (own_clip(object, &mut warnings), None),
         };
         let layers = object.deformers.iter().filter(|_| !options.base);
         objects.push(PosedObject {
@@ -87,6 +94,7 @@ pub fn pose_model(
             joints: object.rig.as_ref().map_or(0, |rig| rig.joints().len()),
             layers: layers.map(Deformer::kind).map(ToOwned::to_owned).collect(),
             clip: clip.clone(),
+            foot_slide,
         });
         *object = play(std::mem::take(object), clip, options.base, &mut warnings)?;
     }
@@ -147,28 +155,35 @@ fn first_of_several(object: &Object, clip: &Clip) -> Option<Note> {
     (count > 1).then(|| Note::at(object.name.clone(), message()))
 }
 
-/// A clip of `motion` for `object`: of the first rig there whose joints fit.
+/// A clip of `motion` for `object`, of the rig there with the most joints in common, and the sliding of its feet.
 fn clip_of_other(
     motion: &Scene,
     object: &Object,
+    up: UpAxis,
+    map: &JointMap,
     warnings: &mut Vec<Note>,
-) -> std::result::Result<Option<Arc<Clip>>, RetargetError> {
+) -> std::result::Result<(Option<Arc<Clip>>, Option<FootSlide>), RetargetError> {
     if object.rig.as_ref().is_none_or(|rig| rig.joints().is_empty()) {
-        return Ok(None);
+        return Ok((None, None));
     }
     let sources = motion.objects.iter().filter_map(|source| Some((source, source.clips.first()?)));
-    let mut failed = None;
+    let (mut best, mut failed): (Option<(usize, &Object, &Arc<Clip>, Retargeted)>, _) = (None, None);
     for (source, clip) in sources {
-        match retarget(clip, source, object) {
-            Ok((moved, notes)) => {
-                warnings.extend(first_of_several(source, clip));
-                warnings.extend(notes);
-                return Ok(Some(Arc::new(moved)));
+        match retarget_with(clip, source, object, map) {
+            Ok(moved) => {
+                let count = moved.places.iter().flatten().count();
+                if best.as_ref().is_none_or(|(most, ..)| count > *most) {
+                    best = Some((count, source, clip, moved));
+                }
             }
             Err(error) => failed = failed.or(Some(error)),
         }
     }
-    failed.map_or(Ok(None), Err)
+    let Some((_, source, clip, moved)) = best else { return failed.map_or(Ok((None, None)), Err) };
+    let slide = foot_slide(clip, source, &moved, object, up);
+    warnings.extend(first_of_several(source, clip));
+    warnings.extend(moved.notes);
+    Ok((Some(Arc::new(moved.clip)), slide))
 }
 
 /// `object` as it plays `clip`: a rig if nothing lies on top of its skin, else frames.

@@ -10,6 +10,7 @@ use serde::Serialize;
 use crate::args::{EXIT_CODES, Format, Shared};
 use crate::diagnostic::{Diagnostic, InFile};
 use crate::input::{self, format_name};
+use crate::input_units::InputUnits;
 use crate::motion::{MotionFacts, Words};
 use crate::notes::NoteFacts;
 use crate::numbers::{counted, grouped, seconds, short};
@@ -37,6 +38,8 @@ pub(crate) struct Args {
     /// Read the faces of a point cache (pc2, mdd) from this mesh [default: the OBJ file of the same name]
     #[arg(long, value_name = "FILE")]
     topology: Option<std::path::PathBuf>,
+    #[command(flatten)]
+    units: InputUnits,
 }
 
 /// JSON summary of a file.
@@ -53,7 +56,8 @@ struct FileFacts {
 
 /// Shows each file; files that cannot be read are reported and the others are shown.
 pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> {
-    let part = InputPart { topology: args.topology.clone(), ..InputPart::default() };
+    let (topology, units) = (args.topology.clone(), args.units.clone());
+    let part = InputPart { topology, units, ..InputPart::default() };
     part.expect_point_cache(args.files.iter().map(String::as_str))?;
     let mut code = ExitCode::SUCCESS;
     for (at, file) in args.files.iter().enumerate() {

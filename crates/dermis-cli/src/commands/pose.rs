@@ -1,17 +1,20 @@
 //! `dermis pose`: plays a clip with the skin, blend shapes and layers of a model.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use dermis::FrameRange;
 use dermis::io::ReadOptions;
 use dermis::pose_model::{PoseOptions, PosedModel, PosedObject, pose_model};
+use dermis::retarget::{FootSlide, JointMap, joint_map_from_toml};
 use serde::Serialize;
 
 use crate::args::{EXIT_CODES, Shared};
 use crate::diagnostic::{Diagnostic, InFile};
+use crate::input_units::InputUnits;
 use crate::job::{Facts, Job};
 use crate::motion::{MotionFacts, Words};
-use crate::numbers::{counted, grouped};
+use crate::numbers::{counted, grouped, short};
 use crate::options::{Output, frame_rate};
 use crate::text::Text;
 
@@ -34,9 +37,12 @@ pub(crate) struct Args {
     /// Use this clip: its name, a unique part of its name, or its index from 0 [default: the first]
     #[arg(long, value_name = "CLIP")]
     clip: Option<String>,
-    /// Read the clip from this file; joints are matched by name, then by order
+    /// Read the clip from this file; joints are matched by name, else by hierarchy or order
     #[arg(long, value_name = "FILE")]
     rig: Option<String>,
+    /// Match joints by this TOML file, with lines such as Hips = "pelvis": joint of the model, joint of --rig
+    #[arg(long, value_name = "FILE", requires = "rig")]
+    joint_map: Option<PathBuf>,
     /// Use this mesh: its name or path, a unique part of its name, or a pattern with * and ?
     #[arg(long, value_name = "NAME")]
     mesh: Option<String>,
@@ -49,6 +55,8 @@ pub(crate) struct Args {
     /// Play the skin and blend shapes only, without layers
     #[arg(long)]
     base: bool,
+    #[command(flatten)]
+    units: InputUnits,
 }
 
 /// JSON summary.
@@ -73,14 +81,17 @@ struct ObjectSummary {
     /// Types of the layers that were applied.
     layers: Vec<String>,
     clip: Option<MotionFacts>,
+    /// Movement of the feet while those of the motion are on the ground.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    foot_slide: Option<FootSlide>,
 }
 
 /// Poses the model, writes the result and prints a summary.
 pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> {
     args.output.check()?;
     let mut job = Job::new(format!("posing {}", args.model), shared);
-    let read_options = ReadOptions { frame_rate_hz: args.fps, topology: None };
-    let model = job.read(&args.model, &read_options)?;
+    let read_options = ReadOptions { frame_rate_hz: args.fps, ..ReadOptions::default() };
+    let model = job.read(&args.model, &args.units.applied(read_options.clone()))?;
     let motion = args.rig.as_ref().map(|rig| job.read(rig, &read_options)).transpose()?;
     let options = PoseOptions {
         mesh: args.mesh.clone(),
@@ -88,6 +99,13 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
         frames: args.frames,
         frame_rate_hz: args.fps,
         base: args.base,
+        joint_map: match &args.joint_map {
+            Some(path) => {
+                let text = std::fs::read_to_string(path).in_file(path.display())?;
+                joint_map_from_toml(&text).map_err(dermis::Error::from).in_file(path.display())?
+            }
+            None => JointMap::new(),
+        },
     };
     let blamed = args.rig.as_ref().unwrap_or(&args.model);
     let mut posed = pose_model(&model, motion.as_ref(), &options).in_file(blamed)?;
@@ -123,6 +141,10 @@ impl Facts for Summary {
             words.extend(object.layers.iter().map(|layer| format!("layer '{layer}'")));
             words.extend(object.clip.as_ref().map(MotionFacts::titled));
             text.title(&object.name, words.join(", "));
+            if let Some(slide) = &object.foot_slide {
+                let (own, source) = (short(slide.speed), short(slide.source_speed));
+                text.row("feet", format!("slide at {own} units/s on the ground, {source} in the motion"));
+            }
         }
         let [frames, vertices] =
             [self.frames_per_second, self.vertices_per_second].map(|speed| grouped(speed as usize));
@@ -132,7 +154,7 @@ impl Facts for Summary {
 
 impl ObjectSummary {
     fn of(object: &PosedObject) -> Self {
-        let PosedObject { name, points, vertices, joints, layers, clip } = object.clone();
-        Self { name, points, vertices, joints, layers, clip: clip.as_deref().map(MotionFacts::of_clip) }
+        let PosedObject { name, points, vertices, joints, layers, clip, foot_slide } = object.clone();
+        Self { name, points, vertices, joints, layers, clip: clip.as_deref().map(MotionFacts::of_clip), foot_slide }
     }
 }

@@ -1,17 +1,20 @@
 //! `dermis sample`: built-in inputs.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
-use dermis::io::WriteOptions;
+use dermis::io::{WriteOptions, Written};
 use dermis::samples::SAMPLES;
+use dermis::tissue::fit::SubjectKind;
+use serde::Serialize;
 use serde_json::json;
 
 use crate::args::{EXIT_CODES, Format, Shared};
 use crate::commands::convert::convert;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, InFile};
 use crate::input::SAMPLE;
+use crate::job::{Facts, Job};
 use crate::options::Input;
 use crate::terminal::{self, Paint};
 use crate::text::Text;
@@ -19,9 +22,14 @@ use crate::text::Text;
 const EXAMPLES: &str = "Examples:
   dermis sample --list
   dermis sample gallop -o gallop.npz
+  dermis sample scans --subject heavy --seed 7 -o scans
+      a folder of generated 4D scans of a subject whose flesh is hidden
 
 'dermis convert sample:gallop gallop.npz' writes the same file and can select frames
 and clips. Every command accepts sample:NAME in place of a file.";
+
+/// Name of the generated scans.
+const SCANS: &str = "scans";
 
 /// Write a built-in sample to a file
 #[derive(Debug, clap::Args)]
@@ -30,23 +38,61 @@ pub(crate) struct Args {
     /// Sample
     #[arg(required_unless_present = "list", value_parser = sample_names())]
     name: Option<String>,
-    /// Write to this file; its extension selects the format
+    /// Write to this file; its extension selects the format. For scans, a folder
     #[arg(long, short, value_name = "FILE", required_unless_present = "list")]
     output: Option<PathBuf>,
     /// List the samples
     #[arg(long, conflicts_with_all = ["name", "output", "force"])]
     list: bool,
+    /// Subject of the scans
+    #[arg(long, default_value = "heavy", value_parser = PossibleValuesParser::new(SubjectKind::ALL.map(|(name, _)| name)))]
+    subject: String,
+    /// Seed of the hidden flesh of the scans
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
     /// Replace outputs that exist
     #[arg(long)]
     force: bool,
 }
 
 fn sample_names() -> PossibleValuesParser {
-    PossibleValuesParser::new(SAMPLES.iter().map(|sample| PossibleValue::new(sample.name).help(sample.summary)))
+    let samples = SAMPLES.iter().map(|sample| PossibleValue::new(sample.name).help(sample.summary));
+    PossibleValuesParser::new(
+        samples.chain([PossibleValue::new(SCANS).help("4D scans of a subject with hidden flesh")]),
+    )
+}
+
+/// JSON summary of generated scans.
+#[derive(Debug, Serialize)]
+struct Scans {
+    subject: String,
+    seed: u64,
+}
+
+impl Facts for Scans {
+    fn write(&self, text: &mut Text) {
+        text.row("subject", format!("{}, seed {}; the hidden flesh is in the folder 'truth'", self.subject, self.seed));
+    }
+}
+
+fn scans(args: &Args, folder: &Path, shared: &Shared) -> Result<ExitCode, Diagnostic> {
+    let mut job = Job::new("generating scans", shared);
+    let kind =
+        SubjectKind::ALL.iter().find(|(name, _)| *name == args.subject).map_or(SubjectKind::Heavy, |(_, kind)| *kind);
+    let options = WriteOptions { force: args.force, ..WriteOptions::default() };
+    let files = job
+        .stoppable(|watch| dermis::sample_scans(folder, kind, args.seed, &options, watch))
+        .in_file(folder.display())?;
+    let bytes = files.iter().filter_map(|file| file.metadata().ok()).map(|data| data.len()).sum();
+    job.has_written(folder, Written { files, bytes, ..Written::default() });
+    job.summarize(&Scans { subject: args.subject.clone(), seed: args.seed })
 }
 
 /// Writes the sample, or lists all samples.
 pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> {
+    if let (Some(SCANS), Some(folder)) = (args.name.as_deref(), &args.output) {
+        return scans(args, folder, shared);
+    }
     if let (Some(name), Some(output)) = (&args.name, &args.output) {
         let options = WriteOptions { force: args.force, ..WriteOptions::default() };
         return convert(&format!("{SAMPLE}{name}"), output, &options, &Input::default(), shared);

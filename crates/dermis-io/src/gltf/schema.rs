@@ -109,7 +109,11 @@ schema! { "camelCase"
     NodeExtensions {
         #[serde(rename = "DERMIS_deformers")]
         deformers: Option<serde_json::Value>,
+        #[serde(rename = "KHR_node_visibility")]
+        visibility: Option<Visibility>,
     }
+
+    Visibility { visible: Option<bool>, }
 
     Mesh {
         name: String,

@@ -57,6 +57,13 @@ impl Archive {
         self.entries.keys().map(String::as_str)
     }
 
+    /// The names of the arrays, in the order of the file.
+    pub(super) fn names_in_order(&self) -> Vec<String> {
+        let mut names: Vec<(usize, &String)> = self.entries.iter().map(|(name, &index)| (index, name)).collect();
+        names.sort_unstable();
+        names.into_iter().map(|(_, name)| name.clone()).collect()
+    }
+
     /// Returns whether there is an array `name`.
     pub(super) fn has(&self, name: &str) -> bool {
         self.entries.contains_key(name)

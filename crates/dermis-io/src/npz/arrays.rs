@@ -15,6 +15,16 @@ pub trait Arrays {
     /// The array `name`, if there is one.
     fn array(&mut self, name: &'static str) -> Result<Option<Array>, Error>;
 
+    /// The names of all arrays, in the order of the archive.
+    fn names(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// The array with a name that is not known in advance.
+    fn named(&mut self, _name: &str) -> Result<Option<Array>, Error> {
+        Ok(None)
+    }
+
     /// The sparse matrix `name`, if there is one that is sparse.
     fn sparse(&mut self, _name: &'static str) -> Result<Option<Sparse>, Error> {
         Ok(None)

@@ -81,6 +81,14 @@ impl Arrays for Reader<'_> {
         self.take(name)
     }
 
+    fn names(&self) -> Vec<String> {
+        self.archive.names_in_order()
+    }
+
+    fn named(&mut self, name: &str) -> Result<Option<Array>, Error> {
+        self.archive.get(name)
+    }
+
     fn attributes(&mut self, points: usize) -> Result<Attributes, Error> {
         Ok(self.rest(points)?.0)
     }

@@ -277,3 +277,23 @@ fn files_outside_of_the_folder_are_not_opened() {
     std::fs::write(&path, "#usda 1.0\ndef Mesh \"A\" (references = @./near.usda@</M>) {}\n").unwrap();
     assert_eq!(dermis_io::read(path.to_str().unwrap(), &ReadOptions::default()).unwrap().objects.len(), 1);
 }
+
+#[test]
+fn hidden_and_invalid_meshes_are_skipped_with_notes() {
+    let mesh = |name: &str, more: &str| {
+        format!(
+            "def Mesh \"{name}\" {{ int[] faceVertexCounts = [3] int[] faceVertexIndices = [0, 1, 2]\n\
+             point3f[] points = [(0, 0, 0), (1, 0, 0), (0, 1, 0)]\n{more}\n}}\n"
+        )
+    };
+    let odd = "def Mesh \"Odd\" { int[] faceVertexCounts = [3] int[] faceVertexIndices = [0, 1, 9]\n\
+               point3f[] points = [(0, 0, 0), (1, 0, 0), (0, 1, 0)] }\n";
+    let hidden = format!("def Xform \"Off\" {{ token visibility = \"invisible\"\n{} }}\n", mesh("Below", ""));
+    let guide = mesh("Guide", "uniform token purpose = \"guide\"");
+    let stage = format!("#usda 1.0\n{}{hidden}{guide}{odd}", mesh("Seen", ""));
+    let scene = dermis_io::read_bytes("usda", stage.as_bytes(), &ReadOptions::default()).unwrap();
+    assert_eq!(scene.objects.len(), 1);
+    assert_eq!(scene.notes.iter().filter(|note| note.message.starts_with("the mesh is skipped")).count(), 3);
+    let alone = format!("#usda 1.0\n{odd}");
+    assert!(dermis_io::read_bytes("usda", alone.as_bytes(), &ReadOptions::default()).is_err());
+}

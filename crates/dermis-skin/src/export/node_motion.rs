@@ -6,7 +6,7 @@
 //! hierarchy.
 //!
 //! Blender creates bones from the rest transforms of nodes, deforms the mesh into that pose, and does not support scale
-//! at rest. A joint rests in the stored pose of its rig, which is its bind pose unless a file says otherwise, or in its
+//! at rest. A joint rests in the stored pose of its rig, which is its bind pose if the file has no other, or in its
 //! first pose if it has neither. The first of the three nodes
 //! of a flexible bone rests in the bind pose of the joint, without scale and shear, and the others at the first; scale
 //! and shear of the bind pose become part of the motion.

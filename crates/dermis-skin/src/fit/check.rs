@@ -29,6 +29,9 @@ pub(super) fn check(rest: &TriMesh, animations: &[Animation], options: &FitOptio
     if !(smoothness >= 0.0 && smoothness.is_finite()) {
         return wrong("the smoothness", smoothness.to_string(), "0 or a positive number");
     }
+    if options.skeleton.is_some() && options.refine.max_iterations == 0 {
+        return wrong("the number of iterations of the refinement", "0".to_owned(), "above 0 with a skeleton");
+    }
     match options.bones {
         Bones::Tolerance(epsilon) if !(epsilon > 0.0 && epsilon <= 2.0) => {
             wrong("the rotation tolerance", epsilon.to_string(), "above 0 and at most 2")

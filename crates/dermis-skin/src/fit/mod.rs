@@ -15,6 +15,7 @@ mod options;
 mod pivot;
 pub mod refine;
 mod shading_normals;
+mod skeleton;
 pub mod sma;
 pub(crate) mod state;
 pub(crate) mod surface;
@@ -36,9 +37,12 @@ pub use self::options::{
     Bones, Corrections, DEFAULT_EPSILON, DEFAULT_INFLUENCES, DEFAULT_NEGATIVE_BOUND, DEFAULT_TSVD_THRESHOLD,
     FitOptions, MAX_INFLUENCES, WeightMethod,
 };
+use self::refine::local_weights::{LocalOptions, weigh_locally};
 use self::refine::seed::partition;
 use self::refine::{Refinement, refine, weigh_points};
 use self::shading_normals::with_shading_normals;
+use self::skeleton::{FixedOffsets, Skeleton, find_mirror, find_skeleton, solve_fixed_offsets};
+pub use self::skeleton::{SkeletonKind, SkeletonReport};
 use self::sma::cluster_bones::{Cores, bones_of_clusters};
 use self::sma::mean_shift_clusters::{Clusters, TOLERANCES, find_clusters, find_clusters_for};
 use self::sma::rotation_sequences::{RotationSequences, rotation_sequences};
@@ -55,6 +59,11 @@ use crate::skin::Skin;
 
 /// Maximum number of bones in the search for a given distortion; engines support no more.
 const MAX_SEARCHED_BONES: usize = 256;
+
+/// Number of bones at the start of a skeleton, relative to the requested number.
+const SPARE_BONES: usize = 2;
+/// Number of alternations between rotations and weights of a skeleton of fixed offsets.
+const SKELETON_ITERATIONS: usize = 30;
 
 /// A fitted skin and a report of the fit.
 #[derive(Debug, Clone)]
@@ -73,6 +82,8 @@ pub struct Fit {
     pub compression: f64,
     /// Report of the refinement.
     pub refinement: Refinement,
+    /// Report of the joint tree, if one was requested.
+    pub skeleton: Option<SkeletonReport>,
     /// Time per stage in seconds, in order.
     pub seconds: Vec<(&'static str, f64)>,
     /// Notes for the user.
@@ -101,8 +112,9 @@ pub fn fit(
         clock,
         notes: vec![],
     };
-    let (state, found) = work.find_skin()?;
-    work.finish(animations, &state, None, &found)
+    let (mut state, mut found) = work.find_skin()?;
+    let joints = work.joints(&mut state, &mut found);
+    work.finish(animations, &state, joints.as_deref(), &found)
 }
 
 /// Returns true if weights and rest pose are regularized; the paper's method does not regularize them.
@@ -171,6 +183,7 @@ fn clip_info(animation: &Animation) -> ClipInfo {
 struct Found {
     clusters: Option<Clusters>,
     refinement: Refinement,
+    skeleton: Option<SkeletonReport>,
 }
 
 struct Work<'a> {
@@ -206,7 +219,7 @@ impl Work<'_> {
             self.trajectories.frame_count(),
             skin.bone_count(),
             self.options.influences,
-            self.options.bone_model,
+            self.bone_model(),
         );
         Ok(Fit {
             measures,
@@ -215,6 +228,7 @@ impl Work<'_> {
             epsilon: found.clusters.as_ref().map(|clusters| clusters.epsilon),
             compression,
             refinement: found.refinement,
+            skeleton: found.skeleton,
             seconds: self.clock.stages,
             notes: self.notes,
             skin,
@@ -265,7 +279,7 @@ impl Work<'_> {
         }
         let refined = self.options.refine.max_iterations > 0;
         match self.options.bones {
-            Bones::Count(count) if refined => Ok(self.refined(self.partitioned(count))),
+            Bones::Count(count) if refined => Ok(self.refined_count(count)),
             Bones::Distortion(percent) if refined => Ok(self.fewest_bones(percent)),
             Bones::Distortion(percent) => self.fewest_clusters(percent),
             Bones::Tolerance(epsilon) => {
@@ -288,9 +302,70 @@ impl Work<'_> {
         }
     }
 
+    /// Joint tree of the bones, if requested; `state` then has its motion.
+    fn joints(&mut self, state: &mut State, found: &mut Found) -> Option<Vec<Joint>> {
+        let kind = self.options.skeleton?;
+        let surface = self.surface.clone().unwrap_or_else(|| Surface::new(self.rest));
+        let mut skeleton = find_skeleton(self.trajectories, state, &surface);
+        let mirror = find_mirror(&self.trajectories.rest);
+        let report = SkeletonReport {
+            joints: state.bone_count(),
+            roots: skeleton.root_count(),
+            distortion_percent_free: self.trajectories.distortion_percent(state.squared_error()),
+            without_joint: skeleton.without_joint(),
+            is_symmetric: mirror.is_some(),
+        };
+        if kind == SkeletonKind::Fixed {
+            self.fix_offsets(state, &mut skeleton, &surface);
+        }
+        self.note_skeleton(&report);
+        found.skeleton = Some(report);
+        self.clock.stage("skeleton");
+        Some(skeleton.joints(self.trajectories, state, mirror))
+    }
+
+    /// Alternates between rotations and joints of a skeleton of fixed offsets, and weights.
+    fn fix_offsets(&self, state: &mut State, skeleton: &mut Skeleton, surface: &Surface) {
+        let mut fixed = FixedOffsets::new(skeleton);
+        let (smoothness, max_influences) = (self.options.refine.smoothness, self.options.influences);
+        for iteration in 0..SKELETON_ITERATIONS {
+            solve_fixed_offsets(self.trajectories, state, &mut fixed);
+            let reselect = iteration % refine::RESELECT_EVERY == 0;
+            let local = LocalOptions { max_influences, smoothness, reselect, keep_rest: true };
+            weigh_locally(self.trajectories, state, surface, &local);
+        }
+    }
+
+    fn note_skeleton(&mut self, report: &SkeletonReport) {
+        let SkeletonReport { joints, roots, without_joint, .. } = *report;
+        if joints == 1 {
+            self.notes.push(Note::new("one bone moves everything: the skeleton has no joints"));
+            return;
+        }
+        if roots > 1 {
+            self.notes
+                .push(Note::new(format!("the skeleton is a forest of {roots} trees: their motions are independent")));
+        }
+        if without_joint > 0 {
+            let links = joints - roots;
+            self.notes.push(Note::new(format!(
+                "{without_joint} of {links} bones do not rotate about a common point with a neighbour, as in cloth: they \
+                 keep their own translation, and their parent is the nearest bone"
+            )));
+        }
+        if !report.is_symmetric {
+            self.notes.push(Note::new("no mirror plane was found: the names of the joints have no sides"));
+        }
+    }
+
     /// The surface to be smooth on; `None` without smoothness.
     fn surface(&self) -> Option<&Surface> {
         self.surface.as_ref()
+    }
+
+    /// The bone model; bones of a skeleton are rigid.
+    fn bone_model(&self) -> BoneModel {
+        if self.options.skeleton.is_some() { BoneModel::Rigid } else { self.options.bone_model }
     }
 
     fn rotations(&mut self) -> Result<RotationSequences, FitError> {
@@ -309,19 +384,22 @@ impl Work<'_> {
         self.clock.stage("mean shift");
         if clusters.bones.is_empty() {
             self.notes.push(Note::new("no near-rigid part is large enough to be a bone: one bone moves everything"));
-            let (state, mut found) = self.refined(self.partitioned(1));
+            let (state, mut found) = self.refined_count(1);
             found.clusters = Some(clusters);
             return (state, found);
         }
         let state = self.paper_skin(cores, &clusters);
-        let (state, mut found) =
-            if self.options.refine.max_iterations > 0 { self.refined(state) } else { (state, Found::default()) };
+        let (state, mut found) = if self.options.refine.max_iterations > 0 {
+            self.refined(state, usize::MAX)
+        } else {
+            (state, Found::default())
+        };
         found.clusters = Some(clusters);
         (state, found)
     }
 
     fn paper_skin(&mut self, cores: &Cores<'_>, clusters: &Clusters) -> State {
-        let transforms = bones_of_clusters(cores, &clusters.bones, self.options.bone_model);
+        let transforms = bones_of_clusters(cores, &clusters.bones, self.bone_model());
         self.clock.stage("bones");
         let state = estimate_weights(self.trajectories, transforms, self.options.influences, self.options.weights);
         self.clock.stage("weights");
@@ -330,22 +408,37 @@ impl Work<'_> {
 
     fn partitioned(&self, bones: usize) -> State {
         // Scales could make up for a wrong partition, and would not let go of it.
-        let model = match self.options.bone_model {
+        let model = match self.bone_model() {
             BoneModel::Scaled => BoneModel::Rigid,
             model => model,
         };
         partition(self.trajectories, self.surface(), bones, model)
     }
 
-    fn refined(&mut self, mut state: State) -> (State, Found) {
+    /// Refined skin of at most `count` bones. For a skeleton, the best of two: from `count` bones, and from more, of which
+    /// those that contribute least are removed. Bones of a smaller error are nearer to the parts that rotate on their own.
+    fn refined_count(&mut self, count: usize) -> (State, Found) {
+        let first = self.refined(self.partitioned(count), count);
+        let spare = SPARE_BONES * count;
+        let is_possible = self.surface.is_some() && spare <= self.trajectories.point_count() / 4;
+        if self.options.skeleton.is_none() || count == 1 || !is_possible || first.1.refinement.stopped {
+            return first;
+        }
+        let notes = self.notes.len();
+        let second = self.refined(self.partitioned(spare), count);
+        self.notes.truncate(notes);
+        if second.0.squared_error() < first.0.squared_error() { second } else { first }
+    }
+
+    fn refined(&mut self, mut state: State, max_bones: usize) -> (State, Found) {
         self.clock.stage("bones");
         weigh_points(self.trajectories, &mut state, self.options.influences, true, true);
         let refinement = refine(
             self.trajectories,
             &mut state,
             self.surface(),
-            self.options.influences,
-            self.options.bone_model,
+            (max_bones, self.options.influences),
+            self.bone_model(),
             &self.options.refine,
             self.progress,
         );
@@ -361,14 +454,14 @@ impl Work<'_> {
         if refinement.stopped {
             self.notes.push(Note::new("the refinement was stopped; this is the best result so far"));
         }
-        (state, Found { clusters: None, refinement })
+        (state, Found { clusters: None, refinement, skeleton: None })
     }
 
     /// Smallest number of bones whose refined skin reaches the distortion: doubled until it does, then bisected.
     fn fewest_bones(&mut self, percent: f64) -> (State, Found) {
         let most = (self.trajectories.point_count() / 4).clamp(1, MAX_SEARCHED_BONES);
         let mut try_bones = |count: usize| {
-            let result = self.refined(self.partitioned(count));
+            let result = self.refined_count(count);
             let reached = self.trajectories.distortion_percent(result.0.squared_error()) <= percent;
             let done = reached || result.1.refinement.stopped;
             (result, done)

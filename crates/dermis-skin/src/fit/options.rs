@@ -1,6 +1,7 @@
 //! Options of a fit.
 
 use super::refine::RefineOptions;
+use super::skeleton::SkeletonKind;
 use crate::bone_model::BoneModel;
 
 /// Default rotation tolerance ε of the mean shift (SMA, §4.2).
@@ -26,6 +27,9 @@ pub struct FitOptions {
     pub corrections: Corrections,
     /// Refinement; none gives the paper's method.
     pub refine: RefineOptions,
+    /// Joint tree of the bones; `None` gives bones without parents. Bones of a skeleton are rigid, whatever `bone_model`
+    /// is, and the weights must be refined.
+    pub skeleton: Option<SkeletonKind>,
 }
 
 impl Default for FitOptions {
@@ -37,6 +41,7 @@ impl Default for FitOptions {
             weights: WeightMethod::default(),
             corrections: Corrections::Rank(0),
             refine: RefineOptions::default(),
+            skeleton: None,
         }
     }
 }

@@ -21,6 +21,19 @@ impl State {
         self.transforms.ncols() / 4
     }
 
+    /// Removes a bone that no point has; the last bone gets its index.
+    pub(crate) fn forget_bone(&mut self, bone: usize) {
+        let last = self.bone_count() - 1;
+        let former = &self.transforms;
+        let source = |column: usize| if column / 4 == bone { 4 * last + column % 4 } else { column };
+        self.transforms = Mat::from_fn(former.nrows(), 4 * last, |row, column| former[(row, source(column))]);
+        for influences in &mut self.influences {
+            let renumbered =
+                influences.iter().map(|(other, weight)| (if other == last { bone } else { other }, weight));
+            *influences = Influences::from_pairs(renumbered);
+        }
+    }
+
     pub(crate) fn squared_error(&self) -> f64 {
         self.squared_errors.iter().sum()
     }

@@ -252,6 +252,16 @@ impl LayeredBody {
         &self.material
     }
 
+    /// Extends `columns` values per point of the skin to all nodes, as Young's moduli are.
+    pub(crate) fn extend_moduli(&self, skin: &[f64], columns: usize) -> Vec<f64> {
+        self.from_skin.extend(&self.carriers.values(skin, columns), columns)
+    }
+
+    /// Extends `columns` values per point of the skin to all nodes, as the relative distance is: to 0 at the bones.
+    pub(crate) fn extend_distance(&self, skin: &[f64], columns: usize) -> Vec<f64> {
+        self.field.extend(&self.carriers.values(skin, columns), columns)
+    }
+
     /// Returns the motion called `name`, or the first.
     pub fn motion(&self, name: Option<&str>) -> Option<&BodyMotion> {
         match name {

@@ -118,6 +118,13 @@ impl DistanceField {
         &self.harmonic.fixed()[..self.skin_count]
     }
 
+    /// Extends `columns` values per skin node to all nodes, to 0 at the bones (Eq. 14–15).
+    pub(crate) fn extend(&self, skin: &[f64], columns: usize) -> Vec<f64> {
+        let mut fixed = skin.to_vec();
+        fixed.resize(self.harmonic.fixed().len() * columns, 0.0); // Eq. 15
+        self.harmonic.extend(&fixed, columns) // Eq. 14
+    }
+
     /// Computes the field `d` of all nodes from the relative depths of the skin (Eq. 14–15).
     pub fn solve(&self, relative_depths: &[f64]) -> Result<Vec<f64>, LayersError> {
         if relative_depths.len() != self.skin_count {

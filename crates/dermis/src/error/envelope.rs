@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::match_meshes::MatchError;
+
 /// Reasons why multi-weights cannot be learned or validated. [`EnvelopeError::details`] and [`EnvelopeError::hint`] say
 /// more.
 #[derive(Debug, thiserror::Error)]
@@ -42,12 +44,15 @@ pub enum EnvelopeError {
     MapJoints { found: usize, expected: usize },
     #[error("there are no multi-weights")]
     NoMultiWeights,
+    #[error(transparent)]
+    Match(#[from] MatchError),
 }
 
 impl EnvelopeError {
     /// Further lines about the error.
     pub fn details(&self) -> Vec<String> {
         match self {
+            Self::Match(error) => error.details(),
             Self::NoAttribute { known, .. } if !known.is_empty() => vec![format!("attributes: {}", known.join(", "))],
             _ => Vec::new(),
         }
@@ -66,6 +71,7 @@ impl EnvelopeError {
             Self::NoImage { .. } => "name each image JOINT.png",
             Self::MapJoints { .. } => "call the joints as in the rig, or give a map for each in its order",
             Self::NoMultiWeights => "train an envelope first",
+            Self::Match(error) => return error.hint().map(str::to_owned),
             _ => return None,
         };
         Some(hint.to_owned())

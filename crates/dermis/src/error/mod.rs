@@ -8,6 +8,7 @@ use dermis_mesh::deformer::multi_weights::MultiWeightsError;
 use dermis_mesh::{MeshError, RigError, SequenceError};
 use dermis_skin::envelope::{ExamplesError, TrainError};
 use dermis_skin::{FitError, PoseError as SkinPoseError, SkinError};
+use dermis_tissue::fit::{BeamError, SubjectError};
 use dermis_tissue::layered::LayeredError;
 
 use crate::bodies::BodyFileError;
@@ -48,6 +49,8 @@ pub enum Error {
     Wrinkle(#[from] ClothError),
     Body(#[from] BodyFileError),
     Tissue(#[from] LayeredError),
+    Beam(#[from] BeamError),
+    Subject(#[from] SubjectError),
 }
 
 impl Error {
@@ -75,6 +78,8 @@ impl Error {
             Self::Wrinkle(error) => error,
             Self::Body(error) => error,
             Self::Tissue(error) => error,
+            Self::Beam(error) => error,
+            Self::Subject(error) => error,
         }
     }
 

@@ -13,6 +13,7 @@ use crate::error::Result;
 use crate::evaluate;
 use crate::files::ToScene;
 use crate::frame_range::FrameRange;
+use crate::match_meshes::matched;
 use crate::retarget::retarget;
 use crate::select::{Selection, select};
 
@@ -55,7 +56,10 @@ impl Targets {
         let shapes = match motion {
             Some(motion) => motion.sequence,
             None if has_shapes => morph_targets(&object)?,
-            None => MeshSequence::new(Arc::clone(&object.mesh), object.mesh.points().to_vec(), DEFAULT_FRAME_RATE_HZ)?,
+            None => {
+                let rest = object.rest_points().into_owned();
+                MeshSequence::new(Arc::clone(&object.mesh), rest, DEFAULT_FRAME_RATE_HZ)?
+            }
         };
         Ok(Self { shapes, frame_numbers: dermis_io::frame_numbers(Path::new(source))? })
     }
@@ -141,8 +145,9 @@ impl TrainingSet {
     fn push(&mut self, clip: Arc<Clip>, own: Option<MeshSequence>, options: &ExampleOptions) -> Result<()> {
         let (shapes, numbers) = match &options.targets {
             Some(Targets { shapes, frame_numbers }) => {
-                same_topology(&self.object.mesh, shapes.mesh())?;
-                (shapes.clone(), frame_numbers.as_deref())
+                let (shapes, notes) = matched(shapes, &self.object).map_err(EnvelopeError::from)?;
+                self.warnings.extend(notes);
+                (shapes, frame_numbers.as_deref())
             }
             None => (own.ok_or(EnvelopeError::NoShapes)?, None),
         };

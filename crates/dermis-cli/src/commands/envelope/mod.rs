@@ -13,6 +13,7 @@ use dermis::train_envelope::{ExampleOptions, Targets};
 
 use crate::args::{EXIT_CODES, Shared};
 use crate::diagnostic::{Diagnostic, InFile};
+use crate::input_units::InputUnits;
 use crate::options::{InputPart, frame_rate};
 
 const EXAMPLES: &str = "Examples:
@@ -67,6 +68,8 @@ struct Shapes {
     /// Read the faces of a point cache (pc2, mdd) from this mesh [default: the OBJ file of the same name]
     #[arg(long, value_name = "FILE", requires = "targets")]
     topology: Option<PathBuf>,
+    #[command(flatten)]
+    units: InputUnits,
 }
 
 /// Runs the subcommand.
@@ -80,14 +83,16 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
 impl Shapes {
     /// Options for reading the file of the rig.
     fn rig_options(&self) -> ReadOptions {
-        ReadOptions { frame_rate_hz: self.fps, topology: None }
+        ReadOptions { frame_rate_hz: self.fps, ..ReadOptions::default() }
     }
 
     /// Options of the examples; reads the shapes if they are in a separate file.
     fn options(&self) -> Result<ExampleOptions, Diagnostic> {
         let part = InputPart { topology: self.topology.clone(), ..InputPart::default() };
         part.expect_point_cache(self.targets.as_deref())?;
-        let read_options = ReadOptions { frame_rate_hz: self.fps, topology: self.topology.clone() };
+        let topology = self.topology.clone();
+        let read_options = ReadOptions { frame_rate_hz: self.fps, topology, ..ReadOptions::default() };
+        let read_options = self.units.applied(read_options);
         let targets = self.targets.as_ref().map(|file| Targets::read(file, &read_options, self.morphs).in_file(file));
         Ok(ExampleOptions {
             mesh: self.mesh.clone(),

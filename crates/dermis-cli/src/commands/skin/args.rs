@@ -1,6 +1,5 @@
 //! The arguments of `dermis skin`.
 
-use clap::ValueEnum;
 use dermis::skin::fit::{
     Bones, Corrections, DEFAULT_EPSILON, DEFAULT_INFLUENCES, DEFAULT_NEGATIVE_BOUND, DEFAULT_TSVD_THRESHOLD,
     FitOptions, WeightMethod,
@@ -8,6 +7,7 @@ use dermis::skin::fit::{
 use dermis::skin::refine::{DEFAULT_SMOOTHNESS, RefineOptions};
 
 use super::inputs::Part;
+use super::kinds::{BoneModel, Skeleton, Weights};
 use crate::args::EXIT_CODES;
 use crate::diagnostic::Diagnostic;
 use crate::options::{BoneForm, OptionalOutput, count, count_or_none, expect_effect, fraction, non_negative, positive};
@@ -17,6 +17,7 @@ const EXAMPLES: &str = "Examples:
   dermis skin horse.abc -o horse.glb --bones 30 --rank 5  30 bones and 5 corrections
   dermis skin horse.abc -o horse.glb --error 2            the fewest bones within 2 % distortion
   dermis skin walk.abc run.abc -o both.glb                two animations on one skin
+  dermis skin walk.abc -o walk.glb --bones 20 --skeleton  20 bones in a joint tree
   dermis skin horse.abc --from horse.glb                  measure an asset against its sequence
   dermis skin horse.abc --table                           Table 1 of the paper for this input
 
@@ -76,6 +77,9 @@ pub(crate) struct Skinning {
     /// Select the bone model [default: flexible]
     #[arg(long, value_name = "MODEL", conflicts_with = "rig")]
     pub(super) bone_model: Option<BoneModel>,
+    /// Arrange rigid bones in a joint tree: rotations at joints of fixed offset (fixed, the default) or bones that keep their own translation (free)
+    #[arg(long, value_name = "KIND", num_args = 0..=1, default_missing_value = "fixed", conflicts_with_all = ["rig", "table"])]
+    pub(super) skeleton: Option<Skeleton>,
     /// Select the solver of the weights; tsvd and bounded allow negative weights and are not refined [default: nnls]
     #[arg(long, value_name = "METHOD")]
     pub(super) weights: Option<Weights>,
@@ -98,38 +102,6 @@ pub(crate) struct Skinning {
     /// Keep the given rest pose instead of refining it
     #[arg(long, conflicts_with = "rig")]
     pub(super) keep_rest: bool,
-}
-
-/// The bone model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum BoneModel {
-    /// Rotation and translation
-    Rigid,
-    /// Rotation, translation and scale
-    Scaled,
-    /// Any affine transform
-    Flexible,
-}
-
-/// Solver of the weights.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum Weights {
-    /// Non-negative least squares
-    Nnls,
-    /// Truncated singular value decomposition, weights of any sign
-    Tsvd,
-    /// Least squares with weights down to a negative bound
-    Bounded,
-}
-
-impl From<BoneModel> for dermis::skin::BoneModel {
-    fn from(model: BoneModel) -> Self {
-        match model {
-            BoneModel::Rigid => Self::Rigid,
-            BoneModel::Scaled => Self::Scaled,
-            BoneModel::Flexible => Self::Flexible,
-        }
-    }
 }
 
 impl Args {
@@ -165,6 +137,7 @@ impl Args {
             bone_model: skin.bone_model.map_or(defaults.bone_model, Into::into),
             weights,
             corrections,
+            skeleton: skin.skeleton.map(Into::into),
             refine: RefineOptions {
                 max_iterations,
                 tolerance: skin.tolerance.unwrap_or(defaults.refine.tolerance),
@@ -182,6 +155,9 @@ impl Skinning {
             let message = "--refine requires non-negative weights";
             return Err(Diagnostic::new(message).hint("omit --refine, or use --weights nnls"));
         }
+        if self.skeleton.is_some() && self.bone_model.is_some_and(|model| model != BoneModel::Rigid) {
+            return Err(Diagnostic::new("the bones of a skeleton are rigid").hint("omit --bone-model, or use rigid"));
+        }
         let is_truncated = matches!(weights, WeightMethod::Truncated { .. });
         let is_bounded = matches!(weights, WeightMethod::BoundedNegative { .. });
         expect_effect([
@@ -189,6 +165,7 @@ impl Skinning {
             (self.negative_bound.is_some(), is_bounded, "--negative-bound", "with --weights bounded"),
             (self.tolerance.is_some(), max_iterations > 0, "--tolerance", "if --refine is above 0"),
             (self.smoothness.is_some(), max_iterations > 0, "--smoothness", "if --refine is above 0"),
+            (self.skeleton.is_some(), max_iterations > 0, "--skeleton", "if --refine is above 0"),
             (self.keep_rest, max_iterations > 0, "--keep-rest", "if --refine is above 0"),
         ])
     }

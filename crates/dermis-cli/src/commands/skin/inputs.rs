@@ -46,7 +46,7 @@ pub(super) fn read(sources: &[String], part: &Part, job: &mut Job<'_>) -> Result
         found.set_rest_frame(frame)?;
     }
     if let Some(source) = &part.rest {
-        let options = ReadOptions { frame_rate_hz: None, topology: part.selection.topology.clone() };
+        let options = ReadOptions { topology: part.selection.topology.clone(), ..ReadOptions::default() };
         let (rest, _) = single(&job.read(source, &options)?).in_file(source)?;
         found.set_rest(&rest.mesh).in_file(source)?;
     }
@@ -55,7 +55,7 @@ pub(super) fn read(sources: &[String], part: &Part, job: &mut Job<'_>) -> Result
 
 /// The rigged object of `source`, or all of its objects as one.
 pub(super) fn read_rigged(source: &str, fps: Option<f64>, job: &Job<'_>) -> Result<Object, Diagnostic> {
-    let scene = job.read(source, &ReadOptions { frame_rate_hz: fps, topology: None })?;
+    let scene = job.read(source, &ReadOptions { frame_rate_hz: fps, ..ReadOptions::default() })?;
     match scene.objects.iter().find(|object| object.rig.is_some()) {
         Some(rigged) => Ok(rigged.clone()),
         None => Ok(single(&scene).in_file(source)?.0),

@@ -2,6 +2,7 @@
 
 mod args;
 mod inputs;
+mod kinds;
 mod summary;
 mod table;
 

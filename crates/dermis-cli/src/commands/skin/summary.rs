@@ -48,6 +48,17 @@ pub(super) struct Summary {
     file_ratio: Option<f64>,
     iterations: usize,
     converged: bool,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    skeleton: Option<Skeleton>,
+}
+
+/// Joint tree of `--skeleton`.
+#[derive(Debug, Serialize)]
+struct Skeleton {
+    joints: usize,
+    roots: usize,
+    /// Distortion of the same number of rigid bones without parents.
+    distortion_percent_free: f64,
 }
 
 /// Root mean square errors of normals, in degrees.
@@ -59,10 +70,10 @@ struct Degrees {
 
 impl Summary {
     pub(super) fn new(args: &Args, inputs: &Animations, fit: &Fit, options: &FitOptions, written_bytes: u64) -> Self {
-        let model = if args.from.is_some() || args.bones.rig.is_some() {
-            BoneModel::of_skin(&fit.skin)
-        } else {
-            options.bone_model
+        let model = match options.skeleton {
+            Some(_) => BoneModel::Rigid,
+            None if args.from.is_some() || args.bones.rig.is_some() => BoneModel::of_skin(&fit.skin),
+            None => options.bone_model,
         };
         let points = fit.skin.mesh().point_count();
         let frames = inputs.animations.iter().map(|animation| animation.sequence.frame_count()).sum();
@@ -101,6 +112,11 @@ impl Summary {
             file_ratio: (written_bytes > 0).then(|| raw_bytes / written_bytes as f64),
             iterations: fit.refinement.iterations,
             converged: fit.refinement.converged,
+            skeleton: fit.skeleton.map(|report| Skeleton {
+                joints: report.joints,
+                roots: report.roots,
+                distortion_percent_free: report.distortion_percent_free,
+            }),
         }
     }
 
@@ -129,6 +145,11 @@ impl Facts for Summary {
             text.row("near-rigid", format!("{:.0} % of the triangles, at ε = {}", 100.0 * fraction, short(epsilon)));
         }
         text.row("distortion", self.distortion());
+        if let Some(Skeleton { joints, roots, distortion_percent_free }) = self.skeleton {
+            let (joints, roots) = (counted(joints, "joint", "joints"), counted(roots, "root", "roots"));
+            let free = measured(distortion_percent_free);
+            text.row("skeleton", format!("{joints}, {roots}; {free} % distortion without it"));
+        }
         text.row("largest error", format!("{} % of the diagonal", measured(self.max_error_percent)));
         let Degrees { geometric, skinned } = self.normal_error_degrees;
         text.row("normals", format!("{skinned:.1}° rms as skinned, {geometric:.1}° of the surface"));

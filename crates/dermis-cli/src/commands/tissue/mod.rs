@@ -2,12 +2,15 @@
 
 mod build;
 mod edit;
+mod fit;
+mod fit_beam;
 mod flesh;
 mod inspect;
 mod motion;
 mod simulate;
 mod tets;
 mod transfer;
+mod validate;
 
 use std::process::ExitCode;
 
@@ -49,6 +52,9 @@ enum Action {
     Edit(edit::Args),
     Transfer(transfer::Args),
     Inspect(inspect::Args),
+    Fit(Box<fit::Args>),
+    Validate(validate::Args),
+    FitBeam(fit_beam::Args),
 }
 
 /// Runs the subcommand.
@@ -59,6 +65,9 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
         Action::Edit(args) => edit::run(args, shared),
         Action::Transfer(args) => transfer::run(args, shared),
         Action::Inspect(args) => inspect::run(args, shared),
+        Action::Fit(args) => fit::run(args, shared),
+        Action::Validate(args) => validate::run(args, shared),
+        Action::FitBeam(args) => fit_beam::run(args, shared),
     }
 }
 

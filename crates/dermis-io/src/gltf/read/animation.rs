@@ -246,6 +246,11 @@ impl Animation<'_> {
         Ok(Some(weights))
     }
 
+    /// Returns whether the animation gives each of the targets of `node` a frame.
+    pub(super) fn plays_frames(&self, node: usize) -> bool {
+        self.tracks.get(&(node, Property::Weights)).is_some_and(|track| self.is_one_hot(node, track.width))
+    }
+
     /// Returns whether frame k has weight 1 on target k and 0 on all others, at linearly interpolated keys.
     pub(super) fn is_one_hot(&self, node: usize, shape_count: usize) -> bool {
         let Some(track) = self.tracks.get(&(node, Property::Weights)) else {

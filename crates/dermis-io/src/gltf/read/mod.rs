@@ -26,16 +26,20 @@ use crate::error::Error;
 use crate::options::ReadOptions;
 
 /// Extensions that change shape or motion and are read.
-const READ: [&str; 4] =
-    ["KHR_mesh_quantization", "EXT_meshopt_compression", "KHR_meshopt_compression", "KHR_draco_mesh_compression"];
+const READ: [&str; 5] = [
+    "KHR_mesh_quantization",
+    "EXT_meshopt_compression",
+    "KHR_meshopt_compression",
+    "KHR_draco_mesh_compression",
+    "KHR_node_visibility",
+];
 /// Beginnings of the names of extensions that concern appearance alone; their contents are skipped.
 const APPEARANCE: [&str; 7] =
     ["KHR_materials_", "KHR_texture_", "EXT_texture_", "MSFT_texture_dds", "KHR_lights_", "EXT_lights_", "KHR_xmp"];
 /// Extensions that add shapes or motion, which are skipped.
-const LEFT_OUT: [(&str, &str); 3] = [
+const LEFT_OUT: [(&str, &str); 2] = [
     ("EXT_mesh_gpu_instancing", "instances are skipped"),
     ("KHR_animation_pointer", "animations of anything but nodes are skipped"),
-    ("KHR_node_visibility", "hidden nodes are read like visible ones"),
 ];
 
 /// Reads the file `bytes`; files that it names are looked for in `folder`.
@@ -45,7 +49,8 @@ pub(super) fn read_scene(bytes: &[u8], folder: Option<&Path>, options: &ReadOpti
     }
     let document = Document::open(bytes, folder)?;
     check_extensions(&document)?;
-    let tree = NodeTree::new(&document.root)?;
+    let mut tree = NodeTree::new(&document.root)?;
+    skip_hidden(&document, &mut tree);
     let mut scene = Scene { units: tree.units, ..Scene::default() };
     {
         let animations = animation::read_animations(&document, &tree, options)?;
@@ -85,6 +90,21 @@ fn check_extensions(document: &Document<'_>) -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+/// Drops the nodes that are hidden, themselves or by a node above them, from the scene.
+fn skip_hidden(document: &Document<'_>, tree: &mut NodeTree) {
+    let nodes = &document.root.nodes;
+    let mut hidden = vec![false; nodes.len()];
+    for &node in &tree.order {
+        let own = nodes[node].extensions.visibility.as_ref().and_then(|it| it.visible) == Some(false);
+        hidden[node] = own || tree.parents[node].is_some_and(|parent| hidden[parent]);
+    }
+    let count = tree.scene.iter().filter(|&&node| hidden[node] && nodes[node].mesh.is_some()).count();
+    if count > 0 {
+        document.note(Note::new(format!("{count} hidden meshes are skipped")));
+        tree.scene.retain(|&node| !hidden[node]);
+    }
 }
 
 fn note_other_scenes(document: &Document<'_>, tree: &NodeTree) {

@@ -32,7 +32,8 @@ const SAME_PLACE: f64 = 1e-6;
 pub(super) struct Builder<'a> {
     document: &'a Document<'a>,
     tree: &'a NodeTree,
-    /// Those that move an object.
+    all_animations: &'a [Animation<'a>],
+    /// Those that move joints or shapes.
     animations: Vec<&'a Animation<'a>>,
     materials: Materials<'a>,
     geometries: BTreeMap<usize, Rc<Geometry<'a>>>,
@@ -64,6 +65,7 @@ impl<'a> Builder<'a> {
         let mut builder = Self {
             document,
             tree,
+            all_animations: animations,
             animations: Vec::new(),
             materials: Materials::new(document),
             geometries: BTreeMap::new(),
@@ -80,7 +82,10 @@ impl<'a> Builder<'a> {
         builder.skeletons = Skeletons::new(&forest, &sources);
         let moves = |animation: &Animation<'_>| {
             let mut joints = builder.skeletons.skeletons.iter().flat_map(|skeleton| &skeleton.nodes);
-            joints.any(|&node| animation.moves(node)) || builder.meshes().any(|(node, _)| animation.morphs(node))
+            let is_recorded = |node, mesh| sequence::is_marked(document, mesh) && animation.plays_frames(node);
+            let mut meshes = builder.meshes();
+            joints.any(|&node| animation.moves(node))
+                || meshes.any(|(node, mesh)| animation.morphs(node) && !is_recorded(node, mesh))
         };
         let moving = animations.iter().filter(|animation| moves(animation)).collect();
         builder.animations = moving;
@@ -209,7 +214,7 @@ impl<'a> Builder<'a> {
         let scalars = &source.geometry.scalars;
         object.attributes = scalars.iter().map(|(name, values)| (name.clone(), gather(values))).collect();
         object.deformers = read_deformers(self.document, source.node)?;
-        if let Some(frames) = sequence::recorded(self.document, source, &self.animations, placement, &mesh)? {
+        if let Some(frames) = sequence::recorded(self.document, source, self.all_animations, placement, &mesh)? {
             object.sequence = Some(frames);
             return Ok(object);
         }

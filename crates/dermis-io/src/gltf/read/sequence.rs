@@ -15,15 +15,21 @@ use super::document::Document;
 use super::object::{Placement, Source};
 use crate::error::Error;
 
+/// Returns whether our writer has marked the targets of a mesh as frames.
+pub(super) fn is_marked(document: &Document<'_>, mesh: usize) -> bool {
+    let mesh = document.root.meshes.get(mesh);
+    mesh.and_then(|mesh| mesh.extras.dermis.as_ref()).is_some_and(|mark| mark.sequence)
+}
+
 /// The recorded frames of an object; `None` if it has none.
 pub(super) fn recorded(
     document: &Document<'_>,
     source: &Source<'_>,
-    animations: &[&Animation<'_>],
+    animations: &[Animation<'_>],
     placement: DAffine3,
     mesh: &Arc<TriMesh>,
 ) -> Result<Option<MeshSequence>, Error> {
-    let marked = document.root.meshes[source.mesh].extras.dermis.as_ref().is_some_and(|mark| mark.sequence);
+    let marked = is_marked(document, source.mesh);
     let targets = &source.geometry.targets;
     if !marked || targets.is_empty() || source.skin.is_some() {
         return Ok(None);

@@ -60,14 +60,28 @@ fn read_stage(assets: Assets, root: &str, size: u64, options: &ReadOptions) -> R
         notes: std::mem::take(&mut prims.notes),
         budget,
     };
-    let mut objects = Vec::new();
+    let (mut objects, mut failed) = (Vec::new(), None);
     for index in 0..prims.all.len() {
         let prim = &prims.all[index];
         if prim.type_name == "Mesh" {
-            objects.push(reader.object(&prims, index).map_err(|error| error.at(prim.path.clone()))?);
+            if let Some(reason) = hidden(&prims, index) {
+                reader.notes.push(Note::at(prim.path.clone(), format!("the mesh is skipped: {reason}")));
+                continue;
+            }
+            match reader.object(&prims, index) {
+                Ok(object) => objects.push(object),
+                // One invalid prim does not make the others invalid.
+                Err(error) => {
+                    reader.notes.push(Note::at(prim.path.clone(), format!("the mesh is skipped: {error}")));
+                    failed = failed.or(Some(error.at(prim.path.clone())));
+                }
+            }
         } else if OTHER_SHAPES.contains(&prim.type_name.as_str()) {
             reader.notes.push(Note::at(prim.path.clone(), format!("a {} is skipped", prim.type_name)));
         }
+    }
+    if let Some(error) = failed.filter(|_| objects.is_empty()) {
+        return Err(error);
     }
     let moves = objects.iter().any(|object| object.sequence.is_some() || !object.clips.is_empty());
     if moves && prims.time_codes_per_second.is_none() && options.frame_rate_hz.is_none() {
@@ -80,6 +94,19 @@ fn read_stage(assets: Assets, root: &str, size: u64, options: &ReadOptions) -> R
     };
     let units = Units { metres_per_unit: prims.metres_per_unit, up_axis };
     Ok(Scene { objects, units, notes: reader.notes })
+}
+
+/// Reason why a viewer does not show a prim: it or a prim above it is invisible, or its purpose is not to be rendered.
+fn hidden(prims: &Prims, prim: usize) -> Option<&'static str> {
+    let token = |prim: usize, name: &str| prims.all[prim].value(name).and_then(values::text);
+    if prims.upwards(prim).any(|prim| token(prim, "visibility").as_deref() == Some("invisible")) {
+        return Some("it is invisible");
+    }
+    match prims.upwards(prim).find_map(|prim| token(prim, "purpose")).as_deref() {
+        Some("proxy") => Some("its purpose is 'proxy'"),
+        Some("guide") => Some("its purpose is 'guide'"),
+        _ => None,
+    }
 }
 
 /// Meaning of a time code.

@@ -50,7 +50,7 @@ pub(crate) fn update_bones(
 }
 
 /// A (4B × 4B) and R (3S × 4B).
-fn normal_equations(
+pub(crate) fn normal_equations(
     trajectories: &Trajectories,
     influences: &[Influences],
     rest: &[DVec3],

@@ -7,10 +7,12 @@
 //! a prior.
 //!
 //! Locality: a point can only have bones within [`Surface::rings`] of it, and of the region of a bone only the
-//! connected part with the largest weight is kept. Sparsity: a further bone must gain at least [`MIN_GAIN`] of e, and
-//! weights below [`MIN_WEIGHT`] are dropped.
+//! connected part with the largest weight is kept, and further parts whose removal would increase the total squared
+//! error by more than [`MIN_PART_GAIN`] of it: few bones have to move several limbs each, many bones need not.
+//! Sparsity: a further bone must gain at least [`MIN_GAIN`] of e, and weights below [`MIN_WEIGHT`] are dropped.
 
 use glam::DVec3;
+use rayon::prelude::*;
 
 use super::rest::{RestPull, best_rest};
 use crate::blocks::in_blocks;
@@ -24,8 +26,12 @@ use crate::fit::trajectories::Trajectories;
 const MIN_GAIN: f64 = 0.01;
 /// Minimum weight that is kept.
 const MIN_WEIGHT: f64 = 0.01;
+/// Minimum gain of a further part of the region of a bone, relative to the squared error of all points.
+const MIN_PART_GAIN: f64 = 0.05;
+/// Squared error that is exact up to rounding, relative to the squared positions of all points.
+const NEGLIGIBLE_ERROR: f64 = 1e-10;
 /// Coupling of the displacements of neighbouring points of the rest pose, relative to the curvature of the error.
-const REST_COUPLING: f64 = 0.7;
+const REST_COUPLING: f64 = 0.5;
 
 /// Options of [`weigh_locally`].
 #[derive(Debug, Clone, Copy)]
@@ -82,7 +88,8 @@ pub(crate) fn weigh_locally(trajectories: &Trajectories, state: &mut State, surf
         state.rest[index] = rest;
         state.squared_errors[index] = squared_error;
     }
-    keep_main_parts(state, surface);
+    let min_gain = MIN_PART_GAIN * state.squared_error();
+    keep_main_parts(trajectories, state, surface, options.max_influences, min_gain);
 }
 
 /// Writes the mean weights of the neighbours of `point` to `mean`; returns the sum of their couplings.
@@ -168,26 +175,105 @@ fn regions(state: &State) -> Vec<Vec<(u32, f64)>> {
     regions
 }
 
-/// Removes each bone from all points outside the heaviest connected part of its region. Points that lose all bones get
-/// those of their neighbours.
-pub(crate) fn keep_main_parts(state: &mut State, surface: &Surface) {
+/// Removes each bone from all points outside the heaviest connected part of its region, unless a part decreases
+/// the squared error by at least `min_gain`. Points that lose all bones get those of their neighbours.
+pub(crate) fn keep_main_parts(
+    trajectories: &Trajectories,
+    state: &mut State,
+    surface: &Surface,
+    max_influences: usize,
+    min_gain: f64,
+) {
+    let stray = stray_parts(state, surface);
+    if stray.is_empty() {
+        return;
+    }
+    let norms: f64 = trajectories.squared_norms.iter().sum();
+    let min_gain = min_gain + NEGLIGIBLE_ERROR * norms;
+    let gains = part_gains(trajectories, state, surface, max_influences, &stray);
+    let dropped = stray.into_iter().zip(gains).filter(|(_, gain)| *gain < min_gain).map(|(part, _)| part);
+    remove_parts(state, surface, dropped);
+}
+
+/// Removes bones from all points of parts of their regions.
+fn remove_parts(state: &mut State, surface: &Surface, parts: impl Iterator<Item = (usize, Vec<u32>)>) {
     let mut orphans = Vec::new();
+    for (bone, part) in parts {
+        for point in part {
+            match state.influences[point as usize].without(bone) {
+                Some(rest) => state.influences[point as usize] = rest,
+                None => orphans.push(point),
+            }
+        }
+    }
+    adopt(state, surface, orphans);
+}
+
+/// Removes a bone from all points.
+pub(crate) fn remove_bone(state: &mut State, surface: &Surface, bone: usize) {
+    let region = regions(state).swap_remove(bone).into_iter().map(|(point, _)| point).collect();
+    remove_parts(state, surface, std::iter::once((bone, region)));
+}
+
+/// For each bone, the squared error that it saves compared with the other bones in and around its region.
+pub(crate) fn bone_gains(
+    trajectories: &Trajectories,
+    state: &State,
+    surface: &Surface,
+    max_influences: usize,
+) -> Vec<f64> {
+    let regions = regions(state).into_iter().enumerate();
+    let parts: Vec<(usize, Vec<u32>)> =
+        regions.map(|(bone, region)| (bone, region.into_iter().map(|(point, _)| point).collect())).collect();
+    part_gains(trajectories, state, surface, max_influences, &parts)
+}
+
+/// Connected parts of the regions of all bones, except for the heaviest of each bone.
+fn stray_parts(state: &State, surface: &Surface) -> Vec<(usize, Vec<u32>)> {
+    let mut stray = Vec::new();
     for (bone, region) in regions(state).into_iter().enumerate() {
         let members: Vec<u32> = region.iter().map(|&(point, _)| point).collect();
         let weight_of = |point: &u32| members.binary_search(point).map_or(0.0, |at| region[at].1);
         let parts = surface.graph.parts(&members);
         let weights: Vec<f64> = parts.iter().map(|part| part.iter().map(weight_of).sum()).collect();
         let main = (0..parts.len()).reduce(|best, next| if weights[next] > weights[best] { next } else { best });
-        for (_, part) in parts.iter().enumerate().filter(|(part, _)| Some(*part) != main) {
-            for &point in part {
-                match state.influences[point as usize].without(bone) {
-                    Some(rest) => state.influences[point as usize] = rest,
-                    None => orphans.push(point),
-                }
-            }
-        }
+        stray.extend(parts.into_iter().enumerate().filter(|(part, _)| Some(*part) != main).map(|(_, p)| (bone, p)));
     }
-    adopt(state, surface, orphans);
+    stray
+}
+
+/// For each part of the region of a bone, the squared error that the bone saves compared with the other bones in and
+/// around the part.
+fn part_gains(
+    trajectories: &Trajectories,
+    state: &State,
+    surface: &Surface,
+    max_influences: usize,
+    parts: &[(usize, Vec<u32>)],
+) -> Vec<f64> {
+    let moments = Moments::new(&state.transforms);
+    let gain = |(bone, part): &(usize, Vec<u32>)| {
+        let around = part.iter().flat_map(|&point| surface.graph.neighbours(point as usize)).chain(part);
+        let bones = around.flat_map(|&point| state.influences[point as usize].iter().map(|(bone, _)| bone as u32));
+        let mut others: Vec<u32> = bones.filter(|&other| other as usize != *bone).collect();
+        others.sort_unstable();
+        others.dedup();
+        if others.is_empty() {
+            // A shell of its own without a bridge.
+            return f64::INFINITY;
+        }
+        let mut scratch = Scratch::default();
+        let saved = |&index: &u32| {
+            let index = index as usize;
+            let correlations = correlate(&state.transforms, &trajectories.positions, &(index..index + 1));
+            let correlations = correlations.col_as_slice(0);
+            let point = Point { moments: &moments, correlations, rest: state.rest[index], prior: None };
+            let without = point.choose_among(&others, max_influences, &mut scratch).1;
+            (without - point.squared_error(&state.influences[index])).max(0.0)
+        };
+        part.iter().map(saved).sum()
+    };
+    parts.par_iter().map(gain).collect()
 }
 
 /// Gives points without bones the influences of a neighbour, from the outside inwards.

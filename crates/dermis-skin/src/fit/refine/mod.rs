@@ -2,9 +2,10 @@
 //!
 //! Each step minimises the same squared error ‖P − T(w, p̄)‖² over one of the three with the others fixed
 //! (`influences`, `rest`, `bones`), so the error never grows. Influences are selected again every few iterations and
-//! kept only if the error decreases. A bone that has lost its points is seeded again at the largest error. An iteration
-//! costs O(N·(S·B + B²)). Blocks of points and groups of sums are fixed, so the result does not depend on the number of
-//! threads.
+//! kept only if the error decreases. A bone that has lost its points is seeded again at the largest error. With smooth
+//! weights, bones with large errors are at the end split and those that contribute least removed, if this decreases the
+//! error. An iteration costs O(N·(S·B + B²)). Blocks of points and groups of sums are fixed, so the result does not
+//! depend on the number of threads.
 
 pub(crate) mod bones;
 pub(crate) mod local_weights;
@@ -17,7 +18,7 @@ use std::ops::ControlFlow;
 use dermis_math::progress::Progress;
 
 use self::bones::update_bones;
-use self::local_weights::{LocalOptions, weigh_locally};
+use self::local_weights::{LocalOptions, bone_gains, remove_bone, weigh_locally};
 use self::rest::{RestPull, best_rest};
 use self::untangle::untangle;
 use super::influences::{Point, Scratch};
@@ -56,6 +57,17 @@ pub const RESELECT_EVERY: usize = 3;
 /// Number of alternations between weights and rest position of a point within one iteration.
 const INNER_STEPS: usize = 2;
 
+/// Minimum gain of the relocation of a bone, relative to the squared error.
+const MIN_RELOCATION_GAIN: f64 = 0.03;
+/// Number of iterations after the removal of a bone.
+const REMOVAL_ITERATIONS: usize = 4;
+/// Number of iterations after which the relocation of a bone is judged.
+const RELOCATION_ITERATIONS: usize = 7;
+/// Maximum number of relocations that are tried.
+const MAX_RELOCATIONS: usize = 10;
+/// Number of relocations in a row that do not decrease the error, after which no more are tried.
+const MAX_RELOCATION_FAILURES: usize = 3;
+
 /// Report of a refinement.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Refinement {
@@ -67,56 +79,128 @@ pub struct Refinement {
     pub stopped: bool,
 }
 
-/// Improves `state` until the gain per iteration is below the tolerance.
+/// Inputs of a refinement that all of its steps share.
+struct Alternation<'a> {
+    trajectories: &'a Trajectories,
+    surface: Option<&'a Surface>,
+    max_influences: usize,
+    model: BoneModel,
+    options: &'a RefineOptions,
+    progress: &'a dyn Progress,
+}
+
+/// Improves `state` until the gain per iteration is below the tolerance. With a surface, bones that contribute least
+/// are then removed until there are `max_bones`, and moved to the largest errors, as long as this decreases the error.
 pub(crate) fn refine(
     trajectories: &Trajectories,
     state: &mut State,
     surface: Option<&Surface>,
-    most_influences: usize,
+    (max_bones, max_influences): (usize, usize),
     model: BoneModel,
     options: &RefineOptions,
     progress: &dyn Progress,
 ) -> Refinement {
+    let alternation = Alternation { trajectories, surface, max_influences, model, options, progress };
     let mut result = Refinement::default();
-    let mut last_checked = f64::INFINITY;
-    let weigh = |state: &mut State, reselect: bool, keep_rest: bool| match surface {
-        Some(surface) => {
-            let smoothness = options.smoothness;
-            let local = LocalOptions { max_influences: most_influences, smoothness, reselect, keep_rest };
-            weigh_locally(trajectories, state, surface, &local);
+    alternation.run(state, options.max_iterations, &mut result);
+    if let Some(surface) = surface {
+        if state.bone_count() > max_bones {
+            alternation.remove_bones(state, surface, max_bones, &mut result);
+            alternation.run(state, options.max_iterations / 2, &mut result);
         }
-        None => weigh_points(trajectories, state, most_influences, reselect, keep_rest),
-    };
-    let (hold, tolerance) = match surface {
-        // Neighbours that depend on each other make smaller steps.
-        Some(_) => (bones::SMOOTH_HOLD, 0.4 * options.tolerance),
-        None => (bones::HOLD, options.tolerance),
-    };
-    while result.iterations < options.max_iterations {
-        let reselect = result.iterations.is_multiple_of(RESELECT_EVERY);
-        weigh(state, reselect, options.keep_rest);
-        if reselect {
-            let error = state.squared_error().max(0.0).sqrt();
-            if error >= last_checked * (1.0 - tolerance * RESELECT_EVERY as f64) {
-                result.converged = true;
-                break;
-            }
-            last_checked = error;
-            seed::revive_bones(trajectories, state);
-        }
-        update_bones(trajectories, &state.influences, &state.rest, model, hold, &mut state.transforms);
-        result.iterations += 1;
-        if progress.report("refining", result.iterations, options.max_iterations) == ControlFlow::Break(()) {
-            result.stopped = true;
-            break;
+        alternation.relocate_bones(state, surface, &mut result);
+        if !options.keep_rest {
+            untangle(trajectories, state, surface);
         }
     }
     // Weights are solved once more for the final bones and rest pose.
-    if let Some(surface) = surface.filter(|_| !options.keep_rest) {
-        untangle(trajectories, state, surface);
-    }
-    weigh(state, false, true);
+    alternation.weigh(state, false, true);
     result
+}
+
+impl Alternation<'_> {
+    fn weigh(&self, state: &mut State, reselect: bool, keep_rest: bool) {
+        let Self { trajectories, max_influences, .. } = *self;
+        match self.surface {
+            Some(surface) => {
+                let smoothness = self.options.smoothness;
+                let local = LocalOptions { max_influences, smoothness, reselect, keep_rest };
+                weigh_locally(trajectories, state, surface, &local);
+            }
+            None => weigh_points(trajectories, state, max_influences, reselect, keep_rest),
+        }
+    }
+
+    /// Alternates until the gain is below the tolerance, for at most `max_iterations`.
+    fn run(&self, state: &mut State, max_iterations: usize, result: &mut Refinement) {
+        let Self { trajectories, options, .. } = *self;
+        let (hold, tolerance) = match self.surface {
+            // Neighbours that depend on each other make smaller steps.
+            Some(_) => (bones::SMOOTH_HOLD, 0.4 * options.tolerance),
+            None => (bones::HOLD, options.tolerance),
+        };
+        let mut last_checked = f64::INFINITY;
+        result.converged = false;
+        for iteration in 0..max_iterations {
+            let reselect = iteration.is_multiple_of(RESELECT_EVERY);
+            self.weigh(state, reselect, options.keep_rest);
+            if reselect {
+                let error = state.squared_error().max(0.0).sqrt();
+                if error >= last_checked * (1.0 - tolerance * RESELECT_EVERY as f64) {
+                    result.converged = true;
+                    return;
+                }
+                last_checked = error;
+                seed::revive_bones(trajectories, state);
+            }
+            update_bones(trajectories, &state.influences, &state.rest, self.model, hold, &mut state.transforms);
+            result.iterations += 1;
+            if self.progress.report("refining", iteration + 1, max_iterations) == ControlFlow::Break(()) {
+                result.stopped = true;
+                return;
+            }
+        }
+    }
+
+    /// Removes the bones that contribute least, one at a time, until there are `max_bones`.
+    fn remove_bones(&self, state: &mut State, surface: &Surface, max_bones: usize, result: &mut Refinement) {
+        while state.bone_count() > max_bones.max(1) {
+            let gains = bone_gains(self.trajectories, state, surface, self.max_influences);
+            let least = (1..gains.len()).fold(0, |best, next| if gains[next] < gains[best] { next } else { best });
+            remove_bone(state, surface, least);
+            state.forget_bone(least);
+            self.run(state, REMOVAL_ITERATIONS, result);
+        }
+    }
+
+    /// Splits the bones with the largest errors and removes those that contribute least. Such a relocation is kept if the
+    /// error after a few iterations is smaller than before.
+    fn relocate_bones(&self, state: &mut State, surface: &Surface, result: &mut Refinement) {
+        let bones = state.bone_count();
+        let (mut failures, mut moved) = (0, false);
+        let converged = result.converged;
+        for _ in 0..MAX_RELOCATIONS {
+            let mut trial = state.clone();
+            if failures == MAX_RELOCATION_FAILURES
+                || result.stopped
+                || !seed::split_bone(self.trajectories, &mut trial, failures)
+            {
+                break;
+            }
+            self.run(&mut trial, RELOCATION_ITERATIONS, result);
+            self.remove_bones(&mut trial, surface, bones, result);
+            if trial.squared_error() < (1.0 - MIN_RELOCATION_GAIN) * state.squared_error() {
+                *state = trial;
+                (failures, moved) = (0, true);
+            } else {
+                failures += 1;
+            }
+        }
+        result.converged = converged;
+        if moved && !result.stopped {
+            self.run(state, self.options.max_iterations / 2, result);
+        }
+    }
 }
 
 /// Solves for weights, and unless `keep_rest` for rest positions, with fixed bones.

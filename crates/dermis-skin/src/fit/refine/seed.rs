@@ -26,6 +26,9 @@ const SETTLING: usize = 3;
 const SETTLED: usize = 200;
 /// Number of assignments and fits after the last split.
 const LAST_SETTLING: usize = 12;
+/// Minimum distortion by which a separate part of a cluster decreases the error. It is relative to the motion, not to the
+/// error, which is large while there are few clusters.
+const MIN_PART_DISTORTION: f64 = 0.005;
 /// Minimum weight of a bone's points, relative to an average bone; bones below it are seeded again.
 const DEAD_SHARE: f64 = 1e-3;
 
@@ -63,7 +66,8 @@ fn settle(trajectories: &Trajectories, state: &mut State, surface: Option<&Surfa
         let before = state.influences.clone();
         assign(trajectories, state);
         if let Some(surface) = surface {
-            keep_main_parts(state, surface);
+            let min_gain = MIN_PART_DISTORTION * MIN_PART_DISTORTION * trajectories.variation;
+            keep_main_parts(trajectories, state, surface, 1, min_gain);
         }
         let changed = before.iter().zip(&state.influences).filter(|(before, after)| before != after).count();
         if changed * SETTLED <= before.len() {
@@ -158,6 +162,34 @@ pub(crate) fn revive_bones(trajectories: &Trajectories, state: &mut State) {
         let (from, to) = (state.influences[worst].iter().next().map_or(0, |(bone, _)| bone), bone);
         copy_bone(&mut state.transforms, from, to);
     }
+}
+
+/// Splits the bone whose points have the largest error, except for the `skip` largest. Returns false if there is none.
+pub(crate) fn split_bone(trajectories: &Trajectories, state: &mut State, skip: usize) -> bool {
+    let bones = state.bone_count();
+    let mut members: Vec<Vec<usize>> = vec![Vec::new(); bones];
+    let mut errors = vec![0.0; bones];
+    for (index, influences) in state.influences.iter().enumerate() {
+        for (bone, weight) in influences.iter() {
+            errors[bone] += weight * state.squared_errors[index];
+        }
+        members[main_bone(influences)].push(index);
+    }
+    let mut order: Vec<usize> = (0..bones).filter(|&bone| members[bone].len() >= MIN_SPLIT_POINTS).collect();
+    order.sort_by(|&a, &b| errors[b].total_cmp(&errors[a]).then(a.cmp(&b)));
+    let negligible = 1e-14 * trajectories.squared_norms.iter().sum::<f64>() / bones as f64;
+    let Some(&bone) = order.get(skip).filter(|&&bone| errors[bone] > negligible) else { return false };
+    for index in far_side(state, &members[bone]) {
+        state.influences[index] = Influences::of(bones);
+    }
+    append_bones(state, std::iter::once(bone));
+    update_bones(trajectories, &state.influences, &state.rest, BoneModel::Rigid, HOLD, &mut state.transforms);
+    true
+}
+
+/// Bone with the largest weight.
+fn main_bone(influences: &Influences) -> usize {
+    influences.iter().fold((0, 0.0), |best, next| if next.1 > best.1 { next } else { best }).0
 }
 
 /// The `count` points nearest to `centre` in the rest pose.

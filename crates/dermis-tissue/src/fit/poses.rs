@@ -1,0 +1,282 @@
+//! Poses of scans by Levenberg–Marquardt (Kim et al. 2017, Eq. 17), shape coefficients, and unposing (Eq. 16).
+//!
+//! A rotation of joint j by ω moves point i by `ω × s_ij` with `s_ij = Σ_k w_ik (A_k x̄_i − p_j)`, summed over the joints k
+//! that j carries. These are the exact derivatives of linear blend skinning; those of the pose shapes, which are small,
+//! are left to the iteration. Frames are solved in order, each started from the pose before it.
+
+use dermis_body::{BodyError, BodyModel, BodyPose, ShapedBody};
+use glam::{DAffine3, DMat3, DQuat, DVec3, Vec3};
+
+/// Points of the skin that are used at most.
+const MAX_POINTS: usize = 1500;
+/// Initial damping of the iteration, relative to the diagonal.
+const INITIAL_DAMPING: f64 = 1e-3;
+/// Ridge that holds joints without skin, relative to the mean diagonal.
+const RIDGE: f64 = 1e-9;
+/// Rounds of shape and pose.
+const SHAPE_ROUNDS: usize = 4;
+
+/// Options of [`fit_poses`].
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PoseOptions {
+    /// Maximum number of iterations per frame.
+    pub max_iterations: usize,
+    /// Length of the last step in radians and metres at which a frame is solved.
+    pub tolerance: f64,
+}
+
+impl Default for PoseOptions {
+    fn default() -> Self {
+        Self { max_iterations: 30, tolerance: 1e-5 }
+    }
+}
+
+/// Poses of all `frames`, weighted by `weights` per point: high where the skin follows the bones, low on soft parts.
+pub fn fit_poses(
+    body: &BodyModel,
+    betas: &[f64],
+    frames: &[Vec<Vec3>],
+    weights: &[f64],
+    options: &PoseOptions,
+) -> Result<Vec<BodyPose>, BodyError> {
+    let shaped = body.shaped(betas)?;
+    let solver = Solver::new(&shaped, weights);
+    let mut pose = BodyPose::rest(body.joints().len());
+    let mut poses = Vec::with_capacity(frames.len());
+    for frame in frames {
+        if poses.is_empty() {
+            pose = solver.placed(frame, pose);
+        }
+        pose = solver.solve(frame, pose, options)?;
+        poses.push(pose.clone());
+    }
+    Ok(poses)
+}
+
+/// Shape coefficients of the subject in `frame`, alternating with its pose.
+pub fn fit_shape(
+    body: &BodyModel,
+    frame: &[Vec3],
+    weights: &[f64],
+    options: &PoseOptions,
+) -> Result<Vec<f64>, BodyError> {
+    let count = body.shapes().len();
+    let mut betas = vec![0.0; count];
+    for _ in 0..SHAPE_ROUNDS * usize::from(count > 0) {
+        let pose = fit_poses(body, &betas, &[frame.to_vec()], weights, options)?.remove(0);
+        let shaped = body.shaped(&betas)?;
+        let unposed = unpose(&shaped, &pose, frame)?;
+        let mut matrix = vec![0.0; count * count];
+        let mut right = vec![0.0; count];
+        for (point, at) in unposed.iter().enumerate() {
+            let difference = *at - shaped.points()[point];
+            for (row, shape) in body.shapes().iter().enumerate() {
+                let offset = shape.offsets[point].as_dvec3();
+                right[row] += weights[point] * offset.dot(difference);
+                for (column, other) in body.shapes().iter().enumerate() {
+                    matrix[row * count + column] += weights[point] * offset.dot(other.offsets[point].as_dvec3());
+                }
+            }
+        }
+        let ridge = 1e-6 * (0..count).map(|k| matrix[k * count + k]).sum::<f64>() / count as f64;
+        (0..count).for_each(|k| matrix[k * count + k] += ridge.max(f64::MIN_POSITIVE));
+        solve_positive(&mut matrix, &mut right);
+        betas.iter_mut().zip(&right).for_each(|(beta, change)| *beta += change);
+    }
+    Ok(betas)
+}
+
+/// Unposed points of a frame: the inverse of the blended transform, less the pose shapes (Eq. 16).
+pub fn unpose(body: &ShapedBody<'_>, pose: &BodyPose, points: &[Vec3]) -> Result<Vec<DVec3>, BodyError> {
+    let model = body.model();
+    let joints = body.joint_transforms(pose)?;
+    let coefficients = model.pose_coefficients(pose)?;
+    let skinning: Vec<DAffine3> =
+        joints.iter().zip(body.joints()).map(|(joint, rest)| *joint * DAffine3::from_translation(-*rest)).collect();
+    let unposed = |(point, at): (usize, &Vec3)| {
+        let (mut matrix, mut translation) = (DMat3::ZERO, DVec3::ZERO);
+        for (joint, weight) in model.weights().row(point) {
+            let transform = &skinning[joint as usize];
+            matrix += transform.matrix3 * f64::from(weight);
+            translation += transform.translation * f64::from(weight);
+        }
+        let mut rest = matrix.inverse() * (at.as_dvec3() - translation);
+        for (shape, coefficient) in model.pose_shapes().iter().zip(&coefficients) {
+            rest -= shape.offsets[point].as_dvec3() * *coefficient;
+        }
+        rest
+    };
+    Ok(points.iter().enumerate().map(unposed).collect())
+}
+
+/// Points and joints of a body, prepared for Eq. 17.
+struct Solver<'a> {
+    shaped: &'a ShapedBody<'a>,
+    points: Vec<(usize, f64)>,
+    /// Whether joint j carries joint k, at j · joints + k.
+    carries: Vec<bool>,
+}
+
+impl<'a> Solver<'a> {
+    fn new(shaped: &'a ShapedBody<'a>, weights: &[f64]) -> Self {
+        let model = shaped.model();
+        let joints = model.joints().len();
+        let mut carries = vec![false; joints * joints];
+        for joint in 0..joints {
+            let mut above = Some(joint);
+            while let Some(ancestor) = above {
+                carries[ancestor * joints + joint] = true;
+                above = model.joints()[ancestor].parent;
+            }
+        }
+        let stride = model.point_count().div_ceil(MAX_POINTS).max(1);
+        let points = (0..model.point_count()).step_by(stride).map(|p| (p, weights[p])).filter(|(_, w)| *w > 0.0);
+        Self { shaped, points: points.collect(), carries }
+    }
+
+    /// Translation to the centre of the frame.
+    fn placed(&self, frame: &[Vec3], mut pose: BodyPose) -> BodyPose {
+        let total: f64 = self.points.iter().map(|(_, w)| w).sum();
+        let offset = |&(p, w): &(usize, f64)| (frame[p].as_dvec3() - self.shaped.points()[p]) * w;
+        pose.translation = self.points.iter().map(offset).sum::<DVec3>() / total;
+        pose
+    }
+
+    fn solve(&self, frame: &[Vec3], mut pose: BodyPose, options: &PoseOptions) -> Result<BodyPose, BodyError> {
+        let unknowns = 3 * self.shaped.joints().len() + 3;
+        let mut damping = INITIAL_DAMPING;
+        let mut value = self.value(&pose, frame)?;
+        for _ in 0..options.max_iterations {
+            let (matrix, right, transforms) = self.normal_equations(&pose, frame, unknowns)?;
+            let mean = (0..unknowns).map(|k| matrix[k * unknowns + k]).sum::<f64>() / unknowns as f64;
+            let mut length = 0.0;
+            for _ in 0..8 {
+                let (mut damped, mut step) = (matrix.clone(), right.clone());
+                (0..unknowns).for_each(|k| damped[k * unknowns + k] *= 1.0 + damping);
+                (0..unknowns).for_each(|k| damped[k * unknowns + k] += RIDGE * mean);
+                solve_positive(&mut damped, &mut step);
+                let next = self.moved(&pose, &transforms, &step);
+                let found = self.value(&next, frame)?;
+                if found <= value {
+                    length = step.iter().map(|x| x * x).sum::<f64>().sqrt();
+                    (pose, value, damping) = (next, found, (damping * 0.2).max(1e-12));
+                    break;
+                }
+                damping *= 8.0;
+            }
+            if length < options.tolerance {
+                break;
+            }
+        }
+        Ok(pose)
+    }
+
+    /// Eq. 17.
+    fn value(&self, pose: &BodyPose, frame: &[Vec3]) -> Result<f64, BodyError> {
+        let (skinning, coefficients) = self.transforms(pose)?;
+        let squared = |&(p, w): &(usize, f64)| {
+            (self.posed(p, &skinning, &coefficients) - frame[p].as_dvec3()).length_squared() * w
+        };
+        Ok(self.points.iter().map(squared).sum())
+    }
+
+    fn transforms(&self, pose: &BodyPose) -> Result<(Vec<DAffine3>, Vec<f64>), BodyError> {
+        let joints = self.shaped.joint_transforms(pose)?;
+        let rest = self.shaped.joints().iter();
+        let skinning = joints.iter().zip(rest).map(|(joint, rest)| *joint * DAffine3::from_translation(-*rest));
+        Ok((skinning.collect(), self.shaped.model().pose_coefficients(pose)?))
+    }
+
+    fn unposed(&self, point: usize, coefficients: &[f64]) -> DVec3 {
+        let shapes = self.shaped.model().pose_shapes().iter().zip(coefficients);
+        shapes.fold(self.shaped.points()[point], |at, (shape, c)| at + shape.offsets[point].as_dvec3() * *c)
+    }
+
+    fn posed(&self, point: usize, skinning: &[DAffine3], coefficients: &[f64]) -> DVec3 {
+        let rest = self.unposed(point, coefficients);
+        let row = self.shaped.model().weights().row(point);
+        row.map(|(joint, weight)| skinning[joint as usize].transform_point3(rest) * f64::from(weight)).sum()
+    }
+
+    #[allow(clippy::type_complexity, reason = "matrix, right-hand side and joint transforms of one iteration")]
+    fn normal_equations(
+        &self,
+        pose: &BodyPose,
+        frame: &[Vec3],
+        unknowns: usize,
+    ) -> Result<(Vec<f64>, Vec<f64>, Vec<DAffine3>), BodyError> {
+        let joints = self.shaped.joint_transforms(pose)?;
+        let (skinning, coefficients) = self.transforms(pose)?;
+        let model = self.shaped.model();
+        let count = joints.len();
+        let (mut matrix, mut right) = (vec![0.0; unknowns * unknowns], vec![0.0; unknowns]);
+        let mut columns: Vec<(usize, DVec3)> = Vec::new();
+        for &(point, weight) in &self.points {
+            let rest = self.unposed(point, &coefficients);
+            columns.clear();
+            let mut at = DVec3::ZERO;
+            let moved: Vec<(usize, DVec3, f64)> = model
+                .weights()
+                .row(point)
+                .map(|(joint, w)| (joint as usize, skinning[joint as usize].transform_point3(rest), f64::from(w)))
+                .collect();
+            moved.iter().for_each(|(_, position, w)| at += *position * *w);
+            for joint in 0..count {
+                let mut arm = DVec3::ZERO;
+                let mut is_carried = false;
+                for (carried, position, w) in &moved {
+                    if self.carries[joint * count + carried] {
+                        arm += (*position - joints[joint].translation) * *w;
+                        is_carried = true;
+                    }
+                }
+                if is_carried {
+                    // dx = ω × arm: the derivative along axis a is e_a × arm.
+                    columns.extend((0..3).map(|axis| (3 * joint + axis, DVec3::AXES[axis].cross(arm))));
+                }
+            }
+            columns.extend((0..3).map(|axis| (3 * count + axis, DVec3::AXES[axis])));
+            let difference = frame[point].as_dvec3() - at;
+            for &(row, a) in &columns {
+                right[row] += weight * a.dot(difference);
+                for &(column, b) in &columns {
+                    matrix[row * unknowns + column] += weight * a.dot(b);
+                }
+            }
+        }
+        Ok((matrix, right, joints))
+    }
+
+    /// Applies world rotations of the joints and a translation.
+    fn moved(&self, pose: &BodyPose, joints: &[DAffine3], step: &[f64]) -> BodyPose {
+        let model = self.shaped.model();
+        let mut next = pose.clone();
+        for (joint, angle) in next.angles.iter_mut().enumerate() {
+            let turn = DQuat::from_scaled_axis(DVec3::from_slice(&step[3 * joint..]));
+            let above = match model.joints()[joint].parent {
+                Some(parent) => DQuat::from_mat3(&joints[parent].matrix3).normalize(),
+                None => DQuat::IDENTITY,
+            };
+            *angle = (above.inverse() * turn * above * DQuat::from_scaled_axis(*angle)).normalize().to_scaled_axis();
+        }
+        next.translation += DVec3::from_slice(&step[3 * joints.len()..]);
+        next
+    }
+}
+
+/// Solves a positive definite system in place by Cholesky's method.
+fn solve_positive(a: &mut [f64], x: &mut [f64]) {
+    let n = x.len();
+    for i in 0..n {
+        for j in 0..=i {
+            let sum = a[i * n + j] - (0..j).map(|k| a[i * n + k] * a[j * n + k]).sum::<f64>();
+            a[i * n + j] = if i == j { sum.max(f64::MIN_POSITIVE).sqrt() } else { sum / a[j * n + j] };
+        }
+    }
+    for i in 0..n {
+        x[i] = (x[i] - (0..i).map(|k| a[i * n + k] * x[k]).sum::<f64>()) / a[i * n + i];
+    }
+    for i in (0..n).rev() {
+        x[i] = (x[i] - (i + 1..n).map(|k| a[k * n + i] * x[k]).sum::<f64>()) / a[i * n + i];
+    }
+}
