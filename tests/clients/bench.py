@@ -71,6 +71,9 @@ class Bench:
     def three(self, jobs):
         return self._client(["node", HERE / "three_corners.mjs"], jobs)
 
+    def three_fbx(self, jobs):
+        return self._client(["node", HERE / "three_fbx.mjs"], jobs)
+
     def validator(self, files):
         return self._client(["node", HERE / "validate_gltf.mjs"], [str(file) for file in files])
 

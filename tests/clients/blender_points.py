@@ -3,7 +3,8 @@
     python blender_points.py JOBS.json
 
 A job is {"file", "fps", "seconds": [times], "mesh" (part of the object's name, or null where there is only one), "out":
-"….npz"}. Its answer, one line of JSON on standard output, says the objects found. `out` receives `points`
+"….npz"}; for FBX files also "clip" (the name of a take), "up" (the axis) and "metres_per_unit", which Blender applies
+and this takes back. Its answer, one line of JSON on standard output, says the objects found. `out` receives `points`
 float64 [times, N, 3] in the axes of the file (Blender turns Y up into Z up; this turns them back), `sizes` and
 `corners` of the polygons, and `uvs` per corner where the mesh has them.
 """
@@ -22,6 +23,11 @@ IMPORTERS = {
 }
 # Blender's points are (x, −z, y) of a file with Y up.
 Y_UP_FROM_Z_UP = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]])
+FROM_Z_UP = {
+    "X": np.array([[0.0, 0.0, 1.0], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]]),
+    "Y": Y_UP_FROM_Z_UP,
+    "Z": np.eye(3),
+}
 
 
 def run(job):
@@ -33,15 +39,39 @@ def run(job):
     IMPORTERS[os.path.splitext(job["file"])[1]](job["file"])
     meshes = [thing for thing in bpy.data.objects if thing.type == "MESH"]
     target = pick(meshes, job.get("mesh"))
-    points = np.stack([points_at(scene, target, seconds * job["fps"]) for seconds in job["seconds"]])
-    arrays = {"points": points @ Y_UP_FROM_Z_UP.T, **polygons_of(target)}
+    if job.get("clip"):
+        play(job["clip"])
+    # Importers may set the rate of the scene to that of the file.
+    fps = scene.render.fps / scene.render.fps_base
+    points = np.stack([points_at(scene, target, seconds * fps) for seconds in job["seconds"]])
+    points = points @ FROM_Z_UP[job.get("up", "Y")].T / job.get("metres_per_unit", 1.0)
+    arrays = {"points": points, **polygons_of(target)}
     np.savez(job["out"], **arrays)
     return {"objects": [thing.name for thing in meshes]}
+
+
+def play(clip):
+    """Gives every armature and every set of shape keys the action of a take."""
+    action = bpy.data.actions[clip]
+    for thing in [*bpy.data.objects, *bpy.data.shape_keys]:
+        kind = "OBJECT" if isinstance(thing, bpy.types.Object) else "KEY"
+        slots = [slot for slot in action.slots if slot.identifier == f"{action_prefix(kind)}{thing.name}"]
+        if slots:
+            data = thing.animation_data or thing.animation_data_create()
+            data.action = action
+            data.action_slot = slots[0]
+
+
+def action_prefix(kind):
+    return "OB" if kind == "OBJECT" else "KE"
 
 
 def pick(meshes, name):
     # The glTF importer adds an 'Icosphere' that draws the bones.
     meshes = [mesh for mesh in meshes if not mesh.name.startswith("Icosphere")]
+    exact = [mesh for mesh in meshes if mesh.name == name]
+    if exact:
+        return exact[0]
     if name is not None:
         meshes = [mesh for mesh in meshes if name in mesh.name]
     if len(meshes) != 1:

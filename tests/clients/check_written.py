@@ -49,7 +49,8 @@ def run(bench):
         elif bench.wants(name):
             bench.skip(name, "it is not there")
     glb_in_validator_and_three(bench, sources)
-    usda_in_openusd(bench, sources)
+    for ending in ["usda", "usdc", "usdz"]:
+        usd_in_openusd(bench, sources, ending)
     abc_in_blender(bench, sources)
 
 
@@ -72,16 +73,20 @@ def glb_in_validator_and_three(bench, sources):
         bench.within(f"three.js: {name}", largest_distance(expected, theirs, ours.box), LIMIT)
 
 
-def usda_in_openusd(bench, sources):
-    written = write_all(bench, sources, "usda")
-    jobs = [
-        {"file": path, "seconds": ours.times, "out": path.with_suffix(".usd.npz")} for _, ours, path, _ in written
-    ]
+def usd_in_openusd(bench, sources, ending):
+    written = write_all(bench, sources, ending)
+    jobs = []
+    for _, ours, path, _ in written:
+        # A crate has what the text has.
+        same_as = path.with_suffix(".usda") if ending == "usdc" and path.with_suffix(".usda").exists() else None
+        jobs.append({"file": path, "seconds": ours.times, "out": path.with_suffix(".usd.npz"), "same_as": same_as})
     for (name, ours, _, _), job, answer in zip(written, jobs, bench.openusd(jobs)):
         if "error" in answer:
             bench.tell(f"OpenUSD: {name}", False, answer["error"])
             continue
         complaints = answer["complaints"]
+        if job["same_as"]:
+            bench.tell(f"OpenUSD: {name} as the text", answer["same"], "same layer" if answer["same"] else "other layer")
         bench.tell(f"OpenUSD validators: {name}", not complaints, "; ".join(complaints[:3]) or "clean")
         bench.within(f"OpenUSD: {name}", largest_distance(ours.posed(), np.load(job["out"])["points"], ours.box), LIMIT)
 

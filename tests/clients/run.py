@@ -11,6 +11,7 @@ import traceback
 from pathlib import Path
 
 import check_exchange
+import check_fbx
 import check_flexible
 import check_motion
 import check_pose
@@ -19,7 +20,16 @@ import check_skin
 import check_written
 from bench import Bench, Failed
 
-GROUPS = [check_motion, check_written, check_flexible, check_exchange, check_round_trip, check_skin, check_pose]
+GROUPS = [
+    check_motion,
+    check_written,
+    check_fbx,
+    check_flexible,
+    check_exchange,
+    check_round_trip,
+    check_skin,
+    check_pose,
+]
 
 
 def main():

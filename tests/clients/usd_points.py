@@ -3,7 +3,7 @@
     python usd_points.py JOBS.json
 
 A job is {"file", "seconds": [times], "mesh" (part of the prim's path, or null where there is only one), "out":
-"….npz"}. Its answer, one line of JSON on standard output, says the meshes found and what the validators complain
+"….npz", "same_as" (another file with the same layer, or null)}. Its answer, one line of JSON on standard output, says the meshes found and what the validators complain
 about. `out` receives `points` float64 [times, N, 3], `sizes` and `corners` of the polygons.
 """
 
@@ -11,7 +11,7 @@ import sys
 
 import numpy as np
 from jobs import answer_all
-from pxr import Usd, UsdGeom, UsdSkel, UsdValidation
+from pxr import Sdf, Usd, UsdGeom, UsdSkel, UsdValidation
 
 
 def validate(stage):
@@ -34,7 +34,10 @@ def run(job):
         sizes=np.array(mesh.GetFaceVertexCountsAttr().Get()),
         corners=np.array(mesh.GetFaceVertexIndicesAttr().Get()),
     )
-    return {"meshes": [str(prim.GetPath()) for prim in meshes], "complaints": validate(stage)}
+    answer = {"meshes": [str(prim.GetPath()) for prim in meshes], "complaints": validate(stage)}
+    if job.get("same_as"):
+        answer["same"] = stage.GetRootLayer().ExportToString() == Sdf.Layer.FindOrOpen(job["same_as"]).ExportToString()
+    return answer
 
 
 def pick(meshes, name):

@@ -9,6 +9,7 @@ use dermis::{FrameRange, Selection};
 use crate::diagnostic::{Diagnostic, InFile};
 use crate::input_units::InputUnits;
 use crate::job::Job;
+pub(crate) use crate::parse::{count, count_or_none, duration, fraction, frame_rate, map_size, non_negative, positive};
 
 /// Output of a command that always writes a file.
 #[derive(Debug, Clone, clap::Args)]
@@ -30,6 +31,23 @@ pub(crate) struct OptionalOutput {
     /// Replace outputs that exist
     #[arg(long, requires = "output")]
     pub(crate) force: bool,
+}
+
+/// Form of bones that joints of FBX cannot express.
+#[derive(Debug, Clone, Copy, Default, clap::Args)]
+pub(crate) struct BoneForm {
+    /// Write bones that stretch or shear to FBX exactly, as nested nodes, instead of as rigid joints
+    #[arg(long)]
+    nested_bones: bool,
+}
+
+impl BoneForm {
+    /// `options` with the form of bones; an error if the option has no effect on `output`.
+    pub(crate) fn applied(self, options: WriteOptions, output: Option<&Path>) -> Result<WriteOptions, Diagnostic> {
+        let is_fbx = output.and_then(Path::extension).is_some_and(|extension| extension.eq_ignore_ascii_case("fbx"));
+        expect_effect([(self.nested_bones, is_fbx, "--nested-bones", "on .fbx outputs")])?;
+        Ok(WriteOptions { nested_bones: self.nested_bones, ..options })
+    }
 }
 
 /// Selection of a part of the input, and how it is read.
@@ -68,7 +86,7 @@ pub(crate) struct InputPart {
 
 impl Output {
     pub(crate) fn options(&self) -> WriteOptions {
-        WriteOptions { force: self.force }
+        WriteOptions { force: self.force, ..WriteOptions::default() }
     }
 
     /// Checks that the output can be written, before any work is done.
@@ -89,7 +107,7 @@ impl Output {
 
 impl OptionalOutput {
     pub(crate) fn options(&self) -> WriteOptions {
-        WriteOptions { force: self.force }
+        WriteOptions { force: self.force, ..WriteOptions::default() }
     }
 
     pub(crate) fn check(&self) -> Result<(), Diagnostic> {
@@ -139,70 +157,5 @@ pub(crate) fn expect_effect<const N: usize>(options: [(bool, bool, &str, &str); 
             Err(Diagnostic::new(message).hint(format!("omit {option}")))
         }
         None => Ok(()),
-    }
-}
-
-/// Defines parsers of numeric options.
-///
-/// Values outside the range are rejected with the range in the message; clap adds option and value.
-macro_rules! number {
-    ($(#[$doc:meta])* $name:ident: $type:ty, $holds:expr, $range:literal) => {
-        $(#[$doc])*
-        pub(crate) fn $name(text: &str) -> Result<$type, String> {
-            let holds: fn(&$type) -> bool = $holds;
-            text.trim().parse().ok().filter(holds).ok_or_else(|| concat!("it must be ", $range).to_owned())
-        }
-    };
-}
-
-number!(
-    /// A count of at least 1.
-    count: usize, |count| *count >= 1, "a whole number of at least 1"
-);
-number!(
-    /// A count of at least 0.
-    count_or_none: usize, |_| true, "a whole number of at least 0"
-);
-number!(
-    /// A size of square maps.
-    map_size: usize, |size| (16..=8192).contains(size), "a whole number from 16 to 8192"
-);
-number!(
-    /// A length, factor or limit.
-    positive: f64, |number| number.is_finite() && *number > 0.0, "positive and finite"
-);
-number!(
-    /// A rate, weight or limit.
-    non_negative: f64, |number| number.is_finite() && *number >= 0.0, "0 or more"
-);
-number!(
-    /// A fraction.
-    fraction: f64, |number| (0.0..=1.0).contains(number), "a number from 0 to 1"
-);
-/// A frame rate.
-pub(crate) fn frame_rate(text: &str) -> Result<f64, String> {
-    match text.trim().parse::<f64>() {
-        Ok(rate) if rate.is_finite() && rate > 0.0 => Ok(rate),
-        Ok(_) => Err("a frame rate must be positive and finite, such as 24".to_owned()),
-        Err(_) => Err("this is not a number of frames per second, such as 24".to_owned()),
-    }
-}
-
-number!(
-    /// A duration of recorded motion.
-    duration: f64, |seconds| *seconds > 0.0 && *seconds <= 3600.0, "a time in seconds above 0 and at most 3600"
-);
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_out_of_range_are_refused_with_the_range() {
-        assert_eq!(count("-3").unwrap_err(), "it must be a whole number of at least 1");
-        assert!(count("0").is_err() && count("2.5").is_err() && count("7") == Ok(7));
-        assert!(positive("nan").is_err() && positive("0").is_err() && positive("1e-3") == Ok(1e-3));
-        assert!(fraction("1.1").is_err() && fraction("1") == Ok(1.0));
-        assert!(non_negative("-0.1").is_err() && duration("4000").is_err());
     }
 }

@@ -115,7 +115,7 @@ macro_rules! if_feature {
 }
 
 /// All formats, in the order in which lists name them.
-pub static FORMATS: [Format; 13] = [
+pub static FORMATS: [Format; 14] = [
     Format {
         id: "gltf",
         name: "glTF",
@@ -146,7 +146,7 @@ pub static FORMATS: [Format; 13] = [
         extensions: &["abc"],
         written_extensions: &["abc"],
         reads: "PolyMesh and SubD under moving transforms",
-        writes: "animated PolyMesh with UVs, normals, face sets",
+        writes: "animated PolyMesh with UVs, normals, face sets; rigid motion as transforms",
         holds: Holds { motion: true, surface: true, all_sets: true, materials: true, units: true, ..Holds::NONE },
         reader: if_feature!("alembic", alembic::read),
         writer: if_feature!("alembic", Writer::Scene(alembic::write)),
@@ -157,9 +157,9 @@ pub static FORMATS: [Format; 13] = [
         name: "USD",
         feature: "usd",
         extensions: &["usda", "usd", "usdc", "usdz"],
-        written_extensions: &["usda"],
+        written_extensions: &["usda", "usd", "usdc", "usdz"],
         reads: "points over time, UsdSkel, blend shapes, preview materials",
-        writes: "the same, as `.usda`",
+        writes: "the same: text as `.usda`, binary as `.usdc` and `.usd`, with textures as `.usdz`",
         holds: Holds {
             rig: true,
             motion: true,
@@ -178,11 +178,32 @@ pub static FORMATS: [Format; 13] = [
         name: "FBX",
         feature: "fbx",
         extensions: &["fbx"],
-        written_extensions: &[],
+        written_extensions: &["fbx"],
         reads: "meshes, skin clusters, blend shapes, animation",
+        writes: "binary 7.5: the same, with materials, textures and several takes; shear as nested nodes if asked",
+        holds: Holds {
+            rig: true,
+            motion: true,
+            surface: true,
+            all_sets: true,
+            materials: true,
+            units: true,
+            ..Holds::NONE
+        },
+        reader: if_feature!("fbx", fbx::read),
+        writer: if_feature!("fbx", Writer::Scene(fbx::write)),
+        frame_readers: None,
+    },
+    Format {
+        id: "bvh",
+        name: "BVH",
+        feature: "bvh",
+        extensions: &["bvh"],
+        written_extensions: &[],
+        reads: "skeletons with their motion, channels in any order",
         writes: "",
         holds: Holds::NONE,
-        reader: if_feature!("fbx", fbx::read),
+        reader: if_feature!("bvh", bvh::read),
         writer: None,
         frame_readers: None,
     },

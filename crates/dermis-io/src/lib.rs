@@ -10,6 +10,8 @@
 #[cfg(feature = "alembic")]
 mod alembic;
 pub mod budget;
+#[cfg(feature = "bvh")]
+mod bvh;
 mod color;
 pub mod error;
 #[cfg(feature = "fbx")]

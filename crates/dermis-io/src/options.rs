@@ -24,4 +24,6 @@ pub struct ReadOptions {
 pub struct WriteOptions {
     /// Replace what is there already.
     pub force: bool,
+    /// Write bones that shear to FBX as nested nodes, whose product is exactly their motion, instead of rigid joints.
+    pub nested_bones: bool,
 }

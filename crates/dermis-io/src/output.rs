@@ -35,6 +35,7 @@ pub(crate) struct Job<'a> {
     pub target: &'a Path,
     pub output: &'a mut Output,
     pub notes: Vec<Note>,
+    pub nested_bones: bool,
     pub progress: &'a dyn Progress,
 }
 

@@ -18,7 +18,8 @@ pub fn write(target: &Path, scene: &Scene, options: &WriteOptions, progress: &dy
     let (format, writer) = writer_of(target)?;
     check_layers(format, scene).map_err(|error| error.in_file(target))?;
     let mut output = Output::new(options.force);
-    let mut job = Job { target, output: &mut output, notes: Vec::new(), progress };
+    let nested_bones = options.nested_bones;
+    let mut job = Job { target, output: &mut output, notes: Vec::new(), nested_bones, progress };
     let scene = &*posed(scene, format.holds, &mut job.notes).map_err(|error| error.in_file(target))?;
     check_contents(format, scene).map_err(|error| error.in_file(target))?;
     let done = match writer {
@@ -97,9 +98,9 @@ fn check_contents(format: &Format, scene: &Scene) -> Result<(), Error> {
     }
     let has_joints = |object: &Object| object.rig.as_ref().is_some_and(|rig| !rig.joints().is_empty());
     match scene.objects.iter().any(has_joints) {
-        true if format.id == "gltf" => Ok(()),
+        true if matches!(format.id, "gltf" | "fbx") => Ok(()),
         true => Err(Error::unsupported("the scene is a motion without a mesh, which the format does not hold")
-            .with_hint("write .glb, or move a rigged mesh with it: dermis pose MODEL --rig MOTION")),
+            .with_hint("write .glb or .fbx, or move a rigged mesh with it: dermis pose MODEL --rig MOTION")),
         false => Err(Error::malformed("there is nothing to write: the scene has no mesh")),
     }
 }
@@ -185,7 +186,8 @@ mod tests {
     use super::*;
 
     fn message(target: &Path, force: bool) -> String {
-        check_target(target, &WriteOptions { force }).map_or_else(|error| error.to_string(), |()| "fine".to_owned())
+        let options = WriteOptions { force, ..WriteOptions::default() };
+        check_target(target, &options).map_or_else(|error| error.to_string(), |()| "fine".to_owned())
     }
 
     #[test]
@@ -201,7 +203,7 @@ mod tests {
         assert_eq!(message(&at("folder.npz"), true), "the output is a folder");
         assert_eq!(message(&at("not/there/new.npz"), false), "the output's folder does not exist");
         assert_eq!(message(&at("there.npz/new.npz"), false), "the output's folder is a file");
-        assert_eq!(message(&at("new.fbx"), false), "'.fbx' files are read but not written");
+        assert_eq!(message(&at("new.pkl"), false), "'.pkl' files are read but not written");
         assert_eq!(message(&at("new.xyz"), false), "'.xyz' is not the extension of a format that dermis writes");
         assert_eq!(message(&at("new"), false), "the output's name has no extension that names its format");
     }

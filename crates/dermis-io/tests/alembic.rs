@@ -139,6 +139,51 @@ fn a_rig_is_written_as_frames_with_a_note() {
 }
 
 #[test]
+fn rigid_motion_is_a_transform_above_points_stored_once() {
+    let points = (0..400u32).map(|k| Vec3::new((k % 20) as f32, (k / 20) as f32, (k % 7) as f32) * 0.1).collect();
+    let mesh = Arc::new(TriMesh::new(points, vec![[0, 1, 20], [1, 21, 20]]).unwrap());
+    let turn = |frame: usize, speed: f64| {
+        let angle = speed * (frame + 1) as f64;
+        let turn = DAffine3::from_axis_angle(DVec3::new(1.0, 2.0, 2.0) / 3.0, angle);
+        DAffine3::from_translation(DVec3::new(3.0, 0.0, angle)) * turn
+    };
+    let spinning = |name: &str, speed: f64, frames: usize| {
+        let placed = |frame: usize| {
+            let place = turn(frame, speed);
+            mesh.points().iter().map(move |point| place.transform_point3(point.as_dvec3()).as_vec3())
+        };
+        let positions = (0..frames).flat_map(placed).collect();
+        Object::of_sequence(name, MeshSequence::new(Arc::clone(&mesh), positions, 24.0).unwrap())
+    };
+    let objects = vec![
+        spinning("wheel", 0.3, 40),
+        spinning("/car/left", 0.1, 40),
+        spinning("/car/right", -0.2, 40),
+        Object::of_mesh("/car/body", Arc::clone(&mesh)),
+    ];
+    let bytes = written(&scene_of(objects.clone()));
+    let samples = 3 * 40 * mesh.point_count() * 12;
+    assert!(bytes.len() < samples / 10, "{} bytes for {samples} of points", bytes.len());
+    let back = read_back(&bytes);
+    let names: Vec<&str> = back.objects.iter().map(|object| object.name.as_str()).collect();
+    assert_eq!(names, ["/wheel/wheelShape", "/car/left/leftShape", "/car/right/rightShape", "/car/body"]);
+    for (before, after) in objects.iter().zip(&back.objects) {
+        assert_eq!(before.mesh.points(), after.mesh.points(), "the rest pose");
+        let (Some(before), Some(after)) = (&before.sequence, &after.sequence) else {
+            assert!(before.sequence.is_none() && after.sequence.is_none());
+            continue;
+        };
+        assert_eq!((before.frame_count(), before.frame_rate_hz()), (after.frame_count(), after.frame_rate_hz()));
+        for frame in 0..before.frame_count() {
+            let pairs =
+                before.frame(frame).unwrap().into_owned().into_iter().zip(after.frame(frame).unwrap().into_owned());
+            let far = pairs.map(|(a, b)| a.distance(b)).fold(0.0, f32::max);
+            assert!(far < 3e-6, "frame {frame} is {far} off");
+        }
+    }
+}
+
+#[test]
 fn writing_that_is_stopped_leaves_nothing() {
     struct StopAt(usize);
     impl Progress for StopAt {

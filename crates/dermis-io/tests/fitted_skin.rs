@@ -4,6 +4,8 @@ mod scenes;
 
 use std::sync::Arc;
 
+use dermis_io::WriteOptions;
+use dermis_math::progress::NoProgress;
 use dermis_mesh::glam::{DAffine3, DMat3, DQuat, DVec3, Vec3};
 use dermis_mesh::pose::bake;
 use dermis_mesh::{Clip, Joint, Object, Rig, Scene, Shape, SkinWeights};
@@ -126,6 +128,25 @@ fn usd_keeps_all_bones_clips_and_corrections() {
         let back = read(&path).unwrap();
         assert_eq!(only(&back).rig.as_ref().unwrap().joints().len(), BONES);
         assert_same_shapes(only(&scene), only(&back));
+        let far = distance(only(&scene), only(&back));
+        assert!(far < 2e-5, "{far}");
+    }
+}
+
+#[test]
+fn fbx_keeps_all_bones_clips_and_corrections() {
+    // Flexible bones are nested nodes, with keys half-way between frames if they turn fast.
+    for bones in [Bones::Rigid, Bones::Scaled, Bones::Flexible, Bones::Wild] {
+        let scene = fitted(bones);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("skin.fbx");
+        let options = WriteOptions { nested_bones: true, ..WriteOptions::default() };
+        dermis_io::write(&path, &scene, &options, &NoProgress).unwrap();
+        let back = read(&path).unwrap();
+        let rig = only(&back).rig.as_ref().unwrap();
+        assert_eq!((rig.joints().len(), rig.weights().max_influences()), (BONES, BONES));
+        let offsets = |scene: &Scene| only(scene).rig.as_ref().unwrap().shapes()[1].offsets.clone();
+        assert_eq!(offsets(&back), offsets(&scene));
         let far = distance(only(&scene), only(&back));
         assert!(far < 2e-5, "{far}");
     }

@@ -176,7 +176,13 @@ fn the_stored_pose_and_the_skeleton_survive_every_format() {
         let clean = figure(METRES, stored);
         for extension in ["glb", "usda"] {
             let path = folder.path().join(format!("figure.{extension}"));
-            dermis_io::write(&path, &mixamo_like(stored), &WriteOptions { force: true }, &NoProgress).unwrap();
+            dermis_io::write(
+                &path,
+                &mixamo_like(stored),
+                &WriteOptions { force: true, ..WriteOptions::default() },
+                &NoProgress,
+            )
+            .unwrap();
             let back = dermis_io::read(path.to_str().unwrap(), &ReadOptions::default()).unwrap();
             assert_same_scene(&back, &clean);
             assert_one_skeleton(&back);
@@ -189,7 +195,8 @@ fn the_stored_pose_and_the_skeleton_survive_every_format() {
         still.objects.iter_mut().for_each(|object| object.clips.clear());
         for extension in ["npz", "obj", "abc"] {
             let path = folder.path().join(format!("still.{extension}"));
-            dermis_io::write(&path, &still, &WriteOptions { force: true }, &NoProgress).unwrap();
+            dermis_io::write(&path, &still, &WriteOptions { force: true, ..WriteOptions::default() }, &NoProgress)
+                .unwrap();
             let back = dermis_io::read(path.to_str().unwrap(), &ReadOptions::default()).unwrap();
             let found: Vec<Vec3> = back.objects.iter().flat_map(|object| object.rest_points().into_owned()).collect();
             assert_near(&found, &expected, extension);

@@ -117,7 +117,7 @@ fn frames_of_an_older_sequence_do_not_mix_with_the_new() {
         std::fs::write(&stranger, "does not fit").unwrap();
         let error = write(&target, &scene).unwrap_err();
         assert!(matches!(error.kind(), ErrorKind::Exists));
-        let force = WriteOptions { force: true };
+        let force = WriteOptions { force: true, ..WriteOptions::default() };
         let written = dermis_io::write(&target, &scene, &force, &dermis_math::progress::NoProgress).unwrap();
         assert!(written.notes.iter().any(|note| note.message == "4 frames of an older sequence are removed"));
         assert_eq!(only(&read(&target).unwrap()).sequence.as_ref().unwrap().frame_count(), 3);
@@ -147,7 +147,7 @@ fn a_taken_pattern_is_refused_before_the_work() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("walk.0007.obj"), "old").unwrap();
     let message = |name: &str, force: bool| {
-        let checked = check_target(&folder.path().join(name), &WriteOptions { force });
+        let checked = check_target(&folder.path().join(name), &WriteOptions { force, ..WriteOptions::default() });
         checked.map_or_else(|error| error.to_string(), |()| "fine".to_owned())
     };
     assert_eq!(message("walk.%04d.obj", false), "the output exists already");
@@ -162,7 +162,7 @@ fn a_link_that_leads_nowhere_is_replaced_only_by_force() {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("s.ply");
     std::os::unix::fs::symlink("nowhere", &target).unwrap();
-    let options = |force| WriteOptions { force };
+    let options = |force| WriteOptions { force, ..WriteOptions::default() };
     assert!(matches!(check_target(&target, &options(false)).unwrap_err().kind(), ErrorKind::Exists));
     assert!(matches!(write(&target, &scenes::still_scene()).unwrap_err().kind(), ErrorKind::Exists));
     dermis_io::write(&target, &scenes::still_scene(), &options(true), &dermis_math::progress::NoProgress).unwrap();

@@ -81,7 +81,7 @@ fn finite(values: &[f32]) -> Result<&[f32], SaveError> {
 pub(crate) fn write(asset: &Asset, object: Object, target: &Path, force: bool) -> Result<Vec<PathBuf>, SaveError> {
     let objects = std::iter::once(object).chain(asset.lods.iter().cloned()).collect();
     let scene = Scene { objects, units: asset.units, notes: Vec::new() };
-    Ok(dermis::io::write(target, &scene, &WriteOptions { force }, &NoProgress)?.files)
+    Ok(dermis::io::write(target, &scene, &WriteOptions { force, ..WriteOptions::default() }, &NoProgress)?.files)
 }
 
 /// Writes a layered body to `target`. Returns the files written.
@@ -89,7 +89,7 @@ pub(crate) fn write_body(body: &LayeredBody, target: &Path, force: bool) -> Resu
     if !target.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("npz")) {
         return Err(SaveError::NotAnArchive(target.to_owned()));
     }
-    Ok(dermis::layered_file::write(target, body, &WriteOptions { force })?.files)
+    Ok(dermis::layered_file::write(target, body, &WriteOptions { force, ..WriteOptions::default() })?.files)
 }
 
 /// Contents of a `.npz` file of a layered body, for a download.

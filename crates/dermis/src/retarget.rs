@@ -473,7 +473,12 @@ fn body_part(name: &str, bare: &str) -> String {
     part.map_or_else(String::new, |(part, _)| format!("{side} {part}"))
 }
 
-/// Matches the trees from their largest roots down: children by the directions of their bones.
+/// Fewest joints, and fraction of the smaller skeleton, that must have a match by hierarchy.
+const MIN_MATCHES: usize = 3;
+const MIN_MATCHED_FRACTION: f64 = 0.5;
+
+/// Matches the trees from their largest roots down: children by the directions of their bones. No joint has a match if
+/// most have none.
 fn by_hierarchy(from: &[Joint], to: &[Joint]) -> Vec<Option<usize>> {
     let mut places = vec![None; to.len()];
     let children = |joints: &[Joint]| {
@@ -520,7 +525,9 @@ fn by_hierarchy(from: &[Joint], to: &[Joint]) -> Vec<Option<usize>> {
             }
         }
     }
-    places
+    let matches = places.iter().flatten().count();
+    let needed = (MIN_MATCHED_FRACTION * from.len().min(to.len()) as f64).max(MIN_MATCHES as f64);
+    if (matches as f64) < needed { vec![None; to.len()] } else { places }
 }
 
 /// Sliding of the feet over the ground.
@@ -784,7 +791,10 @@ mod tests {
         let from = object(&["x"], &[DVec3::ZERO], &POINTS);
         let mut to = object(&["a", "b", "c"], &[DVec3::ZERO; 3], &POINTS);
         to.name = "other".into();
-        let from = Object { mesh: Arc::default(), rig: None, ..from };
-        assert_eq!(retarget(&from.clips[0], &from, &to).unwrap_err(), RetargetError::NoJoints("thing".into()));
+        let error = retarget(&from.clips[0], &from, &to).unwrap_err();
+        assert_eq!(error.to_string(), "the clip 'lift' moves none of the 3 joints");
+        assert_eq!(error.details(), ["joints of the rig: 'a', 'b', 'c'", "joints of the clip: 'x'"]);
+        let bare = Object { rig: None, ..from.clone() };
+        assert_eq!(retarget(&from.clips[0], &bare, &to).unwrap_err(), RetargetError::NoJoints("thing".into()));
     }
 }

@@ -12,7 +12,7 @@ use crate::diagnostic::Diagnostic;
 use crate::job::{Facts, Job};
 use crate::motion::{MotionFacts, Words};
 use crate::numbers::counted;
-use crate::options::Input;
+use crate::options::{BoneForm, Input};
 use crate::text::Text;
 
 const EXAMPLES: &str = "Examples:
@@ -36,6 +36,8 @@ pub(crate) struct Args {
     /// Replace outputs that exist
     #[arg(long)]
     force: bool,
+    #[command(flatten)]
+    bones: BoneForm,
     #[command(flatten)]
     part: Input,
 }
@@ -61,24 +63,25 @@ struct ObjectSummary {
 
 /// Converts and prints a summary.
 pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> {
-    convert(&args.input, &args.output, args.force, &args.part, shared)
+    let options = WriteOptions { force: args.force, ..WriteOptions::default() };
+    let options = args.bones.applied(options, Some(&args.output))?;
+    convert(&args.input, &args.output, &options, &args.part, shared)
 }
 
 /// Reads `part` of `input` and writes it to `output`.
 pub(crate) fn convert(
     input: &str,
     output: &Path,
-    force: bool,
+    options: &WriteOptions,
     part: &Input,
     shared: &Shared,
 ) -> Result<ExitCode, Diagnostic> {
-    let options = WriteOptions { force };
-    check_target(output, &options)?;
+    check_target(output, options)?;
     let mut job = Job::new(format!("writing {}", output.display()), shared);
     let mut scene = part.read(input, &job)?;
     job.notes.append(&mut scene.notes);
     job.clock.lap("read");
-    job.write(output, &scene, &options, input)?;
+    job.write(output, &scene, options, input)?;
     job.summarize(&Summary { input: input.to_owned(), objects: scene.objects.iter().map(ObjectSummary::of).collect() })
 }
 

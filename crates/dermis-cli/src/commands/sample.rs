@@ -94,7 +94,8 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
         return scans(args, folder, shared);
     }
     if let (Some(name), Some(output)) = (&args.name, &args.output) {
-        return convert(&format!("{SAMPLE}{name}"), output, args.force, &Input::default(), shared);
+        let options = WriteOptions { force: args.force, ..WriteOptions::default() };
+        return convert(&format!("{SAMPLE}{name}"), output, &options, &Input::default(), shared);
     }
     if shared.format == Format::Json {
         let samples = SAMPLES.iter().map(|sample| json!({ "name": sample.name, "summary": sample.summary }));

@@ -8,7 +8,7 @@ use bytemuck::NoUninit;
 use dermis_mesh::polygons::flip_v;
 use dermis_mesh::tri_mesh::bounds;
 use dermis_mesh::{CornerData, MeshSequence, Object, PolygonMesh, Polygons};
-use glam::{Vec2, Vec3};
+use glam::{DAffine3, Vec2, Vec3};
 
 use super::poly_mesh::{MORE_ATTRIBUTES, REST_NORMALS, REST_POINTS};
 use super::property::{Kind, Pod};
@@ -53,6 +53,8 @@ pub(super) struct MeshToWrite<'a> {
     pub(super) motion: Option<MeshSequence>,
     /// Index of the time sampling; 0 if nothing moves.
     pub(super) sampling: u32,
+    /// Transforms of the first frame that are the others, for the node above the mesh.
+    pub(super) transforms: Option<Vec<DAffine3>>,
 }
 
 /// Writes the mesh and its face sets; `before_frame` is called before each frame and may stop the work.
@@ -62,10 +64,11 @@ pub(super) fn write_mesh<W: Write + Seek>(
     mut before_frame: impl FnMut() -> Result<(), Error>,
 ) -> Result<Written, Error> {
     let mesh = clockwise(source.object.mesh.to_polygon_mesh());
-    let mut writer = MeshWriter::new(&mesh, source.sampling);
+    let is_rigid = source.transforms.is_some();
+    let mut writer = MeshWriter::new(&mesh, if is_rigid { 0 } else { source.sampling });
     if let Some(motion) = &source.motion {
         let mut points = vec![Vec3::ZERO; motion.point_count()];
-        for frame in 0..motion.frame_count() {
+        for frame in 0..if is_rigid { 1 } else { motion.frame_count() } {
             before_frame()?;
             motion.read_into(frame, &mut points)?;
             writer.frame(archive, &points)?;

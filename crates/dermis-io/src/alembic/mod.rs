@@ -20,6 +20,7 @@ mod poly_mesh;
 mod property;
 mod property_writer;
 mod reader;
+mod rigid_motion;
 mod sampling;
 mod transform;
 mod values;

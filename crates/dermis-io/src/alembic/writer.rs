@@ -2,13 +2,15 @@
 //!
 //! An object's name is its path if it begins with `/`: the last component is the name of the mesh, the others are those
 //! of identity transforms. Any other name becomes a transform of that name with the mesh below it, since clients show
-//! the name of the transform. Objects are written from the last to the first, each before its parents.
+//! the name of the transform. Rigid motion ([`super::rigid_motion`]) is that of a transform above the mesh, which no other
+//! mesh shares. Objects are written from the last to the first, each before its parents.
 
 use std::collections::HashMap;
 use std::io::{Seek, Write};
 
 use dermis_math::progress::Progress;
 use dermis_mesh::{MeshSequence, Note, Object, Scene};
+use glam::{DAffine3, DMat4};
 
 use super::mesh_writer::{MESH_OBJECT, MeshToWrite, write_mesh};
 use super::objects::DEEPEST;
@@ -16,12 +18,15 @@ use super::ogawa_writer::OgawaWriter;
 use super::property::{Kind, Pod};
 use super::property_writer::{ArchiveWriter, Members, MetadataStrings, PropertyWriter, Type, Written, write_object};
 use super::reader::{FRAME_RATE_KEY, METRES_PER_UNIT_KEY, UP_AXIS_KEY};
+use super::rigid_motion::rigid_motion;
 use crate::error::Error;
 use crate::output::{Job, step};
 
 /// The version of the Alembic library whose layout this follows, as the archive states it.
 const LIBRARY_VERSION: u32 = 10808;
 const TRANSFORM_OBJECT: &str = "schema=AbcGeom_Xform_v3;schemaObjTitle=AbcGeom_Xform_v3:.xform";
+/// The operation of a transform that is a matrix.
+const MATRIX_OPERATION: u8 = 3 << 4;
 const TRANSFORM_COMPOUND: &str = "schema=AbcGeom_Xform_v3";
 
 /// Writes all objects of `scene`. Notes say what could not be written.
@@ -32,7 +37,8 @@ pub(crate) fn write(scene: &Scene, job: &mut Job<'_>) -> Result<(), Error> {
         let motion = object.base_motion().map_err(|error| Error::from(error).at(&object.name))?;
         let sampling = motion.as_ref().map_or(0, |motion| samplings.index(motion));
         job.notes.extend(notes_on(object));
-        meshes.push(MeshToWrite { object, motion, sampling });
+        let transforms = motion.as_ref().map_or(Ok(None), rigid_motion)?;
+        meshes.push(MeshToWrite { object, motion, sampling, transforms });
     }
     let mut archive = ArchiveWriter { ogawa: OgawaWriter::start(job.create()?)?, strings: MetadataStrings::default() };
     let top = write_tree(&mut archive, &meshes, job.progress)?;
@@ -143,19 +149,30 @@ struct Tree {
 struct TreeNode {
     name: String,
     mesh: Option<usize>,
+    /// The mesh whose rigid motion this transform has.
+    carries: Option<usize>,
     children: Vec<usize>,
 }
 
 impl Tree {
     fn new(meshes: &[MeshToWrite<'_>]) -> Self {
         let mut tree = Self { nodes: vec![TreeNode::default()], by_name: HashMap::new() };
-        for (mesh, name) in meshes.iter().map(|mesh| mesh.object.name.as_str()).enumerate() {
-            let (above, own) = path_of(name);
+        let paths: Vec<(Vec<String>, String)> = meshes.iter().map(|mesh| path_of(&mesh.object.name)).collect();
+        for (mesh, (above, own)) in paths.iter().enumerate() {
+            let moves = meshes[mesh].transforms.is_some();
+            let (mut above, mut own) = (above.clone(), own.clone());
+            if moves && paths.iter().filter(|(other, _)| other.starts_with(&above)).count() > 1 {
+                above.push(own.clone());
+                own.push_str("Shape");
+            }
             let mut parent = 0;
-            for name in above {
+            for (depth, name) in above.iter().enumerate() {
+                let carries = Some(mesh).filter(|_| moves && depth + 1 == above.len());
                 let existing = tree.by_name.get(&(parent, name.clone())).copied();
-                let transform = existing.filter(|&node| tree.nodes[node].mesh.is_none());
-                parent = transform.unwrap_or_else(|| tree.add(parent, &name, None));
+                let is_shared = |node: &usize| tree.nodes[*node].mesh.is_none() && tree.nodes[*node].carries.is_none();
+                let transform = existing.filter(is_shared).filter(|_| carries.is_none());
+                parent = transform.unwrap_or_else(|| tree.add(parent, name, None));
+                tree.nodes[parent].carries = carries;
             }
             tree.add(parent, &own, Some(mesh));
         }
@@ -169,7 +186,7 @@ impl Tree {
         let name = std::iter::once(name.to_owned()).chain(numbered).find(free).unwrap_or_default();
         let node = self.nodes.len();
         self.by_name.insert((parent, name.clone()), node);
-        self.nodes.push(TreeNode { name, mesh, children: Vec::new() });
+        self.nodes.push(TreeNode { name, mesh, ..TreeNode::default() });
         self.nodes[parent].children.push(node);
         node
     }
@@ -201,7 +218,11 @@ fn write_tree<W: Write + Seek>(
     progress: &dyn Progress,
 ) -> Result<Written, Error> {
     let tree = Tree::new(meshes);
-    let total = meshes.iter().map(|mesh| mesh.motion.as_ref().map_or(1, MeshSequence::frame_count)).sum();
+    let frames = |mesh: &MeshToWrite<'_>| match (&mesh.motion, &mesh.transforms) {
+        (Some(motion), None) => motion.frame_count(),
+        _ => 1,
+    };
+    let total = meshes.iter().map(frames).sum();
     let mut done = 0;
     let mut step = || {
         done += 1;
@@ -211,7 +232,7 @@ fn write_tree<W: Write + Seek>(
     for (index, node) in tree.nodes.iter().enumerate().rev() {
         written[index] = Some(match node.mesh.map(|mesh| &meshes[mesh]) {
             Some(mesh) => write_mesh(archive, mesh, &mut step).map_err(|error| error.at(&mesh.object.name))?,
-            None => write_transform(archive, &tree, index, &written)?,
+            None => write_transform(archive, &tree, index, &written, meshes)?,
         });
     }
     let _ = progress.report("writing frames", total, total);
@@ -224,6 +245,7 @@ fn write_transform<W: Write + Seek>(
     tree: &Tree,
     index: usize,
     written: &[Option<Written>],
+    meshes: &[MeshToWrite<'_>],
 ) -> Result<Written, Error> {
     let mut children = Members::default();
     for &child in &tree.nodes[index].children {
@@ -232,17 +254,44 @@ fn write_transform<W: Write + Seek>(
             children.add_object(archive, &tree.nodes[child].name, kind, object);
         }
     }
-    let properties = if index == 0 { Members::default() } else { still_transform(archive)? };
+    let carried = tree.nodes[index].carries.map(|mesh| &meshes[mesh]);
+    let motion = carried.and_then(|mesh| Some((mesh.transforms.as_deref()?, mesh.sampling)));
+    let properties = if index == 0 { Members::default() } else { transform_properties(archive, motion)? };
     Ok(write_object(archive, properties, children)?)
 }
 
-/// The properties of a transform that does nothing.
-fn still_transform<W: Write + Seek>(archive: &mut ArchiveWriter<W>) -> Result<Members, Error> {
+/// The properties of a transform: matrices over time, or nothing.
+fn transform_properties<W: Write + Seek>(
+    archive: &mut ArchiveWriter<W>,
+    motion: Option<(&[DAffine3], u32)>,
+) -> Result<Members, Error> {
     const FLAG: Type = Type { kind: Kind::Scalar, pod: Pod::Bool, extent: 1 };
+    const OPERATIONS: Type = Type { kind: Kind::Scalar, pod: Pod::U8, extent: 1 };
+    const CHANNELS: Type = Type { kind: Kind::Array, pod: Pod::U32, extent: 1 };
+    const MATRIX: Type = Type { kind: Kind::Scalar, pod: Pod::F64, extent: 16 };
+    let mut compound = Members::default();
     let mut inherits = PropertyWriter::new(".inherits", "", FLAG, 0);
     inherits.push(&mut archive.ogawa, &[1])?;
-    let mut compound = Members::default();
     compound.add(archive, &inherits)?;
+    if let Some((transforms, sampling)) = motion {
+        let mut operations = PropertyWriter::new(".ops", "", OPERATIONS, 0);
+        operations.push(&mut archive.ogawa, &[MATRIX_OPERATION])?;
+        compound.add(archive, &operations)?;
+        let mut values = PropertyWriter::new(".vals", "", MATRIX, sampling);
+        for transform in transforms {
+            // Rows for vectors on the left: the columns of ours.
+            let numbers = DMat4::from(*transform).to_cols_array();
+            values.push(&mut archive.ogawa, &numbers.map(f64::to_le_bytes).concat())?;
+        }
+        compound.add(archive, &values)?;
+        let mut identity = PropertyWriter::new("isNotConstantIdentity", "", FLAG, 0);
+        identity.push(&mut archive.ogawa, &[1])?;
+        compound.add(archive, &identity)?;
+        let mut channels = PropertyWriter::new(".animChans", "", CHANNELS, 0);
+        let moving: Vec<u8> = (0..MATRIX.extent).flat_map(u32::to_le_bytes).collect();
+        channels.push(&mut archive.ogawa, &moving)?;
+        compound.add(archive, &channels)?;
+    }
     let mut properties = Members::default();
     properties.add_compound(archive, ".xform", TRANSFORM_COMPOUND, compound)?;
     Ok(properties)

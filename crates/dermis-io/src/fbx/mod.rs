@@ -1,4 +1,4 @@
-//! FBX, binary and ASCII, through the `ufbx` library.
+//! FBX: binary and ASCII files are read through the `ufbx` library, binary ones are written ([`write()`]).
 //!
 //! Each node that holds a mesh becomes an object. Skin clusters and blend shape channels make a rig (`rig`), every
 //! animation stack with curves a clip of it, sampled at the file's frame rate; a mesh below a joint or a moving node is
@@ -9,9 +9,12 @@
 mod material;
 mod mesh;
 mod rig;
+mod signed_shapes;
+mod write;
 
 use std::sync::Arc;
 
+use dermis_mesh::pose::bake;
 use dermis_mesh::{Note, Object, Scene, Units, UpAxis};
 use glam::{DAffine3, DVec3};
 
@@ -20,6 +23,14 @@ use crate::error::Error;
 use crate::frame_rate;
 use crate::input::Input;
 use crate::options::ReadOptions;
+pub(crate) use write::write;
+
+/// Property of an animation stack: the rate of its own frames, which may differ from that of the file.
+const CLIP_RATE: &str = "dermis_frame_rate_hz";
+/// Property of a skin: the parents of its joints, −1 for none, if their nodes are siblings.
+const JOINT_PARENTS: &str = "dermis_joint_parents";
+/// Property of a node: the blend shapes of its mesh are recorded frames.
+const RECORDED: &str = "dermis_recorded_frames";
 
 /// Bytes that the library may allocate for each byte of the file, and for the smallest file.
 const LIBRARY_BYTES_PER_BYTE: usize = 128;
@@ -36,7 +47,8 @@ pub(crate) fn read(input: &Input, options: &ReadOptions) -> Result<Scene, Error>
     let asked = options.frame_rate_hz.filter(|rate| rate.is_finite() && *rate > 0.0);
     let stated = Some(stated).filter(|rate| rate.is_finite() && *rate > 0.0);
     let rate_hz = asked.or(stated).unwrap_or_else(|| frame_rate::assumed(options, &mut notes));
-    let mut reader = Reader { scene: &scene, rate_hz, budget: Budget::for_file(bytes.len() as u64), notes };
+    let mut reader =
+        Reader { scene: &scene, rate_hz, asked: asked.is_some(), budget: Budget::for_file(bytes.len() as u64), notes };
     let mut joints = rig::Joints::new(&mut reader)?;
     let mut objects = Vec::new();
     for node in scene.nodes.iter() {
@@ -86,11 +98,19 @@ fn load(bytes: &[u8]) -> Result<ufbx::SceneRoot, Error> {
 struct Reader<'a> {
     scene: &'a ufbx::Scene,
     rate_hz: f64,
+    /// True if the rate is the caller's.
+    asked: bool,
     budget: Budget,
     notes: Vec<Note>,
 }
 
 impl Reader<'_> {
+    /// The rate at which an animation stack is sampled.
+    fn rate_of(&self, stack: &ufbx::AnimStack) -> f64 {
+        let own = stack.element.props.find_prop(CLIP_RATE).map(|rate| rate.value_vec4.x);
+        own.filter(|rate| !self.asked && rate.is_finite() && *rate > 0.0).unwrap_or(self.rate_hz)
+    }
+
     fn object(&mut self, node: &ufbx::Node, mesh: &ufbx::Mesh, joints: &mut rig::Joints<'_>) -> Result<Object, Error> {
         let name = node.element.name.to_string();
         let (carrier, placement) = joints.carrier(node);
@@ -100,6 +120,9 @@ impl Reader<'_> {
         self.budget.take("the mesh", mesh.num_indices.saturating_add(mesh.num_vertices), 128)?;
         let shaped = Arc::new(mesh::shape(node, mesh, placement, &mut self.notes)?);
         match joints.rig(self, node, mesh, &shaped, (carrier, placement))? {
+            Some((rig, clips)) if node.element.props.find_prop(RECORDED).is_some() && !clips.is_empty() => {
+                Ok(Object::of_sequence(name, bake(&shaped, &rig, &clips[0])?))
+            }
             Some((rig, clips)) => Ok(Object::of_rig(name, shaped, rig, clips)),
             None => Ok(Object::of_mesh(name, shaped)),
         }

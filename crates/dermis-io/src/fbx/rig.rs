@@ -12,6 +12,7 @@ use std::sync::Arc;
 use dermis_mesh::{Clip, Note, Rig, RigPose, Shape, SkinWeights, TriMesh};
 use glam::{DAffine3, DVec3, Vec3};
 
+use super::signed_shapes::{Part, joined};
 use super::{Reader, affine};
 use crate::budget::Budget;
 use crate::error::Error;
@@ -25,6 +26,7 @@ const SAME_PLACE: f64 = 1e-6;
 /// Frames of an animation stack.
 pub(super) struct Take<'a> {
     stack: &'a ufbx::AnimStack,
+    rate_hz: f64,
     frames: usize,
 }
 
@@ -60,10 +62,11 @@ impl<'a> Joints<'a> {
             reader.notes.push(Note::new(format!("{what} {} without curves skipped", listed_with_verb(&empty))));
         }
         for stack in stacks.into_iter().filter(has_curves) {
-            takes.push(Take { stack, frames: frame_count(stack, reader.rate_hz)? });
+            let rate_hz = reader.rate_of(stack);
+            takes.push(Take { stack, rate_hz, frames: frame_count(stack, rate_hz)? });
         }
         let nodes: Vec<&ufbx::Node> = scene.nodes.iter().map(|node| &**node).collect();
-        let moving = moving_nodes(&nodes, &takes, reader.rate_hz, &mut reader.budget)?;
+        let moving = moving_nodes(&nodes, &takes, &mut reader.budget)?;
         let (mut sources, mut skins) = (Vec::new(), BTreeMap::new());
         for &node in &nodes {
             let Some(mesh) = node.mesh.as_ref().filter(|mesh| !mesh.skin_deformers.is_empty()) else { continue };
@@ -153,11 +156,11 @@ impl<'a> Joints<'a> {
         if let Some(known) = self.motions.get(&(skeleton, take)) {
             return Ok(Arc::clone(known));
         }
-        let (of_skeleton, Take { stack, frames }) = (&self.skeletons.skeletons[skeleton], &self.takes[take]);
+        let (of_skeleton, Take { stack, rate_hz, frames }) = (&self.skeletons.skeletons[skeleton], &self.takes[take]);
         reader.budget.take("animation frames", *frames, (of_skeleton.nodes.len() * 96).max(64))?;
         let mut transforms = Vec::with_capacity(frames * of_skeleton.nodes.len());
         for frame in 0..*frames {
-            let time = stack.time_begin + frame as f64 / reader.rate_hz;
+            let time = stack.time_begin + frame as f64 / rate_hz;
             let mut places = HashMap::new();
             for (&node, &factor) in of_skeleton.nodes.iter().zip(&of_skeleton.factors) {
                 let place = place_at(&stack.anim, &reader.scene.nodes[node], time, &mut places);
@@ -189,17 +192,17 @@ impl<'a> Joints<'a> {
         take: usize,
     ) -> Result<Clip, Error> {
         let transforms = skeleton.map(|skeleton| self.motion(reader, skeleton, take)).transpose()?.unwrap_or_default();
-        let Take { stack, frames } = &self.takes[take];
+        let Take { stack, rate_hz, frames } = &self.takes[take];
         reader.budget.take("shape weights", *frames, channels.len() * 4)?;
         let weights = (0..*frames).flat_map(|frame| {
-            let time = stack.time_begin + frame as f64 / reader.rate_hz;
+            let time = stack.time_begin + frame as f64 / rate_hz;
             let weight = move |(channel, whole): &(&ufbx::BlendChannel, f64)| {
                 (ufbx::evaluate_blend_weight(&stack.anim, channel, time) / whole) as f32
             };
             channels.iter().map(weight)
         });
         let weights = weights.collect();
-        let clip = Clip::sharing(rig, stack.element.name.to_string(), reader.rate_hz, transforms, weights)?;
+        let clip = Clip::sharing(rig, stack.element.name.to_string(), *rate_hz, transforms, weights)?;
         Ok(clip.starting_at(stack.time_begin))
     }
 
@@ -236,7 +239,8 @@ impl<'a> Joints<'a> {
         let rig = rig.with_stored_pose(stored)?;
         let clips = (0..self.takes.len()).map(|take| self.clip(reader, &rig, skeleton, &channels, take));
         let clips = clips.collect::<Result<Vec<_>, _>>()?;
-        Ok(Some((rig, clips)))
+        let parts: Vec<Part> = channels.iter().map(|(channel, _)| Part::of_channel(channel)).collect();
+        joined(shaped, rig, clips, &parts).map(Some)
     }
 }
 
@@ -264,14 +268,9 @@ fn frame_count(stack: &ufbx::AnimStack, rate_hz: f64) -> Result<usize, Error> {
 }
 
 /// Nodes that some take moves away from their stored transform, by themselves.
-fn moving_nodes(
-    nodes: &[&ufbx::Node],
-    takes: &[Take<'_>],
-    rate_hz: f64,
-    budget: &mut Budget,
-) -> Result<Vec<bool>, Error> {
+fn moving_nodes(nodes: &[&ufbx::Node], takes: &[Take<'_>], budget: &mut Budget) -> Result<Vec<bool>, Error> {
     let mut moving = vec![false; nodes.len()];
-    for Take { stack, frames } in takes {
+    for Take { stack, rate_hz, frames } in takes {
         let animated: BTreeSet<u32> = stack
             .layers
             .iter()
@@ -323,6 +322,7 @@ fn skin_source(node: &ufbx::Node, mesh: &ufbx::Mesh, notes: &mut Vec<Note>) -> O
     if source.nodes.is_empty() {
         return None;
     }
+    source.parents = stated_parents(skin, source.nodes.len());
     source.candidates = [Some(affine(&node.geometry_to_world)), bind_placement].into_iter().flatten().collect();
     let places = cluster_joints(skin);
     if (0..mesh.num_vertices).any(|vertex| row(skin, vertex, &places).is_empty()) {
@@ -332,6 +332,16 @@ fn skin_source(node: &ufbx::Node, mesh: &ufbx::Mesh, notes: &mut Vec<Note>) -> O
         source.masses.push(0.0);
     }
     Some(source)
+}
+
+/// The parents of the joints of flexible bones, which are siblings in the file.
+fn stated_parents(skin: &ufbx::SkinDeformer, count: usize) -> Option<Vec<Option<usize>>> {
+    let stated = skin.element.props.find_prop(super::JOINT_PARENTS)?;
+    let parents = stated.value_str.split(' ').map(|parent| parent.parse::<i64>().ok());
+    let parents: Vec<i64> = parents.collect::<Option<_>>()?;
+    let fits = |parent: &i64| *parent < count as i64;
+    let parent = |parent: i64| usize::try_from(parent).ok();
+    (parents.len() == count && parents.iter().all(fits)).then(|| parents.into_iter().map(parent).collect())
 }
 
 /// The joint of each cluster of a skin.

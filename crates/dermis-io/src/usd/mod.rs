@@ -1,7 +1,7 @@
-//! Universal Scene Description: `.usda`, `.usdc` and `.usdz` in, `.usda` out.
+//! Universal Scene Description: `.usda`, `.usdc`, `.usd` and `.usdz`, in and out.
 //!
 //! Reading ([`read`]) goes through the `openusd` crate, which parses and composes; writing ([`write`](write())) is our
-//! own text, because the binary files that the crate writes are refused by Pixar's USD.
+//! own, because the binary files that the crate writes are refused by Pixar's USD.
 
 mod read;
 mod write;

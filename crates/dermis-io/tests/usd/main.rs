@@ -22,8 +22,31 @@ fn round_trip(scene: &Scene) -> (Scene, Vec<String>) {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("scene.usda");
     let written = dermis_io::write(&target, scene, &WriteOptions::default(), &NoProgress).unwrap();
-    let read = dermis_io::read(target.to_str().unwrap(), &ReadOptions::default()).unwrap();
-    (read, written.notes.into_iter().map(|note| note.message).collect())
+    let read = |target: &Path| dermis_io::read(target.to_str().unwrap(), &ReadOptions::default()).unwrap();
+    let from_text = read(&target);
+    for extension in ["usdc", "usd", "usdz"] {
+        // The folder of textures is named after the file.
+        let target = folder.path().join(extension).join(format!("scene.{extension}"));
+        dermis_io::write(&target, scene, &WriteOptions::default(), &NoProgress).unwrap();
+        assert_same_scene(&from_text, &read(&target), extension);
+    }
+    (from_text, written.notes.into_iter().map(|note| note.message).collect())
+}
+
+/// The same contents to the bit.
+fn assert_same_scene(before: &Scene, after: &Scene, case: &str) {
+    assert_eq!((before.units, &before.notes), (after.units, &after.notes), "{case}");
+    assert_eq!(before.objects.len(), after.objects.len(), "{case}");
+    for (before, after) in before.objects.iter().zip(&after.objects) {
+        assert_eq!((&before.name, &before.mesh), (&after.name, &after.mesh), "{case}");
+        assert_eq!(before.attributes, after.attributes, "{case}");
+        assert_eq!((&before.rig, &before.clips), (&after.rig, &after.clips), "{case}");
+        let frames = |object: &Object| {
+            let sequence = object.sequence.as_ref()?;
+            Some((sequence.positions().unwrap().to_vec(), sequence.frame_rate_hz(), sequence.start_seconds()))
+        };
+        assert_eq!(frames(before), frames(after), "{case}");
+    }
 }
 
 /// The text of a scene.

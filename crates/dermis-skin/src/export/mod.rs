@@ -3,6 +3,7 @@
 mod keyframe_refinement;
 mod node_motion;
 mod polar_nodes;
+mod rigid_bones;
 
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use dermis_mesh::{Clip, Rig, RigError, TriMesh};
 
 pub use node_motion::{NodeMotion, Nodes, Place};
 pub use polar_nodes::{PolarFactors, polar_factors};
+pub use rigid_bones::{RigidBones, rigid_bones};
 
 /// Returns the nodes that play `clips` of `rig`: the rig's hierarchy if its joints do not shear, otherwise three nested
 /// nodes per bone with as many keys as the motion of `mesh` between frames requires.

@@ -10,7 +10,7 @@ use super::inputs::Part;
 use super::kinds::{BoneModel, Skeleton, Weights};
 use crate::args::EXIT_CODES;
 use crate::diagnostic::Diagnostic;
-use crate::options::{OptionalOutput, count, count_or_none, expect_effect, fraction, non_negative, positive};
+use crate::options::{BoneForm, OptionalOutput, count, count_or_none, expect_effect, fraction, non_negative, positive};
 
 const EXAMPLES: &str = "Examples:
   dermis skin sample:gallop -o gallop.glb                 one bone per near-rigid part
@@ -21,7 +21,7 @@ const EXAMPLES: &str = "Examples:
   dermis skin horse.abc --from horse.glb                  measure an asset against its sequence
   dermis skin horse.abc --table                           Table 1 of the paper for this input
 
-The extension of the output selects the contents: .glb, .gltf, .usda and .npz store the
+The extension of the output selects the contents: glTF, USD, FBX and .npz files store the
 whole skin, all other formats store the frames that it plays.";
 
 /// Convert mesh animations to a skinned asset: bones, weights and corrections
@@ -33,6 +33,8 @@ pub(crate) struct Args {
     pub(super) inputs: Vec<String>,
     #[command(flatten)]
     pub(super) output: OptionalOutput,
+    #[command(flatten)]
+    pub(super) form: BoneForm,
     #[command(flatten)]
     pub(super) part: Part,
     #[command(flatten)]

@@ -32,6 +32,7 @@ const MAX_ERROR_PERCENT: f64 = 100.0;
 pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> {
     let options = args.fit_options()?;
     args.output.check()?;
+    let write_options = args.form.applied(args.output.options(), args.output.output.as_deref())?;
     let mut job = Job::new(format!("fitting {}", args.inputs.join(", ")), shared);
     let inputs = inputs::read(&args.inputs, &args.part, &mut job)?;
     job.clock.lap("read");
@@ -48,7 +49,7 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
         let Object { name, attributes, .. } = &inputs.object;
         let object = Object { attributes: attributes.clone(), ..fitted.skin.to_object(name.clone()) };
         let scene = Scene { objects: vec![object], units: inputs.units, notes: Vec::new() };
-        job.write(output, &scene, &args.output.options(), &args.inputs.join(", "))?;
+        job.write(output, &scene, &write_options, &args.inputs.join(", "))?;
     }
     let summary = Summary::new(args, &inputs, &fitted, &options, job.written_bytes());
     job.summarize(&summary)

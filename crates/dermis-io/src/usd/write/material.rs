@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use dermis_mesh::{AlphaMode, Image, Material, Note, Texture};
 
+use super::layer::{Layer, Value};
 use super::names::Names;
-use super::text::{Text, quoted};
 use crate::error::Error;
 use crate::output::Output;
 
@@ -44,15 +44,20 @@ impl Materials {
     }
 
     /// Writes the scope with all materials.
-    pub(super) fn write(&mut self, root: &str, text: &mut Text<'_>) -> Result<(), Error> {
+    pub(super) fn write(&mut self, root: &str, layer: &mut dyn Layer) -> Result<(), Error> {
         if self.known.is_empty() {
             return Ok(());
         }
-        text.open(format_args!("def Scope {}", quoted(SCOPE)), &[])?;
+        layer.open("Scope", SCOPE, &[])?;
         for (material, name) in std::mem::take(&mut self.known) {
-            self.material(&material, &name, &format!("{root}/{SCOPE}/{name}"), text)?;
+            self.material(&material, &name, &format!("{root}/{SCOPE}/{name}"), layer)?;
         }
-        text.close()
+        layer.close()
+    }
+
+    /// The images, by their paths relative to the layer.
+    pub(super) fn images(&self) -> impl Iterator<Item = (String, &[u8])> {
+        self.images.iter().map(|(image, name)| (format!("{}/{name}", self.folder), image.bytes.as_slice()))
     }
 
     /// Writes the images beside `target`.
@@ -61,9 +66,9 @@ impl Materials {
         self.images.iter().try_for_each(|(image, name)| output.write_all(&folder.join(name), &image.bytes))
     }
 
-    fn material(&mut self, material: &Material, name: &str, path: &str, text: &mut Text<'_>) -> Result<(), Error> {
-        text.open(format_args!("def Material {}", quoted(name)), &super::original_name(&material.name, name))?;
-        text.line(format_args!("token outputs:surface.connect = <{path}/Surface.outputs:surface>"))?;
+    fn material(&mut self, material: &Material, name: &str, path: &str, layer: &mut dyn Layer) -> Result<(), Error> {
+        layer.open("Material", name, &super::original_name(&material.name, name))?;
+        layer.connect("token outputs:surface", &format!("{path}/Surface.outputs:surface"))?;
         let textures = [
             ("Diffuse", &material.base_color_texture),
             ("Packed", &material.metallic_roughness_texture),
@@ -76,12 +81,12 @@ impl Materials {
             if let Some(texture) = texture
                 && let Some(file) = self.file(texture, path)
             {
-                write_texture(material, role, texture, &file, path, text)?;
+                write_texture(material, role, texture, &file, path, layer)?;
                 written.push(role);
             }
         }
-        write_surface(material, &written, path, text)?;
-        text.close()
+        write_surface(material, &written, path, layer)?;
+        layer.close()
     }
 
     /// The image's path relative to the `.usda`; `None` if USD has no such images.
@@ -114,69 +119,70 @@ fn write_texture(
     texture: &Texture,
     file: &str,
     path: &str,
-    text: &mut Text<'_>,
+    layer: &mut dyn Layer,
 ) -> Result<(), Error> {
     let wrap = |mode: u32| match mode {
         33071 => "clamp",
         33648 => "mirror",
         _ => "repeat",
     };
-    let [r, g, b, _] = material.base_color;
     let [er, eg, eb] = material.emissive;
     let space = if matches!(role, "Diffuse" | "Emissive") { "sRGB" } else { "raw" };
-    text.open(format_args!("def Shader \"{role}\""), &[])?;
-    text.line("uniform token info:id = \"UsdUVTexture\"")?;
-    text.line(format_args!("asset inputs:file = @{file}@"))?;
-    text.line(format_args!("token inputs:sourceColorSpace = \"{space}\""))?;
-    match role {
-        "Diffuse" => text.line(format_args!("float4 inputs:scale = ({r}, {g}, {b}, {})", material.base_color[3]))?,
-        "Packed" => {
-            text.line(format_args!("float4 inputs:scale = (1, {}, {}, 1)", material.roughness, material.metallic))?;
-        }
-        "Emissive" => text.line(format_args!("float4 inputs:scale = ({er}, {eg}, {eb}, 1)"))?,
-        "Normal" => {
-            text.line("float4 inputs:bias = (-1, -1, -1, 0)")?;
-            text.line("float4 inputs:scale = (2, 2, 2, 1)")?;
-        }
-        _ => {}
+    layer.open("Shader", role, &[])?;
+    layer.token("uniform token info:id", "UsdUVTexture")?;
+    layer.attribute("asset inputs:file", Some(Value::Asset(file)), &[])?;
+    layer.token("token inputs:sourceColorSpace", space)?;
+    let scale = match role {
+        "Diffuse" => Some(material.base_color),
+        "Packed" => Some([1.0, material.roughness, material.metallic, 1.0]),
+        "Emissive" => Some([er, eg, eb, 1.0]),
+        "Normal" => Some([2.0, 2.0, 2.0, 1.0]),
+        _ => None,
+    };
+    if role == "Normal" {
+        layer.attribute("float4 inputs:bias", Some(Value::Vec4([-1.0, -1.0, -1.0, 0.0])), &[])?;
     }
-    text.line(format_args!("float2 inputs:st.connect = <{path}/{role}_st.outputs:result>"))?;
-    text.line(format_args!("token inputs:wrapS = \"{}\"", wrap(texture.sampler.wrap_s)))?;
-    text.line(format_args!("token inputs:wrapT = \"{}\"", wrap(texture.sampler.wrap_t)))?;
+    if let Some(scale) = scale {
+        layer.attribute("float4 inputs:scale", Some(Value::Vec4(scale)), &[])?;
+    }
+    layer.connect("float2 inputs:st", &format!("{path}/{role}_st.outputs:result"))?;
+    layer.token("token inputs:wrapS", wrap(texture.sampler.wrap_s))?;
+    layer.token("token inputs:wrapT", wrap(texture.sampler.wrap_t))?;
     for channel in ["float outputs:a", "float outputs:b", "float outputs:g", "float outputs:r", "float3 outputs:rgb"] {
-        text.line(channel)?;
+        layer.declare(channel)?;
     }
-    text.close()?;
-    text.open(format_args!("def Shader \"{role}_st\""), &[])?;
-    text.line("uniform token info:id = \"UsdPrimvarReader_float2\"")?;
-    text.line(format_args!("string inputs:varname = \"{}\"", super::mesh::uv_name(texture.uv_set as usize)))?;
-    text.line("float2 outputs:result")?;
-    text.close()
+    layer.close()?;
+    layer.open("Shader", &format!("{role}_st"), &[])?;
+    layer.token("uniform token info:id", "UsdPrimvarReader_float2")?;
+    let varname = super::mesh::uv_name(texture.uv_set as usize);
+    layer.attribute("string inputs:varname", Some(Value::Text(&varname)), &[])?;
+    layer.declare("float2 outputs:result")?;
+    layer.close()
 }
 
-fn write_surface(material: &Material, written: &[&str], path: &str, text: &mut Text<'_>) -> Result<(), Error> {
-    text.open("def Shader \"Surface\"", &[])?;
+fn write_surface(material: &Material, written: &[&str], path: &str, layer: &mut dyn Layer) -> Result<(), Error> {
+    layer.open("Shader", "Surface", &[])?;
     let has = |role: &str| written.contains(&role);
     let [r, g, b, alpha] = material.base_color;
     let [er, eg, eb] = material.emissive;
-    let mut input = |declaration: &str, source: Option<(&str, &str)>, value: String| match source {
-        Some((role, output)) => text.line(format_args!("{declaration}.connect = <{path}/{role}.outputs:{output}>")),
-        None if value.is_empty() => Ok(()),
-        None => text.line(format_args!("{declaration} = {value}")),
+    let mut input = |declaration: &str, source: Option<(&str, &str)>, value: Option<Value<'_>>| match source {
+        Some((role, output)) => layer.connect(declaration, &format!("{path}/{role}.outputs:{output}")),
+        None if value.is_none() => Ok(()),
+        None => layer.attribute(declaration, value, &[]),
     };
     let from = |role: &'static str, output: &'static str| has(role).then_some((role, output));
     let is_clear = !matches!(material.alpha_mode, AlphaMode::Opaque);
     let opacity = if is_clear { alpha } else { 1.0 };
-    let cutoff = if let AlphaMode::Mask { cutoff } = material.alpha_mode { format!("{cutoff}") } else { String::new() };
-    input("uniform token info:id", None, "\"UsdPreviewSurface\"".to_owned())?;
-    input("color3f inputs:diffuseColor", from("Diffuse", "rgb"), format!("({r}, {g}, {b})"))?;
-    input("color3f inputs:emissiveColor", from("Emissive", "rgb"), format!("({er}, {eg}, {eb})"))?;
-    input("float inputs:metallic", from("Packed", "b"), format!("{}", material.metallic))?;
-    input("normal3f inputs:normal", from("Normal", "rgb"), String::new())?;
-    input("float inputs:occlusion", from("Occlusion", "r"), String::new())?;
-    input("float inputs:opacity", from("Diffuse", "a").filter(|_| is_clear), format!("{opacity}"))?;
+    let cutoff = if let AlphaMode::Mask { cutoff } = material.alpha_mode { Some(Value::Float(cutoff)) } else { None };
+    input("uniform token info:id", None, Some(Value::Token("UsdPreviewSurface")))?;
+    input("color3f inputs:diffuseColor", from("Diffuse", "rgb"), Some(Value::Vec3([r, g, b])))?;
+    input("color3f inputs:emissiveColor", from("Emissive", "rgb"), Some(Value::Vec3([er, eg, eb])))?;
+    input("float inputs:metallic", from("Packed", "b"), Some(Value::Float(material.metallic)))?;
+    input("normal3f inputs:normal", from("Normal", "rgb"), None)?;
+    input("float inputs:occlusion", from("Occlusion", "r"), None)?;
+    input("float inputs:opacity", from("Diffuse", "a").filter(|_| is_clear), Some(Value::Float(opacity)))?;
     input("float inputs:opacityThreshold", None, cutoff)?;
-    input("float inputs:roughness", from("Packed", "g"), format!("{}", material.roughness))?;
-    text.line("token outputs:surface")?;
-    text.close()
+    input("float inputs:roughness", from("Packed", "g"), Some(Value::Float(material.roughness)))?;
+    layer.declare("token outputs:surface")?;
+    layer.close()
 }

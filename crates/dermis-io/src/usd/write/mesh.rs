@@ -6,9 +6,9 @@ use dermis_mesh::{MeshSequence, Object, PolygonMesh};
 use glam::{Vec2, Vec3};
 
 use super::Writing;
+use super::layer::{Layer, Value, interpolation};
 use super::names::Names;
 use super::normals::NormalGroups;
-use super::text::{Text, quoted};
 use crate::error::Error;
 
 /// The primvar of a UV set.
@@ -21,7 +21,7 @@ pub(super) struct Extras<'a> {
     /// More schemas that are applied to it.
     pub(super) schemas: &'a [&'a str],
     /// Writes more of the prim.
-    pub(super) body: &'a dyn Fn(&mut Text<'_>) -> Result<(), Error>,
+    pub(super) body: &'a dyn Fn(&mut dyn Layer) -> Result<(), Error>,
 }
 
 /// Writes the prim `name` with the shape of `object`, moving as `motion` does.
@@ -42,25 +42,25 @@ pub(super) fn write(
     let mut metadata = super::applied(&schemas);
     // Objects are named by their paths on reading, so every name is kept.
     metadata.extend(super::original_name(&object.name, ""));
-    let text = &mut writing.text;
-    text.open(format_args!("def Mesh {}", quoted(name)), &metadata)?;
-    let double_sided = u8::from(shape.materials.iter().any(|material| material.double_sided));
-    text.line(format_args!("uniform bool doubleSided = {double_sided}"))?;
+    let layer = &mut *writing.layer;
+    layer.open("Mesh", name, &metadata)?;
+    let double_sided = shape.materials.iter().any(|material| material.double_sided);
+    layer.attribute("uniform bool doubleSided", Some(Value::Bool(double_sided)), &[])?;
     let (low, high) = bounds(&shape.points);
-    text.list("float3[] extent", &[low, high], &[])?;
-    text.list("int[] faceVertexCounts", &shape.polygons.sizes, &[])?;
-    text.list("int[] faceVertexIndices", &shape.polygons.corners, &[])?;
-    text.list("point3f[] points", &shape.points, &[])?;
+    layer.value("float3[] extent", &[low, high][..])?;
+    layer.value("int[] faceVertexCounts", &shape.polygons.sizes)?;
+    layer.value("int[] faceVertexIndices", &shape.polygons.corners)?;
+    layer.value("point3f[] points", &shape.points)?;
     let groups = NormalGroups::of(&object.mesh);
     if let Some(motion) = motion {
         write_frames(motion, groups.as_ref(), writing)?;
     }
-    let text = &mut writing.text;
-    write_primvars(object, &shape, groups.as_ref(), text)?;
-    text.line("uniform token subdivisionScheme = \"none\"")?;
-    (extras.body)(text)?;
-    write_bindings(&shape, &paths, text)?;
-    text.close()
+    let layer = &mut *writing.layer;
+    write_primvars(object, &shape, groups.as_ref(), layer)?;
+    layer.token("uniform token subdivisionScheme", "none")?;
+    (extras.body)(layer)?;
+    write_bindings(&shape, &paths, layer)?;
+    layer.close()
 }
 
 /// Points, bounds and normals of each frame.
@@ -72,27 +72,27 @@ fn write_frames(
     let times: Vec<f64> = writing.clock.times(motion.start_seconds(), motion.frame_rate_hz(), motion.frame_count());
     let mut positions = vec![Vec3::ZERO; motion.point_count()];
     let mut extents = Vec::with_capacity(times.len());
-    writing.text.open_samples("point3f[] points")?;
+    writing.layer.open_samples("point3f[] points")?;
     for (frame, &time) in times.iter().enumerate() {
         writing.step()?;
         motion.read_into(frame, &mut positions)?;
         extents.push(bounds(&positions));
-        writing.text.sample(time, &positions)?;
+        writing.layer.sample(time, Value::Vec3s(&positions))?;
     }
-    writing.text.close()?;
-    writing.text.open_samples("float3[] extent")?;
+    writing.layer.close_samples()?;
+    writing.layer.open_samples("float3[] extent")?;
     for (&time, &(low, high)) in times.iter().zip(&extents) {
-        writing.text.sample(time, &[low, high])?;
+        writing.layer.sample(time, Value::Vec3s(&[low, high]))?;
     }
-    writing.text.close()?;
+    writing.layer.close_samples()?;
     let Some(groups) = groups else { return Ok(()) };
-    writing.text.open_samples("normal3f[] primvars:normals")?;
+    writing.layer.open_samples("normal3f[] primvars:normals")?;
     for (frame, &time) in times.iter().enumerate() {
         writing.step()?;
         motion.read_into(frame, &mut positions)?;
-        writing.text.sample(time, &groups.at(&positions))?;
+        writing.layer.sample(time, Value::Vec3s(&groups.at(&positions)))?;
     }
-    writing.text.close()
+    writing.layer.close_samples()
 }
 
 /// Number of steps of progress that [`write`] reports for a motion.
@@ -105,41 +105,49 @@ fn write_primvars(
     object: &Object,
     shape: &PolygonMesh,
     groups: Option<&NormalGroups<'_>>,
-    text: &mut Text<'_>,
+    layer: &mut dyn Layer,
 ) -> Result<(), Error> {
-    let per_corner = ["interpolation = \"faceVarying\"".to_owned()];
+    let per_corner = [interpolation("faceVarying")];
     if let (Some(groups), Some(normals)) = (groups, &shape.normals) {
-        text.list("normal3f[] primvars:normals", &groups.rest, &per_corner)?;
+        layer.attribute("normal3f[] primvars:normals", Some(Value::from(&groups.rest)), &per_corner)?;
         let indices: Vec<u32> = normals.indices.iter().map(|&vertex| groups.of_vertex[vertex as usize]).collect();
-        text.list("int[] primvars:normals:indices", &indices, &[])?;
+        layer.value("int[] primvars:normals:indices", &indices)?;
     }
     for (set, uvs) in shape.uvs.iter().enumerate() {
         let name = uv_name(set);
         let values: Vec<Vec2> = uvs.values.iter().copied().map(flip_v).collect();
-        text.list(&format!("texCoord2f[] primvars:{name}"), &values, &per_corner)?;
-        text.list(&format!("int[] primvars:{name}:indices"), &uvs.indices, &[])?;
+        layer.attribute(&format!("texCoord2f[] primvars:{name}"), Some(Value::from(&values)), &per_corner)?;
+        layer.value(&format!("int[] primvars:{name}:indices"), &uvs.indices)?;
     }
     for (set, colors) in shape.colors.iter().enumerate() {
         let number = if set == 0 { String::new() } else { set.to_string() };
         let values: Vec<Vec3> = colors.values.iter().map(|color| color.truncate()).collect();
-        text.list(&format!("color3f[] primvars:displayColor{number}"), &values, &per_corner)?;
-        text.list(&format!("int[] primvars:displayColor{number}:indices"), &colors.indices, &[])?;
+        layer.attribute(
+            &format!("color3f[] primvars:displayColor{number}"),
+            Some(Value::from(&values)),
+            &per_corner,
+        )?;
+        layer.value(&format!("int[] primvars:displayColor{number}:indices"), &colors.indices)?;
         if set == 0 && colors.values.iter().any(|color| color.w != 1.0) {
             let opacity: Vec<f32> = colors.values.iter().map(|color| color.w).collect();
-            text.list("float[] primvars:displayOpacity", &opacity, &per_corner)?;
-            text.list("int[] primvars:displayOpacity:indices", &colors.indices, &[])?;
+            layer.attribute("float[] primvars:displayOpacity", Some(Value::from(&opacity)), &per_corner)?;
+            layer.value("int[] primvars:displayOpacity:indices", &colors.indices)?;
         }
     }
     let mut names = Names::default();
     for (name, values) in &object.attributes {
         let name = names.give(name, "attribute");
-        text.list(&format!("float[] primvars:{name}"), values, &["interpolation = \"vertex\"".to_owned()])?;
+        layer.attribute(
+            &format!("float[] primvars:{name}"),
+            Some(Value::Floats(values)),
+            &[interpolation("vertex")],
+        )?;
     }
     Ok(())
 }
 
 /// One material for the mesh, or one for each subset of its faces.
-fn write_bindings(shape: &PolygonMesh, paths: &[String], text: &mut Text<'_>) -> Result<(), Error> {
+fn write_bindings(shape: &PolygonMesh, paths: &[String], layer: &mut dyn Layer) -> Result<(), Error> {
     let faces_of = |material: usize| -> Vec<u32> {
         let of_faces = shape.polygon_materials.iter().enumerate();
         of_faces.filter(|(_, found)| **found as usize == material).map(|(face, _)| face as u32).collect()
@@ -150,18 +158,18 @@ fn write_bindings(shape: &PolygonMesh, paths: &[String], text: &mut Text<'_>) ->
         .collect();
     match used.as_slice() {
         [] => Ok(()),
-        [(material, _)] => text.line(format_args!("rel material:binding = <{}>", paths[*material])),
+        [(material, _)] => layer.relationship("material:binding", std::slice::from_ref(&paths[*material])),
         several => {
-            text.line("uniform token subsetFamily:materialBind:familyType = \"partition\"")?;
+            layer.token("uniform token subsetFamily:materialBind:familyType", "partition")?;
             for (material, faces) in several {
                 let name = paths[*material].rsplit('/').next().unwrap_or_default();
                 let schemas = super::applied(&["MaterialBindingAPI"]);
-                text.open(format_args!("def GeomSubset {}", quoted(&format!("faces_{name}"))), &schemas)?;
-                text.line("uniform token elementType = \"face\"")?;
-                text.line("uniform token familyName = \"materialBind\"")?;
-                text.list("int[] indices", faces, &[])?;
-                text.line(format_args!("rel material:binding = <{}>", paths[*material]))?;
-                text.close()?;
+                layer.open("GeomSubset", &format!("faces_{name}"), &schemas)?;
+                layer.token("uniform token elementType", "face")?;
+                layer.token("uniform token familyName", "materialBind")?;
+                layer.value("int[] indices", faces)?;
+                layer.relationship("material:binding", std::slice::from_ref(&paths[*material]))?;
+                layer.close()?;
             }
             Ok(())
         }

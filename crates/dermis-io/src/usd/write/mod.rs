@@ -1,21 +1,26 @@
-//! Writing `.usda`: one root prim with all objects in the world's space, and their materials.
+//! Writing USD: one root prim with all objects in the world's space, and their materials, as text ([`text`]) or as a crate
+//! ([`crate_file`]), or packed with its images ([`package`]).
 //!
 //! Recorded frames become time samples of points. Rigs become `UsdSkel` ([`skel`]), with nested joints ([`nested`]) if
 //! single ones cannot express their shear or scale ([`pose`]). If a rig has joints without a valid transform, or joints
 //! that collapse, its first clip is recorded as frames. Everything is streamed, frame by frame. Time codes are frames
 //! of the first moving object; objects at other rates have fractional ones.
 
+mod crate_file;
+mod layer;
 mod material;
 mod mesh;
 mod names;
 mod nested;
 mod normals;
+mod package;
+mod packed;
 mod pose;
 mod skel;
 mod text;
 
 use std::borrow::Cow;
-use std::io::Write;
+use std::io::BufWriter;
 use std::sync::Arc;
 
 use dermis_math::progress::Progress;
@@ -23,13 +28,16 @@ use dermis_mesh::pose::bake_lazily;
 use dermis_mesh::{MeshSequence, Note, Object, Rig, Scene, UpAxis};
 
 use crate::error::Error;
+use crate::format::extension_of;
 use crate::output::{Job, step};
+use crate_file::Crate;
+use layer::{Layer, Metadata};
 use material::Materials;
 use mesh::Extras;
 use names::Names;
 use nested::{Nested, nested};
 use pose::{Posable, posable, posable_as_given};
-use text::{Text, quoted};
+use text::Text;
 
 /// The prim that holds everything.
 const ROOT: &str = "World";
@@ -64,7 +72,7 @@ impl Clock {
 
 /// A file under way.
 struct Writing<'a> {
-    text: Text<'a>,
+    layer: &'a mut dyn Layer,
     materials: Materials,
     clock: Clock,
     progress: &'a dyn Progress,
@@ -80,20 +88,50 @@ impl Writing<'_> {
     }
 }
 
-/// Writes `scene` as `.usda`, and its textures beside it.
+/// Writes `scene` as text (`.usda`) or as a crate (`.usdc`, `.usd`) with its textures beside it, or as both in one
+/// archive (`.usdz`).
 pub(crate) fn write(scene: &Scene, job: &mut Job<'_>) -> Result<(), Error> {
+    let materials = Materials::new(job.target);
+    let materials = match extension_of(job.target).as_str() {
+        "usda" => {
+            let mut file = job.create()?;
+            write_layer(scene, &mut Text::new(&mut file), materials, job)?
+        }
+        "usdz" => {
+            let mut file = tempfile::tempfile()?;
+            let materials = write_layer(scene, &mut Crate::new(BufWriter::new(&mut file)), materials, job)?;
+            package::write(&mut file, &materials, job)?;
+            job.notes.extend(materials.notes);
+            return Ok(());
+        }
+        _ => {
+            let file = job.create()?;
+            write_layer(scene, &mut Crate::new(file), materials, job)?
+        }
+    };
+    materials.write_images(job.target, job.output)?;
+    job.notes.extend(materials.notes);
+    Ok(())
+}
+
+/// Writes everything but the images, which are in the result.
+fn write_layer(
+    scene: &Scene,
+    layer: &mut dyn Layer,
+    materials: Materials,
+    job: &mut Job<'_>,
+) -> Result<Materials, Error> {
     let plans = scene.objects.iter().map(|object| plan(object, &mut job.notes)).collect::<Result<Vec<_>, Error>>()?;
-    let mut file = job.create()?;
     let mut writing = Writing {
-        text: Text::new(&mut file),
-        materials: Materials::new(job.target),
+        layer,
+        materials,
         clock: Clock { time_codes_per_second: plans.iter().find_map(Plan::rate).unwrap_or(1.0) },
         progress: job.progress,
         done: 0,
         total: plans.iter().map(Plan::steps).sum(),
     };
     write_head(scene, &plans, &mut writing)?;
-    writing.text.open(format_args!("def Xform {}", quoted(ROOT)), &["kind = \"component\"".to_owned()])?;
+    writing.layer.open("Xform", ROOT, &[Metadata::Token("kind", "component".to_owned())])?;
     let mut names = Names::default();
     names.give("Materials", "Materials");
     let groups = groups(&plans);
@@ -114,13 +152,11 @@ pub(crate) fn write(scene: &Scene, job: &mut Job<'_>) -> Result<(), Error> {
             }
         }
     }
-    let Writing { mut materials, mut text, .. } = writing;
-    materials.write(ROOT_PATH, &mut text)?;
-    text.close()?;
-    file.flush()?;
-    materials.write_images(job.target, job.output)?;
-    job.notes.extend(materials.notes);
-    Ok(())
+    let Writing { mut materials, layer, .. } = writing;
+    materials.write(ROOT_PATH, layer)?;
+    layer.close()?;
+    layer.finish()?;
+    Ok(materials)
 }
 
 /// The first object on the skeleton of each object; itself for objects without one.
@@ -222,46 +258,38 @@ impl Plan<'_> {
 }
 
 fn write_head(scene: &Scene, plans: &[Plan<'_>], writing: &mut Writing<'_>) -> Result<(), Error> {
-    let Writing { text, clock, .. } = writing;
-    let mut entries = vec![format!("defaultPrim = {}", quoted(ROOT))];
+    let Writing { layer, clock, .. } = writing;
+    let mut entries = vec![Metadata::Token("defaultPrim", ROOT.to_owned())];
     let ranges = || plans.iter().filter_map(|plan| plan.range(clock));
     let start = ranges().map(|(start, _)| start).reduce(f64::min);
     let end = ranges().map(|(_, end)| end).reduce(f64::max);
-    entries.extend(end.map(|end| format!("endTimeCode = {end}")));
+    entries.extend(end.map(|end| Metadata::Double("endTimeCode", end)));
     if start.is_some() {
-        entries.push(format!("framesPerSecond = {}", clock.time_codes_per_second));
+        entries.push(Metadata::Double("framesPerSecond", clock.time_codes_per_second));
     }
-    entries.push(format!("metersPerUnit = {}", scene.units.metres_per_unit.unwrap_or(1.0)));
-    entries.extend(start.map(|start| format!("startTimeCode = {start}")));
+    entries.push(Metadata::Double("metersPerUnit", scene.units.metres_per_unit.unwrap_or(1.0)));
+    entries.extend(start.map(|start| Metadata::Double("startTimeCode", start)));
     if start.is_some() {
-        entries.push(format!("timeCodesPerSecond = {}", clock.time_codes_per_second));
+        entries.push(Metadata::Double("timeCodesPerSecond", clock.time_codes_per_second));
     }
     // USD knows two axes; X up does not occur in practice.
     let up_axis = if scene.units.up_axis == Some(UpAxis::Z) { "Z" } else { "Y" };
-    entries.push(format!("upAxis = \"{up_axis}\""));
-    text.begin("#usda 1.0\n")?;
-    text.begin("(\n")?;
-    entries.iter().try_for_each(|entry| text.line(format_args!("    {entry}")))?;
-    text.line(")\n")
+    entries.push(Metadata::Token("upAxis", up_axis.to_owned()));
+    layer.begin(&entries)
 }
 
 /// The metadata that applies schemas to a prim.
-fn applied(schemas: &[&str]) -> Vec<String> {
+fn applied(schemas: &[&str]) -> Vec<Metadata> {
     if schemas.is_empty() {
         return Vec::new();
     }
-    let quoted: Vec<String> = schemas.iter().map(|schema| quoted(schema)).collect();
-    vec![format!("prepend apiSchemas = [{}]", quoted.join(", "))]
+    vec![Metadata::Schemas(schemas.iter().map(|schema| (*schema).to_owned()).collect())]
 }
 
 /// The metadata that keeps a name that the prim could not have.
-fn original_name(original: &str, given: &str) -> Vec<String> {
+fn original_name(original: &str, given: &str) -> Vec<Metadata> {
     if original == given {
         return Vec::new();
     }
-    vec![format!(
-        "customData = {{\n        string {} = {}\n    }}",
-        super::ORIGINAL_NAME,
-        quoted(&super::encode_name(original))
-    )]
+    vec![Metadata::Custom(super::ORIGINAL_NAME, super::encode_name(original))]
 }

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use dermis_mesh::{Clip, Joint, Object, Rig, Shape, SkinWeights};
 use glam::{DAffine3, Vec3};
 
+use super::layer::{Layer, Metadata, Value, interpolation};
 use super::mesh::{self, Extras};
 use super::names::Names;
 use super::pose::{Posable, Pose};
-use super::text::{Item, Text, quoted};
 use super::{ROOT_PATH, Writing};
 use crate::error::Error;
 use crate::usd::{BONES, STORED_POSE};
@@ -47,15 +47,15 @@ pub(super) fn write(
     let still = (clips.is_empty() && is_shaped).then(|| names.give(STORED_POSE, STORED_POSE));
     let joint_paths = joint_paths(rig, &posable.order);
     let shape_names = shape_names(rigs.iter().flat_map(|rig| rig.shapes()));
-    let text = &mut writing.text;
-    text.open(format_args!("def SkelRoot {}", quoted(name)), &super::applied(&["SkelBindingAPI"]))?;
+    let layer = &mut *writing.layer;
+    layer.open("SkelRoot", name, &super::applied(&["SkelBindingAPI"]))?;
     let animation = clips.first().or(still.as_ref()).map(|clip| format!("{path}/{clip}"));
-    write_skeleton(rig, posable, &joint_paths, &skeleton, animation, text)?;
+    write_skeleton(rig, posable, &joint_paths, &skeleton, animation, layer)?;
     if let Some(still) = &still {
-        text.open(format_args!("def SkelAnimation {}", quoted(still)), &[])?;
-        text.list("uniform token[] blendShapes", &shape_names, &[])?;
-        text.list("float[] blendShapeWeights", &stored, &[])?;
-        text.close()?;
+        layer.open("SkelAnimation", still, &[])?;
+        layer.value("uniform token[] blendShapes", &shape_names)?;
+        layer.value("float[] blendShapeWeights", &stored)?;
+        layer.close()?;
     }
     for (number, (clip_name, poses)) in clips.iter().zip(&posable.clips).enumerate() {
         let stored = (number == 0 && is_shaped).then_some(stored.as_slice());
@@ -66,17 +66,17 @@ pub(super) fn write(
     for ((object, mesh_name), rig) in objects.iter().zip(&mesh_names).zip(&rigs) {
         let (own, others) = shape_names.split_at(rig.shapes().len());
         shape_names = others;
-        let body = |text: &mut Text<'_>| {
+        let body = |layer: &mut dyn Layer| {
             if !rig.joints().is_empty() {
-                write_weights(rig.weights(), &posable.order, text)?;
+                write_weights(rig.weights(), &posable.order, layer)?;
             }
-            text.line(format_args!("rel skel:skeleton = <{path}/{skeleton}>"))?;
-            write_shapes(object, rig.shapes(), own, &format!("{path}/{mesh_name}"), text)
+            layer.relationship("skel:skeleton", &[format!("{path}/{skeleton}")])?;
+            write_shapes(object, rig.shapes(), own, &format!("{path}/{mesh_name}"), layer)
         };
         let extras = Extras { schemas: &["SkelBindingAPI"], body: &body };
         mesh::write(object, mesh_name, None, &extras, writing)?;
     }
-    writing.text.close()
+    writing.layer.close()
 }
 
 /// A path of names for each joint in `order`; joints that only shapes need stand for themselves.
@@ -97,20 +97,20 @@ fn write_skeleton(
     paths: &[String],
     name: &str,
     animation: Option<String>,
-    text: &mut Text<'_>,
+    layer: &mut dyn Layer,
 ) -> Result<(), Error> {
-    text.open(format_args!("def Skeleton {}", quoted(name)), &super::applied(&["SkelBindingAPI"]))?;
+    layer.open("Skeleton", name, &super::applied(&["SkelBindingAPI"]))?;
     if rig.joints().is_empty() {
         // A skeleton without joints is not one to UsdSkel; shapes need one to be animated.
-        text.list("uniform matrix4d[] bindTransforms", &[DAffine3::IDENTITY], &[])?;
-        text.list("uniform token[] joints", &["root".to_owned()], &[])?;
-        text.list("uniform matrix4d[] restTransforms", &[DAffine3::IDENTITY], &[])?;
+        layer.value("uniform matrix4d[] bindTransforms", &[DAffine3::IDENTITY][..])?;
+        layer.value("uniform token[] joints", &["root".to_owned()][..])?;
+        layer.value("uniform matrix4d[] restTransforms", &[DAffine3::IDENTITY][..])?;
     } else {
         let names: Vec<String> = posable.order.iter().map(|&joint| rig.joints()[joint].name.clone()).collect();
-        text.list("uniform matrix4d[] bindTransforms", &posable.bind, &[])?;
-        text.list("uniform token[] jointNames", &names, &[])?;
-        text.list("uniform token[] joints", paths, &[])?;
-        text.list("uniform matrix4d[] restTransforms", &posable.rest, &[])?;
+        layer.value("uniform matrix4d[] bindTransforms", &posable.bind)?;
+        layer.value("uniform token[] jointNames", &names)?;
+        layer.value("uniform token[] joints", paths)?;
+        layer.value("uniform matrix4d[] restTransforms", &posable.rest)?;
     }
     if let Some(bones) = &posable.bones {
         let mut places = vec![0; posable.order.len()];
@@ -118,12 +118,12 @@ fn write_skeleton(
             places[joint] = place as u32;
         }
         let bones: Vec<u32> = bones.iter().map(|&joint| places[joint]).collect();
-        text.list(&format!("custom uniform int[] {BONES}"), &bones, &[])?;
+        layer.value(&format!("custom uniform int[] {BONES}"), &bones)?;
     }
     if let Some(animation) = animation {
-        text.line(format_args!("rel skel:animationSource = <{animation}>"))?;
+        layer.relationship("skel:animationSource", &[animation])?;
     }
-    text.close()
+    layer.close()
 }
 
 /// Writes the clips of the objects on one skeleton as one animation; `stored` are the shape weights outside of time.
@@ -138,44 +138,44 @@ fn write_animation(
 ) -> Result<(), Error> {
     let clip = clips[0];
     let times = writing.clock.times(clip.start_seconds(), clip.frame_rate_hz(), clip.frame_count());
-    let text = &mut writing.text;
-    text.open(format_args!("def SkelAnimation {}", quoted(name)), &super::original_name(clip.name(), name))?;
+    let layer = &mut *writing.layer;
+    layer.open("SkelAnimation", name, &super::original_name(clip.name(), name))?;
     if !shapes.is_empty() {
-        text.list("uniform token[] blendShapes", shapes, &[])?;
+        layer.value("uniform token[] blendShapes", shapes)?;
         if let Some(stored) = stored {
-            text.list("float[] blendShapeWeights", stored, &[])?;
+            layer.value("float[] blendShapeWeights", stored)?;
         }
         let weights = |frame: usize| -> Vec<f32> {
             clips.iter().flat_map(|clip| clip.shape_weights(frame).iter().copied()).collect()
         };
         let weights: Vec<Vec<f32>> = (0..times.len()).map(weights).collect();
-        write_samples("float[] blendShapeWeights", &times, |frame| &weights[frame], text)?;
+        write_samples("float[] blendShapeWeights", &times, |frame| Value::Floats(&weights[frame]), layer)?;
     }
     if !joints.is_empty() {
-        text.list("uniform token[] joints", joints, &[])?;
-        write_samples("quatf[] rotations", &times, |frame| &poses[frame].rotations, text)?;
-        write_samples("half3[] scales", &times, |frame| &poses[frame].scales, text)?;
-        write_samples("float3[] translations", &times, |frame| &poses[frame].translations, text)?;
+        layer.value("uniform token[] joints", joints)?;
+        write_samples("quatf[] rotations", &times, |frame| Value::Quats(&poses[frame].rotations), layer)?;
+        write_samples("half3[] scales", &times, |frame| Value::Vec3s(&poses[frame].scales), layer)?;
+        write_samples("float3[] translations", &times, |frame| Value::Vec3s(&poses[frame].translations), layer)?;
     }
-    text.close()?;
+    layer.close()?;
     times.iter().try_for_each(|_| writing.step())
 }
 
-fn write_samples<'a, T: Item + 'a>(
+fn write_samples<'a>(
     declaration: &str,
     times: &[f64],
-    items: impl Fn(usize) -> &'a [T],
-    text: &mut Text<'_>,
+    items: impl Fn(usize) -> Value<'a>,
+    layer: &mut dyn Layer,
 ) -> Result<(), Error> {
-    text.open_samples(declaration)?;
+    layer.open_samples(declaration)?;
     for (frame, &time) in times.iter().enumerate() {
-        text.sample(time, items(frame))?;
+        layer.sample(time, items(frame))?;
     }
-    text.close()
+    layer.close_samples()
 }
 
 /// Joints and weights, as many for each point as the point with the most has.
-fn write_weights(weights: &SkinWeights, order: &[usize], text: &mut Text<'_>) -> Result<(), Error> {
+fn write_weights(weights: &SkinWeights, order: &[usize], layer: &mut dyn Layer) -> Result<(), Error> {
     let mut places = vec![0u32; order.len()];
     for (place, &joint) in order.iter().enumerate() {
         places[joint] = place as u32;
@@ -191,9 +191,9 @@ fn write_weights(weights: &SkinWeights, order: &[usize], text: &mut Text<'_>) ->
         joints.resize(start + width, 0);
         values.resize(start + width, 0.0);
     }
-    let metadata = [format!("elementSize = {width}"), "interpolation = \"vertex\"".to_owned()];
-    text.list("int[] primvars:skel:jointIndices", &joints, &metadata)?;
-    text.list("float[] primvars:skel:jointWeights", &values, &metadata)
+    let metadata = [Metadata::Int("elementSize", width as i32), interpolation("vertex")];
+    layer.attribute("int[] primvars:skel:jointIndices", Some(Value::Ints(&joints)), &metadata)?;
+    layer.attribute("float[] primvars:skel:jointWeights", Some(Value::Floats(&values)), &metadata)
 }
 
 fn shape_names<'a>(shapes: impl Iterator<Item = &'a Shape>) -> Vec<String> {
@@ -206,14 +206,14 @@ fn write_shapes(
     shapes: &[Shape],
     names: &[String],
     mesh_path: &str,
-    text: &mut Text<'_>,
+    layer: &mut dyn Layer,
 ) -> Result<(), Error> {
     if shapes.is_empty() {
         return Ok(());
     }
-    let targets: Vec<String> = names.iter().map(|name| format!("<{mesh_path}/{name}>")).collect();
-    text.list("uniform token[] skel:blendShapes", names, &[])?;
-    text.line(format_args!("rel skel:blendShapeTargets = [{}]", targets.join(", ")))?;
+    let targets: Vec<String> = names.iter().map(|name| format!("{mesh_path}/{name}")).collect();
+    layer.value("uniform token[] skel:blendShapes", names)?;
+    layer.relationship("skel:blendShapeTargets", &targets)?;
     for (shape, name) in shapes.iter().zip(names) {
         let normals = normals_per_point(object, shape);
         let moves = |point: &usize| {
@@ -222,14 +222,14 @@ fn write_shapes(
         };
         let moved: Vec<usize> = (0..shape.offsets.len()).filter(moves).collect();
         let gather = |values: &[Vec3]| -> Vec<Vec3> { moved.iter().map(|&point| values[point]).collect() };
-        text.open(format_args!("def BlendShape {}", quoted(name)), &super::original_name(&shape.name, name))?;
+        layer.open("BlendShape", name, &super::original_name(&shape.name, name))?;
         if let Some(normals) = normals {
-            text.list("uniform vector3f[] normalOffsets", &gather(&normals), &[])?;
+            layer.value("uniform vector3f[] normalOffsets", &gather(&normals))?;
         }
-        text.list("uniform vector3f[] offsets", &gather(&shape.offsets), &[])?;
+        layer.value("uniform vector3f[] offsets", &gather(&shape.offsets))?;
         let points: Vec<u32> = moved.iter().map(|&point| point as u32).collect();
-        text.list("uniform int[] pointIndices", &points, &[])?;
-        text.close()?;
+        layer.value("uniform int[] pointIndices", &points)?;
+        layer.close()?;
     }
     Ok(())
 }

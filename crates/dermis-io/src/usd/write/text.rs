@@ -7,6 +7,7 @@ use std::io::Write;
 
 use glam::{DAffine3, Quat, Vec2, Vec3};
 
+use super::layer::{Layer, Metadata, Value};
 use crate::error::Error;
 
 /// A text under way.
@@ -21,59 +22,54 @@ impl<'a> Text<'a> {
     }
 
     /// A whole line.
-    pub(super) fn line(&mut self, line: impl Display) -> Result<(), Error> {
-        self.begin(line)?;
+    fn line(&mut self, line: impl Display) -> Result<(), Error> {
+        self.start(line)?;
         self.raw("\n")
     }
 
     /// The beginning of a line.
-    pub(super) fn begin(&mut self, start: impl Display) -> Result<(), Error> {
+    fn start(&mut self, start: impl Display) -> Result<(), Error> {
         let width = 4 * self.depth;
         Ok(write!(self.out, "{:width$}{start}", "")?)
     }
 
     /// More of a line.
-    pub(super) fn raw(&mut self, text: impl Display) -> Result<(), Error> {
+    fn raw(&mut self, text: impl Display) -> Result<(), Error> {
         Ok(write!(self.out, "{text}")?)
     }
 
-    /// A prim's head, with metadata if there are any, and its opening brace.
-    pub(super) fn open(&mut self, head: impl Display, metadata: &[String]) -> Result<(), Error> {
-        self.begin(head)?;
-        self.metadata(metadata)?;
-        self.raw("\n")?;
-        self.line("{")?;
-        self.depth += 1;
-        Ok(())
-    }
-
     /// Metadata behind what is on the line.
-    pub(super) fn metadata(&mut self, metadata: &[String]) -> Result<(), Error> {
+    fn metadata(&mut self, metadata: &[Metadata]) -> Result<(), Error> {
         if metadata.is_empty() {
             return Ok(());
         }
         self.raw(" (\n")?;
         self.depth += 1;
-        metadata.iter().try_for_each(|entry| self.line(entry))?;
+        metadata.iter().try_for_each(|entry| self.line(printed(entry)))?;
         self.depth -= 1;
-        self.begin(")")
+        self.start(")")
     }
 
-    pub(super) fn close(&mut self) -> Result<(), Error> {
-        self.depth -= 1;
-        self.line("}")
-    }
-
-    /// `declaration = [items]`, with metadata.
-    pub(super) fn list<T: Item>(&mut self, declaration: &str, items: &[T], metadata: &[String]) -> Result<(), Error> {
-        self.begin(format_args!("{declaration} = "))?;
-        self.items(items)?;
-        self.metadata(metadata)?;
-        self.raw("\n")
+    fn print(&mut self, value: Value<'_>) -> Result<(), Error> {
+        match value {
+            Value::Token(text) | Value::Text(text) => self.raw(quoted(text)),
+            Value::Asset(path) => self.raw(format_args!("@{path}@")),
+            Value::Bool(value) => self.raw(u8::from(value)),
+            Value::Float(value) => self.raw(value),
+            Value::Vec3([x, y, z]) => self.raw(format_args!("({x}, {y}, {z})")),
+            Value::Vec4([x, y, z, w]) => self.raw(format_args!("({x}, {y}, {z}, {w})")),
+            Value::Ints(items) => self.items(items),
+            Value::Floats(items) => self.items(items),
+            Value::Vec2s(items) => self.items(items),
+            Value::Vec3s(items) => self.items(items),
+            Value::Quats(items) => self.items(items),
+            Value::Matrices(items) => self.items(items),
+            Value::Tokens(items) => self.items(items),
+        }
     }
 
     /// `[items]`.
-    pub(super) fn items<T: Item>(&mut self, items: &[T]) -> Result<(), Error> {
+    fn items<T: Item>(&mut self, items: &[T]) -> Result<(), Error> {
         self.raw("[")?;
         for (index, item) in items.iter().enumerate() {
             if index > 0 {
@@ -83,23 +79,88 @@ impl<'a> Text<'a> {
         }
         self.raw("]")
     }
+}
 
-    /// `declaration.timeSamples = {` for [`Text::sample`]s to follow, and [`Text::close`].
-    pub(super) fn open_samples(&mut self, declaration: &str) -> Result<(), Error> {
+impl Layer for Text<'_> {
+    fn begin(&mut self, metadata: &[Metadata]) -> Result<(), Error> {
+        self.start("#usda 1.0\n")?;
+        self.start("(\n")?;
+        metadata.iter().try_for_each(|entry| self.line(format_args!("    {}", printed(entry))))?;
+        self.line(")\n")
+    }
+
+    fn open(&mut self, kind: &str, name: &str, metadata: &[Metadata]) -> Result<(), Error> {
+        self.start(format_args!("def {kind} {}", quoted(name)))?;
+        self.metadata(metadata)?;
+        self.raw("\n")?;
+        self.line("{")?;
+        self.depth += 1;
+        Ok(())
+    }
+
+    fn close(&mut self) -> Result<(), Error> {
+        self.depth -= 1;
+        self.line("}")
+    }
+
+    fn attribute(&mut self, declaration: &str, value: Option<Value<'_>>, metadata: &[Metadata]) -> Result<(), Error> {
+        self.start(declaration)?;
+        if let Some(value) = value {
+            self.raw(" = ")?;
+            self.print(value)?;
+        }
+        self.metadata(metadata)?;
+        self.raw("\n")
+    }
+
+    fn connect(&mut self, declaration: &str, target: &str) -> Result<(), Error> {
+        self.line(format_args!("{declaration}.connect = <{target}>"))
+    }
+
+    fn relationship(&mut self, name: &str, targets: &[String]) -> Result<(), Error> {
+        let paths: Vec<String> = targets.iter().map(|target| format!("<{target}>")).collect();
+        match paths.as_slice() {
+            [path] => self.line(format_args!("rel {name} = {path}")),
+            paths => self.line(format_args!("rel {name} = [{}]", paths.join(", "))),
+        }
+    }
+
+    fn open_samples(&mut self, declaration: &str) -> Result<(), Error> {
         self.line(format_args!("{declaration}.timeSamples = {{"))?;
         self.depth += 1;
         Ok(())
     }
 
-    pub(super) fn sample<T: Item>(&mut self, time: f64, items: &[T]) -> Result<(), Error> {
-        self.begin(format_args!("{time}: "))?;
-        self.items(items)?;
+    fn sample(&mut self, time: f64, value: Value<'_>) -> Result<(), Error> {
+        self.start(format_args!("{time}: "))?;
+        self.print(value)?;
         self.raw(",\n")
+    }
+
+    fn close_samples(&mut self) -> Result<(), Error> {
+        self.close()
+    }
+
+    fn finish(&mut self) -> Result<(), Error> {
+        Ok(self.out.flush()?)
+    }
+}
+
+fn printed(metadata: &Metadata) -> String {
+    match metadata {
+        Metadata::Token(key, value) => format!("{key} = {}", quoted(value)),
+        Metadata::Int(key, value) => format!("{key} = {value}"),
+        Metadata::Double(key, value) => format!("{key} = {value}"),
+        Metadata::Schemas(schemas) => {
+            let schemas: Vec<String> = schemas.iter().map(|schema| quoted(schema)).collect();
+            format!("prepend apiSchemas = [{}]", schemas.join(", "))
+        }
+        Metadata::Custom(key, value) => format!("customData = {{\n        string {key} = {}\n    }}", quoted(value)),
     }
 }
 
 /// Something that stands in a list.
-pub(super) trait Item {
+trait Item {
     /// Prints it.
     fn print(&self, out: &mut dyn Write) -> std::io::Result<()>;
 }
@@ -169,7 +230,7 @@ fn tuple(out: &mut dyn Write, numbers: &[f32]) -> std::io::Result<()> {
 }
 
 /// A text in quotes.
-pub(super) fn quoted(text: &str) -> String {
+fn quoted(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('"');
     for character in text.chars() {

@@ -1,10 +1,11 @@
 //! Rotations at joints of fixed offset: the motion of a skeleton that is closest to the frames.
 //!
-//! Each bone has a rotation R_b per frame; its joint c_b is fixed in its parent p: `v_b = T_p c_b − R_b c_b`. Only
-//! roots have translations. With all other rotations fixed, R_b moves the points by `R_b q_i` with `q_i = w_ib (p̄_i −
-//! c_b) + Σ_k W_ik (c_k − c_b)`, over the children k of b and the sums W_ik of the weights of all bones below them, so
-//! the best R_b is a polar factor (Procrustes). With `Φ` holding `w_ia p̃_i` and `q = M_b Φ`, its cross matrix is `(P
-//! Φᵀ − T Φ Φᵀ) M_bᵀ + R_b M_b Φ Φᵀ M_bᵀ`: points are not accessed, and a sweep costs O(B²) per frame.
+//! Each bone has a rotation `R_b` per frame; its joint `c_b` is fixed in its parent p: `v_b = T_p c_b − R_b c_b`. Only
+//! roots and bones without a joint have translations. With all other rotations fixed, `R_b` moves the points by `R_b q_i`
+//! with `q_i = w_ib (p̄_i − c_b) + Σ_k W_ik (c_k − c_b)`, over the children k of b and the sums `W_ik` of the weights of all
+//! bones below them, so the best `R_b` is a polar factor (Procrustes). With the products `w_ia p̃_i` in `Φ` and `q = M_b Φ`,
+//! its cross matrix is `(P Φᵀ − T Φ Φᵀ) M_bᵀ + R_b M_b Φ Φᵀ M_bᵀ`: points are not accessed, and a sweep costs O(B²) per
+//! frame.
 
 use dermis_math::polar::polar_rotation;
 use faer::linalg::solvers::Solve;
@@ -50,7 +51,7 @@ impl<'a> FixedOffsets<'a> {
         Self { skeleton, order, found, below }
     }
 
-    /// The columns `(row of Φ, vector)` of M_b.
+    /// The columns `(row of Φ, vector)` of `M_b`.
     fn map(&self, bone: usize) -> Vec<(usize, DVec3)> {
         let own = self.skeleton.positions[bone];
         let mut columns: Vec<(usize, DVec3)> = (0..3).map(|k| (4 * bone + k, DMat3::IDENTITY.col(k))).collect();
@@ -79,7 +80,7 @@ fn moved_point([x, y, z, v]: &Affine, p: DVec3) -> DVec3 {
     *x * p.x + *y * p.y + *z * p.z + *v
 }
 
-/// One bone's part of the problem: M_b as columns, `Φ Φᵀ M_bᵀ` (4B × 3) and `M_b Φ Φᵀ M_bᵀ`.
+/// One bone's part of the problem: `M_b` as columns, `Φ Φᵀ M_bᵀ` (4B × 3) and `M_b Φ Φᵀ M_bᵀ`.
 struct BoneProblem {
     map: Vec<(usize, DVec3)>,
     product: Vec<DVec3>,

@@ -29,7 +29,7 @@ use dermis_mesh::Joint;
 /// λ, relative to the mean curvature of the residual.
 const PULL: f64 = 1e-2;
 /// Largest distance of a joint from the mean of the contact, relative to the spread of the contact.
-const MAX_REACH: f64 = 2.0;
+const MAX_REACH: f64 = 1.0;
 /// Distance that is added to it: contacts can be single edges.
 const MIN_REACH: f64 = 0.05;
 /// r₀: residuals below this do not tell joints apart.
@@ -37,7 +37,7 @@ const SMALL_RESIDUAL: f64 = 0.01;
 /// Largest residual of a joint between shells that do not touch.
 const MAX_BRIDGE_RESIDUAL: f64 = 0.05;
 /// Largest residual of a joint.
-const MAX_JOINT_RESIDUAL: f64 = 0.1;
+const MAX_JOINT_RESIDUAL: f64 = 0.05;
 
 /// Motion that the joints of a skeleton allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,0 +1,97 @@
+//! BVH: a skeleton with its motion, as motion capture programs exchange it. Read only.
+//!
+//! A file has no mesh. The object that it becomes has the name of the file, a rig without points, and a clip: a motion for
+//! `pose --rig` and other commands that take one.
+//!
+//! `HIERARCHY` gives each joint an offset from its parent and a list of channels; `MOTION` gives the channels' values in
+//! each frame. Channels are applied in the order of the list, `Zrotation Xrotation Yrotation` being `Rz · Rx · Ry`; angles
+//! are degrees. Positions replace the offset of the root and, as written by most programs, of any other joint that has
+//! them. The rest pose is all joints at their offsets without rotation. The format has no units and no up axis: both are
+//! left undefined.
+
+mod parse;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use dermis_mesh::{Clip, Joint, Note, Object, Rig, Scene, SkinWeights, TriMesh};
+use glam::{DAffine3, DQuat, DVec3};
+
+use self::parse::{Channel, File, Node, parse};
+use crate::error::Error;
+use crate::frame_rate;
+use crate::input::Input;
+use crate::options::ReadOptions;
+
+/// Name of the only clip.
+const CLIP_NAME: &str = "motion";
+
+/// Reads a file.
+pub(crate) fn read(input: &Input, _: &ReadOptions) -> Result<Scene, Error> {
+    let file = parse(&input.bytes)?;
+    let mut notes = Vec::new();
+    let joints = joints(&file.nodes, &mut notes);
+    let rig = Rig::new(&TriMesh::default(), joints, SkinWeights::from_rows([[]; 0]), Vec::new())?;
+    let clips = clip(&file, &rig, &mut notes)?.into_iter().collect();
+    notes.push(Note::new("a motion without a mesh; the format has no units and no up axis"));
+    Ok(Scene {
+        objects: vec![Object::of_rig(input.name.clone(), Arc::default(), rig, clips)],
+        notes,
+        ..Scene::default()
+    })
+}
+
+/// The joints in the order of the file, ends of chains included, under unique names.
+fn joints(nodes: &[Node], notes: &mut Vec<Note>) -> Vec<Joint> {
+    let mut taken: HashMap<&str, usize> = HashMap::new();
+    let mut places: Vec<DVec3> = Vec::with_capacity(nodes.len());
+    let mut joints = Vec::with_capacity(nodes.len());
+    for node in nodes {
+        let above = node.parent.map_or(DVec3::ZERO, |parent| places[parent]);
+        places.push(above + node.offset);
+        let count = taken.entry(&node.name).or_default();
+        *count += 1;
+        let name = if *count == 1 { node.name.clone() } else { format!("{}_{count}", node.name) };
+        if *count == 2 {
+            notes.push(Note::at(node.name.clone(), "several joints have this name; they are numbered"));
+        }
+        joints.push(Joint::at(name, node.parent, DAffine3::from_translation(above + node.offset)));
+    }
+    joints
+}
+
+/// The motion; `None` if the file has no frames.
+fn clip(file: &File, rig: &Rig, notes: &mut Vec<Note>) -> Result<Option<Clip>, Error> {
+    if file.frames.is_empty() {
+        notes.push(Note::new("the file has a skeleton without frames"));
+        return Ok(None);
+    }
+    // Times are written with few digits: 0.0333333 is 30 fps.
+    let rate_hz = frame_rate::snapped(1.0 / file.frame_seconds);
+    let mut transforms = Vec::with_capacity(file.frames.len() * file.nodes.len());
+    for frame in &file.frames {
+        let mut worlds: Vec<DAffine3> = Vec::with_capacity(file.nodes.len());
+        for node in &file.nodes {
+            let above = node.parent.map_or(DAffine3::IDENTITY, |parent| worlds[parent]);
+            worlds.push(above * local(node, frame));
+        }
+        transforms.extend(worlds);
+    }
+    Ok(Some(Clip::new(rig, CLIP_NAME, rate_hz, transforms, Vec::new())?))
+}
+
+/// Transform of a joint relative to its parent.
+fn local(node: &Node, frame: &[f64]) -> DAffine3 {
+    let values = &frame[node.first_channel..node.first_channel + node.channels.len()];
+    let mut translation = node.offset;
+    let mut rotation = DQuat::IDENTITY;
+    for (channel, &value) in node.channels.iter().zip(values) {
+        match *channel {
+            Channel::Position(axis) => translation[axis] = value,
+            Channel::Rotation(axis) => {
+                rotation *= DQuat::from_axis_angle(DVec3::AXES[axis], value.to_radians());
+            }
+        }
+    }
+    DAffine3::from_rotation_translation(rotation.normalize(), translation)
+}
