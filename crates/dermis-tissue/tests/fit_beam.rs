@@ -7,7 +7,7 @@ const LENGTH: f64 = 0.1;
 const SIDE: f64 = 0.03;
 const DENSITY: f64 = 1070.0;
 const MODULUS: f64 = 2.6e5;
-const DECAY: f64 = 6.0;
+const DECAY: f64 = 4.0;
 const RATE_HZ: f64 = 100.0;
 const GRAVITY: f64 = 9.81;
 
@@ -63,9 +63,9 @@ fn recording() -> BeamRecording {
 fn options() -> BeamOptions {
     BeamOptions {
         cells: [5, 2, 2],
-        substeps: 3,
-        fitted_s: 0.12,
-        max_iterations: 2,
+        substeps: 5,
+        fitted_s: 0.2,
+        max_iterations: 15,
         compared_grids: Vec::new(),
         ..BeamOptions::default()
     }

@@ -43,7 +43,7 @@ fn recording(arrays: &mut dyn Arrays) -> std::result::Result<BeamRecording, IoEr
     let [count, 3] = markers.shape_of("[markers, 3]")? else { return Err(markers.wrong_shape("[markers, 3]")) };
     let releases = needed(arrays.array("release_frame")?, "release_frame")?.indices()?;
     let loads = needed(arrays.array("tip_load_n")?, "tip_load_n")?.numbers()?;
-    let mut takes = Vec::new();
+    let mut takes: Vec<BeamTake> = Vec::new();
     for name in arrays.names() {
         let Some(array) = arrays.named(&name)? else { continue };
         if array.shape().len() != 3 {
@@ -53,19 +53,16 @@ fn recording(arrays: &mut dyn Arrays) -> std::result::Result<BeamRecording, IoEr
             return Err(array.wrong_shape(&format!("[frames, {count}, 3]")));
         }
         let frames = vectors(&array.numbers()?).chunks_exact(count).map(<[DVec3]>::to_vec).collect();
-        takes.push((name, frames));
+        takes.push(BeamTake { name, frames, release_frame: 0, tip_load_n: 0.0 });
     }
     if takes.len() != releases.len() || takes.len() != loads.len() {
         let (releases, loads) = (releases.len(), loads.len());
         let message = format!("{} takes, {releases} release frames and {loads} tip loads", takes.len());
         return Err(IoError::malformed(message).with_hint("store one release frame and one tip load per take"));
     }
-    let take = |(((name, frames), release), tip_load_n): (((String, Vec<Vec<DVec3>>), u32), f64)| BeamTake {
-        name,
-        frames,
-        release_frame: release as usize,
-        tip_load_n,
-    };
+    for ((take, release), load) in takes.iter_mut().zip(releases).zip(loads) {
+        (take.release_frame, take.tip_load_n) = (release as usize, load);
+    }
     Ok(BeamRecording {
         rate_hz,
         size_m,
@@ -73,7 +70,7 @@ fn recording(arrays: &mut dyn Arrays) -> std::result::Result<BeamRecording, IoEr
         gravity_m_per_s2,
         up: DVec3::X,
         markers_m: vectors(&markers.numbers()?),
-        takes: takes.into_iter().zip(releases).zip(loads).map(take).collect(),
+        takes,
     })
 }
 

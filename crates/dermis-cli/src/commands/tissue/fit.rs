@@ -66,7 +66,7 @@ pub(super) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
     let training: Vec<&str> = fit.training.iter().map(|&index| scans[index].name.as_str()).collect();
     let mut summary = Validation::new(&args.body, scores(&found, &training));
     summary.iterations = Some(fit.iterations);
-    summary.losses_mm2 = fit.losses.clone();
+    summary.losses_mm2.clone_from(&fit.losses);
     super::write(&fit.body, &args.output, &mut job)?;
     // The result is complete; a checkpoint that cannot be removed is harmless.
     let _ = std::fs::remove_file(&checkpoint);
