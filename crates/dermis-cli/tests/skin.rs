@@ -89,7 +89,7 @@ fn weights_alone_are_solved_for_the_bones_of_a_rig() {
 
 #[test]
 fn a_skeleton_is_a_tree_in_every_format() {
-    let place = Place::new();
+    let place = Sandbox::new();
     let quick = ["--bones", "4", "--refine", "6", "--format", "json"];
     for (name, kind) in [("tree.glb", "--skeleton"), ("tree.npz", "--skeleton=fixed"), ("tree.usda", "--skeleton=free")]
     {
