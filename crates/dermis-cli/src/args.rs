@@ -2,7 +2,7 @@
 
 use clap::{ColorChoice, ValueEnum};
 
-use crate::options::count;
+use crate::parse::count;
 
 /// Last line of every help text.
 pub(crate) const EXIT_CODES: &str = "Exit codes: 0 success, 1 a requested quality was not reached, 2 error.";

@@ -4,7 +4,7 @@ use clap::ValueEnum;
 use dermis::io::ReadOptions;
 use dermis::mesh::{Units, UpAxis};
 
-use crate::options::positive;
+use crate::parse::positive;
 
 /// Corrections of the units of an input.
 #[derive(Debug, Clone, Default, clap::Args)]

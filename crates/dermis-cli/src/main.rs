@@ -14,6 +14,7 @@ mod motion;
 mod notes;
 mod numbers;
 mod options;
+mod parse;
 mod stopwatch;
 mod terminal;
 mod text;

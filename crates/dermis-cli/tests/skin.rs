@@ -89,23 +89,23 @@ fn weights_alone_are_solved_for_the_bones_of_a_rig() {
 
 #[test]
 fn a_skeleton_is_a_tree_in_every_format() {
-    let place = Sandbox::new();
+    let sandbox = Sandbox::new();
     let quick = ["--bones", "4", "--refine", "6", "--format", "json"];
     for (name, kind) in [("tree.glb", "--skeleton"), ("tree.npz", "--skeleton=fixed"), ("tree.usda", "--skeleton=free")]
     {
-        let fitted = place.succeed(&skin(&[&quick[..], &[kind, "-o", name]].concat())).json();
+        let fitted = sandbox.succeed(&skin(&[&quick[..], &[kind, "-o", name]].concat())).json();
         assert_eq!(
             (&fitted["joints"], &fitted["roots"], &fitted["bone_model"]),
             (&4.into(), &1.into(), &"rigid".into())
         );
         assert!(number(&fitted, "distortion_percent_free") > 0.0);
-        let again = place.succeed(&skin(&["--from", name, "--format", "json"])).json();
+        let again = sandbox.succeed(&skin(&["--from", name, "--format", "json"])).json();
         let (before, after) = (number(&fitted, "distortion_percent"), number(&again, "distortion_percent"));
         assert!((before - after).abs() <= 1e-3 * before, "{name}: {before} became {after}");
     }
-    let joints = std::fs::read_to_string(place.path("tree.usda")).unwrap();
+    let joints = std::fs::read_to_string(sandbox.path("tree.usda")).unwrap();
     assert!(joints.contains("\"root/"), "the joints have no hierarchy");
-    let said = place.fail(&skin(&["--skeleton", "--bone-model", "flexible"]));
+    let said = sandbox.fail(&skin(&["--skeleton", "--bone-model", "flexible"]));
     assert!(said.contains("the bones of a skeleton are rigid"), "{said}");
 }
 

@@ -174,7 +174,7 @@ fn the_stored_pose_and_the_skeleton_survive_every_format() {
     let folder = tempfile::tempdir().unwrap();
     for stored in [None, Some(3)] {
         let clean = figure(METRES, stored);
-        for extension in ["glb", "usda"] {
+        for extension in ["glb", "usda", "usdc"] {
             let path = folder.path().join(format!("figure.{extension}"));
             dermis_io::write(
                 &path,

@@ -1,0 +1,66 @@
+//! Parsers of numeric options: values out of range are rejected with the range.
+
+/// Defines parsers of numeric options.
+///
+/// Values outside the range are rejected with the range in the message; clap adds option and value.
+macro_rules! number {
+    ($(#[$doc:meta])* $name:ident: $type:ty, $holds:expr, $range:literal) => {
+        $(#[$doc])*
+        pub(crate) fn $name(text: &str) -> Result<$type, String> {
+            let holds: fn(&$type) -> bool = $holds;
+            text.trim().parse().ok().filter(holds).ok_or_else(|| concat!("it must be ", $range).to_owned())
+        }
+    };
+}
+
+number!(
+    /// A count of at least 1.
+    count: usize, |count| *count >= 1, "a whole number of at least 1"
+);
+number!(
+    /// A count of at least 0.
+    count_or_none: usize, |_| true, "a whole number of at least 0"
+);
+number!(
+    /// A size of square maps.
+    map_size: usize, |size| (16..=8192).contains(size), "a whole number from 16 to 8192"
+);
+number!(
+    /// A length, factor or limit.
+    positive: f64, |number| number.is_finite() && *number > 0.0, "positive and finite"
+);
+number!(
+    /// A rate, weight or limit.
+    non_negative: f64, |number| number.is_finite() && *number >= 0.0, "0 or more"
+);
+number!(
+    /// A fraction.
+    fraction: f64, |number| (0.0..=1.0).contains(number), "a number from 0 to 1"
+);
+/// A frame rate.
+pub(crate) fn frame_rate(text: &str) -> Result<f64, String> {
+    match text.trim().parse::<f64>() {
+        Ok(rate) if rate.is_finite() && rate > 0.0 => Ok(rate),
+        Ok(_) => Err("a frame rate must be positive and finite, such as 24".to_owned()),
+        Err(_) => Err("this is not a number of frames per second, such as 24".to_owned()),
+    }
+}
+
+number!(
+    /// A duration of recorded motion.
+    duration: f64, |seconds| *seconds > 0.0 && *seconds <= 3600.0, "a time in seconds above 0 and at most 3600"
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_out_of_range_are_refused_with_the_range() {
+        assert_eq!(count("-3").unwrap_err(), "it must be a whole number of at least 1");
+        assert!(count("0").is_err() && count("2.5").is_err() && count("7") == Ok(7));
+        assert!(positive("nan").is_err() && positive("0").is_err() && positive("1e-3") == Ok(1e-3));
+        assert!(fraction("1.1").is_err() && fraction("1") == Ok(1.0));
+        assert!(non_negative("-0.1").is_err() && duration("4000").is_err());
+    }
+}
