@@ -149,15 +149,12 @@ fn merge_rigs(objects: &[Object], mesh: &TriMesh) -> Result<(Rig, Vec<Arc<Clip>>
             count += rig.joints().len();
         }
     }
-    let joints = match skeletons[..] {
-        [(only, _)] => Arc::clone(rigs[only].shared_joints()),
-        _ => {
-            let moved =
-                |joint: &Joint, first: usize| Joint { parent: joint.parent.map(|at| at + first), ..joint.clone() };
-            let of =
-                |&(object, first): &(usize, usize)| rigs[object].joints().iter().map(move |joint| moved(joint, first));
-            Arc::new(skeletons.iter().flat_map(of).collect())
-        }
+    let joints = if let [(only, _)] = skeletons[..] {
+        Arc::clone(rigs[only].shared_joints())
+    } else {
+        let moved = |joint: &Joint, first: usize| Joint { parent: joint.parent.map(|at| at + first), ..joint.clone() };
+        let of = |&(object, first): &(usize, usize)| rigs[object].joints().iter().map(move |joint| moved(joint, first));
+        Arc::new(skeletons.iter().flat_map(of).collect())
     };
     let rows = rigs.iter().zip(&first_joints).flat_map(|(rig, &first)| {
         rig.weights().rows().map(move |row| row.map(move |(joint, weight)| (joint + first as u32, weight)))
@@ -169,12 +166,11 @@ fn merge_rigs(objects: &[Object], mesh: &TriMesh) -> Result<(Rig, Vec<Arc<Clip>>
     let mut clips = Vec::new();
     for (number, clip) in objects[0].clips.iter().enumerate() {
         let frames = 0..clip.frame_count();
-        let posed = match skeletons[..] {
-            [(only, _)] => Arc::clone(objects[only].clips[number].shared_transforms()),
-            _ => {
-                let frame = |frame| transforms(&|object| objects[object].clips[number].transforms(frame).to_vec());
-                Arc::new(frames.clone().flat_map(frame).collect())
-            }
+        let posed = if let [(only, _)] = skeletons[..] {
+            Arc::clone(objects[only].clips[number].shared_transforms())
+        } else {
+            let frame = |frame| transforms(&|object| objects[object].clips[number].transforms(frame).to_vec());
+            Arc::new(frames.clone().flat_map(frame).collect())
         };
         let weights = frames.flat_map(|frame| {
             objects.iter().flat_map(move |object| object.clips[number].shape_weights(frame).iter().copied())

@@ -30,7 +30,7 @@ pub struct RigidBones {
 /// Returns the rigid bones nearest to those of `rig` in all frames of `clips`.
 pub fn rigid_bones(mesh: &TriMesh, rig: &Rig, clips: &[Arc<Clip>]) -> Result<RigidBones, RigError> {
     let bodies = bodies(mesh, rig);
-    let binds: Vec<DAffine3> = rig.joints().iter().map(|joint| rigid_bind(joint)).collect();
+    let binds: Vec<DAffine3> = rig.joints().iter().map(rigid_bind).collect();
     let joint = |(joint, bind): (&Joint, &DAffine3)| Joint { inverse_bind: bind.inverse(), ..joint.clone() };
     let joints = rig.joints().iter().zip(&binds).map(joint).collect();
     let mut rigid = Rig::new(mesh, joints, rig.weights().clone(), rig.shapes().to_vec())?;
