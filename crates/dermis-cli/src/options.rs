@@ -42,11 +42,11 @@ pub(crate) struct BoneForm {
 }
 
 impl BoneForm {
-    /// `options` with the form of bones; an error if the option has no effect on `output`.
-    pub(crate) fn applied(self, options: WriteOptions, output: Option<&Path>) -> Result<WriteOptions, Diagnostic> {
+    /// Options of the writer; an error if the form of bones has no effect on `output`.
+    pub(crate) fn applied(self, force: bool, output: Option<&Path>) -> Result<WriteOptions, Diagnostic> {
         let is_fbx = output.and_then(Path::extension).is_some_and(|extension| extension.eq_ignore_ascii_case("fbx"));
         expect_effect([(self.nested_bones, is_fbx, "--nested-bones", "on .fbx outputs")])?;
-        Ok(WriteOptions { nested_bones: self.nested_bones, ..options })
+        Ok(WriteOptions { force, nested_bones: self.nested_bones })
     }
 }
 

@@ -35,7 +35,9 @@ fn scaled(object: &Object, factor: f64) -> Result<Object, Error> {
     let mut result = Object { mesh: Arc::clone(&mesh), ..object.clone() };
     if let Some(sequence) = &object.sequence {
         let grow = move |_: usize, points: &mut [Vec3]| {
-            points.iter_mut().for_each(|point| *point = vector(*point));
+            for point in points {
+                *point = vector(*point);
+            }
             Ok(())
         };
         let sequence: MeshSequence = sequence.map(grow)?;

@@ -84,7 +84,7 @@ pub(crate) struct BoundSkin {
 /// Skeletons of a file and the skins on them.
 #[derive(Debug, Default)]
 pub(crate) struct Skeletons {
-    pub skeletons: Vec<Skeleton>,
+    pub list: Vec<Skeleton>,
     /// In the order of the sources.
     pub skins: Vec<BoundSkin>,
     /// The skeleton and the joint of each node that is one.
@@ -97,13 +97,13 @@ impl Skeletons {
         let mut found = Self::default();
         let mut bound: Vec<Option<BoundSkin>> = skins.iter().map(|_| None).collect();
         for group in groups(forest, skins) {
-            let number = found.skeletons.len();
+            let number = found.list.len();
             let (skeleton, of_skins) = skeleton(forest, skins, &group, number);
             for (joint, &node) in skeleton.nodes.iter().enumerate() {
                 found.joints.entry(node).or_insert((number, joint));
             }
             group.iter().zip(of_skins).for_each(|(&skin, of_skin)| bound[skin] = Some(of_skin));
-            found.skeletons.push(skeleton);
+            found.list.push(skeleton);
         }
         found.skins = bound.into_iter().flatten().collect();
         found
@@ -189,18 +189,21 @@ fn skeleton(
         inverse_bind: scaled_left(inverse_bind, factors[joint].recip()),
     };
     let joints = Arc::new((0..nodes.len()).map(|at| joint(at, inverse_binds[at])).collect::<Vec<_>>());
-    let of_skin = |((order, placement), own): ((&Vec<u32>, DAffine3), Option<Vec<(usize, DAffine3)>>)| {
+    let of_skin = |order: &Vec<u32>, placement: DAffine3, own: Option<Vec<(usize, DAffine3)>>| {
         let joints = own.map_or_else(
             || Arc::clone(&joints),
             |own| {
                 let mut joints = (*joints).clone();
-                own.into_iter().for_each(|(at, inverse_bind)| joints[at] = joint(at, inverse_bind));
+                for (at, inverse_bind) in own {
+                    joints[at] = joint(at, inverse_bind);
+                }
                 Arc::new(joints)
             },
         );
         BoundSkin { skeleton: number, joints, order: order.clone(), placement }
     };
-    let bound = orders.iter().zip(placements).zip(own_binds).map(of_skin).collect();
+    let skins = orders.iter().zip(placements).zip(own_binds);
+    let bound = skins.map(|((order, placement), own)| of_skin(order, placement, own)).collect();
     let rest = nodes.iter().zip(&factors).map(|(&node, &factor)| scaled_right(forest.rest[node], factor));
     let rest = Arc::new(rest.collect());
     (Skeleton { nodes, joints, factors, rest }, bound)

@@ -251,7 +251,7 @@ fn writes_the_suite() {
         for object in &case.scene.objects {
             for motion in expected(object) {
                 let file = format!("{}.{}.f32", case.name, list.len() * 100 + meshes.len());
-                let numbers = motion.frames.iter().flatten().flat_map(|point| point.to_array());
+                let numbers = motion.frames.iter().flatten().flat_map(Vec3::to_array);
                 let bytes: Vec<u8> = numbers.flat_map(f32::to_le_bytes).collect();
                 std::fs::write(folder.join(&file), bytes).unwrap();
                 meshes.push(serde_json::json!({

@@ -167,19 +167,21 @@ fn clip_of_other(
         return Ok((None, None));
     }
     let sources = motion.objects.iter().filter_map(|source| Some((source, source.clips.first()?)));
-    let (mut best, mut failed): (Option<(usize, &Object, &Arc<Clip>, Retargeted)>, _) = (None, None);
+    // The source that moves the most joints.
+    let mut best: Option<(&Object, &Arc<Clip>, Retargeted)> = None;
+    let mut failed = None;
+    let joints = |moved: &Retargeted| moved.places.iter().flatten().count();
     for (source, clip) in sources {
         match retarget_with(clip, source, object, map) {
             Ok(moved) => {
-                let count = moved.places.iter().flatten().count();
-                if best.as_ref().is_none_or(|(most, ..)| count > *most) {
-                    best = Some((count, source, clip, moved));
+                if best.as_ref().is_none_or(|(.., other)| joints(&moved) > joints(other)) {
+                    best = Some((source, clip, moved));
                 }
             }
             Err(error) => failed = failed.or(Some(error)),
         }
     }
-    let Some((_, source, clip, moved)) = best else { return failed.map_or(Ok((None, None)), Err) };
+    let Some((source, clip, moved)) = best else { return failed.map_or(Ok((None, None)), Err) };
     let slide = foot_slide(clip, source, &moved, object, up);
     warnings.extend(first_of_several(source, clip));
     warnings.extend(moved.notes);

@@ -21,7 +21,9 @@ fn exported(name: &str) -> Scene {
     let mark = b"\"dermis\":";
     let places: Vec<usize> =
         bytes.windows(mark.len()).enumerate().filter(|(_, w)| w == mark).map(|(at, _)| at).collect();
-    places.into_iter().for_each(|at| bytes[at + 1..at + 7].copy_from_slice(b"others"));
+    for at in places {
+        bytes[at + 1..at + 7].copy_from_slice(b"others");
+    }
     let scene = dermis::io::read_bytes("glb", &bytes, &ReadOptions::default()).unwrap();
     assert_eq!(scene.units, METRES);
     scene

@@ -140,8 +140,12 @@ fn matches(truth: &Truth, fit: &Fit) -> Vec<Option<usize>> {
     let mut common: BTreeMap<(usize, usize), f64> = BTreeMap::new();
     let (mut own, mut theirs) = (vec![0.0; truth.parents.len()], vec![0.0; fit.skin.bone_count()]);
     for (a, b) in truth.weights.iter().zip(&found) {
-        a.iter().for_each(|(&bone, weight)| own[bone] += weight);
-        b.iter().for_each(|(&bone, weight)| theirs[bone] += weight);
+        for (&bone, weight) in a {
+            own[bone] += weight;
+        }
+        for (&bone, weight) in b {
+            theirs[bone] += weight;
+        }
         for ((&bone, &weight), (&other, &other_weight)) in a.iter().flat_map(|a| b.iter().map(move |b| (a, b))) {
             *common.entry((bone, other)).or_insert(0.0) += f64::min(weight, other_weight);
         }

@@ -63,8 +63,7 @@ struct ObjectSummary {
 
 /// Converts and prints a summary.
 pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> {
-    let options = WriteOptions { force: args.force, ..WriteOptions::default() };
-    let options = args.bones.applied(options, Some(&args.output))?;
+    let options = args.bones.applied(args.force, Some(&args.output))?;
     convert(&args.input, &args.output, &options, &args.part, shared)
 }
 

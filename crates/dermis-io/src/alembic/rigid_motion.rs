@@ -75,7 +75,7 @@ mod tests {
         vec![Vec3::ZERO, Vec3::X, Vec3::Y, Vec3::Z]
     }
 
-    fn sequence(frames: Vec<Vec<Vec3>>) -> MeshSequence {
+    fn sequence(frames: &[Vec<Vec3>]) -> MeshSequence {
         let mesh = TriMesh::new(frames[0].clone(), vec![[0, 1, 2]]).unwrap();
         MeshSequence::new(Arc::new(mesh), frames.concat(), 24.0).unwrap()
     }
@@ -93,8 +93,8 @@ mod tests {
     #[test]
     fn rigid_frames_are_found() {
         for points in [tetrahedron(), tetrahedron()[..3].to_vec()] {
-            let frames = (0..6).map(|frame| moved(&points, frame)).collect();
-            let found = rigid_motion(&sequence(frames)).unwrap().expect("a rigid motion");
+            let frames: Vec<Vec<Vec3>> = (0..6).map(|frame| moved(&points, frame)).collect();
+            let found = rigid_motion(&sequence(&frames)).unwrap().expect("a rigid motion");
             for (frame, transform) in found.iter().enumerate() {
                 assert!(transform.abs_diff_eq(motion(frame) * motion(0).inverse(), 1e-5), "{frame}");
             }
@@ -107,7 +107,7 @@ mod tests {
         let scaled = still.iter().map(|point| *point * 1.00001).collect();
         let mirrored = still.iter().map(|point| point.with_x(-point.x)).collect();
         for frames in [vec![still.clone(), scaled], vec![still.clone(), mirrored], vec![still.clone(), still.clone()]] {
-            assert!(rigid_motion(&sequence(frames)).unwrap().is_none());
+            assert!(rigid_motion(&sequence(&frames)).unwrap().is_none());
         }
     }
 }

@@ -138,7 +138,7 @@ fn channels(words: &mut Words<'_>) -> Result<Vec<Channel>, Error> {
 fn motion(words: &mut Words<'_>, channel_count: usize) -> Result<(f64, Vec<Vec<f64>>), Error> {
     words.keyword(&["Frames:"])?;
     let count = words.number()?;
-    if !(count >= 0.0 && count < 1e15 && count.fract() == 0.0) {
+    if !((0.0..1e15).contains(&count) && count.fract() == 0.0) {
         return Err(words.problem(&format!("invalid number of frames {count}")));
     }
     words.keyword(&["Frame", "Time:"])?;

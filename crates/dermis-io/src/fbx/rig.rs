@@ -138,7 +138,7 @@ impl<'a> Joints<'a> {
                 local = affine(&node.node_to_parent) * local;
                 continue;
             };
-            let of_skeleton = &self.skeletons.skeletons[skeleton];
+            let of_skeleton = &self.skeletons.list[skeleton];
             let bind = scaled_right(of_skeleton.joints[joint].bind(), of_skeleton.factors[joint].recip());
             let size = bind.matrix3.x_axis.length().max(bind.translation.length());
             let is_stored = bind.abs_diff_eq(affine(&node.node_to_world), SAME_PLACE * size);
@@ -156,7 +156,7 @@ impl<'a> Joints<'a> {
         if let Some(known) = self.motions.get(&(skeleton, take)) {
             return Ok(Arc::clone(known));
         }
-        let (of_skeleton, Take { stack, rate_hz, frames }) = (&self.skeletons.skeletons[skeleton], &self.takes[take]);
+        let (of_skeleton, Take { stack, rate_hz, frames }) = (&self.skeletons.list[skeleton], &self.takes[take]);
         reader.budget.take("animation frames", *frames, (of_skeleton.nodes.len() * 96).max(64))?;
         let mut transforms = Vec::with_capacity(frames * of_skeleton.nodes.len());
         for frame in 0..*frames {
@@ -174,7 +174,7 @@ impl<'a> Joints<'a> {
 
     /// The skeleton of a file without meshes: a rig without points, and its clips.
     pub(super) fn motion_only(&mut self, reader: &mut Reader<'_>) -> Result<Option<(String, Rig, Vec<Clip>)>, Error> {
-        let Some(skeleton) = self.skeletons.skeletons.first() else { return Ok(None) };
+        let Some(skeleton) = self.skeletons.list.first() else { return Ok(None) };
         let joints = Arc::clone(&skeleton.joints);
         let name = joints.first().map_or_else(String::new, |joint| joint.name.clone());
         let rig = Rig::sharing(&TriMesh::default(), joints, SkinWeights::from_rows([[]; 0]), Vec::new())?;
@@ -226,14 +226,14 @@ impl<'a> Joints<'a> {
             }
             Some(Carrier { skeleton, joint, .. }) => {
                 let rows = (0..mesh.num_vertices).map(|_| [(*joint as u32, 1.0)]);
-                (Arc::clone(&self.skeletons.skeletons[*skeleton].joints), SkinWeights::from_rows(rows))
+                (Arc::clone(&self.skeletons.list[*skeleton].joints), SkinWeights::from_rows(rows))
             }
             None => (Arc::default(), SkinWeights::default()),
         };
         let rig = Rig::sharing(shaped, joints, weights, shapes)?;
         let skeleton = carrier.map(|carrier| carrier.skeleton);
         let stored = RigPose {
-            transforms: skeleton.map_or_else(Arc::default, |at| Arc::clone(&self.skeletons.skeletons[at].rest)),
+            transforms: skeleton.map_or_else(Arc::default, |at| Arc::clone(&self.skeletons.list[at].rest)),
             shape_weights: channels.iter().map(|(channel, whole)| (channel.weight / whole) as f32).collect(),
         };
         let rig = rig.with_stored_pose(stored)?;

@@ -56,7 +56,7 @@ fn with_stored_pose(reader: &mut Reader<'_>, rig: Rig) -> Result<Rig, Error> {
         stored.transforms = Arc::new(matrices(array)?);
     }
     if let Some(array) = &weights {
-        stored.shape_weights = array.floats()?.to_vec();
+        stored.shape_weights.clone_from(&array.floats()?);
     }
     Ok(if pose.is_some() || weights.is_some() { rig.with_stored_pose(stored)? } else { rig })
 }

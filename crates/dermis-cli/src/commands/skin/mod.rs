@@ -32,7 +32,7 @@ const MAX_ERROR_PERCENT: f64 = 100.0;
 pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> {
     let options = args.fit_options()?;
     args.output.check()?;
-    let write_options = args.form.applied(args.output.options(), args.output.output.as_deref())?;
+    let write_options = args.form.applied(args.output.force, args.output.output.as_deref())?;
     let mut job = Job::new(format!("fitting {}", args.inputs.join(", ")), shared);
     let inputs = inputs::read(&args.inputs, &args.part, &mut job)?;
     job.clock.lap("read");

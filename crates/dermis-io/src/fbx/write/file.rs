@@ -122,12 +122,12 @@ impl FbxFile {
     }
 
     /// Writes everything behind the objects.
-    pub(super) fn finish(mut self, takes: Node) -> Result<(), Error> {
+    pub(super) fn finish(mut self, takes: &Node) -> Result<(), Error> {
         self.bytes(&[0; HEADER])?;
         let end = self.position;
         let connections = Node::new("Connections").children(std::mem::take(&mut self.connections));
         self.node(&connections)?;
-        self.node(&takes)?;
+        self.node(takes)?;
         self.bytes(&[0; HEADER])?;
         self.bytes(&FOOTER_ID)?;
         self.bytes(&[0; 4])?;

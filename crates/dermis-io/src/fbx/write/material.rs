@@ -14,7 +14,7 @@ const CLAMP: u32 = 33071;
 /// Materials and images that the file has; equal ones are written once.
 #[derive(Default)]
 pub(super) struct Materials {
-    materials: Vec<(Material, i64)>,
+    known: Vec<(Material, i64)>,
     images: Vec<(Arc<Image>, i64, String)>,
     pub notes: Vec<Note>,
 }
@@ -22,7 +22,7 @@ pub(super) struct Materials {
 impl Materials {
     /// Writes `material` unless an equal one is there; returns its identifier.
     pub(super) fn id(&mut self, file: &mut FbxFile, material: &Material) -> Result<i64, Error> {
-        if let Some((_, id)) = self.materials.iter().find(|(known, _)| known == material) {
+        if let Some((_, id)) = self.known.iter().find(|(known, _)| known == material) {
             return Ok(*id);
         }
         let id = file.id();
@@ -52,7 +52,7 @@ impl Materials {
             let message = "FBX materials have no alpha cutoff; the material is written as opaque";
             self.notes.push(Note::at(material.name.clone(), message));
         }
-        self.materials.push((material.clone(), id));
+        self.known.push((material.clone(), id));
         Ok(id)
     }
 

@@ -224,7 +224,7 @@ fn scaled(vectors: &[DVec3], part: Part) -> Vec<DVec3> {
 }
 
 fn flat(vectors: &[DVec3]) -> Vec<f64> {
-    vectors.iter().flat_map(|vector| vector.to_array()).collect()
+    vectors.iter().flat_map(DVec3::to_array).collect()
 }
 
 fn signed(indices: &[u32]) -> Vec<i32> {

@@ -257,7 +257,7 @@ impl Writer<'_, '_> {
                 self.note(object, "the rig is written; the recorded frames beside it are dropped");
             }
             (Some(_), Some(_)) => {
-                self.note(object, "the recorded frames are written; the rig, which has no clip, is dropped")
+                self.note(object, "the recorded frames are written; the rig, which has no clip, is dropped");
             }
             _ => {}
         }
@@ -273,7 +273,7 @@ impl Writer<'_, '_> {
             self.job.notes.push(Note::new(format!("a second node named '{from}' is written as '{to}'")));
         }
         let list = takes(&self.takes.list());
-        self.file.finish(list)
+        self.file.finish(&list)
     }
 
     fn note(&mut self, object: &Object, message: &str) {

@@ -227,7 +227,8 @@ fn animate(
     ids: &[i64],
     parts: &[usize],
 ) -> Result<(), Error> {
-    const PROPERTIES: [(&str, &str, fn(&Local) -> DVec3); 3] = [
+    type Part = fn(&Local) -> DVec3;
+    const PROPERTIES: [(&str, &str, Part); 3] = [
         ("Lcl Translation", "T", |local| local.translation),
         ("Lcl Rotation", "R", |local| local.degrees),
         ("Lcl Scaling", "S", |local| local.scale),

@@ -81,7 +81,7 @@ impl<'a> Builder<'a> {
         let forest = builder.forest(animations);
         builder.skeletons = Skeletons::new(&forest, &sources);
         let moves = |animation: &Animation<'_>| {
-            let mut joints = builder.skeletons.skeletons.iter().flat_map(|skeleton| &skeleton.nodes);
+            let mut joints = builder.skeletons.list.iter().flat_map(|skeleton| &skeleton.nodes);
             let is_recorded = |node, mesh| sequence::is_marked(document, mesh) && animation.plays_frames(node);
             let mut meshes = builder.meshes();
             joints.any(|&node| animation.moves(node))
@@ -107,13 +107,12 @@ impl<'a> Builder<'a> {
             if geometry.positions.is_empty() || geometry.influences.is_empty() {
                 continue;
             }
-            let number = match self.skins.get(&skin) {
-                Some(&number) => number,
-                None => {
-                    sources.push(read_skin(self.document, self.tree, skin)?);
-                    self.skins.insert(skin, sources.len() - 1);
-                    sources.len() - 1
-                }
+            let number = if let Some(&number) = self.skins.get(&skin) {
+                number
+            } else {
+                sources.push(read_skin(self.document, self.tree, skin)?);
+                self.skins.insert(skin, sources.len() - 1);
+                sources.len() - 1
             };
             sources[number].candidates.insert(0, self.tree.rest[node]);
             add_masses(&geometry, &mut sources[number].masses);
@@ -187,7 +186,7 @@ impl<'a> Builder<'a> {
 
     /// The skeleton of a file without meshes as an object without points, whose clips move other rigs.
     pub(super) fn motion_only(&self) -> Result<Option<Object>, Error> {
-        let Some(skeleton) = self.skeletons.skeletons.first() else { return Ok(None) };
+        let Some(skeleton) = self.skeletons.list.first() else { return Ok(None) };
         let mesh = TriMesh::default();
         let rig = Rig::sharing(&mesh, Arc::clone(&skeleton.joints), SkinWeights::from_rows([[]; 0]), Vec::new())?;
         let clips = self.clips(None, &rig, Some(0), &[])?;
@@ -223,7 +222,7 @@ impl<'a> Builder<'a> {
             let default_weights = self.default_weights(source, rig.shapes().len());
             let clips = self.clips(Some(source.node), &rig, skeleton, &default_weights)?;
             object.clips = clips.into_iter().map(Arc::new).collect();
-            let transforms = skeleton.map(|skeleton| Arc::clone(&self.skeletons.skeletons[skeleton].rest));
+            let transforms = skeleton.map(|skeleton| Arc::clone(&self.skeletons.list[skeleton].rest));
             let pose = RigPose { transforms: transforms.unwrap_or_default(), shape_weights: default_weights };
             object.rig = Some(Arc::new(rig.with_stored_pose(pose)?));
         }
@@ -242,7 +241,7 @@ impl<'a> Builder<'a> {
                 local = self.tree.locals[node].matrix * local;
                 continue;
             };
-            let of_skeleton = &self.skeletons.skeletons[skeleton];
+            let of_skeleton = &self.skeletons.list[skeleton];
             let bind = scaled_right(of_skeleton.joints[joint].bind(), of_skeleton.factors[joint].recip());
             let size = bind.matrix3.x_axis.length().max(bind.translation.length());
             let is_rest = bind.abs_diff_eq(self.tree.rest[node], SAME_PLACE * size);
@@ -336,7 +335,7 @@ impl<'a> Builder<'a> {
             Carrier::Joint(skeleton, joint) => {
                 self.document.take("skin weights", points, 16)?;
                 let weights = SkinWeights::from_rows((0..points).map(|_| [(*joint as u32, 1.0)]));
-                (Arc::clone(&self.skeletons.skeletons[*skeleton].joints), Some(*skeleton), weights)
+                (Arc::clone(&self.skeletons.list[*skeleton].joints), Some(*skeleton), weights)
             }
             Carrier::Nothing => (Arc::default(), None, SkinWeights::default()),
         };
@@ -394,7 +393,7 @@ impl<'a> Builder<'a> {
 
     /// The joints of a skeleton in all frames of an animation.
     fn motion(&self, skeleton: usize, animation: usize) -> Result<Arc<Vec<DAffine3>>, Error> {
-        let (of_skeleton, animated) = (&self.skeletons.skeletons[skeleton], self.animations[animation]);
+        let (of_skeleton, animated) = (&self.skeletons.list[skeleton], self.animations[animation]);
         let moves = of_skeleton.nodes.iter().any(|&node| animated.moves(node));
         let key = (skeleton, if moves { Ok(animation) } else { Err(animated.times.count) });
         if let Some(known) = self.motions.borrow().get(&key) {

@@ -139,17 +139,13 @@ impl Writer<'_> {
     /// The joints and clips of an object without points, such as the motion of a file without meshes.
     fn skeleton_alone(&mut self, object: &Object, number: usize) -> Result<(), Error> {
         self.tick.step()?;
-        match object.rig.as_ref().filter(|rig| !rig.joints().is_empty()) {
-            Some(rig) => {
-                let carried = self.carried(object, number, rig)?;
-                let skeleton = carried.skeleton.map(|skeleton| &mut self.skeletons[skeleton]);
-                skeleton.map_or(Ok(()), |skeleton| skeleton.skin(&mut self.file, rig).map(|_| ()))
-            }
-            None => {
-                self.notes.push(Note::at(&object.name, "an object without points is dropped"));
-                Ok(())
-            }
-        }
+        let Some(rig) = object.rig.as_ref().filter(|rig| !rig.joints().is_empty()) else {
+            self.notes.push(Note::at(&object.name, "an object without points is dropped"));
+            return Ok(());
+        };
+        let carried = self.carried(object, number, rig)?;
+        let skeleton = carried.skeleton.map(|skeleton| &mut self.skeletons[skeleton]);
+        skeleton.map_or(Ok(()), |skeleton| skeleton.skin(&mut self.file, rig).map(|_| ()))
     }
 
     /// The attributes that all primitives share.

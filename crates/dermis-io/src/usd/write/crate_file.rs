@@ -214,20 +214,20 @@ impl<W: Write + Seek> Crate<W> {
                 self.array(kind::FLOAT, items.len(), items.iter().flat_map(|item| item.to_le_bytes()))
             }
             Value::Vec2s(items) => {
-                let bytes = items.iter().flat_map(|item| item.to_array()).flat_map(f32::to_le_bytes);
+                let bytes = items.iter().flat_map(glam::Vec2::to_array).flat_map(f32::to_le_bytes);
                 self.array(kind::VEC_2F, items.len(), bytes)
             }
             Value::Vec3s(items) if declared == "half3[]" => {
-                let halves = items.iter().flat_map(|item| item.to_array()).map(f16::from_f32);
+                let halves = items.iter().flat_map(glam::Vec3::to_array).map(f16::from_f32);
                 self.array(kind::VEC_3H, items.len(), halves.flat_map(f16::to_le_bytes))
             }
             Value::Vec3s(items) => {
-                let bytes = items.iter().flat_map(|item| item.to_array()).flat_map(f32::to_le_bytes);
+                let bytes = items.iter().flat_map(glam::Vec3::to_array).flat_map(f32::to_le_bytes);
                 self.array(kind::VEC_3F, items.len(), bytes)
             }
             Value::Quats(items) => {
                 // The real part last.
-                let bytes = items.iter().flat_map(|item| item.to_array()).flat_map(f32::to_le_bytes);
+                let bytes = items.iter().flat_map(glam::Quat::to_array).flat_map(f32::to_le_bytes);
                 self.array(kind::QUAT_F, items.len(), bytes)
             }
             Value::Matrices(items) => {
