@@ -141,18 +141,18 @@ fn rejects_invalid_numbers() {
 fn rejects_unwritable_outputs_with_a_hint() {
     let sandbox = Sandbox::new();
     sandbox.write("box.npz", &moving_box(2, 24.0));
-    let extensions = "hint: choose one of .glb .gltf .abc .usda .npz .obj .ply .pc2 .mdd .mesh .msh .node .ele\n";
+    let extensions = "hint: choose one of .glb .gltf .abc .usda .usd .usdc .usdz .fbx .npz .obj .ply .pc2 .mdd .mesh .msh .node .ele\n";
     for (output, expected) in [
         (
             "out.xyz",
             format!("error: '.xyz' is not the extension of a format that dermis writes\n  --> out.xyz\n{extensions}"),
         ),
         ("out", format!("error: the output's name has no extension that names its format\n  --> out\n{extensions}")),
-        ("out.fbx", format!("error: '.fbx' files are read but not written\n  --> out.fbx\n{extensions}")),
+        ("out.bvh", format!("error: '.bvh' files are read but not written\n  --> out.bvh\n{extensions}")),
         (
             "no/such/out.npz",
             "error: the output's folder does not exist\n  --> no/such\nhint: make the folder first, or choose another \
-             sandbox\n"
+             place\n"
                 .to_owned(),
         ),
     ] {

@@ -16,6 +16,9 @@ use crate::error::Error;
 #[derive(Debug, Clone)]
 pub(crate) struct Mapped(Arc<Bytes>);
 
+/// Maximum number of bytes that are read from a pipe or device, which can be endless.
+const MAX_PIPE: u64 = 1 << 30;
+
 #[derive(Debug)]
 enum Bytes {
     File(Mmap),
@@ -41,7 +44,10 @@ impl Mapped {
             return Ok(Self(Arc::new(Bytes::File(map))));
         }
         let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)?;
+        (&mut file).take(MAX_PIPE + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > MAX_PIPE {
+            return Err(Error::malformed(format!("the pipe or device has more than {MAX_PIPE} bytes")));
+        }
         Ok(Self::of_bytes(bytes))
     }
 

@@ -180,7 +180,7 @@ pub(crate) fn write_each(
 fn lost_poses(object: &Object, first: &[Vec3], posed: usize) -> Vec<Note> {
     let mut notes = Vec::new();
     if first != object.mesh.points() {
-        notes.push(Note::at(&object.name, "the rest pose is not that of the first frame and is dropped"));
+        notes.push(Note::at(&object.name, "the rest pose differs from the first frame; it is dropped"));
     }
     // Normals are known for the rest pose alone.
     if posed > 0 && object.mesh.layout().is_some_and(|layout| layout.normals.is_some()) {

@@ -138,7 +138,9 @@ fn check_writable(target: &Path) -> Result<(), Error> {
         target.ancestors().skip(1).map(|folder| if folder.as_os_str().is_empty() { Path::new(".") } else { folder });
     match parents.into_iter().find(|folder| folder.is_dir()) {
         Some(folder) => tempfile::tempfile_in(folder).map(drop).map_err(|error| {
-            Error::from(error).in_file(target).with_hint("choose a folder in which files can be created")
+            let message =
+                format!("the output cannot be written: no file can be created in its folder ({})", error.kind());
+            Error::malformed(message).in_file(target).with_hint("choose another folder")
         }),
         None => Ok(()),
     }

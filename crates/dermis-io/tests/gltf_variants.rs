@@ -167,12 +167,12 @@ fn external_files_are_found_in_the_folder_and_nowhere_else() {
 #[test]
 fn required_extensions_that_are_not_known_are_named() {
     let mut file: serde_json::Value = serde_json::from_slice(&embedded_text()).unwrap();
-    file["extensionsUsed"] = json!(["KHR_texture_transform", "X_magic"]);
+    file["extensionsUsed"] = json!(["KHR_materials_ior", "X_magic"]);
     let read_it =
         |file: &serde_json::Value| dermis_io::read_bytes("glb", file.to_string().as_bytes(), &ReadOptions::default());
     let scene = read_it(&file).unwrap();
-    assert!(scene.notes.iter().any(|note| note.message.contains("KHR_texture_transform")));
-    file["extensionsRequired"] = json!(["KHR_texture_transform", "X_magic"]);
+    assert!(scene.notes.iter().any(|note| note.message.contains("KHR_materials_ior")));
+    file["extensionsRequired"] = json!(["KHR_materials_ior", "X_magic"]);
     let error = read_it(&file).unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Unsupported(what) if what.contains("X_magic") && !what.contains("KHR")));
 }

@@ -85,7 +85,7 @@ pub enum ClipNameError {
         closest: Option<String>,
     },
     /// Several clip names contain the text.
-    #[error("'{wanted}' is a part of the names of {} clips", names.len())]
+    #[error("'{wanted}' matches the names of {} clips", names.len())]
     Ambiguous {
         /// The requested name.
         wanted: String,

@@ -59,7 +59,7 @@ pub enum RetargetError {
     #[error("invalid map of joints: {0}")]
     Map(String),
     /// The map names joints that do not exist.
-    #[error("the map of joints has {} unknown names", names.len())]
+    #[error("the joint map has unknown names: {}", names.len())]
     UnknownInMap {
         /// The names.
         names: Vec<String>,
@@ -248,10 +248,14 @@ impl<'a> Skeletons<'a> {
         DAffine3::from_mat3_translation(DMat3::from_quat(turned) * bind.matrix3, translation)
     }
 
-    /// Returns whether no joint above has a match.
+    /// Returns whether no joint above has a match, and the joint carries most of those that have. A hand that alone has a
+    /// match would be torn off by the translation of a body.
     fn is_topmost(&self, joint: usize) -> bool {
         let above = |joint: usize| self.target.joints()[joint].parent;
-        std::iter::successors(above(joint), |&joint| above(joint)).all(|joint| self.places[joint].is_none())
+        let path = |joint: usize| std::iter::successors(Some(joint), move |&joint| above(joint));
+        let matched = || (0..self.places.len()).filter(|&joint| self.places[joint].is_some());
+        let carried = matched().filter(|&other| path(other).any(|above| above == joint)).count();
+        path(joint).skip(1).all(|joint| self.places[joint].is_none()) && 2 * carried >= matched().count()
     }
 }
 
@@ -360,11 +364,11 @@ fn match_joints(
         to.iter().zip(&places).filter(|(_, place)| place.is_none()).map(|(joint, _)| joint.name.clone()).collect();
     if !missing.is_empty() {
         let message = format!(
-            "the clip '{}' does not move {} of {} joints, which stay at rest; {}",
+            "the clip '{}' does not move {} of {} joints; they stay at rest: {}",
             clip.name(),
             missing.len(),
             to.len(),
-            listed("these are", &missing)
+            listed("", &missing).trim_start_matches(": ")
         );
         notes.push(Note::at(object, message));
     }
@@ -447,7 +451,7 @@ fn body_part(name: &str, bare: &str) -> String {
         ("neck", &["neck", "neck01"]),
         ("head", &["head"]),
         ("shoulder", &["shoulder", "clavicle", "collar"]),
-        ("upperarm", &["arm", "upperarm", "uparm"]),
+        ("upperarm", &["arm", "upperarm", "uparm", "shldr"]),
         ("lowerarm", &["forearm", "lowerarm", "elbow"]),
         ("hand", &["hand", "wrist"]),
         ("upperleg", &["upleg", "thigh", "upperleg"]),
@@ -462,6 +466,8 @@ fn body_part(name: &str, bare: &str) -> String {
         "left"
     } else if bare.contains("right") || tokens.contains(&"r") {
         "right"
+    } else if poser(&last).is_some() {
+        if last.starts_with('l') { "left" } else { "right" }
     } else {
         ""
     };
@@ -469,8 +475,17 @@ fn body_part(name: &str, bare: &str) -> String {
     if let Some(letter) = tokens.iter().find(|token| matches!(**token, "l" | "r")) {
         own = own.strip_prefix(letter).or(own.strip_suffix(letter)).unwrap_or(&own).to_owned();
     }
+    if let Some(part) = poser(&last) {
+        part.clone_into(&mut own);
+    }
     let part = PARTS.iter().find(|(_, names)| names.contains(&own.as_str()));
     part.map_or_else(String::new, |(part, _)| format!("{side} {part}"))
+}
+
+/// The part in the names of Poser, `rShldr` or `lThigh`, which begin with the side.
+fn poser(name: &str) -> Option<&str> {
+    const PARTS: [&str; 8] = ["collar", "shldr", "forearm", "hand", "thigh", "shin", "foot", "toe"];
+    name.strip_prefix(['l', 'r']).filter(|part| PARTS.contains(part))
 }
 
 /// Fewest joints, and fraction of the smaller skeleton, that must have a match by hierarchy.
@@ -605,7 +620,7 @@ fn match_shapes(clip: &Clip, from: &Rig, to: &Rig, object: &str, notes: &mut Vec
     let places: Vec<Option<usize>> =
         shapes.map(|(at, shape)| if same_names { Some(at) } else { place(&shape.name) }).collect();
     if places.iter().any(Option::is_none) {
-        let message = format!("the clip '{}' does not move all blend shapes; the others stay at 0", clip.name());
+        let message = format!("the clip '{}' does not move some blend shapes; they stay at 0", clip.name());
         notes.push(Note::at(object, message));
     }
     places

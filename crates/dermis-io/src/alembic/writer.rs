@@ -129,7 +129,7 @@ fn notes_on(object: &Object) -> Vec<Note> {
     }
     if let Some(layout) = object.mesh.layout() {
         if !layout.materials.is_empty() {
-            messages.push("materials are written as face sets, which keep their names alone".to_owned());
+            messages.push("only the names of materials are kept, as face sets".to_owned());
         }
         if layout.tangents.is_some() {
             messages.push("the tangents are dropped".to_owned());

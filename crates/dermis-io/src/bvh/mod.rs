@@ -6,7 +6,8 @@
 //! `HIERARCHY` gives each joint an offset from its parent and a list of channels; `MOTION` gives the channels' values in
 //! each frame. Channels are applied in the order of the list, `Zrotation Xrotation Yrotation` being `Rz · Rx · Ry`; angles
 //! are degrees. Positions replace the offset of the root and, as written by most programs, of any other joint that has
-//! them. The rest pose is all joints at their offsets without rotation. The format has no units and no up axis: both are
+//! them. The rest pose is all joints at their offsets without rotation; a root whose offset is 0 is raised to the length
+//! of its legs if it has that height in the first frame ([`leg_length`]). The format has no units and no up axis: both are
 //! left undefined.
 
 mod parse;
@@ -26,11 +27,14 @@ use crate::options::ReadOptions;
 /// Name of the only clip.
 const CLIP_NAME: &str = "motion";
 
+/// Maximum deviation of the root's height in the first frame from the length of the legs, relative to it.
+const MAX_DEVIATION: f64 = 0.4;
+
 /// Reads a file.
 pub(crate) fn read(input: &Input, _: &ReadOptions) -> Result<Scene, Error> {
     let file = parse(&input.bytes)?;
     let mut notes = Vec::new();
-    let joints = joints(&file.nodes, &mut notes);
+    let joints = joints(&file.nodes, leg_length(&file), &mut notes);
     let rig = Rig::new(&TriMesh::default(), joints, SkinWeights::from_rows([[]; 0]), Vec::new())?;
     let clips = clip(&file, &rig, &mut notes)?.into_iter().collect();
     notes.push(Note::new("a motion without a mesh; the format has no units and no up axis"));
@@ -42,12 +46,12 @@ pub(crate) fn read(input: &Input, _: &ReadOptions) -> Result<Scene, Error> {
 }
 
 /// The joints in the order of the file, ends of chains included, under unique names.
-fn joints(nodes: &[Node], notes: &mut Vec<Note>) -> Vec<Joint> {
+fn joints(nodes: &[Node], root: DVec3, notes: &mut Vec<Note>) -> Vec<Joint> {
     let mut taken: HashMap<&str, usize> = HashMap::new();
     let mut places: Vec<DVec3> = Vec::with_capacity(nodes.len());
     let mut joints = Vec::with_capacity(nodes.len());
     for node in nodes {
-        let above = node.parent.map_or(DVec3::ZERO, |parent| places[parent]);
+        let above = node.parent.map_or(root, |parent| places[parent]);
         places.push(above + node.offset);
         let count = taken.entry(&node.name).or_default();
         *count += 1;
@@ -58,6 +62,23 @@ fn joints(nodes: &[Node], notes: &mut Vec<Note>) -> Vec<Joint> {
         joints.push(Joint::at(name, node.parent, DAffine3::from_translation(above + node.offset)));
     }
     joints
+}
+
+/// Offset of the root in the rest pose. Many programs write 0 and put the height of the hips into the position channels:
+/// a motion relative to such a rest pose would lift a character by the length of its legs. If the height of the root in
+/// the first frame is about that of its lowest joint below it, the root rests that high.
+fn leg_length(file: &File) -> DVec3 {
+    let (Some(root), Some(frame)) = (file.nodes.first(), file.frames.first()) else { return DVec3::ZERO };
+    let mut positions: Vec<DVec3> = Vec::with_capacity(file.nodes.len());
+    for node in &file.nodes {
+        positions.push(node.parent.map_or(DVec3::ZERO, |parent| positions[parent]) + node.offset);
+    }
+    let first = local(root, frame).translation;
+    let legs = |axis: usize| -positions.iter().map(|position| position[axis]).fold(0.0, f64::min);
+    let deviation = |axis: usize| (first[axis] / legs(axis) - 1.0).abs();
+    let stands = |axis: &usize| root.offset[*axis].abs() < 0.1 * legs(*axis) && deviation(*axis) < MAX_DEVIATION;
+    let axis = (0..3).filter(stands).min_by(|&a, &b| deviation(a).total_cmp(&deviation(b)));
+    axis.map_or(DVec3::ZERO, |axis| DVec3::AXES[axis] * legs(axis))
 }
 
 /// The motion; `None` if the file has no frames.

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 
+use glam::Vec2;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Tells whether a field has its default and need not be written. Numbers are always written: one that is optional in
@@ -238,6 +239,19 @@ schema! { "camelCase"
         scale: Option<f32>,
         /// Of occlusion textures.
         strength: Option<f32>,
+        extensions: TextureExtensions,
+    }
+
+    TextureExtensions {
+        #[serde(rename = "KHR_texture_transform")]
+        transform: Option<TextureTransform>,
+    }
+
+    TextureTransform {
+        offset: Option<[f32; 2]>,
+        rotation: Option<f32>,
+        scale: Option<[f32; 2]>,
+        tex_coord: Option<u32>,
     }
 
     Texture { source: Option<usize>, sampler: Option<usize>, }
@@ -312,4 +326,49 @@ where
 #[allow(clippy::ref_option, reason = "the form that serde calls")]
 fn in_f32<S: Serializer, const K: usize>(numbers: &Option<[f64; K]>, serializer: S) -> Result<S::Ok, S::Error> {
     numbers.map(|numbers| numbers.map(|number| number as f32).to_vec()).serialize(serializer)
+}
+
+impl Material {
+    /// The textures, the base colour first.
+    pub(super) fn textures(&self) -> Vec<&TextureUse> {
+        let MetallicRoughness { base_color_texture, metallic_roughness_texture, .. } = &self.pbr_metallic_roughness;
+        let others =
+            [metallic_roughness_texture, &self.normal_texture, &self.occlusion_texture, &self.emissive_texture];
+        std::iter::once(base_color_texture).chain(others).flatten().collect()
+    }
+}
+
+impl TextureUse {
+    /// The set of UVs.
+    pub(super) fn uv_set(&self) -> u32 {
+        let transform = self.extensions.transform.as_ref();
+        transform.and_then(|transform| transform.tex_coord).unwrap_or(self.tex_coord)
+    }
+
+    /// `uv` after the texture transform: scaled, rotated counter-clockwise as seen, and moved.
+    pub(super) fn transformed(&self, uv: Vec2) -> Vec2 {
+        let Some(transform) = &self.extensions.transform else { return uv };
+        let scaled = uv * Vec2::from(transform.scale.unwrap_or([1.0; 2]));
+        // V points down.
+        let rotated = Vec2::from_angle(-transform.rotation.unwrap_or(0.0)).rotate(scaled);
+        rotated + Vec2::from(transform.offset.unwrap_or([0.0; 2]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texture_transforms_scale_rotate_and_move() {
+        let transform = TextureTransform {
+            offset: Some([0.5, 0.25]),
+            rotation: Some(std::f32::consts::FRAC_PI_2),
+            scale: Some([2.0, 4.0]),
+            tex_coord: Some(1),
+        };
+        let used = TextureUse { extensions: TextureExtensions { transform: Some(transform) }, ..TextureUse::default() };
+        assert_eq!(used.uv_set(), 1);
+        assert!(used.transformed(Vec2::new(1.0, 0.5)).distance(Vec2::new(2.5, -1.75)) < 1e-6);
+    }
 }

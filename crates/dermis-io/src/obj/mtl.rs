@@ -112,7 +112,7 @@ pub(super) fn write(library: &Path, materials: &[Material], job: &mut Job<'_>) -
             &material.emissive_texture,
         ];
         if others.iter().any(|texture| texture.is_some()) {
-            job.notes.push(Note::at(name, "of the material's textures only the base colour's is written"));
+            job.notes.push(Note::at(name, "only the base colour texture of the material is written"));
         }
     }
     job.output.write_all(library, text.as_bytes())?;

@@ -48,7 +48,7 @@ pub enum SelectError {
         closest: Option<String>,
     },
     /// Several objects have names with that part.
-    #[error("'{wanted}' is a part of the names of {} meshes", names.len())]
+    #[error("'{wanted}' matches the names of {} meshes", names.len())]
     AmbiguousMesh {
         /// The requested name.
         wanted: String,
@@ -66,7 +66,7 @@ pub enum SelectError {
         closest: Option<String>,
     },
     /// Several clips have names with that part.
-    #[error("'{wanted}' is a part of the names of {} clips", names.len())]
+    #[error("'{wanted}' matches the names of {} clips", names.len())]
     AmbiguousClip {
         /// The requested name.
         wanted: String,
@@ -293,7 +293,7 @@ fn keep_frames(object: &mut Object, range: &FrameRange) -> Result<Vec<Note>, Sel
     let mut notes = Vec::new();
     let mut resolve = |motion: String, count: usize| {
         if range.exceeds(count) {
-            notes.push(Note::new(format!("the frames {range} exceed the {count} of {motion}; they are cut there")));
+            notes.push(Note::new(format!("the frames {range} exceed the {count} of {motion}; the range ends there")));
         }
         range.resolve(count).ok_or(SelectError::EmptyRange { range: *range, motion, count })
     };

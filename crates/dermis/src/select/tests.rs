@@ -39,7 +39,7 @@ fn keeps_the_mesh_that_a_part_of_its_path_names() {
     assert_eq!(kept.objects[0].name, "/hero/hat");
     assert_eq!(select(scene(objects()), &asked("/hero/*")).unwrap().objects.len(), 2);
     let error = select(scene(objects()), &asked("hero")).unwrap_err();
-    assert_eq!(error.to_string(), "'hero' is a part of the names of 2 meshes");
+    assert_eq!(error.to_string(), "'hero' matches the names of 2 meshes");
     let error = select(scene(objects()), &asked("/hero/boddy")).unwrap_err();
     assert_eq!(error.hint().unwrap(), "did you mean '/hero/body'?");
     assert_eq!(error.details(), ["meshes: '/hero/body', '/hero/hat'"]);

@@ -132,9 +132,7 @@ fn split_container(bytes: &[u8]) -> Result<(&[u8], Option<&[u8]>), Error> {
         return Err(Error::unsupported(format!("this is glTF {version}; only glTF 2.0 is read")));
     }
     let length = little_endian(bytes, 8)? as usize;
-    let bytes = bytes
-        .get(..length)
-        .ok_or_else(|| Error::truncated("the file by its own header", length as u64, bytes.len() as u64))?;
+    let bytes = bytes.get(..length).ok_or_else(|| Error::truncated("the file", length as u64, bytes.len() as u64))?;
     let (kind, json, next) = chunk(bytes, 12)?;
     if kind != JSON_CHUNK {
         return Err(Error::malformed("the first chunk of the file is not JSON"));

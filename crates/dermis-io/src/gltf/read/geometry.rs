@@ -16,7 +16,7 @@ use super::document::{Document, missing};
 use super::draco::{self, DracoPrimitive};
 use crate::error::Error;
 use crate::gltf::POINT_ATTRIBUTE;
-use crate::gltf::schema::{Mesh, Primitive};
+use crate::gltf::schema::{Material, Mesh, Primitive, TextureUse};
 
 /// The modes of primitives.
 const POINTS: u32 = 0;
@@ -94,6 +94,7 @@ fn read<'a>(document: &'a Document<'_>, mesh: &'a Mesh, index: usize) -> Result<
     }
     geometry.tangents = merge.where_all_have::<[f32; 4]>("TANGENT")?.map(vectors);
     geometry.uvs = merge.sets("TEXCOORD", |merge, name| merge.filled(name, Vec2::ZERO))?;
+    transform_uvs(&merge, &mut geometry.uvs);
     geometry.colors = merge.sets("COLOR", Merge::colors)?;
     let joints = merge.sets("JOINTS", |merge, name| merge.filled(name, [0.0; 4]))?;
     let weights = merge.sets("WEIGHTS", |merge, name| merge.filled(name, [0.0; 4]))?;
@@ -105,6 +106,32 @@ fn read<'a>(document: &'a Document<'_>, mesh: &'a Mesh, index: usize) -> Result<
     let marked = geometry.scalars.remove(POINT_ATTRIBUTE).filter(|_| ours).and_then(|points| marked_points(&points));
     geometry.weld = marked.unwrap_or_else(|| weld_vertices(&geometry));
     Ok(geometry)
+}
+
+/// Applies the texture transforms of the materials to the UVs. Textures of a material can have different ones; that of
+/// its first texture is applied.
+fn transform_uvs(merge: &Merge<'_, '_>, uvs: &mut [Vec<Vec2>]) {
+    for block in merge.blocks {
+        let material = block.primitive.material.and_then(|index| merge.document.root.materials.get(index));
+        let Some(uses) = material.map(Material::textures) else { continue };
+        let Some(first) = uses.first().filter(|first| first.extensions.transform.is_some()) else {
+            if uses.iter().any(|used| used.extensions.transform.is_some()) {
+                merge.document.note(Note::at(&merge.place, "the texture transform of a secondary texture is skipped"));
+            }
+            continue;
+        };
+        let same = |used: &&TextureUse| used.uv_set() != first.uv_set() || used.extensions == first.extensions;
+        if !uses.iter().all(same) {
+            let message = "the textures of a material have different transforms; that of the first is applied to all";
+            merge.document.note(Note::at(&merge.place, message));
+        }
+        let range = block.first as usize..block.first as usize + block.count;
+        if let Some(uvs) = uvs.get_mut(first.uv_set() as usize).and_then(|uvs| uvs.get_mut(range)) {
+            for uv in uvs {
+                *uv = first.transformed(*uv);
+            }
+        }
+    }
 }
 
 /// Fills in triangles and materials; returns the blocks of vertices that they use.

@@ -61,7 +61,7 @@ impl<'a> Materials<'a> {
         let texture =
             root.textures.get(usage.index).ok_or_else(|| missing("texture", usage.index, root.textures.len()))?;
         let Some(source) = texture.source else {
-            let message = "a texture has no image but in an extension; it is skipped";
+            let message = "the texture is skipped: its image is in a format that is not read, such as KTX2 or WebP";
             self.document.note(Note::at(format!("textures[{}]", usage.index), message));
             return Ok(None);
         };
@@ -82,7 +82,7 @@ impl<'a> Materials<'a> {
             }
         };
         let factor = usage.scale.or(usage.strength).unwrap_or(1.0);
-        Ok(Some(Texture { image, uv_set: usage.tex_coord, factor, sampler }))
+        Ok(Some(Texture { image, uv_set: usage.uv_set(), factor, sampler }))
     }
 
     fn image(&self, index: usize) -> Result<Option<Arc<Image>>, Error> {

@@ -26,7 +26,8 @@ use crate::error::Error;
 use crate::options::ReadOptions;
 
 /// Extensions that change shape or motion and are read.
-const READ: [&str; 5] = [
+const READ: [&str; 6] = [
+    "KHR_texture_transform",
     "KHR_mesh_quantization",
     "EXT_meshopt_compression",
     "KHR_meshopt_compression",
@@ -82,7 +83,7 @@ fn check_extensions(document: &Document<'_>) -> Result<(), Error> {
             .with_hint("export it again without them"));
     }
     for name in &document.root.extensions_used {
-        if appearance(name) {
+        if appearance(name) && !READ.contains(&name.as_str()) {
             document.note(Note::new(format!("{name} is skipped")));
         }
         if let Some((_, message)) = LEFT_OUT.iter().find(|(known, _)| known == name) {

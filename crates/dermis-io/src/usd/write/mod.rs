@@ -191,7 +191,7 @@ fn plan<'a>(object: &'a Object, notes: &mut Vec<Note>) -> Result<Plan<'a>, Error
     }
     if let Some(rigged) = as_joints(object, rig)? {
         if object.clips.len() > 1 {
-            note("the first clip is bound to the skeleton; the others stand beside it");
+            note("the first clip is bound to the skeleton; the others are separate animations");
         }
         if object.sequence.is_some() {
             note("the recorded frames are dropped; the rig and its clips are written");
