@@ -754,7 +754,7 @@ mod tests {
         let to = figure(2.0, false, 0.0, ToOwned::to_owned);
         let moved = retarget_with(&from.clips[0], &from, &to, &JointMap::new()).unwrap();
         assert_eq!(moved.places.iter().filter(|place| place.is_none()).count(), 1);
-        assert!(moved.notes[0].message.contains("1 of 8 joints, which stay at rest; these are: 'LeftForeArm'"));
+        assert!(moved.notes[0].message.contains("1 of 8 joints; they stay at rest: 'LeftForeArm'"));
         // The elbow hangs from the arm, which turns as a whole in this motion.
         assert!(moved.clip.transforms(2)[3].abs_diff_eq(to.clips[0].transforms(2)[3], 1e-9));
         let map = joint_map_from_toml("LeftForeArm = \"tail\"").unwrap();
