@@ -12,6 +12,7 @@ Blender's world has z up and Alembic's convention is y up: Blender turns files b
 """
 
 import math
+import re
 import sys
 
 import numpy as np
@@ -84,9 +85,10 @@ def check(path, expected_path):
     found = {}
     for blender_object in bpy.data.objects:
         if blender_object.type == "MESH":
-            # Only what moves knows its path; all are named after the transforms above them.
+            # Only what deforms knows its path; all are named after the transforms above them, with a number if a
+            # transform with children of its own has the name already.
             paths = [m.object_path for m in blender_object.modifiers if m.type == "MESH_SEQUENCE_CACHE"]
-            found |= {name: blender_object for name in [blender_object.name, *paths]}
+            found |= {name: blender_object for name in [re.sub(r"\.\d+$", "", blender_object.name), *paths]}
     count = sum(key.startswith("name_") for key in expected.files)
     for k in range(count):
         name = str(expected[f"name_{k}"])
