@@ -1,0 +1,192 @@
+//! Hints that name options of the command line.
+
+use std::error::Error;
+
+use dermis::active::volume::VolumeError;
+use dermis::active::wrinkle::WrinkleError;
+use dermis::animations::AnimationsError;
+use dermis::bodies::BodyFileError;
+use dermis::io::{self, ErrorKind};
+use dermis::keep_volume::KeepVolumeError;
+use dermis::pose_model::PoseError;
+use dermis::skin::FitError;
+use dermis::skin::envelope::{ExamplesError, TrainError};
+use dermis::tet::tetrahedra::TetError;
+use dermis::tissue::fem::ModelError;
+use dermis::tissue::layered::LayeredError;
+use dermis::train_envelope::EnvelopeError;
+use dermis::{RetargetError, SelectError};
+use dermis_view::ServeError;
+/// Hint for the error in terms of options.
+pub(crate) fn hint(error: &(dyn Error + 'static)) -> Option<String> {
+    if let Some(error) = error.downcast_ref::<io::Error>() {
+        return match error.kind() {
+            ErrorKind::Exists => Some("use --force to replace it".to_owned()),
+            _ => error.hint().map(ToOwned::to_owned),
+        };
+    }
+    if let Some(error) = error.downcast_ref::<SelectError>() {
+        return match error {
+            SelectError::NoSuchClip { names, .. } if names.is_empty() => Some("omit --clip".to_owned()),
+            _ => error.hint(),
+        };
+    }
+    if let Some(error) = error.downcast_ref::<EnvelopeError>() {
+        return training_set(error);
+    }
+    option_hint(error).map(ToOwned::to_owned)
+}
+
+fn option_hint(error: &(dyn Error + 'static)) -> Option<&'static str> {
+    if let Some(error) = error.downcast_ref() {
+        return skin(error);
+    }
+    if let Some(error) = error.downcast_ref() {
+        return envelope(error);
+    }
+    if let Some(error) = error.downcast_ref() {
+        return volume(error);
+    }
+    if let Some(error) = error.downcast_ref() {
+        return wrinkle(error);
+    }
+    if let Some(error) = error.downcast_ref() {
+        return tetrahedra(error);
+    }
+    if let Some(error) = error.downcast_ref::<RetargetError>() {
+        return error.hint();
+    }
+    if let Some(error) = error.downcast_ref::<KeepVolumeError>() {
+        return error.hint();
+    }
+    if let Some(error) = error.downcast_ref() {
+        return pose(error);
+    }
+    if let Some(error) = error.downcast_ref() {
+        return training(error);
+    }
+    if let Some(BodyFileError::Size { .. }) = error.downcast_ref() {
+        return Some("give the unit of the file with --units, such as cm");
+    }
+    if let Some(error) = error.downcast_ref() {
+        return animations(error);
+    }
+    if let Some(BodyFileError::NoRig) = error.downcast_ref() {
+        return Some("fit a rig with 'dermis tissue build --rig human', or give one with --rig FILE");
+    }
+    if let Some(LayeredError::TooFar { .. }) = error.downcast_ref() {
+        return Some("use more --substeps, a smaller --tolerance, weaker --forces, or stiffer flesh");
+    }
+    if let Some(LayeredError::Model(ModelError::NothingFree)) = error.downcast_ref() {
+        return Some("set a thickness above 1: dermis tissue edit MODEL --thickness 1.3 -o MODEL");
+    }
+    if let Some(ServeError::Bind { .. }) = error.downcast_ref() {
+        return Some("omit --port to use any free port");
+    }
+    None
+}
+
+fn skin(error: &FitError) -> Option<&'static str> {
+    match error {
+        FitError::TooFewFrames { .. } => Some("give an animated file, or more of its frames"),
+        FitError::OtherMesh { .. } => Some("animations that share a skin must be of one mesh"),
+        FitError::ClipCount { .. } => Some("name the clips with --clip, in the order of the inputs"),
+        FitError::ClipLength { .. } => Some("give --frames or --fps so that both have the same frames"),
+        _ => None,
+    }
+}
+
+fn animations(error: &AnimationsError) -> Option<&'static str> {
+    match error {
+        AnimationsError::OtherPoints { .. } => Some("animations that share a skin must be of one mesh"),
+        AnimationsError::OtherTriangles => Some("export both from the same mesh, with the same order of points"),
+        AnimationsError::NoSuchFrame { .. } => Some("give --rest-frame a frame of the first animation"),
+        _ => None,
+    }
+}
+
+fn envelope(error: &ExamplesError) -> Option<&'static str> {
+    match error {
+        ExamplesError::Length { .. } => {
+            Some("give one shape per frame of the clip, set their times with --pose-times, or select another --clip")
+        }
+        ExamplesError::OtherMesh { .. } | ExamplesError::OtherTriangles => {
+            Some("export shapes and rig from one mesh with the same order of points")
+        }
+        ExamplesError::OtherSkeleton { .. } => Some("give a clip of the same skeleton"),
+        _ => None,
+    }
+}
+
+fn training(error: &TrainError) -> Option<&'static str> {
+    match error {
+        TrainError::NoInfluence { .. } => {
+            Some("add skin weights, paint a map, widen the maps with --widen, or use --maps auto")
+        }
+        TrainError::NoPoses => Some("give at least one pose a weight above 0"),
+        _ => None,
+    }
+}
+
+fn training_set(error: &EnvelopeError) -> Option<String> {
+    match error {
+        EnvelopeError::NoJoints => Some("give a rigged file, or create one with 'dermis skin'".to_owned()),
+        EnvelopeError::NoShapes => Some("give the shapes of the frames with --targets FILE".to_owned()),
+        EnvelopeError::PoseTimes { .. } => {
+            Some("give one time per shape with --pose-times, in the order of the shapes".to_owned())
+        }
+        EnvelopeError::NoSuchPose { .. } => {
+            Some("give --pose-weight a frame of the clip, from 0, that --frames selects".to_owned())
+        }
+        EnvelopeError::NoMultiWeights => Some("train a model with 'dermis envelope train'".to_owned()),
+        error => error.hint(),
+    }
+}
+
+fn pose(error: &PoseError) -> Option<&'static str> {
+    match error {
+        PoseError::NoRig => Some("give a rigged file, or create one with 'dermis skin'"),
+        PoseError::NoClip => Some("give a file with a clip with --rig FILE"),
+        PoseError::NoOtherClip => Some("give a rigged and animated file to --rig"),
+        _ => None,
+    }
+}
+
+fn volume(error: &VolumeError) -> Option<&'static str> {
+    match error {
+        VolumeError::Open { .. } => Some("close the mesh, or use --cap to close it for the computation of the volume"),
+        VolumeError::NoVolume { .. } => {
+            Some("a flat or self-cancelling mesh cannot be corrected; select another with --mesh")
+        }
+        VolumeError::NoSuchAttribute { .. } => Some("give the name of an attribute of the file, or omit --attribute"),
+        error => error.hint(),
+    }
+}
+
+fn wrinkle(error: &WrinkleError) -> Option<&'static str> {
+    match error {
+        WrinkleError::RestPoints { .. } | WrinkleError::RestTopology { .. } => {
+            Some("use the same mesh in another pose as the rest shape, or one of its frames with --rest-frame K")
+        }
+        WrinkleError::NoArea | WrinkleError::NoUvs => {
+            Some("give a rest shape with --rest FILE, or a frame with --rest-frame K")
+        }
+        WrinkleError::Radius(_) => Some("give --min-radius in scene units, such as 0.02 for cloth in metres"),
+        WrinkleError::Coarsen { .. } => Some("give --coarsen a number between 4 and the number of triangles"),
+        _ => None,
+    }
+}
+
+fn tetrahedra(error: &TetError) -> Option<&'static str> {
+    match error {
+        TetError::SelfIntersecting { .. } => {
+            Some("remove the intersections, move points with --separate 0.01, or use --mesher lattice")
+        }
+        TetError::Open { .. }
+        | TetError::NonManifold { .. }
+        | TetError::Inconsistent { .. }
+        | TetError::Degenerate { .. }
+        | TetError::CoincidentPoints { .. } => Some("repair the skin, or use --mesher lattice"),
+        _ => None,
+    }
+}
