@@ -293,7 +293,7 @@ schema! { "snake_case"
     AssetMark { metres_per_unit: Option<f64>, up_axis: Option<String>, }
 
     NodeMark {
-        /// This node only turns and scales the scene to glTF's metres and Y up.
+        /// This node only converts the scene to glTF's metres and Y up.
         units: bool,
     }
 

@@ -45,7 +45,7 @@ impl<'a> Document<'a> {
         let (json, binary) = split_container(bytes)?;
         let mut root: Root = serde_json::from_slice(json)
             .map_err(|error| Error::malformed(format!("the file's JSON is not glTF: {error}")))?;
-        // By its place in the file, so that the parts of one animation in several objects have one name.
+        // By its index in the file, so that the parts of one animation in several objects have one name.
         for (index, animation) in root.animations.iter_mut().enumerate().filter(|(_, found)| found.name.is_empty()) {
             animation.name = clip_name(index);
         }

@@ -50,11 +50,11 @@ pub(super) fn decompress(
     draco: &Draco,
 ) -> Result<DracoPrimitive, Error> {
     let bytes = document.view(draco.buffer_view)?;
-    let most_bytes = (bytes.len() as u64).saturating_mul(MAX_BYTES_PER_BYTE).max(FLOOR_BYTES);
+    let max_bytes = (bytes.len() as u64).saturating_mul(MAX_BYTES_PER_BYTE).max(FLOOR_BYTES);
     let limits = DecodeLimits::default()
-        .with_max_decoded_bytes(most_bytes)
-        .with_max_faces(most_bytes / WORK_BYTES_PER_FACE)
-        .with_max_points(most_bytes / WORK_BYTES_PER_FACE);
+        .with_max_decoded_bytes(max_bytes)
+        .with_max_faces(max_bytes / WORK_BYTES_PER_FACE)
+        .with_max_points(max_bytes / WORK_BYTES_PER_FACE);
     let mut mesh = Mesh::new();
     MeshDecoder::new()
         .decode(&mut DecoderBuffer::new(bytes).with_limits(limits), &mut mesh)

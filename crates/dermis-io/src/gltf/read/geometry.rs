@@ -43,7 +43,7 @@ pub(super) struct Geometry<'a> {
     /// Custom scalars per vertex.
     pub scalars: BTreeMap<String, Vec<f32>>,
     pub targets: Vec<Target<'a>>,
-    /// Which vertices are the same point.
+    /// Point of each vertex.
     pub weld: Weld,
 }
 
@@ -85,12 +85,12 @@ fn read<'a>(document: &'a Document<'_>, mesh: &'a Mesh, index: usize) -> Result<
     if blocks.is_empty() {
         return Ok(geometry);
     }
-    let merge = Merge { document, blocks: &blocks, place: format!("meshes[{index}]") };
+    let merge = Merge { document, blocks: &blocks, location: format!("meshes[{index}]") };
     geometry.positions = merge.required("POSITION")?;
     geometry.normals = merge.where_all_have("NORMAL")?;
     if geometry.normals.is_none() && !geometry.triangles.is_empty() && !merge.has("NORMAL") {
         // Section 3.7.2.1: without normals, viewers shade the mesh flat.
-        document.note(Note::at(&merge.place, "the mesh has no normals; it is shaded smooth instead of flat"));
+        document.note(Note::at(&merge.location, "the mesh has no normals; it is shaded smooth instead of flat"));
     }
     geometry.tangents = merge.where_all_have::<[f32; 4]>("TANGENT")?.map(vectors);
     geometry.uvs = merge.sets("TEXCOORD", |merge, name| merge.filled(name, Vec2::ZERO))?;
@@ -116,14 +116,16 @@ fn transform_uvs(merge: &Merge<'_, '_>, uvs: &mut [Vec<Vec2>]) {
         let Some(uses) = material.map(Material::textures) else { continue };
         let Some(first) = uses.first().filter(|first| first.extensions.transform.is_some()) else {
             if uses.iter().any(|used| used.extensions.transform.is_some()) {
-                merge.document.note(Note::at(&merge.place, "the texture transform of a secondary texture is skipped"));
+                merge
+                    .document
+                    .note(Note::at(&merge.location, "the texture transform of a secondary texture is skipped"));
             }
             continue;
         };
         let same = |used: &&TextureUse| used.uv_set() != first.uv_set() || used.extensions == first.extensions;
         if !uses.iter().all(same) {
             let message = "the textures of a material have different transforms; that of the first is applied to all";
-            merge.document.note(Note::at(&merge.place, message));
+            merge.document.note(Note::at(&merge.location, message));
         }
         let range = block.first as usize..block.first as usize + block.count;
         if let Some(uvs) = uvs.get_mut(first.uv_set() as usize).and_then(|uvs| uvs.get_mut(range)) {
@@ -241,7 +243,7 @@ fn cut_triangles(mode: u32, corners: &[u32], block: &Block<'_>, out: &mut Vec<[u
 struct Merge<'m, 'a> {
     document: &'m Document<'m>,
     blocks: &'m [Block<'a>],
-    place: String,
+    location: String,
 }
 
 impl Merge<'_, '_> {
@@ -291,7 +293,7 @@ impl Merge<'_, '_> {
         let merged = if self.has(name) { self.merged(name, None)? } else { None };
         if merged.is_none() && self.has(name) {
             let message = format!("only some primitives have {name}; it is skipped");
-            self.document.note(Note::at(&self.place, message));
+            self.document.note(Note::at(&self.location, message));
         }
         Ok(merged)
     }
@@ -333,7 +335,7 @@ impl Merge<'_, '_> {
                     scalars.insert(bare.to_owned(), self.filled(name, 0.0)?);
                 } else {
                     let message = format!("the custom attribute {name} is not a scalar and is skipped");
-                    self.document.note(Note::at(&self.place, message));
+                    self.document.note(Note::at(&self.location, message));
                 }
             }
         }

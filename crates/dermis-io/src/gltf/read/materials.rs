@@ -31,9 +31,9 @@ impl<'a> Materials<'a> {
         let count = self.document.root.materials.len();
         let material = self.document.root.materials.get(index).ok_or_else(|| missing("material", index, count))?;
         let pbr = &material.pbr_metallic_roughness;
-        let place = format!("materials[{index}]");
+        let location = format!("materials[{index}]");
         let texture = |usage: &Option<TextureUse>| match usage {
-            Some(usage) => self.texture(usage).map_err(|error| error.at(place.clone())),
+            Some(usage) => self.texture(usage).map_err(|error| error.at(location.clone())),
             None => Ok(None),
         };
         Ok(Material {

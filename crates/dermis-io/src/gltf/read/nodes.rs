@@ -1,6 +1,6 @@
 //! The node tree: parents, children, and the transforms of nodes when nothing is animated.
 //!
-//! The specification asks for a forest; a file that makes a node the child of two others or of itself is refused. All
+//! The specification requires a forest; a file that makes a node the child of two others or of itself is refused. All
 //! walks are loops, so a chain of a million nodes is no deeper than any other.
 
 use dermis_mesh::{Units, UpAxis};
