@@ -101,7 +101,8 @@ fn bones_as_bound(object: &Object, rig: &Rig, nested: bool, notes: &mut Vec<Note
     let [worst, typical] = [rigid.max_error, rigid.rms_error].map(|error| 100.0 * error / rigid.diagonal.max(1e-30));
     let message = format!(
         "the bones stretch or shear, and joints of FBX do not: they are written as rigid bones, which moves points by \
-         up to {worst:.3} % of the diagonal ({typical:.3} % RMS); --nested-bones writes them exactly, as nested nodes"
+         up to {worst:.3} % of the diagonal ({typical:.3} % RMS); the option nested_bones writes them exactly, as \
+         nested nodes"
     );
     notes.push(Note::at(&object.name, message));
     Ok(Bones { nodes: bone_nodes(&object.mesh, &rigid.rig, &rigid.clips)?, clips: rigid.clips })
