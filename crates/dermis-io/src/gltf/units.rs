@@ -1,6 +1,6 @@
 //! The transform of a scene of any unit and up axis to glTF's metres and Y up.
 //!
-//! glTF has no other units. A scene that comes in centimetres with Z up keeps its coordinates: a node above everything
+//! glTF has no other units. A scene in centimetres with Z up keeps its coordinates: a node above all others
 //! rotates and scales it for viewers; a mark in its `extras` identifies it to our reader.
 
 use dermis_mesh::{Units, UpAxis};

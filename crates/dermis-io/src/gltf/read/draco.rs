@@ -12,12 +12,12 @@ use super::document::Document;
 use crate::error::Error;
 use crate::gltf::schema::{Draco, Primitive};
 
-/// More than this no mesh has; the decoder allocates by the counts that the stream states.
+/// Maximum count of a mesh; the decoder allocates by the counts that the stream states.
 #[cfg(feature = "draco")]
 const MAX_BYTES_PER_BYTE: u64 = 1032;
 #[cfg(feature = "draco")]
 const FLOOR_BYTES: u64 = 64 << 20;
-/// Room that the decoder uses beside the attributes: corner tables, traversal orders, and the point maps.
+/// Memory that the decoder uses beside the attributes: corner tables, traversal orders, and the point maps.
 #[cfg(feature = "draco")]
 const WORK_BYTES_PER_FACE: u64 = 128;
 

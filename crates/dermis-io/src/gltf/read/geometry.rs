@@ -24,7 +24,7 @@ const TRIANGLES: u32 = 4;
 const STRIP: u32 = 5;
 const FAN: u32 = 6;
 
-/// More sets of UVs or colours, or custom attributes, than this are an attack.
+/// Maximum number of sets of UVs or colours, and of custom attributes.
 const MAX_SETS: usize = 64;
 
 /// A mesh, before it is placed by a node.
@@ -202,7 +202,7 @@ fn new_block<'a>(document: &Document<'_>, primitive: &'a Primitive, first: usize
     Ok(Block { primitive, draco, count, first: first as u32 })
 }
 
-/// Turns the corners of a primitive into triangles over the vertices of the mesh.
+/// Converts the corners of a primitive to triangles over the vertices of the mesh.
 fn cut_triangles(mode: u32, corners: &[u32], block: &Block<'_>, out: &mut Vec<[u32; 3]>) -> Result<(), Error> {
     if let Some(at) = corners.iter().position(|&corner| corner as usize >= block.count) {
         return Err(Error::malformed(format!(
@@ -394,7 +394,7 @@ fn target_offsets<'a>(
     Ok(Floats::Owned(joined))
 }
 
-/// The joint of an empty slot means nothing; files put anything there.
+/// The joint of an empty slot has no meaning and can be any number.
 fn clear_unused_joints(influences: &mut [[Vec<[f32; 4]>; 2]]) {
     for [joints, weights] in influences {
         for (joints, weights) in joints.iter_mut().zip(weights) {
@@ -407,7 +407,7 @@ fn clear_unused_joints(influences: &mut [[Vec<[f32; 4]>; 2]]) {
     }
 }
 
-/// The points that our writer has marked; `None` if they make no sense.
+/// The points that our writer has marked; `None` if they are invalid.
 fn marked_points(marks: &[f32]) -> Option<Weld> {
     const NONE: u32 = u32::MAX;
     // Floats count exactly up to 2²⁴, and there are no more points than vertices.
