@@ -1,7 +1,5 @@
 //! State of a simulated body and its time step.
 
-use std::time::{Duration, Instant};
-
 use dermis_math::block_sparse::ROWS_PER_TASK;
 use dermis_math::pcg::{PcgReport, PcgWorkspace, invert_blocks, pcg};
 use dermis_math::sum::sum;
@@ -11,6 +9,7 @@ use rayon::prelude::*;
 
 use super::energy::{Energy, energy_of, inverted_count, kinetic_j, momentum};
 use super::forces::{Force, Loads, Nodes, Pull, PulledRegion};
+use super::report::{Clock, Phases, StepReport};
 use crate::fem::elements::Line;
 use crate::fem::{Material, MaterialError, Model, ModelError};
 
@@ -36,34 +35,6 @@ pub struct SimulationOptions {
     /// Makes elements beyond a mean stretch of 1.5 resist rotation and damps strongly inverted ones. Without it the
     /// matrix is exactly that of Eq. 13, and strongly deformed bodies take longer to recover.
     pub stabilization: bool,
-}
-
-/// Report of one or more steps.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct StepReport {
-    /// Report of the linear solve; with several steps, that of the solve with the most iterations.
-    pub solve: PcgReport,
-    /// Number of steps.
-    pub steps: usize,
-    /// Total number of iterations of the linear solves.
-    pub iterations: usize,
-    /// Number of nodes that were stopped because they would have left the range of single precision.
-    pub stopped_nodes: usize,
-    /// Time per phase.
-    pub phases: Phases,
-}
-
-/// Time per phase of a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Phases {
-    /// Rotations and forces of the elements.
-    pub elements: Duration,
-    /// Assembly of the matrix and its preconditioner.
-    pub assembly: Duration,
-    /// Loads, right-hand side and position update.
-    pub right_hand_side: Duration,
-    /// Conjugate gradients.
-    pub solve: Duration,
 }
 
 /// Error of invalid positions or velocities.
@@ -470,22 +441,6 @@ impl Simulation {
     }
 }
 
-impl StepReport {
-    /// Adds the report of later steps.
-    pub fn add(&mut self, other: Self) {
-        if other.solve.iterations >= self.solve.iterations {
-            self.solve = other.solve;
-        }
-        self.steps += other.steps;
-        self.iterations += other.iterations;
-        self.stopped_nodes += other.stopped_nodes;
-        self.phases.elements += other.phases.elements;
-        self.phases.assembly += other.phases.assembly;
-        self.phases.right_hand_side += other.phases.right_hand_side;
-        self.phases.solve += other.phases.solve;
-    }
-}
-
 /// Nearest driven node of each free node at rest. Damping is relative to its velocity, so that flesh that is carried
 /// along with the body is not slowed down.
 fn nearest_driven(rest: &[Vec3A], free: usize) -> Vec<u32> {
@@ -495,19 +450,6 @@ fn nearest_driven(rest: &[Vec3A], free: usize) -> Vec<u32> {
         distances.min_by(|a: &(u32, f32), b| a.1.total_cmp(&b.1)).map(|(index, _)| index)
     };
     free.par_iter().with_min_len(256).filter_map(nearest).collect()
-}
-
-struct Clock(Instant);
-
-impl Clock {
-    fn start() -> Self {
-        Self(Instant::now())
-    }
-
-    fn lap(&mut self) -> Duration {
-        let now = Instant::now();
-        now - std::mem::replace(&mut self.0, now)
-    }
 }
 
 fn check_finite(positions: impl Iterator<Item = Vec3>) -> Result<(), DriveError> {
