@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use dermis_math::progress::NoProgress;
 use dermis_mesh::{Clip, Joint, MeshSequence, Rig, SkinWeights, TriMesh};
-use dermis_skin::envelope::{Examples, Influences, MapOptions, TrainOptions, one_to_one, train, validate};
+use dermis_skin::envelope::{Examples, InfluenceMaps, MapOptions, TrainOptions, one_to_one, train, validate};
 use glam::{DAffine3, DQuat, DVec3};
 
 fn main() {
@@ -19,7 +19,7 @@ fn main() {
         let creature = Creature::new(points, bones, poses);
         let start = Instant::now();
         let options = MapOptions { max_bones: per_point, ..MapOptions::default() };
-        let maps = Influences::from_weights(&creature.mesh, &creature.rig, creature.rig.weights(), &options);
+        let maps = InfluenceMaps::from_weights(&creature.mesh, &creature.rig, creature.rig.weights(), &options);
         let map_seconds = start.elapsed().as_secs_f64();
         let (start, before) = (Instant::now(), processor_seconds());
         let trained =

@@ -6,7 +6,7 @@ use common::shared_data;
 use dermis::io::ReadOptions;
 use dermis::math::progress::NoProgress;
 use dermis::mesh::{MeshSequence, Object};
-use dermis::skin::envelope::{Examples, Influences, MapOptions, TrainOptions, Trained, Validation, train, validate};
+use dermis::skin::envelope::{Examples, InfluenceMaps, MapOptions, TrainOptions, Trained, Validation, train, validate};
 
 fn read(name: &str) -> Option<Object> {
     let scene = dermis::io::read(shared_data(name)?.to_str()?, &ReadOptions::default()).unwrap();
@@ -24,7 +24,7 @@ fn examples(rigged: &Object, shapes: &MeshSequence, frames: &[usize]) -> Example
 
 fn trained(rigged: &Object, examples: &Examples, options: &TrainOptions) -> Trained {
     let rig = rigged.rig.as_ref().unwrap();
-    let maps = Influences::from_weights(&rigged.mesh, rig, rig.weights(), &MapOptions::default());
+    let maps = InfluenceMaps::from_weights(&rigged.mesh, rig, rig.weights(), &MapOptions::default());
     train(&rigged.mesh, rig, &maps, examples, options, &NoProgress).unwrap()
 }
 

@@ -19,6 +19,6 @@ pub use evaluate::{MultiPose, MultiPoser};
 pub use examples::{Examples, ExamplesError, one_to_one, same_topology};
 pub use frames::{PlayError, play};
 pub use half_error::{HalfError, half_error};
-pub use influences::{Influences, MapOptions};
+pub use influences::{InfluenceMaps, MapOptions};
 pub use train::{TrainError, TrainOptions, Trained, Underlying, automatic_influences, train};
-pub use validate::{PoseError, Validation, validate};
+pub use validate::{PoseValidation, Validation, validate};

@@ -15,7 +15,7 @@ use glam::{DVec3, Vec3};
 use super::cross_validation::{Curve, cross_validate};
 use super::design_matrix::DesignMatrix;
 use super::examples::Examples;
-use super::influences::{Influences, MapOptions};
+use super::influences::{InfluenceMaps, MapOptions};
 use super::linear::{Subset, best_linear, size_of};
 use super::local_ridge::{DEFAULT_CUT_OFF, Ridge};
 use super::solve::{Entry, solve_block};
@@ -137,20 +137,20 @@ pub enum TrainError {
 }
 
 /// Influence maps for a rig without skin weights, from the best linear skin of the examples.
-pub fn automatic_influences(mesh: &TriMesh, rig: &Rig, examples: &Examples, options: &MapOptions) -> Influences {
+pub fn automatic_influences(mesh: &TriMesh, rig: &Rig, examples: &Examples, options: &MapOptions) -> InfluenceMaps {
     let none = SkinWeights::from_rows(vec![Vec::new(); mesh.point_count()]);
-    let open = Influences { maps: none.clone(), homes: none };
+    let open = InfluenceMaps { maps: none.clone(), homes: none };
     let (points, poses) = everything(mesh, examples);
     let part = Subset { rest: mesh.points(), examples, poses: &poses, points: &points };
     let weights = best_linear(&part, &open, crate::fit::DEFAULT_INFLUENCES);
-    Influences::from_weights(mesh, rig, &weights, options)
+    InfluenceMaps::from_weights(mesh, rig, &weights, options)
 }
 
 /// Trains the multi-weights of `mesh` and `rig` from `examples`.
 pub fn train(
     mesh: &TriMesh,
     rig: &Rig,
-    influences: &Influences,
+    influences: &InfluenceMaps,
     examples: &Examples,
     options: &TrainOptions,
     progress: &dyn Progress,
@@ -200,7 +200,7 @@ fn everything(mesh: &TriMesh, examples: &Examples) -> (Vec<u32>, Vec<usize>) {
 fn check(
     mesh: &TriMesh,
     rig: &Rig,
-    influences: &Influences,
+    influences: &InfluenceMaps,
     examples: &Examples,
     options: &TrainOptions,
 ) -> Result<(), TrainError> {
@@ -244,7 +244,7 @@ pub(super) struct UnderlyingSkin<'a> {
 
 impl UnderlyingSkin<'_> {
     /// Linear weights of the points of the subset, in their order.
-    pub(super) fn rows_of(&self, part: &Subset<'_>, influences: &Influences) -> SkinWeights {
+    pub(super) fn rows_of(&self, part: &Subset<'_>, influences: &InfluenceMaps) -> SkinWeights {
         match self.underlying {
             Underlying::Best => best_linear(part, influences, self.max_influences),
             Underlying::Rig => {
@@ -280,7 +280,7 @@ pub(super) struct Home {
 pub(super) struct Homes(pub(super) Vec<Home>, usize);
 
 impl Homes {
-    pub(super) fn of(part: &Subset<'_>, influences: &Influences) -> Self {
+    pub(super) fn of(part: &Subset<'_>, influences: &InfluenceMaps) -> Self {
         let size = size_of(part.rest);
         let empty = |bone| Home { bone, centre: DVec3::ZERO, size, bones: vec![], points: vec![], parts: vec![] };
         let mut homes: Vec<Home> = (0..part.examples.bone_count() as u32).map(empty).collect();
@@ -301,7 +301,7 @@ impl Homes {
 }
 
 impl Home {
-    fn gather(&mut self, rest: &[Vec3], bone_count: usize, influences: &Influences) {
+    fn gather(&mut self, rest: &[Vec3], bone_count: usize, influences: &InfluenceMaps) {
         let sum: DVec3 = self.points.iter().map(|&point| rest[point as usize].as_dvec3()).sum();
         self.centre = sum / self.points.len() as f64;
         let mut used = vec![false; bone_count];
@@ -318,7 +318,7 @@ impl Home {
 
 struct Work<'a> {
     part: Subset<'a>,
-    influences: &'a Influences,
+    influences: &'a InfluenceMaps,
     linear: &'a SkinWeights,
     ridge: Ridge,
     notes: Vec<Note>,

@@ -21,14 +21,14 @@ pub struct Validation {
     /// Largest distance of the linear skin.
     pub linear_max_error: f64,
     /// Errors of each pose.
-    pub poses: Vec<PoseError>,
+    pub poses: Vec<PoseValidation>,
     /// Root mean square over all poses for each point.
     pub points: Vec<f64>,
 }
 
 /// Errors of one pose.
 #[derive(Debug, Clone, PartialEq)]
-pub struct PoseError {
+pub struct PoseValidation {
     /// Name of the pose.
     pub name: String,
     /// Root mean square over all points.
@@ -83,7 +83,7 @@ pub fn validate(
         let worst =
             (0..squares.len()).fold(0, |worst, point| if squares[point] > squares[worst] { point } else { worst });
         let mean = |squares: &[f64]| squares.iter().sum::<f64>() / squares.len() as f64;
-        result.poses.push(PoseError {
+        result.poses.push(PoseValidation {
             name: examples.name(index).to_owned(),
             rms_error: mean(&squares).sqrt(),
             max_error: squares[worst].sqrt(),

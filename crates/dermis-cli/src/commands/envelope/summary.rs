@@ -1,7 +1,7 @@
 //! Summary of `dermis envelope`: a model and its errors.
 
 use dermis::mesh::Object;
-use dermis::skin::envelope::{Curve, PoseError, Validation};
+use dermis::skin::envelope::{Curve, PoseValidation, Validation};
 use dermis::train_envelope::{Envelope, multi_weights};
 use serde::Serialize;
 
@@ -123,7 +123,7 @@ impl ModelFacts {
 
 impl Summary {
     pub(super) fn new(model: ModelFacts, poses: usize, validation: &Validation) -> Self {
-        let pose = |pose: &PoseError| PoseFacts {
+        let pose = |pose: &PoseValidation| PoseFacts {
             name: pose.name.clone(),
             rms_error: pose.rms_error,
             max_error: pose.max_error,
