@@ -12,7 +12,7 @@ use std::sync::Arc;
 use dermis_mesh::{MeshSequence, Note, Object, TriMesh};
 use glam::{DAffine3, DVec3, Vec3};
 
-use super::rig::{Joints, place_at};
+use super::rig::{Joints, transform_at};
 use super::{Reader, affine, allocator};
 use crate::error::Error;
 use crate::neighbours::Neighbours;
@@ -99,7 +99,7 @@ impl Reader<'_> {
                 let message = format!("the mesh has {} points, but {read} of its cache were read", mesh.num_vertices);
                 return Err(Error::malformed(message).with_hint("export the file and its cache again"));
             }
-            let world: DAffine3 = place_at(anim, node, time, &mut HashMap::new()) * geometry;
+            let world: DAffine3 = transform_at(anim, node, time, &mut HashMap::new()) * geometry;
             positions.extend(buffer.iter().map(|p| world.transform_point3(DVec3::new(p.x, p.y, p.z)).as_vec3()));
         }
         let sequence = MeshSequence::new(Arc::clone(shaped), positions, self.rate_hz)?;
