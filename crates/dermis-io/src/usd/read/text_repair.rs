@@ -6,7 +6,7 @@
 //! - Assets over time, of which the first is kept, and assets in quotes.
 //! - Attributes of unknown types, which are dropped: nothing that is read here has one.
 //!
-//! Like [`super::text_check`] this is no parser: it knows quotes, comments, brackets and the beginnings of statements.
+//! Like [`super::text_check`] this is no parser: it distinguishes quotes, comments, brackets and first words only.
 
 use std::borrow::Cow;
 
