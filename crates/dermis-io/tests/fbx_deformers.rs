@@ -68,7 +68,7 @@ fn skins_of_dual_quaternions_are_layers() {
     // Kept by glTF.
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("dual.glb");
-    dermis_io::write(&path, &scene, &dermis_io::WriteOptions::default()).unwrap();
+    dermis_io::write(&path, &scene, &dermis_io::WriteOptions::default(), &dermis_math::progress::NoProgress).unwrap();
     assert_eq!(read_file(&path).objects[0].deformers, scene.objects[0].deformers);
 }
 

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use dermis_io::{Error, ReadOptions, WriteOptions};
+use dermis_math::progress::NoProgress;
 use dermis_mesh::Scene;
 
 fn read(path: &Path, options: &ReadOptions) -> Result<Scene, Error> {
@@ -81,7 +82,8 @@ fn webp_and_ktx2_images_are_carried_through_untouched() {
         check(&scene);
         assert!(scene.notes.iter().all(|note| !note.message.contains(extension)), "{:?}", scene.notes);
         let written = folder.path().join("b.glb");
-        dermis_io::write(&written, &scene, &WriteOptions { force: true, ..WriteOptions::default() }).unwrap();
+        dermis_io::write(&written, &scene, &WriteOptions { force: true, ..WriteOptions::default() }, &NoProgress)
+            .unwrap();
         check(&read(&written, &ReadOptions::default()).unwrap());
         let text = String::from_utf8_lossy(&std::fs::read(&written).unwrap()).into_owned();
         assert!(text.contains(&format!(r#""extensionsRequired":["{extension}"]"#)), "{name}");
@@ -138,7 +140,7 @@ fn rejects_writing_of_nothing() {
     let folder = tempfile::tempdir().unwrap();
     for name in ["a.glb", "a.usdc", "a.fbx", "a.abc"] {
         let path = folder.path().join(name);
-        let error = dermis_io::write(&path, &empty, &WriteOptions::default()).unwrap_err();
+        let error = dermis_io::write(&path, &empty, &WriteOptions::default(), &NoProgress).unwrap_err();
         assert!(error.to_string().contains("nothing to write"), "{error}");
         assert!(!path.exists());
     }
