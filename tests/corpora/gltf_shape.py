@@ -56,9 +56,9 @@ def refusal(path):
             return "a buffer is not in the checkout"
         if uri and not uri.startswith("data:") and (path.parent / unquote(uri)).stat().st_size < buffer["byteLength"]:
             return "a buffer is truncated"
-    meshes = [m for m in root.get("meshes", []) if any("POSITION" in p.get("attributes", {}) for p in m.get("primitives", []))]
-    if not meshes and not root.get("animations") and not root.get("skins"):
-        return "neither a mesh nor a motion"
+    primitives = [primitive for mesh in root.get("meshes", []) for primitive in mesh.get("primitives", [])]
+    if not any("POSITION" in primitive["attributes"] and primitive.get("mode", 4) >= 4 for primitive in primitives):
+        return None if root.get("animations") or root.get("skins") else "no triangles"
     return None
 
 

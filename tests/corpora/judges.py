@@ -51,6 +51,8 @@ class Judges:
                 expected = self.expected_refusal(path)
             except INVALID as error:
                 expected = f"invalid for the judge as well ({type(error).__name__})"
+            if not expected and path.suffix.lower() in (".abc", ".bvh", ".ply"):
+                expected = "not judged"
             return ("read", f"nothing to read: {expected}") if expected else ("wrong", "read without any object")
         difference = self.difference(path, answer)
         return ("wrong", difference) if difference else ("read", "")
