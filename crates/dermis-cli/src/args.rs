@@ -1,6 +1,9 @@
 //! The options that all commands share.
 
+use std::path::PathBuf;
+
 use clap::{ColorChoice, ValueEnum};
+use dermis::io::ReadOptions;
 
 use crate::parse::count;
 
@@ -8,7 +11,7 @@ use crate::parse::count;
 pub(crate) const EXIT_CODES: &str = "Exit codes: 0 success, 1 a requested quality was not reached, 2 error.";
 
 /// Options that every command takes.
-#[derive(Debug, Clone, Copy, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct Shared {
     /// Print a summary, or one JSON object per line
@@ -23,6 +26,19 @@ pub(crate) struct Shared {
     /// Use colours; `auto` uses them on a terminal unless `NO_COLOR` is set
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: ColorChoice,
+    /// Let inputs name files below this folder [default: the folder of their project]
+    #[arg(long, global = true, value_name = "DIR", conflicts_with = "allow_parent")]
+    pub(crate) root: Option<PathBuf>,
+    /// Let inputs name files in any folder
+    #[arg(long, global = true)]
+    pub(crate) allow_parent: bool,
+}
+
+impl Shared {
+    /// `options` with the folder of the files that inputs name.
+    pub(crate) fn applied(&self, options: &ReadOptions) -> ReadOptions {
+        ReadOptions { root: self.root.clone(), allow_parent: self.allow_parent, ..options.clone() }
+    }
 }
 
 /// Format of the output on stdout.

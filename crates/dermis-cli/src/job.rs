@@ -73,7 +73,7 @@ impl<'a> Job<'a> {
 
     /// Reads `source`, a file or `sample:NAME`.
     pub(crate) fn read(&self, source: &str, options: &ReadOptions) -> Result<Scene, Diagnostic> {
-        input::read(source, options, &self.watch)
+        input::read(source, &self.shared.applied(options), &self.watch)
     }
 
     /// Runs `work`, which stops on Ctrl-C through its observer.

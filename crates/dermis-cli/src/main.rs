@@ -46,7 +46,7 @@ fn main() -> ExitCode {
 }
 
 fn prepare(shared: &args::Shared) -> Result<(), Diagnostic> {
-    interrupt::listen(*shared)?;
+    interrupt::listen(shared.clone())?;
     if let Some(threads) = shared.threads {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
         pool.build_global().map_err(|error| Diagnostic::new(format!("cannot start {threads} threads: {error}")))?;
@@ -78,7 +78,7 @@ fn answer_without_command(error: &clap::Error) -> ExitCode {
         Some("never") => clap::ColorChoice::Never,
         _ => clap::ColorChoice::Auto,
     };
-    let shared = args::Shared { format, color, quiet: false, threads: None };
+    let shared = args::Shared { format, color, quiet: false, threads: None, root: None, allow_parent: false };
     Diagnostic::of_usage(error, &words_of_command(&commands::command(), &given[1..])).show(&shared)
 }
 

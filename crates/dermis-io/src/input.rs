@@ -26,11 +26,6 @@ impl Input {
     pub(crate) fn of_bytes(bytes: &[u8]) -> Self {
         Self { bytes: Mapped::of_bytes(bytes.to_vec()), name: "object".to_owned(), path: None }
     }
-
-    /// Folder in which the files that this one names are looked for.
-    pub(crate) fn folder(&self) -> Option<&Path> {
-        self.path.as_ref().map(|path| path.parent().unwrap_or(Path::new("")))
-    }
 }
 
 /// Name of the clip `index` of a file if it has none of its own.

@@ -32,6 +32,7 @@ mod mapped;
 mod mdd;
 #[cfg(feature = "medit")]
 mod medit;
+mod neighbours;
 #[cfg(feature = "npz")]
 pub mod npz;
 mod numbered;

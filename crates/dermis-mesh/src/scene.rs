@@ -97,7 +97,13 @@ impl Object {
         let posed = self.rig.as_ref().and_then(|rig| Some((rig, rig.stored_pose()?)));
         let Some((rig, pose)) = posed else { return Cow::Borrowed(self.mesh.points()) };
         let mut points = vec![Vec3::ZERO; self.mesh.point_count()];
-        pose_with(&self.mesh, rig, &pose.transforms, &pose.shape_weights, &mut points);
+        let RigPose { transforms, shape_weights } = pose;
+        match self.deformers.first() {
+            Some(Deformer::DualQuaternions(layer)) if layer.fits(points.len()) => {
+                layer.pose_with(&self.mesh, rig, transforms, shape_weights, &mut points);
+            }
+            _ => pose_with(&self.mesh, rig, transforms, shape_weights, &mut points),
+        }
         Cow::Owned(points)
     }
 
@@ -114,7 +120,10 @@ impl Object {
             Cow::Borrowed(_) => Arc::clone(&self.mesh),
             Cow::Owned(points) => Arc::new(crate::reshape::reshaped(&self.mesh, points)?),
         };
-        Ok(Self { mesh, rig: None, clips: Vec::new(), ..self.clone() })
+        let mut deformers = self.deformers.clone();
+        // The stored pose includes them.
+        deformers.retain(|layer| !matches!(layer, Deformer::DualQuaternions(_)));
+        Ok(Self { mesh, rig: None, clips: Vec::new(), deformers, ..self.clone() })
     }
 
     /// Returns the motion without the object's layers: the recorded frames, or the first clip of the rig, posed on

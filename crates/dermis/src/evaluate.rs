@@ -10,7 +10,7 @@ use dermis_active::volume::{self, VolumeError, VolumeLayer};
 use dermis_mesh::merge::{self, MergeError};
 use dermis_mesh::pose::bake_lazily;
 use dermis_mesh::tri_mesh::bounds;
-use dermis_mesh::{Clip, Deformer, MeshSequence, Note, Object, Scene, SequenceError};
+use dermis_mesh::{Clip, Deformer, MeshError, MeshSequence, Note, Object, Scene, SequenceError};
 use dermis_skin::envelope::{self, PlayError};
 
 /// An evaluated motion.
@@ -75,6 +75,14 @@ pub enum EvaluateError {
         /// Kind of the layer.
         layer: String,
     },
+    /// Dual quaternions have weights for another number of points.
+    #[error("the layer 'dual_quaternions' of '{object}' is for another mesh: it has no weights for {points} points")]
+    LayerSize {
+        /// The object.
+        object: String,
+        /// Number of points of the mesh.
+        points: usize,
+    },
     /// A pose is so large or small that the rig and its clip cannot belong together.
     #[error(
         "'{object}' cannot be right: its extent is {rest:.3e} at rest and {posed:.3e} in frame {frame} of '{clip}'"
@@ -103,6 +111,9 @@ pub enum EvaluateError {
     /// The frames cannot be read.
     #[error(transparent)]
     Sequence(#[from] SequenceError),
+    /// The posed points do not make a mesh.
+    #[error(transparent)]
+    Mesh(#[from] MeshError),
 }
 
 /// Note on the clips of an object that are not used because only `used` is.
@@ -205,6 +216,17 @@ impl<'a> Evaluation<'a> {
     fn add(&mut self, layer: &Deformer) -> Result<(), EvaluateError> {
         let object = self.object;
         self.frames = match layer {
+            Deformer::DualQuaternions(layer) => {
+                let (Some(clip), Some(rig)) = (self.clip, &object.rig) else {
+                    let layer = Deformer::DualQuaternions(Arc::clone(layer)).kind().to_owned();
+                    return Err(EvaluateError::NoClip { object: object.name.clone(), layer });
+                };
+                let points = object.mesh.point_count();
+                if !layer.fits(points) {
+                    return Err(EvaluateError::LayerSize { object: object.name.clone(), points });
+                }
+                layer.play(&object.mesh, rig, clip)?
+            }
             Deformer::MultiWeights(layer) => {
                 let (Some(clip), Some(rig)) = (self.clip, &object.rig) else {
                     let layer = Deformer::MultiWeights(Arc::clone(layer)).kind().to_owned();
@@ -244,6 +266,12 @@ pub fn baked(object: Object, warnings: &mut Vec<Note>) -> Result<Object, Evaluat
     }
     if let Some(layer) = object.deformers.iter().find(|layer| matches!(layer, Deformer::Unknown(_))) {
         return Err(EvaluateError::UnknownLayer { object: object.name.clone(), layer: layer.kind().to_owned() });
+    }
+    let is_static = object.clips.is_empty() && object.sequence.is_none();
+    if is_static && object.deformers.iter().all(|layer| matches!(layer, Deformer::DualQuaternions(_))) {
+        let at_rest = object.at_rest()?;
+        warnings.push(Note::at(object.name, "dual quaternions are applied, and the stored pose is written"));
+        return Ok(at_rest);
     }
     let layers: Vec<&str> = object.deformers.iter().map(Deformer::kind).collect();
     let motion = motion(&object)?.ok_or_else(|| EvaluateError::NoMotion(object.name.clone()))?;

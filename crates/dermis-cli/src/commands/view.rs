@@ -126,7 +126,7 @@ pub(crate) fn add(assets: &AssetStore, file: &str, shared: &Shared) -> Result<us
 
 fn read(file: &str, shared: &Shared) -> Result<Asset, Diagnostic> {
     let watch = Watch::new(format!("reading {file}"), shared);
-    let scene = input::read(file, &ReadOptions::default(), &watch)?;
+    let scene = input::read(file, &shared.applied(&ReadOptions::default()), &watch)?;
     AssetStore::asset_of(file, scene).in_file(file)
 }
 

@@ -15,6 +15,7 @@ use dermis_mesh::Scene;
 
 use crate::error::Error;
 use crate::input::Input;
+use crate::neighbours::Neighbours;
 use crate::options::ReadOptions;
 
 pub(crate) use write::write;
@@ -26,5 +27,5 @@ const DEFORMERS: &str = "DERMIS_deformers";
 
 /// Reads a file and the files beside it that it names: a `.glb`, or a `.gltf`.
 pub(crate) fn read(input: &Input, options: &ReadOptions) -> Result<Scene, Error> {
-    read::read_scene(&input.bytes, input.folder(), options)
+    read::read_scene(&input.bytes, Neighbours::of(input, options)?.as_ref(), options)
 }

@@ -15,24 +15,27 @@ mod sequence;
 mod skin;
 mod uri;
 
-use std::path::Path;
-
 use dermis_mesh::{Note, Scene};
 
 use self::document::Document;
 use self::nodes::NodeTree;
 use self::object::Builder;
 use crate::error::Error;
+use crate::neighbours::Neighbours;
 use crate::options::ReadOptions;
 
-/// Extensions that change shape or motion and are read.
-const READ: [&str; 6] = [
+/// Extensions that are read: those that change shape or motion, and those of images, which are kept as they are.
+const READ: [&str; 10] = [
     "KHR_texture_transform",
     "KHR_mesh_quantization",
     "EXT_meshopt_compression",
     "KHR_meshopt_compression",
     "KHR_draco_mesh_compression",
     "KHR_node_visibility",
+    "EXT_texture_webp",
+    "KHR_texture_basisu",
+    "EXT_texture_avif",
+    "MSFT_texture_dds",
 ];
 /// Beginnings of the names of extensions that concern appearance alone; their contents are skipped.
 const APPEARANCE: [&str; 7] =
@@ -43,12 +46,12 @@ const LEFT_OUT: [(&str, &str); 2] = [
     ("KHR_animation_pointer", "animations of anything but nodes are skipped"),
 ];
 
-/// Reads the file `bytes`; files that it names are looked for in `folder`.
-pub(super) fn read_scene(bytes: &[u8], folder: Option<&Path>, options: &ReadOptions) -> Result<Scene, Error> {
+/// Reads the file `bytes` and those of its `neighbours` that it names.
+pub(super) fn read_scene(bytes: &[u8], neighbours: Option<&Neighbours>, options: &ReadOptions) -> Result<Scene, Error> {
     if let Some(rate) = options.frame_rate_hz.filter(|rate| !(rate.is_finite() && *rate > 0.0)) {
         return Err(dermis_mesh::RigError::FrameRate(rate).into());
     }
-    let document = Document::open(bytes, folder)?;
+    let document = Document::open(bytes, neighbours)?;
     check_extensions(&document)?;
     let mut tree = NodeTree::new(&document.root)?;
     skip_hidden(&document, &mut tree);

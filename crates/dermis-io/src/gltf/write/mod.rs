@@ -85,7 +85,7 @@ impl Writer<'_> {
         root.asset = asset(units);
         root.scenes = vec![SceneNodes { nodes: roots }];
         if self.has_deformers {
-            root.extensions_used = vec![DEFORMERS.to_owned()];
+            root.extensions_used.push(DEFORMERS.to_owned());
         }
         self.file.finish()?;
         Ok(self.notes)
