@@ -35,7 +35,7 @@ pub use bone_model::BoneModel;
 pub use fit::refine;
 pub use fit::{
     Animation, Bones, Corrections, Fit, FitError, FitOptions, SkeletonKind, SkeletonReport, WeightMethod, fit,
-    fit_weights,
+    fit_motion, fit_weights,
 };
 pub use measure::{Measures, RigQuality, compare, measure, rig_quality, statistics};
 pub use pose::{Pose, Poser};

@@ -10,13 +10,8 @@ use crate::skin::SkinError;
 
 /// Checks the input and the options.
 pub(super) fn check(rest: &TriMesh, animations: &[Animation], options: &FitOptions) -> Result<(), FitError> {
+    check_meshes(rest, animations)?;
     let expected = rest.point_count();
-    if expected == 0 {
-        return Err(FitError::NoPoints);
-    }
-    if let Some(other) = animations.iter().find(|animation| animation.sequence.point_count() != expected) {
-        return Err(FitError::OtherMesh { name: other.name.clone(), found: other.sequence.point_count(), expected });
-    }
     let frames = animations.iter().map(|animation| animation.sequence.frame_count()).sum();
     if frames < 2 {
         return Err(FitError::TooFewFrames { frames });
@@ -43,6 +38,20 @@ pub(super) fn check(rest: &TriMesh, animations: &[Animation], options: &FitOptio
             wrong("the distortion to reach", percent.to_string(), "a positive number of percent")
         }
         _ => Ok(()),
+    }
+}
+
+/// Checks that the animations move the points of `rest`.
+pub(super) fn check_meshes(rest: &TriMesh, animations: &[Animation]) -> Result<(), FitError> {
+    let expected = rest.point_count();
+    if expected == 0 {
+        return Err(FitError::NoPoints);
+    }
+    match animations.iter().find(|animation| animation.sequence.point_count() != expected) {
+        Some(Animation { name, sequence }) => {
+            Err(FitError::OtherMesh { name: name.clone(), found: sequence.point_count(), expected })
+        }
+        None => Ok(()),
     }
 }
 

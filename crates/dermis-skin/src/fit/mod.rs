@@ -11,6 +11,7 @@ mod corrections;
 mod error;
 pub(crate) mod influences;
 pub(crate) mod moments;
+mod motion;
 mod options;
 mod pivot;
 pub mod refine;
@@ -32,7 +33,9 @@ use glam::DAffine3;
 use self::assemble::{ClipInfo, assemble};
 use self::check::{check, check_bones};
 pub use self::corrections::{CorrectionError, correct};
+use self::corrections::{NORMAL_WEIGHT, correct_weighted};
 pub use self::error::{Animation, FitError};
+pub use self::motion::fit_motion;
 pub use self::options::{
     Bones, Corrections, DEFAULT_EPSILON, DEFAULT_INFLUENCES, DEFAULT_NEGATIVE_BOUND, DEFAULT_TSVD_THRESHOLD,
     FitOptions, MAX_INFLUENCES, WeightMethod,
@@ -242,7 +245,8 @@ impl Work<'_> {
             Corrections::Rank(rank) => rank,
             Corrections::ForDistortion { max_rank, .. } => max_rank,
         };
-        let full = correct(bare, self.sequences, max_rank)?;
+        let normal_weight = if self.surface.is_some() { NORMAL_WEIGHT } else { 0.0 };
+        let full = correct_weighted(bare, self.sequences, max_rank, normal_weight)?;
         self.clock.stage("corrections");
         let measures = measure(&full, self.sequences)?;
         self.clock.stage("measure");
