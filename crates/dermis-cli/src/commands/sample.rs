@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use dermis::io::{WriteOptions, Written};
 use dermis::samples::SAMPLES;
-use dermis::tissue::fit::SubjectKind;
+use dermis::tissue::fit::{ScanOptions, SubjectKind};
 use serde::Serialize;
 use serde_json::json;
 
@@ -79,10 +79,10 @@ fn scans(args: &Args, folder: &Path, shared: &Shared) -> Result<ExitCode, Diagno
     let mut job = Job::new("generating scans", shared);
     let kind =
         SubjectKind::ALL.iter().find(|(name, _)| *name == args.subject).map_or(SubjectKind::Heavy, |(_, kind)| *kind);
+    let subject = ScanOptions { kind, seed: args.seed, ..ScanOptions::default() };
     let options = WriteOptions { force: args.force, ..WriteOptions::default() };
-    let files = job
-        .stoppable(|watch| dermis::sample_scans(folder, kind, args.seed, &options, watch))
-        .in_file(folder.display())?;
+    let files =
+        job.stoppable(|watch| dermis::sample_scans(folder, &subject, &options, watch)).in_file(folder.display())?;
     let bytes = files.iter().filter_map(|file| file.metadata().ok()).map(|data| data.len()).sum();
     job.has_written(folder, Written { files, bytes, ..Written::default() });
     job.summarize(&Scans { subject: args.subject.clone(), seed: args.seed })
