@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::ValueEnum;
-use dermis::fit_tissue::{fit_tissue, read_scans};
+use dermis::fit_tissue::{FitTissueOptions, fit_tissue_with, read_scans};
 use dermis::tissue::fit::{Method, RestShape, SubjectOptions, validate_subject};
 
 use super::validate::write_report;
@@ -13,6 +13,7 @@ use crate::args::{EXIT_CODES, Shared};
 use crate::diagnostic::{Diagnostic, InFile};
 use crate::job::Job;
 use crate::options::Output;
+use crate::parse;
 
 const EXAMPLES: &str = "Examples:
   dermis sample scans --subject heavy -o scans
@@ -77,10 +78,14 @@ pub(super) struct Args {
     #[arg(long, value_enum, default_value_t = MethodArg::Adjoint)]
     method: MethodArg,
     /// Maximum number of iterations: of the minimization (20), or of Algorithm 1 (3)
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse::count)]
     iterations: Option<usize>,
-    /// Number of representative points
-    #[arg(long, value_name = "N", default_value_t = SubjectOptions::default().representative_points)]
+    /// Number of representative points, 1 to 500
+    #[arg(
+        long,
+        default_value_t = SubjectOptions::default().representative_points,
+        value_parser = parse::representative_points
+    )]
     points: usize,
     /// Representative points by index, in place of farthest-point sampling
     #[arg(long, value_delimiter = ',', value_name = "INDICES")]
@@ -112,21 +117,27 @@ pub(super) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
     let (scans, notes) = read_scans(&args.scans, &body, args.subject.as_deref()).in_file(args.scans[0].display())?;
     job.notes.extend(notes);
     job.clock.lap("read");
-    let options = SubjectOptions {
-        train: args.train.clone(),
-        method: args.method.into(),
-        max_iterations: args.iterations,
-        representative_points: args.points.clamp(1, 500),
-        given_points: args.given_points.clone(),
-        max_frames: args.frames.max(10),
-        rest_shape: args.rest_shape.map(Into::into),
-        symmetric: args.symmetric,
-        ..SubjectOptions::default()
-    };
     let checkpoint = args.output.output.with_extension("checkpoint.json");
-    let fit = job
-        .stoppable(|watch| fit_tissue(&body, &scans, &options, Some(&checkpoint), args.resume, watch))
-        .in_file(&args.body)?;
+    let options = FitTissueOptions {
+        subject: SubjectOptions {
+            train: args.train.clone(),
+            method: args.method.into(),
+            max_iterations: args.iterations,
+            representative_points: args.points,
+            given_points: args.given_points.clone(),
+            max_frames: args.frames.max(10),
+            rest_shape: args.rest_shape.map(Into::into),
+            symmetric: args.symmetric,
+            ..SubjectOptions::default()
+        },
+        checkpoint: Some(checkpoint.clone()),
+        resume: args.resume,
+    };
+    let fit = job.stoppable(|watch| fit_tissue_with(&body, &scans, &options, watch)).map_err(|error| {
+        let diagnostic = Diagnostic::from(error);
+        if checkpoint.is_file() { diagnostic.hint("continue from the checkpoint with --resume") } else { diagnostic }
+    });
+    let fit = fit.in_file(&args.body)?;
     job.clock.lap("fit");
     let found = job.stoppable(|watch| validate_subject(&fit.body, &scans, watch)).in_file(&args.body)?;
     job.clock.lap("validate");

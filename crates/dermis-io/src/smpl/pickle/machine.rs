@@ -2,8 +2,8 @@
 //!
 //! Calls and constructions are recorded, not executed: [`Value::Object`] names the class or function, its
 //! arguments and the state it would be given. Nothing is imported or executed, whatever the file contains. Values lie
-//! in one list and name each other by their place in it, so cycles and sharing cost nothing; each opcode makes at most
-//! one value, and there are at most [`MAX_VALUES`] of them. Long bytes stay in the file.
+//! in one list and refer to each other by their index in it, so cycles and sharing cost nothing; each opcode makes at
+//! most one value, and there are at most [`MAX_VALUES`] of them. Long bytes stay in the file.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -15,7 +15,7 @@ const MAX_VALUES: usize = 1 << 20;
 /// Bytes of numbers longer than 64 bits are of no use here.
 const MAX_INTEGER: usize = 8;
 
-/// The place of a value in the list.
+/// Index of a value in the list.
 pub(super) type Id = usize;
 
 /// Value of a pickle.
@@ -148,13 +148,16 @@ impl<'a> Machine<'a> {
             0x94 => self.memo.len() as u64,
             b'p' | b'g' => {
                 let line = self.line()?;
-                parsed(line).ok_or_else(|| Error::malformed("the pickle's memo has a key that is no number"))?
+                parsed(line).ok_or_else(|| Error::malformed("the pickle's memo has a key that is not a number"))?
             }
             b'q' | b'h' => u8::from_le_bytes(self.array()?).into(),
             _ => u32::from_le_bytes(self.array()?).into(),
         };
         if matches!(opcode, b'g' | b'h' | b'j') {
-            let id = *self.memo.get(&key).ok_or_else(|| Error::malformed("the pickle asks for what it never kept"))?;
+            let id = *self
+                .memo
+                .get(&key)
+                .ok_or_else(|| Error::malformed("the pickle refers to a value that it has not stored"))?;
             self.stack.push(id);
             return self.check_size();
         }
@@ -165,10 +168,10 @@ impl<'a> Machine<'a> {
     fn object(&mut self, opcode: u8) -> Result<(), Error> {
         if opcode == b'b' {
             let (state, object) = (self.pop()?, self.top()?);
-            let Value::Object { state: place, .. } = &mut self.values[object] else {
-                return Err(Error::malformed("the pickle gives a state to what is no object"));
+            let Value::Object { state: slot, .. } = &mut self.values[object] else {
+                return Err(Error::malformed("the pickle sets the state of a value that is not an object"));
             };
-            *place = Some(state);
+            *slot = Some(state);
             return Ok(());
         }
         let value = match opcode {
@@ -180,7 +183,7 @@ impl<'a> Machine<'a> {
                 let (name, module) = (self.pop()?, self.pop()?);
                 match (&self.values[module], &self.values[name]) {
                     (Value::Text(module), Value::Text(name)) => Value::Global(format!("{module}.{name}")),
-                    _ => return Err(Error::malformed("the pickle names a class by what is no text")),
+                    _ => return Err(Error::malformed("the pickle names a class by a value that is not text")),
                 }
             }
             _ => {
@@ -210,7 +213,11 @@ impl<'a> Machine<'a> {
             (Value::Dict(dict), b's' | b'u') => dict.extend(pairs(&items)?),
             // What kind of object takes items does not matter: it is no array.
             (Value::Object { .. }, _) => {}
-            _ => return Err(Error::malformed("the pickle fills what is neither a list nor a dictionary")),
+            _ => {
+                return Err(Error::malformed(
+                    "the pickle adds items to a value that is neither a list nor a dictionary",
+                ));
+            }
         }
         Ok(())
     }
@@ -281,7 +288,7 @@ impl<'a> Machine<'a> {
     fn counted_text(&mut self, size: usize) -> Result<Value, Error> {
         let length = self.length(size)?;
         let text = std::str::from_utf8(&self.bytes[self.take(length)?]);
-        text.map(|text| Value::Text(text.to_owned())).map_err(|_| Error::malformed("the pickle has text that is none"))
+        text.map(|text| Value::Text(text.to_owned())).map_err(|_| Error::malformed("the pickle contains invalid text"))
     }
 
     /// The bytes up to the next end of line.
@@ -295,7 +302,7 @@ impl<'a> Machine<'a> {
 }
 
 fn underflow() -> Error {
-    Error::malformed("the pickle takes more from its stack than there is")
+    Error::malformed("the pickle takes a value from an empty stack")
 }
 
 fn pairs(items: &[Id]) -> Result<Vec<(Id, Id)>, Error> {
@@ -316,7 +323,7 @@ fn integer_of_text(text: &[u8]) -> Result<Value, Error> {
         b"01" => Ok(Value::Bool(true)),
         _ => {
             let digits = text.strip_suffix(b"L").unwrap_or(text);
-            parsed(digits).map(Value::Integer).ok_or_else(|| Error::malformed("the pickle has a number that is none"))
+            parsed(digits).map(Value::Integer).ok_or_else(|| Error::malformed("the pickle contains an invalid number"))
         }
     }
 }
@@ -332,9 +339,9 @@ fn integer_of_bytes(bytes: &[u8]) -> Value {
     Value::Integer(i64::from_le_bytes(whole))
 }
 
-/// The bytes that a quoted Python 2 string stands for.
+/// The bytes of a quoted Python 2 string.
 fn unquoted(line: &[u8]) -> Result<Vec<u8>, Error> {
-    let wrong = || Error::malformed("the pickle has a string that is not quoted as one");
+    let wrong = || Error::malformed("the pickle contains a string with invalid quotes");
     let &[first, ref inner @ .., last] = line else { return Err(wrong()) };
     if first != last || !matches!(first, b'\'' | b'"') {
         return Err(wrong());
@@ -364,7 +371,7 @@ fn unquoted(line: &[u8]) -> Result<Vec<u8>, Error> {
     Ok(result)
 }
 
-/// The text that Python's `raw-unicode-escape` stands for: Latin-1 with `\uXXXX` and `\UXXXXXXXX`.
+/// The text of Python's `raw-unicode-escape`: Latin-1 with `\uXXXX` and `\UXXXXXXXX`.
 fn unescaped_unicode(line: &[u8]) -> Result<String, Error> {
     let (mut text, mut rest) = (String::with_capacity(line.len()), line);
     while let [byte, after @ ..] = rest {
@@ -376,7 +383,7 @@ fn unescaped_unicode(line: &[u8]) -> Result<String, Error> {
         let code = after.get(1..=digits).filter(|_| digits > 0).and_then(hexadecimal);
         if digits > 0 {
             let character = code.and_then(char::from_u32);
-            text.push(character.ok_or_else(|| Error::malformed("the pickle has an escape that is no character"))?);
+            text.push(character.ok_or_else(|| Error::malformed("the pickle contains an invalid escape"))?);
             rest = &after[1 + digits..];
         } else {
             text.push(char::from(*byte));
