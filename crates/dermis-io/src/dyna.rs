@@ -54,7 +54,7 @@ fn of_bytes(bytes: Vec<u8>, subject: Option<&str>) -> Result<Vec<Registration>, 
         (wanted, all) => {
             let message =
                 wanted.map_or("the file has several subjects".to_owned(), |name| format!("no subject '{name}'"));
-            return Err(Error::unsupported(message).with_hint(format!("choose one with --subject: {}", all.join(" "))));
+            return Err(Error::unsupported(message).with_hint(format!("choose one of the subjects: {}", all.join(" "))));
         }
     };
     let mut registrations = Vec::new();

@@ -254,7 +254,7 @@ fn generates_the_same_scans_for_a_seed_and_others_for_another() {
     let ((scans, hidden), (others, _)) = (record(3), record(4));
     assert_eq!((&scans, &hidden), (&record(3).0, &record(3).1));
     assert!(scans != others);
-    // A scan is a name, a rate and positions; what the fit must not know is returned apart.
+    // A scan consists of a name, a rate and positions; the hidden properties are returned separately.
     let Scan { name, frame_rate_hz, frames } = &scans[0];
     assert_eq!((name.as_str(), *frame_rate_hz, frames.len(), frames[0].len()), ("slow", 60.0, 12, limb.point_count()));
     assert!(frames.iter().flatten().all(|point| point.is_finite()));

@@ -24,8 +24,8 @@ use dermis_math::progress::{NoProgress, Progress};
 use dermis_mesh::glam::{DVec3, Vec3};
 use dermis_mesh::{MeshSequence, Note, UpAxis};
 use dermis_tissue::fit::{
-    FitState, HiddenSubject, Scan, ScanOptions, SequenceValidation, SubjectFit, SubjectKind, SubjectOptions, check_scans,
-    generate_scans,
+    FitState, HiddenSubject, Scan, ScanOptions, SequenceValidation, SubjectFit, SubjectKind, SubjectOptions,
+    check_scans, generate_scans,
 };
 use dermis_tissue::layered::{LayeredBody, LayeredError};
 use serde_json::{Value, json};

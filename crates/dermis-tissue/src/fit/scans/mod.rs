@@ -1,4 +1,4 @@
-//! Generated scans of a subject with hidden flesh, for fits that must not know the inside.
+//! Generated scans of a subject with hidden flesh, for the validation of fits.
 //!
 //! The generator differs from the fit in everything that the fit could exploit: finer tetrahedra, the stable neo-Hookean
 //! law (Smith et al. 2018) in place of corotational elements, explicit symplectic Euler steps in place of implicit ones,

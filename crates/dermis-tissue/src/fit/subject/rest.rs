@@ -56,7 +56,7 @@ pub struct RestReport {
     pub iterations: usize,
 }
 
-/// A subject that stands still.
+/// Pose and captured shape of a subject at rest.
 #[derive(Debug, Clone)]
 pub(super) struct Standing {
     pose: BodyPose,

@@ -23,7 +23,7 @@ impl FitState {
         state
     }
 
-    /// Whether `other` belongs to the same scans and options.
+    /// Returns true if `other` belongs to the same scans and options.
     pub(super) fn is_of_same_fit(&self, other: &Self) -> bool {
         self.arrays.get("fit") == other.arrays.get("fit")
     }
