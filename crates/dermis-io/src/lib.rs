@@ -13,6 +13,8 @@ pub mod budget;
 #[cfg(feature = "bvh")]
 mod bvh;
 mod color;
+#[cfg(feature = "hdf5")]
+pub mod dyna;
 pub mod error;
 #[cfg(feature = "fbx")]
 mod fbx;

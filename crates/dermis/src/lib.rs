@@ -39,6 +39,7 @@ pub mod error;
 pub mod evaluate;
 pub mod files;
 pub mod fit_beam;
+pub mod fit_report;
 pub mod fit_skin;
 pub mod fit_tissue;
 pub mod frame_range;

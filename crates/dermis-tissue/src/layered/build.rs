@@ -302,6 +302,28 @@ fn thickness(
     Ok(values)
 }
 
+impl LayeredBody {
+    /// Thickness in proportion to that of the flesh between bones and skin, as by [`Thickness::ByFlesh`]; hands, feet and
+    /// head are excluded.
+    pub fn thickness_by_flesh(&self, options: &FleshOptions) -> Result<Vec<f32>, LayeredError> {
+        let LayeredParts { body, binding, tets, .. } = &self.parts;
+        let (pinned, bones) = (end_effectors(body), bones_of(body, &[]));
+        let triangles = self.carriers.triangles(body, binding, tets);
+        let held = self.carriers.chosen(&pinned);
+        let found = flesh_thickness(tets, &triangles, &self.field, &bones, &held, options)?;
+        let mut values = binding.to_skin(tets, &self.carriers, &found.relative_depths);
+        for (value, _) in values.iter_mut().zip(&pinned).filter(|(_, pinned)| **pinned) {
+            *value = value.min(THRESHOLD as f32);
+        }
+        Ok(values)
+    }
+
+    /// Marks the points of hands, feet and head.
+    pub fn end_effectors(&self) -> Vec<bool> {
+        end_effectors(&self.parts.body)
+    }
+}
+
 /// Points of hands, feet and head.
 fn end_effectors(body: &BodyModel) -> Vec<bool> {
     let names: Vec<&str> = body.joints().iter().map(|joint| joint.name.as_str()).collect();

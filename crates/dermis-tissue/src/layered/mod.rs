@@ -33,6 +33,7 @@ pub use record::{
     MAX_SUBSTEPS, Recording, RecordingMeasures, STEP_S, SimulateOptions, check_forces, simulate, standing, steps_in,
 };
 pub use rigged::{RiggedSkin, rigged};
+pub(crate) use simulate::unfolded;
 pub use simulate::{BodySimulation, BodySimulationOptions, FrameReport};
 pub use volume::volume_model;
 

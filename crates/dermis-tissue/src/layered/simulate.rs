@@ -220,7 +220,7 @@ impl BodySimulation {
 
 /// Returns the tetrahedra with their nodes at `nodes`, without the elements folded by this, and the number of the
 /// latter. In shapes with touching skin, elements in between can be inverted, which makes them useless as a rest shape.
-fn unfolded(tets: &TetMesh, nodes: &[Vec3]) -> Result<(TetMesh, usize), LayeredError> {
+pub(crate) fn unfolded(tets: &TetMesh, nodes: &[Vec3]) -> Result<(TetMesh, usize), LayeredError> {
     let is_solid = |tet: &&[u32; 4]| {
         let [before, after] = [tets.nodes(), nodes].map(|nodes| solidity(tet.map(|node| nodes[node as usize])));
         after > MIN_SOLIDITY.min(0.5 * before)

@@ -11,6 +11,7 @@ mod simulate;
 mod tets;
 mod transfer;
 mod validate;
+mod validation;
 
 use std::process::ExitCode;
 
