@@ -7,6 +7,7 @@ use std::sync::Arc;
 use dermis_mesh::{AlphaMode, Image, Material, Note, Sampler, Texture};
 
 use crate::error::Error;
+use crate::mapped::read_whole;
 use crate::output::Job;
 
 /// Fills `materials`, which have names, from the libraries in `folder`. What is missing is noted, never an error.
@@ -16,7 +17,7 @@ pub(super) fn read(folder: &Path, libraries: &[String], materials: &mut [Materia
             notes.push(Note::at(library, "the material library lies elsewhere and is skipped"));
             continue;
         };
-        match std::fs::read(&path) {
+        match read_whole(&path) {
             Ok(bytes) => read_library(folder, &String::from_utf8_lossy(&bytes), materials, notes),
             Err(_) => notes.push(Note::at(library, "the material library cannot be read; its materials are plain")),
         }
@@ -67,7 +68,7 @@ fn set_alpha(material: &mut Material, alpha: f32) {
 fn texture(folder: &Path, rest: &str, notes: &mut Vec<Note>) -> Option<Texture> {
     // Options come before the name; without any, the name may have spaces.
     let name = if rest.starts_with('-') { rest.split_whitespace().last()? } else { rest };
-    let bytes = beside(folder, name).and_then(|path| std::fs::read(path).ok());
+    let bytes = beside(folder, name).and_then(|path| read_whole(&path).ok());
     let Some(bytes) = bytes else {
         notes.push(Note::at(name, "the image cannot be read beside the file and is skipped"));
         return None;

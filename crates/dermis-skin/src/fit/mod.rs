@@ -13,6 +13,7 @@ pub(crate) mod influences;
 pub(crate) mod moments;
 mod options;
 mod pivot;
+mod plausible;
 pub mod refine;
 mod shading_normals;
 mod skeleton;
@@ -221,6 +222,8 @@ impl Work<'_> {
             self.options.influences,
             self.bone_model(),
         );
+        let clusters = found.clusters.as_ref().map(|clusters| (clusters.epsilon, clusters.near_rigid_fraction));
+        self.notes.extend(plausible::notes(clusters, measures.distortion_percent));
         Ok(Fit {
             measures,
             quality,

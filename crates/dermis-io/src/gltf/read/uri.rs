@@ -6,6 +6,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use crate::error::Error;
+use crate::mapped::read_whole;
 
 /// The media type and bytes of a `data:` URI; `None` if `uri` is not one.
 pub(super) fn data_uri(uri: &str) -> Option<Result<(String, Vec<u8>), Error>> {
@@ -26,7 +27,7 @@ pub(super) fn read_file(uri: &str, folder: Option<&Path>) -> Result<Vec<u8>, Err
         return Err(Error::malformed(format!("the file '{}' is missing", shortened(uri)))
             .with_hint("put it into the folder of the glTF file"));
     }
-    std::fs::read(&path).map_err(|error| Error::from(error).in_file(path))
+    read_whole(&path)
 }
 
 /// The path below the glTF file's folder that `uri` names.
