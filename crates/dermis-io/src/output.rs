@@ -47,18 +47,18 @@ impl Job<'_> {
         self.output.create(self.target)
     }
 
-    /// Reports that `done` of `total` frames are written; an error if the observer asks to stop.
+    /// Reports that `done` of `total` frames are written; an error if the observer requests a stop.
     pub(crate) fn step(&self, done: usize, total: usize) -> Result<(), Error> {
         step(self.progress, "frames", done, total)
     }
 }
 
-/// Reports progress; an error if the observer asks to stop.
+/// Reports progress; an error if the observer requests a stop.
 pub(crate) fn step(progress: &dyn Progress, what: &str, done: usize, total: usize) -> Result<(), Error> {
     if progress.report(what, done, total).is_break() { Err(ErrorKind::Stopped.into()) } else { Ok(()) }
 }
 
-/// Files on their way to their places.
+/// Files that are being written.
 #[derive(Debug)]
 pub struct Output {
     force: bool,
@@ -106,7 +106,7 @@ impl Output {
         let folder = set::folder_of(target);
         if !folder.exists() {
             std::fs::create_dir(folder).map_err(|error| {
-                Error::from(error).in_file(folder).with_hint("make the folder first, or choose another place")
+                Error::from(error).in_file(folder).with_hint("create the folder first, or choose another output")
             })?;
             self.made_folders.push(folder.to_path_buf());
         }
@@ -133,7 +133,7 @@ impl Output {
         self.force
     }
 
-    /// Has the existing file `path` removed once all new files are in their places.
+    /// Has the existing file `path` removed once all new files are complete.
     pub fn remove_at_commit(&mut self, path: PathBuf) {
         self.outdated.push(path);
     }
@@ -184,7 +184,8 @@ impl Output {
     }
 }
 
-/// Checks that `target` is not a folder or device and, without `force`, that nothing has its name, not even a broken link.
+/// Checks that `target` is not a folder or device and, without `force`, that nothing has its name, not even a broken
+/// link.
 pub(crate) fn check_free(target: &Path, force: bool) -> Result<(), Error> {
     if target.is_dir() {
         return Err(Error::malformed("the output is a folder").in_file(target).with_hint("name a file in it"));
