@@ -30,8 +30,8 @@ pub(crate) struct Change {
     pub target: PathBuf,
 }
 
-/// Applies all changes or, if one fails, none. `go_on` is asked before each step; tests answer no, which stands for the
-/// end of the process.
+/// Applies all changes or, if one fails, none. It ends without cleaning up, like a killed process, when `go_on` returns
+/// false before a step, which only tests do.
 pub(crate) fn apply(process: u32, changes: Vec<Change>, go_on: &mut dyn FnMut() -> bool) -> Result<(), Error> {
     // The contents must be on the disk before their names are.
     changes.par_iter().try_for_each(|change| match &change.part {

@@ -1,7 +1,9 @@
 //! Simulation of a layered body: the pose drives the inside, and the finite elements move the flesh.
 //!
 //! Each frame poses the nodes that drive elements and those of the skin (all others were removed, §4.2); [`Simulation`]
-//! then moves the free nodes in sub-steps. The skin consists of the simulated nodes and, outside the simulated layer,
+//! then moves the free nodes in sub-steps. With [`BodySimulationOptions::follow_pose`], all simulated nodes are posed: the
+//! strain of the posed elements is their rest shape, and driven nodes of elements that a pose folds are released and
+//! held by springs. The skin consists of the simulated nodes and, outside the simulated layer,
 //! of the posed skin.
 
 use std::time::{Duration, Instant};
