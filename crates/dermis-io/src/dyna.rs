@@ -26,7 +26,7 @@ pub struct Registration {
 
 /// Reads the sequences of one subject: `subject`, or the only one in the file.
 pub fn read(path: &Path, subject: Option<&str>) -> Result<Vec<Registration>, Error> {
-    let bytes = std::fs::read(path).map_err(|error| Error::from(error).in_file(path))?;
+    let bytes = crate::mapped::read_whole(path)?;
     of_bytes(bytes, subject).map_err(|error| error.in_file(path))
 }
 

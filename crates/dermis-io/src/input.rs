@@ -16,10 +16,10 @@ pub(crate) struct Input {
 }
 
 impl Input {
-    /// The file `path`.
-    pub(crate) fn open(path: &Path) -> Result<Self, Error> {
+    /// The file `path`. A large file is mapped if `can_map`, which is for formats that are read piece by piece.
+    pub(crate) fn open(path: &Path, can_map: bool) -> Result<Self, Error> {
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        Ok(Self { bytes: Mapped::open(path)?, name, path: Some(path.to_path_buf()) })
+        Ok(Self { bytes: Mapped::open(path, can_map)?, name, path: Some(path.to_path_buf()) })
     }
 
     /// Contents in memory.

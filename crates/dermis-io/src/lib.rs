@@ -29,6 +29,7 @@ mod gmsh;
 #[cfg(feature = "image")]
 pub mod image;
 mod input;
+mod magic;
 mod mapped;
 #[cfg(feature = "point-cache")]
 mod mdd;
@@ -52,6 +53,7 @@ mod point_cache;
 mod raw_frames;
 mod read;
 mod scaled;
+mod set;
 #[cfg(any(feature = "gltf", feature = "fbx", feature = "usd"))]
 mod skeletons;
 #[cfg(feature = "npz")]

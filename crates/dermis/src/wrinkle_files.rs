@@ -38,15 +38,18 @@ pub fn write_height_maps(
         };
         files.write_all(&folder.join(format!("height.{frame:04}.{extension}")), &bytes)?;
     }
-    let mut written = files.commit()?;
+    files.remove_later(folder, "height.", maps.frame_count(), &[".png", ".exr"]);
+    let mut notes = Vec::new();
     if let Some(mesh) = &maps.atlas {
+        // The mesh belongs to the set of the maps: both are replaced together.
         let scene = Scene { objects: vec![Object::of_mesh("cloth", mesh.clone())], ..Scene::default() };
-        let cloth = dermis_io::write(&folder.join("cloth.obj"), &scene, options, progress)?;
-        written.files.extend(cloth.files);
-        written.bytes += cloth.bytes;
-        written.notes.push(Note::new("the cloth has no UVs; cloth.obj beside the maps has those that were made"));
+        let made = tempfile::tempdir()?;
+        let path = made.path().join("cloth.obj");
+        dermis_io::write(&path, &scene, &WriteOptions::default(), progress)?;
+        files.write_all(&folder.join("cloth.obj"), &std::fs::read(&path)?)?;
+        notes.push(Note::new("the cloth has no UVs; cloth.obj beside the maps has those that were made"));
     }
-    Ok(written)
+    Ok(Written { notes, ..files.commit()? })
 }
 
 /// Writes the curves of every frame of `cloth` into `folder` as OBJ lines: `curves.0000.obj`, ….
@@ -56,5 +59,6 @@ pub fn write_curves(folder: &Path, cloth: &WrinkledCloth, options: &WriteOptions
         let lines = obj::lines(&cloth.polylines(frame)?);
         files.write_all(&folder.join(format!("curves.{frame:04}.obj")), lines.as_bytes())?;
     }
+    files.remove_later(folder, "curves.", cloth.coarse().frame_count(), &[".obj"]);
     files.commit()
 }

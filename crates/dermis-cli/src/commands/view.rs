@@ -86,7 +86,7 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
     if !args.no_open && !open_browser(&url) && !shared.quiet {
         terminal::tell("cannot start a browser; open the address manually\n");
     }
-    interrupt::while_writing(|| server.run(interrupt::asked_to_stop))?;
+    interrupt::while_serving(|| server.run(interrupt::asked_to_stop))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -27,7 +27,7 @@ mod usage;
 mod tests;
 
 /// Message after Ctrl-C.
-pub(crate) const STOPPED: &str = "stopped; nothing was written";
+const STOPPED: &str = "stopped; nothing was written";
 
 /// An error report; the names of the fields are the keys of the JSON form.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

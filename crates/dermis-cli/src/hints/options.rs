@@ -22,6 +22,9 @@ pub(crate) fn hint(error: &(dyn Error + 'static)) -> Option<String> {
     if let Some(error) = error.downcast_ref::<io::Error>() {
         return match error.kind() {
             ErrorKind::Exists => Some("use --force to replace it".to_owned()),
+            ErrorKind::TooLarge { asked, .. } => {
+                Some(format!("if the file is trusted, raise the limit: --max-memory {}M", asked.div_ceil(1 << 20)))
+            }
             _ => error.hint().map(ToOwned::to_owned),
         };
     }

@@ -56,7 +56,7 @@ impl Reader<'_> {
         if let Some(known) = self.images.get(&key) {
             return known.clone();
         }
-        let read = self.beside(&names).and_then(|path| Ok(std::fs::read(path)?));
+        let read = self.beside(&names).and_then(|path| crate::mapped::read_whole(&path));
         let image = match read {
             Ok(bytes) => Some(Arc::new(image(file_name(&texture.filename), bytes))),
             Err(error) => {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use dermis_mesh::{AlphaMode, Image, Material, Note, Sampler, Texture};
 
 use crate::error::Error;
+use crate::mapped::read_whole;
 use crate::neighbours::Neighbours;
 use crate::output::Job;
 
@@ -24,7 +25,7 @@ pub(super) fn read(neighbours: &Neighbours, libraries: &[String], materials: &mu
 
 /// Contents of a file that a file names.
 fn contents(neighbours: &Neighbours, name: &str) -> Result<Vec<u8>, Error> {
-    Ok(std::fs::read(neighbours.find(&name.replace('\\', "/"))?)?)
+    read_whole(&neighbours.find(&name.replace('\\', "/"))?)
 }
 
 fn read_library(neighbours: &Neighbours, text: &str, materials: &mut [Material], notes: &mut Vec<Note>) {

@@ -8,6 +8,9 @@ use super::error::{Animation, FitError};
 use super::options::{Bones, FitOptions, MAX_INFLUENCES};
 use crate::skin::SkinError;
 
+/// Maximum number of bones: time and memory grow with its product with points and frames.
+const MAX_BONES: usize = 1024;
+
 /// Checks the input and the options.
 pub(super) fn check(rest: &TriMesh, animations: &[Animation], options: &FitOptions) -> Result<(), FitError> {
     check_meshes(rest, animations)?;
@@ -34,6 +37,11 @@ pub(super) fn check(rest: &TriMesh, animations: &[Animation], options: &FitOptio
         Bones::Count(count) if count == 0 || count > expected => {
             wrong("the number of bones", count.to_string(), &format!("1 to {expected}, the number of points"))
         }
+        Bones::Count(count) if count > MAX_BONES => wrong(
+            "the number of bones",
+            count.to_string(),
+            &format!("at most {MAX_BONES}, since larger fits take hours"),
+        ),
         Bones::Distortion(percent) if !(percent > 0.0 && percent.is_finite()) => {
             wrong("the distortion to reach", percent.to_string(), "a positive number of percent")
         }

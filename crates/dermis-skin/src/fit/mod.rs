@@ -14,6 +14,7 @@ pub(crate) mod moments;
 mod motion;
 mod options;
 mod pivot;
+mod plausible;
 pub mod refine;
 mod shading_normals;
 mod skeleton;
@@ -224,6 +225,8 @@ impl Work<'_> {
             self.options.influences,
             self.bone_model(),
         );
+        let clusters = found.clusters.as_ref().map(|clusters| (clusters.epsilon, clusters.near_rigid_fraction));
+        self.notes.extend(plausible::notes(clusters, measures.distortion_percent));
         Ok(Fit {
             measures,
             quality,

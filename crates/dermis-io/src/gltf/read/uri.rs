@@ -3,6 +3,7 @@
 //! A file may name only relative paths, and only those of [`crate::neighbours`].
 
 use crate::error::Error;
+use crate::mapped::read_whole;
 use crate::neighbours::{Neighbours, shortened};
 
 /// The media type and bytes of a `data:` URI; `None` if `uri` is not one.
@@ -19,8 +20,7 @@ pub(super) fn read_file(uri: &str, neighbours: Option<&Neighbours>) -> Result<Ve
         return Err(Error::unsupported(format!("the data lie in another file, '{}'", shortened(uri)))
             .with_hint("read it by its path, with that file beside it"));
     };
-    let path = neighbours.find(&file_name(uri)?)?;
-    std::fs::read(&path).map_err(|error| Error::from(error).in_file(path))
+    read_whole(&neighbours.find(&file_name(uri)?)?)
 }
 
 /// The relative path that `uri` names.
