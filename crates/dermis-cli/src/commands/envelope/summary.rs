@@ -2,7 +2,7 @@
 
 use dermis::mesh::Object;
 use dermis::skin::envelope::{Curve, PoseError, Validation};
-use dermis::train_envelope::{Envelope, multi_weights};
+use dermis::train_envelope::{Envelope, multi_weights, underlying_name};
 use serde::Serialize;
 
 use crate::job::Facts;
@@ -40,6 +40,8 @@ struct PoseFacts {
     max_error: f64,
     worst_point: usize,
     linear_rms_error: f64,
+    /// Angle by which a joint leaves the rotations of the training; 0 within them.
+    range_distance_degrees: f64,
 }
 
 /// Facts about the model itself.
@@ -59,6 +61,17 @@ pub(super) struct ModelFacts {
     half_rms_error: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     half_max_error: Option<f64>,
+    /// Deformer that is refined.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    underlying: Option<String>,
+    /// Errors of the rig's own linear skin.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rig_rms_error: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rig_max_error: Option<f64>,
+    /// RMS error of held-out poses for each compared underlying deformer.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    underlying_errors: Vec<(String, f64)>,
 }
 
 /// The result of cross-validation.
@@ -104,6 +117,14 @@ impl ModelFacts {
             bones_per_point: Some(trained.mean_bones),
             half_rms_error: half.map(|half| half.rms),
             half_max_error: half.map(|half| half.max),
+            underlying: Some(underlying_name(trained.underlying).to_owned()),
+            rig_rms_error: envelope.rig_error.map(|errors| errors[0]),
+            rig_max_error: envelope.rig_error.map(|errors| errors[1]),
+            underlying_errors: trained
+                .underlying_errors
+                .iter()
+                .map(|(u, e)| (underlying_name(*u).to_owned(), *e))
+                .collect(),
             ..Self::of_size(envelope.model())
         }
     }
@@ -129,6 +150,7 @@ impl Summary {
             max_error: pose.max_error,
             worst_point: pose.worst_point,
             linear_rms_error: pose.linear_rms_error,
+            range_distance_degrees: pose.range_distance_degrees,
         };
         let worst = validation.worst_poses();
         Self {
@@ -166,6 +188,20 @@ impl Facts for Summary {
         let errors = |rms: f64, max: f64| format!("{} rms, {} at most", measured(rms), measured(max));
         text.row("error", errors(self.rms_error, self.max_error));
         text.row("linear skin", errors(self.linear_rms_error, self.linear_max_error));
+        if let (Some(rms), Some(max)) = (model.rig_rms_error, model.rig_max_error) {
+            text.row("skin of the rig", errors(rms, max));
+        }
+        if let Some(underlying) = &model.underlying {
+            let held = |(name, error): &(String, f64)| format!("{name} {}", measured(*error));
+            let compared: Vec<String> = model.underlying_errors.iter().map(held).collect();
+            let compared =
+                if compared.is_empty() { String::new() } else { format!(" (held-out error: {})", compared.join(", ")) };
+            text.row("underlying", format!("{underlying}{compared}"));
+        }
+        let beyond = self.pose_errors.iter().map(|pose| pose.range_distance_degrees).fold(0.0, f64::max);
+        if beyond > 0.0 {
+            text.row("range", format!("up to {beyond:.1}° outside of the rotations of the training"));
+        }
         if let (Some(rms), Some(max)) = (model.half_rms_error, model.half_max_error) {
             text.row("half precision", format!("error {}", errors(rms, max)));
         }

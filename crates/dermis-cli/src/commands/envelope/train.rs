@@ -86,7 +86,7 @@ struct Learning {
     #[arg(long, value_name = "C", value_parser = fraction, default_value_t = TrainOptions::default().cut_off, help = "Drop singular values below this fraction of the largest")]
     cut_off: f64,
     /// Select the underlying linear skin
-    #[arg(long, value_name = "SKIN", default_value = "best")]
+    #[arg(long, value_name = "SKIN", default_value = "auto")]
     underlying: Underlying,
     #[arg(long, value_name = "N", value_parser = count, help = format!("Limit the bones per point of --underlying best [default: {}]", TrainOptions::default().linear_influences))]
     influences: Option<usize>,
@@ -95,6 +95,8 @@ struct Learning {
 /// The underlying linear skin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Underlying {
+    /// The one that predicts held-out poses best; that of the rig unless another is clearly better
+    Auto,
     /// One bone per point
     Rigid,
     /// The linear skin of the rig
@@ -170,14 +172,16 @@ impl Args {
         let Learning { smoothness, blocks, retained_variance, cut_off, underlying, influences } = self.learning;
         let InfluenceMaps { widen, reach, max_bones, maps } = &self.influence;
         let is_found = matches!(maps, MapSource::Weights | MapSource::Automatic);
+        let fits_skin = matches!(underlying, Underlying::Best | Underlying::Auto);
         expect_effect([
             (reach.is_some(), is_found, "--reach", "with --maps weights or auto"),
             (max_bones.is_some(), is_found, "--max-bones", "with --maps weights or auto"),
-            (influences.is_some(), underlying == Underlying::Best, "--influences", "with --underlying best"),
+            (influences.is_some(), fits_skin, "--influences", "with --underlying best or auto"),
         ])?;
         let (train, map) = (TrainOptions::default(), MapOptions::default());
         let (reach, max_bones) = (reach.map_or(map.reach, |reach| reach as f32), max_bones.unwrap_or(map.max_bones));
         let underlying = match underlying {
+            Underlying::Auto => envelope::Underlying::Auto,
             Underlying::Rigid => envelope::Underlying::Rigid,
             Underlying::Rig => envelope::Underlying::Rig,
             Underlying::Best => envelope::Underlying::Best,
