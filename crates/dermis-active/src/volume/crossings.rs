@@ -3,7 +3,8 @@
 //! Skin near creases and contacts can be pushed through itself by a correction that is smooth and small. Pairs of
 //! triangles that intersect after the correction, but not before, are found among the triangles of such skin. For each
 //! pair the largest fraction of the displacement without intersection follows from bisection. A pair that just begins
-//! to intersect has the fraction 1, and pairs that intersect before have 0, so the fractions are continuous in the pose.
+//! to intersect has the fraction 1. A pair that intersects before has the fraction of the displacement after which it no
+//! longer does: 1 if it barely touches, 0 if it remains intersecting. So the fractions are continuous in the pose.
 //!
 //! Cost: linear in the triangles near creases and contacts; nothing for other skin.
 
@@ -21,8 +22,8 @@ const MARGIN: f64 = 0.2;
 pub(super) struct Crossings {
     moved: Vec<DVec3>,
     boxes: Boxes,
-    /// Corners of the pairs that intersect, and whether they do so before the correction.
-    pairs: Vec<([[u32; 3]; 2], bool)>,
+    /// Corners of the pairs that intersect, and whether they do so before and after the correction.
+    pairs: Vec<([[u32; 3]; 2], [bool; 2])>,
 }
 
 /// Triangles of the mesh without caps, their points in the pose, and the size of the cells of the search.
@@ -35,8 +36,8 @@ pub(super) struct PosedSkin<'a> {
 
 impl Crossings {
     /// Lowers `scales` to the fraction of the displacement `u` of each point at which no new pair of triangles
-    /// intersects, or to 0 if `is_final`, and to 0 for pairs that intersect without it. Only triangles with a point for
-    /// which `is_tight` holds are compared. Returns whether displacements are reduced.
+    /// intersects, or to 0 if `is_final`. Only triangles with a point for which `is_tight` holds are compared. Returns
+    /// whether displacements are reduced.
     pub(super) fn limit(
         &mut self,
         skin: &PosedSkin<'_>,
@@ -60,33 +61,40 @@ impl Crossings {
                 return;
             }
             let before = intersect(corners, |point| points[point as usize]);
-            if before || intersect(corners, |point| moved[point as usize]) {
-                pairs.push((corners, before));
+            let after = intersect(corners, |point| moved[point as usize]);
+            if before || after {
+                pairs.push((corners, [before, after]));
             }
         });
-        for &(corners, before) in &self.pairs {
-            let fraction = if is_final || before { 0.0 } else { free_fraction(corners, points, u) };
+        for &(corners, [before, after]) in &self.pairs {
+            let fraction = match (before, after) {
+                (true, true) => 0.0,
+                (true, false) => 1.0 - change_fraction(corners, points, u, true),
+                _ if is_final => 0.0,
+                _ => change_fraction(corners, points, u, false),
+            };
             let fraction = fraction * (1.0 - MARGIN * (1.0 - fraction));
             for &point in corners.as_flattened() {
                 scales[point as usize] = scales[point as usize].min(fraction);
             }
         }
-        !self.pairs.is_empty()
+        // Pairs that the displacement resolves are reduced in the first round only.
+        self.pairs.iter().any(|(_, [_, after])| *after)
     }
 }
 
-/// Largest fraction of `u` up to which two triangles do not intersect, by bisection.
-fn free_fraction(pair: [[u32; 3]; 2], points: &[DVec3], u: &[DVec3]) -> f64 {
-    let (mut free, mut crossing) = (0.0, 1.0);
+/// Fraction of `u` at which two triangles begin to intersect, or cease to if they intersect `before`, by bisection.
+fn change_fraction(pair: [[u32; 3]; 2], points: &[DVec3], u: &[DVec3], before: bool) -> f64 {
+    let (mut unchanged, mut changed) = (0.0, 1.0);
     for _ in 0..BISECTIONS {
-        let middle = 0.5 * (free + crossing);
-        if intersect(pair, |point| points[point as usize] + middle * u[point as usize]) {
-            crossing = middle;
+        let middle = 0.5 * (unchanged + changed);
+        if intersect(pair, |point| points[point as usize] + middle * u[point as usize]) == before {
+            unchanged = middle;
         } else {
-            free = middle;
+            changed = middle;
         }
     }
-    free
+    unchanged
 }
 
 #[cfg(test)]

@@ -382,7 +382,7 @@ impl VolumeLayer {
                 cell: CELL * self.edges.mean_length,
             };
             let is_tight = |point: usize| work.facing[point] < TIGHT;
-            let is_final = round > SEPARATING_ROUNDS / 2;
+            let is_final = round == SEPARATING_ROUNDS;
             if !work.crossings.limit(&skin, &work.field.u, is_tight, is_final, &mut work.scales) {
                 return;
             }
