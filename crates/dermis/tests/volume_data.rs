@@ -31,7 +31,7 @@ fn check(name: &str, object: &Object, step: usize) {
         for frame in (0..motion.sequence.frame_count()).step_by(step) {
             let posed = motion.sequence.frame(frame).unwrap().into_owned();
             let mut kept = posed.clone();
-            let volumes = layer.apply(&mut kept, Some(clip.transforms(frame)), 1.0, &mut work);
+            let volumes = layer.apply_separated(&mut kept, Some(clip.transforms(frame)), 1.0, &mut work);
             drift = drift.max(volumes.drift(layer.volume_of(&kept)));
             let lengths = |points: &[Vec3], [a, b]: [u32; 2]| points[a as usize].distance(points[b as usize]);
             for &edge in edges.ends() {

@@ -4,7 +4,7 @@
 mod common;
 
 use common::shared_data;
-use dermis::active::wrinkle::RestShape;
+use dermis::active::intersections::intersecting_pairs;
 use dermis::active::wrinkle::{ClothOptions, WrinkledCloth, wrinkle};
 use dermis::io::ReadOptions;
 use dermis::math::progress::NoProgress;
@@ -120,6 +120,13 @@ fn wrinkles_bring_simplified_shirts_closer_to_the_fine_ones() {
         assert!(found.distance <= coarse.distance && found.normals < coarse.normals);
         assert!((found.dihedral / truth.dihedral - 1.0).abs() <= 0.15, "{found:?} {truth:?}");
         assert!(measures.flash <= 0.003, "{}", measures.flash);
-        assert!(measures.intersections_after <= measures.intersections_before + 10);
+        // An intersection of two coarse triangles is one of several refined ones: compared with the refined coarse cloth.
+        let on_coarse = locations(cloth.coarse().mesh(), cloth.sequence.mesh());
+        for frame in (0..fine.frame_count()).step_by(7) {
+            let flat = transferred(&on_coarse, &cloth.coarse().frame(frame).unwrap());
+            let count = |points: &[Vec3]| intersecting_pairs(points, cloth.sequence.mesh().triangles()).len();
+            let (before, after) = (count(&flat), count(&cloth.sequence.frame(frame).unwrap()));
+            assert!(after <= before + 10, "frame {frame}: {before} -> {after}");
+        }
     }
 }

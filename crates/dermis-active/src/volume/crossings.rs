@@ -26,6 +26,14 @@ pub(super) struct Crossings {
     pairs: Vec<([[u32; 3]; 2], [bool; 2])>,
 }
 
+/// Stage of the search: pairs that intersect before the correction are treated in the first one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    First,
+    Middle,
+    Last,
+}
+
 /// Triangles of the mesh without caps, their points in the pose, and the size of the cells of the search.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PosedSkin<'a> {
@@ -36,14 +44,14 @@ pub(super) struct PosedSkin<'a> {
 
 impl Crossings {
     /// Lowers `scales` to the fraction of the displacement `u` of each point at which no new pair of triangles
-    /// intersects, or to 0 if `is_final`. Only triangles with a point for which `is_tight` holds are compared. Returns
+    /// intersects, or to 0 in the last stage. Only triangles with a point for which `is_tight` holds are compared. Returns
     /// whether displacements are reduced.
     pub(super) fn limit(
         &mut self,
         skin: &PosedSkin<'_>,
         u: &[DVec3],
         is_tight: impl Fn(usize) -> bool,
-        is_final: bool,
+        stage: Stage,
         scales: &mut [f64],
     ) -> bool {
         let PosedSkin { triangles, points, cell } = *skin;
@@ -62,7 +70,7 @@ impl Crossings {
             }
             let before = intersect(corners, |point| points[point as usize]);
             let after = intersect(corners, |point| moved[point as usize]);
-            if before || after {
+            if after && !before || before && stage == Stage::First {
                 pairs.push((corners, [before, after]));
             }
         });
@@ -70,7 +78,7 @@ impl Crossings {
             let fraction = match (before, after) {
                 (true, true) => 0.0,
                 (true, false) => 1.0 - change_fraction(corners, points, u, true),
-                _ if is_final => 0.0,
+                _ if stage == Stage::Last => 0.0,
                 _ => change_fraction(corners, points, u, false),
             };
             let fraction = fraction * (1.0 - MARGIN * (1.0 - fraction));
@@ -78,8 +86,7 @@ impl Crossings {
                 scales[point as usize] = scales[point as usize].min(fraction);
             }
         }
-        // Pairs that the displacement resolves are reduced in the first round only.
-        self.pairs.iter().any(|(_, [_, after])| *after)
+        !self.pairs.is_empty()
     }
 }
 
@@ -111,16 +118,16 @@ mod tests {
         let skin = PosedSkin { triangles: &triangles, points: &points, cell: 1.0 };
         let mut crossings = Crossings::default();
         let mut scales = vec![1.0; 6];
-        assert!(crossings.limit(&skin, &down, |_| true, false, &mut scales));
+        assert!(crossings.limit(&skin, &down, |_| true, Stage::First, &mut scales));
         // The tip reaches the plane at half of the displacement.
         assert!(scales.iter().all(|scale| (0.4..=0.5).contains(scale)), "{scales:?}");
         let scaled: Vec<DVec3> = down.iter().map(|u| *u * scales[3]).collect();
-        assert!(!crossings.limit(&skin, &scaled, |_| true, false, &mut scales));
+        assert!(!crossings.limit(&skin, &scaled, |_| true, Stage::First, &mut scales));
         // Pairs that intersect without the displacement are not displaced.
         let crossing: Vec<DVec3> = points.iter().zip(&down).map(|(point, u)| *point + *u).collect();
         let skin = PosedSkin { points: &crossing, ..skin };
-        assert!(crossings.limit(&skin, &[DVec3::Z * 0.01; 6], |_| true, false, &mut scales));
+        assert!(crossings.limit(&skin, &[DVec3::Z * 0.01; 6], |_| true, Stage::First, &mut scales));
         assert_eq!(scales, [0.0; 6]);
-        assert!(!crossings.limit(&skin, &[DVec3::ZERO; 6], |_| true, false, &mut scales));
+        assert!(!crossings.limit(&skin, &[DVec3::ZERO; 6], |_| true, Stage::First, &mut scales));
     }
 }

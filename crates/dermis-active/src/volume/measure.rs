@@ -66,7 +66,7 @@ pub fn measure_drift(
         let pairs_before = intersecting_pairs(&positions, triangles).len();
         let start = Instant::now();
         let target = layer.target_of_frame(frame, motion);
-        let volumes = layer.apply(&mut positions, clip.map(|clip| clip.transforms(frame)), target, &mut work);
+        let volumes = layer.apply_separated(&mut positions, clip.map(|clip| clip.transforms(frame)), target, &mut work);
         seconds += start.elapsed().as_secs_f64();
         drift.before = larger(drift.before, volumes.drift_before());
         drift.after = larger(drift.after, volumes.drift(layer.volume_of(&positions)));

@@ -42,7 +42,7 @@ pub use frames::corrected;
 pub use measure::{MAX_PLAUSIBLE_DRIFT, VolumeDrift, measure_drift};
 
 use contact::{Contact, Grid};
-use crossings::{Crossings, PosedSkin};
+use crossings::{Crossings, PosedSkin, Stage};
 use field::{Edges, Field, Surface, add_joint, gradient, volume};
 use region::Region;
 
@@ -250,6 +250,32 @@ impl VolumeLayer {
         target: f64,
         work: &mut Workspace,
     ) -> VolumeFrame {
+        self.correct(positions, transforms, target, false, work)
+    }
+
+    /// [`VolumeLayer::apply`] for frames that are stored: the correction adds no self-intersections, except in fast mode.
+    /// It takes longer, and can jump slightly between poses in which skin begins to touch.
+    ///
+    /// # Panics
+    /// As [`VolumeLayer::apply`].
+    pub fn apply_separated(
+        &self,
+        positions: &mut [Vec3],
+        transforms: Option<&[DAffine3]>,
+        target: f64,
+        work: &mut Workspace,
+    ) -> VolumeFrame {
+        self.correct(positions, transforms, target, true, work)
+    }
+
+    fn correct(
+        &self,
+        positions: &mut [Vec3],
+        transforms: Option<&[DAffine3]>,
+        target: f64,
+        separates: bool,
+        work: &mut Workspace,
+    ) -> VolumeFrame {
         assert_eq!(positions.len(), self.point_count(), "one position per point of the mesh");
         self.closed.fill(&mut work.positions, positions.iter().map(|point| point.as_dvec3()));
         let transforms = transforms.unwrap_or(&[]);
@@ -260,7 +286,9 @@ impl VolumeLayer {
         let remaining = self.correct_joints(transforms, before, target, work);
         if self.options.mode != Mode::Fast {
             self.correct_body(remaining, work);
-            self.separate(target, work);
+            if separates {
+                self.separate(target, work);
+            }
         }
         work.inflation.clear();
         for (point, stored) in positions.iter_mut().enumerate() {
@@ -382,8 +410,12 @@ impl VolumeLayer {
                 cell: CELL * self.edges.mean_length,
             };
             let is_tight = |point: usize| work.facing[point] < TIGHT;
-            let is_final = round == SEPARATING_ROUNDS;
-            if !work.crossings.limit(&skin, &work.field.u, is_tight, is_final, &mut work.scales) {
+            let stage = match round {
+                1 => Stage::First,
+                SEPARATING_ROUNDS => Stage::Last,
+                _ => Stage::Middle,
+            };
+            if !work.crossings.limit(&skin, &work.field.u, is_tight, stage, &mut work.scales) {
                 return;
             }
             let volume = work.field.scale(&self.closed, &self.edges, &work.positions, &mut work.scales);

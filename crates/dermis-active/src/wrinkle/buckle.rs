@@ -47,6 +47,11 @@ const NOISE: f32 = 0.05;
 const MAX_HEIGHT: f32 = 0.6;
 /// Maximum change of a height in a frame, in mean lengths of edges.
 const MAX_CHANGE: f32 = 0.3;
+/// Fraction of the lost area below which the change is allowed to be larger: the cloth moves faster than its folds.
+const MIN_RECOVERED: f64 = 0.55;
+/// Factor of the maximum change for such frames, and how often it is applied.
+const RELAXATION: f32 = 1.6;
+const MAX_RELAXATIONS: usize = 4;
 /// Maximum height, as a fraction of the distance to another layer of cloth.
 const MAX_OF_GAP: f32 = 0.3;
 /// Fractions of the lost area that folds recover at most, and that smoothing between points recovers at most.
@@ -176,7 +181,16 @@ impl Buckling {
             factor = self.factor(state, base, needed, smooth, triangles);
         }
         state.factor = Some(factor);
-        self.follow(state, base, factor, is_first);
+        let last = if is_first { None } else { Some(std::mem::take(&mut state.heights)) };
+        let enough = areas.coarse + MIN_RECOVERED * lost;
+        let mut bound = MAX_CHANGE * self.side;
+        for _ in 0..=MAX_RELAXATIONS {
+            self.follow(state, base, factor, last.as_deref(), bound);
+            if area(&base.lifted(&state.heights), triangles) >= enough {
+                break;
+            }
+            bound *= RELAXATION;
+        }
     }
 
     /// One step of the relaxation.
@@ -239,14 +253,14 @@ impl Buckling {
         if most > 0.0 { height / (1.0 + (height / most).powi(2)).sqrt() } else { 0.0 }
     }
 
-    /// Moves the heights of the last frame towards those of the relaxation, by bounded steps.
-    fn follow(&self, state: &mut Buckled, base: &Base, factor: f32, is_first: bool) {
-        let bound = MAX_CHANGE * self.side;
-        state.heights.resize(state.relaxed.len(), 0.0);
-        for (point, height) in state.heights.iter_mut().enumerate() {
-            let wanted = self.bounded(factor * state.relaxed[point], base.gaps[point]);
-            *height = if is_first { wanted } else { *height + (wanted - *height).clamp(-bound, bound) };
-        }
+    /// Moves the heights of the last frame towards those of the relaxation, by steps of at most `bound`.
+    fn follow(&self, state: &mut Buckled, base: &Base, factor: f32, last: Option<&[f32]>, bound: f32) {
+        let wanted = |point: usize| self.bounded(factor * state.relaxed[point], base.gaps[point]);
+        let height = |point: usize| match last {
+            Some(last) => last[point] + (wanted(point) - last[point]).clamp(-bound, bound),
+            None => wanted(point),
+        };
+        state.heights = (0..state.relaxed.len()).map(height).collect();
     }
 }
 
