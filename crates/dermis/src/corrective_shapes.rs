@@ -6,13 +6,15 @@
 use std::sync::Arc;
 
 use dermis_mesh::{Note, Object, Rig};
-use dermis_skin::fit::{CorrectionError, correct};
+use dermis_skin::fit::correct;
 use dermis_skin::measure::compare::compare;
 use dermis_skin::{Skin, SkinError};
 use serde::Serialize;
 
 use crate::error::Result;
 use crate::evaluate;
+
+pub use crate::error::ShapesError;
 
 /// Options of [`corrective_shapes`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,21 +57,6 @@ pub struct ShapeErrors {
     pub rms_error: f64,
     /// Largest distance with the shapes.
     pub max_error: f64,
-}
-
-/// Reasons why layers cannot become shapes.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ShapesError {
-    /// The object has no rig with clips.
-    #[error("'{0}' has no rig with clips, whose weights could be animated")]
-    NoClips(String),
-    /// The object has no layers.
-    #[error("'{0}' has no layers to be stored as shapes")]
-    NoLayers(String),
-    /// The shapes cannot be computed.
-    #[error(transparent)]
-    Correction(#[from] CorrectionError),
 }
 
 /// Replaces the layers of `object` by corrective shapes.

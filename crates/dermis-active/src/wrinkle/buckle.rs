@@ -4,7 +4,7 @@
 //! `c = (l² + (hᵢ − hⱼ)²)/L² − 1`. Heights follow the gradient of the energy of stretch, bending and a foundation:
 //! `dhᵢ/dt = mean_j c (hⱼ − hᵢ) − β ∇⁴h − α h + ν nᵢ`, with the mean over the neighbours of i. Compressed edges (c < 0)
 //! amplify differences until their length is restored; stretched ones flatten them. So folds run across the compression,
-//! end where there is none, and only follow the connections of the cloth: layers that are near in space do not
+//! end at uncompressed cloth, and only follow the connections of the cloth: layers that are near in space do not
 //! influence each other. A strain s grows fastest at the wavelength `π a √(2β/s)` for edges of length a, so stronger
 //! compression gives finer folds; folds near the wavelength of [`WAVE_NUMBER`] at [`TYPICAL_STRAIN`] are just resolved.
 //! The noise n makes flat cloth buckle; it is a hash of the point, so that the result is deterministic.

@@ -7,12 +7,12 @@ use dermis_active::wrinkle::ClothError;
 use dermis_mesh::deformer::multi_weights::MultiWeightsError;
 use dermis_mesh::{MeshError, RigError, SequenceError};
 use dermis_skin::envelope::{ExamplesError, TrainError};
+use dermis_skin::fit::CorrectionError;
 use dermis_skin::{FitError, PoseError as SkinPoseError, SkinError};
 use dermis_tissue::fit::{BeamError, SubjectError};
 use dermis_tissue::layered::LayeredError;
 
 use crate::bodies::BodyFileError;
-use crate::corrective_shapes::ShapesError;
 use crate::evaluate::EvaluateError;
 use crate::frame_range::FrameRangeError;
 use crate::retarget::RetargetError;
@@ -168,6 +168,21 @@ impl KeepVolumeError {
             _ => None,
         }
     }
+}
+
+/// Reasons why layers cannot become shapes.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ShapesError {
+    /// The object has no rig with clips.
+    #[error("'{0}' has no rig with clips, whose weights could be animated")]
+    NoClips(String),
+    /// The object has no layers.
+    #[error("'{0}' has no layers to be stored as shapes")]
+    NoLayers(String),
+    /// The shapes cannot be computed.
+    #[error(transparent)]
+    Correction(#[from] CorrectionError),
 }
 
 /// Reasons why a model cannot be posed.

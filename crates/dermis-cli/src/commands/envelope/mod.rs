@@ -1,6 +1,8 @@
 //! `dermis envelope`: multi-weights learned from examples.
 
+mod curve;
 mod export;
+mod parse;
 mod summary;
 mod train;
 mod validate;

@@ -1,18 +1,17 @@
 //! Summary of `dermis envelope`: a model and its errors.
 
 use dermis::mesh::Object;
-use dermis::skin::envelope::{Curve, PoseError, Validation};
+use dermis::skin::envelope::{PoseError, Validation};
 use dermis::train_envelope::{Envelope, multi_weights, underlying_name};
 use serde::Serialize;
 
+use super::curve::CurveFacts;
 use crate::job::Facts;
 use crate::numbers::{counted, measured, short};
 use crate::text::Text;
 
 /// Number of worst poses and points that are listed.
 const NAMED: usize = 5;
-/// Width of the longest bar of the curve, in characters.
-const BAR: f64 = 40.0;
 
 /// Errors of a model, as JSON.
 #[derive(Debug, Serialize)]
@@ -72,38 +71,6 @@ pub(super) struct ModelFacts {
     /// RMS error of held-out poses for each compared underlying deformer.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     underlying_errors: Vec<(String, f64)>,
-}
-
-/// The result of cross-validation.
-#[derive(Debug, Serialize)]
-struct CurveFacts {
-    smoothness: Vec<f64>,
-    /// On held-out poses.
-    rms_error: Vec<f64>,
-    linear_rms_error: f64,
-    blocks: usize,
-}
-
-impl CurveFacts {
-    fn of(curve: &Curve) -> Self {
-        let (smoothness, rms_error) = curve.errors.iter().copied().unzip();
-        Self { smoothness, rms_error, linear_rms_error: curve.linear_error, blocks: curve.blocks }
-    }
-
-    /// Writes one bar per value.
-    fn write(&self, chosen: Option<f64>, text: &mut Text) {
-        let most = self.rms_error.iter().fold(self.linear_rms_error, |most, error| most.max(*error));
-        let mut line = |name: &str, error: f64, is_chosen: bool| {
-            let width = (BAR * error / most.max(f64::MIN_POSITIVE)).round() as usize;
-            let words = format!("    {name:<8} {:<9} {}", measured(error), "▪".repeat(width));
-            let words = if is_chosen { text.paint.title(&format!("{words} ◂")) } else { words };
-            text.line(words);
-        };
-        for (smoothness, error) in self.smoothness.iter().zip(&self.rms_error) {
-            line(&format!("{smoothness:.0e}"), *error, chosen == Some(*smoothness));
-        }
-        line("linear", self.linear_rms_error, chosen.is_none());
-    }
 }
 
 impl ModelFacts {
