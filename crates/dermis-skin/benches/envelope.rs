@@ -27,7 +27,8 @@ fn main() {
                 .expect("the creature can be learned");
         let (seconds, work) = (start.elapsed().as_secs_f64(), processor_seconds() - before);
         let stages: Vec<String> = trained.seconds.iter().map(|(stage, time)| format!("{stage} {time:.2}")).collect();
-        let result = validate(&trained.weights, &trained.linear, &creature.mesh, &creature.examples).expect("it plays");
+        let result =
+            validate(&trained.weights, &trained.linear, &creature.mesh, &creature.examples, None).expect("it plays");
         println!(
             "{points} points × {bones} bones, {:.1} per point ({:.2} parts), {poses} poses: {seconds:.2} s, {work:.2} s of processors ({}; maps {map_seconds:.2}), \
              rms {:.2e} of linear {:.2e}, smoothness {:.0e}; most memory so far {} MB",

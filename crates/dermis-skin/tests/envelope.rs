@@ -94,7 +94,7 @@ impl Tube {
 }
 
 fn errors(object: &Object, trained: &Trained, examples: &Examples) -> (f64, f64) {
-    let result = validate(&trained.weights, &trained.linear, &object.mesh, examples).unwrap();
+    let result = validate(&trained.weights, &trained.linear, &object.mesh, examples, None).unwrap();
     (result.rms_error, result.linear_rms_error)
 }
 
@@ -227,7 +227,7 @@ fn weighted_poses_fit_closer_and_weight_0_is_ignored() {
         let mut examples = Examples::new(&tube.object.mesh, rig);
         examples.add(rig, &tube.object.clips[0], shapes, &pairs, weights).unwrap();
         let model = learned(&tube.object, &examples, &fixed(1e-3));
-        validate(&model.weights, &model.linear, &tube.object.mesh, &examples).unwrap().poses[3].rms_error
+        validate(&model.weights, &model.linear, &tube.object.mesh, &examples, None).unwrap().poses[3].rms_error
     };
     let mut weights = [1.0; 10];
     let even = pose_error(None);

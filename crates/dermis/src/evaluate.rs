@@ -10,8 +10,8 @@ use dermis_active::volume::{self, VolumeError, VolumeLayer};
 use dermis_mesh::merge::{self, MergeError};
 use dermis_mesh::pose::bake_lazily;
 use dermis_mesh::tri_mesh::bounds;
-use dermis_mesh::{Clip, Deformer, MeshError, MeshSequence, Note, Object, Scene, SequenceError};
-use dermis_skin::envelope::{self, PlayError};
+use dermis_mesh::{Clip, Deformer, MeshError, MeshSequence, Note, Object, Rig, Scene, SequenceError};
+use dermis_skin::envelope::{self, PlayError, TrainedRange};
 
 /// An evaluated motion.
 #[derive(Debug, Clone)]
@@ -165,6 +165,9 @@ pub fn clip_motion(object: &Object, clip: &Arc<Clip>) -> Result<Motion, Evaluate
     Evaluation::new(object, Some(clip), bake_lazily(&object.mesh, rig, clip)?).finish()
 }
 
+/// Angle by which a clip may leave the rotations of the training without a note.
+const NOTED_DEGREES: f64 = 5.0;
+
 /// Ratio of the extents of two poses beyond which they cannot be poses of one object.
 const MAX_EXTENT_RATIO: f64 = 1000.0;
 
@@ -233,7 +236,9 @@ impl<'a> Evaluation<'a> {
                     return Err(EvaluateError::NoClip { object: object.name.clone(), layer });
                 };
                 let below = (!self.is_linear).then_some(&self.frames);
-                envelope::play(layer.weights(), &object.mesh, rig, clip, below)?
+                let range = TrainedRange::from_record(&layer.record, rig.joints().len());
+                self.warnings.extend(beyond_range(object, range.as_ref(), rig, clip));
+                envelope::play(layer.weights(), &object.mesh, rig, clip, below, range)?
             }
             Deformer::Volume(options) => {
                 let layer = Arc::new(VolumeLayer::new(object, options)?);
@@ -247,6 +252,29 @@ impl<'a> Evaluation<'a> {
         self.is_linear = false;
         Ok(())
     }
+}
+
+/// A note on a clip that leaves the joint rotations of the training.
+fn beyond_range(object: &Object, range: Option<&TrainedRange>, rig: &Rig, clip: &Clip) -> Option<Note> {
+    let joints = rig.joints();
+    let (mut frames, mut worst) = (0, (0.0, String::new()));
+    for frame in 0..clip.frame_count() {
+        let skinning: Vec<_> =
+            joints.iter().zip(clip.transforms(frame)).map(|(joint, pose)| *pose * joint.inverse_bind).collect();
+        let found = range?.distance(joints, &skinning);
+        let Some(joint) = found.joint.filter(|_| found.degrees >= NOTED_DEGREES) else { continue };
+        frames += 1;
+        if found.degrees > worst.0 {
+            worst = (found.degrees, joints[joint].name.clone());
+        }
+    }
+    let (degrees, joint) = worst;
+    let clip = clip.name();
+    let message = format!(
+        "{frames} frames of '{clip}' leave the rotations of the training, by up to {degrees:.0}° at '{joint}'; the \
+         multi-weights fade to the linear skin there"
+    );
+    (frames > 0).then(|| Note::at(object.name.clone(), message))
 }
 
 fn skipped(object: &Object, layer: &Deformer) -> Note {

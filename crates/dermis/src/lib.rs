@@ -33,8 +33,10 @@
 #![forbid(unsafe_code)]
 
 pub mod animations;
+pub mod bake;
 pub mod bodies;
 pub mod build_body;
+pub mod corrective_shapes;
 pub mod error;
 pub mod evaluate;
 pub mod files;

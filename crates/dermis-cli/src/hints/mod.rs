@@ -78,6 +78,7 @@ pub(crate) fn is_wrong_result(error: &(dyn Error + 'static)) -> bool {
     matches!(error.downcast_ref(), Some(ClothError::Area { .. }))
         || matches!(error.downcast_ref(), Some(LayeredError::TooFar { .. }))
         || matches!(error.downcast_ref(), Some(EvaluateError::Extent { .. }))
+        || matches!(error.downcast_ref(), Some(KeepVolumeError::Drift { .. }))
 }
 
 /// Message of errors whose own text is not suitable for the command line.
@@ -109,8 +110,9 @@ pub(crate) fn details(error: &(dyn Error + 'static)) -> Vec<String> {
     let of_select = error.downcast_ref().map(SelectError::details);
     let of_retarget = error.downcast_ref().map(RetargetError::details);
     let of_volume = error.downcast_ref().map(VolumeError::details);
+    let of_kept_volume = error.downcast_ref().map(KeepVolumeError::details);
     let of_envelope = error.downcast_ref().map(EnvelopeError::details);
-    of_select.or(of_retarget).or(of_volume).or(of_envelope).unwrap_or_default()
+    of_select.or(of_retarget).or(of_volume).or(of_kept_volume).or(of_envelope).unwrap_or_default()
 }
 
 fn intersections(count: usize, pairs: &[Intersection]) -> Vec<String> {

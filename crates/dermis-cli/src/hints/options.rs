@@ -17,6 +17,7 @@ use dermis::tissue::layered::LayeredError;
 use dermis::train_envelope::EnvelopeError;
 use dermis::{RetargetError, SelectError};
 use dermis_view::ServeError;
+
 /// Hint for the error in terms of options.
 pub(crate) fn hint(error: &(dyn Error + 'static)) -> Option<String> {
     if let Some(error) = error.downcast_ref::<io::Error>() {
@@ -58,6 +59,11 @@ fn option_hint(error: &(dyn Error + 'static)) -> Option<&'static str> {
     }
     if let Some(error) = error.downcast_ref::<RetargetError>() {
         return error.hint();
+    }
+    if let Some(KeepVolumeError::Drift { .. }) = error.downcast_ref() {
+        return Some(
+            "check the extents of rest pose and clip with 'dermis inspect'; select another rest pose with --rest-frame",
+        );
     }
     if let Some(error) = error.downcast_ref::<KeepVolumeError>() {
         return error.hint();

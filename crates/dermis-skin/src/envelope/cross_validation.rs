@@ -47,6 +47,13 @@ impl Curve {
     }
 }
 
+impl Curve {
+    /// Smallest error of all values and of the linear skin.
+    pub fn least(&self) -> f64 {
+        self.errors.iter().map(|(_, error)| *error).fold(self.linear_error, f64::min)
+    }
+}
+
 /// Computes the curve; `None` if there are too few poses. Stops if `progress` requests it.
 pub(super) fn cross_validate(
     subset: &Subset<'_>,
