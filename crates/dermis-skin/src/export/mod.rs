@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use dermis_mesh::{Clip, Rig, RigError, TriMesh};
 
-pub use node_motion::{NodeMotion, Nodes, Place};
+pub use node_motion::{NodeMotion, NodeTransform, Nodes};
 pub use polar_nodes::{PolarFactors, polar_factors};
 pub use rigid_bones::{RigidBones, rigid_bones};
 

@@ -42,7 +42,7 @@ impl Builder<'_> {
         let skin = skin.filter(|_| !geometry.influences.is_empty()).map(|&number| &self.skeletons.skins[number]);
         let source = Source { node, mesh, geometry: &geometry, skin };
         let (carrier, placement) = self.carrier(&source);
-        let shape = Arc::new(self.place(&geometry, placement)?);
+        let shape = Arc::new(self.placed(&geometry, placement)?);
         let gather =
             |values: &Vec<f32>| geometry.weld.point_vertices.iter().map(|&vertex| values[vertex as usize]).collect();
         let attributes = geometry.scalars.iter().map(|(name, values)| (name.clone(), gather(values))).collect();
