@@ -31,7 +31,7 @@ fn rejects_ratios_and_inputs_without_a_skin() {
         assert!(error.contains("ratio"), "{error}");
     }
     let error = sandbox.fail(&["lod", "sample:gallop", "-o", "out.glb"]);
-    assert!(error.contains("no skin") && error.contains("dermis skin"), "{error}");
+    assert!(error.contains("no skin") && error.contains("fit a skin"), "{error}");
     assert!(!sandbox.path("out.glb").exists());
 }
 

@@ -397,7 +397,7 @@ fn freedom(kind: Kind) -> u8 {
     }
 }
 
-/// Two points on their way to become one.
+/// Two points that are joined, with their summed quadrics.
 struct Joined<'a> {
     simplification: &'a Simplification,
     a: u32,

@@ -48,7 +48,7 @@ pub struct Levels {
     pub levels: Vec<Level>,
     /// Number of key poses that were used.
     pub pose_count: usize,
-    /// What the levels do not keep.
+    /// Omissions.
     pub warnings: Vec<Note>,
 }
 
@@ -96,7 +96,7 @@ impl LodError {
         match self {
             Self::Ratio(_) => Some("0.25 keeps a quarter of the triangles"),
             Self::NoRatios => Some("give at least one, such as 0.5"),
-            Self::NoSkin(_) => Some("fit a skin to the frames first: dermis skin"),
+            Self::NoSkin(_) => Some("fit a skin to the frames first"),
             Self::Layer { .. } => Some("make the levels of the asset before it gets this layer"),
             _ => None,
         }
@@ -132,7 +132,7 @@ pub fn simplify(object: &Object, options: &LodOptions, progress: &dyn Progress) 
     Ok(Levels { levels, pose_count: simplification.poses.len(), warnings })
 }
 
-/// Number of triangles that a ratio asks for.
+/// Number of triangles of a level with the ratio `ratio`.
 pub fn target_of(ratio: f64, triangles: usize) -> usize {
     ((ratio * triangles as f64).round() as usize).max(1)
 }

@@ -8,6 +8,7 @@ use dermis::animations::AnimationsError;
 use dermis::bodies::BodyFileError;
 use dermis::io::{self, ErrorKind};
 use dermis::keep_volume::KeepVolumeError;
+use dermis::lod::LodError;
 use dermis::pose_model::PoseError;
 use dermis::skin::FitError;
 use dermis::skin::envelope::{ExamplesError, TrainError};
@@ -22,6 +23,12 @@ pub(crate) fn hint(error: &(dyn Error + 'static)) -> Option<String> {
     if let Some(error) = error.downcast_ref::<io::Error>() {
         return match error.kind() {
             ErrorKind::Exists => Some("use --force to replace it".to_owned()),
+            _ => error.hint().map(ToOwned::to_owned),
+        };
+    }
+    if let Some(error) = error.downcast_ref::<LodError>() {
+        return match error {
+            LodError::NoSkin(_) => Some("fit a skin to the frames first: dermis skin FRAMES -o asset.glb".to_owned()),
             _ => error.hint().map(ToOwned::to_owned),
         };
     }
