@@ -34,6 +34,11 @@ fn scaled(object: &Object, factor: f64) -> Result<Object, Error> {
     let moved = |transform: &DAffine3| DAffine3 { translation: transform.translation * factor, ..*transform };
     let mesh = Arc::new(object.mesh.with_points(object.mesh.points().iter().copied().map(vector).collect())?);
     let mut result = Object { mesh: Arc::clone(&mesh), ..object.clone() };
+    for level in &mut result.levels {
+        let points = level.mesh.points().iter().copied().map(vector).collect();
+        level.mesh = Arc::new(level.mesh.with_points(points)?);
+        level.shapes.iter_mut().flat_map(|shape| &mut shape.offsets).for_each(|offset| *offset = vector(*offset));
+    }
     if let Some(sequence) = &object.sequence {
         let grow = move |_: usize, points: &mut [Vec3]| {
             for point in points {

@@ -315,12 +315,16 @@ pub fn baked(object: Object, warnings: &mut Vec<Note>) -> Result<Object, Evaluat
         object.name.clone(),
         format!("the layers of the object ({}) are applied, and {frames} are written{dropped}", layers.join(", ")),
     ));
+    if !object.levels.is_empty() {
+        warnings.push(Note::at(object.name.clone(), "the levels of detail are dropped"));
+    }
     Ok(with_frames(object, motion.sequence))
 }
 
 /// `object` with `frames` as its only motion.
 pub fn with_frames(object: Object, frames: MeshSequence) -> Object {
-    Object { sequence: Some(frames), rig: None, clips: Vec::new(), deformers: Vec::new(), ..object }
+    let (clips, deformers, levels) = (Vec::new(), Vec::new(), Vec::new());
+    Object { sequence: Some(frames), rig: None, clips, deformers, levels, ..object }
 }
 
 /// The scene's only object with its layers, or all objects merged into one with their layers applied; and notes on what

@@ -11,6 +11,7 @@ use dermis::animations::AnimationsError;
 use dermis::bodies::BodyFileError;
 use dermis::io::{self, ErrorKind};
 use dermis::keep_volume::KeepVolumeError;
+use dermis::lod::LodError;
 use dermis::skin::FitError;
 use dermis::skin::envelope::TrainError;
 use dermis::tet::tetrahedra::{Intersection, TetError};
@@ -71,6 +72,7 @@ pub(crate) fn is_stop(error: &(dyn Error + 'static)) -> bool {
         || matches!(error.downcast_ref(), Some(LayeredError::Stopped))
         || matches!(error.downcast_ref(), Some(TetError::Stopped))
         || matches!(error.downcast_ref(), Some(SubjectError::Stopped))
+        || matches!(error.downcast_ref(), Some(LodError::Stopped))
 }
 
 /// Returns whether the error rejects a result rather than the input.

@@ -8,6 +8,7 @@ use dermis::animations::AnimationsError;
 use dermis::bodies::BodyFileError;
 use dermis::io::{self, ErrorKind};
 use dermis::keep_volume::KeepVolumeError;
+use dermis::lod::LodError;
 use dermis::pose_model::PoseError;
 use dermis::skin::FitError;
 use dermis::skin::envelope::{ExamplesError, TrainError};
@@ -26,6 +27,12 @@ pub(crate) fn hint(error: &(dyn Error + 'static)) -> Option<String> {
             ErrorKind::TooLarge { asked, .. } => {
                 Some(format!("if the file is trusted, raise the limit: --max-memory {}M", asked.div_ceil(1 << 20)))
             }
+            _ => error.hint().map(ToOwned::to_owned),
+        };
+    }
+    if let Some(error) = error.downcast_ref::<LodError>() {
+        return match error {
+            LodError::NoSkin(_) => Some("fit a skin to the frames first: dermis skin FRAMES -o asset.glb".to_owned()),
             _ => error.hint().map(ToOwned::to_owned),
         };
     }

@@ -112,7 +112,12 @@ schema! { "camelCase"
         deformers: Option<serde_json::Value>,
         #[serde(rename = "KHR_node_visibility")]
         visibility: Option<Visibility>,
+        #[serde(rename = "MSFT_lod")]
+        lod: Option<Lod>,
     }
+
+    /// Nodes with coarser versions of a node's mesh.
+    Lod { ids: Vec<usize>, }
 
     Visibility { visible: Option<bool>, }
 

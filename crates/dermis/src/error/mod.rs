@@ -4,6 +4,7 @@ mod envelope;
 
 use dermis_active::volume::VolumeError;
 use dermis_active::wrinkle::ClothError;
+use dermis_lod::LodError;
 use dermis_mesh::deformer::multi_weights::MultiWeightsError;
 use dermis_mesh::{MeshError, RigError, SequenceError};
 use dermis_skin::envelope::{ExamplesError, TrainError};
@@ -53,6 +54,7 @@ pub enum Error {
     Tissue(#[from] LayeredError),
     Beam(#[from] BeamError),
     Subject(#[from] SubjectError),
+    Lod(#[from] LodError),
 }
 
 impl Error {
@@ -83,6 +85,7 @@ impl Error {
             Self::Tissue(error) => error,
             Self::Beam(error) => error,
             Self::Subject(error) => error,
+            Self::Lod(error) => error,
         }
     }
 
@@ -108,6 +111,7 @@ impl Error {
             Self::Volume(error) => error.hint().map(str::to_owned),
             Self::KeepVolume(error) => error.hint().map(str::to_owned),
             Self::Envelope(error) => error.hint(),
+            Self::Lod(error) => error.hint().map(str::to_owned),
             _ => None,
         }
     }

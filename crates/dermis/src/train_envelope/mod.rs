@@ -105,10 +105,14 @@ pub fn train_envelope_with(set: &TrainingSet, options: &EnvelopeOptions, progres
     layer.record.extend([TrainedRange::of(&examples, rig.joints()).to_record()]);
     let bare = Rig::new(&object.mesh, rig.joints().to_vec(), base.normalized(usize::MAX), Vec::new())?;
     let clips = object.clips.iter().map(|clip| without_shapes(&bare, clip).map(Arc::new));
+    if !object.levels.is_empty() {
+        warnings.push(Note::at(&object.name, "the levels of detail are dropped: they have no multi-weights"));
+    }
     let model = Object {
         clips: clips.collect::<std::result::Result<_, _>>()?,
         rig: Some(Arc::new(bare)),
         sequence: None,
+        levels: Vec::new(),
         deformers: vec![layer.into()],
         ..object.clone()
     };

@@ -7,6 +7,7 @@ mod document;
 mod draco;
 mod frame_rate;
 mod geometry;
+mod levels;
 mod materials;
 mod meshopt;
 mod nodes;
@@ -14,6 +15,8 @@ mod object;
 mod sequence;
 mod skin;
 mod uri;
+
+use std::collections::BTreeSet;
 
 use dermis_mesh::{Note, Scene};
 
@@ -60,7 +63,10 @@ pub(super) fn read_scene(bytes: &[u8], neighbours: Option<&Neighbours>, options:
         let animations = animation::read_animations(&document, &tree, options)?;
         let mut builder = Builder::new(&document, &tree, &animations)?;
         for &node in &tree.scene {
-            scene.objects.extend(builder.object(node)?);
+            if let Some(mut object) = builder.object(node)? {
+                object.levels = builder.levels(node, &object)?;
+                scene.objects.push(object);
+            }
         }
         if scene.objects.is_empty() {
             scene.objects.extend(builder.motion_only()?);
@@ -112,7 +118,10 @@ fn skip_hidden(document: &Document<'_>, tree: &mut NodeTree) {
 }
 
 fn note_other_scenes(document: &Document<'_>, tree: &NodeTree) {
-    let with_mesh = |node: &usize| document.root.nodes[*node].mesh.is_some();
+    let nodes = &document.root.nodes;
+    let levels: BTreeSet<usize> =
+        nodes.iter().filter_map(|node| node.extensions.lod.as_ref()).flat_map(|lod| lod.ids.clone()).collect();
+    let with_mesh = |node: &usize| nodes[*node].mesh.is_some() && !levels.contains(node);
     let (all, read) =
         (tree.order.iter().filter(|n| with_mesh(n)).count(), tree.scene.iter().filter(|n| with_mesh(n)).count());
     if all > read {
