@@ -63,7 +63,7 @@ impl Neighbours {
             Some(found) if self.root.as_ref().is_none_or(|root| found.starts_with(root)) => Ok(found),
             None if !is_outside => Err(Error::malformed(format!("the file '{}' is missing", shortened(name)))),
             _ => Err(Error::unsupported(format!("'{}' is outside of the folder of the project", shortened(name)))
-                .with_hint("name the folder with --root, or use --allow-parent to read files from any folder")),
+                .with_hint("name a root folder above both files, or allow files of any folder")),
         }
     }
 
@@ -138,7 +138,7 @@ mod tests {
         let plain = ReadOptions::default();
         assert!(found(&plain, "hero.gltf").is_ok());
         let error = found(&plain, "../textures/skin.png").unwrap_err();
-        assert!(error.hint().unwrap().contains("--root"), "{error}");
+        assert!(error.hint().unwrap().contains("root folder"), "{error}");
         for (marker, is_folder) in [("project/.git", true), ("project/LICENSE.txt", false)] {
             let marker = folder.path().join(marker);
             if is_folder {

@@ -72,8 +72,7 @@ impl<'a> Joints<'a> {
             let frames = frame_count(stack, rate_hz)?;
             if frames > MAX_FRAMES {
                 let name = &*stack.element.name;
-                let what =
-                    format!("the animation '{name}' is skipped: {frames} frames are too many; --fps takes fewer");
+                let what = format!("the animation '{name}' is skipped: {frames} frames are too many");
                 reader.notes.push(Note::new(what));
                 continue;
             }

@@ -83,11 +83,9 @@ fn read_stage(assets: Assets, root: &str, size: u64, options: &ReadOptions) -> R
         }
     }
     for name in assets.take_outside() {
-        reader.notes.push(Note::at(
-            name,
-            "the file is outside of the folder of the project and is skipped; --root names another folder, --allow-parent \
-             allows any",
-        ));
+        let message =
+            "the file is outside of the folder of the project and is skipped; a root folder above both allows it";
+        reader.notes.push(Note::at(name, message));
     }
     if let Some(error) = failed.filter(|_| objects.is_empty()) {
         return Err(error);
