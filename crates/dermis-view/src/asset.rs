@@ -14,6 +14,7 @@ use dermis::skin::Skin;
 use dermis::tissue::layered::LayeredBody;
 use serde::Serialize;
 
+use crate::bones::{BoneInfo, bones};
 use crate::bundle::Bundle;
 
 /// Number of frames from which the bounds of a motion are computed.
@@ -83,15 +84,6 @@ pub struct MotionInfo {
     pub fps: f64,
     /// Asset whose recorded frames the clip is compared with.
     pub reference: Option<usize>,
-}
-
-/// Description of a bone: its location in the rest pose and its parent.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[allow(missing_docs, reason = "the names are the keys of the JSON")]
-pub struct BoneInfo {
-    pub name: String,
-    pub parent: Option<usize>,
-    pub anchor: [f32; 3],
 }
 
 /// Description of a level of detail.
@@ -299,31 +291,6 @@ fn motion(name: &str, frames: usize, fps: f64) -> MotionInfo {
 
 fn lod_info(object: &Object) -> LodInfo {
     LodInfo { points: object.mesh.point_count(), triangles: object.mesh.triangle_count() }
-}
-
-/// Joints are drawn at their bind location. Bones of a fit have no location and are drawn at the weighted mean of
-/// their points.
-fn bones(mesh: &TriMesh, rig: &Rig) -> Vec<BoneInfo> {
-    let mut sums = vec![(DVec3::ZERO, 0.0); rig.joints().len()];
-    for (point, row) in mesh.points().iter().zip(rig.weights().rows()) {
-        for (joint, weight) in row {
-            let (sum, total) = &mut sums[joint as usize];
-            *sum += f64::from(weight) * point.as_dvec3();
-            *total += f64::from(weight);
-        }
-    }
-    let hierarchy = rig.joints().iter().any(|joint| joint.parent.is_some());
-    let anchor = |joint: usize| {
-        let (bind, (sum, total)) = (rig.joints()[joint].bind().translation, sums[joint]);
-        let amid = if total.abs() > f64::EPSILON { sum / total } else { DVec3::ZERO };
-        if hierarchy && bind.is_finite() { bind } else { amid }
-    };
-    let bone = |(index, joint): (usize, &dermis::mesh::Joint)| BoneInfo {
-        name: joint.name.clone(),
-        parent: joint.parent,
-        anchor: anchor(index).as_vec3().to_array(),
-    };
-    rig.joints().iter().enumerate().map(bone).collect()
 }
 
 fn up_axis(axis: Option<UpAxis>) -> &'static str {

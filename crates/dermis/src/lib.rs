@@ -2,7 +2,7 @@
 //!
 //! This crate is the interface for programs, the command line, the viewer and Python. It re-exports the other crates, adds
 //! workflows across them ([`mod@evaluate`], [`mod@select`], [`mod@retarget`], [`mod@bodies`]), and has a function for each
-//! system: [`fit_skin()`], [`train_envelope()`], [`keep_volume()`], [`wrinkle()`], [`build_body()`]
+//! system: [`fit_skin()`], [`fit_rig()`], [`train_envelope()`], [`keep_volume()`], [`wrinkle()`], [`build_body()`]
 //! and [`simulate()`].
 //!
 //! Each takes its input and options and returns a result that can be evaluated, measured and written with [`write()`]; the
@@ -35,10 +35,12 @@
 pub mod animations;
 pub mod bodies;
 pub mod build_body;
+pub mod engine;
 pub mod error;
 pub mod evaluate;
 pub mod files;
 pub mod fit_beam;
+pub mod fit_rig;
 pub mod fit_skin;
 pub mod fit_tissue;
 pub mod frame_range;
@@ -68,10 +70,12 @@ pub use dermis_tissue as tissue;
 
 pub use bodies::read_body;
 pub use build_body::{build_body, build_body_with};
+pub use engine::{Engine, EngineProfile};
 pub use error::{Error, Result};
 pub use evaluate::{EvaluateError, Motion};
 pub use files::{ToScene, ToSequence, Writable, read, read_with, write, write_with};
 pub use fit_beam::fit_beam;
+pub use fit_rig::{FitRigOptions, fit_rig, fit_rig_with};
 pub use fit_skin::{fit_skin, fit_skin_with};
 pub use fit_tissue::{fit_tissue, sample_scans};
 pub use frame_range::{FrameRange, FrameRangeError};

@@ -50,6 +50,20 @@ pub(super) struct Summary {
     converged: bool,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     skeleton: Option<Skeleton>,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    given: Option<GivenRig>,
+    /// Settings of `--engine`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    engine: Option<String>,
+}
+
+/// Rig of `--rig`.
+#[derive(Debug, Serialize)]
+struct GivenRig {
+    /// Parent of each helper bone.
+    helpers: Vec<String>,
+    /// Distortion without the helper bones.
+    distortion_percent_rig: f64,
 }
 
 /// Joint tree of `--skeleton`.
@@ -117,6 +131,11 @@ impl Summary {
                 roots: report.roots,
                 distortion_percent_free: report.distortion_percent_free,
             }),
+            given: fit.rig.as_ref().map(|report| GivenRig {
+                helpers: report.helper_parents.clone(),
+                distortion_percent_rig: report.distortion_percent_rig,
+            }),
+            engine: args.profile().map(|profile| format!("{}: {}", profile.name, profile.summary())),
         }
     }
 
@@ -139,6 +158,9 @@ impl Facts for Summary {
         let triangles = counted(self.triangles, "triangle", "triangles");
         let frames = counted(self.frames, "frame", "frames");
         text.title(&self.inputs.join(", "), format!("{points}, {triangles}, {frames}"));
+        if let Some(engine) = &self.engine {
+            text.row("engine", engine.clone());
+        }
         let influences = counted(self.influences, "influence", "influences");
         text.row("bones", format!("{} {}, at most {influences} per point", self.bones, self.bone_model));
         if let (Some(fraction), Some(epsilon)) = (self.near_rigid_fraction, self.epsilon) {
@@ -149,6 +171,16 @@ impl Facts for Summary {
             let (joints, roots) = (counted(joints, "joint", "joints"), counted(roots, "root", "roots"));
             let free = measured(distortion_percent_free);
             text.row("skeleton", format!("{joints}, {roots}; {free} % distortion without it"));
+        }
+        if let Some(GivenRig { helpers, distortion_percent_rig }) =
+            self.given.as_ref().filter(|rig| !rig.helpers.is_empty())
+        {
+            let mut parents = helpers.clone();
+            parents.sort();
+            parents.dedup();
+            let (bones, joints) = (counted(helpers.len(), "bone", "bones"), counted(parents.len(), "joint", "joints"));
+            let without = measured(*distortion_percent_rig);
+            text.row("helpers", format!("{bones} under {joints}; {without} % distortion without them"));
         }
         text.row("largest error", format!("{} % of the diagonal", measured(self.max_error_percent)));
         let Degrees { geometric, skinned } = self.normal_error_degrees;

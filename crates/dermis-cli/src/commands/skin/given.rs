@@ -1,0 +1,72 @@
+//! Arguments of `dermis skin` that concern a given rig or engine.
+
+use std::path::Path;
+
+use dermis::skin::RigOptions;
+use dermis::{Engine, EngineProfile};
+
+use super::args::Args;
+use crate::diagnostic::Diagnostic;
+use crate::options::{count, expect_effect};
+
+/// Use of the rig of `--rig`.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Rig")]
+#[group(id = "Rig", multiple = true)]
+pub(crate) struct RigArgs {
+    /// Add N helper bones under the joints of the rig for the motion that they do not explain
+    #[arg(long, value_name = "N", value_parser = count, requires = "rig")]
+    pub(super) helpers: Option<usize>,
+    /// Keep the weights of the rig; helper bones take a fraction of them
+    #[arg(long, requires = "rig", conflicts_with_all = ["weights", "refine"])]
+    pub(super) lock_weights: bool,
+    /// Solve the rotations of the joints from the frames, with fixed bone lengths, instead of using the clips of the rig
+    #[arg(long, requires = "rig", conflicts_with_all = ["weights", "refine"])]
+    pub(super) rotations_only: bool,
+}
+
+impl RigArgs {
+    /// Options of the rig.
+    pub(super) fn options(&self) -> RigOptions {
+        RigOptions {
+            rotations_only: self.rotations_only,
+            lock_weights: self.lock_weights,
+            helpers: self.helpers.unwrap_or(0),
+        }
+    }
+}
+
+impl Args {
+    /// What the engine supports, if one is given.
+    pub(super) fn profile(&self) -> Option<EngineProfile> {
+        self.engine.map(|engine| Engine::from(engine).profile())
+    }
+
+    /// Rejects options that have no effect on a given rig.
+    pub(super) fn check_rig(&self) -> Result<(), Diagnostic> {
+        let smooth = self.given.helpers.is_some() || self.given.rotations_only && !self.given.lock_weights;
+        let rig = self.bones.rig.is_some();
+        expect_effect([
+            (
+                self.skin.bone_model.is_some() && rig,
+                self.given.helpers.is_some(),
+                "--bone-model",
+                "without --rig, or with --helpers",
+            ),
+            (
+                self.skin.smoothness.is_some() && rig,
+                smooth,
+                "--smoothness",
+                "without --rig, or with --helpers or --rotations-only",
+            ),
+        ])
+    }
+
+    /// Units in which the engine expects `output`; `None` if there is no engine, or if the format has fixed units.
+    pub(super) fn engine_units(&self, output: &Path) -> Option<dermis::mesh::Units> {
+        let states_units = |extension: &str| matches!(extension, "fbx" | "usd" | "usda" | "usdc" | "usdz");
+        let extension = output.extension()?.to_string_lossy().to_ascii_lowercase();
+        // A given rig has its own units.
+        self.profile().filter(|_| states_units(&extension) && self.bones.rig.is_none()).map(|profile| profile.units)
+    }
+}
