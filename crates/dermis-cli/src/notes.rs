@@ -5,6 +5,9 @@ use serde::Serialize;
 
 use crate::terminal::Paint;
 
+/// Option in notes of the libraries, and its name on the command line.
+const NESTED_BONES: [&str; 2] = ["the option nested_bones", "--nested-bones"];
+
 /// A note as JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct NoteFacts {
@@ -14,7 +17,8 @@ pub(crate) struct NoteFacts {
 
 impl From<&Note> for NoteFacts {
     fn from(note: &Note) -> Self {
-        Self { message: note.message.clone(), location: note.location.clone() }
+        let [in_library, here] = NESTED_BONES;
+        Self { message: note.message.replace(in_library, here), location: note.location.clone() }
     }
 }
 

@@ -26,6 +26,18 @@ number!(
     map_size: usize, |size| (16..=8192).contains(size), "a whole number from 16 to 8192"
 );
 number!(
+    /// A number of representative points.
+    representative_points: usize, |points| (1..=500).contains(points), "a whole number from 1 to 500"
+);
+number!(
+    /// A number of steps per frame.
+    substeps: usize, |steps| (1..=1000).contains(steps), "a whole number from 1 to 1000"
+);
+number!(
+    /// Poisson's ratio.
+    poisson_ratio: f64, |ratio| (0.0..=0.49).contains(ratio), "a number from 0 to 0.49"
+);
+number!(
     /// A length, factor or limit.
     positive: f64, |number| number.is_finite() && *number > 0.0, "positive and finite"
 );

@@ -151,8 +151,8 @@ fn rejects_unwritable_outputs_with_a_hint() {
         ("out.bvh", format!("error: '.bvh' files are read but not written\n  --> out.bvh\n{extensions}")),
         (
             "no/such/out.npz",
-            "error: the output's folder does not exist\n  --> no/such\nhint: make the folder first, or choose another \
-             place\n"
+            "error: the output's folder does not exist\n  --> no/such\nhint: create the folder first, or choose another \
+             output\n"
                 .to_owned(),
         ),
     ] {

@@ -120,7 +120,7 @@ fn rejects_invalid_arguments_with_a_hint() {
             "not installed",
         ),
         (&["build", "sample:body", "--poisson", "0.5", "--mesher", "lattice", "-o", "x.npz"], "Poisson"),
-        (&["build", "sample:body", "--metres-per-unit", "1000", "-o", "x.npz"], "--metres-per-unit"),
+        (&["build", "sample:body", "--scale", "1000", "-o", "x.npz"], "--units"),
         (&["inspect", "sample:gallop"], "has no rig"),
     ] {
         let said = sandbox.fail(&[&["tissue"], arguments].concat());

@@ -1,4 +1,4 @@
-//! Memory that a file may ask for.
+//! Bound on the memory that reading a file may use.
 //!
 //! A few bytes can claim billions of elements. Readers check what lies in the file against the file's length, and
 //! take what has no bytes of its own (a zero-filled accessor, a decompressed array, a sampled clip) from a budget that

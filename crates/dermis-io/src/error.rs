@@ -10,8 +10,8 @@ use dermis_mesh::{MeshError, RigError, SequenceError};
 
 /// Error of a file: its kind, location, and a hint.
 ///
-/// `Display` is the headline alone; [`Error::path`], [`Error::location`], [`Error::details`] and [`Error::hint`] carry the
-/// rest as data.
+/// `Display` is the headline alone; [`Error::path`], [`Error::location`], [`Error::details`] and [`Error::hint`] carry
+/// the rest as data.
 #[derive(Debug)]
 pub struct Error(Box<Inner>);
 
@@ -47,7 +47,7 @@ pub enum ErrorKind {
     /// The contents are valid, but of a kind that is not supported.
     #[error("{0}")]
     Unsupported(String),
-    /// The file asks for more memory than its size justifies.
+    /// The file requires more memory than its size justifies.
     #[error("{what} would take {asked} bytes, more than a file of this size can mean ({allowed} are left to use)")]
     TooLarge {
         /// The part that was being read.

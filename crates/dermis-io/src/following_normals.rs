@@ -89,10 +89,10 @@ mod tests {
         };
         let following = FollowingNormals::new(&mesh).unwrap();
         assert_eq!(following.of_frame(&mesh, &mesh.points), [Vec3::Z, bent]);
-        // A quarter turn about y takes z to x.
-        let turn = Quat::from_rotation_y(std::f32::consts::FRAC_PI_2);
-        let points: Vec<Vec3> = mesh.points.iter().map(|&point| turn * point).collect();
+        // A rotation by 90° about y takes z to x.
+        let rotation = Quat::from_rotation_y(std::f32::consts::FRAC_PI_2);
+        let points: Vec<Vec3> = mesh.points.iter().map(|&point| rotation * point).collect();
         let normals = following.of_frame(&mesh, &points);
-        assert!(normals[0].distance(Vec3::X) < 1e-6 && normals[1].distance(turn * bent) < 1e-6, "{normals:?}");
+        assert!(normals[0].distance(Vec3::X) < 1e-6 && normals[1].distance(rotation * bent) < 1e-6, "{normals:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! The formats: one table from which reading, writing, help texts and documentation take what they know about them.
+//! The formats: one table from which reading, writing, help texts and documentation take their lists.
 //!
 //! Each format is a Cargo feature. A format that is not compiled in keeps its row, so that a file of it is answered
 //! with the name of the feature.

@@ -1,5 +1,5 @@
 //! Gmsh `.msh` files: versions 2.2 and 4.1, text and binary (little-endian), tetrahedra or a surface. Written as text
-//! 2.2, which every reader knows.
+//! 2.2, which every reader supports.
 //!
 //! `$Nodes` and `$Elements` are read; nodes have tags of their own, which need not count up. Of elements, triangles
 //! (2), quadrangles (3) and tetrahedra (4, and the corners of the second-order 11) are taken; others and the other
@@ -100,8 +100,8 @@ impl Numbers<'_> {
 #[derive(Debug, Default)]
 struct Contents {
     mesh: VolumeMesh,
-    /// The place of each node, by its tag.
-    places: HashMap<i64, u32>,
+    /// Index of each node, by its tag.
+    index_of: HashMap<i64, u32>,
     /// Number of skipped elements by type.
     skipped: BTreeMap<i64, usize>,
 }
@@ -149,7 +149,7 @@ impl Contents {
     }
 
     fn add_node(&mut self, tag: i64, position: Vec3) -> Result<(), Error> {
-        if self.places.insert(tag, self.mesh.nodes.len() as u32).is_some() {
+        if self.index_of.insert(tag, self.mesh.nodes.len() as u32).is_some() {
             return Err(Error::malformed(format!("the node {tag} is there twice")));
         }
         self.mesh.nodes.push(position);
@@ -241,7 +241,7 @@ impl Contents {
         for node in &mut nodes[..count] {
             let tag = next()?;
             *node = *self
-                .places
+                .index_of
                 .get(&tag)
                 .ok_or_else(|| Error::malformed(format!("an element names node {tag}, which is not there")))?;
         }
@@ -299,7 +299,7 @@ pub(crate) fn write(object: &Object, _units: Units, job: &mut Job<'_>) -> Result
     };
     writeln!(file, "{}", elements.len())?;
     for (index, (kind, nodes)) in elements.iter().enumerate() {
-        // Two tags, the physical and the elementary entity: some readers want them.
+        // Two tags, the physical and the elementary entity: some readers require them.
         write!(file, "{} {kind} 2 1 1", index + 1)?;
         for node in *nodes {
             write!(file, " {}", node + 1)?;

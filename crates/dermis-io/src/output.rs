@@ -1,9 +1,9 @@
 //! Outputs that are whole or absent.
 //!
 //! Files are written beside their targets under temporary names and renamed when all of them are complete. What is
-//! dropped before [`Output::commit`], by an error or by Ctrl-C, leaves nothing behind. Temporary files of processes that
-//! were killed are removed by the next output to the same folder. A link is followed, and the permissions of a replaced
-//! file are kept.
+//! dropped before [`Output::commit`], by an error or by Ctrl-C, leaves nothing behind. Temporary files of processes
+//! that were killed are removed by the next output to the same folder. A link is followed, and the permissions of a
+//! replaced file are kept.
 
 use std::collections::BTreeSet;
 use std::io::{BufWriter, Write};
@@ -45,18 +45,18 @@ impl Job<'_> {
         self.output.create(self.target)
     }
 
-    /// Reports that `done` of `total` frames are written; an error if the observer asks to stop.
+    /// Reports that `done` of `total` frames are written; an error if the observer requests a stop.
     pub(crate) fn step(&self, done: usize, total: usize) -> Result<(), Error> {
         step(self.progress, "frames", done, total)
     }
 }
 
-/// Reports progress; an error if the observer asks to stop.
+/// Reports progress; an error if the observer requests a stop.
 pub(crate) fn step(progress: &dyn Progress, what: &str, done: usize, total: usize) -> Result<(), Error> {
     if progress.report(what, done, total).is_break() { Err(ErrorKind::Stopped.into()) } else { Ok(()) }
 }
 
-/// Files on their way to their places.
+/// Files that are being written.
 #[derive(Debug)]
 pub struct Output {
     force: bool,
@@ -84,7 +84,7 @@ impl Output {
         };
         if !folder.exists() {
             std::fs::create_dir(folder).map_err(|error| {
-                Error::from(error).in_file(folder).with_hint("make the folder first, or choose another place")
+                Error::from(error).in_file(folder).with_hint("create the folder first, or choose another output")
             })?;
             self.made_folders.push(folder.to_path_buf());
         }
@@ -118,12 +118,12 @@ impl Output {
         self.force
     }
 
-    /// Has the existing file `path` removed once all new files are in their places.
+    /// Has the existing file `path` removed once all new files are complete.
     pub fn remove_at_commit(&mut self, path: PathBuf) {
         self.outdated.push(path);
     }
 
-    /// Puts all files in their places. Every writer of [`Output::create`] must have been flushed.
+    /// Renames all files to their targets. Every writer of [`Output::create`] must have been flushed.
     pub fn commit(mut self) -> Result<Written, Error> {
         for (target, _) in &self.files {
             check_free(target, self.force)?;
@@ -163,7 +163,8 @@ fn remove_abandoned(folder: &Path) {
     }
 }
 
-/// Checks that `target` is not a folder or device and, without `force`, that nothing has its name, not even a broken link.
+/// Checks that `target` is not a folder or device and, without `force`, that nothing has its name, not even a broken
+/// link.
 pub(crate) fn check_free(target: &Path, force: bool) -> Result<(), Error> {
     if target.is_dir() {
         return Err(Error::malformed("the output is a folder").in_file(target).with_hint("name a file in it"));

@@ -11,7 +11,7 @@ use crate::error::{Error, ErrorKind};
 use crate::output::{Job, Output};
 use crate::still::still;
 
-/// A path whose file name has a place for a number, as in C: `%d`, `%4d`, `%04d`.
+/// A path whose file name has a placeholder for a number, as in C: `%d`, `%4d`, `%04d`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Pattern {
     folder: PathBuf,
@@ -54,7 +54,7 @@ impl Pattern {
     }
 }
 
-/// The path without the place for a number and the sign before it: `walk.%04d.obj` is `walk.obj`.
+/// The path without the placeholder and the sign before it: `walk.%04d.obj` is `walk.obj`.
 pub(crate) fn without_number(path: &Path) -> PathBuf {
     let Some(pattern) = Pattern::of(path) else {
         return path.to_path_buf();

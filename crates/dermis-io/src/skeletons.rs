@@ -222,28 +222,28 @@ pub(crate) fn scaled_left(transform: DAffine3, factor: f64) -> DAffine3 {
 /// The nodes of the joints of a skeleton, and for each skin of `group` the joints among them that are its own.
 fn joint_nodes(forest: &NodeForest<'_>, skins: &[SkinSource], group: &[usize]) -> (Vec<usize>, Vec<Vec<u32>>) {
     let mut nodes = Vec::new();
-    let mut places: BTreeMap<usize, usize> = BTreeMap::new();
+    let mut joint_of: BTreeMap<usize, usize> = BTreeMap::new();
     let mut orders = Vec::new();
     for &skin in group {
         let mut used = std::collections::BTreeSet::new();
         let order = skins[skin].nodes.iter().map(|&node| {
             // A node that one skin lists twice has two bind matrices.
-            let known = places.get(&node).copied().filter(|_| used.insert(node));
-            let place = known.unwrap_or_else(|| {
+            let known = joint_of.get(&node).copied().filter(|_| used.insert(node));
+            let joint = known.unwrap_or_else(|| {
                 nodes.push(node);
                 used.insert(node);
                 nodes.len() - 1
             });
-            places.entry(node).or_insert(place);
-            place as u32
+            joint_of.entry(node).or_insert(joint);
+            joint as u32
         });
         orders.push(order.collect());
     }
     if group.iter().all(|&skin| skins[skin].parents.is_none()) {
         for &node in forest.order {
-            let below = forest.parents[node].is_some_and(|parent| places.contains_key(&parent));
-            if below && forest.can_be_joints[node] && !places.contains_key(&node) {
-                places.insert(node, nodes.len());
+            let below = forest.parents[node].is_some_and(|parent| joint_of.contains_key(&parent));
+            if below && forest.can_be_joints[node] && !joint_of.contains_key(&node) {
+                joint_of.insert(node, nodes.len());
                 nodes.push(node);
             }
         }
@@ -255,12 +255,12 @@ fn parents(forest: &NodeForest<'_>, skins: &[SkinSource], group: &[usize], nodes
     if let Some(parents) = skins[group[0]].parents.as_ref().filter(|parents| parents.len() == nodes.len()) {
         return parents.clone();
     }
-    let mut places: BTreeMap<usize, usize> = BTreeMap::new();
-    nodes.iter().enumerate().for_each(|(place, &node)| _ = places.entry(node).or_insert(place));
+    let mut joint_of: BTreeMap<usize, usize> = BTreeMap::new();
+    nodes.iter().enumerate().for_each(|(joint, &node)| _ = joint_of.entry(node).or_insert(joint));
     // The nearest joint at or above each node.
     let mut nearest: Vec<Option<usize>> = vec![None; forest.parents.len()];
     for &node in forest.order {
-        nearest[node] = places.get(&node).copied().or_else(|| nearest[forest.parents[node]?]);
+        nearest[node] = joint_of.get(&node).copied().or_else(|| nearest[forest.parents[node]?]);
     }
     nodes.iter().map(|&node| forest.parents[node].and_then(|parent| nearest[parent])).collect()
 }

@@ -100,7 +100,7 @@ fn check_contents(format: &Format, scene: &Scene) -> Result<(), Error> {
     match scene.objects.iter().any(has_joints) {
         true if matches!(format.id, "gltf" | "fbx") => Ok(()),
         true => Err(Error::unsupported("the scene is a motion without a mesh, which the format does not hold")
-            .with_hint("write .glb or .fbx, or move a rigged mesh with it: dermis pose MODEL --rig MOTION")),
+            .with_hint("write .glb or .fbx, or pose a rigged mesh with it")),
         false => Err(Error::malformed("there is nothing to write: the scene has no mesh")),
     }
 }
@@ -129,7 +129,7 @@ fn check_folder(target: &Path) -> Result<(), Error> {
         return Ok(());
     }
     let message = if folder.exists() { "the output's folder is a file" } else { "the output's folder does not exist" };
-    Err(Error::malformed(message).in_file(&folder).with_hint("make the folder first, or choose another place"))
+    Err(Error::malformed(message).in_file(&folder).with_hint("create the folder first, or choose another output"))
 }
 
 /// Fails before any work is done if no file can be created in the target's folder.

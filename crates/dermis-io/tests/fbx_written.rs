@@ -161,7 +161,7 @@ fn bones_that_shear_become_rigid_with_their_loss_in_a_note() {
     let target = folder.path().join("rigid.fbx");
     let notes = write(&target, &case.scene, false).notes;
     let said = notes.iter().find(|note| note.message.contains("rigid bones")).expect("the loss is noted");
-    assert!(said.message.contains("% of the diagonal") && said.message.contains("--nested-bones"), "{said:?}");
+    assert!(said.message.contains("% of the diagonal") && said.message.contains("nested_bones"), "{said:?}");
     let back = dermis_io::read(target.to_str().unwrap(), &ReadOptions::default()).unwrap();
     let (before, after) = (&case.scene.objects[0], &back.objects[0]);
     let far = f64::from(distance(&before.clips[0], before, &after.clips[0], after));

@@ -225,7 +225,7 @@ fn rejects_transposed_matrices_with_a_hint() {
 
 #[test]
 fn a_bomb_does_not_go_off() {
-    // A gigabyte of zeros deflates to a megabyte; the shape asks for all of it and more.
+    // A gigabyte of zeros deflates to a megabyte; the shape requires all of it and more.
     let zeros = npy("<f4", false, "(29826161, 3, 3)", &vec![0; 1 << 24]);
     let bytes = archive(&with(triangle(1), "frames", zeros), CompressionMethod::Deflated);
     common::assert_survives(&[("bomb".to_owned(), bytes.clone())], read_default);

@@ -77,7 +77,7 @@ fn every_encoding_says_the_same() {
         assert_eq!(object.attributes["quality"], [0.0, 1.0, 3.0, 2.0]);
         assert_eq!(object.attributes["group"], [7.0; 4]);
         assert!(scenes::has_note(&scene, "elements skipped: camera"));
-        assert!(scenes::has_note(&scene, "6 vertices lie at 4 places"));
+        assert!(scenes::has_note(&scene, "6 vertices have 4 positions"));
     }
 }
 

@@ -104,7 +104,7 @@ fn figure(units: Units, stored: Option<usize>) -> Scene {
 const METRES: Units = Units { metres_per_unit: Some(1.0), up_axis: Some(UpAxis::Y) };
 const CENTIMETRES: Units = Units { metres_per_unit: Some(0.01), up_axis: Some(UpAxis::Z) };
 
-/// The figure in centimetres below a node of scale 0.01, as a file that does not say so.
+/// The figure in centimetres below a node of scale 0.01, as in a file that does not state its units.
 fn mixamo_like(stored: Option<usize>) -> Scene {
     let bytes = glb_of(&figure(CENTIMETRES, stored));
     let mut json = json_of(&bytes);
@@ -260,7 +260,7 @@ fn a_file_without_meshes_is_a_motion() {
         let head = joints.iter().position(|joint| joint.name == "mixamorig:Head").unwrap();
         let found = object.clips[0].transforms(3)[head];
         assert!(found.abs_diff_eq(scene.objects[0].clips[0].transforms(3)[2], 1e-5));
-        // It is written as a motion, and refused where it would be nothing.
+        // It is written as a motion, and refused by formats that cannot hold it.
         assert_eq!(read(&glb_of(&motion)).objects[0].clips.len(), 2);
         let folder = tempfile::tempdir().unwrap();
         let target = folder.path().join("nothing.obj");

@@ -84,7 +84,7 @@ fn smooth_step(x: f32) -> f32 {
     x * x * (3.0 - 2.0 * x)
 }
 
-/// The largest memory of this process so far, where the system tells.
+/// Peak memory of this process, if the system provides it.
 fn peak_memory_mb() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or("0");

@@ -100,12 +100,12 @@ impl AssetStore {
     pub fn add_upload(&self, name: &str, bytes: &[u8]) -> Result<usize, AddError> {
         // Only the file name without directories and control characters is used.
         let name: String = name.rsplit(['/', '\\']).next().unwrap_or("").chars().filter(|c| !c.is_control()).collect();
-        let ending = Path::new(&name).extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
-        let Some(ending) = ending.filter(|ending| DROPPABLE.contains(&ending.as_str())) else {
+        let extension = Path::new(&name).extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
+        let Some(extension) = extension.filter(|extension| DROPPABLE.contains(&extension.as_str())) else {
             return Err(AddError::Extension(name));
         };
         let folder = tempfile::Builder::new().prefix("dermis-drop-").tempdir()?;
-        let path = folder.path().join(format!("dropped.{ending}"));
+        let path = folder.path().join(format!("dropped.{extension}"));
         std::fs::write(&path, bytes)?;
         let scene = dermis::io::read(&path.to_string_lossy(), &ReadOptions::default())?;
         let mut asset = Asset::new(name, scene)?.with_tissue(&path)?;

@@ -86,7 +86,7 @@ pub(crate) fn write(asset: &Asset, object: Object, target: &Path, force: bool) -
 
 /// Writes a layered body to `target`. Returns the files written.
 pub(crate) fn write_body(body: &LayeredBody, target: &Path, force: bool) -> Result<Vec<PathBuf>, SaveError> {
-    if !target.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("npz")) {
+    if !target.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npz")) {
         return Err(SaveError::NotAnArchive(target.to_owned()));
     }
     Ok(dermis::layered_file::write(target, body, &WriteOptions { force, ..WriteOptions::default() })?.files)

@@ -1,4 +1,5 @@
-//! Bodies from any file, in metres: body models in SMPL's layout, rigged characters, `sample:body`, and skins without a rig.
+//! Bodies from any file, in metres: body models in SMPL's layout, rigged characters, `sample:body`, and skins without a
+//! rig.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,7 +15,7 @@ use dermis_tissue::layered::{LayeredBody, LayeredError};
 
 use crate::layered_file::{self, LayeredFile};
 use crate::names::find_one;
-use crate::retarget::{RetargetError, in_units, retarget};
+use crate::retarget::{RetargetError, RetargetOptions, in_units, retarget};
 use crate::select::{SelectError, Selection, select};
 
 /// The built-in body, whose shapes and pose shapes a scene cannot store.
@@ -25,10 +26,11 @@ const SIZES_M: std::ops::RangeInclusive<f64> = 0.05..=50.0;
 /// Options of [`read_body`].
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct BodyOptions {
-    /// Which mesh of the file, by name; `None`: the rigged one with the most points.
+    /// Name of the mesh of the file; `None`: the rigged one with the most points.
     pub mesh: Option<String>,
-    /// Length of a unit of the file in metres. `None`: from the file, else 1.
-    pub metres_per_unit: Option<f64>,
+    /// Options of the reader: scale, units and up axis in place of those of the file. Files without units are in
+    /// metres.
+    pub read: ReadOptions,
 }
 
 /// A body; see the [module](self).
@@ -114,11 +116,10 @@ pub fn open_body(source: &str, options: &BodyOptions) -> Result<(Option<LayeredB
         select(Scene { objects: vec![named], ..Scene::default() }, &selection)?;
     }
     let Opened { layered, body, metres_per_unit } = match opened {
-        Some(opened) => opened,
-        None => from_scene(dermis_io::read(source, &ReadOptions::default())?, options)?,
+        Some(opened) => opened.corrected(&options.read),
+        None => from_scene(dermis_io::read(source, &options.read)?, options)?,
     };
-    let metres = options.metres_per_unit.or(metres_per_unit).unwrap_or(1.0);
-    Ok((layered, in_metres(body, metres)?))
+    Ok((layered, in_metres(body, metres_per_unit.unwrap_or(1.0))?))
 }
 
 /// A body as it is in its file.
@@ -201,6 +202,14 @@ fn of_arrays(name: String, arrays: &mut dyn Arrays) -> Result<Option<Opened>, Er
 }
 
 impl Opened {
+    /// The body with the scale, units and up axis of `options`.
+    fn corrected(mut self, options: &ReadOptions) -> Self {
+        let metres = options.units.metres_per_unit.or(self.metres_per_unit);
+        self.metres_per_unit = options.scale.map(|scale| scale * metres.unwrap_or(1.0)).or(metres);
+        self.body.up = options.units.up_axis.unwrap_or(self.body.up);
+        self
+    }
+
     fn of_file(name: String, file: BodyFile, units: Units, attributes: BTreeMap<String, Vec<f32>>) -> Self {
         let BodyFile { model, motions, notes } = file;
         let (skin, up) = (Arc::clone(model.mesh()), units.up_axis.unwrap_or(UpAxis::Y));
@@ -230,7 +239,8 @@ fn in_metres(mut body: Body, metres: f64) -> Result<Body, BodyFileError> {
     Ok(body)
 }
 
-/// The motions of the file `source` for `model`, whose joints they must move: poses in SMPL's layout, or clips of a rig.
+/// The motions of the file `source` for `model`, whose joints they must move: poses in SMPL's layout, or clips of a
+/// rig.
 pub fn read_motions(
     source: &str,
     model: &BodyModel,
@@ -255,10 +265,10 @@ pub fn read_motions(
         let converted = in_units(object, scene.units, Units { metres_per_unit: Some(1.0), up_axis: Some(up) })?;
         let from = converted.as_ref().unwrap_or(object);
         for clip in &from.clips {
-            match retarget(clip, from, &target) {
-                Ok((moved, said)) => {
-                    notes.extend(said);
-                    motions.push(motion_of_clip(model, &rig, &moved)?);
+            match retarget(clip, from, &target, &RetargetOptions::default()) {
+                Ok(moved) => {
+                    notes.extend(moved.notes);
+                    motions.push(motion_of_clip(model, &rig, &moved.clip)?);
                 }
                 Err(error) => failed = failed.or(Some(error)),
             }

@@ -6,7 +6,7 @@
 //! | `release_frame`, `tip_load_n` | `[takes]` | first frame after the release and weight at the tip, in the order of the takes |
 //! | `rate_hz`, `density_kg_m3`, `gravity_m_s2` | one number | |
 //! | `size_m` | `[3]` | length, width and height |
-//! | `markers_m` | `[M,3]` | nominal places: x from −length at the clamp to 0, y and z from 0, z up |
+//! | `markers_m` | `[M,3]` | nominal positions: x from −length at the clamp to 0, y and z from 0, z up |
 
 use std::path::Path;
 
@@ -18,13 +18,19 @@ use dermis_tissue::fit::{BeamFit, BeamOptions, BeamRecording, BeamTake};
 use crate::error::Result;
 
 /// Reads the recording in the archive `path`.
-pub fn read_beam(path: &Path) -> Result<BeamRecording> {
-    Ok(arrays::read(path, recording)?)
+pub fn read_beam(path: impl AsRef<Path>) -> Result<BeamRecording> {
+    Ok(arrays::read(path.as_ref(), recording)?)
 }
 
-/// Identifies modulus and damping of the recorded beam in `path` from its take without a weight, and predicts the others.
-pub fn fit_beam(path: &Path, options: &BeamOptions) -> Result<BeamFit> {
-    Ok(dermis_tissue::fit::fit_beam(&read_beam(path)?, options)?)
+/// Identifies modulus and damping of a recorded beam from its take without a weight, and predicts the others.
+///
+/// ```no_run
+/// let fit = dermis::fit_beam(&dermis::read_beam("beam.npz")?, &Default::default())?;
+/// println!("{:.0} Pa, loss factor {:.3}", fit.young_modulus_pa, fit.loss_factor);
+/// # dermis::Result::Ok(())
+/// ```
+pub fn fit_beam(recording: &BeamRecording, options: &BeamOptions) -> Result<BeamFit> {
+    Ok(dermis_tissue::fit::fit_beam(recording, options)?)
 }
 
 fn recording(arrays: &mut dyn Arrays) -> std::result::Result<BeamRecording, IoError> {

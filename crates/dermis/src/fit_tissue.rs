@@ -1,4 +1,18 @@
 //! Flesh of a subject from scans: reading of the scans, the fit with checkpoints, and validation.
+//!
+//! ```no_run
+//! use dermis::fit_tissue::compare_with_truth;
+//! use dermis::prelude::*;
+//!
+//! let files = dermis::sample_scans("scans", &SampleScansOptions { seed: 7, ..default() })?;
+//! let body = dermis::build_body(&dermis::read_body("sample:body", &default())?, &default())?.body;
+//! let (scans, _) = dermis::read_scans(&["scans".into()], &body)?;
+//! let fit = dermis::fit_tissue(&body, &scans, &FitTissueOptions::default())?;
+//! let truth = compare_with_truth(&fit.body, files.last().expect("the truth is the last file"))?;
+//! println!("median error of the stiffness {:.2}", truth.median_stiffness_error);
+//! dermis::write("heavy.npz", &fit.body)?;
+//! # dermis::Result::Ok(())
+//! ```
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +21,7 @@ use dermis_io::npz::arrays::{self, ArrayWriter};
 use dermis_io::output::Output;
 use dermis_io::{Error as IoError, Format, ReadOptions, WriteOptions};
 use dermis_math::lbfgs::Lbfgs;
-use dermis_math::progress::Progress;
+use dermis_math::progress::{NoProgress, Progress};
 use dermis_mesh::glam::Vec3;
 use dermis_mesh::{MeshSequence, Note, UpAxis};
 use dermis_tissue::fit::{HiddenSubject, Scan, SubjectFit, SubjectKind, SubjectOptions, check_scans, generate_scans};
@@ -23,7 +37,8 @@ const SIZES: std::ops::Range<f32> = 0.6..1.6;
 /// Folder of the hidden truth inside a folder of generated scans.
 const TRUTH: &str = "truth";
 
-/// Reads the scans in `sources`, mesh sequences or folders of them, for `body`. Units are detected from the body's size.
+/// Reads the scans in `sources`, mesh sequences or folders of them, for `body`. Units are detected from the body's
+/// size.
 pub fn read_scans(sources: &[PathBuf], body: &LayeredBody) -> Result<(Vec<Scan>, Vec<Note>)> {
     let (mut scans, mut notes) = (Vec::new(), Vec::new());
     for file in files_of(sources)? {
@@ -82,18 +97,32 @@ fn convert_units(frames: &mut [Vec<Vec3>], body: &LayeredBody) -> Option<&'stati
     Some(unit)
 }
 
-/// Learns the flesh of the subject in `scans`. The state is stored in `checkpoint` after every iteration; with `resume`,
-/// a stored state is continued.
-pub fn fit_tissue(
+/// Options of [`fit_tissue`].
+#[derive(Debug, Clone, Default)]
+pub struct FitTissueOptions {
+    /// Options of the fit.
+    pub subject: SubjectOptions,
+    /// File for the state of the minimization, written after every iteration. `None`: the state is not stored.
+    pub checkpoint: Option<PathBuf>,
+    /// Continues from the state in the checkpoint, if there is one.
+    pub resume: bool,
+}
+
+/// Learns the flesh of the subject in `scans`.
+pub fn fit_tissue(body: &LayeredBody, scans: &[Scan], options: &FitTissueOptions) -> Result<SubjectFit> {
+    fit_tissue_with(body, scans, options, &NoProgress)
+}
+
+/// [`fit_tissue`] with an observer.
+pub fn fit_tissue_with(
     body: &LayeredBody,
     scans: &[Scan],
-    options: &SubjectOptions,
-    checkpoint: Option<&Path>,
-    resume: bool,
+    options: &FitTissueOptions,
     progress: &dyn Progress,
 ) -> Result<SubjectFit> {
+    let checkpoint = options.checkpoint.as_deref();
     let stored = match checkpoint {
-        Some(path) if resume && path.is_file() => Some(read_state(path)?),
+        Some(path) if options.resume && path.is_file() => Some(read_state(path)?),
         _ => None,
     };
     let mut failed = None;
@@ -102,7 +131,7 @@ pub fn fit_tissue(
             failed = write_state(path, state).err().or(failed.take());
         }
     };
-    let fit = dermis_tissue::fit::fit_subject(body, scans, options, stored, &mut store, progress)?;
+    let fit = dermis_tissue::fit::fit_subject(body, scans, &options.subject, stored, &mut store, progress)?;
     failed.map_or(Ok(fit), Err)
 }
 
@@ -152,16 +181,34 @@ fn read_state(path: &Path) -> Result<Lbfgs> {
     Ok(state().ok_or_else(|| invalid("its arrays do not belong together".to_owned()))?)
 }
 
-/// Generates the scans of a subject of `sample:body` in `folder`, and the hidden truth in a folder inside it.
-pub fn sample_scans(
-    folder: &Path,
-    kind: SubjectKind,
-    seed: u64,
-    options: &WriteOptions,
-    progress: &dyn Progress,
-) -> Result<Vec<PathBuf>> {
+/// Options of [`sample_scans`].
+#[derive(Debug, Clone)]
+pub struct SampleScansOptions {
+    /// Build of the subject.
+    pub subject: SubjectKind,
+    /// Seed of the hidden flesh.
+    pub seed: u64,
+    /// Options of the files.
+    pub write: WriteOptions,
+}
+
+impl Default for SampleScansOptions {
+    fn default() -> Self {
+        Self { subject: SubjectKind::Heavy, seed: 1, write: WriteOptions::default() }
+    }
+}
+
+/// Generates the scans of a subject of `sample:body` in `folder`, and the hidden truth in a folder inside it. Returns
+/// the files; the truth is the last.
+pub fn sample_scans(folder: impl AsRef<Path>, options: &SampleScansOptions) -> Result<Vec<PathBuf>> {
+    sample_scans_with(folder.as_ref(), options, &NoProgress)
+}
+
+/// [`sample_scans`] with an observer.
+pub fn sample_scans_with(folder: &Path, options: &SampleScansOptions, progress: &dyn Progress) -> Result<Vec<PathBuf>> {
     let (body, motions) = sample();
-    let (scans, hidden) = generate_scans(&body, &motions, UpAxis::Y, kind, seed, progress)?;
+    let (scans, hidden) = generate_scans(&body, &motions, UpAxis::Y, options.subject, options.seed, progress)?;
+    let options = &options.write;
     let truth = folder.join(TRUTH);
     std::fs::create_dir_all(&truth)
         .map_err(|error| IoError::malformed(format!("the folder cannot be created: {error}")).in_file(&truth))?;

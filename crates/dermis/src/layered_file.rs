@@ -60,7 +60,7 @@ pub fn read_bytes(bytes: &[u8]) -> Result<LayeredFile, Error> {
 pub(crate) fn from_arrays(arrays: &mut dyn Arrays) -> Result<LayeredFile, Error> {
     let Some(nodes) = arrays.array("tissue_nodes")? else {
         return Err(Error::malformed("the archive contains no layered body: it has no array 'tissue_nodes'")
-            .with_hint("build one with `dermis tissue build`"));
+            .with_hint("build a layered body from the model first"));
     };
     let BodyFile { model: body, motions, notes } = smpl::body(arrays)?;
     let tets = TetMesh::new(arrays::points(&nodes)?, quads(&needed(arrays, "tissue_tets")?)?)?;

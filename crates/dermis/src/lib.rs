@@ -1,12 +1,12 @@
 //! dermis learns, corrects and simulates the skin of animated characters.
 //!
-//! This crate is the interface for programs, the command line, the viewer and Python. It re-exports the other crates, adds
-//! workflows across them ([`mod@evaluate`], [`mod@select`], [`mod@retarget`], [`mod@bodies`]), and has a function for each
-//! system: [`fit_skin()`], [`fit_rig()`], [`train_envelope()`], [`keep_volume()`], [`wrinkle()`], [`build_body()`]
+//! This crate is the interface for programs, the command line, the viewer and Python. It re-exports the other crates,
+//! adds workflows across them ([`mod@evaluate`], [`mod@select`], [`mod@retarget`], [`mod@bodies`]), and has a function
+//! for each system: [`fit_skin()`], [`fit_rig()`], [`train_envelope()`], [`keep_volume()`], [`wrinkle()`], [`build_body()`]
 //! and [`simulate()`].
 //!
-//! Each takes its input and options and returns a result that can be evaluated, measured and written with [`write()`]; the
-//! variants `…_with` also take an observer.
+//! Each takes its input and options and returns a result that can be evaluated, measured and written with [`write()`];
+//! the variants `…_with` also take an observer.
 //!
 //! ```
 //! use dermis::prelude::*;
@@ -74,14 +74,14 @@ pub use engine::{Engine, EngineProfile};
 pub use error::{Error, Result};
 pub use evaluate::{EvaluateError, Motion};
 pub use files::{ToScene, ToSequence, Writable, read, read_with, write, write_with};
-pub use fit_beam::fit_beam;
+pub use fit_beam::{fit_beam, read_beam};
 pub use fit_rig::{FitRigOptions, fit_rig, fit_rig_with};
 pub use fit_skin::{fit_skin, fit_skin_with};
-pub use fit_tissue::{fit_tissue, sample_scans};
+pub use fit_tissue::{fit_tissue, fit_tissue_with, read_scans, sample_scans, sample_scans_with};
 pub use frame_range::{FrameRange, FrameRangeError};
 pub use keep_volume::{keep_volume, keep_volume_with};
 pub use pose_model::pose_model;
-pub use retarget::{RetargetError, retarget};
+pub use retarget::{RetargetError, RetargetOptions, retarget};
 pub use select::{SelectError, Selection, find_clip, select};
 pub use simulate::simulate;
 pub use train_envelope::{train_envelope, train_envelope_with, validate_envelope};
@@ -96,6 +96,7 @@ pub mod prelude {
     pub use crate::bodies::BodyOptions;
     pub use crate::build_body::BuildBodyOptions;
     pub use crate::files::{ToScene, ToSequence, Writable};
+    pub use crate::fit_tissue::{FitTissueOptions, SampleScansOptions};
     pub use crate::frame_range::FrameRange;
     pub use crate::io::{ReadOptions, WriteOptions};
     pub use crate::math::progress::{NoProgress, Progress};
@@ -103,6 +104,8 @@ pub mod prelude {
     pub use crate::mesh::{
         Clip, Joint, MeshSequence, Note, Object, Rig, Scene, Shape, SkinWeights, TetMesh, TriMesh, Units, UpAxis,
     };
+    pub use crate::pose_model::PoseOptions;
+    pub use crate::retarget::RetargetOptions;
     pub use crate::select::{Selection, select};
     pub use crate::skin::{BoneModel, Bones, FitOptions, Skin};
     pub use crate::tissue::layered::SimulateOptions;

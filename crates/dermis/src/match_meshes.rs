@@ -2,9 +2,9 @@
 //!
 //! Programs split and order vertices differently, and write other units and axes: the shapes of a Blender Alembic or
 //! FBX file are not point by point those of the glTF rig that they were made with. Points are matched by their
-//! positions in the rest shape or the first frame, in the file's own axes or with Y and Z exchanged, at the ratio of the
-//! extents if that is a ratio of common units; coincident points are told apart by their UVs. If no shape of one file
-//! is a shape of the other, points are matched by UVs alone. Every point of the object must be found.
+//! positions in the rest shape or the first frame, in the file's own axes or with Y and Z exchanged, at the ratio of
+//! the extents if that is a ratio of common units; coincident points are distinguished by their UVs. If no shape of one
+//! file is a shape of the other, points are matched by UVs alone. Every point of the object must be found.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

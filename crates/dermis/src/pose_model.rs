@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::evaluate::{clip_motion, with_frames};
 use crate::files::ToScene;
 use crate::frame_range::FrameRange;
-use crate::retarget::{FootSlide, JointMap, RetargetError, Retargeted, foot_slide, in_units, retarget_with};
+use crate::retarget::{FootSlide, RetargetError, RetargetOptions, Retargeted, foot_slide, in_units, retarget};
 use crate::select::{Selection, select};
 
 pub use crate::error::PoseError;
@@ -26,8 +26,8 @@ pub struct PoseOptions {
     pub frame_rate_hz: Option<f64>,
     /// Plays the skin and blend shapes only, without layers.
     pub base: bool,
-    /// Joints of the motion that move joints of the model; the others are matched by name.
-    pub joint_map: JointMap,
+    /// Matching of the joints of the motion with those of the model.
+    pub retarget: RetargetOptions,
 }
 
 /// A model in motion.
@@ -82,7 +82,7 @@ pub fn pose_model(
         let (clip, foot_slide) = match &motion {
             Some(motion) => {
                 let up = scene.units.up_axis.unwrap_or(UpAxis::Y);
-                clip_of_other(motion, object, up, &options.joint_map, &mut warnings)?
+                clip_of_other(motion, object, up, &options.retarget, &mut warnings)?
             }
             None => (own_clip(object, &mut warnings), None),
         };
@@ -160,7 +160,7 @@ fn clip_of_other(
     motion: &Scene,
     object: &Object,
     up: UpAxis,
-    map: &JointMap,
+    options: &RetargetOptions,
     warnings: &mut Vec<Note>,
 ) -> std::result::Result<(Option<Arc<Clip>>, Option<FootSlide>), RetargetError> {
     if object.rig.as_ref().is_none_or(|rig| rig.joints().is_empty()) {
@@ -170,9 +170,9 @@ fn clip_of_other(
     // The source that moves the most joints.
     let mut best: Option<(&Object, &Arc<Clip>, Retargeted)> = None;
     let mut failed = None;
-    let joints = |moved: &Retargeted| moved.places.iter().flatten().count();
+    let joints = |moved: &Retargeted| moved.sources.iter().flatten().count();
     for (source, clip) in sources {
-        match retarget_with(clip, source, object, map) {
+        match retarget(clip, source, object, options) {
             Ok(moved) => {
                 if best.as_ref().is_none_or(|(.., other)| joints(&moved) > joints(other)) {
                     best = Some((source, clip, moved));

@@ -27,7 +27,7 @@ fn a_fit_has_the_same_rest_pose_bind_pose_and_bones_in_every_format() {
     let folder = tempfile::tempdir().unwrap();
     // Flexible bones are exact in FBX as nested nodes.
     let options = WriteOptions { nested_bones: true, ..default() };
-    for extension in ["glb", "usda", "fbx", "npz"] {
+    for extension in ["glb", "usda", "usdc", "fbx", "npz"] {
         let file = folder.path().join(format!("horse.{extension}"));
         dermis::write_with(&file, &fit.skin, &options, &NoProgress).unwrap();
         let read = dermis::read(file.to_str().unwrap()).unwrap().objects.remove(0);

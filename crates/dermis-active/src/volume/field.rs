@@ -169,7 +169,7 @@ impl Field {
             self.step.extend(free);
             closed.follow(&mut self.step);
             let cubic = Cubic::new(closed, points, &self.u, &self.step);
-            let Some(step) = cubic.step(change - done) else { break };
+            let Some(step) = cubic.step(change - done) else { break }; // constraint of Eq. 2
             self.u.iter_mut().zip(&self.step).for_each(|(u, direction)| *u += step * *direction);
             let is_last = round == rounds;
             if is_last || !edges.limit(points, &mut self.u, &mut self.free) {

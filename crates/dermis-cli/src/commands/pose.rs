@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use dermis::FrameRange;
 use dermis::io::ReadOptions;
 use dermis::pose_model::{PoseOptions, PosedModel, PosedObject, pose_model};
-use dermis::retarget::{FootSlide, JointMap, joint_map_from_toml};
+use dermis::retarget::{FootSlide, RetargetOptions, joint_map_from_toml};
 use serde::Serialize;
 
 use crate::args::{EXIT_CODES, Shared};
@@ -99,12 +99,13 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
         frames: args.frames,
         frame_rate_hz: args.fps,
         base: args.base,
-        joint_map: match &args.joint_map {
+        retarget: match &args.joint_map {
             Some(path) => {
                 let text = std::fs::read_to_string(path).in_file(path.display())?;
-                joint_map_from_toml(&text).map_err(dermis::Error::from).in_file(path.display())?
+                let joint_map = joint_map_from_toml(&text).map_err(dermis::Error::from).in_file(path.display())?;
+                RetargetOptions { joint_map }
             }
-            None => JointMap::new(),
+            None => RetargetOptions::default(),
         },
     };
     let blamed = args.rig.as_ref().unwrap_or(&args.model);

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
+use dermis::fit_tissue::SampleScansOptions;
 use dermis::io::{WriteOptions, Written};
 use dermis::samples::SAMPLES;
 use dermis::tissue::fit::SubjectKind;
@@ -15,7 +16,7 @@ use crate::commands::convert::convert;
 use crate::diagnostic::{Diagnostic, InFile};
 use crate::input::SAMPLE;
 use crate::job::{Facts, Job};
-use crate::options::Input;
+use crate::options::{Input, expect_effect};
 use crate::terminal::{self, Paint};
 use crate::text::Text;
 
@@ -28,8 +29,9 @@ const EXAMPLES: &str = "Examples:
 'dermis convert sample:gallop gallop.npz' writes the same file and can select frames
 and clips. Every command accepts sample:NAME in place of a file.";
 
-/// Name of the generated scans.
+/// Name and summary of the generated scans.
 const SCANS: &str = "scans";
+const SCANS_SUMMARY: &str = "4D scans of a subject with hidden flesh, as a folder of files";
 
 /// Write a built-in sample to a file
 #[derive(Debug, clap::Args)]
@@ -44,12 +46,12 @@ pub(crate) struct Args {
     /// List the samples
     #[arg(long, conflicts_with_all = ["name", "output", "force"])]
     list: bool,
-    /// Subject of the scans
-    #[arg(long, default_value = "heavy", value_parser = PossibleValuesParser::new(SubjectKind::ALL.map(|(name, _)| name)))]
-    subject: String,
-    /// Seed of the hidden flesh of the scans
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
+    /// Subject of the scans [default: heavy]
+    #[arg(long, conflicts_with = "list", value_parser = PossibleValuesParser::new(SubjectKind::ALL.map(|(name, _)| name)))]
+    subject: Option<String>,
+    /// Seed of the hidden flesh of the scans [default: 1]
+    #[arg(long, conflicts_with = "list")]
+    seed: Option<u64>,
     /// Replace outputs that exist
     #[arg(long)]
     force: bool,
@@ -57,9 +59,7 @@ pub(crate) struct Args {
 
 fn sample_names() -> PossibleValuesParser {
     let samples = SAMPLES.iter().map(|sample| PossibleValue::new(sample.name).help(sample.summary));
-    PossibleValuesParser::new(
-        samples.chain([PossibleValue::new(SCANS).help("4D scans of a subject with hidden flesh")]),
-    )
+    PossibleValuesParser::new(samples.chain([PossibleValue::new(SCANS).help(SCANS_SUMMARY)]))
 }
 
 /// JSON summary of generated scans.
@@ -77,15 +77,18 @@ impl Facts for Scans {
 
 fn scans(args: &Args, folder: &Path, shared: &Shared) -> Result<ExitCode, Diagnostic> {
     let mut job = Job::new("generating scans", shared);
-    let kind =
-        SubjectKind::ALL.iter().find(|(name, _)| *name == args.subject).map_or(SubjectKind::Heavy, |(_, kind)| *kind);
-    let options = WriteOptions { force: args.force, ..WriteOptions::default() };
-    let files = job
-        .stoppable(|watch| dermis::sample_scans(folder, kind, args.seed, &options, watch))
-        .in_file(folder.display())?;
+    let mut options = SampleScansOptions::default();
+    let mut kinds = SubjectKind::ALL.iter();
+    if let Some((_, kind)) = kinds.find(|(name, _)| args.subject.as_deref() == Some(name)) {
+        options.subject = *kind;
+    }
+    options.seed = args.seed.unwrap_or(options.seed);
+    options.write.force = args.force;
+    let files = job.stoppable(|watch| dermis::sample_scans_with(folder, &options, watch)).in_file(folder.display())?;
     let bytes = files.iter().filter_map(|file| file.metadata().ok()).map(|data| data.len()).sum();
     job.has_written(folder, Written { files, bytes, ..Written::default() });
-    job.summarize(&Scans { subject: args.subject.clone(), seed: args.seed })
+    let name = SubjectKind::ALL.iter().find(|(_, kind)| *kind == options.subject).map_or("", |(name, _)| name);
+    job.summarize(&Scans { subject: name.to_owned(), seed: options.seed })
 }
 
 /// Writes the sample, or lists all samples.
@@ -93,16 +96,21 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
     if let (Some(SCANS), Some(folder)) = (args.name.as_deref(), &args.output) {
         return scans(args, folder, shared);
     }
+    expect_effect([
+        (args.subject.is_some(), false, "--subject", "with 'dermis sample scans'"),
+        (args.seed.is_some(), false, "--seed", "with 'dermis sample scans'"),
+    ])?;
     if let (Some(name), Some(output)) = (&args.name, &args.output) {
         let options = WriteOptions { force: args.force, ..WriteOptions::default() };
         return convert(&format!("{SAMPLE}{name}"), output, &options, &Input::default(), shared);
     }
+    let samples = || SAMPLES.iter().map(|sample| (sample.name, sample.summary)).chain([(SCANS, SCANS_SUMMARY)]);
     if shared.format == Format::Json {
-        let samples = SAMPLES.iter().map(|sample| json!({ "name": sample.name, "summary": sample.summary }));
+        let samples = samples().map(|(name, summary)| json!({ "name": name, "summary": summary }));
         terminal::print_json(&json!({ "samples": samples.collect::<Vec<_>>() }))?;
     } else {
         let mut text = Text::new(Paint::for_stdout(shared.color));
-        let rows: Vec<_> = SAMPLES.iter().map(|sample| vec![sample.name.into(), sample.summary.into()]).collect();
+        let rows: Vec<_> = samples().map(|(name, summary)| vec![name.into(), summary.into()]).collect();
         text.table(2, &["", ""], &rows);
         terminal::print(&text.finish())?;
     }

@@ -123,3 +123,41 @@ fn examples_of_the_help_are_valid() {
     }
     check(&super::command());
 }
+
+/// All Rust sources below `folder`.
+fn sources(folder: PathBuf) -> Vec<PathBuf> {
+    let (mut folders, mut found) = (vec![folder], Vec::new());
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            if entry.is_dir() { folders.push(entry) } else { found.push(entry) }
+        }
+    }
+    found.retain(|path| path.extension().is_some_and(|extension| extension == "rs"));
+    found
+}
+
+#[test]
+fn no_file_of_the_command_line_has_more_than_200_lines() {
+    for path in sources(root().join("crates/dermis-cli/src")) {
+        let lines = std::fs::read_to_string(&path).unwrap().lines().count();
+        assert!(lines <= 200, "{}: {lines} lines", path.display());
+    }
+}
+
+#[test]
+fn messages_of_the_libraries_name_no_options() {
+    let mut options: Vec<String> = Vec::new();
+    let mut commands = Vec::new();
+    leaves(&super::command(), "", &mut commands);
+    for (_, command) in commands {
+        options.extend(command.get_arguments().filter_map(|option| option.get_long()).map(|long| format!("--{long}")));
+    }
+    let libraries = std::fs::read_dir(root().join("crates")).unwrap().map(|entry| entry.unwrap().path().join("src"));
+    for path in libraries.filter(|path| !path.to_string_lossy().contains("dermis-cli")).flat_map(sources) {
+        let text = std::fs::read_to_string(&path).unwrap();
+        for line in text.lines().filter(|line| !line.trim_start().starts_with("//")) {
+            let named = line.split([' ', '"', '`', '=', ',']).find(|word| options.iter().any(|option| option == word));
+            assert_eq!(named, None, "{}: {line}", path.display());
+        }
+    }
+}

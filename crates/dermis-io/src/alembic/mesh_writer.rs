@@ -260,7 +260,7 @@ fn add_plain<W: Write + Seek>(
     Ok(parent.add(archive, &property)?)
 }
 
-/// A face set for each material; a last one without a name stands for the faces in no set.
+/// A face set for each material; a last one without a name contains the faces in no set.
 fn face_sets<W: Write + Seek>(archive: &mut ArchiveWriter<W>, mesh: &PolygonMesh) -> Result<Members, Error> {
     let mut sets = Members::default();
     let last = mesh.materials.len().saturating_sub(1);

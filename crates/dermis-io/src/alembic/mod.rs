@@ -5,7 +5,7 @@
 //! `transform` and `poly_mesh` (the two schemas we need), `reader` and `writer` (scenes).
 //!
 //! Every mesh becomes an object named by its path; the transforms above it are applied, so that all positions are in
-//! the space of the file. Frames stay in the file until they are asked for. Alembic has no units; ours travel in the
+//! the space of the file. Frames are read when they are needed. Alembic has no units; ours are stored in the
 //! archive's metadata.
 
 mod archive;

@@ -2,7 +2,7 @@
 //!
 //! An object's group holds the group of its properties, the group of each child, and a block with the children's
 //! headers: name and metadata of each, then 32 bytes of hashes. An instance is an object whose `.instanceSource` is the
-//! path of another one that stands in its place.
+//! path of another object that is used instead.
 //!
 //! A file's tree has each group once; one that is met again is a cycle or a bomb. Instances may repeat, so their
 //! number and depth are bounded.

@@ -323,7 +323,7 @@ pub(super) fn check_constant(
     for property in [".faceCounts", ".faceIndices"].into_iter().filter_map(|name| geometry.find(name)) {
         let first = if property.samples > 0 { property.stored_values(ogawa, 0)? } else { continue };
         for stored in 1..property.stored_samples() {
-            // Alembic stores equal arrays once; comparing others costs time, which blocks of their own pay for.
+            // Alembic stores equal arrays once, so only separate blocks are compared.
             if property.shares_block(ogawa, 0, stored)? {
                 continue;
             }
@@ -341,7 +341,7 @@ pub(super) fn check_constant(
     Ok(())
 }
 
-/// A note with each of the messages, at `place`.
-pub(super) fn notes_at(place: &str, said: Vec<String>) -> impl Iterator<Item = Note> {
-    said.into_iter().map(move |message| Note::at(place, message))
+/// A note with each of the messages, at `location`.
+pub(super) fn notes_at(location: &str, messages: Vec<String>) -> impl Iterator<Item = Note> {
+    messages.into_iter().map(move |message| Note::at(location, message))
 }

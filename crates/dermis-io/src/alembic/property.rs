@@ -101,7 +101,7 @@ impl Compound {
             return Ok(Self::default());
         };
         let headers = archive.ogawa.data(group, last)?;
-        // Several groups may share one block of headers; what is made of it has to be paid for each time.
+        // Several groups may share one block of headers; each use counts against the budget.
         budget.take("property headers", headers.len(), BYTES_PER_HEADER_BYTE)?;
         let mut cursor = Cursor::new(headers, "a property header");
         let mut properties = Vec::new();
@@ -212,7 +212,7 @@ impl Property {
         if self.is_constant() { 1 } else { self.last_changed - self.first_changed + 2 }
     }
 
-    /// The sample that a stored one stands for first.
+    /// First sample that a stored one represents.
     pub(super) fn first_sample_of(&self, stored: usize) -> usize {
         if stored == 0 { 0 } else { self.first_changed + stored - 1 }
     }

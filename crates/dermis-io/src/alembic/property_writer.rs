@@ -1,7 +1,7 @@
-//! Writing properties and objects: samples as they come, headers when all are there.
+//! Writing of properties and objects: samples at once, headers when all samples are written.
 //!
-//! Alembic also stores a hash of each object's properties and children, by which clients find equal ones. It takes
-//! `SpookyHash` for that; nobody can check it without knowing the writer's order, so the hash of samples serves here.
+//! Alembic also stores a hash of each object's properties and children, by which clients find equal ones, with
+//! `SpookyHash`. It depends on the order of writing and cannot be verified, so the hash of samples is used here.
 
 use std::io::{Result, Seek, Write};
 

@@ -90,7 +90,7 @@ impl Reader {
                 Ok(())
             }
             _ => {
-                // Nobody wants to read more kinds than these, and a file may make up as many as it has bytes.
+                // The list is bounded: a file can contain as many kinds as it has bytes.
                 const MAX_KINDS: usize = 16;
                 let full = self.skipped.len() >= MAX_KINDS;
                 match self.skipped.iter_mut().find(|(other, _, _)| *other == kind) {
@@ -117,11 +117,11 @@ impl Reader {
         let mut frames = Frames { ogawa: ogawa.clone(), above, positions, points, grid };
         pay_for_frames(&mut frames, arrays.budget)?;
 
-        let mut said = Vec::new();
-        let file_mesh = FileMesh::read(arrays, &geometry, points, &mut said)?;
+        let mut messages = Vec::new();
+        let file_mesh = FileMesh::read(arrays, &geometry, points, &mut messages)?;
         let sets = face_sets(arrays, opened)?;
-        let mut object = build(file_mesh, frames, &sets, &mut said)?;
-        self.notes.extend(notes_at(path, said));
+        let mut object = build(file_mesh, frames, &sets, &mut messages)?;
+        self.notes.extend(notes_at(path, messages));
         path.clone_into(&mut object.name);
         Ok(Some(object))
     }
@@ -175,7 +175,7 @@ impl Reader {
     }
 }
 
-/// Frames beyond all samples, of the points or of what moves them, need to be paid for.
+/// Frames beyond the samples of the points and transforms count against the budget.
 fn pay_for_frames(frames: &mut Frames, budget: &mut Budget) -> Result<(), Error> {
     let moving = frames.above.iter_mut().flat_map(Transform::moving).map(|tracked| &tracked.property);
     let stored = moving.map(Property::stored_samples).max().unwrap_or(0);
@@ -201,7 +201,12 @@ fn face_sets(arrays: &mut Arrays<'_>, opened: &Opened) -> Result<Vec<FaceSet>, E
     Ok(sets)
 }
 
-fn build(mut file_mesh: FileMesh, frames: Frames, sets: &[FaceSet], said: &mut Vec<String>) -> Result<Object, Error> {
+fn build(
+    mut file_mesh: FileMesh,
+    frames: Frames,
+    sets: &[FaceSet],
+    messages: &mut Vec<String>,
+) -> Result<Object, Error> {
     let first_world = world(&frames.above, &frames.ogawa, frames.grid.as_ref(), 0)?;
     // A rest pose of its own makes the only sample a frame.
     let still = usize::from(file_mesh.rest.is_some());
@@ -214,7 +219,7 @@ fn build(mut file_mesh: FileMesh, frames: Frames, sets: &[FaceSet], said: &mut V
         points
     };
     let attributes = std::mem::take(&mut file_mesh.attributes);
-    let mesh = file_mesh.build(points, &first_world, sets, said);
+    let mesh = file_mesh.build(points, &first_world, sets, messages);
     let mesh = Arc::new(mesh.into_tri_mesh()?);
     let (count, rate_hz, start_seconds) = match &frames.grid {
         Some(grid) => (grid.frames, grid.frame_rate_hz, grid.start_seconds),

@@ -1,8 +1,8 @@
 //! Rigid motion of a mesh, found in its frames.
 //!
-//! Frame k is `(R_k, t_k)` of frame 0 if the nearest rigid motion (Kabsch 1976: R from the singular value decomposition of
-//! `Σ (q − q̄)(p − p̄)ᵀ`, `t = q̄ − R p̄`) leaves no more than the rounding of single precision. Then the points are stored
-//! once, and the motion as a transform per frame. A translation that is exact is preferred.
+//! Frame k is `(R_k, t_k)` of frame 0 if the nearest rigid motion (Kabsch 1976: R from the singular value decomposition
+//! of `Σ (q − q̄)(p − p̄)ᵀ`, `t = q̄ − R p̄`) leaves no more than the rounding of single precision. Then the points are
+//! stored once, and the motion as a transform per frame. A translation that is exact is preferred.
 
 use dermis_math::polar::polar_rotation;
 use dermis_mesh::MeshSequence;
@@ -82,8 +82,8 @@ mod tests {
 
     fn motion(frame: usize) -> DAffine3 {
         let t = frame as f64;
-        let turn = DQuat::from_euler(EulerRot::XYZ, 0.3 * t, 1.1 * t, -0.7 * t);
-        DAffine3::from_rotation_translation(turn, DVec3::new(t, -2.0 * t, 5.0))
+        let rotation = DQuat::from_euler(EulerRot::XYZ, 0.3 * t, 1.1 * t, -0.7 * t);
+        DAffine3::from_rotation_translation(rotation, DVec3::new(t, -2.0 * t, 5.0))
     }
 
     fn moved(points: &[Vec3], frame: usize) -> Vec<Vec3> {

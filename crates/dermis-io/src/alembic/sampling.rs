@@ -215,13 +215,13 @@ pub(super) fn common_grid(tracks: &mut [&mut Track], fallback_rate_hz: f64) -> O
     let grid = Grid { start_seconds: start, frame_rate_hz, frames: frames.saturating_add(1) };
     let mut interpolated = false;
     for track in tracks {
-        track.placing = place(track, start, step);
+        track.placing = placing_of(track, start, step);
         interpolated |= track.placing == Placing::Between;
     }
     Some((grid, interpolated))
 }
 
-fn place(track: &Track, start: f64, step: f64) -> Placing {
+fn placing_of(track: &Track, start: f64, step: f64) -> Placing {
     let Some(own_step) = track.sampling.even_step(track.samples) else {
         return Placing::Between;
     };

@@ -172,8 +172,8 @@ impl Operation {
             Self::Rotate => {
                 let axis = vector().normalize_or_zero();
                 let angle = next().to_radians();
-                let turn = if axis == DVec3::ZERO { DQuat::IDENTITY } else { DQuat::from_axis_angle(axis, angle) };
-                DAffine3::from_quat(turn)
+                let rotation = if axis == DVec3::ZERO { DQuat::IDENTITY } else { DQuat::from_axis_angle(axis, angle) };
+                DAffine3::from_quat(rotation)
             }
             Self::Matrix => DAffine3::from_mat4(DMat4::from_cols_array(&std::array::from_fn(|_| next()))),
             Self::RotateX => DAffine3::from_rotation_x(next().to_radians()),

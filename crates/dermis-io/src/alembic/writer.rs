@@ -2,8 +2,8 @@
 //!
 //! An object's name is its path if it begins with `/`: the last component is the name of the mesh, the others are those
 //! of identity transforms. Any other name becomes a transform of that name with the mesh below it, since clients show
-//! the name of the transform. Rigid motion ([`super::rigid_motion`]) is that of a transform above the mesh, which no other
-//! mesh shares. Objects are written from the last to the first, each before its parents.
+//! the name of the transform. Rigid motion ([`super::rigid_motion`]) is that of a transform above the mesh, which no
+//! other mesh shares. Objects are written from the last to the first, each before its parents.
 
 use std::collections::HashMap;
 use std::io::{Seek, Write};
@@ -29,7 +29,7 @@ const TRANSFORM_OBJECT: &str = "schema=AbcGeom_Xform_v3;schemaObjTitle=AbcGeom_X
 const MATRIX_OPERATION: u8 = 3 << 4;
 const TRANSFORM_COMPOUND: &str = "schema=AbcGeom_Xform_v3";
 
-/// Writes all objects of `scene`. Notes say what could not be written.
+/// Writes all objects of `scene`. Notes list what could not be written.
 pub(crate) fn write(scene: &Scene, job: &mut Job<'_>) -> Result<(), Error> {
     let mut samplings = Samplings::default();
     let mut meshes = Vec::new();
@@ -62,7 +62,7 @@ struct Samplings(Vec<Sampling>);
 struct Sampling {
     frame_rate_hz: f64,
     start_seconds: f64,
-    most_samples: u32,
+    max_samples: u32,
 }
 
 impl Samplings {
@@ -71,24 +71,24 @@ impl Samplings {
         let samples = motion.frame_count() as u32;
         let same = |other: &Sampling| (other.frame_rate_hz, other.start_seconds) == (frame_rate_hz, start_seconds);
         let index = self.0.iter().position(same).unwrap_or_else(|| {
-            self.0.push(Sampling { frame_rate_hz, start_seconds, most_samples: 0 });
+            self.0.push(Sampling { frame_rate_hz, start_seconds, max_samples: 0 });
             self.0.len() - 1
         });
-        self.0[index].most_samples = self.0[index].most_samples.max(samples);
+        self.0[index].max_samples = self.0[index].max_samples.max(samples);
         index as u32 + 1
     }
 
     fn block(&self) -> Vec<u8> {
         let mut block = sampling_bytes(1, 1.0, 0.0);
         for sampling in &self.0 {
-            block.extend(sampling_bytes(sampling.most_samples, 1.0 / sampling.frame_rate_hz, sampling.start_seconds));
+            block.extend(sampling_bytes(sampling.max_samples, 1.0 / sampling.frame_rate_hz, sampling.start_seconds));
         }
         block
     }
 }
 
-fn sampling_bytes(most_samples: u32, period: f64, start: f64) -> Vec<u8> {
-    let mut bytes = most_samples.to_le_bytes().to_vec();
+fn sampling_bytes(max_samples: u32, period: f64, start: f64) -> Vec<u8> {
+    let mut bytes = max_samples.to_le_bytes().to_vec();
     bytes.extend(period.to_le_bytes());
     bytes.extend(1u32.to_le_bytes());
     bytes.extend(start.to_le_bytes());

@@ -230,7 +230,7 @@ impl<'a> Words<'a> {
 
     fn number(&mut self) -> Result<f64, Error> {
         let word = self.expect("a number")?;
-        // Some programs of some countries write commas.
+        // Some programs write decimal commas.
         let parsed = word.parse::<f64>().or_else(|_| word.replace(',', ".").parse());
         match parsed {
             Ok(number) if number.is_finite() => Ok(number),

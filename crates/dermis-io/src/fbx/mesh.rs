@@ -7,11 +7,11 @@ use glam::{DAffine3, DMat3, DVec3, Vec2, Vec3, Vec4};
 use super::material;
 use crate::error::Error;
 
-/// The mesh of `node`, its points placed by `place`.
+/// The mesh of `node`, its points placed by `placement`.
 pub(super) fn shape(
     node: &ufbx::Node,
     mesh: &ufbx::Mesh,
-    place: DAffine3,
+    placement: DAffine3,
     notes: &mut Vec<Note>,
 ) -> Result<TriMesh, Error> {
     let faces: Vec<usize> = (0..mesh.faces.len()).filter(|&face| mesh.faces[face].num_indices >= 3).collect();
@@ -20,11 +20,11 @@ pub(super) fn shape(
         let what = format!("{count} faces of fewer than three corners are skipped");
         notes.push(Note::at(node.element.name.to_string(), what));
     }
-    // A place that mirrors turns faces inside out.
-    let mirrors = place.matrix3.determinant() < 0.0;
+    // A placement that mirrors turns the faces inside out.
+    let mirrors = placement.matrix3.determinant() < 0.0;
     let corners: Vec<usize> = faces.iter().flat_map(|&face| corners_of(mesh.faces[face], mirrors)).collect();
-    // The cofactors are the inverse transpose up to scale, and finite for a place without extent.
-    let [x, y, z] = [place.matrix3.x_axis, place.matrix3.y_axis, place.matrix3.z_axis];
+    // The cofactors are the inverse transpose up to scale, and finite for a placement without extent.
+    let [x, y, z] = [placement.matrix3.x_axis, placement.matrix3.y_axis, placement.matrix3.z_axis];
     let side = if mirrors { -1.0 } else { 1.0 };
     let normal_place = DMat3::from_cols(y.cross(z), z.cross(x), x.cross(y)) * side;
     let normals = per_corner(mesh.vertex_normal.exists, &mesh.vertex_normal.indices, &corners, || {
@@ -45,7 +45,7 @@ pub(super) fn shape(
     let (uvs, colors) = (uvs.collect(), colors.collect());
     let (materials, polygon_materials) = materials(node, mesh, &faces, &uv_names, notes);
     let polygon_mesh = PolygonMesh {
-        points: mesh.vertices.iter().map(|p| place.transform_point3(DVec3::new(p.x, p.y, p.z)).as_vec3()).collect(),
+        points: mesh.vertices.iter().map(|p| placement.transform_point3(DVec3::new(p.x, p.y, p.z)).as_vec3()).collect(),
         polygons: Polygons {
             sizes: faces.iter().map(|&face| mesh.faces[face].num_indices).collect(),
             corners: corners.iter().map(|&corner| mesh.vertex_indices[corner]).collect(),
@@ -59,10 +59,10 @@ pub(super) fn shape(
     Ok(polygon_mesh.into_tri_mesh()?)
 }
 
-/// The corners of a face; `turns` reverses them behind the first.
-fn corners_of(face: ufbx::Face, turns: bool) -> impl Iterator<Item = usize> {
+/// The corners of a face; `reversed`: in reverse order after the first.
+fn corners_of(face: ufbx::Face, reversed: bool) -> impl Iterator<Item = usize> {
     let (first, size) = (face.index_begin as usize, face.num_indices as usize);
-    (0..size).map(move |corner| first + if turns && corner > 0 { size - corner } else { corner })
+    (0..size).map(move |corner| first + if reversed && corner > 0 { size - corner } else { corner })
 }
 
 fn per_corner<T>(

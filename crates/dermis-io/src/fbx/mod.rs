@@ -4,7 +4,7 @@
 //! animation stack with curves a clip of it, sampled at the file's frame rate; a mesh below a joint or a moving node is
 //! a rigid part of it; one that nothing moves is placed in the world. Units, axes and rate are carried, not converted.
 //!
-//! The library is told how much memory a file of this size may take, and to open no other file.
+//! The library gets a bound on its memory from the size of the file, and opens no other file.
 
 mod material;
 mod mesh;
@@ -80,7 +80,8 @@ fn load(bytes: &[u8]) -> Result<ufbx::SceneRoot, Error> {
         file_format: ufbx::FileFormat::Fbx,
         load_external_files: false,
         node_depth_limit: MAX_NESTED,
-        // With helper nodes for the unusual ways to inherit scale, a node's place is its parent's times its own.
+        // With helper nodes for the unusual ways to inherit scale, the world transform of a node is that of its parent
+        // times its own.
         inherit_mode_handling: ufbx::InheritModeHandling::HelperNodes,
         ..ufbx::LoadOpts::default()
     };

@@ -33,7 +33,7 @@ pub(super) struct Take<'a> {
 /// The joints of a file and the skins on them.
 pub(super) struct Joints<'a> {
     skeletons: Skeletons,
-    /// Which of the bound skins that of each mesh node is.
+    /// Index of the bound skin of each mesh node.
     skins: BTreeMap<u32, usize>,
     pub(super) takes: Vec<Take<'a>>,
     /// The joints of each skeleton in each take.
@@ -161,10 +161,10 @@ impl<'a> Joints<'a> {
         let mut transforms = Vec::with_capacity(frames * of_skeleton.nodes.len());
         for frame in 0..*frames {
             let time = stack.time_begin + frame as f64 / rate_hz;
-            let mut places = HashMap::new();
+            let mut known = HashMap::new();
             for (&node, &factor) in of_skeleton.nodes.iter().zip(&of_skeleton.factors) {
-                let place = place_at(&stack.anim, &reader.scene.nodes[node], time, &mut places);
-                transforms.push(scaled_right(place, factor));
+                let transform = transform_at(&stack.anim, &reader.scene.nodes[node], time, &mut known);
+                transforms.push(scaled_right(transform, factor));
             }
         }
         let transforms = Arc::new(transforms);
@@ -324,8 +324,8 @@ fn skin_source(node: &ufbx::Node, mesh: &ufbx::Mesh, notes: &mut Vec<Note>) -> O
     }
     source.parents = stated_parents(skin, source.nodes.len());
     source.candidates = [Some(affine(&node.geometry_to_world)), bind_placement].into_iter().flatten().collect();
-    let places = cluster_joints(skin);
-    if (0..mesh.num_vertices).any(|vertex| row(skin, vertex, &places).is_empty()) {
+    let joints = cluster_joints(skin);
+    if (0..mesh.num_vertices).any(|vertex| row(skin, vertex, &joints).is_empty()) {
         note("points without weights are carried by the mesh's node");
         source.nodes.push(typed(node));
         source.inverse_binds.push(affine(&node.geometry_to_node));
@@ -359,10 +359,10 @@ fn cluster_joints(skin: &ufbx::SkinDeformer) -> Vec<Option<u32>> {
 /// The weights of a skinned mesh; `order` has the joint of the skeleton for each joint of the skin.
 fn weights(mesh: &ufbx::Mesh, order: &[u32]) -> SkinWeights {
     let Some(skin) = mesh.skin_deformers.first() else { return SkinWeights::default() };
-    let places = cluster_joints(skin);
+    let joints = cluster_joints(skin);
     let unbound = order.last().copied().unwrap_or(0);
     let rows = (0..mesh.num_vertices).map(|vertex| {
-        let row = row(skin, vertex, &places);
+        let row = row(skin, vertex, &joints);
         let bound = row.into_iter().map(|(joint, weight)| (order[joint as usize], weight));
         let bound: Vec<(u32, f32)> = bound.collect();
         if bound.is_empty() { vec![(unbound, 1.0)] } else { bound }
@@ -371,14 +371,14 @@ fn weights(mesh: &ufbx::Mesh, order: &[u32]) -> SkinWeights {
 }
 
 /// The joints of one vertex, their weights summing to 1.
-fn row(skin: &ufbx::SkinDeformer, vertex: usize, places: &[Option<u32>]) -> Vec<(u32, f32)> {
+fn row(skin: &ufbx::SkinDeformer, vertex: usize, joints: &[Option<u32>]) -> Vec<(u32, f32)> {
     let range = skin.vertices.get(vertex).map_or(0..0, |of_vertex| {
         let begin = of_vertex.weight_begin as usize;
         begin..begin.saturating_add(of_vertex.num_weights as usize)
     });
     let weights = skin.weights.get(range).unwrap_or_default().iter();
     let weights = weights.filter(|weight| weight.weight.is_finite() && weight.weight != 0.0);
-    let bound = weights.filter_map(|weight| Some(((*places.get(weight.cluster_index as usize)?)?, weight.weight)));
+    let bound = weights.filter_map(|weight| Some(((*joints.get(weight.cluster_index as usize)?)?, weight.weight)));
     let bound: Vec<(u32, f64)> = bound.collect();
     let sum: f64 = bound.iter().map(|(_, weight)| weight).sum();
     if sum <= 0.0 {
@@ -392,7 +392,7 @@ fn row(skin: &ufbx::SkinDeformer, vertex: usize, places: &[Option<u32>]) -> Vec<
 fn shapes<'a>(
     node: &ufbx::Node,
     mesh: &'a ufbx::Mesh,
-    place: DAffine3,
+    placement: DAffine3,
     shaped: &TriMesh,
     reader: &mut Reader<'_>,
 ) -> Result<(Vec<(&'a ufbx::BlendChannel, f64)>, Vec<Shape>), Error> {
@@ -407,7 +407,7 @@ fn shapes<'a>(
         let mut offsets = vec![Vec3::ZERO; shaped.point_count()];
         for (&vertex, offset) in whole.shape.offset_vertices.iter().zip(whole.shape.position_offsets.iter()) {
             if let Some(slot) = offsets.get_mut(vertex as usize) {
-                *slot = place.transform_vector3(DVec3::new(offset.x, offset.y, offset.z)).as_vec3();
+                *slot = placement.transform_vector3(DVec3::new(offset.x, offset.y, offset.z)).as_vec3();
             }
         }
         channels.push((&**channel, whole.target_weight));
@@ -416,22 +416,22 @@ fn shapes<'a>(
     Ok((channels, shapes))
 }
 
-/// World transform of a node at `time`; `places` remembers what is known of its ancestors.
-fn place_at(anim: &ufbx::Anim, node: &ufbx::Node, time: f64, places: &mut HashMap<u32, DAffine3>) -> DAffine3 {
+/// World transform of a node at `time`; `known` caches those of its ancestors.
+fn transform_at(anim: &ufbx::Anim, node: &ufbx::Node, time: f64, known: &mut HashMap<u32, DAffine3>) -> DAffine3 {
     let mut chain: Vec<&ufbx::Node> = Vec::new();
     let mut at = Some(node);
-    let mut place = DAffine3::IDENTITY;
+    let mut transform = DAffine3::IDENTITY;
     while let Some(node) = at {
-        if let Some(known) = places.get(&node.element.element_id) {
-            place = *known;
+        if let Some(found) = known.get(&node.element.element_id) {
+            transform = *found;
             break;
         }
         chain.push(node);
         at = node.parent.as_deref();
     }
     for node in chain.into_iter().rev() {
-        place *= affine(&ufbx::transform_to_matrix(&ufbx::evaluate_transform(anim, node, time)));
-        places.insert(node.element.element_id, place);
+        transform *= affine(&ufbx::transform_to_matrix(&ufbx::evaluate_transform(anim, node, time)));
+        known.insert(node.element.element_id, transform);
     }
-    place
+    transform
 }

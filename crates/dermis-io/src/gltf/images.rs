@@ -1,6 +1,6 @@
-//! Which kind of image some bytes are, by their first few.
+//! Media type of an image from its first bytes.
 
-/// The media types that glTF's core knows, and what files of that type begin with.
+/// The media types of core glTF, and the first bytes of their files.
 const SIGNATURES: [(&str, &[u8]); 2] = [("image/png", b"\x89PNG\r\n\x1a\n"), ("image/jpeg", &[0xff, 0xd8, 0xff])];
 
 /// The media type of a PNG or JPEG; `None` for anything else.

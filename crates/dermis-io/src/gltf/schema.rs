@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use glam::Vec2;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Tells whether a field has its default and need not be written. Numbers are always written: one that is optional in
+/// Returns whether a field has its default and need not be written. Numbers are always written: one that is optional in
 /// the specification is an `Option`.
 pub(super) trait Stated {
     fn is_default(&self) -> bool;
@@ -289,11 +289,11 @@ impl<T> From<T> for Extras<T> {
 }
 
 schema! { "snake_case"
-    /// The units of a file that dermis wrote; a field that is missing was not known.
+    /// The units of a file that dermis wrote; a missing field was unknown.
     AssetMark { metres_per_unit: Option<f64>, up_axis: Option<String>, }
 
     NodeMark {
-        /// This node only turns and scales the scene to glTF's metres and Y up.
+        /// This node only converts the scene to glTF's metres and Y up.
         units: bool,
     }
 
@@ -312,7 +312,7 @@ schema! { "snake_case"
     AnimationMark { frame_rate_hz: Option<f64>, start_seconds: Option<f64>, }
 }
 
-/// `extras` may hold anything; what does not look like ours is as good as nothing.
+/// `extras` may hold anything; values of other programs are ignored.
 fn if_ours<'de, D, T>(deserializer: D) -> Result<Extras<T>, D::Error>
 where
     D: Deserializer<'de>,

@@ -1,7 +1,7 @@
 //! The transform of a scene of any unit and up axis to glTF's metres and Y up.
 //!
-//! glTF has no other units. A scene that comes in centimetres with Z up keeps its coordinates: a node above everything
-//! turns and scales it for viewers, and a mark in `extras` tells our reader to take that node for what it is.
+//! glTF has no other units. A scene in centimetres with Z up keeps its coordinates: a node above all others
+//! rotates and scales it for viewers; a mark in its `extras` identifies it to our reader.
 
 use dermis_mesh::{Units, UpAxis};
 use glam::{DAffine3, DQuat, DVec3};

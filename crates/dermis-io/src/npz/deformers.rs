@@ -33,18 +33,19 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Result<Vec<Deformer>, Error> {
     let mut buffers: Vec<BTreeMap<String, Values>> = vec![BTreeMap::new(); settings.len()];
     for name in reader.names() {
         let Some((layer, buffer)) = buffer_of(&name) else { continue };
-        let Some(place) = buffers.get_mut(layer) else {
+        let Some(of_layer) = buffers.get_mut(layer) else {
             return Err(Error::malformed(format!("there is no layer {layer}")).at(name));
         };
         if let Some(array) = reader.array(&name)? {
-            place.insert(buffer.to_owned(), values(&array)?);
+            of_layer.insert(buffer.to_owned(), values(&array)?);
         }
     }
     let layers = settings.texts()?.into_iter().zip(buffers).enumerate().map(|(layer, (text, buffers))| {
-        let place = |error: Error| error.at(format!("{SETTINGS}[{layer}]"));
-        let settings = serde_json::from_str(&text)
-            .map_err(|error| place(Error::malformed(format!("the settings of a layer are no JSON object: {error}"))))?;
-        Deformer::decode(StoredDeformer { settings, buffers }).map_err(|error| place(error.into()))
+        let at_layer = |error: Error| error.at(format!("{SETTINGS}[{layer}]"));
+        let settings = serde_json::from_str(&text).map_err(|error| {
+            at_layer(Error::malformed(format!("the settings of a layer are no JSON object: {error}")))
+        })?;
+        Deformer::decode(StoredDeformer { settings, buffers }).map_err(|error| at_layer(error.into()))
     });
     layers.collect()
 }

@@ -6,7 +6,7 @@
 use crate::error::Error;
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
-/// Payloads begin at a multiple of this, as the format asks, so that they can be mapped.
+/// Payloads begin at a multiple of this, as the format requires, so that they can be mapped.
 const ALIGNMENT: usize = 64;
 /// `NumPy` itself stops at 64 dimensions.
 const MAX_DIMENSIONS: usize = 64;

@@ -2,9 +2,9 @@
 //!
 //! Beside the arrays that the table in [`super`] lists, a rig may have `shape_normals` [M,V,3] (of vertices) and
 //! `shape_names` [M]. `inverse_bind` [B,4,4] is what skinning multiplies with; it is written beside `bind` because a
-//! few rigs have ones that cannot be inverted. `stored_pose` [B,4,4] and `stored_coefficients` [M] are the pose in which
-//! the object is stored, if it is not the bind pose. Several clips are concatenated along the frames: `clip_names`,
-//! `clip_frames`, `clip_fps` and `clip_start_seconds` [K] tell them apart.
+//! few rigs have ones that cannot be inverted. `stored_pose` [B,4,4] and `stored_coefficients` [M] are the pose in
+//! which the object is stored, if it is not the bind pose. Several clips are concatenated along the frames:
+//! `clip_names`, `clip_frames`, `clip_fps` and `clip_start_seconds` [K] separate them.
 
 use std::sync::Arc;
 
@@ -223,7 +223,7 @@ struct Part {
     timing: Timing,
 }
 
-/// The clips that `frames` frames are: one, unless the archive tells several apart.
+/// The clips of `frames` frames: one, unless the archive separates several.
 fn parts(reader: &mut Reader<'_>, frames: usize, timing: Timing) -> Result<Vec<Part>, Error> {
     let one = text(reader.take("clip_name")?)?;
     let Some(counts) = reader.take("clip_frames")? else {

@@ -158,7 +158,7 @@ impl ArrayWriter {
         if motions.is_empty() { Ok(()) } else { self.frames(&motions, progress) }
     }
 
-    /// The clips in a row; if there are several, arrays that tell them apart.
+    /// The clips one after the other; if there are several, arrays that separate them.
     fn clips(&mut self, rig: &Rig, clips: &[Arc<Clip>]) -> Result<(), Error> {
         let frames = || clips.iter().flat_map(|clip| (0..clip.frame_count()).map(move |frame| (clip, frame)));
         let (count, joints) = (frames().count(), rig.joints());

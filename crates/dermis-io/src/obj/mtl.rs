@@ -78,8 +78,8 @@ fn texture(folder: &Path, rest: &str, notes: &mut Vec<Note>) -> Option<Texture> 
 }
 
 fn mime_type(name: &str) -> &'static str {
-    let ending = name.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
-    match ending.as_str() {
+    let extension = name.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
+    match extension.as_str() {
         "png" => "image/png",
         "jpg" | "jpeg" => "image/jpeg",
         "tga" => "image/x-tga",
@@ -150,7 +150,7 @@ fn image_name(images: &mut Vec<(Arc<Image>, String)>, image: &Arc<Image>, shape:
     if let Some((_, name)) = images.iter().find(|(known, _)| known == image) {
         return name.clone();
     }
-    let ending = match image.mime_type.as_str() {
+    let extension = match image.mime_type.as_str() {
         "image/jpeg" => "jpg",
         "image/x-tga" => "tga",
         "image/bmp" => "bmp",
@@ -162,8 +162,8 @@ fn image_name(images: &mut Vec<(Arc<Image>, String)>, image: &Arc<Image>, shape:
     let stem = if stem.trim_matches(['.', ' ']).is_empty() { "texture".to_owned() } else { stem };
     // An image that was read from such a file has the shape's name in front already.
     let stem = if stem.starts_with(&format!("{shape}_")) { stem } else { format!("{shape}_{stem}") };
-    let taken = |stem: &str| images.iter().any(|(_, name)| *name == format!("{stem}.{ending}"));
-    let name = format!("{}.{ending}", distinct(&stem, taken));
+    let taken = |stem: &str| images.iter().any(|(_, name)| *name == format!("{stem}.{extension}"));
+    let name = format!("{}.{extension}", distinct(&stem, taken));
     images.push((Arc::clone(image), name.clone()));
     name
 }

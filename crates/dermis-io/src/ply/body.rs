@@ -18,7 +18,7 @@ pub(super) struct Contents {
     pub uvs: Option<Vec<Vec2>>,
     /// Linear.
     pub colors: Option<Vec<Vec4>>,
-    /// Which point each vertex is, in files of ours.
+    /// Point of each vertex, in files written by dermis.
     pub points: Option<Vec<u32>>,
     pub attributes: BTreeMap<String, Vec<f32>>,
     /// Over vertices.
@@ -64,7 +64,7 @@ impl Numbers<'_> {
     /// Checks that the file is long enough for all of `element` before anything is allocated for it.
     fn check_room(&self, element: &Element) -> Result<(), Error> {
         let available = self.bytes.len() - self.at;
-        let needed = element.count.saturating_mul(element.least_bytes(self.encoding));
+        let needed = element.count.saturating_mul(element.min_bytes(self.encoding));
         // The last number of a text needs nothing behind it.
         if needed > available + 1 {
             return Err(Error::truncated("the element", needed as u64, available as u64));

@@ -68,7 +68,7 @@ pub(super) struct Element {
 
 impl Element {
     /// The fewest bytes that one of these elements takes.
-    pub(super) fn least_bytes(&self, encoding: Encoding) -> usize {
+    pub(super) fn min_bytes(&self, encoding: Encoding) -> usize {
         // In text, a digit and a space.
         let least = |property: &Property| match encoding {
             Encoding::Text => 2,
@@ -150,8 +150,8 @@ impl<'a> Lines<'a> {
     fn next(&mut self) -> Option<&'a [u8]> {
         let rest = self.bytes.get(self.at..).filter(|rest| !rest.is_empty())?;
         let length = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r'))?;
-        let ending = if rest[length..].starts_with(b"\r\n") { 2 } else { 1 };
-        self.at += length + ending;
+        let line_break = if rest[length..].starts_with(b"\r\n") { 2 } else { 1 };
+        self.at += length + line_break;
         self.number += 1;
         Some(&rest[..length])
     }

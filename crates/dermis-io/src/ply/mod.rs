@@ -26,12 +26,12 @@ use body::Contents;
 
 pub(crate) use write::write;
 
-/// Reads a file; vertices at equal places are one point.
+/// Reads a file; vertices at equal positions are one point.
 pub(crate) fn read(input: &Input, _options: &ReadOptions) -> Result<Scene, Error> {
     scene(body::read(&input.bytes)?, &input.name, true)
 }
 
-/// Reads a file with vertices at equal places left apart.
+/// Reads a file with vertices at equal positions kept separate.
 pub(crate) fn read_unwelded(input: &Input, _options: &ReadOptions) -> Result<Scene, Error> {
     scene(body::read(&input.bytes)?, &input.name, false)
 }
@@ -51,7 +51,9 @@ fn scene(mut contents: Contents, name: &str, may_weld: bool) -> Result<Scene, Er
     let mut notes = std::mem::take(&mut contents.notes);
     let (vertices, count) = (contents.positions.len(), points.point_vertices.len());
     if contents.points.is_none() && count < vertices {
-        notes.push(Note::new(format!("{vertices} vertices lie at {count} places; those at one place are one point")));
+        notes.push(Note::new(format!(
+            "{vertices} vertices have {count} positions; vertices at the same position are one point"
+        )));
     }
     let attribute = |values: &Vec<f32>| points.point_vertices.iter().map(|&vertex| values[vertex as usize]).collect();
     let attributes = contents.attributes.iter().map(|(name, values)| (name.clone(), attribute(values))).collect();

@@ -5,7 +5,7 @@
 //! | `v_template`, `f` | `[N,3]`, `[n,3]` | the template |
 //! | `weights` | `[N,J]` | skin weights |
 //! | `kintree_table` | `[2,J]` | parents, by the ids of the second row; −1 or 2³² − 1 is none |
-//! | `J_regressor` | `[J,N]` | places the joints of a shape; in pickles also a sparse matrix |
+//! | `J_regressor` | `[J,N]` | positions of the joints of a shape; in pickles also a sparse matrix |
 //! | `J`, `J_shapedirs` | `[J,3]`, `[J,3,K]` | if there is no regressor: the joints, and how shapes move them |
 //! | `shapedirs` | `[N,3,K]` | shapes, one per last index |
 //! | `posedirs` | `[N,3,9(J−1)]` | pose shapes, one per last index |
@@ -44,7 +44,7 @@ pub struct BodyFile {
     pub notes: Vec<Note>,
 }
 
-/// Reads the body model in the file `path`: an `.npz` archive or a pickle, whatever its ending.
+/// Reads the body model in the file `path`: an `.npz` archive or a pickle, whatever its extension.
 pub fn read(path: &Path) -> Result<BodyFile, Error> {
     of_mapped(Mapped::open(path)?).map_err(|error| error.in_file(path))
 }
@@ -159,7 +159,7 @@ fn placement(
     if array.shape() != [count, 3] {
         return Err(array.wrong_shape(&format!("[{count}, 3]")));
     }
-    let rest = array.numbers()?.as_chunks::<3>().0.iter().map(|&place| place.into()).collect();
+    let rest = array.numbers()?.as_chunks::<3>().0.iter().map(|&position| position.into()).collect();
     let Some(array) = arrays.array("J_shapedirs")? else {
         if shapes > 0 {
             notes.push(Note::at("J", "there is no J_regressor; the joints do not follow the shapes"));

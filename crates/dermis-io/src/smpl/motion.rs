@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::npz::arrays::Arrays;
 use crate::npz::rig;
 
-/// The rate of captured motions that do not say theirs.
+/// Frame rate of captured motions without a stated rate.
 const ASSUMED_HZ: f64 = 60.0;
 
 /// The motions of a body with `joints` joints that `arrays` hold.
@@ -42,7 +42,7 @@ pub(super) fn motions(arrays: &mut dyn Arrays, joints: usize, notes: &mut Vec<No
     split(arrays, poses, notes)
 }
 
-/// The motions that stand in a row.
+/// Consecutive motions of one array.
 fn split(arrays: &mut dyn Arrays, poses: Vec<BodyPose>, notes: &mut Vec<Note>) -> Result<Vec<BodyMotion>, Error> {
     let rate = rate(arrays, notes)?;
     let counts = match arrays.array("clip_frames")? {

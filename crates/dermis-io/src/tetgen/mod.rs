@@ -44,7 +44,7 @@ pub fn read_bytes(nodes: &[u8], elements: Option<&[u8]>, _options: &ReadOptions)
 }
 
 fn pair(path: &Path) -> [std::path::PathBuf; 2] {
-    ["node", "ele"].map(|ending| path.with_extension(ending))
+    ["node", "ele"].map(|extension| path.with_extension(extension))
 }
 
 fn scene(nodes: &[u8], elements: Option<&[u8]>, name: &str) -> Result<Scene, Error> {

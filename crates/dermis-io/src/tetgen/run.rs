@@ -53,7 +53,7 @@ pub fn run(skin: &TriMesh, inner: &[Vec3], options: &TetgenOptions) -> Result<Te
     positive(&tets)
 }
 
-/// The same tetrahedra, each with a positive volume: `TetGen`'s turn the other way.
+/// The same tetrahedra, each with a positive volume; those of `TetGen` have the opposite orientation.
 fn positive(tets: &TetMesh) -> Result<TetMesh, Error> {
     let turned = |([a, b, c, d], volume): ([u32; 4], f64)| if volume < 0.0 { [b, a, c, d] } else { [a, b, c, d] };
     let tetrahedra = tets.tetrahedra().iter().copied().zip(tets.volumes()).map(turned).collect();

@@ -41,7 +41,7 @@ pub(crate) struct Object {
     pub(crate) children: Vec<Object>,
 }
 
-/// Bytes on their way to a file.
+/// Bytes of a file.
 #[derive(Debug, Default)]
 pub(crate) struct Builder {
     pub(crate) bytes: Vec<u8>,
@@ -241,7 +241,7 @@ impl Object {
         self
     }
 
-    /// An object that stands for the one at `path`.
+    /// An instance of the object at `path`.
     pub(crate) fn instance(name: &str, path: &str) -> Self {
         let source = scalar(".instanceSource", TEXT, 1, vec![[path.as_bytes(), &[0]].concat()]);
         Self { name: name.into(), properties: vec![source], ..Self::default() }

@@ -2,7 +2,7 @@
 //!
 //! Layers are applied to the points in order, after the rig or the recorded frames have positioned them. A file
 //! contains the stored form of a layer, a JSON object and named buffers. [`Deformer::decode`] and [`Deformer::encode`]
-//! are the only conversions between the two forms and the only code that knows the names of the kinds.
+//! are the only conversions between the two forms and the only code with the names of the kinds.
 
 pub mod multi_weights;
 pub mod volume;

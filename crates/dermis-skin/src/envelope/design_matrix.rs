@@ -110,7 +110,7 @@ impl DesignMatrix {
             for (index, matrix) in features.chunks_exact(ENTRIES).enumerate() {
                 for (j, row) in matrix.chunks_exact(4).enumerate() {
                     for (i, value) in row.iter().enumerate() {
-                        self.a[j][(entry.row, 4 * index + i)] += entry.fraction * value;
+                        self.a[j][(entry.row, 4 * index + i)] += entry.fraction * value; // A of Eq. 5
                     }
                 }
             }
@@ -165,7 +165,7 @@ impl DesignMatrix {
             for index in 0..count {
                 let local = entry.fraction * (entry.inverse * offset(entry.pose, index));
                 for (j, b) in b.iter_mut().enumerate() {
-                    b.col_as_slice_mut(index)[entry.row] += local[j];
+                    b.col_as_slice_mut(index)[entry.row] += local[j]; // b of Eq. 5
                 }
             }
         }
@@ -208,7 +208,7 @@ fn inverse_of(transform: DAffine3) -> Option<DAffine3> {
 /// Entries of all bones in a pose: three rows of four per bone.
 fn fill(out: &mut [f64], transforms: &[DAffine3], inverse: &DAffine3, bones: &[u32], centre: DVec3, size: f64) {
     for (&bone, out) in bones.iter().zip(out.chunks_exact_mut(ENTRIES)) {
-        let relative = *inverse * transforms[bone as usize];
+        let relative = *inverse * transforms[bone as usize]; // Eq. 2
         let moved = (relative.transform_point3(centre) - centre) / size;
         for j in 0..3 {
             out[4 * j..4 * j + 4].copy_from_slice(&relative.matrix3.row(j).extend(moved[j]).to_array());

@@ -95,11 +95,11 @@ fn half_way(written: &Written<'_>, number: usize) -> Result<Clip, RigError> {
     let mut worlds: Vec<Vec<DAffine3>> = Vec::with_capacity(nodes.motions.len());
     for motion in &nodes.motions {
         let first: usize = earlier.iter().map(|clip| motion.key_count(clip)).sum();
-        let place = |motion: &NodeMotion, frame: usize| {
+        let local = |motion: &NodeMotion, frame: usize| {
             if motion.fine { motion.local(first + 2 * frame + 1) } else { motion.half_way(first + frame) }
         };
         let above = |frame: usize| motion.parent.map_or(DAffine3::IDENTITY, |parent| worlds[parent][frame]);
-        let world: Vec<DAffine3> = (0..steps).map(|frame| above(frame) * place(motion, frame)).collect();
+        let world: Vec<DAffine3> = (0..steps).map(|frame| above(frame) * local(motion, frame)).collect();
         if let Some(joint) = motion.joint {
             world.iter().enumerate().for_each(|(frame, world)| transforms[frame * joints + joint] = *world);
         }
@@ -122,14 +122,14 @@ mod tests {
     use crate::export::node_motion::node_motions;
 
     /// Points around a bone that stretches along a fast rotating axis, as for nearly equal singular values.
-    fn stretching(steps: usize, turn: f64) -> Object {
+    fn stretching(steps: usize, angle: f64) -> Object {
         let corner = |k: u32| Vec3::new((k & 1) as f32, (k >> 1 & 1) as f32, (k >> 2) as f32) - 0.5;
         let mesh = Arc::new(TriMesh::new((0..8).map(corner).collect(), vec![]).unwrap());
         let joints = vec![Joint::at("bone", None, DAffine3::IDENTITY)];
         let weights = SkinWeights::from_rows((0..8).map(|_| [(0, 1.0)]));
         let rig = Rig::new(&mesh, joints, weights, vec![]).unwrap();
         let pose = |frame: usize| {
-            let axis = DMat3::from_quat(DQuat::from_euler(glam::EulerRot::XYZ, turn * frame as f64, 0.3, 0.2));
+            let axis = DMat3::from_quat(DQuat::from_euler(glam::EulerRot::XYZ, angle * frame as f64, 0.3, 0.2));
             let stretch = DVec3::new(1.0, 1.0 + 0.2 * (frame as f64 * 1.3).sin(), 0.95);
             DAffine3::from_mat3(axis * DMat3::from_diagonal(stretch) * axis.transpose())
         };

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use dermis_mesh::{Clip, Rig, RigError, TriMesh};
 
 pub use end_joints::{end_joints, with_end_joints, without_end_joints};
-pub use node_motion::{NodeMotion, Nodes, Place};
+pub use node_motion::{NodeMotion, NodeTransform, Nodes};
 pub use polar_nodes::{PolarFactors, polar_factors};
 pub use rigid_bones::{RigidBones, rigid_bones};
 

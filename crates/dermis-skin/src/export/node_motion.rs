@@ -28,7 +28,7 @@ const CONSTANT: f64 = 3e-7;
 
 /// Transform of a node relative to its parent.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Place {
+pub struct NodeTransform {
     /// Translation.
     pub translation: DVec3,
     /// Rotation.
@@ -59,7 +59,7 @@ pub struct NodeMotion {
     /// Joint of the node; `None` for the upper nodes of a flexible bone.
     pub joint: Option<usize>,
     /// Transform at rest; `None` is the first pose.
-    rest: Option<Place>,
+    rest: Option<NodeTransform>,
     /// True if there are additional keys half-way between frames.
     pub fine: bool,
     /// Translation at each key.
@@ -98,11 +98,11 @@ fn finite_or_identity(transform: DAffine3) -> DAffine3 {
 /// One node per joint, in the rig's hierarchy; `None` if a joint shears.
 fn tree_motions(rig: &Rig, poses: &[&[DAffine3]]) -> Option<Vec<NodeMotion>> {
     let extent = extent(poses);
-    let mut places = vec![0; rig.joints().len()];
-    let mut motions: Vec<NodeMotion> = Vec::with_capacity(places.len());
-    let mut worlds: Vec<Vec<DAffine3>> = Vec::with_capacity(places.len());
+    let mut node_of = vec![0; rig.joints().len()];
+    let mut motions: Vec<NodeMotion> = Vec::with_capacity(node_of.len());
+    let mut worlds: Vec<Vec<DAffine3>> = Vec::with_capacity(node_of.len());
     for joint in rig.parents_first() {
-        let parent = rig.joints()[joint].parent.map(|parent| places[parent]);
+        let parent = rig.joints()[joint].parent.map(|parent| node_of[parent]);
         let above = |pose: usize| parent.map_or(DAffine3::IDENTITY, |parent| worlds[parent][pose]);
         let locals = poses.iter().enumerate().map(|(pose, transforms)| above(pose).inverse() * transforms[joint]);
         let exact = NodeMotion::of_locals(&rig.joints()[joint].name, parent, joint, locals)?;
@@ -116,11 +116,11 @@ fn tree_motions(rig: &Rig, poses: &[&[DAffine3]]) -> Option<Vec<NodeMotion>> {
             .into_iter()
             .map(|motion| (world(&motion), motion))
             .find_map(|(world, motion)| world.iter().zip(poses).all(close).then_some((motion, world)))?;
-        places[joint] = motions.len();
+        node_of[joint] = motions.len();
         motions.push(motion);
         worlds.push(world);
     }
-    match rest_places(rig) {
+    match rest_transforms(rig) {
         Some(rests) => {
             motions.iter_mut().zip(rests).for_each(|(motion, rest)| motion.rest = Some(motion.rest_near(rest)));
             Some(motions)
@@ -132,9 +132,9 @@ fn tree_motions(rig: &Rig, poses: &[&[DAffine3]]) -> Option<Vec<NodeMotion>> {
 
 /// Transforms of the joints at rest relative to their parents, parents first; `None` if a joint shears or has no finite
 /// transform.
-fn rest_places(rig: &Rig) -> Option<Vec<Place>> {
+fn rest_transforms(rig: &Rig) -> Option<Vec<NodeTransform>> {
     let stored = rig.stored_pose();
-    let place = |joint: usize| {
+    let node = |joint: usize| {
         let parent = rig.joints()[joint].parent;
         let local = match stored {
             Some(pose) => {
@@ -144,10 +144,10 @@ fn rest_places(rig: &Rig) -> Option<Vec<Place>> {
         };
         let (scale, rotation) = scale_and_rotation(local.matrix3)?;
         let (translation, scale) = (rounded_vector(local.translation), rounded_vector(scale));
-        let place = Place { translation, rotation: rounded_rotation(rotation), scale };
-        (local.is_finite() && is_close(place.transform(), local, local.translation.length())).then_some(place)
+        let node = NodeTransform { translation, rotation: rounded_rotation(rotation), scale };
+        (local.is_finite() && is_close(node.transform(), local, local.translation.length())).then_some(node)
     };
-    rig.parents_first().into_iter().map(place).collect()
+    rig.parents_first().into_iter().map(node).collect()
 }
 
 /// Three nested nodes per joint, without the joint hierarchy, with half-way keys for the joints that are `fine`.
@@ -167,7 +167,7 @@ pub(super) fn flexible_motions(rig: &Rig, clips: &[Arc<Clip>], fine: &[bool]) ->
             continue;
         }
         first_nodes[joint] = motions.len();
-        let rest = Place::unscaled(bind[joint]);
+        let rest = NodeTransform::unscaled(bind[joint]);
         let (inverse_bind, rebound) = bound_at(description.inverse_bind, rest.transform());
         inverse_binds[joint] = inverse_bind;
         let keys = |clip: &Arc<Clip>| keys_of(clip, joint, fine[joint]).map(|transform| transform * rebound).collect();
@@ -184,7 +184,7 @@ pub(super) fn flexible_motions(rig: &Rig, clips: &[Arc<Clip>], fine: &[bool]) ->
             name: description.name.clone(),
             parent: None,
             joint: None,
-            rest: Some(Place::ORIGIN),
+            rest: Some(NodeTransform::ORIGIN),
             fine: fine[joint],
             translations: vec![DVec3::ZERO; factors.len()],
             rotations: vec![DQuat::IDENTITY; factors.len()],
@@ -192,10 +192,10 @@ pub(super) fn flexible_motions(rig: &Rig, clips: &[Arc<Clip>], fine: &[bool]) ->
         };
         let rigid = NodeMotion {
             name: format!("{}.rigid", description.name),
-            rest: Some(at_rest.map_or(rest, |at| Place {
+            rest: Some(at_rest.map_or(rest, |at| NodeTransform {
                 translation: at.translation,
                 rotation: at.r,
-                ..Place::ORIGIN
+                ..NodeTransform::ORIGIN
             })),
             translations: factors.iter().map(|factors| factors.translation).collect(),
             rotations: factors.iter().map(|factors| factors.r).collect(),
@@ -204,7 +204,11 @@ pub(super) fn flexible_motions(rig: &Rig, clips: &[Arc<Clip>], fine: &[bool]) ->
         let stretch = NodeMotion {
             name: format!("{}.stretch", description.name),
             parent: Some(motions.len()),
-            rest: Some(at_rest.map_or(Place::ORIGIN, |at| Place { rotation: at.v, scale: at.sigma, ..Place::ORIGIN })),
+            rest: Some(at_rest.map_or(NodeTransform::ORIGIN, |at| NodeTransform {
+                rotation: at.v,
+                scale: at.sigma,
+                ..NodeTransform::ORIGIN
+            })),
             rotations: factors.iter().map(|factors| factors.v).collect(),
             scales: factors.iter().map(|factors| factors.sigma).collect(),
             ..still.clone()
@@ -212,7 +216,10 @@ pub(super) fn flexible_motions(rig: &Rig, clips: &[Arc<Clip>], fine: &[bool]) ->
         let bone = NodeMotion {
             parent: Some(motions.len() + 1),
             joint: Some(joint),
-            rest: Some(at_rest.map_or(Place::ORIGIN, |at| Place { rotation: at.v.inverse(), ..Place::ORIGIN })),
+            rest: Some(at_rest.map_or(NodeTransform::ORIGIN, |at| NodeTransform {
+                rotation: at.v.inverse(),
+                ..NodeTransform::ORIGIN
+            })),
             rotations: factors.iter().map(|factors| factors.v.inverse()).collect(),
             ..still
         };
@@ -229,8 +236,8 @@ fn end_motion(
     first_node: usize,
     parent: usize,
 ) -> NodeMotion {
-    let local = Place::unscaled(bind[parent]).transform().inverse() * bind[joint];
-    let place = Place::unscaled(local);
+    let local = NodeTransform::unscaled(bind[parent]).transform().inverse() * bind[joint];
+    let place = NodeTransform::unscaled(local);
     let keys = clips.iter().map(|clip| clip.frame_count()).sum::<usize>().max(1);
     NodeMotion {
         name: rig.joints()[joint].name.clone(),
@@ -282,7 +289,7 @@ fn is_close(found: DAffine3, expected: DAffine3, extent: f64) -> bool {
     linear <= TOLERANCE * size(expected.matrix3) && translation <= TOLERANCE * extent
 }
 
-impl Place {
+impl NodeTransform {
     const ORIGIN: Self = Self { translation: DVec3::ZERO, rotation: DQuat::IDENTITY, scale: DVec3::ONE };
 
     /// Transform half-way to `other`, as players blend: rotations along the shorter arc.
@@ -327,13 +334,13 @@ fn rounded_rotation(rotation: DQuat) -> DQuat {
 
 impl NodeMotion {
     /// Rest transform of the node.
-    pub fn rest(&self) -> Place {
-        self.rest.unwrap_or_else(|| self.place(0))
+    pub fn rest(&self) -> NodeTransform {
+        self.rest.unwrap_or_else(|| self.node_transform(0))
     }
 
     /// Returns `rest`, with components that differ only by rounding from a constant component of the motion replaced by
     /// it.
-    fn rest_near(&self, rest: Place) -> Place {
+    fn rest_near(&self, rest: NodeTransform) -> NodeTransform {
         let near = |value: DVec3, values: &[DVec3]| {
             let still = values.iter().all(|other| *other == values[0]);
             let size = value.abs().max_element().max(values[0].abs().max_element());
@@ -342,7 +349,7 @@ impl NodeMotion {
         };
         let still = self.rotations.iter().all(|rotation| *rotation == self.rotations[0]);
         let same = self.rotations[0].dot(rest.rotation).abs() >= 1.0 - CONSTANT * CONSTANT;
-        Place {
+        NodeTransform {
             translation: near(rest.translation, &self.translations),
             rotation: if still && same { self.rotations[0] } else { rest.rotation },
             scale: near(rest.scale, &self.scales),
@@ -413,19 +420,19 @@ impl NodeMotion {
     }
 
     /// Transform of the node at key `key`.
-    pub fn place(&self, key: usize) -> Place {
+    pub fn node_transform(&self, key: usize) -> NodeTransform {
         let (translation, rotation, scale) = (self.translations[key], self.rotations[key], self.scales[key]);
-        Place { translation, rotation, scale }
+        NodeTransform { translation, rotation, scale }
     }
 
     /// Transform of the node half-way between the keys `key` and `key + 1`, as a player interpolates.
     pub(super) fn half_way(&self, key: usize) -> DAffine3 {
-        self.place(key).middle(&self.place(key + 1)).transform()
+        self.node_transform(key).middle(&self.node_transform(key + 1)).transform()
     }
 
     /// Transform of the node at key `key`, as a player computes it.
     pub(super) fn local(&self, key: usize) -> DAffine3 {
-        self.place(key).transform()
+        self.node_transform(key).transform()
     }
 }
 
@@ -492,9 +499,12 @@ mod tests {
             let mut world = DAffine3::IDENTITY;
             (0..60)
                 .map(|joint| {
-                    let turn = DQuat::from_rotation_z(t * f64::from(joint).sin());
-                    world *=
-                        DAffine3::from_scale_rotation_translation(DVec3::splat(1.01), turn, DVec3::new(0.1, 0.3, 0.0));
+                    let rotation = DQuat::from_rotation_z(t * f64::from(joint).sin());
+                    world *= DAffine3::from_scale_rotation_translation(
+                        DVec3::splat(1.01),
+                        rotation,
+                        DVec3::new(0.1, 0.3, 0.0),
+                    );
                     world
                 })
                 .collect()
@@ -520,15 +530,15 @@ mod tests {
     #[test]
     fn flexible_bones_rest_without_scale_where_they_are_bound() {
         let shear = DAffine3::from_mat3(DMat3::from_cols_array(&[1.0, 0.3, 0.0, 0.0, 1.0, 0.2, 0.0, 0.0, 1.0]));
-        let turn = DAffine3::from_rotation_translation(DQuat::from_rotation_z(0.5), DVec3::new(1.0, 2.0, -1.0));
-        for (bind, rest) in [(turn, turn), (turn * DAffine3::from_scale(DVec3::splat(3.0)), turn)] {
+        let rotation = DAffine3::from_rotation_translation(DQuat::from_rotation_z(0.5), DVec3::new(1.0, 2.0, -1.0));
+        for (bind, rest) in [(rotation, rotation), (rotation * DAffine3::from_scale(DVec3::splat(3.0)), rotation)] {
             let joints = vec![Joint::at("bone", None, bind)];
             let none = SkinWeights::from_rows(Vec::<Vec<(u32, f32)>>::new());
             let rig = Rig::new(&TriMesh::default(), joints, none, vec![]).unwrap();
             let motions = assert_restored(&rig, &[vec![bind], vec![shear * bind], vec![bind * shear]]);
             assert!(is_close(motions[0].rest().transform(), rest, 3.0), "{:?}", motions[0]);
             assert_eq!(motions[0].rest().scale, DVec3::ONE);
-            assert_eq!([motions[1].rest(), motions[2].rest()], [Place::ORIGIN; 2]);
+            assert_eq!([motions[1].rest(), motions[2].rest()], [NodeTransform::ORIGIN; 2]);
         }
     }
 
@@ -543,8 +553,8 @@ mod tests {
     #[test]
     fn mirrored_joints_keep_their_tree() {
         let mirror = DAffine3::from_scale(DVec3::new(1.0, -1.0, 1.0));
-        let turn = DAffine3::from_rotation_y(0.3);
-        let motions = assert_restored(&chain(2), &[vec![mirror, mirror * turn], vec![turn * mirror, mirror]]);
+        let rotation = DAffine3::from_rotation_y(0.3);
+        let motions = assert_restored(&chain(2), &[vec![mirror, mirror * rotation], vec![rotation * mirror, mirror]]);
         assert_eq!(motions.len(), 2);
     }
 }

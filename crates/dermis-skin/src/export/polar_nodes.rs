@@ -291,7 +291,7 @@ mod tests {
 
     fn smooth(frame: usize, stretch: f64) -> DAffine3 {
         let t = frame as f64 / 24.0;
-        let turn = DQuat::from_euler(glam::EulerRot::XYZ, 2.0 * t, (3.0 * t).sin(), 5.0 * t);
+        let rotation = DQuat::from_euler(glam::EulerRot::XYZ, 2.0 * t, (3.0 * t).sin(), 5.0 * t);
         let strain = DMat3::from_cols_array(&[
             1.0 + stretch * (7.0 * t).sin(),
             stretch * (5.0 * t).cos(),
@@ -303,7 +303,7 @@ mod tests {
             0.3 * stretch,
             1.0 + stretch * (2.0 * t).cos(),
         ]);
-        DAffine3 { matrix3: DMat3::from_quat(turn) * strain, translation: DVec3::new(t, 1.0, 0.0) }
+        DAffine3 { matrix3: DMat3::from_quat(rotation) * strain, translation: DVec3::new(t, 1.0, 0.0) }
     }
 
     #[test]

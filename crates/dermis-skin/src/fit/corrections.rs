@@ -101,9 +101,9 @@ fn gather(skin: &Skin, sequences: &[MeshSequence]) -> Result<Gathered, SequenceE
                 let inverse = ridge_inverse(transform.matrix3);
                 let rest = skin.mesh().points()[point].as_dvec3();
                 let residual = given[point].as_dvec3() - transform.transform_point3(rest);
-                displacements.extend((inverse * residual).to_array());
+                displacements.extend((inverse * residual).to_array()); // d^t of Eq. 12
                 let pulled_back = (inverse * normals[point].as_dvec3()).normalize_or_zero();
-                normal_offsets.extend((pulled_back - rest_normals[point].as_dvec3()).to_array());
+                normal_offsets.extend((pulled_back - rest_normals[point].as_dvec3()).to_array()); // Eq. 13
             }
             Ok((displacements, normal_offsets))
         })

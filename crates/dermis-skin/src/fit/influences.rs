@@ -144,7 +144,8 @@ impl Point<'_> {
             .fold((0, f64::INFINITY), |best, next| if next.1 < best.1 { next } else { best })
     }
 
-    /// Chooses at most `max_influences` bones that jointly predict the point well; also returns the squared error minus ‖p‖².
+    /// Chooses at most `max_influences` bones that jointly predict the point well; also returns the squared error minus
+    /// ‖p‖².
     pub(crate) fn choose(&self, max_influences: usize, scratch: &mut Scratch) -> (Influences, f64) {
         self.choose_of(self.moments.bones, |index| index, max_influences, scratch)
     }
@@ -171,14 +172,14 @@ impl Point<'_> {
         let q = monomials(self.rest);
         let gram = |a: usize, b: usize| self.gram(bone(a), bone(b), &q);
         scratch.c.clear();
-        scratch.c.extend((0..count).map(|place| self.right(bone(place))));
+        scratch.c.extend((0..count).map(|candidate| self.right(bone(candidate))));
         scratch.diagonal.clear();
-        scratch.diagonal.extend((0..count).map(|place| gram(place, place)));
-        let alone = |place: usize| scratch.diagonal[place] - 2.0 * scratch.c[place];
-        let first = (1..count).fold(0, |best, place| if alone(place) < alone(best) { place } else { best });
+        scratch.diagonal.extend((0..count).map(|candidate| gram(candidate, candidate)));
+        let alone = |candidate: usize| scratch.diagonal[candidate] - 2.0 * scratch.c[candidate];
+        let first = (1..count).fold(0, |best, candidate| if alone(candidate) < alone(best) { candidate } else { best });
         let (mut chosen, mut value) = (Influences::of(first), alone(first));
         scratch.rows.clear();
-        scratch.rows.extend((0..count).map(|place| gram(first, place)));
+        scratch.rows.extend((0..count).map(|candidate| gram(first, candidate)));
         while chosen.count < max_influences.min(count) {
             scratch.rank_candidates(&chosen, count);
             let Some((joined, new_value)) = scratch.try_candidates(&chosen, count) else { break };
@@ -187,12 +188,12 @@ impl Point<'_> {
                 break;
             }
             let newcomer = joined.bones[joined.count - 1] as usize;
-            scratch.rows.extend((0..count).map(|place| gram(newcomer, place)));
+            scratch.rows.extend((0..count).map(|candidate| gram(newcomer, candidate)));
             scratch.keep_rows(&joined, count);
             (chosen, value) = (joined.without_zeros(), new_value);
         }
-        for place in &mut chosen.bones[..chosen.count] {
-            *place = bone(*place as usize) as u32;
+        for candidate in &mut chosen.bones[..chosen.count] {
+            *candidate = bone(*candidate as usize) as u32;
         }
         (chosen, value)
     }

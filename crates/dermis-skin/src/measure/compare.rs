@@ -77,8 +77,8 @@ pub fn frame_errors(
 fn binned(errors: &[f32], max_error: f64) -> Vec<u64> {
     let mut counts = vec![0; HISTOGRAM_BINS];
     for &error in errors {
-        let share = if max_error > 0.0 { f64::from(error) / max_error } else { 0.0 };
-        counts[((share * HISTOGRAM_BINS as f64) as usize).min(HISTOGRAM_BINS - 1)] += 1;
+        let fraction = if max_error > 0.0 { f64::from(error) / max_error } else { 0.0 };
+        counts[((fraction * HISTOGRAM_BINS as f64) as usize).min(HISTOGRAM_BINS - 1)] += 1;
     }
     counts
 }

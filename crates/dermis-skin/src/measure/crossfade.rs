@@ -68,7 +68,7 @@ fn half_way(skin: &Skin, nodes: &Nodes, a: (usize, usize), b: (usize, usize)) ->
             let earlier: usize = skin.clips()[..clip].iter().map(|clip| motion.key_count(clip)).sum();
             earlier + if motion.fine { 2 * frame } else { frame }
         };
-        let local = motion.place(key(a)).middle(&motion.place(key(b))).transform();
+        let local = motion.node_transform(key(a)).middle(&motion.node_transform(key(b))).transform();
         let world = motion.parent.map_or(DAffine3::IDENTITY, |parent| worlds[parent]) * local;
         if let Some(joint) = motion.joint {
             palette[joint] = world * nodes.inverse_binds[joint];

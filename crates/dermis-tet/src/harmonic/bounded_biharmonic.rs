@@ -264,7 +264,7 @@ fn biharmonic(operator: &TetLaplacian, partition: &NodePartition) -> SparseMatri
             operator.stiffness.row(node).filter_map(|(other, value)| Some((partition.free_index(other)?, value))),
         );
         for &(i, a) in &row {
-            entries.extend(row.iter().map(|&(j, b)| (i, j, a * b * inverse(mass))));
+            entries.extend(row.iter().map(|&(j, b)| (i, j, a * b * inverse(mass)))); // Eq. 9
         }
     }
     SparseMatrix::from_triplets(partition.free.len(), partition.free.len(), &entries)

@@ -107,5 +107,5 @@ fn block_of(factors: &[Line], around: &[u32], ratio: f32) -> Mat3A {
         z += outer * j.z + inner * i.z;
         along += i * j * (1.0 + tension);
     }
-    Mat3A::from_cols(x, y, z) + Mat3A::from_diagonal(Vec3::splat(along.element_sum()))
+    Mat3A::from_cols(x, y, z) + Mat3A::from_diagonal(Vec3::splat(along.element_sum())) // Δt²K′_ij of Eq. 13
 }

@@ -24,7 +24,7 @@ pub fn mean_amplitude(track: &[DVec3], min_distance: f64) -> f64 {
         }
     }
     let count = extrema.len().saturating_sub(1);
-    extrema.windows(2).map(|pair| pair[0].distance(pair[1])).sum::<f64>() / count.max(1) as f64
+    extrema.windows(2).map(|pair| pair[0].distance(pair[1])).sum::<f64>() / count.max(1) as f64 // Eq. 18
 }
 
 /// Mean amplitude of every point of unposed frames.
@@ -41,7 +41,7 @@ pub fn mean_amplitudes(frames: &[Vec<DVec3>], triangles: &[[u32; 3]]) -> Vec<f64
 
 /// Deviation of all points (Eq. 19–20), in metres.
 pub fn deviation(captured: &[f64], simulated: &[f64]) -> f64 {
-    captured.iter().zip(simulated).map(|(captured, simulated)| (captured - simulated).abs()).sum()
+    captured.iter().zip(simulated).map(|(captured, simulated)| (captured - simulated).abs()).sum() // Eq. 19–20
 }
 
 fn neighbours(points: usize, triangles: &[[u32; 3]]) -> Vec<Vec<u32>> {

@@ -1,8 +1,8 @@
 //! Poses of scans by Levenberg–Marquardt (Kim et al. 2017, Eq. 17), shape coefficients, and unposing (Eq. 16).
 //!
-//! A rotation of joint j by ω moves point i by `ω × s_ij` with `s_ij = Σ_k w_ik (A_k x̄_i − p_j)`, summed over the joints k
-//! that j carries. These are the exact derivatives of linear blend skinning; those of the pose shapes, which are small,
-//! are left to the iteration. Frames are solved in order, each started from the pose before it.
+//! A rotation of joint j by ω moves point i by `ω × s_ij` with `s_ij = Σ_k w_ik (A_k x̄_i − p_j)`, summed over the
+//! joints k that j carries. These are the exact derivatives of linear blend skinning; those of the pose shapes, which
+//! are small, are left to the iteration. Frames are solved in order, each started from the pose before it.
 //!
 //! Soft parts move by centimetres. Beside the weights of parts, points far from the model therefore lose weight
 //! (after Geman and `McClure`, 1987): the squared distance r² is replaced by `r²/(1 + r²/s²)`.
@@ -106,7 +106,7 @@ pub fn unpose(body: &ShapedBody<'_>, pose: &BodyPose, points: &[Vec3]) -> Result
             matrix += transform.matrix3 * f64::from(weight);
             translation += transform.translation * f64::from(weight);
         }
-        let mut rest = matrix.inverse() * (at.as_dvec3() - translation);
+        let mut rest = matrix.inverse() * (at.as_dvec3() - translation); // Eq. 16
         for (shape, coefficient) in model.pose_shapes().iter().zip(&coefficients) {
             rest -= shape.offsets[point].as_dvec3() * *coefficient;
         }
@@ -188,7 +188,7 @@ impl<'a> Solver<'a> {
         let (skinning, coefficients) = self.transforms(pose)?;
         let squared = |&(p, w): &(usize, f64)| {
             let squared = (self.posed(p, &skinning, &coefficients) - frame[p].as_dvec3()).length_squared();
-            w * squared / (1.0 + squared / (robust * robust))
+            w * squared / (1.0 + squared / (robust * robust)) // Eq. 17 with a robust distance
         };
         Ok(self.points.iter().map(squared).sum())
     }
@@ -298,12 +298,13 @@ impl<'a> Solver<'a> {
         let model = self.shaped.model();
         let mut next = pose.clone();
         for (joint, angle) in next.angles.iter_mut().enumerate() {
-            let turn = DQuat::from_scaled_axis(DVec3::from_slice(&step[3 * joint..]));
+            let rotation = DQuat::from_scaled_axis(DVec3::from_slice(&step[3 * joint..]));
             let above = match model.joints()[joint].parent {
                 Some(parent) => DQuat::from_mat3(&joints[parent].matrix3).normalize(),
                 None => DQuat::IDENTITY,
             };
-            *angle = (above.inverse() * turn * above * DQuat::from_scaled_axis(*angle)).normalize().to_scaled_axis();
+            *angle =
+                (above.inverse() * rotation * above * DQuat::from_scaled_axis(*angle)).normalize().to_scaled_axis();
         }
         next.translation += DVec3::from_slice(&step[3 * joints.len()..]);
         next

@@ -1,9 +1,9 @@
-//! Generated scans of a subject with hidden flesh, for fits that must not know the inside.
+//! Generated scans of a subject with hidden flesh, for the validation of fits.
 //!
-//! The generator differs from the fit in everything that the fit could exploit: finer tetrahedra, the stable neo-Hookean
-//! law (Smith et al. 2018) in place of corotational elements, explicit symplectic Euler steps in place of implicit ones,
-//! a hard boundary of the layer, noise on every point, and frames between those of the motion. Hidden are Young's modulus
-//! and thickness, smooth random fields over the skin, and the damping.
+//! The generator differs from the fit in everything that the fit could exploit: finer tetrahedra, the stable
+//! neo-Hookean law (Smith et al. 2018) in place of corotational elements, explicit symplectic Euler steps in place of
+//! implicit ones, a hard boundary of the layer, noise on every point, and frames between those of the motion. Hidden
+//! are Young's modulus and thickness, smooth random fields over the skin, and the damping.
 
 use dermis_body::{BodyModel, BodyMotion, BodyPose};
 use dermis_math::progress::Progress;

@@ -89,7 +89,7 @@ impl SkinBinding {
         match self {
             Self::Nodes => values.iter().map(|&value| value as f32).collect(),
             Self::Embedded(embeddings) => {
-                let at = |node: u32| carriers.nodes.binary_search(&node).map_or(0.0, |place| values[place]);
+                let at = |node: u32| carriers.nodes.binary_search(&node).map_or(0.0, |index| values[index]);
                 let value = |embedding: &Embedding| {
                     let corners = tets.tetrahedra()[embedding.tetrahedron as usize];
                     corners.into_iter().zip(embedding.weights).map(|(node, weight)| at(node) * f64::from(weight)).sum()
@@ -139,8 +139,8 @@ impl Carriers {
         if *binding == SkinBinding::Nodes {
             return body.mesh().triangles().to_vec();
         }
-        let place = |node: u32| self.nodes.binary_search(&node).ok().map(|place| place as u32);
-        let placed = |[a, b, c]: [u32; 3]| Some([place(a)?, place(b)?, place(c)?]);
+        let index = |node: u32| self.nodes.binary_search(&node).ok().map(|index| index as u32);
+        let placed = |[a, b, c]: [u32; 3]| Some([index(a)?, index(b)?, index(c)?]);
         tets.boundary().into_iter().filter_map(placed).collect()
     }
 

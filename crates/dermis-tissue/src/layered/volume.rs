@@ -29,11 +29,11 @@ const MAX_JOINTS: usize = 6;
 
 /// Bones of `body` with its joints displaced by `offsets`; without offsets, the bones at rest.
 pub(super) fn bones_of(body: &BodyModel, offsets: &[DVec3]) -> Vec<Bone> {
-    let mut places = body.rest_joints().to_vec();
-    places.iter_mut().zip(offsets).for_each(|(place, offset)| *place += *offset);
-    let places: Vec<Vec3> = places.iter().map(|place| place.as_vec3()).collect();
+    let mut positions = body.rest_joints().to_vec();
+    positions.iter_mut().zip(offsets).for_each(|(position, offset)| *position += *offset);
+    let positions: Vec<Vec3> = positions.iter().map(|position| position.as_vec3()).collect();
     let parents: Vec<Option<usize>> = body.joints().iter().map(|joint| joint.parent).collect();
-    let mut bones = bones_between_joints(&places, &parents);
+    let mut bones = bones_between_joints(&positions, &parents);
     for bone in bones.iter_mut().filter(|bone| bone.start == bone.end) {
         bone.end = bone.start + reach_of_leaf(body, bone.joint);
     }

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use crate::match_meshes::MatchError;
 
-/// Reasons why multi-weights cannot be learned or validated. [`EnvelopeError::details`] and [`EnvelopeError::hint`] say
-/// more.
+/// Reasons why multi-weights cannot be learned or validated. See also [`EnvelopeError::details`] and
+/// [`EnvelopeError::hint`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the messages say what the fields are")]

@@ -14,7 +14,7 @@ use crate::evaluate;
 use crate::files::ToScene;
 use crate::frame_range::FrameRange;
 use crate::match_meshes::matched;
-use crate::retarget::retarget;
+use crate::retarget::{RetargetOptions, retarget};
 use crate::select::{Selection, select};
 
 /// Options of [`TrainingSet::new`]: selection of poses, and source of their shapes.
@@ -44,8 +44,8 @@ pub struct Targets {
 }
 
 impl Targets {
-    /// Reads the shapes of a file or a folder of numbered files: its evaluated motion, or else its morph targets (always
-    /// with `morphs`), or else its rest pose.
+    /// Reads the shapes of a file or a folder of numbered files: its evaluated motion, or else its morph targets
+    /// (always with `morphs`), or else its rest pose.
     pub fn read(source: &str, options: &ReadOptions, morphs: bool) -> Result<Self> {
         let (object, _) = evaluate::single(&dermis_io::read(source, options)?)?;
         let has_shapes = object.rig.as_ref().is_some_and(|rig| !rig.shapes().is_empty());
@@ -131,15 +131,15 @@ impl TrainingSet {
         Ok(Self { rig: object.rig.clone().unwrap_or_default(), object, poses: Vec::new(), scene, warnings })
     }
 
-    /// Adds poses of another scene with the same skin: its clip, retargeted by the names or else the order of the joints,
-    /// and its shapes.
+    /// Adds poses of another scene with the same skin: its clip, retargeted by the names or else the order of the
+    /// joints, and its shapes.
     pub fn add(&mut self, rigged: &(impl ToScene + ?Sized), options: &ExampleOptions) -> Result<()> {
         let other = Self::of_rig(rigged, options)?;
         same_topology(&self.object.mesh, &other.object.mesh)?;
         let clip = other.object.clips.first().ok_or(EnvelopeError::NoClip)?;
-        let (clip, notes) = retarget(clip, &other.object, &self.object)?;
-        self.warnings.extend(other.warnings.into_iter().chain(notes));
-        self.push(Arc::new(clip), other.object.sequence, options)
+        let moved = retarget(clip, &other.object, &self.object, &RetargetOptions::default())?;
+        self.warnings.extend(other.warnings.into_iter().chain(moved.notes));
+        self.push(Arc::new(moved.clip), other.object.sequence, options)
     }
 
     fn push(&mut self, clip: Arc<Clip>, own: Option<MeshSequence>, options: &ExampleOptions) -> Result<()> {

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use dermis::bodies::{Body, BodyOptions, read_body};
 use dermis::body::rigging::Skeleton;
 use dermis::build_body::{BuildBodyOptions, RigChoice, build_body_with};
-use dermis::io::check_target;
+use dermis::io::{ReadOptions, check_target};
 use dermis::tissue::layered::LayerFacts;
 use serde::Serialize;
 
@@ -13,8 +13,9 @@ use super::flesh::{FleshArgs, LayerArgs};
 use super::tets::{self, TetArgs};
 use crate::args::{EXIT_CODES, Shared};
 use crate::diagnostic::{Diagnostic, InFile};
+use crate::input_units::InputUnits;
 use crate::job::{Facts, Job};
-use crate::options::{Output, positive};
+use crate::options::Output;
 use crate::text::Text;
 
 /// Value of `--rig` that fits a human skeleton.
@@ -49,9 +50,8 @@ pub(super) struct Args {
     /// Use this mesh: its name or path, or a unique part of its name [default: the rigged mesh with the most points]
     #[arg(long, value_name = "NAME")]
     mesh: Option<String>,
-    /// Set the length of a unit in metres [default: from the file, else 1]
-    #[arg(long, value_name = "M", value_parser = positive)]
-    metres_per_unit: Option<f64>,
+    #[command(flatten)]
+    units: InputUnits,
 }
 
 /// JSON summary.
@@ -73,7 +73,7 @@ pub(super) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
         check_target(tets, &args.output.options())?;
     }
     let mut job = Job::new(format!("building {}", args.body), shared);
-    let options = BodyOptions { mesh: args.mesh.clone(), metres_per_unit: args.metres_per_unit };
+    let options = BodyOptions { mesh: args.mesh.clone(), read: args.units.applied(ReadOptions::default()) };
     let body = job.watch.during(&format!("reading {}", args.body), || read_body(&args.body, &options));
     let body = body.in_file(&args.body)?;
     let options = build_options(args, &body, &job).in_file(&args.body)?;

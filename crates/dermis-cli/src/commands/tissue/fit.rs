@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use dermis::fit_tissue::{fit_tissue, read_scans};
+use dermis::fit_tissue::{FitTissueOptions, fit_tissue_with, read_scans};
 use dermis::tissue::fit::{SubjectOptions, validate_subject};
 
 use super::validate::{Validation, scores};
@@ -11,6 +11,7 @@ use crate::args::{EXIT_CODES, Shared};
 use crate::diagnostic::{Diagnostic, InFile};
 use crate::job::Job;
 use crate::options::Output;
+use crate::parse;
 
 const EXAMPLES: &str = "Examples:
   dermis sample scans --subject heavy -o scans
@@ -30,10 +31,14 @@ pub(super) struct Args {
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     train: Vec<String>,
     /// Maximum number of iterations
-    #[arg(long, default_value_t = SubjectOptions::default().max_iterations)]
+    #[arg(long, default_value_t = SubjectOptions::default().max_iterations, value_parser = parse::count)]
     iterations: usize,
-    /// Number of representative points
-    #[arg(long, default_value_t = SubjectOptions::default().representative_points)]
+    /// Number of representative points, 1 to 500
+    #[arg(
+        long,
+        default_value_t = SubjectOptions::default().representative_points,
+        value_parser = parse::representative_points
+    )]
     points: usize,
     /// Continue from the checkpoint beside the output
     #[arg(long)]
@@ -50,16 +55,22 @@ pub(super) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
     let (scans, notes) = read_scans(&args.scans, &body).in_file(args.scans[0].display())?;
     job.notes.extend(notes);
     job.clock.lap("read");
-    let options = SubjectOptions {
-        train: args.train.clone(),
-        max_iterations: args.iterations,
-        representative_points: args.points.clamp(1, 500),
-        ..SubjectOptions::default()
-    };
     let checkpoint = args.output.output.with_extension("checkpoint.json");
-    let fit = job
-        .stoppable(|watch| fit_tissue(&body, &scans, &options, Some(&checkpoint), args.resume, watch))
-        .in_file(&args.body)?;
+    let options = FitTissueOptions {
+        subject: SubjectOptions {
+            train: args.train.clone(),
+            max_iterations: args.iterations,
+            representative_points: args.points,
+            ..SubjectOptions::default()
+        },
+        checkpoint: Some(checkpoint.clone()),
+        resume: args.resume,
+    };
+    let fit = job.stoppable(|watch| fit_tissue_with(&body, &scans, &options, watch)).map_err(|error| {
+        let diagnostic = Diagnostic::from(error);
+        if checkpoint.is_file() { diagnostic.hint("continue from the checkpoint with --resume") } else { diagnostic }
+    });
+    let fit = fit.in_file(&args.body)?;
     job.clock.lap("fit");
     let found = job.stoppable(|watch| validate_subject(&fit.body, &scans, watch)).in_file(&args.body)?;
     job.clock.lap("validate");

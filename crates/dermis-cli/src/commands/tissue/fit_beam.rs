@@ -10,6 +10,7 @@ use crate::args::{EXIT_CODES, Shared};
 use crate::diagnostic::{Diagnostic, InFile};
 use crate::job::{Facts, Job};
 use crate::numbers::measured;
+use crate::parse;
 use crate::text::Text;
 
 /// Identify stiffness and damping of a recorded beam under gravity, and predict its takes with a weight
@@ -18,11 +19,11 @@ use crate::text::Text;
 pub(super) struct Args {
     /// Recording of markers on the beam (.npz)
     recording: PathBuf,
-    /// Poisson's ratio
-    #[arg(long, default_value_t = BeamOptions::default().poisson_ratio)]
-    poisson_ratio: f64,
-    /// Steps per frame
-    #[arg(long, default_value_t = BeamOptions::default().substeps)]
+    /// Set Poisson's ratio, 0 to 0.49
+    #[arg(long, value_name = "NU", default_value_t = BeamOptions::default().poisson_ratio, value_parser = parse::poisson_ratio)]
+    poisson: f64,
+    /// Divide each frame into N time steps
+    #[arg(long, value_name = "N", default_value_t = BeamOptions::default().substeps, value_parser = parse::substeps)]
     substeps: usize,
     /// Compare the modulus on three grids
     #[arg(long)]
@@ -69,17 +70,12 @@ struct Take {
 pub(super) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> {
     let path = args.recording.display();
     let mut job = Job::new(format!("fitting {path}"), shared);
-    let mut options =
-        BeamOptions { poisson_ratio: args.poisson_ratio, substeps: args.substeps, ..BeamOptions::default() };
+    let mut options = BeamOptions { poisson_ratio: args.poisson, substeps: args.substeps, ..BeamOptions::default() };
     if !args.grids {
         options.compared_grids.clear();
     }
-    if !(0.0..0.499).contains(&args.poisson_ratio) || !(1..=1000).contains(&args.substeps) {
-        return Err(Diagnostic::new(
-            "invalid option: Poisson's ratio must be from 0 to 0.499, substeps from 1 to 1000",
-        ));
-    }
-    let fit = job.watch.during("fitting the swing", || dermis::fit_beam(&args.recording, &options)).in_file(&path)?;
+    let recording = dermis::read_beam(&args.recording).in_file(&path)?;
+    let fit = job.watch.during("fitting the swing", || dermis::fit_beam(&recording, &options)).in_file(&path)?;
     job.clock.lap("fit");
     job.answer(&Summary::of(fit))
 }

@@ -21,7 +21,7 @@ pub(super) fn ticks(seconds: f64) -> i64 {
     (seconds * TICKS_PER_SECOND).round() as i64
 }
 
-/// When the frames of a clip or a sequence are.
+/// Times of the frames of a clip or a sequence.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Frames {
     pub name: String,

@@ -1,4 +1,4 @@
-//! A binary FBX file on its way: objects go to the file one by one, connections are kept for the end.
+//! Writer of a binary FBX file: objects are written one by one, connections at the end.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
@@ -38,7 +38,7 @@ pub(super) struct Range {
     pub end_seconds: f64,
 }
 
-/// A file under way.
+/// Writer of a file.
 pub(super) struct FbxFile {
     out: BufWriter<File>,
     position: u64,

@@ -4,7 +4,7 @@
 //! Angles are continuous from key to key. Nodes have no pre-rotation: assimp 5 animates nodes that have one wrongly.
 
 use dermis_mesh::Clip;
-use dermis_skin::export::{NodeMotion, Nodes, Place};
+use dermis_skin::export::{NodeMotion, NodeTransform, Nodes};
 use glam::{DAffine3, DMat3, DQuat, DVec3, EulerRot};
 
 /// A node relative to its parent.
@@ -36,9 +36,9 @@ pub(super) fn limbs<'a>(nodes: &'a Nodes, clips: &[std::sync::Arc<Clip>]) -> Vec
         let mut limb = Limb { motion, rest: local(motion.rest(), DVec3::ZERO), keys: Vec::new() };
         let (mut exact_worlds, mut written_worlds) = (Vec::new(), Vec::new());
         for key in 0..motion.rotations.len() {
-            let place = motion.place(key);
-            let world = at(&exact, key) * place.transform();
-            let corrected = moves.corrected(place, at(&written, key).inverse() * world);
+            let node = motion.node_transform(key);
+            let world = at(&exact, key) * node.transform();
+            let corrected = moves.corrected(node, at(&written, key).inverse() * world);
             let before = if starts.contains(&key) { limb.rest.degrees } else { limb.keys[key - 1].degrees };
             let local = local(corrected, before);
             written_worlds.push(at(&written, key) * local.transform());
@@ -79,22 +79,22 @@ impl Moves {
         }
     }
 
-    /// `place` with the moving parts of `local`, which makes up for the rounding of the nodes above. Parts that do not
+    /// `node` with the moving parts of `local`, which makes up for the rounding of the nodes above. Parts that do not
     /// move stay constant.
-    fn corrected(&self, place: Place, local: DAffine3) -> Place {
+    fn corrected(&self, node: NodeTransform, local: DAffine3) -> NodeTransform {
         let DMat3 { x_axis, y_axis, z_axis } = local.matrix3;
-        let scale = DVec3::new(x_axis.length(), y_axis.length(), z_axis.length()) * place.scale.signum();
+        let scale = DVec3::new(x_axis.length(), y_axis.length(), z_axis.length()) * node.scale.signum();
         let axes = DMat3::from_cols(x_axis / scale.x, y_axis / scale.y, z_axis / scale.z);
         let rotation = DQuat::from_mat3(&axes).normalize();
         // Below a node that has collapsed there is nothing to correct, nor in a reflection.
-        let usable = rotation.is_finite() && scale.is_finite() && rotation.dot(place.rotation).abs() > 1.0 - 1e-6;
+        let usable = rotation.is_finite() && scale.is_finite() && rotation.dot(node.rotation).abs() > 1.0 - 1e-6;
         if !usable {
-            return place;
+            return node;
         }
-        Place {
-            translation: if self.translation { local.translation } else { place.translation },
-            rotation: if self.rotation { rotation } else { place.rotation },
-            scale: if self.scale { scale } else { place.scale },
+        NodeTransform {
+            translation: if self.translation { local.translation } else { node.translation },
+            rotation: if self.rotation { rotation } else { node.rotation },
+            scale: if self.scale { scale } else { node.scale },
         }
     }
 }
@@ -106,10 +106,10 @@ impl Local {
     }
 }
 
-fn local(place: Place, before: DVec3) -> Local {
+fn local(node: NodeTransform, before: DVec3) -> Local {
     let single = |value: DVec3| value.as_vec3().as_dvec3();
-    let degrees = near(degrees(place.rotation), before);
-    Local { translation: single(place.translation), degrees: single(degrees), scale: single(place.scale) }
+    let degrees = near(degrees(node.rotation), before);
+    Local { translation: single(node.translation), degrees: single(degrees), scale: single(node.scale) }
 }
 
 /// Rotation by angles about x, then y, then z.
@@ -142,9 +142,9 @@ mod tests {
         let mut before = DVec3::ZERO;
         for step in 0..400 {
             let t = 0.05 * f64::from(step);
-            let turn = DQuat::from_euler(EulerRot::ZYX, 1.3 * t, 1.2 * t.sin(), 0.7 * t);
-            let angles = near(degrees(turn), before);
-            assert!(rotation(angles).dot(turn).abs() > 1.0 - 1e-12);
+            let expected = DQuat::from_euler(EulerRot::ZYX, 1.3 * t, 1.2 * t.sin(), 0.7 * t);
+            let angles = near(degrees(expected), before);
+            assert!(rotation(angles).dot(expected).abs() > 1.0 - 1e-12);
             assert!((angles - before).abs().max_element() < 30.0, "{step}: {before} {angles}");
             before = angles;
         }

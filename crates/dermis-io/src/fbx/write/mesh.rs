@@ -163,7 +163,7 @@ pub(super) struct Offsets {
 }
 
 impl Offsets {
-    /// The offsets that move the points of the mesh to `moved`, and turn their normals.
+    /// The offsets that move the points of the mesh to `moved`, and rotate their normals.
     pub(super) fn to(mesh: &TriMesh, moved: &[Vec3]) -> Self {
         let positions: Vec<DVec3> =
             moved.iter().zip(mesh.points()).map(|(to, from)| to.as_dvec3() - from.as_dvec3()).collect();
@@ -187,7 +187,7 @@ impl Offsets {
     fn new(positions: &[DVec3], normals: &[DVec3]) -> Self {
         let moves = |point: &usize| positions[*point] != DVec3::ZERO || normals[*point] != DVec3::ZERO;
         let mut points: Vec<usize> = (0..positions.len()).filter(moves).collect();
-        // A shape that moves nothing names a point all the same: readers expect one.
+        // Readers expect at least one point, also in a shape that moves none.
         if points.is_empty() {
             points.push(0);
         }

@@ -1,8 +1,8 @@
 //! Writing binary FBX 7.5: meshes, materials with their textures, skeletons, skins, blend shapes, and a take per clip.
 //!
-//! Everything stands in the space of the scene, at the root: nodes of meshes have no transform, so a mesh is bound where
-//! it is. Joints are limb nodes in their hierarchy ([`skeleton`], [`limbs`]); bones that shear become rigid, with their
-//! loss in a note, or nested nodes that multiply to them exactly ([`crate::WriteOptions::nested_bones`]). Recorded frames
+//! All nodes are in scene space, below the root: nodes of meshes have no transform, so meshes are bound in scene space.
+//! Joints are limb nodes in their hierarchy ([`skeleton`], [`limbs`]); bones that shear become rigid, with their loss
+//! in a note, or nested nodes that multiply to them exactly ([`crate::WriteOptions::nested_bones`]). Recorded frames
 //! become one blend shape per frame, played one after the other. Objects go to the file one by one.
 
 mod curves;
@@ -29,16 +29,16 @@ use super::signed_shapes::Part;
 use crate::error::Error;
 use crate::output::{Job, step};
 
-/// A scene on its way into a file.
+/// Writer of a scene.
 struct Writer<'a, 'b> {
     file: FbxFile,
     job: &'a mut Job<'b>,
     takes: Takes,
     materials: Materials,
     skeletons: Vec<Skeleton>,
-    /// Every mesh and limb where meshes are bound.
+    /// Bind pose: the transform of every mesh and limb.
     bind_pose: Vec<(i64, DAffine3)>,
-    /// Names of joints, which meshes leave to them.
+    /// Names of joints; meshes of the same name get another.
     joint_names: HashSet<String>,
     done: usize,
     total: usize,
@@ -280,7 +280,7 @@ impl Writer<'_, '_> {
         self.job.notes.push(Note::at(&object.name, message));
     }
 
-    /// Advances by one step; an error if the observer asks to stop.
+    /// Advances by one step; an error if the observer requests a stop.
     fn step(&mut self) -> Result<(), Error> {
         self.done += 1;
         step(self.job.progress, "writing FBX", self.done, self.total)

@@ -45,7 +45,8 @@ pub(super) fn bones(object: &Object, rig: &Rig, nested: bool, notes: &mut Vec<No
 }
 
 /// The same motion with joints that are bound without scale, which Blender and engines expect: transforms M may be
-/// changed by any constant C if the inverse binds change with them, `M B⁻¹ = (M C)(C⁻¹ B⁻¹)`. `None` if none has a scale.
+/// changed by any constant C if the inverse binds change with them, `M B⁻¹ = (M C)(C⁻¹ B⁻¹)`. `None` if none has a
+/// scale.
 #[allow(clippy::type_complexity, reason = "a rig and its clips, used once")]
 fn unscaled(object: &Object, rig: &Rig) -> Result<Option<(Rig, Vec<Arc<Clip>>)>, Error> {
     const UNIT: f64 = 1e-6;
@@ -100,7 +101,8 @@ fn bones_as_bound(object: &Object, rig: &Rig, nested: bool, notes: &mut Vec<Note
     let [worst, typical] = [rigid.max_error, rigid.rms_error].map(|error| 100.0 * error / rigid.diagonal.max(1e-30));
     let message = format!(
         "the bones stretch or shear, and joints of FBX do not: they are written as rigid bones, which moves points by \
-         up to {worst:.3} % of the diagonal ({typical:.3} % RMS); --nested-bones writes them exactly, as nested nodes"
+         up to {worst:.3} % of the diagonal ({typical:.3} % RMS); the option nested_bones writes them exactly, as \
+         nested nodes"
     );
     notes.push(Note::at(&object.name, message));
     Ok(Bones { nodes: bone_nodes(&object.mesh, &rigid.rig, &rigid.clips)?, clips: rigid.clips })
@@ -114,8 +116,8 @@ impl Skeleton {
             && self.clips.iter().zip(&object.clips).all(|(a, b)| a.moves_joints_like(b))
     }
 
-    /// From the bind shape of `rig` to the space of the limb of each joint. A limb of the first rig's joint M is M C, and
-    /// its matrix is C⁻¹ B⁻¹; another bind pose has the same C.
+    /// From the bind shape of `rig` to the space of the limb of each joint. A limb of the first rig's joint M is M C,
+    /// and its matrix is C⁻¹ B⁻¹; another bind pose has the same C.
     fn inverse_binds(&self, rig: &Rig) -> Vec<DAffine3> {
         let joints = self.rig.joints().iter().zip(rig.joints()).zip(&self.inverse_binds);
         let inverse_bind = |((first, other), inverse_bind): ((&Joint, &Joint), &DAffine3)| {
@@ -217,8 +219,7 @@ fn write_attribute(file: &mut FbxFile, node: i64, name: &str, kind: &str, flags:
     Ok(())
 }
 
-/// Curves for everything that leaves its rest in any clip. A clip in which nothing moves gets one all the same, to
-/// exist.
+/// Curves for everything that moves in any clip. A clip in which nothing moves gets one too, so that it exists.
 fn animate(
     file: &mut FbxFile,
     takes: &Takes,
@@ -307,8 +308,8 @@ pub(super) fn write_bind_pose(file: &mut FbxFile, poses: &[(i64, DAffine3)]) -> 
         return Ok(());
     }
     let id = file.id();
-    let pose = |&(node, place): &(i64, DAffine3)| {
-        Node::new("PoseNode").child(Node::of("Node", node)).child(Node::of("Matrix", matrix(place)))
+    let pose = |&(node, transform): &(i64, DAffine3)| {
+        Node::new("PoseNode").child(Node::of("Node", node)).child(Node::of("Matrix", matrix(transform)))
     };
     let node = object("Pose", id, "bind pose", "Pose", "BindPose").children([
         Node::of("Type", "BindPose"),

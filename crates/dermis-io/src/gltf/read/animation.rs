@@ -280,8 +280,8 @@ impl Animation<'_> {
         let mut world = vec![DAffine3::IDENTITY; moving.nodes.len()];
         for frame in 0..frames {
             moving.pose(tree, self.times.seconds(frame), self.times.tolerance_seconds(), &mut world);
-            transforms.extend(moving.places.iter().zip(nodes).map(|(place, &node)| match place {
-                Some(place) => world[*place],
+            transforms.extend(moving.slots.iter().zip(nodes).map(|(slot, &node)| match slot {
+                Some(slot) => world[*slot],
                 None => tree.rest[node],
             }));
         }
@@ -291,10 +291,10 @@ impl Animation<'_> {
 
 /// Animated nodes that determine the transforms of some nodes: the nodes themselves and their ancestors.
 struct Moving<'a> {
-    /// Parents first: node, its parent's place in this list, its tracks.
+    /// Parents first: node, index of its parent in this list, its tracks.
     nodes: Vec<(usize, Option<usize>, Vec<&'a Track<'a>>)>,
     /// The index in `nodes` of each node asked for; `None` if it does not move.
-    places: Vec<Option<usize>>,
+    slots: Vec<Option<usize>>,
 }
 
 impl<'a> Moving<'a> {
@@ -312,18 +312,18 @@ impl<'a> Moving<'a> {
                 nodes.push((node, parent, tracks));
             }
         }
-        let places = wanted.iter().map(|node| known.get(node).copied()).collect();
-        Self { nodes, places }
+        let slots = wanted.iter().map(|node| known.get(node).copied()).collect();
+        Self { nodes, slots }
     }
 
     fn pose(&self, tree: &NodeTree, seconds: f64, tolerance: f64, world: &mut [DAffine3]) {
-        for (place, (node, parent, tracks)) in self.nodes.iter().enumerate() {
+        for (slot, (node, parent, tracks)) in self.nodes.iter().enumerate() {
             let above = match (parent, tree.parents[*node]) {
                 (Some(parent), _) => world[*parent],
                 (None, Some(parent)) => tree.rest[parent],
                 (None, None) => DAffine3::IDENTITY,
             };
-            world[place] = above * local(tree, *node, tracks, seconds, tolerance);
+            world[slot] = above * local(tree, *node, tracks, seconds, tolerance);
         }
     }
 }
@@ -439,15 +439,15 @@ mod tests {
     #[test]
     fn rotations_take_the_shorter_way() {
         let half = std::f32::consts::FRAC_1_SQRT_2;
-        // A quarter turn about z, its quaternion negated.
-        let turn = track(
+        // A rotation by 90° about z, with a negated quaternion.
+        let rotation = track(
             Property::Rotation,
             Interpolation::Linear,
             &[0.0, 1.0],
             &[0.0, 0.0, 0.0, 1.0, 0.0, 0.0, -half, -half],
             4,
         );
-        let found = DQuat::from_array(at(&turn, 0.5).try_into().unwrap());
+        let found = DQuat::from_array(at(&rotation, 0.5).try_into().unwrap());
         let expected = DQuat::from_rotation_z(45f64.to_radians());
         assert!(found.dot(expected).abs() > 1.0 - 1e-12, "{found}");
     }

@@ -13,8 +13,8 @@ use crate::gltf::DEFORMERS;
 pub(super) fn read_deformers(document: &Document<'_>, node: usize) -> Result<Vec<Deformer>, Error> {
     let Some(list) = &document.root.nodes[node].extensions.deformers else { return Ok(Vec::new()) };
     let items = list.get("deformers").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_object);
-    let place = |error: Error| error.at(format!("nodes[{node}].extensions.{DEFORMERS}"));
-    items.map(|item| read_deformer(document, item).map_err(place)).collect()
+    let at_node = |error: Error| error.at(format!("nodes[{node}].extensions.{DEFORMERS}"));
+    items.map(|item| read_deformer(document, item).map_err(at_node)).collect()
 }
 
 fn read_deformer(document: &Document<'_>, item: &Map<String, Value>) -> Result<Deformer, Error> {

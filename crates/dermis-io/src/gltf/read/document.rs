@@ -21,7 +21,7 @@ const GLB_MAGIC: &[u8] = b"glTF";
 const JSON_CHUNK: u32 = 0x4E4F_534A;
 const BINARY_CHUNK: u32 = 0x004E_4942;
 
-/// A file whose parts can be asked for.
+/// An open file.
 pub(super) struct Document<'a> {
     pub root: Root,
     buffers: Vec<Bytes<'a>>,
@@ -35,7 +35,7 @@ pub(super) struct Document<'a> {
 enum Bytes<'a> {
     Borrowed(&'a [u8]),
     Owned(Rc<Vec<u8>>),
-    /// A buffer that exists only to be named: what it would hold is decompressed from another.
+    /// A buffer without data: its contents are decompressed from another.
     Absent,
 }
 
@@ -45,7 +45,7 @@ impl<'a> Document<'a> {
         let (json, binary) = split_container(bytes)?;
         let mut root: Root = serde_json::from_slice(json)
             .map_err(|error| Error::malformed(format!("the file's JSON is not glTF: {error}")))?;
-        // By its place in the file, so that the parts of one animation in several objects have one name.
+        // By its index in the file, so that the parts of one animation in several objects have one name.
         for (index, animation) in root.animations.iter_mut().enumerate().filter(|(_, found)| found.name.is_empty()) {
             animation.name = clip_name(index);
         }
@@ -58,12 +58,12 @@ impl<'a> Document<'a> {
         Ok(document)
     }
 
-    /// Takes room that the file's own bytes do not back.
+    /// Reserves memory beyond the size of the file.
     pub(super) fn take(&self, what: &str, count: usize, element_bytes: usize) -> Result<(), Error> {
         self.budget.borrow_mut().take(what, count, element_bytes)
     }
 
-    /// Tells the user something, once.
+    /// Adds a note, once.
     pub(super) fn note(&self, note: Note) {
         let mut notes = self.notes.borrow_mut();
         if !notes.contains(&note) {
@@ -71,7 +71,7 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// All that was noted.
+    /// All notes.
     pub(super) fn into_notes(self) -> Vec<Note> {
         self.notes.into_inner()
     }

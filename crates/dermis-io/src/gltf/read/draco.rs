@@ -12,12 +12,12 @@ use super::document::Document;
 use crate::error::Error;
 use crate::gltf::schema::{Draco, Primitive};
 
-/// More than this no mesh has; the decoder allocates by the counts that the stream states.
+/// Maximum count of a mesh; the decoder allocates by the counts that the stream states.
 #[cfg(feature = "draco")]
 const MAX_BYTES_PER_BYTE: u64 = 1032;
 #[cfg(feature = "draco")]
 const FLOOR_BYTES: u64 = 64 << 20;
-/// Room that the decoder uses beside the attributes: corner tables, traversal orders, and the point maps.
+/// Memory that the decoder uses beside the attributes: corner tables, traversal orders, and the point maps.
 #[cfg(feature = "draco")]
 const WORK_BYTES_PER_FACE: u64 = 128;
 
@@ -50,11 +50,11 @@ pub(super) fn decompress(
     draco: &Draco,
 ) -> Result<DracoPrimitive, Error> {
     let bytes = document.view(draco.buffer_view)?;
-    let most_bytes = (bytes.len() as u64).saturating_mul(MAX_BYTES_PER_BYTE).max(FLOOR_BYTES);
+    let max_bytes = (bytes.len() as u64).saturating_mul(MAX_BYTES_PER_BYTE).max(FLOOR_BYTES);
     let limits = DecodeLimits::default()
-        .with_max_decoded_bytes(most_bytes)
-        .with_max_faces(most_bytes / WORK_BYTES_PER_FACE)
-        .with_max_points(most_bytes / WORK_BYTES_PER_FACE);
+        .with_max_decoded_bytes(max_bytes)
+        .with_max_faces(max_bytes / WORK_BYTES_PER_FACE)
+        .with_max_points(max_bytes / WORK_BYTES_PER_FACE);
     let mut mesh = Mesh::new();
     MeshDecoder::new()
         .decode(&mut DecoderBuffer::new(bytes).with_limits(limits), &mut mesh)

@@ -15,7 +15,7 @@ const TOLERANCE_FRAMES: f64 = 5e-4;
 /// Largest tolerance: if f32 is so coarse that more were needed, every grid would fit.
 const MAX_TOLERANCE_FRAMES: f64 = 0.02;
 
-/// When frames are: frame k at `start_seconds + k / rate_hz`.
+/// Times of frames: frame k is at `start_seconds + k / rate_hz`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct FrameTimes {
     pub start_seconds: f64,

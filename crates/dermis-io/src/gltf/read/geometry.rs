@@ -24,7 +24,7 @@ const TRIANGLES: u32 = 4;
 const STRIP: u32 = 5;
 const FAN: u32 = 6;
 
-/// More sets of UVs or colours, or custom attributes, than this are an attack.
+/// Maximum number of sets of UVs or colours, and of custom attributes.
 const MAX_SETS: usize = 64;
 
 /// A mesh, before it is placed by a node.
@@ -43,7 +43,7 @@ pub(super) struct Geometry<'a> {
     /// Custom scalars per vertex.
     pub scalars: BTreeMap<String, Vec<f32>>,
     pub targets: Vec<Target<'a>>,
-    /// Which vertices are the same point.
+    /// Point of each vertex.
     pub weld: Weld,
 }
 
@@ -85,12 +85,12 @@ fn read<'a>(document: &'a Document<'_>, mesh: &'a Mesh, index: usize) -> Result<
     if blocks.is_empty() {
         return Ok(geometry);
     }
-    let merge = Merge { document, blocks: &blocks, place: format!("meshes[{index}]") };
+    let merge = Merge { document, blocks: &blocks, location: format!("meshes[{index}]") };
     geometry.positions = merge.required("POSITION")?;
     geometry.normals = merge.where_all_have("NORMAL")?;
     if geometry.normals.is_none() && !geometry.triangles.is_empty() && !merge.has("NORMAL") {
         // Section 3.7.2.1: without normals, viewers shade the mesh flat.
-        document.note(Note::at(&merge.place, "the mesh has no normals; it is shaded smooth instead of flat"));
+        document.note(Note::at(&merge.location, "the mesh has no normals; it is shaded smooth instead of flat"));
     }
     geometry.tangents = merge.where_all_have::<[f32; 4]>("TANGENT")?.map(vectors);
     geometry.uvs = merge.sets("TEXCOORD", |merge, name| merge.filled(name, Vec2::ZERO))?;
@@ -116,14 +116,16 @@ fn transform_uvs(merge: &Merge<'_, '_>, uvs: &mut [Vec<Vec2>]) {
         let Some(uses) = material.map(Material::textures) else { continue };
         let Some(first) = uses.first().filter(|first| first.extensions.transform.is_some()) else {
             if uses.iter().any(|used| used.extensions.transform.is_some()) {
-                merge.document.note(Note::at(&merge.place, "the texture transform of a secondary texture is skipped"));
+                merge
+                    .document
+                    .note(Note::at(&merge.location, "the texture transform of a secondary texture is skipped"));
             }
             continue;
         };
         let same = |used: &&TextureUse| used.uv_set() != first.uv_set() || used.extensions == first.extensions;
         if !uses.iter().all(same) {
             let message = "the textures of a material have different transforms; that of the first is applied to all";
-            merge.document.note(Note::at(&merge.place, message));
+            merge.document.note(Note::at(&merge.location, message));
         }
         let range = block.first as usize..block.first as usize + block.count;
         if let Some(uvs) = uvs.get_mut(first.uv_set() as usize).and_then(|uvs| uvs.get_mut(range)) {
@@ -200,7 +202,7 @@ fn new_block<'a>(document: &Document<'_>, primitive: &'a Primitive, first: usize
     Ok(Block { primitive, draco, count, first: first as u32 })
 }
 
-/// Turns the corners of a primitive into triangles over the vertices of the mesh.
+/// Converts the corners of a primitive to triangles over the vertices of the mesh.
 fn cut_triangles(mode: u32, corners: &[u32], block: &Block<'_>, out: &mut Vec<[u32; 3]>) -> Result<(), Error> {
     if let Some(at) = corners.iter().position(|&corner| corner as usize >= block.count) {
         return Err(Error::malformed(format!(
@@ -241,7 +243,7 @@ fn cut_triangles(mode: u32, corners: &[u32], block: &Block<'_>, out: &mut Vec<[u
 struct Merge<'m, 'a> {
     document: &'m Document<'m>,
     blocks: &'m [Block<'a>],
-    place: String,
+    location: String,
 }
 
 impl Merge<'_, '_> {
@@ -291,7 +293,7 @@ impl Merge<'_, '_> {
         let merged = if self.has(name) { self.merged(name, None)? } else { None };
         if merged.is_none() && self.has(name) {
             let message = format!("only some primitives have {name}; it is skipped");
-            self.document.note(Note::at(&self.place, message));
+            self.document.note(Note::at(&self.location, message));
         }
         Ok(merged)
     }
@@ -333,7 +335,7 @@ impl Merge<'_, '_> {
                     scalars.insert(bare.to_owned(), self.filled(name, 0.0)?);
                 } else {
                     let message = format!("the custom attribute {name} is not a scalar and is skipped");
-                    self.document.note(Note::at(&self.place, message));
+                    self.document.note(Note::at(&self.location, message));
                 }
             }
         }
@@ -392,7 +394,7 @@ fn target_offsets<'a>(
     Ok(Floats::Owned(joined))
 }
 
-/// The joint of an empty slot means nothing; files put anything there.
+/// The joint of an empty slot has no meaning and can be any number.
 fn clear_unused_joints(influences: &mut [[Vec<[f32; 4]>; 2]]) {
     for [joints, weights] in influences {
         for (joints, weights) in joints.iter_mut().zip(weights) {
@@ -405,7 +407,7 @@ fn clear_unused_joints(influences: &mut [[Vec<[f32; 4]>; 2]]) {
     }
 }
 
-/// The points that our writer has marked; `None` if they make no sense.
+/// The points that our writer has marked; `None` if they are invalid.
 fn marked_points(marks: &[f32]) -> Option<Weld> {
     const NONE: u32 = u32::MAX;
     // Floats count exactly up to 2²⁴, and there are no more points than vertices.

@@ -1,4 +1,4 @@
-//! Materials, textures and images. Images are carried through as they are, never decoded.
+//! Materials, textures and images. Images are passed on without decoding.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use crate::gltf::schema::TextureUse;
 /// The materials of a file, read when they are first used.
 pub(super) struct Materials<'a> {
     document: &'a Document<'a>,
-    /// `None`: the image cannot be had.
+    /// `None`: the image is not available.
     images: RefCell<BTreeMap<usize, Option<Arc<Image>>>>,
 }
 
@@ -31,9 +31,9 @@ impl<'a> Materials<'a> {
         let count = self.document.root.materials.len();
         let material = self.document.root.materials.get(index).ok_or_else(|| missing("material", index, count))?;
         let pbr = &material.pbr_metallic_roughness;
-        let place = format!("materials[{index}]");
+        let location = format!("materials[{index}]");
         let texture = |usage: &Option<TextureUse>| match usage {
-            Some(usage) => self.texture(usage).map_err(|error| error.at(place.clone())),
+            Some(usage) => self.texture(usage).map_err(|error| error.at(location.clone())),
             None => Ok(None),
         };
         Ok(Material {
@@ -94,7 +94,7 @@ impl<'a> Materials<'a> {
         Ok(image)
     }
 
-    /// An image that lies elsewhere and is not there is noted and skipped: it has no effect on shape.
+    /// A missing image file is skipped with a note: it has no effect on the shape.
     fn read_image(&self, index: usize) -> Result<Option<Image>, Error> {
         let count = self.document.root.images.len();
         let image = self.document.root.images.get(index).ok_or_else(|| missing("image", index, count))?;

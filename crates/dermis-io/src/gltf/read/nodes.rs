@@ -1,6 +1,6 @@
 //! The node tree: parents, children, and the transforms of nodes when nothing is animated.
 //!
-//! The specification asks for a forest; a file that makes a node the child of two others or of itself is refused. All
+//! The specification requires a forest; a file that makes a node the child of two others or of itself is refused. All
 //! walks are loops, so a chain of a million nodes is no deeper than any other.
 
 use dermis_mesh::{Units, UpAxis};
@@ -54,7 +54,7 @@ pub(super) fn unit_quaternion(numbers: [f64; 4]) -> DQuat {
 /// The nodes of a file.
 #[derive(Debug)]
 pub(super) struct NodeTree {
-    /// The node that each node hangs from.
+    /// Parent of each node.
     pub parents: Vec<Option<usize>>,
     /// All nodes, each after its parent.
     pub order: Vec<usize>,
@@ -135,13 +135,13 @@ fn scene_nodes(root: &Root, all_roots: &[usize]) -> Result<Vec<usize>, Error> {
             distinct.push(start);
         }
     }
-    // A root of the scene that hangs below another would be met twice.
+    // A root of the scene below another root would be visited twice.
     let order = descend(root, &distinct);
     let mut met = vec![false; root.nodes.len()];
     Ok(order.into_iter().filter(|&node| !std::mem::replace(&mut met[node], true)).collect())
 }
 
-/// The units that our writer has marked; the node that it turned the scene with is turned back.
+/// The units that our writer has marked; the transform of its conversion node is removed.
 fn marked_units(root: &Root, locals: &mut [Local]) -> Units {
     let Some(mark) = &root.asset.extras.dermis else {
         return METRES_Y_UP;

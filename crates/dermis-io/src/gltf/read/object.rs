@@ -26,7 +26,7 @@ use crate::error::Error;
 use crate::skeletons::{BoundSkin, NodeForest, Skeletons, SkinSource, scaled_right};
 
 /// Deviation, relative to its size, up to which the bind transform of a node is its transform at rest.
-const SAME_PLACE: f64 = 1e-6;
+const SAME_TRANSFORM: f64 = 1e-6;
 
 /// Parts that objects are made from.
 pub(super) struct Builder<'a> {
@@ -38,7 +38,7 @@ pub(super) struct Builder<'a> {
     materials: Materials<'a>,
     geometries: BTreeMap<usize, Rc<Geometry<'a>>>,
     skeletons: Skeletons,
-    /// Which of the bound skins each skin of the file is.
+    /// Index of the bound skin of each skin of the file.
     skins: BTreeMap<usize, usize>,
     /// The joints of each skeleton in all frames of each animation.
     motions: RefCell<BTreeMap<MotionKey, Arc<Vec<DAffine3>>>>,
@@ -205,7 +205,7 @@ impl<'a> Builder<'a> {
 
     fn assemble(&self, source: &Source<'_>) -> Result<Object, Error> {
         let (carrier, placement) = self.carrier(source);
-        let mesh = Arc::new(self.place(source.geometry, placement)?);
+        let mesh = Arc::new(self.placed(source.geometry, placement)?);
         let mut object = Object::of_mesh(self.name(source), Arc::clone(&mesh));
         let gather = |values: &Vec<f32>| {
             source.geometry.weld.point_vertices.iter().map(|&vertex| values[vertex as usize]).collect()
@@ -244,7 +244,7 @@ impl<'a> Builder<'a> {
             let of_skeleton = &self.skeletons.list[skeleton];
             let bind = scaled_right(of_skeleton.joints[joint].bind(), of_skeleton.factors[joint].recip());
             let size = bind.matrix3.x_axis.length().max(bind.translation.length());
-            let is_rest = bind.abs_diff_eq(self.tree.rest[node], SAME_PLACE * size);
+            let is_rest = bind.abs_diff_eq(self.tree.rest[node], SAME_TRANSFORM * size);
             let placement = if is_rest { rest } else { bind * local };
             if placement.is_finite() {
                 return (Carrier::Joint(skeleton, joint), placement);
@@ -262,7 +262,7 @@ impl<'a> Builder<'a> {
     }
 
     /// The mesh as `placement` puts it.
-    fn place(&self, geometry: &Geometry<'_>, placement: DAffine3) -> Result<TriMesh, Error> {
+    fn placed(&self, geometry: &Geometry<'_>, placement: DAffine3) -> Result<TriMesh, Error> {
         let vertices = geometry.positions.len();
         let bytes_per_vertex = 40 + 8 * geometry.uvs.len() + 16 * geometry.colors.len();
         self.document.take("the mesh of a node", vertices, bytes_per_vertex)?;
@@ -270,7 +270,7 @@ impl<'a> Builder<'a> {
         let transform = Placement::new(placement);
         let weld = &geometry.weld;
         let points = weld.point_vertices.iter().map(|&vertex| transform.point(geometry.positions[vertex as usize]));
-        // A mirrored surface is seen from its back unless its triangles turn the other way round.
+        // A mirrored surface is seen from its back unless its triangles are reversed.
         let turned = |[a, b, c]: [u32; 3]| if transform.mirrors { [a, c, b] } else { [a, b, c] };
         let triangles: Vec<[u32; 3]> = geometry.triangles.iter().copied().map(turned).collect();
         let over_points = triangles.iter().map(|triangle| triangle.map(|vertex| weld.vertex_points[vertex as usize]));

@@ -1,8 +1,8 @@
-//! Recorded frames that our writer has stored as morph targets, read back as what they are.
+//! Recorded frames that our writer has stored as morph targets, read back as frames.
 //!
 //! Such a mesh is marked; target k is the offset of frame k from the rest pose, and an animation gives it weight 1 at
-//! frame k. If the file does not bear the mark out (another program has edited it), it is a morphing mesh like any
-//! other. The offsets lie in the file as floats, so this is one pass over them.
+//! frame k. If the file contradicts the mark (another program has edited it), it is an ordinary morphing
+//! mesh. The offsets lie in the file as floats, so this is one pass over them.
 
 use std::sync::Arc;
 

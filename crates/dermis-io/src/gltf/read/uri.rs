@@ -1,7 +1,7 @@
 //! Storage of a glTF file's bytes: `data:` URIs and files beside it.
 //!
-//! A file may name only what lies in its own folder or below: no absolute path, no `..`, no scheme. Whoever opens a
-//! file from somebody else does not hand out the rest of the disk.
+//! A file may name only what lies in its own folder or below: no absolute path, no `..`, no scheme. A file
+//! from an untrusted source cannot read other parts of the disk.
 
 use std::path::{Component, Path, PathBuf};
 

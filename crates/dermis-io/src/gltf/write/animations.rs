@@ -10,7 +10,7 @@ use super::file::{Element, GltfFile, Usage, push};
 use crate::error::Error;
 use crate::gltf::schema::{self, AnimationMark, AnimationSampler, ChannelTarget};
 
-/// When the frames of a clip or a sequence are.
+/// Times of the frames of a clip or a sequence.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Frames {
     pub name: String,

@@ -1,5 +1,6 @@
-//! Layers that glTF does not know, in the extension `DERMIS_deformers` of the object's node: a list of their settings,
-//! each with accessors for its numbers under `buffers`. Used, never required: other viewers play the motion below.
+//! Layers that are not part of glTF, in the extension `DERMIS_deformers` of the object's node: a list of their
+//! settings, each with accessors for its numbers under `buffers`. Used, never required: other viewers play the motion
+//! below.
 
 use dermis_mesh::{Object, StoredDeformer, Values};
 use serde_json::{Map, Value, json};

@@ -1,7 +1,7 @@
-//! The file on its way out: the JSON, whose lists grow, and the binary data, which go to disk as they come.
+//! Writer of a file: the JSON, collected in memory, and the binary data, written at once.
 //!
 //! The JSON of a `.glb` is before its data but can only be known after them (bounds of every accessor), so the data
-//! are spooled beside the target and copied to their place last. A sequence larger than memory can be written that way.
+//! are spooled beside the target and copied to the target last. A sequence larger than memory can be written that way.
 
 use std::fs::File;
 use std::io::{BufWriter, Seek, SeekFrom, Write};
@@ -59,7 +59,7 @@ impl GltfFile {
     /// Begins the file `target`: a `.glb`, or a `.gltf` with a `.bin` beside it if it will have data.
     pub(super) fn create(target: &Path, has_data: bool, output: &mut Output) -> Result<Self, Error> {
         let main = output.create(target)?;
-        let text = target.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("gltf"));
+        let text = target.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gltf"));
         let path = target.with_extension("bin");
         let data_name = || percent_encoded(&path.file_name().unwrap_or_default().to_string_lossy());
         let data_file = if text && has_data { Some((output.create(&path)?, data_name())) } else { None };
@@ -122,7 +122,7 @@ impl GltfFile {
         push(&mut self.root.accessors, accessor)
     }
 
-    /// Adds an accessor with `positions` and their bounds, which the format asks for.
+    /// Adds an accessor with `positions` and their bounds, which the format requires.
     pub(super) fn bounded_positions(&mut self, positions: &[glam::Vec3]) -> Result<usize, Error> {
         let (low, high) = dermis_mesh::tri_mesh::bounds(positions);
         let accessor = self.accessor(positions, Usage::Vertices)?;

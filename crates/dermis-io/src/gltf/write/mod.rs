@@ -19,15 +19,15 @@ use super::{DEFORMERS, units};
 use crate::error::Error;
 use crate::output::Job;
 
-/// A scene on its way into a file.
+/// Writer of a scene.
 struct Writer<'a> {
     file: GltfFile,
     materials: materials::Written,
     animations: Animations,
     skeletons: Vec<Skeleton>,
-    /// Nodes that stand in the scene's own units.
+    /// Nodes in the scene's own units.
     placed: Vec<usize>,
-    /// Nodes of skinned meshes, which their joints place.
+    /// Nodes of skinned meshes, whose positions are those of their joints.
     skinned: Vec<usize>,
     notes: Vec<Note>,
     has_deformers: bool,

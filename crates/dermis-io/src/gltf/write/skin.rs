@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dermis_mesh::{Clip, Joint, Note, Object, Rig};
-use dermis_skin::export::{NodeMotion, Place, bone_nodes};
+use dermis_skin::export::{NodeMotion, NodeTransform, bone_nodes};
 use glam::{DAffine3, DMat4, DQuat, DVec3, Vec3};
 
 use super::animations::{Animations, Channel};
@@ -102,7 +102,7 @@ pub(super) fn write_skeleton(
 
 /// The node at rest; parts that do nothing are skipped.
 fn node(motion: &NodeMotion) -> Node {
-    let Place { translation, rotation, scale } = motion.rest();
+    let NodeTransform { translation, rotation, scale } = motion.rest();
     Node {
         name: motion.name.clone(),
         translation: (translation != DVec3::ZERO).then(|| translation.to_array()),
@@ -112,8 +112,7 @@ fn node(motion: &NodeMotion) -> Node {
     }
 }
 
-/// Channels for everything that leaves its rest in any clip. A clip in which nothing moves gets one all the same, to
-/// exist.
+/// Channels for everything that moves in any clip. A clip in which nothing moves gets one too, so that it exists.
 fn animate(
     file: &mut GltfFile,
     animations: &mut Animations,
@@ -186,20 +185,20 @@ pub(super) fn write_influences(
     attributes: &mut Accessors,
     rig: &Rig,
     surface: &Surface,
-    place: &str,
+    location: &str,
     notes: &mut Vec<Note>,
 ) -> Result<(), Error> {
     if rig.joints().len() > usize::from(u16::MAX) + 1 {
         return Err(Error::unsupported(format!("{} joints are more than glTF can name", rig.joints().len())));
     }
     refuse_negative(rig)?;
-    note_rescaling(rig, place, notes);
+    note_rescaling(rig, location, notes);
     let weights = rig.weights().normalized(usize::MAX);
     let most = weights.max_influences().max(1);
     if most > SET {
         let message =
             format!("points have up to {most} influences; players that read only 4 leave the smaller ones out");
-        notes.push(Note::at(place, message));
+        notes.push(Note::at(location, message));
     }
     let rows: Vec<Vec<(u32, f32)>> = weights.rows().map(|row| summing_to_one(row.collect())).collect();
     for set in 0..most.div_ceil(SET) {
@@ -231,10 +230,10 @@ fn refuse_negative(rig: &Rig) -> Result<(), Error> {
     Err(Error::unsupported(message).with_hint("fit with non-negative weights (nnls), or write .npz"))
 }
 
-fn note_rescaling(rig: &Rig, place: &str, notes: &mut Vec<Note>) {
+fn note_rescaling(rig: &Rig, location: &str, notes: &mut Vec<Note>) {
     let odd = rig.weights().rows().any(|row| (row.map(|(_, weight)| weight).sum::<f32>() - 1.0).abs() > SUM_TOLERANCE);
     if odd {
-        notes.push(Note::at(place, "skin weights that do not sum to 1 are made to"));
+        notes.push(Note::at(location, "skin weights that do not sum to 1 are made to"));
     }
 }
 

@@ -67,15 +67,15 @@ fn primitives(layout: &mut Layout) -> Vec<(Option<Material>, Vec<[u32; 3]>)> {
         return vec![(layout.materials.first().cloned(), triangles)];
     }
     const UNUSED: usize = usize::MAX;
-    let mut places = vec![UNUSED; layout.materials.len()];
+    let mut primitive_of = vec![UNUSED; layout.materials.len()];
     let mut primitives: Vec<(Option<Material>, Vec<[u32; 3]>)> = Vec::new();
     for (triangle, &material) in triangles.into_iter().zip(&layout.triangle_materials) {
-        let place = &mut places[material as usize];
-        if *place == UNUSED {
-            *place = primitives.len();
+        let primitive = &mut primitive_of[material as usize];
+        if *primitive == UNUSED {
+            *primitive = primitives.len();
             primitives.push((Some(layout.materials[material as usize].clone()), Vec::new()));
         }
-        primitives[*place].1.push(triangle);
+        primitives[*primitive].1.push(triangle);
     }
     primitives
 }
@@ -117,7 +117,7 @@ fn valid_color(color: Vec4) -> Vec4 {
     if color.is_finite() { color.clamp(Vec4::ZERO, Vec4::ONE) } else { Vec4::ONE }
 }
 
-/// Returns whether a reader that joins vertices at the same place, numbering points as they come, finds the mesh's
+/// Returns whether a reader that joins vertices at the same position, numbering points in their order, finds the mesh's
 /// points.
 fn welding_restores(mesh: &TriMesh, vertex_points: &[u32]) -> bool {
     let mut next = 0;

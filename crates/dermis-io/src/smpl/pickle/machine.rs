@@ -2,8 +2,8 @@
 //!
 //! Calls and constructions are recorded, not executed: [`Value::Object`] names the class or function, its
 //! arguments and the state it would be given. Nothing is imported or executed, whatever the file contains. Values lie
-//! in one list and name each other by their place in it, so cycles and sharing cost nothing; each opcode makes at most
-//! one value, and there are at most [`MAX_VALUES`] of them. Long bytes stay in the file.
+//! in one list and refer to each other by their index in it, so cycles and sharing cost nothing; each opcode makes at
+//! most one value, and there are at most [`MAX_VALUES`] of them. Long bytes stay in the file.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -15,7 +15,7 @@ const MAX_VALUES: usize = 1 << 20;
 /// Bytes of numbers longer than 64 bits are of no use here.
 const MAX_INTEGER: usize = 8;
 
-/// The place of a value in the list.
+/// Index of a value in the list.
 pub(super) type Id = usize;
 
 /// Value of a pickle.
@@ -165,10 +165,10 @@ impl<'a> Machine<'a> {
     fn object(&mut self, opcode: u8) -> Result<(), Error> {
         if opcode == b'b' {
             let (state, object) = (self.pop()?, self.top()?);
-            let Value::Object { state: place, .. } = &mut self.values[object] else {
+            let Value::Object { state: slot, .. } = &mut self.values[object] else {
                 return Err(Error::malformed("the pickle gives a state to what is no object"));
             };
-            *place = Some(state);
+            *slot = Some(state);
             return Ok(());
         }
         let value = match opcode {
@@ -332,7 +332,7 @@ fn integer_of_bytes(bytes: &[u8]) -> Value {
     Value::Integer(i64::from_le_bytes(whole))
 }
 
-/// The bytes that a quoted Python 2 string stands for.
+/// The bytes of a quoted Python 2 string.
 fn unquoted(line: &[u8]) -> Result<Vec<u8>, Error> {
     let wrong = || Error::malformed("the pickle has a string that is not quoted as one");
     let &[first, ref inner @ .., last] = line else { return Err(wrong()) };
@@ -364,7 +364,7 @@ fn unquoted(line: &[u8]) -> Result<Vec<u8>, Error> {
     Ok(result)
 }
 
-/// The text that Python's `raw-unicode-escape` stands for: Latin-1 with `\uXXXX` and `\UXXXXXXXX`.
+/// The text of Python's `raw-unicode-escape`: Latin-1 with `\uXXXX` and `\UXXXXXXXX`.
 fn unescaped_unicode(line: &[u8]) -> Result<String, Error> {
     let (mut text, mut rest) = (String::with_capacity(line.len()), line);
     while let [byte, after @ ..] = rest {

@@ -157,7 +157,7 @@ impl Pickle {
         lengths.iter().map(length).collect()
     }
 
-    /// The error that something else is in the place of an array.
+    /// The error that a value is not an array.
     fn no_array(&self, id: Id) -> Error {
         let class = self.instance(id).map(|(name, _)| name).or_else(|| self.object(id).map(|(name, ..)| name));
         let what = class.map_or("something else".to_owned(), |class| format!("an object of Python's '{class}'"));

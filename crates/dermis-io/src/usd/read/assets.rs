@@ -3,7 +3,7 @@
 //! Layers and textures name each other by path. Identifiers here are paths relative to the root layer's folder,
 //! `/`-separated and without `..`; an entry of a package is `package.usdz[entry]`, as everywhere in USD. Absolute
 //! paths, and relative ones that climb out of the folder, resolve to nothing. Every layer is checked
-//! ([`super::crate_check`], [`super::text_check`]) on its way to the parser.
+//! ([`super::crate_check`], [`super::text_check`]) before it is parsed.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -38,19 +38,19 @@ pub(super) struct Assets {
     checked: RefCell<HashSet<String>>,
     /// The bytes of all layers that were opened.
     layer_bytes: RefCell<u64>,
-    /// Why the last layer was refused; the parser passes on no more than a text.
+    /// Reason why the last layer was refused; the parser passes on only a text.
     refusal: RefCell<Option<Error>>,
 }
 
 impl Assets {
     /// The one file `bytes`. Returns its identifier too.
     pub(super) fn in_memory(bytes: &[u8]) -> (Self, String) {
-        let ending = match bytes {
+        let extension = match bytes {
             [b'P', b'K', ..] => "usdz",
             bytes if bytes.starts_with(b"PXR-USDC") => "usdc",
             _ => "usda",
         };
-        let name = format!("file.{ending}");
+        let name = format!("file.{extension}");
         (Self::new(Source::Memory { name: name.clone(), bytes: bytes.to_vec() }), name)
     }
 
@@ -78,7 +78,7 @@ impl Assets {
         *self.layer_bytes.borrow()
     }
 
-    /// Why a layer was refused, if one was.
+    /// Reason why a layer was refused, if one was.
     pub(super) fn take_refusal(&self) -> Option<Error> {
         self.refusal.borrow_mut().take()
     }
@@ -137,7 +137,7 @@ impl Assets {
         if self.checked.borrow().contains(identifier) {
             return Ok(());
         }
-        let is_named = |ending: &str| identifier.to_ascii_lowercase().ends_with(ending);
+        let is_named = |extension: &str| identifier.to_ascii_lowercase().ends_with(extension);
         if bytes.is_empty() {
             return Err(Error::malformed("the file is empty"));
         }

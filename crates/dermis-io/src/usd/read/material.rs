@@ -52,9 +52,9 @@ impl<'a> Materials<'a> {
         const UNBOUND: u32 = u32::MAX;
         let is_double_sided = matches!(prims.all[mesh].value("doubleSided"), Some(Value::Bool(true)));
         let mut bound = Bound::default();
-        let mut places: HashMap<usize, u32> = HashMap::new();
-        let mut place_of = |bound: &mut Bound, material: usize, notes: &mut Vec<Note>| {
-            *places.entry(material).or_insert_with(|| {
+        let mut index_of: HashMap<usize, u32> = HashMap::new();
+        let mut material_index = |bound: &mut Bound, material: usize, notes: &mut Vec<Note>| {
+            *index_of.entry(material).or_insert_with(|| {
                 let mut read = self.read(prims, material, uv_names, notes);
                 read.double_sided = is_double_sided;
                 bound.materials.push(read);
@@ -62,17 +62,17 @@ impl<'a> Materials<'a> {
             })
         };
         let whole = prims.upwards(mesh).find_map(|prim| binding(prims, prim));
-        let whole = whole.map(|material| place_of(&mut bound, material, notes));
+        let whole = whole.map(|material| material_index(&mut bound, material, notes));
         bound.face_materials = vec![whole.unwrap_or(UNBOUND); face_count];
         for &child in &prims.all[mesh].children {
             let Some(material) = binding(prims, child).filter(|_| prims.all[child].type_name == "GeomSubset") else {
                 continue;
             };
             let faces = prims.all[child].value("indices").and_then(values::integers).unwrap_or_default();
-            let place = place_of(&mut bound, material, notes);
+            let index = material_index(&mut bound, material, notes);
             for face in faces {
                 if let Some(slot) = usize::try_from(face).ok().and_then(|face| bound.face_materials.get_mut(face)) {
-                    *slot = place;
+                    *slot = index;
                 }
             }
         }
@@ -80,9 +80,9 @@ impl<'a> Materials<'a> {
             return Bound::default();
         }
         if bound.face_materials.contains(&UNBOUND) {
-            let place = bound.materials.len() as u32;
+            let index = bound.materials.len() as u32;
             bound.materials.push(Material { double_sided: is_double_sided, ..Material::default() });
-            bound.face_materials.iter_mut().filter(|slot| **slot == UNBOUND).for_each(|slot| *slot = place);
+            bound.face_materials.iter_mut().filter(|slot| **slot == UNBOUND).for_each(|slot| *slot = index);
         }
         bound
     }

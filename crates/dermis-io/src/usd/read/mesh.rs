@@ -78,8 +78,8 @@ pub(super) fn check_topology(prim: &Prim) -> Result<(), Error> {
     Ok(())
 }
 
-/// The sizes of the faces, and their corners; `turns` reverses each face behind its first corner.
-fn corners(prim: &Prim, turns: bool) -> Result<(Vec<u32>, Corners), Error> {
+/// The sizes of the faces, and their corners; `reversed`: in reverse order after the first.
+fn corners(prim: &Prim, reversed: bool) -> Result<(Vec<u32>, Corners), Error> {
     let list = |name: &str| prim.value(name).and_then(values::integers).unwrap_or_default();
     let (counts, indices) = (list("faceVertexCounts"), list("faceVertexIndices"));
     let unsigned = |what: &str, values: &[i32]| -> Result<Vec<u32>, Error> {
@@ -97,7 +97,7 @@ fn corners(prim: &Prim, turns: bool) -> Result<(Vec<u32>, Corners), Error> {
     let mut first = 0u32;
     for (face, &size) in sizes.iter().enumerate() {
         for corner in 0..size {
-            let from_first = if turns && corner > 0 { size - corner } else { corner };
+            let from_first = if reversed && corner > 0 { size - corner } else { corner };
             corners.order.push(first + from_first);
             corners.points.push(indices[(first + from_first) as usize]);
             corners.faces.push(face as u32);

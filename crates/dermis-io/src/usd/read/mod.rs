@@ -143,7 +143,7 @@ impl Clock {
         self.time_codes_per_second / self.frames_per_second
     }
 
-    /// The distance of frames at the rate that the caller asks for.
+    /// The distance of frames at the requested rate.
     fn asked_spacing(&self) -> Option<f64> {
         self.asked_rate_hz.map(|rate| self.time_codes_per_second / rate)
     }
@@ -255,7 +255,7 @@ impl Reader<'_> {
     ) -> Result<(Rig, Clip), Error> {
         let inverse_bind = rest.inverse();
         if !inverse_bind.is_finite() {
-            return Err(Error::malformed("the mesh's place in the world is singular"));
+            return Err(Error::malformed("the world transform of the mesh is singular"));
         }
         let name = prims.all[index].path.rsplit('/').next().unwrap_or_default().to_owned();
         let joint = Joint { name: name.clone(), parent: None, inverse_bind };

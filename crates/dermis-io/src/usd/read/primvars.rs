@@ -27,7 +27,7 @@ pub(super) fn per_corner<T>(
     let attribute = prim.attribute(name)?;
     let values = convert(attribute.value()?)?;
     let indices = indices_of(prim, name);
-    let place = |corner: usize| -> Option<u32> {
+    let index = |corner: usize| -> Option<u32> {
         let element = element_of(corner, interpolation(name, attribute), corners);
         let index = match &indices {
             Some(indices) => u32::try_from(*indices.get(element as usize)?).ok()?,
@@ -35,7 +35,7 @@ pub(super) fn per_corner<T>(
         };
         ((index as usize) < values.len()).then_some(index)
     };
-    let indices = (0..corners.points.len()).map(place).collect::<Option<_>>()?;
+    let indices = (0..corners.points.len()).map(index).collect::<Option<_>>()?;
     Some(CornerData { values, indices })
 }
 

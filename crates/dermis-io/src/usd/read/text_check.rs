@@ -1,9 +1,9 @@
 //! Looks through `.usda` text before it is parsed: the parser recurses into brackets, so their depth is bounded here,
 //! and the composition follows arcs, so they are gathered for [`Arcs`].
 //!
-//! This is no parser. It knows quotes, comments and brackets; a prim is a quoted name behind `def`, `over` or `class`
-//! (or a variant's name), and any `<path>` inside parentheses is an arc of the prim that the parentheses belong to:
-//! relationships and connections name paths outside of parentheses.
+//! This is not a parser. It distinguishes quotes, comments and brackets; a prim is a quoted name behind `def`, `over`
+//! or `class` (or a variant's name), and any `<path>` inside parentheses is an arc of the prim that the parentheses
+//! belong to: relationships and connections name paths outside of parentheses.
 
 use super::arcs::Arcs;
 use crate::budget::Budget;

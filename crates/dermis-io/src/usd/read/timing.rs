@@ -39,7 +39,7 @@ pub(super) struct Grid {
 impl Grid {
     /// The frames of attributes that are sampled at `times` (ascending, not empty).
     ///
-    /// `spacing` is the distance that the caller asks for; `None` is that of the samples.
+    /// `spacing` is the requested distance; `None` is that of the samples.
     pub(super) fn of(times: &[f64], spacing: Option<f64>, budget: &mut Budget) -> Result<Self, Error> {
         let (start, end) = (times.first().copied().unwrap_or(0.0), times.last().copied().unwrap_or(0.0));
         let spacing = spacing.or_else(|| spacing_of(times)).unwrap_or(ONE_TIME_CODE);
@@ -50,14 +50,14 @@ impl Grid {
         Ok(Self { start, spacing, count: count as usize + 1, misses })
     }
 
-    /// The frames of curves with keys at `times`: at the rate that the caller asks for, else at that of the keys, else,
+    /// The frames of curves with keys at `times`: at the requested rate, else at that of the keys, else,
     /// if these are sparse, at the stage's.
     pub(super) fn of_curves(times: &[f64], clock: &Clock, budget: &mut Budget) -> Result<Self, Error> {
         let own = spacing_of(times).unwrap_or(ONE_TIME_CODE);
         let is_sparse = clock.rate(own) < LOWEST_RATE_HZ;
         let own = if is_sparse { own.min(clock.stage_spacing()) } else { own };
         let grid = Self::of(times, Some(clock.asked_spacing().unwrap_or(own)), budget)?;
-        // Who asks for a rate expects to see values between the keys.
+        // At a requested rate, values between the keys are expected.
         Ok(Self { misses: grid.misses && clock.asked_spacing().is_none(), ..grid })
     }
 
@@ -106,7 +106,7 @@ pub(super) fn sample_times<'a>(attributes: impl IntoIterator<Item = &'a Attribut
 }
 
 /// Location of `time` among samples: the sample before, and the fraction of the way to the next.
-fn place(samples: &[(f64, Value)], time: f64) -> (usize, f64) {
+fn interval(samples: &[(f64, Value)], time: f64) -> (usize, f64) {
     let after = samples.partition_point(|(sample, _)| *sample <= time);
     let before = after.saturating_sub(1);
     let Some((&(start, _), &(end, _))) = samples.get(before).zip(samples.get(after)) else {
@@ -128,7 +128,7 @@ pub(super) fn at<T>(
     if attribute.samples.is_empty() {
         return attribute.default.as_ref().and_then(convert);
     }
-    let (before, t) = place(&attribute.samples, time);
+    let (before, t) = interval(&attribute.samples, time);
     let first = convert(&attribute.samples.get(before)?.1)?;
     match attribute.samples.get(before + 1).filter(|_| t > 0.0) {
         Some((_, next)) => Some(blend(first, convert(next)?, t)),

@@ -78,9 +78,9 @@ fn operation(name: &str, attribute: &Attribute, time: f64) -> Result<Option<DAff
         "scaleX" => scaling(DVec3::X),
         "scaleY" => scaling(DVec3::Y),
         "scaleZ" => scaling(DVec3::Z),
-        "rotateX" | "rotateY" | "rotateZ" => Ok(number().map(|angle| turn(kind.as_bytes()[6], angle))),
+        "rotateX" | "rotateY" | "rotateZ" => Ok(number().map(|angle| axis_rotation(kind.as_bytes()[6], angle))),
         "rotateXYZ" | "rotateXZY" | "rotateYXZ" | "rotateYZX" | "rotateZXY" | "rotateZYX" => {
-            Ok(vector().map(|angles| turns(&kind.as_bytes()[6..], angles)))
+            Ok(vector().map(|angles| euler_rotation(&kind.as_bytes()[6..], angles)))
         }
         "orient" => Ok(at(attribute, time, values::quaternion, blend_quaternion).map(rotation)),
         "transform" => Ok(at(attribute, time, values::transform, blend_matrix)),
@@ -89,18 +89,18 @@ fn operation(name: &str, attribute: &Attribute, time: f64) -> Result<Option<DAff
 }
 
 /// Rotations about the named axes, the first one applied first.
-fn turns(axes: &[u8], degrees: DVec3) -> DAffine3 {
+fn euler_rotation(axes: &[u8], degrees: DVec3) -> DAffine3 {
     axes.iter().fold(DAffine3::IDENTITY, |turned, &axis| {
         let degrees = match axis {
             b'X' => degrees.x,
             b'Y' => degrees.y,
             _ => degrees.z,
         };
-        turn(axis, degrees) * turned
+        axis_rotation(axis, degrees) * turned
     })
 }
 
-fn turn(axis: u8, degrees: f64) -> DAffine3 {
+fn axis_rotation(axis: u8, degrees: f64) -> DAffine3 {
     let axis = match axis {
         b'X' => DVec3::X,
         b'Y' => DVec3::Y,

@@ -35,7 +35,7 @@ pub(super) enum Metadata {
     Custom(&'static str, String),
 }
 
-/// A layer under way. Declarations are those of the text: `uniform token[] joints`.
+/// Writer of a layer. Declarations are those of the text: `uniform token[] joints`.
 pub(super) trait Layer {
     /// Begins the layer.
     fn begin(&mut self, metadata: &[Metadata]) -> Result<(), Error>;

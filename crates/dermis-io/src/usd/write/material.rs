@@ -32,7 +32,7 @@ impl Materials {
         Self { folder: format!("{stem}_textures"), ..Self::default() }
     }
 
-    /// The path of the prim that stands for `material`.
+    /// The path of the prim of `material`.
     pub(super) fn path(&mut self, root: &str, material: &Material) -> String {
         let known = self.known.iter().find(|(known, _)| known == material).map(|(_, name)| name.clone());
         let name = known.unwrap_or_else(|| {
@@ -95,7 +95,7 @@ impl Materials {
         if let Some((_, name)) = self.images.iter().find(|(known, _)| Arc::ptr_eq(known, image) || known == image) {
             return Some(format!("./{}/{name}", self.folder));
         }
-        let ending = match image.mime_type.as_str() {
+        let extension = match image.mime_type.as_str() {
             "image/png" => "png",
             "image/jpeg" => "jpg",
             "image/x-exr" => "exr",
@@ -107,7 +107,7 @@ impl Materials {
             }
         };
         let stem = image.name.rsplit_once('.').map_or(image.name.as_str(), |(stem, _)| stem);
-        let name = format!("{}.{ending}", self.image_names.give(stem, "image"));
+        let name = format!("{}.{extension}", self.image_names.give(stem, "image"));
         self.images.push((Arc::clone(image), name.clone()));
         Some(format!("./{}/{name}", self.folder))
     }

@@ -1,5 +1,5 @@
-//! Writing USD: one root prim with all objects in the world's space, and their materials, as text ([`text`]) or as a crate
-//! ([`crate_file`]), or packed with its images ([`package`]).
+//! Writing USD: one root prim with all objects in the world's space, and their materials, as text ([`text`]) or as a
+//! crate ([`crate_file`]), or packed with its images ([`package`]).
 //!
 //! Recorded frames become time samples of points. Rigs become `UsdSkel` ([`skel`]), with nested joints ([`nested`]) if
 //! single ones cannot express their shear or scale ([`pose`]). If a rig has joints without a valid transform, or joints
@@ -70,7 +70,7 @@ impl Clock {
     }
 }
 
-/// A file under way.
+/// Writer of a file.
 struct Writing<'a> {
     layer: &'a mut dyn Layer,
     materials: Materials,
@@ -206,7 +206,7 @@ fn plan<'a>(object: &'a Object, notes: &mut Vec<Note>) -> Result<Plan<'a>, Error
     Ok(Plan::Recorded(object, bake_lazily(&object.mesh, rig, clip)?))
 }
 
-/// The object with joints that `UsdSkel` can say: its own, or more of them; `None` if there is no way.
+/// The object with joints that `UsdSkel` can express: its own, or more of them; `None` if it cannot.
 fn as_joints<'a>(object: &'a Object, rig: &Rig) -> Result<Option<(Cow<'a, Object>, Posable)>, Error> {
     if let Some(posable) = posable(&object.mesh, rig, &object.clips) {
         return Ok(Some((Cow::Borrowed(object), posable)));
@@ -272,7 +272,7 @@ fn write_head(scene: &Scene, plans: &[Plan<'_>], writing: &mut Writing<'_>) -> R
     if start.is_some() {
         entries.push(Metadata::Double("timeCodesPerSecond", clock.time_codes_per_second));
     }
-    // USD knows two axes; X up does not occur in practice.
+    // USD has two up axes; X up does not occur in practice.
     let up_axis = if scene.units.up_axis == Some(UpAxis::Z) { "Z" } else { "Y" };
     entries.push(Metadata::Token("upAxis", up_axis.to_owned()));
     layer.begin(&entries)

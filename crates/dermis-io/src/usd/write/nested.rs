@@ -1,4 +1,4 @@
-//! Joints that `UsdSkel` cannot say alone, as joints one above the other.
+//! Joints whose motion one `UsdSkel` joint cannot express, as nested joints.
 //!
 //! A joint's scale is stored in half precision, and its translation, rotation and scale cannot shear. But nested joints
 //! multiply. A scale `s` becomes two halves, `s₁` in a joint above and `s₂ ≈ s / s₁` below, with s₁ chosen among the

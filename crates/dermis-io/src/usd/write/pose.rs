@@ -1,4 +1,4 @@
-//! Clips as `UsdSkel` can say them: each joint moved, turned and scaled relative to its parent.
+//! Clips in the form of `UsdSkel`: translation, rotation and scale of each joint relative to its parent.
 //!
 //! Translations and rotations are stored in single, scales in *half* precision. Joint transforms M may be changed by
 //! any constant C if the inverse binds change with them, `M B⁻¹ = (M C)(C⁻¹ B⁻¹)`: C takes out the scale of the first

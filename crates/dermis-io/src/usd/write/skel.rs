@@ -79,7 +79,7 @@ pub(super) fn write(
     writing.layer.close()
 }
 
-/// A path of names for each joint in `order`; joints that only shapes need stand for themselves.
+/// A path of names for each joint in `order`; joints that only shapes need have a path of one name.
 fn joint_paths(rig: &Rig, order: &[usize]) -> Vec<String> {
     let mut siblings: Vec<Names> = (0..=rig.joints().len()).map(|_| Names::default()).collect();
     let mut paths = vec![String::new(); rig.joints().len()];
@@ -113,11 +113,11 @@ fn write_skeleton(
         layer.value("uniform matrix4d[] restTransforms", &posable.rest)?;
     }
     if let Some(bones) = &posable.bones {
-        let mut places = vec![0; posable.order.len()];
-        for (place, &joint) in posable.order.iter().enumerate() {
-            places[joint] = place as u32;
+        let mut index_of = vec![0; posable.order.len()];
+        for (index, &joint) in posable.order.iter().enumerate() {
+            index_of[joint] = index as u32;
         }
-        let bones: Vec<u32> = bones.iter().map(|&joint| places[joint]).collect();
+        let bones: Vec<u32> = bones.iter().map(|&joint| index_of[joint]).collect();
         layer.value(&format!("custom uniform int[] {BONES}"), &bones)?;
     }
     if let Some(animation) = animation {
@@ -176,16 +176,16 @@ fn write_samples<'a>(
 
 /// Joints and weights, as many for each point as the point with the most has.
 fn write_weights(weights: &SkinWeights, order: &[usize], layer: &mut dyn Layer) -> Result<(), Error> {
-    let mut places = vec![0u32; order.len()];
-    for (place, &joint) in order.iter().enumerate() {
-        places[joint] = place as u32;
+    let mut index_of = vec![0u32; order.len()];
+    for (index, &joint) in order.iter().enumerate() {
+        index_of[joint] = index as u32;
     }
     let width = weights.max_influences().max(1);
     let (mut joints, mut values) = (Vec::new(), Vec::new());
     for row in weights.rows() {
         let start = joints.len();
         for (joint, weight) in row.filter(|(_, weight)| *weight != 0.0) {
-            joints.push(places[joint as usize]);
+            joints.push(index_of[joint as usize]);
             values.push(weight);
         }
         joints.resize(start + width, 0);
@@ -217,8 +217,8 @@ fn write_shapes(
     for (shape, name) in shapes.iter().zip(names) {
         let normals = normals_per_point(object, shape);
         let moves = |point: &usize| {
-            let turns = normals.as_ref().is_some_and(|normals| normals[*point] != Vec3::ZERO);
-            shape.offsets[*point] != Vec3::ZERO || turns
+            let rotates = normals.as_ref().is_some_and(|normals| normals[*point] != Vec3::ZERO);
+            shape.offsets[*point] != Vec3::ZERO || rotates
         };
         let moved: Vec<usize> = (0..shape.offsets.len()).filter(moves).collect();
         let gather = |values: &[Vec3]| -> Vec<Vec3> { moved.iter().map(|&point| values[point]).collect() };

@@ -10,7 +10,7 @@ use glam::{DAffine3, Quat, Vec2, Vec3};
 use super::layer::{Layer, Metadata, Value};
 use crate::error::Error;
 
-/// A text under way.
+/// Writer of a text.
 pub(super) struct Text<'a> {
     out: &'a mut dyn Write,
     depth: usize,
@@ -159,7 +159,7 @@ fn printed(metadata: &Metadata) -> String {
     }
 }
 
-/// Something that stands in a list.
+/// An element of a list.
 trait Item {
     /// Prints it.
     fn print(&self, out: &mut dyn Write) -> std::io::Result<()>;

@@ -1,8 +1,8 @@
 //! Multi-weights as a layer of an object, and their stored form.
 //!
-//! The settings are `{"type": "multi_weights", "version": 1, "precision": "f32"}`, followed by a record of the training.
-//! The buffers are those of [`MultiWeights`]: `home` per part, `offsets` per part and one more, `bones` and twelve
-//! `weights` per entry; if points have several parts, `parts` per point and one more, and `fractions` per part.
+//! The settings are `{"type": "multi_weights", "version": 1, "precision": "f32"}`, followed by a record of the
+//! training. The buffers are those of [`MultiWeights`]: `home` per part, `offsets` per part and one more, `bones` and
+//! twelve `weights` per entry; if points have several parts, `parts` per point and one more, and `fractions` per part.
 //!
 //! With the precision `f16`, weights are half-precision bits relative to the rest pose (see `centred`): entries of home
 //! bones are omitted, `rest` contains the rest point of each part, and `frames` contains five numbers for each home
@@ -223,8 +223,8 @@ fn with_home_entries(stored: &MultiWeights, rest: &[[f32; 3]], frames: &[HomeFra
             diagonal += DVec3::new(entry[0][0].into(), entry[1][1].into(), entry[2][2].into());
             row.push((bone, entry));
         }
-        let place = row.partition_point(|(bone, _)| *bone < home);
-        row.insert(place, (home, home_entry(Vec3::from_array(rest[point]), diagonal)));
+        let index = row.partition_point(|(bone, _)| *bone < home);
+        row.insert(index, (home, home_entry(Vec3::from_array(rest[point]), diagonal)));
         all.bones.extend(row.iter().map(|(bone, _)| bone));
         all.weights.extend(row.iter().map(|(_, entry)| entry));
         all.offsets.push(all.bones.len() as u32);

@@ -12,7 +12,7 @@ pub(super) fn pose<I: PairIndex, E: WeightEntry>(run: &Run<'_, I, E>, positions:
             let rows = sums.iter_mut().zip(entry.widened()).zip(&run.pairs[pair.pair()]);
             for ((sums, weights), matrix) in rows {
                 for lane in 0..4 {
-                    sums[lane] += weights[lane] * matrix[lane];
+                    sums[lane] += weights[lane] * matrix[lane]; // MWE, Eq. 3
                 }
             }
         }

@@ -207,7 +207,7 @@ impl Alternation<'_> {
 pub(crate) fn weigh_points(
     trajectories: &Trajectories,
     state: &mut State,
-    most_influences: usize,
+    max_influences: usize,
     reselect: bool,
     keep_rest: bool,
 ) {
@@ -223,7 +223,7 @@ pub(crate) fn weigh_points(
                 let mut influences = state.influences[index];
                 let mut value = point.weigh(&mut influences);
                 if reselect {
-                    let (chosen, chosen_value) = point.choose(most_influences, &mut scratch);
+                    let (chosen, chosen_value) = point.choose(max_influences, &mut scratch);
                     if chosen_value < value {
                         (influences, value) = (chosen, chosen_value);
                     }

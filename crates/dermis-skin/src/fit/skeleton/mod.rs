@@ -33,7 +33,7 @@ const PULL: f64 = 1e-2;
 const MAX_REACH: f64 = 1.0;
 /// Distance that is added to it: contacts can be single edges.
 const MIN_REACH: f64 = 0.05;
-/// r₀: residuals below this do not tell joints apart.
+/// r₀: residuals below this do not distinguish joints.
 const SMALL_RESIDUAL: f64 = 0.01;
 /// Largest residual of a joint between shells that do not touch.
 const MAX_BRIDGE_RESIDUAL: f64 = 0.05;

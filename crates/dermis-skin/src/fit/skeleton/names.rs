@@ -115,11 +115,11 @@ pub(super) fn joint_names(skeleton: &Skeleton, means: &[DVec3], mirror: Option<M
             Side::Right => "_R",
         };
         let starts_at_root = skeleton.parents[chain.bones[0]].is_none();
-        for (place, &bone) in chain.bones.iter().enumerate() {
+        for (index, &bone) in chain.bones.iter().enumerate() {
             names[bone] = if skeleton.parents[bone].is_none() {
                 root_name(skeleton, bone)
             } else {
-                format!("{kind}{number}{side}_{:02}", place + usize::from(!starts_at_root))
+                format!("{kind}{number}{side}_{:02}", index + usize::from(!starts_at_root))
             };
         }
     }
@@ -131,7 +131,7 @@ fn chain_numbers(chains: &[Chain], means: &[DVec3], mirror: Option<Mirror>) -> V
     let of_side = |side: Side| (0..chains.len()).filter(move |&chain| chains[chain].side == side);
     let mut numbers = vec![0; chains.len()];
     for side in [Side::Middle, Side::Left] {
-        of_side(side).enumerate().for_each(|(place, chain)| numbers[chain] = place + 1);
+        of_side(side).enumerate().for_each(|(index, chain)| numbers[chain] = index + 1);
     }
     let start = |chain: usize| means[chains[chain].bones[0]];
     let mut open: Vec<usize> = of_side(Side::Left).collect();

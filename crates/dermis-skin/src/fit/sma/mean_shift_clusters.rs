@@ -60,7 +60,7 @@ pub(crate) fn find_clusters(cores: &Cores<'_>, epsilon: f64, progress: &dyn Prog
     let mut bones: Vec<Vec<u32>> = modes.iter().flat_map(|members| parts(cores, members, tolerance)).collect();
     bones.retain(|members| members.len() >= fewest);
     let bones = worth_a_bone(cores, bones, tolerance);
-    let near_rigid_fraction = sequences.share(bones.iter().map(Vec::len).sum());
+    let near_rigid_fraction = sequences.fraction(bones.iter().map(Vec::len).sum());
     Some(Clusters { bones, near_rigid_fraction, epsilon })
 }
 
@@ -98,7 +98,7 @@ impl Clusters {
     fn most_populated(mut self, count: usize, sequences: &RotationSequences) -> Self {
         if self.bones.len() > count {
             self.bones.truncate(count);
-            self.near_rigid_fraction = sequences.share(self.bones.iter().map(Vec::len).sum());
+            self.near_rigid_fraction = sequences.fraction(self.bones.iter().map(Vec::len).sum());
         }
         self
     }

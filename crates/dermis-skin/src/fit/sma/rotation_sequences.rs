@@ -30,7 +30,7 @@ impl RotationSequences {
     }
 
     /// Fraction of all triangles, degenerate ones included, that `count` triangles make up.
-    pub fn share(&self, count: usize) -> f64 {
+    pub fn fraction(&self, count: usize) -> f64 {
         count as f64 / (self.triangles.len() + self.degenerate).max(1) as f64
     }
 }
@@ -56,7 +56,7 @@ pub fn rotation_sequences(mesh: &TriMesh, sequences: &[MeshSequence]) -> Result<
                     // Columns of the transpose are rows.
                     Some(rotation) => {
                         let rows = rotation.transpose().to_cols_array().map(|x| x as f32);
-                        z[offset..offset + 9].copy_from_slice(&rows);
+                        z[offset..offset + 9].copy_from_slice(&rows); // Eq. 3
                     }
                     None => *sound = false,
                 }

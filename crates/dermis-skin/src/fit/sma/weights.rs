@@ -21,7 +21,7 @@ use crate::fit::trajectories::Trajectories;
 pub(crate) fn estimate_weights(
     trajectories: &Trajectories,
     transforms: Mat<f64>,
-    most_influences: usize,
+    max_influences: usize,
     method: WeightMethod,
 ) -> State {
     let moments = Moments::new(&transforms);
@@ -30,7 +30,7 @@ pub(crate) fn estimate_weights(
         let solve = |index: usize| {
             let correlations = correlations.col_as_slice(index - points.start);
             let point = Point { moments: &moments, correlations, rest: trajectories.rest[index], prior: None };
-            let influences = mix(&point, trajectories.squared_norms[index], most_influences, method);
+            let influences = mix(&point, trajectories.squared_norms[index], max_influences, method);
             (influences, (point.squared_error(&influences) + trajectories.squared_norms[index]).max(0.0))
         };
         points.clone().map(solve).collect::<Vec<_>>()
@@ -68,7 +68,7 @@ fn mix(point: &Point<'_>, squared_norm: f64, max_influences: usize, method: Weig
 /// Eq. 11: with w = w̃ − δ, non-negative least squares for w̃.
 fn bounded(gram: &Gram, h: &[f64; MAX_UNKNOWNS], n: usize, bound: f64) -> [f64; MAX_UNKNOWNS] {
     let shifted: [f64; MAX_UNKNOWNS] = std::array::from_fn(|i| h[i] + bound * gram[i][..n].iter().sum::<f64>());
-    let mut weights = nnls(gram, &shifted[..n]);
+    let mut weights = nnls(gram, &shifted[..n]); // Eq. 11
     weights[..n].iter_mut().for_each(|weight| *weight -= bound);
     weights
 }
@@ -76,7 +76,7 @@ fn bounded(gram: &Gram, h: &[f64; MAX_UNKNOWNS], n: usize, bound: f64) -> [f64; 
 /// Eq. 5: the β bones with the smallest γ, best first.
 fn individually_best(point: &Point<'_>, max_influences: usize) -> Vec<usize> {
     let q = monomials(point.rest);
-    let gamma = |bone: usize| point.moments.gram(bone, bone, &q) - 2.0 * point.correlation(bone);
+    let gamma = |bone: usize| point.moments.gram(bone, bone, &q) - 2.0 * point.correlation(bone); // Eq. 5, less ‖p‖²
     let mut order: Vec<(f64, usize)> = (0..point.moments.bones).map(|bone| (gamma(bone), bone)).collect();
     let kept = max_influences.min(order.len());
     if kept < order.len() {

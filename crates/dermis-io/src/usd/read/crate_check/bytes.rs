@@ -6,7 +6,7 @@ use crate::error::Error;
 /// LZ4 repeats at most 255 bytes for each byte it stores.
 const LZ4_EXPANSION: usize = 255;
 
-/// A place in the file.
+/// A position in the file.
 pub(super) struct Cursor<'a> {
     rest: &'a [u8],
 }
@@ -70,7 +70,7 @@ impl<'a> Cursor<'a> {
             .map_err(|error| Error::malformed(format!("{what} cannot be decompressed")).detail(error.to_string()))
     }
 
-    /// `count` 32-bit integers stored as differences: the commonest one, two bits per difference that say how many
+    /// `count` 32-bit integers stored as differences: the commonest one, two bits per difference with the number of
     /// bytes it has, then the differences.
     pub(super) fn packed_integers(&mut self, count: usize, what: &str, budget: &mut Budget) -> Result<Vec<i32>, Error> {
         if count == 0 {

@@ -6,7 +6,7 @@
 //! FIELDSETS are runs of fields; PATHS are a tree in depth-first order; SPECS join a path and a field set. Integers are
 //! stored as differences of 0, 1, 2 or 4 bytes ([`bytes::Cursor::packed_integers`]).
 //!
-//! What this refuses: sizes beyond the file, arrays that a file of this size cannot mean, trees of paths that visit a
+//! Refused are sizes beyond the file, arrays that a file of this size cannot mean, trees of paths that visit a
 //! node twice (which would be walked exponentially often), dictionaries that contain themselves, and references that
 //! multiply ([`Arcs`]).
 
@@ -45,9 +45,9 @@ struct Path {
 
 /// Runs of fields.
 struct FieldSets {
-    /// The field at each place; −1 ends a set.
+    /// The fields of all sets; −1 ends a set.
     fields: Vec<i32>,
-    /// The number of fields from each place to the end of its set.
+    /// The number of fields from each index to the end of its set.
     lengths: Vec<usize>,
 }
 

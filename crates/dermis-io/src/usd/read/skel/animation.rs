@@ -47,15 +47,15 @@ impl Animation {
     fn new(prims: &Prims, prim: usize, skeleton: &Skeleton, shapes: &BlendShapes, notes: &mut Vec<Note>) -> Self {
         let it = &prims.all[prim];
         let texts = |name: &str| it.value(name).and_then(values::texts).unwrap_or_default();
-        let places = skeleton.places();
-        let mut joints: Vec<_> = texts("joints").iter().map(|path| places.get(path.as_str()).copied()).collect();
+        let joint_of = skeleton.joint_of();
+        let mut joints: Vec<_> = texts("joints").iter().map(|path| joint_of.get(path.as_str()).copied()).collect();
         if !joints.is_empty() && JOINT_ATTRIBUTES.iter().any(|name| it.attribute(name).is_none()) {
             let what = "the animation lacks translations, rotations or scales, so its joints stay at rest";
             notes.push(Note::at(it.path.clone(), what));
             joints.clear();
         }
         let weights: HashMap<String, usize> =
-            texts("blendShapes").into_iter().enumerate().map(|(place, name)| (name, place)).collect();
+            texts("blendShapes").into_iter().enumerate().map(|(index, name)| (name, index)).collect();
         let shapes = shapes.names().map(|name| weights.get(name).copied()).collect();
         let last = it.path.rsplit('/').next().unwrap_or_default().to_owned();
         Self { prim, name: it.original_name.clone().unwrap_or(last), joints, shapes }
@@ -79,8 +79,8 @@ impl Animation {
         let weights = weights.and_then(|attribute| attribute.default.as_ref()).and_then(values::numbers);
         let weights = weights.unwrap_or_default();
         let weight = |shape: usize| {
-            let place = self.shapes.get(shape).copied().flatten();
-            place.and_then(|place| weights.get(place).copied()).unwrap_or(0.0)
+            let index = self.shapes.get(shape).copied().flatten();
+            index.and_then(|index| weights.get(index).copied()).unwrap_or(0.0)
         };
         (0..count).map(weight).collect()
     }
@@ -91,18 +91,18 @@ impl Animation {
     pub(super) fn locals(&self, prims: &Prims, skeleton: &Skeleton, time: f64) -> Option<Vec<DAffine3>> {
         let attribute = |name: &str| prims.all[self.prim].attribute(name);
         let vectors = |name: &str| at(attribute(name)?, time, values::vectors3, blend_lists(blend_vector3));
-        let turns = at(attribute("rotations")?, time, values::quaternions, blend_lists(blend_quaternion))?;
+        let rotations = at(attribute("rotations")?, time, values::quaternions, blend_lists(blend_quaternion))?;
         let (moves, scales) = (vectors("translations")?, vectors("scales")?);
         let count = self.joints.len();
-        if moves.len() != count || turns.len() != count || scales.len() != count {
+        if moves.len() != count || rotations.len() != count || scales.len() != count {
             return None;
         }
         let mut locals = skeleton.rest.clone();
-        for (place, joint) in self.joints.iter().enumerate() {
+        for (index, joint) in self.joints.iter().enumerate() {
             if let Some(joint) = *joint {
-                locals[joint] = DAffine3::from_translation(moves[place].as_dvec3())
-                    * rotation(turns[place])
-                    * DAffine3::from_scale(scales[place].as_dvec3());
+                locals[joint] = DAffine3::from_translation(moves[index].as_dvec3())
+                    * rotation(rotations[index])
+                    * DAffine3::from_scale(scales[index].as_dvec3());
             }
         }
         Some(locals)
@@ -114,8 +114,8 @@ impl Animation {
         let weights = prims.all[self.prim].attribute("blendShapeWeights");
         let weights = weights.and_then(|attribute| at(attribute, time, values::numbers, blend)).unwrap_or_default();
         let weight = |shape: usize| {
-            let place = self.shapes.get(shape).copied().flatten();
-            place.and_then(|place| weights.get(place).copied()).unwrap_or(0.0)
+            let index = self.shapes.get(shape).copied().flatten();
+            index.and_then(|index| weights.get(index).copied()).unwrap_or(0.0)
         };
         (0..count).map(weight).collect()
     }

@@ -16,7 +16,7 @@ pub(in super::super) struct BlendShapes {
 
 /// Offsets of the listed points.
 struct Sparse {
-    /// The name that animations know it by.
+    /// Its name in animations.
     key: String,
     /// The name that the user gave it.
     name: String,
@@ -46,7 +46,7 @@ impl BlendShapes {
         self.shapes.is_empty()
     }
 
-    /// The names by which animations know the shapes.
+    /// The names of the shapes in animations.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.shapes.iter().map(|shape| shape.key.as_str())
     }
@@ -63,7 +63,7 @@ impl BlendShapes {
             }
             dense
         };
-        let place = |shape: &Sparse| Shape {
+        let placed = |shape: &Sparse| Shape {
             name: shape.name.clone(),
             offsets: dense(&shape.points, &shape.offsets, rest),
             normal_offsets: shape.normal_offsets.as_ref().map(|offsets| {
@@ -71,7 +71,7 @@ impl BlendShapes {
                 mesh.layout().map_or_else(|| per_point.clone(), |layout| layout.split(&per_point))
             }),
         };
-        Ok(self.shapes.iter().map(place).collect())
+        Ok(self.shapes.iter().map(placed).collect())
     }
 }
 

@@ -1,11 +1,11 @@
 //! `UsdSkel`: skeletons, skin bindings, blend shapes and their animation.
 //!
 //! A point p of a skinned mesh is, at time t, at `Σ w · L(t) · J(t) · B⁻¹ · G · (p + Σ s(t) · o)`: weights w, the
-//! skeleton's place in the world L, joint transforms in the skeleton's space J, bind transforms B, the mesh's own
-//! geometry bind transform G, blend shape weights s and offsets o. The mesh's own place does not matter, as in
-//! `UsdSkel`. The rest mesh is `L(t₀) · G · p`, so that it is in world space, and so are the bind transforms, `L(t₀) · B`:
-//! all meshes on a skeleton have the same. The stored pose is the skeleton's rest pose, or that of a bound animation
-//! without samples over time.
+//! world transform L of the skeleton, joint transforms J in the skeleton's space, bind transforms B, the mesh's own
+//! geometry bind transform G, blend shape weights s and offsets o. The transform of the mesh's own prim does not
+//! matter, as in `UsdSkel`. The rest mesh is `L(t₀) · G · p`, so that it is in world space, and so are the bind
+//! transforms, `L(t₀) · B`: all meshes on a skeleton have the same. The stored pose is the skeleton's rest pose, or
+//! that of a bound animation without samples over time.
 
 mod animation;
 mod blend_shapes;
@@ -171,7 +171,7 @@ impl Binding {
     ) -> Result<(Rig, Vec<Clip>), Error> {
         let to_rest = rest.inverse();
         if !to_rest.is_finite() {
-            return Err(Error::malformed("the skeleton's place in the world is singular"));
+            return Err(Error::malformed("the world transform of the skeleton is singular"));
         }
         let shapes: Vec<Shape> = self.shapes.placed(mesh, rest, budget)?;
         let moves = !attributes_above(prims, self.carrier()).iter().all(|attribute| attribute.samples.len() < 2);
@@ -180,7 +180,7 @@ impl Binding {
                 let start = self.grid(prims, 0, clock, budget)?.map_or(0.0, |grid| grid.start);
                 let to_skeleton = local_to_world(prims, self.carrier(), start)?.inverse();
                 if !to_skeleton.is_finite() {
-                    return Err(Error::malformed("the skeleton's place in the world is singular"));
+                    return Err(Error::malformed("the world transform of the skeleton is singular"));
                 }
                 (self.skeleton.joints(to_skeleton)?, weights.clone())
             }
@@ -191,7 +191,7 @@ impl Binding {
             }
             None => (Vec::new(), SkinWeights::default()),
         };
-        // The scale of the skeleton's place is not one of its joints.
+        // The scale of the skeleton's transform is not a property of its joints.
         let factors: Vec<f64> = joints.iter().map(|joint| unit_factor(joint.inverse_bind)).collect();
         let mut joints = joints;
         for (joint, factor) in joints.iter_mut().zip(&factors) {

@@ -80,9 +80,9 @@ impl Skeleton {
         self.bones.iter().map(|&bone| joint(bone)).collect()
     }
 
-    /// Which joint of the rig the skeleton's joint `place` is.
-    fn bone(&self, place: usize) -> Option<usize> {
-        self.bones.iter().position(|&bone| bone == place)
+    /// Index in the rig of joint `joint` of the skeleton.
+    fn bone(&self, joint: usize) -> Option<usize> {
+        self.bones.iter().position(|&bone| bone == joint)
     }
 
     /// The transforms of the rig's joints among those of all.
@@ -97,17 +97,17 @@ impl Skeleton {
             numbers[bone] = number as u32;
         }
         let Some(listed) = listed else { return Ok(numbers) };
-        let places = self.places();
+        let joint_of = self.joint_of();
         let find = |path: &String| {
             let missing = || Error::malformed(format!("the mesh names a joint '{path}' that its skeleton has not"));
-            places.get(path.as_str()).map(|&place| numbers[place]).ok_or_else(missing)
+            joint_of.get(path.as_str()).map(|&joint| numbers[joint]).ok_or_else(missing)
         };
         listed.iter().map(find).collect()
     }
 
-    /// The place of each joint, by its path.
-    pub(super) fn places(&self) -> HashMap<&str, usize> {
-        self.paths.iter().enumerate().map(|(place, path)| (path.as_str(), place)).collect()
+    /// Index of each joint, by its path.
+    pub(super) fn joint_of(&self) -> HashMap<&str, usize> {
+        self.paths.iter().enumerate().map(|(joint, path)| (path.as_str(), joint)).collect()
     }
 
     /// Transforms relative to the skeleton, of transforms relative to parents.
@@ -126,10 +126,10 @@ fn only_bones(bones: &[i32], count: usize) -> Option<Vec<usize>> {
 
 /// A joint hangs from the nearest joint whose path is a part of its own.
 fn parents(paths: &[String]) -> Vec<Option<usize>> {
-    let places: HashMap<&str, usize> = paths.iter().enumerate().map(|(place, path)| (path.as_str(), place)).collect();
+    let joint_of: HashMap<&str, usize> = paths.iter().enumerate().map(|(joint, path)| (path.as_str(), joint)).collect();
     let parent = |path: &String| {
         let above = std::iter::successors(path.rsplit_once('/'), |(above, _)| above.rsplit_once('/'));
-        above.map(|(above, _)| above).find_map(|above| places.get(above).copied())
+        above.map(|(above, _)| above).find_map(|above| joint_of.get(above).copied())
     };
     paths.iter().map(parent).collect()
 }

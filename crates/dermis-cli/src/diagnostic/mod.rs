@@ -7,8 +7,8 @@
 //! hint: keep the fixed part with --frames 0:36, or export again with constant topology
 //! ```
 //!
-//! [`Diagnostic::of`] converts every library error: its message is the headline, the messages of its causes are details,
-//! and [`crate::hints`] adds the option that avoids it.
+//! [`Diagnostic::of`] converts every library error: its message is the headline, the messages of its causes are
+//! details, and [`crate::hints`] adds the option that avoids it.
 
 use std::error::Error;
 use std::fmt::Display;
@@ -20,6 +20,11 @@ use serde::Serialize;
 use crate::args::{Format, Shared};
 use crate::terminal::{self, Paint};
 use crate::{EXIT_ERROR, EXIT_MISSED, hints};
+
+mod usage;
+
+#[cfg(test)]
+mod tests;
 
 /// Message after Ctrl-C.
 pub(crate) const STOPPED: &str = "stopped; nothing was written";
@@ -139,26 +144,6 @@ impl Diagnostic {
         self
     }
 
-    /// Invalid arguments of the command whose words are `command`.
-    pub(crate) fn of_usage(error: &clap::Error, command: &[&str]) -> Self {
-        let text = error.render().to_string();
-        let mut diagnostic = Self::new("");
-        for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
-            if let Some(message) = line.strip_prefix("error: ") {
-                message.clone_into(&mut diagnostic.message);
-            } else if let Some(tip) = line.strip_prefix("tip: ") {
-                // Unknown options are rarely meant as values.
-                let tip = Some(tip).filter(|tip| !tip.starts_with("to pass"));
-                diagnostic = diagnostic.maybe_hint(tip.map(ToOwned::to_owned));
-            } else if let Some(usage) = line.strip_prefix("Usage: ") {
-                diagnostic = diagnostic.detail(format!("usage: {usage}"));
-            } else if !line.starts_with("For more information") {
-                diagnostic = diagnostic.detail(line);
-            }
-        }
-        diagnostic.hint(format!("see {} --help", [&["dermis"], command].concat().join(" ")))
-    }
-
     /// Prints the error to stderr, and as JSON to stdout with `--format json`.
     pub(crate) fn show(&self, shared: &Shared) -> ExitCode {
         terminal::tell(&self.text(Paint::for_stderr(shared.color)));
@@ -202,30 +187,5 @@ fn system_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a std::io::Err
     match error.downcast_ref::<io::Error>().map(io::Error::kind) {
         Some(io::ErrorKind::Io(cause)) => Some(cause),
         _ => error.downcast_ref::<std::io::Error>(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn has_message_location_details_and_hint() {
-        let error = io::Error::from(io::ErrorKind::PointCountChanges { frame: 37, expected: 18402, found: 18390 });
-        let error = error.in_file("walk.abc").at("/character/body").with_hint("export again with constant topology");
-        let expected = "error: the point count changes at frame 37\n  --> walk.abc:/character/body\n  earlier frames \
-                        have 18402 points, frame 37 has 18390\nhint: export again with constant topology\n";
-        assert_eq!(Diagnostic::from(error).text(Paint::plain()), expected);
-    }
-
-    #[test]
-    fn takes_location_and_hint_from_the_cause() {
-        let cause = io::Error::truncated("frame 3", 96, 12).in_file("a.pc2").with_hint("copy the file again");
-        let failed = dermis::mesh::SequenceError::Source { frame: 3, cause: Box::new(cause) };
-        let diagnostic = Diagnostic::from(io::Error::from(failed));
-        assert_eq!(diagnostic.message, "frame 3 cannot be read");
-        assert_eq!(diagnostic.path.as_deref(), Some("a.pc2"));
-        assert_eq!(diagnostic.hint.as_deref(), Some("copy the file again"));
-        assert_eq!(diagnostic.details, ["the file is truncated: frame 3 needs 96 bytes, 12 are left"]);
     }
 }

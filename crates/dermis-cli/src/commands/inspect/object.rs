@@ -1,117 +1,18 @@
-//! `dermis inspect`: contents and problems of files.
+//! Facts about one object as text.
 
-use std::process::ExitCode;
-use std::time::Instant;
+use dermis::inspect::ObjectFacts;
 
-use dermis::inspect::{ObjectFacts, SceneFacts, UnitFacts, inspect};
-use dermis::io::ReadOptions;
-use serde::Serialize;
-
-use crate::args::{EXIT_CODES, Format, Shared};
-use crate::diagnostic::{Diagnostic, InFile};
-use crate::input::{self, format_name};
-use crate::input_units::InputUnits;
 use crate::motion::{MotionFacts, Words};
-use crate::notes::NoteFacts;
-use crate::numbers::{counted, grouped, seconds, short};
-use crate::options::InputPart;
-use crate::terminal::{self, Paint};
+use crate::numbers::{counted, grouped, short};
 use crate::text::Text;
-use crate::watch::Watch;
 
 /// Number of names that are listed; the others are counted.
 const MAX_LISTED_NAMES: usize = 8;
 /// Number of clips that are listed; the others are counted.
 const MAX_LISTED_CLIPS: usize = 40;
 
-const EXAMPLES: &str = "Examples:
-  dermis inspect hero.glb walk.abc
-  dermis inspect sample:arm --format json | jq '.objects[0].joints'";
-
-/// Show the contents of files: meshes, frames, rigs, clips and problems
-#[derive(Debug, clap::Args)]
-#[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
-pub(crate) struct Args {
-    /// Files, folders, numbered files, or sample:NAME
-    #[arg(required = true, value_name = "FILE")]
-    files: Vec<String>,
-    /// Read the faces of a point cache (pc2, mdd) from this mesh [default: the OBJ file of the same name]
-    #[arg(long, value_name = "FILE")]
-    topology: Option<std::path::PathBuf>,
-    #[command(flatten)]
-    units: InputUnits,
-}
-
-/// JSON summary of a file.
-#[derive(Debug, Serialize)]
-struct FileFacts {
-    file: String,
-    format: &'static str,
-    #[serde(flatten)]
-    scene: SceneFacts,
-    notes: Vec<NoteFacts>,
-    /// Duration of the inspection.
-    seconds: f64,
-}
-
-/// Shows each file; files that cannot be read are reported and the others are shown.
-pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> {
-    let (topology, units) = (args.topology.clone(), args.units.clone());
-    let part = InputPart { topology, units, ..InputPart::default() };
-    part.expect_point_cache(args.files.iter().map(String::as_str))?;
-    let mut code = ExitCode::SUCCESS;
-    for (at, file) in args.files.iter().enumerate() {
-        match facts(file, &part.read_options(), shared) {
-            Ok(facts) if shared.format == Format::Json => terminal::print_json(&facts)?,
-            Ok(facts) => {
-                let between = if at > 0 { "\n" } else { "" };
-                terminal::print(&format!("{between}{}", facts.text(Paint::for_stdout(shared.color))))?;
-            }
-            Err(diagnostic) => code = diagnostic.show(shared),
-        }
-    }
-    Ok(code)
-}
-
-fn facts(file: &str, options: &ReadOptions, shared: &Shared) -> Result<FileFacts, Diagnostic> {
-    let watch = Watch::new(format!("inspecting {file}"), shared);
-    let began = Instant::now();
-    let scene = input::read(file, options, &watch)?;
-    let facts = inspect(&scene, &watch);
-    watch.clear();
-    Ok(FileFacts {
-        file: file.to_owned(),
-        format: format_name(file),
-        scene: facts.in_file(file)?,
-        notes: NoteFacts::each_once(&scene.notes),
-        seconds: began.elapsed().as_secs_f64(),
-    })
-}
-
-impl FileFacts {
-    fn text(&self, paint: Paint) -> String {
-        let mut text = Text::new(paint);
-        text.title(&self.file, "");
-        text.row("format", self.format);
-        text.row("units", units(self.scene.units));
-        text.row("objects", grouped(self.scene.objects.len()));
-        text.row("inspected in", seconds(self.seconds));
-        self.notes.iter().for_each(|note| text.line(format!("  {}", note.line(paint).trim_end())));
-        for object in &self.scene.objects {
-            text.line("");
-            write_object(object, &mut text);
-        }
-        text.finish()
-    }
-}
-
-fn units(units: UnitFacts) -> String {
-    let length =
-        units.metres_per_unit.map_or("not stated".to_owned(), |metres| format!("1 unit is {} m", short(metres)));
-    units.up_axis.map_or(length.clone(), |axis| format!("{length}, {axis} is up"))
-}
-
-fn write_object(object: &ObjectFacts, text: &mut Text) {
+/// Adds the rows of an object.
+pub(super) fn write(object: &ObjectFacts, text: &mut Text) {
     text.line(format!("  {}", text.paint.title(named(&object.name))));
     let mut row = |label: &str, words: String| text.row_at(2, label, words);
     row("points", points(object));

@@ -1,10 +1,9 @@
-//! Details and hints of library errors in terms of options. Libraries do not refer to options of the command line; only
-//! this file does.
+//! Hints that name options of the command line.
 
 use std::error::Error;
 
 use dermis::active::volume::VolumeError;
-use dermis::active::wrinkle::{ClothError, WrinkleError};
+use dermis::active::wrinkle::WrinkleError;
 use dermis::animations::AnimationsError;
 use dermis::bodies::BodyFileError;
 use dermis::io::{self, ErrorKind};
@@ -12,111 +11,12 @@ use dermis::keep_volume::KeepVolumeError;
 use dermis::pose_model::PoseError;
 use dermis::skin::FitError;
 use dermis::skin::envelope::{ExamplesError, TrainError};
-use dermis::tet::tetrahedra::{Intersection, TetError};
+use dermis::tet::tetrahedra::TetError;
 use dermis::tissue::fem::ModelError;
 use dermis::tissue::layered::LayeredError;
 use dermis::train_envelope::EnvelopeError;
-use dermis::{EvaluateError, RetargetError, SelectError};
+use dermis::{RetargetError, SelectError};
 use dermis_view::ServeError;
-
-/// Number of intersecting pairs of triangles that are listed.
-const MAX_LISTED_PAIRS: usize = 8;
-
-/// The error that `error` wraps transparently; message, source and hint are those of the wrapped error.
-pub(crate) fn unwrapped<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error + 'static) {
-    let inner: Option<&(dyn Error + 'static)> = if let Some(error) = error.downcast_ref::<BodyFileError>() {
-        match error {
-            BodyFileError::File(error) => Some(error),
-            BodyFileError::Select(error) => Some(error),
-            BodyFileError::Retarget(error) => Some(error),
-            BodyFileError::Layered(error) => Some(error),
-            _ => None,
-        }
-    } else if let Some(error) = error.downcast_ref::<dermis::Error>() {
-        Some(error.inner())
-    } else if let Some(AnimationsError::Select(error)) = error.downcast_ref() {
-        Some(error)
-    } else if let Some(AnimationsError::Evaluate(error)) = error.downcast_ref() {
-        Some(error)
-    } else if let Some(SelectError::Evaluate(error)) = error.downcast_ref() {
-        Some(error)
-    } else if let Some(EvaluateError::Volume(error)) = error.downcast_ref() {
-        Some(error)
-    } else if let Some(KeepVolumeError::Volume { cause, .. }) = error.downcast_ref() {
-        Some(cause)
-    } else if let Some(KeepVolumeError::Evaluate(error)) = error.downcast_ref() {
-        Some(error)
-    } else if let Some(ClothError::Layer(error)) = error.downcast_ref() {
-        Some(error)
-    } else if let Some(LayeredError::Tetrahedra(error)) = error.downcast_ref() {
-        Some(error)
-    } else {
-        None
-    };
-    inner.map_or(error, unwrapped)
-}
-
-/// Returns whether the error is a stop requested by the user.
-pub(crate) fn is_stop(error: &(dyn Error + 'static)) -> bool {
-    matches!(error.downcast_ref::<io::Error>().map(io::Error::kind), Some(ErrorKind::Stopped))
-        || matches!(error.downcast_ref(), Some(FitError::Stopped))
-        || matches!(error.downcast_ref(), Some(TrainError::Stopped))
-        || matches!(error.downcast_ref(), Some(KeepVolumeError::Stopped))
-        || matches!(error.downcast_ref(), Some(ClothError::Stopped))
-        || matches!(error.downcast_ref(), Some(LayeredError::Stopped))
-        || matches!(error.downcast_ref(), Some(TetError::Stopped))
-}
-
-/// Returns whether the error rejects a result rather than the input.
-pub(crate) fn is_wrong_result(error: &(dyn Error + 'static)) -> bool {
-    matches!(error.downcast_ref(), Some(ClothError::Area { .. }))
-        || matches!(error.downcast_ref(), Some(LayeredError::TooFar { .. }))
-        || matches!(error.downcast_ref(), Some(EvaluateError::Extent { .. }))
-}
-
-/// Message of errors whose own text is not suitable for the command line.
-pub(crate) fn message(error: &(dyn Error + 'static)) -> Option<String> {
-    if let Some(TetError::SelfIntersecting { count, .. }) = error.downcast_ref() {
-        return Some(format!("the skin self-intersects in {count} pairs of triangles"));
-    }
-    let is_rigid = matches!(error.downcast_ref(), Some(LayeredError::Model(ModelError::NothingFree)));
-    is_rigid.then(|| "no element of the body is simulated".to_owned())
-}
-
-/// Additional lines of the error.
-pub(crate) fn details(error: &(dyn Error + 'static)) -> Vec<String> {
-    if let Some(error) = error.downcast_ref::<io::Error>() {
-        return match error.kind() {
-            ErrorKind::PointCountChanges { frame, expected, found } => {
-                vec![format!("earlier frames have {expected} points, frame {frame} has {found}")]
-            }
-            _ => Vec::new(),
-        };
-    }
-    if let Some(TetError::SelfIntersecting { count, pairs }) = error.downcast_ref() {
-        return intersections(*count, pairs);
-    }
-    if let Some(BodyFileError::NoSuchShape { names, .. }) = error.downcast_ref() {
-        let none = names.is_empty();
-        return vec![if none { "shapes: none".to_owned() } else { format!("shapes: {}", names.join(", ")) }];
-    }
-    let of_select = error.downcast_ref().map(SelectError::details);
-    let of_retarget = error.downcast_ref().map(RetargetError::details);
-    let of_volume = error.downcast_ref().map(VolumeError::details);
-    let of_envelope = error.downcast_ref().map(EnvelopeError::details);
-    of_select.or(of_retarget).or(of_volume).or(of_envelope).unwrap_or_default()
-}
-
-fn intersections(count: usize, pairs: &[Intersection]) -> Vec<String> {
-    let line = |pair: &Intersection| {
-        let ([first, second], at) = (pair.triangles, pair.position);
-        format!("triangles {first} and {second} near ({:.3}, {:.3}, {:.3})", at.x, at.y, at.z)
-    };
-    let more = count.saturating_sub(MAX_LISTED_PAIRS);
-    let rest = (more > 0).then(|| format!("and {more} more"));
-    pairs.iter().take(MAX_LISTED_PAIRS).map(line).chain(rest).collect()
-}
-
 /// Hint for the error in terms of options.
 pub(crate) fn hint(error: &(dyn Error + 'static)) -> Option<String> {
     if let Some(error) = error.downcast_ref::<io::Error>() {
@@ -166,7 +66,7 @@ fn option_hint(error: &(dyn Error + 'static)) -> Option<&'static str> {
         return training(error);
     }
     if let Some(BodyFileError::Size { .. }) = error.downcast_ref() {
-        return Some("give the unit with --metres-per-unit, such as 0.01 for centimetres");
+        return Some("give the unit of the file with --units, such as cm");
     }
     if let Some(error) = error.downcast_ref() {
         return animations(error);

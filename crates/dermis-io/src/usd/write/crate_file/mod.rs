@@ -1,17 +1,19 @@
-//! A crate (`.usdc`), version 0.8: values go to the file as they come, tables follow at the end.
+//! A crate (`.usdc`), version 0.8: values are written at once, tables at the end.
 //!
-//! A value is 64 bits: flags for arrays (63), inlined (62) and compressed (61) values, a type (48–55) and 48 bits that are
-//! the value itself or its offset. A field is a token, its name, and a value; a spec is a path, a set of fields and a kind.
-//! Paths are a tree in depth-first order: each has the token of its last element, negative for properties, and a jump: −2
-//! for a leaf, −1 if only a child follows, 0 if only a sibling follows, otherwise the distance to the sibling. See
-//! `read::crate_check` for the tables.
+//! A value is 64 bits: flags for arrays (63), inlined (62) and compressed (61) values, a type (48–55) and 48 bits that
+//! are the value itself or its offset. A field is a token, its name, and a value; a spec is a path, a set of fields and
+//! a kind. Paths are a tree in depth-first order: each has the token of its last element, negative for properties, and
+//! a jump: −2 for a leaf, −1 if only a child follows, 0 if only a sibling follows, otherwise the distance to the
+//! sibling. See `read::crate_check` for the tables.
+
+mod prims;
 
 use std::collections::HashMap;
-use std::io::{Seek, SeekFrom, Write};
+use std::io::{Seek, Write};
 
 use half::f16;
 
-use super::layer::{Layer, Metadata, Value};
+use super::layer::{Metadata, Value};
 use super::packed::{packed, packed_integers};
 use crate::error::Error;
 
@@ -64,7 +66,7 @@ mod spec {
 const EXPLICIT: u8 = 0b11;
 const PREPENDED: u8 = 0b10_0000;
 
-/// A crate under way.
+/// Writer of a crate.
 pub(super) struct Crate<W> {
     out: W,
     position: u64,
@@ -93,7 +95,7 @@ struct Table {
     index_of: HashMap<String, u32>,
 }
 
-/// A path: its last element and what hangs from it.
+/// A path: its last element and its children.
 #[derive(Default)]
 struct Path {
     token: u32,
@@ -421,10 +423,10 @@ impl<W: Write + Seek> Crate<W> {
         let mut pending = vec![Step::Enter(0, false)];
         while let Some(step) = pending.pop() {
             match step {
-                Step::Leave(place) => jumps[place] = (indices.len() - place) as i32,
+                Step::Leave(index) => jumps[index] = (indices.len() - index) as i32,
                 Step::Enter(path, has_sibling) => {
                     let Path { token, is_property, children } = &self.paths[path];
-                    let place = indices.len();
+                    let index = indices.len();
                     indices.push(path as i32);
                     elements.push(if *is_property { -(*token as i32) } else { *token as i32 });
                     jumps.push(match (children.is_empty(), has_sibling) {
@@ -433,7 +435,7 @@ impl<W: Write + Seek> Crate<W> {
                         (false, _) => -1,
                     });
                     if has_sibling && !children.is_empty() {
-                        pending.push(Step::Leave(place));
+                        pending.push(Step::Leave(index));
                     }
                     for (index, &child) in children.iter().enumerate().rev() {
                         pending.push(Step::Enter(child, index + 1 < children.len()));
@@ -442,133 +444,5 @@ impl<W: Write + Seek> Crate<W> {
             }
         }
         [indices, elements, jumps]
-    }
-}
-
-impl<W: Write + Seek> Layer for Crate<W> {
-    fn begin(&mut self, metadata: &[Metadata]) -> Result<(), Error> {
-        self.bytes(&[0; HEADER_SIZE])?;
-        let fields = self.metadata(metadata)?;
-        self.open.push(Prim { path: 0, kind: spec::PSEUDO_ROOT, fields, children: Vec::new(), properties: Vec::new() });
-        Ok(())
-    }
-
-    fn open(&mut self, kind: &str, name: &str, metadata: &[Metadata]) -> Result<(), Error> {
-        let token = self.token(name);
-        let parent = self.open.last().map_or(0, |prim| prim.path);
-        let path = self.path(parent, token, false);
-        // 0 is `def`.
-        let mut fields = vec![(self.token("specifier"), INLINED | kind::SPECIFIER << 48)];
-        let typed = self.value("token", Value::Token(kind))?;
-        fields.push((self.token("typeName"), typed));
-        fields.extend(self.metadata(metadata)?);
-        if let Some(parent) = self.open.last_mut() {
-            parent.children.push(token);
-        }
-        self.open.push(Prim { path, kind: spec::PRIM, fields, children: Vec::new(), properties: Vec::new() });
-        Ok(())
-    }
-
-    fn close(&mut self) -> Result<(), Error> {
-        self.close_prim()
-    }
-
-    fn attribute(&mut self, declaration: &str, value: Option<Value<'_>>, metadata: &[Metadata]) -> Result<(), Error> {
-        let (property, declared) = self.property(declaration)?;
-        if let Some(value) = value {
-            let value = self.value(&declared, value)?;
-            self.set(property, "default", value);
-        }
-        let fields = self.metadata(metadata)?;
-        if let Some(property) = self.open.last_mut().and_then(|prim| prim.properties.get_mut(property)) {
-            property.fields.extend(fields);
-        }
-        Ok(())
-    }
-
-    fn connect(&mut self, declaration: &str, target: &str) -> Result<(), Error> {
-        let (property, _) = self.property(declaration)?;
-        let target = self.path_named(target);
-        let value = self.list_op(kind::PATH_LIST_OP, EXPLICIT, vec![target])?;
-        self.set(property, "connectionPaths", value);
-        Ok(())
-    }
-
-    fn relationship(&mut self, name: &str, targets: &[String]) -> Result<(), Error> {
-        let token = self.token(name);
-        let parent = self.open.last().map_or(0, |prim| prim.path);
-        let path = self.path(parent, token, true);
-        let targets = targets.iter().map(|target| self.path_named(target)).collect();
-        let value = self.list_op(kind::PATH_LIST_OP, EXPLICIT, targets)?;
-        let uniform = (self.token("variability"), INLINED | kind::VARIABILITY << 48 | 1);
-        let fields = vec![uniform, (self.token("targetPaths"), value)];
-        self.add(Property { token, path, kind: spec::RELATIONSHIP, fields });
-        Ok(())
-    }
-
-    fn open_samples(&mut self, declaration: &str) -> Result<(), Error> {
-        let (property, _) = self.property(declaration)?;
-        self.samples = Some((property, Vec::new()));
-        Ok(())
-    }
-
-    fn sample(&mut self, time: f64, value: Value<'_>) -> Result<(), Error> {
-        // Samples of `half3[]` are those of scales; the type is in the attribute's declaration.
-        let declared = self.samples.as_ref().and_then(|(property, _)| {
-            let property = self.open.last()?.properties.get(*property)?;
-            let (_, typed) = property.fields.first()?;
-            self.tokens.texts.get((typed & 0xffff_ffff) as usize).cloned()
-        });
-        let value = self.value(&declared.unwrap_or_default(), value)?;
-        if let Some((_, samples)) = &mut self.samples {
-            samples.push((time, value));
-        }
-        Ok(())
-    }
-
-    fn close_samples(&mut self) -> Result<(), Error> {
-        let Some((property, samples)) = self.samples.take() else { return Ok(()) };
-        let bits: Vec<u64> = samples.iter().map(|(time, _)| time.to_bits()).collect();
-        let times = if let Some(times) = self.times.get(&bits) {
-            *times
-        } else {
-            let mut data = (bits.len() as u64).to_le_bytes().to_vec();
-            data.extend(bits.iter().flat_map(|time| time.to_le_bytes()));
-            let times = kind::DOUBLES << 48 | self.at_offset(&data)?;
-            self.times.insert(bits, times);
-            times
-        };
-        // Times and values are stored before, so a distance leads to the number behind it.
-        let mut data = 8u64.to_le_bytes().to_vec();
-        data.extend(times.to_le_bytes());
-        data.extend(8u64.to_le_bytes());
-        data.extend((samples.len() as u64).to_le_bytes());
-        data.extend(samples.iter().flat_map(|(_, value)| value.to_le_bytes()));
-        let value = kind::TIME_SAMPLES << 48 | self.at_offset(&data)?;
-        self.set(property, "timeSamples", value);
-        Ok(())
-    }
-
-    fn finish(&mut self) -> Result<(), Error> {
-        self.close_prim()?;
-        let mut contents = Vec::new();
-        for (name, table) in self.tables() {
-            let start = self.at_offset(&table)?;
-            contents.push((name, start, table.len() as u64));
-        }
-        let mut data = (contents.len() as u64).to_le_bytes().to_vec();
-        for (name, start, size) in contents {
-            let mut padded = [0u8; 16];
-            padded[..name.len()].copy_from_slice(name.as_bytes());
-            data.extend(padded);
-            data.extend(start.to_le_bytes());
-            data.extend(size.to_le_bytes());
-        }
-        let table = self.at_offset(&data)?;
-        self.out.seek(SeekFrom::Start(0))?;
-        self.out.write_all(MAGIC)?;
-        self.out.write_all(&VERSION)?;
-        self.out.write_all(&table.to_le_bytes())?;
-        Ok(self.out.flush()?)
     }
 }
