@@ -23,7 +23,7 @@ pub enum Engine {
     Web,
 }
 
-/// What an engine supports.
+/// Features and limits of an engine.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct EngineProfile {
     /// Name of the engine.
@@ -52,7 +52,7 @@ impl Engine {
     pub const ALL: [Self; 7] =
         [Self::Unreal, Self::Unity, Self::Godot, Self::Three, Self::Bevy, Self::Blender, Self::Web];
 
-    /// What the engine supports.
+    /// Features and limits of the engine.
     pub fn profile(self) -> EngineProfile {
         let gltf = EngineProfile {
             name: "three.js",

@@ -37,7 +37,7 @@ impl RigArgs {
 }
 
 impl Args {
-    /// What the engine supports, if one is given.
+    /// Profile of the engine, if one is given.
     pub(super) fn profile(&self) -> Option<EngineProfile> {
         self.engine.map(|engine| Engine::from(engine).profile())
     }

@@ -1,6 +1,6 @@
 //! The root of a joint tree.
 //!
-//! Joints do not tell which of two bones is the parent. Rigs of animals and humans have their root at the hips: the bone
+//! Joints do not determine which of two bones is the parent. Rigs of animals and humans have their root at the hips: the bone
 //! in the mirror plane that carries the legs, which are the heavier of the pairs of limbs that mirror each other. If two
 //! pairs are about equally heavy, as the legs of a quadruped can be, the hips are at the end with less in the plane, which
 //! is a tail or nothing instead of neck and head. Trees without such pairs, and those for which neither decides, have
