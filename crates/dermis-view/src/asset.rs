@@ -7,9 +7,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dermis::evaluate::{self, EvaluateError, Motion};
-use dermis::mesh::glam::{DVec3, Vec3};
+use dermis::mesh::glam::Vec3;
 use dermis::mesh::tri_mesh::bounds;
-use dermis::mesh::{Clip, MeshSequence, Note, Object, Rig, Scene, SequenceError, TriMesh, Units, UpAxis};
+use dermis::mesh::{Clip, MeshSequence, Note, Object, Rig, Scene, SequenceError, Units, UpAxis};
 use dermis::skin::Skin;
 use dermis::tissue::layered::LayeredBody;
 use serde::Serialize;
@@ -312,6 +312,8 @@ fn unit_name(metres: Option<f64>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use dermis::mesh::TriMesh;
+
     use super::*;
 
     fn named(name: &str) -> Object {

@@ -8,7 +8,7 @@
 
 pub mod asset;
 pub mod asset_store;
-mod bones;
+pub mod bones;
 pub mod bundle;
 pub mod formatting;
 mod guard;

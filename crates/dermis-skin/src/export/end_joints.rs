@@ -16,12 +16,11 @@ const WITHIN: f64 = 0.95;
 /// Minimum length of a bone, relative to the diagonal of the mesh.
 const MIN_LENGTH: f64 = 0.005;
 
-/// Marks the end joints of `rig`: below another joint, without joints below them and without points, with names of the
-/// form that [`with_end_joints`] gives.
+/// Marks the end joints of `rig`: without joints below them and without points, with names of the form that
+/// [`with_end_joints`] gives.
 pub fn end_joints(rig: &Rig) -> Vec<bool> {
     let joints = rig.joints();
-    let mut ends: Vec<bool> =
-        joints.iter().map(|joint| joint.parent.is_some() && joint.name.ends_with(SUFFIX)).collect();
+    let mut ends: Vec<bool> = joints.iter().map(|joint| joint.name.ends_with(SUFFIX)).collect();
     for parent in joints.iter().filter_map(|joint| joint.parent) {
         ends[parent] = false;
     }
@@ -29,6 +28,12 @@ pub fn end_joints(rig: &Rig) -> Vec<bool> {
         ends[joint as usize] = false;
     }
     ends
+}
+
+/// Bone of an end joint: its parent, or the bone of its name if a file has no joint above it, as for nested nodes.
+pub(super) fn owner(rig: &Rig, end: usize) -> Option<usize> {
+    let Joint { name, parent, .. } = &rig.joints()[end];
+    parent.or_else(|| rig.joints().iter().position(|joint| Some(joint.name.as_str()) == name.strip_suffix(SUFFIX)))
 }
 
 /// Returns `rig` and `clips` with an end joint below each bone that moves points and has no joints below it.

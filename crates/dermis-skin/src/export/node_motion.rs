@@ -17,7 +17,7 @@ use dermis_math::svd3::svd3;
 use dermis_mesh::{Clip, Rig};
 use glam::{DAffine3, DMat3, DQuat, DVec3};
 
-use super::end_joints::end_joints;
+use super::end_joints::{end_joints, owner};
 use super::polar_nodes::polar_factors;
 
 /// Largest deviation of a node's world transform from the joint's: linear part relative to its size, translation
@@ -161,7 +161,7 @@ pub(super) fn flexible_motions(rig: &Rig, clips: &[Arc<Clip>], fine: &[bool]) ->
     let ends_last = (0..ends.len()).filter(|&joint| !ends[joint]).chain((0..ends.len()).filter(|&joint| ends[joint]));
     for joint in ends_last {
         let description = &rig.joints()[joint];
-        if let Some(parent) = description.parent.filter(|_| ends[joint]) {
+        if let Some(parent) = owner(rig, joint).filter(|&parent| ends[joint] && !ends[parent]) {
             inverse_binds[joint] = description.inverse_bind;
             motions.push(end_motion(rig, clips, (joint, &bind), first_nodes[parent], parent));
             continue;

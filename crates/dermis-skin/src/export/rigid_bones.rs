@@ -12,7 +12,7 @@ use dermis_mesh::pose::pose_into;
 use dermis_mesh::{Clip, Joint, Rig, RigError, RigPose, TriMesh};
 use glam::{DAffine3, DMat3, DVec3, Vec3};
 
-use super::end_joints::end_joints;
+use super::end_joints::{end_joints, owner};
 
 /// A rig of rigid bones and its distance from the rig that it replaces.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ pub fn rigid_bones(mesh: &TriMesh, rig: &Rig, clips: &[Arc<Clip>]) -> Result<Rig
         };
         let mut nearest: Vec<DAffine3> = transforms.iter().enumerate().map(nearest).collect();
         for joint in (0..nearest.len()).filter(|&joint| ends[joint]) {
-            if let Some(parent) = rig.joints()[joint].parent {
+            if let Some(parent) = owner(rig, joint) {
                 nearest[joint] = nearest[parent] * binds[parent].inverse() * binds[joint];
             }
         }

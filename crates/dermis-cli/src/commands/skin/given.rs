@@ -2,11 +2,13 @@
 
 use std::path::Path;
 
-use dermis::skin::RigOptions;
+use dermis::skin::{RigOptions, RigReport};
 use dermis::{Engine, EngineProfile};
+use serde::Serialize;
 
 use super::args::Args;
 use crate::diagnostic::Diagnostic;
+use crate::numbers::{counted, measured};
 use crate::options::{count, expect_effect};
 
 /// Use of the rig of `--rig`.
@@ -33,6 +35,31 @@ impl RigArgs {
             lock_weights: self.lock_weights,
             helpers: self.helpers.unwrap_or(0),
         }
+    }
+}
+
+/// Rig of `--rig` in the summary.
+#[derive(Debug, Serialize)]
+pub(super) struct GivenRig {
+    /// Parent of each helper bone.
+    helpers: Vec<String>,
+    /// Distortion without the helper bones.
+    distortion_percent_rig: f64,
+}
+
+impl GivenRig {
+    pub(super) fn new(report: &RigReport) -> Self {
+        Self { helpers: report.helper_parents.clone(), distortion_percent_rig: report.distortion_percent_rig }
+    }
+
+    /// Description of the helper bones; `None` if there are none.
+    pub(super) fn row(&self) -> Option<String> {
+        let mut parents = self.helpers.clone();
+        parents.sort();
+        parents.dedup();
+        let (bones, joints) = (counted(self.helpers.len(), "bone", "bones"), counted(parents.len(), "joint", "joints"));
+        let without = measured(self.distortion_percent_rig);
+        (!self.helpers.is_empty()).then(|| format!("{bones} under {joints}; {without} % distortion without them"))
     }
 }
 

@@ -5,6 +5,7 @@ use dermis::skin::{BoneModel, Fit, FitOptions};
 use serde::Serialize;
 
 use super::args::Args;
+use super::given::GivenRig;
 use crate::job::Facts;
 use crate::motion::MotionFacts;
 use crate::numbers::{counted, measured, short};
@@ -55,15 +56,6 @@ pub(super) struct Summary {
     /// Settings of `--engine`.
     #[serde(skip_serializing_if = "Option::is_none")]
     engine: Option<String>,
-}
-
-/// Rig of `--rig`.
-#[derive(Debug, Serialize)]
-struct GivenRig {
-    /// Parent of each helper bone.
-    helpers: Vec<String>,
-    /// Distortion without the helper bones.
-    distortion_percent_rig: f64,
 }
 
 /// Joint tree of `--skeleton`.
@@ -131,10 +123,7 @@ impl Summary {
                 roots: report.roots,
                 distortion_percent_free: report.distortion_percent_free,
             }),
-            given: fit.rig.as_ref().map(|report| GivenRig {
-                helpers: report.helper_parents.clone(),
-                distortion_percent_rig: report.distortion_percent_rig,
-            }),
+            given: fit.rig.as_ref().map(GivenRig::new),
             engine: args.profile().map(|profile| format!("{}: {}", profile.name, profile.summary())),
         }
     }
@@ -172,15 +161,8 @@ impl Facts for Summary {
             let free = measured(distortion_percent_free);
             text.row("skeleton", format!("{joints}, {roots}; {free} % distortion without it"));
         }
-        if let Some(GivenRig { helpers, distortion_percent_rig }) =
-            self.given.as_ref().filter(|rig| !rig.helpers.is_empty())
-        {
-            let mut parents = helpers.clone();
-            parents.sort();
-            parents.dedup();
-            let (bones, joints) = (counted(helpers.len(), "bone", "bones"), counted(parents.len(), "joint", "joints"));
-            let without = measured(*distortion_percent_rig);
-            text.row("helpers", format!("{bones} under {joints}; {without} % distortion without them"));
+        if let Some(row) = self.given.as_ref().and_then(GivenRig::row) {
+            text.row("helpers", row);
         }
         text.row("largest error", format!("{} % of the diagonal", measured(self.max_error_percent)));
         let Degrees { geometric, skinned } = self.normal_error_degrees;

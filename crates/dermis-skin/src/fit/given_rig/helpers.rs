@@ -130,16 +130,13 @@ impl Helpers<'_> {
 
     fn weigh(&self, state: &mut State, reselect: bool) {
         let Self { trajectories, surface, max_influences, smoothness, .. } = *self;
-        match &self.locked {
-            Some(locked) => {
-                let candidates = self.candidates(state);
-                let options = LockedOptions { locked, max_influences, smoothness, candidates: &candidates };
-                weigh_helpers(trajectories, state, surface, &options);
-            }
-            None => {
-                let local = LocalOptions { max_influences, smoothness, reselect, keep_rest: true };
-                weigh_locally(trajectories, state, surface, &local);
-            }
+        if let Some(locked) = &self.locked {
+            let candidates = self.candidates(state);
+            let options = LockedOptions { locked, max_influences, smoothness, candidates: &candidates };
+            weigh_helpers(trajectories, state, surface, &options);
+        } else {
+            let local = LocalOptions { max_influences, smoothness, reselect, keep_rest: true };
+            weigh_locally(trajectories, state, surface, &local);
         }
     }
 
@@ -177,8 +174,8 @@ impl Helpers<'_> {
             })
             .collect();
         for (frame, frame_bones) in solved.iter().enumerate() {
-            for bone in self.joints..bones {
-                set_affine(&mut state.transforms, frame, bone, frame_bones[bone]);
+            for (bone, affine) in frame_bones.iter().enumerate().skip(self.joints) {
+                set_affine(&mut state.transforms, frame, bone, *affine);
             }
         }
     }
@@ -204,7 +201,7 @@ impl Helpers<'_> {
         let mut joints: Vec<Joint> = Vec::new();
         let mut number = 0;
         for helper in self.joints..state.bone_count() {
-            let region = self.region(state, helper);
+            let region = region(state, helper);
             let parent = self.parent(state, rig, &region);
             let name = loop {
                 number += 1;
@@ -220,12 +217,6 @@ impl Helpers<'_> {
         joints
     }
 
-    /// Points of a helper and their weights.
-    fn region(&self, state: &State, helper: usize) -> Vec<(usize, f64)> {
-        let weight = |influences: &Influences| influences.iter().find(|entry| entry.0 == helper).map(|entry| entry.1);
-        state.influences.iter().enumerate().filter_map(|(point, row)| Some((point, weight(row)?))).collect()
-    }
-
     /// Joint of the rig that moves most of `region`, or else the nearest one.
     fn parent(&self, state: &State, rig: &Rig, region: &[(usize, f64)]) -> usize {
         let mut sums = vec![0.0; self.joints];
@@ -239,7 +230,7 @@ impl Helpers<'_> {
         if sums[best] > 0.0 {
             return best;
         }
-        let middle = self.middle(state, region) * self.trajectories.scale + self.trajectories.centre;
+        let middle = middle(state, region) * self.trajectories.scale + self.trajectories.centre;
         let distance = |joint: usize| {
             let position = rig.joints()[joint].bind().translation;
             if position.is_finite() { position.distance(middle) } else { f64::INFINITY }
@@ -247,14 +238,9 @@ impl Helpers<'_> {
         (1..self.joints).fold(0, |best, next| if distance(next) < distance(best) { next } else { best })
     }
 
-    fn middle(&self, state: &State, region: &[(usize, f64)]) -> DVec3 {
-        let mass: f64 = region.iter().map(|entry| entry.1).sum();
-        region.iter().map(|&(point, weight)| weight * state.rest[point]).sum::<DVec3>() / mass.max(f64::MIN_POSITIVE)
-    }
-
     /// Point of the region that moves least against the parent.
     fn pivot(&self, state: &State, helper: usize, parent: usize, region: &[(usize, f64)]) -> DVec3 {
-        let middle = self.middle(state, region);
+        let middle = middle(state, region);
         let mass: f64 = region.iter().map(|entry| entry.1).sum();
         let square: f64 =
             region.iter().map(|&(point, weight)| weight * state.rest[point].distance_squared(middle)).sum();
@@ -279,4 +265,16 @@ impl Helpers<'_> {
             )));
         }
     }
+}
+
+/// Points of a helper and their weights.
+fn region(state: &State, helper: usize) -> Vec<(usize, f64)> {
+    let weight = |influences: &Influences| influences.iter().find(|entry| entry.0 == helper).map(|entry| entry.1);
+    state.influences.iter().enumerate().filter_map(|(point, row)| Some((point, weight(row)?))).collect()
+}
+
+/// Weighted mean of the points of a region.
+fn middle(state: &State, region: &[(usize, f64)]) -> DVec3 {
+    let mass: f64 = region.iter().map(|entry| entry.1).sum();
+    region.iter().map(|&(point, weight)| weight * state.rest[point]).sum::<DVec3>() / mass.max(f64::MIN_POSITIVE)
 }
