@@ -102,6 +102,45 @@ export const interaction = ({ withPage, shot, dermis, files, fits, sampleAndFit 
     });
   },
 
+  async "bones are a tree of octahedra; a click on one shows its weights"() {
+    const tree = ["skin", "sample:gallop", "-o", "tree.glb", "--bones", "8", "--refine", "6", "--frames", "::8", "--skeleton"];
+    run(dermis, tree, files);
+    await withPage(["tree.glb"], async (page) => {
+      await until(page, "viewer.active && window.dermis.stats.firstPictureMs !== null");
+      const panel = page.locator("[data-role=bones]");
+      assert.equal(await panel.locator(".row").count(), 8, "end joints are not shown");
+      assert.ok((await panel.locator("details").count()) > 0, "the joints are a tree");
+      const visible = () => panel.locator(".row:visible").count();
+      assert.equal(await visible(), 8);
+      await panel.locator("details").first().evaluate((details) => (details.open = false));
+      assert.equal(await visible(), 1, "the root is collapsed");
+      await panel.locator("details").first().evaluate((details) => (details.open = true));
+      const before = await picture(page);
+      await page.keyboard.press("b");
+      await page.waitForTimeout(300);
+      assert.ok(difference(before, await picture(page)) > 0, "bones are drawn");
+      await shot(page, "octahedra");
+      await panel.locator(".row").nth(3).click();
+      await until(page, "viewer.state.heat === 'weight'");
+      assert.equal(await panel.locator(".row.active").count(), 1);
+      const bone = await state(page, "viewer.state.bone");
+      const at = await state(
+        page,
+        `(() => {
+          const { model } = viewer.active;
+          const other = model.info.bones.findIndex((info, at) => at !== ${bone} && !info.is_end && info.tail);
+          const { anchor, tail } = model.info.bones[other];
+          const middle = viewer.stage.camera.position.clone().set(...anchor.map((x, c) => 0.5 * (x + tail[c])));
+          const ndc = model.poseWithBone(other, viewer.frameOf(viewer.active), middle).project(viewer.stage.camera);
+          const box = viewer.stage.canvas.getBoundingClientRect();
+          return [box.left + (0.5 + 0.5 * ndc.x) * box.width, box.top + (0.5 - 0.5 * ndc.y) * box.height];
+        })()`,
+      );
+      await page.mouse.click(...at);
+      await until(page, `viewer.state.bone !== ${bone}`);
+    });
+  },
+
   async "the vertex panel can be used during playback"() {
     await withPage(sampleAndFit, async (page) => {
       await showView(page, "fit + corrections");

@@ -110,6 +110,45 @@ fn a_skeleton_is_a_tree_in_every_format() {
 }
 
 #[test]
+fn a_rig_is_kept_and_gets_helpers_or_a_motion() {
+    let sandbox = Sandbox::new();
+    sandbox.succeed(&skin(&["--bones", "5", "--keep-rest", "--skeleton", "-o", "rig.glb"]));
+    let given = ["--rig", "rig.glb", "--lock-weights", "--format", "json"];
+    let plain = sandbox.succeed(&skin(&given)).json();
+    let helped = sandbox.succeed(&skin(&[&given[..], &["--helpers", "3", "-o", "helped.glb"]].concat())).json();
+    assert_eq!(helped["helpers"].as_array().unwrap().len(), 3, "{helped}");
+    assert!(number(&helped, "distortion_percent") < number(&plain, "distortion_percent"), "{plain} {helped}");
+    assert_eq!(number(&helped, "distortion_percent_rig"), number(&plain, "distortion_percent_rig"));
+    let solved = sandbox.succeed(&skin(&[&given[..], &["--rotations-only"]].concat())).json();
+    // The motion of the file is a motion of fixed offsets already.
+    let (given, solved) = (number(&plain, "distortion_percent"), number(&solved, "distortion_percent"));
+    assert!(solved <= 1.1 * given, "{solved} is worse than {given}");
+    let said = sandbox.fail(&skin(&["--helpers", "3"]));
+    assert!(said.contains("--rig"), "{said}");
+}
+
+#[test]
+fn an_engine_chooses_what_it_supports_and_reports_what_exceeds_it() {
+    let sandbox = Sandbox::new();
+    let quick = ["--bones", "4", "--refine", "4", "--format", "json"];
+    let run = |more: &[&str]| sandbox.run(&skin(&[&quick[..], more].concat()));
+    let unreal = run(&["--engine", "unreal", "-o", "horse.fbx"]);
+    assert_eq!((unreal.code, &unreal.json()["bone_model"]), (0, &"scaled".into()), "{}", unreal.stderr);
+    assert!(unreal.json()["engine"].as_str().unwrap().contains("centimetres, Z up"));
+    let again = sandbox.succeed(&["inspect", "horse.fbx", "--format", "json"]).stdout;
+    assert!(again.contains("0.01"), "the file is in centimetres: {again}");
+    for engine in ["unity", "godot", "three", "bevy", "blender", "web"] {
+        assert_eq!(run(&["--engine", engine, "-o", &format!("{engine}.glb")]).code, 0, "{engine}");
+    }
+    let exceeded = run(&["--engine", "web", "--bone-model", "flexible", "--rank", "9", "-o", "large.obj"]);
+    assert_eq!(exceeded.code, 1);
+    let missed = exceeded.json()["missed"].to_string();
+    for part in ["flexible bones", "morph targets", "does not import .obj"] {
+        assert!(missed.contains(part), "{missed}");
+    }
+}
+
+#[test]
 fn frames_are_written_if_the_format_has_no_skins() {
     let sandbox = Sandbox::new();
     sandbox.succeed(&skin(&["--bones", "4", "-o", "baked.pc2"]));

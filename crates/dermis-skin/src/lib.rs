@@ -11,6 +11,7 @@
 //! | weights of given bones (SMA, Eq. 5–11) | `fit/sma/weights.rs` |
 //! | corrections (SMA, Eq. 12–13) | `fit/corrections.rs` |
 //! | refinement beyond the paper | `fit/refine/` |
+//! | joint trees; rigs that exist already, helper bones | `fit/skeleton/`, `fit/given_rig/` |
 //! | multi-weights by ridge regression (MWE, Eq. 8–9) | `envelope/local_ridge.rs` |
 //! | measures | `measure/` |
 //! | bones as nodes of a file | `export/` |
@@ -34,8 +35,8 @@ mod surface_graph;
 pub use bone_model::BoneModel;
 pub use fit::refine;
 pub use fit::{
-    Animation, Bones, Corrections, Fit, FitError, FitOptions, SkeletonKind, SkeletonReport, WeightMethod, fit,
-    fit_motion, fit_weights,
+    Animation, Bones, Corrections, Fit, FitError, FitOptions, RigOptions, RigReport, SkeletonKind, SkeletonReport,
+    WeightMethod, fit, fit_motion, fit_rig, fit_weights,
 };
 pub use measure::{Measures, RigQuality, compare, measure, rig_quality, statistics};
 pub use pose::{Pose, Poser};

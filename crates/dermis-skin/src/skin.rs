@@ -13,6 +13,7 @@ use dermis_mesh::{Clip, MeshError, Object, Rig, RigError, Shape, TriMesh};
 use glam::{DAffine3, Vec3};
 
 use crate::blend::{blend, palette};
+use crate::export::{with_end_joints, without_end_joints};
 use crate::pose::{Pose, Poser};
 
 /// A rest pose, its rig and its motions.
@@ -83,6 +84,19 @@ impl Skin {
             clips: self.clips.clone(),
             ..Object::default()
         }
+    }
+
+    /// Returns the skin as an object whose bones have end joints, which programs that draw bones need: see
+    /// [`with_end_joints`].
+    pub fn to_object_with_ends(&self, name: impl Into<String>) -> Result<Object, SkinError> {
+        let (rig, clips) = with_end_joints(&self.mesh, &self.rig, &self.clips)?;
+        Ok(Object { rig: Some(rig), clips, ..self.to_object(name) })
+    }
+
+    /// Returns the same skin without end joints.
+    pub fn without_ends(&self) -> Result<Self, SkinError> {
+        let (rig, clips) = without_end_joints(&self.mesh, &self.rig, &self.clips)?;
+        Ok(Self::of(Arc::clone(&self.mesh), rig, clips))
     }
 
     /// Topology and rest pose.

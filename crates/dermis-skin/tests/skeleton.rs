@@ -168,3 +168,28 @@ fn a_skeleton_needs_refinement() {
     let result = fit(sequence.mesh(), &[animation("a", &sequence)], &options, &NoProgress);
     assert!(matches!(result, Err(FitError::Option { .. })));
 }
+
+#[test]
+fn a_part_that_never_moves_has_a_joint_like_any_other() {
+    // The first two thirds of the chain are static; only the last bends.
+    let sequence = moving(tube(61), 16, |frame, p| {
+        let (joint, turn) = (Vec3::X * 4.05, Quat::from_rotation_z(0.6 * (0.7 * frame as f32).sin()));
+        if p.x > joint.x { joint + turn * (p - joint) } else { p }
+    });
+    let (fit, report) = fitted(&sequence, &options(2, SkeletonKind::Fixed));
+    assert_eq!((report.joints, report.roots, report.without_joint), (2, 1, 0));
+    let joints = fit.skin.rig().joints();
+    let child = joints.iter().find(|joint| joint.parent.is_some()).unwrap();
+    // A hinge about z determines the joint in x and y.
+    assert!((child.bind().translation.x - 4.05).abs() < 0.1, "{child:?}");
+    assert!(fit.measures.distortion_percent < 1.0, "{}", fit.measures.distortion_percent);
+}
+
+#[test]
+fn fixed_offsets_cost_little() {
+    // Figure of the table: at most 1.5 times the distortion of as many rigid bones without parents.
+    let (fit, report) = fitted(&chain(24), &options(5, SkeletonKind::Fixed));
+    let (fixed, free) = (fit.measures.distortion_percent, report.distortion_percent_free);
+    println!("fixed {fixed:.4} %, free {free:.4} %, ratio {:.2}", fixed / free);
+    assert!(fixed <= 1.5 * free + 0.01, "{fixed} {free}");
+}

@@ -7,13 +7,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dermis::evaluate::{self, EvaluateError, Motion};
-use dermis::mesh::glam::{DVec3, Vec3};
+use dermis::mesh::glam::Vec3;
 use dermis::mesh::tri_mesh::bounds;
-use dermis::mesh::{Clip, MeshSequence, Note, Object, Rig, Scene, SequenceError, TriMesh, Units, UpAxis};
+use dermis::mesh::{Clip, MeshSequence, Note, Object, Rig, Scene, SequenceError, Units, UpAxis};
 use dermis::skin::Skin;
 use dermis::tissue::layered::LayeredBody;
 use serde::Serialize;
 
+use crate::bones::{BoneInfo, bones};
 use crate::bundle::Bundle;
 
 /// Number of frames from which the bounds of a motion are computed.
@@ -83,15 +84,6 @@ pub struct MotionInfo {
     pub fps: f64,
     /// Asset whose recorded frames the clip is compared with.
     pub reference: Option<usize>,
-}
-
-/// Description of a bone: its location in the rest pose and its parent.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[allow(missing_docs, reason = "the names are the keys of the JSON")]
-pub struct BoneInfo {
-    pub name: String,
-    pub parent: Option<usize>,
-    pub anchor: [f32; 3],
 }
 
 /// Description of a level of detail.
@@ -319,31 +311,6 @@ fn lod_info(object: &Object) -> LodInfo {
     LodInfo { points: object.mesh.point_count(), triangles: object.mesh.triangle_count() }
 }
 
-/// Joints are drawn at their bind location. Bones of a fit have no location and are drawn at the weighted mean of
-/// their points.
-fn bones(mesh: &TriMesh, rig: &Rig) -> Vec<BoneInfo> {
-    let mut sums = vec![(DVec3::ZERO, 0.0); rig.joints().len()];
-    for (point, row) in mesh.points().iter().zip(rig.weights().rows()) {
-        for (joint, weight) in row {
-            let (sum, total) = &mut sums[joint as usize];
-            *sum += f64::from(weight) * point.as_dvec3();
-            *total += f64::from(weight);
-        }
-    }
-    let hierarchy = rig.joints().iter().any(|joint| joint.parent.is_some());
-    let anchor = |joint: usize| {
-        let (bind, (sum, total)) = (rig.joints()[joint].bind().translation, sums[joint]);
-        let amid = if total.abs() > f64::EPSILON { sum / total } else { DVec3::ZERO };
-        if hierarchy && bind.is_finite() { bind } else { amid }
-    };
-    let bone = |(index, joint): (usize, &dermis::mesh::Joint)| BoneInfo {
-        name: joint.name.clone(),
-        parent: joint.parent,
-        anchor: anchor(index).as_vec3().to_array(),
-    };
-    rig.joints().iter().enumerate().map(bone).collect()
-}
-
 fn up_axis(axis: Option<UpAxis>) -> &'static str {
     match axis {
         Some(UpAxis::X) => "x",
@@ -363,6 +330,8 @@ fn unit_name(metres: Option<f64>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use dermis::mesh::TriMesh;
+
     use super::*;
 
     fn named(name: &str) -> Object {

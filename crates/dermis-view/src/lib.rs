@@ -8,6 +8,7 @@
 
 pub mod asset;
 pub mod asset_store;
+pub mod bones;
 pub mod bundle;
 pub mod formatting;
 mod guard;

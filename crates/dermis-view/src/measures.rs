@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use dermis::mesh::{MeshSequence, Object, SequenceError};
 use dermis::skin::compare::frame_errors;
+use dermis::skin::measure::weight_structure::weight_structure;
 use dermis::skin::{BoneModel, Measures, Skin, SkinError, measure};
 use serde::Serialize;
 
@@ -36,8 +37,21 @@ pub struct RankMeasures {
     pub compression: f64,
     /// Largest error of a point, in the units of the scene.
     pub max_error: f64,
+    /// Structure of the weights, with the keys of `dermis skin`.
+    #[serde(flatten)]
+    pub weights: WeightFacts,
     /// The numbers as printed.
     pub text: BTreeMap<&'static str, String>,
+}
+
+/// Locality, sparsity and smoothness of weights.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[allow(missing_docs, reason = "the names are the keys of the JSON")]
+pub struct WeightFacts {
+    pub parts_per_bone: f64,
+    pub islands: usize,
+    pub mean_influences: f64,
+    pub weight_difference: f64,
 }
 
 /// Returns `skin` with `clip` as its only clip.
@@ -49,7 +63,8 @@ pub fn with_only_clip(skin: &Skin, clip: usize) -> Result<Skin, SkinError> {
 
 /// Measures `skin` with its first `rank` corrections, whose clip `clip` reproduces `sequence`.
 pub fn at_rank(skin: &Skin, clip: usize, sequence: &MeshSequence, rank: usize) -> Result<RankMeasures, MeasureError> {
-    let skin = with_only_clip(&skin.with_rank(rank)?, clip)?;
+    // End joints are not bones.
+    let skin = with_only_clip(&skin.with_rank(rank)?, clip)?.without_ends()?;
     let Measures { distortion_percent, erms, max_error_percent, normal_error_rms, .. } =
         measure(&skin, std::slice::from_ref(sequence))?;
     let influences = skin.rig().weights().max_influences();
@@ -70,6 +85,11 @@ pub fn at_rank(skin: &Skin, clip: usize, sequence: &MeshSequence, rank: usize) -
     ];
     let mut text: BTreeMap<_, _> = shown.into_iter().map(|(name, value)| (name, measured(value))).collect();
     text.insert("compression", format!("{compression:.1}"));
+    let weights = weight_structure(skin.mesh(), skin.rig().weights(), skin.bone_count());
+    text.insert("parts_per_bone", format!("{:.1}", weights.parts_per_bone));
+    text.insert("islands", weights.islands.to_string());
+    text.insert("mean_influences", format!("{:.2}", weights.mean_influences));
+    text.insert("weight_difference", measured(weights.weight_difference));
     Ok(RankMeasures {
         rank: skin.rank(),
         bones: skin.bone_count(),
@@ -80,6 +100,12 @@ pub fn at_rank(skin: &Skin, clip: usize, sequence: &MeshSequence, rank: usize) -
         normal_error_rms,
         compression,
         max_error,
+        weights: WeightFacts {
+            parts_per_bone: weights.parts_per_bone,
+            islands: weights.islands,
+            mean_influences: weights.mean_influences,
+            weight_difference: weights.weight_difference,
+        },
         text,
     })
 }

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use dermis_mesh::glam::Vec3;
+use dermis_mesh::glam::{DQuat, Vec3, Vec4};
+use dermis_mesh::layout::Layout;
 use dermis_mesh::merge::{MergeError, single};
 use dermis_mesh::reshape::reshaped;
-use dermis_mesh::{MeshError, Note, Object, Scene, SequenceError, TriMesh, Units};
+use dermis_mesh::{MeshError, Note, Object, Scene, SequenceError, TriMesh, Units, UpAxis};
 use dermis_skin::Animation;
 
 use crate::evaluate::{self, EvaluateError, Motion};
@@ -77,6 +78,37 @@ pub enum AnimationsError {
 }
 
 impl Animations {
+    /// Converts all positions to `units`. Input units that are not known are taken as metres with Y up, with a note.
+    pub fn convert_to(&mut self, units: Units) -> Result<(), AnimationsError> {
+        let (rotation, scale) = conversion(self.units, units);
+        if self.units.metres_per_unit.is_none() || self.units.up_axis.is_none() {
+            self.notes.push(Note::new("the input does not state its units and up axis: metres and Y up are assumed"));
+        }
+        self.units = units;
+        if rotation == DQuat::IDENTITY && scale == 1.0 {
+            return Ok(());
+        }
+        let position = move |p: Vec3| (rotation * p.as_dvec3() * scale).as_vec3();
+        let direction = move |v: Vec3| (rotation * v.as_dvec3()).as_vec3();
+        let mesh = &self.object.mesh;
+        let mut converted = mesh.without_layout().with_points(mesh.points().iter().map(|&p| position(p)).collect())?;
+        if let Some(layout) = mesh.layout() {
+            let normals = layout.normals.as_ref().map(|normals| normals.iter().map(|&n| direction(n)).collect());
+            let tangent = |tangent: &Vec4| direction(tangent.truncate()).extend(tangent.w);
+            let tangents = layout.tangents.as_ref().map(|tangents| tangents.iter().map(tangent).collect());
+            converted = converted.with_layout(Layout { normals, tangents, ..layout.clone() })?;
+        }
+        self.object.mesh = Arc::new(converted);
+        for animation in &mut self.animations {
+            let move_points = move |_: usize, points: &mut [Vec3]| {
+                points.iter_mut().for_each(|point| *point = position(*point));
+                Ok(())
+            };
+            animation.sequence = animation.sequence.map(move_points)?.with_mesh(Arc::clone(&self.object.mesh))?;
+        }
+        Ok(())
+    }
+
     /// Adds the animations of `scene`; recorded frames are called `name`, clips as they are called in it.
     pub fn add(&mut self, scene: &Scene, name: &str, options: &AnimationOptions) -> Result<(), AnimationsError> {
         self.notes.extend(scene.notes.iter().cloned());
@@ -152,4 +184,19 @@ fn clips(scene: &Scene, options: &AnimationOptions) -> Result<Vec<Option<String>
     // Clips are selected by index because names can repeat.
     let numbers = (0..longest).map(|number| Some(number.to_string()));
     Ok(if recorded || longest == 0 { vec![None] } else { numbers.collect() })
+}
+
+/// Rotation and scale from one unit and up axis to another; unknown ones are metres and Y up.
+fn conversion(from: Units, to: Units) -> (DQuat, f64) {
+    let quarter = std::f64::consts::FRAC_PI_2;
+    // To Y up.
+    let upright = |units: Units| match units.up_axis {
+        Some(UpAxis::X) => DQuat::from_rotation_z(quarter),
+        Some(UpAxis::Z) => DQuat::from_rotation_x(-quarter),
+        Some(UpAxis::Y) | None => DQuat::IDENTITY,
+    };
+    let metres = |units: Units| units.metres_per_unit.unwrap_or(1.0);
+    let same_axis = from.up_axis.unwrap_or(UpAxis::Y) == to.up_axis.unwrap_or(UpAxis::Y);
+    let rotation = if same_axis { DQuat::IDENTITY } else { upright(to).inverse() * upright(from) };
+    (rotation, metres(from) / metres(to))
 }

@@ -45,7 +45,8 @@ pub fn measure_skin(skin: &Skin, animations: &[Animation]) -> Result<Fit> {
         }
         order.push(index);
     }
-    let skin = skin.with_clips(&order);
+    // End joints are not bones.
+    let skin = skin.with_clips(&order).without_ends()?;
     let start = Instant::now();
     let sequences: Vec<MeshSequence> = animations.iter().map(|animation| animation.sequence.clone()).collect();
     let measures = measure(&skin, &sequences)?;
@@ -61,6 +62,7 @@ pub fn measure_skin(skin: &Skin, animations: &[Animation]) -> Result<Fit> {
         compression: compression(points, frames, skin.bone_count(), influences, BoneModel::of_skin(&skin)),
         refinement: Refinement::default(),
         skeleton: None,
+        rig: None,
         seconds: vec![("measure", start.elapsed().as_secs_f64())],
         notes: Vec::new(),
         skin,

@@ -2,8 +2,8 @@
 //!
 //! This crate is the interface for programs, the command line, the viewer and Python. It re-exports the other crates,
 //! adds workflows across them ([`mod@evaluate`], [`mod@select`], [`mod@retarget`], [`mod@bodies`]), and has a function
-//! for each system: [`fit_skin()`], [`train_envelope()`], [`keep_volume()`], [`wrinkle()`], [`build_body()`] and
-//! [`simulate()`]; [`make_levels()`] makes levels of detail of a skin.
+//! for each system: [`fit_skin()`], [`fit_rig()`], [`train_envelope()`], [`keep_volume()`], [`wrinkle()`], [`build_body()`]
+//! and [`simulate()`]; [`make_levels()`] makes levels of detail of a skin.
 //!
 //! Each takes its input and options and returns a result that can be evaluated, measured and written with [`write()`];
 //! the variants `…_with` also take an observer.
@@ -37,11 +37,13 @@ pub mod bake;
 pub mod bodies;
 pub mod build_body;
 pub mod corrective_shapes;
+pub mod engine;
 pub mod error;
 pub mod evaluate;
 pub mod files;
 pub mod fit_beam;
 pub mod fit_report;
+pub mod fit_rig;
 pub mod fit_skin;
 pub mod fit_tissue;
 pub mod frame_range;
@@ -73,10 +75,12 @@ pub use dermis_tissue as tissue;
 
 pub use bodies::read_body;
 pub use build_body::{build_body, build_body_with};
+pub use engine::{Engine, EngineProfile};
 pub use error::{Error, Result};
 pub use evaluate::{EvaluateError, Motion};
 pub use files::{ToScene, ToSequence, Writable, read, read_with, write, write_with};
 pub use fit_beam::{fit_beam, read_beam};
+pub use fit_rig::{FitRigOptions, fit_rig, fit_rig_with};
 pub use fit_skin::{fit_skin, fit_skin_with};
 pub use fit_tissue::{fit_tissue, fit_tissue_with, read_scans, sample_scans, sample_scans_with};
 pub use frame_range::{FrameRange, FrameRangeError};

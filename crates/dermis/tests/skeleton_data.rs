@@ -28,6 +28,7 @@ struct Truth {
     parents: Vec<Option<usize>>,
     /// Joint of each bone that has a parent.
     positions: Vec<Option<DVec3>>,
+    names: Vec<String>,
     /// True if the root is known; otherwise only neighbours are compared.
     has_root: bool,
 }
@@ -81,7 +82,7 @@ fn truth_of_rig(object: &Object) -> Truth {
         row.for_each(|(joint, weight)| members[joint as usize].push((point.as_dvec3(), f64::from(weight))));
     }
     let mut bone: Vec<Option<usize>> = vec![None; joints.len()];
-    let (mut parents, mut positions) = (Vec::new(), Vec::new());
+    let (mut parents, mut positions, mut names) = (Vec::new(), Vec::new(), Vec::new());
     for joint in rig.parents_first() {
         let parent = joints[joint].parent;
         let parent_bone = parent.and_then(|parent| bone[parent]);
@@ -95,11 +96,12 @@ fn truth_of_rig(object: &Object) -> Truth {
             parent_bone
         } else {
             parents.push(parent_bone);
+            names.push(joints[joint].name.clone());
             positions.push(parent_bone.map(|_| joints[joint].bind().translation));
             Some(parents.len() - 1)
         };
     }
-    Truth { weights: by_bone(rig.weights(), |joint| bone[joint]), parents, positions, has_root: true }
+    Truth { weights: by_bone(rig.weights(), |joint| bone[joint]), parents, positions, names, has_root: true }
 }
 
 /// True bones of a file with the arrays `tgf_points` and `tgf_edges`: each edge is a bone.
@@ -120,7 +122,8 @@ fn truth_of_handles(object: &Object, path: &std::path::Path) -> Truth {
     let parents: Vec<Option<usize>> = (0..edges.len()).map(parent).collect();
     let positions = (0..edges.len()).map(|bone| parents[bone].map(|_| point(edges[bone][0]))).collect();
     let weights = by_bone(object.rig.as_ref().unwrap().weights(), Some);
-    Truth { weights, parents, positions, has_root: false }
+    let names = (0..parents.len()).map(|bone| format!("edge {bone}")).collect();
+    Truth { weights, parents, positions, names, has_root: false }
 }
 
 fn by_bone(weights: &SkinWeights, bone: impl Fn(usize) -> Option<usize>) -> Vec<BTreeMap<usize, f64>> {
@@ -182,6 +185,34 @@ fn compare(truth: &Truth, fit: &Fit, diagonal: f64) -> Row {
         let (Some(parent), Some(position)) = (*parent, *position) else { continue };
         let near = |joint: DVec3| joint.distance(position) <= MAX_DISTANCE * diagonal;
         row.joints += 1;
+        if std::env::var_os("DETAILS").is_some() {
+            let nearest = joints
+                .iter()
+                .filter(|joint| joint.parent.is_some())
+                .map(|joint| joint.bind().translation.distance(position))
+                .fold(f64::INFINITY, f64::min);
+            let own = matched[bone].map(|at| joints[at].bind().translation.distance(position) / diagonal * 100.0);
+            println!(
+                "  {} ({} points): nearest {:.1} %, own {own:.1?} %, parent {} {}",
+                truth.names[bone],
+                truth.weights.iter().filter(|row| row.get(&bone).is_some_and(|w| *w > 0.5)).count(),
+                nearest / diagonal * 100.0,
+                truth.names[parent],
+                if is_parent(bone, parent) {
+                    "right".to_owned()
+                } else {
+                    format!(
+                        "WRONG {:?} is below {:?}, which is {:?}",
+                        matched[bone].map(|at| &joints[at].name),
+                        matched[bone].and_then(|at| joints[at].parent).map(|at| &joints[at].name),
+                        matched[bone]
+                            .and_then(|at| joints[at].parent)
+                            .and_then(|at| matched.iter().position(|found| *found == Some(at)))
+                            .map(|at| &truth.names[at])
+                    )
+                }
+            );
+        }
         row.found += usize::from(joints.iter().any(|joint| joint.parent.is_some() && near(joint.bind().translation)));
         row.right_parents += usize::from(is_parent(bone, parent) || !truth.has_root && is_parent(parent, bone));
     }
@@ -237,8 +268,15 @@ fn table_of_known_rigs() {
         ("sample:hand", 1),
         ("sample:body", 1),
         ("horse-animations.glb", 4),
+        ("model-horse.glb", 4),
     ];
-    for (name, step) in inputs {
+    let only = std::env::var("CHARACTERS").ok();
+    for (name, step) in inputs
+        .into_iter()
+        .filter(|(name, _)| only.as_ref().is_none_or(|only| only.split(',').any(|part| name.contains(part))))
+    {
+        let start = std::time::Instant::now();
         recovered(name, step);
+        println!("  {:.0} s", start.elapsed().as_secs_f64());
     }
 }

@@ -1,5 +1,6 @@
 //! Export of bones: their motion as nodes of a scene, each with translation, rotation and scale.
 
+mod end_joints;
 mod keyframe_refinement;
 mod node_motion;
 mod polar_nodes;
@@ -9,6 +10,7 @@ use std::sync::Arc;
 
 use dermis_mesh::{Clip, Rig, RigError, TriMesh};
 
+pub use end_joints::{end_joints, with_end_joints, without_end_joints};
 pub use node_motion::{NodeMotion, NodeTransform, Nodes};
 pub use polar_nodes::{PolarFactors, polar_factors};
 pub use rigid_bones::{RigidBones, rigid_bones};

@@ -17,6 +17,7 @@ use dermis_math::svd3::svd3;
 use dermis_mesh::{Clip, Rig};
 use glam::{DAffine3, DMat3, DQuat, DVec3};
 
+use super::end_joints::{end_joints, owner};
 use super::polar_nodes::polar_factors;
 
 /// Largest deviation of a node's world transform from the joint's: linear part relative to its size, translation
@@ -153,11 +154,22 @@ fn rest_transforms(rig: &Rig) -> Option<Vec<NodeTransform>> {
 pub(super) fn flexible_motions(rig: &Rig, clips: &[Arc<Clip>], fine: &[bool]) -> Nodes {
     let bind = bind_pose(rig);
     let mut motions = Vec::with_capacity(3 * rig.joints().len());
-    let mut inverse_binds = Vec::with_capacity(rig.joints().len());
-    for (joint, description) in rig.joints().iter().enumerate() {
+    let mut inverse_binds = vec![DAffine3::IDENTITY; rig.joints().len()];
+    let ends = end_joints(rig);
+    // The first node of each bone.
+    let mut first_nodes = vec![0; rig.joints().len()];
+    let ends_last = (0..ends.len()).filter(|&joint| !ends[joint]).chain((0..ends.len()).filter(|&joint| ends[joint]));
+    for joint in ends_last {
+        let description = &rig.joints()[joint];
+        if let Some(parent) = owner(rig, joint).filter(|&parent| ends[joint] && !ends[parent]) {
+            inverse_binds[joint] = description.inverse_bind;
+            motions.push(end_motion(rig, clips, (joint, &bind), first_nodes[parent], parent));
+            continue;
+        }
+        first_nodes[joint] = motions.len();
         let rest = NodeTransform::unscaled(bind[joint]);
         let (inverse_bind, rebound) = bound_at(description.inverse_bind, rest.transform());
-        inverse_binds.push(inverse_bind);
+        inverse_binds[joint] = inverse_bind;
         let keys = |clip: &Arc<Clip>| keys_of(clip, joint, fine[joint]).map(|transform| transform * rebound).collect();
         let mut keys: Vec<Vec<DAffine3>> = clips.iter().map(keys).collect();
         let stored = rig.stored_pose().map(|pose| pose.transforms[joint] * rebound);
@@ -214,6 +226,29 @@ pub(super) fn flexible_motions(rig: &Rig, clips: &[Arc<Clip>], fine: &[bool]) ->
         motions.extend([rigid, stretch, bone].map(|motion| motion.held().rounded()));
     }
     Nodes { motions, inverse_binds, flexible: true }
+}
+
+/// Node of an end joint, at a constant location below the first node of its bone.
+fn end_motion(
+    rig: &Rig,
+    clips: &[Arc<Clip>],
+    (joint, bind): (usize, &[DAffine3]),
+    first_node: usize,
+    parent: usize,
+) -> NodeMotion {
+    let local = NodeTransform::unscaled(bind[parent]).transform().inverse() * bind[joint];
+    let place = NodeTransform::unscaled(local);
+    let keys = clips.iter().map(|clip| clip.frame_count()).sum::<usize>().max(1);
+    NodeMotion {
+        name: rig.joints()[joint].name.clone(),
+        parent: Some(first_node),
+        joint: Some(joint),
+        rest: Some(place),
+        fine: false,
+        translations: vec![place.translation; keys],
+        rotations: vec![place.rotation; keys],
+        scales: vec![DVec3::ONE; keys],
+    }
 }
 
 /// Transforms of a joint in a clip, with the means of neighbours between them if it is `fine`.

@@ -12,6 +12,8 @@ use dermis_mesh::pose::pose_into;
 use dermis_mesh::{Clip, Joint, Rig, RigError, RigPose, TriMesh};
 use glam::{DAffine3, DMat3, DVec3, Vec3};
 
+use super::end_joints::{end_joints, owner};
+
 /// A rig of rigid bones and its distance from the rig that it replaces.
 #[derive(Debug)]
 pub struct RigidBones {
@@ -34,11 +36,18 @@ pub fn rigid_bones(mesh: &TriMesh, rig: &Rig, clips: &[Arc<Clip>]) -> Result<Rig
     let joint = |(joint, bind): (&Joint, &DAffine3)| Joint { inverse_bind: bind.inverse(), ..joint.clone() };
     let joints = rig.joints().iter().zip(&binds).map(joint).collect();
     let mut rigid = Rig::new(mesh, joints, rig.weights().clone(), rig.shapes().to_vec())?;
+    let ends = end_joints(rig);
     let posed = |transforms: &[DAffine3]| -> Vec<DAffine3> {
         let nearest = |(joint, pose): (usize, &DAffine3)| {
             bodies[joint].nearest_rigid(*pose * rig.joints()[joint].inverse_bind) * binds[joint]
         };
-        transforms.iter().enumerate().map(nearest).collect()
+        let mut nearest: Vec<DAffine3> = transforms.iter().enumerate().map(nearest).collect();
+        for joint in (0..nearest.len()).filter(|&joint| ends[joint]) {
+            if let Some(parent) = owner(rig, joint) {
+                nearest[joint] = nearest[parent] * binds[parent].inverse() * binds[joint];
+            }
+        }
+        nearest
     };
     if let Some(RigPose { transforms, shape_weights }) = rig.stored_pose() {
         let transforms = Arc::new(posed(transforms));

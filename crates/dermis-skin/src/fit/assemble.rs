@@ -62,9 +62,7 @@ fn pivot_joints(mesh: &TriMesh, weights: &SkinWeights, frames: &[Vec<DAffine3>],
     let count = frames.first().map_or(0, Vec::len);
     let lengths: Vec<usize> = clips.iter().map(|clip| clip.frame_count).collect();
     let digits = count.saturating_sub(1).to_string().len();
-    let joint = |(bone, pivot): (usize, DVec3)| {
-        Joint::at(format!("bone_{bone:0digits$}"), None, DAffine3::from_translation(pivot))
-    };
+    let joint = |(bone, bind): (usize, DAffine3)| Joint::at(format!("bone_{bone:0digits$}"), None, bind);
     pivots(mesh, weights, frames, &lengths).into_iter().enumerate().map(joint).collect()
 }
 

@@ -59,6 +59,14 @@ pub enum FitError {
         /// Number of frames of the animation.
         expected: usize,
     },
+    /// The weights of the given rig belong to another mesh.
+    #[error("the rig has weights of {found} points, but the rest pose has {expected}")]
+    RigPoints {
+        /// Number of points of the rig.
+        found: usize,
+        /// The number of points of the rest pose.
+        expected: usize,
+    },
     /// A frame cannot be read.
     #[error(transparent)]
     Sequence(#[from] SequenceError),

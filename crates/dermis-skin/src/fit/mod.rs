@@ -9,6 +9,7 @@ pub(crate) mod best_linear;
 mod check;
 mod corrections;
 mod error;
+mod given_rig;
 pub(crate) mod influences;
 pub(crate) mod moments;
 mod motion;
@@ -32,10 +33,11 @@ use faer::Mat;
 use glam::DAffine3;
 
 use self::assemble::{ClipInfo, assemble};
-use self::check::{check, check_bones};
+use self::check::check;
 pub use self::corrections::{CorrectionError, correct};
 use self::corrections::{NORMAL_WEIGHT, correct_weighted};
 pub use self::error::{Animation, FitError};
+pub use self::given_rig::{RigOptions, RigReport, fit_rig};
 pub use self::motion::fit_motion;
 pub use self::options::{
     Bones, Corrections, DEFAULT_EPSILON, DEFAULT_INFLUENCES, DEFAULT_NEGATIVE_BOUND, DEFAULT_TSVD_THRESHOLD,
@@ -66,8 +68,10 @@ const MAX_SEARCHED_BONES: usize = 256;
 
 /// Number of bones at the start of a skeleton, relative to the requested number.
 const SPARE_BONES: usize = 2;
-/// Number of alternations between rotations and weights of a skeleton of fixed offsets.
-const SKELETON_ITERATIONS: usize = 30;
+/// Maximum number of alternations between rotations and weights of a skeleton of fixed offsets.
+const MAX_SKELETON_ITERATIONS: usize = 90;
+/// Number of these after which the rest pose is refined as well.
+const SKELETON_REST_ITERATIONS: usize = 9;
 
 /// A fitted skin and a report of the fit.
 #[derive(Debug, Clone)]
@@ -88,6 +92,8 @@ pub struct Fit {
     pub refinement: Refinement,
     /// Report of the joint tree, if one was requested.
     pub skeleton: Option<SkeletonReport>,
+    /// Report of the given rig, if there is one.
+    pub rig: Option<RigReport>,
     /// Time per stage in seconds, in order.
     pub seconds: Vec<(&'static str, f64)>,
     /// Notes for the user.
@@ -137,26 +143,7 @@ pub fn fit_weights(
     options: &FitOptions,
     progress: &dyn Progress,
 ) -> Result<Fit, FitError> {
-    check(rest, animations, options)?;
-    check_bones(animations, rig, clips)?;
-    let sequences: Vec<MeshSequence> = animations.iter().map(|animation| animation.sequence.clone()).collect();
-    let mut clock = Clock::start();
-    let trajectories = Trajectories::gather(&sequences, rest.points())?;
-    clock.stage("gather");
-    let transforms = given_bones(&trajectories, rig, clips);
-    let mut work = Work {
-        rest,
-        sequences: &sequences,
-        trajectories: &trajectories,
-        surface: None,
-        options,
-        progress,
-        clock,
-        notes: vec![],
-    };
-    let state = work.weights_of(transforms);
-    work.clock.stage("weights");
-    work.finish(animations, &state, Some(rig.joints()), &Found::default())
+    fit_rig(rest, animations, (rig, clips), options, &RigOptions::default(), progress)
 }
 
 /// Normalized transforms of given bones: with p = s `p_n` + c, `F p + v` becomes `F p_n + (v + F c − c)/s`.
@@ -235,6 +222,7 @@ impl Work<'_> {
             compression,
             refinement: found.refinement,
             skeleton: found.skeleton,
+            rig: None,
             seconds: self.clock.stages,
             notes: self.notes,
             skin,
@@ -313,8 +301,8 @@ impl Work<'_> {
     fn joints(&mut self, state: &mut State, found: &mut Found) -> Option<Vec<Joint>> {
         let kind = self.options.skeleton?;
         let surface = self.surface.clone().unwrap_or_else(|| Surface::new(self.rest));
-        let mut skeleton = find_skeleton(self.trajectories, state, &surface);
         let mirror = find_mirror(&self.trajectories.rest);
+        let mut skeleton = find_skeleton(self.trajectories, state, &surface, mirror);
         let report = SkeletonReport {
             joints: state.bone_count(),
             roots: skeleton.root_count(),
@@ -331,16 +319,35 @@ impl Work<'_> {
         Some(skeleton.joints(self.trajectories, state, mirror))
     }
 
-    /// Alternates between rotations and joints of a skeleton of fixed offsets, and weights.
+    /// Alternates between rotations and joints of a skeleton of fixed offsets, and weights and rest pose, until the gain
+    /// is below the tolerance.
     fn fix_offsets(&self, state: &mut State, skeleton: &mut Skeleton, surface: &Surface) {
         let mut fixed = FixedOffsets::new(skeleton);
-        let (smoothness, max_influences) = (self.options.refine.smoothness, self.options.influences);
-        for iteration in 0..SKELETON_ITERATIONS {
+        let refine::RefineOptions { smoothness, tolerance, keep_rest, .. } = self.options.refine;
+        let max_influences = self.options.influences;
+        let mut last_checked = f64::INFINITY;
+        for iteration in 0..MAX_SKELETON_ITERATIONS {
             solve_fixed_offsets(self.trajectories, state, &mut fixed);
             let reselect = iteration % refine::RESELECT_EVERY == 0;
-            let local = LocalOptions { max_influences, smoothness, reselect, keep_rest: true };
+            let keep_rest = keep_rest || iteration < SKELETON_REST_ITERATIONS;
+            let local = LocalOptions { max_influences, smoothness, reselect, keep_rest };
             weigh_locally(self.trajectories, state, surface, &local);
+            if reselect && iteration > SKELETON_REST_ITERATIONS {
+                let error = state.squared_error().sqrt();
+                if error >= last_checked * (1.0 - 0.5 * tolerance * refine::RESELECT_EVERY as f64) {
+                    break;
+                }
+                last_checked = error;
+            }
         }
+        // Rotations and weights of the final rest pose.
+        solve_fixed_offsets(self.trajectories, state, &mut fixed);
+        weigh_locally(
+            self.trajectories,
+            state,
+            surface,
+            &LocalOptions { max_influences, smoothness, reselect: false, keep_rest: true },
+        );
     }
 
     fn note_skeleton(&mut self, report: &SkeletonReport) {

@@ -49,6 +49,8 @@ impl FitFacts {
         reference: &Reference,
     ) -> Result<Self, MeasureError> {
         let Reference { clip, sequence, .. } = reference;
+        // End joints are not bones.
+        let skin = &skin.without_ends()?;
         let measure = |rank: usize| at_rank(skin, *clip, sequence, rank);
         let by_rank = ranks(skin.rank()).into_iter().map(measure).collect::<Result<Vec<_>, _>>()?;
         let comparison = compare(skin, *clip, sequence)?;

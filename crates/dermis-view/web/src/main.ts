@@ -11,6 +11,7 @@ import { FleshTool } from "./tools/flesh";
 import { Live } from "./tools/live";
 import { listenToMouse } from "./tools/mouse";
 import { el } from "./ui/dom";
+import { bonePanel } from "./ui/bonepanel";
 import { fleshPanel } from "./ui/fleshpanel";
 import { heatbar } from "./ui/heatbar";
 import { type Key, keys } from "./ui/keys";
@@ -94,7 +95,14 @@ async function start(app: HTMLElement): Promise<void> {
     help,
   );
   const touch = brushPanel(viewer, brush, source);
-  right.append(fleshPanel(viewer, flesh, brush), measuresPanel(viewer), point.element, touch, livePanel(viewer, lives));
+  right.append(
+    fleshPanel(viewer, flesh, brush),
+    measuresPanel(viewer),
+    bonePanel(viewer),
+    point.element,
+    touch,
+    livePanel(viewer, lives),
+  );
   crowd.ignored = [look.querySelector<HTMLElement>(".grid2")!, heat, touch];
   listenToMouse(viewer, brush, flesh, crowd, point);
   acceptDrops(

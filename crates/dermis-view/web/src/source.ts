@@ -14,6 +14,10 @@ export interface BoneInfo {
   name: string;
   parent: number | null;
   anchor: [number, number, number];
+  /** Other end of the bone in the rest pose; `null` if it has no length. */
+  tail: [number, number, number] | null;
+  /** True for an end joint, which only shows where its parent ends. */
+  is_end: boolean;
 }
 
 export interface AssetInfo {

@@ -1,5 +1,7 @@
 // State of the viewer: the views of the assets (original, fit, fit with corrections, …), frame, rank and heat map.
 
+import type { Ray, Vector3 } from "three";
+import { boneUnder } from "./gpu/bones";
 import { Figure, type Heat, type Look } from "./gpu/figure";
 import { Model } from "./gpu/model";
 import type { Kind, Poser } from "./gpu/poser";
@@ -123,7 +125,7 @@ export class Viewer {
     };
     if (info.recorded) add(model.recordedFits ? "recorded" : "live", "original");
     // The bones of a fit have no parents. The shapes of other rigs are not corrections.
-    const loose = info.bones.length > 0 && info.bones.every((bone) => bone.parent === null);
+    const loose = info.bones.length > 0 && info.bones.every((bone) => bone.parent === null || bone.is_end);
     const fitted = model.reference !== null || loose;
     if (info.clips.length > 0) add(model.skinFits ? "skin" : "live", fitted && model.skinFits ? "fit" : "animation");
     if (info.clips.length > 0 && fitted && info.rank > 0 && model.skinFits) add("skin", "fit + corrections");
@@ -300,6 +302,22 @@ export class Viewer {
     return { kind: "none" };
   }
 
+  /** Shows the weights of a bone. */
+  selectBone(model: Model, bone: number): void {
+    Object.assign(this.state, { bone, boneModel: model, heat: "weight" });
+    this.changed();
+  }
+
+  /** Bone that is drawn under the mouse; `null` if there is none or if bones are not drawn. */
+  boneUnder(view: View, ray: Ray): number | null {
+    if (!this.state.look.bones) return null;
+    const { model } = view;
+    const posed = model.clip >= 0 && view.figure.poser.kind !== "rest";
+    const pose = (bone: number, point: Vector3): Vector3 =>
+      posed ? model.poseWithBone(bone, this.frameOf(view), point) : point;
+    return boneUnder(model.info.bones, model.info.diagonal, pose, ray);
+  }
+
   /** Index of the selected bone in `model`; in other models than that of the selection, the bone of the same name. */
   boneIn(model: Model): number {
     const { bone, boneModel } = this.state;
@@ -379,6 +397,7 @@ export class Viewer {
     const frame = this.frameOf(view);
     const { marked } = this.state;
     view.figure.mark(marked?.model === view.model ? marked.point : null);
+    view.figure.selectedBone = this.state.heat === "weight" ? this.boneIn(view.model) : -1;
     view.figure.prepare(this.stage.renderer, frame, this.rankOf(view), heat, this.state.look, reference);
   }
 

@@ -16,6 +16,7 @@ use dermis_tissue::layered::LayeredError;
 use crate::bodies::BodyFileError;
 use crate::evaluate::EvaluateError;
 use crate::frame_range::FrameRangeError;
+use crate::match_meshes::MatchError;
 use crate::retarget::RetargetError;
 use crate::select::SelectError;
 
@@ -41,6 +42,7 @@ pub enum Error {
     Rig(#[from] RigError),
     Fit(#[from] FitError),
     Skin(#[from] SkinError),
+    Match(#[from] MatchError),
     SkinPose(#[from] SkinPoseError),
     Train(#[from] TrainError),
     Examples(#[from] ExamplesError),
@@ -72,6 +74,7 @@ impl Error {
             Self::Rig(error) => error,
             Self::Fit(error) => error,
             Self::Skin(error) => error,
+            Self::Match(error) => error,
             Self::SkinPose(error) => error,
             Self::Train(error) => error,
             Self::Examples(error) => error,
@@ -98,6 +101,7 @@ impl Error {
             Self::Volume(error) => error.details(),
             Self::KeepVolume(error) => error.details(),
             Self::Envelope(error) => error.details(),
+            Self::Match(error) => error.details(),
             _ => Vec::new(),
         }
     }
@@ -112,6 +116,7 @@ impl Error {
             Self::KeepVolume(error) => error.hint().map(str::to_owned),
             Self::Envelope(error) => error.hint(),
             Self::Lod(error) => error.hint().map(str::to_owned),
+            Self::Match(error) => error.hint().map(str::to_owned),
             _ => None,
         }
     }

@@ -2,12 +2,13 @@
 
 use dermis::skin::fit::{
     Bones, Corrections, DEFAULT_EPSILON, DEFAULT_INFLUENCES, DEFAULT_NEGATIVE_BOUND, DEFAULT_TSVD_THRESHOLD,
-    FitOptions, WeightMethod,
+    FitOptions, MAX_INFLUENCES, WeightMethod,
 };
 use dermis::skin::refine::{DEFAULT_SMOOTHNESS, RefineOptions};
 
+use super::given::RigArgs;
 use super::inputs::Part;
-use super::kinds::{BoneModel, Skeleton, Weights};
+use super::kinds::{BoneModel, EngineName, Skeleton, Weights};
 use crate::args::EXIT_CODES;
 use crate::diagnostic::Diagnostic;
 use crate::options::{BoneForm, OptionalOutput, count, count_or_none, expect_effect, fraction, non_negative, positive};
@@ -18,6 +19,9 @@ const EXAMPLES: &str = "Examples:
   dermis skin horse.abc -o horse.glb --error 2            the fewest bones within 2 % distortion
   dermis skin walk.abc run.abc -o both.glb                two animations on one skin
   dermis skin walk.abc -o walk.glb --bones 20 --skeleton  20 bones in a joint tree
+  dermis skin sim.abc -o hero.glb --rig hero.glb --helpers 8 --lock-weights
+                                                          8 helper bones for a rig
+  dermis skin walk.abc -o walk.fbx --engine unreal        what an engine supports
   dermis skin horse.abc --from horse.glb                  measure an asset against its sequence
   dermis skin horse.abc --table                           Table 1 of the paper for this input
 
@@ -40,7 +44,12 @@ pub(crate) struct Args {
     #[command(flatten)]
     pub(super) bones: BoneArgs,
     #[command(flatten)]
+    pub(super) given: RigArgs,
+    #[command(flatten)]
     pub(super) skin: Skinning,
+    /// Choose bone model, influences, limits, units and axes for this engine, and report what the result exceeds
+    #[arg(long, value_name = "ENGINE", conflicts_with_all = ["from", "table"])]
+    pub(super) engine: Option<EngineName>,
     /// Measure this asset against the inputs instead of fitting one; clips are matched by name, then by order
     #[arg(long, value_name = "ASSET", conflicts_with_all = ["table", "Bones", "Skinning"])]
     pub(super) from: Option<String>,
@@ -74,8 +83,8 @@ pub(crate) struct BoneArgs {
 pub(crate) struct Skinning {
     #[arg(long, value_name = "N", value_parser = count, help = format!("Limit the bones per point [default: {DEFAULT_INFLUENCES}]"))]
     pub(super) influences: Option<usize>,
-    /// Select the bone model [default: flexible]
-    #[arg(long, value_name = "MODEL", conflicts_with = "rig")]
+    /// Select the bone model [default: flexible, or rigid for helper bones]
+    #[arg(long, value_name = "MODEL")]
     pub(super) bone_model: Option<BoneModel>,
     /// Arrange rigid bones in a joint tree: rotations at joints of fixed offset (fixed, the default) or bones that keep their own translation (free)
     #[arg(long, value_name = "KIND", num_args = 0..=1, default_missing_value = "fixed", conflicts_with_all = ["rig", "table"])]
@@ -97,7 +106,7 @@ pub(crate) struct Skinning {
     pub(super) refine: Option<usize>,
     #[arg(long, value_name = "T", value_parser = non_negative, conflicts_with = "rig", help = format!("Stop when an iteration reduces the distortion by less than this fraction [default: {}]", RefineOptions::default().tolerance))]
     pub(super) tolerance: Option<f64>,
-    #[arg(long, value_name = "S", value_parser = non_negative, conflicts_with = "rig", help = format!("Smooth the weights and the rest pose by this factor; 0 minimizes the distortion alone [default: {DEFAULT_SMOOTHNESS}]"))]
+    #[arg(long, value_name = "S", value_parser = non_negative, help = format!("Smooth the weights and the rest pose by this factor; 0 minimizes the distortion alone [default: {DEFAULT_SMOOTHNESS}]"))]
     pub(super) smoothness: Option<f64>,
     /// Keep the given rest pose instead of refining it
     #[arg(long, conflicts_with = "rig")]
@@ -128,13 +137,22 @@ impl Args {
                 WeightMethod::BoundedNegative { bound: skin.negative_bound.unwrap_or(DEFAULT_NEGATIVE_BOUND) }
             }
         };
+        let profile = self.profile();
+        let helpers = self.given.helpers.is_some();
+        // Locked weights leave no slots for helpers in fewer.
+        let usual_influences = if helpers { MAX_INFLUENCES } else { defaults.influences };
+        let usual_model = if helpers { dermis::skin::BoneModel::Rigid } else { defaults.bone_model };
         let usual = if weights == WeightMethod::NonNegative { defaults.refine.max_iterations } else { 0 };
         let max_iterations = skin.refine.unwrap_or(usual);
         self.skin.check(weights, max_iterations)?;
+        self.check_rig()?;
         Ok(FitOptions {
             bones,
-            influences: skin.influences.unwrap_or(defaults.influences),
-            bone_model: skin.bone_model.map_or(defaults.bone_model, Into::into),
+            influences: skin.influences.unwrap_or(profile.map_or(usual_influences, |profile| profile.influences)),
+            bone_model: skin.bone_model.map_or_else(
+                || profile.filter(|_| !helpers).map_or(usual_model, |profile| profile.bone_model),
+                Into::into,
+            ),
             weights,
             corrections,
             skeleton: skin.skeleton.map(Into::into),

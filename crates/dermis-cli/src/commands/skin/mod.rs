@@ -1,19 +1,22 @@
 //! `dermis skin`: fits bones, weights and corrections to mesh animations.
 
 mod args;
+mod given;
 mod inputs;
 mod kinds;
 mod summary;
 mod table;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use dermis::animations::Animations;
 use dermis::find_clip;
 use dermis::fit_skin::measure_skin;
-use dermis::mesh::{Object, Scene};
+use dermis::mesh::{Note, Object, Scene};
 use dermis::skin::fit::{Bones, Corrections};
-use dermis::skin::{Fit, FitOptions, Skin, fit, fit_weights};
+use dermis::skin::{Fit, FitOptions, Skin, fit};
+use dermis::{FitRigOptions, fit_rig_with};
 
 pub(crate) use self::args::Args;
 use self::inputs::read_rigged;
@@ -34,7 +37,11 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
     args.output.check()?;
     let write_options = args.form.applied(args.output.force, args.output.output.as_deref())?;
     let mut job = Job::new(format!("fitting {}", args.inputs.join(", ")), shared);
-    let inputs = inputs::read(&args.inputs, &args.part, &mut job)?;
+    let mut inputs = inputs::read(&args.inputs, &args.part, &mut job)?;
+    if let Some(units) = args.output.output.as_deref().and_then(|output| args.engine_units(output)) {
+        inputs.convert_to(units)?;
+        job.notes.append(&mut inputs.notes);
+    }
     job.clock.lap("read");
     if args.table {
         return table::run(args, &inputs, &options, job);
@@ -46,14 +53,32 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
     job.clock.lap_in_parts(&fitted.seconds);
     job.notes.extend(fitted.notes.iter().cloned());
     expect_quality(&options, &fitted, &mut job)?;
+    if let Some(profile) = args.profile() {
+        for problem in profile.problems(&fitted.skin, args.output.output.as_deref()) {
+            job.expect(false, || problem);
+        }
+    }
     if let Some(output) = &args.output.output {
-        let Object { name, attributes, .. } = &inputs.object;
-        let object = Object { attributes: attributes.clone(), ..fitted.skin.to_object(name.clone()) };
-        let scene = Scene { objects: vec![object], units: inputs.units, notes: Vec::new() };
+        let scene = scene_of(&fitted.skin, &inputs, output, &mut job)?;
         job.write(output, &scene, &write_options, &args.inputs.join(", "))?;
     }
     let summary = Summary::new(args, &inputs, &fitted, &options, job.written_bytes());
     job.summarize(&summary)
+}
+
+/// The skin as a scene; in files that programs open, bones without children have end joints.
+fn scene_of(skin: &Skin, inputs: &Animations, output: &Path, job: &mut Job<'_>) -> Result<Scene, Diagnostic> {
+    let Object { name, attributes, mesh, .. } = &inputs.object;
+    let is_array = output.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npz"));
+    let object = if is_array { skin.to_object(name.clone()) } else { skin.to_object_with_ends(name.clone())? };
+    let mut object = object;
+    // The points of a given rig can have another order than those of the input.
+    if mesh.triangles() == object.mesh.triangles() {
+        object.attributes.clone_from(attributes);
+    } else if !attributes.is_empty() {
+        job.notes.push(Note::new("scalars per point of the input are not written: the rig has other points"));
+    }
+    Ok(Scene { objects: vec![object], units: inputs.units, notes: Vec::new() })
 }
 
 /// Records requested qualities that were not reached; an error larger than the shape is rejected.
@@ -102,12 +127,16 @@ fn fitted(
         return fit(rest, animations, options, watch).in_file(args.inputs.join(", "));
     };
     let object = read_rigged(source, args.part.selection.fps, job)?;
-    let rig = object.rig.as_ref().ok_or_else(|| Diagnostic::new("the file has no rig").in_file(source))?;
+    if object.rig.is_none() {
+        return Err(Diagnostic::new("the file has no rig").in_file(source));
+    }
     // Without --clip, all clips of the rig are used in order.
     let names: Vec<&str> = object.clips.iter().map(|clip| clip.name()).collect();
+    let wanted = if args.given.rotations_only { &[][..] } else { &args.part.clips };
     let named: Result<Vec<_>, _> =
-        args.part.clips.iter().map(|clip| Ok(object.clips[find_clip(clip, &names)?].clone())).collect();
+        wanted.iter().map(|clip| Ok(object.clips[find_clip(clip, &names)?].clone())).collect();
     let named = named.map_err(|error: dermis::SelectError| Diagnostic::from(error).in_file(source))?;
     let clips = if named.is_empty() { object.clips.clone() } else { named };
-    fit_weights(rest, animations, rig, &clips, options, watch).in_file(source)
+    let options = FitRigOptions { fit: *options, rig: args.given.options() };
+    fit_rig_with(&object, &clips, (rest, animations), &options, watch).in_file(source)
 }

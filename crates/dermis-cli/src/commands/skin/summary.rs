@@ -5,6 +5,7 @@ use dermis::skin::{BoneModel, Fit, FitOptions};
 use serde::Serialize;
 
 use super::args::Args;
+use super::given::GivenRig;
 use crate::job::Facts;
 use crate::motion::MotionFacts;
 use crate::numbers::{counted, measured, short};
@@ -50,6 +51,11 @@ pub(super) struct Summary {
     converged: bool,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     skeleton: Option<Skeleton>,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    given: Option<GivenRig>,
+    /// Settings of `--engine`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    engine: Option<String>,
 }
 
 /// Joint tree of `--skeleton`.
@@ -117,6 +123,8 @@ impl Summary {
                 roots: report.roots,
                 distortion_percent_free: report.distortion_percent_free,
             }),
+            given: fit.rig.as_ref().map(GivenRig::new),
+            engine: args.profile().map(|profile| format!("{}: {}", profile.name, profile.summary())),
         }
     }
 
@@ -139,6 +147,9 @@ impl Facts for Summary {
         let triangles = counted(self.triangles, "triangle", "triangles");
         let frames = counted(self.frames, "frame", "frames");
         text.title(&self.inputs.join(", "), format!("{points}, {triangles}, {frames}"));
+        if let Some(engine) = &self.engine {
+            text.row("engine", engine.clone());
+        }
         let influences = counted(self.influences, "influence", "influences");
         text.row("bones", format!("{} {}, at most {influences} per point", self.bones, self.bone_model));
         if let (Some(fraction), Some(epsilon)) = (self.near_rigid_fraction, self.epsilon) {
@@ -149,6 +160,9 @@ impl Facts for Summary {
             let (joints, roots) = (counted(joints, "joint", "joints"), counted(roots, "root", "roots"));
             let free = measured(distortion_percent_free);
             text.row("skeleton", format!("{joints}, {roots}; {free} % distortion without it"));
+        }
+        if let Some(row) = self.given.as_ref().and_then(GivenRig::row) {
+            text.row("helpers", row);
         }
         text.row("largest error", format!("{} % of the diagonal", measured(self.max_error_percent)));
         let Degrees { geometric, skinned } = self.normal_error_degrees;

@@ -259,7 +259,13 @@ fn sweep(normal: &Mat<f64>, right: &Mat<f64>, model: BoneModel, transforms: &mut
 }
 
 /// Q = `R_b` − Σ_{b'≠b} `T_b`' `A_b`'b.
-fn left_over(normal: &Mat<f64>, right: &Mat<f64>, frame_bones: &[Affine], frame: usize, bone: usize) -> Affine {
+pub(crate) fn left_over(
+    normal: &Mat<f64>,
+    right: &Mat<f64>,
+    frame_bones: &[Affine],
+    frame: usize,
+    bone: usize,
+) -> Affine {
     let mut q = affine_at(right, frame, bone);
     for (other, affine) in frame_bones.iter().enumerate().filter(|(other, _)| *other != bone) {
         for (k, column) in q.iter_mut().enumerate() {
@@ -273,7 +279,7 @@ fn left_over(normal: &Mat<f64>, right: &Mat<f64>, frame_bones: &[Affine], frame:
     q
 }
 
-fn best_affine(model: BoneModel, normal: &Mat<f64>, bone: usize, q: Affine, former: Affine) -> Affine {
+pub(crate) fn best_affine(model: BoneModel, normal: &Mat<f64>, bone: usize, q: Affine, former: Affine) -> Affine {
     let a = |i: usize, j: usize| normal[(4 * bone + i, 4 * bone + j)];
     let mass = a(3, 3);
     if mass <= 1e-12 {

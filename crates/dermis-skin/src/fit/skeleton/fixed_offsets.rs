@@ -23,6 +23,8 @@ use crate::fit::transforms::{Affine, affine_at, set_affine};
 const SWEEPS: usize = 4;
 /// Weight of the former position of a joint, relative to the curvature of the error.
 const HOLD: f64 = 1e-2;
+/// Weight of the rotation of the parent, relative to the curvature of the error.
+const UNDETERMINED: f64 = 1e-6;
 /// Largest distance of a joint from where it was found, relative to the RMS radius of the rest pose.
 const MAX_DISTANCE: f64 = 0.1;
 
@@ -95,12 +97,19 @@ pub(in crate::fit) fn solve_fixed_offsets(
 ) {
     let columns = state.transforms.ncols();
     let (normal, right) = normal_equations(trajectories, &state.influences, &state.rest, columns);
-    solve_rotations(trajectories, state, fixed, &normal, &right);
+    rotate(trajectories, state, fixed, &normal, &right);
     move_joints(state, fixed, &normal, &right);
-    solve_rotations(trajectories, state, fixed, &normal, &right);
+    rotate(trajectories, state, fixed, &normal, &right);
 }
 
-fn solve_rotations(
+/// Replaces the transforms of `state` by those of the skeleton without changes of its joints.
+pub(in crate::fit) fn solve_rotations(trajectories: &Trajectories, state: &mut State, fixed: &FixedOffsets<'_>) {
+    let columns = state.transforms.ncols();
+    let (normal, right) = normal_equations(trajectories, &state.influences, &state.rest, columns);
+    rotate(trajectories, state, fixed, &normal, &right);
+}
+
+fn rotate(
     trajectories: &Trajectories,
     state: &mut State,
     fixed: &FixedOffsets<'_>,
@@ -214,6 +223,10 @@ fn solve_frame(
             for (row, product) in product.iter().enumerate() {
                 cross -= outer(bones[row / 4][row % 4], *product);
             }
+            // Points on a line, or none, do not determine a rotation: it is then that of the parent.
+            let size = square.x_axis.x + square.y_axis.y + square.z_axis.z;
+            let [x, y, z, _] = bones[fixed.skeleton.attached_to(bone).unwrap_or(bone)];
+            cross += DMat3::from_cols(x, y, z) * (UNDETERMINED * size + f64::MIN_POSITIVE);
             let joint = fixed.skeleton.positions[bone];
             let held = moved_point(&bones[bone], joint);
             let rotation = polar_rotation(cross);

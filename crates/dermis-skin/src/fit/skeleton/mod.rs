@@ -6,25 +6,26 @@
 //! over the edges of the surface, relative to the smaller of the two bones' sums) give the cost `(r + r₀) / √o` of the
 //! joint; a minimum spanning tree of the costs is the hierarchy. Bones of shells that do not touch are joined by
 //! proximity if their residual is small; else the result is a forest. A bone without a common point with its parent
-//! ([`MAX_JOINT_RESIDUAL`]), as in cloth, keeps its own translation. The root of a tree is its median: the bone with
-//! the least sum of distances along the tree to all others, weighted by their area.
+//! ([`MAX_JOINT_RESIDUAL`]), as in cloth, keeps its own translation.
 //!
 //! All positions are in the normalized units of [`Trajectories`], in which the rest pose has RMS radius 1.
 
 mod fixed_offsets;
 mod names;
+mod root;
 
 use glam::{DAffine3, DMat3, DQuat, DVec3};
 
-pub(super) use fixed_offsets::{FixedOffsets, solve_fixed_offsets};
+pub(super) use fixed_offsets::{FixedOffsets, solve_fixed_offsets, solve_rotations};
 use names::joint_names;
 pub(super) use names::{Mirror, find_mirror};
+use root::find_root;
 
 use super::state::State;
 use super::surface::Surface;
 use super::trajectories::Trajectories;
 use super::transforms::affine_at;
-use dermis_mesh::Joint;
+use dermis_mesh::{Joint, Rig};
 
 /// λ, relative to the mean curvature of the residual.
 const PULL: f64 = 1e-2;
@@ -83,7 +84,12 @@ struct Candidate {
 }
 
 /// Finds the joint tree of the bones of `state`.
-pub(super) fn find_skeleton(trajectories: &Trajectories, state: &State, surface: &Surface) -> Skeleton {
+pub(super) fn find_skeleton(
+    trajectories: &Trajectories,
+    state: &State,
+    surface: &Surface,
+    mirror: Option<Mirror>,
+) -> Skeleton {
     let bones = state.bone_count();
     let mut candidates = candidates(trajectories, state, surface);
     candidates.sort_by(|a, b| a.cost.total_cmp(&b.cost).then(a.bones.cmp(&b.bones)));
@@ -106,7 +112,7 @@ pub(super) fn find_skeleton(trajectories: &Trajectories, state: &State, surface:
     let mut residuals = vec![0.0; bones];
     for tree in (0..bones).filter(|&bone| groups[bone] == bone) {
         let members: Vec<usize> = (0..bones).filter(|&bone| groups[bone] == tree).collect();
-        let root = median(&members, &links, &areas, &means);
+        let root = find_root(&members, &links, &areas, &means, mirror);
         for (bone, parent, joint) in descend(root, &links) {
             parents[bone] = Some(parent);
             positions[bone] = joint.position;
@@ -254,24 +260,21 @@ fn descend(root: usize, links: &[Vec<(usize, Candidate)>]) -> Vec<(usize, usize,
     found
 }
 
-/// Member with the least sum of distances to all others, weighted by area.
-fn median(members: &[usize], links: &[Vec<(usize, Candidate)>], areas: &[f64], means: &[DVec3]) -> usize {
-    let cost = |root: usize| {
-        let mut distances = vec![0.0; areas.len()];
-        let mut sum = 0.0;
-        for (bone, parent, joint) in descend(root, links) {
-            let step = means[parent].distance(joint.position) + joint.position.distance(means[bone]);
-            distances[bone] = distances[parent] + step;
-            sum += areas[bone] * distances[bone];
-        }
-        sum
-    };
-    let costs: Vec<f64> = members.iter().map(|&member| cost(member)).collect();
-    let best = (1..members.len()).fold(0, |best, next| if costs[next] < costs[best] { next } else { best });
-    members[best]
-}
-
 impl Skeleton {
+    /// The skeleton of a rig in its bind pose.
+    pub(super) fn of_rig(rig: &Rig, trajectories: &Trajectories) -> Self {
+        let position = |joint: &Joint| {
+            let position = joint.bind().translation;
+            let position = if position.is_finite() { position } else { DVec3::ZERO };
+            (position - trajectories.centre) / trajectories.scale
+        };
+        Self {
+            parents: rig.joints().iter().map(|joint| joint.parent).collect(),
+            positions: rig.joints().iter().map(position).collect(),
+            residuals: vec![0.0; rig.joints().len()],
+        }
+    }
+
     /// The number of roots.
     pub(super) fn root_count(&self) -> usize {
         self.parents.iter().filter(|parent| parent.is_none()).count()

@@ -30,7 +30,28 @@ pub(in crate::fit) struct Mirror {
 }
 
 impl Mirror {
-    fn image(self, mut p: DVec3) -> DVec3 {
+    /// The plane at the coordinate `at` of `axis`.
+    #[cfg(test)]
+    pub(super) fn at(axis: usize, at: f64) -> Self {
+        Self { axis, at }
+    }
+
+    /// Returns whether a bone whose points have the mean `p` is on the plane.
+    pub(super) fn is_on_plane(self, p: DVec3) -> bool {
+        self.side(p) == Side::Middle
+    }
+
+    /// 1 on the left, −1 on the right, 0 on the plane.
+    pub(super) fn sign(self, p: DVec3) -> f64 {
+        match self.side(p) {
+            Side::Middle => 0.0,
+            Side::Left => 1.0,
+            Side::Right => -1.0,
+        }
+    }
+
+    /// Mirror image of a point.
+    pub(super) fn image(self, mut p: DVec3) -> DVec3 {
         p[self.axis] = 2.0 * self.at - p[self.axis];
         p
     }

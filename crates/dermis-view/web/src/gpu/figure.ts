@@ -1,7 +1,8 @@
 // Drawables of one view of a model: surface, wireframe, normals and bones, which read the textures of the poser.
 
 import * as THREE from "three";
-import { boneColor, rampTexture, type RampName } from "./colors";
+import { boneGeometry } from "./bones";
+import { rampTexture, type RampName } from "./colors";
 import { type Kind, Poser } from "./poser";
 import type { Model } from "./model";
 import * as shaders from "./shaders";
@@ -29,9 +30,11 @@ export class Figure {
   readonly poser: Poser;
   readonly group = new THREE.Group();
   private readonly surface: THREE.RawShaderMaterial;
+  /** Bone that is drawn as selected, or −1. */
+  selectedBone = -1;
   private wire: THREE.LineSegments | null = null;
   private normalLines: THREE.LineSegments | null = null;
-  private bones: THREE.LineSegments | null = null;
+  private bones: THREE.Mesh<THREE.BufferGeometry, THREE.RawShaderMaterial> | null = null;
   private segments: THREE.LineSegments | null = null;
   private marker: THREE.Points<THREE.BufferGeometry, THREE.RawShaderMaterial> | null = null;
 
@@ -116,8 +119,9 @@ export class Figure {
     if (this.normalLines) this.normalLines.visible = look.normals;
     if (!this.bones) return;
     this.bones.visible = look.bones;
-    const { uniforms } = this.bones.material as THREE.RawShaderMaterial;
+    const { uniforms } = this.bones.material;
     uniforms["frame"]!.value = frame;
+    uniforms["selected"]!.value = this.selectedBone;
     uniforms["palette"]!.value = this.model.paletteStore.texture;
     uniforms["posed"]!.value = this.model.clip >= 0 && this.poser.kind !== "rest" ? 1 : 0;
   }
@@ -166,44 +170,22 @@ export class Figure {
     return this.addLines(new THREE.BufferGeometry().setIndex(new THREE.BufferAttribute(order, 1)), material);
   }
 
-  private makeBones(): THREE.LineSegments {
+  private makeBones(): THREE.Mesh<THREE.BufferGeometry, THREE.RawShaderMaterial> {
     const { bones, diagonal } = this.model.info;
-    const parts = { anchor: [] as number[], offset: [] as number[], bone: [] as number[], boneColor: [] as number[] };
-    const end = (bone: number, color: number[], offset: number[]): void => {
-      parts.anchor.push(...bones[bone]!.anchor);
-      parts.offset.push(...offset);
-      parts.bone.push(bone);
-      parts.boneColor.push(...color);
-    };
-    bones.forEach((info, bone) => {
-      const color = boneColor(bone);
-      for (const axis of [0, 1, 2]) {
-        for (const sign of [-1, 1])
-          end(
-            bone,
-            color,
-            [0, 1, 2].map((c) => (c === axis ? sign * 0.014 * diagonal : 0)),
-          );
-      }
-      if (info.parent !== null) [bone, info.parent].forEach((which) => end(which, [0.9, 0.9, 0.9], [0, 0, 0]));
-    });
-    const geometry = new THREE.BufferGeometry();
-    for (const [name, values] of Object.entries(parts)) {
-      geometry.setAttribute(name, new THREE.Float32BufferAttribute(values, name === "bone" ? 1 : 3));
-    }
-    geometry.setDrawRange(0, parts.bone.length);
-    geometry.setIndex(parts.bone.map((_, i) => i));
     const material = raw(shaders.BONE_VERTEX, shaders.BONE_FRAGMENT, {
       palette: { value: null },
       bones: { value: bones.length },
       frame: { value: 0 },
       posed: { value: 0 },
+      selected: { value: -1 },
     });
     // Bones are inside the surface and drawn over it.
     material.depthTest = false;
-    const lines = this.addLines(geometry, material);
-    lines.renderOrder = 2;
-    return lines;
+    material.transparent = true;
+    const mesh = new THREE.Mesh(boneGeometry(bones, diagonal), material);
+    mesh.renderOrder = 2;
+    this.add(mesh);
+    return mesh;
   }
 
   private addLines(geometry: THREE.BufferGeometry, material: THREE.Material): THREE.LineSegments {

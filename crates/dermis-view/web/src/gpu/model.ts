@@ -36,6 +36,8 @@ export class Model {
   recordedStore: Store | null = null;
   paletteStore: Store = Store.packed(new Float32Array(4), 4, 4);
   coefficientStore: Store = Store.packed(new Float32Array(1), 1, 1);
+  /** Bone matrices of the current clip, three rows of four floats each. */
+  private palette: Float32Array | null = null;
   private tints: Store | null = null;
   private normals: Store | null = null;
 
@@ -135,6 +137,7 @@ export class Model {
 
   private takeClip(clip: number, bundle: Bundle): void {
     const palette = bundle.floats("palette");
+    this.palette = palette;
     this.paletteStore.dispose();
     this.coefficientStore.dispose();
     this.paletteStore = Store.packed(palette.length > 0 ? palette : new Float32Array(4), 4, 4);
@@ -225,6 +228,19 @@ export class Model {
       if (this.joints[at] === bone) values[Math.floor(at / this.slots)]! += this.weights[at]!;
     }
     return values;
+  }
+
+  /** Location of a point of the rest pose that moves with `bone`, in a frame of the current clip. */
+  poseWithBone(bone: number, frame: number, point: THREE.Vector3): THREE.Vector3 {
+    const rows = this.palette;
+    const first = 12 * (frame * this.info.bones.length + bone);
+    if (!rows || first + 12 > rows.length) return point.clone();
+    const row = (k: number): number =>
+      rows[first + 4 * k]! * point.x +
+      rows[first + 4 * k + 1]! * point.y +
+      rows[first + 4 * k + 2]! * point.z +
+      rows[first + 4 * k + 3]!;
+    return new THREE.Vector3(row(0), row(1), row(2));
   }
 
   /** Bones of a point in descending order of weight. */

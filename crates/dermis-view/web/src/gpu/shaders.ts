@@ -212,29 +212,30 @@ void main() {
 }`;
 
 /** Bones: lines to their parents and a cross at their location, moved by the palette. */
+/** Bones: octahedra whose corners move with their bone; `corner` is their location in the rest pose. */
 export const BONE_VERTEX = `${HEAD}
 uniform mat4 modelViewMatrix, projectionMatrix;
 uniform sampler2D palette;
-uniform int bones, frame, posed;
-in vec3 anchor, offset, boneColor;
-in float bone;
-out vec3 tint;
+uniform int bones, frame, posed, selected;
+in vec3 corner, boneColor;
+in float bone, shade;
+out vec4 tint;
 void main() {
-  vec4 p = vec4(anchor, 1.0);
+  vec4 p = vec4(corner, 1.0);
   if (posed == 1) {
     int first = (frame * bones + int(bone)) * 3;
     p = vec4(dot(texelFetch(palette, at(first), 0), p), dot(texelFetch(palette, at(first + 1), 0), p),
              dot(texelFetch(palette, at(first + 2), 0), p), 1.0);
   }
-  p.xyz += offset;
-  tint = boneColor;
+  bool marked = int(bone) == selected;
+  tint = vec4((marked ? vec3(1.0, 0.78, 0.2) : boneColor) * shade, marked ? 1.0 : 0.85);
   gl_Position = projectionMatrix * modelViewMatrix * p;
 }`;
 
 export const BONE_FRAGMENT = `${HEAD}
-in vec3 tint;
+in vec4 tint;
 out vec4 color;
-void main() { color = vec4(pow(tint, vec3(1.0 / 2.2)), 1.0); }`;
+void main() { color = vec4(pow(tint.rgb, vec3(1.0 / 2.2)), tint.a); }`;
 
 /** Crowd: each instance has its own phase and is skinned in the vertex shader. */
 export const CROWD_VERTEX = `${HEAD}${POSE}

@@ -18,6 +18,10 @@ export function summary(facts: Facts): HTMLElement {
     ["Largest error (% of box)", (fit) => fit.measures.text["max_error_percent"]!],
     [`Largest error (${facts.unit})`, (fit) => fit.measures.text["max_error"]!],
     ["Normal error (rms)", (fit) => fit.measures.text["normal_error_rms"]!],
+    ["Parts per bone", (fit) => fit.measures.text["parts_per_bone"]!],
+    ["Islands", (fit) => fit.measures.text["islands"]!],
+    ["Mean influences", (fit) => fit.measures.text["mean_influences"]!],
+    ["Weight difference over edges", (fit) => fit.measures.text["weight_difference"]!],
     ["Compression, bones only", (fit) => `${fit.measures.text["compression"]!} ×`],
     ["File", (fit) => (fit.file_bytes ? `${(fit.file_bytes / 1e6).toFixed(2)} MB` : "–")],
   ];

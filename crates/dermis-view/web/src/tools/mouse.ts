@@ -80,6 +80,13 @@ export function listenToMouse(
     const selects = ended === null || (ended === "flesh" && flesh.mode === "pull");
     if (!selects || !still || event.button !== 0 || crowd.crowd) return;
     const { view, ray } = under(event);
+    // Bones are drawn over the surface, so they are selected first.
+    const bone = view && viewer.boneUnder(view, ray);
+    if (view && typeof bone === "number") {
+      viewer.activate(viewer.views.indexOf(view));
+      viewer.selectBone(view.model, bone);
+      return;
+    }
     const hit = view && hitTest(view.model, viewer.positions(view), ray);
     if (!view || !hit) return;
     viewer.activate(viewer.views.indexOf(view));

@@ -191,6 +191,10 @@ const NUMBERS: [string, string, string][] = [
   ["max_error", "Largest error", "UNIT"],
   ["normal_error_rms", "Normal error", "rms"],
   ["compression", "Compression", "× bones only"],
+  ["parts_per_bone", "Parts per bone", "connected"],
+  ["islands", "Islands", "small parts"],
+  ["mean_influences", "Influences", "mean per point"],
+  ["weight_difference", "Weight difference", "mean over edges"],
 ];
 
 function numberRows(viewer: Viewer): HTMLElement[] {
@@ -207,7 +211,8 @@ function numberRows(viewer: Viewer): HTMLElement[] {
     );
   const count = (number: number): string => number.toLocaleString("en");
   const facts = [row("Points", count(info.points), `${count(info.triangles)} triangles`)];
-  if (info.bones.length > 0) facts.push(row("Bones", String(info.bones.length), `${info.influences} per point`));
+  const bones = info.bones.filter((bone) => !bone.is_end).length;
+  if (bones > 0) facts.push(row("Bones", String(bones), `${info.influences} per point`));
   // The measures are those of the skin, without layers on top of it.
   const onTop: Tag[] = ["with layers", "volume preserved", "wrinkled", "simulated"];
   const layered = onTop.includes(view.tag);

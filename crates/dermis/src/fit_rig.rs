@@ -1,0 +1,70 @@
+//! Skins of rigs that exist already.
+
+use std::sync::Arc;
+
+use dermis_math::progress::{NoProgress, Progress};
+use dermis_mesh::{Clip, MeshSequence, Note, Object, TriMesh};
+use dermis_skin::{Animation, Fit, FitOptions, RigOptions, SkinError, fit_rig as fit_given_rig};
+
+use crate::error::Result;
+use crate::match_meshes::{MatchError, matched};
+
+/// Options of [`fit_rig`].
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct FitRigOptions {
+    /// Weights, corrections and the model of helper bones.
+    pub fit: FitOptions,
+    /// Motion and weights of the rig, and the number of helper bones.
+    pub rig: RigOptions,
+}
+
+/// Fits a skin with the joints of the rigged `object` to a sequence of its mesh: weights, rotations of the joints, helper
+/// bones. Points are matched to those of the rig.
+pub fn fit_rig(object: &Object, sequence: &MeshSequence, options: &FitRigOptions) -> Result<Fit> {
+    let animation = Animation { name: sequence.name().to_owned(), sequence: sequence.clone() };
+    fit_rig_with(object, &object.clips, (sequence.mesh(), &[animation]), options, &NoProgress)
+}
+
+/// [`fit_rig`] of several animations of the rest pose `rest`, with an observer. Clip k of `clips` contains the motion of the
+/// rig in animation k; without the rig's own motion they are not used.
+pub fn fit_rig_with(
+    object: &Object,
+    clips: &[Arc<Clip>],
+    (rest, animations): (&TriMesh, &[Animation]),
+    options: &FitRigOptions,
+    progress: &dyn Progress,
+) -> Result<Fit> {
+    let rig = object.rig.as_ref().ok_or_else(|| SkinError::NoBones(object.name.clone()))?;
+    if !options.rig.rotations_only && !options.rig.lock_weights {
+        return Ok(fit_given_rig(rest, animations, (rig, clips), &options.fit, &options.rig, progress)?);
+    }
+    let (animations, notes) = on_mesh_of(object, animations)?;
+    let mut fit = fit_given_rig(&object.mesh, &animations, (rig, clips), &options.fit, &options.rig, progress)?;
+    fit.notes.splice(0..0, notes);
+    Ok(fit)
+}
+
+/// The animations in the points of the mesh of `object`. Animations of other shapes with the same triangles are taken as
+/// poses of the mesh.
+fn on_mesh_of(object: &Object, animations: &[Animation]) -> Result<(Vec<Animation>, Vec<Note>)> {
+    let mut notes = Vec::new();
+    let mut result = Vec::with_capacity(animations.len());
+    for Animation { name, sequence } in animations {
+        let sequence = match matched(sequence, object) {
+            Ok((sequence, more)) => {
+                notes.extend(more);
+                sequence
+            }
+            Err(MatchError::Different { .. })
+                if sequence.mesh().triangles() == object.mesh.triangles()
+                    && sequence.point_count() == object.mesh.point_count() =>
+            {
+                sequence.clone().with_mesh(Arc::clone(&object.mesh))?
+            }
+            Err(error) => return Err(error.into()),
+        };
+        result.push(Animation { name: name.clone(), sequence });
+    }
+    notes.dedup();
+    Ok((result, notes))
+}
