@@ -36,9 +36,9 @@ pub struct FitReport<'a> {
     pub losses_mm2: &'a [f64],
     /// Curves of the method of the paper.
     pub curves: &'a [CurvePoint],
-    /// Thickness and Young's modulus of the flesh.
+    /// Relative distance d of each point of the skin.
     pub thickness: &'a [f32],
-    /// Young's modulus of the flesh, in pascal.
+    /// Young's modulus under each point of the skin, in pascal.
     pub young_modulus_pa: &'a [f32],
 }
 
@@ -160,7 +160,7 @@ pub fn fit_report(report: &FitReport<'_>) -> Result<String> {
         html += &picture(report, &sequence.of_points, [0.0, end], &format!("Deviation of the fit, {range}"))?;
         let of = |k: usize| -> Vec<f64> { sequence.distances_m.iter().map(|pair| 1e3 * pair[k]).collect() };
         let (pose, fit) = (of(0), of(1));
-        let svg = curve_svg(&[("pose model", &pose), ("fit", &fit)], "frame", "mm");
+        let svg = curve_svg(&[("pose model", &pose[..]), ("fit", &fit[..])], "frame", "mm");
         html += &figure(&svg, "Mean distance from the scan");
     }
     html += "</html>\n";
@@ -213,9 +213,9 @@ fn paper_curves(curves: &[CurvePoint]) -> String {
     let moduli: Vec<f64> = ends.iter().map(|point| point.mean_modulus_pa / 1e3).collect();
     let nodes: Vec<f64> = ends.iter().map(|point| point.fem_nodes as f64).collect();
     [
-        figure(&curve_svg(&[("deviation", &deviations)], "step", "m"), "Deviation after each step (Figure 9)"),
-        figure(&curve_svg(&[("modulus", &moduli)], "iteration", "kPa"), "Mean modulus (Figure 8)"),
-        figure(&curve_svg(&[("nodes", &nodes)], "iteration", ""), "Free nodes (Figure 8)"),
+        figure(&curve_svg(&[("deviation", &deviations[..])], "step", "m"), "Deviation after each step (Figure 9)"),
+        figure(&curve_svg(&[("modulus", &moduli[..])], "iteration", "kPa"), "Mean modulus (Figure 8)"),
+        figure(&curve_svg(&[("nodes", &nodes[..])], "iteration", ""), "Free nodes (Figure 8)"),
     ]
     .concat()
 }
@@ -277,7 +277,7 @@ mod tests {
 
     #[test]
     fn curves_end_at_their_largest_value() {
-        let svg = curve_svg(&[("a", &[0.0, 2.0])], "frame", "mm");
+        let svg = curve_svg(&[("a", &[0.0, 2.0][..])], "frame", "mm");
         assert!(svg.contains("450.0,10.0") && svg.contains("2.000"), "{svg}");
     }
 }
