@@ -35,6 +35,7 @@ pub(crate) fn listen(shared: Shared) -> Result<(), Diagnostic> {
             let result = if kept { "stopping with the result so far" } else { "stopping" };
             terminal::tell(&format!("{result}; press Ctrl-C again to stop immediately\n"));
         }
+        let shared = shared.clone();
         std::thread::spawn(move || {
             std::thread::sleep(MAX_WAIT);
             let is_stuck = BUSY.load(Ordering::SeqCst) && asked_to_stop();
