@@ -50,7 +50,7 @@ fn bones_of_an_animal_can_be_edited() {
         let quality = fitted(&sequence, 20, model).quality;
         let weights = &quality.weights;
         assert!(weights.parts_per_bone <= 3.0 && weights.islands <= 15, "{model:?}: {weights:?}");
-        assert!(weights.stray_weight_percent <= 1.0 && weights.mean_influences <= 3.0, "{model:?}: {weights:?}");
+        assert!(weights.mean_influences <= 3.0 && weights.weight_difference <= 0.12, "{model:?}: {weights:?}");
         assert!(quality.rest.rest_energy_ratio <= 1.05, "{model:?}: {:?}", quality.rest);
         assert_eq!(quality.rest.flipped_rest_triangles, 0, "{model:?}");
         assert!(quality.crossfade_stretch_percent <= max_fade, "{model:?}: {}", quality.crossfade_stretch_percent);
@@ -106,7 +106,7 @@ fn parts_that_rotate_alike_but_drift_apart_are_different_bones() {
     // A long beam that bends little everywhere: all rotations are within the tolerance of one mode, the ends are not.
     let length = 6.0;
     let sequence = moving(tube(61), 12, |frame, p| {
-        let curvature = 0.1 / length * (0.5 * frame as f32).sin();
+        let curvature = 0.5 / length * (0.5 * frame as f32).sin();
         let angle = curvature * p.x;
         let spine = Vec3::new(p.x, 0.5 * curvature * p.x * p.x, 0.0);
         spine + Quat::from_rotation_z(angle) * Vec3::new(0.0, p.y, p.z)

@@ -2,7 +2,7 @@
 //!
 //! The squared error ‖P − TΦ‖² is minimised over T alone (`refine/bones.rs`). Rigid and scaled bones start from the best
 //! transform for the points whose largest weight they have, which needs no earlier motion, and are swept until the
-//! transforms settle. The error on frames that were not part of a fit tells how well its weights generalize.
+//! transforms settle. The error on frames that were not part of a fit shows whether its weights generalize.
 
 use dermis_math::progress::Progress;
 use faer::Mat;
