@@ -58,7 +58,9 @@ const MAX_OF_GAP: f32 = 0.3;
 const RECOVERED: f64 = 0.9;
 const SMOOTHED: f64 = 0.95;
 /// Bound of the factor by which heights are multiplied to recover the area.
-const MAX_FACTOR: f32 = 2.5;
+const MAX_FACTOR: f32 = 8.0;
+/// Factor above which the relaxation is repeated.
+const REPEATING_FACTOR: f32 = 2.5;
 
 const BENDING: f32 = TYPICAL_STRAIN / (2.0 * WAVE_NUMBER);
 const FOUNDATION: f32 = CRITICAL_STRAIN * CRITICAL_STRAIN / (4.0 * BENDING);
@@ -174,7 +176,7 @@ impl Buckling {
         let needed = (areas.coarse + RECOVERED * lost - smooth).max(0.0);
         let mut factor = self.factor(state, base, needed, smooth, triangles);
         for _ in 0..MAX_REPEATS {
-            if factor < MAX_FACTOR {
+            if factor < REPEATING_FACTOR {
                 break;
             }
             (0..STEPS).for_each(|_| self.step(state, &squares));
