@@ -81,7 +81,7 @@ impl Numbers<'_> {
 
     /// A count that was read, if that many rows of `width` numbers of at least 4 binary bytes can still come.
     fn rows(&self, count: i64, width: usize) -> Result<usize, Error> {
-        let count = usize::try_from(count).map_err(|_| Error::malformed(format!("{count} is no count")))?;
+        let count = usize::try_from(count).map_err(|_| Error::malformed(format!("{count} is not a count")))?;
         match self {
             Self::Text(words) => words.check_rows(count, width)?,
             Self::Binary(bytes) if count.saturating_mul(4 * width) > bytes.len() => {
@@ -150,7 +150,7 @@ impl Contents {
 
     fn add_node(&mut self, tag: i64, position: Vec3) -> Result<(), Error> {
         if self.index_of.insert(tag, self.mesh.nodes.len() as u32).is_some() {
-            return Err(Error::malformed(format!("the node {tag} is there twice")));
+            return Err(Error::malformed(format!("node {tag} is defined twice")));
         }
         self.mesh.nodes.push(position);
         Ok(())
@@ -243,7 +243,7 @@ impl Contents {
             *node = *self
                 .index_of
                 .get(&tag)
-                .ok_or_else(|| Error::malformed(format!("an element names node {tag}, which is not there")))?;
+                .ok_or_else(|| Error::malformed(format!("an element refers to node {tag}, which does not exist")))?;
         }
         let [a, b, c, d, ..] = nodes;
         match kind {
@@ -276,7 +276,7 @@ fn check_byte_order(header: &[u8]) -> Result<(), Error> {
     match header.get(line..line + 4) {
         Some([1, 0, 0, 0]) => Ok(()),
         Some([0, 0, 0, 1]) => Err(Error::unsupported("the file is big-endian").with_hint("save it as text")),
-        _ => Err(Error::malformed("the header does not say the order of bytes")),
+        _ => Err(Error::malformed("the header does not state the byte order")),
     }
 }
 

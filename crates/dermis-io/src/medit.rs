@@ -55,7 +55,7 @@ impl Contents {
                     skip_numbers(&mut words);
                     contents.skipped.push(String::from_utf8_lossy(&keyword[..keyword.len().min(40)]).into_owned());
                 }
-                _ => return Err(at(Error::malformed("a keyword should stand here"))),
+                _ => return Err(at(Error::malformed("a keyword is expected here"))),
             }
         }
         if contents.mesh.nodes.is_empty() { Err(Error::malformed("the file has no vertices")) } else { Ok(contents) }

@@ -31,7 +31,7 @@ fn cache(bytes: Mapped, options: &ReadOptions) -> Result<Cache, Error> {
         return Err(Error::truncated("the head of the cache", HEADER_BYTES as u64, bytes.len() as u64));
     };
     if !header.starts_with(MAGIC) {
-        return Err(Error::malformed("the file does not begin as a PC2 cache does"));
+        return Err(Error::malformed("the file does not have the signature of a PC2 cache"));
     }
     let word = |at: usize| [header[at], header[at + 1], header[at + 2], header[at + 3]];
     let count = |at: usize, what: &str| {

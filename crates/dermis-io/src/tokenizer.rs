@@ -30,7 +30,7 @@ impl<'a> Tokenizer<'a> {
     pub(crate) fn number<T: std::str::FromStr>(&mut self) -> Result<T, Error> {
         let word = self.next().ok_or_else(|| Error::truncated("a number", 1, 0))?;
         std::str::from_utf8(word).ok().and_then(|word| word.parse().ok()).ok_or_else(|| {
-            Error::malformed(format!("'{}' is no number", String::from_utf8_lossy(&word[..word.len().min(32)])))
+            Error::malformed(format!("'{}' is not a number", String::from_utf8_lossy(&word[..word.len().min(32)])))
         })
     }
 

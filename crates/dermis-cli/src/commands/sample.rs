@@ -104,13 +104,12 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
         let options = WriteOptions { force: args.force, ..WriteOptions::default() };
         return convert(&format!("{SAMPLE}{name}"), output, &options, &Input::default(), shared);
     }
-    let samples = || SAMPLES.iter().map(|sample| (sample.name, sample.summary)).chain([(SCANS, SCANS_SUMMARY)]);
     if shared.format == Format::Json {
-        let samples = samples().map(|(name, summary)| json!({ "name": name, "summary": summary }));
+        let samples = SAMPLES.iter().map(|sample| json!({ "name": sample.name, "summary": sample.summary }));
         terminal::print_json(&json!({ "samples": samples.collect::<Vec<_>>() }))?;
     } else {
         let mut text = Text::new(Paint::for_stdout(shared.color));
-        let rows: Vec<_> = samples().map(|(name, summary)| vec![name.into(), summary.into()]).collect();
+        let rows: Vec<_> = SAMPLES.iter().map(|sample| vec![sample.name.into(), sample.summary.into()]).collect();
         text.table(2, &["", ""], &rows);
         terminal::print(&text.finish())?;
     }

@@ -153,7 +153,7 @@ impl Walk {
         if instanced {
             self.instanced += 1;
             if self.instanced > MAX_INSTANCED {
-                return Err(Error::unsupported(format!("instances stand for more than {MAX_INSTANCED} objects")));
+                return Err(Error::unsupported(format!("instances represent more than {MAX_INSTANCED} objects")));
             }
         } else if group.offset != 0 && !self.seen.insert(group.offset) {
             return Err(Error::malformed("two objects share one group, or an object is inside itself"));

@@ -138,7 +138,7 @@ fn zip_error(error: ZipError, bytes: &[u8]) -> Error {
     match error {
         ZipError::Io(error) => error.into(),
         ZipError::UnsupportedArchive(what) => Error::unsupported(format!("the archive is of an unknown kind: {what}")),
-        _ if !bytes.starts_with(zip_begin) => Error::malformed("the file is not an .npz archive: it is no zip file"),
+        _ if !bytes.starts_with(zip_begin) => Error::malformed("the file is not an .npz archive: it is not a zip file"),
         ZipError::InvalidArchive(_) => {
             Error::malformed("the archive is cut off or damaged: its list of arrays cannot be read")
                 .with_hint("copy or save the file again")

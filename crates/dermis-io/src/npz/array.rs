@@ -85,7 +85,7 @@ impl Array {
             if f64::from(index) == *number {
                 Ok(index)
             } else {
-                Err(Error::malformed(format!("number {at} is {number}, which is no index")).at(&self.name))
+                Err(Error::malformed(format!("number {at} is {number}, which is not an index")).at(&self.name))
             }
         };
         numbers.iter().enumerate().map(whole).collect()

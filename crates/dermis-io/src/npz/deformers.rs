@@ -43,7 +43,7 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Result<Vec<Deformer>, Error> {
     let layers = settings.texts()?.into_iter().zip(buffers).enumerate().map(|(layer, (text, buffers))| {
         let at_layer = |error: Error| error.at(format!("{SETTINGS}[{layer}]"));
         let settings = serde_json::from_str(&text).map_err(|error| {
-            at_layer(Error::malformed(format!("the settings of a layer are no JSON object: {error}")))
+            at_layer(Error::malformed(format!("the settings of a layer are not a JSON object: {error}")))
         })?;
         Deformer::decode(StoredDeformer { settings, buffers }).map_err(|error| at_layer(error.into()))
     });

@@ -92,7 +92,7 @@ impl Header {
         let truncated = |needed: usize| Error::truncated("the array's header", needed as u64, bytes.len() as u64);
         let (&magic, rest) = bytes.split_first_chunk::<6>().ok_or_else(|| truncated(MAGIC.len()))?;
         if &magic != MAGIC {
-            return Err(Error::malformed("the array does not begin as an .npy file does"));
+            return Err(Error::malformed("the array has no .npy header"));
         }
         let (&[major, _minor], rest) = rest.split_first_chunk::<2>().ok_or_else(|| truncated(8))?;
         let (length, text_start) = match (major, rest) {

@@ -276,7 +276,7 @@ fn floats(line: &[u8], out: &mut [f32]) -> Result<usize, Error> {
     let mut count = 0;
     for (slot, word) in out.iter_mut().zip(words(line)) {
         let number = std::str::from_utf8(word).ok().and_then(|word| word.parse().ok());
-        *slot = number.ok_or_else(|| Error::malformed(format!("'{}' is no number", text(word))))?;
+        *slot = number.ok_or_else(|| Error::malformed(format!("'{}' is not a number", text(word))))?;
         count += 1;
     }
     Ok(count)
@@ -284,7 +284,7 @@ fn floats(line: &[u8], out: &mut [f32]) -> Result<usize, Error> {
 
 /// Index as in OBJ: from 1 on, or, if negative, back from the last of `count`.
 fn index(digits: &[u8], count: usize) -> Result<u32, Error> {
-    let wrong = || Error::malformed(format!("'{}' is no index of {count} elements", text(digits)));
+    let wrong = || Error::malformed(format!("'{}' is not an index of {count} elements", text(digits)));
     let number: i64 = std::str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok()).ok_or_else(wrong)?;
     let index = if number < 0 { count as i64 + number } else { number - 1 };
     u32::try_from(index).ok().filter(|&index| index != NONE).ok_or_else(wrong)

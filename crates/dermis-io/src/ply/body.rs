@@ -109,7 +109,7 @@ impl Numbers<'_> {
         let word = &rest[..length];
         std::str::from_utf8(word).ok().and_then(|word| word.parse().ok()).ok_or_else(|| {
             let shown = String::from_utf8_lossy(&word[..word.len().min(32)]).into_owned();
-            Error::malformed(format!("'{shown}' is no number"))
+            Error::malformed(format!("'{shown}' is not a number"))
         })
     }
 
@@ -120,7 +120,7 @@ impl Numbers<'_> {
         if length >= 0.0 && length.fract() == 0.0 && length <= room as f64 {
             Ok(length as usize)
         } else {
-            Err(Error::malformed(format!("a list of length {length}, where {room} bytes are left")))
+            Err(Error::malformed(format!("a list has length {length}, but {room} bytes are left")))
         }
     }
 
@@ -142,7 +142,7 @@ impl Numbers<'_> {
 
 fn vertices(numbers: &mut Numbers<'_>, element: &Element, contents: &mut Contents) -> Result<(), Error> {
     if element.properties.is_empty() || !contents.positions.is_empty() {
-        return Err(Error::malformed("vertices have no properties, or come twice"));
+        return Err(Error::malformed("vertices have no properties or are defined twice"));
     }
     let mut columns: Vec<Vec<f64>> = element.properties.iter().map(|_| Vec::with_capacity(element.count)).collect();
     for _ in 0..element.count {
@@ -231,7 +231,7 @@ fn index(number: f64) -> Result<u32, Error> {
     if f64::from(index) == number && index != u32::MAX {
         Ok(index)
     } else {
-        Err(Error::malformed(format!("{number} is no index")))
+        Err(Error::malformed(format!("{number} is not an index")))
     }
 }
 

@@ -125,7 +125,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Header, Error> {
             _ => return wrong("the line cannot be understood"),
         }
     }
-    Err(Error::malformed("the head of the file has no end ('end_header')"))
+    Err(Error::malformed("the header has no end ('end_header')"))
 }
 
 fn property(words: &[&str]) -> Option<Property> {

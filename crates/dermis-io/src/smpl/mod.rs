@@ -213,7 +213,7 @@ fn kintree(table: &Array, count: usize) -> Result<Vec<Option<usize>>, Error> {
     let parent = |&id: &f64| match rig::parent(id) {
         None => Ok(None),
         Some(_) => index_of(id).map(Some).ok_or_else(|| {
-            Error::malformed(format!("a joint hangs from joint {id}, which does not exist")).at(&table.name)
+            Error::malformed(format!("the parent of a joint is joint {id}, which does not exist")).at(&table.name)
         }),
     };
     parents.iter().map(parent).collect()

@@ -177,7 +177,7 @@ impl Document<'_> {
         let component = Component::new(accessor.component_type)?;
         let found = width(&accessor.shape)?;
         if found != expected {
-            return Err(Error::malformed(format!("elements have {found} components where {expected} are needed")));
+            return Err(Error::malformed(format!("elements have {found} components; {expected} are needed")));
         }
         // The columns of small-integer matrices are padded; nothing that we read has them.
         if accessor.shape.starts_with("MAT") && component != Component::F32 {

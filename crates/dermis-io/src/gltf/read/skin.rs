@@ -69,7 +69,9 @@ pub(super) fn skin_weights(geometry: &Geometry<'_>, order: &[u32]) -> Result<Ski
     match missing {
         Some(point) => {
             let count = order.len();
-            Err(Error::malformed(format!("point {point} is bound to a joint that the skin, with {count}, has not")))
+            Err(Error::malformed(format!(
+                "point {point} is bound to a joint that does not exist; the skin has {count}"
+            )))
         }
         None => Ok(weights),
     }

@@ -148,13 +148,16 @@ impl<'a> Machine<'a> {
             0x94 => self.memo.len() as u64,
             b'p' | b'g' => {
                 let line = self.line()?;
-                parsed(line).ok_or_else(|| Error::malformed("the pickle's memo has a key that is no number"))?
+                parsed(line).ok_or_else(|| Error::malformed("the pickle's memo has a key that is not a number"))?
             }
             b'q' | b'h' => u8::from_le_bytes(self.array()?).into(),
             _ => u32::from_le_bytes(self.array()?).into(),
         };
         if matches!(opcode, b'g' | b'h' | b'j') {
-            let id = *self.memo.get(&key).ok_or_else(|| Error::malformed("the pickle asks for what it never kept"))?;
+            let id = *self
+                .memo
+                .get(&key)
+                .ok_or_else(|| Error::malformed("the pickle refers to a value that it has not stored"))?;
             self.stack.push(id);
             return self.check_size();
         }
@@ -166,7 +169,7 @@ impl<'a> Machine<'a> {
         if opcode == b'b' {
             let (state, object) = (self.pop()?, self.top()?);
             let Value::Object { state: slot, .. } = &mut self.values[object] else {
-                return Err(Error::malformed("the pickle gives a state to what is no object"));
+                return Err(Error::malformed("the pickle sets the state of a value that is not an object"));
             };
             *slot = Some(state);
             return Ok(());
@@ -180,7 +183,7 @@ impl<'a> Machine<'a> {
                 let (name, module) = (self.pop()?, self.pop()?);
                 match (&self.values[module], &self.values[name]) {
                     (Value::Text(module), Value::Text(name)) => Value::Global(format!("{module}.{name}")),
-                    _ => return Err(Error::malformed("the pickle names a class by what is no text")),
+                    _ => return Err(Error::malformed("the pickle names a class by a value that is not text")),
                 }
             }
             _ => {
@@ -210,7 +213,11 @@ impl<'a> Machine<'a> {
             (Value::Dict(dict), b's' | b'u') => dict.extend(pairs(&items)?),
             // What kind of object takes items does not matter: it is no array.
             (Value::Object { .. }, _) => {}
-            _ => return Err(Error::malformed("the pickle fills what is neither a list nor a dictionary")),
+            _ => {
+                return Err(Error::malformed(
+                    "the pickle adds items to a value that is neither a list nor a dictionary",
+                ));
+            }
         }
         Ok(())
     }
@@ -281,7 +288,7 @@ impl<'a> Machine<'a> {
     fn counted_text(&mut self, size: usize) -> Result<Value, Error> {
         let length = self.length(size)?;
         let text = std::str::from_utf8(&self.bytes[self.take(length)?]);
-        text.map(|text| Value::Text(text.to_owned())).map_err(|_| Error::malformed("the pickle has text that is none"))
+        text.map(|text| Value::Text(text.to_owned())).map_err(|_| Error::malformed("the pickle contains invalid text"))
     }
 
     /// The bytes up to the next end of line.
@@ -295,7 +302,7 @@ impl<'a> Machine<'a> {
 }
 
 fn underflow() -> Error {
-    Error::malformed("the pickle takes more from its stack than there is")
+    Error::malformed("the pickle takes a value from an empty stack")
 }
 
 fn pairs(items: &[Id]) -> Result<Vec<(Id, Id)>, Error> {
@@ -316,7 +323,7 @@ fn integer_of_text(text: &[u8]) -> Result<Value, Error> {
         b"01" => Ok(Value::Bool(true)),
         _ => {
             let digits = text.strip_suffix(b"L").unwrap_or(text);
-            parsed(digits).map(Value::Integer).ok_or_else(|| Error::malformed("the pickle has a number that is none"))
+            parsed(digits).map(Value::Integer).ok_or_else(|| Error::malformed("the pickle contains an invalid number"))
         }
     }
 }
@@ -334,7 +341,7 @@ fn integer_of_bytes(bytes: &[u8]) -> Value {
 
 /// The bytes of a quoted Python 2 string.
 fn unquoted(line: &[u8]) -> Result<Vec<u8>, Error> {
-    let wrong = || Error::malformed("the pickle has a string that is not quoted as one");
+    let wrong = || Error::malformed("the pickle contains a string with invalid quotes");
     let &[first, ref inner @ .., last] = line else { return Err(wrong()) };
     if first != last || !matches!(first, b'\'' | b'"') {
         return Err(wrong());
@@ -376,7 +383,7 @@ fn unescaped_unicode(line: &[u8]) -> Result<String, Error> {
         let code = after.get(1..=digits).filter(|_| digits > 0).and_then(hexadecimal);
         if digits > 0 {
             let character = code.and_then(char::from_u32);
-            text.push(character.ok_or_else(|| Error::malformed("the pickle has an escape that is no character"))?);
+            text.push(character.ok_or_else(|| Error::malformed("the pickle contains an invalid escape"))?);
             rest = &after[1 + digits..];
         } else {
             text.push(char::from(*byte));

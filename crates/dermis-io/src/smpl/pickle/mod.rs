@@ -145,7 +145,7 @@ impl Pickle {
     }
 
     fn shape(&self, id: Id) -> Result<Vec<usize>, Error> {
-        let wrong = || Error::malformed("the array's shape is no list of lengths");
+        let wrong = || Error::malformed("the array's shape is not a list of lengths");
         let lengths = match &self.values[id] {
             Value::Tuple(lengths) if lengths.len() <= MAX_DIMENSIONS => lengths,
             _ => return Err(wrong()),
@@ -161,7 +161,7 @@ impl Pickle {
     fn no_array(&self, id: Id) -> Error {
         let class = self.instance(id).map(|(name, _)| name).or_else(|| self.object(id).map(|(name, ..)| name));
         let what = class.map_or("something else".to_owned(), |class| format!("an object of Python's '{class}'"));
-        let error = Error::unsupported(format!("there is {what} where an array should be; code is never executed"));
+        let error = Error::unsupported(format!("{what} instead of an array; code is never executed"));
         error.with_hint("load the file in Python and save it as .npz, with numpy.asarray(x) for every array")
     }
 

@@ -46,7 +46,7 @@ impl Arcs {
             return Ok(behind);
         }
         let too_many = || {
-            let error = Error::malformed("the references of a prim multiply beyond what any scene needs");
+            let error = Error::malformed("the references of a prim expand to too many prims");
             error.at(path).with_hint("flatten the stage, for example with usdcat --flatten")
         };
         if level > MAX_DEEP {

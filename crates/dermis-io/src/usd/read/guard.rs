@@ -24,7 +24,7 @@ pub(super) fn contain<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, E
     CONTAINED.set(outer);
     outcome.unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
-        let error = Error::malformed("the USD file breaks off where more must follow, or contradicts itself");
+        let error = Error::malformed("the USD file is truncated or malformed");
         Err(error.detail(text.unwrap_or("no more is known").to_owned()))
     })
 }

@@ -98,7 +98,7 @@ fn tokens(bytes: &[u8], start: u64, budget: &mut Budget) -> Result<Vec<String>, 
     let size = section.u64()? as usize;
     let text = section.unpacked(size, "the tokens", budget)?;
     if text.len() != size || text.last().is_some_and(|&byte| byte != 0) {
-        return Err(Error::malformed("the tokens do not end where they should"));
+        return Err(Error::malformed("the table of tokens has the wrong length"));
     }
     budget.take("tokens", text.split(|&byte| byte == 0).count(), ENTRY_BYTES)?;
     // The text ends with a zero, behind which there is no more token.

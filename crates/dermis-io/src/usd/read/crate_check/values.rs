@@ -214,7 +214,10 @@ impl<'a> Walk<'a> {
         let here = (self.bytes.len() - cursor.left()) as u64;
         let distance = cursor.u64()? as i64;
         let there = here.checked_add_signed(distance);
-        Cursor::at(self.bytes, there.ok_or_else(|| Error::malformed("a value lies before the file's start"))?)
+        Cursor::at(
+            self.bytes,
+            there.ok_or_else(|| Error::malformed("a value has an offset before the start of the file"))?,
+        )
     }
 
     fn time_samples(&mut self, offset: u64, depth: usize) -> Result<(), Error> {

@@ -99,7 +99,8 @@ impl Skeleton {
         let Some(listed) = listed else { return Ok(numbers) };
         let joint_of = self.joint_of();
         let find = |path: &String| {
-            let missing = || Error::malformed(format!("the mesh names a joint '{path}' that its skeleton has not"));
+            let missing =
+                || Error::malformed(format!("the mesh refers to the joint '{path}', which its skeleton does not have"));
             joint_of.get(path.as_str()).map(|&joint| numbers[joint]).ok_or_else(missing)
         };
         listed.iter().map(find).collect()

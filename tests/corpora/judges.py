@@ -1,0 +1,142 @@
+"""Judges of what dermis does with a file of a suite; none of them uses code of dermis.
+
+A refusal is right if the file is one that the suite expects to fail, if a file that it needs is absent, if its version or
+a required extension is not one that the formats define, or if it contains neither a mesh nor a motion:
+
+- glTF is parsed by `gltf_shape.py`, which also poses it: bounds that differ by more than 1e-3 of the diagonal are wrong.
+- USD is opened by OpenUSD if it is installed (`pip install usd-core`); without it, results of USD are not judged.
+- FBX of ufbx has OBJ files of the same name beside it, whose bounds are compared; for others the nodes of meshes are
+  looked for in the bytes.
+"""
+
+import re
+import struct
+from pathlib import Path
+
+import gltf_shape
+
+try:
+    import usd_shape
+except ImportError:
+    usd_shape = None
+
+# Folders and names of files that their suites expect to fail.
+MEANT_TO_FAIL = re.compile(
+    r"/Output/Negative/|fuzz|/invalid/|/cyclic|_fail|_bad[_.]|broken|[Ii]nvalid|corrupt|malformed|/testUsdUsdzFileFormat|"
+    r"testSdf|testUsdFlatten|testPcp|baddata|bad_|_nan_|wrongTypes|IndexOutOfRange|Incorrect|WithInfinites|SchemaFailures|InfGeom|/errors?[/_.]|Error"
+)
+TOLERANCE = 1e-3
+# What the judges raise for contents that contradict the format.
+INVALID = (AttributeError, IndexError, KeyError, TypeError, ValueError, OverflowError, struct.error)
+
+
+class Judges:
+    def __init__(self, repository):
+        self.repository = Path(repository)
+
+    def verdict(self, path, answer):
+        """`read`, `refused`, `wrong refusal`, `wrong` or `crash`, and the reason."""
+        if "crash" in answer:
+            return "crash", answer["crash"]
+        if "error" in answer:
+            error = answer["error"]
+            message = "; ".join([error["message"], *error["details"]])
+            try:
+                expected = self.expected_refusal(path)
+            except INVALID as error:
+                expected = f"invalid for the judge as well ({type(error).__name__})"
+            return ("refused", f"{expected}: {message}") if expected else ("wrong refusal", message)
+        if not answer["objects"]:
+            try:
+                expected = self.expected_refusal(path)
+            except INVALID as error:
+                expected = f"invalid for the judge as well ({type(error).__name__})"
+            if not expected and path.suffix.lower() in (".abc", ".bvh", ".ply"):
+                expected = "not judged"
+            return ("read", f"nothing to read: {expected}") if expected else ("wrong", "read without any object")
+        difference = self.difference(path, answer)
+        return ("wrong", difference) if difference else ("read", "")
+
+    def expected_refusal(self, path):
+        """Reason why the file cannot be read; `None` if it can."""
+        head = path.read_bytes()[:64]
+        if head.startswith(b"version https://git-lfs"):
+            return "not in the checkout"
+        if not head:
+            return "empty file"
+        if MEANT_TO_FAIL.search(str(path.relative_to(self.repository.parent))):
+            return "meant to fail"
+        suffix = path.suffix.lower()
+        if suffix in (".glb", ".gltf"):
+            return gltf_shape.refusal(path)
+        if suffix == ".fbx":
+            return fbx_refusal(path)
+        if suffix == ".obj":
+            return obj_refusal(path)
+        if suffix in (".usd", ".usda", ".usdc", ".usdz") and usd_shape:
+            return usd_shape.refusal(path)
+        return None
+
+    def difference(self, path, answer):
+        suffix = path.suffix.lower()
+        try:
+            if suffix in (".glb", ".gltf"):
+                expected = gltf_shape.bounds(path)
+            elif suffix == ".fbx":
+                expected = obj_bounds(path)
+            elif suffix in (".usd", ".usda", ".usdc", ".usdz") and usd_shape:
+                expected = usd_shape.bounds(path)
+            else:
+                expected = None
+        except (gltf_shape.NotJudged, *INVALID):
+            expected = None
+        if expected is None:
+            return None
+        found = union([(o["bounds"]["min"], o["bounds"]["max"]) for o in answer["objects"] if o["points"] > 0])
+        if found is None:
+            return "no points, but the judge has some"
+        size = max(high - low for low, high in zip(*expected)) or max(map(abs, expected[0])) or 1.0
+        worst = max(abs(a - b) for mine, theirs in zip(found, expected) for a, b in zip(mine, theirs))
+        if worst > TOLERANCE * size:
+            text = lambda box: " … ".join("[" + ", ".join(f"{x:.4g}" for x in corner) + "]" for corner in box)
+            return f"bounds {text(found)} instead of {text(expected)}"
+        return None
+
+
+def union(boxes):
+    """The box around boxes of two corners."""
+    if not boxes:
+        return None
+    lows, highs = zip(*boxes)
+    return [min(axis) for axis in zip(*lows)], [max(axis) for axis in zip(*highs)]
+
+
+def fbx_refusal(path):
+    data = path.read_bytes()
+    if not (b"Kaydara FBX" in data[:64] or b"FBXHeaderExtension" in data or data.lstrip().startswith(b";")):
+        return "not an FBX file"
+    has_mesh = re.search(rb"Vertices[:*\x00-\x20]|Vertices.{0,3}[dfil]", data) is not None
+    return None if has_mesh else "no mesh"
+
+
+def obj_refusal(path):
+    """Reason to refuse an OBJ file: no positions, or faces of positions that it does not have."""
+    count, text = 0, path.read_text(errors="replace")
+    for words in (line.split() for line in text.splitlines()):
+        if words[:1] == ["v"]:
+            count += 1
+        if words[:1] == ["f"] and any(not word.split("/")[0] or not 0 < abs(int(word.split("/")[0])) <= count for word in words[1:]):
+            return "a face refers to a position that does not exist"
+    return None if count else "no positions"
+
+
+def obj_bounds(path):
+    """Bounds of the OBJ file that the suite of ufbx has beside a file; only for those of the stored pose."""
+    stem = re.sub(r"_\d{4}_(ascii|binary)$", "", path.stem)
+    reference = path.with_name(f"{stem}.obj")
+    # References of subdivided surfaces, and in other axes than the file's.
+    if not reference.is_file() or stem == path.stem or re.search("subsurf|crease|_[yz]_up", stem):
+        return None
+    points = [line.split()[1:4] for line in reference.read_text(errors="replace").splitlines() if line.startswith("v ")]
+    points = [[float(x) for x in point] for point in points]
+    return ([min(axis) for axis in zip(*points)], [max(axis) for axis in zip(*points)]) if points else None
