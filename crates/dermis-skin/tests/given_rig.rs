@@ -70,7 +70,13 @@ fn rotations_are_recovered_with_fixed_bone_lengths() {
     let how = RigOptions { rotations_only: true, lock_weights: true, helpers: 0 };
     let fit = fit_rig(&mesh, &[animation("a", &sequence)], (&rig, &[]), &options(), &how, &NoProgress).unwrap();
     assert!(fit.measures.distortion_percent < 0.1, "{}", fit.measures.distortion_percent);
-    assert_eq!(fit.skin.rig().weights(), rig.weights(), "the weights are locked");
+    for (found, given) in fit.skin.rig().weights().rows().zip(rig.weights().rows()) {
+        let (mut found, mut given): (Vec<_>, Vec<_>) = (found.collect(), given.filter(|(_, w)| *w != 0.0).collect());
+        found.sort_by_key(|entry| entry.0);
+        given.sort_by_key(|entry| entry.0);
+        let is_same = |(a, b): (&(u32, f32), &(u32, f32))| a.0 == b.0 && (a.1 - b.1).abs() < 1e-6;
+        assert!(found.len() == given.len() && found.iter().zip(&given).all(is_same), "{found:?} {given:?}");
+    }
     let clip = &fit.skin.clips()[0];
     for frame in 0..FRAMES {
         let (found, truth) = (clip.transforms(frame), clips[0].transforms(frame));
