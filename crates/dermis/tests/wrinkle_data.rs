@@ -5,7 +5,7 @@ mod common;
 
 use common::shared_data;
 use dermis::active::intersections::intersecting_pairs;
-use dermis::active::wrinkle::{ClothOptions, WrinkledCloth, wrinkle};
+use dermis::active::wrinkle::{ClothOptions, RestShape, WrinkledCloth, wrinkle};
 use dermis::io::ReadOptions;
 use dermis::math::progress::NoProgress;
 use dermis::mesh::adjacency::Edges;

@@ -1,6 +1,7 @@
 //! Details and hints of library errors in terms of options. Libraries do not refer to options of the command line; only
 //! [`options`] does.
 
+mod envelope;
 mod options;
 
 use std::error::Error;
