@@ -147,8 +147,8 @@ fn blended<R: Iterator<Item = (u32, f32)>>(row: impl Fn() -> R, parts: &[Parts],
     for (joint, weight) in row() {
         let (part, weight) = (&parts[joint as usize], f64::from(weight));
         let signed = if part.rotation.dot(pivot) < 0.0 { -weight } else { weight };
-        rotation = rotation + part.rotation * signed;
-        dual = dual + part.dual * signed;
+        rotation += part.rotation * signed;
+        dual += part.dual * signed;
         scale += weight * part.scale;
     }
     let length = rotation.length();
