@@ -31,7 +31,7 @@ pub fn read(path: &Path, subject: Option<&str>) -> Result<Vec<Registration>, Err
 }
 
 fn of_bytes(bytes: Vec<u8>, subject: Option<&str>) -> Result<Vec<Registration>, Error> {
-    let invalid = |error: hdf5_reader::Error| Error::malformed(format!("invalid HDF5 file: {error}"));
+    let invalid = |error: hdf5_reader::error::Error| Error::malformed(format!("invalid HDF5 file: {error}"));
     let file = Hdf5File::from_vec(bytes).map_err(invalid)?;
     let mut datasets = file.root_group().and_then(|root| root.datasets()).map_err(invalid)?;
     datasets.sort_by(|a, b| a.name().cmp(b.name()));
