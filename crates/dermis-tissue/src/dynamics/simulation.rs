@@ -227,6 +227,10 @@ impl Simulation {
         let nodes = self.model.nodes.iter().zip(&self.model.rest);
         let place = |(&node, rest): (&u32, &Vec3A)| limited(Vec3A::from(positions[node as usize]) - *rest, reach);
         let posed: Vec<Vec3A> = nodes.map(place).collect();
+        if at_once {
+            // The result must not depend on earlier poses.
+            self.model.elements.clear_targets();
+        }
         self.model.elements.begin_targets(&posed);
         for tether in &mut self.tethers {
             tether.from = tether.to;

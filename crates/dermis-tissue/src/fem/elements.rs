@@ -144,6 +144,11 @@ impl Elements {
         }
     }
 
+    /// Makes the rest shape that of the template.
+    pub(crate) fn clear_targets(&mut self) {
+        self.targets.clear();
+    }
+
     /// Makes the strain at the end of the frame the rest shape at once.
     pub(crate) fn hold_targets(&mut self) {
         self.targets.iter_mut().for_each(Target::hold);
