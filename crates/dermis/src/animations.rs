@@ -101,7 +101,9 @@ impl Animations {
         self.object.mesh = Arc::new(converted);
         for animation in &mut self.animations {
             let move_points = move |_: usize, points: &mut [Vec3]| {
-                points.iter_mut().for_each(|point| *point = position(*point));
+                for point in points {
+                    *point = position(*point);
+                }
                 Ok(())
             };
             animation.sequence = animation.sequence.map(move_points)?.with_mesh(Arc::clone(&self.object.mesh))?;
