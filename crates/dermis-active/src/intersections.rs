@@ -18,8 +18,8 @@ pub fn intersecting_pairs(points: &[Vec3], triangles: &[[u32; 3]]) -> Vec<[u32; 
     let points: Vec<DVec3> = points.iter().map(|point| point.as_dvec3()).collect();
     let mut boxes = Boxes::default();
     boxes.fill(triangles, &points, |_| true);
-    let extents = boxes.boxes.iter().map(|(_, low, high)| (*high - *low).max_element());
-    let cell = CELL * extents.sum::<f64>() / boxes.boxes.len().max(1) as f64;
+    let extents = boxes.items.iter().map(|(_, low, high)| (*high - *low).max_element());
+    let cell = CELL * extents.sum::<f64>() / boxes.items.len().max(1) as f64;
     let mut pairs = Vec::new();
     boxes.overlapping(cell, |first, second| {
         if intersect([first, second].map(|triangle| triangles[triangle as usize]), |point| points[point as usize]) {
@@ -35,7 +35,7 @@ pub fn intersecting_pairs(points: &[Vec3], triangles: &[[u32; 3]]) -> Vec<[u32; 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Boxes {
     /// Triangles with their lower and upper corners.
-    boxes: Vec<(u32, DVec3, DVec3)>,
+    items: Vec<(u32, DVec3, DVec3)>,
     /// Hash of a cell and the index of a box in it.
     entries: Vec<(u32, u32)>,
     starts: Vec<u32>,
@@ -47,11 +47,11 @@ pub(crate) struct Boxes {
 impl Boxes {
     /// Stores the boxes of the triangles with a point for which `is_relevant` holds.
     pub(crate) fn fill(&mut self, triangles: &[[u32; 3]], points: &[DVec3], is_relevant: impl Fn(usize) -> bool) {
-        self.boxes.clear();
+        self.items.clear();
         for (index, triangle) in triangles.iter().enumerate() {
             if triangle.iter().any(|&point| is_relevant(point as usize)) {
                 let [a, b, c] = triangle.map(|point| points[point as usize]);
-                self.boxes.push((index as u32, a.min(b).min(c), a.max(b).max(c)));
+                self.items.push((index as u32, a.min(b).min(c), a.max(b).max(c)));
             }
         }
     }
@@ -65,7 +65,7 @@ impl Boxes {
         is_relevant: impl Fn(usize) -> bool,
     ) {
         self.fill(triangles, points, is_relevant);
-        for (triangle, low, high) in &mut self.boxes {
+        for (triangle, low, high) in &mut self.items {
             let [a, b, c] = triangles[*triangle as usize].map(|point| moved[point as usize]);
             (*low, *high) = (low.min(a).min(b).min(c), high.max(a).max(b).max(c));
         }
@@ -73,12 +73,12 @@ impl Boxes {
 
     /// Calls `found` for the pairs of triangles whose boxes overlap; a pair may be found several times.
     pub(crate) fn overlapping(&mut self, cell: f64, mut found: impl FnMut(u32, u32)) {
-        if !(cell > 0.0 && cell.is_finite()) || self.boxes.len() < 2 {
+        if !(cell > 0.0 && cell.is_finite()) || self.items.len() < 2 {
             return;
         }
         self.sort_into_cells(cell);
         let overlap = |first: usize, second: usize| {
-            let ((_, low, high), (_, other_low, other_high)) = (&self.boxes[first], &self.boxes[second]);
+            let ((_, low, high), (_, other_low, other_high)) = (&self.items[first], &self.items[second]);
             !low.cmpgt(*other_high).any() && !other_low.cmpgt(*high).any()
         };
         for bucket in self.starts.windows(2) {
@@ -86,15 +86,15 @@ impl Boxes {
             for (at, &first) in members.iter().enumerate() {
                 for &second in members[at + 1..].iter().filter(|&&second| second != first) {
                     if overlap(first as usize, second as usize) {
-                        found(self.boxes[first as usize].0, self.boxes[second as usize].0);
+                        found(self.items[first as usize].0, self.items[second as usize].0);
                     }
                 }
             }
         }
         for &first in &self.large {
-            for second in (0..self.boxes.len()).filter(|&second| second != first as usize) {
+            for second in (0..self.items.len()).filter(|&second| second != first as usize) {
                 if overlap(first as usize, second) {
-                    found(self.boxes[first as usize].0, self.boxes[second].0);
+                    found(self.items[first as usize].0, self.items[second].0);
                 }
             }
         }
@@ -102,11 +102,11 @@ impl Boxes {
 
     /// Counting sort of the boxes by the hashes of their cells.
     fn sort_into_cells(&mut self, cell: f64) {
-        let size = (2 * self.boxes.len()).next_power_of_two();
+        let size = (2 * self.items.len()).next_power_of_two();
         let cell_of = |position: DVec3| (position / cell).floor().as_ivec3();
         self.entries.clear();
         self.large.clear();
-        for (index, &(_, low, high)) in self.boxes.iter().enumerate() {
+        for (index, &(_, low, high)) in self.items.iter().enumerate() {
             let (low, high) = (cell_of(low), cell_of(high));
             let count = (0..3).map(|axis| i64::from(high[axis]) - i64::from(low[axis]) + 1);
             if count.fold(1i64, i64::saturating_mul) > MAX_CELLS {

@@ -1,9 +1,9 @@
 //! Simplification by edge collapses, cheapest first, with quadrics in every key pose.
 //!
-//! Cost of a point at rest position p with weights w: `Σ_k Q_k(T_k(w) (p + o_k))`, with the summed quadrics Q_k of the
-//! posed triangles (Garland & Heckbert 1997), the blended transform T_k and the offset o_k of the blend shapes in pose k.
+//! Cost of a point at rest position p with weights w: `Σ_k Q_k(T_k(w) (p + o_k))`, with the summed quadrics `Q_k` of the
+//! posed triangles (Garland & Heckbert 1997), the blended transform `T_k` and the offset `o_k` of the blend shapes in pose k.
 //! For given weights it is quadratic in p, so the best rest position for *all* poses is the solution of one 3×3 system
-//! (after DeCoro & Rusinkiewicz 2005). Weights are those between the ends of the edge, at the location of p along it.
+//! (after `DeCoro` & Rusinkiewicz 2005). Weights are those between the ends of the edge, at the location of p along it.
 //!
 //! Seams and borders have planes through their edges, orthogonal to the triangles. A weak spring to the collapsed
 //! points keeps the system regular on flat regions. A collapse is refused if it changes the topology (link condition),

@@ -362,7 +362,9 @@ pub(crate) fn blended(a: &[(u32, f64)], b: &[(u32, f64)], t: f64, max_count: usi
         row.truncate(max_count);
         let kept: f64 = row.iter().map(|(_, weight)| weight).sum();
         if kept != 0.0 {
-            row.iter_mut().for_each(|(_, weight)| *weight *= sum / kept);
+            for (_, weight) in &mut *row {
+                *weight *= sum / kept;
+            }
         }
         row.sort_by_key(|(joint, _)| *joint);
     }
@@ -404,7 +406,9 @@ fn numbers(object: &Object, layout: &Layout) -> (Columns, Vec<f64>) {
         layout.tangents.iter().for_each(|tangents| put(&tangents[vertex].truncate().to_array()));
         layout.uvs.iter().for_each(|set| put(&set[vertex].to_array()));
         layout.colors.iter().for_each(|set| put(&set[vertex].to_array()));
-        shape_normals.iter().for_each(|offsets| put(&offsets[vertex].to_array()));
+        for offsets in shape_normals {
+            put(&offsets[vertex].to_array());
+        }
     }
     (columns, numbers)
 }

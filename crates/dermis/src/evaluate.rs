@@ -165,9 +165,6 @@ pub fn clip_motion(object: &Object, clip: &Arc<Clip>) -> Result<Motion, Evaluate
     Evaluation::new(object, Some(clip), bake_lazily(&object.mesh, rig, clip)?).finish()
 }
 
-/// Angle by which a clip may leave the rotations of the training without a note.
-const NOTED_DEGREES: f64 = 5.0;
-
 /// Ratio of the extents of two poses beyond which they cannot be poses of one object.
 const MAX_EXTENT_RATIO: f64 = 1000.0;
 
@@ -262,7 +259,7 @@ fn beyond_range(object: &Object, range: Option<&TrainedRange>, rig: &Rig, clip: 
         let skinning: Vec<_> =
             joints.iter().zip(clip.transforms(frame)).map(|(joint, pose)| *pose * joint.inverse_bind).collect();
         let found = range?.distance(joints, &skinning);
-        let Some(joint) = found.joint.filter(|_| found.degrees >= NOTED_DEGREES) else { continue };
+        let Some(joint) = found.joint.filter(|_| found.fades) else { continue };
         frames += 1;
         if found.degrees > worst.0 {
             worst = (found.degrees, joints[joint].name.clone());

@@ -59,7 +59,8 @@ pub fn write_height_maps(
         let path = made.path().join(name);
         let scene = Scene { objects: vec![object], ..Scene::default() };
         dermis_io::write(&path, &scene, &WriteOptions::default(), progress)?;
-        Ok(files.write_all(&folder.join(name), &std::fs::read(&path)?)?)
+        files.write_all(&folder.join(name), &std::fs::read(&path)?)?;
+        Ok(())
     };
     if let Some(cloth) = coarse {
         let name = if cloth.name().is_empty() { "cloth" } else { cloth.name() };

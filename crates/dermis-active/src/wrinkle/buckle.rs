@@ -59,6 +59,9 @@ const RECOVERED: f64 = 0.9;
 const SMOOTHED: f64 = 0.95;
 /// Bound of the factor by which heights are multiplied to recover the area.
 const MAX_FACTOR: f32 = 8.0;
+/// Maximum number of trials for the factor, and the ratio of two factors at which the last one is accurate.
+const FACTOR_TRIALS: usize = 4;
+const SMALL_STEP: f32 = 1.15;
 /// Factor above which the relaxation is repeated.
 const REPEATING_FACTOR: f32 = 2.5;
 
@@ -235,18 +238,25 @@ impl Buckling {
         if needed <= 0.0 {
             return 0.0;
         }
-        let tried = state.factor.filter(|factor| *factor > 0.1).unwrap_or(1.0);
-        let lifted: Vec<Vec3> = (0..state.relaxed.len())
-            .into_par_iter()
-            .with_min_len(8192)
-            .map(|point| {
-                base.smooth[point] + base.normals[point] * self.bounded(tried * state.relaxed[point], base.gaps[point])
-            })
-            .collect();
-        let added = area(&lifted, triangles) - smooth;
-        // The area that folds add grows with the square of their height.
-        let wanted = if added > 0.0 { tried * (needed / added).sqrt() as f32 } else { MAX_FACTOR };
-        wanted.min(MAX_FACTOR)
+        let mut tried = state.factor.filter(|factor| *factor > 0.1).unwrap_or(1.0);
+        for _ in 0..FACTOR_TRIALS {
+            let lifted: Vec<Vec3> = (0..state.relaxed.len())
+                .into_par_iter()
+                .with_min_len(8192)
+                .map(|point| {
+                    let height = self.bounded(tried * state.relaxed[point], base.gaps[point]);
+                    base.smooth[point] + base.normals[point] * height
+                })
+                .collect();
+            let added = area(&lifted, triangles) - smooth;
+            // The area that folds add grows with the square of their height, less if heights are near their bounds.
+            let step = if added > 0.0 { (needed / added).sqrt() as f32 } else { MAX_FACTOR / tried };
+            tried = (tried * step).min(MAX_FACTOR);
+            if (1.0 / SMALL_STEP..SMALL_STEP).contains(&step) || (step > 1.0 && tried == MAX_FACTOR) {
+                break;
+            }
+        }
+        tried
     }
 
     /// Height bounded smoothly by the maximum height and by the distance to other layers.

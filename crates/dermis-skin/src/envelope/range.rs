@@ -39,6 +39,8 @@ pub struct RangeDistance {
     pub degrees: f64,
     /// The joint; `None` if no joint does.
     pub joint: Option<usize>,
+    /// A joint is beyond the margin, so that multi-weights fade.
+    pub fades: bool,
 }
 
 impl TrainedRange {
@@ -84,10 +86,13 @@ impl TrainedRange {
         let mut found = RangeDistance::default();
         for (joint, (known, rotation)) in self.boxes.iter().zip(rotations(joints, transforms)).enumerate() {
             let (Some(known), Some(rotation)) = (known, rotation) else { continue };
-            let degrees = outside(known, rotation).to_degrees();
-            if degrees > found.degrees {
-                found = RangeDistance { degrees, joint: Some(joint) };
-            }
+            let distance = outside(known, rotation);
+            let fades = found.fades || distance > margin(known);
+            found = if distance.to_degrees() > found.degrees {
+                RangeDistance { degrees: distance.to_degrees(), joint: Some(joint), fades }
+            } else {
+                RangeDistance { fades, ..found }
+            };
         }
         found
     }
@@ -97,12 +102,17 @@ impl TrainedRange {
         let part = |(known, rotation): (&Option<[DVec3; 2]>, Option<DVec3>)| {
             let (Some(known), Some(rotation)) = (known, rotation) else { return 1.0 };
             let size = (known[1] - known[0]).length();
-            let beyond = outside(known, rotation) - (MARGIN * size).max(MIN_MARGIN);
+            let beyond = outside(known, rotation) - margin(known);
             let t = (beyond / (FADE * size + MIN_FADE)).clamp(0.0, 1.0) as f32;
             1.0 - t * t * (3.0 - 2.0 * t)
         };
         self.boxes.iter().zip(rotations(joints, transforms)).map(part).collect()
     }
+}
+
+/// Distance from a box at which fading begins.
+fn margin([low, high]: &[DVec3; 2]) -> f64 {
+    (MARGIN * (*high - *low).length()).max(MIN_MARGIN)
 }
 
 /// Distance of a rotation vector to a box.

@@ -26,7 +26,7 @@ impl Builder<'_> {
             match level {
                 Some(level) => levels.push(level),
                 None => {
-                    self.document.note(Note::at(&object.name, format!("{LEVELS}: the level at node {id} is skipped")))
+                    self.document.note(Note::at(&object.name, format!("{LEVELS}: the level at node {id} is skipped")));
                 }
             }
         }

@@ -12,13 +12,16 @@ use crate::gltf::schema::{self, ImageExtensions, MetallicRoughness, TextureSampl
 const FILTERS: [u32; 6] = [9728, 9729, 9984, 9985, 9986, 9987];
 const WRAPS: [u32; 3] = [33071, 33648, 10497];
 
+/// Index and media type of an image in the file.
+type StoredImage = (usize, &'static str);
+
 /// Indices of what has been written, by what it was made from.
 #[derive(Default)]
 pub(super) struct Written {
     materials: Vec<(Material, usize, usize)>,
     textures: Vec<(Arc<Image>, Sampler, usize)>,
-    /// Index and media type; `None`: glTF cannot hold it.
-    images: Vec<(Arc<Image>, Option<(usize, &'static str)>)>,
+    /// `None`: glTF cannot hold the image.
+    images: Vec<(Arc<Image>, Option<StoredImage>)>,
     samplers: Vec<(Sampler, usize)>,
 }
 
@@ -122,7 +125,7 @@ impl Written {
         file: &mut GltfFile,
         image: &Arc<Image>,
         notes: &mut Vec<Note>,
-    ) -> Result<Option<(usize, &'static str)>, Error> {
+    ) -> Result<Option<StoredImage>, Error> {
         if let Some((_, known)) = self.images.iter().find(|(other, _)| other == image) {
             return Ok(*known);
         }

@@ -331,7 +331,8 @@ fn numbers(text: &[u8]) -> Option<Vec<u8>> {
         match byte {
             b'"' | b'\'' | b'@' => at = quoted_end(text, at, byte),
             b'<' => {
-                at = text[at..].iter().position(|&byte| matches!(byte, b'>' | b'\n')).map_or(text.len(), |end| at + end)
+                at =
+                    text[at..].iter().position(|&byte| matches!(byte, b'>' | b'\n')).map_or(text.len(), |end| at + end);
             }
             b'#' => at = line_end(text, at),
             b'/' if is_comment(text, at) => {

@@ -129,7 +129,9 @@ impl Truth {
             UpAxis::Z => DVec3::Z,
         };
         let mut is_free = vec![false; tets.nodes().len()];
-        free.iter().for_each(|&node| is_free[node as usize] = true);
+        for &node in &free {
+            is_free[node as usize] = true;
+        }
         Ok(Self {
             lattice: lattice_model(&parts.volume, tets, &sources)?,
             body: parts.body.clone(),

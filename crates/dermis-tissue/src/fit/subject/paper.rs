@@ -2,7 +2,7 @@
 //!
 //! Algorithm 1 alternates between the layer field, the rest shape, the moduli at representative points, and a grid search
 //! of damping and Poisson's ratio. Notation: `d|S` is `thickness`, η [`LAYER_STEP`], ε₁ and ε₂ [`ERROR_M`] and
-//! [`CHANGE_M`], C_i `clusters`, γ [`GAIN_PA_PER_M`].
+//! [`CHANGE_M`], `C_i` `clusters`, γ [`GAIN_PA_PER_M`].
 //!
 //! Deviations: the initialization sweep runs in the first iteration only, because later ones would discard the moduli
 //! found before; steps of moduli are limited to the 0.15 kPa that the paper reports; the best moduli are kept. Damping c

@@ -2,7 +2,7 @@
 //!
 //! A standing subject is in equilibrium with gravity. The paper applies an inverse gravity to the captured shape, which
 //! assumes that sagging is linear in gravity. The default is the inverse static problem: the rest shape x̄ whose sagged
-//! equilibrium is the captured shape x̄_s, by the iteration `x̄ ← x̄ + (x̄_s − sagged(x̄))`, which converges because flesh
+//! equilibrium is the captured shape `x̄_s`, by the iteration `x̄ ← x̄ + (x̄_s − sagged(x̄))`, which converges because flesh
 //! sags by much less than its own size. Differences are averaged over neighbouring points, because scans have noise.
 
 use std::sync::Arc;
@@ -60,7 +60,7 @@ pub struct RestReport {
 #[derive(Debug, Clone)]
 pub(super) struct Standing {
     pose: BodyPose,
-    /// Captured shape x̄_s, unposed.
+    /// Captured shape `x̄_s`, unposed.
     points: Vec<DVec3>,
 }
 
@@ -159,7 +159,7 @@ fn sagged(body: &LayeredBody, pose: &BodyPose, factor: f32) -> Result<Vec<DVec3>
 /// The body with its template displaced: the skin by `offsets`, the inside by their harmonic extension to the bones.
 fn displaced(body: &LayeredBody, offsets: &[DVec3]) -> Result<LayeredBody, SubjectError> {
     let parts = body.parts();
-    let flat: Vec<f64> = offsets.iter().flat_map(|offset| offset.to_array()).collect();
+    let flat: Vec<f64> = offsets.iter().flat_map(DVec3::to_array).collect();
     let inside = body.extend_distance(&flat, 3);
     let inside: Vec<DVec3> = inside.chunks_exact(3).map(DVec3::from_slice).collect();
     let volume = moved(&parts.volume, &inside)?;
