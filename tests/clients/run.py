@@ -13,6 +13,7 @@ from pathlib import Path
 import check_exchange
 import check_fbx
 import check_flexible
+import check_lod
 import check_motion
 import check_pose
 import check_round_trip
@@ -29,6 +30,7 @@ GROUPS = [
     check_round_trip,
     check_skin,
     check_pose,
+    check_lod,
 ]
 
 

@@ -5,5 +5,6 @@
 
 #![forbid(unsafe_code)]
 
+pub mod intersections;
 pub mod volume;
 pub mod wrinkle;

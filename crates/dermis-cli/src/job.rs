@@ -12,6 +12,7 @@ use crate::args::{Format, Shared};
 use crate::diagnostic::{Diagnostic, InFile};
 use crate::notes::NoteFacts;
 use crate::numbers::bytes;
+use crate::stdout_target::Spool;
 use crate::stopwatch::Stopwatch;
 use crate::terminal::{self, Paint};
 use crate::text::Text;
@@ -30,6 +31,8 @@ pub(crate) struct Job<'a> {
     missed: Vec<String>,
     written: Written,
     output: Option<String>,
+    /// The output was written to stdout, so that the summary goes to stderr.
+    is_on_stdout: bool,
 }
 
 /// Result of a command: the keys of its JSON summary, and its text.
@@ -68,12 +71,13 @@ impl<'a> Job<'a> {
             missed: Vec::new(),
             written: Written::default(),
             output: None,
+            is_on_stdout: false,
         }
     }
 
     /// Reads `source`, a file or `sample:NAME`.
     pub(crate) fn read(&self, source: &str, options: &ReadOptions) -> Result<Scene, Diagnostic> {
-        input::read(source, options, &self.watch)
+        input::read(source, &self.shared.applied(options), &self.watch)
     }
 
     /// Runs `work`, which stops on Ctrl-C through its observer.
@@ -91,7 +95,22 @@ impl<'a> Job<'a> {
         options: &WriteOptions,
         source: &str,
     ) -> Result<(), Diagnostic> {
-        let written = self.stoppable(|watch| dermis::write_with(target, contents, options, watch)).in_file(source)?;
+        self.write_by(target, |target, watch| dermis::write_with(target, contents, options, watch).in_file(source))
+    }
+
+    /// Calls `write` with the file to write: `target`, or a temporary file whose contents are copied to stdout.
+    pub(crate) fn write_by(
+        &mut self,
+        target: &Path,
+        write: impl FnOnce(&Path, &Watch) -> Result<Written, Diagnostic>,
+    ) -> Result<(), Diagnostic> {
+        let spool = Spool::of(target)?;
+        let file = spool.as_ref().map_or(target, |spool| spool.path.as_path());
+        let mut written = self.stoppable(|watch| write(file, watch))?;
+        if let Some(spool) = spool {
+            written = spool.print(written)?;
+            self.is_on_stdout = true;
+        }
         self.has_written(target, written);
         Ok(())
     }
@@ -143,8 +162,10 @@ impl<'a> Job<'a> {
             seconds: &self.clock,
         };
         match self.shared.format {
+            Format::Json if self.is_on_stdout => terminal::tell(&(serde_json::to_string(&summary)? + "\n")),
             Format::Json => terminal::print_json(&summary)?,
             Format::Pretty if is_silent => {}
+            Format::Pretty if self.is_on_stdout => terminal::tell(&summary.text(Paint::for_stderr(self.shared.color))),
             Format::Pretty => terminal::print(&summary.text(Paint::for_stdout(self.shared.color)))?,
         }
         if !self.shared.quiet {

@@ -15,6 +15,7 @@ mod notes;
 mod numbers;
 mod options;
 mod parse;
+mod stdout_target;
 mod stopwatch;
 mod terminal;
 mod text;
@@ -24,6 +25,7 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{Command, FromArgMatches};
+use dermis::io::budget::DEFAULT_MAX_MEMORY;
 
 use crate::args::Format;
 use crate::commands::Cli;
@@ -46,7 +48,8 @@ fn main() -> ExitCode {
 }
 
 fn prepare(shared: &args::Shared) -> Result<(), Diagnostic> {
-    interrupt::listen(*shared)?;
+    interrupt::listen(shared.clone())?;
+    dermis::io::budget::set_max_memory(shared.max_memory);
     if let Some(threads) = shared.threads {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
         pool.build_global().map_err(|error| Diagnostic::new(format!("cannot start {threads} threads: {error}")))?;
@@ -78,7 +81,15 @@ fn answer_without_command(error: &clap::Error) -> ExitCode {
         Some("never") => clap::ColorChoice::Never,
         _ => clap::ColorChoice::Auto,
     };
-    let shared = args::Shared { format, color, quiet: false, threads: None };
+    let shared = args::Shared {
+        format,
+        color,
+        quiet: false,
+        threads: None,
+        max_memory: DEFAULT_MAX_MEMORY,
+        root: None,
+        allow_parent: false,
+    };
     Diagnostic::of_usage(error, &words_of_command(&commands::command(), &given[1..])).show(&shared)
 }
 

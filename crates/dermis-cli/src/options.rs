@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use dermis::io::{Format, ReadOptions, WriteOptions, check_target};
+use dermis::io::{Format, ReadOptions, WriteOptions};
 use dermis::mesh::Scene;
 use dermis::{FrameRange, Selection};
 
@@ -10,11 +10,12 @@ use crate::diagnostic::{Diagnostic, InFile};
 use crate::input_units::InputUnits;
 use crate::job::Job;
 pub(crate) use crate::parse::{count, count_or_none, duration, fraction, frame_rate, map_size, non_negative, positive};
+use crate::stdout_target;
 
 /// Output of a command that always writes a file.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Output {
-    /// Write to this file; its extension selects the format
+    /// Write to this file; its extension selects the format. `-` is stdout as GLB, `--output=-.EXT` another format
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: PathBuf,
     /// Replace outputs that exist
@@ -25,7 +26,7 @@ pub(crate) struct Output {
 /// Output of a command that can run without one.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct OptionalOutput {
-    /// Write to this file; its extension selects the format [default: no output]
+    /// Write to this file; its extension selects the format, `-` is stdout as GLB [default: no output]
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Replace outputs that exist
@@ -91,7 +92,7 @@ impl Output {
 
     /// Checks that the output can be written, before any work is done.
     pub(crate) fn check(&self) -> Result<(), Diagnostic> {
-        Ok(check_target(&self.output, &self.options())?)
+        stdout_target::check(&self.output, &self.options())
     }
 
     /// Like [`Output::check`], for an output that must differ from the input.
@@ -111,7 +112,7 @@ impl OptionalOutput {
     }
 
     pub(crate) fn check(&self) -> Result<(), Diagnostic> {
-        self.output.iter().try_for_each(|output| Ok(check_target(output, &self.options())?))
+        self.output.iter().try_for_each(|output| stdout_target::check(output, &self.options()))
     }
 }
 

@@ -63,6 +63,18 @@ number!(
     duration: f64, |seconds| *seconds > 0.0 && *seconds <= 3600.0, "a time in seconds above 0 and at most 3600"
 );
 
+/// A number of bytes, with K, M, G or T for powers of 1024.
+pub(crate) fn memory(text: &str) -> Result<u64, String> {
+    const UNITS: [char; 4] = ['K', 'M', 'G', 'T'];
+    let text = text.trim().to_ascii_uppercase();
+    let text = text.strip_suffix('B').unwrap_or(&text);
+    let power = UNITS.iter().position(|unit| text.ends_with(*unit)).map_or(0, |index| index + 1);
+    let number = text.strip_suffix(UNITS).unwrap_or(text).parse::<f64>().ok();
+    let bytes = number.map(|number| number * 1024f64.powi(power as i32));
+    let bytes = bytes.filter(|bytes| (1_048_576.0..1e18).contains(bytes)).map(|bytes| bytes as u64);
+    bytes.ok_or_else(|| "it must be a number of bytes of at least 1M, such as 500M or 8G".to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -74,5 +86,7 @@ mod tests {
         assert!(positive("nan").is_err() && positive("0").is_err() && positive("1e-3") == Ok(1e-3));
         assert!(fraction("1.1").is_err() && fraction("1") == Ok(1.0));
         assert!(non_negative("-0.1").is_err() && duration("4000").is_err());
+        assert_eq!((memory("500M"), memory("2g"), memory("1.5GB")), (Ok(500 << 20), Ok(2 << 30), Ok(3 << 29)));
+        assert!(memory("0").is_err() && memory("nan").is_err() && memory("8X").is_err() && memory("1T") == Ok(1 << 40));
     }
 }

@@ -23,6 +23,9 @@ const BETWEEN_LINES: Duration = Duration::from_secs(3);
 /// Fraction of the work below which the remaining time is not estimated.
 const MIN_FRACTION_FOR_ESTIMATE: f64 = 0.02;
 
+/// Stage of a fit that returns the best result so far when it is stopped.
+const KEPT_STAGE: &str = "refining";
+
 /// Shows the progress of the work.
 #[derive(Debug)]
 pub(crate) struct Watch {
@@ -108,6 +111,9 @@ impl Stages {
 
 impl Progress for Watch {
     fn report(&self, stage: &str, done: usize, total: usize) -> ControlFlow<()> {
+        if stage == KEPT_STAGE && done > 1 {
+            interrupt::has_result();
+        }
         if interrupt::asked_to_stop() {
             return ControlFlow::Break(());
         }

@@ -52,6 +52,21 @@ fn a_model_is_learned_validated_and_posed() {
 }
 
 #[test]
+fn a_model_is_exported_as_shapes_for_engines() {
+    let sandbox = Sandbox::new();
+    sandbox.succeed(&train(&["-o", "arm.glb", "--smoothness", "1e-8"]));
+    let export = ["envelope", "export", "arm.glb", "--engine", "unity", "--shapes", "12", "-o", "unity.glb"];
+    let answer = sandbox.succeed(&[&export[..], &["--format", "json"]].concat()).json();
+    assert!(answer["max_influences"].as_u64().unwrap() <= 4, "{answer}");
+    let clip = &answer["clips"][0];
+    assert!(number(clip, "rms_error") < 0.3 * number(clip, "linear_rms_error"), "{answer}");
+    let arm = sandbox.read("unity.glb").objects.remove(0);
+    assert!(arm.deformers.is_empty() && arm.rig.as_ref().unwrap().shapes().len() == 12);
+    let said = sandbox.fail(&["envelope", "export", "unity.glb", "-o", "again.glb"]);
+    assert!(said.contains("multi-weights"), "{said}");
+}
+
+#[test]
 fn the_error_of_half_precision_is_printed() {
     let sandbox = Sandbox::new();
     let more = ["-o", "half.glb", "--half", "--smoothness", "1e-8", "--format", "json"];

@@ -87,6 +87,41 @@ fn frames_are_corrected_if_the_format_has_no_layers() {
 }
 
 #[test]
+fn all_clips_are_baked_into_one_gltf_file_or_a_file_each() {
+    let sandbox = Sandbox::new();
+    let hand = ["volume", "sample:hand", "--frames", "0:40:4", "--bake"];
+    sandbox.succeed(&[&hand[..], &["-o", "hand.glb"]].concat());
+    let baked = sandbox.read("hand.glb").objects.remove(0);
+    let names: Vec<&str> = baked.clips.iter().map(|clip| clip.name()).collect();
+    assert_eq!(names, ["fist", "wave", "count", "spread"]);
+    let layer = VolumeLayer::new(&baked, &VolumeOptions::default()).unwrap();
+    for motion in dermis::evaluate::motions(&baked).unwrap() {
+        for frame in 0..motion.sequence.frame_count() {
+            let volume = layer.volume_of(&motion.sequence.frame(frame).unwrap()) / layer.rest_volume();
+            assert!((volume - 1.0).abs() < 1e-5, "{volume} at frame {frame} of {}", motion.name());
+        }
+    }
+    sandbox.succeed(&[&hand[..], &["-o", "hand.npz"]].concat());
+    for name in names {
+        assert!(volumes(&sandbox, &format!("hand.{name}.npz")).iter().all(|volume| (volume - 1.0).abs() < 1e-5));
+    }
+    assert!(sandbox.fail(&[&hand[..], &["-o", "hand.npz"]].concat()).contains("--force"));
+}
+
+#[test]
+fn corrective_shapes_play_the_correction_without_the_layer() {
+    let sandbox = Sandbox::new();
+    let arguments =
+        ["volume", "sample:arm", "--frames", "0:144:6", "--shapes", "10", "-o", "arm.glb", "--format", "json"];
+    let answer = sandbox.succeed(&arguments).json();
+    let clip = &answer["shapes"][0]["clips"][0];
+    assert!(number(clip, "rms_error") < 0.3 * number(clip, "linear_rms_error"), "{answer}");
+    let arm = sandbox.read("arm.glb").objects.remove(0);
+    assert!(arm.deformers.is_empty() && arm.rig.as_ref().unwrap().shapes().len() == 10);
+    assert!(sandbox.fail(&[&arguments[..], &["--bake"]].concat()).contains("--bake"));
+}
+
+#[test]
 fn rejects_an_open_mesh_with_its_loops_and_caps_it_on_request() {
     let sandbox = Sandbox::new();
     sandbox.write("box.npz", &scaled_box(&[1.0, 0.8], 2));

@@ -96,6 +96,23 @@ fn a_squeezed_sheet_is_refined_near_its_wrinkles_or_everywhere() {
 }
 
 #[test]
+fn folds_along_curves_restore_the_area_too() {
+    let sandbox = Sandbox::new();
+    let arguments = ["wrinkle", "sample:towel", "--frames", "40:60", "--folds", "curves", "-o", "out.npz"];
+    assert_area_comes_back(&sandbox.succeed(&[&arguments[..], &["--format", "json"]].concat()).json());
+}
+
+#[test]
+fn maps_of_a_simplified_cloth_come_with_its_animation() {
+    let sandbox = Sandbox::new();
+    let maps = ["--coarsen", "400", "--map", "png", "--map-size", "64", "-o", "maps"];
+    sandbox.succeed(&[&["wrinkle", "sample:towel", "--frames", "40:46"], &maps[..]].concat());
+    let cloth = sandbox.read("maps/cloth.npz").objects.remove(0);
+    assert_eq!(cloth.sequence.unwrap().frame_count(), 6);
+    assert!(cloth.mesh.triangle_count() <= 420);
+}
+
+#[test]
 fn curves_are_written_as_lines() {
     let sandbox = Sandbox::new();
     sandbox.write("cloth.npz", &pulled(sheet(&[]), -0.05));
@@ -184,5 +201,6 @@ fn simulated_shirts_get_their_area_back() {
         let answer = sandbox.succeed(&arguments).json();
         assert_area_comes_back(&answer);
         assert!(answer["popping"].as_f64().unwrap() <= 0.35, "{}", answer["popping"]);
+        assert!(answer["flash"].as_f64().unwrap() <= 0.003, "{}", answer["flash"]);
     }
 }

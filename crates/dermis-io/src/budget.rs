@@ -2,7 +2,9 @@
 //!
 //! A few bytes can claim billions of elements. Readers check what lies in the file against the file's length, and
 //! take what has no bytes of its own (a zero-filled accessor, a decompressed array, a sampled clip) from a budget that
-//! grows with the file.
+//! grows with the file, up to a limit of the process ([`set_max_memory`]).
+
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Error, ErrorKind};
 
@@ -10,8 +12,12 @@ use crate::error::{Error, ErrorKind};
 const BYTES_PER_FILE_BYTE: u64 = 1032;
 /// Bytes that even the smallest file may use, so that a tiny rig can have a long clip.
 const FLOOR_BYTES: u64 = 256 << 20;
-/// Limit for bytes that the file's own do not back.
-const CEILING_BYTES: u64 = 16 << 30;
+/// Beyond the limit of the process, a large file may still use this many times its size: the usual range of compression.
+const USUAL_EXPANSION: u64 = 8;
+/// Default of [`max_memory`]: 2 GiB.
+pub const DEFAULT_MAX_MEMORY: u64 = 2 << 30;
+
+static MAX_MEMORY: AtomicU64 = AtomicU64::new(DEFAULT_MAX_MEMORY);
 
 /// The bytes that a reader may still allocate beyond the file's own.
 #[derive(Debug, Clone)]
@@ -19,17 +25,36 @@ pub struct Budget {
     left: u64,
 }
 
+/// Limit of this process for the size of a file that is read whole, and for what a small file may inflate to, in bytes.
+pub fn max_memory() -> u64 {
+    MAX_MEMORY.load(Ordering::Relaxed)
+}
+
+/// Sets the limit of [`max_memory`].
+pub fn set_max_memory(bytes: u64) {
+    MAX_MEMORY.store(bytes, Ordering::Relaxed);
+}
+
+/// Error of `what`, which would take more than the `allowed` bytes.
+pub(crate) fn too_large(what: &str, asked: u64, allowed: u64) -> Error {
+    Error::from(ErrorKind::TooLarge { what: what.to_owned(), asked, allowed })
+        .with_hint(format!("the limit of memory is {} MiB; raise it if the file is trusted", max_memory() >> 20))
+}
+
 impl Budget {
     /// The budget of a file of `file_bytes` bytes.
     pub fn for_file(file_bytes: u64) -> Self {
-        Self { left: file_bytes.saturating_mul(BYTES_PER_FILE_BYTE).clamp(FLOOR_BYTES, CEILING_BYTES.max(file_bytes)) }
+        let limit = max_memory();
+        let ceiling = limit.max(file_bytes.saturating_mul(USUAL_EXPANSION).min(limit.saturating_mul(USUAL_EXPANSION)));
+        let left = file_bytes.saturating_mul(BYTES_PER_FILE_BYTE).max(FLOOR_BYTES);
+        Self { left: left.min(ceiling.max(file_bytes)) }
     }
 
     /// Takes the room of `count` elements of `element_bytes` bytes, or reports that `what` is too large.
     pub fn take(&mut self, what: &str, count: usize, element_bytes: usize) -> Result<(), Error> {
         let asked = (count as u64).saturating_mul(element_bytes as u64);
         if asked > self.left {
-            return Err(ErrorKind::TooLarge { what: what.to_owned(), asked, allowed: self.left }.into());
+            return Err(too_large(what, asked, self.left));
         }
         self.left -= asked;
         Ok(())
@@ -46,5 +71,12 @@ mod tests {
         assert!(budget.take("frames", 1 << 20, 12).is_ok());
         let error = budget.take("zeros", 1 << 40, 12).unwrap_err();
         assert!(matches!(error.kind(), ErrorKind::TooLarge { .. }));
+    }
+
+    #[test]
+    fn the_limit_of_the_process_bounds_what_a_file_inflates_to() {
+        let gigabyte = 1 << 30;
+        assert!(Budget::for_file(4 << 20).take("zeros", 3 * gigabyte, 1).is_err(), "4 MiB that inflate to 3 GiB");
+        assert!(Budget::for_file(1 << 30).take("frames", 6 * gigabyte, 1).is_ok(), "a large file, six times its size");
     }
 }

@@ -48,7 +48,7 @@ pub enum ErrorKind {
     #[error("{0}")]
     Unsupported(String),
     /// The file requires more memory than its size justifies.
-    #[error("{what} would take {asked} bytes, more than a file of this size can mean ({allowed} are left to use)")]
+    #[error("{what} would take {asked} bytes, more than the {allowed} that this file may use")]
     TooLarge {
         /// The part that was being read.
         what: String,

@@ -366,6 +366,11 @@ impl Format {
         matches!(self.feature, "obj" | "ply")
     }
 
+    /// Returns whether frames are read from the file one by one, so that it can be larger than memory.
+    pub(crate) fn is_streamed(&self) -> bool {
+        matches!(self.id, "npz" | "alembic" | "pc2" | "mdd")
+    }
+
     /// The error that the format is not compiled in.
     pub(crate) fn not_compiled_in(&self) -> Error {
         let (name, feature) = (self.name, self.feature);

@@ -58,6 +58,19 @@ pub fn png16(width: usize, values: &[f32], [black, white]: [f32; 2]) -> Result<V
     Ok(file)
 }
 
+/// Pixels of red, green and blue, rows of `width` from the top, as a PNG.
+pub fn png_rgb(width: usize, pixels: &[[u8; 3]]) -> Result<Vec<u8>, png::EncodingError> {
+    let height = pixels.len() / width.max(1);
+    let mut file = Vec::new();
+    let mut encoder = png::Encoder::new(&mut file, width as u32, height as u32);
+    encoder.set_color(png::ColorType::Rgb);
+    encoder.set_depth(png::BitDepth::Eight);
+    let mut writer = encoder.write_header()?;
+    writer.write_image_data(pixels[..width * height].as_flattened())?;
+    writer.finish()?;
+    Ok(file)
+}
+
 /// `values`, rows of `width` from the top, as an EXR of half floats.
 pub fn exr(width: usize, values: &[f32]) -> Vec<u8> {
     let height = values.len() / width.max(1);

@@ -16,20 +16,15 @@ pub(crate) struct Input {
 }
 
 impl Input {
-    /// The file `path`.
-    pub(crate) fn open(path: &Path) -> Result<Self, Error> {
+    /// The file `path`. A large file is mapped if `can_map`, which is for formats that are read piece by piece.
+    pub(crate) fn open(path: &Path, can_map: bool) -> Result<Self, Error> {
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        Ok(Self { bytes: Mapped::open(path)?, name, path: Some(path.to_path_buf()) })
+        Ok(Self { bytes: Mapped::open(path, can_map)?, name, path: Some(path.to_path_buf()) })
     }
 
     /// Contents in memory.
     pub(crate) fn of_bytes(bytes: &[u8]) -> Self {
         Self { bytes: Mapped::of_bytes(bytes.to_vec()), name: "object".to_owned(), path: None }
-    }
-
-    /// Folder in which the files that this one names are looked for.
-    pub(crate) fn folder(&self) -> Option<&Path> {
-        self.path.as_ref().map(|path| path.parent().unwrap_or(Path::new("")))
     }
 }
 

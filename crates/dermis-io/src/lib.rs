@@ -13,6 +13,8 @@ pub mod budget;
 #[cfg(feature = "bvh")]
 mod bvh;
 mod color;
+#[cfg(feature = "hdf5")]
+pub mod dyna;
 pub mod error;
 #[cfg(feature = "fbx")]
 mod fbx;
@@ -27,11 +29,13 @@ mod gmsh;
 #[cfg(feature = "image")]
 pub mod image;
 mod input;
+mod magic;
 mod mapped;
 #[cfg(feature = "point-cache")]
 mod mdd;
 #[cfg(feature = "medit")]
 mod medit;
+mod neighbours;
 #[cfg(feature = "npz")]
 pub mod npz;
 mod numbered;
@@ -49,6 +53,7 @@ mod point_cache;
 mod raw_frames;
 mod read;
 mod scaled;
+mod set;
 #[cfg(any(feature = "gltf", feature = "fbx", feature = "usd"))]
 mod skeletons;
 #[cfg(feature = "npz")]

@@ -1,59 +1,156 @@
-//! Files mapped into memory: their bytes are fetched when they are touched, so that a file may be larger than memory.
+//! Bytes of a file: a private copy, or a map if the file is large and its format is read piece by piece.
+//!
+//! Another program can truncate or rewrite a file while it is read. A private copy does not change; its size and time are
+//! compared before and after copying. Of a mapped file, frames are read with positioned reads or after
+//! [`Mapped::revalidate`]: touching a page that no longer exists would end the process.
 
 #![allow(unsafe_code, reason = "mapping a file is unsafe by nature; this module is the only place that does it")]
 
-use std::fs::File;
+use std::borrow::Cow;
+use std::fs::{File, Metadata};
 use std::io::Read;
 use std::ops::Deref;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use memmap2::Mmap;
 
+use crate::budget::{max_memory, too_large};
 use crate::error::Error;
 
-/// The bytes of a file, read-only. Clones share one mapping.
+/// The bytes of a file, read-only. Clones share them.
 #[derive(Debug, Clone)]
 pub(crate) struct Mapped(Arc<Bytes>);
 
+/// Files up to this size are copied, also those of formats that can be mapped.
+const MAX_COPIED: u64 = 1 << 30;
 /// Maximum number of bytes that are read from a pipe or device, which can be endless.
 const MAX_PIPE: u64 = 1 << 30;
 
 #[derive(Debug)]
 enum Bytes {
-    File(Mmap),
-    /// Contents that cannot be mapped: of pipes, devices and empty files.
     Memory(Vec<u8>),
+    /// A file without a name, which no other program can change.
+    Nameless(Mmap),
+    /// A file that other programs can change.
+    File {
+        map: Mmap,
+        file: File,
+        stamp: Stamp,
+    },
+}
+
+/// Size and time of change of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    bytes: u64,
+    modified: Option<SystemTime>,
+}
+
+impl Stamp {
+    fn of(about: &Metadata) -> Self {
+        Self { bytes: about.len(), modified: about.modified().ok() }
+    }
+
+    /// Error if the file has changed since.
+    fn expect_same(self, file: &File) -> Result<(), Error> {
+        if Self::of(&file.metadata()?) == self {
+            return Ok(());
+        }
+        Err(Error::malformed("the file was changed by another program while it was read")
+            .with_hint("wait until the export is complete, then try again"))
+    }
 }
 
 impl Mapped {
-    /// Maps the file `path`; what is not a regular file (a pipe) is read into memory instead.
-    pub(crate) fn open(path: &Path) -> Result<Self, Error> {
-        let file = File::open(path).map_err(|error| Error::from(error).in_file(path))?;
-        Self::of_file(file).map_err(|error| error.in_file(path))
+    /// Opens the file `path`. A large file is mapped if `can_map`; other contents are copied.
+    pub(crate) fn open(path: &Path, can_map: bool) -> Result<Self, Error> {
+        let open = || {
+            let file = File::open(path)?;
+            if can_map && file.metadata()?.is_file() { Self::of_large_file(file) } else { Self::copy_of(file) }
+        };
+        open().map_err(|error| error.in_file(path))
     }
 
-    /// Maps an open file.
-    pub(crate) fn of_file(mut file: File) -> Result<Self, Error> {
+    fn of_large_file(file: File) -> Result<Self, Error> {
         let about = file.metadata()?;
-        if about.is_file() && about.len() > 0 {
-            // SAFETY: the map is read-only and private. The one thing the language cannot rule out is that another
-            // program shortens or rewrites the file meanwhile. dermis itself never changes a file in place: outputs
-            // are made beside their targets and renamed over them, which leaves a mapped file's bytes as they were.
-            let map = unsafe { Mmap::map(&file) }?;
-            return Ok(Self(Arc::new(Bytes::File(map))));
+        if about.len() <= MAX_COPIED.min(max_memory()) {
+            return Self::copy_of(file);
         }
-        let mut bytes = Vec::new();
-        (&mut file).take(MAX_PIPE + 1).read_to_end(&mut bytes)?;
-        if bytes.len() as u64 > MAX_PIPE {
-            return Err(Error::malformed(format!("the pipe or device has more than {MAX_PIPE} bytes")));
+        // SAFETY: the map is read-only and private. The one thing the language cannot rule out is that another
+        // program shortens or rewrites the file meanwhile; readers of frames check for it. dermis itself never changes a
+        // file in place: outputs are made beside their targets and renamed over them, which keeps a mapped file's bytes.
+        let map = unsafe { Mmap::map(&file) }?;
+        Ok(Self(Arc::new(Bytes::File { map, stamp: Stamp::of(&about), file })))
+    }
+
+    /// Copies an open file, pipe or device.
+    fn copy_of(mut file: File) -> Result<Self, Error> {
+        let about = file.metadata()?;
+        let limit = if about.is_file() { max_memory() } else { MAX_PIPE.min(max_memory()) };
+        if about.len() > limit {
+            return Err(too_large("the file", about.len(), limit));
+        }
+        let mut bytes = Vec::with_capacity(about.len() as usize);
+        (&mut file).take(limit + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > limit {
+            return Err(Error::malformed(format!("the pipe or device has more than {limit} bytes")));
+        }
+        if about.is_file() {
+            Stamp::of(&about).expect_same(&file)?;
         }
         Ok(Self::of_bytes(bytes))
+    }
+
+    /// Maps a temporary file without a name.
+    pub(crate) fn of_nameless(file: &File) -> Result<Self, Error> {
+        // SAFETY: the file has no name, so that no other program can open it, and this one does not write to it again.
+        let map = unsafe { Mmap::map(file) }?;
+        Ok(Self(Arc::new(Bytes::Nameless(map))))
     }
 
     /// Bytes that are in memory already.
     pub(crate) fn of_bytes(bytes: Vec<u8>) -> Self {
         Self(Arc::new(Bytes::Memory(bytes)))
+    }
+
+    /// Returns whether no other program can change the bytes.
+    pub(crate) fn is_private(&self) -> bool {
+        !matches!(*self.0, Bytes::File { .. })
+    }
+
+    /// Error if another program has changed the file since it was opened.
+    pub(crate) fn revalidate(&self) -> Result<(), Error> {
+        match &*self.0 {
+            Bytes::File { file, stamp, .. } => stamp.expect_same(file),
+            _ => Ok(()),
+        }
+    }
+
+    /// The bytes from `start` on, which must lie in the file; those of a mapped file are read from it.
+    pub(crate) fn read_at(&self, start: usize, length: usize) -> Result<Cow<'_, [u8]>, Error> {
+        #[cfg(unix)]
+        if let Bytes::File { file, stamp, .. } = &*self.0 {
+            let mut bytes = vec![0; length];
+            let read = std::os::unix::fs::FileExt::read_exact_at(file, &mut bytes, start as u64);
+            stamp.expect_same(file)?;
+            read?;
+            return Ok(Cow::Owned(bytes));
+        }
+        self.revalidate()?;
+        Ok(Cow::Borrowed(&self[start..start + length]))
+    }
+}
+
+/// The whole file `path`, which must be a regular one within the limit of memory.
+pub(crate) fn read_whole(path: &Path) -> Result<Vec<u8>, Error> {
+    if !path.is_file() {
+        return Err(Error::malformed("this is not a regular file").in_file(path));
+    }
+    match Arc::into_inner(Mapped::open(path, false)?.0) {
+        Some(Bytes::Memory(bytes)) => Ok(bytes),
+        _ => Ok(Vec::new()),
     }
 }
 
@@ -62,7 +159,7 @@ impl Deref for Mapped {
 
     fn deref(&self) -> &[u8] {
         match &*self.0 {
-            Bytes::File(map) => map,
+            Bytes::File { map, .. } | Bytes::Nameless(map) => map,
             Bytes::Memory(bytes) => bytes,
         }
     }
@@ -79,15 +176,43 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mapped_file_is_its_bytes_even_when_it_is_replaced_meanwhile() {
+    fn a_copied_file_keeps_its_bytes_if_it_is_replaced_or_truncated() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file.bin");
         std::fs::write(&path, b"first").unwrap();
-        let mapped = Mapped::open(&path).unwrap();
+        let [replaced, truncated] = [0, 1].map(|_| Mapped::open(&path, true).unwrap());
+        File::create(&path).unwrap();
+        assert_eq!(&*truncated, b"first");
         let next = folder.path().join("next.bin");
         std::fs::write(&next, b"second").unwrap();
         std::fs::rename(&next, &path).unwrap();
-        assert_eq!(&*mapped, b"first");
+        assert_eq!(&*replaced, b"first");
+        assert!(replaced.is_private());
+    }
+
+    #[test]
+    fn truncating_a_mapped_file_is_an_error_of_the_next_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("large.bin");
+        let length = MAX_COPIED + 4096;
+        // A sparse file takes no room on the disk.
+        File::create(&path).unwrap().set_len(length).unwrap();
+        let mapped = Mapped::open(&path, true).unwrap();
+        assert!(!mapped.is_private() && mapped.len() as u64 == length);
+        assert_eq!(mapped.read_at(length as usize - 4, 4).unwrap().as_ref(), [0; 4]);
+        File::options().write(true).open(&path).unwrap().set_len(10).unwrap();
+        let error = mapped.read_at(length as usize - 4, 4).unwrap_err();
+        assert!(error.to_string().contains("changed by another program"), "{error}");
+        assert!(mapped.revalidate().is_err());
+    }
+
+    #[test]
+    fn a_format_that_is_read_whole_has_the_limit_of_memory() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("huge.obj");
+        File::create(&path).unwrap().set_len(max_memory() + 1).unwrap();
+        let error = Mapped::open(&path, false).unwrap_err();
+        assert!(error.to_string().contains("the file would take"), "{error}");
     }
 
     #[test]
@@ -95,12 +220,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("empty.bin");
         std::fs::write(&path, b"").unwrap();
-        assert!(Mapped::open(&path).unwrap().is_empty());
-    }
-
-    #[test]
-    fn a_missing_file_is_named() {
-        let error = Mapped::open(Path::new("nowhere.bin")).unwrap_err();
-        assert_eq!(error.path(), Some(Path::new("nowhere.bin")));
+        assert!(Mapped::open(&path, true).unwrap().is_empty());
+        assert!(read_whole(folder.path()).is_err());
     }
 }

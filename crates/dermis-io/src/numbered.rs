@@ -18,6 +18,7 @@ use crate::input::Input;
 use crate::mapped::Mapped;
 use crate::options::ReadOptions;
 use crate::pattern::{Pattern, file_name, list};
+use crate::set;
 
 /// Files that `source` refers to if it is a folder, a pattern or a glob. `None` for a plain path.
 pub(crate) fn files_of(source: &Path) -> Result<Option<Vec<PathBuf>>, Error> {
@@ -145,9 +146,10 @@ pub(crate) fn read(files: &[PathBuf], options: &ReadOptions) -> Result<Scene, Er
             .in_file(first)
             .with_hint("name one file"));
     }
+    set::check_whole(files.iter().map(PathBuf::as_path))?;
     let FrameReaders { first: read_first, each: parse } =
         format.frame_readers.ok_or_else(|| format.not_compiled_in())?;
-    let mut scene = read_first(&Input::open(&first)?, options).map_err(|error| error.in_file(&first))?;
+    let mut scene = read_first(&Input::open(&first, false)?, options).map_err(|error| error.in_file(&first))?;
     let (points, faces) = parse_file(parse, &first)?;
     let frames = Arc::new(NumberedFrames { parse, faces, point_count: points.len(), files: files.to_vec() });
     frames.check(files.len() - 1, &parse_file(parse, last)?)?;
@@ -163,7 +165,7 @@ pub(crate) fn read(files: &[PathBuf], options: &ReadOptions) -> Result<Scene, Er
 }
 
 fn parse_file(parse: FrameReader, path: &Path) -> Result<(Vec<Vec3>, Polygons), Error> {
-    parse(&Mapped::open(path)?).map_err(|error| error.in_file(path))
+    parse(&Mapped::open(path, false)?).map_err(|error| error.in_file(path))
 }
 
 /// The name of a file without its number and extension.

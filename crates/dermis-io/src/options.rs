@@ -17,6 +17,11 @@ pub struct ReadOptions {
     pub scale: Option<f64>,
     /// Units and up axis in place of those that the file states; `None`: as it states.
     pub units: Units,
+    /// Folder that contains all files that the file may name, above the file. `None`: the nearest folder above the file
+    /// with a version control folder or a licence, else the folder of the file.
+    pub root: Option<PathBuf>,
+    /// Allow the file to name files in any folder.
+    pub allow_parent: bool,
 }
 
 /// Options of [`crate::write`].

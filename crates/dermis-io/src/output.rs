@@ -1,23 +1,25 @@
 //! Outputs that are whole or absent.
 //!
 //! Files are written beside their targets under temporary names and renamed when all of them are complete. What is
-//! dropped before [`Output::commit`], by an error or by Ctrl-C, leaves nothing behind. Temporary files of processes
-//! that were killed are removed by the next output to the same folder. A link is followed, and the permissions of a
-//! replaced file are kept.
+//! dropped before [`Output::commit`], by an error or by Ctrl-C, leaves nothing behind. Several files replace older ones
+//! as a whole, or none of them if one cannot be replaced. Temporary files of processes that were killed are removed, and
+//! their sets completed, by the next output to the same folder. A link is followed, and the permissions of a replaced file
+//! are kept.
 
 use std::collections::BTreeSet;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use dermis_math::progress::Progress;
 use dermis_mesh::Note;
 use tempfile::TempPath;
 
 use crate::error::{Error, ErrorKind};
+use crate::set::{self, Change};
 
-/// Names of temporary files: the number of the process is between the two.
-const PREFIX: &str = ".dermis-";
-const SUFFIX: &str = ".part";
+/// Temporary files of this process that have not been renamed. The lock is held while files are renamed.
+static UNFINISHED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 /// Report of a writer.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -65,12 +67,35 @@ pub struct Output {
     outdated: Vec<PathBuf>,
     /// Folders without abandoned files.
     cleaned: BTreeSet<PathBuf>,
+    process: u32,
+}
+
+fn unfinished() -> MutexGuard<'static, BTreeSet<PathBuf>> {
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Removes all temporary files of this process, for a process that ends without returning from its work. Sets that are
+/// being renamed are completed first. No output can be committed afterwards.
+pub fn remove_unfinished() {
+    let files = unfinished();
+    for file in &*files {
+        let _ = std::fs::remove_file(file);
+    }
+    // The lock is never released: what is renamed from now on would be incomplete.
+    std::mem::forget(files);
 }
 
 impl Output {
     /// Nothing yet. With `force`, existing files will be replaced; without it they are an error.
     pub fn new(force: bool) -> Self {
-        Self { force, files: Vec::new(), made_folders: Vec::new(), outdated: Vec::new(), cleaned: BTreeSet::new() }
+        Self {
+            force,
+            files: Vec::new(),
+            made_folders: Vec::new(),
+            outdated: Vec::new(),
+            cleaned: BTreeSet::new(),
+            process: std::process::id(),
+        }
     }
 
     /// Begins the file `target`; its folder is made if it is missing (the last level only).
@@ -78,10 +103,7 @@ impl Output {
         check_free(target, self.force)?;
         let linked = target.is_symlink().then(|| target.canonicalize().ok()).flatten();
         let target = linked.as_deref().unwrap_or(target);
-        let folder = match target.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => folder,
-            _ => Path::new("."),
-        };
+        let folder = set::folder_of(target);
         if !folder.exists() {
             std::fs::create_dir(folder).map_err(|error| {
                 Error::from(error).in_file(folder).with_hint("create the folder first, or choose another output")
@@ -89,19 +111,12 @@ impl Output {
             self.made_folders.push(folder.to_path_buf());
         }
         if self.cleaned.insert(folder.to_path_buf()) {
-            remove_abandoned(folder);
+            set::clean(folder);
         }
-        let mut builder = tempfile::Builder::new();
-        // Temporary files are private to their owner by default; an output is as readable as any new file.
-        #[cfg(unix)]
-        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-        let temporary = builder
-            .prefix(&format!("{PREFIX}{}-", std::process::id()))
-            .suffix(SUFFIX)
-            .tempfile_in(folder)
-            .map_err(|error| Error::from(error).in_file(target))?;
+        let temporary = set::new_part(self.process, folder).map_err(|error| Error::from(error).in_file(target))?;
         // Only the path is kept: a sequence of thousands of files must not hold as many open.
         let (file, temporary) = temporary.into_parts();
+        unfinished().insert(temporary.to_path_buf());
         self.files.push((target.to_path_buf(), temporary));
         // Large writes go straight through; the buffer is for the small ones.
         Ok(BufWriter::with_capacity(1 << 18, file))
@@ -123,43 +138,49 @@ impl Output {
         self.outdated.push(path);
     }
 
-    /// Renames all files to their targets. Every writer of [`Output::create`] must have been flushed.
-    pub fn commit(mut self) -> Result<Written, Error> {
+    /// Has the files in `folder` removed whose names are `prefix`, a number of at least `first`, and a suffix of
+    /// `suffixes`: those of an older and longer set.
+    pub fn remove_later(&mut self, folder: &Path, prefix: &str, first: usize, suffixes: &[&str]) {
+        let is_later = |name: &str| {
+            let digits = suffixes.iter().find_map(|suffix| name.strip_prefix(prefix)?.strip_suffix(suffix));
+            let number = digits.filter(|digits| digits.bytes().all(|digit| digit.is_ascii_digit()));
+            number.and_then(|digits| digits.parse().ok()).is_some_and(|number: usize| number >= first)
+        };
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        let mut later: Vec<PathBuf> = entries
+            .filter(|entry| entry.file_name().to_str().is_some_and(is_later))
+            .map(|entry| entry.path())
+            .collect();
+        later.sort();
+        self.outdated.extend(later);
+    }
+
+    /// Puts all files in their places, or none. Every writer of [`Output::create`] must have been flushed.
+    pub fn commit(self) -> Result<Written, Error> {
+        self.commit_while(&mut || true)
+    }
+
+    fn commit_while(mut self, go_on: &mut dyn FnMut() -> bool) -> Result<Written, Error> {
+        let mut renaming = unfinished();
         for (target, _) in &self.files {
             check_free(target, self.force)?;
         }
         let mut written = Written::default();
+        let mut changes = Vec::new();
         for (target, temporary) in std::mem::take(&mut self.files) {
             let failed = |error: std::io::Error| Error::from(error).in_file(&target);
+            renaming.remove(&*temporary);
             written.bytes += std::fs::metadata(&temporary).map_err(failed)?.len();
             if let Ok(replaced) = std::fs::metadata(&target) {
                 std::fs::set_permissions(&temporary, replaced.permissions()).map_err(failed)?;
             }
-            temporary.persist(&target).map_err(|error| failed(error.error))?;
-            written.files.push(target);
+            written.files.push(target.clone());
+            changes.push(Change { part: Some(temporary), target });
         }
+        changes.extend(std::mem::take(&mut self.outdated).into_iter().map(|target| Change { part: None, target }));
+        set::apply(self.process, changes, go_on)?;
         self.made_folders.clear();
-        for path in std::mem::take(&mut self.outdated) {
-            std::fs::remove_file(&path).map_err(|error| Error::from(error).in_file(&path))?;
-        }
         Ok(written)
-    }
-}
-
-/// Removes temporary files of processes that no longer run. Without a list of processes, none is known to be dead.
-fn remove_abandoned(folder: &Path) {
-    let Ok(entries) = std::fs::read_dir(folder) else { return };
-    if !Path::new("/proc/self").exists() {
-        return;
-    }
-    for entry in entries.flatten() {
-        let name = entry.file_name();
-        let process = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?.split('-').next());
-        let is_dead = |id: u32| !Path::new("/proc").join(id.to_string()).exists();
-        if process.and_then(|id| id.parse().ok()).is_some_and(is_dead) {
-            // The folder of another user, for example; the file does no harm.
-            let _ = std::fs::remove_file(entry.path());
-        }
     }
 }
 
@@ -183,6 +204,12 @@ pub(crate) fn check_free(target: &Path, force: bool) -> Result<(), Error> {
 
 impl Drop for Output {
     fn drop(&mut self) {
+        if !self.files.is_empty() {
+            let mut unfinished = unfinished();
+            for (_, temporary) in &self.files {
+                unfinished.remove(&**temporary);
+            }
+        }
         self.files.clear();
         for folder in self.made_folders.iter().rev() {
             // Fails, as it should, if another process has created files in the folder.
@@ -242,12 +269,78 @@ mod tests {
     fn parts_of_dead_processes_are_removed() {
         let folder = tempfile::tempdir().unwrap();
         let mut child = std::process::Command::new("true").spawn().unwrap();
-        let dead = folder.path().join(format!("{PREFIX}{}-abc{SUFFIX}", child.id()));
-        let alive = folder.path().join(format!("{PREFIX}{}-abc{SUFFIX}", std::process::id()));
+        let name = |id: u32| format!("{}{id}-abc{}", set::PREFIX, set::PART);
+        let [dead, alive] = [child.id(), std::process::id()].map(|id| folder.path().join(name(id)));
         child.wait().unwrap();
         std::fs::write(&dead, b"half").unwrap();
         std::fs::write(&alive, b"half").unwrap();
         Output::new(false).write_all(&folder.path().join("out.bin"), b"whole").unwrap();
         assert!(!dead.exists() && alive.exists());
+    }
+
+    fn texts(folder: &Path) -> Vec<String> {
+        let mut files: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        files.sort();
+        files.iter().map(|file| std::fs::read_to_string(file).unwrap()).collect()
+    }
+
+    fn set_of(folder: &Path, text: &str, count: usize, process: u32) -> Output {
+        let mut output = Output::new(true);
+        output.process = process;
+        for index in 0..count {
+            output.write_all(&folder.join(format!("f{index}.obj")), text.as_bytes()).unwrap();
+        }
+        output.remove_later(folder, "f", count, &[".obj"]);
+        output
+    }
+
+    /// The set is killed before each of its steps. Whatever remains is the old set, the new one, or an error of readers,
+    /// and the next output completes it.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_set_that_is_killed_between_renames_is_old_or_new_or_an_error() {
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let dead = child.id();
+        child.wait().unwrap();
+        let (old, new) = (vec!["old"; 4], vec!["new"; 3]);
+        let mut torn = 0;
+        for steps in 0..6 {
+            let folder = tempfile::tempdir().unwrap();
+            set_of(folder.path(), "old", 4, dead).commit().unwrap();
+            let mut left = steps;
+            let mut go_on = || {
+                left -= 1;
+                left >= 0
+            };
+            set_of(folder.path(), "new", 3, dead).commit_while(&mut go_on).unwrap();
+            let files: Vec<PathBuf> = (0..4).map(|index| folder.path().join(format!("f{index}.obj"))).collect();
+            let visible = || files.iter().filter_map(|file| std::fs::read_to_string(file).ok()).collect::<Vec<_>>();
+            let present: Vec<&Path> = files.iter().map(PathBuf::as_path).filter(|file| file.exists()).collect();
+            let whole = set::check_whole(present);
+            assert_eq!(whole.is_ok(), visible() == old || visible() == new, "{steps}: {:?}", visible());
+            torn += usize::from(whole.is_err());
+            set::clean(folder.path());
+            assert!(visible() == old || visible() == new, "{steps}: {:?}", visible());
+            assert_eq!(texts(folder.path()), visible(), "{steps}: nothing else remains");
+        }
+        assert_eq!(torn, 3, "steps after which the set is mixed");
+    }
+
+    #[test]
+    fn a_set_of_which_one_file_cannot_be_replaced_is_unchanged() {
+        let folder = tempfile::tempdir().unwrap();
+        set_of(folder.path(), "old", 3, std::process::id()).commit().unwrap();
+        let output = set_of(folder.path(), "new", 3, std::process::id());
+        // The name is taken by a folder with contents, which nothing replaces.
+        std::fs::remove_file(folder.path().join("f2.obj")).unwrap();
+        let changes: Vec<Change> = {
+            let mut output = output;
+            let files = std::mem::take(&mut output.files);
+            files.into_iter().map(|(target, part)| Change { part: Some(part), target }).collect()
+        };
+        std::fs::create_dir_all(folder.path().join("f2.obj/inside")).unwrap();
+        assert!(set::apply(std::process::id(), changes, &mut || true).is_err());
+        std::fs::remove_dir_all(folder.path().join("f2.obj")).unwrap();
+        assert_eq!(texts(folder.path()), ["old", "old"]);
     }
 }

@@ -60,7 +60,8 @@ pub(crate) fn prepare(object: &Object, job: &mut Job<'_>) -> Result<MeshSequence
 /// Returns whether the file is there already, with the same points and faces: between two caches of one mesh it stays.
 fn holds_the_mesh(path: &Path, mesh: &TriMesh) -> bool {
     let same = |scene: Scene| scene.objects.iter().all(|object| same_shape(&object.mesh, mesh));
-    path.is_file() && Input::open(path).and_then(|file| obj::read(&file, &ReadOptions::default())).is_ok_and(same)
+    path.is_file()
+        && Input::open(path, false).and_then(|file| obj::read(&file, &ReadOptions::default())).is_ok_and(same)
 }
 
 fn same_shape(a: &TriMesh, b: &TriMesh) -> bool {

@@ -1,7 +1,7 @@
 //! Frames that lie in a file as plain numbers: x, y, z of every point, frame after frame.
 //!
-//! If the numbers are aligned little-endian f32, the bytes of the file are used as positions without copying, and a
-//! sequence can be larger than memory. Everything else is converted one frame at a time.
+//! If the numbers are aligned little-endian f32 in memory, the bytes of the file are used as positions without copying.
+//! Everything else is converted one frame at a time; a mapped file, which can be larger than memory, is read frame by frame.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -72,7 +72,8 @@ impl RawFrames {
     }
 
     fn as_stored(&self) -> Option<&[Vec3]> {
-        if self.scalar != Scalar::F32Little || cfg!(target_endian = "big") {
+        // Other programs can change the bytes of a mapped file: they are not lent.
+        if self.scalar != Scalar::F32Little || cfg!(target_endian = "big") || !self.bytes.is_private() {
             return None;
         }
         let length = self.frame_count * self.point_count * size_of::<Vec3>();
@@ -98,7 +99,8 @@ impl FrameSource for RawFrames {
     fn read_into(&self, frame: usize, out: &mut [Vec3]) -> Result<(), SequenceError> {
         let frame_bytes = self.point_count * 3 * self.scalar.bytes();
         let start = self.start + frame * frame_bytes;
-        let bytes = &self.bytes[start..start + frame_bytes];
+        let bytes = self.bytes.read_at(start, frame_bytes).map_err(|error| error.of_frame(frame))?;
+        let bytes = &*bytes;
         let out: &mut [f32] = bytemuck::cast_slice_mut(out);
         match self.scalar {
             Scalar::F32Little => convert(bytes, out, f32::from_le_bytes),

@@ -10,9 +10,11 @@ use dermis_samples as samples;
 use crate::error::Error;
 use crate::format::Format;
 use crate::input::{Input, clip_name};
+use crate::magic;
 use crate::numbered;
 use crate::options::ReadOptions;
 use crate::scaled::with_units;
+use crate::set;
 
 /// Reads whatever `source` names: a file, a built-in `sample:NAME`, or a sequence of OBJ or PLY files as a folder, as
 /// a pattern (`walk.%04d.obj`) or with `*` and `?` (`walk_*.obj`).
@@ -47,7 +49,12 @@ fn read_file(path: &Path, options: &ReadOptions) -> Result<Scene, Error> {
     if !path.exists() {
         return Err(missing(path));
     }
-    let scene = read_input(format, &Input::open(path)?, options).map_err(|error| error.in_file(path))?;
+    set::check_whole([path])?;
+    magic::check(format, path)?;
+    let input = Input::open(path, format.is_streamed())?;
+    let scene = read_input(format, &input, options);
+    // A file that changed meanwhile can be anything: its contents are not the cause.
+    let scene = input.bytes.revalidate().and(scene).map_err(|error| error.in_file(path))?;
     if format.holds.faces { Ok(scene) } else { with_faces(scene, path, options) }
 }
 

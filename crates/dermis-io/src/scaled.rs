@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dermis_mesh::{Clip, Joint, MeshSequence, Object, Rig, RigPose, Scene, Shape, TetMesh, Units};
+use dermis_mesh::{Clip, Deformer, Joint, MeshSequence, Object, Rig, RigPose, Scene, Shape, TetMesh, Units};
 use glam::{DAffine3, Vec3};
 
 use crate::error::Error;
@@ -25,7 +25,8 @@ pub(crate) fn with_units(mut scene: Scene, options: &ReadOptions) -> Result<Scen
 }
 
 fn scaled(object: &Object, factor: f64) -> Result<Object, Error> {
-    if !object.deformers.is_empty() {
+    let is_scale_free = |layer: &Deformer| matches!(layer, Deformer::DualQuaternions(_));
+    if !object.deformers.iter().all(is_scale_free) {
         return Err(Error::unsupported("an object with layers cannot be scaled").with_hint("apply its layers first"));
     }
     let vector = move |vector: Vec3| (vector.as_dvec3() * factor).as_vec3();
@@ -33,6 +34,11 @@ fn scaled(object: &Object, factor: f64) -> Result<Object, Error> {
     let moved = |transform: &DAffine3| DAffine3 { translation: transform.translation * factor, ..*transform };
     let mesh = Arc::new(object.mesh.with_points(object.mesh.points().iter().copied().map(vector).collect())?);
     let mut result = Object { mesh: Arc::clone(&mesh), ..object.clone() };
+    for level in &mut result.levels {
+        let points = level.mesh.points().iter().copied().map(vector).collect();
+        level.mesh = Arc::new(level.mesh.with_points(points)?);
+        level.shapes.iter_mut().flat_map(|shape| &mut shape.offsets).for_each(|offset| *offset = vector(*offset));
+    }
     if let Some(sequence) = &object.sequence {
         let grow = move |_: usize, points: &mut [Vec3]| {
             for point in points {

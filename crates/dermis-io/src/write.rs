@@ -20,6 +20,9 @@ pub fn write(target: &Path, scene: &Scene, options: &WriteOptions, progress: &dy
     let mut output = Output::new(options.force);
     let nested_bones = options.nested_bones;
     let mut job = Job { target, output: &mut output, notes: Vec::new(), nested_bones, progress };
+    if format.id != "gltf" && scene.objects.iter().any(|object| !object.levels.is_empty()) {
+        job.notes.push(Note::new("the format does not hold levels of detail; only the full meshes are written"));
+    }
     let scene = &*posed(scene, format.holds, &mut job.notes).map_err(|error| error.in_file(target))?;
     check_contents(format, scene).map_err(|error| error.in_file(target))?;
     let done = match writer {

@@ -10,7 +10,7 @@ use glam::{Mat3A, Vec3A};
 use rayon::prelude::*;
 
 /// Rows per parallel task; sums over rows are accumulated in runs of this length.
-pub const ROWS_PER_TASK: usize = 512;
+pub const ROWS_PER_TASK: usize = 256;
 
 /// Row and column of a block.
 type BlockIndex = (u32, u32);

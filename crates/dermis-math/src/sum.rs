@@ -18,6 +18,9 @@ where
         let range = block * BLOCK..count.min((block + 1) * BLOCK);
         range.map(&term).fold(T::default(), T::add)
     };
+    if count <= BLOCK {
+        return block_sum(0);
+    }
     let blocks: Vec<T> = (0..count.div_ceil(BLOCK)).into_par_iter().map(block_sum).collect();
     blocks.into_iter().fold(T::default(), T::add)
 }

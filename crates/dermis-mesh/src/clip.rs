@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use glam::DAffine3;
 
-use crate::rig::{Rig, RigError, expect_length};
+use crate::rig::{Rig, RigError, expect_length, is_usable};
 
 /// Motion of a [`Rig`], sampled at a fixed rate.
 ///
@@ -55,7 +55,7 @@ impl Clip {
             let (frame, index) = (at / count, at % count);
             RigError::ClipNotFinite { clip: name.clone(), frame, what, index }
         };
-        if let Some(at) = transforms.iter().position(|transform| !transform.is_finite()) {
+        if let Some(at) = transforms.iter().position(|transform| !is_usable(transform)) {
             return Err(not_finite("joint transform", at, joint_count));
         }
         if let Some(at) = shape_weights.iter().position(|weight| !weight.is_finite()) {
@@ -247,7 +247,7 @@ mod tests {
         let mut transforms = vec![at(0); 6];
         transforms[5].translation.y = f64::NAN;
         let error = Clip::new(&rig(2, 0), "walk", 24.0, transforms, vec![]).unwrap_err();
-        let message = "clip 'walk', frame 2: joint transform 1 is not finite";
+        let message = "clip 'walk', frame 2: joint transform 1 is not finite, or larger than 1e60";
         assert_eq!(error.to_string(), message);
         let error = Clip::new(&rig(0, 1), "talk", 24.0, vec![], vec![0.0, f32::INFINITY]).unwrap_err();
         assert!(matches!(error, RigError::ClipNotFinite { frame: 1, what: "shape weight", index: 0, .. }));

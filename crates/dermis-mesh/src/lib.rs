@@ -42,7 +42,7 @@ pub use deformer::{Deformer, StoredDeformer, Values};
 pub use layout::{AlphaMode, Image, Layout, Material, Sampler, Texture};
 pub use polygons::{CornerData, PolygonMesh, Polygons};
 pub use rig::{Joint, Rig, RigError, RigPose, Shape, SkinWeights};
-pub use scene::{Note, Object, Scene, Units, UpAxis};
+pub use scene::{Level, Note, Object, Scene, Units, UpAxis};
 pub use sequence::{FrameSource, MeshSequence, SequenceError};
 pub use tet_mesh::TetMesh;
 pub use tri_mesh::{MeshError, TriMesh};

@@ -85,6 +85,9 @@ fn merge(objects: &[Object]) -> Result<(Object, Vec<Note>), MergeError> {
         return Err(MergeError::Layers { object: layered.name.clone() });
     }
     let mut notes = vec![Note::new(format!("{} objects are merged into one: {}", objects.len(), names_of(objects)))];
+    if objects.iter().any(|object| !object.levels.is_empty()) {
+        notes.push(Note::new("the levels of detail of merged objects are dropped"));
+    }
     let rigs = can_merge_rigs(objects);
     let posed;
     let objects = if rigs {

@@ -9,7 +9,7 @@ use glam::Vec3;
 use crate::clip::Clip;
 use crate::deformer::Deformer;
 use crate::pose::{bake_lazily, pose_with};
-use crate::rig::{Rig, RigPose};
+use crate::rig::{Rig, RigError, RigPose, Shape, SkinWeights};
 use crate::sequence::{DEFAULT_FRAME_RATE_HZ, MeshSequence, SequenceError};
 use crate::tet_mesh::TetMesh;
 use crate::tri_mesh::TriMesh;
@@ -73,9 +73,50 @@ pub struct Object {
     pub attributes: BTreeMap<String, Vec<f32>>,
     /// Layers that deform the mesh after its rig or its frames, in order.
     pub deformers: Vec<Deformer>,
+    /// Coarser versions of the mesh, from fine to coarse.
+    pub levels: Vec<Level>,
+}
+
+/// A level of detail: a coarser version of an object's mesh, moved by the same joints and clips.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Level {
+    /// The rest shape, in the space of the object's mesh.
+    pub mesh: Arc<TriMesh>,
+    /// Weights of the joints of the object's rig; empty if it has no joints.
+    pub weights: SkinWeights,
+    /// The shapes of the object's rig, for this mesh.
+    pub shapes: Vec<Shape>,
+    /// The attributes of the object, for this mesh.
+    pub attributes: BTreeMap<String, Vec<f32>>,
 }
 
 impl Object {
+    /// The object with the mesh of level `level` (0 is the first below the full mesh), and without levels.
+    ///
+    /// Fails if the level does not belong to the object's rig.
+    pub fn at_level(&self, level: usize) -> Result<Self, RigError> {
+        let Some(Level { mesh, weights, shapes, attributes }) = self.levels.get(level).cloned() else {
+            return Err(RigError::CountMismatch {
+                what: "levels of detail",
+                found: self.levels.len(),
+                expected: level + 1,
+            });
+        };
+        let rig = match &self.rig {
+            Some(rig) => {
+                crate::rig::expect_length("shapes of a level", shapes.len(), rig.shapes().len())?;
+                let own = Rig::sharing(&mesh, Arc::clone(rig.shared_joints()), weights, shapes)?;
+                Some(Arc::new(match rig.stored_pose() {
+                    Some(pose) => own.with_stored_pose(pose.clone())?,
+                    None => own,
+                }))
+            }
+            None => None,
+        };
+        let levels = Vec::new();
+        Ok(Self { mesh, rig, attributes, levels, sequence: None, tets: None, ..self.clone() })
+    }
+
     /// Creates a static object.
     pub fn of_mesh(name: impl Into<String>, mesh: Arc<TriMesh>) -> Self {
         Self { name: name.into(), mesh, ..Self::default() }
@@ -97,7 +138,13 @@ impl Object {
         let posed = self.rig.as_ref().and_then(|rig| Some((rig, rig.stored_pose()?)));
         let Some((rig, pose)) = posed else { return Cow::Borrowed(self.mesh.points()) };
         let mut points = vec![Vec3::ZERO; self.mesh.point_count()];
-        pose_with(&self.mesh, rig, &pose.transforms, &pose.shape_weights, &mut points);
+        let RigPose { transforms, shape_weights } = pose;
+        match self.deformers.first() {
+            Some(Deformer::DualQuaternions(layer)) if layer.fits(points.len()) => {
+                layer.pose_with(&self.mesh, rig, transforms, shape_weights, &mut points);
+            }
+            _ => pose_with(&self.mesh, rig, transforms, shape_weights, &mut points),
+        }
         Cow::Owned(points)
     }
 
@@ -114,7 +161,10 @@ impl Object {
             Cow::Borrowed(_) => Arc::clone(&self.mesh),
             Cow::Owned(points) => Arc::new(crate::reshape::reshaped(&self.mesh, points)?),
         };
-        Ok(Self { mesh, rig: None, clips: Vec::new(), ..self.clone() })
+        let mut deformers = self.deformers.clone();
+        // The stored pose includes them.
+        deformers.retain(|layer| !matches!(layer, Deformer::DualQuaternions(_)));
+        Ok(Self { mesh, rig: None, clips: Vec::new(), levels: Vec::new(), deformers, ..self.clone() })
     }
 
     /// Returns the motion without the object's layers: the recorded frames, or the first clip of the rig, posed on

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use dermis_math::progress::NoProgress;
 use dermis_mesh::{Clip, Joint, MeshSequence, Rig, SkinWeights, TriMesh};
-use dermis_skin::envelope::{Examples, Influences, MapOptions, TrainOptions, one_to_one, train, validate};
+use dermis_skin::envelope::{Examples, InfluenceMaps, MapOptions, TrainOptions, one_to_one, train, validate};
 use glam::{DAffine3, DQuat, DVec3};
 
 fn main() {
@@ -19,7 +19,7 @@ fn main() {
         let creature = Creature::new(points, bones, poses);
         let start = Instant::now();
         let options = MapOptions { max_bones: per_point, ..MapOptions::default() };
-        let maps = Influences::from_weights(&creature.mesh, &creature.rig, creature.rig.weights(), &options);
+        let maps = InfluenceMaps::from_weights(&creature.mesh, &creature.rig, creature.rig.weights(), &options);
         let map_seconds = start.elapsed().as_secs_f64();
         let (start, before) = (Instant::now(), processor_seconds());
         let trained =
@@ -27,7 +27,8 @@ fn main() {
                 .expect("the creature can be learned");
         let (seconds, work) = (start.elapsed().as_secs_f64(), processor_seconds() - before);
         let stages: Vec<String> = trained.seconds.iter().map(|(stage, time)| format!("{stage} {time:.2}")).collect();
-        let result = validate(&trained.weights, &trained.linear, &creature.mesh, &creature.examples).expect("it plays");
+        let result =
+            validate(&trained.weights, &trained.linear, &creature.mesh, &creature.examples, None).expect("it plays");
         println!(
             "{points} points × {bones} bones, {:.1} per point ({:.2} parts), {poses} poses: {seconds:.2} s, {work:.2} s of processors ({}; maps {map_seconds:.2}), \
              rms {:.2e} of linear {:.2e}, smoothness {:.0e}; most memory so far {} MB",

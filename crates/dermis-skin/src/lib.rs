@@ -36,7 +36,7 @@ pub use bone_model::BoneModel;
 pub use fit::refine;
 pub use fit::{
     Animation, Bones, Corrections, Fit, FitError, FitOptions, RigOptions, RigReport, SkeletonKind, SkeletonReport,
-    WeightMethod, fit, fit_rig, fit_weights,
+    WeightMethod, fit, fit_motion, fit_rig, fit_weights,
 };
 pub use measure::{Measures, RigQuality, compare, measure, rig_quality, statistics};
 pub use pose::{Pose, Poser};

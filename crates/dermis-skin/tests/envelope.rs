@@ -6,7 +6,7 @@ use dermis_math::progress::NoProgress;
 use dermis_mesh::volume::volume;
 use dermis_mesh::{Clip, Joint, MeshSequence, Object, Rig, SkinWeights, TriMesh};
 use dermis_skin::envelope::{
-    Examples, ExamplesError, Influences, MapOptions, MultiPose, MultiPoser, Precision, TrainError, TrainOptions,
+    Examples, ExamplesError, InfluenceMaps, MapOptions, MultiPose, MultiPoser, Precision, TrainError, TrainOptions,
     Trained, Underlying, automatic_influences, one_to_one, same_topology, train, validate,
 };
 use glam::{DAffine3, DQuat, DVec3, Vec3};
@@ -25,7 +25,7 @@ fn examples_of(object: &Object, frames: impl Iterator<Item = usize>) -> Examples
 
 fn learned(object: &Object, examples: &Examples, options: &TrainOptions) -> Trained {
     let rig = object.rig.as_ref().unwrap();
-    let maps = Influences::from_weights(&object.mesh, rig, rig.weights(), &MapOptions::default());
+    let maps = InfluenceMaps::from_weights(&object.mesh, rig, rig.weights(), &MapOptions::default());
     train(&object.mesh, rig, &maps, examples, options, &NoProgress).unwrap()
 }
 
@@ -94,7 +94,7 @@ impl Tube {
 }
 
 fn errors(object: &Object, trained: &Trained, examples: &Examples) -> (f64, f64) {
-    let result = validate(&trained.weights, &trained.linear, &object.mesh, examples).unwrap();
+    let result = validate(&trained.weights, &trained.linear, &object.mesh, examples, None).unwrap();
     (result.rms_error, result.linear_rms_error)
 }
 
@@ -175,7 +175,7 @@ fn no_seam_is_visible_at_the_end_of_a_map() {
     // Tight maps that end in the middle of the tube: the learned deformation must fade out with them.
     let rig = tube.object.rig.as_ref().unwrap();
     let options = MapOptions { widen: 4, reach: 0.0, max_bones: 12 };
-    let maps = Influences::from_weights(&tube.object.mesh, rig, rig.weights(), &options);
+    let maps = InfluenceMaps::from_weights(&tube.object.mesh, rig, rig.weights(), &options);
     let model = train(&tube.object.mesh, rig, &maps, &tube.examples(), &fixed(1e-9), &NoProgress).unwrap();
     // A pose far from all examples.
     let far = Tube::posed(&[1.9], 1.0, DVec3::ZERO);
@@ -227,7 +227,7 @@ fn weighted_poses_fit_closer_and_weight_0_is_ignored() {
         let mut examples = Examples::new(&tube.object.mesh, rig);
         examples.add(rig, &tube.object.clips[0], shapes, &pairs, weights).unwrap();
         let model = learned(&tube.object, &examples, &fixed(1e-3));
-        validate(&model.weights, &model.linear, &tube.object.mesh, &examples).unwrap().poses[3].rms_error
+        validate(&model.weights, &model.linear, &tube.object.mesh, &examples, None).unwrap().poses[3].rms_error
     };
     let mut weights = [1.0; 10];
     let even = pose_error(None);
@@ -343,12 +343,12 @@ fn rejects_mismatched_inputs() {
     let tight = MapOptions { widen: 0, reach: 0.0, max_bones: 12 };
     let mut rows: Vec<Vec<(u32, f32)>> = rig.weights().rows().map(Iterator::collect).collect();
     rows[7].clear();
-    let maps = Influences::from_weights(mesh, rig, &SkinWeights::from_rows(rows), &tight);
-    let learn = |maps: &Influences, examples: &Examples, options: &TrainOptions| {
+    let maps = InfluenceMaps::from_weights(mesh, rig, &SkinWeights::from_rows(rows), &tight);
+    let learn = |maps: &InfluenceMaps, examples: &Examples, options: &TrainOptions| {
         train(mesh, rig, maps, examples, options, &NoProgress).unwrap_err()
     };
     assert_eq!(learn(&maps, &tube.examples(), &fixed(0.0)), TrainError::NoInfluence { point: 7 });
-    let whole = Influences::from_weights(mesh, rig, rig.weights(), &tight);
+    let whole = InfluenceMaps::from_weights(mesh, rig, rig.weights(), &tight);
     assert_eq!(learn(&whole, &Examples::new(mesh, rig), &fixed(0.0)), TrainError::NoPoses);
     assert!(matches!(learn(&whole, &tube.examples(), &fixed(-1.0)), TrainError::Option { .. }));
 }

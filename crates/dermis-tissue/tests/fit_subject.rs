@@ -11,8 +11,8 @@ use dermis_mesh::{Shape, SkinWeights, UpAxis};
 use dermis_tet::tetrahedra::lattice::LatticeOptions;
 use dermis_tissue::dynamics::{EARTH_GRAVITY, Force};
 use dermis_tissue::fit::{
-    PoseOptions, Scan, SubjectError, SubjectOptions, check_scans, fit_poses, fit_shape, fit_subject, unpose,
-    validate_subject,
+    CurveStep, Method, PoseOptions, RestShape, Scan, ScanOptions, SubjectError, SubjectKind, SubjectOptions,
+    check_scans, fit_poses, fit_shape, fit_subject, generate_scans, unpose, validate_subject,
 };
 use dermis_tissue::layered::{
     BodySimulation, BodySimulationOptions, BuildOptions, Flesh, LayeredBody, Mesher, Thickness, build,
@@ -131,9 +131,8 @@ fn fit_lowers_the_loss_and_continues_from_a_stored_state_with_the_same_bits() {
     let scans = scans(9e3);
     let options = SubjectOptions {
         representative_points: 2,
-        spacing: 0.042,
-        substeps: 3,
-        max_iterations: 3,
+        substeps: Some(3),
+        max_iterations: Some(3),
         train: vec!["fast".to_owned()],
         ..SubjectOptions::default()
     };
@@ -141,12 +140,14 @@ fn fit_lowers_the_loss_and_continues_from_a_stored_state_with_the_same_bits() {
     let mut states = Vec::new();
     let fit = fit_subject(&start, &scans, &options, None, &mut |s| states.push(s.clone()), &NoProgress).unwrap();
     assert_eq!(fit.training, [1]);
-    assert!(fit.losses.windows(2).all(|pair| pair[1] < pair[0]), "{:?}", fit.losses);
+    // Every iteration decreases the loss; only the start of the second stage, with a sharp boundary, can be higher.
+    let increases = fit.losses.windows(2).filter(|pair| pair[1] >= pair[0]).count();
+    assert!(increases <= 1 && fit.losses.len() > 2 && fit.losses[1] < fit.losses[0], "{:?}", fit.losses);
     let found = validate_subject(&fit.body, &scans, &NoProgress).unwrap();
     assert_eq!(found.iter().map(|sequence| sequence.name.as_str()).collect::<Vec<_>>(), ["slow", "fast"]);
     assert!(found.iter().all(|sequence| sequence.deviation_pose_model > 0.0 && sequence.deviation_fit.is_finite()));
     // A fit that is stopped and continued from its stored state gives the same bits.
-    let continued = fit_subject(&start, &scans, &options, Some(states[1].clone()), &mut |_| (), &NoProgress).unwrap();
+    let continued = fit_subject(&start, &scans, &options, Some(&states[2]), &mut |_| (), &NoProgress).unwrap();
     assert_eq!(continued.body.flesh(), fit.body.flesh());
 }
 
@@ -180,4 +181,98 @@ fn rejects_scans_that_do_not_suit_the_body() {
     assert!(scans[0].frames[5][2].is_finite());
     let refused = fit_subject(&body, &[still("a")], &SubjectOptions::default(), None, &mut |_| (), &NoProgress);
     assert!(matches!(refused, Err(SubjectError::Still { .. })), "{:?}", refused.err());
+}
+
+#[test]
+fn method_of_the_paper_lowers_the_deviation_and_continues_with_the_same_bits() {
+    let scans = scans(4e3);
+    let options = SubjectOptions {
+        method: Method::Paper,
+        representative_points: 4,
+        max_iterations: Some(1),
+        train: vec!["fast".to_owned()],
+        symmetric: true,
+        ..SubjectOptions::default()
+    };
+    let start = body(5e3);
+    let mut states = Vec::new();
+    let fit = fit_subject(&start, &scans, &options, None, &mut |s| states.push(s.clone()), &NoProgress).unwrap();
+    assert_eq!((fit.iterations, states.len()), (1, 3));
+    let steps: Vec<CurveStep> = fit.curves.iter().map(|point| point.step).collect();
+    assert_eq!(
+        (steps[0], steps[1], steps[steps.len() - 1]),
+        (CurveStep::Layers, CurveStep::Initialization, CurveStep::Search)
+    );
+    assert!(fit.curves.last().unwrap().deviation_m < fit.curves[0].deviation_m, "{:?}", fit.curves);
+    assert!(fit.curves.iter().all(|point| point.fem_nodes > 0 && (100.0..=7e3).contains(&point.mean_modulus_pa)));
+    let rest = fit.rest.unwrap();
+    assert_eq!(rest.method, RestShape::InverseGravity);
+    let continued = fit_subject(&start, &scans, &options, Some(&states[1]), &mut |_| (), &NoProgress).unwrap();
+    assert_eq!(continued.body.flesh(), fit.body.flesh());
+    assert_eq!(continued.body.body().mesh().points(), fit.body.body().mesh().points());
+    assert_eq!(continued.curves, fit.curves);
+    // A checkpoint of other options is refused.
+    let other = SubjectOptions { symmetric: false, ..options };
+    let refused = fit_subject(&start, &scans, &other, Some(&states[1]), &mut |_| (), &NoProgress);
+    assert_eq!(refused.err(), Some(SubjectError::OtherFit));
+}
+
+#[test]
+fn rest_shape_sags_to_the_scan() {
+    // The subject has a shape that the body model does not contain: a bulge of 8 mm.
+    let mut bulged = scans(6e3);
+    let bulge =
+        |at: &Vec3| Vec3::new(at.x, 0.0, at.z).normalize_or_zero() * 8e-3 * (-((at.y - 0.5) / 0.15).powi(2)).exp();
+    let offsets: Vec<Vec3> = body(6e3).body().mesh().points().iter().map(bulge).collect();
+    for scan in &mut bulged {
+        let standing = scan.frames[0].clone();
+        scan.frames.splice(0..0, vec![standing; 3]);
+        for frame in &mut scan.frames {
+            frame.iter_mut().zip(&offsets).for_each(|(point, offset)| *point += *offset);
+        }
+    }
+    let options = SubjectOptions {
+        representative_points: 2,
+        max_iterations: Some(0),
+        max_frames: 12,
+        train: vec!["fast".to_owned()],
+        ..SubjectOptions::default()
+    };
+    let fit = fit_subject(&body(6e3), &bulged, &options, None, &mut |_| (), &NoProgress).unwrap();
+    let rest = fit.rest.unwrap();
+    assert_eq!(rest.method, RestShape::InverseStatic);
+    assert!(rest.residual_m < 0.35 * rest.residual_before_m && rest.residual_m < 1e-3, "{rest:?}");
+}
+
+#[test]
+fn generates_the_same_scans_for_a_seed_and_others_for_another() {
+    let (limb, motions) = (limb(), [motion("slow", 9.0)]);
+    let record = |seed: u64| {
+        let options = ScanOptions { kind: SubjectKind::Slim, seed, spacing: 0.05, frames: 12 };
+        generate_scans(&limb, &motions, UpAxis::Y, &options, &NoProgress).unwrap()
+    };
+    let ((scans, hidden), (others, _)) = (record(3), record(4));
+    assert_eq!((&scans, &hidden), (&record(3).0, &record(3).1));
+    assert!(scans != others);
+    // A scan consists of a name, a rate and positions; the hidden properties are returned separately.
+    let Scan { name, frame_rate_hz, frames } = &scans[0];
+    assert_eq!((name.as_str(), *frame_rate_hz, frames.len(), frames[0].len()), ("slow", 60.0, 12, limb.point_count()));
+    assert!(frames.iter().flatten().all(|point| point.is_finite()));
+    assert_eq!(hidden.poses[0].1.len(), 12);
+}
+
+#[test]
+fn reports_the_floor_and_refuses_another_subject() {
+    let body = body(5e3);
+    let points = body.body().mesh().points();
+    let mut falling = Scan { name: "falling".to_owned(), frame_rate_hz: 60.0, frames: vec![points.to_vec(); 20] };
+    falling.frames[9].iter_mut().for_each(|point| point.y -= 0.2);
+    let notes = check_scans(&body, std::slice::from_mut(&mut falling)).unwrap();
+    assert_eq!(notes, ["'falling' goes 20 cm below the floor of its first frame; no floor is simulated"]);
+    // A limb that is twice as thick has the size, but not the shape of the body.
+    let thick: Vec<Vec3> = points.iter().map(|p| Vec3::new(2.0 * p.x, p.y, 0.4 * p.z)).collect();
+    let mut scan = [Scan { name: "thick".to_owned(), frame_rate_hz: 60.0, frames: vec![thick; 12] }];
+    check_scans(&body, &mut scan).unwrap();
+    let refused = fit_subject(&body, &scan, &SubjectOptions::default(), None, &mut |_| (), &NoProgress);
+    assert!(matches!(refused, Err(SubjectError::Shape { .. })), "{:?}", refused.err());
 }

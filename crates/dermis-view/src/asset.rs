@@ -97,7 +97,10 @@ pub struct LodInfo {
 impl Asset {
     /// Merges the contents of `scene` into one asset.
     pub fn new(label: impl Into<String>, mut scene: Scene) -> Result<Self, EvaluateError> {
-        let lods = take_lods(&mut scene.objects);
+        let mut lods = take_lods(&mut scene.objects);
+        if lods.is_empty() {
+            lods = stored_levels(&scene)?;
+        }
         let (mut object, merged) = evaluate::single(&scene)?;
         object.clips.retain(|clip| clip.frame_count() > 0);
         if object.clips.is_empty() && object.sequence.is_none() {
@@ -278,6 +281,21 @@ fn take_lods(objects: &mut Vec<Object>) -> Vec<Object> {
     lods.into_iter().map(|(_, object)| object).collect()
 }
 
+/// Levels of detail that the objects of `scene` have, each merged into one object.
+fn stored_levels(scene: &Scene) -> Result<Vec<Object>, EvaluateError> {
+    let count = scene.objects.iter().map(|object| object.levels.len()).max().unwrap_or(0);
+    let at = |level: usize| {
+        let object = |object: &Object| match object.levels.len() {
+            0 => object.clone(),
+            // A level that does not belong to the rig is as good as none.
+            levels => object.at_level(level.min(levels - 1)).unwrap_or_else(|_| object.clone()),
+        };
+        let objects = scene.objects.iter().map(object).collect();
+        Ok(evaluate::single(&Scene { objects, units: scene.units, notes: Vec::new() })?.0)
+    };
+    (0..count).map(at).collect()
+}
+
 /// Number in `…lod2` or `…LOD_2`.
 fn lod_level(name: &str) -> Option<u32> {
     let lower = name.to_ascii_lowercase();
@@ -327,6 +345,15 @@ mod tests {
         let asset = Asset::new("hero.glb", scene).unwrap();
         let names: Vec<&str> = asset.lods.iter().map(|lod| lod.name.as_str()).collect();
         assert_eq!((asset.object.name.as_str(), names), ("hero", vec!["hero_lod1", "hero_LOD2"]));
+    }
+
+    #[test]
+    fn levels_of_detail_of_an_object_are_those_of_the_asset() {
+        let mesh = Arc::new(TriMesh::new(vec![Vec3::ZERO, Vec3::X, Vec3::Y, Vec3::Z], vec![[0, 1, 2]]).unwrap());
+        let levels = vec![dermis::mesh::Level { mesh: Arc::clone(&named("").mesh), ..Default::default() }];
+        let object = Object { levels, ..Object::of_mesh("hero", mesh) };
+        let asset = Asset::new("hero.glb", Scene { objects: vec![object], ..Scene::default() }).unwrap();
+        assert_eq!(asset.lods.iter().map(|lod| lod.mesh.point_count()).collect::<Vec<_>>(), [3]);
     }
 
     #[test]

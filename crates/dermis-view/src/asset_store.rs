@@ -29,6 +29,16 @@ pub enum AddError {
     /// The file cannot be stored.
     #[error("the file cannot be stored: {0}")]
     Io(#[from] std::io::Error),
+    /// The dropped files would exceed the budget.
+    #[error(
+        "the dropped files would take {total} bytes, more than the limit of {budget}; restart the viewer to drop more"
+    )]
+    Full {
+        /// Size of all dropped files with this one.
+        total: u64,
+        /// Maximum size.
+        budget: u64,
+    },
     /// The extension is not one of [`DROPPABLE`].
     #[error("unsupported file '{0}': drop one of {known}", known = DROPPABLE.join(" "))]
     Extension(String),
@@ -96,14 +106,19 @@ impl AssetStore {
         Ok(asset)
     }
 
-    /// Adds a dropped file. The extension of `name` determines the format; `bytes` are the contents.
-    pub fn add_upload(&self, name: &str, bytes: &[u8]) -> Result<usize, AddError> {
+    /// Adds a dropped file. The extension of `name` determines the format; `bytes` are the contents, which together with
+    /// other dropped files may take `budget` bytes.
+    pub fn add_upload(&self, name: &str, bytes: &[u8], budget: u64) -> Result<usize, AddError> {
         // Only the file name without directories and control characters is used.
         let name: String = name.rsplit(['/', '\\']).next().unwrap_or("").chars().filter(|c| !c.is_control()).collect();
         let extension = Path::new(&name).extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
         let Some(extension) = extension.filter(|extension| DROPPABLE.contains(&extension.as_str())) else {
             return Err(AddError::Extension(name));
         };
+        let total = self.uploaded_bytes() + bytes.len() as u64;
+        if total > budget {
+            return Err(AddError::Full { total, budget });
+        }
         let folder = tempfile::Builder::new().prefix("dermis-drop-").tempdir()?;
         let path = folder.path().join(format!("dropped.{extension}"));
         std::fs::write(&path, bytes)?;
@@ -112,6 +127,12 @@ impl AssetStore {
         asset.file_bytes = Some(bytes.len() as u64);
         asset.upload = Some(folder);
         Ok(self.add(asset))
+    }
+
+    /// Size of all dropped files.
+    fn uploaded_bytes(&self) -> u64 {
+        let assets = self.assets.read().unwrap_or_else(PoisonError::into_inner);
+        assets.iter().filter(|asset| asset.upload.is_some()).filter_map(|asset| asset.file_bytes).sum()
     }
 
     /// Number of assets.
@@ -184,9 +205,9 @@ mod tests {
     fn rejects_dropped_files_of_unknown_formats() {
         let assets = AssetStore::default();
         for name in ["../../etc/passwd", "script.exe", "noending", "walk.gltf"] {
-            assert!(matches!(assets.add_upload(name, b""), Err(AddError::Extension(_))), "{name}");
+            assert!(matches!(assets.add_upload(name, b"", 1000), Err(AddError::Extension(_))), "{name}");
         }
-        assert!(matches!(assets.add_upload("broken.glb", b"no glb"), Err(AddError::Read(_))));
+        assert!(matches!(assets.add_upload("broken.glb", b"no glb", 1000), Err(AddError::Read(_))));
         assert!(assets.is_empty());
     }
 }

@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::body::Bytes;
 use axum::extract::ws::WebSocketUpgrade;
-use axum::extract::{DefaultBodyLimit, Path, Query, State};
+use axum::extract::{DefaultBodyLimit, Path, Query, Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
+use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
@@ -14,6 +15,7 @@ use dermis::evaluate::{self, EvaluateError};
 use dermis::mesh::{Object, SequenceError};
 use dermis::tissue::layered::LayeredBody;
 use serde::{Deserialize, Serialize};
+use tokio::sync::Semaphore;
 
 use crate::asset::{Asset, AssetInfo, clip_bundle, frames_bundle, mesh_bundle};
 use crate::asset_store::{AddError, AssetStore, DROPPABLE};
@@ -29,6 +31,9 @@ use crate::save::{self, SaveError};
 const MAX_FRAME_BYTES: usize = 64 << 20;
 /// Maximum size of a message from a page to a live deformer.
 const MAX_MESSAGE_BYTES: usize = 4096;
+
+/// Maximum number of live deformers at a time: each has its own simulation.
+const MAX_LIVE: usize = 8;
 
 /// Live deformers.
 const LIVE_KINDS: [&str; 6] = ["pose", "recorded", "layers", "volume", "wrinkle", "tissue"];
@@ -46,11 +51,13 @@ pub struct ServeOptions {
     pub force: bool,
     /// Maximum size of a request body in bytes: a dropped file or an edit.
     pub upload_limit: usize,
+    /// Maximum total size of the dropped files in bytes.
+    pub upload_budget: u64,
 }
 
 impl Default for ServeOptions {
     fn default() -> Self {
-        Self { port: 0, paint: None, output: None, force: false, upload_limit: 512 << 20 }
+        Self { port: 0, paint: None, output: None, force: false, upload_limit: 512 << 20, upload_budget: 2 << 30 }
     }
 }
 
@@ -64,11 +71,13 @@ struct Shared {
     options: ServeOptions,
     /// Asset that was saved to the output, which it can replace again.
     saved: Mutex<Option<usize>>,
+    /// Permits of live deformers.
+    live: Arc<Semaphore>,
 }
 
 impl App {
     pub(crate) fn new(assets: Arc<AssetStore>, options: ServeOptions) -> Self {
-        Self(Arc::new(Shared { assets, options, saved: Mutex::new(None) }))
+        Self(Arc::new(Shared { assets, options, saved: Mutex::new(None), live: Arc::new(Semaphore::new(MAX_LIVE)) }))
     }
 
     fn asset(&self, id: usize) -> Result<Arc<Asset>, Failure> {
@@ -113,9 +122,20 @@ pub(crate) fn router(app: App, names: Names) -> Router {
         .route("/api/drop", post(drop_file))
         .fallback(get(page_file))
         .layer(DefaultBodyLimit::max(limit))
+        .layer(axum::middleware::from_fn_with_state(limit, check_length))
         .layer(axum::middleware::from_fn_with_state(names, guard))
         .layer(axum::middleware::map_response(error_as_json))
         .with_state(app)
+}
+
+/// Rejects a request by its stated length before its body is read.
+async fn check_length(State(limit): State<usize>, request: Request, next: Next) -> Response {
+    let length = request.headers().get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok());
+    if length.and_then(|length| length.parse::<u64>().ok()).is_some_and(|length| length > limit as u64) {
+        let message = format!("the request is larger than the limit of {limit} bytes");
+        return Failure { status: StatusCode::PAYLOAD_TOO_LARGE, message }.into_response();
+    }
+    next.run(request).await
 }
 
 /// Error response.
@@ -305,11 +325,19 @@ async fn live(
     if !LIVE_KINDS.contains(&kind.as_str()) {
         return Err(Failure::unknown("live deformer"));
     }
+    let busy = |_| Failure {
+        status: StatusCode::SERVICE_UNAVAILABLE,
+        message: format!("{MAX_LIVE} live deformers are running; close another page first"),
+    };
+    let permit = Arc::clone(&app.0.live).try_acquire_owned().map_err(busy)?;
     let points = asset.object.mesh.point_count();
     let made = move || live_deformer(&asset, &kind, options.clip);
     let store = move |body: &LayeredBody| save_body(&app, id, body).map_err(|error| error.to_string());
     let upgrade = upgrade.max_message_size(MAX_MESSAGE_BYTES);
-    Ok(upgrade.on_upgrade(move |socket| converse(socket, made, points, store)))
+    Ok(upgrade.on_upgrade(move |socket| async move {
+        converse(socket, made, points, store).await;
+        drop(permit);
+    }))
 }
 
 fn live_deformer(asset: &Asset, kind: &str, clip: usize) -> Result<Box<dyn LiveDeformer>, String> {
@@ -391,5 +419,8 @@ async fn drop_file(
     Query(Dropped { name }): Query<Dropped>,
     body: Bytes,
 ) -> Result<Json<serde_json::Value>, Failure> {
-    in_background(move || Ok(Json(serde_json::json!({ "asset": app.0.assets.add_upload(&name, &body)? })))).await
+    in_background(move || {
+        Ok(Json(serde_json::json!({ "asset": app.0.assets.add_upload(&name, &body, app.0.options.upload_budget)? })))
+    })
+    .await
 }

@@ -79,7 +79,9 @@ fn finite(values: &[f32]) -> Result<&[f32], SaveError> {
 
 /// Writes `object` to `target`. Returns the files written.
 pub(crate) fn write(asset: &Asset, object: Object, target: &Path, force: bool) -> Result<Vec<PathBuf>, SaveError> {
-    let objects = std::iter::once(object).chain(asset.lods.iter().cloned()).collect();
+    // Levels that the object holds are written with it.
+    let lods = if object.levels.is_empty() { asset.lods.as_slice() } else { &[] };
+    let objects = std::iter::once(object).chain(lods.iter().cloned()).collect();
     let scene = Scene { objects, units: asset.units, notes: Vec::new() };
     Ok(dermis::io::write(target, &scene, &WriteOptions { force, ..WriteOptions::default() }, &NoProgress)?.files)
 }

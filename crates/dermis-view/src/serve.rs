@@ -11,9 +11,9 @@ use crate::routes::{App, router};
 pub use crate::routes::ServeOptions;
 
 /// Interval between checks of the stop condition.
-const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(100);
+const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 /// Maximum time for open connections to close when the server stops.
-const MAX_SHUTDOWN: Duration = Duration::from_millis(500);
+const MAX_SHUTDOWN: Duration = Duration::from_millis(150);
 
 /// Error of the server.
 #[derive(Debug, thiserror::Error)]

@@ -2,6 +2,7 @@
 
 mod common;
 
+use std::io::{Read, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -78,6 +79,45 @@ fn rejects_uploads_that_are_too_large() {
     let (status, body) = drop(b"v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n");
     assert_eq!((status, String::from_utf8(body).unwrap().as_str()), (200, r#"{"asset":2}"#));
     assert_eq!(server.json("/api/scene")["assets"][2]["label"], "new.obj");
+}
+
+#[test]
+fn rejects_a_large_upload_by_its_length_and_bounds_all_of_them() {
+    let file = b"v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n";
+    let server = Running::start(ServeOptions { upload_budget: 2 * file.len() as u64, ..ServeOptions::default() });
+    let drop = |bytes: &[u8]| server.send("POST", "/api/drop?name=new.obj", &[], bytes);
+    assert_eq!([drop(file).0, drop(file).0, drop(file).0], [200, 200, 422]);
+    let said = String::from_utf8(drop(file).1).unwrap();
+    assert!(said.contains("more than the limit of"), "{said}");
+    // Only the head is sent: the answer does not wait for the body.
+    let mut stream = std::net::TcpStream::connect(("127.0.0.1", server.port)).unwrap();
+    let (port, length) = (server.port, 1u64 << 40);
+    let head =
+        format!("POST /api/drop?name=a.obj HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: {length}\r\n\r\n");
+    stream.write_all(head.as_bytes()).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    let mut answer = [0; 12];
+    stream.read_exact(&mut answer).unwrap();
+    assert_eq!(&answer, b"HTTP/1.1 413");
+}
+
+#[test]
+fn bounds_the_number_of_live_deformers() {
+    let server = Running::start(ServeOptions::default());
+    let url = format!("ws://127.0.0.1:{}/api/assets/0/live/recorded", server.port);
+    let mut sockets: Vec<_> = (0..8).map(|_| tungstenite::connect(&url).unwrap()).collect();
+    let Err(tungstenite::Error::Http(refused)) = tungstenite::connect(&url) else { panic!("the ninth is accepted") };
+    assert_eq!(refused.status(), 503);
+    sockets.pop();
+    let again = || {
+        (0..100).any(|_| {
+            tungstenite::connect(&url).is_ok() || {
+                std::thread::sleep(Duration::from_millis(50));
+                false
+            }
+        })
+    };
+    assert!(again(), "a closed connection gives its permit back");
 }
 
 #[test]

@@ -10,8 +10,8 @@ use dermis_active::volume::{self, VolumeError, VolumeLayer};
 use dermis_mesh::merge::{self, MergeError};
 use dermis_mesh::pose::bake_lazily;
 use dermis_mesh::tri_mesh::bounds;
-use dermis_mesh::{Clip, Deformer, MeshSequence, Note, Object, Scene, SequenceError};
-use dermis_skin::envelope::{self, PlayError};
+use dermis_mesh::{Clip, Deformer, MeshError, MeshSequence, Note, Object, Rig, Scene, SequenceError};
+use dermis_skin::envelope::{self, PlayError, TrainedRange};
 
 /// An evaluated motion.
 #[derive(Debug, Clone)]
@@ -75,6 +75,14 @@ pub enum EvaluateError {
         /// Kind of the layer.
         layer: String,
     },
+    /// Dual quaternions have weights for another number of points.
+    #[error("the layer 'dual_quaternions' of '{object}' is for another mesh: it has no weights for {points} points")]
+    LayerSize {
+        /// The object.
+        object: String,
+        /// Number of points of the mesh.
+        points: usize,
+    },
     /// A pose is so large or small that the rig and its clip cannot belong together.
     #[error(
         "'{object}' cannot be right: its extent is {rest:.3e} at rest and {posed:.3e} in frame {frame} of '{clip}'"
@@ -103,6 +111,9 @@ pub enum EvaluateError {
     /// The frames cannot be read.
     #[error(transparent)]
     Sequence(#[from] SequenceError),
+    /// The posed points do not make a mesh.
+    #[error(transparent)]
+    Mesh(#[from] MeshError),
 }
 
 /// Note on the clips of an object that are not used because only `used` is.
@@ -153,6 +164,9 @@ pub fn clip_motion(object: &Object, clip: &Arc<Clip>) -> Result<Motion, Evaluate
     }
     Evaluation::new(object, Some(clip), bake_lazily(&object.mesh, rig, clip)?).finish()
 }
+
+/// Angle by which a clip may leave the rotations of the training without a note.
+const NOTED_DEGREES: f64 = 5.0;
 
 /// Ratio of the extents of two poses beyond which they cannot be poses of one object.
 const MAX_EXTENT_RATIO: f64 = 1000.0;
@@ -205,13 +219,26 @@ impl<'a> Evaluation<'a> {
     fn add(&mut self, layer: &Deformer) -> Result<(), EvaluateError> {
         let object = self.object;
         self.frames = match layer {
+            Deformer::DualQuaternions(layer) => {
+                let (Some(clip), Some(rig)) = (self.clip, &object.rig) else {
+                    let layer = Deformer::DualQuaternions(Arc::clone(layer)).kind().to_owned();
+                    return Err(EvaluateError::NoClip { object: object.name.clone(), layer });
+                };
+                let points = object.mesh.point_count();
+                if !layer.fits(points) {
+                    return Err(EvaluateError::LayerSize { object: object.name.clone(), points });
+                }
+                layer.play(&object.mesh, rig, clip)?
+            }
             Deformer::MultiWeights(layer) => {
                 let (Some(clip), Some(rig)) = (self.clip, &object.rig) else {
                     let layer = Deformer::MultiWeights(Arc::clone(layer)).kind().to_owned();
                     return Err(EvaluateError::NoClip { object: object.name.clone(), layer });
                 };
                 let below = (!self.is_linear).then_some(&self.frames);
-                envelope::play(layer.weights(), &object.mesh, rig, clip, below)?
+                let range = TrainedRange::from_record(&layer.record, rig.joints().len());
+                self.warnings.extend(beyond_range(object, range.as_ref(), rig, clip));
+                envelope::play(layer.weights(), &object.mesh, rig, clip, below, range)?
             }
             Deformer::Volume(options) => {
                 let layer = Arc::new(VolumeLayer::new(object, options)?);
@@ -225,6 +252,29 @@ impl<'a> Evaluation<'a> {
         self.is_linear = false;
         Ok(())
     }
+}
+
+/// A note on a clip that leaves the joint rotations of the training.
+fn beyond_range(object: &Object, range: Option<&TrainedRange>, rig: &Rig, clip: &Clip) -> Option<Note> {
+    let joints = rig.joints();
+    let (mut frames, mut worst) = (0, (0.0, String::new()));
+    for frame in 0..clip.frame_count() {
+        let skinning: Vec<_> =
+            joints.iter().zip(clip.transforms(frame)).map(|(joint, pose)| *pose * joint.inverse_bind).collect();
+        let found = range?.distance(joints, &skinning);
+        let Some(joint) = found.joint.filter(|_| found.degrees >= NOTED_DEGREES) else { continue };
+        frames += 1;
+        if found.degrees > worst.0 {
+            worst = (found.degrees, joints[joint].name.clone());
+        }
+    }
+    let (degrees, joint) = worst;
+    let clip = clip.name();
+    let message = format!(
+        "{frames} frames of '{clip}' leave the rotations of the training, by up to {degrees:.0}° at '{joint}'; the \
+         multi-weights fade to the linear skin there"
+    );
+    (frames > 0).then(|| Note::at(object.name.clone(), message))
 }
 
 fn skipped(object: &Object, layer: &Deformer) -> Note {
@@ -245,6 +295,12 @@ pub fn baked(object: Object, warnings: &mut Vec<Note>) -> Result<Object, Evaluat
     if let Some(layer) = object.deformers.iter().find(|layer| matches!(layer, Deformer::Unknown(_))) {
         return Err(EvaluateError::UnknownLayer { object: object.name.clone(), layer: layer.kind().to_owned() });
     }
+    let is_static = object.clips.is_empty() && object.sequence.is_none();
+    if is_static && object.deformers.iter().all(|layer| matches!(layer, Deformer::DualQuaternions(_))) {
+        let at_rest = object.at_rest()?;
+        warnings.push(Note::at(object.name, "dual quaternions are applied, and the stored pose is written"));
+        return Ok(at_rest);
+    }
     let layers: Vec<&str> = object.deformers.iter().map(Deformer::kind).collect();
     let motion = motion(&object)?.ok_or_else(|| EvaluateError::NoMotion(object.name.clone()))?;
     let frames = match &motion.clip {
@@ -259,12 +315,16 @@ pub fn baked(object: Object, warnings: &mut Vec<Note>) -> Result<Object, Evaluat
         object.name.clone(),
         format!("the layers of the object ({}) are applied, and {frames} are written{dropped}", layers.join(", ")),
     ));
+    if !object.levels.is_empty() {
+        warnings.push(Note::at(object.name.clone(), "the levels of detail are dropped"));
+    }
     Ok(with_frames(object, motion.sequence))
 }
 
 /// `object` with `frames` as its only motion.
 pub fn with_frames(object: Object, frames: MeshSequence) -> Object {
-    Object { sequence: Some(frames), rig: None, clips: Vec::new(), deformers: Vec::new(), ..object }
+    let (clips, deformers, levels) = (Vec::new(), Vec::new(), Vec::new());
+    Object { sequence: Some(frames), rig: None, clips, deformers, levels, ..object }
 }
 
 /// The scene's only object with its layers, or all objects merged into one with their layers applied; and notes on what

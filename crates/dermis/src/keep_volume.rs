@@ -55,6 +55,17 @@ impl KeptVolume {
         self.motions().map(|motion| motion.max_stretch).fold(1.0, f64::max)
     }
 
+    /// Largest numbers of pairs of intersecting triangles in a frame, before and after the correction.
+    pub fn intersections(&self) -> [usize; 2] {
+        let most = |count: fn(&VolumeDrift) -> usize| self.motions().map(count).max().unwrap_or(0);
+        [most(|motion| motion.intersections_before), most(|motion| motion.intersections_after)]
+    }
+
+    /// Largest increase of the number of intersecting pairs in a frame by the correction.
+    pub fn new_intersections(&self) -> usize {
+        self.motions().map(|motion| motion.new_intersections).max().unwrap_or(0)
+    }
+
     /// Mean time to correct a frame, in milliseconds.
     pub fn milliseconds_per_frame(&self) -> f64 {
         let sum: f64 = self.motions().map(|motion| motion.milliseconds_per_frame * motion.frames as f64).sum();
@@ -102,7 +113,12 @@ pub fn keep_volume_with(
         for Motion { sequence, clip, warnings: skipped } in &motions {
             warnings.extend(skipped.iter().cloned());
             let drift = measure_drift(&layer, sequence, clip.as_deref(), (done, total), progress)?;
-            drifts.push(drift.ok_or(KeepVolumeError::Stopped)?);
+            let drift = drift.ok_or(KeepVolumeError::Stopped)?;
+            if let Some(drift) = drift.implausible() {
+                let motion = sequence.name().to_owned();
+                return Err(KeepVolumeError::Drift { object: object.name.clone(), motion, drift }.into());
+            }
+            drifts.push(drift);
             done += sequence.frame_count();
         }
         objects.push(ObjectVolume {

@@ -3,7 +3,7 @@
 //! This crate is the interface for programs, the command line, the viewer and Python. It re-exports the other crates,
 //! adds workflows across them ([`mod@evaluate`], [`mod@select`], [`mod@retarget`], [`mod@bodies`]), and has a function
 //! for each system: [`fit_skin()`], [`fit_rig()`], [`train_envelope()`], [`keep_volume()`], [`wrinkle()`], [`build_body()`]
-//! and [`simulate()`].
+//! and [`simulate()`]; [`make_levels()`] makes levels of detail of a skin.
 //!
 //! Each takes its input and options and returns a result that can be evaluated, measured and written with [`write()`];
 //! the variants `…_with` also take an observer.
@@ -33,13 +33,16 @@
 #![forbid(unsafe_code)]
 
 pub mod animations;
+pub mod bake;
 pub mod bodies;
 pub mod build_body;
+pub mod corrective_shapes;
 pub mod engine;
 pub mod error;
 pub mod evaluate;
 pub mod files;
 pub mod fit_beam;
+pub mod fit_report;
 pub mod fit_rig;
 pub mod fit_skin;
 pub mod fit_tissue;
@@ -47,6 +50,7 @@ pub mod frame_range;
 pub mod inspect;
 pub mod keep_volume;
 pub mod layered_file;
+pub mod make_levels;
 pub mod match_meshes;
 pub mod pose_model;
 pub mod resample;
@@ -60,6 +64,7 @@ pub mod wrinkle_files;
 pub use dermis_active as active;
 pub use dermis_body as body;
 pub use dermis_io as io;
+pub use dermis_lod as lod;
 pub use dermis_math as math;
 pub use dermis_mesh as mesh;
 pub use dermis_mesh::names;
@@ -80,6 +85,7 @@ pub use fit_skin::{fit_skin, fit_skin_with};
 pub use fit_tissue::{fit_tissue, fit_tissue_with, read_scans, sample_scans, sample_scans_with};
 pub use frame_range::{FrameRange, FrameRangeError};
 pub use keep_volume::{keep_volume, keep_volume_with};
+pub use make_levels::{make_levels, make_levels_with};
 pub use pose_model::pose_model;
 pub use retarget::{RetargetError, RetargetOptions, retarget};
 pub use select::{SelectError, Selection, find_clip, select};
@@ -99,6 +105,7 @@ pub mod prelude {
     pub use crate::fit_tissue::{FitTissueOptions, SampleScansOptions};
     pub use crate::frame_range::FrameRange;
     pub use crate::io::{ReadOptions, WriteOptions};
+    pub use crate::lod::LodOptions;
     pub use crate::math::progress::{NoProgress, Progress};
     pub use crate::mesh::glam::{DAffine3, Vec2, Vec3};
     pub use crate::mesh::{

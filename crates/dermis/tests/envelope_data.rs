@@ -6,7 +6,7 @@ use common::shared_data;
 use dermis::io::ReadOptions;
 use dermis::math::progress::NoProgress;
 use dermis::mesh::{MeshSequence, Object};
-use dermis::skin::envelope::{Examples, Influences, MapOptions, TrainOptions, Trained, Validation, train, validate};
+use dermis::skin::envelope::{Examples, InfluenceMaps, MapOptions, TrainOptions, Trained, Validation, train, validate};
 
 fn read(name: &str) -> Option<Object> {
     let scene = dermis::io::read(shared_data(name)?.to_str()?, &ReadOptions::default()).unwrap();
@@ -24,7 +24,7 @@ fn examples(rigged: &Object, shapes: &MeshSequence, frames: &[usize]) -> Example
 
 fn trained(rigged: &Object, examples: &Examples, options: &TrainOptions) -> Trained {
     let rig = rigged.rig.as_ref().unwrap();
-    let maps = Influences::from_weights(&rigged.mesh, rig, rig.weights(), &MapOptions::default());
+    let maps = InfluenceMaps::from_weights(&rigged.mesh, rig, rig.weights(), &MapOptions::default());
     train(&rigged.mesh, rig, &maps, examples, options, &NoProgress).unwrap()
 }
 
@@ -32,7 +32,7 @@ fn split(rigged: &Object, shapes: &MeshSequence, is_test: impl Fn(usize) -> bool
     let (test, learn): (Vec<usize>, Vec<usize>) = (0..shapes.frame_count()).partition(|&frame| is_test(frame));
     let model = trained(rigged, &examples(rigged, shapes, &learn), &TrainOptions::default());
     let held = examples(rigged, shapes, &test);
-    let result = validate(&model.weights, &model.linear, &rigged.mesh, &held).unwrap();
+    let result = validate(&model.weights, &model.linear, &rigged.mesh, &held, None).unwrap();
     println!(
         "smoothness {:e}: rms {:.5} max {:.4}, linear rms {:.5} max {:.4}; {:?}",
         model.smoothness,
@@ -65,7 +65,7 @@ fn one_default_generalizes_on_every_split_of_the_elastic_bone() {
     let all: Vec<usize> = (0..400).collect();
     let all = examples(&rigged, &shapes, &all);
     let exact = trained(&rigged, &all, &TrainOptions { smoothness: Some(0.0), ..TrainOptions::default() });
-    let result = validate(&exact.weights, &exact.linear, &rigged.mesh, &all).unwrap();
+    let result = validate(&exact.weights, &exact.linear, &rigged.mesh, &all, None).unwrap();
     println!("all frames, smoothness 0: {:.5}, linear {:.5}", result.rms_error, result.linear_rms_error);
     assert!(result.rms_error <= 0.0040 && (result.linear_rms_error - 0.0266).abs() < 1e-4);
 }

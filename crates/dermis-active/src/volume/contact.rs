@@ -7,6 +7,8 @@
 use dermis_mesh::adjacency::Lists;
 use glam::{DVec3, IVec3};
 
+use crate::intersections::hash;
+
 /// Cosine of the angle between normals below which two points face each other completely. It fades out to 0.
 const FACING_COSINE: f64 = -0.5;
 /// Distance in the rest pose below which points are not in contact, in reaches: opposite sides of a thin part, or
@@ -121,14 +123,6 @@ impl Grid {
         let at = hash(cell, self.starts.len() - 1) as usize;
         &self.sorted[self.starts[at] as usize..self.starts[at + 1] as usize]
     }
-}
-
-/// Hash of a cell for a table of `size`, a power of two.
-fn hash(cell: IVec3, size: usize) -> u32 {
-    let mixed = (cell.x as u32).wrapping_mul(73_856_093)
-        ^ (cell.y as u32).wrapping_mul(19_349_663)
-        ^ (cell.z as u32).wrapping_mul(83_492_791);
-    (mixed ^ (mixed >> 15)) & (size as u32 - 1)
 }
 
 #[cfg(test)]

@@ -183,17 +183,25 @@ impl Field {
         done
     }
 
+    /// Multiplies the displacement of each point by its scale and reduces its further displacement; points with a scale of
+    /// at most a half have none. Returns the volume after it.
+    pub(super) fn scale(&mut self, closed: &ClosedSurface, edges: &Edges, points: &[DVec3], scales: &mut [f64]) -> f64 {
+        for (free, scale) in self.free.iter_mut().zip(&*scales) {
+            *free *= (2.0 * *scale - 1.0).max(0.0);
+        }
+        for _ in 0..2 {
+            edges.lower(scales, &mut self.spread);
+            edges.lower(&mut self.free, &mut self.spread);
+        }
+        self.u.iter_mut().zip(&*scales).for_each(|(u, scale)| *u *= *scale);
+        closed.follow(&mut self.u);
+        self.change(closed, points)
+    }
+
     /// Reduces the weights of the neighbours of bounded points, so that further displacement has no rim there.
     fn spread_bounds(&mut self, edges: &Edges) {
         for _ in 0..2 {
-            self.spread.clone_from(&self.free);
-            for (point, free) in self.free.iter_mut().enumerate().take(edges.neighbours.len()) {
-                let ring = edges.neighbours.of(point);
-                if !ring.is_empty() {
-                    let mean = ring.iter().map(|&other| self.spread[other as usize]).sum::<f64>() / ring.len() as f64;
-                    *free = free.min(0.5 * (*free + mean));
-                }
-            }
+            edges.lower(&mut self.free, &mut self.spread);
         }
     }
 
@@ -215,6 +223,19 @@ impl Edges {
         let length = |&[a, b]: &[u32; 2]| points[a as usize].distance(points[b as usize]);
         let mean_length = edges.ends().iter().map(length).sum::<f64>() / edges.len().max(1) as f64;
         Self { ends: edges.ends().to_vec(), neighbours: edges.point_neighbours(), mean_length }
+    }
+
+    /// Lowers each value towards the mean of its neighbours if that is smaller.
+    fn lower(&self, values: &mut [f64], before: &mut Vec<f64>) {
+        before.clear();
+        before.extend_from_slice(values);
+        for (point, value) in values.iter_mut().enumerate().take(self.neighbours.len()) {
+            let ring = self.neighbours.of(point);
+            if !ring.is_empty() {
+                let mean = ring.iter().map(|&other| before[other as usize]).sum::<f64>() / ring.len() as f64;
+                *value = value.min(0.5 * (*value + mean));
+            }
+        }
     }
 
     /// Bounds the difference of `u` along each edge to [`MAX_STRETCH`] of its length. In each pass, all edges that exceed

@@ -18,7 +18,7 @@ pub fn corrected(
     motion.map(move |frame, positions| {
         let transforms = clip.as_ref().map(|clip| clip.transforms(frame));
         let target = layer.target_of_frame(frame, &below);
-        layer.apply(positions, transforms, target, &mut Workspace::default());
+        layer.apply_separated(positions, transforms, target, &mut Workspace::default());
         Ok(())
     })
 }

@@ -7,6 +7,10 @@ use dermis_mesh::{Clip, MeshSequence, SequenceError};
 use serde::Serialize;
 
 use super::{VolumeLayer, Workspace};
+use crate::intersections::intersecting_pairs;
+
+/// Relative drift above which a motion cannot be one of its rest pose: another unit, another mesh or a wrong target.
+pub const MAX_PLAUSIBLE_DRIFT: f64 = 0.5;
 
 /// Volume of a motion, relative to its target.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
@@ -23,8 +27,22 @@ pub struct VolumeDrift {
     pub after: f64,
     /// Largest ratio of the lengths of an edge after and before the correction.
     pub max_stretch: f64,
+    /// Largest number of pairs of intersecting triangles in a frame before the correction.
+    pub intersections_before: usize,
+    /// Largest number of pairs of intersecting triangles in a frame after the correction.
+    pub intersections_after: usize,
+    /// Largest increase of the number of intersecting pairs by the correction of a frame.
+    pub new_intersections: usize,
     /// Mean time to correct a frame, in milliseconds.
     pub milliseconds_per_frame: f64,
+}
+
+impl VolumeDrift {
+    /// Drift that cannot be real, as a fraction: that of the motion, or that of a failed correction.
+    pub fn implausible(&self) -> Option<f64> {
+        let is_plausible = |drift: f64| drift <= MAX_PLAUSIBLE_DRIFT;
+        [self.before, self.after].into_iter().find(|drift| !is_plausible(*drift))
+    }
 }
 
 /// Corrects all frames of `motion` and measures them; `clip` poses the joints of the same frames. `Ok(None)` if the
@@ -39,19 +57,30 @@ pub fn measure_drift(
     let mut work = Workspace::default();
     let mut drift = VolumeDrift { name: motion.name().to_owned(), frames: motion.frame_count(), ..Default::default() };
     let mut seconds = 0.0;
+    let triangles = motion.mesh().triangles();
     for frame in 0..motion.frame_count() {
         if progress.report("correcting", done + frame, total).is_break() {
             return Ok(None);
         }
         let mut positions = motion.frame(frame)?.into_owned();
+        let pairs_before = intersecting_pairs(&positions, triangles).len();
         let start = Instant::now();
         let target = layer.target_of_frame(frame, motion);
-        let volumes = layer.apply(&mut positions, clip.map(|clip| clip.transforms(frame)), target, &mut work);
+        let volumes = layer.apply_separated(&mut positions, clip.map(|clip| clip.transforms(frame)), target, &mut work);
         seconds += start.elapsed().as_secs_f64();
-        drift.before = drift.before.max(volumes.drift_before());
-        drift.after = drift.after.max(volumes.drift(layer.volume_of(&positions)));
+        drift.before = larger(drift.before, volumes.drift_before());
+        drift.after = larger(drift.after, volumes.drift(layer.volume_of(&positions)));
         drift.max_stretch = drift.max_stretch.max(layer.stretch(&work));
+        let pairs_after = intersecting_pairs(&positions, triangles).len();
+        drift.intersections_before = drift.intersections_before.max(pairs_before);
+        drift.intersections_after = drift.intersections_after.max(pairs_after);
+        drift.new_intersections = drift.new_intersections.max(pairs_after.saturating_sub(pairs_before));
     }
     drift.milliseconds_per_frame = 1e3 * seconds / motion.frame_count() as f64;
     Ok(Some(drift))
+}
+
+/// The larger drift; one that is not a number is larger than all others.
+fn larger(a: f64, b: f64) -> f64 {
+    if a.is_nan() || b.is_nan() { f64::NAN } else { a.max(b) }
 }

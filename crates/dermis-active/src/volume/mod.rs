@@ -17,6 +17,7 @@
 
 mod cap;
 mod contact;
+mod crossings;
 mod effects;
 mod error;
 mod field;
@@ -38,9 +39,10 @@ pub use dermis_mesh::deformer::volume::{
 pub use effects::effects_from_toml;
 pub use error::VolumeError;
 pub use frames::corrected;
-pub use measure::{VolumeDrift, measure_drift};
+pub use measure::{MAX_PLAUSIBLE_DRIFT, VolumeDrift, measure_drift};
 
 use contact::{Contact, Grid};
+use crossings::{Crossings, PosedSkin, Stage};
 use field::{Edges, Field, Surface, add_joint, gradient, volume};
 use region::Region;
 
@@ -57,6 +59,12 @@ const CONTACT_REACH: f64 = 2.0;
 const FACING_PASSES: usize = 2;
 /// Rounds in which a bound displacement is restored near the joints.
 const LOCAL_ROUNDS: usize = 3;
+/// Rounds in which displacements that make the skin intersect itself are reduced.
+const SEPARATING_ROUNDS: usize = 6;
+/// Factor of γ below which skin is so compressed or near to other skin that it can begin to intersect itself.
+const TIGHT: f64 = 0.7;
+/// Size of the cells in which intersections are searched, in mean lengths of edges.
+const CELL: f64 = 1.5;
 /// Rounds in which a bound displacement is restored on the whole body.
 const BODY_ROUNDS: usize = 4;
 
@@ -72,6 +80,8 @@ pub struct VolumeLayer {
     /// Inverse of the gradient along the normals in the rest pose; 0 if there is none.
     inverse_areas: Vec<f64>,
     body_weights: Vec<f64>,
+    /// Number of triangles without those of caps, which are last.
+    mesh_triangles: usize,
     contact: Contact,
     skin: Option<Skin>,
     joints: Vec<JointRegion>,
@@ -127,7 +137,11 @@ pub struct Workspace {
     grid: Grid,
     room: Vec<f64>,
     direction: Vec<DVec3>,
+    /// Displacement near the joints before it is bounded.
+    joint_direction: Vec<DVec3>,
     bent: Vec<DVec3>,
+    crossings: Crossings,
+    scales: Vec<f64>,
     field: Field,
     inflation: Vec<f32>,
 }
@@ -165,6 +179,7 @@ impl VolumeLayer {
         let contact = Contact::new(&points[..mesh.point_count()], &edges.neighbours, CONTACT_REACH * edges.mean_length);
         let mut layer = Self {
             contact,
+            mesh_triangles: mesh.triangle_count(),
             options: options.clone(),
             body_weights: effects::body_weights(options, object)?,
             closed,
@@ -235,6 +250,32 @@ impl VolumeLayer {
         target: f64,
         work: &mut Workspace,
     ) -> VolumeFrame {
+        self.correct(positions, transforms, target, false, work)
+    }
+
+    /// [`VolumeLayer::apply`] for frames that are stored: the correction adds no self-intersections, except in fast mode.
+    /// It takes longer, and can jump slightly between poses in which skin begins to touch.
+    ///
+    /// # Panics
+    /// As [`VolumeLayer::apply`].
+    pub fn apply_separated(
+        &self,
+        positions: &mut [Vec3],
+        transforms: Option<&[DAffine3]>,
+        target: f64,
+        work: &mut Workspace,
+    ) -> VolumeFrame {
+        self.correct(positions, transforms, target, true, work)
+    }
+
+    fn correct(
+        &self,
+        positions: &mut [Vec3],
+        transforms: Option<&[DAffine3]>,
+        target: f64,
+        separates: bool,
+        work: &mut Workspace,
+    ) -> VolumeFrame {
         assert_eq!(positions.len(), self.point_count(), "one position per point of the mesh");
         self.closed.fill(&mut work.positions, positions.iter().map(|point| point.as_dvec3()));
         let transforms = transforms.unwrap_or(&[]);
@@ -245,6 +286,9 @@ impl VolumeLayer {
         let remaining = self.correct_joints(transforms, before, target, work);
         if self.options.mode != Mode::Fast {
             self.correct_body(remaining, work);
+            if separates {
+                self.separate(target, work);
+            }
         }
         work.inflation.clear();
         for (point, stored) in positions.iter_mut().enumerate() {
@@ -313,6 +357,7 @@ impl VolumeLayer {
 
     /// Compensates the volume change of each joint near it. Returns the volume that remains to be restored.
     fn correct_joints(&self, transforms: &[DAffine3], before: f64, target: f64, work: &mut Workspace) -> f64 {
+        work.joint_direction.clear();
         if transforms.is_empty() || self.joints.is_empty() {
             return target - before;
         }
@@ -324,19 +369,19 @@ impl VolumeLayer {
             Mode::Fast => 0.0,
             _ => (self.rest_volume - before - caused).clamp(-max_remainder, max_remainder),
         };
-        work.direction.clear();
-        work.direction.resize(work.positions.len(), DVec3::ZERO);
+        work.joint_direction.clear();
+        work.joint_direction.resize(work.positions.len(), DVec3::ZERO);
         let surface = Surface { gradient: &work.gradient, normals: &work.normals, facing: &work.facing };
         let mut change = 0.0;
         for (joint, bend) in self.joints.iter().zip(&bends) {
             let distributed = if max_remainder > 0.0 { remainder * bend.lost.abs() / max_remainder } else { 0.0 };
             let part = joint.strength * (bend.lost + distributed);
             if part.abs() > NEGLIGIBLE * self.rest_volume {
-                change += add_joint(&joint.region, &bend.frame, part, &surface, &mut work.direction);
+                change += add_joint(&joint.region, &bend.frame, part, &surface, &mut work.joint_direction);
             }
         }
-        let Workspace { positions, direction, field, .. } = work;
-        target - before - field.add(&self.closed, &self.edges, positions, direction, change, LOCAL_ROUNDS)
+        let Workspace { positions, joint_direction, field, .. } = work;
+        target - before - field.add(&self.closed, &self.edges, positions, joint_direction, change, LOCAL_ROUNDS)
     }
 
     /// Distributes the remaining volume over the whole body.
@@ -350,6 +395,38 @@ impl VolumeLayer {
         work.direction.resize(work.positions.len(), DVec3::ZERO);
         let Workspace { positions, direction, field, .. } = work;
         field.add(&self.closed, &self.edges, positions, direction, remaining, BODY_ROUNDS);
+    }
+}
+
+impl VolumeLayer {
+    /// Reduces displacements that make the skin intersect itself; the volume is restored elsewhere.
+    fn separate(&self, target: f64, work: &mut Workspace) {
+        for round in 1..=SEPARATING_ROUNDS {
+            work.scales.clear();
+            work.scales.resize(work.positions.len(), 1.0);
+            let skin = PosedSkin {
+                triangles: &self.closed.triangles()[..self.mesh_triangles],
+                points: &work.positions,
+                cell: CELL * self.edges.mean_length,
+            };
+            let is_tight = |point: usize| work.facing[point] < TIGHT;
+            let stage = match round {
+                1 => Stage::First,
+                SEPARATING_ROUNDS => Stage::Last,
+                _ => Stage::Middle,
+            };
+            if !work.crossings.limit(&skin, &work.field.u, is_tight, stage, &mut work.scales) {
+                return;
+            }
+            let volume = work.field.scale(&self.closed, &self.edges, &work.positions, &mut work.scales);
+            let Workspace { positions, joint_direction, field, .. } = work;
+            let restored = if joint_direction.is_empty() {
+                0.0
+            } else {
+                field.add(&self.closed, &self.edges, positions, joint_direction, target - volume, LOCAL_ROUNDS)
+            };
+            self.correct_body(target - volume - restored, work);
+        }
     }
 }
 

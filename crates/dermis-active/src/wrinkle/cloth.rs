@@ -8,10 +8,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use dermis_math::progress::Progress;
+use dermis_mesh::geometry::total_area;
 use dermis_mesh::{MeshError, MeshSequence, Note, SequenceError, TriMesh};
 use glam::Vec3;
-use serde::Serialize;
 
+use super::buckle::{Areas, Buckled};
+use super::frames::{Frames, Shape, StoredHeights};
+use super::measures::{Meter, WrinkleMeasures};
 use super::{
     Curves, HeightMaps, RecoveredArea, Refined, RestShape, Samples, WrinkleError, WrinkleLayer, WrinkleOptions, coarsen,
 };
@@ -21,30 +24,27 @@ const DEFAULT_LEVELS: u32 = 2;
 /// Maximum number of refinement levels: a triangle becomes 4,096.
 pub const MAX_LEVELS: u32 = 6;
 
+/// Method that determines the folds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Folds {
+    /// Heights that restore the lengths of compressed edges.
+    #[default]
+    Buckled,
+    /// Convolution surfaces around curves across the compression, as in the paper.
+    Curves,
+}
+
 /// Options of [`wrinkle`].
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ClothOptions {
     /// Options of the layer.
     pub layer: WrinkleOptions,
-    /// Number of times that all triangles are divided into four. `None`: twice, near wrinkles only.
+    /// Method that determines the folds.
+    pub folds: Folds,
+    /// Number of times that all triangles are divided into four. `None`: twice; with curves, near wrinkles only.
     pub subdivide: Option<u32>,
     /// Approximate number of triangles to which the cloth is simplified first. `None`: it is not simplified.
     pub coarsen: Option<usize>,
-}
-
-/// Measures of a wrinkled cloth.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
-pub struct WrinkleMeasures {
-    /// Fraction of the rest area that each frame of the coarse cloth has lost; negative if the area has grown.
-    pub area_lost_before: Vec<f64>,
-    /// Fraction of the rest area that each frame with wrinkles has lost.
-    pub area_lost_after: Vec<f64>,
-    /// Largest change of a height between consecutive frames, relative to the largest motion of the cloth.
-    pub popping: f64,
-    /// Largest height, in minimum radii.
-    pub highest: f64,
-    /// Computation time per frame.
-    pub seconds_per_frame: f64,
 }
 
 /// Error of [`wrinkle`].
@@ -88,15 +88,6 @@ pub struct WrinkledCloth {
     frames: Arc<Frames>,
 }
 
-/// Data from which frames are computed.
-#[derive(Debug)]
-pub(super) struct Frames {
-    pub(super) layer: WrinkleLayer,
-    pub(super) motion: MeshSequence,
-    pub(super) curves: Vec<Curves>,
-    samples: Samples,
-}
-
 /// Adds wrinkles to the cloth animation `motion` if it is compressed relative to `rest`, a shape of its mesh.
 pub fn wrinkle(
     motion: &MeshSequence,
@@ -113,29 +104,78 @@ pub fn wrinkle(
     let step = |done: usize| {
         if progress.report("wrinkling", done, total).is_break() { Err(ClothError::Stopped) } else { Ok(()) }
     };
-    let (mut curves, tracking_s) = track_curves(&layer, &motion, &step)?;
-    let marked = match options.subdivide {
-        Some(_) => vec![true; motion.mesh().triangle_count()],
-        None => layer.reached(&curves),
+    let (shape, measures, refined) = match options.folds {
+        Folds::Buckled => buckled(&layer, &motion, levels, &step)?,
+        Folds::Curves => curved(&layer, &motion, levels, options.subdivide.is_some(), &step)?,
     };
-    let refined = layer.refine(motion.mesh(), &marked, levels)?;
-    let samples = layer.samples(refined.locations.clone());
-    let mut measures = fit(&layer, &motion, &mut curves, &refined, &samples, &step)?;
-    measures.seconds_per_frame += tracking_s / motion.frame_count() as f64;
     let mut notes = layer.notes().to_vec();
-    let is_smooth = curves.iter().all(|curves| curves.lines.is_empty());
-    let frames = Arc::new(Frames { layer, motion, curves, samples });
-    if is_smooth {
+    let frames = Arc::new(Frames { layer, motion, shape });
+    let Some(mesh) = refined else {
         notes.push(Note::new("the cloth is not compressed in any frame; it has no wrinkles and is unchanged"));
-        measures.area_lost_after.clone_from(&measures.area_lost_before);
         return Ok(WrinkledCloth { sequence: frames.motion.clone(), measures, notes, frames });
-    }
+    };
     let source = Arc::clone(&frames);
     let read = move |frame: usize, out: &mut [Vec3]| source.read(frame, out);
     let Frames { motion, .. } = &*frames;
-    let mesh = Arc::new(refined.mesh);
-    let sequence = MeshSequence::from_fn(mesh, motion.frame_count(), motion.frame_rate_hz(), read)?;
+    let sequence = MeshSequence::from_fn(Arc::new(mesh), motion.frame_count(), motion.frame_rate_hz(), read)?;
     Ok(WrinkledCloth { sequence: sequence.starting_at(frames.motion.start_seconds()), measures, notes, frames })
+}
+
+/// Folds of all frames, their measures, and the refined mesh; `None` if the cloth is never compressed.
+type Folded = (Shape, WrinkleMeasures, Option<TriMesh>);
+/// Reports progress, or stops the work.
+type Step<'a> = &'a dyn Fn(usize) -> Result<(), ClothError>;
+
+/// Folds by buckling.
+fn buckled(layer: &WrinkleLayer, motion: &MeshSequence, levels: u32, step: Step<'_>) -> Result<Folded, ClothError> {
+    let frames = motion.frame_count();
+    let refined = layer.refine(motion.mesh(), &vec![true; motion.mesh().triangle_count()], levels)?;
+    let buckling = layer.buckling(&refined);
+    let mut stored = StoredHeights::new(refined, buckling.max_height());
+    let (mut state, mut meter) = (Buckled::default(), Meter::new(layer, motion, buckling.wavelength()));
+    let (mut seconds, mut is_compressed) = (0.0, false);
+    for frame in 0..frames {
+        step(2 * frame)?;
+        let positions = motion.frame(frame)?;
+        is_compressed |= layer.is_compressed(&positions);
+        let triangles = stored.refined.mesh.triangles();
+        let start = Instant::now();
+        let mut base = layer.base(&positions, &stored.refined.locations);
+        let areas = Areas { rest: layer.rest_area(), coarse: total_area(&positions, motion.mesh().triangles()) };
+        buckling.advance(&mut state, &mut base, areas, triangles);
+        let lifted = base.lifted(&state.heights);
+        seconds += start.elapsed().as_secs_f64();
+        step(2 * frame + 1)?;
+        meter.add(frame, &positions, &lifted, &state.heights, triangles)?;
+        stored.push(&state.heights, base.smoothing);
+    }
+    let mut measures = meter.finish(seconds / frames as f64);
+    if !is_compressed {
+        measures.unchanged();
+    }
+    let mesh = is_compressed.then(|| stored.refined.mesh.clone());
+    Ok((Shape::Heights(stored), measures, mesh))
+}
+
+/// Folds along curves.
+fn curved(
+    layer: &WrinkleLayer,
+    motion: &MeshSequence,
+    levels: u32,
+    everywhere: bool,
+    step: Step<'_>,
+) -> Result<Folded, ClothError> {
+    let (mut curves, tracking_s) = track_curves(layer, motion, step)?;
+    let marked = if everywhere { vec![true; motion.mesh().triangle_count()] } else { layer.reached(&curves) };
+    let refined = layer.refine(motion.mesh(), &marked, levels)?;
+    let samples = layer.samples(refined.locations.clone());
+    let mut measures = fit(layer, motion, &mut curves, &refined, &samples, step)?;
+    measures.seconds_per_frame += tracking_s / motion.frame_count() as f64;
+    let is_smooth = curves.iter().all(|curves| curves.lines.is_empty());
+    if is_smooth {
+        measures.unchanged();
+    }
+    Ok((Shape::Curves { curves, samples }, measures, (!is_smooth).then_some(refined.mesh)))
 }
 
 impl WrinkledCloth {
@@ -149,28 +189,28 @@ impl WrinkledCloth {
         &self.frames.motion
     }
 
-    /// Curves of all frames.
-    pub fn curves(&self) -> &[Curves] {
-        &self.frames.curves
+    /// Maximum height of a wrinkle: white in a map, black is its negative.
+    pub fn max_height(&self) -> f32 {
+        self.frames.max_height()
+    }
+
+    /// Curves of all frames along which the cloth folds: those of the result, or else tracked now.
+    pub fn curves(&self) -> Result<Vec<Curves>, ClothError> {
+        match &self.frames.shape {
+            Shape::Curves { curves, .. } => Ok(curves.clone()),
+            Shape::Heights(_) => Ok(track_curves(&self.frames.layer, &self.frames.motion, &|_| Ok(()))?.0),
+        }
     }
 
     /// Curves of `frame` as polylines.
-    pub fn polylines(&self, frame: usize) -> Result<Vec<Vec<Vec3>>, SequenceError> {
+    pub fn polylines(&self, frame: usize, curves: &Curves) -> Result<Vec<Vec<Vec3>>, SequenceError> {
         let positions = self.frames.motion.frame(frame)?;
-        Ok(self.frames.layer.polylines(&positions, &self.frames.curves[frame]))
+        Ok(self.frames.layer.polylines(&positions, curves))
     }
 
     /// Displacement maps of `size` texels per side, on the UVs of the coarse cloth, or on an atlas if it has none.
     pub fn height_maps(&self, size: usize) -> Result<HeightMaps, MeshError> {
         HeightMaps::new(Arc::clone(&self.frames), size)
-    }
-}
-
-impl Frames {
-    fn read(&self, frame: usize, out: &mut [Vec3]) -> Result<(), SequenceError> {
-        let positions = self.motion.frame(frame)?;
-        out.copy_from_slice(&self.layer.apply(&positions, &self.curves[frame], &self.samples).positions);
-        Ok(())
     }
 }
 
@@ -199,6 +239,10 @@ fn prepare(
     };
     let coarse = coarsen(motion, triangles)?;
     let picked: Vec<Vec3>;
+    let fine_rest = match rest {
+        RestShape::Points(points) if points.len() == motion.point_count() => points,
+        _ => motion.mesh().points(),
+    };
     let rest = match rest {
         RestShape::Points(points) if points.len() == motion.point_count() => {
             picked = coarse.points.iter().map(|&point| points[point as usize]).collect();
@@ -206,7 +250,12 @@ fn prepare(
         }
         rest => rest,
     };
+    let fine_area = total_area(fine_rest, motion.mesh().triangles());
     let layer = WrinkleLayer::new(&coarse.mesh, rest, &options.layer)?;
+    let layer = match (options.folds, rest) {
+        (Folds::Buckled, RestShape::Pose | RestShape::Points(_)) => layer.with_rest_area(fine_area),
+        _ => layer,
+    };
     let (all, points) = (motion.clone(), coarse.points);
     let pick = move |frame: usize, out: &mut [Vec3]| {
         let positions = all.frame(frame)?;
@@ -242,41 +291,18 @@ fn fit(
     curves: &mut [Curves],
     refined: &Refined,
     samples: &Samples,
-    step: &dyn Fn(usize) -> Result<(), ClothError>,
+    step: Step<'_>,
 ) -> Result<WrinkleMeasures, ClothError> {
     let frames = motion.frame_count();
-    let (mut measures, mut recovered) = (WrinkleMeasures::default(), RecoveredArea::default());
-    let (mut changed, mut moved) = (0.0f32, 0.0f32);
-    let mut last: Option<(Vec<f32>, Vec<Vec3>)> = None;
+    let (mut meter, mut recovered) = (Meter::new(layer, motion, layer.min_radius()), RecoveredArea::default());
+    let mut seconds = 0.0;
     for (frame, curves) in curves.iter_mut().enumerate() {
         step(frames + frame)?;
         let positions = motion.frame(frame)?;
         let start = Instant::now();
         let wrinkled = layer.fit(&mut recovered, &positions, curves, samples, refined.mesh.triangles());
-        measures.seconds_per_frame += start.elapsed().as_secs_f64() / frames as f64;
-        let before = layer.area_lost(&positions, motion.mesh().triangles());
-        let after = layer.area_lost(&wrinkled.positions, refined.mesh.triangles());
-        expect_plausible(frame, before, after)?;
-        measures.area_lost_before.push(before);
-        measures.area_lost_after.push(after);
-        let highest = wrinkled.heights.iter().fold(0.0, |highest: f32, height| highest.max(height.abs()));
-        measures.highest = measures.highest.max(f64::from(highest / layer.min_radius()));
-        if let Some((heights, last_positions)) = last {
-            let changes = heights.iter().zip(&wrinkled.heights).map(|(a, b)| (a - b).abs());
-            changed = changed.max(changes.fold(0.0, f32::max));
-            let motions = last_positions.iter().zip(positions.iter()).map(|(a, b)| a.distance(*b));
-            moved = moved.max(motions.fold(0.0, f32::max));
-        }
-        last = Some((wrinkled.heights, positions.into_owned()));
+        seconds += start.elapsed().as_secs_f64();
+        meter.add(frame, &positions, &wrinkled.positions, &wrinkled.heights, refined.mesh.triangles())?;
     }
-    measures.popping = f64::from(if moved > 0.0 { changed / moved } else { changed });
-    Ok(measures)
-}
-
-/// Rejects a frame whose wrinkles have an implausibly large area.
-fn expect_plausible(frame: usize, lost_before: f64, lost_after: f64) -> Result<(), ClothError> {
-    // Wrinkles restore lost area; they never double the area of the rest shape or of the stretched cloth.
-    let max_area = 2.0 * (1.0 - lost_before).max(1.0);
-    let area = 1.0 - lost_after;
-    if area.is_finite() && area <= max_area { Ok(()) } else { Err(ClothError::Area { frame, percent: 100.0 * area }) }
+    Ok(meter.finish(seconds / frames as f64))
 }

@@ -3,7 +3,7 @@
 //! A coarse simulation is compressed in regions in which real cloth folds. The stretch of its triangles relative to
 //! the rest shape (`stretch`) determines curves along which it folds (`trace`, `track`). These are the skeletons of an
 //! implicit surface (`field`), onto which samples of the cloth are projected along their normals (`project`). `cloth`
-//! applies all steps to an animation.
+//! applies all steps to an animation; by default with heights from buckling (`buckle`) instead of curves.
 //!
 //! Curves depend on the previous frames and are tracked frame by frame; the projection of samples does not.
 //! Deviations: the paper's R(u) lacks a length and is read as `R_min (1 − 2/π)/‖v‖`. The offset β is derived from the
@@ -11,15 +11,19 @@
 
 mod amplitude;
 mod atlas;
+mod buckle;
 mod cloth;
 mod coarsen;
 mod error;
 #[allow(clippy::inline_always, reason = "a kernel is compiled for the wide registers only with all that it calls")]
 mod field;
 mod follow;
+mod frames;
+mod gaps;
 mod grid;
 mod height_maps;
 mod map;
+mod measures;
 mod options;
 mod profile;
 mod project;
@@ -33,15 +37,17 @@ mod track;
 use dermis_mesh::geometry::{point_normals, total_area};
 use dermis_mesh::{MeshError, Note, TriMesh};
 use glam::{Vec2, Vec3};
+use rayon::prelude::*;
 
 pub use amplitude::RecoveredArea;
 pub use atlas::with_atlas;
-pub use cloth::{ClothError, ClothOptions, MAX_LEVELS, WrinkleMeasures, WrinkledCloth, rest_points, wrinkle};
+pub use cloth::{ClothError, ClothOptions, Folds, MAX_LEVELS, WrinkledCloth, rest_points, wrinkle};
 pub use coarsen::{Coarse, coarsen};
 pub use error::WrinkleError;
 pub use follow::Follower;
 pub use height_maps::HeightMaps;
 pub use map::{MapLayout, uv_triangles};
+pub use measures::WrinkleMeasures;
 pub use options::WrinkleOptions;
 pub use project::Samples;
 pub use refine::Refined;
@@ -49,10 +55,11 @@ pub use surface::SurfacePoint;
 pub use track::{CurveNode, Curves, Tracker};
 
 use amplitude::Loss;
+use buckle::{Base, Buckling};
 use field::REACH;
 use project::{Lifted, Pose};
 use stretch::RestTriangles;
-use surface::Surface;
+use surface::{Patch, Surface};
 use track::segments;
 
 /// Default radius, relative to the mean side of the rest triangles.
@@ -75,6 +82,9 @@ pub struct WrinkleLayer {
     options: WrinkleOptions,
     surface: Surface,
     rest: RestTriangles,
+    /// Corners of each triangle in the rest shape.
+    rest_corners: Vec<[Vec3; 3]>,
+    rest_area: f64,
     radius: f32,
     notes: Vec<Note>,
 }
@@ -102,10 +112,11 @@ impl WrinkleLayer {
             RestShape::Pose | RestShape::Uvs => mesh.points(),
         };
         let surface = Surface::new(points, mesh.triangles());
-        let triangles = match rest {
-            RestShape::Uvs => RestTriangles::new(pattern(mesh)?.into_iter(), &surface),
-            _ => RestTriangles::new((0..mesh.triangle_count()).map(|t| surface.corners(t as u32, points)), &surface),
+        let rest_corners = match rest {
+            RestShape::Uvs => pattern(mesh)?,
+            _ => (0..mesh.triangle_count()).map(|t| surface.corners(t as u32, points)).collect(),
         };
+        let triangles = RestTriangles::new(rest_corners.iter().copied(), &surface);
         if triangles.total_area() <= 0.0 {
             return Err(WrinkleError::NoArea);
         }
@@ -113,7 +124,16 @@ impl WrinkleLayer {
         if !(radius.is_finite() && radius > 0.0) {
             return Err(WrinkleError::Radius(radius));
         }
-        let mut layer = Self { options: options.clone(), surface, rest: triangles, radius, notes: Vec::new() };
+        let rest_area = triangles.total_area();
+        let mut layer = Self {
+            options: options.clone(),
+            surface,
+            rest: triangles,
+            rest_corners,
+            rest_area,
+            radius,
+            notes: Vec::new(),
+        };
         layer.collect_notes();
         Ok(layer)
     }
@@ -146,7 +166,53 @@ impl WrinkleLayer {
 
     /// Area of the rest shape.
     pub fn rest_area(&self) -> f64 {
-        self.rest.total_area()
+        self.rest_area
+    }
+
+    /// The layer with the area of a finer rest shape than that of its mesh, whose folds a simplification has removed.
+    #[must_use]
+    pub fn with_rest_area(mut self, rest_area: f64) -> Self {
+        self.rest_area = if rest_area.is_finite() { rest_area.max(self.rest.total_area()) } else { self.rest_area };
+        self
+    }
+
+    /// Prepares the edges of `refined` for buckling.
+    fn buckling(&self, refined: &Refined) -> Buckling {
+        let ratio = (self.rest_area / self.rest.total_area()) as f32;
+        Buckling::new(refined, &self.surface.triangles, &self.rest_corners, ratio)
+    }
+
+    /// The refined cloth of a frame without folds.
+    fn base(&self, positions: &[Vec3], locations: &[SurfacePoint]) -> Base {
+        assert_eq!(positions.len(), self.surface.rest.len(), "one position per point of the cloth");
+        let triangles = &self.surface.triangles;
+        let normals = point_normals(positions, triangles);
+        let gaps = gaps::gaps(&self.surface, positions, &normals);
+        let patches: Vec<Patch> = triangles.iter().map(|triangle| Patch::new(*triangle, positions, &normals)).collect();
+        let of_location = |location: &SurfacePoint| {
+            let (flat, gap) = (location.blend(triangles, positions), location.blend(triangles, &gaps));
+            let smooth = patches[location.triangle as usize].at(location.weights);
+            // Near another layer of cloth, the smoothed cloth must not bulge into it.
+            let bulge = (smooth - flat).length();
+            let part = if bulge > 0.0 { (gaps::MAX_BULGE * gap / bulge).min(1.0) } else { 1.0 };
+            let normal = location.blend(triangles, &normals).normalize_or_zero();
+            (flat, flat + (smooth - flat) * part, normal, gap)
+        };
+        let parts: Vec<_> = locations.par_iter().with_min_len(4096).map(of_location).collect();
+        let mut base = Base::default();
+        for (flat, smooth, normal, gap) in parts {
+            base.flat.push(flat);
+            base.smooth.push(smooth);
+            base.normals.push(normal);
+            base.gaps.push(gap);
+        }
+        base
+    }
+
+    /// Returns true if the cloth is compressed by more than the threshold anywhere.
+    fn is_compressed(&self, positions: &[Vec3]) -> bool {
+        let found = stretch::compression(&self.surface, &self.rest, positions);
+        found.amounts.iter().any(|amount| *amount > self.options.threshold)
     }
 
     /// Fraction of the rest area that `points` with `triangles` have lost; negative if the area has grown.
@@ -269,12 +335,17 @@ fn pattern(mesh: &TriMesh) -> Result<Vec<[Vec3; 3]>, WrinkleError> {
 }
 
 fn default_radius(surface: &Surface) -> f32 {
+    RADIUS_OF_SIDE * default_side(surface)
+}
+
+/// Mean side of the rest triangles.
+fn default_side(surface: &Surface) -> f32 {
     let side = |triangle: usize| {
         let [a, b, c] = surface.corners(triangle as u32, &surface.rest);
         a.distance(b) + b.distance(c) + c.distance(a)
     };
     let count = surface.triangles.len();
-    RADIUS_OF_SIDE * (0..count).map(side).sum::<f32>() / (3 * count) as f32
+    (0..count).map(side).sum::<f32>() / (3 * count) as f32
 }
 
 #[cfg(test)]

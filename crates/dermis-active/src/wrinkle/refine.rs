@@ -17,6 +17,8 @@ pub struct Refined {
     pub mesh: TriMesh,
     /// Location of each point on the coarse mesh.
     pub locations: Vec<SurfacePoint>,
+    /// Coarse triangle of each triangle.
+    pub origins: Vec<u32>,
 }
 
 /// Divides the marked triangles of `mesh`.
@@ -33,12 +35,12 @@ pub(super) fn refine(mesh: &TriMesh, marked: &[bool], levels: u32) -> Result<Ref
         let before = triangles.len();
         points.cut(triangle, parts, &mut triangles);
         vertices.cut(triangle, parts, &mut cut);
-        origins.resize(origins.len() + triangles.len() - before, triangle);
+        origins.resize(origins.len() + triangles.len() - before, triangle as u32);
     }
     let locations = points.locations();
     let positions = locations.iter().map(|location| location.blend(mesh.triangles(), mesh.points())).collect();
     let refined = TriMesh::new(positions, triangles.clone())?;
-    let Some(layout) = layout else { return Ok(Refined { mesh: refined, locations }) };
+    let Some(layout) = layout else { return Ok(Refined { mesh: refined, locations, origins }) };
     let vertex_spots = vertices.locations();
     let mut vertex_points = vec![0; vertex_spots.len()];
     for (&point, &vertex) in triangles.as_flattened().iter().zip(cut.as_flattened()) {
@@ -52,11 +54,11 @@ pub(super) fn refine(mesh: &TriMesh, marked: &[bool], levels: u32) -> Result<Ref
         materials: layout.materials.clone(),
         triangle_materials: match &layout.triangle_materials[..] {
             [] => Vec::new(),
-            materials => origins.iter().map(|&triangle| materials[triangle]).collect(),
+            materials => origins.iter().map(|&triangle| materials[triangle as usize]).collect(),
         },
         ..Layout::default()
     };
-    Ok(Refined { mesh: refined.with_layout(layout)?, locations })
+    Ok(Refined { mesh: refined.with_layout(layout)?, locations, origins })
 }
 
 /// Adds the triangles with two or three divided sides to the marks.

@@ -171,3 +171,49 @@ fn rounding_a_tube_keeps_its_area() {
     let lost = layer.area_lost(&rounded, refined.mesh.triangles());
     assert!(lost.abs() < 2e-3, "{lost}");
 }
+
+/// The sheet, squeezed along x by each amount.
+fn squeezed_motion(cells: u32, amounts: &[f32]) -> dermis_mesh::MeshSequence {
+    let mesh = std::sync::Arc::new(sheet(cells));
+    let frames = amounts.iter().flat_map(|&by| squeezed(&mesh, by)).collect();
+    dermis_mesh::MeshSequence::new(mesh, frames, 24.0).unwrap()
+}
+
+#[test]
+fn buckled_folds_restore_area_run_across_the_compression_and_do_not_flash() {
+    let amounts: Vec<f32> = (0..40).map(|frame| 0.1 * (std::f32::consts::PI * frame as f32 / 39.0).sin()).collect();
+    let motion = squeezed_motion(16, &amounts);
+    let cloth =
+        wrinkle(&motion, RestShape::Pose, &ClothOptions::default(), &dermis_math::progress::NoProgress).unwrap();
+    let measures = &cloth.measures;
+    let lost = measures.area_lost_before.iter().zip(&measures.area_lost_after);
+    for (frame, (before, after)) in lost.enumerate().filter(|(_, (before, _))| **before > 0.02) {
+        assert!((0.0..=0.5 * before).contains(after), "frame {frame}: {before} → {after}");
+    }
+    // A side of the refined triangles is a quarter.
+    assert!(measures.flash < 0.1 && measures.intersections_after == 0, "{measures:?}");
+    // Heights change along x, across the folds, far more than along y.
+    let frame = cloth.sequence.frame(20).unwrap();
+    let edges = dermis_mesh::adjacency::Edges::new(frame.len(), cloth.sequence.mesh().triangles());
+    let rest = cloth.sequence.mesh().points();
+    let slope = |axis: usize| {
+        let along = |ends: &&[u32; 2]| {
+            let way = (rest[ends[1] as usize] - rest[ends[0] as usize]).abs();
+            way[axis] > 0.9 * way.length()
+        };
+        let steps =
+            edges.ends().iter().filter(along).map(|ends| (frame[ends[1] as usize].z - frame[ends[0] as usize].z).abs());
+        let (sum, count) = steps.fold((0.0, 0), |(sum, count), step| (sum + step, count + 1));
+        sum / count as f32
+    };
+    assert!(slope(0) > 2.0 * slope(1), "{} {}", slope(0), slope(1));
+}
+
+#[test]
+fn cloth_that_keeps_its_area_does_not_grow() {
+    let motion = squeezed_motion(10, &[0.0, -0.05, 0.0]);
+    let cloth =
+        wrinkle(&motion, RestShape::Pose, &ClothOptions::default(), &dermis_math::progress::NoProgress).unwrap();
+    assert_eq!(cloth.measures.area_lost_after, cloth.measures.area_lost_before);
+    assert_eq!(cloth.sequence.mesh().triangle_count(), motion.mesh().triangle_count());
+}

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use dermis::io::{WriteOptions, check_target, writable_extensions};
+use dermis::io::{WriteOptions, writable_extensions};
 use dermis::mesh::Object;
 use serde::Serialize;
 
@@ -13,6 +13,7 @@ use crate::job::{Facts, Job};
 use crate::motion::{MotionFacts, Words};
 use crate::numbers::counted;
 use crate::options::{BoneForm, Input};
+use crate::stdout_target;
 use crate::text::Text;
 
 const EXAMPLES: &str = "Examples:
@@ -75,7 +76,7 @@ pub(crate) fn convert(
     part: &Input,
     shared: &Shared,
 ) -> Result<ExitCode, Diagnostic> {
-    check_target(output, options)?;
+    stdout_target::check(output, options)?;
     let mut job = Job::new(format!("writing {}", output.display()), shared);
     let mut scene = part.read(input, &job)?;
     job.notes.append(&mut scene.notes);

@@ -4,6 +4,7 @@ mod completions;
 mod convert;
 mod envelope;
 mod inspect;
+mod lod;
 mod man;
 mod pose;
 mod report;
@@ -66,6 +67,7 @@ pub(crate) enum Command {
     Sample(sample::Args),
     Volume(volume::Args),
     Wrinkle(wrinkle::Args),
+    Lod(lod::Args),
     Tissue(tissue::Args),
     View(view::Args),
     Report(report::Args),
@@ -84,6 +86,7 @@ pub(crate) fn run(command: Command, shared: &Shared) -> Result<ExitCode, Diagnos
         Command::Sample(args) => sample::run(&args, shared),
         Command::Volume(args) => volume::run(&args, shared),
         Command::Wrinkle(args) => wrinkle::run(&args, shared),
+        Command::Lod(args) => lod::run(&args, shared),
         Command::Tissue(args) => tissue::run(&args, shared),
         Command::View(args) => view::run(&args, shared),
         Command::Report(args) => report::run(&args, shared),

@@ -86,7 +86,7 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
     if !args.no_open && !open_browser(&url) && !shared.quiet {
         terminal::tell("cannot start a browser; open the address manually\n");
     }
-    interrupt::while_writing(|| server.run(interrupt::asked_to_stop))?;
+    interrupt::while_serving(|| server.run(interrupt::asked_to_stop))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -126,7 +126,7 @@ pub(crate) fn add(assets: &AssetStore, file: &str, shared: &Shared) -> Result<us
 
 fn read(file: &str, shared: &Shared) -> Result<Asset, Diagnostic> {
     let watch = Watch::new(format!("reading {file}"), shared);
-    let scene = input::read(file, &ReadOptions::default(), &watch)?;
+    let scene = input::read(file, &shared.applied(&ReadOptions::default()), &watch)?;
     AssetStore::asset_of(file, scene).in_file(file)
 }
 

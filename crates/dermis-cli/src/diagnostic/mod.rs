@@ -27,7 +27,7 @@ mod usage;
 mod tests;
 
 /// Message after Ctrl-C.
-pub(crate) const STOPPED: &str = "stopped; nothing was written";
+const STOPPED: &str = "stopped; nothing was written";
 
 /// An error report; the names of the fields are the keys of the JSON form.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -94,7 +94,8 @@ impl Diagnostic {
             return Self::stopped();
         }
         if let Some(wrong) = chain().find(|error| hints::is_wrong_result(*error)) {
-            let diagnostic = Self { exit_code: EXIT_MISSED, ..Self::new(wrong.to_string()) };
+            let details = hints::details(wrong);
+            let diagnostic = Self { exit_code: EXIT_MISSED, details, ..Self::new(wrong.to_string()) };
             return diagnostic.maybe_hint(hints::hint(wrong));
         }
         let mut diagnostic = Self::new(headline(hints::unwrapped(error)));

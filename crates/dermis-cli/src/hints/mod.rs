@@ -1,6 +1,7 @@
 //! Details and hints of library errors in terms of options. Libraries do not refer to options of the command line; only
 //! [`options`] does.
 
+mod envelope;
 mod options;
 
 use std::error::Error;
@@ -11,6 +12,7 @@ use dermis::animations::AnimationsError;
 use dermis::bodies::BodyFileError;
 use dermis::io::{self, ErrorKind};
 use dermis::keep_volume::KeepVolumeError;
+use dermis::lod::LodError;
 use dermis::skin::FitError;
 use dermis::skin::envelope::TrainError;
 use dermis::tet::tetrahedra::{Intersection, TetError};
@@ -71,6 +73,7 @@ pub(crate) fn is_stop(error: &(dyn Error + 'static)) -> bool {
         || matches!(error.downcast_ref(), Some(LayeredError::Stopped))
         || matches!(error.downcast_ref(), Some(TetError::Stopped))
         || matches!(error.downcast_ref(), Some(SubjectError::Stopped))
+        || matches!(error.downcast_ref(), Some(LodError::Stopped))
 }
 
 /// Returns whether the error rejects a result rather than the input.
@@ -78,6 +81,7 @@ pub(crate) fn is_wrong_result(error: &(dyn Error + 'static)) -> bool {
     matches!(error.downcast_ref(), Some(ClothError::Area { .. }))
         || matches!(error.downcast_ref(), Some(LayeredError::TooFar { .. }))
         || matches!(error.downcast_ref(), Some(EvaluateError::Extent { .. }))
+        || matches!(error.downcast_ref(), Some(KeepVolumeError::Drift { .. }))
 }
 
 /// Message of errors whose own text is not suitable for the command line.
@@ -109,8 +113,9 @@ pub(crate) fn details(error: &(dyn Error + 'static)) -> Vec<String> {
     let of_select = error.downcast_ref().map(SelectError::details);
     let of_retarget = error.downcast_ref().map(RetargetError::details);
     let of_volume = error.downcast_ref().map(VolumeError::details);
+    let of_kept_volume = error.downcast_ref().map(KeepVolumeError::details);
     let of_envelope = error.downcast_ref().map(EnvelopeError::details);
-    of_select.or(of_retarget).or(of_volume).or(of_envelope).unwrap_or_default()
+    of_select.or(of_retarget).or(of_volume).or(of_kept_volume).or(of_envelope).unwrap_or_default()
 }
 
 fn intersections(count: usize, pairs: &[Intersection]) -> Vec<String> {

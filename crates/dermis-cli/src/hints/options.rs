@@ -8,20 +8,32 @@ use dermis::animations::AnimationsError;
 use dermis::bodies::BodyFileError;
 use dermis::io::{self, ErrorKind};
 use dermis::keep_volume::KeepVolumeError;
+use dermis::lod::LodError;
 use dermis::pose_model::PoseError;
 use dermis::skin::FitError;
-use dermis::skin::envelope::{ExamplesError, TrainError};
 use dermis::tet::tetrahedra::TetError;
 use dermis::tissue::fem::ModelError;
 use dermis::tissue::layered::LayeredError;
 use dermis::train_envelope::EnvelopeError;
 use dermis::{RetargetError, SelectError};
 use dermis_view::ServeError;
+
+use super::envelope::{examples, training, training_set};
+
 /// Hint for the error in terms of options.
 pub(crate) fn hint(error: &(dyn Error + 'static)) -> Option<String> {
     if let Some(error) = error.downcast_ref::<io::Error>() {
         return match error.kind() {
             ErrorKind::Exists => Some("use --force to replace it".to_owned()),
+            ErrorKind::TooLarge { asked, .. } => {
+                Some(format!("if the file is trusted, raise the limit: --max-memory {}M", asked.div_ceil(1 << 20)))
+            }
+            _ => error.hint().map(ToOwned::to_owned),
+        };
+    }
+    if let Some(error) = error.downcast_ref::<LodError>() {
+        return match error {
+            LodError::NoSkin(_) => Some("fit a skin to the frames first: dermis skin FRAMES -o asset.glb".to_owned()),
             _ => error.hint().map(ToOwned::to_owned),
         };
     }
@@ -42,7 +54,7 @@ fn option_hint(error: &(dyn Error + 'static)) -> Option<&'static str> {
         return skin(error);
     }
     if let Some(error) = error.downcast_ref() {
-        return envelope(error);
+        return examples(error);
     }
     if let Some(error) = error.downcast_ref() {
         return volume(error);
@@ -55,6 +67,11 @@ fn option_hint(error: &(dyn Error + 'static)) -> Option<&'static str> {
     }
     if let Some(error) = error.downcast_ref::<RetargetError>() {
         return error.hint();
+    }
+    if let Some(KeepVolumeError::Drift { .. }) = error.downcast_ref() {
+        return Some(
+            "check the extents of rest pose and clip with 'dermis inspect'; select another rest pose with --rest-frame",
+        );
     }
     if let Some(error) = error.downcast_ref::<KeepVolumeError>() {
         return error.hint();
@@ -102,44 +119,6 @@ fn animations(error: &AnimationsError) -> Option<&'static str> {
         AnimationsError::OtherTriangles => Some("export both from the same mesh, with the same order of points"),
         AnimationsError::NoSuchFrame { .. } => Some("give --rest-frame a frame of the first animation"),
         _ => None,
-    }
-}
-
-fn envelope(error: &ExamplesError) -> Option<&'static str> {
-    match error {
-        ExamplesError::Length { .. } => {
-            Some("give one shape per frame of the clip, set their times with --pose-times, or select another --clip")
-        }
-        ExamplesError::OtherMesh { .. } | ExamplesError::OtherTriangles => {
-            Some("export shapes and rig from one mesh with the same order of points")
-        }
-        ExamplesError::OtherSkeleton { .. } => Some("give a clip of the same skeleton"),
-        _ => None,
-    }
-}
-
-fn training(error: &TrainError) -> Option<&'static str> {
-    match error {
-        TrainError::NoInfluence { .. } => {
-            Some("add skin weights, paint a map, widen the maps with --widen, or use --maps auto")
-        }
-        TrainError::NoPoses => Some("give at least one pose a weight above 0"),
-        _ => None,
-    }
-}
-
-fn training_set(error: &EnvelopeError) -> Option<String> {
-    match error {
-        EnvelopeError::NoJoints => Some("give a rigged file, or create one with 'dermis skin'".to_owned()),
-        EnvelopeError::NoShapes => Some("give the shapes of the frames with --targets FILE".to_owned()),
-        EnvelopeError::PoseTimes { .. } => {
-            Some("give one time per shape with --pose-times, in the order of the shapes".to_owned())
-        }
-        EnvelopeError::NoSuchPose { .. } => {
-            Some("give --pose-weight a frame of the clip, from 0, that --frames selects".to_owned())
-        }
-        EnvelopeError::NoMultiWeights => Some("train a model with 'dermis envelope train'".to_owned()),
-        error => error.hint(),
     }
 }
 

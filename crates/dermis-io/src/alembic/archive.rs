@@ -7,9 +7,10 @@
 use std::sync::Arc;
 
 use super::cursor::Cursor;
-use super::ogawa::{Group, Ogawa, SharedBytes};
+use super::ogawa::{Group, Ogawa};
 use super::sampling::TimeSampling;
 use crate::error::Error;
+use crate::mapped::Mapped;
 
 /// The number with which a header states that its metadata follows in full.
 pub(super) const INLINE_METADATA: u8 = 0xff;
@@ -40,7 +41,7 @@ impl Metadata {
 }
 
 impl Archive {
-    pub(super) fn open(bytes: SharedBytes) -> Result<Self, Error> {
+    pub(super) fn open(bytes: Mapped) -> Result<Self, Error> {
         let (ogawa, root) = Ogawa::open(bytes)?;
         if root.len < 6 {
             return Err(Error::malformed(format!("the root group has {} entries; an Alembic archive has 6", root.len)));

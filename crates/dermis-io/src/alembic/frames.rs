@@ -23,6 +23,7 @@ pub(super) struct Frames {
 impl Frames {
     /// Puts the positions of `frame` into `out`.
     pub(super) fn read(&self, frame: usize, out: &mut [Vec3]) -> Result<(), Error> {
+        self.ogawa.revalidate()?;
         let grid = self.grid.as_ref();
         let values = |sample| self.positions.property.values(&self.ogawa, sample);
         let (before, after) = self.positions.sample(grid, frame, values)?;

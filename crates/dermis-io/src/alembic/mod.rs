@@ -26,8 +26,6 @@ mod transform;
 mod values;
 mod writer;
 
-use std::sync::Arc;
-
 use dermis_mesh::Scene;
 
 use crate::error::Error;
@@ -38,5 +36,5 @@ pub(crate) use writer::write;
 
 /// Reads a file.
 pub(crate) fn read(input: &Input, options: &ReadOptions) -> Result<Scene, Error> {
-    reader::read(Arc::new(input.bytes.clone()), options)
+    reader::read(input.bytes.clone(), options)
 }

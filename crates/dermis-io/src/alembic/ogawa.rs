@@ -8,10 +8,9 @@
 //! group that names it again; a walk of the tree must remember the groups that it has visited.
 
 use std::fmt;
-use std::ops::Deref;
-use std::sync::Arc;
 
 use crate::error::Error;
+use crate::mapped::Mapped;
 
 /// Marks an entry of a group as a block.
 pub(super) const DATA: u64 = 1 << 63;
@@ -22,13 +21,10 @@ pub(super) const CLOSED_AT: u64 = 5;
 const HDF5_SIGNATURE: [u8; 8] = [0x89, b'H', b'D', b'F', b'\r', b'\n', 0x1a, b'\n'];
 const HEADER_BYTES: u64 = 16;
 
-/// Bytes in memory or mapped, shared by all who read frames from them.
-pub(super) type SharedBytes = Arc<dyn Deref<Target = [u8]> + Send + Sync>;
-
 /// An open container.
 #[derive(Clone)]
 pub(super) struct Ogawa {
-    bytes: SharedBytes,
+    bytes: Mapped,
 }
 
 /// A group whose entries are known to lie in the file.
@@ -48,7 +44,7 @@ impl fmt::Debug for Ogawa {
 
 impl Ogawa {
     /// Checks the header and finds the root group.
-    pub(super) fn open(bytes: SharedBytes) -> Result<(Self, Group), Error> {
+    pub(super) fn open(bytes: Mapped) -> Result<(Self, Group), Error> {
         if bytes.starts_with(&HDF5_SIGNATURE) {
             return Err(Error::unsupported("this Alembic file is stored in HDF5, which is not read")
                 .with_hint("export it again with the Ogawa backend (the default since Alembic 1.5)"));
@@ -68,6 +64,11 @@ impl Ogawa {
         }
         let root = ogawa.group_at(ogawa.number(8, "the root group")?)?;
         Ok((ogawa, root))
+    }
+
+    /// Error if another program has changed the file.
+    pub(super) fn revalidate(&self) -> Result<(), Error> {
+        self.bytes.revalidate()
     }
 
     /// The size of the file.
@@ -138,10 +139,10 @@ impl Ogawa {
 mod tests {
     use super::*;
 
-    fn container(words: &[u64]) -> SharedBytes {
+    fn container(words: &[u64]) -> Mapped {
         let mut bytes = SIGNATURE.to_vec();
         bytes.extend(words.iter().flat_map(|word| word.to_le_bytes()));
-        Arc::new(bytes)
+        Mapped::of_bytes(bytes)
     }
 
     #[test]

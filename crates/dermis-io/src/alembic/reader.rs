@@ -9,7 +9,6 @@ use glam::Vec3;
 use super::archive::{Archive, Metadata};
 use super::frames::Frames;
 use super::objects::{Opened, Walk, child_properties};
-use super::ogawa::SharedBytes;
 use super::poly_mesh::{FaceSet, FileMesh, POINT_BYTES, check_constant, notes_at, transform_points};
 use super::property::{Compound, Kind, Pod, Property};
 use super::sampling::{Grid, common_grid};
@@ -17,6 +16,7 @@ use super::transform::{Tracked, Transform, world};
 use super::values::Arrays;
 use crate::budget::Budget;
 use crate::error::Error;
+use crate::mapped::Mapped;
 use crate::options::ReadOptions;
 
 /// The archive's metadata key with the frame rate, which Blender and Maya write too.
@@ -27,7 +27,7 @@ pub(super) const METRES_PER_UNIT_KEY: &str = "dermis_metres_per_unit";
 pub(super) const UP_AXIS_KEY: &str = "dermis_up_axis";
 
 /// Reads all meshes of an archive.
-pub(super) fn read(bytes: SharedBytes, options: &ReadOptions) -> Result<Scene, Error> {
+pub(super) fn read(bytes: Mapped, options: &ReadOptions) -> Result<Scene, Error> {
     let archive = Archive::open(bytes)?;
     let mut budget = Budget::for_file(archive.ogawa.len() as u64);
     let mut reader = Reader::new(&archive, options);

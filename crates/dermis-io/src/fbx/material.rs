@@ -1,11 +1,13 @@
-//! Materials, with the images that the file embeds.
+//! Materials, with the images that the file embeds or that are in files beside it.
 
 use std::sync::Arc;
 
 use dermis_mesh::{AlphaMode, Image, Material, Note, Sampler, Texture};
 
+use super::Reader;
+
 /// A material as glTF's model has it.
-pub(super) fn material(material: &ufbx::Material, uv_names: &[String], notes: &mut Vec<Note>) -> Material {
+pub(super) fn material(material: &ufbx::Material, uv_names: &[String], reader: &mut Reader<'_>) -> Material {
     let name = material.element.name.to_string();
     let pbr = &material.pbr;
     let fallback = Material::default();
@@ -18,12 +20,8 @@ pub(super) fn material(material: &ufbx::Material, uv_names: &[String], notes: &m
     };
     let mut texture = |map: &ufbx::MaterialMap, what: &str| {
         let texture = map.texture.as_ref().filter(|_| map.texture_enabled)?;
-        let found = embedded(texture, uv_names);
-        if found.is_none() {
-            notes
-                .push(Note::at(name.clone(), format!("the {what} texture is not embedded in the file and is skipped")));
-        }
-        found
+        let image = embedded(texture).or_else(|| reader.image(texture, &name, what))?;
+        Some(used(texture, image, uv_names))
     };
     let base_color_texture = texture(&pbr.base_color, "base colour");
     let normal_texture = texture(&pbr.normal_map, "normal");
@@ -50,23 +48,50 @@ pub(super) fn material(material: &ufbx::Material, uv_names: &[String], notes: &m
     }
 }
 
-fn embedded(texture: &ufbx::Texture, uv_names: &[String]) -> Option<Texture> {
+impl Reader<'_> {
+    /// The image of a texture in a file beside this one. A missing file is noted, never an error.
+    fn image(&mut self, texture: &ufbx::Texture, material: &str, what: &str) -> Option<Arc<Image>> {
+        let names = [&*texture.relative_filename, &*texture.filename, &*texture.absolute_filename];
+        let key = names.join("\n");
+        if let Some(known) = self.images.get(&key) {
+            return known.clone();
+        }
+        let read = self.beside(&names).and_then(|path| crate::mapped::read_whole(&path));
+        let image = match read {
+            Ok(bytes) => Some(Arc::new(image(file_name(&texture.filename), bytes))),
+            Err(error) => {
+                let message = format!("the {what} texture is not embedded in the file and is skipped: {error}");
+                self.notes.push(Note::at(material, message));
+                None
+            }
+        };
+        self.images.insert(key, image.clone());
+        image
+    }
+}
+
+fn embedded(texture: &ufbx::Texture) -> Option<Arc<Image>> {
     let of_video = texture.video.as_ref().map_or(&[][..], |video| &video.content);
     let bytes: &[u8] = if texture.content.is_empty() { of_video } else { &texture.content };
-    let mime_type = match bytes {
+    (!bytes.is_empty()).then(|| Arc::new(image(file_name(&texture.filename), bytes.to_vec())))
+}
+
+fn file_name(path: &str) -> String {
+    path.rsplit(['/', '\\']).next().unwrap_or_default().to_owned()
+}
+
+fn image(name: String, bytes: Vec<u8>) -> Image {
+    let mime_type = match bytes.as_slice() {
         [0x89, b'P', b'N', b'G', ..] => "image/png",
         [0xff, 0xd8, ..] => "image/jpeg",
-        [] => return None,
         _ => "application/octet-stream",
     };
-    let path = texture.filename.to_string();
-    let name = path.rsplit(['/', '\\']).next().unwrap_or_default().to_owned();
+    Image { name, mime_type: mime_type.to_owned(), bytes }
+}
+
+fn used(texture: &ufbx::Texture, image: Arc<Image>, uv_names: &[String]) -> Texture {
     let wrap = |mode: ufbx::WrapMode| if mode == ufbx::WrapMode::Clamp { 33071 } else { 10497 };
     let uv_set = uv_names.iter().position(|name| **name == *texture.uv_set).unwrap_or(0) as u32;
-    Some(Texture {
-        image: Arc::new(Image { name, mime_type: mime_type.to_owned(), bytes: bytes.to_vec() }),
-        uv_set,
-        factor: 1.0,
-        sampler: Sampler { wrap_s: wrap(texture.wrap_u), wrap_t: wrap(texture.wrap_v), ..Sampler::default() },
-    })
+    let sampler = Sampler { wrap_s: wrap(texture.wrap_u), wrap_t: wrap(texture.wrap_v), ..Sampler::default() };
+    Texture { image, uv_set, factor: 1.0, sampler }
 }

@@ -4,7 +4,7 @@ use dermis_mesh::polygons::flip_v;
 use dermis_mesh::{CornerData, Note, PolygonMesh, Polygons, TriMesh};
 use glam::{DAffine3, DMat3, DVec3, Vec2, Vec3, Vec4};
 
-use super::material;
+use super::{Reader, material};
 use crate::error::Error;
 
 /// The mesh of `node`, its points placed by `placement`.
@@ -12,13 +12,13 @@ pub(super) fn shape(
     node: &ufbx::Node,
     mesh: &ufbx::Mesh,
     placement: DAffine3,
-    notes: &mut Vec<Note>,
+    reader: &mut Reader<'_>,
 ) -> Result<TriMesh, Error> {
     let faces: Vec<usize> = (0..mesh.faces.len()).filter(|&face| mesh.faces[face].num_indices >= 3).collect();
     if faces.len() < mesh.faces.len() {
         let count = mesh.faces.len() - faces.len();
         let what = format!("{count} faces of fewer than three corners are skipped");
-        notes.push(Note::at(node.element.name.to_string(), what));
+        reader.notes.push(Note::at(node.element.name.to_string(), what));
     }
     // A placement that mirrors turns the faces inside out.
     let mirrors = placement.matrix3.determinant() < 0.0;
@@ -43,7 +43,7 @@ pub(super) fn shape(
     });
     let uv_names: Vec<String> = mesh.uv_sets.iter().map(|set| set.name.to_string()).collect();
     let (uvs, colors) = (uvs.collect(), colors.collect());
-    let (materials, polygon_materials) = materials(node, mesh, &faces, &uv_names, notes);
+    let (materials, polygon_materials) = materials(node, mesh, &faces, &uv_names, reader);
     let polygon_mesh = PolygonMesh {
         points: mesh.vertices.iter().map(|p| placement.transform_point3(DVec3::new(p.x, p.y, p.z)).as_vec3()).collect(),
         polygons: Polygons {
@@ -86,10 +86,10 @@ fn materials(
     mesh: &ufbx::Mesh,
     faces: &[usize],
     uv_names: &[String],
-    notes: &mut Vec<Note>,
+    reader: &mut Reader<'_>,
 ) -> (Vec<dermis_mesh::Material>, Vec<u32>) {
     let list = if node.materials.is_empty() { &mesh.materials } else { &node.materials };
-    let materials: Vec<_> = list.iter().map(|material| material::material(material, uv_names, notes)).collect();
+    let materials: Vec<_> = list.iter().map(|material| material::material(material, uv_names, reader)).collect();
     if materials.is_empty() {
         return (Vec::new(), Vec::new());
     }

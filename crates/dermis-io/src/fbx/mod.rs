@@ -4,24 +4,30 @@
 //! animation stack with curves a clip of it, sampled at the file's frame rate; a mesh below a joint or a moving node is
 //! a rigid part of it; one that nothing moves is placed in the world. Units, axes and rate are carried, not converted.
 //!
-//! The library gets a bound on its memory from the size of the file, and opens no other file.
+//! The library gets a bound on its memory from the size of the file, and opens no other file; geometry caches and textures
+//! are opened here, if they are among the [`crate::neighbours`] of the file.
 
+mod cache;
 mod material;
 mod mesh;
 mod rig;
+mod shapes;
 mod signed_shapes;
 mod write;
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use dermis_mesh::pose::bake;
-use dermis_mesh::{Note, Object, Scene, Units, UpAxis};
+use dermis_mesh::{Image, Note, Object, Scene, Units, UpAxis};
 use glam::{DAffine3, DVec3};
 
 use crate::budget::Budget;
 use crate::error::Error;
 use crate::frame_rate;
 use crate::input::Input;
+use crate::neighbours::Neighbours;
 use crate::options::ReadOptions;
 pub(crate) use write::write;
 
@@ -36,7 +42,7 @@ const RECORDED: &str = "dermis_recorded_frames";
 const LIBRARY_BYTES_PER_BYTE: usize = 128;
 const LIBRARY_BYTES: usize = 128 << 20;
 /// Nodes within nodes.
-const MAX_NESTED: u32 = 256;
+const MAX_NESTED: u32 = 4096;
 
 /// Reads a file.
 pub(crate) fn read(input: &Input, options: &ReadOptions) -> Result<Scene, Error> {
@@ -47,8 +53,15 @@ pub(crate) fn read(input: &Input, options: &ReadOptions) -> Result<Scene, Error>
     let asked = options.frame_rate_hz.filter(|rate| rate.is_finite() && *rate > 0.0);
     let stated = Some(stated).filter(|rate| rate.is_finite() && *rate > 0.0);
     let rate_hz = asked.or(stated).unwrap_or_else(|| frame_rate::assumed(options, &mut notes));
-    let mut reader =
-        Reader { scene: &scene, rate_hz, asked: asked.is_some(), budget: Budget::for_file(bytes.len() as u64), notes };
+    let mut reader = Reader {
+        scene: &scene,
+        rate_hz,
+        asked: asked.is_some(),
+        budget: Budget::for_file(bytes.len() as u64),
+        notes,
+        neighbours: Neighbours::of(input, options)?,
+        images: BTreeMap::new(),
+    };
     let mut joints = rig::Joints::new(&mut reader)?;
     let mut objects = Vec::new();
     for node in scene.nodes.iter() {
@@ -73,10 +86,9 @@ pub(crate) fn read(input: &Input, options: &ReadOptions) -> Result<Scene, Error>
 
 fn load(bytes: &[u8]) -> Result<ufbx::SceneRoot, Error> {
     let limit = bytes.len().saturating_mul(LIBRARY_BYTES_PER_BYTE).saturating_add(LIBRARY_BYTES);
-    let allocator = || ufbx::AllocatorOpts { memory_limit: limit, ..ufbx::AllocatorOpts::default() };
     let options = ufbx::LoadOpts {
-        temp_allocator: allocator(),
-        result_allocator: allocator(),
+        temp_allocator: allocator(limit),
+        result_allocator: allocator(limit),
         file_format: ufbx::FileFormat::Fbx,
         load_external_files: false,
         node_depth_limit: MAX_NESTED,
@@ -96,6 +108,10 @@ fn load(bytes: &[u8]) -> Result<ufbx::SceneRoot, Error> {
     })
 }
 
+fn allocator(memory_limit: usize) -> ufbx::AllocatorOpts {
+    ufbx::AllocatorOpts { memory_limit, ..ufbx::AllocatorOpts::default() }
+}
+
 struct Reader<'a> {
     scene: &'a ufbx::Scene,
     rate_hz: f64,
@@ -103,6 +119,10 @@ struct Reader<'a> {
     asked: bool,
     budget: Budget,
     notes: Vec<Note>,
+    /// Files that the file may name; `None` if it is in memory.
+    neighbours: Option<Neighbours>,
+    /// Images of other files, by the name in the texture.
+    images: BTreeMap<String, Option<Arc<Image>>>,
 }
 
 impl Reader<'_> {
@@ -112,6 +132,26 @@ impl Reader<'_> {
         own.filter(|rate| !self.asked && rate.is_finite() && *rate > 0.0).unwrap_or(self.rate_hz)
     }
 
+    /// The first of `names` that is a file that may be opened: as it is named, or by its last part beside the FBX file.
+    fn beside(&self, names: &[&str]) -> Result<PathBuf, Error> {
+        let Some(neighbours) = &self.neighbours else {
+            return Err(Error::unsupported("the data lie in another file").with_hint("read the FBX file by its path"));
+        };
+        let mut problem = None;
+        for name in names.iter().filter(|name| !name.is_empty()) {
+            let name = name.replace('\\', "/");
+            let last = name.rsplit('/').next().unwrap_or_default();
+            // Absolute paths are those of the machine that wrote the file.
+            for name in [name.as_str(), last] {
+                match neighbours.find(name) {
+                    Ok(path) => return Ok(path),
+                    Err(error) => problem = problem.or(Some(error)),
+                }
+            }
+        }
+        Err(problem.unwrap_or_else(|| Error::malformed("the file names no other file")))
+    }
+
     fn object(&mut self, node: &ufbx::Node, mesh: &ufbx::Mesh, joints: &mut rig::Joints<'_>) -> Result<Object, Error> {
         let name = node.element.name.to_string();
         let (carrier, placement) = joints.carrier(node);
@@ -119,12 +159,19 @@ impl Reader<'_> {
             return Err(Error::malformed("the transform of the mesh is not finite"));
         }
         self.budget.take("the mesh", mesh.num_indices.saturating_add(mesh.num_vertices), 128)?;
-        let shaped = Arc::new(mesh::shape(node, mesh, placement, &mut self.notes)?);
-        match joints.rig(self, node, mesh, &shaped, (carrier, placement))? {
+        let shaped = Arc::new(mesh::shape(node, mesh, placement, self)?);
+        if let Some(object) = self.cached(node, mesh, &shaped, joints)? {
+            return Ok(object);
+        }
+        match joints.rig(self, mesh, &shaped, (carrier, placement))? {
             Some((rig, clips)) if node.element.props.find_prop(RECORDED).is_some() && !clips.is_empty() => {
                 Ok(Object::of_sequence(name, bake(&shaped, &rig, &clips[0])?))
             }
-            Some((rig, clips)) => Ok(Object::of_rig(name, shaped, rig, clips)),
+            Some((rig, clips)) => {
+                let layer = rig::dual_quaternions(mesh).filter(|_| !rig.joints().is_empty());
+                let deformers = layer.map(Into::into).into_iter().collect();
+                Ok(Object { deformers, ..Object::of_rig(name, shaped, rig, clips) })
+            }
             None => Ok(Object::of_mesh(name, shaped)),
         }
     }

@@ -9,9 +9,11 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use dermis_mesh::{Clip, Note, Rig, RigPose, Shape, SkinWeights, TriMesh};
-use glam::{DAffine3, DVec3, Vec3};
+use dermis_mesh::deformer::dual_quaternions::DualQuaternionLayer;
+use dermis_mesh::{Clip, Note, Rig, RigPose, SkinWeights, TriMesh};
+use glam::DAffine3;
 
+use super::shapes::{Target, shapes};
 use super::signed_shapes::{Part, joined};
 use super::{Reader, affine};
 use crate::budget::Budget;
@@ -23,9 +25,12 @@ const STILL: f64 = 1e-6;
 /// Deviation, relative to its size, up to which the bind transform of a node is its stored transform.
 const SAME_PLACE: f64 = 1e-6;
 
+/// Number of frames beyond which an animation is skipped: more than four hours at 30 frames per second.
+const MAX_FRAMES: usize = 500_000;
+
 /// Frames of an animation stack.
 pub(super) struct Take<'a> {
-    stack: &'a ufbx::AnimStack,
+    pub(super) stack: &'a ufbx::AnimStack,
     rate_hz: f64,
     frames: usize,
 }
@@ -58,12 +63,20 @@ impl<'a> Joints<'a> {
         let empty = stacks.iter().filter(|stack| !has_curves(stack)).map(|stack| stack.element.name.to_string());
         let empty: Vec<String> = empty.map(|name| format!("'{name}'")).collect();
         if !empty.is_empty() {
-            let what = if empty.len() == 1 { "the animation" } else { "the animations" };
-            reader.notes.push(Note::new(format!("{what} {} without curves skipped", listed_with_verb(&empty))));
+            let (what, verb) = if empty.len() == 1 { ("animation", "has") } else { ("animations", "have") };
+            let message = format!("the {what} {} {verb} no curves; skipped", empty.join(", "));
+            reader.notes.push(Note::new(message));
         }
         for stack in stacks.into_iter().filter(has_curves) {
             let rate_hz = reader.rate_of(stack);
-            takes.push(Take { stack, rate_hz, frames: frame_count(stack, rate_hz)? });
+            let frames = frame_count(stack, rate_hz)?;
+            if frames > MAX_FRAMES {
+                let name = &*stack.element.name;
+                let what = format!("the animation '{name}' is skipped: {frames} frames are too many");
+                reader.notes.push(Note::new(what));
+                continue;
+            }
+            takes.push(Take { stack, rate_hz, frames });
         }
         let nodes: Vec<&ufbx::Node> = scene.nodes.iter().map(|node| &**node).collect();
         let moving = moving_nodes(&nodes, &takes, &mut reader.budget)?;
@@ -188,18 +201,18 @@ impl<'a> Joints<'a> {
         reader: &mut Reader<'_>,
         rig: &Rig,
         skeleton: Option<usize>,
-        channels: &[(&ufbx::BlendChannel, f64)],
+        targets: &[Target<'_>],
         take: usize,
     ) -> Result<Clip, Error> {
         let transforms = skeleton.map(|skeleton| self.motion(reader, skeleton, take)).transpose()?.unwrap_or_default();
         let Take { stack, rate_hz, frames } = &self.takes[take];
-        reader.budget.take("shape weights", *frames, channels.len() * 4)?;
+        reader.budget.take("shape weights", *frames, targets.len() * 4)?;
         let weights = (0..*frames).flat_map(|frame| {
             let time = stack.time_begin + frame as f64 / rate_hz;
-            let weight = move |(channel, whole): &(&ufbx::BlendChannel, f64)| {
-                (ufbx::evaluate_blend_weight(&stack.anim, channel, time) / whole) as f32
+            let weight = move |target: &Target<'_>| {
+                target.weight(ufbx::evaluate_blend_weight(&stack.anim, target.channel, time)) as f32
             };
-            channels.iter().map(weight)
+            targets.iter().map(weight)
         });
         let weights = weights.collect();
         let clip = Clip::sharing(rig, stack.element.name.to_string(), *rate_hz, transforms, weights)?;
@@ -210,12 +223,11 @@ impl<'a> Joints<'a> {
     pub(super) fn rig(
         &mut self,
         reader: &mut Reader<'_>,
-        node: &ufbx::Node,
         mesh: &ufbx::Mesh,
         shaped: &TriMesh,
         (carrier, placement): (Option<Carrier>, DAffine3),
     ) -> Result<Option<(Rig, Vec<Clip>)>, Error> {
-        let (channels, shapes) = shapes(node, mesh, placement, shaped, reader)?;
+        let (targets, shapes) = shapes(mesh, placement, shaped, reader)?;
         if carrier.is_none() && shapes.is_empty() {
             return Ok(None);
         }
@@ -234,18 +246,14 @@ impl<'a> Joints<'a> {
         let skeleton = carrier.map(|carrier| carrier.skeleton);
         let stored = RigPose {
             transforms: skeleton.map_or_else(Arc::default, |at| Arc::clone(&self.skeletons.list[at].rest)),
-            shape_weights: channels.iter().map(|(channel, whole)| (channel.weight / whole) as f32).collect(),
+            shape_weights: targets.iter().map(|target| target.weight(target.channel.weight) as f32).collect(),
         };
         let rig = rig.with_stored_pose(stored)?;
-        let clips = (0..self.takes.len()).map(|take| self.clip(reader, &rig, skeleton, &channels, take));
+        let clips = (0..self.takes.len()).map(|take| self.clip(reader, &rig, skeleton, &targets, take));
         let clips = clips.collect::<Result<Vec<_>, _>>()?;
-        let parts: Vec<Part> = channels.iter().map(|(channel, _)| Part::of_channel(channel)).collect();
+        let parts: Vec<Part> = targets.iter().map(Target::part).collect();
         joined(shaped, rig, clips, &parts).map(Some)
     }
-}
-
-fn listed_with_verb(names: &[String]) -> String {
-    format!("{} {}", names.join(", "), if names.len() == 1 { "is" } else { "are" })
 }
 
 /// Index of a node among those of the file.
@@ -300,9 +308,6 @@ fn skin_source(node: &ufbx::Node, mesh: &ufbx::Mesh, notes: &mut Vec<Note>) -> O
     let skin = mesh.skin_deformers.first()?;
     if mesh.skin_deformers.len() > 1 {
         note("only the first of the mesh's skins is taken");
-    }
-    if matches!(skin.skinning_method, ufbx::SkinningMethod::DualQuaternion | ufbx::SkinningMethod::BlendedDqLinear) {
-        note("skinning by dual quaternions is taken as linear blend skinning");
     }
     let mut source = SkinSource {
         nodes: Vec::new(),
@@ -370,6 +375,20 @@ fn weights(mesh: &ufbx::Mesh, order: &[u32]) -> SkinWeights {
     SkinWeights::from_rows(rows)
 }
 
+/// The layer of a mesh that is skinned by dual quaternions; `None` if it is skinned linearly.
+pub(super) fn dual_quaternions(mesh: &ufbx::Mesh) -> Option<DualQuaternionLayer> {
+    let skin = mesh.skin_deformers.first()?;
+    match skin.skinning_method {
+        ufbx::SkinningMethod::DualQuaternion => Some(DualQuaternionLayer::default()),
+        ufbx::SkinningMethod::BlendedDqLinear => {
+            let weight = |vertex: usize| skin.vertices.get(vertex).map_or(0.0, |of_vertex| of_vertex.dq_weight as f32);
+            let weights = (0..mesh.num_vertices).map(|vertex| weight(vertex).clamp(0.0, 1.0));
+            DualQuaternionLayer::new(weights.collect()).ok()
+        }
+        _ => None,
+    }
+}
+
 /// The joints of one vertex, their weights summing to 1.
 fn row(skin: &ufbx::SkinDeformer, vertex: usize, joints: &[Option<u32>]) -> Vec<(u32, f32)> {
     let range = skin.vertices.get(vertex).map_or(0..0, |of_vertex| {
@@ -387,37 +406,13 @@ fn row(skin: &ufbx::SkinDeformer, vertex: usize, joints: &[Option<u32>]) -> Vec<
     bound.into_iter().map(|(joint, weight)| (joint, (weight / sum) as f32)).collect()
 }
 
-/// The blend shape channels, the weight at which each is whole, and their shapes.
-#[allow(clippy::type_complexity, reason = "two lists in step, used once")]
-fn shapes<'a>(
-    node: &ufbx::Node,
-    mesh: &'a ufbx::Mesh,
-    placement: DAffine3,
-    shaped: &TriMesh,
-    reader: &mut Reader<'_>,
-) -> Result<(Vec<(&'a ufbx::BlendChannel, f64)>, Vec<Shape>), Error> {
-    let (mut channels, mut shapes) = (Vec::new(), Vec::new());
-    for channel in mesh.blend_deformers.iter().flat_map(|deformer| deformer.channels.iter()) {
-        let Some(whole) = channel.keyframes.last().filter(|key| key.target_weight != 0.0) else { continue };
-        if channel.keyframes.len() > 1 {
-            let what = format!("the in-between targets of '{}' are skipped", &*channel.element.name);
-            reader.notes.push(Note::at(node.element.name.to_string(), what));
-        }
-        reader.budget.take("blend shapes", shaped.point_count(), size_of::<Vec3>())?;
-        let mut offsets = vec![Vec3::ZERO; shaped.point_count()];
-        for (&vertex, offset) in whole.shape.offset_vertices.iter().zip(whole.shape.position_offsets.iter()) {
-            if let Some(slot) = offsets.get_mut(vertex as usize) {
-                *slot = placement.transform_vector3(DVec3::new(offset.x, offset.y, offset.z)).as_vec3();
-            }
-        }
-        channels.push((&**channel, whole.target_weight));
-        shapes.push(Shape { name: channel.element.name.to_string(), offsets, normal_offsets: None });
-    }
-    Ok((channels, shapes))
-}
-
 /// World transform of a node at `time`; `known` caches those of its ancestors.
-fn transform_at(anim: &ufbx::Anim, node: &ufbx::Node, time: f64, known: &mut HashMap<u32, DAffine3>) -> DAffine3 {
+pub(super) fn transform_at(
+    anim: &ufbx::Anim,
+    node: &ufbx::Node,
+    time: f64,
+    known: &mut HashMap<u32, DAffine3>,
+) -> DAffine3 {
     let mut chain: Vec<&ufbx::Node> = Vec::new();
     let mut at = Some(node);
     let mut transform = DAffine3::IDENTITY;

@@ -1,9 +1,18 @@
-//! Media type of an image from its first bytes.
+//! Media type of encoded images, by their first bytes.
 
-/// The media types of core glTF, and the first bytes of their files.
-const SIGNATURES: [(&str, &[u8]); 2] = [("image/png", b"\x89PNG\r\n\x1a\n"), ("image/jpeg", &[0xff, 0xd8, 0xff])];
+/// Media types, the position and value of bytes that files of the type have.
+const SIGNATURES: [(&str, usize, &[u8]); 6] = [
+    ("image/png", 0, b"\x89PNG\r\n\x1a\n"),
+    ("image/jpeg", 0, &[0xff, 0xd8, 0xff]),
+    ("image/webp", 8, b"WEBP"),
+    ("image/ktx2", 0, b"\xabKTX 20\xbb\r\n\x1a\n"),
+    ("image/avif", 4, b"ftypavif"),
+    ("image/vnd-ms.dds", 0, b"DDS "),
+];
 
-/// The media type of a PNG or JPEG; `None` for anything else.
-pub(super) fn core_media_type(bytes: &[u8]) -> Option<&'static str> {
-    SIGNATURES.iter().find(|(_, start)| bytes.starts_with(start)).map(|(media_type, _)| *media_type)
+/// The media type of an image that glTF can hold, in its core or with an extension; `None` for anything else.
+pub(super) fn media_type(bytes: &[u8]) -> Option<&'static str> {
+    let is_of =
+        |(_, at, signature): &&(&str, usize, &[u8])| bytes.get(*at..).is_some_and(|it| it.starts_with(signature));
+    SIGNATURES.iter().find(is_of).map(|(media_type, ..)| *media_type)
 }

@@ -15,6 +15,7 @@ use dermis_mesh::Scene;
 
 use crate::error::Error;
 use crate::input::Input;
+use crate::neighbours::Neighbours;
 use crate::options::ReadOptions;
 
 pub(crate) use write::write;
@@ -23,8 +24,10 @@ pub(crate) use write::write;
 const POINT_ATTRIBUTE: &str = "DERMIS_POINT";
 /// The extension that holds layers on top of an object's motion.
 const DEFORMERS: &str = "DERMIS_deformers";
+/// The extension that names the levels of detail of a node.
+const LEVELS: &str = "MSFT_lod";
 
 /// Reads a file and the files beside it that it names: a `.glb`, or a `.gltf`.
 pub(crate) fn read(input: &Input, options: &ReadOptions) -> Result<Scene, Error> {
-    read::read_scene(&input.bytes, input.folder(), options)
+    read::read_scene(&input.bytes, Neighbours::of(input, options)?.as_ref(), options)
 }

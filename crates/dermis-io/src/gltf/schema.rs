@@ -112,7 +112,12 @@ schema! { "camelCase"
         deformers: Option<serde_json::Value>,
         #[serde(rename = "KHR_node_visibility")]
         visibility: Option<Visibility>,
+        #[serde(rename = "MSFT_lod")]
+        lod: Option<Lod>,
     }
+
+    /// Nodes with coarser versions of a node's mesh.
+    Lod { ids: Vec<usize>, }
 
     Visibility { visible: Option<bool>, }
 
@@ -254,7 +259,21 @@ schema! { "camelCase"
         tex_coord: Option<u32>,
     }
 
-    Texture { source: Option<usize>, sampler: Option<usize>, }
+    Texture { source: Option<usize>, sampler: Option<usize>, extensions: ImageExtensions, }
+
+    /// Images in formats beyond the core of glTF.
+    ImageExtensions {
+        #[serde(rename = "EXT_texture_webp")]
+        webp: Option<ImageSource>,
+        #[serde(rename = "KHR_texture_basisu")]
+        ktx2: Option<ImageSource>,
+        #[serde(rename = "EXT_texture_avif")]
+        avif: Option<ImageSource>,
+        #[serde(rename = "MSFT_texture_dds")]
+        dds: Option<ImageSource>,
+    }
+
+    ImageSource { source: Option<usize>, }
 
     Image { name: String, uri: Option<String>, mime_type: Option<String>, buffer_view: Option<usize>, }
 
@@ -335,6 +354,30 @@ impl Material {
         let others =
             [metallic_roughness_texture, &self.normal_texture, &self.occlusion_texture, &self.emissive_texture];
         std::iter::once(base_color_texture).chain(others).flatten().collect()
+    }
+}
+
+impl Texture {
+    /// The image: that of the core, or else that of an extension.
+    pub(super) fn image(&self) -> Option<usize> {
+        let ImageExtensions { webp, ktx2, avif, dds } = &self.extensions;
+        let extended = || [ktx2, webp, avif, dds].into_iter().flatten().find_map(|image| image.source);
+        self.source.or_else(extended)
+    }
+}
+
+impl ImageExtensions {
+    /// The extension for an image of a media type beyond the core, and its name; `None` for other types.
+    pub(super) fn of_image(media_type: &str, image: usize) -> Option<(Self, &'static str)> {
+        let source = Some(ImageSource { source: Some(image) });
+        let none = Self::default();
+        Some(match media_type {
+            "image/webp" => (Self { webp: source, ..none }, "EXT_texture_webp"),
+            "image/ktx2" => (Self { ktx2: source, ..none }, "KHR_texture_basisu"),
+            "image/avif" => (Self { avif: source, ..none }, "EXT_texture_avif"),
+            "image/vnd-ms.dds" => (Self { dds: source, ..none }, "MSFT_texture_dds"),
+            _ => return None,
+        })
     }
 }
 

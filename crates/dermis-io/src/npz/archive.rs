@@ -130,7 +130,7 @@ fn inflate(entry: impl Read, declared: u64) -> Result<Mapped, Error> {
     let mut file = tempfile::tempfile()?;
     std::io::copy(&mut limited, &mut file)?;
     file.rewind()?;
-    Mapped::of_file(file)
+    Mapped::of_nameless(&file)
 }
 
 fn zip_error(error: ZipError, bytes: &[u8]) -> Error {

@@ -47,7 +47,7 @@ pub struct Sparse {
 
 /// Returns the value that `read` makes of the arrays in the archive `path`.
 pub fn read<T>(path: &Path, read: impl FnOnce(&mut dyn Arrays) -> Result<T, Error>) -> Result<T, Error> {
-    with_arrays(Mapped::open(path)?, read).map_err(|error| error.in_file(path))
+    with_arrays(Mapped::open(path, true)?, read).map_err(|error| error.in_file(path))
 }
 
 /// Returns the value that `read` makes of the arrays in the contents of an archive.

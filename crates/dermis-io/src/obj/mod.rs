@@ -3,7 +3,7 @@
 //! A point is a `v` line: their order is kept, none is merged and none dropped. Polygons keep their corners; `vt`
 //! and `vn` make vertices of them. All `o` and `g` groups are one object. Colours behind a position are sRGB, as
 //! Blender writes them. Of material libraries `Kd`, `Ke`, `d`, `Tr`, `Pr`, `Pm` and `map_Kd` are used; libraries and
-//! images are looked for beside the file or below it, nowhere else. Lines, curves and surfaces are skipped.
+//! images are looked for in [`crate::neighbours`], nowhere else. Lines, curves and surfaces are skipped.
 
 mod lines;
 mod mtl;
@@ -17,16 +17,17 @@ use glam::Vec3;
 
 use crate::error::Error;
 use crate::input::Input;
+use crate::neighbours::Neighbours;
 use crate::options::ReadOptions;
 
 pub use lines::lines;
 pub(crate) use write::{write, write_mesh};
 
 /// Reads a file and the material libraries beside it; without a folder, materials have no more than names.
-pub(crate) fn read(input: &Input, _options: &ReadOptions) -> Result<Scene, Error> {
+pub(crate) fn read(input: &Input, options: &ReadOptions) -> Result<Scene, Error> {
     let mut parsed = parse::parse(&input.bytes)?;
-    if let Some(folder) = input.folder() {
-        mtl::read(folder, &parsed.libraries, &mut parsed.mesh.materials, &mut parsed.notes);
+    if let Some(neighbours) = Neighbours::of(input, options)? {
+        mtl::read(&neighbours, &parsed.libraries, &mut parsed.mesh.materials, &mut parsed.notes);
     }
     let name = parsed.name.unwrap_or_else(|| input.name.clone());
     let object = Object::of_mesh(name, Arc::new(parsed.mesh.into_tri_mesh()?));

@@ -1,37 +1,34 @@
 //! Material libraries of OBJ files.
 
 use std::fmt::Write as _;
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use dermis_mesh::{AlphaMode, Image, Material, Note, Sampler, Texture};
 
 use crate::error::Error;
+use crate::mapped::read_whole;
+use crate::neighbours::Neighbours;
 use crate::output::Job;
 
-/// Fills `materials`, which have names, from the libraries in `folder`. What is missing is noted, never an error.
-pub(super) fn read(folder: &Path, libraries: &[String], materials: &mut [Material], notes: &mut Vec<Note>) {
+/// Fills `materials`, which have names, from the libraries among `neighbours`. Missing files are noted, never an error.
+pub(super) fn read(neighbours: &Neighbours, libraries: &[String], materials: &mut [Material], notes: &mut Vec<Note>) {
     for library in libraries {
-        let Some(path) = beside(folder, library) else {
-            notes.push(Note::at(library, "the material library lies elsewhere and is skipped"));
-            continue;
-        };
-        match std::fs::read(&path) {
-            Ok(bytes) => read_library(folder, &String::from_utf8_lossy(&bytes), materials, notes),
-            Err(_) => notes.push(Note::at(library, "the material library cannot be read; its materials are plain")),
+        match contents(neighbours, library) {
+            Ok(bytes) => read_library(neighbours, &String::from_utf8_lossy(&bytes), materials, notes),
+            Err(error) => {
+                notes.push(Note::at(library, format!("the material library is skipped: {error}")));
+            }
         }
     }
 }
 
-/// A file that a file names, if it is meant to lie beside it or below: nothing may lead elsewhere.
-fn beside(folder: &Path, name: &str) -> Option<PathBuf> {
-    let name = name.replace('\\', "/");
-    let relative = Path::new(&name);
-    let inside = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
-    (!name.is_empty() && relative.components().all(inside)).then(|| folder.join(relative))
+/// Contents of a file that a file names.
+fn contents(neighbours: &Neighbours, name: &str) -> Result<Vec<u8>, Error> {
+    read_whole(&neighbours.find(&name.replace('\\', "/"))?)
 }
 
-fn read_library(folder: &Path, text: &str, materials: &mut [Material], notes: &mut Vec<Note>) {
+fn read_library(neighbours: &Neighbours, text: &str, materials: &mut [Material], notes: &mut Vec<Note>) {
     let mut current: Option<usize> = None;
     for line in text.lines() {
         let line = line.trim();
@@ -53,7 +50,7 @@ fn read_library(folder: &Path, text: &str, materials: &mut [Material], notes: &m
             ("Tr", [transparency, ..]) if finite => set_alpha(material, 1.0 - transparency),
             ("Pr", [roughness, ..]) if finite => material.roughness = *roughness,
             ("Pm", [metallic, ..]) if finite => material.metallic = *metallic,
-            ("map_Kd", _) => material.base_color_texture = texture(folder, rest, notes),
+            ("map_Kd", _) => material.base_color_texture = texture(neighbours, rest, notes),
             _ => {}
         }
     }
@@ -64,14 +61,12 @@ fn set_alpha(material: &mut Material, alpha: f32) {
     material.alpha_mode = if alpha < 1.0 { AlphaMode::Blend } else { AlphaMode::Opaque };
 }
 
-fn texture(folder: &Path, rest: &str, notes: &mut Vec<Note>) -> Option<Texture> {
+fn texture(neighbours: &Neighbours, rest: &str, notes: &mut Vec<Note>) -> Option<Texture> {
     // Options come before the name; without any, the name may have spaces.
     let name = if rest.starts_with('-') { rest.split_whitespace().last()? } else { rest };
-    let bytes = beside(folder, name).and_then(|path| std::fs::read(path).ok());
-    let Some(bytes) = bytes else {
-        notes.push(Note::at(name, "the image cannot be read beside the file and is skipped"));
-        return None;
-    };
+    let bytes = contents(neighbours, name)
+        .map_err(|error| notes.push(Note::at(name, format!("the image is skipped: {error}"))))
+        .ok()?;
     let file_name = Path::new(name).file_name().unwrap_or_default().to_string_lossy().into_owned();
     let image = Image { mime_type: mime_type(&file_name).to_owned(), name: file_name, bytes };
     Some(Texture { image: Arc::new(image), uv_set: 0, factor: 1.0, sampler: Sampler::default() })
@@ -171,13 +166,19 @@ fn image_name(images: &mut Vec<(Arc<Image>, String)>, image: &Arc<Image>, shape:
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::ReadOptions;
 
     #[test]
     fn names_that_lead_elsewhere_are_refused() {
-        let folder = Path::new("here");
-        assert_eq!(beside(folder, "sub\\skin.png"), Some(PathBuf::from("here/sub/skin.png")));
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("sub")).unwrap();
+        for name in ["a.obj", "sub/skin.png"] {
+            std::fs::write(folder.path().join(name), b"x").unwrap();
+        }
+        let neighbours = Neighbours::around(&folder.path().join("a.obj"), &ReadOptions::default()).unwrap();
+        assert_eq!(contents(&neighbours, "sub\\skin.png").unwrap(), b"x");
         for name in ["../secret", "/etc/hosts", "a/../../b", ""] {
-            assert_eq!(beside(folder, name), None, "{name}");
+            assert!(contents(&neighbours, name).is_err(), "{name}");
         }
     }
 

@@ -46,7 +46,7 @@ pub struct BodyFile {
 
 /// Reads the body model in the file `path`: an `.npz` archive or a pickle, whatever its extension.
 pub fn read(path: &Path) -> Result<BodyFile, Error> {
-    of_mapped(Mapped::open(path)?).map_err(|error| error.in_file(path))
+    of_mapped(Mapped::open(path, true)?).map_err(|error| error.in_file(path))
 }
 
 /// Reads the body model in the contents of a file.
@@ -66,13 +66,13 @@ fn of_mapped(bytes: Mapped) -> Result<BodyFile, Error> {
 /// Returns whether the archive `path` has a body in SMPL's layout.
 pub fn is_body(path: &Path) -> bool {
     let has_template = |arrays: &mut dyn Arrays| Ok(arrays.array("v_template")?.is_some());
-    Mapped::open(path).and_then(|bytes| npz::with_arrays(bytes, has_template)).unwrap_or(false)
+    Mapped::open(path, true).and_then(|bytes| npz::with_arrays(bytes, has_template)).unwrap_or(false)
 }
 
 /// The motions in the archive `path`, which may have no body; none if it has no `poses`.
 pub fn read_motions(path: &Path, joints: usize) -> Result<Vec<BodyMotion>, Error> {
     let read = |arrays: &mut dyn Arrays| motion::motions(arrays, joints, &mut Vec::new());
-    npz::with_arrays(Mapped::open(path)?, read).map_err(|error| error.in_file(path))
+    npz::with_arrays(Mapped::open(path, true)?, read).map_err(|error| error.in_file(path))
 }
 
 /// Reads a pickle as a scene of one rigged object.

@@ -32,9 +32,9 @@ pub(crate) fn read(input: &Input, _options: &ReadOptions) -> Result<Scene, Error
         return scene(&input.bytes, None, &input.name);
     };
     let [node, ele] = pair(path);
-    let nodes =
-        Mapped::open(&node).map_err(|error| error.in_file(&node).with_hint("the nodes are in a file of their own"))?;
-    let elements = ele.exists().then(|| Mapped::open(&ele)).transpose()?;
+    let nodes = Mapped::open(&node, false)
+        .map_err(|error| error.in_file(&node).with_hint("the nodes are in a file of their own"))?;
+    let elements = ele.exists().then(|| Mapped::open(&ele, false)).transpose()?;
     scene(&nodes, elements.as_deref(), &input.name)
 }
 

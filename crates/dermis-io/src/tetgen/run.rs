@@ -42,7 +42,7 @@ pub fn run(skin: &TriMesh, inner: &[Vec3], options: &TetgenOptions) -> Result<Te
     if !output.status.success() || !made.exists() {
         return Err(failed(options, &output));
     }
-    let scene = super::read(&Input::open(&made)?, &ReadOptions::default())?;
+    let scene = super::read(&Input::open(&made, false)?, &ReadOptions::default())?;
     let tets = scene.objects.into_iter().next().and_then(|object| object.tets);
     let tets = tets.ok_or_else(|| Error::malformed("TetGen made no tetrahedra"))?;
     let expected = skin.points().iter().chain(inner);

@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod hand_written;
+mod odd_stages;
 mod scenes;
 
 use std::path::Path;

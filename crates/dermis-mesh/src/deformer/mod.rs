@@ -4,6 +4,7 @@
 //! contains the stored form of a layer, a JSON object and named buffers. [`Deformer::decode`] and [`Deformer::encode`]
 //! are the only conversions between the two forms and the only code with the names of the kinds.
 
+pub mod dual_quaternions;
 pub mod multi_weights;
 pub mod volume;
 
@@ -12,15 +13,19 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use self::dual_quaternions::{DualQuaternionError, DualQuaternionLayer};
 use self::multi_weights::{MultiWeightsError, MultiWeightsLayer};
 use self::volume::{EffectsError, VolumeOptions};
 
+const DUAL_QUATERNIONS: &str = "dual_quaternions";
 const MULTI_WEIGHTS: &str = "multi_weights";
 const VOLUME: &str = "volume";
 
 /// A layer on top of an object's motion.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Deformer {
+    /// Dual quaternions that replace the linear skin (Kavan et al. 2008).
+    DualQuaternions(Arc<DualQuaternionLayer>),
     /// Multi-weights that replace the linear skin (Wang & Phillips 2002).
     MultiWeights(Arc<MultiWeightsLayer>),
     /// Constant volume (Rohmer, Hahmann & Cani 2010).
@@ -42,6 +47,9 @@ pub struct StoredDeformer {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DeformerError {
+    /// Invalid dual quaternions.
+    #[error(transparent)]
+    DualQuaternions(#[from] DualQuaternionError),
     /// Invalid multi-weights.
     #[error(transparent)]
     MultiWeights(#[from] MultiWeightsError),
@@ -54,6 +62,7 @@ impl Deformer {
     /// Name of the kind of the layer; empty if an unknown layer has none.
     pub fn kind(&self) -> &str {
         match self {
+            Self::DualQuaternions(_) => DUAL_QUATERNIONS,
             Self::MultiWeights(_) => MULTI_WEIGHTS,
             Self::Volume(_) => VOLUME,
             Self::Unknown(stored) => stored.kind().unwrap_or_default(),
@@ -63,6 +72,7 @@ impl Deformer {
     /// Decodes a stored layer. Layers of other kinds become [`Deformer::Unknown`].
     pub fn decode(stored: StoredDeformer) -> Result<Self, DeformerError> {
         match stored.kind() {
+            Some(DUAL_QUATERNIONS) => Ok(Self::DualQuaternions(Arc::new(DualQuaternionLayer::decode(stored)?))),
             Some(MULTI_WEIGHTS) => Ok(Self::MultiWeights(Arc::new(MultiWeightsLayer::decode(stored)?))),
             Some(VOLUME) => decode_volume(stored).map(|options| Self::Volume(Arc::new(options))),
             _ => Ok(Self::Unknown(stored)),
@@ -72,12 +82,19 @@ impl Deformer {
     /// Encodes the layer for a file.
     pub fn encode(&self) -> StoredDeformer {
         let mut stored = match self {
+            Self::DualQuaternions(layer) => layer.encode(),
             Self::MultiWeights(layer) => layer.encode(),
             Self::Volume(options) => encode_volume(options),
             Self::Unknown(stored) => return stored.clone(),
         };
         stored.settings.insert("type".to_owned(), self.kind().into());
         stored
+    }
+}
+
+impl From<DualQuaternionLayer> for Deformer {
+    fn from(layer: DualQuaternionLayer) -> Self {
+        Self::DualQuaternions(Arc::new(layer))
     }
 }
 

@@ -10,6 +10,9 @@ use crate::tri_mesh::TriMesh;
 
 pub use skin_weights::SkinWeights;
 
+/// Maximum absolute value of a number in a transform: solvers multiply four of them.
+const MAX_NUMBER: f64 = 1e60;
+
 /// One joint of a [`Rig`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Joint {
@@ -96,7 +99,7 @@ pub enum RigError {
         name: String,
     },
     /// The bind transform of a joint is not finite.
-    #[error("the transform of joint {joint} ('{name}') is not finite")]
+    #[error("the transform of joint {joint} ('{name}') is not finite, or larger than 1e60")]
     JointNotFinite {
         /// The offending joint.
         joint: usize,
@@ -146,7 +149,7 @@ pub enum RigError {
     #[error("invalid frame rate {0} fps: it must be positive and finite")]
     FrameRate(f64),
     /// A transform or shape weight of a clip is not finite.
-    #[error("clip '{clip}', frame {frame}: {what} {index} is not finite")]
+    #[error("clip '{clip}', frame {frame}: {what} {index} is not finite, or larger than 1e60")]
     ClipNotFinite {
         /// Name of the clip.
         clip: String,
@@ -194,7 +197,7 @@ impl Rig {
         expect_length("joint transforms", pose.transforms.len(), self.joints.len())?;
         expect_length("shape weights", pose.shape_weights.len(), self.shapes.len())?;
         let not_finite = |what, index| RigError::ClipNotFinite { clip: "stored pose".into(), frame: 0, what, index };
-        if let Some(joint) = pose.transforms.iter().position(|transform| !transform.is_finite()) {
+        if let Some(joint) = pose.transforms.iter().position(|transform| !is_usable(transform)) {
             return Err(not_finite("joint transform", joint));
         }
         if let Some(shape) = pose.shape_weights.iter().position(|weight| !weight.is_finite()) {
@@ -311,13 +314,18 @@ impl Rig {
     }
 }
 
+/// Returns whether all numbers of a transform are finite and small enough for solvers.
+pub(crate) fn is_usable(transform: &DAffine3) -> bool {
+    transform.to_cols_array().iter().all(|number| number.abs() <= MAX_NUMBER)
+}
+
 fn check_joints(joints: &[Joint]) -> Result<(), RigError> {
     let count = joints.len();
     for (index, joint) in joints.iter().enumerate() {
         if let Some(parent) = joint.parent.filter(|&parent| parent >= count) {
             return Err(RigError::NoSuchParent { joint: index, name: joint.name.clone(), parent, count });
         }
-        if !joint.inverse_bind.is_finite() {
+        if !is_usable(&joint.inverse_bind) {
             return Err(RigError::JointNotFinite { joint: index, name: joint.name.clone() });
         }
     }

@@ -15,7 +15,7 @@ use glam::DVec3;
 use rayon::prelude::*;
 
 use super::design_matrix::DesignMatrix;
-use super::influences::Influences;
+use super::influences::InfluenceMaps;
 use super::linear::{Subset, skinned};
 use super::local_ridge::{Components, Ridge, Symmetric};
 use super::solve::Columns;
@@ -47,10 +47,17 @@ impl Curve {
     }
 }
 
+impl Curve {
+    /// Smallest error of all values and of the linear skin.
+    pub fn least(&self) -> f64 {
+        self.errors.iter().map(|(_, error)| *error).fold(self.linear_error, f64::min)
+    }
+}
+
 /// Computes the curve; `None` if there are too few poses. Stops if `progress` requests it.
 pub(super) fn cross_validate(
     subset: &Subset<'_>,
-    influences: &Influences,
+    influences: &InfluenceMaps,
     underlying: &UnderlyingSkin<'_>,
     options: &TrainOptions,
     progress: &dyn Progress,
@@ -90,7 +97,7 @@ fn spread(points: &[u32]) -> Vec<u32> {
 struct Fold<'a> {
     subset: Subset<'a>,
     held: &'a [usize],
-    influences: &'a Influences,
+    influences: &'a InfluenceMaps,
     linear: dermis_mesh::SkinWeights,
     homes: Vec<HeldOut>,
     options: &'a TrainOptions,
@@ -108,7 +115,7 @@ impl<'a> Fold<'a> {
     fn new(
         subset: &Subset<'a>,
         held: &'a [usize],
-        influences: &'a Influences,
+        influences: &'a InfluenceMaps,
         underlying: &UnderlyingSkin<'_>,
         options: &'a TrainOptions,
     ) -> Self {

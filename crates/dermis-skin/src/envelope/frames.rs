@@ -2,16 +2,18 @@
 //!
 //! Multi-weights replace the linear skin of the rig. Contributions of blend shapes and earlier layers are preserved as
 //! the offset of each point from its position under the linear skin alone. Points whose home bone is singular in a
-//! frame, so that its transform has no inverse, use the linear skin.
+//! frame, so that its transform has no inverse, use the linear skin. Beyond the range of the examples, multi-weights fade
+//! to the linear skin (`range`).
 
 use std::sync::Arc;
 
 use dermis_mesh::deformer::multi_weights::{MultiWeights, MultiWeightsError, Precision};
 use dermis_mesh::pose::pose_into;
 use dermis_mesh::{Clip, MeshSequence, Rig, RigError, SequenceError, TriMesh};
-use glam::Vec3;
+use glam::{DAffine3, Vec3};
 
 use super::evaluate::{MultiPose, MultiPoser};
+use super::range::{Fading, TrainedRange, fade};
 
 /// Error of [`play`].
 #[derive(Debug, thiserror::Error)]
@@ -29,17 +31,20 @@ pub enum PlayError {
 }
 
 /// Frames of `clip` with `weights` instead of the linear skin of `rig`. `below` are the same frames with the
-/// contributions of the rig and of earlier layers, if these are more than the linear skin.
+/// contributions of the rig and of earlier layers, if these are more than the linear skin. Beyond `range`, the weights
+/// fade to the linear skin.
 pub fn play(
     weights: &MultiWeights,
     mesh: &Arc<TriMesh>,
     rig: &Arc<Rig>,
     clip: &Arc<Clip>,
     below: Option<&MeshSequence>,
+    range: Option<TrainedRange>,
 ) -> Result<MeshSequence, PlayError> {
     let poser = MultiPoser::new(weights, mesh, rig.joints(), Precision::Single)?;
     let linear = Linear { mesh: Arc::clone(mesh), rig: Arc::clone(rig), bare: without_shapes(rig, clip)? };
-    let played = Played { poser, clip: Arc::clone(clip), linear, below: below.cloned() };
+    let fading = range.map(|range| Fading::new(range, weights, mesh, rig.joints()));
+    let played = Played { poser, clip: Arc::clone(clip), linear, below: below.cloned(), fading };
     let read = move |frame: usize, out: &mut [Vec3]| played.read_into(frame, out);
     let sequence = MeshSequence::from_fn(Arc::clone(mesh), clip.frame_count(), clip.frame_rate_hz(), read)?;
     Ok(sequence.starting_at(clip.start_seconds()).named(clip.name()))
@@ -58,6 +63,7 @@ struct Played {
     clip: Arc<Clip>,
     linear: Linear,
     below: Option<MeshSequence>,
+    fading: Option<Fading>,
 }
 
 /// Positions under the linear skin alone.
@@ -75,12 +81,16 @@ impl Played {
         self.poser.set_bones(&mut pose, transforms);
         self.poser.pose_into(&mut pose, out, None);
         let singular = self.poser.singular_points(transforms);
-        if singular.is_empty() && self.below.is_none() {
+        let parts = self.fading.as_ref().and_then(|fading| fading.parts(&self.linear.skinning(transforms)));
+        if singular.is_empty() && self.below.is_none() && parts.is_none() {
             return Ok(());
         }
         let linear = self.linear.frame(frame);
         for point in singular {
             out[point] = linear[point];
+        }
+        if let Some(parts) = parts {
+            fade(out, |point| linear[point], &parts);
         }
         if let Some(below) = &self.below {
             for ((out, below), linear) in out.iter_mut().zip(&*below.frame(frame)?).zip(&linear) {
@@ -92,6 +102,12 @@ impl Played {
 }
 
 impl Linear {
+    /// Transforms of the joints, applied to the rest mesh.
+    fn skinning(&self, transforms: &[DAffine3]) -> Vec<DAffine3> {
+        let joints = self.rig.joints().iter().zip(transforms);
+        joints.map(|(joint, transform)| *transform * joint.inverse_bind).collect()
+    }
+
     fn frame(&self, frame: usize) -> Vec<Vec3> {
         let mut points = vec![Vec3::ZERO; self.mesh.point_count()];
         pose_into(&self.mesh, &self.rig, &self.bare, frame, &mut points);
@@ -102,7 +118,7 @@ impl Linear {
 #[cfg(test)]
 mod tests {
     use dermis_mesh::{Joint, SkinWeights};
-    use glam::{DAffine3, DVec3};
+    use glam::DVec3;
 
     use super::*;
 
@@ -124,7 +140,7 @@ mod tests {
         let moved = DAffine3::from_translation(DVec3::Z);
         let collapsed = DAffine3::from_scale(DVec3::ZERO);
         let clip = Arc::new(Clip::new(&rig, "", 24.0, vec![moved, collapsed], vec![]).unwrap());
-        let played = play(&weights, &mesh, &rig, &clip, None).unwrap();
+        let played = play(&weights, &mesh, &rig, &clip, None, None).unwrap();
         let expected = Linear { bare: Clip::clone(&clip), mesh, rig }.frame(0);
         for (found, expected) in played.frame(0).unwrap().iter().zip(expected) {
             assert!(found.distance(expected) < 1e-6, "{found} {expected}");

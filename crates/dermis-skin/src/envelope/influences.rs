@@ -39,14 +39,14 @@ impl Default for MapOptions {
 
 /// Influence maps (μ) and home bones with their fractions, for each point.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Influences {
+pub struct InfluenceMaps {
     /// μ > 0 of the bones of each point, in ascending order of bones.
     pub(super) maps: SkinWeights,
     /// Home bones of each point in ascending order, with fractions that sum to 1.
     pub(super) homes: SkinWeights,
 }
 
-impl Influences {
+impl InfluenceMaps {
     /// Computes maps from skin weights.
     pub fn from_weights(mesh: &TriMesh, rig: &Rig, weights: &SkinWeights, options: &MapOptions) -> Self {
         let wide = widened(mesh, weights, options.widen, rig.joints().len());
@@ -249,7 +249,7 @@ mod tests {
     fn reach_adds_the_neighbours_of_weighted_joints() {
         let (mesh, rig) = strip(40, 4);
         let loose = |widen, reach| {
-            Influences::from_weights(&mesh, &rig, rig.weights(), &MapOptions { widen, reach, max_bones: 12 })
+            InfluenceMaps::from_weights(&mesh, &rig, rig.weights(), &MapOptions { widen, reach, max_bones: 12 })
         };
         assert_eq!(row_of(&loose(0, 0.0).maps, 0).len(), 1);
         let reached = loose(0, 0.5);
@@ -265,9 +265,10 @@ mod tests {
         rows[5].clear();
         let weights = SkinWeights::from_rows(rows);
         let tight =
-            Influences::from_weights(&mesh, &rig, &weights, &MapOptions { widen: 0, reach: 0.0, max_bones: 12 });
+            InfluenceMaps::from_weights(&mesh, &rig, &weights, &MapOptions { widen: 0, reach: 0.0, max_bones: 12 });
         assert_eq!(tight.uninfluenced_point(), Some(5));
-        let wide = Influences::from_weights(&mesh, &rig, &weights, &MapOptions { widen: 3, reach: 0.0, max_bones: 12 });
+        let wide =
+            InfluenceMaps::from_weights(&mesh, &rig, &weights, &MapOptions { widen: 3, reach: 0.0, max_bones: 12 });
         assert_eq!(wide.uninfluenced_point(), None);
         assert_eq!(row_of(&wide.maps, 18).len(), 2);
     }
@@ -275,8 +276,12 @@ mod tests {
     #[test]
     fn bones_and_homes_fade_out_continuously() {
         let (mesh, rig) = strip(400, 20);
-        let maps =
-            Influences::from_weights(&mesh, &rig, rig.weights(), &MapOptions { widen: 12, reach: 0.5, max_bones: 4 });
+        let maps = InfluenceMaps::from_weights(
+            &mesh,
+            &rig,
+            rig.weights(),
+            &MapOptions { widen: 12, reach: 0.5, max_bones: 4 },
+        );
         for point in 0..399 {
             for (rows, max_count) in [(&maps.maps, 4), (&maps.homes, MAX_HOMES)] {
                 let dense = |point: usize| {

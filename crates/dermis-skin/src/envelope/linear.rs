@@ -10,7 +10,7 @@ use faer::Mat;
 use glam::{DAffine3, DVec3, Vec3};
 
 use super::examples::Examples;
-use super::influences::Influences as Maps;
+use super::influences::InfluenceMaps;
 use crate::blocks::in_blocks;
 use crate::fit::influences::{Point, Scratch};
 use crate::fit::moments::{Moments, correlate};
@@ -26,7 +26,7 @@ pub(super) struct Subset<'a> {
 }
 
 /// Weights of at most `max_influences` bones for each of the points, in their order; bones are in ascending order.
-pub(super) fn best_linear(subset: &Subset<'_>, maps: &Maps, max_influences: usize) -> SkinWeights {
+pub(super) fn best_linear(subset: &Subset<'_>, maps: &InfluenceMaps, max_influences: usize) -> SkinWeights {
     let units = Units::of(subset.rest);
     let frames: Vec<DAffine3> =
         subset.poses.iter().map(|&pose| units.frame(subset.examples.transforms(pose))).collect();

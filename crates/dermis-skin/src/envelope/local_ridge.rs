@@ -84,6 +84,10 @@ impl Components {
     /// Components of a covariance matrix.
     pub(super) fn of(matrix: &Symmetric) -> Self {
         let n = matrix.order;
+        // A point that only its home bone influences has no columns.
+        if n == 0 {
+            return Self { vectors: Mat::zeros(0, 0), variances: Vec::new() };
+        }
         let lower = MatRef::from_row_major_slice(&matrix.re, n, n);
         // The decomposition of finite numbers converges; otherwise no components is a valid result.
         match lower.self_adjoint_eigen(Side::Lower) {

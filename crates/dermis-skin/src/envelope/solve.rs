@@ -10,7 +10,7 @@ use dermis_mesh::SkinWeights;
 use glam::DVec3;
 
 use super::design_matrix::{DesignMatrix, correlated};
-use super::influences::Influences;
+use super::influences::InfluenceMaps;
 use super::linear::{Subset, skinned};
 use super::local_ridge::{Ridge, Symmetric};
 
@@ -27,7 +27,7 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    pub(super) fn of(design: &DesignMatrix, influences: &Influences, point: u32) -> Self {
+    pub(super) fn of(design: &DesignMatrix, influences: &InfluenceMaps, point: u32) -> Self {
         let mut columns = Self::default();
         for (bone, influence) in influences.maps.row(point as usize) {
             if let Some(index) = design.index_of(bone) {
@@ -95,7 +95,7 @@ impl Columns {
 pub(super) fn solve_block(
     subset: &Subset<'_>,
     design: &DesignMatrix,
-    influences: &Influences,
+    influences: &InfluenceMaps,
     linear: &SkinWeights,
     ridge: &Ridge,
     points: Range<usize>,

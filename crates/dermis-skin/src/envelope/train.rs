@@ -15,7 +15,7 @@ use glam::{DVec3, Vec3};
 use super::cross_validation::{Curve, cross_validate};
 use super::design_matrix::DesignMatrix;
 use super::examples::Examples;
-use super::influences::{Influences, MapOptions};
+use super::influences::{InfluenceMaps, MapOptions};
 use super::linear::{Subset, best_linear, size_of};
 use super::local_ridge::{DEFAULT_CUT_OFF, Ridge};
 use super::solve::{Entry, solve_block};
@@ -24,18 +24,22 @@ use crate::clock::Clock;
 
 /// Smoothness used if there are too few poses for cross-validation.
 pub const FEW_POSES_SMOOTHNESS: f64 = 1e-6;
+/// Error of an underlying deformer, relative to that of the preferred one, below which it is selected instead.
+const CLEARLY_BETTER: f64 = 0.9;
 /// Number of points between two progress reports.
 const POINTS_PER_REPORT: usize = 8192;
 
 /// Deformer that multi-weights refine (MWE, §4.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Underlying {
+    /// The one of the others that predicts held-out poses best; the skin of the rig unless another is clearly better.
+    #[default]
+    Auto,
     /// Each point follows its strongest bone.
     Rigid,
     /// The linear blend skin of the rig.
     Rig,
     /// The best linear blend skin of the examples.
-    #[default]
     Best,
 }
 
@@ -85,6 +89,10 @@ pub struct Trained {
     pub weights: MultiWeights,
     /// Underlying linear skin.
     pub linear: SkinWeights,
+    /// Deformer that is refined: never [`Underlying::Auto`].
+    pub underlying: Underlying,
+    /// RMS distance of held-out points for each underlying deformer that was compared.
+    pub underlying_errors: Vec<(Underlying, f64)>,
     /// `s_f`.
     pub smoothness: f64,
     /// Result of the cross-validation, if `s_f` was selected by it.
@@ -137,20 +145,20 @@ pub enum TrainError {
 }
 
 /// Influence maps for a rig without skin weights, from the best linear skin of the examples.
-pub fn automatic_influences(mesh: &TriMesh, rig: &Rig, examples: &Examples, options: &MapOptions) -> Influences {
+pub fn automatic_influences(mesh: &TriMesh, rig: &Rig, examples: &Examples, options: &MapOptions) -> InfluenceMaps {
     let none = SkinWeights::from_rows(vec![Vec::new(); mesh.point_count()]);
-    let open = Influences { maps: none.clone(), homes: none };
+    let open = InfluenceMaps { maps: none.clone(), homes: none };
     let (points, poses) = everything(mesh, examples);
     let part = Subset { rest: mesh.points(), examples, poses: &poses, points: &points };
     let weights = best_linear(&part, &open, crate::fit::DEFAULT_INFLUENCES);
-    Influences::from_weights(mesh, rig, &weights, options)
+    InfluenceMaps::from_weights(mesh, rig, &weights, options)
 }
 
 /// Trains the multi-weights of `mesh` and `rig` from `examples`.
 pub fn train(
     mesh: &TriMesh,
     rig: &Rig,
-    influences: &Influences,
+    influences: &InfluenceMaps,
     examples: &Examples,
     options: &TrainOptions,
     progress: &dyn Progress,
@@ -159,17 +167,28 @@ pub fn train(
     let (points, poses) = everything(mesh, examples);
     let part = Subset { rest: mesh.points(), examples, poses: &poses, points: &points };
     let mut clock = Clock::start();
-    let underlying = UnderlyingSkin { rig, underlying: options.underlying, max_influences: options.linear_influences };
+    let candidates = candidates(rig, options.underlying);
+    let mut compared: Vec<(Underlying, Option<Curve>)> = Vec::new();
+    if options.smoothness.is_none() || candidates.len() > 1 {
+        for &underlying in &candidates {
+            let skin = UnderlyingSkin { rig, underlying, max_influences: options.linear_influences };
+            match cross_validate(&part, influences, &skin, options, progress) {
+                ControlFlow::Break(()) => return Err(TrainError::Stopped),
+                ControlFlow::Continue(curve) => compared.push((underlying, curve)),
+            }
+        }
+    }
+    clock.stage("smoothness");
+    let underlying_errors: Vec<(Underlying, f64)> =
+        compared.iter().filter_map(|(underlying, curve)| Some((*underlying, curve.as_ref()?.least()))).collect();
+    let chosen = chosen(&underlying_errors).unwrap_or(candidates[0]);
+    let curve = compared.into_iter().find(|(underlying, _)| *underlying == chosen).and_then(|(_, curve)| curve);
+    let curve = curve.filter(|_| options.smoothness.is_none());
+    let best = || curve.as_ref().map_or(FEW_POSES_SMOOTHNESS, Curve::best);
+    let smoothness = options.smoothness.unwrap_or_else(best);
+    let underlying = UnderlyingSkin { rig, underlying: chosen, max_influences: options.linear_influences };
     let linear = underlying.rows_of(&part, influences);
     clock.stage("linear skin");
-    let (smoothness, curve) = match options.smoothness {
-        Some(smoothness) => (smoothness, None),
-        None => match cross_validate(&part, influences, &underlying, options, progress) {
-            ControlFlow::Break(()) => return Err(TrainError::Stopped),
-            ControlFlow::Continue(curve) => (curve.as_ref().map_or(FEW_POSES_SMOOTHNESS, Curve::best), curve),
-        },
-    };
-    clock.stage("smoothness");
     let mut work = Work { part, influences, linear: &linear, ridge: options.ridge(smoothness), notes: Vec::new() };
     let weights = work.solve(options.duplicate_tolerance, progress)?;
     clock.stage("multi-weights");
@@ -178,7 +197,25 @@ pub fn train(
         notes.extend(note_on(smoothness, curve.as_ref()));
     }
     let mean_bones = influences.mean_bones();
-    Ok(Trained { weights, linear, smoothness, curve, mean_bones, seconds: clock.stages, notes })
+    let (underlying, seconds) = (chosen, clock.stages);
+    Ok(Trained { weights, linear, underlying, underlying_errors, smoothness, curve, mean_bones, seconds, notes })
+}
+
+/// Underlying deformers to be compared, the preferred one first. A rig without weights on every point has no skin.
+fn candidates(rig: &Rig, underlying: Underlying) -> Vec<Underlying> {
+    let has_skin = rig.weights().rows().all(|mut row| row.any(|(_, weight)| weight > 0.0));
+    match underlying {
+        Underlying::Auto if has_skin => vec![Underlying::Rig, Underlying::Best, Underlying::Rigid],
+        Underlying::Auto => vec![Underlying::Best, Underlying::Rigid],
+        given => vec![given],
+    }
+}
+
+/// The deformer with the smallest error, unless the first one is nearly as good.
+fn chosen(errors: &[(Underlying, f64)]) -> Option<Underlying> {
+    let &(first, error) = errors.first()?;
+    let best = errors.iter().copied().fold((first, error), |best, next| if next.1 < best.1 { next } else { best });
+    Some(if best.1 < CLEARLY_BETTER * error { best.0 } else { first })
 }
 
 fn note_on(smoothness: f64, curve: Option<&Curve>) -> Option<Note> {
@@ -200,7 +237,7 @@ fn everything(mesh: &TriMesh, examples: &Examples) -> (Vec<u32>, Vec<usize>) {
 fn check(
     mesh: &TriMesh,
     rig: &Rig,
-    influences: &Influences,
+    influences: &InfluenceMaps,
     examples: &Examples,
     options: &TrainOptions,
 ) -> Result<(), TrainError> {
@@ -244,9 +281,9 @@ pub(super) struct UnderlyingSkin<'a> {
 
 impl UnderlyingSkin<'_> {
     /// Linear weights of the points of the subset, in their order.
-    pub(super) fn rows_of(&self, part: &Subset<'_>, influences: &Influences) -> SkinWeights {
+    pub(super) fn rows_of(&self, part: &Subset<'_>, influences: &InfluenceMaps) -> SkinWeights {
         match self.underlying {
-            Underlying::Best => best_linear(part, influences, self.max_influences),
+            Underlying::Best | Underlying::Auto => best_linear(part, influences, self.max_influences),
             Underlying::Rig => {
                 let weights = self.rig.weights().normalized(usize::MAX);
                 SkinWeights::from_rows(part.points.iter().map(|&point| {
@@ -280,7 +317,7 @@ pub(super) struct Home {
 pub(super) struct Homes(pub(super) Vec<Home>, usize);
 
 impl Homes {
-    pub(super) fn of(part: &Subset<'_>, influences: &Influences) -> Self {
+    pub(super) fn of(part: &Subset<'_>, influences: &InfluenceMaps) -> Self {
         let size = size_of(part.rest);
         let empty = |bone| Home { bone, centre: DVec3::ZERO, size, bones: vec![], points: vec![], parts: vec![] };
         let mut homes: Vec<Home> = (0..part.examples.bone_count() as u32).map(empty).collect();
@@ -301,7 +338,7 @@ impl Homes {
 }
 
 impl Home {
-    fn gather(&mut self, rest: &[Vec3], bone_count: usize, influences: &Influences) {
+    fn gather(&mut self, rest: &[Vec3], bone_count: usize, influences: &InfluenceMaps) {
         let sum: DVec3 = self.points.iter().map(|&point| rest[point as usize].as_dvec3()).sum();
         self.centre = sum / self.points.len() as f64;
         let mut used = vec![false; bone_count];
@@ -318,7 +355,7 @@ impl Home {
 
 struct Work<'a> {
     part: Subset<'a>,
-    influences: &'a Influences,
+    influences: &'a InfluenceMaps,
     linear: &'a SkinWeights,
     ridge: Ridge,
     notes: Vec<Note>,

@@ -8,6 +8,7 @@ use rayon::prelude::*;
 use super::evaluate::{MultiPose, MultiPoser};
 use super::examples::Examples;
 use super::linear::skinned;
+use super::range::{Fading, TrainedRange, fade};
 
 /// Distances between evaluated and given positions, in the units of the mesh.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -21,14 +22,14 @@ pub struct Validation {
     /// Largest distance of the linear skin.
     pub linear_max_error: f64,
     /// Errors of each pose.
-    pub poses: Vec<PoseError>,
+    pub poses: Vec<PoseValidation>,
     /// Root mean square over all poses for each point.
     pub points: Vec<f64>,
 }
 
 /// Errors of one pose.
 #[derive(Debug, Clone, PartialEq)]
-pub struct PoseError {
+pub struct PoseValidation {
     /// Name of the pose.
     pub name: String,
     /// Root mean square over all points.
@@ -39,6 +40,8 @@ pub struct PoseError {
     pub worst_point: usize,
     /// Root mean square of the linear skin.
     pub linear_rms_error: f64,
+    /// Angle in degrees by which a joint leaves the rotations of the training; 0 within them.
+    pub range_distance_degrees: f64,
 }
 
 impl Validation {
@@ -57,13 +60,16 @@ impl Validation {
     }
 }
 
-/// Compares the shapes of the examples with the evaluation of `weights` and `linear`.
+/// Compares the shapes of the examples with the evaluation of `weights` and `linear`. With `range`, the weights fade to
+/// the linear skin beyond it, as when they are played; the joints are those of the rig.
 pub fn validate(
     weights: &MultiWeights,
     linear: &SkinWeights,
     mesh: &TriMesh,
     examples: &Examples,
+    range: Option<(&TrainedRange, &[Joint])>,
 ) -> Result<Validation, MultiWeightsError> {
+    let fading = range.map(|(range, joints)| Fading::new(range.clone(), weights, mesh, joints));
     // The transforms of examples apply to the rest mesh, so the bones are bound at the origin.
     let joints = vec![Joint::at("", None, DAffine3::IDENTITY); examples.bone_count()];
     let poser = MultiPoser::new(weights, mesh, &joints, Precision::Single)?;
@@ -74,21 +80,23 @@ pub fn validate(
         let (transforms, target) = (examples.transforms(index), examples.target(index));
         poser.set_bones(&mut pose, transforms);
         poser.pose_into(&mut pose, &mut posed, None);
+        let skin = |point: usize| skinned(linear.row(point), transforms, mesh.points()[point].as_dvec3());
+        if let Some(parts) = fading.as_ref().and_then(|fading| fading.parts(transforms)) {
+            fade(&mut posed, |point| skin(point).as_vec3(), &parts);
+        }
         let squares: Vec<f64> = posed.iter().zip(target).map(|(a, b)| square_distance(*a, *b)).collect();
-        let linear_square = |(point, target): (usize, &Vec3)| {
-            let at = skinned(linear.row(point), transforms, mesh.points()[point].as_dvec3());
-            at.distance_squared(target.as_dvec3())
-        };
+        let linear_square = |(point, target): (usize, &Vec3)| skin(point).distance_squared(target.as_dvec3());
         let linear_squares: Vec<f64> = target.par_iter().enumerate().map(linear_square).collect();
         let worst =
             (0..squares.len()).fold(0, |worst, point| if squares[point] > squares[worst] { point } else { worst });
         let mean = |squares: &[f64]| squares.iter().sum::<f64>() / squares.len() as f64;
-        result.poses.push(PoseError {
+        result.poses.push(PoseValidation {
             name: examples.name(index).to_owned(),
             rms_error: mean(&squares).sqrt(),
             max_error: squares[worst].sqrt(),
             worst_point: worst,
             linear_rms_error: mean(&linear_squares).sqrt(),
+            range_distance_degrees: range.map_or(0.0, |(range, joints)| range.distance(joints, transforms).degrees),
         });
         sum += mean(&squares);
         linear_sum += mean(&linear_squares);

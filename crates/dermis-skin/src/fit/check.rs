@@ -8,15 +8,13 @@ use super::error::{Animation, FitError};
 use super::options::{Bones, FitOptions, MAX_INFLUENCES};
 use crate::skin::SkinError;
 
+/// Maximum number of bones: time and memory grow with its product with points and frames.
+const MAX_BONES: usize = 1024;
+
 /// Checks the input and the options.
 pub(super) fn check(rest: &TriMesh, animations: &[Animation], options: &FitOptions) -> Result<(), FitError> {
+    check_meshes(rest, animations)?;
     let expected = rest.point_count();
-    if expected == 0 {
-        return Err(FitError::NoPoints);
-    }
-    if let Some(other) = animations.iter().find(|animation| animation.sequence.point_count() != expected) {
-        return Err(FitError::OtherMesh { name: other.name.clone(), found: other.sequence.point_count(), expected });
-    }
     let frames = animations.iter().map(|animation| animation.sequence.frame_count()).sum();
     if frames < 2 {
         return Err(FitError::TooFewFrames { frames });
@@ -39,10 +37,29 @@ pub(super) fn check(rest: &TriMesh, animations: &[Animation], options: &FitOptio
         Bones::Count(count) if count == 0 || count > expected => {
             wrong("the number of bones", count.to_string(), &format!("1 to {expected}, the number of points"))
         }
+        Bones::Count(count) if count > MAX_BONES => wrong(
+            "the number of bones",
+            count.to_string(),
+            &format!("at most {MAX_BONES}, since larger fits take hours"),
+        ),
         Bones::Distortion(percent) if !(percent > 0.0 && percent.is_finite()) => {
             wrong("the distortion to reach", percent.to_string(), "a positive number of percent")
         }
         _ => Ok(()),
+    }
+}
+
+/// Checks that the animations move the points of `rest`.
+pub(super) fn check_meshes(rest: &TriMesh, animations: &[Animation]) -> Result<(), FitError> {
+    let expected = rest.point_count();
+    if expected == 0 {
+        return Err(FitError::NoPoints);
+    }
+    match animations.iter().find(|animation| animation.sequence.point_count() != expected) {
+        Some(Animation { name, sequence }) => {
+            Err(FitError::OtherMesh { name: name.clone(), found: sequence.point_count(), expected })
+        }
+        None => Ok(()),
     }
 }
 

@@ -12,8 +12,10 @@ mod error;
 mod given_rig;
 pub(crate) mod influences;
 pub(crate) mod moments;
+mod motion;
 mod options;
 mod pivot;
+mod plausible;
 pub mod refine;
 mod shading_normals;
 mod skeleton;
@@ -33,8 +35,10 @@ use glam::DAffine3;
 use self::assemble::{ClipInfo, assemble};
 use self::check::check;
 pub use self::corrections::{CorrectionError, correct};
+use self::corrections::{NORMAL_WEIGHT, correct_weighted};
 pub use self::error::{Animation, FitError};
 pub use self::given_rig::{RigOptions, RigReport, fit_rig};
+pub use self::motion::fit_motion;
 pub use self::options::{
     Bones, Corrections, DEFAULT_EPSILON, DEFAULT_INFLUENCES, DEFAULT_NEGATIVE_BOUND, DEFAULT_TSVD_THRESHOLD,
     FitOptions, MAX_INFLUENCES, WeightMethod,
@@ -208,6 +212,8 @@ impl Work<'_> {
             self.options.influences,
             self.bone_model(),
         );
+        let clusters = found.clusters.as_ref().map(|clusters| (clusters.epsilon, clusters.near_rigid_fraction));
+        self.notes.extend(plausible::notes(clusters, measures.distortion_percent));
         Ok(Fit {
             measures,
             quality,
@@ -230,7 +236,8 @@ impl Work<'_> {
             Corrections::Rank(rank) => rank,
             Corrections::ForDistortion { max_rank, .. } => max_rank,
         };
-        let full = correct(bare, self.sequences, max_rank)?;
+        let normal_weight = if self.surface.is_some() { NORMAL_WEIGHT } else { 0.0 };
+        let full = correct_weighted(bare, self.sequences, max_rank, normal_weight)?;
         self.clock.stage("corrections");
         let measures = measure(&full, self.sequences)?;
         self.clock.stage("measure");

@@ -1,5 +1,6 @@
 //! Measures of a skin: its error relative to the recorded motion, and the quality of its rig.
 
+pub mod bone_condition;
 pub mod compare;
 pub mod crossfade;
 mod distortion;

@@ -14,9 +14,11 @@
 mod contact;
 mod energy;
 mod forces;
+mod report;
 mod simulation;
 
 pub use contact::Shape;
 pub use energy::Energy;
 pub use forces::{Collider, EARTH_GRAVITY, Force, NodalForce, PathKey, Pull, Spin, TimedForce, active_at};
-pub use simulation::{DriveError, Phases, Simulation, SimulationOptions, StepReport};
+pub use report::{Phases, StepReport};
+pub use simulation::{DriveError, Simulation, SimulationOptions};

@@ -1,6 +1,6 @@
 //! State of a simulated body and its time step.
 
-use std::time::{Duration, Instant};
+use std::collections::HashMap;
 
 use dermis_math::block_sparse::ROWS_PER_TASK;
 use dermis_math::pcg::{PcgReport, PcgWorkspace, invert_blocks, pcg};
@@ -11,6 +11,7 @@ use rayon::prelude::*;
 
 use super::energy::{Energy, energy_of, inverted_count, kinetic_j, momentum};
 use super::forces::{Force, Loads, Nodes, Pull, PulledRegion};
+use super::report::{Clock, Phases, StepReport};
 use crate::fem::elements::Line;
 use crate::fem::{Material, MaterialError, Model, ModelError};
 
@@ -38,34 +39,6 @@ pub struct SimulationOptions {
     pub stabilization: bool,
 }
 
-/// Report of one or more steps.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct StepReport {
-    /// Report of the linear solve; with several steps, that of the solve with the most iterations.
-    pub solve: PcgReport,
-    /// Number of steps.
-    pub steps: usize,
-    /// Total number of iterations of the linear solves.
-    pub iterations: usize,
-    /// Number of nodes that were stopped because they would have left the range of single precision.
-    pub stopped_nodes: usize,
-    /// Time per phase.
-    pub phases: Phases,
-}
-
-/// Time per phase of a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Phases {
-    /// Rotations and forces of the elements.
-    pub elements: Duration,
-    /// Assembly of the matrix and its preconditioner.
-    pub assembly: Duration,
-    /// Loads, right-hand side and position update.
-    pub right_hand_side: Duration,
-    /// Conjugate gradients.
-    pub solve: Duration,
-}
-
 /// Error of invalid positions or velocities.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DriveError {
@@ -83,6 +56,16 @@ pub enum DriveError {
         /// Index of the position.
         index: usize,
     },
+}
+
+/// Spring between a free node and its place in the posed body.
+#[derive(Debug, Clone, Copy)]
+struct Tether {
+    node: u32,
+    stiffness_n_per_m: f32,
+    /// Displacements of the place at the beginning and at the end of the frame.
+    from: Vec3A,
+    to: Vec3A,
 }
 
 /// A simulated body.
@@ -104,6 +87,8 @@ pub struct Simulation {
     sums: Vec<f64>,
     loads: Loads,
     workspace: PcgWorkspace,
+    /// Free nodes that springs pull towards the posed body.
+    tethers: Vec<Tether>,
     /// Time step and stabilization that the factors and impulses were computed with; `None` if nodes or material have
     /// changed since.
     updated_for: Option<(f32, bool)>,
@@ -138,6 +123,7 @@ impl Simulation {
             sums: vec![0.0; free.div_ceil(ROWS_PER_TASK)],
             loads: Loads::new(free),
             workspace: PcgWorkspace::default(),
+            tethers: Vec::new(),
             updated_for: None,
             elastic_j: 0.0,
             model,
@@ -220,6 +206,45 @@ impl Simulation {
         Ok(())
     }
 
+    /// Has springs of `stiffness_n_per_m` pull the free nodes among the mesh nodes `nodes` towards the posed body, which
+    /// [`Self::follow`] sets.
+    pub fn tether(&mut self, nodes: &[u32], stiffness_n_per_m: f32) {
+        let free: HashMap<u32, usize> =
+            self.free_nodes().iter().enumerate().map(|(index, node)| (*node, index)).collect();
+        let index = |node: &u32| free.get(node).copied();
+        let zero = Vec3A::ZERO;
+        let tether = |index: usize| Tether { node: index as u32, stiffness_n_per_m, from: zero, to: zero };
+        self.tethers = nodes.iter().filter_map(index).map(tether).collect();
+    }
+
+    /// Makes the strain of the posed body at `positions` (one per node of the mesh) the rest shape at the end of the next
+    /// frame, and its nodes the places of the tethered ones. With `at_once`, also at its beginning.
+    ///
+    /// # Panics
+    /// If `positions` is shorter than the mesh.
+    pub fn follow(&mut self, positions: &[Vec3], at_once: bool) {
+        let reach = self.reach();
+        let nodes = self.model.nodes.iter().zip(&self.model.rest);
+        let place = |(&node, rest): (&u32, &Vec3A)| limited(Vec3A::from(positions[node as usize]) - *rest, reach);
+        let posed: Vec<Vec3A> = nodes.map(place).collect();
+        if at_once {
+            // The result must not depend on earlier poses.
+            self.model.elements.clear_targets();
+        }
+        self.model.elements.begin_targets(&posed);
+        for tether in &mut self.tethers {
+            tether.from = tether.to;
+            tether.to = posed[tether.node as usize];
+            if at_once {
+                tether.from = tether.to;
+            }
+        }
+        if at_once {
+            self.model.elements.hold_targets();
+            self.updated_for = None;
+        }
+    }
+
     /// Writes the positions of simulated nodes into the positions of the mesh; other entries are unchanged.
     ///
     /// # Panics
@@ -285,7 +310,7 @@ impl Simulation {
             for step in 1..=substeps {
                 let fraction = step as f32 / substeps as f32;
                 let target = |k: usize| if step == substeps { ends[k] } else { starts[k].lerp(ends[k], fraction) };
-                report.add(self.step_to(frame_s / substeps as f32, target, forces));
+                report.add(self.step_to(frame_s / substeps as f32, fraction, target, forces));
             }
             report
         }))
@@ -296,7 +321,13 @@ impl Simulation {
         self.advance(time_step_s, 1, driven, forces)
     }
 
-    fn step_to(&mut self, time_step_s: f32, target: impl Fn(usize) -> Vec3A, forces: &[Force]) -> StepReport {
+    fn step_to(
+        &mut self,
+        time_step_s: f32,
+        fraction: f32,
+        target: impl Fn(usize) -> Vec3A,
+        forces: &[Force],
+    ) -> StepReport {
         let dt = if time_step_s.is_finite() { time_step_s.clamp(MIN_STEP_S, MAX_STEP_S) } else { MAX_STEP_S };
         let mut clock = Clock::start();
         if self.updated_for != Some((dt, self.options.stabilization)) {
@@ -306,16 +337,17 @@ impl Simulation {
         let mut elements = clock.lap();
         self.load(dt, forces);
         let mut right_hand_side = clock.lap();
-        self.assemble();
+        self.assemble(dt);
         let assembly = clock.lap();
         self.drive(dt, target);
-        let norm = self.right_hand_side(dt);
+        let norm = self.right_hand_side(dt, fraction);
         right_hand_side += clock.lap();
         let solve = self.solve(norm);
         let solving = clock.lap();
         let stopped_nodes = self.advance_positions(dt);
         self.time_s += f64::from(dt);
         right_hand_side += clock.lap();
+        self.model.elements.target_fraction = fraction;
         self.update_elements(dt);
         if self.is_undriven() {
             self.limit_energy(before);
@@ -341,7 +373,9 @@ impl Simulation {
 
     /// Returns true if only explicit loads did work in this step: no driven node moved and no implicit force acted.
     fn is_undriven(&self) -> bool {
-        self.loads.implicit.is_empty() && self.velocities[self.model.free_count..].iter().all(|v| *v == Vec3A::ZERO)
+        self.loads.implicit.is_empty()
+            && self.tethers.is_empty()
+            && self.velocities[self.model.free_count..].iter().all(|v| *v == Vec3A::ZERO)
     }
 
     /// Scales velocities so that the energy does not exceed the energy before the step plus the work of the loads. Eq.
@@ -379,13 +413,17 @@ impl Simulation {
     }
 
     /// Assembles `A = M + Δt²K′ + C` and inverts its diagonal blocks.
-    fn assemble(&mut self) {
+    fn assemble(&mut self, dt: f32) {
         let Model { matrix, pattern, masses, ratio, .. } = &mut self.model;
         // Left-hand side of Eq. 13.
         pattern.assemble(&self.factors, *ratio, &mut matrix.upper);
         matrix.set_diagonal(|row| Mat3A::from_diagonal(Vec3::splat(masses[row])));
         for &(node, stiffness) in &self.loads.implicit {
             matrix.diagonal[node as usize] += stiffness;
+        }
+        for tether in &self.tethers {
+            let stiffness = Vec3::splat(dt * dt * tether.stiffness_n_per_m);
+            matrix.diagonal[tether.node as usize] += Mat3A::from_diagonal(stiffness);
         }
         invert_blocks(&matrix.diagonal, &mut self.inverses);
     }
@@ -400,7 +438,7 @@ impl Simulation {
 
     /// Damps velocities relative to the nearest driven nodes, computes the residual of Eq. 13 for the damped velocities
     /// and returns the norm of the right-hand side.
-    fn right_hand_side(&mut self, dt: f32) -> f64 {
+    fn right_hand_side(&mut self, dt: f32, fraction: f32) -> f64 {
         let free = self.model.free_count;
         let damping = (-self.options.damping_rate_per_s.max(0.0) * dt).exp();
         let rotation = self.loads.rotation.map_or(Mat3A::IDENTITY, Mat3A::from_quat);
@@ -411,15 +449,19 @@ impl Simulation {
                 *velocity = reference + (rotation * *velocity - reference) * damping;
             }
         }
-        self.model.pattern.gather(&self.impulses, &mut self.residual);
-        let Self { model, velocities, residual, sums, loads, .. } = self;
+        for tether in &self.tethers {
+            let offset = tether.from.lerp(tether.to, fraction) - self.displacements[tether.node as usize];
+            self.loads.impulses[tether.node as usize] += offset * (dt * tether.stiffness_n_per_m);
+        }
+        let Self { model, velocities, residual, sums, loads, impulses, .. } = self;
         let runs = residual.par_chunks_mut(ROWS_PER_TASK).zip(sums.par_iter_mut()).enumerate();
         runs.for_each(|(run, (residual, sum))| {
             let mut squared = Vec3A::ZERO;
             for (row, residual) in (run * ROWS_PER_TASK..).zip(residual) {
                 let known = model.matrix.multiply_known(row, velocities);
                 // Right-hand side of Eq. 13.
-                let right = velocities[row] * model.masses[row] + *residual + loads.impulses[row] - known;
+                let elastic = model.pattern.gather(impulses, row);
+                let right = velocities[row] * model.masses[row] + elastic + loads.impulses[row] - known;
                 *residual = right - model.matrix.multiply_row(row, velocities);
                 squared += right * right;
             }
@@ -470,22 +512,6 @@ impl Simulation {
     }
 }
 
-impl StepReport {
-    /// Adds the report of later steps.
-    pub fn add(&mut self, other: Self) {
-        if other.solve.iterations >= self.solve.iterations {
-            self.solve = other.solve;
-        }
-        self.steps += other.steps;
-        self.iterations += other.iterations;
-        self.stopped_nodes += other.stopped_nodes;
-        self.phases.elements += other.phases.elements;
-        self.phases.assembly += other.phases.assembly;
-        self.phases.right_hand_side += other.phases.right_hand_side;
-        self.phases.solve += other.phases.solve;
-    }
-}
-
 /// Nearest driven node of each free node at rest. Damping is relative to its velocity, so that flesh that is carried
 /// along with the body is not slowed down.
 fn nearest_driven(rest: &[Vec3A], free: usize) -> Vec<u32> {
@@ -495,19 +521,6 @@ fn nearest_driven(rest: &[Vec3A], free: usize) -> Vec<u32> {
         distances.min_by(|a: &(u32, f32), b| a.1.total_cmp(&b.1)).map(|(index, _)| index)
     };
     free.par_iter().with_min_len(256).filter_map(nearest).collect()
-}
-
-struct Clock(Instant);
-
-impl Clock {
-    fn start() -> Self {
-        Self(Instant::now())
-    }
-
-    fn lap(&mut self) -> Duration {
-        let now = Instant::now();
-        now - std::mem::replace(&mut self.0, now)
-    }
 }
 
 fn check_finite(positions: impl Iterator<Item = Vec3>) -> Result<(), DriveError> {

@@ -29,6 +29,7 @@ use super::lanes::{
     LANES, M3, V3, determinant, difference, dot, exchange, plus_identity, scaled, times_transpose, transpose,
 };
 use super::rotation;
+use super::targets::Target;
 
 /// tr Q above which an element counts as stretched; below it, the matrix is that of Eq. 13.
 const STRETCHED_TRACE: f32 = 4.5;
@@ -45,6 +46,10 @@ const GROUPS_PER_TASK: usize = 128;
 pub(crate) struct Elements {
     groups: Vec<Group>,
     rotations: Vec<Rotations>,
+    /// Strain of the posed body, per group; empty if the rest shape is that of the template.
+    targets: Vec<Target>,
+    /// Fraction of the current frame at which the targets are evaluated.
+    pub(crate) target_fraction: f32,
     /// Elastic energy of each task.
     energies: Vec<f64>,
     count: usize,
@@ -85,6 +90,8 @@ impl Elements {
         let mut result = Self {
             groups: elements.chunks(LANES).map(Group::new).collect(),
             rotations: vec![[Vec4::ZERO, Vec4::ZERO, Vec4::ZERO, Vec4::ONE]; elements.len().div_ceil(LANES)],
+            targets: Vec::new(),
+            target_fraction: 1.0,
             energies: vec![0.0; elements.len().div_ceil(LANES * GROUPS_PER_TASK)],
             count: elements.len(),
             ratio,
@@ -121,6 +128,32 @@ impl Elements {
         }
     }
 
+    /// Begins a frame at whose end the strain of the posed body, with the displacements `posed`, is the rest shape.
+    pub(crate) fn begin_targets(&mut self, posed: &[Vec3A]) {
+        let is_first = self.targets.is_empty();
+        self.targets.resize(self.groups.len(), Target::default());
+        let groups = self.groups.par_chunks(GROUPS_PER_TASK).zip(self.targets.par_chunks_mut(GROUPS_PER_TASK));
+        groups.for_each(|(groups, targets)| {
+            for (group, target) in groups.iter().zip(targets) {
+                target.begin(times_transpose(edges(group, posed), transpose(group.gradients)));
+            }
+        });
+        self.target_fraction = 0.0;
+        if is_first {
+            self.hold_targets();
+        }
+    }
+
+    /// Makes the rest shape that of the template.
+    pub(crate) fn clear_targets(&mut self) {
+        self.targets.clear();
+    }
+
+    /// Makes the strain at the end of the frame the rest shape at once.
+    pub(crate) fn hold_targets(&mut self) {
+        self.targets.iter_mut().for_each(Target::hold);
+    }
+
     /// Updates the rotations to the displacements, writes the factors `h_i` and impulses `Δt f_i` of every element and
     /// returns the elastic energy.
     pub(crate) fn update(
@@ -132,10 +165,13 @@ impl Elements {
     ) -> f64 {
         let lines = LANES * GROUPS_PER_TASK;
         let constants = Constants::new(time_step, self.ratio, self.stabilization);
+        let (targets, fraction) = (&self.targets, self.target_fraction);
         let groups = self.groups.par_chunks(GROUPS_PER_TASK).zip(self.rotations.par_chunks_mut(GROUPS_PER_TASK));
         let outs = factors.par_chunks_mut(lines).zip(impulses.par_chunks_mut(lines)).zip(&mut self.energies);
-        groups.zip(outs).for_each(|((groups, rotations), ((factors, impulses), energy))| {
-            *energy = update_groups(groups, rotations, displacements, &constants, factors, impulses);
+        groups.zip(outs).enumerate().for_each(|(task, ((groups, rotations), ((factors, impulses), energy)))| {
+            let targets = targets.get(task * GROUPS_PER_TASK..).unwrap_or_default();
+            let rest = Rest { targets, fraction };
+            *energy = update_groups(groups, rotations, displacements, &constants, rest, factors, impulses);
         });
         self.energies.iter().sum()
     }
@@ -175,18 +211,27 @@ impl Constants {
     }
 }
 
+/// Targets of the groups of a task; none if the rest shape is that of the template.
+#[derive(Clone, Copy)]
+struct Rest<'a> {
+    targets: &'a [Target],
+    fraction: f32,
+}
+
 fn update_groups(
     groups: &[Group],
     rotations: &mut [Rotations],
     displacements: &[Vec3A],
     constants: &Constants,
+    rest: Rest<'_>,
     factors: &mut [Line],
     impulses: &mut [Line],
 ) -> f64 {
     let mut energy = Vec4::ZERO;
     let lines = factors.as_chunks_mut::<LANES>().0.iter_mut().zip(impulses.as_chunks_mut::<LANES>().0);
-    for ((group, rotations), (factors, impulses)) in groups.iter().zip(rotations).zip(lines) {
-        energy += update_group(group, rotations, displacements, constants, factors, impulses);
+    for (index, ((group, rotations), (factors, impulses))) in groups.iter().zip(rotations).zip(lines).enumerate() {
+        let target = rest.targets.get(index).map(|target| (target, rest.fraction));
+        energy += update_group(group, rotations, displacements, constants, target, factors, impulses);
     }
     energy.as_dvec4().element_sum()
 }
@@ -197,6 +242,7 @@ fn update_group(
     rotation: &mut Rotations,
     displacements: &[Vec3A],
     constants: &Constants,
+    target: Option<(&Target, f32)>,
     factors: &mut [Line; LANES],
     impulses: &mut [Line; LANES],
 ) -> Vec4 {
@@ -208,6 +254,12 @@ fn update_group(
     let rotation_matrix = plus_identity(less_identity);
     // Q − I = (F − R) Rᵀ.
     let strain = times_transpose(difference(displacement_gradient, less_identity), rotation_matrix);
+    let trace_q = strain[0][0] + strain[1][1] + strain[2][2] + Vec4::splat(3.0);
+    // Q − I − R E Rᵀ.
+    let strain = match target {
+        Some((target, fraction)) => difference(strain, target.rotated(fraction, rotation_matrix)),
+        None => strain,
+    };
     let trace = strain[0][0] + strain[1][1] + strain[2][2];
     let scale = weight * constants.time_step;
     // h_i = Δt √(μV) R b_i.
@@ -216,7 +268,6 @@ fn update_group(
     // Δt f_i, the corotational force of Eq. 12. The stress is symmetric, so that each row is multiplied by its transpose.
     let forces = times_transpose(rotated, minus_stress(strain, trace, weight, constants.ratio));
     // τ = (1 + 3λ/2μ)(tr Q − 4.5)/tr Q.
-    let trace_q = trace + Vec4::splat(3.0);
     let excess = (trace_q - Vec4::splat(STRETCHED_TRACE)).max(Vec4::ZERO);
     let tension = excess * trace_q.max(Vec4::ONE).recip() * constants.tension;
     let inverted = determinant(plus_identity(displacement_gradient)).cmplt(Vec4::splat(INVERTED_VOLUME_RATIO));

@@ -11,6 +11,7 @@ mod model;
 mod order;
 pub(crate) mod pattern;
 mod rotation;
+pub(crate) mod targets;
 
 pub use material::{DENSITY_RANGE_KG_PER_M3, Material, MaterialError, POISSON_RATIO_RANGE, YOUNG_MODULUS_RANGE_PA};
 pub use model::{Model, ModelError};

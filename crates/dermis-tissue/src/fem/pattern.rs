@@ -5,7 +5,7 @@
 //! coloring, and gives the same bits for any number of threads. In a mesh of well-shaped tetrahedra an edge has about
 //! four elements.
 
-use dermis_math::block_sparse::{ROWS_PER_TASK, SymmetricBlocks};
+use dermis_math::block_sparse::SymmetricBlocks;
 use glam::{Mat3A, Vec3, Vec3A};
 use rayon::prelude::*;
 
@@ -78,17 +78,13 @@ impl Pattern {
         });
     }
 
-    /// Sums the impulses of the elements at every node.
-    pub(crate) fn gather(&self, impulses: &[Line], out: &mut [Vec3A]) {
-        out.par_chunks_mut(ROWS_PER_TASK).enumerate().for_each(|(task, out)| {
-            let starts = &self.corner_starts[task * ROWS_PER_TASK..];
-            for (out, range) in out.iter_mut().zip(starts.windows(2)) {
-                let corners = &self.corners[range[0] as usize..range[1] as usize];
-                *out = corners.iter().fold(Vec3A::ZERO, |sum, &corner| {
-                    sum + Vec3A::from_vec4(impulses[(corner / 4) as usize][(corner % 4) as usize])
-                });
-            }
-        });
+    /// Sum of the impulses of the elements at a node.
+    #[inline]
+    pub(crate) fn gather(&self, impulses: &[Line], node: usize) -> Vec3A {
+        let corners = &self.corners[self.corner_starts[node] as usize..self.corner_starts[node + 1] as usize];
+        corners.iter().fold(Vec3A::ZERO, |sum, &corner| {
+            sum + Vec3A::from_vec4(impulses[(corner / 4) as usize][(corner % 4) as usize])
+        })
     }
 }
 

@@ -29,9 +29,13 @@ pub fn mean_amplitude(track: &[DVec3], min_distance: f64) -> f64 {
 
 /// Mean amplitude of every point of unposed frames.
 pub fn mean_amplitudes(frames: &[Vec<DVec3>], triangles: &[[u32; 3]]) -> Vec<f64> {
+    mean_amplitudes_of(frames, &neighbours(frames.first().map_or(0, Vec::len), triangles))
+}
+
+/// The same for given neighbours of the points.
+pub(super) fn mean_amplitudes_of(frames: &[Vec<DVec3>], neighbours: &[Vec<u32>]) -> Vec<f64> {
     let points = frames.first().map_or(0, Vec::len);
-    let neighbours = neighbours(points, triangles);
-    let smooth: Vec<Vec<DVec3>> = frames.iter().map(|frame| averaged(frame, &neighbours)).collect();
+    let smooth: Vec<Vec<DVec3>> = frames.iter().map(|frame| averaged(frame, neighbours)).collect();
     let amplitude = |point: usize| {
         let track: Vec<DVec3> = smooth.iter().map(|frame| frame[point]).collect();
         mean_amplitude(&smoothed(&track), MIN_DISTANCE_M)
@@ -44,7 +48,8 @@ pub fn deviation(captured: &[f64], simulated: &[f64]) -> f64 {
     captured.iter().zip(simulated).map(|(captured, simulated)| (captured - simulated).abs()).sum() // Eq. 19–20
 }
 
-fn neighbours(points: usize, triangles: &[[u32; 3]]) -> Vec<Vec<u32>> {
+/// Neighbours of each point.
+pub(super) fn neighbours(points: usize, triangles: &[[u32; 3]]) -> Vec<Vec<u32>> {
     let mut neighbours = vec![Vec::new(); points];
     for &[a, b, c] in triangles {
         for [from, to] in [[a, b], [b, c], [c, a]] {
@@ -60,7 +65,7 @@ fn neighbours(points: usize, triangles: &[[u32; 3]]) -> Vec<Vec<u32>> {
 }
 
 /// Means over each point and its neighbours. Rest positions cancel in amplitudes.
-fn averaged(frame: &[DVec3], neighbours: &[Vec<u32>]) -> Vec<DVec3> {
+pub(super) fn averaged(frame: &[DVec3], neighbours: &[Vec<u32>]) -> Vec<DVec3> {
     let mut now = frame.to_vec();
     for _ in 0..NEIGHBOUR_ROUNDS {
         let mean = |(point, around): (usize, &Vec<u32>)| {

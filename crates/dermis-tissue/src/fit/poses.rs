@@ -39,10 +39,10 @@ impl Default for PoseOptions {
 }
 
 /// Poses of all `frames`, weighted by `weights` per point: high where the skin follows the bones, low on soft parts.
-pub fn fit_poses(
+pub fn fit_poses<F: std::borrow::Borrow<Vec<Vec3>>>(
     body: &BodyModel,
     betas: &[f64],
-    frames: &[Vec<Vec3>],
+    frames: &[F],
     weights: &[f64],
     options: &PoseOptions,
 ) -> Result<Vec<BodyPose>, BodyError> {
@@ -50,7 +50,7 @@ pub fn fit_poses(
     let solver = Solver::new(&shaped, weights);
     let mut pose = BodyPose::rest(body.joints().len());
     let mut poses = Vec::with_capacity(frames.len());
-    for frame in frames {
+    for frame in frames.iter().map(std::borrow::Borrow::borrow) {
         if poses.is_empty() {
             pose = solver.placed(frame, pose);
         }
@@ -74,7 +74,7 @@ pub fn fit_shape(
     let mut mean = vec![0.0; count];
     for frame in frames.iter().filter(|_| count > 0) {
         let mut betas = vec![0.0; count];
-        let mut pose = fit_poses(body, &betas, &[(*frame).clone()], weights, options)?.remove(0);
+        let mut pose = fit_poses(body, &betas, &[*frame], weights, options)?.remove(0);
         for round in 0..SHAPE_ROUNDS {
             let shaped = body.shaped(&betas)?;
             let solver = Solver::new(&shaped, weights);

@@ -23,6 +23,20 @@ use dermis_tet::tetrahedra::lattice::{LatticeOptions, lattice_body};
 use dermis_tet::tetrahedra::quality::{TetQuality, measure_quality};
 use dermis_tet::tetrahedra::{TetError, TetOptions, tetrahedralize};
 
+/// Young's modulus of the flesh of bodies of human size, in pascals.
+pub const YOUNG_MODULUS_PA: f32 = 4e3;
+/// Diagonals of the bounding boxes of bodies of human size, in metres.
+const HUMAN_DIAGONALS_M: [f32; 2] = [1.2, 2.5];
+
+/// Young's modulus for a body with the diagonal `diagonal_m`, in pascals.
+///
+/// Strain under accelerations a is of the order ρaL/E. A larger body of the same motion has accelerations in proportion
+/// to its size L, so that E ∝ L² keeps its strain; a smaller one is limited by gravity, with E ∝ L.
+pub fn modulus_for_size(diagonal_m: f32) -> f32 {
+    let [low, high] = HUMAN_DIAGONALS_M;
+    YOUNG_MODULUS_PA * (diagonal_m / high).max(1.0).powi(2) * (diagonal_m / low).min(1.0)
+}
+
 /// Source of the tetrahedra.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Mesher {
@@ -54,7 +68,8 @@ pub struct BuildOptions {
     pub thickness: Thickness,
     /// Excludes hands, feet and head from the simulation, regardless of the thickness.
     pub pin_end_effectors: bool,
-    /// Young's modulus in pascals: one value, or one per point of the skin.
+    /// Young's modulus in pascals: one value, or one per point of the skin. Empty: by the size of the body, see
+    /// [`modulus_for_size`].
     pub young_modulus_pa: Vec<f32>,
     /// Poisson's ratio. Larger preserves volume better.
     pub poisson_ratio: f32,
@@ -74,7 +89,7 @@ impl Default for BuildOptions {
             mesher: Mesher::Delaunay(TetOptions::default()),
             thickness: Thickness::ByFlesh(FleshOptions::default()),
             pin_end_effectors: true,
-            young_modulus_pa: vec![4e3],
+            young_modulus_pa: Vec::new(),
             poisson_ratio: 0.4,
             density_kg_per_m3: 1e3,
             damping_rate_per_s: 3.0,
@@ -154,6 +169,7 @@ pub fn build(
     let from_skin = Harmonic::new(&filled.tets, &carriers.nodes)?;
     let thickness = thickness(&body, &filled, &carriers, &field, &bones, options)?;
     let young_modulus_pa = match &options.young_modulus_pa[..] {
+        &[] => vec![modulus_for_size(body.mesh().diagonal()); body.point_count()],
         &[one] => vec![one; body.point_count()],
         all => all.to_vec(),
     };
@@ -300,6 +316,28 @@ fn thickness(
         *value = value.min(THRESHOLD as f32);
     }
     Ok(values)
+}
+
+impl LayeredBody {
+    /// Thickness in proportion to that of the flesh between bones and skin, as by [`Thickness::ByFlesh`]; hands, feet and
+    /// head are excluded.
+    pub fn thickness_by_flesh(&self, options: &FleshOptions) -> Result<Vec<f32>, LayeredError> {
+        let LayeredParts { body, binding, tets, .. } = &self.parts;
+        let (pinned, bones) = (end_effectors(body), bones_of(body, &[]));
+        let triangles = self.carriers.triangles(body, binding, tets);
+        let held = self.carriers.chosen(&pinned);
+        let found = flesh_thickness(tets, &triangles, &self.field, &bones, &held, options)?;
+        let mut values = binding.to_skin(tets, &self.carriers, &found.relative_depths);
+        for (value, _) in values.iter_mut().zip(&pinned).filter(|(_, pinned)| **pinned) {
+            *value = value.min(THRESHOLD as f32);
+        }
+        Ok(values)
+    }
+
+    /// Marks the points of hands, feet and head.
+    pub fn end_effectors(&self) -> Vec<bool> {
+        end_effectors(&self.parts.body)
+    }
 }
 
 /// Points of hands, feet and head.

@@ -27,12 +27,15 @@ use std::sync::Arc;
 use dermis_mesh::{MeshError, TetMesh, UpAxis};
 
 pub use binding::SkinBinding;
-pub use build::{BuildOptions, BuildReport, Mesh, Mesher, Thickness, build, rest_bones};
+pub use build::{
+    BuildOptions, BuildReport, Mesh, Mesher, Thickness, YOUNG_MODULUS_PA, build, modulus_for_size, rest_bones,
+};
 pub use facts::{LayerFacts, StepTimes};
 pub use record::{
     MAX_SUBSTEPS, Recording, RecordingMeasures, STEP_S, SimulateOptions, check_forces, simulate, standing, steps_in,
 };
 pub use rigged::{RiggedSkin, rigged};
+pub(crate) use simulate::unfolded;
 pub use simulate::{BodySimulation, BodySimulationOptions, FrameReport};
 pub use volume::volume_model;
 

@@ -40,7 +40,8 @@ pub struct SimulateOptions {
 
 impl Default for SimulateOptions {
     fn default() -> Self {
-        Self { body: BodySimulationOptions::default(), substeps: None, settle_s: 1.0, forces: Vec::new() }
+        let body = BodySimulationOptions { follow_pose: true, ..BodySimulationOptions::default() };
+        Self { body, substeps: None, settle_s: 1.0, forces: Vec::new() }
     }
 }
 
@@ -73,12 +74,18 @@ pub struct RecordingMeasures {
     pub fem_elements: usize,
     /// Number of all elements of the body.
     pub all_elements: usize,
-    /// Root mean square distance of the skin from the posed skin, in metres.
+    /// Root mean square distance of the skin from the posed skin in motion, in metres: over all frames but the first.
     pub displacement_rms: f64,
     /// Largest such distance.
     pub displacement_max: f64,
+    /// Root mean square distance of the skin from the posed skin in the first frame, where the flesh has settled.
+    pub static_displacement_rms: f64,
+    /// Largest such distance.
+    pub static_displacement_max: f64,
     /// Number of inverted elements in the last frame read.
     pub inverted_elements: usize,
+    /// Largest number of inverted elements in a frame.
+    pub max_inverted_elements: usize,
     /// Total computing time in seconds, settling included.
     #[serde(skip)]
     pub seconds: f64,
@@ -114,7 +121,7 @@ pub fn simulate(body: LayeredBody, motion: BodyMotion, options: SimulateOptions)
         return Err(LayeredError::NoFrames);
     }
     let substeps = options.substeps.unwrap_or_else(|| steps_in(1.0 / motion.frame_rate_hz)).clamp(1, MAX_SUBSTEPS);
-    let simulation = BodySimulation::new(body, options.body)?;
+    let simulation = BodySimulation::for_motion(body, Some(&motion), options.body)?;
     let notes = motion.notes.iter().cloned().chain(simulation.notes()).collect();
     let mesh = Arc::new(simulation.layered().body().mesh().with_points(simulation.rest_skin().to_vec())?);
     let max_distance_m = MAX_DISTANCE * mesh.diagonal();
@@ -167,9 +174,35 @@ struct Totals {
     posing: Duration,
     stepping: Duration,
     computing: Duration,
+    /// Distances from the posed skin in the first frame, and in all others.
+    settled: Distances,
+    moving: Distances,
+    inverted: usize,
+    max_inverted: usize,
+}
+
+/// Distances of the skin from the posed skin.
+#[derive(Debug, Clone, Copy, Default)]
+struct Distances {
     squares: f64,
     points: usize,
     farthest: f32,
+}
+
+impl Distances {
+    fn add(&mut self, skin: &[Vec3], posed: &[Vec3]) {
+        for (at, posed) in skin.iter().zip(posed) {
+            let squared = at.distance_squared(*posed);
+            self.squares += f64::from(squared);
+            // `max` would ignore NaN.
+            self.farthest = if self.farthest >= squared.sqrt() { self.farthest } else { squared.sqrt() };
+        }
+        self.points += skin.len();
+    }
+
+    fn rms(&self) -> f64 {
+        (self.squares / self.points.max(1) as f64).sqrt()
+    }
 }
 
 impl FrameSource for SimulatedFrames {
@@ -239,9 +272,12 @@ impl SimulatedFrames {
     }
 
     fn expect_near(&self, frame: usize, totals: &Totals) -> Result<(), LayeredError> {
-        let (distance_m, limit_m) = (totals.farthest, self.max_distance_m);
+        let limit_m = self.max_distance_m;
         // The comparison also rejects NaN.
-        if distance_m <= limit_m { Ok(()) } else { Err(LayeredError::TooFar { frame, distance_m, limit_m }) }
+        match [totals.settled.farthest, totals.moving.farthest].into_iter().find(|distance| !(*distance <= limit_m)) {
+            None => Ok(()),
+            Some(distance_m) => Err(LayeredError::TooFar { frame, distance_m, limit_m }),
+        }
     }
 }
 
@@ -252,13 +288,10 @@ impl Totals {
             return false;
         }
         self.frames += 1;
-        for (at, posed) in simulation.skin().iter().zip(simulation.posed_skin()) {
-            let squared = at.distance_squared(*posed);
-            self.squares += f64::from(squared);
-            // `max` would ignore NaN.
-            self.farthest = if self.farthest >= squared.sqrt() { self.farthest } else { squared.sqrt() };
-        }
-        self.points += simulation.skin().len();
+        let distances = if frame == 0 { &mut self.settled } else { &mut self.moving };
+        distances.add(simulation.skin(), simulation.posed_skin());
+        self.inverted = simulation.simulation().inverted_elements();
+        self.max_inverted = self.max_inverted.max(self.inverted);
         true
     }
 
@@ -273,9 +306,12 @@ impl Totals {
             max_cg_iterations: self.steps.solve.iterations,
             fem_elements: simulation.simulation().element_count(),
             all_elements: simulation.layered().layers().all_elements,
-            displacement_rms: (self.squares / self.points.max(1) as f64).sqrt(),
-            displacement_max: f64::from(self.farthest),
-            inverted_elements: simulation.simulation().inverted_elements(),
+            displacement_rms: self.moving.rms(),
+            displacement_max: f64::from(self.moving.farthest),
+            static_displacement_rms: self.settled.rms(),
+            static_displacement_max: f64::from(self.settled.farthest),
+            inverted_elements: self.inverted,
+            max_inverted_elements: self.max_inverted,
             seconds: self.computing.as_secs_f64(),
         }
     }

@@ -1,7 +1,9 @@
 //! Simulation of a layered body: the pose drives the inside, and the finite elements move the flesh.
 //!
 //! Each frame poses the nodes that drive elements and those of the skin (all others were removed, §4.2); [`Simulation`]
-//! then moves the free nodes in sub-steps. The skin consists of the simulated nodes and, outside the simulated layer,
+//! then moves the free nodes in sub-steps. With [`BodySimulationOptions::follow_pose`], all simulated nodes are posed: the
+//! strain of the posed elements is their rest shape, and driven nodes of elements that a pose folds are released and
+//! held by springs. The skin consists of the simulated nodes and, outside the simulated layer,
 //! of the posed skin.
 
 use std::time::{Duration, Instant};
@@ -11,13 +13,16 @@ use glam::Vec3;
 
 use super::{Flesh, LayeredBody, LayeredError, SkinBinding};
 use crate::dynamics::{Force, Simulation, SimulationOptions, StepReport};
+use crate::fem::targets::FOLDED_VOLUME_RATIO;
 use crate::layers::{Layers, NodeRole};
-use dermis_body::{BodyModel, BodyPose};
+use dermis_body::{BodyModel, BodyMotion, BodyPose};
 
 /// Damping while a body settles, per second; it prevents oscillation.
 const SETTLING_RATE_PER_S: f32 = 20.0;
 /// Minimum volume of an element, relative to a regular tetrahedron; smaller elements are counted as folded.
 const MIN_SOLIDITY: f32 = 0.02;
+/// Maximum number of poses of a motion that are searched for folds.
+const MAX_FOLD_POSES: usize = 64;
 /// Time step while a body settles, in seconds.
 const SETTLING_STEP_S: f32 = 0.01;
 
@@ -30,11 +35,14 @@ pub struct BodySimulationOptions {
     pub tolerance: f64,
     /// Simulates every element and drives only the bones, for comparison with the layered simulation.
     pub all_elements: bool,
+    /// Makes the strain of the posed body the rest shape of the flesh, so that a held pose does not move the skin, and
+    /// releases driven nodes of elements that a pose folds. Otherwise the rest shape is that of the template.
+    pub follow_pose: bool,
 }
 
 impl Default for BodySimulationOptions {
     fn default() -> Self {
-        Self { betas: Vec::new(), tolerance: 1e-4, all_elements: false }
+        Self { betas: Vec::new(), tolerance: 1e-4, all_elements: false, follow_pose: false }
     }
 }
 
@@ -68,19 +76,36 @@ pub struct BodySimulation {
     posed_skin: Vec<Vec3>,
     /// Number of inverted or flat elements in this shape.
     folded: usize,
+    /// Nodes of elements that a pose folds: they are free and tethered.
+    released: Vec<u32>,
 }
 
 impl BodySimulation {
-    /// Creates the body at rest in the pose of its template.
+    /// Creates the body at rest in the pose of its template. If it follows the pose, its own motions show where poses fold.
     pub fn new(layered: LayeredBody, options: BodySimulationOptions) -> Result<Self, LayeredError> {
+        Self::for_motion(layered, None, options)
+    }
+
+    /// Creates the body at rest in the pose of its template, for `motion` in place of its own motions.
+    pub fn for_motion(
+        layered: LayeredBody,
+        motion: Option<&BodyMotion>,
+        options: BodySimulationOptions,
+    ) -> Result<Self, LayeredError> {
         let parts = layered.parts();
         let body = parts.body.fixed_shape(&options.betas)?;
         let volume = parts.volume.fixed_shape(&options.betas)?;
         let (nodes, skin) = (volume.mesh().points().to_vec(), body.mesh().points().to_vec());
         let (rest, folded) = unfolded(&parts.tets, &nodes)?;
-        let simulation = simulation_of(&layered, &rest, &options)?;
-        let driver = Driver::new(&layered, &volume, &simulation);
+        let released = match (options.follow_pose, motion) {
+            (false, _) => Vec::new(),
+            (true, Some(motion)) => folded_nodes(&volume, &rest, std::slice::from_ref(motion))?,
+            (true, None) => folded_nodes(&volume, &rest, &parts.motions)?,
+        };
+        let simulation = simulation_of(&layered, &rest, &options, &released)?;
+        let driver = Driver::new(&layered, &volume, &simulation, options.follow_pose);
         Ok(Self {
+            released,
             posed_nodes: nodes.clone(),
             nodes,
             posed_skin: skin.clone(),
@@ -136,6 +161,9 @@ impl BodySimulation {
     pub fn start(&mut self, pose: &BodyPose, settle_s: f32, forces: &[Force]) -> Result<(), LayeredError> {
         self.pose_all(pose)?;
         self.simulation.set_positions(&self.posed_nodes)?;
+        if self.options.follow_pose {
+            self.simulation.follow(&self.posed_nodes, true);
+        }
         self.simulation.options_mut().damping_rate_per_s = SETTLING_RATE_PER_S;
         let driven = Driver::targets(&self.posed_nodes, &self.simulation);
         let steps = (settle_s / SETTLING_STEP_S).clamp(0.0, 1e5) as usize;
@@ -168,6 +196,9 @@ impl BodySimulation {
         let began = Instant::now();
         self.driver.pose(pose, &self.body, &mut self.posed_nodes, &mut self.posed_skin)?;
         let driven = Driver::targets(&self.posed_nodes, &self.simulation);
+        if self.options.follow_pose {
+            self.simulation.follow(&self.posed_nodes, false);
+        }
         let posing = began.elapsed();
         let began = Instant::now();
         let steps = self.simulation.advance(frame_s, substeps, &driven, forces)?;
@@ -185,9 +216,9 @@ impl BodySimulation {
         if only_material {
             return Ok(self.simulation.set_material(self.layered.material())?);
         }
-        let next = simulation_of(&self.layered, &self.rest, &self.options)?;
+        let next = simulation_of(&self.layered, &self.rest, &self.options, &self.released)?;
         let moved = std::mem::replace(&mut self.simulation, next);
-        self.driver = Driver::new(&self.layered, &self.volume, &self.simulation);
+        self.driver = Driver::new(&self.layered, &self.volume, &self.simulation, self.options.follow_pose);
         self.pose_all(pose)?;
         let mut positions = self.posed_nodes.clone();
         moved.write_positions(&mut positions);
@@ -198,6 +229,9 @@ impl BodySimulation {
         }
         self.simulation.set_positions(&positions)?;
         self.simulation.set_velocities(&velocities)?;
+        if self.options.follow_pose {
+            self.simulation.follow(&self.posed_nodes, true);
+        }
         self.read_back();
         Ok(())
     }
@@ -220,7 +254,7 @@ impl BodySimulation {
 
 /// Returns the tetrahedra with their nodes at `nodes`, without the elements folded by this, and the number of the
 /// latter. In shapes with touching skin, elements in between can be inverted, which makes them useless as a rest shape.
-fn unfolded(tets: &TetMesh, nodes: &[Vec3]) -> Result<(TetMesh, usize), LayeredError> {
+pub(crate) fn unfolded(tets: &TetMesh, nodes: &[Vec3]) -> Result<(TetMesh, usize), LayeredError> {
     let is_solid = |tet: &&[u32; 4]| {
         let [before, after] = [tets.nodes(), nodes].map(|nodes| solidity(tet.map(|node| nodes[node as usize])));
         after > MIN_SOLIDITY.min(0.5 * before)
@@ -240,6 +274,7 @@ fn simulation_of(
     layered: &LayeredBody,
     rest: &TetMesh,
     options: &BodySimulationOptions,
+    released: &[u32],
 ) -> Result<Simulation, LayeredError> {
     let mut free: Vec<bool> = layered.layers().roles.iter().map(|role| *role == NodeRole::Free).collect();
     if options.all_elements {
@@ -248,9 +283,56 @@ fn simulation_of(
         let held = Layers::from_field(rest, free.iter().map(|&free| if free { 2.0 } else { 0.0 }).collect());
         free = held.roles.iter().map(|role| *role == NodeRole::Free).collect();
     }
+    let near_layer = near(rest, &free);
+    let released: Vec<u32> = released.iter().copied().filter(|&node| near_layer[node as usize]).collect();
+    released.iter().for_each(|&node| free[node as usize] = true);
     let damping_rate_per_s = layered.flesh().damping_rate_per_s;
     let solver = SimulationOptions { tolerance: options.tolerance, damping_rate_per_s, ..SimulationOptions::default() };
-    Ok(Simulation::new(rest, &free, layered.material(), solver)?)
+    let mut simulation = Simulation::new(rest, &free, layered.material(), solver)?;
+    simulation.tether(&released, tether_stiffness(rest, layered));
+    Ok(simulation)
+}
+
+/// Stiffness of a tether: that of a cube of flesh of the mean size of an element.
+fn tether_stiffness(rest: &TetMesh, layered: &LayeredBody) -> f32 {
+    let moduli = &layered.material().young_modulus_pa;
+    let modulus = moduli.iter().sum::<f32>() / moduli.len().max(1) as f32;
+    let volume = |tet: &[u32; 4]| {
+        let [a, b, c, d] = tet.map(|node| rest.nodes()[node as usize]);
+        ((b - a).dot((c - a).cross(d - a)) / 6.0).abs()
+    };
+    let total: f32 = rest.tetrahedra().iter().map(volume).sum();
+    modulus * (total / rest.tetrahedra().len().max(1) as f32).cbrt()
+}
+
+/// Marks the nodes of all elements with a free node.
+fn near(rest: &TetMesh, free: &[bool]) -> Vec<bool> {
+    let mut near = vec![false; free.len()];
+    for tet in rest.tetrahedra().iter().filter(|tet| tet.iter().any(|&node| free[node as usize])) {
+        tet.iter().for_each(|&node| near[node as usize] = true);
+    }
+    near
+}
+
+/// Nodes of the elements that a pose of `motions` folds, ascending.
+fn folded_nodes(volume: &BodyModel, rest: &TetMesh, motions: &[BodyMotion]) -> Result<Vec<u32>, LayeredError> {
+    let mut is_folded = vec![false; rest.nodes().len()];
+    let volume_of = |tet: &[u32; 4], nodes: &[Vec3]| {
+        let [a, b, c, d] = tet.map(|node| nodes[node as usize]);
+        (b - a).dot((c - a).cross(d - a))
+    };
+    for motion in motions {
+        let stride = motion.poses.len().div_ceil(MAX_FOLD_POSES).max(1);
+        for pose in motion.poses.iter().step_by(stride) {
+            let posed = volume.pose(&[], pose)?.points;
+            for tet in rest.tetrahedra() {
+                if volume_of(tet, &posed) < FOLDED_VOLUME_RATIO * volume_of(tet, rest.nodes()) {
+                    tet.iter().for_each(|&node| is_folded[node as usize] = true);
+                }
+            }
+        }
+    }
+    Ok((0..).zip(is_folded).filter(|(_, folded)| *folded).map(|(node, _)| node).collect())
 }
 
 /// Poses the required nodes: those that drive elements, and those of the skin.
@@ -264,9 +346,10 @@ struct Driver {
 }
 
 impl Driver {
-    fn new(layered: &LayeredBody, volume: &BodyModel, simulation: &Simulation) -> Self {
+    fn new(layered: &LayeredBody, volume: &BodyModel, simulation: &Simulation, follow_pose: bool) -> Self {
         let driven = simulation.driven_nodes().iter().copied();
-        let mut nodes: Vec<u32> = layered.carriers.nodes.iter().copied().chain(driven).collect();
+        let free = simulation.free_nodes().iter().copied().filter(|_| follow_pose);
+        let mut nodes: Vec<u32> = layered.carriers.nodes.iter().copied().chain(driven).chain(free).collect();
         nodes.sort_unstable();
         nodes.dedup();
         let model = volume.of_points(&nodes);

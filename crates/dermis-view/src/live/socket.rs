@@ -137,14 +137,24 @@ fn answers(
     Some(answers)
 }
 
-fn posed(deformer: &mut dyn LiveDeformer, at: f64) -> Option<[Message; 2]> {
+fn posed(deformer: &mut dyn LiveDeformer, at: f64) -> Option<Vec<Message>> {
     if !(at >= 0.0 && at < deformer.frame_count() as f64) {
         return None;
     }
     let frame = at as usize;
-    let posed = deformer.pose_between(frame, at.fract()).ok()?;
+    let posed = match deformer.pose_between(frame, at.fract()) {
+        Ok(posed) => posed,
+        // The file of the frames can have been changed by another program; the page shows it.
+        Err(error) => return Some(vec![Message::text(json!({ "error": error_chain(&error) }).to_string())]),
+    };
     let status = json!({ "status": posed.status, "scalar": deformer.scalar() });
-    Some([Message::text(status.to_string()), Message::binary(posed.to_bytes(frame))])
+    Some(vec![Message::text(status.to_string()), Message::binary(posed.to_bytes(frame))])
+}
+
+/// Message of an error and of its causes.
+fn error_chain(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
 
 fn saved(body: &LayeredBody, store: &impl Fn(&LayeredBody) -> Result<Stored, String>) -> Vec<Message> {

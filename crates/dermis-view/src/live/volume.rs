@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dermis::active::volume::{Effect, Mode, VolumeLayer, VolumeOptions, Workspace};
+use dermis::active::volume::{Effect, MAX_PLAUSIBLE_DRIFT, Mode, VolumeError, VolumeLayer, VolumeOptions, Workspace};
 use dermis::evaluate::{self, Motion};
 use dermis::mesh::{Clip, Deformer, MeshSequence, Object, SequenceError};
 
@@ -15,6 +15,9 @@ const MODE_NAMES: [&str; 3] = [MODES[0].0, MODES[1].0, MODES[2].0];
 const EFFECTS: [&str; 4] = ["as in the file", "plain", "muscle", "folds"];
 const STRENGTHS: [f64; 2] = [0.0, 1.0];
 const TARGETS: [f64; 2] = [0.5, 2.0];
+
+/// Number of frames whose volume is checked before the correction is offered.
+const CHECKED_FRAMES: usize = 16;
 
 /// Preserves the volume of one motion of an object.
 #[derive(Debug)]
@@ -37,17 +40,24 @@ pub struct VolumeDeformer {
 impl VolumeDeformer {
     /// Creates the deformer for clip number `clip` of `object` with its layers, or for its recorded frames if it has
     /// no rig; `unit` is the unit of length. The settings are those of the object's last volume layer, which is
-    /// evaluated here. An open mesh is closed for the volume computation.
+    /// evaluated here. Refuses what `dermis volume` refuses: an open mesh whose layer does not cap it, and motions whose
+    /// extent or volume cannot be that of the rest pose.
     pub fn new(object: &Object, clip: usize, unit: &str) -> Result<Self, String> {
         let mut object = object.clone();
         let last = object.deformers.iter().rposition(|layer| matches!(layer, Deformer::Volume(_)));
         let given = match last.map(|layer| object.deformers.remove(layer)) {
-            Some(Deformer::Volume(options)) => VolumeOptions { cap: true, ..VolumeOptions::clone(&options) },
-            _ => VolumeOptions { cap: true, ..VolumeOptions::default() },
+            Some(Deformer::Volume(options)) => VolumeOptions::clone(&options),
+            _ => VolumeOptions::default(),
         };
         let motion = evaluate::motion_of_clip(&object, clip).map_err(|error| error.to_string())?;
+        evaluate::check_extent(&object, &motion).map_err(|error| error.to_string())?;
         let Motion { sequence: motion, clip, .. } = motion;
-        let layer = VolumeLayer::new(&object, &given).map_err(|error| error.to_string())?;
+        let explained = |error: VolumeError| match error.hint() {
+            Some(hint) => format!("{error}; {hint}"),
+            None => error.to_string(),
+        };
+        let layer = VolumeLayer::new(&object, &given).map_err(explained)?;
+        check_volumes(&layer, &motion)?;
         let mode = MODES.iter().position(|(_, mode)| *mode == given.mode).unwrap_or(0);
         Ok(Self {
             object,
@@ -127,10 +137,13 @@ impl LiveDeformer for VolumeDeformer {
         let rest = self.layer.rest_volume();
         let before = self.layer.volume_of(&positions) / rest;
         let mut scalars = vec![0.0; positions.len()];
+        let target = self.given.target.at(frame as f64 / self.motion.frame_rate_hz()) * self.target;
+        if let Some(reason) = refusal(before / target).filter(|_| self.on) {
+            return Ok(LiveFrame { positions, scalars, status: reason, ..LiveFrame::default() });
+        }
         if self.on {
             let transforms = self.clip.as_ref().map(|clip| clip.transforms(frame));
-            let given = self.given.target.at(frame as f64 / self.motion.frame_rate_hz());
-            self.layer.apply(&mut positions, transforms, given * self.target, &mut self.work);
+            self.layer.apply(&mut positions, transforms, target, &mut self.work);
             scalars = self.work.inflation().to_vec();
         }
         let after = self.layer.volume_of(&positions) / rest;
@@ -138,6 +151,29 @@ impl LiveDeformer for VolumeDeformer {
         let status = format!("volume relative to rest: {} before, {} after", percent(before), percent(after));
         Ok(LiveFrame { positions, scalars, status, ..LiveFrame::default() })
     }
+}
+
+/// Refuses a motion with a frame whose volume cannot be that of the rest pose.
+fn check_volumes(layer: &VolumeLayer, motion: &MeshSequence) -> Result<(), String> {
+    let count = motion.frame_count();
+    let checked = count.min(CHECKED_FRAMES);
+    for frame in (0..checked).map(|k| k * (count - 1) / (checked - 1).max(1)) {
+        let positions = motion.frame(frame).map_err(|error| error.to_string())?;
+        if let Some(reason) = refusal(layer.volume_of(&positions) / layer.rest_volume()) {
+            return Err(format!("frame {frame}: {reason}"));
+        }
+    }
+    Ok(())
+}
+
+/// Reason why a volume, relative to its target, is not corrected.
+fn refusal(relative: f64) -> Option<String> {
+    let drift = (relative - 1.0).abs();
+    let is_plausible = drift <= MAX_PLAUSIBLE_DRIFT;
+    (!is_plausible).then(|| {
+        let percent = 100.0 * drift;
+        format!("not corrected: the volume of the motion is off by {percent:.0} %, it is not that of the rest pose")
+    })
 }
 
 #[cfg(test)]

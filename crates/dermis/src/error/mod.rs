@@ -4,9 +4,11 @@ mod envelope;
 
 use dermis_active::volume::VolumeError;
 use dermis_active::wrinkle::ClothError;
+use dermis_lod::LodError;
 use dermis_mesh::deformer::multi_weights::MultiWeightsError;
 use dermis_mesh::{MeshError, RigError, SequenceError};
 use dermis_skin::envelope::{ExamplesError, TrainError};
+use dermis_skin::fit::CorrectionError;
 use dermis_skin::{FitError, PoseError as SkinPoseError, SkinError};
 use dermis_tissue::fit::{BeamError, SubjectError};
 use dermis_tissue::layered::LayeredError;
@@ -48,11 +50,13 @@ pub enum Error {
     MultiWeights(#[from] MultiWeightsError),
     Volume(#[from] VolumeError),
     KeepVolume(#[from] KeepVolumeError),
+    Shapes(#[from] ShapesError),
     Wrinkle(#[from] ClothError),
     Body(#[from] BodyFileError),
     Tissue(#[from] LayeredError),
     Beam(#[from] BeamError),
     Subject(#[from] SubjectError),
+    Lod(#[from] LodError),
 }
 
 impl Error {
@@ -78,11 +82,13 @@ impl Error {
             Self::MultiWeights(error) => error,
             Self::Volume(error) => error,
             Self::KeepVolume(error) => error,
+            Self::Shapes(error) => error,
             Self::Wrinkle(error) => error,
             Self::Body(error) => error,
             Self::Tissue(error) => error,
             Self::Beam(error) => error,
             Self::Subject(error) => error,
+            Self::Lod(error) => error,
         }
     }
 
@@ -109,6 +115,7 @@ impl Error {
             Self::Volume(error) => error.hint().map(str::to_owned),
             Self::KeepVolume(error) => error.hint().map(str::to_owned),
             Self::Envelope(error) => error.hint(),
+            Self::Lod(error) => error.hint().map(str::to_owned),
             Self::Match(error) => error.hint().map(str::to_owned),
             _ => None,
         }
@@ -133,6 +140,16 @@ pub enum KeepVolumeError {
         /// The reason.
         cause: VolumeError,
     },
+    /// The volume of a motion cannot be that of the rest pose, or the correction failed.
+    #[error("the volume of the motion is off by {:.0} %: it is not that of the rest pose", 100.0 * drift)]
+    Drift {
+        /// The object.
+        object: String,
+        /// The motion; empty for recorded frames.
+        motion: String,
+        /// Relative drift of the volume.
+        drift: f64,
+    },
     /// The motion of an object cannot be evaluated.
     #[error(transparent)]
     Evaluate(#[from] EvaluateError),
@@ -146,6 +163,7 @@ impl KeepVolumeError {
     pub fn details(&self) -> Vec<String> {
         match self {
             Self::Volume { cause, .. } => cause.details(),
+            Self::Drift { motion, .. } => vec![format!("motion: {motion}")],
             _ => Vec::new(),
         }
     }
@@ -155,9 +173,25 @@ impl KeepVolumeError {
         match self {
             Self::NothingMoves => Some("give a rig with a clip, or recorded frames"),
             Self::Volume { cause, .. } => cause.hint(),
+            Self::Drift { .. } => Some("check the extents of rest pose and clip, or use another rest pose"),
             _ => None,
         }
     }
+}
+
+/// Reasons why layers cannot become shapes.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ShapesError {
+    /// The object has no rig with clips.
+    #[error("'{0}' has no rig with clips, whose weights could be animated")]
+    NoClips(String),
+    /// The object has no layers.
+    #[error("'{0}' has no layers to be stored as shapes")]
+    NoLayers(String),
+    /// The shapes cannot be computed.
+    #[error(transparent)]
+    Correction(#[from] CorrectionError),
 }
 
 /// Reasons why a model cannot be posed.

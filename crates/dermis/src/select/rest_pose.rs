@@ -30,6 +30,9 @@ pub(super) fn with_rest_frame(object: Object, frame: isize) -> Result<(Object, V
     };
     notes.extend(object.rig.is_some().then(|| rig_note(&object, clip.as_deref())));
     let sequence: MeshSequence = motion.with_mesh(Arc::clone(&mesh))?;
+    if !object.levels.is_empty() {
+        notes.push(Note::at(&object.name, "the levels of detail belong to the old rest pose and are dropped"));
+    }
     let Object { name, attributes, .. } = object;
     let object = Object {
         name,
@@ -40,6 +43,7 @@ pub(super) fn with_rest_frame(object: Object, frame: isize) -> Result<(Object, V
         tets,
         attributes,
         deformers: Vec::new(),
+        levels: Vec::new(),
     };
     Ok((object, notes))
 }

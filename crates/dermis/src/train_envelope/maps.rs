@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use dermis_io::ReadOptions;
 use dermis_io::image::Grey;
 use dermis_mesh::{Note, Object, Rig, SkinWeights};
-use dermis_skin::envelope::{Examples, Influences, MapOptions, automatic_influences};
+use dermis_skin::envelope::{Examples, InfluenceMaps, MapOptions, automatic_influences};
 
 use super::EnvelopeError;
 use crate::error::Result;
@@ -35,7 +35,7 @@ pub(super) fn influences(
     rig: &Rig,
     examples: &Examples,
     warnings: &mut Vec<Note>,
-) -> Result<Influences> {
+) -> Result<InfluenceMaps> {
     let mesh = &object.mesh;
     let weighted = rig.weights().rows().any(|mut row| row.any(|(_, weight)| weight > 0.0));
     let painted = match source {
@@ -44,15 +44,15 @@ pub(super) fn influences(
             warnings.push(Note::new("the rig has no skin weights: the influence maps are found from the examples"));
             return Ok(automatic_influences(mesh, rig, examples, options));
         }
-        MapSource::Weights => return Ok(Influences::from_weights(mesh, rig, rig.weights(), options)),
+        MapSource::Weights => return Ok(InfluenceMaps::from_weights(mesh, rig, rig.weights(), options)),
         MapSource::Attributes(prefix) => attributes(object, rig, prefix)?,
         MapSource::Textures(folder) => textures(object, rig, folder)?,
         MapSource::File(source) => weights_of(source, object, rig)?,
     };
     Ok(if weighted {
-        Influences::painted(mesh, rig, &painted, rig.weights(), options.widen)
+        InfluenceMaps::painted(mesh, rig, &painted, rig.weights(), options.widen)
     } else {
-        Influences::painted(mesh, rig, &painted, &painted, options.widen)
+        InfluenceMaps::painted(mesh, rig, &painted, &painted, options.widen)
     })
 }
 

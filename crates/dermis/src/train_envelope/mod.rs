@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use dermis_math::progress::{NoProgress, Progress};
 use dermis_mesh::deformer::multi_weights::{MultiWeightsLayer, Precision};
-use dermis_mesh::{Clip, Deformer, Note, Object, Rig, RigError, Scene};
+use dermis_mesh::{Clip, Deformer, Note, Object, Rig, RigError, Scene, TriMesh};
 use dermis_skin::envelope::{
-    Examples, HalfError, MapOptions, TrainOptions, Trained, Underlying, Validation, half_error, train, validate,
+    Examples, HalfError, MapOptions, TrainOptions, Trained, TrainedRange, Underlying, Validation, half_error, train,
+    validate,
 };
 use serde_json::json;
 
@@ -42,6 +43,8 @@ pub struct Envelope {
     pub trained: Trained,
     /// Errors on the examples.
     pub validation: Validation,
+    /// RMS and largest error of the rig's own skin on the examples, if it has one.
+    pub rig_error: Option<[f64; 2]>,
     /// Cost of half precision, if the weights are stored so.
     pub half_error: Option<HalfError>,
     /// Seconds spent on validation.
@@ -87,8 +90,9 @@ pub fn train_envelope_with(set: &TrainingSet, options: &EnvelopeOptions, progres
     warnings.extend(trained.notes.iter().cloned());
     let start = std::time::Instant::now();
     // Other viewers play the linear skin; a rigid one would serve them badly.
-    let base = if options.train.underlying == Underlying::Rigid { rig.weights() } else { &trained.linear };
-    let validation = validate(&trained.weights, base, &object.mesh, &examples)?;
+    let base = if trained.underlying == Underlying::Rigid { rig.weights() } else { &trained.linear };
+    let validation = validate(&trained.weights, base, &object.mesh, &examples, None)?;
+    let rig_error = rig_error(&trained, rig, &object.mesh, &examples)?;
     let half_error = match options.precision {
         Precision::Single => None,
         Precision::Half => {
@@ -97,19 +101,44 @@ pub fn train_envelope_with(set: &TrainingSet, options: &EnvelopeOptions, progres
             Some(half_error(&trained.weights, &object.mesh, rig.joints(), frames)?)
         }
     };
-    let layer = layer(&trained, options, &examples, &validation)?;
+    let mut layer = layer(&trained, options, &examples, &validation)?;
+    layer.record.extend([TrainedRange::of(&examples, rig.joints()).to_record()]);
     let bare = Rig::new(&object.mesh, rig.joints().to_vec(), base.normalized(usize::MAX), Vec::new())?;
     let clips = object.clips.iter().map(|clip| without_shapes(&bare, clip).map(Arc::new));
+    if !object.levels.is_empty() {
+        warnings.push(Note::at(&object.name, "the levels of detail are dropped: they have no multi-weights"));
+    }
     let model = Object {
         clips: clips.collect::<std::result::Result<_, _>>()?,
         rig: Some(Arc::new(bare)),
         sequence: None,
+        levels: Vec::new(),
         deformers: vec![layer.into()],
         ..object.clone()
     };
     let scene = Scene { objects: vec![model], ..set.scene.clone() };
     let validation_seconds = start.elapsed().as_secs_f64();
-    Ok(Envelope { scene, trained, validation, half_error, validation_seconds, warnings })
+    Ok(Envelope { scene, trained, validation, rig_error, half_error, validation_seconds, warnings })
+}
+
+/// RMS and largest error of the rig's own linear skin on the examples; `None` if it has none.
+fn rig_error(trained: &Trained, rig: &Rig, mesh: &TriMesh, examples: &Examples) -> Result<Option<[f64; 2]>> {
+    if !rig.weights().rows().all(|mut row| row.any(|(_, weight)| weight > 0.0)) {
+        return Ok(None);
+    }
+    let weights = rig.weights().normalized(usize::MAX);
+    let found = validate(&trained.weights, &weights, mesh, examples, None)?;
+    Ok(Some([found.linear_rms_error, found.linear_max_error]))
+}
+
+/// Name of an underlying deformer in files and summaries.
+pub fn underlying_name(underlying: Underlying) -> &'static str {
+    match underlying {
+        Underlying::Auto => "auto",
+        Underlying::Rigid => "rigid",
+        Underlying::Rig => "rig",
+        Underlying::Best => "best",
+    }
 }
 
 /// The multi-weights with a record of their training.
@@ -120,14 +149,9 @@ fn layer(
     validation: &Validation,
 ) -> Result<MultiWeightsLayer> {
     let mut layer = MultiWeightsLayer::new(trained.weights.clone(), options.precision)?;
-    let underlying = match options.train.underlying {
-        Underlying::Rigid => "rigid",
-        Underlying::Rig => "rig",
-        Underlying::Best => "best",
-    };
     layer.record.extend([
         ("smoothness".to_owned(), json!(trained.smoothness)),
-        ("underlying".to_owned(), json!(underlying)),
+        ("underlying".to_owned(), json!(underlying_name(trained.underlying))),
         ("poses".to_owned(), json!(examples.pose_count())),
         ("training_rms_error".to_owned(), json!(validation.rms_error)),
     ]);
@@ -151,5 +175,8 @@ pub fn multi_weights<'a>(object: &'a Object) -> std::result::Result<&'a MultiWei
 /// Compares the shapes of a set with those that the multi-weights and the linear skin of its object give.
 pub fn validate_envelope(set: &TrainingSet) -> Result<Validation> {
     let layer = multi_weights(&set.object)?;
-    Ok(validate(layer.weights(), set.rig.weights(), &set.object.mesh, &set.examples()?)?)
+    let joints = set.rig.joints();
+    let range = TrainedRange::from_record(&layer.record, joints.len());
+    let range = range.as_ref().map(|range| (range, joints));
+    Ok(validate(layer.weights(), set.rig.weights(), &set.object.mesh, &set.examples()?, range)?)
 }

@@ -204,6 +204,7 @@ impl TrainingSet {
             rig: Some(Arc::new(bare)),
             clips: vec![Arc::new(clip)],
             deformers: Vec::new(),
+            levels: Vec::new(),
             ..self.object.clone()
         };
         Ok(Scene { objects: vec![object], ..self.scene.clone() })

@@ -1,5 +1,8 @@
 //! `dermis envelope`: multi-weights learned from examples.
 
+mod curve;
+mod export;
+mod parse;
 mod summary;
 mod train;
 mod validate;
@@ -37,6 +40,7 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Action {
     Train(Box<train::Args>),
+    Export(Box<export::Args>),
     Validate(Box<validate::Args>),
 }
 
@@ -76,6 +80,7 @@ struct Shapes {
 pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> {
     match &args.action {
         Action::Train(args) => train::run(args, shared),
+        Action::Export(args) => export::run(args, shared),
         Action::Validate(args) => validate::run(args, shared),
     }
 }

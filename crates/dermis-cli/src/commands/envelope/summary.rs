@@ -1,18 +1,17 @@
 //! Summary of `dermis envelope`: a model and its errors.
 
 use dermis::mesh::Object;
-use dermis::skin::envelope::{Curve, PoseError, Validation};
-use dermis::train_envelope::{Envelope, multi_weights};
+use dermis::skin::envelope::{PoseValidation, Validation};
+use dermis::train_envelope::{Envelope, multi_weights, underlying_name};
 use serde::Serialize;
 
+use super::curve::CurveFacts;
 use crate::job::Facts;
 use crate::numbers::{counted, measured, short};
 use crate::text::Text;
 
 /// Number of worst poses and points that are listed.
 const NAMED: usize = 5;
-/// Width of the longest bar of the curve, in characters.
-const BAR: f64 = 40.0;
 
 /// Errors of a model, as JSON.
 #[derive(Debug, Serialize)]
@@ -40,6 +39,8 @@ struct PoseFacts {
     max_error: f64,
     worst_point: usize,
     linear_rms_error: f64,
+    /// Angle by which a joint leaves the rotations of the training; 0 within them.
+    range_distance_degrees: f64,
 }
 
 /// Facts about the model itself.
@@ -59,38 +60,17 @@ pub(super) struct ModelFacts {
     half_rms_error: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     half_max_error: Option<f64>,
-}
-
-/// The result of cross-validation.
-#[derive(Debug, Serialize)]
-struct CurveFacts {
-    smoothness: Vec<f64>,
-    /// On held-out poses.
-    rms_error: Vec<f64>,
-    linear_rms_error: f64,
-    blocks: usize,
-}
-
-impl CurveFacts {
-    fn of(curve: &Curve) -> Self {
-        let (smoothness, rms_error) = curve.errors.iter().copied().unzip();
-        Self { smoothness, rms_error, linear_rms_error: curve.linear_error, blocks: curve.blocks }
-    }
-
-    /// Writes one bar per value.
-    fn write(&self, chosen: Option<f64>, text: &mut Text) {
-        let most = self.rms_error.iter().fold(self.linear_rms_error, |most, error| most.max(*error));
-        let mut line = |name: &str, error: f64, is_chosen: bool| {
-            let width = (BAR * error / most.max(f64::MIN_POSITIVE)).round() as usize;
-            let words = format!("    {name:<8} {:<9} {}", measured(error), "▪".repeat(width));
-            let words = if is_chosen { text.paint.title(&format!("{words} ◂")) } else { words };
-            text.line(words);
-        };
-        for (smoothness, error) in self.smoothness.iter().zip(&self.rms_error) {
-            line(&format!("{smoothness:.0e}"), *error, chosen == Some(*smoothness));
-        }
-        line("linear", self.linear_rms_error, chosen.is_none());
-    }
+    /// Deformer that is refined.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    underlying: Option<String>,
+    /// Errors of the rig's own linear skin.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rig_rms_error: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rig_max_error: Option<f64>,
+    /// RMS error of held-out poses for each compared underlying deformer.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    underlying_errors: Vec<(String, f64)>,
 }
 
 impl ModelFacts {
@@ -104,6 +84,14 @@ impl ModelFacts {
             bones_per_point: Some(trained.mean_bones),
             half_rms_error: half.map(|half| half.rms),
             half_max_error: half.map(|half| half.max),
+            underlying: Some(underlying_name(trained.underlying).to_owned()),
+            rig_rms_error: envelope.rig_error.map(|errors| errors[0]),
+            rig_max_error: envelope.rig_error.map(|errors| errors[1]),
+            underlying_errors: trained
+                .underlying_errors
+                .iter()
+                .map(|(u, e)| (underlying_name(*u).to_owned(), *e))
+                .collect(),
             ..Self::of_size(envelope.model())
         }
     }
@@ -123,12 +111,13 @@ impl ModelFacts {
 
 impl Summary {
     pub(super) fn new(model: ModelFacts, poses: usize, validation: &Validation) -> Self {
-        let pose = |pose: &PoseError| PoseFacts {
+        let pose = |pose: &PoseValidation| PoseFacts {
             name: pose.name.clone(),
             rms_error: pose.rms_error,
             max_error: pose.max_error,
             worst_point: pose.worst_point,
             linear_rms_error: pose.linear_rms_error,
+            range_distance_degrees: pose.range_distance_degrees,
         };
         let worst = validation.worst_poses();
         Self {
@@ -166,6 +155,20 @@ impl Facts for Summary {
         let errors = |rms: f64, max: f64| format!("{} rms, {} at most", measured(rms), measured(max));
         text.row("error", errors(self.rms_error, self.max_error));
         text.row("linear skin", errors(self.linear_rms_error, self.linear_max_error));
+        if let (Some(rms), Some(max)) = (model.rig_rms_error, model.rig_max_error) {
+            text.row("skin of the rig", errors(rms, max));
+        }
+        if let Some(underlying) = &model.underlying {
+            let held = |(name, error): &(String, f64)| format!("{name} {}", measured(*error));
+            let compared: Vec<String> = model.underlying_errors.iter().map(held).collect();
+            let compared =
+                if compared.is_empty() { String::new() } else { format!(" (held-out error: {})", compared.join(", ")) };
+            text.row("underlying", format!("{underlying}{compared}"));
+        }
+        let beyond = self.pose_errors.iter().map(|pose| pose.range_distance_degrees).fold(0.0, f64::max);
+        if beyond > 0.0 {
+            text.row("range", format!("up to {beyond:.1}° outside of the rotations of the training"));
+        }
         if let (Some(rms), Some(max)) = (model.half_rms_error, model.half_max_error) {
             text.row("half precision", format!("error {}", errors(rms, max)));
         }

@@ -9,6 +9,7 @@ use dermis::skin::envelope::{self, MapOptions, Precision, TrainOptions};
 use dermis::train_envelope::{EnvelopeOptions, ExampleOptions, MapSource, TrainingSet, train_envelope_with};
 
 use super::Shapes;
+use super::parse::{map_source, pose_weight};
 use super::summary::{ModelFacts, Summary};
 use crate::args::{EXIT_CODES, Shared};
 use crate::diagnostic::{Diagnostic, InFile};
@@ -86,7 +87,7 @@ struct Learning {
     #[arg(long, value_name = "C", value_parser = fraction, default_value_t = TrainOptions::default().cut_off, help = "Drop singular values below this fraction of the largest")]
     cut_off: f64,
     /// Select the underlying linear skin
-    #[arg(long, value_name = "SKIN", default_value = "best")]
+    #[arg(long, value_name = "SKIN", default_value = "auto")]
     underlying: Underlying,
     #[arg(long, value_name = "N", value_parser = count, help = format!("Limit the bones per point of --underlying best [default: {}]", TrainOptions::default().linear_influences))]
     influences: Option<usize>,
@@ -95,35 +96,14 @@ struct Learning {
 /// The underlying linear skin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Underlying {
+    /// The one that predicts held-out poses best; that of the rig unless another is clearly better
+    Auto,
     /// One bone per point
     Rigid,
     /// The linear skin of the rig
     Rig,
     /// The linear skin fitted to the examples
     Best,
-}
-
-/// Parses the source of influence maps.
-#[allow(clippy::unnecessary_wraps, reason = "parsers of arguments return a result")]
-fn map_source(text: &str) -> Result<MapSource, String> {
-    Ok(match text.split_once(':') {
-        Some(("attribute", prefix)) => MapSource::Attributes(prefix.to_owned()),
-        Some(("textures", folder)) => MapSource::Textures(folder.into()),
-        _ if text == "weights" => MapSource::Weights,
-        _ if text == "auto" => MapSource::Automatic,
-        _ => MapSource::File(text.to_owned()),
-    })
-}
-
-/// Parses `FRAME=WEIGHT`.
-fn pose_weight(text: &str) -> Result<(usize, f64), String> {
-    let parts = text.split_once('=').and_then(|(frame, weight)| Some((frame.parse().ok()?, weight.parse().ok()?)));
-    let (frame, weight): (usize, f64) = parts.ok_or_else(|| format!("'{text}' is not FRAME=WEIGHT, such as 12=3"))?;
-    if weight.is_finite() && weight >= 0.0 {
-        Ok((frame, weight))
-    } else {
-        Err(format!("invalid weight {weight}: it must be finite and at least 0"))
-    }
 }
 
 /// Trains a model, writes it and prints its errors.
@@ -170,14 +150,16 @@ impl Args {
         let Learning { smoothness, blocks, retained_variance, cut_off, underlying, influences } = self.learning;
         let InfluenceMaps { widen, reach, max_bones, maps } = &self.influence;
         let is_found = matches!(maps, MapSource::Weights | MapSource::Automatic);
+        let fits_skin = matches!(underlying, Underlying::Best | Underlying::Auto);
         expect_effect([
             (reach.is_some(), is_found, "--reach", "with --maps weights or auto"),
             (max_bones.is_some(), is_found, "--max-bones", "with --maps weights or auto"),
-            (influences.is_some(), underlying == Underlying::Best, "--influences", "with --underlying best"),
+            (influences.is_some(), fits_skin, "--influences", "with --underlying best or auto"),
         ])?;
         let (train, map) = (TrainOptions::default(), MapOptions::default());
         let (reach, max_bones) = (reach.map_or(map.reach, |reach| reach as f32), max_bones.unwrap_or(map.max_bones));
         let underlying = match underlying {
+            Underlying::Auto => envelope::Underlying::Auto,
             Underlying::Rigid => envelope::Underlying::Rigid,
             Underlying::Rig => envelope::Underlying::Rig,
             Underlying::Best => envelope::Underlying::Best,

@@ -72,7 +72,7 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
 fn facts(file: &str, options: &ReadOptions, shared: &Shared) -> Result<FileFacts, Diagnostic> {
     let watch = Watch::new(format!("inspecting {file}"), shared);
     let began = Instant::now();
-    let scene = input::read(file, options, &watch)?;
+    let scene = input::read(file, &shared.applied(options), &watch)?;
     let facts = inspect(&scene, &watch);
     watch.clear();
     Ok(FileFacts {

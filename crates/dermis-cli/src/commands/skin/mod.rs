@@ -48,7 +48,8 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
     }
     // Ctrl-C ends a fit with the best result so far.
     let fitted = job.stoppable(|watch| fitted(args, &options, &inputs, &job, watch))?;
-    interrupt::forget();
+    let is_stopped = interrupt::take();
+    job.expect(!is_stopped, || "the fit was stopped; the result is the best so far".to_owned());
     job.clock.lap_in_parts(&fitted.seconds);
     job.notes.extend(fitted.notes.iter().cloned());
     expect_quality(&options, &fitted, &mut job)?;

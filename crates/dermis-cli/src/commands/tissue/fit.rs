@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::ValueEnum;
 use dermis::fit_tissue::{FitTissueOptions, fit_tissue_with, read_scans};
-use dermis::tissue::fit::{SubjectOptions, validate_subject};
+use dermis::tissue::fit::{Method, RestShape, SubjectOptions, validate_subject};
 
-use super::validate::{Validation, scores};
+use super::validate::write_report;
+use super::validation::{Validation, scores};
 use crate::args::{EXIT_CODES, Shared};
 use crate::diagnostic::{Diagnostic, InFile};
 use crate::job::Job;
@@ -18,6 +20,45 @@ const EXAMPLES: &str = "Examples:
   dermis tissue fit sample:body --scans scans -o heavy.npz
       layers, stiffness and damping of the subject; sequences that are not used are held out";
 
+/// Methods by name.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum MethodArg {
+    /// Minimization with exact gradients
+    Adjoint,
+    /// Algorithms 1 and 2 of the paper
+    Paper,
+}
+
+impl From<MethodArg> for Method {
+    fn from(method: MethodArg) -> Self {
+        match method {
+            MethodArg::Adjoint => Self::Adjoint,
+            MethodArg::Paper => Self::Paper,
+        }
+    }
+}
+
+/// Rest shapes by name.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum RestArg {
+    /// The shape whose sagged equilibrium is the scan
+    InverseStatic,
+    /// The scan under inverse gravity, as in the paper
+    InverseGravity,
+    /// The shape of the body model
+    None,
+}
+
+impl From<RestArg> for RestShape {
+    fn from(rest: RestArg) -> Self {
+        match rest {
+            RestArg::InverseStatic => Self::InverseStatic,
+            RestArg::InverseGravity => Self::InverseGravity,
+            RestArg::None => Self::Unchanged,
+        }
+    }
+}
+
 /// Learn layers, stiffness and damping of a subject from scans of its motion
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
@@ -27,12 +68,18 @@ pub(super) struct Args {
     /// Mesh sequences of the subject, or folders of them
     #[arg(long, required = true, num_args = 1.., value_name = "FILE")]
     scans: Vec<PathBuf>,
+    /// Subject of HDF5 registrations (Dyna, DFAUST) with several
+    #[arg(long, value_name = "NAME")]
+    subject: Option<String>,
     /// Training sequences by name; without it, the two with the largest mean amplitude
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     train: Vec<String>,
-    /// Maximum number of iterations
-    #[arg(long, default_value_t = SubjectOptions::default().max_iterations, value_parser = parse::count)]
-    iterations: usize,
+    /// Method: exact gradients, or Algorithms 1 and 2 of the paper
+    #[arg(long, value_enum, default_value_t = MethodArg::Adjoint)]
+    method: MethodArg,
+    /// Maximum number of iterations: of the minimization (20), or of Algorithm 1 (3)
+    #[arg(long, value_name = "N", value_parser = parse::count)]
+    iterations: Option<usize>,
     /// Number of representative points, 1 to 500
     #[arg(
         long,
@@ -40,6 +87,21 @@ pub(super) struct Args {
         value_parser = parse::representative_points
     )]
     points: usize,
+    /// Representative points by index, in place of farthest-point sampling
+    #[arg(long, value_delimiter = ',', value_name = "INDICES")]
+    given_points: Vec<u32>,
+    /// Fitted frames per training sequence, from the first
+    #[arg(long, value_name = "N", default_value_t = SubjectOptions::default().max_frames)]
+    frames: usize,
+    /// Rest shape [default: inverse-static, and inverse-gravity with --method paper]
+    #[arg(long, value_enum, value_name = "METHOD")]
+    rest_shape: Option<RestArg>,
+    /// Give the layer the same thickness left and right (--method paper)
+    #[arg(long)]
+    symmetric: bool,
+    /// Write a report with tables, curves and heat maps (.html)
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
     /// Continue from the checkpoint beside the output
     #[arg(long)]
     resume: bool,
@@ -52,15 +114,20 @@ pub(super) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
     super::check(&args.output)?;
     let mut job = Job::new(format!("fitting {}", args.body), shared);
     let body = super::read(&args.body, &mut job)?.body;
-    let (scans, notes) = read_scans(&args.scans, &body).in_file(args.scans[0].display())?;
+    let (scans, notes) = read_scans(&args.scans, &body, args.subject.as_deref()).in_file(args.scans[0].display())?;
     job.notes.extend(notes);
     job.clock.lap("read");
     let checkpoint = args.output.output.with_extension("checkpoint.json");
     let options = FitTissueOptions {
         subject: SubjectOptions {
             train: args.train.clone(),
+            method: args.method.into(),
             max_iterations: args.iterations,
             representative_points: args.points,
+            given_points: args.given_points.clone(),
+            max_frames: args.frames.max(10),
+            rest_shape: args.rest_shape.map(Into::into),
+            symmetric: args.symmetric,
             ..SubjectOptions::default()
         },
         checkpoint: Some(checkpoint.clone()),
@@ -76,9 +143,11 @@ pub(super) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
     job.clock.lap("validate");
     let training: Vec<&str> = fit.training.iter().map(|&index| scans[index].name.as_str()).collect();
     let mut summary = Validation::new(&args.body, scores(&found, &training));
-    summary.iterations = Some(fit.iterations);
-    summary.losses_mm2.clone_from(&fit.losses);
+    summary.describe(&fit);
     super::write(&fit.body, &args.output, &mut job)?;
+    if let Some(file) = &args.report {
+        write_report(file, args.output.force, &fit.body, &found, &training, Some(&fit), &mut job)?;
+    }
     // The result is complete; a checkpoint that cannot be removed is harmless.
     let _ = std::fs::remove_file(&checkpoint);
     job.summarize(&summary)

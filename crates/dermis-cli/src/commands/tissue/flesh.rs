@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use dermis::bodies::{BodyOptions, read_body};
 use dermis::names;
-use dermis::tissue::layered::{BuildOptions, Flesh, Thickness};
+use dermis::tissue::layered::{BuildOptions, Flesh, Thickness, YOUNG_MODULUS_PA};
 use dermis::tissue::layers::FleshOptions;
 
 use crate::diagnostic::{Diagnostic, InFile};
@@ -22,7 +22,7 @@ pub(super) struct FleshArgs {
     /// Map painted values from 0 to 1 to this range of d [default: 0:1]
     #[arg(long, value_name = "LOW:HIGH", value_parser = range, requires = "thickness")]
     thickness_range: Option<[f32; 2]>,
-    #[arg(long, value_name = "PA", help = format!("Set Young's modulus in pascal: a number, the NAME of a painted attribute, or `FILE:NAME` [default of build: {}]", BuildOptions::default().young_modulus_pa[0]))]
+    #[arg(long, value_name = "PA", help = format!("Set Young's modulus in pascal: a number, the NAME of a painted attribute, or `FILE:NAME` [default of build: {YOUNG_MODULUS_PA} for bodies of human size, more for larger ones]"))]
     stiffness: Option<Source>,
     /// Map painted values from 0 to 1 to this range of Young's modulus in pascal [default: 0:1]
     #[arg(long, value_name = "LOW:HIGH", value_parser = range, requires = "stiffness")]

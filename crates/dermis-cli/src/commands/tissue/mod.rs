@@ -11,6 +11,7 @@ mod simulate;
 mod tets;
 mod transfer;
 mod validate;
+mod validation;
 
 use std::process::ExitCode;
 
@@ -95,8 +96,8 @@ fn check(output: &Output) -> Result<(), Diagnostic> {
 fn write(body: &LayeredBody, output: &Output, job: &mut Job<'_>) -> Result<LayerFacts, Diagnostic> {
     let facts = body.facts()?;
     job.clock.lap("measure");
-    let written = job.stoppable(|_| layered_file::write(&output.output, body, &output.options()))?;
-    job.has_written(&output.output, written);
+    let options = output.options();
+    job.write_by(&output.output, |target, _| Ok(layered_file::write(target, body, &options)?))?;
     Ok(facts)
 }
 

@@ -44,6 +44,9 @@ pub(super) struct Args {
     /// Simulate all elements instead of the layer only
     #[arg(long)]
     all_elements: bool,
+    /// Use the rest shape of the template in every pose, so that the strain of skinning moves the flesh
+    #[arg(long)]
+    template_rest: bool,
     /// Exit with 1 if the simulation is slower than this multiple of real time
     #[arg(long, value_name = "FACTOR", value_parser = positive)]
     min_real_time_factor: Option<f64>,
@@ -71,7 +74,12 @@ pub(super) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
     let forces = args.motion.forces(body.parts().up)?;
     let units = Units { metres_per_unit: Some(1.0), up_axis: Some(body.parts().up) };
     let options = SimulateOptions {
-        body: BodySimulationOptions { betas, tolerance: args.tolerance, all_elements: args.all_elements },
+        body: BodySimulationOptions {
+            betas,
+            tolerance: args.tolerance,
+            all_elements: args.all_elements,
+            follow_pose: !args.template_rest,
+        },
         substeps: args.substeps.map(usize::from),
         settle_s: args.settle,
         forces,
@@ -109,11 +117,11 @@ impl Facts for Summary {
         let (elements, all) = (grouped(m.fem_elements), grouped(m.all_elements));
         text.row("elements", format!("{elements} of {all}, {:.1} CG iterations per step", m.cg_iterations));
         let (rms, max) = (1e3 * m.displacement_rms, 1e3 * m.displacement_max);
-        let inverted = counted(m.inverted_elements, "element", "elements");
-        text.row(
-            "flesh",
-            format!("{rms:.1} mm rms from the pose, at most {max:.1} mm; {inverted} inverted in the last frame"),
-        );
+        let (still, still_max) = (1e3 * m.static_displacement_rms, 1e3 * m.static_displacement_max);
+        text.row("flesh", format!("{rms:.1} mm rms from the pose in motion, at most {max:.1} mm"));
+        text.row("", format!("{still:.1} mm rms settled in the first pose, at most {still_max:.1} mm"));
+        let (last, most) = (counted(m.inverted_elements, "element", "elements"), m.max_inverted_elements);
+        text.row("", format!("{last} inverted in the last frame, at most {most} in a frame"));
     }
 }
 

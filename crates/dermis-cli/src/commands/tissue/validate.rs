@@ -1,92 +1,61 @@
 //! `dermis tissue validate`: compares a fitted body with scans.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use dermis::fit_tissue::{TruthAgreement, compare_with_truth, read_scans};
-use dermis::tissue::fit::{SequenceValidation, validate_subject};
-use serde::Serialize;
+use dermis::fit_report::{FitReport, fit_report};
+use dermis::fit_tissue::{compare_with_truth, read_scans, write_comparison};
+use dermis::io::WriteOptions;
+use dermis::io::output;
+use dermis::tissue::fit::{SequenceValidation, SubjectFit, validate_subject};
+use dermis::tissue::layered::LayeredBody;
 
+use super::validation::{Validation, scores};
 use crate::args::{EXIT_CODES, Shared};
 use crate::diagnostic::{Diagnostic, InFile};
-use crate::job::{Facts, Job};
-use crate::text::Text;
+use crate::job::Job;
+
+const EXAMPLES: &str = "Examples:
+  dermis tissue validate heavy.npz --scans scans --train running --report heavy.html
+      deviation per sequence, with heat maps and curves
+  dermis tissue validate heavy.npz --scans scans --frames compared
+  dermis view compared/hips_scan.npz compared/hips_fit.npz
+      the scan beside the fit, coloured by the attribute 'deviation'";
 
 /// Compare a fitted body with scans: mean amplitude deviation per sequence
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
 pub(super) struct Args {
     /// Fitted body
     model: String,
     /// Mesh sequences of the subject, or folders of them
     #[arg(long, required = true, num_args = 1.., value_name = "FILE")]
     scans: Vec<PathBuf>,
+    /// Subject of HDF5 registrations (Dyna, DFAUST) with several
+    #[arg(long, value_name = "NAME")]
+    subject: Option<String>,
     /// Sequences that the body was fitted to; all others are held out
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     train: Vec<String>,
+    /// Write a report with tables, curves and heat maps (.html)
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// Write scan and simulation of every sequence and the deviation of every point to this folder, for the viewer
+    #[arg(long, value_name = "FOLDER")]
+    frames: Option<PathBuf>,
+    /// Replace outputs that exist
+    #[arg(long)]
+    force: bool,
     /// Hidden flesh of generated scans, to compare with
     #[arg(long, value_name = "FILE")]
     truth: Option<PathBuf>,
-}
-
-/// JSON summary of a validation.
-#[derive(Debug, Serialize)]
-pub(super) struct Validation {
-    model: String,
-    sequences: Vec<Score>,
-    held_out_ratio: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) iterations: Option<usize>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) losses_mm2: Vec<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    truth: Option<TruthAgreement>,
-}
-
-/// Deviations of one sequence, in metres summed over points.
-#[derive(Debug, Serialize)]
-pub(super) struct Score {
-    name: String,
-    held_out: bool,
-    deviation_pose_model: f64,
-    deviation_fit: f64,
-    rigid_rms_mm: f64,
-}
-
-/// Scores of the sequences; those in `training` are not held out.
-pub(super) fn scores(found: &[SequenceValidation], training: &[&str]) -> Vec<Score> {
-    let score = |sequence: &SequenceValidation| Score {
-        held_out: !training.contains(&sequence.name.as_str()),
-        name: sequence.name.clone(),
-        deviation_pose_model: sequence.deviation_pose_model,
-        deviation_fit: sequence.deviation_fit,
-        rigid_rms_mm: 1e3 * sequence.rigid_rms_m,
-    };
-    found.iter().map(score).collect()
-}
-
-impl Validation {
-    /// Summary with the worst ratio of the held-out sequences.
-    pub(super) fn new(model: &str, sequences: Vec<Score>) -> Self {
-        let ratios = sequences.iter().filter(|score| score.held_out && score.deviation_pose_model > 0.0);
-        let held_out_ratio =
-            ratios.map(|score| score.deviation_fit / score.deviation_pose_model).max_by(f64::total_cmp);
-        Self {
-            model: model.to_owned(),
-            sequences,
-            held_out_ratio,
-            iterations: None,
-            losses_mm2: Vec::new(),
-            truth: None,
-        }
-    }
 }
 
 /// Simulates the poses of every scan and prints the deviations.
 pub(super) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> {
     let mut job = Job::new(format!("validating {}", args.model), shared);
     let body = super::read(&args.model, &mut job)?.body;
-    let (scans, notes) = read_scans(&args.scans, &body).in_file(args.scans[0].display())?;
+    let (scans, notes) = read_scans(&args.scans, &body, args.subject.as_deref()).in_file(args.scans[0].display())?;
     job.notes.extend(notes);
     job.clock.lap("read");
     if let Some(name) = args.train.iter().find(|name| !scans.iter().any(|scan| scan.name == **name)) {
@@ -97,34 +66,47 @@ pub(super) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
     let training: Vec<&str> = args.train.iter().map(String::as_str).collect();
     let mut summary = Validation::new(&args.model, scores(&found, &training));
     if let Some(truth) = &args.truth {
-        summary.truth = Some(compare_with_truth(&body, truth)?);
+        summary.truth = Some(compare_with_truth(&body, &found, truth)?);
     }
-    job.answer(&summary)
+    if let Some(file) = &args.report {
+        write_report(file, args.force, &body, &found, &training, None, &mut job)?;
+    }
+    if let Some(folder) = &args.frames {
+        let options = WriteOptions { force: args.force, ..WriteOptions::default() };
+        for written in write_comparison(folder, &body, &scans, &found, &options).in_file(folder.display())? {
+            job.has_written(folder, written);
+        }
+    }
+    if args.report.is_some() || args.frames.is_some() { job.summarize(&summary) } else { job.answer(&summary) }
 }
 
-impl Facts for Validation {
-    fn write(&self, text: &mut Text) {
-        if let (Some(iterations), [first, .., last]) = (self.iterations, &self.losses_mm2[..]) {
-            text.row("fit", format!("{iterations} iterations, loss {first:.2} to {last:.2} mm²"));
-        }
-        let row = |score: &Score| {
-            vec![
-                score.name.clone(),
-                if score.held_out { "held out" } else { "training" }.to_owned(),
-                format!("{:.2}", score.deviation_pose_model),
-                format!("{:.2}", score.deviation_fit),
-                format!("{:.0} %", 100.0 * score.deviation_fit / score.deviation_pose_model.max(f64::MIN_POSITIVE)),
-                format!("{:.2}", score.rigid_rms_mm),
-            ]
-        };
-        let rows: Vec<Vec<String>> = self.sequences.iter().map(row).collect();
-        text.table(2, &["sequence", "", "pose model m", "fit m", "ratio", "rigid mm"], &rows);
-        if let Some(truth) = &self.truth {
-            let [error, correlation] = [100.0 * truth.median_stiffness_error, truth.thickness_correlation];
-            text.row(
-                "hidden flesh",
-                format!("median stiffness error {error:.0} %, thickness correlation {correlation:.2}"),
-            );
-        }
-    }
+/// Writes the report of a validation, with the curves of `fit` if it follows one.
+pub(super) fn write_report(
+    path: &Path,
+    force: bool,
+    body: &LayeredBody,
+    found: &[SequenceValidation],
+    training: &[&str],
+    fit: Option<&SubjectFit>,
+    job: &mut Job<'_>,
+) -> Result<(), Diagnostic> {
+    let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let html = fit_report(&FitReport {
+        title: &name,
+        mesh: body.body().mesh(),
+        up: body.parts().up,
+        sequences: found,
+        training,
+        losses_mm2: fit.map_or(&[], |fit| &fit.losses[..]),
+        curves: fit.map_or(&[], |fit| &fit.curves[..]),
+        thickness: &body.flesh().thickness,
+        young_modulus_pa: &body.flesh().young_modulus_pa,
+    })?;
+    let mut file = output::Output::new(force);
+    let written = job.stoppable(|_| {
+        file.write_all(path, html.as_bytes())?;
+        file.commit()
+    })?;
+    job.has_written(path, written);
+    Ok(())
 }

@@ -1,20 +1,20 @@
 //! `dermis wrinkle`: adds folds to compressed regions of a coarse cloth.
 
+mod maps;
 mod summary;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::ValueEnum;
-use dermis::active::wrinkle::{
-    ClothOptions, MAX_LEVELS, RestShape, WrinkleOptions, WrinkledCloth, rest_points, wrinkle,
-};
+use dermis::active::wrinkle::{ClothOptions, Folds, MAX_LEVELS, RestShape, WrinkleOptions, rest_points, wrinkle};
 use dermis::evaluate::{self, Motion};
 use dermis::io::{Format, ReadOptions};
 use dermis::mesh::glam::Vec3;
 use dermis::mesh::{Note, Object, Scene, TriMesh};
-use dermis::wrinkle_files::{self, write_curves, write_height_maps};
+use dermis::wrinkle_files::write_curves;
 
+use maps::{MAP_SIZE, MapFormat, write_maps};
 use summary::Summary;
 
 use crate::args::{EXIT_CODES, Shared};
@@ -24,9 +24,6 @@ use crate::options::{Input, Output, count, map_size, positive};
 
 /// Value of `--rest` for the pattern in the UVs.
 const UVS: &str = "uv";
-/// Texels per side of maps.
-const MAP_SIZE: usize = 512;
-
 const EXAMPLES: &str = "Examples:
   dermis wrinkle sample:towel -o towel.abc
       a refined mesh sequence with folds
@@ -47,10 +44,13 @@ pub(crate) struct Args {
     /// Use this unstretched shape: a file with the same mesh, or uv for the pattern in the UVs [default: the rest pose]
     #[arg(long, value_name = "FILE")]
     rest: Option<String>,
-    /// Set the smallest radius of a fold, in scene units [default: from the size of the triangles]
+    /// Select the method that determines the folds
+    #[arg(long, value_name = "METHOD", default_value = "buckled")]
+    folds: FoldsName,
+    /// Set the smallest radius of a fold along curves, in scene units [default: from the size of the triangles]
     #[arg(long, value_name = "R", value_parser = positive)]
     min_radius: Option<f64>,
-    /// Subdivide all triangles N times, each into four [default: twice, only near wrinkles]
+    /// Subdivide all triangles N times, each into four [default: twice; with --folds curves only near wrinkles]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=i64::from(MAX_LEVELS)))]
     subdivide: Option<u32>,
     /// Write a displacement map per frame to the folder --output instead of a mesh sequence
@@ -69,11 +69,21 @@ pub(crate) struct Args {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum MapFormat {
-    /// 16 bits; grey is 0, white is the map height of the summary, black its negative
-    Png,
-    /// Half floats, in scene units
-    Exr,
+enum FoldsName {
+    /// Heights that restore the lengths of compressed edges
+    Buckled,
+    /// Rounded folds along curves, larger and slower
+    Curves,
+}
+
+impl Args {
+    /// The method; a radius is one of folds along curves.
+    fn folds(&self) -> Folds {
+        match self.folds {
+            FoldsName::Buckled if self.min_radius.is_none() => Folds::Buckled,
+            _ => Folds::Curves,
+        }
+    }
 }
 
 /// Adds wrinkles, writes the result and prints a summary.
@@ -95,7 +105,7 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
         (None, None) => RestShape::Pose,
     };
     let layer = WrinkleOptions { min_radius: args.min_radius.map(|radius| radius as f32), ..WrinkleOptions::default() };
-    let options = ClothOptions { layer, subdivide: args.subdivide, coarsen: args.coarsen };
+    let options = ClothOptions { layer, folds: args.folds(), subdivide: args.subdivide, coarsen: args.coarsen };
     let cloth = job.stoppable(|watch| wrinkle(&motion, shape, &options, watch)).in_file(&args.input)?;
     job.clock.lap("wrinkle");
     let notes = cloth.notes.iter().map(|note| Note::at(&name, note.message.clone()));
@@ -106,19 +116,22 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
         Some(format) => write_maps(args, format, &cloth, &mut job)?,
         None => job.write(&args.output.output, &scene, &args.output.options(), &args.input)?,
     }
+    let mut curve_count = None;
     if let Some(folder) = &args.curves {
-        let written = write_curves(folder, &cloth, &args.output.options())?;
+        let curves = cloth.curves().in_file(&args.input)?;
+        let written = write_curves(folder, &cloth, &curves, &args.output.options())?;
         job.has_written(folder, written);
+        curve_count = curves.iter().map(|curves| curves.lines.len()).max();
     }
     job.summarize(&Summary {
         input: args.input.clone(),
         name,
         frames: cloth.coarse().frame_count(),
         min_radius: cloth.layer().min_radius(),
-        map_height: cloth.layer().max_height(),
+        map_height: cloth.max_height(),
         triangles_before: cloth.coarse().mesh().triangle_count(),
         triangles_after: cloth.sequence.mesh().triangle_count(),
-        curves: cloth.curves().iter().map(|curves| curves.lines.len()).max().unwrap_or(0),
+        curves: curve_count,
         measures: cloth.measures,
     })
 }
@@ -161,18 +174,4 @@ fn read_rest(args: &Args, cloth: &TriMesh, job: &Job<'_>) -> Result<Option<Vec<V
     let mesh = fitting.or_else(|| meshes().max_by_key(|mesh| mesh.point_count()));
     let mesh = mesh.ok_or_else(|| Diagnostic::new("the file has no mesh").in_file(file))?;
     Ok(Some(rest_points(cloth, mesh).in_file(file)?.to_vec()))
-}
-
-/// Writes a map per frame, and the mesh if its UVs were generated.
-fn write_maps(args: &Args, format: MapFormat, cloth: &WrinkledCloth, job: &mut Job<'_>) -> Result<(), Diagnostic> {
-    let format = match format {
-        MapFormat::Png => wrinkle_files::MapFormat::Png,
-        MapFormat::Exr => wrinkle_files::MapFormat::Exr,
-    };
-    let maps = cloth.height_maps(args.map_size.unwrap_or(MAP_SIZE))?;
-    job.notes.extend(maps.notes.iter().cloned());
-    let Output { output, .. } = &args.output;
-    let written = job.stoppable(|watch| write_height_maps(output, &maps, format, &args.output.options(), watch))?;
-    job.has_written(output, written);
-    Ok(())
 }

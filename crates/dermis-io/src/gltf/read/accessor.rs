@@ -237,23 +237,13 @@ impl Document<'_> {
         width: usize,
     ) -> Result<Floats<'_>, Error> {
         let index_type = Component::new(sparse.indices.component_type)?;
-        let size = index_type.bytes();
-        let indices = Elements::new(
-            self.view(sparse.indices.buffer_view)?,
-            sparse.indices.byte_offset,
-            size,
-            size,
-            sparse.count,
-        )?;
-        let size = component.bytes() * width;
-        let values =
-            Elements::new(self.view(sparse.values.buffer_view)?, sparse.values.byte_offset, size, size, sparse.count)?;
+        let (indices, values) = self.sparse_elements(sparse, component.bytes() * width)?;
         let convert = converter(component, normalization(accessor)?);
         for (index, value) in indices.iter().zip(values.iter()) {
             let index = index_type.index(index).ok_or_else(|| Error::malformed("sparse indices are not integers"))?;
             let start = (index as usize).saturating_mul(width);
             let Some(element) = floats.get_mut(start..start.saturating_add(width)) else {
-                return Err(Error::malformed(format!("sparse index {index} is past the {} elements", accessor.count)));
+                return Err(past_the_end(index, accessor));
             };
             for (number, bytes) in element.iter_mut().zip(value.chunks_exact(component.bytes())) {
                 *number = convert(bytes);
@@ -264,16 +254,43 @@ impl Document<'_> {
 
     fn decode_indices(&self, accessor: &Accessor) -> Result<Vec<u32>, Error> {
         let component = Component::new(accessor.component_type)?;
-        if width(&accessor.shape)? != 1 || accessor.sparse.is_some() {
-            return Err(Error::unsupported("indices that are not plain scalars are not read"));
+        if width(&accessor.shape)? != 1 {
+            return Err(Error::malformed("indices are not scalars"));
         }
         self.take("indices", accessor.count, 4)?;
-        let Some(elements) = self.elements(accessor, component, 1)? else {
-            return Ok(vec![0; accessor.count]);
+        let not_integers = || Error::malformed("indices are not unsigned integers");
+        let mut indices: Vec<u32> = match self.elements(accessor, component, 1)? {
+            Some(elements) => {
+                let indices: Option<_> = elements.iter().map(|bytes| component.index(bytes)).collect();
+                indices.ok_or_else(not_integers)?
+            }
+            None => vec![0; accessor.count],
         };
-        let indices: Option<Vec<u32>> = elements.iter().map(|bytes| component.index(bytes)).collect();
-        indices.ok_or_else(|| Error::malformed("indices are not unsigned integers"))
+        if let Some(sparse) = &accessor.sparse {
+            let (places, values) = self.sparse_elements(sparse, component.bytes())?;
+            let place_type = Component::new(sparse.indices.component_type)?;
+            for (place, value) in places.iter().zip(values.iter()) {
+                let place = place_type.index(place).ok_or_else(not_integers)?;
+                let slot = indices.get_mut(place as usize).ok_or_else(|| past_the_end(place, accessor))?;
+                *slot = component.index(value).ok_or_else(not_integers)?;
+            }
+        }
+        Ok(indices)
     }
+
+    /// The places and the values of a sparse accessor whose elements have `size` bytes.
+    fn sparse_elements(&self, sparse: &Sparse, size: usize) -> Result<(Elements<'_>, Elements<'_>), Error> {
+        let index_size = Component::new(sparse.indices.component_type)?.bytes();
+        let (indices, values) = (&sparse.indices, &sparse.values);
+        let places = self.view(indices.buffer_view)?;
+        let places = Elements::new(places, indices.byte_offset, index_size, index_size, sparse.count)?;
+        let values = Elements::new(self.view(values.buffer_view)?, values.byte_offset, size, size, sparse.count)?;
+        Ok((places, values))
+    }
+}
+
+fn past_the_end(index: u32, accessor: &Accessor) -> Error {
+    Error::malformed(format!("sparse index {index} is past the {} elements", accessor.count))
 }
 
 /// Conversion of the bytes of a component to a float.

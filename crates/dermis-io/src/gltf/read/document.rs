@@ -5,7 +5,6 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::rc::Rc;
 
 use dermis_mesh::Note;
@@ -16,6 +15,7 @@ use crate::budget::Budget;
 use crate::error::Error;
 use crate::gltf::schema::{BufferView, Root};
 use crate::input::clip_name;
+use crate::neighbours::Neighbours;
 
 const GLB_MAGIC: &[u8] = b"glTF";
 const JSON_CHUNK: u32 = 0x4E4F_534A;
@@ -27,7 +27,7 @@ pub(super) struct Document<'a> {
     buffers: Vec<Bytes<'a>>,
     /// The contents of the views that were compressed.
     decompressed: BTreeMap<usize, Decompressed>,
-    folder: Option<&'a Path>,
+    neighbours: Option<&'a Neighbours>,
     budget: RefCell<Budget>,
     notes: RefCell<Vec<Note>>,
 }
@@ -40,20 +40,22 @@ enum Bytes<'a> {
 }
 
 impl<'a> Document<'a> {
-    /// Opens the file `bytes`; files that it names are looked for in `folder`.
-    pub(super) fn open(bytes: &'a [u8], folder: Option<&'a Path>) -> Result<Self, Error> {
+    /// Opens the file `bytes` and those of its `neighbours` that it names.
+    pub(super) fn open(bytes: &'a [u8], neighbours: Option<&'a Neighbours>) -> Result<Self, Error> {
         let (json, binary) = split_container(bytes)?;
-        let mut root: Root = serde_json::from_slice(json)
-            .map_err(|error| Error::malformed(format!("the file's JSON is not glTF: {error}")))?;
+        let mut root: Root = serde_json::from_slice(json).map_err(|error| {
+            let not_gltf = || Error::malformed(format!("the file's JSON is not glTF: {error}"));
+            older_version(json).map_or_else(not_gltf, |version| unsupported_version(&version))
+        })?;
         // By its index in the file, so that the parts of one animation in several objects have one name.
         for (index, animation) in root.animations.iter_mut().enumerate().filter(|(_, found)| found.name.is_empty()) {
             animation.name = clip_name(index);
         }
         check_version(&root)?;
-        let (buffers, external_bytes) = load_buffers(&root, binary, folder)?;
+        let (buffers, external_bytes) = load_buffers(&root, binary, neighbours)?;
         let budget = RefCell::new(Budget::for_file((bytes.len() + external_bytes) as u64));
         let notes = RefCell::default();
-        let mut document = Self { root, buffers, decompressed: BTreeMap::new(), folder, budget, notes };
+        let mut document = Self { root, buffers, decompressed: BTreeMap::new(), neighbours, budget, notes };
         document.decompressed = meshopt::decompress_views(&document)?;
         Ok(document)
     }
@@ -112,7 +114,7 @@ impl<'a> Document<'a> {
     pub(super) fn resource(&self, uri: &str) -> Result<(Option<String>, Vec<u8>), Error> {
         match uri::data_uri(uri) {
             Some(data) => data.map(|(media_type, bytes)| (Some(media_type), bytes)),
-            None => uri::read_file(uri, self.folder).map(|bytes| (None, bytes)),
+            None => uri::read_file(uri, self.neighbours).map(|bytes| (None, bytes)),
         }
     }
 }
@@ -129,7 +131,7 @@ fn split_container(bytes: &[u8]) -> Result<(&[u8], Option<&[u8]>), Error> {
     }
     let version = little_endian(bytes, 4)?;
     if version != 2 {
-        return Err(Error::unsupported(format!("this is glTF {version}; only glTF 2.0 is read")));
+        return Err(unsupported_version(&format!("{version}.0")));
     }
     let length = little_endian(bytes, 8)? as usize;
     let bytes = bytes.get(..length).ok_or_else(|| Error::truncated("the file", length as u64, bytes.len() as u64))?;
@@ -166,18 +168,35 @@ fn little_endian(bytes: &[u8], at: usize) -> Result<u32, Error> {
 
 fn check_version(root: &Root) -> Result<(), Error> {
     let version = root.asset.min_version.as_deref().unwrap_or(&root.asset.version);
-    if version.starts_with("2.") {
-        return Ok(());
-    }
-    Err(Error::unsupported(format!("unsupported version '{version}': only glTF 2.0 is read"))
-        .with_hint("export it again as glTF 2.0"))
+    if version.starts_with("2.") { Ok(()) } else { Err(unsupported_version(version)) }
+}
+
+fn unsupported_version(version: &str) -> Error {
+    let message = if version.is_empty() {
+        "the file states no version of glTF; only glTF 2.0 is read".to_owned()
+    } else {
+        format!("this is glTF {version}; only glTF 2.0 is read")
+    };
+    Error::unsupported(message).with_hint("convert or export it again as glTF 2.0")
+}
+
+/// The version of a file whose JSON has the form of glTF 1.0: its lists are objects, and it may state no version.
+fn older_version(json: &[u8]) -> Option<String> {
+    let root: serde_json::Value = serde_json::from_slice(json).ok()?;
+    let of_older = ["accessors", "bufferViews", "meshes", "nodes"].iter().any(|list| root[*list].is_object());
+    let version = match &root["asset"]["version"] {
+        serde_json::Value::String(version) => version.clone(),
+        serde_json::Value::Number(version) => version.to_string(),
+        _ => "1.0".to_owned(),
+    };
+    (of_older && !version.starts_with('2')).then_some(version)
 }
 
 /// The buffers, and how many bytes of them lie in other files.
 fn load_buffers<'a>(
     root: &Root,
     binary: Option<&'a [u8]>,
-    folder: Option<&Path>,
+    neighbours: Option<&Neighbours>,
 ) -> Result<(Vec<Bytes<'a>>, usize), Error> {
     let mut external: BTreeMap<&str, Rc<Vec<u8>>> = BTreeMap::new();
     let mut buffers = Vec::with_capacity(root.buffers.len());
@@ -190,7 +209,7 @@ fn load_buffers<'a>(
                 (Some(data), _) => Rc::new(data.map_err(at)?.1),
                 (None, Some(known)) => Rc::clone(known),
                 (None, None) => {
-                    let bytes = Rc::new(uri::read_file(uri, folder).map_err(at)?);
+                    let bytes = Rc::new(uri::read_file(uri, neighbours).map_err(at)?);
                     external.insert(uri, Rc::clone(&bytes));
                     bytes
                 }

@@ -8,7 +8,7 @@ use dermis_mesh::{AlphaMode, Image, Material, Note, Sampler, Texture};
 
 use super::document::{Document, missing};
 use crate::error::Error;
-use crate::gltf::images::core_media_type;
+use crate::gltf::images::media_type;
 use crate::gltf::schema::TextureUse;
 
 /// The materials of a file, read when they are first used.
@@ -60,8 +60,8 @@ impl<'a> Materials<'a> {
         let root = &self.document.root;
         let texture =
             root.textures.get(usage.index).ok_or_else(|| missing("texture", usage.index, root.textures.len()))?;
-        let Some(source) = texture.source else {
-            let message = "the texture is skipped: its image is in a format that is not read, such as KTX2 or WebP";
+        let Some(source) = texture.image() else {
+            let message = "the texture is skipped: it has no image, or one of an unknown extension";
             self.document.note(Note::at(format!("textures[{}]", usage.index), message));
             return Ok(None);
         };
@@ -114,7 +114,7 @@ impl<'a> Materials<'a> {
             },
             (None, None) => return Err(Error::malformed(format!("image {index} has no data"))),
         };
-        let sniffed = core_media_type(&bytes).map(str::to_owned);
+        let sniffed = media_type(&bytes).map(str::to_owned);
         let mime_type = sniffed.or_else(|| image.mime_type.clone()).or(stated).unwrap_or_default();
         let file_name = || image.uri.clone().filter(|uri| !uri.starts_with("data:")).unwrap_or_default();
         let name = if image.name.is_empty() { file_name() } else { image.name.clone() };

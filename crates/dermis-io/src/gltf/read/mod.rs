@@ -7,6 +7,7 @@ mod document;
 mod draco;
 mod frame_rate;
 mod geometry;
+mod levels;
 mod materials;
 mod meshopt;
 mod nodes;
@@ -15,7 +16,7 @@ mod sequence;
 mod skin;
 mod uri;
 
-use std::path::Path;
+use std::collections::BTreeSet;
 
 use dermis_mesh::{Note, Scene};
 
@@ -23,16 +24,21 @@ use self::document::Document;
 use self::nodes::NodeTree;
 use self::object::Builder;
 use crate::error::Error;
+use crate::neighbours::Neighbours;
 use crate::options::ReadOptions;
 
-/// Extensions that change shape or motion and are read.
-const READ: [&str; 6] = [
+/// Extensions that are read: those that change shape or motion, and those of images, which are kept as they are.
+const READ: [&str; 10] = [
     "KHR_texture_transform",
     "KHR_mesh_quantization",
     "EXT_meshopt_compression",
     "KHR_meshopt_compression",
     "KHR_draco_mesh_compression",
     "KHR_node_visibility",
+    "EXT_texture_webp",
+    "KHR_texture_basisu",
+    "EXT_texture_avif",
+    "MSFT_texture_dds",
 ];
 /// Beginnings of the names of extensions that concern appearance alone; their contents are skipped.
 const APPEARANCE: [&str; 7] =
@@ -43,12 +49,12 @@ const LEFT_OUT: [(&str, &str); 2] = [
     ("KHR_animation_pointer", "animations of anything but nodes are skipped"),
 ];
 
-/// Reads the file `bytes`; files that it names are looked for in `folder`.
-pub(super) fn read_scene(bytes: &[u8], folder: Option<&Path>, options: &ReadOptions) -> Result<Scene, Error> {
+/// Reads the file `bytes` and those of its `neighbours` that it names.
+pub(super) fn read_scene(bytes: &[u8], neighbours: Option<&Neighbours>, options: &ReadOptions) -> Result<Scene, Error> {
     if let Some(rate) = options.frame_rate_hz.filter(|rate| !(rate.is_finite() && *rate > 0.0)) {
         return Err(dermis_mesh::RigError::FrameRate(rate).into());
     }
-    let document = Document::open(bytes, folder)?;
+    let document = Document::open(bytes, neighbours)?;
     check_extensions(&document)?;
     let mut tree = NodeTree::new(&document.root)?;
     skip_hidden(&document, &mut tree);
@@ -57,7 +63,10 @@ pub(super) fn read_scene(bytes: &[u8], folder: Option<&Path>, options: &ReadOpti
         let animations = animation::read_animations(&document, &tree, options)?;
         let mut builder = Builder::new(&document, &tree, &animations)?;
         for &node in &tree.scene {
-            scene.objects.extend(builder.object(node)?);
+            if let Some(mut object) = builder.object(node)? {
+                object.levels = builder.levels(node, &object)?;
+                scene.objects.push(object);
+            }
         }
         if scene.objects.is_empty() {
             scene.objects.extend(builder.motion_only()?);
@@ -109,7 +118,10 @@ fn skip_hidden(document: &Document<'_>, tree: &mut NodeTree) {
 }
 
 fn note_other_scenes(document: &Document<'_>, tree: &NodeTree) {
-    let with_mesh = |node: &usize| document.root.nodes[*node].mesh.is_some();
+    let nodes = &document.root.nodes;
+    let levels: BTreeSet<usize> =
+        nodes.iter().filter_map(|node| node.extensions.lod.as_ref()).flat_map(|lod| lod.ids.clone()).collect();
+    let with_mesh = |node: &usize| nodes[*node].mesh.is_some() && !levels.contains(node);
     let (all, read) =
         (tree.order.iter().filter(|n| with_mesh(n)).count(), tree.scene.iter().filter(|n| with_mesh(n)).count());
     if all > read {

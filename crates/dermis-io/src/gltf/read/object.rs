@@ -30,16 +30,16 @@ const SAME_TRANSFORM: f64 = 1e-6;
 
 /// Parts that objects are made from.
 pub(super) struct Builder<'a> {
-    document: &'a Document<'a>,
+    pub(super) document: &'a Document<'a>,
     tree: &'a NodeTree,
     all_animations: &'a [Animation<'a>],
     /// Those that move joints or shapes.
     animations: Vec<&'a Animation<'a>>,
     materials: Materials<'a>,
     geometries: BTreeMap<usize, Rc<Geometry<'a>>>,
-    skeletons: Skeletons,
+    pub(super) skeletons: Skeletons,
     /// Index of the bound skin of each skin of the file.
-    skins: BTreeMap<usize, usize>,
+    pub(super) skins: BTreeMap<usize, usize>,
     /// The joints of each skeleton in all frames of each animation.
     motions: RefCell<BTreeMap<MotionKey, Arc<Vec<DAffine3>>>>,
 }
@@ -48,7 +48,7 @@ pub(super) struct Builder<'a> {
 type MotionKey = (usize, Result<usize, usize>);
 
 /// Joints that move a mesh.
-enum Carrier<'a> {
+pub(super) enum Carrier<'a> {
     Skin(&'a BoundSkin),
     /// A joint of a skeleton, as its rigid part.
     Joint(usize, usize),
@@ -194,7 +194,7 @@ impl<'a> Builder<'a> {
         Ok(Some(Object::of_rig(name, Arc::new(mesh), rig, clips)))
     }
 
-    fn geometry(&mut self, mesh: usize) -> Result<Rc<Geometry<'a>>, Error> {
+    pub(super) fn geometry(&mut self, mesh: usize) -> Result<Rc<Geometry<'a>>, Error> {
         if let Some(geometry) = self.geometries.get(&mesh) {
             return Ok(Rc::clone(geometry));
         }
@@ -230,7 +230,7 @@ impl<'a> Builder<'a> {
     }
 
     /// The joints that move a mesh, and the transform of its own points to the scene.
-    fn carrier<'s>(&'s self, source: &Source<'s>) -> (Carrier<'s>, DAffine3) {
+    pub(super) fn carrier<'s>(&'s self, source: &Source<'s>) -> (Carrier<'s>, DAffine3) {
         let rest = self.tree.rest[source.node];
         if let Some(skin) = source.skin {
             return (Carrier::Skin(skin), skin.placement);
@@ -262,7 +262,7 @@ impl<'a> Builder<'a> {
     }
 
     /// The mesh as `placement` puts it.
-    fn placed(&self, geometry: &Geometry<'_>, placement: DAffine3) -> Result<TriMesh, Error> {
+    pub(super) fn placed(&self, geometry: &Geometry<'_>, placement: DAffine3) -> Result<TriMesh, Error> {
         let vertices = geometry.positions.len();
         let bytes_per_vertex = 40 + 8 * geometry.uvs.len() + 16 * geometry.colors.len();
         self.document.take("the mesh of a node", vertices, bytes_per_vertex)?;
@@ -317,7 +317,7 @@ impl<'a> Builder<'a> {
     }
 
     /// The rig of an object, and the skeleton that it is on.
-    fn rig(
+    pub(super) fn rig(
         &self,
         source: &Source<'_>,
         carrier: &Carrier<'_>,

@@ -1,11 +1,10 @@
 //! Storage of a glTF file's bytes: `data:` URIs and files beside it.
 //!
-//! A file may name only what lies in its own folder or below: no absolute path, no `..`, no scheme. A file
-//! from an untrusted source cannot read other parts of the disk.
-
-use std::path::{Component, Path, PathBuf};
+//! A file may name only relative paths, and only those of [`crate::neighbours`].
 
 use crate::error::Error;
+use crate::mapped::read_whole;
+use crate::neighbours::{Neighbours, shortened};
 
 /// The media type and bytes of a `data:` URI; `None` if `uri` is not one.
 pub(super) fn data_uri(uri: &str) -> Option<Result<(String, Vec<u8>), Error>> {
@@ -15,34 +14,25 @@ pub(super) fn data_uri(uri: &str) -> Option<Result<(String, Vec<u8>), Error>> {
     Some(bytes.map(|bytes| (media_type, bytes)).ok_or_else(|| Error::malformed("a data: URI is not valid base64")))
 }
 
-/// Reads the file that `uri` names beside the glTF file in `folder`.
-pub(super) fn read_file(uri: &str, folder: Option<&Path>) -> Result<Vec<u8>, Error> {
-    let Some(folder) = folder else {
+/// Reads the file that `uri` names, one of the `neighbours` of the glTF file.
+pub(super) fn read_file(uri: &str, neighbours: Option<&Neighbours>) -> Result<Vec<u8>, Error> {
+    let Some(neighbours) = neighbours else {
         return Err(Error::unsupported(format!("the data lie in another file, '{}'", shortened(uri)))
             .with_hint("read it by its path, with that file beside it"));
     };
-    let path = folder.join(relative_path(uri)?);
-    if !path.is_file() {
-        return Err(Error::malformed(format!("the file '{}' is missing", shortened(uri)))
-            .with_hint("put it into the folder of the glTF file"));
-    }
-    std::fs::read(&path).map_err(|error| Error::from(error).in_file(path))
+    read_whole(&neighbours.find(&file_name(uri)?)?)
 }
 
-/// The path below the glTF file's folder that `uri` names.
-fn relative_path(uri: &str) -> Result<PathBuf, Error> {
+/// The relative path that `uri` names.
+fn file_name(uri: &str) -> Result<String, Error> {
     let refused = || {
-        Error::unsupported(format!("'{}' is not a file in the folder of the glTF file", shortened(uri)))
-            .with_hint("only files beside the glTF file or below it are read")
+        Error::unsupported(format!("'{}' is not the relative path of a file", shortened(uri)))
+            .with_hint("only files near the glTF file are read, by their relative path")
     };
     let decoded = String::from_utf8(percent_decoded(uri)).map_err(|_| refused())?;
     // A colon is a scheme, or a drive on Windows; a backslash is a separator there.
-    if decoded.is_empty() || decoded.contains([':', '\\', '\0']) {
-        return Err(refused());
-    }
-    let path = PathBuf::from(decoded);
-    let stays_below = path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
-    if stays_below { Ok(path) } else { Err(refused()) }
+    let is_absolute = decoded.starts_with('/');
+    if decoded.is_empty() || is_absolute || decoded.contains([':', '\\', '\0']) { Err(refused()) } else { Ok(decoded) }
 }
 
 fn percent_decoded(text: &str) -> Vec<u8> {
@@ -84,11 +74,6 @@ fn base64(text: &[u8]) -> Option<Vec<u8>> {
     Some(decoded)
 }
 
-fn shortened(uri: &str) -> String {
-    const MOST: usize = 80;
-    if uri.chars().count() <= MOST { uri.to_owned() } else { uri.chars().take(MOST).chain(['…']).collect() }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -104,10 +89,11 @@ mod tests {
     }
 
     #[test]
-    fn names_with_spaces_are_found_and_paths_out_of_the_folder_refused() {
-        assert_eq!(relative_path("a%20b/c.bin").unwrap(), Path::new("a b/c.bin"));
-        for uri in ["../secret", "a/../../secret", "%2e%2e/secret", "/etc/passwd", "file:///x", "C:\\x", "..\\x", ""] {
-            assert!(relative_path(uri).is_err(), "{uri}");
+    fn names_with_spaces_are_decoded_and_anything_but_relative_paths_refused() {
+        assert_eq!(file_name("a%20b/c.bin").unwrap(), "a b/c.bin");
+        assert_eq!(file_name("../c.bin").unwrap(), "../c.bin");
+        for uri in ["/etc/passwd", "file:///x", "C:\\x", "..\\x", ""] {
+            assert!(file_name(uri).is_err(), "{uri}");
         }
     }
 }

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use super::Writer;
 use super::file::Usage;
 use crate::error::Error;
+use crate::gltf::DEFORMERS;
 use crate::gltf::schema::Node;
 
 impl Writer<'_> {
@@ -27,7 +28,7 @@ impl Writer<'_> {
         }
         if !list.is_empty() {
             node.extensions.deformers = Some(json!({ "deformers": list }));
-            self.has_deformers = true;
+            self.extensions.insert(DEFORMERS);
         }
         Ok(())
     }

@@ -6,8 +6,8 @@ use dermis_mesh::{AlphaMode, Image, Material, Note, Sampler, Texture};
 
 use super::file::{GltfFile, Usage, push};
 use crate::error::Error;
-use crate::gltf::images::core_media_type;
-use crate::gltf::schema::{self, MetallicRoughness, TextureSampler, TextureUse};
+use crate::gltf::images::media_type;
+use crate::gltf::schema::{self, ImageExtensions, MetallicRoughness, TextureSampler, TextureUse};
 
 const FILTERS: [u32; 6] = [9728, 9729, 9984, 9985, 9986, 9987];
 const WRAPS: [u32; 3] = [33071, 33648, 10497];
@@ -17,8 +17,8 @@ const WRAPS: [u32; 3] = [33071, 33648, 10497];
 pub(super) struct Written {
     materials: Vec<(Material, usize, usize)>,
     textures: Vec<(Arc<Image>, Sampler, usize)>,
-    /// `None`: glTF's core cannot hold it.
-    images: Vec<(Arc<Image>, Option<usize>)>,
+    /// Index and media type; `None`: glTF cannot hold it.
+    images: Vec<(Arc<Image>, Option<(usize, &'static str)>)>,
     samplers: Vec<(Sampler, usize)>,
 }
 
@@ -92,17 +92,28 @@ impl Written {
         texture: &Texture,
         notes: &mut Vec<Note>,
     ) -> Result<Option<usize>, Error> {
-        let Texture { image, sampler, .. } = texture;
-        if let Some((_, _, known)) = self.textures.iter().find(|(i, s, _)| i == image && s == sampler) {
+        let Texture { image, sampler: filter, .. } = texture;
+        if let Some((_, _, known)) = self.textures.iter().find(|(i, s, _)| i == image && s == filter) {
             return Ok(Some(*known));
         }
-        let Some(source) = self.image(file, image, notes)? else {
+        let Some((source, media_type)) = self.image(file, image, notes)? else {
             return Ok(None);
         };
-        let sampler_index = self.sampler(file, *sampler);
-        let texture = schema::Texture { source: Some(source), sampler: Some(sampler_index) };
+        let sampler = Some(self.sampler(file, *filter));
+        let texture = match ImageExtensions::of_image(media_type, source) {
+            None => schema::Texture { source: Some(source), sampler, ..schema::Texture::default() },
+            Some((extensions, name)) => {
+                // There is no other image, so a reader without the extension cannot draw the texture.
+                for list in [&mut file.root.extensions_used, &mut file.root.extensions_required] {
+                    if !list.iter().any(|known| known == name) {
+                        list.push(name.to_owned());
+                    }
+                }
+                schema::Texture { source: None, sampler, extensions }
+            }
+        };
         let index = push(&mut file.root.textures, texture);
-        self.textures.push((Arc::clone(image), *sampler, index));
+        self.textures.push((Arc::clone(image), *filter, index));
         Ok(Some(index))
     }
 
@@ -111,16 +122,18 @@ impl Written {
         file: &mut GltfFile,
         image: &Arc<Image>,
         notes: &mut Vec<Note>,
-    ) -> Result<Option<usize>, Error> {
+    ) -> Result<Option<(usize, &'static str)>, Error> {
         if let Some((_, known)) = self.images.iter().find(|(other, _)| other == image) {
             return Ok(*known);
         }
-        let index = if let Some(media_type) = core_media_type(&image.bytes) {
+        let index = if let Some(media_type) = media_type(&image.bytes) {
             let view = file.view(&image.bytes, Usage::Other)?;
             let (name, mime_type) = (image.name.clone(), Some(media_type.to_owned()));
-            Some(push(&mut file.root.images, schema::Image { name, uri: None, mime_type, buffer_view: Some(view) }))
+            let item = schema::Image { name, uri: None, mime_type, buffer_view: Some(view) };
+            Some((push(&mut file.root.images, item), media_type))
         } else {
-            let message = format!("the image '{}' is dropped: glTF holds only PNG and JPEG", image.name);
+            let message =
+                format!("the image '{}' is dropped: glTF holds PNG, JPEG, WebP, KTX2, AVIF and DDS only", image.name);
             notes.push(Note::new(message));
             None
         };

@@ -3,10 +3,13 @@
 mod animations;
 mod deformers;
 mod file;
+mod levels;
 mod materials;
 mod object;
 mod skin;
 mod surface;
+
+use std::collections::BTreeSet;
 
 use dermis_math::progress::Progress;
 use dermis_mesh::{Note, Scene, Units, UpAxis};
@@ -15,7 +18,7 @@ use self::animations::Animations;
 use self::file::{GltfFile, push};
 use self::skin::Skeleton;
 use super::schema::{Asset, AssetMark, Node, NodeMark, SceneNodes};
-use super::{DEFORMERS, units};
+use super::units;
 use crate::error::Error;
 use crate::output::Job;
 
@@ -30,7 +33,8 @@ struct Writer<'a> {
     /// Nodes of skinned meshes, whose positions are those of their joints.
     skinned: Vec<usize>,
     notes: Vec<Note>,
-    has_deformers: bool,
+    /// Extensions that the file uses.
+    extensions: BTreeSet<&'static str>,
     tick: Tick<'a>,
 }
 
@@ -53,7 +57,7 @@ pub(crate) fn write(scene: &Scene, job: &mut Job<'_>) -> Result<(), Error> {
         placed: Vec::new(),
         skinned: Vec::new(),
         notes: Vec::new(),
-        has_deformers: false,
+        extensions: BTreeSet::new(),
         tick: Tick { progress: job.progress, done: 0, total },
     };
     for (number, object) in scene.objects.iter().enumerate() {
@@ -84,9 +88,7 @@ impl Writer<'_> {
         let root = &mut self.file.root;
         root.asset = asset(units);
         root.scenes = vec![SceneNodes { nodes: roots }];
-        if self.has_deformers {
-            root.extensions_used = vec![DEFORMERS.to_owned()];
-        }
+        root.extensions_used.extend(self.extensions.into_iter().map(str::to_owned));
         self.file.finish()?;
         Ok(self.notes)
     }

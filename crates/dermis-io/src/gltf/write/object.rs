@@ -33,12 +33,12 @@ enum Motion<'a> {
 
 /// Parts of the file that an object with a rig belongs to.
 #[derive(Default)]
-struct Carried {
+pub(super) struct Carried {
     /// The animation of each clip.
-    animations: Vec<usize>,
+    pub animations: Vec<usize>,
     skeleton: Option<usize>,
     /// The joint of a rigid part, and its transform relative to the joint.
-    part: Option<(usize, DAffine3)>,
+    pub part: Option<(usize, DAffine3)>,
 }
 
 /// The rig if it has motion or there is nothing else; the recorded frames otherwise.
@@ -65,7 +65,7 @@ fn motion_of<'a>(object: &'a Object, notes: &mut Vec<Note>) -> Motion<'a> {
 pub(super) fn step_count(object: &Object) -> usize {
     match motion_of(object, &mut Vec::new()) {
         Motion::None => 1,
-        Motion::Rig(rig) => 1 + rig.shapes().len(),
+        Motion::Rig(rig) => 1 + rig.shapes().len() * (1 + object.levels.len()),
         Motion::Recorded(sequence) => 1 + sequence.frame_count(),
     }
 }
@@ -113,7 +113,8 @@ impl Writer<'_> {
         let mesh = Mesh { name: object.name.clone(), primitives, weights, extras };
         node.mesh = Some(push(&mut self.file.root.meshes, mesh));
         let index = push(&mut self.file.root.nodes, node);
-        self.animate(object, number, &motion, &carried, index)
+        self.animate(object, number, &motion, &carried, index)?;
+        self.levels(object, &carried, index)
     }
 
     /// The animations that an object with a rig has a part in, and the skeleton that it is on.
@@ -149,7 +150,7 @@ impl Writer<'_> {
     }
 
     /// The attributes that all primitives share.
-    fn attributes(&mut self, object: &Object, surface: &Surface) -> Result<Accessors, Error> {
+    pub(super) fn attributes(&mut self, object: &Object, surface: &Surface) -> Result<Accessors, Error> {
         let file = &mut self.file;
         let mut attributes = Accessors::new();
         let positions = surface.split(object.mesh.points());
@@ -182,7 +183,7 @@ impl Writer<'_> {
         Ok(attributes)
     }
 
-    fn primitives(
+    pub(super) fn primitives(
         &mut self,
         surface: &Surface,
         attributes: &Accessors,
@@ -216,7 +217,7 @@ impl Writer<'_> {
     }
 
     /// The shapes of a rig as morph targets. If one changes normals, all do: three.js takes the base for a missing one.
-    fn shape_targets(&mut self, rig: &Rig, surface: &Surface) -> Result<Vec<Accessors>, Error> {
+    pub(super) fn shape_targets(&mut self, rig: &Rig, surface: &Surface) -> Result<Vec<Accessors>, Error> {
         let normals = surface.normals.is_some() && rig.shapes().iter().any(|shape| shape.normal_offsets.is_some());
         let mut targets = Vec::with_capacity(rig.shapes().len());
         for shape in rig.shapes() {
@@ -311,7 +312,13 @@ impl Writer<'_> {
     }
 
     /// Channels for shape weights that leave the stored pose in any clip, or that alone make a clip exist.
-    fn animate_shapes(&mut self, object: &Object, rig: &Rig, parts: &[usize], node: usize) -> Result<(), Error> {
+    pub(super) fn animate_shapes(
+        &mut self,
+        object: &Object,
+        rig: &Rig,
+        parts: &[usize],
+        node: usize,
+    ) -> Result<(), Error> {
         if rig.shapes().is_empty() {
             return Ok(());
         }
@@ -341,7 +348,7 @@ fn shaded(object: &Object, surface: &Surface) -> Option<PolygonMesh> {
 }
 
 /// The names of all shapes; none if no shape has one.
-fn shape_names(rig: &Rig) -> Vec<String> {
+pub(super) fn shape_names(rig: &Rig) -> Vec<String> {
     let is_named = rig.shapes().iter().any(|shape| !shape.name.is_empty());
     rig.shapes().iter().filter(|_| is_named).map(|shape| shape.name.clone()).collect()
 }

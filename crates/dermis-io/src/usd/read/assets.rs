@@ -1,9 +1,10 @@
-//! The files that a USD stage may see: those of its own folder, or those in its own package.
+//! The files that a USD stage may see: those of [`crate::neighbours`], or those in its own package.
 //!
-//! Layers and textures name each other by path. Identifiers here are paths relative to the root layer's folder,
-//! `/`-separated and without `..`; an entry of a package is `package.usdz[entry]`, as everywhere in USD. Absolute
-//! paths, and relative ones that climb out of the folder, resolve to nothing. Every layer is checked
-//! ([`super::crate_check`], [`super::text_check`]) before it is parsed.
+//! Layers and textures name each other by path. Identifiers here are paths relative to the folder that contains all of
+//! them, `/`-separated and without `..`; an entry of a package is `package.usdz[entry]`, as everywhere in USD, and that
+//! of a package in a package is `outer.usdz[inner.usdz[entry]]`. Absolute paths, and relative ones that climb out of the
+//! folder, resolve to nothing, unless files of any folder are allowed. Every layer is checked ([`super::crate_check`],
+//! [`super::text_check`]) before it is parsed.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -14,12 +15,17 @@ use std::time::SystemTime;
 
 use openusd::ar::{self, Asset, ResolvedPath, Resolver};
 
-use super::{crate_check, text_check};
+use super::{crate_check, text_check, text_repair};
 use crate::budget::Budget;
 use crate::error::Error;
+use crate::neighbours::Neighbours;
+use crate::options::ReadOptions;
 
 /// Size limit of layers, packages and textures.
 const MAX_BYTES: u64 = 16 << 30;
+
+/// Packages within packages.
+const MAX_NESTED_PACKAGES: usize = 8;
 
 /// Source of files.
 #[derive(Debug)]
@@ -34,6 +40,10 @@ enum Source {
 #[derive(Debug)]
 pub(super) struct Assets {
     source: Source,
+    /// True if absolute paths are those of the file system.
+    allows_absolute: bool,
+    /// Names that were refused because they lead out of the folder, in order.
+    outside: RefCell<Vec<String>>,
     packages: RefCell<HashMap<String, Rc<Vec<u8>>>>,
     checked: RefCell<HashSet<String>>,
     /// The bytes of all layers that were opened.
@@ -55,17 +65,24 @@ impl Assets {
     }
 
     /// The file `path` and its neighbours. Returns its identifier too.
-    pub(super) fn beside(path: &Path) -> Result<(Self, String), Error> {
+    pub(super) fn beside(path: &Path, options: &ReadOptions) -> Result<(Self, String), Error> {
         let path = path.canonicalize()?;
-        let name = path.file_name().and_then(|name| name.to_str()).map(str::to_owned);
-        let name = name.ok_or_else(|| Error::unsupported("the file's name is not Unicode"))?;
-        let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
-        Ok((Self::new(Source::Folder(folder)), name))
+        let neighbours = Neighbours::around(&path, options)?;
+        // Without a root, all paths of the file system are below the first part of the path.
+        let root = neighbours.root.or_else(|| path.ancestors().last().map(Path::to_path_buf)).unwrap_or_default();
+        let below =
+            path.strip_prefix(&root).map_err(|_| Error::unsupported("the file is not below its root folder"))?;
+        let parts = below.components().map(|part| part.as_os_str().to_str());
+        let parts: Option<Vec<&str>> = parts.collect();
+        let name = parts.ok_or_else(|| Error::unsupported("the file's path is not Unicode"))?.join("/");
+        Ok((Self { allows_absolute: options.allow_parent, ..Self::new(Source::Folder(root)) }, name))
     }
 
     fn new(source: Source) -> Self {
         Self {
             source,
+            allows_absolute: false,
+            outside: RefCell::default(),
             packages: RefCell::default(),
             checked: RefCell::default(),
             layer_bytes: RefCell::default(),
@@ -78,6 +95,24 @@ impl Assets {
         *self.layer_bytes.borrow()
     }
 
+    /// Names that lead out of the folder.
+    pub(super) fn take_outside(&self) -> Vec<String> {
+        std::mem::take(&mut self.outside.borrow_mut())
+    }
+
+    /// `asset` as seen from the file `anchor`; `None` if it leaves the folder.
+    pub(super) fn identifier(&self, asset: &str, anchor: &str) -> Option<String> {
+        let absolute = asset.strip_prefix('/').filter(|_| self.allows_absolute);
+        let found = absolute.map(str::to_owned).or_else(|| identifier_of(asset, anchor));
+        if found.is_none() && asset.starts_with(['.', '/']) {
+            let mut outside = self.outside.borrow_mut();
+            if !outside.iter().any(|known| known == asset) {
+                outside.push(asset.to_owned());
+            }
+        }
+        found
+    }
+
     /// Reason why a layer was refused, if one was.
     pub(super) fn take_refusal(&self) -> Option<Error> {
         self.refusal.borrow_mut().take()
@@ -85,13 +120,17 @@ impl Assets {
 
     /// The file that `identifier` names.
     pub(super) fn read(&self, identifier: &str) -> io::Result<Vec<u8>> {
-        match ar::split_package_relative_path_outer(identifier) {
+        match ar::split_package_relative_path_inner(identifier) {
             None => self.read_file(identifier),
+            // The package can be an entry of another one.
             Some((package, entry)) => {
                 let cached = self.packages.borrow().get(&package).cloned();
                 let bytes = match cached {
                     Some(bytes) => bytes,
-                    None => Rc::new(self.read_file(&package)?),
+                    None if package.matches('[').count() > MAX_NESTED_PACKAGES => {
+                        return Err(io::Error::new(io::ErrorKind::InvalidData, "packages are nested too deep"));
+                    }
+                    None => Rc::new(self.read(&package)?),
                 };
                 self.packages.borrow_mut().insert(package, Rc::clone(&bytes));
                 read_entry(&bytes, &entry)
@@ -176,13 +215,12 @@ fn read_entry(package: &[u8], entry: &str) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// `asset` as seen from the file `anchor`; `None` if it leaves the folder.
-pub(super) fn identifier_of(asset: &str, anchor: &str) -> Option<String> {
+fn identifier_of(asset: &str, anchor: &str) -> Option<String> {
     if let Some((package, entry)) = ar::split_package_relative_path_outer(asset) {
         return Some(ar::join_package_relative_path(&identifier_of(&package, anchor)?, &entry));
     }
     if let Some((package, inner)) = ar::split_package_relative_path_outer(anchor) {
-        return Some(ar::join_package_relative_path(&package, &join(asset, &inner)?));
+        return Some(ar::join_package_relative_path(&package, &identifier_of(asset, &inner)?));
     }
     if anchor.to_ascii_lowercase().ends_with(".usdz") {
         return Some(ar::join_package_relative_path(anchor, &join(asset, "")?));
@@ -214,7 +252,9 @@ impl Resolver for Gate {
     fn create_identifier(&self, asset_path: &str, anchor: Option<&ResolvedPath>) -> String {
         match anchor {
             // What resolves to nothing keeps its name, for the diagnostics.
-            Some(anchor) => identifier_of(asset_path, &anchor.to_string_lossy()).unwrap_or_else(|| asset_path.into()),
+            Some(anchor) => {
+                self.0.identifier(asset_path, &anchor.to_string_lossy()).unwrap_or_else(|| asset_path.into())
+            }
             None => asset_path.into(),
         }
     }
@@ -235,6 +275,8 @@ impl Resolver for Gate {
             self.0.refusal.borrow_mut().get_or_insert(error);
             return Err(io::Error::new(io::ErrorKind::InvalidData, text));
         }
+        let is_text = !bytes.starts_with(b"PXR-USDC") && !bytes.starts_with(b"PK");
+        let bytes = if is_text { text_repair::repaired(&bytes).into_owned() } else { bytes };
         Ok(Box::new(Cursor::new(bytes)))
     }
 
@@ -256,5 +298,7 @@ mod tests {
         assert_eq!(identifier_of("C:\\b.png", "a.usda"), None);
         assert_eq!(identifier_of("0/t.png", "p.usdz[a.usdc]").as_deref(), Some("p.usdz[0/t.png]"));
         assert_eq!(identifier_of("t.png", "p.usdz").as_deref(), Some("p.usdz[t.png]"));
+        assert_eq!(identifier_of("t.png", "p.usdz[q.usdz]").as_deref(), Some("p.usdz[q.usdz[t.png]]"));
+        assert_eq!(identifier_of("t.png", "p.usdz[q.usdz[a/b.usdc]]").as_deref(), Some("p.usdz[q.usdz[a/t.png]]"));
     }
 }

@@ -7,7 +7,7 @@ use dermis_mesh::{AlphaMode, Image, Material, Note, Sampler, Texture};
 use glam::{DVec3, DVec4};
 use openusd::sdf::Value;
 
-use super::assets::{Assets, identifier_of};
+use super::assets::Assets;
 use super::prims::{Prim, Prims};
 use super::values;
 
@@ -111,8 +111,8 @@ impl<'a> Materials<'a> {
         let Some(Value::AssetPath(path)) = file.value() else { return None };
         let authored = path.evaluated_path().unwrap_or(path.asset_path());
         let resolved = path.resolved_path().map(str::to_owned).filter(|path| !path.is_empty());
-        let identifier = resolved.or_else(|| identifier_of(authored, &file.layer))?;
         let assets = self.assets;
+        let identifier = resolved.or_else(|| assets.identifier(authored, &file.layer))?;
         let read = || {
             let bytes = assets.read(&identifier).ok()?;
             let name = authored.rsplit(['/', '\\']).next().unwrap_or(authored).to_owned();

@@ -15,6 +15,7 @@ mod prims;
 mod primvars;
 mod skel;
 mod text_check;
+mod text_repair;
 mod timing;
 mod values;
 mod xform;
@@ -22,6 +23,7 @@ mod xform;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use dermis_mesh::deformer::dual_quaternions::DualQuaternionLayer;
 use dermis_mesh::sequence::DEFAULT_FRAME_RATE_HZ;
 use dermis_mesh::{Clip, Joint, MeshSequence, Note, Object, Rig, Scene, SkinWeights, Units, UpAxis};
 use glam::{DAffine3, Vec3};
@@ -44,7 +46,7 @@ const OTHER_SHAPES: [&str; 9] =
 /// Reads a stage: one file in memory, or a file with its neighbours.
 pub(super) fn read(input: &Input, options: &ReadOptions) -> Result<Scene, Error> {
     let (assets, root) = match &input.path {
-        Some(path) => Assets::beside(path)?,
+        Some(path) => Assets::beside(path, options)?,
         None => Assets::in_memory(&input.bytes),
     };
     read_stage(assets, &root, input.bytes.len() as u64, options)
@@ -79,6 +81,11 @@ fn read_stage(assets: Assets, root: &str, size: u64, options: &ReadOptions) -> R
         } else if OTHER_SHAPES.contains(&prim.type_name.as_str()) {
             reader.notes.push(Note::at(prim.path.clone(), format!("a {} is skipped", prim.type_name)));
         }
+    }
+    for name in assets.take_outside() {
+        let message =
+            "the file is outside of the folder of the project and is skipped; a root folder above both allows it";
+        reader.notes.push(Note::at(name, message));
     }
     if let Some(error) = failed.filter(|_| objects.is_empty()) {
         return Err(error);
@@ -201,11 +208,12 @@ impl Reader<'_> {
             let path = prims.all[index].path.clone();
             self.notes.push(Note::at(path, "the points of a rigged mesh move by themselves; only the rig is taken"));
         }
+        let layer = binding.dual_quaternions.then(|| DualQuaternionLayer::default().into());
         let rest = binding.rest_transform(prims, &self.clock, &mut self.budget)?;
         let shaped = mesh::shape(prims, index, points, rest, &mut self.materials, &mut self.notes)?;
         let (rig, clips) = binding.rig(prims, &shaped.mesh, rest, &self.clock, &mut self.budget, &mut self.notes)?;
         let object = Object::of_rig(name, Arc::new(shaped.mesh), rig, clips);
-        Ok(Object { attributes: shaped.attributes, ..object })
+        Ok(Object { attributes: shaped.attributes, deformers: layer.into_iter().collect(), ..object })
     }
 
     /// Points over time, each frame placed by the transforms of its time.

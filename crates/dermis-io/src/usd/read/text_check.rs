@@ -106,7 +106,7 @@ impl Scan<'_> {
 }
 
 /// The last byte of what is quoted from `start` on.
-fn quoted_end(text: &[u8], start: usize, mark: u8) -> usize {
+pub(super) fn quoted_end(text: &[u8], start: usize, mark: u8) -> usize {
     let triple = [mark; 3];
     if text[start..].starts_with(&triple) {
         let inside = &text[start + 3..];

@@ -4,11 +4,14 @@
 //! for all frames and coordinates, the right-hand side is `R = PΦᵀ` (3S × 4B).
 //!
 //! Flexible bones: `T A = R` by one Cholesky factor, with a small weight on the rigid part of the previous transform,
-//! which resolves underdetermined cases (few or flat points). Rigid and scaled bones: block by block (Gauss–Seidel).
+//! which resolves underdetermined cases (few or flat points). A bone that collapses, stretches or mirrors space beyond
+//! [`MAX_CONDITION`] gets a larger weight, as long as the error increases by less than [`MAX_INCREASE`]: the data then do
+//! not determine that stretch. Rigid and scaled bones: block by block (Gauss–Seidel).
 //! The residual of the other bones for bone b in frame t is `Q = R_b − Σ_{b'≠b} T_b' A_b'b`, and its best transform
 //! depends on Q and `A_bb` alone, so a sweep costs O(B²·S) and does not access any points.
 
 use dermis_math::polar::polar_rotation;
+use dermis_math::svd3::svd3;
 use faer::linalg::solvers::Solve;
 use faer::{Mat, Side};
 use glam::{DMat3, DVec3};
@@ -21,11 +24,28 @@ use crate::fit::influences::Influences;
 use crate::fit::trajectories::Trajectories;
 use crate::fit::transforms::{Affine, affine_at, set_affine};
 
-/// Weight of the rigid part of the previous transform, relative to the bone's own points.
-pub(crate) const HOLD: f64 = 1e-6;
-/// The same for smooth weights: bones have fewer points that distinguish them from rigid ones, and are better
-/// conditioned.
-pub(crate) const SMOOTH_HOLD: f64 = 1e-5;
+/// Pull of flexible bones towards rigid ones.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Hold {
+    /// Weight of the rigid part of the previous transform, relative to the bone's own points.
+    strength: f64,
+    /// Increases the weight of bones beyond [`MAX_CONDITION`].
+    is_bounded: bool,
+}
+
+/// Pull that only resolves underdetermined cases.
+pub(crate) const HOLD: Hold = Hold { strength: 1e-6, is_bounded: false };
+/// Pull for smooth weights: bones have fewer points that distinguish them from rigid ones, and are better conditioned.
+pub(crate) const SMOOTH_HOLD: Hold = Hold { strength: 1e-5, is_bounded: true };
+/// Largest ratio of the stretches of a bone that the data do not determine.
+const MAX_CONDITION: f64 = 8.0;
+/// Maximum increase of the squared error by the bound of one bone, relative to the mean error per bone. It is multiplied
+/// by the condition relative to [`MAX_CONDITION`], up to [`MAX_EXCESS`]: a bone that collapses may cost more.
+const MAX_INCREASE: f64 = 0.05;
+/// See [`MAX_INCREASE`].
+const MAX_EXCESS: f64 = 20.0;
+/// Factor of the weight of a bone beyond [`MAX_CONDITION`], and the maximum number of times that it is applied.
+const STRONGER: (f64, usize) = (10.0, 5);
 /// Number of sweeps over bones that are not flexible; each reduces the error.
 const SWEEPS: usize = 3;
 
@@ -35,12 +55,18 @@ pub(crate) fn update_bones(
     influences: &[Influences],
     rest: &[DVec3],
     model: BoneModel,
-    hold: f64,
+    hold: Hold,
     transforms: &mut Mat<f64>,
 ) {
     let (normal, right) = normal_equations(trajectories, influences, rest, transforms.ncols());
     match model {
-        BoneModel::Flexible => solve_flexible(normal, right, hold, transforms),
+        BoneModel::Flexible => {
+            let flexible = Flexible { normal: &normal, right: &right, before: transforms };
+            let squared_norm = trajectories.squared_norms.iter().sum();
+            if let Some(solution) = flexible.solve(hold, squared_norm) {
+                *transforms = solution;
+            }
+        }
         BoneModel::Rigid | BoneModel::Scaled => {
             for _ in 0..SWEEPS {
                 sweep(&normal, &right, model, transforms);
@@ -100,33 +126,115 @@ fn add_scaled(sums: &mut [f64], numbers: &[f64], factor: f64) {
     }
 }
 
-fn solve_flexible(mut normal: Mat<f64>, right: Mat<f64>, strength: f64, transforms: &mut Mat<f64>) {
-    let columns = normal.ncols();
-    let mut solution = right;
-    for bone in 0..columns / 4 {
-        let trace: f64 = (0..4).map(|k| normal[(4 * bone + k, 4 * bone + k)]).sum();
-        // A bone without points keeps its transform for any factor.
-        let hold = if trace > 0.0 { strength * trace } else { 1.0 };
-        for column in 4 * bone..4 * bone + 4 {
-            normal[(column, column)] += hold;
+/// Least-squares problem of flexible bones.
+struct Flexible<'a> {
+    normal: &'a Mat<f64>,
+    right: &'a Mat<f64>,
+    /// Transforms of the previous update.
+    before: &'a Mat<f64>,
+}
+
+impl Flexible<'_> {
+    fn bone_count(&self) -> usize {
+        self.normal.ncols() / 4
+    }
+
+    /// Best transforms; `None` if the system is singular, which only rounding can cause.
+    fn solve(&self, hold: Hold, squared_norm: f64) -> Option<Mat<f64>> {
+        let mut strengths = vec![hold.strength; self.bone_count()];
+        let solution = self.solve_held(&strengths)?;
+        if !hold.is_bounded {
+            return Some(solution);
         }
-        for frame in 0..transforms.nrows() / 3 {
-            let affine = affine_at(transforms, frame, bone);
-            let rigid = polar_rotation(DMat3::from_cols(affine[0], affine[1], affine[2]));
-            let held = [rigid.x_axis, rigid.y_axis, rigid.z_axis, affine[3]];
-            for (k, column) in held.into_iter().enumerate() {
-                let sums = &mut solution.col_as_slice_mut(4 * bone + k)[3 * frame..3 * frame + 3];
-                sums.iter_mut().zip(column.to_array()).for_each(|(sum, held)| *sum += hold * held);
+        let max_increase = MAX_INCREASE * self.squared_error(&solution, squared_norm) / self.bone_count().max(1) as f64;
+        self.bounded(solution, &mut strengths, max_increase)
+    }
+
+    /// `solution` with a larger weight on the rigid part of bones beyond [`MAX_CONDITION`].
+    fn bounded(&self, mut solution: Mat<f64>, strengths: &mut [f64], max_increase: f64) -> Option<Mat<f64>> {
+        let mut determined = vec![false; strengths.len()];
+        for _ in 0..STRONGER.1 {
+            let excess: Vec<f64> =
+                (0..strengths.len()).map(|bone| condition(&solution, bone) / MAX_CONDITION).collect();
+            let ill: Vec<usize> =
+                (0..strengths.len()).filter(|&bone| !determined[bone] && excess[bone] > 1.0).collect();
+            if ill.is_empty() {
+                break;
+            }
+            for &bone in &ill {
+                strengths[bone] *= STRONGER.0;
+            }
+            let next = self.solve_held(strengths)?;
+            let is_costly =
+                |bone: usize| self.increase(&solution, &next, bone) > max_increase * excess[bone].min(MAX_EXCESS);
+            let rejected: Vec<usize> = ill.iter().copied().filter(|&bone| is_costly(bone)).collect();
+            for &bone in &rejected {
+                determined[bone] = true;
+                strengths[bone] /= STRONGER.0;
+            }
+            solution = if rejected.is_empty() { next } else { self.solve_held(strengths)? };
+        }
+        Some(solution)
+    }
+
+    fn solve_held(&self, strengths: &[f64]) -> Option<Mat<f64>> {
+        let mut normal = self.normal.clone();
+        let mut solution = self.right.clone();
+        for (bone, strength) in strengths.iter().enumerate() {
+            let trace: f64 = (0..4).map(|k| normal[(4 * bone + k, 4 * bone + k)]).sum();
+            // A bone without points keeps its transform for any factor.
+            let hold = if trace > 0.0 { strength * trace } else { 1.0 };
+            for column in 4 * bone..4 * bone + 4 {
+                normal[(column, column)] += hold;
+            }
+            for frame in 0..self.before.nrows() / 3 {
+                let affine = affine_at(self.before, frame, bone);
+                let rigid = polar_rotation(DMat3::from_cols(affine[0], affine[1], affine[2]));
+                let held = [rigid.x_axis, rigid.y_axis, rigid.z_axis, affine[3]];
+                for (k, column) in held.into_iter().enumerate() {
+                    let sums = &mut solution.col_as_slice_mut(4 * bone + k)[3 * frame..3 * frame + 3];
+                    sums.iter_mut().zip(column.to_array()).for_each(|(sum, held)| *sum += hold * held);
+                }
             }
         }
-    }
-    let mut transposed = solution.transpose().to_owned();
-    // A sum of squares plus a positive diagonal is positive definite except for rounding, in which case the bones are
-    // unchanged.
-    if let Ok(factor) = normal.llt(Side::Lower) {
+        let mut transposed = solution.transpose().to_owned();
+        // A sum of squares plus a positive diagonal is positive definite except for rounding.
+        let factor = normal.llt(Side::Lower).ok()?;
         factor.solve_in_place(transposed.as_mut());
-        *transforms = transposed.transpose().to_owned();
+        Some(transposed.transpose().to_owned())
     }
+
+    /// `‖P‖² + tr(T A Tᵀ) − 2 tr(T Rᵀ)`.
+    fn squared_error(&self, transforms: &Mat<f64>, squared_norm: f64) -> f64 {
+        let product = transforms * self.normal;
+        let dot = |column: usize| -> f64 {
+            let sides = product.col_as_slice(column).iter().zip(self.right.col_as_slice(column));
+            sides.zip(transforms.col_as_slice(column)).map(|((product, right), t)| t * (product - 2.0 * right)).sum()
+        };
+        (squared_norm + (0..transforms.ncols()).map(dot).sum::<f64>()).max(0.0)
+    }
+
+    /// `tr(Δ A Δᵀ)` of the change Δ of one bone: the increase of the squared error from its minimum.
+    fn increase(&self, from: &Mat<f64>, to: &Mat<f64>, bone: usize) -> f64 {
+        let change = |column: usize, row: usize| to[(row, column)] - from[(row, column)];
+        let columns = 4 * bone..4 * bone + 4;
+        let entry = |row: usize| -> f64 {
+            let pairs = columns.clone().flat_map(|a| columns.clone().map(move |b| (a, b)));
+            pairs.map(|(a, b)| change(a, row) * self.normal[(a, b)] * change(b, row)).sum()
+        };
+        (0..from.nrows()).map(entry).sum()
+    }
+}
+
+/// Largest ratio of the stretches of a bone over all frames; infinite if it mirrors space.
+fn condition(transforms: &Mat<f64>, bone: usize) -> f64 {
+    let of_frame = |frame: usize| {
+        let [x, y, z, _] = affine_at(transforms, frame, bone);
+        let linear = DMat3::from_cols(x, y, z);
+        let stretch = svd3(linear).sigma;
+        if linear.determinant() > 0.0 { stretch.x / stretch.z } else { f64::INFINITY }
+    };
+    (0..transforms.nrows() / 3).map(of_frame).fold(1.0, f64::max)
 }
 
 fn sweep(normal: &Mat<f64>, right: &Mat<f64>, model: BoneModel, transforms: &mut Mat<f64>) {

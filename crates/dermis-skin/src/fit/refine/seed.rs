@@ -188,7 +188,7 @@ pub(crate) fn split_bone(trajectories: &Trajectories, state: &mut State, skip: u
 }
 
 /// Bone with the largest weight.
-fn main_bone(influences: &Influences) -> usize {
+pub(crate) fn main_bone(influences: &Influences) -> usize {
     influences.iter().fold((0, 0.0), |best, next| if next.1 > best.1 { next } else { best }).0
 }
 
@@ -203,7 +203,7 @@ fn surroundings(state: &State, centre: usize, count: usize) -> Vec<usize> {
     near.into_iter().map(|(_, index)| index).collect()
 }
 
-fn identity_bones(frames: usize, bones: usize) -> Mat<f64> {
+pub(crate) fn identity_bones(frames: usize, bones: usize) -> Mat<f64> {
     Mat::from_fn(3 * frames, 4 * bones, |row, column| f64::from(u8::from(row % 3 == column % 4)))
 }
 

@@ -1,15 +1,15 @@
 //! Near-rigid clusters of triangles (SMA, §4.2): the modes of the rotation sequences.
 //!
 //! The bandwidth is h = 9Sε. A triangle belongs to a mode if its ascent ended within h/4 of it; the others are outliers
-//! (black in the paper's Figure 6). Beyond the paper, a mode whose triangles rotate alike but move apart is split
-//! (`parts.rs`). Each remaining part is statistically significant, and becomes a bone, if it has at least
-//! [`SIGNIFICANT_FRACTION`] of the triangles, and at least [`MIN_TRIANGLES`].
+//! (black in the paper's Figure 6). Beyond the paper, a mode whose triangles rotate alike but move apart is split, and a
+//! part that does not follow its own motion is divided (`parts.rs`). Each part is statistically significant, and becomes
+//! a bone, if it has at least [`SIGNIFICANT_FRACTION`] of the triangles, and at least [`MIN_TRIANGLES`].
 
 use dermis_math::mean_shift::mean_shift;
 use dermis_math::progress::Progress;
 
 use super::cluster_bones::Cores;
-use super::parts::{parts, worth_a_bone};
+use super::parts::{divide, largest_first, parts, worth_a_bone};
 use super::rotation_sequences::RotationSequences;
 
 /// Minimum fraction of the triangles in a mode; smaller modes are pruned. On the paper's horse about 30 remain, as in
@@ -17,6 +17,11 @@ use super::rotation_sequences::RotationSequences;
 pub const SIGNIFICANT_FRACTION: f64 = 0.002;
 /// Minimum number of triangles that determine an affine bone.
 pub const MIN_TRIANGLES: usize = 4;
+
+/// Error of a part under its own rigid motion above which it is divided, relative to the error within which parts are
+/// joined. At 2 the generated gallop has 35 bones instead of 33 and 3.3 % distortion instead of 10.4 % (flexible, TSVD); at
+/// 1 it has 50 bones and 1.9 %.
+const DIVISION: f64 = 2.0;
 
 /// Smallest and largest tolerance of the search.
 pub const TOLERANCES: (f64, f64) = (0.002, 0.5);
@@ -60,6 +65,8 @@ pub(crate) fn find_clusters(cores: &Cores<'_>, epsilon: f64, progress: &dyn Prog
     let mut bones: Vec<Vec<u32>> = modes.iter().flat_map(|members| parts(cores, members, tolerance)).collect();
     bones.retain(|members| members.len() >= fewest);
     let bones = worth_a_bone(cores, bones, tolerance);
+    let divided = bones.into_iter().flat_map(|members| divide(cores, members, DIVISION * tolerance, fewest));
+    let bones = largest_first(divided.collect());
     let near_rigid_fraction = sequences.fraction(bones.iter().map(Vec::len).sum());
     Some(Clusters { bones, near_rigid_fraction, epsilon })
 }

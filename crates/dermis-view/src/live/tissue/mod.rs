@@ -85,7 +85,8 @@ impl SimulatedBody {
         let motion = motion_of(body.parts(), clip);
         let flesh = body.flesh().clone();
         let diagonal = body.body().mesh().diagonal().max(f32::MIN_POSITIVE);
-        let simulation = BodySimulation::new(body, BodySimulationOptions::default());
+        let options = BodySimulationOptions { follow_pose: true, ..BodySimulationOptions::default() };
+        let simulation = BodySimulation::new(body, options);
         Ok(Self {
             simulation: simulation.map_err(|error| error.to_string())?,
             motion,

@@ -38,6 +38,8 @@ pub(super) struct Binding {
     /// The bound animation first, then the others under the same root.
     animations: Vec<Animation>,
     mesh: usize,
+    /// True if the points are skinned by dual quaternions.
+    pub(super) dual_quaternions: bool,
 }
 
 /// The binding of the mesh at `mesh`, if it has one.
@@ -69,15 +71,12 @@ pub(super) fn binding(
         return Ok(None);
     }
     let method = inherited("primvars:skel:skinningMethod").and_then(Attribute::value).and_then(values::text);
-    if method.is_some_and(|method| method != "classicLinear") {
-        let path = prims.all[mesh].path.clone();
-        notes.push(Note::at(path, "skinning by dual quaternions is taken as linear blend skinning"));
-    }
+    let dual_quaternions = influences.is_some() && method.as_deref() == Some("dualQuaternion");
     let geometry_bind = inherited("primvars:skel:geomBindTransform").and_then(Attribute::value);
     let geometry_bind = geometry_bind.and_then(values::transform).unwrap_or(DAffine3::IDENTITY);
     let root = scope[scope.len() - 1];
     let animations = Animation::all(prims, root, skeleton.prim, &skeleton, &shapes, notes);
-    Ok(Some(Binding { skeleton, influences, geometry_bind, shapes, animations, mesh }))
+    Ok(Some(Binding { skeleton, influences, geometry_bind, shapes, animations, mesh, dual_quaternions }))
 }
 
 /// The prims whose bindings hold for `mesh`: itself and its ancestors up to the `SkelRoot`.

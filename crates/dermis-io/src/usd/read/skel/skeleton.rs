@@ -56,6 +56,8 @@ impl Skeleton {
                 (bind, rest)
             }
             (None, Some(rest)) => (accumulate(&parents, &order, &rest), rest),
+            // Blend shapes alone need a skeleton, but no joints.
+            (None, None) if paths.is_empty() => (Vec::new(), Vec::new()),
             (None, None) => return Err(missing()),
         };
         let last = |path: &String| path.rsplit('/').next().unwrap_or_default().to_owned();

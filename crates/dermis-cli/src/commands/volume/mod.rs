@@ -1,25 +1,24 @@
 //! `dermis volume`: preserves the volume of a character.
 
+mod summary;
+
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::ValueEnum;
 use dermis::active::volume::{Effects, Mode, Target, VolumeOptions, effects_from_toml};
-use dermis::evaluate;
-use dermis::io::Format;
-use dermis::keep_volume::{KeepVolumeError, KeptVolume, ObjectVolume, keep_volume_with};
+use dermis::bake;
+use dermis::corrective_shapes::{ShapeOptions, corrective_shapes};
+use dermis::io::{Format, check_target};
+use dermis::keep_volume::{KeepVolumeError, KeptVolume, keep_volume_with};
 use dermis::mesh::Note;
-use serde::Serialize;
+
+use summary::{ShapeFacts, Summary};
 
 use crate::args::{EXIT_CODES, Shared};
 use crate::diagnostic::{Diagnostic, InFile};
-use crate::job::{Facts, Job};
-use crate::numbers::{counted, short};
-use crate::options::{Input, Output, non_negative};
-use crate::text::Text;
-
-/// The largest plausible drift of a volume.
-const MAX_DRIFT: f64 = 0.5;
+use crate::job::Job;
+use crate::options::{Input, Output, count, non_negative};
 
 const EXAMPLES: &str = "Examples:
   dermis volume sample:arm -o arm.glb
@@ -56,9 +55,13 @@ pub(crate) struct Args {
     /// Distribute the remaining correction over the body by this attribute [default: evenly]
     #[arg(long, value_name = "NAME")]
     attribute: Option<String>,
-    /// Write the corrected frames of the first clip, even if the format supports layers
+    /// Write the corrected frames of all clips, even if the format supports layers; .glb and .gltf hold all of them, other
+    /// formats get a file per clip
     #[arg(long)]
     bake: bool,
+    /// Write the correction as at most N corrective shapes with animated weights, which engines play; the error is printed
+    #[arg(long, value_name = "N", value_parser = count, conflicts_with = "bake")]
+    shapes: Option<usize>,
     /// Exit with 1 if the relative volume error of a frame is larger
     #[arg(long, value_name = "R", value_parser = non_negative)]
     max_drift: Option<f64>,
@@ -76,19 +79,6 @@ enum ModeName {
     Global,
 }
 
-/// JSON summary.
-#[derive(Debug, Serialize)]
-struct Summary {
-    input: String,
-    objects: Vec<ObjectVolume>,
-    /// Drift of the worst frame, relative to its target.
-    volume_drift_before: f64,
-    volume_drift_after: f64,
-    /// Largest ratio of the lengths of an edge after and before the correction.
-    max_stretch: f64,
-    milliseconds_per_frame: f64,
-}
-
 /// Corrects the motion, writes it and prints a summary.
 pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> {
     args.output.check()?;
@@ -100,46 +90,52 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
     let kept = job.stoppable(|watch| keep_volume_with(&scene, &options, watch));
     let mut kept = kept.map_err(at_object).in_file(&args.input)?;
     job.notes.append(&mut kept.warnings);
-    if args.bake {
-        for object in &mut kept.scene.objects {
-            *object = evaluate::baked(std::mem::take(object), &mut job.notes).in_file(&args.input)?;
-        }
-    }
-    let (before, drift) = (kept.drift_before(), kept.drift_after());
-    check_drift(&kept, args)?;
-    job.notes.extend(layer_note(&kept, &args.output.output));
+    let shapes = as_shapes(args, &mut kept, &mut job)?;
+    let drift = kept.drift_after();
+    job.notes.extend(layer_note(&kept, args));
     job.clock.lap("correct");
-    job.write(&args.output.output, &kept, &args.output.options(), &args.input)?;
+    write(args, &kept, &mut job)?;
     if let Some(allowed) = args.max_drift {
         job.expect(drift <= allowed, || format!("volume drift {drift:.1e}, requested {allowed:.1e}"));
     }
-    job.summarize(&Summary {
-        input: args.input.clone(),
-        objects: kept.objects.clone(),
-        volume_drift_before: before,
-        volume_drift_after: drift,
-        max_stretch: kept.max_stretch(),
-        milliseconds_per_frame: kept.milliseconds_per_frame(),
-    })
+    job.summarize(&Summary::new(&args.input, &kept, shapes))
 }
 
-/// Rejects motions whose volume cannot be that of the rest pose, and corrections that fail.
-fn check_drift(kept: &KeptVolume, args: &Args) -> Result<(), Diagnostic> {
-    for (object, motion) in kept.objects.iter().flat_map(|object| object.motions.iter().map(move |m| (object, m))) {
-        let worst = if motion.before <= MAX_DRIFT { motion.after } else { motion.before };
-        if worst.is_nan() || worst > MAX_DRIFT {
-            let percent = 100.0 * worst;
-            let message = format!("the volume of the motion is off by {percent:.0} %: it is not that of the rest pose");
-            let hint = "check the extents of rest pose and clip with 'dermis inspect'; select another rest pose with \
-                        --rest-frame";
-            return Err(Diagnostic::wrong_result(message)
-                .in_file(&args.input)
-                .at(&object.name)
-                .detail(format!("motion: {}", motion.name))
-                .hint(hint));
-        }
+/// Replaces the layers by corrective shapes if they are requested.
+fn as_shapes(args: &Args, kept: &mut KeptVolume, job: &mut Job<'_>) -> Result<Vec<ShapeFacts>, Diagnostic> {
+    let Some(count) = args.shapes else { return Ok(Vec::new()) };
+    let options = ShapeOptions { count, ..ShapeOptions::default() };
+    let mut facts = Vec::new();
+    let moving = kept.scene.objects.iter_mut().filter(|object| object.sequence.is_some() || !object.clips.is_empty());
+    for object in moving {
+        let shaped = job.stoppable(|_| corrective_shapes(object, &options)).in_file(&args.input)?;
+        job.notes.extend(shaped.warnings);
+        let count = shaped.object.rig.as_ref().map_or(0, |rig| rig.shapes().len());
+        facts.push(ShapeFacts { name: object.name.clone(), count, clips: shaped.clips });
+        *object = shaped.object;
     }
-    Ok(())
+    Ok(facts)
+}
+
+/// Writes the scene, or its frames clip by clip.
+fn write(args: &Args, kept: &KeptVolume, job: &mut Job<'_>) -> Result<(), Diagnostic> {
+    let (output, options) = (&args.output.output, args.output.options());
+    if !args.bake {
+        return job.write(output, kept, &options, &args.input);
+    }
+    let is_gltf = is_gltf(output);
+    if is_gltf || !bake::has_several_clips(&kept.scene) {
+        let scene = bake::bake_as_shapes(&kept.scene, &mut job.notes).in_file(&args.input)?;
+        return job.write(output, &scene, &options, &args.input);
+    }
+    let baked = bake::bake_clip_by_clip(&kept.scene, &mut job.notes).in_file(&args.input)?;
+    let path = |label: &str| bake::path_of_clip(output, label);
+    baked.iter().try_for_each(|baked| check_target(&path(&baked.label), &options))?;
+    baked.iter().try_for_each(|baked| job.write(&path(&baked.label), &baked.scene, &options, &args.input))
+}
+
+fn is_gltf(output: &Path) -> bool {
+    Format::of_path(output).is_ok_and(|format| format.id == "gltf")
 }
 
 fn volume_options(args: &Args) -> Result<VolumeOptions, Diagnostic> {
@@ -161,7 +157,9 @@ fn volume_options(args: &Args) -> Result<VolumeOptions, Diagnostic> {
 /// The error with the name of its object.
 fn at_object(error: dermis::Error) -> Diagnostic {
     let object = match &error {
-        dermis::Error::KeepVolume(KeepVolumeError::Volume { object, .. }) => Some(object.clone()),
+        dermis::Error::KeepVolume(KeepVolumeError::Volume { object, .. } | KeepVolumeError::Drift { object, .. }) => {
+            Some(object.clone())
+        }
         _ => None,
     };
     match object {
@@ -171,26 +169,9 @@ fn at_object(error: dermis::Error) -> Diagnostic {
 }
 
 /// A note on the layer that is stored with a rig in a glTF file.
-fn layer_note(kept: &KeptVolume, output: &Path) -> Option<Note> {
-    let layered = kept.scene.objects.iter().find(|object| !object.deformers.is_empty())?;
+fn layer_note(kept: &KeptVolume, args: &Args) -> Option<Note> {
+    let layered = kept.scene.objects.iter().find(|object| !object.deformers.is_empty() && !args.bake)?;
     let message = "the layer is stored as DERMIS_deformers; viewers without support for it play the rig only; use \
-                   --bake to write frames";
-    Format::of_path(output).is_ok_and(|format| format.id == "gltf").then(|| Note::at(&layered.name, message))
-}
-
-impl Facts for Summary {
-    fn write(&self, text: &mut Text) {
-        for object in &self.objects {
-            let joints = counted(object.joint_count, "joint", "joints");
-            text.title(&object.name, format!("volume {}, restored near {joints}", short(object.rest_volume)));
-            for motion in &object.motions {
-                let name = if motion.name.is_empty() { "frames" } else { &motion.name };
-                let frames = counted(motion.frames, "frame", "frames");
-                let drift = format!("drift {:.3} % before, {:.1e} after", 100.0 * motion.before, motion.after);
-                let cost =
-                    format!("stretch {:.2}, {:.2} ms per frame", motion.max_stretch, motion.milliseconds_per_frame);
-                text.row(name, format!("{frames}, {drift}, {cost}"));
-            }
-        }
-    }
+                   --shapes or --bake for them";
+    is_gltf(&args.output.output).then(|| Note::at(&layered.name, message))
 }

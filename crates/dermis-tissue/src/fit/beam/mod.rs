@@ -3,7 +3,7 @@
 //! A beam is held level, released, swings and comes to rest under its own weight. Young's modulus and damping follow from
 //! that take alone, with the model, step and adjoint of bodies; takes with a weight at the tip are then predicted.
 //!
-//! 1. A rigid transform takes the markers before the release to their nominal places; each marker is attached to the
+//! 1. A rigid transform takes the markers before the release to their nominal positions; each marker is attached to the
 //!    nearest element.
 //! 2. The modulus at which the static sag is that of the last frames is found by the secant method.
 //! 3. Modulus and damping minimize the squared distances of the markers over the swing, by L-BFGS with the adjoint
@@ -17,6 +17,8 @@
 //! Rubber also creeps: the modulus of the swing exceeds that of the sag at rest, both from the same take. Swings are
 //! predicted with the first, shapes at rest with the second.
 
+mod recording;
+
 use dermis_math::lbfgs::{Bounds, Lbfgs};
 use dermis_math::polar::polar_rotation;
 use dermis_mesh::TetMesh;
@@ -27,7 +29,8 @@ use super::parameters::Parameters;
 use super::step::{SolveOptions, State, outer};
 use super::swing::{Swing, swing_of};
 use super::trajectory::{Clip, TrajectoryOptions, gradient, simulate_clip};
-use crate::fem::ModelError;
+
+pub use recording::{BeamError, BeamRecording, BeamTake};
 
 /// Fraction of the beam from the tip within which markers are compared; the others are on the clamp.
 const COMPARED_FRACTION: f64 = 0.5;
@@ -43,38 +46,6 @@ const SECANT_TOLERANCE: f64 = 1e-4;
 const MODULI_PA: [f64; 2] = [1e3, 1e8];
 /// Range of damping rates, per second.
 const RATES_PER_S: [f64; 2] = [0.01, 100.0];
-
-/// Recorded motion of markers on a beam; lengths in metres.
-#[derive(Debug, Clone, PartialEq)]
-pub struct BeamRecording {
-    /// Frames per second.
-    pub rate_hz: f64,
-    /// Length, width and height. The beam extends from x = −length at the clamp to 0, and from 0 in y and z.
-    pub size_m: DVec3,
-    /// Density in kg/m³.
-    pub density_kg_per_m3: f64,
-    /// Gravity in m/s².
-    pub gravity_m_per_s2: f64,
-    /// Upward direction in the frame of the recording.
-    pub up: DVec3,
-    /// Nominal places of the markers in the frame of the beam, whose z axis points up.
-    pub markers_m: Vec<DVec3>,
-    /// Takes.
-    pub takes: Vec<BeamTake>,
-}
-
-/// One take of a recording.
-#[derive(Debug, Clone, PartialEq)]
-pub struct BeamTake {
-    /// Name.
-    pub name: String,
-    /// Positions of the markers in each frame; not finite where a marker was not seen.
-    pub frames: Vec<Vec<DVec3>>,
-    /// First frame after the release.
-    pub release_frame: usize,
-    /// Weight at the upper edge of the free end, in newton.
-    pub tip_load_n: f64,
-}
 
 /// Options of [`fit_beam`].
 #[derive(Debug, Clone, PartialEq)]
@@ -149,52 +120,6 @@ pub struct TakeFit {
     pub tracks_m: [Vec<f64>; 2],
 }
 
-/// Error of [`fit_beam`].
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum BeamError {
-    /// The grid cannot be simulated.
-    #[error(transparent)]
-    Model(#[from] ModelError),
-    /// A property of the recording is invalid.
-    #[error("invalid {what} of the beam: {value}")]
-    Invalid {
-        /// The property.
-        what: &'static str,
-        /// Its value.
-        value: f64,
-    },
-    /// No take without a load.
-    #[error("no take without a weight at the tip: stiffness is identified under gravity alone")]
-    NoUnloadedTake,
-    /// A marker is missing before the release or at rest.
-    #[error("marker {marker} of take '{take}' is not seen {when}")]
-    Vanished {
-        /// Name of the take.
-        take: String,
-        /// Index of the marker.
-        marker: usize,
-        /// Part of the take.
-        when: &'static str,
-    },
-    /// The take has no frames before the release, or too few after it.
-    #[error("take '{take}' has {frames} frames and is released in frame {release}; frames on both sides are required")]
-    Frames {
-        /// Name of the take.
-        take: String,
-        /// Number of frames.
-        frames: usize,
-        /// Frame of the release.
-        release: usize,
-    },
-    /// The beam does not move.
-    #[error("the beam of take '{take}' does not move: there is nothing to learn from it")]
-    Still {
-        /// Name of the take.
-        take: String,
-    },
-}
-
 /// Identifies modulus and damping from the take without a weight, and predicts the other takes.
 pub fn fit_beam(recording: &BeamRecording, options: &BeamOptions) -> Result<BeamFit, BeamError> {
     recording.check()?;
@@ -243,28 +168,6 @@ pub fn fit_beam(recording: &BeamRecording, options: &BeamOptions) -> Result<Beam
     })
 }
 
-impl BeamRecording {
-    fn check(&self) -> Result<(), BeamError> {
-        let positive = |what: &'static str, value: f64| {
-            if value.is_finite() && value > 0.0 { Ok(()) } else { Err(BeamError::Invalid { what, value }) }
-        };
-        positive("frame rate", self.rate_hz)?;
-        positive("density", self.density_kg_per_m3)?;
-        positive("gravity", self.gravity_m_per_s2)?;
-        self.size_m.to_array().into_iter().try_for_each(|size| positive("size", size))?;
-        for take in &self.takes {
-            let frames = take.frames.len();
-            if take.release_frame == 0 || take.release_frame + RESTING_FRAMES >= frames {
-                return Err(BeamError::Frames { take: take.name.clone(), frames, release: take.release_frame });
-            }
-            if !(take.tip_load_n.is_finite() && take.tip_load_n >= 0.0) {
-                return Err(BeamError::Invalid { what: "tip load", value: take.tip_load_n });
-            }
-        }
-        Ok(())
-    }
-}
-
 /// A beam on one grid.
 struct Beam<'a> {
     recording: &'a BeamRecording,
@@ -281,7 +184,7 @@ struct Setup {
     attachments: Vec<Attachment>,
     /// Their displacements at rest.
     sag: Vec<DVec3>,
-    /// Their displacements from the first turning point on; `None` where a marker was not seen.
+    /// Their displacements from the first turning point on; `None` if a marker was not seen.
     swing_frames: Vec<Vec<Option<DVec3>>>,
     down: DVec3,
     tip_load_n: f64,

@@ -1,0 +1,108 @@
+//! `dermis envelope export`: a model for engines that cannot evaluate multi-weights.
+
+use std::process::ExitCode;
+
+use clap::ValueEnum;
+use dermis::corrective_shapes::{ShapeErrors, ShapeOptions, corrective_shapes};
+use dermis::io::ReadOptions;
+use dermis::mesh::Scene;
+use dermis::train_envelope::multi_weights;
+use serde::Serialize;
+
+use crate::args::{EXIT_CODES, Shared};
+use crate::diagnostic::{Diagnostic, InFile};
+use crate::job::{Facts, Job};
+use crate::numbers::{counted, measured};
+use crate::options::{Output, count, non_negative};
+use crate::text::Text;
+
+/// Write a model as corrective shapes with animated weights, which engines play on top of the linear skin
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXIT_CODES)]
+pub(super) struct Args {
+    /// Trained model with clips
+    model: String,
+    #[command(flatten)]
+    output: Output,
+    /// Respect the limits of this engine
+    #[arg(long, value_name = "ENGINE", default_value = "gltf")]
+    engine: Engine,
+    #[arg(long, value_name = "N", value_parser = count, default_value_t = ShapeOptions::default().count, help = "Use at most N shapes; more are more accurate")]
+    shapes: usize,
+    /// Exit with 1 if the RMS error of a clip is larger, in scene units
+    #[arg(long, value_name = "E", value_parser = non_negative)]
+    error: Option<f64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Engine {
+    /// Any reader of glTF: four influences per vertex
+    Gltf,
+    /// Unity: four influences per vertex
+    Unity,
+    /// Unreal Engine: eight influences per vertex
+    Unreal,
+    /// Godot: eight influences per vertex
+    Godot,
+    /// Blender: any number of influences
+    Blender,
+}
+
+impl Engine {
+    fn max_influences(self) -> usize {
+        match self {
+            Self::Gltf | Self::Unity => 4,
+            Self::Unreal | Self::Godot => 8,
+            Self::Blender => usize::MAX,
+        }
+    }
+}
+
+/// JSON summary.
+#[derive(Debug, Serialize)]
+struct Summary {
+    model: String,
+    /// Number of shapes.
+    shapes: usize,
+    /// Largest number of influences of a point.
+    max_influences: usize,
+    clips: Vec<ShapeErrors>,
+}
+
+/// Writes the shapes and prints their errors.
+pub(super) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> {
+    args.output.check_apart_from(&args.model)?;
+    let mut job = Job::new(format!("exporting {}", args.model), shared);
+    let mut scene = job.read(&args.model, &ReadOptions::default())?;
+    job.notes.append(&mut scene.notes);
+    job.clock.lap("read");
+    let layered = scene.objects.iter().position(|object| multi_weights(object).is_ok());
+    let index = layered.ok_or(dermis::train_envelope::EnvelopeError::NoMultiWeights).in_file(&args.model)?;
+    let options = ShapeOptions { count: args.shapes, max_influences: args.engine.max_influences() };
+    let shaped = job.stoppable(|_| corrective_shapes(&scene.objects[index], &options)).in_file(&args.model)?;
+    job.notes.extend(shaped.warnings);
+    job.clock.lap("shapes");
+    let (shapes, max_influences) =
+        shaped.object.rig.as_ref().map_or((0, 0), |rig| (rig.shapes().len(), rig.weights().max_influences()));
+    scene.objects[index] = shaped.object;
+    job.write(&args.output.output, &Scene { notes: Vec::new(), ..scene }, &args.output.options(), &args.model)?;
+    let worst = shaped.clips.iter().map(|clip| clip.rms_error).fold(0.0, f64::max);
+    if let Some(allowed) = args.error {
+        job.expect(worst <= allowed, || format!("RMS error {worst:.3e}, requested {allowed}"));
+    }
+    job.summarize(&Summary { model: args.model.clone(), shapes, max_influences, clips: shaped.clips })
+}
+
+impl Facts for Summary {
+    fn write(&self, text: &mut Text) {
+        let shapes = counted(self.shapes, "corrective shape", "corrective shapes");
+        let influences = counted(self.max_influences, "influence", "influences");
+        text.title(&self.model, format!("{shapes}, at most {influences} per point"));
+        for clip in &self.clips {
+            let errors = |rms: f64, max: f64| format!("{} rms, {} at most", measured(rms), measured(max));
+            let linear = errors(clip.linear_rms_error, clip.linear_max_error);
+            let error = errors(clip.rms_error, clip.max_error);
+            text.row(&clip.name, format!("error {error} (linear skin {linear})"));
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Stages that use rare or older parts of the format.
+
+use std::io::Write;
+use std::path::Path;
+
+use dermis_io::{Error, ReadOptions};
+use dermis_mesh::Scene;
+use dermis_mesh::glam::Vec3;
+
+const TRIANGLE: &str = "int[] faceVertexCounts = [3]\n    int[] faceVertexIndices = [0, 1, 2]\n    point3f[] points = [(0, 0, 0), \
+                        (1, 0, 0), (0, 1, 0)]";
+
+fn read(text: &str) -> Scene {
+    dermis_io::read_bytes("usda", text.as_bytes(), &ReadOptions::default()).unwrap()
+}
+
+fn read_file(path: &Path, options: &ReadOptions) -> Result<Scene, Error> {
+    dermis_io::read(path.to_str().unwrap(), options)
+}
+
+#[test]
+fn older_types_and_unusual_literals_are_read() {
+    let scene = read(
+        "#usda 1.0 \n(\n    metersPerUnit = .01\n)\n\n// a comment\ndef Mesh \"m\"\n{\n    int[] faceVertexCounts = [3]\n    \
+         PointIndex[] faceVertexIndices = [0, 1, 2]\n    PointFloat[] points = [(0, 0, 0), (1., 0, 0), (0, .5, 0)]\n    custom \
+         uint[] ids = [1, 2, 3]\n    Vec3f xformOp:translate = (0, 0, 2)\n    uniform token[] xformOpOrder = \
+         [\"xformOp:translate\"]\n    pathExpression p = \"//\"\n}\n\ndef Shader \"s\"\n{\n    config token info:id = \"x\"\n    \
+         asset inputs:file.timeSamples = {\n        1: @a.png@,\n        2: @b.png@,\n    }\n}\n",
+    );
+    assert_eq!(scene.units.metres_per_unit, Some(0.01));
+    assert_eq!(
+        scene.objects[0].mesh.points(),
+        [Vec3::new(0.0, 0.0, 2.0), Vec3::new(1.0, 0.0, 2.0), Vec3::new(0.0, 0.5, 2.0)]
+    );
+}
+
+#[test]
+fn blend_shapes_need_no_joints() {
+    let text = format!(
+        "#usda 1.0\n(\n    timeCodesPerSecond = 24\n)\ndef SkelRoot \"r\"\n{{\n    rel skel:skeleton = </r/k>\n    def Skeleton \
+         \"k\" (\n        prepend apiSchemas = [\"SkelBindingAPI\"]\n    )\n    {{\n        rel skel:animationSource = </r/a>\n    \
+         }}\n    def SkelAnimation \"a\"\n    {{\n        uniform token[] blendShapes = [\"up\"]\n        float[] \
+         blendShapeWeights.timeSamples = {{ 0: [0], 2: [1] }}\n    }}\n    def Mesh \"m\" (\n        prepend apiSchemas = \
+         [\"SkelBindingAPI\"]\n    )\n    {{\n    {TRIANGLE}\n        uniform token[] skel:blendShapes = [\"up\"]\n        rel \
+         skel:blendShapeTargets = </r/m/up>\n        def BlendShape \"up\"\n        {{\n            uniform vector3f[] offsets = \
+         [(0, 0, 1), (0, 0, 1), (0, 0, 1)]\n        }}\n    }}\n}}\n"
+    );
+    let scene = read(&text);
+    let object = &scene.objects[0];
+    assert_eq!(object.rig.as_ref().unwrap().shapes().len(), 1);
+    let motion = object.base_motion().unwrap().unwrap();
+    assert_eq!(motion.frame_count(), 3);
+    assert_eq!(motion.frame(2).unwrap()[1], Vec3::new(1.0, 0.0, 1.0));
+}
+
+#[test]
+fn instances_within_instances_are_drawn() {
+    let text = format!(
+        "#usda 1.0\nclass Xform \"leaf\"\n{{\n    def Mesh \"m\"\n    {{\n    {TRIANGLE}\n    }}\n}}\nclass Xform \"branch\"\n{{\n    \
+         def Xform \"one\" (\n        instanceable = true\n        references = </leaf>\n    )\n    {{\n    }}\n    def Xform \"two\" \
+         (\n        instanceable = true\n        references = </leaf>\n    )\n    {{\n        double3 xformOp:translate = (0, 0, \
+         1)\n        uniform token[] xformOpOrder = [\"xformOp:translate\"]\n    }}\n}}\ndef Xform \"a\" (\n    instanceable = \
+         true\n    references = </branch>\n)\n{{\n}}\ndef Xform \"b\" (\n    instanceable = true\n    references = \
+         </branch>\n)\n{{\n    double3 xformOp:translate = (0, 0, 10)\n    uniform token[] xformOpOrder = \
+         [\"xformOp:translate\"]\n}}\n"
+    );
+    let scene = read(&text);
+    let mut heights: Vec<f32> = scene.objects.iter().map(|object| object.mesh.points()[0].z).collect();
+    heights.sort_by(f32::total_cmp);
+    assert_eq!(heights, [0.0, 1.0, 10.0, 11.0]);
+}
+
+#[test]
+fn layers_of_parent_folders_are_read_inside_the_project() {
+    let folder = tempfile::tempdir().unwrap();
+    let project = folder.path().join("project");
+    for below in ["scenes", "assets"] {
+        std::fs::create_dir_all(project.join(below)).unwrap();
+    }
+    let asset = format!("#usda 1.0\n(\n    defaultPrim = \"m\"\n)\ndef Mesh \"m\"\n{{\n    {TRIANGLE}\n}}\n");
+    std::fs::write(project.join("assets/m.usda"), &asset).unwrap();
+    std::fs::write(folder.path().join("outside.usda"), &asset).unwrap();
+    let path = project.join("scenes/s.usda");
+    let scene_of = |asset: &str| format!("#usda 1.0\ndef \"a\" (\n    references = @{asset}@\n)\n{{\n}}\n");
+    std::fs::write(&path, scene_of("../assets/m.usda")).unwrap();
+    let plain = ReadOptions::default();
+    let any = ReadOptions { allow_parent: true, ..ReadOptions::default() };
+    let count = |options: &ReadOptions| read_file(&path, options).unwrap().objects.len();
+    let notes = read_file(&path, &plain).unwrap().notes;
+    assert!(notes.iter().any(|note| note.message.contains("root folder")), "{notes:?}");
+    assert_eq!(count(&plain), 0);
+    assert_eq!(count(&ReadOptions { root: Some(project.clone()), ..ReadOptions::default() }), 1);
+    assert_eq!(count(&any), 1);
+    std::fs::write(project.join("LICENSE"), "").unwrap();
+    assert_eq!(count(&plain), 1);
+    for outside in ["../../outside.usda".to_owned(), folder.path().join("outside.usda").display().to_string()] {
+        std::fs::write(&path, scene_of(&outside)).unwrap();
+        assert_eq!((count(&plain), count(&any)), (0, 1), "{outside}");
+    }
+}
+
+/// A package of stored entries.
+fn package(entries: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut archive = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    for (name, bytes) in entries {
+        let stored = zip::write::SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
+        archive.start_file(*name, stored).unwrap();
+        archive.write_all(bytes).unwrap();
+    }
+    archive.finish().unwrap().into_inner()
+}
+
+#[test]
+fn packages_in_packages_are_opened() {
+    let mesh = format!("#usda 1.0\n(\n    defaultPrim = \"m\"\n)\ndef Mesh \"m\"\n{{\n    {TRIANGLE}\n}}\n");
+    let inner_root =
+        "#usda 1.0\n(\n    defaultPrim = \"i\"\n)\ndef \"i\" (\n    references = @./parts/m.usda@\n)\n{\n}\n";
+    let inner = package(&[("root.usda", inner_root.as_bytes()), ("parts/m.usda", mesh.as_bytes())]);
+    let outer_root = "#usda 1.0\ndef \"a\" (\n    references = @./inner.usdz@\n)\n{\n}\n";
+    let outer = package(&[("root.usda", outer_root.as_bytes()), ("inner.usdz", &inner)]);
+    let scene = dermis_io::read_bytes("usdz", &outer, &ReadOptions::default()).unwrap();
+    assert_eq!(scene.objects.len(), 1, "{:?}", scene.notes);
+    assert_eq!(scene.objects[0].mesh.point_count(), 3);
+}
