@@ -44,7 +44,8 @@ pub(crate) fn apply(process: u32, changes: Vec<Change>, go_on: &mut dyn FnMut() 
         return changes.into_iter().try_for_each(|change| place(change.part, &change.target));
     }
     if !go_on() {
-        return forget(changes);
+        forget(changes);
+        return Ok(());
     }
     let journals = write_journals(process, &changes)?;
     let mut done: Vec<(PathBuf, Option<TempPath>)> = Vec::new();
@@ -54,7 +55,8 @@ pub(crate) fn apply(process: u32, changes: Vec<Change>, go_on: &mut dyn FnMut() 
         if !go_on() {
             std::mem::forget(journals);
             std::mem::forget(done);
-            return forget(std::iter::once(Change { part, target }).chain(left).collect());
+            forget(std::iter::once(Change { part, target }).chain(left).collect());
+            return Ok(());
         }
         let backup = second_link(process, &target);
         match place(part, &target) {
@@ -80,9 +82,8 @@ pub(crate) fn apply(process: u32, changes: Vec<Change>, go_on: &mut dyn FnMut() 
 }
 
 /// Ends the work as the end of the process would: nothing is cleaned up.
-fn forget(changes: Vec<Change>) -> Result<(), Error> {
+fn forget(changes: Vec<Change>) {
     changes.into_iter().for_each(std::mem::forget);
-    Ok(())
 }
 
 fn place(part: Option<TempPath>, target: &Path) -> Result<(), Error> {

@@ -273,8 +273,10 @@ impl SimulatedFrames {
 
     fn expect_near(&self, frame: usize, totals: &Totals) -> Result<(), LayeredError> {
         let limit_m = self.max_distance_m;
-        // The comparison also rejects NaN.
-        match [totals.settled.farthest, totals.moving.farthest].into_iter().find(|distance| !(*distance <= limit_m)) {
+        match [totals.settled.farthest, totals.moving.farthest]
+            .into_iter()
+            .find(|distance| distance.is_nan() || *distance > limit_m)
+        {
             None => Ok(()),
             Some(distance_m) => Err(LayeredError::TooFar { frame, distance_m, limit_m }),
         }

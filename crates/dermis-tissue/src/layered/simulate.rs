@@ -285,7 +285,9 @@ fn simulation_of(
     }
     let near_layer = near(rest, &free);
     let released: Vec<u32> = released.iter().copied().filter(|&node| near_layer[node as usize]).collect();
-    released.iter().for_each(|&node| free[node as usize] = true);
+    for &node in &released {
+        free[node as usize] = true;
+    }
     let damping_rate_per_s = layered.flesh().damping_rate_per_s;
     let solver = SimulationOptions { tolerance: options.tolerance, damping_rate_per_s, ..SimulationOptions::default() };
     let mut simulation = Simulation::new(rest, &free, layered.material(), solver)?;
@@ -309,7 +311,9 @@ fn tether_stiffness(rest: &TetMesh, layered: &LayeredBody) -> f32 {
 fn near(rest: &TetMesh, free: &[bool]) -> Vec<bool> {
     let mut near = vec![false; free.len()];
     for tet in rest.tetrahedra().iter().filter(|tet| tet.iter().any(|&node| free[node as usize])) {
-        tet.iter().for_each(|&node| near[node as usize] = true);
+        for &node in tet {
+            near[node as usize] = true;
+        }
     }
     near
 }
@@ -327,7 +331,9 @@ fn folded_nodes(volume: &BodyModel, rest: &TetMesh, motions: &[BodyMotion]) -> R
             let posed = volume.pose(&[], pose)?.points;
             for tet in rest.tetrahedra() {
                 if volume_of(tet, &posed) < FOLDED_VOLUME_RATIO * volume_of(tet, rest.nodes()) {
-                    tet.iter().for_each(|&node| is_folded[node as usize] = true);
+                    for &node in tet {
+                        is_folded[node as usize] = true;
+                    }
                 }
             }
         }

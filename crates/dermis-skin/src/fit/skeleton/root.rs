@@ -120,8 +120,11 @@ fn median(members: &[usize], links: &Links, areas: &[f64], means: &[DVec3]) -> u
 mod tests {
     use super::*;
 
+    /// Links, areas and mean positions.
+    type Figure = (Vec<Vec<(usize, Candidate)>>, Vec<f64>, Vec<DVec3>);
+
     /// Hips, spine, chest with legs, arms and a head.
-    fn figure(leg_area: f64, arm_area: f64, head_area: f64) -> (Vec<Vec<(usize, Candidate)>>, Vec<f64>, Vec<DVec3>) {
+    fn figure(leg_area: f64, arm_area: f64, head_area: f64) -> Figure {
         let at = |x: f64, y: f64| DVec3::new(x, y, 0.0);
         let means = vec![
             at(0.0, 0.0),
