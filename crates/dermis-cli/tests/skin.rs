@@ -140,10 +140,10 @@ fn an_engine_chooses_what_it_supports_and_reports_what_exceeds_it() {
     for engine in ["unity", "godot", "three", "bevy", "blender", "web"] {
         assert_eq!(run(&["--engine", engine, "-o", &format!("{engine}.glb")]).code, 0, "{engine}");
     }
-    let exceeded = run(&["--engine", "web", "--bone-model", "flexible", "--rank", "9", "-o", "large.obj"]);
+    let exceeded = run(&["--engine", "web", "--bone-model", "flexible", "--rank", "9", "-o", "large.pc2"]);
     assert_eq!(exceeded.code, 1);
     let missed = exceeded.json()["missed"].to_string();
-    for part in ["flexible bones", "morph targets", "does not import .obj"] {
+    for part in ["flexible bones", "morph targets", "does not import .pc2"] {
         assert!(missed.contains(part), "{missed}");
     }
 }

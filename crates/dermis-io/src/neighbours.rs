@@ -61,7 +61,8 @@ impl Neighbours {
         let found = path.canonicalize().ok().filter(|found| found.is_file() && !is_outside);
         match found {
             Some(found) if self.root.as_ref().is_none_or(|root| found.starts_with(root)) => Ok(found),
-            None if !is_outside => Err(Error::malformed(format!("the file '{}' is missing", shortened(name)))),
+            None if !is_outside => Err(Error::malformed(format!("the file '{}' is missing", shortened(name)))
+                .with_hint("put it at this path, relative to the file that refers to it")),
             _ => Err(Error::unsupported(format!("'{}' is outside of the folder of the project", shortened(name)))
                 .with_hint("name a root folder above both files, or allow files of any folder")),
         }

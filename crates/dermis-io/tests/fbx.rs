@@ -99,7 +99,7 @@ fn a_scaled_root_places_the_bind_shape_and_an_empty_take_is_skipped() {
     }
     assert_eq!(object.clips.len(), 1);
     assert_eq!(object.clips[0].name(), clean.clips[0].name());
-    assert!(scene.notes.iter().any(|note| note.message.contains("'Take 001' is")), "{:?}", scene.notes);
+    assert!(scene.notes.iter().any(|note| note.message.contains("'Take 001' has no curves")), "{:?}", scene.notes);
     let joints = object.rig.as_ref().unwrap().joints();
     let tree: Vec<(&str, Option<usize>)> = joints.iter().map(|joint| (joint.name.as_str(), joint.parent)).collect();
     assert_eq!(tree, [("Root", None), ("Tip", Some(0)), ("Tip_End", Some(1))]);

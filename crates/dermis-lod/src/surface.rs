@@ -406,7 +406,7 @@ fn numbers(object: &Object, layout: &Layout) -> (Columns, Vec<f64>) {
         layout.tangents.iter().for_each(|tangents| put(&tangents[vertex].truncate().to_array()));
         layout.uvs.iter().for_each(|set| put(&set[vertex].to_array()));
         layout.colors.iter().for_each(|set| put(&set[vertex].to_array()));
-        for offsets in shape_normals {
+        for offsets in &shape_normals {
             put(&offsets[vertex].to_array());
         }
     }

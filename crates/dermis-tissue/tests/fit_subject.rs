@@ -185,7 +185,7 @@ fn rejects_scans_that_do_not_suit_the_body() {
 
 #[test]
 fn method_of_the_paper_lowers_the_deviation_and_continues_with_the_same_bits() {
-    let scans = scans(4e3);
+    let scans = scans(7e3);
     let options = SubjectOptions {
         method: Method::Paper,
         representative_points: 4,

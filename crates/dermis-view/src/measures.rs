@@ -85,7 +85,7 @@ pub fn at_rank(skin: &Skin, clip: usize, sequence: &MeshSequence, rank: usize) -
     ];
     let mut text: BTreeMap<_, _> = shown.into_iter().map(|(name, value)| (name, measured(value))).collect();
     text.insert("compression", format!("{compression:.1}"));
-    let weights = weight_structure(skin.mesh(), skin.rig().weights(), skin.bone_count());
+    let weights = weight_structure(skin.mesh(), skin.rig().weights(), skin.rig().joints().len());
     text.insert("parts_per_bone", format!("{:.1}", weights.parts_per_bone));
     text.insert("islands", weights.islands.to_string());
     text.insert("mean_influences", format!("{:.2}", weights.mean_influences));

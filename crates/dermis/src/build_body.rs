@@ -59,9 +59,15 @@ pub struct BuiltBody {
     pub notes: Vec<Note>,
 }
 
-impl Writable for BuiltBody {
+impl Writable for LayeredBody {
     fn write_to(&self, target: &Path, options: &WriteOptions, _: &dyn Progress) -> crate::Result<Written> {
-        Ok(layered_file::write(target, &self.body, options)?)
+        Ok(layered_file::write(target, self, options)?)
+    }
+}
+
+impl Writable for BuiltBody {
+    fn write_to(&self, target: &Path, options: &WriteOptions, progress: &dyn Progress) -> crate::Result<Written> {
+        self.body.write_to(target, options, progress)
     }
 }
 

@@ -129,7 +129,7 @@ impl EngineProfile {
                 problems.push(format!("{found} {what}, {} supports {limit}", self.name));
             }
         };
-        expect(skin.bone_count(), self.max_joints, "joints");
+        expect(skin.rig().joints().len(), self.max_joints, "joints");
         expect(skin.rank(), self.max_morphs, "morph targets");
         expect(skin.rig().weights().max_influences(), Some(self.influences), "influences per vertex");
         let model = BoneModel::of_skin(skin);

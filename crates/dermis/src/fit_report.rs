@@ -62,7 +62,8 @@ fn draw(mesh: &TriMesh, up: UpAxis, values: &[f64], [low, high]: [f64; 2]) -> (u
     let (least, largest) =
         points.iter().fold((DVec3::INFINITY, DVec3::NEG_INFINITY), |(a, b), p| (a.min(*p), b.max(*p)));
     let size = largest - least;
-    let scale = (HEIGHT - 20) as f64 / size.y.max(1e-9);
+    // Wide and flat shapes are drawn smaller, which bounds the width.
+    let scale = (HEIGHT - 20) as f64 / size.y.max(0.5 * size.x).max(1e-9);
     let half = (size.x * scale).ceil() as usize + 20;
     let width = 2 * half;
     let mut pixels = vec![[255u8; 3]; width * HEIGHT];

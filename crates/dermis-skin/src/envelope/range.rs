@@ -20,8 +20,8 @@ const KEY: &str = "range";
 const MARGIN: f64 = 0.1;
 const MIN_MARGIN: f64 = 2.0 * std::f64::consts::PI / 180.0;
 /// Distance beyond the margin at which nothing of the multi-weights is left, likewise.
-const FADE: f64 = 0.25;
-const MIN_FADE: f64 = 8.0 * std::f64::consts::PI / 180.0;
+const FADE: f64 = 0.1;
+const MIN_FADE: f64 = 4.0 * std::f64::consts::PI / 180.0;
 /// Passes that smooth the fading over the surface.
 const PASSES: usize = 4;
 

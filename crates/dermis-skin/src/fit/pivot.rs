@@ -7,7 +7,7 @@
 //! over these bones b', with the overlap `o = Σ_i w_ib w_ib'` of their weights, all frames t and the mean m of the bone's
 //! points, which decides along the axis of a hinge. A bone without neighbours is bound at the point that it moves least
 //! from frame to frame, so that players, which move a node's origin along a line from key to key, do not let it wobble.
-//! The pivot is within the bounds of the region.
+//! The pivot is within the bounds of the region or close to them.
 
 use dermis_mesh::{SkinWeights, TriMesh};
 use glam::{DAffine3, DMat3, DQuat, DVec3};
@@ -16,6 +16,9 @@ use glam::{DAffine3, DMat3, DQuat, DVec3};
 const PULL: f64 = 1e-2;
 /// Largest distance of a pivot from the mean of the bone's points, relative to their root mean square distance.
 const MAX_REACH: f64 = 2.0;
+/// Largest distance of a pivot from the bounds of the core of a region, relative to the spread: hinges are between
+/// regions.
+const MAX_OUTSIDE: f64 = 0.3;
 /// Weight relative to the largest of a bone from which a point is in the core of its region.
 const CORE: f64 = 0.5;
 /// Distance of the pivot from the mean, relative to the spread of the points, below which the region itself gives the
@@ -47,7 +50,8 @@ pub(super) fn pivots(
             least_moving(motions, region.mean, region.spread)
         };
         // Rounded as in files.
-        let position = position.clamp(region.low, region.high).as_vec3().as_dvec3();
+        let margin = DVec3::splat(MAX_OUTSIDE * region.spread);
+        let position = position.clamp(region.low - margin, region.high + margin).as_vec3().as_dvec3();
         let rotation = region.rotation(position, frames.iter().map(|frame| frame[bone].matrix3));
         DAffine3::from_rotation_translation(rotation, position)
     };

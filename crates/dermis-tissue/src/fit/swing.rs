@@ -1,10 +1,7 @@
 //! Period and decay of a damped oscillation, from its extrema.
 
-/// Differences below this fraction of the first, 1/e, are not used: the rate is that of the decay time. Later swings of
-/// real beams are dominated by friction and creep, which no linear rate describes.
-const MIN_FRACTION: f64 = 0.367_879_441_171_442_33;
-/// Differences that are used at least.
-const MIN_DIFFERENCES: usize = 3;
+/// Extrema below this fraction of the first difference are not used.
+const MIN_FRACTION: f64 = 0.1;
 
 /// Period and decay rate of an oscillation.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -31,8 +28,7 @@ pub fn swing_of(values: &[f64], rate_hz: f64) -> Swing {
         .map(|pair| (0.5 * (pair[0].0 + pair[1].0) / rate_hz, (pair[1].1 - pair[0].1).abs()))
         .collect();
     let Some(&(_, first)) = differences.first() else { return Swing { period_s: f64::NAN, decay_per_s: f64::NAN } };
-    let large = differences.iter().take_while(|(_, difference)| *difference > MIN_FRACTION * first).count();
-    let used = large.max(MIN_DIFFERENCES).min(differences.len());
+    let used = differences.iter().take_while(|(_, difference)| *difference > MIN_FRACTION * first).count();
     let times: Vec<(f64, f64)> =
         extrema[..=used].iter().enumerate().map(|(k, (frame, _))| (k as f64, frame / rate_hz)).collect();
     let logarithms: Vec<(f64, f64)> = differences[..used].iter().map(|(time, d)| (*time, d.ln())).collect();

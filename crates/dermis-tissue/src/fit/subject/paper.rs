@@ -205,13 +205,15 @@ impl Work<'_> {
             depths = smooth(&points, &triangles, &depths, pinned, &smoothing); // line 4
             flesh.thickness = depths.iter().map(|&depth| depth as f32).collect();
             self.body.set_flesh(flesh.clone())?; // line 5
-            let found = if self.body.layers().roles.contains(&NodeRole::Free) {
+            let is_simulated = self.body.layers().roles.contains(&NodeRole::Free);
+            let found = if is_simulated {
                 self.training.amplitudes(&self.body)? // line 6
             } else {
                 self.training.at_rest()
             };
             let deviation = self.training.deviation(&found);
-            if best.as_ref().is_none_or(|(least, _)| deviation < *least) {
+            // Moduli need flesh: a body without any is not a result.
+            if is_simulated && best.as_ref().is_none_or(|(least, _)| deviation < *least) {
                 best = Some((deviation, flesh.thickness.clone()));
             }
             let mut errors = self.training.errors(&found); // line 7

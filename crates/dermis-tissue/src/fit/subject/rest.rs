@@ -21,7 +21,7 @@ use crate::layered::{BodySimulation, BodySimulationOptions, LayeredBody, Layered
 use crate::layers::THRESHOLD;
 
 /// Maximum number of iterations.
-const MAX_ITERATIONS: usize = 5;
+const MAX_ITERATIONS: usize = 20;
 /// Residual in metres at which the iteration ends.
 const RESIDUAL_M: f64 = 1e-4;
 /// Mean distance of the points from those of the first frame, relative to the size, up to which a frame is still.
