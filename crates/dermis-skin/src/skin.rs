@@ -13,7 +13,7 @@ use dermis_mesh::{Clip, MeshError, Object, Rig, RigError, Shape, TriMesh};
 use glam::{DAffine3, Vec3};
 
 use crate::blend::{blend, palette};
-use crate::export::{end_joints, with_end_joints, without_end_joints};
+use crate::export::{with_end_joints, without_end_joints};
 use crate::pose::{Pose, Poser};
 
 /// A rest pose, its rig and its motions.
@@ -114,9 +114,9 @@ impl Skin {
         &self.clips
     }
 
-    /// Number of bones B. End joints are not bones.
+    /// Number of bones B.
     pub fn bone_count(&self) -> usize {
-        end_joints(&self.rig).iter().filter(|is_end| !**is_end).count()
+        self.rig.joints().len()
     }
 
     /// Rank r of the corrections.

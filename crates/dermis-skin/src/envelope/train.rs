@@ -33,13 +33,13 @@ const POINTS_PER_REPORT: usize = 8192;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Underlying {
     /// The one of the others that predicts held-out poses best; the skin of the rig unless another is clearly better.
-    #[default]
     Auto,
     /// Each point follows its strongest bone.
     Rigid,
     /// The linear blend skin of the rig.
     Rig,
     /// The best linear blend skin of the examples.
+    #[default]
     Best,
 }
 

@@ -32,6 +32,8 @@ pub struct EnvelopeOptions {
     pub map_options: MapOptions,
     /// Precision of the stored weights.
     pub precision: Precision,
+    /// Multi-weights fade to the linear skin beyond the joint rotations of the examples.
+    pub fade: bool,
 }
 
 /// A rig with learned multi-weights.
@@ -102,7 +104,9 @@ pub fn train_envelope_with(set: &TrainingSet, options: &EnvelopeOptions, progres
         }
     };
     let mut layer = layer(&trained, options, &examples, &validation)?;
-    layer.record.extend([TrainedRange::of(&examples, rig.joints()).to_record()]);
+    if options.fade {
+        layer.record.extend([TrainedRange::of(&examples, rig.joints()).to_record()]);
+    }
     let bare = Rig::new(&object.mesh, rig.joints().to_vec(), base.normalized(usize::MAX), Vec::new())?;
     let clips = object.clips.iter().map(|clip| without_shapes(&bare, clip).map(Arc::new));
     if !object.levels.is_empty() {

@@ -87,10 +87,13 @@ struct Learning {
     #[arg(long, value_name = "C", value_parser = fraction, default_value_t = TrainOptions::default().cut_off, help = "Drop singular values below this fraction of the largest")]
     cut_off: f64,
     /// Select the underlying linear skin
-    #[arg(long, value_name = "SKIN", default_value = "auto")]
+    #[arg(long, value_name = "SKIN", default_value = "best")]
     underlying: Underlying,
     #[arg(long, value_name = "N", value_parser = count, help = format!("Limit the bones per point of --underlying best [default: {}]", TrainOptions::default().linear_influences))]
     influences: Option<usize>,
+    /// Fade to the linear skin beyond the joint rotations of the examples
+    #[arg(long)]
+    fade: bool,
 }
 
 /// The underlying linear skin.
@@ -147,7 +150,7 @@ fn training_set(args: &Args, job: &Job<'_>) -> Result<TrainingSet, Diagnostic> {
 
 impl Args {
     fn options(&self) -> Result<EnvelopeOptions, Diagnostic> {
-        let Learning { smoothness, blocks, retained_variance, cut_off, underlying, influences } = self.learning;
+        let Learning { smoothness, blocks, retained_variance, cut_off, underlying, influences, fade } = self.learning;
         let InfluenceMaps { widen, reach, max_bones, maps } = &self.influence;
         let is_found = matches!(maps, MapSource::Weights | MapSource::Automatic);
         let fits_skin = matches!(underlying, Underlying::Best | Underlying::Auto);
@@ -176,6 +179,7 @@ impl Args {
             },
             maps: maps.clone(),
             map_options: MapOptions { widen: *widen, reach, max_bones },
+            fade,
             precision: if self.half { Precision::Half } else { Precision::Single },
         })
     }

@@ -27,6 +27,7 @@ use super::surface::Surface;
 use super::trajectories::Trajectories;
 use super::{Fit, Found, Work, given_bones};
 use crate::clock::Clock;
+use crate::export::without_end_joints;
 use crate::skin::SkinError;
 
 /// Options of [`fit_rig`] that concern the rig.
@@ -64,6 +65,9 @@ pub fn fit_rig(
 ) -> Result<Fit, FitError> {
     check(rest, animations, options)?;
     check_rig(rest, animations, (rig, clips), rig_options)?;
+    // End joints are not bones; writers add them again.
+    let (rig, clips) = without_end_joints(rest, rig, clips).map_err(SkinError::from)?;
+    let (rig, clips) = (&*rig, &clips[..]);
     let sequences: Vec<MeshSequence> = animations.iter().map(|animation| animation.sequence.clone()).collect();
     let mut clock = Clock::start();
     let trajectories = Trajectories::gather(&sequences, rest.points())?;
