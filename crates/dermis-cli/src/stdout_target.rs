@@ -65,13 +65,13 @@ impl Spool {
             if count == 0 {
                 break;
             }
-            stdout.write_all(&block[..count]).map_err(cannot_write)?;
+            stdout.write_all(&block[..count]).map_err(|error| cannot_write(&error))?;
         }
-        stdout.flush().map_err(cannot_write)?;
+        stdout.flush().map_err(|error| cannot_write(&error))?;
         Ok(Written { files: vec![PathBuf::from("-")], ..written })
     }
 }
 
-fn cannot_write(error: std::io::Error) -> Diagnostic {
+fn cannot_write(error: &std::io::Error) -> Diagnostic {
     Diagnostic::new(format!("cannot write to stdout: {}", error.kind()))
 }

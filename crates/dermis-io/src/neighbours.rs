@@ -143,9 +143,9 @@ mod tests {
         for (marker, is_folder) in [("project/.git", true), ("project/LICENSE.txt", false)] {
             let marker = folder.path().join(marker);
             if is_folder {
-                std::fs::create_dir(&marker).unwrap()
+                std::fs::create_dir(&marker).unwrap();
             } else {
-                std::fs::write(&marker, b"").unwrap()
+                std::fs::write(&marker, b"").unwrap();
             }
             assert!(found(&plain, "../textures/skin.png").is_ok());
             assert!(found(&plain, "../../secret.png").is_err());
