@@ -3,7 +3,7 @@
 //! A point is a `v` line: their order is kept, none is merged and none dropped. Polygons keep their corners; `vt`
 //! and `vn` make vertices of them. All `o` and `g` groups are one object. Colours behind a position are sRGB, as
 //! Blender writes them. Of material libraries `Kd`, `Ke`, `d`, `Tr`, `Pr`, `Pm` and `map_Kd` are used; libraries and
-//! images are looked for in [`crate::neighbours`], nowhere else. Lines, curves and surfaces are skipped.
+//! images are looked for in the folders of the project, nowhere else. Lines, curves and surfaces are skipped.
 
 mod lines;
 mod mtl;
