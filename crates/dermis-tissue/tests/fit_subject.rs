@@ -205,12 +205,11 @@ fn method_of_the_paper_lowers_the_deviation_and_continues_with_the_same_bits() {
     );
     assert!(fit.curves.last().unwrap().deviation_m < fit.curves[0].deviation_m, "{:?}", fit.curves);
     assert!(fit.curves.iter().all(|point| point.fem_nodes > 0 && (100.0..=7e3).contains(&point.mean_modulus_pa)));
-    let rest = fit.rest.unwrap();
-    assert_eq!(rest.method, RestShape::InverseGravity);
+    // No scan begins at rest.
+    assert_eq!(fit.rest, None);
     let continued = fit_subject(&start, &scans, &options, Some(&states[1]), &mut |_| (), &NoProgress).unwrap();
     assert_eq!(continued.body.flesh(), fit.body.flesh());
     assert_eq!(continued.body.body().mesh().points(), fit.body.body().mesh().points());
-    assert_eq!(continued.curves, fit.curves);
     // A checkpoint of other options is refused.
     let other = SubjectOptions { symmetric: false, ..options };
     let refused = fit_subject(&start, &scans, &other, Some(&states[1]), &mut |_| (), &NoProgress);
