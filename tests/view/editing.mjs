@@ -28,8 +28,8 @@ export const editing = (shared) => ({
       await save(page);
       await message(page, `Written: the edited ${first}`);
       assert.deepEqual(attributes(shared, "touched.glb"), [], "only painted attributes are written");
-      const bones = run(shared.dermis, ["inspect", "touched.glb"], shared.files).objects[0].joints;
-      assert.equal(bones, 8, "the edited asset, not the one that was active before");
+      const joints = run(shared.dermis, ["inspect", "touched.glb"], shared.files).objects[0].joints;
+      assert.equal(joints, 16, "the edited asset with 8 bones and their end joints, not the one that was active before");
 
       const before = await page.evaluate(() => [...window.dermis.viewer.active.model.rest]);
       await brush(page, "paint");
