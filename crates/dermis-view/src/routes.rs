@@ -33,7 +33,7 @@ const MAX_FRAME_BYTES: usize = 64 << 20;
 const MAX_MESSAGE_BYTES: usize = 4096;
 
 /// Maximum number of live deformers at a time: each has its own simulation.
-const MAX_LIVE: usize = 8;
+const MAX_LIVE: usize = 24;
 
 /// Live deformers.
 const LIVE_KINDS: [&str; 6] = ["pose", "recorded", "layers", "volume", "wrinkle", "tissue"];

@@ -105,7 +105,7 @@ fn rejects_a_large_upload_by_its_length_and_bounds_all_of_them() {
 fn bounds_the_number_of_live_deformers() {
     let server = Running::start(ServeOptions::default());
     let url = format!("ws://127.0.0.1:{}/api/assets/0/live/recorded", server.port);
-    let mut sockets: Vec<_> = (0..8).map(|_| tungstenite::connect(&url).unwrap()).collect();
+    let mut sockets: Vec<_> = (0..24).map(|_| tungstenite::connect(&url).unwrap()).collect();
     let Err(tungstenite::Error::Http(refused)) = tungstenite::connect(&url) else { panic!("the ninth is accepted") };
     assert_eq!(refused.status(), 503);
     sockets.pop();
