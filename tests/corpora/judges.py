@@ -1,6 +1,6 @@
 """Judges of what dermis does with a file of a suite; none of them uses code of dermis.
 
-A refusal is right if the file is one that the suite expects to fail, if a file that it needs is absent, if its version or
+A rejection is right if the file is one that the suite expects to fail, if a file that it needs is absent, if its version or
 a required extension is not one that the formats define, or if it contains neither a mesh nor a motion:
 
 - glTF is parsed by `gltf_shape.py`, which also poses it: bounds that differ by more than 1e-3 of the diagonal are wrong.
@@ -35,20 +35,20 @@ class Judges:
         self.repository = Path(repository)
 
     def verdict(self, path, answer):
-        """`read`, `refused`, `wrong refusal`, `wrong` or `crash`, and the reason."""
+        """`read`, `rejected`, `wrong rejection`, `wrong` or `crash`, and the reason."""
         if "crash" in answer:
             return "crash", answer["crash"]
         if "error" in answer:
             error = answer["error"]
             message = "; ".join([error["message"], *error["details"]])
             try:
-                expected = self.expected_refusal(path)
+                expected = self.expected_rejection(path)
             except INVALID as error:
                 expected = f"invalid for the judge as well ({type(error).__name__})"
-            return ("refused", f"{expected}: {message}") if expected else ("wrong refusal", message)
+            return ("rejected", f"{expected}: {message}") if expected else ("wrong rejection", message)
         if not answer["objects"]:
             try:
-                expected = self.expected_refusal(path)
+                expected = self.expected_rejection(path)
             except INVALID as error:
                 expected = f"invalid for the judge as well ({type(error).__name__})"
             if not expected and path.suffix.lower() in (".abc", ".bvh", ".ply"):
@@ -57,7 +57,7 @@ class Judges:
         difference = self.difference(path, answer)
         return ("wrong", difference) if difference else ("read", "")
 
-    def expected_refusal(self, path):
+    def expected_rejection(self, path):
         """Reason why the file cannot be read; `None` if it can."""
         head = path.read_bytes()[:64]
         if head.startswith(b"version https://git-lfs"):
@@ -68,13 +68,13 @@ class Judges:
             return "meant to fail"
         suffix = path.suffix.lower()
         if suffix in (".glb", ".gltf"):
-            return gltf_shape.refusal(path)
+            return gltf_shape.rejection(path)
         if suffix == ".fbx":
-            return fbx_refusal(path)
+            return fbx_rejection(path)
         if suffix == ".obj":
-            return obj_refusal(path)
+            return obj_rejection(path)
         if suffix in (".usd", ".usda", ".usdc", ".usdz") and usd_shape:
-            return usd_shape.refusal(path)
+            return usd_shape.rejection(path)
         return None
 
     def difference(self, path, answer):
@@ -111,7 +111,7 @@ def union(boxes):
     return [min(axis) for axis in zip(*lows)], [max(axis) for axis in zip(*highs)]
 
 
-def fbx_refusal(path):
+def fbx_rejection(path):
     data = path.read_bytes()
     if not (b"Kaydara FBX" in data[:64] or b"FBXHeaderExtension" in data or data.lstrip().startswith(b";")):
         return "not an FBX file"
@@ -119,8 +119,8 @@ def fbx_refusal(path):
     return None if has_mesh else "no mesh"
 
 
-def obj_refusal(path):
-    """Reason to refuse an OBJ file: no positions, or faces of positions that it does not have."""
+def obj_rejection(path):
+    """Reason to reject an OBJ file: no positions, or faces of positions that it does not have."""
     count, text = 0, path.read_text(errors="replace")
     for words in (line.split() for line in text.splitlines()):
         if words[:1] == ["v"]:

@@ -1,4 +1,4 @@
-"""Bounds of the visible meshes of a USD stage, and reasons to refuse it, by OpenUSD."""
+"""Bounds of the visible meshes of a USD stage, and reasons to reject it, by OpenUSD."""
 
 from functools import lru_cache
 
@@ -59,7 +59,7 @@ def first(attribute):
     return value if value is not None else attribute.Get(Usd.TimeCode.EarliestTime())
 
 
-def refusal(path):
+def rejection(path):
     """Reason why the stage cannot be read; `None` if it can."""
     stage = opened(str(path))
     if not stage:
