@@ -26,7 +26,7 @@ fn sandbox() -> Sandbox {
 
 /// Returns whether this build has a page; prints a message if not.
 fn has_page(outcome: &Outcome) -> bool {
-    let missing = outcome.stderr.contains("has no page");
+    let missing = outcome.stderr.contains("does not contain the page");
     if missing {
         eprintln!("skipped: the page was not built");
     }
@@ -49,7 +49,7 @@ fn a_report_has_the_measures_and_is_one_file() {
     assert_eq!((fit["rms_by_frame"].as_array().unwrap().len(), report["points"].as_u64()), (4, Some(8)));
     let html = std::fs::read_to_string(sandbox.path("fit.html")).unwrap();
     assert!(html.starts_with("<!doctype html>") && html.contains("fit.glb") && !html.contains("src=\"http"));
-    assert!(sandbox.fail(&asked).contains("exists already"));
+    assert!(sandbox.fail(&asked).contains("already exists"));
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn rejects_an_unwritable_output_before_serving() {
     let outcome = sandbox.run(&["view", "fit.glb", "--no-open", "-o", "box.npz"]);
     if has_page(&outcome) {
         assert_eq!(outcome.code, 2);
-        assert!(outcome.stderr.contains("exists already"), "{}", outcome.stderr);
+        assert!(outcome.stderr.contains("already exists"), "{}", outcome.stderr);
         let error = sandbox.fail(&["view", "fit.glb", "--no-open", "-o", "/proc/x.glb"]);
         assert!(!cfg!(target_os = "linux") || error.contains("cannot be written"), "{error}");
         let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

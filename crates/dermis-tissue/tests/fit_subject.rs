@@ -179,8 +179,8 @@ fn rejects_scans_that_do_not_suit_the_body() {
     let notes = check_scans(&body, &mut scans).unwrap();
     assert_eq!(notes, ["frame 5 of 'c' is invalid and interpolated"]);
     assert!(scans[0].frames[5][2].is_finite());
-    let refused = fit_subject(&body, &[still("a")], &SubjectOptions::default(), None, &mut |_| (), &NoProgress);
-    assert!(matches!(refused, Err(SubjectError::Still { .. })), "{:?}", refused.err());
+    let rejected = fit_subject(&body, &[still("a")], &SubjectOptions::default(), None, &mut |_| (), &NoProgress);
+    assert!(matches!(rejected, Err(SubjectError::Still { .. })), "{:?}", rejected.err());
 }
 
 #[test]
@@ -210,10 +210,10 @@ fn method_of_the_paper_lowers_the_deviation_and_continues_with_the_same_bits() {
     let continued = fit_subject(&start, &scans, &options, Some(&states[1]), &mut |_| (), &NoProgress).unwrap();
     assert_eq!(continued.body.flesh(), fit.body.flesh());
     assert_eq!(continued.body.body().mesh().points(), fit.body.body().mesh().points());
-    // A checkpoint of other options is refused.
+    // A checkpoint of other options is rejected.
     let other = SubjectOptions { symmetric: false, ..options };
-    let refused = fit_subject(&start, &scans, &other, Some(&states[1]), &mut |_| (), &NoProgress);
-    assert_eq!(refused.err(), Some(SubjectError::OtherFit));
+    let rejected = fit_subject(&start, &scans, &other, Some(&states[1]), &mut |_| (), &NoProgress);
+    assert_eq!(rejected.err(), Some(SubjectError::OtherFit));
 }
 
 #[test]
@@ -261,7 +261,7 @@ fn generates_the_same_scans_for_a_seed_and_others_for_another() {
 }
 
 #[test]
-fn reports_the_floor_and_refuses_another_subject() {
+fn reports_the_floor_and_rejects_another_subject() {
     let body = body(5e3);
     let points = body.body().mesh().points();
     let mut falling = Scan { name: "falling".to_owned(), frame_rate_hz: 60.0, frames: vec![points.to_vec(); 20] };
@@ -272,6 +272,6 @@ fn reports_the_floor_and_refuses_another_subject() {
     let thick: Vec<Vec3> = points.iter().map(|p| Vec3::new(2.0 * p.x, p.y, 0.4 * p.z)).collect();
     let mut scan = [Scan { name: "thick".to_owned(), frame_rate_hz: 60.0, frames: vec![thick; 12] }];
     check_scans(&body, &mut scan).unwrap();
-    let refused = fit_subject(&body, &scan, &SubjectOptions::default(), None, &mut |_| (), &NoProgress);
-    assert!(matches!(refused, Err(SubjectError::Shape { .. })), "{:?}", refused.err());
+    let rejected = fit_subject(&body, &scan, &SubjectOptions::default(), None, &mut |_| (), &NoProgress);
+    assert!(matches!(rejected, Err(SubjectError::Shape { .. })), "{:?}", rejected.err());
 }

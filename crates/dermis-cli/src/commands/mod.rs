@@ -1,4 +1,4 @@
-//! Definition of the command line; each command has a file of its own.
+//! Definition of the command line; each command has its own file.
 
 mod completions;
 mod convert;
@@ -27,12 +27,12 @@ const EXAMPLES: &str = "Examples:
   dermis convert sample:gallop horse.glb  write it as glTF
   dermis convert walk.abc walk.npz --frames 0:100 --fps 30";
 
-/// Text behind the list of commands.
+/// Text after the list of commands.
 fn after_help() -> String {
     let extensions = dermis::io::readable_extensions().join(" ");
     format!(
-        "{EXAMPLES}\n\nInputs are files ({extensions}), folders and numbered files of obj and ply, or built-in samples: \
-         sample:NAME, see 'dermis sample --list'.\n\n{EXIT_CODES}"
+        "{EXAMPLES}\n\nInputs are files ({extensions}), folders or numbered files of obj and ply, or built-in samples \
+         (sample:NAME, see 'dermis sample --list').\n\n{EXIT_CODES}"
     )
 }
 

@@ -24,11 +24,11 @@ const EXAMPLES: &str = "Examples:
   dermis report 10-bones.glb 20-bones.glb --sequence walk.abc -o bones.html --frames 0:48
       two fits, with 48 frames in the 3D view";
 
-/// Compare fits with a motion in one self-contained HTML file: tables, curves and a 3D view
+/// Compare fits with a recorded motion in a self-contained HTML file: tables, curves and a 3D view
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
 pub(crate) struct Args {
-    /// Rigged files with a clip that plays the sequence
+    /// Rigged files with a clip that reproduces the sequence
     #[arg(value_name = "FIT", required = true)]
     fits: Vec<String>,
     /// Compare with this motion: recorded frames, or the first clip of a rigged or morphed mesh
@@ -36,10 +36,10 @@ pub(crate) struct Args {
     sequence: String,
     #[command(flatten)]
     output: Output,
-    /// Show these frames in the 3D view: a half-open range from 0 as in Python [default: all that fit]
+    /// Show these frames in the 3D view: a half-open range from 0 as in Python [default: all, or every nth to limit the file size]
     #[arg(long, value_name = "A:B[:STEP]", allow_hyphen_values = true)]
     frames: Option<FrameRange>,
-    /// Set the heading of the report
+    /// Set the heading of the report [default: names of the files]
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     title: String,
 }

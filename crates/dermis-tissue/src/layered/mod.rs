@@ -147,7 +147,7 @@ pub enum LayeredError {
         /// The number of nodes.
         count: usize,
     },
-    /// A skeleton does not fit the skin.
+    /// A skeleton cannot be fitted to the skin.
     #[error(transparent)]
     Rigging(#[from] RiggingError),
     /// The weights of a skeleton cannot be computed.
@@ -166,8 +166,7 @@ pub enum LayeredError {
     NoFrames,
     /// The result of a simulation is implausible.
     #[error(
-        "the simulation cannot be right: in frame {frame} the skin is {distance_m:.3} m from its pose, and at most \
-         {limit_m:.3} m, half the body's diagonal, is plausible"
+        "implausible simulation: in frame {frame} the skin is {distance_m:.3} m from its pose, more than half the diagonal of the body ({limit_m:.3} m)"
     )]
     TooFar {
         /// The frame.

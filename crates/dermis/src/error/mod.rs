@@ -127,12 +127,12 @@ impl Error {
 #[non_exhaustive]
 pub enum KeepVolumeError {
     /// No object of the scene moves.
-    #[error("nothing moves")]
+    #[error("the input contains no motion")]
     NothingMoves,
     /// The observer stopped the work.
     #[error("stopped before there was a result")]
     Stopped,
-    /// The layer does not suit an object.
+    /// The layer cannot be applied to an object.
     #[error("{cause}")]
     Volume {
         /// The object.
@@ -141,7 +141,7 @@ pub enum KeepVolumeError {
         cause: VolumeError,
     },
     /// The volume of a motion cannot be that of the rest pose, or the correction failed.
-    #[error("the volume of the motion is off by {:.0} %: it is not that of the rest pose", 100.0 * drift)]
+    #[error("the volume of the motion differs by {:.0} % from that of the rest pose", 100.0 * drift)]
     Drift {
         /// The object.
         object: String,
@@ -184,7 +184,7 @@ impl KeepVolumeError {
 #[non_exhaustive]
 pub enum ShapesError {
     /// The object has no rig with clips.
-    #[error("'{0}' has no rig with clips, whose weights could be animated")]
+    #[error("'{0}' has no rig with clips: corrective shapes need animated weights")]
     NoClips(String),
     /// The object has no layers.
     #[error("'{0}' has no layers to be stored as shapes")]

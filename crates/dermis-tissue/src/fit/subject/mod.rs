@@ -49,9 +49,9 @@ pub use validate::{SequenceValidation, validate_subject};
 
 /// Largest change of a variable in one iteration.
 const MAX_STEP: f64 = 0.4;
-/// Decrease of the loss, relative to it, at which a minimization has converged.
+/// Relative decrease of the loss at which a minimization has converged.
 const CONVERGED: f64 = 2e-3;
-/// Part of the iterations in which depths are variables.
+/// Fraction of the iterations in which depths are variables.
 const SMOOTH_PART: f64 = 0.6;
 
 /// Method of a fit.
@@ -77,7 +77,7 @@ pub struct SubjectOptions {
     pub substeps: Option<usize>,
     /// Maximum number of iterations: of the minimization, or of Algorithm 1.
     pub max_iterations: Option<usize>,
-    /// Frames per training sequence that are fitted at most.
+    /// Maximum number of fitted frames per training sequence.
     pub max_frames: usize,
     /// Names of the training sequences; empty: the two with the largest mean amplitude (§5.1).
     pub train: Vec<String>,
@@ -129,7 +129,9 @@ pub enum SubjectError {
     #[error(transparent)]
     Layered(#[from] LayeredError),
     /// A scan has another number of points.
-    #[error("the scan '{scan}' has {found} points in frame {frame}, and the body has {expected}: another topology")]
+    #[error(
+        "the scan '{scan}' has {found} points in frame {frame}, but the body has {expected}: the topologies differ"
+    )]
     Topology {
         /// Name of the scan.
         scan: String,
@@ -177,7 +179,9 @@ pub enum SubjectError {
         min: usize,
     },
     /// The scans do not move.
-    #[error("the flesh in the scan '{scan}' does not move (mean amplitude {amplitude_mm:.2} mm): nothing to learn")]
+    #[error(
+        "the flesh in the scan '{scan}' does not move (mean amplitude {amplitude_mm:.2} mm): its material cannot be identified"
+    )]
     Still {
         /// Name of the scan.
         scan: String,
@@ -185,7 +189,7 @@ pub enum SubjectError {
         amplitude_mm: f64,
     },
     /// The scans do not have the size of the body.
-    #[error("the scan '{scan}' is {found:.3} m in size and the body {expected:.3} m: another unit or another subject")]
+    #[error("the scan '{scan}' has a size of {found:.3} m, but the body {expected:.3} m: unit or subject differ")]
     Size {
         /// Name of the scan.
         scan: String,

@@ -51,7 +51,7 @@ impl BlendShapes {
         self.shapes.iter().map(|shape| shape.key.as_str())
     }
 
-    /// The shapes of the mesh whose own points `rest` has placed.
+    /// The shapes of the mesh, whose points are transformed by `rest`.
     pub(super) fn placed(&self, mesh: &TriMesh, rest: DAffine3, budget: &mut Budget) -> Result<Vec<Shape>, Error> {
         let numbers = mesh.point_count().saturating_add(mesh.vertex_count());
         budget.take("blend shapes", numbers.saturating_mul(self.shapes.len()), 12)?;
@@ -84,7 +84,7 @@ fn sparse(prims: &Prims, target: usize, key: String, point_count: usize) -> Resu
     };
     if points.len() != offsets.len() {
         let (points, offsets) = (points.len(), offsets.len());
-        return Err(Error::malformed(format!("the blend shape has {offsets} offsets for {points} points")));
+        return Err(Error::malformed(format!("the blend shape has {offsets} offsets, but {points} point indices")));
     }
     if let Some(&point) = points.iter().find(|&&point| point as usize >= point_count) {
         return Err(Error::malformed(format!("the blend shape moves point {point}, but there are only {point_count}")));
