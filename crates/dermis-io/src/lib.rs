@@ -69,6 +69,8 @@ mod write;
 
 pub use error::{Error, ErrorKind};
 pub use format::{FORMATS, Format, Holds, readable_extensions, writable_extensions};
+#[cfg(feature = "gltf")]
+pub use gltf::pack::{PackedGlb, Packing, pack_glb};
 pub use numbered::frame_numbers;
 pub use options::{ReadOptions, WriteOptions};
 pub use output::Written;

@@ -6,6 +6,7 @@ mod envelope;
 mod inspect;
 mod lod;
 mod man;
+mod pack;
 mod pose;
 mod report;
 mod sample;
@@ -68,6 +69,7 @@ pub(crate) enum Command {
     Volume(volume::Args),
     Wrinkle(wrinkle::Args),
     Lod(lod::Args),
+    Pack(pack::Args),
     Tissue(tissue::Args),
     View(view::Args),
     Report(report::Args),
@@ -87,6 +89,7 @@ pub(crate) fn run(command: Command, shared: &Shared) -> Result<ExitCode, Diagnos
         Command::Volume(args) => volume::run(&args, shared),
         Command::Wrinkle(args) => wrinkle::run(&args, shared),
         Command::Lod(args) => lod::run(&args, shared),
+        Command::Pack(args) => pack::run(&args, shared),
         Command::Tissue(args) => tissue::run(&args, shared),
         Command::View(args) => view::run(&args, shared),
         Command::Report(args) => report::run(&args, shared),

@@ -9,6 +9,7 @@ use dermis::bodies::BodyFileError;
 use dermis::io::{self, ErrorKind};
 use dermis::keep_volume::KeepVolumeError;
 use dermis::lod::LodError;
+use dermis::pack::PackError;
 use dermis::pose_model::PoseError;
 use dermis::skin::FitError;
 use dermis::tet::tetrahedra::TetError;
@@ -36,6 +37,9 @@ pub(crate) fn hint(error: &(dyn Error + 'static)) -> Option<String> {
             LodError::NoSkin(_) => Some("fit a skin to the frames first: dermis skin FRAMES -o asset.glb".to_owned()),
             _ => error.hint().map(ToOwned::to_owned),
         };
+    }
+    if let Some(error) = error.downcast_ref::<PackError>() {
+        return error.hint().map(ToOwned::to_owned);
     }
     if let Some(error) = error.downcast_ref::<SelectError>() {
         return match error {

@@ -6,6 +6,7 @@
 //! points of vertices) is stored in `extras` under `dermis`, which other programs ignore.
 
 mod images;
+pub(crate) mod pack;
 mod read;
 mod schema;
 mod units;

@@ -214,7 +214,15 @@ schema! { "camelCase"
         filter: Option<String>,
     }
 
-    Buffer { uri: Option<String>, byte_length: usize, }
+    Buffer { uri: Option<String>, byte_length: usize, extensions: BufferExtensions, }
+
+    BufferExtensions {
+        #[serde(rename = "EXT_meshopt_compression", skip_deserializing)]
+        meshopt: Option<Fallback>,
+    }
+
+    /// A buffer without data, whose views are decompressed from another buffer.
+    Fallback { fallback: bool, }
 
     Material {
         name: String,
@@ -328,7 +336,12 @@ schema! { "snake_case"
         parents: Vec<i64>,
     }
 
-    AnimationMark { frame_rate_hz: Option<f64>, start_seconds: Option<f64>, }
+    AnimationMark {
+        frame_rate_hz: Option<f64>,
+        start_seconds: Option<f64>,
+        /// Number of frames, if not every frame has a key.
+        frame_count: Option<usize>,
+    }
 }
 
 /// `extras` may hold anything; values of other programs are ignored.

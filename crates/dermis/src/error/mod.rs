@@ -1,6 +1,7 @@
 //! One error for all of the façade, with details and a hint as data.
 
 mod envelope;
+mod pack;
 
 use dermis_active::volume::VolumeError;
 use dermis_active::wrinkle::ClothError;
@@ -21,6 +22,7 @@ use crate::retarget::RetargetError;
 use crate::select::SelectError;
 
 pub use envelope::EnvelopeError;
+pub use pack::PackError;
 
 /// Result of a function of the façade.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -57,6 +59,7 @@ pub enum Error {
     Beam(#[from] BeamError),
     Subject(#[from] SubjectError),
     Lod(#[from] LodError),
+    Pack(#[from] PackError),
 }
 
 impl Error {
@@ -89,6 +92,7 @@ impl Error {
             Self::Beam(error) => error,
             Self::Subject(error) => error,
             Self::Lod(error) => error,
+            Self::Pack(error) => error,
         }
     }
 
@@ -116,6 +120,7 @@ impl Error {
             Self::KeepVolume(error) => error.hint().map(str::to_owned),
             Self::Envelope(error) => error.hint(),
             Self::Lod(error) => error.hint().map(str::to_owned),
+            Self::Pack(error) => error.hint().map(str::to_owned),
             Self::Match(error) => error.hint().map(str::to_owned),
             _ => None,
         }

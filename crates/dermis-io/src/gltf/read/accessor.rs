@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::gltf::schema::{Accessor, Sparse};
 
 /// Numbers borrowed from the file if it stores them as f32, otherwise decoded.
-pub(super) type Floats<'a> = Cow<'a, [f32]>;
+pub(in crate::gltf) type Floats<'a> = Cow<'a, [f32]>;
 
 /// A component type by its `OpenGL` number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,7 +81,7 @@ impl Component {
 }
 
 /// The number of components of an accessor's type.
-pub(super) fn width(shape: &str) -> Result<usize, Error> {
+pub(in crate::gltf) fn width(shape: &str) -> Result<usize, Error> {
     Ok(match shape {
         "SCALAR" => 1,
         "VEC2" => 2,
@@ -130,13 +130,13 @@ impl<'a> Elements<'a> {
 
 impl Document<'_> {
     /// Description of an accessor in the file.
-    pub(super) fn accessor(&self, index: usize) -> Result<&Accessor, Error> {
+    pub(in crate::gltf) fn accessor(&self, index: usize) -> Result<&Accessor, Error> {
         let count = self.root.accessors.len();
         self.root.accessors.get(index).ok_or_else(|| missing("accessor", index, count))
     }
 
     /// The numbers of an accessor whose elements have `expected` components; all are finite.
-    pub(super) fn floats(&self, index: usize, expected: usize) -> Result<Floats<'_>, Error> {
+    pub(in crate::gltf) fn floats(&self, index: usize, expected: usize) -> Result<Floats<'_>, Error> {
         let floats = self.floats_unchecked(index, expected)?;
         match floats.iter().position(|number| !number.is_finite()) {
             None => Ok(floats),
@@ -152,7 +152,7 @@ impl Document<'_> {
     }
 
     /// The numbers of an accessor of indices.
-    pub(super) fn indices(&self, index: usize) -> Result<Vec<u32>, Error> {
+    pub(in crate::gltf) fn indices(&self, index: usize) -> Result<Vec<u32>, Error> {
         let accessor = self.accessor(index)?;
         self.decode_indices(accessor).map_err(|error| error.at(format!("accessors[{index}]")))
     }

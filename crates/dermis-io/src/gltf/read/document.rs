@@ -22,7 +22,7 @@ const JSON_CHUNK: u32 = 0x4E4F_534A;
 const BINARY_CHUNK: u32 = 0x004E_4942;
 
 /// An open file.
-pub(super) struct Document<'a> {
+pub(in crate::gltf) struct Document<'a> {
     pub root: Root,
     buffers: Vec<Bytes<'a>>,
     /// The contents of the views that were compressed.
@@ -41,7 +41,7 @@ enum Bytes<'a> {
 
 impl<'a> Document<'a> {
     /// Opens the file `bytes` and those of its `neighbours` that it names.
-    pub(super) fn open(bytes: &'a [u8], neighbours: Option<&'a Neighbours>) -> Result<Self, Error> {
+    pub(in crate::gltf) fn open(bytes: &'a [u8], neighbours: Option<&'a Neighbours>) -> Result<Self, Error> {
         let (json, binary) = split_container(bytes)?;
         let mut root: Root = serde_json::from_slice(json).map_err(|error| {
             let not_gltf = || Error::malformed(format!("the file's JSON is not glTF: {error}"));
@@ -79,7 +79,7 @@ impl<'a> Document<'a> {
     }
 
     /// The contents of a buffer view.
-    pub(super) fn view(&self, index: usize) -> Result<&[u8], Error> {
+    pub(in crate::gltf) fn view(&self, index: usize) -> Result<&[u8], Error> {
         if let Some(bytes) = self.decompressed.get(&index) {
             return Ok(bytes.as_bytes());
         }

@@ -20,7 +20,8 @@ use std::collections::BTreeSet;
 
 use dermis_mesh::{Note, Scene};
 
-use self::document::Document;
+pub(super) use self::accessor::width;
+pub(super) use self::document::Document;
 use self::nodes::NodeTree;
 use self::object::Builder;
 use crate::error::Error;
@@ -75,6 +76,11 @@ pub(super) fn read_scene(bytes: &[u8], neighbours: Option<&Neighbours>, options:
     note_other_scenes(&document, &tree);
     scene.notes = document.into_notes();
     Ok(scene)
+}
+
+/// The mesh of each node of the scene that has one, in the order in which the objects are read.
+pub(super) fn scene_meshes(root: &super::schema::Root) -> Result<Vec<usize>, Error> {
+    Ok(NodeTree::new(root)?.scene.iter().filter_map(|&node| root.nodes[node].mesh).collect())
 }
 
 fn check_extensions(document: &Document<'_>) -> Result<(), Error> {

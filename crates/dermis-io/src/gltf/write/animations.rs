@@ -112,7 +112,8 @@ impl Animations {
         for animation in self.animations {
             let Frames { name, rate_hz, start_seconds, .. } = animation.frames;
             let Animation { samplers, channels, .. } = animation;
-            let mark = AnimationMark { frame_rate_hz: Some(rate_hz), start_seconds: Some(start_seconds) };
+            let mark =
+                AnimationMark { frame_rate_hz: Some(rate_hz), start_seconds: Some(start_seconds), frame_count: None };
             file.root.animations.push(schema::Animation { name, channels, samplers, extras: mark.into() });
         }
     }

@@ -144,7 +144,7 @@ impl GltfFile {
     fn finish_text(mut self) -> Result<(), Error> {
         if let Some((mut file, name)) = self.data_file.take() {
             self.copy_data(file.get_mut())?;
-            self.root.buffers.push(Buffer { byte_length: self.length as usize, uri: Some(name) });
+            self.root.buffers.push(Buffer { byte_length: self.length as usize, uri: Some(name), ..Buffer::default() });
         }
         serde_json::to_writer_pretty(&mut self.main, &self.root).map_err(std::io::Error::from)?;
         self.main.flush()?;
@@ -153,7 +153,7 @@ impl GltfFile {
 
     fn finish_binary(mut self) -> Result<(), Error> {
         if self.length > 0 {
-            self.root.buffers.push(Buffer { byte_length: self.length as usize, uri: None });
+            self.root.buffers.push(Buffer { byte_length: self.length as usize, ..Buffer::default() });
         }
         let mut json = serde_json::to_vec(&self.root).map_err(std::io::Error::from)?;
         json.resize(json.len().next_multiple_of(4), b' ');
