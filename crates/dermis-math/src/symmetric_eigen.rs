@@ -84,11 +84,12 @@ mod tests {
             .collect();
         let SymmetricEigen { values, vectors } = symmetric_eigen(&a, N);
         assert!(values.is_sorted_by(|a, b| a >= b));
-        for i in 0..N {
-            for j in 0..N {
-                let product: f64 = (0..N).map(|k| values[k] * vectors[k][i] * vectors[k][j]).sum();
-                assert!((product - a[i * N + j]).abs() < 1e-12, "{i} {j}");
-                let unit: f64 = (0..N).map(|k| vectors[i][k] * vectors[j][k]).sum();
+        for (i, a_row) in a.chunks_exact(N).enumerate() {
+            for (j, expected) in a_row.iter().enumerate() {
+                let product: f64 =
+                    values.iter().zip(&vectors).map(|(value, vector)| value * vector[i] * vector[j]).sum();
+                assert!((product - expected).abs() < 1e-12, "{i} {j}");
+                let unit: f64 = vectors[i].iter().zip(&vectors[j]).map(|(x, y)| x * y).sum();
                 assert!((unit - f64::from(u8::from(i == j))).abs() < 1e-12);
             }
         }

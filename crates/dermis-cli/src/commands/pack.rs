@@ -94,10 +94,12 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
 /// `150000`, `150kB` or `1.5MB`.
 fn size(text: &str) -> Result<usize, String> {
     let lower = text.trim().to_ascii_lowercase();
-    let (number, factor) = match () {
-        () if lower.ends_with("kb") => (&lower[..lower.len() - 2], 1e3),
-        () if lower.ends_with("mb") => (&lower[..lower.len() - 2], 1e6),
-        () => (lower.as_str(), 1.0),
+    let (number, factor) = if let Some(number) = lower.strip_suffix("kb") {
+        (number, 1e3)
+    } else if let Some(number) = lower.strip_suffix("mb") {
+        (number, 1e6)
+    } else {
+        (lower.as_str(), 1.0)
     };
     match number.trim().parse::<f64>() {
         Ok(number) if number.is_finite() && number * factor >= 1.0 => Ok((number * factor) as usize),
@@ -115,8 +117,8 @@ impl Facts for Summary {
         text.row("packed", format!("{sizes} ({} of JSON)", bytes(json_bytes as u64)));
         text.row("error", format!("E {distortion_percent:.3} %, largest {max_error_percent:.3} % of the diagonal"));
         let Some(Comparison { raw, zipped_alembic, principal_components }) = &self.comparison else { return };
-        text.row("raw positions", bytes(raw.bytes as u64).to_string());
-        text.row("zipped Alembic", bytes(zipped_alembic.bytes as u64).to_string());
+        text.row("raw positions", bytes(raw.bytes as u64));
+        text.row("zipped Alembic", bytes(zipped_alembic.bytes as u64));
         let Rival { bytes: size, distortion_percent, rank } = *principal_components;
         let components = format!("{}, E {distortion_percent:.3} %, {rank} components", bytes(size as u64));
         text.row("principal components", components);

@@ -1,5 +1,9 @@
 //! Removal of accessors that nothing uses.
 
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
 use crate::gltf::schema::Root;
 
 /// Drops unused accessors and renumbers the others.
@@ -27,7 +31,7 @@ pub(super) fn drop_unused(root: &mut Root) {
 fn each_use(root: &mut Root, visit: &mut dyn FnMut(&mut usize)) {
     for primitive in root.meshes.iter_mut().flat_map(|mesh| &mut mesh.primitives) {
         primitive.attributes.values_mut().chain(&mut primitive.indices).for_each(&mut *visit);
-        primitive.targets.iter_mut().flat_map(|target| target.values_mut()).for_each(&mut *visit);
+        primitive.targets.iter_mut().flat_map(BTreeMap::values_mut).for_each(&mut *visit);
     }
     root.skins.iter_mut().filter_map(|skin| skin.inverse_bind_matrices.as_mut()).for_each(&mut *visit);
     for sampler in root.animations.iter_mut().flat_map(|animation| &mut animation.samplers) {
@@ -35,10 +39,10 @@ fn each_use(root: &mut Root, visit: &mut dyn FnMut(&mut usize)) {
         visit(&mut sampler.output);
     }
     for layers in root.nodes.iter_mut().filter_map(|node| node.extensions.deformers.as_mut()) {
-        let list = layers.get_mut("deformers").and_then(|list| list.as_array_mut());
+        let list = layers.get_mut("deformers").and_then(Value::as_array_mut);
         for layer in list.into_iter().flatten() {
-            let buffers = layer.get_mut("buffers").and_then(|buffers| buffers.as_object_mut());
-            for value in buffers.into_iter().flat_map(|buffers| buffers.values_mut()) {
+            let buffers = layer.get_mut("buffers").and_then(Value::as_object_mut);
+            for value in buffers.into_iter().flat_map(Map::values_mut) {
                 if let Some(mut index) = value.as_u64().and_then(|index| usize::try_from(index).ok()) {
                     visit(&mut index);
                     *value = index.into();

@@ -32,10 +32,9 @@ pub(super) fn quantized(rows: &[Vec<(u16, f32)>], points: &[u32], sets: usize, b
     for (vertex, (row, &point)) in rows.iter().zip(points).enumerate() {
         let first = *first_vertex.entry(point).or_insert(vertex);
         if first < vertex {
-            for set in 0..sets {
-                let (of_joints, of_weights) = (joints[set][first], weights[set][first]);
-                joints[set].push(of_joints);
-                weights[set].push(of_weights);
+            for list in joints.iter_mut().chain(&mut weights) {
+                let of_first = list[first];
+                list.push(of_first);
             }
             continue;
         }
@@ -48,11 +47,10 @@ pub(super) fn quantized(rows: &[Vec<(u16, f32)>], points: &[u32], sets: usize, b
             weights[0].push(slots.map(|(_, weight)| weight));
             continue;
         }
-        for set in 0..sets {
-            let slots: [(u16, u16); SET] =
-                std::array::from_fn(|slot| row.get(set * SET + slot).copied().unwrap_or((0, 0)));
-            joints[set].push(slots.map(|(joint, _)| joint));
-            weights[set].push(slots.map(|(_, weight)| weight));
+        for (set, (joints, weights)) in joints.iter_mut().zip(&mut weights).enumerate() {
+            let slot = |slot: usize| row.get(set * SET + slot).copied().unwrap_or((0, 0));
+            joints.push(std::array::from_fn(|at| slot(at).0));
+            weights.push(std::array::from_fn(|at| slot(at).1));
         }
     }
     Influences { joints, weights, full }

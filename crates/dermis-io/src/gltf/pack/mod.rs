@@ -18,6 +18,8 @@ mod order;
 
 use std::collections::BTreeMap;
 
+use glam::Vec3;
+
 use self::encode::{Encoded, FLOAT};
 use super::POINT_ATTRIBUTE;
 use super::read::{self, Document};
@@ -170,14 +172,14 @@ impl<'a> Packer<'a> {
         }
         for node in 0..self.root.nodes.len() {
             if self.root.nodes[node].mesh.is_some() && self.root.nodes[node].skin.is_none() {
-                self.scale_node(node)?;
+                self.scale_node(node);
             }
         }
         Ok(())
     }
 
     /// Scales the mesh of a node without a skin from whole numbers to lengths.
-    fn scale_node(&mut self, index: usize) -> Result<(), Error> {
+    fn scale_node(&mut self, index: usize) {
         let channels = self.root.animations.iter().flat_map(|animation| &animation.channels);
         let moves =
             channels.clone().any(|channel| channel.target.node == Some(index) && channel.target.path != "weights");
@@ -198,7 +200,6 @@ impl<'a> Packer<'a> {
         } else {
             node.scale = Some(node.scale.unwrap_or([1.0; 3]).map(|scale| scale * self.step));
         }
-        Ok(())
     }
 
     /// Accessors of other uses, such as the numbers of layers, unchanged.
@@ -300,23 +301,20 @@ impl<'a> Packer<'a> {
 
 /// The largest coordinate or shape offset of a file, and half of the diagonal of its positions.
 fn extent(document: &Document<'_>) -> Result<(f64, f64), Error> {
-    let (mut largest, mut low, mut high) = (0.0_f32, [f32::INFINITY; 3], [f32::NEG_INFINITY; 3]);
+    let (mut largest, mut low, mut high) = (0.0_f32, Vec3::INFINITY, Vec3::NEG_INFINITY);
     for primitive in document.root.meshes.iter().flat_map(|mesh| &mesh.primitives) {
         let targets = primitive.targets.iter().filter_map(|target| target.get("POSITION"));
         for &accessor in targets.chain(primitive.attributes.get("POSITION")) {
             largest = document.floats(accessor, 3)?.iter().fold(largest, |largest, number| largest.max(number.abs()));
         }
         if let Some(&accessor) = primitive.attributes.get("POSITION") {
-            for point in document.floats(accessor, 3)?.chunks_exact(3) {
-                for axis in 0..3 {
-                    low[axis] = low[axis].min(point[axis]);
-                    high[axis] = high[axis].max(point[axis]);
-                }
+            for point in document.floats(accessor, 3)?.chunks_exact(3).map(Vec3::from_slice) {
+                (low, high) = (low.min(point), high.max(point));
             }
         }
     }
-    let square: f64 = (0..3).map(|axis| f64::from((high[axis] - low[axis]).max(0.0)).powi(2)).sum();
-    Ok((f64::from(largest), 0.5 * square.sqrt()))
+    let diagonal = (high - low).as_dvec3().length();
+    Ok((f64::from(largest), if diagonal.is_finite() { 0.5 * diagonal } else { 0.0 }))
 }
 
 /// Lowest and highest values of each component.
