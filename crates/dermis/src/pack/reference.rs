@@ -17,7 +17,7 @@ pub(super) struct Reference {
     variation: f64,
     /// Diagonal of the rest poses.
     pub diagonal: f64,
-    /// True if any object has joints, scaled joints are not told apart.
+    /// True if any object has joints.
     pub has_joints: bool,
     pub has_shapes: bool,
     pub has_motion: bool,

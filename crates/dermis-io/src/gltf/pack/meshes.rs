@@ -18,7 +18,7 @@ const SHAPE_NORMAL_BITS: u32 = 6;
 /// Custom attributes keep this many bits of their largest value.
 const ATTRIBUTE_BITS: i32 = 16;
 
-/// Numbers that tell points apart, by accessor.
+/// Numbers by which points differ, by accessor.
 type Columns = BTreeMap<usize, Vec<f32>>;
 
 impl Packer<'_> {
