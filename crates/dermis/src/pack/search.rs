@@ -127,7 +127,7 @@ impl<'a> Search<'a> {
         }
         if best.is_none() {
             // All at their finest.
-            let found = self.packed(&self.finest.clone(), full)?;
+            let found = self.packed(&self.finest, full)?;
             reached = reached.min(found.error.distortion_percent());
             best = (found.error.distortion_percent() <= percent).then_some(found);
         }

@@ -41,7 +41,7 @@ pub(super) fn quantized(rows: &[Vec<(u16, f32)>], points: &[u32], sets: usize, b
         let mut row = rounded(row, steps, u32::from(full));
         row.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
         if sets == 1 {
-            let slots = slots_like(&before, &row);
+            let slots = slots_like(before, &row);
             before = std::array::from_fn(|slot| if slots[slot].1 > 0 { slots[slot].0 } else { before[slot] });
             joints[0].push(slots.map(|(joint, _)| joint));
             weights[0].push(slots.map(|(_, weight)| weight));
@@ -79,7 +79,7 @@ fn rounded(row: &[(u16, f32)], steps: u32, full: u32) -> Vec<(u16, u16)> {
 }
 
 /// The influences of `row` in the slots of the joints `before`, others in the free slots.
-fn slots_like(before: &[u16; SET], row: &[(u16, u16)]) -> [(u16, u16); SET] {
+fn slots_like(before: [u16; SET], row: &[(u16, u16)]) -> [(u16, u16); SET] {
     let mut slots = [(0, 0); SET];
     let mut rest = Vec::new();
     for &(joint, weight) in row.iter().take(SET) {

@@ -132,7 +132,7 @@ impl Packer<'_> {
             }
         }
         let found = quantized(&rows, points, accessors.len(), self.packing.weight_bits);
-        let is_small = found.joints.iter().flatten().flatten().all(|&joint| joint <= u16::from(u8::MAX));
+        let is_small = found.joints.iter().flatten().flatten().all(|&joint| u8::try_from(joint).is_ok());
         for (number, &(joints, weights)) in accessors.iter().enumerate() {
             self.words(joints, &found.joints, number, is_small, false, columns)?;
             self.words(weights, &found.weights, number, found.full == u16::from(u8::MAX), true, columns)?;
@@ -232,24 +232,23 @@ impl Packer<'_> {
             columns.values().map(|values| Column { values, width: values.len() / points.len().max(1) }).collect();
         let Weld { vertex_points, .. } = weld(points.len(), &columns);
         if vertex_points == points || points.is_empty() {
-            marked.into_iter().for_each(|accessor| self.is_done[accessor] = true);
+            if let Some(accessor) = marked {
+                self.is_done[accessor] = true;
+            }
             for primitive in &mut self.root.meshes[mesh].primitives {
                 primitive.attributes.remove(&name);
             }
             return Ok(());
         }
-        let accessor = match marked {
-            Some(accessor) => accessor,
-            None => {
-                let accessor = self.add(Accessor::default());
-                let extras = &mut self.root.meshes[mesh].extras;
-                extras.dermis.get_or_insert(MeshMark::default());
-                for primitive in &mut self.root.meshes[mesh].primitives {
-                    primitive.attributes.insert(name.clone(), accessor);
-                }
-                accessor
+        let accessor = marked.unwrap_or_else(|| {
+            let accessor = self.add(Accessor::default());
+            let mesh = &mut self.root.meshes[mesh];
+            mesh.extras.dermis.get_or_insert(MeshMark::default());
+            for primitive in &mut mesh.primitives {
+                primitive.attributes.insert(name.clone(), accessor);
             }
-        };
+            accessor
+        });
         let marks: Vec<f32> = points.iter().map(|&point| point as f32).collect();
         let encoded = Encoded::floats(&marks, 1, 0);
         let compressed = encoded.compressed()?;

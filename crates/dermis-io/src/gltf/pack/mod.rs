@@ -210,7 +210,7 @@ impl<'a> Packer<'a> {
             }
             let old = self.document.root.accessors[index].clone();
             let view = match old.buffer_view {
-                Some(view) => Some(self.plain_view(&self.document.view(view)?.to_vec())),
+                Some(view) => Some(self.plain_view(self.document.view(view)?)),
                 None => None,
             };
             self.set(index, Accessor { buffer_view: view, ..old });
@@ -224,7 +224,7 @@ impl<'a> Packer<'a> {
             let Some(view) = self.root.images[index].buffer_view else { continue };
             let copy = match copies.get(&view) {
                 Some(&copy) => copy,
-                None => self.plain_view(&self.document.view(view)?.to_vec()),
+                None => self.plain_view(self.document.view(view)?),
             };
             copies.insert(view, copy);
             self.root.images[index].buffer_view = Some(copy);
@@ -279,7 +279,7 @@ impl<'a> Packer<'a> {
         for list in [&mut self.root.extensions_used, &mut self.root.extensions_required] {
             list.extend([QUANTIZATION, COMPRESSION].map(str::to_owned));
         }
-        self.root.asset.generator = concat!("dermis ", env!("CARGO_PKG_VERSION")).to_owned();
+        concat!("dermis ", env!("CARGO_PKG_VERSION")).clone_into(&mut self.root.asset.generator);
         let mut json = serde_json::to_vec(&self.root).map_err(std::io::Error::from)?;
         json.resize(json.len().next_multiple_of(4), b' ');
         let json_bytes = json.len();

@@ -190,7 +190,7 @@ fn marked_times(animation: &schema::Animation, keys: &[f32], options: &ReadOptio
     let frames = || keys.iter().map(|&key| f64::from(key - first) * rate_hz);
     let is_whole = |number: f64| (number - number.round()).abs() < TOLERANCE_FRAMES;
     if let Some(count) = mark.frame_count.filter(|&count| count > 0) {
-        let ends = frames().last().is_some_and(|last| (last - (count - 1) as f64).abs() < TOLERANCE_FRAMES);
+        let ends = frames().next_back().is_some_and(|last| (last - (count - 1) as f64).abs() < TOLERANCE_FRAMES);
         let bears_out = start_fits && ends && frames().all(|frame| is_whole(2.0 * frame));
         return bears_out.then_some(FrameTimes { start_seconds, rate_hz, count, assumed: false });
     }
