@@ -1,5 +1,6 @@
 """Bounds of the visible meshes of a USD stage, and reasons to refuse it, by OpenUSD."""
 
+import math
 from functools import lru_cache
 
 from pxr import Gf, Tf, Usd, UsdGeom, UsdSkel, UsdUtils, Vt
@@ -64,7 +65,14 @@ def refusal(path):
     stage = opened(str(path))
     if not stage:
         return "OpenUSD does not open it"
-    return None if any(True for _ in meshes(stage)) else "no visible mesh"
+    found = [points for _, points in meshes(stage)]
+    if not found:
+        return "no visible mesh"
+    return None if any(is_finite(points) for points in found) else "positions that are not numbers"
+
+
+def is_finite(points):
+    return all(math.isfinite(x) for point in points for x in point)
 
 
 def bounds(path):

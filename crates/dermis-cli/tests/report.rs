@@ -53,6 +53,23 @@ fn a_report_has_the_measures_and_is_one_file() {
 }
 
 #[test]
+fn the_motion_of_a_report_is_brought_to_the_units_of_the_fits() {
+    let sandbox = sandbox();
+    let scaled = dermis::io::ReadOptions { scale: Some(100.0), ..dermis::io::ReadOptions::default() };
+    let scene = dermis::io::read(sandbox.path("box.npz").to_str().unwrap(), &scaled).unwrap();
+    sandbox.write("large.npz", &scene);
+    let report = |asked: &[&str]| {
+        let outcome =
+            sandbox.run(&[&["report", "fit.glb", "-o", "x.html", "--force", "--format", "json"], asked].concat());
+        has_page(&outcome)
+            .then(|| outcome.json()["report"]["fits"][0]["measures"]["max_error_percent"].as_f64().unwrap())
+    };
+    let Some(plain) = report(&["--sequence", "box.npz"]) else { return };
+    let corrected = report(&["--sequence", "large.npz", "--scale", "0.01"]).unwrap();
+    assert!((corrected - plain).abs() < 1e-3, "{corrected} is not {plain}");
+}
+
+#[test]
 fn rejects_other_extensions_and_notes_missing_frames() {
     let sandbox = sandbox();
     let mut asked = ["report", "fit.glb", "--sequence", "box.npz", "-o", "fit.txt", "--frames", "2:60"];

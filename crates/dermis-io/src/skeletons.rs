@@ -11,8 +11,8 @@
 //!   of the C (a weighted median) and the rotation nearest to their mean;
 //! - if none has that scale, A has it, with the rotation along the axes that is nearest: shapes are modelled upright.
 //!
-//! Skins that share nodes, or whose nodes hang below those of another, are on one skeleton. The placement of further
-//! skins follows from the joints that they share with the first, so that all have the same bind pose; a mesh that was
+//! Skins that share nodes, or whose nodes hang below those of another, are on one skeleton. The skin with the most joints
+//! is placed first; the placement of further ones follows from the joints that they share with it, so that all have the same bind pose; a mesh that was
 //! bound in another pose keeps its own bind matrices for the same joints. Nodes below joints that carry no mesh are
 //! joints as well: end joints, sockets, helpers. A joint whose bind transform has a scale is expressed in a frame
 //! without it (`N k⁻¹` and `k B⁻¹`): the scale 0.01 of an armature is not a property of its joints.
@@ -163,10 +163,10 @@ fn skeleton(
 ) -> (Skeleton, Vec<BoundSkin>) {
     let (nodes, orders) = joint_nodes(forest, skins, group);
     let mut inverse_binds: Vec<Option<DAffine3>> = vec![None; nodes.len()];
-    let mut own_binds: Vec<Option<Vec<(usize, DAffine3)>>> = Vec::new();
-    let mut placements = Vec::new();
-    for (&skin, order) in group.iter().zip(&orders) {
-        let source = &skins[skin];
+    let mut own_binds: Vec<Option<Vec<(usize, DAffine3)>>> = vec![None; group.len()];
+    let mut placements = vec![DAffine3::IDENTITY; group.len()];
+    for at in by_joint_count(skins, group) {
+        let (source, order) = (&skins[group[at]], &orders[at]);
         let shared = shared_placement(source, order, &inverse_binds);
         let placement = match shared {
             Shared::Agree(placement) => placement,
@@ -177,8 +177,8 @@ fn skeleton(
         };
         let placed = || order.iter().zip(&source.inverse_binds).map(|(&joint, &bind)| (joint as usize, to_scene(bind)));
         placed().for_each(|(joint, bind)| _ = inverse_binds[joint].get_or_insert(bind));
-        own_binds.push(matches!(shared, Shared::Differ).then(|| placed().collect()));
-        placements.push(placement);
+        own_binds[at] = matches!(shared, Shared::Differ).then(|| placed().collect());
+        placements[at] = placement;
     }
     let parents = parents(forest, skins, group, &nodes);
     let inverse_binds = complete(forest, &nodes, &parents, &inverse_binds);
@@ -207,6 +207,15 @@ fn skeleton(
     let rest = nodes.iter().zip(&factors).map(|(&node, &factor)| scaled_right(forest.rest[node], factor));
     let rest = Arc::new(rest.collect());
     (Skeleton { nodes, joints, factors, rest }, bound)
+}
+
+/// Indices of the skins of `group`, those with the most joints first: a part on one joint, such as a belt, is in its bind
+/// pose by any placement, and would place the others by the stored pose of that joint.
+fn by_joint_count(skins: &[SkinSource], group: &[usize]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..group.len()).collect();
+    let joints = |at: usize| skins[group[at]].masses.iter().filter(|mass| **mass > 0.0).count();
+    order.sort_by_key(|&at| std::cmp::Reverse(joints(at)));
+    order
 }
 
 /// `transform` after a uniform scale.

@@ -13,6 +13,7 @@ use serde::Serialize;
 use crate::args::{EXIT_CODES, Shared};
 use crate::commands::view::{add, no_page};
 use crate::diagnostic::{Diagnostic, InFile};
+use crate::input_units::InputUnits;
 use crate::job::{Facts, Job};
 use crate::numbers::measured;
 use crate::options::Output;
@@ -31,9 +32,12 @@ pub(crate) struct Args {
     /// Rigged files with a clip that plays the sequence
     #[arg(value_name = "FIT", required = true)]
     fits: Vec<String>,
-    /// Compare with this motion: recorded frames, or the first clip of a rigged or morphed mesh
+    /// Compare with this motion: recorded frames, or the first clip of a rigged or morphed mesh; --scale, --units and
+    /// --up correct its units
     #[arg(long, value_name = "FILE")]
     sequence: String,
+    #[command(flatten)]
+    units: InputUnits,
     #[command(flatten)]
     output: Output,
     /// Show these frames in the 3D view: a half-open range from 0 as in Python [default: all that fit]
@@ -57,9 +61,10 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
     let mut file = output::Output::new(*force);
     let mut job = Job::new(format!("writing {}", target.display()), shared);
     let assets = AssetStore::default();
-    assets.add_motion(&args.sequence, job.read(&args.sequence, &ReadOptions::default())?).in_file(&args.sequence)?;
+    let read = args.units.applied(ReadOptions::default());
+    assets.add_motion(&args.sequence, job.read(&args.sequence, &read)?).in_file(&args.sequence)?;
     for fit in &args.fits {
-        add(&assets, fit, shared)?;
+        add(&assets, fit, &ReadOptions::default(), shared)?;
     }
     job.clock.lap("read");
     let options = ReportOptions { title: args.title.clone(), frames: args.frames };

@@ -13,6 +13,7 @@ use serde_json::json;
 use crate::args::{EXIT_CODES, Format, Shared};
 use crate::diagnostic::{Diagnostic, InFile};
 use crate::input;
+use crate::input_units::InputUnits;
 use crate::interrupt;
 use crate::options::OptionalOutput;
 use crate::terminal::{self, Paint};
@@ -52,6 +53,8 @@ pub(crate) struct Args {
     /// Paint this attribute with the brush, from 0 to 1
     #[arg(long, value_name = "NAME")]
     paint: Option<String>,
+    #[command(flatten)]
+    units: InputUnits,
     #[command(flatten)]
     output: OptionalOutput,
 }
@@ -94,7 +97,7 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
 fn fill(assets: &AssetStore, args: &Args, shared: &Shared) -> Result<(), Diagnostic> {
     let (mut found, mut clips) = (false, Vec::new());
     for file in &args.files {
-        let mut asset = read(file, shared)?;
+        let mut asset = read(file, &args.units.applied(ReadOptions::default()), shared)?;
         asset.first_clip = args.clip.as_deref().and_then(|clip| find_clip(clip, &asset.clip_names()).ok());
         found |= asset.first_clip.is_some();
         clips.extend(asset.clip_names().into_iter().map(ToOwned::to_owned));
@@ -120,13 +123,18 @@ fn unwritable(output: &Path, error: &std::io::Error) -> Diagnostic {
 }
 
 /// Reads `file` into `assets`.
-pub(crate) fn add(assets: &AssetStore, file: &str, shared: &Shared) -> Result<usize, Diagnostic> {
-    Ok(assets.add(read(file, shared)?))
+pub(crate) fn add(
+    assets: &AssetStore,
+    file: &str,
+    options: &ReadOptions,
+    shared: &Shared,
+) -> Result<usize, Diagnostic> {
+    Ok(assets.add(read(file, options, shared)?))
 }
 
-fn read(file: &str, shared: &Shared) -> Result<Asset, Diagnostic> {
+fn read(file: &str, options: &ReadOptions, shared: &Shared) -> Result<Asset, Diagnostic> {
     let watch = Watch::new(format!("reading {file}"), shared);
-    let scene = input::read(file, &shared.applied(&ReadOptions::default()), &watch)?;
+    let scene = input::read(file, &shared.applied(options), &watch)?;
     AssetStore::asset_of(file, scene).in_file(file)
 }
 

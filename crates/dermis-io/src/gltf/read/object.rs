@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use dermis_mesh::{Clip, Joint, Layout, Object, Rig, RigPose, Shape, SkinWeights, TriMesh};
+use dermis_mesh::{Clip, Joint, Layout, Note, Object, Rig, RigPose, Shape, SkinWeights, TriMesh};
 use glam::{DAffine3, DMat3, DVec3, Vec3, Vec4};
 
 use super::animation::Animation;
@@ -87,7 +87,13 @@ impl<'a> Builder<'a> {
             joints.any(|&node| animation.moves(node))
                 || meshes.any(|(node, mesh)| animation.morphs(node) && !is_recorded(node, mesh))
         };
-        let moving = animations.iter().filter(|animation| moves(animation)).collect();
+        let (moving, still): (Vec<_>, Vec<_>) = animations.iter().partition(|animation| moves(animation));
+        for animation in still {
+            if !builder.meshes().any(|(node, _)| animation.plays_frames(node)) {
+                let name = &animation.name;
+                document.note(Note::new(format!("the animation '{name}' moves no mesh; skipped")));
+            }
+        }
         builder.animations = moving;
         Ok(builder)
     }

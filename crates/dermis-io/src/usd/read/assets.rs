@@ -7,7 +7,7 @@
 //! [`super::text_check`]) before it is parsed.
 
 use std::cell::RefCell;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -15,6 +15,7 @@ use std::time::SystemTime;
 
 use openusd::ar::{self, Asset, ResolvedPath, Resolver};
 
+use super::crate_check::Rewrites;
 use super::{crate_check, text_check, text_repair};
 use crate::budget::Budget;
 use crate::error::Error;
@@ -45,7 +46,8 @@ pub(super) struct Assets {
     /// Names that were refused because they lead out of the folder, in order.
     outside: RefCell<Vec<String>>,
     packages: RefCell<HashMap<String, Rc<Vec<u8>>>>,
-    checked: RefCell<HashSet<String>>,
+    /// The layers that were checked, with what is to be rewritten in them.
+    checked: RefCell<HashMap<String, Rewrites>>,
     /// The bytes of all layers that were opened.
     layer_bytes: RefCell<u64>,
     /// Reason why the last layer was refused; the parser passes on only a text.
@@ -163,6 +165,18 @@ impl Assets {
         (path.starts_with(folder) && path.is_file()).then_some(path)
     }
 
+    /// The first layer of a package that is itself in a package; the parser looks only into the outer one.
+    fn layer_of_nested_package(&self, identifier: &str) -> Option<String> {
+        let (_, entry) = ar::split_package_relative_path_inner(identifier)?;
+        if !has_extension(&entry, &["usdz"]) {
+            return None;
+        }
+        let bytes = self.read(identifier).ok()?;
+        let archive = zip::ZipArchive::new(Cursor::new(&bytes[..])).ok()?;
+        let first = archive.file_names().find(|name| has_extension(name, &["usd", "usda", "usdc"]))?;
+        identifier_of(first, identifier)
+    }
+
     fn exists(&self, identifier: &str) -> bool {
         match (&self.source, ar::split_package_relative_path_outer(identifier)) {
             (_, Some(_)) => self.read(identifier).is_ok(),
@@ -173,7 +187,7 @@ impl Assets {
 
     /// Checks a layer once; packages are only listed by the parser, their entries come here by themselves.
     fn check(&self, identifier: &str, bytes: &[u8]) -> Result<(), Error> {
-        if self.checked.borrow().contains(identifier) {
+        if self.checked.borrow().contains_key(identifier) {
             return Ok(());
         }
         let is_named = |extension: &str| identifier.to_ascii_lowercase().ends_with(extension);
@@ -191,15 +205,21 @@ impl Assets {
                 "the contents do not match the extension: they are neither a package nor binary USD",
             ));
         }
-        if bytes.starts_with(b"PXR-USDC") {
-            crate_check::check(bytes, &mut Budget::for_file(bytes.len() as u64))?;
+        let rewrites = if bytes.starts_with(b"PXR-USDC") {
+            crate_check::check(bytes, &mut Budget::for_file(bytes.len() as u64))?
         } else {
             text_check::check(bytes)?;
-        }
+            Rewrites::default()
+        };
         *self.layer_bytes.borrow_mut() += bytes.len() as u64;
-        self.checked.borrow_mut().insert(identifier.to_owned());
+        self.checked.borrow_mut().insert(identifier.to_owned(), rewrites);
         Ok(())
     }
+}
+
+fn has_extension(name: &str, extensions: &[&str]) -> bool {
+    let found = name.rsplit_once('.').map(|(_, extension)| extension);
+    found.is_some_and(|found| extensions.iter().any(|extension| found.eq_ignore_ascii_case(extension)))
 }
 
 fn read_entry(package: &[u8], entry: &str) -> io::Result<Vec<u8>> {
@@ -260,7 +280,8 @@ impl Resolver for Gate {
     }
 
     fn resolve(&self, asset_path: &str) -> Option<ResolvedPath> {
-        self.0.exists(asset_path).then(|| ResolvedPath::new(asset_path))
+        let layer = || self.0.layer_of_nested_package(asset_path);
+        self.0.exists(asset_path).then(|| ResolvedPath::new(layer().unwrap_or_else(|| asset_path.to_owned())))
     }
 
     fn resolve_for_new_asset(&self, _asset_path: &str) -> Option<ResolvedPath> {
@@ -275,8 +296,16 @@ impl Resolver for Gate {
             self.0.refusal.borrow_mut().get_or_insert(error);
             return Err(io::Error::new(io::ErrorKind::InvalidData, text));
         }
-        let is_text = !bytes.starts_with(b"PXR-USDC") && !bytes.starts_with(b"PK");
-        let bytes = if is_text { text_repair::repaired(&bytes).into_owned() } else { bytes };
+        let bytes = if bytes.starts_with(b"PK") {
+            bytes
+        } else if bytes.starts_with(b"PXR-USDC") {
+            match self.0.checked.borrow().get(&*identifier) {
+                Some(rewrites) => rewrites.applied(bytes),
+                None => bytes,
+            }
+        } else {
+            text_repair::repaired(&bytes).into_owned()
+        };
         Ok(Box::new(Cursor::new(bytes)))
     }
 

@@ -8,14 +8,16 @@
 //!
 //! Refused are sizes beyond the file, arrays that a file of this size cannot mean, trees of paths that visit a
 //! node twice (which would be walked exponentially often), dictionaries that contain themselves, and references that
-//! multiply ([`Arcs`]).
+//! multiply ([`Arcs`]). Values that the parser misreads in older versions are listed for rewriting ([`older`]).
 
 mod bytes;
+mod older;
 mod values;
 
 use std::collections::HashMap;
 
 use bytes::Cursor;
+pub(super) use older::Rewrites;
 
 use super::arcs::Arcs;
 use crate::budget::Budget;
@@ -51,8 +53,8 @@ struct FieldSets {
     lengths: Vec<usize>,
 }
 
-/// Refuses a crate that would make its parser run away.
-pub(super) fn check(bytes: &[u8], budget: &mut Budget) -> Result<(), Error> {
+/// Refuses a crate that would make its parser run away. Returns what to rewrite in a crate of an older version.
+pub(super) fn check(bytes: &[u8], budget: &mut Budget) -> Result<Rewrites, Error> {
     let mut header = Cursor::at(bytes, 0)?;
     header.take(8, "the header")?;
     let version = header.take(8, "the version")?;
@@ -68,12 +70,12 @@ pub(super) fn check(bytes: &[u8], budget: &mut Budget) -> Result<(), Error> {
     let fields = find("FIELDS").map_or(Ok(Vec::new()), |start| fields(bytes, start, tokens.len(), budget))?;
     let paths = find("PATHS").map_or(Ok(Vec::new()), |start| paths(bytes, start, &tokens, budget))?;
     let tables = Tables { version, tokens, strings, paths };
-    let arcs = values::check(bytes, &tables, &fields)?;
+    let found = values::check(bytes, &tables, &fields)?;
     if let (Some(sets), Some(start)) = (find("FIELDSETS"), find("SPECS")) {
         let sets = field_sets(bytes, sets, fields.len(), budget)?;
-        specs(bytes, start, &tables, &sets, &arcs, budget)?.check()?;
+        specs(bytes, start, &tables, &sets, &found.arcs, budget)?.check()?;
     }
-    Ok(())
+    Ok(found.rewrites)
 }
 
 /// The names and starts of the sections that the table at `start` lists.

@@ -77,11 +77,15 @@ impl BlendShapes {
 
 fn sparse(prims: &Prims, target: usize, key: String, point_count: usize) -> Result<Sparse, Error> {
     let prim = &prims.all[target];
-    let offsets = prim.value("offsets").and_then(values::vectors3).unwrap_or_default();
+    let mut offsets = prim.value("offsets").and_then(values::vectors3).unwrap_or_default();
     let points: Vec<u32> = match prim.value("pointIndices").and_then(values::integers) {
         Some(points) if !points.is_empty() => points.into_iter().map(|point| point as u32).collect(),
         _ => (0..offsets.len() as u32).collect(),
     };
+    // A shape of normals alone.
+    if offsets.is_empty() && points.len() <= point_count {
+        offsets.resize(points.len(), Vec3::ZERO);
+    }
     if points.len() != offsets.len() {
         let (points, offsets) = (points.len(), offsets.len());
         return Err(Error::malformed(format!("the blend shape has {offsets} offsets for {points} points")));
