@@ -102,7 +102,7 @@ fn motion(axis: DVec3, angle: f64) -> Vec<DAffine3> {
         for joint in 0..JOINTS.len() {
             let offset = joint_height(joint) - if joint > 0 { joint_height(joint - 1) } else { 0.0 };
             let rotation = if joint == 0 { DQuat::IDENTITY } else { DQuat::from_axis_angle(axis, turn) };
-            world = world * DAffine3::from_rotation_translation(rotation, DVec3::Y * offset);
+            world *= DAffine3::from_rotation_translation(rotation, DVec3::Y * offset);
             transforms.push(world);
         }
     }
@@ -156,9 +156,8 @@ fn sandbox() -> Sandbox {
         // A camera that the empty take holds still.
         nodes.push(json!({ "name": "Camera" }));
         let camera = nodes.len() - 1;
-        for key in ["asset", "scenes"] {
-            let owners = root[key].as_array_mut().map_or_else(Vec::new, |all| all.iter_mut().collect());
-            owners.into_iter().for_each(|owner| drop(owner.as_object_mut().unwrap().remove("extras")));
+        for scene in root["scenes"].as_array_mut().unwrap() {
+            scene.as_object_mut().unwrap().remove("extras");
         }
         root["asset"].as_object_mut().unwrap().remove("extras");
         let time = root["animations"][0]["samplers"][0]["input"].clone();
