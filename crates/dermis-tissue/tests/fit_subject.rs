@@ -185,7 +185,7 @@ fn rejects_scans_that_do_not_suit_the_body() {
 
 #[test]
 fn method_of_the_paper_lowers_the_deviation_and_continues_with_the_same_bits() {
-    let scans = scans(7e3);
+    let scans = scans(4e3);
     let options = SubjectOptions {
         method: Method::Paper,
         representative_points: 4,
@@ -210,6 +210,7 @@ fn method_of_the_paper_lowers_the_deviation_and_continues_with_the_same_bits() {
     let continued = fit_subject(&start, &scans, &options, Some(&states[1]), &mut |_| (), &NoProgress).unwrap();
     assert_eq!(continued.body.flesh(), fit.body.flesh());
     assert_eq!(continued.body.body().mesh().points(), fit.body.body().mesh().points());
+    assert_eq!(continued.curves, fit.curves);
     // A checkpoint of other options is refused.
     let other = SubjectOptions { symmetric: false, ..options };
     let refused = fit_subject(&start, &scans, &other, Some(&states[1]), &mut |_| (), &NoProgress);
@@ -258,6 +259,16 @@ fn generates_the_same_scans_for_a_seed_and_others_for_another() {
     assert_eq!((name.as_str(), *frame_rate_hz, frames.len(), frames[0].len()), ("slow", 60.0, 12, limb.point_count()));
     assert!(frames.iter().flatten().all(|point| point.is_finite()));
     assert_eq!(hidden.poses[0].1.len(), 12);
+}
+
+#[test]
+fn generates_a_subject_whose_skin_touches_itself() {
+    // The thighs of this subject intersect at rest, so that its own shape cannot be meshed.
+    let (body, motions) = dermis_body::sample();
+    let options = ScanOptions { kind: SubjectKind::Heavy, seed: 11, spacing: 0.03, frames: 2 };
+    let (scans, hidden) = generate_scans(&body, &motions[..1], UpAxis::Y, &options, &NoProgress).unwrap();
+    assert!(scans[0].frames.iter().flatten().all(|point| point.is_finite()));
+    assert!(hidden.betas[0] > 0.7 && hidden.flesh.thickness.iter().any(|&depth| depth > 1.1));
 }
 
 #[test]

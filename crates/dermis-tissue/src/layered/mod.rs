@@ -204,6 +204,14 @@ impl LayeredBody {
         Self::with_fields(parts, carriers, field, from_skin)
     }
 
+    /// The body in the shape of the coefficients `betas`, with the same flesh.
+    pub fn in_shape(&self, betas: &[f64]) -> Result<Self, LayeredError> {
+        let parts = &self.parts;
+        let volume = parts.volume.fixed_shape(betas)?;
+        let tets = TetMesh::new(volume.mesh().points().to_vec(), parts.tets.tetrahedra().to_vec())?;
+        Self::new(LayeredParts { body: parts.body.fixed_shape(betas)?, volume, tets, ..parts.clone() })
+    }
+
     fn with_fields(
         parts: LayeredParts,
         carriers: Carriers,

@@ -31,10 +31,9 @@ mod validate;
 use dermis_body::BodyError;
 use dermis_math::lbfgs::Lbfgs;
 use dermis_math::progress::Progress;
-use dermis_mesh::TetMesh;
 
 use super::scans::Scan;
-use crate::layered::{Flesh, LayeredBody, LayeredError, LayeredParts};
+use crate::layered::{Flesh, LayeredBody, LayeredError};
 use problem::{Boundary, Problem};
 use representatives::Representatives;
 use start::Training;
@@ -53,6 +52,9 @@ const MAX_STEP: f64 = 0.4;
 const CONVERGED: f64 = 2e-3;
 /// Part of the iterations in which depths are variables.
 const SMOOTH_PART: f64 = 0.6;
+
+/// Factors on the depth of the layer that are tried before its boundary becomes sharp.
+const DEPTH_FACTORS: [f32; 5] = [1.0, 0.8, 0.9, 1.12, 1.25];
 
 /// Method of a fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -260,16 +262,6 @@ fn report(progress: &dyn Progress, stage: &str, done: usize, total: usize) -> Re
     if progress.report(stage, done, total).is_break() { Err(SubjectError::Stopped) } else { Ok(()) }
 }
 
-/// The body in the shape `betas`, with the same flesh.
-fn in_shape(body: &LayeredBody, betas: &[f64]) -> Result<LayeredBody, SubjectError> {
-    let parts = body.parts();
-    let volume = parts.volume.fixed_shape(betas)?;
-    let tets = TetMesh::new(volume.mesh().points().to_vec(), parts.tets.tetrahedra().to_vec());
-    let tets = tets.map_err(LayeredError::from)?;
-    let shaped = LayeredParts { body: parts.body.fixed_shape(betas)?, volume, tets, ..parts.clone() };
-    Ok(LayeredBody::new(shaped)?)
-}
-
 /// Learns the flesh of the subject in `scans`, which [`check_scans`] accepted. `resume` continues from a stored state;
 /// `checkpoint` receives the state after every iteration.
 pub fn fit_subject(
@@ -291,7 +283,7 @@ pub fn fit_subject(
         state = stored.clone();
     }
     let tracked = track::track(body, scans, progress)?;
-    let shaped = in_shape(body, &tracked.betas)?;
+    let shaped = body.in_shape(&tracked.betas)?;
     let motions = training::scan_motions(&shaped, scans, &tracked)?;
     let size = f64::from(shaped.body().mesh().diagonal());
     let training = training::training_scans(&motions, &options.train, size)?;
@@ -345,6 +337,7 @@ impl Work<'_> {
         let total = self.options.iterations();
         let smooth = (SMOOTH_PART * total as f64).ceil() as usize;
         let flesh = self.descend(&representatives, Boundary::Smooth, &start, [0, smooth])?;
+        let flesh = self.scale_depth(&flesh)?;
         self.body.set_flesh(flesh.clone())?;
         let rest = self.correct_rest_shape()?;
         let refined = self.descend(&representatives, Boundary::Sharp, &flesh, [smooth, total])?;
@@ -392,6 +385,23 @@ impl Work<'_> {
     fn store_flesh(&mut self, name: &str, flesh: &Flesh) {
         self.state.set_flesh(name, flesh);
         (self.checkpoint)(&self.state);
+    }
+
+    /// Scales the depth of the layer to the deviation of the simulation, whose boundary is sharp: the nodes of coarse
+    /// tetrahedra move it.
+    fn scale_depth(&mut self, flesh: &Flesh) -> Result<Flesh, SubjectError> {
+        let mut best = (f64::INFINITY, flesh.clone());
+        for (index, factor) in DEPTH_FACTORS.into_iter().enumerate() {
+            report(self.progress, "scaling the layer", index, DEPTH_FACTORS.len())?;
+            let scaled = |&d: &f32| if d > 1.0 { 1.0 + factor * (d - 1.0) } else { d };
+            let next = Flesh { thickness: flesh.thickness.iter().map(scaled).collect(), ..flesh.clone() };
+            self.body.set_flesh(next.clone())?;
+            let found = self.training.measure(&self.body);
+            if found < best.0 {
+                best = (found, next);
+            }
+        }
+        Ok(best.1)
     }
 
     /// Corrects the rest shape of the body for its flesh, if the scans contain the subject standing still.
