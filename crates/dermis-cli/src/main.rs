@@ -5,6 +5,7 @@
 mod args;
 mod commands;
 mod diagnostic;
+mod engine_name;
 mod hints;
 mod input;
 mod input_units;

@@ -20,6 +20,17 @@ pub struct FitRigOptions {
 
 /// Fits a skin with the joints of the rigged `object` to a sequence of its mesh: weights, rotations of the joints, helper
 /// bones. Points are matched to those of the rig.
+///
+/// ```no_run
+/// use dermis::prelude::*;
+///
+/// let rig = &dermis::read("hero.glb")?.objects[0];
+/// let cloth = dermis::read("simulated.abc")?.sequence()?;
+/// let options = dermis::FitRigOptions { rig: RigOptions { helpers: 8, ..default() }, ..default() };
+/// let fit = dermis::fit_rig(rig, &cloth, &options)?;
+/// dermis::write("helpers.glb", &fit.skin)?;
+/// # dermis::Result::Ok(())
+/// ```
 pub fn fit_rig(object: &Object, sequence: &MeshSequence, options: &FitRigOptions) -> Result<Fit> {
     let animation = Animation { name: sequence.name().to_owned(), sequence: sequence.clone() };
     fit_rig_with(object, &object.clips, (sequence.mesh(), &[animation]), options, &NoProgress)

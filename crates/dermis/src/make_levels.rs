@@ -67,6 +67,15 @@ impl ToScene for LeveledScene {
 }
 
 /// Adds levels of detail to every object of a scene.
+///
+/// ```no_run
+/// use dermis::prelude::*;
+///
+/// let leveled = dermis::make_levels(&dermis::read("hero.glb")?, &LodOptions { ratios: vec![0.5, 0.1], ..default() })?;
+/// println!("{:.3} % from the full mesh", leveled.objects[0].levels[0].rms_percent);
+/// dermis::write("levels.glb", &leveled)?;
+/// # dermis::Result::Ok(())
+/// ```
 pub fn make_levels(input: &(impl ToScene + ?Sized), options: &LodOptions) -> Result<LeveledScene> {
     make_levels_with(input, options, &NoProgress)
 }

@@ -127,7 +127,7 @@ pub(crate) fn write(object: &Object, _units: Units, job: &mut Job<'_>) -> Result
     let positions = still(object, job.target, "choose a frame, or write .npz, .abc or .glb")?;
     let Some(tets) = &object.tets else {
         return Err(Error::unsupported("the format holds tetrahedra, but the object has none")
-            .with_hint("make some with 'dermis tissue', or write .obj or .mesh"));
+            .with_hint("fill the mesh with tetrahedra first, or write .obj or .mesh"));
     };
     let [node, ele] = pair(job.target);
     let mut file = job.output.create(&node)?;

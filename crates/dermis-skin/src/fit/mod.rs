@@ -9,6 +9,7 @@ pub(crate) mod best_linear;
 mod check;
 mod corrections;
 mod error;
+mod fewest_bones;
 mod given_rig;
 pub(crate) mod influences;
 pub(crate) mod moments;
@@ -50,7 +51,7 @@ use self::shading_normals::with_shading_normals;
 use self::skeleton::{FixedOffsets, Skeleton, find_mirror, find_skeleton, solve_fixed_offsets};
 pub use self::skeleton::{SkeletonKind, SkeletonReport};
 use self::sma::cluster_bones::{Cores, bones_of_clusters};
-use self::sma::mean_shift_clusters::{Clusters, TOLERANCES, find_clusters, find_clusters_for};
+use self::sma::mean_shift_clusters::{Clusters, find_clusters, find_clusters_for};
 use self::sma::rotation_sequences::{RotationSequences, rotation_sequences};
 use self::sma::weights::estimate_weights;
 use self::state::State;
@@ -62,9 +63,6 @@ use crate::bone_model::BoneModel;
 use crate::clock::Clock;
 use crate::measure::{Measures, RigQuality, compression, measure, rig_quality};
 use crate::skin::Skin;
-
-/// Maximum number of bones in the search for a given distortion; engines support no more.
-const MAX_SEARCHED_BONES: usize = 256;
 
 /// Number of bones at the start of a skeleton, relative to the requested number.
 const SPARE_BONES: usize = 2;
@@ -469,77 +467,5 @@ impl Work<'_> {
             self.notes.push(Note::new("the refinement was stopped; this is the best result so far"));
         }
         (state, Found { clusters: None, refinement, skeleton: None })
-    }
-
-    /// Smallest number of bones whose refined skin reaches the distortion: doubled until it does, then bisected.
-    fn fewest_bones(&mut self, percent: f64) -> (State, Found) {
-        let most = (self.trajectories.point_count() / 4).clamp(1, MAX_SEARCHED_BONES);
-        let mut try_bones = |count: usize| {
-            let result = self.refined_count(count);
-            let reached = self.trajectories.distortion_percent(result.0.squared_error()) <= percent;
-            let done = reached || result.1.refinement.stopped;
-            (result, done)
-        };
-        let (mut low, mut count) = (0, 1);
-        let mut best = loop {
-            let (result, reached) = try_bones(count);
-            let exhausted = count == most || result.0.bone_count() < count;
-            if reached || exhausted {
-                if !reached {
-                    low = count - 1;
-                }
-                break result;
-            }
-            low = count;
-            count = (2 * count).min(most);
-        };
-        let mut high = count;
-        while high - low > 1 {
-            let middle = low.midpoint(high);
-            let (result, reached) = try_bones(middle);
-            if reached {
-                (high, best) = (middle, result);
-            } else {
-                low = middle;
-            }
-        }
-        self.note_distortion(&best.0, percent);
-        best
-    }
-
-    /// Largest tolerance, and thus smallest number of bones, at which the paper's skin reaches the distortion.
-    fn fewest_clusters(&mut self, percent: f64) -> Result<(State, Found), FitError> {
-        const ROUNDS: usize = 10;
-        let rotations = self.rotations()?;
-        let cores = Cores::new(self.rest, self.trajectories, &rotations);
-        let (mut low, mut high) = (TOLERANCES.0.ln(), TOLERANCES.1.ln());
-        let mut best: Option<(State, Found)> = None;
-        for _ in 0..ROUNDS {
-            let middle = f64::midpoint(low, high);
-            let clusters = find_clusters(&cores, middle.exp(), self.progress).ok_or(FitError::Stopped)?;
-            let result = self.skin_of(&cores, clusters);
-            let reached = self.trajectories.distortion_percent(result.0.squared_error()) <= percent;
-            if reached {
-                low = middle;
-            } else {
-                high = middle;
-            }
-            if reached || best.is_none() {
-                best = Some(result);
-            }
-        }
-        let best = best.ok_or(FitError::Stopped)?;
-        self.note_distortion(&best.0, percent);
-        Ok(best)
-    }
-
-    fn note_distortion(&mut self, state: &State, percent: f64) {
-        let reached = self.trajectories.distortion_percent(state.squared_error());
-        if reached > percent {
-            self.notes.push(Note::new(format!(
-                "a distortion of {percent} % was not reached: {reached:.3} % with {} bones",
-                state.bone_count()
-            )));
-        }
     }
 }

@@ -2,15 +2,16 @@
 
 use std::process::ExitCode;
 
-use clap::ValueEnum;
+use dermis::Engine;
 use dermis::corrective_shapes::{ShapeErrors, ShapeOptions, corrective_shapes};
 use dermis::io::ReadOptions;
-use dermis::mesh::Scene;
+use dermis::mesh::{Note, Scene};
 use dermis::train_envelope::multi_weights;
 use serde::Serialize;
 
 use crate::args::{EXIT_CODES, Shared};
 use crate::diagnostic::{Diagnostic, InFile};
+use crate::engine_name::EngineName;
 use crate::job::{Facts, Job};
 use crate::numbers::{counted, measured};
 use crate::options::{Output, count, non_negative};
@@ -25,37 +26,13 @@ pub(super) struct Args {
     #[command(flatten)]
     output: Output,
     /// Respect the limits of this engine
-    #[arg(long, value_name = "ENGINE", default_value = "gltf")]
-    engine: Engine,
+    #[arg(long, value_name = "ENGINE", default_value = "three")]
+    engine: EngineName,
     #[arg(long, value_name = "N", value_parser = count, default_value_t = ShapeOptions::default().count, help = "Use at most N shapes; more are more accurate")]
     shapes: usize,
     /// Exit with 1 if the RMS error of a clip is larger, in scene units
     #[arg(long, value_name = "E", value_parser = non_negative)]
     error: Option<f64>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Engine {
-    /// Any reader of glTF: four influences per vertex
-    Gltf,
-    /// Unity: four influences per vertex
-    Unity,
-    /// Unreal Engine: eight influences per vertex
-    Unreal,
-    /// Godot: eight influences per vertex
-    Godot,
-    /// Blender: any number of influences
-    Blender,
-}
-
-impl Engine {
-    fn max_influences(self) -> usize {
-        match self {
-            Self::Gltf | Self::Unity => 4,
-            Self::Unreal | Self::Godot => 8,
-            Self::Blender => usize::MAX,
-        }
-    }
 }
 
 /// JSON summary.
@@ -78,7 +55,12 @@ pub(super) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
     job.clock.lap("read");
     let layered = scene.objects.iter().position(|object| multi_weights(object).is_ok());
     let index = layered.ok_or(dermis::train_envelope::EnvelopeError::NoMultiWeights).in_file(&args.model)?;
-    let options = ShapeOptions { count: args.shapes, max_influences: args.engine.max_influences() };
+    let profile = Engine::from(args.engine).profile();
+    let count = profile.max_morphs.map_or(args.shapes, |max| max.min(args.shapes));
+    if count < args.shapes {
+        job.notes.push(Note::new(format!("{} blends at most {count} shapes", profile.name)));
+    }
+    let options = ShapeOptions { count, max_influences: profile.influences };
     let shaped = job.stoppable(|_| corrective_shapes(&scene.objects[index], &options)).in_file(&args.model)?;
     job.notes.extend(shaped.warnings);
     job.clock.lap("shapes");

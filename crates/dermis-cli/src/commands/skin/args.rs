@@ -8,9 +8,10 @@ use dermis::skin::refine::{DEFAULT_SMOOTHNESS, RefineOptions};
 
 use super::given::RigArgs;
 use super::inputs::Part;
-use super::kinds::{BoneModel, EngineName, Skeleton, Weights};
+use super::kinds::{BoneModel, Skeleton, Weights};
 use crate::args::EXIT_CODES;
 use crate::diagnostic::Diagnostic;
+use crate::engine_name::EngineName;
 use crate::options::{BoneForm, OptionalOutput, count, count_or_none, expect_effect, fraction, non_negative, positive};
 
 const EXAMPLES: &str = "Examples:

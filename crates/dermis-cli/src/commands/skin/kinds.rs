@@ -1,7 +1,6 @@
 //! Values of options of `dermis skin`.
 
 use clap::ValueEnum;
-use dermis::Engine;
 use dermis::skin::fit::SkeletonKind;
 
 /// The bone model.
@@ -33,39 +32,6 @@ pub(super) enum Weights {
     Tsvd,
     /// Least squares with weights down to a negative bound
     Bounded,
-}
-
-/// The engine that plays the asset.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum EngineName {
-    /// Unreal Engine 5
-    Unreal,
-    /// Unity 2022 or later
-    Unity,
-    /// Godot 4
-    Godot,
-    /// three.js
-    Three,
-    /// Bevy
-    Bevy,
-    /// Blender 4 or later
-    Blender,
-    /// Viewers in browsers and on mobile devices
-    Web,
-}
-
-impl From<EngineName> for Engine {
-    fn from(name: EngineName) -> Self {
-        match name {
-            EngineName::Unreal => Self::Unreal,
-            EngineName::Unity => Self::Unity,
-            EngineName::Godot => Self::Godot,
-            EngineName::Three => Self::Three,
-            EngineName::Bevy => Self::Bevy,
-            EngineName::Blender => Self::Blender,
-            EngineName::Web => Self::Web,
-        }
-    }
 }
 
 impl From<BoneModel> for dermis::skin::BoneModel {

@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use dermis::mesh::{Object, Scene, Units};
-use dermis::tissue::layered::{BodySimulationOptions, MAX_SUBSTEPS, RecordingMeasures, SimulateOptions, simulate};
+use dermis::ToScene;
+use dermis::tissue::layered::{BodySimulationOptions, MAX_SUBSTEPS, RecordingMeasures, SimulateOptions};
 use serde::Serialize;
 
 use super::motion::MotionArgs;
@@ -72,7 +72,6 @@ pub(super) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
     let motion = args.motion.motion(&body, &mut job).in_file(&args.model)?;
     let betas = args.motion.betas(body.body()).in_file(&args.model)?;
     let forces = args.motion.forces(body.parts().up)?;
-    let units = Units { metres_per_unit: Some(1.0), up_axis: Some(body.parts().up) };
     let options = SimulateOptions {
         body: BodySimulationOptions {
             betas,
@@ -85,12 +84,9 @@ pub(super) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
         forces,
     };
     job.clock.lap("read");
-    let clip = motion.name.clone();
-    let recording = simulate(body, motion, options).in_file(&args.model)?;
+    let recording = dermis::simulate(&body, &motion, &options).in_file(&args.model)?;
     job.notes.extend(recording.notes.iter().cloned());
-    let object = Object::of_sequence(clip.clone(), recording.sequence.clone());
-    let scene = Scene { objects: vec![object], units, notes: Vec::new() };
-    job.write(&args.output.output, &scene, &args.output.options(), &args.model)?;
+    job.write(&args.output.output, &recording.to_scene(), &args.output.options(), &args.model)?;
     let measures = recording.measures();
     job.clock.split("write", "simulate", measures.seconds);
     if let Some(asked) = args.min_real_time_factor {
@@ -99,7 +95,7 @@ pub(super) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
     }
     job.summarize(&Summary {
         model: args.model.clone(),
-        clip,
+        clip: motion.name,
         frames: recording.sequence.frame_count(),
         fps: recording.sequence.frame_rate_hz(),
         substeps: recording.substeps,

@@ -7,12 +7,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::ValueEnum;
-use dermis::active::wrinkle::{ClothOptions, Folds, MAX_LEVELS, RestShape, WrinkleOptions, rest_points, wrinkle};
+use dermis::active::wrinkle::{ClothOptions, Folds, MAX_LEVELS, RestShape, WrinkleOptions, rest_points};
 use dermis::evaluate::{self, Motion};
 use dermis::io::{Format, ReadOptions};
 use dermis::mesh::glam::Vec3;
 use dermis::mesh::{Note, Object, Scene, TriMesh};
 use dermis::wrinkle_files::write_curves;
+use dermis::wrinkle_with;
 
 use maps::{MAP_SIZE, MapFormat, write_maps};
 use summary::Summary;
@@ -106,7 +107,7 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
     };
     let layer = WrinkleOptions { min_radius: args.min_radius.map(|radius| radius as f32), ..WrinkleOptions::default() };
     let options = ClothOptions { layer, folds: args.folds(), subdivide: args.subdivide, coarsen: args.coarsen };
-    let cloth = job.stoppable(|watch| wrinkle(&motion, shape, &options, watch)).in_file(&args.input)?;
+    let cloth = job.stoppable(|watch| wrinkle_with(&motion, shape, &options, watch)).in_file(&args.input)?;
     job.clock.lap("wrinkle");
     let notes = cloth.notes.iter().map(|note| Note::at(&name, note.message.clone()));
     scene.notes.extend(warnings.into_iter().chain(notes));

@@ -12,6 +12,7 @@ mod materials;
 mod meshopt;
 mod nodes;
 mod object;
+mod placement;
 mod sequence;
 mod skin;
 mod uri;

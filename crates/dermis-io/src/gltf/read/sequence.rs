@@ -12,7 +12,8 @@ use rayon::prelude::*;
 
 use super::animation::Animation;
 use super::document::Document;
-use super::object::{Placement, Source};
+use super::object::Source;
+use super::placement::Placement;
 use crate::error::Error;
 
 /// Returns whether our writer has marked the targets of a mesh as frames.
