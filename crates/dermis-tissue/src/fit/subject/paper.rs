@@ -125,7 +125,7 @@ impl Work<'_> {
         let mut counts = [0, 0];
         let mut rest = None;
         if let (Some(&[iteration, phase, converged]), Some(stored), Some(values)) =
-            (self.state.get("paper.counts"), self.state.flesh("paper"), self.state.get("paper.moduli"))
+            (self.state.get("paper.counts"), self.state.flesh("paper"), self.state.get("paper.representatives"))
         {
             (counts, flesh, moduli) = ([iteration as usize, phase as usize], stored, values.to_vec());
             if let Some(sagging) = self.state.flesh("paper.rest") {
@@ -158,7 +158,7 @@ impl Work<'_> {
             counts = if phase + 1 == PHASES { [iteration + 1, LAYERS] } else { [iteration, phase + 1] };
             let [iterations, phases] = counts.map(|count| count as f64);
             self.state.set("paper.counts", vec![iterations, phases, f64::from(u8::from(converged))]);
-            self.state.set("paper.moduli", moduli.clone());
+            self.state.set("paper.representatives", moduli.clone());
             self.state.set_flesh("paper", &flesh);
             (self.checkpoint)(&self.state);
             if converged {
