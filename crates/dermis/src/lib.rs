@@ -1,6 +1,6 @@
 //! dermis learns, corrects and simulates the skin of animated characters.
 //!
-//! This crate is the interface for programs, the command line and the viewer. It re-exports the other crates,
+//! This crate is the interface for programs, the command line, the viewer and Python. It re-exports the other crates,
 //! adds workflows across them ([`mod@evaluate`], [`mod@select`], [`mod@retarget`], [`mod@bodies`]), and has a function
 //! for each system: [`fit_skin()`], [`fit_rig()`], [`train_envelope()`], [`keep_volume()`], [`wrinkle()`], [`build_body()`]
 //! and [`simulate()`]; [`make_levels()`] makes levels of detail of a skin.

@@ -1,0 +1,86 @@
+//! `NumPy` arrays in and out.
+
+use dermis::mesh::glam::{DAffine3, Vec3};
+use numpy::{PyArray1, PyArray2, PyArray3, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::exceptions::PyTypeError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+
+use crate::errors::invalid;
+
+/// Array of 32-bit floats in C order: `value` itself if it is one already, else a converted copy.
+pub(crate) fn floats<'py>(value: &Bound<'py, PyAny>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    converted(value, name, "float32", "fiu")
+}
+
+/// Array of 32-bit indices in C order.
+pub(crate) fn indices(value: &Bound<'_, PyAny>, name: &str) -> PyResult<Vec<[u32; 3]>> {
+    let array = converted(value, name, "int64", "iu")?;
+    let array = array.cast_into::<PyArray2<i64>>().map_err(|_| shape(value, name, "(n, 3)"))?;
+    let array = array.readonly();
+    if array.shape()[1] != 3 {
+        return Err(shape(value, name, "(n, 3)"));
+    }
+    let index = |&index: &i64| u32::try_from(index).map_err(|_| invalid(format!("{name}: invalid index {index}")));
+    let all: Vec<u32> = array.as_slice()?.iter().map(index).collect::<PyResult<_>>()?;
+    Ok(all.as_chunks::<3>().0.to_vec())
+}
+
+/// Points of an array of shape (n, 3).
+pub(crate) fn points(value: &Bound<'_, PyAny>, name: &str) -> PyResult<Vec<Vec3>> {
+    let array = floats(value, name)?;
+    let array = array.cast_into::<PyArray2<f32>>().map_err(|_| shape(value, name, "(n, 3)"))?;
+    let array = array.readonly();
+    if array.shape()[1] != 3 {
+        return Err(shape(value, name, "(n, 3)"));
+    }
+    Ok(bytemuck::cast_slice(array.as_slice()?).to_vec())
+}
+
+/// Exception for an array of another shape.
+pub(crate) fn shape(value: &Bound<'_, PyAny>, name: &str, expected: &str) -> PyErr {
+    let found = value.getattr("shape").map_or_else(|_| "no array".to_owned(), |shape| format!("shape {shape}"));
+    invalid(format!("{name}: {found}, expected {expected}"))
+}
+
+fn converted<'py>(value: &Bound<'py, PyAny>, name: &str, dtype: &str, kinds: &str) -> PyResult<Bound<'py, PyAny>> {
+    let numpy = value.py().import(intern!(value.py(), "numpy"))?;
+    let array = numpy.call_method1("asarray", (value,))?;
+    let found = array.cast::<PyUntypedArray>()?.dtype();
+    let kind: String = found.getattr("kind")?.extract()?;
+    if !kinds.contains(&kind) {
+        return Err(PyTypeError::new_err(format!("{name}: dtype {found}, expected {dtype}")));
+    }
+    let options = PyDict::new(value.py());
+    options.set_item("dtype", dtype)?;
+    numpy.call_method("ascontiguousarray", (array,), Some(&options))
+}
+
+/// Array of shape (n, 3).
+pub(crate) fn of_points<'py>(py: Python<'py>, points: &[Vec3]) -> PyResult<Bound<'py, PyArray2<f32>>> {
+    PyArray1::from_slice(py, bytemuck::cast_slice(points)).reshape([points.len(), 3])
+}
+
+/// Array of shape (frames, n, 3).
+pub(crate) fn of_frames(py: Python<'_>, positions: Vec<f32>, frames: usize) -> PyResult<Bound<'_, PyArray3<f32>>> {
+    let points = positions.len() / 3 / frames.max(1);
+    PyArray1::from_vec(py, positions).reshape([frames, points, 3])
+}
+
+/// Array of shape (n, 3) of indices.
+pub(crate) fn of_triangles<'py>(py: Python<'py>, triangles: &[[u32; 3]]) -> PyResult<Bound<'py, PyArray2<u32>>> {
+    PyArray1::from_slice(py, triangles.as_flattened()).reshape([triangles.len(), 3])
+}
+
+/// Rows of 4 × 4 matrices.
+pub(crate) fn matrix(transform: &DAffine3) -> [f64; 16] {
+    let columns = dermis::mesh::glam::DMat4::from(*transform);
+    columns.transpose().to_cols_array()
+}
+
+/// Python value of anything that serializes.
+pub(crate) fn of_json<'py>(py: Python<'py>, value: &serde_json::Value) -> PyResult<Bound<'py, PyAny>> {
+    let text = PyString::new(py, &value.to_string());
+    py.import(intern!(py, "json"))?.call_method1("loads", (text,))
+}
