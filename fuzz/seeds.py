@@ -113,7 +113,7 @@ def write_sources(folder):
 
 
 def convert(dermis, source, target):
-    """Not every source fits every format; a refusal is fine."""
+    """Not every source fits every format; a rejection is fine."""
     outcome = subprocess.run([dermis, "convert", source, target, "--force"], capture_output=True, text=True)
     if outcome.returncode:
         print(f"{source.name} to {target.name}: {outcome.stderr.strip().splitlines()[:1]}", file=sys.stderr)

@@ -88,7 +88,7 @@ pub(crate) fn run<T: Send>(
     result.map_err(|_| PyRuntimeError::new_err("internal error of dermis"))?.map_err(exception)
 }
 
-/// Handles signals and tells the observer the latest progress.
+/// Handles signals and reports the latest progress to the observer.
 fn look(py: Python<'_>, watch: &Watch, observer: Option<&Py<PyAny>>) -> PyResult<()> {
     py.check_signals()?;
     let latest = watch.latest.lock().unwrap_or_else(PoisonError::into_inner).take();

@@ -15,6 +15,7 @@ import check_fbx
 import check_flexible
 import check_lod
 import check_motion
+import check_pack
 import check_pose
 import check_round_trip
 import check_skin
@@ -31,6 +32,7 @@ GROUPS = [
     check_skin,
     check_pose,
     check_lod,
+    check_pack,
 ]
 
 

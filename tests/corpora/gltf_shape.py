@@ -37,7 +37,7 @@ def load(path):
     return root, data[20 + length + 8 :]
 
 
-def refusal(path):
+def rejection(path):
     """Reason why the file cannot be read; `None` if it can."""
     try:
         root, binary = load(path)

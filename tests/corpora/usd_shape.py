@@ -1,5 +1,6 @@
-"""Bounds of the visible meshes of a USD stage, and reasons to refuse it, by OpenUSD."""
+"""Bounds of the visible meshes of a USD stage, and reasons to reject it, by OpenUSD."""
 
+import math
 from functools import lru_cache
 
 from pxr import Gf, Tf, Usd, UsdGeom, UsdSkel, UsdUtils, Vt
@@ -59,12 +60,19 @@ def first(attribute):
     return value if value is not None else attribute.Get(Usd.TimeCode.EarliestTime())
 
 
-def refusal(path):
+def rejection(path):
     """Reason why the stage cannot be read; `None` if it can."""
     stage = opened(str(path))
     if not stage:
         return "OpenUSD does not open it"
-    return None if any(True for _ in meshes(stage)) else "no visible mesh"
+    found = [points for _, points in meshes(stage)]
+    if not found:
+        return "no visible mesh"
+    return None if any(is_finite(points) for points in found) else "positions that are not numbers"
+
+
+def is_finite(points):
+    return all(math.isfinite(x) for point in points for x in point)
 
 
 def bounds(path):

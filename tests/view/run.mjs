@@ -423,7 +423,7 @@ const tests = {
         data.items.add(new File(["MZ"], "program.exe"));
         window.dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true }));
       });
-      await page.waitForFunction(() => document.querySelector(".messages").textContent.includes("drop one of"));
+      await page.waitForFunction(() => document.querySelector(".messages").textContent.includes("drop files of type"));
     });
   },
 

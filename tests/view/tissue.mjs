@@ -94,9 +94,9 @@ export const tissue = (shared) => {
   return {
     async "simulates flesh that can be pulled and poked"() {
       build();
-      const refused = spawnSync(dermis, ["view", MODEL, "--clip", "swimming"], { cwd: files, encoding: "utf8" });
-      assert.equal(refused.status, 2);
-      assert.match(refused.stderr, /no clip called 'swimming'[^]*'jumping_jacks', 'running'/);
+      const rejected = spawnSync(dermis, ["view", MODEL, "--clip", "swimming"], { cwd: files, encoding: "utf8" });
+      assert.equal(rejected.status, 2);
+      assert.match(rejected.stderr, /no clip called 'swimming'[^]*'jumping_jacks', 'running'/);
       await withPage([MODEL, "--clip", "1"], async (page) => {
         await simulated(page);
         assert.equal(await page.evaluate(() => window.dermis.viewer.active.model.clip), 1);

@@ -54,7 +54,9 @@ pub fn motion_of_clip(model: &BodyModel, rig: &Rig, clip: &Clip) -> Result<BodyM
     }
     let mut notes = Vec::new();
     if max_error > REPORTED_ERROR * f64::from(model.mesh().diagonal()) {
-        let message = format!("the clip stretches bones, which a body cannot: joints are off by up to {max_error:.3}");
+        let message = format!(
+            "the clip stretches bones, which a body model does not support: joints differ by up to {max_error:.3}"
+        );
         notes.push(Note::at(clip.name(), message));
     }
     Ok(BodyMotion { name: clip.name().to_owned(), frame_rate_hz: clip.frame_rate_hz(), poses, notes })

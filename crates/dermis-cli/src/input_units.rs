@@ -10,13 +10,13 @@ use crate::parse::positive;
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Input")]
 pub(crate) struct InputUnits {
-    /// Multiply all lengths of the input by this factor
+    /// Multiply all lengths of the input by this factor [default: 1]
     #[arg(long, value_name = "FACTOR", value_parser = positive)]
     scale: Option<f64>,
-    /// Unit of length of the input [default: as the file states]
+    /// Set the unit of length of the input [default: as stated in the file]
     #[arg(long, value_name = "UNIT")]
     units: Option<UnitName>,
-    /// Axis of the input that points up [default: as the file states]
+    /// Set the up axis of the input [default: as stated in the file]
     #[arg(long, value_name = "AXIS")]
     up: Option<AxisName>,
 }

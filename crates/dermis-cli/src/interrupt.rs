@@ -1,9 +1,9 @@
 //! Ctrl-C, SIGTERM and SIGHUP.
 //!
-//! While an output is made or a page is served, the first signal requests the work to stop and clean up, and the second
-//! ends the program. Work that does not stop within [`MAX_WAIT`] is ended, unless it has a result to keep. At other times
-//! the first signal ends the program, since there is nothing to clean up. The exit code is 2, or 1 if a partial result was
-//! kept.
+//! While an output is made or a page is served, the first signal stops the work, which cleans up, and the second
+//! ends the program. Work that does not stop within [`MAX_WAIT`] is ended, unless it has a result to keep. At other
+//! times the first signal ends the program, since there is nothing to clean up. The exit code is 2, or 1 if a partial
+//! result was kept.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -44,7 +44,7 @@ pub(crate) fn listen(shared: Shared) -> Result<(), Diagnostic> {
             }
         });
     };
-    ctrlc::set_handler(stop).map_err(|error| Diagnostic::new(format!("cannot install the handler of Ctrl-C: {error}")))
+    ctrlc::set_handler(stop).map_err(|error| Diagnostic::new(format!("cannot install the Ctrl-C handler: {error}")))
 }
 
 /// Ends the program without an output.

@@ -1,4 +1,4 @@
-//! The binary `dermis`: one file per command under `commands`, everything they share beside this file.
+//! The binary `dermis`: one file per command under `commands`; shared code is next to this file.
 
 #![forbid(unsafe_code)]
 

@@ -15,10 +15,10 @@ use crate::stdout_target;
 /// Output of a command that always writes a file.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Output {
-    /// Write to this file; its extension selects the format. `-` is stdout as GLB, `--output=-.EXT` another format
+    /// Write to this file; its extension selects the format. `-` writes GLB to stdout, `--output=-.EXT` another format
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: PathBuf,
-    /// Replace outputs that exist
+    /// Replace existing outputs
     #[arg(long)]
     pub(crate) force: bool,
 }
@@ -26,10 +26,10 @@ pub(crate) struct Output {
 /// Output of a command that can run without one.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct OptionalOutput {
-    /// Write to this file; its extension selects the format, `-` is stdout as GLB [default: no output]
+    /// Write to this file; its extension selects the format. `-` writes GLB to stdout [default: no output]
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Replace outputs that exist
+    /// Replace existing outputs
     #[arg(long, requires = "output")]
     pub(crate) force: bool,
 }
@@ -55,12 +55,12 @@ impl BoneForm {
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Input")]
 pub(crate) struct Input {
-    /// Use this clip: its name, a unique part of its name, or its index from 0
+    /// Use this clip: its name, a unique part of its name, or its index from 0 [default: all]
     #[arg(long, value_name = "CLIP")]
     pub(crate) clip: Option<String>,
     #[command(flatten)]
     pub(crate) part: InputPart,
-    /// Use this frame as the rest pose, counted before --frames is applied; −1 is the last; rigs become frames
+    /// Use this frame as the rest pose, counted before --frames is applied; −1 is the last frame. Rigs are converted to frames [default: the rest pose of the input]
     #[arg(long, value_name = "K")]
     pub(crate) rest_frame: Option<isize>,
 }
@@ -69,13 +69,13 @@ pub(crate) struct Input {
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Input")]
 pub(crate) struct InputPart {
-    /// Use this mesh: its name or path, a unique part of its name, or a pattern with * and ?
+    /// Use this mesh: its name or path, a unique part of its name, or a pattern with * and ? [default: all]
     #[arg(long, value_name = "NAME")]
     pub(crate) mesh: Option<String>,
-    /// Use these frames: a half-open range from 0 as in Python; negative numbers count from the end
+    /// Use these frames: a half-open range from 0 as in Python; negative numbers count from the end [default: all]
     #[arg(long, value_name = "A:B[:STEP]", allow_hyphen_values = true)]
     pub(crate) frames: Option<FrameRange>,
-    /// Sample animation at this rate in frames per second; also the rate of files without one
+    /// Sample animations at this rate, in frames per second; also the rate of files that do not state one [default: the rate of the file, or 24]
     #[arg(long, value_name = "HZ", value_parser = frame_rate)]
     pub(crate) fps: Option<f64>,
     /// Read the faces of a point cache (pc2, mdd) from this mesh [default: the OBJ file of the same name]
@@ -100,7 +100,7 @@ impl Output {
         let same = |path: &Path| Some(path.canonicalize().ok()? == self.output.canonicalize().ok()?);
         if same(Path::new(input)) == Some(true) {
             let diagnostic = Diagnostic::new("the output is the same file as the input").in_file(input);
-            return Err(diagnostic.hint("choose another output: it would replace the model"));
+            return Err(diagnostic.hint("choose another output: this one would replace the model"));
         }
         self.check()
     }
@@ -150,7 +150,8 @@ impl InputPart {
     }
 }
 
-/// Rejects options that would have no effect: each is given or not, acts or not, has a name and a condition.
+/// Rejects options without effect. Each entry states whether the option is given, whether it has an effect, its name,
+/// and the condition for the effect.
 pub(crate) fn expect_effect<const N: usize>(options: [(bool, bool, &str, &str); N]) -> Result<(), Diagnostic> {
     match options.into_iter().find(|(given, acts, ..)| *given && !acts) {
         Some((_, _, option, condition)) => {

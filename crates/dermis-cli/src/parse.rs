@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_out_of_range_are_refused_with_the_range() {
+    fn numbers_out_of_range_are_rejected_with_the_range() {
         assert_eq!(count("-3").unwrap_err(), "it must be a whole number of at least 1");
         assert!(count("0").is_err() && count("2.5").is_err() && count("7") == Ok(7));
         assert!(positive("nan").is_err() && positive("0").is_err() && positive("1e-3") == Ok(1e-3));

@@ -27,7 +27,7 @@ pub(crate) fn check(target: &Path, options: &WriteOptions) -> Result<(), Diagnos
     match extension(target) {
         None => Ok(check_target(target, options)?),
         Some(extension) if SEVERAL_FILES.contains(&extension) => {
-            let message = format!("an output of .{extension} is several files, which stdout cannot take");
+            let message = format!("a .{extension} output consists of several files and cannot be written to stdout");
             Err(Diagnostic::new(message).hint("use --output=-.glb, or name a file"))
         }
         Some(_) => Spool::new(target).map(drop),

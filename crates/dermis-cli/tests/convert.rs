@@ -77,7 +77,7 @@ fn an_output_is_replaced_only_by_force() {
     sandbox.write("box.npz", &moving_box(2, 24.0));
     std::fs::write(sandbox.path("out.npz"), b"precious").unwrap();
     let said = sandbox.fail(&["convert", "box.npz", "out.npz"]);
-    assert_eq!(said, "error: the output exists already\n  --> out.npz\nhint: use --force to replace it\n");
+    assert_eq!(said, "error: the output already exists\n  --> out.npz\nhint: use --force to replace it\n");
     assert_eq!(std::fs::read(sandbox.path("out.npz")).unwrap(), b"precious");
     sandbox.succeed(&["convert", "box.npz", "out.npz", "--force"]);
     assert_eq!(first_xs(&sandbox.read("out.npz")), [0.0, 1.0]);
@@ -87,7 +87,7 @@ fn an_output_is_replaced_only_by_force() {
 fn rejects_an_existing_output_before_reading_the_input() {
     let sandbox = Sandbox::new();
     std::fs::write(sandbox.path("out.npz"), b"precious").unwrap();
-    assert!(sandbox.fail(&["convert", "missing.npz", "out.npz"]).contains("the output exists already"));
+    assert!(sandbox.fail(&["convert", "missing.npz", "out.npz"]).contains("the output already exists"));
 }
 
 #[test]
@@ -145,9 +145,9 @@ fn rejects_unwritable_outputs_with_a_hint() {
     for (output, expected) in [
         (
             "out.xyz",
-            format!("error: '.xyz' is not the extension of a format that dermis writes\n  --> out.xyz\n{extensions}"),
+            format!("error: '.xyz' is not the extension of a format that can be written\n  --> out.xyz\n{extensions}"),
         ),
-        ("out", format!("error: the output's name has no extension that names its format\n  --> out\n{extensions}")),
+        ("out", format!("error: the name of the output has no extension that identifies its format\n  --> out\n{extensions}")),
         ("out.bvh", format!("error: '.bvh' files are read but not written\n  --> out.bvh\n{extensions}")),
         (
             "no/such/out.npz",

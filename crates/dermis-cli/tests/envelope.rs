@@ -163,7 +163,7 @@ fn rejects_inputs_that_do_not_belong_together() {
     let other = error(&["--targets", "sample:gallop"]);
     assert!(other.contains("do not match") && other.contains("hint:"), "{other}");
     assert!(error(&["--pose-times", "1,2"]).contains("2 times"));
-    assert!(error(&["--frames", "200:300"]).contains("leaves no pose"));
+    assert!(error(&["--frames", "200:300"]).contains("contains no pose"));
     assert!(error(&["--pose-weight", "7=-1"]).contains("invalid weight -1"));
     assert!(error(&["--smoothness=-1"]).contains("must be 0 or more"));
     assert!(error(&["--clip", "nothing"]).contains("nothing"));

@@ -53,7 +53,7 @@ fn an_input_truncated_or_written_again_meanwhile_is_an_error_or_a_whole_result()
 }
 
 #[test]
-fn a_small_archive_that_inflates_to_gigabytes_is_refused_within_the_limit_of_memory() {
+fn a_small_archive_that_inflates_to_gigabytes_is_rejected_within_the_limit_of_memory() {
     let sandbox = Sandbox::new();
     // 600 MiB of zeros in one compressed array.
     let path = sandbox.path("bomb.npz");
@@ -182,7 +182,7 @@ impl Crc {
 }
 
 #[test]
-fn large_files_of_zeros_and_sparse_files_are_refused_at_once() {
+fn large_files_of_zeros_and_sparse_files_are_rejected_at_once() {
     let sandbox = Sandbox::new();
     for extension in ["usd", "fbx", "obj", "glb", "npz", "abc"] {
         let name = format!("zeros.{extension}");
@@ -326,7 +326,7 @@ fn names_with_escape_sequences_are_escaped_in_terminal_and_report() {
             "a name is part of the page"
         );
     } else {
-        assert!(outcome.stderr.contains("no page"), "{}", outcome.stderr);
+        assert!(outcome.stderr.contains("does not contain the page"), "{}", outcome.stderr);
     }
 }
 

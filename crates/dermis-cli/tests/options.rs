@@ -67,6 +67,20 @@ fn rejects_options_without_effect_and_names_the_missing_option() {
 }
 
 #[test]
+fn every_command_that_reads_meshes_corrects_their_units() {
+    let sandbox = Sandbox::new();
+    let commands = "inspect, convert, skin, volume, wrinkle, lod, pose, report, view, envelope train, envelope validate, \
+                    tissue build";
+    for command in commands.split(", ") {
+        let words: Vec<&str> = command.split(' ').chain(["--help"]).collect();
+        let help = sandbox.succeed(&words).stdout;
+        for option in ["--scale <FACTOR>", "--units <UNIT>", "--up <AXIS>"] {
+            assert!(help.contains(option), "{command}: no {option} in {help}");
+        }
+    }
+}
+
+#[test]
 fn subcommands_have_manual_pages() {
     let sandbox = Sandbox::new();
     for words in [["tissue", "build"], ["tissue", "simulate"], ["envelope", "train"]] {

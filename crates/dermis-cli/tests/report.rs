@@ -26,7 +26,7 @@ fn sandbox() -> Sandbox {
 
 /// Returns whether this build has a page; prints a message if not.
 fn has_page(outcome: &Outcome) -> bool {
-    let missing = outcome.stderr.contains("has no page");
+    let missing = outcome.stderr.contains("does not contain the page");
     if missing {
         eprintln!("skipped: the page was not built");
     }
@@ -49,7 +49,24 @@ fn a_report_has_the_measures_and_is_one_file() {
     assert_eq!((fit["rms_by_frame"].as_array().unwrap().len(), report["points"].as_u64()), (4, Some(8)));
     let html = std::fs::read_to_string(sandbox.path("fit.html")).unwrap();
     assert!(html.starts_with("<!doctype html>") && html.contains("fit.glb") && !html.contains("src=\"http"));
-    assert!(sandbox.fail(&asked).contains("exists already"));
+    assert!(sandbox.fail(&asked).contains("already exists"));
+}
+
+#[test]
+fn the_motion_of_a_report_is_brought_to_the_units_of_the_fits() {
+    let sandbox = sandbox();
+    let scaled = dermis::io::ReadOptions { scale: Some(100.0), ..dermis::io::ReadOptions::default() };
+    let scene = dermis::io::read(sandbox.path("box.npz").to_str().unwrap(), &scaled).unwrap();
+    sandbox.write("large.npz", &scene);
+    let report = |asked: &[&str]| {
+        let outcome =
+            sandbox.run(&[&["report", "fit.glb", "-o", "x.html", "--force", "--format", "json"], asked].concat());
+        has_page(&outcome)
+            .then(|| outcome.json()["report"]["fits"][0]["measures"]["max_error_percent"].as_f64().unwrap())
+    };
+    let Some(plain) = report(&["--sequence", "box.npz"]) else { return };
+    let corrected = report(&["--sequence", "large.npz", "--scale", "0.01"]).unwrap();
+    assert!((corrected - plain).abs() < 1e-3, "{corrected} is not {plain}");
 }
 
 #[test]
@@ -87,7 +104,7 @@ fn rejects_an_unwritable_output_before_serving() {
     let outcome = sandbox.run(&["view", "fit.glb", "--no-open", "-o", "box.npz"]);
     if has_page(&outcome) {
         assert_eq!(outcome.code, 2);
-        assert!(outcome.stderr.contains("exists already"), "{}", outcome.stderr);
+        assert!(outcome.stderr.contains("already exists"), "{}", outcome.stderr);
         let error = sandbox.fail(&["view", "fit.glb", "--no-open", "-o", "/proc/x.glb"]);
         assert!(!cfg!(target_os = "linux") || error.contains("cannot be written"), "{error}");
         let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

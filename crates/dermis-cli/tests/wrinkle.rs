@@ -180,7 +180,7 @@ fn rejects_invalid_inputs_with_a_message() {
     sandbox.write("rewired.npz", &pulled(sheet(&[[5, 6, 90]]), 0.1));
     for (more, expected) in [
         (["--rest", "other.npz"], "the rest shape has 8 points, but the cloth has 169"),
-        (["--rest", "rewired.npz"], "triangle 288 of the rest shape has other points"),
+        (["--rest", "rewired.npz"], "triangle 288 differs between the rest shape and the cloth"),
         (["--rest", "uv"], "no UVs"),
         (["--min-radius", "-1"], "must be positive"),
         (["--coarsen", "100000"], "invalid number of triangles 100000"),

@@ -1,31 +1,33 @@
 //! Bound on the memory that reading a file may use.
 //!
-//! A few bytes can claim billions of elements. Readers check what lies in the file against the file's length, and
-//! take what has no bytes of its own (a zero-filled accessor, a decompressed array, a sampled clip) from a budget that
-//! grows with the file, up to a limit of the process ([`set_max_memory`]).
+//! A few bytes can claim billions of elements. Readers compare stored data with the length of the file. Memory for data
+//! that is not stored in full (a zero-filled accessor, a decompressed array, a sampled clip) is taken from a budget
+//! that grows with the file, up to a limit of the process ([`set_max_memory`]).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Error, ErrorKind};
 
-/// The largest expansion that deflate can reach is 1032:1; no other compression we read exceeds it.
+/// The largest expansion that deflate can reach is 1032:1; no other supported compression exceeds it.
 const BYTES_PER_FILE_BYTE: u64 = 1032;
-/// Bytes that even the smallest file may use, so that a tiny rig can have a long clip.
+/// Bytes that even the smallest file can use, so that a tiny rig can have a long clip.
 const FLOOR_BYTES: u64 = 256 << 20;
-/// Beyond the limit of the process, a large file may still use this many times its size: the usual range of compression.
+/// Beyond the limit of the process, a large file can still use this many times its size, the usual range of
+/// compression.
 const USUAL_EXPANSION: u64 = 8;
 /// Default of [`max_memory`]: 2 GiB.
 pub const DEFAULT_MAX_MEMORY: u64 = 2 << 30;
 
 static MAX_MEMORY: AtomicU64 = AtomicU64::new(DEFAULT_MAX_MEMORY);
 
-/// The bytes that a reader may still allocate beyond the file's own.
+/// Bytes that a reader can still allocate in addition to those of the file.
 #[derive(Debug, Clone)]
 pub struct Budget {
     left: u64,
 }
 
-/// Limit of this process for the size of a file that is read whole, and for what a small file may inflate to, in bytes.
+/// Limit of this process for the size of a file that is read into memory, and for the decompressed size of a small
+/// file, in bytes.
 pub fn max_memory() -> u64 {
     MAX_MEMORY.load(Ordering::Relaxed)
 }
@@ -35,10 +37,10 @@ pub fn set_max_memory(bytes: u64) {
     MAX_MEMORY.store(bytes, Ordering::Relaxed);
 }
 
-/// Error of `what`, which would take more than the `allowed` bytes.
+/// Error for `what`, which would need more than `allowed` bytes.
 pub(crate) fn too_large(what: &str, asked: u64, allowed: u64) -> Error {
     Error::from(ErrorKind::TooLarge { what: what.to_owned(), asked, allowed })
-        .with_hint(format!("the limit of memory is {} MiB; raise it if the file is trusted", max_memory() >> 20))
+        .with_hint(format!("the memory limit is {} MiB; raise it if the file is trusted", max_memory() >> 20))
 }
 
 impl Budget {
@@ -50,7 +52,7 @@ impl Budget {
         Self { left: left.min(ceiling.max(file_bytes)) }
     }
 
-    /// Takes the room of `count` elements of `element_bytes` bytes, or reports that `what` is too large.
+    /// Reserves `count` elements of `element_bytes` bytes, or returns the error that `what` is too large.
     pub fn take(&mut self, what: &str, count: usize, element_bytes: usize) -> Result<(), Error> {
         let asked = (count as u64).saturating_mul(element_bytes as u64);
         if asked > self.left {

@@ -1,4 +1,4 @@
-//! Colours between the two ways of storing them: linear light (glTF, and our layouts) and sRGB (OBJ, PLY).
+//! Conversion of colours between linear light (glTF, and layouts of dermis) and sRGB (OBJ, PLY).
 
 use glam::Vec4;
 

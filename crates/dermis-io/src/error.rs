@@ -10,8 +10,8 @@ use dermis_mesh::{MeshError, RigError, SequenceError};
 
 /// Error of a file: its kind, location, and a hint.
 ///
-/// `Display` is the headline alone; [`Error::path`], [`Error::location`], [`Error::details`] and [`Error::hint`] carry
-/// the rest as data.
+/// `Display` prints only the headline; [`Error::path`], [`Error::location`], [`Error::details`] and [`Error::hint`]
+/// return the rest as data.
 #[derive(Debug)]
 pub struct Error(Box<Inner>);
 
@@ -28,15 +28,15 @@ struct Inner {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The operating system refused.
+    /// Error of the operating system.
     #[error("{0}")]
     Io(#[from] std::io::Error),
-    /// The file ends before its contents do.
+    /// The file is truncated.
     #[error("the file is truncated: {what} needs {needed} bytes, {available} are left")]
     Truncated {
         /// The part that was being read.
         what: String,
-        /// Number of bytes that it takes.
+        /// Number of bytes required.
         needed: u64,
         /// Number of bytes that are left.
         available: u64,
@@ -44,7 +44,7 @@ pub enum ErrorKind {
     /// The contents contradict the format.
     #[error("{0}")]
     Malformed(String),
-    /// The contents are valid, but of a kind that is not supported.
+    /// The contents are valid, but not supported.
     #[error("{0}")]
     Unsupported(String),
     /// The file requires more memory than its size justifies.
@@ -52,9 +52,9 @@ pub enum ErrorKind {
     TooLarge {
         /// The part that was being read.
         what: String,
-        /// Number of bytes that it would take.
+        /// Number of bytes that it would need.
         asked: u64,
-        /// Number of bytes that the reader may still use.
+        /// Number of bytes that the reader can still use.
         allowed: u64,
     },
     /// The number of points changes within an animation.
@@ -74,27 +74,27 @@ pub enum ErrorKind {
         frame: usize,
     },
     /// The output exists.
-    #[error("the output exists already")]
+    #[error("the output already exists")]
     Exists,
     /// The work was stopped by its observer.
-    #[error("stopped before the output was whole; nothing was written")]
+    #[error("stopped before the output was complete; nothing was written")]
     Stopped,
-    /// The arrays read do not make a mesh.
+    /// The arrays do not form a valid mesh.
     #[error("{0}")]
     Mesh(#[from] MeshError),
-    /// The frames read do not make a sequence.
+    /// The frames do not form a valid sequence.
     #[error("{0}")]
     Sequence(#[from] SequenceError),
-    /// The joints read do not make a rig.
+    /// The joints do not form a valid rig.
     #[error("{0}")]
     Rig(#[from] RigError),
-    /// The arrays read do not make a body model.
+    /// The arrays do not form a valid body model.
     #[error("{0}")]
     Body(#[from] BodyError),
     /// A stored layer is invalid.
     #[error("{0}")]
     Deformer(#[from] DeformerError),
-    /// The objects do not make one, which the format needs.
+    /// The objects cannot be merged into one, as the format requires.
     #[error("{0}")]
     Merge(#[from] MergeError),
 }
@@ -105,23 +105,23 @@ impl Error {
         ErrorKind::Malformed(what.into()).into()
     }
 
-    /// The contents are of a kind that is not supported.
+    /// The contents are not supported.
     pub fn unsupported(what: impl Into<String>) -> Self {
         ErrorKind::Unsupported(what.into()).into()
     }
 
-    /// The file ends before its contents do.
+    /// The file is truncated.
     pub fn truncated(what: impl Into<String>, needed: u64, available: u64) -> Self {
         ErrorKind::Truncated { what: what.into(), needed, available }.into()
     }
 
-    /// Names the file, unless a deeper caller has named one.
+    /// Sets the file, unless it is already set.
     pub fn in_file(mut self, path: impl AsRef<Path>) -> Self {
         self.0.path.get_or_insert_with(|| path.as_ref().to_path_buf());
         self
     }
 
-    /// Names the location inside the file (an object's path, an accessor, a line), unless a deeper caller has.
+    /// Sets the location inside the file (the path of an object, an accessor, a line), unless it is already set.
     pub fn at(mut self, location: impl Into<String>) -> Self {
         self.0.location.get_or_insert_with(|| location.into());
         self
@@ -133,13 +133,13 @@ impl Error {
         self
     }
 
-    /// Adds a hint how to fix it, unless a deeper caller has.
+    /// Sets a hint on how to fix the problem, unless it is already set.
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.0.hint.get_or_insert_with(|| hint.into());
         self
     }
 
-    /// The error of a sequence whose frame `frame` cannot be read.
+    /// Error of a sequence whose frame `frame` cannot be read.
     pub(crate) fn of_frame(self, frame: usize) -> SequenceError {
         SequenceError::Source { frame, cause: Box::new(self) }
     }
@@ -159,12 +159,12 @@ impl Error {
         self.0.location.as_deref()
     }
 
-    /// More lines about it.
+    /// Further lines of the message.
     pub fn details(&self) -> &[String] {
         &self.0.details
     }
 
-    /// Hint how to fix it.
+    /// Hint on how to fix the problem.
     pub fn hint(&self) -> Option<&str> {
         self.0.hint.as_deref()
     }

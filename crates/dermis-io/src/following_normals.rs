@@ -1,9 +1,9 @@
 //! Normals that follow a moving mesh.
 //!
-//! A file holds the normals of the rest pose alone, but a client shades every frame with what the frame states. Let `g`
-//! be the area-weighted sum of the faces' normals around a corner, over those faces that share the corner's normal (so
-//! that hard edges stay hard). The shortest turn from `g` at rest to `g` in the frame turns the normal: it stays what
-//! it was if nothing has moved, and keeps how it was bent away from the faces.
+//! A file contains only the normals of the rest pose, but clients need normals for every frame. Let `g` be the
+//! area-weighted sum of the faces' normals around a corner, over those faces that share the corner's normal (so that
+//! hard edges stay hard). The shortest rotation from `g` at rest to `g` in the frame is applied to the normal: it is
+//! unchanged without motion, and keeps its deviation from the face normals.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use glam::{Quat, Vec3};
 #[derive(Debug)]
 pub(crate) struct FollowingNormals {
     normals: Vec<Vec3>,
-    /// The faces of which corners turn together, by value of normal.
+    /// Groups of faces whose corners share a normal, by index of the normal.
     value_groups: Vec<u32>,
     corner_groups: Vec<u32>,
     rest_directions: Vec<Vec3>,
@@ -25,7 +25,7 @@ impl FollowingNormals {
     pub(crate) fn new(mesh: &PolygonMesh) -> Option<Self> {
         let data = mesh.normals.as_ref()?;
         let mut groups: HashMap<(u32, [u32; 3]), u32> = HashMap::new();
-        // Values that no corner uses belong to the group after the last.
+        // Values that no corner uses belong to an additional last group.
         let mut value_groups = vec![u32::MAX; data.values.len()];
         let mut corner_groups = Vec::with_capacity(data.indices.len());
         for (&point, &value) in mesh.polygons.corners.iter().zip(&data.indices) {
@@ -89,7 +89,7 @@ mod tests {
         };
         let following = FollowingNormals::new(&mesh).unwrap();
         assert_eq!(following.of_frame(&mesh, &mesh.points), [Vec3::Z, bent]);
-        // A rotation by 90° about y takes z to x.
+        // A rotation by 90° about y maps z to x.
         let rotation = Quat::from_rotation_y(std::f32::consts::FRAC_PI_2);
         let points: Vec<Vec3> = mesh.points.iter().map(|&point| rotation * point).collect();
         let normals = following.of_frame(&mesh, &points);

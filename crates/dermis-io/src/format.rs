@@ -1,7 +1,7 @@
-//! The formats: one table from which reading, writing, help texts and documentation take their lists.
+//! Table of formats, the source of all lists in reading, writing, help texts and documentation.
 //!
-//! Each format is a Cargo feature. A format that is not compiled in keeps its row, so that a file of it is answered
-//! with the name of the feature.
+//! Each format is a Cargo feature. A format that is not compiled in keeps its row, so that the error for such a file
+//! can name the feature.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ pub struct Format {
     pub id: &'static str,
     /// Name in texts.
     pub name: &'static str,
-    /// Cargo feature of this crate and of `dermis` that compiles it in.
+    /// Cargo feature of this crate and of `dermis` that enables it.
     pub feature: &'static str,
     /// Extensions of files that are read.
     pub extensions: &'static [&'static str],
@@ -39,7 +39,7 @@ pub struct Format {
     pub(crate) frame_readers: Option<FrameReaders>,
 }
 
-/// Parts of a scene that a format keeps beside points and faces.
+/// Parts of a scene that a format stores in addition to points and faces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a separate property of a format")]
 pub struct Holds {
@@ -49,7 +49,7 @@ pub struct Holds {
     pub layers: bool,
     /// Several frames in one file.
     pub motion: bool,
-    /// Faces; without this they are read from and written to a file beside.
+    /// Faces; otherwise they are in a separate file of the same name.
     pub faces: bool,
     /// Tetrahedra.
     pub tets: bool,
@@ -86,14 +86,14 @@ pub(crate) type Reader = fn(&Input, &ReadOptions) -> Result<Scene, Error>;
 /// A function that reads the points and the polygons over points of one frame.
 pub(crate) type FrameReader = fn(&[u8]) -> Result<(Vec<Vec3>, Polygons), Error>;
 
-/// Readers of files of one frame each: of the first as a scene, and of the points of each.
+/// Readers of files that contain one frame: of the first file as a scene, and of the points of each file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FrameReaders {
     pub first: Reader,
     pub each: FrameReader,
 }
 
-/// A function that writes a scene, or the one object of a scene whose objects have been merged.
+/// A function that writes a scene, or the only object of a scene after merging.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Writer {
     Scene(fn(&Scene, &mut Job<'_>) -> Result<(), Error>),
@@ -114,7 +114,7 @@ macro_rules! if_feature {
     }};
 }
 
-/// All formats, in the order in which lists name them.
+/// All formats, in the order of lists.
 pub static FORMATS: [Format; 14] = [
     Format {
         id: "gltf",
@@ -123,7 +123,7 @@ pub static FORMATS: [Format; 14] = [
         extensions: &["glb", "gltf"],
         written_extensions: &["glb", "gltf"],
         reads: "meshes, skins, morph targets, animation; sparse, quantized, meshopt and Draco compressed",
-        writes: "all of it; bones with shear as nested nodes, exact in every viewer; layers",
+        writes: "the same, uncompressed; bones with shear as nested nodes, exact in every viewer; layers",
         holds: Holds {
             rig: true,
             layers: true,
@@ -180,7 +180,7 @@ pub static FORMATS: [Format; 14] = [
         extensions: &["fbx"],
         written_extensions: &["fbx"],
         reads: "meshes, skin clusters, blend shapes, animation",
-        writes: "binary 7.5: the same, with materials, textures and several takes; shear as nested nodes if asked",
+        writes: "binary 7.5: the same, with materials, textures and several takes; shear as nested nodes on request",
         holds: Holds {
             rig: true,
             motion: true,
@@ -200,7 +200,7 @@ pub static FORMATS: [Format; 14] = [
         feature: "bvh",
         extensions: &["bvh"],
         written_extensions: &[],
-        reads: "skeletons with their motion, channels in any order",
+        reads: "skeletons and their motion, with channels in any order",
         writes: "",
         holds: Holds::NONE,
         reader: if_feature!("bvh", bvh::read),
@@ -276,8 +276,8 @@ pub static FORMATS: [Format; 14] = [
         feature: "point-cache",
         extensions: &["pc2"],
         written_extensions: &["pc2"],
-        reads: "moving points; the faces from an OBJ file beside or a given mesh",
-        writes: "moving points, with that OBJ file",
+        reads: "animated points; faces from the OBJ file of the same name or from a given mesh",
+        writes: "animated points, with an OBJ file for the faces",
         holds: Holds { motion: true, surface: true, materials: true, faces: false, ..Holds::NONE },
         reader: if_feature!("point-cache", pc2::read),
         writer: if_feature!("point-cache", Writer::Object(pc2::write)),
@@ -289,8 +289,8 @@ pub static FORMATS: [Format; 14] = [
         feature: "point-cache",
         extensions: &["mdd"],
         written_extensions: &["mdd"],
-        reads: "moving points; the faces from an OBJ file beside or a given mesh",
-        writes: "moving points, with that OBJ file",
+        reads: "animated points; faces from the OBJ file of the same name or from a given mesh",
+        writes: "animated points, with an OBJ file for the faces",
         holds: Holds { motion: true, surface: true, materials: true, faces: false, ..Holds::NONE },
         reader: if_feature!("point-cache", mdd::read),
         writer: if_feature!("point-cache", Writer::Object(mdd::write)),
@@ -329,7 +329,7 @@ pub static FORMATS: [Format; 14] = [
         extensions: &["node", "ele"],
         written_extensions: &["node", "ele"],
         reads: "tetrahedra, from the pair of files",
-        writes: "tetrahedra, as the pair of files",
+        writes: "tetrahedra, as a pair of files",
         holds: Holds { tets: true, ..Holds::NONE },
         reader: if_feature!("tetgen", tetgen::read),
         writer: if_feature!("tetgen", Writer::Object(tetgen::write)),
@@ -338,13 +338,13 @@ pub static FORMATS: [Format; 14] = [
 ];
 
 impl Format {
-    /// Format that the extension of `path` names.
+    /// Format of the extension of `path`.
     pub fn of_path(path: &Path) -> Result<&'static Self, Error> {
         let extension = extension_of(path);
         FORMATS.iter().find(|format| format.extensions.contains(&extension.as_str())).ok_or_else(|| {
             let message = match extension.as_str() {
-                "" => "the name has no extension that names its format".to_owned(),
-                _ => format!("'.{extension}' is not the extension of a format that dermis knows"),
+                "" => "the name has no extension that identifies its format".to_owned(),
+                _ => format!("'.{extension}' is not the extension of a supported format"),
             };
             let known: Vec<&str> = FORMATS.iter().flat_map(|format| format.extensions).copied().collect();
             Error::unsupported(message).in_file(path).with_hint(format!("known extensions: {}", known.join(" ")))
@@ -356,7 +356,7 @@ impl Format {
         self.reader.is_some()
     }
 
-    /// Returns whether a file holds one object only, so that several are merged.
+    /// Returns whether a file contains only one object, so that several are merged.
     pub fn is_single_object(&self) -> bool {
         matches!(self.writer, Some(Writer::Object(_)))
     }
@@ -366,15 +366,15 @@ impl Format {
         matches!(self.feature, "obj" | "ply")
     }
 
-    /// Returns whether frames are read from the file one by one, so that it can be larger than memory.
+    /// Returns whether frames are read from the file one by one, so that the file can be larger than memory.
     pub(crate) fn is_streamed(&self) -> bool {
         matches!(self.id, "npz" | "alembic" | "pc2" | "mdd")
     }
 
-    /// The error that the format is not compiled in.
+    /// Error of a format that is not compiled in.
     pub(crate) fn not_compiled_in(&self) -> Error {
         let (name, feature) = (self.name, self.feature);
-        Error::unsupported(format!("this build of dermis has no {name} format"))
+        Error::unsupported(format!("this build of dermis does not support {name}"))
             .with_hint(format!("build it with the Cargo feature '{feature}'"))
     }
 }
@@ -384,12 +384,12 @@ pub(crate) fn extension_of(path: &Path) -> String {
     path.extension().and_then(|extension| extension.to_str()).unwrap_or_default().to_ascii_lowercase()
 }
 
-/// Extensions of the files that [`crate::write()`] makes.
+/// Extensions of the files that [`crate::write()`] can write.
 pub fn writable_extensions() -> Vec<&'static str> {
     FORMATS.iter().flat_map(|format| format.written_extensions).copied().collect()
 }
 
-/// Extensions of the files that [`crate::read`] takes.
+/// Extensions of the files that [`crate::read`] can read.
 pub fn readable_extensions() -> Vec<&'static str> {
     FORMATS.iter().flat_map(|format| format.extensions).copied().collect()
 }

@@ -1,13 +1,14 @@
-//! Frame rates: what a file states, what its times imply, and what is assumed if it is silent.
+//! Frame rates: stated by a file, derived from its times, or assumed.
 
 use dermis_mesh::Note;
 use dermis_mesh::sequence::DEFAULT_FRAME_RATE_HZ;
 
 use crate::options::ReadOptions;
 
-/// Times may stray this fraction of a frame from their grid: f32 seconds of an hour-long take still pass.
+/// Tolerated deviation of times from their grid, as a fraction of a frame: f32 seconds of an hour-long take are within
+/// it.
 const STRAY_FRAMES: f64 = 0.02;
-/// A rate this close to a whole number (relative) is that number; 29.97 is twenty times farther from 30.
+/// Relative distance within which a rate is rounded to a whole number; 29.97 is twenty times farther from 30.
 const SNAP: f64 = 5e-5;
 
 /// The rate to use for a file that states none: the caller's, or 24 with a note.
@@ -35,12 +36,12 @@ pub(crate) fn of_times_or_assumed(times: &[f64], options: &ReadOptions, notes: &
         return (rate, start);
     }
     if times.len() > 1 {
-        notes.push(Note::new("the file's times are not evenly spaced; frames are taken as if they were"));
+        notes.push(Note::new("the times of the frames are not evenly spaced; even spacing is assumed"));
     }
     (assumed(options, notes), times.first().copied().filter(|start| start.is_finite()).unwrap_or(0.0))
 }
 
-/// A rate that is whole but for rounding, whole.
+/// Rounds a rate that is a whole number up to rounding errors.
 pub(crate) fn snapped(rate: f64) -> f64 {
     let whole = rate.round();
     if whole > 0.0 && (rate - whole).abs() <= SNAP * whole { whole } else { rate }

@@ -1,9 +1,9 @@
 //! Gmsh `.msh` files: versions 2.2 and 4.1, text and binary (little-endian), tetrahedra or a surface. Written as text
 //! 2.2, which every reader supports.
 //!
-//! `$Nodes` and `$Elements` are read; nodes have tags of their own, which need not count up. Of elements, triangles
-//! (2), quadrangles (3) and tetrahedra (4, and the corners of the second-order 11) are taken; others and the other
-//! sections are skipped. Text and binary differ in the encoding of numbers only, so one parser serves both.
+//! `$Nodes` and `$Elements` are read; nodes are identified by tags, which need not be consecutive. Triangles (2),
+//! quadrangles (3) and tetrahedra (4, and the corners of second-order 11) are read; other elements and sections are
+//! skipped. Text and binary differ in the encoding of numbers only, so one parser serves both.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
@@ -38,7 +38,7 @@ pub(crate) fn read(input: &Input, _options: &ReadOptions) -> Result<Scene, Error
     Ok(Scene { objects: vec![contents.mesh.into_object(&input.name)?], notes, ..Scene::default() })
 }
 
-/// The numbers of a section.
+/// Reader of the numbers of a section.
 enum Numbers<'a> {
     Text(Tokenizer<'a>),
     Binary(&'a [u8]),
@@ -79,7 +79,7 @@ impl Numbers<'_> {
         Ok(Vec3::from([self.double()?, self.double()?, self.double()?].map(|number| number as f32)))
     }
 
-    /// A count that was read, if that many rows of `width` numbers of at least 4 binary bytes can still come.
+    /// A count, if the remaining bytes suffice for that many rows of `width` numbers of at least 4 bytes.
     fn rows(&self, count: i64, width: usize) -> Result<usize, Error> {
         let count = usize::try_from(count).map_err(|_| Error::malformed(format!("{count} is not a count")))?;
         match self {
@@ -141,7 +141,7 @@ impl Contents {
                 contents.elements_4(&mut elements, element_count).map_err(|error| error.at("$Elements"))?;
             }
             _ => {
-                return Err(Error::unsupported(format!("version {version} is not read"))
+                return Err(Error::unsupported(format!("version {version} is not supported"))
                     .with_hint("save it as version 2.2 or 4.1"));
             }
         }
@@ -231,11 +231,11 @@ impl Contents {
         Ok(())
     }
 
-    /// Takes one element of the type `kind`, whose nodes `next` gives.
+    /// Adds one element of the type `kind`, whose nodes are returned by `next`.
     fn element(&mut self, kind: i64, mut next: impl FnMut() -> Result<i64, Error>) -> Result<(), Error> {
         let count = usize::try_from(kind).ok().and_then(|kind| ELEMENT_NODES.get(kind)).copied().unwrap_or(0);
         if count == 0 {
-            return Err(Error::unsupported(format!("elements of type {kind} are not known")));
+            return Err(Error::unsupported(format!("unknown element type {kind}")));
         }
         let mut nodes = [0; 27];
         for node in &mut nodes[..count] {
@@ -270,7 +270,7 @@ fn section<'a>(bytes: &'a [u8], name: &str) -> Option<&'a [u8]> {
     Some(&body[..length])
 }
 
-/// The integer 1 follows the header's line.
+/// The integer 1 follows the header line.
 fn check_byte_order(header: &[u8]) -> Result<(), Error> {
     let line = header.iter().position(|&byte| byte == b'\n').map_or(header.len(), |end| end + 1);
     match header.get(line..line + 4) {

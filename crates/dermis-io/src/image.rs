@@ -1,7 +1,7 @@
 //! Grey images of numbers: PNG, read and written with 16 bits, and half-float `OpenEXR`, written only.
 //!
-//! PNG holds values between two bounds that the caller must state elsewhere; EXR holds them as they are, in one
-//! uncompressed channel `Y`, which is a page and needs no library.
+//! PNG stores values between two bounds that the caller must store elsewhere; EXR stores the values unchanged, in one
+//! uncompressed channel `Y`, which needs no library.
 
 use std::io::{BufRead, Seek};
 
@@ -19,7 +19,7 @@ pub struct Grey {
 }
 
 impl Grey {
-    /// Reads a PNG of any kind; colours count by their mean, transparency not at all.
+    /// Reads a PNG of any type; colours are averaged, transparency is ignored.
     pub fn read_png(source: impl BufRead + Seek) -> Result<Self, png::DecodingError> {
         let mut decoder = png::Decoder::new(source);
         decoder.set_transformations(png::Transformations::EXPAND);

@@ -1,4 +1,4 @@
-//! A file that is being read: its bytes, its name, and the folder in which it may name others.
+//! A file that is being read: its bytes, its name, and the folder with the files that it can reference.
 
 use std::path::{Path, PathBuf};
 
@@ -9,14 +9,14 @@ use crate::mapped::Mapped;
 #[derive(Debug, Clone)]
 pub(crate) struct Input {
     pub bytes: Mapped,
-    /// Name of the contents, unless the file states another.
+    /// Name of the contents, unless the file contains another.
     pub name: String,
     /// The file itself; `None` if the contents are in memory and have no neighbours.
     pub path: Option<PathBuf>,
 }
 
 impl Input {
-    /// The file `path`. A large file is mapped if `can_map`, which is for formats that are read piece by piece.
+    /// The file `path`. A large file is mapped if `can_map` is set, for formats that are read in parts.
     pub(crate) fn open(path: &Path, can_map: bool) -> Result<Self, Error> {
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         Ok(Self { bytes: Mapped::open(path, can_map)?, name, path: Some(path.to_path_buf()) })
@@ -28,7 +28,7 @@ impl Input {
     }
 }
 
-/// Name of the clip `index` of a file if it has none of its own.
+/// Name of the clip `index` of a file if the file does not name it.
 pub(crate) fn clip_name(index: usize) -> String {
     format!("clip_{index}")
 }

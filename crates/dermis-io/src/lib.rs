@@ -1,9 +1,8 @@
-//! Files in and out: one folder or file and one Cargo feature per format, one [`read`] and one [`write()`] for all of
-//! them.
+//! Reading and writing of files: one module and one Cargo feature per format, with a common [`read`] and [`write()`].
 //!
-//! [`FORMATS`] lists the formats. Every reader takes bytes it does not trust: it checks each count against the bytes
-//! that are there before it allocates ([`budget`]), never panics, and ends. Every writer puts its files beside the
-//! target and renames them when they are whole ([`output`]).
+//! [`FORMATS`] lists the formats. Readers accept untrusted bytes: they check each count against the available bytes
+//! before they allocate ([`budget`]), never panic, and always terminate. Writers create temporary files next to the
+//! target and rename them when they are complete ([`output`]).
 
 #![cfg_attr(not(feature = "all"), allow(dead_code, unused_imports, reason = "parts that only some formats use"))]
 
@@ -69,6 +68,8 @@ mod write;
 
 pub use error::{Error, ErrorKind};
 pub use format::{FORMATS, Format, Holds, readable_extensions, writable_extensions};
+#[cfg(feature = "gltf")]
+pub use gltf::pack::{PackedGlb, Packing, pack_glb};
 pub use numbered::frame_numbers;
 pub use options::{ReadOptions, WriteOptions};
 pub use output::Written;

@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::error::Error;
 use crate::format::Format;
 
-/// Smaller files are read at once: their reader has the better message.
+/// Smaller files are read directly: their readers have more specific messages.
 const MIN_CHECKED_BYTES: u64 = 16 << 20;
 const HEAD_BYTES: u64 = 64;
 
@@ -23,7 +23,7 @@ pub(crate) fn check(format: &Format, path: &Path) -> Result<(), Error> {
     if fits(format.id, &head) {
         return Ok(());
     }
-    let message = format!("the file does not begin like a file of {}", format.name);
+    let message = format!("the file does not begin like a {} file", format.name);
     Err(Error::malformed(message).in_file(path).with_hint("check the extension, or copy or export the file again"))
 }
 
@@ -55,7 +55,7 @@ mod tests {
         for format in &FORMATS {
             for extension in format.extensions {
                 let path = folder.path().join("zeros").with_extension(extension);
-                // 10 GiB that take no room on the disk.
+                // A sparse file of 10 GiB, which uses no disk space.
                 File::create(&path).unwrap().set_len(10 << 30).unwrap();
                 let began = std::time::Instant::now();
                 let error = check(format, &path).unwrap_err();

@@ -1,8 +1,8 @@
-//! Bytes of a file: a private copy, or a map if the file is large and its format is read piece by piece.
+//! Bytes of a file: a private copy, or a memory map if the file is large and its format is read in parts.
 //!
-//! Another program can truncate or rewrite a file while it is read. A private copy does not change; its size and time are
-//! compared before and after copying. Of a mapped file, frames are read with positioned reads or after
-//! [`Mapped::revalidate`]: touching a page that no longer exists would end the process.
+//! Another program can truncate or rewrite a file while it is read. A private copy does not change; its size and time
+//! are compared before and after copying. Frames of a mapped file are read with positioned reads or after
+//! [`Mapped::revalidate`]: access to a page that no longer exists would end the process.
 
 #![allow(unsafe_code, reason = "mapping a file is unsafe by nature; this module is the only place that does it")]
 
@@ -23,7 +23,7 @@ use crate::error::Error;
 #[derive(Debug, Clone)]
 pub(crate) struct Mapped(Arc<Bytes>);
 
-/// Files up to this size are copied, also those of formats that can be mapped.
+/// Files up to this size are copied, even if their format can be mapped.
 const MAX_COPIED: u64 = 1 << 30;
 /// Maximum number of bytes that are read from a pipe or device, which can be endless.
 const MAX_PIPE: u64 = 1 << 30;
@@ -78,9 +78,9 @@ impl Mapped {
         if about.len() <= MAX_COPIED.min(max_memory()) {
             return Self::copy_of(file);
         }
-        // SAFETY: the map is read-only and private. The one thing the language cannot rule out is that another
-        // program shortens or rewrites the file meanwhile; readers of frames check for it. dermis itself never changes a
-        // file in place: outputs are made beside their targets and renamed over them, which keeps a mapped file's bytes.
+        // SAFETY: the map is read-only and private. Another program can still shorten or rewrite the file while it is
+        // mapped; readers of frames check for it. dermis itself never changes a file in place: outputs are written next
+        // to their targets and renamed, which keeps the bytes of a mapped file.
         let map = unsafe { Mmap::map(&file) }?;
         Ok(Self(Arc::new(Bytes::File { map, stamp: Stamp::of(&about), file })))
     }
@@ -110,7 +110,7 @@ impl Mapped {
         Ok(Self(Arc::new(Bytes::Nameless(map))))
     }
 
-    /// Bytes that are in memory already.
+    /// Bytes that are already in memory.
     pub(crate) fn of_bytes(bytes: Vec<u8>) -> Self {
         Self(Arc::new(Bytes::Memory(bytes)))
     }
@@ -128,7 +128,8 @@ impl Mapped {
         }
     }
 
-    /// The bytes from `start` on, which must lie in the file; those of a mapped file are read from it.
+    /// Reads the bytes from `start`, which must be inside the file; those of a mapped file are read from the file
+    /// itself.
     pub(crate) fn read_at(&self, start: usize, length: usize) -> Result<Cow<'_, [u8]>, Error> {
         #[cfg(unix)]
         if let Bytes::File { file, stamp, .. } = &*self.0 {
@@ -143,7 +144,7 @@ impl Mapped {
     }
 }
 
-/// The whole file `path`, which must be a regular one within the limit of memory.
+/// Reads the whole file `path`, which must be a regular file within the memory limit.
 pub(crate) fn read_whole(path: &Path) -> Result<Vec<u8>, Error> {
     if !path.is_file() {
         return Err(Error::malformed("this is not a regular file").in_file(path));
@@ -195,7 +196,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("large.bin");
         let length = MAX_COPIED + 4096;
-        // A sparse file takes no room on the disk.
+        // A sparse file uses no disk space.
         File::create(&path).unwrap().set_len(length).unwrap();
         let mapped = Mapped::open(&path, true).unwrap();
         assert!(!mapped.is_private() && mapped.len() as u64 == length);

@@ -1,7 +1,8 @@
 //! MDD point caches: all big-endian.
 //!
 //! u32 frames, u32 points, the time of each frame in seconds as f32, then x, y, z as f32, point after point, frame
-//! after frame. Faces come from an OBJ file of the same name (or the mesh in the options); one is written beside.
+//! after frame. Faces are read from an OBJ file of the same name (or the mesh in the options); such a file is also
+//! written.
 
 use std::io::Write;
 
@@ -41,7 +42,7 @@ fn cache(bytes: &Mapped, options: &ReadOptions) -> Result<Cache, Error> {
     Ok(Cache { frames, frame_rate_hz, start_seconds, notes })
 }
 
-/// Writes the motion of `object` to `target`, and its mesh to an OBJ file beside.
+/// Writes the motion of `object` to `target`, and its mesh to an OBJ file of the same name.
 pub(crate) fn write(object: &Object, _units: Units, job: &mut Job<'_>) -> Result<(), Error> {
     let motion = point_cache::prepare(object, job)?;
     let mut file = job.create()?;

@@ -88,8 +88,9 @@ fn rows<const K: usize>(words: &mut Tokenizer<'_>) -> Result<Vec<[u32; K]>, Erro
         for index in &mut indices {
             let number: u32 = words.number()?;
             let from_zero = number.checked_sub(1);
-            *index =
-                from_zero.ok_or_else(|| Error::malformed(format!("row {row} names vertex 0; they count from 1")))?;
+            *index = from_zero.ok_or_else(|| {
+                Error::malformed(format!("row {row} refers to vertex 0; vertices are numbered from 1"))
+            })?;
         }
         words.next();
         rows.push(indices);

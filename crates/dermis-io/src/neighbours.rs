@@ -1,8 +1,8 @@
-//! The files that a file may name: textures, buffers, layers, caches.
+//! Files that an input can reference: textures, buffers, layers, caches.
 //!
-//! A file from somebody else must not reach the rest of the disk. It may name files below a root folder: the one that
-//! the caller names, or else the project that the file belongs to, which is the nearest folder above it with a version
-//! control folder or a licence. Without either it is the file's own folder. Links are resolved before the check.
+//! An untrusted file must not access the rest of the disk. It can reference files inside a root folder: the one given
+//! by the caller, or else the project folder, which is the nearest folder above the file that contains a version
+//! control folder or a licence. Without either it is the folder of the file. Links are resolved before the check.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -12,9 +12,9 @@ use crate::options::ReadOptions;
 
 /// Folders of version control systems.
 const VERSION_CONTROL: [&str; 6] = [".git", ".hg", ".svn", ".jj", ".bzr", ".plastic"];
-/// Beginnings of the names of licences.
+/// Prefixes of the names of licence files.
 const LICENCES: [&str; 4] = ["license", "licence", "copying", "unlicense"];
-/// Levels above a file at which its project is looked for.
+/// Number of levels above a file that are searched for its project.
 const MAX_LEVELS: usize = 32;
 
 /// Files around an input.
@@ -22,7 +22,8 @@ const MAX_LEVELS: usize = 32;
 pub(crate) struct Neighbours {
     /// Folder of the input (canonical path).
     pub folder: PathBuf,
-    /// Folder that contains everything that the input may name (canonical path); `None` if it may name any file.
+    /// Folder that contains all files that the input can reference (canonical path); `None` if it can reference any
+    /// file.
     pub root: Option<PathBuf>,
 }
 
@@ -46,7 +47,7 @@ impl Neighbours {
                 let root = named.canonicalize().map_err(|error| Error::from(error).in_file(named))?;
                 if !folder.starts_with(&root) {
                     let message = format!("the root folder '{}' does not contain the file", named.display());
-                    return Err(Error::unsupported(message).with_hint("name a folder above the file"));
+                    return Err(Error::unsupported(message).with_hint("give a folder above the file"));
                 }
                 root
             }
@@ -63,12 +64,12 @@ impl Neighbours {
             Some(found) if self.root.as_ref().is_none_or(|root| found.starts_with(root)) => Ok(found),
             None if !is_outside => Err(Error::malformed(format!("the file '{}' is missing", shortened(name)))
                 .with_hint("put it at this path, relative to the file that refers to it")),
-            _ => Err(Error::unsupported(format!("'{}' is outside of the folder of the project", shortened(name)))
-                .with_hint("name a root folder above both files, or allow files of any folder")),
+            _ => Err(Error::unsupported(format!("'{}' is outside the project folder", shortened(name)))
+                .with_hint("give a root folder above both files, or allow files in any folder")),
         }
     }
 
-    /// Returns true if the name alone leads out of the root, so that nothing is learnt of the files there.
+    /// Returns true if the name alone leads out of the root; the file system is not accessed in this case.
     fn leaves_root(&self, name: &Path) -> bool {
         let Some(root) = &self.root else { return false };
         let mut depth = self.folder.strip_prefix(root).map_or(0, |below| below.components().count());
@@ -107,7 +108,7 @@ fn has_licence(folder: &Path) -> bool {
         .any(|entry| entry.file_name().to_str().is_some_and(is_licence))
 }
 
-/// A name that is short enough for a message.
+/// A name, shortened for a message.
 pub(crate) fn shortened(name: &str) -> String {
     const MAX_LENGTH: usize = 80;
     if name.chars().count() <= MAX_LENGTH {
@@ -132,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn files_of_the_project_are_found_and_others_refused() {
+    fn files_of_the_project_are_found_and_others_rejected() {
         let folder = tree();
         let hero = folder.path().join("project/models/hero.gltf");
         let found = |options: &ReadOptions, name: &str| Neighbours::around(&hero, options).unwrap().find(name);
@@ -164,7 +165,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn links_out_of_the_project_are_refused() {
+    fn links_out_of_the_project_are_rejected() {
         let folder = tree();
         std::os::unix::fs::symlink(folder.path().join("secret.png"), folder.path().join("project/models/link.png"))
             .unwrap();

@@ -1,8 +1,8 @@
 //! Sequences of numbered files: a folder of OBJ or PLY files, `walk_*.obj`, or `walk.%04d.obj`.
 //!
-//! Files are sorted naturally (`frame2` before `frame10`). The files of a folder must have one name apart from their
-//! numbers. The first gives the faces and the rest pose; each further
-//! one must have the same faces. The first and the last are compared at once, the others when their frame is read.
+//! Files are sorted naturally (`frame2` before `frame10`). The names of the files in a folder must differ only in their
+//! numbers. The first file defines the faces and the rest pose; all others must have the same faces. The last file is
+//! compared with the first immediately, the others when their frame is read.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use crate::options::ReadOptions;
 use crate::pattern::{Pattern, file_name, list};
 use crate::set;
 
-/// Files that `source` refers to if it is a folder, a pattern or a glob. `None` for a plain path.
+/// Files of `source` if it is a folder, a pattern or a glob; `None` for a plain path.
 pub(crate) fn files_of(source: &Path) -> Result<Option<Vec<PathBuf>>, Error> {
     if source.is_dir() {
         return folder_files(source).map(Some);
@@ -37,7 +37,7 @@ pub(crate) fn files_of(source: &Path) -> Result<Option<Vec<PathBuf>>, Error> {
     let fits = |file: &str| pattern.as_ref().map_or_else(|| glob_matches(name, file), |pattern| pattern.matches(file));
     let files = list(folder)?.into_iter().filter(|path| file_name(path).is_some_and(fits)).collect::<Vec<_>>();
     if files.is_empty() {
-        return Err(Error::malformed("no file fits this pattern").in_file(source));
+        return Err(Error::malformed("no file matches this pattern").in_file(source));
     }
     Ok(Some(files))
 }
@@ -59,18 +59,20 @@ fn folder_files(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     };
     match (of("obj"), of("ply")) {
         (obj, ply) if !obj.is_empty() && !ply.is_empty() => {
-            Err(Error::malformed("the folder holds both OBJ and PLY files")
+            Err(Error::malformed("the folder contains both OBJ and PLY files")
                 .in_file(folder)
-                .with_hint("say which, for example 'folder/*.obj'"))
+                .with_hint("select one format, for example with 'folder/*.obj'"))
         }
-        (obj, ply) if obj.is_empty() && ply.is_empty() => Err(Error::malformed("the folder holds no OBJ or PLY files")
-            .in_file(folder)
-            .with_hint("a folder is read as a sequence of .obj or .ply files; for other formats name the file")),
+        (obj, ply) if obj.is_empty() && ply.is_empty() => {
+            Err(Error::malformed("the folder contains no OBJ or PLY files")
+                .in_file(folder)
+                .with_hint("a folder is read as a sequence of .obj or .ply files; for other formats give the file"))
+        }
         (obj, ply) => one_sequence(folder, if obj.is_empty() { ply } else { obj }),
     }
 }
 
-/// `files`, if their names differ in nothing but their numbers.
+/// `files`, if their names differ only in their numbers.
 fn one_sequence(folder: &Path, files: Vec<PathBuf>) -> Result<Vec<PathBuf>, Error> {
     let names: BTreeSet<String> = files.iter().map(|path| name_pattern(path)).collect();
     let Some(first) = names.first().filter(|_| names.len() > 1) else {
@@ -81,14 +83,14 @@ fn one_sequence(folder: &Path, files: Vec<PathBuf>) -> Result<Vec<PathBuf>, Erro
     if names.len() > MOST {
         listed.push("...");
     }
-    // A star fits padded numbers too, which `%d` does not.
+    // `*` also matches padded numbers, unlike `%d`.
     let example = names.iter().find(|name| name.contains("%d")).unwrap_or(first).replace("%d", "*");
     let extension = Path::new(first).extension().unwrap_or_default().to_string_lossy();
-    Err(Error::malformed("the folder holds files of more than one name")
+    Err(Error::malformed("the folder contains files of more than one name")
         .in_file(folder)
         .detail(format!("names: {}", listed.join(", ")))
         .with_hint(format!(
-            "say which: '{}', or '{}' for all of them",
+            "give '{}', or '{}' for all of them",
             folder.join(example).display(),
             folder.join(format!("*.{extension}")).display()
         )))
@@ -196,7 +198,9 @@ impl NumberedFrames {
             .in_file(&self.files[frame])
             .detail(format!("the first file has {expected} points and {} faces", self.faces.sizes.len()))
             .detail(format!("this one has {found} points and {} faces", faces.sizes.len()))
-            .with_hint("all files of a sequence need the same faces; name the files that belong together"))
+            .with_hint(
+                "all files of a sequence must have the same faces; give a pattern that matches only these files",
+            ))
     }
 
     fn read(&self, frame: usize, out: &mut [Vec3]) -> Result<(), Error> {
@@ -219,7 +223,7 @@ fn gaps(files: &[PathBuf]) -> Option<Note> {
     let gap = numbers.windows(2).find(|pair| pair[1].saturating_sub(pair[0]) != step)?;
     let (before, after) = (gap[0], gap[1]);
     Some(Note::new(format!(
-        "the numbering has a gap: after {before} comes {after}; the frames are taken as successive"
+        "the numbering has a gap between {before} and {after}; the frames are treated as successive"
     )))
 }
 
@@ -245,7 +249,7 @@ mod tests {
     fn a_gap_in_the_numbers_is_noted() {
         let files =
             |numbers: &[u32]| numbers.iter().map(|n| PathBuf::from(format!("f.{n:03}.obj"))).collect::<Vec<_>>();
-        assert!(gaps(&files(&[1, 2, 4])).unwrap().message.contains("after 2 comes 4"));
+        assert!(gaps(&files(&[1, 2, 4])).unwrap().message.contains("gap between 2 and 4"));
         assert_eq!(gaps(&files(&[2, 4, 6])), None);
         assert_eq!(gaps(&files(&[5])), None);
     }

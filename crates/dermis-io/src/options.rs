@@ -10,25 +10,25 @@ pub struct ReadOptions {
     /// Sampling rate of animation curves, in frames per second. It is also the assumed rate of files that do not define
     /// one. `None`: the rate of the file's keys if they are on a grid, otherwise 24.
     pub frame_rate_hz: Option<f64>,
-    /// The mesh whose faces a point cache (PC2, MDD) moves. `None`: a file of the same name with the extension `.obj`,
-    /// and bare points if there is none.
+    /// Mesh with the faces of a point cache (PC2, MDD). `None`: a file of the same name with the extension `.obj`; if
+    /// there is none, the result has only points.
     pub topology: Option<PathBuf>,
     /// Factor on all lengths. `None`: 1.
     pub scale: Option<f64>,
-    /// Units and up axis in place of those that the file states; `None`: as it states.
+    /// Units and up axis that override those of the file. `None`: those of the file.
     pub units: Units,
-    /// Folder that contains all files that the file may name, above the file. `None`: the nearest folder above the file
+    /// Folder above the file that contains all files that it can reference. `None`: the nearest folder above the file
     /// with a version control folder or a licence, else the folder of the file.
     pub root: Option<PathBuf>,
-    /// Allow the file to name files in any folder.
+    /// Allows references to files in any folder.
     pub allow_parent: bool,
 }
 
 /// Options of [`crate::write`].
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct WriteOptions {
-    /// Replace what is there already.
+    /// Replaces existing files.
     pub force: bool,
-    /// Write bones that shear to FBX as nested nodes, whose product is exactly their motion, instead of rigid joints.
+    /// Writes bones that shear to FBX as nested nodes, whose product is their exact motion, instead of rigid joints.
     pub nested_bones: bool,
 }

@@ -1,10 +1,10 @@
-//! Outputs that are whole or absent.
+//! Atomic outputs: complete or absent.
 //!
-//! Files are written beside their targets under temporary names and renamed when all of them are complete. What is
-//! dropped before [`Output::commit`], by an error or by Ctrl-C, leaves nothing behind. Several files replace older ones
-//! as a whole, or none of them if one cannot be replaced. Temporary files of processes that were killed are removed, and
-//! their sets completed, by the next output to the same folder. A link is followed, and the permissions of a replaced file
-//! are kept.
+//! Files are written next to their targets under temporary names and renamed when all of them are complete. An output
+//! that is dropped before [`Output::commit`], because of an error or Ctrl-C, leaves no files behind. Several files
+//! replace older ones as a whole, or none of them if one cannot be replaced. Temporary files of processes that were
+//! killed are removed, and their sets completed, by the next output to the same folder. A link is followed, and the
+//! permissions of a replaced file are kept.
 
 use std::collections::BTreeSet;
 use std::io::{BufWriter, Write};
@@ -24,11 +24,11 @@ static UNFINISHED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 /// Report of a writer.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Written {
-    /// The files, in the order in which they were begun.
+    /// The files, in the order of their creation.
     pub files: Vec<PathBuf>,
-    /// The size of all of them.
+    /// Their total size in bytes.
     pub bytes: u64,
-    /// Notes on what the format could not hold.
+    /// Notes on data that the format does not support.
     pub notes: Vec<Note>,
 }
 
@@ -65,7 +65,7 @@ pub struct Output {
     files: Vec<(PathBuf, TempPath)>,
     made_folders: Vec<PathBuf>,
     outdated: Vec<PathBuf>,
-    /// Folders without abandoned files.
+    /// Folders that were already searched for abandoned files.
     cleaned: BTreeSet<PathBuf>,
     process: u32,
 }
@@ -74,19 +74,19 @@ fn unfinished() -> MutexGuard<'static, BTreeSet<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Removes all temporary files of this process, for a process that ends without returning from its work. Sets that are
-/// being renamed are completed first. No output can be committed afterwards.
+/// Removes all temporary files of this process, for a process that exits early. Sets that are being renamed are
+/// completed first. No output can be committed afterwards.
 pub fn remove_unfinished() {
     let files = unfinished();
     for file in &*files {
         let _ = std::fs::remove_file(file);
     }
-    // The lock is never released: what is renamed from now on would be incomplete.
+    // The lock is never released: files renamed after this point would be incomplete.
     std::mem::forget(files);
 }
 
 impl Output {
-    /// Nothing yet. With `force`, existing files will be replaced; without it they are an error.
+    /// Creates an empty output. With `force`, existing files are replaced; otherwise they are an error.
     pub fn new(force: bool) -> Self {
         Self {
             force,
@@ -98,7 +98,7 @@ impl Output {
         }
     }
 
-    /// Begins the file `target`; its folder is made if it is missing (the last level only).
+    /// Starts the file `target`; its folder is created if only its last level is missing.
     pub fn create(&mut self, target: &Path) -> Result<BufWriter<std::fs::File>, Error> {
         check_free(target, self.force)?;
         let linked = target.is_symlink().then(|| target.canonicalize().ok()).flatten();
@@ -114,11 +114,11 @@ impl Output {
             set::clean(folder);
         }
         let temporary = set::new_part(self.process, folder).map_err(|error| Error::from(error).in_file(target))?;
-        // Only the path is kept: a sequence of thousands of files must not hold as many open.
+        // Only the path is kept, so that a sequence of thousands of files does not keep as many files open.
         let (file, temporary) = temporary.into_parts();
         unfinished().insert(temporary.to_path_buf());
         self.files.push((target.to_path_buf(), temporary));
-        // Large writes go straight through; the buffer is for the small ones.
+        // Large writes bypass the buffer, which is for small ones.
         Ok(BufWriter::with_capacity(1 << 18, file))
     }
 
@@ -133,13 +133,13 @@ impl Output {
         self.force
     }
 
-    /// Has the existing file `path` removed once all new files are complete.
+    /// Schedules the removal of the existing file `path` after all new files are complete.
     pub fn remove_at_commit(&mut self, path: PathBuf) {
         self.outdated.push(path);
     }
 
-    /// Has the files in `folder` removed whose names are `prefix`, a number of at least `first`, and a suffix of
-    /// `suffixes`: those of an older and longer set.
+    /// Schedules the removal of the files in `folder` whose names are `prefix`, a number of at least `first`, and a
+    /// suffix of `suffixes`: those of an older and longer set.
     pub fn remove_later(&mut self, folder: &Path, prefix: &str, first: usize, suffixes: &[&str]) {
         let is_later = |name: &str| {
             let digits = suffixes.iter().find_map(|suffix| name.strip_prefix(prefix)?.strip_suffix(suffix));
@@ -155,7 +155,7 @@ impl Output {
         self.outdated.extend(later);
     }
 
-    /// Puts all files in their places, or none. Every writer of [`Output::create`] must have been flushed.
+    /// Renames all files to their targets, or none. Every writer of [`Output::create`] must have been flushed.
     pub fn commit(self) -> Result<Written, Error> {
         self.commit_while(&mut || true)
     }
@@ -184,15 +184,15 @@ impl Output {
     }
 }
 
-/// Checks that `target` is not a folder or device and, without `force`, that nothing has its name, not even a broken
+/// Checks that `target` is not a folder or device and, without `force`, that it does not exist, not even as a broken
 /// link.
 pub(crate) fn check_free(target: &Path, force: bool) -> Result<(), Error> {
     if target.is_dir() {
-        return Err(Error::malformed("the output is a folder").in_file(target).with_hint("name a file in it"));
+        return Err(Error::malformed("the output is a folder").in_file(target).with_hint("give a file in it"));
     }
     if target.metadata().is_ok_and(|found| !found.is_file()) {
         let error = Error::malformed("the output is a pipe or device, which cannot be replaced");
-        return Err(error.in_file(target).with_hint("name a regular file"));
+        return Err(error.in_file(target).with_hint("give a regular file"));
     }
     if !force && target.symlink_metadata().is_ok() {
         return Err(Error::from(ErrorKind::Exists)
@@ -212,7 +212,7 @@ impl Drop for Output {
         }
         self.files.clear();
         for folder in self.made_folders.iter().rev() {
-            // Fails, as it should, if another process has created files in the folder.
+            // Fails, as intended, if another process has created files in the folder.
             let _ = std::fs::remove_dir(folder);
         }
     }
@@ -331,7 +331,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         set_of(folder.path(), "old", 3, std::process::id()).commit().unwrap();
         let output = set_of(folder.path(), "new", 3, std::process::id());
-        // The name is taken by a folder with contents, which nothing replaces.
+        // A folder with contents has this name; it cannot be replaced.
         std::fs::remove_file(folder.path().join("f2.obj")).unwrap();
         let changes: Vec<Change> = {
             let mut output = output;

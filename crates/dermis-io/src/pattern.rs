@@ -44,7 +44,7 @@ impl Pattern {
         })
     }
 
-    /// The files that fit, sorted by their numbers.
+    /// The files that match, sorted by their numbers.
     fn files(&self) -> Result<Vec<PathBuf>, Error> {
         let folder = if self.folder.as_os_str().is_empty() { Path::new(".") } else { &self.folder };
         if !folder.is_dir() {
@@ -64,7 +64,7 @@ pub(crate) fn without_number(path: &Path) -> PathBuf {
     pattern.folder.join(format!("{before}{}", pattern.after))
 }
 
-/// Refuses a pattern that files fit already: what is written would mix with them.
+/// Rejects a pattern that existing files match, since new files would mix with them.
 pub(crate) fn check_free(target: &Path) -> Result<(), Error> {
     let files = Pattern::of(target).map_or(Ok(Vec::new()), |pattern| pattern.files())?;
     let Some(first) = files.first() else {
@@ -72,11 +72,11 @@ pub(crate) fn check_free(target: &Path) -> Result<(), Error> {
     };
     Err(Error::from(ErrorKind::Exists)
         .in_file(first)
-        .detail(format!("files that fit the pattern: {}", files.len()))
+        .detail(format!("files that match the pattern: {}", files.len()))
         .with_hint("allow the whole sequence to be replaced, or choose another name"))
 }
 
-/// Has the frames of an older, longer sequence removed, which would mix with the `frames` new ones.
+/// Schedules the removal of frames of an older, longer sequence, which would mix with the `frames` new ones.
 fn remove_older(pattern: &Pattern, frames: usize, output: &mut Output) -> Result<Option<Note>, Error> {
     let written: HashSet<PathBuf> =
         (0..frames).filter_map(|frame| Some(pattern.file(frame).file_name()?.into())).collect();
@@ -163,7 +163,7 @@ pub(crate) fn write_each(
     };
     let frames = motion.frame_count();
     let rate = motion.frame_rate_hz();
-    job.notes.push(Note::new(format!("numbered files hold no frame rate; these are at {rate} fps")));
+    job.notes.push(Note::new(format!("numbered files do not store a frame rate; it is {rate} fps")));
     job.notes.extend(remove_older(&pattern, frames, job.output)?);
     let mut posed = 0;
     for frame in 0..frames {
@@ -176,13 +176,13 @@ pub(crate) fn write_each(
     Ok(())
 }
 
-/// Notes on data that files of one pose each cannot hold; `posed` of them are not in the rest pose.
+/// Notes on data that single-pose files cannot store; `posed` of them are not in the rest pose.
 fn lost_poses(object: &Object, first: &[Vec3], posed: usize) -> Vec<Note> {
     let mut notes = Vec::new();
     if first != object.mesh.points() {
         notes.push(Note::at(&object.name, "the rest pose differs from the first frame; it is dropped"));
     }
-    // Normals are known for the rest pose alone.
+    // Normals are known only for the rest pose.
     if posed > 0 && object.mesh.layout().is_some_and(|layout| layout.normals.is_some()) {
         notes.push(Note::at(
             &object.name,

@@ -1,8 +1,8 @@
-//! PC2 point caches: a head of 32 bytes and then positions, all little-endian.
+//! PC2 point caches: a header of 32 bytes followed by positions, all little-endian.
 //!
 //! `"POINTCACHE2\0"`, i32 version 1, i32 points, f32 first frame, f32 frames per sample, i32 samples; then x, y, z as
-//! f32, point after point, sample after sample. Faces come from an OBJ file of the same name (or the mesh in the
-//! options); one is written beside. The format states no frame rate.
+//! f32, point after point, sample after sample. Faces are read from an OBJ file of the same name (or the mesh in the
+//! options); such a file is also written. The format does not store a frame rate.
 
 use std::io::Write;
 
@@ -40,7 +40,7 @@ fn cache(bytes: Mapped, options: &ReadOptions) -> Result<Cache, Error> {
     };
     let version = i32::from_le_bytes(word(12));
     if version != 1 {
-        return Err(Error::unsupported(format!("version {version} of the PC2 format is not known")));
+        return Err(Error::unsupported(format!("unknown version {version} of the PC2 format")));
     }
     let (points, samples) = (count(16, "points")?, count(28, "samples")?);
     let (first_frame, mut step) = (f32::from_le_bytes(word(20)), f32::from_le_bytes(word(24)));
@@ -55,11 +55,11 @@ fn cache(bytes: Mapped, options: &ReadOptions) -> Result<Cache, Error> {
     Ok(Cache { frames, frame_rate_hz: rate / f64::from(step), start_seconds, notes })
 }
 
-/// Writes the motion of `object` to `target`, and its mesh to an OBJ file beside.
+/// Writes the motion of `object` to `target`, and its mesh to an OBJ file of the same name.
 pub(crate) fn write(object: &Object, _units: Units, job: &mut Job<'_>) -> Result<(), Error> {
     let motion = point_cache::prepare(object, job)?;
     let rate = motion.frame_rate_hz();
-    job.notes.push(Note::new(format!("PC2 holds no frame rate; these frames are at {rate} fps")));
+    job.notes.push(Note::new(format!("PC2 does not store a frame rate; it is {rate} fps")));
     let mut file = job.create()?;
     file.write_all(MAGIC)?;
     file.write_all(&1i32.to_le_bytes())?;

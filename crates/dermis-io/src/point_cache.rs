@@ -23,11 +23,11 @@ pub(crate) struct Cache {
 }
 
 impl Cache {
-    /// The scene of the cache: bare points, whose rest pose is the first frame.
+    /// The scene of the cache: points without faces, whose rest pose is the first frame.
     pub(crate) fn into_scene(self, name: &str) -> Result<Scene, Error> {
         let (frames, points) = (self.frames.frame_count(), self.frames.point_count());
         if points == 0 || frames == 0 {
-            return Err(Error::malformed(format!("the cache holds {frames} frames of {points} points")));
+            return Err(Error::malformed(format!("the cache contains {frames} frames of {points} points")));
         }
         let mut first = vec![Vec3::ZERO; points];
         self.frames.read_into(0, &mut first)?;
@@ -38,7 +38,8 @@ impl Cache {
     }
 }
 
-/// The motion to write (one frame if nothing moves); the object's mesh is written to an OBJ file beside.
+/// The motion to write (one frame if there is no motion); the mesh of the object is written to an OBJ file of the same
+/// name.
 pub(crate) fn prepare(object: &Object, job: &mut Job<'_>) -> Result<MeshSequence, Error> {
     let beside = job.target.with_extension("obj");
     if !holds_the_mesh(&beside, &object.mesh) {
@@ -47,17 +48,17 @@ pub(crate) fn prepare(object: &Object, job: &mut Job<'_>) -> Result<MeshSequence
     let motion = if let Some(motion) = object.base_motion()? {
         motion
     } else {
-        job.notes.push(Note::new("nothing moves; the cache holds the rest pose as its only frame"));
+        job.notes.push(Note::new("there is no motion; the rest pose is written as the only frame of the cache"));
         let rest = object.mesh.points().to_vec();
         MeshSequence::new(Arc::clone(&object.mesh), rest, DEFAULT_FRAME_RATE_HZ)?
     };
     if i32::try_from(motion.point_count()).is_err() || i32::try_from(motion.frame_count()).is_err() {
-        return Err(Error::unsupported("a point cache counts points and frames with 31 bits; these are more"));
+        return Err(Error::unsupported("the numbers of points and frames exceed the 31 bits of a point cache"));
     }
     Ok(motion)
 }
 
-/// Returns whether the file is there already, with the same points and faces: between two caches of one mesh it stays.
+/// Returns whether the file already exists with the same points and faces; several caches of one mesh then share it.
 fn holds_the_mesh(path: &Path, mesh: &TriMesh) -> bool {
     let same = |scene: Scene| scene.objects.iter().all(|object| same_shape(&object.mesh, mesh));
     path.is_file()
@@ -68,7 +69,7 @@ fn same_shape(a: &TriMesh, b: &TriMesh) -> bool {
     a.points() == b.points() && a.triangles() == b.triangles() && a.vertex_count() == b.vertex_count()
 }
 
-/// Writes each frame with `one`, watched by the progress of `job`.
+/// Writes each frame with `one` and reports progress to `job`.
 pub(crate) fn write_frames(
     motion: &MeshSequence,
     job: &Job<'_>,

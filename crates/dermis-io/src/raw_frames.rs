@@ -1,4 +1,4 @@
-//! Frames that lie in a file as plain numbers: x, y, z of every point, frame after frame.
+//! Frames stored as plain numbers: x, y, z of every point, frame after frame.
 //!
 //! If the numbers are aligned little-endian f32 in memory, the bytes of the file are used as positions without copying.
 //! Everything else is converted one frame at a time; a mapped file, which can be larger than memory, is read frame by frame.
@@ -14,8 +14,8 @@ use rayon::prelude::*;
 use crate::error::Error;
 use crate::mapped::Mapped;
 
-/// Up to this size all frames are checked at once and then lent as they are; larger ones are checked frame by frame,
-/// so that the first frame does not wait for the whole file.
+/// Up to this size all frames are checked at once and then borrowed without conversion; larger data is checked frame by
+/// frame, so that the first frame does not wait for the whole file.
 const MAX_CHECKED_AT_ONCE: usize = 4 << 30;
 /// Points that one task checks.
 const CHECKED_POINTS: usize = 1 << 16;
@@ -50,7 +50,7 @@ pub(crate) struct RawFrames {
 }
 
 impl RawFrames {
-    /// The `frame_count` × `point_count` positions that begin at byte `start`; the file must hold them all.
+    /// The `frame_count` × `point_count` positions that begin at byte `start`; the file must contain all of them.
     pub(crate) fn new(
         bytes: Mapped,
         start: usize,
@@ -72,7 +72,7 @@ impl RawFrames {
     }
 
     fn as_stored(&self) -> Option<&[Vec3]> {
-        // Other programs can change the bytes of a mapped file: they are not lent.
+        // Other programs can change the bytes of a mapped file, so they are not borrowed.
         if self.scalar != Scalar::F32Little || cfg!(target_endian = "big") || !self.bytes.is_private() {
             return None;
         }

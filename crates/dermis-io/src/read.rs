@@ -1,4 +1,4 @@
-//! Reading whatever a user names.
+//! Reading of inputs: files, sequences and samples.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -16,8 +16,8 @@ use crate::options::ReadOptions;
 use crate::scaled::with_units;
 use crate::set;
 
-/// Reads whatever `source` names: a file, a built-in `sample:NAME`, or a sequence of OBJ or PLY files as a folder, as
-/// a pattern (`walk.%04d.obj`) or with `*` and `?` (`walk_*.obj`).
+/// Reads `source`: a file, a built-in `sample:NAME`, or a sequence of OBJ or PLY files as a folder, as a pattern
+/// (`walk.%04d.obj`) or with `*` and `?` (`walk_*.obj`).
 pub fn read(source: &str, options: &ReadOptions) -> Result<Scene, Error> {
     if let Some(name) = source.strip_prefix("sample:") {
         let sample = samples::build(name).ok_or_else(|| no_such_sample(name).in_file(source))?;
@@ -30,14 +30,14 @@ pub fn read(source: &str, options: &ReadOptions) -> Result<Scene, Error> {
         None => read_file(path, options),
     }?;
     if options.topology.is_some() && Format::of_path(path).is_ok_and(|format| format.holds.faces) {
-        scene.notes.push(Note::new("a topology is for files without faces (.pc2, .mdd); this one has its own"));
+        scene.notes.push(Note::new("a topology can be given only for files without faces (.pc2, .mdd)"));
     }
     with_units(scene, options).map_err(|error| error.in_file(path))
 }
 
 fn no_such_sample(name: &str) -> Error {
     let closest = samples::NAMES.iter().min_by_key(|known| strsim::levenshtein(known, name));
-    // A name of which more than half would have to change was not mistyped.
+    // Names that differ in more than half of their characters are not suggested.
     let closest = closest.filter(|known| 2 * strsim::levenshtein(known, name) <= known.len());
     let hint = closest.map_or("name one of these".to_owned(), |known| format!("did you mean 'sample:{known}'?"));
     let error = Error::unsupported(format!("there is no sample called '{name}'"));
@@ -53,12 +53,12 @@ fn read_file(path: &Path, options: &ReadOptions) -> Result<Scene, Error> {
     magic::check(format, path)?;
     let input = Input::open(path, format.is_streamed())?;
     let scene = read_input(format, &input, options);
-    // A file that changed meanwhile can be anything: its contents are not the cause.
+    // If the file changed during reading, its contents are not the cause of the error.
     let scene = input.bytes.revalidate().and(scene).map_err(|error| error.in_file(path))?;
     if format.holds.faces { Ok(scene) } else { with_faces(scene, path, options) }
 }
 
-/// Reads a file in memory, which names no other, in the format of files with the extension `extension`.
+/// Reads a file in memory, without references to other files, in the format of the extension `extension`.
 pub fn read_bytes(extension: &str, bytes: &[u8], options: &ReadOptions) -> Result<Scene, Error> {
     read_input(Format::of_path(&Path::new("file").with_extension(extension))?, &Input::of_bytes(bytes), options)
 }
@@ -74,7 +74,7 @@ fn read_input(format: &Format, input: &Input, options: &ReadOptions) -> Result<S
     Ok(scene)
 }
 
-/// Gives clips without a name one that can be printed and asked for.
+/// Names clips without a name, so that they can be printed and selected.
 fn name_clips(scene: &mut Scene) {
     for object in &mut scene.objects {
         for (index, clip) in object.clips.iter_mut().enumerate().filter(|(_, clip)| clip.name().is_empty()) {
@@ -83,14 +83,14 @@ fn name_clips(scene: &mut Scene) {
     }
 }
 
-/// The points of the cache at `path` with the faces of the mesh asked for, or of an OBJ file of the same name.
+/// The points of the cache at `path` with the faces of the requested mesh, or of an OBJ file of the same name.
 fn with_faces(mut scene: Scene, path: &Path, options: &ReadOptions) -> Result<Scene, Error> {
     let beside = path.with_extension("obj");
     let source = match &options.topology {
         Some(asked) => asked,
         None if beside.is_file() => &beside,
         None => {
-            let message = "there is no mesh beside the cache (an .obj of the same name); it is points only";
+            let message = "there is no mesh for the cache (an .obj file of the same name); it is read as points only";
             scene.notes.push(Note::new(message));
             return Ok(scene);
         }
@@ -101,9 +101,9 @@ fn with_faces(mut scene: Scene, path: &Path, options: &ReadOptions) -> Result<Sc
     for object in &mut scene.objects {
         let (points, found) = (object.mesh.point_count(), with_faces.mesh.point_count());
         if points != found {
-            return Err(Error::malformed(format!("the cache moves {points} points, but the mesh has {found}"))
+            return Err(Error::malformed(format!("the cache has {points} points, but the mesh has {found}"))
                 .in_file(path)
-                .with_hint("name the mesh that the cache was made from as its topology"));
+                .with_hint("give the mesh from which the cache was exported as its topology"));
         }
         object.mesh = with_faces.mesh.clone();
         let moved = |sequence: MeshSequence| sequence.with_mesh(object.mesh.clone());

@@ -1,4 +1,4 @@
-//! Units and scale that the user states for a scene, in place of those of its file.
+//! Units and scale given by the user, which override those of the file.
 
 use std::sync::Arc;
 

@@ -1,9 +1,9 @@
 //! Replacement of several files as a whole.
 //!
 //! Before the first rename, a journal in the folder lists the complete temporary files and their targets, and it is
-//! removed after the last. A process that is killed in between leaves the journal: readers of the listed files report
-//! [a torn set](check_whole) if some but not all of them are in place, and the next output to the folder completes the
-//! set. A rename that fails is undone: existing targets have a second link until all files are in place.
+//! removed after the last. If the process is killed in between, the journal remains: readers of the listed files report
+//! [an incomplete set](check_whole) if some but not all of them are in place, and the next output to the folder
+//! completes the set. A rename that fails is undone: existing targets have a second link until all files are in place.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -16,7 +16,7 @@ use tempfile::{NamedTempFile, TempPath};
 
 use crate::error::Error;
 
-/// Names of files that are not outputs: the number of the process follows.
+/// Prefix of the names of temporary files, followed by the process id.
 pub(crate) const PREFIX: &str = ".dermis-";
 /// Extension of temporary files.
 pub(crate) const PART: &str = ".part";
@@ -30,10 +30,10 @@ pub(crate) struct Change {
     pub target: PathBuf,
 }
 
-/// Applies all changes or, if one fails, none. It ends without cleaning up, like a killed process, when `go_on` returns
-/// false before a step, which only tests do.
+/// Applies all changes or, if one fails, none. For tests, it stops without cleaning up, like a killed process, when
+/// `go_on` returns false before a step.
 pub(crate) fn apply(process: u32, changes: Vec<Change>, go_on: &mut dyn FnMut() -> bool) -> Result<(), Error> {
-    // The contents must be on the disk before their names are.
+    // The contents must be on disk before the files are renamed.
     changes.par_iter().try_for_each(|change| match &change.part {
         Some(part) => {
             File::open(part).and_then(|file| file.sync_data()).map_err(|error| in_file(error, &change.target))
@@ -81,7 +81,7 @@ pub(crate) fn apply(process: u32, changes: Vec<Change>, go_on: &mut dyn FnMut() 
     Ok(())
 }
 
-/// Ends the work as the end of the process would: nothing is cleaned up.
+/// Stops like a killed process: nothing is cleaned up.
 fn forget(changes: Vec<Change>) {
     changes.into_iter().for_each(std::mem::forget);
 }
@@ -138,7 +138,7 @@ fn write_journals(process: u32, changes: &[Change]) -> Result<Vec<TempPath>, Err
     let mut journals = Vec::new();
     for (folder, bytes) in by_folder {
         let write = || {
-            // The journal has its name only when it is complete.
+            // The journal is renamed to its final name only when it is complete.
             let mut part = new_part(process, folder)?;
             part.write_all(&bytes)?;
             part.as_file().sync_data()?;
@@ -152,7 +152,7 @@ fn write_journals(process: u32, changes: &[Change]) -> Result<Vec<TempPath>, Err
     Ok(journals)
 }
 
-/// Changes of one journal whose process can have ended.
+/// Changes of one journal whose process may have ended.
 struct Journal {
     path: PathBuf,
     /// Names of the temporary file, empty for a removal, and of the target.
@@ -198,7 +198,7 @@ impl Journal {
         let is_begun = self.is_torn();
         for change in self.changes.iter().filter(|change| Self::is_pending(folder, change)) {
             let done = match (change.0.is_empty(), is_begun) {
-                // Nothing was replaced: the old set stays, and its replacement is dropped.
+                // Nothing was replaced: the old set remains, and its replacement is dropped.
                 (false, false) => std::fs::remove_file(folder.join(&change.0)),
                 (true, false) => Ok(()),
                 (false, true) => std::fs::rename(folder.join(&change.0), folder.join(&change.1)),
@@ -235,7 +235,7 @@ pub(crate) fn check_whole<'a>(files: impl IntoIterator<Item = &'a Path>) -> Resu
             let is_listed =
                 |file: &&Path| journal.changes.iter().any(|(_, target)| Some(target.as_os_str()) == file.file_name());
             if let Some(file) = files.iter().copied().find(|file| is_listed(file)) {
-                return Err(Error::malformed("the file belongs to a set that was replaced only in part")
+                return Err(Error::malformed("the file belongs to a set of files that was only partly replaced")
                     .in_file(file)
                     .detail("the program that wrote the set was stopped between its files")
                     .with_hint("write the set again"));
@@ -245,8 +245,8 @@ pub(crate) fn check_whole<'a>(files: impl IntoIterator<Item = &'a Path>) -> Resu
     Ok(())
 }
 
-/// Completes sets and removes temporary files of processes that no longer run. Without a list of processes, none is
-/// known to be dead.
+/// Completes sets and removes temporary files of processes that no longer run. Without a list of processes, all are
+/// assumed to be running.
 pub(crate) fn clean(folder: &Path) {
     if !Path::new("/proc/self").exists() {
         return;
@@ -265,7 +265,7 @@ pub(crate) fn clean(folder: &Path) {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     for entry in entries {
         if entry.file_name().to_str().is_some_and(|name| name.ends_with(PART) && is_dead(name)) {
-            // The folder of another user, for example; the file does no harm.
+            // For example, a folder of another user; the remaining file is harmless.
             let _ = std::fs::remove_file(entry.path());
         }
     }

@@ -1,9 +1,9 @@
 //! Skeletons of files whose joints are nodes (glTF, FBX): one list of joints for all skins that share nodes, in scene
 //! space.
 //!
-//! A skinned point is at `Σ w · N · B⁻¹ · p`: node transforms N, inverse bind matrices B⁻¹, and p in the mesh's own
-//! space, which the file does not relate to the scene: only N places the mesh. An exporter that keeps centimetres and
-//! Z up below a node of scale 0.01 gives p in centimetres. The *placement* A takes the bind shape to scene space, and
+//! A skinned point is at `Σ w · N · B⁻¹ · p`: node transforms N, inverse bind matrices B⁻¹, and p in the space of the
+//! mesh, which the file does not relate to the scene: only N places the mesh. If an exporter keeps centimetres and Z up
+//! below a node of scale 0.01, p is in centimetres. The *placement* A transforms the bind shape to scene space, and
 //! `B⁻¹` becomes `B⁻¹ A⁻¹`, so the posed points do not change. With `C_j = N_j B_j⁻¹` of the stored pose,
 //!
 //! - if all C are equal, the file is stored in its bind pose, and A = C;
@@ -11,10 +11,10 @@
 //!   of the C (a weighted median) and the rotation nearest to their mean;
 //! - if none has that scale, A has it, with the rotation along the axes that is nearest: shapes are modelled upright.
 //!
-//! Skins that share nodes, or whose nodes hang below those of another, are on one skeleton. The placement of further
-//! skins follows from the joints that they share with the first, so that all have the same bind pose; a mesh that was
-//! bound in another pose keeps its own bind matrices for the same joints. Nodes below joints that carry no mesh are
-//! joints as well: end joints, sockets, helpers. A joint whose bind transform has a scale is expressed in a frame
+//! Skins that share nodes, or whose nodes are below those of another skin, belong to one skeleton. The skin with
+//! the most joints is placed first; the placement of further skins follows from the joints that they share with it, so that all have the same bind pose; a mesh
+//! that was bound in another pose keeps its own bind matrices for the same joints. Nodes below joints that have no mesh
+//! are joints as well: end joints, sockets, helpers. A joint whose bind transform has a scale is expressed in a frame
 //! without it (`N k⁻¹` and `k B⁻¹`): the scale 0.01 of an armature is not a property of its joints.
 
 use std::collections::BTreeMap;
@@ -26,9 +26,9 @@ use glam::{DAffine3, DMat3, DVec3};
 
 /// Relative deviation up to which transforms of joints agree: bind matrices are rounded to f32, far from the origin.
 const SAME: f64 = 1e-4;
-/// Relative deviation of a scale up to which it is that of the stored pose, which may stretch joints.
+/// Relative deviation up to which a scale agrees with that of the stored pose, which can stretch joints.
 const SAME_SCALE: f64 = 0.25;
-/// Distance of two rotations (Frobenius norm, about 10°) below which the order of the candidates decides.
+/// Distance between two rotations (Frobenius norm, about 10°) below which the first candidate is used.
 const SAME_ROTATION: f64 = 0.25;
 
 /// The nodes of a file.
@@ -39,11 +39,11 @@ pub(crate) struct NodeForest<'a> {
     /// World transforms of the stored pose.
     pub rest: &'a [DAffine3],
     pub names: Vec<String>,
-    /// True for nodes that are joints if they hang below one.
+    /// True for nodes that are joints if a node above them is a joint.
     pub can_be_joints: Vec<bool>,
 }
 
-/// A skin as the file has it.
+/// A skin as stored in the file.
 #[derive(Debug)]
 pub(crate) struct SkinSource {
     /// The node of each joint.
@@ -51,9 +51,9 @@ pub(crate) struct SkinSource {
     pub inverse_binds: Vec<DAffine3>,
     /// Sum of the weights of each joint.
     pub masses: Vec<f64>,
-    /// Likely placements, the likeliest first.
+    /// Candidate placements, the most likely first.
     pub candidates: Vec<DAffine3>,
-    /// Parents that are not those of the nodes.
+    /// Parents that differ from those of the nodes.
     pub parents: Option<Vec<Option<usize>>>,
 }
 
@@ -77,7 +77,7 @@ pub(crate) struct BoundSkin {
     pub joints: Arc<Vec<Joint>>,
     /// The joint of the skeleton for each joint of the skin.
     pub order: Vec<u32>,
-    /// Takes the mesh's own points to scene space.
+    /// Transform of the points of the mesh to scene space.
     pub placement: DAffine3,
 }
 
@@ -115,7 +115,7 @@ impl Skeletons {
     }
 }
 
-/// Skins that share nodes or hang from each other, in the order of the first of each group.
+/// Groups of skins that share nodes or are below each other, in the order of the first of each group.
 fn groups(forest: &NodeForest<'_>, skins: &[SkinSource]) -> Vec<Vec<usize>> {
     let mut leaders: Vec<usize> = (0..skins.len()).collect();
     fn leader(leaders: &mut [usize], mut skin: usize) -> usize {
@@ -163,10 +163,10 @@ fn skeleton(
 ) -> (Skeleton, Vec<BoundSkin>) {
     let (nodes, orders) = joint_nodes(forest, skins, group);
     let mut inverse_binds: Vec<Option<DAffine3>> = vec![None; nodes.len()];
-    let mut own_binds: Vec<Option<Vec<(usize, DAffine3)>>> = Vec::new();
-    let mut placements = Vec::new();
-    for (&skin, order) in group.iter().zip(&orders) {
-        let source = &skins[skin];
+    let mut own_binds: Vec<Option<Vec<(usize, DAffine3)>>> = vec![None; group.len()];
+    let mut placements = vec![DAffine3::IDENTITY; group.len()];
+    for at in by_joint_count(skins, group) {
+        let (source, order) = (&skins[group[at]], &orders[at]);
         let shared = shared_placement(source, order, &inverse_binds);
         let placement = match shared {
             Shared::Agree(placement) => placement,
@@ -177,8 +177,8 @@ fn skeleton(
         };
         let placed = || order.iter().zip(&source.inverse_binds).map(|(&joint, &bind)| (joint as usize, to_scene(bind)));
         placed().for_each(|(joint, bind)| _ = inverse_binds[joint].get_or_insert(bind));
-        own_binds.push(matches!(shared, Shared::Differ).then(|| placed().collect()));
-        placements.push(placement);
+        own_binds[at] = matches!(shared, Shared::Differ).then(|| placed().collect());
+        placements[at] = placement;
     }
     let parents = parents(forest, skins, group, &nodes);
     let inverse_binds = complete(forest, &nodes, &parents, &inverse_binds);
@@ -207,6 +207,15 @@ fn skeleton(
     let rest = nodes.iter().zip(&factors).map(|(&node, &factor)| scaled_right(forest.rest[node], factor));
     let rest = Arc::new(rest.collect());
     (Skeleton { nodes, joints, factors, rest }, bound)
+}
+
+/// Indices of the skins of `group`, those with the most joints first: a part on one joint, such as a belt, is in its bind
+/// pose by any placement, and would place the others by the stored pose of that joint.
+fn by_joint_count(skins: &[SkinSource], group: &[usize]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..group.len()).collect();
+    let joints = |at: usize| skins[group[at]].masses.iter().filter(|mass| **mass > 0.0).count();
+    order.sort_by_key(|&at| std::cmp::Reverse(joints(at)));
+    order
 }
 
 /// `transform` after a uniform scale.
@@ -265,11 +274,11 @@ fn parents(forest: &NodeForest<'_>, skins: &[SkinSource], group: &[usize], nodes
     nodes.iter().map(|&node| forest.parents[node].and_then(|parent| nearest[parent])).collect()
 }
 
-/// Relation of a skin to the joints that earlier skins have bound.
+/// Relation of a skin to the joints bound by earlier skins.
 enum Shared {
-    /// It has none of them.
+    /// It has none of these joints.
     Nothing,
-    /// Its bind pose is theirs, by this placement.
+    /// It has the same bind pose, with this placement.
     Agree(DAffine3),
     /// It was bound in another pose.
     Differ,
@@ -321,13 +330,13 @@ fn max_entry(matrix: DMat3) -> f64 {
     matrix.to_cols_array().iter().fold(0.0, |size: f64, number| size.max(number.abs()))
 }
 
-/// The identity or the candidate that `placement` is up to rounding, or itself.
+/// The identity or the candidate that `placement` equals up to rounding; otherwise `placement`.
 fn snapped(placement: DAffine3, candidates: &[DAffine3], joints: &[(DAffine3, DVec3, f64)]) -> DAffine3 {
     let known = std::iter::once(&DAffine3::IDENTITY).chain(candidates);
     known.copied().find(|&candidate| agrees(candidate, placement, joints)).unwrap_or(placement)
 }
 
-/// The placement of a skin by itself; see the [module](self).
+/// Placement of a single skin; see the [module](self).
 fn placement(forest: &NodeForest<'_>, source: &SkinSource) -> DAffine3 {
     let joints = source.nodes.iter().zip(&source.inverse_binds).zip(&source.masses);
     let joints: Vec<(DAffine3, DVec3, f64)> = joints
@@ -381,7 +390,7 @@ fn median_scale(joints: &[(DAffine3, DVec3, f64)]) -> f64 {
     middle.map_or(1.0, |(scale, _)| *scale)
 }
 
-/// The signed permutation of the axes that is nearest to `rotation`, which may mirror.
+/// The signed permutation of the axes that is nearest to `rotation`, which can be mirrored.
 fn along_axes(rotation: DMat3) -> DMat3 {
     const AXES: [DVec3; 6] = [DVec3::X, DVec3::Y, DVec3::Z, DVec3::NEG_X, DVec3::NEG_Y, DVec3::NEG_Z];
     let mirrors = rotation.determinant() < 0.0;
@@ -398,7 +407,7 @@ fn along_axes(rotation: DMat3) -> DMat3 {
     best.1
 }
 
-/// Inverse bind matrices of all joints: a joint that no skin binds is where its parent's bind pose puts it.
+/// Inverse bind matrices of all joints: a joint without a skin follows from the bind pose of its parent.
 fn complete(
     forest: &NodeForest<'_>,
     nodes: &[usize],
@@ -423,7 +432,7 @@ fn complete(
     binds.into_iter().map(Option::unwrap_or_default).collect()
 }
 
-/// Factor that takes the scale out of a bind transform.
+/// Factor that removes the scale of a bind transform.
 pub(crate) fn unit_factor(inverse_bind: DAffine3) -> f64 {
     let factor = inverse_bind.matrix3.determinant().abs().cbrt();
     let is_usable = factor.is_finite() && factor.recip().is_finite() && factor > 0.0;

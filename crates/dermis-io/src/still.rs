@@ -1,4 +1,4 @@
-//! The one pose that a format without motion holds.
+//! Pose to write to a format without motion.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -8,14 +8,14 @@ use glam::Vec3;
 
 use crate::error::Error;
 
-/// Positions to write to a format that holds one pose: the stored pose, or the only frame.
+/// Positions to write to a format with one pose: the stored pose, or the only frame.
 pub(crate) fn still<'a>(object: &'a Object, target: &Path, hint: &str) -> Result<Cow<'a, [Vec3]>, Error> {
     match object.base_motion()? {
         None => Ok(object.rest_points()),
         Some(motion) if motion.frame_count() == 1 => Ok(Cow::Owned(motion.frame(0)?.into_owned())),
         Some(motion) => {
             let frames = motion.frame_count();
-            Err(Error::unsupported(format!("one file of this format holds one pose, not {frames} frames"))
+            Err(Error::unsupported(format!("a file of this format contains one pose, not {frames} frames"))
                 .in_file(target)
                 .with_hint(hint))
         }

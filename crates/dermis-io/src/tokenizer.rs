@@ -1,4 +1,4 @@
-//! The words of a text file: numbers and keywords with white space between them.
+//! Words of a text file: numbers and keywords separated by white space.
 
 use crate::error::Error;
 
@@ -34,14 +34,14 @@ impl<'a> Tokenizer<'a> {
         })
     }
 
-    /// A count of rows of `width` numbers each, which the rest of the file must be long enough for.
+    /// A count of rows of `width` numbers each, checked against the length of the rest of the file.
     pub(crate) fn count(&mut self, width: usize) -> Result<usize, Error> {
         let count: usize = self.number()?;
         self.check_rows(count, width)?;
         Ok(count)
     }
 
-    /// Returns whether `count` rows of `width` numbers each can still come.
+    /// Returns whether the rest of the file suffices for `count` rows of `width` numbers.
     pub(crate) fn check_rows(&self, count: usize, width: usize) -> Result<(), Error> {
         let (needed, available) = (count.saturating_mul(2 * width), self.bytes.len() - self.at);
         if needed > available + 1 {

@@ -17,8 +17,8 @@ pub(crate) struct VolumeMesh {
 }
 
 impl VolumeMesh {
-    /// The object: with tetrahedra its shape is their boundary over all nodes, turned outwards, and the file's own
-    /// faces are not needed; without, these are the shape.
+    /// The object: with tetrahedra its shape is their boundary over all nodes, oriented outwards, and the faces of the
+    /// file are not used; without tetrahedra, the faces of the file are the shape.
     pub(crate) fn into_object(self, name: &str) -> Result<Object, Error> {
         let mut object = Object { name: name.to_owned(), ..Object::default() };
         if self.tetrahedra.is_empty() {

@@ -1,5 +1,4 @@
-//! Writing a scene in the format that its target names, and the check of a target before the work that makes its
-//! contents.
+//! Writing of a scene in the format of its target, and the check of a target before the computation starts.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -13,7 +12,7 @@ use crate::options::WriteOptions;
 use crate::output::{Job, Output, Written, check_free};
 use crate::pattern::{self, Pattern, without_number};
 
-/// Writes `scene` to `target`, in the format that its extension names.
+/// Writes `scene` to `target`, in the format of its extension.
 pub fn write(target: &Path, scene: &Scene, options: &WriteOptions, progress: &dyn Progress) -> Result<Written, Error> {
     let (format, writer) = writer_of(target)?;
     check_layers(format, scene).map_err(|error| error.in_file(target))?;
@@ -21,7 +20,7 @@ pub fn write(target: &Path, scene: &Scene, options: &WriteOptions, progress: &dy
     let nested_bones = options.nested_bones;
     let mut job = Job { target, output: &mut output, notes: Vec::new(), nested_bones, progress };
     if format.id != "gltf" && scene.objects.iter().any(|object| !object.levels.is_empty()) {
-        job.notes.push(Note::new("the format does not hold levels of detail; only the full meshes are written"));
+        job.notes.push(Note::new("the format does not support levels of detail; only the full meshes are written"));
     }
     let scene = &*posed(scene, format.holds, &mut job.notes).map_err(|error| error.in_file(target))?;
     check_contents(format, scene).map_err(|error| error.in_file(target))?;
@@ -34,7 +33,7 @@ pub fn write(target: &Path, scene: &Scene, options: &WriteOptions, progress: &dy
     };
     let notes = job.notes;
     done.map_err(|error| match error.kind() {
-        // Frames are read while they are written: what is wrong with them is wrong with the input.
+        // Frames are read while they are written, so errors of frames are errors of the input.
         ErrorKind::Sequence(_) => error,
         _ => error.in_file(target),
     })?;
@@ -43,8 +42,8 @@ pub fn write(target: &Path, scene: &Scene, options: &WriteOptions, progress: &dy
     Ok(written)
 }
 
-/// Checks that `target` has an extension that is written, that it is free or may be replaced, and that its folder
-/// exists or can be made.
+/// Checks that `target` has a supported extension, that it does not exist or can be replaced, and that its folder
+/// exists or can be created.
 pub fn check_target(target: &Path, options: &WriteOptions) -> Result<(), Error> {
     writer_of(target)?;
     check_free(target, options.force)?;
@@ -62,8 +61,10 @@ fn writer_of(target: &Path) -> Result<(&'static Format, Writer), Error> {
     let Some(format) = format.ok().filter(|format| format.written_extensions.contains(&extension.as_str())) else {
         let message = match Format::of_path(target) {
             Ok(_) => format!("'.{extension}' files are read but not written"),
-            Err(_) if extension.is_empty() => "the output's name has no extension that names its format".to_owned(),
-            Err(_) => format!("'.{extension}' is not the extension of a format that dermis writes"),
+            Err(_) if extension.is_empty() => {
+                "the name of the output has no extension that identifies its format".to_owned()
+            }
+            Err(_) => format!("'.{extension}' is not the extension of a format that can be written"),
         };
         let hint = format!("choose one of .{}", writable_extensions().join(" ."));
         return Err(Error::unsupported(message).in_file(target).with_hint(hint));
@@ -71,7 +72,7 @@ fn writer_of(target: &Path) -> Result<(&'static Format, Writer), Error> {
     if !format.is_numbered() && Pattern::of(target).is_some() {
         return Err(Error::unsupported("only OBJ and PLY files are written as numbered files")
             .in_file(target)
-            .with_hint(format!("one file holds all frames: {}", without_number(target).display())));
+            .with_hint(format!("one file contains all frames: {}", without_number(target).display())));
     }
     let writer = format.writer.ok_or_else(|| format.not_compiled_in().in_file(target))?;
     Ok((format, writer))
@@ -94,7 +95,7 @@ fn posed<'a>(scene: &'a Scene, holds: Holds, notes: &mut Vec<Note>) -> Result<Co
     Ok(Cow::Owned(scene))
 }
 
-/// Refuses a scene of which nothing would be written.
+/// Rejects a scene of which nothing would be written.
 fn check_contents(format: &Format, scene: &Scene) -> Result<(), Error> {
     if scene.objects.iter().any(|object| object.mesh.point_count() > 0) {
         return Ok(());
@@ -102,27 +103,27 @@ fn check_contents(format: &Format, scene: &Scene) -> Result<(), Error> {
     let has_joints = |object: &Object| object.rig.as_ref().is_some_and(|rig| !rig.joints().is_empty());
     match scene.objects.iter().any(has_joints) {
         true if matches!(format.id, "gltf" | "fbx") => Ok(()),
-        true => Err(Error::unsupported("the scene is a motion without a mesh, which the format does not hold")
+        true => Err(Error::unsupported("the scene is a motion without a mesh, which the format does not support")
             .with_hint("write .glb or .fbx, or pose a rigged mesh with it")),
         false => Err(Error::malformed("there is nothing to write: the scene has no mesh")),
     }
 }
 
-/// Refuses layers that the format does not hold, so that none is lost without a trace.
+/// Rejects layers that the format does not support, so that none is lost silently.
 fn check_layers(format: &Format, scene: &Scene) -> Result<(), Error> {
     let layered = scene.objects.iter().find(|object| !object.deformers.is_empty());
     match layered.filter(|_| !format.holds.layers) {
         None => Ok(()),
         Some(object) => {
             let kinds: Vec<&str> = object.deformers.iter().map(Deformer::kind).collect();
-            let message = format!("the format does not hold the layers of the object ({})", kinds.join(", "));
+            let message = format!("the format does not support the layers of the object ({})", kinds.join(", "));
             let hint = "write .glb, .gltf or .npz, or evaluate the layers first";
             Err(Error::unsupported(message).at(&object.name).with_hint(hint))
         }
     }
 }
 
-/// The last level of folders is made when writing; those above it must be there.
+/// The last level of folders is created when writing; those above it must exist.
 fn check_folder(target: &Path) -> Result<(), Error> {
     let named = |path: &Path| path.parent().filter(|folder| !folder.as_os_str().is_empty()).map(Path::to_path_buf);
     let Some(folder) = named(target) else {
@@ -149,14 +150,15 @@ fn check_writable(target: &Path) -> Result<(), Error> {
     }
 }
 
-/// The scene's objects as one, and notes on what a format that keeps `holds` of it skips.
+/// The objects of the scene merged into one, and notes on what a format that stores `holds` skips.
 fn merged(scene: &Scene, holds: Holds) -> Result<(Object, Vec<Note>), Error> {
     let (object, mut notes) = merge::single(scene).map_err(|error| {
-        Error::from(error).with_hint("write one of the objects, or a format that holds several (.glb, .usda, .abc)")
+        Error::from(error)
+            .with_hint("write one of the objects, or use a format that stores several (.glb, .usda, .abc)")
     })?;
     let skipped = skipped(&object, scene.units, holds);
     if !skipped.is_empty() {
-        notes.push(Note::at(&object.name, format!("the format does not hold {}", skipped.join(", "))));
+        notes.push(Note::at(&object.name, format!("the format does not support {}", skipped.join(", "))));
     }
     if object.clips.len() > 1 && !holds.rig {
         let names: Vec<&str> = object.clips[1..].iter().map(|clip| clip.name()).collect();
@@ -204,12 +206,12 @@ mod tests {
         assert_eq!(message(&at("new.npz"), false), "fine");
         assert_eq!(message(&at("new/new.npz"), false), "fine");
         assert_eq!(message(&at("there.npz"), true), "fine");
-        assert_eq!(message(&at("there.npz"), false), "the output exists already");
+        assert_eq!(message(&at("there.npz"), false), "the output already exists");
         assert_eq!(message(&at("folder.npz"), true), "the output is a folder");
         assert_eq!(message(&at("not/there/new.npz"), false), "the output's folder does not exist");
         assert_eq!(message(&at("there.npz/new.npz"), false), "the output's folder is a file");
         assert_eq!(message(&at("new.pkl"), false), "'.pkl' files are read but not written");
-        assert_eq!(message(&at("new.xyz"), false), "'.xyz' is not the extension of a format that dermis writes");
-        assert_eq!(message(&at("new"), false), "the output's name has no extension that names its format");
+        assert_eq!(message(&at("new.xyz"), false), "'.xyz' is not the extension of a format that can be written");
+        assert_eq!(message(&at("new"), false), "the name of the output has no extension that identifies its format");
     }
 }

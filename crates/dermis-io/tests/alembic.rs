@@ -325,7 +325,7 @@ fn attributes_of_every_scope_are_read() {
 
     let misfit = array("uv", F32, 2, vec![floats(&[0.; 10])]).with_metadata(&format!("{fitting}fvr"));
     let scene = read_back(&archive(vec![tetrahedron("body", &[0.]).with(misfit)], &[(1.0, vec![0.0])]));
-    assert!(scene.notes[0].message.contains("'uv' does not fit"), "{:?}", scene.notes);
+    assert!(scene.notes[0].message.contains("'uv' does not match"), "{:?}", scene.notes);
 }
 
 #[test]
@@ -341,8 +341,8 @@ fn what_is_not_a_mesh_is_named_in_a_note_and_subdivision_surfaces_are_meshes() {
     assert_eq!(scene.objects.len(), 1);
     let notes: Vec<String> = scene.notes.iter().map(|note| format!("{:?} {}", note.location, note.message)).collect();
     assert!(notes[0].contains("control mesh"));
-    assert_eq!(notes[1], "Some(\"/eye\") an object of the kind 'Camera' is skipped");
-    assert_eq!(notes[2], "Some(\"/hair\") 2 objects of the kind 'Curve' are skipped; this is the first");
+    assert_eq!(notes[1], "Some(\"/eye\") an object of type 'Camera' is skipped");
+    assert_eq!(notes[2], "Some(\"/hair\") 2 objects of type 'Curve' are skipped; this is the first");
 }
 
 #[test]
@@ -352,7 +352,7 @@ fn faces_without_area_are_left_out_with_a_note() {
         .with(array(".faceCounts", I32, 1, vec![integers(&[2, 3, 0, 1])]));
     let scene = read_back(&archive(vec![body], &[(1.0, vec![0.0])]));
     assert_eq!(scene.objects[0].mesh.triangles(), [[2, 1, 0]]);
-    assert!(scene.notes[0].message.starts_with("3 faces of fewer"), "{:?}", scene.notes);
+    assert!(scene.notes[0].message.starts_with("3 faces with fewer"), "{:?}", scene.notes);
 }
 
 #[test]

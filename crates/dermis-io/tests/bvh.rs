@@ -126,7 +126,7 @@ fn rejects_what_is_wrong_with_its_line() {
         ("CHANNELS 3 Yrotation", "CHANNELS 3 Wrotation", "is not a channel"),
         ("CHANNELS 3 Yrotation", "CHANNELS 3 Zrotation", "occurs twice"),
         ("Frames: 2", "Frames: -1", "invalid number of frames"),
-        ("Frames: 2", "Frames: 3", "the file ends where a number is expected"),
+        ("Frames: 2", "Frames: 3", "the file ends, but a number is expected"),
         ("Frames: 2", "Frames: 1", "follows the last"),
         ("Frames: 2", "Frames: 999999999999999999999", "invalid number of frames"),
         ("Frame Time: 0.0333333", "Frame Time: 0", "must be positive"),

@@ -164,7 +164,7 @@ fn npz_gives_back_the_same_rig_and_clips() {
     assert_eq!(after.rig.as_ref().unwrap().shapes(), before.rig.as_ref().unwrap().shapes());
     let sorted = |object: &Object| object.rig.as_ref().unwrap().weights().normalized(BONES);
     assert_eq!(sorted(after), sorted(before));
-    assert_eq!(after.sequence.as_ref().unwrap().frame_count(), 12, "the frames of the first clip stand beside it");
+    assert_eq!(after.sequence.as_ref().unwrap().frame_count(), 12, "the frames of the first clip are kept");
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn npz_keeps_a_skin_without_corrections() {
 }
 
 #[test]
-fn gltf_refuses_negative_weights_and_says_what_to_do() {
+fn gltf_rejects_negative_weights_with_a_hint() {
     let mut scene = fitted(Bones::Rigid);
     let object = &mut scene.objects[0];
     let rig = object.rig.as_ref().unwrap();

@@ -34,7 +34,7 @@ fn tetrahedra_and_surfaces_come_back() {
 }
 
 #[test]
-fn a_moving_shape_is_refused() {
+fn a_moving_shape_is_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let error = write(&folder.path().join("box.mesh"), &scenes::moving_scene()).unwrap_err();
     assert!(error.hint().is_some());

@@ -141,7 +141,7 @@ fn what_is_assumed_or_left_out_is_noted() {
     arrays.retain(|(name, _)| *name != "rest");
     let scene = read_default(&archive(&arrays, CompressionMethod::Stored)).unwrap();
     assert!(scenes::has_note(&scene, "no frame rate; 24"));
-    assert!(scenes::has_note(&scene, "the first frame is taken"));
+    assert!(scenes::has_note(&scene, "the first frame is used"));
     assert!(scenes::has_note(&scene, "arrays skipped: handles"));
     assert_eq!(only(&scene).attributes["mass"], [1.0, 2.0, 3.0]);
 }

@@ -63,11 +63,11 @@ fn first_frame_and_step_set_the_clock() {
 }
 
 #[test]
-fn a_mesh_of_other_points_is_refused() {
+fn a_mesh_of_other_points_is_rejected() {
     let (folder, path) = written(&scenes::moving_scene(), "box.pc2");
     std::fs::write(folder.path().join("box.obj"), "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n").unwrap();
     let error = read(&path).unwrap_err();
-    assert!(error.to_string().contains("moves 9 points, but the mesh has 3"), "{error}");
+    assert!(error.to_string().contains("has 9 points, but the mesh has 3"), "{error}");
 }
 
 #[test]

@@ -260,7 +260,7 @@ fn a_file_without_meshes_is_a_motion() {
         let head = joints.iter().position(|joint| joint.name == "mixamorig:Head").unwrap();
         let found = object.clips[0].transforms(3)[head];
         assert!(found.abs_diff_eq(scene.objects[0].clips[0].transforms(3)[2], 1e-5));
-        // It is written as a motion, and refused by formats that cannot hold it.
+        // It is written as a motion, and rejected by formats that cannot hold it.
         assert_eq!(read(&glb_of(&motion)).objects[0].clips.len(), 2);
         let folder = tempfile::tempdir().unwrap();
         let target = folder.path().join("nothing.obj");

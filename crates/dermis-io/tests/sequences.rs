@@ -59,7 +59,7 @@ fn frames_are_sorted_as_numbers_and_gaps_are_noted() {
     let sequence = only(&scene).sequence.as_ref().unwrap();
     let order: Vec<f32> = (0..4).map(|frame| sequence.frame(frame).unwrap()[0].x).collect();
     assert_eq!(order, [1.0, 2.0, 9.0, 10.0]);
-    assert!(scenes::has_note(&scene, "after 2 comes 9"));
+    assert!(scenes::has_note(&scene, "between 2 and 9"));
     let options = ReadOptions { frame_rate_hz: Some(60.0), ..ReadOptions::default() };
     let scene = dermis_io::read(folder.path().to_str().unwrap(), &options).unwrap();
     assert_eq!(only(&scene).sequence.as_ref().unwrap().frame_rate_hz(), 60.0);
@@ -88,10 +88,10 @@ fn changing_faces_are_an_error_that_names_the_file() {
 }
 
 #[test]
-fn folders_without_a_sequence_are_refused() {
+fn folders_without_a_sequence_are_rejected() {
     let folder = tempfile::tempdir().unwrap();
-    assert!(read(folder.path()).unwrap_err().to_string().contains("holds no OBJ or PLY files"));
-    assert!(read(&folder.path().join("x*.obj")).unwrap_err().to_string().contains("no file fits"));
+    assert!(read(folder.path()).unwrap_err().to_string().contains("contains no OBJ or PLY files"));
+    assert!(read(&folder.path().join("x*.obj")).unwrap_err().to_string().contains("no file matches"));
     std::fs::write(folder.path().join("a.obj"), "v 0 0 0").unwrap();
     std::fs::write(folder.path().join("a.ply"), "ply").unwrap();
     assert!(read(folder.path()).unwrap_err().hint().unwrap().contains("*.obj"));
@@ -143,14 +143,14 @@ fn older_frames_go_only_when_the_new_ones_are_in_place() {
 }
 
 #[test]
-fn a_taken_pattern_is_refused_before_the_work() {
+fn a_taken_pattern_is_rejected_before_the_work() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("walk.0007.obj"), "old").unwrap();
     let message = |name: &str, force: bool| {
         let checked = check_target(&folder.path().join(name), &WriteOptions { force, ..WriteOptions::default() });
         checked.map_or_else(|error| error.to_string(), |()| "fine".to_owned())
     };
-    assert_eq!(message("walk.%04d.obj", false), "the output exists already");
+    assert_eq!(message("walk.%04d.obj", false), "the output already exists");
     assert_eq!(message("walk.%04d.obj", true), "fine");
     assert_eq!(message("run.%04d.obj", false), "fine");
     assert_eq!(message("walk.%04d.glb", true), "only OBJ and PLY files are written as numbered files");
@@ -180,7 +180,7 @@ fn what_is_beyond_the_last_frame_is_in_the_way_too() {
 }
 
 #[test]
-fn a_folder_of_several_names_is_refused_and_its_names_are_listed() {
+fn a_folder_of_several_names_is_rejected_and_its_names_are_listed() {
     let folder = tempfile::tempdir().unwrap();
     for name in ["a.1", "a.2", "a.4", "other"] {
         let text = "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n";
@@ -191,7 +191,7 @@ fn a_folder_of_several_names_is_refused_and_its_names_are_listed() {
     assert!(error.hint().unwrap().contains("a.*.obj"));
     let scene = read(&folder.path().join("a.%d.obj")).unwrap();
     assert_eq!(only(&scene).sequence.as_ref().unwrap().frame_count(), 3);
-    assert!(scenes::has_note(&scene, "after 2 comes 4"));
+    assert!(scenes::has_note(&scene, "between 2 and 4"));
 }
 
 #[test]
@@ -216,7 +216,7 @@ fn a_lost_rest_pose_and_lost_normals_are_noted() {
 }
 
 #[test]
-fn formats_of_one_file_refuse_a_place_for_a_number() {
+fn formats_of_one_file_reject_a_place_for_a_number() {
     let folder = tempfile::tempdir().unwrap();
     for ending in ["glb", "gltf", "abc", "usda", "npz", "pc2", "mdd", "mesh"] {
         let error = write(&folder.path().join(format!("st.%04d.{ending}")), &scenes::moving_scene()).unwrap_err();

@@ -39,7 +39,7 @@ fn either_file_names_the_pair() {
 }
 
 #[test]
-fn a_surface_alone_is_refused() {
+fn a_surface_alone_is_rejected() {
     let folder = tempfile::tempdir().unwrap();
     assert!(write(&folder.path().join("box.node"), &scenes::still_scene()).unwrap_err().hint().is_some());
 }

@@ -6,8 +6,8 @@
 //! (after `DeCoro` & Rusinkiewicz 2005). Weights are those between the ends of the edge, at the location of p along it.
 //!
 //! Seams and borders have planes through their edges, orthogonal to the triangles. A weak spring to the collapsed
-//! points keeps the system regular on flat regions. A collapse is refused if it changes the topology (link condition),
-//! tears a seam, or turns a triangle over in any pose. Ties go to the lowest points: the result is deterministic.
+//! points keeps the system regular on flat regions. A collapse is rejected if it changes the topology (link condition),
+//! tears a seam, or flips a triangle in any pose. Ties go to the lowest points: the result is deterministic.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -20,7 +20,7 @@ use crate::poses::KeyPoses;
 use crate::quadric::Quadric;
 use crate::surface::{Edge, Kind, Surface, blended};
 
-/// Weight of the planes through borders and seams, relative to the triangles beside them.
+/// Weight of the planes through borders and seams, relative to the adjacent triangles.
 const BORDER_WEIGHT: f64 = 10.0;
 const SEAM_WEIGHT: f64 = 1.0;
 /// Weight of the spring to the collapsed points, relative to the area.
@@ -145,7 +145,7 @@ impl Simplification {
             if self.surface.alive_count <= target || self.surface.alive_count == before {
                 return true;
             }
-            // Edges that were refused may be possible now that their surroundings have changed.
+            // Edges that were rejected can be possible now, since their surroundings have changed.
             before = self.surface.alive_count;
             self.fill_heap();
         }
@@ -239,7 +239,7 @@ impl Simplification {
         glam::DVec2::new(self.surface.numbers[first], self.surface.numbers[first + 1])
     }
 
-    /// The best collapse of an edge; `None` if its ends may not be joined.
+    /// The best collapse of an edge; `None` if its ends must not be joined.
     fn candidate(&self, a: u32, b: u32) -> Option<Candidate> {
         let kinds = &self.surface.kinds;
         let (mut a, mut b) = (a, b);
@@ -351,8 +351,8 @@ impl Simplification {
         (0..self.poses.len()).map(posed).collect()
     }
 
-    /// Link condition: the only common neighbours of the two points are those of the triangles at their edge, and what
-    /// remains is more than one triangle seen from both sides.
+    /// Link condition: the only common neighbours of the two points are those of the triangles at their edge, and more
+    /// than a single two-sided triangle remains.
     fn keeps_topology(&self, a: u32, b: u32) -> bool {
         let surface = &self.surface;
         let others = surface.neighbours(b);
@@ -407,7 +407,8 @@ struct Joined<'a> {
 }
 
 impl Joined<'_> {
-    /// The cheapest of four locations of the weights: both ends, the middle, and the foot of the middle's best position.
+    /// The cheapest of four locations of the weights: both ends, the middle, and the projection of the middle's best
+    /// position onto the edge.
     fn best(&self) -> (f64, f64, DVec3) {
         let points = &self.simplification.surface.points;
         let (start, end) = (points[self.a as usize], points[self.b as usize]);

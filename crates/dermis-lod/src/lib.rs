@@ -1,7 +1,7 @@
-//! Levels of detail of skinned characters: simplification that sees the weights, the shapes and the poses.
+//! Levels of detail of skinned characters: simplification that takes weights, shapes and poses into account.
 //!
 //! [`simplify()`] returns coarser versions of an object's mesh, moved by the same joints and clips (James & Twigg 2005,
-//! Figure 17). Quadrics are summed over key poses of the clips, not taken of the rest pose alone, and new points have
+//! Figure 17). Quadrics are summed over key poses of the clips, not only computed in the rest pose, and new points have
 //! the rest position and the weights that are best for all of these poses: see `collapse`. UV seams, borders, materials
 //! and blend shapes are kept.
 
@@ -30,8 +30,8 @@ const MAX_SEAM_FRACTION: f64 = 0.4;
 pub struct LodOptions {
     /// Fraction of the triangles that each level keeps, above 0 and at most 1; sorted from fine to coarse.
     pub ratios: Vec<f64>,
-    /// Largest number of key poses of the clips. More see more of the motion and take proportionally longer; very large
-    /// meshes use fewer to limit memory.
+    /// Largest number of key poses of the clips. More poses cover more of the motion and take proportionally longer;
+    /// very large meshes use fewer to limit memory.
     pub max_poses: usize,
 }
 
@@ -76,7 +76,7 @@ pub enum LodError {
     Layer {
         /// The object.
         object: String,
-        /// Kind of the layer.
+        /// Type of the layer.
         layer: String,
     },
     /// The observer stopped the work.

@@ -1,7 +1,7 @@
 //! Posed error: distance between a mesh and its level of detail, in the poses of the clips.
 //!
 //! Points and triangle centres of each surface are compared with the nearest point of the other surface, both ways, in
-//! frames at even distances over all clips. Distances are a percentage of the diagonal of the rest pose.
+//! frames evenly spaced over all clips. Distances are a percentage of the diagonal of the rest pose.
 
 use dermis_mesh::Object;
 use dermis_mesh::pose::pose_with;

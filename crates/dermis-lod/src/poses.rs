@@ -1,8 +1,8 @@
 //! Key poses: the poses over which the error of a collapse is summed.
 //!
-//! The bind pose, and frames at even distances over all clips. A rig without clips gets poses in which every joint is
-//! rotated relative to its parent, by axes and angles from a fixed sequence. Each blend shape that no key pose uses gets
-//! a pose of its own, with weight 1.
+//! The bind pose, and frames evenly spaced over all clips. A rig without clips gets poses in which every joint is
+//! rotated relative to its parent, by axes and angles from a fixed sequence. Each blend shape that no key pose uses
+//! gets a separate pose, with weight 1.
 
 use dermis_mesh::{Object, Rig};
 use glam::{DAffine3, DQuat, DVec3};
@@ -107,7 +107,7 @@ impl KeyPoses {
     }
 }
 
-/// At most `max_count` frames at even distances over all clips, as pairs of clip and frame.
+/// At most `max_count` frames evenly spaced over all clips, as pairs of clip and frame.
 pub(crate) fn key_frames(object: &Object, max_count: usize) -> Vec<(usize, usize)> {
     let frames = object.clips.iter().enumerate();
     let frames = frames.flat_map(|(clip, motion)| (0..motion.frame_count()).map(move |frame| (clip, frame)));

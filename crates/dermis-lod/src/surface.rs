@@ -10,9 +10,9 @@ use std::sync::Arc;
 /// Freedom of a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// No special edges: it may move freely.
+    /// No special edges: it can move freely.
     Free,
-    /// Exactly two special edges of one kind: it may move along them.
+    /// Exactly two special edges of one kind: it can move along them.
     Curve,
     /// A corner of seams or borders, or a point that is not manifold: it stays.
     Fixed,

@@ -14,6 +14,7 @@ pub mod small;
 pub mod sparse;
 pub mod sum;
 pub mod svd3;
+pub mod symmetric_eigen;
 #[cfg(test)]
 mod test_matrices;
 pub mod tsvd;

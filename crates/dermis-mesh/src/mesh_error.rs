@@ -28,7 +28,7 @@ pub enum MeshError {
         /// Number of elements of this kind.
         count: usize,
     },
-    /// Two arrays that must have the same length have not.
+    /// Two arrays that must have the same length differ in length.
     #[error("expected {expected} {what}, found {found}")]
     CountMismatch {
         /// Description of the counted elements.

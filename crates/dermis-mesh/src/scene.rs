@@ -61,7 +61,8 @@ pub struct Object {
     pub name: String,
     /// The rest shape in scene space; of a rigged object, the shape in its bind pose. See [`Object::rest_points`].
     pub mesh: Arc<TriMesh>,
-    /// Recorded frames of the mesh. Beside a rig they are the rig's example shapes, one per frame of the first clip.
+    /// Recorded frames of the mesh. If the object has a rig, they are its example shapes, one per frame of the first
+    /// clip.
     pub sequence: Option<MeshSequence>,
     /// Rig that moves the mesh.
     pub rig: Option<Arc<Rig>>,
@@ -133,7 +134,7 @@ impl Object {
         Self { name: name.into(), mesh, rig: Some(Arc::new(rig)), clips, ..Self::default() }
     }
 
-    /// The points that a viewer shows while nothing plays: those of the mesh in the stored pose of its rig.
+    /// The points that a viewer shows when no clip plays: those of the mesh in the stored pose of its rig.
     pub fn rest_points(&self) -> Cow<'_, [Vec3]> {
         let posed = self.rig.as_ref().and_then(|rig| Some((rig, rig.stored_pose()?)));
         let Some((rig, pose)) = posed else { return Cow::Borrowed(self.mesh.points()) };
@@ -155,7 +156,7 @@ impl Object {
         Clip::sharing(rig, "stored pose", DEFAULT_FRAME_RATE_HZ, transforms, shape_weights).ok()
     }
 
-    /// The object in its stored pose, without its rig, for formats that hold shapes only.
+    /// The object in its stored pose, without its rig, for formats that store only shapes.
     pub fn at_rest(&self) -> Result<Self, crate::tri_mesh::MeshError> {
         let mesh = match self.rest_points() {
             Cow::Borrowed(_) => Arc::clone(&self.mesh),

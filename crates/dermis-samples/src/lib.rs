@@ -41,14 +41,17 @@ pub struct SampleInfo {
 /// All samples.
 pub const SAMPLES: &[SampleInfo] = &[
     SampleInfo { name: "gallop", summary: "a horse at a gallop: a closed mesh sequence, 48 frames that loop, no rig" },
-    SampleInfo { name: "arm", summary: "an arm: rig, a clip that bends and twists it, and a sculpted shape per frame" },
-    SampleInfo { name: "hand", summary: "a hand: rig of 21 joints and the clips fist, wave, count and spread" },
+    SampleInfo {
+        name: "arm",
+        summary: "an arm: rig, one clip that bends and twists it, and a sculpted shape per frame",
+    },
+    SampleInfo { name: "hand", summary: "a hand: rig of 21 joints, clips fist, wave, count and spread" },
     SampleInfo {
         name: "body",
-        summary: "a person: rig of 24 joints, six motions, and a body model with shape and pose",
+        summary: "a person: rig of 24 joints, six motions, and a body model with shapes and pose shapes",
     },
     SampleInfo { name: "flag", summary: "a flag in gusts of wind: coarse cloth that compresses instead of folding" },
-    SampleInfo { name: "towel", summary: "a towel whose held corners move together: coarse cloth under compression" },
+    SampleInfo { name: "towel", summary: "a towel held at corners that move together: coarse cloth under compression" },
 ];
 
 /// Names of all samples.

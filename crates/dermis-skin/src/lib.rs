@@ -11,7 +11,7 @@
 //! | weights of given bones (SMA, Eq. 5–11) | `fit/sma/weights.rs` |
 //! | corrections (SMA, Eq. 12–13) | `fit/corrections.rs` |
 //! | refinement beyond the paper | `fit/refine/` |
-//! | joint trees; rigs that exist already, helper bones | `fit/skeleton/`, `fit/given_rig/` |
+//! | joint trees; existing rigs, helper bones | `fit/skeleton/`, `fit/given_rig/` |
 //! | multi-weights by ridge regression (MWE, Eq. 8–9) | `envelope/local_ridge.rs` |
 //! | measures | `measure/` |
 //! | bones as nodes of a file | `export/` |

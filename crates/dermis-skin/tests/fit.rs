@@ -217,7 +217,7 @@ fn what_does_not_move_is_one_bone_without_error() {
     for options in [with_bones(1), FitOptions::default(), paper()] {
         let fit = fitted(&still, &options);
         assert_eq!((fit.skin.bone_count(), fit.measures.distortion_percent), (1, 0.0));
-        assert!(fit.notes.iter().any(|note| note.message.contains("nothing moves")));
+        assert!(fit.notes.iter().any(|note| note.message.contains("does not move")));
     }
 }
 
@@ -230,7 +230,7 @@ fn two_frames_are_enough_and_one_is_not() {
 }
 
 #[test]
-fn more_bones_than_points_are_refused() {
+fn more_bones_than_points_are_rejected() {
     let sequence = moving(tube(2), 4, |frame, p| p * (1.0 + frame as f32));
     let error = fit(sequence.mesh(), &[animation("a", &sequence)], &with_bones(1000), &NoProgress).unwrap_err();
     assert_eq!(error.to_string(), "the number of bones is 1000; it must be 1 to 24, the number of points");

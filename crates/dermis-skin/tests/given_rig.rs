@@ -1,4 +1,4 @@
-//! Skins of rigs that exist already: motion from frames, locked weights, helper bones.
+//! Skins of existing rigs: motion from frames, locked weights, helper bones.
 
 #[allow(dead_code, reason = "other tests use more of it")]
 mod common;

@@ -110,7 +110,7 @@ fn one_rigid_object_has_one_joint() {
         moving(tube(11), 8, |frame, p| Quat::from_rotation_y(0.3 * frame as f32) * p + Vec3::X * frame as f32);
     let (fit, report) = fitted(&sequence, &options(4, SkeletonKind::Fixed));
     assert_eq!((report.joints, report.roots), (1, 1));
-    assert!(has_note(&fit, "no joints") && fit.measures.distortion_percent < 1e-3);
+    assert!(has_note(&fit, "single joint") && fit.measures.distortion_percent < 1e-3);
 }
 
 #[test]

@@ -179,13 +179,13 @@ fn rejects_scans_that_do_not_suit_the_body() {
     let notes = check_scans(&body, &mut scans).unwrap();
     assert_eq!(notes, ["frame 5 of 'c' is invalid and interpolated"]);
     assert!(scans[0].frames[5][2].is_finite());
-    let refused = fit_subject(&body, &[still("a")], &SubjectOptions::default(), None, &mut |_| (), &NoProgress);
-    assert!(matches!(refused, Err(SubjectError::Still { .. })), "{:?}", refused.err());
+    let rejected = fit_subject(&body, &[still("a")], &SubjectOptions::default(), None, &mut |_| (), &NoProgress);
+    assert!(matches!(rejected, Err(SubjectError::Still { .. })), "{:?}", rejected.err());
 }
 
 #[test]
 fn method_of_the_paper_lowers_the_deviation_and_continues_with_the_same_bits() {
-    let scans = scans(7e3);
+    let scans = scans(4e3);
     let options = SubjectOptions {
         method: Method::Paper,
         representative_points: 4,
@@ -210,10 +210,11 @@ fn method_of_the_paper_lowers_the_deviation_and_continues_with_the_same_bits() {
     let continued = fit_subject(&start, &scans, &options, Some(&states[1]), &mut |_| (), &NoProgress).unwrap();
     assert_eq!(continued.body.flesh(), fit.body.flesh());
     assert_eq!(continued.body.body().mesh().points(), fit.body.body().mesh().points());
-    // A checkpoint of other options is refused.
+    assert_eq!(continued.curves, fit.curves);
+    // A checkpoint of other options is rejected.
     let other = SubjectOptions { symmetric: false, ..options };
-    let refused = fit_subject(&start, &scans, &other, Some(&states[1]), &mut |_| (), &NoProgress);
-    assert_eq!(refused.err(), Some(SubjectError::OtherFit));
+    let rejected = fit_subject(&start, &scans, &other, Some(&states[1]), &mut |_| (), &NoProgress);
+    assert_eq!(rejected.err(), Some(SubjectError::OtherFit));
 }
 
 #[test]
@@ -261,7 +262,17 @@ fn generates_the_same_scans_for_a_seed_and_others_for_another() {
 }
 
 #[test]
-fn reports_the_floor_and_refuses_another_subject() {
+fn generates_a_subject_whose_skin_touches_itself() {
+    // The thighs of this subject intersect at rest, so that its own shape cannot be meshed.
+    let (body, motions) = dermis_body::sample();
+    let options = ScanOptions { kind: SubjectKind::Heavy, seed: 11, spacing: 0.03, frames: 2 };
+    let (scans, hidden) = generate_scans(&body, &motions[..1], UpAxis::Y, &options, &NoProgress).unwrap();
+    assert!(scans[0].frames.iter().flatten().all(|point| point.is_finite()));
+    assert!(hidden.betas[0] > 0.7 && hidden.flesh.thickness.iter().any(|&depth| depth > 1.1));
+}
+
+#[test]
+fn reports_the_floor_and_rejects_another_subject() {
     let body = body(5e3);
     let points = body.body().mesh().points();
     let mut falling = Scan { name: "falling".to_owned(), frame_rate_hz: 60.0, frames: vec![points.to_vec(); 20] };
@@ -272,6 +283,6 @@ fn reports_the_floor_and_refuses_another_subject() {
     let thick: Vec<Vec3> = points.iter().map(|p| Vec3::new(2.0 * p.x, p.y, 0.4 * p.z)).collect();
     let mut scan = [Scan { name: "thick".to_owned(), frame_rate_hz: 60.0, frames: vec![thick; 12] }];
     check_scans(&body, &mut scan).unwrap();
-    let refused = fit_subject(&body, &scan, &SubjectOptions::default(), None, &mut |_| (), &NoProgress);
-    assert!(matches!(refused, Err(SubjectError::Shape { .. })), "{:?}", refused.err());
+    let rejected = fit_subject(&body, &scan, &SubjectOptions::default(), None, &mut |_| (), &NoProgress);
+    assert!(matches!(rejected, Err(SubjectError::Shape { .. })), "{:?}", rejected.err());
 }

@@ -162,7 +162,7 @@ fn flesh_without_a_bone_is_posed_and_reported() {
     assert_consistent(&mesh, &layers);
     assert_eq!(layers.unanchored_nodes, count as usize);
     assert!(layers.roles[..count as usize].contains(&NodeRole::Free));
-    assert!(layers.notes()[0].message.contains("no bone to support them"));
+    assert!(layers.notes()[0].message.contains("not connected to a bone"));
 }
 
 #[test]

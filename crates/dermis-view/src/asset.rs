@@ -287,7 +287,7 @@ fn stored_levels(scene: &Scene) -> Result<Vec<Object>, EvaluateError> {
     let at = |level: usize| {
         let object = |object: &Object| match object.levels.len() {
             0 => object.clone(),
-            // A level that does not belong to the rig is as good as none.
+            // A level that does not belong to the rig is ignored.
             levels => object.at_level(level.min(levels - 1)).unwrap_or_else(|_| object.clone()),
         };
         let objects = scene.objects.iter().map(object).collect();

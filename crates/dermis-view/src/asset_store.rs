@@ -40,7 +40,7 @@ pub enum AddError {
         budget: u64,
     },
     /// The extension is not one of [`DROPPABLE`].
-    #[error("unsupported file '{0}': drop one of {known}", known = DROPPABLE.join(" "))]
+    #[error("unsupported file '{0}': drop a file of type {known}", known = DROPPABLE.join(" "))]
     Extension(String),
 }
 

@@ -1,7 +1,7 @@
-//! Access control: only requests of the page on this machine are answered.
+//! Access control: only requests from the page on this machine are accepted.
 //!
-//! Pages of the web can send requests to loopback addresses, also under a host name that resolves to them (DNS
-//! rebinding). Therefore `Host` must be a name of this server, and `Origin`, if present, must be that of the page.
+//! Web pages can send requests to loopback addresses, even under a host name that resolves to them (DNS rebinding).
+//! Therefore `Host` must be a name of this server, and `Origin`, if present, must be that of the page.
 
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ pub(crate) async fn guard(State(names): State<Names>, request: Request, next: Ne
     let mut response = if names.allow(request.headers()) {
         next.run(request).await
     } else {
-        (StatusCode::FORBIDDEN, "forbidden: only requests of the dermis page are answered").into_response()
+        (StatusCode::FORBIDDEN, "forbidden: only requests from the dermis page are accepted").into_response()
     };
     for (name, value) in SECURITY_HEADERS {
         response.headers_mut().insert(name, HeaderValue::from_static(value));

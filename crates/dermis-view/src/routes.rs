@@ -197,7 +197,7 @@ async fn in_background<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
 ) -> Result<T, Failure> {
     let done = tokio::task::spawn_blocking(work).await;
-    done.unwrap_or_else(|_| Err(Failure::unusable(&"internal error of the server")))
+    done.unwrap_or_else(|_| Err(Failure::unusable(&"internal server error")))
 }
 
 async fn page_file(uri: axum::http::Uri) -> Response {

@@ -57,7 +57,7 @@ fn rejects_unknown_paths() {
 #[test]
 fn reports_every_error_as_json() {
     let server = Running::start(ServeOptions { upload_limit: 1000, ..ServeOptions::default() });
-    let refused = [
+    let rejected = [
         (400, server.get("/api/assets/x/levels/0/mesh")),
         (400, server.get("/api/assets/0/frames?first=0")),
         (403, server.send("GET", "/api/scene", &[("Host", "evil.example")], b"")),
@@ -65,7 +65,7 @@ fn reports_every_error_as_json() {
         (405, server.send("DELETE", "/api/scene", &[], b"")),
         (413, server.send("POST", "/api/drop?name=new.obj", &[], &[b'#'; 1001])),
     ];
-    for (expected, (status, body)) in refused {
+    for (expected, (status, body)) in rejected {
         let said: serde_json::Value = serde_json::from_slice(&body).unwrap();
         assert!(status == expected && !said["error"].as_str().unwrap().is_empty(), "{status}: {said}");
     }
@@ -106,8 +106,8 @@ fn bounds_the_number_of_live_deformers() {
     let server = Running::start(ServeOptions::default());
     let url = format!("ws://127.0.0.1:{}/api/assets/0/live/recorded", server.port);
     let mut sockets: Vec<_> = (0..24).map(|_| tungstenite::connect(&url).unwrap()).collect();
-    let Err(tungstenite::Error::Http(refused)) = tungstenite::connect(&url) else { panic!("the ninth is accepted") };
-    assert_eq!(refused.status(), 503);
+    let Err(tungstenite::Error::Http(rejected)) = tungstenite::connect(&url) else { panic!("the ninth is accepted") };
+    assert_eq!(rejected.status(), 503);
     sockets.pop();
     let again = || {
         (0..100).any(|_| {

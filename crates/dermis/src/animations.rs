@@ -12,7 +12,7 @@ use dermis_skin::Animation;
 use crate::evaluate::{self, EvaluateError, Motion};
 use crate::select::{SelectError, Selection, select};
 
-/// The part of a scene that [`Animations::add`] takes.
+/// Part of a scene that [`Animations::add`] uses.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct AnimationOptions {
     /// The clips, by name or number. Empty: the recorded frames, or all clips if there are none.
@@ -62,7 +62,7 @@ pub enum AnimationsError {
         /// That of the first mesh.
         expected: usize,
     },
-    /// The mesh connects its points in another way than the first.
+    /// The triangles of the mesh differ from those of the first.
     #[error("the triangles differ from those of the first input")]
     OtherTriangles,
     /// The frame that should be the rest pose does not exist.
@@ -78,7 +78,7 @@ pub enum AnimationsError {
 }
 
 impl Animations {
-    /// Converts all positions to `units`. Input units that are not known are taken as metres with Y up, with a note.
+    /// Converts all positions to `units`. Unknown input units are assumed to be metres with Y up, with a note.
     pub fn convert_to(&mut self, units: Units) -> Result<(), AnimationsError> {
         let (rotation, scale) = conversion(self.units, units);
         if self.units.metres_per_unit.is_none() || self.units.up_axis.is_none() {
@@ -136,13 +136,13 @@ impl Animations {
         Ok(())
     }
 
-    /// Takes the shape of `rest`, the same mesh, as the rest pose.
+    /// Uses the shape of `rest`, the same mesh, as the rest pose.
     pub fn set_rest(&mut self, rest: &TriMesh) -> Result<(), AnimationsError> {
         self.expect_same_mesh(rest)?;
         self.reshape(rest.points().to_vec())
     }
 
-    /// Takes a frame of the first animation as the rest pose; negative numbers count from the end.
+    /// Uses a frame of the first animation as the rest pose; negative numbers count from the end.
     pub fn set_rest_frame(&mut self, frame: isize) -> Result<(), AnimationsError> {
         let Some(Animation { name, sequence }) = self.animations.first() else { return Ok(()) };
         let count = sequence.frame_count();

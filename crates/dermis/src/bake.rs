@@ -48,7 +48,7 @@ pub fn bake_clip_by_clip(scene: &Scene, warnings: &mut Vec<Note>) -> Result<Vec<
             expect_known(object)?;
             let found = object.clips.iter().position(|other| other.name() == clip);
             let Some(at) = found.or((index < object.clips.len()).then_some(index)) else {
-                warnings.push(Note::at(&object.name, format!("it has no clip '{clip}' and is at rest there")));
+                warnings.push(Note::at(&object.name, format!("it has no clip '{clip}' and stays at rest in it")));
                 *object = Object { rig: None, clips: Vec::new(), deformers: Vec::new(), ..std::mem::take(object) };
                 continue;
             };
@@ -78,7 +78,7 @@ pub fn path_of_clip(path: &Path, label: &str) -> PathBuf {
     }
 }
 
-/// Refuses layers that cannot be evaluated.
+/// Rejects layers that cannot be evaluated.
 fn expect_known(object: &Object) -> Result<()> {
     match object.deformers.iter().find(|layer| matches!(layer, Deformer::Unknown(_))) {
         Some(layer) => {
@@ -116,7 +116,8 @@ fn with_frames_as_shapes(object: &Object, warnings: &mut Vec<Note>) -> Result<Ob
     }
     let layers: Vec<&str> = object.deformers.iter().map(Deformer::kind).collect();
     let (layers, clip_count) = (layers.join(", "), clips.len());
-    let message = format!("the layers ({layers}) are applied; {count} frames of {clip_count} clips are shapes");
+    let message =
+        format!("the layers ({layers}) are applied; {count} frames of {clip_count} clips are written as shapes");
     warnings.push(Note::at(&object.name, message));
     Ok(Object { rig: Some(Arc::new(rig)), clips, sequence: None, deformers: Vec::new(), ..object.clone() })
 }

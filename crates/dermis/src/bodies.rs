@@ -46,7 +46,7 @@ pub struct Body {
     pub motions: Vec<BodyMotion>,
     /// Values per point of the skin, by name.
     pub attributes: BTreeMap<String, Vec<f32>>,
-    /// The direction that is up.
+    /// The up direction.
     pub up: UpAxis,
     /// Assumptions and omissions.
     pub notes: Vec<Note>,
@@ -62,10 +62,10 @@ pub enum BodyFileError {
     /// It has no such mesh.
     #[error(transparent)]
     Select(#[from] SelectError),
-    /// Its parts do not fit.
+    /// Its parts are inconsistent.
     #[error(transparent)]
     Body(#[from] BodyError),
-    /// A motion does not fit.
+    /// A motion does not match the body.
     #[error(transparent)]
     Retarget(#[from] RetargetError),
     /// There is no surface.
@@ -78,7 +78,7 @@ pub enum BodyFileError {
         size_m: f64,
     },
     /// There is no motion.
-    #[error("the file has no motion of joints")]
+    #[error("the file contains no joint motion")]
     NoMotion,
     /// The body has no rig.
     #[error("the body has no rig")]
@@ -96,7 +96,7 @@ pub enum BodyFileError {
     Layered(#[from] LayeredError),
 }
 
-/// A length to three digits, in plain figures.
+/// A length with three digits, without an exponent.
 fn short(length: f64) -> String {
     let decimals = if length > 0.0 { (2.0 - length.log10().floor()).clamp(0.0, 9.0) as usize } else { 0 };
     format!("{length:.decimals$}")

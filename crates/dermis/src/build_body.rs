@@ -55,7 +55,7 @@ pub struct BuiltBody {
     pub body: LayeredBody,
     /// Quality and times.
     pub report: BuildReport,
-    /// Assumptions and omissions, including those of the reader.
+    /// Notes on assumptions and omissions, including those of the reader.
     pub notes: Vec<Note>,
 }
 

@@ -1,7 +1,7 @@
 //! Layers as corrective shapes: morph targets with animated weights that any engine plays on top of the linear skin.
 //!
-//! The difference between the evaluated clips and the linear skin is carried back to the rest pose and reduced to its
-//! principal components (`dermis_skin::fit::correct`). The error of the shapes is measured against the layers.
+//! The difference between the evaluated clips and the linear skin is transformed back to the rest pose and reduced to
+//! its principal components (`dermis_skin::fit::correct`). The error of the shapes is measured against the layers.
 
 use std::sync::Arc;
 

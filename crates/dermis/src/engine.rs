@@ -1,8 +1,8 @@
 //! Settings of a skin for an engine: bone model, influences, limits, units and axes.
 //!
-//! A profile is what an engine supports without changes of its settings. It completes the options that the caller did
-//! not choose, and [`EngineProfile::problems`] lists what a result exceeds. The documentation has a page for each engine
-//! (`docs/engines`) with its sources and with what is tested.
+//! A profile describes what an engine supports with its default settings. It provides the options that the caller did
+//! not set, and [`EngineProfile::problems`] lists the limits that a result exceeds. The documentation has a page for
+//! each engine (`docs/engines`) with its sources and with what is tested.
 
 use std::path::Path;
 
@@ -28,13 +28,13 @@ pub enum Engine {
 pub struct EngineProfile {
     /// Name of the engine.
     pub name: &'static str,
-    /// The most general bone model that it plays.
+    /// The most general supported bone model.
     pub bone_model: BoneModel,
     /// Maximum number of influences per vertex.
     pub influences: usize,
-    /// Maximum number of joints of a skin; `None` is no known limit.
+    /// Maximum number of joints of a skin; `None` if no limit is known.
     pub max_joints: Option<usize>,
-    /// Maximum number of morph targets; `None` is no known limit.
+    /// Maximum number of morph targets; `None` if no limit is known.
     pub max_morphs: Option<usize>,
     /// Units and up axis of its scenes. glTF is always in metres with Y up, which importers convert; formats that state
     /// their units are written in these.

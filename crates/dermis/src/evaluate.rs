@@ -1,7 +1,7 @@
-//! The one evaluator of an object's motion: recorded frames or a clip of the rig, then every layer in its order.
+//! Evaluation of an object's motion: recorded frames or a clip of the rig, then all layers in order.
 //!
-//! Layers are evaluated when a frame is read, so a motion larger than memory plays. Recorded frames beside a rig are the
-//! rig's example shapes: they are the motion of an object without layers only. An object with layers plays its clips,
+//! Layers are evaluated when a frame is read, so a motion can be larger than memory. Recorded frames of a rigged object
+//! are example shapes of the rig; they are its motion only if it has no layers. An object with layers plays its clips,
 //! because layers are made for the rig. Unknown layers are skipped with a warning.
 
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use dermis_skin::envelope::{self, PlayError, TrainedRange};
 /// An evaluated motion.
 #[derive(Debug, Clone)]
 pub struct Motion {
-    /// The frames, computed when they are read.
+    /// The frames, evaluated on demand.
     pub sequence: MeshSequence,
     /// The clip that poses the joints in each frame; `None` for recorded frames.
     pub clip: Option<Arc<Clip>>,
@@ -35,7 +35,7 @@ impl Motion {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EvaluateError {
-    /// A clip moves joints, of which the object has none.
+    /// The object has no joints.
     #[error("'{0}' has no rig")]
     NoRig(String),
     /// The object has no clip of that number.
@@ -49,7 +49,7 @@ pub enum EvaluateError {
         count: usize,
     },
     /// The clip has other joints or shapes than the rig.
-    #[error("the clip '{clip}' is not one of the rig of '{object}'")]
+    #[error("the clip '{clip}' does not belong to the rig of '{object}'")]
     OtherRig {
         /// The object.
         object: String,
@@ -59,20 +59,22 @@ pub enum EvaluateError {
     /// The object has neither recorded frames nor a clip.
     #[error("'{0}' does not move: it has neither recorded frames nor a clip")]
     NoMotion(String),
-    /// A layer follows a skeleton, but the motion is recorded frames.
-    #[error("the layer '{layer}' of '{object}' follows the joints of a clip, but the motion is recorded frames")]
+    /// A layer requires a skeleton, but the motion consists of recorded frames.
+    #[error(
+        "the layer '{layer}' of '{object}' depends on the joints of a clip, but the motion consists of recorded frames"
+    )]
     NoClip {
         /// The object.
         object: String,
-        /// Kind of the layer.
+        /// Type of the layer.
         layer: String,
     },
-    /// The format holds no layers, and this one cannot be evaluated.
-    #[error("the format does not hold the layer '{layer}' of '{object}', and this version cannot evaluate it")]
+    /// The format does not support layers, and this one cannot be evaluated.
+    #[error("the format cannot store the layer '{layer}' of '{object}', and this version cannot evaluate it")]
     UnknownLayer {
         /// The object.
         object: String,
-        /// Kind of the layer.
+        /// Type of the layer.
         layer: String,
     },
     /// Dual quaternions have weights for another number of points.
@@ -85,7 +87,7 @@ pub enum EvaluateError {
     },
     /// A pose is so large or small that the rig and its clip cannot belong together.
     #[error(
-        "'{object}' cannot be right: its extent is {rest:.3e} at rest and {posed:.3e} in frame {frame} of '{clip}'"
+        "implausible motion of '{object}': its extent is {rest:.3e} at rest and {posed:.3e} in frame {frame} of '{clip}'"
     )]
     Extent {
         /// The object.
@@ -102,16 +104,16 @@ pub enum EvaluateError {
     /// Multi-weights do not belong to the mesh or the rig.
     #[error(transparent)]
     Play(#[from] PlayError),
-    /// The volume layer does not suit the mesh.
+    /// The volume layer cannot be applied to the mesh.
     #[error(transparent)]
     Volume(#[from] VolumeError),
-    /// The objects do not make one.
+    /// The objects cannot be merged.
     #[error(transparent)]
     Merge(#[from] MergeError),
     /// The frames cannot be read.
     #[error(transparent)]
     Sequence(#[from] SequenceError),
-    /// The posed points do not make a mesh.
+    /// The posed points are not a valid mesh.
     #[error(transparent)]
     Mesh(#[from] MeshError),
 }
@@ -119,7 +121,7 @@ pub enum EvaluateError {
 /// Note on the clips of an object that are not used because only `used` is.
 pub fn other_clips(object: &Object, used: &Clip) -> Option<Note> {
     let count = object.clips.len();
-    (count > 1).then(|| Note::at(&object.name, format!("the clip '{}' is used, out of {count} clips", used.name())))
+    (count > 1).then(|| Note::at(&object.name, format!("of {count} clips, only '{}' is used", used.name())))
 }
 
 /// The motion of an object with all of its layers: its recorded frames or its first clip. `None` if it does not move.
@@ -168,8 +170,8 @@ pub fn clip_motion(object: &Object, clip: &Arc<Clip>) -> Result<Motion, Evaluate
 /// Ratio of the extents of two poses beyond which they cannot be poses of one object.
 const MAX_EXTENT_RATIO: f64 = 1000.0;
 
-/// Rejects a motion whose first, middle and last frames all are far larger or smaller than the rest pose: it is in other
-/// units, or another object's. Single frames may vanish, as objects do that appear later.
+/// Rejects a motion whose first, middle and last frames all are far larger or smaller than the rest pose: it is in
+/// other units, or another object's. Single frames can have no extent, as for objects that appear later.
 pub fn check_extent(object: &Object, motion: &Motion) -> Result<(), EvaluateError> {
     let rest = f64::from(object.mesh.diagonal());
     let count = motion.sequence.frame_count();
@@ -188,7 +190,7 @@ pub fn check_extent(object: &Object, motion: &Motion) -> Result<(), EvaluateErro
     Err(EvaluateError::Extent { object, rest, posed, frame, clip })
 }
 
-/// Layers being put on top of each other.
+/// Layers during the evaluation.
 struct Evaluation<'a> {
     object: &'a Object,
     clip: Option<&'a Arc<Clip>>,
@@ -251,7 +253,7 @@ impl<'a> Evaluation<'a> {
     }
 }
 
-/// A note on a clip that leaves the joint rotations of the training.
+/// Note on a clip that exceeds the trained joint rotations.
 fn beyond_range(object: &Object, range: Option<&TrainedRange>, rig: &Rig, clip: &Clip) -> Option<Note> {
     let joints = rig.joints();
     let (mut frames, mut worst) = (0, (0.0, String::new()));
@@ -268,8 +270,7 @@ fn beyond_range(object: &Object, range: Option<&TrainedRange>, rig: &Rig, clip: 
     let (degrees, joint) = worst;
     let clip = clip.name();
     let message = format!(
-        "{frames} frames of '{clip}' leave the rotations of the training, by up to {degrees:.0}° at '{joint}'; the \
-         multi-weights fade to the linear skin there"
+        "{frames} frames of '{clip}' exceed the trained joint rotations, by up to {degrees:.0}° at '{joint}'; there the multi-weights fade to the linear skin"
     );
     (frames > 0).then(|| Note::at(object.name.clone(), message))
 }
@@ -279,7 +280,7 @@ fn skipped(object: &Object, layer: &Deformer) -> Note {
         "" => "without a type".to_owned(),
         kind => format!("'{kind}'"),
     };
-    Note::at(object.name.clone(), format!("this version does not know the layer {name}; it is skipped"))
+    Note::at(object.name.clone(), format!("the layer {name} is not supported by this version; it is skipped"))
 }
 
 /// The object as a sequence of its evaluated motion, with a warning. Objects without layers are unchanged.
@@ -324,8 +325,8 @@ pub fn with_frames(object: Object, frames: MeshSequence) -> Object {
     Object { sequence: Some(frames), rig: None, clips, deformers, levels, ..object }
 }
 
-/// The scene's only object with its layers, or all objects merged into one with their layers applied; and notes on what
-/// that lost.
+/// The scene's only object with its layers, or all objects merged into one with their layers applied; and notes on the
+/// losses.
 pub fn single(scene: &Scene) -> Result<(Object, Vec<Note>), EvaluateError> {
     if scene.objects.len() < 2 {
         return Ok(merge::single(scene)?);

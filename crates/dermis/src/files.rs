@@ -1,4 +1,4 @@
-//! Reading and writing for programs: one call each, layers and all.
+//! Reading and writing for programs, including layers.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ pub fn stem(source: &str) -> String {
     Path::new(name).file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Writes to a file that does not exist yet, in the format that its extension names.
+/// Writes to a new file, in the format of its extension.
 pub fn write(target: impl AsRef<Path>, contents: &(impl Writable + ?Sized)) -> Result<()> {
     write_with(target, contents, &WriteOptions::default(), &NoProgress).map(drop)
 }
@@ -52,7 +52,7 @@ pub fn write_with(
     contents.write_to(target.as_ref(), options, progress)
 }
 
-/// Anything that [`write()`] takes: scenes, results that make one, and layered bodies.
+/// Types that [`write()`] accepts: scenes, results that can be converted to a scene, and layered bodies.
 pub trait Writable {
     /// Writes to `target`; returns the files and the warnings.
     fn write_to(&self, target: &Path, options: &WriteOptions, progress: &dyn Progress) -> Result<Written>;
@@ -78,13 +78,13 @@ fn storable(scene: &mut Scene, format: &Format) -> Result<Vec<dermis_mesh::Note>
             *object = evaluate::baked(std::mem::take(object), &mut warnings)?;
         }
         for warning in &mut warnings {
-            warning.message.insert_str(0, "the format does not hold layers: ");
+            warning.message.insert_str(0, "the format cannot store layers: ");
         }
     }
     Ok(warnings)
 }
 
-/// Anything that a scene can be made of.
+/// Types that can be converted to a scene.
 pub trait ToScene {
     /// The scene to write.
     fn to_scene(&self) -> Scene;
@@ -125,7 +125,7 @@ impl ToScene for Fit {
 pub trait ToSequence {
     /// The motion with all layers: recorded frames, or the first clip. Several objects are merged into one.
     ///
-    /// The sequence is named after the clip or the file, and reads its frames when they are needed.
+    /// The sequence is named after the clip or the file, and reads its frames on demand.
     fn sequence(&self) -> Result<MeshSequence>;
 }
 

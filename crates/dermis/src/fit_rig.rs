@@ -1,4 +1,4 @@
-//! Skins of rigs that exist already.
+//! Skins of existing rigs.
 
 use std::sync::Arc;
 
@@ -55,8 +55,8 @@ pub fn fit_rig_with(
     Ok(fit)
 }
 
-/// The animations in the points of the mesh of `object`. Animations of other shapes with the same triangles are taken as
-/// poses of the mesh.
+/// The animations in the points of the mesh of `object`. Animations of other shapes with the same triangles are treated
+/// as poses of the mesh.
 fn on_mesh_of(object: &Object, animations: &[Animation]) -> Result<(Vec<Animation>, Vec<Note>)> {
     let mut notes = Vec::new();
     let mut result = Vec::with_capacity(animations.len());

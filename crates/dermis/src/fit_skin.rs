@@ -24,8 +24,8 @@ pub fn fit_skin_with(sequences: &[MeshSequence], options: &FitOptions, progress:
     Ok(fit(first.mesh(), &animations, options, progress)?)
 }
 
-/// Measures a skin against animations as if it had just been fitted to them. A clip plays the animation of its name, else
-/// clip k plays animation k; their frames must be equal in number.
+/// Measures a skin against animations as if it had just been fitted to them. A clip is compared with the animation of
+/// its name, otherwise clip k with animation k; both must have the same number of frames.
 pub fn measure_skin(skin: &Skin, animations: &[Animation]) -> Result<Fit> {
     let clips = skin.clips();
     if clips.len() < animations.len() {

@@ -89,7 +89,7 @@ fn registrations(path: &Path, _subject: Option<&str>) -> Result<Vec<Scan>> {
 }
 
 fn unit_note(name: &str, unit: &str) -> Note {
-    Note::at(name, format!("its unit is taken for {unit}, by the size of the body"))
+    Note::at(name, format!("its unit is assumed to be {unit}, from the size of the body"))
 }
 
 /// Files among `sources`, and those directly inside folders, sorted by name.
@@ -329,7 +329,7 @@ const FLESH_DEPTH: f32 = 1.05;
 const RIGID_DEPTH: f32 = 1.001;
 
 /// Compares the flesh of `body` and the poses of its `validations` with the hidden truth in the file `path`, which
-/// [`sample_scans`] wrote.
+/// [`sample_scans`] has written.
 pub fn compare_with_truth(
     body: &LayeredBody,
     validations: &[SequenceValidation],

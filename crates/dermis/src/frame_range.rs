@@ -1,8 +1,8 @@
 //! A range of frames, `start:end[:step]`, half-open as a slice in Python.
 //!
 //! Both ends are optional, negative numbers count from the end, and ends outside the frames are clamped to them:
-//! `FrameRange::resolve` agrees with Python's `slice.indices` for positive steps. Unlike in Python, a range that holds
-//! no frame is an error, since an animation without frames cannot be written.
+//! `FrameRange::resolve` agrees with Python's `slice.indices` for positive steps. Unlike in Python, a range without
+//! frames is an error, since an animation without frames cannot be written.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,9 +10,9 @@ use std::str::FromStr;
 /// A selection of frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FrameRange {
-    /// The first frame; negative counts from the end. `None`: the first there is.
+    /// The first frame; negative counts from the end. `None`: the first frame.
     pub start: Option<i64>,
-    /// The frame before which to stop; negative counts from the end. `None`: after the last there is.
+    /// The frame before which to stop; negative counts from the end. `None`: after the last frame.
     pub end: Option<i64>,
     /// Step between frames, at least 1. Larger keeps fewer frames and divides the frame rate.
     pub step: usize,

@@ -1,4 +1,4 @@
-//! Layered bodies as `NumPy` archives: SMPL's layout, which other programs read, and the inside beside it.
+//! Layered bodies as `NumPy` archives: SMPL's layout, which other programs read, and additional arrays for the inside.
 //!
 //! | array | shape | meaning |
 //! |---|---|---|

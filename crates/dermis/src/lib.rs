@@ -3,7 +3,8 @@
 //! This crate is the interface for programs, the command line, the viewer and Python. It re-exports the other crates,
 //! adds workflows across them ([`mod@evaluate`], [`mod@select`], [`mod@retarget`], [`mod@bodies`]), and has a function
 //! for each system: [`fit_skin()`], [`fit_rig()`], [`train_envelope()`], [`keep_volume()`], [`wrinkle()`], [`build_body()`]
-//! and [`simulate()`]; [`make_levels()`] makes levels of detail of a skin.
+//! and [`simulate()`]; [`make_levels()`] makes levels of detail of a skin, and [`pack()`]
+//! a small file.
 //!
 //! Each takes its input and options and returns a result that can be evaluated, measured and written with [`write()`];
 //! the variants `…_with` also take an observer.
@@ -52,6 +53,8 @@ pub mod keep_volume;
 pub mod layered_file;
 pub mod make_levels;
 pub mod match_meshes;
+#[cfg(feature = "gltf")]
+pub mod pack;
 pub mod pose_model;
 pub mod resample;
 pub mod retarget;
@@ -86,6 +89,8 @@ pub use fit_tissue::{fit_tissue, fit_tissue_with, read_scans, sample_scans, samp
 pub use frame_range::{FrameRange, FrameRangeError};
 pub use keep_volume::{keep_volume, keep_volume_with};
 pub use make_levels::{make_levels, make_levels_with};
+#[cfg(feature = "gltf")]
+pub use pack::{pack, pack_with};
 pub use pose_model::pose_model;
 pub use retarget::{RetargetError, RetargetOptions, retarget};
 pub use select::{SelectError, Selection, find_clip, select};
@@ -111,6 +116,8 @@ pub mod prelude {
     pub use crate::mesh::{
         Clip, Joint, MeshSequence, Note, Object, Rig, Scene, Shape, SkinWeights, TetMesh, TriMesh, Units, UpAxis,
     };
+    #[cfg(feature = "gltf")]
+    pub use crate::pack::{PackBudget, PackOptions};
     pub use crate::pose_model::PoseOptions;
     pub use crate::retarget::RetargetOptions;
     pub use crate::select::{Selection, select};

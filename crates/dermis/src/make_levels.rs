@@ -38,7 +38,7 @@ pub struct ObjectLevels {
 /// Size and error of a level.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LevelMeasures {
-    /// Fraction of the triangles that was asked for.
+    /// Requested fraction of the triangles.
     pub ratio: f64,
     /// Number of triangles.
     pub triangles: usize,

@@ -106,7 +106,7 @@ pub fn matched(shapes: &MeshSequence, object: &Object) -> Result<(MeshSequence, 
     if !is_identity {
         let (points, others) = (object.mesh.point_count(), shapes.point_count());
         let message =
-            format!("the {others} points of the shapes are matched to the {points} of the mesh by {}", found.by);
+            format!("the {others} points of the shapes are matched to the {points} points of the mesh by {}", found.by);
         notes.push(Note::at(&object.name, message));
     }
     if found.scale != 1.0 {
@@ -114,7 +114,7 @@ pub fn matched(shapes: &MeshSequence, object: &Object) -> Result<(MeshSequence, 
         notes.push(Note::at(&object.name, message));
     }
     if found.axes != Axes::Same {
-        notes.push(Note::at(&object.name, "the shapes have another up axis: they are turned"));
+        notes.push(Note::at(&object.name, "the shapes have another up axis: they are rotated"));
     }
     if is_identity && found.scale == 1.0 && found.axes == Axes::Same {
         return Ok((shapes.clone().with_mesh(Arc::clone(&object.mesh))?, notes));

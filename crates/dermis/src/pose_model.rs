@@ -52,7 +52,7 @@ pub struct PosedObject {
     pub vertices: usize,
     /// Number of joints.
     pub joints: usize,
-    /// Kinds of the layers that were played on top of the skin.
+    /// Types of the layers applied on top of the skin.
     pub layers: Vec<String>,
     /// The clip; `None` if the object does not move.
     pub clip: Option<Arc<Clip>>,
@@ -116,7 +116,7 @@ fn inputs(scene: Scene, motion: Option<&Scene>, options: &PoseOptions) -> Result
     drop_examples(&mut scene);
     let has_clips = |scene: &Scene| scene.objects.iter().any(|object| !object.clips.is_empty());
     let Some(motion) = motion else {
-        // A model without clips gets a better answer than that its frames or clips are missing.
+        // The error for a model without clips is more specific than that for a missing frame or clip.
         let scene = if has_clips(&scene) { select(scene, &part)? } else { scene };
         return Ok((scene, None));
     };
@@ -188,7 +188,7 @@ fn clip_of_other(
     Ok((Some(Arc::new(moved.clip)), slide))
 }
 
-/// `object` as it plays `clip`: a rig if nothing lies on top of its skin, else frames.
+/// `object` with `clip`: a rig if it has no layers on top of its skin, otherwise frames.
 fn play(object: Object, clip: Option<Arc<Clip>>, base: bool, warnings: &mut Vec<Note>) -> Result<Object> {
     let Some(clip) = clip else {
         warnings.push(Note::at(object.name.clone(), "no clip moves this object; it is written unchanged"));

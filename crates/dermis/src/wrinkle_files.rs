@@ -1,4 +1,4 @@
-//! Files of a wrinkled cloth beside its mesh sequence: displacement maps and curves, one file per frame.
+//! Additional files of a wrinkled cloth: displacement maps and curves, one file per frame.
 
 use std::path::Path;
 
@@ -65,11 +65,13 @@ pub fn write_height_maps(
     if let Some(cloth) = coarse {
         let name = if cloth.name().is_empty() { "cloth" } else { cloth.name() };
         add("cloth.npz", Object::of_sequence(name, cloth.clone()), &mut files)?;
-        notes.push(Note::new("cloth.npz beside the maps is the simplified cloth animation that they belong to"));
+        notes.push(Note::new(
+            "the maps belong to the simplified cloth animation, which is written next to them as cloth.npz",
+        ));
     }
     if let Some(mesh) = &maps.atlas {
         add("cloth.obj", Object::of_mesh("cloth", mesh.clone()), &mut files)?;
-        notes.push(Note::new("the cloth has no UVs; cloth.obj beside the maps has those that were made"));
+        notes.push(Note::new("the cloth has no UVs; generated UVs are written next to the maps as cloth.obj"));
     }
     Ok(Written { notes, ..files.commit()? })
 }

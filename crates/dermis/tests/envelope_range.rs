@@ -64,7 +64,7 @@ fn multi_weights_fade_to_the_linear_skin_beyond_their_training() {
             "{factor} × the angles: least volume relative to the linear skin {worst:.3}, without fading {worst_plain:.3}"
         );
         assert!(worst >= worst_plain - 1e-6 && worst > 0.97, "{factor}: {worst}");
-        let has_note = faded.warnings.iter().any(|note| note.message.contains("leave the rotations of the training"));
+        let has_note = faded.warnings.iter().any(|note| note.message.contains("exceed the trained joint rotations"));
         assert_eq!(has_note, factor > 1.0);
     }
     let bare = Object { deformers: Vec::<Deformer>::new(), ..model };

@@ -1,4 +1,4 @@
-//! Layers: evaluated in their order, and stored, baked or refused by every format, never dropped.
+//! Layers: evaluated in their order, and stored, baked or rejected by every format, never dropped.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -118,7 +118,7 @@ fn every_format_stores_bakes_or_rejects_every_layer() {
                     assert!(apart(&frames(&scene.objects[0].sequence().unwrap()), &expected) < CLOSE, "{case}");
                 } else if !is_known {
                     let said = result.map(drop).unwrap_err().to_string();
-                    assert!(said.contains("does not hold the layer 'melt'"), "{case}: {said}");
+                    assert!(said.contains("cannot store the layer 'melt'"), "{case}: {said}");
                 } else if let Ok((scene, notes)) = result {
                     let still = || vec![scene.objects[0].mesh.points().to_vec()];
                     let found =
@@ -196,7 +196,7 @@ fn example_shapes_beside_a_rig_are_its_motion_only_without_layers() {
 fn an_unknown_layer_is_skipped_with_a_warning() {
     let object = Object { deformers: vec![unknown()], ..rigged(&[2]) };
     let found = motion(&object).unwrap().unwrap();
-    assert!(found.warnings[0].message.contains("does not know the layer 'melt'"), "{:?}", found.warnings);
+    assert!(found.warnings[0].message.contains("the layer 'melt' is not supported"), "{:?}", found.warnings);
     assert_eq!(frames(&found.sequence), frames(&rigged(&[2]).sequence().unwrap()));
 }
 
@@ -204,5 +204,5 @@ fn an_unknown_layer_is_skipped_with_a_warning() {
 fn multi_weights_need_the_joints_of_a_clip() {
     let shapes = rigged(&[2]).sequence().unwrap();
     let object = Object { deformers: vec![shifting(Precision::Single)], ..Object::of_sequence("frames", shapes) };
-    assert!(motion(&object).unwrap_err().to_string().contains("follows the joints of a clip"));
+    assert!(motion(&object).unwrap_err().to_string().contains("depends on the joints of a clip"));
 }

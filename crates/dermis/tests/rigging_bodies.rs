@@ -14,7 +14,7 @@ use dermis_mesh::{Scene, UpAxis};
 use dermis_tet::bone_weights::{BoneWeightsOptions, embedded_weights};
 use dermis_tet::tetrahedra::lattice::{LatticeOptions, lattice_body};
 
-/// Metres between a fitted joint and an artist's, at most.
+/// Maximum distance between a fitted joint and that of an artist, in metres.
 const BOUND: f64 = 0.03;
 /// Our joints and those of `MakeHuman`; others have no counterpart.
 const SAME: [(&str, &str); 9] = [

@@ -1,8 +1,8 @@
 //! Room between parts of the skin that face each other, from points in a hashed grid.
 //!
-//! Skin that is already in contact must not be inflated further: at a bent knee, or where fingers touch the palm, the
+//! Skin that is already in contact must not be inflated further: at a bent knee, or at fingers that touch the palm, the
 //! volume is restored elsewhere. Distances are measured between a third or fourth of the points, no two of them
-//! neighbours, which takes a tenth of the time; the others take the least room of their neighbours.
+//! neighbours, which takes a tenth of the time; the others use the smallest distance of their neighbours.
 
 use dermis_mesh::adjacency::Lists;
 use glam::{DVec3, IVec3};

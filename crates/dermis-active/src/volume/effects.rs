@@ -65,7 +65,7 @@ mod tests {
             ("\"a\" = { effect = \"jelly\" }", "jelly"),
             ("\"a\" = { efect = \"plain\" }", "efect"),
             ("\"a\" = { axis = [0, 0, 0] }", "must not be zero"),
-            ("\"a\" = { strength = 2 }", "not between"),
+            ("\"a\" = { strength = 2 }", "must be between"),
             ("\"a\" = { mu = [0, 0, 0] }", "mu"),
             ("\"a\" = { profile = { x = [[1, 0], [0, 1]] } }", "ascend"),
             ("a = ", "line 1"),

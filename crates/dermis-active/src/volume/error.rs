@@ -31,8 +31,11 @@ pub enum VolumeError {
         /// Boundary loops of the surface.
         loops: Vec<Loop>,
     },
-    /// The surface has no triangles, or edges whose triangles do not pair up, so that caps cannot close it.
-    #[error("the mesh is not a solid: it has no triangles, or edges whose triangles do not pair up")]
+    /// The surface has no triangles, or edges that are not shared by two triangles of consistent orientation, so that
+    /// caps cannot close it.
+    #[error(
+        "the mesh is not a solid: it has no triangles, or edges that are not shared by two triangles of consistent orientation"
+    )]
     NotASolid,
     /// The rest pose has no volume.
     #[error("the rest pose has no volume: it encloses {volume:.3e}")]
@@ -85,9 +88,9 @@ impl VolumeError {
     /// Suggested remedy.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::Open { .. } => Some("close the mesh, or cap its holes for the volume alone"),
+            Self::Open { .. } => Some("close the mesh, or cap its holes for the volume computation"),
             Self::NotASolid => Some("make the edges manifold and orient the faces outwards"),
-            Self::NoVolume { .. } => Some("a flat or self-cancelling mesh cannot be corrected"),
+            Self::NoVolume { .. } => Some("the mesh is flat, or its positive and negative volumes cancel"),
             Self::Effects(_) => Some("a line is: \"*elbow*\" = { effect = \"muscle\", axis = [0, 1, 0] }"),
             Self::NoSuchAttribute { .. } => Some("name an attribute of the file, or omit it"),
         }

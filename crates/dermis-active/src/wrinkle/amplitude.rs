@@ -14,7 +14,7 @@ use rayon::prelude::*;
 
 use super::project::Lifted;
 
-/// Maximum factor. If higher wrinkles were needed, there are too few of them, and they would become spikes.
+/// Maximum factor. If a larger one were needed, there would be too few wrinkles, and they would become spikes.
 const MAX_FACTOR: f32 = 4.0;
 /// Bounds of the recovered fraction of the lost area: the lower one holds if the loss jumps, the upper one keeps the
 /// cloth from becoming larger than its rest shape.

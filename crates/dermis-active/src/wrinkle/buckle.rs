@@ -57,6 +57,8 @@ const MAX_OF_GAP: f32 = 0.3;
 /// Fractions of the lost area that folds recover at most, and that smoothing between points recovers at most.
 const RECOVERED: f64 = 0.9;
 const SMOOTHED: f64 = 0.95;
+/// Relative change of the area that is rounding of the positions.
+const ROUNDED_AREA: f64 = 1e-5;
 /// Bound of the factor by which heights are multiplied to recover the area.
 const MAX_FACTOR: f32 = 8.0;
 /// Maximum number of trials for the factor, and the ratio of two factors at which the last one is accurate.
@@ -235,7 +237,7 @@ impl Buckling {
 
     /// Factor of the heights at which folds add `needed` to the area `smooth` of the smoothed cloth.
     fn factor(&self, state: &Buckled, base: &Base, needed: f64, smooth: f64, triangles: &[[u32; 3]]) -> f32 {
-        if needed <= 0.0 {
+        if needed <= ROUNDED_AREA * smooth {
             return 0.0;
         }
         let mut tried = state.factor.filter(|factor| *factor > 0.1).unwrap_or(1.0);

@@ -11,7 +11,7 @@ use meshopt::{SimplifyOptions, VertexDataAdapter, simplify_with_attributes_and_l
 use super::cloth::ClothError;
 use super::error::WrinkleError;
 
-/// Number of frames that the simplification takes into account beside the rest shape.
+/// Number of frames that the simplification takes into account in addition to the rest shape.
 const SAMPLED_FRAMES: usize = 4;
 /// Weight of the frames relative to the rest shape.
 const FRAME_WEIGHT: f32 = 0.1;

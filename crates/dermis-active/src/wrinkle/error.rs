@@ -16,7 +16,7 @@ pub enum WrinkleError {
         expected: usize,
     },
     /// The rest shape has a different topology.
-    #[error("triangle {triangle} of the rest shape has other points than that of the cloth")]
+    #[error("triangle {triangle} differs between the rest shape and the cloth: both must have the same topology")]
     RestTopology {
         /// First triangle that differs.
         triangle: usize,

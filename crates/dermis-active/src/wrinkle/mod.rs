@@ -5,9 +5,9 @@
 //! implicit surface (`field`), onto which samples of the cloth are projected along their normals (`project`). `cloth`
 //! applies all steps to an animation; by default with heights from buckling (`buckle`) instead of curves.
 //!
-//! Curves depend on the previous frames and are tracked frame by frame; the projection of samples does not.
-//! Deviations: the paper's R(u) lacks a length and is read as `R_min (1 − 2/π)/‖v‖`. The offset β is derived from the
-//! actual profile of the implicit surface, and the length taken up by a wrinkle from the area lost around it.
+//! Curves depend on the previous frames and are tracked frame by frame; the projection of samples does not. Deviations:
+//! the paper's R(u) lacks a length and is read as `R_min (1 − 2/π)/‖v‖`. The offset β is derived from the actual
+//! profile of the implicit surface, and the length absorbed by a wrinkle from the area lost around it.
 
 mod amplitude;
 mod atlas;

@@ -1,4 +1,4 @@
-//! Offset of a curve below the cloth at which its wrinkle takes up a given length (§4.3, Fig. 4).
+//! Offset of a curve below the cloth at which its wrinkle absorbs a given length (§4.3, Fig. 4).
 //!
 //! The paper derives the offset β from a circular arc of radius R. Here the profile is that of the implicit surface,
 //! for parallel curves; its excess length is measured once and tabulated over β.
@@ -38,7 +38,7 @@ impl FoldProfile {
         self.excess[0]
     }
 
-    /// Offset in radii at which a wrinkle takes up `excess` radii; the minimum offset if none takes up as much.
+    /// Offset in radii at which a wrinkle absorbs `excess` radii; the minimum offset if none absorbs that much.
     pub(super) fn offset(&self, excess: f32) -> f32 {
         let below = self.excess.partition_point(|&row| row > excess);
         if below == 0 || below == ROWS {

@@ -1,7 +1,7 @@
 //! Strength of each wrinkle: the area lost at each point of the cloth is distributed to the curve nodes around it.
 //!
-//! Area divided by the distance of nodes is the length lost in a cross-section, which its wrinkle must take up. That
-//! length is proportional to the square of the height. Area that cannot be taken up, because a curve ends or its folds
+//! Area divided by the distance of nodes is the length lost in a cross-section, which its wrinkle must absorb. That
+//! length is proportional to the square of the height. Area that cannot be absorbed, because a curve ends or its folds
 //! have the maximum height, is compensated by the others with a common gain.
 
 use super::grid::Grid;
@@ -19,7 +19,7 @@ const GAIN_ITERATIONS: usize = 6;
 /// Number of nodes over which the ends of a curve taper.
 const TAPER_NODES: f32 = 4.0;
 
-/// Area to be taken up by the nodes of each curve.
+/// Area to be absorbed by the nodes of each curve.
 pub(super) struct LostArea {
     nodes: Vec<Vec<f32>>,
     /// Area lost in compressed regions.
@@ -70,15 +70,15 @@ pub(super) fn distribute_lost_area(
 }
 
 impl LostArea {
-    /// Required strength of the nodes of each curve, 0 to 1. `max_excess` is the maximum length that a wrinkle takes
-    /// up, and `step` is the distance of nodes.
+    /// Required strength of the nodes of each curve, 0 to 1. `max_excess` is the maximum length that a wrinkle absorbs,
+    /// and `step` is the distance of nodes.
     pub(super) fn strengths(&self, max_excess: f32, step: f32) -> impl Iterator<Item = Vec<f32>> {
         let full = max_excess * step;
         let gain = self.gain(full);
         self.nodes.iter().map(move |line| line.iter().map(|lost| (gain * lost / full).min(1.0).sqrt()).collect())
     }
 
-    /// Gain at which the wrinkles take up all of the lost area.
+    /// Gain at which the wrinkles absorb all of the lost area.
     fn gain(&self, full: f32) -> f32 {
         let mut gain = GAIN_BOUNDS[0];
         for _ in 0..GAIN_ITERATIONS {

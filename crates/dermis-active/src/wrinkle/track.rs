@@ -172,7 +172,7 @@ impl Tracker {
         let amount = |location: SurfacePoint| location.blend(&surface.triangles, &self.field.amounts);
         let curve_node = |node: &Node| {
             let radius_ratio = (SEMICIRCLE / amount(node.location).max(1e-3)).clamp(1.0, MAX_RADIUS_RATIO);
-            // The length taken up by a wrinkle is proportional to the square of its height.
+            // The length absorbed by a wrinkle is proportional to the square of its height.
             let excess = self.profile.max_excess() * node.strength * node.strength;
             CurveNode {
                 location: node.location,

@@ -34,7 +34,7 @@ pub(crate) struct Args {
     input: String,
     #[arg(help = format!("Output; its extension selects the format ({})", writable_extensions().join(" ")))]
     output: PathBuf,
-    /// Replace outputs that exist
+    /// Replace existing outputs
     #[arg(long)]
     force: bool,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! `dermis lod`: makes levels of detail.
+//! `dermis lod`: creates levels of detail.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -24,7 +24,7 @@ const EXAMPLES: &str = "Examples:
   dermis lod hero.glb --ratio 0.3 --separate -o hero.glb
       hero_lod1.glb, with the skeleton and all clips";
 
-/// Make levels of detail of a skinned character that keep its shape in all poses
+/// Create levels of detail of a skinned character that keep its shape in all poses
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
 pub(crate) struct Args {
@@ -32,10 +32,10 @@ pub(crate) struct Args {
     input: String,
     #[command(flatten)]
     output: Output,
-    /// Fraction of the triangles that each level keeps
+    /// Keep this fraction of the triangles in each level, above 0 and at most 1
     #[arg(long, value_name = "R,R,…", value_delimiter = ',', default_values_t = LodOptions::default().ratios)]
     ratio: Vec<f64>,
-    /// Largest number of poses of the clips in which the error is minimized
+    /// Minimize the error in at most N poses of the clips
     #[arg(long, value_name = "N", value_parser = count, default_value_t = LodOptions::default().max_poses)]
     poses: usize,
     /// Write a file for each level, named after the output, instead of one file with all levels
@@ -99,7 +99,7 @@ fn expect_ratios(job: &mut Job<'_>, made: &LeveledScene) {
             let reached = level.triangles as f64 <= (1.0 + ALLOWED_EXCESS) * target as f64 + 1.0;
             job.expect(reached, || {
                 let (name, found) = (&object.name, level.triangles);
-                format!("{target} triangles of '{name}': seams, borders and topology keep {found}")
+                format!("{target} triangles of '{name}': {found} remain because of seams, borders and topology")
             });
         }
     }

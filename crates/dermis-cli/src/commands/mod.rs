@@ -1,4 +1,4 @@
-//! Definition of the command line; each command has a file of its own.
+//! Definition of the command line; each command has its own file.
 
 mod completions;
 mod convert;
@@ -6,6 +6,7 @@ mod envelope;
 mod inspect;
 mod lod;
 mod man;
+mod pack;
 mod pose;
 mod report;
 mod sample;
@@ -27,12 +28,12 @@ const EXAMPLES: &str = "Examples:
   dermis convert sample:gallop horse.glb  write it as glTF
   dermis convert walk.abc walk.npz --frames 0:100 --fps 30";
 
-/// Text behind the list of commands.
+/// Text after the list of commands.
 fn after_help() -> String {
     let extensions = dermis::io::readable_extensions().join(" ");
     format!(
-        "{EXAMPLES}\n\nInputs are files ({extensions}), folders and numbered files of obj and ply, or built-in samples: \
-         sample:NAME, see 'dermis sample --list'.\n\n{EXIT_CODES}"
+        "{EXAMPLES}\n\nInputs are files ({extensions}), folders or numbered files of obj and ply, or built-in samples \
+         (sample:NAME, see 'dermis sample --list').\n\n{EXIT_CODES}"
     )
 }
 
@@ -68,6 +69,7 @@ pub(crate) enum Command {
     Volume(volume::Args),
     Wrinkle(wrinkle::Args),
     Lod(lod::Args),
+    Pack(pack::Args),
     Tissue(tissue::Args),
     View(view::Args),
     Report(report::Args),
@@ -87,6 +89,7 @@ pub(crate) fn run(command: Command, shared: &Shared) -> Result<ExitCode, Diagnos
         Command::Volume(args) => volume::run(&args, shared),
         Command::Wrinkle(args) => wrinkle::run(&args, shared),
         Command::Lod(args) => lod::run(&args, shared),
+        Command::Pack(args) => pack::run(&args, shared),
         Command::Tissue(args) => tissue::run(&args, shared),
         Command::View(args) => view::run(&args, shared),
         Command::Report(args) => report::run(&args, shared),

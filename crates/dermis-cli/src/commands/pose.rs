@@ -1,4 +1,4 @@
-//! `dermis pose`: plays a clip with the skin, blend shapes and layers of a model.
+//! `dermis pose`: evaluates a clip with the skin, blend shapes and layers of a model.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -26,7 +26,7 @@ const EXAMPLES: &str = "Examples:
   dermis pose model.glb --rig mocap.fbx --base -o jump.glb
       without layers, as a rig";
 
-/// Play a clip with the skin, blend shapes and layers of a model
+/// Evaluate a clip with the skin, blend shapes and layers of a model
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
 pub(crate) struct Args {
@@ -37,22 +37,22 @@ pub(crate) struct Args {
     /// Use this clip: its name, a unique part of its name, or its index from 0 [default: the first]
     #[arg(long, value_name = "CLIP")]
     clip: Option<String>,
-    /// Read the clip from this file; joints are matched by name, else by hierarchy or order
+    /// Read the clip from this file; joints are matched by name, otherwise by order or hierarchy [default: the model]
     #[arg(long, value_name = "FILE")]
     rig: Option<String>,
-    /// Match joints by this TOML file, with lines such as Hips = "pelvis": joint of the model, joint of --rig
+    /// Match joints with this TOML file of lines such as Hips = "pelvis": joint of the model, then joint of --rig
     #[arg(long, value_name = "FILE", requires = "rig")]
     joint_map: Option<PathBuf>,
     /// Use this mesh: its name or path, a unique part of its name, or a pattern with * and ?
     #[arg(long, value_name = "NAME")]
     mesh: Option<String>,
-    /// Use these frames: a half-open range from 0 as in Python; negative numbers count from the end
+    /// Use these frames: a half-open range from 0 as in Python; negative numbers count from the end [default: all]
     #[arg(long, value_name = "A:B[:STEP]", allow_hyphen_values = true)]
     frames: Option<FrameRange>,
-    /// Sample animation at this rate in frames per second; also the rate of files without one
+    /// Sample animations at this rate, in frames per second; also the rate of files that do not state one [default: the rate of the file, or 24]
     #[arg(long, value_name = "HZ", value_parser = frame_rate)]
     fps: Option<f64>,
-    /// Play the skin and blend shapes only, without layers
+    /// Use the skin and blend shapes only, without layers
     #[arg(long)]
     base: bool,
     #[command(flatten)]
@@ -144,7 +144,7 @@ impl Facts for Summary {
             text.title(&object.name, words.join(", "));
             if let Some(slide) = &object.foot_slide {
                 let (own, source) = (short(slide.speed), short(slide.source_speed));
-                text.row("feet", format!("slide at {own} units/s on the ground, {source} in the motion"));
+                text.row("feet", format!("slide at {own} units/s while on the ground, {source} in the source motion"));
             }
         }
         let [frames, vertices] =

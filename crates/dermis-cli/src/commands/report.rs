@@ -13,6 +13,7 @@ use serde::Serialize;
 use crate::args::{EXIT_CODES, Shared};
 use crate::commands::view::{add, no_page};
 use crate::diagnostic::{Diagnostic, InFile};
+use crate::input_units::InputUnits;
 use crate::job::{Facts, Job};
 use crate::numbers::measured;
 use crate::options::Output;
@@ -24,22 +25,25 @@ const EXAMPLES: &str = "Examples:
   dermis report 10-bones.glb 20-bones.glb --sequence walk.abc -o bones.html --frames 0:48
       two fits, with 48 frames in the 3D view";
 
-/// Compare fits with a motion in one self-contained HTML file: tables, curves and a 3D view
+/// Compare fits with a recorded motion in a self-contained HTML file: tables, curves and a 3D view
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
 pub(crate) struct Args {
-    /// Rigged files with a clip that plays the sequence
+    /// Rigged files with a clip that reproduces the sequence
     #[arg(value_name = "FIT", required = true)]
     fits: Vec<String>,
-    /// Compare with this motion: recorded frames, or the first clip of a rigged or morphed mesh
+    /// Compare with this motion: recorded frames, or the first clip of a rigged or morphed mesh; --scale, --units and
+    /// --up correct its units
     #[arg(long, value_name = "FILE")]
     sequence: String,
     #[command(flatten)]
+    units: InputUnits,
+    #[command(flatten)]
     output: Output,
-    /// Show these frames in the 3D view: a half-open range from 0 as in Python [default: all that fit]
+    /// Show these frames in the 3D view: a half-open range from 0 as in Python [default: all, or every nth to limit the file size]
     #[arg(long, value_name = "A:B[:STEP]", allow_hyphen_values = true)]
     frames: Option<FrameRange>,
-    /// Set the heading of the report
+    /// Set the heading of the report [default: names of the files]
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     title: String,
 }
@@ -57,9 +61,10 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
     let mut file = output::Output::new(*force);
     let mut job = Job::new(format!("writing {}", target.display()), shared);
     let assets = AssetStore::default();
-    assets.add_motion(&args.sequence, job.read(&args.sequence, &ReadOptions::default())?).in_file(&args.sequence)?;
+    let read = args.units.applied(ReadOptions::default());
+    assets.add_motion(&args.sequence, job.read(&args.sequence, &read)?).in_file(&args.sequence)?;
     for fit in &args.fits {
-        add(&assets, fit, shared)?;
+        add(&assets, fit, &ReadOptions::default(), shared)?;
     }
     job.clock.lap("read");
     let options = ReportOptions { title: args.title.clone(), frames: args.frames };

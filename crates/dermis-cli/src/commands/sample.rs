@@ -24,14 +24,14 @@ const EXAMPLES: &str = "Examples:
   dermis sample --list
   dermis sample gallop -o gallop.npz
   dermis sample scans --subject heavy --seed 7 -o scans
-      a folder of generated 4D scans of a subject whose flesh is hidden
+      a folder of generated 4D scans of a subject with hidden flesh
 
 'dermis convert sample:gallop gallop.npz' writes the same file and can select frames
 and clips. Every command accepts sample:NAME in place of a file.";
 
 /// Name and summary of the generated scans.
 const SCANS: &str = "scans";
-const SCANS_SUMMARY: &str = "4D scans of a subject with hidden flesh, as a folder of files";
+const SCANS_SUMMARY: &str = "4D scans of a subject with hidden flesh, written to a folder";
 
 /// Write a built-in sample to a file
 #[derive(Debug, clap::Args)]
@@ -46,13 +46,13 @@ pub(crate) struct Args {
     /// List the samples
     #[arg(long, conflicts_with_all = ["name", "output", "force"])]
     list: bool,
-    /// Subject of the scans [default: heavy]
+    /// Select the subject of the scans [default: heavy]
     #[arg(long, conflicts_with = "list", value_parser = PossibleValuesParser::new(SubjectKind::ALL.map(|(name, _)| name)))]
     subject: Option<String>,
-    /// Seed of the hidden flesh of the scans [default: 1]
+    /// Set the random seed of the hidden flesh of the scans [default: 1]
     #[arg(long, conflicts_with = "list")]
     seed: Option<u64>,
-    /// Replace outputs that exist
+    /// Replace existing outputs
     #[arg(long)]
     force: bool,
 }

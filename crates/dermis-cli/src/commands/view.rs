@@ -13,6 +13,7 @@ use serde_json::json;
 use crate::args::{EXIT_CODES, Format, Shared};
 use crate::diagnostic::{Diagnostic, InFile};
 use crate::input;
+use crate::input_units::InputUnits;
 use crate::interrupt;
 use crate::options::OptionalOutput;
 use crate::terminal::{self, Paint};
@@ -30,17 +31,17 @@ const EXAMPLES: &str = "Examples:
   dermis view model.npz --clip run -o painted.npz
       simulate a layered body: pull, poke and paint the flesh";
 
-/// Show files in the browser: play, compare, measure, sculpt and paint
+/// Open files in the browser: play, compare, measure, sculpt and paint
 ///
-/// Serves a page on 127.0.0.1 until Ctrl-C is pressed. Edits are saved to the output, or offered as a download without
-/// one.
+/// Serves a page on 127.0.0.1 until Ctrl-C is pressed. Edits are saved to the output, or offered as a download if no
+/// output is given.
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
 pub(crate) struct Args {
     /// Files, folders, numbered files, or sample:NAME; more can be dropped on the page
     #[arg(value_name = "FILE")]
     files: Vec<String>,
-    /// Show this clip first: its name, a unique part of its name, or its index from 0
+    /// Show this clip first: its name, a unique part of its name, or its index from 0 [default: the first]
     #[arg(long, value_name = "CLIP", requires = "files")]
     clip: Option<String>,
     /// Serve the page on this port [default: any free port]
@@ -49,9 +50,11 @@ pub(crate) struct Args {
     /// Print the address without opening the browser
     #[arg(long)]
     no_open: bool,
-    /// Paint this attribute with the brush, from 0 to 1
+    /// Paint this attribute with the brush, with values from 0 to 1 [default: mask]
     #[arg(long, value_name = "NAME")]
     paint: Option<String>,
+    #[command(flatten)]
+    units: InputUnits,
     #[command(flatten)]
     output: OptionalOutput,
 }
@@ -84,7 +87,7 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
         }
     }
     if !args.no_open && !open_browser(&url) && !shared.quiet {
-        terminal::tell("cannot start a browser; open the address manually\n");
+        terminal::tell("cannot open a browser; open the address manually\n");
     }
     interrupt::while_serving(|| server.run(interrupt::asked_to_stop))?;
     Ok(ExitCode::SUCCESS)
@@ -94,7 +97,7 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
 fn fill(assets: &AssetStore, args: &Args, shared: &Shared) -> Result<(), Diagnostic> {
     let (mut found, mut clips) = (false, Vec::new());
     for file in &args.files {
-        let mut asset = read(file, shared)?;
+        let mut asset = read(file, &args.units.applied(ReadOptions::default()), shared)?;
         asset.first_clip = args.clip.as_deref().and_then(|clip| find_clip(clip, &asset.clip_names()).ok());
         found |= asset.first_clip.is_some();
         clips.extend(asset.clip_names().into_iter().map(ToOwned::to_owned));
@@ -109,7 +112,7 @@ fn fill(assets: &AssetStore, args: &Args, shared: &Shared) -> Result<(), Diagnos
 
 /// Error of a binary that was built without the page.
 pub(crate) fn no_page(reason: &str) -> Diagnostic {
-    Diagnostic::new("this build of dermis has no page")
+    Diagnostic::new("this build of dermis does not contain the page of the viewer")
         .detail(reason)
         .hint("install Node.js 18 or later with npm and build dermis again")
 }
@@ -120,13 +123,18 @@ fn unwritable(output: &Path, error: &std::io::Error) -> Diagnostic {
 }
 
 /// Reads `file` into `assets`.
-pub(crate) fn add(assets: &AssetStore, file: &str, shared: &Shared) -> Result<usize, Diagnostic> {
-    Ok(assets.add(read(file, shared)?))
+pub(crate) fn add(
+    assets: &AssetStore,
+    file: &str,
+    options: &ReadOptions,
+    shared: &Shared,
+) -> Result<usize, Diagnostic> {
+    Ok(assets.add(read(file, options, shared)?))
 }
 
-fn read(file: &str, shared: &Shared) -> Result<Asset, Diagnostic> {
+fn read(file: &str, options: &ReadOptions, shared: &Shared) -> Result<Asset, Diagnostic> {
     let watch = Watch::new(format!("reading {file}"), shared);
-    let scene = input::read(file, &shared.applied(&ReadOptions::default()), &watch)?;
+    let scene = input::read(file, &shared.applied(options), &watch)?;
     AssetStore::asset_of(file, scene).in_file(file)
 }
 

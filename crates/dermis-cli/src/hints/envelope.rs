@@ -9,7 +9,7 @@ pub(super) fn examples(error: &ExamplesError) -> Option<&'static str> {
             Some("give one shape per frame of the clip, set their times with --pose-times, or select another --clip")
         }
         ExamplesError::OtherMesh { .. } | ExamplesError::OtherTriangles => {
-            Some("export shapes and rig from one mesh with the same order of points")
+            Some("export shapes and rig from the same mesh, with the same order of points")
         }
         ExamplesError::OtherSkeleton { .. } => Some("give a clip of the same skeleton"),
         _ => None,

@@ -13,6 +13,7 @@ use dermis::bodies::BodyFileError;
 use dermis::io::{self, ErrorKind};
 use dermis::keep_volume::KeepVolumeError;
 use dermis::lod::LodError;
+use dermis::pack::PackError;
 use dermis::skin::FitError;
 use dermis::skin::envelope::TrainError;
 use dermis::tet::tetrahedra::{Intersection, TetError};
@@ -74,6 +75,7 @@ pub(crate) fn is_stop(error: &(dyn Error + 'static)) -> bool {
         || matches!(error.downcast_ref(), Some(TetError::Stopped))
         || matches!(error.downcast_ref(), Some(SubjectError::Stopped))
         || matches!(error.downcast_ref(), Some(LodError::Stopped))
+        || matches!(error.downcast_ref(), Some(PackError::Stopped))
 }
 
 /// Returns whether the error rejects a result rather than the input.

@@ -1,4 +1,4 @@
-//! Hints that name options of the command line.
+//! Hints that mention options of the command line.
 
 use std::error::Error;
 
@@ -9,6 +9,7 @@ use dermis::bodies::BodyFileError;
 use dermis::io::{self, ErrorKind};
 use dermis::keep_volume::KeepVolumeError;
 use dermis::lod::LodError;
+use dermis::pack::PackError;
 use dermis::pose_model::PoseError;
 use dermis::skin::FitError;
 use dermis::tet::tetrahedra::TetError;
@@ -36,6 +37,9 @@ pub(crate) fn hint(error: &(dyn Error + 'static)) -> Option<String> {
             LodError::NoSkin(_) => Some("fit a skin to the frames first: dermis skin FRAMES -o asset.glb".to_owned()),
             _ => error.hint().map(ToOwned::to_owned),
         };
+    }
+    if let Some(error) = error.downcast_ref::<PackError>() {
+        return error.hint().map(ToOwned::to_owned);
     }
     if let Some(error) = error.downcast_ref::<SelectError>() {
         return match error {
@@ -106,16 +110,16 @@ fn option_hint(error: &(dyn Error + 'static)) -> Option<&'static str> {
 fn skin(error: &FitError) -> Option<&'static str> {
     match error {
         FitError::TooFewFrames { .. } => Some("give an animated file, or more of its frames"),
-        FitError::OtherMesh { .. } => Some("animations that share a skin must be of one mesh"),
+        FitError::OtherMesh { .. } => Some("all animations of a skin must have the same mesh"),
         FitError::ClipCount { .. } => Some("name the clips with --clip, in the order of the inputs"),
-        FitError::ClipLength { .. } => Some("give --frames or --fps so that both have the same frames"),
+        FitError::ClipLength { .. } => Some("use --frames or --fps so that both have the same number of frames"),
         _ => None,
     }
 }
 
 fn animations(error: &AnimationsError) -> Option<&'static str> {
     match error {
-        AnimationsError::OtherPoints { .. } => Some("animations that share a skin must be of one mesh"),
+        AnimationsError::OtherPoints { .. } => Some("all animations of a skin must have the same mesh"),
         AnimationsError::OtherTriangles => Some("export both from the same mesh, with the same order of points"),
         AnimationsError::NoSuchFrame { .. } => Some("give --rest-frame a frame of the first animation"),
         _ => None,
@@ -125,7 +129,7 @@ fn animations(error: &AnimationsError) -> Option<&'static str> {
 fn pose(error: &PoseError) -> Option<&'static str> {
     match error {
         PoseError::NoRig => Some("give a rigged file, or create one with 'dermis skin'"),
-        PoseError::NoClip => Some("give a file with a clip with --rig FILE"),
+        PoseError::NoClip => Some("give a file that contains a clip with --rig FILE"),
         PoseError::NoOtherClip => Some("give a rigged and animated file to --rig"),
         _ => None,
     }
@@ -133,9 +137,9 @@ fn pose(error: &PoseError) -> Option<&'static str> {
 
 fn volume(error: &VolumeError) -> Option<&'static str> {
     match error {
-        VolumeError::Open { .. } => Some("close the mesh, or use --cap to close it for the computation of the volume"),
+        VolumeError::Open { .. } => Some("close the mesh, or use --cap to close it for the volume computation"),
         VolumeError::NoVolume { .. } => {
-            Some("a flat or self-cancelling mesh cannot be corrected; select another with --mesh")
+            Some("the mesh is flat, or its positive and negative volumes cancel; select another with --mesh")
         }
         VolumeError::NoSuchAttribute { .. } => Some("give the name of an attribute of the file, or omit --attribute"),
         error => error.hint(),

@@ -1,8 +1,8 @@
 //! Contents of the root group of an Alembic archive: versions, the top object, metadata and time samplings.
 //!
 //! Its six entries are the version of the layout (0), the version of the library, the group of the top object, the
-//! archive's metadata (`key=value` pairs with `;` between them), the time samplings, and up to 254 metadata strings
-//! that headers refer to by number.
+//! archive's metadata (`key=value` pairs separated by `;`), the time samplings, and up to 254 metadata strings that
+//! headers refer to by index.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::sampling::TimeSampling;
 use crate::error::Error;
 use crate::mapped::Mapped;
 
-/// The number with which a header states that its metadata follows in full.
+/// Metadata index that marks metadata stored inline in the header.
 pub(super) const INLINE_METADATA: u8 = 0xff;
 
 /// An open archive.
@@ -25,7 +25,7 @@ pub(super) struct Archive {
     indexed: Vec<Metadata>,
 }
 
-/// `key=value` pairs with `;` between them.
+/// `key=value` pairs separated by `;`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Metadata(Arc<str>);
 
@@ -48,7 +48,7 @@ impl Archive {
         }
         let version = ogawa.data(root, 0)?;
         if version != [0; 4] {
-            let known = "the archive's layout is of a version that is not known; only version 0 is";
+            let known = "unknown version of the archive layout: only version 0 is supported";
             return Err(Error::unsupported(known));
         }
         Ok(Self {
@@ -60,10 +60,10 @@ impl Archive {
         })
     }
 
-    /// The metadata that a header names by number.
+    /// Metadata that a header refers to by index.
     pub(super) fn indexed_metadata(&self, index: usize) -> Result<Metadata, Error> {
         self.indexed.get(index).cloned().ok_or_else(|| {
-            Error::malformed(format!("a header names metadata {index}, but there are only {}", self.indexed.len()))
+            Error::malformed(format!("a header refers to metadata {index}, but there are only {}", self.indexed.len()))
         })
     }
 
@@ -71,13 +71,13 @@ impl Archive {
     pub(super) fn sampling(&self, index: usize) -> Result<&Arc<TimeSampling>, Error> {
         self.samplings.get(index).ok_or_else(|| {
             let count = self.samplings.len();
-            Error::malformed(format!("a property names time sampling {index}, but there are only {count}"))
+            Error::malformed(format!("a property refers to time sampling {index}, but there are only {count}"))
         })
     }
 }
 
 fn indexed_metadata(bytes: &[u8]) -> Result<Vec<Metadata>, Error> {
-    // Number 0 is the empty string and is not stored.
+    // Index 0 is the empty string and is not stored.
     let mut indexed = vec![Metadata::default()];
     let mut cursor = Cursor::new(bytes, "the indexed metadata");
     while !cursor.is_empty() {

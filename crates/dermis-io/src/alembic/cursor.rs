@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 
-/// The part of a block that is not read yet.
+/// Unread part of a block.
 #[derive(Debug)]
 pub(super) struct Cursor<'a> {
     rest: &'a [u8],
@@ -10,7 +10,7 @@ pub(super) struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// Reads from the front of `bytes`; `what` names them in errors.
+    /// Reads `bytes` from the start; `what` describes them in errors.
     pub(super) fn new(bytes: &'a [u8], what: &'static str) -> Self {
         Self { rest: bytes, what }
     }
@@ -56,7 +56,7 @@ impl<'a> Cursor<'a> {
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N], Error> {
         let bytes = self.bytes(N)?;
-        // `bytes` has exactly N of them.
+        // `bytes` has exactly N bytes.
         Ok(bytes.try_into().unwrap_or([0; N]))
     }
 }

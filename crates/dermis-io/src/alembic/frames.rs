@@ -1,4 +1,4 @@
-//! Frames of a mesh, read from the file when they are needed.
+//! Frames of a mesh, read from the file on demand.
 
 use glam::Vec3;
 
@@ -8,7 +8,7 @@ use super::sampling::Grid;
 use super::transform::{Tracked, Transform, world};
 use crate::error::Error;
 
-/// The samples of `P` and the transforms above, put together frame by frame.
+/// Samples of `P` and the transforms above, combined frame by frame.
 #[derive(Debug)]
 pub(super) struct Frames {
     pub(super) ogawa: Ogawa,
@@ -16,12 +16,12 @@ pub(super) struct Frames {
     pub(super) above: Vec<Transform>,
     pub(super) positions: Tracked,
     pub(super) points: usize,
-    /// `None` if nothing moves.
+    /// `None` without motion.
     pub(super) grid: Option<Grid>,
 }
 
 impl Frames {
-    /// Puts the positions of `frame` into `out`.
+    /// Writes the positions of `frame` to `out`.
     pub(super) fn read(&self, frame: usize, out: &mut [Vec3]) -> Result<(), Error> {
         self.ogawa.revalidate()?;
         let grid = self.grid.as_ref();

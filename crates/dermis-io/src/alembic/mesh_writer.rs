@@ -16,7 +16,7 @@ use super::property_writer::{ArchiveWriter, Members, PropertyWriter, Type, Writt
 use crate::error::Error;
 use crate::following_normals::FollowingNormals;
 
-/// The metadata of a mesh object, and the first part of it that its compound `.geom` repeats.
+/// Metadata of a mesh object, and its first part, which the compound `.geom` repeats.
 pub(super) const MESH_OBJECT: &str = "schema=AbcGeom_PolyMesh_v1;schemaBaseType=AbcGeom_GeomBase_v1;\
      schemaObjTitle=AbcGeom_PolyMesh_v1:.geom";
 const MESH_COMPOUND: &str = "schema=AbcGeom_PolyMesh_v1;schemaBaseType=AbcGeom_GeomBase_v1";
@@ -46,18 +46,18 @@ const COLORS: Meaning = Meaning { interpretation: "rgba", scope: "fvr", extent: 
 const REST: Meaning = Meaning { interpretation: "point", scope: "vtx", extent: 3 };
 const SCALARS: Meaning = Meaning { interpretation: "", scope: "vtx", extent: 1 };
 
-/// An object, what of it moves, and when.
+/// An object, its moving parts, and its sample times.
 #[derive(Debug)]
 pub(super) struct MeshToWrite<'a> {
     pub(super) object: &'a Object,
     pub(super) motion: Option<MeshSequence>,
-    /// Index of the time sampling; 0 if nothing moves.
+    /// Index of the time sampling; 0 without motion.
     pub(super) sampling: u32,
-    /// Transforms of the first frame that are the others, for the node above the mesh.
+    /// Transforms from the first frame to each frame, for the node above the mesh.
     pub(super) transforms: Option<Vec<DAffine3>>,
 }
 
-/// Writes the mesh and its face sets; `before_frame` is called before each frame and may stop the work.
+/// Writes the mesh and its face sets; `before_frame` is called before each frame and can stop the work.
 pub(super) fn write_mesh<W: Write + Seek>(
     archive: &mut ArchiveWriter<W>,
     source: &MeshToWrite<'_>,
@@ -114,7 +114,7 @@ struct MeshWriter<'a> {
     normal_values: PropertyWriter,
     sampling: u32,
     frames: usize,
-    /// True if the first frame is another shape than the rest pose.
+    /// True if the first frame differs from the rest pose.
     rest_differs: bool,
 }
 
@@ -203,7 +203,7 @@ impl<'a> MeshWriter<'a> {
         Ok(any.then_some(more))
     }
 
-    /// A property that has one sample, as long as the mesh's frames.
+    /// A property with a single sample that is valid for all frames of the mesh.
     fn once(&self, mut property: PropertyWriter) -> PropertyWriter {
         property.repeat(self.frames.saturating_sub(1));
         property
@@ -313,7 +313,7 @@ fn box_bytes(low: Vec3, high: Vec3) -> Vec<u8> {
     [low, high].iter().flat_map(|corner| corner.as_dvec3().to_array()).flat_map(f64::to_le_bytes).collect()
 }
 
-/// Values that consist of 32-bit numbers, as the file has them.
+/// Values that consist of 32-bit numbers, as stored in the file.
 fn little_endian<T: NoUninit>(values: &[T]) -> Cow<'_, [u8]> {
     if cfg!(target_endian = "little") {
         return Cow::Borrowed(bytemuck::cast_slice(values));

@@ -1,12 +1,12 @@
 //! Alembic (`.abc`) in its Ogawa container: animated polygon meshes, read and written without the Alembic library.
 //!
-//! Layers, from the bytes up: `ogawa` (groups and blocks), `archive` (what the root holds), `objects` and
-//! `property` (trees of objects and of their properties over time), `sampling` (when samples are taken),
-//! `transform` and `poly_mesh` (the two schemas we need), `reader` and `writer` (scenes).
+//! Layers, from the bytes up: `ogawa` (groups and blocks), `archive` (contents of the root), `objects` and `property`
+//! (trees of objects and of their properties over time), `sampling` (sample times), `transform` and `poly_mesh` (the
+//! two required schemas), `reader` and `writer` (scenes).
 //!
 //! Every mesh becomes an object named by its path; the transforms above it are applied, so that all positions are in
-//! the space of the file. Frames are read when they are needed. Alembic has no units; ours are stored in the
-//! archive's metadata.
+//! the space of the file. Frames are read on demand. Alembic has no units; dermis stores them in the metadata of the
+//! archive.
 
 mod archive;
 mod cursor;

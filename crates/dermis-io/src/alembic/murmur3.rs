@@ -1,12 +1,12 @@
 //! `MurmurHash3` (x64, 128 bits, seed 0): the key that Alembic stores before every sample.
 //!
 //! The algorithm is Austin Appleby's, in the public domain. Alembic writes the two 64-bit words in little-endian order
-//! and takes samples with equal keys and lengths as equal, which is how repeated arrays are stored once.
+//! and treats samples with equal keys and lengths as equal, so that repeated arrays are stored once.
 
 const C1: u64 = 0x87c3_7b91_1142_53d5;
 const C2: u64 = 0x4cf5_ad43_2745_937f;
 
-/// The 16 bytes before a sample of `bytes` in the file.
+/// The 16-byte key that precedes a sample of `bytes` in the file.
 pub(super) fn key(bytes: &[u8]) -> [u8; 16] {
     let (blocks, tail) = bytes.as_chunks::<16>();
     let (mut h1, mut h2) = (0u64, 0u64);

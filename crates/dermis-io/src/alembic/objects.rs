@@ -1,11 +1,11 @@
 //! The tree of objects.
 //!
-//! An object's group holds the group of its properties, the group of each child, and a block with the children's
+//! An object's group contains the group of its properties, the group of each child, and a block with the children's
 //! headers: name and metadata of each, then 32 bytes of hashes. An instance is an object whose `.instanceSource` is the
 //! path of another object that is used instead.
 //!
-//! A file's tree has each group once; one that is met again is a cycle or a bomb. Instances may repeat, so their
-//! number and depth are bounded.
+//! A valid tree contains each group once; a group that occurs again is a cycle or a decompression bomb. Instances can
+//! repeat, so their number and depth are bounded.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -36,7 +36,7 @@ pub(super) struct Child {
     group: Group,
 }
 
-/// An object on the way through the tree.
+/// An object in the traversal of the tree.
 #[derive(Debug)]
 pub(super) struct Node {
     name: String,
@@ -56,13 +56,13 @@ pub(super) struct Opened {
     instanced: bool,
 }
 
-/// Objects that are still to be opened, the next one last.
+/// Stack of objects to be opened.
 #[derive(Debug, Default)]
 pub(super) struct Walk {
     pending: Vec<Pending>,
     seen: HashSet<u64>,
     instanced: usize,
-    /// Children by name of the groups that paths of instances have led through.
+    /// Children by name, for the groups on paths of instances.
     found: HashMap<u64, HashMap<String, Child>>,
 }
 
@@ -81,14 +81,14 @@ impl Node {
         names.iter().flat_map(|name| ["/", name]).collect()
     }
 
-    /// This object and those above it, but not the top.
+    /// This object and its ancestors, without the top object.
     pub(super) fn up(&self) -> impl Iterator<Item = &Self> {
         std::iter::successors(Some(self), |node| node.parent.as_deref())
     }
 }
 
 impl Walk {
-    /// Begins with the children of the archive's top object.
+    /// Starts with the children of the archive's top object.
     pub(super) fn start(arrays: &mut Arrays<'_>) -> Result<Self, Error> {
         let mut walk = Self::default();
         let children = read_children(arrays, arrays.archive.top)?;
@@ -119,7 +119,7 @@ impl Walk {
         Ok(Some(Opened { node, metadata, properties, children, instanced }))
     }
 
-    /// Goes on with the children of an object that `next` has opened.
+    /// Adds the children of an object that `next` has opened.
     pub(super) fn descend(&mut self, opened: Opened) {
         self.push_children(opened.children, Some(&Arc::new(opened.node)), opened.instanced);
     }
@@ -207,7 +207,7 @@ fn instance_source(arrays: &mut Arrays<'_>, properties: &Compound) -> Result<Opt
     }
 }
 
-/// The properties of a child that is not walked into.
+/// Properties of a child that is not traversed.
 pub(super) fn child_properties(arrays: &mut Arrays<'_>, child: &Child) -> Result<Compound, Error> {
     read_properties(arrays, child.group)
 }

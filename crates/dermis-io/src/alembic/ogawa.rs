@@ -1,11 +1,11 @@
 //! The Ogawa container: a tree of groups and blocks of bytes, all numbers little-endian.
 //!
-//! The file begins with `Ogawa`, a byte that is 0xff once the file was closed, a 2-byte version and the offset of the
+//! The file begins with `Ogawa`, a byte that is 0xff if the file was closed, a 2-byte version and the offset of the
 //! root group. A group is a count and that many 64-bit entries; an entry with its top bit set is the offset of a block
 //! (a length and as many bytes), one without it the offset of another group, and offset 0 is an empty one of either.
 //!
-//! Nothing is copied and every offset and length is checked against the file before it is used. A group may name a
-//! group that names it again; a walk of the tree must remember the groups that it has visited.
+//! Nothing is copied and every offset and length is checked against the file before it is used. Groups can refer to
+//! each other in a cycle, so a traversal must remember the groups that it has visited.
 
 use std::fmt;
 
@@ -27,7 +27,7 @@ pub(super) struct Ogawa {
     bytes: Mapped,
 }
 
-/// A group whose entries are known to lie in the file.
+/// A group whose entries were checked to be inside the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Group {
     /// Offset in the file; 0 for the empty group.
@@ -46,7 +46,7 @@ impl Ogawa {
     /// Checks the header and finds the root group.
     pub(super) fn open(bytes: Mapped) -> Result<(Self, Group), Error> {
         if bytes.starts_with(&HDF5_SIGNATURE) {
-            return Err(Error::unsupported("this Alembic file is stored in HDF5, which is not read")
+            return Err(Error::unsupported("this Alembic file is stored in HDF5, which is not supported")
                 .with_hint("export it again with the Ogawa backend (the default since Alembic 1.5)"));
         }
         let ogawa = Self { bytes };
@@ -60,7 +60,7 @@ impl Ogawa {
         }
         if header[6..8] != SIGNATURE[6..] {
             let version = u16::from_be_bytes([header[6], header[7]]);
-            return Err(Error::unsupported(format!("version {version} of Ogawa is not known, only version 1 is")));
+            return Err(Error::unsupported(format!("unknown version {version} of Ogawa: only version 1 is supported")));
         }
         let root = ogawa.group_at(ogawa.number(8, "the root group")?)?;
         Ok((ogawa, root))
@@ -76,7 +76,7 @@ impl Ogawa {
         self.bytes.len()
     }
 
-    /// The group that entry `index` of `group` names.
+    /// The group at entry `index` of `group`.
     pub(super) fn group(&self, group: Group, index: usize) -> Result<Group, Error> {
         let entry = self.entry(group, index)?;
         if entry & DATA != 0 {
@@ -86,7 +86,7 @@ impl Ogawa {
         self.group_at(entry)
     }
 
-    /// The block that entry `index` of `group` names.
+    /// The block at entry `index` of `group`.
     pub(super) fn data(&self, group: Group, index: usize) -> Result<&[u8], Error> {
         let entry = self.entry(group, index)?;
         if entry & DATA == 0 {
@@ -130,7 +130,7 @@ impl Ogawa {
         if length > available {
             return Err(Error::truncated(what, length, available).at(format!("byte {offset}")));
         }
-        // Both fit in memory, since they lie within bytes that are there.
+        // Both fit in memory, since they are inside the bytes of the file.
         Ok(&self.bytes[offset as usize..][..length as usize])
     }
 }
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn reads_groups_and_blocks() {
-        // The root at 16 holds a block at 40, and an empty block.
+        // The root at 16 contains a block at 40, and an empty block.
         let (ogawa, root) = Ogawa::open(container(&[16, 2, DATA | 0x28, DATA, 3, 0x0003_0201])).unwrap();
         assert_eq!(root.len, 2);
         assert_eq!(ogawa.data(root, 0).unwrap(), [1, 2, 3]);

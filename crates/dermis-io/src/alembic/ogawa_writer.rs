@@ -6,7 +6,7 @@ use std::io::{Result, Seek, SeekFrom, Write};
 use super::murmur3;
 use super::ogawa::{CLOSED_AT, DATA, SIGNATURE};
 
-/// A container that is being written. Without [`OgawaWriter::finish`] readers will call it unclosed.
+/// A container that is being written. Without [`OgawaWriter::finish`] readers treat it as unclosed.
 #[derive(Debug)]
 pub(super) struct OgawaWriter<W> {
     file: W,
@@ -39,7 +39,7 @@ impl<W: Write + Seek> OgawaWriter<W> {
         Ok(entry)
     }
 
-    /// Writes a sample's values behind their key, unless they have been written before. Returns the entry and the key.
+    /// Writes the key and the values of a sample, unless they have been written before. Returns the entry and the key.
     pub(super) fn sample(&mut self, values: &[u8]) -> Result<(u64, [u8; 16])> {
         let key = murmur3::key(values);
         if values.is_empty() {
@@ -67,7 +67,7 @@ impl<W: Write + Seek> OgawaWriter<W> {
         Ok(entry)
     }
 
-    /// Names the root group and marks the file as closed.
+    /// Writes the offset of the root group and marks the file as closed.
     pub(super) fn finish(mut self, root: u64) -> Result<()> {
         self.file.seek(SeekFrom::Start(8))?;
         self.file.write_all(&root.to_le_bytes())?;

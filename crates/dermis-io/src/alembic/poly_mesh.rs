@@ -1,11 +1,11 @@
 //! Meshes (`AbcGeom_PolyMesh_v1`, and the control meshes of `AbcGeom_SubD_v1`) in their own space.
 //!
-//! Alembic winds its polygons clockwise as seen from outside, as `RenderMan` does; ours run the other way, so each
-//! polygon is reversed, corner attributes with it. Reversing twice gives the first order back, so what is read is
-//! written back corner for corner. A transform that mirrors reverses once more.
+//! Alembic polygons are clockwise as seen from outside, as in `RenderMan`; those of dermis are counter-clockwise, so
+//! each polygon is reversed together with its corner attributes. Writing reverses them again, which restores the
+//! original order of corners. A mirroring transform reverses them once more.
 //!
-//! The rest pose is the first sample, unless the file was written here and states another in an attribute. The
-//! attribute `Pref` of other writers is not taken for it: Blender stores texture coordinates under that name.
+//! The rest pose is the first sample, unless the file was written by dermis and stores another one in an attribute. The
+//! attribute `Pref` of other writers is not used: Blender stores texture coordinates under that name.
 
 use std::collections::BTreeMap;
 
@@ -21,15 +21,15 @@ use super::values::{Arrays, Attribute};
 use crate::budget::Budget;
 use crate::error::{Error, ErrorKind};
 
-/// The attribute that holds the rest pose if it is not the first frame.
+/// Attribute for the rest pose if it is not the first frame.
 pub(super) const REST_POINTS: &str = "dermis_rest";
 /// The normals of the rest pose.
 pub(super) const REST_NORMALS: &str = "dermis_rest_normals";
-/// Compound of the attributes beyond the schema's own.
+/// Compound of attributes that are not part of the schema.
 pub(super) const MORE_ATTRIBUTES: &str = ".arbGeomParams";
 /// The bytes of one point's position.
 pub(super) const POINT_BYTES: usize = 12;
-/// Room for the vertices that a corner may be split into while the mesh is built.
+/// Memory per corner for its vertex while the mesh is built.
 const BYTES_PER_CORNER: usize = 192;
 
 /// A mesh in the file's order of corners.
@@ -75,7 +75,7 @@ impl FileMesh {
         Ok(mesh)
     }
 
-    /// The mesh with the given points, which `world` has led to, wound counter-clockwise.
+    /// The mesh with the given points, already transformed by `world`, with counter-clockwise polygons.
     pub(super) fn build(
         self,
         points: Vec<Vec3>,
@@ -85,12 +85,15 @@ impl FileMesh {
     ) -> PolygonMesh {
         let mirrored = world.matrix3.determinant() < 0.0;
         if mirrored {
-            notes.push("the transforms above it mirror; the faces are turned so that they still face outwards".into());
+            notes.push(
+                "the transforms above it mirror the mesh; the faces are flipped so that they still face outwards"
+                    .into(),
+            );
         }
         let (sizes, order) = corner_order(&self.polygons, !mirrored);
         let dropped = self.polygons.sizes.len() - sizes.len();
         if dropped > 0 {
-            notes.push(format!("{dropped} faces of fewer than three corners are skipped"));
+            notes.push(format!("{dropped} faces with fewer than three corners are skipped"));
         }
         let (materials, polygon_materials) = materials(&self.polygons, sets, notes);
         let corners = order.iter().map(|&corner| self.polygons.corners[corner as usize]).collect();
@@ -121,7 +124,7 @@ fn read_polygons(arrays: &mut Arrays<'_>, geometry: &Compound) -> Result<Polygon
     Ok(polygons)
 }
 
-/// A mesh that takes in attributes, and notes on those that it cannot take.
+/// A mesh to which attributes are added, and notes on attributes that cannot be added.
 struct Taken<'a> {
     mesh: &'a mut FileMesh,
     points: usize,
@@ -138,12 +141,12 @@ impl Taken<'_> {
         let data = attribute.per_corner(&self.mesh.polygons, self.points);
         let data = data.filter(|data| data.values.iter().all(T::is_finite));
         if data.is_none() {
-            self.notes.push(format!("the attribute '{name}' does not fit the mesh and is skipped"));
+            self.notes.push(format!("the attribute '{name}' does not match the mesh and is skipped"));
         }
         data
     }
 
-    /// An attribute that is not the schema's own: a further UV set, a colour set, a map of scalars, or the rest pose.
+    /// An attribute that is not part of the schema: a further UV set, a colour set, a map of scalars, or the rest pose.
     fn take_more(&mut self, arrays: &mut Arrays<'_>, parent: &Compound, property: &Property) {
         let name = property.name.as_str();
         match (name, extent(property), property.metadata.get("interpretation")) {
@@ -205,7 +208,7 @@ macro_rules! is_finite {
 
 is_finite!(Vec2, Vec3, Vec4);
 
-/// Number of numbers per element; indexed attributes state it in their metadata alone.
+/// Number of values per element; indexed attributes state it only in their metadata.
 fn extent(property: &Property) -> usize {
     match property.kind {
         Kind::Compound => property.metadata.get("podExtent").and_then(|text| text.parse().ok()).unwrap_or(0),
@@ -218,7 +221,7 @@ fn flipped(mut uvs: CornerData<Vec2>) -> CornerData<Vec2> {
     uvs
 }
 
-/// The sizes of the polygons that have at least three corners, and their corners in our order.
+/// The sizes of the polygons that have at least three corners, and their corners in the order of dermis.
 fn corner_order(polygons: &Polygons, reversed: bool) -> (Vec<u32>, Vec<u32>) {
     let mut sizes = Vec::with_capacity(polygons.sizes.len());
     let mut order = Vec::with_capacity(polygons.corners.len());
@@ -241,7 +244,7 @@ fn reordered<T>(data: CornerData<T>, order: &[u32]) -> CornerData<T> {
     CornerData { indices: order.iter().map(|&corner| data.indices[corner as usize]).collect(), ..data }
 }
 
-/// A material for each face set; faces in none get one without a name, the last.
+/// One material per face set; faces in no set get an unnamed material, the last.
 fn materials(polygons: &Polygons, sets: &[FaceSet], notes: &mut Vec<String>) -> (Vec<Material>, Vec<u32>) {
     if sets.is_empty() {
         return (Vec::new(), Vec::new());
@@ -259,10 +262,10 @@ fn materials(polygons: &Polygons, sets: &[FaceSet], notes: &mut Vec<String>) -> 
         }
     }
     if overlapping {
-        notes.push("face sets overlap; a face keeps the first that it is in".to_owned());
+        notes.push("face sets overlap; each face keeps its first set".to_owned());
     }
     if missing {
-        notes.push("a face set names faces that do not exist; they are passed over".to_owned());
+        notes.push("a face set contains faces that do not exist; they are ignored".to_owned());
     }
     if face_materials.iter().all(|&material| material == NONE) {
         return (Vec::new(), Vec::new());
@@ -334,7 +337,7 @@ pub(super) fn check_constant(
             let frame = frame_of(property, stored);
             let before = frame.saturating_sub(1);
             return Err(Error::from(ErrorKind::TopologyChanges { frame })
-                .detail(format!("the faces of frames 0–{before} are not those of frame {frame}"))
+                .detail(format!("the faces of frame {frame} differ from those of frames 0–{before}"))
                 .with_hint(format!("export again with constant topology, or only the frames 0 to {before}")));
         }
     }

@@ -1,10 +1,10 @@
 //! Properties: the named values of an object, sampled over time.
 //!
-//! A compound property's group has an entry for each property in it and, last, a block with all their headers. A
-//! header packs kind, type, metadata number and flags into 32 bits, then the number of samples, the first and last
-//! sample that differ from the one before, and the time sampling, each only if it is not implied.
+//! A compound property's group has an entry for each property in it and, last, a block with all their headers. A header
+//! packs kind, type, metadata index and flags into 32 bits, then the number of samples, the first and last sample that
+//! differ from the one before, and the time sampling, each only if it is not implied.
 //!
-//! A scalar property's group holds a block for each stored sample, an array's two: the values at 2k and the
+//! The group of a scalar property contains one block per stored sample, that of an array two: the values at 2k and the
 //! dimensions, empty for plain arrays, at 2k + 1. Values follow a 16-byte key. Samples before the first change and
 //! after the last are not stored again.
 
@@ -152,7 +152,7 @@ impl Property {
         };
         if kind != Kind::Compound {
             let pod = (info >> 4 & 0xf) as usize;
-            property.pod = *Pod::ALL.get(pod).ok_or_else(|| Error::malformed("a property is of an unknown type"))?;
+            property.pod = *Pod::ALL.get(pod).ok_or_else(|| Error::malformed("a property has an unknown type"))?;
             property.read_sampling(cursor, info, size_hint)?;
         }
         let name_length = cursor.sized(size_hint)?;
@@ -202,17 +202,17 @@ impl Property {
         Ok(())
     }
 
-    /// Returns whether all samples are the same.
+    /// Returns whether all samples are equal.
     pub(super) fn is_constant(&self) -> bool {
         self.first_changed == 0
     }
 
-    /// The number of samples that have a block of their own.
+    /// Number of samples with their own block.
     pub(super) fn stored_samples(&self) -> usize {
         if self.is_constant() { 1 } else { self.last_changed - self.first_changed + 2 }
     }
 
-    /// First sample that a stored one represents.
+    /// First sample represented by a stored sample.
     pub(super) fn first_sample_of(&self, stored: usize) -> usize {
         if stored == 0 { 0 } else { self.first_changed + stored - 1 }
     }
@@ -235,7 +235,7 @@ impl Property {
         block.get(KEY_BYTES..).ok_or_else(|| Error::truncated("the key of a sample", 16, block.len() as u64))
     }
 
-    /// Returns whether two stored samples are one block.
+    /// Returns whether two stored samples are the same block.
     pub(super) fn shares_block(&self, ogawa: &Ogawa, one: usize, other: usize) -> Result<bool, Error> {
         Ok(ogawa.entry(self.group, self.entry_of(one))? == ogawa.entry(self.group, self.entry_of(other))?)
     }

@@ -1,7 +1,7 @@
-//! Writing of properties and objects: samples at once, headers when all samples are written.
+//! Writing of properties and objects: samples immediately, headers after all samples.
 //!
-//! Alembic also stores a hash of each object's properties and children, by which clients find equal ones, with
-//! `SpookyHash`. It depends on the order of writing and cannot be verified, so the hash of samples is used here.
+//! Alembic also stores a hash of each object's properties and children, computed with `SpookyHash`, by which clients
+//! find equal ones. It depends on the order of writing and cannot be verified, so the hash of samples is used here.
 
 use std::io::{Result, Seek, Write};
 
@@ -10,7 +10,7 @@ use super::murmur3;
 use super::ogawa_writer::OgawaWriter;
 use super::property::{CONSTANT, HAS_CHANGE_RANGE, HAS_TIME_SAMPLING, HOMOGENEOUS, Kind, Pod};
 
-/// The container and the metadata strings that headers refer to by number.
+/// The container and the metadata strings that headers refer to by index.
 #[derive(Debug)]
 pub(super) struct ArchiveWriter<W> {
     pub(super) ogawa: OgawaWriter<W>,
@@ -29,7 +29,7 @@ pub(super) struct Type {
     pub(super) extent: u32,
 }
 
-/// A property that samples are being added to.
+/// A property to which samples are being added.
 #[derive(Debug)]
 pub(super) struct PropertyWriter {
     name: String,
@@ -40,14 +40,14 @@ pub(super) struct PropertyWriter {
     first_changed: u32,
     last_changed: u32,
     entries: Vec<u64>,
-    /// The entry, the key and the length of the sample before.
+    /// Entry, key and length of the previous sample.
     previous: Option<(u64, [u8; 16], usize)>,
     one_element: bool,
     equally_long: bool,
     hash: [u8; 16],
 }
 
-/// The properties of a compound, or the children of an object, as far as they are written.
+/// The properties of a compound, or the children of an object, written so far.
 #[derive(Debug, Default)]
 pub(super) struct Members {
     entries: Vec<u64>,
@@ -55,7 +55,7 @@ pub(super) struct Members {
     hashes: Vec<u8>,
 }
 
-/// A group that is written, and the hash of what is in it.
+/// A written group, and the hash of its contents.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Written {
     entry: u64,
@@ -77,7 +77,7 @@ impl MetadataStrings {
         self.0.len() as u8
     }
 
-    /// The block that holds them: each behind its length.
+    /// The block that contains them, each preceded by its length.
     pub(super) fn block(&self) -> Vec<u8> {
         self.0.iter().flat_map(|text| std::iter::once(text.len() as u8).chain(text.bytes())).collect()
     }
@@ -102,7 +102,7 @@ impl PropertyWriter {
         }
     }
 
-    /// Adds a sample; one that equals the sample before is not stored.
+    /// Adds a sample; it is not stored if it equals the previous one.
     pub(super) fn push<W: Write + Seek>(&mut self, ogawa: &mut OgawaWriter<W>, values: &[u8]) -> Result<()> {
         let (entry, key) = ogawa.sample(values)?;
         self.hash = murmur3::key(&[self.hash, key].concat());
@@ -129,7 +129,7 @@ impl PropertyWriter {
         Ok(())
     }
 
-    /// Adds `count` samples that equal the one before.
+    /// Adds `count` samples that equal the previous one.
     pub(super) fn repeat(&mut self, count: usize) {
         self.samples += count as u32;
     }
@@ -137,7 +137,7 @@ impl PropertyWriter {
     fn push_entry(&mut self, entry: u64) {
         self.entries.push(entry);
         if self.of.kind == Kind::Array {
-            // Plain arrays have no dimensions but their length.
+            // Plain arrays have no dimensions other than their length.
             self.entries.push(super::ogawa::DATA);
         }
     }

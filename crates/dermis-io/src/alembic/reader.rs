@@ -43,7 +43,7 @@ pub(super) fn read(bytes: Mapped, options: &ReadOptions) -> Result<Scene, Error>
 struct Reader {
     objects: Vec<Object>,
     notes: Vec<Note>,
-    /// Kinds of objects that are not read: the name of the schema, the path of the first, and how many there are.
+    /// Types of objects that are not read: name of the schema, path of the first, and count.
     skipped: Vec<(String, String, usize)>,
     fallback_rate_hz: f64,
     /// True if neither the file nor the caller states a rate.
@@ -90,7 +90,7 @@ impl Reader {
                 Ok(())
             }
             _ => {
-                // The list is bounded: a file can contain as many kinds as it has bytes.
+                // The list is bounded: a malformed file can contain arbitrarily many types.
                 const MAX_KINDS: usize = 16;
                 let full = self.skipped.len() >= MAX_KINDS;
                 match self.skipped.iter_mut().find(|(other, _, _)| *other == kind) {
@@ -166,8 +166,8 @@ impl Reader {
         }
         for (kind, path, count) in self.skipped {
             let message = match count {
-                1 => format!("an object of the kind '{kind}' is skipped"),
-                _ => format!("{count} objects of the kind '{kind}' are skipped; this is the first"),
+                1 => format!("an object of type '{kind}' is skipped"),
+                _ => format!("{count} objects of type '{kind}' are skipped; this is the first"),
             };
             self.notes.push(Note::at(path, message));
         }
@@ -208,7 +208,7 @@ fn build(
     messages: &mut Vec<String>,
 ) -> Result<Object, Error> {
     let first_world = world(&frames.above, &frames.ogawa, frames.grid.as_ref(), 0)?;
-    // A rest pose of its own makes the only sample a frame.
+    // If the rest pose is stored separately, the only sample is a frame.
     let still = usize::from(file_mesh.rest.is_some());
     let points = if let Some(mut rest) = file_mesh.rest.take() {
         transform_points(&mut rest, &first_world);

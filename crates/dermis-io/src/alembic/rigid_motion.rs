@@ -1,8 +1,8 @@
 //! Rigid motion of a mesh, found in its frames.
 //!
 //! Frame k is `(R_k, t_k)` of frame 0 if the nearest rigid motion (Kabsch 1976: R from the singular value decomposition
-//! of `Σ (q − q̄)(p − p̄)ᵀ`, `t = q̄ − R p̄`) leaves no more than the rounding of single precision. Then the points are
-//! stored once, and the motion as a transform per frame. A translation that is exact is preferred.
+//! of `Σ (q − q̄)(p − p̄)ᵀ`, `t = q̄ − R p̄`) differs from it by no more than the rounding of single precision. The
+//! points are then stored once, and the motion as one transform per frame. An exact translation is preferred.
 
 use dermis_math::polar::polar_rotation;
 use dermis_mesh::MeshSequence;
@@ -39,14 +39,14 @@ pub(super) fn rigid_motion(motion: &MeshSequence) -> Result<Option<Vec<DAffine3>
     Ok(moves.then_some(transforms))
 }
 
-/// The translation that takes `from` to `to` to the bit.
+/// The translation that maps `from` to `to` exactly.
 fn translation(from: &[Vec3], to: &[Vec3]) -> Option<DAffine3> {
     let offset = to[0].as_dvec3() - from[0].as_dvec3();
     let fits = |(from, to): (&Vec3, &Vec3)| (from.as_dvec3() + offset).as_vec3() == *to;
     from.iter().zip(to).all(fits).then(|| DAffine3::from_translation(offset))
 }
 
-/// The rigid motion that takes `from` to `to` up to rounding.
+/// The rigid motion that maps `from` to `to` up to rounding.
 fn between(from: &[Vec3], to: &[Vec3]) -> Option<DAffine3> {
     let center = |points: &[Vec3]| points.iter().map(|point| point.as_dvec3()).sum::<DVec3>() / points.len() as f64;
     let (p, q) = (center(from), center(to));

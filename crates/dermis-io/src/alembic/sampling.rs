@@ -46,9 +46,9 @@ pub(super) struct Track {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Placing {
-    /// The sample of a frame is this many after the frame's number.
+    /// Offset from the frame number to the sample number.
     Shifted(i64),
-    /// Frames lie between samples.
+    /// Frames are between samples.
     Between,
 }
 
@@ -81,13 +81,12 @@ impl TimeSampling {
         Ok(samplings)
     }
 
-    /// Returns whether this is the sampling that every archive begins with and that states nothing: one sample a second
-    /// from 0.
+    /// Returns whether this is the default sampling with which every archive begins: one sample per second from 0.
     pub(super) fn is_unstated(&self) -> bool {
         self.period == Period::Seconds(1.0) && self.times == [0.0]
     }
 
-    /// The same samples `rate_hz` a second from 0.
+    /// The same samples at `rate_hz` samples per second from 0.
     pub(super) fn uniform(rate_hz: f64) -> Self {
         Self { period: Period::Seconds(1.0 / rate_hz), times: vec![0.0] }
     }
@@ -134,8 +133,8 @@ impl TimeSampling {
         even.then_some(step)
     }
 
-    /// The step to sample with, and a time to hit: the step between samples, or the period of uneven cycles with the
-    /// sample in them that lies closest to a whole frame (others are the shutter's), or `None`.
+    /// Step and phase of the grid: the step between samples, or the period of uneven cycles with the sample in them
+    /// that is closest to a whole frame (the others are shutter samples), or `None`.
     fn natural_step(&self, samples: usize) -> Option<(f64, f64)> {
         if let Some(step) = self.even_step(samples) {
             return Some((step, self.times[0]));
@@ -162,7 +161,7 @@ impl TimeSampling {
         let (before, after) = (low.saturating_sub(1), low.min(samples - 1));
         let span = self.time(after) - self.time(before);
         let part = if span > 0.0 { ((time - self.time(before)) / span).clamp(0.0, 1.0) } else { 0.0 };
-        // Times that hit a sample up to rounding are that sample, not a blend.
+        // Times that equal a sample time up to rounding use that sample, not a blend.
         if part < ON_GRID {
             return Between { before, after: before, part: 0.0 };
         }
@@ -179,7 +178,7 @@ impl Track {
         Self { sampling, samples, placing: Placing::Shifted(0) }
     }
 
-    /// The samples that make frame `frame` of `grid`. Before the first sample it is the first, after the last the last.
+    /// The samples of frame `frame` of `grid`: the first before its time, the last after its time.
     pub(super) fn at(&self, grid: &Grid, frame: usize) -> Between {
         match self.placing {
             Placing::Shifted(shift) => {
@@ -192,7 +191,7 @@ impl Track {
         }
     }
 
-    /// The frame of `grid` that shows a sample first, as nearly as frames can.
+    /// The frame of `grid` that is nearest to the first occurrence of a sample.
     pub(super) fn frame_of(&self, grid: &Grid, sample: usize) -> usize {
         let seconds = self.sampling.time(sample) - grid.start_seconds;
         (seconds * grid.frame_rate_hz).round().max(0.0) as usize
@@ -201,14 +200,14 @@ impl Track {
 
 /// Puts all `tracks` on one grid. `None` without tracks. The flag is true if any is interpolated.
 ///
-/// `fallback_rate_hz` is for times that have no rate of their own.
+/// `fallback_rate_hz` is used for times without a rate.
 pub(super) fn common_grid(tracks: &mut [&mut Track], fallback_rate_hz: f64) -> Option<(Grid, bool)> {
     let natural: Vec<_> = tracks.iter().map(|track| track.sampling.natural_step(track.samples)).collect();
     let finest = natural.iter().flatten().copied().min_by(|a, b| a.0.total_cmp(&b.0));
     let first = tracks.iter().map(|track| track.sampling.time(0)).min_by(f64::total_cmp)?;
     let last = tracks.iter().map(|track| track.sampling.time(track.samples - 1)).max_by(f64::total_cmp)?;
     let (step, hit) = finest.unwrap_or((1.0 / fallback_rate_hz, first));
-    // The earliest time on the grid through `hit` that is not before the first sample.
+    // Earliest time on the grid through `hit` that is not before the first sample.
     let start = hit + ((first - hit) / step - ON_GRID).ceil() * step;
     let frame_rate_hz = tidy_rate(1.0 / step);
     let frames = ((last - start) / step + ON_GRID).floor().max(0.0) as usize;
@@ -226,7 +225,7 @@ fn placing_of(track: &Track, start: f64, step: f64) -> Placing {
         return Placing::Between;
     };
     let shift = (start - track.sampling.time(0)) / step;
-    // The steps must agree so well that the last sample is still on the grid.
+    // The steps must agree closely enough that the last sample is still on the grid.
     let drift = (own_step / step - 1.0).abs() * track.samples as f64;
     if (shift - shift.round()).abs() > ON_GRID || drift > ON_GRID {
         return Placing::Between;
@@ -234,12 +233,12 @@ fn placing_of(track: &Track, start: f64, step: f64) -> Placing {
     Placing::Shifted(shift.round() as i64)
 }
 
-/// The rate that was meant: steps are stored rounded, by some exporters to single precision.
+/// The intended rate: steps are stored rounded, by some exporters to single precision.
 fn tidy_rate(rate_hz: f64) -> f64 {
     const ROUNDING: f64 = 1e-7;
     let whole = rate_hz.round();
     let television = (rate_hz * 1.001).round() * 1000.0 / 1001.0;
-    // What people write as 23.976.
+    // The rate commonly written as 23.976.
     let decimal = (rate_hz * 1000.0).round() / 1000.0;
     let near = |candidate: &f64| (candidate - rate_hz).abs() <= ROUNDING * rate_hz;
     [whole, television, decimal].into_iter().find(near).unwrap_or(rate_hz)

@@ -1,7 +1,8 @@
 //! Transforms (`AbcGeom_Xform_v3`): a list of operations, their numbers over time, and whether parents apply.
 //!
-//! Each operation is a byte whose upper half is its type; their numbers lie in a row in `.vals`. The first operation is
-//! the outermost. Alembic multiplies row vectors, so that its matrices are ours transposed; angles are in degrees.
+//! Each operation is a byte whose upper half is its type; their values are stored consecutively in `.vals`. The first
+//! operation is the outermost. Alembic multiplies row vectors, so that its matrices are ours transposed; angles are in
+//! degrees.
 
 use glam::{DAffine3, DMat4, DQuat, DVec3};
 
@@ -59,7 +60,7 @@ impl Tracked {
         }
     }
 
-    /// Values that `read` makes of the samples around `frame`, and the fraction of the second.
+    /// Values that `read` returns for the samples around `frame`, and the fraction of the second.
     pub(super) fn sample<T>(
         &self,
         grid: Option<&Grid>,
@@ -96,7 +97,7 @@ impl Transform {
             return Ok(());
         };
         if values.property.pod != Pod::F64 {
-            return Err(Error::unsupported("the numbers of a transform are not of double precision"));
+            return Err(Error::unsupported("the numbers of a transform do not have double precision"));
         }
         let needed = 8 * self.operations.iter().map(|operation| operation.channels()).sum::<usize>();
         for stored in 0..values.property.stored_samples() {
@@ -114,7 +115,7 @@ impl Transform {
         both.into_iter().flatten().filter(|tracked| !tracked.property.is_constant())
     }
 
-    /// Returns whether transforms above this one apply too.
+    /// Returns whether the transforms above this one also apply.
     pub(super) fn inherits(&self, ogawa: &Ogawa, grid: Option<&Grid>, frame: usize) -> Result<bool, Error> {
         let Some(inherits) = &self.inherits else {
             return Ok(true);
@@ -123,7 +124,7 @@ impl Transform {
         Ok(before.first() != Some(&0))
     }
 
-    /// The transform of a frame, not regarding those above it.
+    /// The transform of a frame, without those above it.
     pub(super) fn local(&self, ogawa: &Ogawa, grid: Option<&Grid>, frame: usize) -> Result<DAffine3, Error> {
         let Some(values) = &self.values else {
             return Ok(DAffine3::IDENTITY);
@@ -151,7 +152,7 @@ impl Operation {
         use Operation::{Matrix, Rotate, RotateX, RotateY, RotateZ, Scale, Translate};
         const BY_NUMBER: [Operation; 7] = [Scale, Translate, Rotate, Matrix, RotateX, RotateY, RotateZ];
         let number = (byte >> 4) as usize;
-        let unknown = || Error::unsupported(format!("transform operation {number} is not known"));
+        let unknown = || Error::unsupported(format!("unknown transform operation {number}"));
         BY_NUMBER.get(number).copied().ok_or_else(unknown)
     }
 
@@ -183,7 +184,7 @@ impl Operation {
     }
 }
 
-/// All transforms above an object in one frame; `above` goes from the nearest one upwards.
+/// Product of all transforms above an object in one frame; `above` starts with the nearest.
 pub(super) fn world(above: &[Transform], ogawa: &Ogawa, grid: Option<&Grid>, frame: usize) -> Result<DAffine3, Error> {
     let mut world = DAffine3::IDENTITY;
     for transform in above {

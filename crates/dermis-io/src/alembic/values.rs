@@ -8,14 +8,14 @@ use crate::budget::Budget;
 use crate::error::Error;
 use dermis_mesh::{CornerData, Polygons};
 
-/// Archive and budget, which reading arrays needs.
+/// Archive and budget for reading arrays.
 #[derive(Debug)]
 pub(super) struct Arrays<'a> {
     pub(super) archive: &'a Archive,
     pub(super) budget: &'a mut Budget,
 }
 
-/// An attribute: its values, and which of them belongs to which point, face or corner.
+/// An attribute: its values, and the value of each point, face or corner.
 #[derive(Debug)]
 pub(super) struct Attribute<T> {
     pub(super) values: Vec<T>,
@@ -32,9 +32,9 @@ pub(super) enum Scope {
     Corner,
 }
 
-/// A type that elements of a property can be read as.
+/// Type as which elements of a property can be read.
 pub(super) trait Element: Sized {
-    /// Number of numbers per element.
+    /// Number of values per element.
     const EXTENT: usize;
     fn of(numbers: &[f32]) -> Self;
 }
@@ -81,7 +81,7 @@ impl Arrays<'_> {
         Ok(numbers.chunks_exact(T::EXTENT).map(T::of).collect())
     }
 
-    /// The indices of a sample. Negative ones come out too large to be valid.
+    /// The indices of a sample. Negative indices become too large to be valid.
     pub(super) fn indices(&mut self, property: &Property, sample: usize) -> Result<Vec<u32>, Error> {
         let bytes = property.values(&self.archive.ogawa, sample)?;
         self.budget.take(&property.name, bytes.len(), 1)?;
@@ -96,7 +96,7 @@ impl Arrays<'_> {
         let bytes = property.values(&self.archive.ogawa, sample)?;
         self.budget.take(&property.name, bytes.len(), size_of::<String>() + 1)?;
         if property.pod != Pod::Text {
-            return Err(Error::unsupported(format!("'{}' does not hold text", property.name)));
+            return Err(Error::unsupported(format!("'{}' does not contain text", property.name)));
         }
         let texts = bytes.strip_suffix(&[0]).unwrap_or(bytes).split(|&byte| byte == 0);
         Ok(texts.map(|text| String::from_utf8_lossy(text).into_owned()).collect())
@@ -169,8 +169,8 @@ impl<T> Attribute<T> {
         self.scope.into_iter().chain(guesses).find(|scope| scope.count(polygons, points) == self.len())
     }
 
-    /// The attribute per corner of `polygons`, in the file's order of corners; `None` if the counts fit nothing or
-    /// an index is out of range.
+    /// The attribute per corner of `polygons`, in the file's order of corners; `None` if the counts do not match or an
+    /// index is out of range.
     pub(super) fn per_corner(self, polygons: &Polygons, points: usize) -> Option<CornerData<T>> {
         let items: Vec<u32> = match self.scope(polygons, points)? {
             Scope::Constant => vec![0; polygons.corners.len()],

@@ -2,7 +2,7 @@
 //!
 //! An object's name is its path if it begins with `/`: the last component is the name of the mesh, the others are those
 //! of identity transforms. Any other name becomes a transform of that name with the mesh below it, since clients show
-//! the name of the transform. Rigid motion ([`super::rigid_motion`]) is that of a transform above the mesh, which no
+//! the name of the transform. Rigid motion ([`super::rigid_motion`]) is stored in a transform above the mesh that no
 //! other mesh shares. Objects are written from the last to the first, each before its parents.
 
 use std::collections::HashMap;
@@ -179,7 +179,7 @@ impl Tree {
         tree
     }
 
-    /// Adds a node under a name that no other child of `parent` has.
+    /// Adds a node with a name that is unique among the children of `parent`.
     fn add(&mut self, parent: usize, name: &str, mesh: Option<usize>) -> usize {
         let numbered = (1..).map(|number| format!("{name}_{number}"));
         let free = |name: &String| !self.by_name.contains_key(&(parent, name.clone()));
@@ -199,7 +199,7 @@ fn path_of(name: &str) -> (Vec<String>, String) {
         Some(path) => path.split('/').filter(|part| !part.is_empty()).map(clean).collect(),
         None => vec![clean(name)],
     };
-    // What is deeper than readers go is joined into one name; the mesh itself takes a level more.
+    // Levels beyond the depth that readers support are joined into one name; the mesh itself is one level deeper.
     let surplus = parts.split_off(parts.len().min(DEEPEST / 2));
     if !surplus.is_empty() {
         parts.push(surplus.join("_"));
@@ -279,7 +279,7 @@ fn transform_properties<W: Write + Seek>(
         compound.add(archive, &operations)?;
         let mut values = PropertyWriter::new(".vals", "", MATRIX, sampling);
         for transform in transforms {
-            // Rows for vectors on the left: the columns of ours.
+            // Rows, since Alembic multiplies row vectors: the columns of the transform.
             let numbers = DMat4::from(*transform).to_cols_array();
             values.push(&mut archive.ogawa, &numbers.map(f64::to_le_bytes).concat())?;
         }

@@ -1,14 +1,14 @@
 //! BVH: a skeleton with its motion, as motion capture programs exchange it. Read only.
 //!
-//! A file has no mesh. The object that it becomes has the name of the file, a rig without points, and a clip: a motion
-//! for `pose --rig` and other commands that take one.
+//! A file has no mesh. It is read as an object with the name of the file, a rig without points, and a clip, as input
+//! for `pose --rig` and other commands that accept a motion.
 //!
 //! `HIERARCHY` gives each joint an offset from its parent and a list of channels; `MOTION` gives the channels' values
 //! in each frame. Channels are applied in the order of the list, `Zrotation Xrotation Yrotation` being `Rz · Rx · Ry`;
 //! angles are degrees. Positions replace the offset of the root and, as written by most programs, of any other joint
 //! that has them. The rest pose is all joints at their offsets without rotation; a root whose offset is 0 is raised to
 //! the length of its legs if it has that height in the first frame ([`leg_length`]). The format has no units and no up
-//! axis: both are left undefined.
+//! axis: both are undefined.
 
 mod parse;
 
@@ -45,7 +45,7 @@ pub(crate) fn read(input: &Input, _: &ReadOptions) -> Result<Scene, Error> {
     })
 }
 
-/// The joints in the order of the file, ends of chains included, under unique names.
+/// The joints in the order of the file, including end sites, with unique names.
 fn joints(nodes: &[Node], root: DVec3, notes: &mut Vec<Note>) -> Vec<Joint> {
     let mut taken: HashMap<&str, usize> = HashMap::new();
     let mut positions: Vec<DVec3> = Vec::with_capacity(nodes.len());
@@ -66,7 +66,7 @@ fn joints(nodes: &[Node], root: DVec3, notes: &mut Vec<Note>) -> Vec<Joint> {
 
 /// Offset of the root in the rest pose. Many programs write 0 and put the height of the hips into the position
 /// channels: a motion relative to such a rest pose would lift a character by the length of its legs. If the height of
-/// the root in the first frame is about that of its lowest joint below it, the root rests that high.
+/// the root in the first frame is about its distance to its lowest joint, that height is used.
 fn leg_length(file: &File) -> DVec3 {
     let (Some(root), Some(frame)) = (file.nodes.first(), file.frames.first()) else { return DVec3::ZERO };
     let mut positions: Vec<DVec3> = Vec::with_capacity(file.nodes.len());

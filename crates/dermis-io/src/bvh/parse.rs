@@ -145,10 +145,10 @@ fn motion(words: &mut Words<'_>, channel_count: usize) -> Result<(f64, Vec<Vec<f
     let seconds = words.number()?;
     if !(seconds.is_finite() && seconds > 0.0) {
         let message = format!("invalid frame time {seconds}: it must be positive");
-        return Err(words.problem(&message).with_hint("give the time of a frame in seconds"));
+        return Err(words.problem(&message).with_hint("the time of a frame is in seconds"));
     }
     let mut frames = Vec::new();
-    // Each frame has a value at least, so frames beyond the end of the text are never allocated.
+    // Each frame has at least one value, so frames beyond the end of the text are never allocated.
     for frame in 0..count as usize {
         if channel_count == 0 {
             return Err(words.problem("the file has frames but no channels"));
@@ -178,7 +178,7 @@ impl<'a> Words<'a> {
 
     fn next(&mut self) -> Option<&'a str> {
         self.fill()?;
-        // Braces need no space around them.
+        // Braces need not be surrounded by spaces.
         if let Some(rest) = self.rest.strip_prefix(['{', '}']) {
             let word = &self.rest[..1];
             self.rest = rest;
@@ -208,7 +208,7 @@ impl<'a> Words<'a> {
     }
 
     fn expect(&mut self, what: &str) -> Result<&'a str, Error> {
-        self.next().ok_or_else(|| self.problem(&format!("the file ends where {what} is expected")))
+        self.next().ok_or_else(|| self.problem(&format!("the file ends, but {what} is expected")))
     }
 
     fn brace(&mut self) -> Result<(), Error> {

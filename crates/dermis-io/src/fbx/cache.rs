@@ -1,4 +1,4 @@
-//! Geometry caches: the points of a mesh over time in files beside the FBX file (PC2, or MCX and MCC with their XML).
+//! Geometry caches: the points of a mesh over time in files next to the FBX file (PC2, or MCX and MCC with their XML).
 //!
 //! The library parses them; it opens only the files that [`Neighbours`] finds. A cache replaces the skin and the blend
 //! shapes of its mesh, as in the programs that write them. Its points are in the space of the mesh, which the node can
@@ -17,7 +17,7 @@ use super::{Reader, affine, allocator};
 use crate::error::Error;
 use crate::neighbours::Neighbours;
 
-/// Bytes that the library may allocate for a cache; its frames are read one by one.
+/// Bytes that the library can allocate for a cache; its frames are read one by one.
 const LIBRARY_BYTES: usize = 256 << 20;
 
 impl Reader<'_> {
@@ -40,7 +40,7 @@ impl Reader<'_> {
                         return Ok(Some(Object::of_sequence(name, frames)));
                     }
                     // A mesh can have several, such as one of its normals.
-                    let message = format!("the geometry cache '{}' has no points of the mesh", &*file.filename);
+                    let message = format!("the geometry cache '{}' contains no points of the mesh", &*file.filename);
                     skipped = skipped.or(Some(message));
                 }
                 Err(error) => skipped = skipped.or(Some(format!("the geometry cache is skipped: {error}"))),
@@ -96,7 +96,8 @@ impl Reader<'_> {
                 ufbx::GeometryCacheDataOpts { open_file_cb: ufbx::OpenFileCb::Ref(&open), ..Default::default() };
             let read = ufbx::sample_geometry_cache_vec3(channel, time, &mut buffer, options);
             if read != mesh.num_vertices {
-                let message = format!("the mesh has {} points, but {read} of its cache were read", mesh.num_vertices);
+                let message =
+                    format!("the mesh has {} points, but {read} points of its cache were read", mesh.num_vertices);
                 return Err(Error::malformed(message).with_hint("export the file and its cache again"));
             }
             let world: DAffine3 = transform_at(anim, node, time, &mut HashMap::new()) * geometry;
@@ -116,7 +117,7 @@ fn points_channel<'a>(cache: &'a ufbx::GeometryCacheRoot, name: &str) -> Option<
     only.or_else(|| cache.channels.iter().find(|channel| *channel.name == *name)).filter(is_positions)
 }
 
-/// A file of a cache, if it may be opened.
+/// A file of a cache, if access is allowed.
 fn opened(neighbours: Option<&Neighbours>, name: &str) -> Option<ufbx::Stream> {
     let path = neighbours?.find(&name.replace('\\', "/")).ok()?;
     File::open(Path::new(&path)).ok().map(ufbx::Stream::File)

@@ -1,4 +1,4 @@
-//! Materials, with the images that the file embeds or that are in files beside it.
+//! Materials, with images that are embedded in the file or in files next to it.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use dermis_mesh::{AlphaMode, Image, Material, Note, Sampler, Texture};
 
 use super::Reader;
 
-/// A material as glTF's model has it.
+/// A material in the model of glTF.
 pub(super) fn material(material: &ufbx::Material, uv_names: &[String], reader: &mut Reader<'_>) -> Material {
     let name = material.element.name.to_string();
     let pbr = &material.pbr;
@@ -30,7 +30,7 @@ pub(super) fn material(material: &ufbx::Material, uv_names: &[String], reader: &
     let base = color(&pbr.base_color, number(&pbr.base_factor, 1.0), [r, g, b]);
     let opacity = number(&pbr.opacity, opacity);
     Material {
-        // A textured base colour is the texture's, not the texture's times the plain one.
+        // A textured base colour is that of the texture, not multiplied by the plain colour.
         base_color: if base_color_texture.is_some() {
             [1.0, 1.0, 1.0, opacity]
         } else {
@@ -49,7 +49,7 @@ pub(super) fn material(material: &ufbx::Material, uv_names: &[String], reader: &
 }
 
 impl Reader<'_> {
-    /// The image of a texture in a file beside this one. A missing file is noted, never an error.
+    /// The image of a texture in another file. A missing file results in a note, not an error.
     fn image(&mut self, texture: &ufbx::Texture, material: &str, what: &str) -> Option<Arc<Image>> {
         let names = [&*texture.relative_filename, &*texture.filename, &*texture.absolute_filename];
         let key = names.join("\n");

@@ -17,13 +17,13 @@ pub(super) fn shape(
     let faces: Vec<usize> = (0..mesh.faces.len()).filter(|&face| mesh.faces[face].num_indices >= 3).collect();
     if faces.len() < mesh.faces.len() {
         let count = mesh.faces.len() - faces.len();
-        let what = format!("{count} faces of fewer than three corners are skipped");
+        let what = format!("{count} faces with fewer than three corners are skipped");
         reader.notes.push(Note::at(node.element.name.to_string(), what));
     }
-    // A placement that mirrors turns the faces inside out.
+    // A mirroring placement turns the faces inside out.
     let mirrors = placement.matrix3.determinant() < 0.0;
     let corners: Vec<usize> = faces.iter().flat_map(|&face| corners_of(mesh.faces[face], mirrors)).collect();
-    // The cofactors are the inverse transpose up to scale, and finite for a placement without extent.
+    // The cofactors are the inverse transpose up to scale, and finite even for a singular placement.
     let [x, y, z] = [placement.matrix3.x_axis, placement.matrix3.y_axis, placement.matrix3.z_axis];
     let side = if mirrors { -1.0 } else { 1.0 };
     let normal_place = DMat3::from_cols(y.cross(z), z.cross(x), x.cross(y)) * side;
@@ -76,7 +76,7 @@ fn per_corner<T>(
     }
     let (values, indices) =
         (values(), corners.iter().map(|&corner| indices.get(corner).copied()).collect::<Option<Vec<_>>>()?);
-    // A corner without a value has an index beyond all of them.
+    // A corner without a value has an index beyond all values.
     indices.iter().all(|&index| (index as usize) < values.len()).then_some(CornerData { values, indices })
 }
 

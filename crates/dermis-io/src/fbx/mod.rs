@@ -1,11 +1,12 @@
 //! FBX: binary and ASCII files are read through the `ufbx` library, binary ones are written ([`write()`]).
 //!
-//! Each node that holds a mesh becomes an object. Skin clusters and blend shape channels make a rig (`rig`), every
-//! animation stack with curves a clip of it, sampled at the file's frame rate; a mesh below a joint or a moving node is
-//! a rigid part of it; one that nothing moves is placed in the world. Units, axes and rate are carried, not converted.
+//! Each node with a mesh becomes an object. Skin clusters and blend shape channels become a rig (`rig`), and each
+//! animation stack with curves becomes a clip, sampled at the file's frame rate. A mesh below a joint or a moving node
+//! is a rigid part of it; a mesh without motion is transformed to scene space. Units, axes and rate are kept, not
+//! converted.
 //!
-//! The library gets a bound on its memory from the size of the file, and opens no other file; geometry caches and textures
-//! are opened here, if they are among the [`crate::neighbours`] of the file.
+//! The memory of the library is bounded by the size of the file, and it does not open other files; geometry caches and
+//! textures are opened here, if they are among the [`crate::neighbours`] of the file.
 
 mod cache;
 mod material;
@@ -31,14 +32,14 @@ use crate::neighbours::Neighbours;
 use crate::options::ReadOptions;
 pub(crate) use write::write;
 
-/// Property of an animation stack: the rate of its own frames, which may differ from that of the file.
+/// Property of an animation stack: its frame rate, which can differ from that of the file.
 const CLIP_RATE: &str = "dermis_frame_rate_hz";
 /// Property of a skin: the parents of its joints, −1 for none, if their nodes are siblings.
 const JOINT_PARENTS: &str = "dermis_joint_parents";
 /// Property of a node: the blend shapes of its mesh are recorded frames.
 const RECORDED: &str = "dermis_recorded_frames";
 
-/// Bytes that the library may allocate for each byte of the file, and for the smallest file.
+/// Bytes that the library can allocate per byte of the file, and for the smallest file.
 const LIBRARY_BYTES_PER_BYTE: usize = 128;
 const LIBRARY_BYTES: usize = 128 << 20;
 /// Nodes within nodes.
@@ -92,8 +93,8 @@ fn load(bytes: &[u8]) -> Result<ufbx::SceneRoot, Error> {
         file_format: ufbx::FileFormat::Fbx,
         load_external_files: false,
         node_depth_limit: MAX_NESTED,
-        // With helper nodes for the unusual ways to inherit scale, the world transform of a node is that of its parent
-        // times its own.
+        // With helper nodes for unusual scale inheritance, the world transform of a node is that of its parent times
+        // its own.
         inherit_mode_handling: ufbx::InheritModeHandling::HelperNodes,
         ..ufbx::LoadOpts::default()
     };
@@ -119,7 +120,7 @@ struct Reader<'a> {
     asked: bool,
     budget: Budget,
     notes: Vec<Note>,
-    /// Files that the file may name; `None` if it is in memory.
+    /// Files that the file can reference; `None` if it is in memory.
     neighbours: Option<Neighbours>,
     /// Images of other files, by the name in the texture.
     images: BTreeMap<String, Option<Arc<Image>>>,
@@ -132,10 +133,10 @@ impl Reader<'_> {
         own.filter(|rate| !self.asked && rate.is_finite() && *rate > 0.0).unwrap_or(self.rate_hz)
     }
 
-    /// The first of `names` that is a file that may be opened: as it is named, or by its last part beside the FBX file.
+    /// The first of `names` that is an accessible file: by its path, or by its file name next to the FBX file.
     fn beside(&self, names: &[&str]) -> Result<PathBuf, Error> {
         let Some(neighbours) = &self.neighbours else {
-            return Err(Error::unsupported("the data lie in another file").with_hint("read the FBX file by its path"));
+            return Err(Error::unsupported("the data is in another file").with_hint("read the FBX file by its path"));
         };
         let mut problem = None;
         for name in names.iter().filter(|name| !name.is_empty()) {
@@ -149,7 +150,7 @@ impl Reader<'_> {
                 }
             }
         }
-        Err(problem.unwrap_or_else(|| Error::malformed("the file names no other file")))
+        Err(problem.unwrap_or_else(|| Error::malformed("the file does not reference another file")))
     }
 
     fn object(&mut self, node: &ufbx::Node, mesh: &ufbx::Mesh, joints: &mut rig::Joints<'_>) -> Result<Object, Error> {
@@ -177,7 +178,7 @@ impl Reader<'_> {
     }
 }
 
-/// The library's matrices are affine, by columns.
+/// The matrices of the library are affine and column-major.
 fn affine(m: &ufbx::Matrix) -> DAffine3 {
     DAffine3::from_cols(
         DVec3::new(m.m00, m.m10, m.m20),

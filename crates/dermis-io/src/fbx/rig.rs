@@ -1,8 +1,8 @@
 //! Skeletons, skin clusters, blend shape channels and animation stacks.
 //!
 //! A skinned point is at `Σ w · N(t) · C · p`, with the transform N of each cluster's bone and the cluster's matrix C
-//! from the mesh's space to the bone's; weights are scaled to sum to 1, as FBX has it. Points without any weight are
-//! carried by the mesh's own node. Bones, nodes below them and nodes that move unskinned meshes are the joints of
+//! from the mesh's space to the bone's; weights are scaled to sum to 1, as in FBX. Points without weights follow the
+//! node of the mesh. Bones, nodes below them and nodes that move unskinned meshes are the joints of
 //! [`crate::skeletons`], which also places the bind shape in the scene. Every rigged object has a clip for every
 //! animation stack with curves.
 
@@ -20,7 +20,7 @@ use crate::budget::Budget;
 use crate::error::Error;
 use crate::skeletons::{NodeForest, Skeletons, SkinSource, scaled_right};
 
-/// Change of a node's transform, relative to its size, up to which it does not move.
+/// Change of a node's transform, relative to its size, up to which it is considered constant.
 const STILL: f64 = 1e-6;
 /// Deviation, relative to its size, up to which the bind transform of a node is its stored transform.
 const SAME_PLACE: f64 = 1e-6;
@@ -219,7 +219,7 @@ impl<'a> Joints<'a> {
         Ok(clip.starting_at(stack.time_begin))
     }
 
-    /// The rig of the placed mesh `shaped` and its clips; `None` if nothing moves it.
+    /// The rig of the placed mesh `shaped` and its clips; `None` if it has no motion.
     pub(super) fn rig(
         &mut self,
         reader: &mut Reader<'_>,
@@ -270,7 +270,7 @@ fn frame_count(stack: &ufbx::AnimStack, rate_hz: f64) -> Result<usize, Error> {
     let duration = (stack.time_end - stack.time_begin).max(0.0);
     let steps = (duration * rate_hz + 1e-6).floor();
     if !steps.is_finite() {
-        return Err(Error::malformed(format!("the animation '{}' has no end", &*stack.element.name)));
+        return Err(Error::malformed(format!("the animation '{}' has no end time", &*stack.element.name)));
     }
     Ok((steps.min(1e15) as usize).saturating_add(1))
 }
@@ -307,7 +307,7 @@ fn skin_source(node: &ufbx::Node, mesh: &ufbx::Mesh, notes: &mut Vec<Note>) -> O
     let mut note = |what: &str| notes.push(Note::at(node.element.name.to_string(), what));
     let skin = mesh.skin_deformers.first()?;
     if mesh.skin_deformers.len() > 1 {
-        note("only the first of the mesh's skins is taken");
+        note("the mesh has several skins; only the first is used");
     }
     let mut source = SkinSource {
         nodes: Vec::new(),
@@ -331,7 +331,7 @@ fn skin_source(node: &ufbx::Node, mesh: &ufbx::Mesh, notes: &mut Vec<Note>) -> O
     source.candidates = [Some(affine(&node.geometry_to_world)), bind_placement].into_iter().flatten().collect();
     let joints = cluster_joints(skin);
     if (0..mesh.num_vertices).any(|vertex| row(skin, vertex, &joints).is_empty()) {
-        note("points without weights are carried by the mesh's node");
+        note("points without weights follow the node of the mesh");
         source.nodes.push(typed(node));
         source.inverse_binds.push(affine(&node.geometry_to_node));
         source.masses.push(0.0);
@@ -361,7 +361,7 @@ fn cluster_joints(skin: &ufbx::SkinDeformer) -> Vec<Option<u32>> {
     skin.clusters.iter().map(joint).collect()
 }
 
-/// The weights of a skinned mesh; `order` has the joint of the skeleton for each joint of the skin.
+/// The weights of a skinned mesh; `order` contains the joint of the skeleton for each joint of the skin.
 fn weights(mesh: &ufbx::Mesh, order: &[u32]) -> SkinWeights {
     let Some(skin) = mesh.skin_deformers.first() else { return SkinWeights::default() };
     let joints = cluster_joints(skin);

@@ -14,7 +14,7 @@ use crate::error::Error;
 /// A target of a channel.
 pub(super) struct Target<'a> {
     pub(super) channel: &'a ufbx::BlendChannel,
-    /// Weights of the channel at which a target is whole, ascending, and 0 for the shape without any.
+    /// Weights of the channel at which a target has its full effect, ascending, and 0 for no target.
     knots: Vec<f64>,
     /// The knot of this target.
     at: usize,
@@ -26,7 +26,7 @@ impl Target<'_> {
         hat(&self.knots, self.at, of_channel)
     }
 
-    /// The part that the channel states to be; a whole shape if it has in-betweens.
+    /// The part stated by the channel; a whole shape if it has in-betweens.
     pub(super) fn part(&self) -> Part {
         if self.knots.len() > 2 { Part { factor: 1.0 } } else { Part::of_channel(self.channel) }
     }

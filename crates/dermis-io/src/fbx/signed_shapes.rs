@@ -1,8 +1,9 @@
 //! Shapes with weights beyond the range from 0 to 1, which Blender and Unity clip.
 //!
 //! Such a shape is written as up to two channels with weights from 0 to 1: its offsets times a power of two for the
-//! positive weights, and their negatives for the negative ones. Powers of two are exact, and linear keys of both parts add
-//! up to the linear keys of the whole. Properties of the channels state the factors, by which reading joins them again.
+//! positive weights, and their negatives for the negative ones. Powers of two are exact, and linear keys of both parts
+//! add up to the linear keys of the whole. Properties of the channels store the factors, with which the reader merges
+//! them again.
 
 use std::sync::Arc;
 
@@ -44,13 +45,13 @@ impl Part {
         format!("{shape}{}", if self.factor < 0.0 { SUFFIX } else { "" })
     }
 
-    /// The property that states the factor; `None` for a shape as it is.
+    /// The property that stores the factor; `None` for an unscaled shape.
     pub(super) fn property(self) -> Option<(&'static str, f64)> {
         let name = if self.factor < 0.0 { NEGATIVE } else { FACTOR };
         (self.factor != 1.0).then_some((name, f64::from(self.factor)))
     }
 
-    /// The part that a channel states to be; a whole shape if it states none.
+    /// The part stated by a channel; a whole shape if it states none.
     pub(super) fn of_channel(channel: &ufbx::BlendChannel) -> Self {
         let stated = |name: &str| channel.element.props.find_prop(name).map(|factor| factor.value_vec4.x as f32);
         let negative = stated(NEGATIVE).filter(|factor| factor.is_finite() && *factor < 0.0);
@@ -59,10 +60,10 @@ impl Part {
     }
 }
 
-/// Joins the shapes of `rig`, of which each is the part in `parts`, and their weights in `clips`.
+/// Merges the shapes of `rig`, each of which is the part in `parts`, and their weights in `clips`.
 pub(super) fn joined(mesh: &TriMesh, rig: Rig, clips: Vec<Clip>, parts: &[Part]) -> Result<(Rig, Vec<Clip>), Error> {
     let is_whole = |part: &Part| part.factor == 1.0;
-    // The first shape has none before it that it could be the negative of.
+    // The first shape has no preceding shape of which it could be the negative.
     if parts.len() != rig.shapes().len() || parts.iter().all(is_whole) || parts[0].factor < 0.0 {
         return Ok((rig, clips));
     }

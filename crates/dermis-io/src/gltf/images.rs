@@ -10,7 +10,7 @@ const SIGNATURES: [(&str, usize, &[u8]); 6] = [
     ("image/vnd-ms.dds", 0, b"DDS "),
 ];
 
-/// The media type of an image that glTF can hold, in its core or with an extension; `None` for anything else.
+/// Media type of an image that glTF supports, in its core or with an extension; `None` for other images.
 pub(super) fn media_type(bytes: &[u8]) -> Option<&'static str> {
     let is_of =
         |(_, at, signature): &&(&str, usize, &[u8])| bytes.get(*at..).is_some_and(|it| it.starts_with(signature));

@@ -1,9 +1,9 @@
 //! The parts of glTF's JSON that dermis reads and writes.
 //!
-//! Own structures rather than those of the `gltf-json` crate: they take every file that can be understood (quantized,
-//! compressed, with unknown extensions), and an index that is out of range is reported at its use. Unknown fields are
-//! skipped, missing ones have the default that the specification gives. Fields with default values ([`Stated`]) are not
-//! written; those that are only written are not parsed, so that a wrong value is no error.
+//! These structures replace those of the `gltf-json` crate: they accept every file that can be read (quantized,
+//! compressed, with unknown extensions), and an index that is out of range is reported when it is used. Unknown fields
+//! are skipped, missing ones have the default that the specification gives. Fields with default values ([`Stated`]) are
+//! not written; those that are only written are not parsed, so that a wrong value is not an error.
 
 use std::collections::BTreeMap;
 
@@ -39,7 +39,7 @@ stated! {
     [T] Extras<T>, |extras| extras.dermis.is_none() && extras.target_names.is_empty();
 }
 
-/// Declares structures of the JSON and how their fields are spelled in it.
+/// Declares structures of the JSON and the names of their fields.
 macro_rules! schema {
     ($case:literal $($(#[$attribute:meta])* $name:ident { $($(#[$on_field:meta])* $field:ident: $type:ty,)* })*) => {$(
         $(#[$attribute])*
@@ -214,7 +214,15 @@ schema! { "camelCase"
         filter: Option<String>,
     }
 
-    Buffer { uri: Option<String>, byte_length: usize, }
+    Buffer { uri: Option<String>, byte_length: usize, extensions: BufferExtensions, }
+
+    BufferExtensions {
+        #[serde(rename = "EXT_meshopt_compression", skip_deserializing)]
+        meshopt: Option<Fallback>,
+    }
+
+    /// A buffer without data, whose views are decompressed from another buffer.
+    Fallback { fallback: bool, }
 
     Material {
         name: String,
@@ -319,7 +327,7 @@ schema! { "snake_case"
     MeshMark {
         /// The morph targets are recorded frames.
         sequence: bool,
-        /// The default weights only widen the ranges of Blender's shape keys; the stored pose has none.
+        /// The default weights only widen the ranges of Blender's shape keys; they are not part of the stored pose.
         bind_weights: bool,
     }
 
@@ -328,10 +336,15 @@ schema! { "snake_case"
         parents: Vec<i64>,
     }
 
-    AnimationMark { frame_rate_hz: Option<f64>, start_seconds: Option<f64>, }
+    AnimationMark {
+        frame_rate_hz: Option<f64>,
+        start_seconds: Option<f64>,
+        /// Number of frames, if not every frame has a key.
+        frame_count: Option<usize>,
+    }
 }
 
-/// `extras` may hold anything; values of other programs are ignored.
+/// `extras` can contain any JSON; values of other programs are ignored.
 fn if_ours<'de, D, T>(deserializer: D) -> Result<Extras<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -341,7 +354,7 @@ where
     Ok(serde_json::from_value(anything).unwrap_or_default())
 }
 
-/// Numbers that are exact in single precision, with no more digits than that takes.
+/// Numbers that are exact in single precision, with the minimum number of digits.
 #[allow(clippy::ref_option, reason = "the form that serde calls")]
 fn in_f32<S: Serializer, const K: usize>(numbers: &Option<[f64; K]>, serializer: S) -> Result<S::Ok, S::Error> {
     numbers.map(|numbers| numbers.map(|number| number as f32).to_vec()).serialize(serializer)

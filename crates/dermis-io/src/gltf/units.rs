@@ -1,12 +1,12 @@
 //! The transform of a scene of any unit and up axis to glTF's metres and Y up.
 //!
-//! glTF has no other units. A scene in centimetres with Z up keeps its coordinates: a node above all others
-//! rotates and scales it for viewers; a mark in its `extras` identifies it to our reader.
+//! glTF has no other units. A scene in centimetres with Z up keeps its coordinates: a root node rotates and scales it
+//! for viewers; a mark in its `extras` identifies it to the reader of dermis.
 
 use dermis_mesh::{Units, UpAxis};
 use glam::{DAffine3, DQuat, DVec3};
 
-/// The rotation and the scale that take coordinates in `units` to metres with Y up; unknown units stay as they are.
+/// Rotation and scale that convert coordinates in `units` to metres with Y up; unknown units are not converted.
 pub(super) fn upright(units: Units) -> (DQuat, f64) {
     let quarter = std::f64::consts::FRAC_PI_2;
     let rotation = match units.up_axis {

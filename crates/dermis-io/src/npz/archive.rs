@@ -1,8 +1,8 @@
 //! The container of an `.npz` file: a zip archive with one `.npy` file per array.
 //!
-//! Stored arrays stay in the (mapped) file. Compressed ones are inflated when they are asked for: into
-//! memory, or into a nameless temporary file, which is mapped in turn, if they are larger than [`MAX_IN_MEMORY`].
-//! Check sums are those of compressed arrays only: stored ones are not read before they are needed.
+//! Uncompressed arrays stay in the (mapped) file. Compressed arrays are decompressed on request: to memory, or to an
+//! unnamed temporary file, which is then mapped, if they are larger than [`MAX_IN_MEMORY`]. Only checksums of
+//! compressed arrays are verified, since uncompressed ones are read on demand.
 
 use std::collections::BTreeMap;
 use std::io::{Cursor, Read, Seek};
@@ -16,11 +16,11 @@ use crate::mapped::Mapped;
 use crate::npz::array::Array;
 use crate::npz::npy::Header;
 
-/// Arrays that inflate to more go through the disk.
+/// Arrays with a larger decompressed size are decompressed to disk.
 const MAX_IN_MEMORY: u64 = 1 << 30;
-/// Enough for any header of plain numbers.
+/// Sufficient for any header of a numeric array.
 const MAX_HEADER: u64 = 1 << 16;
-/// Nobody keeps more arrays in one file; a central directory of this many entries is an attack.
+/// Maximum number of arrays; a larger central directory indicates an attack.
 const MAX_ARRAYS: usize = 65_536;
 
 /// An open archive.
@@ -32,14 +32,14 @@ pub(super) struct Archive {
 }
 
 impl Archive {
-    /// Opens the archive that `bytes` are.
+    /// Opens the archive in `bytes`.
     pub(super) fn open(bytes: Mapped) -> Result<Self, Error> {
         if bytes.is_empty() {
             return Err(Error::malformed("the file is empty"));
         }
         let mut zip = ZipArchive::new(Cursor::new(bytes.clone())).map_err(|error| zip_error(error, &bytes))?;
         if zip.len() > MAX_ARRAYS {
-            return Err(Error::malformed(format!("the archive claims to hold {} arrays", zip.len())));
+            return Err(Error::malformed(format!("the archive claims to contain {} arrays", zip.len())));
         }
         let mut entries = BTreeMap::new();
         for index in 0..zip.len() {
@@ -78,7 +78,7 @@ impl Archive {
         Array::parse(name, bytes, start, end).map(Some)
     }
 
-    /// Header of the array `name`, without reading more than it.
+    /// Reads only the header of the array `name`.
     pub(super) fn header(&mut self, name: &str) -> Result<Option<Header>, Error> {
         let Some(&index) = self.entries.get(name) else {
             return Ok(None);
@@ -89,7 +89,7 @@ impl Archive {
         Header::parse(&head).map(Some).map_err(|error| error.at(name))
     }
 
-    /// Location of the `.npy` file: in the archive itself, or inflated.
+    /// Location of the `.npy` file: in the archive itself, or decompressed.
     fn file(&mut self, name: &str, index: usize) -> Result<(Mapped, usize, usize), Error> {
         let failed = |error| zip_error(error, &self.bytes);
         let entry = self.zip.by_index_raw(index).map_err(failed)?;
@@ -111,16 +111,14 @@ impl Archive {
         let inflated = inflate(entry, declared)?;
         if inflated.len() as u64 != declared {
             let found = inflated.len();
-            return Err(Error::malformed(format!(
-                "the compressed array holds {found} bytes, not the {declared} stated"
-            )));
+            return Err(Error::malformed(format!("the compressed array has {found} bytes, but {declared} are stated")));
         }
         Ok((inflated, 0, declared as usize))
     }
 }
 
 fn inflate(entry: impl Read, declared: u64) -> Result<Mapped, Error> {
-    // One byte more shows an array that is larger than stated, and makes the archive check its sum at the end.
+    // One additional byte detects an array that is larger than stated, and triggers the checksum test at the end.
     let mut limited = entry.take(declared.saturating_add(1));
     if declared <= MAX_IN_MEMORY {
         let mut bytes = Vec::new();
@@ -137,12 +135,12 @@ fn zip_error(error: ZipError, bytes: &[u8]) -> Error {
     let zip_begin: &[u8] = b"PK";
     match error {
         ZipError::Io(error) => error.into(),
-        ZipError::UnsupportedArchive(what) => Error::unsupported(format!("the archive is of an unknown kind: {what}")),
+        ZipError::UnsupportedArchive(what) => Error::unsupported(format!("unknown type of archive: {what}")),
         _ if !bytes.starts_with(zip_begin) => Error::malformed("the file is not an .npz archive: it is not a zip file"),
         ZipError::InvalidArchive(_) => {
-            Error::malformed("the archive is cut off or damaged: its list of arrays cannot be read")
+            Error::malformed("the archive is truncated or corrupt: its list of arrays cannot be read")
                 .with_hint("copy or save the file again")
         }
-        error => Error::malformed(format!("the archive is damaged: {error}")),
+        error => Error::malformed(format!("the archive is corrupt: {error}")),
     }
 }

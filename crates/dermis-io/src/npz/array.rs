@@ -1,6 +1,6 @@
-//! One array of an archive: its header and its elements, as the kinds of numbers that meshes are made of.
+//! One array of an archive: its header and its elements, converted to the types that meshes need.
 //!
-//! All numbers pass through f64, which holds every f32 and every index exactly.
+//! All numbers are converted via f64, which represents every f32 and every index exactly.
 
 use half::f16;
 
@@ -8,14 +8,14 @@ use crate::error::Error;
 use crate::mapped::Mapped;
 use crate::npz::npy::{Dtype, Header, Kind};
 
-/// An array whose elements are known to lie in `bytes`.
+/// An array whose elements were checked to be inside `bytes`.
 #[derive(Debug, Clone)]
 pub struct Array {
     /// The array's name, for messages.
     pub(crate) name: String,
     /// Description of its contents.
     pub(crate) header: Header,
-    /// The bytes that it lies in.
+    /// The bytes that contain it.
     pub(crate) bytes: Mapped,
     /// Offset of its elements.
     pub(crate) start: usize,
@@ -39,7 +39,7 @@ impl Array {
             return Err(Error::truncated("the array", needed, available as u64).at(name));
         }
         if header.dtype.size == 0 {
-            return Err(Error::malformed("the array's elements have no bytes").at(name));
+            return Err(Error::malformed("the elements of the array have a size of 0").at(name));
         }
         Ok(Self { name: name.to_owned(), header, bytes, start })
     }
@@ -52,13 +52,13 @@ impl Array {
     /// The shape, which must have `K` dimensions, none of them empty; `wanted` describes it, for the message.
     pub fn shape_of<const K: usize>(&self, wanted: &str) -> Result<[usize; K], Error> {
         let shape = <[usize; K]>::try_from(self.shape()).map_err(|_| self.wrong_shape(wanted))?;
-        // No bytes back the other lengths of an array that is empty in one direction.
+        // If an array is empty in one dimension, its other lengths are not backed by data.
         if shape.contains(&0) { Err(self.wrong_shape(wanted)) } else { Ok(shape) }
     }
 
-    /// An error that states which shape the array should have.
+    /// Error with the expected shape of the array.
     pub fn wrong_shape(&self, wanted: &str) -> Error {
-        Error::malformed(format!("the array has the shape {:?}; it should be {wanted}", self.shape())).at(&self.name)
+        Error::malformed(format!("the array has the shape {:?}; expected {wanted}", self.shape())).at(&self.name)
     }
 
     /// The number of elements.
@@ -85,13 +85,13 @@ impl Array {
             if f64::from(index) == *number {
                 Ok(index)
             } else {
-                Err(Error::malformed(format!("number {at} is {number}, which is not an index")).at(&self.name))
+                Err(Error::malformed(format!("number {at} is {number}, which is not a valid index")).at(&self.name))
             }
         };
         numbers.iter().enumerate().map(whole).collect()
     }
 
-    /// The only number of an array with one.
+    /// The value of an array with one number.
     pub fn number(&self) -> Result<f64, Error> {
         match self.numbers()?.as_slice() {
             [number] => Ok(*number),
@@ -115,7 +115,7 @@ impl Array {
         (0..self.len())
             .map(|at| text(&bytes[at * size..(at + 1) * size]).map(|text| text.trim_end_matches('\0').to_owned()))
             .collect::<Option<Vec<String>>>()
-            .ok_or_else(|| Error::malformed("the array holds numbers; it should hold text").at(&self.name))
+            .ok_or_else(|| Error::malformed("the array contains numbers; expected text").at(&self.name))
     }
 
     fn payload(&self) -> &[u8] {
@@ -137,7 +137,7 @@ impl Array {
             (Kind::Unsigned, 2) => each(bytes, big_endian, |b| from(u16::from_le_bytes(b).into())),
             (Kind::Unsigned, 4) => each(bytes, big_endian, |b| from(u32::from_le_bytes(b).into())),
             (Kind::Unsigned, 8) => each(bytes, big_endian, |b| from(u64::from_le_bytes(b) as f64)),
-            _ => return Err(Error::malformed("the array holds text; it should hold numbers").at(&self.name)),
+            _ => return Err(Error::malformed("the array contains text; expected numbers").at(&self.name)),
         };
         Ok(if self.header.fortran_order { last_index_fastest(&values, self.shape()) } else { values })
     }
@@ -199,7 +199,7 @@ mod tests {
         let mut array = array("|u1", &[2, 3, 4], &payload);
         array.header.fortran_order = true;
         let numbers = array.numbers().unwrap();
-        // Element (i, j, k) of a Fortran array lies at i + 2j + 6k.
+        // Element (i, j, k) of a Fortran array is at i + 2j + 6k.
         assert_eq!(numbers[..5], [0.0, 6.0, 12.0, 18.0, 2.0]);
         assert_eq!(numbers[23], 23.0);
     }

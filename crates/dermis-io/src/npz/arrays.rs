@@ -1,4 +1,4 @@
-//! The arrays of an archive as such, for files that hold more than a scene.
+//! Direct access to the arrays of an archive, for files that contain more than a scene.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,7 +20,7 @@ pub trait Arrays {
         Vec::new()
     }
 
-    /// The array with a name that is not known in advance.
+    /// The array with a name that is computed at run time.
     fn named(&mut self, _name: &str) -> Result<Option<Array>, Error> {
         Ok(None)
     }
@@ -30,7 +30,7 @@ pub trait Arrays {
         Ok(None)
     }
 
-    /// Floats per point, by name: the arrays of `points` floats that were not asked for.
+    /// Floats per point, by name: the arrays of `points` floats that were not requested.
     fn attributes(&mut self, _points: usize) -> Result<BTreeMap<String, Vec<f32>>, Error> {
         Ok(BTreeMap::new())
     }
@@ -45,12 +45,12 @@ pub struct Sparse {
     pub entries: Vec<(u32, u32, f64)>,
 }
 
-/// Returns the value that `read` makes of the arrays in the archive `path`.
+/// Calls `read` with the arrays in the archive `path` and returns its result.
 pub fn read<T>(path: &Path, read: impl FnOnce(&mut dyn Arrays) -> Result<T, Error>) -> Result<T, Error> {
     with_arrays(Mapped::open(path, true)?, read).map_err(|error| error.in_file(path))
 }
 
-/// Returns the value that `read` makes of the arrays in the contents of an archive.
+/// Calls `read` with the arrays in the contents of an archive and returns its result.
 pub fn read_bytes<T>(bytes: &[u8], read: impl FnOnce(&mut dyn Arrays) -> Result<T, Error>) -> Result<T, Error> {
     with_arrays(Mapped::of_bytes(bytes.to_vec()), read)
 }

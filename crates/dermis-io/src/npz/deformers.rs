@@ -1,7 +1,7 @@
 //! Layers of an object, as arrays.
 //!
 //! `deformers` has the settings of each layer as JSON text, in their order; `deformer0_NAME`, `deformer1_NAME`, … are
-//! the buffers of the first, the second, … in the type that they were given in (f32, u32 or u16).
+//! the buffers of the first, the second, … in their original type (f32, u32 or u16).
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub(super) fn is_key(name: &str) -> bool {
     name == SETTINGS || buffer_of(name).is_some()
 }
 
-/// The layer and the buffer in it that an array called `name` holds.
+/// The layer and the buffer that an array called `name` contains.
 fn buffer_of(name: &str) -> Option<(usize, &str)> {
     let (layer, buffer) = name.strip_prefix(BUFFER)?.split_once('_')?;
     Some((layer.parse().ok()?, buffer))
@@ -55,7 +55,7 @@ fn values(array: &Array) -> Result<Values, Error> {
         (Kind::Float, _) => Values::F32(array.floats()?),
         (_, 2) => match Values::narrowest(&array.indices()?) {
             values @ Values::U16(_) => values,
-            _ => return Err(Error::malformed("the numbers do not fit 16 bits").at(&array.name)),
+            _ => return Err(Error::malformed("the numbers exceed 16 bits").at(&array.name)),
         },
         _ => Values::U32(array.indices()?),
     })

@@ -18,7 +18,7 @@ use crate::npz::array::Array;
 use crate::npz::read::{Reader, triples};
 use crate::npz::write::ArrayWriter;
 
-/// The names of UV sets; more than glTF viewers show, fewer than an attack needs.
+/// Names of UV sets, limited to a number that is larger than in practice.
 const UV_KEYS: [&str; 8] = [
     "vertex_uvs0", "vertex_uvs1", "vertex_uvs2", "vertex_uvs3", "vertex_uvs4", "vertex_uvs5", "vertex_uvs6",
     "vertex_uvs7",
@@ -28,7 +28,7 @@ const COLOR_KEYS: [&str; 8] = [
     "vertex_colors6", "vertex_colors7",
 ];
 
-/// `mesh` with the layout that the archive gives it, if any.
+/// `mesh` with the layout in the archive, if any.
 pub(super) fn read(reader: &mut Reader<'_>, mesh: TriMesh) -> Result<TriMesh, Error> {
     let (Some(vertex_points), Some(faces)) = (reader.take("vertex_points")?, reader.take("vertex_faces")?) else {
         return Ok(mesh);
@@ -82,7 +82,7 @@ fn materials(reader: &mut Reader<'_>) -> Result<Vec<Material>, Error> {
     };
     if colors.len() != names.len() {
         let (names, colors) = (names.len(), colors.len());
-        return Err(Error::malformed(format!("there are {names} materials and {colors} base colours")));
+        return Err(Error::malformed(format!("there are {names} materials, but {colors} base colours")));
     }
     let material = |(name, color): (String, Vec4)| Material { name, base_color: color.into(), ..Material::default() };
     Ok(names.into_iter().zip(colors).map(material).collect())

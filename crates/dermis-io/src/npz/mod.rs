@@ -1,5 +1,5 @@
-//! `NumPy` archives: arrays by name, in a zip file. What `numpy.savez` and `numpy.savez_compressed` write is read, and
-//! what is written `numpy.load` opens.
+//! `NumPy` archives: named arrays in a zip file. Archives of `numpy.savez` and `numpy.savez_compressed` are read;
+//! `numpy.load` reads the archives that are written.
 //!
 //! | arrays | shape | meaning |
 //! |---|---|---|
@@ -14,12 +14,12 @@
 //! | `v_template`, `f`, `weights`, `kintree_table`, `J` or `J_regressor`, `shapedirs` | | a body in SMPL's layout |
 //! | any other 1-D float array | `[N]` | a scalar per point |
 //!
-//! Written beside these, so that all comes back: `inverse_bind`; `vertex_*`, `polygon_*`, `triangle_materials`,
-//! `material_*` (see `layout`); `shape_*`, `clip_*` (see `rig`); `deformers` (see there); `start_seconds`,
-//! `object_name`, `metres_per_unit`, `up_axis`. Positions are of points, not of vertices split at seams.
-//! `docs/formats/npz.md` is the full list.
+//! Additional arrays that are written so that all data can be read back: `inverse_bind`; `vertex_*`, `polygon_*`,
+//! `triangle_materials`, `material_*` (see `layout`); `shape_*`, `clip_*` (see `rig`); `deformers` (see there);
+//! `start_seconds`, `object_name`, `metres_per_unit`, `up_axis`. Positions are of points, not of vertices split at
+//! seams. `docs/formats/npz.md` is the full list.
 //!
-//! Frames that are stored plainly are mapped, not read, and written one at a time: both may exceed memory.
+//! Uncompressed frames are mapped when read, and written one at a time, so they can exceed memory.
 
 mod archive;
 pub(crate) mod array;
@@ -34,7 +34,7 @@ pub(crate) mod write;
 pub(crate) use read::read;
 pub(crate) use write::write;
 
-/// The arrays that mean something, and so cannot be the names of scalars per point.
+/// Reserved names of arrays, which cannot be names of scalars per point.
 const KEYS: &[&str] = &[
     "J", "J_regressor", "J_shapedirs", "basis", "bind", "bone_names", "clip_fps", "clip_frames", "clip_name",
     "clip_names", "clip_start_seconds", "coefficients", "f", "faces", "fps", "frames", "inverse_bind", "joint_names",

@@ -1,4 +1,4 @@
-//! The `.npy` header: what kind of numbers an array holds, its shape and its order.
+//! The `.npy` header: element type, shape and order of an array.
 //!
 //! `"\x93NUMPY"`, major and minor version, the length of the text that follows (u16 in version 1, u32 in 2 and 3), and
 //! a Python literal `{'descr': '<f4', 'fortran_order': False, 'shape': (48, 100, 3), }`. It is parsed, never evaluated.
@@ -6,9 +6,9 @@
 use crate::error::Error;
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
-/// Payloads begin at a multiple of this, as the format requires, so that they can be mapped.
+/// Alignment of payloads, as the format requires, so that they can be mapped.
 const ALIGNMENT: usize = 64;
-/// `NumPy` itself stops at 64 dimensions.
+/// Maximum number of dimensions, the same as in `NumPy`.
 const MAX_DIMENSIONS: usize = 64;
 
 /// Kind of an element.
@@ -32,7 +32,7 @@ pub(crate) struct Dtype {
     pub kind: Kind,
     /// The bytes of one element.
     pub size: usize,
-    /// True if its bytes go from high to low.
+    /// True for big-endian byte order.
     pub big_endian: bool,
 }
 
@@ -41,8 +41,8 @@ impl Dtype {
     pub(crate) fn of_descr(descr: &[u8]) -> Result<Self, Error> {
         let unknown = || {
             let descr = String::from_utf8_lossy(descr).into_owned();
-            Error::unsupported(format!("the array's type '{descr}' is not one that dermis reads"))
-                .with_hint("floats, integers, booleans and text are read")
+            Error::unsupported(format!("unsupported array type '{descr}'"))
+                .with_hint("floats, integers, booleans and text are supported")
         };
         let (order, rest) = match descr {
             [order @ (b'<' | b'>' | b'|' | b'='), rest @ ..] => (*order, rest),
@@ -50,7 +50,7 @@ impl Dtype {
         };
         let [kind, digits @ ..] = rest else { return Err(unknown()) };
         if *kind == b'O' {
-            return Err(Error::unsupported("the array holds pickled Python objects, which are never executed")
+            return Err(Error::unsupported("the array contains pickled Python objects, which are not supported")
                 .with_hint("save plain arrays: numpy.asarray(x, dtype=numpy.float32) before numpy.savez"));
         }
         let size: usize =
@@ -82,12 +82,12 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// The number of elements; `None` if it is beyond counting.
+    /// The number of elements; `None` if it overflows.
     pub(crate) fn element_count(&self) -> Option<usize> {
         self.shape.iter().try_fold(1usize, |count, &length| count.checked_mul(length))
     }
 
-    /// Parses the head of an `.npy` file.
+    /// Parses the header of an `.npy` file.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, Error> {
         let truncated = |needed: usize| Error::truncated("the array's header", needed as u64, bytes.len() as u64);
         let (&magic, rest) = bytes.split_first_chunk::<6>().ok_or_else(|| truncated(MAGIC.len()))?;
@@ -99,7 +99,7 @@ impl Header {
             (1, &[a, b, ..]) => (usize::from(u16::from_le_bytes([a, b])), 10),
             (2 | 3, &[a, b, c, d, ..]) => (u32::from_le_bytes([a, b, c, d]) as usize, 12),
             (1..=3, _) => return Err(truncated(12)),
-            _ => return Err(Error::unsupported(format!("version {major} of the .npy format is not known"))),
+            _ => return Err(Error::unsupported(format!("unknown version {major} of the .npy format"))),
         };
         let end = text_start + length;
         let text = bytes.get(text_start..end).ok_or_else(|| truncated(end))?;
@@ -109,7 +109,7 @@ impl Header {
     /// The bytes of a version 1 header for `shape` and `descr`, padded so that the payload is aligned.
     pub(crate) fn encode(descr: &str, shape: &[usize]) -> Vec<u8> {
         let lengths: Vec<String> = shape.iter().map(usize::to_string).collect();
-        // A tuple of one keeps its comma.
+        // A tuple of one element ends with a comma.
         let comma = if shape.len() == 1 { "," } else { "" };
         let lengths = lengths.join(", ");
         let mut text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({lengths}{comma}), }}");
@@ -124,7 +124,7 @@ impl Header {
     }
 }
 
-/// A reader of the little Python that headers are written in.
+/// Parser for the subset of Python in which headers are written.
 struct Literal<'a> {
     text: &'a [u8],
     at: usize,
@@ -154,7 +154,7 @@ impl<'a> Literal<'a> {
     }
 
     fn wrong(&self, what: &str) -> Error {
-        Error::malformed(format!("the array's header cannot be understood: {what} at character {}", self.at))
+        Error::malformed(format!("invalid array header: {what} at character {}", self.at))
     }
 
     fn peek(&mut self) -> Option<u8> {

@@ -18,7 +18,7 @@ use crate::npz::{deformers, layout, rig};
 use crate::options::ReadOptions;
 use crate::raw_frames::{RawFrames, Scalar};
 
-/// An archive being read: which arrays have been used, and notes on it.
+/// An archive that is being read, with the names of the used arrays and notes.
 pub(super) struct Reader<'a> {
     archive: Archive,
     used: Vec<&'static str>,
@@ -27,7 +27,7 @@ pub(super) struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// The array `name`, if there is one; it counts as used.
+    /// The array `name`, if there is one; it is marked as used.
     pub(super) fn take(&mut self, name: &'static str) -> Result<Option<Array>, Error> {
         self.used.push(name);
         self.archive.get(name)
@@ -38,7 +38,7 @@ impl Reader<'_> {
         self.archive.names().map(str::to_owned).collect()
     }
 
-    /// The array `name`, whose name is made up of parts.
+    /// The array `name`, whose name is computed.
     pub(super) fn array(&mut self, name: &str) -> Result<Option<Array>, Error> {
         self.archive.get(name)
     }
@@ -56,10 +56,10 @@ pub(super) struct Timing {
     pub start_seconds: f64,
 }
 
-/// A function that makes an object of the arrays of a body in SMPL's layout.
+/// A function that creates an object from the arrays of a body in SMPL's layout.
 pub(crate) type BodyReader = fn(&mut dyn Arrays) -> Result<(Object, Vec<Note>), Error>;
 
-/// Reads an archive: a body with `body`, or an object of our own layout.
+/// Reads an archive: a body with `body`, or an object in the layout of dermis.
 pub(crate) fn read(input: &Input, options: &ReadOptions, body: BodyReader) -> Result<Scene, Error> {
     let archive = Archive::open(input.bytes.clone())?;
     let mut reader = Reader { archive, used: Vec::new(), options, notes: Vec::new() };
@@ -94,7 +94,7 @@ impl Arrays for Reader<'_> {
     }
 }
 
-/// Returns the value that `read` makes of the arrays of the archive `bytes`.
+/// Calls `read` with the arrays of the archive `bytes` and returns its result.
 pub(crate) fn with_arrays<T>(
     bytes: Mapped,
     read: impl FnOnce(&mut dyn Arrays) -> Result<T, Error>,
@@ -111,7 +111,7 @@ fn object(reader: &mut Reader<'_>) -> Result<Object, Error> {
     let timing = if moves { timing(reader)? } else { Timing { frame_rate_hz: 1.0, start_seconds: 0.0 } };
     let mut sequence = frames.map(|frames| sequence(&frames, &mesh, timing)).transpose()?;
     let (rig, clips) = rig::read(reader, &mesh, timing)?;
-    // Frames that are the poses of several clips in a row: those of the first stay beside it.
+    // If the frames are those of several clips, the object keeps the frames of the first clip.
     if let (Some(all), [first, _, ..]) = (&sequence, clips.as_slice())
         && all.frame_count() == clips.iter().map(Clip::frame_count).sum::<usize>()
     {
@@ -138,14 +138,16 @@ fn mesh(reader: &mut Reader<'_>, frames: Option<&Array>) -> Result<TriMesh, Erro
     let points = match (reader.take("rest")?, frames) {
         (Some(rest), _) => points(&rest)?,
         (None, Some(frames)) => {
-            reader.notes.push(Note::new("there is no rest pose; the first frame is taken for it"));
+            reader.notes.push(Note::new("there is no rest pose; the first frame is used"));
             first_frame(frames)?
         }
         (None, None) => {
             let names: Vec<&str> = reader.archive.names().take(12).collect();
-            return Err(Error::malformed("the archive holds no shape: neither 'rest' nor 'frames' nor 'v_template'")
-                .detail(format!("its arrays are: {}", names.join(", ")))
-                .with_hint("save rest [N,3], faces [n,3] and frames [S,N,3]"));
+            return Err(Error::malformed(
+                "the archive contains no shape: neither 'rest' nor 'frames' nor 'v_template'",
+            )
+            .detail(format!("its arrays are: {}", names.join(", ")))
+            .with_hint("save rest [N,3], faces [n,3] and frames [S,N,3]"));
         }
     };
     let mesh = if let Some(array) = reader.take("faces")? {
@@ -165,7 +167,7 @@ pub fn points(array: &Array) -> Result<Vec<Vec3>, Error> {
     }
 }
 
-/// Numbers in threes; what is left over is dropped.
+/// Numbers in groups of three; a remainder is dropped.
 pub(crate) fn triples<T: Copy>(numbers: &[T]) -> Vec<[T; 3]> {
     numbers.as_chunks::<3>().0.to_vec()
 }
@@ -263,7 +265,7 @@ fn tets(reader: &mut Reader<'_>, mesh: &TriMesh) -> Result<Option<Arc<TetMesh>>,
     Ok(Some(Arc::new(TetMesh::new(mesh.points().to_vec(), tetrahedra)?)))
 }
 
-/// The only text of an array with one.
+/// The value of an array with one text.
 pub(crate) fn text(array: Option<Array>) -> Result<Option<String>, Error> {
     match array {
         Some(array) => Ok(array.texts()?.into_iter().next()),
@@ -289,13 +291,13 @@ pub fn units_of(arrays: &mut dyn Arrays) -> Result<Units, Error> {
     Ok(Units { metres_per_unit: metres, up_axis })
 }
 
-/// Prefix of the arrays of a layered body. Those of its inside are not part of a scene.
+/// Prefix of the arrays of a layered body, which are not part of a scene.
 const INSIDE: &str = "tissue_";
 
 /// Values per point, by name.
 type Attributes = BTreeMap<String, Vec<f32>>;
 
-/// Unknown arrays: a float for each point is kept as an attribute, everything else is named in a note.
+/// Unknown arrays: arrays with a float per point are kept as attributes, all others are listed in a note.
 fn rest_of_the_arrays(reader: &mut Reader<'_>, object: &mut Object) -> Result<(), Error> {
     let (attributes, mut dropped) = reader.rest(object.mesh.point_count())?;
     object.attributes = attributes;
@@ -314,7 +316,7 @@ impl Reader<'_> {
             self.archive.names().filter(|name| !self.used.contains(name)).map(str::to_owned).collect();
         let (mut attributes, mut others) = (BTreeMap::new(), Vec::new());
         for name in unknown {
-            // An array that cannot be understood (a pickle) matters only if it is used.
+            // An array that cannot be read (a pickle) is an error only if it is used.
             let header = self.archive.header(&name).ok().flatten();
             let fits = |header: Header| header.dtype.kind == Kind::Float && header.shape == [points];
             if header.is_some_and(fits)

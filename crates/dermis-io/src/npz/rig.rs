@@ -1,10 +1,10 @@
 //! Joints, weights, shapes and their motion as arrays.
 //!
-//! Beside the arrays that the table in [`super`] lists, a rig may have `shape_normals` [M,V,3] (of vertices) and
-//! `shape_names` [M]. `inverse_bind` [B,4,4] is what skinning multiplies with; it is written beside `bind` because a
-//! few rigs have ones that cannot be inverted. `stored_pose` [B,4,4] and `stored_coefficients` [M] are the pose in
-//! which the object is stored, if it is not the bind pose. Several clips are concatenated along the frames:
-//! `clip_names`, `clip_frames`, `clip_fps` and `clip_start_seconds` [K] separate them.
+//! In addition to the arrays listed in [`super`], a rig can have `shape_normals` [M,V,3] (of vertices) and
+//! `shape_names` [M]. `inverse_bind` [B,4,4] is the matrix used by skinning; it is written in addition to `bind`
+//! because it can be singular. `stored_pose` [B,4,4] and `stored_coefficients` [M] are the pose in which the object is
+//! stored, if it is not the bind pose. Several clips are concatenated along the frames: `clip_names`, `clip_frames`,
+//! `clip_fps` and `clip_start_seconds` [K] separate them.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::npz::array::Array;
 use crate::npz::read::{Reader, Timing, text, triples};
 
-/// The last row of an affine matrix may stray this far from (0, 0, 0, 1): f32 rounding of inverted matrices.
+/// Tolerated deviation of the last row of an affine matrix from (0, 0, 0, 1), from f32 rounding of inverted matrices.
 const LAST_ROW: f64 = 1e-4;
 
 /// The rig of `mesh`, and its motion.
@@ -71,7 +71,7 @@ fn skinned(
     if inverse_binds.len() != count {
         let found = inverse_binds.len();
         return Err(
-            Error::malformed(format!("the weights are of {count} joints, but {found} have a bind pose")).at("bind")
+            Error::malformed(format!("there are weights for {count} joints, but {found} bind transforms")).at("bind")
         );
     }
     let parents = match reader.take("parents")? {
@@ -91,7 +91,7 @@ fn skinned(
     Ok((joints, SkinWeights::from_dense(&weights.floats()?, count)))
 }
 
-/// `count` parents; −1, or 2³² − 1 as SMPL has it, is none.
+/// `count` parents; −1, or 2³² − 1 as in SMPL, means no parent.
 pub(super) fn parents(array: &Array, count: usize) -> Result<Vec<Option<usize>>, Error> {
     let numbers = array.numbers()?;
     if numbers.len() != count {
@@ -100,7 +100,7 @@ pub(super) fn parents(array: &Array, count: usize) -> Result<Vec<Option<usize>>,
     Ok(numbers.into_iter().map(parent).collect())
 }
 
-/// The index that a number is; negative ones and 2³² − 1 are none.
+/// Converts a number to an index; negative numbers and 2³² − 1 are `None`.
 pub(crate) fn parent(number: f64) -> Option<usize> {
     (number >= 0.0 && number != f64::from(u32::MAX)).then_some(number as usize)
 }
@@ -186,7 +186,7 @@ fn clips(
         },
         None => None,
     };
-    // If only one of the two is animated, the other is constant over as many frames.
+    // If only one of the two is animated, the other is constant.
     let mut budget = Budget::for_file(0);
     let (transforms, weights) = match (transforms, weights) {
         (None, None) => return Ok(Vec::new()),
@@ -216,7 +216,7 @@ fn clips(
     Ok(clips)
 }
 
-/// One of the clips in a row.
+/// One of several concatenated clips.
 struct Part {
     name: String,
     frames: usize,
@@ -231,7 +231,7 @@ fn parts(reader: &mut Reader<'_>, frames: usize, timing: Timing) -> Result<Vec<P
     };
     let frames_of = counts.indices()?;
     if frames_of.iter().map(|&count| u64::from(count)).sum::<u64>() != frames as u64 {
-        let message = format!("the clips do not add up to the {frames} frames that the joints have");
+        let message = format!("the frames of the clips do not add up to the {frames} frames of the joints");
         return Err(Error::malformed(message).at(&counts.name));
     }
     let count = frames_of.len();

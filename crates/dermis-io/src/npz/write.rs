@@ -1,4 +1,4 @@
-//! From a scene to arrays: stored plainly, each aligned, so that frames can be mapped when they are read.
+//! From a scene to arrays: uncompressed and aligned, so that frames can be mapped when they are read.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -20,7 +20,7 @@ use crate::output::{Job, step};
 
 /// Alignment of `.npy` headers; with the archive's entries aligned to the same, payloads are.
 const ALIGNMENT: u16 = 64;
-/// Longer names do not fit a zip archive with room to spare.
+/// Maximum length of names in a zip archive.
 pub(super) const MAX_NAME_BYTES: usize = 1000;
 
 /// Writes `object` to `target`.
@@ -59,7 +59,7 @@ impl ArrayWriter {
         {
             notes.push(Note::at(
                 &object.name,
-                "of materials only names and base colours are kept, of UV and colour sets the first 8",
+                "only names and base colours of materials, and the first 8 UV and colour sets, are kept",
             ));
         }
         if let Some(tets) = &object.tets {
@@ -68,10 +68,7 @@ impl ArrayWriter {
         for (name, values) in &object.attributes {
             let is_key = KEYS.contains(&name.as_str()) || name.starts_with("vertex_") || deformers::is_key(name);
             if is_key || name.is_empty() || name.len() > MAX_NAME_BYTES || values.len() != mesh.point_count() {
-                notes.push(Note::at(
-                    &object.name,
-                    format!("the scalars '{name}' are dropped: they cannot have that name"),
-                ));
+                notes.push(Note::at(&object.name, format!("the scalars '{name}' are dropped: the name is reserved")));
                 continue;
             }
             self.floats(name, &[values.len()], values)?;
@@ -142,7 +139,7 @@ impl ArrayWriter {
         }
         let motions: Vec<MeshSequence> = match (&object.sequence, &object.rig) {
             (Some(sequence), _) => vec![sequence.clone()],
-            // Posed frames are a convenience of other readers; without the layers they would be wrong.
+            // Posed frames are only for other readers; without the layers they would be wrong.
             (None, Some(rig)) if object.deformers.is_empty() => {
                 let posed = object.clips.iter().map(|clip| bake_lazily(&object.mesh, rig, clip));
                 posed.collect::<Result<_, _>>()?
@@ -158,7 +155,7 @@ impl ArrayWriter {
         if motions.is_empty() { Ok(()) } else { self.frames(&motions, progress) }
     }
 
-    /// The clips one after the other; if there are several, arrays that separate them.
+    /// Writes the concatenated clips and, if there are several, arrays that separate them.
     fn clips(&mut self, rig: &Rig, clips: &[Arc<Clip>]) -> Result<(), Error> {
         let frames = || clips.iter().flat_map(|clip| (0..clip.frame_count()).map(move |frame| (clip, frame)));
         let (count, joints) = (frames().count(), rig.joints());
@@ -269,7 +266,7 @@ fn utf32(texts: &[&str]) -> (usize, Vec<u8>) {
     (width, padded.flat_map(|character| u32::from(character).to_le_bytes()).collect())
 }
 
-/// The bytes of `numbers` from low to high: their own on all machines that matter.
+/// The little-endian bytes of `numbers`.
 fn little_endian(numbers: &[f32]) -> Cow<'_, [u8]> {
     if cfg!(target_endian = "little") {
         Cow::Borrowed(bytemuck::cast_slice(numbers))

@@ -1,9 +1,9 @@
 //! Wavefront OBJ: one static shape as text, or one frame of a numbered sequence (see `numbered`).
 //!
-//! A point is a `v` line: their order is kept, none is merged and none dropped. Polygons keep their corners; `vt`
-//! and `vn` make vertices of them. All `o` and `g` groups are one object. Colours behind a position are sRGB, as
-//! Blender writes them. Of material libraries `Kd`, `Ke`, `d`, `Tr`, `Pr`, `Pm` and `map_Kd` are used; libraries and
-//! images are looked for in the folders of the project, nowhere else. Lines, curves and surfaces are skipped.
+//! Each `v` line is a point; the order is kept, and points are neither merged nor dropped. Polygons keep their corners;
+//! `vt` and `vn` split points into vertices. All `o` and `g` groups are one object. Colours behind a position are sRGB,
+//! as Blender writes them. Of material libraries `Kd`, `Ke`, `d`, `Tr`, `Pr`, `Pm` and `map_Kd` are used; libraries and
+//! images are read only from the folders of the project. Lines, curves and surfaces are skipped.
 
 mod lines;
 mod mtl;
@@ -23,7 +23,7 @@ use crate::options::ReadOptions;
 pub use lines::lines;
 pub(crate) use write::{write, write_mesh};
 
-/// Reads a file and the material libraries beside it; without a folder, materials have no more than names.
+/// Reads a file and its material libraries; without a folder, materials have only names.
 pub(crate) fn read(input: &Input, options: &ReadOptions) -> Result<Scene, Error> {
     let mut parsed = parse::parse(&input.bytes)?;
     if let Some(neighbours) = Neighbours::of(input, options)? {

@@ -11,7 +11,8 @@ use crate::mapped::read_whole;
 use crate::neighbours::Neighbours;
 use crate::output::Job;
 
-/// Fills `materials`, which have names, from the libraries among `neighbours`. Missing files are noted, never an error.
+/// Fills `materials`, which have names, from the libraries among `neighbours`. Missing files result in notes, not
+/// errors.
 pub(super) fn read(neighbours: &Neighbours, libraries: &[String], materials: &mut [Material], notes: &mut Vec<Note>) {
     for library in libraries {
         match contents(neighbours, library) {
@@ -23,7 +24,7 @@ pub(super) fn read(neighbours: &Neighbours, libraries: &[String], materials: &mu
     }
 }
 
-/// Contents of a file that a file names.
+/// Contents of a referenced file.
 fn contents(neighbours: &Neighbours, name: &str) -> Result<Vec<u8>, Error> {
     read_whole(&neighbours.find(&name.replace('\\', "/"))?)
 }
@@ -62,7 +63,7 @@ fn set_alpha(material: &mut Material, alpha: f32) {
 }
 
 fn texture(neighbours: &Neighbours, rest: &str, notes: &mut Vec<Note>) -> Option<Texture> {
-    // Options come before the name; without any, the name may have spaces.
+    // Options precede the name; if there are none, the name can contain spaces.
     let name = if rest.starts_with('-') { rest.split_whitespace().last()? } else { rest };
     let bytes = contents(neighbours, name)
         .map_err(|error| notes.push(Note::at(name, format!("the image is skipped: {error}"))))
@@ -84,7 +85,7 @@ fn mime_type(name: &str) -> &'static str {
     }
 }
 
-/// Writes `library` and the images that its materials use, beside it. Returns the names of the materials as written.
+/// Writes `library`, and the images of its materials to the same folder. Returns the names of the materials as written.
 pub(super) fn write(library: &Path, materials: &[Material], job: &mut Job<'_>) -> Result<Vec<String>, Error> {
     let folder = library.parent().unwrap_or(Path::new(""));
     let shape = library.file_stem().unwrap_or_default().to_string_lossy();
@@ -117,7 +118,7 @@ pub(super) fn write(library: &Path, materials: &[Material], job: &mut Job<'_>) -
     Ok(names)
 }
 
-/// Names that stay one line each and differ from one another.
+/// Names made unique, each on a single line.
 fn unique_names(materials: &[Material]) -> Vec<String> {
     let mut names: Vec<String> = Vec::with_capacity(materials.len());
     for material in materials {
@@ -129,7 +130,7 @@ fn unique_names(materials: &[Material]) -> Vec<String> {
     names
 }
 
-/// `base`, or `base` with the first number behind it that is not taken.
+/// `base`, or `base` followed by the first number that makes it unique.
 fn distinct(base: &str, taken: impl Fn(&str) -> bool) -> String {
     let mut name = base.to_owned();
     let mut number = 1u64;
@@ -140,7 +141,8 @@ fn distinct(base: &str, taken: impl Fn(&str) -> bool) -> String {
     name
 }
 
-/// The file name of `image`: its own, made safe, behind that of the shape, whose folder other shapes may share.
+/// File name of `image`: the name of the shape, followed by the sanitized name of the image, since several shapes can
+/// share a folder.
 fn image_name(images: &mut Vec<(Arc<Image>, String)>, image: &Arc<Image>, shape: &str) -> String {
     if let Some((_, name)) = images.iter().find(|(known, _)| known == image) {
         return name.clone();
@@ -155,7 +157,7 @@ fn image_name(images: &mut Vec<(Arc<Image>, String)>, image: &Arc<Image>, shape:
     let own = Path::new(&image.name).file_stem().unwrap_or_default().to_string_lossy();
     let stem: String = own.chars().map(|c| if c.is_alphanumeric() || "-_. ".contains(c) { c } else { '_' }).collect();
     let stem = if stem.trim_matches(['.', ' ']).is_empty() { "texture".to_owned() } else { stem };
-    // An image that was read from such a file has the shape's name in front already.
+    // An image that was read from such a file already has the name of the shape as a prefix.
     let stem = if stem.starts_with(&format!("{shape}_")) { stem } else { format!("{shape}_{stem}") };
     let taken = |stem: &str| images.iter().any(|(_, name)| *name == format!("{stem}.{extension}"));
     let name = format!("{}.{extension}", distinct(&stem, taken));
@@ -169,7 +171,7 @@ mod tests {
     use crate::options::ReadOptions;
 
     #[test]
-    fn names_that_lead_elsewhere_are_refused() {
+    fn names_that_lead_elsewhere_are_rejected() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("sub")).unwrap();
         for name in ["a.obj", "sub/skin.png"] {

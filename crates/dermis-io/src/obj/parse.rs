@@ -10,9 +10,9 @@ use glam::{Vec2, Vec3, Vec4};
 use crate::color;
 use crate::error::Error;
 
-/// The index of a corner that names no UV or normal.
+/// Index of a corner without a UV or normal.
 const NONE: u32 = u32::MAX;
-/// Unknown statements that a note names.
+/// Maximum number of unknown statements that a note lists.
 const NAMED: usize = 8;
 
 /// Contents of a file.
@@ -21,7 +21,7 @@ pub(super) struct Parsed {
     pub mesh: PolygonMesh,
     /// The object's name, if there is exactly one.
     pub name: Option<String>,
-    /// The material libraries, as they are written.
+    /// The material libraries, as written in the file.
     pub libraries: Vec<String>,
     pub notes: Vec<Note>,
 }
@@ -35,7 +35,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Parsed, Error> {
     state.finish()
 }
 
-/// Lines with their numbers; one that ends with a backslash goes on in the next.
+/// Lines with their numbers; a line that ends with a backslash continues on the next one.
 fn logical_lines(bytes: &[u8]) -> impl Iterator<Item = (usize, Cow<'_, [u8]>)> {
     let mut lines = bytes.split(|&byte| byte == b'\n').enumerate();
     std::iter::from_fn(move || {
@@ -111,10 +111,10 @@ impl State {
         let mut numbers = [0.0f32; 7];
         let count = floats(rest, &mut numbers)?;
         if count < 3 {
-            return Err(Error::malformed(format!("a position of {count} numbers; it needs 3")));
+            return Err(Error::malformed(format!("a position has {count} numbers; 3 are required")));
         }
         self.points.push(Vec3::new(numbers[0], numbers[1], numbers[2]));
-        // Three numbers more are a colour; one more is a weight, and four more are both.
+        // Three additional numbers are a colour, one is a weight, and four are both.
         let color = match count {
             6 => Some([numbers[3], numbers[4], numbers[5]]),
             7 => Some([numbers[4], numbers[5], numbers[6]]),
@@ -155,7 +155,7 @@ impl State {
             };
             let (point, uv, normal) = (part(self.points.len())?, part(self.uvs.len())?, part(self.normals.len())?);
             if point == NONE {
-                return Err(Error::malformed(format!("'{}' names no position", text(corner))));
+                return Err(Error::malformed(format!("'{}' does not refer to a position", text(corner))));
             }
             self.corner_points.push(point);
             self.corner_uvs.push(uv);
@@ -197,20 +197,20 @@ impl State {
 
     fn finish(mut self) -> Result<Parsed, Error> {
         if self.points.is_empty() {
-            return Err(Error::malformed("there is no position (no line that begins with 'v') in the file"));
+            return Err(Error::malformed("the file contains no position (no line that begins with 'v')"));
         }
         let mut notes = self.notes_on_repairs();
         let uvs = corner_data(self.uvs, self.corner_uvs, Vec2::ZERO, |missing| {
-            notes.push(Note::new(format!("{missing} corners have no UV, others have; theirs is 0, 0")));
+            notes.push(Note::new(format!("{missing} corners have no UV; they get 0, 0")));
             true
         });
         let normals = corner_data(self.normals, self.corner_normals, Vec3::ZERO, |missing| {
-            notes.push(Note::new(format!("{missing} corners have no normal, others have; all normals are skipped")));
+            notes.push(Note::new(format!("{missing} corners have no normal; all normals are skipped")));
             false
         });
         let colors = (!self.colors.is_empty()).then(|| {
             self.colors.resize(self.points.len(), Vec4::ONE);
-            // Faces may name positions that do not exist; that is reported for the positions themselves.
+            // Faces can refer to positions that do not exist; this is reported separately.
             CornerData { values: self.colors, indices: self.corner_points.clone() }
         });
         let mesh = PolygonMesh {
@@ -262,7 +262,7 @@ fn corner_data<T: Copy>(
     Some(CornerData { values, indices })
 }
 
-/// The words of a line up to a comment.
+/// The words of a line, without comments.
 fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).take_while(|word| !word.starts_with(b"#"))
 }
@@ -282,9 +282,9 @@ fn floats(line: &[u8], out: &mut [f32]) -> Result<usize, Error> {
     Ok(count)
 }
 
-/// Index as in OBJ: from 1 on, or, if negative, back from the last of `count`.
+/// OBJ index: counted from 1, or, if negative, backwards from the last of `count`.
 fn index(digits: &[u8], count: usize) -> Result<u32, Error> {
-    let wrong = || Error::malformed(format!("'{}' is not an index of {count} elements", text(digits)));
+    let wrong = || Error::malformed(format!("'{}' is not a valid index for {count} elements", text(digits)));
     let number: i64 = std::str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok()).ok_or_else(wrong)?;
     let index = if number < 0 { count as i64 + number } else { number - 1 };
     u32::try_from(index).ok().filter(|&index| index != NONE).ok_or_else(wrong)

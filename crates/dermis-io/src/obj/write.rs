@@ -30,7 +30,7 @@ struct Text {
     rest: Vec<Vec3>,
     colors: Option<Vec<Vec4>>,
     surface: Vec<u8>,
-    /// The faces as they are with and without normals, which are only right in the rest pose.
+    /// The faces with and without normals, which are valid only in the rest pose.
     normals: Option<Vec<u8>>,
     faces_with_normals: Vec<u8>,
     faces: Vec<u8>,

@@ -61,11 +61,11 @@ struct Numbers<'a> {
 }
 
 impl Numbers<'_> {
-    /// Checks that the file is long enough for all of `element` before anything is allocated for it.
+    /// Checks that the file is long enough for `element` before anything is allocated for it.
     fn check_room(&self, element: &Element) -> Result<(), Error> {
         let available = self.bytes.len() - self.at;
         let needed = element.count.saturating_mul(element.min_bytes(self.encoding));
-        // The last number of a text needs nothing behind it.
+        // The last number of a text need not be followed by a space.
         if needed > available + 1 {
             return Err(Error::truncated("the element", needed as u64, available as u64));
         }
@@ -161,7 +161,8 @@ fn vertices(numbers: &mut Numbers<'_>, element: &Element, contents: &mut Content
         .filter(|(property, _)| property.list.is_none())
         .map(|(property, column)| (property.name.as_str(), (property.scalar, column)))
         .collect();
-    let positions = take(&mut columns, ["x", "y", "z"]).ok_or_else(|| Error::malformed("vertices lack x, y or z"))?;
+    let positions =
+        take(&mut columns, ["x", "y", "z"]).ok_or_else(|| Error::malformed("vertices have no x, y or z"))?;
     contents.positions = rows(&positions, |[x, y, z]| Vec3::new(x as f32, y as f32, z as f32));
     let normals = take(&mut columns, ["nx", "ny", "nz"]);
     note_not_finite("normals", normals.as_ref().map(<[_; 3]>::as_slice), &mut contents.notes);
@@ -203,7 +204,7 @@ fn note_not_finite(what: &str, columns: Option<&[(Scalar, Vec<f64>)]>, notes: &m
     }
 }
 
-/// Replaces values that are not finite by zero: appearance must not spoil the shape.
+/// Replaces values that are not finite with zero: invalid appearance must not prevent reading the shape.
 fn finite<const K: usize>(values: [f32; K]) -> [f32; K] {
     if values.iter().all(|value| value.is_finite()) { values } else { [0.0; K] }
 }

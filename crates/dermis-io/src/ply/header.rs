@@ -1,4 +1,4 @@
-//! The head of a PLY file: which elements there are, how many, and what each consists of.
+//! Header of a PLY file: its elements, their counts and properties.
 
 use crate::error::Error;
 
@@ -67,7 +67,7 @@ pub(super) struct Element {
 }
 
 impl Element {
-    /// The fewest bytes that one of these elements takes.
+    /// Minimum size of one of these elements, in bytes.
     pub(super) fn min_bytes(&self, encoding: Encoding) -> usize {
         // In text, a digit and a space.
         let least = |property: &Property| match encoding {
@@ -87,7 +87,7 @@ pub(super) struct Header {
     pub body_start: usize,
 }
 
-/// Parses the head of a file.
+/// Parses the header of a file.
 pub(super) fn parse(bytes: &[u8]) -> Result<Header, Error> {
     let mut lines = Lines { bytes, at: 0, number: 0 };
     if lines.next().is_none_or(|line| line.trim_ascii() != b"ply") {
@@ -106,23 +106,23 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Header, Error> {
                     "ascii" => Some(Encoding::Text),
                     "binary_little_endian" => Some(Encoding::Little),
                     "binary_big_endian" => Some(Encoding::Big),
-                    _ => return wrong("the encoding is not known"),
+                    _ => return wrong("unknown encoding"),
                 }
             }
             [] | ["comment" | "obj_info", ..] => {}
             ["element", name, count] => match count.parse() {
                 Ok(count) => elements.push(Element { name: (*name).to_owned(), count, properties: Vec::new() }),
-                Err(_) => return wrong("the count is no number"),
+                Err(_) => return wrong("the count is not a number"),
             },
             ["property", rest @ ..] => match (elements.last_mut(), property(rest)) {
                 (Some(element), Some(property)) => element.properties.push(property),
-                _ => return wrong("the property cannot be understood"),
+                _ => return wrong("invalid property"),
             },
             ["end_header"] => {
                 let Some(encoding) = encoding else { return wrong("no 'format' line before the end") };
                 return Ok(Header { encoding, elements, body_start: lines.at });
             }
-            _ => return wrong("the line cannot be understood"),
+            _ => return wrong("invalid line"),
         }
     }
     Err(Error::malformed("the header has no end ('end_header')"))

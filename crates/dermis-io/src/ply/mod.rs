@@ -4,9 +4,10 @@
 //! binary is written. `nx ny nz` are normals; `s t`, `u v` or `texture_u texture_v` UVs (origin at the lower left);
 //! `red green blue alpha` sRGB colours (written with 8 bits); further scalars of vertices are attributes of points.
 //!
-//! PLY splits points at seams without recording which vertices belong together. We write this as the vertex property
-//! `point`, an index. If it is missing, vertices at equal positions are joined in a static file with normals or UVs.
-//! The vertices of a sequence are not joined, since positions that are equal in one frame can differ in the next.
+//! PLY splits points at seams without recording which vertices belong together. dermis writes the index of the point as
+//! the vertex property `point`. If it is missing, vertices at equal positions are joined in a static file with normals
+//! or UVs. The vertices of a sequence are not joined, since positions that are equal in one frame can differ in the
+//! next.
 
 mod body;
 mod header;
@@ -62,7 +63,7 @@ fn scene(mut contents: Contents, name: &str, may_weld: bool) -> Result<Scene, Er
     Ok(Scene { objects: vec![object], notes, ..Scene::default() })
 }
 
-/// The point of each vertex: as stated, by equal positions, or each its own.
+/// Point of each vertex: as stored, by equal positions, or one point per vertex.
 fn points_of(contents: &Contents, may_weld: bool) -> Result<Weld, Error> {
     if let Some(points) = &contents.points {
         return stated_points(points, &contents.positions);
@@ -80,7 +81,7 @@ fn stated_points(points: &[u32], positions: &[Vec3]) -> Result<Weld, Error> {
     const NONE: u32 = u32::MAX;
     let count = points.iter().max().map_or(0, |&last| last as usize + 1);
     if count > positions.len() {
-        return Err(wrong(format!("{} vertices cannot be {count} points", positions.len())));
+        return Err(wrong(format!("{} vertices cannot have {count} points", positions.len())));
     }
     let mut firsts = vec![NONE; count];
     for (vertex, &point) in points.iter().enumerate() {
@@ -88,11 +89,15 @@ fn stated_points(points: &[u32], positions: &[Vec3]) -> Result<Weld, Error> {
         if *first == NONE {
             *first = vertex as u32;
         } else if positions[*first as usize] != positions[vertex] {
-            return Err(wrong(format!("vertices {first} and {vertex} are both point {point} but lie apart")));
+            return Err(wrong(format!(
+                "vertices {first} and {vertex} belong to point {point} but have different positions"
+            )));
         }
     }
     match firsts.iter().position(|&first| first == NONE) {
-        Some(point) => Err(wrong(format!("no vertex is point {point}, but one is point {}", count - 1))),
+        Some(point) => {
+            Err(wrong(format!("no vertex belongs to point {point}, but one belongs to point {}", count - 1)))
+        }
         None => Ok(Weld { vertex_points: points.to_vec(), point_vertices: firsts }),
     }
 }

@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::output::{Job, Output};
 use crate::pattern;
 
-/// The properties that mean something else than a scalar per point.
+/// Properties that are not scalars per point.
 const KEYS: &[&str] = &[
     "x", "y", "z", "nx", "ny", "nz", "s", "t", "u", "v", "texture_u", "texture_v", "red", "green", "blue", "alpha",
     "point",
@@ -31,7 +31,7 @@ struct Table<'a> {
     layout: Layout,
     /// Over vertices.
     polygons: Polygons,
-    /// True if the file must state which vertices are one point.
+    /// True if the file must store the point of each vertex.
     split: bool,
     attributes: Vec<(&'a String, &'a Vec<f32>)>,
 }
@@ -47,7 +47,10 @@ impl<'a> Table<'a> {
         };
         let (attributes, skipped): (Vec<_>, Vec<_>) = object.attributes.iter().partition(|(name, _)| usable(name));
         for (name, _) in skipped {
-            notes.push(Note::at(&object.name, format!("the scalars '{name}' are dropped: the name cannot be written")));
+            notes.push(Note::at(
+                &object.name,
+                format!("the scalars '{name}' are dropped: the format does not support this name"),
+            ));
         }
         let polygons = layout.polygons.clone().unwrap_or_else(|| Polygons {
             sizes: vec![3; layout.triangles.len()],

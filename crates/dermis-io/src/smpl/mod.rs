@@ -11,7 +11,7 @@
 //! | `posedirs` | `[N,3,9(J−1)]` | pose shapes, one per last index |
 //! | `joint_names`, `shape_names` | `[J]`, `[K]` | names, if they are given |
 //!
-//! `poses` and what goes with them are motions (see `motion`).
+//! `poses` and related arrays are motions (see `motion`).
 
 mod motion;
 mod pickle;
@@ -69,7 +69,7 @@ pub fn is_body(path: &Path) -> bool {
     Mapped::open(path, true).and_then(|bytes| npz::with_arrays(bytes, has_template)).unwrap_or(false)
 }
 
-/// The motions in the archive `path`, which may have no body; none if it has no `poses`.
+/// Motions in the archive `path`, which need not contain a body; none if it has no `poses`.
 pub fn read_motions(path: &Path, joints: usize) -> Result<Vec<BodyMotion>, Error> {
     let read = |arrays: &mut dyn Arrays| motion::motions(arrays, joints, &mut Vec::new());
     npz::with_arrays(Mapped::open(path, true)?, read).map_err(|error| error.in_file(path))
@@ -81,7 +81,7 @@ pub(crate) fn read_pickle(input: &Input, _options: &ReadOptions) -> Result<Scene
     Ok(Scene { objects: vec![Object { name: input.name.clone(), ..object }], notes, ..Scene::default() })
 }
 
-/// The body that `arrays` hold.
+/// The body in `arrays`.
 pub fn body(arrays: &mut dyn Arrays) -> Result<BodyFile, Error> {
     let mut notes = Vec::new();
     let points = npz::points(&needed(arrays, "v_template")?)?;
@@ -94,7 +94,7 @@ pub fn body(arrays: &mut dyn Arrays) -> Result<BodyFile, Error> {
     let parents = if let Some(table) = arrays.array("kintree_table")? {
         kintree(&table, count)?
     } else {
-        notes.push(Note::at("kintree_table", "there is none; the joints hang from nothing"));
+        notes.push(Note::at("kintree_table", "there is none; the joints have no parents"));
         vec![None; count]
     };
     let names = match arrays.array("joint_names")? {
@@ -122,7 +122,7 @@ pub(crate) fn object(arrays: &mut dyn Arrays) -> Result<(Object, Vec<Note>), Err
         notes.push(Note::at("posedirs", "pose-dependent corrections are skipped"));
     }
     if !model.shapes().is_empty() {
-        notes.push(Note::at("shapedirs", "the joints stand where they are at rest; they do not follow the shapes"));
+        notes.push(Note::at("shapedirs", "the joints keep their rest positions; they do not follow the shapes"));
     }
     let rig = model.rig(model.shapes().to_vec())?;
     let body = model.shaped(&[])?;
@@ -184,7 +184,7 @@ fn regressor(arrays: &mut dyn Arrays, points: usize, count: usize) -> Result<Opt
     let mut rows = vec![Vec::new(); count];
     if let Some(Sparse { shape, entries }) = arrays.sparse(NAME)? {
         if shape != [count, points] {
-            let message = format!("the matrix has the shape {shape:?}; it should be [{count}, {points}]");
+            let message = format!("the matrix has the shape {shape:?}; expected [{count}, {points}]");
             return Err(Error::malformed(message).at(NAME));
         }
         for (row, column, value) in entries {
@@ -202,7 +202,7 @@ fn regressor(arrays: &mut dyn Arrays, points: usize, count: usize) -> Result<Opt
     Ok(Some(rows))
 }
 
-/// Row 0 of the table names parents by the ids of row 1.
+/// Row 0 of the table refers to parents by the ids of row 1.
 fn kintree(table: &Array, count: usize) -> Result<Vec<Option<usize>>, Error> {
     if table.shape() != [2, count] {
         return Err(table.wrong_shape(&format!("[2, {count}]")));
@@ -249,7 +249,7 @@ pub fn columns(array: &Array, points: usize) -> Result<Vec<Vec<Vec3>>, Error> {
     }
     let numbers = array.floats()?;
     let mut columns = vec![Vec::with_capacity(points); count];
-    // In the order of the array, which may be tens of megabytes.
+    // Read in the order of the array, which can have tens of megabytes.
     for rows in numbers.chunks_exact(3 * count) {
         let (x, rest) = rows.split_at(count);
         let (y, z) = rest.split_at(count);

@@ -18,7 +18,7 @@ use crate::npz::rig;
 /// Frame rate of captured motions without a stated rate.
 const ASSUMED_HZ: f64 = 60.0;
 
-/// The motions of a body with `joints` joints that `arrays` hold.
+/// Motions in `arrays` of a body with `joints` joints.
 pub(super) fn motions(arrays: &mut dyn Arrays, joints: usize, notes: &mut Vec<Note>) -> Result<Vec<BodyMotion>, Error> {
     let Some(array) = arrays.array("poses")? else { return Ok(Vec::new()) };
     let frames = match *array.shape() {
@@ -50,7 +50,7 @@ fn split(arrays: &mut dyn Arrays, poses: Vec<BodyPose>, notes: &mut Vec<Note>) -
         None => vec![poses.len()],
     };
     if counts.iter().sum::<usize>() != poses.len() {
-        let message = format!("the clips do not add up to the {} poses", poses.len());
+        let message = format!("the frames of the clips do not add up to the {} poses", poses.len());
         return Err(Error::malformed(message).at("clip_frames"));
     }
     let names = match arrays.array("clip_names")? {

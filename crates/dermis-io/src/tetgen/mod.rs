@@ -1,10 +1,11 @@
-//! `TetGen`'s `.node` and `.ele` files (text): nodes in one, tetrahedra in the other, beside it under the same name.
+//! `TetGen`'s `.node` and `.ele` files (text): nodes in one, tetrahedra in the other, with the same name.
 //!
 //! `.node`: count, dimension, attributes, markers; rows of index, x y z, attributes, marker. `.ele`: count, nodes per
-//! tetrahedron (4 or 10), attributes; rows of index, nodes, attributes. Indices count from the first node's, 0 or 1.
-//! Either file names the pair. Attributes, markers and the middle nodes of 10-node tetrahedra are skipped.
+//! tetrahedron (4 or 10), attributes; rows of index, nodes, attributes. Indices start at that of the first node, which is 0
+//! or 1. The path of either file refers to the pair. Attributes, markers and the middle nodes of 10-node tetrahedra are
+//! skipped.
 //!
-//! Only the file formats are `TetGen`'s: this crate contains none of its code. [`run`] starts the program if it is
+//! This crate supports the file formats of `TetGen` and contains none of its code. [`run`] starts the program if it is
 //! installed.
 
 mod run;
@@ -33,7 +34,7 @@ pub(crate) fn read(input: &Input, _options: &ReadOptions) -> Result<Scene, Error
     };
     let [node, ele] = pair(path);
     let nodes = Mapped::open(&node, false)
-        .map_err(|error| error.in_file(&node).with_hint("the nodes are in a file of their own"))?;
+        .map_err(|error| error.in_file(&node).with_hint("the nodes are in a separate file"))?;
     let elements = ele.exists().then(|| Mapped::open(&ele, false)).transpose()?;
     scene(&nodes, elements.as_deref(), &input.name)
 }
@@ -59,7 +60,7 @@ fn scene(nodes: &[u8], elements: Option<&[u8]>, name: &str) -> Result<Scene, Err
                 notes.push(Note::new("tetrahedra of 10 nodes were read as their 4 corners"));
             }
         }
-        None => notes.push(Note::new("there is no .ele file beside it, so there are points and no tetrahedra")),
+        None => notes.push(Note::new("there is no .ele file of the same name: only points are read")),
     }
     Ok(Scene { objects: vec![mesh.into_object(name)?], notes, ..Scene::default() })
 }
@@ -82,7 +83,7 @@ fn parse_nodes(bytes: &[u8]) -> Result<(Vec<Vec3>, u32), Error> {
             first = index;
         }
         if u64::from(index) != u64::from(first) + row as u64 {
-            return Err(Error::malformed(format!("row {row} has the index {index}; indices must count up by one")));
+            return Err(Error::malformed(format!("row {row} has the index {index}; indices must be consecutive")));
         }
         let position: [f64; 3] = [words.number()?, words.number()?, words.number()?];
         nodes.push(Vec3::from(position.map(|number| number as f32)));
@@ -107,8 +108,9 @@ fn parse_elements(bytes: &[u8], first: u32) -> Result<(Vec<[u32; 4]>, usize), Er
         for node in &mut tetrahedron {
             let number: u32 = words.number()?;
             let from_zero = number.checked_sub(first);
-            *node = from_zero
-                .ok_or_else(|| Error::malformed(format!("row {row} names node {number}; they count from {first}")))?;
+            *node = from_zero.ok_or_else(|| {
+                Error::malformed(format!("row {row} refers to node {number}; nodes are numbered from {first}"))
+            })?;
         }
         skip(&mut words, more);
         tetrahedra.push(tetrahedron);
@@ -126,7 +128,7 @@ fn skip(words: &mut Tokenizer<'_>, count: usize) {
 pub(crate) fn write(object: &Object, _units: Units, job: &mut Job<'_>) -> Result<(), Error> {
     let positions = still(object, job.target, "choose a frame, or write .npz, .abc or .glb")?;
     let Some(tets) = &object.tets else {
-        return Err(Error::unsupported("the format holds tetrahedra, but the object has none")
+        return Err(Error::unsupported("the format stores tetrahedra, but the object has none")
             .with_hint("fill the mesh with tetrahedra first, or write .obj or .mesh"));
     };
     let [node, ele] = pair(job.target);

@@ -1,8 +1,8 @@
 //! Runs `TetGen`, if it is installed, as a separate process on files in a temporary folder.
 //!
-//! `-p` fills a surface, `-Y` keeps its faces, `-q1.4` bounds the ratio of circumradius to shortest edge: the recipe of
-//! Kim et al. 2017. Points inside are isolated points of the `.poly` file, so they become nodes. `TetGen` is under the
-//! AGPL: nothing of it is linked or shipped.
+//! `-p` fills a surface, `-Y` keeps its faces, `-q1.4` bounds the ratio of circumradius to shortest edge: as in Kim et
+//! al. 2017. Points inside are isolated points of the `.poly` file, so they become nodes. `TetGen` is licensed under
+//! the AGPL; it is neither linked nor shipped.
 
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -44,11 +44,11 @@ pub fn run(skin: &TriMesh, inner: &[Vec3], options: &TetgenOptions) -> Result<Te
     }
     let scene = super::read(&Input::open(&made, false)?, &ReadOptions::default())?;
     let tets = scene.objects.into_iter().next().and_then(|object| object.tets);
-    let tets = tets.ok_or_else(|| Error::malformed("TetGen made no tetrahedra"))?;
+    let tets = tets.ok_or_else(|| Error::malformed("TetGen wrote no tetrahedra"))?;
     let expected = skin.points().iter().chain(inner);
     if tets.nodes().len() < skin.point_count() + inner.len() || expected.zip(tets.nodes()).any(|(a, b)| a != b) {
         return Err(Error::malformed("TetGen renumbered the points of the skin")
-            .with_hint("leave out switches that merge or remove points"));
+            .with_hint("omit switches that merge or remove points"));
     }
     positive(&tets)
 }
@@ -74,7 +74,7 @@ fn write_poly(path: &Path, skin: &TriMesh, inner: &[Vec3]) -> Result<(), Error> 
 
 fn not_started(program: &Path, error: &std::io::Error) -> Error {
     let program = program.display();
-    let hint = "install TetGen and put it on the search path, or use the built-in mesher";
+    let hint = "install TetGen and add it to the PATH, or use the built-in mesher";
     if error.kind() == std::io::ErrorKind::NotFound {
         Error::unsupported(format!("the program '{program}' is not installed")).with_hint(hint)
     } else {
@@ -90,7 +90,7 @@ fn failed(options: &TetgenOptions, output: &std::process::Output) -> Error {
     let error =
         Error::malformed(format!("'{} {}' failed ({})", options.program.display(), options.switches, output.status));
     let error = lines[lines.len().saturating_sub(LAST_LINES)..].iter().fold(error, |error, line| error.detail(*line));
-    error.with_hint("TetGen refuses surfaces that meet themselves; the lattice mesher takes any")
+    error.with_hint("TetGen rejects self-intersecting surfaces; the lattice mesher accepts any")
 }
 
 #[cfg(test)]
@@ -122,7 +122,7 @@ mod tests {
             std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
             TetgenOptions { program: path, ..TetgenOptions::default() }
         };
-        // Stands in for TetGen: copies the nodes of the .poly file and adds the one tetrahedron.
+        // Replacement of TetGen for the test: copies the nodes of the .poly file and adds one tetrahedron.
         let works = program(
             "works",
             "#!/bin/sh\nbase=\"${2%.poly}\"\nhead -n 6 \"$2\" > \"$base.1.node\"\nprintf '1 4 0\\n0 1 0 2 3\\n' > \"$base.1.ele\"\n",

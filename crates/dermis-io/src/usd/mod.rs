@@ -1,7 +1,7 @@
-//! Universal Scene Description: `.usda`, `.usdc`, `.usd` and `.usdz`, in and out.
+//! Universal Scene Description: `.usda`, `.usdc`, `.usd` and `.usdz`, reading and writing.
 //!
-//! Reading ([`read`]) goes through the `openusd` crate, which parses and composes; writing ([`write`](write())) is our
-//! own, because the binary files that the crate writes are refused by Pixar's USD.
+//! Reading ([`read`]) uses the `openusd` crate, which parses and composes; writing ([`write`](write())) is implemented
+//! here, because Pixar's USD rejects the binary files that the crate writes.
 
 mod read;
 mod write;
@@ -14,15 +14,16 @@ use crate::options::ReadOptions;
 
 pub(crate) use write::write;
 
-/// The entry of a prim's `customData` that keeps the name that the prim could not have.
+/// Entry of a prim's `customData` for a name that USD does not allow.
 const ORIGINAL_NAME: &str = "dermisName";
 
-/// The animation that holds the shape weights of a stored pose.
+/// Animation with the shape weights of a stored pose.
 const STORED_POSE: &str = "StoredPose";
 /// Attribute of a `Skeleton` that lists the joints of a rig if there are additional helper joints.
 const BONES: &str = "dermis:bones";
 
-/// A name without characters that need escapes in `.usda`, which not every parser undoes: those are `%` and two digits.
+/// A name without characters that need escapes in `.usda`, which not all parsers support: they are replaced by `%` and
+/// two digits.
 fn encode_name(name: &str) -> String {
     name.chars().fold(String::with_capacity(name.len()), |mut encoded, character| {
         if matches!(character, '"' | '\\' | '%') || character.is_ascii_control() {
@@ -50,7 +51,7 @@ fn decode_name(name: &str) -> String {
     decoded
 }
 
-/// Reads a file; others that it names are read if they lie in its folder or below.
+/// Reads a file and referenced files in its folder and subfolders.
 pub(crate) fn read(input: &Input, options: &ReadOptions) -> Result<Scene, Error> {
     read::read(input, options)
 }

@@ -15,7 +15,7 @@ struct Counting;
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-// SAFETY: every call is passed to the system allocator unchanged; only counters are kept beside it, in thread-locals
+// SAFETY: every call is passed to the system allocator unchanged; in addition, only counters are kept, in thread-locals
 // that have no destructor and so can be used at any time.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {

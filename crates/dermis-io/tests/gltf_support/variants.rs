@@ -172,7 +172,7 @@ pub(crate) fn draco_compressed() -> Vec<u8> {
     })))
 }
 
-/// A skin without inverse bind matrices, u8 weights that do not sum to 1, and a joint that hangs from a plain node.
+/// A skin without inverse bind matrices, u8 weights that do not sum to 1, and a joint below a plain node.
 pub(crate) fn loose_skin() -> Vec<u8> {
     let mut raw = Raw::default();
     let position = raw.floats(&[0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0], "VEC3", 3);

@@ -120,7 +120,7 @@ fn primvars_of_every_interpolation_are_spread() {
 fn primvars_that_do_not_fit_are_left_out_with_a_note() {
     let text = mesh(&format!("{QUAD}texCoord2f[] primvars:st = [(0, 0)] ( interpolation = \"vertex\" )"));
     let scene = read(&text);
-    assert!(scene.notes.iter().any(|note| note.message.contains("does not fit")), "{:?}", scene.notes);
+    assert!(scene.notes.iter().any(|note| note.message.contains("does not match")), "{:?}", scene.notes);
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Stages that use rare or older parts of the format.
 
+use std::fmt::Write as _;
+use std::io::{Cursor, Write as _};
 use std::path::Path;
 
 use dermis_io::{Error, ReadOptions};
@@ -40,13 +42,17 @@ fn blend_shapes_need_no_joints() {
          \"k\" (\n        prepend apiSchemas = [\"SkelBindingAPI\"]\n    )\n    {{\n        rel skel:animationSource = </r/a>\n    \
          }}\n    def SkelAnimation \"a\"\n    {{\n        uniform token[] blendShapes = [\"up\"]\n        float[] \
          blendShapeWeights.timeSamples = {{ 0: [0], 2: [1] }}\n    }}\n    def Mesh \"m\" (\n        prepend apiSchemas = \
-         [\"SkelBindingAPI\"]\n    )\n    {{\n    {TRIANGLE}\n        uniform token[] skel:blendShapes = [\"up\"]\n        rel \
-         skel:blendShapeTargets = </r/m/up>\n        def BlendShape \"up\"\n        {{\n            uniform vector3f[] offsets = \
+         [\"SkelBindingAPI\"]\n    )\n    {{\n    {TRIANGLE}\n        uniform token[] skel:blendShapes = [\"up\", \"shade\"]\n        rel \
+         skel:blendShapeTargets = [</r/m/up>, </r/m/shade>]\n        def BlendShape \"shade\"\n        {{\n            uniform \
+         vector3f[] normalOffsets = [(0, 1, 0), (0, 1, 0)]\n            uniform vector3f[] offsets = []\n            uniform \
+         int[] pointIndices = [0, 2]\n        }}\n        def BlendShape \"up\"\n        {{\n            uniform vector3f[] offsets = \
          [(0, 0, 1), (0, 0, 1), (0, 0, 1)]\n        }}\n    }}\n}}\n"
     );
     let scene = read(&text);
     let object = &scene.objects[0];
-    assert_eq!(object.rig.as_ref().unwrap().shapes().len(), 1);
+    let shapes = object.rig.as_ref().unwrap().shapes();
+    assert_eq!(shapes.len(), 2);
+    assert!(shapes[1].offsets.iter().all(|offset| *offset == Vec3::ZERO), "a shape of normals alone moves no point");
     let motion = object.base_motion().unwrap().unwrap();
     assert_eq!(motion.frame(motion.frame_count() - 1).unwrap()[1], Vec3::new(1.0, 0.0, 1.0));
 }
@@ -66,6 +72,60 @@ fn instances_within_instances_are_drawn() {
     let mut heights: Vec<f32> = scene.objects.iter().map(|object| object.mesh.points()[0].z).collect();
     heights.sort_by(f32::total_cmp);
     assert_eq!(heights, [0.0, 1.0, 10.0, 11.0]);
+}
+
+/// A package of `files`, the first of which is opened.
+fn package(files: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut archive = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    let stored = zip::write::SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
+    for (name, bytes) in files {
+        archive.start_file(*name, stored).unwrap();
+        archive.write_all(bytes).unwrap();
+    }
+    archive.finish().unwrap().into_inner()
+}
+
+#[test]
+fn packages_in_packages_are_read() {
+    let mesh = format!("#usda 1.0\n(\n    defaultPrim = \"m\"\n)\ndef Mesh \"m\"\n{{\n    {TRIANGLE}\n}}\n");
+    let references = |names: &[(&str, f32)]| {
+        let mut text = "#usda 1.0\n(\n    defaultPrim = \"all\"\n)\ndef Xform \"all\"\n{\n".to_owned();
+        for (index, (name, height)) in names.iter().enumerate() {
+            write!(
+                text,
+                "    def \"p{index}\" (\n        references = @{name}@\n    )\n    {{\n        double3 xformOp:translate = (0, 0, \
+                 {height})\n        uniform token[] xformOpOrder = [\"xformOp:translate\"]\n    }}\n"
+            )
+            .unwrap();
+        }
+        text + "}\n"
+    };
+    // A package with textures before its layer, a package that refers to a layer next to the one that is opened, and a
+    // package of packages.
+    let leaf = package(&[("textures/t.png", b"no layer"), ("leaf.usda", mesh.as_bytes())]);
+    let branch = package(&[
+        ("scene/branch.usda", references(&[("./parts/m.usda", 1.0), ("../leaf.usdz", 2.0)]).as_bytes()),
+        ("scene/parts/m.usda", mesh.as_bytes()),
+        ("leaf.usdz", &leaf),
+    ]);
+    let top = [("leaf.usdz", 0.0), ("sub/branch.usdz", 10.0), ("sub/branch.usdz[scene/parts/m.usda]", 20.0)];
+    let bytes =
+        package(&[("top.usda", references(&top).as_bytes()), ("leaf.usdz", &leaf), ("sub/branch.usdz", &branch)]);
+    let heights = |scene: &Scene| {
+        let mut heights: Vec<f32> = scene.objects.iter().map(|object| object.mesh.points()[0].z).collect();
+        heights.sort_by(f32::total_cmp);
+        heights
+    };
+    let scene = dermis_io::read_bytes("usdz", &bytes, &ReadOptions::default()).unwrap();
+    assert_eq!(heights(&scene), [0.0, 11.0, 12.0, 20.0], "{:?}", scene.notes);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("top.usdz");
+    std::fs::write(&path, &bytes).unwrap();
+    assert_eq!(heights(&read_file(&path, &ReadOptions::default()).unwrap()), [0.0, 11.0, 12.0, 20.0]);
+    // A layer next to packages names them too.
+    std::fs::write(folder.path().join("s.usda"), references(&[("top.usdz", 0.0)])).unwrap();
+    let scene = read_file(&folder.path().join("s.usda"), &ReadOptions::default()).unwrap();
+    assert_eq!(heights(&scene), [0.0, 11.0, 12.0, 20.0]);
 }
 
 #[test]

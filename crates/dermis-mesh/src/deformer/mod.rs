@@ -2,7 +2,7 @@
 //!
 //! Layers are applied to the points in order, after the rig or the recorded frames have positioned them. A file
 //! contains the stored form of a layer, a JSON object and named buffers. [`Deformer::decode`] and [`Deformer::encode`]
-//! are the only conversions between the two forms and the only code with the names of the kinds.
+//! are the only conversions between the two forms and the only code with the names of the types.
 
 pub mod dual_quaternions;
 pub mod multi_weights;
@@ -219,7 +219,7 @@ mod tests {
         for (settings, expected) in [
             ("{\"type\":\"volume\",\"mode\":\"slow\"}", "slow"),
             ("{\"type\":\"volume\",\"wobble\":1}", "wobble"),
-            ("{\"type\":\"volume\",\"effects\":[{\"joints\":\"a\",\"settings\":{\"strength\":7}}]}", "not between"),
+            ("{\"type\":\"volume\",\"effects\":[{\"joints\":\"a\",\"settings\":{\"strength\":7}}]}", "must be between"),
             ("{\"type\":\"multi_weights\",\"version\":2}", "version 2"),
         ] {
             let error = Deformer::decode(stored(settings)).unwrap_err().to_string();

@@ -122,7 +122,7 @@ pub enum RigError {
         /// The offending point.
         point: usize,
     },
-    /// Two arrays that must have the same length have not.
+    /// Two arrays that must have the same length differ in length.
     #[error("expected {expected} {what}, found {found}")]
     CountMismatch {
         /// Description of the counted elements.
@@ -233,12 +233,12 @@ impl Rig {
         }
     }
 
-    /// The pose that a viewer shows while nothing plays: the stored pose, or the bind pose.
+    /// The pose that a viewer shows when no clip plays: the stored pose, or the bind pose.
     pub fn rest_pose(&self) -> RigPose {
         self.stored_pose.clone().unwrap_or_else(|| self.bind_pose())
     }
 
-    /// The joint that alone moves all points, with weight 1: the mesh is a rigid part that hangs from it.
+    /// The joint that alone moves all points, with weight 1: the mesh is a rigid part of it.
     pub fn rigid_joint(&self) -> Option<usize> {
         let mut first = None;
         for row in self.weights.rows() {

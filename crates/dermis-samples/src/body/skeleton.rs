@@ -1,4 +1,4 @@
-//! Joints of the body: names and hierarchy of SMPL, with positions of our own.
+//! Joints of the body: names and hierarchy of SMPL, with its own positions.
 //!
 //! The soles of the body are on y = 0 and it faces +z; its left is +x. The arms are about 25° below horizontal and the
 //! legs slightly apart, in the middle of their range of motion. As in SMPL, joints have no rotation at rest, so the rest

@@ -5,7 +5,7 @@
 //! interpolation. Each block is predicted from the others, including the linear skin, for all `s_f` of a grid at once:
 //! with known principal components, a value costs only a filter. A few hundred uniformly distributed points represent
 //! all. The value with the smallest squared error is selected. If the linear skin alone has a smaller error, the model
-//! is the linear skin (`s_f` = ∞), so that uninformative examples do no harm.
+//! is the linear skin (`s_f` = ∞), so that uninformative examples do not make the model worse.
 
 use std::ops::ControlFlow;
 

@@ -40,7 +40,7 @@ pub struct PoseValidation {
     pub worst_point: usize,
     /// Root mean square of the linear skin.
     pub linear_rms_error: f64,
-    /// Angle in degrees by which a joint leaves the rotations of the training; 0 within them.
+    /// Angle in degrees by which a joint exceeds the trained rotations; 0 within them.
     pub range_distance_degrees: f64,
 }
 
@@ -61,7 +61,7 @@ impl Validation {
 }
 
 /// Compares the shapes of the examples with the evaluation of `weights` and `linear`. With `range`, the weights fade to
-/// the linear skin beyond it, as when they are played; the joints are those of the rig.
+/// the linear skin beyond it, as in playback; the joints are those of the rig.
 pub fn validate(
     weights: &MultiWeights,
     linear: &SkinWeights,

@@ -1,6 +1,6 @@
-//! End joints: joints without points that show where the bone above them ends.
+//! End joints: joints without points that mark the end of their parent bone.
 //!
-//! Programs draw a bone from its joint to its children. They guess the length of a bone without children: Blender takes
+//! Programs draw a bone from its joint to its children. They guess the length of a bone without children: Blender uses
 //! that of its parent or, if it has none, its distance from the origin. Each such bone that moves points therefore gets
 //! an end joint on its y axis, at the end of the points that it moves.
 
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use dermis_mesh::{Clip, Joint, Rig, RigError, RigPose, SkinWeights, TriMesh};
 use glam::{DAffine3, DVec3};
 
-/// End of the names of end joints.
+/// Suffix of the names of end joints.
 const SUFFIX: &str = "_end";
 /// Fraction of the weight of a bone within its length.
 const WITHIN: f64 = 0.95;

@@ -1,10 +1,10 @@
 //! Additional keys of flexible bones for an accurate motion between frames.
 //!
 //! Between keys a player interpolates rotations and scales of a bone, not its affine transform. If singular values are
-//! close together, their vectors can rotate far while the bone hardly changes, and points that rest at both keys, or
-//! that several bones hold in balance, are displaced half-way. A vertex should not be farther from the keys around it
-//! than 1.5 times their distance. The bones of vertices that exceed this get a key half-way as well: the mean of the
-//! two transforms, which moves every point along a line. All other bones keep one key per frame.
+//! close together, their vectors can rotate far while the bone hardly changes, and points that do not move between the
+//! keys, or whose motions by several bones cancel, are displaced half-way. A vertex should not be farther from the keys
+//! around it than 1.5 times their distance. The bones of vertices that exceed this get a key half-way as well: the mean
+//! of the two transforms, which moves every point along a line. All other bones keep one key per frame.
 
 use std::sync::Arc;
 

@@ -7,9 +7,9 @@
 //!
 //! Normals (Eq. 13, second form, which engines use): `n = F(ñ + Ñ q)`, with Ñ the least-squares fit to the same q. A
 //! refined skin leaves little displacement, whose columns alone do not represent the normals: there, the Gram matrix of
-//! the normals is added with the weight [`NORMAL_WEIGHT`]. On the paper's horse ten corrections then leave 9 % less error
-//! of the normals, and 2 % more of the positions. The
-//! inverse of a transform that is nearly singular at a point is regularized, so that noise is not amplified.
+//! the normals is added with the weight [`NORMAL_WEIGHT`]. This reduces the error of the normals at a slightly larger
+//! error of the positions. The inverse of a transform that is nearly singular at a point is regularized, so that noise
+//! is not amplified.
 
 use dermis_mesh::geometry::point_normals;
 use dermis_mesh::{MeshSequence, SequenceError, Shape};

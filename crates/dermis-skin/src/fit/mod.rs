@@ -267,7 +267,7 @@ impl Work<'_> {
         // Relative to the size of the rest pose, which is 1.
         let still = self.trajectories.variation <= 1e-14 * self.trajectories.positions.ncols() as f64;
         if still {
-            self.notes.push(Note::new("nothing moves: one bone plays it exactly"));
+            self.notes.push(Note::new("the input does not move: one bone reproduces it exactly"));
             return Ok((self.partitioned(1), Found::default()));
         }
         let refined = self.options.refine.max_iterations > 0;
@@ -351,7 +351,7 @@ impl Work<'_> {
     fn note_skeleton(&mut self, report: &SkeletonReport) {
         let SkeletonReport { joints, roots, without_joint, .. } = *report;
         if joints == 1 {
-            self.notes.push(Note::new("one bone moves everything: the skeleton has no joints"));
+            self.notes.push(Note::new("one bone moves all points: the skeleton has a single joint"));
             return;
         }
         if roots > 1 {
@@ -366,11 +366,11 @@ impl Work<'_> {
             )));
         }
         if !report.is_symmetric {
-            self.notes.push(Note::new("no mirror plane was found: the names of the joints have no sides"));
+            self.notes.push(Note::new("no mirror plane was found: joint names have no left and right"));
         }
     }
 
-    /// The surface to be smooth on; `None` without smoothness.
+    /// Surface on which weights are smooth; `None` without smoothness.
     fn surface(&self) -> Option<&Surface> {
         self.surface.as_ref()
     }
@@ -395,7 +395,7 @@ impl Work<'_> {
     fn skin_of(&mut self, cores: &Cores<'_>, clusters: Clusters) -> (State, Found) {
         self.clock.stage("mean shift");
         if clusters.bones.is_empty() {
-            self.notes.push(Note::new("no near-rigid part is large enough to be a bone: one bone moves everything"));
+            self.notes.push(Note::new("no near-rigid part is large enough to be a bone: one bone moves all points"));
             let (state, mut found) = self.refined_count(1);
             found.clusters = Some(clusters);
             return (state, found);
@@ -419,7 +419,7 @@ impl Work<'_> {
     }
 
     fn partitioned(&self, bones: usize) -> State {
-        // Scales could make up for a wrong partition, and would not let go of it.
+        // Scales could compensate for a wrong partition, which would then persist.
         let model = match self.bone_model() {
             BoneModel::Scaled => BoneModel::Rigid,
             model => model,
@@ -427,8 +427,9 @@ impl Work<'_> {
         partition(self.trajectories, self.surface(), bones, model)
     }
 
-    /// Refined skin of at most `count` bones. For a skeleton, the best of two: from `count` bones, and from more, of which
-    /// those that contribute least are removed. Bones of a smaller error are nearer to the parts that rotate on their own.
+    /// Refined skin of at most `count` bones. For a skeleton, the best of two: from `count` bones, and from more, of
+    /// which those that contribute least are removed. The bones of the skin with the smaller error correspond better to
+    /// the parts that rotate independently.
     fn refined_count(&mut self, count: usize) -> (State, Found) {
         let first = self.refined(self.partitioned(count), count);
         let spare = SPARE_BONES * count;
@@ -459,7 +460,7 @@ impl Work<'_> {
             let found = state.bone_count();
             if found < count {
                 self.notes.push(Note::new(format!(
-                    "{found} bones play the motion exactly or leave too few points to split: {count} could not be used"
+                    "{found} bones reproduce the motion exactly or have too few points to be split: {count} could not be used"
                 )));
             }
         }

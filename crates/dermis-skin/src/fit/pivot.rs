@@ -1,13 +1,13 @@
 //! Pivots: the points at which fitted bones are bound, and the directions in which they are drawn.
 //!
-//! A bone is bound at the point of its region that moves least against the bones with which it shares points:
+//! A bone is bound at the point of its region that moves least relative to the bones with which it shares points:
 //!
 //! `min Σ_b' o_b' Σ_t ‖T_t c − T'_t c‖² + λ ‖c − m‖²`
 //!
-//! over these bones b', with the overlap `o = Σ_i w_ib w_ib'` of their weights, all frames t and the mean m of the bone's
-//! points, which decides along the axis of a hinge. A bone without neighbours is bound at the point that it moves least
-//! from frame to frame, so that players, which move a node's origin along a line from key to key, do not let it wobble.
-//! The pivot is within the bounds of the region or close to them.
+//! over these bones b', with the overlap `o = Σ_i w_ib w_ib'` of their weights, all frames t and the mean m of the
+//! bone's points, which determines the position along the axis of a hinge. A bone without neighbours is bound at the
+//! point that it moves least from frame to frame, so that it does not wobble in players, which interpolate the origin
+//! of a node linearly between keys. The pivot is within the bounds of the region or close to them.
 
 use dermis_mesh::{SkinWeights, TriMesh};
 use glam::{DAffine3, DMat3, DQuat, DVec3};

@@ -19,8 +19,7 @@ pub(super) fn notes(clusters: Option<(f64, f64)>, distortion_percent: f64) -> Ve
     }
     if distortion_percent > MAX_DISTORTION_PERCENT {
         notes.push(Note::new(format!(
-            "the skin does not explain the motion: its distortion is {distortion_percent:.0} %; the input can be noise, or needs \
-             more bones or corrections"
+            "the skin does not reproduce the motion: its distortion is {distortion_percent:.0} %; the input may be noise, or may need more bones or corrections"
         )));
     }
     notes

@@ -75,7 +75,7 @@ impl Trajectories {
         self.positions.col_as_slice(point)
     }
 
-    /// `distortion_percent` of a fit whose squared error, normalized, is `squared_error`; 0 if nothing moves.
+    /// `distortion_percent` of a fit whose squared error, normalized, is `squared_error`; 0 without motion.
     pub fn distortion_percent(&self, squared_error: f64) -> f64 {
         if self.variation > 0.0 { 100.0 * (squared_error.max(0.0) / self.variation).sqrt() } else { 0.0 }
     }

@@ -18,7 +18,7 @@ use crate::skin::Skin;
 /// Accuracy of a skin on its animations.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Measures {
-    /// E with all corrections; 0 if nothing moves.
+    /// E with all corrections; 0 without motion.
     pub distortion_percent: f64,
     /// E with the first 0, 1, …, r corrections.
     pub distortion_percent_by_rank: Vec<f64>,

@@ -1,4 +1,4 @@
-//! Noise of a refined rest pose against the given one.
+//! Noise of a refined rest pose relative to the given one.
 
 use dermis_mesh::adjacency::Edges;
 use dermis_mesh::geometry::triangle_normals;

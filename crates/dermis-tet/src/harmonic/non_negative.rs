@@ -8,8 +8,9 @@
 //!
 //! keeps linear functions harmonic, unlike clamping. Every value is an average of its neighbours and stays within the
 //! range of the fixed values, and translations and rotations of the skin are extended exactly. Such weights exist
-//! because an inner node lies inside the convex hull of its neighbours. The price is symmetry; Wardetzky et al. 2007
-//! show that no discrete Laplacian has all of these properties. Weights that are already non-negative do not change.
+//! because an inner node lies inside the convex hull of its neighbours. The result is not symmetric; Wardetzky et al.
+//! 2007 show that no discrete Laplacian has all of these properties. Weights that are already non-negative do not
+//! change.
 //!
 //! The dual `min_λ ½ Σ_j max(0, c_j + d_j·λ)²` has three unknowns and is piecewise quadratic. Newton's method with step
 //! halving converges in a few steps, and `w_j = max(0, c_j + d_j·λ)`.

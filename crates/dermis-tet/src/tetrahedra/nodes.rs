@@ -17,7 +17,7 @@ const MIN_SKIN_DISTANCE: f64 = 0.5;
 const MIN_BONE_DISTANCE: f64 = 0.6;
 /// Minimum distance of nodes of the bones from the skin, in intervals.
 const MIN_BONE_SKIN_DISTANCE: f64 = 0.15;
-/// Maximum distance in which the skin is searched for, in spacings.
+/// Maximum distance within which the skin is searched for, in spacings.
 const MAX_SEARCH_DISTANCE: f64 = 6.0;
 /// Maximum number of intervals per bone.
 const MAX_PER_BONE: f64 = 10_000.0;

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::contact::{NodeState, Shape};
 
-/// Gravity of the earth, in m/s².
+/// Gravity of the Earth, in m/s².
 pub const EARTH_GRAVITY: f32 = 9.81;
 /// Maximum stiffness of a pull on a node, in node masses per squared time step.
 const MAX_PULL_STIFFNESS: f32 = 1e3;
@@ -114,7 +114,7 @@ pub struct TimedForce {
 }
 
 impl Force {
-    /// Gravity of `acceleration` m/s² towards what is down if `up` is up.
+    /// Gravity of `acceleration` m/s², opposite to the direction `up`.
     pub fn gravity_down(up: UpAxis, acceleration: f32) -> Self {
         let down = match up {
             UpAxis::X => [-acceleration, 0.0, 0.0],
@@ -143,9 +143,9 @@ impl TimedForce {
                 shape: Shape::Sphere { radius, .. } | Shape::Capsule { radius, .. }, ..
             }) if !is_size(*radius) => Err("the radius of its solid must be above 0"),
             Force::Collider(Collider { shape: Shape::Plane { normal, .. }, .. }) if *normal == [0.0; 3] => {
-                Err("the normal of its plane has no direction")
+                Err("the normal of its plane must not be zero")
             }
-            _ if goes_back(path) => Err("the times of its path must not go back"),
+            _ if goes_back(path) => Err("the times of its path must be ascending"),
             _ => Ok(()),
         }
     }

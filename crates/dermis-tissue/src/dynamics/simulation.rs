@@ -58,12 +58,12 @@ pub enum DriveError {
     },
 }
 
-/// Spring between a free node and its place in the posed body.
+/// Spring between a free node and its position in the posed body.
 #[derive(Debug, Clone, Copy)]
 struct Tether {
     node: u32,
     stiffness_n_per_m: f32,
-    /// Displacements of the place at the beginning and at the end of the frame.
+    /// Displacements of that position at the beginning and at the end of the frame.
     from: Vec3A,
     to: Vec3A,
 }
@@ -206,8 +206,8 @@ impl Simulation {
         Ok(())
     }
 
-    /// Has springs of `stiffness_n_per_m` pull the free nodes among the mesh nodes `nodes` towards the posed body, which
-    /// [`Self::follow`] sets.
+    /// Attaches the free nodes among the mesh nodes `nodes` to the posed body with springs of `stiffness_n_per_m`,
+    /// which [`Self::follow`] sets.
     pub fn tether(&mut self, nodes: &[u32], stiffness_n_per_m: f32) {
         let free: HashMap<u32, usize> =
             self.free_nodes().iter().enumerate().map(|(index, node)| (*node, index)).collect();
@@ -217,8 +217,8 @@ impl Simulation {
         self.tethers = nodes.iter().filter_map(index).map(tether).collect();
     }
 
-    /// Makes the strain of the posed body at `positions` (one per node of the mesh) the rest shape at the end of the next
-    /// frame, and its nodes the places of the tethered ones. With `at_once`, also at its beginning.
+    /// Makes the strain of the posed body at `positions` (one per node of the mesh) the rest shape at the end of the
+    /// next frame, and its nodes the target positions of tethered nodes. With `at_once`, also at its beginning.
     ///
     /// # Panics
     /// If `positions` is shorter than the mesh.
@@ -512,8 +512,8 @@ impl Simulation {
     }
 }
 
-/// Nearest driven node of each free node at rest. Damping is relative to its velocity, so that flesh that is carried
-/// along with the body is not slowed down.
+/// Nearest driven node of each free node at rest. Damping is relative to its velocity, so that flesh that moves with
+/// the body is not slowed down.
 fn nearest_driven(rest: &[Vec3A], free: usize) -> Vec<u32> {
     let (free, driven) = rest.split_at(free);
     let nearest = |at: &Vec3A| {

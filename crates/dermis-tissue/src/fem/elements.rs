@@ -149,7 +149,7 @@ impl Elements {
         self.targets.clear();
     }
 
-    /// Makes the strain at the end of the frame the rest shape at once.
+    /// Makes the strain at the end of the frame the rest shape immediately.
     pub(crate) fn hold_targets(&mut self) {
         self.targets.iter_mut().for_each(Target::hold);
     }

@@ -1,4 +1,4 @@
-//! Strain of the elements in the posed body, which the flesh takes as its rest shape.
+//! Strain of the elements in the posed body, which is the rest shape of the flesh.
 //!
 //! Skinning stretches and compresses flesh around the joints. With the rest shape of the template, that strain is a load
 //! on the layer, and a held pose moves the skin by millimetres. With the target strain `E = S − I`, `F = R S` of the posed

@@ -1,30 +1,72 @@
 //! Mean amplitude of unposed tracks and its deviation (Kim et al. 2017, Eq. 18–20).
 //!
+//! The paper takes extrema where the velocity reverses between two frames. On a curved track it never does, however far
+//! the point swings, and noise at its ends decides whether an extremum is found. Extrema are therefore those of the
+//! coordinate along the principal axis of the track, which are the same on a straight one.
+//!
 //! Scans have noise, whose reversals would count as extrema. Both tracks, scanned and simulated, are therefore averaged
 //! over neighbouring points and smoothed over time by a quadratic fit to seven frames (Savitzky & Golay 1964) first, and
-//! extrema closer than 1.5 mm to the one before are not counted.
+//! reversals of less than 1.5 mm are not counted.
 
-use glam::DVec3;
+use glam::{DMat3, DVec3};
 
 /// Quadratic smoothing over seven frames.
 const KERNEL: [f64; 7] = [-2.0, 3.0, 6.0, 7.0, 6.0, 3.0, -2.0];
-/// Minimum distance of successive extrema, in metres: several times the noise of scans that remains after smoothing.
+/// Minimum reversal, in metres: several times the noise of scans that remains after smoothing.
 const MIN_DISTANCE_M: f64 = 1.5e-3;
+/// Iterations for the principal axis.
+const AXIS_ITERATIONS: usize = 40;
 /// Rounds of averaging over neighbours.
 const NEIGHBOUR_ROUNDS: usize = 2;
 
-/// Mean distance between successive extrema of a track (Eq. 18) that are at least `min_distance` apart; 0 with fewer than
-/// two.
+/// Mean distance between successive extrema of a track (Eq. 18) from which it returns by more than `min_distance`; 0
+/// with fewer than two.
 pub fn mean_amplitude(track: &[DVec3], min_distance: f64) -> f64 {
-    let mut extrema: Vec<DVec3> = Vec::new();
-    for window in track.windows(3) {
-        let is_far = extrema.last().is_none_or(|last| last.distance(window[1]) >= min_distance);
-        if is_far && (window[1] - window[0]).dot(window[2] - window[1]) < 0.0 {
-            extrema.push(window[1]);
+    let extrema = extrema(track, min_distance);
+    let count = extrema.len().saturating_sub(1);
+    let between = |pair: &[usize]| track[pair[0]].distance(track[pair[1]]);
+    extrema.windows(2).map(between).fold(0.0, |sum, distance| sum + distance) / count.max(1) as f64 // Eq. 18
+}
+
+/// Frames in which the coordinate along the principal axis reverses by more than `min_distance`.
+fn extrema(track: &[DVec3], min_distance: f64) -> Vec<usize> {
+    let axis = principal_axis(track);
+    let along: Vec<f64> = track.iter().map(|at| at.dot(axis)).collect();
+    let (mut lowest, mut highest) = (0, 0);
+    // Direction of the motion since the last extremum, if it is known.
+    let mut rises: Option<bool> = None;
+    let mut found = Vec::new();
+    for frame in 1..along.len() {
+        lowest = if along[frame] < along[lowest] { frame } else { lowest };
+        highest = if along[frame] > along[highest] { frame } else { highest };
+        if rises != Some(false) && along[highest] - along[frame] > min_distance {
+            // The first frame is no extremum: the motion before it is unknown.
+            found.extend((highest > 0).then_some(highest));
+            (rises, lowest) = (Some(false), frame);
+        } else if rises != Some(true) && along[frame] - along[lowest] > min_distance {
+            found.extend((lowest > 0).then_some(lowest));
+            (rises, highest) = (Some(true), frame);
         }
     }
-    let count = extrema.len().saturating_sub(1);
-    extrema.windows(2).map(|pair| pair[0].distance(pair[1])).sum::<f64>() / count.max(1) as f64 // Eq. 18
+    found
+}
+
+/// Direction of the largest variance of a track.
+fn principal_axis(track: &[DVec3]) -> DVec3 {
+    let mean = track.iter().sum::<DVec3>() / track.len().max(1) as f64;
+    let mut covariance = DMat3::ZERO;
+    for at in track {
+        let d = *at - mean;
+        covariance += DMat3::from_cols(d * d.x, d * d.y, d * d.z);
+    }
+    let columns = [covariance.x_axis, covariance.y_axis, covariance.z_axis];
+    let mut axis =
+        columns.into_iter().fold(DVec3::ZERO, |a, b| if b.length_squared() > a.length_squared() { b } else { a });
+    axis = axis.normalize_or_zero();
+    for _ in 0..AXIS_ITERATIONS {
+        axis = (covariance * axis).normalize_or_zero();
+    }
+    axis
 }
 
 /// Mean amplitude of every point of unposed frames.
@@ -98,6 +140,13 @@ mod tests {
         assert!((mean_amplitude(&track, 0.0) - 2.0).abs() < 0.02);
         assert_eq!(mean_amplitude(&[DVec3::X; 50], 0.0), 0.0);
         assert_eq!(mean_amplitude(&track, 3.0), 0.0);
+    }
+
+    #[test]
+    fn amplitude_of_an_ellipse_is_its_long_axis() {
+        let at = |k: i32| DVec3::new(0.6 * (f64::from(k) * 0.2).cos(), (f64::from(k) * 0.2).sin(), 0.0);
+        let found = mean_amplitude(&(0..200).map(at).collect::<Vec<_>>(), 0.1);
+        assert!((found - 2.0).abs() < 0.05, "{found}");
     }
 
     #[test]

@@ -160,8 +160,8 @@ impl FitModel {
         &self.element_nodes[element * self.nodes_per_element..][..self.nodes_per_element]
     }
 
-    /// Attaches a point rigidly to the mesh: it follows the nearest location of the nearest element, and the offset from
-    /// there is carried by the deformation gradient.
+    /// Attaches a point rigidly to the mesh: it follows the nearest location of the nearest element, and the offset
+    /// from there is transformed by the deformation gradient.
     pub fn attach(&self, at: DVec3) -> Attachment {
         let mut best: Option<(f64, usize, [f64; 4])> = None;
         for (element, corners) in self.corners.iter().enumerate() {

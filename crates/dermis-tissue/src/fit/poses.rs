@@ -4,13 +4,13 @@
 //! joints k that j carries. These are the exact derivatives of linear blend skinning; those of the pose shapes, which
 //! are small, are left to the iteration. Frames are solved in order, each started from the pose before it.
 //!
-//! Soft parts move by centimetres. Beside the weights of parts, points far from the model therefore lose weight
-//! (after Geman and `McClure`, 1987): the squared distance r² is replaced by `r²/(1 + r²/s²)`.
+//! Soft parts move by centimetres. In addition to the weights of parts, points far from the model therefore get a lower
+//! weight (after Geman and `McClure`, 1987): the squared distance r² is replaced by `r²/(1 + r²/s²)`.
 
 use dermis_body::{BodyError, BodyModel, BodyPose, ShapedBody};
 use glam::{DAffine3, DMat3, DQuat, DVec3, Vec3};
 
-/// Points of the skin that are used at most.
+/// Maximum number of points of the skin that are used.
 const MAX_POINTS: usize = 1500;
 /// Initial damping of the iteration, relative to the diagonal.
 const INITIAL_DAMPING: f64 = 1e-3;
@@ -20,7 +20,7 @@ const RIDGE: f64 = 1e-9;
 const SHAPE_ROUNDS: usize = 12;
 /// Ridge of the equations for pose and shape, relative to the mean diagonal.
 const SHAPE_RIDGE: f64 = 1e-8;
-/// Distance s in metres from which points lose weight.
+/// Distance s in metres from which points get a lower weight.
 const ROBUST_M: f64 = 6e-3;
 
 /// Options of [`fit_poses`].
@@ -38,7 +38,7 @@ impl Default for PoseOptions {
     }
 }
 
-/// Poses of all `frames`, weighted by `weights` per point: high where the skin follows the bones, low on soft parts.
+/// Poses of all `frames`, weighted by `weights` per point: high on skin that follows the bones, low on soft parts.
 pub fn fit_poses<F: std::borrow::Borrow<Vec<Vec3>>>(
     body: &BodyModel,
     betas: &[f64],
@@ -54,7 +54,7 @@ pub fn fit_poses<F: std::borrow::Borrow<Vec<Vec3>>>(
         if poses.is_empty() {
             pose = solver.placed(frame, pose);
         }
-        // Limbs move farther between frames than the distance at which points lose weight.
+        // Limbs move farther between frames than the distance at which points get a lower weight.
         pose = solver.solve(frame, pose, f64::INFINITY, options)?;
         pose = solver.solve(frame, pose, ROBUST_M, options)?;
         poses.push(pose.clone());

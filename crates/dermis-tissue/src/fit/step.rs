@@ -263,7 +263,7 @@ pub(super) struct Adjoint {
     pub(super) velocities: Vec<DVec3>,
 }
 
-/// Carries the derivatives at the end of a step back to its start, and adds those with respect to the parameters.
+/// Propagates the derivatives at the end of a step back to its start, and adds those with respect to the parameters.
 #[allow(clippy::too_many_arguments, reason = "the step's arguments and those of the adjoint")]
 pub(super) fn step_back(
     model: &FitModel,

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::time::Instant;
 
 use dermis_math::progress::Progress;
+use dermis_mesh::adjacency::Edges;
+use dermis_mesh::boundary::is_closed;
 use dermis_mesh::volume::volume;
 use dermis_mesh::{Note, TetMesh, TriMesh, UpAxis};
 use glam::Vec3;
@@ -27,6 +29,8 @@ use dermis_tet::tetrahedra::{TetError, TetOptions, tetrahedralize};
 pub const YOUNG_MODULUS_PA: f32 = 4e3;
 /// Diagonals of the bounding boxes of bodies of human size, in metres.
 const HUMAN_DIAGONALS_M: [f32; 2] = [1.2, 2.5];
+/// Relative difference of volumes above which a lattice is noted.
+const NOTED_VOLUME_ERROR: f64 = 0.1;
 
 /// Young's modulus for a body with the diagonal `diagonal_m`, in pascals.
 ///
@@ -216,6 +220,23 @@ pub(super) struct Filled {
     mesh: Mesh,
 }
 
+/// Note on a lattice whose volume, and therefore mass, is far from that of the skin in it.
+fn lattice_note(skin: &TriMesh, volume_error: f64) -> Option<Note> {
+    if volume_error.abs() <= NOTED_VOLUME_ERROR {
+        return None;
+    }
+    let open = if is_closed(&Edges::new(skin.point_count(), skin.triangles())) {
+        ""
+    } else {
+        "; the skin is open, so that its own volume is an estimate"
+    };
+    let (percent, more) = (100.0 * volume_error.abs(), if volume_error > 0.0 { "more" } else { "less" });
+    Some(Note::new(format!(
+        "the lattice has {percent:.0} % {more} volume and mass than the skin encloses, since its cells reach beyond the skin: a \
+         smaller spacing reduces it{open}"
+    )))
+}
+
 pub(super) fn fill(
     skin: &TriMesh,
     bones: &[(Vec3, Vec3)],
@@ -243,6 +264,7 @@ pub(super) fn fill(
             let made = lattice_body(skin, bones, options, progress).map_err(stopped)?;
             notes.extend(made.notes);
             let volume_error = volume_error(&made.mesh);
+            notes.extend(lattice_note(skin, volume_error));
             let mesh = Mesh { recovered_faces: None, skin_faces, volume_error, quality: made.quality };
             Ok(Filled { tets: made.mesh, binding: SkinBinding::Embedded(made.skin), mesh })
         }

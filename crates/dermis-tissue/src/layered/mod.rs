@@ -147,7 +147,7 @@ pub enum LayeredError {
         /// The number of nodes.
         count: usize,
     },
-    /// A skeleton does not fit the skin.
+    /// A skeleton cannot be fitted to the skin.
     #[error(transparent)]
     Rigging(#[from] RiggingError),
     /// The weights of a skeleton cannot be computed.
@@ -166,8 +166,7 @@ pub enum LayeredError {
     NoFrames,
     /// The result of a simulation is implausible.
     #[error(
-        "the simulation cannot be right: in frame {frame} the skin is {distance_m:.3} m from its pose, and at most \
-         {limit_m:.3} m, half the body's diagonal, is plausible"
+        "implausible simulation: in frame {frame} the skin is {distance_m:.3} m from its pose, more than half the diagonal of the body ({limit_m:.3} m)"
     )]
     TooFar {
         /// The frame.
@@ -202,6 +201,14 @@ impl LayeredBody {
         let field = DistanceField::new(&parts.tets, &carriers.nodes, &parts.bone_nodes)?;
         let from_skin = Harmonic::new(&parts.tets, &carriers.nodes)?;
         Self::with_fields(parts, carriers, field, from_skin)
+    }
+
+    /// The body in the shape of the coefficients `betas`, with the same flesh.
+    pub fn in_shape(&self, betas: &[f64]) -> Result<Self, LayeredError> {
+        let parts = &self.parts;
+        let volume = parts.volume.fixed_shape(betas)?;
+        let tets = TetMesh::new(volume.mesh().points().to_vec(), parts.tets.tetrahedra().to_vec())?;
+        Self::new(LayeredParts { body: parts.body.fixed_shape(betas)?, volume, tets, ..parts.clone() })
     }
 
     fn with_fields(

@@ -74,11 +74,12 @@ pub struct RecordingMeasures {
     pub fem_elements: usize,
     /// Number of all elements of the body.
     pub all_elements: usize,
-    /// Root mean square distance of the skin from the posed skin in motion, in metres: over all frames but the first.
+    /// Root mean square distance of the skin from the posed skin in motion, in metres: over all frames except the
+    /// first.
     pub displacement_rms: f64,
     /// Largest such distance.
     pub displacement_max: f64,
-    /// Root mean square distance of the skin from the posed skin in the first frame, where the flesh has settled.
+    /// Root mean square distance of the skin from the posed skin in the first frame, when the flesh has settled.
     pub static_displacement_rms: f64,
     /// Largest such distance.
     pub static_displacement_max: f64,
@@ -259,7 +260,7 @@ impl SimulatedFrames {
         Ok(())
     }
 
-    /// Puts the body into its first pose.
+    /// Sets the body to its first pose.
     fn begin(&self, simulation: &mut BodySimulation) -> Result<(), LayeredError> {
         // Only constant forces act before the first frame.
         let mut constant = active_at(&self.forces, 0.0);

@@ -81,7 +81,8 @@ pub struct BodySimulation {
 }
 
 impl BodySimulation {
-    /// Creates the body at rest in the pose of its template. If it follows the pose, its own motions show where poses fold.
+    /// Creates the body at rest in the pose of its template. If it follows the pose, folded elements are searched for
+    /// in its own motions.
     pub fn new(layered: LayeredBody, options: BodySimulationOptions) -> Result<Self, LayeredError> {
         Self::for_motion(layered, None, options)
     }
@@ -157,7 +158,7 @@ impl BodySimulation {
         &self.posed_skin
     }
 
-    /// Puts the body into `pose` and lets the flesh settle under `forces` for `settle_s` seconds.
+    /// Sets the body to `pose` and lets the flesh settle under `forces` for `settle_s` seconds.
     pub fn start(&mut self, pose: &BodyPose, settle_s: f32, forces: &[Force]) -> Result<(), LayeredError> {
         self.pose_all(pose)?;
         self.simulation.set_positions(&self.posed_nodes)?;

@@ -211,7 +211,7 @@ impl Layers {
     /// Notes about unanchored nodes and empty layers.
     pub fn notes(&self) -> Vec<Note> {
         let count = self.unanchored_nodes;
-        let unanchored = || Note::new(format!("{count} nodes have no bone to support them and follow the pose"));
+        let unanchored = || Note::new(format!("{count} nodes are not connected to a bone and follow the pose"));
         let nothing = || Note::new("nothing is simulated: no node is above the threshold; raise the relative depth");
         let unanchored = (count > 0).then(unanchored);
         unanchored.into_iter().chain(self.elements.is_empty().then(nothing)).collect()

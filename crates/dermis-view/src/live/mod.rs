@@ -1,13 +1,14 @@
-//! Live deformers: they run in the server and stream positions over a WebSocket, frame by frame.
+//! Live deformers: deformers on the server that stream positions over a WebSocket, frame by frame.
 //!
 //! They implement what the page cannot compute on the GPU: simulations, layers on top of a motion, sequences too large
-//! for textures. The first message is a greeting in JSON, followed by a bundle if the deformer has its own surface.
-//! The page then requests one frame at a time, so that a slow page is not flooded: `{"frame": 12}`, or
-//! `{"set": "rank", "value": 3}` to change a parameter. The response to a frame is a bundle: `frame`, `positions`, and
-//! optionally `scalars` and `segments` (two ends each), preceded by the state of the deformer: `{"status": "…"}`.
+//! for textures. The first message is a greeting in JSON, followed by a bundle if the deformer has its own surface. The
+//! page then requests one frame at a time, so that a slow page is not overloaded: `{"frame": 12}`, or `{"set": "rank",
+//! "value": 3}` to change a parameter. The response to a frame is a bundle: `frame`, `positions`, and optionally
+//! `scalars` and `segments` (two ends each), preceded by the state of the deformer: `{"status": "…"}`.
 //!
-//! A *continuous* deformer advances by itself: the page requests frames continuously, also while paused, and a frame
-//! can have a fraction. Soft bodies can be touched ([`Touch`]): `{"pull": {"point": 7, "target": [0, 1, 0]}}`.
+//! A *continuous* deformer runs in real time: the page requests frames continuously, even while paused, and frame
+//! numbers can be fractional. Soft bodies respond to interaction ([`Touch`]): `{"pull": {"point": 7, "target": [0, 1,
+//! 0]}}`.
 
 mod posed;
 mod recorded;
@@ -56,7 +57,7 @@ pub trait LiveDeformer: Send {
     /// Positions in frame `frame`, which is below [`LiveDeformer::frame_count`].
     fn pose(&mut self, frame: usize) -> Result<LiveFrame, SequenceError>;
 
-    /// Returns true if it advances by itself.
+    /// Returns true if the deformer is continuous.
     fn continuous(&self) -> bool {
         false
     }
@@ -66,7 +67,7 @@ pub trait LiveDeformer: Send {
         self.pose(frame)
     }
 
-    /// Touches it. Returns `false` if that is not supported or the touch is invalid.
+    /// Applies an interaction. Returns `false` if it is not supported or invalid.
     fn touch(&mut self, _touch: Touch) -> bool {
         false
     }

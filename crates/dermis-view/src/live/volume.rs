@@ -40,7 +40,7 @@ pub struct VolumeDeformer {
 impl VolumeDeformer {
     /// Creates the deformer for clip number `clip` of `object` with its layers, or for its recorded frames if it has
     /// no rig; `unit` is the unit of length. The settings are those of the object's last volume layer, which is
-    /// evaluated here. Refuses what `dermis volume` refuses: an open mesh whose layer does not cap it, and motions whose
+    /// evaluated here. Rejects what `dermis volume` rejects: an open mesh whose layer does not cap it, and motions whose
     /// extent or volume cannot be that of the rest pose.
     pub fn new(object: &Object, clip: usize, unit: &str) -> Result<Self, String> {
         let mut object = object.clone();
@@ -138,7 +138,7 @@ impl LiveDeformer for VolumeDeformer {
         let before = self.layer.volume_of(&positions) / rest;
         let mut scalars = vec![0.0; positions.len()];
         let target = self.given.target.at(frame as f64 / self.motion.frame_rate_hz()) * self.target;
-        if let Some(reason) = refusal(before / target).filter(|_| self.on) {
+        if let Some(reason) = rejection(before / target).filter(|_| self.on) {
             return Ok(LiveFrame { positions, scalars, status: reason, ..LiveFrame::default() });
         }
         if self.on {
@@ -153,13 +153,13 @@ impl LiveDeformer for VolumeDeformer {
     }
 }
 
-/// Refuses a motion with a frame whose volume cannot be that of the rest pose.
+/// Rejects a motion with a frame whose volume cannot be that of the rest pose.
 fn check_volumes(layer: &VolumeLayer, motion: &MeshSequence) -> Result<(), String> {
     let count = motion.frame_count();
     let checked = count.min(CHECKED_FRAMES);
     for frame in (0..checked).map(|k| k * (count - 1) / (checked - 1).max(1)) {
         let positions = motion.frame(frame).map_err(|error| error.to_string())?;
-        if let Some(reason) = refusal(layer.volume_of(&positions) / layer.rest_volume()) {
+        if let Some(reason) = rejection(layer.volume_of(&positions) / layer.rest_volume()) {
             return Err(format!("frame {frame}: {reason}"));
         }
     }
@@ -167,12 +167,12 @@ fn check_volumes(layer: &VolumeLayer, motion: &MeshSequence) -> Result<(), Strin
 }
 
 /// Reason why a volume, relative to its target, is not corrected.
-fn refusal(relative: f64) -> Option<String> {
+fn rejection(relative: f64) -> Option<String> {
     let drift = (relative - 1.0).abs();
     let is_plausible = drift <= MAX_PLAUSIBLE_DRIFT;
     (!is_plausible).then(|| {
         let percent = 100.0 * drift;
-        format!("not corrected: the volume of the motion is off by {percent:.0} %, it is not that of the rest pose")
+        format!("not corrected: the volume of the motion differs by {percent:.0} % from that of the rest pose")
     })
 }
 

@@ -22,17 +22,17 @@ pub enum EnvelopeError {
     PoseTimes { times: usize, shapes: usize },
     #[error("the pose time {time} s is outside the clip, which ends at {last} s")]
     TimeOutside { time: f64, last: f64 },
-    #[error("the shape numbered {number} has no frame: the clip '{clip}' has {frames}")]
+    #[error("the shape numbered {number} is beyond the end of the clip '{clip}', which has {frames} frames")]
     NumberOutside { number: usize, clip: String, frames: usize },
-    #[error("the range {} leaves no pose", ranges.join(", "))]
+    #[error("the range {} contains no pose", ranges.join(", "))]
     NoPoses { ranges: Vec<String>, count: usize },
     #[error("frame {frame} is not among the poses")]
     NoSuchPose { frame: usize },
-    #[error("no attribute is called '{prefix}' and the name of a joint")]
+    #[error("no attribute is named '{prefix}' followed by the name of a joint")]
     NoAttribute { prefix: String, known: Vec<String> },
-    #[error("the mesh has no UVs, so no texture can be painted on it")]
+    #[error("the mesh has no UVs, which influence maps in textures require")]
     NoUvs,
-    #[error("no image in '{}' is called after a joint", folder.display())]
+    #[error("no image in '{}' has the name of a joint", folder.display())]
     NoImage { folder: PathBuf },
     #[error("the image '{}' cannot be read: {reason}", path.display())]
     Image { path: PathBuf, reason: String },
@@ -40,7 +40,7 @@ pub enum EnvelopeError {
     NoWeights { source_file: String },
     #[error("the maps have {found} points, but the rig's mesh has {expected}")]
     MapPoints { found: usize, expected: usize },
-    #[error("the maps are of {found} joints, but the rig has {expected}")]
+    #[error("the maps have {found} joints, but the rig has {expected}")]
     MapJoints { found: usize, expected: usize },
     #[error("there are no multi-weights")]
     NoMultiWeights,
@@ -61,15 +61,17 @@ impl EnvelopeError {
     /// Hint for a fix.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
-            Self::NoJoints => "multi-weights follow a skeleton: give a rigged file, or fit a skin first",
-            Self::NoClip => "poses come from a clip: give an animated rig",
+            Self::NoJoints => "multi-weights require a skeleton: give a rigged file, or fit a skin first",
+            Self::NoClip => "poses are read from a clip: give an animated rig",
             Self::NoShapes => "give the shape of each frame as targets",
             Self::PoseTimes { .. } => "give one time per shape, in their order",
             Self::NumberOutside { .. } => "shapes are numbered by the frames of the clip, from 0",
             Self::NoPoses { count, .. } => return Some(format!("the clip has {count} frames, numbered from 0")),
-            Self::NoSuchPose { .. } => "give a frame of the clip, from 0, that the ranges of frames leave in",
+            Self::NoSuchPose { .. } => "give a frame of the clip, from 0, that the frame ranges include",
             Self::NoImage { .. } => "name each image JOINT.png",
-            Self::MapJoints { .. } => "call the joints as in the rig, or give a map for each in its order",
+            Self::MapJoints { .. } => {
+                "name the joints as in the rig, or give one map per joint, in the order of the rig"
+            }
             Self::NoMultiWeights => "train an envelope first",
             Self::Match(error) => return error.hint().map(str::to_owned),
             _ => return None,

@@ -1,6 +1,7 @@
 //! One error for all of the façade, with details and a hint as data.
 
 mod envelope;
+mod pack;
 
 use dermis_active::volume::VolumeError;
 use dermis_active::wrinkle::ClothError;
@@ -21,6 +22,7 @@ use crate::retarget::RetargetError;
 use crate::select::SelectError;
 
 pub use envelope::EnvelopeError;
+pub use pack::PackError;
 
 /// Result of a function of the façade.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -57,6 +59,7 @@ pub enum Error {
     Beam(#[from] BeamError),
     Subject(#[from] SubjectError),
     Lod(#[from] LodError),
+    Pack(#[from] PackError),
 }
 
 impl Error {
@@ -89,6 +92,7 @@ impl Error {
             Self::Beam(error) => error,
             Self::Subject(error) => error,
             Self::Lod(error) => error,
+            Self::Pack(error) => error,
         }
     }
 
@@ -116,6 +120,7 @@ impl Error {
             Self::KeepVolume(error) => error.hint().map(str::to_owned),
             Self::Envelope(error) => error.hint(),
             Self::Lod(error) => error.hint().map(str::to_owned),
+            Self::Pack(error) => error.hint().map(str::to_owned),
             Self::Match(error) => error.hint().map(str::to_owned),
             _ => None,
         }
@@ -127,12 +132,12 @@ impl Error {
 #[non_exhaustive]
 pub enum KeepVolumeError {
     /// No object of the scene moves.
-    #[error("nothing moves")]
+    #[error("the input contains no motion")]
     NothingMoves,
     /// The observer stopped the work.
     #[error("stopped before there was a result")]
     Stopped,
-    /// The layer does not suit an object.
+    /// The layer cannot be applied to an object.
     #[error("{cause}")]
     Volume {
         /// The object.
@@ -141,7 +146,7 @@ pub enum KeepVolumeError {
         cause: VolumeError,
     },
     /// The volume of a motion cannot be that of the rest pose, or the correction failed.
-    #[error("the volume of the motion is off by {:.0} %: it is not that of the rest pose", 100.0 * drift)]
+    #[error("the volume of the motion differs by {:.0} % from that of the rest pose", 100.0 * drift)]
     Drift {
         /// The object.
         object: String,
@@ -184,7 +189,7 @@ impl KeepVolumeError {
 #[non_exhaustive]
 pub enum ShapesError {
     /// The object has no rig with clips.
-    #[error("'{0}' has no rig with clips, whose weights could be animated")]
+    #[error("'{0}' has no rig with clips: corrective shapes need animated weights")]
     NoClips(String),
     /// The object has no layers.
     #[error("'{0}' has no layers to be stored as shapes")]

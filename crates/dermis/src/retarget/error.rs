@@ -20,15 +20,15 @@ pub enum RetargetError {
         moved: Vec<String>,
     },
     /// The map of joints is not a table of names.
-    #[error("invalid map of joints: {0}")]
+    #[error("invalid joint map: {0}")]
     Map(String),
-    /// The map names joints that do not exist.
+    /// The map refers to joints that do not exist.
     #[error("the joint map has unknown names: {}", names.len())]
     UnknownInMap {
         /// The names.
         names: Vec<String>,
     },
-    /// The clip cannot be made.
+    /// The clip cannot be created.
     #[error(transparent)]
     Rig(#[from] RigError),
     /// The shape does not fit f32 in the other units.
@@ -51,7 +51,7 @@ impl RetargetError {
     /// Hint for a fix.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::NothingMaps { .. } => Some("give a map of joints: a TOML file with lines such as Hips = \"pelvis\""),
+            Self::NothingMaps { .. } => Some("give a joint map: a TOML file with lines such as Hips = \"pelvis\""),
             Self::Map(_) => Some("write lines such as Hips = \"pelvis\": the rig's joint, then the motion's"),
             Self::UnknownInMap { .. } => Some("keys are joints of the rig, values joints of the motion"),
             _ => None,

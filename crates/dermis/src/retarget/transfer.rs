@@ -118,7 +118,7 @@ impl<'a> Skeletons<'a> {
     }
 
     /// Returns whether no joint above has a match and at least half of the matched joints are below `joint`. If only a
-    /// hand has a match, the translation of a body would tear it off.
+    /// hand has a match, applying the translation of a body to it would detach it.
     fn is_topmost(&self, joint: usize) -> bool {
         let above = |joint: usize| self.target.joints()[joint].parent;
         let path = |joint: usize| std::iter::successors(Some(joint), move |&joint| above(joint));

@@ -74,13 +74,13 @@ pub enum SelectError {
         names: Vec<String>,
     },
     /// Frames of a scene without motion were requested.
-    #[error("{asked} requires a motion, but nothing moves")]
+    #[error("{asked} requires a motion, but the input contains none")]
     NothingMoves {
         /// The option that requires a motion.
         asked: &'static str,
     },
-    /// A range holds no frame of a motion.
-    #[error("the range {range} holds no frame of {motion}")]
+    /// A range contains no frame of a motion.
+    #[error("the range {range} contains no frame of {motion}")]
     EmptyRange {
         /// The range.
         range: FrameRange,
@@ -118,7 +118,7 @@ pub enum SelectError {
     /// The motion cannot be evaluated.
     #[error(transparent)]
     Evaluate(#[from] EvaluateError),
-    /// The clip cannot be made.
+    /// The clip cannot be created.
     #[error(transparent)]
     Rig(#[from] RigError),
     /// The rest pose cannot be made.
@@ -158,7 +158,7 @@ impl SelectError {
             }
             Self::FrameRate(_) => Some("give a rate such as 24, 30 or 60".into()),
             Self::TooManyFrames { .. } => {
-                Some(format!("at most {MAX_RESAMPLED_FRAMES} frames are made: lower the rate"))
+                Some(format!("use a lower rate: at most {MAX_RESAMPLED_FRAMES} frames are supported"))
             }
             _ => None,
         }

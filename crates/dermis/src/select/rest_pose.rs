@@ -1,8 +1,8 @@
 //! A frame of the motion as the new rest pose.
 //!
-//! The motion stays as it is; only the shape that it starts from changes. A rig is bound to its own rest pose, and
-//! linear blend skinning cannot be bound anew to a posed shape without changing its motion, so a rigged object
-//! becomes the frames of its first clip. Normals follow the shape ([`reshaped`]).
+//! The motion is unchanged; only the rest shape changes. A rig is bound to its rest pose, and linear blend skinning
+//! cannot be bound to a posed shape without changing its motion, so a rigged object is converted to the frames of its
+//! first clip. Normals are adapted to the new shape ([`reshaped`]).
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use dermis_mesh::{Clip, MeshSequence, Note, Object, TetMesh};
 use super::SelectError;
 use crate::evaluate::{self, Motion};
 
-/// `object` with frame `frame` of its motion as rest pose; objects that do not move stay as they are. −1 is the last.
+/// `object` with frame `frame` of its motion as rest pose; objects without motion are unchanged. −1 is the last frame.
 pub(super) fn with_rest_frame(object: Object, frame: isize) -> Result<(Object, Vec<Note>), SelectError> {
     let Some(Motion { sequence: motion, clip, warnings: mut notes }) = evaluate::motion(&object)? else {
         return Ok((object, Vec::new()));

@@ -96,12 +96,12 @@ fn keeps_frames_of_sequences_and_clips_alike() {
 fn rejects_a_range_without_frames_and_a_scene_without_motion() {
     let asked = Selection { frames: Some("5:5".parse().unwrap()), ..Selection::default() };
     let error = select(scene(vec![counting("horse", 8)]), &asked).unwrap_err();
-    assert_eq!(error.to_string(), "the range 5:5 holds no frame of 'horse'");
+    assert_eq!(error.to_string(), "the range 5:5 contains no frame of 'horse'");
     assert_eq!(error.details(), ["it has 8 frames, numbered from 0"]);
     let mut still = counting("stone", 1);
     still.sequence = None;
     let error = select(scene(vec![still]), &asked).unwrap_err();
-    assert_eq!(error.to_string(), "a range of frames requires a motion, but nothing moves");
+    assert_eq!(error.to_string(), "a range of frames requires a motion, but the input contains none");
 }
 
 #[test]

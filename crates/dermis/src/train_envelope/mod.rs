@@ -78,12 +78,15 @@ pub fn train_envelope_with(set: &TrainingSet, options: &EnvelopeOptions, progres
     let TrainingSet { object, rig, .. } = set;
     let mut warnings = set.warnings.clone();
     if !rig.shapes().is_empty() {
-        warnings.push(Note::new("the model has no blend shapes: what they do is learned as a part of the shapes"));
+        warnings
+            .push(Note::new("the model has no blend shapes: their effect is learned as part of the example shapes"));
     }
     if !object.deformers.is_empty() {
         let layers: Vec<&str> = object.deformers.iter().map(Deformer::kind).collect();
-        let message =
-            format!("the model replaces the layers of the rig ({}) by what the shapes show", layers.join(", "));
+        let message = format!(
+            "the layers of the rig ({}) are replaced by multi-weights learned from the shapes",
+            layers.join(", ")
+        );
         warnings.push(Note::at(&object.name, message));
     }
     let examples = set.examples()?;

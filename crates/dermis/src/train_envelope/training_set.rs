@@ -30,7 +30,7 @@ pub struct ExampleOptions {
     pub frames: Vec<FrameRange>,
     /// Time of each shape in the clip, in seconds. Empty: by the numbers of the files, or one shape per frame.
     pub pose_times_s: Vec<f64>,
-    /// The shapes. `None`: the recorded frames beside the rig, or else the motion that its layers give.
+    /// The shapes. `None`: the recorded frames of the rigged object, or else the motion with its layers.
     pub targets: Option<Targets>,
 }
 
@@ -215,7 +215,8 @@ impl TrainingSet {
     }
 }
 
-/// The shapes beside the rig; or, if it has layers other than multi-weights, those that they give, to learn them.
+/// The recorded shapes of the rigged object; or, if it has layers other than multi-weights, the shapes that they
+/// produce, to learn them.
 fn own_shapes(object: &Object, clip: &Arc<Clip>) -> Result<Option<MeshSequence>> {
     let is_learned = |layer: &Deformer| matches!(layer, Deformer::MultiWeights(_));
     if object.sequence.is_some() || object.deformers.is_empty() || object.deformers.iter().any(is_learned) {

@@ -17,7 +17,7 @@ use crate::numbers::{counted, measured};
 use crate::options::{Output, count, non_negative};
 use crate::text::Text;
 
-/// Write a model as corrective shapes with animated weights, which engines play on top of the linear skin
+/// Write a model as a linear skin with animated corrective shapes, which engines can play
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXIT_CODES)]
 pub(super) struct Args {
@@ -25,10 +25,10 @@ pub(super) struct Args {
     model: String,
     #[command(flatten)]
     output: Output,
-    /// Respect the limits of this engine
+    /// Apply the limits of this engine to influences and shapes
     #[arg(long, value_name = "ENGINE", default_value = "three")]
     engine: EngineName,
-    #[arg(long, value_name = "N", value_parser = count, default_value_t = ShapeOptions::default().count, help = "Use at most N shapes; more are more accurate")]
+    #[arg(long, value_name = "N", value_parser = count, default_value_t = ShapeOptions::default().count, help = "Use at most N shapes; more shapes are more accurate")]
     shapes: usize,
     /// Exit with 1 if the RMS error of a clip is larger, in scene units
     #[arg(long, value_name = "E", value_parser = non_negative)]
@@ -41,7 +41,7 @@ struct Summary {
     model: String,
     /// Number of shapes.
     shapes: usize,
-    /// Largest number of influences of a point.
+    /// Maximum number of influences per point.
     max_influences: usize,
     clips: Vec<ShapeErrors>,
 }

@@ -51,22 +51,22 @@ struct Shapes {
     /// Use this clip: its name, a unique part of its name, or its index from 0 [default: the first]
     #[arg(long, value_name = "CLIP")]
     clip: Option<String>,
-    /// Read shapes from this mesh sequence, or folder of OBJ files numbered by frame [default: the file of the rig]
+    /// Read shapes from this mesh sequence, or from a folder of OBJ files numbered by frame [default: the file of the rig]
     #[arg(long, value_name = "FILE")]
     targets: Option<String>,
     /// Use the morph targets of the --targets file as shapes instead of its motion
     #[arg(long = "target-shapes", requires = "targets")]
     morphs: bool,
-    /// Use these frames of the clip: a half-open range from 0 as in Python; repeatable
+    /// Use these frames of the clip: a half-open range from 0 as in Python; repeatable [default: all]
     #[arg(long, value_name = "A:B[:STEP]", allow_hyphen_values = true)]
     frames: Vec<FrameRange>,
-    /// Times of the shapes in the clip, in seconds [default: one shape per frame]
+    /// Set the times of the shapes in the clip, in seconds [default: one shape per frame]
     #[arg(long, value_name = "T,…", value_delimiter = ',', allow_hyphen_values = true)]
     pose_times: Vec<f64>,
     /// Use this mesh: its name or path, or a unique part of its name
     #[arg(long, value_name = "NAME")]
     mesh: Option<String>,
-    /// Sample animation at this rate in frames per second; also the rate of files without one
+    /// Sample animations at this rate, in frames per second; also the rate of files that do not state one [default: the rate of the file, or 24]
     #[arg(long, value_name = "HZ", value_parser = frame_rate)]
     fps: Option<f64>,
     /// Read the faces of a point cache (pc2, mdd) from this mesh [default: the OBJ file of the same name]

@@ -39,7 +39,7 @@ struct PoseFacts {
     max_error: f64,
     worst_point: usize,
     linear_rms_error: f64,
-    /// Angle by which a joint leaves the rotations of the training; 0 within them.
+    /// Angle by which a joint exceeds the trained rotations; 0 within them.
     range_distance_degrees: f64,
 }
 
@@ -156,7 +156,7 @@ impl Facts for Summary {
         text.row("error", errors(self.rms_error, self.max_error));
         text.row("linear skin", errors(self.linear_rms_error, self.linear_max_error));
         if let (Some(rms), Some(max)) = (model.rig_rms_error, model.rig_max_error) {
-            text.row("skin of the rig", errors(rms, max));
+            text.row("rig skin", errors(rms, max));
         }
         if let Some(underlying) = &model.underlying {
             let held = |(name, error): &(String, f64)| format!("{name} {}", measured(*error));
@@ -167,7 +167,7 @@ impl Facts for Summary {
         }
         let beyond = self.pose_errors.iter().map(|pose| pose.range_distance_degrees).fold(0.0, f64::max);
         if beyond > 0.0 {
-            text.row("range", format!("up to {beyond:.1}° outside of the rotations of the training"));
+            text.row("range", format!("up to {beyond:.1}° outside the trained joint rotations"));
         }
         if let (Some(rms), Some(max)) = (model.half_rms_error, model.half_max_error) {
             text.row("half precision", format!("error {}", errors(rms, max)));

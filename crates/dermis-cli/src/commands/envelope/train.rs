@@ -44,7 +44,7 @@ pub(super) struct Args {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Training set")]
 struct More {
-    /// Weight this frame of the clip by W; other frames have weight 1; repeatable
+    /// Set the weight of this frame of the clip to W; repeatable [default: 1]
     #[arg(long = "pose-weight", value_name = "FRAME=W", value_parser = pose_weight)]
     pose_weights: Vec<(usize, f64)>,
     /// Add this training set: a rig with a clip and a shape for each frame; repeatable
@@ -53,7 +53,7 @@ struct More {
     /// Write the training set to this .npz file, for --add in a later run
     #[arg(long, value_name = "FILE")]
     save_examples: Option<PathBuf>,
-    #[arg(long, value_name = "T", value_parser = non_negative, default_value_t = TrainOptions::default().duplicate_tolerance, help = "Average poses whose bone matrices near a point differ by at most T in every entry")]
+    #[arg(long, value_name = "T", value_parser = non_negative, default_value_t = TrainOptions::default().duplicate_tolerance, help = "Average poses whose nearby bone matrices differ by at most T in every entry")]
     duplicate_tolerance: f64,
 }
 
@@ -67,9 +67,9 @@ struct InfluenceMaps {
     maps: MapSource,
     #[arg(long, value_name = "N", value_parser = count_or_none, default_value_t = MapOptions::default().widen, help = "Widen and smooth the maps over N edges")]
     widen: usize,
-    #[arg(long, value_name = "R", value_parser = fraction, help = format!("Extend the influence of a joint to its parent and children by this fraction, for --maps weights and auto; 0 disables it [default: {}]", MapOptions::default().reach))]
+    #[arg(long, value_name = "R", value_parser = fraction, help = format!("Extend the influence of a joint to its parent and children by this fraction, with --maps weights or auto; 0 disables it [default: {}]", MapOptions::default().reach))]
     reach: Option<f64>,
-    #[arg(long, value_name = "N", value_parser = count, help = format!("Limit the bones per point, for --maps weights and auto [default: {}]", MapOptions::default().max_bones))]
+    #[arg(long, value_name = "N", value_parser = count, help = format!("Limit the number of bones per point, with --maps weights or auto [default: {}]", MapOptions::default().max_bones))]
     max_bones: Option<usize>,
 }
 
@@ -82,14 +82,14 @@ struct Learning {
     smoothness: Option<f64>,
     #[arg(long, value_name = "N", value_parser = count, conflicts_with = "smoothness", default_value_t = TrainOptions::default().blocks, help = "Divide the poses into N blocks for cross-validation")]
     blocks: usize,
-    #[arg(long, value_name = "V", value_parser = fraction, default_value_t = TrainOptions::default().retained_variance, help = "Keep principal components up to this fraction of the variance")]
+    #[arg(long, value_name = "V", value_parser = fraction, default_value_t = TrainOptions::default().retained_variance, help = "Keep principal components up to this fraction of the total variance")]
     retained_variance: f64,
     #[arg(long, value_name = "C", value_parser = fraction, default_value_t = TrainOptions::default().cut_off, help = "Drop singular values below this fraction of the largest")]
     cut_off: f64,
     /// Select the underlying linear skin
     #[arg(long, value_name = "SKIN", default_value = "best")]
     underlying: Underlying,
-    #[arg(long, value_name = "N", value_parser = count, help = format!("Limit the bones per point of --underlying best [default: {}]", TrainOptions::default().linear_influences))]
+    #[arg(long, value_name = "N", value_parser = count, help = format!("Limit the number of bones per point, with --underlying best or auto [default: {}]", TrainOptions::default().linear_influences))]
     influences: Option<usize>,
     /// Fade to the linear skin beyond the joint rotations of the examples
     #[arg(long)]
@@ -99,7 +99,7 @@ struct Learning {
 /// The underlying linear skin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Underlying {
-    /// The one that predicts held-out poses best; that of the rig unless another is clearly better
+    /// The skin of the rig, unless another one predicts held-out poses clearly better
     Auto,
     /// One bone per point
     Rigid,

@@ -17,7 +17,7 @@ use crate::options::non_negative;
 pub(super) struct Args {
     /// Trained model
     model: String,
-    /// Play the clip of this file; joints are matched by name, then by order [default: the model]
+    /// Use the clip of this file; joints are matched by name, then by order [default: the model]
     #[arg(long, value_name = "FILE")]
     rig: Option<String>,
     /// Exit with 1 if the RMS error is larger, in scene units

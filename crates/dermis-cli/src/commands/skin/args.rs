@@ -27,13 +27,13 @@ const EXAMPLES: &str = "Examples:
   dermis skin horse.abc --table                           Table 1 of the paper for this input
 
 The extension of the output selects the contents: glTF, USD, FBX and .npz files store the
-whole skin, all other formats store the frames that it plays.";
+whole skin, all other formats store its posed frames.";
 
 /// Convert mesh animations to a skinned asset: bones, weights and corrections
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
 pub(crate) struct Args {
-    /// Animations of one topology: files, folders, numbered files, or sample:NAME
+    /// Animations with the same topology: files, folders, numbered files, or sample:NAME
     #[arg(required = true, value_name = "INPUT")]
     pub(super) inputs: Vec<String>,
     #[command(flatten)]
@@ -48,7 +48,7 @@ pub(crate) struct Args {
     pub(super) given: RigArgs,
     #[command(flatten)]
     pub(super) skin: Skinning,
-    /// Choose bone model, influences, limits, units and axes for this engine, and report what the result exceeds
+    /// Apply the bone model, influences, limits, units and axes of this engine, and report limits that the result exceeds [default: none]
     #[arg(long, value_name = "ENGINE", conflicts_with_all = ["from", "table"])]
     pub(super) engine: Option<EngineName>,
     /// Measure this asset against the inputs instead of fitting one; clips are matched by name, then by order
@@ -64,12 +64,12 @@ pub(crate) struct Args {
 #[command(next_help_heading = "Bones")]
 #[group(id = "Bones", multiple = false)]
 pub(crate) struct BoneArgs {
-    #[arg(long, value_name = "E", value_parser = positive, help = format!("Set the rotation tolerance of near-rigid parts, without unit; larger gives fewer bones [default: {DEFAULT_EPSILON}]"))]
+    #[arg(long, value_name = "E", value_parser = positive, help = format!("Set the rotation tolerance of near-rigid parts (unitless); larger gives fewer bones [default: {DEFAULT_EPSILON}]"))]
     pub(super) epsilon: Option<f64>,
-    /// Use exactly N bones
+    /// Use exactly N bones [default: one per near-rigid part]
     #[arg(long = "bones", value_name = "N", value_parser = count)]
     pub(super) count: Option<usize>,
-    /// Use the fewest bones whose distortion is at most PCT percent
+    /// Use the fewest bones for a distortion of at most PCT percent without corrections
     #[arg(long, value_name = "PCT", value_parser = positive)]
     pub(super) error: Option<f64>,
     /// Use the joints and clips of this rig; only weights and corrections are solved
@@ -82,15 +82,15 @@ pub(crate) struct BoneArgs {
 #[command(next_help_heading = "Skin")]
 #[group(id = "Skinning", multiple = true)]
 pub(crate) struct Skinning {
-    #[arg(long, value_name = "N", value_parser = count, help = format!("Limit the bones per point [default: {DEFAULT_INFLUENCES}]"))]
+    #[arg(long, value_name = "N", value_parser = count, help = format!("Limit the number of bones per point, 1 to 8 [default: {DEFAULT_INFLUENCES}; 8 with --helpers]"))]
     pub(super) influences: Option<usize>,
     /// Select the bone model [default: flexible, or rigid for helper bones]
     #[arg(long, value_name = "MODEL")]
     pub(super) bone_model: Option<BoneModel>,
-    /// Arrange rigid bones in a joint tree: rotations at joints of fixed offset (fixed, the default) or bones that keep their own translation (free)
+    /// Arrange rigid bones in a joint tree: joints with fixed offsets that only rotate (fixed, the default), or bones that keep their own translation (free)
     #[arg(long, value_name = "KIND", num_args = 0..=1, default_missing_value = "fixed", conflicts_with_all = ["rig", "table"])]
     pub(super) skeleton: Option<Skeleton>,
-    /// Select the solver of the weights; tsvd and bounded allow negative weights and are not refined [default: nnls]
+    /// Select the weight solver; tsvd and bounded allow negative weights and are not refined [default: nnls]
     #[arg(long, value_name = "METHOD")]
     pub(super) weights: Option<Weights>,
     #[arg(long, value_name = "T", value_parser = fraction, requires = "weights", help = format!("With --weights tsvd: drop singular values below this fraction of the largest [default: {DEFAULT_TSVD_THRESHOLD}]"))]
@@ -100,14 +100,14 @@ pub(crate) struct Skinning {
     /// Add R corrections [default: 0]
     #[arg(long, value_name = "R", conflicts_with = "rank_error", value_parser = count_or_none)]
     pub(super) rank: Option<usize>,
-    /// Add the fewest corrections whose distortion is at most PCT percent
+    /// Add the fewest corrections for a distortion of at most PCT percent
     #[arg(long, value_name = "PCT", value_parser = positive)]
     pub(super) rank_error: Option<f64>,
-    #[arg(long, value_name = "N", value_parser = count_or_none, help = format!("Limit the iterations of the refinement; 0 is the paper's method [default: {}]", RefineOptions::default().max_iterations))]
+    #[arg(long, value_name = "N", value_parser = count_or_none, help = format!("Limit the number of refinement iterations; 0 gives the paper's method [default: {}]", RefineOptions::default().max_iterations))]
     pub(super) refine: Option<usize>,
     #[arg(long, value_name = "T", value_parser = non_negative, conflicts_with = "rig", help = format!("Stop when an iteration reduces the distortion by less than this fraction [default: {}]", RefineOptions::default().tolerance))]
     pub(super) tolerance: Option<f64>,
-    #[arg(long, value_name = "S", value_parser = non_negative, help = format!("Smooth the weights and the rest pose by this factor; 0 minimizes the distortion alone [default: {DEFAULT_SMOOTHNESS}]"))]
+    #[arg(long, value_name = "S", value_parser = non_negative, help = format!("Smooth the weights and the rest pose by this factor (unitless); 0 only minimizes the distortion [default: {DEFAULT_SMOOTHNESS}]"))]
     pub(super) smoothness: Option<f64>,
     /// Keep the given rest pose instead of refining it
     #[arg(long, conflicts_with = "rig")]
@@ -140,7 +140,7 @@ impl Args {
         };
         let profile = self.profile();
         let helpers = self.given.helpers.is_some();
-        // Locked weights leave no slots for helpers in fewer.
+        // With fewer influences, locked weights would leave no slots for helpers.
         let usual_influences = if helpers { MAX_INFLUENCES } else { defaults.influences };
         let usual_model = if helpers { dermis::skin::BoneModel::Rigid } else { defaults.bone_model };
         let usual = if weights == WeightMethod::NonNegative { defaults.refine.max_iterations } else { 0 };
@@ -175,7 +175,7 @@ impl Skinning {
             return Err(Diagnostic::new(message).hint("omit --refine, or use --weights nnls"));
         }
         if self.skeleton.is_some() && self.bone_model.is_some_and(|model| model != BoneModel::Rigid) {
-            return Err(Diagnostic::new("the bones of a skeleton are rigid").hint("omit --bone-model, or use rigid"));
+            return Err(Diagnostic::new("--skeleton requires rigid bones").hint("omit --bone-model, or use rigid"));
         }
         let is_truncated = matches!(weights, WeightMethod::Truncated { .. });
         let is_bounded = matches!(weights, WeightMethod::BoundedNegative { .. });

@@ -16,13 +16,13 @@ use crate::options::{count, expect_effect};
 #[command(next_help_heading = "Rig")]
 #[group(id = "Rig", multiple = true)]
 pub(crate) struct RigArgs {
-    /// Add N helper bones under the joints of the rig for the motion that they do not explain
+    /// Add N helper bones below the joints of the rig, for motion that the joints do not reproduce [default: 0]
     #[arg(long, value_name = "N", value_parser = count, requires = "rig")]
     pub(super) helpers: Option<usize>,
-    /// Keep the weights of the rig; helper bones take a fraction of them
+    /// Keep the weights of the rig; they are only scaled to make room for helper bones
     #[arg(long, requires = "rig", conflicts_with_all = ["weights", "refine"])]
     pub(super) lock_weights: bool,
-    /// Solve the rotations of the joints from the frames, with fixed bone lengths, instead of using the clips of the rig
+    /// Solve for joint rotations from the frames, with fixed bone lengths, instead of using the clips of the rig
     #[arg(long, requires = "rig", conflicts_with_all = ["weights", "refine"])]
     pub(super) rotations_only: bool,
 }

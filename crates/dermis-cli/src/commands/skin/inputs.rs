@@ -24,7 +24,7 @@ pub(crate) struct Part {
     /// Use the shape in this file as the rest pose [default: the rest pose of the first input]
     #[arg(long, value_name = "FILE", conflicts_with = "rest_frame")]
     rest: Option<String>,
-    /// Use this frame of the first animation as the rest pose; negative numbers count from the end
+    /// Use this frame of the first animation as the rest pose; negative numbers count from the end [default: the stored rest pose]
     #[arg(long, value_name = "K")]
     rest_frame: Option<isize>,
 }

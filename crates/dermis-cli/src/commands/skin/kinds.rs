@@ -17,7 +17,7 @@ pub(super) enum BoneModel {
 /// Motion that the joints of a skeleton allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Skeleton {
-    /// Rotations at joints of fixed offset; only roots move
+    /// Joints with fixed offsets that only rotate; only roots translate
     Fixed,
     /// Parents and pivots at joints; bones keep their own translation
     Free,

@@ -76,7 +76,7 @@ fn scene_of(skin: &Skin, inputs: &Animations, output: &Path, job: &mut Job<'_>) 
     if mesh.triangles() == object.mesh.triangles() {
         object.attributes.clone_from(attributes);
     } else if !attributes.is_empty() {
-        job.notes.push(Note::new("scalars per point of the input are not written: the rig has other points"));
+        job.notes.push(Note::new("scalars per point of the input are not written: the rig has different points"));
     }
     Ok(Scene { objects: vec![object], units: inputs.units, notes: Vec::new() })
 }

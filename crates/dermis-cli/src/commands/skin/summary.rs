@@ -24,7 +24,7 @@ pub(super) struct Summary {
     clips: Vec<MotionFacts>,
     bones: usize,
     bone_model: &'static str,
-    /// Largest number of bones of a point.
+    /// Maximum number of bones per point.
     influences: usize,
     rank: usize,
     near_rigid_fraction: Option<f64>,

@@ -18,7 +18,7 @@ use crate::parse;
 const EXAMPLES: &str = "Examples:
   dermis sample scans --subject heavy -o scans
   dermis tissue fit sample:body --scans scans -o heavy.npz
-      layers, stiffness and damping of the subject; sequences that are not used are held out";
+      layers, stiffness and damping of the subject; sequences not used for training are held out";
 
 /// Methods by name.
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -41,7 +41,7 @@ impl From<MethodArg> for Method {
 /// Rest shapes by name.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum RestArg {
-    /// The shape whose sagged equilibrium is the scan
+    /// The shape that sags to the scan under gravity
     InverseStatic,
     /// The scan under inverse gravity, as in the paper
     InverseGravity,
@@ -65,44 +65,44 @@ impl From<RestArg> for RestShape {
 pub(super) struct Args {
     /// Body model of the scans; bodies without layers are built first
     body: String,
-    /// Mesh sequences of the subject, or folders of them
+    /// Read these mesh sequences of the subject, or all in a folder
     #[arg(long, required = true, num_args = 1.., value_name = "FILE")]
     scans: Vec<PathBuf>,
-    /// Subject of HDF5 registrations (Dyna, DFAUST) with several
+    /// Use this subject of an HDF5 file (Dyna, DFAUST) [default: the only one]
     #[arg(long, value_name = "NAME")]
     subject: Option<String>,
-    /// Training sequences by name; without it, the two with the largest mean amplitude
+    /// Train on these sequences, by file name without extension [default: the two with the largest mean amplitude]
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     train: Vec<String>,
-    /// Method: exact gradients, or Algorithms 1 and 2 of the paper
+    /// Select the method of the fit
     #[arg(long, value_enum, default_value_t = MethodArg::Adjoint)]
     method: MethodArg,
-    /// Maximum number of iterations: of the minimization (20), or of Algorithm 1 (3)
+    /// Limit the number of iterations [default: 20, or 3 with --method paper]
     #[arg(long, value_name = "N", value_parser = parse::count)]
     iterations: Option<usize>,
-    /// Number of representative points, 1 to 500
+    /// Use this number of representative points, 1 to 500
     #[arg(
         long,
         default_value_t = SubjectOptions::default().representative_points,
         value_parser = parse::representative_points
     )]
     points: usize,
-    /// Representative points by index, in place of farthest-point sampling
+    /// Use these representative points, by index [default: chosen by farthest-point sampling]
     #[arg(long, value_delimiter = ',', value_name = "INDICES")]
     given_points: Vec<u32>,
-    /// Fitted frames per training sequence, from the first
+    /// Fit this number of frames per training sequence, starting at the first
     #[arg(long, value_name = "N", default_value_t = SubjectOptions::default().max_frames)]
     frames: usize,
-    /// Rest shape [default: inverse-static, and inverse-gravity with --method paper]
+    /// Select the rest shape [default: inverse-static, or inverse-gravity with --method paper]
     #[arg(long, value_enum, value_name = "METHOD")]
     rest_shape: Option<RestArg>,
-    /// Give the layer the same thickness left and right (--method paper)
+    /// Make the thickness of the layer symmetric; with --method paper
     #[arg(long)]
     symmetric: bool,
     /// Write a report with tables, curves and heat maps (.html)
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// Continue from the checkpoint beside the output
+    /// Continue from the checkpoint next to the output
     #[arg(long)]
     resume: bool,
     #[command(flatten)]

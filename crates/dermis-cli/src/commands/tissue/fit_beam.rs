@@ -13,7 +13,7 @@ use crate::numbers::measured;
 use crate::parse;
 use crate::text::Text;
 
-/// Identify stiffness and damping of a recorded beam under gravity, and predict its takes with a weight
+/// Identify stiffness and damping of a recorded beam under gravity, and predict its takes with a weight at the tip
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXIT_CODES)]
 pub(super) struct Args {

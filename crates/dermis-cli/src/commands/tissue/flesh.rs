@@ -15,7 +15,7 @@ use crate::options::{expect_effect, fraction, non_negative, positive};
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Flesh")]
 pub(super) struct FleshArgs {
-    /// Set the relative depth d of the simulated layer, without unit: a number (1 simulates nothing, 2 is thick), the
+    /// Set the relative depth d of the simulated layer (unitless): a number (1 simulates nothing, 2 is thick), the
     /// NAME of a painted attribute, or `FILE:NAME` for an attribute of another file [default of build: from the shape]
     #[arg(long, value_name = "D")]
     thickness: Option<Source>,
@@ -24,7 +24,7 @@ pub(super) struct FleshArgs {
     thickness_range: Option<[f32; 2]>,
     #[arg(long, value_name = "PA", help = format!("Set Young's modulus in pascal: a number, the NAME of a painted attribute, or `FILE:NAME` [default of build: {YOUNG_MODULUS_PA} for bodies of human size, more for larger ones]"))]
     stiffness: Option<Source>,
-    /// Map painted values from 0 to 1 to this range of Young's modulus in pascal [default: 0:1]
+    /// Map painted values from 0 to 1 to this range of Young's modulus in pascals [default: 0:1]
     #[arg(long, value_name = "LOW:HIGH", value_parser = range, requires = "stiffness")]
     stiffness_range: Option<[f32; 2]>,
     #[arg(long, value_name = "NU", value_parser = non_negative, help = format!("Set Poisson's ratio, 0 to 0.49; larger preserves volume better [default of build: {}]", BuildOptions::default().poisson_ratio))]

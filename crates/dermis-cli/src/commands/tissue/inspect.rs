@@ -57,7 +57,7 @@ impl Facts for Summary {
         {
             text.row(
                 "speed",
-                format!("{layer:.2} ms per step; with all elements {all:.2} ms, {speed_up:.1} times as long"),
+                format!("{layer:.2} ms per step; {all:.2} ms with all elements, {speed_up:.1} times as long"),
             );
         }
     }

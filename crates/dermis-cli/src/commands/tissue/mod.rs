@@ -34,11 +34,11 @@ const EXAMPLES: &str = "Examples:
   dermis tissue simulate model.npz --clip jumping_jacks -o jacks.abc
       simulated flesh, as frames
   dermis tissue simulate model.npz --gravity 70 --forces pull.json -o heavy.glb
-      seven times the earth's gravity, with additional forces
+      seven times the Earth's gravity, with additional forces
   dermis view model.npz
       interactive simulation";
 
-/// Build and simulate layered bodies: an inner layer that follows the pose, flesh that moves dynamically
+/// Build and simulate layered bodies: an inner layer that follows the pose, and dynamic flesh
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
 pub(crate) struct Args {

@@ -24,7 +24,7 @@ pub(super) struct MotionArgs {
     /// Read the clip from this file: a rig with the same joint names, or an .npz file with poses and trans as in SMPL
     #[arg(long, value_name = "FILE")]
     motion: Option<String>,
-    /// Hold the rest pose for this long instead, in seconds
+    /// Hold the rest pose for this time instead of playing a clip, in seconds
     #[arg(long, value_name = "SECONDS", conflicts_with_all = ["clip", "motion"], value_parser = duration)]
     stand: Option<f64>,
     /// Set a shape coefficient: NAME=VALUE, or INDEX=VALUE from 0; repeatable
@@ -33,7 +33,7 @@ pub(super) struct MotionArgs {
     /// Set gravity in m/s²: downwards, or a vector X,Y,Z [default: 0, since sculpted shapes already include gravity]
     #[arg(long, value_name = "G", allow_hyphen_values = true)]
     gravity: Option<Gravity>,
-    /// Read forces over time from this JSON file: pulls, colliders, rotation, gravity
+    /// Read forces over time from this JSON file: pulls, colliders, spin, gravity
     #[arg(long, value_name = "FILE")]
     forces: Option<PathBuf>,
 }
@@ -115,7 +115,7 @@ impl MotionArgs {
 fn read_forces(path: &Path) -> Result<Vec<TimedForce>, Diagnostic> {
     let text = std::fs::read_to_string(path).in_file(path.display())?;
     let forces: Vec<TimedForce> = serde_json::from_str(&text).map_err(|error| {
-        let diagnostic = Diagnostic::new("invalid file: not a list of forces").detail(error.to_string());
+        let diagnostic = Diagnostic::new("invalid file: it must be a list of forces").detail(error.to_string());
         let hint = "see 'Forces' in docs/tissue.md: [{\"kind\": \"pull\", \"center\": [0, 1, 0.1], …}]";
         diagnostic.in_file(path.display()).hint(hint)
     })?;
@@ -129,7 +129,7 @@ fn chosen(motions: &[BodyMotion], wanted: Option<&str>) -> Result<BodyMotion, Di
     let at = wanted.map_or(Ok(0), |wanted| find_clip(wanted, &names))?;
     motions.get(at).cloned().ok_or_else(|| {
         Diagnostic::new("the body has no clip")
-            .hint("give a file with a clip with --motion FILE, or hold the rest pose with --stand SECONDS")
+            .hint("give a file that contains a clip with --motion FILE, or hold the rest pose with --stand SECONDS")
     })
 }
 

@@ -26,10 +26,10 @@ pub(super) struct TetArgs {
     /// Read tetrahedra from this file (.node/.ele, .mesh, .msh); the points of the skin must be nodes
     #[arg(long, value_name = "FILE", conflicts_with_all = ["mesher", "spacing", "separate"])]
     tets: Option<String>,
-    /// Set the distance of inner nodes, in metres [default: 0.43 inner nodes per point of the skin]
+    /// Set the distance between inner nodes, in metres [default: 0.43 inner nodes per point of the skin]
     #[arg(long, value_name = "M", value_parser = positive)]
     spacing: Option<f64>,
-    /// Move points by at most this, in metres, to resolve self-intersections; with --mesher built-in [default: 0]
+    /// Move points by at most this distance, in metres, to resolve self-intersections; with --mesher built-in [default: 0]
     #[arg(long, value_name = "M", value_parser = positive)]
     separate: Option<f64>,
     /// Run this program for --mesher tetgen [default: tetgen]
@@ -42,11 +42,11 @@ pub(super) struct TetArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum MesherName {
-    /// Every face of the skin is a face of the tetrahedra
+    /// Keep every face of the skin as a face of the tetrahedra
     BuiltIn,
-    /// Lattice cells around the skin, which can be open or self-intersecting
+    /// Cover the skin, which can be open or self-intersecting, with lattice cells
     Lattice,
-    /// The external program `TetGen`, which must be installed
+    /// Run the external program `TetGen`, which must be installed
     Tetgen,
 }
 

@@ -14,7 +14,7 @@ const EXAMPLES: &str = "Examples:
   dermis tissue transfer heavy.npz thin.npz -o thin-with-heavy-flesh.npz
       both bodies have the same points and triangles";
 
-/// Copy thickness and material of the flesh to another body of the same topology
+/// Copy thickness and material of the flesh to another body with the same topology
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
 pub(super) struct Args {
@@ -37,7 +37,7 @@ pub(super) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
     let triangles = |body: &LayeredBody| body.body().mesh().triangles().to_vec();
     let (ours, theirs) = (from.body().point_count(), to.body().point_count());
     if ours != theirs || triangles(&from) != triangles(&to) {
-        let diagnostic = Diagnostic::new("the two bodies do not have the same skin topology").in_file(&args.to);
+        let diagnostic = Diagnostic::new("the skins of the two bodies have different topologies").in_file(&args.to);
         let diagnostic = diagnostic.detail(format!("{ours} and {theirs} points"));
         return Err(diagnostic.hint("use two shapes of one body model"));
     }

@@ -28,25 +28,25 @@ const EXAMPLES: &str = "Examples:
 pub(super) struct Args {
     /// Fitted body
     model: String,
-    /// Mesh sequences of the subject, or folders of them
+    /// Read these mesh sequences of the subject, or all in a folder
     #[arg(long, required = true, num_args = 1.., value_name = "FILE")]
     scans: Vec<PathBuf>,
-    /// Subject of HDF5 registrations (Dyna, DFAUST) with several
+    /// Use this subject of an HDF5 file (Dyna, DFAUST) [default: the only one]
     #[arg(long, value_name = "NAME")]
     subject: Option<String>,
-    /// Sequences that the body was fitted to; all others are held out
+    /// Mark these sequences as training data; all others are held out [default: none]
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     train: Vec<String>,
     /// Write a report with tables, curves and heat maps (.html)
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// Write scan and simulation of every sequence and the deviation of every point to this folder, for the viewer
+    /// Write scan and simulation of every sequence, and the deviation of every point, to this folder for the viewer
     #[arg(long, value_name = "FOLDER")]
     frames: Option<PathBuf>,
-    /// Replace outputs that exist
+    /// Replace existing outputs
     #[arg(long)]
     force: bool,
-    /// Hidden flesh of generated scans, to compare with
+    /// Compare with the hidden flesh of generated scans in this file
     #[arg(long, value_name = "FILE")]
     truth: Option<PathBuf>,
 }

@@ -160,7 +160,7 @@ impl Validation {
         }
     }
 
-    /// Adds the course and the parameters of a fit.
+    /// Adds the iterations and the parameters of a fit.
     pub(super) fn describe(&mut self, fit: &SubjectFit) {
         self.iterations = Some(fit.iterations);
         self.losses_mm2.clone_from(&fit.losses);

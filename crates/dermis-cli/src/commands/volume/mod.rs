@@ -40,7 +40,7 @@ pub(crate) struct Args {
     input: String,
     #[command(flatten)]
     output: Output,
-    /// Read effects near joints from this TOML file
+    /// Read effects near joints from this TOML file [default: plain bulges]
     #[arg(long, value_name = "FILE")]
     effects: Option<PathBuf>,
     /// Set the target volume relative to the rest volume: a number, or seconds:factor keys such as 0:1,2:1.2
@@ -49,20 +49,20 @@ pub(crate) struct Args {
     /// Select the method
     #[arg(long, value_name = "MODE", default_value = "exact")]
     mode: ModeName,
-    /// Close the holes of an open mesh for the computation of the volume
+    /// Close the holes of an open mesh for the volume computation
     #[arg(long)]
     cap: bool,
     /// Distribute the remaining correction over the body by this attribute [default: evenly]
     #[arg(long, value_name = "NAME")]
     attribute: Option<String>,
-    /// Write the corrected frames of all clips, even if the format supports layers; .glb and .gltf hold all of them, other
-    /// formats get a file per clip
+    /// Write the corrected frames of all clips, even if the format supports layers: as shapes in one .glb or .gltf file, or
+    /// as one file per clip in other formats
     #[arg(long)]
     bake: bool,
-    /// Write the correction as at most N corrective shapes with animated weights, which engines play; the error is printed
+    /// Write the correction as at most N corrective shapes with animated weights, which engines can play; prints the error
     #[arg(long, value_name = "N", value_parser = count, conflicts_with = "bake")]
     shapes: Option<usize>,
-    /// Exit with 1 if the relative volume error of a frame is larger
+    /// Exit with 1 if the relative volume error of a frame exceeds R (unitless)
     #[arg(long, value_name = "R", value_parser = non_negative)]
     max_drift: Option<f64>,
     #[command(flatten)]
@@ -71,11 +71,11 @@ pub(crate) struct Args {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum ModeName {
-    /// Near the joints, exact to rounding
+    /// Near the joints, exact up to rounding
     Exact,
     /// Near the joints, approximate and faster
     Fast,
-    /// Over the whole body, exact to rounding
+    /// Over the whole body, exact up to rounding
     Global,
 }
 

@@ -14,7 +14,7 @@ pub(super) const MAP_SIZE: usize = 512;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum MapFormat {
-    /// 16 bits; grey is 0, white is the map height of the summary, black its negative
+    /// 16 bits; grey is 0, white is the height printed in the summary, black its negative
     Png,
     /// Half floats, in scene units
     Exr,

@@ -54,15 +54,15 @@ pub(crate) struct Args {
     /// Subdivide all triangles N times, each into four [default: twice; with --folds curves only near wrinkles]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=i64::from(MAX_LEVELS)))]
     subdivide: Option<u32>,
-    /// Write a displacement map per frame to the folder --output instead of a mesh sequence
+    /// Write one displacement map per frame to the folder given by --output instead of a mesh sequence
     #[arg(long, value_name = "FORMAT", conflicts_with = "subdivide")]
     map: Option<MapFormat>,
-    #[arg(long, value_name = "N", requires = "map", value_parser = map_size, help = format!("Set the size of maps, in texels per side [default: {MAP_SIZE}]"))]
+    #[arg(long, value_name = "N", requires = "map", value_parser = map_size, help = format!("Set the size of the maps, in texels per side [default: {MAP_SIZE}]"))]
     map_size: Option<usize>,
     /// Write the wrinkle curves of each frame to this folder as OBJ lines
     #[arg(long, value_name = "FOLDER")]
     curves: Option<PathBuf>,
-    /// Simplify the cloth first to about this many triangles, the same in all frames
+    /// Simplify the cloth first to about this many triangles, the same in all frames [default: no simplification]
     #[arg(long, value_name = "TRIANGLES", value_parser = count)]
     coarsen: Option<usize>,
     #[command(flatten)]
@@ -73,7 +73,7 @@ pub(crate) struct Args {
 enum FoldsName {
     /// Heights that restore the lengths of compressed edges
     Buckled,
-    /// Rounded folds along curves, larger and slower
+    /// Rounded folds along curves, as in the paper; larger and slower
     Curves,
 }
 

@@ -1,7 +1,7 @@
 //! Takes: an animation stack with one layer per clip, and curves with a key at every frame.
 //!
-//! Clips of several objects with the same name and frames are one take, as they were in the file that they came from.
-//! Keys are linear and their values single precision, as FBX has them.
+//! Clips of several objects with the same name and frames are one take, as they were in the original file. Keys are
+//! linear, with values in single precision, as in FBX.
 
 use dermis_mesh::Clip;
 
@@ -74,13 +74,13 @@ pub(super) struct Takes {
 
 struct Take {
     frames: Frames,
-    /// The last object that has a part in it; none has two.
+    /// The last object that takes part in it; each object does so at most once.
     object: usize,
     layer: i64,
 }
 
 impl Takes {
-    /// The take for the frames of an object: one that other objects have begun, or a new one.
+    /// The take for the frames of an object: an existing one of other objects, or a new one.
     pub(super) fn of_object(&mut self, file: &mut FbxFile, frames: &Frames, object: usize) -> Result<usize, Error> {
         let fits = |take: &Take| take.object != object && take.frames == *frames;
         if let Some(index) = self.takes.iter().position(fits) {
@@ -154,7 +154,7 @@ fn write_stack(file: &mut FbxFile, frames: &Frames) -> Result<i64, Error> {
         time("LocalStop", end),
         time("ReferenceStart", start),
         time("ReferenceStop", end),
-        // A file has one rate; a clip keeps its own for our reader.
+        // A file has one rate; the rate of each clip is stored for the reader of dermis.
         property(crate::fbx::CLIP_RATE, "Number", "", "U", [frames.rate_hz]),
     ]);
     file.object("AnimationStack", &object("AnimationStack", stack, &frames.name, "AnimStack", "").child(list))?;

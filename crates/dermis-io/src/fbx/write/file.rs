@@ -12,7 +12,7 @@ use crate::error::Error;
 
 const MAGIC: &[u8; 23] = b"Kaydara FBX Binary  \x00\x1a\x00";
 const VERSION: u32 = 7500;
-/// A time, its identifier and the footer that belongs to it, which Autodesk's reader compares.
+/// A creation time, and the identifier and footer derived from it, which Autodesk's reader compares.
 const CREATION_TIME: &str = "1970-01-01 10:00:00:000";
 const FILE_ID: [u8; 16] =
     [0x28, 0xb3, 0x2a, 0xeb, 0xb6, 0x24, 0xcc, 0xc2, 0xbf, 0xc8, 0xb0, 0x2a, 0xa9, 0x2b, 0xfc, 0xf1];
@@ -20,7 +20,7 @@ const FOOTER_ID: [u8; 16] =
     [0xfa, 0xbc, 0xab, 0x09, 0xd0, 0xc8, 0xd4, 0x66, 0xb1, 0x76, 0xfb, 0x83, 0x1c, 0xf7, 0x26, 0x7e];
 const FOOTER_MAGIC: [u8; 16] =
     [0xf8, 0x5a, 0x8c, 0x6a, 0xde, 0xf5, 0xd9, 0x7e, 0xec, 0xe9, 0x0c, 0xe3, 0x75, 0x8f, 0x29, 0x0b];
-/// The node above all.
+/// Identifier of the root node.
 pub(super) const ROOT: i64 = 0;
 const FIRST_ID: i64 = 1_000_000;
 /// Classes of objects, all of which the definitions list.
@@ -48,12 +48,12 @@ pub(super) struct FbxFile {
     connections: Vec<Node>,
     names: HashSet<String>,
     next_id: i64,
-    /// Names that another node has, and what they have become.
+    /// Names that were changed because another node has them, and their replacements.
     pub renamed: Vec<(String, String)>,
 }
 
 impl FbxFile {
-    /// Writes everything above the objects.
+    /// Writes everything before the objects.
     pub(super) fn begin(out: BufWriter<File>, units: Units, range: Option<Range>) -> Result<Self, Error> {
         let mut file = Self {
             out,
@@ -93,7 +93,7 @@ impl FbxFile {
         self.next_id
     }
 
-    /// A name that no other node has: programs find the nodes of an animation by name.
+    /// Makes a name unique: programs find the nodes of an animation by name.
     pub(super) fn unique(&mut self, name: &str) -> String {
         let mut candidates =
             (1u64..).map(|number| if number == 1 { name.to_owned() } else { format!("{name}_{number}") });
@@ -105,7 +105,7 @@ impl FbxFile {
         given
     }
 
-    /// Writes an object; `node` is its record without the values that all have.
+    /// Writes an object; `node` is its record without the values that all objects have.
     pub(super) fn object(&mut self, class: &'static str, node: &Node) -> Result<(), Error> {
         *self.counts.entry(class).or_default() += 1;
         self.node(node)
@@ -121,7 +121,7 @@ impl FbxFile {
         self.connections.push(Node::of("C", "OP").with(child).with(parent).with(property));
     }
 
-    /// Writes everything behind the objects.
+    /// Writes everything after the objects.
     pub(super) fn finish(mut self, takes: &Node) -> Result<(), Error> {
         self.bytes(&[0; HEADER])?;
         let end = self.position;
@@ -131,7 +131,7 @@ impl FbxFile {
         self.bytes(&[0; HEADER])?;
         self.bytes(&FOOTER_ID)?;
         self.bytes(&[0; 4])?;
-        // A whole block is skipped if the position is at the start of one.
+        // If the position is at the start of a block, a whole block is skipped.
         let padding = 16 - self.position % 16;
         self.bytes(&vec![0; padding as usize])?;
         self.bytes(&VERSION.to_le_bytes())?;
@@ -161,7 +161,7 @@ fn generator() -> &'static str {
 
 fn header_extension() -> Node {
     let stamp = ["Year", "Month", "Day", "Hour", "Minute", "Second", "Millisecond"];
-    // The date is fixed, so that equal scenes are equal files.
+    // The date is fixed, so that equal scenes result in equal files.
     let values = [1970, 1, 1, 10, 0, 0, 0];
     let time = Node::new("CreationTimeStamp").child(Node::of("Version", 1000));
     let time = time.children(stamp.into_iter().zip(values).map(|(name, value)| Node::of(name, value)));
@@ -180,7 +180,7 @@ fn settings(units: Units, range: Option<Range>) -> Node {
         Some(UpAxis::Y) | None => [(1, 1), (2, 1), (0, 1)],
         Some(UpAxis::Z) => [(2, 1), (1, -1), (0, 1)],
     };
-    // FBX counts centimetres; a scene without units is in metres, as in glTF.
+    // FBX units are centimetres; a scene without units is assumed to be in metres, as in glTF.
     let metres = units.metres_per_unit.filter(|length| length.is_finite() && *length > 0.0).unwrap_or(1.0);
     let centimetres = (metres * 100.0 * 1e12).round() / 1e12;
     let range = range.unwrap_or(Range { rate_hz: 24.0, start_seconds: 0.0, end_seconds: 0.0 });
@@ -235,7 +235,7 @@ fn documents() -> Node {
     Node::new("Documents").child(Node::of("Count", 1)).child(document)
 }
 
-/// The number of objects of each class; always of the same size, so that it can be written again.
+/// The number of objects of each class; its size is fixed, so that it can be overwritten.
 fn definitions(counts: &BTreeMap<&'static str, i32>) -> Node {
     let count = |class: &str| counts.get(class).copied().unwrap_or(0);
     let classes = CLASSES.iter().chain([&CURVES]);
@@ -246,7 +246,7 @@ fn definitions(counts: &BTreeMap<&'static str, i32>) -> Node {
         .children(classes.map(|class| definition(class, count(class))))
 }
 
-/// The list of takes for readers that do not look at the objects.
+/// The list of takes, for readers that do not evaluate the objects.
 pub(super) fn takes(list: &[(String, f64, f64)]) -> Node {
     let take = |(name, start, end): &(String, f64, f64)| {
         let span = |node: &'static str| Node::of(node, ticks(*start)).with(ticks(*end));

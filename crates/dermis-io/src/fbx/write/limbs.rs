@@ -1,7 +1,8 @@
-//! Nodes of a rig as FBX has them: translation, Euler angles and scale, in single precision at keys.
+//! Nodes of a rig in the form of FBX: translation, Euler angles and scale, in single precision at keys.
 //!
 //! Every node is expressed relative to its parent *as written*, so that rounding errors do not accumulate along chains.
-//! Angles are continuous from key to key. Nodes have no pre-rotation: assimp 5 animates nodes that have one wrongly.
+//! Angles are continuous from key to key. Nodes have no pre-rotation: assimp 5 animates nodes with a pre-rotation
+//! incorrectly.
 
 use dermis_mesh::Clip;
 use dermis_skin::export::{NodeMotion, NodeTransform, Nodes};
@@ -79,14 +80,14 @@ impl Moves {
         }
     }
 
-    /// `node` with the moving parts of `local`, which makes up for the rounding of the nodes above. Parts that do not
-    /// move stay constant.
+    /// `node` with the moving parts of `local`, which compensates for the rounding of the nodes above. Parts that do
+    /// not move stay constant.
     fn corrected(&self, node: NodeTransform, local: DAffine3) -> NodeTransform {
         let DMat3 { x_axis, y_axis, z_axis } = local.matrix3;
         let scale = DVec3::new(x_axis.length(), y_axis.length(), z_axis.length()) * node.scale.signum();
         let axes = DMat3::from_cols(x_axis / scale.x, y_axis / scale.y, z_axis / scale.z);
         let rotation = DQuat::from_mat3(&axes).normalize();
-        // Below a node that has collapsed there is nothing to correct, nor in a reflection.
+        // Nodes below a node of zero scale, and reflections, are not corrected.
         let usable = rotation.is_finite() && scale.is_finite() && rotation.dot(node.rotation).abs() > 1.0 - 1e-6;
         if !usable {
             return node;

@@ -11,7 +11,7 @@ use crate::error::Error;
 
 const CLAMP: u32 = 33071;
 
-/// Materials and images that the file has; equal ones are written once.
+/// Materials and images in the file; equal ones are written once.
 #[derive(Default)]
 pub(super) struct Materials {
     known: Vec<(Material, i64)>,
@@ -20,7 +20,7 @@ pub(super) struct Materials {
 }
 
 impl Materials {
-    /// Writes `material` unless an equal one is there; returns its identifier.
+    /// Writes `material` unless an equal one exists; returns its identifier.
     pub(super) fn id(&mut self, file: &mut FbxFile, material: &Material) -> Result<i64, Error> {
         if let Some((_, id)) = self.known.iter().find(|(known, _)| known == material) {
             return Ok(*id);
@@ -121,7 +121,7 @@ fn file_name(image: &Image, fallback: &str, number: usize) -> String {
 fn phong(id: i64, material: &Material) -> Node {
     let [red, green, blue, opacity] = material.base_color;
     let opacity = f64::from(if material.alpha_mode == AlphaMode::Blend { opacity } else { 1.0 });
-    // The shininess that readers take for this roughness, and the reflection that they take for metal.
+    // The shininess that readers convert to this roughness, and the reflection that they convert to metalness.
     let shininess = (10.0 * (1.0 - f64::from(material.roughness))).powi(2);
     let has_emission = material.emissive != [0.0; 3];
     object("Material", id, &material.name, "Material", "").children([

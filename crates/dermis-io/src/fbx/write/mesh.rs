@@ -121,7 +121,7 @@ impl BlendShape {
         Ok(Self { id })
     }
 
-    /// Writes a part of a shape with its channel, at `weight` while nothing plays; returns the channel.
+    /// Writes a part of a shape with its channel, with the given stored `weight`; returns the channel.
     pub(super) fn channel(
         &self,
         file: &mut FbxFile,
@@ -155,7 +155,7 @@ impl BlendShape {
     }
 }
 
-/// The points that a shape moves, and how.
+/// The points that a shape moves, and their offsets.
 pub(super) struct Offsets {
     points: Vec<i32>,
     positions: Vec<DVec3>,
@@ -183,11 +183,11 @@ impl Offsets {
         Self::new(&positions, &normals)
     }
 
-    /// Points that stay are skipped.
+    /// Points without an offset are skipped.
     fn new(positions: &[DVec3], normals: &[DVec3]) -> Self {
         let moves = |point: &usize| positions[*point] != DVec3::ZERO || normals[*point] != DVec3::ZERO;
         let mut points: Vec<usize> = (0..positions.len()).filter(moves).collect();
-        // Readers expect at least one point, also in a shape that moves none.
+        // Readers expect at least one point, even in an empty shape.
         if points.is_empty() {
             points.push(0);
         }

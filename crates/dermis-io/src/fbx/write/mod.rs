@@ -1,9 +1,9 @@
 //! Writing binary FBX 7.5: meshes, materials with their textures, skeletons, skins, blend shapes, and a take per clip.
 //!
 //! All nodes are in scene space, below the root: nodes of meshes have no transform, so meshes are bound in scene space.
-//! Joints are limb nodes in their hierarchy ([`skeleton`], [`limbs`]); bones that shear become rigid, with their loss
-//! in a note, or nested nodes that multiply to them exactly ([`crate::WriteOptions::nested_bones`]). Recorded frames
-//! become one blend shape per frame, played one after the other. Objects go to the file one by one.
+//! Joints are limb nodes in their hierarchy ([`skeleton`], [`limbs`]); bones that shear become rigid, with the error in
+//! a note, or nested nodes whose product is exact ([`crate::WriteOptions::nested_bones`]). Recorded frames become one
+//! blend shape per frame, played one after the other. Objects are written one by one.
 
 mod curves;
 mod file;
@@ -38,7 +38,7 @@ struct Writer<'a, 'b> {
     skeletons: Vec<Skeleton>,
     /// Bind pose: the transform of every mesh and limb.
     bind_pose: Vec<(i64, DAffine3)>,
-    /// Names of joints; meshes of the same name get another.
+    /// Names of joints; meshes of the same name are renamed.
     joint_names: HashSet<String>,
     done: usize,
     total: usize,
@@ -51,7 +51,7 @@ enum Motion<'a> {
     Recorded(&'a MeshSequence),
 }
 
-/// The rig if it has motion or there is nothing else; the recorded frames otherwise.
+/// The rig if it has motion or the object has no recorded frames; the recorded frames otherwise.
 fn motion_of(object: &Object) -> Motion<'_> {
     match (&object.rig, &object.sequence) {
         (Some(rig), None) => Motion::Rig(rig),
@@ -116,7 +116,7 @@ impl Writer<'_, '_> {
         let motion = motion_of(object);
         let shape = object.mesh.to_polygon_mesh();
         let recorded = matches!(motion, Motion::Recorded(_));
-        // Marks shapes that are frames, for our reader.
+        // Marks shapes that are frames, for the reader of dermis.
         let mark = recorded.then(|| property(super::RECORDED, "Bool", "", "U", [1])).into_iter().collect();
         let mut name = object.name.clone();
         if self.joint_names.contains(&name) {
@@ -168,7 +168,7 @@ impl Writer<'_, '_> {
         skeleton::write_skin(&mut self.file, &object.name, geometry, rig, &self.skeletons[skeleton])
     }
 
-    /// The skeleton of an object: one that other objects are on, or a new one.
+    /// The skeleton of an object: one that it shares with other objects, or a new one.
     fn skeleton(&mut self, object: &Object, rig: &Arc<Rig>, parts: &[usize]) -> Result<usize, Error> {
         if let Some(shared) = self.skeletons.iter().position(|skeleton| skeleton.serves(object, rig)) {
             return Ok(shared);
@@ -180,7 +180,7 @@ impl Writer<'_, '_> {
         Ok(self.skeletons.len() - 1)
     }
 
-    /// The shapes of a rig, with curves for weights that change in any clip or that alone make a clip exist.
+    /// The shapes of a rig, with curves for weights that change in any clip, or that are the only curves of a clip.
     fn shapes(&mut self, object: &Object, rig: &Rig, parts: &[usize], geometry: i64) -> Result<(), Error> {
         if rig.shapes().is_empty() {
             return Ok(());
@@ -233,7 +233,7 @@ impl Writer<'_, '_> {
             self.animate_channel(take, channel, &Keys::At(keys), percent)?;
             self.step()?;
         }
-        self.note(object, "the recorded frames are written as a blend shape each");
+        self.note(object, "each recorded frame is written as a blend shape");
         Ok(())
     }
 
@@ -254,7 +254,7 @@ impl Writer<'_, '_> {
         }
         match (&object.rig, &object.sequence) {
             (Some(_), Some(_)) if !object.clips.is_empty() => {
-                self.note(object, "the rig is written; the recorded frames beside it are dropped");
+                self.note(object, "the rig is written; the recorded frames are dropped");
             }
             (Some(_), Some(_)) => {
                 self.note(object, "the recorded frames are written; the rig, which has no clip, is dropped");

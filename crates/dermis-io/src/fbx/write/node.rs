@@ -1,14 +1,14 @@
 //! Nodes of a binary FBX file, version 7.5: a name, values, and nested nodes.
 //!
-//! A record is its end in the file, the number and the size of its values, its name, its values and its nested records,
-//! closed by a record of zeros. Ends are absolute, so a node is encoded for a known position.
+//! A record consists of its end position in the file, the number and size of its values, its name, its values and its
+//! nested records, closed by a record of zeros. Ends are absolute, so a node is encoded for a known position.
 
 use std::io::Write;
 
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 
-/// Size of the numbers and of the length of the name that open a record, which is also that of a record of zeros.
+/// Size of the numbers and the name length at the start of a record, which is also the size of a record of zeros.
 pub(super) const HEADER: usize = 25;
 /// Arrays of at least this many bytes are compressed.
 const COMPRESSED: usize = 128;
@@ -64,7 +64,7 @@ impl Node {
         self
     }
 
-    /// Bytes of the node in a file that has them at `position`.
+    /// Bytes of the node at `position` in the file.
     pub(super) fn encoded(&self, position: u64) -> Vec<u8> {
         let mut bytes = Vec::new();
         self.encode(position, &mut bytes);
@@ -81,7 +81,7 @@ impl Node {
         for child in &self.children {
             child.encode(position + (bytes.len() - begin) as u64, bytes);
         }
-        // Autodesk's reader expects the closing record in these even if they have nothing in them.
+        // Autodesk's reader expects the closing record in these nodes even if they are empty.
         let closed = matches!(self.name, "AnimationStack" | "AnimationLayer") || self.values.is_empty();
         if closed || !self.children.is_empty() {
             bytes.extend([0; HEADER]);
@@ -113,7 +113,7 @@ pub(super) fn properties(list: impl IntoIterator<Item = Node>) -> Node {
     Node::new("Properties70").children(list)
 }
 
-/// A property: name, type, and values; `flags` are `A` for animated and `U` for the user's own.
+/// A property: name, type, and values; `flags` are `A` for animated and `U` for user-defined.
 pub(super) fn property(
     name: &str,
     kind: &str,
@@ -125,7 +125,7 @@ pub(super) fn property(
     values.into_iter().fold(head, Node::with)
 }
 
-/// Properties of the types that occur most.
+/// Properties of the most common types.
 pub(super) fn integer(name: &str, value: i32) -> Node {
     property(name, "int", "Integer", "", [value])
 }

@@ -24,18 +24,18 @@ pub(super) struct Bones {
     clips: Vec<Arc<Clip>>,
 }
 
-/// A skeleton that has been written, which other objects may share.
+/// A written skeleton that other objects can share.
 pub(super) struct Skeleton {
     rig: Arc<Rig>,
     clips: Vec<Arc<Clip>>,
-    /// True if each joint is three nodes, siblings of the others.
+    /// True if each joint consists of three nodes, which are siblings of the nodes of other joints.
     flexible: bool,
     inverse_binds: Vec<DAffine3>,
     /// The limb of each joint.
     limbs: Vec<i64>,
 }
 
-/// Chooses the joints of `object`; notes what is lost by it.
+/// Chooses the joints of `object`; notes report the loss.
 pub(super) fn bones(object: &Object, rig: &Rig, nested: bool, notes: &mut Vec<Note>) -> Result<Bones, Error> {
     if let Some((rig, clips)) = unscaled(object, rig)? {
         let object = Object { rig: None, clips, ..object.clone() };
@@ -44,8 +44,8 @@ pub(super) fn bones(object: &Object, rig: &Rig, nested: bool, notes: &mut Vec<No
     bones_as_bound(object, rig, nested, notes)
 }
 
-/// The same motion with joints that are bound without scale, which Blender and engines expect: transforms M may be
-/// changed by any constant C if the inverse binds change with them, `M B⁻¹ = (M C)(C⁻¹ B⁻¹)`. `None` if none has a
+/// The same motion with joints that are bound without scale, which Blender and engines expect: transforms M can be
+/// changed by any constant C if the inverse binds change with them, `M B⁻¹ = (M C)(C⁻¹ B⁻¹)`. `None` if no joint has a
 /// scale.
 #[allow(clippy::type_complexity, reason = "a rig and its clips, used once")]
 fn unscaled(object: &Object, rig: &Rig) -> Result<Option<(Rig, Vec<Arc<Clip>>)>, Error> {
@@ -100,16 +100,14 @@ fn bones_as_bound(object: &Object, rig: &Rig, nested: bool, notes: &mut Vec<Note
     let rigid = rigid_bones(&object.mesh, rig, &object.clips)?;
     let [worst, typical] = [rigid.max_error, rigid.rms_error].map(|error| 100.0 * error / rigid.diagonal.max(1e-30));
     let message = format!(
-        "the bones stretch or shear, and joints of FBX do not: they are written as rigid bones, which moves points by \
-         up to {worst:.3} % of the diagonal ({typical:.3} % RMS); the option nested_bones writes them exactly, as \
-         nested nodes"
+        "the bones stretch or shear, which FBX joints do not support: they are written as rigid bones, which moves points by up to {worst:.3} % of the diagonal ({typical:.3} % RMS); the option nested_bones writes them exactly, as nested nodes"
     );
     notes.push(Note::at(&object.name, message));
     Ok(Bones { nodes: bone_nodes(&object.mesh, &rigid.rig, &rigid.clips)?, clips: rigid.clips })
 }
 
 impl Skeleton {
-    /// Returns whether `object` moves by the same joints in the same clips.
+    /// Returns whether `object` has the same joints and the same clips.
     pub(super) fn serves(&self, object: &Object, rig: &Rig) -> bool {
         self.rig.has_skeleton_of(rig)
             && self.clips.len() == object.clips.len()
@@ -152,7 +150,7 @@ pub(super) fn write_skeleton(
         if let Some(joint) = limb.motion.joint {
             bound[joint] = id;
         }
-        // A joint is posed where the mesh is bound to it, a node above a joint where it rests.
+        // The pose of a joint is its bind transform, that of a node above a joint its stored transform.
         poses.push((id, limb.motion.joint.map_or(rest, |joint| bones.nodes.inverse_binds[joint].inverse())));
         ids.push(id);
         rests.push(rest);
@@ -166,7 +164,7 @@ pub(super) fn write_skeleton(
     Ok((Skeleton { rig, clips, flexible, inverse_binds, limbs: bound }, poses))
 }
 
-/// Writes a node; `kind` is what it holds.
+/// Writes a node; `kind` is its type.
 pub(super) fn write_model(
     file: &mut FbxFile,
     name: &str,
@@ -219,7 +217,7 @@ fn write_attribute(file: &mut FbxFile, node: i64, name: &str, kind: &str, flags:
     Ok(())
 }
 
-/// Curves for everything that moves in any clip. A clip in which nothing moves gets one too, so that it exists.
+/// Curves for everything that moves in any clip. A clip without motion gets one as well, so that it is stored.
 fn animate(
     file: &mut FbxFile,
     takes: &Takes,
@@ -254,7 +252,7 @@ fn animate(
     Ok(())
 }
 
-/// Binds the geometry `geometry` of a mesh to the skeleton: a cluster for every joint, also if no point follows it.
+/// Binds the geometry `geometry` of a mesh to the skeleton: a cluster for every joint, even if it has no points.
 pub(super) fn write_skin(
     file: &mut FbxFile,
     name: &str,
@@ -262,11 +260,11 @@ pub(super) fn write_skin(
     rig: &Rig,
     skeleton: &Skeleton,
 ) -> Result<(), Error> {
-    refuse_negative(rig)?;
+    reject_negative(rig)?;
     let skin = file.id();
     let node = object("Deformer", skin, name, "Deformer", "Skin");
     let parts = [Node::of("Version", 101), Node::of("Link_DeformAcuracy", 50.0), Node::of("SkinningType", "Linear")];
-    // Flexible bones are siblings; the tree that they had is kept for our own reader.
+    // Flexible bones are written as siblings; their hierarchy is stored for the reader of dermis.
     let mark = skeleton.flexible.then(|| {
         let parent = |joint: &Joint| joint.parent.map_or_else(|| "-1".to_owned(), |parent| parent.to_string());
         let parents: Vec<String> = rig.joints().iter().map(parent).collect();
@@ -323,7 +321,7 @@ fn matrix(transform: DAffine3) -> Vec<f64> {
     DMat4::from(transform).to_cols_array().to_vec()
 }
 
-fn refuse_negative(rig: &Rig) -> Result<(), Error> {
+fn reject_negative(rig: &Rig) -> Result<(), Error> {
     let rows = rig.weights().rows().enumerate();
     let mut entries = rows.flat_map(|(point, row)| row.map(move |(joint, weight)| (point, joint, weight)));
     let Some((point, joint, weight)) = entries.find(|(_, _, weight)| *weight < NEGATIVE) else {

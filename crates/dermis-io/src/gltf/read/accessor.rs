@@ -1,8 +1,8 @@
 //! Accessors: typed views of the file's bytes (glTF 2.0, §3.6.2), decoded to floats or indices.
 //!
-//! All component types, normalized or not, any stride, sparse substitution, and accessors without a buffer view,
-//! which are zeros. Every range is checked against the bytes that are there before anything is allocated. Tightly
-//! packed floats are borrowed, so that hundreds of morph targets are read at memory speed.
+//! All component types, normalized or not, any stride, sparse substitution, and accessors without a buffer view, which
+//! are zeros. Every range is checked against the available bytes before anything is allocated. Tightly packed floats
+//! are borrowed, so that hundreds of morph targets are read at memory speed.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::gltf::schema::{Accessor, Sparse};
 
 /// Numbers borrowed from the file if it stores them as f32, otherwise decoded.
-pub(super) type Floats<'a> = Cow<'a, [f32]>;
+pub(in crate::gltf) type Floats<'a> = Cow<'a, [f32]>;
 
 /// A component type by its `OpenGL` number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +35,7 @@ impl Component {
             5123 => Self::U16,
             5125 => Self::U32,
             5126 => Self::F32,
-            _ => return Err(Error::malformed(format!("{number} is not a component type of glTF"))),
+            _ => return Err(Error::malformed(format!("{number} is not a glTF component type"))),
         })
     }
 
@@ -81,7 +81,7 @@ impl Component {
 }
 
 /// The number of components of an accessor's type.
-pub(super) fn width(shape: &str) -> Result<usize, Error> {
+pub(in crate::gltf) fn width(shape: &str) -> Result<usize, Error> {
     Ok(match shape {
         "SCALAR" => 1,
         "VEC2" => 2,
@@ -89,7 +89,7 @@ pub(super) fn width(shape: &str) -> Result<usize, Error> {
         "VEC4" | "MAT2" => 4,
         "MAT3" => 9,
         "MAT4" => 16,
-        _ => return Err(Error::malformed(format!("'{shape}' is not an accessor type of glTF"))),
+        _ => return Err(Error::malformed(format!("'{shape}' is not a glTF accessor type"))),
     })
 }
 
@@ -130,13 +130,13 @@ impl<'a> Elements<'a> {
 
 impl Document<'_> {
     /// Description of an accessor in the file.
-    pub(super) fn accessor(&self, index: usize) -> Result<&Accessor, Error> {
+    pub(in crate::gltf) fn accessor(&self, index: usize) -> Result<&Accessor, Error> {
         let count = self.root.accessors.len();
         self.root.accessors.get(index).ok_or_else(|| missing("accessor", index, count))
     }
 
     /// The numbers of an accessor whose elements have `expected` components; all are finite.
-    pub(super) fn floats(&self, index: usize, expected: usize) -> Result<Floats<'_>, Error> {
+    pub(in crate::gltf) fn floats(&self, index: usize, expected: usize) -> Result<Floats<'_>, Error> {
         let floats = self.floats_unchecked(index, expected)?;
         match floats.iter().position(|number| !number.is_finite()) {
             None => Ok(floats),
@@ -145,14 +145,14 @@ impl Document<'_> {
         }
     }
 
-    /// As [`Document::floats`], for callers that look at every number themselves.
+    /// Like [`Document::floats`], for callers that check every number themselves.
     pub(super) fn floats_unchecked(&self, index: usize, expected: usize) -> Result<Floats<'_>, Error> {
         let accessor = self.accessor(index)?;
         self.decode_floats(accessor, expected).map_err(|error| error.at(format!("accessors[{index}]")))
     }
 
     /// The numbers of an accessor of indices.
-    pub(super) fn indices(&self, index: usize) -> Result<Vec<u32>, Error> {
+    pub(in crate::gltf) fn indices(&self, index: usize) -> Result<Vec<u32>, Error> {
         let accessor = self.accessor(index)?;
         self.decode_indices(accessor).map_err(|error| error.at(format!("accessors[{index}]")))
     }
@@ -166,7 +166,7 @@ impl Document<'_> {
                 Ok(Values::U16(self.indices(index)?.into_iter().map(|value| value as u16).collect()))
             }
             _ => {
-                // Many may name one accessor.
+                // Several properties can refer to one accessor.
                 self.take("numbers", accessor.count, 4)?;
                 Ok(Values::F32(self.floats(index, 1)?.into_owned()))
             }
@@ -177,11 +177,11 @@ impl Document<'_> {
         let component = Component::new(accessor.component_type)?;
         let found = width(&accessor.shape)?;
         if found != expected {
-            return Err(Error::malformed(format!("elements have {found} components; {expected} are needed")));
+            return Err(Error::malformed(format!("elements have {found} components; {expected} are required")));
         }
-        // The columns of small-integer matrices are padded; nothing that we read has them.
+        // The columns of small-integer matrices are padded; no supported property uses such matrices.
         if accessor.shape.starts_with("MAT") && component != Component::F32 {
-            return Err(Error::unsupported("matrices of integers are not read"));
+            return Err(Error::unsupported("matrices of integers are not supported"));
         }
         let floats = if let Some(elements) = self.elements(accessor, component, expected)? {
             self.floats_of(&elements, accessor, component)?
@@ -227,7 +227,7 @@ impl Document<'_> {
         Ok(Cow::Owned(floats))
     }
 
-    /// Replaces the elements that a sparse accessor names (§3.6.2.3).
+    /// Replaces the elements that a sparse accessor lists (§3.6.2.3).
     fn substituted(
         &self,
         mut floats: Vec<f32>,
@@ -278,7 +278,7 @@ impl Document<'_> {
         Ok(indices)
     }
 
-    /// The places and the values of a sparse accessor whose elements have `size` bytes.
+    /// Indices and values of a sparse accessor whose elements have `size` bytes.
     fn sparse_elements(&self, sparse: &Sparse, size: usize) -> Result<(Elements<'_>, Elements<'_>), Error> {
         let index_size = Component::new(sparse.indices.component_type)?.bytes();
         let (indices, values) = (&sparse.indices, &sparse.values);

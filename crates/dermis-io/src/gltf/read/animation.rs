@@ -1,7 +1,7 @@
 //! Animations: key times and values, sampled frame by frame (glTF 2.0, §3.11 and appendix C).
 //!
 //! Translations, scales and morph weights are interpolated linearly, rotations along the shorter great arc; `STEP`
-//! holds the earlier key, `CUBICSPLINE` is the Hermite spline of the stored tangents, rotations normalized after it.
+//! keeps the earlier key, `CUBICSPLINE` is the Hermite spline of the stored tangents, rotations normalized after it.
 //! Joint transforms are composed in f64.
 
 use std::cell::RefCell;
@@ -52,7 +52,7 @@ pub(super) struct Animation<'a> {
     pub name: String,
     pub times: FrameTimes,
     tracks: BTreeMap<(usize, Property), Track<'a>>,
-    /// True if each node moves: it or a node above it is animated.
+    /// For each node, whether it or a node above it is animated.
     moves: Vec<bool>,
 }
 
@@ -69,7 +69,7 @@ pub(super) fn read_animations<'a>(
         animations.extend(read.map_err(|error| error.at(format!("animations[{index}]")))?);
     }
     if animations.iter().any(|animation| animation.times.assumed) {
-        document.note(Note::new("the keys lie on no common grid; animations are sampled at 24 frames per second"));
+        document.note(Note::new("the keys are not evenly spaced; animations are sampled at 24 frames per second"));
     }
     Ok(animations)
 }
@@ -94,7 +94,7 @@ impl<'a> Curves<'a> {
     fn keys(&self, accessor: usize) -> Result<Rc<Floats<'a>>, Error> {
         let keys = self.get(accessor)?;
         if keys.is_empty() || !keys.is_sorted() {
-            return Err(Error::malformed("key times do not ascend").at(format!("accessors[{accessor}]")));
+            return Err(Error::malformed("key times are not ascending").at(format!("accessors[{accessor}]")));
         }
         Ok(keys)
     }
@@ -157,7 +157,7 @@ fn read_track<'a>(
         None | Some("LINEAR") => Interpolation::Linear,
         Some("STEP") => Interpolation::Step,
         Some("CUBICSPLINE") => Interpolation::CubicSpline,
-        Some(other) => return Err(Error::unsupported(format!("the interpolation '{other}' is not known"))),
+        Some(other) => return Err(Error::unsupported(format!("unknown interpolation '{other}'"))),
     };
     let (keys, values) = (curves.keys(sampler.input)?, curves.get(sampler.output)?);
     let per_key = if interpolation == Interpolation::CubicSpline { 3 } else { 1 };
@@ -168,13 +168,13 @@ fn read_track<'a>(
     };
     if values.len() != keys.len() * per_key * width {
         let (found, keys) = (values.len(), keys.len());
-        return Err(Error::malformed(format!("{found} numbers do not fit {keys} keys"))
+        return Err(Error::malformed(format!("{found} values do not match {keys} keys"))
             .at(format!("accessors[{}]", sampler.output)));
     }
     Ok(Track { property, interpolation, keys, values, width })
 }
 
-/// Exact frame times recorded by our writer, if they agree with the keys.
+/// Exact frame times stored by the writer of dermis, if they agree with the keys.
 fn marked_times(animation: &schema::Animation, keys: &[f32], options: &ReadOptions) -> Option<FrameTimes> {
     let mark = animation.extras.dermis.as_ref()?;
     let rate_hz = mark.frame_rate_hz.filter(|rate| rate.is_finite() && *rate > 0.0)?;
@@ -183,12 +183,17 @@ fn marked_times(animation: &schema::Animation, keys: &[f32], options: &ReadOptio
     if options.frame_rate_hz.is_some_and(|wanted| wanted != rate_hz) {
         return None;
     }
-    // Times that f32 cannot hold (negative ones, which glTF forbids, and very late ones) are written from 0.
+    // Times that f32 cannot represent (negative times, which glTF forbids, and very late ones) are written from 0.
     let start_fits = first == 0.0 || first == start_seconds as f32;
     const TOLERANCE_FRAMES: f64 = 0.05;
     // Some bones have keys half-way between frames as well.
     let frames = || keys.iter().map(|&key| f64::from(key - first) * rate_hz);
     let is_whole = |number: f64| (number - number.round()).abs() < TOLERANCE_FRAMES;
+    if let Some(count) = mark.frame_count.filter(|&count| count > 0) {
+        let ends = frames().next_back().is_some_and(|last| (last - (count - 1) as f64).abs() < TOLERANCE_FRAMES);
+        let bears_out = start_fits && ends && frames().all(|frame| is_whole(2.0 * frame));
+        return bears_out.then_some(FrameTimes { start_seconds, rate_hz, count, assumed: false });
+    }
     let whole: Vec<f64> = frames().filter(|&frame| is_whole(frame)).collect();
     let complete = whole.iter().enumerate().all(|(number, frame)| (frame - number as f64).abs() < TOLERANCE_FRAMES);
     let bears_out = start_fits && complete && frames().all(|frame| is_whole(2.0 * frame));
@@ -207,7 +212,7 @@ fn moving_nodes(tree: &NodeTree, tracks: &BTreeMap<(usize, Property), Track<'_>>
 }
 
 impl Animation<'_> {
-    /// Returns whether the animation moves `node`, itself or by a node above it.
+    /// Returns whether the animation moves `node` or a node above it.
     pub(super) fn moves(&self, node: usize) -> bool {
         self.moves[node]
     }
@@ -246,7 +251,7 @@ impl Animation<'_> {
         Ok(Some(weights))
     }
 
-    /// Returns whether the animation gives each of the targets of `node` a frame.
+    /// Returns whether each target of `node` corresponds to a frame of the animation.
     pub(super) fn plays_frames(&self, node: usize) -> bool {
         self.tracks.get(&(node, Property::Weights)).is_some_and(|track| self.is_one_hot(node, track.width))
     }
@@ -293,7 +298,7 @@ impl Animation<'_> {
 struct Moving<'a> {
     /// Parents first: node, index of its parent in this list, its tracks.
     nodes: Vec<(usize, Option<usize>, Vec<&'a Track<'a>>)>,
-    /// The index in `nodes` of each node asked for; `None` if it does not move.
+    /// Index in `nodes` of each requested node; `None` if it does not move.
     slots: Vec<Option<usize>>,
 }
 
@@ -384,7 +389,7 @@ impl Track<'_> {
         }
     }
 
-    /// Appendix C.4: a key holds its in-tangent, its value and its out-tangent.
+    /// Appendix C.4: a key consists of its in-tangent, its value and its out-tangent.
     fn spline(&self, before: usize, t: f64, step: f64, out: &mut [f64]) {
         let (t2, t3) = (t * t, t * t * t);
         for (component, out) in out.iter_mut().enumerate() {

@@ -23,7 +23,7 @@ fn read_deformer(document: &Document<'_>, item: &Map<String, Value>) -> Result<D
     if let Some(Value::Object(accessors)) = item.remove("buffers") {
         for (name, accessor) in accessors {
             let Some(accessor) = accessor.as_u64() else {
-                return Err(Error::malformed(format!("the buffer '{name}' names no accessor")));
+                return Err(Error::malformed(format!("the buffer '{name}' has no accessor")));
             };
             buffers.insert(name, document.values(accessor as usize)?);
         }

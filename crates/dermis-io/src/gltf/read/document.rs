@@ -1,4 +1,4 @@
-//! A glTF file in memory: its JSON, its buffers, and what the reader may still allocate.
+//! A glTF file in memory: its JSON, its buffers, and the remaining memory budget of the reader.
 //!
 //! A `.glb` is a 12-byte header and chunks, the first of them the JSON, the second the first buffer (glTF 2.0, §4.4).
 //! Compressed buffer views are decoded once, when the file is opened.
@@ -22,7 +22,7 @@ const JSON_CHUNK: u32 = 0x4E4F_534A;
 const BINARY_CHUNK: u32 = 0x004E_4942;
 
 /// An open file.
-pub(super) struct Document<'a> {
+pub(in crate::gltf) struct Document<'a> {
     pub root: Root,
     buffers: Vec<Bytes<'a>>,
     /// The contents of the views that were compressed.
@@ -40,14 +40,14 @@ enum Bytes<'a> {
 }
 
 impl<'a> Document<'a> {
-    /// Opens the file `bytes` and those of its `neighbours` that it names.
-    pub(super) fn open(bytes: &'a [u8], neighbours: Option<&'a Neighbours>) -> Result<Self, Error> {
+    /// Opens the file `bytes` and those of its `neighbours` that it references.
+    pub(in crate::gltf) fn open(bytes: &'a [u8], neighbours: Option<&'a Neighbours>) -> Result<Self, Error> {
         let (json, binary) = split_container(bytes)?;
         let mut root: Root = serde_json::from_slice(json).map_err(|error| {
             let not_gltf = || Error::malformed(format!("the file's JSON is not glTF: {error}"));
             older_version(json).map_or_else(not_gltf, |version| unsupported_version(&version))
         })?;
-        // By its index in the file, so that the parts of one animation in several objects have one name.
+        // Named by its index in the file, so that the parts of one animation in several objects have the same name.
         for (index, animation) in root.animations.iter_mut().enumerate().filter(|(_, found)| found.name.is_empty()) {
             animation.name = clip_name(index);
         }
@@ -79,7 +79,7 @@ impl<'a> Document<'a> {
     }
 
     /// The contents of a buffer view.
-    pub(super) fn view(&self, index: usize) -> Result<&[u8], Error> {
+    pub(in crate::gltf) fn view(&self, index: usize) -> Result<&[u8], Error> {
         if let Some(bytes) = self.decompressed.get(&index) {
             return Ok(bytes.as_bytes());
         }
@@ -100,7 +100,7 @@ impl<'a> Document<'a> {
             Some(Bytes::Borrowed(bytes)) => bytes,
             Some(Bytes::Owned(bytes)) => bytes,
             Some(Bytes::Absent) => {
-                return Err(Error::malformed(format!("buffer {buffer} names no data and has none in the file")));
+                return Err(Error::malformed(format!("buffer {buffer} has neither a URI nor data in the file")));
             }
             None => return Err(missing("buffer", buffer, self.buffers.len())),
         };
@@ -119,9 +119,9 @@ impl<'a> Document<'a> {
     }
 }
 
-/// The error for an index that is out of range.
+/// Error of an index that is out of range.
 pub(super) fn missing(kind: &str, index: usize, count: usize) -> Error {
-    Error::malformed(format!("the file names {kind} {index}, but has only {count}"))
+    Error::malformed(format!("the file refers to {kind} {index}, but has only {count}"))
 }
 
 /// The JSON of a `.gltf` or `.glb`, and the binary chunk of the latter.
@@ -173,14 +173,14 @@ fn check_version(root: &Root) -> Result<(), Error> {
 
 fn unsupported_version(version: &str) -> Error {
     let message = if version.is_empty() {
-        "the file states no version of glTF; only glTF 2.0 is read".to_owned()
+        "the file does not state its glTF version; only glTF 2.0 is supported".to_owned()
     } else {
-        format!("this is glTF {version}; only glTF 2.0 is read")
+        format!("this is glTF {version}; only glTF 2.0 is supported")
     };
     Error::unsupported(message).with_hint("convert or export it again as glTF 2.0")
 }
 
-/// The version of a file whose JSON has the form of glTF 1.0: its lists are objects, and it may state no version.
+/// Version of a file whose JSON has the form of glTF 1.0: its lists are objects, and the version can be missing.
 fn older_version(json: &[u8]) -> Option<String> {
     let root: serde_json::Value = serde_json::from_slice(json).ok()?;
     let of_older = ["accessors", "bufferViews", "meshes", "nodes"].iter().any(|list| root[*list].is_object());
@@ -192,7 +192,7 @@ fn older_version(json: &[u8]) -> Option<String> {
     (of_older && !version.starts_with('2')).then_some(version)
 }
 
-/// The buffers, and how many bytes of them lie in other files.
+/// The buffers, and the number of their bytes that are in other files.
 fn load_buffers<'a>(
     root: &Root,
     binary: Option<&'a [u8]>,

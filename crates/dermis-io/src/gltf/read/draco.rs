@@ -12,12 +12,12 @@ use super::document::Document;
 use crate::error::Error;
 use crate::gltf::schema::{Draco, Primitive};
 
-/// Maximum count of a mesh; the decoder allocates by the counts that the stream states.
+/// Maximum count of a mesh; the decoder allocates according to the counts in the stream.
 #[cfg(feature = "draco")]
 const MAX_BYTES_PER_BYTE: u64 = 1032;
 #[cfg(feature = "draco")]
 const FLOOR_BYTES: u64 = 64 << 20;
-/// Memory that the decoder uses beside the attributes: corner tables, traversal orders, and the point maps.
+/// Memory that the decoder uses in addition to the attributes: corner tables, traversal orders, and the point maps.
 #[cfg(feature = "draco")]
 const WORK_BYTES_PER_FACE: u64 = 128;
 
@@ -29,13 +29,13 @@ pub(super) struct DracoPrimitive {
 }
 
 impl DracoPrimitive {
-    /// Numbers of an attribute, if the stream has it.
+    /// Values of an attribute, if the stream contains it.
     pub(super) fn attribute(&self, name: &str) -> Option<Floats<'_>> {
         self.attributes.get(name).map(|values| Floats::Borrowed(values))
     }
 }
 
-/// The error that this build has no decoder.
+/// Error of a build without the decoder.
 #[cfg(not(feature = "draco"))]
 pub(super) fn decompress(_: &Document<'_>, _: &Primitive, _: &Draco) -> Result<DracoPrimitive, Error> {
     Err(Error::unsupported("this build of dermis does not read Draco compression")
@@ -71,7 +71,7 @@ pub(super) fn decompress(
         let components = width(&accessor.shape)?;
         let attribute = mesh
             .attribute_by_unique_id(id)
-            .ok_or_else(|| Error::malformed(format!("the Draco data have no attribute {id} for {name}")))?;
+            .ok_or_else(|| Error::malformed(format!("the Draco data has no attribute {id} for {name}")))?;
         document.take("Draco attributes", point_count, 4 * components)?;
         let mut values = attribute.read_f32s(point_count, components);
         let divisor = normalization(accessor)?;

@@ -1,18 +1,18 @@
-//! The frame rate behind the key times of an animation.
+//! Frame rate that the key times of an animation imply.
 //!
 //! glTF stores times, not frames. If all keys are on a grid `start + k / f`, the smallest such f is assumed to be the
 //! rate at which the animation was made, so that every key is a frame and no frame is redundant. If f is below 10, the
-//! keys were set by hand and are meant to be interpolated: the smallest multiple of f that reaches 10 is then used.
+//! keys were probably set by hand and should be interpolated: the smallest multiple of f that reaches 10 is then used.
 
 use dermis_mesh::sequence::DEFAULT_FRAME_RATE_HZ;
 
-/// Rates that are not whole numbers but in use.
+/// Common rates that are not whole numbers.
 const BROADCAST_RATES_HZ: [f64; 3] = [24_000.0 / 1001.0, 30_000.0 / 1001.0, 60_000.0 / 1001.0];
 const HIGHEST_RATE_HZ: u32 = 240;
 const LOWEST_RATE_HZ: f64 = 10.0;
 /// Distance of a key from the grid, in frames, beyond what the rounding of times to f32 explains.
 const TOLERANCE_FRAMES: f64 = 5e-4;
-/// Largest tolerance: if f32 is so coarse that more were needed, every grid would fit.
+/// Maximum tolerance: with a larger one, any grid would match.
 const MAX_TOLERANCE_FRAMES: f64 = 0.02;
 
 /// Times of frames: frame k is at `start_seconds + k / rate_hz`.
@@ -21,7 +21,7 @@ pub(super) struct FrameTimes {
     pub start_seconds: f64,
     pub rate_hz: f64,
     pub count: usize,
-    /// The rate is the default because nothing else is known.
+    /// True if the rate is the default because none could be determined.
     pub assumed: bool,
 }
 
@@ -31,7 +31,7 @@ impl FrameTimes {
         self.start_seconds + frame as f64 / self.rate_hz
     }
 
-    /// Two times that are nearer than this are the same.
+    /// Distance below which two times are considered equal.
     pub(super) fn tolerance_seconds(&self) -> f64 {
         TOLERANCE_FRAMES / self.rate_hz + rounding_seconds(self.seconds(self.count))
     }
@@ -48,7 +48,7 @@ pub(super) fn frame_times(keys: &[f32], wanted_hz: Option<f64>) -> FrameTimes {
         count: (last_frame as usize).saturating_add(1),
         assumed,
     };
-    // The last key may lie before its frame by the rounding of its time.
+    // The last key can be slightly before its frame because its time is rounded.
     let last_frame = |rate_hz: f64| {
         let slack = 1e-6 + (rounding_seconds(end) * rate_hz).min(MAX_TOLERANCE_FRAMES);
         (length * rate_hz + slack).floor()
@@ -60,7 +60,7 @@ pub(super) fn frame_times(keys: &[f32], wanted_hz: Option<f64>) -> FrameTimes {
     }
 }
 
-/// The lowest rate on whose grid all keys lie.
+/// The lowest rate whose grid contains all keys.
 fn grid_rate(keys: &[f32]) -> Option<f64> {
     let start = f64::from(*keys.first()?);
     let end = f64::from(*keys.last()?);
@@ -79,7 +79,7 @@ fn grid_rate(keys: &[f32]) -> Option<f64> {
     Some(rate * (LOWEST_RATE_HZ / rate).ceil().max(1.0))
 }
 
-/// Difference of two times near `seconds` by being stored as f32.
+/// Rounding error of times near `seconds` that are stored as f32.
 fn rounding_seconds(seconds: f64) -> f64 {
     2.0 * f64::from(f32::EPSILON) * seconds.abs()
 }

@@ -1,4 +1,4 @@
-//! The vertices and triangles of a glTF mesh: all of its primitives joined into one shape.
+//! Vertices and triangles of a glTF mesh: all of its primitives merged into one shape.
 //!
 //! Primitives that refer to the same attributes share their vertices, as they do in the file. Triangles, strips and
 //! fans become triangles; points and lines are skipped. An attribute that only some primitives have is padded if it has
@@ -62,7 +62,7 @@ struct Block<'a> {
     first: u32,
 }
 
-/// The blocks of a mesh, found by what they hold.
+/// The blocks of a mesh, by their contents.
 #[derive(Default)]
 struct Blocks<'a> {
     blocks: Vec<Block<'a>>,
@@ -165,7 +165,7 @@ fn read_triangles<'a>(
     Ok(blocks.blocks)
 }
 
-/// The block whose vertices `primitive` uses: one that is there already, or a new one.
+/// The block whose vertices `primitive` uses: an existing one, or a new one.
 fn block_of<'a, 'b>(
     document: &Document<'_>,
     primitive: &'a Primitive,
@@ -197,7 +197,7 @@ fn new_block<'a>(document: &Document<'_>, primitive: &'a Primitive, first: usize
     document.take("vertices", count, size_of::<Vec3>())?;
     let total = first.saturating_add(count);
     if u32::try_from(total).is_err() {
-        return Err(Error::unsupported(format!("{total} vertices are more than 32-bit indices can name")));
+        return Err(Error::unsupported(format!("{total} vertices exceed the range of 32-bit indices")));
     }
     Ok(Block { primitive, draco, count, first: first as u32 })
 }
@@ -206,7 +206,7 @@ fn new_block<'a>(document: &Document<'_>, primitive: &'a Primitive, first: usize
 fn cut_triangles(mode: u32, corners: &[u32], block: &Block<'_>, out: &mut Vec<[u32; 3]>) -> Result<(), Error> {
     if let Some(at) = corners.iter().position(|&corner| corner as usize >= block.count) {
         return Err(Error::malformed(format!(
-            "index {at} names vertex {}, but there are only {}",
+            "index {at} refers to vertex {}, but there are only {}",
             corners[at], block.count
         )));
     }
@@ -218,11 +218,11 @@ fn cut_triangles(mode: u32, corners: &[u32], block: &Block<'_>, out: &mut Vec<[u
             let (triangles, rest) = corners.as_chunks::<3>();
             if !rest.is_empty() {
                 let count = corners.len();
-                return Err(Error::malformed(format!("{count} corners do not make whole triangles")));
+                return Err(Error::malformed(format!("the number of corners, {count}, is not a multiple of 3")));
             }
             triangles.iter().copied().for_each(push);
         }
-        // Strips repeat corners to jump; those triangles are not meant to be seen.
+        // Strips repeat corners to jump; such degenerate triangles are not visible.
         STRIP => {
             let turned = |(at, window): (usize, &[u32])| match at % 2 {
                 0 => [window[0], window[1], window[2]],
@@ -234,7 +234,7 @@ fn cut_triangles(mode: u32, corners: &[u32], block: &Block<'_>, out: &mut Vec<[u
             let spokes = corners.iter().skip(1).zip(corners.iter().skip(2));
             spokes.map(|(&b, &c)| [b, c, corners[0]]).filter(proper).for_each(&mut push);
         }
-        _ => return Err(Error::malformed(format!("{mode} is not a mode of primitives"))),
+        _ => return Err(Error::malformed(format!("{mode} is not a primitive mode"))),
     }
     Ok(())
 }
@@ -298,7 +298,7 @@ impl Merge<'_, '_> {
         Ok(merged)
     }
 
-    /// `NAME_0`, `NAME_1`, … as far as any primitive has them.
+    /// `NAME_0`, `NAME_1`, … up to the last that any primitive has.
     fn sets<T>(&self, name: &str, read: impl Fn(&Self, &str) -> Result<Vec<T>, Error>) -> Result<Vec<Vec<T>>, Error> {
         let names = (0..).map(|set| format!("{name}_{set}")).take_while(|name| self.has(name)).take(MAX_SETS);
         names.map(|name| read(self, &name)).collect()
@@ -381,7 +381,7 @@ fn target_offsets<'a>(
             return Ok(offsets);
         }
         let (found, expected) = (offsets.len() / 3, block.count);
-        Err(Error::malformed(format!("morph target {target} has {found} elements for {expected} vertices")))
+        Err(Error::malformed(format!("morph target {target} has {found} elements, but there are {expected} vertices")))
     };
     if let [block] = blocks {
         return offsets(block);
@@ -407,10 +407,10 @@ fn clear_unused_joints(influences: &mut [[Vec<[f32; 4]>; 2]]) {
     }
 }
 
-/// The points that our writer has marked; `None` if they are invalid.
+/// Point indices stored by the writer of dermis; `None` if they are invalid.
 fn marked_points(marks: &[f32]) -> Option<Weld> {
     const NONE: u32 = u32::MAX;
-    // Floats count exactly up to 2²⁴, and there are no more points than vertices.
+    // Floats represent integers exactly up to 2²⁴, and there are no more points than vertices.
     let whole = |mark: f32| (mark >= 0.0 && mark < marks.len() as f32 && mark.fract() == 0.0).then_some(mark as u32);
     let vertex_points: Vec<u32> = marks.iter().map(|&mark| whole(mark)).collect::<Option<_>>()?;
     let count = vertex_points.iter().max()? + 1;
@@ -421,7 +421,7 @@ fn marked_points(marks: &[f32]) -> Option<Weld> {
     (!point_vertices.contains(&NONE)).then_some(Weld { vertex_points, point_vertices })
 }
 
-/// Vertices that lie together and move together are one point.
+/// Vertices with equal positions and equal motion are one point.
 fn weld_vertices(geometry: &Geometry<'_>) -> Weld {
     let mut columns = vec![Column { values: bytemuck::cast_slice(&geometry.positions), width: 3 }];
     for set in geometry.influences.iter().flatten() {

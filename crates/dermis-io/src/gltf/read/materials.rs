@@ -1,4 +1,4 @@
-//! Materials, textures and images. Images are passed on without decoding.
+//! Materials, textures and images. Images are kept without decoding.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -61,7 +61,7 @@ impl<'a> Materials<'a> {
         let texture =
             root.textures.get(usage.index).ok_or_else(|| missing("texture", usage.index, root.textures.len()))?;
         let Some(source) = texture.image() else {
-            let message = "the texture is skipped: it has no image, or one of an unknown extension";
+            let message = "the texture is skipped: it has no image, or an image of an unknown type";
             self.document.note(Note::at(format!("textures[{}]", usage.index), message));
             return Ok(None);
         };

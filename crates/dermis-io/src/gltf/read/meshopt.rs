@@ -1,8 +1,8 @@
 //! `EXT_meshopt_compression` (and its successor `KHR_meshopt_compression`): buffer views that are compressed.
 //!
-//! A compressed view names bytes in another buffer, the number and size of its elements, how they were encoded and
-//! which filter made them compressible; meshoptimizer undoes both. The decoder is made for untrusted input: it checks
-//! every read against the encoded size and fails cleanly.
+//! A compressed view specifies bytes in another buffer, the number and size of its elements, their encoding and a
+//! filter; meshoptimizer inverts both. The decoder is designed for untrusted input: it checks every read against the
+//! encoded size and fails cleanly.
 
 #![allow(unsafe_code, reason = "the decoders with a choice of element size and the filters have only a C interface")]
 
@@ -54,7 +54,7 @@ fn decompress(document: &Document<'_>, compression: &Meshopt) -> Result<Decompre
         "TRIANGLES" if matches!(stride, 2 | 4) && count.is_multiple_of(3) => ffi::meshopt_decodeIndexBuffer,
         "INDICES" if matches!(stride, 2 | 4) => ffi::meshopt_decodeIndexSequence,
         "ATTRIBUTES" | "TRIANGLES" | "INDICES" => return Err(misfit("mode")),
-        mode => return Err(Error::unsupported(format!("the mode '{mode}' is not known"))),
+        mode => return Err(Error::unsupported(format!("unknown mode '{mode}'"))),
     };
     let filter: Option<Filter> = match compression.filter.as_deref().unwrap_or("NONE") {
         "NONE" => None,
@@ -63,11 +63,11 @@ fn decompress(document: &Document<'_>, compression: &Meshopt) -> Result<Decompre
         "EXPONENTIAL" if stride.is_multiple_of(4) => Some(ffi::meshopt_decodeFilterExp),
         "COLOR" if matches!(stride, 4 | 8) => Some(ffi::meshopt_decodeFilterColor),
         "OCTAHEDRAL" | "QUATERNION" | "EXPONENTIAL" | "COLOR" => return Err(misfit("filter")),
-        name => return Err(Error::unsupported(format!("the filter '{name}' is not known"))),
+        name => return Err(Error::unsupported(format!("unknown filter '{name}'"))),
     };
     let mut decompressed = Decompressed::zeroed(count * stride);
     if !decode(&mut decompressed, encoded, stride, decoder) {
-        return Err(Error::malformed("the compressed data are damaged"));
+        return Err(Error::malformed("the compressed data is corrupt"));
     }
     if let Some(filter) = filter {
         apply(&mut decompressed, stride, filter);
@@ -76,7 +76,7 @@ fn decompress(document: &Document<'_>, compression: &Meshopt) -> Result<Decompre
 }
 
 fn misfit(what: &str) -> Error {
-    Error::malformed(format!("the size or number of elements does not fit the {what}"))
+    Error::malformed(format!("the size or number of elements does not match the {what}"))
 }
 
 type Decoder = unsafe extern "C" fn(*mut c_void, usize, usize, *const u8, usize) -> c_int;
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn vertices_come_back_and_truncated_ones_are_refused() {
+    fn vertices_come_back_and_truncated_ones_are_rejected() {
         let vertices: Vec<[u8; 8]> = (0..100u8).map(|i| [i, 2, 3, i / 2, 5, 6, i, 8]).collect();
         let encoded = ::meshopt::encode_vertex_buffer(&vertices).unwrap();
         let whole = decoded(100, 8, &encoded, ffi::meshopt_decodeVertexBuffer).unwrap();

@@ -21,7 +21,8 @@ use std::collections::BTreeSet;
 
 use dermis_mesh::{Note, Scene};
 
-use self::document::Document;
+pub(super) use self::accessor::width;
+pub(super) use self::document::Document;
 use self::nodes::NodeTree;
 use self::object::Builder;
 use crate::error::Error;
@@ -41,16 +42,16 @@ const READ: [&str; 10] = [
     "EXT_texture_avif",
     "MSFT_texture_dds",
 ];
-/// Beginnings of the names of extensions that concern appearance alone; their contents are skipped.
+/// Prefixes of extensions that affect only the appearance; their contents are skipped.
 const APPEARANCE: [&str; 7] =
     ["KHR_materials_", "KHR_texture_", "EXT_texture_", "MSFT_texture_dds", "KHR_lights_", "EXT_lights_", "KHR_xmp"];
 /// Extensions that add shapes or motion, which are skipped.
 const LEFT_OUT: [(&str, &str); 2] = [
     ("EXT_mesh_gpu_instancing", "instances are skipped"),
-    ("KHR_animation_pointer", "animations of anything but nodes are skipped"),
+    ("KHR_animation_pointer", "only animations of nodes are supported; others are skipped"),
 ];
 
-/// Reads the file `bytes` and those of its `neighbours` that it names.
+/// Reads the file `bytes` and those of its `neighbours` that it references.
 pub(super) fn read_scene(bytes: &[u8], neighbours: Option<&Neighbours>, options: &ReadOptions) -> Result<Scene, Error> {
     if let Some(rate) = options.frame_rate_hz.filter(|rate| !(rate.is_finite() && *rate > 0.0)) {
         return Err(dermis_mesh::RigError::FrameRate(rate).into());
@@ -78,6 +79,11 @@ pub(super) fn read_scene(bytes: &[u8], neighbours: Option<&Neighbours>, options:
     Ok(scene)
 }
 
+/// The mesh of each node of the scene that has one, in the order in which the objects are read.
+pub(super) fn scene_meshes(root: &super::schema::Root) -> Result<Vec<usize>, Error> {
+    Ok(NodeTree::new(root)?.scene.iter().filter_map(|&node| root.nodes[node].mesh).collect())
+}
+
 fn check_extensions(document: &Document<'_>) -> Result<(), Error> {
     let appearance = |name: &str| APPEARANCE.iter().any(|start| name.starts_with(start));
     let unknown: Vec<&str> = document
@@ -89,7 +95,7 @@ fn check_extensions(document: &Document<'_>) -> Result<(), Error> {
         .collect();
     if !unknown.is_empty() {
         let names = unknown.join(", ");
-        return Err(Error::unsupported(format!("the file requires extensions that are not read: {names}"))
+        return Err(Error::unsupported(format!("the file requires extensions that are not supported: {names}"))
             .with_hint("export it again without them"));
     }
     for name in &document.root.extensions_used {
@@ -103,7 +109,7 @@ fn check_extensions(document: &Document<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Drops the nodes that are hidden, themselves or by a node above them, from the scene.
+/// Drops nodes that are hidden, or below a hidden node, from the scene.
 fn skip_hidden(document: &Document<'_>, tree: &mut NodeTree) {
     let nodes = &document.root.nodes;
     let mut hidden = vec![false; nodes.len()];

@@ -1,7 +1,7 @@
 //! The node tree: parents, children, and the transforms of nodes when nothing is animated.
 //!
-//! The specification requires a forest; a file that makes a node the child of two others or of itself is refused. All
-//! walks are loops, so a chain of a million nodes is no deeper than any other.
+//! The specification requires a forest; a file in which a node is the child of two nodes or of itself is rejected.
+//! Traversals do not recurse, so long chains of nodes cannot overflow the stack.
 
 use dermis_mesh::{Units, UpAxis};
 use glam::{DAffine3, DMat4, DQuat, DVec3};
@@ -14,7 +14,7 @@ use crate::gltf::units;
 /// glTF's own units.
 const METRES_Y_UP: Units = Units { metres_per_unit: Some(1.0), up_axis: Some(UpAxis::Y) };
 
-/// Transform of a node in its parent: as the parts that an animation replaces, and exactly.
+/// Transform of a node relative to its parent: as the components that an animation replaces, and as an exact matrix.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Local {
     pub translation: DVec3,
@@ -44,7 +44,7 @@ impl Local {
     }
 }
 
-/// The rotation nearest to four numbers that should be a unit quaternion; none if they are all zero.
+/// The rotation nearest to four numbers that should be a unit quaternion; the identity if they are all zero.
 pub(super) fn unit_quaternion(numbers: [f64; 4]) -> DQuat {
     let quaternion = DQuat::from_array(numbers);
     let length = quaternion.length();
@@ -77,7 +77,7 @@ impl NodeTree {
         let all_roots: Vec<usize> = (0..parents.len()).filter(|&node| parents[node].is_none()).collect();
         let order = descend(root, &all_roots);
         if order.len() < parents.len() {
-            return Err(Error::malformed("nodes are their own ancestors: the node tree has a cycle"));
+            return Err(Error::malformed("the node hierarchy has a cycle"));
         }
         let mut rest = vec![DAffine3::IDENTITY; parents.len()];
         for &node in &order {
@@ -141,7 +141,7 @@ fn scene_nodes(root: &Root, all_roots: &[usize]) -> Result<Vec<usize>, Error> {
     Ok(order.into_iter().filter(|&node| !std::mem::replace(&mut met[node], true)).collect())
 }
 
-/// The units that our writer has marked; the transform of its conversion node is removed.
+/// The units stored by the writer of dermis; the transform of its conversion node is removed.
 fn marked_units(root: &Root, locals: &mut [Local]) -> Units {
     let Some(mark) = &root.asset.extras.dermis else {
         return METRES_Y_UP;
@@ -153,7 +153,8 @@ fn marked_units(root: &Root, locals: &mut [Local]) -> Units {
     if upright.abs_diff_eq(DAffine3::IDENTITY, 0.0) {
         return marked;
     }
-    // Another program may have kept the mark and applied or changed the transform; then it is glTF like any other.
+    // Another program may have kept the mark and applied or changed the transform; the file is then treated as any
+    // other glTF.
     const TOLERANCE: f64 = 1e-6;
     let scale = upright.matrix3.x_axis.length();
     let ours = (0..locals.len()).find(|&node| {

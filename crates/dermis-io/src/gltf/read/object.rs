@@ -1,17 +1,17 @@
 //! From a node with a mesh to an object: its shape in scene space, its rig, and its clips.
 //!
-//! Joints determine where a skinned mesh is, regardless of its node's transform (glTF 2.0, §3.7.3.3); its bind shape is
-//! placed in the scene as [`crate::skeletons`] describes. A mesh below a joint, or below a node that moves, is a rigid
-//! part: bound to that joint alone, in the bind pose of the skeleton. Any other mesh is transformed by its node. Morph
-//! targets are the rig's blend shapes. The transforms and morph weights of the file without animation are the rig's
-//! stored pose. Every rigged object has a clip for every animation that moves any object.
+//! Joints determine the position of a skinned mesh, regardless of its node's transform (glTF 2.0, §3.7.3.3); its bind
+//! shape is placed in the scene as [`crate::skeletons`] describes. A mesh below a joint, or below a node that moves, is
+//! a rigid part: bound to that joint alone, in the bind pose of the skeleton. Any other mesh is transformed by its
+//! node. Morph targets are the rig's blend shapes. The transforms and morph weights of the file without animation are
+//! the rig's stored pose. Every rigged object has a clip for every animation that moves any object.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use dermis_mesh::{Clip, Joint, Layout, Object, Rig, RigPose, Shape, SkinWeights, TriMesh};
+use dermis_mesh::{Clip, Joint, Layout, Note, Object, Rig, RigPose, Shape, SkinWeights, TriMesh};
 use glam::{DAffine3, Vec3};
 
 use super::animation::Animation;
@@ -29,7 +29,7 @@ use crate::skeletons::{BoundSkin, NodeForest, Skeletons, SkinSource, scaled_righ
 /// Deviation, relative to its size, up to which the bind transform of a node is its transform at rest.
 const SAME_TRANSFORM: f64 = 1e-6;
 
-/// Parts that objects are made from.
+/// Data from which objects are built.
 pub(super) struct Builder<'a> {
     pub(super) document: &'a Document<'a>,
     tree: &'a NodeTree,
@@ -88,7 +88,13 @@ impl<'a> Builder<'a> {
             joints.any(|&node| animation.moves(node))
                 || meshes.any(|(node, mesh)| animation.morphs(node) && !is_recorded(node, mesh))
         };
-        let moving = animations.iter().filter(|animation| moves(animation)).collect();
+        let (moving, still): (Vec<_>, Vec<_>) = animations.iter().partition(|animation| moves(animation));
+        for animation in still {
+            if !builder.meshes().any(|(node, _)| animation.plays_frames(node)) {
+                let name = &animation.name;
+                document.note(Note::new(format!("the animation '{name}' moves no mesh; skipped")));
+            }
+        }
         builder.animations = moving;
         Ok(builder)
     }

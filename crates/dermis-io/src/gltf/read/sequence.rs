@@ -1,8 +1,8 @@
-//! Recorded frames that our writer has stored as morph targets, read back as frames.
+//! Recorded frames that the writer of dermis has stored as morph targets, read back as frames.
 //!
 //! Such a mesh is marked; target k is the offset of frame k from the rest pose, and an animation gives it weight 1 at
-//! frame k. If the file contradicts the mark (another program has edited it), it is an ordinary morphing
-//! mesh. The offsets lie in the file as floats, so this is one pass over them.
+//! frame k. If the file contradicts the mark (another program has edited it), it is an ordinary morphing mesh. The
+//! offsets are stored as floats, so reading takes one pass.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::object::Source;
 use super::placement::Placement;
 use crate::error::Error;
 
-/// Returns whether our writer has marked the targets of a mesh as frames.
+/// Returns whether the writer of dermis has marked the targets of a mesh as frames.
 pub(super) fn is_marked(document: &Document<'_>, mesh: usize) -> bool {
     let mesh = document.root.meshes.get(mesh);
     mesh.and_then(|mesh| mesh.extras.dermis.as_ref()).is_some_and(|mark| mark.sequence)

@@ -41,14 +41,14 @@ fn inverse_binds(document: &Document<'_>, accessor: Option<usize>, count: usize)
     let (matrices, _) = numbers.as_chunks::<16>();
     if matrices.len() < count {
         let found = matrices.len();
-        return Err(Error::malformed(format!("{count} joints have only {found} inverse bind matrices")));
+        return Err(Error::malformed(format!("the skin has {count} joints, but only {found} inverse bind matrices")));
     }
     let affine = |matrix: &[f32; 16]| DAffine3::from_mat4(DMat4::from_cols_array(&matrix.map(f64::from)));
     Ok(matrices[..count].iter().map(affine).collect())
 }
 
-/// The weights of the points, scaled so that each row's magnitudes sum to 1; a row without weight is tied to the
-/// joint in its first slot, as three.js does. `order` has the joint of the skeleton for each joint of the skin.
+/// The weights of the points, scaled so that each row's magnitudes sum to 1; a row without weights is bound to the
+/// joint in its first slot, as in three.js. `order` contains the joint of the skeleton for each joint of the skin.
 pub(super) fn skin_weights(geometry: &Geometry<'_>, order: &[u32]) -> Result<SkinWeights, Error> {
     let row = |&vertex: &u32| {
         let slots = geometry.influences.iter().flat_map(|[joints, weights]| {

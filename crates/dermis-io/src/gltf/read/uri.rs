@@ -1,6 +1,6 @@
-//! Storage of a glTF file's bytes: `data:` URIs and files beside it.
+//! Locations of the data of a glTF file: `data:` URIs and files next to it.
 //!
-//! A file may name only relative paths, and only those of [`crate::neighbours`].
+//! Only relative paths within [`crate::neighbours`] are allowed.
 
 use crate::error::Error;
 use crate::mapped::read_whole;
@@ -14,25 +14,25 @@ pub(super) fn data_uri(uri: &str) -> Option<Result<(String, Vec<u8>), Error>> {
     Some(bytes.map(|bytes| (media_type, bytes)).ok_or_else(|| Error::malformed("a data: URI is not valid base64")))
 }
 
-/// Reads the file that `uri` names, one of the `neighbours` of the glTF file.
+/// Reads the file at `uri`, one of the `neighbours` of the glTF file.
 pub(super) fn read_file(uri: &str, neighbours: Option<&Neighbours>) -> Result<Vec<u8>, Error> {
     let Some(neighbours) = neighbours else {
-        return Err(Error::unsupported(format!("the data lie in another file, '{}'", shortened(uri)))
-            .with_hint("read it by its path, with that file beside it"));
+        return Err(Error::unsupported(format!("the data is in another file, '{}'", shortened(uri)))
+            .with_hint("read it by its path, with that file next to it"));
     };
     read_whole(&neighbours.find(&file_name(uri)?)?)
 }
 
-/// The relative path that `uri` names.
+/// The relative path of `uri`.
 fn file_name(uri: &str) -> Result<String, Error> {
-    let refused = || {
+    let rejected = || {
         Error::unsupported(format!("'{}' is not the relative path of a file", shortened(uri)))
-            .with_hint("only files near the glTF file are read, by their relative path")
+            .with_hint("only files with a relative path are read")
     };
-    let decoded = String::from_utf8(percent_decoded(uri)).map_err(|_| refused())?;
-    // A colon is a scheme, or a drive on Windows; a backslash is a separator there.
+    let decoded = String::from_utf8(percent_decoded(uri)).map_err(|_| rejected())?;
+    // A colon indicates a scheme, or a drive on Windows; a backslash is a separator on Windows.
     let is_absolute = decoded.starts_with('/');
-    if decoded.is_empty() || is_absolute || decoded.contains([':', '\\', '\0']) { Err(refused()) } else { Ok(decoded) }
+    if decoded.is_empty() || is_absolute || decoded.contains([':', '\\', '\0']) { Err(rejected()) } else { Ok(decoded) }
 }
 
 fn percent_decoded(text: &str) -> Vec<u8> {
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn names_with_spaces_are_decoded_and_anything_but_relative_paths_refused() {
+    fn names_with_spaces_are_decoded_and_anything_but_relative_paths_rejected() {
         assert_eq!(file_name("a%20b/c.bin").unwrap(), "a b/c.bin");
         assert_eq!(file_name("../c.bin").unwrap(), "../c.bin");
         for uri in ["/etc/passwd", "file:///x", "C:\\x", "..\\x", ""] {

@@ -1,7 +1,7 @@
 //! Animations: the clips and recorded frames of all objects, merged if they have the same name and frames.
 //!
-//! Clips of several objects with the same name and the same frames are one animation, as they were in the file that
-//! they came from. Every channel has a key at every frame; those of some flexible bones have one half-way as well
+//! Clips of several objects with the same name and the same frames are one animation, as they were in the original
+//! file. Every channel has a key at every frame; those of some flexible bones have one half-way as well
 //! ([`dermis_skin::export`]).
 
 use dermis_mesh::Clip;
@@ -40,8 +40,10 @@ impl Frames {
         };
         from(self.start_seconds).or_else(|| from(0.0)).ok_or_else(|| {
             let (count, rate) = (self.count, self.rate_hz);
-            Error::unsupported(format!("{count} frames at {rate} fps are too close for the times of glTF"))
-                .with_hint("give the frames a lower rate")
+            Error::unsupported(format!(
+                "{count} frames at {rate} fps are too close for the single-precision times of glTF"
+            ))
+            .with_hint("give the frames a lower rate")
         })
     }
 }
@@ -64,7 +66,7 @@ pub(super) struct Animations {
 
 struct Animation {
     frames: Frames,
-    /// The last object that has a part in it; none has two.
+    /// The last object that takes part in it; each object does so at most once.
     object: usize,
     /// The key times of channels with a key per frame and of those with keys half-way too, if there are any.
     inputs: [Option<usize>; 2],
@@ -73,7 +75,7 @@ struct Animation {
 }
 
 impl Animations {
-    /// The animation for the frames of an object: one that other objects have begun, or a new one.
+    /// The animation for the frames of an object: an existing one of other objects, or a new one.
     pub(super) fn of_object(&mut self, frames: &Frames, object: usize) -> usize {
         let fits = |animation: &Animation| animation.object != object && animation.frames == *frames;
         if let Some(index) = self.animations.iter().position(fits) {
@@ -112,7 +114,8 @@ impl Animations {
         for animation in self.animations {
             let Frames { name, rate_hz, start_seconds, .. } = animation.frames;
             let Animation { samplers, channels, .. } = animation;
-            let mark = AnimationMark { frame_rate_hz: Some(rate_hz), start_seconds: Some(start_seconds) };
+            let mark =
+                AnimationMark { frame_rate_hz: Some(rate_hz), start_seconds: Some(start_seconds), frame_count: None };
             file.root.animations.push(schema::Animation { name, channels, samplers, extras: mark.into() });
         }
     }

@@ -1,6 +1,6 @@
 //! Layers that are not part of glTF, in the extension `DERMIS_deformers` of the object's node: a list of their
-//! settings, each with accessors for its numbers under `buffers`. Used, never required: other viewers play the motion
-//! below.
+//! settings, each with accessors for its numbers under `buffers`. The extension is used, not required: other viewers
+//! play the motion without layers.
 
 use dermis_mesh::{Object, StoredDeformer, Values};
 use serde_json::{Map, Value, json};

@@ -1,7 +1,7 @@
-//! Writer of a file: the JSON, collected in memory, and the binary data, written at once.
+//! Writer of a file: the JSON is collected in memory, the binary data is written immediately.
 //!
-//! The JSON of a `.glb` is before its data but can only be known after them (bounds of every accessor), so the data
-//! are spooled beside the target and copied to the target last. A sequence larger than memory can be written that way.
+//! The JSON of a `.glb` precedes the data but depends on it (bounds of every accessor), so the data is spooled to a
+//! file next to the target and copied to the target last. Sequences larger than memory can be written this way.
 
 use std::fs::File;
 use std::io::{BufWriter, Seek, SeekFrom, Write};
@@ -19,7 +19,7 @@ pub(super) enum Usage {
     Other,
 }
 
-/// Numbers that an accessor can hold, and what glTF calls them.
+/// Numeric types of accessors, and their names in glTF.
 pub(super) trait Element: bytemuck::NoUninit {
     const COMPONENT: u32;
     const SHAPE: &'static str;
@@ -56,7 +56,7 @@ pub(super) struct GltfFile {
 }
 
 impl GltfFile {
-    /// Begins the file `target`: a `.glb`, or a `.gltf` with a `.bin` beside it if it will have data.
+    /// Starts the file `target`: a `.glb`, or a `.gltf` with a `.bin` file if it will have data.
     pub(super) fn create(target: &Path, has_data: bool, output: &mut Output) -> Result<Self, Error> {
         let main = output.create(target)?;
         let text = target.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gltf"));
@@ -74,7 +74,7 @@ impl GltfFile {
         self.view_of([bytes], usage)
     }
 
-    /// Adds a buffer view with `parts` in a row.
+    /// Adds a buffer view with `parts`, concatenated.
     fn view_of<B: AsRef<[u8]>>(&mut self, parts: impl IntoIterator<Item = B>, usage: Usage) -> Result<usize, Error> {
         let offset = self.length.next_multiple_of(4);
         self.data.write_all(&[0; 4][..(offset - self.length) as usize])?;
@@ -104,7 +104,7 @@ impl GltfFile {
         Ok(self.accessor_of::<f32>(view, size * size))
     }
 
-    /// Adds an accessor with `elements` in a view of its own.
+    /// Adds an accessor with `elements` in a separate view.
     pub(super) fn accessor<T: Element>(&mut self, elements: &[T], usage: Usage) -> Result<usize, Error> {
         let view = self.view(bytemuck::cast_slice(elements), usage)?;
         Ok(self.accessor_of::<T>(view, elements.len()))
@@ -130,7 +130,7 @@ impl GltfFile {
         Ok(accessor)
     }
 
-    /// States the bounds of an accessor.
+    /// Sets the bounds of an accessor.
     pub(super) fn bound(&mut self, accessor: usize, low: &[f32], high: &[f32]) {
         let accessor = &mut self.root.accessors[accessor];
         (accessor.min, accessor.max) = (low.to_vec(), high.to_vec());
@@ -144,7 +144,7 @@ impl GltfFile {
     fn finish_text(mut self) -> Result<(), Error> {
         if let Some((mut file, name)) = self.data_file.take() {
             self.copy_data(file.get_mut())?;
-            self.root.buffers.push(Buffer { byte_length: self.length as usize, uri: Some(name) });
+            self.root.buffers.push(Buffer { byte_length: self.length as usize, uri: Some(name), ..Buffer::default() });
         }
         serde_json::to_writer_pretty(&mut self.main, &self.root).map_err(std::io::Error::from)?;
         self.main.flush()?;
@@ -153,7 +153,7 @@ impl GltfFile {
 
     fn finish_binary(mut self) -> Result<(), Error> {
         if self.length > 0 {
-            self.root.buffers.push(Buffer { byte_length: self.length as usize, uri: None });
+            self.root.buffers.push(Buffer { byte_length: self.length as usize, ..Buffer::default() });
         }
         let mut json = serde_json::to_vec(&self.root).map_err(std::io::Error::from)?;
         json.resize(json.len().next_multiple_of(4), b' ');
@@ -161,8 +161,10 @@ impl GltfFile {
         let data_chunk = if self.length > 0 { 8 + data_length } else { 0 };
         let total = 12 + 8 + json.len() as u64 + data_chunk;
         let Ok(total) = u32::try_from(total) else {
-            return Err(Error::unsupported(format!("a .glb cannot hold {total} bytes; it ends at 4 GiB"))
-                .with_hint("write .gltf, .abc or .npz instead, or fewer frames"));
+            return Err(Error::unsupported(format!(
+                "the output has {total} bytes, but a .glb file is limited to 4 GiB"
+            ))
+            .with_hint("write .gltf, .abc or .npz instead, or fewer frames"));
         };
         self.main.write_all(b"glTF")?;
         for word in [2, total, json.len() as u32] {

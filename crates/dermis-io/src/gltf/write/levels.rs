@@ -1,5 +1,5 @@
-//! Levels of detail, in the extension `MSFT_lod`: nodes outside the scene, each with a coarser mesh on the same skin, that
-//! replace the object's node at a distance. Used, never required: other viewers show the full mesh.
+//! Levels of detail, in the extension `MSFT_lod`: nodes outside the scene, each with a coarser mesh on the same skin,
+//! that replace the object's node at a distance. The extension is used, not required: other viewers show the full mesh.
 
 use dermis_mesh::Object;
 
@@ -42,7 +42,7 @@ impl Writer<'_> {
         let mut targets = Vec::new();
         if let Some(rig) = &level.rig {
             if !rig.joints().is_empty() && carried.part.is_none() {
-                // The notes are those of the full mesh again.
+                // The notes would repeat those of the full mesh.
                 write_influences(&mut self.file, &mut attributes, rig, &surface, name, &mut Vec::new())?;
             }
             extras.target_names = shape_names(rig);

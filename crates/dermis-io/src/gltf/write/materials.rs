@@ -1,4 +1,4 @@
-//! Materials, textures, samplers and images, each written once however many objects use it.
+//! Materials, textures, samplers and images, each written once, independent of the number of objects that use it.
 
 use std::sync::Arc;
 
@@ -15,12 +15,12 @@ const WRAPS: [u32; 3] = [33071, 33648, 10497];
 /// Index and media type of an image in the file.
 type StoredImage = (usize, &'static str);
 
-/// Indices of what has been written, by what it was made from.
+/// Indices of written items, by their source.
 #[derive(Default)]
 pub(super) struct Written {
     materials: Vec<(Material, usize, usize)>,
     textures: Vec<(Arc<Image>, Sampler, usize)>,
-    /// `None`: glTF cannot hold the image.
+    /// `None`: glTF does not support the image.
     images: Vec<(Arc<Image>, Option<StoredImage>)>,
     samplers: Vec<(Sampler, usize)>,
 }
@@ -106,7 +106,7 @@ impl Written {
         let texture = match ImageExtensions::of_image(media_type, source) {
             None => schema::Texture { source: Some(source), sampler, ..schema::Texture::default() },
             Some((extensions, name)) => {
-                // There is no other image, so a reader without the extension cannot draw the texture.
+                // There is no fallback image, so a reader without the extension cannot draw the texture.
                 for list in [&mut file.root.extensions_used, &mut file.root.extensions_required] {
                     if !list.iter().any(|known| known == name) {
                         list.push(name.to_owned());
@@ -135,8 +135,10 @@ impl Written {
             let item = schema::Image { name, uri: None, mime_type, buffer_view: Some(view) };
             Some((push(&mut file.root.images, item), media_type))
         } else {
-            let message =
-                format!("the image '{}' is dropped: glTF holds PNG, JPEG, WebP, KTX2, AVIF and DDS only", image.name);
+            let message = format!(
+                "the image '{}' is dropped: glTF supports only PNG, JPEG, WebP, KTX2, AVIF and DDS",
+                image.name
+            );
             notes.push(Note::new(message));
             None
         };

@@ -45,7 +45,7 @@ struct Tick<'a> {
     total: usize,
 }
 
-/// Writes `scene`: a `.glb`, or a `.gltf` with a `.bin` beside it.
+/// Writes `scene` as a `.glb`, or as a `.gltf` with a `.bin` file.
 pub(crate) fn write(scene: &Scene, job: &mut Job<'_>) -> Result<(), Error> {
     let total = scene.objects.iter().map(object::step_count).sum();
     let has_data = scene.objects.iter().any(|object| object.mesh.point_count() > 0 || object.rig.is_some());

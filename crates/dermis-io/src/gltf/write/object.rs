@@ -41,11 +41,11 @@ pub(super) struct Carried {
     pub part: Option<(usize, DAffine3)>,
 }
 
-/// The rig if it has motion or there is nothing else; the recorded frames otherwise.
+/// The rig if it has motion or the object has no recorded frames; the recorded frames otherwise.
 fn motion_of<'a>(object: &'a Object, notes: &mut Vec<Note>) -> Motion<'a> {
     match (&object.rig, &object.sequence) {
         (Some(rig), Some(_)) if !object.clips.is_empty() => {
-            notes.push(Note::at(&object.name, "the rig is written; the recorded frames beside it are dropped"));
+            notes.push(Note::at(&object.name, "the rig is written; the recorded frames are dropped"));
             Motion::Rig(rig)
         }
         (Some(_), Some(sequence)) => {
@@ -117,7 +117,7 @@ impl Writer<'_> {
         self.levels(object, &carried, index)
     }
 
-    /// The animations that an object with a rig has a part in, and the skeleton that it is on.
+    /// The animations and the skeleton of an object with a rig.
     fn carried(&mut self, object: &Object, number: usize, rig: &Arc<Rig>) -> Result<Carried, Error> {
         let clips = object.clips.iter().map(|clip| Frames::of_clip(clip));
         let animations: Vec<usize> = clips.map(|frames| self.animations.of_object(&frames, number)).collect();
@@ -216,7 +216,8 @@ impl Writer<'_> {
         Ok(primitives)
     }
 
-    /// The shapes of a rig as morph targets. If one changes normals, all do: three.js takes the base for a missing one.
+    /// The shapes of a rig as morph targets. If one changes normals, all do: three.js uses the base normal for a
+    /// missing one.
     pub(super) fn shape_targets(&mut self, rig: &Rig, surface: &Surface) -> Result<Vec<Accessors>, Error> {
         let normals = surface.normals.is_some() && rig.shapes().iter().any(|shape| shape.normal_offsets.is_some());
         let mut targets = Vec::with_capacity(rig.shapes().len());
@@ -266,7 +267,7 @@ impl Writer<'_> {
         Ok(targets)
     }
 
-    /// Puts the node into the scene and gives it its skin and its animation.
+    /// Adds the node to the scene and sets its skin and animation.
     fn animate(
         &mut self,
         object: &Object,
@@ -311,7 +312,8 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Channels for shape weights that leave the stored pose in any clip, or that alone make a clip exist.
+    /// Channels for shape weights that differ from the stored pose in any clip, or that are the only channels of a
+    /// clip.
     pub(super) fn animate_shapes(
         &mut self,
         object: &Object,
@@ -353,8 +355,8 @@ pub(super) fn shape_names(rig: &Rig) -> Vec<String> {
     rig.shapes().iter().filter(|_| is_named).map(|shape| shape.name.clone()).collect()
 }
 
-/// The joint that carries a rigid part, and the transform of the part relative to it; `None` for other meshes, and if
-/// a node cannot have that transform.
+/// The joint of a rigid part, and the transform of the part relative to it; `None` for other meshes, and if a node
+/// cannot have that transform.
 fn rigid_part(rig: &Rig) -> Option<(usize, DAffine3)> {
     let joint = rig.rigid_joint()?;
     let part = rig.joints()[joint].inverse_bind;
@@ -366,9 +368,9 @@ fn rigid_part(rig: &Rig) -> Option<(usize, DAffine3)> {
     (is_trs && rebuilt.matrix3.abs_diff_eq(part.matrix3, TOLERANCE * size)).then_some((joint, part))
 }
 
-/// The weights while nothing plays, and whether they only serve Blender, which cuts off what lies beyond the range from
-/// 0 to 1, these weights and the first key. In a stored pose they are its weights; otherwise those of the first frame,
-/// but for shapes whose weights leave the range, whose lowest (or else highest) weight it is.
+/// The default weights, and whether they only serve Blender, which clamps weights to the range of 0, 1, the default
+/// weight and the first key. They are the weights of the stored pose if there is one, otherwise those of the first
+/// frame; for shapes whose weights leave the range from 0 to 1, the lowest (or else highest) weight.
 fn weights_at_rest(object: &Object, motion: &Motion<'_>) -> (Vec<f32>, bool) {
     let Motion::Rig(rig) = motion else {
         return (Vec::new(), false);

@@ -13,14 +13,14 @@ use super::surface::Surface;
 use crate::error::Error;
 use crate::gltf::schema::{Extras, Node, Skin, SkinMark};
 
-/// Players read at least one set of four influences; not all read more.
+/// Viewers support at least one set of four influences; not all support more.
 const SET: usize = 4;
 /// A weight below this is negative; above, it is rounding.
 const NEGATIVE: f32 = -1e-4;
-/// Deviation of the sum of a point's weights from 1 above which scaling them is noted.
+/// Deviation of the sum of a point's weights from 1 above which normalization is reported in a note.
 const SUM_TOLERANCE: f32 = 1e-3;
 
-/// A skeleton that has been written, which other objects may share.
+/// A written skeleton that other objects can share.
 pub(super) struct Skeleton {
     rig: Arc<Rig>,
     clips: Vec<Arc<Clip>>,
@@ -28,16 +28,16 @@ pub(super) struct Skeleton {
     pub nodes: Vec<usize>,
     /// The node above its joints.
     pub armature: usize,
-    /// True if each joint is three nodes, siblings of the others.
+    /// True if each joint consists of three nodes, which are siblings of the nodes of other joints.
     pub flexible: bool,
     /// From the rest mesh of `rig` to the space of each node.
     inverse_binds: Vec<DAffine3>,
-    /// The skins on it and the rigs whose bind poses they have.
+    /// The skins of the skeleton, and the rigs with their bind poses.
     skins: Vec<(Arc<Rig>, usize)>,
 }
 
 impl Skeleton {
-    /// Returns whether `object` moves by the same joints in the same clips.
+    /// Returns whether `object` has the same joints and the same clips.
     pub(super) fn serves(&self, object: &Object, rig: &Arc<Rig>) -> bool {
         self.rig.has_skeleton_of(rig)
             && self.clips.len() == object.clips.len()
@@ -100,7 +100,7 @@ pub(super) fn write_skeleton(
     })
 }
 
-/// The node at rest; parts that do nothing are skipped.
+/// The node at rest; identity components are skipped.
 fn node(motion: &NodeMotion) -> Node {
     let NodeTransform { translation, rotation, scale } = motion.rest();
     Node {
@@ -112,7 +112,7 @@ fn node(motion: &NodeMotion) -> Node {
     }
 }
 
-/// Channels for everything that moves in any clip. A clip in which nothing moves gets one too, so that it exists.
+/// Channels for everything that moves in any clip. A clip without motion gets one as well, so that it is stored.
 fn animate(
     file: &mut GltfFile,
     animations: &mut Animations,
@@ -170,7 +170,7 @@ fn write_skin(
     let matrices: Vec<[f32; 16]> = inverse_binds.iter().map(|&transform| matrix(transform)).collect();
     let inverse_bind_matrices = Some(file.accessor(&matrices, Usage::Other)?);
     let mut extras = Extras::default();
-    // Flexible bones are siblings; the tree that they had is kept for our own reader.
+    // Flexible bones are written as siblings; their hierarchy is stored for the reader of dermis.
     if flexible {
         let parent = |parent: Option<usize>| parent.map_or(-1, |parent| parent as i64);
         let parents: Vec<i64> = rig.joints().iter().map(|joint| parent(joint.parent)).collect();
@@ -179,7 +179,7 @@ fn write_skin(
     Ok(push(&mut file.root.skins, Skin { inverse_bind_matrices, joints: nodes.to_vec(), extras }))
 }
 
-/// Adds `JOINTS_n` and `WEIGHTS_n`, as many sets as the most bound point needs.
+/// Adds as many sets of `JOINTS_n` and `WEIGHTS_n` as the point with the most influences needs.
 pub(super) fn write_influences(
     file: &mut GltfFile,
     attributes: &mut Accessors,
@@ -189,15 +189,15 @@ pub(super) fn write_influences(
     notes: &mut Vec<Note>,
 ) -> Result<(), Error> {
     if rig.joints().len() > usize::from(u16::MAX) + 1 {
-        return Err(Error::unsupported(format!("{} joints are more than glTF can name", rig.joints().len())));
+        return Err(Error::unsupported(format!("{} joints exceed the limit of glTF", rig.joints().len())));
     }
-    refuse_negative(rig)?;
+    reject_negative(rig)?;
     note_rescaling(rig, location, notes);
     let weights = rig.weights().normalized(usize::MAX);
     let most = weights.max_influences().max(1);
     if most > SET {
         let message =
-            format!("points have up to {most} influences; players that read only 4 leave the smaller ones out");
+            format!("points have up to {most} influences; viewers that support only 4 ignore the smaller ones");
         notes.push(Note::at(location, message));
     }
     let rows: Vec<Vec<(u32, f32)>> = weights.rows().map(|row| summing_to_one(row.collect())).collect();
@@ -219,7 +219,7 @@ pub(super) fn write_influences(
     Ok(())
 }
 
-fn refuse_negative(rig: &Rig) -> Result<(), Error> {
+fn reject_negative(rig: &Rig) -> Result<(), Error> {
     let rows = rig.weights().rows().enumerate();
     let mut entries = rows.flat_map(|(point, row)| row.map(move |(joint, weight)| (point, joint, weight)));
     let Some((point, joint, weight)) = entries.find(|(_, _, weight)| *weight < NEGATIVE) else {
@@ -233,11 +233,11 @@ fn refuse_negative(rig: &Rig) -> Result<(), Error> {
 fn note_rescaling(rig: &Rig, location: &str, notes: &mut Vec<Note>) {
     let odd = rig.weights().rows().any(|row| (row.map(|(_, weight)| weight).sum::<f32>() - 1.0).abs() > SUM_TOLERANCE);
     if odd {
-        notes.push(Note::at(location, "skin weights that do not sum to 1 are made to"));
+        notes.push(Note::at(location, "skin weights that do not sum to 1 are normalized"));
     }
 }
 
-/// The rounding of the weights to f32 goes to the largest, so that they sum to 1 as stored.
+/// The rounding error of the weights in f32 is added to the largest, so that the stored weights sum to 1.
 fn summing_to_one(mut row: Vec<(u32, f32)>) -> Vec<(u32, f32)> {
     let sum: f64 = row.iter().map(|(_, weight)| f64::from(*weight)).sum();
     if let Some((_, largest)) = row.first_mut() {

@@ -1,15 +1,15 @@
 //! Vertices and triangles of a mesh, as written.
 //!
-//! Vertices are those of the mesh's layout, or its points if it has none; points without a vertex get one, so that none
-//! is lost. If welding the vertices would not restore the same points (points that coincide at rest, or are in another
-//! order), each vertex stores the index of its point in a custom attribute.
+//! Vertices are those of the mesh's layout, or its points if it has none; points without a vertex get one, so that all
+//! points are kept. If welding the vertices would not restore the same points (points that coincide at rest, or are in
+//! another order), each vertex stores the index of its point in a custom attribute.
 
 use dermis_mesh::geometry::point_normals;
 use dermis_mesh::weld::{Column, weld};
 use dermis_mesh::{Layout, Material, TriMesh};
 use glam::{Vec2, Vec3, Vec4};
 
-/// Floats count exactly up to here.
+/// Largest integer up to which floats are exact.
 const MAX_MARKED_POINTS: usize = 1 << 24;
 
 /// A mesh as vertices.
@@ -22,7 +22,7 @@ pub(super) struct Surface {
     pub tangents: Option<Vec<Vec4>>,
     pub uvs: Vec<Vec<Vec2>>,
     pub colors: Vec<Vec<Vec4>>,
-    /// True if vertices must state which point they are.
+    /// True if vertices must store the index of their point.
     pub marked: bool,
 }
 
@@ -88,7 +88,7 @@ fn points_without_vertex(mesh: &TriMesh, layout: &Layout) -> Vec<u32> {
     (0..mesh.point_count() as u32).filter(|&point| !has_vertex[point as usize]).collect()
 }
 
-/// The layout's normals if they are good, smooth ones elsewhere.
+/// The normals of the layout if they are valid, smooth normals otherwise.
 fn unit_normals(layout: &Layout, smooth: &[Vec3]) -> Vec<Vec3> {
     let given = layout.normals.as_deref().unwrap_or_default();
     let normal = |(vertex, &point): (usize, &u32)| {

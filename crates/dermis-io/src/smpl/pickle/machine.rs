@@ -1,18 +1,18 @@
-//! The stack machine that pickles are programs of (protocols 0 to 5), without the part that runs code.
+//! Stack machine for pickles (protocols 0 to 5), without execution of code.
 //!
-//! Calls and constructions are recorded, not executed: [`Value::Object`] names the class or function, its
-//! arguments and the state it would be given. Nothing is imported or executed, whatever the file contains. Values lie
-//! in one list and refer to each other by their index in it, so cycles and sharing cost nothing; each opcode makes at
-//! most one value, and there are at most [`MAX_VALUES`] of them. Long bytes stay in the file.
+//! Calls and constructions are recorded, not executed: [`Value::Object`] names the class or function, its arguments and
+//! the state it would be given. Nothing is imported or executed. Values are stored in one list and refer to each other
+//! by index, so cycles and sharing need no special treatment; each opcode creates at most one value, and there are at
+//! most [`MAX_VALUES`]. Long byte strings stay in the file.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
 use crate::error::Error;
 
-/// A body has a few hundred; the file could claim one per byte.
+/// A body has a few hundred; a malformed file could contain one per byte.
 const MAX_VALUES: usize = 1 << 20;
-/// Bytes of numbers longer than 64 bits are of no use here.
+/// Integers longer than 64 bits are not needed.
 const MAX_INTEGER: usize = 8;
 
 /// Index of a value in the list.
@@ -24,7 +24,7 @@ pub(super) enum Value {
     None,
     Bool(bool),
     Integer(i64),
-    /// A float or an integer beyond 64 bits: of no meaning in a body.
+    /// A float, or an integer of more than 64 bits; not used in bodies.
     OtherNumber,
     /// Bytes, or the text of Python 2, in the file.
     Bytes(Range<usize>),
@@ -44,7 +44,7 @@ pub(super) enum Value {
     },
 }
 
-/// Runs the pickle `bytes`; the values, and which of them is the result.
+/// Interprets the pickle `bytes`; returns the values and the index of the result.
 pub(super) fn run(bytes: &[u8]) -> Result<(Vec<Value>, Id), Error> {
     let mut machine =
         Machine { bytes, at: 0, values: Vec::new(), stack: Vec::new(), marks: Vec::new(), memo: HashMap::new() };
@@ -136,7 +136,7 @@ impl<'a> Machine<'a> {
                 Value::Tuple(self.stack.split_off(from))
             }
             _ => {
-                let message = format!("byte {} of the pickle, {opcode:#04x}, is nothing that arrays need", self.at - 1);
+                let message = format!("unsupported opcode {opcode:#04x} at byte {} of the pickle", self.at - 1);
                 return Err(Error::unsupported(message)
                     .with_hint("dermis reads pickled dictionaries of NumPy arrays and SciPy matrices; save as .npz"));
             }
@@ -197,7 +197,7 @@ impl<'a> Machine<'a> {
         self.push(value)
     }
 
-    /// Puts values into the list or dictionary below them.
+    /// Adds values to the list or dictionary below them on the stack.
     fn fill(&mut self, opcode: u8) -> Result<(), Error> {
         let items = match opcode {
             b'a' => vec![self.pop()?],
@@ -211,7 +211,7 @@ impl<'a> Machine<'a> {
         match (&mut self.values[target], opcode) {
             (Value::List(list), b'a' | b'e') => list.extend(items),
             (Value::Dict(dict), b's' | b'u') => dict.extend(pairs(&items)?),
-            // What kind of object takes items does not matter: it is no array.
+            // The type of object that receives items does not matter, since it is not an array.
             (Value::Object { .. }, _) => {}
             _ => {
                 return Err(Error::malformed(
@@ -230,7 +230,7 @@ impl<'a> Machine<'a> {
 
     fn check_size(&self) -> Result<(), Error> {
         if self.values.len().max(self.stack.len()).max(self.marks.len()).max(self.memo.len()) > MAX_VALUES {
-            return Err(Error::unsupported(format!("the pickle holds more than {MAX_VALUES} values"))
+            return Err(Error::unsupported(format!("the pickle contains more than {MAX_VALUES} values"))
                 .with_hint("dermis reads pickled dictionaries of arrays; save as .npz"));
         }
         Ok(())
@@ -253,7 +253,7 @@ impl<'a> Machine<'a> {
         Ok(self.stack.split_off(mark))
     }
 
-    /// Index of the first of the last `count` values; a mark may not be among them.
+    /// Index of the first of the last `count` values; there must be no mark among them.
     fn above_mark(&self, count: usize) -> Result<usize, Error> {
         let floor = self.marks.last().copied().unwrap_or(0);
         self.stack.len().checked_sub(count).filter(|from| *from >= floor).ok_or_else(underflow)

@@ -2,7 +2,7 @@
 //!
 //! Arrays are what `numpy` writes: `_reconstruct` and a state of shape, type, order and bytes (protocols 0 to 4, Python
 //! 2 and 3), or `_frombuffer` (protocol 5). Matrices are those of `scipy.sparse`: compressed by rows or columns, or
-//! coordinates. Everything else, such as the objects of `chumpy` in older files, is refused if it is needed and ignored
+//! coordinates. Everything else, such as the objects of `chumpy` in older files, is rejected if it is needed and ignored
 //! if it is not.
 
 mod machine;
@@ -14,7 +14,7 @@ use crate::npz::arrays::{Arrays, Sparse};
 use crate::npz::npy::{Dtype, Header};
 use machine::{Id, Value};
 
-/// `NumPy` itself stops at 64 dimensions.
+/// Maximum number of dimensions, the same as in `NumPy`.
 const MAX_DIMENSIONS: usize = 64;
 
 /// An unpickled dictionary.
@@ -29,7 +29,7 @@ impl Pickle {
     pub(super) fn open(bytes: Mapped) -> Result<Self, Error> {
         let (values, result) = machine::run(&bytes)?;
         let Value::Dict(entries) = &values[result] else {
-            return Err(Error::unsupported("the pickle holds no dictionary of arrays"));
+            return Err(Error::unsupported("the pickle contains no dictionary of arrays"));
         };
         let entries = entries.clone();
         Ok(Self { bytes, values, entries })
@@ -41,7 +41,7 @@ impl Pickle {
         entries.iter().rev().find(is_named).map(|(_, value)| *value)
     }
 
-    /// Text, or what was text in Python 2.
+    /// Text, including text of Python 2.
     fn text(&self, id: Id) -> Option<&[u8]> {
         match &self.values[id] {
             Value::Text(text) => Some(text.as_bytes()),
@@ -85,7 +85,7 @@ impl Pickle {
     fn parse_array(&self, name: &str, id: Id) -> Result<Array, Error> {
         let (parts, fortran_order, data) = self.array_parts(id).ok_or_else(|| self.no_array(id))?;
         let (shape, dtype) = parts;
-        let dtype = self.dtype(dtype).ok_or_else(|| Error::malformed("the array's type cannot be understood"))??;
+        let dtype = self.dtype(dtype).ok_or_else(|| Error::malformed("unknown type of array"))??;
         let header = Header { dtype, fortran_order, shape: self.shape(shape)?, payload_start: 0 };
         let (bytes, start, end) = self.payload(data).ok_or_else(|| self.no_array(data))?;
         Array::of_parts(name, header, bytes, start, end)
@@ -106,7 +106,7 @@ impl Pickle {
         }
     }
 
-    /// Location of bytes: in the file, or on their own.
+    /// Location of bytes: in the file, or in memory.
     fn payload(&self, id: Id) -> Option<(Mapped, usize, usize)> {
         let own = |bytes: Vec<u8>| {
             let length = bytes.len();
@@ -115,7 +115,7 @@ impl Pickle {
         match &self.values[id] {
             Value::Bytes(range) => Some((self.bytes.clone(), range.start, range.end)),
             Value::OwnBytes(bytes) => own(bytes.clone()),
-            // Python 3 writes bytes so in protocols that have none.
+            // Python 3 writes bytes in this way in protocols without a type for bytes.
             Value::Object { .. } => match self.object(id)? {
                 ("_codecs.encode", &[text, _], _) => match &self.values[text] {
                     Value::Text(text) => own(text.chars().map(|c| u8::try_from(c).ok()).collect::<Option<_>>()?),
@@ -125,7 +125,7 @@ impl Pickle {
                     own(Vec::new())
                 }
                 ("builtins.bytearray" | "__builtin__.bytearray", &[bytes, ..], _) => match &self.values[bytes] {
-                    // Once: a bytearray of a bytearray is nothing that is written.
+                    // Resolved once: nested bytearrays do not occur.
                     Value::Bytes(range) => Some((self.bytes.clone(), range.start, range.end)),
                     _ => None,
                 },
@@ -135,7 +135,7 @@ impl Pickle {
         }
     }
 
-    /// `numpy.dtype('f8', …)` with a state that names the order of bytes.
+    /// `numpy.dtype('f8', …)` with a state that contains the byte order.
     fn dtype(&self, id: Id) -> Option<Result<Dtype, Error>> {
         let ("numpy.dtype", &[kind, ..], state) = self.object(id)? else { return None };
         let order = state.and_then(|state| self.text(*self.tuple(state)?.get(1)?)).unwrap_or(b"|");
@@ -145,7 +145,7 @@ impl Pickle {
     }
 
     fn shape(&self, id: Id) -> Result<Vec<usize>, Error> {
-        let wrong = || Error::malformed("the array's shape is not a list of lengths");
+        let wrong = || Error::malformed("the shape of the array is not a list of lengths");
         let lengths = match &self.values[id] {
             Value::Tuple(lengths) if lengths.len() <= MAX_DIMENSIONS => lengths,
             _ => return Err(wrong()),
@@ -157,11 +157,11 @@ impl Pickle {
         lengths.iter().map(length).collect()
     }
 
-    /// The error that a value is not an array.
+    /// Error of a value that is not an array.
     fn no_array(&self, id: Id) -> Error {
         let class = self.instance(id).map(|(name, _)| name).or_else(|| self.object(id).map(|(name, ..)| name));
         let what = class.map_or("something else".to_owned(), |class| format!("an object of Python's '{class}'"));
-        let error = Error::unsupported(format!("{what} instead of an array; code is never executed"));
+        let error = Error::unsupported(format!("found {what} instead of an array; code in pickles is never executed"));
         error.with_hint("load the file in Python and save it as .npz, with numpy.asarray(x) for every array")
     }
 
@@ -218,14 +218,14 @@ fn unprefixed(name: &str) -> Option<&str> {
 fn expanded(starts: &[f64], count: usize) -> Result<Vec<f64>, Error> {
     let rises = starts.is_sorted() && starts.first() == Some(&0.0) && starts.last() == Some(&(count as f64));
     if !rises {
-        return Err(Error::malformed("the rows of the sparse matrix do not follow each other"));
+        return Err(Error::malformed("the row offsets of the sparse matrix are not ascending"));
     }
     let row = |(row, ends): (usize, &[f64])| std::iter::repeat_n(row as f64, (ends[1] - ends[0]) as usize);
     Ok(starts.windows(2).enumerate().flat_map(row).collect())
 }
 
 fn entries_of(rows: &[f64], columns: &[f64], data: &[f64], shape: [usize; 2]) -> Result<Vec<(u32, u32, f64)>, Error> {
-    let wrong = || Error::malformed("an entry of the sparse matrix lies outside of it");
+    let wrong = || Error::malformed("an entry of the sparse matrix is out of range");
     let index = |number: f64, below: usize| {
         let index = number as u32;
         (f64::from(index) == number && (index as usize) < below).then_some(index).ok_or_else(wrong)

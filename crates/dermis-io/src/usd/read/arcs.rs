@@ -1,18 +1,18 @@
 //! Multiplication of a layer's references: composition follows every arc (reference, payload, inherit, specialize) of a
-//! prim and of its ancestors, so that a few dozen arcs, each to a prim with two more, would mean billions of nodes.
+//! prim and of its ancestors, so that a few dozen arcs, each to a prim with two more, would result in billions of
+//! nodes.
 //!
 //! The number of nodes behind a prim P is `n(P) = 1 + Σ n(T + (P − Q))` over its ancestors Q (and itself) and the
-//! targets T of Q's arcs. A layer in which it is large for any prim is refused before it is composed. Arcs between
-//! files are taken as if they stayed in the layer; what several files can do together is bounded by the number of
-//! prims.
+//! targets T of Q's arcs. A layer in which it is large for any prim is rejected before it is composed. Arcs between
+//! files are treated as arcs within the layer; the combination of several files is bounded by the number of prims.
 
 use std::collections::{BTreeMap, HashMap};
 
 use crate::error::Error;
 
-/// Nodes behind one prim. Production scenes have dozens.
+/// Maximum number of nodes composed into one prim. Production scenes have dozens.
 const MAX_NODES: usize = 400;
-/// Arcs behind arcs; the composition recurses along them.
+/// Maximum length of a chain of arcs, along which the composition recurses.
 const MAX_DEEP: usize = 48;
 
 /// The targets of each prim's arcs, by path.
@@ -21,7 +21,7 @@ pub(super) struct Arcs {
     targets: BTreeMap<String, Vec<String>>,
 }
 
-/// Size of what a prim composes.
+/// Size of the composition of a prim.
 #[derive(Debug, Clone, Copy, Default)]
 struct Behind {
     nodes: usize,
@@ -35,7 +35,7 @@ impl Arcs {
         self.targets.entry(from.to_owned()).or_default().push(to.to_owned());
     }
 
-    /// Refuses arcs that would be followed too often.
+    /// Rejects arcs that multiply too often.
     pub(super) fn check(&self) -> Result<(), Error> {
         let mut known = HashMap::new();
         self.targets.keys().try_for_each(|from| self.behind(from, 0, &mut known).map(drop))
@@ -52,7 +52,7 @@ impl Arcs {
         if level > MAX_DEEP {
             return Err(too_many());
         }
-        // What refers back to itself is cut off there by the composition.
+        // The composition ends at a reference back to itself.
         known.insert(path.to_owned(), Behind::default());
         let mut behind = Behind { nodes: 1, depth: 0 };
         for end in (1..=path.len()).filter(|&end| end == path.len() || path.as_bytes()[end] == b'/') {
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn references_that_double_again_and_again_are_refused() {
+    fn references_that_double_again_and_again_are_rejected() {
         let mut arcs = Arcs::default();
         for level in 0..20 {
             for (from, to) in [("a", "a"), ("a", "b"), ("b", "a"), ("b", "b")] {
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn long_chains_are_refused() {
+    fn long_chains_are_rejected() {
         let mut arcs = Arcs::default();
         for level in 0..100 {
             // Walked from its end, the chain is known piece by piece.

@@ -1,13 +1,13 @@
-//! The files that a USD stage may see: those of [`crate::neighbours`], or those in its own package.
+//! Files that a USD stage can access: those of [`crate::neighbours`], or those in its own package.
 //!
-//! Layers and textures name each other by path. Identifiers here are paths relative to the folder that contains all of
-//! them, `/`-separated and without `..`; an entry of a package is `package.usdz[entry]`, as everywhere in USD, and that
-//! of a package in a package is `outer.usdz[inner.usdz[entry]]`. Absolute paths, and relative ones that climb out of the
-//! folder, resolve to nothing, unless files of any folder are allowed. Every layer is checked ([`super::crate_check`],
-//! [`super::text_check`]) before it is parsed.
+//! Layers and textures refer to each other by path. Identifiers here are paths relative to the folder that contains all
+//! of them, `/`-separated and without `..`; an entry of a package is `package.usdz[entry]`, as everywhere in USD, and
+//! that of a package in a package is `outer.usdz[inner.usdz[entry]]`. Absolute paths, and relative ones that lead out
+//! of the folder, are not resolved, unless files in any folder are allowed. Every layer is checked
+//! ([`super::crate_check`], [`super::text_check`]) before it is parsed.
 
 use std::cell::RefCell;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -15,6 +15,7 @@ use std::time::SystemTime;
 
 use openusd::ar::{self, Asset, ResolvedPath, Resolver};
 
+use super::crate_check::Rewrites;
 use super::{crate_check, text_check, text_repair};
 use crate::budget::Budget;
 use crate::error::Error;
@@ -42,18 +43,19 @@ pub(super) struct Assets {
     source: Source,
     /// True if absolute paths are those of the file system.
     allows_absolute: bool,
-    /// Names that were refused because they lead out of the folder, in order.
+    /// Names that were rejected because they lead out of the folder, in order.
     outside: RefCell<Vec<String>>,
     packages: RefCell<HashMap<String, Rc<Vec<u8>>>>,
-    checked: RefCell<HashSet<String>>,
-    /// The bytes of all layers that were opened.
+    /// Checked layers, with their rewrites.
+    checked: RefCell<HashMap<String, Rewrites>>,
+    /// Total size of all opened layers, in bytes.
     layer_bytes: RefCell<u64>,
-    /// Reason why the last layer was refused; the parser passes on only a text.
-    refusal: RefCell<Option<Error>>,
+    /// Reason why the last layer was rejected; the parser returns only a text.
+    rejection: RefCell<Option<Error>>,
 }
 
 impl Assets {
-    /// The one file `bytes`. Returns its identifier too.
+    /// A single file `bytes`. Also returns its identifier.
     pub(super) fn in_memory(bytes: &[u8]) -> (Self, String) {
         let extension = match bytes {
             [b'P', b'K', ..] => "usdz",
@@ -64,7 +66,7 @@ impl Assets {
         (Self::new(Source::Memory { name: name.clone(), bytes: bytes.to_vec() }), name)
     }
 
-    /// The file `path` and its neighbours. Returns its identifier too.
+    /// The file `path` and its neighbours. Also returns its identifier.
     pub(super) fn beside(path: &Path, options: &ReadOptions) -> Result<(Self, String), Error> {
         let path = path.canonicalize()?;
         let neighbours = Neighbours::around(&path, options)?;
@@ -86,11 +88,11 @@ impl Assets {
             packages: RefCell::default(),
             checked: RefCell::default(),
             layer_bytes: RefCell::default(),
-            refusal: RefCell::default(),
+            rejection: RefCell::default(),
         }
     }
 
-    /// The bytes of all layers that were opened so far.
+    /// Total size of the layers opened so far, in bytes.
     pub(super) fn layer_bytes(&self) -> u64 {
         *self.layer_bytes.borrow()
     }
@@ -113,12 +115,12 @@ impl Assets {
         found
     }
 
-    /// Reason why a layer was refused, if one was.
-    pub(super) fn take_refusal(&self) -> Option<Error> {
-        self.refusal.borrow_mut().take()
+    /// Reason why a layer was rejected, if one was.
+    pub(super) fn take_rejection(&self) -> Option<Error> {
+        self.rejection.borrow_mut().take()
     }
 
-    /// The file that `identifier` names.
+    /// The file at `identifier`.
     pub(super) fn read(&self, identifier: &str) -> io::Result<Vec<u8>> {
         match ar::split_package_relative_path_inner(identifier) {
             None => self.read_file(identifier),
@@ -128,7 +130,7 @@ impl Assets {
                 let bytes = match cached {
                     Some(bytes) => bytes,
                     None if package.matches('[').count() > MAX_NESTED_PACKAGES => {
-                        return Err(io::Error::new(io::ErrorKind::InvalidData, "packages are nested too deep"));
+                        return Err(io::Error::new(io::ErrorKind::InvalidData, "packages are nested too deeply"));
                     }
                     None => Rc::new(self.read(&package)?),
                 };
@@ -163,6 +165,18 @@ impl Assets {
         (path.starts_with(folder) && path.is_file()).then_some(path)
     }
 
+    /// The first layer of a package that is itself in a package; the parser looks only into the outer one.
+    fn layer_of_nested_package(&self, identifier: &str) -> Option<String> {
+        let (_, entry) = ar::split_package_relative_path_inner(identifier)?;
+        if !has_extension(&entry, &["usdz"]) {
+            return None;
+        }
+        let bytes = self.read(identifier).ok()?;
+        let archive = zip::ZipArchive::new(Cursor::new(&bytes[..])).ok()?;
+        let first = archive.file_names().find(|name| has_extension(name, &["usd", "usda", "usdc"]))?;
+        identifier_of(first, identifier)
+    }
+
     fn exists(&self, identifier: &str) -> bool {
         match (&self.source, ar::split_package_relative_path_outer(identifier)) {
             (_, Some(_)) => self.read(identifier).is_ok(),
@@ -171,9 +185,9 @@ impl Assets {
         }
     }
 
-    /// Checks a layer once; packages are only listed by the parser, their entries come here by themselves.
+    /// Checks a layer once; packages are only listed by the parser; their entries are checked individually.
     fn check(&self, identifier: &str, bytes: &[u8]) -> Result<(), Error> {
-        if self.checked.borrow().contains(identifier) {
+        if self.checked.borrow().contains_key(identifier) {
             return Ok(());
         }
         let is_named = |extension: &str| identifier.to_ascii_lowercase().ends_with(extension);
@@ -181,7 +195,7 @@ impl Assets {
             return Err(Error::malformed("the file is empty"));
         }
         if bytes.starts_with(b"PK") {
-            let cut_off = "the package is cut off or damaged: its list of files cannot be read";
+            let cut_off = "the package is truncated or corrupt: its list of files cannot be read";
             let again = "copy or export the file again";
             let opened = zip::ZipArchive::new(Cursor::new(bytes)).map(|_| ());
             return opened.map_err(|_| Error::malformed(cut_off).with_hint(again));
@@ -191,15 +205,21 @@ impl Assets {
                 "the contents do not match the extension: they are neither a package nor binary USD",
             ));
         }
-        if bytes.starts_with(b"PXR-USDC") {
-            crate_check::check(bytes, &mut Budget::for_file(bytes.len() as u64))?;
+        let rewrites = if bytes.starts_with(b"PXR-USDC") {
+            crate_check::check(bytes, &mut Budget::for_file(bytes.len() as u64))?
         } else {
             text_check::check(bytes)?;
-        }
+            Rewrites::default()
+        };
         *self.layer_bytes.borrow_mut() += bytes.len() as u64;
-        self.checked.borrow_mut().insert(identifier.to_owned());
+        self.checked.borrow_mut().insert(identifier.to_owned(), rewrites);
         Ok(())
     }
+}
+
+fn has_extension(name: &str, extensions: &[&str]) -> bool {
+    let found = name.rsplit_once('.').map(|(_, extension)| extension);
+    found.is_some_and(|found| extensions.iter().any(|extension| found.eq_ignore_ascii_case(extension)))
 }
 
 fn read_entry(package: &[u8], entry: &str) -> io::Result<Vec<u8>> {
@@ -245,13 +265,13 @@ fn join(asset: &str, anchor: &str) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("/"))
 }
 
-/// The resolver that the stage opens its layers through.
+/// Resolver with which the stage opens its layers.
 pub(super) struct Gate(pub(super) Rc<Assets>);
 
 impl Resolver for Gate {
     fn create_identifier(&self, asset_path: &str, anchor: Option<&ResolvedPath>) -> String {
         match anchor {
-            // What resolves to nothing keeps its name, for the diagnostics.
+            // An unresolved path keeps its name, for diagnostics.
             Some(anchor) => {
                 self.0.identifier(asset_path, &anchor.to_string_lossy()).unwrap_or_else(|| asset_path.into())
             }
@@ -260,7 +280,8 @@ impl Resolver for Gate {
     }
 
     fn resolve(&self, asset_path: &str) -> Option<ResolvedPath> {
-        self.0.exists(asset_path).then(|| ResolvedPath::new(asset_path))
+        let layer = || self.0.layer_of_nested_package(asset_path);
+        self.0.exists(asset_path).then(|| ResolvedPath::new(layer().unwrap_or_else(|| asset_path.to_owned())))
     }
 
     fn resolve_for_new_asset(&self, _asset_path: &str) -> Option<ResolvedPath> {
@@ -272,11 +293,19 @@ impl Resolver for Gate {
         let bytes = self.0.read(&identifier)?;
         if let Err(error) = self.0.check(&identifier, &bytes) {
             let text = error.to_string();
-            self.0.refusal.borrow_mut().get_or_insert(error);
+            self.0.rejection.borrow_mut().get_or_insert(error);
             return Err(io::Error::new(io::ErrorKind::InvalidData, text));
         }
-        let is_text = !bytes.starts_with(b"PXR-USDC") && !bytes.starts_with(b"PK");
-        let bytes = if is_text { text_repair::repaired(&bytes).into_owned() } else { bytes };
+        let bytes = if bytes.starts_with(b"PK") {
+            bytes
+        } else if bytes.starts_with(b"PXR-USDC") {
+            match self.0.checked.borrow().get(&*identifier) {
+                Some(rewrites) => rewrites.applied(bytes),
+                None => bytes,
+            }
+        } else {
+            text_repair::repaired(&bytes).into_owned()
+        };
         Ok(Box::new(Cursor::new(bytes)))
     }
 

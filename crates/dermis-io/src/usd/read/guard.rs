@@ -1,9 +1,9 @@
 //! Conversion of panics of the `openusd` crate into errors.
 //!
-//! The crate panics on some broken files: unchecked indices, unwraps and unfinished branches. [`super::crate_check`] and
-//! [`super::text_check`] reject files that would exhaust memory or the stack; remaining panics are caught here. The panic hook
-//! would print the message before the unwinding starts, so one is installed, once, that stays silent on a thread
-//! that is inside [`contain`] and hands everything else to the hook that was there before.
+//! The crate panics on some broken files: unchecked indices, unwraps and unfinished branches. [`super::crate_check`]
+//! and [`super::text_check`] reject files that would exhaust memory or the stack; remaining panics are caught here. The
+//! panic hook would print the message before unwinding starts, so a hook is installed, once, that prints nothing on a
+//! thread inside [`contain`] and forwards all other panics to the previous hook.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
@@ -19,7 +19,7 @@ thread_local! {
 pub(super) fn contain<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     install_hook();
     let outer = CONTAINED.replace(true);
-    // Whatever `work` holds is dropped with it, so no broken state is seen afterwards.
+    // Data owned by `work` is dropped with it, so no inconsistent state remains.
     let outcome = catch_unwind(AssertUnwindSafe(work));
     CONTAINED.set(outer);
     outcome.unwrap_or_else(|panic| {

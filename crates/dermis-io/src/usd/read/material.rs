@@ -11,10 +11,10 @@ use super::assets::Assets;
 use super::prims::{Prim, Prims};
 use super::values;
 
-/// Maximum number of connections that are followed from one input; they may run in circles.
+/// Maximum number of connections that are followed from one input, since they can form cycles.
 const MAX_CONNECTIONS: usize = 16;
 
-/// The materials of a stage, read as they are needed.
+/// Materials of a stage, read on demand.
 pub(super) struct Materials<'a> {
     assets: &'a Assets,
     images: HashMap<String, Option<Arc<Image>>>,
@@ -122,7 +122,7 @@ impl<'a> Materials<'a> {
     }
 }
 
-/// One shader being turned into a material.
+/// Conversion of one shader to a material.
 struct Reading<'a, 'b> {
     prims: &'a Prims,
     surface: &'a Prim,
@@ -165,7 +165,7 @@ impl Reading<'_, '_> {
         constant(self.prims, self.surface, input).and_then(values::number)
     }
 
-    /// A colour, or the texture that it is the factor of.
+    /// A colour, or a texture multiplied by it.
     fn color(&mut self, input: &str, fallback: DVec3) -> (DVec3, Option<Texture>) {
         match self.texture(input) {
             Some((texture, scale, _)) => (scale.truncate(), Some(texture)),
@@ -173,7 +173,7 @@ impl Reading<'_, '_> {
         }
     }
 
-    /// A number, or the texture and its channel that it is the factor of.
+    /// A number, or a channel of a texture multiplied by it.
     fn number(&mut self, input: &str, fallback: f64) -> (f64, Option<(Texture, String)>) {
         match self.texture(input) {
             Some((texture, scale, channel)) => {
@@ -196,8 +196,10 @@ impl Reading<'_, '_> {
             return None;
         }
         let Some(image) = self.materials.image(shader) else {
-            self.notes
-                .push(Note::at(shader.path.clone(), "the texture's image is not there, or not in the file's folder"));
+            self.notes.push(Note::at(
+                shader.path.clone(),
+                "the image of the texture is missing, or outside the project folder",
+            ));
             return None;
         };
         let reader = source(self.prims, shader, "inputs:st").map(|source| source.shader);
@@ -224,7 +226,7 @@ impl Reading<'_, '_> {
         let texture = metallic.or(roughness)?.0;
         if !fits {
             let path = self.surface.path.clone();
-            self.notes.push(Note::at(path, "textures of metalness and roughness that are not one image are skipped"));
+            self.notes.push(Note::at(path, "metalness and roughness textures in separate images are skipped"));
         }
         fits.then_some(texture)
     }
@@ -237,7 +239,7 @@ fn binding(prims: &Prims, prim: usize) -> Option<usize> {
     prims.find(target).filter(|&material| prims.all[material].type_name == "Material")
 }
 
-/// The shader output that a property takes its value from, through any inputs of node graphs between.
+/// The shader output that a property is connected to, directly or through inputs of node graphs.
 fn source<'a>(prims: &'a Prims, prim: &'a Prim, property: &str) -> Option<Source<'a>> {
     let (mut prim, mut property) = (prim, property.to_owned());
     for _ in 0..MAX_CONNECTIONS {
@@ -252,7 +254,7 @@ fn source<'a>(prims: &'a Prims, prim: &'a Prim, property: &str) -> Option<Source
     None
 }
 
-/// The value of an input that no shader feeds.
+/// The value of an input that is not connected to a shader.
 fn constant<'a>(prims: &'a Prims, prim: &'a Prim, input: &str) -> Option<&'a Value> {
     let (mut prim, mut property) = (prim, input.to_owned());
     for _ in 0..MAX_CONNECTIONS {
@@ -266,7 +268,7 @@ fn constant<'a>(prims: &'a Prims, prim: &'a Prim, input: &str) -> Option<&'a Val
     None
 }
 
-/// The `OpenGL` constants that our samplers hold.
+/// `OpenGL` constants of samplers.
 fn wrap(shader: &Prim, input: &str) -> u32 {
     match shader.value(input).and_then(values::text).as_deref() {
         Some("clamp" | "black") => 33071,

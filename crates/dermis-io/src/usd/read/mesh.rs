@@ -43,7 +43,7 @@ pub(super) fn shape(
     }
     let mut fits = |name: &str, fits: bool| {
         if !fits {
-            notes.push(Note::at(prim.path.clone(), format!("'{name}' does not fit the mesh and is skipped")));
+            notes.push(Note::at(prim.path.clone(), format!("'{name}' does not match the mesh and is skipped")));
         }
     };
     let uvs = uv_names.iter().filter_map(|name| {
@@ -64,7 +64,7 @@ pub(super) fn shape(
     Ok(Shaped { mesh: polygon_mesh.into_tri_mesh()?, attributes })
 }
 
-/// The first frame at which an attribute of the topology differs from its first sample is an error.
+/// Returns an error at the first frame at which an attribute of the topology differs from its first sample.
 pub(super) fn check_topology(prim: &Prim) -> Result<(), Error> {
     for name in ["faceVertexCounts", "faceVertexIndices"] {
         let samples = prim.attribute(name).map_or(&[][..], |attribute| &attribute.samples);
@@ -83,7 +83,7 @@ fn corners(prim: &Prim, reversed: bool) -> Result<(Vec<u32>, Corners), Error> {
     let list = |name: &str| prim.value(name).and_then(values::integers).unwrap_or_default();
     let (counts, indices) = (list("faceVertexCounts"), list("faceVertexIndices"));
     let unsigned = |what: &str, values: &[i32]| -> Result<Vec<u32>, Error> {
-        let negative = |_| Error::malformed(format!("'{what}' holds a negative number"));
+        let negative = |_| Error::malformed(format!("'{what}' contains a negative number"));
         values.iter().map(|&value| u32::try_from(value).map_err(negative)).collect()
     };
     let sizes = unsigned("faceVertexCounts", &counts)?;
@@ -122,7 +122,7 @@ fn primvars<'a>(prim: &'a Prim, types: &[&str]) -> Vec<(&'a str, &'a Attribute)>
     found
 }
 
-/// The primvars that hold UVs: `st` first, then the others by name.
+/// UV primvars: `st` first, then the others by name.
 fn uv_names(prim: &Prim) -> Vec<String> {
     let mut names: Vec<String> = primvars(prim, &["texCoord2f[]", "texCoord2d[]", "texCoord2h[]"])
         .into_iter()
@@ -186,5 +186,5 @@ fn with_opacity(colors: &CornerData<Vec4>, opacity: &CornerData<f32>) -> CornerD
 pub(super) fn rest_points(prim: &Prim) -> Result<Vec<Vec3>, Error> {
     let Some(attribute) = prim.attribute("points") else { return Ok(Vec::new()) };
     let value: Option<&Value> = attribute.value();
-    value.and_then(values::vectors3).ok_or_else(|| Error::malformed("'points' does not hold positions"))
+    value.and_then(values::vectors3).ok_or_else(|| Error::malformed("'points' does not contain positions"))
 }

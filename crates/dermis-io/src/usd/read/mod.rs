@@ -1,9 +1,9 @@
 //! Reading a USD stage: its meshes with their motion, skeletons and materials.
 //!
-//! The stage is composed and fetched as plain data ([`prims`]), behind the checks and the wall of [`assets`],
-//! [`crate_check`], [`text_check`] and [`guard`]. Then each `Mesh` prim becomes an object, by what moves it: joints and
-//! blend shapes ([`skel`]) make a rig with clips, time-sampled points a sequence, an animated transform above it a rig
-//! of one joint. All positions are in the world's space.
+//! The stage is composed and converted to plain data ([`prims`]) after the checks of [`assets`], [`crate_check`],
+//! [`text_check`] and [`guard`]. Each `Mesh` prim then becomes an object, depending on its motion: joints and blend
+//! shapes ([`skel`]) become a rig with clips, time-sampled points a sequence, an animated transform above it a rig of
+//! one joint. All positions are in world space.
 
 mod arcs;
 mod assets;
@@ -39,7 +39,7 @@ use prims::{Attribute, Prim, Prims};
 use timing::{Grid, at, blend_lists, blend_vector3, sample_times};
 use xform::{attributes_above, local_to_world};
 
-/// Shapes that are not meshes, which the user may miss.
+/// Geometry types other than meshes, which are reported if they are skipped.
 const OTHER_SHAPES: [&str; 9] =
     ["Sphere", "Cube", "Cylinder", "Cone", "Capsule", "Plane", "BasisCurves", "NurbsPatch", "Points"];
 
@@ -84,7 +84,7 @@ fn read_stage(assets: Assets, root: &str, size: u64, options: &ReadOptions) -> R
     }
     for name in assets.take_outside() {
         let message =
-            "the file is outside of the folder of the project and is skipped; a root folder above both allows it";
+            "the file is outside the project folder and is skipped; to read it, give a root folder above both files";
         reader.notes.push(Note::at(name, message));
     }
     if let Some(error) = failed.filter(|_| objects.is_empty()) {
@@ -138,7 +138,7 @@ impl Clock {
         snapped(self.time_codes_per_second / spacing)
     }
 
-    /// The time of a time code; codes that were rounded are whole again.
+    /// The time of a time code; time codes that are whole up to rounding are rounded.
     fn seconds(&self, time: f64) -> f64 {
         const ROUNDED: f64 = 1e-4;
         let whole = time.round();
@@ -206,7 +206,7 @@ impl Reader<'_> {
     ) -> Result<Object, Error> {
         if prims.all[index].attribute("points").is_some_and(|points| points.samples.len() > 1) {
             let path = prims.all[index].path.clone();
-            self.notes.push(Note::at(path, "the points of a rigged mesh move by themselves; only the rig is taken"));
+            self.notes.push(Note::at(path, "the rigged mesh also has animated points; only the rig is used"));
         }
         let layer = binding.dual_quaternions.then(|| DualQuaternionLayer::default().into());
         let rest = binding.rest_transform(prims, &self.clock, &mut self.budget)?;
@@ -226,7 +226,7 @@ impl Reader<'_> {
     ) -> Result<MeshSequence, Error> {
         let prim = &prims.all[index];
         check_counts(prim, mesh.point_count())?;
-        // Recorded points are kept as they are; a rate is chosen only if they are not on a grid.
+        // Recorded points are kept unchanged; a rate is chosen only if they are not on a grid.
         let mut grid = Grid::of(times, None, &mut self.budget)?;
         if grid.count != times.len()
             && let Some(spacing) = self.clock.asked_spacing()

@@ -17,18 +17,18 @@ use super::values;
 use crate::budget::Budget;
 use crate::error::Error;
 
-/// Prims within prims: references can nest a prim in itself without end.
+/// Maximum nesting of prims: references can nest a prim in itself indefinitely.
 const MAX_NESTED: usize = 256;
-/// References within references, one inside the other.
+/// Maximum nesting of references.
 const MAX_ARCS_NESTED: usize = 12;
-/// A stage may hold this many prims, and one more for every [`BYTES_PER_PRIM`] bytes of its layers: instances of
-/// instances could mean billions.
+/// Maximum number of prims, in addition to one for every [`BYTES_PER_PRIM`] bytes of the layers: nested instances could
+/// expand to billions.
 const FEWEST_PRIMS: usize = 2048;
 const BYTES_PER_PRIM: u64 = 32;
-/// Properties that are derived from others, and large.
+/// Large properties that are derived from others.
 const UNUSED: [&str; 3] = ["extent", "velocities", "accelerations"];
 
-/// All that is known of a stage.
+/// Contents of a stage.
 #[derive(Debug, Default)]
 pub(super) struct Prims {
     /// The prims, parents before children.
@@ -56,7 +56,7 @@ pub(super) struct Prim {
     pub(super) attributes: HashMap<String, Attribute>,
     /// The targets of each relationship.
     pub(super) relationships: HashMap<String, Vec<String>>,
-    /// The name that our own writer has kept beside the prim's.
+    /// The original name, stored by the writer of dermis.
     pub(super) original_name: Option<String>,
 }
 
@@ -64,7 +64,7 @@ pub(super) struct Prim {
 #[derive(Debug, Default)]
 pub(super) struct Attribute {
     pub(super) type_name: String,
-    /// The value outside of time.
+    /// The default value, independent of time.
     pub(super) default: Option<Value>,
     /// Values over time codes, ascending; blocked samples are skipped.
     pub(super) samples: Vec<(f64, Value)>,
@@ -72,9 +72,9 @@ pub(super) struct Attribute {
     pub(super) interpolation: Option<String>,
     /// Number of values per element.
     pub(super) element_size: Option<i32>,
-    /// The attributes that this one takes its value from.
+    /// The attributes to which this one is connected.
     pub(super) connections: Vec<String>,
-    /// The layer that states it, for the paths in it.
+    /// The layer that defines it, to which its paths are relative.
     pub(super) layer: String,
 }
 
@@ -99,7 +99,7 @@ impl Prims {
         self.by_path.get(path).copied()
     }
 
-    /// The prim and its ancestors, from the inside out.
+    /// The prim and its ancestors, starting with the prim.
     pub(super) fn upwards(&self, from: usize) -> impl Iterator<Item = usize> + '_ {
         std::iter::successors(Some(from), |&prim| self.all[prim].parent)
     }
@@ -123,7 +123,7 @@ impl Prim {
 /// Opens the layer `root` and everything it is composed of.
 pub(super) fn fetch(assets: &Rc<Assets>, root: &str, budget: &mut Budget) -> Result<Prims, Error> {
     let opened = Stage::builder().resolver(Gate(Rc::clone(assets))).open(root);
-    let stage = opened.map_err(|error| assets.take_refusal().unwrap_or_else(|| composing(error)))?;
+    let stage = opened.map_err(|error| assets.take_rejection().unwrap_or_else(|| composing(error)))?;
     let number = |name: &str| -> Result<Option<f64>, Error> {
         let value = stage.stage_metadata(name).map_err(composing)?;
         Ok(value.as_ref().and_then(values::number))
@@ -159,8 +159,9 @@ fn walk(stage: &Stage, assets: &Assets, budget: &mut Budget, prims: &mut Prims) 
         let prim = stage.prim(path.as_str());
         let arcs = arcs + usize::from(prim.has_composition_arc().map_err(composing)?);
         if depth > MAX_NESTED || arcs > MAX_ARCS_NESTED || prims.all.len() >= most {
-            let error = Error::malformed(format!("the stage has more than {most} prims, or some nested too deep"));
-            return Err(error.at(path).with_hint("a prim that refers to its own parent never ends"));
+            let error =
+                Error::malformed(format!("the stage has more than {most} prims, or prims that are nested too deeply"));
+            return Err(error.at(path).with_hint("a reference of a prim to its own parent is an infinite recursion"));
         }
         let fetched = fetch_prim(&prim, path.clone(), parent, budget).map_err(|error| error.at(path.clone()))?;
         let index = prims.all.len();

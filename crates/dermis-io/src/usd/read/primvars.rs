@@ -1,4 +1,4 @@
-//! Values spread over a mesh: by point, by face, by corner, or one for all, directly or through indices.
+//! Values on a mesh: per point, per face, per corner, or constant, directly or indexed.
 
 use dermis_mesh::CornerData;
 use openusd::sdf::Value;
@@ -6,18 +6,18 @@ use openusd::sdf::Value;
 use super::prims::{Attribute, Prim};
 use super::values;
 
-/// The faces of a mesh as the file has them, in the order in which we take their corners.
+/// Faces of a mesh, with their corners in the order of dermis.
 #[derive(Debug, Default)]
 pub(super) struct Corners {
-    /// For each of our corners, the file's.
+    /// Index in the file of each corner.
     pub(super) order: Vec<u32>,
-    /// The point at each of our corners.
+    /// Point of each corner.
     pub(super) points: Vec<u32>,
-    /// The face of each of our corners.
+    /// Face of each corner.
     pub(super) faces: Vec<u32>,
 }
 
-/// A primvar's values per corner; `None` if its counts do not fit the mesh.
+/// A primvar's values per corner; `None` if its counts do not match the mesh.
 pub(super) fn per_corner<T>(
     prim: &Prim,
     name: &str,
@@ -39,7 +39,7 @@ pub(super) fn per_corner<T>(
     Some(CornerData { values, indices })
 }
 
-/// A primvar's values per point; `None` if they are spread otherwise, or do not fit.
+/// A primvar's values per point; `None` if they have another interpolation or do not match.
 pub(super) fn per_point(prim: &Prim, name: &str, point_count: usize) -> Option<Vec<f32>> {
     let attribute = prim.attribute(name)?;
     if !matches!(interpolation(name, attribute), "vertex" | "varying") {
@@ -60,7 +60,7 @@ fn indices_of(prim: &Prim, name: &str) -> Option<Vec<i32>> {
     prim.value(&format!("{name}:indices")).and_then(values::integers)
 }
 
-/// Normals are stated as a plain attribute too, and then belong to points unless stated otherwise.
+/// Normals can also be a plain attribute; they then belong to points unless stated otherwise.
 fn interpolation<'a>(name: &str, attribute: &'a Attribute) -> &'a str {
     attribute.interpolation.as_deref().unwrap_or(if name == "normals" { "vertex" } else { "constant" })
 }

@@ -1,18 +1,18 @@
-//! Looks through `.usda` text before it is parsed: the parser recurses into brackets, so their depth is bounded here,
-//! and the composition follows arcs, so they are gathered for [`Arcs`].
+//! Checks `.usda` text before it is parsed: the parser recurses into brackets, so their depth is bounded here, and the
+//! composition follows arcs, so they are collected for [`Arcs`].
 //!
 //! This is not a parser. It distinguishes quotes, comments and brackets; a prim is a quoted name behind `def`, `over`
 //! or `class` (or a variant's name), and any `<path>` inside parentheses is an arc of the prim that the parentheses
-//! belong to: relationships and connections name paths outside of parentheses.
+//! belong to: relationships and connections have their paths outside of parentheses.
 
 use super::arcs::Arcs;
 use crate::budget::Budget;
 use crate::error::Error;
 
-/// Brackets within brackets. A prim four hundred levels down is no character's skin, and the parser has stack for it.
+/// Maximum nesting of brackets, for which the stack of the parser suffices.
 const MAX_NESTED: usize = 400;
 
-/// Refuses text that the parser or the composition could not bear.
+/// Rejects text for which the parser or the composition would need too much stack or memory.
 pub(super) fn check(text: &[u8]) -> Result<(), Error> {
     let mut scan = Scan {
         text,
@@ -40,7 +40,7 @@ struct Scan<'a> {
     brackets: Vec<(u8, bool)>,
     /// The names of the open prims.
     prims: Vec<&'a [u8]>,
-    /// A prim that is named, but not open yet.
+    /// A prim whose name was read but which is not open yet.
     named: Option<&'a [u8]>,
     arcs: Arcs,
     budget: Budget,
@@ -76,7 +76,7 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// Skips what is quoted: by one mark up to the line's end, by three up to the next three.
+    /// Skips quoted text: with one mark up to the end of the line, with three up to the next three.
     fn quoted(&mut self, mark: u8) {
         let start = self.at;
         self.at = quoted_end(self.text, start, mark);
@@ -105,7 +105,7 @@ impl Scan<'_> {
     }
 }
 
-/// The last byte of what is quoted from `start` on.
+/// The last byte of the quoted text that starts at `start`.
 pub(super) fn quoted_end(text: &[u8], start: usize, mark: u8) -> usize {
     let triple = [mark; 3];
     if text[start..].starts_with(&triple) {

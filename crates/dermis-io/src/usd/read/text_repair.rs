@@ -1,18 +1,19 @@
-//! Rewrites `.usda` text that the format allows but the parser refuses, so that one odd statement does not refuse a stage.
+//! Rewrites `.usda` text that the format allows but the parser rejects, so that a single unusual statement does not
+//! make a stage unreadable.
 //!
 //! - Numbers without a digit before or after the point: `.25` and `1.`.
-//! - Spaces behind the first line, and comments in the style of C.
+//! - Spaces after the first line, and C-style comments.
 //! - Types of older versions (`PointFloat` for `point3f`), arrays of unsigned integers, and the modifier `config`.
 //! - Assets over time, of which the first is kept, and assets in quotes.
-//! - Attributes of unknown types, which are dropped: nothing that is read here has one.
+//! - Attributes of unknown types, which are dropped, since none is needed.
 //!
-//! Like [`super::text_check`] this is no parser: it distinguishes quotes, comments, brackets and first words only.
+//! Like [`super::text_check`] this is not a parser: it distinguishes only quotes, comments, brackets and first words.
 
 use std::borrow::Cow;
 
 use super::text_check::quoted_end;
 
-/// Names of types of older versions, and their present names.
+/// Type names of older versions, and their current names.
 const OLD_TYPES: [(&str, &str); 30] = [
     ("Vec2i", "int2"),
     ("Vec3i", "int3"),
@@ -60,7 +61,7 @@ const MODIFIERS: [&[u8]; 9] =
 const OTHERS: [&[u8]; 9] =
     [b"def", b"over", b"class", b"rel", b"variantSet", b"nameChildren", b"properties", b"variants", b"variantSets"];
 
-/// The text as the parser takes it.
+/// The text in a form that the parser accepts.
 pub(super) fn repaired(text: &[u8]) -> Cow<'_, [u8]> {
     let statements = Statements { text, at: 0, out: Vec::new(), copied: 0 }.run();
     match statements {
@@ -209,7 +210,7 @@ impl Statements<'_> {
         }
     }
 
-    /// Puts `with` in the place of a range of the text, and continues behind it.
+    /// Replaces a range of the text by `with`, and continues after it.
     fn replace(&mut self, start: usize, end: usize, with: &[u8]) {
         self.copy_to(start);
         self.out.extend_from_slice(with);
@@ -261,7 +262,7 @@ fn is_comment(text: &[u8], at: usize) -> bool {
     matches!(text.get(at + 1), Some(b'/' | b'*'))
 }
 
-/// The byte behind a comment in the style of C; the end of its line is not part of it.
+/// The byte after a C-style comment; the end of its line is not part of it.
 fn comment_end(text: &[u8], at: usize) -> usize {
     if text[at + 1] == b'*' {
         let inside = at + 2;
@@ -270,7 +271,7 @@ fn comment_end(text: &[u8], at: usize) -> usize {
     text[at..].iter().position(|&byte| byte == b'\n').map_or(text.len(), |end| at + end)
 }
 
-/// The byte behind the bracket that closes the one at `start`.
+/// The byte after the bracket that closes the one at `start`.
 fn balanced_end(text: &[u8], start: usize) -> usize {
     let (mut depth, mut at) = (0usize, start);
     while let Some(&byte) = text.get(at) {
@@ -291,7 +292,7 @@ fn balanced_end(text: &[u8], start: usize) -> usize {
     text.len()
 }
 
-/// The end of a statement whose value begins at `value`, behind its metadata.
+/// The end of a statement whose value begins at `value`, after its metadata.
 fn statement_end(text: &[u8], value: usize) -> usize {
     let mut at = value;
     while let Some(&byte) = text.get(at) {

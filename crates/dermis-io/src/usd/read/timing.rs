@@ -20,7 +20,7 @@ const GRID_TOLERANCE: f64 = 1e-3;
 /// Frame spacing if samples are not on a grid.
 const ONE_TIME_CODE: f64 = 1.0;
 
-/// Keys on a slower grid than this are sparse: they are meant to be interpolated.
+/// Keys on a slower grid than this are sparse and are interpolated.
 const LOWEST_RATE_HZ: f64 = 10.0;
 
 /// The times of frames.
@@ -32,7 +32,7 @@ pub(super) struct Grid {
     pub(super) spacing: f64,
     /// The number of frames.
     pub(super) count: usize,
-    /// True if samples lie between frames.
+    /// True if there are samples between frames.
     pub(super) misses: bool,
 }
 
@@ -63,7 +63,7 @@ impl Grid {
 
     /// Note on the frames of the prim at `path`.
     pub(super) fn note(&self, path: &str) -> Option<Note> {
-        self.misses.then(|| Note::at(path, "samples lie between frames; the motion is interpolated there"))
+        self.misses.then(|| Note::at(path, "some samples are between frames; the motion is interpolated"))
     }
 
     /// The time code of frame `frame`.
@@ -77,7 +77,7 @@ impl Grid {
     }
 }
 
-/// The distance that all samples are multiples of, if there is one.
+/// The spacing of which all sample times are multiples, if there is one.
 fn spacing_of(times: &[f64]) -> Option<f64> {
     let (start, end) = (*times.first()?, *times.last()?);
     let smallest = times.windows(2).map(|pair| pair[1] - pair[0]).fold(f64::INFINITY, f64::min);
@@ -112,7 +112,8 @@ fn interval(samples: &[(f64, Value)], time: f64) -> (usize, f64) {
     let Some((&(start, _), &(end, _))) = samples.get(before).zip(samples.get(after)) else {
         return (before, 0.0);
     };
-    // Before the first sample, the first one holds; rounding aside, a grid's times are the samples' own.
+    // Before the first sample, the first sample is used; apart from rounding, the times of a grid are those of the
+    // samples.
     const SNAP: f64 = 1e-9;
     let t = if after == 0 || end <= start { 0.0 } else { (time - start) / (end - start) };
     if t > 1.0 - SNAP { (after, 0.0) } else { (before, if t < SNAP { 0.0 } else { t }) }
@@ -194,7 +195,7 @@ mod tests {
         };
         assert_eq!(frames(&[0.0, 30.0], 24.0, 24.0), (31, 24.0));
         assert_eq!(frames(&[0.0, 2.0], 1.0, 30.0), (61, 30.0));
-        // Every second frame is dense enough, and slow stages are as their authors meant them.
+        // Every second frame is dense enough, and slow stages are kept unchanged.
         assert_eq!(frames(&[0.0, 2.0, 4.0], 24.0, 24.0), (3, 12.0));
         assert_eq!(frames(&[0.0, 1.0, 2.0], 5.0, 5.0), (3, 5.0));
     }

@@ -148,7 +148,7 @@ fn affine(rows: &[f64; 16]) -> DAffine3 {
     DAffine3::from_mat3_translation(DMat3::from_mat4(matrix), matrix.w_axis.truncate())
 }
 
-/// The bytes that a value takes, roughly.
+/// Approximate memory of a value, in bytes.
 pub(super) fn size(value: &Value) -> usize {
     const VALUE: usize = 64;
     VALUE

@@ -42,7 +42,7 @@ fn operations(prim: &Prim) -> Vec<String> {
     prim.value("xformOpOrder").and_then(values::texts).unwrap_or_default()
 }
 
-/// The prim's own transform, and whether it is free of its ancestors'.
+/// The local transform of the prim, and whether it ignores those of its ancestors.
 fn local(prim: &Prim, time: f64) -> Result<(DAffine3, bool), Error> {
     let mut order = operations(prim);
     let reset = order.iter().rposition(|name| name == "!resetXformStack!");
@@ -53,7 +53,7 @@ fn local(prim: &Prim, time: f64) -> Result<(DAffine3, bool), Error> {
     for name in &order {
         let (name, inverts) = name.strip_prefix("!invert!").map_or((name.as_str(), false), |name| (name, true));
         let operation = prim.attribute(name).map(|attribute| operation(name, attribute, time)).transpose()?.flatten();
-        // An operation that is listed but has no value does nothing, as in USD.
+        // An operation that is listed but has no value has no effect, as in USD.
         let operation = operation.unwrap_or(DAffine3::IDENTITY);
         local *= if inverts { operation.inverse() } else { operation };
     }
@@ -109,7 +109,7 @@ fn axis_rotation(axis: u8, degrees: f64) -> DAffine3 {
     DAffine3::from_quat(DQuat::from_axis_angle(axis, degrees.to_radians()))
 }
 
-/// A rotation; one of no length does nothing.
+/// A rotation; one of length zero has no effect.
 pub(super) fn rotation(quaternion: DQuat) -> DAffine3 {
     let is_usable = quaternion.is_finite() && quaternion.length_squared() > 0.0;
     DAffine3::from_quat(if is_usable { quaternion.normalize() } else { DQuat::IDENTITY })

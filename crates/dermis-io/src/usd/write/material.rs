@@ -1,4 +1,4 @@
-//! Materials as `UsdPreviewSurface` shaders, their images as files in a folder beside the `.usda`.
+//! Materials as `UsdPreviewSurface` shaders, their images as files in a folder next to the `.usda`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::names::Names;
 use crate::error::Error;
 use crate::output::Output;
 
-/// The scope that holds the materials, below the root prim.
+/// The scope of the materials, below the root prim.
 const SCOPE: &str = "Materials";
 
 /// The distinct materials of a scene and their images.
@@ -26,7 +26,7 @@ pub(super) struct Materials {
 }
 
 impl Materials {
-    /// Materials whose images go to the folder `<stem>_textures`.
+    /// Materials whose images are written to the folder `<stem>_textures`.
     pub(super) fn new(target: &Path) -> Self {
         let stem = target.file_stem().map_or_else(|| "scene".into(), |stem| stem.to_string_lossy().into_owned());
         Self { folder: format!("{stem}_textures"), ..Self::default() }
@@ -60,7 +60,7 @@ impl Materials {
         self.images.iter().map(|(image, name)| (format!("{}/{name}", self.folder), image.bytes.as_slice()))
     }
 
-    /// Writes the images beside `target`.
+    /// Writes the images next to `target`.
     pub(super) fn write_images(&self, target: &Path, output: &mut Output) -> Result<(), Error> {
         let folder = target.with_file_name(&self.folder);
         self.images.iter().try_for_each(|(image, name)| output.write_all(&folder.join(name), &image.bytes))
@@ -101,7 +101,7 @@ impl Materials {
             "image/x-exr" => "exr",
             "image/avif" => "avif",
             other => {
-                let what = format!("a texture of type '{other}' is dropped; USD knows PNG, JPEG, EXR and AVIF");
+                let what = format!("a texture of type '{other}' is dropped; USD supports PNG, JPEG, EXR and AVIF");
                 self.notes.push(Note::at(path, what));
                 return None;
             }

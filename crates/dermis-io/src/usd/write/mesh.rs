@@ -16,11 +16,11 @@ pub(super) fn uv_name(set: usize) -> String {
     if set == 0 { "st".to_owned() } else { format!("st{set}") }
 }
 
-/// Contents of a mesh prim beside its shape.
+/// Contents of a mesh prim in addition to its shape.
 pub(super) struct Extras<'a> {
-    /// More schemas that are applied to it.
+    /// Additional schemas that are applied to it.
     pub(super) schemas: &'a [&'a str],
-    /// Writes more of the prim.
+    /// Writes additional properties of the prim.
     pub(super) body: &'a dyn Fn(&mut dyn Layer) -> Result<(), Error>,
 }
 

@@ -1,10 +1,10 @@
-//! Writing USD: one root prim with all objects in the world's space, and their materials, as text ([`text`]) or as a
-//! crate ([`crate_file`]), or packed with its images ([`package`]).
+//! Writing USD: one root prim with all objects in world space, and their materials, as text ([`text`]) or as a crate
+//! ([`crate_file`]), or packed with its images ([`package`]).
 //!
 //! Recorded frames become time samples of points. Rigs become `UsdSkel` ([`skel`]), with nested joints ([`nested`]) if
-//! single ones cannot express their shear or scale ([`pose`]). If a rig has joints without a valid transform, or joints
-//! that collapse, its first clip is recorded as frames. Everything is streamed, frame by frame. Time codes are frames
-//! of the first moving object; objects at other rates have fractional ones.
+//! single ones cannot express their shear or scale ([`pose`]). If a rig has joints with an invalid transform or zero
+//! scale, its first clip is written as frames. Everything is streamed, frame by frame. Time codes are frames of the
+//! first moving object; objects at other rates have fractional ones.
 
 mod crate_file;
 mod layer;
@@ -39,7 +39,7 @@ use nested::{Nested, nested};
 use pose::{Posable, posable, posable_as_given};
 use text::Text;
 
-/// The prim that holds everything.
+/// The root prim.
 const ROOT: &str = "World";
 const ROOT_PATH: &str = "/World";
 
@@ -60,7 +60,7 @@ struct Clock {
 impl Clock {
     /// The time codes of frames.
     fn times(&self, start_seconds: f64, frame_rate_hz: f64, count: usize) -> Vec<f64> {
-        // Frames that are whole but for the rounding of times in f32 are whole; nanoframes are noise of the division.
+        // Frames that are whole up to the rounding of times in f32 are rounded.
         const WHOLE: f64 = 1e-5;
         let rounded = |time: f64| {
             if (time - time.round()).abs() <= WHOLE { time.round() } else { (time * 1e9).round() / 1e9 }
@@ -81,14 +81,14 @@ struct Writing<'a> {
 }
 
 impl Writing<'_> {
-    /// One more frame is done.
+    /// Reports that another frame is complete.
     fn step(&mut self) -> Result<(), Error> {
         self.done += 1;
         step(self.progress, "writing USD", self.done, self.total.max(self.done))
     }
 }
 
-/// Writes `scene` as text (`.usda`) or as a crate (`.usdc`, `.usd`) with its textures beside it, or as both in one
+/// Writes `scene` as text (`.usda`) or as a crate (`.usdc`, `.usd`) with its textures next to it, or as both in one
 /// archive (`.usdz`).
 pub(crate) fn write(scene: &Scene, job: &mut Job<'_>) -> Result<(), Error> {
     let materials = Materials::new(job.target);
@@ -114,7 +114,7 @@ pub(crate) fn write(scene: &Scene, job: &mut Job<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Writes everything but the images, which are in the result.
+/// Writes everything except the images, which are returned.
 fn write_layer(
     scene: &Scene,
     layer: &mut dyn Layer,
@@ -161,7 +161,7 @@ fn write_layer(
 
 /// The first object on the skeleton of each object; itself for objects without one.
 fn groups(plans: &[Plan<'_>]) -> Vec<usize> {
-    // Joints that help others depend on the mesh that they serve, so such skeletons are not shared.
+    // Helper joints depend on the mesh, so skeletons with helper joints are not shared.
     let plain = |plan: &Plan<'_>| matches!(plan, Plan::Rigged(rigged) if rigged.1.bones.is_none());
     let mut groups: Vec<usize> = Vec::with_capacity(plans.len());
     for (index, plan) in plans.iter().enumerate() {
@@ -174,11 +174,11 @@ fn groups(plans: &[Plan<'_>]) -> Vec<usize> {
     groups
 }
 
-/// Decides how to write an object, and notes what is lost by it.
+/// Decides how to write an object; notes report what is lost.
 fn plan<'a>(object: &'a Object, notes: &mut Vec<Note>) -> Result<Plan<'a>, Error> {
     let mut note = |message: &str| notes.push(Note::at(object.name.clone(), message));
     if object.tets.is_some() {
-        note("tetrahedra are dropped; USD holds the surface");
+        note("tetrahedra are dropped; only the surface is written");
     }
     let Some(rig) = &object.rig else {
         return Ok(object.sequence.clone().map_or(Plan::Still(object), |motion| Plan::Recorded(object, motion)));
@@ -202,11 +202,12 @@ fn plan<'a>(object: &'a Object, notes: &mut Vec<Note>) -> Result<Plan<'a>, Error
         note("the rig is dropped; its joints have no bind pose");
         return Ok(Plan::Posed(Box::new(object.at_rest()?)));
     };
-    note("UsdSkel cannot hold joints that collapse; the first clip is written as recorded frames");
+    note("UsdSkel does not support joints of zero scale; the first clip is written as recorded frames");
     Ok(Plan::Recorded(object, bake_lazily(&object.mesh, rig, clip)?))
 }
 
-/// The object with joints that `UsdSkel` can express: its own, or more of them; `None` if it cannot.
+/// The object with joints that `UsdSkel` can express: its own, or with additional joints; `None` if that is not
+/// possible.
 fn as_joints<'a>(object: &'a Object, rig: &Rig) -> Result<Option<(Cow<'a, Object>, Posable)>, Error> {
     if let Some(posable) = posable(&object.mesh, rig, &object.clips) {
         return Ok(Some((Cow::Borrowed(object), posable)));
@@ -286,7 +287,7 @@ fn applied(schemas: &[&str]) -> Vec<Metadata> {
     vec![Metadata::Schemas(schemas.iter().map(|schema| (*schema).to_owned()).collect())]
 }
 
-/// The metadata that keeps a name that the prim could not have.
+/// Metadata for a name that USD does not allow.
 fn original_name(original: &str, given: &str) -> Vec<Metadata> {
     if original == given {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! Names that USD allows: letters, digits and underscores, unique among siblings.
+//! Valid USD names: letters, digits and underscores, unique among siblings.
 
 use std::collections::HashSet;
 

@@ -1,11 +1,11 @@
 //! Joints whose motion one `UsdSkel` joint cannot express, as nested joints.
 //!
-//! A joint's scale is stored in half precision, and its translation, rotation and scale cannot shear. But nested joints
-//! multiply. A scale `s` becomes two halves, `s₁` in a joint above and `s₂ ≈ s / s₁` below, with s₁ chosen among the
-//! halves near s so that the product is exact to a few 1e-6. With the polar decomposition `F = R (V Σ Vᵀ)` of its local
-//! transform a sheared joint is four: (v, R) above (V, Σ₁) above Σ₂ above Vᵀ, as flexible bones are in glTF
-//! ([`polar_factors`]). The joint that moves points, and that others hang from, is the lowest. The others are marked,
-//! for our own reader.
+//! A `UsdSkel` joint stores its scale in half precision and cannot represent shear. The transforms of nested joints are
+//! multiplied, which removes both limits. A scale `s` becomes the product of two half-precision numbers, `s₁` in a
+//! joint above and `s₂ ≈ s / s₁` below, with s₁ chosen among those near s so that the product is exact to a few 1e-6.
+//! With the polar decomposition `F = R (V Σ Vᵀ)` of its local transform, a sheared joint becomes four joints: (v, R)
+//! above (V, Σ₁) above Σ₂ above Vᵀ, as flexible bones are in glTF ([`polar_factors`]). The joint that moves points, and
+//! that is the parent of others, is the lowest. The others are marked for the reader of dermis.
 
 use std::sync::Arc;
 
@@ -16,14 +16,15 @@ use openusd::gf::f16;
 
 use crate::error::Error;
 
-/// Columns count as orthogonal below this cosine; scales count as constant below this relative change.
+/// Cosine below which columns are considered orthogonal, and relative change below which scales are considered
+/// constant.
 const ROUNDING: f64 = 1e-6;
-/// Error of the product of two halves below which no better pair is looked for.
+/// Error of the product of two half-precision factors below which the search ends.
 const EXACT: f64 = 1e-6;
-/// Number of halves that are tried on either side of a scale.
+/// Number of half-precision numbers that are tried on either side of a scale.
 const NEIGHBOURS: i32 = 600;
 
-/// A rig with more joints that moves points as another does.
+/// A rig with additional joints that moves points in the same way.
 pub(super) struct Nested {
     pub(super) rig: Rig,
     pub(super) clips: Vec<Arc<Clip>>,
@@ -45,7 +46,7 @@ pub(super) fn nested(mesh: &TriMesh, rig: &Rig, clips: &[Arc<Clip>]) -> Result<N
     let mut joints: Vec<Joint> = Vec::new();
     let mut motions: Vec<Vec<DAffine3>> = Vec::new();
     let mut bones = vec![0; rig.joints().len()];
-    // The joint that each helper belongs to, which is with it at rest.
+    // The joint of each helper, which has the same transform at rest.
     let mut owners = Vec::new();
     for joint in rig.parents_first() {
         let Joint { name, parent, inverse_bind } = &rig.joints()[joint];
@@ -88,8 +89,8 @@ fn frames(clips: &[Arc<Clip>]) -> impl Iterator<Item = &[DAffine3]> {
     clips.iter().flat_map(|clip| (0..clip.frame_count()).map(|frame| clip.transforms(frame)))
 }
 
-/// Name suffixes and motions of the joints to put above one that moves as `own`, below one that moves as `above`, in
-/// clips of `lengths` frames.
+/// Name suffixes and motions of the joints to be inserted between a joint with the motion `own` and its parent with the
+/// motion `above`, in clips of `lengths` frames.
 fn helpers(own: &[DAffine3], above: &[DAffine3], lengths: &[usize]) -> Vec<(&'static str, Vec<DAffine3>)> {
     let locals: Vec<DAffine3> = own.iter().zip(above).map(|(own, above)| above.inverse() * *own).collect();
     let without = |own: DAffine3, fine: DVec3| own * DAffine3::from_scale(fine.recip());
@@ -121,7 +122,7 @@ fn helpers(own: &[DAffine3], above: &[DAffine3], lengths: &[usize]) -> Vec<(&'st
 }
 
 fn need(locals: &[DAffine3]) -> Need {
-    // Below a joint that collapses there is no telling.
+    // Below a joint of zero scale the local transform is undefined.
     if !locals.iter().all(DAffine3::is_finite) {
         return Need::Nothing;
     }
@@ -146,7 +147,7 @@ fn column_lengths(matrix: DMat3) -> DVec3 {
     DVec3::new(matrix.x_axis.length(), matrix.y_axis.length(), matrix.z_axis.length())
 }
 
-/// The smaller part of a scale that two halves make: the part of the lower joint, near 1.
+/// The factor of a scale, near 1, that is assigned to the lower joint.
 fn fine_part(scale: DVec3) -> DVec3 {
     DVec3::from(scale.to_array().map(|scale| fine_half(scale.abs())))
 }
@@ -154,14 +155,14 @@ fn fine_part(scale: DVec3) -> DVec3 {
 fn fine_half(scale: f64) -> f64 {
     let nearest = i32::from(f16::from_f64(scale).to_bits());
     let mut best = (f64::INFINITY, 1.0);
-    // From the nearest outwards, so that neighbouring frames have neighbouring parts.
+    // From the nearest outwards, so that neighbouring frames have similar factors.
     for step in 0..2 * NEIGHBOURS {
         let offset = if step % 2 == 0 { step / 2 } else { -(step + 1) / 2 };
         let Ok(bits) = u16::try_from(nearest + offset) else { continue };
         let coarse = f16::from_bits(bits).to_f64();
         let fine = f16::from_f64(scale / coarse).to_f64();
         let error = (coarse * fine / scale - 1.0).abs();
-        // A scale of next to nothing has no parts.
+        // A scale near zero is not divided.
         if fine > 0.5 && error < best.0 {
             best = (error, fine);
         }

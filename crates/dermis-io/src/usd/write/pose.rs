@@ -1,10 +1,11 @@
 //! Clips in the form of `UsdSkel`: translation, rotation and scale of each joint relative to its parent.
 //!
-//! Translations and rotations are stored in single, scales in *half* precision. Joint transforms M may be changed by
-//! any constant C if the inverse binds change with them, `M B⁻¹ = (M C)(C⁻¹ B⁻¹)`: C takes out the scale of the first
-//! frame, so that constant scales (a figure in centimetres) cost no precision. Each joint is decomposed against what
-//! its parent has become by rounding, so that errors do not grow along chains. Then the rounded transforms are compared
-//! with the exact ones on the corners of the mesh's box: shear, or a scale that halves cannot hold, shows there.
+//! Translations and rotations are stored in single, scales in *half* precision. Joint transforms M can be changed by
+//! any constant C if the inverse binds change with them, `M B⁻¹ = (M C)(C⁻¹ B⁻¹)`: C removes the scale of the first
+//! frame, so that constant scales (a figure in centimetres) lose no precision. Each joint is decomposed relative to its
+//! rounded parent, so that errors do not accumulate along chains. The rounded transforms are then compared with the
+//! exact ones on the corners of the bounding box of the mesh, to detect shear, or a scale that half precision cannot
+//! represent.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use dermis_mesh::{Clip, Rig, TriMesh};
 use glam::{DAffine3, DVec3, Quat, Vec3};
 use openusd::gf::f16;
 
-/// Maximum error of a corner of the box, relative to the box's diagonal: half of what a reader may notice.
+/// Maximum error of a corner of the box, relative to the diagonal of the box: half of a visible error.
 const TOLERANCE: f64 = 5e-6;
 
 /// A rig's joints and clips, ready to be written.
@@ -26,7 +27,7 @@ pub(super) struct Posable {
     pub(super) rest: Vec<DAffine3>,
     /// The frames of each clip.
     pub(super) clips: Vec<Vec<Pose>>,
-    /// The joints that are not there to help others, if there are such.
+    /// The joints that are not helper joints, if there are helper joints.
     pub(super) bones: Option<Vec<usize>>,
 }
 
@@ -38,7 +39,7 @@ pub(super) struct Pose {
     pub(super) scales: Vec<Vec3>,
 }
 
-/// The clips of `rig`, its constant scales taken out; `None` if they cannot be expressed to the tolerance.
+/// The clips of `rig` without its constant scales; `None` if they cannot be expressed within the tolerance.
 pub(super) fn posable(mesh: &TriMesh, rig: &Rig, clips: &[Arc<Clip>]) -> Option<Posable> {
     let scales: Vec<DVec3> = (0..rig.joints().len()).map(|joint| constant_scale(rig, clips, joint)).collect();
     with_scales(mesh, rig, clips, &scales)
@@ -79,7 +80,7 @@ fn with_scales(mesh: &TriMesh, rig: &Rig, clips: &[Arc<Clip>], scales: &[DVec3])
     Some(Posable { order, bind, rest, clips, bones: None })
 }
 
-/// The scale that C takes out of a joint.
+/// The scale that C removes from a joint.
 fn constant_scale(rig: &Rig, clips: &[Arc<Clip>], joint: usize) -> DVec3 {
     const UNIT: f64 = 1e-6;
     let first = clips.first().map_or_else(|| rig.joints()[joint].bind(), |clip| clip.transforms(0)[joint]);

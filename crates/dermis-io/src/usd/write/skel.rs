@@ -101,7 +101,7 @@ fn write_skeleton(
 ) -> Result<(), Error> {
     layer.open("Skeleton", name, &super::applied(&["SkelBindingAPI"]))?;
     if rig.joints().is_empty() {
-        // A skeleton without joints is not one to UsdSkel; shapes need one to be animated.
+        // UsdSkel ignores a skeleton without joints, but shapes need a skeleton to be animated.
         layer.value("uniform matrix4d[] bindTransforms", &[DAffine3::IDENTITY][..])?;
         layer.value("uniform token[] joints", &["root".to_owned()][..])?;
         layer.value("uniform matrix4d[] restTransforms", &[DAffine3::IDENTITY][..])?;
@@ -174,7 +174,7 @@ fn write_samples<'a>(
     layer.close_samples()
 }
 
-/// Joints and weights, as many for each point as the point with the most has.
+/// Joints and weights; each point has as many as the point with the most.
 fn write_weights(weights: &SkinWeights, order: &[usize], layer: &mut dyn Layer) -> Result<(), Error> {
     let mut index_of = vec![0u32; order.len()];
     for (index, &joint) in order.iter().enumerate() {

@@ -1,6 +1,6 @@
 //! The text of a `.usda` file: indentation, numbers, lists and time samples, streamed to a writer.
 //!
-//! Numbers are printed with the fewest digits that read back to the same bits.
+//! Numbers are printed with the fewest digits that preserve their bits.
 
 use std::fmt::Display;
 use std::io::Write;
@@ -38,7 +38,7 @@ impl<'a> Text<'a> {
         Ok(write!(self.out, "{text}")?)
     }
 
-    /// Metadata behind what is on the line.
+    /// Metadata at the end of the line.
     fn metadata(&mut self, metadata: &[Metadata]) -> Result<(), Error> {
         if metadata.is_empty() {
             return Ok(());
@@ -199,7 +199,7 @@ impl Item for Quat {
 }
 
 impl Item for DAffine3 {
-    /// Rows, for vectors on the left.
+    /// Rows, since USD multiplies row vectors.
     fn print(&self, out: &mut dyn Write) -> std::io::Result<()> {
         let columns = [self.matrix3.x_axis, self.matrix3.y_axis, self.matrix3.z_axis, self.translation];
         out.write_all(b"( ")?;
@@ -240,7 +240,7 @@ fn quoted(text: &str) -> String {
             '\n' => quoted.push_str("\\n"),
             '\r' => quoted.push_str("\\r"),
             '\t' => quoted.push_str("\\t"),
-            // Other control characters have no common notation, and mean nothing in a name.
+            // Other control characters have no common notation and are dropped from names.
             other if other.is_control() => quoted.push(' '),
             other => quoted.push(other),
         }

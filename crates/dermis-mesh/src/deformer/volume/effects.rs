@@ -157,7 +157,7 @@ impl JointEffect {
             return Err("invalid mu: the three values must be non-negative and not all 0".to_owned());
         }
         if !(0.0..=1.0).contains(&self.strength) {
-            return Err(format!("invalid strength {}: it is not between 0 and 1", self.strength));
+            return Err(format!("invalid strength {}: it must be between 0 and 1", self.strength));
         }
         if !positive(self.omega) || self.sigma.is_some_and(|sigma| !positive(sigma)) {
             return Err("invalid omega or sigma: both must be positive".to_owned());
@@ -168,7 +168,7 @@ impl JointEffect {
             if !ascending
                 || !knots.iter().all(|[position, weight]| position.is_finite() && weight.is_finite() && *weight >= 0.0)
             {
-                return Err("invalid profile: knots must be ascending and weights non-negative".to_owned());
+                return Err("invalid profile: positions must be ascending and weights non-negative".to_owned());
             }
         }
         Ok(())

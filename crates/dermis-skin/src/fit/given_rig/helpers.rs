@@ -1,8 +1,8 @@
-//! Helper bones: further bones of a rig, added one at a time where the error is largest.
+//! Helper bones: additional bones of a rig, added one at a time at the largest error.
 //!
 //! A new helper starts with the motion of the points around the largest error. Its motion and all weights then
 //! alternate, with the motion of the joints of the rig fixed. A helper is the child of the joint that moves most of its
-//! points, bound at the point that moves least against this joint.
+//! points, bound at the point that moves least relative to this joint.
 
 use std::ops::ControlFlow;
 
@@ -33,7 +33,7 @@ const LAST_ITERATIONS: usize = 12;
 const SWEEPS: usize = 2;
 /// Minimum number of points from which a helper starts.
 const MIN_POINTS: usize = 12;
-/// Squared error that is exact up to rounding, relative to the squared positions.
+/// Squared error below which a fit is exact up to rounding, relative to the squared positions.
 const NEGLIGIBLE: f64 = 1e-12;
 /// Weight of a helper below which it moves nothing.
 const MIN_MASS: f64 = 1e-3;
@@ -238,7 +238,7 @@ impl Helpers<'_> {
         (1..self.joints).fold(0, |best, next| if distance(next) < distance(best) { next } else { best })
     }
 
-    /// Point of the region that moves least against the parent.
+    /// Point of the region that moves least relative to the parent.
     fn pivot(&self, state: &State, helper: usize, parent: usize, region: &[(usize, f64)]) -> DVec3 {
         let middle = middle(state, region);
         let mass: f64 = region.iter().map(|entry| entry.1).sum();
@@ -260,9 +260,7 @@ impl Helpers<'_> {
         let added = state.bone_count() - self.joints;
         if added < self.count {
             let count = self.count;
-            notes.push(Note::new(format!(
-                "{added} helper bones reach the frames or leave no error: {count} could not be used"
-            )));
+            notes.push(Note::new(format!("{added} helper bones reproduce the frames: {count} could not be used")));
         }
     }
 }

@@ -1,10 +1,10 @@
-//! Skin of a rig that exists already: its motion, its weights, and helper bones for the remaining error.
+//! Skin of an existing rig: its motion, its weights, and helper bones for the remaining error.
 //!
 //! Joints, names, hierarchy and bind pose are those of the rig. Its motion is that of its clips or, with
 //! [`RigOptions::rotations_only`], the rotations at joints of fixed offset that are closest to the frames
-//! ([`super::skeleton`]). Weights are solved, or those of the rig. Helper bones are then added one at a time where the
-//! error is largest, after Mukai 2015 (*Building helper bone rigs from examples*), as children of the joints whose points
-//! they move.
+//! ([`super::skeleton`]). Weights are solved for, or are those of the rig. Helper bones are then added one at a time at
+//! the largest error, after Mukai 2015 (*Building helper bone rigs from examples*), as children of the joints whose
+//! points they move.
 
 mod helpers;
 mod locked;
@@ -36,7 +36,7 @@ pub struct RigOptions {
     /// Solves the motion of the joints from the frames, with fixed offsets from their parents, instead of using clips;
     /// only roots move.
     pub rotations_only: bool,
-    /// Keeps the weights of the rig. A point that a helper moves by the weight h keeps its other weights times 1 − h.
+    /// Keeps the weights of the rig. A point with the weight h on a helper keeps its other weights, scaled by 1 − h.
     pub lock_weights: bool,
     /// Number of helper bones; more follow the frames better and cost more to play.
     pub helpers: usize,

@@ -28,7 +28,7 @@ const MIN_GAIN: f64 = 0.01;
 const MIN_WEIGHT: f64 = 0.01;
 /// Minimum gain of a further part of the region of a bone, relative to the squared error of all points.
 const MIN_PART_GAIN: f64 = 0.05;
-/// Squared error that is exact up to rounding, relative to the squared positions of all points.
+/// Squared error below which a fit is exact up to rounding, relative to the squared positions of all points.
 const NEGLIGIBLE_ERROR: f64 = 1e-10;
 /// Coupling of the displacements of neighbouring points of the rest pose, relative to the curvature of the error.
 const REST_COUPLING: f64 = 0.5;

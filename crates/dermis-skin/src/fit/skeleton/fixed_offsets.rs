@@ -25,7 +25,7 @@ const SWEEPS: usize = 4;
 const HOLD: f64 = 1e-2;
 /// Weight of the rotation of the parent, relative to the curvature of the error.
 const UNDETERMINED: f64 = 1e-6;
-/// Largest distance of a joint from where it was found, relative to the RMS radius of the rest pose.
+/// Largest distance of a joint from its initial position, relative to the RMS radius of the rest pose.
 const MAX_DISTANCE: f64 = 0.1;
 
 /// Parts of the problem that are the same in all frames.

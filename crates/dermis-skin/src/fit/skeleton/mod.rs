@@ -1,12 +1,12 @@
 //! The joint tree of fitted bones (after Le & Deng 2014, *Robust and accurate skeletal rigging from mesh sequences*).
 //!
 //! Two bones that touch are joined at the point that both move alike over all frames of all clips: `c_ab = argmin Σ_t
-//! ‖T_a^t c − T_b^t c‖² + λ ‖c − m_ab‖²`, with m the mean of their contact, which decides along the axis of a hinge and
-//! for bones that do not rotate against each other. The residual r of that point and the contact o (products of weights
-//! over the edges of the surface, relative to the smaller of the two bones' sums) give the cost `(r + r₀) / √o` of the
-//! joint; a minimum spanning tree of the costs is the hierarchy. Bones of shells that do not touch are joined by
-//! proximity if their residual is small; else the result is a forest. A bone without a common point with its parent
-//! ([`MAX_JOINT_RESIDUAL`]), as in cloth, keeps its own translation.
+//! ‖T_a^t c − T_b^t c‖² + λ ‖c − m_ab‖²`, with m the mean of their contact, which determines the position along the
+//! axis of a hinge and for bones that do not rotate relative to each other. The residual r of that point and the
+//! contact o (products of weights over the edges of the surface, relative to the smaller of the two bones' sums) give
+//! the cost `(r + r₀) / √o` of the joint; a minimum spanning tree of the costs is the hierarchy. Bones of shells that
+//! do not touch are joined by proximity if their residual is small; else the result is a forest. A bone without a
+//! common point with its parent ([`MAX_JOINT_RESIDUAL`]), as in cloth, keeps its own translation.
 //!
 //! All positions are in the normalized units of [`Trajectories`], in which the rest pose has RMS radius 1.
 

@@ -3,11 +3,11 @@
 //! A beam is held level, released, swings and comes to rest under its own weight. Young's modulus and damping follow from
 //! that take alone, with the model, step and adjoint of bodies; takes with a weight at the tip are then predicted.
 //!
-//! 1. A rigid transform takes the markers before the release to their nominal positions; each marker is attached to the
+//! 1. A rigid transform maps the markers before the release to their nominal positions; each marker is attached to the
 //!    nearest element.
 //! 2. The modulus at which the static sag is that of the last frames is found by the secant method.
 //! 3. Modulus and damping minimize the squared distances of the markers over the swing, by L-BFGS with the adjoint
-//!    gradient. A hand follows the beam for some frames, so that the swing starts at the first turning point, in the
+//!    gradient. A hand touches the beam in the first frames, so the swing starts at the first turning point, in the
 //!    static shape under a multiple of the load that has the measured deflection.
 //!
 //! Rubber dissipates a constant fraction of the energy per period (structural damping). The decay rate of a mode is thus
@@ -184,7 +184,7 @@ struct Setup {
     attachments: Vec<Attachment>,
     /// Their displacements at rest.
     sag: Vec<DVec3>,
-    /// Their displacements from the first turning point on; `None` if a marker was not seen.
+    /// Their displacements from the first turning point on; `None` if a marker was not visible.
     swing_frames: Vec<Vec<Option<DVec3>>>,
     down: DVec3,
     tip_load_n: f64,
@@ -423,7 +423,7 @@ fn mean_of(vectors: &[DVec3]) -> DVec3 {
     vectors.iter().sum::<DVec3>() / vectors.len().max(1) as f64
 }
 
-/// Rotation and translation that take `from` nearest to `to` (Kabsch 1976).
+/// Rotation and translation that map `from` closest to `to` (Kabsch 1976).
 fn rigid(from: &[DVec3], to: &[DVec3]) -> (DMat3, DVec3) {
     let (a, b) = (mean_of(from), mean_of(to));
     let covariance: DMat3 = from.iter().zip(to).map(|(from, to)| outer(*to - b, *from - a)).sum();

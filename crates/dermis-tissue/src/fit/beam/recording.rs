@@ -29,7 +29,7 @@ pub struct BeamRecording {
 pub struct BeamTake {
     /// Name.
     pub name: String,
-    /// Positions of the markers in each frame; not finite if a marker was not seen.
+    /// Positions of the markers in each frame; not finite if a marker was not visible.
     pub frames: Vec<Vec<DVec3>>,
     /// First frame after the release.
     pub release_frame: usize,
@@ -56,7 +56,7 @@ pub enum BeamError {
     #[error("no take without a weight at the tip: stiffness is identified under gravity alone")]
     NoUnloadedTake,
     /// A marker is missing before the release or at rest.
-    #[error("marker {marker} of take '{take}' is not seen {when}")]
+    #[error("marker {marker} of take '{take}' is not visible {when}")]
     Vanished {
         /// Name of the take.
         take: String,
@@ -76,7 +76,7 @@ pub enum BeamError {
         release: usize,
     },
     /// The beam does not move.
-    #[error("the beam of take '{take}' does not move: there is nothing to learn from it")]
+    #[error("the beam of take '{take}' does not move: its material cannot be identified")]
     Still {
         /// Name of the take.
         take: String,

@@ -1,8 +1,8 @@
 //! Simulation of the hidden flesh: a lattice finer than the body's tetrahedra, embedded in the body.
 //!
-//! Lattice nodes take relative distance, modulus and skin weights from the tetrahedra of the body that contain them, and
-//! those outside from the nearest point of the skin. Elements that the skin cuts count with the part of their volume
-//! inside (Düster et al. 2008), so that neither mass nor stiffness depends on the cells.
+//! Relative distance, modulus and skin weights of lattice nodes are those of the tetrahedra of the body that contain
+//! them; nodes outside use the nearest point of the skin. Elements cut by the skin are weighted by the fraction of
+//! their volume inside (Düster et al. 2008), so that neither mass nor stiffness depends on the cells.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::fit::locate::{Locator, nearest_point};
 use crate::layered::{LayeredBody, LayeredError};
 use crate::layers::{Layers, NodeRole};
 
-/// Smallest part of its volume with which an element counts.
+/// Minimum fraction by which an element is weighted.
 const MIN_INSIDE: f64 = 0.03;
 /// Barycentric coordinates of the points that decide how much of an element is inside.
 const SAMPLES: [[f64; 4]; 11] = [
@@ -230,7 +230,7 @@ impl Truth {
     }
 }
 
-/// Part of the volume of each of `elements` that is inside the skin.
+/// Fraction of the volume of each of `elements` that is inside the skin.
 fn inside_fractions(skin: &TriMesh, tets: &TetMesh, elements: &[u32], sources: &[(Vec<(u32, f64)>, bool)]) -> Vec<f64> {
     let points: Vec<DVec3> = skin.points().iter().map(|p| p.as_dvec3()).collect();
     let tree = SurfaceTree::new(&points, skin.triangles());

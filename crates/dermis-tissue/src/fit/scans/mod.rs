@@ -14,7 +14,7 @@ use dermis_mesh::UpAxis;
 use glam::Vec3;
 use rayon::prelude::*;
 
-use crate::layered::{BuildOptions, Flesh, LayeredError, Thickness, build};
+use crate::layered::{BuildOptions, Flesh, LayeredError, build};
 use crate::layers::FleshOptions;
 use hidden::Truth;
 use random::Random;
@@ -116,19 +116,18 @@ pub fn generate_scans(
     for (index, beta) in betas.iter_mut().enumerate() {
         *beta = if index == 0 { weight } else { 0.0 } + 0.3 * random.symmetric();
     }
-    let shaped = body.fixed_shape(&betas)?;
-    let height = f64::from(shaped.mesh().diagonal());
-    let build_options = BuildOptions {
-        thickness: Thickness::ByFlesh(FleshOptions { element_fraction: fraction, ..FleshOptions::default() }),
-        ..BuildOptions::default()
-    };
-    let (mut layered, _) = build(shaped, Vec::new(), up, &build_options, progress)?;
+    // The template is meshed and takes the shape afterwards: skin that touches in a shape cannot be meshed.
+    let (layered, _) = build(body.clone(), Vec::new(), up, &BuildOptions::default(), progress)?;
+    let mut layered = layered.in_shape(&betas)?;
+    let height = f64::from(layered.body().mesh().diagonal());
+    let thickness =
+        layered.thickness_by_flesh(&FleshOptions { element_fraction: fraction, ..FleshOptions::default() })?;
     let points = layered.body().mesh().points().to_vec();
     let (stiffness, depth) = (random.field(&points, height), random.field(&points, height));
     // Interpolated depths of rigid skin exceed σ by rounding, which would make it a layer.
     let deepened = |(&d, g): (&f32, &f64)| if d < MIN_DEPTH { 1.0 } else { 1.0 + (d - 1.0) * (0.25 * g).exp() as f32 };
     let flesh = Flesh {
-        thickness: layered.flesh().thickness.iter().zip(&depth).map(deepened).collect(),
+        thickness: thickness.iter().zip(&depth).map(deepened).collect(),
         young_modulus_pa: stiffness.iter().map(|g| (modulus * (0.3 * g).exp()) as f32).collect(),
         poisson_ratio: 0.4,
         density_kg_per_m3: 1e3,

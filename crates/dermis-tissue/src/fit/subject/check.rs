@@ -7,7 +7,7 @@ use super::SubjectError;
 use crate::fit::scans::Scan;
 use crate::layered::LayeredBody;
 
-/// Largest part of frames that may be invalid and are interpolated.
+/// Maximum fraction of invalid frames, which are interpolated.
 const MAX_INVALID: f64 = 0.05;
 /// Minimum number of frames.
 const MIN_FRAMES: usize = 10;

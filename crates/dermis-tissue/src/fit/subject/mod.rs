@@ -31,10 +31,9 @@ mod validate;
 use dermis_body::BodyError;
 use dermis_math::lbfgs::Lbfgs;
 use dermis_math::progress::Progress;
-use dermis_mesh::TetMesh;
 
 use super::scans::Scan;
-use crate::layered::{Flesh, LayeredBody, LayeredError, LayeredParts};
+use crate::layered::{Flesh, LayeredBody, LayeredError};
 use problem::{Boundary, Problem};
 use representatives::Representatives;
 use start::Training;
@@ -49,10 +48,13 @@ pub use validate::{SequenceValidation, validate_subject};
 
 /// Largest change of a variable in one iteration.
 const MAX_STEP: f64 = 0.4;
-/// Decrease of the loss, relative to it, at which a minimization has converged.
+/// Relative decrease of the loss at which a minimization has converged.
 const CONVERGED: f64 = 2e-3;
-/// Part of the iterations in which depths are variables.
+/// Fraction of the iterations in which depths are variables.
 const SMOOTH_PART: f64 = 0.6;
+
+/// Factors on the depth of the layer that are tried before its boundary becomes sharp.
+const DEPTH_FACTORS: [f32; 5] = [1.0, 0.8, 0.9, 1.12, 1.25];
 
 /// Method of a fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -77,7 +79,7 @@ pub struct SubjectOptions {
     pub substeps: Option<usize>,
     /// Maximum number of iterations: of the minimization, or of Algorithm 1.
     pub max_iterations: Option<usize>,
-    /// Frames per training sequence that are fitted at most.
+    /// Maximum number of fitted frames per training sequence.
     pub max_frames: usize,
     /// Names of the training sequences; empty: the two with the largest mean amplitude (§5.1).
     pub train: Vec<String>,
@@ -129,7 +131,9 @@ pub enum SubjectError {
     #[error(transparent)]
     Layered(#[from] LayeredError),
     /// A scan has another number of points.
-    #[error("the scan '{scan}' has {found} points in frame {frame}, and the body has {expected}: another topology")]
+    #[error(
+        "the scan '{scan}' has {found} points in frame {frame}, but the body has {expected}: the topologies differ"
+    )]
     Topology {
         /// Name of the scan.
         scan: String,
@@ -177,7 +181,9 @@ pub enum SubjectError {
         min: usize,
     },
     /// The scans do not move.
-    #[error("the flesh in the scan '{scan}' does not move (mean amplitude {amplitude_mm:.2} mm): nothing to learn")]
+    #[error(
+        "the flesh in the scan '{scan}' does not move (mean amplitude {amplitude_mm:.2} mm): its material cannot be identified"
+    )]
     Still {
         /// Name of the scan.
         scan: String,
@@ -185,7 +191,7 @@ pub enum SubjectError {
         amplitude_mm: f64,
     },
     /// The scans do not have the size of the body.
-    #[error("the scan '{scan}' is {found:.3} m in size and the body {expected:.3} m: another unit or another subject")]
+    #[error("the scan '{scan}' has a size of {found:.3} m, but the body {expected:.3} m: unit or subject differ")]
     Size {
         /// Name of the scan.
         scan: String,
@@ -260,16 +266,6 @@ fn report(progress: &dyn Progress, stage: &str, done: usize, total: usize) -> Re
     if progress.report(stage, done, total).is_break() { Err(SubjectError::Stopped) } else { Ok(()) }
 }
 
-/// The body in the shape `betas`, with the same flesh.
-fn in_shape(body: &LayeredBody, betas: &[f64]) -> Result<LayeredBody, SubjectError> {
-    let parts = body.parts();
-    let volume = parts.volume.fixed_shape(betas)?;
-    let tets = TetMesh::new(volume.mesh().points().to_vec(), parts.tets.tetrahedra().to_vec());
-    let tets = tets.map_err(LayeredError::from)?;
-    let shaped = LayeredParts { body: parts.body.fixed_shape(betas)?, volume, tets, ..parts.clone() };
-    Ok(LayeredBody::new(shaped)?)
-}
-
 /// Learns the flesh of the subject in `scans`, which [`check_scans`] accepted. `resume` continues from a stored state;
 /// `checkpoint` receives the state after every iteration.
 pub fn fit_subject(
@@ -291,7 +287,7 @@ pub fn fit_subject(
         state = stored.clone();
     }
     let tracked = track::track(body, scans, progress)?;
-    let shaped = in_shape(body, &tracked.betas)?;
+    let shaped = body.in_shape(&tracked.betas)?;
     let motions = training::scan_motions(&shaped, scans, &tracked)?;
     let size = f64::from(shaped.body().mesh().diagonal());
     let training = training::training_scans(&motions, &options.train, size)?;
@@ -345,6 +341,7 @@ impl Work<'_> {
         let total = self.options.iterations();
         let smooth = (SMOOTH_PART * total as f64).ceil() as usize;
         let flesh = self.descend(&representatives, Boundary::Smooth, &start, [0, smooth])?;
+        let flesh = self.scale_depth(&flesh)?;
         self.body.set_flesh(flesh.clone())?;
         let rest = self.correct_rest_shape()?;
         let refined = self.descend(&representatives, Boundary::Sharp, &flesh, [smooth, total])?;
@@ -392,6 +389,23 @@ impl Work<'_> {
     fn store_flesh(&mut self, name: &str, flesh: &Flesh) {
         self.state.set_flesh(name, flesh);
         (self.checkpoint)(&self.state);
+    }
+
+    /// Scales the depth of the layer to the deviation of the simulation, whose boundary is sharp: the nodes of coarse
+    /// tetrahedra move it.
+    fn scale_depth(&mut self, flesh: &Flesh) -> Result<Flesh, SubjectError> {
+        let mut best = (f64::INFINITY, flesh.clone());
+        for (index, factor) in DEPTH_FACTORS.into_iter().enumerate() {
+            report(self.progress, "scaling the layer", index, DEPTH_FACTORS.len())?;
+            let scaled = |&d: &f32| if d > 1.0 { 1.0 + factor * (d - 1.0) } else { d };
+            let next = Flesh { thickness: flesh.thickness.iter().map(scaled).collect(), ..flesh.clone() };
+            self.body.set_flesh(next.clone())?;
+            let found = self.training.measure(&self.body);
+            if found < best.0 {
+                best = (found, next);
+            }
+        }
+        Ok(best.1)
     }
 
     /// Corrects the rest shape of the body for its flesh, if the scans contain the subject standing still.

@@ -20,10 +20,10 @@ const START_DAMPING: f64 = 0.99;
 /// Increase η of the layer field per step of Algorithm 2, and its largest value.
 const LAYER_STEP: f64 = 0.1;
 const MAX_LAYER: f64 = 2.0;
-/// Error ε₁ below which a point is finished, and change ε₂ of the error below which it is, in metres.
+/// Error ε₁, and change ε₂ of the error, below which a point has converged, in metres.
 const ERROR_M: f64 = 5e-4;
 const CHANGE_M: f64 = 2e-5;
-/// Steps of Algorithm 2, at most.
+/// Maximum number of steps of Algorithm 2.
 const MAX_LAYER_STEPS: usize = 12;
 /// Uniform moduli of the initialization: first, last and interval, in pascal.
 const SWEEP_PA: [f64; 3] = [1e3, 4e3, 500.0];
@@ -32,13 +32,13 @@ const GAIN_PA_PER_M: f64 = 30_000.0;
 const MAX_UPDATE_PA: f64 = 150.0;
 /// Bounds of the moduli in pascal.
 const MODULI_PA: [f64; 2] = [100.0, 7e3];
-/// Steps of the update rule, at most, and those without improvement after which it ends.
+/// Maximum number of steps of the update rule, and number of steps without improvement after which it ends.
 const MAX_UPDATES: usize = 12;
 const PATIENCE: usize = 3;
 /// Damping factors and Poisson's ratios of the grid search: first, last and interval.
 const DAMPINGS: [f64; 3] = [0.98, 0.998, 0.002];
 const POISSONS: [f64; 3] = [0.2, 0.4, 0.02];
-/// Change of the deviation, relative to it, at which Algorithm 1 has converged.
+/// Relative change of the deviation at which Algorithm 1 has converged.
 const CONVERGED: f64 = 0.01;
 /// Largest distance of a point from its mirror image, relative to the size of the body.
 const MIRROR_DISTANCE: f64 = 0.01;
@@ -72,7 +72,7 @@ pub struct CurvePoint {
 }
 
 impl CurvePoint {
-    /// Numbers of a stored point.
+    /// Number of values of a stored point.
     pub(super) const WIDTH: usize = 5;
 
     pub(super) fn numbers(self) -> [f64; Self::WIDTH] {
@@ -125,7 +125,7 @@ impl Work<'_> {
         let mut counts = [0, 0];
         let mut rest = None;
         if let (Some(&[iteration, phase, converged]), Some(stored), Some(values)) =
-            (self.state.get("paper.counts"), self.state.flesh("paper"), self.state.get("paper.moduli"))
+            (self.state.get("paper.counts"), self.state.flesh("paper"), self.state.get("paper.representatives"))
         {
             (counts, flesh, moduli) = ([iteration as usize, phase as usize], stored, values.to_vec());
             if let Some(sagging) = self.state.flesh("paper.rest") {
@@ -158,7 +158,7 @@ impl Work<'_> {
             counts = if phase + 1 == PHASES { [iteration + 1, LAYERS] } else { [iteration, phase + 1] };
             let [iterations, phases] = counts.map(|count| count as f64);
             self.state.set("paper.counts", vec![iterations, phases, f64::from(u8::from(converged))]);
-            self.state.set("paper.moduli", moduli.clone());
+            self.state.set("paper.representatives", moduli.clone());
             self.state.set_flesh("paper", &flesh);
             (self.checkpoint)(&self.state);
             if converged {
@@ -212,7 +212,7 @@ impl Work<'_> {
                 self.training.at_rest()
             };
             let deviation = self.training.deviation(&found);
-            // Moduli need flesh: a body without any is not a result.
+            // Moduli require flesh: a body without flesh is not a valid result.
             if is_simulated && best.as_ref().is_none_or(|(least, _)| deviation < *least) {
                 best = Some((deviation, flesh.thickness.clone()));
             }
@@ -334,7 +334,7 @@ impl Work<'_> {
     }
 }
 
-/// Point across the plane x = 0 of each point; points without one are their own.
+/// Mirror image of each point across the plane x = 0; points without one are mapped to themselves.
 fn mirror_points(body: &LayeredBody) -> Vec<usize> {
     let mesh = body.body().mesh();
     let limit = (MIRROR_DISTANCE * f64::from(mesh.diagonal())) as f32;

@@ -42,7 +42,7 @@ const MODULUS_PRIOR: f64 = 0.05;
 const DEPTH_PRIOR: f64 = 0.6;
 /// Settling steps before a sequence.
 const SETTLING_STEPS: usize = 12;
-/// Number of observed points of the skin, at most.
+/// Maximum number of observed points of the skin.
 const OBSERVED: usize = 900;
 /// Residual of the linear solves.
 const TOLERANCE: f64 = 1e-3;
@@ -148,7 +148,7 @@ impl<'a> Problem<'a> {
         Bounds { low: of(0), high: of(1) }
     }
 
-    /// The variables of a flesh.
+    /// The variables that represent a flesh.
     pub(super) fn start(&self, flesh: &Flesh) -> Vec<f64> {
         let modulus = |&p: &u32| f64::from(flesh.young_modulus_pa[p as usize]).ln();
         let mut x: Vec<f64> = self.representatives.points.iter().map(modulus).collect();

@@ -26,7 +26,7 @@ const MAX_ITERATIONS: usize = 20;
 const RESIDUAL_M: f64 = 1e-4;
 /// Mean distance of the points from those of the first frame, relative to the size, up to which a frame is still.
 const STILL_DISTANCE: f64 = 1.5e-3;
-/// Number of still frames that are averaged, at most.
+/// Maximum number of still frames that are averaged.
 const MAX_FRAMES: usize = 8;
 /// Time for the flesh to settle, in seconds.
 const SETTLE_S: f32 = 1.0;
@@ -34,7 +34,7 @@ const SETTLE_S: f32 = 1.0;
 /// Estimation of the rest shape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum RestShape {
-    /// The shape whose sagged equilibrium is the scan.
+    /// The shape that sags to the scan under gravity.
     #[default]
     InverseStatic,
     /// The scan under inverse gravity, as in the paper.
@@ -64,7 +64,8 @@ pub(super) struct Standing {
     points: Vec<DVec3>,
 }
 
-/// The subject standing still at the start of a scan, if it does in one; the scan with the most still frames.
+/// The subject standing still at the start of a scan, from the scan with the most still frames; `None` if there is no
+/// such scan.
 pub(super) fn standing(
     body: &LayeredBody,
     scans: &[Scan],

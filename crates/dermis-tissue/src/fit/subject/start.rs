@@ -1,8 +1,8 @@
-//! Start of a fit: a uniform modulus, the size of the layer and the damping that explain the mean amplitudes best.
+//! Start of a fit: a uniform modulus, the size of the layer and the damping that reproduce the mean amplitudes best.
 //!
-//! The gradient needs a start whose swing has about the phase of the scans. One-dimensional sweeps of the fast simulation
-//! of the body find it: modulus, fraction of flesh in the layer, modulus again, damping. The thickness of the given body
-//! is kept unless another fraction explains the scans clearly better.
+//! The minimization needs a start whose oscillation has about the same phase as in the scans. One-dimensional sweeps of
+//! the fast simulation of the body find it: modulus, fraction of flesh in the layer, modulus again, damping. The
+//! thickness of the given body is kept unless another fraction reproduces the scans clearly better.
 
 use dermis_body::BodyPose;
 use dermis_math::progress::Progress;

@@ -103,7 +103,7 @@ impl FitState {
     }
 }
 
-/// Number that depends on everything that a fit depends on (FNV-1a, 1991), exact as a double.
+/// Hash of all inputs of a fit (FNV-1a, 1991), exactly representable as a double.
 fn fingerprint(body: &LayeredBody, scans: &[Scan], options: &SubjectOptions) -> f64 {
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
     let mut add = |bits: u64| hash = (hash ^ bits).wrapping_mul(0x0000_0100_0000_01b3);

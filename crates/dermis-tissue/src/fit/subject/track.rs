@@ -1,8 +1,9 @@
 //! Shape and poses of scans, unposing of whole sequences, and simulation along poses.
 //!
-//! Which points are rigid is only roughly known before the fit: a heavy subject moves where the body expects bone. Poses
-//! are therefore estimated twice. The first pass uses the weights of the body; points that stay away from the model then
-//! lose weight, `w ← w/(1 + e²/s²)²` with the root mean square distance e in the space of the template.
+//! Before the fit it is only roughly known which points are rigid: the flesh of a heavy subject moves in regions that
+//! are rigid in the body. Poses are therefore estimated twice. The first pass uses the weights of the body; points that
+//! deviate from the model then get a lower weight, `w ← w/(1 + e²/s²)²` with the root mean square distance e in the
+//! space of the template.
 
 use dermis_body::{BodyError, BodyModel, BodyPose};
 use glam::{DMat3, DVec3, Mat3, Vec3};
@@ -23,7 +24,7 @@ const SOFT_WEIGHT: f64 = 0.02;
 const SHAPE_SCANS: usize = 6;
 /// Interval of the frames of the first pass.
 const STRIDE: usize = 3;
-/// Smallest distance s from which points lose weight, in metres.
+/// Smallest distance s from which points get a lower weight, in metres.
 const MIN_DISTANCE_M: f64 = 1.5e-3;
 /// Largest root mean square distance of rigid points from the model, relative to the size of the body.
 const MAX_DISTANCE: f64 = 8e-3;

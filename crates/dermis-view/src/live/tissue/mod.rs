@@ -270,7 +270,7 @@ impl SimulatedBody {
         let mut parts = self.pace.words(self.settings.substeps);
         parts.push(format!("{elements} of {all} elements simulated"));
         if matches!(self.pull, Some(Held { offset: None, .. })) {
-            parts.push("this point follows the bones; paint a larger thickness to simulate it".to_owned());
+            parts.push("this point follows the bones; paint a greater thickness to simulate it".to_owned());
         }
         parts.extend(self.error_message.clone());
         parts.join(" · ")

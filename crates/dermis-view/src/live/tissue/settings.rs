@@ -8,7 +8,7 @@ use dermis::tissue::layered::steps_in;
 use super::pace::DISPLAYED_HZ;
 use crate::live::{Parameter, Scalar};
 
-/// Range in m/s², about seven times the gravity of the earth.
+/// Range in m/s², about seven times the gravity of the Earth.
 const GRAVITIES: [f64; 2] = [-70.0, 70.0];
 const DIRECTIONS: [&str; 3] = ["down", "sideways", "backwards"];
 const STIFFNESSES: [f64; 2] = [0.1, 10.0];

@@ -22,7 +22,7 @@ export function acceptDrops(
   const take = async (files: File[]): Promise<void> => {
     for (const file of files) {
       const extension = file.name.split(".").pop()?.toLowerCase() ?? "";
-      if (!scene.droppable.includes(extension)) say(`${file.name}: drop one of ${scene.droppable.join(" ")}`);
+      if (!scene.droppable.includes(extension)) say(`${file.name}: drop files of type ${scene.droppable.join(" ")}`);
       else if (file.size > scene.upload_limit)
         say(`${file.name} is larger than ${Math.round(scene.upload_limit / 1e6)} MB`);
       else {

@@ -9,7 +9,7 @@ import { download } from "./toolpanels";
 
 const MODES: [FleshMode, string, string][] = [
   ["off", "Look", "Drag to rotate the view"],
-  ["pull", "Pull", "Drag flesh; a drag beside the body rotates the view"],
+  ["pull", "Pull", "Drag flesh; drag outside the body to rotate the view"],
   ["poke", "Poke", "Press a ball into flesh"],
   ["paint", "Paint", "Paint the thickness of the simulated layer; Alt reduces it"],
 ];

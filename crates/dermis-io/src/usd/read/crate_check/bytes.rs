@@ -1,9 +1,9 @@
-//! Reading a crate's bytes, each step bounded by what is left.
+//! Bounded reading of the bytes of a crate.
 
 use crate::budget::Budget;
 use crate::error::Error;
 
-/// LZ4 repeats at most 255 bytes for each byte it stores.
+/// Maximum expansion of LZ4: 255 bytes for each stored byte.
 const LZ4_EXPANSION: usize = 255;
 
 /// A position in the file.
@@ -64,14 +64,14 @@ impl<'a> Cursor<'a> {
             return Err(Error::unsupported(format!("{what} are compressed in several chunks")));
         }
         let reachable = packed.len().saturating_mul(LZ4_EXPANSION).saturating_add(64);
-        // The parser allocates the announced size before it looks at the block.
+        // The parser allocates the stated size before it reads the block.
         budget.take(what, max_count, 1)?;
         lz4_flex::block::decompress(packed, max_count.min(reachable))
             .map_err(|error| Error::malformed(format!("{what} cannot be decompressed")).detail(error.to_string()))
     }
 
-    /// `count` 32-bit integers stored as differences: the commonest one, two bits per difference with the number of
-    /// bytes it has, then the differences.
+    /// `count` 32-bit integers stored as differences: the most common difference, two bits per difference for its size
+    /// in bytes, then the differences.
     pub(super) fn packed_integers(&mut self, count: usize, what: &str, budget: &mut Budget) -> Result<Vec<i32>, Error> {
         if count == 0 {
             self.unpacked(0, what, budget)?;

@@ -1,29 +1,31 @@
-//! Looks through a `.usdc` file (a *crate*) before it is parsed: every count, index and offset that the `openusd` crate
-//! would trust is checked against the bytes that are there.
+//! Checks a `.usdc` file (a *crate*) before it is parsed: every count, index and offset that the `openusd` crate would
+//! trust is compared with the available bytes.
 //!
 //! A crate is a header, a table of six sections, and values anywhere between. TOKENS are LZ4-compressed texts; STRINGS
-//! name tokens; FIELDS pair a token (the field's name) with a 64-bit value, inline or at an offset ([`values`]);
+//! refer to tokens; FIELDS pair a token (the field's name) with a 64-bit value, inline or at an offset ([`values`]);
 //! FIELDSETS are runs of fields; PATHS are a tree in depth-first order; SPECS join a path and a field set. Integers are
 //! stored as differences of 0, 1, 2 or 4 bytes ([`bytes::Cursor::packed_integers`]).
 //!
-//! Refused are sizes beyond the file, arrays that a file of this size cannot mean, trees of paths that visit a
+//! Rejected are sizes beyond the file, arrays that a file of this size cannot mean, trees of paths that visit a
 //! node twice (which would be walked exponentially often), dictionaries that contain themselves, and references that
-//! multiply ([`Arcs`]).
+//! multiply ([`Arcs`]). Values that the parser misreads in older versions are listed for rewriting ([`older`]).
 
 mod bytes;
+mod older;
 mod values;
 
 use std::collections::HashMap;
 
 use bytes::Cursor;
+pub(super) use older::Rewrites;
 
 use super::arcs::Arcs;
 use crate::budget::Budget;
 use crate::error::Error;
 
-/// Prims within prims; paths are stored whole, so depth costs quadratic memory.
+/// Maximum nesting of prims; paths are stored in full, so memory is quadratic in the depth.
 const MAX_NESTED: usize = 400;
-/// Cost of a token, a path or a field beside its text, in bytes: generously the size of its entries in the tables.
+/// Memory of a token, a path or a field in addition to its text, in bytes: an upper bound of its entries in the tables.
 const ENTRY_BYTES: usize = 96;
 
 /// Contents of the sections, as far as values refer to them.
@@ -35,7 +37,7 @@ struct Tables {
     paths: Vec<Path>,
 }
 
-/// A path: its last element hangs from another path.
+/// A path: its last element and its parent path.
 #[derive(Clone, Default)]
 struct Path {
     length: usize,
@@ -51,8 +53,8 @@ struct FieldSets {
     lengths: Vec<usize>,
 }
 
-/// Refuses a crate that would make its parser run away.
-pub(super) fn check(bytes: &[u8], budget: &mut Budget) -> Result<(), Error> {
+/// Rejects a crate that would make its parser run away. Returns what to rewrite in a crate of an older version.
+pub(super) fn check(bytes: &[u8], budget: &mut Budget) -> Result<Rewrites, Error> {
     let mut header = Cursor::at(bytes, 0)?;
     header.take(8, "the header")?;
     let version = header.take(8, "the version")?;
@@ -68,12 +70,12 @@ pub(super) fn check(bytes: &[u8], budget: &mut Budget) -> Result<(), Error> {
     let fields = find("FIELDS").map_or(Ok(Vec::new()), |start| fields(bytes, start, tokens.len(), budget))?;
     let paths = find("PATHS").map_or(Ok(Vec::new()), |start| paths(bytes, start, &tokens, budget))?;
     let tables = Tables { version, tokens, strings, paths };
-    let arcs = values::check(bytes, &tables, &fields)?;
+    let found = values::check(bytes, &tables, &fields)?;
     if let (Some(sets), Some(start)) = (find("FIELDSETS"), find("SPECS")) {
         let sets = field_sets(bytes, sets, fields.len(), budget)?;
-        specs(bytes, start, &tables, &sets, &arcs, budget)?.check()?;
+        specs(bytes, start, &tables, &sets, &found.arcs, budget)?.check()?;
     }
-    Ok(())
+    Ok(found.rewrites)
 }
 
 /// The names and starts of the sections that the table at `start` lists.
@@ -101,7 +103,7 @@ fn tokens(bytes: &[u8], start: u64, budget: &mut Budget) -> Result<Vec<String>, 
         return Err(Error::malformed("the table of tokens has the wrong length"));
     }
     budget.take("tokens", text.split(|&byte| byte == 0).count(), ENTRY_BYTES)?;
-    // The text ends with a zero, behind which there is no more token.
+    // The text ends with a zero, which is not followed by a token.
     let text = text.split_last().map_or(&[][..], |(_, text)| text);
     let tokens: Vec<String> = if count == 0 && text.is_empty() {
         Vec::new()
@@ -109,7 +111,7 @@ fn tokens(bytes: &[u8], start: u64, budget: &mut Budget) -> Result<Vec<String>, 
         text.split(|&byte| byte == 0).map(|token| String::from_utf8_lossy(token).into_owned()).collect()
     };
     if tokens.len() != count {
-        return Err(Error::malformed(format!("there are {} tokens, but {count} are announced", tokens.len())));
+        return Err(Error::malformed(format!("there are {} tokens, but {count} are stated", tokens.len())));
     }
     Ok(tokens)
 }
@@ -153,7 +155,7 @@ fn field_sets(bytes: &[u8], start: u64, field_count: usize, budget: &mut Budget)
     Ok(FieldSets { fields, lengths })
 }
 
-/// The paths. Their tree is walked as the parser walks it.
+/// Reads the paths, traversing their tree like the parser.
 fn paths(bytes: &[u8], start: u64, tokens: &[String], budget: &mut Budget) -> Result<Vec<Path>, Error> {
     let mut section = Cursor::at(bytes, start)?;
     let path_count = section.u64()? as usize;
@@ -169,7 +171,7 @@ fn paths(bytes: &[u8], start: u64, tokens: &[String], budget: &mut Budget) -> Re
         loop {
             let node = at;
             if seen.get(node).is_none_or(|seen| *seen) || depth > MAX_NESTED {
-                return Err(Error::malformed("the tree of paths is not a tree, or too deep"));
+                return Err(Error::malformed("the path hierarchy has a cycle or is nested too deeply"));
             }
             seen[node] = true;
             at += 1;
@@ -193,7 +195,7 @@ fn paths(bytes: &[u8], start: u64, tokens: &[String], budget: &mut Budget) -> Re
     Ok(paths)
 }
 
-/// Checks the specs, and returns the arcs of prims and variants. `arcs` are the targets that fields name.
+/// Checks the specs, and returns the arcs of prims and variants. `arcs` are the targets that fields refer to.
 fn specs(
     bytes: &[u8],
     start: u64,
@@ -214,7 +216,7 @@ fn specs(
     for ((path, set), kind) in paths.into_iter().zip(set_starts).zip(kinds) {
         let path = index(path as u32, tables.paths.len(), "path")?;
         let set = index(set as u32, sets.lengths.len(), "field set")?;
-        // Sets may be shared, but are gone through for each spec.
+        // Sets can be shared, but are visited for each spec.
         budget.take("the fields of all specs", sets.lengths[set], ENTRY_BYTES)?;
         if !matches!(kind, PRIM | VARIANT) {
             continue;
@@ -231,8 +233,8 @@ fn specs(
 
 /// A prim's path without the variants in it.
 fn path_text(tables: &Tables, path: usize) -> String {
-    // Parents are set before their children, and none is its own ancestor while it is walked, but a path may be stated
-    // twice; the walk's bound on depth ends any circle.
+    // Parents are set before their children, and no path is its own ancestor during the traversal, but a path can occur
+    // twice; the bound on the depth ends any cycle.
     let upwards = std::iter::successors(Some(path), |&path| tables.paths[path].parent).take(MAX_NESTED);
     let elements: Vec<&str> = upwards.map(|path| tables.tokens[tables.paths[path].token].as_str()).collect();
     let root = 1.min(elements.len());

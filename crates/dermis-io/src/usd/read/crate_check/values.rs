@@ -1,17 +1,18 @@
-//! The values of a crate's fields: what each would take in memory, and that it lies in the file.
+//! Checks the values of a crate's fields: their memory, and that they are inside the file.
 //!
 //! A value is 64 bits: flags (array, inlined, compressed), a type, and 48 bits that are the value itself or its offset.
 
 use std::collections::HashMap;
 
 use super::bytes::Cursor;
+use super::older::{Rewrites, has_rank, has_short_count};
 use super::{Tables, index};
 use crate::budget::Budget;
 use crate::error::Error;
 
-/// Values within values: dictionaries in dictionaries.
+/// Maximum nesting of values: dictionaries in dictionaries.
 const MAX_NESTED: usize = 24;
-/// Cost of a value beside its contents, generously.
+/// Upper bound of the memory of a value in addition to its contents.
 const VALUE_BYTES: usize = 160;
 
 const STRING: u64 = 10;
@@ -42,20 +43,28 @@ const RELOCATES: u64 = 58;
 const ELEMENT_BYTES: [usize; 31] =
     [0, 1, 1, 4, 4, 8, 8, 2, 4, 8, 4, 4, 4, 32, 72, 128, 32, 16, 8, 16, 8, 4, 8, 24, 12, 6, 12, 32, 16, 8, 16];
 
-/// Checks the values of all `fields`; returns the paths that those name which may be arcs.
-pub(super) fn check(bytes: &[u8], tables: &Tables, fields: &[u64]) -> Result<HashMap<usize, Vec<usize>>, Error> {
+/// References of the fields, and values to rewrite.
+pub(super) struct Found {
+    /// The paths that fields name which may be arcs.
+    pub(super) arcs: HashMap<usize, Vec<usize>>,
+    pub(super) rewrites: Rewrites,
+}
+
+/// Checks the values of all `fields`.
+pub(super) fn check(bytes: &[u8], tables: &Tables, fields: &[u64]) -> Result<Found, Error> {
     let mut steps = Budget::for_file(bytes.len() as u64);
+    let mut rewrites = Rewrites::of_version(tables.version.1);
     let mut arcs = HashMap::new();
     for (field, &value) in fields.iter().enumerate() {
-        // Fields are fetched one at a time, so each has the whole budget.
+        // Fields are fetched one at a time, so each can use the whole budget.
         let budget = Budget::for_file(bytes.len() as u64);
-        let mut walk = Walk { bytes, tables, budget, steps: &mut steps, targets: Vec::new() };
+        let mut walk = Walk { bytes, tables, budget, steps: &mut steps, rewrites: &mut rewrites, targets: Vec::new() };
         walk.value(value, 0)?;
         if matches!(value >> 48 & 0xff, PATH_LIST | REFERENCE_LIST | PAYLOAD | PAYLOAD_LIST) {
             arcs.insert(field, walk.targets);
         }
     }
-    Ok(arcs)
+    Ok(Found { arcs, rewrites })
 }
 
 struct Walk<'a> {
@@ -63,6 +72,7 @@ struct Walk<'a> {
     tables: &'a Tables,
     budget: Budget,
     steps: &'a mut Budget,
+    rewrites: &'a mut Rewrites,
     /// The paths met so far.
     targets: Vec<usize>,
 }
@@ -123,14 +133,25 @@ impl<'a> Walk<'a> {
 
     fn array(&mut self, kind: u64, is_compressed: bool, offset: u64) -> Result<(), Error> {
         let mut cursor = Cursor::at(self.bytes, offset)?;
+        let minor = self.tables.version.1;
+        if kind == DOUBLES && has_short_count(minor) {
+            let count = cursor.count(8, "an array")?;
+            return self.budget.take("an array", count, 16);
+        }
         let kind = if kind == DOUBLES { 9 } else { kind };
-        if matches!(kind, STRING | ASSET_PATH) {
+        let is_text = matches!(kind, STRING | ASSET_PATH);
+        if is_text && !has_rank(minor) {
             return self.indices(STRINGS, &mut cursor);
         }
-        if self.tables.version.1 < 5 {
+        if has_rank(minor) {
             cursor.u32()?;
         }
-        let count = if self.tables.version.1 < 7 { u64::from(cursor.u32()?) } else { cursor.u64()? };
+        let count = if has_short_count(minor) { u64::from(cursor.u32()?) } else { cursor.u64()? };
+        if is_text {
+            cursor.expect(4 * count, "an array of texts")?;
+            self.rewrites.add_texts(offset, count as u32);
+            return (0..count).try_for_each(|_| self.text(&mut cursor, true));
+        }
         let size = ELEMENT_BYTES[kind as usize] as u64;
         let is_number = (3..=9).contains(&kind);
         if is_compressed && !is_number {
@@ -140,7 +161,7 @@ impl<'a> Walk<'a> {
             return self.packed_array(kind, count, &mut cursor);
         }
         cursor.expect(count.saturating_mul(size), "an array")?;
-        // Once as it is stored, once as it is converted.
+        // Counted twice: as stored and as converted.
         self.budget.take("an array", count as usize, 2 * size as usize)?;
         if kind == TOKEN {
             return (0..count).try_for_each(|_| self.text(&mut cursor, false));
@@ -195,10 +216,10 @@ impl<'a> Walk<'a> {
         self.budget.take("paths", self.tables.paths[path].length + 48, 2)
     }
 
-    /// Returns the offset behind the dictionary.
+    /// Returns the offset after the dictionary.
     fn dictionary(&mut self, offset: u64, depth: usize) -> Result<u64, Error> {
         let mut cursor = Cursor::at(self.bytes, offset)?;
-        // A key, and the distance to its value, which is there or elsewhere.
+        // A key, and the distance to its value.
         let count = cursor.count(12, "a dictionary")?;
         for _ in 0..count {
             self.string(&mut cursor)?;
@@ -209,7 +230,7 @@ impl<'a> Walk<'a> {
         Ok((self.bytes.len() - cursor.left()) as u64)
     }
 
-    /// The location that a distance, counted from its own, leads to.
+    /// The location of a distance relative to its own position.
     fn follow(&self, cursor: &mut Cursor<'_>) -> Result<Cursor<'a>, Error> {
         let here = (self.bytes.len() - cursor.left()) as u64;
         let distance = cursor.u64()? as i64;
@@ -223,22 +244,26 @@ impl<'a> Walk<'a> {
     fn time_samples(&mut self, offset: u64, depth: usize) -> Result<(), Error> {
         let mut cursor = Cursor::at(self.bytes, offset)?;
         let mut times = self.follow(&mut cursor)?;
+        let times_location = self.bytes.len() - times.left();
         let times_value = times.u64()?;
         let mut values = self.follow(&mut times)?;
         let count = values.count(8, "time samples")?;
         let samples: Vec<u64> = (0..count).map(|_| values.u64()).collect::<Result<_, _>>()?;
         self.value(times_value, depth + 1)?;
+        if times_value >> 48 == DOUBLES && has_short_count(self.tables.version.1) {
+            self.rewrites.add_times(times_location, times_value & ((1 << 48) - 1));
+        }
         samples.into_iter().try_for_each(|value| {
             let nested = value >> 48 & 0xff == TIME_SAMPLES;
             if nested {
-                Err(Error::malformed("a time sample holds time samples"))
+                Err(Error::malformed("a time sample contains time samples"))
             } else {
                 self.value(value, depth + 1)
             }
         })
     }
 
-    /// A byte that states which of six lists follow, and those lists.
+    /// A byte that indicates which of six lists follow, and these lists.
     fn list(&mut self, kind: u64, offset: u64, depth: usize) -> Result<(), Error> {
         let mut cursor = Cursor::at(self.bytes, offset)?;
         let lists = (cursor.u8()? & 0b0111_1110).count_ones();

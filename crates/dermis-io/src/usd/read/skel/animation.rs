@@ -15,7 +15,7 @@ use super::skeleton::Skeleton;
 /// The attributes that move joints.
 const JOINT_ATTRIBUTES: [&str; 3] = ["translations", "rotations", "scales"];
 
-/// An animation as a skeleton and a mesh's blend shapes see it.
+/// An animation, mapped to the joints of a skeleton and the blend shapes of a mesh.
 pub(super) struct Animation {
     prim: usize,
     pub(super) name: String,
@@ -50,7 +50,7 @@ impl Animation {
         let joint_of = skeleton.joint_of();
         let mut joints: Vec<_> = texts("joints").iter().map(|path| joint_of.get(path.as_str()).copied()).collect();
         if !joints.is_empty() && JOINT_ATTRIBUTES.iter().any(|name| it.attribute(name).is_none()) {
-            let what = "the animation lacks translations, rotations or scales, so its joints stay at rest";
+            let what = "the animation has no translations, rotations or scales; its joints stay at rest";
             notes.push(Note::at(it.path.clone(), what));
             joints.clear();
         }
@@ -61,7 +61,7 @@ impl Animation {
         Self { prim, name: it.original_name.clone().unwrap_or(last), joints, shapes }
     }
 
-    /// The attributes whose samples make the animation's frames.
+    /// The attributes whose samples define the frames of the animation.
     pub(super) fn attributes<'a>(&self, prims: &'a Prims) -> Vec<&'a Attribute> {
         let joints = JOINT_ATTRIBUTES.iter().filter(|_| !self.joints.is_empty());
         let weights = ["blendShapeWeights"].iter().filter(|_| self.shapes.iter().any(Option::is_some));
@@ -73,7 +73,7 @@ impl Animation {
         self.attributes(prims).iter().all(|attribute| attribute.samples.is_empty())
     }
 
-    /// The weights of the mesh's shapes outside of time; 0 if the animation has none.
+    /// Default weights of the mesh's shapes; 0 if the animation has none.
     pub(super) fn stored_weights(&self, prims: &Prims, count: usize) -> Vec<f32> {
         let weights = prims.all[self.prim].attribute("blendShapeWeights");
         let weights = weights.and_then(|attribute| attribute.default.as_ref()).and_then(values::numbers);
@@ -87,7 +87,7 @@ impl Animation {
 
     /// The skeleton's joints relative to their parents; those not animated stay at rest.
     ///
-    /// `None` if the lists do not fit the joints, as `UsdSkel` sees it too.
+    /// `None` if the lists do not match the joints, as in `UsdSkel`.
     pub(super) fn locals(&self, prims: &Prims, skeleton: &Skeleton, time: f64) -> Option<Vec<DAffine3>> {
         let attribute = |name: &str| prims.all[self.prim].attribute(name);
         let vectors = |name: &str| at(attribute(name)?, time, values::vectors3, blend_lists(blend_vector3));

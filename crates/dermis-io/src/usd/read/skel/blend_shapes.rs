@@ -51,7 +51,7 @@ impl BlendShapes {
         self.shapes.iter().map(|shape| shape.key.as_str())
     }
 
-    /// The shapes of the mesh whose own points `rest` has placed.
+    /// The shapes of the mesh, whose points are transformed by `rest`.
     pub(super) fn placed(&self, mesh: &TriMesh, rest: DAffine3, budget: &mut Budget) -> Result<Vec<Shape>, Error> {
         let numbers = mesh.point_count().saturating_add(mesh.vertex_count());
         budget.take("blend shapes", numbers.saturating_mul(self.shapes.len()), 12)?;
@@ -77,14 +77,18 @@ impl BlendShapes {
 
 fn sparse(prims: &Prims, target: usize, key: String, point_count: usize) -> Result<Sparse, Error> {
     let prim = &prims.all[target];
-    let offsets = prim.value("offsets").and_then(values::vectors3).unwrap_or_default();
+    let mut offsets = prim.value("offsets").and_then(values::vectors3).unwrap_or_default();
     let points: Vec<u32> = match prim.value("pointIndices").and_then(values::integers) {
         Some(points) if !points.is_empty() => points.into_iter().map(|point| point as u32).collect(),
         _ => (0..offsets.len() as u32).collect(),
     };
+    // A shape of normals alone.
+    if offsets.is_empty() && points.len() <= point_count {
+        offsets.resize(points.len(), Vec3::ZERO);
+    }
     if points.len() != offsets.len() {
         let (points, offsets) = (points.len(), offsets.len());
-        return Err(Error::malformed(format!("the blend shape has {offsets} offsets for {points} points")));
+        return Err(Error::malformed(format!("the blend shape has {offsets} offsets, but {points} point indices")));
     }
     if let Some(&point) = points.iter().find(|&&point| point as usize >= point_count) {
         return Err(Error::malformed(format!("the blend shape moves point {point}, but there are only {point_count}")));

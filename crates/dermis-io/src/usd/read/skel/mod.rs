@@ -1,11 +1,11 @@
 //! `UsdSkel`: skeletons, skin bindings, blend shapes and their animation.
 //!
-//! A point p of a skinned mesh is, at time t, at `Σ w · L(t) · J(t) · B⁻¹ · G · (p + Σ s(t) · o)`: weights w, the
-//! world transform L of the skeleton, joint transforms J in the skeleton's space, bind transforms B, the mesh's own
-//! geometry bind transform G, blend shape weights s and offsets o. The transform of the mesh's own prim does not
-//! matter, as in `UsdSkel`. The rest mesh is `L(t₀) · G · p`, so that it is in world space, and so are the bind
-//! transforms, `L(t₀) · B`: all meshes on a skeleton have the same. The stored pose is the skeleton's rest pose, or
-//! that of a bound animation without samples over time.
+//! A point p of a skinned mesh is, at time t, at `Σ w · L(t) · J(t) · B⁻¹ · G · (p + Σ s(t) · o)`: weights w, the world
+//! transform L of the skeleton, joint transforms J in the skeleton's space, bind transforms B, the geometry bind
+//! transform G of the mesh, blend shape weights s and offsets o. The transform of the mesh prim is not used, as in
+//! `UsdSkel`. The rest mesh is `L(t₀) · G · p`, so that it is in world space, and so are the bind transforms, `L(t₀) ·
+//! B`: all meshes on a skeleton have the same. The stored pose is the skeleton's rest pose, or that of a bound
+//! animation without samples over time.
 
 mod animation;
 mod blend_shapes;
@@ -64,7 +64,7 @@ pub(super) fn binding(
     let influences = influences(&inherited, &skeleton, point_count)?;
     if influences.as_ref().is_some_and(|weights| !sums_to_one(weights)) {
         let path = prims.all[mesh].path.clone();
-        notes.push(Note::at(path, "the weights of some points do not sum to 1; they are taken as they are"));
+        notes.push(Note::at(path, "the weights of some points do not sum to 1; they are used unchanged"));
     }
     let shapes = BlendShapes::of(prims, mesh, point_count, notes)?;
     if influences.is_none() && shapes.is_empty() {
@@ -79,7 +79,7 @@ pub(super) fn binding(
     Ok(Some(Binding { skeleton, influences, geometry_bind, shapes, animations, mesh, dual_quaternions }))
 }
 
-/// The prims whose bindings hold for `mesh`: itself and its ancestors up to the `SkelRoot`.
+/// The prims whose bindings apply to `mesh`: itself and its ancestors up to the `SkelRoot`.
 fn scope(prims: &Prims, mesh: usize) -> Option<Vec<usize>> {
     let mut scope = Vec::new();
     for prim in prims.upwards(mesh) {
@@ -129,7 +129,7 @@ fn influences<'a>(
     Ok(Some(SkinWeights::from_rows(rows)))
 }
 
-/// Returns whether the weights of all points sum to 1, up to what eight bits per weight lose.
+/// Returns whether the weights of all points sum to 1, up to the rounding of eight-bit weights.
 fn sums_to_one(weights: &SkinWeights) -> bool {
     const LOST: f32 = 0.01;
     weights.rows().all(|row| (row.map(|(_, weight)| weight).sum::<f32>() - 1.0).abs() <= LOST)
@@ -141,7 +141,7 @@ impl Binding {
         if self.influences.is_some() { self.skeleton.prim } else { self.mesh }
     }
 
-    /// The frames of an animation (or of the carrier's motion alone); `None` if nothing moves.
+    /// The frames of an animation (or of the carrier's motion alone); `None` without motion.
     fn grid(&self, prims: &Prims, which: usize, clock: &Clock, budget: &mut Budget) -> Result<Option<Grid>, Error> {
         let mut attributes = attributes_above(prims, self.carrier());
         if let Some(animation) = self.animations.get(which) {
@@ -151,7 +151,7 @@ impl Binding {
         if times.is_empty() { Ok(None) } else { Grid::of_curves(&times, clock, budget).map(Some) }
     }
 
-    /// Takes the mesh's own points to the rest mesh.
+    /// Transform of the points of the mesh to the rest mesh.
     pub(super) fn rest_transform(&self, prims: &Prims, clock: &Clock, budget: &mut Budget) -> Result<DAffine3, Error> {
         let start = self.grid(prims, 0, clock, budget)?.map_or(0.0, |grid| grid.start);
         let world = local_to_world(prims, self.carrier(), start)?;
@@ -206,7 +206,7 @@ impl Binding {
         Ok((rig, clips))
     }
 
-    /// The rest pose of the skeleton, or the pose of a bound animation outside of time.
+    /// The rest pose of the skeleton, or the default pose of a bound animation.
     fn stored_pose(
         &self,
         prims: &Prims,

@@ -10,7 +10,7 @@ use super::super::values;
 use crate::error::Error;
 use crate::usd::BONES;
 
-/// The number of a joint that only helps others; no rig has so many.
+/// Index of a helper joint; no rig has that many joints.
 const NO_BONE: u32 = u32::MAX;
 
 /// A skeleton.
@@ -25,7 +25,7 @@ pub(super) struct Skeleton {
     bind: Vec<DAffine3>,
     /// Rest transforms relative to the parent joint.
     pub(super) rest: Vec<DAffine3>,
-    /// The joints that make a rig: all but those that our writer put in to help others.
+    /// Joints of the rig: all except the helper joints added by the writer of dermis.
     bones: Vec<usize>,
 }
 
@@ -68,7 +68,7 @@ impl Skeleton {
         Ok(Self { prim, paths, names, parents, order, bind, rest, bones })
     }
 
-    /// The joints of a rig whose mesh is taken into the skeleton's space by `to_skeleton`.
+    /// Joints of a rig whose mesh is transformed to the space of the skeleton by `to_skeleton`.
     pub(super) fn joints(&self, to_skeleton: DAffine3) -> Result<Vec<Joint>, Error> {
         let joint = |index: usize| {
             let inverse_bind = self.bind[index].inverse() * to_skeleton;
@@ -87,7 +87,7 @@ impl Skeleton {
         self.bones.iter().position(|&bone| bone == joint)
     }
 
-    /// The transforms of the rig's joints among those of all.
+    /// Transforms of the joints of the rig, selected from those of all joints.
     pub(super) fn of_bones(&self, all: &[DAffine3]) -> impl Iterator<Item = DAffine3> {
         self.bones.iter().map(|&bone| all[bone])
     }
@@ -127,7 +127,7 @@ fn only_bones(bones: &[i32], count: usize) -> Option<Vec<usize>> {
     bones.iter().all(is_new).then_some(bones)
 }
 
-/// A joint hangs from the nearest joint whose path is a part of its own.
+/// The parent of a joint is the nearest joint whose path is a prefix of its own.
 fn parents(paths: &[String]) -> Vec<Option<usize>> {
     let joint_of: HashMap<&str, usize> = paths.iter().enumerate().map(|(joint, path)| (path.as_str(), joint)).collect();
     let parent = |path: &String| {
@@ -137,7 +137,7 @@ fn parents(paths: &[String]) -> Vec<Option<usize>> {
     paths.iter().map(parent).collect()
 }
 
-/// Parents have shorter paths, so their order by depth cannot run in circles.
+/// Parents have shorter paths, so the order by depth cannot contain cycles.
 fn parents_first(parents: &[Option<usize>]) -> Vec<usize> {
     let mut depths = vec![None::<usize>; parents.len()];
     for start in 0..parents.len() {

@@ -1,4 +1,4 @@
-//! A crate (`.usdc`), version 0.8: values are written at once, tables at the end.
+//! A crate (`.usdc`), version 0.8: values are written immediately, tables at the end.
 //!
 //! A value is 64 bits: flags for arrays (63), inlined (62) and compressed (61) values, a type (48–55) and 48 bits that
 //! are the value itself or its offset. A field is a token, its name, and a value; a spec is a path, a set of fields and
@@ -20,7 +20,7 @@ use crate::error::Error;
 const MAGIC: &[u8; 8] = b"PXR-USDC";
 const VERSION: [u8; 8] = [0, 8, 0, 0, 0, 0, 0, 0];
 const HEADER_SIZE: usize = 88;
-/// Token 0, which no property may have as its name because its index has no negative.
+/// Token 0, which cannot be the name of a property because its index has no negative.
 const FIRST_TOKEN: &str = ";-)";
 /// Arrays of at least this many integers are compressed.
 const COMPRESSED: usize = 16;
@@ -233,7 +233,7 @@ impl<W: Write + Seek> Crate<W> {
                 self.array(kind::QUAT_F, items.len(), bytes)
             }
             Value::Matrices(items) => {
-                // Rows, for vectors on the left: the columns of ours.
+                // Rows, since USD multiplies row vectors: the columns of the transform.
                 let numbers = items.iter().flat_map(|item| glam::DMat4::from(*item).to_cols_array());
                 self.array(kind::MATRIX_4D, items.len(), numbers.flat_map(f64::to_le_bytes))
             }
@@ -313,7 +313,7 @@ impl<W: Write + Seek> Crate<W> {
         path as u32
     }
 
-    /// The property of the open prim that is declared, made if it is new; its index and its type.
+    /// Index and type of the declared property of the open prim; it is created if it is new.
     fn property(&mut self, declaration: &str) -> Result<(usize, String), Error> {
         let mut words: Vec<&str> = declaration.split(' ').collect();
         let (Some(name), Some(declared)) = (words.pop(), words.pop()) else {
@@ -415,7 +415,7 @@ impl<W: Write + Seek> Crate<W> {
     /// Index, element and jump of each path, in depth-first order.
     fn path_tree(&self) -> [Vec<i32>; 3] {
         let (mut indices, mut elements, mut jumps) = (Vec::new(), Vec::new(), Vec::new());
-        // A path, and whether a sibling follows it; a jump is known when the path's tree has been gone through.
+        // A path, and whether a sibling follows it; a jump is known when the subtree of the path has been traversed.
         enum Step {
             Enter(usize, bool),
             Leave(usize),

@@ -99,7 +99,7 @@ impl<W: Write + Seek> Layer for Crate<W> {
             self.times.insert(bits, times);
             times
         };
-        // Times and values are stored before, so a distance leads to the number behind it.
+        // Times and values are stored before, so the distance refers to the number after it.
         let mut data = 8u64.to_le_bytes().to_vec();
         data.extend(times.to_le_bytes());
         data.extend(8u64.to_le_bytes());

@@ -1,0 +1,51 @@
+//! Errors of packing.
+
+/// Reasons why an asset cannot be packed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PackError {
+    /// The distortion is not a positive number.
+    #[error("invalid error {0}: it must be a positive percentage")]
+    Error(f64),
+    /// There are no points.
+    #[error("the scene has no points")]
+    NoPoints,
+    /// The format cannot be that exact.
+    #[error("packed files of this asset have an error of at least {reached:.3} %, more than {asked} %")]
+    TooExact {
+        /// The limit.
+        asked: f64,
+        /// The smallest error.
+        reached: f64,
+    },
+    /// The file cannot be that small.
+    #[error("the asset cannot be packed into {asked} bytes; {reached} are the fewest")]
+    TooSmall {
+        /// The limit.
+        asked: usize,
+        /// The smallest size.
+        reached: usize,
+    },
+    /// The target is not a `.glb` file.
+    #[error("packed assets are .glb files, not '{0}'")]
+    Target(String),
+    /// A packed file that was read again has other objects or frames than the asset.
+    #[error("the packed file does not have the objects and frames of the asset")]
+    Mismatch,
+    /// The observer stopped the work.
+    #[error("stopped before there was a result")]
+    Stopped,
+}
+
+impl PackError {
+    /// Hint for a fix.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Error(_) => Some("0.5 keeps the motion to half a percent"),
+            Self::TooExact { .. } => Some("allow a larger error, or do not pack the asset"),
+            Self::TooSmall { .. } => Some("fit fewer bones or corrections, or make levels of detail first"),
+            Self::Target(_) => Some("give the output the extension .glb"),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Packing of an asset: the smallest glTF file whose motion is within a distortion, or the most exact one of a size.
+//!
+//! The file is written, quantized and compressed ([`dermis_io::pack_glb`]), and read again to measure it, so that the
+//! stated error is the one that a player shows. E is that of the skin fit, relative to the motion of the asset itself;
+//! without motion, relative to the distances of the points from their centre.
+
+#[cfg(feature = "alembic")]
+mod compare;
+mod reference;
+mod search;
+
+use std::path::Path;
+
+use dermis_io::output::Output;
+use dermis_io::{Packing, WriteOptions, Written};
+use dermis_math::progress::{NoProgress, Progress};
+use dermis_mesh::{Note, Scene};
+use serde::Serialize;
+
+use self::search::Search;
+use crate::error::Result;
+use crate::files::{ToScene, Writable};
+
+pub use crate::error::PackError;
+#[cfg(feature = "alembic")]
+pub use compare::{Comparison, Rival, compare};
+
+/// Options of [`pack`].
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PackOptions {
+    /// Limit that the file keeps.
+    pub budget: PackBudget,
+    /// Keep the changes of normals by corrections and blend shapes. Without them the file is smaller, and shapes are
+    /// shaded with the normals of the rest pose.
+    pub shape_normals: bool,
+    /// Keep the order of points and triangles. The file is larger.
+    pub keep_order: bool,
+}
+
+impl Default for PackOptions {
+    fn default() -> Self {
+        Self { budget: PackBudget::Error(0.5), shape_normals: true, keep_order: false }
+    }
+}
+
+/// Limit of a packed file.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum PackBudget {
+    /// Largest distortion E in percent.
+    Error(f64),
+    /// Largest size in bytes.
+    Size(usize),
+}
+
+/// A packed asset.
+#[derive(Debug, Clone)]
+pub struct PackedAsset {
+    /// Contents of the `.glb` file.
+    pub glb: Vec<u8>,
+    /// Size and error.
+    pub measures: PackMeasures,
+    /// The precision that was chosen.
+    pub packing: Packing,
+    /// Assumptions and omissions.
+    pub warnings: Vec<Note>,
+}
+
+/// Size and error of a packed asset.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct PackMeasures {
+    /// Size of the packed file.
+    pub packed_bytes: usize,
+    /// Size of the JSON in it.
+    pub json_bytes: usize,
+    /// Size of the file before packing.
+    pub unpacked_bytes: usize,
+    /// E relative to the asset before packing.
+    pub distortion_percent: f64,
+    /// 1000 times the root mean square error per coordinate, in the units of the asset.
+    pub erms: f64,
+    /// Largest error of a point, in percent of the diagonal of the rest pose.
+    pub max_error_percent: f64,
+}
+
+/// Packs a scene.
+pub fn pack(input: &(impl ToScene + ?Sized), options: &PackOptions) -> Result<PackedAsset> {
+    pack_with(input, options, &NoProgress)
+}
+
+/// [`pack`] with an observer.
+pub fn pack_with(
+    input: &(impl ToScene + ?Sized),
+    options: &PackOptions,
+    progress: &dyn Progress,
+) -> Result<PackedAsset> {
+    if let PackBudget::Error(percent) = options.budget
+        && !(percent.is_finite() && percent > 0.0)
+    {
+        return Err(PackError::Error(percent).into());
+    }
+    let scene = input.to_scene();
+    if scene.objects.iter().all(|object| object.mesh.point_count() == 0) {
+        return Err(PackError::NoPoints.into());
+    }
+    let (unpacked, mut warnings) = written(&scene)?;
+    // Layers have numbers for each point.
+    let has_layers = scene.objects.iter().any(|object| !object.deformers.is_empty());
+    if has_layers && !options.keep_order {
+        warnings.push(Note::new("the asset has layers: points and triangles keep their order"));
+    }
+    let options = PackOptions { keep_order: options.keep_order || has_layers, ..*options };
+    let mut search = Search::new(&unpacked, &options, progress)?;
+    let found = search.run(options.budget)?;
+    Ok(PackedAsset {
+        measures: PackMeasures {
+            packed_bytes: found.glb.len(),
+            json_bytes: found.json_bytes,
+            unpacked_bytes: unpacked.len(),
+            distortion_percent: found.error.distortion_percent(),
+            erms: found.error.erms(),
+            max_error_percent: found.error.max_percent(),
+        },
+        glb: found.glb,
+        packing: found.packing,
+        warnings,
+    })
+}
+
+/// The scene as an ordinary `.glb` file, and notes of the writer.
+fn written(scene: &Scene) -> Result<(Vec<u8>, Vec<Note>)> {
+    let folder = tempfile::tempdir().map_err(dermis_io::Error::from)?;
+    let file = folder.path().join("asset.glb");
+    let written = scene.write_to(&file, &WriteOptions::default(), &NoProgress)?;
+    Ok((std::fs::read(&file).map_err(dermis_io::Error::from)?, written.notes))
+}
+
+impl Writable for PackedAsset {
+    fn write_to(&self, target: &Path, options: &WriteOptions, _: &dyn Progress) -> Result<Written> {
+        if !target.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("glb")) {
+            return Err(PackError::Target(target.display().to_string()).into());
+        }
+        let mut output = Output::new(options.force);
+        output.write_all(target, &self.glb)?;
+        Ok(output.commit()?)
+    }
+}

@@ -1,0 +1,122 @@
+//! Packed assets keep their motion within the stated error, and are small.
+
+use dermis::pack::{PackedAsset, compare};
+use dermis::prelude::*;
+
+fn packed(input: &impl ToScene, budget: PackBudget) -> PackedAsset {
+    dermis::pack(input, &PackOptions { budget, ..default() }).unwrap()
+}
+
+fn read_again(packed: &PackedAsset) -> Scene {
+    dermis::io::read_bytes("glb", &packed.glb, &ReadOptions::default()).unwrap()
+}
+
+/// A skin with corrections, fitted to the sample.
+fn skin() -> Scene {
+    let sequence = dermis::read("sample:gallop").unwrap().sequence().unwrap();
+    let options = FitOptions { bones: Bones::Count(8), corrections: dermis::skin::Corrections::Rank(2), ..default() };
+    dermis::fit_skin(&sequence, &options).unwrap().to_scene()
+}
+
+#[test]
+fn a_skin_is_within_its_budget_and_smaller_with_a_larger_one() {
+    let scene = skin();
+    let mut before = usize::MAX;
+    for percent in [0.1, 1.0, 5.0] {
+        let packed = packed(&scene, PackBudget::Error(percent));
+        let measures = packed.measures;
+        println!("{percent} %: {measures:?} {:?}", packed.packing);
+        assert!(measures.distortion_percent <= percent && measures.distortion_percent > 0.3 * percent, "{measures:?}");
+        assert!(measures.packed_bytes < before && 3 * measures.packed_bytes < measures.unpacked_bytes, "{measures:?}");
+        before = measures.packed_bytes;
+        let read = read_again(&packed);
+        assert_eq!(read.objects[0].mesh.point_count(), scene.objects[0].mesh.point_count());
+        assert_eq!(read.objects[0].clips[0].frame_count(), scene.objects[0].clips[0].frame_count());
+        assert_eq!(read.objects[0].clips[0].frame_rate_hz(), scene.objects[0].clips[0].frame_rate_hz());
+    }
+}
+
+#[test]
+fn a_limit_of_size_is_kept_or_refused() {
+    let scene = dermis::read("sample:arm").unwrap();
+    let small = packed(&scene, PackBudget::Error(3.0));
+    let limit = small.glb.len() * 6 / 5;
+    let found = packed(&scene, PackBudget::Size(limit));
+    assert!(found.glb.len() <= limit && found.measures.distortion_percent < small.measures.distortion_percent);
+    let options = PackOptions { budget: PackBudget::Size(1000), ..default() };
+    let error = dermis::pack(&scene, &options).unwrap_err();
+    assert!(error.to_string().contains("1000 bytes") && error.hint().is_some(), "{error}");
+}
+
+#[test]
+fn order_can_be_kept() {
+    let scene = dermis::read("sample:arm").unwrap();
+    let options = PackOptions { keep_order: true, ..default() };
+    let packed = dermis::pack(&scene, &options).unwrap();
+    let read = read_again(&packed);
+    assert!(read.objects[0].mesh.triangles() == scene.objects[0].mesh.triangles());
+    let diagonal = scene.objects[0].mesh.diagonal();
+    for (then, now) in scene.objects[0].mesh.points().iter().zip(read.objects[0].mesh.points()) {
+        assert!(then.distance(*now) < 0.01 * diagonal, "{then} {now}");
+    }
+}
+
+#[test]
+fn levels_and_slow_motion_are_packed() {
+    let scene = dermis::read("sample:arm").unwrap();
+    let levels = dermis::make_levels(&scene, &LodOptions { ratios: vec![0.2], ..default() }).unwrap();
+    let packed = packed(&levels, PackBudget::Error(1.0));
+    let read = read_again(&packed);
+    assert_eq!(read.objects[0].levels.len(), 1);
+    assert_eq!(read.objects[0].clips.len(), scene.objects[0].clips.len());
+    for (then, now) in scene.objects[0].clips.iter().zip(&read.objects[0].clips) {
+        assert_eq!((then.frame_count(), then.name()), (now.frame_count(), now.name()));
+    }
+}
+
+#[test]
+fn recorded_frames_and_still_meshes_are_packed() {
+    let scene = dermis::read("sample:gallop").unwrap();
+    let frames = packed(&scene, PackBudget::Error(1.0));
+    let read = read_again(&frames);
+    let sequence = read.objects[0].sequence.as_ref().expect("recorded frames");
+    assert_eq!(sequence.frame_count(), scene.objects[0].sequence.as_ref().unwrap().frame_count());
+    let still = Object::of_mesh("still", Arc::clone(&scene.objects[0].mesh));
+    let still = packed(&still, PackBudget::Error(0.1));
+    assert!(still.measures.distortion_percent <= 0.1);
+    let diagonal = |scene: &Scene| scene.objects[0].mesh.diagonal();
+    assert!((diagonal(&read_again(&still)) / diagonal(&scene) - 1.0).abs() < 0.01);
+}
+
+#[test]
+fn rejects_bad_budgets_and_empty_scenes() {
+    let scene = dermis::read("sample:arm").unwrap();
+    for percent in [0.0, -1.0, f64::NAN] {
+        let options = PackOptions { budget: PackBudget::Error(percent), ..default() };
+        assert!(dermis::pack(&scene, &options).unwrap_err().to_string().contains("positive"), "{percent}");
+    }
+    let error = dermis::pack(&scene, &PackOptions { budget: PackBudget::Error(1e-9), ..default() }).unwrap_err();
+    assert!(error.to_string().contains("at least"), "{error}");
+    let error = dermis::pack(&Scene::default(), &PackOptions::default()).unwrap_err();
+    assert!(error.to_string().contains("no points"), "{error}");
+    let folder = tempfile::tempdir().unwrap();
+    let packed = packed(&scene, PackBudget::Error(5.0));
+    let error = dermis::write(folder.path().join("arm.gltf"), &packed).unwrap_err();
+    assert!(error.to_string().contains(".glb"), "{error}");
+}
+
+#[test]
+fn other_forms_of_a_motion_are_measured_at_the_same_distortion() {
+    let sequence = dermis::read("sample:gallop").unwrap().sequence().unwrap();
+    let coarse = compare(&sequence, 5.0).unwrap();
+    let fine = compare(&sequence, 1.0).unwrap();
+    for (percent, comparison) in [(5.0, &coarse), (1.0, &fine)] {
+        let components = comparison.principal_components;
+        println!("{percent} %: {comparison:?}");
+        assert!(components.distortion_percent <= 1.001 * percent && components.distortion_percent > 0.5 * percent);
+        assert!(components.bytes < comparison.zipped_alembic.bytes);
+        assert!(comparison.zipped_alembic.bytes < comparison.raw.bytes);
+    }
+    assert!(coarse.principal_components.rank < fine.principal_components.rank);
+    assert!(coarse.principal_components.bytes < fine.principal_components.bytes);
+}
