@@ -57,7 +57,7 @@ class MeshSequence:
     """A mesh with frames.
 
     `frames` has the shape (frames, points, 3). An array of 32-bit floats in C order is used without a copy: it becomes
-    read-only and lives as long as the sequence. Other arrays are converted. `rest` is the first frame by default.
+    read-only and lives as long as the sequence. Other arrays, and views of writable ones, are copied. `rest` is the first frame by default.
 
     >>> walk = dermis.MeshSequence(faces, frames, fps=30)
     """

@@ -14,6 +14,24 @@ pub(crate) fn floats<'py>(value: &Bound<'py, PyAny>, name: &str) -> PyResult<Bou
     converted(value, name, "float32", "fiu")
 }
 
+/// `array` itself, or a copy if it is a view of memory that stays writable through another array.
+pub(crate) fn unshared(array: Bound<'_, PyAny>) -> PyResult<Bound<'_, PyAny>> {
+    let mut base = array.getattr("base")?;
+    while !base.is_none() {
+        // Memory of another kind, such as a mapped file or a tensor, is as writable as the array.
+        let is_array = base.is_instance_of::<PyUntypedArray>();
+        let owner = if is_array { &base } else { &array };
+        if owner.getattr("flags")?.getattr("writeable")?.is_truthy()? {
+            return array.call_method0("copy");
+        }
+        if !is_array {
+            break;
+        }
+        base = base.getattr("base")?;
+    }
+    Ok(array)
+}
+
 /// Array of 32-bit indices in C order.
 pub(crate) fn indices(value: &Bound<'_, PyAny>, name: &str) -> PyResult<Vec<[u32; 3]>> {
     let array = converted(value, name, "int64", "iu")?;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use dermis::io::WriteOptions;
 use dermis::mesh::{Note, Object as MeshObject, Scene as MeshScene};
-use dermis::{ToScene, ToSequence, Writable, evaluate, find_clip};
+use dermis::{ToScene, Writable, evaluate, find_clip};
 use numpy::{PyArray1, PyArray2, PyArray4, PyArrayMethods};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -92,12 +92,21 @@ pub(crate) fn lines(notes: &[Note]) -> Vec<String> {
 
 /// The motion of a clip, by name or number, or of the first one.
 fn motion(py: Python<'_>, scene: &MeshScene, clip: Option<&str>) -> PyResult<MeshSequence> {
-    let inner = run(py, None, |_| {
-        let (object, _) = evaluate::single(scene)?;
-        let Some(clip) = clip else { return object.sequence() };
-        let names: Vec<&str> = object.clips.iter().map(|clip| clip.name()).collect();
-        Ok(evaluate::motion_of_clip(&object, find_clip(clip, &names)?)?.sequence)
+    let (inner, notes) = run(py, None, |_| {
+        let (object, mut notes) = evaluate::single(scene)?;
+        let found = if let Some(clip) = clip {
+            let names: Vec<&str> = object.clips.iter().map(|clip| clip.name()).collect();
+            evaluate::motion_of_clip(&object, find_clip(clip, &names)?)?
+        } else {
+            let found = evaluate::motion(&object)?;
+            found.ok_or_else(|| evaluate::EvaluateError::NoMotion(object.name.clone()))?
+        };
+        notes.extend(found.warnings);
+        Ok((found.sequence, notes))
     })?;
+    for line in lines(&notes) {
+        py.import("warnings")?.call_method1("warn", (line,))?;
+    }
     Ok(MeshSequence { inner })
 }
 

@@ -11,7 +11,7 @@ use numpy::{PyArray2, PyArray3, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 
-use crate::arrays::{floats, indices, of_frames, of_points, of_triangles, points, shape};
+use crate::arrays::{floats, indices, of_frames, of_points, of_triangles, points, shape, unshared};
 use crate::errors::exception;
 use crate::scene::write;
 use crate::work::run;
@@ -80,13 +80,12 @@ impl MeshSequence {
     ) -> PyResult<Self> {
         let triangles = indices(faces, "faces")?;
         let expected = "(frames, points, 3)";
-        let array = floats(frames, "frames")?;
+        let array = unshared(floats(frames, "frames")?)?;
         let array = array.cast_into::<PyArray3<f32>>().map_err(|_| shape(frames, "frames", expected))?;
         let &[frame_count, point_count, 3] = array.shape() else { return Err(shape(frames, "frames", expected)) };
         if frame_count == 0 {
             return Err(exception(SequenceError::NoFrames));
         }
-        array.call_method1("setflags", (false,))?;
         let source = {
             let view = array.readonly();
             let positions: &[Vec3] = bytemuck::cast_slice(view.as_slice()?);
@@ -95,6 +94,8 @@ impl MeshSequence {
                 return Err(exception(SequenceError::NotFinite { frame, point, position }));
             }
             let array = array.clone().into_any().unbind();
+            // Only arrays that are accepted become read-only.
+            view.call_method1("setflags", (false,))?;
             ArrayFrames { array, positions: positions.as_ptr(), frame_count, point_count }
         };
         let rest = match rest {
@@ -152,7 +153,6 @@ impl MeshSequence {
     }
 
     fn __repr__(&self) -> String {
-        let Sequence { .. } = &self.inner;
         let (frames, points, fps) = (self.inner.frame_count(), self.inner.point_count(), self.inner.frame_rate_hz());
         format!("<dermis.MeshSequence '{}': {frames} frames of {points} points, {fps} fps>", self.inner.name())
     }

@@ -20,7 +20,15 @@ pub(crate) fn wrinkle(
     coarsen: Option<usize>,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Model> {
-    let motion = dermis::ToSequence::sequence(&scene_of(cloth)?).map_err(exception)?;
+    let scene = scene_of(cloth)?;
+    if scene.objects.len() > 1 {
+        let names: Vec<&str> = scene.objects.iter().map(|object| object.name.as_str()).collect();
+        return Err(invalid(format!(
+            "several meshes: {}\nhint: pass the cloth, one of scene.objects",
+            names.join(", ")
+        )));
+    }
+    let motion = dermis::ToSequence::sequence(&scene).map_err(exception)?;
     let rest = rest.map(|rest| points(rest, "rest")).transpose()?;
     if let Some(found) = rest.as_ref().map(Vec::len).filter(|&found| found != motion.point_count()) {
         return Err(invalid(format!("rest: {found} points, the cloth has {}", motion.point_count())));

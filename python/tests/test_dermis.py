@@ -77,6 +77,32 @@ def test_frames_go_in_without_a_copy():
     assert np.array_equal(sequence.rest, sequence[0])
 
 
+def test_views_of_writable_arrays_are_copied():
+    faces, frames = rising()
+    sequence = dermis.MeshSequence(faces, frames[1:4])
+    frames[:] = 9
+    assert frames.flags.writeable and sequence[0][0, 2] == 1
+
+
+def test_rejected_arrays_stay_writable():
+    faces, frames = rising()
+    frames[3, 1, 0] = np.nan
+    with pytest.raises(dermis.InputError, match="frame 3"):
+        dermis.MeshSequence(faces, frames)
+    assert frames.flags.writeable
+
+
+def test_several_meshes_are_not_one_cloth(tmp_path):
+    faces, frames = rising()
+    (tmp_path / "two.obj").write_text(
+        "o a\nv 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\no b\nv 0 0 1\nv 1 0 1\nv 0 1 1\nf 4 5 6\n"
+    )
+    two = dermis.load(tmp_path / "two.obj")
+    if len(two.objects) > 1:
+        with pytest.raises(dermis.InputError, match="several meshes"):
+            dermis.wrinkle(two)
+
+
 def test_other_arrays_are_converted():
     faces, frames = rising()
     for other in (frames.astype(np.float64), frames.astype(int), frames[:, ::-1], frames.tolist()):

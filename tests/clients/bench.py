@@ -27,6 +27,18 @@ class Bench:
         path = self.data / name
         return path if path.exists() else None
 
+    def real_files(self, prefix, names):
+        """Label and path of each wanted real file; absent ones are reported as skipped."""
+        for name in names:
+            label = f"{prefix} {name}"
+            if not self.wants(label):
+                continue
+            path = self.file(name)
+            if path:
+                yield label, path
+            else:
+                self.skip(label, "it is not there")
+
     def wants(self, name):
         return self.only in name
 

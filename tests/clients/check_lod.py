@@ -8,15 +8,8 @@ FILES = ["rigs/CesiumMan.glb", "rigs/horse-animations.glb"]
 
 def run(bench):
     check(bench, "levels of sample:arm", "sample:arm", "arm")
-    for name in FILES:
-        label = f"levels of {name}"
-        if not bench.wants(label):
-            continue
-        path = bench.file(name)
-        if path:
-            check(bench, label, path, path.stem)
-        else:
-            bench.skip(label, "it is not there")
+    for label, path in bench.real_files("levels of", FILES):
+        check(bench, label, path, path.stem)
 
 
 def check(bench, label, source, stem):

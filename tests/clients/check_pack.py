@@ -15,15 +15,8 @@ def run(bench):
     if bench.wants("packed skin of sample:gallop"):
         bench.run("skin", "sample:gallop", "--bones", "8", "--rank", "2", "-o", skin, "--force")
         check(bench, "packed skin of sample:gallop", skin, "gallop")
-    for name in FILES:
-        label = f"packed {name}"
-        if not bench.wants(label):
-            continue
-        path = bench.file(name)
-        if path:
-            check(bench, label, path, path.stem)
-        else:
-            bench.skip(label, "it is not there")
+    for label, path in bench.real_files("packed", FILES):
+        check(bench, label, path, path.stem)
 
 
 def check(bench, label, source, stem):

@@ -29,15 +29,8 @@ def run(bench):
         sample = bench.convert("sample:gallop", "skin/gallop.npz")
         for label, check in checks:
             check(bench, label, sample)
-    for name in FILES:
-        label = f"skin of {name}"
-        if not bench.wants(label):
-            continue
-        path = bench.file(name)
-        if path:
-            flexible_skin(bench, label, path)
-        else:
-            bench.skip(label, "it is not there")
+    for label, path in bench.real_files("skin of", FILES):
+        flexible_skin(bench, label, path)
 
 
 def flexible_skin(bench, label, source):
