@@ -72,7 +72,7 @@ impl VolumeError {
                 let line = |(number, hole): (usize, &Loop)| {
                     let [x, y, z] = hole.center.to_array();
                     let Loop { edges, first, .. } = hole;
-                    format!("loop {number}: {edges} edges starting at point {first}, center ({x:.4}, {y:.4}, {z:.4})")
+                    format!("loop {number}: {edges} edges starting at point {first}, centre ({x:.4}, {y:.4}, {z:.4})")
                 };
                 let more = loops.len().saturating_sub(MAX_SHOWN);
                 let rest = (more > 0).then(|| format!("and {more} more"));

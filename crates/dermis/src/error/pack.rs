@@ -19,7 +19,7 @@ pub enum PackError {
         reached: f64,
     },
     /// The file cannot be that small.
-    #[error("the asset cannot be packed into {asked} bytes; {reached} are the fewest")]
+    #[error("the asset cannot be packed into {asked} bytes; the smallest possible size is {reached} bytes")]
     TooSmall {
         /// The limit.
         asked: usize,
