@@ -1,4 +1,4 @@
-"""Fitted skins: three.js and Blender play our glTF, and OpenUSD our UsdSkel, as Σ w T (p + Σ c o)."""
+"""Fitted skins: three.js and Blender (glTF) and OpenUSD (UsdSkel) evaluate them as Σ w T (p + Σ c o)."""
 
 import numpy as np
 from bench import Sequence, largest_distance
@@ -66,7 +66,7 @@ def make_rig(bind, pose):
         "faces": faces,
         "weights": weights.astype(np.float32),
         "bind": bind,
-        # Bones that move what they hold by `pose`.
+        # Bones that move their points by `pose`.
         "pose": pose @ bind,
         "parents": np.full(BONES, -1, dtype=np.int32),
         # Corrections of both signs.
@@ -85,7 +85,7 @@ def skinned(rig):
 
 
 def placed_bind(scales=(1.0, 1.0)):
-    """Bones that stand about the mesh, turned, each scaled by a factor from the range."""
+    """Rotated bones around the mesh, each scaled by a factor from the range."""
     random = np.random.default_rng(17)
     bind = np.tile(np.eye(4), (BONES, 1, 1))
     turned, _ = np.linalg.qr(random.normal(size=(BONES, 3, 3)))
@@ -96,7 +96,7 @@ def placed_bind(scales=(1.0, 1.0)):
 
 
 def random_pose(frames):
-    """Any affine transforms, mirrored ones among them, from one frame to the next."""
+    """Arbitrary affine transforms in every frame, including reflections."""
     random = np.random.default_rng(11)
     pose = np.tile(np.eye(4), (frames, BONES, 1, 1))
     pose[..., :3, :] = random.normal(size=(frames, BONES, 3, 4))
@@ -104,7 +104,7 @@ def random_pose(frames):
 
 
 def smooth_pose(frames):
-    """Sheared, stretched and turned bones that swing smoothly."""
+    """Sheared, stretched and rotated bones with smooth motion."""
     random = np.random.default_rng(13)
     amplitude = random.normal(size=(BONES, 3, 4)) * 0.4
     phase = random.uniform(0, 2 * np.pi, size=(BONES, 3, 4))

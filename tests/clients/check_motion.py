@@ -1,4 +1,4 @@
-"""Motions that dermis reads are those that an independent client sees."""
+"""Motions read by dermis agree with those read by independent clients."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import numpy as np
 from bench import Failed, Sequence, largest_distance
 
 LIMIT = 1e-5
-# A rate off the grid of every file's keys, so that interpolation is compared too.
+# A frame rate that does not coincide with the keys of any file, so that interpolation is also compared.
 ODD_RATE = 27.5
 
 GLTF_FILES = [
@@ -57,7 +57,7 @@ def gltf_case(bench, file, number, clip, options):
     except Failed as failure:
         bench.tell(name, False, str(failure))
         return None
-    # The last frame is the last that fits into the clip; keys are f32, so one just at the end may be in or out.
+    # The last frame is the last one within the clip; because keys are f32, a frame at the end can be included or not.
     span = (clip["duration"] - ours.start) * ours.fps
     if not span - 1e-3 < len(ours.frames) <= span + 1 + 1e-3:
         bench.tell(name, False, f"{len(ours.frames)} frames at {ours.fps:g} Hz, but the clip lasts {span:g}")
@@ -80,7 +80,7 @@ def usd_in_openusd(bench):
 
 
 def compare_points(bench, client, ask, cases, when):
-    """Points correspond one to one in these formats; polygons are cut by each program in its own way."""
+    """Points correspond one to one in these formats; each program triangulates polygons differently."""
     ready = []
     for file, mesh in cases:
         name = f"{client}: {Path(file).name}"
@@ -99,14 +99,14 @@ def compare_points(bench, client, ask, cases, when):
             bench.tell(name, False, answer["error"])
             continue
         theirs = np.load(job["out"])
-        # Blender turns the unit of FBX into metres.
+        # Blender converts the unit of FBX to metres.
         unit = ours.metres_per_unit if job["file"].suffix == ".fbx" else 1.0
         bench.within(name, largest_distance(ours.frames, theirs["points"] / unit, ours.box), LIMIT)
         bench.tell(f"{name} triangles", triangles_fit(ours.faces, theirs), f"{len(ours.faces)} triangles")
 
 
 def triangles_fit(faces, theirs):
-    """Whether each polygon is cut into triangles of its own corners, in order, all around one way or the other."""
+    """Returns whether each polygon is triangulated over its own corners, in order, with a consistent winding."""
     sizes, corners = theirs["sizes"], theirs["corners"]
     if len(faces) != int((sizes - 2).sum()):
         return False

@@ -1,4 +1,4 @@
-"""Multi-weights that a script writes by the format's page: dermis plays them as numpy does, other viewers the skin below."""
+"""Multi-weights written according to the format documentation: dermis agrees with NumPy; other viewers play the skin."""
 
 import json
 import struct
@@ -9,7 +9,7 @@ from check_skin import parts_of
 from play import LIMIT, in_three, is_valid
 
 EXTENSION = "DERMIS_deformers"
-# How far the twelve weights deviate from those of the linear skin, relative to the box.
+# Deviation of the twelve weights from those of the linear skin, relative to the box.
 DEVIATION = 0.02
 COMPONENTS = {"<u2": 5123, "<u4": 5125, "<f4": 5126}
 
@@ -37,7 +37,7 @@ def run(bench):
 
 
 def multi_weights(rig):
-    """The rig's linear skin, `w p` and `w`, and deviations at random; the home is the bone of the largest weight."""
+    """The rig's linear skin, `w p` and `w`, with random deviations; the home bone has the largest weight."""
     linear = rig.rig["weights"].astype(np.float64)
     rest = np.append(rig.rest, np.ones((len(rig.rest), 1)), axis=1)
     rows = np.repeat((linear[:, :, None] * rest[:, None])[:, :, None], 3, axis=2)

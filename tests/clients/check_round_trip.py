@@ -1,10 +1,10 @@
-"""Sequences that go through a format and back are the same."""
+"""Sequences are unchanged after they are written to a format and read back."""
 
 import numpy as np
 from bench import Failed, Sequence
 
-# Formats that hold positions as f32 give them back bit for bit; morph targets hold differences from the rest pose,
-# which costs a rounding or two of f32.
+# Formats that store positions as f32 preserve every bit; morph targets store differences from the rest pose, with
+# one or two roundings of f32.
 LIMIT = 5e-7
 ENDINGS = ["npz", "glb", "gltf", "abc", "usda", "pc2", "mdd", ".%04d.obj", ".%04d.ply"]
 

@@ -1,4 +1,4 @@
-"""Skins that dermis fits: clients play them as dermis does, and they measure the same when read again."""
+"""Fitted skins: clients play them as dermis does, and their measures are the same when they are read back."""
 
 import json
 import struct
@@ -35,7 +35,7 @@ def run(bench):
 
 def flexible_skin(bench, label, source):
     fit, glb = bench.skin([source], f"skin/{source.stem}.glb", *SKIN)
-    # Fitted once more, so that nothing of the glTF file is in what the clients are compared with.
+    # Fitted again, so that the reference for the clients does not depend on the glTF file.
     _, baked = bench.skin([source], f"skin/{source.stem}-baked.npz", *SKIN)
     ours = Sequence(baked)
     is_valid(bench, label, glb)
@@ -51,7 +51,7 @@ def flexible_skin(bench, label, source):
 
 
 def weights_are_convex(bench, label, glb):
-    """Reads the file itself, not through dermis: never negative, sum 1, one set of four."""
+    """Reads the weights without dermis: they are non-negative, sum to 1, and form one set of four."""
     document, binary = parts_of(glb)
     for mesh in document["meshes"]:
         for primitive in mesh["primitives"]:
@@ -72,7 +72,7 @@ def parts_of(glb):
 
 
 def accessor(document, binary, index):
-    """The rows of a four-vector accessor whose values lie one after the other."""
+    """The rows of a tightly packed four-vector accessor."""
     told = document["accessors"][index]
     view = document["bufferViews"][told["bufferView"]]
     kind = np.dtype(COMPONENTS[told["componentType"]])

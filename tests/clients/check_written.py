@@ -1,9 +1,9 @@
-"""Files that dermis writes are valid, and clients see in them what dermis does."""
+"""Files written by dermis are valid, and clients read the same positions from them as dermis."""
 
 import numpy as np
 from bench import Failed, Sequence, largest_distance
 
-# A rig may come with recorded frames that it only approximates; glTF and USD play the rig, Alembic the frames.
+# A rig can have recorded frames that it only approximates; glTF and USD store the rig, Alembic the frames.
 LIMIT = 1e-5
 
 SAMPLES = ["gallop", "arm", "hand", "flag", "towel"]
@@ -36,7 +36,7 @@ FILES = [
     "bodies/mpfb_game_engine_smpl_layout.npz",
     "tets/spot.mesh",
 ]
-# Several meshes in one file; the one that is compared.
+# The mesh that is compared, for files with several meshes.
 MESH_OF = {"Cloth-10frames.abc": "Cloth"}
 
 
@@ -77,7 +77,7 @@ def usd_in_openusd(bench, sources, ending):
     written = write_all(bench, sources, ending)
     jobs = []
     for _, ours, path, _ in written:
-        # A crate has what the text has.
+        # The binary crate has the same contents as the text.
         same_as = path.with_suffix(".usda") if ending == "usdc" and path.with_suffix(".usda").exists() else None
         jobs.append({"file": path, "seconds": ours.times, "out": path.with_suffix(".usd.npz"), "same_as": same_as})
     for (name, ours, _, _), job, answer in zip(written, jobs, bench.openusd(jobs)):
@@ -105,7 +105,7 @@ def abc_in_blender(bench, sources):
 
 
 def write_all(bench, sources, ending):
-    """(name, what dermis sees in the source, the file written from it, whether it moves) for each source."""
+    """(name, sequence that dermis reads from the source, file written from it, whether it moves) for each source."""
     written = []
     for label, source in sources:
         name = f"{label} → {ending}"
