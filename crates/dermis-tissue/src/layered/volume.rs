@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! ΔG = 0,  G = F at the skin,  G = 0 at the bones        pose shapes (3, 4, 7)
-//!                              G of the joints           shapes
+//!                              G = joint offsets         shapes
 //! weights: bounded biharmonic; fixed on the skin, δ_jk at the bones of joint k (9–11)
 //! ```
 //!

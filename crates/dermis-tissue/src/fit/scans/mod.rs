@@ -2,8 +2,8 @@
 //!
 //! The generator differs from the fit in everything that the fit could exploit: finer tetrahedra, the stable neo-Hookean
 //! law (Smith et al. 2018) in place of corotational elements, explicit symplectic Euler steps in place of implicit ones,
-//! noise on every point, and frames between those of the motion. The hidden properties are Young's
-//! modulus and thickness, which are smooth random fields over the skin, and the damping.
+//! noise on every point, and frames between those of the motion. The hidden properties are Young's modulus
+//! and thickness, which are smooth random fields over the skin, and the damping.
 
 mod hidden;
 mod random;
