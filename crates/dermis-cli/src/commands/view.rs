@@ -112,7 +112,7 @@ fn fill(assets: &AssetStore, args: &Args, shared: &Shared) -> Result<(), Diagnos
 
 /// Error of a binary that was built without the page.
 pub(crate) fn no_page(reason: &str) -> Diagnostic {
-    Diagnostic::new("this build of dermis does not contain the page of the viewer")
+    Diagnostic::new("this build of dermis does not contain the viewer page")
         .detail(reason)
         .hint("install Node.js 18 or later with npm and build dermis again")
 }
