@@ -60,7 +60,7 @@ def main():
 
 
 def parse():
-    parser = argparse.ArgumentParser(description="Checks dermis with programs that nobody here wrote.")
+    parser = argparse.ArgumentParser(description="Checks files of dermis with independent programs.")
     parser.add_argument("--dermis", type=Path, required=True, help="program under test")
     parser.add_argument("--work", type=Path, required=True, help="folder for intermediate files")
     beside = Path(__file__).parent / "../../../shared/data"
