@@ -3,8 +3,8 @@
 //! This crate is the interface for programs, the command line, the viewer and Python. It re-exports the other crates,
 //! adds workflows across them ([`mod@evaluate`], [`mod@select`], [`mod@retarget`], [`mod@bodies`]), and has a function
 //! for each system: [`fit_skin()`], [`fit_rig()`], [`train_envelope()`], [`keep_volume()`], [`wrinkle()`], [`build_body()`]
-//! and [`simulate()`]; [`make_levels()`] makes levels of detail of a skin, and [`pack()`]
-//! a small file.
+//! and [`simulate()`]; [`make_levels()`] makes levels of detail of a skin, [`pack()`]
+//! a small file, and [`render()`] a picture.
 //!
 //! Each takes its input and options and returns a result that can be evaluated, measured and written with [`write()`];
 //! the variants `…_with` also take an observer.
@@ -56,6 +56,7 @@ pub mod match_meshes;
 #[cfg(feature = "gltf")]
 pub mod pack;
 pub mod pose_model;
+pub mod render;
 pub mod resample;
 pub mod retarget;
 pub mod select;
@@ -71,6 +72,7 @@ pub use dermis_lod as lod;
 pub use dermis_math as math;
 pub use dermis_mesh as mesh;
 pub use dermis_mesh::names;
+pub use dermis_render as renderer;
 pub use dermis_samples as samples;
 pub use dermis_skin as skin;
 pub use dermis_tet as tet;
@@ -92,6 +94,7 @@ pub use make_levels::{make_levels, make_levels_with};
 #[cfg(feature = "gltf")]
 pub use pack::{pack, pack_with};
 pub use pose_model::pose_model;
+pub use render::{render, render_with};
 pub use retarget::{RetargetError, RetargetOptions, retarget};
 pub use select::{SelectError, Selection, find_clip, select};
 pub use simulate::simulate;

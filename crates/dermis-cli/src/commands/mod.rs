@@ -8,6 +8,7 @@ mod lod;
 mod man;
 mod pack;
 mod pose;
+mod render;
 mod report;
 mod sample;
 mod skin;
@@ -71,6 +72,7 @@ pub(crate) enum Command {
     Lod(lod::Args),
     Pack(pack::Args),
     Tissue(tissue::Args),
+    Render(Box<render::Args>),
     View(view::Args),
     Report(report::Args),
     Completions(completions::Args),
@@ -91,6 +93,7 @@ pub(crate) fn run(command: Command, shared: &Shared) -> Result<ExitCode, Diagnos
         Command::Lod(args) => lod::run(&args, shared),
         Command::Pack(args) => pack::run(&args, shared),
         Command::Tissue(args) => tissue::run(&args, shared),
+        Command::Render(args) => render::run(&args, shared),
         Command::View(args) => view::run(&args, shared),
         Command::Report(args) => report::run(&args, shared),
         Command::Completions(args) => completions::run(&args),

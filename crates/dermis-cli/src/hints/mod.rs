@@ -14,6 +14,8 @@ use dermis::io::{self, ErrorKind};
 use dermis::keep_volume::KeepVolumeError;
 use dermis::lod::LodError;
 use dermis::pack::PackError;
+use dermis::render::PictureError;
+use dermis::renderer::RenderError;
 use dermis::skin::FitError;
 use dermis::skin::envelope::TrainError;
 use dermis::tet::tetrahedra::{Intersection, TetError};
@@ -54,6 +56,12 @@ pub(crate) fn unwrapped<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error 
         Some(error)
     } else if let Some(ClothError::Layer(error)) = error.downcast_ref() {
         Some(error)
+    } else if let Some(PictureError::Select(error)) = error.downcast_ref() {
+        Some(error)
+    } else if let Some(PictureError::Evaluate(error)) = error.downcast_ref() {
+        Some(error)
+    } else if let Some(PictureError::Render(error)) = error.downcast_ref() {
+        Some(error)
     } else if let Some(LayeredError::Tetrahedra(error)) = error.downcast_ref() {
         Some(error)
     } else if let Some(SubjectError::Layered(error)) = error.downcast_ref() {
@@ -76,6 +84,7 @@ pub(crate) fn is_stop(error: &(dyn Error + 'static)) -> bool {
         || matches!(error.downcast_ref(), Some(SubjectError::Stopped))
         || matches!(error.downcast_ref(), Some(LodError::Stopped))
         || matches!(error.downcast_ref(), Some(PackError::Stopped))
+        || matches!(error.downcast_ref(), Some(RenderError::Stopped))
 }
 
 /// Returns whether the error rejects a result rather than the input.
@@ -117,7 +126,8 @@ pub(crate) fn details(error: &(dyn Error + 'static)) -> Vec<String> {
     let of_volume = error.downcast_ref().map(VolumeError::details);
     let of_kept_volume = error.downcast_ref().map(KeepVolumeError::details);
     let of_envelope = error.downcast_ref().map(EnvelopeError::details);
-    of_select.or(of_retarget).or(of_volume).or(of_kept_volume).or(of_envelope).unwrap_or_default()
+    let of_picture = error.downcast_ref().map(PictureError::details);
+    of_select.or(of_retarget).or(of_volume).or(of_kept_volume).or(of_envelope).or(of_picture).unwrap_or_default()
 }
 
 fn intersections(count: usize, pairs: &[Intersection]) -> Vec<String> {

@@ -18,6 +18,7 @@ use crate::bodies::BodyFileError;
 use crate::evaluate::EvaluateError;
 use crate::frame_range::FrameRangeError;
 use crate::match_meshes::MatchError;
+use crate::render::PictureError;
 use crate::retarget::RetargetError;
 use crate::select::SelectError;
 
@@ -60,6 +61,7 @@ pub enum Error {
     Subject(#[from] SubjectError),
     Lod(#[from] LodError),
     Pack(#[from] PackError),
+    Picture(#[from] PictureError),
 }
 
 impl Error {
@@ -93,6 +95,7 @@ impl Error {
             Self::Subject(error) => error,
             Self::Lod(error) => error,
             Self::Pack(error) => error,
+            Self::Picture(error) => error,
         }
     }
 
@@ -106,6 +109,7 @@ impl Error {
             Self::KeepVolume(error) => error.details(),
             Self::Envelope(error) => error.details(),
             Self::Match(error) => error.details(),
+            Self::Picture(error) => error.details(),
             _ => Vec::new(),
         }
     }
@@ -122,6 +126,7 @@ impl Error {
             Self::Lod(error) => error.hint().map(str::to_owned),
             Self::Pack(error) => error.hint().map(str::to_owned),
             Self::Match(error) => error.hint().map(str::to_owned),
+            Self::Picture(error) => error.hint(),
             _ => None,
         }
     }
