@@ -51,7 +51,8 @@ fn the_error_of_a_skin_has_a_legend_with_its_range() {
     // Each frame is 1 % of the diagonal off.
     let sequence = scene.objects[0].sequence.take().unwrap();
     let shift = 0.01 * 3f32.sqrt();
-    let moved = (0..4).flat_map(|frame| sequence.frame(frame).unwrap().iter().map(|&at| at + Vec3::Y * shift).collect::<Vec<_>>());
+    let moved = (0..4)
+        .flat_map(|frame| sequence.frame(frame).unwrap().iter().map(|&at| at + Vec3::Y * shift).collect::<Vec<_>>());
     let moved = MeshSequence::new(Arc::clone(sequence.mesh()), moved.collect(), 24.0).unwrap();
     scene.objects[0].sequence = Some(moved);
     sandbox.write("fit.npz", &scene);
@@ -59,7 +60,8 @@ fn the_error_of_a_skin_has_a_legend_with_its_range() {
     let answer = sandbox.succeed(&[&base[..], &["--sequence", "true.npz", "-o", "error.png"]].concat()).json();
     let range = |at: usize| answer["heat"]["range"][at].as_f64().unwrap();
     assert!(range(0) == 0.0 && (range(1) - 1.0).abs() < 1e-3, "{answer}");
-    let answer = sandbox.succeed(&["render", "fit.npz", "--heat", "volume", "-o", "volume.png", "--size", "60x60", "--format", "json"]);
+    let answer = sandbox
+        .succeed(&["render", "fit.npz", "--heat", "volume", "-o", "volume.png", "--size", "60x60", "--format", "json"]);
     assert!(answer.json()["heat"]["quantity"].as_str().unwrap().contains("volume"));
     let error = sandbox.fail(&[&base[..], &["-o", "none.png"]].concat());
     assert!(error.contains("reference") && error.contains("--sequence"), "{error}");
@@ -88,7 +90,8 @@ fn frames_are_numbered_and_replaced_as_a_whole() {
     assert!(error.contains("--force"), "{error}");
     sandbox.succeed(&[&base[..], &["--frames", "1:3", "--force"]].concat());
     assert_eq!(names(), ["frame.0000.png", "frame.0001.png"]);
-    let [first, second] = ["film/frame.0000.png", "film/frame.0001.png"].map(|name| std::fs::read(sandbox.path(name)).unwrap());
+    let [first, second] =
+        ["film/frame.0000.png", "film/frame.0001.png"].map(|name| std::fs::read(sandbox.path(name)).unwrap());
     assert_ne!(first, second);
 }
 
@@ -97,7 +100,9 @@ fn threads_do_not_change_the_picture() {
     let sandbox = Sandbox::new();
     for threads in ["1", "2"] {
         let name = format!("{threads}.png");
-        sandbox.succeed(&["render", "sample:arm", "-o", &name, "--size", "200x150", "--threads", threads, "--frame", "30"]);
+        sandbox.succeed(&[
+            "render", "sample:arm", "-o", &name, "--size", "200x150", "--threads", threads, "--frame", "30",
+        ]);
     }
     assert!(std::fs::read(sandbox.path("1.png")).unwrap() == std::fs::read(sandbox.path("2.png")).unwrap());
 }
@@ -106,9 +111,11 @@ fn threads_do_not_change_the_picture() {
 fn rejects_what_cannot_be_drawn() {
     let sandbox = Sandbox::new();
     sandbox.write("box.npz", &moving_box(3, 24.0));
-    sandbox.write("still.obj", &Scene { objects: vec![Object::of_mesh("box", Arc::new(box_mesh()))], ..Scene::default() });
+    sandbox
+        .write("still.obj", &Scene { objects: vec![Object::of_mesh("box", Arc::new(box_mesh()))], ..Scene::default() });
     let points = TriMesh::new(vec![Vec3::ZERO, Vec3::ONE], vec![]).unwrap();
-    sandbox.write("points.npz", &Scene { objects: vec![Object::of_mesh("points", Arc::new(points))], ..Scene::default() });
+    sandbox
+        .write("points.npz", &Scene { objects: vec![Object::of_mesh("points", Arc::new(points))], ..Scene::default() });
     let cases: [(&[&str], &str); 15] = [
         (&["box.npz", "-o", "x.png", "--size", "0x10"], "invalid size 0x10"),
         (&["box.npz", "-o", "x.png", "--size", "99999x99999"], "invalid size"),
@@ -141,7 +148,18 @@ fn real_files_are_drawn_with_their_textures() {
         let file = folder.join("rigs").join(name);
         let draw = |look: &str| {
             let output = format!("{name}.{look}.png");
-            let command = ["render", file.to_str().unwrap(), "-o", &output, "--look", look, "--size", "160x120", "--format", "json"];
+            let command = [
+                "render",
+                file.to_str().unwrap(),
+                "-o",
+                &output,
+                "--look",
+                look,
+                "--size",
+                "160x120",
+                "--format",
+                "json",
+            ];
             let answer = sandbox.succeed(&command).json();
             assert!(!answer["notes"].to_string().contains("texture"), "{answer}");
             std::fs::read(sandbox.path(&output)).unwrap()
