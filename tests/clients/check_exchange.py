@@ -33,6 +33,16 @@ def run(bench):
     back = bench.convert(source, "exchange/back.abc")
     words = blender("check", back, truth)
     bench.tell("Blender: Blender's Alembic → abc, polygons and UVs", True, words.splitlines()[-1])
+    # The same coordinates with Z up: Blender, which assumes Y up, must show the scene upright.
+    upright = folder / "upright.npz"
+    turns = lambda key: key.startswith(("frames_", "normals_"))
+    np.savez(upright, **{key: z_up_to_y_up(expected[key]) if turns(key) else expected[key] for key in expected.files})
+    words = blender("check", bench.convert(source, "exchange/z_up.abc", "--up", "z"), upright)
+    bench.tell("Blender: a scene with Z up → abc is upright", True, words.splitlines()[-1])
+
+
+def z_up_to_y_up(vectors):
+    return np.stack([vectors[..., 0], vectors[..., 2], -vectors[..., 1]], axis=-1)
 
 
 def blender(mode, file, truth):

@@ -187,7 +187,7 @@ impl<F: Facts> Summary<'_, F> {
             }
             _ => text.line(format!("done in {time}")),
         }
-        self.notes.iter().for_each(|note| text.line(note.line(paint).trim_end()));
+        NoteFacts::lines(&self.notes, paint).into_iter().for_each(|line| text.line(line));
         text.finish()
     }
 }

@@ -283,6 +283,42 @@ fn commands_measure_an_export_as_a_clean_copy() {
     }
 }
 
+#[test]
+fn a_whole_character_with_an_open_part_passes_every_command() {
+    let sandbox = sandbox();
+    let text = sandbox.succeed(&["inspect", "export.glb"]).stdout;
+    assert_eq!(text.matches("twist").count(), 1, "clips of all meshes are listed once: {text}");
+
+    let done = sandbox.succeed(&["convert", "export.glb", "bend.abc"]).stdout;
+    let note = "note: the rig is dropped; its clip 'bend' is written as frames (body, cape)";
+    assert!(done.contains(note), "{done}");
+
+    let done = sandbox.succeed(&["volume", "export.glb", "-o", "volume.glb", "--format", "json"]).json();
+    let note = json!({ "message": "the mesh is open and encloses no volume: it is not corrected", "location": "cape" });
+    assert!(done["notes"].as_array().unwrap().contains(&note), "{done}");
+    let layers: Vec<usize> = sandbox.read("volume.glb").objects.iter().map(|object| object.deformers.len()).collect();
+    assert_eq!(layers, [1, 0]);
+    sandbox.succeed(&["volume", "export.glb", "-o", "shapes.glb", "--shapes", "4"]);
+    let error = sandbox.fail(&["volume", "export.glb", "--mesh", "cape", "-o", "cape.glb"]);
+    assert!(error.contains("the mesh is open"), "{error}");
+
+    let build = ["tissue", "build", "export.glb", "--mesh", "cape", "--mesher", "lattice", "-o", "cape.npz"];
+    let error = sandbox.fail(&build);
+    assert!(error.contains("encloses no volume"), "{error}");
+
+    let part = ["--mesh", "body", "--clip", "twist"];
+    sandbox.succeed(&[&["skin", "export.glb", "--bones", "5", "--refine", "1", "-o", "fit.glb"][..], &part].concat());
+    let report = ["report", "fit.glb", "--sequence", "export.glb", "-o", "fit.html"];
+    let done = sandbox.run(&[&report[..], &part].concat());
+    if done.stderr.contains("has no page") {
+        eprintln!("skipped: the page was not built");
+    } else {
+        assert_eq!(done.code, 0, "{}", done.stderr);
+        let error = sandbox.fail(&[&report[..], &["--force"]].concat());
+        assert!(error.contains("has no clip that matches"), "{error}");
+    }
+}
+
 /// Asserts that the first objects move alike, up to `tolerance` of the diagonal.
 fn assert_same_motion(clean: &Scene, export: &Scene, tolerance: f32, what: &str) {
     let [a, b] = [clean, export].map(|scene| scene.objects[0].base_motion().unwrap().unwrap());

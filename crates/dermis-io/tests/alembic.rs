@@ -113,11 +113,45 @@ fn several_objects_keep_their_paths_and_order_and_clashing_names_are_told_apart(
 }
 
 #[test]
-fn units_come_back() {
-    let mut scene = scene_of(vec![Object::of_mesh("body", Arc::new(prism().into_tri_mesh().unwrap()))]);
-    scene.units.metres_per_unit = Some(0.01);
-    scene.units.up_axis = Some(UpAxis::Z);
-    assert_eq!(read_back(&written(&scene)).units, scene.units);
+fn units_come_back_and_other_programs_see_the_scene_with_y_up() {
+    let mesh = Arc::new(prism().into_tri_mesh().unwrap());
+    let sliding: Vec<Vec3> =
+        (0..3u8).flat_map(|k| mesh.points().iter().map(move |&point| point + Vec3::Z * f32::from(k))).collect();
+    let rigid = MeshSequence::new(Arc::clone(&mesh), sliding, 24.0).unwrap();
+    for axis in [UpAxis::X, UpAxis::Y, UpAxis::Z] {
+        let objects =
+            [Object::of_mesh("/still/body", Arc::clone(&mesh)), Object::of_sequence("moving", wobbling(3, 24.0, 0.0))];
+        let mut scene =
+            scene_of(objects.into_iter().chain([Object::of_sequence("/a/b/rigid", rigid.clone())]).collect());
+        scene.units.metres_per_unit = Some(0.01);
+        scene.units.up_axis = Some(axis);
+        let bytes = written(&scene);
+        let found = read_back(&bytes);
+        assert_eq!(found.units, scene.units);
+        // Without the mark, the file is that of another program.
+        let mark = b"dermis_source_up_axis";
+        let at = bytes.windows(mark.len()).position(|window| window == mark).expect("a mark");
+        let mut unmarked = bytes.clone();
+        unmarked[at..at + mark.len()].copy_from_slice(b"another_source_upaxis");
+        let upright = read_back(&unmarked);
+        assert_eq!(upright.units.up_axis, None);
+        let turned = |point: Vec3| match axis {
+            UpAxis::X => Vec3::new(-point.y, point.x, point.z),
+            UpAxis::Y => point,
+            UpAxis::Z => Vec3::new(point.x, point.z, -point.y),
+        };
+        for ((object, found), upright) in scene.objects.iter().zip(&found.objects).zip(&upright.objects) {
+            assert_eq!(found.mesh.points(), object.mesh.points(), "{axis:?} {}", object.name);
+            let expected: Vec<Vec3> = object.mesh.points().iter().map(|&point| turned(point)).collect();
+            assert_eq!(upright.mesh.points(), expected, "{axis:?} {}", object.name);
+            if let (Some(motion), Some(found)) = (&object.sequence, &found.sequence) {
+                assert_same_motion(found, motion);
+                let last = motion.frame_count() - 1;
+                let expected: Vec<Vec3> = motion.frame(last).unwrap().iter().map(|&point| turned(point)).collect();
+                assert_eq!(upright.sequence.as_ref().unwrap().frame(last).unwrap()[..], expected);
+            }
+        }
+    }
 }
 
 #[test]

@@ -111,6 +111,22 @@ fn a_skeleton_without_frames_is_a_rig() {
 }
 
 #[test]
+fn frames_beyond_the_stated_number_are_read_with_a_note() {
+    let scene = read(WALK.replace("Frames: 2", "Frames: 1").as_bytes()).unwrap();
+    assert_eq!(only(&scene).clips, only(&read(WALK.as_bytes()).unwrap()).clips);
+    assert!(
+        scene
+            .notes
+            .iter()
+            .any(|note| note.message == "the header states the number of frames as 1, but there are 2; all are read")
+    );
+    for surplus in ["7 8 9", "text"] {
+        let error = read(format!("{WALK}{surplus}\n").as_bytes()).unwrap_err();
+        assert!(format!("{error:?}").contains("states 2 frames"), "{error:?}");
+    }
+}
+
+#[test]
 fn equal_names_are_numbered() {
     let text = WALK.replace("JOINT Chest", "JOINT Hips");
     let scene = read(text.as_bytes()).unwrap();
@@ -127,7 +143,6 @@ fn rejects_what_is_wrong_with_its_line() {
         ("CHANNELS 3 Yrotation", "CHANNELS 3 Zrotation", "occurs twice"),
         ("Frames: 2", "Frames: -1", "invalid number of frames"),
         ("Frames: 2", "Frames: 3", "the file ends, but a number is expected"),
-        ("Frames: 2", "Frames: 1", "follows the last"),
         ("Frames: 2", "Frames: 999999999999999999999", "invalid number of frames"),
         ("Frame Time: 0.0333333", "Frame Time: 0", "must be positive"),
         ("Frame Time: 0.0333333", "Frame Time: nan", "not a finite number"),

@@ -176,6 +176,28 @@ fn bones_that_shear_become_rigid_with_their_loss_in_a_note() {
 }
 
 #[test]
+fn shear_from_rounding_is_not_noted() {
+    let case = cases().into_iter().find(|case| case.name == "z_up").unwrap();
+    let object = &case.scene.objects[0];
+    let (rig, clip) = (object.rig.as_ref().unwrap(), &object.clips[0]);
+    let rounded = |transform: &DAffine3| {
+        let (_, rotation, translation) = transform.to_scale_rotation_translation();
+        let mut rigid = DAffine3::from_rotation_translation(rotation, translation);
+        rigid.matrix3.y_axis += 3e-6 * rigid.matrix3.x_axis;
+        rigid
+    };
+    let frames = || 0..clip.frame_count();
+    let transforms = frames().flat_map(|frame| clip.transforms(frame).iter().map(rounded)).collect();
+    let weights = frames().flat_map(|frame| clip.shape_weights(frame).iter().copied()).collect();
+    let clip = Clip::new(rig, "rounded", clip.frame_rate_hz(), transforms, weights).unwrap();
+    let mut scene = case.scene.clone();
+    scene.objects[0].clips = vec![Arc::new(clip)];
+    let folder = tempfile::tempdir().unwrap();
+    let notes = write(&folder.path().join("rounded.fbx"), &scene, false).notes;
+    assert!(notes.iter().all(|note| !note.message.contains("rigid bones")), "{notes:?}");
+}
+
+#[test]
 fn the_bind_pose_has_every_joint_and_mesh() {
     for name in ["end_joints", "one_skeleton_two_meshes", "nested_bones"] {
         let case = cases().into_iter().find(|case| case.name == name).unwrap();

@@ -52,6 +52,20 @@ fn a_mesh_with_seams_and_materials_comes_back_exactly() {
 }
 
 #[test]
+fn a_material_of_meshes_with_and_without_uvs_is_written_once() {
+    let mapped = tube();
+    let mut layout = mapped.layout().unwrap().clone();
+    layout.materials.remove(0);
+    layout.triangle_materials.fill(0);
+    let plain = dermis_mesh::Layout { uvs: Vec::new(), ..layout.clone() };
+    let object = |name: &str, layout| {
+        Object::of_mesh(name, Arc::new(mapped.clone().with_layout(layout).expect("a layout of the same mesh")))
+    };
+    let scene = scene_of(vec![object("mapped", layout), object("plain", plain)]);
+    assert_eq!(json_of(&glb_of(&scene))["materials"].as_array().unwrap().len(), 1);
+}
+
+#[test]
 fn a_rig_with_clips_keeps_its_tree_its_times_and_its_poses() {
     let scene = scene_of(vec![rigged(5, 12, 2, 0.0)]);
     let back = round_trip(&scene, "glb");

@@ -143,6 +143,11 @@ fn from_scene(scene: Scene, options: &BodyOptions) -> Result<Opened, BodyFileErr
         let layers = object.deformers.iter().map(Deformer::kind).collect::<Vec<_>>().join(", ");
         notes.push(Note::at(&object.name, format!("a body model has no layers: {layers} dropped, the rig is used")));
     }
+    let shapes = object.rig.iter().flat_map(|rig| rig.shapes()).count();
+    if shapes > 0 {
+        let message = format!("a body model has no blend shapes of expressions: {shapes} dropped");
+        notes.push(Note::at(&object.name, message));
+    }
     let (model, motions) = match &object.rig {
         Some(_) => {
             let (model, motions) = from_object(&object)?;

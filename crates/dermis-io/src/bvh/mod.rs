@@ -37,6 +37,12 @@ pub(crate) fn read(input: &Input, _: &ReadOptions) -> Result<Scene, Error> {
     let joints = joints(&file.nodes, leg_length(&file), &mut notes);
     let rig = Rig::new(&TriMesh::default(), joints, SkinWeights::from_rows([[]; 0]), Vec::new())?;
     let clips = clip(&file, &rig, &mut notes)?.into_iter().collect();
+    if file.frames.len() > file.stated_frames {
+        let (stated, found) = (file.stated_frames, file.frames.len());
+        notes.push(Note::new(format!(
+            "the header states the number of frames as {stated}, but there are {found}; all are read"
+        )));
+    }
     notes.push(Note::new("a motion without a mesh; the format has no units and no up axis"));
     Ok(Scene {
         objects: vec![Object::of_rig(input.name.clone(), Arc::default(), rig, clips)],

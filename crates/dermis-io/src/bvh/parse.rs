@@ -32,6 +32,8 @@ pub(super) struct File {
     /// Each after its parent.
     pub nodes: Vec<Node>,
     pub frame_seconds: f64,
+    /// Number of frames in the header.
+    pub stated_frames: usize,
     /// The values of all channels in each frame.
     pub frames: Vec<Vec<f64>>,
 }
@@ -45,8 +47,8 @@ pub(super) fn parse(bytes: &[u8]) -> Result<File, Error> {
     }
     let nodes = hierarchy(&mut words)?;
     let channel_count = nodes.iter().map(|node| node.channels.len()).sum();
-    let (frame_seconds, frames) = motion(&mut words, channel_count)?;
-    Ok(File { nodes, frame_seconds, frames })
+    let (frame_seconds, stated_frames, frames) = motion(&mut words, channel_count)?;
+    Ok(File { nodes, frame_seconds, stated_frames, frames })
 }
 
 /// The joints up to `MOTION`, which is consumed.
@@ -134,8 +136,8 @@ fn channels(words: &mut Words<'_>) -> Result<Vec<Channel>, Error> {
     Ok(channels)
 }
 
-/// Seconds per frame, and the frames.
-fn motion(words: &mut Words<'_>, channel_count: usize) -> Result<(f64, Vec<Vec<f64>>), Error> {
+/// Seconds per frame, the stated number of frames, and the frames.
+fn motion(words: &mut Words<'_>, channel_count: usize) -> Result<(f64, usize, Vec<Vec<f64>>), Error> {
     words.keyword(&["Frames:"])?;
     let count = words.number()?;
     if !((0.0..1e15).contains(&count) && count.fract() == 0.0) {
@@ -149,17 +151,21 @@ fn motion(words: &mut Words<'_>, channel_count: usize) -> Result<(f64, Vec<Vec<f
     }
     let mut frames = Vec::new();
     // Each frame has at least one value, so frames beyond the end of the text are never allocated.
-    for frame in 0..count as usize {
+    let stated = count as usize;
+    // Some programs state one frame less than they write; all are read.
+    while frames.len() < stated || words.fill().is_some() {
         if channel_count == 0 {
             return Err(words.problem("the file has frames but no channels"));
         }
+        let frame = frames.len();
         let values = (0..channel_count).map(|_| words.number()).collect::<Result<Vec<f64>, Error>>();
-        frames.push(values.map_err(|error| error.at(format!("frame {frame}")))?);
+        frames.push(values.map_err(|error| {
+            let error = error.at(format!("frame {frame}"));
+            let is_stated = frame < stated;
+            if is_stated { error } else { error.detail(format!("the file states {stated} frames")) }
+        })?);
     }
-    match words.next() {
-        Some(word) => Err(words.problem(&format!("'{word}' follows the last of {count} frames"))),
-        None => Ok((seconds, frames)),
-    }
+    Ok((seconds, stated, frames))
 }
 
 /// The words of a text, with the number of their line.

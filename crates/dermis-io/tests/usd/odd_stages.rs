@@ -74,6 +74,32 @@ fn instances_within_instances_are_drawn() {
     assert_eq!(heights, [0.0, 1.0, 10.0, 11.0]);
 }
 
+#[test]
+fn instances_within_instances_that_come_through_a_payload_are_drawn() {
+    let folder = tempfile::tempdir().unwrap();
+    let placed = |name: &str, target: &str, height: u32| {
+        format!(
+            "def Xform \"{name}\" (\n    instanceable = true\n    references = <{target}>\n)\n{{\n    double3 xformOp:translate = \
+             (0, 0, {height})\n    uniform token[] xformOpOrder = [\"xformOp:translate\"]\n}}\n"
+        )
+    };
+    let (one, two) = (placed("one", "/Geometry/prototypes/leaf", 0), placed("two", "/Geometry/prototypes/leaf", 1));
+    let geometry = format!(
+        "#usda 1.0\n(\n    defaultPrim = \"Geometry\"\n)\ndef Xform \"Geometry\"\n{{\n{one}{two}    def Scope \"prototypes\"\n    \
+         {{\n        token visibility = \"invisible\"\n        def Xform \"leaf\"\n        {{\n            def Mesh \"m\"\n            \
+         {{\n    {TRIANGLE}\n            }}\n        }}\n    }}\n}}\n"
+    );
+    let (a, b) = (placed("a", "/loaded", 10), placed("b", "/loaded", 20));
+    let stage = format!("#usda 1.0\ndef \"loaded\" (\n    payload = @./geometry.usda@\n)\n{{\n}}\n{a}{b}");
+    std::fs::write(folder.path().join("geometry.usda"), geometry).unwrap();
+    let path = folder.path().join("stage.usda");
+    std::fs::write(&path, stage).unwrap();
+    let scene = read_file(&path, &ReadOptions::default()).unwrap();
+    let mut heights: Vec<f32> = scene.objects.iter().map(|object| object.mesh.points()[0].z).collect();
+    heights.sort_by(f32::total_cmp);
+    assert_eq!(heights, [0.0, 1.0, 10.0, 11.0, 20.0, 21.0]);
+}
+
 /// A package of `files`, the first of which is opened.
 fn package(files: &[(&str, &[u8])]) -> Vec<u8> {
     let mut archive = zip::ZipWriter::new(Cursor::new(Vec::new()));

@@ -139,6 +139,35 @@ fn joints_that_the_motion_lacks_stay_at_rest_with_a_note() {
 }
 
 #[test]
+fn joints_of_other_names_between_matched_ones_are_matched_in_order() {
+    let from = figure(1.8, false, 0.0, str::to_owned);
+    let translated = |part: &str| match part {
+        "LeftArm" => "oberarm.L".to_owned(),
+        "LeftUpLeg" => "腿.L".to_owned(),
+        part => part.to_owned(),
+    };
+    let to = figure(0.9, false, 0.2, translated);
+    let moved = retarget(&from.clips[0], &from, &to, &RetargetOptions::default()).unwrap();
+    assert_eq!(moved.sources, (0..8).map(Some).collect::<Vec<_>>());
+    let message = "joints between matched ones are matched by order: 'oberarm.L' by 'LeftArm', '腿.L' by 'LeftUpLeg'";
+    assert!(moved.notes.iter().any(|note| note.message == message), "{:?}", moved.notes);
+    assert_walks(&from, &to);
+
+    // A helper joint that the motion does not have stays at rest, and so do its neighbours with other names.
+    let helper = |to: &Object| {
+        let rig = to.rig.as_ref().unwrap();
+        let mut joints = rig.joints().to_vec();
+        let helper = Joint::at("twist", Some(2), joints[2].bind());
+        joints[3].parent = Some(joints.len());
+        joints.push(helper);
+        let rig = Rig::new(&to.mesh, joints, rig.weights().clone(), vec![]).unwrap();
+        Object::of_rig("thing", Arc::clone(&to.mesh), rig, vec![])
+    };
+    let moved = retarget(&from.clips[0], &from, &helper(&to), &RetargetOptions::default()).unwrap();
+    assert_eq!((moved.sources[2], moved.sources[8]), (None, None));
+}
+
+#[test]
 fn skeletons_without_common_names_are_matched_by_hierarchy() {
     let number = std::cell::Cell::new(0);
     let counted = |_: &str| {

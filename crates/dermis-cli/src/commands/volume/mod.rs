@@ -106,7 +106,9 @@ fn as_shapes(args: &Args, kept: &mut KeptVolume, job: &mut Job<'_>) -> Result<Ve
     let Some(count) = args.shapes else { return Ok(Vec::new()) };
     let options = ShapeOptions { count, ..ShapeOptions::default() };
     let mut facts = Vec::new();
-    let moving = kept.scene.objects.iter_mut().filter(|object| object.sequence.is_some() || !object.clips.is_empty());
+    // Objects that are not corrected stay as they are.
+    let corrected: Vec<&str> = kept.objects.iter().map(|object| object.name.as_str()).collect();
+    let moving = kept.scene.objects.iter_mut().filter(|object| corrected.contains(&object.name.as_str()));
     for object in moving {
         let shaped = job.stoppable(|_| corrective_shapes(object, &options)).in_file(&args.input)?;
         job.notes.extend(shaped.warnings);

@@ -16,6 +16,8 @@ use crate::error::Error;
 const INHERIT_PLAINLY: i32 = 1;
 /// A weight below this is negative; above, it is rounding.
 const NEGATIVE: f32 = -1e-4;
+/// Error of rigid bones above which it is noted, in percent of the diagonal; rounding in the source is below it.
+const NOTED_ERROR_PERCENT: f64 = 1e-3;
 
 /// The joints of an object as they are written: its own if they are translation, rotation and scale, else nested or
 /// rigid ones.
@@ -99,11 +101,16 @@ fn bones_as_bound(object: &Object, rig: &Rig, nested: bool, notes: &mut Vec<Note
     }
     let rigid = rigid_bones(&object.mesh, rig, &object.clips)?;
     let [worst, typical] = [rigid.max_error, rigid.rms_error].map(|error| 100.0 * error / rigid.diagonal.max(1e-30));
-    let message = format!(
-        "the bones stretch or shear, which FBX joints do not support: they are written as rigid bones, which moves points by up to {worst:.3} % of the diagonal ({typical:.3} % RMS); the option nested_bones writes them exactly, as nested nodes"
-    );
-    notes.push(Note::at(&object.name, message));
+    if worst > NOTED_ERROR_PERCENT {
+        notes.push(Note::at(&object.name, rigid_note(worst, typical)));
+    }
     Ok(Bones { nodes: bone_nodes(&object.mesh, &rigid.rig, &rigid.clips)?, clips: rigid.clips })
+}
+
+fn rigid_note(worst: f64, typical: f64) -> String {
+    format!(
+        "the bones stretch or shear, which FBX joints do not support: they are written as rigid bones, which moves points by up to {worst:.3} % of the diagonal ({typical:.3} % RMS); the option nested_bones writes them exactly, as nested nodes"
+    )
 }
 
 impl Skeleton {
