@@ -12,7 +12,7 @@ use dermis_mesh::{MeshSequence, Note, Polygons, Scene};
 use glam::Vec3;
 
 use crate::error::{Error, ErrorKind};
-use crate::format::{Format, FrameReader, FrameReaders};
+use crate::format::{FORMATS, Format, FrameReader, FrameReaders, numbered_names};
 use crate::frame_rate;
 use crate::input::Input;
 use crate::mapped::Mapped;
@@ -54,21 +54,24 @@ pub fn frame_numbers(source: &Path) -> Result<Option<Vec<usize>>, Error> {
 
 fn folder_files(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     let files = list(folder)?;
-    let of = |id: &str| -> Vec<PathBuf> {
-        files.iter().filter(|path| Format::of_path(path).is_ok_and(|found| found.id == id)).cloned().collect()
+    let of = |format: &Format| -> Vec<PathBuf> {
+        files.iter().filter(|path| Format::of_path(path).is_ok_and(|found| found.id == format.id)).cloned().collect()
     };
-    match (of("obj"), of("ply")) {
-        (obj, ply) if !obj.is_empty() && !ply.is_empty() => {
-            Err(Error::malformed("the folder contains both OBJ and PLY files")
-                .in_file(folder)
-                .with_hint("select one format, for example with 'folder/*.obj'"))
+    let numbered = FORMATS.iter().filter(|format| format.is_numbered());
+    let mut found: Vec<(&Format, Vec<PathBuf>)> = numbered.map(|format| (format, of(format))).collect();
+    found.retain(|(_, files)| !files.is_empty());
+    match &mut found[..] {
+        [] => {
+            let names = numbered_names("or");
+            let hint = format!("a folder is read as a sequence of {names} files; for other formats give the file");
+            Err(Error::malformed(format!("the folder contains no {names} files")).in_file(folder).with_hint(hint))
         }
-        (obj, ply) if obj.is_empty() && ply.is_empty() => {
-            Err(Error::malformed("the folder contains no OBJ or PLY files")
-                .in_file(folder)
-                .with_hint("a folder is read as a sequence of .obj or .ply files; for other formats give the file"))
+        [(_, files)] => one_sequence(folder, std::mem::take(files)),
+        [(first, _), ..] => {
+            let message = format!("the folder contains both {} files", numbered_names("and"));
+            let hint = format!("select one format, for example with 'folder/*.{}'", first.extensions[0]);
+            Err(Error::malformed(message).in_file(folder).with_hint(hint))
         }
-        (obj, ply) => one_sequence(folder, if obj.is_empty() { ply } else { obj }),
     }
 }
 
@@ -144,7 +147,7 @@ pub(crate) fn read(files: &[PathBuf], options: &ReadOptions) -> Result<Scene, Er
     };
     let format = Format::of_path(&first)?;
     if !format.is_numbered() {
-        return Err(Error::unsupported("only OBJ and PLY files are read as a sequence")
+        return Err(Error::unsupported(format!("only {} files are read as a sequence", numbered_names("and")))
             .in_file(first)
             .with_hint("name one file"));
     }

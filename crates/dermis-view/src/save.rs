@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dermis::io::WriteOptions;
+use dermis::io::{Format, WriteOptions};
 use dermis::math::progress::NoProgress;
 use dermis::mesh::glam::Vec3;
 use dermis::mesh::reshape::reshaped;
@@ -88,7 +88,7 @@ pub(crate) fn write(asset: &Asset, object: Object, target: &Path, force: bool) -
 
 /// Writes a layered body to `target`. Returns the files written.
 pub(crate) fn write_body(body: &LayeredBody, target: &Path, force: bool) -> Result<Vec<PathBuf>, SaveError> {
-    if !target.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npz")) {
+    if !Format::is_path_of("npz", target) {
         return Err(SaveError::NotAnArchive(target.to_owned()));
     }
     Ok(dermis::layered_file::write(target, body, &WriteOptions { force, ..WriteOptions::default() })?.files)

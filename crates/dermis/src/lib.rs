@@ -71,6 +71,7 @@ pub use dermis_lod as lod;
 pub use dermis_math as math;
 pub use dermis_mesh as mesh;
 pub use dermis_mesh::names;
+#[cfg(feature = "samples")]
 pub use dermis_samples as samples;
 pub use dermis_skin as skin;
 pub use dermis_tet as tet;

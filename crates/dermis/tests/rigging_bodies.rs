@@ -6,11 +6,12 @@ use common::shared_data;
 use std::sync::Arc;
 
 use dermis_body::rigging::{FittedSkeleton, Skeleton, fit_human};
-use dermis_body::{BodyModel, BodyParts, JointPlacement, sample};
+use dermis_body::{BodyModel, BodyParts, JointPlacement};
 use dermis_io::ReadOptions;
 use dermis_math::progress::NoProgress;
 use dermis_mesh::glam::{DVec3, Vec3};
 use dermis_mesh::{Scene, UpAxis};
+use dermis_samples::body_model;
 use dermis_tet::bone_weights::{BoneWeightsOptions, embedded_weights};
 use dermis_tet::tetrahedra::lattice::{LatticeOptions, lattice_body};
 
@@ -95,7 +96,7 @@ fn a_static_body_gets_a_rig_and_moves() {
         pose_shapes: Vec::new(),
     })
     .unwrap();
-    let (_, motions) = sample();
+    let (_, motions) = body_model();
     let run = motions.iter().find(|motion| motion.name == "running").unwrap();
     let edges = |points: &[Vec3]| -> Vec<f32> {
         mesh.triangles().iter().map(|t| points[t[0] as usize].distance(points[t[1] as usize])).collect()

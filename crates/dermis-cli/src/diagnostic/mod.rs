@@ -82,11 +82,6 @@ impl Diagnostic {
         Self::new(STOPPED)
     }
 
-    /// A result that is rejected as invalid; the exit code is 1.
-    pub(crate) fn wrong_result(message: impl Into<String>) -> Self {
-        Self { exit_code: EXIT_MISSED, ..Self::new(message) }
-    }
-
     /// Report of `error` and its causes.
     pub(crate) fn of(error: &(dyn Error + 'static)) -> Self {
         let chain = || std::iter::successors(Some(error), |error| cause_of(*error)).map(hints::unwrapped);

@@ -81,6 +81,7 @@ pub(crate) fn is_stop(error: &(dyn Error + 'static)) -> bool {
 /// Returns whether the error rejects a result rather than the input.
 pub(crate) fn is_wrong_result(error: &(dyn Error + 'static)) -> bool {
     matches!(error.downcast_ref(), Some(ClothError::Area { .. }))
+        || matches!(error.downcast_ref(), Some(FitError::Invalid { .. }))
         || matches!(error.downcast_ref(), Some(LayeredError::TooFar { .. }))
         || matches!(error.downcast_ref(), Some(EvaluateError::Extent { .. }))
         || matches!(error.downcast_ref(), Some(KeepVolumeError::Drift { .. }))

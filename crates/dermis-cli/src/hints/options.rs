@@ -110,6 +110,7 @@ fn option_hint(error: &(dyn Error + 'static)) -> Option<&'static str> {
 fn skin(error: &FitError) -> Option<&'static str> {
     match error {
         FitError::TooFewFrames { .. } => Some("give an animated file, or more of its frames"),
+        FitError::Invalid { .. } => Some("check the input with 'dermis inspect'"),
         FitError::OtherMesh { .. } => Some("all animations of a skin must have the same mesh"),
         FitError::ClipCount { .. } => Some("name the clips with --clip, in the order of the inputs"),
         FitError::ClipLength { .. } => Some("use --frames or --fps so that both have the same number of frames"),

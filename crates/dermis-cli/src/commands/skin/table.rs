@@ -3,10 +3,11 @@
 use std::process::ExitCode;
 
 use dermis::animations::Animations;
+use dermis::fit_skin::fit_animations;
 use dermis::mesh::{MeshSequence, Note};
 use dermis::skin::fit::{Corrections, DEFAULT_TSVD_THRESHOLD, WeightMethod};
 use dermis::skin::refine::RefineOptions;
-use dermis::skin::{BoneModel, FitOptions, fit, measure};
+use dermis::skin::{BoneModel, FitOptions, measure};
 use serde::Serialize;
 
 use super::args::Args;
@@ -75,7 +76,7 @@ pub(super) fn run(
 
 fn row(inputs: &Animations, options: &FitOptions, job: &Job<'_>) -> Result<(Row, Vec<Note>), Diagnostic> {
     let options = FitOptions { corrections: Corrections::Rank(RANK), ..*options };
-    let fit = fit(&inputs.object.mesh, &inputs.animations, &options, &job.watch)?;
+    let fit = fit_animations(inputs, &options, &job.watch)?;
     let sequences: Vec<MeshSequence> = inputs.animations.iter().map(|animation| animation.sequence.clone()).collect();
     let without = measure(&fit.skin.with_rank(0)?, &sequences)?;
     let row = Row {

@@ -17,6 +17,7 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 use dermis::build_body::read_layered;
+use dermis::io::Format;
 use dermis::layered_file::{self, LayeredFile};
 use dermis::tissue::layered::{LayerFacts, LayeredBody};
 use serde::Serialize;
@@ -82,7 +83,7 @@ fn read(source: &str, job: &mut Job<'_>) -> Result<LayeredFile, Diagnostic> {
 
 /// Rejects an output whose format cannot store a layered body.
 fn check(output: &Output) -> Result<(), Diagnostic> {
-    if output.output.extension().is_none_or(|extension| !extension.eq_ignore_ascii_case("npz")) {
+    if !Format::is_path_of("npz", &output.output) {
         let diagnostic =
             Diagnostic::new("invalid output: a layered body is stored as .npz").in_file(output.output.display());
         return Err(

@@ -2,7 +2,7 @@
 
 mod summary;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::ValueEnum;
@@ -123,7 +123,7 @@ fn write(args: &Args, kept: &KeptVolume, job: &mut Job<'_>) -> Result<(), Diagno
     if !args.bake {
         return job.write(output, kept, &options, &args.input);
     }
-    let is_gltf = is_gltf(output);
+    let is_gltf = Format::is_path_of("gltf", output);
     if is_gltf || !bake::has_several_clips(&kept.scene) {
         let scene = bake::bake_as_shapes(&kept.scene, &mut job.notes).in_file(&args.input)?;
         return job.write(output, &scene, &options, &args.input);
@@ -132,10 +132,6 @@ fn write(args: &Args, kept: &KeptVolume, job: &mut Job<'_>) -> Result<(), Diagno
     let path = |label: &str| bake::path_of_clip(output, label);
     baked.iter().try_for_each(|baked| check_target(&path(&baked.label), &options))?;
     baked.iter().try_for_each(|baked| job.write(&path(&baked.label), &baked.scene, &options, &args.input))
-}
-
-fn is_gltf(output: &Path) -> bool {
-    Format::of_path(output).is_ok_and(|format| format.id == "gltf")
 }
 
 fn volume_options(args: &Args) -> Result<VolumeOptions, Diagnostic> {
@@ -173,5 +169,5 @@ fn layer_note(kept: &KeptVolume, args: &Args) -> Option<Note> {
     let layered = kept.scene.objects.iter().find(|object| !object.deformers.is_empty() && !args.bake)?;
     let message = "the layer is stored as DERMIS_deformers; viewers without support for it play the rig only; use \
                    --shapes or --bake for them";
-    is_gltf(&args.output.output).then(|| Note::at(&layered.name, message))
+    Format::is_path_of("gltf", &args.output.output).then(|| Note::at(&layered.name, message))
 }
