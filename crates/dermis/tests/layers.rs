@@ -1,10 +1,11 @@
 //! Layers: evaluated in their order, and stored, baked or rejected by every format, never dropped.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use dermis::evaluate::{clip_motion, motion};
 use dermis::io::{Format, writable_extensions};
+use dermis::mesh::deformer::dual_quaternions::DualQuaternionLayer;
 use dermis::mesh::deformer::multi_weights::{MultiWeights, MultiWeightsLayer, Precision};
 use dermis::mesh::glam::DVec3;
 use dermis::mesh::{Deformer, StoredDeformer, Values};
@@ -53,6 +54,10 @@ fn shifting(precision: Precision) -> Deformer {
     MultiWeightsLayer::new(weights, precision).unwrap().into()
 }
 
+fn half_dual_quaternions() -> Deformer {
+    Deformer::DualQuaternions(Arc::new(DualQuaternionLayer::new(vec![0.5; 4]).unwrap()))
+}
+
 fn swelling(factor: &str) -> Deformer {
     VolumeOptions { target: factor.parse().unwrap(), ..default() }.into()
 }
@@ -67,7 +72,9 @@ fn layers() -> Vec<(&'static str, Vec<Deformer>)> {
     vec![
         ("multi-weights", vec![shifting(Precision::Single)]),
         ("half multi-weights", vec![shifting(Precision::Half)]),
+        ("dual quaternions", vec![half_dual_quaternions()]),
         ("volume", vec![swelling("1.3")]),
+        ("dual quaternions and volume", vec![half_dual_quaternions(), swelling("1.3")]),
         ("two of a kind", vec![swelling("1.3"), shifting(Precision::Single), shifting(Precision::Single)]),
         ("unknown", vec![unknown()]),
         ("known and unknown", vec![swelling("1.3"), unknown()]),
@@ -99,6 +106,19 @@ fn round_trip(object: &Object, extension: &str) -> dermis::Result<(Scene, Vec<No
         object.sequence = object.sequence.as_ref().map(|sequence| sequence.load().unwrap());
     }
     Ok((scene, written.notes))
+}
+
+#[test]
+fn every_kind_of_layer_is_tested() {
+    // A new kind does not compile here until it has a number; `layers` must then contain it.
+    let number = |layer: &Deformer| match layer {
+        Deformer::DualQuaternions(_) => 0,
+        Deformer::MultiWeights(_) => 1,
+        Deformer::Volume(_) => 2,
+        Deformer::Unknown(_) => 3,
+    };
+    let tested: BTreeSet<usize> = layers().iter().flat_map(|(_, layers)| layers).map(number).collect();
+    assert_eq!(tested, BTreeSet::from([0, 1, 2, 3]));
 }
 
 #[test]
