@@ -28,6 +28,7 @@ const EXAMPLES: &str = "Examples:
 /// Compare fits with a recorded motion in a self-contained HTML file: tables, curves and a 3D view
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
+#[command(mut_arg("output", |output| output.help("Write the report to this file (.html)")))]
 pub(crate) struct Args {
     /// Rigged files with a clip that reproduces the sequence
     #[arg(value_name = "FIT", required = true)]

@@ -62,6 +62,7 @@ impl From<RestArg> for RestShape {
 /// Learn the layers, stiffness and damping of a subject from scans of its motion
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
+#[command(mut_arg("output", |output| output.help(super::OUTPUT_HELP)))]
 pub(super) struct Args {
     /// Body model of the scans; bodies without layers are built first
     body: String,
