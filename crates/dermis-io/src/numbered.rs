@@ -78,9 +78,9 @@ fn one_sequence(folder: &Path, files: Vec<PathBuf>) -> Result<Vec<PathBuf>, Erro
     let Some(first) = names.first().filter(|_| names.len() > 1) else {
         return Ok(files);
     };
-    const MOST: usize = 5;
-    let mut listed: Vec<&str> = names.iter().take(MOST).map(String::as_str).collect();
-    if names.len() > MOST {
+    const MAX_LISTED: usize = 5;
+    let mut listed: Vec<&str> = names.iter().take(MAX_LISTED).map(String::as_str).collect();
+    if names.len() > MAX_LISTED {
         listed.push("...");
     }
     // `*` also matches padded numbers, unlike `%d`.
@@ -140,13 +140,13 @@ fn glob_matches(glob: &str, name: &str) -> bool {
 /// Reads `files` as the frames of one sequence.
 pub(crate) fn read(files: &[PathBuf], options: &ReadOptions) -> Result<Scene, Error> {
     let (Some(first), Some(last)) = (files.first().cloned(), files.last()) else {
-        return Err(Error::malformed("there are no files"));
+        return Err(Error::malformed("the sequence has no files"));
     };
     let format = Format::of_path(&first)?;
     if !format.is_numbered() {
         return Err(Error::unsupported("only OBJ and PLY files are read as a sequence")
             .in_file(first)
-            .with_hint("name one file"));
+            .with_hint("give a single file"));
     }
     set::check_whole(files.iter().map(PathBuf::as_path))?;
     let FrameReaders { first: read_first, each: parse } =
@@ -232,7 +232,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn globs_fit_as_in_a_shell() {
+    fn globs_match_as_in_a_shell() {
         for (glob, name, fits) in [
             ("walk_*.obj", "walk_01.obj", true),
             ("*", "anything", true),

@@ -17,5 +17,5 @@ fn takes_location_and_hint_from_the_cause() {
     assert_eq!(diagnostic.message, "frame 3 cannot be read");
     assert_eq!(diagnostic.path.as_deref(), Some("a.pc2"));
     assert_eq!(diagnostic.hint.as_deref(), Some("copy the file again"));
-    assert_eq!(diagnostic.details, ["the file is truncated: frame 3 needs 96 bytes, 12 are left"]);
+    assert_eq!(diagnostic.details, ["the file is truncated: frame 3 needs 96 bytes, but only 12 remain"]);
 }

@@ -86,8 +86,7 @@ impl FileMesh {
         let mirrored = world.matrix3.determinant() < 0.0;
         if mirrored {
             notes.push(
-                "the transforms above it mirror the mesh; the faces are flipped so that they still face outwards"
-                    .into(),
+                "the parent transforms mirror the mesh; its faces are flipped so that they still face outwards".into(),
             );
         }
         let (sizes, order) = corner_order(&self.polygons, !mirrored);

@@ -115,7 +115,7 @@ impl PropertyWriter {
             if self.first_changed == 0 {
                 self.first_changed = sample;
             } else {
-                // Between changes every sample has its entry.
+                // Between changes, every sample has its own entry.
                 for _ in self.last_changed + 1..sample {
                     self.push_entry(previous);
                 }

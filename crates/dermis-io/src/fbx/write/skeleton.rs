@@ -52,7 +52,7 @@ fn unscaled(object: &Object, rig: &Rig) -> Result<Option<(Rig, Vec<Arc<Clip>>)>,
     const UNIT: f64 = 1e-6;
     let scale_of = |joint: &Joint| {
         let scale = joint.bind().to_scale_rotation_translation().0;
-        // Only equal scales along all axes leave the children of a joint without shear.
+        // Only a uniform scale does not shear the children of a joint.
         let is_uniform = scale.max_element() - scale.min_element() <= UNIT * scale.max_element();
         let usable = scale.is_finite() && scale.min_element() > 0.0 && !scale.abs_diff_eq(DVec3::ONE, UNIT);
         if usable && is_uniform { DVec3::splat(scale.x) } else { DVec3::ONE }

@@ -92,7 +92,7 @@ impl<'a> Builder<'a> {
         for animation in still {
             if !builder.meshes().any(|(node, _)| animation.plays_frames(node)) {
                 let name = &animation.name;
-                document.note(Note::new(format!("the animation '{name}' moves no mesh; skipped")));
+                document.note(Note::new(format!("the animation '{name}' moves no mesh and is skipped")));
             }
         }
         builder.animations = moving;
@@ -421,7 +421,7 @@ impl<'a> Builder<'a> {
         Ok(transforms)
     }
 
-    /// The morph weights if nothing is animated: the node's, or else the mesh's.
+    /// The morph weights without animation: those of the node, or else those of the mesh.
     fn default_weights(&self, source: &Source<'_>, count: usize) -> Vec<f32> {
         let root = &self.document.root;
         if root.meshes[source.mesh].extras.dermis.as_ref().is_some_and(|mark| mark.bind_weights) {

@@ -89,7 +89,7 @@ impl Materials {
         layer.close()
     }
 
-    /// The image's path relative to the `.usda`; `None` if USD has no such images.
+    /// The path of the image relative to the `.usda`; `None` if USD does not support images of its type.
     fn file(&mut self, texture: &Texture, path: &str) -> Option<String> {
         let image = &texture.image;
         if let Some((_, name)) = self.images.iter().find(|(known, _)| Arc::ptr_eq(known, image) || known == image) {

@@ -27,13 +27,13 @@ impl<'a> Text<'a> {
         self.raw("\n")
     }
 
-    /// The beginning of a line.
+    /// Starts a line.
     fn start(&mut self, start: impl Display) -> Result<(), Error> {
         let width = 4 * self.depth;
         Ok(write!(self.out, "{:width$}{start}", "")?)
     }
 
-    /// More of a line.
+    /// Continues a line.
     fn raw(&mut self, text: impl Display) -> Result<(), Error> {
         Ok(write!(self.out, "{text}")?)
     }
@@ -254,7 +254,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_read_back_to_the_same_bits() {
+    fn numbers_round_trip_bit_for_bit() {
         let mut bits = 1u32;
         for _ in 0..20_000 {
             bits = bits.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);

@@ -298,7 +298,7 @@ impl<W: Write + Seek> Crate<W> {
         index
     }
 
-    /// The path that a text such as `/World/mesh.points` names.
+    /// The path that a text such as `/World/mesh.points` denotes.
     fn path_named(&mut self, text: &str) -> u32 {
         let (prim, property) = text.split_once('.').map_or((text, None), |(prim, property)| (prim, Some(property)));
         let mut path = 0;
