@@ -20,7 +20,7 @@ const MAX_WAIT: Duration = Duration::from_millis(400);
 
 static BUSY: AtomicBool = AtomicBool::new(false);
 static ASKED_TO_STOP: AtomicBool = AtomicBool::new(false);
-/// The work has a result that is kept when it stops.
+/// True if the work has a result that is kept when it stops.
 static KEEPS_RESULT: AtomicBool = AtomicBool::new(false);
 
 /// Installs the handler of Ctrl-C and of the signals that end a process.

@@ -31,7 +31,7 @@ pub(crate) struct Job<'a> {
     missed: Vec<String>,
     written: Written,
     output: Option<String>,
-    /// The output was written to stdout, so that the summary goes to stderr.
+    /// True if the output was written to stdout; the summary then goes to stderr.
     is_on_stdout: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Progress of long work: a bar with an estimate on a terminal, lines of text elsewhere, nothing for short work. It also
-//! forwards Ctrl-C to the work.
+//! Progress of long work: a bar with an estimate on a terminal, lines of text elsewhere, nothing for short work. It
+//! also forwards Ctrl-C to the work.
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
@@ -60,7 +60,7 @@ impl Watch {
         Self { work, quiet: shared.quiet, on_terminal: std::io::stderr().is_terminal(), stages: Mutex::default() }
     }
 
-    /// Runs `work`, which does not report progress; `what` is shown if it takes long.
+    /// Runs `work`, which does not report progress; `what` is shown if it takes a long time.
     pub(crate) fn during<T>(&self, what: &str, work: impl FnOnce() -> T) -> T {
         if self.quiet {
             return work();
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn an_estimate_is_given_only_when_it_means_something() {
+    fn an_estimate_is_given_only_after_a_minimum_of_work() {
         let elapsed = Duration::from_secs(10);
         assert_eq!(how_far(elapsed, 0, 100), "0 %");
         assert_eq!(how_far(elapsed, 25, 100), "25 %, about 30 s left");

@@ -160,13 +160,13 @@ fn bones_that_shear_become_rigid_with_the_error_in_a_note() {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("rigid.fbx");
     let notes = write(&target, &case.scene, false).notes;
-    let said = notes.iter().find(|note| note.message.contains("rigid bones")).expect("the loss is noted");
-    assert!(said.message.contains("% of the diagonal") && said.message.contains("nested_bones"), "{said:?}");
+    let printed = notes.iter().find(|note| note.message.contains("rigid bones")).expect("the loss is noted");
+    assert!(printed.message.contains("% of the diagonal") && printed.message.contains("nested_bones"), "{printed:?}");
     let back = dermis_io::read(target.to_str().unwrap(), &ReadOptions::default()).unwrap();
     let (before, after) = (&case.scene.objects[0], &back.objects[0]);
     let far = f64::from(distance(&before.clips[0], before, &after.clips[0], after));
     let percent = 100.0 * far / f64::from(before.mesh.diagonal());
-    assert!(said.message.contains(&format!("{percent:.3} %")), "{percent} {said:?}");
+    assert!(printed.message.contains(&format!("{percent:.3} %")), "{percent} {printed:?}");
     for frame in 0..after.clips[0].frame_count() {
         for transform in after.clips[0].transforms(frame) {
             let gram = transform.matrix3.transpose() * transform.matrix3;

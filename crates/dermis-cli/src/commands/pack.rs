@@ -1,4 +1,4 @@
-//! `dermis pack`: makes a small glTF file.
+//! `dermis pack`: packs an asset into a small glTF file.
 
 use std::process::ExitCode;
 
@@ -17,9 +17,9 @@ const EXAMPLES: &str = "Examples:
   dermis pack horse.glb --error 0.5 -o small.glb
       the smallest file whose motion differs by at most 0.5 %
   dermis pack horse.glb --size 150kB -o small.glb
-      the most exact file of at most 150,000 bytes";
+      the most accurate file of at most 150,000 bytes";
 
-/// Make a small glTF file of an animated asset, within a maximum error or size
+/// Pack an animated asset into a small glTF file, within a maximum error or size
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
 pub(crate) struct Args {
@@ -27,10 +27,10 @@ pub(crate) struct Args {
     input: String,
     #[command(flatten)]
     output: Output,
-    /// Largest distortion of the motion, in percent [default: 0.5]
+    /// Limit the distortion of the motion, in percent [default: 0.5]
     #[arg(long, value_name = "PCT", value_parser = positive, conflicts_with = "size")]
     error: Option<f64>,
-    /// Largest size of the file: bytes, or a number with kB or MB
+    /// Limit the size of the file: bytes, or a number with kB or MB
     #[arg(long, value_name = "BYTES", value_parser = size)]
     size: Option<usize>,
     /// Drop the normal offsets of corrections and blend shapes

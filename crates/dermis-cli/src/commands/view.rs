@@ -23,7 +23,7 @@ const EXAMPLES: &str = "Examples:
   dermis view sample:gallop
       a built-in sample
   dermis view walk.abc walk.glb
-      a recorded motion beside the skin fitted to it, with its error
+      a recorded motion next to the skin fitted to it, with its error
   dermis view walk.abc 10-bones.glb 20-bones.glb 30-bones.glb
       several fits of one motion
   dermis view hero.glb --paint stiffness -o painted.glb

@@ -10,7 +10,7 @@ fn has_message_location_details_and_hint() {
 }
 
 #[test]
-fn takes_location_and_hint_from_the_cause() {
+fn uses_location_and_hint_of_the_cause() {
     let cause = io::Error::truncated("frame 3", 96, 12).in_file("a.pc2").with_hint("copy the file again");
     let failed = dermis::mesh::SequenceError::Source { frame: 3, cause: Box::new(cause) };
     let diagnostic = Diagnostic::from(io::Error::from(failed));

@@ -111,7 +111,7 @@ fn skin(error: &FitError) -> Option<&'static str> {
     match error {
         FitError::TooFewFrames { .. } => Some("give an animated file, or more of its frames"),
         FitError::OtherMesh { .. } => Some("all animations of a skin must have the same mesh"),
-        FitError::ClipCount { .. } => Some("name the clips with --clip, in the order of the inputs"),
+        FitError::ClipCount { .. } => Some("select the clips with --clip, in the order of the inputs"),
         FitError::ClipLength { .. } => Some("use --frames or --fps so that both have the same number of frames"),
         _ => None,
     }
@@ -130,7 +130,7 @@ fn pose(error: &PoseError) -> Option<&'static str> {
     match error {
         PoseError::NoRig => Some("give a rigged file, or create one with 'dermis skin'"),
         PoseError::NoClip => Some("give a file that contains a clip with --rig FILE"),
-        PoseError::NoOtherClip => Some("give a rigged and animated file to --rig"),
+        PoseError::NoOtherClip => Some("give --rig a rigged and animated file"),
         _ => None,
     }
 }

@@ -27,7 +27,7 @@ pub(super) struct Args {
     /// Store weights in half precision; the additional error is printed
     #[arg(long)]
     half: bool,
-    /// Exit with 1 if the RMS error on the examples is larger, in scene units
+    /// Exit with 1 if the RMS error on the examples exceeds this value, in scene units
     #[arg(long, value_name = "E", value_parser = non_negative)]
     error: Option<f64>,
     #[command(flatten)]

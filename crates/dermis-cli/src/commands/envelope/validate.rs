@@ -20,7 +20,7 @@ pub(super) struct Args {
     /// Use the clip of this file; joints are matched by name, then by order [default: the model]
     #[arg(long, value_name = "FILE")]
     rig: Option<String>,
-    /// Exit with 1 if the RMS error is larger, in scene units
+    /// Exit with 1 if the RMS error exceeds this value, in scene units
     #[arg(long, value_name = "E", value_parser = non_negative)]
     error: Option<f64>,
     #[command(flatten)]

@@ -22,7 +22,7 @@ const EXAMPLES: &str = "Examples:
   dermis skin walk.abc -o walk.glb --bones 20 --skeleton  20 bones in a joint tree
   dermis skin sim.abc -o hero.glb --rig hero.glb --helpers 8 --lock-weights
                                                           8 helper bones for a rig
-  dermis skin walk.abc -o walk.fbx --engine unreal        what an engine supports
+  dermis skin walk.abc -o walk.fbx --engine unreal        the bone model and limits of an engine
   dermis skin horse.abc --from horse.glb                  measure an asset against its sequence
   dermis skin horse.abc --table                           Table 1 of the paper for this input
 

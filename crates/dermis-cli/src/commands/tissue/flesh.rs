@@ -15,7 +15,7 @@ use crate::options::{expect_effect, fraction, non_negative, positive};
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Flesh")]
 pub(super) struct FleshArgs {
-    /// Set the relative depth d of the simulated layer (unitless): a number (1 simulates nothing, 2 is thick), the
+    /// Set the relative depth d of the simulated layer (unitless): a number (1 simulates no element, 2 is thick), the
     /// NAME of a painted attribute, or `FILE:NAME` for an attribute of another file [default of build: from the shape]
     #[arg(long, value_name = "D")]
     thickness: Option<Source>,

@@ -20,7 +20,7 @@ const EXAMPLES: &str = "Examples:
       deviation per sequence, with heat maps and curves
   dermis tissue validate heavy.npz --scans scans --frames compared
   dermis view compared/hips_scan.npz compared/hips_fit.npz
-      the scan beside the fit, coloured by the attribute 'deviation'";
+      the scan next to the fit, coloured by the attribute 'deviation'";
 
 /// Compare a fitted body with scans: mean amplitude deviation per sequence
 #[derive(Debug, clap::Args)]

@@ -78,7 +78,7 @@ enum FoldsName {
 }
 
 impl Args {
-    /// The method; a radius is one of folds along curves.
+    /// The method. A radius is an option of folds along curves.
     fn folds(&self) -> Folds {
         match self.folds {
             FoldsName::Buckled if self.min_radius.is_none() => Folds::Buckled,
