@@ -82,7 +82,7 @@ impl Animations {
     pub fn convert_to(&mut self, units: Units) -> Result<(), AnimationsError> {
         let (rotation, scale) = conversion(self.units, units);
         if self.units.metres_per_unit.is_none() || self.units.up_axis.is_none() {
-            self.notes.push(Note::new("the input does not state its units and up axis: metres and Y up are assumed"));
+            self.notes.push(Note::new("the input does not state its units and up axis; metres and Y up are assumed"));
         }
         self.units = units;
         if rotation == DQuat::IDENTITY && scale == 1.0 {

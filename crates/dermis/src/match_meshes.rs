@@ -1,7 +1,7 @@
 //! Correspondence of the points of two files of one mesh.
 //!
-//! Programs split and order vertices differently, and write other units and axes: the shapes of a Blender Alembic or
-//! FBX file are not point by point those of the glTF rig that they were made with. Points are matched by their
+//! Programs split and order vertices differently, and write other units and axes: the points of a Blender Alembic or
+//! FBX file do not correspond by index to those of the glTF rig that they were made with. Points are matched by their
 //! positions in the rest shape or the first frame, in the file's own axes or with Y and Z exchanged, at the ratio of
 //! the extents if that is a ratio of common units; coincident points are distinguished by their UVs. If no shape of one
 //! file is a shape of the other, points are matched by UVs alone. Every point of the object must be found.
@@ -110,11 +110,11 @@ pub fn matched(shapes: &MeshSequence, object: &Object) -> Result<(MeshSequence, 
         notes.push(Note::at(&object.name, message));
     }
     if found.scale != 1.0 {
-        let message = format!("the shapes are in other units: they are scaled by {:.5}", found.scale);
+        let message = format!("the shapes are in other units; they are scaled by {:.5}", found.scale);
         notes.push(Note::at(&object.name, message));
     }
     if found.axes != Axes::Same {
-        notes.push(Note::at(&object.name, "the shapes have another up axis: they are rotated"));
+        notes.push(Note::at(&object.name, "the shapes have another up axis; they are rotated"));
     }
     if is_identity && found.scale == 1.0 && found.axes == Axes::Same {
         return Ok((shapes.clone().with_mesh(Arc::clone(&object.mesh))?, notes));
@@ -193,14 +193,14 @@ fn diagonal(points: &[Vec3]) -> f64 {
     low.as_dvec3().distance(high.as_dvec3())
 }
 
-/// The ratio of units that `ratio` is.
+/// The ratio of units that `ratio` equals up to its tolerance, if any.
 fn unit_ratio(ratio: f64) -> Option<f64> {
     UNIT_RATIOS.into_iter().find(|unit| (ratio / unit - 1.0).abs() <= SAME_RATIO)
 }
 
 type PointUvs = Vec<Option<Vec2>>;
 
-/// A UV coordinate of each point.
+/// UV coordinates of each point.
 fn point_uvs(mesh: &TriMesh) -> PointUvs {
     let mut uvs = vec![None; mesh.point_count()];
     if let Some((layout, set)) = mesh.layout().and_then(|layout| Some((layout, layout.uvs.first()?))) {

@@ -8,7 +8,7 @@ use crate::match_meshes::MatchError;
 /// [`EnvelopeError::hint`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs, reason = "the messages say what the fields are")]
+#[allow(missing_docs, reason = "the messages describe the fields")]
 pub enum EnvelopeError {
     #[error("there are no joints")]
     NoJoints,

@@ -1,4 +1,4 @@
-//! Other ways to store a motion, for tables: the raw positions, a zipped Alembic file, and principal components.
+//! Other representations of a motion, for comparison: raw positions, a zipped Alembic file, and principal components.
 
 use std::io::Write;
 
@@ -16,7 +16,7 @@ use super::{PackBudget, PackOptions, pack};
 use crate::error::{Error, PackError, Result};
 use crate::files::ToScene;
 
-/// Ranks above the smallest that are tried: a little more of the budget may then go to quantization.
+/// Number of ranks above the smallest that are tried: they leave more of the budget to quantization.
 const MORE_RANKS: usize = 4;
 
 /// Sizes of a motion in other forms.
@@ -26,7 +26,7 @@ pub struct Comparison {
     pub raw: Rival,
     /// An Alembic file of the frames, compressed as in a `.zip` file.
     pub zipped_alembic: Rival,
-    /// Principal components of the frames (Alexa & Müller 2000), packed as the asset is.
+    /// Principal components of the frames (Alexa & Müller 2000), packed like the asset.
     pub principal_components: Rival,
 }
 
@@ -67,7 +67,7 @@ fn zipped_alembic(sequence: &MeshSequence) -> Result<usize> {
 struct PrincipalComponents<'a> {
     sequence: &'a MeshSequence,
     mean: Vec<DVec3>,
-    centred: Vec<Vec<DVec3>>,
+    centered: Vec<Vec<DVec3>>,
     /// Squared singular values, descending.
     energies: Vec<f64>,
     /// Unit vectors over the frames.
@@ -77,24 +77,24 @@ struct PrincipalComponents<'a> {
 impl<'a> PrincipalComponents<'a> {
     fn new(sequence: &'a MeshSequence) -> Result<Self> {
         let count = sequence.frame_count();
-        let mut centred = Vec::with_capacity(count);
+        let mut centered = Vec::with_capacity(count);
         for frame in 0..count {
-            centred.push(sequence.frame(frame)?.iter().map(|point| point.as_dvec3()).collect::<Vec<DVec3>>());
+            centered.push(sequence.frame(frame)?.iter().map(|point| point.as_dvec3()).collect::<Vec<DVec3>>());
         }
         let mean: Vec<DVec3> = (0..sequence.point_count())
-            .map(|point| centred.iter().map(|frame| frame[point]).sum::<DVec3>() / count as f64)
+            .map(|point| centered.iter().map(|frame| frame[point]).sum::<DVec3>() / count as f64)
             .collect();
-        for frame in &mut centred {
+        for frame in &mut centered {
             frame.iter_mut().zip(&mean).for_each(|(point, mean)| *point -= *mean);
         }
         let product = |a: &[DVec3], b: &[DVec3]| a.iter().zip(b).map(|(a, b)| a.dot(*b)).sum::<f64>();
         let gram: Vec<f64> = (0..count * count)
             .into_par_iter()
-            .map(|at| if at % count < at / count { 0.0 } else { product(&centred[at / count], &centred[at % count]) })
+            .map(|at| if at % count < at / count { 0.0 } else { product(&centered[at / count], &centered[at % count]) })
             .collect();
         let eigen = symmetric_eigen(&gram, count);
         let energies = eigen.values.into_iter().map(|value| value.max(0.0)).collect();
-        Ok(Self { sequence, mean, centred, energies, directions: eigen.vectors })
+        Ok(Self { sequence, mean, centered, energies, directions: eigen.vectors })
     }
 
     /// The smallest packed file within a distortion of `percent`.
@@ -109,7 +109,7 @@ impl<'a> PrincipalComponents<'a> {
             let options = PackOptions { budget: PackBudget::Error(left), shape_normals: false, keep_order: false };
             let packed = match pack(&self.object(rank)?, &options) {
                 Ok(packed) => packed,
-                // A rank that loses nearly all of the budget.
+                // A rank whose error uses nearly all of the budget.
                 Err(Error::Pack(PackError::TooExact { .. } | PackError::Error(_))) => continue,
                 Err(error) => return Err(error),
             };
@@ -128,7 +128,7 @@ impl<'a> PrincipalComponents<'a> {
         let size = (count as f64).sqrt();
         let shape = |k: usize| {
             let offset = |point: usize| {
-                let sum: DVec3 = (0..count).map(|frame| self.directions[k][frame] * self.centred[frame][point]).sum();
+                let sum: DVec3 = (0..count).map(|frame| self.directions[k][frame] * self.centered[frame][point]).sum();
                 (sum / size).as_vec3()
             };
             Shape {

@@ -31,7 +31,7 @@ pub enum RetargetError {
     /// The clip cannot be created.
     #[error(transparent)]
     Rig(#[from] RigError),
-    /// The shape does not fit f32 in the other units.
+    /// The shape exceeds the range of f32 in the other units.
     #[error(transparent)]
     Mesh(#[from] MeshError),
 }

@@ -54,7 +54,7 @@ pub(super) fn match_joints(
     Ok(sources)
 }
 
-/// The joints that the map names.
+/// The joints in the map.
 fn mapped(from: &[Joint], to: &[Joint], map: &JointMap) -> Result<Vec<Option<usize>>, RetargetError> {
     let find = |joints: &[Joint], name: &str| {
         let exact = joints.iter().position(|joint| joint.name == name);

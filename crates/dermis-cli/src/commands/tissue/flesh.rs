@@ -22,7 +22,7 @@ pub(super) struct FleshArgs {
     /// Map painted values from 0 to 1 to this range of d [default: 0:1]
     #[arg(long, value_name = "LOW:HIGH", value_parser = range, requires = "thickness")]
     thickness_range: Option<[f32; 2]>,
-    #[arg(long, value_name = "PA", help = format!("Set Young's modulus in pascal: a number, the NAME of a painted attribute, or `FILE:NAME` [default of build: {YOUNG_MODULUS_PA} for bodies of human size, more for larger ones]"))]
+    #[arg(long, value_name = "PA", help = format!("Set Young's modulus in pascals: a number, the NAME of a painted attribute, or `FILE:NAME` [default of build: {YOUNG_MODULUS_PA} for bodies of human size, more for larger ones]"))]
     stiffness: Option<Source>,
     /// Map painted values from 0 to 1 to this range of Young's modulus in pascals [default: 0:1]
     #[arg(long, value_name = "LOW:HIGH", value_parser = range, requires = "stiffness")]

@@ -60,7 +60,7 @@ impl Settings {
         vec![
             Parameter::choice("heat", "Colours", &HEATS, self.heat),
             Parameter::slider("gravity", "Gravity (m/s²)", GRAVITIES, 0.1, self.gravity),
-            Parameter::choice("direction", "Gravity pulls", &DIRECTIONS, self.direction),
+            Parameter::choice("direction", "Gravity direction", &DIRECTIONS, self.direction),
             Parameter::factor("stiffness", "Stiffness ×", STIFFNESSES, 0.05, self.stiffness),
             Parameter::slider("damping", "Damping (1/s)", DAMPINGS, 0.1, self.damping_rate_per_s),
             Parameter::slider("spin", "Spin (rad/s)", SPINS, 0.5, self.spin_rad_per_s),

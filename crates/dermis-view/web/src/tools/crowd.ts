@@ -40,7 +40,7 @@ export class Crowd {
     return this.batches.map((batch) => batch.view.label).join(" and ");
   }
 
-  /** Extent of the crowd, in diagonals of its leader. */
+  /** Extent of the crowd, in diagonals of its first view. */
   get reach(): number {
     const largest = Math.max(...this.batches.map((batch) => batch.view.model.info.diagonal));
     return (largest / this.leader.model.info.diagonal) * (1 + 0.42 * Math.sqrt(this.count));
