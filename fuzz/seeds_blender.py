@@ -1,4 +1,4 @@
-"""A rigged, morphing box in every format that Blender writes: python seeds_blender.py FOLDER."""
+"""Writes a rigged, morphing box in every format of Blender. Usage: python seeds_blender.py FOLDER"""
 
 import sys
 from pathlib import Path

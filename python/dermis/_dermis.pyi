@@ -57,7 +57,8 @@ class MeshSequence:
     """A mesh with frames.
 
     `frames` has the shape (frames, points, 3). An array of 32-bit floats in C order is used without a copy: it becomes
-    read-only and lives as long as the sequence. Other arrays, and views of writable ones, are copied. `rest` is the first frame by default.
+    read-only and is kept alive by the sequence. Other arrays, and views of writable ones, are copied. `rest` is the
+    first frame by default.
 
     >>> walk = dermis.MeshSequence(faces, frames, fps=30)
     """
@@ -120,7 +121,7 @@ class Scene:
 
 @final
 class Model:
-    """A scene with layers or levels of detail, and the measures of the function that made it."""
+    """A scene with layers or levels of detail, and the measures of the function that returned it."""
 
     @property
     def scene(self) -> Scene: ...
@@ -194,7 +195,7 @@ class Simulation:
     def sequence(self) -> MeshSequence: ...
     @property
     def metrics(self) -> dict[str, Any]:
-        """Measures of the frames that were simulated so far."""
+        """Measures of the frames simulated so far."""
     @property
     def notes(self) -> list[str]: ...
     def save(self, path: _Path, *, force: bool = False) -> list[str]: ...
@@ -230,7 +231,7 @@ def fit_skin(
     """Fit bones, weights and corrections to one or several sequences of a mesh.
 
     `bones` is their number; `error` finds the smallest number within this distortion in percent; `tolerance` is that of
-    mean shift. `rank` is the number of corrections, `rank_error` the distortion in percent that they are to reach.
+    mean shift. `rank` is the number of corrections; `rank_error` is the distortion in percent that they must reach.
     `bone_model` is "rigid", "scaled" or "flexible", `skeleton` "fixed" or "free". `progress` is True for a bar, or a
     function of (stage, done, total) that returns False to stop with the best result so far.
 
@@ -248,7 +249,7 @@ def train_envelope(
     fade: bool | None = None,
     progress: _Progress = None,
 ) -> Model:
-    """Learn multi-weights from the poses of a rig and the shapes that it should have in them.
+    """Learn multi-weights from the poses of a rig and its target shape in each of them.
 
     `frames` selects frames of the clip, as in "0:100:4,120".
 
@@ -285,7 +286,7 @@ def make_levels(
     """
 
 def build_body(source: _Path, *, mesh: str | None = None, progress: _Progress = None) -> Body:
-    """Build the layered body of a file, or read one that is built already.
+    """Build the layered body of a file, or read one that is already built.
 
     >>> body = dermis.build_body("sample:body")
     """

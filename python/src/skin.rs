@@ -15,7 +15,7 @@ use crate::scene::{lines, transforms, write};
 use crate::sequence::MeshSequence;
 use crate::work::run;
 
-/// Largest rank in a search for a distortion.
+/// Maximum rank in a search for a distortion.
 const MAX_RANK: usize = 256;
 
 /// A skin and the report of its fit.

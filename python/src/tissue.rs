@@ -30,7 +30,7 @@ pub(crate) struct Simulation {
     next: Mutex<usize>,
 }
 
-/// Builds the layered body of a file, or reads one that is built.
+/// Builds the layered body of a file, or reads one that is already built.
 #[pyfunction]
 #[pyo3(signature = (source, *, mesh=None, progress=None))]
 pub(crate) fn build_body(
@@ -103,7 +103,7 @@ impl Simulation {
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray2<f32>>>> {
         let frame = {
-            let mut next = self.next.lock().map_err(|_| invalid("the simulation failed before"))?;
+            let mut next = self.next.lock().map_err(|_| invalid("the simulation has already failed"))?;
             let frame = *next;
             *next += 1;
             frame

@@ -68,7 +68,7 @@ def main():
 
 
 def import_all(work):
-    """Runs the editor, which does not end by itself, until it has imported all files."""
+    """Runs the editor, which does not exit by itself, until it has imported all files."""
     editor = subprocess.Popen(["godot3-server", "--path", work, "--editor"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     deadline = time.monotonic() + IMPORT_SECONDS
     try:

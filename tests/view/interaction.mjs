@@ -257,7 +257,7 @@ export const interaction = ({ withPage, shot, dermis, files, fits, sampleAndFit 
     });
   },
 
-  async "reports that the server has ended"() {
+  async "reports that the server has stopped"() {
     const problems = /ERR_CONNECTION_REFUSED|ERR_EMPTY_RESPONSE|ERR_CONNECTION_RESET/;
     await withPage(
       sampleAndFit,
