@@ -33,7 +33,7 @@ pub(crate) fn listen(shared: Shared) -> Result<(), Diagnostic> {
         if !shared.quiet {
             let kept = KEEPS_RESULT.load(Ordering::SeqCst);
             let result = if kept { "stopping with the result so far" } else { "stopping" };
-            terminal::tell(&format!("{result}; press Ctrl-C again to stop immediately\n"));
+            terminal::write_stderr(&format!("{result}; press Ctrl-C again to stop immediately\n"));
         }
         let shared = shared.clone();
         std::thread::spawn(move || {

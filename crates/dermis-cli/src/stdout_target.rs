@@ -28,7 +28,7 @@ pub(crate) fn check(target: &Path, options: &WriteOptions) -> Result<(), Diagnos
         None => Ok(check_target(target, options)?),
         Some(extension) if SEVERAL_FILES.contains(&extension) => {
             let message = format!("a .{extension} output consists of several files and cannot be written to stdout");
-            Err(Diagnostic::new(message).hint("use --output=-.glb, or give a file"))
+            Err(Diagnostic::new(message).hint("use --output=-.glb, or specify a file"))
         }
         Some(_) => Spool::new(target).map(drop),
     }

@@ -14,7 +14,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::args::Shared;
 use crate::interrupt;
 use crate::numbers::seconds;
-use crate::terminal::tell;
+use crate::terminal::write_stderr;
 
 /// Duration below which no progress is shown.
 const QUICK: Duration = Duration::from_millis(500);
@@ -72,7 +72,7 @@ impl Watch {
                     return;
                 }
                 if !self.on_terminal {
-                    return tell(&format!("{what} …\n"));
+                    return write_stderr(&format!("{what} …\n"));
                 }
                 let spinner = ProgressBar::new_spinner().with_message(what.to_owned());
                 spinner.set_style(style("{spinner} {msg} {elapsed}"));
@@ -148,7 +148,7 @@ impl Stage {
             bar.set_position(self.done as u64);
         } else if self.last_line.is_none_or(|last| last.elapsed() >= BETWEEN_LINES) {
             self.last_line = Some(Instant::now());
-            tell(&format!("{work}: {}, {words}\n", self.label));
+            write_stderr(&format!("{work}: {}, {words}\n", self.label));
         }
     }
 }

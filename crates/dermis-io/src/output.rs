@@ -190,11 +190,11 @@ pub(crate) fn check_free(target: &Path, force: bool) -> Result<(), Error> {
     if target.is_dir() {
         return Err(Error::malformed("the output is a folder")
             .in_file(target)
-            .with_hint("give the path of a file in it"));
+            .with_hint("specify a file in this folder"));
     }
     if target.metadata().is_ok_and(|found| !found.is_file()) {
         let error = Error::malformed("the output is a pipe or device, which cannot be replaced");
-        return Err(error.in_file(target).with_hint("give a regular file"));
+        return Err(error.in_file(target).with_hint("specify a regular file"));
     }
     if !force && target.symlink_metadata().is_ok() {
         return Err(Error::from(ErrorKind::Exists)

@@ -103,7 +103,7 @@ fn with_faces(mut scene: Scene, path: &Path, options: &ReadOptions) -> Result<Sc
         if points != found {
             return Err(Error::malformed(format!("the cache has {points} points, but the mesh has {found}"))
                 .in_file(path)
-                .with_hint("give the mesh from which the cache was exported as its topology"));
+                .with_hint("specify the mesh from which the cache was exported as its topology"));
         }
         object.mesh = with_faces.mesh.clone();
         let moved = |sequence: MeshSequence| sequence.with_mesh(object.mesh.clone());

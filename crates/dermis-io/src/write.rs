@@ -150,7 +150,7 @@ fn check_writable(target: &Path) -> Result<(), Error> {
     }
 }
 
-/// The objects of the scene merged into one, and notes on what a format that stores `holds` skips.
+/// The objects of the scene merged into one, and notes on the parts that a format with `holds` does not support.
 fn merged(scene: &Scene, holds: Holds) -> Result<(Object, Vec<Note>), Error> {
     let (object, mut notes) = merge::single(scene).map_err(|error| {
         Error::from(error)

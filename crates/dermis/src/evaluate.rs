@@ -38,7 +38,7 @@ pub enum EvaluateError {
     /// The object has no joints.
     #[error("'{0}' has no rig")]
     NoRig(String),
-    /// The object has no clip of that number.
+    /// The object has no clip with that number.
     #[error("'{object}' has no clip {clip}: it has {count}")]
     NoSuchClip {
         /// The object.

@@ -62,7 +62,7 @@ impl MatchError {
     /// Hint for a fix.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::Different { .. } => Some("give shapes of the same mesh: points are matched by rest shape and by UV"),
+            Self::Different { .. } => Some("use shapes of the same mesh: points are matched by rest shape and by UV"),
             Self::Size { .. } => Some("export both files in the same units"),
             Self::Sequence(_) => None,
         }

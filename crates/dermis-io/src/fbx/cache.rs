@@ -21,7 +21,7 @@ use crate::neighbours::Neighbours;
 const LIBRARY_BYTES: usize = 256 << 20;
 
 impl Reader<'_> {
-    /// The recorded frames of a mesh with a cache; `None` if it has none, or if a note gives the reason to skip it.
+    /// The recorded frames of a mesh with a cache; `None` if it has none, or if it is skipped with a note.
     pub(super) fn cached(
         &mut self,
         node: &ufbx::Node,

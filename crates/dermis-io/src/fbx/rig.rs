@@ -278,7 +278,7 @@ fn frame_count(stack: &ufbx::AnimStack, rate_hz: f64) -> Result<usize, Error> {
     Ok((steps.min(1e15) as usize).saturating_add(1))
 }
 
-/// Nodes that some take moves away from their stored transform, by themselves.
+/// Nodes whose local transform differs from the stored one in some take.
 fn moving_nodes(nodes: &[&ufbx::Node], takes: &[Take<'_>], budget: &mut Budget) -> Result<Vec<bool>, Error> {
     let mut moving = vec![false; nodes.len()];
     for Take { stack, rate_hz, frames } in takes {

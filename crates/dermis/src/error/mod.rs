@@ -176,7 +176,7 @@ impl KeepVolumeError {
     /// Hint for a fix.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::NothingMoves => Some("give a rig with a clip, or recorded frames"),
+            Self::NothingMoves => Some("use a rig with a clip, or recorded frames"),
             Self::Volume { cause, .. } => cause.hint(),
             Self::Drift { .. } => Some("check the extents of rest pose and clip, or use another rest pose"),
             _ => None,

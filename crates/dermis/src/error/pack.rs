@@ -44,7 +44,7 @@ impl PackError {
             Self::Error(_) => Some("use a percentage such as 0.5"),
             Self::TooExact { .. } => Some("allow a larger error, or do not pack the asset"),
             Self::TooSmall { .. } => Some("fit fewer bones or corrections, or create levels of detail first"),
-            Self::Target(_) => Some("give the output the extension .glb"),
+            Self::Target(_) => Some("use the extension .glb for the output"),
             _ => None,
         }
     }

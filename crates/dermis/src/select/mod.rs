@@ -146,17 +146,15 @@ impl SelectError {
             Self::NoSuchMesh { closest, .. } => meant(closest),
             Self::NoSuchClip { names, .. } if names.is_empty() => Some("omit the clip".into()),
             Self::NoSuchClip { closest, .. } => {
-                meant(closest).or(Some("give the name of a clip, or its number from 0".into()))
+                meant(closest).or(Some("use the name of a clip, or its number from 0".into()))
             }
-            Self::AmbiguousMesh { .. } => {
-                Some("give a whole name, or a pattern such as '*body*' to keep several".into())
-            }
-            Self::AmbiguousClip { .. } => Some("give a whole name or a number from 0".into()),
+            Self::AmbiguousMesh { .. } => Some("use a full name, or a pattern such as '*body*' to keep several".into()),
+            Self::AmbiguousClip { .. } => Some("use a full name or a number from 0".into()),
             Self::NothingMoves { .. } => Some("omit it, or select a mesh that moves".into()),
             Self::EmptyRange { count, .. } => {
                 Some(format!("ranges are half-open, as in Python: 0:{count} selects all frames, -1: the last one"))
             }
-            Self::FrameRate(_) => Some("give a rate such as 24, 30 or 60".into()),
+            Self::FrameRate(_) => Some("use a rate such as 24, 30 or 60".into()),
             Self::TooManyFrames { .. } => {
                 Some(format!("use a lower rate: at most {MAX_RESAMPLED_FRAMES} frames are supported"))
             }

@@ -10,7 +10,7 @@ use dermis_mesh::sequence::DEFAULT_FRAME_RATE_HZ;
 const BROADCAST_RATES_HZ: [f64; 3] = [24_000.0 / 1001.0, 30_000.0 / 1001.0, 60_000.0 / 1001.0];
 const MAX_RATE_HZ: u32 = 240;
 const MIN_RATE_HZ: f64 = 10.0;
-/// Distance of a key from the grid, in frames, beyond what the rounding of times to f32 explains.
+/// Tolerated distance of a key from the grid, in frames, in addition to the rounding of times to f32.
 const TOLERANCE_FRAMES: f64 = 5e-4;
 /// Maximum tolerance: with a larger one, any grid would match.
 const MAX_TOLERANCE_FRAMES: f64 = 0.02;

@@ -302,7 +302,7 @@ impl<'a> Machine<'a> {
 }
 
 fn underflow() -> Error {
-    Error::malformed("the pickle takes a value from an empty stack")
+    Error::malformed("the pickle reads a value from an empty stack")
 }
 
 fn pairs(items: &[Id]) -> Result<Vec<(Id, Id)>, Error> {

@@ -84,7 +84,7 @@ fn read_stage(assets: Assets, root: &str, size: u64, options: &ReadOptions) -> R
     }
     for name in assets.take_outside() {
         let message =
-            "the file is outside the project folder and is skipped; to read it, give a root folder above both files";
+            "the file is outside the project folder and is skipped; to read it, specify a root folder above both files";
         reader.notes.push(Note::at(name, message));
     }
     if let Some(error) = failed.filter(|_| objects.is_empty()) {
