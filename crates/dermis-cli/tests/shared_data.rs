@@ -83,7 +83,8 @@ fn inspecting_the_shared_data_agrees_with_its_readme() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Every expected value must exist; objects can have additional keys, arrays no additional items.
+/// Collects the differences: every expected value must exist; objects can have additional keys, arrays no additional
+/// items.
 fn differences(path: &str, expected: &Value, found: &Value, wrong: &mut Vec<String>) {
     match (expected, found) {
         (Value::Object(expected), Value::Object(found)) => {

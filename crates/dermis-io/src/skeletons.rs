@@ -86,9 +86,9 @@ pub(crate) struct BoundSkin {
 #[derive(Debug, Default)]
 pub(crate) struct Skeletons {
     pub list: Vec<Skeleton>,
-    /// In the order of the sources.
+    /// The skins, in the order of the sources.
     pub skins: Vec<BoundSkin>,
-    /// The skeleton and the joint of each node that is one.
+    /// The skeleton and the joint of each node that is a joint.
     joints: BTreeMap<usize, (usize, usize)>,
 }
 

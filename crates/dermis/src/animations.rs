@@ -55,11 +55,11 @@ pub enum AnimationsError {
     #[error(transparent)]
     Mesh(#[from] MeshError),
     /// The mesh has another number of points than the first.
-    #[error("the mesh has {found} points, the first input has {expected}")]
+    #[error("the mesh has {found} points, but the first input has {expected}")]
     OtherPoints {
         /// The number of points.
         found: usize,
-        /// That of the first mesh.
+        /// The number of points of the first mesh.
         expected: usize,
     },
     /// The triangles of the mesh differ from those of the first.

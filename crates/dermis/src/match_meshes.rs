@@ -211,7 +211,7 @@ fn point_uvs(mesh: &TriMesh) -> PointUvs {
     uvs
 }
 
-/// For each point of `target`, the nearest of `source` at `scale`; `None` if one has none.
+/// Nearest point of `source` at `scale` for each point of `target`; `None` if a point has none.
 fn by_position(source: &[DVec3], target: &[Vec3], scale: f64, uvs: &(PointUvs, PointUvs)) -> Option<Vec<u32>> {
     let tolerance = SAME_POSITION * diagonal(target);
     if tolerance == 0.0 {
@@ -242,7 +242,7 @@ fn by_position(source: &[DVec3], target: &[Vec3], scale: f64, uvs: &(PointUvs, P
     target.iter().enumerate().map(nearest).collect()
 }
 
-/// For each point of `to`, the point of `from` with one of its UVs; `None` if one has none, or only shared ones.
+/// Point of `from` with the same UV for each point of `to`; `None` if a point has no UV, or only shared ones.
 fn by_uv(from: &TriMesh, to: &TriMesh) -> Option<Vec<u32>> {
     let key = |uv: Vec2| [uv.x, uv.y].map(|number| (number / UV_STEP).round() as i64);
     let (from, to_layout) = (from.layout()?, to.layout()?);

@@ -312,7 +312,7 @@ fn rest_of_the_arrays(reader: &mut Reader<'_>, object: &mut Object) -> Result<()
 }
 
 impl Reader<'_> {
-    /// Of the arrays that were not used, those with a float for each of `points` points, and the names of the others.
+    /// The unused arrays with a float for each of `points` points, and the names of all other unused arrays.
     fn rest(&mut self, points: usize) -> Result<(Attributes, Vec<String>), Error> {
         let unknown: Vec<String> =
             self.archive.names().filter(|name| !self.used.contains(name)).map(str::to_owned).collect();

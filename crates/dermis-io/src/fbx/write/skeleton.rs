@@ -114,7 +114,7 @@ impl Skeleton {
             && self.clips.iter().zip(&object.clips).all(|(a, b)| a.moves_joints_like(b))
     }
 
-    /// From the bind shape of `rig` to the space of the limb of each joint. A limb of the first rig's joint M is M C,
+    /// Transforms from the bind shape of `rig` to the limb of each joint. The limb of a joint M of the first rig is M C,
     /// and its matrix is C⁻¹ B⁻¹; another bind pose has the same C.
     fn inverse_binds(&self, rig: &Rig) -> Vec<DAffine3> {
         let joints = self.rig.joints().iter().zip(rig.joints()).zip(&self.inverse_binds);

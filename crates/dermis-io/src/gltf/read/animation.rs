@@ -52,7 +52,7 @@ pub(super) struct Animation<'a> {
     pub name: String,
     pub times: FrameTimes,
     tracks: BTreeMap<(usize, Property), Track<'a>>,
-    /// For each node, whether it or a node above it is animated.
+    /// True for each node that is animated or is below an animated node.
     moves: Vec<bool>,
 }
 

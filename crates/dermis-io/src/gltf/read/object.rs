@@ -1,4 +1,4 @@
-//! From a node with a mesh to an object: its shape in scene space, its rig, and its clips.
+//! Conversion of a node with a mesh to an object: its shape in scene space, its rig, and its clips.
 //!
 //! Joints determine the position of a skinned mesh, regardless of its node's transform (glTF 2.0, §3.7.3.3); its bind
 //! shape is placed in the scene as [`crate::skeletons`] describes. A mesh below a joint, or below a node that moves, is

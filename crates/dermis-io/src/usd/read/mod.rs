@@ -277,7 +277,7 @@ impl Reader<'_> {
     }
 }
 
-/// Every sample must have as many points as the mesh.
+/// Checks that every sample has as many points as the mesh.
 fn check_counts(prim: &Prim, expected: usize) -> Result<(), Error> {
     let samples = prim.attribute("points").map_or(&[][..], |points| &points.samples);
     for (frame, (time, value)) in samples.iter().enumerate() {

@@ -174,7 +174,7 @@ fn write_samples<'a>(
     layer.close_samples()
 }
 
-/// Joints and weights; each point has as many as the point with the most.
+/// Joints and weights; all points have as many as the point with the most influences.
 fn write_weights(weights: &SkinWeights, order: &[usize], layer: &mut dyn Layer) -> Result<(), Error> {
     let mut index_of = vec![0u32; order.len()];
     for (index, &joint) in order.iter().enumerate() {
