@@ -260,7 +260,7 @@ impl Written {
     }
 }
 
-/// Writes an object: the group of its properties, its children, and their headers and the hashes of both.
+/// Writes an object: the group of its properties, its children, their headers, and the hashes of both.
 pub(super) fn write_object<W: Write + Seek>(
     archive: &mut ArchiveWriter<W>,
     properties: Members,

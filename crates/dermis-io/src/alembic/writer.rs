@@ -279,7 +279,7 @@ fn transform_properties<W: Write + Seek>(
         compound.add(archive, &operations)?;
         let mut values = PropertyWriter::new(".vals", "", MATRIX, sampling);
         for transform in transforms {
-            // Rows, since Alembic multiplies row vectors: the columns of the transform.
+            // Alembic multiplies row vectors, so its rows are the columns of the transform.
             let numbers = DMat4::from(*transform).to_cols_array();
             values.push(&mut archive.ogawa, &numbers.map(f64::to_le_bytes).concat())?;
         }

@@ -1,6 +1,6 @@
 //! A glTF file in memory: its JSON, its buffers, and the remaining memory budget of the reader.
 //!
-//! A `.glb` is a 12-byte header and chunks, the first of them the JSON, the second the first buffer (glTF 2.0, §4.4).
+//! A `.glb` is a 12-byte header followed by chunks: first the JSON, then the first buffer (glTF 2.0, §4.4).
 //! Compressed buffer views are decoded once, when the file is opened.
 
 use std::cell::RefCell;

@@ -51,7 +51,7 @@ type MotionKey = (usize, Result<usize, usize>);
 /// Joints that move a mesh.
 pub(super) enum Carrier<'a> {
     Skin(&'a BoundSkin),
-    /// A joint of a skeleton, as its rigid part.
+    /// A rigid part of a joint of a skeleton.
     Joint(usize, usize),
     Nothing,
 }

@@ -199,7 +199,7 @@ impl Item for Quat {
 }
 
 impl Item for DAffine3 {
-    /// Rows, since USD multiplies row vectors.
+    /// Printed by rows: USD multiplies row vectors, so its rows are the columns of the transform.
     fn print(&self, out: &mut dyn Write) -> std::io::Result<()> {
         let columns = [self.matrix3.x_axis, self.matrix3.y_axis, self.matrix3.z_axis, self.translation];
         out.write_all(b"( ")?;
