@@ -1,9 +1,9 @@
-"""Generates small valid files of every format as seeds of the fuzz targets.
+"""Generates small valid files of every format as seeds for the fuzz targets.
 
     python fuzz/seeds.py DERMIS
 
-DERMIS is the program. The script needs the environment that `tests/clients/check` creates: FBX, binary USD and Draco
-are written by Blender and OpenUSD.
+DERMIS is the path of the dermis binary. The script runs in the environment that `tests/clients/check` creates: FBX, binary
+USD and Draco files are written by Blender and OpenUSD.
 """
 
 import base64
@@ -20,7 +20,7 @@ import numpy as np
 CORPUS = Path(__file__).parent / "corpus"
 # Maximum size of an input of the targets.
 MAX_BYTES = 65536
-# Target by file extension.
+# The target for each file extension.
 TARGETS = {
     "abc": "alembic",
     "fbx": "fbx",
@@ -113,7 +113,7 @@ def write_sources(folder):
 
 
 def convert(dermis, source, target):
-    """Converts `source` if the format supports it; a rejection is not an error."""
+    """Converts a source; rejections are ignored, because not every source can be written to every format."""
     outcome = subprocess.run([dermis, "convert", source, target, "--force"], capture_output=True, text=True)
     if outcome.returncode:
         print(f"{source.name} to {target.name}: {outcome.stderr.strip().splitlines()[:1]}", file=sys.stderr)
@@ -129,7 +129,7 @@ def write_with_openusd(folder):
 
 
 def embed(glb):
-    """Writes the same asset as one JSON text with its buffer in a data URI."""
+    """The same asset as a single JSON file with its buffer in a data URI."""
     json_length = struct.unpack_from("<I", glb, 12)[0]
     document = json.loads(glb[20 : 20 + json_length])
     binary = glb[28 + json_length :]

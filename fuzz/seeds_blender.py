@@ -1,4 +1,4 @@
-"""Writes a rigged, morphing box in every format of Blender. Usage: python seeds_blender.py FOLDER"""
+"""Writes a rigged box with shape keys in every format that Blender supports: python seeds_blender.py FOLDER."""
 
 import sys
 from pathlib import Path

@@ -16,7 +16,7 @@ use crate::errors::exception;
 use crate::scene::write;
 use crate::work::run;
 
-/// A mesh with frames.
+/// A mesh with frames at a constant frame rate.
 #[pyclass(module = "dermis", frozen)]
 pub(crate) struct MeshSequence {
     pub(crate) inner: Sequence,
@@ -127,7 +127,7 @@ impl MeshSequence {
         of_points(py, self.inner.mesh().points())
     }
 
-    /// All frames; frames that are computed or stored in a file are read by this call.
+    /// All frames; frames that are computed or stored in a file are read on access.
     #[getter]
     fn frames<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray3<f32>>> {
         let loaded = run(py, None, |_| Ok(self.inner.load()?))?;

@@ -1,15 +1,15 @@
-"""Compares Alembic files with Blender (the `bpy` wheel).
+"""Compares Alembic files of dermis and Blender (the `bpy` wheel).
 
-    alembic_blender.py make FILE.abc EXPECTED.npz            export a scene for dermis and its expected contents
-    alembic_blender.py compare READ.npz EXPECTED.npz NAME    compare a sequence read by dermis with these contents
-    alembic_blender.py check FILE.abc EXPECTED.npz           import a file written by dermis and check its contents
+    alembic_blender.py make FILE.abc EXPECTED.npz            export a scene, and the contents that dermis must read from it
+    alembic_blender.py compare READ.npz EXPECTED.npz NAME    compare a sequence read by dermis with them
+    alembic_blender.py check FILE.abc EXPECTED.npz           import a file written by dermis and compare it with them
 
-READ.npz is the output of `dermis convert FILE.abc READ.npz --mesh NAME`. EXPECTED.npz contains, for the k-th object in
-the order of the file: `name_k`, `frames_k` [S, N, 3] in the space of the file (y up), and if known `sizes_k`,
-`corners_k` (polygons, counter-clockwise) and `uvs_k` [corners, 2] (v upwards); `fps`, `start` (seconds). Names are
-paths, or the names of the transforms directly above the meshes.
+READ.npz is the output of `dermis convert FILE.abc READ.npz --mesh NAME`. EXPECTED.npz contains `fps`, `start` (seconds) and,
+for the k-th object of the file, `name_k`, `frames_k` [S, N, 3] in the space of the file (y up) and, if known, `sizes_k`,
+`corners_k` (polygons, counter-clockwise) and `uvs_k` [corners, 2] (v upwards). Names are paths, or the names of the
+transforms directly above the meshes.
 
-Blender uses z up and Alembic y up by convention: Blender rotates files by 90 degrees about x on import and export.
+Blender has z up and Alembic has y up by convention: Blender rotates files by 90 degrees about x on import and export.
 """
 
 import math
@@ -86,8 +86,8 @@ def check(path, expected_path):
     found = {}
     for blender_object in bpy.data.objects:
         if blender_object.type == "MESH":
-            # Only deforming objects have a path. All are named after the transforms above them, with a number if a
-            # transform with children already has the name.
+            # Only deforming objects have their path. All are named after the transforms above them, with a number if
+            # the name is already used by a transform with children.
             paths = [m.object_path for m in blender_object.modifiers if m.type == "MESH_SEQUENCE_CACHE"]
             found |= {name: blender_object for name in [re.sub(r"\.\d+$", "", blender_object.name), *paths]}
     count = sum(key.startswith("name_") for key in expected.files)
@@ -187,7 +187,7 @@ def make(path, expected_path):
         key.keyframe_insert("value", frame=frame)
     made.append(bending)
 
-    # A rotating parent with its own mesh above a static mesh.
+    # A static mesh below a rotating parent that also has a mesh.
     parent = add_mesh("parent", *prism(4, 1.0), location=(3, 0, 0))
     for frame, angle in ((10, 0.0), (21, 1.2)):
         parent.rotation_euler = (0.3 * angle, 0.2, angle)
@@ -218,7 +218,7 @@ def make(path, expected_path):
     skinned.location = (-3, 1, 0)
     made.append(skinned)
 
-    # A static mesh.
+    # Static.
     still = add_mesh("still", *prism(7, 0.3), location=(0, -4, 1))
     made.append(still)
 

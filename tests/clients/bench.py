@@ -1,4 +1,4 @@
-"""Test bench of the checks: the program under test, its clients, the data, and the count of results."""
+"""Environment of the checks: the program under test, its clients, the data and the results."""
 
 import json
 import subprocess
@@ -11,7 +11,7 @@ HERE = Path(__file__).parent
 
 
 class Failed(Exception):
-    """A check cannot continue, for the reason in the message."""
+    """A check cannot continue; the message states the reason."""
 
 
 class Bench:
@@ -23,12 +23,12 @@ class Bench:
         self.passed = self.failed = self.skipped = 0
 
     def file(self, name):
-        """Returns a real file; None if the folder of real files does not exist."""
+        """Path of a real file, or None if the folder of real files does not exist."""
         path = self.data / name
         return path if path.exists() else None
 
     def real_files(self, prefix, names):
-        """Yields label and path of each selected real file; missing ones are reported as skipped."""
+        """Label and path of each requested real file; missing files are reported as skipped."""
         for name in names:
             label = f"{prefix} {name}"
             if not self.wants(label):
@@ -62,7 +62,7 @@ class Bench:
         return target
 
     def skin(self, inputs, target=None, *options):
-        """Runs `dermis skin` and returns the measures and the target, if one is requested."""
+        """`dermis skin`; returns the measures, and the target if one is requested."""
         target = target and self.target(target)
         output = ["-o", target, "--force"] if target else []
         return json.loads(self.run("skin", *inputs, *output, "--format", "json", *options)), target
@@ -73,7 +73,7 @@ class Bench:
         return target
 
     def run(self, *arguments):
-        """Runs the program under test and returns its output."""
+        """Output of the program under test."""
         run = subprocess.run([self.dermis, *map(str, arguments)], capture_output=True, text=True, timeout=600)
         if run.returncode:
             words = " ".join(getattr(argument, "name", str(argument)) for argument in arguments)
@@ -96,7 +96,7 @@ class Bench:
         return self._client([sys.executable, HERE / "usd_points.py"], jobs)
 
     def _client(self, command, jobs):
-        """Runs all jobs in one process, since clients start slowly; returns one response per job."""
+        """Runs all jobs in one process, since clients are slow to start; returns one line per job."""
         if not jobs:
             return []
         self.work.mkdir(parents=True, exist_ok=True)
@@ -113,7 +113,7 @@ MOTION = ["skin", "coefficients"]
 
 
 class Sequence:
-    """A sequence in an `.npz` file of dermis; the first clip if there are several."""
+    """A sequence as dermis writes it to `.npz`; the first clip if there are several."""
 
     def __init__(self, path):
         with np.load(path) as arrays:
@@ -136,7 +136,7 @@ class Sequence:
         return self.frames[:, self.faces.ravel()]
 
     def posed(self, influences=None):
-        """Returns the points posed by the rig in each frame, with `influences` per point; the frames without a rig."""
+        """The rest pose posed by the rig in each frame, with this number of influences; the frames if there is no rig."""
         if "coefficients" not in self.rig:
             return self.frames
         shapes = np.einsum("sk,kni->sni", self.rig["coefficients"], self.rig["basis"].astype(np.float64))
@@ -165,7 +165,7 @@ def rate_of(arrays):
 
 
 def largest_weights(weights, count):
-    """Returns the `count` largest weights of each row, normalized to sum to 1; all weights if `count` is None."""
+    """The `count` largest weights of each row, normalized to sum to 1; all weights if `count` is None."""
     if count is None or weights.shape[1] <= count:
         return weights
     small = np.argsort(-weights, axis=1, kind="stable")[:, count:]
@@ -175,7 +175,7 @@ def largest_weights(weights, count):
 
 
 def largest_distance(ours, theirs, box):
-    """Largest distance of corresponding points, as a fraction of `box`; infinite if the shapes differ."""
+    """Largest distance between corresponding points, as a fraction of `box`; infinite if the shapes of the arrays differ."""
     if ours.shape != theirs.shape:
         return float("inf")
     return float(np.linalg.norm(ours.astype(np.float64) - theirs, axis=-1).max() / box)

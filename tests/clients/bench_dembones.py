@@ -1,12 +1,12 @@
-"""Fits the same sequence with Dem Bones and with dermis, and prints both errors, both times and the ratios.
+"""Fits the same sequence with Dem Bones and with dermis, and prints both errors, both times and their ratios.
 
     python bench_dembones.py [SEQUENCE.npz] [--dermis PROGRAM] [--bones 20] [--runs 3] [--threads N]
 
-SEQUENCE.npz contains `rest`, `frames` and triangles `faces`, as dermis writes it; without one, sample:gallop is fitted.
-Dem Bones runs with its defaults and the 4 influences of dermis (its package supports 4 or 8), in its own process and
-environment, target/dembones-venv, which is created by the first run. Times are those of the fits alone, without reading
-and measuring. The fits alternate, and the fastest of each is compared. Threads of Dem Bones spin while they wait, so
-other work on the machine slows it more than dermis; `--threads 1` is then a fair comparison.
+SEQUENCE.npz contains `rest`, `frames` and triangles `faces`, as written by dermis; the default is sample:gallop.
+Dem Bones runs with its default options and 4 influences, as dermis does (its package offers 4 or 8), in a separate process
+and in the environment target/dembones-venv, which is created on the first run. Times are those of the fits alone, without
+reading and measuring. The programs run alternately, and their fastest runs are compared. Threads of Dem Bones spin while
+they wait, so other work on the machine slows it down more than dermis; use `--threads 1` for a fair comparison then.
 """
 
 import argparse
@@ -75,7 +75,7 @@ def parse():
 
 
 def python_of_dem_bones():
-    """Returns the Python of the environment of Dem Bones, which is created if it does not exist."""
+    """The Python interpreter of Dem Bones' environment, which is created if it does not exist."""
     python = ENVIRONMENT / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     installed = ENVIRONMENT / "installed"
     if not installed.exists() or installed.read_text() != "\n".join(REQUIREMENTS):
@@ -109,7 +109,7 @@ def dermis(program, source, bones, threads):
 
 
 def answer(command, **environment):
-    """Returns the JSON on the last line that a program prints; lines before it are progress."""
+    """The last line that a program prints; earlier lines can be progress."""
     variables = os.environ | {name: str(value) for name, value in environment.items()}
     run = subprocess.run([str(word) for word in command], capture_output=True, text=True, env=variables)
     if run.returncode:

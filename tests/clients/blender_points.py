@@ -1,12 +1,12 @@
-"""Positions of the points of a mesh at given times, and its polygons, as read by Blender.
+"""Reads a file with Blender and writes the positions of a mesh at given frames, and its polygons.
 
     python blender_points.py JOBS.json
 
-A job is {"file", "fps", "seconds": [times], "mesh" (part of the name of the object, or null if there is only one),
-"out": "….npz"}; for FBX files also "clip" (the name of a take), "up" (the axis) and "metres_per_unit", which Blender
-applies and this script reverts. The response, one line of JSON on standard output, lists the objects found. `out`
-receives `points` float64 [times, N, 3] in the axes of the file (Blender converts Y up to Z up; this script converts
-them back), `sizes` and `corners` of the polygons, and `uvs` per corner if the mesh has them.
+A job is {"file", "fps", "seconds": [times], "mesh" (part of the object's name, or null if there is only one), "out":
+"….npz"}; for FBX files also "clip" (the name of a take), "up" (the axis) and "metres_per_unit"; the script reverts the
+conversion that Blender applies. The answer, one line of JSON on standard output, lists the objects. `out` receives
+`points` float64 [times, N, 3] in the axes of the file (the conversion from Y up to Z up is also reverted), `sizes` and
+`corners` of the polygons, and `uvs` per corner if the mesh has UVs.
 """
 
 import os
@@ -33,7 +33,7 @@ FROM_Z_UP = {
 def run(job):
     bpy.ops.wm.read_factory_settings(use_empty=True)
     scene = bpy.context.scene
-    # Seconds become scene frames on import, so the rate must be known before it.
+    # Importers convert seconds to scene frames, so the frame rate must be set before the import.
     scene.render.fps = round(job["fps"])
     scene.render.fps_base = round(job["fps"]) / job["fps"]
     IMPORTERS[os.path.splitext(job["file"])[1]](job["file"])
@@ -106,7 +106,7 @@ def polygons_of(target):
 
 
 def main():
-    # Importers print to standard output, which must contain only responses.
+    # Importers print to standard output, which must contain only answers.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     answer_all(run, answers)

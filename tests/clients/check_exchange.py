@@ -1,4 +1,4 @@
-"""Exchange of Alembic files: dermis reads exports of Blender, and Blender reads files that dermis writes from them."""
+"""Alembic in both directions: dermis reads files exported by Blender, and Blender reads them as rewritten by dermis."""
 
 import subprocess
 import sys
@@ -6,9 +6,9 @@ import sys
 import numpy as np
 from bench import HERE, Failed, Sequence, largest_distance
 
-# Positions are f32 on both sides and are multiplied by up to two transforms.
+# Both sides store positions as f32 and multiply them by one or two transforms.
 LIMIT = 1e-6
-# Paths in the file of the objects that `alembic_blender.py make` builds.
+# Paths that Blender gives to the objects of `alembic_blender.py make`.
 PATHS = {
     "bending": "/bending/bending",
     "parent": "/parent/parent",
@@ -56,7 +56,7 @@ def compare(bench, name, path, expected, number):
         same = same and np.array_equal(points[corners], expected[f"corners_{number}"])
         bench.record(f"{name}, polygons", same, f"{len(arrays['polygon_sizes'])} polygons")
         if f"uvs_{number}" in expected:
-            # v points down in dermis, as in glTF.
+            # In dermis, v points downwards, as in glTF.
             uvs = arrays["vertex_uvs0"][corners] * [1, -1] + [0, 1]
             error = np.abs(uvs - expected[f"uvs_{number}"]).max()
             bench.within(f"{name}, UVs", float(error), LIMIT, "in UV")

@@ -1,4 +1,4 @@
-"""FBX files of dermis: three.js, Blender and assimp read the same positions at every key of every take."""
+"""FBX files written by dermis have the same positions in three.js, Blender and assimp, at every key of every take."""
 
 import json
 import os
@@ -9,7 +9,7 @@ import numpy as np
 from bench import HERE, Failed
 
 LIMIT = 1e-5
-# three.js evaluates four influences per point, and misreads keys before time 0.
+# three.js evaluates four influences per point, and does not handle keys before the time 0.
 NOT_FOR_THREE = {"eight_influences", "odd_rate_negative_start"}
 
 
@@ -25,7 +25,7 @@ def run(bench):
 
 
 def suite(folder):
-    """Writes the scenes of `crates/dermis-io/tests/fbx_suite` and returns them with the expected positions."""
+    """The scenes of `crates/dermis-io/tests/fbx_suite`, written by that test, with the expected positions."""
     command = ["cargo", "test", "-p", "dermis-io", "--test", "fbx_written", "--", "--ignored", "writes_the_suite"]
     environment = {**os.environ, "DERMIS_FBX_SUITE": str(folder)}
     run = subprocess.run(command, cwd=HERE, env=environment, capture_output=True, text=True, timeout=1800)
@@ -90,8 +90,8 @@ def judge(bench, folder, client, case, motion, answer, positions):
 
 
 def farthest(expected, found, faces):
-    """Largest distance between the vertices of a client and the points. Clients split and order vertices differently: a
-    vertex belongs to the point that stays nearest to it, and every point of a face has a vertex."""
+    """Largest distance between a client's vertices and the points. Clients split and order vertices differently: each
+    vertex is matched to the point that is nearest in all frames, and every point of a face must have a vertex."""
     apart = np.linalg.norm(expected[:, None] - found[:, :, None], axis=-1).max(axis=0)
     missing = set(np.ravel(faces)) - set(apart.argmin(axis=1))
     return float("inf") if missing else float(apart.min(axis=1).max())

@@ -1,4 +1,4 @@
-"""Fitted skins: three.js and Blender play glTF files of dermis, and OpenUSD its UsdSkel files, as Σ w T (p + Σ c o)."""
+"""Fitted skins: three.js and Blender (glTF) and OpenUSD (UsdSkel) evaluate them as Σ w T (p + Σ c o)."""
 
 import numpy as np
 from bench import Sequence, largest_distance
@@ -66,7 +66,7 @@ def make_rig(bind, pose):
         "faces": faces,
         "weights": weights.astype(np.float32),
         "bind": bind,
-        # Bones that transform their points by `pose`.
+        # Bones that move their points by `pose`.
         "pose": pose @ bind,
         "parents": np.full(BONES, -1, dtype=np.int32),
         # Corrections of both signs.
@@ -96,7 +96,7 @@ def placed_bind(scales=(1.0, 1.0)):
 
 
 def random_pose(frames):
-    """Arbitrary affine transforms in each frame, some of them mirrored."""
+    """Arbitrary affine transforms in every frame, including reflections."""
     random = np.random.default_rng(11)
     pose = np.tile(np.eye(4), (frames, BONES, 1, 1))
     pose[..., :3, :] = random.normal(size=(frames, BONES, 3, 4))
@@ -104,7 +104,7 @@ def random_pose(frames):
 
 
 def smooth_pose(frames):
-    """Sheared, stretched and rotated bones with a smooth motion."""
+    """Sheared, stretched and rotated bones with smooth motion."""
     random = np.random.default_rng(13)
     amplitude = random.normal(size=(BONES, 3, 4)) * 0.4
     phase = random.uniform(0, 2 * np.pi, size=(BONES, 3, 4))

@@ -1,4 +1,4 @@
-"""Motions that dermis reads, compared with those of independent clients."""
+"""Motions read by dermis agree with those read by independent clients."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import numpy as np
 from bench import Failed, Sequence, largest_distance
 
 LIMIT = 1e-5
-# A rate off the key grid of every file, so that interpolation is compared as well.
+# A frame rate that does not coincide with the keys of any file, so that interpolation is also compared.
 ODD_RATE = 27.5
 
 GLTF_FILES = [
@@ -57,7 +57,7 @@ def gltf_case(bench, file, number, clip, options):
     except Failed as failure:
         bench.record(name, False, str(failure))
         return None
-    # The last frame is the last one within the clip; keys are f32, so a frame at the very end may be missing.
+    # The last frame is the last one within the clip; because keys are f32, a frame at the end can be included or not.
     span = (clip["duration"] - ours.start) * ours.fps
     if not span - 1e-3 < len(ours.frames) <= span + 1 + 1e-3:
         bench.record(name, False, f"{len(ours.frames)} frames at {ours.fps:g} Hz, but the clip lasts {span:g} frames")
@@ -80,7 +80,7 @@ def usd_in_openusd(bench):
 
 
 def compare_points(bench, client, ask, cases, when):
-    """Compares points, which correspond one to one in these formats; each program triangulates polygons differently."""
+    """Points correspond one to one in these formats; each program triangulates polygons differently."""
     ready = []
     for file, mesh in cases:
         name = f"{client}: {Path(file).name}"
@@ -106,7 +106,7 @@ def compare_points(bench, client, ask, cases, when):
 
 
 def triangles_fit(faces, theirs):
-    """Returns whether each polygon is split into triangles of its own corners, in order and with one orientation."""
+    """Returns whether each polygon is triangulated over its own corners, in order, with a consistent winding."""
     sizes, corners = theirs["sizes"], theirs["corners"]
     if len(faces) != int((sizes - 2).sum()):
         return False

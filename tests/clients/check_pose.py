@@ -1,4 +1,4 @@
-"""Multi-weights written according to the documentation: dermis evaluates them like numpy, others play the skin."""
+"""Multi-weights written according to the format documentation: dermis agrees with NumPy; other viewers play the skin."""
 
 import json
 import struct
@@ -37,7 +37,7 @@ def run(bench):
 
 
 def multi_weights(rig):
-    """Returns the linear skin of the rig, `w p` and `w`, with random deviations, and the bone of the largest weight."""
+    """The rig's linear skin, `w p` and `w`, with random deviations; the home bone has the largest weight."""
     linear = rig.rig["weights"].astype(np.float64)
     rest = np.append(rig.rest, np.ones((len(rig.rest), 1)), axis=1)
     rows = np.repeat((linear[:, :, None] * rest[:, None])[:, :, None], 3, axis=2)

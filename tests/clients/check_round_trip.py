@@ -1,10 +1,10 @@
-"""Sequences are unchanged by a round trip through each format."""
+"""Sequences are unchanged after they are written to a format and read back."""
 
 import numpy as np
 from bench import Failed, Sequence
 
-# Formats that store positions as f32 keep them bit for bit; morph targets store differences from the rest pose, which
-# adds one or two roundings of f32.
+# Formats that store positions as f32 preserve every bit; morph targets store differences from the rest pose, with
+# one or two roundings of f32.
 LIMIT = 5e-7
 EXTENSIONS = ["npz", "glb", "gltf", "abc", "usda", "pc2", "mdd", ".%04d.obj", ".%04d.ply"]
 

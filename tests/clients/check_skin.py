@@ -1,4 +1,4 @@
-"""Skins fitted by dermis: clients play them like dermis, and their measures are the same when they are read again."""
+"""Fitted skins: clients play them as dermis does, and their measures are the same when they are read back."""
 
 import json
 import struct
@@ -35,7 +35,7 @@ def run(bench):
 
 def flexible_skin(bench, label, source):
     fit, glb = bench.skin([source], f"skin/{source.stem}.glb", *SKIN)
-    # Fitted again, so that the reference of the clients does not depend on the glTF file.
+    # Fitted again, so that the reference for the clients does not depend on the glTF file.
     _, baked = bench.skin([source], f"skin/{source.stem}-baked.npz", *SKIN)
     ours = Sequence(baked)
     is_valid(bench, label, glb)
@@ -51,7 +51,7 @@ def flexible_skin(bench, label, source):
 
 
 def weights_are_convex(bench, label, glb):
-    """Checks the weights in the file itself, without dermis: non-negative, sum 1, one set of four."""
+    """Reads the weights without dermis: they are non-negative, sum to 1, and form one set of four."""
     document, binary = parts_of(glb)
     for mesh in document["meshes"]:
         for primitive in mesh["primitives"]:
@@ -71,12 +71,12 @@ def parts_of(glb):
     return json.loads(data[20 : 20 + length]), data[28 + length :]
 
 
-def accessor_rows(document, binary, index):
-    """Returns the rows of a four-vector accessor with contiguous values."""
-    accessor = document["accessors"][index]
-    view = document["bufferViews"][accessor["bufferView"]]
-    kind = np.dtype(COMPONENTS[accessor["componentType"]])
-    start = view.get("byteOffset", 0) + accessor.get("byteOffset", 0)
+def accessor(document, binary, index):
+    """The rows of a tightly packed four-vector accessor."""
+    told = document["accessors"][index]
+    view = document["bufferViews"][told["bufferView"]]
+    kind = np.dtype(COMPONENTS[told["componentType"]])
+    start = view.get("byteOffset", 0) + told.get("byteOffset", 0)
     stride = view.get("byteStride", INFLUENCES * kind.itemsize)
     rows = np.ndarray((accessor["count"], INFLUENCES), kind, binary, start, (stride, kind.itemsize))
     return rows / np.iinfo(kind).max if accessor.get("normalized") else rows

@@ -1,9 +1,9 @@
-"""Files that dermis writes are valid, and clients read the same contents as dermis."""
+"""Files written by dermis are valid, and clients read the same positions from them as dermis."""
 
 import numpy as np
 from bench import Failed, Sequence, largest_distance
 
-# A rig can have recorded frames that it only approximates; glTF and USD play the rig, Alembic the frames.
+# A rig can have recorded frames that it only approximates; glTF and USD store the rig, Alembic the frames.
 LIMIT = 1e-5
 
 SAMPLES = ["gallop", "arm", "hand", "flag", "towel"]
@@ -36,7 +36,7 @@ FILES = [
     "bodies/mpfb_game_engine_smpl_layout.npz",
     "tets/spot.mesh",
 ]
-# The compared mesh of files with several.
+# The mesh that is compared, for files with several meshes.
 MESH_OF = {"Cloth-10frames.abc": "Cloth"}
 
 
@@ -77,8 +77,8 @@ def usd_in_openusd(bench, sources, extension):
     written = write_all(bench, sources, extension)
     jobs = []
     for _, ours, path, _ in written:
-        # A crate has the same contents as the text.
-        same_as = path.with_suffix(".usda") if extension == "usdc" and path.with_suffix(".usda").exists() else None
+        # The binary crate has the same contents as the text.
+        same_as = path.with_suffix(".usda") if ending == "usdc" and path.with_suffix(".usda").exists() else None
         jobs.append({"file": path, "seconds": ours.times, "out": path.with_suffix(".usd.npz"), "same_as": same_as})
     for (name, ours, _, _), job, answer in zip(written, jobs, bench.openusd(jobs)):
         if "error" in answer:
@@ -104,8 +104,8 @@ def abc_in_blender(bench, sources):
         bench.within(f"Blender: {name}", largest_distance(ours.frames, np.load(job["out"])["points"], ours.box), LIMIT)
 
 
-def write_all(bench, sources, extension):
-    """Yields, for each source: name, contents according to dermis, file written from it, and whether it moves."""
+def write_all(bench, sources, ending):
+    """(name, sequence that dermis reads from the source, file written from it, whether it moves) for each source."""
     written = []
     for label, source in sources:
         name = f"{label} → {extension}"

@@ -1,4 +1,4 @@
-"""Comparison of a glTF file in clients with the expected positions; errors are fractions of `box`."""
+"""Comparison of a glTF file, as played by clients, with its expected positions; errors are fractions of `box`."""
 
 import numpy as np
 from bench import largest_distance
@@ -13,7 +13,7 @@ def is_valid(bench, label, glb):
 
 
 def in_three(bench, label, glb, keys, times, box, clip=0, smooth=True):
-    """Compares the corners at the keys and, if the motion is smooth, half-way between them."""
+    """Compares the corners at the keys and, if the motion is smooth, halfway between them."""
     halves = np.interp(np.arange(2 * len(times) - 1) / 2, np.arange(len(times)), times)
     out = glb.with_suffix(f".{clip}.npy")
     answer = bench.three([{"file": glb, "clip": clip, "times": halves.tolist(), "out": out}])[0]
@@ -27,7 +27,7 @@ def in_three(bench, label, glb, keys, times, box, clip=0, smooth=True):
 
 
 def overshoot(keys, between):
-    """Largest distance of a half-way point from the keys around it beyond 1.5 times the distance of these keys."""
+    """Largest distance by which a point halfway between two keys is farther from them than 1.5 times their distance."""
     before, after = keys[:-1], keys[1:]
     apart = np.linalg.norm(after - before, axis=-1)
     away = np.maximum(np.linalg.norm(between - before, axis=-1), np.linalg.norm(between - after, axis=-1))
@@ -35,7 +35,7 @@ def overshoot(keys, between):
 
 
 def in_blender(bench, label, glb, expected, times, fps, box):
-    """Compares the points at the keys; returns the points of Blender, or None."""
+    """Compares the points at the keys; returns the points in Blender, or None."""
     out = glb.with_suffix(".blender.npz")
     answer = bench.blender([{"file": glb, "fps": fps, "seconds": times, "out": out}])[0]
     if "error" in answer:

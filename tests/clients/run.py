@@ -1,4 +1,4 @@
-"""Runs the client checks; `check` in this folder installs the clients and then calls it.
+"""Runs the client checks; the script `check` installs the clients and then calls this one.
 
     python run.py --dermis PROGRAM --work FOLDER [--data FOLDER] [--only WORDS] [--list]
 """
@@ -44,7 +44,7 @@ def main():
         return 0
     bench = Bench(arguments.dermis.resolve(), arguments.work.resolve(), arguments.data.resolve(), arguments.only)
     if not bench.data.exists():
-        print("skipped: there is no folder of real files (--data); only generated inputs are checked")
+        print("skipped: there is no folder of real files (--data), so only generated inputs are checked")
     for group in GROUPS:
         print(f"\n{group.__doc__.splitlines()[0]}", flush=True)
         start = time.monotonic()
@@ -60,12 +60,12 @@ def main():
 
 
 def parse():
-    parser = argparse.ArgumentParser(description="Checks dermis with independent programs.")
-    parser.add_argument("--dermis", type=Path, required=True, help="the program under test")
-    parser.add_argument("--work", type=Path, required=True, help="a folder for intermediate files")
+    parser = argparse.ArgumentParser(description="Checks files of dermis with independent programs.")
+    parser.add_argument("--dermis", type=Path, required=True, help="program under test")
+    parser.add_argument("--work", type=Path, required=True, help="folder for intermediate files")
     beside = Path(__file__).parent / "../../../shared/data"
     default = Path(os.environ.get("DERMIS_DATA", beside))
-    parser.add_argument("--data", type=Path, default=default, help="the folder of real files [default: $DERMIS_DATA]")
+    parser.add_argument("--data", type=Path, default=default, help="folder of real files [default: $DERMIS_DATA]")
     parser.add_argument("--only", default="", help="run only checks whose name contains these words")
     parser.add_argument("--list", action="store_true", help="list the checks without running them")
     return parser.parse_args()

@@ -1,11 +1,10 @@
-"""World positions of the points of a mesh at given times, and the messages of the validators, according to OpenUSD.
+"""Reads a file with OpenUSD: writes the world positions of a mesh at given times and reports the validators' messages.
 
     python usd_points.py JOBS.json
 
-A job is {"file", "seconds": [times], "mesh" (part of the path of the prim, or null if there is only one), "out":
-"….npz", "same_as" (another file with the same layer, or null)}. The response, one line of JSON on standard output,
-lists the meshes found and the messages of the validators. `out` receives `points` float64 [times, N, 3], `sizes` and
-`corners` of the polygons.
+A job is {"file", "seconds": [times], "mesh" (part of the prim's path, or null if there is only one), "out": "….npz",
+"same_as" (another file with the same layer, or null)}. The answer, one line of JSON on standard output, lists the meshes
+and the messages of the validators. `out` receives `points` float64 [times, N, 3], `sizes` and `corners` of the polygons.
 """
 
 import sys
@@ -16,7 +15,7 @@ from pxr import Sdf, Usd, UsdGeom, UsdSkel, UsdValidation
 
 
 def validate(stage):
-    """Returns the messages of all validators of OpenUSD."""
+    """Messages of all validators of OpenUSD."""
     validators = UsdValidation.ValidationRegistry().GetOrLoadAllValidators()
     complaints = UsdValidation.ValidationContext(validators).Validate(stage)
     return [f"{complaint.GetName()}: {complaint.GetMessage()}" for complaint in complaints]
@@ -49,7 +48,7 @@ def pick(meshes, name):
 
 
 def skinning_of(prim):
-    """Returns the queries that deform the mesh: its own and that of its skeleton."""
+    """The queries for the deformation of the mesh: its own and that of its skeleton."""
     root = UsdSkel.Root.Find(prim)
     if not root:
         return None

@@ -1,4 +1,4 @@
-"""Bounds of the stored pose of a glTF file, from its JSON alone, without any library.
+"""Bounds of the stored pose of a glTF file, computed without any glTF library.
 
 Node transforms, skins and default morph weights are applied. Compressed files are not judged.
 """

@@ -32,7 +32,7 @@ EXCUSES = [
     ("positions that are not numbers", re.compile(r"^assimp/test/models/glTF2/BoxWithInfinites-glTF-Binary/")),
 ]
 TOLERANCE = 1e-3
-# Exceptions of the judges for contents that contradict the format.
+# Exceptions that the judges raise for contents that violate the format.
 INVALID = (AttributeError, IndexError, KeyError, TypeError, ValueError, OverflowError, struct.error)
 
 
@@ -139,10 +139,10 @@ def obj_rejection(path):
 
 
 def obj_bounds(path):
-    """Bounds of the OBJ file next to a file in the suite of ufbx; only for references of the stored pose."""
+    """Bounds of the OBJ file that the ufbx suite provides for a file; only for files in the stored pose."""
     stem = re.sub(r"_\d{4}_(ascii|binary)$", "", path.stem)
     reference = path.with_name(f"{stem}.obj")
-    # References of subdivided surfaces, and references in other axes than those of the file.
+    # References for subdivided surfaces, and references in other axes than those of the file.
     if not reference.is_file() or stem == path.stem or re.search("subsurf|crease|_[yz]_up", stem):
         return None
     points = [line.split()[1:4] for line in reference.read_text(errors="replace").splitlines() if line.startswith("v ")]

@@ -1,4 +1,4 @@
-"""Bounds of the visible meshes of a USD stage, and reasons to reject it, according to OpenUSD."""
+"""Bounds of the visible meshes of a USD stage, and reasons to reject it, computed with OpenUSD."""
 
 import math
 from functools import lru_cache
@@ -41,7 +41,7 @@ def meshes(stage):
 
 
 def below_instancer(prim):
-    """Returns whether the prim is a prototype, which is not drawn by itself."""
+    """Returns whether the prim is a prototype, which is not drawn itself."""
     while prim:
         if prim.IsA(UsdGeom.PointInstancer):
             return True

@@ -19,27 +19,27 @@ const EXAMPLES: &str = "Examples:
   dermis pack horse.glb --size 150kB -o small.glb
       the most accurate file of at most 150,000 bytes";
 
-/// Pack an animated asset into a small glTF file, within a maximum error or size
+/// Compress an animated asset to a small glTF file within a maximum error or size
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
 pub(crate) struct Args {
-    /// Animated asset, such as a result of 'dermis skin'
+    /// Animated asset, such as an output of 'dermis skin'
     input: String,
     #[command(flatten)]
     output: Output,
     /// Limit the distortion of the motion, in percent [default: 0.5]
     #[arg(long, value_name = "PCT", value_parser = positive, conflicts_with = "size")]
     error: Option<f64>,
-    /// Limit the size of the file: bytes, or a number with kB or MB
+    /// Limit the size of the file: a number of bytes, or a number with kB or MB
     #[arg(long, value_name = "BYTES", value_parser = size)]
     size: Option<usize>,
     /// Drop the normal offsets of corrections and blend shapes
     #[arg(long)]
     drop_shape_normals: bool,
-    /// Keep the order of points and triangles; the file is larger
+    /// Keep the order of points and triangles, at the cost of a larger file
     #[arg(long)]
     keep_order: bool,
-    /// Print the sizes of the same motion as raw positions, zipped Alembic and principal components
+    /// Also print the size of the same motion as raw positions, zipped Alembic and principal components
     #[arg(long)]
     compare: bool,
     #[command(flatten)]

@@ -37,15 +37,15 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     sequence: String,
     #[command(flatten)]
-    units: InputUnits,
-    #[command(flatten)]
     output: Output,
     /// Show these frames in the 3D view: a half-open range from 0 as in Python [default: all, or every nth to limit the file size]
     #[arg(long, value_name = "A:B[:STEP]", allow_hyphen_values = true)]
     frames: Option<FrameRange>,
-    /// Set the heading of the report [default: names of the files]
+    /// Set the heading of the report [default: the names of the files]
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     title: String,
+    #[command(flatten)]
+    units: InputUnits,
 }
 
 /// JSON summary.

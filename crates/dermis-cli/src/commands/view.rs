@@ -54,9 +54,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME")]
     paint: Option<String>,
     #[command(flatten)]
-    units: InputUnits,
-    #[command(flatten)]
     output: OptionalOutput,
+    #[command(flatten)]
+    units: InputUnits,
 }
 
 /// Serves the page until Ctrl-C.
@@ -112,7 +112,7 @@ fn fill(assets: &AssetStore, args: &Args, shared: &Shared) -> Result<(), Diagnos
 
 /// Error of a binary that was built without the page.
 pub(crate) fn no_page(reason: &str) -> Diagnostic {
-    Diagnostic::new("this build of dermis does not contain the page of the viewer")
+    Diagnostic::new("this build of dermis does not contain the viewer page")
         .detail(reason)
         .hint("install Node.js 18 or later with npm and build dermis again")
 }

@@ -29,12 +29,12 @@ pub(super) fn training(error: &TrainError) -> Option<&'static str> {
 pub(super) fn training_set(error: &EnvelopeError) -> Option<String> {
     match error {
         EnvelopeError::NoJoints => Some("use a rigged file, or create one with 'dermis skin'".to_owned()),
-        EnvelopeError::NoShapes => Some("specify the shapes of the frames with --targets FILE".to_owned()),
+        EnvelopeError::NoShapes => Some("provide the shapes of the frames with --targets FILE".to_owned()),
         EnvelopeError::PoseTimes { .. } => {
-            Some("set one time per shape with --pose-times, in the order of the shapes".to_owned())
+            Some("list one time per shape in --pose-times, in the order of the shapes".to_owned())
         }
         EnvelopeError::NoSuchPose { .. } => {
-            Some("--pose-weight requires a frame of the clip, from 0, that --frames selects".to_owned())
+            Some("set --pose-weight for a frame that --frames selects, counted from 0".to_owned())
         }
         EnvelopeError::NoMultiWeights => Some("train a model with 'dermis envelope train'".to_owned()),
         error => error.hint(),

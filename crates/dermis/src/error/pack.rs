@@ -18,8 +18,8 @@ pub enum PackError {
         /// The smallest error.
         reached: f64,
     },
-    /// The size limit is below the smallest possible size.
-    #[error("the asset cannot be packed into {asked} bytes; it needs at least {reached}")]
+    /// The file cannot be that small.
+    #[error("the asset cannot be packed into {asked} bytes; the smallest possible size is {reached} bytes")]
     TooSmall {
         /// The limit.
         asked: usize,

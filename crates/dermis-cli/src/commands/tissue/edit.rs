@@ -32,7 +32,7 @@ pub(super) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
     super::check(&args.output)?;
     if args.flesh.is_empty() {
         let diagnostic = Diagnostic::new("no change requested");
-        return Err(diagnostic.hint("use --thickness, --stiffness, --poisson, --density or --damping"));
+        return Err(diagnostic.hint("set --thickness, --stiffness, --poisson, --density or --damping"));
     }
     let mut job = Job::new(format!("editing {}", args.model), shared);
     let file = super::read(&args.model, &mut job)?;

@@ -42,7 +42,7 @@ pub(crate) struct Args {
     input: String,
     #[command(flatten)]
     output: Output,
-    /// Use this unstretched shape: a file with the same mesh, or uv for the pattern in the UVs [default: the rest pose]
+    /// Use this unstretched shape: a file with the same mesh, or 'uv' for the sewing pattern in the UVs [default: the rest pose]
     #[arg(long, value_name = "FILE")]
     rest: Option<String>,
     /// Select the method that determines the folds
@@ -62,7 +62,7 @@ pub(crate) struct Args {
     /// Write the wrinkle curves of each frame to this folder as OBJ lines
     #[arg(long, value_name = "FOLDER")]
     curves: Option<PathBuf>,
-    /// Simplify the cloth first to about this many triangles, the same in all frames [default: no simplification]
+    /// First simplify the cloth to about this many triangles, the same in all frames [default: no simplification]
     #[arg(long, value_name = "TRIANGLES", value_parser = count)]
     coarsen: Option<usize>,
     #[command(flatten)]
