@@ -71,12 +71,12 @@ def parts_of(glb):
     return json.loads(data[20 : 20 + length]), data[28 + length :]
 
 
-def accessor(document, binary, index):
+def accessor_rows(document, binary, index):
     """The rows of a tightly packed four-vector accessor."""
-    told = document["accessors"][index]
-    view = document["bufferViews"][told["bufferView"]]
-    kind = np.dtype(COMPONENTS[told["componentType"]])
-    start = view.get("byteOffset", 0) + told.get("byteOffset", 0)
+    accessor = document["accessors"][index]
+    view = document["bufferViews"][accessor["bufferView"]]
+    kind = np.dtype(COMPONENTS[accessor["componentType"]])
+    start = view.get("byteOffset", 0) + accessor.get("byteOffset", 0)
     stride = view.get("byteStride", INFLUENCES * kind.itemsize)
     rows = np.ndarray((accessor["count"], INFLUENCES), kind, binary, start, (stride, kind.itemsize))
     return rows / np.iinfo(kind).max if accessor.get("normalized") else rows

@@ -78,7 +78,7 @@ def usd_in_openusd(bench, sources, extension):
     jobs = []
     for _, ours, path, _ in written:
         # The binary crate has the same contents as the text.
-        same_as = path.with_suffix(".usda") if ending == "usdc" and path.with_suffix(".usda").exists() else None
+        same_as = path.with_suffix(".usda") if extension == "usdc" and path.with_suffix(".usda").exists() else None
         jobs.append({"file": path, "seconds": ours.times, "out": path.with_suffix(".usd.npz"), "same_as": same_as})
     for (name, ours, _, _), job, answer in zip(written, jobs, bench.openusd(jobs)):
         if "error" in answer:
@@ -104,7 +104,7 @@ def abc_in_blender(bench, sources):
         bench.within(f"Blender: {name}", largest_distance(ours.frames, np.load(job["out"])["points"], ours.box), LIMIT)
 
 
-def write_all(bench, sources, ending):
+def write_all(bench, sources, extension):
     """(name, sequence that dermis reads from the source, file written from it, whether it moves) for each source."""
     written = []
     for label, source in sources:
