@@ -4,8 +4,8 @@
 //! packs kind, type, metadata index and flags into 32 bits, then the number of samples, the first and last sample that
 //! differ from the one before, and the time sampling, each only if it is not implied.
 //!
-//! The group of a scalar property contains one block per stored sample. That of an array contains two: the values at 2k,
-//! and the dimensions, which are empty for plain arrays, at 2k + 1. Values follow a 16-byte key. Samples before the
+//! The group of a scalar property contains one block per stored sample. That of an array contains two: the values at
+//! 2k, and the dimensions, which are empty for plain arrays, at 2k + 1. Values follow a 16-byte key. Samples before the
 //! first change and after the last are not stored again.
 
 use super::archive::{Archive, INLINE_METADATA, Metadata};

@@ -114,8 +114,8 @@ impl Skeleton {
             && self.clips.iter().zip(&object.clips).all(|(a, b)| a.moves_joints_like(b))
     }
 
-    /// Transforms from the bind shape of `rig` to the limb of each joint. The limb of a joint M of the first rig is M C,
-    /// and its matrix is C⁻¹ B⁻¹; another bind pose has the same C.
+    /// Transforms from the bind shape of `rig` to the limb of each joint. The limb of a joint M of the first rig is M
+    /// C, and its matrix is C⁻¹ B⁻¹; another bind pose has the same C.
     fn inverse_binds(&self, rig: &Rig) -> Vec<DAffine3> {
         let joints = self.rig.joints().iter().zip(rig.joints()).zip(&self.inverse_binds);
         let inverse_bind = |((first, other), inverse_bind): ((&Joint, &Joint), &DAffine3)| {
