@@ -67,7 +67,7 @@ fn zipped_alembic(sequence: &MeshSequence) -> Result<usize> {
 struct PrincipalComponents<'a> {
     sequence: &'a MeshSequence,
     mean: Vec<DVec3>,
-    centered: Vec<Vec<DVec3>>,
+    centred: Vec<Vec<DVec3>>,
     /// Squared singular values, descending.
     energies: Vec<f64>,
     /// Unit vectors over the frames.
@@ -77,24 +77,24 @@ struct PrincipalComponents<'a> {
 impl<'a> PrincipalComponents<'a> {
     fn new(sequence: &'a MeshSequence) -> Result<Self> {
         let count = sequence.frame_count();
-        let mut centered = Vec::with_capacity(count);
+        let mut centred = Vec::with_capacity(count);
         for frame in 0..count {
-            centered.push(sequence.frame(frame)?.iter().map(|point| point.as_dvec3()).collect::<Vec<DVec3>>());
+            centred.push(sequence.frame(frame)?.iter().map(|point| point.as_dvec3()).collect::<Vec<DVec3>>());
         }
         let mean: Vec<DVec3> = (0..sequence.point_count())
-            .map(|point| centered.iter().map(|frame| frame[point]).sum::<DVec3>() / count as f64)
+            .map(|point| centred.iter().map(|frame| frame[point]).sum::<DVec3>() / count as f64)
             .collect();
-        for frame in &mut centered {
+        for frame in &mut centred {
             frame.iter_mut().zip(&mean).for_each(|(point, mean)| *point -= *mean);
         }
         let product = |a: &[DVec3], b: &[DVec3]| a.iter().zip(b).map(|(a, b)| a.dot(*b)).sum::<f64>();
         let gram: Vec<f64> = (0..count * count)
             .into_par_iter()
-            .map(|at| if at % count < at / count { 0.0 } else { product(&centered[at / count], &centered[at % count]) })
+            .map(|at| if at % count < at / count { 0.0 } else { product(&centred[at / count], &centred[at % count]) })
             .collect();
         let eigen = symmetric_eigen(&gram, count);
         let energies = eigen.values.into_iter().map(|value| value.max(0.0)).collect();
-        Ok(Self { sequence, mean, centered, energies, directions: eigen.vectors })
+        Ok(Self { sequence, mean, centred, energies, directions: eigen.vectors })
     }
 
     /// The smallest packed file within a distortion of `percent`.
@@ -128,7 +128,7 @@ impl<'a> PrincipalComponents<'a> {
         let size = (count as f64).sqrt();
         let shape = |k: usize| {
             let offset = |point: usize| {
-                let sum: DVec3 = (0..count).map(|frame| self.directions[k][frame] * self.centered[frame][point]).sum();
+                let sum: DVec3 = (0..count).map(|frame| self.directions[k][frame] * self.centred[frame][point]).sum();
                 (sum / size).as_vec3()
             };
             Shape {

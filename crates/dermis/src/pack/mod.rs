@@ -3,7 +3,7 @@
 //!
 //! The file is written, quantized and compressed ([`dermis_io::pack_glb`]), and read again to measure it, so that the
 //! stated error is the one that a player shows. E is that of the skin fit, relative to the motion of the asset itself;
-//! without motion, relative to the distances of the points from their center.
+//! without motion, relative to the distances of the points from their centre.
 
 #[cfg(feature = "alembic")]
 mod compare;

@@ -177,11 +177,11 @@ fn variation(frames: &[Vec<Vec3>]) -> f64 {
     sum
 }
 
-/// Σ‖p − center of the frame‖².
+/// Σ‖p − centre of the frame‖².
 fn spread_of(frames: &[Vec<Vec3>]) -> f64 {
     let of_frame = |frame: &Vec<Vec3>| {
-        let center = frame.iter().map(|point| point.as_dvec3()).sum::<DVec3>() / frame.len().max(1) as f64;
-        frame.iter().map(|point| point.as_dvec3().distance_squared(center)).sum::<f64>()
+        let centre = frame.iter().map(|point| point.as_dvec3()).sum::<DVec3>() / frame.len().max(1) as f64;
+        frame.iter().map(|point| point.as_dvec3().distance_squared(centre)).sum::<f64>()
     };
     frames.iter().map(of_frame).sum()
 }

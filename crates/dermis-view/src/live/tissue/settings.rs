@@ -16,7 +16,7 @@ const DAMPINGS: [f64; 2] = [0.0, 20.0];
 const SPINS: [f64; 2] = [-15.0, 15.0];
 const SUBSTEPS: [f64; 2] = [1.0, 16.0];
 const HEATS: [&str; 4] = ["displacement", "thickness", "stiffness", "none"];
-/// Maximum thickness of the colour map; the simulated layer starts at its center, at 1.
+/// Maximum thickness of the colour map; the simulated layer starts at its centre, at 1.
 const MAX_THICKNESS: f32 = 2.0;
 
 /// Quantity shown by the colours.

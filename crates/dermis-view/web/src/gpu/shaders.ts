@@ -190,7 +190,7 @@ void main() {
   color = lineColor;
 }`;
 
-/** Transparent ball: clear at the center, opaque at the rim. */
+/** Transparent ball: clear at the centre, opaque at the rim. */
 export const BALL_VERTEX = `${HEAD}
 uniform mat4 modelViewMatrix, projectionMatrix;
 in vec3 position;

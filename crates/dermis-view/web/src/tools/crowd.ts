@@ -96,7 +96,7 @@ function groundBox(view: View, rotation: THREE.Quaternion): THREE.Box3 {
   return new THREE.Box3().setFromPoints([low, high].map((end) => new THREE.Vector3(...end).applyQuaternion(back)));
 }
 
-/** Translation of one box to the center of another, on the same ground. */
+/** Translation of one box to the centre of another, on the same ground. */
 function beside(leader: THREE.Box3, other: THREE.Box3): THREE.Vector3 {
   const shift = leader.getCenter(new THREE.Vector3()).sub(other.getCenter(new THREE.Vector3()));
   return shift.setY(leader.min.y - other.min.y);
