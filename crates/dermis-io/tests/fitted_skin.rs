@@ -38,9 +38,9 @@ fn transform(bones: Bones, clip: usize, frame: usize, bone: usize) -> DAffine3 {
         ),
     };
     DAffine3::from_translation(DVec3::Y * t.sin())
-        * centre
+        * center
         * DAffine3::from_mat3(DMat3::from_quat(turn) * linear)
-        * centre.inverse()
+        * center.inverse()
 }
 
 /// A fitted skin: six influences, two corrections with normals, two clips of different rates and lengths.
