@@ -32,7 +32,7 @@ def run(bench):
         compare(bench, f"dermis: Blender's Alembic, {name}", ours, expected, number)
     back = bench.convert(source, "exchange/back.abc")
     words = blender("check", back, truth)
-    bench.tell("Blender: Blender's Alembic → abc, polygons and UVs", True, words.splitlines()[-1])
+    bench.record("Blender: Blender's Alembic → abc, polygons and UVs", True, words.splitlines()[-1])
 
 
 def blender(mode, file, truth):
@@ -54,7 +54,7 @@ def compare(bench, name, path, expected, number):
         corners = arrays["polygon_corners"]
         same = np.array_equal(arrays["polygon_sizes"], expected[f"sizes_{number}"])
         same = same and np.array_equal(points[corners], expected[f"corners_{number}"])
-        bench.tell(f"{name}, polygons", same, f"{len(arrays['polygon_sizes'])} polygons")
+        bench.record(f"{name}, polygons", same, f"{len(arrays['polygon_sizes'])} polygons")
         if f"uvs_{number}" in expected:
             # In dermis, v points downwards, as in glTF.
             uvs = arrays["vertex_uvs0"][corners] * [1, -1] + [0, 1]

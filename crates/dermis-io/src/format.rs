@@ -100,7 +100,7 @@ pub(crate) enum Writer {
     Object(fn(&Object, Units, &mut Job<'_>) -> Result<(), Error>),
 }
 
-/// `Some(value)` if the feature is on; otherwise `None`, and the value is not compiled.
+/// `Some(value)` if the feature is enabled; otherwise `None`, and the value is not compiled.
 macro_rules! if_feature {
     ($feature:literal, $value:expr) => {{
         #[cfg(feature = $feature)]

@@ -92,7 +92,7 @@ fn check_extension(output: &Path) -> Result<(), Diagnostic> {
 fn diagnostic_of(error: ReportError) -> Diagnostic {
     match error {
         ReportError::NoPage(reason) => no_page(reason),
-        ReportError::NoSequence => Diagnostic::from(error).hint("give an animated file with --sequence"),
+        ReportError::NoSequence => Diagnostic::from(error).hint("specify an animated file with --sequence"),
         error => error.into(),
     }
 }

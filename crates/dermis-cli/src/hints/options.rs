@@ -111,7 +111,7 @@ fn skin(error: &FitError) -> Option<&'static str> {
     match error {
         FitError::TooFewFrames { .. } => Some("use an animated file, or select more of its frames"),
         FitError::OtherMesh { .. } => Some("all animations of a skin must have the same mesh"),
-        FitError::ClipCount { .. } => Some("name the clips with --clip, in the order of the inputs"),
+        FitError::ClipCount { .. } => Some("select the clips with --clip, in the order of the inputs"),
         FitError::ClipLength { .. } => Some("use --frames or --fps so that both have the same number of frames"),
         _ => None,
     }
