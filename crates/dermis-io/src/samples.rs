@@ -26,7 +26,7 @@ fn no_such_sample(name: &str) -> Error {
     let closest = NAMES.iter().min_by_key(|known| strsim::levenshtein(known, name));
     // Names that differ in more than half of their characters are not suggested.
     let closest = closest.filter(|known| 2 * strsim::levenshtein(known, name) <= known.len());
-    let hint = closest.map_or("name one of these".to_owned(), |known| format!("did you mean '{PREFIX}{known}'?"));
+    let hint = closest.map_or("choose one of these".to_owned(), |known| format!("did you mean '{PREFIX}{known}'?"));
     let error = Error::unsupported(format!("there is no sample called '{name}'"));
     error.detail(format!("samples: {}", NAMES.join(", "))).with_hint(hint)
 }

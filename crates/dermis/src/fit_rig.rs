@@ -20,12 +20,12 @@ pub struct FitRigOptions {
     /// Motion and weights of the rig, and the number of helper bones.
     pub rig: RigOptions,
     /// The clips of the rig that contain its motion in the animations, by name or number, in the order of the animations.
-    /// Empty: all clips. Without the rig's own motion they are not used.
+    /// Empty: all clips. They are ignored if the motion of the joints is solved.
     pub clips: Vec<String>,
 }
 
-/// Fits a skin with the joints of the rigged `object` to a sequence of its mesh: weights, rotations of the joints, helper
-/// bones. Points are matched to those of the rig.
+/// Fits a skin with the joints of the rigged `object` to a sequence of its mesh: weights, rotations of the joints,
+/// helper bones. Points are matched to those of the rig.
 ///
 /// ```no_run
 /// use dermis::prelude::*;
