@@ -166,7 +166,7 @@ impl<'a> Job<'a> {
             Format::Json => terminal::print_json(&summary)?,
             Format::Pretty if is_silent => {}
             Format::Pretty if self.is_on_stdout => {
-                terminal::write_stderr(&summary.text(Paint::for_stderr(self.shared.color)))
+                terminal::write_stderr(&summary.text(Paint::for_stderr(self.shared.color)));
             }
             Format::Pretty => terminal::print(&summary.text(Paint::for_stdout(self.shared.color)))?,
         }

@@ -36,10 +36,11 @@ pub struct Format {
     pub holds: Holds,
     /// Extensions of files that are complete only with other files.
     pub extensions_of_sets: &'static [&'static str],
-    /// How a file starts.
+    /// First bytes of a file.
     pub(crate) start: Start,
-    /// Whether frames are read from the file one by one, so that the file can be larger than memory.
+    /// True if frames are read from the file one by one, so that the file can be larger than memory.
     pub(crate) is_streamed: bool,
+    /// True if a sequence is one file per frame.
     is_numbered: bool,
     pub(crate) reader: Option<Reader>,
     pub(crate) writer: Option<Writer>,

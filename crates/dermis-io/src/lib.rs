@@ -33,6 +33,8 @@ mod mapped;
 mod mdd;
 #[cfg(feature = "medit")]
 mod medit;
+#[cfg(any(feature = "gltf", feature = "fbx"))]
+mod negative_weights;
 mod neighbours;
 #[cfg(feature = "npz")]
 pub mod npz;

@@ -7,6 +7,7 @@ mod fit_beam;
 mod flesh;
 mod inspect;
 mod motion;
+mod scans;
 mod simulate;
 mod tets;
 mod transfer;

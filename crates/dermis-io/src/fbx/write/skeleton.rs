@@ -11,11 +11,10 @@ use super::file::{FbxFile, ROOT, object};
 use super::limbs::{Limb, Local, limbs};
 use super::node::{Node, boolean, enumerated, integer, properties, property};
 use crate::error::Error;
+use crate::negative_weights::reject_negative;
 
 /// A parent's scale and rotation act on its children as in a product of matrices.
 const INHERIT_PLAINLY: i32 = 1;
-/// A weight below this is negative; above, it is rounding.
-const NEGATIVE: f32 = -1e-4;
 
 /// The joints of an object as they are written: its own if they are translation, rotation and scale, else nested or
 /// rigid ones.
@@ -260,7 +259,7 @@ pub(super) fn write_skin(
     rig: &Rig,
     skeleton: &Skeleton,
 ) -> Result<(), Error> {
-    reject_negative(rig)?;
+    reject_negative(rig, "FBX")?;
     let skin = file.id();
     let node = object("Deformer", skin, name, "Deformer", "Skin");
     let parts = [Node::of("Version", 101), Node::of("Link_DeformAcuracy", 50.0), Node::of("SkinningType", "Linear")];
@@ -319,15 +318,4 @@ pub(super) fn write_bind_pose(file: &mut FbxFile, poses: &[(i64, DAffine3)]) -> 
 
 fn matrix(transform: DAffine3) -> Vec<f64> {
     DMat4::from(transform).to_cols_array().to_vec()
-}
-
-fn reject_negative(rig: &Rig) -> Result<(), Error> {
-    let rows = rig.weights().rows().enumerate();
-    let mut entries = rows.flat_map(|(point, row)| row.map(move |(joint, weight)| (point, joint, weight)));
-    let Some((point, joint, weight)) = entries.find(|(_, _, weight)| *weight < NEGATIVE) else {
-        return Ok(());
-    };
-    let name = &rig.joints()[joint as usize].name;
-    let message = format!("FBX has no negative skin weights, but point {point} is bound to '{name}' by {weight}");
-    Err(Error::unsupported(message).with_hint("fit with non-negative weights (nnls), or write .npz"))
 }
