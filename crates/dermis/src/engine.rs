@@ -84,7 +84,7 @@ impl Engine {
             Self::Godot => EngineProfile { name: "Godot", ..gltf },
             Self::Three => gltf,
             // A uniform buffer of 256 matrices, if the device has no storage buffers.
-            Self::Bevy => EngineProfile { name: "Bevy", max_joints: Some(256), max_morphs: Some(64), ..gltf },
+            Self::Bevy => EngineProfile { name: "Bevy", max_joints: Some(256), max_morphs: Some(256), ..gltf },
             Self::Blender => EngineProfile {
                 name: "Blender",
                 influences: 8,
