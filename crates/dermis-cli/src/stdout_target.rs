@@ -28,7 +28,7 @@ pub(crate) fn check(target: &Path, options: &WriteOptions) -> Result<(), Diagnos
         None => Ok(check_target(target, options)?),
         Some(extension) if SEVERAL_FILES.contains(&extension) => {
             let message = format!("a .{extension} output consists of several files and cannot be written to stdout");
-            Err(Diagnostic::new(message).hint("use --output=-.glb, or name a file"))
+            Err(Diagnostic::new(message).hint("use --output=-.glb, or specify a file"))
         }
         Some(_) => Spool::new(target).map(drop),
     }
@@ -55,7 +55,7 @@ impl Spool {
         extension(target).map(|_| Self::new(target)).transpose()
     }
 
-    /// Copies the file to stdout and returns the report of it.
+    /// Copies the file to stdout and returns its report.
     pub(crate) fn print(self, written: Written) -> Result<Written, Diagnostic> {
         let mut file = std::fs::File::open(&self.path)?;
         let mut stdout = std::io::stdout().lock();

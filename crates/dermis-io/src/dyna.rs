@@ -171,13 +171,13 @@ mod tests {
     }
 
     #[test]
-    fn rejects_files_that_are_no_registrations() {
+    fn rejects_files_without_registrations() {
         assert!(of_bytes(b"not HDF5".to_vec(), None).is_err());
         let error = of_bytes(file(&[("faces_all", [4, 4, 2], vec![0.0; 32])]), None).unwrap_err();
         assert!(error.to_string().contains("no sequences"), "{error}");
         let whole = file(&[("50004_hips", [4, 3, 2], vec![0.0; 24])]);
         for length in (0..whole.len()).step_by(37) {
-            // Any result is accepted, but no panic.
+            // Any result is acceptable, but it must not panic.
             let _ = of_bytes(whole[..length].to_vec(), None);
         }
     }

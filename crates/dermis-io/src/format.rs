@@ -100,7 +100,7 @@ pub(crate) enum Writer {
     Object(fn(&Object, Units, &mut Job<'_>) -> Result<(), Error>),
 }
 
-/// `Some(value)` if the feature is on; otherwise `None`, and the value is not compiled.
+/// `Some(value)` if the feature is enabled; otherwise `None`, and the value is not compiled.
 macro_rules! if_feature {
     ($feature:literal, $value:expr) => {{
         #[cfg(feature = $feature)]
@@ -122,7 +122,7 @@ pub static FORMATS: [Format; 14] = [
         feature: "gltf",
         extensions: &["glb", "gltf"],
         written_extensions: &["glb", "gltf"],
-        reads: "meshes, skins, morph targets, animation; sparse, quantized, meshopt and Draco compressed",
+        reads: "meshes, skins, morph targets, animation; sparse and quantized accessors, meshopt and Draco compression",
         writes: "the same, uncompressed; bones with shear as nested nodes, exact in every viewer; layers",
         holds: Holds {
             rig: true,
@@ -145,7 +145,7 @@ pub static FORMATS: [Format; 14] = [
         feature: "alembic",
         extensions: &["abc"],
         written_extensions: &["abc"],
-        reads: "PolyMesh and SubD under moving transforms",
+        reads: "PolyMesh and SubD under animated transforms",
         writes: "animated PolyMesh with UVs, normals, face sets; rigid motion as transforms",
         holds: Holds { motion: true, surface: true, all_sets: true, materials: true, units: true, ..Holds::NONE },
         reader: if_feature!("alembic", alembic::read),

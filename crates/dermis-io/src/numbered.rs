@@ -66,7 +66,7 @@ fn folder_files(folder: &Path) -> Result<Vec<PathBuf>, Error> {
         (obj, ply) if obj.is_empty() && ply.is_empty() => {
             Err(Error::malformed("the folder contains no OBJ or PLY files")
                 .in_file(folder)
-                .with_hint("a folder is read as a sequence of .obj or .ply files; for other formats give the file"))
+                .with_hint("a folder is read as a sequence of .obj or .ply files; for other formats, specify the file"))
         }
         (obj, ply) => one_sequence(folder, if obj.is_empty() { ply } else { obj }),
     }
@@ -78,9 +78,9 @@ fn one_sequence(folder: &Path, files: Vec<PathBuf>) -> Result<Vec<PathBuf>, Erro
     let Some(first) = names.first().filter(|_| names.len() > 1) else {
         return Ok(files);
     };
-    const MOST: usize = 5;
-    let mut listed: Vec<&str> = names.iter().take(MOST).map(String::as_str).collect();
-    if names.len() > MOST {
+    const MAX_LISTED: usize = 5;
+    let mut listed: Vec<&str> = names.iter().take(MAX_LISTED).map(String::as_str).collect();
+    if names.len() > MAX_LISTED {
         listed.push("...");
     }
     // `*` also matches padded numbers, unlike `%d`.
@@ -90,7 +90,7 @@ fn one_sequence(folder: &Path, files: Vec<PathBuf>) -> Result<Vec<PathBuf>, Erro
         .in_file(folder)
         .detail(format!("names: {}", listed.join(", ")))
         .with_hint(format!(
-            "give '{}', or '{}' for all of them",
+            "use '{}', or '{}' for all of them",
             folder.join(example).display(),
             folder.join(format!("*.{extension}")).display()
         )))
@@ -140,13 +140,13 @@ fn glob_matches(glob: &str, name: &str) -> bool {
 /// Reads `files` as the frames of one sequence.
 pub(crate) fn read(files: &[PathBuf], options: &ReadOptions) -> Result<Scene, Error> {
     let (Some(first), Some(last)) = (files.first().cloned(), files.last()) else {
-        return Err(Error::malformed("there are no files"));
+        return Err(Error::malformed("the sequence has no files"));
     };
     let format = Format::of_path(&first)?;
     if !format.is_numbered() {
         return Err(Error::unsupported("only OBJ and PLY files are read as a sequence")
             .in_file(first)
-            .with_hint("name one file"));
+            .with_hint("specify a single file"));
     }
     set::check_whole(files.iter().map(PathBuf::as_path))?;
     let FrameReaders { first: read_first, each: parse } =
@@ -198,9 +198,7 @@ impl NumberedFrames {
             .in_file(&self.files[frame])
             .detail(format!("the first file has {expected} points and {} faces", self.faces.sizes.len()))
             .detail(format!("this one has {found} points and {} faces", faces.sizes.len()))
-            .with_hint(
-                "all files of a sequence must have the same faces; give a pattern that matches only these files",
-            ))
+            .with_hint("all files of a sequence must have the same faces; use a pattern that matches only these files"))
     }
 
     fn read(&self, frame: usize, out: &mut [Vec3]) -> Result<(), Error> {
@@ -232,7 +230,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn globs_fit_as_in_a_shell() {
+    fn globs_match_as_in_a_shell() {
         for (glob, name, fits) in [
             ("walk_*.obj", "walk_01.obj", true),
             ("*", "anything", true),

@@ -39,7 +39,7 @@ fn no_such_sample(name: &str) -> Error {
     let closest = samples::NAMES.iter().min_by_key(|known| strsim::levenshtein(known, name));
     // Names that differ in more than half of their characters are not suggested.
     let closest = closest.filter(|known| 2 * strsim::levenshtein(known, name) <= known.len());
-    let hint = closest.map_or("name one of these".to_owned(), |known| format!("did you mean 'sample:{known}'?"));
+    let hint = closest.map_or("choose one of these".to_owned(), |known| format!("did you mean 'sample:{known}'?"));
     let error = Error::unsupported(format!("there is no sample called '{name}'"));
     error.detail(format!("samples: {}", samples::NAMES.join(", "))).with_hint(hint)
 }
@@ -103,7 +103,7 @@ fn with_faces(mut scene: Scene, path: &Path, options: &ReadOptions) -> Result<Sc
         if points != found {
             return Err(Error::malformed(format!("the cache has {points} points, but the mesh has {found}"))
                 .in_file(path)
-                .with_hint("give the mesh from which the cache was exported as its topology"));
+                .with_hint("specify the mesh from which the cache was exported as its topology"));
         }
         object.mesh = with_faces.mesh.clone();
         let moved = |sequence: MeshSequence| sequence.with_mesh(object.mesh.clone());
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_missing_file_is_answered_with_what_is_there() {
+    fn a_missing_file_has_a_hint_with_similar_names() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("walk.obj"), b"").unwrap();
         for name in ["walk.npz", "wlak.obj", "run.obj"] {

@@ -95,7 +95,7 @@ fn posed<'a>(scene: &'a Scene, holds: Holds, notes: &mut Vec<Note>) -> Result<Co
     Ok(Cow::Owned(scene))
 }
 
-/// Rejects a scene of which nothing would be written.
+/// Rejects a scene without anything to write.
 fn check_contents(format: &Format, scene: &Scene) -> Result<(), Error> {
     if scene.objects.iter().any(|object| object.mesh.point_count() > 0) {
         return Ok(());
@@ -150,7 +150,7 @@ fn check_writable(target: &Path) -> Result<(), Error> {
     }
 }
 
-/// The objects of the scene merged into one, and notes on what a format that stores `holds` skips.
+/// The objects of the scene merged into one, and notes on the parts that a format with `holds` does not support.
 fn merged(scene: &Scene, holds: Holds) -> Result<(Object, Vec<Note>), Error> {
     let (object, mut notes) = merge::single(scene).map_err(|error| {
         Error::from(error)
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn says_what_is_wrong_before_anything_is_done() {
+    fn reports_invalid_targets_before_writing() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         std::fs::write(at("there.npz"), b"old").unwrap();

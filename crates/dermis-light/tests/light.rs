@@ -67,7 +67,7 @@ fn the_ground_blocks_light_from_below_and_a_ball_casts_a_shadow() {
     let side = 1 + 11 * 48;
     assert!((ambient(side) - 0.5).abs() < 0.02, "{}", ambient(side));
 
-    // A patch under the ball is darker than one beside it.
+    // A patch under the ball is darker than one far away.
     let (mut points, mut triangles) = sphere(Vec3::Y * 2.0, 16, 32);
     let patch = |x: f32, points: &mut Vec<Vec3>, triangles: &mut Vec<[u32; 3]>| {
         let first = points.len() as u32;

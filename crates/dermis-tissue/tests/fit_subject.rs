@@ -127,7 +127,7 @@ fn unposing_undoes_posing() {
 }
 
 #[test]
-fn fit_lowers_the_loss_and_continues_from_a_stored_state_with_the_same_bits() {
+fn fit_lowers_the_loss_and_continues_from_a_stored_state_bitwise() {
     let scans = scans(9e3);
     let options = SubjectOptions {
         representative_points: 2,
@@ -152,7 +152,7 @@ fn fit_lowers_the_loss_and_continues_from_a_stored_state_with_the_same_bits() {
 }
 
 #[test]
-fn rejects_scans_that_do_not_suit_the_body() {
+fn rejects_mismatched_scans() {
     let body = body(5e3);
     let still = |name: &str| Scan {
         name: name.to_owned(),
@@ -184,7 +184,7 @@ fn rejects_scans_that_do_not_suit_the_body() {
 }
 
 #[test]
-fn method_of_the_paper_lowers_the_deviation_and_continues_with_the_same_bits() {
+fn method_of_the_paper_lowers_the_deviation_and_continues_bitwise() {
     let scans = scans(4e3);
     let options = SubjectOptions {
         method: Method::Paper,

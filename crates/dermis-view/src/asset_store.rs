@@ -31,7 +31,7 @@ pub enum AddError {
     Io(#[from] std::io::Error),
     /// The dropped files would exceed the budget.
     #[error(
-        "the dropped files would take {total} bytes, more than the limit of {budget}; restart the viewer to drop more"
+        "the dropped files have {total} bytes in total, more than the limit of {budget}; restart the viewer to drop more"
     )]
     Full {
         /// Size of all dropped files with this one.
@@ -106,8 +106,8 @@ impl AssetStore {
         Ok(asset)
     }
 
-    /// Adds a dropped file. The extension of `name` determines the format; `bytes` are the contents, which together with
-    /// other dropped files may take `budget` bytes.
+    /// Adds a dropped file. The extension of `name` determines the format; `bytes` are the contents, which together
+    /// with other dropped files may have `budget` bytes.
     pub fn add_upload(&self, name: &str, bytes: &[u8], budget: u64) -> Result<usize, AddError> {
         // Only the file name without directories and control characters is used.
         let name: String = name.rsplit(['/', '\\']).next().unwrap_or("").chars().filter(|c| !c.is_control()).collect();

@@ -47,7 +47,7 @@ pub struct ServeOptions {
     pub paint: Option<String>,
     /// File for edits; if absent, the page offers them as a download.
     pub output: Option<PathBuf>,
-    /// Replace `output` if it exists.
+    /// Replaces `output` if it exists.
     pub force: bool,
     /// Maximum size of a request body in bytes: a dropped file or an edit.
     pub upload_limit: usize,

@@ -79,7 +79,7 @@ fn finite(values: &[f32]) -> Result<&[f32], SaveError> {
 
 /// Writes `object` to `target`. Returns the files written.
 pub(crate) fn write(asset: &Asset, object: Object, target: &Path, force: bool) -> Result<Vec<PathBuf>, SaveError> {
-    // Levels that the object holds are written with it.
+    // Levels of the object are written with it.
     let lods = if object.levels.is_empty() { asset.lods.as_slice() } else { &[] };
     let objects = std::iter::once(object).chain(lods.iter().cloned()).collect();
     let scene = Scene { objects, units: asset.units, notes: Vec::new() };

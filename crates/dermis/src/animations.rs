@@ -55,11 +55,11 @@ pub enum AnimationsError {
     #[error(transparent)]
     Mesh(#[from] MeshError),
     /// The mesh has another number of points than the first.
-    #[error("the mesh has {found} points, the first input has {expected}")]
+    #[error("the mesh has {found} points, but the first input has {expected}")]
     OtherPoints {
         /// The number of points.
         found: usize,
-        /// That of the first mesh.
+        /// The number of points of the first mesh.
         expected: usize,
     },
     /// The triangles of the mesh differ from those of the first.
@@ -82,7 +82,7 @@ impl Animations {
     pub fn convert_to(&mut self, units: Units) -> Result<(), AnimationsError> {
         let (rotation, scale) = conversion(self.units, units);
         if self.units.metres_per_unit.is_none() || self.units.up_axis.is_none() {
-            self.notes.push(Note::new("the input does not state its units and up axis: metres and Y up are assumed"));
+            self.notes.push(Note::new("the input does not state its units and up axis; metres and Y up are assumed"));
         }
         self.units = units;
         if rotation == DQuat::IDENTITY && scale == 1.0 {

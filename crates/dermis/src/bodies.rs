@@ -141,7 +141,7 @@ fn from_scene(scene: Scene, options: &BodyOptions) -> Result<Opened, BodyFileErr
     let object = objects.swap_remove(index);
     if !object.deformers.is_empty() {
         let layers = object.deformers.iter().map(Deformer::kind).collect::<Vec<_>>().join(", ");
-        notes.push(Note::at(&object.name, format!("a body model has no layers: {layers} dropped, the rig is used")));
+        notes.push(Note::at(&object.name, format!("a body model has no layers; the rig is used without {layers}")));
     }
     let (model, motions) = match &object.rig {
         Some(_) => {

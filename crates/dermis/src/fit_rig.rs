@@ -18,8 +18,8 @@ pub struct FitRigOptions {
     pub rig: RigOptions,
 }
 
-/// Fits a skin with the joints of the rigged `object` to a sequence of its mesh: weights, rotations of the joints, helper
-/// bones. Points are matched to those of the rig.
+/// Fits a skin with the joints of the rigged `object` to a sequence of its mesh: weights, rotations of the joints,
+/// helper bones. Points are matched to those of the rig.
 ///
 /// ```no_run
 /// use dermis::prelude::*;
@@ -36,8 +36,8 @@ pub fn fit_rig(object: &Object, sequence: &MeshSequence, options: &FitRigOptions
     fit_rig_with(object, &object.clips, (sequence.mesh(), &[animation]), options, &NoProgress)
 }
 
-/// [`fit_rig`] of several animations of the rest pose `rest`, with an observer. Clip k of `clips` contains the motion of the
-/// rig in animation k; without the rig's own motion they are not used.
+/// [`fit_rig`] of several animations of the rest pose `rest`, with an observer. Clip k of `clips` contains the motion
+/// of the rig in animation k; the clips are ignored if the motion of the joints is solved.
 pub fn fit_rig_with(
     object: &Object,
     clips: &[Arc<Clip>],

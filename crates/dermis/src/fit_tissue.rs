@@ -263,8 +263,8 @@ fn write_hidden(path: &Path, hidden: &HiddenSubject, options: &WriteOptions) -> 
     Ok(())
 }
 
-/// Writes scan and simulation of every validated sequence to `folder`, as sequences of the same mesh for the viewer, and
-/// the deviation of every point as JSON. The simulation has the attribute `deviation`, in metres.
+/// Writes scan and simulation of every validated sequence to `folder`, as sequences of the same mesh for the viewer,
+/// and the deviation of every point as JSON. The simulation has the attribute `deviation`, in metres.
 pub fn write_comparison(
     folder: &Path,
     body: &LayeredBody,
@@ -311,7 +311,7 @@ pub struct TruthAgreement {
     pub thickness_correlation: f64,
     /// Correlation of the thickness over the flesh of the truth.
     pub thickness_correlation_of_flesh: f64,
-    /// Median modulus of the truth and of the fit, in pascal.
+    /// Median modulus of the truth and of the fit, in pascals.
     pub median_young_modulus_pa: [f64; 2],
     /// Mean thickness of the truth and of the fit.
     pub mean_thickness: [f64; 2],

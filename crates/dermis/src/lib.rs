@@ -2,9 +2,9 @@
 //!
 //! This crate is the interface for programs, the command line, the viewer and Python. It re-exports the other crates,
 //! adds workflows across them ([`mod@evaluate`], [`mod@select`], [`mod@retarget`], [`mod@bodies`]), and has a function
-//! for each system: [`fit_skin()`], [`fit_rig()`], [`train_envelope()`], [`keep_volume()`], [`wrinkle()`], [`build_body()`]
-//! and [`simulate()`]; [`make_levels()`] makes levels of detail of a skin, [`edit()`] changes its rest pose, [`collide()`] finds
-//! contacts with another, [`bake_light()`] precomputes light, and [`pack()`] makes a small file.
+//! for each system: [`fit_skin()`], [`fit_rig()`], [`train_envelope()`], [`keep_volume()`], [`wrinkle()`],
+//! [`build_body()`] and [`simulate()`]. [`make_levels()`] creates levels of detail of a skin, [`edit()`] edits its rest
+//! pose, [`collide()`] finds contacts, [`bake_light()`] precomputes light, and [`pack()`] creates a small file.
 //!
 //! Each takes its input and options and returns a result that can be evaluated, measured and written with [`write()`];
 //! the variants `…_with` also take an observer.

@@ -1,4 +1,4 @@
-//! Shape of characters whose volume is kept: intersections, stretch and drift, on samples and on recorded data.
+//! Quality of volume preservation: intersections, stretch and drift, on samples and on recorded data.
 
 mod common;
 

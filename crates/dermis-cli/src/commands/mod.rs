@@ -27,7 +27,7 @@ use crate::args::{EXIT_CODES, Shared};
 use crate::diagnostic::Diagnostic;
 
 const EXAMPLES: &str = "Examples:
-  dermis inspect sample:gallop            list the contents of a built-in sample
+  dermis inspect sample:gallop            show the contents of a built-in sample
   dermis convert sample:gallop horse.glb  write it as glTF
   dermis convert walk.abc walk.npz --frames 0:100 --fps 30";
 
@@ -35,8 +35,8 @@ const EXAMPLES: &str = "Examples:
 fn after_help() -> String {
     let extensions = dermis::io::readable_extensions().join(" ");
     format!(
-        "{EXAMPLES}\n\nInputs are files ({extensions}), folders or numbered files of obj and ply, or built-in samples \
-         (sample:NAME, see 'dermis sample --list').\n\n{EXIT_CODES}"
+        "{EXAMPLES}\n\nInputs are files ({extensions}), folders or numbered sequences of obj and ply files, or built-in \
+         samples (sample:NAME; see 'dermis sample --list').\n\n{EXIT_CODES}"
     )
 }
 

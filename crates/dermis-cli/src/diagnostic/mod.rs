@@ -147,7 +147,7 @@ impl Diagnostic {
 
     /// Prints the error to stderr, and as JSON to stdout with `--format json`.
     pub(crate) fn show(&self, shared: &Shared) -> ExitCode {
-        terminal::tell(&self.text(Paint::for_stderr(shared.color)));
+        terminal::write_stderr(&self.text(Paint::for_stderr(shared.color)));
         if shared.format == Format::Json {
             // A failure to print the error cannot be reported.
             let _ = terminal::print_json(&Answer { error: self });

@@ -12,7 +12,7 @@ use crate::error::Error;
 #[derive(Debug)]
 pub(super) struct Frames {
     pub(super) ogawa: Ogawa,
-    /// From the nearest one upwards.
+    /// Transforms above the mesh, the nearest first.
     pub(super) above: Vec<Transform>,
     pub(super) positions: Tracked,
     pub(super) points: usize,

@@ -6,10 +6,9 @@
 //! hierarchy.
 //!
 //! Blender creates bones from the rest transforms of nodes, deforms the mesh into that pose, and does not support scale
-//! at rest. A joint rests in the stored pose of its rig, which is its bind pose if the file has no other, or in its
-//! first pose if it has neither. The first of the three nodes
-//! of a flexible bone rests in the bind pose of the joint, without scale and shear, and the others at the first; scale
-//! and shear of the bind pose become part of the motion.
+//! at rest. A joint rests in the stored pose of its rig or, if the file has none, in its bind pose; if it has neither, in
+//! its first pose. The first of the three nodes of a flexible bone rests in the bind pose of the joint, without scale and
+//! shear, and the others rest at the first; scale and shear of the bind pose become part of the motion.
 
 use std::sync::Arc;
 
@@ -125,7 +124,7 @@ fn tree_motions(rig: &Rig, poses: &[&[DAffine3]]) -> Option<Vec<NodeMotion>> {
             motions.iter_mut().zip(rests).for_each(|(motion, rest)| motion.rest = Some(motion.rest_near(rest)));
             Some(motions)
         }
-        // A stored pose that shears is kept by flexible bones; a bind pose that shears need not be a pose of nodes.
+        // Flexible bones preserve a stored pose that shears; a bind pose that shears need not be a pose of the nodes.
         None => rig.stored_pose().is_none().then_some(motions),
     }
 }
@@ -528,7 +527,7 @@ mod tests {
     }
 
     #[test]
-    fn flexible_bones_rest_without_scale_where_they_are_bound() {
+    fn flexible_bones_rest_in_the_bind_pose_without_scale() {
         let shear = DAffine3::from_mat3(DMat3::from_cols_array(&[1.0, 0.3, 0.0, 0.0, 1.0, 0.2, 0.0, 0.0, 1.0]));
         let rotation = DAffine3::from_rotation_translation(DQuat::from_rotation_z(0.5), DVec3::new(1.0, 2.0, -1.0));
         for (bind, rest) in [(rotation, rotation), (rotation * DAffine3::from_scale(DVec3::splat(3.0)), rotation)] {

@@ -11,7 +11,7 @@ use crate::skin::SkinError;
 #[non_exhaustive]
 pub enum FitError {
     /// There are too few frames.
-    #[error("there are {frames} frames in total; a fit needs at least 2")]
+    #[error("too few frames: {frames} in total; a fit needs at least 2")]
     TooFewFrames {
         /// Number of frames.
         frames: usize,

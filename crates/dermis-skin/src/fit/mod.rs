@@ -68,7 +68,7 @@ use crate::skin::Skin;
 const SPARE_BONES: usize = 2;
 /// Maximum number of alternations between rotations and weights of a skeleton of fixed offsets.
 const MAX_SKELETON_ITERATIONS: usize = 90;
-/// Number of these after which the rest pose is refined as well.
+/// Number of these iterations after which the rest pose is refined as well.
 const SKELETON_REST_ITERATIONS: usize = 9;
 
 /// A fitted skin and a report of the fit.
@@ -287,8 +287,9 @@ impl Work<'_> {
                 let clusters = find_clusters_for(&cores, count, self.progress).ok_or(FitError::Stopped)?;
                 if clusters.bones.len() < count {
                     let found = clusters.bones.len();
-                    self.notes
-                        .push(Note::new(format!("no rotation tolerance gives {count} bones; {found} come closest")));
+                    self.notes.push(Note::new(format!(
+                        "no rotation tolerance gives {count} bones; the closest number is {found}"
+                    )));
                 }
                 Ok(self.skin_of(&cores, clusters))
             }
@@ -460,7 +461,7 @@ impl Work<'_> {
             let found = state.bone_count();
             if found < count {
                 self.notes.push(Note::new(format!(
-                    "{found} bones reproduce the motion exactly or have too few points to be split: {count} could not be used"
+                    "{found} bones reproduce the motion exactly or have too few points to be split: {count} were requested"
                 )));
             }
         }

@@ -265,7 +265,7 @@ impl Simulation {
         }
     }
 
-    /// Current center of the region that `pull` acts on; `None` if the region has no free node.
+    /// Current centre of the region that `pull` acts on; `None` if the region has no free node.
     pub fn pulled_center(&self, pull: &Pull) -> Option<Vec3> {
         let region = PulledRegion::new(pull, &self.model.rest[..self.model.free_count]);
         let center = region.center(|node| self.model.rest[node] + self.displacements[node]);

@@ -42,7 +42,7 @@ pub(super) fn transferred(
             Ok(Deformer::MultiWeights(Arc::new(new)))
         }
         Deformer::Unknown(_) if !is_new => {
-            let message = format!("the layer '{}' is not known: it is kept, and may not suit the edit", layer.kind());
+            let message = format!("the layer '{}' is unknown: it is kept unchanged, without the edit", layer.kind());
             notes.push(Note::at(&object.name, message));
             Ok(layer.clone())
         }

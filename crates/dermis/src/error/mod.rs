@@ -1,4 +1,4 @@
-//! One error for all of the façade, with details and a hint as data.
+//! One error for the whole façade, with details and a hint as data.
 
 mod collision;
 mod edit;
@@ -32,7 +32,7 @@ pub use pack::PackError;
 /// Result of a function of the façade.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Any error of dermis. `Display` is the headline; [`Error::details`] and [`Error::hint`] carry the rest as data.
+/// Any error of dermis. `Display` is the headline; [`Error::details`] and [`Error::hint`] return the rest as data.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 #[non_exhaustive]
@@ -191,7 +191,7 @@ impl KeepVolumeError {
     /// Hint for a fix.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::NothingMoves => Some("give a rig with a clip, or recorded frames"),
+            Self::NothingMoves => Some("use a rig with a clip, or recorded frames"),
             Self::Volume { cause, .. } => cause.hint(),
             Self::Drift { .. } => Some("check the extents of rest pose and clip, or use another rest pose"),
             _ => None,

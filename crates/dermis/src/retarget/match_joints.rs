@@ -13,7 +13,7 @@ const MIN_MATCHES: usize = 3;
 /// Minimum fraction of the joints of the smaller skeleton with a match by hierarchy.
 const MIN_MATCHED_FRACTION: f64 = 0.5;
 
-/// For each joint of `to`, its joint of `from`.
+/// Joint of `from` for each joint of `to`.
 pub(super) fn match_joints(
     clip: &Clip,
     from: &[Joint],
@@ -54,7 +54,7 @@ pub(super) fn match_joints(
     Ok(sources)
 }
 
-/// The joints that the map names.
+/// The joints in the map.
 fn mapped(from: &[Joint], to: &[Joint], map: &JointMap) -> Result<Vec<Option<usize>>, RetargetError> {
     let find = |joints: &[Joint], name: &str| {
         let exact = joints.iter().position(|joint| joint.name == name);

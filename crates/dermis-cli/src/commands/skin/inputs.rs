@@ -40,7 +40,7 @@ pub(super) fn read(sources: &[String], part: &Part, job: &mut Job<'_>) -> Result
     job.notes.append(&mut found.notes);
     if found.animations.is_empty() {
         let diagnostic = Diagnostic::new("the input contains no motion").in_file(sources.join(", "));
-        return Err(diagnostic.hint("give a file with frames or clips"));
+        return Err(diagnostic.hint("use a file with frames or clips"));
     }
     if let Some(frame) = part.rest_frame {
         found.set_rest_frame(frame)?;

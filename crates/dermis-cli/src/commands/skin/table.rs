@@ -36,9 +36,9 @@ struct Row {
     bones: usize,
     near_rigid_fraction: Option<f64>,
     distortion_percent: f64,
-    /// With corrections of rank 10.
+    /// Distortion with corrections of rank 10.
     distortion_percent_rank_10: f64,
-    /// Without and with the corrections.
+    /// Error without and with the corrections.
     normal_error_rms: [f64; 2],
     compression: f64,
     seconds: f64,

@@ -18,7 +18,7 @@ use crate::parse;
 const EXAMPLES: &str = "Examples:
   dermis sample scans --subject heavy -o scans
   dermis tissue fit sample:body --scans scans -o heavy.npz
-      layers, stiffness and damping of the subject; sequences not used for training are held out";
+      sequences that are not used for training are held out";
 
 /// Methods by name.
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -59,13 +59,14 @@ impl From<RestArg> for RestShape {
     }
 }
 
-/// Learn layers, stiffness and damping of a subject from scans of its motion
+/// Learn the layers, stiffness and damping of a subject from scans of its motion
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
+#[command(mut_arg("output", |output| output.help(super::OUTPUT_HELP)))]
 pub(super) struct Args {
     /// Body model of the scans; bodies without layers are built first
     body: String,
-    /// Read these mesh sequences of the subject, or all in a folder
+    /// Read these mesh sequences of the subject: files, or folders of files
     #[arg(long, required = true, num_args = 1.., value_name = "FILE")]
     scans: Vec<PathBuf>,
     /// Use this subject of an HDF5 file (Dyna, DFAUST) [default: the only one]
@@ -96,7 +97,7 @@ pub(super) struct Args {
     /// Select the rest shape [default: inverse-static, or inverse-gravity with --method paper]
     #[arg(long, value_enum, value_name = "METHOD")]
     rest_shape: Option<RestArg>,
-    /// Make the thickness of the layer symmetric; with --method paper
+    /// With --method paper, make the thickness of the layer symmetric
     #[arg(long)]
     symmetric: bool,
     /// Write a report with tables, curves and heat maps (.html)

@@ -72,6 +72,9 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
     }
 }
 
+/// Help of the output of commands that write layered bodies.
+const OUTPUT_HELP: &str = "Write the layered body to this file (.npz)";
+
 /// Reads the layered body in `source`; other bodies are built with the default options.
 fn read(source: &str, job: &mut Job<'_>) -> Result<LayeredFile, Diagnostic> {
     let mut file =

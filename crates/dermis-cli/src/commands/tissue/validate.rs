@@ -20,7 +20,7 @@ const EXAMPLES: &str = "Examples:
       deviation per sequence, with heat maps and curves
   dermis tissue validate heavy.npz --scans scans --frames compared
   dermis view compared/hips_scan.npz compared/hips_fit.npz
-      the scan beside the fit, coloured by the attribute 'deviation'";
+      the scan next to the fit, coloured by the attribute 'deviation'";
 
 /// Compare a fitted body with scans: mean amplitude deviation per sequence
 #[derive(Debug, clap::Args)]
@@ -28,7 +28,7 @@ const EXAMPLES: &str = "Examples:
 pub(super) struct Args {
     /// Fitted body
     model: String,
-    /// Read these mesh sequences of the subject, or all in a folder
+    /// Read these mesh sequences of the subject: files, or folders of files
     #[arg(long, required = true, num_args = 1.., value_name = "FILE")]
     scans: Vec<PathBuf>,
     /// Use this subject of an HDF5 file (Dyna, DFAUST) [default: the only one]
@@ -40,7 +40,7 @@ pub(super) struct Args {
     /// Write a report with tables, curves and heat maps (.html)
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// Write scan and simulation of every sequence, and the deviation of every point, to this folder for the viewer
+    /// Write the scan and the simulation of every sequence, with the deviation of every point, to this folder for the viewer
     #[arg(long, value_name = "FOLDER")]
     frames: Option<PathBuf>,
     /// Replace existing outputs

@@ -28,7 +28,7 @@ const EXAMPLES: &str = "Examples:
   dermis volume scan.abc --cap --target 0:1,2:1.1,4:1 -o breathing.abc
       recorded frames with a changing volume
 
-Effects are a TOML file, one line per pattern of joint names:
+The effects file is a TOML file with one line per pattern of joint names:
   \"*elbow*\" = { effect = \"muscle\", axis = [0, 1, 0] }
   \"spine*\"  = { effect = \"folds\", omega = 2, sigma = 0.1 }";
 
@@ -59,10 +59,10 @@ pub(crate) struct Args {
     /// as one file per clip in other formats
     #[arg(long)]
     bake: bool,
-    /// Write the correction as at most N corrective shapes with animated weights, which engines can play; prints the error
+    /// Write the correction as at most N corrective shapes with animated weights, which engines can play, and print the error
     #[arg(long, value_name = "N", value_parser = count, conflicts_with = "bake")]
     shapes: Option<usize>,
-    /// Exit with 1 if the relative volume error of a frame exceeds R (unitless)
+    /// Exit with code 1 if the relative volume error of a frame exceeds R (unitless)
     #[arg(long, value_name = "R", value_parser = non_negative)]
     max_drift: Option<f64>,
     #[command(flatten)]

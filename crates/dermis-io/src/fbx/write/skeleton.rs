@@ -52,7 +52,7 @@ fn unscaled(object: &Object, rig: &Rig) -> Result<Option<(Rig, Vec<Arc<Clip>>)>,
     const UNIT: f64 = 1e-6;
     let scale_of = |joint: &Joint| {
         let scale = joint.bind().to_scale_rotation_translation().0;
-        // Only equal scales along all axes leave the children of a joint without shear.
+        // Only a uniform scale does not shear the children of a joint.
         let is_uniform = scale.max_element() - scale.min_element() <= UNIT * scale.max_element();
         let usable = scale.is_finite() && scale.min_element() > 0.0 && !scale.abs_diff_eq(DVec3::ONE, UNIT);
         if usable && is_uniform { DVec3::splat(scale.x) } else { DVec3::ONE }
@@ -114,8 +114,8 @@ impl Skeleton {
             && self.clips.iter().zip(&object.clips).all(|(a, b)| a.moves_joints_like(b))
     }
 
-    /// From the bind shape of `rig` to the space of the limb of each joint. A limb of the first rig's joint M is M C,
-    /// and its matrix is C⁻¹ B⁻¹; another bind pose has the same C.
+    /// Transforms from the bind shape of `rig` to the limb of each joint. The limb of a joint M of the first rig is M
+    /// C, and its matrix is C⁻¹ B⁻¹; another bind pose has the same C.
     fn inverse_binds(&self, rig: &Rig) -> Vec<DAffine3> {
         let joints = self.rig.joints().iter().zip(rig.joints()).zip(&self.inverse_binds);
         let inverse_bind = |((first, other), inverse_bind): ((&Joint, &Joint), &DAffine3)| {

@@ -30,7 +30,7 @@ pub(super) struct Skeleton {
     pub armature: usize,
     /// True if each joint consists of three nodes, which are siblings of the nodes of other joints.
     pub flexible: bool,
-    /// From the rest mesh of `rig` to the space of each node.
+    /// Transforms from the rest mesh of `rig` to the space of each node.
     inverse_binds: Vec<DAffine3>,
     /// The skins of the skeleton, and the rigs with their bind poses.
     skins: Vec<(Arc<Rig>, usize)>,
