@@ -16,6 +16,8 @@ pub struct Grey {
     pub height: usize,
     /// The pixels, row by row.
     pub values: Vec<f32>,
+    /// Largest difference between the colours of a pixel of the file; 0 for a grey image.
+    pub colourfulness: f32,
 }
 
 impl Grey {
@@ -38,8 +40,14 @@ impl Grey {
         };
         let colours = if info.color_type.samples() >= 3 { 3 } else { 1 };
         let mean = |pixel: &[f32]| pixel[..colours].iter().sum::<f32>() / colours as f32;
-        let values = samples.chunks_exact(info.color_type.samples()).map(mean).collect();
-        Ok(Self { width: info.width as usize, height: info.height as usize, values })
+        let difference = |pixel: &[f32]| {
+            let (low, high) = pixel[..colours].iter().fold((1.0_f32, 0.0_f32), |(l, h), &c| (l.min(c), h.max(c)));
+            high - low
+        };
+        let pixels = || samples.chunks_exact(info.color_type.samples());
+        let values = pixels().map(mean).collect();
+        let colourfulness = pixels().map(difference).fold(0.0, f32::max);
+        Ok(Self { width: info.width as usize, height: info.height as usize, values, colourfulness })
     }
 }
 

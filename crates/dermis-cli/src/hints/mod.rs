@@ -10,8 +10,11 @@ use dermis::active::volume::VolumeError;
 use dermis::active::wrinkle::ClothError;
 use dermis::animations::AnimationsError;
 use dermis::bodies::BodyFileError;
+use dermis::edit::EditError;
+use dermis::error::CollisionError;
 use dermis::io::{self, ErrorKind};
 use dermis::keep_volume::KeepVolumeError;
+use dermis::light::LightError;
 use dermis::lod::LodError;
 use dermis::pack::PackError;
 use dermis::skin::FitError;
@@ -43,6 +46,8 @@ pub(crate) fn unwrapped<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error 
     } else if let Some(AnimationsError::Select(error)) = error.downcast_ref() {
         Some(error)
     } else if let Some(AnimationsError::Evaluate(error)) = error.downcast_ref() {
+        Some(error)
+    } else if let Some(EditError::Select(error)) = error.downcast_ref() {
         Some(error)
     } else if let Some(SelectError::Evaluate(error)) = error.downcast_ref() {
         Some(error)
@@ -76,6 +81,9 @@ pub(crate) fn is_stop(error: &(dyn Error + 'static)) -> bool {
         || matches!(error.downcast_ref(), Some(SubjectError::Stopped))
         || matches!(error.downcast_ref(), Some(LodError::Stopped))
         || matches!(error.downcast_ref(), Some(PackError::Stopped))
+        || matches!(error.downcast_ref(), Some(EditError::Stopped))
+        || matches!(error.downcast_ref(), Some(CollisionError::Stopped))
+        || matches!(error.downcast_ref(), Some(LightError::Stopped))
 }
 
 /// Returns whether the error rejects a result rather than the input.
@@ -118,6 +126,8 @@ pub(crate) fn details(error: &(dyn Error + 'static)) -> Vec<String> {
     let of_volume = error.downcast_ref().map(VolumeError::details);
     let of_kept_volume = error.downcast_ref().map(KeepVolumeError::details);
     let of_envelope = error.downcast_ref().map(EnvelopeError::details);
+    let of_edit = error.downcast_ref().map(EditError::details);
+    let of_envelope = of_envelope.or(of_edit);
     of_select.or(of_retarget).or(of_volume).or(of_kept_volume).or(of_envelope).unwrap_or_default()
 }
 

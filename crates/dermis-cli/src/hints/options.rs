@@ -6,8 +6,11 @@ use dermis::active::volume::VolumeError;
 use dermis::active::wrinkle::WrinkleError;
 use dermis::animations::AnimationsError;
 use dermis::bodies::BodyFileError;
+use dermis::edit::EditError;
+use dermis::error::CollisionError;
 use dermis::io::{self, ErrorKind};
 use dermis::keep_volume::KeepVolumeError;
+use dermis::light::LightError;
 use dermis::lod::LodError;
 use dermis::pack::PackError;
 use dermis::pose_model::PoseError;
@@ -37,6 +40,19 @@ pub(crate) fn hint(error: &(dyn Error + 'static)) -> Option<String> {
             LodError::NoSkin(_) => Some("fit a skin to the frames first: dermis skin FRAMES -o asset.glb".to_owned()),
             _ => error.hint().map(ToOwned::to_owned),
         };
+    }
+    if let Some(error) = error.downcast_ref::<EditError>() {
+        return match error {
+            EditError::NoSkin(_) => Some("fit a skin to the frames first: dermis skin FRAMES -o asset.glb".to_owned()),
+            EditError::WhichMesh { .. } => Some("name the mesh that was edited with --mesh".to_owned()),
+            _ => error.hint(),
+        };
+    }
+    if let Some(error) = error.downcast_ref::<LightError>() {
+        return error.hint().map(ToOwned::to_owned);
+    }
+    if let Some(error) = error.downcast_ref::<CollisionError>() {
+        return error.hint().map(ToOwned::to_owned);
     }
     if let Some(error) = error.downcast_ref::<PackError>() {
         return error.hint().map(ToOwned::to_owned);

@@ -1,10 +1,13 @@
 //! One error for the whole façade, with details and a hint as data.
 
+mod collision;
+mod edit;
 mod envelope;
 mod pack;
 
 use dermis_active::volume::VolumeError;
 use dermis_active::wrinkle::ClothError;
+use dermis_light::LightError;
 use dermis_lod::LodError;
 use dermis_mesh::deformer::multi_weights::MultiWeightsError;
 use dermis_mesh::{MeshError, RigError, SequenceError};
@@ -21,6 +24,8 @@ use crate::match_meshes::MatchError;
 use crate::retarget::RetargetError;
 use crate::select::SelectError;
 
+pub use collision::CollisionError;
+pub use edit::EditError;
 pub use envelope::EnvelopeError;
 pub use pack::PackError;
 
@@ -60,6 +65,9 @@ pub enum Error {
     Subject(#[from] SubjectError),
     Lod(#[from] LodError),
     Pack(#[from] PackError),
+    Edit(#[from] EditError),
+    Collision(#[from] CollisionError),
+    Light(#[from] LightError),
 }
 
 impl Error {
@@ -93,6 +101,9 @@ impl Error {
             Self::Subject(error) => error,
             Self::Lod(error) => error,
             Self::Pack(error) => error,
+            Self::Edit(error) => error,
+            Self::Collision(error) => error,
+            Self::Light(error) => error,
         }
     }
 
@@ -106,6 +117,7 @@ impl Error {
             Self::KeepVolume(error) => error.details(),
             Self::Envelope(error) => error.details(),
             Self::Match(error) => error.details(),
+            Self::Edit(error) => error.details(),
             _ => Vec::new(),
         }
     }
@@ -122,6 +134,9 @@ impl Error {
             Self::Lod(error) => error.hint().map(str::to_owned),
             Self::Pack(error) => error.hint().map(str::to_owned),
             Self::Match(error) => error.hint().map(str::to_owned),
+            Self::Edit(error) => error.hint(),
+            Self::Collision(error) => error.hint().map(str::to_owned),
+            Self::Light(error) => error.hint().map(str::to_owned),
             _ => None,
         }
     }
