@@ -4,7 +4,8 @@
 //! adds workflows across them ([`mod@evaluate`], [`mod@select`], [`mod@retarget`], [`mod@bodies`]), and has a function
 //! for each system: [`fit_skin()`], [`fit_rig()`], [`train_envelope()`], [`keep_volume()`], [`wrinkle()`],
 //! [`build_body()`] and [`simulate()`]. [`make_levels()`] creates levels of detail of a skin, [`edit()`] edits its rest
-//! pose, [`collide()`] finds contacts, [`bake_light()`] precomputes light, and [`pack()`] creates a small file.
+//! pose, [`collide()`] finds contacts, [`bake_light()`] precomputes light, [`pack()`] creates a small file,
+//! and [`render()`] a picture.
 //!
 //! Each takes its input and options and returns a result that can be evaluated, measured and written with [`write()`];
 //! the variants `…_with` also take an observer.
@@ -59,6 +60,7 @@ pub mod match_meshes;
 #[cfg(feature = "gltf")]
 pub mod pack;
 pub mod pose_model;
+pub mod render;
 pub mod resample;
 pub mod retarget;
 pub mod select;
@@ -76,6 +78,7 @@ pub use dermis_lod as lod;
 pub use dermis_math as math;
 pub use dermis_mesh as mesh;
 pub use dermis_mesh::names;
+pub use dermis_render as renderer;
 #[cfg(feature = "samples")]
 pub use dermis_samples as samples;
 pub use dermis_skin as skin;
@@ -101,6 +104,7 @@ pub use make_levels::{make_levels, make_levels_with};
 #[cfg(feature = "gltf")]
 pub use pack::{pack, pack_with};
 pub use pose_model::pose_model;
+pub use render::{render, render_with};
 pub use retarget::{RetargetError, RetargetOptions, retarget};
 pub use select::{SelectError, Selection, find_clip, select};
 pub use simulate::simulate;

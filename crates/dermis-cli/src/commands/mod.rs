@@ -11,6 +11,7 @@ mod lod;
 mod man;
 mod pack;
 mod pose;
+mod render;
 mod report;
 mod sample;
 mod skin;
@@ -77,6 +78,7 @@ pub(crate) enum Command {
     Collide(collide::Args),
     Light(light::Args),
     Tissue(tissue::Args),
+    Render(Box<render::Args>),
     View(view::Args),
     Report(report::Args),
     Completions(completions::Args),
@@ -100,6 +102,7 @@ pub(crate) fn run(command: Command, shared: &Shared) -> Result<ExitCode, Diagnos
         Command::Collide(args) => collide::run(&args, shared),
         Command::Light(args) => light::run(&args, shared),
         Command::Tissue(args) => tissue::run(&args, shared),
+        Command::Render(args) => render::run(&args, shared),
         Command::View(args) => view::run(&args, shared),
         Command::Report(args) => report::run(&args, shared),
         Command::Completions(args) => completions::run(&args),

@@ -17,6 +17,8 @@ use dermis::keep_volume::KeepVolumeError;
 use dermis::light::LightError;
 use dermis::lod::LodError;
 use dermis::pack::PackError;
+use dermis::render::PictureError;
+use dermis::renderer::RenderError;
 use dermis::skin::FitError;
 use dermis::skin::envelope::TrainError;
 use dermis::tet::tetrahedra::{Intersection, TetError};
@@ -59,6 +61,12 @@ pub(crate) fn unwrapped<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error 
         Some(error)
     } else if let Some(ClothError::Layer(error)) = error.downcast_ref() {
         Some(error)
+    } else if let Some(PictureError::Select(error)) = error.downcast_ref() {
+        Some(error)
+    } else if let Some(PictureError::Evaluate(error)) = error.downcast_ref() {
+        Some(error)
+    } else if let Some(PictureError::Render(error)) = error.downcast_ref() {
+        Some(error)
     } else if let Some(LayeredError::Tetrahedra(error)) = error.downcast_ref() {
         Some(error)
     } else if let Some(SubjectError::Layered(error)) = error.downcast_ref() {
@@ -84,6 +92,7 @@ pub(crate) fn is_stop(error: &(dyn Error + 'static)) -> bool {
         || matches!(error.downcast_ref(), Some(EditError::Stopped))
         || matches!(error.downcast_ref(), Some(CollisionError::Stopped))
         || matches!(error.downcast_ref(), Some(LightError::Stopped))
+        || matches!(error.downcast_ref(), Some(RenderError::Stopped))
 }
 
 /// Returns whether the error rejects a result rather than the input.
@@ -127,8 +136,9 @@ pub(crate) fn details(error: &(dyn Error + 'static)) -> Vec<String> {
     let of_kept_volume = error.downcast_ref().map(KeepVolumeError::details);
     let of_envelope = error.downcast_ref().map(EnvelopeError::details);
     let of_edit = error.downcast_ref().map(EditError::details);
-    let of_envelope = of_envelope.or(of_edit);
-    of_select.or(of_retarget).or(of_volume).or(of_kept_volume).or(of_envelope).unwrap_or_default()
+    let of_picture = error.downcast_ref().map(PictureError::details);
+    let of_layers = of_volume.or(of_kept_volume).or(of_envelope);
+    of_select.or(of_retarget).or(of_layers).or(of_edit).or(of_picture).unwrap_or_default()
 }
 
 fn intersections(count: usize, pairs: &[Intersection]) -> Vec<String> {

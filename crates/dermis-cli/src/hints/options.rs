@@ -14,6 +14,8 @@ use dermis::light::LightError;
 use dermis::lod::LodError;
 use dermis::pack::PackError;
 use dermis::pose_model::PoseError;
+use dermis::render::PictureError;
+use dermis::renderer::RenderError;
 use dermis::skin::FitError;
 use dermis::tet::tetrahedra::TetError;
 use dermis::tissue::fem::ModelError;
@@ -56,6 +58,18 @@ pub(crate) fn hint(error: &(dyn Error + 'static)) -> Option<String> {
     }
     if let Some(error) = error.downcast_ref::<PackError>() {
         return error.hint().map(ToOwned::to_owned);
+    }
+    if let Some(error) = error.downcast_ref::<PictureError>() {
+        return match error {
+            PictureError::NoReference => Some("give the recorded motion with --sequence FILE".to_owned()),
+            PictureError::NothingMoves(_) => Some("omit --frame and --frames, or give a file that moves".to_owned()),
+            _ => error.hint(),
+        };
+    }
+    if let Some(error @ (RenderError::Size { .. } | RenderError::PanelSize { .. })) = error.downcast_ref() {
+        let is_size = matches!(error, RenderError::Size { .. });
+        let hint = if is_size { "give a --size such as 1600x1200" } else { "give a larger --size or other --columns" };
+        return Some(hint.to_owned());
     }
     if let Some(error) = error.downcast_ref::<SelectError>() {
         return match error {

@@ -21,6 +21,7 @@ use crate::bodies::BodyFileError;
 use crate::evaluate::EvaluateError;
 use crate::frame_range::FrameRangeError;
 use crate::match_meshes::MatchError;
+use crate::render::PictureError;
 use crate::retarget::RetargetError;
 use crate::select::SelectError;
 
@@ -68,6 +69,7 @@ pub enum Error {
     Edit(#[from] EditError),
     Collision(#[from] CollisionError),
     Light(#[from] LightError),
+    Picture(#[from] PictureError),
 }
 
 impl Error {
@@ -104,6 +106,7 @@ impl Error {
             Self::Edit(error) => error,
             Self::Collision(error) => error,
             Self::Light(error) => error,
+            Self::Picture(error) => error,
         }
     }
 
@@ -118,6 +121,7 @@ impl Error {
             Self::Envelope(error) => error.details(),
             Self::Match(error) => error.details(),
             Self::Edit(error) => error.details(),
+            Self::Picture(error) => error.details(),
             _ => Vec::new(),
         }
     }
@@ -137,6 +141,7 @@ impl Error {
             Self::Edit(error) => error.hint(),
             Self::Collision(error) => error.hint().map(str::to_owned),
             Self::Light(error) => error.hint().map(str::to_owned),
+            Self::Picture(error) => error.hint(),
             _ => None,
         }
     }
