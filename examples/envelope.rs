@@ -1,4 +1,4 @@
-//! Learns multi-weights from the sculpted shapes of an arm, and plays its clip with them.
+//! Learns multi-weights from the sculpted shapes of an arm, and evaluates its clip with them.
 
 use dermis::prelude::*;
 

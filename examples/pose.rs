@@ -1,4 +1,4 @@
-//! Plays a clip of another file on a character: joints are matched by name and rotations are transferred.
+//! Plays a clip from another file on a character: joints are matched by name, and rotations are transferred.
 
 use dermis::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Fits bones and weights to a recorded walk, poses a frame and writes an asset that plays anywhere.
+//! Fits bones and weights to a recorded walk, poses a frame and writes a standard glTF asset.
 
 #![allow(unused_variables, reason = "the posed points only show the call")]
 

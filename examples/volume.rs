@@ -1,4 +1,4 @@
-//! Keeps the volume of an arm while it bends, and writes the rig with its layer and the corrected frames.
+//! Preserves the volume of an arm while it bends, and writes the rig with its layer, and the corrected frames.
 
 use dermis::prelude::*;
 

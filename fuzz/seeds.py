@@ -1,9 +1,9 @@
-"""Small valid files of every format, from which the fuzz targets start.
+"""Generates small valid files of every format as seeds for the fuzz targets.
 
     python fuzz/seeds.py DERMIS
 
-DERMIS is the program. Runs in the environment that `tests/clients/check` makes: FBX, binary USD and Draco are written
-by Blender and OpenUSD.
+DERMIS is the path of the dermis binary. The script runs in the environment that `tests/clients/check` creates: FBX, binary
+USD and Draco files are written by Blender and OpenUSD.
 """
 
 import base64
@@ -18,9 +18,9 @@ from pathlib import Path
 import numpy as np
 
 CORPUS = Path(__file__).parent / "corpus"
-# The targets run with inputs of at most this size.
+# Maximum size of an input of the targets.
 MAX_BYTES = 65536
-# Which target takes a file of which ending.
+# The target for each file extension.
 TARGETS = {
     "abc": "alembic",
     "fbx": "fbx",
@@ -81,8 +81,8 @@ def main():
         folder = Path(folder)
         write_sources(folder)
         for source in [*sorted(folder.glob("*.npz")), folder / "tet.mesh"]:
-            for ending in ["glb", "%04d.obj", "%04d.ply", "npz", "pc2", "mdd", "abc", "usda", "msh"]:
-                convert(dermis, source, folder / f"{source.stem}_dermis.{ending}")
+            for extension in ["glb", "%04d.obj", "%04d.ply", "npz", "pc2", "mdd", "abc", "usda", "msh"]:
+                convert(dermis, source, folder / f"{source.stem}_dermis.{extension}")
         write_with_openusd(folder)
         subprocess.run([sys.executable, Path(__file__).parent / "seeds_blender.py", folder], check=True, stdout=sys.stderr)
         for glb in sorted(folder.glob("*.glb")):
@@ -113,7 +113,7 @@ def write_sources(folder):
 
 
 def convert(dermis, source, target):
-    """Not every source fits every format; a rejection is fine."""
+    """Converts a source; rejections are ignored, because not every source can be written to every format."""
     outcome = subprocess.run([dermis, "convert", source, target, "--force"], capture_output=True, text=True)
     if outcome.returncode:
         print(f"{source.name} to {target.name}: {outcome.stderr.strip().splitlines()[:1]}", file=sys.stderr)
@@ -129,7 +129,7 @@ def write_with_openusd(folder):
 
 
 def embed(glb):
-    """The same asset as one JSON text, its buffer in a data URI."""
+    """The same asset as a single JSON file with its buffer in a data URI."""
     json_length = struct.unpack_from("<I", glb, 12)[0]
     document = json.loads(glb[20 : 20 + json_length])
     binary = glb[28 + json_length :]

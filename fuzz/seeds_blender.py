@@ -1,4 +1,4 @@
-"""A rigged, morphing box in every format that Blender writes: python seeds_blender.py FOLDER."""
+"""Writes a rigged box with shape keys in every format that Blender supports: python seeds_blender.py FOLDER."""
 
 import sys
 from pathlib import Path

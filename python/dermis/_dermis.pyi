@@ -1,4 +1,4 @@
-"""Types of the compiled module. Options that are ``None`` have the defaults of the Rust library."""
+"""Types of the compiled module. Options that are ``None`` use the defaults of the Rust library."""
 
 from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
@@ -38,7 +38,7 @@ __all__ = [
 __version__: str
 
 class Error(Exception):
-    """Base of all exceptions of dermis; `hint` and `details` are parts of the message as data."""
+    """Base class of all dermis exceptions; `hint` and `details` are the parts of the message as data."""
 
     hint: str | None
     details: list[str]
@@ -54,10 +54,11 @@ class WorkError(Error):
 
 @final
 class MeshSequence:
-    """A mesh with frames.
+    """A mesh with frames at a constant frame rate.
 
     `frames` has the shape (frames, points, 3). An array of 32-bit floats in C order is used without a copy: it becomes
-    read-only and lives as long as the sequence. Other arrays, and views of writable ones, are copied. `rest` is the first frame by default.
+    read-only and is kept alive by the sequence. Other arrays, and views of writable arrays, are copied. `rest` is the
+    first frame by default.
 
     >>> walk = dermis.MeshSequence(faces, frames, fps=30)
     """
@@ -75,14 +76,14 @@ class MeshSequence:
     def rest(self) -> NDArray[np.float32]: ...
     @property
     def frames(self) -> NDArray[np.float32]:
-        """All frames as an array; frames that are computed or in a file are read now."""
+        """All frames as an array; frames that are computed or stored in a file are read on access."""
     def __len__(self) -> int: ...
     def __getitem__(self, frame: int, /) -> NDArray[np.float32]: ...
     def save(self, path: _Path, *, force: bool = False) -> list[str]: ...
 
 @final
 class Object:
-    """A shape and its motion."""
+    """A mesh and its motion."""
 
     @property
     def name(self) -> str: ...
@@ -115,12 +116,12 @@ class Scene:
     @property
     def clips(self) -> list[str]: ...
     def sequence(self, clip: str | None = None) -> MeshSequence:
-        """The motion with all layers: recorded frames, a clip by name or number, or the first clip."""
+        """The motion with all layers: the recorded frames, the given clip (by name or index), or the first clip."""
     def save(self, path: _Path, *, force: bool = False) -> list[str]: ...
 
 @final
 class Model:
-    """A scene with layers or levels of detail, and the measures of the function that made it."""
+    """A scene with layers or levels of detail, and the measures of the function that created it."""
 
     @property
     def scene(self) -> Scene: ...
@@ -151,7 +152,7 @@ class Skin:
     def clips(self) -> list[str]: ...
     @property
     def weights(self) -> Any:
-        """Points × bones: `scipy.sparse.csr_array` if scipy is installed, else an array."""
+        """Points × bones: a `scipy.sparse.csr_array` if SciPy is installed, otherwise an array."""
     @property
     def bind(self) -> NDArray[np.float64]:
         """World transforms of the bones in the bind pose, (bones, 4, 4)."""
@@ -168,7 +169,7 @@ class Skin:
         A point is moved by `transforms()[frame] @ inv(bind)` of its bones, blended by its weights.
         """
     def pose(self, clip: str | int, frame: int) -> NDArray[np.float32]:
-        """Positions in a frame of a clip, which is a name or a number from 0.
+        """Positions in a frame of a clip; the clip is given by name or by index from 0.
 
         >>> points = skin.pose("walk", 12)
         """
@@ -186,7 +187,7 @@ class Body:
 
 @final
 class Simulation:
-    """A simulated motion; an iterator of frames of shape (points, 3)."""
+    """A simulated motion: an iterator over frames of shape (points, 3)."""
 
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[NDArray[np.float32]]: ...
@@ -194,7 +195,7 @@ class Simulation:
     def sequence(self) -> MeshSequence: ...
     @property
     def metrics(self) -> dict[str, Any]:
-        """Measures of the frames that were simulated so far."""
+        """Measures of the frames simulated so far."""
     @property
     def notes(self) -> list[str]: ...
     def save(self, path: _Path, *, force: bool = False) -> list[str]: ...
@@ -227,12 +228,13 @@ def fit_skin(
     skeleton: str | None = None,
     progress: _Progress = None,
 ) -> Skin:
-    """Fit bones, weights and corrections to one or several sequences of a mesh.
+    """Fit bones, weights and corrections to one or more sequences of a mesh.
 
-    `bones` is their number; `error` finds the smallest number within this distortion in percent; `tolerance` is that of
-    mean shift. `rank` is the number of corrections, `rank_error` the distortion in percent that they are to reach.
-    `bone_model` is "rigid", "scaled" or "flexible", `skeleton` "fixed" or "free". `progress` is True for a bar, or a
-    function of (stage, done, total) that returns False to stop with the best result so far.
+    `bones` is the number of bones. `error` selects the fewest bones within this distortion, in percent. `tolerance` is
+    the rotation tolerance of mean shift. `rank` is the number of corrections; `rank_error` selects the fewest corrections
+    within this distortion, in percent. `bone_model` is "rigid", "scaled" or "flexible"; `skeleton` is "fixed" or "free".
+    `progress` is True for a progress bar, or a function of (stage, done, total) that returns False to stop with the best
+    result so far.
 
     >>> skin = dermis.fit_skin(walk, bones=30, rank=5)
     """
@@ -248,7 +250,7 @@ def train_envelope(
     fade: bool | None = None,
     progress: _Progress = None,
 ) -> Model:
-    """Learn multi-weights from the poses of a rig and the shapes that it should have in them.
+    """Learn multi-weights from the poses of a rig and the shapes that the skin should have in them.
 
     `frames` selects frames of the clip, as in "0:100:4,120".
 
@@ -258,7 +260,7 @@ def train_envelope(
 def keep_volume(
     model: _Input, *, mode: str | None = None, cap: bool | None = None, progress: _Progress = None
 ) -> Model:
-    """Keep the volume of a rig constant in all clips. `mode` is "exact", "fast" or "global".
+    """Preserve the volume of a rigged character in all clips. `mode` is "exact", "fast" or "global".
 
     >>> dermis.keep_volume(dermis.load("hero.glb")).save("hero-volume.glb")
     """
@@ -271,7 +273,7 @@ def wrinkle(
     coarsen: int | None = None,
     progress: _Progress = None,
 ) -> Model:
-    """Add wrinkles to regions of a cloth that are compressed relative to `rest`, by default its rest pose.
+    """Add wrinkles to the regions of a cloth that are compressed relative to `rest`, by default its rest pose.
 
     >>> dermis.wrinkle(dermis.load("shirt.abc")).save("folded.abc")
     """
@@ -285,7 +287,7 @@ def make_levels(
     """
 
 def build_body(source: _Path, *, mesh: str | None = None, progress: _Progress = None) -> Body:
-    """Build the layered body of a file, or read one that is built already.
+    """Build a layered body from a file, or read a body that has already been built.
 
     >>> body = dermis.build_body("sample:body")
     """
@@ -293,7 +295,7 @@ def build_body(source: _Path, *, mesh: str | None = None, progress: _Progress = 
 def simulate(
     body: Body, *, clip: str | None = None, substeps: int | None = None, settle: float | None = None
 ) -> Simulation:
-    """Simulate the flesh of a body in one of its motions. Frames are simulated when they are read or saved.
+    """Simulate the flesh of a body in one of its clips. Frames are simulated when they are read or saved.
 
     >>> for points in dermis.simulate(body, clip="running"):
     ...     draw(points)

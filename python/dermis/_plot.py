@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def plot_errors(skin: Skin, sequence: MeshSequence, clip: str | None = None) -> Any:
-    """Plot the distance of a skin to a sequence over time and as a histogram; returns a matplotlib figure.
+    """Plot the distance between a skin and a sequence over time and as a histogram; returns a Matplotlib figure.
 
     >>> figure = dermis.plot_errors(skin, walk)
     >>> figure.savefig("errors.png")

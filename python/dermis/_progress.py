@@ -1,4 +1,4 @@
-"""The bar of ``progress=True``, in a terminal or a notebook."""
+"""The progress bar of ``progress=True``, for terminals and notebooks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 
 
 class Bar:
-    """Writes one line to standard error and rewrites it; it ends with a new line."""
+    """Writes one line to standard error and updates it in place; `close` ends the line."""
 
     def __init__(self) -> None:
         self._width = 0

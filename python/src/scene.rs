@@ -1,4 +1,4 @@
-//! Scenes, their objects, and models that a command of dermis makes from them.
+//! Scenes, their objects, and models that functions of dermis create from them.
 
 use std::path::{Path, PathBuf};
 
@@ -20,13 +20,13 @@ pub(crate) struct Scene {
     pub(crate) inner: MeshScene,
 }
 
-/// A shape and its motion.
+/// A mesh and its motion.
 #[pyclass(module = "dermis", frozen)]
 pub(crate) struct Object {
     inner: MeshObject,
 }
 
-/// A scene with layers or levels of detail, and the measures of what made it.
+/// A scene with layers or levels of detail, and the measures of the function that created it.
 #[pyclass(module = "dermis", frozen)]
 pub(crate) struct Model {
     pub(crate) scene: MeshScene,
@@ -41,7 +41,7 @@ pub(crate) fn load(py: Python<'_>, path: PathBuf) -> PyResult<Scene> {
     Ok(Scene { inner: run(py, None, |_| dermis::read(source))? })
 }
 
-/// Writes anything that has a scene; returns the warnings.
+/// Writes any value with a scene; returns the warnings.
 #[pyfunction]
 #[pyo3(signature = (what, path, *, force=false))]
 pub(crate) fn save(py: Python<'_>, what: &Bound<'_, PyAny>, path: PathBuf, force: bool) -> PyResult<Vec<String>> {
@@ -90,7 +90,7 @@ pub(crate) fn lines(notes: &[Note]) -> Vec<String> {
     notes.iter().map(line).collect()
 }
 
-/// The motion of a clip, by name or number, or of the first one.
+/// The motion of a clip, by name or index, or of the first clip.
 fn motion(py: Python<'_>, scene: &MeshScene, clip: Option<&str>) -> PyResult<MeshSequence> {
     let (inner, notes) = run(py, None, |_| {
         let (object, mut notes) = evaluate::single(scene)?;

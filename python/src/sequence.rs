@@ -16,7 +16,7 @@ use crate::errors::exception;
 use crate::scene::write;
 use crate::work::run;
 
-/// A mesh with frames.
+/// A mesh with frames at a constant frame rate.
 #[pyclass(module = "dermis", frozen)]
 pub(crate) struct MeshSequence {
     pub(crate) inner: Sequence,
@@ -30,9 +30,9 @@ struct ArrayFrames {
     point_count: usize,
 }
 
-// SAFETY: the memory belongs to `array`, which lives as long and is set read-only; it is never written through the pointer.
+// SAFETY: the memory belongs to `array`, which is kept alive and read-only; it is never written through the pointer.
 unsafe impl Send for ArrayFrames {}
-// SAFETY: as above; shared reads of memory that does not change.
+// SAFETY: as above; shared reads of constant memory are sound.
 unsafe impl Sync for ArrayFrames {}
 
 impl std::fmt::Debug for ArrayFrames {
@@ -127,7 +127,7 @@ impl MeshSequence {
         of_points(py, self.inner.mesh().points())
     }
 
-    /// All frames; frames that are computed or in a file are read now.
+    /// All frames; frames that are computed or stored in a file are read on access.
     #[getter]
     fn frames<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray3<f32>>> {
         let loaded = run(py, None, |_| Ok(self.inner.load()?))?;

@@ -15,7 +15,7 @@ use crate::scene::{lines, transforms, write};
 use crate::sequence::MeshSequence;
 use crate::work::run;
 
-/// Largest rank in a search for a distortion.
+/// Maximum rank in a search for a distortion.
 const MAX_RANK: usize = 256;
 
 /// A skin and the report of its fit.
@@ -24,7 +24,7 @@ pub(crate) struct Skin {
     pub(crate) fit: Fit,
 }
 
-/// Fits a skin to one or several sequences of a mesh.
+/// Fits bones, weights and corrections to one or more sequences of a mesh.
 #[pyfunction]
 #[pyo3(signature = (sequence, *, bones=None, error=None, tolerance=None, rank=None, rank_error=None, influences=None,
     bone_model=None, smoothness=None, refine=None, keep_rest=None, skeleton=None, progress=None))]
@@ -121,7 +121,8 @@ impl Skin {
         self.fit.skin.clips().iter().map(|clip| clip.name().to_owned()).collect()
     }
 
-    /// The weights as a matrix of points × bones: `scipy.sparse.csr_array` if scipy is installed, else an array.
+    /// The weights as a matrix of points × bones: a `scipy.sparse.csr_array` if `SciPy` is installed, otherwise an
+    /// array.
     #[getter]
     fn weights<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let rig = self.fit.skin.rig();

@@ -23,14 +23,14 @@ pub(crate) struct Body {
     notes: Vec<Note>,
 }
 
-/// A simulated motion; an iterator of frames.
+/// A simulated motion: an iterator over frames.
 #[pyclass(module = "dermis", frozen)]
 pub(crate) struct Simulation {
     recording: Recording,
     next: Mutex<usize>,
 }
 
-/// Builds the layered body of a file, or reads one that is built.
+/// Builds a layered body from a file, or reads a body that has already been built.
 #[pyfunction]
 #[pyo3(signature = (source, *, mesh=None, progress=None))]
 pub(crate) fn build_body(
@@ -52,7 +52,7 @@ pub(crate) fn build_body(
     Ok(Body { body, notes })
 }
 
-/// Simulates the flesh of a body in one of its motions.
+/// Simulates the flesh of a body in one of its clips.
 #[pyfunction]
 #[pyo3(signature = (body, *, clip=None, substeps=None, settle=None))]
 pub(crate) fn simulate(
@@ -103,7 +103,7 @@ impl Simulation {
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray2<f32>>>> {
         let frame = {
-            let mut next = self.next.lock().map_err(|_| invalid("the simulation failed before"))?;
+            let mut next = self.next.lock().map_err(|_| invalid("the simulation has already failed"))?;
             let frame = *next;
             *next += 1;
             frame
@@ -120,7 +120,7 @@ impl Simulation {
         MeshSequence { inner: self.recording.sequence.clone() }
     }
 
-    /// Measures of the frames so far.
+    /// Measures of the frames simulated so far.
     #[getter]
     fn metrics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let value = serde_json::to_value(self.recording.measures()).map_err(|error| invalid(error.to_string()))?;

@@ -1,4 +1,4 @@
-//! Constant volume.
+//! Volume preservation.
 
 use dermis::active::volume::{Mode, VolumeOptions};
 use pyo3::prelude::*;
@@ -8,7 +8,7 @@ use crate::errors::invalid;
 use crate::scene::{Model, scene_of};
 use crate::work::run;
 
-/// Adds a volume layer.
+/// Adds a layer that preserves the volume.
 #[pyfunction]
 #[pyo3(signature = (model, *, mode=None, cap=None, progress=None))]
 pub(crate) fn keep_volume(

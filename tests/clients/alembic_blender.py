@@ -1,14 +1,15 @@
-"""Alembic files against Blender (the `bpy` wheel).
+"""Compares Alembic files of dermis and Blender (the `bpy` wheel).
 
-    alembic_blender.py make FILE.abc EXPECTED.npz            export a scene for dermis, and what it must find there
-    alembic_blender.py compare READ.npz EXPECTED.npz NAME    compare a sequence that dermis read with that
-    alembic_blender.py check FILE.abc EXPECTED.npz           import what dermis wrote; all that is expected must be there
+    alembic_blender.py make FILE.abc EXPECTED.npz            export a scene, and the contents that dermis must read from it
+    alembic_blender.py compare READ.npz EXPECTED.npz NAME    compare a sequence read by dermis with them
+    alembic_blender.py check FILE.abc EXPECTED.npz           import a file written by dermis and compare it with them
 
-READ.npz is what `dermis convert FILE.abc READ.npz --mesh NAME` writes. EXPECTED.npz holds, for the k-th object in the file's order: `name_k`, `frames_k` [S, N, 3] in the file's space (y up),
-and where known `sizes_k`, `corners_k` (polygons, counter-clockwise) and `uvs_k` [corners, 2] (v upwards); `fps`,
-`start` (seconds). Names are paths, or the names of the transforms right above the meshes.
+READ.npz is the output of `dermis convert FILE.abc READ.npz --mesh NAME`. EXPECTED.npz contains `fps`, `start` (seconds) and,
+for the k-th object of the file, `name_k`, `frames_k` [S, N, 3] in the space of the file (y up) and, if known, `sizes_k`,
+`corners_k` (polygons, counter-clockwise) and `uvs_k` [corners, 2] (v upwards). Names are paths, or the names of the
+transforms directly above the meshes.
 
-Blender's world has z up and Alembic's convention is y up: Blender turns files by 90 degrees about x on both ways.
+Blender has z up and Alembic has y up by convention: Blender rotates files by 90 degrees about x on import and export.
 """
 
 import math
@@ -20,16 +21,16 @@ import numpy as np
 try:
     import bpy
 except ImportError:
-    bpy = None  # `compare` needs no Blender.
+    bpy = None  # `compare` does not use Blender.
 
 
 def to_file_space(points):
-    """Blender's (x, y, z) is (x, z, -y) in the file."""
+    """Converts (x, y, z) of Blender to (x, z, -y) of the file."""
     return np.stack([points[:, 0], points[:, 2], -points[:, 1]], axis=1)
 
 
 def world_points(blender_object):
-    """The evaluated points of the current frame in the file's space, and the evaluated mesh."""
+    """Returns the evaluated points of the current frame in the space of the file, and the evaluated mesh."""
     depsgraph = bpy.context.evaluated_depsgraph_get()
     evaluated = blender_object.evaluated_get(depsgraph)
     mesh = evaluated.to_mesh()
@@ -85,8 +86,8 @@ def check(path, expected_path):
     found = {}
     for blender_object in bpy.data.objects:
         if blender_object.type == "MESH":
-            # Only what deforms knows its path; all are named after the transforms above them, with a number if a
-            # transform with children of its own has the name already.
+            # Only deforming objects have their path. All are named after the transforms above them, with a number if
+            # the name is already used by a transform with children.
             paths = [m.object_path for m in blender_object.modifiers if m.type == "MESH_SEQUENCE_CACHE"]
             found |= {name: blender_object for name in [re.sub(r"\.\d+$", "", blender_object.name), *paths]}
     count = sum(key.startswith("name_") for key in expected.files)
@@ -106,8 +107,8 @@ def check(path, expected_path):
         assert worst < 1e-6, f"{name}: positions differ by {worst:.2e} of the extent"
         sizes, corners, uvs = mesh_arrays(mesh)
         if f"sizes_{k}" in expected:
-            assert np.array_equal(sizes, expected[f"sizes_{k}"]), f"{name}: other polygons"
-            assert np.array_equal(corners, expected[f"corners_{k}"]), f"{name}: other corners"
+            assert np.array_equal(sizes, expected[f"sizes_{k}"]), f"{name}: the polygons differ"
+            assert np.array_equal(corners, expected[f"corners_{k}"]), f"{name}: the corners differ"
         if f"uvs_{k}" in expected:
             assert uvs is not None, f"{name}: no UVs"
             difference = np.abs(uvs - expected[f"uvs_{k}"]).max()
@@ -149,7 +150,7 @@ def add_mesh(name, points, faces, location=(0, 0, 0)):
 
 
 def prism(sides, height):
-    """A closed prism: an n-gon at each end, quads around."""
+    """Builds a closed prism: an n-gon at each end, quads around it."""
     ring = [(math.cos(2 * math.pi * k / sides), math.sin(2 * math.pi * k / sides)) for k in range(sides)]
     points = [(x, y, 0.0) for x, y in ring] + [(x, y, height) for x, y in ring]
     faces = [tuple(reversed(range(sides))), tuple(range(sides, 2 * sides))]
@@ -186,7 +187,7 @@ def make(path, expected_path):
         key.keyframe_insert("value", frame=frame)
     made.append(bending)
 
-    # A turning parent above a still mesh, with a mesh of its own.
+    # A static mesh below a rotating parent that also has a mesh.
     parent = add_mesh("parent", *prism(4, 1.0), location=(3, 0, 0))
     for frame, angle in ((10, 0.0), (21, 1.2)):
         parent.rotation_euler = (0.3 * angle, 0.2, angle)
@@ -196,7 +197,7 @@ def make(path, expected_path):
     child.parent = parent
     made += [parent, child]
 
-    # A bone bends a prism.
+    # A prism bent by a bone.
     armature = bpy.data.objects.new("armature", bpy.data.armatures.new("armature"))
     scene.collection.objects.link(armature)
     bpy.context.view_layer.objects.active = armature
@@ -217,11 +218,11 @@ def make(path, expected_path):
     skinned.location = (-3, 1, 0)
     made.append(skinned)
 
-    # Nothing moves here.
+    # Static.
     still = add_mesh("still", *prism(7, 0.3), location=(0, -4, 1))
     made.append(still)
 
-    # The same mesh twice.
+    # A second object with the same mesh.
     twin = bpy.data.objects.new("twin", still.data)
     twin.location = (2, -4, 1)
     scene.collection.objects.link(twin)

@@ -1,4 +1,4 @@
-"""The bench on which checks run: the program under test, its clients, the data, and the tally of results."""
+"""Environment of the checks: the program under test, its clients, the data and the results."""
 
 import json
 import subprocess
@@ -11,7 +11,7 @@ HERE = Path(__file__).parent
 
 
 class Failed(Exception):
-    """A check cannot go on; the message says why."""
+    """A check cannot continue; the message states the reason."""
 
 
 class Bench:
@@ -23,12 +23,12 @@ class Bench:
         self.passed = self.failed = self.skipped = 0
 
     def file(self, name):
-        """A real file, or None where the folder of real files is not there."""
+        """Path of a real file, or None if the folder of real files does not exist."""
         path = self.data / name
         return path if path.exists() else None
 
     def real_files(self, prefix, names):
-        """Label and path of each wanted real file; absent ones are reported as skipped."""
+        """Label and path of each requested real file; missing files are reported as skipped."""
         for name in names:
             label = f"{prefix} {name}"
             if not self.wants(label):
@@ -37,12 +37,12 @@ class Bench:
             if path:
                 yield label, path
             else:
-                self.skip(label, "it is not there")
+                self.skip(label, "the file does not exist")
 
     def wants(self, name):
         return self.only in name
 
-    def tell(self, name, ok, words):
+    def record(self, name, ok, words):
         self.passed += ok
         self.failed += not ok
         print(f"{'ok  ' if ok else 'FAIL'} {name:<58} {words}", flush=True)
@@ -53,16 +53,16 @@ class Bench:
 
     def within(self, name, error, limit, unit="of the box"):
         # A NaN is not within any limit.
-        self.tell(name, bool(error <= limit), f"{error:.1e} {unit} (limit {limit:.0e})")
+        self.record(name, bool(error <= limit), f"{error:.1e} {unit} (limit {limit:.0e})")
 
     def convert(self, source, target, *options):
-        """`dermis convert`; returns the target."""
+        """Runs `dermis convert` and returns the target."""
         target = self.target(target)
         self.run("convert", source, target, "--force", *options)
         return target
 
     def skin(self, inputs, target=None, *options):
-        """`dermis skin`; returns the measures and the target, where one is wanted."""
+        """`dermis skin`; returns the measures, and the target if one is requested."""
         target = target and self.target(target)
         output = ["-o", target, "--force"] if target else []
         return json.loads(self.run("skin", *inputs, *output, "--format", "json", *options)), target
@@ -73,7 +73,7 @@ class Bench:
         return target
 
     def run(self, *arguments):
-        """What the program under test prints."""
+        """Output of the program under test."""
         run = subprocess.run([self.dermis, *map(str, arguments)], capture_output=True, text=True, timeout=600)
         if run.returncode:
             words = " ".join(getattr(argument, "name", str(argument)) for argument in arguments)
@@ -96,7 +96,7 @@ class Bench:
         return self._client([sys.executable, HERE / "usd_points.py"], jobs)
 
     def _client(self, command, jobs):
-        """One process for all jobs, for clients are slow to start; one line of answer for each."""
+        """Runs all jobs in one process, since clients are slow to start; returns one line per job."""
         if not jobs:
             return []
         self.work.mkdir(parents=True, exist_ok=True)
@@ -104,7 +104,7 @@ class Bench:
         list_file.write_text(json.dumps(jobs, default=str))
         run = subprocess.run([*command, list_file], capture_output=True, text=True, timeout=1800)
         answers = [json.loads(line) for line in run.stdout.splitlines()]
-        missing = {"error": f"the client ended early: {run.stderr[-2000:]}"}
+        missing = {"error": f"the client exited early: {run.stderr[-2000:]}"}
         return answers + [missing] * (len(jobs) - len(answers))
 
 
@@ -113,7 +113,7 @@ MOTION = ["skin", "coefficients"]
 
 
 class Sequence:
-    """A sequence as dermis writes it to `.npz`; of several clips the first."""
+    """A sequence as dermis writes it to `.npz`; the first clip if there are several."""
 
     def __init__(self, path):
         with np.load(path) as arrays:
@@ -136,7 +136,7 @@ class Sequence:
         return self.frames[:, self.faces.ravel()]
 
     def posed(self, influences=None):
-        """What the rig makes of the rest pose, frame by frame, with so many influences; the frames where none is."""
+        """The rest pose posed by the rig in each frame, with this number of influences; the frames if there is no rig."""
         if "coefficients" not in self.rig:
             return self.frames
         shapes = np.einsum("sk,kni->sni", self.rig["coefficients"], self.rig["basis"].astype(np.float64))
@@ -152,7 +152,7 @@ class Sequence:
 
     @property
     def box(self):
-        """The diagonal of the rest pose's bounding box."""
+        """Diagonal of the bounding box of the rest pose."""
         return float(np.linalg.norm(np.ptp(self.rest.astype(np.float64), axis=0)))
 
 
@@ -165,7 +165,7 @@ def rate_of(arrays):
 
 
 def largest_weights(weights, count):
-    """The weights with only the `count` largest of each row, which then sum to 1 again; all where `count` is None."""
+    """The `count` largest weights of each row, normalized to sum to 1; all weights if `count` is None."""
     if count is None or weights.shape[1] <= count:
         return weights
     small = np.argsort(-weights, axis=1, kind="stable")[:, count:]
@@ -175,7 +175,7 @@ def largest_weights(weights, count):
 
 
 def largest_distance(ours, theirs, box):
-    """How far corresponding points are apart at most, as a fraction of `box`; infinite where they do not correspond."""
+    """Largest distance between corresponding points, as a fraction of `box`; infinite if the shapes of the arrays differ."""
     if ours.shape != theirs.shape:
         return float("inf")
     return float(np.linalg.norm(ours.astype(np.float64) - theirs, axis=-1).max() / box)

@@ -1,12 +1,12 @@
-"""Dem Bones and dermis fit the same sequence in one run; prints both errors, both times and the ratios.
+"""Fits the same sequence with Dem Bones and with dermis, and prints both errors, both times and their ratios.
 
     python bench_dembones.py [SEQUENCE.npz] [--dermis PROGRAM] [--bones 20] [--runs 3] [--threads N]
 
-SEQUENCE.npz holds `rest`, `frames` and triangles `faces`, as dermis writes it; without one, sample:gallop is fitted.
-Dem Bones runs with its defaults and the 4 influences of dermis (its own package offers 4 or 8), in a process and a
-target/dembones-venv of its own, which is made on the first run. Times are of the fits alone: neither reading nor
-measuring counts. The fits take turns, and the fastest of each is compared. Threads of Dem Bones spin while they wait,
-so a machine with other work slows it more than dermis; `--threads 1` is fair there.
+SEQUENCE.npz contains `rest`, `frames` and triangles `faces`, as written by dermis; the default is sample:gallop.
+Dem Bones runs with its default options and 4 influences, as dermis does (its package offers 4 or 8), in a separate process
+and in the environment target/dembones-venv, which is created on the first run. Times are those of the fits alone, without
+reading and measuring. The programs run alternately, and their fastest runs are compared. Threads of Dem Bones spin while
+they wait, so other work on the machine slows it down more than dermis; use `--threads 1` for a fair comparison then.
 """
 
 import argparse
@@ -21,10 +21,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = ROOT / "target/dembones-venv"
 REQUIREMENTS = ["py-dem-bones==0.13.1", "numpy"]
-# The stages of `dermis skin` that are not the fit.
-BESIDE_THE_FIT = ["read", "measure", "write", "total"]
+# Stages of `dermis skin` that are not part of the fit.
+OTHER_STAGES = ["read", "measure", "write", "total"]
 
-# Runs in Dem Bones' environment. E = 100 ‖P − P̃‖ / ‖P − P̄‖, P̄ the mean of each point over time.
+# Runs in the environment of Dem Bones. E = 100 ‖P − P̃‖ / ‖P − P̄‖ with the mean P̄ of each point over time.
 FIT = """
 import json, sys, time
 import numpy as np
@@ -57,7 +57,7 @@ def main():
             ours.append(dermis(arguments.dermis, source, arguments.bones, arguments.threads))
             print(f"  Dem Bones {words(theirs[-1])}   dermis {words(ours[-1])}", flush=True)
     their, our = (min(fits, key=lambda fit: fit["seconds"]) for fits in (theirs, ours))
-    asked = f"{arguments.bones} bones asked for, {arguments.threads} threads"
+    asked = f"{arguments.bones} bones requested, {arguments.threads} threads"
     print(f"{source.name}, {asked}, fastest of {arguments.runs} runs each")
     for name, fit in [("Dem Bones", their), ("dermis", our)]:
         print(f"{name:<10} {words(fit)}, {fit['bones']} bones, at most {fit['influences']} influences")
@@ -75,7 +75,7 @@ def parse():
 
 
 def python_of_dem_bones():
-    """The Python of Dem Bones' environment, which is made where it is not there."""
+    """The Python interpreter of Dem Bones' environment, which is created if it does not exist."""
     python = ENVIRONMENT / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     installed = ENVIRONMENT / "installed"
     if not installed.exists() or installed.read_text() != "\n".join(REQUIREMENTS):
@@ -98,18 +98,18 @@ def dem_bones(python, source, bones, threads):
 
 def dermis(program, source, bones, threads):
     options = ["--bones", bones, "--threads", threads, "--format", "json", "--quiet"]
-    told = answer([program, "skin", source, *options])
-    seconds = sum(seconds for stage, seconds in told["seconds"].items() if stage not in BESIDE_THE_FIT)
+    report = answer([program, "skin", source, *options])
+    seconds = sum(seconds for stage, seconds in report["seconds"].items() if stage not in OTHER_STAGES)
     return {
-        "bones": told["bones"],
-        "influences": told["influences"],
-        "error": told["distortion_percent"],
+        "bones": report["bones"],
+        "influences": report["influences"],
+        "error": report["distortion_percent"],
         "seconds": seconds,
     }
 
 
 def answer(command, **environment):
-    """What a program says on its last line; it may tell of its progress before."""
+    """The last line that a program prints; earlier lines can be progress."""
     variables = os.environ | {name: str(value) for name, value in environment.items()}
     run = subprocess.run([str(word) for word in command], capture_output=True, text=True, env=variables)
     if run.returncode:

@@ -1,12 +1,12 @@
-"""What Blender makes of a file: the positions of a mesh's points at given frames, and its polygons.
+"""Reads a file with Blender and writes the positions of a mesh at given frames, and its polygons.
 
     python blender_points.py JOBS.json
 
-A job is {"file", "fps", "seconds": [times], "mesh" (part of the object's name, or null where there is only one), "out":
-"….npz"}; for FBX files also "clip" (the name of a take), "up" (the axis) and "metres_per_unit", which Blender applies
-and this takes back. Its answer, one line of JSON on standard output, says the objects found. `out` receives `points`
-float64 [times, N, 3] in the axes of the file (Blender turns Y up into Z up; this turns them back), `sizes` and
-`corners` of the polygons, and `uvs` per corner where the mesh has them.
+A job is {"file", "fps", "seconds": [times], "mesh" (part of the object's name, or null if there is only one), "out":
+"….npz"}; for FBX files also "clip" (the name of a take), "up" (the axis) and "metres_per_unit"; the script reverts the
+conversion that Blender applies. The answer, one line of JSON on standard output, lists the objects. `out` receives
+`points` float64 [times, N, 3] in the axes of the file (the conversion from Y up to Z up is also reverted), `sizes` and
+`corners` of the polygons, and `uvs` per corner if the mesh has UVs.
 """
 
 import os
@@ -21,7 +21,7 @@ IMPORTERS = {
     ".glb": lambda path: bpy.ops.import_scene.gltf(filepath=path),
     ".usda": lambda path: bpy.ops.wm.usd_import(filepath=path),
 }
-# Blender's points are (x, −z, y) of a file with Y up.
+# Points of a file with Y up are (x, −z, y) in Blender.
 Y_UP_FROM_Z_UP = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]])
 FROM_Z_UP = {
     "X": np.array([[0.0, 0.0, 1.0], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]]),
@@ -33,7 +33,7 @@ FROM_Z_UP = {
 def run(job):
     bpy.ops.wm.read_factory_settings(use_empty=True)
     scene = bpy.context.scene
-    # Seconds become scene frames on import, so the rate must be known before it.
+    # Importers convert seconds to scene frames, so the frame rate must be set before the import.
     scene.render.fps = round(job["fps"])
     scene.render.fps_base = round(job["fps"]) / job["fps"]
     IMPORTERS[os.path.splitext(job["file"])[1]](job["file"])
@@ -51,7 +51,7 @@ def run(job):
 
 
 def play(clip):
-    """Gives every armature and every set of shape keys the action of a take."""
+    """Assigns the action of a take to every armature and every set of shape keys."""
     action = bpy.data.actions[clip]
     for thing in [*bpy.data.objects, *bpy.data.shape_keys]:
         kind = "OBJECT" if isinstance(thing, bpy.types.Object) else "KEY"
@@ -106,7 +106,7 @@ def polygons_of(target):
 
 
 def main():
-    # Importers print; answers alone belong on standard output.
+    # Importers print to standard output, which must contain only answers.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     answer_all(run, answers)

@@ -1,4 +1,4 @@
-"""Alembic goes both ways: dermis reads what Blender exports, Blender reads what dermis makes of it."""
+"""Alembic in both directions: dermis reads files exported by Blender, and Blender reads them as rewritten by dermis."""
 
 import subprocess
 import sys
@@ -6,9 +6,9 @@ import sys
 import numpy as np
 from bench import HERE, Failed, Sequence, largest_distance
 
-# Positions are f32 on both sides, times a transform or two.
+# Both sides store positions as f32 and multiply them by one or two transforms.
 LIMIT = 1e-6
-# Where Blender puts the objects that `alembic_blender.py make` builds.
+# Paths that Blender gives to the objects of `alembic_blender.py make`.
 PATHS = {
     "bending": "/bending/bending",
     "parent": "/parent/parent",
@@ -32,13 +32,13 @@ def run(bench):
         compare(bench, f"dermis: Blender's Alembic, {name}", ours, expected, number)
     back = bench.convert(source, "exchange/back.abc")
     words = blender("check", back, truth)
-    bench.tell("Blender: Blender's Alembic → abc, polygons and UVs", True, words.splitlines()[-1])
+    bench.record("Blender: Blender's Alembic → abc, polygons and UVs", True, words.splitlines()[-1])
     # The same coordinates with Z up: Blender, which assumes Y up, must show the scene upright.
     upright = folder / "upright.npz"
     turns = lambda key: key.startswith(("frames_", "normals_"))
     np.savez(upright, **{key: z_up_to_y_up(expected[key]) if turns(key) else expected[key] for key in expected.files})
     words = blender("check", bench.convert(source, "exchange/z_up.abc", "--up", "z"), upright)
-    bench.tell("Blender: a scene with Z up → abc is upright", True, words.splitlines()[-1])
+    bench.record("Blender: a scene with Z up → abc is upright", True, words.splitlines()[-1])
 
 
 def z_up_to_y_up(vectors):
@@ -56,7 +56,7 @@ def blender(mode, file, truth):
 def compare(bench, name, path, expected, number):
     ours = Sequence(path)
     frames = expected[f"frames_{number}"]
-    # What does not move is written without frames.
+    # Objects without motion are written without frames.
     theirs = frames if len(ours.frames) > 1 else frames[:1]
     bench.within(name, largest_distance(ours.frames, theirs, ours.box), LIMIT)
     with np.load(path) as arrays:
@@ -64,9 +64,9 @@ def compare(bench, name, path, expected, number):
         corners = arrays["polygon_corners"]
         same = np.array_equal(arrays["polygon_sizes"], expected[f"sizes_{number}"])
         same = same and np.array_equal(points[corners], expected[f"corners_{number}"])
-        bench.tell(f"{name}, polygons", same, f"{len(arrays['polygon_sizes'])} polygons")
+        bench.record(f"{name}, polygons", same, f"{len(arrays['polygon_sizes'])} polygons")
         if f"uvs_{number}" in expected:
-            # dermis keeps v downwards, as glTF does.
+            # In dermis, v points downwards, as in glTF.
             uvs = arrays["vertex_uvs0"][corners] * [1, -1] + [0, 1]
             error = np.abs(uvs - expected[f"uvs_{number}"]).max()
             bench.within(f"{name}, UVs", float(error), LIMIT, "in UV")

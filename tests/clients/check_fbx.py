@@ -1,4 +1,4 @@
-"""FBX that dermis writes is what three.js, Blender and assimp see, at every key of every take."""
+"""FBX files written by dermis have the same positions in three.js, Blender and assimp, at every key of every take."""
 
 import json
 import os
@@ -9,7 +9,7 @@ import numpy as np
 from bench import HERE, Failed
 
 LIMIT = 1e-5
-# three.js plays four influences of a point, and confuses keys before the time 0.
+# three.js evaluates four influences per point, and does not handle keys before the time 0.
 NOT_FOR_THREE = {"eight_influences", "odd_rate_negative_start"}
 
 
@@ -25,12 +25,12 @@ def run(bench):
 
 
 def suite(folder):
-    """The scenes of `crates/dermis-io/tests/fbx_suite`, written by that test, with the positions to expect."""
+    """The scenes of `crates/dermis-io/tests/fbx_suite`, written by that test, with the expected positions."""
     command = ["cargo", "test", "-p", "dermis-io", "--test", "fbx_written", "--", "--ignored", "writes_the_suite"]
     environment = {**os.environ, "DERMIS_FBX_SUITE": str(folder)}
     run = subprocess.run(command, cwd=HERE, env=environment, capture_output=True, text=True, timeout=1800)
     if run.returncode:
-        raise Failed(f"the suite is not written: {run.stderr.strip()[-500:]}")
+        raise Failed(f"the suite could not be written: {run.stderr.strip()[-500:]}")
     return json.loads((folder / "suite.json").read_text())
 
 
@@ -57,7 +57,7 @@ def blender(bench, folder, motions):
 
 def assimp(bench, folder, motions):
     if not shutil.which("cc"):
-        bench.skip("assimp", "there is no C compiler")
+        bench.skip("assimp", "no C compiler is installed")
         return
     program = folder / "assimp_points"
     built = subprocess.run(
@@ -83,15 +83,15 @@ def job(folder, case, motion):
 def judge(bench, folder, client, case, motion, answer, positions):
     name = " ".join(filter(None, [f"{client}:", case["name"], motion["mesh"], motion["clip"]]))
     if "error" in answer:
-        bench.tell(name, False, answer["error"])
+        bench.record(name, False, answer["error"])
         return
     expected = np.fromfile(folder / motion["file"], dtype="<f4").reshape(len(motion["seconds"]), motion["points"], 3)
     bench.within(name, farthest(expected, positions(), motion["faces"]) / motion["box"], LIMIT)
 
 
 def farthest(expected, found, faces):
-    """How far a client's vertices are from the points at most. Clients split and order vertices in their own ways: each
-    belongs to the point that it stays nearest to, and every point of a face has one."""
+    """Largest distance between a client's vertices and the points. Clients split and order vertices differently: each
+    vertex is matched to the point that is nearest in all frames, and every point of a face must have a vertex."""
     apart = np.linalg.norm(expected[:, None] - found[:, :, None], axis=-1).max(axis=0)
     missing = set(np.ravel(faces)) - set(apart.argmin(axis=1))
     return float("inf") if missing else float(apart.min(axis=1).max())

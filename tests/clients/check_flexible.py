@@ -1,4 +1,4 @@
-"""Fitted skins: three.js and Blender play our glTF, and OpenUSD our UsdSkel, as Σ w T (p + Σ c o)."""
+"""Fitted skins: three.js and Blender (glTF) and OpenUSD (UsdSkel) evaluate them as Σ w T (p + Σ c o)."""
 
 import numpy as np
 from bench import Sequence, largest_distance
@@ -48,10 +48,10 @@ def in_openusd(bench, label, usda, expected, box):
     seconds = [frame / FRAME_RATE for frame in range(len(expected))]
     answer = bench.openusd([{"file": usda, "seconds": seconds, "out": out}])[0]
     if "error" in answer:
-        bench.tell(f"OpenUSD: {label}", False, answer["error"])
+        bench.record(f"OpenUSD: {label}", False, answer["error"])
         return
-    bench.tell(f"OpenUSD validators: {label}", not answer["complaints"], str(answer["complaints"]))
-    bench.tell(f"UsdSkel: {label}", "def SkelAnimation" in usda.read_text(), "bones, not recorded frames")
+    bench.record(f"OpenUSD validators: {label}", not answer["complaints"], str(answer["complaints"]))
+    bench.record(f"UsdSkel: {label}", "def SkelAnimation" in usda.read_text(), "bones, not recorded frames")
     bench.within(f"OpenUSD: {label}", largest_distance(expected, np.load(out)["points"], box), LIMIT)
 
 
@@ -66,7 +66,7 @@ def make_rig(bind, pose):
         "faces": faces,
         "weights": weights.astype(np.float32),
         "bind": bind,
-        # Bones that move what they hold by `pose`.
+        # Bones that move their points by `pose`.
         "pose": pose @ bind,
         "parents": np.full(BONES, -1, dtype=np.int32),
         # Corrections of both signs.
@@ -85,7 +85,7 @@ def skinned(rig):
 
 
 def placed_bind(scales=(1.0, 1.0)):
-    """Bones that stand about the mesh, turned, each scaled by a factor from the range."""
+    """Rotated bones around the mesh, each scaled by a factor from the range."""
     random = np.random.default_rng(17)
     bind = np.tile(np.eye(4), (BONES, 1, 1))
     turned, _ = np.linalg.qr(random.normal(size=(BONES, 3, 3)))
@@ -96,7 +96,7 @@ def placed_bind(scales=(1.0, 1.0)):
 
 
 def random_pose(frames):
-    """Any affine transforms, mirrored ones among them, from one frame to the next."""
+    """Arbitrary affine transforms in every frame, including reflections."""
     random = np.random.default_rng(11)
     pose = np.tile(np.eye(4), (frames, BONES, 1, 1))
     pose[..., :3, :] = random.normal(size=(frames, BONES, 3, 4))
@@ -104,7 +104,7 @@ def random_pose(frames):
 
 
 def smooth_pose(frames):
-    """Sheared, stretched and turned bones that swing smoothly."""
+    """Sheared, stretched and rotated bones with smooth motion."""
     random = np.random.default_rng(13)
     amplitude = random.normal(size=(BONES, 3, 4)) * 0.4
     phase = random.uniform(0, 2 * np.pi, size=(BONES, 3, 4))
@@ -124,7 +124,7 @@ def rigid_pose(frames):
 
 
 def sphere(around, rings):
-    """A closed sphere of triangles: two poles and rings between them."""
+    """Builds a closed sphere of triangles: two poles and rings between them."""
     points = [[0.0, 1.0, 0.0]]
     for ring in range(1, rings):
         polar = np.pi * ring / rings

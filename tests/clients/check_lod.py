@@ -1,4 +1,4 @@
-"""Levels of detail: assets with them are valid, and three.js plays a level as dermis does."""
+"""Levels of detail: assets with levels are valid, and three.js plays a level as dermis does."""
 
 from bench import Sequence
 from play import in_three, is_valid

@@ -1,4 +1,4 @@
-"""Motions that dermis reads are those that an independent client sees."""
+"""Motions read by dermis agree with those read by independent clients."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import numpy as np
 from bench import Failed, Sequence, largest_distance
 
 LIMIT = 1e-5
-# A rate off the grid of every file's keys, so that interpolation is compared too.
+# A frame rate that does not coincide with the keys of any file, so that interpolation is also compared.
 ODD_RATE = 27.5
 
 GLTF_FILES = [
@@ -41,7 +41,7 @@ def gltf_in_three(bench):
     ]
     for case, answer in zip(cases, bench.three(jobs)):
         if "error" in answer:
-            bench.tell(case["name"], False, answer["error"])
+            bench.record(case["name"], False, answer["error"])
             continue
         ours = case["ours"]
         bench.within(case["name"], largest_distance(ours.corners, np.load(case["out"]), ours.box), LIMIT)
@@ -55,12 +55,12 @@ def gltf_case(bench, file, number, clip, options):
     try:
         ours = Sequence(bench.convert(file, f"{stem}.npz", "--clip", number, *options))
     except Failed as failure:
-        bench.tell(name, False, str(failure))
+        bench.record(name, False, str(failure))
         return None
-    # The last frame is the last that fits into the clip; keys are f32, so one just at the end may be in or out.
+    # The last frame is the last one within the clip; because keys are f32, a frame at the end can be included or not.
     span = (clip["duration"] - ours.start) * ours.fps
     if not span - 1e-3 < len(ours.frames) <= span + 1 + 1e-3:
-        bench.tell(name, False, f"{len(ours.frames)} frames at {ours.fps:g} Hz, but the clip lasts {span:g}")
+        bench.record(name, False, f"{len(ours.frames)} frames at {ours.fps:g} Hz, but the clip lasts {span:g} frames")
         return None
     return {"name": name, "file": file, "clip": number, "ours": ours, "out": bench.work / f"{stem}.npy"}
 
@@ -80,7 +80,7 @@ def usd_in_openusd(bench):
 
 
 def compare_points(bench, client, ask, cases, when):
-    """Points correspond one to one in these formats; polygons are cut by each program in its own way."""
+    """Points correspond one to one in these formats; each program triangulates polygons differently."""
     ready = []
     for file, mesh in cases:
         name = f"{client}: {Path(file).name}"
@@ -91,22 +91,22 @@ def compare_points(bench, client, ask, cases, when):
         try:
             ours = Sequence(bench.convert(bench.file(file), f"motion/{Path(file).stem}.npz", *options))
         except Failed as failure:
-            bench.tell(name, False, str(failure))
+            bench.record(name, False, str(failure))
             continue
         ready.append((name, ours, {"file": bench.file(file), "mesh": mesh, "out": out, **when(ours)}))
     for (name, ours, job), answer in zip(ready, ask([job for _, _, job in ready])):
         if "error" in answer:
-            bench.tell(name, False, answer["error"])
+            bench.record(name, False, answer["error"])
             continue
         theirs = np.load(job["out"])
-        # Blender turns the unit of FBX into metres.
+        # Blender converts the unit of FBX to metres.
         unit = ours.metres_per_unit if job["file"].suffix == ".fbx" else 1.0
         bench.within(name, largest_distance(ours.frames, theirs["points"] / unit, ours.box), LIMIT)
-        bench.tell(f"{name} triangles", triangles_fit(ours.faces, theirs), f"{len(ours.faces)} triangles")
+        bench.record(f"{name} triangles", triangles_fit(ours.faces, theirs), f"{len(ours.faces)} triangles")
 
 
 def triangles_fit(faces, theirs):
-    """Whether each polygon is cut into triangles of its own corners, in order, all around one way or the other."""
+    """Returns whether each polygon is triangulated over its own corners, in order, with a consistent winding."""
     sizes, corners = theirs["sizes"], theirs["corners"]
     if len(faces) != int((sizes - 2).sum()):
         return False
@@ -128,5 +128,5 @@ def present(bench, names):
         if path:
             paths.append(path)
         elif bench.wants(name):
-            bench.skip(name, "it is not there")
+            bench.skip(name, "the file does not exist")
     return paths

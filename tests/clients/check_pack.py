@@ -1,4 +1,4 @@
-"""Packed assets: they are valid, and three.js plays them as dermis does and within the stated error."""
+"""Packed assets are valid, and three.js plays them like dermis and within the stated error."""
 
 import json
 
@@ -30,7 +30,7 @@ def check(bench, label, source, stem):
     corners = ours.frames[:, ours.faces.ravel()] * ours.metres_per_unit
     box = ours.box * ours.metres_per_unit
     in_three(bench, label, packed, corners, ours.times, box, smooth=False)
-    # The rig, without example shapes beside it.
+    # The rig, without its example shapes.
     unpacked = bench.convert(source, f"pack/{stem}_unpacked.glb")
     before = Sequence(bench.convert(unpacked, f"pack/{stem}_unpacked.npz"))
     expected = before.frames[:, before.faces.ravel()] * before.metres_per_unit

@@ -1,4 +1,4 @@
-"""Multi-weights that a script writes by the format's page: dermis plays them as numpy does, other viewers the skin below."""
+"""Multi-weights written according to the format documentation: dermis agrees with NumPy; other viewers play the skin."""
 
 import json
 import struct
@@ -9,7 +9,7 @@ from check_skin import parts_of
 from play import LIMIT, in_three, is_valid
 
 EXTENSION = "DERMIS_deformers"
-# How far the twelve weights deviate from those of the linear skin, relative to the box.
+# Deviation of the twelve weights from those of the linear skin, relative to the box.
 DEVIATION = 0.02
 COMPONENTS = {"<u2": 5123, "<u4": 5125, "<f4": 5126}
 
@@ -25,7 +25,7 @@ def run(bench):
     write_model(base, model, home, weights)
     is_valid(bench, label, model)
     expected = evaluated(rig, home, weights)
-    bench.tell(f"differs from the skin: {label}", largest_distance(expected, rig.frames, rig.box) > 10 * LIMIT, "")
+    bench.record(f"differs from the skin: {label}", largest_distance(expected, rig.frames, rig.box) > 10 * LIMIT, "")
     plays(bench, f"dermis: {label}", model, expected, rig)
     plays(bench, f"dermis, copied: {label}", bench.convert(model, "pose/copy.glb"), expected, rig)
     scale = rig.metres_per_unit
@@ -37,7 +37,7 @@ def run(bench):
 
 
 def multi_weights(rig):
-    """The rig's linear skin, `w p` and `w`, and deviations at random; the home is the bone of the largest weight."""
+    """The rig's linear skin, `w p` and `w`, with random deviations; the home bone has the largest weight."""
     linear = rig.rig["weights"].astype(np.float64)
     rest = np.append(rig.rest, np.ones((len(rig.rest), 1)), axis=1)
     rows = np.repeat((linear[:, :, None] * rest[:, None])[:, :, None], 3, axis=2)
@@ -48,7 +48,7 @@ def multi_weights(rig):
 
 
 def evaluated(rig, home, weights):
-    """`H Σ_k w_k ∘ M_k`, `M_k = H⁻¹ T_k`, of every frame."""
+    """Evaluates `H Σ_k w_k ∘ M_k`, `M_k = H⁻¹ T_k`, in every frame."""
     frames = []
     for bones in rig.rig["skin"].astype(np.float64):
         seen = np.einsum("hij,kjl->hkil", np.linalg.inv(bones), bones)[home][:, :, :3]
@@ -59,7 +59,7 @@ def evaluated(rig, home, weights):
 
 
 def write_model(base, model, home, weights):
-    """`base` with the weights in the extension of its mesh's node."""
+    """Writes `base` with the weights in the extension of the node of its mesh."""
     document, binary = parts_of(base)
     points, bones = np.nonzero(np.abs(weights).sum(axis=(2, 3)))
     offsets = np.searchsorted(points, np.arange(len(home) + 1))
@@ -71,9 +71,9 @@ def write_model(base, model, home, weights):
         data = values.astype(kind).tobytes()
         document["bufferViews"].append({"buffer": 0, "byteOffset": len(binary), "byteLength": len(data)})
         view = len(document["bufferViews"]) - 1
-        told = {"bufferView": view, "componentType": COMPONENTS[kind], "count": len(values), "type": "SCALAR"}
+        accessor = {"bufferView": view, "componentType": COMPONENTS[kind], "count": len(values), "type": "SCALAR"}
         buffers[name] = len(document["accessors"])
-        document["accessors"].append(told)
+        document["accessors"].append(accessor)
         binary += data
     layer = {"type": "multi_weights", "version": 1, "precision": "f32", "buffers": buffers}
     node = next(node for node in document["nodes"] if "mesh" in node)

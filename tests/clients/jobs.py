@@ -1,4 +1,4 @@
-"""How a client script takes its jobs and gives its answers."""
+"""Jobs and answers of client scripts."""
 
 import json
 import sys
@@ -6,7 +6,7 @@ import traceback
 
 
 def answer_all(run, answers):
-    """Runs the jobs in the file that the command line names; an answer each, one line of JSON in `answers`."""
+    """Runs the jobs in the file given on the command line; writes one line of JSON per job to `answers`."""
     with open(sys.argv[1], encoding="utf-8") as file:
         jobs = json.load(file)
     for job in jobs:

@@ -1,10 +1,10 @@
-"""Small body models as Python writes them, posed by the smplx package: what dermis-io's tests of SMPL's layout read.
+"""Writes small body models, posed by the smplx package, for dermis-io's tests of SMPL's layout.
 
     python tests/clients/smplx_fixtures.py crates/dermis-io/tests/fixtures/smpl
 
-Needs numpy, scipy, torch and smplx. The model is random: 12 points, 4 joints, 3 shapes, all 27 pose shapes. Each file holds
-the same model; `posed.npz` holds random shape coefficients, joint angles and translations and what `smplx.lbs.lbs` makes of
-them in double precision.
+Needs numpy, scipy, torch and smplx. The model is random: 12 points, 4 joints, 3 shapes, all 27 pose shapes. Each file contains
+the same model; `posed.npz` contains random shape coefficients, joint angles and translations, and the points that
+`smplx.lbs.lbs` computes from them in double precision.
 """
 
 import io
@@ -43,7 +43,7 @@ def model(random):
 def posed(model, random):
     tensor = lambda array: torch.tensor(np.asarray(array), dtype=torch.float64)
     betas = random.standard_normal((POSES, SHAPES))
-    # Small turns, large ones, and none.
+    # Small rotations, large rotations, and none.
     angles = random.standard_normal((POSES, JOINTS, 3)) * np.array([1e-4, 0.3, 1.0, 2.0, 0.0])[:, None, None]
     translations = random.standard_normal((POSES, 3))
     pose_shapes = model["posedirs"].reshape(POINTS * 3, -1).T
@@ -68,7 +68,7 @@ def posed(model, random):
 
 
 class Python2(pickle._Pickler):
-    """Writes text and bytes as Python 2 did."""
+    """Writes text and bytes in the manner of Python 2."""
 
     dispatch = dict(pickle._Pickler.dispatch)
 

@@ -1,10 +1,10 @@
-"""What OpenUSD makes of a file: the world positions of a mesh's points at given times, and the validators' verdict.
+"""Reads a file with OpenUSD: writes the world positions of a mesh at given times and reports the validators' messages.
 
     python usd_points.py JOBS.json
 
-A job is {"file", "seconds": [times], "mesh" (part of the prim's path, or null where there is only one), "out":
-"….npz", "same_as" (another file with the same layer, or null)}. Its answer, one line of JSON on standard output, says the meshes found and what the validators complain
-about. `out` receives `points` float64 [times, N, 3], `sizes` and `corners` of the polygons.
+A job is {"file", "seconds": [times], "mesh" (part of the prim's path, or null if there is only one), "out": "….npz",
+"same_as" (another file with the same layer, or null)}. The answer, one line of JSON on standard output, lists the meshes
+and the messages of the validators. `out` receives `points` float64 [times, N, 3], `sizes` and `corners` of the polygons.
 """
 
 import sys
@@ -15,7 +15,7 @@ from pxr import Sdf, Usd, UsdGeom, UsdSkel, UsdValidation
 
 
 def validate(stage):
-    """What the validators of OpenUSD, all of them, complain about."""
+    """Messages of all validators of OpenUSD."""
     validators = UsdValidation.ValidationRegistry().GetOrLoadAllValidators()
     complaints = UsdValidation.ValidationContext(validators).Validate(stage)
     return [f"{complaint.GetName()}: {complaint.GetMessage()}" for complaint in complaints]
@@ -48,7 +48,7 @@ def pick(meshes, name):
 
 
 def skinning_of(prim):
-    """The queries that deform the mesh: its own and its skeleton's."""
+    """The queries for the deformation of the mesh: its own and that of its skeleton."""
     root = UsdSkel.Root.Find(prim)
     if not root:
         return None

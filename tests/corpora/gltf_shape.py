@@ -1,4 +1,4 @@
-"""Bounds of the stored pose of a glTF file, from its JSON alone, without any library.
+"""Bounds of the stored pose of a glTF file, computed without any glTF library.
 
 Node transforms, skins and default morph weights are applied. Compressed files are not judged.
 """
@@ -11,7 +11,7 @@ from urllib.parse import unquote
 FORMATS = {5120: "b", 5121: "B", 5122: "h", 5123: "H", 5125: "I", 5126: "f"}
 LIMITS = {5120: 127.0, 5121: 255.0, 5122: 32767.0, 5123: 65535.0}
 COUNTS = {"SCALAR": 1, "VEC2": 2, "VEC3": 3, "VEC4": 4, "MAT2": 4, "MAT3": 9, "MAT4": 16}
-# Extensions that a reader of shapes need not know.
+# Extensions that do not affect shapes.
 HARMLESS = ("KHR_materials_", "KHR_texture_", "EXT_texture_", "MSFT_texture_dds", "KHR_lights_", "EXT_lights_", "KHR_xmp")
 SHAPE_EXTENSIONS = {
     "KHR_mesh_quantization",
@@ -135,7 +135,7 @@ def transform(m, p):
 
 
 def bounds(path):
-    """The box around the visible meshes of the default scene; `None` if there is none."""
+    """Returns the box around the visible meshes of the default scene; `None` if there is none."""
     reader = Reader(path)
     root = reader.root
     nodes = root.get("nodes", [])

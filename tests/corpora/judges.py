@@ -1,12 +1,12 @@
-"""Judges of what dermis does with a file of a suite; none of them uses code of dermis.
+"""Judges of the results of dermis for the files of a suite; none of them uses code of dermis.
 
-A rejection is right if the file is one that the suite expects to fail (`EXCUSES`), if a file that it needs is absent, if its version or
-a required extension is not one that the formats define, or if it contains neither a mesh nor a motion:
+A rejection is correct if the suite expects the file to fail (`EXCUSES`), if a file that it needs is missing, if its
+version or a required extension is not defined by the format, or if it contains neither a mesh nor a motion:
 
 - glTF is parsed by `gltf_shape.py`, which also poses it: bounds that differ by more than 1e-3 of the diagonal are wrong.
 - USD is opened by OpenUSD if it is installed (`pip install usd-core`); without it, results of USD are not judged.
-- FBX of ufbx has OBJ files of the same name beside it, whose bounds are compared; for others the nodes of meshes are
-  looked for in the bytes.
+- FBX files of ufbx have OBJ files of the same name next to them, whose bounds are compared; in other FBX files, the
+  nodes of meshes are searched for in the bytes.
 """
 
 import re
@@ -32,7 +32,7 @@ EXCUSES = [
     ("positions that are not numbers", re.compile(r"^assimp/test/models/glTF2/BoxWithInfinites-glTF-Binary/")),
 ]
 TOLERANCE = 1e-3
-# What the judges raise for contents that contradict the format.
+# Exceptions that the judges raise for contents that violate the format.
 INVALID = (AttributeError, IndexError, KeyError, TypeError, ValueError, OverflowError, struct.error)
 
 
@@ -102,7 +102,7 @@ class Judges:
             return None
         found = union([(o["bounds"]["min"], o["bounds"]["max"]) for o in answer["objects"] if o["points"] > 0])
         if found is None:
-            return "no points, but the judge has some"
+            return "no points, but the judge finds some"
         size = max(high - low for low, high in zip(*expected)) or max(map(abs, expected[0])) or 1.0
         worst = max(abs(a - b) for mine, theirs in zip(found, expected) for a, b in zip(mine, theirs))
         if worst > TOLERANCE * size:
@@ -112,7 +112,7 @@ class Judges:
 
 
 def union(boxes):
-    """The box around boxes of two corners."""
+    """Returns the box around boxes, each given by two corners."""
     if not boxes:
         return None
     lows, highs = zip(*boxes)
@@ -139,10 +139,10 @@ def obj_rejection(path):
 
 
 def obj_bounds(path):
-    """Bounds of the OBJ file that the suite of ufbx has beside a file; only for those of the stored pose."""
+    """Bounds of the OBJ file that the ufbx suite provides for a file; only for files in the stored pose."""
     stem = re.sub(r"_\d{4}_(ascii|binary)$", "", path.stem)
     reference = path.with_name(f"{stem}.obj")
-    # References of subdivided surfaces, and in other axes than the file's.
+    # References for subdivided surfaces, and references in other axes than those of the file.
     if not reference.is_file() or stem == path.stem or re.search("subsurf|crease|_[yz]_up", stem):
         return None
     points = [line.split()[1:4] for line in reference.read_text(errors="replace").splitlines() if line.startswith("v ")]

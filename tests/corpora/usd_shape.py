@@ -1,4 +1,4 @@
-"""Bounds of the visible meshes of a USD stage, and reasons to reject it, by OpenUSD."""
+"""Bounds of the visible meshes of a USD stage, and reasons to reject it, computed with OpenUSD."""
 
 import math
 from functools import lru_cache
@@ -41,7 +41,7 @@ def meshes(stage):
 
 
 def below_instancer(prim):
-    """Whether the prim is a prototype, which is not drawn by itself."""
+    """Returns whether the prim is a prototype, which is not drawn itself."""
     while prim:
         if prim.IsA(UsdGeom.PointInstancer):
             return True
@@ -50,7 +50,7 @@ def below_instancer(prim):
 
 
 def changes(attribute):
-    """Whether the topology changes over time: such a mesh is no sequence."""
+    """Returns whether the topology changes over time; such a mesh is not a sequence."""
     values = [attribute.Get(time) for time in attribute.GetTimeSamples()]
     return any(value != values[0] for value in values)
 
@@ -76,7 +76,7 @@ def is_finite(points):
 
 
 def bounds(path):
-    """The box around the visible meshes that no skeleton moves; `None` if a skeleton moves one, or there is none."""
+    """Returns the box around the visible meshes; `None` if there is none or if a skeleton moves one."""
     stage = opened(str(path))
     if not stage:
         return None

@@ -1,4 +1,4 @@
-"""Plays glb files of dermis in Godot 3 without a display, and compares positions with those of dermis.
+"""Plays GLB files written by dermis in Godot 3 without a display, and compares the positions with those of dermis.
 
     python check_godot.py [--dermis PROGRAM] [--work FOLDER]
 
@@ -54,7 +54,7 @@ def main():
 
 
 def import_all(work):
-    """Runs the editor, which does not end by itself, until it has imported all files."""
+    """Runs the editor until it has imported all files; it does not exit by itself."""
     editor = subprocess.Popen(["godot3-server", "--path", work, "--editor"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     deadline = time.monotonic() + IMPORT_SECONDS
     try:

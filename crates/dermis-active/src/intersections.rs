@@ -1,4 +1,4 @@
-//! Self-intersections of a triangle mesh: pairs of triangles that cross other than in common points.
+//! Self-intersections of a triangle mesh: pairs of triangles that cross other than at common points.
 //!
 //! Candidates are found in a hashed grid of bounding boxes. Triangles with a common edge do not count: they can only
 //! overlap if they are coplanar. Coordinates are those of `f32` positions, so `f64` decides reliably except for triangles
@@ -149,7 +149,7 @@ pub(crate) fn hash(cell: IVec3, size: usize) -> u32 {
     (mixed ^ (mixed >> 15)) & (size as u32 - 1)
 }
 
-/// Returns true if two triangles intersect other than in common points. Triangles with a common edge never do.
+/// Returns true if two triangles intersect other than at common points. Triangles with a common edge never do.
 pub(crate) fn intersect([first, second]: [[u32; 3]; 2], at: impl Fn(u32) -> DVec3) -> bool {
     let common = first.iter().filter(|point| second.contains(point)).count();
     if common > 1 {
@@ -174,7 +174,7 @@ fn separated([a, b, c]: [DVec3; 3], other: [DVec3; 3]) -> bool {
     sides.iter().all(|&side| side > 0.0) || sides.iter().all(|&side| side < 0.0)
 }
 
-/// Returns true if a segment crosses or touches a triangle. The point in which it meets the plane is compared with the
+/// Returns true if a segment crosses or touches a triangle. The point at which it meets the plane is compared with the
 /// sides in the plane, which is reliable for triangles that are nearly coplanar, unlike the volumes of tetrahedra.
 fn segment_intersects([p, q]: [DVec3; 2], [a, b, c]: [DVec3; 3]) -> bool {
     let normal = (b - a).cross(c - a);

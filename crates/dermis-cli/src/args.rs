@@ -9,7 +9,7 @@ use crate::parse::{count, memory};
 
 /// Last line of every help text.
 pub(crate) const EXIT_CODES: &str =
-    "Exit codes: 0 success, 1 a requested quality was not reached or a fit was stopped early, 2 error or interrupted.";
+    "Exit codes: 0 success, 1 quality target not met or fit stopped early, 2 error or interruption.";
 
 /// Options that every command accepts.
 #[derive(Debug, Clone, clap::Args)]
@@ -18,16 +18,16 @@ pub(crate) struct Shared {
     /// Print a summary (pretty) or one JSON object per line (json)
     #[arg(long, global = true, value_name = "FORMAT", default_value = "pretty")]
     pub(crate) format: Format,
-    /// Print results and errors only: no progress, no summary
+    /// Print only results and errors: no progress, no summary
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
     /// Use this many threads [default: one per core]
     #[arg(long, global = true, value_name = "N", value_parser = count)]
     pub(crate) threads: Option<usize>,
-    /// Limit the size of files read into memory, and the decompressed size of small files, in bytes; suffixes K, M, G and T, such as 500M
+    /// Limit the size of files read into memory and the decompressed size of small files, in bytes; accepts the suffixes K, M, G and T, as in 500M
     #[arg(long, global = true, value_name = "BYTES", default_value = "2G", value_parser = memory)]
     pub(crate) max_memory: u64,
-    /// Print colours; auto prints them on a terminal unless `NO_COLOR` is set
+    /// Use colours in the output; auto uses them on a terminal unless `NO_COLOR` is set
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: ColorChoice,
     /// Allow inputs to reference files in this folder and its subfolders [default: the project folder of the input]

@@ -54,7 +54,7 @@ pub(crate) fn frame_rate(text: &str) -> Result<f64, String> {
     match text.trim().parse::<f64>() {
         Ok(rate) if rate.is_finite() && rate > 0.0 => Ok(rate),
         Ok(_) => Err("a frame rate must be positive and finite, such as 24".to_owned()),
-        Err(_) => Err("this is not a number of frames per second, such as 24".to_owned()),
+        Err(_) => Err("it must be a number of frames per second, such as 24".to_owned()),
     }
 }
 
@@ -62,6 +62,20 @@ number!(
     /// A duration of recorded motion.
     duration: f64, |seconds| *seconds > 0.0 && *seconds <= 3600.0, "a time in seconds above 0 and at most 3600"
 );
+
+/// Width and height of a picture.
+pub(crate) fn picture_size(text: &str) -> Result<[usize; 2], String> {
+    let sides = text.trim().split_once(['x', 'X', '×']);
+    let sides = sides.and_then(|(width, height)| Some([width.trim().parse().ok()?, height.trim().parse().ok()?]));
+    sides.ok_or_else(|| "it must be a width and a height in pixels, such as 1600x1200".to_owned())
+}
+
+/// A point: three numbers.
+pub(crate) fn coordinates(text: &str) -> Result<[f32; 3], String> {
+    let numbers = text.split(',').map(|number| number.trim().parse::<f32>().ok().filter(|number| number.is_finite()));
+    let numbers = numbers.collect::<Option<Vec<f32>>>().and_then(|numbers| numbers.try_into().ok());
+    numbers.ok_or_else(|| "it must be three numbers, such as 0,1.5,0".to_owned())
+}
 
 /// A number of bytes, with K, M, G or T for powers of 1024.
 pub(crate) fn memory(text: &str) -> Result<u64, String> {
@@ -78,6 +92,14 @@ pub(crate) fn memory(text: &str) -> Result<u64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sizes_and_points_are_lists_of_numbers() {
+        assert_eq!(picture_size("1600x1200"), Ok([1600, 1200]));
+        assert!(["", "1600", "x", "1600x", "-1x5", "1.5x2"].iter().all(|text| picture_size(text).is_err()));
+        assert_eq!(coordinates("0, 1.5,-2"), Ok([0.0, 1.5, -2.0]));
+        assert!(["", "1,2", "1,2,3,4", "1,2,nan"].iter().all(|text| coordinates(text).is_err()));
+    }
 
     #[test]
     fn numbers_out_of_range_are_rejected_with_the_range() {

@@ -2,12 +2,14 @@
 //!
 //! Cost of a point at rest position p with weights w: `Σ_k Q_k(T_k(w) (p + o_k))`, with the summed quadrics `Q_k` of the
 //! posed triangles (Garland & Heckbert 1997), the blended transform `T_k` and the offset `o_k` of the blend shapes in pose k.
-//! For given weights it is quadratic in p, so the best rest position for *all* poses is the solution of one 3×3 system
-//! (after `DeCoro` & Rusinkiewicz 2005). Weights are those between the ends of the edge, at the location of p along it.
+//! For given weights it is quadratic in p, so the best rest position for all poses is the solution of one 3×3 system
+//! (after `DeCoro` & Rusinkiewicz 2005). The weights are interpolated between the ends of the edge, at the location of p
+//! along it.
 //!
-//! Seams and borders have planes through their edges, orthogonal to the triangles. A weak spring to the collapsed
+//! Seams and boundaries contribute planes through their edges, orthogonal to the triangles. A weak spring to the collapsed
 //! points keeps the system regular on flat regions. A collapse is rejected if it changes the topology (link condition),
-//! tears a seam, or flips a triangle in any pose. Ties go to the lowest points: the result is deterministic.
+//! tears a seam, or flips a triangle in any pose. Ties are resolved in favour of the lowest point indices, so the result
+//! is deterministic.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -20,16 +22,16 @@ use crate::poses::KeyPoses;
 use crate::quadric::Quadric;
 use crate::surface::{Edge, Kind, Surface, blended};
 
-/// Weight of the planes through borders and seams, relative to the adjacent triangles.
-const BORDER_WEIGHT: f64 = 10.0;
+/// Weight of the planes through boundaries and seams, relative to the adjacent triangles.
+const BOUNDARY_WEIGHT: f64 = 10.0;
 const SEAM_WEIGHT: f64 = 1.0;
 /// Weight of the spring to the collapsed points, relative to the area.
 const SPRING: f64 = 1e-3;
 /// Weight of the squared error of the texture, as a length on the surface.
 const TEXTURE: f64 = 0.02;
-/// Cosine of the largest rotation of a triangle by one collapse.
+/// Cosine of the largest angle by which one collapse can rotate a triangle.
 const MIN_COSINE: f64 = 0.15;
-/// Upper bound of points × poses, for memory.
+/// Upper bound on points × poses, which limits memory.
 const MAX_POSED_POINTS: usize = 3_000_000;
 const MIN_POSES: usize = 4;
 
@@ -42,7 +44,7 @@ pub(crate) struct Simplification {
     springs: Vec<Spring>,
     /// Position of each point in each pose.
     posed: Vec<DVec3>,
-    /// Square of the length of a texture coordinate on the surface; 0 without texture.
+    /// Squared length on the surface of a unit of texture coordinates; 0 without texture.
     texture_scale: f64,
     heap: BinaryHeap<Candidate>,
     /// Number of changes of each point.
@@ -94,7 +96,7 @@ impl PartialOrd for Candidate {
 }
 
 impl Ord for Candidate {
-    /// The cheapest is the greatest, for the heap.
+    /// Orders the cheapest candidate as the greatest, because the heap yields the greatest first.
     fn cmp(&self, other: &Self) -> Ordering {
         other.cost.total_cmp(&self.cost).then_with(|| (other.a, other.b).cmp(&(self.a, self.b)))
     }
@@ -126,8 +128,8 @@ impl Simplification {
         simplification
     }
 
-    /// Collapses edges until at most `target` triangles remain or none can be collapsed; `step` is called now and then
-    /// and stops the work by returning false. Returns whether it was not stopped.
+    /// Collapses edges until at most `target` triangles remain or no edge can be collapsed. `step` is called at regular
+    /// intervals and cancels the work by returning false. Returns false if the work was cancelled.
     pub(crate) fn run(&mut self, target: usize, mut step: impl FnMut(usize) -> bool) -> bool {
         const STEP: usize = 256;
         let mut collapsed = 0_usize;
@@ -145,7 +147,7 @@ impl Simplification {
             if self.surface.alive_count <= target || self.surface.alive_count == before {
                 return true;
             }
-            // Edges that were rejected can be possible now, since their surroundings have changed.
+            // Edges that were rejected may be collapsible now, because their surroundings have changed.
             before = self.surface.alive_count;
             self.fill_heap();
         }
@@ -183,7 +185,7 @@ impl Simplification {
             .filter_map(|other| match surface.edge(point, other) {
                 Edge::Smooth | Edge::NotManifold => None,
                 Edge::Seam => Some((other, SEAM_WEIGHT)),
-                Edge::Border => Some((other, BORDER_WEIGHT)),
+                Edge::Boundary => Some((other, BOUNDARY_WEIGHT)),
             })
             .collect();
         let of_pose = |pose: usize| {
@@ -249,7 +251,7 @@ impl Simplification {
         let edge = self.surface.edge(a, b);
         let allowed = match (kinds[a as usize], kinds[b as usize]) {
             (Kind::Free, _) => edge == Edge::Smooth,
-            (Kind::Curve, Kind::Curve | Kind::Fixed) => matches!(edge, Edge::Seam | Edge::Border),
+            (Kind::Curve, Kind::Curve | Kind::Fixed) => matches!(edge, Edge::Seam | Edge::Boundary),
             _ => false,
         };
         if !allowed {
@@ -282,7 +284,7 @@ impl Simplification {
         cost.is_finite().then_some(Candidate { cost, a, b, t, position, versions })
     }
 
-    /// Squared error of the texture coordinates that triangles around the edge would have at the new point, times area.
+    /// Squared error of the texture coordinates of the triangles around the edge at the new point, times area.
     fn texture_error(&self, a: u32, b: u32, t: f64, position: DVec3) -> f64 {
         let surface = &self.surface;
         let Some(pairs) = surface.vertex_pairs(a, b) else { return 0.0 };
@@ -364,7 +366,7 @@ impl Simplification {
         common.len() == triangles.len() && remaining > 0 && !is_tetrahedron
     }
 
-    /// Returns whether a triangle would turn too far in any pose.
+    /// Returns true if a triangle would rotate too far in any pose.
     fn turns_over(&self, a: u32, b: u32, posed: &[DVec3]) -> bool {
         let surface = &self.surface;
         for (moved, other) in [(a, b), (b, a)] {
@@ -439,7 +441,7 @@ impl Joined<'_> {
             matrix += transposed * quadric.matrix() * *linear;
             slope += transposed * quadric.half_gradient(*linear * start + *origin);
         }
-        // Near-singular systems have no useful solution far away.
+        // The solution of a near-singular system is used only if it is close to the edge.
         let scale = matrix.x_axis.x + matrix.y_axis.y + matrix.z_axis.z;
         let determinant = matrix.determinant();
         let mut position = start;
@@ -462,7 +464,7 @@ impl Joined<'_> {
         self.spring.at(position) + posed.zip(&self.quadrics).map(|(x, quadric)| quadric.at(x)).sum::<f64>()
     }
 
-    /// In each pose, the transform of a rest position with the weights and shapes at `t`.
+    /// Transform of a rest position in each pose, with the weights and shapes at `t`.
     fn transforms(&self, t: f64) -> Vec<(DMat3, DVec3)> {
         let Simplification { surface, poses, .. } = self.simplification;
         let (a, b) = (self.a as usize, self.b as usize);

@@ -2,8 +2,8 @@
 //!
 //! [`simplify()`] returns coarser versions of an object's mesh, moved by the same joints and clips (James & Twigg 2005,
 //! Figure 17). Quadrics are summed over key poses of the clips, not only computed in the rest pose, and new points have
-//! the rest position and the weights that are best for all of these poses: see `collapse`. UV seams, borders, materials
-//! and blend shapes are kept.
+//! the rest position and the weights that are best for all of these poses: see `collapse`. UV seams, boundaries,
+//! materials and blend shapes are kept.
 
 #![forbid(unsafe_code)]
 
@@ -30,7 +30,7 @@ const MAX_SEAM_FRACTION: f64 = 0.4;
 pub struct LodOptions {
     /// Fraction of the triangles that each level keeps, above 0 and at most 1; sorted from fine to coarse.
     pub ratios: Vec<f64>,
-    /// Largest number of key poses of the clips. More poses cover more of the motion and take proportionally longer;
+    /// Maximum number of key poses of the clips. More poses cover more of the motion and take proportionally longer;
     /// very large meshes use fewer to limit memory.
     pub max_poses: usize,
 }
@@ -48,7 +48,7 @@ pub struct Levels {
     pub levels: Vec<Level>,
     /// Number of key poses that were used.
     pub pose_count: usize,
-    /// Omissions.
+    /// Notes about data that the levels do not keep.
     pub warnings: Vec<Note>,
 }
 
@@ -60,7 +60,7 @@ pub enum LodError {
     #[error("invalid ratio {0}: it must be above 0 and at most 1")]
     Ratio(f64),
     /// There are no ratios.
-    #[error("no ratio is given")]
+    #[error("no ratio given")]
     NoRatios,
     /// The object has no triangles.
     #[error("'{0}' has no triangles")]
@@ -97,7 +97,7 @@ impl LodError {
             Self::Ratio(_) => Some("0.25 keeps a quarter of the triangles"),
             Self::NoRatios => Some("give at least one, such as 0.5"),
             Self::NoSkin(_) => Some("fit a skin to the frames first"),
-            Self::Layer { .. } => Some("make the levels of the asset before it gets this layer"),
+            Self::Layer { .. } => Some("create the levels before adding this layer"),
             _ => None,
         }
     }

@@ -14,7 +14,7 @@ use crate::poses::key_frames;
 /// Distance between two surfaces over all measured poses.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct PosedError {
-    /// Root of the mean squared distance, in percent of the diagonal of the rest pose.
+    /// Root mean square distance, in percent of the diagonal of the rest pose.
     pub rms_percent: f64,
     /// Largest distance, in percent of the diagonal of the rest pose.
     pub max_percent: f64,

@@ -9,12 +9,12 @@ use glam::{DAffine3, DQuat, DVec3};
 
 /// Number of poses of a rig without clips.
 const BENT_POSES: usize = 8;
-/// Largest angle of a joint in them.
+/// Maximum angle of a joint in these poses, in radians.
 const BENT_ANGLE: f64 = 0.7;
-/// Largest number of poses for shapes that no clip uses.
+/// Maximum number of poses for shapes that no clip uses.
 const MAX_SHAPE_POSES: usize = 16;
 
-/// Poses of an object: a transform of the bind pose per joint, and a weight per shape.
+/// Poses of an object: for each pose, a skinning transform per joint and a weight per shape.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct KeyPoses {
     joint_count: usize,
@@ -26,7 +26,7 @@ pub(crate) struct KeyPoses {
 }
 
 impl KeyPoses {
-    /// At most about `max_count` poses of `object`; the first is the bind pose.
+    /// Creates at most about `max_count` poses of `object`; the first is the bind pose.
     pub(crate) fn new(object: &Object, max_count: usize) -> Self {
         let Some(rig) = &object.rig else { return Self { pose_count: 1, ..Self::default() } };
         let (joint_count, shape_count) = (rig.joints().len(), rig.shapes().len());
@@ -65,7 +65,7 @@ impl KeyPoses {
         sum
     }
 
-    /// Sum of the shapes of a pose, of which `offset` returns that of one shape.
+    /// Weighted sum of the shape offsets in a pose; `offset` returns the offset of one shape.
     pub(crate) fn shaped(&self, pose: usize, offset: impl Fn(usize) -> DVec3) -> DVec3 {
         let weights = &self.shape_weights[pose * self.shape_count..(pose + 1) * self.shape_count];
         let active = weights.iter().enumerate().filter(|(_, weight)| **weight != 0.0);
@@ -78,7 +78,7 @@ impl KeyPoses {
         self.pose_count += 1;
     }
 
-    /// Adds a pose in which every joint is rotated about its origin, and with it the joints below it.
+    /// Adds a pose in which every joint, together with its descendants, is rotated about its origin.
     fn push_bent(&mut self, rig: &Rig, pose: usize) {
         let mut moved = vec![DAffine3::IDENTITY; rig.joints().len()];
         for joint in rig.parents_first() {
@@ -118,7 +118,8 @@ pub(crate) fn key_frames(object: &Object, max_count: usize) -> Vec<(usize, usize
     frames.enumerate().filter(|(at, _)| is_chosen(*at)).map(|(_, frame)| frame).collect()
 }
 
-/// Rotation of a joint in one of the bent poses: an additive recurrence with irrational steps, even over axes and angles.
+/// Rotation of a joint in one of the bent poses: an additive recurrence with irrational steps, which
+/// covers axes and angles evenly.
 fn bent_rotation(pose: usize, joint: usize) -> DQuat {
     const STEPS: [f64; 3] = [0.819_172_513_396_164_4, 0.671_043_606_703_789_2, 0.549_700_477_901_902_7];
     let at = (1 + pose * 131 + joint) as f64;

@@ -35,7 +35,7 @@ impl Quadric {
         product + self.b
     }
 
-    /// Value at `x`; rounding below zero is cut off.
+    /// Value at `x`; negative values due to rounding are replaced by 0.
     pub(crate) fn at(&self, x: DVec3) -> f64 {
         (x.dot(self.half_gradient(x)) + self.b.dot(x) + self.c).max(0.0)
     }

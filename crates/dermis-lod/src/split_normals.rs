@@ -1,5 +1,5 @@
-//! Meshes whose vertices are split by their normals at most edges, as in flat shading: nothing could be collapsed
-//! without a change of normals, so the vertices are joined and the normals dropped.
+//! Meshes whose vertices are split by their normals at most edges, as in flat shading: no edge could be
+//! collapsed without changing normals, so the vertices are joined and the normals dropped.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,20 +1,20 @@
 //! The mesh while it is simplified: points with their weights and shapes, vertices with their attributes, triangles.
 //!
-//! Points are what collapses join; a point has several vertices at seams. An edge is *special* if it is a border, more
-//! than two triangles use it, its two triangles have different vertices at an end, or their materials differ.
+//! Collapses join points; at seams, a point has several vertices. An edge is *special* if it is on the boundary, if more
+//! than two triangles use it, if its two triangles have different vertices at an end, or if their materials differ.
 
 use dermis_mesh::{Layout, Level, MeshError, Object, Shape, SkinWeights, TriMesh};
 use glam::{DVec3, Vec2, Vec3, Vec4};
 use std::sync::Arc;
 
-/// Freedom of a point.
+/// Freedom of movement of a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// No special edges: it can move freely.
     Free,
     /// Exactly two special edges of one kind: it can move along them.
     Curve,
-    /// A corner of seams or borders, or a point that is not manifold: it stays.
+    /// A corner of seams or boundaries, or a non-manifold point: it cannot move.
     Fixed,
 }
 
@@ -23,7 +23,7 @@ pub(crate) enum Kind {
 pub(crate) enum Edge {
     Smooth,
     Seam,
-    Border,
+    Boundary,
     NotManifold,
 }
 
@@ -67,7 +67,7 @@ pub(crate) struct Columns {
 }
 
 impl Surface {
-    /// The triangles of `object` that do not repeat a point.
+    /// Creates the surface from the triangles of `object` that do not repeat a point.
     pub(crate) fn new(object: &Object) -> Self {
         let mesh = &object.mesh;
         let layout = mesh.layout().cloned().unwrap_or_else(|| Layout::plain(mesh));
@@ -133,7 +133,7 @@ impl Surface {
     pub(crate) fn edge(&self, a: u32, b: u32) -> Edge {
         let mut triangles = self.shared(a, b);
         let (Some(first), second) = (triangles.next(), triangles.next()) else { return Edge::NotManifold };
-        let Some(second) = second else { return Edge::Border };
+        let Some(second) = second else { return Edge::Boundary };
         if triangles.next().is_some() {
             return Edge::NotManifold;
         }
@@ -167,13 +167,13 @@ impl Surface {
         }
         match special.as_slice() {
             [] if vertices.len() == 1 => Kind::Free,
-            [Edge::Border, Edge::Border] if vertices.len() == 1 => Kind::Curve,
+            [Edge::Boundary, Edge::Boundary] if vertices.len() == 1 => Kind::Curve,
             [Edge::Seam, Edge::Seam] if vertices.len() <= 2 => Kind::Curve,
             _ => Kind::Fixed,
         }
     }
 
-    /// Returns whether all triangles around `point` are connected by edges at it.
+    /// Returns true if all triangles around `point` are connected by edges at it.
     fn is_one_fan(&self, point: u32) -> bool {
         let around = &self.around[point as usize];
         if around.is_empty() {
@@ -192,7 +192,7 @@ impl Surface {
         reached.into_iter().all(|reached| reached)
     }
 
-    /// Vertex of `a` and of `b` in each triangle that contains both; `None` if a vertex of `a` would have to become two,
+    /// Vertex of `a` and of `b` in each triangle that contains both; `None` if a vertex of `a` would have to be split
     /// or has no partner.
     pub(crate) fn vertex_pairs(&self, a: u32, b: u32) -> Option<Vec<(u32, u32)>> {
         let both = |triangle: u32| Some((self.vertex_in(triangle, a)?, self.vertex_in(triangle, b)?));
@@ -243,7 +243,7 @@ impl Surface {
         }
     }
 
-    /// The remaining triangles as a level of detail of `object`.
+    /// Creates a level of detail of `object` from the remaining triangles.
     pub(crate) fn level(&self, object: &Object) -> Result<Level, MeshError> {
         let kept: Vec<usize> = (0..self.triangles.len()).filter(|&t| self.alive[t]).collect();
         let old = object.mesh.layout();
@@ -290,7 +290,7 @@ impl Surface {
         shapes.iter().zip(&self.shapes).map(shape).collect()
     }
 
-    /// Attributes of `vertices`; without polygons, points and triangles.
+    /// Attributes of `vertices`, without polygons, points and triangles.
     fn layout(&self, old: &Layout, vertices: &[u32]) -> Layout {
         let columns = self.columns;
         let at = |vertex: u32, column: usize| self.numbers[vertex as usize * columns.width + column] as f32;
@@ -339,7 +339,7 @@ impl Renumbered {
     }
 }
 
-/// Weights between two points, with at most `max_count` of the largest, sorted by joint. Their sum is kept.
+/// Weights interpolated between two points: at most `max_count` of the largest, sorted by joint, with the same sum.
 pub(crate) fn blended(a: &[(u32, f64)], b: &[(u32, f64)], t: f64, max_count: usize) -> Vec<(u32, f64)> {
     if t >= 1.0 {
         return b.to_vec();

@@ -16,7 +16,7 @@ fn options(ratios: &[f64]) -> LodOptions {
 }
 
 /// `object` with its levels.
-fn leveled(object: &Object, options: &LodOptions) -> Object {
+fn with_levels(object: &Object, options: &LodOptions) -> Object {
     let levels = simplify(object, options, &NoProgress).unwrap().levels;
     Object { levels, ..object.clone() }
 }
@@ -87,7 +87,7 @@ fn levels_of_samples_have_the_requested_triangles_and_convex_weights() {
     for name in ["arm", "hand"] {
         let full = sample(name);
         let ratios = [0.5, 0.25, 0.1];
-        let object = leveled(&full, &options(&ratios));
+        let object = with_levels(&full, &options(&ratios));
         let influences = full.rig.as_ref().unwrap().weights().max_influences();
         let mut last = 0.0;
         for (number, ratio) in ratios.into_iter().enumerate() {
@@ -114,7 +114,7 @@ fn levels_of_samples_have_the_requested_triangles_and_convex_weights() {
 fn poses_lower_the_posed_error() {
     let full = sample("arm");
     let error = |max_poses: usize| {
-        let object = leveled(&full, &LodOptions { ratios: vec![0.1], max_poses });
+        let object = with_levels(&full, &LodOptions { ratios: vec![0.1], max_poses });
         posed_error(&full, &object.at_level(0).unwrap(), 24).rms_percent
     };
     let (of_poses, of_rest) = (error(24), error(1));
@@ -122,12 +122,12 @@ fn poses_lower_the_posed_error() {
 }
 
 #[test]
-fn seams_borders_materials_and_shapes_are_kept() {
+fn seams_boundaries_materials_and_shapes_are_kept() {
     let full = tube();
-    let object = leveled(&full, &options(&[0.3]));
+    let object = with_levels(&full, &options(&[0.3]));
     let level = object.at_level(0).unwrap();
     let layout = level.mesh.layout().unwrap();
-    // UVs are those of the location: v along x, u around, with both ends of the seam.
+    // UVs match the location: v along x, u around, with both ends of the seam.
     for (vertex, &point) in layout.vertex_points.iter().enumerate() {
         let (p, uv) = (level.mesh.points()[point as usize], layout.uvs[0][vertex]);
         assert!((uv.y - p.x / 4.0).abs() < 0.03, "{p} has {uv}");
@@ -144,7 +144,7 @@ fn seams_borders_materials_and_shapes_are_kept() {
     let edges = Edges::new(level.mesh.point_count(), level.mesh.triangles());
     for end in boundary_edges(&edges).as_flattened() {
         let x = level.mesh.points()[*end as usize].x;
-        assert!(x.abs() < 0.02 || (x - 4.0).abs() < 0.02, "a border at {x}");
+        assert!(x.abs() < 0.02 || (x - 4.0).abs() < 0.02, "a boundary edge at {x}");
     }
     let shape = &level.rig.as_ref().unwrap().shapes()[0];
     for (offset, point) in shape.offsets.iter().zip(level.mesh.points()) {
@@ -160,15 +160,15 @@ fn a_flat_sheet_keeps_its_outline_and_a_closed_surface_stays_closed() {
     let quads = (0..10).flat_map(|y| (0..10).map(move |x| y * 11 + x));
     let triangles = quads.flat_map(|a| [[a, a + 1, a + 11], [a + 1, a + 12, a + 11]]).collect();
     let sheet = Object::of_mesh("sheet", Arc::new(TriMesh::new(points, triangles).unwrap()));
-    let level = leveled(&sheet, &options(&[0.02])).at_level(0).unwrap();
+    let level = with_levels(&sheet, &options(&[0.02])).at_level(0).unwrap();
     assert!(level.mesh.triangle_count() <= 8, "{}", level.mesh.triangle_count());
     let area = total_area(level.mesh.points(), level.mesh.triangles());
-    // The spring, 1e-3 of the area, pulls against the planes of the border, which have 10 times the weight of an area.
+    // The spring, 1e-3 of the area, pulls against the planes of the boundary, which have 10 times the weight of an area.
     assert!((area - 100.0).abs() < 1e-4 * 100.0, "{area}");
 
     let body = sample("arm");
     let solid = |object: &Object| is_closed(&Edges::new(object.mesh.point_count(), object.mesh.triangles()));
-    let level = leveled(&body, &options(&[0.001])).at_level(0).unwrap();
+    let level = with_levels(&body, &options(&[0.001])).at_level(0).unwrap();
     assert_eq!(solid(&level), solid(&body));
     assert!(level.mesh.triangle_count() >= 4);
 }
@@ -178,7 +178,7 @@ fn results_are_the_same_on_any_number_of_threads() {
     let full = tube();
     let on = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| leveled(&full, &options(&[0.4, 0.2])).levels)
+        pool.install(|| with_levels(&full, &options(&[0.4, 0.2])).levels)
     };
     assert_eq!(on(1), on(3));
 }
@@ -200,7 +200,7 @@ fn flat_shading_does_not_prevent_simplification() {
 }
 
 #[test]
-fn rejects_what_cannot_have_levels() {
+fn rejects_objects_that_cannot_have_levels() {
     let tube = tube();
     let error = |object: &Object, ratios: &[f64]| simplify(object, &options(ratios), &NoProgress).unwrap_err();
     for ratio in [0.0, -1.0, 1.5, f64::NAN] {

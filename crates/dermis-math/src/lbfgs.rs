@@ -1,21 +1,22 @@
-//! L-BFGS with bounds: `min f(x)` subject to `low ≤ x ≤ high`, for functions whose value and gradient come together.
+//! L-BFGS with bounds: `min f(x)` subject to `low ≤ x ≤ high`, for functions that return value and gradient together.
 //!
 //! Two-loop recursion (Nocedal & Wright 2006, Algorithm 7.4) on the variables that are not held at a bound, and a
 //! backtracking search along the projected direction (Bertsekas 1982). A variable is held if it is at a bound and its
 //! derivative points outwards; curvature pairs with `sᵀy ≤ 0` are discarded.
 //!
-//! The state after each iteration is plain data: stored and restored, a minimization continues with the same bits.
+//! The state after each iteration is plain data. A minimization that is stored and restored continues with bitwise
+//! identical results.
 
 /// Number of curvature pairs.
 const MEMORY: usize = 8;
 /// Required decrease relative to that of the linear model (Armijo).
 const SUFFICIENT_DECREASE: f64 = 1e-4;
-/// Evaluations of one line search.
+/// Maximum number of evaluations per line search.
 const MAX_SEARCHES: usize = 12;
-/// Reduction of the step if it fails.
+/// Factor by which a rejected step is shortened.
 const SHRINK: f64 = 0.4;
 
-/// A function that returns value and gradient at given variables.
+/// Function that returns the value and the gradient at the given variables.
 pub type Evaluate<'a> = dyn FnMut(&[f64]) -> (f64, Vec<f64>) + 'a;
 
 /// State of a minimization.
@@ -33,7 +34,7 @@ pub struct Lbfgs {
     pub evaluations: usize,
     /// Steps s, newest last.
     pub steps: Vec<Vec<f64>>,
-    /// Changes of the gradient y, newest last.
+    /// Changes y of the gradient, newest last.
     pub changes: Vec<Vec<f64>>,
 }
 
@@ -56,18 +57,19 @@ impl Bounds {
 }
 
 impl Lbfgs {
-    /// Starts at `x`, moved into the bounds.
+    /// Evaluates the start `x`, moved into the bounds.
     ///
     /// # Panics
     /// If the numbers of variables and bounds differ.
     pub fn start(mut x: Vec<f64>, bounds: &Bounds, evaluate: &mut Evaluate<'_>) -> Self {
-        assert!(x.len() == bounds.low.len() && x.len() == bounds.high.len(), "one bound per variable");
+        assert!(x.len() == bounds.low.len() && x.len() == bounds.high.len(), "each variable must have two bounds");
         bounds.project(&mut x);
         let (value, gradient) = evaluate(&x);
         Self { x, value, gradient, evaluations: 1, ..Self::default() }
     }
 
-    /// Makes one iteration with a first step of at most `max_step` per variable; false if no step decreases the value.
+    /// Performs one iteration whose first trial step is at most `max_step` per variable. Returns false if no step
+    /// decreases the value.
     pub fn iterate(&mut self, bounds: &Bounds, max_step: f64, evaluate: &mut Evaluate<'_>) -> bool {
         for _ in 0..2 {
             let held = self.held(bounds);
@@ -87,7 +89,7 @@ impl Lbfgs {
             if self.steps.is_empty() {
                 return false;
             }
-            // The curvature is misleading: steepest descent is tried once.
+            // The curvature pairs do not give a descent step: the second attempt is steepest descent.
             self.steps.clear();
             self.changes.clear();
         }

@@ -9,11 +9,11 @@
 //! - Points within a small radius of each other are merged into one *representative*, with their mean and count.
 //! - A *sketch*, sums over runs of similar coordinates (one matrix entry over eight frames), gives a lower bound of a
 //!   distance, `|Σ(a − b)| ≤ Σ|a − b|`, which rejects most pairs at a fraction of the cost.
-//! - An ascent that comes close to a representative of higher density is handed over to it and takes its result.
+//! - An ascent that comes close to a representative of higher density is handed over to it and uses its result.
 //!   Density increases strictly along such a chain, so the chain is finite; its last ascent is computed in full.
 //!
 //! Ascents are independent of each other, so the result does not depend on the number of threads. The horse of the paper
-//! (16,843 points, dimension 432) takes 1.2 s on two busy cores. Slower alternatives: all pairs, 95 s; representatives in
+//! (16,843 points, dimension 432) takes 1.2 s on two cores under load. Slower alternatives: all pairs, 95 s; representatives in
 //! balls with ascents that stop at modes already found, 17 s; PCA with a range search, no gain, because in L2 all rotation
 //! sequences are within h of each other.
 

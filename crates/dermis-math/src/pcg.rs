@@ -1,13 +1,12 @@
 //! Preconditioned conjugate gradients in `f32` on matrices of 3×3 blocks: `A x = b` for symmetric positive definite A.
 //!
 //! The preconditioner is block Jacobi: the inverses of the diagonal blocks. The recurrence is that of Chronopoulos & Gear
-//! 1989: with `s = A p` updated like p, an iteration is two parallel loops, the product and one pass over all vectors,
-//! where the usual form needs three. Threads meet after each loop, which costs as much as the work of a small matrix.
+//! 1989: with `s = A p` updated like p, an iteration consists of two parallel loops, the product and one pass over all
+//! vectors, instead of three. For small matrices, synchronizing the threads after a loop costs as much as the loop itself.
 //!
-//! Sums are accumulated in `f64` over runs of
-//! fixed length, so results are bitwise identical for any number of threads. The caller provides an initial guess and its
-//! residual. Iteration stops when ‖r‖ ≤ `target`, after `max_iterations`, or when a curvature pᵀAp is not positive, that
-//! is, when A is numerically indefinite.
+//! Sums are accumulated in `f64` over runs of fixed length, so results are bitwise identical for any number of threads.
+//! The caller provides an initial guess and its residual. Iteration stops when ‖r‖ ≤ `target`, after `max_iterations`,
+//! or when a curvature pᵀAp is not positive, that is, when A is numerically indefinite.
 
 use glam::{Mat3A, Vec3A};
 use rayon::prelude::*;

@@ -1,4 +1,4 @@
-//! Dense systems with a handful of unknowns, on the stack: a point has few bones, but a mesh has many points.
+//! Dense systems with a handful of unknowns. They are stored on the stack because one is solved per point of a mesh.
 
 /// Maximum number of unknowns.
 pub const MAX_UNKNOWNS: usize = 8;

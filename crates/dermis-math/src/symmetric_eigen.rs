@@ -1,9 +1,9 @@
 //! Eigenvalues and eigenvectors of symmetric matrices: `A = V Λ Vᵀ`.
 //!
-//! Cyclic Jacobi rotations (Golub & Van Loan, *Matrix Computations*, §8.5): exact to rounding and simple, for matrices of
-//! up to a few hundred rows. The rotations have a fixed order, so that the result does not depend on anything else.
+//! Cyclic Jacobi rotations (Golub & Van Loan, *Matrix Computations*, §8.5): simple, and accurate to rounding for matrices
+//! of up to a few hundred rows. The order of the rotations is fixed, so the result is deterministic.
 
-/// Largest number of sweeps; five to ten suffice.
+/// Maximum number of sweeps; five to ten are enough in practice.
 const MAX_SWEEPS: usize = 40;
 
 /// Eigenvalues in descending order, and their unit eigenvectors.
@@ -15,7 +15,7 @@ pub struct SymmetricEigen {
     pub vectors: Vec<Vec<f64>>,
 }
 
-/// Decomposes the symmetric matrix `a` of `n` rows, of which the upper triangle is used.
+/// Decomposes the symmetric matrix `a` with `n` rows; only its upper triangle is used.
 ///
 /// # Panics
 /// If `a` does not have `n · n` numbers.
@@ -50,7 +50,7 @@ pub fn symmetric_eigen(a: &[f64], n: usize) -> SymmetricEigen {
     }
 }
 
-/// Makes `a[p, q]` zero.
+/// Applies the rotation that makes `a[p, q]` zero.
 fn rotate(a: &mut [f64], v: &mut [f64], n: usize, p: usize, q: usize) {
     let apq = a[p * n + q];
     if apq == 0.0 {
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_product_is_the_matrix() {
+    fn factors_multiply_to_the_matrix() {
         const N: usize = 12;
         let a: Vec<f64> = (0..N * N)
             .map(|k| ((k / N) as f64 - (k % N) as f64).abs().sqrt() + f64::from(u8::from(k / N == k % N)))

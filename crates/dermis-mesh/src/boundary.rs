@@ -40,7 +40,7 @@ pub fn is_closed(edges: &Edges) -> bool {
 /// Boundary as lists of points: each list follows boundary edges and visits no point twice.
 ///
 /// If the surface is manifold and oriented, each list is a closed loop in the direction of its triangles. Boundaries that
-/// touch in a point are separated there. A boundary that ends at a non-manifold edge is an open path.
+/// touch at a point are separated there. A boundary that ends at a non-manifold edge is an open path.
 pub fn boundary_loops(edges: &Edges) -> Vec<Vec<u32>> {
     let boundary = boundary_edges(edges);
     let mut tracer = Tracer::new(&boundary);
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn boundaries_that_touch_in_a_point_are_separated() {
+    fn boundaries_that_touch_at_a_point_are_separated() {
         let edges = Edges::new(5, &[[0, 1, 2], [2, 3, 4]]);
         let mut loops = boundary_loops(&edges);
         loops.sort();
@@ -170,7 +170,7 @@ mod tests {
         let edges = Edges::new(5, &[[0, 1, 2], [1, 0, 3], [0, 1, 4]]);
         assert_eq!(non_manifold_edges(&edges), [0]);
         assert_eq!(edges.ends()[0], [0, 1]);
-        // Three boundaries of two edges meet in two points: two form a loop, one remains.
+        // Three boundaries of two edges meet at two points: two form a loop, one remains.
         assert_eq!(boundary_loops(&edges), [vec![0, 3, 1, 2], vec![0, 4, 1]]);
     }
 

@@ -17,7 +17,7 @@ pub struct Clip {
     start_seconds: f64,
     joint_count: usize,
     shape_count: usize,
-    /// Clips of rigs on one skeleton share them.
+    /// Shared by the clips of rigs on one skeleton.
     transforms: Arc<Vec<DAffine3>>,
     shape_weights: Vec<f32>,
 }
@@ -114,13 +114,13 @@ impl Clip {
         self.transforms = Arc::clone(&other.transforms);
     }
 
-    /// Returns whether `other` has the same frames: name, rate, start and count.
+    /// Returns true if `other` has the same frames: name, rate, start and count.
     pub fn has_frames_of(&self, other: &Self) -> bool {
         let frames = |clip: &Self| (clip.frame_rate_hz, clip.start_seconds, clip.frame_count());
         self.name == other.name && frames(self) == frames(other)
     }
 
-    /// Returns whether `other` moves joints alike: the same frames with the same joint transforms.
+    /// Returns true if `other` has the same frames with the same joint transforms.
     pub fn moves_joints_like(&self, other: &Self) -> bool {
         let same = Arc::ptr_eq(&self.transforms, &other.transforms) || self.transforms == other.transforms;
         self.has_frames_of(other) && same

@@ -34,7 +34,7 @@ pub struct Layout {
 
 /// A surface material: the core of glTF's metallic–roughness model.
 #[derive(Debug, Clone, PartialEq)]
-#[allow(missing_docs, reason = "the fields are glTF's, under glTF's names")]
+#[allow(missing_docs, reason = "the fields and their names are those of glTF")]
 pub struct Material {
     pub name: String,
     pub base_color: [f32; 4],
@@ -102,7 +102,7 @@ pub struct Texture {
 
 /// Wrapping and filtering of a texture, as the `OpenGL` constants stored by glTF.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the fields are glTF's, under glTF's names")]
+#[allow(missing_docs, reason = "the fields and their names are those of glTF")]
 pub struct Sampler {
     pub mag_filter: Option<u32>,
     pub min_filter: Option<u32>,

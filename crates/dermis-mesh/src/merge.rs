@@ -4,9 +4,9 @@
 //! only some objects have are padded: UVs with 0, colours with white, materials with the default material, scalars with
 //! 0. Normals and tangents have no neutral value and are kept only if all objects have them.
 //!
-//! Objects that all have joints become one rig with the same clips: skeletons that they share once, others side by side.
-//! Otherwise recorded frames and posed clips of equal length and rate become one sequence, read lazily; objects without
-//! motion are static in it, in their stored pose.
+//! If all objects have joints and the same clips, they become one rig: a shared skeleton is included once, other skeletons
+//! are added after it. Otherwise recorded frames and posed clips of equal length and rate become one sequence, read
+//! lazily; objects without motion are static in it, in their stored pose.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -118,12 +118,12 @@ fn merge(objects: &[Object]) -> Result<(Object, Vec<Note>), MergeError> {
     Ok((object, notes))
 }
 
-/// An object that no clip moves as it is in its stored pose.
+/// Returns an object without motion in its stored pose; other objects are unchanged.
 fn without_stored_pose(object: &Object) -> Result<Object, MeshError> {
     if object.clips.is_empty() && object.sequence.is_none() { object.at_rest() } else { Ok(object.clone()) }
 }
 
-/// Returns whether all objects have joints and the same clips.
+/// Returns true if all objects have joints and the same clips.
 fn can_merge_rigs(objects: &[Object]) -> bool {
     let has_joints = |object: &Object| object.rig.as_ref().is_some_and(|rig| !rig.joints().is_empty());
     let same_clips = |object: &Object| {
@@ -133,7 +133,7 @@ fn can_merge_rigs(objects: &[Object]) -> bool {
     objects.iter().all(|object| has_joints(object) && same_clips(object) && object.sequence.is_none())
 }
 
-/// The rigs of objects with joints and the same clips as one rig.
+/// Merges the rigs of objects that have joints and the same clips.
 fn merge_rigs(objects: &[Object], mesh: &TriMesh) -> Result<(Rig, Vec<Arc<Clip>>), MergeError> {
     let rigs: Vec<&Arc<Rig>> = objects.iter().filter_map(|object| object.rig.as_ref()).collect();
     // The first object on each skeleton, and the number of joints before it.
@@ -191,7 +191,7 @@ fn merge_rigs(objects: &[Object], mesh: &TriMesh) -> Result<(Rig, Vec<Arc<Clip>>
     Ok((rig.with_stored_pose(stored)?, clips))
 }
 
-/// The shapes of all rigs, which move the points of their own object only.
+/// Shapes of all rigs; each shape moves only the points of its own object.
 fn merge_shapes(objects: &[Object], rigs: &[&Arc<Rig>], mesh: &TriMesh) -> Vec<Shape> {
     let has_normals = mesh.layout().is_some_and(|layout| layout.normals.is_some());
     let (mut shapes, mut points, mut vertices) = (Vec::new(), 0, 0);

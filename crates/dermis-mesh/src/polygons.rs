@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_point_with_many_vertices_is_not_quadratic() {
+    fn splits_a_point_into_many_vertices_in_subquadratic_time() {
         let corners = 300_000;
         let mut mesh = polygon_mesh(&[[0.0, 0.0]], &vec![3; corners / 3], &vec![0; corners]);
         let values = (0..corners).map(|corner| Vec2::new(corner as f32, 0.0)).collect();

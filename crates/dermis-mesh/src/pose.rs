@@ -5,8 +5,8 @@
 //!
 //! Sums are computed in f64 and rounded once: for characters in centimetres, hundreds of units from the origin, f32
 //! sums would be less accurate than those of other programs. Four f64 fill an AVX2 register, which is used if the
-//! processor supports it. Products and sums are not fused, so that every processor gives the same bits. Points are
-//! independent of each other, so the result does not depend on the number of threads.
+//! processor supports it. Products and sums are not fused, so that the results are bitwise identical on all processors.
+//! Points are independent of each other, so the result does not depend on the number of threads.
 
 use std::sync::Arc;
 
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn points_are_the_same_bits_on_any_number_of_threads() {
+    fn points_are_bitwise_identical_for_any_number_of_threads() {
         let (mesh, rig, clip) = character(20 * BLOCK, DVec3::ONE, 0.7);
         let on = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn shapes_alone_move_points_that_no_joint_does() {
+    fn points_without_joints_are_moved_by_shapes_alone() {
         let mesh = TriMesh::new(vec![Vec3::X, Vec3::Y], vec![]).unwrap();
         let shape = Shape { name: "up".into(), offsets: vec![Vec3::Z; 2], normal_offsets: None };
         let rig = Rig::new(&mesh, vec![], SkinWeights::default(), vec![shape]).unwrap();
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn shapes_move_points_before_joints_do() {
+    fn shapes_are_applied_before_joints() {
         let mesh = Arc::new(TriMesh::new(vec![Vec3::X, Vec3::ZERO], vec![]).unwrap());
         let joints = vec![Joint::at("root", None, DAffine3::from_translation(DVec3::X))];
         let shape = Shape { name: "up".into(), offsets: vec![Vec3::Y, Vec3::ZERO], normal_offsets: None };

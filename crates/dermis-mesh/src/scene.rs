@@ -26,7 +26,7 @@ pub struct Scene {
 }
 
 impl Scene {
-    /// Lets rigs and clips with equal joints and joint transforms share them in memory.
+    /// Shares equal joints and joint transforms of rigs and clips in memory.
     pub fn share_skeletons(&mut self) {
         let mut rigs: Vec<Arc<Rig>> = Vec::new();
         let mut clips: Vec<Arc<Clip>> = Vec::new();
@@ -163,7 +163,7 @@ impl Object {
             Cow::Owned(points) => Arc::new(crate::reshape::reshaped(&self.mesh, points)?),
         };
         let mut deformers = self.deformers.clone();
-        // The stored pose includes them.
+        // Dual quaternions are included in the stored pose.
         deformers.retain(|layer| !matches!(layer, Deformer::DualQuaternions(_)));
         Ok(Self { mesh, rig: None, clips: Vec::new(), levels: Vec::new(), deformers, ..self.clone() })
     }

@@ -37,8 +37,8 @@ fn clip_ears(size: u32, position: impl Fn(u32) -> Vec3, normal: Vec3, triangles:
     let side = |a: u32, b: u32, c: u32| (position(b) - position(a)).cross(position(c) - position(a)).dot(normal);
     let is_ear = |ring: &Ring, corner: u32| {
         let (a, b, c) = ring.around(corner);
-        // A corner at the position of one of the triangle's corners does not block the ear: outlines with a hole are cut
-        // open along a bridge whose ends are two corners each.
+        // A corner at the position of one of the triangle's corners does not block the ear: an outline with a hole has a
+        // bridge to the hole, and each end of the bridge occurs as two corners.
         let apart = |p: u32| [a, b, c].iter().all(|&q| position(p) != position(q));
         let inside = |p: u32| side(a, b, p) >= 0.0 && side(b, c, p) >= 0.0 && side(c, a, p) >= 0.0;
         side(a, b, c) > 0.0 && !ring.others(corner).any(|p| inside(p) && apart(p))

@@ -49,8 +49,8 @@ fn reference(points: &[Vec3], triangles: &[[u32; 3]]) -> DVec3 {
     triangles.first().map_or(DVec3::ZERO, |&triangle| corners(points, triangle)[0])
 }
 
-/// Six times the signed volume of the tetrahedron between `reference` and a triangle (w), and the sum of its corners times
-/// that.
+/// Six times the signed volume of the tetrahedron between `reference` and a triangle (w), and its product with the sum of
+/// the corners (xyz).
 fn moments(points: &[Vec3], triangle: [u32; 3], reference: DVec3) -> DVec4 {
     let [a, b, c] = corners(points, triangle).map(|corner| corner - reference);
     let volume = a.dot(b.cross(c));

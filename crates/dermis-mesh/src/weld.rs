@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn coincident_vertices_that_move_differently_are_not_quadratic() {
+    fn welds_coincident_vertices_that_move_differently_in_subquadratic_time() {
         let count = 300_000;
         let positions = vec![1.0; 3 * count];
         let motion: Vec<f32> = (0..count).map(|vertex| (vertex / 2) as f32).collect();

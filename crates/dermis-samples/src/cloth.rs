@@ -115,7 +115,7 @@ impl Cloth {
         }
     }
 
-    /// Holds points: from now on their positions are given by the environment.
+    /// Holds points: from then on, their positions are given by the environment.
     pub(super) fn hold(&mut self, held: &[usize]) {
         for &point in held {
             self.inverse_masses[point] = 0.0;

@@ -30,7 +30,7 @@ const FABRIC: Fabric = Fabric {
     air_friction: 0.16,
 };
 
-/// The scene of `sample:flag`.
+/// Builds the scene of `sample:flag`.
 pub(super) fn build() -> Scene {
     let mut cloth = Cloth::new(QUADS, FABRIC, |u, v| DVec3::new(WIDTH * u, TOP - HEIGHT * v, 0.0));
     let mesh = cloth.mesh(plain_material("flag", [0.72, 0.10, 0.09], 0.75));

@@ -1,4 +1,4 @@
-//! Built-in inputs, generated procedurally, so that every command runs on a fresh machine without downloads.
+//! Procedurally generated inputs, so that every command can be tried without downloads.
 //!
 //! All samples are in metres with Y up, and are bitwise identical on every machine and for any number of threads: points
 //! are computed independently of each other, sums have a fixed order, and sine and cosine are implemented here.
@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use glam::{DVec3, Vec3};
 
-pub use body::{BodySample, body, skeleton as body_skeleton};
+pub use body::{BodySample, body, body_model};
 use dermis_mesh::layout::{Layout, Material};
 use dermis_mesh::scene::{Object, Scene, Units, UpAxis};
 use dermis_mesh::sequence::MeshSequence;

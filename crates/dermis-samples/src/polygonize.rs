@@ -3,8 +3,8 @@
 //! Each grid cell crossed by the surface contains one point, the mean of the crossings on the edges of the cell (Gibson
 //! 1998). Each crossed grid edge yields a quad between the points of its four cells, split along its shorter diagonal. The
 //! result is closed by construction. If two sheets of the surface share a cell, which happens near grid planes tangent to
-//! it, the sign at the corner nearest to the surface is flipped until none do; then the result is also a manifold (the
-//! signs of the grid are well-composed, Latecki 1997).
+//! it, the sign at the corner nearest to the surface is flipped until no cell has two sheets; the result is then also a
+//! manifold (the signs of the grid are well-composed, Latecki 1997).
 //!
 //! The field has a Lipschitz constant of 1. A block of the grid whose centre is farther from the surface than from its
 //! corners therefore has a uniform sign, and other blocks evaluate only the cones near them.
@@ -115,7 +115,7 @@ impl Grid {
             for at in self.crossed_cells(values) {
                 let cell = CORNERS.map(|corner| self.index(at + corner));
                 if let Some(nearest) = touching_sheets(cell, values) {
-                    // Just on the other side.
+                    // Moves the value just across the surface.
                     values[nearest] = -1e-6 * values[nearest].signum();
                     is_separated = false;
                 }
@@ -157,7 +157,7 @@ impl Grid {
                 if inside == ahead {
                     continue;
                 }
-                // The border of the grid is outside of the shape, so a crossed edge has four cells.
+                // The boundary of the grid is outside of the shape, so a crossed edge has four cells.
                 let quad = [at - u - v, at - v, at, at - u].map(|cell| cell_points[self.index(cell)]);
                 let [a, b, c, d] = if inside { quad } else { [quad[3], quad[2], quad[1], quad[0]] };
                 let position = |point: u32| surface.points[point as usize];
@@ -231,7 +231,7 @@ mod tests {
             })
             .sum();
         let exact = 4.0 / 3.0 * std::f64::consts::PI * 0.125;
-        // The points are inside of the surface: a few per cent at ten cells per radius.
+        // The points are inside of the surface: a few percent at ten cells per radius.
         assert!(volume > 0.95 * exact && volume < exact, "{volume} of {exact}");
         assert_eq!(surface.points.len() * 2 - 4, surface.triangles.len(), "a ball has Euler characteristic 2");
     }

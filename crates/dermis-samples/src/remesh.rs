@@ -1,10 +1,10 @@
 //! Remeshing of an implicit surface to evenly shaped triangles with a given number of points.
 //!
 //! A fine mesh is simplified by collapsing the edge that is shortest relative to a target length, until the required
-//! number of points remains. Then follow rounds of edge flips towards valence 6 and of tangential smoothing, each with a
-//! projection onto the surface (the operations of Botsch & Kobbelt 2004, with collapses first because the number of points
-//! is given). An edge is collapsed only if its ends share exactly two neighbours (the link condition) and no triangle
-//! flips, so a closed manifold keeps its topology. Ties are resolved in favour of the lowest index.
+//! number of points remains. This is followed by rounds of edge flips towards valence 6 and of tangential smoothing, each
+//! with a projection onto the surface (the operations of Botsch & Kobbelt 2004, with collapses first because the number of
+//! points is given). An edge is collapsed only if its ends share exactly two neighbours (the link condition) and no
+//! triangle flips, so a closed manifold keeps its topology. Ties are resolved in favour of the lowest index.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -33,7 +33,7 @@ pub(super) fn remesh(
     let mut mesh = Mesh::new(fine, target);
     mesh.collapse_to(count);
     let mut mesh = mesh.compacted();
-    // Points move by a few edge lengths at most.
+    // Points move by at most a few edge lengths.
     let near = |point: usize| {
         let at = mesh.points[point];
         nearby.at(at).near(at, (4.0 * mesh.longest_edge(point as u32)).min(0.25 * nearby.spacing))

@@ -37,7 +37,7 @@ const SPREAD: [(f64, f64); 6] = [(0.0, 0.99), (0.3, 0.99), (1.5, 0.45), (2.1, 0.
 /// Swing of the corners forward and back, metres.
 const SWING: [(f64, f64); 6] = [(0.0, 0.0), (0.8, 0.0), (1.4, 0.16), (2.1, -0.16), (2.7, 0.0), (4.0, 0.0)];
 
-/// The scene of `sample:towel`.
+/// Builds the scene of `sample:towel`.
 pub(super) fn build() -> Scene {
     let mut cloth = Cloth::new(QUADS, FABRIC, |u, v| DVec3::new(WIDTH * (u - 0.5), TOP - HEIGHT * v, 0.0));
     let mesh = cloth.mesh(plain_material("towel", [0.20, 0.42, 0.52], 0.9));

@@ -191,7 +191,7 @@ fn targets_of_the_arm_keep_the_volume_lost_by_linear_skinning() {
         farthest = apart.fold(farthest, f32::max);
     }
     assert!(min_linear < 0.95, "linear skinning keeps {min_linear}");
-    assert!(farthest > 0.02, "targets differ from linear skinning by {farthest} m at most");
+    assert!(farthest > 0.02, "targets differ from linear skinning by at most {farthest} m");
 }
 
 #[test]

@@ -1,6 +1,6 @@
-//! Learning multi-weights at the paper's sizes (MWE, §6), synthetic: 300,000 points × 59 bones, 6 per point, 14 poses, and
-//! 200,000 points × 55 bones, 12 per point, 344 poses; then a quarter of the points of each, to see that cost is linear.
-//! Prints seconds per stage, those of all processors together, and the most memory.
+//! Training of multi-weights on synthetic data of the paper's sizes (MWE, §6): 300,000 points × 59 bones, 6 per point, 14
+//! poses, and 200,000 points × 55 bones, 12 per point, 344 poses; then a quarter of the points of each, to show that the
+//! cost is linear. Prints seconds per stage, processor time of all threads, and peak memory.
 //!
 //! `cargo bench -p dermis-skin --bench envelope`
 
@@ -24,14 +24,14 @@ fn main() {
         let (start, before) = (Instant::now(), processor_seconds());
         let trained =
             train(&creature.mesh, &creature.rig, &maps, &creature.examples, &TrainOptions::default(), &NoProgress)
-                .expect("the creature can be learned");
+                .expect("training succeeds");
         let (seconds, work) = (start.elapsed().as_secs_f64(), processor_seconds() - before);
         let stages: Vec<String> = trained.seconds.iter().map(|(stage, time)| format!("{stage} {time:.2}")).collect();
-        let result =
-            validate(&trained.weights, &trained.linear, &creature.mesh, &creature.examples, None).expect("it plays");
+        let result = validate(&trained.weights, &trained.linear, &creature.mesh, &creature.examples, None)
+            .expect("the weights match the mesh");
         println!(
-            "{points} points × {bones} bones, {:.1} per point ({:.2} parts), {poses} poses: {seconds:.2} s, {work:.2} s of processors ({}; maps {map_seconds:.2}), \
-             rms {:.2e} of linear {:.2e}, smoothness {:.0e}; most memory so far {} MB",
+            "{points} points × {bones} bones, {:.1} per point ({:.2} parts), {poses} poses: {seconds:.2} s, {work:.2} s of processor time ({}; maps {map_seconds:.2}), \
+             rms {:.2e} (linear {:.2e}), smoothness {:.0e}; peak memory so far {} MB",
             trained.mean_bones,
             trained.weights.part_count() as f64 / points as f64,
             stages.join(", "),
@@ -43,7 +43,7 @@ fn main() {
     }
 }
 
-/// A long body whose joints wave, and flesh that bulges with the bends.
+/// A long body with a waving chain of joints, and flesh that bulges with the bends.
 struct Creature {
     mesh: Arc<TriMesh>,
     rig: Rig,
@@ -66,7 +66,7 @@ impl Creature {
             let [a, b, c, d] = [at(r, k), at(r, k + 1), at(r + 1, k), at(r + 1, k + 1)];
             [[a, b, c], [b, d, c]]
         });
-        let mesh = TriMesh::new(rest.iter().map(|p| p.as_vec3()).collect(), triangles.collect()).expect("it is a tube");
+        let mesh = TriMesh::new(rest.iter().map(|p| p.as_vec3()).collect(), triangles.collect()).expect("a valid tube");
         let joint = |k: usize| Joint::at("", k.checked_sub(1), DAffine3::from_translation(DVec3::X * k as f64));
         let row = |p: &DVec3| {
             let near = (p.x - 0.5).clamp(0.0, length - 1.001);
@@ -74,14 +74,14 @@ impl Creature {
             [(first as u32, 1.0 - share as f32), (first as u32 + 1, share as f32)]
         };
         let weights = SkinWeights::from_rows(rest.iter().map(row));
-        let rig = Rig::new(&mesh, (0..bones).map(joint).collect(), weights, vec![]).expect("a chain");
+        let rig = Rig::new(&mesh, (0..bones).map(joint).collect(), weights, vec![]).expect("a valid chain");
         let transforms: Vec<DAffine3> = (0..poses).flat_map(|pose| chain(pose, bones)).collect();
-        let clip = Clip::new(&rig, "wave", 24.0, transforms, vec![]).expect("whole frames");
+        let clip = Clip::new(&rig, "wave", 24.0, transforms, vec![]).expect("complete frames");
         let mesh = Arc::new(mesh);
         let shapes = shapes(&mesh, &rig, &clip);
         let pairs = one_to_one(&clip, &shapes).expect("a shape per pose");
         let mut examples = Examples::new(&mesh, &rig);
-        examples.add(&rig, &clip, &shapes, &pairs, None).expect("of one mesh");
+        examples.add(&rig, &clip, &shapes, &pairs, None).expect("shapes of the same mesh");
         Self { mesh, rig, examples }
     }
 }
@@ -101,7 +101,7 @@ fn chain(pose: usize, bones: usize) -> Vec<DAffine3> {
         .collect()
 }
 
-/// The linear skin of each pose with a rest pose that bulges where its bones bend.
+/// The linear skin of each pose with a rest pose that bulges at bent joints.
 fn shapes(mesh: &Arc<TriMesh>, rig: &Rig, clip: &Clip) -> MeshSequence {
     let mut positions = Vec::with_capacity(mesh.point_count() * clip.frame_count());
     for pose in 0..clip.frame_count() {
@@ -120,7 +120,7 @@ fn shapes(mesh: &Arc<TriMesh>, rig: &Rig, clip: &Clip) -> MeshSequence {
             moved.as_vec3()
         }));
     }
-    MeshSequence::new(Arc::clone(mesh), positions, 24.0).expect("whole frames")
+    MeshSequence::new(Arc::clone(mesh), positions, 24.0).expect("complete frames")
 }
 
 /// Processor time of all threads, or 0 if the system does not report it: less noisy than wall time on a busy machine.

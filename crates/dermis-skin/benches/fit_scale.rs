@@ -1,5 +1,5 @@
 //! Scaling of the fit: a snake of three sizes, up to 240,000 triangles × 30 frames, with mean shift and with a given
-//! number of bones. Prints seconds and the time per iteration and number (N·S), which is nearly constant.
+//! number of bones. Prints seconds, and nanoseconds per iteration, point and frame (N·S), which are nearly constant.
 //!
 //! `cargo bench -p dermis-skin --bench fit_scale`
 
@@ -18,11 +18,11 @@ const SEGMENTS: f32 = 24.0;
 fn main() {
     println!(
         "{:>10} {:>8} {:>26} {:>8} {:>6} {:>8} {:>6} {:>14}",
-        "triangles", "points", "bones asked for", "seconds", "bones", "E %", "iter", "ns per iter·N·S"
+        "triangles", "points", "requested bones", "seconds", "bones", "E %", "iter", "ns per iter·N·S"
     );
     for around in [24, 48, 100] {
         let sequence = snake(around, 3 * around);
-        for (words, bones) in [("as mean shift finds", Bones::Tolerance(0.05)), ("32", Bones::Count(32))] {
+        for (words, bones) in [("by mean shift", Bones::Tolerance(0.05)), ("32", Bones::Count(32))] {
             let options = FitOptions { bones, ..FitOptions::default() };
             let start = Instant::now();
             let animation = Animation { name: "crawl".into(), sequence: sequence.clone() };
@@ -41,10 +41,10 @@ fn main() {
             );
         }
     }
-    println!("most memory: {} MB", peak_memory_mb());
+    println!("peak memory: {} MB", peak_memory_mb());
 }
 
-/// A snake of stiff segments with bending between them and muscles that swell.
+/// A snake of stiff segments that bends between them, with swelling muscles.
 fn snake(around: usize, rings_per_segment: usize) -> MeshSequence {
     let rings = rings_per_segment * 4;
     let point = |ring: usize, k: usize, frame: f32| {
@@ -70,9 +70,9 @@ fn snake(around: usize, rings_per_segment: usize) -> MeshSequence {
             triangles.extend([[a, b, a + n], [b, b + n, a + n]]);
         }
     }
-    let mesh = Arc::new(TriMesh::new(frame(0.0).collect(), triangles).expect("the snake is a mesh"));
+    let mesh = Arc::new(TriMesh::new(frame(0.0).collect(), triangles).expect("a valid mesh"));
     let frames = (0..FRAMES).flat_map(|k| frame(k as f32).collect::<Vec<_>>()).collect();
-    MeshSequence::new(mesh, frames, 24.0).expect("the snake moves")
+    MeshSequence::new(mesh, frames, 24.0).expect("complete frames")
 }
 
 fn heading_vector(angle: f32) -> Vec3 {

@@ -1,4 +1,4 @@
-//! Speed of the evaluation of multi-weights, relative to reading their bytes once. The cost of a frame does not depend
+//! Speed of the evaluation of multi-weights, relative to a single read of their bytes. The cost of a frame does not depend
 //! on the number of training poses.
 #![allow(missing_docs, reason = "a program, not an interface")]
 
@@ -17,7 +17,7 @@ const ROUNDS: usize = 25;
 
 fn main() {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    println!("{POINTS} points, {PER_POINT} of {BONES} bones each, at random; milliseconds per frame, best of {ROUNDS}");
+    println!("{POINTS} points, {PER_POINT} of {BONES} random bones each; milliseconds per frame, best of {ROUNDS}");
     let (mesh, joints, weights) = example();
     let transforms: Vec<DAffine3> = (0..BONES).map(|bone| DAffine3::from_rotation_y(0.1 * bone as f64)).collect();
     for (precision, name, bytes) in [(Precision::Single, "f32", 48), (Precision::Half, "f16", 24)] {
@@ -40,7 +40,7 @@ fn measure(poser: &MultiPoser, transforms: &[DAffine3], weight_bytes: &[u64], th
     let mut normals = points.clone();
     let mut best = [f64::INFINITY; 4];
     pool.install(|| {
-        // In turns, so that whatever else the machine does slows all alike.
+        // Measured alternately, so that other load on the machine affects all measurements equally.
         for _ in 0..ROUNDS {
             let times = [
                 time(|| _ = black_box(read(weight_bytes, threads))),
@@ -67,7 +67,7 @@ fn measure(poser: &MultiPoser, transforms: &[DAffine3], weight_bytes: &[u64], th
     );
 }
 
-/// The sum of all words: every byte is read once.
+/// Sum of all words, which reads every byte once.
 fn read(words: &[u64], threads: usize) -> u64 {
     let share = words.len().div_ceil(8 * threads);
     words.par_chunks(share).map(sum).sum()
@@ -114,7 +114,7 @@ fn example() -> (TriMesh, Vec<Joint>, MultiWeights) {
     (mesh, (0..BONES).map(joint).collect(), weights)
 }
 
-/// In 0..1.
+/// Pseudo-random number in 0..1.
 fn random(k: usize, seed: u64) -> f32 {
     let mut bits = (k as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ seed.wrapping_mul(0xD1B5_4A32_D192_ED03);
     bits = (bits ^ (bits >> 29)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

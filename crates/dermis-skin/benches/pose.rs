@@ -1,4 +1,4 @@
-//! Speed of posing skins, relative to a hand-written loop and to copying as many bytes.
+//! Speed of posing skins, relative to a plain loop and to copying the same number of bytes.
 #![allow(missing_docs, reason = "a program, not an interface")]
 
 use std::hint::black_box;
@@ -16,7 +16,7 @@ const BYTES_WRITTEN: usize = 12;
 
 fn main() {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    println!("{BONES} bones, {INFLUENCES} influences, joints at random; million vertices per second");
+    println!("{BONES} bones, {INFLUENCES} influences, random joints; million vertices per second");
     in_cache(100_000, cores);
     corrected(100_000);
     out_of_cache(10_000_000, cores);
@@ -43,7 +43,7 @@ fn in_cache(vertices: usize, cores: usize) {
         show(&format!("pose_into, and normals, {threads} thread(s)"), vertices, time, &ratios(time));
     }
     let error = out.iter().zip(&reference).map(|(a, b)| a.distance(*b)).fold(0.0, f32::max);
-    assert!(error < 1e-3, "the kernel gives the points of the plain loop, not {error} from them");
+    assert!(error < 1e-3, "the kernel differs from the plain loop by {error}");
 }
 
 fn corrected(vertices: usize) {
@@ -68,11 +68,11 @@ fn out_of_cache(vertices: usize, cores: usize) {
     let source = vec![1u8; vertices * (BYTES_READ + BYTES_WRITTEN)];
     let mut target = vec![0u8; source.len()];
     for threads in counts(cores) {
-        // Read and written together, as many bytes as the kernel; and each of the kernel's bytes copied.
+        // Two references: a copy that reads and writes as many bytes in total as the kernel, and a copy of all these bytes.
         let half = source.len() / 2;
         let mut fastest = [f64::INFINITY; 3];
         on(threads, || {
-            // In turns, so that whatever else the machine does slows all alike.
+            // Measured alternately, so that other load on the machine affects all measurements equally.
             for _ in 0..ROUNDS {
                 let times = [
                     time(|| poser.pose_into(&pose, black_box(&mut out), None)),
@@ -84,7 +84,7 @@ fn out_of_cache(vertices: usize, cores: usize) {
         });
         let [posing, copying, moving] = fastest;
         let note = format!(
-            "{:.1} GB/s, {:.0} % of the speed of copying these bytes, {:.0} % of a copy that reads and writes as many",
+            "{:.1} GB/s, {:.0} % of the speed of copying these bytes, {:.0} % of a copy with the same total of bytes read and written",
             source.len() as f64 / posing / 1e9,
             100.0 * copying / posing,
             100.0 * moving / posing
@@ -103,7 +103,7 @@ fn copy(source: &[u8], target: &mut [u8], threads: usize) {
     });
 }
 
-/// The arrays that one would write the loop over.
+/// Arrays for the plain loop.
 struct PlainInput {
     /// Rows of 3×4 matrices.
     palette: Vec<[[f32; 4]; 3]>,
@@ -161,7 +161,7 @@ impl PlainInput {
     }
 }
 
-/// A skin whose vertices follow bones at random: no cache or branch predictor learns the pattern.
+/// A skin whose vertices have random bones, so that neither cache nor branch predictor benefits from a pattern.
 fn character(vertices: usize, rank: usize) -> Skin {
     let vector = |k: usize, seed: u64| Vec3::from_array([0, 1, 2].map(|axis| random(k, seed + axis) - 0.5));
     let points: Vec<Vec3> = (0..vertices).map(|k| vector(k, 0) * 180.0).collect();
@@ -188,7 +188,7 @@ fn character(vertices: usize, rank: usize) -> Skin {
     Skin::from_object(&Object::of_rig("character", mesh.into(), rig, vec![clip])).expect("a skin")
 }
 
-/// In 0..1.
+/// Pseudo-random number in 0..1.
 fn random(k: usize, seed: u64) -> f32 {
     let mut bits = (k as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ seed.wrapping_mul(0xD1B5_4A32_D192_ED03);
     bits = (bits ^ (bits >> 29)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

@@ -1,4 +1,4 @@
-//! Parallel loops over blocks that are independent of the number of threads, and so are the sums made from them.
+//! Parallel loops over blocks of fixed size, so that sums over blocks do not depend on the number of threads.
 
 use rayon::prelude::*;
 

@@ -16,7 +16,8 @@
 //! | measures | `measure/` |
 //! | bones as nodes of a file | `export/` |
 //!
-//! Modules depend on those before them only: `pose`, `skin`, `measure`, `fit`, `envelope`; `export` needs none of them.
+//! Each module depends only on those listed before it: `pose`, `skin`, `measure`, `fit`, `envelope`. `export` depends on
+//! none of them.
 
 #![forbid(unsafe_code)]
 

@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shells_apart_are_joined_at_their_nearest_points() {
+    fn separate_shells_are_joined_at_their_nearest_points() {
         let shell = |x: f32| [Vec3::new(x, 0.0, 0.0), Vec3::new(x + 1.0, 0.0, 0.0), Vec3::new(x, 1.0, 0.0)];
         let points: Vec<Vec3> = [shell(0.0), shell(1.5), shell(9.0)].concat();
         let graph = SurfaceGraph::new(&points, &[[0, 1, 2], [3, 4, 5], [6, 7, 8]]);

@@ -191,7 +191,7 @@ fn no_seam_is_visible_at_the_end_of_a_map() {
 }
 
 #[test]
-fn no_smoothness_fits_closest_and_infinite_smoothness_is_the_linear_skin() {
+fn zero_smoothness_fits_closest_and_infinite_smoothness_is_the_linear_skin() {
     let tube = Tube::new(12, 1.0, DVec3::ZERO);
     let error = |smoothness: f64| {
         let model = learned(&tube.object, &tube.examples(), &fixed(smoothness));

@@ -22,10 +22,10 @@ fn paper() -> FitOptions {
 }
 
 fn fitted(sequence: &MeshSequence, options: &FitOptions) -> Fit {
-    fit(sequence.mesh(), &[animation("a", sequence)], options, &NoProgress).expect("this can be fitted")
+    fit(sequence.mesh(), &[animation("a", sequence)], options, &NoProgress).expect("the fit succeeds")
 }
 
-/// A tube that bends, twists and swells, so that no few bones are exact.
+/// A tube that bends, twists and swells, so that a few bones cannot reproduce it exactly.
 fn worm(frames: usize) -> MeshSequence {
     moving(tube(61), frames, |frame, p| {
         let t = frame as f32 / frames as f32 * std::f32::consts::TAU;
@@ -46,7 +46,7 @@ fn scattered() -> MeshSequence {
         triangles.extend(tube.triangles().iter().map(|t| t.map(|point| point + first)));
     }
     points.extend([Vec3::splat(9.0), Vec3::splat(-9.0)]);
-    let mesh = TriMesh::new(points, triangles).expect("shells are a mesh");
+    let mesh = TriMesh::new(points, triangles).expect("a valid mesh");
     moving(mesh, 8, |frame, p| {
         let shell = (p.y / 2.0).round();
         p + Vec3::X * (0.3 * frame as f32 * shell).sin()
@@ -73,7 +73,7 @@ fn mean_shift_finds_the_halves_of_an_elbow() {
 }
 
 #[test]
-fn gives_exactly_as_many_bones_as_asked_for() {
+fn gives_the_requested_number_of_bones() {
     let sequence = worm(16);
     for count in [1, 2, 3, 7, 16, 40] {
         assert_eq!(fitted(&sequence, &with_bones(count)).skin.bone_count(), count);
@@ -104,7 +104,7 @@ fn more_bones_iterations_and_influences_fit_better() {
 }
 
 #[test]
-fn keeps_the_rest_pose_to_the_bit_if_asked() {
+fn keeps_the_rest_pose_bitwise_if_requested() {
     let sequence = worm(8);
     let refine = RefineOptions { keep_rest: true, ..RefineOptions::default() };
     let fit = fitted(&sequence, &FitOptions { refine, ..with_bones(5) });
@@ -121,13 +121,13 @@ fn finds_the_fewest_bones_for_a_distortion() {
 }
 
 #[test]
-fn corrections_lower_the_error_rank_by_rank_down_to_nothing() {
+fn corrections_reduce_the_error_with_each_rank_to_zero() {
     let sequence = worm(10);
     let fit = fitted(&sequence, &FitOptions { corrections: Corrections::Rank(10), ..with_bones(4) });
     let by_rank = &fit.measures.distortion_percent_by_rank;
     assert_eq!(by_rank.len(), fit.skin.rank() + 1);
     assert!(by_rank.is_sorted_by(|a, b| a >= b), "{by_rank:?}");
-    // As many corrections as frames are exact but for the rounding to f32.
+    // As many corrections as frames are exact except for the rounding to f32.
     assert!(by_rank[fit.skin.rank()] < 1e-3, "{by_rank:?}");
     let cut = fit.skin.with_rank(3).unwrap();
     let measured = dermis_skin::measure(&cut, &[sequence]).unwrap();
@@ -135,7 +135,7 @@ fn corrections_lower_the_error_rank_by_rank_down_to_nothing() {
 }
 
 #[test]
-fn takes_the_fewest_corrections_for_a_distortion() {
+fn uses_the_fewest_corrections_for_a_distortion() {
     let corrections = Corrections::ForDistortion { percent: 1.0, max_rank: 16 };
     let fit = fitted(&worm(16), &FitOptions { corrections, ..with_bones(4) });
     let by_rank = &fit.measures.distortion_percent_by_rank;
@@ -167,7 +167,7 @@ fn tsvd_weights_may_be_negative_and_fit_no_worse() {
 }
 
 #[test]
-fn given_bones_get_the_weights_that_made_the_motion() {
+fn recovers_the_weights_of_given_bones() {
     let sequence = elbow(12);
     let made = fitted(&sequence, &with_bones(2));
     let found = fit_weights(
@@ -212,7 +212,7 @@ fn shells_that_do_not_touch_and_points_without_triangles_are_fitted() {
 }
 
 #[test]
-fn what_does_not_move_is_one_bone_without_error() {
+fn a_static_input_is_one_bone_without_error() {
     let still = moving(tube(9), 4, |_, p| p);
     for options in [with_bones(1), FitOptions::default(), paper()] {
         let fit = fitted(&still, &options);
@@ -238,7 +238,7 @@ fn more_bones_than_points_are_rejected() {
 
 #[test]
 fn flat_clusters_do_not_give_wild_bones() {
-    // A flat sheet that bends: each cluster is flat, so its affine transform is open along the normal.
+    // A flat sheet that bends: each cluster is flat, so its affine transform is undetermined along the normal.
     let points: Vec<Vec3> = (0..400).map(|k| Vec3::new((k % 20) as f32, (k / 20) as f32, 0.0)).collect();
     let corner = |x: u32, y: u32| y * 20 + x;
     let cell = |x: u32, y: u32| {
@@ -263,7 +263,7 @@ fn flat_clusters_do_not_give_wild_bones() {
 }
 
 #[test]
-fn the_result_is_the_same_to_the_bit_on_any_number_of_threads() {
+fn results_are_bitwise_identical_for_any_number_of_threads() {
     let sequence = worm(12);
     let on = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
@@ -275,7 +275,7 @@ fn the_result_is_the_same_to_the_bit_on_any_number_of_threads() {
 }
 
 #[test]
-fn a_frame_is_posed_by_the_name_or_number_of_its_clip() {
+fn a_frame_is_posed_by_the_name_or_index_of_its_clip() {
     let (bend, wave) = (elbow(6), moving(tube(41), 9, |frame, p| p + Vec3::Y * (p.x + frame as f32).sin()));
     let skin = fit(bend.mesh(), &[animation("bend", &bend), animation("wave", &wave)], &with_bones(8), &NoProgress);
     let skin = skin.unwrap().skin;
@@ -288,11 +288,11 @@ fn a_frame_is_posed_by_the_name_or_number_of_its_clip() {
 }
 
 #[test]
-fn bones_are_bound_inside_of_what_they_move() {
+fn bones_are_bound_inside_the_region_that_they_move() {
     let fit = fitted(&elbow(12), &with_bones(2));
     let joints = fit.skin.rig().joints();
     let hinges = joints.iter().map(|joint| joint.bind().translation.distance(DVec3::X * 2.0));
-    // The half that moves hinges on the elbow; nothing determines the other, which stays at its mean.
+    // The half that moves is bound at the elbow; the pivot of the other is undetermined and stays at its mean.
     assert!(hinges.fold(f64::INFINITY, f64::min) < 0.1);
     assert!(joints.iter().all(|joint| (0.0..=4.0).contains(&joint.bind().translation.x)));
 }
@@ -321,7 +321,7 @@ fn a_refined_rest_pose_has_no_reversed_triangles() {
 
 #[test]
 fn stored_normals_follow_the_frames() {
-    // All frames are sheared, so that bones turn the normals of the rest pose the wrong way.
+    // All frames are sheared, so that bones rotate the normals of the rest pose in the wrong direction.
     let sequence = moving(tube(41), 8, |frame, p| p + Vec3::Y * (0.8 * p.z + 0.1 * (p.x + frame as f32).sin()));
     let fit = fitted(&sequence, &with_bones(4));
     let plain = fit.skin.to_object("worm");

@@ -1,6 +1,6 @@
 //! Skins of existing rigs: motion from frames, locked weights, helper bones.
 
-#[allow(dead_code, reason = "other tests use more of it")]
+#[allow(dead_code, reason = "other tests use the remaining functions")]
 mod common;
 
 use std::sync::Arc;
@@ -92,7 +92,7 @@ fn rotations_are_recovered_with_fixed_bone_lengths() {
 }
 
 #[test]
-fn helpers_carry_what_the_joints_do_not_explain() {
+fn helpers_reproduce_motion_that_the_joints_do_not() {
     let (mesh, rig, clips) = rigged();
     // A part of the second bone slides up and down.
     let sequence = frames(&mesh, &rig, |frame, p| {
@@ -130,7 +130,7 @@ fn helpers_carry_what_the_joints_do_not_explain() {
 }
 
 #[test]
-fn rejects_rigs_that_do_not_fit() {
+fn rejects_mismatched_rigs() {
     let (mesh, rig, clips) = rigged();
     let sequence = frames(&mesh, &rig, |_, p| p);
     let run = |mesh: &TriMesh, clips: &[Arc<Clip>], how: RigOptions| {

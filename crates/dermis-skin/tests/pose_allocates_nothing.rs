@@ -1,5 +1,6 @@
-//! Posing a frame allocates nothing once a first frame has been posed. Alone in its file: it counts for the process.
-#![allow(unsafe_code, reason = "an allocator that counts cannot be written without")]
+//! Posing a frame does not allocate after the first frame. The test has its own file because it counts all allocations of
+//! the process.
+#![allow(unsafe_code, reason = "a counting allocator requires unsafe code")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,16 +16,16 @@ struct Counting;
 
 static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
 
-// SAFETY: everything is passed on to the system's allocator.
+// SAFETY: all calls are forwarded to the system allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the caller keeps the contract.
+        // SAFETY: the caller upholds the contract of the allocator.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller keeps the contract.
+        // SAFETY: the caller upholds the contract of the allocator.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
@@ -40,7 +41,7 @@ fn later_frames_allocate_nothing() {
     let allocations = pool.install(|| {
         let mut pose = Pose::default();
         let mut play = |frame: usize| skin.pose_into(0, frame, &mut pose, &mut positions, Some(&mut normals));
-        // Threads of the pool allocate when they first take part, which may be some frames later.
+        // Threads of the pool allocate when they first participate, which may be some frames later.
         (0..50).for_each(|frame| play(frame % 2));
         let before = ALLOCATIONS.load(Ordering::Relaxed);
         (0..10).for_each(|frame| play(frame % 2));

@@ -12,14 +12,14 @@ use glam::{Quat, Vec3};
 
 fn fitted(sequence: &MeshSequence, bones: usize, bone_model: BoneModel) -> Fit {
     let options = FitOptions { bones: Bones::Count(bones), bone_model, ..FitOptions::default() };
-    fit(sequence.mesh(), &[animation("a", sequence)], &options, &NoProgress).expect("this can be fitted")
+    fit(sequence.mesh(), &[animation("a", sequence)], &options, &NoProgress).expect("the fit succeeds")
 }
 
 /// Every `step`-th frame of the generated gallop.
 fn gallop(step: usize) -> MeshSequence {
     let object = dermis_samples::build("gallop").expect("the sample exists").objects.remove(0);
     let sequence = object.base_motion().expect("its frames can be read").expect("it moves");
-    sequence.select(0, sequence.frame_count(), step).expect("frames remain")
+    sequence.select(0, sequence.frame_count(), step).expect("a valid selection")
 }
 
 /// A tube that bends and twists.
@@ -40,7 +40,7 @@ fn sheet(side: u32) -> TriMesh {
         [[a, a + 1, a + count + 1], [a, a + count + 1, a + count]]
     };
     let triangles = (0..side).flat_map(|y| (0..side).flat_map(move |x| cell(x, y))).collect();
-    TriMesh::new((0..count * count).map(point).collect(), triangles).expect("a sheet is a mesh")
+    TriMesh::new((0..count * count).map(point).collect(), triangles).expect("a valid mesh")
 }
 
 #[test]
@@ -72,9 +72,9 @@ fn weights_generalize_to_frames_that_were_not_fitted() {
 }
 
 #[test]
-fn the_motion_of_known_bones_is_found_without_a_start() {
+fn the_motion_of_known_bones_is_found_without_an_initial_guess() {
     let fit = fitted(&elbow(12), 2, BoneModel::Rigid);
-    // Half a turn and a large distance away from everything that was fitted.
+    // Half a turn and a large distance away from all fitted poses.
     let far = moving(fit.skin.mesh().as_ref().clone(), 5, |frame, p| {
         let bent = if p.x > 2.0 { Vec3::X * 2.0 + Quat::from_rotation_z(0.5) * (p - Vec3::X * 2.0) } else { p };
         Quat::from_rotation_y(3.0) * bent + Vec3::splat(10.0 * frame as f32)
@@ -89,7 +89,7 @@ fn the_motion_of_known_bones_is_found_without_a_start() {
 
 #[test]
 fn bones_of_thin_regions_keep_their_shape() {
-    // A thin sheet with noise across: the stretch of a bone along the normal is noise over thickness.
+    // A thin sheet with noise across it: the stretch of a bone along the normal is noise relative to the thickness.
     let noise = |point: f32, frame: f32| ((point * 12.9898 + frame * 78.233).sin() * 43_758.547).fract() - 0.5;
     let sequence = moving(sheet(24), 10, |frame, p| {
         let t = 0.6 * frame as f32;
@@ -104,7 +104,7 @@ fn bones_of_thin_regions_keep_their_shape() {
 
 #[test]
 fn parts_that_rotate_alike_but_drift_apart_are_different_bones() {
-    // A long beam that bends little everywhere: all rotations are within the tolerance of one mode, the ends are not.
+    // A long beam that bends slightly everywhere: all rotations are within the tolerance of one mode, the ends are far apart.
     let length = 6.0;
     let sequence = moving(tube(61), 12, |frame, p| {
         let curvature = 0.5 / length * (0.5 * frame as f32).sin();
@@ -124,7 +124,7 @@ fn parts_that_rotate_alike_but_drift_apart_are_different_bones() {
 }
 
 #[test]
-fn corrections_carry_the_normals_of_a_refined_fit() {
+fn corrections_improve_the_normals_of_a_refined_fit() {
     let sequence = gallop(3);
     let of = |max_iterations: usize| {
         let refine = RefineOptions { max_iterations, ..RefineOptions::default() };

@@ -13,7 +13,7 @@ fn options(bones: usize, kind: SkeletonKind) -> FitOptions {
 }
 
 fn fitted(sequence: &MeshSequence, options: &FitOptions) -> (Fit, SkeletonReport) {
-    let fit = fit(sequence.mesh(), &[animation("a", sequence)], options, &NoProgress).expect("this can be fitted");
+    let fit = fit(sequence.mesh(), &[animation("a", sequence)], options, &NoProgress).expect("the fit succeeds");
     let report = fit.skeleton.expect("a skeleton was requested");
     (fit, report)
 }
@@ -47,7 +47,7 @@ fn twice(mesh: &TriMesh, offset: Vec3) -> TriMesh {
     let count = mesh.point_count() as u32;
     let points = mesh.points().iter().copied().chain(mesh.points().iter().map(|&p| p + offset)).collect();
     let more = mesh.triangles().iter().map(|triangle| triangle.map(|point| point + count));
-    TriMesh::new(points, mesh.triangles().iter().copied().chain(more).collect()).expect("two shells are a mesh")
+    TriMesh::new(points, mesh.triangles().iter().copied().chain(more).collect()).expect("a valid mesh")
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn cloth_has_parents_but_keeps_its_translations() {
 
 #[test]
 fn a_ring_becomes_a_tree() {
-    // A closed chain: the tube is bent to a ring, whose quarters turn about their ends.
+    // A closed chain: the tube is bent to a ring, whose quarters rotate about their ends.
     let ring = |p: Vec3| {
         let turn = std::f32::consts::TAU * p.x / 4.0;
         Vec3::new((2.0 + p.y) * turn.cos(), (2.0 + p.y) * turn.sin(), p.z)
@@ -170,7 +170,7 @@ fn a_skeleton_needs_refinement() {
 }
 
 #[test]
-fn a_part_that_never_moves_has_a_joint_like_any_other() {
+fn a_static_part_has_a_joint() {
     // The first two thirds of the chain are static; only the last bends.
     let sequence = moving(tube(61), 16, |frame, p| {
         let (joint, turn) = (Vec3::X * 4.05, Quat::from_rotation_z(0.6 * (0.7 * frame as f32).sin()));
@@ -187,7 +187,7 @@ fn a_part_that_never_moves_has_a_joint_like_any_other() {
 
 #[test]
 fn fixed_offsets_cost_little() {
-    // Figure of the table: at most 1.5 times the distortion of as many rigid bones without parents.
+    // Limit of the results table: at most 1.5 times the distortion of as many rigid bones without parents.
     let (fit, report) = fitted(&chain(24), &options(5, SkeletonKind::Fixed));
     let (fixed, free) = (fit.measures.distortion_percent, report.distortion_percent_free);
     println!("fixed {fixed:.4} %, free {free:.4} %, ratio {:.2}", fixed / free);

@@ -13,7 +13,7 @@ use glam::{DVec3, Vec3};
 const GRAVITY: DVec3 = DVec3::new(0.0, -9.81, 0.0);
 const FRAMES: usize = 7;
 
-/// Exact enough for differences: the linear solves are the only approximation.
+/// Options accurate enough for central differences: the linear solves are the only approximation.
 fn options() -> TrajectoryOptions {
     let solve = SolveOptions { tolerance: 1e-12, max_iterations: 2000 };
     TrajectoryOptions { solve, ..TrajectoryOptions::default() }
@@ -25,7 +25,7 @@ struct Problem {
     clip: Clip,
 }
 
-/// A short beam whose end is shaken and turned, with uneven stiffness and a tie to a moving pose at some nodes.
+/// A short beam whose end is shaken and rotated, with uneven stiffness and a tie to a moving pose at some nodes.
 fn shaken(order: Order) -> Problem {
     let mesh = grid([1, 2, 3], 0.03);
     let model = FitModel::new(&mesh, &clamped_end(&mesh), order).unwrap();

@@ -127,7 +127,7 @@ fn unposing_undoes_posing() {
 }
 
 #[test]
-fn fit_lowers_the_loss_and_continues_from_a_stored_state_with_the_same_bits() {
+fn fit_lowers_the_loss_and_continues_from_a_stored_state_bitwise() {
     let scans = scans(9e3);
     let options = SubjectOptions {
         representative_points: 2,
@@ -152,7 +152,7 @@ fn fit_lowers_the_loss_and_continues_from_a_stored_state_with_the_same_bits() {
 }
 
 #[test]
-fn rejects_scans_that_do_not_suit_the_body() {
+fn rejects_mismatched_scans() {
     let body = body(5e3);
     let still = |name: &str| Scan {
         name: name.to_owned(),
@@ -184,7 +184,7 @@ fn rejects_scans_that_do_not_suit_the_body() {
 }
 
 #[test]
-fn method_of_the_paper_lowers_the_deviation_and_continues_with_the_same_bits() {
+fn method_of_the_paper_lowers_the_deviation_and_continues_bitwise() {
     let scans = scans(4e3);
     let options = SubjectOptions {
         method: Method::Paper,
@@ -264,7 +264,7 @@ fn generates_the_same_scans_for_a_seed_and_others_for_another() {
 #[test]
 fn generates_a_subject_whose_skin_touches_itself() {
     // The thighs of this subject intersect at rest, so that its own shape cannot be meshed.
-    let (body, motions) = dermis_body::sample();
+    let (body, motions) = dermis_samples::body_model();
     let options = ScanOptions { kind: SubjectKind::Heavy, seed: 11, spacing: 0.03, frames: 2 };
     let (scans, hidden) = generate_scans(&body, &motions[..1], UpAxis::Y, &options, &NoProgress).unwrap();
     assert!(scans[0].frames.iter().flatten().all(|point| point.is_finite()));

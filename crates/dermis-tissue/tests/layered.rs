@@ -324,7 +324,7 @@ fn result_does_not_depend_on_the_number_of_threads() {
 }
 
 #[test]
-fn a_recording_is_simulated_as_it_is_read_and_the_same_when_read_again() {
+fn recordings_are_simulated_when_read_and_identical_when_read_again() {
     let recording = simulate(delaunay_body(), swing(), SimulateOptions::default()).unwrap();
     let sequence = &recording.sequence;
     assert_eq!(recording.measures().displacement_max, 0.0, "nothing is simulated before it is read");
@@ -337,7 +337,7 @@ fn a_recording_is_simulated_as_it_is_read_and_the_same_when_read_again() {
 }
 
 #[test]
-fn a_body_torn_from_its_pose_is_an_error_and_no_frame() {
+fn a_body_far_from_its_pose_is_an_error() {
     let pull = Pull {
         center: [0.12, 0.8, 0.0],
         radius: 0.3,
@@ -354,7 +354,7 @@ fn a_body_torn_from_its_pose_is_an_error_and_no_frame() {
 }
 
 #[test]
-fn rejects_forces_and_motions_that_are_none() {
+fn rejects_invalid_forces_and_empty_motions() {
     let force = Force::Gravity { acceleration: [0.0; 3] };
     let forces = vec![TimedForce { force, from_s: 1.0, until_s: Some(0.5) }];
     let options = SimulateOptions { forces, ..SimulateOptions::default() };

@@ -1,6 +1,6 @@
-//! Closed surface for the volume computation: each boundary loop is capped with a fan of triangles around its center.
+//! Closed surface for the volume computation: each boundary loop is capped with a fan of triangles around its centre.
 //!
-//! The centers are additional points, stored after those of the mesh. A center is the mean of its loop, so the volume
+//! The centres are additional points, stored after those of the mesh. A centre is the mean of its loop, so the volume
 //! remains linear in each coordinate and the correction remains exact.
 
 use dermis_mesh::TriMesh;
@@ -73,19 +73,19 @@ impl ClosedSurface {
         &self.loops
     }
 
-    /// Number of points of the mesh, without the centers of the caps.
+    /// Number of points of the mesh, without the centres of the caps.
     pub fn point_count(&self) -> usize {
         self.point_count
     }
 
-    /// Points of the mesh, followed by the centers of the loops.
+    /// Points of the mesh, followed by the centres of the loops.
     pub(super) fn with_centers(&self, points: impl Iterator<Item = DVec3>) -> Vec<DVec3> {
         let mut all = Vec::new();
         self.fill(&mut all, points);
         all
     }
 
-    /// Moves the centers of the loops to the means of their points.
+    /// Moves the centres of the loops to the means of their points.
     pub(super) fn follow(&self, all: &mut [DVec3]) {
         for (number, ring) in self.loops.iter().enumerate() {
             let sum: DVec3 = ring.iter().map(|&point| all[point as usize]).sum();
@@ -93,7 +93,7 @@ impl ClosedSurface {
         }
     }
 
-    /// Writes the points of the mesh and the centers of the loops into `all`.
+    /// Writes the points of the mesh and the centres of the loops into `all`.
     pub(super) fn fill(&self, all: &mut Vec<DVec3>, points: impl Iterator<Item = DVec3>) {
         all.clear();
         all.extend(points);

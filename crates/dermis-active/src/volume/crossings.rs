@@ -4,9 +4,9 @@
 //! triangles that intersect after the correction, but not before, are found among the triangles of such skin. For each
 //! pair the largest fraction of the displacement without intersection follows from bisection. A pair that just begins
 //! to intersect has the fraction 1. A pair that intersects before has the fraction of the displacement after which it no
-//! longer does: 1 if it barely touches, 0 if it remains intersecting. So the fractions are continuous in the pose.
+//! longer does: 1 if it barely touches, 0 if it remains intersecting. The fractions are therefore continuous in the pose.
 //!
-//! Cost: linear in the triangles near creases and contacts; nothing for other skin.
+//! Cost: linear in the triangles near creases and contacts; other skin has no cost.
 
 use glam::DVec3;
 
@@ -14,7 +14,7 @@ use crate::intersections::{Boxes, intersect};
 
 /// Steps of the bisection of a displacement.
 const BISECTIONS: usize = 10;
-/// Margin at half of the displacement, for the displacements of neighbours; it vanishes towards its ends.
+/// Safety margin at half of the displacement, which allows for displacements of neighbours; it vanishes at both ends.
 const MARGIN: f64 = 0.2;
 
 /// Search for new intersections, with buffers that are reused for all frames.
@@ -45,7 +45,7 @@ pub(super) struct PosedSkin<'a> {
 impl Crossings {
     /// Lowers `scales` to the fraction of the displacement `u` of each point at which no new pair of triangles
     /// intersects, or to 0 in the last stage. Only triangles with a point for which `is_tight` holds are compared. Returns
-    /// whether displacements are reduced.
+    /// true if displacements are reduced.
     pub(super) fn limit(
         &mut self,
         skin: &PosedSkin<'_>,
@@ -56,7 +56,7 @@ impl Crossings {
     ) -> bool {
         let PosedSkin { triangles, points, cell } = *skin;
         self.moved.clear();
-        // Rounded as the result will be.
+        // Rounded like the result.
         self.moved.extend(points.iter().zip(u).map(|(point, u)| (*point + *u).as_vec3().as_dvec3()));
         self.boxes.fill_swept(triangles, points, &self.moved, is_tight);
         self.pairs.clear();

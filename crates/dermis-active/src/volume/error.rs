@@ -72,7 +72,7 @@ impl VolumeError {
                 let line = |(number, hole): (usize, &Loop)| {
                     let [x, y, z] = hole.center.to_array();
                     let Loop { edges, first, .. } = hole;
-                    format!("loop {number}: {edges} edges starting at point {first}, center ({x:.4}, {y:.4}, {z:.4})")
+                    format!("loop {number}: {edges} edges starting at point {first}, centre ({x:.4}, {y:.4}, {z:.4})")
                 };
                 let more = loops.len().saturating_sub(MAX_SHOWN);
                 let rest = (more > 0).then(|| format!("and {more} more"));
@@ -91,7 +91,7 @@ impl VolumeError {
             Self::Open { .. } => Some("close the mesh, or cap its holes for the volume computation"),
             Self::NotASolid => Some("make the edges manifold and orient the faces outwards"),
             Self::NoVolume { .. } => Some("the mesh is flat, or its positive and negative volumes cancel"),
-            Self::Effects(_) => Some("a line is: \"*elbow*\" = { effect = \"muscle\", axis = [0, 1, 0] }"),
+            Self::Effects(_) => Some("example of a line: \"*elbow*\" = { effect = \"muscle\", axis = [0, 1, 0] }"),
             Self::NoSuchAttribute { .. } => Some("name an attribute of the file, or omit it"),
         }
     }

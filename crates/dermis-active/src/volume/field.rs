@@ -1,16 +1,16 @@
 //! Displacement that restores volume, smooth by construction.
 //!
 //! Along axis a of a joint's frame, Eq. 3 moves the points of a region by `u_i = μ_a ΔV γ_i n_i / Σ_k γ_k n_k g_k`, with
-//! `g_i = e_a · ∇_{p_i} V`. The paper takes the gradient itself as direction `n`. In a crease, gradients on both sides
+//! `g_i = e_a · ∇_{p_i} V`. The paper uses the gradient itself as direction `n`. In a crease, gradients on both sides
 //! oppose each other, which tears the surface and pushes it through itself. Here `n` are the smoothed normals of the
-//! rest pose, carried by the bones, and γ is multiplied by the part of the rest area that still faces along `n`: 0 on
+//! rest pose, rotated with the bones, and γ is multiplied by the fraction of the rest area that still faces along `n`: 0 on
 //! folded triangles, 1 where the skin is not compressed.
 //!
 //! Along any field u, the volume is a cubic polynomial of the step, so the step that restores the volume is exact.
-//! [`Edges::limit`] then bounds the difference of u along each edge relative to its length, which bounds the stretch; what
-//! the bound removes is restored elsewhere.
+//! [`Edges::limit`] then bounds the difference of u along each edge relative to its length, which bounds the stretch;
+//! displacement that the bound removes is restored elsewhere.
 //!
-//! Timings in `benches/volume.rs`.
+//! Timings: see `benches/volume.rs`.
 
 use std::ops::Add;
 
@@ -24,7 +24,7 @@ use super::region::Region;
 const MAX_STRETCH: f64 = 0.25;
 /// Displacement removed by the bound at which the weight of a point is halved, in mean lengths of edges.
 const SOFTNESS: f64 = 0.05;
-/// Passes over the edges after which the bound counts as reached.
+/// Maximum number of passes over the edges.
 const MAX_PASSES: usize = 60;
 /// Steps of Newton's method for the root of the cubic.
 const NEWTON_STEPS: usize = 20;
@@ -46,7 +46,7 @@ pub(super) struct Edges {
 /// A displacement and the points at which it is bounded.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Field {
-    /// Displacement of each point, followed by those of the centers of caps.
+    /// Displacement of each point, followed by those of the centres of caps.
     pub(super) u: Vec<DVec3>,
     /// Weight of further displacement of each point, small where the bound acts.
     free: Vec<f64>,
@@ -55,7 +55,7 @@ pub(super) struct Field {
 }
 
 /// Gradient of the volume with respect to each point: a third of the area vectors of its triangles (Eq. 1). Those of cap
-/// centers are distributed to their loops. Returns the volume.
+/// centres are distributed to their loops. Returns the volume.
 pub(super) fn gradient(closed: &ClosedSurface, points: &[DVec3], gradient: &mut Vec<DVec3>) -> f64 {
     gradient.clear();
     gradient.resize(points.len(), DVec3::ZERO);
@@ -67,7 +67,7 @@ pub(super) fn gradient(closed: &ClosedSurface, points: &[DVec3], gradient: &mut 
         }
     }
     for (number, ring) in closed.loops().iter().enumerate() {
-        // The center of a cap is the mean of its loop.
+        // The centre of a cap is the mean of its loop.
         let part = gradient[closed.point_count() + number] / ring.len() as f64;
         for &point in ring {
             gradient[point as usize] += part;
@@ -128,7 +128,7 @@ pub(super) struct Surface<'a> {
     pub(super) gradient: &'a [DVec3],
     /// Unit directions of the displacement.
     pub(super) normals: &'a [DVec3],
-    /// Part of the rest area that still faces along the direction, 0 to 1.
+    /// Fraction of the rest area that still faces along the direction, 0 to 1.
     pub(super) facing: &'a [f64],
 }
 
@@ -239,8 +239,8 @@ impl Edges {
     }
 
     /// Bounds the difference of `u` along each edge to [`MAX_STRETCH`] of its length. In each pass, all edges that exceed
-    /// the bound pull their ends towards each other at once; that is continuous in the pose, unlike edge by edge. The
-    /// weights `free` of bounded points are reduced. Returns whether there are any.
+    /// the bound pull their ends towards each other simultaneously, which is continuous in the pose, unlike sequential
+    /// updates. The weights `free` of bounded points are reduced. Returns true if there are any.
     fn limit(&self, points: &[DVec3], u: &mut [DVec3], free: &mut [f64]) -> bool {
         let bound = MAX_STRETCH * MAX_STRETCH;
         let excess = |[a, b]: [usize; 2], u: &[DVec3]| {

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::{VolumeLayer, Workspace};
 use crate::intersections::intersecting_pairs;
 
-/// Relative drift above which a motion cannot be one of its rest pose: another unit, another mesh or a wrong target.
+/// Relative drift above which a motion does not match its rest pose: another unit, another mesh or a wrong target.
 pub const MAX_PLAUSIBLE_DRIFT: f64 = 0.5;
 
 /// Volume of a motion, relative to its target.
@@ -46,7 +46,7 @@ impl VolumeDrift {
 }
 
 /// Corrects all frames of `motion` and measures them; `clip` poses the joints of the same frames. `Ok(None)` if the
-/// observer stops the work. Progress counts from `done` to `total`, so that several motions make one stage.
+/// observer stops the work. Progress counts from `done` to `total`, so that several motions form one stage.
 pub fn measure_drift(
     layer: &VolumeLayer,
     motion: &MeshSequence,

@@ -7,7 +7,7 @@
 //! joint's frame, with the closed form of Eq. 3 (`field`). Skin that is compressed, folded or in contact (`contact`) is
 //! not inflated, and the stretch of edges is bounded.
 //!
-//! Exact mode uses the true volume V in addition. With `E` the sum of the changes of all joints, the remainder
+//! Exact mode additionally uses the true volume V. If `E` is the sum of the changes of all joints, the remainder
 //! `V_rest − V − E` (from joints that interact, or from skinning that keeps more volume than linear blending) is
 //! distributed over the joints, at most as much as each has caused. The rest, and a target other than the rest volume,
 //! is compensated by the whole body. All amounts are continuous in the pose, so the correction does not pop.
@@ -55,9 +55,9 @@ const NORMAL_PASSES: usize = 3;
 const FACING_POWER: i32 = 3;
 /// Reach of contacts, in mean lengths of edges.
 const CONTACT_REACH: f64 = 2.0;
-/// Smoothing passes of the part of the skin that faces outwards.
+/// Smoothing passes of the fraction of the skin that faces outwards.
 const FACING_PASSES: usize = 2;
-/// Rounds in which a bound displacement is restored near the joints.
+/// Rounds in which displacement removed by the bound is restored near the joints.
 const LOCAL_ROUNDS: usize = 3;
 /// Rounds in which displacements that make the skin intersect itself are reduced.
 const SEPARATING_ROUNDS: usize = 6;
@@ -65,7 +65,7 @@ const SEPARATING_ROUNDS: usize = 6;
 const TIGHT: f64 = 0.7;
 /// Size of the cells in which intersections are searched, in mean lengths of edges.
 const CELL: f64 = 1.5;
-/// Rounds in which a bound displacement is restored on the whole body.
+/// Rounds in which displacement removed by the bound is restored on the whole body.
 const BODY_ROUNDS: usize = 4;
 
 /// Volume layer, prepared for a mesh and its rig.

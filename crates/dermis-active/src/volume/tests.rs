@@ -238,7 +238,7 @@ fn rejects_an_open_mesh_or_caps_it() {
     let object = tube(&[2.0], true);
     let error = VolumeLayer::new(&object, &VolumeOptions::default()).unwrap_err();
     assert_eq!(error.to_string(), "the mesh is open: it has 2 boundary loops");
-    assert!(error.details()[0].starts_with("loop 0: 16 edges starting at point 0, center (0.0000"));
+    assert!(error.details()[0].starts_with("loop 0: 16 edges starting at point 0, centre (0.0000"));
     let capped = VolumeOptions { cap: true, ..VolumeOptions::default() };
     let frames = run(&object, &bending(&object, &[0.0, 0.7, 1.9]), &capped, 1);
     assert!(worst(&frames, |drift| drift.after) < 1e-6);

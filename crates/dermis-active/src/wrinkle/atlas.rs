@@ -102,7 +102,7 @@ impl Chart {
         Self { triangles, corners, points, positions, size: high - low }
     }
 
-    /// For each triangle in order, whether it overlaps an earlier one that does not overlap another itself.
+    /// Marks triangles that overlap an earlier, unmarked triangle.
     fn overlaps(&self) -> Vec<bool> {
         // Cells about as large as a triangle keep the number of pairs small; a chart without area has few cells.
         let side = (self.size.x * self.size.y / self.triangles.len() as f32).sqrt();

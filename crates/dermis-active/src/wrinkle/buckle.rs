@@ -3,9 +3,9 @@
 //! For an edge of the refined cloth with the length l on the coarse cloth and the rest length L, heights give the strain
 //! `c = (l² + (hᵢ − hⱼ)²)/L² − 1`. Heights follow the gradient of the energy of stretch, bending and a foundation:
 //! `dhᵢ/dt = mean_j c (hⱼ − hᵢ) − β ∇⁴h − α h + ν nᵢ`, with the mean over the neighbours of i. Compressed edges (c < 0)
-//! amplify differences until their length is restored; stretched ones flatten them. So folds run across the compression,
-//! end at uncompressed cloth, and only follow the connections of the cloth: layers that are near in space do not
-//! influence each other. A strain s grows fastest at the wavelength `π a √(2β/s)` for edges of length a, so stronger
+//! amplify differences until their length is restored; stretched ones flatten them. Folds therefore run across the
+//! compression, end at uncompressed cloth, and only follow the connections of the cloth: layers that are near in space do
+//! not influence each other. A strain s grows fastest at the wavelength `π a √(2β/s)` for edges of length a, so stronger
 //! compression gives finer folds; folds near the wavelength of [`WAVE_NUMBER`] at [`TYPICAL_STRAIN`] are just resolved.
 //! The noise n makes flat cloth buckle; it is a hash of the point, so that the result is deterministic.
 //!
@@ -13,7 +13,7 @@
 //! folds grow and fade without flashes. The mean of the heights is 0, so the cloth does not move as a whole.
 //!
 //! Deviation from the paper (§4), whose folds are convolution surfaces around curves (`field`): on simulated shirts
-//! those were further away from the fine cloth than the coarse one. Measured in `docs/algorithms/wrinkle.md`.
+//! those were farther from the fine cloth than the coarse cloth is. `docs/algorithms/wrinkle.md` lists the measurements.
 
 use glam::Vec3;
 use rayon::prelude::*;
@@ -25,7 +25,7 @@ use super::surface::SurfacePoint;
 const TYPICAL_STRAIN: f32 = 0.04;
 /// Eigenvalue of the Laplacian of neighbours (0 to about 1.5) of folds at the typical strain: wavelengths of 3.5 edges.
 const WAVE_NUMBER: f32 = 0.8;
-/// Strain c below which nothing grows.
+/// Strain c below which folds do not grow.
 const CRITICAL_STRAIN: f32 = 0.02;
 /// Bounds of the strain of an edge in a step, for stability.
 const STRAIN_BOUNDS: [f32; 2] = [-0.12, 0.12];
@@ -33,9 +33,9 @@ const STRAIN_BOUNDS: [f32; 2] = [-0.12, 0.12];
 const TIME_STEP: f32 = 6.0;
 /// Steps per frame.
 const STEPS: usize = 6;
-/// Maximum number of times that these steps are repeated in a frame whose folds are too low: the cloth moves fast.
+/// Maximum number of times that these steps are repeated in a frame whose folds are too low because the cloth moves fast.
 const MAX_REPEATS: usize = 5;
-/// Steps of the first frame, in which folds grow from nothing.
+/// Steps of the first frame, in which folds grow from flat cloth.
 const FIRST_STEPS: usize = 90;
 /// Height at which growth is damped, in mean lengths of edges.
 const DAMPED_HEIGHT: f32 = 0.2;
@@ -49,15 +49,15 @@ const MAX_HEIGHT: f32 = 0.6;
 const MAX_CHANGE: f32 = 0.3;
 /// Fraction of the lost area below which the change is allowed to be larger: the cloth moves faster than its folds.
 const MIN_RECOVERED: f64 = 0.55;
-/// Factor of the maximum change for such frames, and how often it is applied.
+/// Factor of the maximum change for such frames, and the maximum number of times that it is applied.
 const RELAXATION: f32 = 1.6;
 const MAX_RELAXATIONS: usize = 4;
 /// Maximum height, as a fraction of the distance to another layer of cloth.
 const MAX_OF_GAP: f32 = 0.3;
-/// Fractions of the lost area that folds recover at most, and that smoothing between points recovers at most.
+/// Maximum fractions of the lost area that folds recover, and that smoothing between points recovers.
 const RECOVERED: f64 = 0.9;
 const SMOOTHED: f64 = 0.95;
-/// Relative change of the area that is rounding of the positions.
+/// Relative change of the area that is attributed to the rounding of positions.
 const ROUNDED_AREA: f64 = 1e-5;
 /// Bound of the factor by which heights are multiplied to recover the area.
 const MAX_FACTOR: f32 = 8.0;
@@ -103,7 +103,7 @@ pub(super) struct Base {
     pub(super) normals: Vec<Vec3>,
     /// Distance of each point to another layer of cloth.
     pub(super) gaps: Vec<f32>,
-    /// Part of the smoothing that is used, 0 to 1.
+    /// Fraction of the smoothing that is used, 0 to 1.
     pub(super) smoothing: f32,
 }
 
@@ -296,7 +296,7 @@ impl Base {
         area(&self.smooth, triangles)
     }
 
-    /// Uses only a part of the smoothing.
+    /// Uses only a fraction of the smoothing.
     pub(super) fn smooth_partly(&mut self, part: f32) {
         self.smoothing = part;
         self.smooth.iter_mut().zip(&self.flat).for_each(|(smooth, flat)| *smooth = *flat + (*smooth - *flat) * part);

@@ -194,7 +194,7 @@ impl WrinkledCloth {
         self.frames.max_height()
     }
 
-    /// Curves of all frames along which the cloth folds: those of the result, or else tracked now.
+    /// Curves of all frames along which the cloth folds: those of the result, or tracked on demand.
     pub fn curves(&self) -> Result<Vec<Curves>, ClothError> {
         match &self.frames.shape {
             Shape::Curves { curves, .. } => Ok(curves.clone()),

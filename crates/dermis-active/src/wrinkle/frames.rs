@@ -33,7 +33,7 @@ pub(super) struct StoredHeights {
 #[derive(Debug)]
 struct StoredFrame {
     heights: Vec<i16>,
-    /// Part of the smoothing of the cloth.
+    /// Fraction of the smoothing of the cloth.
     smoothing: f32,
 }
 

@@ -1,10 +1,10 @@
 //! Distances between layers of cloth that are near in space and far apart on the cloth.
 //!
-//! Points of other layers are found in a grid over the posed points. A layer is another one if it is further away on
-//! the rest shape than the search reaches in space. The distance is measured along the normal, to points whose distance
-//! from the normal is less than the length of an edge: those of the layer that faces the point. In sharp creases of the
-//! coarse cloth, the normals of neighbours cross, so that heights would make the cloth intersect itself; there the
-//! distance is small, too.
+//! Points of other layers are found in a grid over the posed points. Points belong to another layer if they are farther
+//! away on the rest shape than the search reaches in space. The distance is measured along the normal, to points whose
+//! distance from the normal is less than the length of an edge: those of the layer that faces the point. In sharp creases
+//! of the coarse cloth, the normals of neighbours cross, so that heights would make the cloth intersect itself; the
+//! distance is small there as well.
 
 use glam::Vec3;
 

@@ -1,6 +1,6 @@
 //! Displacement maps: heights of the wrinkles over the texels of a UV layout.
 //!
-//! Near curves a texel is sampled four times, so that narrow folds are not missed, otherwise once at its center.
+//! Near curves a texel is sampled four times, so that narrow folds are not missed, otherwise once at its centre.
 //! Texels around each UV island repeat the nearest one inside, so that filtering does not produce visible edges. If
 //! UVs overlap, the first triangle is used.
 
@@ -9,13 +9,13 @@ use glam::Vec2;
 
 use super::surface::SurfacePoint;
 
-/// Number of texels around an island that repeat its border.
+/// Number of texels around an island that repeat its boundary.
 const GUTTER_TEXELS: usize = 4;
 /// Sample positions in a texel.
 const CENTER_SAMPLE: [(f32, f32); 1] = [(0.5, 0.5)];
 /// Sample positions in a texel near curves.
 const FOUR_SAMPLES: [(f32, f32); 4] = [(0.25, 0.25), (0.75, 0.25), (0.25, 0.75), (0.75, 0.75)];
-/// Minimum barycentric coordinate of a texel center that counts as inside a triangle for overlaps. Centers closer to a
+/// Minimum barycentric coordinate of a texel centre that counts as inside a triangle for overlaps. Centres closer to a
 /// side are subject to rounding.
 const MIN_INSIDE: f32 = 0.02;
 
@@ -91,7 +91,7 @@ pub fn uv_triangles(mesh: &TriMesh) -> Option<Vec<[Vec2; 3]>> {
     Some(layout.triangles.iter().map(|triangle| triangle.map(|vertex| uvs[vertex as usize])).collect())
 }
 
-/// Calls `found` for each texel whose center is in the triangle.
+/// Calls `found` for each texel whose centre is in the triangle.
 fn for_texels(corners: &[Vec2; 3], size: usize, mut found: impl FnMut(usize, [f32; 3])) {
     let scale = size as f32;
     let low = corners.iter().fold(Vec2::INFINITY, |low, corner| low.min(*corner)) * scale;

@@ -169,7 +169,7 @@ impl WrinkleLayer {
         self.rest_area
     }
 
-    /// The layer with the area of a finer rest shape than that of its mesh, whose folds a simplification has removed.
+    /// Sets the rest area to that of a finer rest shape, whose folds a simplification has removed from the mesh.
     #[must_use]
     pub fn with_rest_area(mut self, rest_area: f64) -> Self {
         self.rest_area = if rest_area.is_finite() { rest_area.max(self.rest.total_area()) } else { self.rest_area };

@@ -51,7 +51,7 @@ pub(super) struct Patch {
     corners: [Vec3; 3],
     /// Three times the two control points of each side, starting at its first corner.
     sides: [[Vec3; 2]; 3],
-    /// Six times the center control point.
+    /// Six times the centre control point.
     middle: Vec3,
 }
 

@@ -1,12 +1,12 @@
-//! Center line of a limb: the centers of its cross-sections, starting at the tip.
+//! Centre line of a limb: the centres of its cross-sections, starting at the tip.
 //!
 //! Level sets of the geodesic distance from the tip follow a limb in any pose, but are tilted if the path along one
-//! side is longer. Their centers are therefore only an initial guess: planes perpendicular to that line cut the limb
-//! again, and the centers of these sections form the center line, at even intervals.
+//! side is longer. Their centres are therefore only an initial guess: planes perpendicular to that line cut the limb
+//! again, and the centres of these sections form the centre line, at even intervals.
 //!
 //! A limb ends at the trunk, over which its level sets spread. The girth of level sets hardly grows with the distance
-//! on a tube of any thickness; on a trunk it grows like that of a circle, at a rate of up to 2π. [`MAX_GIRTH_GROWTH`]
-//! is between.
+//! on a tube of any thickness; on a trunk it grows like that of a circle, at a rate of up to 2π. The threshold
+//! [`MAX_GIRTH_GROWTH`] is between the two.
 
 use glam::DVec3;
 
@@ -19,7 +19,7 @@ use super::tips::Tip;
 const MAX_GIRTH_GROWTH: f64 = 1.5;
 /// Numbers of steps over which the growth is measured; it must exceed the threshold for both.
 const GROWTH_STEPS: [usize; 2] = [4, 12];
-/// Number of rounds of cutting and centering.
+/// Number of rounds of cutting and centring.
 const ROUNDS: usize = 3;
 /// Number of sections on each side from which the direction of the line is computed.
 const DIRECTION_REACH: usize = 5;
@@ -53,7 +53,7 @@ pub(super) fn limb_end(loops: &[Section], step: f64, start: usize) -> Option<usi
 }
 
 impl CenterLine {
-    /// Creates the center line through at least two level sets of a limb.
+    /// Creates the centre line through at least two level sets of a limb.
     pub(super) fn through(surface: &Surface<'_>, loops: &[Section], step: f64) -> Self {
         let mut line = Self {
             points: loops.iter().map(|section| section.center).collect(),
@@ -97,7 +97,7 @@ impl CenterLine {
         (k, position - k as f64)
     }
 
-    /// Moves each point to the center of the plane section perpendicular to the line.
+    /// Moves each point to the centre of the plane section perpendicular to the line.
     fn center(&mut self, surface: &Surface<'_>) {
         let cut = |k: usize| {
             let (at, girth) = (self.points[k], self.girths[k]);

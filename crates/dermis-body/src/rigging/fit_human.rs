@@ -1,25 +1,21 @@
-//! Fit of the 24 joints of [`samples::body_skeleton`](dermis_samples::body_skeleton) to the skin of a standing human.
+//! Fit of the 24 joints of [`human_skeleton`](crate::human_skeleton) to the skin of a standing human.
 //!
 //! 1. Head, hands and feet are the geodesically most remote points, identified by symmetry ([`super::tips`]).
-//! 2. Each limb has a center line through its cross-sections. Joints are placed at its bends, thinnest sections and ends
+//! 2. Each limb has a centre line through its cross-sections. Joints are placed at its bends, thinnest sections and ends
 //!    ([`super::landmarks`]).
-//! 3. The spine runs through sections of the trunk, from the hips to the base of the neck, slightly behind their centers.
+//! 3. The spine runs through sections of the trunk, from the hips to the base of the neck, slightly behind their centres.
 //! 4. The toes point forward, which distinguishes left from right.
 //!
 //! Steps 1 and 2 depend on the surface and not on the pose: arms can hang, be stretched out or raised, and the body can
 //! face any direction. Only step 3 requires an upright trunk. Joints outside the skin, as can occur in very thin
 //! bodies, are moved towards the middle of the body and reported.
 //!
-//! Cost: six distance fields and a few hundred sections, each linear in the number of triangles. Nothing is random.
+//! Cost: six distance fields and a few hundred sections, each linear in the number of triangles. The result is deterministic.
 
 use dermis_mesh::adjacency::Edges;
 use dermis_mesh::boundary::{boundary_edges, inconsistent_edges, non_manifold_edges};
 use dermis_mesh::shells::shells;
 use dermis_mesh::{Note, TriMesh, UpAxis};
-use dermis_samples::body_skeleton::{
-    ANKLE, COLLAR, ELBOW, FOOT, HAND, HEAD, HIP, JOINTS, KNEE, NAMES, NECK, PELVIS, SHOULDER, SPINE_1, SPINE_2,
-    SPINE_3, WRIST, parent,
-};
 use glam::{DQuat, DVec3};
 
 use super::geodesic::Surface;
@@ -28,6 +24,10 @@ use super::sections::{Section, nearest_section};
 use super::tips::find_tips;
 use super::{RiggingError, Skeleton};
 use crate::BodyJoint;
+use crate::human_skeleton::{
+    ANKLE, COLLAR, ELBOW, FOOT, HAND, HEAD, HIP, JOINTS, KNEE, NAMES, NECK, PELVIS, SHOULDER, SPINE_1, SPINE_2,
+    SPINE_3, WRIST, parent,
+};
 use dermis_mesh::surface_tree::SurfaceTree;
 
 /// Number of level sets per body height.
@@ -35,7 +35,7 @@ const LEVELS: f64 = 170.0;
 /// Height of the hips above the crotch, in girths of the thigh. The crotch is on the surface of the flesh around the
 /// hips.
 const HIP_HEIGHT: f64 = 0.155;
-/// Joints of the trunk: the fraction of the distance from hips to neck, and the distance behind the center of the
+/// Joints of the trunk: the fraction of the distance from hips to neck, and the distance behind the centre of the
 /// section, as a fraction of half its depth.
 const SPINE: [(usize, f64, f64); 4] =
     [(PELVIS, 0.12, 0.0), (SPINE_1, 0.296, 0.15), (SPINE_2, 0.5, 0.15), (SPINE_3, 0.676, 0.15)];
@@ -228,7 +228,7 @@ fn sides(marks: &mut Landmarks, axis: DVec3, notes: &mut Vec<Note>) -> Result<(D
     let toes = marks.legs.iter().map(|leg| (leg.toes - leg.ankle).with_y(0.0).normalize_or_zero());
     let forward: Vec<f64> = toes.map(|toes| toes.dot(left.cross(axis))).collect();
     if forward[0] * forward[1] <= 0.0 || (forward[0] + forward[1]).abs() < 0.4 {
-        notes.push(Note::new("the facing direction is uncertain from the feet; check left and right"));
+        notes.push(Note::new("the feet do not show the facing direction clearly; check left and right"));
     }
     if forward[0] + forward[1] < 0.0 {
         left = -left;

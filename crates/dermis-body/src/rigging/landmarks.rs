@@ -8,7 +8,7 @@
 //! - The shoulder is inward of the last free section of the arm, along the upper arm.
 //! - Elbow and knee are half-way between their neighbours, or at the bend if the limb is bent.
 //!
-//! The crotch is the point with the smallest larger distance to the two feet.
+//! The crotch is the point whose distance to the farther foot is smallest.
 
 use glam::DVec3;
 
@@ -62,17 +62,17 @@ pub(super) struct Arm {
 
 /// Landmarks of a leg.
 pub(super) struct Leg {
-    /// Center of the thigh at the crotch.
+    /// Centre of the thigh at the crotch.
     pub(super) top: DVec3,
     pub(super) ankle: DVec3,
     pub(super) ball: DVec3,
     pub(super) toes: DVec3,
-    /// Length of the center line from the ankle to the top.
+    /// Length of the centre line from the ankle to the top.
     pub(super) length: f64,
     /// Girth of the thigh at the top.
     pub(super) girth: f64,
     line: CenterLine,
-    /// Length along the center line at the ankle.
+    /// Length along the centre line at the ankle.
     ankle_at: f64,
 }
 
@@ -189,7 +189,7 @@ fn neck(surface: &Surface<'_>, crown: DVec3, between_shoulders: DVec3, step: f64
     Ok(Neck { base: thin + NECK_DROP * girth * down, head: thin.lerp(crown, HEAD_FRACTION) })
 }
 
-/// Center line of a limb. Returns an error if the limb is as thick as it is long.
+/// Centre line of a limb. Returns an error if the limb is as thick as it is long.
 fn slender_line(surface: &Surface<'_>, loops: &[Section], step: f64, limb: &str) -> Result<CenterLine, RiggingError> {
     let girth = loops.last().map_or(f64::INFINITY, |section| section.girth);
     if loops.len() < 8 || loops.len() as f64 * step < MIN_SLENDERNESS * girth {
@@ -198,7 +198,7 @@ fn slender_line(surface: &Surface<'_>, loops: &[Section], step: f64, limb: &str)
     Ok(CenterLine::through(surface, loops, step))
 }
 
-/// Length along a center line, between `from` and `to`, of a hinge joint: `straight`, blended to the bend for bent limbs.
+/// Length along a centre line, between `from` and `to`, of a hinge joint: `straight`, blended to the bend for bent limbs.
 fn hinge(line: &CenterLine, [from, to]: [f64; 2], [start, end]: [DVec3; 2], straight: f64) -> f64 {
     let chord = (end - start).normalize_or_zero();
     let aside = |at: f64| (line.at(at) - start).reject_from_normalized(chord).length();

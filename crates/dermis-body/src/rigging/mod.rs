@@ -5,7 +5,7 @@
 //! | `skeleton` | joints and their positions |
 //! | `fit_human` | joints of a standing human, from the skin alone |
 //! | `geodesic`, `sections` | geodesic distances, level sets and plane sections of a surface |
-//! | `tips`, `center_line`, `landmarks` | head, hands and feet; center lines of limbs; bends, thinnest sections and ends |
+//! | `tips`, `center_line`, `landmarks` | head, hands and feet; centre lines of limbs; bends, thinnest sections and ends |
 
 mod center_line;
 mod fit_human;

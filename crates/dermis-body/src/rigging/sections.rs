@@ -2,7 +2,7 @@
 //!
 //! A triangle with corners on both sides of the level contains one segment; segments that share an edge of the surface
 //! form a loop. Loops are connected along the surface, not by position, so that touching thighs give two loops. The
-//! center of a loop is the centroid of its area, which does not depend on the sampling of the loop.
+//! centre of a loop is the centroid of its area, which does not depend on the sampling of the loop.
 
 use std::collections::BTreeMap;
 
@@ -88,7 +88,7 @@ pub(super) fn plane_sections(points: &[DVec3], triangles: &[[u32; 3]], at: DVec3
     level_sections(points, triangles, &field, at.dot(normal))
 }
 
-/// Section of the plane through `at` with the center nearest to `at`.
+/// Section of the plane through `at` with the centre nearest to `at`.
 pub(super) fn nearest_section(surface: &Surface<'_>, at: DVec3, normal: DVec3) -> Option<Section> {
     let sections = plane_sections(&surface.points, surface.triangles, at, normal);
     sections.into_iter().min_by(|a, b| a.center.distance(at).total_cmp(&b.center.distance(at)))

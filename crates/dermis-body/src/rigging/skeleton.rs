@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn takes_the_bind_positions_of_a_rig() {
+    fn uses_the_bind_positions_of_a_rig() {
         let position = DVec3::new(1.0, 2.0, 3.0);
         let bind = DAffine3::from_rotation_translation(glam::DQuat::from_rotation_x(1.0), position);
         let mesh = TriMesh::default();

@@ -24,21 +24,21 @@ const EXAMPLES: &str = "Examples:
   dermis lod hero.glb --ratio 0.3 --separate -o hero.glb
       hero_lod1.glb, with the skeleton and all clips";
 
-/// Create levels of detail of a skinned character that keep its shape in all poses
+/// Create levels of detail that preserve the shape of a skinned character in every pose
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
 pub(crate) struct Args {
-    /// Rigged character with clips, such as a result of 'dermis skin'
+    /// Rigged character with clips, such as an output of 'dermis skin'
     input: String,
     #[command(flatten)]
     output: Output,
-    /// Keep this fraction of the triangles in each level, above 0 and at most 1
+    /// Keep this fraction of the triangles in each level; each fraction is above 0 and at most 1
     #[arg(long, value_name = "R,R,…", value_delimiter = ',', default_values_t = LodOptions::default().ratios)]
     ratio: Vec<f64>,
     /// Minimize the error in at most N poses of the clips
     #[arg(long, value_name = "N", value_parser = count, default_value_t = LodOptions::default().max_poses)]
     poses: usize,
-    /// Write a file for each level, named after the output, instead of one file with all levels
+    /// Write one file per level, named after the output, instead of one file with all levels
     #[arg(long)]
     separate: bool,
     #[command(flatten)]
@@ -52,7 +52,7 @@ struct Summary {
     objects: Vec<ObjectLevels>,
 }
 
-/// Makes the levels, writes them and prints a summary.
+/// Creates the levels, writes them and prints a summary.
 pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> {
     let targets: Vec<PathBuf> = if args.separate {
         (1..=args.ratio.len()).map(|level| level_path(&args.output.output, level)).collect()

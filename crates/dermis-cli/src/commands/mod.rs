@@ -1,13 +1,17 @@
 //! Definition of the command line; each command has its own file.
 
+mod collide;
 mod completions;
 mod convert;
+mod edit;
 mod envelope;
 mod inspect;
+mod light;
 mod lod;
 mod man;
 mod pack;
 mod pose;
+mod render;
 mod report;
 mod sample;
 mod skin;
@@ -24,7 +28,7 @@ use crate::args::{EXIT_CODES, Shared};
 use crate::diagnostic::Diagnostic;
 
 const EXAMPLES: &str = "Examples:
-  dermis inspect sample:gallop            list the contents of a built-in sample
+  dermis inspect sample:gallop            show the contents of a built-in sample
   dermis convert sample:gallop horse.glb  write it as glTF
   dermis convert walk.abc walk.npz --frames 0:100 --fps 30";
 
@@ -32,8 +36,8 @@ const EXAMPLES: &str = "Examples:
 fn after_help() -> String {
     let extensions = dermis::io::readable_extensions().join(" ");
     format!(
-        "{EXAMPLES}\n\nInputs are files ({extensions}), folders or numbered files of obj and ply, or built-in samples \
-         (sample:NAME, see 'dermis sample --list').\n\n{EXIT_CODES}"
+        "{EXAMPLES}\n\nInputs are files ({extensions}), folders or numbered sequences of obj and ply files, or built-in \
+         samples (sample:NAME; see 'dermis sample --list').\n\n{EXIT_CODES}"
     )
 }
 
@@ -70,7 +74,11 @@ pub(crate) enum Command {
     Wrinkle(wrinkle::Args),
     Lod(lod::Args),
     Pack(pack::Args),
+    Edit(edit::Args),
+    Collide(collide::Args),
+    Light(light::Args),
     Tissue(tissue::Args),
+    Render(Box<render::Args>),
     View(view::Args),
     Report(report::Args),
     Completions(completions::Args),
@@ -90,7 +98,11 @@ pub(crate) fn run(command: Command, shared: &Shared) -> Result<ExitCode, Diagnos
         Command::Wrinkle(args) => wrinkle::run(&args, shared),
         Command::Lod(args) => lod::run(&args, shared),
         Command::Pack(args) => pack::run(&args, shared),
+        Command::Edit(args) => edit::run(&args, shared),
+        Command::Collide(args) => collide::run(&args, shared),
+        Command::Light(args) => light::run(&args, shared),
         Command::Tissue(args) => tissue::run(&args, shared),
+        Command::Render(args) => render::run(&args, shared),
         Command::View(args) => view::run(&args, shared),
         Command::Report(args) => report::run(&args, shared),
         Command::Completions(args) => completions::run(&args),

@@ -1,4 +1,4 @@
-//! `dermis pack`: makes a small glTF file.
+//! `dermis pack`: packs an asset into a small glTF file.
 
 use std::process::ExitCode;
 
@@ -17,29 +17,29 @@ const EXAMPLES: &str = "Examples:
   dermis pack horse.glb --error 0.5 -o small.glb
       the smallest file whose motion differs by at most 0.5 %
   dermis pack horse.glb --size 150kB -o small.glb
-      the most exact file of at most 150,000 bytes";
+      the most accurate file of at most 150,000 bytes";
 
-/// Make a small glTF file of an animated asset, within a maximum error or size
+/// Compress an animated asset to a small glTF file within a maximum error or size
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
 pub(crate) struct Args {
-    /// Animated asset, such as a result of 'dermis skin'
+    /// Animated asset, such as an output of 'dermis skin'
     input: String,
     #[command(flatten)]
     output: Output,
-    /// Largest distortion of the motion, in percent [default: 0.5]
+    /// Limit the distortion of the motion, in percent [default: 0.5]
     #[arg(long, value_name = "PCT", value_parser = positive, conflicts_with = "size")]
     error: Option<f64>,
-    /// Largest size of the file: bytes, or a number with kB or MB
+    /// Limit the size of the file: a number of bytes, or a number with kB or MB
     #[arg(long, value_name = "BYTES", value_parser = size)]
     size: Option<usize>,
     /// Drop the normal offsets of corrections and blend shapes
     #[arg(long)]
     drop_shape_normals: bool,
-    /// Keep the order of points and triangles; the file is larger
+    /// Keep the order of points and triangles, at the cost of a larger file
     #[arg(long)]
     keep_order: bool,
-    /// Print the sizes of the same motion as raw positions, zipped Alembic and principal components
+    /// Also print the size of the same motion as raw positions, zipped Alembic and principal components
     #[arg(long)]
     compare: bool,
     #[command(flatten)]

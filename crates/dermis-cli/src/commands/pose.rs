@@ -40,7 +40,7 @@ pub(crate) struct Args {
     /// Read the clip from this file; joints are matched by name, otherwise by order or hierarchy [default: the model]
     #[arg(long, value_name = "FILE")]
     rig: Option<String>,
-    /// Match joints with this TOML file of lines such as Hips = "pelvis": joint of the model, then joint of --rig
+    /// Match joints as listed in this TOML file, with lines such as Hips = "pelvis": joint of the model, then joint of --rig
     #[arg(long, value_name = "FILE", requires = "rig")]
     joint_map: Option<PathBuf>,
     /// Use this mesh: its name or path, a unique part of its name, or a pattern with * and ?
@@ -52,7 +52,7 @@ pub(crate) struct Args {
     /// Sample animations at this rate, in frames per second; also the rate of files that do not state one [default: the rate of the file, or 24]
     #[arg(long, value_name = "HZ", value_parser = frame_rate)]
     fps: Option<f64>,
-    /// Use the skin and blend shapes only, without layers
+    /// Evaluate only the skin and blend shapes, without layers
     #[arg(long)]
     base: bool,
     #[command(flatten)]

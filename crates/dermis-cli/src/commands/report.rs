@@ -29,6 +29,7 @@ const EXAMPLES: &str = "Examples:
 /// Compare fits with a recorded motion in a self-contained HTML file: tables, curves and a 3D view
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
+#[command(mut_arg("output", |output| output.help("Write the report to this file (.html)")))]
 pub(crate) struct Args {
     /// Rigged files with a clip that reproduces the sequence
     #[arg(value_name = "FIT", required = true)]
@@ -45,15 +46,15 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME")]
     mesh: Option<String>,
     #[command(flatten)]
-    units: InputUnits,
-    #[command(flatten)]
     output: Output,
     /// Show these frames in the 3D view: a half-open range from 0 as in Python [default: all, or every nth to limit the file size]
     #[arg(long, value_name = "A:B[:STEP]", allow_hyphen_values = true)]
     frames: Option<FrameRange>,
-    /// Set the heading of the report [default: names of the files]
+    /// Set the heading of the report [default: the names of the files]
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     title: String,
+    #[command(flatten)]
+    units: InputUnits,
 }
 
 /// JSON summary.
@@ -110,7 +111,7 @@ fn check_extension(output: &Path) -> Result<(), Diagnostic> {
 fn diagnostic_of(error: ReportError) -> Diagnostic {
     match error {
         ReportError::NoPage(reason) => no_page(reason),
-        ReportError::NoSequence => Diagnostic::from(error).hint("give an animated file with --sequence"),
+        ReportError::NoSequence => Diagnostic::from(error).hint("specify an animated file with --sequence"),
         error => error.into(),
     }
 }

@@ -37,10 +37,10 @@ const SCANS_SUMMARY: &str = "4D scans of a subject with hidden flesh, written to
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
 pub(crate) struct Args {
-    /// Sample
+    /// Name of the sample
     #[arg(required_unless_present = "list", value_parser = sample_names())]
     name: Option<String>,
-    /// Write to this file; its extension selects the format. For scans, a folder
+    /// Write to this file, whose extension selects the format, or, for scans, to this folder
     #[arg(long, short, value_name = "FILE", required_unless_present = "list")]
     output: Option<PathBuf>,
     /// List the samples

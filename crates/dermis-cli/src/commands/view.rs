@@ -23,7 +23,7 @@ const EXAMPLES: &str = "Examples:
   dermis view sample:gallop
       a built-in sample
   dermis view walk.abc walk.glb
-      a recorded motion beside the skin fitted to it, with its error
+      a recorded motion next to the skin fitted to it, with its error
   dermis view walk.abc 10-bones.glb 20-bones.glb 30-bones.glb
       several fits of one motion
   dermis view hero.glb --paint stiffness -o painted.glb
@@ -54,9 +54,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME")]
     paint: Option<String>,
     #[command(flatten)]
-    units: InputUnits,
-    #[command(flatten)]
     output: OptionalOutput,
+    #[command(flatten)]
+    units: InputUnits,
 }
 
 /// Serves the page until Ctrl-C.
@@ -87,7 +87,7 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
         }
     }
     if !args.no_open && !open_browser(&url) && !shared.quiet {
-        terminal::tell("cannot open a browser; open the address manually\n");
+        terminal::write_stderr("cannot open a browser; open the address manually\n");
     }
     interrupt::while_serving(|| server.run(interrupt::asked_to_stop))?;
     Ok(ExitCode::SUCCESS)
@@ -112,7 +112,7 @@ fn fill(assets: &AssetStore, args: &Args, shared: &Shared) -> Result<(), Diagnos
 
 /// Error of a binary that was built without the page.
 pub(crate) fn no_page(reason: &str) -> Diagnostic {
-    Diagnostic::new("this build of dermis does not contain the page of the viewer")
+    Diagnostic::new("this build of dermis does not contain the viewer page")
         .detail(reason)
         .hint("install Node.js 18 or later with npm and build dermis again")
 }

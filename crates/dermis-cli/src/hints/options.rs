@@ -6,11 +6,16 @@ use dermis::active::volume::VolumeError;
 use dermis::active::wrinkle::WrinkleError;
 use dermis::animations::AnimationsError;
 use dermis::bodies::BodyFileError;
+use dermis::edit::EditError;
+use dermis::error::CollisionError;
 use dermis::io::{self, ErrorKind};
 use dermis::keep_volume::KeepVolumeError;
+use dermis::light::LightError;
 use dermis::lod::LodError;
 use dermis::pack::PackError;
 use dermis::pose_model::PoseError;
+use dermis::render::PictureError;
+use dermis::renderer::RenderError;
 use dermis::skin::FitError;
 use dermis::tet::tetrahedra::TetError;
 use dermis::tissue::fem::ModelError;
@@ -38,8 +43,33 @@ pub(crate) fn hint(error: &(dyn Error + 'static)) -> Option<String> {
             _ => error.hint().map(ToOwned::to_owned),
         };
     }
+    if let Some(error) = error.downcast_ref::<EditError>() {
+        return match error {
+            EditError::NoSkin(_) => Some("fit a skin to the frames first: dermis skin FRAMES -o asset.glb".to_owned()),
+            EditError::WhichMesh { .. } => Some("name the mesh that was edited with --mesh".to_owned()),
+            _ => error.hint(),
+        };
+    }
+    if let Some(error) = error.downcast_ref::<LightError>() {
+        return error.hint().map(ToOwned::to_owned);
+    }
+    if let Some(error) = error.downcast_ref::<CollisionError>() {
+        return error.hint().map(ToOwned::to_owned);
+    }
     if let Some(error) = error.downcast_ref::<PackError>() {
         return error.hint().map(ToOwned::to_owned);
+    }
+    if let Some(error) = error.downcast_ref::<PictureError>() {
+        return match error {
+            PictureError::NoReference => Some("give the recorded motion with --sequence FILE".to_owned()),
+            PictureError::NothingMoves(_) => Some("omit --frame and --frames, or give a file that moves".to_owned()),
+            _ => error.hint(),
+        };
+    }
+    if let Some(error @ (RenderError::Size { .. } | RenderError::PanelSize { .. })) = error.downcast_ref() {
+        let is_size = matches!(error, RenderError::Size { .. });
+        let hint = if is_size { "give a --size such as 1600x1200" } else { "give a larger --size or other --columns" };
+        return Some(hint.to_owned());
     }
     if let Some(error) = error.downcast_ref::<SelectError>() {
         return match error {
@@ -87,13 +117,13 @@ fn option_hint(error: &(dyn Error + 'static)) -> Option<&'static str> {
         return training(error);
     }
     if let Some(BodyFileError::Size { .. }) = error.downcast_ref() {
-        return Some("give the unit of the file with --units, such as cm");
+        return Some("set the unit of the file with --units, such as cm");
     }
     if let Some(error) = error.downcast_ref() {
         return animations(error);
     }
     if let Some(BodyFileError::NoRig) = error.downcast_ref() {
-        return Some("fit a rig with 'dermis tissue build --rig human', or give one with --rig FILE");
+        return Some("fit a rig with 'dermis tissue build --rig human', or provide one with --rig FILE");
     }
     if let Some(LayeredError::TooFar { .. }) = error.downcast_ref() {
         return Some("use more --substeps, a smaller --tolerance, weaker --forces, or stiffer flesh");
@@ -109,9 +139,10 @@ fn option_hint(error: &(dyn Error + 'static)) -> Option<&'static str> {
 
 fn skin(error: &FitError) -> Option<&'static str> {
     match error {
-        FitError::TooFewFrames { .. } => Some("give an animated file, or more of its frames"),
+        FitError::TooFewFrames { .. } => Some("use an animated file, or select more of its frames"),
+        FitError::Invalid { .. } => Some("check the input with 'dermis inspect'"),
         FitError::OtherMesh { .. } => Some("all animations of a skin must have the same mesh"),
-        FitError::ClipCount { .. } => Some("name the clips with --clip, in the order of the inputs"),
+        FitError::ClipCount { .. } => Some("select the clips with --clip, in the order of the inputs"),
         FitError::ClipLength { .. } => Some("use --frames or --fps so that both have the same number of frames"),
         _ => None,
     }
@@ -121,16 +152,16 @@ fn animations(error: &AnimationsError) -> Option<&'static str> {
     match error {
         AnimationsError::OtherPoints { .. } => Some("all animations of a skin must have the same mesh"),
         AnimationsError::OtherTriangles => Some("export both from the same mesh, with the same order of points"),
-        AnimationsError::NoSuchFrame { .. } => Some("give --rest-frame a frame of the first animation"),
+        AnimationsError::NoSuchFrame { .. } => Some("set --rest-frame to a frame of the first animation"),
         _ => None,
     }
 }
 
 fn pose(error: &PoseError) -> Option<&'static str> {
     match error {
-        PoseError::NoRig => Some("give a rigged file, or create one with 'dermis skin'"),
-        PoseError::NoClip => Some("give a file that contains a clip with --rig FILE"),
-        PoseError::NoOtherClip => Some("give a rigged and animated file to --rig"),
+        PoseError::NoRig => Some("use a rigged file, or create one with 'dermis skin'"),
+        PoseError::NoClip => Some("provide a file that contains a clip with --rig FILE"),
+        PoseError::NoOtherClip => Some("set --rig to a rigged and animated file"),
         _ => None,
     }
 }
@@ -141,7 +172,7 @@ fn volume(error: &VolumeError) -> Option<&'static str> {
         VolumeError::NoVolume { .. } => {
             Some("the mesh is flat, or its positive and negative volumes cancel; select another with --mesh")
         }
-        VolumeError::NoSuchAttribute { .. } => Some("give the name of an attribute of the file, or omit --attribute"),
+        VolumeError::NoSuchAttribute { .. } => Some("use the name of an attribute of the file, or omit --attribute"),
         error => error.hint(),
     }
 }
@@ -152,10 +183,10 @@ fn wrinkle(error: &WrinkleError) -> Option<&'static str> {
             Some("use the same mesh in another pose as the rest shape, or one of its frames with --rest-frame K")
         }
         WrinkleError::NoArea | WrinkleError::NoUvs => {
-            Some("give a rest shape with --rest FILE, or a frame with --rest-frame K")
+            Some("provide a rest shape with --rest FILE, or select a frame with --rest-frame K")
         }
-        WrinkleError::Radius(_) => Some("give --min-radius in scene units, such as 0.02 for cloth in metres"),
-        WrinkleError::Coarsen { .. } => Some("give --coarsen a number between 4 and the number of triangles"),
+        WrinkleError::Radius(_) => Some("set --min-radius in scene units, such as 0.02 for cloth in metres"),
+        WrinkleError::Coarsen { .. } => Some("set --coarsen to a number between 4 and the number of triangles"),
         _ => None,
     }
 }

@@ -12,7 +12,7 @@ use crate::error::Error;
 #[derive(Debug)]
 pub(super) struct Frames {
     pub(super) ogawa: Ogawa,
-    /// From the nearest one upwards.
+    /// Transforms above the mesh, the nearest first.
     pub(super) above: Vec<Transform>,
     /// Rotation from Y up to the up axis of the scene, after all transforms.
     pub(super) restored: DAffine3,

@@ -1,4 +1,4 @@
-//! From an archive to a scene.
+//! Conversion of an archive to a scene.
 
 use std::sync::Arc;
 

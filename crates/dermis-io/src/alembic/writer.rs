@@ -1,4 +1,4 @@
-//! From a scene to an archive.
+//! Conversion of a scene to an archive.
 //!
 //! An object's name is its path if it begins with `/`: the last component is the name of the mesh, the others are those
 //! of identity transforms. Any other name becomes a transform of that name with the mesh below it, since clients show
@@ -13,7 +13,7 @@ use dermis_mesh::{MeshSequence, Note, Object, Scene};
 use glam::{DAffine3, DMat4};
 
 use super::mesh_writer::{MESH_OBJECT, MeshToWrite, write_mesh};
-use super::objects::DEEPEST;
+use super::objects::MAX_DEPTH;
 use super::ogawa_writer::OgawaWriter;
 use super::property::{Kind, Pod};
 use super::property_writer::{ArchiveWriter, Members, MetadataStrings, PropertyWriter, Type, Written, write_object};
@@ -199,7 +199,7 @@ fn path_of(name: &str) -> (Vec<String>, String) {
         None => vec![clean(name)],
     };
     // Levels beyond the depth that readers support are joined into one name; the mesh itself is one level deeper.
-    let surplus = parts.split_off(parts.len().min(DEEPEST / 2));
+    let surplus = parts.split_off(parts.len().min(MAX_DEPTH / 2));
     if !surplus.is_empty() {
         parts.push(surplus.join("_"));
     }
@@ -288,7 +288,7 @@ fn transform_properties<W: Write + Seek>(
         compound.add(archive, &operations)?;
         let mut values = PropertyWriter::new(".vals", "", MATRIX, sampling);
         for transform in transforms {
-            // Rows, since Alembic multiplies row vectors: the columns of the transform.
+            // Alembic multiplies row vectors, so its rows are the columns of the transform.
             let numbers = DMat4::from(*transform).to_cols_array();
             values.push(&mut archive.ogawa, &numbers.map(f64::to_le_bytes).concat())?;
         }

@@ -4,7 +4,7 @@ use glam::DVec3;
 
 use crate::error::Error;
 
-/// Joints within joints.
+/// Maximum nesting of joints.
 const MAX_NESTED: usize = 1024;
 const MAX_CHANNELS: usize = 6;
 
@@ -29,7 +29,7 @@ pub(super) struct Node {
 /// Contents of a file.
 #[derive(Debug)]
 pub(super) struct File {
-    /// Each after its parent.
+    /// The joints, each after its parent.
     pub nodes: Vec<Node>,
     pub frame_seconds: f64,
     /// Number of frames in the header.
@@ -79,10 +79,10 @@ fn hierarchy(words: &mut Words<'_>) -> Result<Vec<Node>, Error> {
                 open.pop().ok_or_else(|| words.problem("'}' without a joint"))?;
             }
             "MOTION" if open.is_empty() && !nodes.is_empty() => return Ok(nodes),
-            _ => return Err(words.problem(&format!("'{word}' is not expected here"))),
+            _ => return Err(words.problem(&format!("unexpected '{word}'"))),
         }
         if open.len() > MAX_NESTED {
-            return Err(words.problem(&format!("more than {MAX_NESTED} joints are nested")));
+            return Err(words.problem(&format!("joints are nested more than {MAX_NESTED} levels deep")));
         }
     }
 }
@@ -117,7 +117,7 @@ fn push(nodes: &mut Vec<Node>, name: String, parent: Option<usize>) -> usize {
 fn channels(words: &mut Words<'_>) -> Result<Vec<Channel>, Error> {
     let count = words.number()?;
     if !(count >= 0.0 && count <= MAX_CHANNELS as f64 && count.fract() == 0.0) {
-        return Err(words.problem(&format!("a joint has {count} channels, but 0 to {MAX_CHANNELS} are possible")));
+        return Err(words.problem(&format!("a joint has {count} channels; 0 to {MAX_CHANNELS} are allowed")));
     }
     let mut channels = Vec::new();
     for _ in 0..count as usize {
@@ -173,7 +173,7 @@ struct Words<'a> {
     lines: std::iter::Enumerate<std::str::Lines<'a>>,
     rest: &'a str,
     line: usize,
-    /// The name of a joint was followed by its brace.
+    /// True if the name of a joint was followed by its opening brace.
     last_was_brace: bool,
 }
 
@@ -214,13 +214,13 @@ impl<'a> Words<'a> {
     }
 
     fn expect(&mut self, what: &str) -> Result<&'a str, Error> {
-        self.next().ok_or_else(|| self.problem(&format!("the file ends, but {what} is expected")))
+        self.next().ok_or_else(|| self.problem(&format!("unexpected end of the file; expected {what}")))
     }
 
     fn brace(&mut self) -> Result<(), Error> {
         match self.expect("'{'")? {
             "{" => Ok(()),
-            word => Err(self.problem(&format!("'{{' is expected, not '{word}'"))),
+            word => Err(self.problem(&format!("expected '{{', found '{word}'"))),
         }
     }
 
@@ -228,7 +228,7 @@ impl<'a> Words<'a> {
         for expected in words {
             let word = self.expect(expected)?;
             if !word.eq_ignore_ascii_case(expected) {
-                return Err(self.problem(&format!("'{expected}' is expected, not '{word}'")));
+                return Err(self.problem(&format!("expected '{expected}', found '{word}'")));
             }
         }
         Ok(())

@@ -58,7 +58,7 @@ fn blend_shapes_need_no_joints() {
 }
 
 #[test]
-fn instances_within_instances_are_drawn() {
+fn nested_instances_are_read() {
     let text = format!(
         "#usda 1.0\nclass Xform \"leaf\"\n{{\n    def Mesh \"m\"\n    {{\n    {TRIANGLE}\n    }}\n}}\nclass Xform \"branch\"\n{{\n    \
          def Xform \"one\" (\n        instanceable = true\n        references = </leaf>\n    )\n    {{\n    }}\n    def Xform \"two\" \
@@ -148,7 +148,7 @@ fn packages_in_packages_are_read() {
     let path = folder.path().join("top.usdz");
     std::fs::write(&path, &bytes).unwrap();
     assert_eq!(heights(&read_file(&path, &ReadOptions::default()).unwrap()), [0.0, 11.0, 12.0, 20.0]);
-    // A layer next to packages names them too.
+    // A layer next to packages refers to them as well.
     std::fs::write(folder.path().join("s.usda"), references(&[("top.usdz", 0.0)])).unwrap();
     let scene = read_file(&folder.path().join("s.usda"), &ReadOptions::default()).unwrap();
     assert_eq!(heights(&scene), [0.0, 11.0, 12.0, 20.0]);

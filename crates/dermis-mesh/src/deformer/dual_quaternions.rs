@@ -1,9 +1,9 @@
 //! Dual quaternion skinning (Kavan et al. 2008), which replaces the linear skin of a rig.
 //!
-//! The transform of each joint is split into scale, rotation and translation. Rotation and translation are a unit dual
-//! quaternion `q + ε e`, with `e = ½ t q`; those of a point's joints are summed with the skin weights, each on the side of
-//! the joint of largest weight, and normalized by `‖q‖`. Scales are summed linearly and applied first, as Maya does.
-//! A weight per point blends the result with the linear skin.
+//! The transform of each joint is split into scale, rotation and translation. Rotation and translation form a unit
+//! dual quaternion `q + ε e`, with `e = ½ t q`. The dual quaternions of a point's joints are summed with the skin
+//! weights, with signs that put them in the hemisphere of the joint of largest weight, and normalized by `‖q‖`. Scales
+//! are summed linearly and applied first, as in Maya. A weight per point blends the result with the linear skin.
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ struct Parts {
 }
 
 impl DualQuaternionLayer {
-    /// Dual quaternions with a weight per point; an empty list is 1 everywhere.
+    /// Creates a layer with a weight per point; an empty list means 1 everywhere.
     pub fn new(weights: Vec<f32>) -> Result<Self, DualQuaternionError> {
         if weights.iter().all(|weight| (0.0..=1.0).contains(weight)) {
             Ok(Self { weights })
@@ -66,7 +66,12 @@ impl DualQuaternionLayer {
         stored
     }
 
-    /// Returns true if the layer is for a mesh of this many points.
+    /// Weight of the dual quaternions per point; empty if it is 1 everywhere.
+    pub fn weights(&self) -> &[f32] {
+        &self.weights
+    }
+
+    /// Returns true if the layer belongs to a mesh of this many points.
     pub fn fits(&self, points: usize) -> bool {
         self.weights.is_empty() || self.weights.len() == points
     }
@@ -131,7 +136,7 @@ impl Parts {
     }
 }
 
-/// Product of quaternions of any length; that of the library is meant for rotations.
+/// Product of quaternions of any length; the operator of `glam` expects unit quaternions.
 fn product(a: DQuat, b: DQuat) -> DQuat {
     let (u, v) = (a.xyz(), b.xyz());
     let vector = a.w * v + b.w * u + u.cross(v);
@@ -194,8 +199,8 @@ mod tests {
     }
 
     #[test]
-    fn rotations_on_the_other_side_and_scales_are_blended() {
-        // More than half a turn is the shorter rotation the other way round.
+    fn blends_rotations_beyond_half_a_turn_and_scales() {
+        // Rotations beyond half a turn are blended along the shorter arc, in the opposite direction.
         let (points, posed) = twisted(1.5 * std::f64::consts::PI, 1.0, &DualQuaternionLayer::default());
         let back = DAffine3::from_axis_angle(DVec3::X, -std::f64::consts::FRAC_PI_4);
         for (rest, posed) in points.iter().zip(&posed) {

@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_layer_is_carried_as_it_is() {
+    fn an_unknown_layer_is_preserved() {
         for settings in ["{}", "{\"type\":\"melt\",\"strength\":0.1}", "{\"type\":3}"] {
             let stored = StoredDeformer {
                 buffers: BTreeMap::from([("heat".to_owned(), Values::F32(vec![0.1, f32::NAN]))]),
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_volume_layer_comes_back() {
+    fn a_volume_layer_round_trips() {
         let mut options = VolumeOptions { cap: true, ..VolumeOptions::default() };
         options.effects.push("*elbow*", volume::JointEffect { strength: 0.1, ..Default::default() }).unwrap();
         let layer = Deformer::from(options);
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn rejects_settings_of_a_known_layer_that_are_not_understood() {
+    fn rejects_unknown_settings_of_a_known_layer() {
         for (settings, expected) in [
             ("{\"type\":\"volume\",\"mode\":\"slow\"}", "slow"),
             ("{\"type\":\"volume\",\"wobble\":1}", "wobble"),

@@ -10,7 +10,7 @@ use crate::tri_mesh::TriMesh;
 
 pub use skin_weights::SkinWeights;
 
-/// Maximum absolute value of a number in a transform: solvers multiply four of them.
+/// Maximum absolute value of a number in a transform, so that products of four such numbers in solvers stay finite.
 const MAX_NUMBER: f64 = 1e60;
 
 /// One joint of a [`Rig`].
@@ -58,7 +58,8 @@ pub struct RigPose {
     pub shape_weights: Vec<f32>,
 }
 
-/// Joints, the weights that bind the points of a mesh to them, and blend shapes. Without joints, only shapes deform it.
+/// Joints, the weights that bind the points of a mesh to them, and blend shapes. Without joints, only shapes deform the
+/// mesh.
 ///
 /// Rigs on one skeleton have the same list of joints and share it in memory.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -212,7 +213,7 @@ impl Rig {
         let bound = |(joint, transform): (&Joint, &DAffine3)| {
             let moved = *transform * joint.inverse_bind;
             let linear = (moved.matrix3 - glam::DMat3::IDENTITY).to_cols_array();
-            // A rotation about the origin moves the joint by its distance: compare at the joint itself.
+            // Compared at the joint itself: a rotation about the origin moves a joint in proportion to its distance.
             let at = moved.transform_point3(joint.bind().translation) - joint.bind().translation;
             linear.iter().all(|number| number.abs() <= SAME_POSE) && at.length() <= SAME_POSE * extent
         };
@@ -238,7 +239,7 @@ impl Rig {
         self.stored_pose.clone().unwrap_or_else(|| self.bind_pose())
     }
 
-    /// The joint that alone moves all points, with weight 1: the mesh is a rigid part of it.
+    /// Joint that alone moves all points, with weight 1; the mesh is then a rigid part of it.
     pub fn rigid_joint(&self) -> Option<usize> {
         let mut first = None;
         for row in self.weights.rows() {
@@ -261,7 +262,7 @@ impl Rig {
         &self.joints
     }
 
-    /// Returns whether `other` has the same skeleton: joints of the same names and parents with the same stored pose.
+    /// Returns true if `other` has the same skeleton: joints of the same names and parents with the same stored pose.
     /// The bind poses can differ if the meshes were bound in different poses.
     pub fn has_skeleton_of(&self, other: &Self) -> bool {
         let same_joints = Arc::ptr_eq(&self.joints, &other.joints)
@@ -314,7 +315,7 @@ impl Rig {
     }
 }
 
-/// Returns whether all numbers of a transform are finite and small enough for solvers.
+/// Returns true if all numbers of a transform are finite and small enough for solvers.
 pub(crate) fn is_usable(transform: &DAffine3) -> bool {
     transform.to_cols_array().iter().all(|number| number.abs() <= MAX_NUMBER)
 }

@@ -301,7 +301,7 @@ impl MeshSequence {
         }
         let stride = self.frame_rate_hz / frame_rate_hz;
         let last = (self.frame_count() - 1) as f64;
-        // A frame beyond the end by a rounding error is kept.
+        // A frame that exceeds the end only by a rounding error is kept.
         let count = (last / stride + 1e-6).floor() + 1.0;
         if !(stride.is_finite() && count <= f64::from(u32::MAX)) {
             return Err(SequenceError::FrameRate(frame_rate_hz));

@@ -89,7 +89,7 @@ impl Components {
             return Self { vectors: Mat::zeros(0, 0), variances: Vec::new() };
         }
         let lower = MatRef::from_row_major_slice(&matrix.re, n, n);
-        // The decomposition of finite numbers converges; otherwise no components is a valid result.
+        // The decomposition converges for finite numbers. If it fails nevertheless, an empty result is valid.
         match lower.self_adjoint_eigen(Side::Lower) {
             Ok(eigen) => {
                 let variances = (0..n).map(|k| eigen.S()[k].max(0.0)).collect();

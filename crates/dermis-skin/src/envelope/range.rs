@@ -3,7 +3,7 @@
 //! The rotation of each joint relative to its parent is a rotation vector; the examples span a box of them. A pose that
 //! leaves the box by more than a margin is not covered by the examples: extrapolated weights can turn a limb inside out.
 //! The multi-weights of the points that depend on the joint then fade to the linear skin, smoothly in the pose and over
-//! the surface. Inside the box nothing changes.
+//! the surface. Poses inside the box are not changed.
 
 use dermis_math::polar::polar_rotation;
 use dermis_mesh::adjacency::{Edges, Lists};
@@ -16,10 +16,11 @@ use super::examples::Examples;
 
 /// Key of the range in the record of a layer.
 const KEY: &str = "range";
-/// Margin of the box, as a fraction of its size, and at least in radians.
+/// Margin of the box: a fraction of its size, and a minimum in radians.
 const MARGIN: f64 = 0.1;
 const MIN_MARGIN: f64 = 2.0 * std::f64::consts::PI / 180.0;
-/// Distance beyond the margin at which nothing of the multi-weights is left, likewise.
+/// Distance beyond the margin at which multi-weights have faded completely: a fraction of the size of the box, and a
+/// minimum in radians.
 const FADE: f64 = 0.1;
 const MIN_FADE: f64 = 4.0 * std::f64::consts::PI / 180.0;
 /// Passes that smooth the fading over the surface.
@@ -37,9 +38,9 @@ pub struct TrainedRange {
 pub struct RangeDistance {
     /// Largest angle by which a joint leaves the rotations of the examples, in degrees.
     pub degrees: f64,
-    /// The joint; `None` if no joint does.
+    /// The joint; `None` if all joints are within the rotations of the examples.
     pub joint: Option<usize>,
-    /// A joint is beyond the margin, so that multi-weights fade.
+    /// True if a joint is beyond the margin, so that multi-weights fade.
     pub fades: bool,
 }
 
@@ -57,7 +58,7 @@ impl TrainedRange {
         range
     }
 
-    /// The range in the record of a layer; `None` if it has none, or one of another rig.
+    /// The range in the record of a layer; `None` if it has no range, or that of another rig.
     pub fn from_record(record: &Map<String, Value>, joint_count: usize) -> Option<Self> {
         let number = |value: &Value| value.as_f64().filter(|number| number.is_finite());
         let of_joint = |value: &Value| -> Option<Option<[DVec3; 2]>> {
@@ -97,7 +98,7 @@ impl TrainedRange {
         found
     }
 
-    /// Remaining part of the multi-weights for each joint, 0 to 1.
+    /// Remaining fraction of the multi-weights for each joint, 0 to 1.
     fn parts(&self, joints: &[Joint], transforms: &[DAffine3]) -> Vec<f32> {
         let part = |(known, rotation): (&Option<[DVec3; 2]>, Option<DVec3>)| {
             let (Some(known), Some(rotation)) = (known, rotation) else { return 1.0 };
@@ -159,7 +160,7 @@ impl Fading {
                 .collect();
             bones.sort_unstable();
             bones.dedup();
-            // The rotation relative to a parent that does not influence the point moves all of its bones alike.
+            // A parent that does not influence the point rotates all of its bones together, which does not deform it.
             let parent_of = |bone: u32| joints[bone as usize].parent.map(|parent| parent as u32);
             let all = bones.clone();
             bones.retain(|&bone| parent_of(bone).is_some_and(|parent| all.binary_search(&parent).is_ok()));
@@ -173,8 +174,8 @@ impl Fading {
         }
     }
 
-    /// Remaining part of the multi-weights at each point for transforms that apply to the rest mesh; `None` if the pose is
-    /// in the range.
+    /// Remaining fraction of the multi-weights at each point for transforms that apply to the rest mesh; `None` if the pose
+    /// is in the range.
     pub(super) fn parts(&self, transforms: &[DAffine3]) -> Option<Vec<f32>> {
         let of_joints = self.range.parts(&self.joints, transforms);
         if of_joints.iter().all(|part| *part == 1.0) {
@@ -194,7 +195,7 @@ impl Fading {
     }
 }
 
-/// Moves `posed` towards `linear` by the missing parts.
+/// Blends `posed` towards `linear`; `parts` are the remaining fractions of the multi-weights.
 pub(super) fn fade(posed: &mut [Vec3], linear: impl Fn(usize) -> Vec3, parts: &[f32]) {
     for (point, (position, part)) in posed.iter_mut().zip(parts).enumerate() {
         if *part < 1.0 {

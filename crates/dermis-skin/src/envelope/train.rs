@@ -32,7 +32,7 @@ const POINTS_PER_REPORT: usize = 8192;
 /// Deformer that multi-weights refine (MWE, §4.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Underlying {
-    /// The one of the others that predicts held-out poses best; the skin of the rig unless another is clearly better.
+    /// Selects the deformer that predicts held-out poses best; the skin of the rig unless another is clearly better.
     Auto,
     /// Each point follows its strongest bone.
     Rigid,
@@ -259,7 +259,7 @@ fn check(
     match options {
         TrainOptions { smoothness: Some(s), .. } if s.is_nan() || *s < 0.0 => wrong("smoothness", *s, "0 or more"),
         TrainOptions { retained_variance: r, .. } if !(*r > 0.0 && *r <= 1.0) => {
-            wrong("retained variance", *r, "above 0 and at max_influences 1")
+            wrong("retained variance", *r, "above 0 and at most 1")
         }
         TrainOptions { cut_off: c, .. } if !(*c >= 0.0 && *c < 1.0) => wrong("cut-off", *c, "at least 0 and below 1"),
         TrainOptions { duplicate_tolerance: t, .. } if !(*t >= 0.0 && t.is_finite()) => {

@@ -11,7 +11,7 @@ use glam::{DAffine3, DVec3};
 
 /// Suffix of the names of end joints.
 const SUFFIX: &str = "_end";
-/// Fraction of the weight of a bone within its length.
+/// Fraction of the weight of a bone that lies within its length.
 const WITHIN: f64 = 0.95;
 /// Minimum length of a bone, relative to the diagonal of the mesh.
 const MIN_LENGTH: f64 = 0.005;
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bone_without_children_ends_where_its_points_end_and_the_rig_is_restored() {
+    fn end_joints_are_at_the_end_of_the_points_and_can_be_removed() {
         let (mesh, rig, clips) = arm();
         let (longer, long_clips) = with_end_joints(&mesh, &rig, &clips).unwrap();
         assert_eq!(longer.joints().len(), 3);

@@ -12,11 +12,12 @@ use dermis_mesh::pose::pose_into;
 use dermis_mesh::{Clip, Joint, Rig, RigError, TriMesh};
 use glam::{DAffine3, Vec3};
 
-use super::node_motion::{NodeMotion, Nodes, flexible_motions};
+use super::node_motion::NodeMotion;
+use super::rig_nodes::{Nodes, flexible_motions};
 
 /// Largest distance of a half-way point from its keys, relative to their distance.
 const MAX_STRAY: f32 = 1.5;
-/// Additional distance that is invisible, relative to the diagonal of the mesh's bounding box.
+/// Additional distance that is considered invisible, relative to the diagonal of the mesh's bounding box.
 const UNSEEN: f32 = 5e-4;
 /// Maximum number of rounds. Additional keys of some bones can displace points shared with others; one or two rounds
 /// suffice.
@@ -119,7 +120,7 @@ mod tests {
     use glam::{DMat3, DQuat, DVec3};
 
     use super::*;
-    use crate::export::node_motion::node_motions;
+    use crate::export::rig_nodes::node_motions;
 
     /// Points around a bone that stretches along a fast rotating axis, as for nearly equal singular values.
     fn stretching(steps: usize, angle: f64) -> Object {
@@ -147,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn bones_whose_axes_turn_fast_get_keys_half_way_and_then_nothing_strays() {
+    fn bones_with_fast_rotating_axes_get_half_way_keys_and_stay_within_the_limit() {
         let object = stretching(40, 0.7);
         let rig = object.rig.as_ref().unwrap();
         let nodes = node_motions(rig, &object.clips);
@@ -158,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn bones_that_stray_nowhere_keep_one_key_per_frame() {
+    fn bones_within_the_limit_keep_one_key_per_frame() {
         let object = stretching(40, 0.01);
         let rig = object.rig.as_ref().unwrap();
         let nodes = refine_keyframes(node_motions(rig, &object.clips), &object.mesh, rig, &object.clips).unwrap();

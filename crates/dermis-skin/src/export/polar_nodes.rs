@@ -9,12 +9,12 @@
 //! V is not unique: the singular values can be in any order, `V C` and `CᵀΣC` with the 24 rotations C of the cube, and
 //! the vectors of equal values can be rotated in their plane. Equal values are rotated towards one reference V₀ of the
 //! bone, the principal axes of its strain over all clips. C is chosen for each clip as a whole by dynamic programming
-//! (Viterbi), which minimises the sum over frames of the deviation of the strain half-way to the next frame, plus
+//! (Viterbi), which minimizes the sum over frames of the deviation of the strain half-way to the next frame, plus
 //! [`ALIKE`] times its deviation half-way to V₀. V is therefore similar in all clips, and changes abruptly only if
 //! necessary.
 //!
-//! A reflection is a negative scale. It is assigned to the axis for which R is nearest to the frame before, so that for
-//! a bone that is squashed through a plane a single scale passes through 0.
+//! A reflection is a negative scale. It is assigned to the axis for which R is nearest to that of the previous frame. If
+//! a bone is squashed through a plane, a single scale therefore passes through 0.
 
 use dermis_math::svd3::svd3;
 use glam::{DAffine3, DMat3, DQuat, DVec3};
@@ -22,7 +22,7 @@ use glam::{DAffine3, DMat3, DQuat, DVec3};
 /// Singular values that differ by less than this, relative to the largest, count as equal. Rotating their vectors then
 /// changes the product by as much, which is below the resolution of f32.
 const EQUAL: f64 = 1e-6;
-/// Weight of the distance from the reference against the smoothness from frame to frame.
+/// Weight of the distance from the reference relative to the smoothness from frame to frame.
 const ALIKE: f64 = 0.05;
 /// Number of rotations of the cube.
 const ROTATIONS: usize = 24;
@@ -102,7 +102,7 @@ fn decompose(transform: DAffine3) -> PolarFactors {
     PolarFactors { translation: transform.translation, r, v: proper_rotation(svd.v), sigma: svd.sigma }
 }
 
-/// The rotation of orthonormal axes, of which the last is reversed if they are left-handed.
+/// Rotation given by orthonormal axes; the last axis is reversed if they are left-handed.
 fn proper_rotation(mut axes: DMat3) -> DQuat {
     if axes.determinant() < 0.0 {
         axes.z_axis = -axes.z_axis;
@@ -115,7 +115,7 @@ fn strain(v: DQuat, sigma: DVec3) -> DMat3 {
     v * DMat3::from_diagonal(sigma) * v.transpose()
 }
 
-/// Rotation half-way between two, as players interpolate.
+/// Rotation half-way between two rotations, as players interpolate.
 fn middle(a: DQuat, b: DQuat) -> DQuat {
     let sum = if a.dot(b) < 0.0 { a - b } else { a + b };
     sum.normalize()
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn renaming_the_axes_keeps_the_transform() {
+    fn permuting_the_axes_preserves_the_transform() {
         let (cube, factors) = (Cube::new(), decompose(smooth(3, 0.3)));
         let same = |k: usize| distance_squared(linear(&cube.apply(&factors, k)), linear(&factors)) < 1e-24;
         assert!((0..ROTATIONS).all(same));
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cross_fade_of_any_two_frames_of_any_clips_stretches_no_further_than_both() {
+    fn a_cross_fade_of_any_two_frames_stretches_no_more_than_both() {
         let clips: Vec<Vec<DAffine3>> =
             (0..3).map(|clip| (0..40).map(|frame| smooth(97 * clip + frame, 0.3)).collect()).collect();
         let factors = polar_factors(&clips).concat();
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn a_strain_that_rests_in_between_returns_to_the_same_axes() {
+    fn a_strain_that_vanishes_temporarily_returns_to_the_same_axes() {
         // Stretch along one axis, then only noise, then the same stretch again, in one clip and in another.
         let axis = DMat3::from_quat(DQuat::from_euler(glam::EulerRot::XYZ, 0.4, 0.9, 0.2));
         let stretched = DAffine3::from_mat3(axis * DMat3::from_diagonal(DVec3::new(1.3, 1.0, 0.9)) * axis.transpose());
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn rigid_and_scaled_bones_need_no_further_rotation() {
+    fn rigid_and_scaled_bones_have_no_axis_rotation() {
         let transforms: Vec<DAffine3> = (0..50)
             .map(|frame| {
                 let scale = if frame < 25 { DVec3::ONE } else { DVec3::new(1.0, 2.0, 3.0) };

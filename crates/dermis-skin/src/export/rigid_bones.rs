@@ -2,7 +2,7 @@
 //!
 //! Each bone gets, in each frame, the rigid motion `(R, t)` that is nearest to its own `(F, v)` on the points it moves:
 //! `min Σ w² ‖R p + t − F p − v‖²`, weighted Procrustes (Kabsch 1976). A bone that moves no point, or points without an
-//! extent, takes the rotation nearest to F about its origin. Joints keep their hierarchy and their bind pose without
+//! extent, gets the rotation nearest to F about its origin. Joints keep their hierarchy and their bind pose without
 //! scale and shear.
 
 use std::sync::Arc;
@@ -106,7 +106,7 @@ impl Body {
     /// The rigid motion nearest to `motion` on the body's points.
     fn nearest_rigid(&self, motion: DAffine3) -> DAffine3 {
         let size = self.spread.x_axis.x + self.spread.y_axis.y + self.spread.z_axis.z;
-        // The spread regularized by a ball: points on a line or a plane determine the rest by F itself.
+        // The spread is regularized by a ball, so that F determines the directions that points on a line or a plane do not.
         let spread = self.spread + DMat3::from_diagonal(DVec3::splat(1e-6 * size));
         let matrix3 = if size > 0.0 { polar_rotation(motion.matrix3 * spread) } else { polar_rotation(motion.matrix3) };
         DAffine3 { matrix3, translation: motion.transform_point3(self.center) - matrix3 * self.center }
@@ -159,10 +159,10 @@ mod tests {
     }
 
     #[test]
-    fn a_bone_far_from_the_origin_stretches_about_its_points() {
+    fn a_bone_far_from_the_origin_is_fitted_about_its_points() {
         let (mesh, rig, clips) = rigged(DAffine3::from_scale(DVec3::new(1.1, 1.0, 1.0)));
         let rigid = rigid_bones(&mesh, &rig, &clips).unwrap();
-        // The cube is 1 long: its ends are off by 5 % of it at any location.
+        // The cube has length 1: its ends are off by 5 % of that at any location.
         assert!((rigid.max_error - 0.05).abs() < 1e-5, "{}", rigid.max_error);
         assert!((rigid.rms_error - 0.05).abs() < 1e-5, "{}", rigid.rms_error);
     }

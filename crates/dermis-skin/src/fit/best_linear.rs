@@ -5,7 +5,7 @@ use glam::{DMat3, DVec3};
 
 use crate::bone_model::BoneModel;
 
-/// Returns the linear part that minimises `tr(F H Fᵀ) − 2 tr(F Cᵀ)` under the model, given `C = Σ q pᵀ` and `H = Σ p
+/// Returns the linear part that minimizes `tr(F H Fᵀ) − 2 tr(F Cᵀ)` under the model, given `C = Σ q pᵀ` and `H = Σ p
 /// pᵀ`, both centred. `previous` determines the directions that the data do not.
 pub(crate) fn best_linear(model: BoneModel, cross: DMat3, square: DMat3, previous: DMat3) -> DMat3 {
     match model {

@@ -40,10 +40,10 @@ pub(super) fn check(rest: &TriMesh, animations: &[Animation], options: &FitOptio
         Bones::Count(count) if count > MAX_BONES => wrong(
             "the number of bones",
             count.to_string(),
-            &format!("at most {MAX_BONES}, since larger fits take hours"),
+            &format!("at most {MAX_BONES}; larger fits would take hours"),
         ),
         Bones::Distortion(percent) if !(percent > 0.0 && percent.is_finite()) => {
-            wrong("the distortion to reach", percent.to_string(), "a positive number of percent")
+            wrong("the target distortion", percent.to_string(), "a positive percentage")
         }
         _ => Ok(()),
     }

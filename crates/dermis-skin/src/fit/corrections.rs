@@ -5,9 +5,9 @@
 //! best basis of any rank r, so a player can use any number of them. The decomposition is computed from the S × S Gram
 //! matrix, which has the same right singular vectors: S is far smaller than 3N.
 //!
-//! Normals (Eq. 13, second form, which engines use): `n = F(ñ + Ñ q)`, with Ñ the least-squares fit to the same q. A
-//! refined skin leaves little displacement, whose columns alone do not represent the normals: there, the Gram matrix of
-//! the normals is added with the weight [`NORMAL_WEIGHT`]. This reduces the error of the normals at a slightly larger
+//! Normals (Eq. 13, second form, which engines use): `n = F(ñ + Ñ q)`, where Ñ is the least-squares fit to the same q. A
+//! refined skin leaves little displacement, whose columns alone do not represent the normals; the Gram matrix of
+//! the normals is then added with the weight [`NORMAL_WEIGHT`]. This reduces the error of the normals at a slightly larger
 //! error of the positions. The inverse of a transform that is nearly singular at a point is regularized, so that noise
 //! is not amplified.
 

@@ -11,7 +11,7 @@ use crate::skin::SkinError;
 #[non_exhaustive]
 pub enum FitError {
     /// There are too few frames.
-    #[error("there are {frames} frames in total; a fit needs at least 2")]
+    #[error("too few frames: {frames} in total; a fit needs at least 2")]
     TooFewFrames {
         /// Number of frames.
         frames: usize,
@@ -66,6 +66,12 @@ pub enum FitError {
         found: usize,
         /// The number of points of the rest pose.
         expected: usize,
+    },
+    /// The error of the result is larger than the shape.
+    #[error("invalid fit: the largest error is {max_error_percent:.0} % of the diagonal of the shape")]
+    Invalid {
+        /// Largest error of a point in percent of the diagonal of the rest pose.
+        max_error_percent: f64,
     },
     /// A frame cannot be read.
     #[error(transparent)]

@@ -11,7 +11,7 @@ use super::{FitError, Found, Work};
 const MAX_SEARCHED_BONES: usize = 256;
 
 impl Work<'_> {
-    /// Smallest number of bones whose refined skin reaches the distortion: doubled until it does, then bisected.
+    /// Smallest number of bones whose refined skin reaches the distortion. It is doubled until it does, then bisected.
     pub(super) fn fewest_bones(&mut self, percent: f64) -> (State, Found) {
         let most = (self.trajectories.point_count() / 4).clamp(1, MAX_SEARCHED_BONES);
         let mut try_bones = |count: usize| {

@@ -24,7 +24,7 @@ pub(crate) struct Influences {
 }
 
 impl Influences {
-    /// A single bone.
+    /// Creates influences of a single bone.
     pub(crate) fn of(bone: usize) -> Self {
         let mut result = Self::default();
         result.push(bone as u32, 1.0);
@@ -160,8 +160,8 @@ impl Point<'_> {
         self.choose_of(candidates.len(), |index| candidates[index] as usize, max_influences, scratch)
     }
 
-    /// `bone` maps candidate indices, of which there is at least one, to bones; all but the result is in candidate
-    /// indices.
+    /// `bone` maps candidate indices to bones; there is at least one candidate. All indices except those of the result are
+    /// candidate indices.
     fn choose_of(
         &self,
         count: usize,

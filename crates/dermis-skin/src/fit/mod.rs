@@ -64,11 +64,13 @@ use crate::clock::Clock;
 use crate::measure::{Measures, RigQuality, compression, measure, rig_quality};
 use crate::skin::Skin;
 
+/// Error in percent of the diagonal of the rest pose above which [`Fit::validated`] rejects a fit.
+pub const MAX_ERROR_PERCENT: f64 = 100.0;
 /// Number of bones at the start of a skeleton, relative to the requested number.
 const SPARE_BONES: usize = 2;
 /// Maximum number of alternations between rotations and weights of a skeleton of fixed offsets.
 const MAX_SKELETON_ITERATIONS: usize = 90;
-/// Number of these after which the rest pose is refined as well.
+/// Number of these iterations after which the rest pose is refined as well.
 const SKELETON_REST_ITERATIONS: usize = 9;
 
 /// A fitted skin and a report of the fit.
@@ -96,6 +98,17 @@ pub struct Fit {
     pub seconds: Vec<(&'static str, f64)>,
     /// Notes for the user.
     pub notes: Vec<Note>,
+}
+
+impl Fit {
+    /// The fit itself; an error if its largest error exceeds [`MAX_ERROR_PERCENT`], so that it cannot be right.
+    pub fn validated(self) -> Result<Self, FitError> {
+        let Measures { max_error_percent, distortion_percent, .. } = self.measures;
+        if max_error_percent <= MAX_ERROR_PERCENT && distortion_percent.is_finite() {
+            return Ok(self);
+        }
+        Err(FitError::Invalid { max_error_percent })
+    }
 }
 
 /// Fits one skin to all `animations` of the mesh whose rest pose is `rest`.
@@ -287,8 +300,9 @@ impl Work<'_> {
                 let clusters = find_clusters_for(&cores, count, self.progress).ok_or(FitError::Stopped)?;
                 if clusters.bones.len() < count {
                     let found = clusters.bones.len();
-                    self.notes
-                        .push(Note::new(format!("no rotation tolerance gives {count} bones; {found} come closest")));
+                    self.notes.push(Note::new(format!(
+                        "no rotation tolerance gives {count} bones; the closest number is {found}"
+                    )));
                 }
                 Ok(self.skin_of(&cores, clusters))
             }
@@ -460,7 +474,7 @@ impl Work<'_> {
             let found = state.bone_count();
             if found < count {
                 self.notes.push(Note::new(format!(
-                    "{found} bones reproduce the motion exactly or have too few points to be split: {count} could not be used"
+                    "{found} bones reproduce the motion exactly or have too few points to be split: {count} were requested"
                 )));
             }
         }

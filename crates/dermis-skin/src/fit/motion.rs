@@ -1,8 +1,8 @@
 //! Motion of the bones of a given skin in new animations, with weights and rest pose fixed.
 //!
-//! The squared error ‖P − TΦ‖² is minimised over T alone (`refine/bones.rs`). Rigid and scaled bones start from the best
-//! transform for the points whose largest weight they have, which needs no earlier motion, and are swept until the
-//! transforms settle. The error on frames that were not part of a fit shows whether its weights generalize.
+//! The squared error ‖P − TΦ‖² is minimized over T alone (`refine/bones.rs`). Rigid and scaled bones start from the best
+//! transform for the points for which they have the largest weight, which needs no earlier motion. They are swept until
+//! the transforms settle. The error on frames that were not part of a fit shows whether its weights generalize.
 
 use dermis_math::progress::Progress;
 use faer::Mat;

@@ -27,8 +27,8 @@ pub struct FitOptions {
     pub corrections: Corrections,
     /// Refinement; none gives the paper's method.
     pub refine: RefineOptions,
-    /// Joint tree of the bones; `None` gives bones without parents. Bones of a skeleton are rigid, whatever `bone_model`
-    /// is, and the weights must be refined.
+    /// Joint tree of the bones; `None` gives bones without parents. Bones of a skeleton are rigid for any
+    /// `bone_model`, and the weights must be refined.
     pub skeleton: Option<SkeletonKind>,
 }
 
@@ -49,9 +49,9 @@ impl Default for FitOptions {
 /// Criterion for the number of bones.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Bones {
-    /// Exactly this many.
+    /// Exactly this number of bones.
     Count(usize),
-    /// As many as mean shift finds at this rotation tolerance ε; larger gives fewer bones.
+    /// The number of bones that mean shift finds at this rotation tolerance ε; larger gives fewer bones.
     Tolerance(f64),
     /// The smallest number whose distortion is at most this many percent.
     Distortion(f64),
@@ -83,7 +83,7 @@ pub const DEFAULT_TSVD_THRESHOLD: f64 = 1e-5;
 /// Criterion for the rank of the corrections.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Corrections {
-    /// This many, or fewer if the motion needs no more.
+    /// This number of corrections, or fewer if the motion needs no more.
     Rank(usize),
     /// The smallest number, up to `max_rank`, whose distortion is at most `percent`.
     ForDistortion {

@@ -19,7 +19,7 @@ const MAX_REACH: f64 = 2.0;
 /// Largest distance of a pivot from the bounds of the core of a region, relative to the spread: hinges are between
 /// regions.
 const MAX_OUTSIDE: f64 = 0.3;
-/// Weight relative to the largest of a bone from which a point is in the core of its region.
+/// Weight, relative to the largest weight of a bone, from which a point belongs to the core of its region.
 const CORE: f64 = 0.5;
 /// Distance of the pivot from the mean, relative to the spread of the points, below which the region itself gives the
 /// direction of a bone.
@@ -137,8 +137,8 @@ struct Region {
 }
 
 impl Region {
-    /// Rotation whose y axis points from the pivot to the middle of the region, or along the region if the pivot is
-    /// there. Bones with scales along their axes keep them: y is then the nearest axis.
+    /// Rotation whose y axis points from the pivot to the middle of the region, or along the region if the pivot is at its
+    /// middle. Bones with scales along their axes keep these axes: y is then the nearest axis.
     fn rotation(&self, pivot: DVec3, motion: impl Iterator<Item = DMat3>) -> DQuat {
         let arm = self.mean - pivot;
         let direction = if arm.length() > MIN_ARM * self.spread { arm } else { self.longest_axis() };

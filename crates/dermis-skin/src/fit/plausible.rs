@@ -1,13 +1,13 @@
-//! Notes on fits that are valid, but hardly useful.
+//! Notes about fits that are valid, but of little use.
 
 use dermis_mesh::Note;
 
 /// Near-rigid fraction below which the tolerance is unusual.
 const MIN_NEAR_RIGID: f64 = 0.05;
-/// Distortion above which a skin is hardly a model of the motion, in percent.
+/// Distortion in percent above which a skin does not represent the motion.
 const MAX_DISTORTION_PERCENT: f64 = 50.0;
 
-/// Notes on a skin with `distortion_percent`; `clusters` is ε and the near-rigid fraction, if mean shift was used.
+/// Notes about a skin with `distortion_percent`; `clusters` is ε and the near-rigid fraction, if mean shift was used.
 pub(super) fn notes(clusters: Option<(f64, f64)>, distortion_percent: f64) -> Vec<Note> {
     let mut notes = Vec::new();
     if let Some((epsilon, fraction)) = clusters.filter(|(_, fraction)| *fraction < MIN_NEAR_RIGID) {
@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tiny_tolerance_and_a_skin_of_noise_are_noted() {
+    fn reports_a_tiny_tolerance_and_a_skin_of_noise() {
         assert!(notes(Some((0.05, 0.8)), 4.0).is_empty());
         assert!(notes(None, 4.0).is_empty());
         let noted = notes(Some((1e-9, 0.0)), 57.0);

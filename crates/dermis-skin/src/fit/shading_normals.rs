@@ -58,7 +58,7 @@ impl Sums {
         let hold = HOLD * (self.square.x_axis.x + self.square.y_axis.y + self.square.z_axis.z) / 3.0;
         let system = self.square + DMat3::from_diagonal(DVec3::splat(hold));
         let solved = system.inverse() * (self.right + hold * rest);
-        // A normal that points away from the surface would be a hole in the shading of the rest pose.
+        // A normal that points away from the surface would appear as a hole in the shading of the rest pose.
         let sound = solved.is_finite() && solved.dot(rest) > 0.0;
         if sound { solved.normalize() } else { rest }
     }

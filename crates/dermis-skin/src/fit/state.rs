@@ -21,7 +21,7 @@ impl State {
         self.transforms.ncols() / 4
     }
 
-    /// Removes a bone that no point has; the last bone gets its index.
+    /// Removes a bone that influences no point; the last bone gets its index.
     pub(crate) fn forget_bone(&mut self, bone: usize) {
         let last = self.bone_count() - 1;
         let former = &self.transforms;

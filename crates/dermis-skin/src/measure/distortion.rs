@@ -4,7 +4,7 @@
 //! (SMA, Table 1), `erms` = 1000·‖P − P̃‖_F / √(3NS), `max_error_percent` of the rest pose's bounding-box diagonal,
 //! `normal_error_rms` of unit point normals (Figure 12), and `compression` = 3NS / (3N + βN + f·B·S). They are computed
 //! from the posed skin with the rounded numbers of its file, for all ranks in one pass: a correction adds `F u_k q_k`
-//! to the position reached by the ranks before.
+//! to the position at the previous rank.
 
 use dermis_mesh::geometry::point_normals;
 use dermis_mesh::{MeshSequence, Rig, SequenceError};

@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_moved_pose_has_no_noise_and_a_turned_triangle_is_counted() {
+    fn a_moved_pose_has_no_noise_and_reversed_triangles_are_counted() {
         let given = [Vec3::ZERO, Vec3::X, Vec3::Y, Vec3::new(1.0, 1.0, 0.0)];
         let triangles = [[0, 1, 2], [1, 3, 2]];
         let moved = given.map(|p| p + Vec3::Z);

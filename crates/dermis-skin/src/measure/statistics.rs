@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_influences_sums_and_shares() {
+    fn counts_influences_and_sums_weights() {
         let mesh = TriMesh::new(vec![Vec3::ZERO; 3], vec![]).unwrap();
         let joints = vec![Joint::at("a", None, DAffine3::IDENTITY), Joint::at("b", None, DAffine3::IDENTITY)];
         let rows = [vec![(0, 1.0)], vec![(0, 0.25), (1, 0.5)], vec![(1, 1.25), (0, -0.25)]];
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rig_of_shapes_alone_has_nothing_to_count() {
+    fn statistics_of_a_rig_without_joints_are_zero() {
         assert_eq!(weight_statistics(&Rig::default()), WeightStatistics::default());
     }
 }

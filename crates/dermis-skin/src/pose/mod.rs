@@ -15,7 +15,7 @@
 //! or 65536 joints take 16 or 32 bits, and influences beyond four are in a second list), and 12 of normal if required.
 //!
 //! Alternatives, measured in million vertices per second on one core (Zen 3) with 64 bones, random joints, in cache:
-//! - plain loop 80; fixed-size arrays of lanes 133, which the compiler does not vectorize to whole registers;
+//! - plain loop 80; fixed-size arrays of lanes 133, because the compiler does not use whole registers;
 //! - intrinsics with four bones blended as two columns per register 360 (used), without fused multiply-add 319, with
 //!   x, y, z and weights in separate arrays 320, with two quads interleaved 290; rest points interleaved with
 //!   influences: the same;

@@ -245,7 +245,7 @@ fn vertices_are_posed_as_the_layout_splits_them() {
 }
 
 #[test]
-fn the_bits_are_the_same_on_any_number_of_threads() {
+fn points_are_bitwise_identical_for_any_number_of_threads() {
     let skin = Recipe { points: 5 * VERTICES_PER_TASK + 3, rank: 2, influences: 6, ..Recipe::default() }.skin();
     let on =
         |threads: usize| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(|| posed(&skin));

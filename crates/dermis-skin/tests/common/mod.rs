@@ -1,4 +1,4 @@
-//! Motions whose bones are known.
+//! Motions with known bones.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub(crate) fn tube(rings: usize) -> TriMesh {
         [[a, b, a + AROUND], [b, b + AROUND, a + AROUND]]
     };
     let triangles = (0..rings as u32 - 1).flat_map(|ring| (0..AROUND).flat_map(move |k| quad(ring, k))).collect();
-    TriMesh::new(points, triangles).expect("a tube is a mesh")
+    TriMesh::new(points, triangles).expect("a valid mesh")
 }
 
 /// `mesh` with each point moved by `shape` in each of `frames` frames.

@@ -1,8 +1,8 @@
 //! Carving: selection of the tetrahedra inside the body.
 //!
 //! If all faces of the skin are present, they divide the tetrahedra into regions that are entirely inside or outside,
-//! classified by the winding number at the center of the largest tetrahedron. If faces are missing, each tetrahedron is
-//! classified at its own center.
+//! classified by the winding number at the centre of the largest tetrahedron. If faces are missing, each tetrahedron is
+//! classified at its own centre.
 
 use glam::DVec3;
 use rayon::prelude::*;

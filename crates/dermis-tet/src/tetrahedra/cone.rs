@@ -58,7 +58,7 @@ impl Cone {
         Self { faces, worst_face: Cell::default() }
     }
 
-    /// Creates the cone of the faces of a star that are opposite its center `point`.
+    /// Creates the cone of the faces of a star that are opposite its centre `point`.
     pub(super) fn of_star(complex: &Complex, star: &[u32], point: u32) -> Self {
         let opposite = |&tet: &u32| complex.corner_of(tet, point).map(|slot| complex.face(tet, slot));
         Self::new(complex, star.iter().filter_map(opposite))

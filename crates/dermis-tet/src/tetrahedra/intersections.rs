@@ -1,4 +1,4 @@
-//! Self-intersections: pairs of triangles that cross or touch other than in shared points and edges.
+//! Self-intersections: pairs of triangles that cross or touch other than at shared points and edges.
 //!
 //! Candidates are found with a bounding volume tree and decided by exact predicates. Two triangles intersect if an edge
 //! of one intersects the other; coplanar triangles are compared in their plane. Triangles with a common edge intersect
@@ -49,7 +49,7 @@ pub(super) fn self_intersections(points: &[DVec3], triangles: &[[u32; 3]], tree:
     (0..triangles.len()).into_par_iter().flat_map_iter(of_triangle).collect()
 }
 
-/// Center of the overlap of the bounding boxes of two triangles.
+/// Centre of the overlap of the bounding boxes of two triangles.
 fn overlap_center([a, b, c]: [DVec3; 3], [d, e, f]: [DVec3; 3]) -> Vec3 {
     let low = a.min(b).min(c).max(d.min(e).min(f));
     let high = a.max(b).max(c).min(d.max(e).max(f));

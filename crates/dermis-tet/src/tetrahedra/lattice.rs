@@ -1,12 +1,12 @@
 //! Robust lattice mesher: lattice cells that cover the skin, with the skin embedded in them.
 //!
-//! For skins that are open, self-intersecting or degenerate. Space is filled with the tetrahedra of a body-centered
-//! cubic lattice; a cell is kept if its center is inside by the generalized winding number, or if the skin passes
+//! For skins that are open, self-intersecting or degenerate. Space is filled with the tetrahedra of a body-centred
+//! cubic lattice; a cell is kept if its centre is inside by the generalized winding number, or if the skin passes
 //! through it. The points of the skin are not nodes: each lies in a tetrahedron and follows it by its barycentric
 //! coordinates.
 //!
-//! Between two cubes that share a face there are four tetrahedra, one per edge of the face, each with the centers of both
-//! cubes as corners. If the boundary of the cells touches itself in a point or an edge, the cells around that point are
+//! Between two cubes that share a face there are four tetrahedra, one per edge of the face, each with the centres of both
+//! cubes as corners. If the boundary of the cells touches itself at a point or an edge, the cells around that point are
 //! added until the boundary is a closed manifold.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -175,7 +175,7 @@ impl Lattice {
         (lower.to_array(), axis as u8, edge)
     }
 
-    /// Corners of a cell, in half spacings from the origin of the lattice: centers of cubes are odd, corners even.
+    /// Corners of a cell, in half spacings from the origin of the lattice: centres of cubes are odd, corners even.
     fn corners((lower, axis, edge): Cell) -> [[i32; 3]; 4] {
         let axis = axis as usize;
         let (v, w) = ((axis + 1) % 3, (axis + 2) % 3);
@@ -195,7 +195,7 @@ impl Lattice {
             2 => [corner(1, -1), corner(-1, -1)],
             _ => [corner(-1, 1), corner(1, 1)],
         };
-        // Positive orientation: the edge is counter-clockwise around the axis from the lower to the upper center.
+        // Positive orientation: the edge is counter-clockwise around the axis from the lower to the upper centre.
         [middle, other, b, a].map(|corner| corner.to_array())
     }
 
@@ -220,7 +220,7 @@ impl Lattice {
         cells
     }
 
-    /// Cells whose center is inside.
+    /// Cells whose centre is inside.
     fn inside(&self, tree: &SurfaceTree) -> Vec<Cell> {
         let IVec3 { x: nx, y: ny, z: nz } = self.counts;
         let layer = |z: i32| -> Vec<Cell> {

@@ -1,6 +1,6 @@
 //! Tetrahedral mesher: every point of the skin becomes a node, every face of the skin a face of the boundary.
 //!
-//! 1. Inner nodes along the bones and on a body-centered cubic lattice (`nodes`).
+//! 1. Inner nodes along the bones and on a body-centred cubic lattice (`nodes`).
 //! 2. Delaunay tetrahedra of all points (`delaunay`).
 //! 3. Recovery of the edges and faces of the skin by flips, and by Steiner points on the skin if flips fail (`recover`).
 //! 4. Removal of the tetrahedra outside (`carve`); Steiner points are moved from the skin to the inside (`suppress`).
@@ -288,7 +288,7 @@ impl InnerNodes {
             let target_count = options.inner_nodes * points.len() as f64;
             nodes::spacing_for(low, high, tree, target_count, [1.2, 4.0].map(|edges| edges * mean_edge))
         });
-        // Distance of nearest neighbours in a body-centered cubic lattice.
+        // Distance of nearest neighbours in a body-centred cubic lattice.
         let interval = options.bone_interval.unwrap_or(spacing * 0.75_f64.sqrt());
         let bones = nodes::bone_points(bones, interval, tree);
         let lattice = nodes::lattice_nodes(low, high, spacing, tree, &bones.positions);

@@ -1,4 +1,4 @@
-//! Positions of inner nodes: along the bones at even intervals, and on a body-centered cubic lattice.
+//! Positions of inner nodes: along the bones at even intervals, and on a body-centred cubic lattice.
 //!
 //! The Delaunay tetrahedra of such a lattice are congruent, with dihedral angles of 60° and 90°. Lattice points have a
 //! minimum distance from the skin and from the nodes of the bones. A jitter of a thousandth of the spacing avoids
@@ -34,7 +34,7 @@ pub(super) struct BonePoints {
     pub(super) dropped: usize,
 }
 
-/// Samples points along `bones`, about `interval` apart; bones that meet in a joint share a point.
+/// Samples points along `bones`, about `interval` apart; bones that meet at a joint share a point.
 pub(super) fn bone_points(bones: &[(Vec3, Vec3)], interval: f64, tree: &SurfaceTree) -> BonePoints {
     let mut nodes = BonePoints::default();
     for &(head, tail) in bones {
@@ -62,7 +62,7 @@ pub(super) fn bone_points(bones: &[(Vec3, Vec3)], interval: f64, tree: &SurfaceT
     nodes
 }
 
-/// Points of a body-centered cubic lattice inside the skin; `spacing` is the side of the cubes.
+/// Points of a body-centred cubic lattice inside the skin; `spacing` is the side of the cubes.
 pub(super) fn lattice_nodes(low: DVec3, high: DVec3, spacing: f64, tree: &SurfaceTree, bones: &[DVec3]) -> Vec<DVec3> {
     let off_bones = |at: DVec3| bones.iter().all(|bone| bone.distance(at) >= MIN_BONE_DISTANCE * spacing);
     let inside = points_inside(low, high, spacing, tree).into_iter();

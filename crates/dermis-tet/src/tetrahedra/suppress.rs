@@ -20,7 +20,7 @@ pub(super) fn suppress(complex: &mut Complex, splits: &[Split]) -> Vec<Split> {
     for corner in complex.alive().flat_map(|tet| complex.tet(tet)) {
         uses[corner as usize] += 1;
     }
-    // If faces of the skin are missing, parts of the body can touch in a point, which must then remain.
+    // If faces of the skin are missing, parts of the body can touch at a point, which must then remain.
     let connected: Vec<bool> =
         splits.iter().map(|split| complex.star(split.point).len() == uses[split.point as usize]).collect();
     let mut remaining: Vec<Split> = Vec::new();
@@ -79,7 +79,7 @@ fn boundary_faces_at(complex: &Complex, star: &[u32], point: u32) -> Vec<[u32; 3
     outer.map(|(tet, slot)| complex.face(tet, slot)).filter(|face| face.contains(&point)).collect()
 }
 
-/// Inward directions: against the normals of the faces, and to the centers of the tetrahedra of the star.
+/// Inward directions: against the normals of the faces, and to the centres of the tetrahedra of the star.
 fn directions(complex: &Complex, star: &[u32], point: u32, before: &[[u32; 3]]) -> Vec<DVec3> {
     let from = complex.point(point);
     let normal = |face: &[u32; 3]| {

@@ -10,7 +10,7 @@ use glam::{IVec3, Vec3, Vec3Swizzles};
 /// Tetrahedra of a cell; the bits of a corner index are its x, y and z.
 const FIVE_TETRAHEDRA: [[usize; 4]; 5] = [[0, 1, 2, 4], [3, 2, 1, 7], [5, 4, 7, 1], [6, 7, 4, 2], [1, 2, 4, 7]];
 
-/// Five tetrahedra in each cell of a grid around the origin whose center is inside.
+/// Five tetrahedra in each cell of a grid around the origin whose centre is inside.
 pub fn lattice(half_size: Vec3, spacing: f32, inside: impl Fn(Vec3) -> bool) -> TetMesh {
     let cells = (half_size / spacing).ceil().as_ivec3();
     let mut indices: BTreeMap<[i32; 3], u32> = BTreeMap::new();

@@ -2,7 +2,7 @@
 //!
 //! A skin node that is inside a shape, or would be at the end of the step, is pulled to the surface by a spring along the
 //! normal. The spring is integrated implicitly, so that it can be stiff and still stable for any time step. Coulomb
-//! friction is an implicit drag against sliding, limited to coefficient · normal force / sliding speed, both taken at the
+//! friction is an implicit drag against sliding, limited to coefficient · normal force / sliding speed, both at the
 //! start of the step.
 
 use glam::{Mat3A, Vec3A};
@@ -19,9 +19,9 @@ const MIN_SLIDING_SPEED_M_PER_S: f32 = 1e-3;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "shape", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Shape {
-    /// All points within `radius` of a center.
+    /// All points within `radius` of a centre.
     Sphere {
-        /// Center, in metres.
+        /// Centre, in metres.
         center: [f32; 3],
         /// Radius, in metres.
         radius: f32,

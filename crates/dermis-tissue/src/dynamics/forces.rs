@@ -38,11 +38,11 @@ pub enum Force {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pull {
-    /// Center of the region in the rest shape, in metres.
+    /// Centre of the region in the rest shape, in metres.
     pub center: [f32; 3],
     /// Radius of the region in the rest shape, in metres. The pull fades to zero at the radius.
     pub radius: f32,
-    /// Point that the center of the region is pulled to, in metres.
+    /// Point that the centre of the region is pulled to, in metres.
     pub target: [f32; 3],
     /// Motion of the target as offsets from `target`.
     #[serde(default)]
@@ -85,7 +85,7 @@ pub struct Spin {
 pub struct NodalForce {
     /// Mesh nodes; nodes that are not free are ignored.
     pub nodes: Vec<u32>,
-    /// Force on each node, in newton.
+    /// Force on each node, in newtons.
     pub force_n: [f32; 3],
 }
 
@@ -136,7 +136,9 @@ impl TimedForce {
             _ => &[],
         };
         match &self.force {
-            _ if self.until_s.is_some_and(|until| until <= self.from_s) => Err("it ends before it begins"),
+            _ if self.until_s.is_some_and(|until| until <= self.from_s) => {
+                Err("its end time must be after its start time")
+            }
             Force::Pull(pull) if !is_size(pull.radius) => Err("the radius of a pull must be above 0"),
             Force::Pull(pull) if !is_size(pull.stiffness_n_per_m) => Err("the stiffness of a pull must be above 0"),
             Force::Collider(Collider {
@@ -299,7 +301,7 @@ impl Nodes<'_> {
     }
 }
 
-/// Smooth falloff from 1 at the center to 0, with zero slope, at a relative distance of 1 and beyond.
+/// Smooth falloff from 1 at the centre to 0, with zero slope, at a relative distance of 1 and beyond.
 fn falloff(distance: f32) -> f32 {
     let rest = 1.0 - distance * distance;
     if rest > 0.0 { rest * rest } else { 0.0 }
@@ -320,7 +322,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn forces_survive_serialization() {
+    fn forces_round_trip_through_serialization() {
         let script = vec![
             TimedForce { force: Force::Gravity { acceleration: [0.0, -9.81, 0.0] }, from_s: 0.0, until_s: None },
             TimedForce {

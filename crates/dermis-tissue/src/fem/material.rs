@@ -3,7 +3,7 @@
 /// Young's modulus per node, Poisson's ratio and density.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Material {
-    /// Young's modulus of each node of the mesh, in pascal; an element uses the mean of its nodes. Larger is stiffer.
+    /// Young's modulus of each node of the mesh, in pascals; an element uses the mean of its nodes. Larger is stiffer.
     pub young_modulus_pa: Vec<f32>,
     /// Poisson's ratio, 0 to 0.49. Larger preserves volume better and takes more iterations.
     pub poisson_ratio: f32,

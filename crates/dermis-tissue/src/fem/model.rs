@@ -60,7 +60,7 @@ pub enum ModelError {
         nodes: usize,
     },
     /// No element has a free node.
-    #[error("no tetrahedron of positive volume has a free node; mark nodes as free, or raise the distance field")]
+    #[error("no tetrahedron of positive volume has a free node; mark nodes as free, or raise the relative depth")]
     NothingFree,
     /// The mesh is too large or too small for single precision.
     #[error("invalid size of the simulated part, {size_m} m: it must be between {} and {} m; scale the body to metres", SIZE_RANGE_M.start(), SIZE_RANGE_M.end())]

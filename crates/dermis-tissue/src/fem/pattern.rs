@@ -2,7 +2,7 @@
 //!
 //! Each block of the matrix, which is an edge of the mesh, lists the elements around that edge, and each node lists the
 //! elements that it is a corner of. Contributions are summed in that order: assembly needs neither locks nor graph
-//! coloring, and gives the same bits for any number of threads. In a mesh of well-shaped tetrahedra an edge has about
+//! colouring, and is bitwise identical for any number of threads. In a mesh of well-shaped tetrahedra an edge has about
 //! four elements.
 
 use dermis_math::block_sparse::SymmetricBlocks;

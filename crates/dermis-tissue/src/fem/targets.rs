@@ -2,7 +2,7 @@
 //!
 //! Skinning stretches and compresses flesh around the joints. With the rest shape of the template, that strain is a load
 //! on the layer, and a held pose moves the skin by millimetres. With the target strain `E = S − I`, `F = R S` of the posed
-//! body, the elastic force of an element is that of `S − I − E`: a posed body is at rest, and what the simulation adds is
+//! body, the elastic force of an element is that of `S − I − E`: a posed body is at rest, and the simulation adds only
 //! motion. An element that the pose folds or flattens has no meaningful strain; its target fades to the rest shape of the
 //! template as its volume ratio falls from [`SOUND_VOLUME_RATIO`] to [`FOLDED_VOLUME_RATIO`].
 

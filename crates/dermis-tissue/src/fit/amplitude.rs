@@ -1,7 +1,7 @@
 //! Mean amplitude of unposed tracks and its deviation (Kim et al. 2017, Eq. 18–20).
 //!
-//! The paper takes extrema where the velocity reverses between two frames. On a curved track it never does, however far
-//! the point swings, and noise at its ends decides whether an extremum is found. Extrema are therefore those of the
+//! The paper defines extrema by a reversal of the velocity between two frames. On a curved track the velocity never
+//! reverses exactly, so that noise determines whether an extremum is found. Extrema are therefore those of the
 //! coordinate along the principal axis of the track, which are the same on a straight one.
 //!
 //! Scans have noise, whose reversals would count as extrema. Both tracks, scanned and simulated, are therefore averaged
@@ -19,8 +19,8 @@ const AXIS_ITERATIONS: usize = 40;
 /// Rounds of averaging over neighbours.
 const NEIGHBOUR_ROUNDS: usize = 2;
 
-/// Mean distance between successive extrema of a track (Eq. 18) from which it returns by more than `min_distance`; 0
-/// with fewer than two.
+/// Mean distance between successive extrema of a track (Eq. 18). An extremum counts if the track returns from it by more
+/// than `min_distance`; with fewer than two extrema the result is 0.
 pub fn mean_amplitude(track: &[DVec3], min_distance: f64) -> f64 {
     let extrema = extrema(track, min_distance);
     let count = extrema.len().saturating_sub(1);
@@ -40,7 +40,7 @@ fn extrema(track: &[DVec3], min_distance: f64) -> Vec<usize> {
         lowest = if along[frame] < along[lowest] { frame } else { lowest };
         highest = if along[frame] > along[highest] { frame } else { highest };
         if rises != Some(false) && along[highest] - along[frame] > min_distance {
-            // The first frame is no extremum: the motion before it is unknown.
+            // The first frame is not an extremum, because the motion before it is unknown.
             found.extend((highest > 0).then_some(highest));
             (rises, lowest) = (Some(false), frame);
         } else if rises != Some(true) && along[frame] - along[lowest] > min_distance {

@@ -8,7 +8,7 @@ use super::step::outer;
 /// Parameters that a fit can change, in the numbering of a [`FitModel`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parameters {
-    /// Young's modulus of each node in pascal; an element uses the mean of its corners.
+    /// Young's modulus of each node in pascals; an element uses the mean of its corners.
     pub young_modulus_pa: Vec<f64>,
     /// Poisson's ratio.
     pub poisson_ratio: f64,
@@ -16,7 +16,7 @@ pub struct Parameters {
     pub density_kg_per_m3: f64,
     /// Decay rate of velocities relative to the driven nodes, per second.
     pub damping_rate_per_s: f64,
-    /// Stiffness of the tie of each free node to its posed position, in N/m. The layer field enters through the ties.
+    /// Stiffness of the tie of each free node to its posed position, in N/m. The ties depend on the layer field.
     pub ties_n_per_m: Vec<f64>,
     /// Rest positions of all nodes in metres.
     pub rest: Vec<DVec3>,

@@ -1,8 +1,8 @@
 //! Poses of scans by Levenberg–Marquardt (Kim et al. 2017, Eq. 17), shape coefficients, and unposing (Eq. 16).
 //!
 //! A rotation of joint j by ω moves point i by `ω × s_ij` with `s_ij = Σ_k w_ik (A_k x̄_i − p_j)`, summed over the
-//! joints k that j carries. These are the exact derivatives of linear blend skinning; those of the pose shapes, which
-//! are small, are left to the iteration. Frames are solved in order, each started from the pose before it.
+//! joints k that j carries. These are the exact derivatives of linear blend skinning. The small derivatives of the pose
+//! shapes are neglected, which the iteration corrects. Frames are solved in order, each starting from the previous pose.
 //!
 //! Soft parts move by centimetres. In addition to the weights of parts, points far from the model therefore get a lower
 //! weight (after Geman and `McClure`, 1987): the squared distance r² is replaced by `r²/(1 + r²/s²)`.

@@ -53,7 +53,7 @@ pub(super) struct Conditions<'a> {
     /// Positions that free nodes are tied to at the end of the step; empty without ties.
     pub(super) ties: &'a [DVec3],
     pub(super) gravity: DVec3,
-    /// Forces on nodes, in newton.
+    /// Forces on nodes, in newtons.
     pub(super) loads: &'a [(u32, DVec3)],
 }
 

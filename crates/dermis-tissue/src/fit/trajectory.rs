@@ -28,13 +28,13 @@ pub struct Clip {
     pub ties: Vec<Vec<DVec3>>,
     /// Positions and velocities of all nodes before the first frame.
     pub start: State,
-    /// Velocities after settling; empty: zero.
+    /// Velocities after settling; zero if empty.
     pub launch: Vec<DVec3>,
     /// Steps in which the flesh settles in the first pose.
     pub settling_steps: usize,
     /// Acceleration in m/s².
     pub gravity: DVec3,
-    /// Constant forces on nodes in newton.
+    /// Constant forces on nodes in newtons.
     pub loads: Vec<(u32, DVec3)>,
 }
 
@@ -43,7 +43,7 @@ pub struct Clip {
 pub struct TrajectoryOptions {
     /// Linear solves.
     pub solve: SolveOptions,
-    /// Memory for states. Less memory repeats no more than one forward run.
+    /// Memory for states. If it does not hold all states, one forward run is repeated.
     pub memory_bytes: usize,
 }
 
@@ -61,7 +61,7 @@ pub type Loss<'a> = dyn Fn(usize, &[DVec3], &mut [DVec3]) -> f64 + Sync + 'a;
 struct Scheduled {
     dt: f64,
     settling: bool,
-    /// Frame at the end of the motion of this step, and the fraction of the way from the frame before.
+    /// Frame at the end of the motion of this step, and the fraction of the way from the previous frame.
     frame: usize,
     fraction: f64,
     /// True if a frame is complete after this step.
@@ -194,7 +194,7 @@ pub fn gradient(
     let (segment, steps) = (run.segment(), run.schedule.len());
     let mut checkpoints = Vec::with_capacity(steps.div_ceil(segment));
     let mut state = clip.start.clone();
-    // If one segment covers the clip, the first run of it is the only one.
+    // If one segment covers the clip, its first run is not repeated.
     for index in 0..if steps <= segment { 0 } else { steps } {
         if index % segment == 0 {
             checkpoints.push(state.clone());

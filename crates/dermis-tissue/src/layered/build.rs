@@ -31,7 +31,7 @@ pub const YOUNG_MODULUS_PA: f32 = 4e3;
 const HUMAN_DIAGONALS_M: [f32; 2] = [1.2, 2.5];
 /// Fraction of inner cells below which an open skin is a sheet without a volume. Bodies with holes are far above it.
 const MIN_INNER_FRACTION: f64 = 0.05;
-/// Relative difference of volumes above which a lattice is noted.
+/// Relative difference of volumes above which a lattice is reported.
 const NOTED_VOLUME_ERROR: f64 = 0.1;
 
 /// Young's modulus for a body with the diagonal `diagonal_m`, in pascals.
@@ -59,9 +59,9 @@ pub enum Mesher {
 pub enum Thickness {
     /// In proportion to the thickness of the flesh between bones and skin.
     ByFlesh(FleshOptions),
-    /// The same relative distance d for the whole skin.
+    /// The same relative depth d for the whole skin.
     Uniform(f32),
-    /// A painted relative distance d for each point of the skin.
+    /// A painted relative depth d for each point of the skin.
     PerPoint(Vec<f32>),
 }
 
@@ -222,7 +222,7 @@ pub(super) struct Filled {
     mesh: Mesh,
 }
 
-/// Note on a lattice whose volume, and therefore mass, is far from that of the skin in it.
+/// Note about a lattice whose volume, and therefore mass, is far from that of the skin in it.
 fn lattice_note(skin: &TriMesh, volume_error: f64) -> Option<Note> {
     if volume_error.abs() <= NOTED_VOLUME_ERROR {
         return None;
@@ -320,7 +320,7 @@ fn skin_first(tets: &TetMesh, skin: &TriMesh) -> Result<TetMesh, LayeredError> {
     Ok(TetMesh::new(nodes, tetrahedra)?)
 }
 
-/// Relative distance of each point of the skin.
+/// Relative depth of each point of the skin.
 fn thickness(
     body: &BodyModel,
     filled: &Filled,

@@ -53,7 +53,7 @@ use dermis_tet::tetrahedra::TetError;
 /// Flesh under each point of the skin.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Flesh {
-    /// Relative distance d of each point of the skin; flesh above 1 is simulated, and a larger value gives a thicker
+    /// Relative depth d of each point of the skin; flesh above 1 is simulated, and a larger value gives a thicker
     /// layer.
     pub thickness: Vec<f32>,
     /// Young's modulus under each point of the skin, in pascals.
@@ -222,7 +222,7 @@ impl LayeredBody {
         Ok(Self { parts, carriers, field, from_skin, layers, material })
     }
 
-    /// Replaces the flesh between bones and skin; on an error nothing is changed.
+    /// Replaces the flesh between bones and skin; if an error is returned, the flesh is unchanged.
     pub fn set_flesh(&mut self, flesh: Flesh) -> Result<(), LayeredError> {
         let before = std::mem::replace(&mut self.parts.flesh, flesh);
         match layers_of(&self.parts, &self.carriers, &self.field, &self.from_skin) {
@@ -267,7 +267,7 @@ impl LayeredBody {
         self.from_skin.extend(&self.carriers.values(skin, columns), columns)
     }
 
-    /// Extends `columns` values per point of the skin to all nodes, as the relative distance is: to 0 at the bones.
+    /// Extends `columns` values per point of the skin to all nodes, as the relative depth is: to 0 at the bones.
     pub(crate) fn extend_distance(&self, skin: &[f64], columns: usize) -> Vec<f64> {
         self.field.extend(&self.carriers.values(skin, columns), columns)
     }

@@ -285,7 +285,7 @@ impl SimulatedFrames {
 }
 
 impl Totals {
-    /// Measures `frame` if it is the next one and returns whether it was.
+    /// Measures `frame` if it is the next one; returns true if it was measured.
     fn reach(&mut self, frame: usize, simulation: &BodySimulation) -> bool {
         if frame != self.frames {
             return false;

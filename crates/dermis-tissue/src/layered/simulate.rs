@@ -3,8 +3,7 @@
 //! Each frame poses the nodes that drive elements and those of the skin (all others were removed, §4.2); [`Simulation`]
 //! then moves the free nodes in sub-steps. With [`BodySimulationOptions::follow_pose`], all simulated nodes are posed: the
 //! strain of the posed elements is their rest shape, and driven nodes of elements that a pose folds are released and
-//! held by springs. The skin consists of the simulated nodes and, outside the simulated layer,
-//! of the posed skin.
+//! held by springs. The skin consists of the simulated nodes and, outside the simulated layer, of the posed skin.
 
 use std::time::{Duration, Instant};
 
@@ -122,7 +121,7 @@ impl BodySimulation {
         })
     }
 
-    /// Returns the omissions.
+    /// Returns notes about omissions.
     pub fn notes(&self) -> Vec<Note> {
         let folded = Note::new(format!("{} elements fold in this shape and are not simulated", self.folded));
         let own = (self.folded > 0).then_some(folded);

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! ΔG = 0,  G = F at the skin,  G = 0 at the bones        pose shapes (3, 4, 7)
-//!                              G = what the joints do    shapes
-//! weights: bounded biharmonic, the skin's fixed, δ_jk at the bones of joint k (9–11)
+//!                              G = joint offsets         shapes
+//! weights: bounded biharmonic; fixed on the skin, δ_jk at the bones of joint k (9–11)
 //! ```
 //!
 //! All shapes share one factorization. The result is a [`BodyModel`] whose points are the nodes, so it is posed like a

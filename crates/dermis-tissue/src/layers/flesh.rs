@@ -5,7 +5,7 @@
 //! only the trunk, where the skin is far from the spine even over the ribs. It is therefore divided by the square root
 //! of its median over the vertices of that bone, `t_i = |x_i − b| / √(median_b)`, a compromise between absolute
 //! thickness and thickness relative to the limb. Then `d_i = σ + clamp((t_i − t₀) / (t₁ − t₀))` rises from σ at `t₀` to
-//! σ + 1, the upper end of the paper's color scale, at the thickest flesh `t₁`, and is smoothed over the skin. Pinned
+//! σ + 1, the upper end of the paper's colour scale, at the thickest flesh `t₁`, and is smoothed over the skin. Pinned
 //! vertices, such as those of end effectors, stay at σ. `t₀` is found by bisection so that the layer has the requested
 //! fraction of the elements: the fraction decreases with `t₀`, and each evaluation is one solve with the factorized
 //! field.

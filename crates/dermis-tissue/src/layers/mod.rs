@@ -1,10 +1,10 @@
 //! Layers: the division of nodes into those that follow the pose and those that are simulated (Kim et al. 2017,
 //! §4.2–4.3).
 //!
-//! The relative distance field `d` is harmonic inside, 0 at the bones and `d_i` at skin node i (Eq. 14–15). Nodes with
-//! `d > σ` are free, the domain of the finite elements; all others follow the pose. Posed nodes that share an element
-//! with a free node are the boundary condition of the simulation: they are driven. Elements without a free node are
-//! removed (§4.2).
+//! The relative depth `d`, the relative distance field of the paper, is harmonic inside, 0 at the bones and `d_i` at skin
+//! node i (Eq. 14–15). Nodes with `d > σ` are free, the domain of the finite elements; all others follow the pose. Posed
+//! nodes that share an element with a free node are the boundary condition of the simulation: they are driven. Elements
+//! without a free node are removed (§4.2).
 //!
 //! Deviations from the paper:
 //! - Nodes with exactly `d = σ` are posed. The paper labels nodes "less than σ" as posed, but also states that `d = σ` on
@@ -59,7 +59,7 @@ pub struct DistanceField {
 /// Layers of a body; see the [module](self).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Layers {
-    /// Relative distance `d` of each node, 0 at the bones.
+    /// Relative depth `d` of each node, 0 at the bones.
     pub field: Vec<f64>,
     /// Role of each node.
     pub roles: Vec<NodeRole>,

@@ -14,7 +14,7 @@ const MIN_MATCHES: usize = 3;
 /// Minimum fraction of the joints of the smaller skeleton with a match by hierarchy.
 const MIN_MATCHED_FRACTION: f64 = 0.5;
 
-/// For each joint of `to`, its joint of `from`.
+/// Joint of `from` for each joint of `to`.
 pub(super) fn match_joints(
     clip: &Clip,
     from: &[Joint],
@@ -96,7 +96,7 @@ fn above(joints: &[Joint], joint: usize) -> impl Iterator<Item = usize> {
     std::iter::successors(joints[joint].parent, |&at| joints[at].parent)
 }
 
-/// The joints that the map names.
+/// The joints in the map.
 fn mapped(from: &[Joint], to: &[Joint], map: &JointMap) -> Result<Vec<Option<usize>>, RetargetError> {
     let find = |joints: &[Joint], name: &str| {
         let exact = joints.iter().position(|joint| joint.name == name);

@@ -37,7 +37,7 @@ use transfer::{Skeletons, same_binds, with_deformations};
 /// The root mean square distance, relative to the diagonal, within which two rest poses are the same shape.
 const SAME_SHAPE: f64 = 1e-2;
 
-/// For joints of a rig, the joint of a motion that moves each, by name.
+/// Map from names of joints of a rig to names of joints of a motion.
 pub type JointMap = BTreeMap<String, String>;
 
 /// Reads a map of joints: a TOML table with the names of the rig's joints as keys and those of the motion as values.

@@ -27,7 +27,7 @@ fn lifted(from: &Object, to: &Object) -> (Vec<Vec3>, usize) {
 const POINTS: [Vec3; 2] = [Vec3::X, Vec3::Y];
 
 #[test]
-fn joints_find_each_other_by_name_in_any_order() {
+fn joints_are_matched_by_name_in_any_order() {
     let from = object(&["a", "b", "c"], &[DVec3::ZERO; 3], &POINTS);
     let to = object(&["c", "a"], &[DVec3::ZERO; 2], &POINTS);
     assert_eq!(lifted(&from, &to), (vec![Vec3::new(1.0, 0.0, 3.0), Vec3::new(0.0, 1.0, 1.0)], 0));
@@ -41,7 +41,7 @@ fn joints_of_other_names_are_matched_by_order_with_a_note() {
 }
 
 #[test]
-fn joints_that_are_bound_elsewhere_to_the_same_shape_do_the_same_to_it() {
+fn joints_bound_elsewhere_to_the_same_shape_deform_it_equally() {
     let from = object(&["a", "b"], &[DVec3::ZERO; 2], &POINTS);
     let to = object(&["a", "b"], &[DVec3::new(5.0, 1.0, -3.0), DVec3::Y], &POINTS);
     assert_eq!(lifted(&from, &to).0, [Vec3::new(1.0, 0.0, 1.0), Vec3::new(0.0, 1.0, 2.0)]);
@@ -99,7 +99,7 @@ fn assert_walks(from: &Object, to: &Object) {
 }
 
 #[test]
-fn rotations_are_carried_to_other_proportions_bind_rotations_and_facings() {
+fn rotations_are_transferred_to_other_proportions_bind_rotations_and_facings() {
     let plain = figure(1.0, false, 0.0, ToOwned::to_owned);
     let mixamo = |part: &str| format!("mixamorig:{part}");
     assert_walks(&plain, &figure(1.8, false, 0.3, mixamo));
@@ -202,7 +202,7 @@ fn a_clip_in_centimetres_with_z_up_moves_a_model_in_metres_with_y_up() {
 }
 
 #[test]
-fn rejects_a_clip_of_which_nothing_maps_and_names_the_joints() {
+fn rejects_a_clip_without_matching_joints_and_lists_them() {
     let from = object(&["x"], &[DVec3::ZERO], &POINTS);
     let mut to = object(&["a", "b", "c"], &[DVec3::ZERO; 3], &POINTS);
     to.name = "other".into();

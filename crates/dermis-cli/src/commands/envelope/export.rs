@@ -30,7 +30,7 @@ pub(super) struct Args {
     engine: EngineName,
     #[arg(long, value_name = "N", value_parser = count, default_value_t = ShapeOptions::default().count, help = "Use at most N shapes; more shapes are more accurate")]
     shapes: usize,
-    /// Exit with 1 if the RMS error of a clip is larger, in scene units
+    /// Exit with code 1 if the RMS error of a clip exceeds E, in scene units
     #[arg(long, value_name = "E", value_parser = non_negative)]
     error: Option<f64>,
 }

@@ -23,7 +23,7 @@ const EXAMPLES: &str = "Examples:
   dermis envelope train sample:arm -o arm.glb
       a rig whose file contains the example shapes
   dermis envelope train hero.fbx --clip exercise --targets sculpts/ -o hero.glb
-      a folder of OBJ files, numbered by the clip's frames
+      a folder of OBJ files, numbered by frame of the clip
   dermis envelope validate hero.glb --rig hero.fbx --clip test --targets test.abc
       measure the model on another motion
   dermis pose hero.glb --rig hero.fbx --clip run -o run.abc
@@ -46,7 +46,7 @@ enum Action {
 
 /// Poses and the shape of each.
 #[derive(Debug, Clone, Default, clap::Args)]
-#[command(next_help_heading = "Examples")]
+#[command(next_help_heading = "Poses and shapes")]
 struct Shapes {
     /// Use this clip: its name, a unique part of its name, or its index from 0 [default: the first]
     #[arg(long, value_name = "CLIP")]
@@ -54,7 +54,7 @@ struct Shapes {
     /// Read shapes from this mesh sequence, or from a folder of OBJ files numbered by frame [default: the file of the rig]
     #[arg(long, value_name = "FILE")]
     targets: Option<String>,
-    /// Use the morph targets of the --targets file as shapes instead of its motion
+    /// Use the blend shapes of the --targets file as shapes instead of its motion
     #[arg(long = "target-shapes", requires = "targets")]
     morphs: bool,
     /// Use these frames of the clip: a half-open range from 0 as in Python; repeatable [default: all]

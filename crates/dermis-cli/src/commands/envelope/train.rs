@@ -16,7 +16,7 @@ use crate::diagnostic::{Diagnostic, InFile};
 use crate::job::Job;
 use crate::options::{Output, count, count_or_none, expect_effect, fraction, non_negative};
 
-/// Train a model from poses and the shape of the skin in each
+/// Train a model on poses and the shape of the skin in each pose
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXIT_CODES)]
 pub(super) struct Args {
@@ -27,7 +27,7 @@ pub(super) struct Args {
     /// Store weights in half precision; the additional error is printed
     #[arg(long)]
     half: bool,
-    /// Exit with 1 if the RMS error on the examples is larger, in scene units
+    /// Exit with code 1 if the RMS error on the examples exceeds E, in scene units
     #[arg(long, value_name = "E", value_parser = non_negative)]
     error: Option<f64>,
     #[command(flatten)]
@@ -47,7 +47,7 @@ struct More {
     /// Set the weight of this frame of the clip to W; repeatable [default: 1]
     #[arg(long = "pose-weight", value_name = "FRAME=W", value_parser = pose_weight)]
     pose_weights: Vec<(usize, f64)>,
-    /// Add this training set: a rig with a clip and a shape for each frame; repeatable
+    /// Add another training set: a rig with a clip and a shape for each frame; repeatable
     #[arg(long, value_name = "FILE")]
     add: Vec<String>,
     /// Write the training set to this .npz file, for --add in a later run
@@ -61,7 +61,7 @@ struct More {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Influence maps")]
 struct InfluenceMaps {
-    /// Read influence maps from: weights (skin weights of the rig), auto (found from the examples), attribute:PREFIX (one
+    /// Select the influence maps: weights (skin weights of the rig), auto (found from the examples), attribute:PREFIX (one
     /// attribute per joint), textures:FOLDER (JOINT.png over the first UVs), or a file with skin weights
     #[arg(long, value_name = "SOURCE", default_value = "weights", value_parser = map_source)]
     maps: MapSource,
@@ -77,7 +77,7 @@ struct InfluenceMaps {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Learning")]
 struct Learning {
-    /// Set the regularization: 0 fits the examples, larger is smoother [default: chosen by cross-validation]
+    /// Set the regularization: 0 fits the examples as closely as possible, larger values are smoother [default: chosen by cross-validation]
     #[arg(long, value_name = "S", value_parser = non_negative)]
     smoothness: Option<f64>,
     #[arg(long, value_name = "N", value_parser = count, conflicts_with = "smoothness", default_value_t = TrainOptions::default().blocks, help = "Divide the poses into N blocks for cross-validation")]

@@ -17,10 +17,10 @@ use crate::options::non_negative;
 pub(super) struct Args {
     /// Trained model
     model: String,
-    /// Use the clip of this file; joints are matched by name, then by order [default: the model]
+    /// Read the clip from this file; joints are matched by name, then by order [default: the model]
     #[arg(long, value_name = "FILE")]
     rig: Option<String>,
-    /// Exit with 1 if the RMS error is larger, in scene units
+    /// Exit with code 1 if the RMS error exceeds E, in scene units
     #[arg(long, value_name = "E", value_parser = non_negative)]
     error: Option<f64>,
     #[command(flatten)]

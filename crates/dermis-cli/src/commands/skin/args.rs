@@ -22,12 +22,12 @@ const EXAMPLES: &str = "Examples:
   dermis skin walk.abc -o walk.glb --bones 20 --skeleton  20 bones in a joint tree
   dermis skin sim.abc -o hero.glb --rig hero.glb --helpers 8 --lock-weights
                                                           8 helper bones for a rig
-  dermis skin walk.abc -o walk.fbx --engine unreal        what an engine supports
+  dermis skin walk.abc -o walk.fbx --engine unreal        limits and conventions of an engine
   dermis skin horse.abc --from horse.glb                  measure an asset against its sequence
   dermis skin horse.abc --table                           Table 1 of the paper for this input
 
 The extension of the output selects the contents: glTF, USD, FBX and .npz files store the
-whole skin, all other formats store its posed frames.";
+whole skin; all other formats store its posed frames.";
 
 /// Convert mesh animations to a skinned asset: bones, weights and corrections
 #[derive(Debug, clap::Args)]
@@ -40,15 +40,7 @@ pub(crate) struct Args {
     pub(super) output: OptionalOutput,
     #[command(flatten)]
     pub(super) form: BoneForm,
-    #[command(flatten)]
-    pub(super) part: Part,
-    #[command(flatten)]
-    pub(super) bones: BoneArgs,
-    #[command(flatten)]
-    pub(super) given: RigArgs,
-    #[command(flatten)]
-    pub(super) skin: Skinning,
-    /// Apply the bone model, influences, limits, units and axes of this engine, and report limits that the result exceeds [default: none]
+    /// Apply the bone model, influences, limits, units and axes of this engine, and report any limits that the result exceeds [default: none]
     #[arg(long, value_name = "ENGINE", conflicts_with_all = ["from", "table"])]
     pub(super) engine: Option<EngineName>,
     /// Measure this asset against the inputs instead of fitting one; clips are matched by name, then by order
@@ -57,6 +49,14 @@ pub(crate) struct Args {
     /// Compare the paper's variants with the refined fit: rigid and flexible bones, TSVD and NNLS weights, rank 0 and 10
     #[arg(long, conflicts_with_all = ["output", "rig", "bone_model", "weights", "tsvd_threshold", "negative_bound", "rank", "rank_error", "refine"])]
     pub(super) table: bool,
+    #[command(flatten)]
+    pub(super) part: Part,
+    #[command(flatten)]
+    pub(super) bones: BoneArgs,
+    #[command(flatten)]
+    pub(super) given: RigArgs,
+    #[command(flatten)]
+    pub(super) skin: Skinning,
 }
 
 /// Selection of the bones.
@@ -64,12 +64,12 @@ pub(crate) struct Args {
 #[command(next_help_heading = "Bones")]
 #[group(id = "Bones", multiple = false)]
 pub(crate) struct BoneArgs {
-    #[arg(long, value_name = "E", value_parser = positive, help = format!("Set the rotation tolerance of near-rigid parts (unitless); larger gives fewer bones [default: {DEFAULT_EPSILON}]"))]
+    #[arg(long, value_name = "E", value_parser = positive, help = format!("Set the rotation tolerance of near-rigid parts (unitless); larger values give fewer bones [default: {DEFAULT_EPSILON}]"))]
     pub(super) epsilon: Option<f64>,
     /// Use exactly N bones [default: one per near-rigid part]
     #[arg(long = "bones", value_name = "N", value_parser = count)]
     pub(super) count: Option<usize>,
-    /// Use the fewest bones for a distortion of at most PCT percent without corrections
+    /// Use the fewest bones that keep the distortion without corrections within PCT percent
     #[arg(long, value_name = "PCT", value_parser = positive)]
     pub(super) error: Option<f64>,
     /// Use the joints and clips of this rig; only weights and corrections are solved
@@ -100,7 +100,7 @@ pub(crate) struct Skinning {
     /// Add R corrections [default: 0]
     #[arg(long, value_name = "R", conflicts_with = "rank_error", value_parser = count_or_none)]
     pub(super) rank: Option<usize>,
-    /// Add the fewest corrections for a distortion of at most PCT percent
+    /// Add the fewest corrections that keep the distortion within PCT percent
     #[arg(long, value_name = "PCT", value_parser = positive)]
     pub(super) rank_error: Option<f64>,
     #[arg(long, value_name = "N", value_parser = count_or_none, help = format!("Limit the number of refinement iterations; 0 gives the paper's method [default: {}]", RefineOptions::default().max_iterations))]

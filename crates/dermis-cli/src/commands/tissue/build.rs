@@ -33,23 +33,24 @@ const EXAMPLES: &str = "Examples:
 /// Build a layered body: tetrahedra, inner weights and layers
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
+#[command(mut_arg("output", |output| output.help(super::OUTPUT_HELP)))]
 pub(super) struct Args {
-    /// Body in the layout of SMPL (.npz, .pkl), rigged character, or sample:body
+    /// Body model in SMPL's layout (.npz, .pkl), rigged character, or sample:body
     body: String,
     #[command(flatten)]
     output: Output,
+    /// Add joints to a skin without a rig: 'human' fits a human skeleton, FILE provides one
+    #[arg(long, value_name = "human|FILE")]
+    rig: Option<String>,
+    /// Use this mesh: its name or path, or a unique part of its name [default: the rigged mesh with the most points]
+    #[arg(long, value_name = "NAME")]
+    mesh: Option<String>,
     #[command(flatten)]
     flesh: FleshArgs,
     #[command(flatten)]
     layer: LayerArgs,
     #[command(flatten)]
     tets: TetArgs,
-    /// Add joints to a skin without a rig: 'human' fits a skeleton, FILE provides one
-    #[arg(long, value_name = "human|FILE")]
-    rig: Option<String>,
-    /// Use this mesh: its name or path, or a unique part of its name [default: the rigged mesh with the most points]
-    #[arg(long, value_name = "NAME")]
-    mesh: Option<String>,
     #[command(flatten)]
     units: InputUnits,
 }

@@ -13,11 +13,11 @@ use crate::numbers::measured;
 use crate::parse;
 use crate::text::Text;
 
-/// Identify stiffness and damping of a recorded beam under gravity, and predict its takes with a weight at the tip
+/// Identify the stiffness and damping of a recorded beam under gravity, and predict its takes with a weight at the tip
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXIT_CODES)]
 pub(super) struct Args {
-    /// Recording of markers on the beam (.npz)
+    /// Recording of the markers on the beam (.npz)
     recording: PathBuf,
     /// Set Poisson's ratio, 0 to 0.49
     #[arg(long, value_name = "NU", default_value_t = BeamOptions::default().poisson_ratio, value_parser = parse::poisson_ratio)]
@@ -25,7 +25,7 @@ pub(super) struct Args {
     /// Divide each frame into N time steps
     #[arg(long, value_name = "N", default_value_t = BeamOptions::default().substeps, value_parser = parse::substeps)]
     substeps: usize,
-    /// Compare the modulus on three grids
+    /// Compare the modulus found on three grids
     #[arg(long)]
     grids: bool,
 }

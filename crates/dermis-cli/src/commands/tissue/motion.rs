@@ -24,13 +24,13 @@ pub(super) struct MotionArgs {
     /// Read the clip from this file: a rig with the same joint names, or an .npz file with poses and trans as in SMPL
     #[arg(long, value_name = "FILE")]
     motion: Option<String>,
-    /// Hold the rest pose for this time instead of playing a clip, in seconds
+    /// Hold the rest pose for this many seconds instead of playing a clip
     #[arg(long, value_name = "SECONDS", conflicts_with_all = ["clip", "motion"], value_parser = duration)]
     stand: Option<f64>,
     /// Set a shape coefficient: NAME=VALUE, or INDEX=VALUE from 0; repeatable
     #[arg(long, value_name = "SHAPE=VALUE")]
     shape: Vec<ShapeValue>,
-    /// Set gravity in m/s²: downwards, or a vector X,Y,Z [default: 0, since sculpted shapes already include gravity]
+    /// Set gravity in m/s²: a number for downward gravity, or a vector X,Y,Z [default: 0, since sculpted shapes already include gravity]
     #[arg(long, value_name = "G", allow_hyphen_values = true)]
     gravity: Option<Gravity>,
     /// Read forces over time from this JSON file: pulls, colliders, spin, gravity
@@ -129,7 +129,7 @@ fn chosen(motions: &[BodyMotion], wanted: Option<&str>) -> Result<BodyMotion, Di
     let at = wanted.map_or(Ok(0), |wanted| find_clip(wanted, &names))?;
     motions.get(at).cloned().ok_or_else(|| {
         Diagnostic::new("the body has no clip")
-            .hint("give a file that contains a clip with --motion FILE, or hold the rest pose with --stand SECONDS")
+            .hint("specify a file that contains a clip with --motion FILE, or hold the rest pose with --stand SECONDS")
     })
 }
 

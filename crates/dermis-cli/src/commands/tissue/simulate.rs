@@ -32,24 +32,24 @@ pub(super) struct Args {
     model: String,
     #[command(flatten)]
     output: Output,
-    #[command(flatten)]
-    motion: MotionArgs,
     /// Divide each frame into N time steps [default: steps of about 4 ms]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=MAX_SUBSTEPS as i64))]
     substeps: Option<u16>,
-    #[arg(long, value_name = "SECONDS", default_value_t = SimulateOptions::default().settle_s, value_parser = settling, help = "Let the flesh settle in the first pose, under gravity, for this time before the first frame, in seconds")]
+    #[arg(long, value_name = "SECONDS", default_value_t = SimulateOptions::default().settle_s, value_parser = settling, help = "Let the flesh settle in the first pose, under gravity, for this many seconds before the first frame")]
     settle: f32,
-    #[arg(long, value_name = "R", default_value_t = BodySimulationOptions::default().tolerance, value_parser = tolerance, help = "Set the relative residual of the linear solves; larger is faster and less accurate")]
+    #[arg(long, value_name = "R", default_value_t = BodySimulationOptions::default().tolerance, value_parser = tolerance, help = "Set the relative residual of the linear solves; larger values are faster and less accurate")]
     tolerance: f64,
-    /// Simulate all elements instead of the layer only
+    /// Simulate all elements instead of only the layer
     #[arg(long)]
     all_elements: bool,
     /// Use the rest shape of the template in every pose, so that the strain caused by skinning acts on the flesh
     #[arg(long)]
     template_rest: bool,
-    /// Exit with 1 if the simulation is slower than this multiple of real time
+    /// Exit with code 1 if the simulation is slower than this multiple of real time
     #[arg(long, value_name = "FACTOR", value_parser = positive)]
     min_real_time_factor: Option<f64>,
+    #[command(flatten)]
+    motion: MotionArgs,
 }
 
 /// JSON summary.

@@ -26,10 +26,10 @@ pub(super) struct TetArgs {
     /// Read tetrahedra from this file (.node/.ele, .mesh, .msh); the points of the skin must be nodes
     #[arg(long, value_name = "FILE", conflicts_with_all = ["mesher", "spacing", "separate"])]
     tets: Option<String>,
-    /// Set the distance between inner nodes, in metres [default: 0.43 inner nodes per point of the skin]
+    /// Set the distance between inner nodes, in metres [default: derived from the skin, for about 0.43 inner nodes per point]
     #[arg(long, value_name = "M", value_parser = positive)]
     spacing: Option<f64>,
-    /// Move points by at most this distance, in metres, to resolve self-intersections; with --mesher built-in [default: 0]
+    /// With --mesher built-in, move points by at most this distance, in metres, to resolve self-intersections [default: 0]
     #[arg(long, value_name = "M", value_parser = positive)]
     separate: Option<f64>,
     /// Run this program for --mesher tetgen [default: tetgen]

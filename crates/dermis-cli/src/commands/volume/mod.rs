@@ -2,7 +2,7 @@
 
 mod summary;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::ValueEnum;
@@ -28,7 +28,7 @@ const EXAMPLES: &str = "Examples:
   dermis volume scan.abc --cap --target 0:1,2:1.1,4:1 -o breathing.abc
       recorded frames with a changing volume
 
-Effects are a TOML file, one line per pattern of joint names:
+The effects file is a TOML file with one line per pattern of joint names:
   \"*elbow*\" = { effect = \"muscle\", axis = [0, 1, 0] }
   \"spine*\"  = { effect = \"folds\", omega = 2, sigma = 0.1 }";
 
@@ -59,10 +59,10 @@ pub(crate) struct Args {
     /// as one file per clip in other formats
     #[arg(long)]
     bake: bool,
-    /// Write the correction as at most N corrective shapes with animated weights, which engines can play; prints the error
+    /// Write the correction as at most N corrective shapes with animated weights, which engines can play, and print the error
     #[arg(long, value_name = "N", value_parser = count, conflicts_with = "bake")]
     shapes: Option<usize>,
-    /// Exit with 1 if the relative volume error of a frame exceeds R (unitless)
+    /// Exit with code 1 if the relative volume error of a frame exceeds R (unitless)
     #[arg(long, value_name = "R", value_parser = non_negative)]
     max_drift: Option<f64>,
     #[command(flatten)]
@@ -125,7 +125,7 @@ fn write(args: &Args, kept: &KeptVolume, job: &mut Job<'_>) -> Result<(), Diagno
     if !args.bake {
         return job.write(output, kept, &options, &args.input);
     }
-    let is_gltf = is_gltf(output);
+    let is_gltf = Format::is_path_of("gltf", output);
     if is_gltf || !bake::has_several_clips(&kept.scene) {
         let scene = bake::bake_as_shapes(&kept.scene, &mut job.notes).in_file(&args.input)?;
         return job.write(output, &scene, &options, &args.input);
@@ -134,10 +134,6 @@ fn write(args: &Args, kept: &KeptVolume, job: &mut Job<'_>) -> Result<(), Diagno
     let path = |label: &str| bake::path_of_clip(output, label);
     baked.iter().try_for_each(|baked| check_target(&path(&baked.label), &options))?;
     baked.iter().try_for_each(|baked| job.write(&path(&baked.label), &baked.scene, &options, &args.input))
-}
-
-fn is_gltf(output: &Path) -> bool {
-    Format::of_path(output).is_ok_and(|format| format.id == "gltf")
 }
 
 fn volume_options(args: &Args) -> Result<VolumeOptions, Diagnostic> {
@@ -175,5 +171,5 @@ fn layer_note(kept: &KeptVolume, args: &Args) -> Option<Note> {
     let layered = kept.scene.objects.iter().find(|object| !object.deformers.is_empty() && !args.bake)?;
     let message = "the layer is stored as DERMIS_deformers; viewers without support for it play the rig only; use \
                    --shapes or --bake for them";
-    is_gltf(&args.output.output).then(|| Note::at(&layered.name, message))
+    Format::is_path_of("gltf", &args.output.output).then(|| Note::at(&layered.name, message))
 }

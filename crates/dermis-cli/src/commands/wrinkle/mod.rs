@@ -42,7 +42,7 @@ pub(crate) struct Args {
     input: String,
     #[command(flatten)]
     output: Output,
-    /// Use this unstretched shape: a file with the same mesh, or uv for the pattern in the UVs [default: the rest pose]
+    /// Use this unstretched shape: a file with the same mesh, or 'uv' for the sewing pattern in the UVs [default: the rest pose]
     #[arg(long, value_name = "FILE")]
     rest: Option<String>,
     /// Select the method that determines the folds
@@ -62,7 +62,7 @@ pub(crate) struct Args {
     /// Write the wrinkle curves of each frame to this folder as OBJ lines
     #[arg(long, value_name = "FOLDER")]
     curves: Option<PathBuf>,
-    /// Simplify the cloth first to about this many triangles, the same in all frames [default: no simplification]
+    /// First simplify the cloth to about this many triangles, the same in all frames [default: no simplification]
     #[arg(long, value_name = "TRIANGLES", value_parser = count)]
     coarsen: Option<usize>,
     #[command(flatten)]
@@ -78,7 +78,7 @@ enum FoldsName {
 }
 
 impl Args {
-    /// The method; a radius is one of folds along curves.
+    /// The method. A radius is an option of folds along curves.
     fn folds(&self) -> Folds {
         match self.folds {
             FoldsName::Buckled if self.min_radius.is_none() => Folds::Buckled,
@@ -155,7 +155,7 @@ fn the_cloth(scene: &Scene) -> Result<usize, Diagnostic> {
     let moves = |object: &Object| object.sequence.is_some() || !object.clips.is_empty();
     let indices: Vec<usize> = (0..scene.objects.len()).filter(|&at| moves(&scene.objects[at])).collect();
     match indices[..] {
-        [] => Err(Diagnostic::new("the input contains no motion").hint("give a cloth with frames or a clip")),
+        [] => Err(Diagnostic::new("the input contains no motion").hint("use a cloth with frames or a clip")),
         [index] => Ok(index),
         _ => {
             let names: Vec<&str> = indices.iter().map(|&at| scene.objects[at].name.as_str()).collect();

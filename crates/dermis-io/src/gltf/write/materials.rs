@@ -1,4 +1,4 @@
-//! Materials, textures, samplers and images, each written once, independent of the number of objects that use it.
+//! Materials, textures, samplers and images, each written once regardless of the number of objects that use it.
 
 use std::sync::Arc;
 

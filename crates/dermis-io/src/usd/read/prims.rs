@@ -25,7 +25,7 @@ const MAX_INSTANCES_NESTED: usize = 4;
 const MAX_ARCS_NESTED: usize = 12;
 /// Maximum number of prims, in addition to one for every [`BYTES_PER_PRIM`] bytes of the layers: nested instances could
 /// expand to billions.
-const FEWEST_PRIMS: usize = 2048;
+const MIN_PRIM_LIMIT: usize = 2048;
 const BYTES_PER_PRIM: u64 = 32;
 /// Large properties that are derived from others.
 const UNUSED: [&str; 3] = ["extent", "velocities", "accelerations"];
@@ -177,13 +177,15 @@ fn walk(stage: &Stage, assets: &Assets, budget: &mut Budget, prims: &mut Prims) 
         if !status.contains(NEEDED) || status.intersects(PrimStatus::ABSTRACT) {
             continue;
         }
-        let most = FEWEST_PRIMS + (assets.layer_bytes() / BYTES_PER_PRIM) as usize;
+        let most = MIN_PRIM_LIMIT + (assets.layer_bytes() / BYTES_PER_PRIM) as usize;
         let prim = stage.prim(path.as_str());
         let arcs = arcs + usize::from(prim.has_composition_arc().map_err(composing)?);
         if depth > MAX_NESTED || arcs > MAX_ARCS_NESTED || prims.all.len() >= most {
             let error =
                 Error::malformed(format!("the stage has more than {most} prims, or prims that are nested too deeply"));
-            return Err(error.at(path).with_hint("a reference of a prim to its own parent is an infinite recursion"));
+            return Err(error
+                .at(path)
+                .with_hint("check for a prim that references its own parent, which recurses without end"));
         }
         let fetched = fetch_prim(&prim, path.clone(), parent, budget).map_err(|error| error.at(path.clone()))?;
         let index = prims.all.len();

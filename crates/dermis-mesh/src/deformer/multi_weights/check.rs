@@ -20,7 +20,7 @@ pub enum MultiWeightsError {
     /// The length of a list of numbers differs from that implied by the others.
     #[error("the multi-weights have {found} {what}, expected {expected}")]
     Count {
-        /// The counted items, in words.
+        /// Description of the counted items.
         what: &'static str,
         /// Actual number.
         found: usize,
@@ -95,7 +95,7 @@ impl MultiWeights {
     /// Checks that the lists are consistent and every number is finite.
     pub fn check(&self) -> Result<(), MultiWeightsError> {
         self.check_parts()?;
-        expect("beginnings of entries", self.offsets.len(), self.part_count() + 1)?;
+        expect("entry offsets", self.offsets.len(), self.part_count() + 1)?;
         if let Some(point) = self.offsets.windows(2).position(|ends| ends[0] > ends[1]) {
             return Err(MultiWeightsError::Offsets { point });
         }
@@ -123,7 +123,7 @@ impl MultiWeights {
         if let Some(point) = self.parts.windows(2).position(|ends| ends[0] >= ends[1]) {
             return Err(MultiWeightsError::Offsets { point });
         }
-        expect("homes of parts", self.part_count(), self.parts[self.parts.len() - 1] as usize)?;
+        expect("home bones of parts", self.part_count(), self.parts[self.parts.len() - 1] as usize)?;
         expect("fractions of parts", self.fractions.len(), self.part_count())?;
         match self.fractions.iter().position(|fraction| !fraction.is_finite()) {
             Some(point) => Err(MultiWeightsError::NotFinite { point }),
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn rejects_what_does_not_fit_together() {
+    fn rejects_inconsistent_lists() {
         assert_eq!(two_points().check_for(2, 2), Ok(()));
         let broken = |change: fn(&mut MultiWeights)| {
             let mut weights = two_points();
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn rejects_parts_that_do_not_fit_together() {
+    fn rejects_inconsistent_parts() {
         let whole = MultiWeights { parts: vec![0, 2], fractions: vec![0.25, 0.75], ..two_points() };
         assert_eq!(whole.check_for(1, 2), Ok(()));
         let broken = |change: fn(&mut MultiWeights)| {
@@ -179,7 +179,10 @@ mod tests {
             change(&mut weights);
             weights.check_for(weights.point_count(), 2).unwrap_err()
         };
-        assert!(matches!(broken(|w| w.parts = vec![0, 1]), MultiWeightsError::Count { what: "homes of parts", .. }));
+        assert!(matches!(
+            broken(|w| w.parts = vec![0, 1]),
+            MultiWeightsError::Count { what: "home bones of parts", .. }
+        ));
         assert!(matches!(broken(|w| w.parts = vec![0, 0, 2]), MultiWeightsError::Offsets { point: 0 }));
         assert!(matches!(
             broken(|w| w.fractions.truncate(1)),

@@ -203,7 +203,7 @@ fn widened(bits: &[u16; ENTRY_WIDTH]) -> [[f32; 4]; 3] {
 
 fn read_frames(buffers: &Buffers) -> Result<Vec<HomeFrame>, MultiWeightsError> {
     let (frames, more) = floats(buffers, "frames")?.as_chunks::<FRAME_WIDTH>();
-    expect("numbers of frames", FRAME_WIDTH * frames.len() + more.len(), FRAME_WIDTH * frames.len())?;
+    expect("numbers of home frames", FRAME_WIDTH * frames.len() + more.len(), FRAME_WIDTH * frames.len())?;
     let frame = |&[x, y, z, axes, translation]: &[f32; FRAME_WIDTH]| HomeFrame {
         centre: Vec3::new(x, y, z).as_dvec3(),
         scales: [axes, translation],

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn rejects_targets_that_make_no_sense() {
+    fn rejects_invalid_targets() {
         for text in ["", "x", "-1", "0", "nan", "1:1,0:1", "0:1,1", "inf"] {
             assert!(text.parse::<Target>().is_err(), "{text}");
         }

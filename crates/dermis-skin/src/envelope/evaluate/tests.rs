@@ -122,7 +122,7 @@ fn points_with_several_parts_are_the_mean_of_their_parts() {
 }
 
 #[test]
-fn far_from_the_origin_only_the_last_rounding_is_lost() {
+fn only_the_final_rounding_is_lost_far_from_the_origin() {
     let offset = DVec3::new(20_000.0, -3000.0, 500.0);
     let (mesh, joints, weights) = example(200, offset);
     let transforms = pose_of(&joints, 0.0);
@@ -145,7 +145,7 @@ fn half_precision_is_exact_at_rest_and_close_elsewhere() {
 }
 
 #[test]
-fn points_are_the_same_bits_on_any_number_of_threads() {
+fn points_are_bitwise_identical_for_any_number_of_threads() {
     let (mesh, joints, weights) = example(5 * POINTS_PER_TASK + 7, DVec3::ONE);
     let transforms = pose_of(&joints, 0.9);
     for precision in [Precision::Single, Precision::Half] {
@@ -159,7 +159,7 @@ fn points_are_the_same_bits_on_any_number_of_threads() {
 }
 
 #[test]
-fn every_processor_s_kernel_gives_the_same_points() {
+fn all_kernels_give_the_same_points() {
     let (mesh, joints, weights) = example(100, DVec3::ONE);
     let transforms = pose_of(&joints, 0.9);
     for precision in [Precision::Single, Precision::Half] {
@@ -250,7 +250,7 @@ mod stored {
     }
 
     #[test]
-    fn weights_of_any_size_survive_half_precision() {
+    fn weights_of_any_size_round_trip_in_half_precision() {
         for scale in [1e-6f32, 1e7] {
             let (_, _, mut weights) = example(30, DVec3::ZERO);
             for row in weights.weights.iter_mut().flatten() {
@@ -291,7 +291,7 @@ mod stored {
     }
 
     #[test]
-    fn half_weights_are_stored_again_bit_for_bit() {
+    fn half_weights_are_bitwise_identical_when_stored_again() {
         let (_, _, weights) = example(50, DVec3::new(0.0, 120.0, 0.0));
         let first = stored(&weights, Precision::Half);
         assert_eq!(Deformer::decode(first.clone()).unwrap().encode(), first);

@@ -27,7 +27,7 @@ use crate::fit::transforms::{Affine, affine_at, set_affine};
 
 /// Number of alternations after a helper was added.
 const ITERATIONS: usize = 6;
-/// Number of alternations after the last.
+/// Number of alternations after the last helper was added.
 const LAST_ITERATIONS: usize = 12;
 /// Number of sweeps over the helpers in an update of their motion.
 const SWEEPS: usize = 2;
@@ -35,7 +35,7 @@ const SWEEPS: usize = 2;
 const MIN_POINTS: usize = 12;
 /// Squared error below which a fit is exact up to rounding, relative to the squared positions.
 const NEGLIGIBLE: f64 = 1e-12;
-/// Weight of a helper below which it moves nothing.
+/// Weight of a helper below which it moves no points.
 const MIN_MASS: f64 = 1e-3;
 
 /// Inputs of [`add_helpers`].
@@ -53,7 +53,7 @@ pub(super) struct Helpers<'a> {
     pub(super) progress: &'a dyn Progress,
 }
 
-/// Adds helper bones to `state`: as many as requested, or fewer if the error is exact up to rounding.
+/// Adds helper bones to `state`: as many as requested, or fewer if the fit is exact up to rounding.
 pub(super) fn add_helpers(helpers: &Helpers<'_>, state: &mut State) -> Result<(), FitError> {
     for number in 0..helpers.count {
         if !helpers.seed(state) {
@@ -260,7 +260,7 @@ impl Helpers<'_> {
         let added = state.bone_count() - self.joints;
         if added < self.count {
             let count = self.count;
-            notes.push(Note::new(format!("{added} helper bones reproduce the frames: {count} could not be used")));
+            notes.push(Note::new(format!("{added} helper bones reproduce the frames: {count} were requested")));
         }
     }
 }

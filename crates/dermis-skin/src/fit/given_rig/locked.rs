@@ -1,7 +1,7 @@
 //! Weights of helper bones over locked weights.
 //!
 //! The locked weights of a point act like one bone: it predicts the trajectory `x = Σ_j w_j T_j p̃`. The weights of x and
-//! of the helpers near the point minimise `‖p − h₀ x − Σ_k h_k T_k p̃‖²` over the simplex, with the mean of the neighbours
+//! of the helpers near the point minimize `‖p − h₀ x − Σ_k h_k T_k p̃‖²` over the simplex, with the mean of the neighbours
 //! as a prior, as in [`crate::fit::refine`].
 
 use dermis_math::simplex::simplex_least_squares;

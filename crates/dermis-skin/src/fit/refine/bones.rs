@@ -1,6 +1,6 @@
 //! Bones that move the weighted rest pose closest to the frames, in closed form.
 //!
-//! With Φ (4B × N) holding `w_ib p̃_i`, the squared error is ‖P − TΦ‖². Its normal matrix `A = ΦΦᵀ` (4B × 4B) is the same
+//! Φ (4B × N) contains `w_ib p̃_i`, so the squared error is ‖P − TΦ‖². Its normal matrix `A = ΦΦᵀ` (4B × 4B) is the same
 //! for all frames and coordinates, the right-hand side is `R = PΦᵀ` (3S × 4B).
 //!
 //! Flexible bones: `T A = R` by one Cholesky factor, with a small weight on the rigid part of the previous transform,

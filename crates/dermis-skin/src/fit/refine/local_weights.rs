@@ -1,14 +1,14 @@
 //! Smooth, local and sparse weights, as a step of the alternation.
 //!
-//! With bones and rest pose fixed, `Σ_i ‖p_i − Σ_b w_ib T_b p̃_i‖² + μ Σ_ij c_ij ‖w_i − w_j‖²` is minimised over the
-//! simplex of each point. The couplings c and their unit are those of [`Surface`]; `μ = smoothness · ℓ²N/A · e`, with e
+//! With bones and rest pose fixed, `Σ_i ‖p_i − Σ_b w_ib T_b p̃_i‖² + μ Σ_ij c_ij ‖w_i − w_j‖²` is minimized over the
+//! simplex of each point. The couplings c and their unit are those of [`Surface`]; `μ = smoothness · ℓ²N/A · e`, where e is
 //! the mean squared error of a point, so that the term is as large as the remaining error and an exact skin stays
 //! exact. Points are solved with the weights of their neighbours from the previous step (Jacobi): the mean of these is
 //! a prior.
 //!
-//! Locality: a point can only have bones within [`Surface::rings`] of it, and of the region of a bone only the
-//! connected part with the largest weight is kept, and further parts whose removal would increase the total squared
-//! error by more than [`MIN_PART_GAIN`] of it: few bones have to move several limbs each, many bones need not.
+//! Locality: a point can only have bones within [`Surface::rings`] of it. Of the region of a bone, only the connected part
+//! with the largest weight is kept, and further parts whose removal would increase the total squared error by more than
+//! [`MIN_PART_GAIN`] of it: if there are few bones, each has to move several limbs.
 //! Sparsity: a further bone must gain at least [`MIN_GAIN`] of e, and weights below [`MIN_WEIGHT`] are dropped.
 
 use glam::DVec3;
@@ -259,7 +259,7 @@ fn part_gains(
         others.sort_unstable();
         others.dedup();
         if others.is_empty() {
-            // A shell of its own without a bridge.
+            // A separate shell without a bridge.
             return f64::INFINITY;
         }
         let mut scratch = Scratch::default();

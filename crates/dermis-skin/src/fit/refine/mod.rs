@@ -1,9 +1,9 @@
-//! Refinement of a skin by alternation: influences and weights, rest pose, bones. Beyond the paper.
+//! Refinement of a skin by alternation: influences and weights, rest pose, bones. This is an extension of the paper.
 //!
-//! Each step minimises the same squared error ‖P − T(w, p̄)‖² over one of the three with the others fixed
+//! Each step minimizes the same squared error ‖P − T(w, p̄)‖² over one of the three with the others fixed
 //! (`influences`, `rest`, `bones`), so the error never grows. Influences are selected again every few iterations and
 //! kept only if the error decreases. A bone that has lost its points is seeded again at the largest error. With smooth
-//! weights, bones with large errors are at the end split and those that contribute least removed, if this decreases the
+//! weights, bones with large errors are finally split and those that contribute least are removed, if this decreases the
 //! error. An iteration costs O(N·(S·B + B²)). Blocks of points and groups of sums are fixed, so the result does not
 //! depend on the number of threads.
 
@@ -39,7 +39,7 @@ pub struct RefineOptions {
     /// Keeps the given rest pose.
     pub keep_rest: bool,
     /// Smoothness and locality of weights and rest pose: 1 gives the smoothness of the weights the same importance as
-    /// the remaining error. Larger gives smoother weights and a larger error; 0 minimises the error alone.
+    /// the remaining error. Larger gives smoother weights and a larger error; 0 minimizes the error alone.
     pub smoothness: f64,
 }
 
@@ -135,7 +135,7 @@ impl Alternation<'_> {
     fn run(&self, state: &mut State, max_iterations: usize, result: &mut Refinement) {
         let Self { trajectories, options, .. } = *self;
         let (hold, tolerance) = match self.surface {
-            // Neighbours that depend on each other make smaller steps.
+            // Dependencies between neighbours make the steps smaller.
             Some(_) => (bones::SMOOTH_HOLD, 0.4 * options.tolerance),
             None => (bones::HOLD, options.tolerance),
         };

@@ -7,8 +7,8 @@ use glam::{DMat3, DVec3};
 
 use crate::fit::influences::{Influences, Point};
 
-/// Weight of the given position, which a point leaves only if the error decreases. On the paper's horse 1e-3 costs
-/// nothing and 1e-2 a hundredth of the error; without it the rest pose becomes rough, which is visible in its normals.
+/// Weight of the given position, from which a point moves only if the error decreases. On the paper's horse 1e-3 has no
+/// cost and 1e-2 increases the error by 1 %; without it the rest pose becomes rough, which is visible in its normals.
 const PULL: f64 = 1e-3;
 
 /// Prior of a rest position.

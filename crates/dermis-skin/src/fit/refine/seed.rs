@@ -1,9 +1,9 @@
 //! Initial bones: a partition of the points into a given number of bones, and new seeds for bones without points.
 //!
 //! The partition splits clusters: starting from one bone, the clusters with the largest error are split in two, all
-//! points are assigned to the bone that predicts them best, and bones are fitted to their points again, until there are
-//! enough. A cluster is split half-way between its centre and its worst point, which needs no eigenvectors and also
-//! works for clusters that consist of several shells.
+//! points are assigned to the bone that predicts them best, and bones are fitted to their points again, until the number
+//! of bones is reached. A cluster is split half-way between its centre and its worst point, which needs no eigenvectors
+//! and also works for clusters that consist of several shells.
 
 use faer::Mat;
 use glam::DVec3;
@@ -30,7 +30,7 @@ const LAST_SETTLING: usize = 12;
 /// error, which is large while there are few clusters.
 const MIN_PART_DISTORTION: f64 = 0.005;
 /// Minimum weight of a bone's points, relative to an average bone; bones below it are seeded again.
-const DEAD_SHARE: f64 = 1e-3;
+const MIN_BONE_FRACTION: f64 = 1e-3;
 
 /// Assigns each point to one of at most `bones` bones; fewer if the motion needs no more or has too few points.
 pub(crate) fn partition(
@@ -149,7 +149,7 @@ pub(crate) fn revive_bones(trajectories: &Trajectories, state: &mut State) {
             masses[bone] += weight;
         }
     }
-    let limit = DEAD_SHARE * trajectories.point_count() as f64 / bones as f64;
+    let limit = MIN_BONE_FRACTION * trajectories.point_count() as f64 / bones as f64;
     for bone in (0..bones).filter(|&bone| masses[bone] < limit) {
         let worst = worst_of(state, 0..trajectories.point_count());
         if state.squared_errors[worst] <= 1e-14 * trajectories.squared_norms[worst] {

@@ -1,8 +1,8 @@
 //! Correction of triangles of the rest pose that the refinement has inverted.
 //!
 //! The corners of a triangle whose normal is reversed relative to the given pose get the mean of their displacements,
-//! which restores the triangle; slivers pass the difference on to rounder neighbours. This is repeated until none is
-//! reversed.
+//! which restores the triangle; slivers pass the difference on to rounder neighbours. This is repeated until no triangle
+//! is reversed.
 
 use glam::DVec3;
 

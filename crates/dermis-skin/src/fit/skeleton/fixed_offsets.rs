@@ -102,7 +102,7 @@ pub(in crate::fit) fn solve_fixed_offsets(
     rotate(trajectories, state, fixed, &normal, &right);
 }
 
-/// Replaces the transforms of `state` by those of the skeleton without changes of its joints.
+/// Replaces the transforms of `state` by those of the skeleton without changing its joints.
 pub(in crate::fit) fn solve_rotations(trajectories: &Trajectories, state: &mut State, fixed: &FixedOffsets<'_>) {
     let columns = state.transforms.ncols();
     let (normal, right) = normal_equations(trajectories, &state.influences, &state.rest, columns);

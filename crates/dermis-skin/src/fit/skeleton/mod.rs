@@ -5,7 +5,7 @@
 //! axis of a hinge and for bones that do not rotate relative to each other. The residual r of that point and the
 //! contact o (products of weights over the edges of the surface, relative to the smaller of the two bones' sums) give
 //! the cost `(r + r₀) / √o` of the joint; a minimum spanning tree of the costs is the hierarchy. Bones of shells that
-//! do not touch are joined by proximity if their residual is small; else the result is a forest. A bone without a
+//! do not touch are joined by proximity if their residual is small; otherwise the result is a forest. A bone without a
 //! common point with its parent ([`MAX_JOINT_RESIDUAL`]), as in cloth, keeps its own translation.
 //!
 //! All positions are in the normalized units of [`Trajectories`], in which the rest pose has RMS radius 1.
@@ -31,7 +31,7 @@ use dermis_mesh::{Joint, Rig};
 const PULL: f64 = 1e-2;
 /// Largest distance of a joint from the mean of the contact, relative to the spread of the contact.
 const MAX_REACH: f64 = 1.0;
-/// Distance that is added to it: contacts can be single edges.
+/// Distance added to this limit, because contacts can be single edges.
 const MIN_REACH: f64 = 0.05;
 /// r₀: residuals below this do not distinguish joints.
 const SMALL_RESIDUAL: f64 = 0.01;
@@ -60,7 +60,7 @@ pub struct SkeletonReport {
     pub distortion_percent_free: f64,
     /// Number of bones that have no common point with their parent and keep their own translation.
     pub without_joint: usize,
-    /// True if the rest pose has a mirror plane, from which the names of joints have their sides.
+    /// True if the rest pose has a mirror plane, from which the sides in joint names are derived.
     pub is_symmetric: bool,
 }
 

@@ -36,7 +36,7 @@ impl Mirror {
         Self { axis, at }
     }
 
-    /// Returns whether a bone whose points have the mean `p` is on the plane.
+    /// Returns true if a bone whose points have the mean `p` is on the plane.
     pub(super) fn is_on_plane(self, p: DVec3) -> bool {
         self.side(p) == Side::Middle
     }

@@ -1,9 +1,9 @@
 //! The root of a joint tree.
 //!
 //! Joints do not determine which of two bones is the parent. Rigs of animals and humans have their root at the hips: the bone
-//! in the mirror plane that carries the legs, which are the heavier of the pairs of limbs that mirror each other. If two
-//! pairs are about equally heavy, as the legs of a quadruped can be, the hips are at the end with less in the plane, which
-//! is a tail or nothing instead of neck and head. Trees without such pairs, and those for which neither decides, have
+//! in the mirror plane that carries the legs, which are the heavier of the mirrored pairs of limbs. If two pairs are about
+//! equally heavy, as the legs of a quadruped can be, the hips are at the end with the smaller area in the plane: a tail or
+//! nothing, instead of neck and head. Trees without such pairs, and those for which neither criterion decides, have
 //! their root at their median: the bone with the least sum of distances along the tree to all others, weighted by area.
 
 use glam::DVec3;
@@ -11,7 +11,7 @@ use glam::DVec3;
 use super::names::Mirror;
 use super::{Candidate, descend};
 
-/// Ratio of the areas of two pairs of limbs, or of two ends, from which the difference decides.
+/// Ratio of the areas of two pairs of limbs, or of two ends, from which the difference is decisive.
 const CLEAR: f64 = 1.2;
 /// Minimum area of a limb, relative to the tree.
 const MIN_LIMB: f64 = 0.02;
@@ -42,7 +42,7 @@ struct Carrier {
     end: f64,
 }
 
-/// The carrier of the clearly heaviest pair, or else the one with clearly the smallest end.
+/// Carrier of the pair that is clearly the heaviest, or otherwise the one whose end is clearly the smallest.
 fn hips(carriers: &[Carrier]) -> Option<usize> {
     let clearly = |value: fn(&Carrier) -> f64| {
         let best = carriers.iter().reduce(|best, next| if value(next) > value(best) { next } else { best })?;

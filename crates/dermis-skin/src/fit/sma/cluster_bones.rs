@@ -1,7 +1,7 @@
 //! Bones from clusters of triangles (SMA, §4.3, §4.4 and Appendix A).
 //!
 //! Rigid: the area-weighted mean of the core triangles' rotations, projected onto the rotations by polar decomposition,
-//! and the translation that fits the centroids best. Flexible: the affine transform (F, v) that minimises `Φ = Σ a_i
+//! and the translation that fits the centroids best. Flexible: the affine transform (F, v) that minimizes `Φ = Σ a_i
 //! ‖c_i − F c̄_i − v‖²` (Eq. 14); scaled: the same without shear. For a flat or tiny cluster, Eq. 14 is
 //! underdetermined; a small weight on the rigid rotation regularizes it.
 

@@ -6,9 +6,9 @@
 //! separated into connected pieces, and a piece is joined to a larger one only if the rigid motion of the latter
 //! predicts it.
 //!
-//! Small rotations add up over long distances, too: all triangles from the trunk to the nose can rotate alike within the
-//! tolerance, while the nose is far from where the trunk's motion takes it. A part that its own rigid motion does not
-//! predict is therefore divided in two by alternation between rigid motions and assignments, until each part follows
+//! Small rotations also add up over long distances: all triangles from the trunk to the nose can rotate alike within the
+//! tolerance, although the nose is far from its position under the trunk's motion. A part that its own rigid motion does
+//! not predict is therefore divided in two by alternation between rigid motions and assignments, until each part follows
 //! its motion (on the generated gallop 3 % distortion instead of 10 %).
 
 use dermis_mesh::TriMesh;

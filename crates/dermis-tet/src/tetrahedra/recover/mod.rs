@@ -9,7 +9,7 @@
 //! 4. After carving, [`super::suppress`] moves the Steiner points from the skin into the body.
 //!
 //! Recovered edges and faces are never removed again. Splitting first and moving the points inwards later follows George,
-//! Borouchaki & Saltel 2003. All decisions are by exact predicates.
+//! Borouchaki & Saltel 2003. All decisions use exact predicates.
 
 mod constraints;
 mod crossing;
@@ -308,7 +308,7 @@ impl Recovery<'_> {
         }
     }
 
-    /// Position at which an edge pierces the face, moved away from its border; the center if no edge does.
+    /// Position at which an edge pierces the face, moved away from its boundary; the centre if no edge does.
     fn face_split_position(&mut self, face: [u32; 3]) -> DVec3 {
         const MIN_COORDINATE: f64 = 0.15;
         let [a, b, c] = face.map(|corner| self.complex.point(corner));

@@ -42,7 +42,7 @@ const STATIC_STEPS: usize = 70;
 const SECANT_STEPS: usize = 8;
 /// Relative change at which the secant iterations stop.
 const SECANT_TOLERANCE: f64 = 1e-4;
-/// Range of moduli, in pascal.
+/// Range of moduli, in pascals.
 const MODULI_PA: [f64; 2] = [1e3, 1e8];
 /// Range of damping rates, per second.
 const RATES_PER_S: [f64; 2] = [0.01, 100.0];
@@ -83,9 +83,9 @@ impl Default for BeamOptions {
 /// Result of [`fit_beam`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct BeamFit {
-    /// Young's modulus from the swing, in pascal.
+    /// Young's modulus from the swing, in pascals.
     pub young_modulus_pa: f64,
-    /// Young's modulus from the sag at rest alone, in pascal.
+    /// Young's modulus from the sag at rest alone, in pascals.
     pub static_modulus_pa: f64,
     /// Loss factor η.
     pub loss_factor: f64,
@@ -108,7 +108,7 @@ pub struct TakeFit {
     pub name: String,
     /// True if the parameters were fitted to this take; otherwise it was predicted.
     pub fitted: bool,
-    /// Weight at the tip in newton.
+    /// Weight at the tip in newtons.
     pub tip_load_n: f64,
     /// Mean sag of the markers at rest, in metres: measured and simulated.
     pub sag_m: [f64; 2],

@@ -33,7 +33,7 @@ pub struct BeamTake {
     pub frames: Vec<Vec<DVec3>>,
     /// First frame after the release.
     pub release_frame: usize,
-    /// Weight at the upper edge of the free end, in newton.
+    /// Weight at the upper edge of the free end, in newtons.
     pub tip_load_n: f64,
 }
 

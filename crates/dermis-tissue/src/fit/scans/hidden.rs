@@ -1,6 +1,6 @@
 //! Simulation of the hidden flesh: a lattice finer than the body's tetrahedra, embedded in the body.
 //!
-//! Relative distance, modulus and skin weights of lattice nodes are those of the tetrahedra of the body that contain
+//! Relative depth, modulus and skin weights of lattice nodes are those of the tetrahedra of the body that contain
 //! them; nodes outside use the nearest point of the skin. Elements cut by the skin are weighted by the fraction of
 //! their volume inside (Düster et al. 2008), so that neither mass nor stiffness depends on the cells.
 
@@ -23,7 +23,7 @@ use crate::layers::{Layers, NodeRole};
 
 /// Minimum fraction by which an element is weighted.
 const MIN_INSIDE: f64 = 0.03;
-/// Barycentric coordinates of the points that decide how much of an element is inside.
+/// Barycentric coordinates of the sample points that determine the fraction of an element inside the skin.
 const SAMPLES: [[f64; 4]; 11] = [
     [0.25, 0.25, 0.25, 0.25],
     [0.7, 0.1, 0.1, 0.1],

@@ -2,8 +2,8 @@
 //!
 //! The generator differs from the fit in everything that the fit could exploit: finer tetrahedra, the stable neo-Hookean
 //! law (Smith et al. 2018) in place of corotational elements, explicit symplectic Euler steps in place of implicit ones,
-//! noise on every point, and frames between those of the motion. Hidden are Young's modulus and thickness, smooth random
-//! fields over the skin, and the damping.
+//! noise on every point, and frames between those of the motion. The hidden properties are Young's modulus
+//! and thickness, which are smooth random fields over the skin, and the damping.
 
 mod hidden;
 mod random;
@@ -25,7 +25,7 @@ const SUBSTEPS: usize = 40;
 const FRAME_RATE_HZ: f64 = 60.0;
 /// Time in seconds for the flesh to settle before recording.
 const SETTLE_S: f64 = 0.8;
-/// Damping while it settles, per second.
+/// Damping while the flesh settles, per second.
 const SETTLE_RATE_PER_S: f64 = 12.0;
 /// Time in seconds over which the motion accelerates from rest.
 const EASE_S: f64 = 0.4;
@@ -38,7 +38,7 @@ const MIN_DEPTH: f32 = 1.01;
 pub enum SubjectKind {
     /// Soft, thick flesh.
     Heavy,
-    /// In between.
+    /// Flesh between the two.
     Average,
     /// Stiff, thin flesh.
     Slim,
@@ -49,7 +49,7 @@ impl SubjectKind {
     pub const ALL: [(&'static str, Self); 3] =
         [("heavy", Self::Heavy), ("average", Self::Average), ("slim", Self::Slim)];
 
-    /// Median modulus in pascal, fraction of elements in the layer, and coefficient of the first shape.
+    /// Median modulus in pascals, fraction of elements in the layer, and coefficient of the first shape.
     fn properties(self) -> (f64, f64, f64) {
         match self {
             Self::Heavy => (3e3, 0.36, 1.0),
@@ -79,7 +79,7 @@ impl Default for ScanOptions {
     }
 }
 
-/// One recorded sequence: positions of the skin and nothing else.
+/// Recorded sequence: positions of the skin only.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scan {
     /// Name of the sequence.
@@ -116,7 +116,7 @@ pub fn generate_scans(
     for (index, beta) in betas.iter_mut().enumerate() {
         *beta = if index == 0 { weight } else { 0.0 } + 0.3 * random.symmetric();
     }
-    // The template is meshed and takes the shape afterwards: skin that touches in a shape cannot be meshed.
+    // The template is meshed and then deformed to the shape: a shape whose skin touches itself cannot be meshed.
     let (layered, _) = build(body.clone(), Vec::new(), up, &BuildOptions::default(), progress)?;
     let mut layered = layered.in_shape(&betas)?;
     let height = f64::from(layered.body().mesh().diagonal());

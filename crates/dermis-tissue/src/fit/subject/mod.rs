@@ -1,4 +1,4 @@
-//! Flesh of a subject from scans: moduli, layer field, damping and rest shape (Kim et al. 2017, §5, and beyond).
+//! Flesh of a subject from scans: moduli, layer field, damping and rest shape (Kim et al. 2017, §5, with extensions).
 //!
 //! | file | contents |
 //! |---|---|
@@ -85,7 +85,7 @@ pub struct SubjectOptions {
     pub train: Vec<String>,
     /// Estimation of the rest shape; `None` is that of the method.
     pub rest_shape: Option<RestShape>,
-    /// The same layer left and right (method of the paper).
+    /// Uses the same layer on the left and the right side (method of the paper).
     pub symmetric: bool,
 }
 
@@ -391,8 +391,8 @@ impl Work<'_> {
         (self.checkpoint)(&self.state);
     }
 
-    /// Scales the depth of the layer to the deviation of the simulation, whose boundary is sharp: the nodes of coarse
-    /// tetrahedra move it.
+    /// Scales the depth of the layer to the smallest deviation of the simulation. Its boundary is sharp, so that the nodes
+    /// of coarse tetrahedra shift it.
     fn scale_depth(&mut self, flesh: &Flesh) -> Result<Flesh, SubjectError> {
         let mut best = (f64::INFINITY, flesh.clone());
         for (index, factor) in DEPTH_FACTORS.into_iter().enumerate() {

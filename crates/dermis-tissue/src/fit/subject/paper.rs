@@ -25,12 +25,12 @@ const ERROR_M: f64 = 5e-4;
 const CHANGE_M: f64 = 2e-5;
 /// Maximum number of steps of Algorithm 2.
 const MAX_LAYER_STEPS: usize = 12;
-/// Uniform moduli of the initialization: first, last and interval, in pascal.
+/// Uniform moduli of the initialization: first, last and interval, in pascals.
 const SWEEP_PA: [f64; 3] = [1e3, 4e3, 500.0];
 /// Gain γ and largest step of the update rule.
 const GAIN_PA_PER_M: f64 = 30_000.0;
 const MAX_UPDATE_PA: f64 = 150.0;
-/// Bounds of the moduli in pascal.
+/// Bounds of the moduli in pascals.
 const MODULI_PA: [f64; 2] = [100.0, 7e3];
 /// Maximum number of steps of the update rule, and number of steps without improvement after which it ends.
 const MAX_UPDATES: usize = 12;
@@ -65,7 +65,7 @@ pub struct CurvePoint {
     pub step: CurveStep,
     /// Mean amplitude deviation (Eq. 20) over the training sequences, in metres.
     pub deviation_m: f64,
-    /// Mean modulus at the representative points, in pascal.
+    /// Mean modulus at the representative points, in pascals.
     pub mean_modulus_pa: f64,
     /// Number of free nodes.
     pub fem_nodes: usize,
@@ -351,7 +351,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn curves_survive_storage_and_grids_include_their_ends() {
+    fn curves_round_trip_through_storage_and_grids_include_their_ends() {
         let point = CurvePoint {
             iteration: 2,
             step: CurveStep::Update,

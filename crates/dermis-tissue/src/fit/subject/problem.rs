@@ -31,7 +31,7 @@ const BOUNDARY: f64 = 0.06;
 /// Squared angular frequency of a full tie, per second squared. At d = σ the tie is 1/16 of that, which still exceeds the
 /// elastic coupling of a node to its neighbours (E/ρh², about 1e4); weaker ties would thicken the layer.
 const TIE_PER_S2: f64 = 1e6;
-/// Range of moduli in pascal.
+/// Range of moduli in pascals.
 const MODULI_PA: [f64; 2] = [100.0, 6e4];
 /// Range of factors on the depth of the layer.
 const DEPTHS: [f64; 2] = [0.4, 1.7];
@@ -247,14 +247,14 @@ impl<'a> Problem<'a> {
 }
 
 impl Depths {
-    /// Relative distance d of a node.
+    /// Relative depth d of a node.
     fn at(&self, node: usize, factors: &[f64]) -> f64 {
         let row = &self.basis[node * factors.len()..][..factors.len()];
         self.threshold[node] + row.iter().zip(factors).map(|(a, b)| a * b).sum::<f64>()
     }
 }
 
-/// Stiffness of a tie relative to the full one at relative distance d, and its derivative.
+/// Stiffness of a tie relative to the full one at relative depth d, and its derivative.
 fn tie(d: f64) -> (f64, f64) {
     let t = ((THRESHOLD + BOUNDARY - d) / (2.0 * BOUNDARY)).clamp(0.0, 1.0);
     let slope = if t > 0.0 && t < 1.0 { -4.0 * t.powi(3) / (2.0 * BOUNDARY) } else { 0.0 };

@@ -48,7 +48,7 @@ pub enum RestShape {
 pub struct RestReport {
     /// Method.
     pub method: RestShape,
-    /// Root mean square distance of the sagged body from the captured shape before, over the flesh, in metres.
+    /// Root mean square distance of the sagged body from the captured shape before correction, over the flesh, in metres.
     pub residual_before_m: f64,
     /// That distance afterwards.
     pub residual_m: f64,

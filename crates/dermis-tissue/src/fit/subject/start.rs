@@ -15,7 +15,7 @@ use crate::fit::scans::Scan;
 use crate::layered::{Flesh, LayeredBody};
 use crate::layers::FleshOptions;
 
-/// Uniform moduli that are tried, in pascal.
+/// Uniform moduli that are tried, in pascals.
 const MODULI_PA: [f32; 7] = [1e3, 1.6e3, 2.5e3, 4e3, 6.3e3, 1e4, 1.6e4];
 /// Factors on the modulus that are tried afterwards.
 const FINER: [f32; 2] = [0.8, 1.25];
@@ -44,7 +44,7 @@ impl<'a> Training<'a> {
         Ok(Self { scans, unposers, captured })
     }
 
-    /// Mean amplitudes of the simulated body in every training sequence; sequences run side by side.
+    /// Mean amplitudes of the simulated body in every training sequence; sequences are simulated in parallel.
     pub(super) fn amplitudes(&self, body: &LayeredBody) -> Result<Vec<Vec<f64>>, SubjectError> {
         let of = |((scan, poses), unposer): (&(&Scan, &[BodyPose]), &Unposer)| -> Result<Vec<f64>, SubjectError> {
             Ok(unposer.amplitudes(&simulated(body, poses, scan.frame_rate_hz)?))

@@ -1,4 +1,4 @@
-//! State of a fit as named arrays of numbers, so that it can be stored and continued with the same bits.
+//! State of a fit as named arrays of numbers, so that a stored fit continues with bitwise identical results.
 
 use std::collections::BTreeMap;
 

@@ -1,0 +1,232 @@
+//! `dermis render`: draws pictures without a browser or a GPU.
+
+mod panels;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::ValueEnum;
+use dermis::render::{
+    Backdrop, Heat, Normals, PanelFrame, Pictures, RenderOptions, check_frames, check_picture, write_frames,
+    write_picture,
+};
+use dermis::renderer::View;
+use serde::Serialize;
+
+use crate::args::{EXIT_CODES, Shared};
+use crate::diagnostic::Diagnostic;
+use crate::job::{Facts, Job};
+use crate::numbers::{counted, grouped, short};
+use crate::options::{InputPart, count, expect_effect, positive};
+use crate::parse::{coordinates, picture_size};
+use crate::text::Text;
+
+const EXAMPLES: &str = "Examples:
+  dermis render sample:gallop -o gallop.png --frame 12
+      one frame
+  dermis render walk.abc walk.glb -o compare.png --label recorded --label skin --camera left
+      two inputs side by side
+  dermis render walk.glb --heat error --sequence walk.abc -o error.png --frame 0,12,24
+      three frames, coloured by the error
+  dermis render walk.glb -o frames/ --frames 0:48 --size 1280x720
+      frames of a film";
+
+/// Draw pictures of files, without a browser or a GPU
+///
+/// Several inputs, clips, frames, looks, cameras or labels make several panels. A list has one value for all panels, or
+/// is repeated until all panels have a value.
+#[derive(Debug, clap::Args)]
+#[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
+pub(crate) struct Args {
+    /// Files, folders, numbered files, or sample:NAME
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<String>,
+    /// Write this PNG file, or numbered PNG files into this folder, one per frame
+    #[arg(long, short, value_name = "FILE|FOLDER/")]
+    output: std::path::PathBuf,
+    /// Replace existing outputs
+    #[arg(long)]
+    force: bool,
+    /// Set the size of the picture in pixels
+    #[arg(long, value_name = "WxH", value_parser = picture_size, default_value = "1600x1200")]
+    size: [usize; 2],
+    /// Colour surfaces by their materials, as clay, by their normals, by the weights of the joints, or by --heat
+    #[arg(long, value_name = "LOOK,…", value_delimiter = ',')]
+    look: Vec<panels::LookName>,
+    /// Show this quantity: error, volume, layers, weight:JOINT or attribute:NAME
+    #[arg(long, value_name = "QUANTITY")]
+    heat: Option<Heat>,
+    /// Compare with this motion for --heat error; can be repeated
+    #[arg(long, value_name = "FILE", requires = "heat")]
+    sequence: Vec<String>,
+    /// Set the value of the last colour of --heat, in the unit of the legend [default: the 98th percentile of all frames]
+    #[arg(long, value_name = "VALUE", value_parser = positive, requires = "heat")]
+    heat_max: Option<f64>,
+    /// Show these frames, counted from 0; negative numbers count from the end, and 'rest' is the rest pose [default: 0]
+    #[arg(long, value_name = "N,…", value_delimiter = ',', allow_hyphen_values = true, conflicts_with = "frames")]
+    frame: Vec<PanelFrame>,
+    /// Show these clips: a name, a unique part of a name, or an index from 0 [default: recorded frames, or the first clip]
+    #[arg(long, value_name = "CLIP,…", value_delimiter = ',')]
+    clip: Vec<String>,
+    /// Look from three-quarter, front, back, left, right, top, or angles in degrees as AZIMUTH,ELEVATION[,ZOOM]; can be repeated [default: three-quarter]
+    #[arg(long, value_name = "VIEW", allow_hyphen_values = true)]
+    camera: Vec<View>,
+    /// Centre this point, in the units of the file with Y up [default: all frames are in the picture]
+    #[arg(long, value_name = "X,Y,Z", value_parser = coordinates, allow_hyphen_values = true)]
+    look_at: Option<[f32; 3]>,
+    /// Write this text below a panel; can be repeated
+    #[arg(long, value_name = "TEXT")]
+    label: Vec<String>,
+    /// Set the number of panels per row [default: all]
+    #[arg(long, value_name = "N", value_parser = count)]
+    columns: Option<usize>,
+    /// Fill each panel with its shape instead of using the same scale for all
+    #[arg(long)]
+    fit_each: bool,
+    /// Set the backdrop: light, dark, transparent or #rrggbb
+    #[arg(long, value_name = "COLOR", default_value = "light", value_parser = backdrop)]
+    background: Backdrop,
+    /// Omit the floor and its shadows
+    #[arg(long)]
+    no_floor: bool,
+    /// Draw the edges of the polygons
+    #[arg(long)]
+    wireframe: bool,
+    /// Draw the joints as octahedra
+    #[arg(long)]
+    joints: bool,
+    /// Use the normals of the file, or make all surfaces smooth or flat
+    #[arg(long, value_name = "KIND", default_value = "file")]
+    shading: ShadingName,
+    #[command(flatten)]
+    part: InputPart,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum ShadingName {
+    File,
+    Smooth,
+    Flat,
+}
+
+/// JSON summary.
+#[derive(Debug, Serialize)]
+struct Summary {
+    inputs: Vec<String>,
+    size: [usize; 2],
+    panels: usize,
+    pictures: usize,
+    triangles: usize,
+    heat: Option<HeatFacts>,
+}
+
+#[derive(Debug, Serialize)]
+struct HeatFacts {
+    quantity: String,
+    range: [f64; 2],
+}
+
+/// Draws the pictures, writes them and prints a summary.
+pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> {
+    let is_film = is_folder(&args.output)?;
+    expect_effect([(args.part.frames.is_some(), is_film, "--frames", "if the output is a folder, such as frames/")])?;
+    expect_effect([(!args.frame.is_empty(), !is_film, "--frame", "if the output is a .png file")])?;
+    let write = dermis::io::WriteOptions { force: args.force, ..dermis::io::WriteOptions::default() };
+    if is_film {
+        check_frames(&args.output, &write)?
+    } else {
+        check_picture(&args.output, &write)?
+    }
+    let mut job = Job::new(format!("drawing {}", args.output.display()), shared);
+    let panels = panels::read(args, &mut job)?;
+    job.clock.lap("read");
+    let options = options(args);
+    let made = job.stoppable(|watch| {
+        let inputs = panels.inputs();
+        match is_film {
+            true => Pictures::of_motion(&inputs, &args.part.frames.unwrap_or_default(), &options, watch),
+            false => Pictures::still(&inputs, &options, watch),
+        }
+    });
+    let mut pictures = match args.files.as_slice() {
+        [file] => made.map_err(|error| Diagnostic::from(error).in_file(file))?,
+        _ => made?,
+    };
+    job.notes.append(&mut pictures.warnings);
+    let written = job.stoppable(|watch| match is_film {
+        true => write_frames(&args.output, &pictures, &write, watch),
+        false => write_picture(&args.output, &pictures, &write, watch),
+    })?;
+    job.clock.lap("draw");
+    job.has_written(&args.output, written);
+    let heat = pictures.legend().map(|legend| HeatFacts { quantity: legend.title.clone(), range: legend.range });
+    let (count, triangles) = (pictures.count(), pictures.triangle_count());
+    let (inputs, panels) = (args.files.clone(), panels.count());
+    job.summarize(&Summary { inputs, size: args.size, panels, pictures: count, triangles, heat })
+}
+
+fn options(args: &Args) -> RenderOptions {
+    RenderOptions {
+        width: args.size[0],
+        height: args.size[1],
+        columns: args.columns,
+        backdrop: args.background,
+        floor: !args.no_floor,
+        wireframe: args.wireframe,
+        skeleton: args.joints,
+        normals: match args.shading {
+            ShadingName::File => Normals::File,
+            ShadingName::Smooth => Normals::Smooth,
+            ShadingName::Flat => Normals::Flat,
+        },
+        same_scale: !args.fit_each,
+        heat_max: args.heat_max,
+        ..RenderOptions::default()
+    }
+}
+
+/// Returns whether the output is a folder; an error if it is neither a folder nor a PNG file.
+fn is_folder(output: &Path) -> Result<bool, Diagnostic> {
+    let name = output.to_string_lossy();
+    let extension = output.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
+    match extension.as_deref() {
+        _ if name.ends_with(['/', std::path::MAIN_SEPARATOR]) || output.is_dir() => Ok(true),
+        Some("png") => Ok(false),
+        _ => {
+            let diagnostic = Diagnostic::new("invalid output: a picture is a PNG file").in_file(output.display());
+            Err(diagnostic.hint(format!(
+                "use the name {}, or {name}/ for a folder of frames",
+                output.with_extension("png").display()
+            )))
+        }
+    }
+}
+
+fn backdrop(text: &str) -> Result<Backdrop, String> {
+    let hex = text
+        .strip_prefix('#')
+        .filter(|digits| digits.len() == 6)
+        .and_then(|digits| u32::from_str_radix(digits, 16).ok());
+    match (text, hex) {
+        ("light", _) => Ok(Backdrop::Light),
+        ("dark", _) => Ok(Backdrop::Dark),
+        ("transparent", _) => Ok(Backdrop::Transparent),
+        (_, Some(hex)) => Ok(Backdrop::Plain([(hex >> 16) as u8, (hex >> 8) as u8, hex as u8])),
+        _ => Err("it must be light, dark, transparent or #rrggbb".to_owned()),
+    }
+}
+
+impl Facts for Summary {
+    fn write(&self, text: &mut Text) {
+        let [width, height] = self.size;
+        let pictures = counted(self.pictures, "picture", "pictures");
+        let panels = counted(self.panels, "panel", "panels");
+        text.title(
+            &self.inputs.join(" "),
+            format!("{pictures} of {width}x{height}, {panels}, {} triangles", grouped(self.triangles)),
+        );
+        if let Some(HeatFacts { quantity, range: [low, high] }) = &self.heat {
+            text.row("colours", format!("{quantity}: {} to {}", short(*low), short(*high)));
+        }
+    }
+}

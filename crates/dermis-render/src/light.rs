@@ -1,0 +1,201 @@
+//! A photo studio: a key light, a rim light and a bright room, all with shadows.
+//!
+//! All light is a sum of distant lights, each with a depth map. The room is [`ROOM_LIGHTS`] lights at the points of a
+//! Fibonacci lattice on the sphere (Swinbank & Purser 2006), whose radiance depends on the direction; together their
+//! shadows are ambient occlusion. The key light is [`KEY_LIGHTS`] lights in a cone, which give its shadow a penumbra. The
+//! reflected light of a white matte surface is `Σ Lᵢ (n · lᵢ) Vᵢ`, with the visibility `V` from the maps.
+
+use glam::{Mat3, Vec3};
+use rayon::prelude::*;
+
+use crate::camera::Camera;
+use crate::depth_map::DepthMap;
+
+/// Lights of the room.
+const ROOM_LIGHTS: usize = 112;
+/// Lights of the key light.
+const KEY_LIGHTS: usize = 14;
+/// Texels per side of the depth maps.
+const ROOM_MAP: usize = 256;
+const KEY_MAP: usize = 768;
+/// Half of the angle of the cone of the key light.
+const KEY_RADIUS_DEGREES: f32 = 7.0;
+/// Direction of the key light: right, up and towards the viewer.
+const KEY: Vec3 = Vec3::new(-0.56, 1.1, 0.66);
+/// Light of the key light on a surface that faces it.
+const KEY_LIGHT: Vec3 = Vec3::new(1.06, 1.01, 0.93);
+/// Direction of the rim light, which separates the shape from the backdrop.
+const RIM: Vec3 = Vec3::new(0.85, 0.55, -0.75);
+/// Radiance of the parts of the room.
+const ZENITH: Vec3 = Vec3::new(0.47, 0.51, 0.57);
+const HORIZON: Vec3 = Vec3::new(0.34, 0.36, 0.40);
+const GROUND: Vec3 = Vec3::new(0.27, 0.255, 0.24);
+const RIM_LIGHT: Vec3 = Vec3::new(1.6, 1.65, 1.75);
+const FILL_LIGHT: Vec3 = Vec3::new(0.34, 0.36, 0.40);
+/// Length by which points are moved off the surface before a lookup, in texels.
+const BIAS: f32 = 1.6;
+/// Points per block.
+const BLOCK: usize = 128;
+
+/// A distant light.
+#[derive(Debug)]
+struct Light {
+    direction: Vec3,
+    /// Reflected light of a white matte surface that faces it.
+    color: Vec3,
+    is_key: bool,
+    map: DepthMap,
+}
+
+/// All lights of a picture.
+#[derive(Debug)]
+pub(crate) struct Studio {
+    lights: Vec<Light>,
+    /// Right, up and towards the viewer.
+    axes: Mat3,
+}
+
+/// A point that receives light.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Receiver {
+    pub(crate) position: Vec3,
+    /// Normal for the brightness.
+    pub(crate) normal: Vec3,
+    /// Normal of the triangle, on the side of the viewer.
+    pub(crate) facing: Vec3,
+}
+
+/// Light that arrives at a point, as reflected by a white matte surface.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Received {
+    pub(crate) key: Vec3,
+    pub(crate) room: Vec3,
+    /// Light of the room that is blocked.
+    pub(crate) blocked: Vec3,
+}
+
+impl Received {
+    fn add(&mut self, light: &Light, cosine: f32, visibility: f32) {
+        let color = light.color * cosine;
+        if light.is_key {
+            self.key += color * visibility;
+        } else {
+            self.room += color * visibility;
+            self.blocked += color * (1.0 - visibility);
+        }
+    }
+}
+
+impl Studio {
+    /// Lights around the triangles, which turn with the camera.
+    pub(crate) fn new(camera: &Camera, positions: &[Vec3], triangles: &[[u32; 3]]) -> Self {
+        let right = Vec3::new(camera.right.x, 0.0, camera.right.z).normalize_or(Vec3::X);
+        let axes = Mat3::from_cols(right, Vec3::Y, right.cross(Vec3::Y));
+        let (low, high) = dermis_mesh::tri_mesh::bounds(positions);
+        let sphere = (0.5 * (low + high), 0.5 * (high - low).length());
+        let weight = 4.0 / ROOM_LIGHTS as f32;
+        let room = lattice(ROOM_LIGHTS).map(|at| (at, radiance(at) * weight, false));
+        let key =
+            cone(KEY.normalize(), KEY_RADIUS_DEGREES, KEY_LIGHTS).map(|at| (at, KEY_LIGHT / KEY_LIGHTS as f32, true));
+        let lights: Vec<(Vec3, Vec3, bool)> = room.chain(key).collect();
+        let light = |&(direction, color, is_key): &(Vec3, Vec3, bool)| {
+            let direction = (axes * direction).normalize();
+            let size = if is_key { KEY_MAP } else { ROOM_MAP };
+            Light { direction, color, is_key, map: DepthMap::new(direction, size, sphere, positions, triangles) }
+        };
+        Self { lights: lights.par_iter().map(light).collect(), axes }
+    }
+
+    /// Light at each of the points.
+    pub(crate) fn receive(&self, receivers: &[Receiver]) -> Vec<Received> {
+        let mut received = vec![Received::default(); receivers.len()];
+        let mut located = [([0f32; 3], 0f32); BLOCK];
+        // Neighbouring points read neighbouring texels, so the maps are visited one after the other. Locations are
+        // computed for a block of points at a time, which the compiler vectorizes; the lookups follow.
+        for light in &self.lights {
+            let (lookup, bias, direction) = (light.map.lookup(), BIAS * light.map.texel, light.direction);
+            for (receivers, received) in receivers.chunks(BLOCK).zip(received.chunks_mut(BLOCK)) {
+                for (located, receiver) in located.iter_mut().zip(receivers) {
+                    // At grazing light a texel spans more depth, so the point is moved farther.
+                    let slope = 1.0 - receiver.facing.dot(direction).clamp(0.0, 1.0);
+                    let lifted = receiver.position + receiver.facing * (bias * (0.6 + slope));
+                    *located = (lookup.at(lifted), receiver.normal.dot(direction));
+                }
+                for ((at, cosine), received) in located.iter().zip(received) {
+                    if *cosine > 0.0 {
+                        received.add(light, *cosine, light.map.visibility(*at));
+                    }
+                }
+            }
+        }
+        received
+    }
+
+    /// Direction of the middle of the key light.
+    pub(crate) fn key_direction(&self) -> Vec3 {
+        self.axes * KEY.normalize()
+    }
+
+    /// Light of the room that a mirror reflects from `direction`; `blur` is 0 for a mirror and 1 for a matte surface.
+    pub(crate) fn reflection(&self, direction: Vec3, blur: f32) -> Vec3 {
+        let direction = self.axes.transpose() * direction;
+        let mean = HORIZON.lerp(ZENITH, 0.5 + 0.5 * direction.y);
+        radiance(direction).lerp(mean, blur)
+    }
+}
+
+/// Radiance of the room from a direction in the axes of the studio.
+fn radiance(direction: Vec3) -> Vec3 {
+    let up = direction.y;
+    let sky = HORIZON.lerp(ZENITH, up.max(0.0).sqrt());
+    let base = if up >= 0.0 { sky } else { HORIZON.lerp(GROUND, (-3.0 * up).min(1.0)) };
+    let lobe = |toward: Vec3, sharpness: f32| (sharpness * (direction.dot(toward.normalize()) - 1.0)).exp();
+    base + RIM_LIGHT * lobe(RIM, 9.0) + FILL_LIGHT * lobe(Vec3::new(0.7, 0.25, 0.8), 4.0)
+}
+
+/// Directions that cover the sphere evenly.
+fn lattice(count: usize) -> impl Iterator<Item = Vec3> {
+    let golden = std::f32::consts::PI * (3.0 - 5f32.sqrt());
+    (0..count).map(move |at| {
+        let y = 1.0 - (2.0 * at as f32 + 1.0) / count as f32;
+        let (sin, cos) = (golden * at as f32).sin_cos();
+        let radius = (1.0 - y * y).sqrt();
+        Vec3::new(radius * cos, y, radius * sin)
+    })
+}
+
+/// Directions that cover a cone evenly.
+fn cone(axis: Vec3, degrees: f32, count: usize) -> impl Iterator<Item = Vec3> {
+    let golden = std::f32::consts::PI * (3.0 - 5f32.sqrt());
+    let (u, v) = axis.any_orthonormal_pair();
+    (0..count).map(move |at| {
+        let radius = degrees.to_radians().tan() * ((at as f32 + 0.5) / count as f32).sqrt();
+        let (sin, cos) = (golden * at as f32).sin_cos();
+        (axis + (u * cos + v * sin) * radius).normalize()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::camera::{Framing, View};
+
+    #[test]
+    fn the_lattice_integrates_the_cosine() {
+        let total: f32 = lattice(ROOM_LIGHTS).map(|at| at.dot(Vec3::Y).max(0.0) * 4.0 / ROOM_LIGHTS as f32).sum();
+        assert!((total - 1.0).abs() < 0.01, "{total}");
+    }
+
+    #[test]
+    fn a_point_under_a_roof_receives_less_light() {
+        let roof = [[-1.0, 1.0, -1.0], [1.0, 1.0, -1.0], [1.0, 1.0, 1.0], [-1.0, 1.0, 1.0]].map(Vec3::from);
+        let camera = Framing::new(View::default(), [8, 8]).camera();
+        let studio = Studio::new(&camera, &roof, &[[0, 1, 2], [0, 2, 3]]);
+        let at = |position| Receiver { position, normal: Vec3::Y, facing: Vec3::Y };
+        let [below, above] = studio.receive(&[at(Vec3::new(0.0, 0.8, 0.0)), at(Vec3::new(0.0, 1.2, 0.0))])[..] else {
+            panic!("two points");
+        };
+        assert!(below.room.y < 0.3 * above.room.y && below.key == Vec3::ZERO && above.key.y > 0.5);
+        assert_eq!(above.blocked, Vec3::ZERO);
+    }
+}
