@@ -83,7 +83,7 @@ impl ToScene for KeptVolume {
     }
 }
 
-/// Keeps the volume of every moving object of a scene. Open meshes beside closed ones stay as they are, with a note; it is
+/// Keeps the volume of every moving object of a scene. Open meshes of a scene with closed ones stay as they are, with a note; it is
 /// an error if all are open.
 pub fn keep_volume(input: &(impl ToScene + ?Sized), options: &VolumeOptions) -> Result<KeptVolume> {
     keep_volume_with(input, options, &NoProgress)
@@ -133,7 +133,7 @@ pub fn keep_volume_with(
     Ok(KeptVolume { scene, objects, warnings })
 }
 
-/// The layer of each object that moves. Open meshes have no volume: beside closed ones, such as the hair and clothes of a
+/// The layer of each object that moves. Open meshes have no volume: in a scene with closed ones, such as the hair and clothes of a
 /// character, they have no layer, with a note.
 fn layers(
     scene: &Scene,

@@ -81,7 +81,7 @@ impl Subject {
         Ok(Self { actors, upright, diagonal: (high - low).length(), notes })
     }
 
-    /// Number of frames of the longest motion; 0 if nothing moves.
+    /// Number of frames of the longest motion; 0 without motion.
     pub(super) fn frame_count(&self) -> usize {
         let counts = self.actors.iter().filter_map(|actor| Some(actor.motion.as_ref()?.sequence.frame_count()));
         counts.max().unwrap_or(0)

@@ -146,7 +146,7 @@ fn advance(app: &mut App, seconds: f64) {
     for _ in 0..steps {
         app.update();
     }
-    // The next update that nobody asked for must not advance the clock.
+    // Updates between the requested times must not advance the clock.
     app.insert_resource(TimeUpdateStrategy::ManualDuration(Duration::ZERO));
 }
 
