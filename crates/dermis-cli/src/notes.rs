@@ -66,7 +66,7 @@ fn in_brackets(locations: &[&str]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::args::ColorChoice;
+    use clap::ColorChoice;
 
     #[test]
     fn equal_messages_are_one_line_with_all_locations() {

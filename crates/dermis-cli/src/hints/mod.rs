@@ -3,6 +3,7 @@
 
 mod envelope;
 mod options;
+mod picture;
 
 use std::error::Error;
 

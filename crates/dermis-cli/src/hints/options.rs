@@ -14,8 +14,6 @@ use dermis::light::LightError;
 use dermis::lod::LodError;
 use dermis::pack::PackError;
 use dermis::pose_model::PoseError;
-use dermis::render::PictureError;
-use dermis::renderer::RenderError;
 use dermis::skin::FitError;
 use dermis::tet::tetrahedra::TetError;
 use dermis::tissue::fem::ModelError;
@@ -25,6 +23,7 @@ use dermis::{RetargetError, SelectError};
 use dermis_view::ServeError;
 
 use super::envelope::{examples, training, training_set};
+use super::picture::picture;
 
 /// Hint for the error in terms of options.
 pub(crate) fn hint(error: &(dyn Error + 'static)) -> Option<String> {
@@ -50,26 +49,13 @@ pub(crate) fn hint(error: &(dyn Error + 'static)) -> Option<String> {
             _ => error.hint(),
         };
     }
-    if let Some(error) = error.downcast_ref::<LightError>() {
-        return error.hint().map(ToOwned::to_owned);
-    }
-    if let Some(error) = error.downcast_ref::<CollisionError>() {
-        return error.hint().map(ToOwned::to_owned);
-    }
-    if let Some(error) = error.downcast_ref::<PackError>() {
-        return error.hint().map(ToOwned::to_owned);
-    }
-    if let Some(error) = error.downcast_ref::<PictureError>() {
-        return match error {
-            PictureError::NoReference => Some("give the recorded motion with --sequence FILE".to_owned()),
-            PictureError::NothingMoves(_) => Some("omit --frame and --frames, or give a file that moves".to_owned()),
-            _ => error.hint(),
-        };
-    }
-    if let Some(error @ (RenderError::Size { .. } | RenderError::PanelSize { .. })) = error.downcast_ref() {
-        let is_size = matches!(error, RenderError::Size { .. });
-        let hint = if is_size { "give a --size such as 1600x1200" } else { "give a larger --size or other --columns" };
+    let of_light = error.downcast_ref().and_then(LightError::hint);
+    let of_collision = error.downcast_ref().and_then(CollisionError::hint);
+    if let Some(hint) = of_light.or(of_collision).or(error.downcast_ref().and_then(PackError::hint)) {
         return Some(hint.to_owned());
+    }
+    if let Some(hint) = picture(error) {
+        return Some(hint);
     }
     if let Some(error) = error.downcast_ref::<SelectError>() {
         return match error {

@@ -4,6 +4,7 @@ mod collision;
 mod edit;
 mod envelope;
 mod pack;
+mod picture;
 
 use dermis_active::volume::VolumeError;
 use dermis_active::wrinkle::ClothError;
@@ -21,7 +22,6 @@ use crate::bodies::BodyFileError;
 use crate::evaluate::EvaluateError;
 use crate::frame_range::FrameRangeError;
 use crate::match_meshes::MatchError;
-use crate::render::PictureError;
 use crate::retarget::RetargetError;
 use crate::select::SelectError;
 
@@ -29,6 +29,7 @@ pub use collision::CollisionError;
 pub use edit::EditError;
 pub use envelope::EnvelopeError;
 pub use pack::PackError;
+pub use picture::PictureError;
 
 /// Result of a function of the façade.
 pub type Result<T> = std::result::Result<T, Error>;
