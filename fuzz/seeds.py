@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 CORPUS = Path(__file__).parent / "corpus"
-# The targets run with inputs of at most this size.
+# Maximum size of an input of the targets.
 MAX_BYTES = 65536
 # The target for each file extension.
 TARGETS = {
@@ -81,8 +81,8 @@ def main():
         folder = Path(folder)
         write_sources(folder)
         for source in [*sorted(folder.glob("*.npz")), folder / "tet.mesh"]:
-            for ending in ["glb", "%04d.obj", "%04d.ply", "npz", "pc2", "mdd", "abc", "usda", "msh"]:
-                convert(dermis, source, folder / f"{source.stem}_dermis.{ending}")
+            for extension in ["glb", "%04d.obj", "%04d.ply", "npz", "pc2", "mdd", "abc", "usda", "msh"]:
+                convert(dermis, source, folder / f"{source.stem}_dermis.{extension}")
         write_with_openusd(folder)
         subprocess.run([sys.executable, Path(__file__).parent / "seeds_blender.py", folder], check=True, stdout=sys.stderr)
         for glb in sorted(folder.glob("*.glb")):

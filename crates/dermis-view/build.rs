@@ -1,7 +1,7 @@
 //! Builds the page with Node.js, if it is installed, into `OUT_DIR`, and lists its files for `src/page.rs`.
 //!
 //! The sources are copied first, so that npm and Vite do not write to the source tree. Without Node.js or its
-//! packages, everything but the page is built; the reason is stored for the message of `dermis view`.
+//! packages, everything except the page is built; the reason is stored for the message of `dermis view`.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use std::{env, fs, io};
 /// Sources of the page in `web/`.
 const SOURCES: [&str; 6] = ["build.mjs", "index.html", "package-lock.json", "package.json", "src", "tsconfig.json"];
 const NOT_INSTALLED: &str = "is not installed";
-/// If set to anything but 0, the page is not built; used by packagers and tests.
+/// If this variable is set to a value other than 0, the page is not built; used by packagers and tests.
 const WITHOUT_PAGE: &str = "DERMIS_WITHOUT_PAGE";
 
 fn main() -> io::Result<()> {
@@ -93,8 +93,8 @@ fn run(command: &mut Command, program: &str) -> Result<(), String> {
     if output.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    let last: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).take(4).collect();
+    let printed = String::from_utf8_lossy(&output.stderr);
+    let last: Vec<&str> = printed.lines().filter(|line| !line.trim().is_empty()).take(4).collect();
     Err(format!("{} failed: {}", command.get_program().to_string_lossy(), last.join(" | ")))
 }
 

@@ -1,4 +1,4 @@
-//! `NumPy` arrays in and out.
+//! Conversion of `NumPy` arrays.
 
 use dermis::mesh::glam::{DAffine3, Vec3};
 use numpy::{PyArray1, PyArray2, PyArray3, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods};
@@ -9,7 +9,7 @@ use pyo3::types::{PyDict, PyString};
 
 use crate::errors::invalid;
 
-/// Array of 32-bit floats in C order: `value` itself if it is one already, else a converted copy.
+/// Array of 32-bit floats in C order: `value` itself if it is already one, otherwise a converted copy.
 pub(crate) fn floats<'py>(value: &Bound<'py, PyAny>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     converted(value, name, "float32", "fiu")
 }
@@ -58,7 +58,7 @@ pub(crate) fn points(value: &Bound<'_, PyAny>, name: &str) -> PyResult<Vec<Vec3>
 
 /// Exception for an array of another shape.
 pub(crate) fn shape(value: &Bound<'_, PyAny>, name: &str, expected: &str) -> PyErr {
-    let found = value.getattr("shape").map_or_else(|_| "no array".to_owned(), |shape| format!("shape {shape}"));
+    let found = value.getattr("shape").map_or_else(|_| "not an array".to_owned(), |shape| format!("shape {shape}"));
     invalid(format!("{name}: {found}, expected {expected}"))
 }
 
@@ -97,7 +97,7 @@ pub(crate) fn matrix(transform: &DAffine3) -> [f64; 16] {
     columns.transpose().to_cols_array()
 }
 
-/// Python value of anything that serializes.
+/// Python value of a JSON value.
 pub(crate) fn of_json<'py>(py: Python<'py>, value: &serde_json::Value) -> PyResult<Bound<'py, PyAny>> {
     let text = PyString::new(py, &value.to_string());
     py.import(intern!(py, "json"))?.call_method1("loads", (text,))

@@ -56,7 +56,7 @@ pub(crate) fn exception(error: impl Into<dermis::Error>) -> PyErr {
     };
     Python::attach(|py| {
         let value = exception.value(py);
-        // The text has both already: attributes that cannot be set lose nothing.
+        // The text already contains both, so a failure to set the attributes is harmless.
         let _ = value.setattr("hint", hint).and_then(|()| value.setattr("details", details));
     });
     exception

@@ -1,5 +1,5 @@
-//! The module `dermis._dermis`: the façade for Python. Arrays go in without a copy, work runs without the interpreter
-//! lock, errors become exceptions. `dermis/_dermis.pyi` documents the functions for users.
+//! The module `dermis._dermis`: the façade for Python. Input arrays are not copied, work runs without the interpreter
+//! lock, and errors become exceptions. `dermis/_dermis.pyi` documents the functions for users.
 
 #![allow(clippy::needless_pass_by_value, reason = "arguments of Python are converted to values")]
 

@@ -1,4 +1,4 @@
-//! Scenes, their objects, and models that a command of dermis makes from them.
+//! Scenes, their objects, and models that functions of dermis create from them.
 
 use std::path::{Path, PathBuf};
 
@@ -41,7 +41,7 @@ pub(crate) fn load(py: Python<'_>, path: PathBuf) -> PyResult<Scene> {
     Ok(Scene { inner: run(py, None, |_| dermis::read(source))? })
 }
 
-/// Writes anything that has a scene; returns the warnings.
+/// Writes any value with a scene; returns the warnings.
 #[pyfunction]
 #[pyo3(signature = (what, path, *, force=false))]
 pub(crate) fn save(py: Python<'_>, what: &Bound<'_, PyAny>, path: PathBuf, force: bool) -> PyResult<Vec<String>> {

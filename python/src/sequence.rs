@@ -30,9 +30,9 @@ struct ArrayFrames {
     point_count: usize,
 }
 
-// SAFETY: the memory belongs to `array`, which lives as long and is set read-only; it is never written through the pointer.
+// SAFETY: the memory belongs to `array`, which is kept alive and read-only; it is never written through the pointer.
 unsafe impl Send for ArrayFrames {}
-// SAFETY: as above; shared reads of memory that does not change.
+// SAFETY: as above; shared reads of constant memory are sound.
 unsafe impl Sync for ArrayFrames {}
 
 impl std::fmt::Debug for ArrayFrames {

@@ -15,7 +15,7 @@ use crate::scene::{lines, transforms, write};
 use crate::sequence::MeshSequence;
 use crate::work::run;
 
-/// Largest rank in a search for a distortion.
+/// Maximum rank in a search for a distortion.
 const MAX_RANK: usize = 256;
 
 /// A skin and the report of its fit.
@@ -121,7 +121,8 @@ impl Skin {
         self.fit.skin.clips().iter().map(|clip| clip.name().to_owned()).collect()
     }
 
-    /// The weights as a matrix of points × bones: a `scipy.sparse.csr_array` if `SciPy` is installed, otherwise an array.
+    /// The weights as a matrix of points × bones: a `scipy.sparse.csr_array` if `SciPy` is installed, otherwise an
+    /// array.
     #[getter]
     fn weights<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let rig = self.fit.skin.rig();

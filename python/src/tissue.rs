@@ -103,7 +103,7 @@ impl Simulation {
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray2<f32>>>> {
         let frame = {
-            let mut next = self.next.lock().map_err(|_| invalid("the simulation failed before"))?;
+            let mut next = self.next.lock().map_err(|_| invalid("the simulation has already failed"))?;
             let frame = *next;
             *next += 1;
             frame

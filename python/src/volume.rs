@@ -1,4 +1,4 @@
-//! Constant volume.
+//! Volume preservation.
 
 use dermis::active::volume::{Mode, VolumeOptions};
 use pyo3::prelude::*;

@@ -1,5 +1,5 @@
-//! Long work: in a thread of its own without the interpreter lock, while the calling thread handles signals and calls the
-//! observer.
+//! Long work, which runs in its own thread without the interpreter lock while the calling thread handles signals and
+//! calls the observer.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -14,10 +14,10 @@ use pyo3::types::PyBool;
 
 use crate::errors::{exception, invalid};
 
-/// Time between two looks at signals and progress.
+/// Interval at which signals and progress are polled.
 const PERIOD: Duration = Duration::from_millis(40);
 
-/// Process in which the thread pool was started; 0 before.
+/// Process in which the thread pool was started; 0 before the start.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 
 #[derive(Debug, Default)]
@@ -33,7 +33,7 @@ impl Progress for Watch {
     }
 }
 
-/// The observer of the argument `progress`: nothing, a bar for `True`, or a function.
+/// The observer of the argument `progress`: none, a bar for `True`, or a function.
 pub(crate) fn observer(py: Python<'_>, progress: Option<Bound<'_, PyAny>>) -> PyResult<Option<Py<PyAny>>> {
     let Some(progress) = progress else { return Ok(None) };
     if let Ok(wanted) = progress.cast::<PyBool>() {
@@ -100,7 +100,7 @@ fn look(py: Python<'_>, watch: &Watch, observer: Option<&Py<PyAny>>) -> PyResult
     Ok(())
 }
 
-/// Threads do not survive a fork: work in a forked process would wait forever.
+/// Rejects work in a forked process: threads do not survive a fork, so the work would wait forever.
 fn check_process() -> PyResult<()> {
     let process = std::process::id();
     match PROCESS.compare_exchange(0, process, Ordering::Relaxed, Ordering::Relaxed) {

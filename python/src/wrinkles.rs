@@ -31,7 +31,7 @@ pub(crate) fn wrinkle(
     let motion = dermis::ToSequence::sequence(&scene).map_err(exception)?;
     let rest = rest.map(|rest| points(rest, "rest")).transpose()?;
     if let Some(found) = rest.as_ref().map(Vec::len).filter(|&found| found != motion.point_count()) {
-        return Err(invalid(format!("rest: {found} points, the cloth has {}", motion.point_count())));
+        return Err(invalid(format!("rest: {found} points, but the cloth has {}", motion.point_count())));
     }
     let options = ClothOptions { subdivide, coarsen, ..ClothOptions::default() };
     let cloth = run(py, progress, |progress| {

@@ -54,7 +54,7 @@ def test_weights_and_transforms_give_the_pose(gallop):
     assert np.abs(posed - skin.pose(0, 7)).max() < 1e-4
 
 
-def test_files_keep_a_skin(skin, tmp_path):
+def test_a_skin_survives_a_round_trip(skin, tmp_path):
     path = tmp_path / "skin.glb"
     skin.save(path)
     with pytest.raises(dermis.FileError) as caught:
@@ -67,7 +67,7 @@ def test_files_keep_a_skin(skin, tmp_path):
     assert scene.objects[0].joints and scene.clips == skin.clips
 
 
-def test_frames_go_in_without_a_copy():
+def test_frames_are_used_without_a_copy():
     faces, frames = rising()
     sequence = dermis.MeshSequence(faces, frames, fps=30, name="rise")
     assert not frames.flags.writeable and sequence.fps == 30 and len(sequence) == 5
@@ -92,7 +92,7 @@ def test_rejected_arrays_stay_writable():
     assert frames.flags.writeable
 
 
-def test_several_meshes_are_not_one_cloth(tmp_path):
+def test_several_meshes_are_rejected_as_a_cloth(tmp_path):
     faces, frames = rising()
     (tmp_path / "two.obj").write_text(
         "o a\nv 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\no b\nv 0 0 1\nv 1 0 1\nv 0 1 1\nf 4 5 6\n"
@@ -128,12 +128,12 @@ def test_other_arrays_are_converted():
         (lambda f, x: (f, x[:0]), dermis.InputError, "no frames"),
     ],
 )
-def test_bad_arrays_are_refused(change, error, text):
+def test_invalid_arrays_are_rejected(change, error, text):
     with pytest.raises(error, match=text), np.errstate(invalid="ignore"):
         dermis.MeshSequence(*change(*rising()))
 
 
-def test_bad_options_are_refused(gallop):
+def test_invalid_options_are_rejected(gallop):
     with pytest.raises(dermis.InputError, match="exclude"):
         dermis.fit_skin(gallop, bones=3, error=2)
     with pytest.raises(dermis.InputError, match="stiff"):
@@ -196,7 +196,7 @@ def _load_in_child(queue) -> None:
         queue.put(str(error))
 
 
-def test_a_fork_is_refused_with_the_reason(gallop):
+def test_a_fork_is_rejected_with_the_reason(gallop):
     context = multiprocessing.get_context("fork")
     queue = context.Queue()
     child = context.Process(target=_load_in_child, args=(queue,))

@@ -21,16 +21,16 @@ import numpy as np
 try:
     import bpy
 except ImportError:
-    bpy = None  # `compare` needs no Blender.
+    bpy = None  # `compare` does not use Blender.
 
 
 def to_file_space(points):
-    """Blender's (x, y, z) is (x, z, -y) in the file."""
+    """Converts (x, y, z) of Blender to (x, z, -y) of the file."""
     return np.stack([points[:, 0], points[:, 2], -points[:, 1]], axis=1)
 
 
 def world_points(blender_object):
-    """The evaluated points of the current frame in the file's space, and the evaluated mesh."""
+    """Returns the evaluated points of the current frame in the space of the file, and the evaluated mesh."""
     depsgraph = bpy.context.evaluated_depsgraph_get()
     evaluated = blender_object.evaluated_get(depsgraph)
     mesh = evaluated.to_mesh()
@@ -107,8 +107,8 @@ def check(path, expected_path):
         assert worst < 1e-6, f"{name}: positions differ by {worst:.2e} of the extent"
         sizes, corners, uvs = mesh_arrays(mesh)
         if f"sizes_{k}" in expected:
-            assert np.array_equal(sizes, expected[f"sizes_{k}"]), f"{name}: other polygons"
-            assert np.array_equal(corners, expected[f"corners_{k}"]), f"{name}: other corners"
+            assert np.array_equal(sizes, expected[f"sizes_{k}"]), f"{name}: the polygons differ"
+            assert np.array_equal(corners, expected[f"corners_{k}"]), f"{name}: the corners differ"
         if f"uvs_{k}" in expected:
             assert uvs is not None, f"{name}: no UVs"
             difference = np.abs(uvs - expected[f"uvs_{k}"]).max()
@@ -150,7 +150,7 @@ def add_mesh(name, points, faces, location=(0, 0, 0)):
 
 
 def prism(sides, height):
-    """A closed prism: an n-gon at each end, quads around."""
+    """Builds a closed prism: an n-gon at each end, quads around it."""
     ring = [(math.cos(2 * math.pi * k / sides), math.sin(2 * math.pi * k / sides)) for k in range(sides)]
     points = [(x, y, 0.0) for x, y in ring] + [(x, y, height) for x, y in ring]
     faces = [tuple(reversed(range(sides))), tuple(range(sides, 2 * sides))]
@@ -197,7 +197,7 @@ def make(path, expected_path):
     child.parent = parent
     made += [parent, child]
 
-    # A bone bends a prism.
+    # A prism bent by a bone.
     armature = bpy.data.objects.new("armature", bpy.data.armatures.new("armature"))
     scene.collection.objects.link(armature)
     bpy.context.view_layer.objects.active = armature
@@ -222,7 +222,7 @@ def make(path, expected_path):
     still = add_mesh("still", *prism(7, 0.3), location=(0, -4, 1))
     made.append(still)
 
-    # The same mesh twice.
+    # A second object with the same mesh.
     twin = bpy.data.objects.new("twin", still.data)
     twin.location = (2, -4, 1)
     scene.collection.objects.link(twin)

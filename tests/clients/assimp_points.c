@@ -1,12 +1,12 @@
-/* What assimp makes of an FBX file: the positions of a mesh's vertices at given times.
+/* Positions of the vertices of a mesh of an FBX file at given times, as read by assimp.
 
      cc -O1 assimp_points.c -lassimp -lm -o assimp_points
      assimp_points FILE MESH CLIP OUT SECONDS...
 
-   MESH is the name of its node; CLIP is '-' for the pose of the nodes. assimp gives nodes, keys, bones and morph targets
-   and poses nothing; the posing here follows its documentation. OUT receives doubles [times, vertices, 3] in the space
-   of the file, without the root node, which holds units and axes. All times must be times of keys; the first is the
-   start of the clip, at which assimp begins to count. */
+   MESH is the name of its node; CLIP is '-' for the pose of the nodes. assimp returns nodes, keys, bones and morph
+   targets but does not pose them; the posing here follows its documentation. OUT receives doubles [times, vertices, 3]
+   in the space of the file, without the root node, which contains units and axes. All times must be times of keys; the
+   first is the start of the clip, which is time 0 of assimp. */
 
 #include <assimp/cimport.h>
 #include <assimp/postprocess.h>
@@ -68,7 +68,7 @@ static Affine local_at(const struct aiNodeAnim *c, double ticks) {
   return a;
 }
 
-/* The place of a node below the root. */
+/* The transform of a node relative to the root. */
 static Affine world(const struct aiNode *node, const struct aiAnimation *animation, double ticks) {
   if (!node->mParent) return identity();
   Affine local = of_matrix(&node->mTransformation);
@@ -123,7 +123,7 @@ static void pose(const struct aiScene *scene, const struct aiNode *node, const s
   for (unsigned b = 0; b < mesh->mNumBones; b++) {
     const struct aiBone *bone = mesh->mBones[b];
     const struct aiNode *joint = find(scene->mRootNode, bone->mName.data);
-    if (!joint) fail("no node of the bone", bone->mName.data);
+    if (!joint) fail("no node for the bone", bone->mName.data);
     Affine matrix = product(world(joint, animation, ticks), of_matrix(&bone->mOffsetMatrix));
     for (unsigned k = 0; k < bone->mNumWeights; k++) {
       unsigned v = bone->mWeights[k].mVertexId;

@@ -37,12 +37,12 @@ class Bench:
             if path:
                 yield label, path
             else:
-                self.skip(label, "it is not there")
+                self.skip(label, "the file does not exist")
 
     def wants(self, name):
         return self.only in name
 
-    def tell(self, name, ok, words):
+    def record(self, name, ok, words):
         self.passed += ok
         self.failed += not ok
         print(f"{'ok  ' if ok else 'FAIL'} {name:<58} {words}", flush=True)
@@ -53,10 +53,10 @@ class Bench:
 
     def within(self, name, error, limit, unit="of the box"):
         # A NaN is not within any limit.
-        self.tell(name, bool(error <= limit), f"{error:.1e} {unit} (limit {limit:.0e})")
+        self.record(name, bool(error <= limit), f"{error:.1e} {unit} (limit {limit:.0e})")
 
     def convert(self, source, target, *options):
-        """`dermis convert`; returns the target."""
+        """Runs `dermis convert` and returns the target."""
         target = self.target(target)
         self.run("convert", source, target, "--force", *options)
         return target
@@ -104,7 +104,7 @@ class Bench:
         list_file.write_text(json.dumps(jobs, default=str))
         run = subprocess.run([*command, list_file], capture_output=True, text=True, timeout=1800)
         answers = [json.loads(line) for line in run.stdout.splitlines()]
-        missing = {"error": f"the client ended early: {run.stderr[-2000:]}"}
+        missing = {"error": f"the client exited early: {run.stderr[-2000:]}"}
         return answers + [missing] * (len(jobs) - len(answers))
 
 
@@ -152,7 +152,7 @@ class Sequence:
 
     @property
     def box(self):
-        """The diagonal of the rest pose's bounding box."""
+        """Diagonal of the bounding box of the rest pose."""
         return float(np.linalg.norm(np.ptp(self.rest.astype(np.float64), axis=0)))
 
 

@@ -21,10 +21,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = ROOT / "target/dembones-venv"
 REQUIREMENTS = ["py-dem-bones==0.13.1", "numpy"]
-# The stages of `dermis skin` that are not the fit.
-BESIDE_THE_FIT = ["read", "measure", "write", "total"]
+# Stages of `dermis skin` that are not part of the fit.
+OTHER_STAGES = ["read", "measure", "write", "total"]
 
-# Runs in Dem Bones' environment. E = 100 ‖P − P̃‖ / ‖P − P̄‖, P̄ the mean of each point over time.
+# Runs in the environment of Dem Bones. E = 100 ‖P − P̃‖ / ‖P − P̄‖ with the mean P̄ of each point over time.
 FIT = """
 import json, sys, time
 import numpy as np
@@ -57,7 +57,7 @@ def main():
             ours.append(dermis(arguments.dermis, source, arguments.bones, arguments.threads))
             print(f"  Dem Bones {words(theirs[-1])}   dermis {words(ours[-1])}", flush=True)
     their, our = (min(fits, key=lambda fit: fit["seconds"]) for fits in (theirs, ours))
-    asked = f"{arguments.bones} bones asked for, {arguments.threads} threads"
+    asked = f"{arguments.bones} bones requested, {arguments.threads} threads"
     print(f"{source.name}, {asked}, fastest of {arguments.runs} runs each")
     for name, fit in [("Dem Bones", their), ("dermis", our)]:
         print(f"{name:<10} {words(fit)}, {fit['bones']} bones, at most {fit['influences']} influences")
@@ -98,12 +98,12 @@ def dem_bones(python, source, bones, threads):
 
 def dermis(program, source, bones, threads):
     options = ["--bones", bones, "--threads", threads, "--format", "json", "--quiet"]
-    told = answer([program, "skin", source, *options])
-    seconds = sum(seconds for stage, seconds in told["seconds"].items() if stage not in BESIDE_THE_FIT)
+    report = answer([program, "skin", source, *options])
+    seconds = sum(seconds for stage, seconds in report["seconds"].items() if stage not in OTHER_STAGES)
     return {
-        "bones": told["bones"],
-        "influences": told["influences"],
-        "error": told["distortion_percent"],
+        "bones": report["bones"],
+        "influences": report["influences"],
+        "error": report["distortion_percent"],
         "seconds": seconds,
     }
 

@@ -21,7 +21,7 @@ IMPORTERS = {
     ".glb": lambda path: bpy.ops.import_scene.gltf(filepath=path),
     ".usda": lambda path: bpy.ops.wm.usd_import(filepath=path),
 }
-# Blender's points are (x, −z, y) of a file with Y up.
+# Points of a file with Y up are (x, −z, y) in Blender.
 Y_UP_FROM_Z_UP = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]])
 FROM_Z_UP = {
     "X": np.array([[0.0, 0.0, 1.0], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]]),

@@ -32,7 +32,17 @@ def run(bench):
         compare(bench, f"dermis: Blender's Alembic, {name}", ours, expected, number)
     back = bench.convert(source, "exchange/back.abc")
     words = blender("check", back, truth)
-    bench.tell("Blender: Blender's Alembic → abc, polygons and UVs", True, words.splitlines()[-1])
+    bench.record("Blender: Blender's Alembic → abc, polygons and UVs", True, words.splitlines()[-1])
+    # The same coordinates with Z up: Blender, which assumes Y up, must show the scene upright.
+    upright = folder / "upright.npz"
+    turns = lambda key: key.startswith(("frames_", "normals_"))
+    np.savez(upright, **{key: z_up_to_y_up(expected[key]) if turns(key) else expected[key] for key in expected.files})
+    words = blender("check", bench.convert(source, "exchange/z_up.abc", "--up", "z"), upright)
+    bench.record("Blender: a scene with Z up → abc is upright", True, words.splitlines()[-1])
+
+
+def z_up_to_y_up(vectors):
+    return np.stack([vectors[..., 0], vectors[..., 2], -vectors[..., 1]], axis=-1)
 
 
 def blender(mode, file, truth):
@@ -54,7 +64,7 @@ def compare(bench, name, path, expected, number):
         corners = arrays["polygon_corners"]
         same = np.array_equal(arrays["polygon_sizes"], expected[f"sizes_{number}"])
         same = same and np.array_equal(points[corners], expected[f"corners_{number}"])
-        bench.tell(f"{name}, polygons", same, f"{len(arrays['polygon_sizes'])} polygons")
+        bench.record(f"{name}, polygons", same, f"{len(arrays['polygon_sizes'])} polygons")
         if f"uvs_{number}" in expected:
             # In dermis, v points downwards, as in glTF.
             uvs = arrays["vertex_uvs0"][corners] * [1, -1] + [0, 1]

@@ -30,7 +30,7 @@ def suite(folder):
     environment = {**os.environ, "DERMIS_FBX_SUITE": str(folder)}
     run = subprocess.run(command, cwd=HERE, env=environment, capture_output=True, text=True, timeout=1800)
     if run.returncode:
-        raise Failed(f"the suite is not written: {run.stderr.strip()[-500:]}")
+        raise Failed(f"the suite could not be written: {run.stderr.strip()[-500:]}")
     return json.loads((folder / "suite.json").read_text())
 
 
@@ -57,7 +57,7 @@ def blender(bench, folder, motions):
 
 def assimp(bench, folder, motions):
     if not shutil.which("cc"):
-        bench.skip("assimp", "there is no C compiler")
+        bench.skip("assimp", "no C compiler is installed")
         return
     program = folder / "assimp_points"
     built = subprocess.run(
@@ -83,7 +83,7 @@ def job(folder, case, motion):
 def judge(bench, folder, client, case, motion, answer, positions):
     name = " ".join(filter(None, [f"{client}:", case["name"], motion["mesh"], motion["clip"]]))
     if "error" in answer:
-        bench.tell(name, False, answer["error"])
+        bench.record(name, False, answer["error"])
         return
     expected = np.fromfile(folder / motion["file"], dtype="<f4").reshape(len(motion["seconds"]), motion["points"], 3)
     bench.within(name, farthest(expected, positions(), motion["faces"]) / motion["box"], LIMIT)

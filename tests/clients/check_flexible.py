@@ -48,10 +48,10 @@ def in_openusd(bench, label, usda, expected, box):
     seconds = [frame / FRAME_RATE for frame in range(len(expected))]
     answer = bench.openusd([{"file": usda, "seconds": seconds, "out": out}])[0]
     if "error" in answer:
-        bench.tell(f"OpenUSD: {label}", False, answer["error"])
+        bench.record(f"OpenUSD: {label}", False, answer["error"])
         return
-    bench.tell(f"OpenUSD validators: {label}", not answer["complaints"], str(answer["complaints"]))
-    bench.tell(f"UsdSkel: {label}", "def SkelAnimation" in usda.read_text(), "bones, not recorded frames")
+    bench.record(f"OpenUSD validators: {label}", not answer["complaints"], str(answer["complaints"]))
+    bench.record(f"UsdSkel: {label}", "def SkelAnimation" in usda.read_text(), "bones, not recorded frames")
     bench.within(f"OpenUSD: {label}", largest_distance(expected, np.load(out)["points"], box), LIMIT)
 
 
@@ -124,7 +124,7 @@ def rigid_pose(frames):
 
 
 def sphere(around, rings):
-    """A closed sphere of triangles: two poles and rings between them."""
+    """Builds a closed sphere of triangles: two poles and rings between them."""
     points = [[0.0, 1.0, 0.0]]
     for ring in range(1, rings):
         polar = np.pi * ring / rings

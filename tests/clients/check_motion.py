@@ -41,7 +41,7 @@ def gltf_in_three(bench):
     ]
     for case, answer in zip(cases, bench.three(jobs)):
         if "error" in answer:
-            bench.tell(case["name"], False, answer["error"])
+            bench.record(case["name"], False, answer["error"])
             continue
         ours = case["ours"]
         bench.within(case["name"], largest_distance(ours.corners, np.load(case["out"]), ours.box), LIMIT)
@@ -55,12 +55,12 @@ def gltf_case(bench, file, number, clip, options):
     try:
         ours = Sequence(bench.convert(file, f"{stem}.npz", "--clip", number, *options))
     except Failed as failure:
-        bench.tell(name, False, str(failure))
+        bench.record(name, False, str(failure))
         return None
     # The last frame is the last one within the clip; because keys are f32, a frame at the end can be included or not.
     span = (clip["duration"] - ours.start) * ours.fps
     if not span - 1e-3 < len(ours.frames) <= span + 1 + 1e-3:
-        bench.tell(name, False, f"{len(ours.frames)} frames at {ours.fps:g} Hz, but the clip lasts {span:g}")
+        bench.record(name, False, f"{len(ours.frames)} frames at {ours.fps:g} Hz, but the clip lasts {span:g} frames")
         return None
     return {"name": name, "file": file, "clip": number, "ours": ours, "out": bench.work / f"{stem}.npy"}
 
@@ -91,18 +91,18 @@ def compare_points(bench, client, ask, cases, when):
         try:
             ours = Sequence(bench.convert(bench.file(file), f"motion/{Path(file).stem}.npz", *options))
         except Failed as failure:
-            bench.tell(name, False, str(failure))
+            bench.record(name, False, str(failure))
             continue
         ready.append((name, ours, {"file": bench.file(file), "mesh": mesh, "out": out, **when(ours)}))
     for (name, ours, job), answer in zip(ready, ask([job for _, _, job in ready])):
         if "error" in answer:
-            bench.tell(name, False, answer["error"])
+            bench.record(name, False, answer["error"])
             continue
         theirs = np.load(job["out"])
         # Blender converts the unit of FBX to metres.
         unit = ours.metres_per_unit if job["file"].suffix == ".fbx" else 1.0
         bench.within(name, largest_distance(ours.frames, theirs["points"] / unit, ours.box), LIMIT)
-        bench.tell(f"{name} triangles", triangles_fit(ours.faces, theirs), f"{len(ours.faces)} triangles")
+        bench.record(f"{name} triangles", triangles_fit(ours.faces, theirs), f"{len(ours.faces)} triangles")
 
 
 def triangles_fit(faces, theirs):
@@ -128,5 +128,5 @@ def present(bench, names):
         if path:
             paths.append(path)
         elif bench.wants(name):
-            bench.skip(name, "it is not there")
+            bench.skip(name, "the file does not exist")
     return paths

@@ -1,4 +1,4 @@
-"""Packed assets: they are valid, and three.js plays them as dermis does and within the stated error."""
+"""Packed assets are valid, and three.js plays them like dermis and within the stated error."""
 
 import json
 

@@ -25,7 +25,7 @@ def run(bench):
     write_model(base, model, home, weights)
     is_valid(bench, label, model)
     expected = evaluated(rig, home, weights)
-    bench.tell(f"differs from the skin: {label}", largest_distance(expected, rig.frames, rig.box) > 10 * LIMIT, "")
+    bench.record(f"differs from the skin: {label}", largest_distance(expected, rig.frames, rig.box) > 10 * LIMIT, "")
     plays(bench, f"dermis: {label}", model, expected, rig)
     plays(bench, f"dermis, copied: {label}", bench.convert(model, "pose/copy.glb"), expected, rig)
     scale = rig.metres_per_unit
@@ -48,7 +48,7 @@ def multi_weights(rig):
 
 
 def evaluated(rig, home, weights):
-    """`H Σ_k w_k ∘ M_k`, `M_k = H⁻¹ T_k`, of every frame."""
+    """Evaluates `H Σ_k w_k ∘ M_k`, `M_k = H⁻¹ T_k`, in every frame."""
     frames = []
     for bones in rig.rig["skin"].astype(np.float64):
         seen = np.einsum("hij,kjl->hkil", np.linalg.inv(bones), bones)[home][:, :, :3]
@@ -59,7 +59,7 @@ def evaluated(rig, home, weights):
 
 
 def write_model(base, model, home, weights):
-    """`base` with the weights in the extension of its mesh's node."""
+    """Writes `base` with the weights in the extension of the node of its mesh."""
     document, binary = parts_of(base)
     points, bones = np.nonzero(np.abs(weights).sum(axis=(2, 3)))
     offsets = np.searchsorted(points, np.arange(len(home) + 1))
@@ -71,9 +71,9 @@ def write_model(base, model, home, weights):
         data = values.astype(kind).tobytes()
         document["bufferViews"].append({"buffer": 0, "byteOffset": len(binary), "byteLength": len(data)})
         view = len(document["bufferViews"]) - 1
-        told = {"bufferView": view, "componentType": COMPONENTS[kind], "count": len(values), "type": "SCALAR"}
+        accessor = {"bufferView": view, "componentType": COMPONENTS[kind], "count": len(values), "type": "SCALAR"}
         buffers[name] = len(document["accessors"])
-        document["accessors"].append(told)
+        document["accessors"].append(accessor)
         binary += data
     layer = {"type": "multi_weights", "version": 1, "precision": "f32", "buffers": buffers}
     node = next(node for node in document["nodes"] if "mesh" in node)

@@ -6,19 +6,19 @@ from bench import Failed, Sequence
 # Formats that store positions as f32 preserve every bit; morph targets store differences from the rest pose, with
 # one or two roundings of f32.
 LIMIT = 5e-7
-ENDINGS = ["npz", "glb", "gltf", "abc", "usda", "pc2", "mdd", ".%04d.obj", ".%04d.ply"]
+EXTENSIONS = ["npz", "glb", "gltf", "abc", "usda", "pc2", "mdd", ".%04d.obj", ".%04d.ply"]
 
 
 def run(bench):
     for path in sequences(bench):
-        for ending in ENDINGS:
-            name = f"{path.name} → {ending} → npz"
+        for extension in EXTENSIONS:
+            name = f"{path.name} → {extension} → npz"
             if not bench.wants(name):
                 continue
             try:
-                round_trip(bench, name, path, ending)
+                round_trip(bench, name, path, extension)
             except Failed as failure:
-                bench.tell(name, False, str(failure))
+                bench.record(name, False, str(failure))
 
 
 def sequences(bench):
@@ -27,7 +27,7 @@ def sequences(bench):
     np.savez(generated, **generate())
     real = sorted((bench.data / "sequences").glob("*.npz"))
     if not real:
-        bench.skip("sequences/*.npz", "they are not there")
+        bench.skip("sequences/*.npz", "the files do not exist")
     return [generated, *real]
 
 
@@ -39,16 +39,16 @@ def generate():
     return {"rest": rest, "faces": faces, "frames": frames, "fps": np.array(30.0)}
 
 
-def round_trip(bench, name, path, ending):
+def round_trip(bench, name, path, extension):
     before = Sequence(path)
-    stem = f"round_trip/{path.stem}{ending.replace('%04d.', '')}"
-    there = bench.convert(path, f"{stem}/{path.stem}{ending if ending.startswith('.') else '.' + ending}")
+    stem = f"round_trip/{path.stem}{extension.replace('%04d.', '')}"
+    there = bench.convert(path, f"{stem}/{path.stem}{extension if extension.startswith('.') else '.' + extension}")
     after = Sequence(bench.convert(there, f"{stem}/back.npz", "--fps", before.fps))
     if not np.array_equal(before.faces, after.faces):
-        bench.tell(name, False, "the triangles differ")
+        bench.record(name, False, "the triangles differ")
         return
     if before.frames.shape != after.frames.shape:
-        bench.tell(name, False, f"{before.frames.shape} came back as {after.frames.shape}")
+        bench.record(name, False, f"{before.frames.shape} became {after.frames.shape}")
         return
     # The rounding of f32 grows with the distance from the origin.
     scale = max(before.box, float(np.abs(before.frames).max()))

@@ -46,8 +46,8 @@ def flexible_skin(bench, label, source):
     points = in_blender(bench, label, glb, expected, ours.times, ours.fps, box)
     if points is not None and points.shape == ours.frames.shape:
         measured = distortion_percent(Sequence(source).frames, points / ours.metres_per_unit)
-        told = fit["distortion_percent"]
-        bench.within(f"distortion in Blender: {label}", abs(measured - told) / told, SAME_MEASURE, f"of {told:.3f} %")
+        stated = fit["distortion_percent"]
+        bench.within(f"distortion in Blender: {label}", abs(measured - stated) / stated, SAME_MEASURE, f"of {stated:.3f} %")
 
 
 def weights_are_convex(bench, label, glb):
@@ -56,40 +56,40 @@ def weights_are_convex(bench, label, glb):
     for mesh in document["meshes"]:
         for primitive in mesh["primitives"]:
             attributes = primitive["attributes"]
-            weights = accessor(document, binary, attributes["WEIGHTS_0"]).astype(np.float64)
+            weights = accessor_rows(document, binary, attributes["WEIGHTS_0"]).astype(np.float64)
             one_set = "WEIGHTS_1" not in attributes and weights.shape[1] == INFLUENCES
             off = float(np.abs(weights.sum(axis=1) - 1).max())
             ok = one_set and weights.min() >= 0 and off <= UNIT_SUM
             words = f"{weights.shape[1]} at most, smallest {weights.min():.1e}, sums off by {off:.1e}"
-            bench.tell(f"weights: {label}", bool(ok), words)
+            bench.record(f"weights: {label}", bool(ok), words)
 
 
 def parts_of(glb):
-    """The JSON and the binary chunk."""
+    """Returns the JSON and the binary chunk."""
     data = glb.read_bytes()
     length = struct.unpack_from("<I", data, 12)[0]
     return json.loads(data[20 : 20 + length]), data[28 + length :]
 
 
-def accessor(document, binary, index):
+def accessor_rows(document, binary, index):
     """The rows of a tightly packed four-vector accessor."""
-    told = document["accessors"][index]
-    view = document["bufferViews"][told["bufferView"]]
-    kind = np.dtype(COMPONENTS[told["componentType"]])
-    start = view.get("byteOffset", 0) + told.get("byteOffset", 0)
+    accessor = document["accessors"][index]
+    view = document["bufferViews"][accessor["bufferView"]]
+    kind = np.dtype(COMPONENTS[accessor["componentType"]])
+    start = view.get("byteOffset", 0) + accessor.get("byteOffset", 0)
     stride = view.get("byteStride", INFLUENCES * kind.itemsize)
-    rows = np.ndarray((told["count"], INFLUENCES), kind, binary, start, (stride, kind.itemsize))
-    return rows / np.iinfo(kind).max if told.get("normalized") else rows
+    rows = np.ndarray((accessor["count"], INFLUENCES), kind, binary, start, (stride, kind.itemsize))
+    return rows / np.iinfo(kind).max if accessor.get("normalized") else rows
 
 
 def measures_the_same(bench, label, sources, asset, fit):
     again, _ = bench.skin(sources, None, "--from", asset)
-    told, read = fit["distortion_percent"], again["distortion_percent"]
-    bench.within(f"measured again: {label}", abs(read - told) / told, SAME_MEASURE, f"of {told:.3f} %")
+    stated, read = fit["distortion_percent"], again["distortion_percent"]
+    bench.within(f"measured again: {label}", abs(read - stated) / stated, SAME_MEASURE, f"of {stated:.3f} %")
 
 
 def distortion_percent(frames, shown):
-    """100 ‖P − P̃‖ / ‖P − P̄‖, P̄ the mean of each point over time (Kavan et al. 2010)."""
+    """Returns 100 ‖P − P̃‖ / ‖P − P̄‖ with the mean P̄ of each point over time (Kavan et al. 2010)."""
     frames = frames.astype(np.float64)
     return 100 * np.linalg.norm(frames - shown) / np.linalg.norm(frames - frames.mean(axis=0))
 
@@ -102,7 +102,7 @@ def two_clips(bench, label, sample):
     is_valid(bench, label, glb)
     measures_the_same(bench, label, inputs, glb, fit)
     animations = [animation["name"] for animation in parts_of(glb)[0]["animations"]]
-    bench.tell(f"animations: {label}", animations == list(TWO_CLIPS), str(animations))
+    bench.record(f"animations: {label}", animations == list(TWO_CLIPS), str(animations))
     for clip, name in enumerate(animations):
         ours = Sequence(bench.convert(glb, f"skin/two-{clip}.npz", "--clip", name))
         scale = ours.metres_per_unit
@@ -117,8 +117,8 @@ def rigid_skin_in_openusd(bench, label, sample):
     job = {"file": usda, "seconds": ours.times, "out": usda.with_suffix(".usd.npz")}
     answer = bench.openusd([job])[0]
     if "error" in answer:
-        bench.tell(label, False, answer["error"])
+        bench.record(label, False, answer["error"])
         return
     complaints = answer["complaints"]
-    bench.tell(f"validators: {label}", not complaints, "; ".join(complaints[:3]) or "clean")
+    bench.record(f"validators: {label}", not complaints, "; ".join(complaints[:3]) or "clean")
     bench.within(label, largest_distance(ours.frames, np.load(job["out"])["points"], ours.box), LIMIT)

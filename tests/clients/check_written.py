@@ -47,10 +47,10 @@ def run(bench):
         if path:
             sources.append((path.name, path))
         elif bench.wants(name):
-            bench.skip(name, "it is not there")
+            bench.skip(name, "the file does not exist")
     glb_in_validator_and_three(bench, sources)
-    for ending in ["usda", "usdc", "usdz"]:
-        usd_in_openusd(bench, sources, ending)
+    for extension in ["usda", "usdc", "usdz"]:
+        usd_in_openusd(bench, sources, extension)
     abc_in_blender(bench, sources)
 
 
@@ -58,14 +58,14 @@ def glb_in_validator_and_three(bench, sources):
     written = write_all(bench, sources, "glb")
     for (name, _, path, _), verdict in zip(written, bench.validator([path for _, _, path, _ in written])):
         clean = verdict.get("errors") == 0 and verdict.get("warnings") == 0
-        words = f"{verdict.get('errors')} errors, {verdict.get('warnings')} warnings {verdict.get('told') or verdict.get('error') or ''}"
-        bench.tell(f"validator: {name}", clean, words.rstrip())
+        words = f"{verdict.get('errors')} errors, {verdict.get('warnings')} warnings {verdict.get('messages') or verdict.get('error') or ''}"
+        bench.record(f"validator: {name}", clean, words.rstrip())
     jobs = []
     for _, ours, path, moves in written:
         jobs.append({"file": path, "clip": 0 if moves else None, "times": ours.times, "out": path.with_suffix(".npy")})
     for (name, ours, path, _), answer in zip(written, bench.three(jobs)):
         if "error" in answer:
-            bench.tell(f"three.js: {name}", False, answer["error"])
+            bench.record(f"three.js: {name}", False, answer["error"])
             continue
         expected = ours.posed(influences=4)[:, ours.faces.ravel()]
         # glTF is in metres.
@@ -73,21 +73,21 @@ def glb_in_validator_and_three(bench, sources):
         bench.within(f"three.js: {name}", largest_distance(expected, theirs, ours.box), LIMIT)
 
 
-def usd_in_openusd(bench, sources, ending):
-    written = write_all(bench, sources, ending)
+def usd_in_openusd(bench, sources, extension):
+    written = write_all(bench, sources, extension)
     jobs = []
     for _, ours, path, _ in written:
         # The binary crate has the same contents as the text.
-        same_as = path.with_suffix(".usda") if ending == "usdc" and path.with_suffix(".usda").exists() else None
+        same_as = path.with_suffix(".usda") if extension == "usdc" and path.with_suffix(".usda").exists() else None
         jobs.append({"file": path, "seconds": ours.times, "out": path.with_suffix(".usd.npz"), "same_as": same_as})
     for (name, ours, _, _), job, answer in zip(written, jobs, bench.openusd(jobs)):
         if "error" in answer:
-            bench.tell(f"OpenUSD: {name}", False, answer["error"])
+            bench.record(f"OpenUSD: {name}", False, answer["error"])
             continue
         complaints = answer["complaints"]
         if job["same_as"]:
-            bench.tell(f"OpenUSD: {name} as the text", answer["same"], "same layer" if answer["same"] else "other layer")
-        bench.tell(f"OpenUSD validators: {name}", not complaints, "; ".join(complaints[:3]) or "clean")
+            bench.record(f"OpenUSD: {name} as the text", answer["same"], "same layer" if answer["same"] else "other layer")
+        bench.record(f"OpenUSD validators: {name}", not complaints, "; ".join(complaints[:3]) or "clean")
         bench.within(f"OpenUSD: {name}", largest_distance(ours.posed(), np.load(job["out"])["points"], ours.box), LIMIT)
 
 
@@ -99,25 +99,25 @@ def abc_in_blender(bench, sources):
     ]
     for (name, ours, _, _), job, answer in zip(written, jobs, bench.blender(jobs)):
         if "error" in answer:
-            bench.tell(f"Blender: {name}", False, answer["error"])
+            bench.record(f"Blender: {name}", False, answer["error"])
             continue
         bench.within(f"Blender: {name}", largest_distance(ours.frames, np.load(job["out"])["points"], ours.box), LIMIT)
 
 
-def write_all(bench, sources, ending):
+def write_all(bench, sources, extension):
     """(name, sequence that dermis reads from the source, file written from it, whether it moves) for each source."""
     written = []
     for label, source in sources:
-        name = f"{label} → {ending}"
+        name = f"{label} → {extension}"
         if not bench.wants(name):
             continue
         stem = f"written/{label.replace(':', '-').replace('.', '-')}"
         options = ["--mesh", MESH_OF[label]] if label in MESH_OF else []
         try:
             ours = Sequence(bench.convert(source, f"{stem}.npz", *options))
-            path = bench.convert(source, f"{stem}.{ending}", *options)
+            path = bench.convert(source, f"{stem}.{extension}", *options)
         except Failed as failure:
-            bench.tell(name, False, str(failure))
+            bench.record(name, False, str(failure))
             continue
         written.append((name, ours, path, len(ours.frames) > 1))
     return written

@@ -1,4 +1,4 @@
-// Arrays for Python: numpy's `.npy`, version 1.0.
+// Writer of arrays in the `.npy` format of numpy, version 1.0.
 
 import { writeFileSync } from 'node:fs';
 

@@ -9,7 +9,7 @@ BETWEEN_LIMIT = 1e-3
 
 def is_valid(bench, label, glb):
     verdict = bench.validator([glb])[0]
-    bench.tell(f"validator: {label}", verdict.get("errors") == verdict.get("warnings") == 0, str(verdict))
+    bench.record(f"validator: {label}", verdict.get("errors") == verdict.get("warnings") == 0, str(verdict))
 
 
 def in_three(bench, label, glb, keys, times, box, clip=0, smooth=True):
@@ -18,7 +18,7 @@ def in_three(bench, label, glb, keys, times, box, clip=0, smooth=True):
     out = glb.with_suffix(f".{clip}.npy")
     answer = bench.three([{"file": glb, "clip": clip, "times": halves.tolist(), "out": out}])[0]
     if "error" in answer:
-        bench.tell(f"three.js: {label}", False, answer["error"])
+        bench.record(f"three.js: {label}", False, answer["error"])
         return
     theirs = np.load(out)
     bench.within(f"three.js: {label}", largest_distance(keys, theirs[::2], box), LIMIT)
@@ -39,7 +39,7 @@ def in_blender(bench, label, glb, expected, times, fps, box):
     out = glb.with_suffix(".blender.npz")
     answer = bench.blender([{"file": glb, "fps": fps, "seconds": times, "out": out}])[0]
     if "error" in answer:
-        bench.tell(f"Blender: {label}", False, answer["error"])
+        bench.record(f"Blender: {label}", False, answer["error"])
         return None
     points = np.load(out)["points"]
     bench.within(f"Blender: {label}", largest_distance(expected, points, box), LIMIT)

@@ -51,9 +51,9 @@ def main():
         try:
             group.run(bench)
         except Failed as failure:
-            bench.tell(group.__name__, False, str(failure))
+            bench.record(group.__name__, False, str(failure))
         except Exception:
-            bench.tell(group.__name__, False, traceback.format_exc())
+            bench.record(group.__name__, False, traceback.format_exc())
         print(f"     {time.monotonic() - start:.0f} s", flush=True)
     print(f"\n{bench.passed} passed, {bench.failed} failed" + (f", {bench.skipped} skipped" if bench.skipped else ""))
     return 1 if bench.failed else 0

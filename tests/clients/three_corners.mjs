@@ -1,8 +1,8 @@
-// What three.js makes of a glTF file: the world positions of all triangle corners at given times.
+// World positions of all triangle corners of a glTF file at given times, as evaluated by three.js.
 //
 //   node three_corners.mjs JOBS.json
 //
-// A job is { "file", "clip" (a name, a number or null), "times": [seconds], "out": "….npy" }. Its answer, one line of
+// A job is { "file", "clip" (a name, a number or null), "times": [seconds], "out": "….npy" }. The response, one line of
 // JSON on standard output, lists the clips and meshes found; `out` receives float64 [times, corners, 3], meshes in the
 // order of the scene, corners in the order of the index buffer.
 
@@ -14,7 +14,7 @@ import { writeNpy } from './npy.mjs';
 
 const JSON_CHUNK = 0x4e4f534a;
 
-/** The file without its pictures and materials, which node cannot decode and positions do not need. */
+/** The file without its images and materials, which node cannot decode and positions do not need. */
 function withoutPictures(bytes) {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const jsonLength = view.getUint32(12, true);
@@ -51,7 +51,7 @@ function pickClip(clips, wanted) {
   return clip;
 }
 
-/** Poses the scene as `clip` has it at exactly `seconds`: no time passes, so nothing loops or ends. */
+/** Poses the scene by `clip` at exactly `seconds`: no time passes, so the clip neither loops nor ends. */
 function pose(scene, mixer, clip, seconds) {
   if (clip) {
     const action = mixer.clipAction(clip);
@@ -98,7 +98,7 @@ async function run({ file, clip: wanted, times, out }) {
   };
 }
 
-// The loader warns about what it cannot show; answers alone belong on standard output.
+// The loader prints warnings about unsupported features; standard output must contain only responses.
 console.warn = console.log = (...words) => console.error(...words);
 for (const job of JSON.parse(readFileSync(process.argv[2]))) {
   const answer = await run(job).catch((error) => ({ error: String(error?.stack ?? error) }));

@@ -1,17 +1,17 @@
-// What three.js makes of an FBX file: the positions of all triangle corners of its meshes at given times.
+// Positions of all triangle corners of the meshes of an FBX file at given times, as evaluated by three.js.
 //
 //   node three_fbx.mjs JOBS.json
 //
-// A job is { "file", "mesh", "clip" (a name or null), "times": [seconds], "out": "….npy" }. Its answer, one line of JSON
-// on standard output, lists the clips and meshes found; `out` receives float64 [times, corners, 3] in the space of the
-// file, without the rotation that the loader puts on the scene for Z up.
+// A job is { "file", "mesh", "clip" (a name or null), "times": [seconds], "out": "….npy" }. The response, one line of
+// JSON on standard output, lists the clips and meshes found; `out` receives float64 [times, corners, 3] in the space of
+// the file, without the rotation that the loader applies to the scene for Z up.
 
 import { readFileSync } from 'node:fs';
 import { AnimationMixer, LoopOnce, Vector3 } from 'three';
 import { FBXLoader } from 'three/addons/loaders/FBXLoader.js';
 import { writeNpy } from './npy.mjs';
 
-// Pictures are loaded by the browser; node has none, and positions do not need them.
+// Images are loaded by browsers only; node cannot load them, and positions do not need them.
 const element = { addEventListener() {}, removeEventListener() {}, style: {} };
 globalThis.document = { createElementNS: () => element, createElement: () => element };
 globalThis.window = globalThis;
@@ -26,7 +26,7 @@ function load(file) {
   return scene;
 }
 
-/** Poses the scene as `clip`, whose keys begin at `start`, has it at exactly `seconds`. */
+/** Poses the scene by `clip`, whose keys begin at `start`, at exactly `seconds`. */
 function pose(scene, mixer, clip, start, seconds) {
   if (clip) {
     const action = mixer.clipAction(clip);
@@ -72,7 +72,7 @@ function run({ file, mesh: wanted, clip: name, times, out }) {
   return { clips: scene.animations.map(({ name }) => name), meshes: meshes.map(({ name }) => name) };
 }
 
-// The loader warns about what it cannot show; answers alone belong on standard output.
+// The loader prints warnings about unsupported features; standard output must contain only responses.
 console.warn = console.log = (...words) => console.error(...words);
 for (const job of JSON.parse(readFileSync(process.argv[2]))) {
   let answer;

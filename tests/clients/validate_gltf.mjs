@@ -1,8 +1,8 @@
-// The Khronos validator's verdict on glTF files.
+// Results of the Khronos validator for glTF files.
 //
 //   node validate_gltf.mjs FILES.json
 //
-// FILES.json is a list of paths; the answer to each is one line of JSON: the counts by severity and the first messages.
+// FILES.json is a list of paths; each response is one line of JSON: the counts by severity and the first messages.
 
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -17,9 +17,9 @@ for (const file of JSON.parse(readFileSync(process.argv[2]))) {
     externalResourceFunction: async (uri) => new Uint8Array(readFileSync(join(dirname(file), decodeURIComponent(uri)))),
   });
   const { numErrors, numWarnings, numInfos, messages } = report.issues;
-  const told = messages
+  const first = messages
     .filter(({ severity }) => severity < 2)
     .slice(0, 5)
     .map(({ severity, code, message, pointer }) => `${SEVERITIES[severity]} ${code} at ${pointer}: ${message}`);
-  process.stdout.write(`${JSON.stringify({ errors: numErrors, warnings: numWarnings, infos: numInfos, told })}\n`);
+  process.stdout.write(`${JSON.stringify({ errors: numErrors, warnings: numWarnings, infos: numInfos, messages: first })}\n`);
 }

@@ -135,7 +135,7 @@ def transform(m, p):
 
 
 def bounds(path):
-    """The box around the visible meshes of the default scene; `None` if there is none."""
+    """Returns the box around the visible meshes of the default scene; `None` if there is none."""
     reader = Reader(path)
     root = reader.root
     nodes = root.get("nodes", [])

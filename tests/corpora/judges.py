@@ -1,12 +1,12 @@
 """Judges of the results of dermis for the files of a suite; none of them uses code of dermis.
 
-A rejection is right if the file is one that the suite expects to fail (`EXCUSES`), if a file that it needs is absent, if its version or
-a required extension is not one that the formats define, or if it contains neither a mesh nor a motion:
+A rejection is correct if the suite expects the file to fail (`EXCUSES`), if a file that it needs is missing, if its
+version or a required extension is not defined by the format, or if it contains neither a mesh nor a motion:
 
 - glTF is parsed by `gltf_shape.py`, which also poses it: bounds that differ by more than 1e-3 of the diagonal are wrong.
 - USD is opened by OpenUSD if it is installed (`pip install usd-core`); without it, results of USD are not judged.
-- FBX of ufbx has OBJ files of the same name beside it, whose bounds are compared; for others the nodes of meshes are
-  looked for in the bytes.
+- FBX files of ufbx have OBJ files of the same name next to them, whose bounds are compared; in other FBX files, the
+  nodes of meshes are searched for in the bytes.
 """
 
 import re
@@ -102,7 +102,7 @@ class Judges:
             return None
         found = union([(o["bounds"]["min"], o["bounds"]["max"]) for o in answer["objects"] if o["points"] > 0])
         if found is None:
-            return "no points, but the judge has some"
+            return "no points, but the judge finds some"
         size = max(high - low for low, high in zip(*expected)) or max(map(abs, expected[0])) or 1.0
         worst = max(abs(a - b) for mine, theirs in zip(found, expected) for a, b in zip(mine, theirs))
         if worst > TOLERANCE * size:
@@ -112,7 +112,7 @@ class Judges:
 
 
 def union(boxes):
-    """The box around boxes of two corners."""
+    """Returns the box around boxes, each given by two corners."""
     if not boxes:
         return None
     lows, highs = zip(*boxes)

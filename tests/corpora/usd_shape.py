@@ -76,7 +76,7 @@ def is_finite(points):
 
 
 def bounds(path):
-    """The box around the visible meshes that no skeleton moves; `None` if a skeleton moves one, or there is none."""
+    """Returns the box around the visible meshes; `None` if there is none or if a skeleton moves one."""
     stage = opened(str(path))
     if not stage:
         return None

@@ -1,5 +1,5 @@
 extends SceneTree
-# Prints the posed positions of vertices of a mesh. The argument behind --job is JSON: file, clip, vertices, times.
+# Prints the posed positions of vertices of a mesh. The argument of --job is JSON: file, clip, vertices, times.
 
 func _init():
 	var arguments = OS.get_cmdline_args()

@@ -42,7 +42,7 @@ export const stroke = async (page, at) => {
   await page.mouse.up();
 };
 
-/** Center of a view that is shown side by side with others. */
+/** Centre of a view that is shown side by side with others. */
 export const cellCenter = async (page, number, count) => {
   const box = await page.locator(".stage canvas").first().boundingBox();
   return { x: box.x + ((number + 0.5) * box.width) / count, y: box.y + 0.48 * box.height };

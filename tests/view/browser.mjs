@@ -1,4 +1,4 @@
-// Server, browser and analysis of the picture.
+// Server, browser and analysis of screenshots.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";

@@ -257,7 +257,7 @@ export const interaction = ({ withPage, shot, dermis, files, fits, sampleAndFit 
     });
   },
 
-  async "reports that the server has ended"() {
+  async "reports that the server has stopped"() {
     const problems = /ERR_CONNECTION_REFUSED|ERR_EMPTY_RESPONSE|ERR_CONNECTION_RESET/;
     await withPage(
       sampleAndFit,
@@ -265,7 +265,7 @@ export const interaction = ({ withPage, shot, dermis, files, fits, sampleAndFit 
         await until(page, "viewer.measures.size > 0");
         await server.stop();
         await setRank(page, 3);
-        await message(page, "dermis has ended");
+        await message(page, "the server has stopped");
         await page.waitForFunction(
           () => document.querySelector("[data-measure=distortion_percent]")?.textContent === "–",
         );

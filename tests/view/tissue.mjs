@@ -123,7 +123,7 @@ export const tissue = (shared) => {
         const way = moved(rest, pulled, soft.point);
         assert.ok(way > 0.01, `the pull moves flesh by ${way} m`);
         const back = moved(rest, await still(page), soft.point);
-        assert.ok(back < 0.1 * way, `of ${way} m, ${back} m remain`);
+        assert.ok(back < 0.1 * way, `${back} m of ${way} m remain`);
         console.log(
           `  pulled by ${(1000 * way).toFixed(1)} mm, ${(1000 * back).toFixed(2)} mm remain after the release`,
         );

@@ -9,21 +9,20 @@
 //! | `convert` | conversion of rigged objects to models |
 //! | `bone` | bones as segments between joints |
 //! | `rigging` | skeletons for skins without a rig |
-//! | `sample` | the model of `sample:body` |
+//! | `human_skeleton` | names and hierarchy of the joints of a human |
 
 #![forbid(unsafe_code)]
 
 mod bone;
 mod convert;
+pub mod human_skeleton;
 mod model;
 mod motion;
 mod pose;
 pub mod rigging;
-mod sample;
 
 pub use bone::{Bone, along_nearest_bone, bones_between_joints};
 pub use convert::from_object;
 pub use model::{BodyError, BodyJoint, BodyModel, BodyParts, JointPlacement, PoseShape, expect_count};
 pub use motion::{BodyMotion, motion_of_clip};
 pub use pose::{BodyPose, PosedBody, ShapedBody};
-pub use sample::sample;

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use dermis_body::{
-    BodyError, BodyJoint, BodyModel, BodyMotion, BodyParts, BodyPose, JointPlacement, PoseShape, from_object, sample,
+    BodyError, BodyJoint, BodyModel, BodyMotion, BodyParts, BodyPose, JointPlacement, PoseShape, from_object,
 };
 use dermis_mesh::pose::bake;
 use dermis_mesh::{Clip, Joint, Object, Rig, SkinWeights, TriMesh};
@@ -11,7 +11,7 @@ use glam::{DAffine3, DQuat, DVec3, Vec3};
 
 fn body() -> &'static (BodyModel, Vec<BodyMotion>) {
     static BODY: OnceLock<(BodyModel, Vec<BodyMotion>)> = OnceLock::new();
-    BODY.get_or_init(sample)
+    BODY.get_or_init(dermis_samples::body_model)
 }
 
 fn joint(model: &BodyModel, name: &str) -> usize {

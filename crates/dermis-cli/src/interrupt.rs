@@ -20,7 +20,7 @@ const MAX_WAIT: Duration = Duration::from_millis(400);
 
 static BUSY: AtomicBool = AtomicBool::new(false);
 static ASKED_TO_STOP: AtomicBool = AtomicBool::new(false);
-/// The work has a result that is kept when it stops.
+/// True if the work has a result that is kept when it stops.
 static KEEPS_RESULT: AtomicBool = AtomicBool::new(false);
 
 /// Installs the handler of Ctrl-C and of the signals that end a process.
@@ -33,7 +33,7 @@ pub(crate) fn listen(shared: Shared) -> Result<(), Diagnostic> {
         if !shared.quiet {
             let kept = KEEPS_RESULT.load(Ordering::SeqCst);
             let result = if kept { "stopping with the result so far" } else { "stopping" };
-            terminal::tell(&format!("{result}; press Ctrl-C again to stop immediately\n"));
+            terminal::write_stderr(&format!("{result}; press Ctrl-C again to stop immediately\n"));
         }
         let shared = shared.clone();
         std::thread::spawn(move || {

@@ -31,7 +31,7 @@ pub(crate) struct Job<'a> {
     missed: Vec<String>,
     written: Written,
     output: Option<String>,
-    /// The output was written to stdout, so that the summary goes to stderr.
+    /// True if the output was written to stdout; the summary then goes to stderr.
     is_on_stdout: bool,
 }
 
@@ -162,14 +162,16 @@ impl<'a> Job<'a> {
             seconds: &self.clock,
         };
         match self.shared.format {
-            Format::Json if self.is_on_stdout => terminal::tell(&(serde_json::to_string(&summary)? + "\n")),
+            Format::Json if self.is_on_stdout => terminal::write_stderr(&(serde_json::to_string(&summary)? + "\n")),
             Format::Json => terminal::print_json(&summary)?,
             Format::Pretty if is_silent => {}
-            Format::Pretty if self.is_on_stdout => terminal::tell(&summary.text(Paint::for_stderr(self.shared.color))),
+            Format::Pretty if self.is_on_stdout => {
+                terminal::write_stderr(&summary.text(Paint::for_stderr(self.shared.color)));
+            }
             Format::Pretty => terminal::print(&summary.text(Paint::for_stdout(self.shared.color)))?,
         }
         if !self.shared.quiet {
-            self.missed.iter().for_each(|missed| terminal::tell(&format!("not reached: {missed}\n")));
+            self.missed.iter().for_each(|missed| terminal::write_stderr(&format!("not reached: {missed}\n")));
         }
         Ok(if self.missed.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(EXIT_MISSED) })
     }
@@ -187,7 +189,7 @@ impl<F: Facts> Summary<'_, F> {
             }
             _ => text.line(format!("done in {time}")),
         }
-        self.notes.iter().for_each(|note| text.line(note.line(paint).trim_end()));
+        NoteFacts::lines(&self.notes, paint).into_iter().for_each(|line| text.line(line));
         text.finish()
     }
 }

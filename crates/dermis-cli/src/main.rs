@@ -94,7 +94,7 @@ fn answer_without_command(error: &clap::Error) -> ExitCode {
     Diagnostic::of_usage(error, &words_of_command(&commands::command(), &given[1..])).show(&shared)
 }
 
-/// The words among `given` that name a command, such as `tissue build`.
+/// The words of `given` that form the name of a command, such as `tissue build`.
 fn words_of_command<'a>(command: &Command, given: &'a [String]) -> Vec<&'a str> {
     let named = given.iter().enumerate().find_map(|(at, word)| Some((at, word, command.find_subcommand(word)?)));
     let Some((at, word, found)) = named else { return Vec::new() };

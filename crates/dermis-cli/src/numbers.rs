@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_read_well() {
+    fn numbers_are_formatted() {
         assert_eq!([grouped(0), grouped(999), grouped(1000), grouped(1_234_567)], ["0", "999", "1,000", "1,234,567"]);
         assert_eq!([counted(1, "frame", "frames"), counted(2000, "frame", "frames")], ["1 frame", "2,000 frames"]);
         assert_eq!(

@@ -45,7 +45,7 @@ pub(crate) struct BoneForm {
 impl BoneForm {
     /// Options of the writer; an error if the form of bones has no effect on `output`.
     pub(crate) fn applied(self, force: bool, output: Option<&Path>) -> Result<WriteOptions, Diagnostic> {
-        let is_fbx = output.and_then(Path::extension).is_some_and(|extension| extension.eq_ignore_ascii_case("fbx"));
+        let is_fbx = output.is_some_and(|output| Format::is_path_of("fbx", output));
         expect_effect([(self.nested_bones, is_fbx, "--nested-bones", "on .fbx outputs")])?;
         Ok(WriteOptions { force, nested_bones: self.nested_bones })
     }

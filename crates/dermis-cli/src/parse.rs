@@ -54,7 +54,7 @@ pub(crate) fn frame_rate(text: &str) -> Result<f64, String> {
     match text.trim().parse::<f64>() {
         Ok(rate) if rate.is_finite() && rate > 0.0 => Ok(rate),
         Ok(_) => Err("a frame rate must be positive and finite, such as 24".to_owned()),
-        Err(_) => Err("this is not a number of frames per second, such as 24".to_owned()),
+        Err(_) => Err("it must be a number of frames per second, such as 24".to_owned()),
     }
 }
 

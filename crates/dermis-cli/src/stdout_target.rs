@@ -3,15 +3,13 @@
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-use dermis::io::{WriteOptions, Written, check_target};
+use dermis::io::{FORMATS, WriteOptions, Written, check_target};
 use tempfile::TempDir;
 
 use crate::diagnostic::Diagnostic;
 
 /// Format of `-`.
 const DEFAULT_EXTENSION: &str = "glb";
-/// Formats whose contents are several files.
-const SEVERAL_FILES: [&str; 5] = ["gltf", "pc2", "mdd", "node", "ele"];
 const BLOCK_BYTES: usize = 1 << 16;
 
 /// Extension of an output to stdout; `None` for a file.
@@ -26,9 +24,9 @@ fn extension(target: &Path) -> Option<&str> {
 pub(crate) fn check(target: &Path, options: &WriteOptions) -> Result<(), Diagnostic> {
     match extension(target) {
         None => Ok(check_target(target, options)?),
-        Some(extension) if SEVERAL_FILES.contains(&extension) => {
+        Some(extension) if FORMATS.iter().any(|format| format.extensions_of_sets.contains(&extension)) => {
             let message = format!("a .{extension} output consists of several files and cannot be written to stdout");
-            Err(Diagnostic::new(message).hint("use --output=-.glb, or name a file"))
+            Err(Diagnostic::new(message).hint("use --output=-.glb, or specify a file"))
         }
         Some(_) => Spool::new(target).map(drop),
     }
@@ -55,7 +53,7 @@ impl Spool {
         extension(target).map(|_| Self::new(target)).transpose()
     }
 
-    /// Copies the file to stdout and returns the report of it.
+    /// Copies the file to stdout and returns its report.
     pub(crate) fn print(self, written: Written) -> Result<Written, Diagnostic> {
         let mut file = std::fs::File::open(&self.path)?;
         let mut stdout = std::io::stdout().lock();

@@ -21,7 +21,7 @@ pub(crate) fn print_bytes(bytes: &[u8]) -> std::io::Result<()> {
 }
 
 /// Writes `text` to stderr. Progress and notes never end the work: a closed or full stderr is ignored.
-pub(crate) fn tell(text: &str) {
+pub(crate) fn write_stderr(text: &str) {
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }
 

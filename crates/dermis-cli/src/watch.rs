@@ -1,5 +1,5 @@
-//! Progress of long work: a bar with an estimate on a terminal, lines of text elsewhere, nothing for short work. It also
-//! forwards Ctrl-C to the work.
+//! Progress of long work: a bar with an estimate on a terminal, lines of text elsewhere, nothing for short work. It
+//! also forwards Ctrl-C to the work.
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
@@ -14,7 +14,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::args::Shared;
 use crate::interrupt;
 use crate::numbers::seconds;
-use crate::terminal::tell;
+use crate::terminal::write_stderr;
 
 /// Duration below which no progress is shown.
 const QUICK: Duration = Duration::from_millis(500);
@@ -60,7 +60,7 @@ impl Watch {
         Self { work, quiet: shared.quiet, on_terminal: std::io::stderr().is_terminal(), stages: Mutex::default() }
     }
 
-    /// Runs `work`, which does not report progress; `what` is shown if it takes long.
+    /// Runs `work`, which does not report progress; `what` is shown if it takes a long time.
     pub(crate) fn during<T>(&self, what: &str, work: impl FnOnce() -> T) -> T {
         if self.quiet {
             return work();
@@ -72,7 +72,7 @@ impl Watch {
                     return;
                 }
                 if !self.on_terminal {
-                    return tell(&format!("{what} …\n"));
+                    return write_stderr(&format!("{what} …\n"));
                 }
                 let spinner = ProgressBar::new_spinner().with_message(what.to_owned());
                 spinner.set_style(style("{spinner} {msg} {elapsed}"));
@@ -148,7 +148,7 @@ impl Stage {
             bar.set_position(self.done as u64);
         } else if self.last_line.is_none_or(|last| last.elapsed() >= BETWEEN_LINES) {
             self.last_line = Some(Instant::now());
-            tell(&format!("{work}: {}, {words}\n", self.label));
+            write_stderr(&format!("{work}: {}, {words}\n", self.label));
         }
     }
 }
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn an_estimate_is_given_only_when_it_means_something() {
+    fn an_estimate_is_given_only_after_a_minimum_of_work() {
         let elapsed = Duration::from_secs(10);
         assert_eq!(how_far(elapsed, 0, 100), "0 %");
         assert_eq!(how_far(elapsed, 25, 100), "25 %, about 30 s left");

@@ -65,9 +65,9 @@ fn the_summary_lists_the_output() {
     let times = &summary["seconds"];
     let time = |name: &str| times[name].as_f64().unwrap();
     assert!((time("read") + time("write") - time("total")).abs() < 1e-9);
-    let said = sandbox.succeed(&["convert", "box.npz", "out.npz", "--force"]).stdout;
-    assert!(said.contains("8 points, 12 triangles, 10 frames at 24 fps, 0.38 s"), "{said}");
-    assert!(said.contains("wrote out.npz"), "{said}");
+    let printed = sandbox.succeed(&["convert", "box.npz", "out.npz", "--force"]).stdout;
+    assert!(printed.contains("8 points, 12 triangles, 10 frames at 24 fps, 0.38 s"), "{printed}");
+    assert!(printed.contains("wrote out.npz"), "{printed}");
     assert_eq!(sandbox.succeed(&["convert", "box.npz", "out.npz", "--force", "--quiet"]).stdout, "");
 }
 
@@ -76,8 +76,8 @@ fn an_output_is_replaced_only_by_force() {
     let sandbox = Sandbox::new();
     sandbox.write("box.npz", &moving_box(2, 24.0));
     std::fs::write(sandbox.path("out.npz"), b"precious").unwrap();
-    let said = sandbox.fail(&["convert", "box.npz", "out.npz"]);
-    assert_eq!(said, "error: the output already exists\n  --> out.npz\nhint: use --force to replace it\n");
+    let printed = sandbox.fail(&["convert", "box.npz", "out.npz"]);
+    assert_eq!(printed, "error: the output already exists\n  --> out.npz\nhint: use --force to replace it\n");
     assert_eq!(std::fs::read(sandbox.path("out.npz")).unwrap(), b"precious");
     sandbox.succeed(&["convert", "box.npz", "out.npz", "--force"]);
     assert_eq!(first_xs(&sandbox.read("out.npz")), [0.0, 1.0]);
@@ -113,8 +113,8 @@ fn a_failure_leaves_no_files() {
     ] {
         let mut arguments = vec!["convert", "box.npz", "out.npz"];
         arguments.extend(wrong);
-        let said = sandbox.fail(&arguments);
-        assert!(said.starts_with("error: ") && said.contains("--> box.npz"), "{said}");
+        let printed = sandbox.fail(&arguments);
+        assert!(printed.starts_with("error: ") && printed.contains("--> box.npz"), "{printed}");
         assert_eq!(sandbox.files(), ["box.npz"], "{wrong:?}");
     }
 }
@@ -127,13 +127,13 @@ fn rejects_invalid_numbers() {
         ("--fps", "0", "a frame rate must be positive and finite, such as 24"),
         ("--fps", "-24", "a frame rate must be positive and finite, such as 24"),
         ("--fps", "inf", "a frame rate must be positive and finite, such as 24"),
-        ("--fps", "fast", "this is not a number of frames per second, such as 24"),
+        ("--fps", "fast", "it must be a number of frames per second, such as 24"),
         ("--frames", "5", "'5' is one number, not a range; one frame is written '5:6'"),
         ("--frames", "0:9:0", "invalid step 0: it must be 1 or more"),
         ("--frames", "-1", "'-1' is one number, not a range; one frame is written '-1:'"),
     ] {
-        let said = sandbox.fail(&["convert", "in.npz", "out.npz", flag, value]);
-        assert!(said.contains(expected) && said.contains("hint: see dermis convert --help"), "{said}");
+        let printed = sandbox.fail(&["convert", "in.npz", "out.npz", flag, value]);
+        assert!(printed.contains(expected) && printed.contains("hint: see dermis convert --help"), "{printed}");
     }
 }
 
@@ -184,8 +184,11 @@ fn one_mesh_of_several_is_kept() {
     let kept = sandbox.read("hat.abc");
     assert_eq!(kept.objects.len(), 1);
     assert!(kept.objects[0].name.contains("hat"));
-    let said = sandbox.fail(&["convert", "both.abc", "none.abc", "--mesh", "hatt"]);
-    assert!(said.contains("error: there is no mesh called 'hatt'") && said.contains("hint: did you mean"), "{said}");
+    let printed = sandbox.fail(&["convert", "both.abc", "none.abc", "--mesh", "hatt"]);
+    assert!(
+        printed.contains("error: there is no mesh called 'hatt'") && printed.contains("hint: did you mean"),
+        "{printed}"
+    );
 }
 
 #[test]
@@ -194,10 +197,10 @@ fn one_clip_of_several_is_kept() {
     sandbox.write("rig.glb", &two_clips());
     sandbox.succeed(&["convert", "rig.glb", "run.npz", "--clip", "run"]);
     assert_eq!(first_xs(&sandbox.read("run.npz")), [0.0, 2.0, 4.0]);
-    let said = sandbox.fail(&["convert", "rig.glb", "no.npz", "--clip", "rnu"]);
+    let printed = sandbox.fail(&["convert", "rig.glb", "no.npz", "--clip", "rnu"]);
     let expected = "error: there is no clip called 'rnu'\n  --> rig.glb\n  clips: 'walk', 'run'\nhint: did you mean \
                     'run'?\n";
-    assert_eq!(said, expected);
+    assert_eq!(printed, expected);
 }
 
 /// A box that one joint moves along x: by 1 per frame in 'walk', by 2 in 'run'.

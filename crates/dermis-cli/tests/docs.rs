@@ -123,7 +123,7 @@ fn tokens(line: &str) -> Vec<String> {
 }
 
 #[test]
-fn commands_of_the_documentation_print_what_it_shows() {
+fn documented_commands_print_the_documented_output() {
     let update = std::env::var_os("DERMIS_UPDATE_DOCS").is_some();
     let read = |path: &PathBuf| std::fs::read_to_string(path).unwrap();
     let documents: Vec<PathBuf> =

@@ -1,4 +1,4 @@
-//! `dermis envelope` as a user calls it.
+//! End-to-end tests of `dermis envelope`.
 
 mod common;
 
@@ -8,7 +8,7 @@ use common::{Sandbox, shared_data};
 use dermis::prelude::*;
 use serde_json::Value;
 
-/// A few frames of the built-in arm: quick to learn.
+/// A few frames of the built-in arm, which train quickly.
 const QUICK: [&str; 5] = ["envelope", "train", "sample:arm", "--frames", "0:144:8"];
 
 fn train<'a>(more: &[&'a str]) -> Vec<&'a str> {
@@ -19,7 +19,7 @@ fn number(answer: &Value, key: &str) -> f64 {
     answer[key].as_f64().unwrap_or_else(|| panic!("{key} is not a number: {answer}"))
 }
 
-/// The arm with the frames that [`QUICK`] learns from left in, as a file.
+/// The built-in arm with all its frames.
 fn arm() -> Scene {
     dermis::io::read("sample:arm", &ReadOptions::default()).unwrap()
 }
@@ -62,8 +62,8 @@ fn a_model_is_exported_as_shapes_for_engines() {
     assert!(number(clip, "rms_error") < 0.3 * number(clip, "linear_rms_error"), "{answer}");
     let arm = sandbox.read("unity.glb").objects.remove(0);
     assert!(arm.deformers.is_empty() && arm.rig.as_ref().unwrap().shapes().len() == 12);
-    let said = sandbox.fail(&["envelope", "export", "unity.glb", "-o", "again.glb"]);
-    assert!(said.contains("multi-weights"), "{said}");
+    let printed = sandbox.fail(&["envelope", "export", "unity.glb", "-o", "again.glb"]);
+    assert!(printed.contains("multi-weights"), "{printed}");
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn poses_are_added_to_an_earlier_training_set() {
 }
 
 #[test]
-fn shapes_come_from_numbered_files_times_and_morph_targets() {
+fn shapes_are_read_from_numbered_files_times_and_morph_targets() {
     let sandbox = Sandbox::new();
     let arm = arm();
     let object = &arm.objects[0];
@@ -130,7 +130,7 @@ fn shapes_come_from_numbered_files_times_and_morph_targets() {
 }
 
 #[test]
-fn maps_come_from_attributes_textures_files_and_the_examples() {
+fn maps_are_read_from_attributes_textures_files_and_examples() {
     let sandbox = Sandbox::new();
     let mut arm = arm();
     let rig = arm.objects[0].rig.clone().unwrap();
@@ -154,7 +154,7 @@ fn maps_come_from_attributes_textures_files_and_the_examples() {
 }
 
 #[test]
-fn rejects_inputs_that_do_not_belong_together() {
+fn rejects_inputs_that_do_not_match() {
     let sandbox = Sandbox::new();
     sandbox.succeed(&["convert", "sample:arm", "short.npz", "--frames", "0:10"]);
     let error = |more: &[&str]| sandbox.fail(&[&["envelope", "train", "sample:arm", "-o", "x.glb"], more].concat());

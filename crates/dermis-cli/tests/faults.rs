@@ -1,4 +1,5 @@
-//! Injected faults: inputs that change, inflate or lie, outputs that exist or are pipes, and signals.
+//! Injected faults: inputs that change while they are read, decompress to gigabytes or contain invalid numbers, outputs
+//! that exist or are pipes, and signals.
 
 mod common;
 
@@ -30,7 +31,7 @@ fn signal(child: &std::process::Child, name: &str) {
 
 #[cfg(unix)]
 #[test]
-fn an_input_truncated_or_written_again_meanwhile_is_an_error_or_a_whole_result() {
+fn an_input_that_changes_while_it_is_read_gives_an_error_or_a_complete_result() {
     let sandbox = Sandbox::new();
     let scene = cloth(150, 60);
     sandbox.write("cloth.npz", &scene);
@@ -53,17 +54,17 @@ fn an_input_truncated_or_written_again_meanwhile_is_an_error_or_a_whole_result()
 }
 
 #[test]
-fn a_small_archive_that_inflates_to_gigabytes_is_rejected_within_the_limit_of_memory() {
+fn a_decompression_bomb_is_rejected_within_the_memory_limit() {
     let sandbox = Sandbox::new();
     // 600 MiB of zeros in one compressed array.
     let path = sandbox.path("bomb.npz");
     let mut zip = zip_of_zeros("rest.npy", 600 << 20);
     std::fs::write(&path, &mut zip).unwrap();
     assert!(zip.len() < 4 << 20, "{} bytes", zip.len());
-    let said = sandbox.fail(&["inspect", "bomb.npz", "--max-memory", "300M"]);
-    assert!(said.contains("would take") && said.contains("--max-memory"), "{said}");
-    let said = sandbox.fail(&["inspect", "bomb.npz", "--max-memory", "12"]);
-    assert!(said.contains("at least 1M"), "{said}");
+    let printed = sandbox.fail(&["inspect", "bomb.npz", "--max-memory", "300M"]);
+    assert!(printed.contains("would require") && printed.contains("--max-memory"), "{printed}");
+    let printed = sandbox.fail(&["inspect", "bomb.npz", "--max-memory", "12"]);
+    assert!(printed.contains("at least 1M"), "{printed}");
 }
 
 /// A zip archive of one deflated `.npy` file of `count` zero bytes, as f32 of shape (count / 12, 3).
@@ -188,15 +189,15 @@ fn large_files_of_zeros_and_sparse_files_are_rejected_at_once() {
         let name = format!("zeros.{extension}");
         File::create(sandbox.path(&name)).unwrap().set_len(10 << 30).unwrap();
         let began = Instant::now();
-        let said = sandbox.fail(&["inspect", &name]);
-        assert!(said.contains("does not begin like"), "{extension}: {said}");
+        let printed = sandbox.fail(&["inspect", &name]);
+        assert!(printed.contains("does not begin like"), "{extension}: {printed}");
         assert!(began.elapsed() < Duration::from_secs(20), "{extension}: {:?}", began.elapsed());
     }
     let mut text = File::create(sandbox.path("sparse.obj")).unwrap();
     text.write_all(&[b'#'; 100]).unwrap();
     text.set_len(10 << 30).unwrap();
-    let said = sandbox.fail(&["inspect", "sparse.obj"]);
-    assert!(said.contains("--max-memory"), "{said}");
+    let printed = sandbox.fail(&["inspect", "sparse.obj"]);
+    assert!(printed.contains("--max-memory"), "{printed}");
 }
 
 #[test]
@@ -213,7 +214,7 @@ fn a_joint_transform_of_1e160_is_rejected_on_reading() {
     let weights = vec![0.0; clip.frame_count() * rig.shapes().len()];
     let error = Clip::new(&rig, "huge", 24.0, transforms, weights).unwrap_err();
     assert!(error.to_string().contains("larger than 1e60"), "{error}");
-    // The same in a file, whose numbers no type has checked.
+    // The same transform in a file, where no type has validated it.
     sandbox.succeed(&["convert", "arm.glb", "arm.npz"]);
     let mut output = Output::new(false);
     let mut writer = ArrayWriter::new(output.create(&sandbox.path("huge.npz")).unwrap());
@@ -243,7 +244,7 @@ fn maps_and_curves_of_an_older_and_longer_run_are_removed() {
 
 #[cfg(unix)]
 #[test]
-fn outputs_go_to_a_pipe_with_the_summary_on_stderr() {
+fn outputs_to_a_pipe_have_the_summary_on_stderr() {
     let sandbox = Sandbox::new();
     sandbox.write("box.npz", &moving_box(5, 24.0));
     let output = sandbox.command(&["convert", "box.npz", "-"]).output().unwrap();
@@ -257,10 +258,10 @@ fn outputs_go_to_a_pipe_with_the_summary_on_stderr() {
     assert_eq!(sandbox.read("piped.glb").objects[0].mesh.point_count(), box_mesh().point_count());
     let output = sandbox.command(&["volume", "sample:arm", "--output=-.npz", "--quiet"]).output().unwrap();
     assert!(output.status.success() && output.stdout.starts_with(b"PK"), "{}", String::from_utf8_lossy(&output.stderr));
-    let said = sandbox.fail(&["volume", "sample:arm", "--output=-.gltf"]);
-    assert!(said.contains("several files"), "{said}");
-    let said = sandbox.fail(&["convert", "box.npz", "/dev/null"]);
-    assert!(said.contains("extension"), "{said}");
+    let printed = sandbox.fail(&["volume", "sample:arm", "--output=-.gltf"]);
+    assert!(printed.contains("several files"), "{printed}");
+    let printed = sandbox.fail(&["convert", "box.npz", "/dev/null"]);
+    assert!(printed.contains("extension"), "{printed}");
 }
 
 #[cfg(unix)]
@@ -268,14 +269,14 @@ fn outputs_go_to_a_pipe_with_the_summary_on_stderr() {
 fn ctrl_c_stops_a_long_fit_and_the_exit_code_reports_it() {
     let sandbox = Sandbox::new();
     sandbox.write("cloth.npz", &cloth(60, 40));
-    // Many bones: the seeding before the refinement does not poll for seconds.
+    // With many bones, the seeding before the refinement runs for seconds without polling.
     let arguments = ["skin", "cloth.npz", "--bones", "900", "-o", "out.glb", "--threads", "2"];
     let mut child = sandbox.command(&arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     std::thread::sleep(Duration::from_millis(1500));
     signal(&child, "-INT");
     let began = Instant::now();
     let code = child.wait().unwrap().code();
-    // Half a second on an idle machine; the fit itself would take minutes.
+    // This takes half a second on an idle machine; the fit itself would take minutes.
     assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
     assert_eq!((code, sandbox.files()), (Some(2), vec!["cloth.npz".to_owned()]));
 }
@@ -287,11 +288,11 @@ fn a_stopped_refinement_keeps_its_result_and_exits_with_1() {
     let arguments =
         ["skin", "sample:gallop", "--bones", "20", "-o", "out.glb", "--refine", "100000", "--tolerance", "0"];
     let mut child = sandbox.command(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut said = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
-    said.find(|line| line.contains("refining")).expect("the refinement reports progress");
+    let mut printed = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    printed.find(|line| line.contains("refining")).expect("the refinement reports progress");
     std::thread::sleep(Duration::from_secs(3));
     signal(&child, "-TERM");
-    let rest: Vec<String> = said.collect();
+    let rest: Vec<String> = printed.collect();
     let mut summary = String::new();
     child.stdout.take().unwrap().read_to_string(&mut summary).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(1), "{rest:?} {summary}");

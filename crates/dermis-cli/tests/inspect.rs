@@ -1,4 +1,4 @@
-//! `dermis inspect`: the JSON form's keys and values, the table, and files that cannot be read.
+//! `dermis inspect`: keys and values of the JSON form, the table, and unreadable files.
 
 mod common;
 
@@ -55,7 +55,7 @@ fn problems_have_hints() {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_does_not_hide_the_others() {
+fn an_unreadable_file_does_not_hide_the_others() {
     let sandbox = Sandbox::new();
     sandbox.write("box.npz", &moving_box(5, 24.0));
     let outcome = sandbox.run(&["inspect", "missing.obj", "box.npz", "--format", "json"]);
@@ -71,10 +71,10 @@ fn a_file_that_cannot_be_read_does_not_hide_the_others() {
 #[test]
 fn rejects_malformed_files_with_their_path() {
     let sandbox = Sandbox::new();
-    for ending in ["glb", "gltf", "npz", "pc2", "mdd", "abc", "usda", "usdc", "usdz", "fbx", "ply", "mesh"] {
-        let name = format!("rubbish.{ending}");
+    for extension in ["glb", "gltf", "npz", "pc2", "mdd", "abc", "usda", "usdc", "usdz", "fbx", "ply", "mesh"] {
+        let name = format!("rubbish.{extension}");
         std::fs::write(sandbox.path(&name), b"this is not what its name says").unwrap();
-        let said = sandbox.fail(&["inspect", &name]);
-        assert!(said.starts_with("error: ") && said.contains(&format!("--> {name}")), "{said}");
+        let printed = sandbox.fail(&["inspect", &name]);
+        assert!(printed.starts_with("error: ") && printed.contains(&format!("--> {name}")), "{printed}");
     }
 }

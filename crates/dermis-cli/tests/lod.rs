@@ -1,11 +1,11 @@
-//! `dermis lod` as a user calls it.
+//! End-to-end tests of `dermis lod`.
 
 mod common;
 
 use common::{Sandbox, shared_data};
 
 #[test]
-fn levels_are_written_into_the_asset_or_beside_it() {
+fn levels_are_written_into_the_asset_or_to_separate_files() {
     let sandbox = Sandbox::new();
     let command = ["lod", "sample:arm", "--ratio", "0.1,0.5", "-o", "arm.glb", "--format", "json"];
     let answer = sandbox.succeed(&command).json();

@@ -20,8 +20,8 @@ fn a_negative_number_is_out_of_range_and_not_an_unknown_option() {
         (&["tissue", "build", "a.npz", "-o", "x.npz", "--density", "-1"], "it must be positive"),
         (&["view", "--port", "-1"], "-1 is not in 0..=65535"),
     ] {
-        let said = sandbox.fail(arguments);
-        assert!(said.contains(expected) && !said.contains("-- -"), "{arguments:?}: {said}");
+        let printed = sandbox.fail(arguments);
+        assert!(printed.contains(expected) && !printed.contains("-- -"), "{arguments:?}: {printed}");
     }
 }
 
@@ -61,8 +61,8 @@ fn rejects_options_without_effect_and_names_the_missing_option() {
         (&["view", "--clip", "walk"], "--clip", "FILE"),
         (&["sample", "--list", "--force"], "--list", "--force"),
     ] {
-        let said = sandbox.fail(arguments);
-        assert!(said.contains(option) && said.contains(missing), "{arguments:?}: {said}");
+        let printed = sandbox.fail(arguments);
+        assert!(printed.contains(option) && printed.contains(missing), "{arguments:?}: {printed}");
     }
 }
 
@@ -87,10 +87,10 @@ fn subcommands_have_manual_pages() {
         let page = sandbox.succeed(&[&["man"], &words[..]].concat()).stdout;
         assert!(page.contains(&format!("dermis\\-{}\\-{}", words[0], words[1])), "{page}");
     }
-    let said = sandbox.fail(&["man", "tissue", "biuld"]);
-    assert!(said.contains("hint: did you mean 'build'?"), "{said}");
-    let said = sandbox.fail(&["tissue", "build", "sample:body", "--rubbish"]);
-    assert!(said.contains("hint: see dermis tissue build --help"), "{said}");
+    let printed = sandbox.fail(&["man", "tissue", "biuld"]);
+    assert!(printed.contains("hint: did you mean 'build'?"), "{printed}");
+    let printed = sandbox.fail(&["tissue", "build", "sample:body", "--rubbish"]);
+    assert!(printed.contains("hint: see dermis tissue build --help"), "{printed}");
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn an_unnamed_clip_is_named_by_its_index() {
     assert_eq!(facts["objects"][0]["clips"][0]["name"], "clip_0");
     for wanted in ["clip_0", "0"] {
         let pose = ["pose", "arm.glb", "--clip", wanted, "--frames", "0:3", "-o", "out.npz", "--force"];
-        let said = sandbox.succeed(&pose).stdout;
-        assert!(said.contains("clip 'clip_0'"), "{said}");
+        let printed = sandbox.succeed(&pose).stdout;
+        assert!(printed.contains("clip 'clip_0'"), "{printed}");
     }
 }

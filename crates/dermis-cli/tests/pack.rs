@@ -1,11 +1,11 @@
-//! `dermis pack` as a user calls it.
+//! End-to-end tests of `dermis pack`.
 
 mod common;
 
 use common::Sandbox;
 
 #[test]
-fn a_packed_file_is_smaller_and_plays() {
+fn a_packed_file_is_smaller_and_can_be_played() {
     let sandbox = Sandbox::new();
     let command = ["pack", "sample:arm", "--error", "1", "--compare", "-o", "arm.glb", "--format", "json"];
     let answer = sandbox.succeed(&command).json();
@@ -21,7 +21,7 @@ fn a_packed_file_is_smaller_and_plays() {
 }
 
 #[test]
-fn rejects_bad_limits_and_outputs() {
+fn rejects_invalid_limits_and_outputs() {
     let sandbox = Sandbox::new();
     for option in [["--error", "0"], ["--error", "x"], ["--size", "many"], ["--size", "0"]] {
         let error = sandbox.fail(&["pack", "sample:arm", option[0], option[1], "-o", "out.glb"]);

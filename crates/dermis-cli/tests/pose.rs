@@ -1,4 +1,4 @@
-//! `dermis pose` as a user calls it, and layers on rigs as the other commands treat them.
+//! End-to-end tests of `dermis pose`, and of layers on rigs in other commands.
 
 mod common;
 
@@ -16,7 +16,7 @@ fn joint(name: &str, height: f64) -> Joint {
     Joint::at(name, None, DAffine3::from_translation(DVec3::Y * height))
 }
 
-/// Turns the second joint further every frame, and lifts both.
+/// Rotates the second joint further in every frame, and raises both.
 fn clip(rig: &Rig, name: &str, turn: f64) -> Clip {
     let lift = |frame: usize| DAffine3::from_translation(DVec3::Z * frame as f64);
     let pose = |frame: usize, joint: &Joint| {
@@ -45,7 +45,7 @@ fn scene(object: Object) -> Scene {
     Scene { objects: vec![object], ..Scene::default() }
 }
 
-/// The box's linear skin and, on top, a bulge that grows as the upper joint turns.
+/// Linear skin of the box with an additional bulge that grows with the rotation of the upper joint.
 fn bulging(object: &Object) -> MultiWeights {
     let rig = object.rig.as_ref().unwrap();
     let mut all = MultiWeights { offsets: vec![0], ..MultiWeights::default() };
@@ -151,7 +151,7 @@ fn a_model_without_layers_stays_a_rig() {
 }
 
 #[test]
-fn a_clip_of_another_file_finds_its_joints_by_name() {
+fn joints_of_another_file_are_matched_by_name() {
     let sandbox = Sandbox::new();
     let object = model(false);
     sandbox.write("model.glb", &scene(Object { clips: vec![], ..object }));
@@ -175,7 +175,7 @@ fn joints_of_other_names_are_matched_by_order_with_a_note() {
 }
 
 #[test]
-fn frames_and_rate_choose_what_is_played() {
+fn frames_and_rate_select_the_motion() {
     let sandbox = Sandbox::new();
     sandbox.write("model.glb", &scene(model(false)));
     let part = ["pose", "model.glb", "--clip", "bend", "--frames", "1:5:2", "-o", "part.npz", "--format", "json"];
@@ -220,21 +220,21 @@ fn rejects_invalid_inputs_with_a_message() {
     sandbox.write("model.glb", &scene(model(false)));
     sandbox.write("still.glb", &scene(Object { clips: vec![], ..model(false) }));
     sandbox.write("frames.npz", &moving_box(3, 24.0));
-    let said = sandbox.fail(&["pose", "frames.npz", "-o", "out.npz"]);
-    assert!(said.contains("the model has no rig") && said.contains("frames.npz"), "{said}");
-    let said = sandbox.fail(&["pose", "still.glb", "-o", "out.npz"]);
-    assert!(said.contains("no clip to play") && said.contains("--rig"), "{said}");
-    let said = sandbox.fail(&["pose", "model.glb", "--clip", "twits", "-o", "out.npz"]);
-    assert!(said.contains("no clip called 'twits'") && said.contains("did you mean 'twist'?"), "{said}");
-    let said = sandbox.fail(&["pose", "model.glb", "--rig", "frames.npz", "-o", "out.npz"]);
-    assert!(said.contains("no clip that moves joints") && said.contains("frames.npz"), "{said}");
-    let said = sandbox.fail(&["pose", "model.glb", "--rig", "sample:hand", "--clip", "wave", "-o", "out.npz"]);
-    assert!(said.contains("moves none of the 2 joints") && said.contains("'lower', 'upper'"), "{said}");
-    let said = sandbox.fail(&["pose", "model.glb", "--frames", "9:", "-o", "out.npz"]);
-    assert!(said.contains("contains no frame"), "{said}");
+    let printed = sandbox.fail(&["pose", "frames.npz", "-o", "out.npz"]);
+    assert!(printed.contains("the model has no rig") && printed.contains("frames.npz"), "{printed}");
+    let printed = sandbox.fail(&["pose", "still.glb", "-o", "out.npz"]);
+    assert!(printed.contains("no clip to play") && printed.contains("--rig"), "{printed}");
+    let printed = sandbox.fail(&["pose", "model.glb", "--clip", "twits", "-o", "out.npz"]);
+    assert!(printed.contains("no clip called 'twits'") && printed.contains("did you mean 'twist'?"), "{printed}");
+    let printed = sandbox.fail(&["pose", "model.glb", "--rig", "frames.npz", "-o", "out.npz"]);
+    assert!(printed.contains("no clip that moves joints") && printed.contains("frames.npz"), "{printed}");
+    let printed = sandbox.fail(&["pose", "model.glb", "--rig", "sample:hand", "--clip", "wave", "-o", "out.npz"]);
+    assert!(printed.contains("moves none of the 2 joints") && printed.contains("'lower', 'upper'"), "{printed}");
+    let printed = sandbox.fail(&["pose", "model.glb", "--frames", "9:", "-o", "out.npz"]);
+    assert!(printed.contains("contains no frame"), "{printed}");
     sandbox.succeed(&["pose", "model.glb", "-o", "out.npz"]);
-    let said = sandbox.fail(&["pose", "model.glb", "-o", "out.npz"]);
-    assert!(said.contains("--force"), "{said}");
+    let printed = sandbox.fail(&["pose", "model.glb", "-o", "out.npz"]);
+    assert!(printed.contains("--force"), "{printed}");
     assert_eq!(sandbox.files(), ["frames.npz", "model.glb", "out.npz", "still.glb"]);
 }
 
@@ -249,22 +249,22 @@ fn rejects_incomplete_multi_weights() {
         sandbox.write(name, &scene(object));
         sandbox.fail(&["pose", name, "-o", "out.npz"])
     };
-    let said = broken("bones.glb", |deformer| {
+    let printed = broken("bones.glb", |deformer| {
         deformer.buffers.insert("bones".into(), Values::U16(vec![9; 12]));
     });
-    assert!(said.contains("multi-weights of point"), "{said}");
-    let said = broken("offsets.glb", |deformer| {
+    assert!(printed.contains("multi-weights of point"), "{printed}");
+    let printed = broken("offsets.glb", |deformer| {
         deformer.buffers.insert("offsets".into(), Values::U32(vec![u32::MAX; 9]));
     });
-    assert!(said.contains("multi-weights"), "{said}");
-    let said = broken("short.glb", |deformer| {
+    assert!(printed.contains("multi-weights"), "{printed}");
+    let printed = broken("short.glb", |deformer| {
         deformer.buffers.remove("home");
     });
-    assert!(said.contains("multi-weights"), "{said}");
+    assert!(printed.contains("multi-weights"), "{printed}");
 }
 
 #[test]
-fn inspect_names_layers_and_convert_keeps_or_applies_them() {
+fn inspect_lists_layers_and_convert_keeps_or_applies_them() {
     let sandbox = Sandbox::new();
     for half in [false, true] {
         let name = if half { "half.glb" } else { "model.glb" };
@@ -276,8 +276,8 @@ fn inspect_names_layers_and_convert_keeps_or_applies_them() {
         assert_eq!(sandbox.read(&copy).objects[0].deformers, model(half).deformers);
     }
     assert!(sandbox.succeed(&["inspect", "model.glb"]).stdout.contains("layers"));
-    let said = sandbox.succeed(&["convert", "model.glb", "out.abc", "--clip", "twist"]).stdout;
-    assert!(said.contains("are applied"), "{said}");
+    let printed = sandbox.succeed(&["convert", "model.glb", "out.abc", "--clip", "twist"]).stdout;
+    assert!(printed.contains("are applied"), "{printed}");
     assert!(apart(&frames_of(&sandbox.read("out.abc")), &expected(1)) < CLOSE);
     sandbox.succeed(&["convert", "model.glb", "out.npz", "--clip", "twist"]);
     assert_eq!(sandbox.read("out.npz").objects[0].deformers, model(false).deformers);
@@ -291,7 +291,7 @@ fn an_unknown_layer_is_skipped_with_a_note() {
     let settings = serde_json::from_str("{\"type\":\"melt\"}").unwrap();
     let deformer = Deformer::Unknown(StoredDeformer { settings, ..StoredDeformer::default() });
     sandbox.write("model.glb", &scene(Object { deformers: vec![deformer], ..rigged_box(["lower", "upper"]) }));
-    let said = sandbox.succeed(&["pose", "model.glb", "--clip", "bend", "-o", "out.npz"]).stdout;
-    assert!(said.contains("the layer 'melt' is not supported"), "{said}");
+    let printed = sandbox.succeed(&["pose", "model.glb", "--clip", "bend", "-o", "out.npz"]).stdout;
+    assert!(printed.contains("the layer 'melt' is not supported"), "{printed}");
     assert!(apart(&frames_of(&sandbox.read("out.npz")), &linear(0)) < CLOSE);
 }

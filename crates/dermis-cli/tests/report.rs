@@ -6,7 +6,7 @@ use common::{Outcome, Sandbox, box_mesh, moving_box};
 use dermis::mesh::glam::DVec3;
 use dermis::prelude::*;
 
-/// A box that a joint moves along x as [`moving_box`] does, but `off` too high in the last frame.
+/// A box that a joint moves along x like [`moving_box`], displaced upwards by `off` in the last frame.
 fn skinned_box(frames: usize, off: f64) -> Scene {
     let mesh = Arc::new(box_mesh());
     let joints = vec![Joint::at("root", None, DAffine3::IDENTITY)];
@@ -53,7 +53,7 @@ fn a_report_has_the_measures_and_is_one_file() {
 }
 
 #[test]
-fn the_motion_of_a_report_is_brought_to_the_units_of_the_fits() {
+fn the_motion_of_a_report_is_converted_to_the_units_of_the_fits() {
     let sandbox = sandbox();
     let scaled = dermis::io::ReadOptions { scale: Some(100.0), ..dermis::io::ReadOptions::default() };
     let scene = dermis::io::read(sandbox.path("box.npz").to_str().unwrap(), &scaled).unwrap();

@@ -24,7 +24,7 @@ fn recorded_motion_survives_every_animated_format() {
 }
 
 #[test]
-fn a_still_shape_survives_every_format() {
+fn a_static_shape_survives_every_format() {
     let sandbox = Sandbox::new();
     let mut scene = common::moving_box(2, 24.0);
     scene.objects[0].sequence = None;
@@ -47,7 +47,7 @@ fn a_rig_has_the_same_poses_after_every_format_with_rigs() {
     for written in ["a.glb", "a.usda", "a.npz"] {
         sandbox.succeed(&["convert", "hand.npz", written]);
         let back = sandbox.read(written);
-        let rig = back.objects[0].rig.as_ref().unwrap_or_else(|| panic!("{written} has lost the rig"));
+        let rig = back.objects[0].rig.as_ref().unwrap_or_else(|| panic!("{written} has no rig"));
         assert_eq!(rig.joints().len(), expected.objects[0].rig.as_ref().unwrap().joints().len(), "{written}");
         assert_same_motion(&expected, &back, written);
     }
@@ -58,8 +58,8 @@ fn rejects_a_motion_for_a_format_of_one_pose() {
     let sandbox = Sandbox::new();
     sandbox.write("box.npz", &common::moving_box(3, 24.0));
     for output in ["a.obj", "a.ply", "a.mesh"] {
-        let said = sandbox.fail(&["convert", "box.npz", output]);
-        assert!(said.contains("\nhint: "), "{said}");
+        let printed = sandbox.fail(&["convert", "box.npz", output]);
+        assert!(printed.contains("\nhint: "), "{printed}");
     }
     assert_eq!(sandbox.files(), ["box.npz"]);
 }

@@ -39,12 +39,12 @@ fn the_number_of_threads_does_not_change_the_bytes() {
 }
 
 #[test]
-fn a_mistyped_sample_gets_a_suggestion() {
+fn a_mistyped_sample_has_a_suggestion() {
     let sandbox = Sandbox::new();
-    let said = sandbox.fail(&["sample", "galop", "-o", "a.npz"]);
-    assert!(said.contains("hint: a similar value exists: 'gallop'"), "{said}");
-    let said = sandbox.fail(&["convert", "sample:galop", "a.npz"]);
-    assert!(said.starts_with("error: there is no sample called 'galop'\n  --> sample:galop\n"), "{said}");
-    assert!(said.contains("hint: did you mean 'sample:gallop'?"), "{said}");
+    let printed = sandbox.fail(&["sample", "galop", "-o", "a.npz"]);
+    assert!(printed.contains("hint: a similar value exists: 'gallop'"), "{printed}");
+    let printed = sandbox.fail(&["convert", "sample:galop", "a.npz"]);
+    assert!(printed.starts_with("error: there is no sample called 'galop'\n  --> sample:galop\n"), "{printed}");
+    assert!(printed.contains("hint: did you mean 'sample:gallop'?"), "{printed}");
     assert_eq!(sandbox.files(), [""; 0]);
 }

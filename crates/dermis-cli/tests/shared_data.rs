@@ -65,7 +65,7 @@ fn inspecting_the_shared_data_agrees_with_its_readme() {
     for file in files_below(&folder) {
         let name = file.strip_prefix(&folder).unwrap().to_str().unwrap().replace('\\', "/");
         let Some((_, expected)) = expectations.iter().find(|(known, _)| *known == name) else {
-            println!("{name} is new: nothing is expected of it");
+            println!("{name} is new: no facts are expected");
             continue;
         };
         let outcome = sandbox.run(&["inspect", file.to_str().unwrap(), "--format", "json"]);
@@ -83,7 +83,8 @@ fn inspecting_the_shared_data_agrees_with_its_readme() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Every expected value must exist; objects can have additional keys, arrays no additional items.
+/// Collects the differences: every expected value must exist; objects can have additional keys, arrays no additional
+/// items.
 fn differences(path: &str, expected: &Value, found: &Value, wrong: &mut Vec<String>) {
     match (expected, found) {
         (Value::Object(expected), Value::Object(found)) => {
@@ -109,7 +110,7 @@ fn files_below(folder: &Path) -> Vec<std::path::PathBuf> {
             let path = entry.unwrap().path();
             if path.is_dir() {
                 folders.push(path);
-            } else if path.extension().is_none_or(|ending| ending != "md") {
+            } else if path.extension().is_none_or(|extension| extension != "md") {
                 files.push(path);
             }
         }

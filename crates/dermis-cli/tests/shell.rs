@@ -1,4 +1,5 @@
-//! Behaviour shared by all commands: help, usage errors, pipes, colours, completions, manual pages, progress and Ctrl-C.
+//! Behaviour shared by all commands: help, usage errors, pipes, colours, completions, manual pages, progress and
+//! Ctrl-C.
 
 mod common;
 
@@ -21,16 +22,16 @@ fn help_has_examples_and_the_version_is_printed() {
 #[test]
 fn usage_errors_have_the_form_of_other_errors() {
     let sandbox = Sandbox::new();
-    let said = sandbox.fail(&["convrt", "a", "b"]);
+    let printed = sandbox.fail(&["convrt", "a", "b"]);
     assert_eq!(
-        said,
+        printed,
         "error: unrecognized subcommand 'convrt'\n  usage: dermis [OPTIONS] <COMMAND>\nhint: a similar subcommand \
          exists: 'convert'\n"
     );
-    let said = sandbox.fail(&["inspect", "a.npz", "--threads", "0"]);
-    assert!(said.starts_with("error: invalid value '0' for '--threads <N>'"), "{said}");
-    let said = sandbox.fail(&["inspect"]);
-    assert!(said.contains("hint: see dermis inspect --help"), "{said}");
+    let printed = sandbox.fail(&["inspect", "a.npz", "--threads", "0"]);
+    assert!(printed.starts_with("error: invalid value '0' for '--threads <N>'"), "{printed}");
+    let printed = sandbox.fail(&["inspect"]);
+    assert!(printed.contains("hint: see dermis inspect --help"), "{printed}");
 }
 
 #[test]
@@ -60,8 +61,8 @@ fn completions_and_manual_pages_contain_the_commands() {
     assert!(sandbox.succeed(&["man"]).stdout.contains(".TH dermis 1"));
     let page = sandbox.succeed(&["man", "convert"]).stdout;
     assert!(page.contains("dermis\\-convert") && page.contains("rest\\-frame"), "{page}");
-    let said = sandbox.fail(&["man", "convrt"]);
-    assert!(said.contains("hint: did you mean 'convert'?"), "{said}");
+    let printed = sandbox.fail(&["man", "convrt"]);
+    assert!(printed.contains("hint: did you mean 'convert'?"), "{printed}");
 }
 
 #[cfg(target_os = "linux")]
@@ -83,19 +84,19 @@ fn accepts_a_pipe_that_is_closed_early() {
     for arguments in [&["man"][..], &["completions", "bash"], &["--help"]] {
         let mut child = sandbox.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         drop(child.stdout.take());
-        let mut said = String::new();
-        child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-        assert_eq!((child.wait().unwrap().code(), said.as_str()), (Some(0), ""), "{arguments:?}");
+        let mut printed = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut printed).unwrap();
+        assert_eq!((child.wait().unwrap().code(), printed.as_str()), (Some(0), ""), "{arguments:?}");
     }
 }
 
 #[test]
 fn colours_are_used_only_on_request() {
     let sandbox = Sandbox::new();
-    let said = |arguments: &[&str]| sandbox.fail(arguments).contains('\x1b');
-    assert!(!said(&["inspect", "missing.obj"]));
-    assert!(said(&["inspect", "missing.obj", "--color", "always"]));
-    assert!(!said(&["inspect", "missing.obj", "--color", "never"]));
+    let printed = |arguments: &[&str]| sandbox.fail(arguments).contains('\x1b');
+    assert!(!printed(&["inspect", "missing.obj"]));
+    assert!(printed(&["inspect", "missing.obj", "--color", "always"]));
+    assert!(!printed(&["inspect", "missing.obj", "--color", "never"]));
 }
 
 #[test]
@@ -105,7 +106,7 @@ fn quick_work_shows_no_progress() {
     assert_eq!(sandbox.succeed(&["convert", "box.npz", "out.npz", "--threads", "1"]).stderr, "");
 }
 
-/// A cloth of so many points that its frames take seconds to write as text.
+/// A cloth with so many points that its frames take seconds to write as text.
 fn heavy() -> Scene {
     const SIDE: u32 = 200;
     let point = |at: u32| Vec3::new((at % SIDE) as f32, (at / SIDE) as f32, 0.123_456_7);
@@ -129,14 +130,14 @@ fn slow_work_reports_progress_and_ctrl_c_leaves_no_files() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut said = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
-    let first = said
+    let mut printed = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let first = printed
         .find(|line| line.starts_with("writing out/cloth.%04d.obj: "))
-        .expect("progress is said before the work is done");
+        .expect("progress is reported before the work is complete");
     assert!(first.contains(" %") && !first.contains('\x1b'), "{first}");
     let interrupt = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(interrupt.success());
-    let rest: Vec<String> = said.collect();
+    let rest: Vec<String> = printed.collect();
     assert_eq!(child.wait().unwrap().code(), Some(2), "{rest:?}");
     assert!(rest.contains(&"error: stopped; nothing was written".to_owned()), "{rest:?}");
     assert_eq!(sandbox.files(), ["cloth.npz"]);

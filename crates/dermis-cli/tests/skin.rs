@@ -1,11 +1,11 @@
-//! `dermis skin` as a user calls it.
+//! End-to-end tests of `dermis skin`.
 
 mod common;
 
 use common::Sandbox;
 use serde_json::Value;
 
-/// A few frames of the built-in gallop: quick to fit.
+/// A few frames of the built-in gallop, which are fitted quickly.
 const QUICK: [&str; 4] = ["skin", "sample:gallop", "--frames", "0:12:3"];
 
 fn skin<'a>(more: &[&'a str]) -> Vec<&'a str> {
@@ -17,7 +17,7 @@ fn number(answer: &Value, key: &str) -> f64 {
 }
 
 #[test]
-fn an_asset_is_written_and_measures_the_same_when_read_again() {
+fn a_written_asset_has_the_same_measures_when_read_again() {
     let sandbox = Sandbox::new();
     for name in ["horse.glb", "horse.npz"] {
         let fitted = sandbox.succeed(&skin(&["--bones", "8", "--rank", "2", "-o", name, "--format", "json"])).json();
@@ -105,12 +105,12 @@ fn a_skeleton_is_a_tree_in_every_format() {
     }
     let joints = std::fs::read_to_string(sandbox.path("tree.usda")).unwrap();
     assert!(joints.contains("\"root/"), "the joints have no hierarchy");
-    let said = sandbox.fail(&skin(&["--skeleton", "--bone-model", "flexible"]));
-    assert!(said.contains("--skeleton requires rigid bones"), "{said}");
+    let printed = sandbox.fail(&skin(&["--skeleton", "--bone-model", "flexible"]));
+    assert!(printed.contains("--skeleton requires rigid bones"), "{printed}");
 }
 
 #[test]
-fn a_rig_is_kept_and_gets_helpers_or_a_motion() {
+fn a_rig_is_kept_and_receives_helpers_or_a_motion() {
     let sandbox = Sandbox::new();
     sandbox.succeed(&skin(&["--bones", "5", "--keep-rest", "--skeleton", "-o", "rig.glb"]));
     let given = ["--rig", "rig.glb", "--lock-weights", "--format", "json"];
@@ -123,12 +123,12 @@ fn a_rig_is_kept_and_gets_helpers_or_a_motion() {
     let solved = sandbox.succeed(&[&hand[..], &["--rotations-only", "--lock-weights"]].concat()).json();
     // The clip of the hand consists of rotations at joints of fixed offset.
     assert!(number(&solved, "distortion_percent") < 0.01, "{solved}");
-    let said = sandbox.fail(&skin(&["--helpers", "3"]));
-    assert!(said.contains("--rig"), "{said}");
+    let printed = sandbox.fail(&skin(&["--helpers", "3"]));
+    assert!(printed.contains("--rig"), "{printed}");
 }
 
 #[test]
-fn an_engine_chooses_what_it_supports_and_reports_what_exceeds_it() {
+fn an_engine_selects_supported_options_and_reports_exceeded_limits() {
     let sandbox = Sandbox::new();
     let quick = ["--bones", "4", "--refine", "4", "--format", "json"];
     let run = |more: &[&str]| sandbox.run(&skin(&[&quick[..], more].concat()));
@@ -168,19 +168,19 @@ fn the_table_has_the_papers_variants() {
 #[test]
 fn rejects_invalid_inputs_with_a_message() {
     let sandbox = Sandbox::new();
-    let said = sandbox.fail(&["skin", "sample:gallop", "--frames", "0:1"]);
-    assert!(said.contains("a fit needs at least 2"), "{said}");
-    let said = sandbox.fail(&skin(&["--bones", "1000000"]));
-    assert!(said.contains("the number of bones is 1000000"), "{said}");
-    let said = sandbox.fail(&skin(&["--weights", "tsvd", "--refine", "5"]));
-    assert!(said.contains("non-negative"), "{said}");
-    let said = sandbox.fail(&skin(&["--rest-frame", "99"]));
-    assert!(said.contains("hint:"), "{said}");
+    let printed = sandbox.fail(&["skin", "sample:gallop", "--frames", "0:1"]);
+    assert!(printed.contains("a fit needs at least 2"), "{printed}");
+    let printed = sandbox.fail(&skin(&["--bones", "1000000"]));
+    assert!(printed.contains("the number of bones is 1000000"), "{printed}");
+    let printed = sandbox.fail(&skin(&["--weights", "tsvd", "--refine", "5"]));
+    assert!(printed.contains("non-negative"), "{printed}");
+    let printed = sandbox.fail(&skin(&["--rest-frame", "99"]));
+    assert!(printed.contains("hint:"), "{printed}");
     sandbox.succeed(&["convert", "sample:flag", "flag.npz", "--frames", "0:4"]);
-    let said = sandbox.fail(&["skin", "sample:gallop", "flag.npz", "--frames", "0:4"]);
-    assert!(said.contains("the same mesh"), "{said}");
-    let said = sandbox.fail(&skin(&["--bones", "3", "--error", "2"]));
-    assert!(said.contains("cannot be used with"), "{said}");
+    let printed = sandbox.fail(&["skin", "sample:gallop", "flag.npz", "--frames", "0:4"]);
+    assert!(printed.contains("the same mesh"), "{printed}");
+    let printed = sandbox.fail(&skin(&["--bones", "3", "--error", "2"]));
+    assert!(printed.contains("cannot be used with"), "{printed}");
 }
 
 #[test]
@@ -190,13 +190,13 @@ fn rejects_a_non_finite_frame_with_its_index() {
         let text = format!("v {x} 0 0\nv 1 0 0\nv 0 1 {frame}\nf 1 2 3\n");
         std::fs::write(sandbox.path(&format!("walk.{frame:04}.obj")), text).unwrap();
     }
-    let said = sandbox.fail(&["skin", "walk.%04d.obj", "--bones", "1"]);
-    assert!(said.contains("frame 1: point 0") && said.contains("walk.%04d.obj"), "{said}");
+    let printed = sandbox.fail(&["skin", "walk.%04d.obj", "--bones", "1"]);
+    assert!(printed.contains("frame 1: point 0") && printed.contains("walk.%04d.obj"), "{printed}");
 }
 
 /// Required distortion of fits of recorded sequences.
 #[test]
-fn the_horse_of_the_paper_has_at_most_its_distortion() {
+fn the_horse_has_at_most_the_distortion_of_the_paper() {
     let Some(data) = common::shared_data() else { return };
     let sandbox = Sandbox::new();
     let measure = |name: &str, options: &[&str]| {

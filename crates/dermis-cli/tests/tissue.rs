@@ -1,4 +1,4 @@
-//! `dermis tissue` as a user calls it. The bodies are covered with coarse lattices, so that this stays quick.
+//! End-to-end tests of `dermis tissue`. The bodies are covered with coarse lattices to keep the tests fast.
 
 mod common;
 
@@ -100,8 +100,8 @@ fn painted_values_become_thickness_and_stiffness() {
     let answer = sandbox.succeed(&[&edit[..], &painted].concat()).json();
     assert_eq!(answer["thickness"][0], 1.0);
     assert!((answer["thickness"][1].as_f64().unwrap() - 1.8).abs() < 1e-6);
-    let said = sandbox.fail(&["tissue", "edit", "model.npz", "--thickness", "painted.npz:fet", "-o", "x.npz"]);
-    assert!(said.contains("did you mean 'fat'"), "{said}");
+    let printed = sandbox.fail(&["tissue", "edit", "model.npz", "--thickness", "painted.npz:fet", "-o", "x.npz"]);
+    assert!(printed.contains("did you mean 'fat'"), "{printed}");
 }
 
 #[test]
@@ -123,22 +123,22 @@ fn rejects_invalid_arguments_with_a_hint() {
         (&["build", "sample:body", "--scale", "1000", "-o", "x.npz"], "--units"),
         (&["inspect", "sample:gallop"], "has no rig"),
     ] {
-        let said = sandbox.fail(&[&["tissue"], arguments].concat());
-        assert!(said.contains(expected), "{arguments:?}: {said}");
+        let printed = sandbox.fail(&[&["tissue"], arguments].concat());
+        assert!(printed.contains(expected), "{arguments:?}: {printed}");
     }
-    let said = sandbox.fail(&["tissue", "simulate", "model.npz", "-o", "model.npz", "--force"]);
-    assert!(said.contains("the output is the same file"), "{said}");
-    let said = sandbox.fail(&["tissue", "build", "sample:body", "--spacing", "1e-5", "-o", "x.npz"]);
-    assert!(said.contains("use a larger spacing"), "{said}");
+    let printed = sandbox.fail(&["tissue", "simulate", "model.npz", "-o", "model.npz", "--force"]);
+    assert!(printed.contains("the output is the same file"), "{printed}");
+    let printed = sandbox.fail(&["tissue", "build", "sample:body", "--spacing", "1e-5", "-o", "x.npz"]);
+    assert!(printed.contains("use a larger spacing"), "{printed}");
     std::fs::write(sandbox.path("thin.json"), r#"[{"kind": "gravity", "acceleration": [0, 0, 0]}, {"kind": "pull", "center": [0, 1, 0], "radius": -1, "target": [0, 1, 1], "stiffness_n_per_m": 1}]"#).unwrap();
-    let said = sandbox.fail(&["tissue", "simulate", "model.npz", "--forces", "thin.json", "-o", "x.abc"]);
-    assert!(said.contains("force 1") && said.contains("radius"), "{said}");
+    let printed = sandbox.fail(&["tissue", "simulate", "model.npz", "--forces", "thin.json", "-o", "x.abc"]);
+    assert!(printed.contains("force 1") && printed.contains("radius"), "{printed}");
     std::fs::write(sandbox.path("there.abc"), "").unwrap();
-    let said = sandbox.fail(&["tissue", "simulate", "model.npz", "-o", "there.abc"]);
-    assert!(said.contains("--force"), "{said}");
+    let printed = sandbox.fail(&["tissue", "simulate", "model.npz", "-o", "there.abc"]);
+    assert!(printed.contains("--force"), "{printed}");
     std::fs::write(sandbox.path("bad.json"), r#"[{"kind": "push"}]"#).unwrap();
-    let said = sandbox.fail(&["tissue", "simulate", "model.npz", "--forces", "bad.json", "-o", "x.abc"]);
-    assert!(said.contains("must be a list of forces") && said.contains("push"), "{said}");
+    let printed = sandbox.fail(&["tissue", "simulate", "model.npz", "--forces", "bad.json", "-o", "x.abc"]);
+    assert!(printed.contains("must be a list of forces") && printed.contains("push"), "{printed}");
 }
 
 #[test]
@@ -163,12 +163,12 @@ fn help_lists_only_options_with_an_effect() {
 }
 
 #[test]
-fn a_real_skin_without_a_rig_gets_one() {
+fn a_rig_is_fitted_to_a_real_skin() {
     let Some(data) = shared_data() else { return };
     let (sandbox, man) = (Sandbox::new(), data.join("bodies/human_man.obj"));
     let man = man.to_str().unwrap();
-    let said = sandbox.fail(&["tissue", "build", man, "-o", "man.npz"]);
-    assert!(said.contains("--rig human"), "{said}");
+    let printed = sandbox.fail(&["tissue", "build", man, "-o", "man.npz"]);
+    assert!(printed.contains("--rig human"), "{printed}");
     let rig = ["tissue", "build", man, "--rig", "human", "--separate", "0.02", "-o", "man.npz", "--format", "json"];
     let answer = sandbox.succeed(&rig).json();
     assert_eq!((number(&answer, "points"), number(&answer, "joints")), (6890.0, 24.0));
@@ -181,8 +181,8 @@ fn rejects_a_self_intersecting_body_with_locations_and_separates_it_on_request()
     let Some(data) = shared_data() else { return };
     let (sandbox, body) = (Sandbox::new(), data.join("bodies/mpfb_game_engine_smpl_layout.npz"));
     let body = body.to_str().unwrap();
-    let said = sandbox.fail(&["tissue", "build", body, "-o", "body.npz"]);
-    assert!(said.contains("the skin self-intersects") && said.contains("near ("), "{said}");
+    let printed = sandbox.fail(&["tissue", "build", body, "-o", "body.npz"]);
+    assert!(printed.contains("the skin self-intersects") && printed.contains("near ("), "{printed}");
     let built = sandbox.succeed(&["tissue", "build", body, "--separate", "0.02", "-o", "body.npz", "--format", "json"]);
     assert!(number(&built.json(), "recovered_faces") > 0.999);
     let ran = simulate(&sandbox, "body.npz", &["--stand", "0.1", "--gravity", "9.81"]);

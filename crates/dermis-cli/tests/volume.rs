@@ -1,4 +1,4 @@
-//! `dermis volume` as a user calls it.
+//! End-to-end tests of `dermis volume`.
 
 mod common;
 
@@ -125,8 +125,11 @@ fn corrective_shapes_play_the_correction_without_the_layer() {
 fn rejects_an_open_mesh_with_its_loops_and_caps_it_on_request() {
     let sandbox = Sandbox::new();
     sandbox.write("box.npz", &scaled_box(&[1.0, 0.8], 2));
-    let said = sandbox.fail(&["volume", "box.npz", "-o", "out.npz"]);
-    assert!(said.contains("1 boundary loop") && said.contains("loop 0") && said.contains("--cap"), "{said}");
+    let printed = sandbox.fail(&["volume", "box.npz", "-o", "out.npz"]);
+    assert!(
+        printed.contains("1 boundary loop") && printed.contains("loop 0") && printed.contains("--cap"),
+        "{printed}"
+    );
     sandbox.succeed(&["volume", "box.npz", "--cap", "-o", "out.npz"]);
     assert!(volumes(&sandbox, "out.npz").iter().all(|volume| (volume - 1.0).abs() < 1e-6));
 }
@@ -158,8 +161,8 @@ fn rejects_invalid_inputs_with_a_message() {
         (&["sample:arm", "--attribute", "nothing"], "nothing"),
         (&["flat.npz"], "volume"),
     ] {
-        let said = sandbox.fail(&[&["volume"], arguments, &["-o", "out.npz"]].concat());
-        assert!(said.contains(expected), "{arguments:?}: {said}");
+        let printed = sandbox.fail(&[&["volume"], arguments, &["-o", "out.npz"]].concat());
+        assert!(printed.contains(expected), "{arguments:?}: {printed}");
     }
 }
 

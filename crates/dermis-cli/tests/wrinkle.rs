@@ -1,4 +1,4 @@
-//! `dermis wrinkle` as a user calls it.
+//! End-to-end tests of `dermis wrinkle`.
 
 mod common;
 
@@ -7,7 +7,7 @@ use dermis::mesh::Layout;
 use dermis::prelude::*;
 use serde_json::Value;
 
-/// Cells a side of the sheet.
+/// Number of cells per side of the sheet.
 const CELLS: u32 = 12;
 
 /// A square sheet without UVs in the plane z = 0, with `more` triangles.
@@ -21,7 +21,7 @@ fn sheet(more: &[[u32; 3]]) -> TriMesh {
     TriMesh::new(points, triangles).unwrap()
 }
 
-/// The mesh in three frames, along x by `by` times the number of the frame.
+/// The mesh in three frames, stretched along x by `by` times the index of the frame.
 fn pulled(mesh: TriMesh, by: f32) -> Scene {
     let mesh = Arc::new(mesh);
     let frame = |frame: u8| {
@@ -42,22 +42,23 @@ fn notes(answer: &Value) -> String {
     answer["notes"].to_string()
 }
 
-/// The lost area falls by at least half in every frame that has lost some, and nothing becomes noticeably larger.
-fn assert_area_comes_back(answer: &Value) {
+/// Asserts that the lost area decreases by at least half in every frame that has lost some, and that no frame is
+/// noticeably larger than the rest shape.
+fn assert_area_is_restored(answer: &Value) {
     let (before, after) = (numbers(answer, "area_lost_before"), numbers(answer, "area_lost_after"));
     assert_eq!(before.len(), after.len());
     for (frame, (before, after)) in before.iter().zip(&after).enumerate().filter(|(_, (before, _))| **before > 1e-4) {
         assert!(*after <= 0.5 * before, "frame {frame}: {before} → {after}");
-        assert!(*after > -0.004, "frame {frame} becomes larger than it is: {before} → {after}");
+        assert!(*after > -0.004, "frame {frame} is larger than the rest shape: {before} → {after}");
     }
 }
 
 #[test]
-fn towel_and_flag_get_their_area_back_without_spikes_or_popping() {
+fn the_area_of_towel_and_flag_is_restored_without_spikes_or_popping() {
     let sandbox = Sandbox::new();
     for name in ["sample:towel", "sample:flag"] {
         let answer = sandbox.succeed(&["wrinkle", name, "-o", "out.npz", "--force", "--format", "json"]).json();
-        assert_area_comes_back(&answer);
+        assert_area_is_restored(&answer);
         assert!(answer["highest"].as_f64().unwrap() <= 1.6, "{}", answer["highest"]);
         assert!(answer["popping"].as_f64().unwrap() <= 0.35, "{}", answer["popping"]);
         assert!(answer["seconds_per_frame"].as_f64().unwrap() > 0.0);
@@ -81,17 +82,17 @@ fn cloth_without_compression_is_written_unchanged_with_a_note() {
 }
 
 #[test]
-fn a_squeezed_sheet_is_refined_near_its_wrinkles_or_everywhere() {
+fn a_compressed_sheet_is_refined_near_its_wrinkles_or_everywhere() {
     let sandbox = Sandbox::new();
     sandbox.write("cloth.npz", &pulled(sheet(&[]), -0.05));
     let run = |more: &[&str]| {
         let arguments = [&["wrinkle", "cloth.npz", "-o", "out.abc", "--force", "--format", "json"], more].concat();
         sandbox.succeed(&arguments).json()
     };
-    assert_area_comes_back(&run(&[]));
+    assert_area_is_restored(&run(&[]));
     let everywhere = run(&["--subdivide", "3"]);
     assert_eq!(everywhere["triangles_after"].as_u64(), Some(u64::from(2 * CELLS * CELLS * 64)));
-    assert_area_comes_back(&everywhere);
+    assert_area_is_restored(&everywhere);
     assert!((run(&["--min-radius", "2"])["min_radius"].as_f64().unwrap() - 2.0).abs() < 1e-6);
 }
 
@@ -99,11 +100,11 @@ fn a_squeezed_sheet_is_refined_near_its_wrinkles_or_everywhere() {
 fn folds_along_curves_restore_the_area_too() {
     let sandbox = Sandbox::new();
     let arguments = ["wrinkle", "sample:towel", "--frames", "40:60", "--folds", "curves", "-o", "out.npz"];
-    assert_area_comes_back(&sandbox.succeed(&[&arguments[..], &["--format", "json"]].concat()).json());
+    assert_area_is_restored(&sandbox.succeed(&[&arguments[..], &["--format", "json"]].concat()).json());
 }
 
 #[test]
-fn maps_of_a_simplified_cloth_come_with_its_animation() {
+fn maps_of_a_simplified_cloth_are_written_with_its_animation() {
     let sandbox = Sandbox::new();
     let maps = ["--coarsen", "400", "--map", "png", "--map-size", "64", "-o", "maps"];
     sandbox.succeed(&[&["wrinkle", "sample:towel", "--frames", "40:46"], &maps[..]].concat());
@@ -131,13 +132,13 @@ fn maps_are_written_on_the_uvs_of_the_cloth() {
         assert_eq!(answer["files"].as_array().unwrap().len(), 3, "{answer}");
         let file = std::fs::read(sandbox.path(&format!("{format}/height.0002.{format}"))).unwrap();
         assert!(file.starts_with(magic));
-        let said = sandbox.fail(&arguments);
-        assert!(said.contains("--force"), "{said}");
+        let printed = sandbox.fail(&arguments);
+        assert!(printed.contains("--force"), "{printed}");
     }
 }
 
 #[test]
-fn a_cloth_without_uvs_gets_an_atlas_beside_its_maps() {
+fn an_atlas_is_written_for_a_cloth_without_uvs() {
     let sandbox = Sandbox::new();
     sandbox.write("cloth.npz", &pulled(sheet(&[]), -0.05));
     let answer = sandbox
@@ -185,21 +186,21 @@ fn rejects_invalid_inputs_with_a_message() {
         (["--min-radius", "-1"], "must be positive"),
         (["--coarsen", "100000"], "invalid number of triangles 100000"),
     ] {
-        let said = sandbox.fail(&[&["wrinkle", "cloth.npz", "-o", "out.npz"], &more[..]].concat());
-        assert!(said.contains(expected) && said.contains("hint:"), "{more:?}: {said}");
+        let printed = sandbox.fail(&[&["wrinkle", "cloth.npz", "-o", "out.npz"], &more[..]].concat());
+        assert!(printed.contains(expected) && printed.contains("hint:"), "{more:?}: {printed}");
     }
     assert!(!sandbox.path("out.npz").exists());
 }
 
 #[test]
-fn simulated_shirts_get_their_area_back() {
+fn the_area_of_simulated_shirts_is_restored() {
     let Some(data) = shared_data() else { return };
     let sandbox = Sandbox::new();
     for name in ["vto_tshirt_shape00_128_02.npz", "vto_tshirt_shape00_108_12.npz"] {
         let file = data.join("sequences").join(name).display().to_string();
         let arguments = ["wrinkle", &file, "--coarsen", "1500", "-o", "out.npz", "--force", "--format", "json"];
         let answer = sandbox.succeed(&arguments).json();
-        assert_area_comes_back(&answer);
+        assert_area_is_restored(&answer);
         assert!(answer["popping"].as_f64().unwrap() <= 0.35, "{}", answer["popping"]);
         assert!(answer["flash"].as_f64().unwrap() <= 0.003, "{}", answer["flash"]);
     }

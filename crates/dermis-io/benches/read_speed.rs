@@ -24,11 +24,11 @@ fn main() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let scene = scene();
     let mut all_within = true;
-    for ending in ["npz", "pc2", "glb"] {
-        let path = folder.path().join(format!("sequence.{ending}"));
+    for extension in ["npz", "pc2", "glb"] {
+        let path = folder.path().join(format!("sequence.{extension}"));
         let options = WriteOptions::default();
         if let Err(error) = dermis_io::write(&path, &scene, &options, &NoProgress) {
-            println!("{ending}: skipped, it cannot be written: {error}");
+            println!("{extension}: skipped, it cannot be written: {error}");
             continue;
         }
         let (plain, _) = best(|| plain_pass(&path));
@@ -36,8 +36,8 @@ fn main() {
         let ratio = ours.as_secs_f64() / plain.as_secs_f64();
         all_within &= ratio <= MAX_RATIO;
         let megabytes = std::fs::metadata(&path).map_or(0.0, |about| about.len() as f64 / 1e6);
-        println!("{ending}: {megabytes:.0} MB, plain read and pass {plain:?}, dermis {ours:?}, ratio {ratio:.2}");
-        // One large file at a time: the page cache must hold it.
+        println!("{extension}: {megabytes:.0} MB, plain read and pass {plain:?}, dermis {ours:?}, ratio {ratio:.2}");
+        // One large file at a time, since it must fit in the page cache.
         std::fs::remove_file(&path).expect("the file was just written");
     }
     println!("{}", if all_within { "all within 3×" } else { "NOT all within 3×" });
@@ -46,7 +46,7 @@ fn main() {
     }
 }
 
-/// Two sheets of 100 × 100 points that wave.
+/// Two waving sheets of 100 × 100 points.
 fn scene() -> Scene {
     let points: Vec<Vec3> = (0..LAYERS * SIDE * SIDE)
         .map(|k| Vec3::new((k % SIDE) as f32, (k / SIDE % SIDE) as f32, (k / (SIDE * SIDE)) as f32 * 10.0) * 0.01)
@@ -76,7 +76,7 @@ fn best(mut work: impl FnMut() -> f64) -> (Duration, f64) {
     (fastest, result)
 }
 
-/// The yardstick: the file's bytes into memory, and one pass over them as floats.
+/// Reference time: reads the bytes of the file into memory and makes one pass over them as floats.
 fn plain_pass(path: &Path) -> f64 {
     let bytes = std::fs::read(path).expect("the file was just written");
     sum(bytemuck::pod_align_to(&bytes).1)

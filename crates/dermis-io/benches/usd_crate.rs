@@ -42,7 +42,7 @@ fn main() {
     }
 }
 
-/// A sheet that waves.
+/// A waving sheet.
 fn scene() -> Scene {
     let rest: Vec<Vec3> =
         (0..COLUMNS * ROWS).map(|k| Vec3::new((k % COLUMNS) as f32, (k / COLUMNS) as f32, 0.0) * 0.0137).collect();

@@ -1,8 +1,8 @@
 //! Bound on the memory that reading a file may use.
 //!
-//! A few bytes can claim billions of elements. Readers compare stored data with the length of the file. Memory for data
-//! that is not stored in full (a zero-filled accessor, a decompressed array, a sampled clip) is taken from a budget
-//! that grows with the file, up to a limit of the process ([`set_max_memory`]).
+//! A few bytes can declare billions of elements. Readers compare stored data with the length of the file. Memory for
+//! data that is not stored in full (a zero-filled accessor, a decompressed array, a sampled clip) is taken from a
+//! budget that grows with the file, up to a limit of the process ([`set_max_memory`]).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_small_file_cannot_claim_gigabytes() {
+    fn a_small_file_cannot_allocate_gigabytes() {
         let mut budget = Budget::for_file(100);
         assert!(budget.take("frames", 1 << 20, 12).is_ok());
         let error = budget.take("zeros", 1 << 40, 12).unwrap_err();
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_of_the_process_bounds_what_a_file_inflates_to() {
+    fn the_process_limit_bounds_the_decompressed_size() {
         let gigabyte = 1 << 30;
         assert!(Budget::for_file(4 << 20).take("zeros", 3 * gigabyte, 1).is_err(), "4 MiB that inflate to 3 GiB");
         assert!(Budget::for_file(1 << 30).take("frames", 6 * gigabyte, 1).is_ok(), "a large file, six times its size");

@@ -20,7 +20,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_byte_survives_the_way_to_linear_and_back() {
+    fn every_byte_round_trips_through_linear() {
         for byte in 0..=255u8 {
             let back = to_srgb(to_linear(Vec4::splat(f32::from(byte) / 255.0)));
             assert_eq!((back.x * 255.0).round() as u8, byte);

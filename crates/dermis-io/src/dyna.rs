@@ -4,14 +4,18 @@
 use std::path::Path;
 
 use glam::Vec3;
+#[cfg(feature = "hdf5")]
 use hdf5_reader::Hdf5File;
 
 use crate::error::Error;
+use crate::format::extension_of;
 
 /// Frames per second of the data sets.
 pub const FRAME_RATE_HZ: f64 = 60.0;
 /// Maximum number of coordinates in one sequence.
 const MAX_NUMBERS: u64 = 1 << 30;
+
+const EXTENSIONS: [&str; 2] = ["h5", "hdf5"];
 
 /// A registered sequence.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,12 +28,23 @@ pub struct Registration {
     pub frames: Vec<Vec<Vec3>>,
 }
 
+/// Returns whether `path` has an extension of HDF5 files.
+pub fn is_path_of(path: &Path) -> bool {
+    EXTENSIONS.contains(&extension_of(path).as_str())
+}
+
 /// Reads the sequences of one subject: `subject`, or the only one in the file.
 pub fn read(path: &Path, subject: Option<&str>) -> Result<Vec<Registration>, Error> {
     let bytes = crate::mapped::read_whole(path)?;
     of_bytes(bytes, subject).map_err(|error| error.in_file(path))
 }
 
+#[cfg(not(feature = "hdf5"))]
+fn of_bytes(_: Vec<u8>, _: Option<&str>) -> Result<Vec<Registration>, Error> {
+    Err(crate::format::not_compiled_in("HDF5", "hdf5"))
+}
+
+#[cfg(feature = "hdf5")]
 fn of_bytes(bytes: Vec<u8>, subject: Option<&str>) -> Result<Vec<Registration>, Error> {
     let invalid = |error: hdf5_reader::error::Error| Error::malformed(format!("invalid HDF5 file: {error}"));
     let file = Hdf5File::from_vec(bytes).map_err(invalid)?;
@@ -77,7 +92,7 @@ fn of_bytes(bytes: Vec<u8>, subject: Option<&str>) -> Result<Vec<Registration>, 
     Ok(registrations)
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "hdf5"))]
 mod tests {
     use super::*;
 
@@ -171,13 +186,13 @@ mod tests {
     }
 
     #[test]
-    fn rejects_files_that_are_no_registrations() {
+    fn rejects_files_without_registrations() {
         assert!(of_bytes(b"not HDF5".to_vec(), None).is_err());
         let error = of_bytes(file(&[("faces_all", [4, 4, 2], vec![0.0; 32])]), None).unwrap_err();
         assert!(error.to_string().contains("no sequences"), "{error}");
         let whole = file(&[("50004_hips", [4, 3, 2], vec![0.0; 24])]);
         for length in (0..whole.len()).step_by(37) {
-            // Any result is accepted, but no panic.
+            // Any result is acceptable, but it must not panic.
             let _ = of_bytes(whole[..length].to_vec(), None);
         }
     }

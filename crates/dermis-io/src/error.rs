@@ -32,13 +32,13 @@ pub enum ErrorKind {
     #[error("{0}")]
     Io(#[from] std::io::Error),
     /// The file is truncated.
-    #[error("the file is truncated: {what} needs {needed} bytes, {available} are left")]
+    #[error("the file is truncated: {what} needs {needed} bytes, but only {available} remain")]
     Truncated {
         /// The part that was being read.
         what: String,
         /// Number of bytes required.
         needed: u64,
-        /// Number of bytes that are left.
+        /// Number of bytes that remain.
         available: u64,
     },
     /// The contents contradict the format.
@@ -48,7 +48,7 @@ pub enum ErrorKind {
     #[error("{0}")]
     Unsupported(String),
     /// The file requires more memory than its size justifies.
-    #[error("{what} would take {asked} bytes, more than the {allowed} that this file may use")]
+    #[error("{what} would require {asked} bytes, more than the limit of {allowed} for this file")]
     TooLarge {
         /// The part that was being read.
         what: String,
@@ -62,9 +62,9 @@ pub enum ErrorKind {
     PointCountChanges {
         /// The first frame that differs.
         frame: usize,
-        /// The number of points before.
+        /// The number of points in the frames before it.
         expected: usize,
-        /// Its number of points.
+        /// The number of points in this frame.
         found: usize,
     },
     /// The faces change within an animation.

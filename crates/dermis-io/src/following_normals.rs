@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn normals_turn_with_their_faces_and_keep_their_bend() {
+    fn normals_rotate_with_their_faces_and_keep_their_deviation() {
         let bent = Vec3::new(0.6, 0.0, 0.8);
         let mesh = PolygonMesh {
             points: vec![Vec3::ZERO, Vec3::X, Vec3::Y],

@@ -34,6 +34,14 @@ pub struct Format {
     pub writes: &'static str,
     /// Parts of a scene that a written file keeps.
     pub holds: Holds,
+    /// Extensions of files that are complete only with other files.
+    pub extensions_of_sets: &'static [&'static str],
+    /// First bytes of a file.
+    pub(crate) start: Start,
+    /// True if frames are read from the file one by one, so that the file can be larger than memory.
+    pub(crate) is_streamed: bool,
+    /// True if a sequence is one file per frame.
+    is_numbered: bool,
     pub(crate) reader: Option<Reader>,
     pub(crate) writer: Option<Writer>,
     pub(crate) frame_readers: Option<FrameReaders>,
@@ -63,6 +71,24 @@ pub struct Holds {
     pub materials: bool,
     /// The length of a unit and the up axis.
     pub units: bool,
+    /// Any length of a unit and any up axis.
+    pub all_units: bool,
+    /// Levels of detail.
+    pub levels: bool,
+    /// Rigs without a mesh.
+    pub bare_rig: bool,
+}
+
+/// First bytes of the files of a format: one of the signatures, or text if `text`. With neither, any bytes but zeros.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Start {
+    pub signatures: &'static [&'static [u8]],
+    pub text: bool,
+}
+
+impl Start {
+    const ANY: Self = Self { signatures: &[], text: false };
+    const TEXT: Self = Self { signatures: &[], text: true };
 }
 
 impl Holds {
@@ -77,6 +103,9 @@ impl Holds {
         all_sets: false,
         materials: false,
         units: false,
+        all_units: false,
+        levels: false,
+        bare_rig: false,
     };
 }
 
@@ -100,7 +129,7 @@ pub(crate) enum Writer {
     Object(fn(&Object, Units, &mut Job<'_>) -> Result<(), Error>),
 }
 
-/// `Some(value)` if the feature is on; otherwise `None`, and the value is not compiled.
+/// `Some(value)` if the feature is enabled; otherwise `None`, and the value is not compiled.
 macro_rules! if_feature {
     ($feature:literal, $value:expr) => {{
         #[cfg(feature = $feature)]
@@ -113,6 +142,25 @@ macro_rules! if_feature {
         }
     }};
 }
+
+/// Properties that most formats have in common.
+const BASE: Format = Format {
+    id: "",
+    name: "",
+    feature: "",
+    extensions: &[],
+    written_extensions: &[],
+    reads: "",
+    writes: "",
+    holds: Holds::NONE,
+    extensions_of_sets: &[],
+    start: Start::ANY,
+    is_streamed: false,
+    is_numbered: false,
+    reader: None,
+    writer: None,
+    frame_readers: None,
+};
 
 /// All formats, in the order of lists.
 pub static FORMATS: [Format; 14] = [
@@ -133,11 +181,15 @@ pub static FORMATS: [Format; 14] = [
             all_sets: true,
             materials: true,
             units: true,
+            levels: true,
+            bare_rig: true,
             ..Holds::NONE
         },
+        extensions_of_sets: &["gltf"],
+        start: Start { signatures: &[b"glTF"], text: true },
         reader: if_feature!("gltf", gltf::read),
         writer: if_feature!("gltf", Writer::Scene(gltf::write)),
-        frame_readers: None,
+        ..BASE
     },
     Format {
         id: "alembic",
@@ -148,9 +200,11 @@ pub static FORMATS: [Format; 14] = [
         reads: "PolyMesh and SubD under animated transforms",
         writes: "animated PolyMesh with UVs, normals, face sets; rigid motion as transforms",
         holds: Holds { motion: true, surface: true, all_sets: true, materials: true, units: true, ..Holds::NONE },
+        start: Start { signatures: &[b"Ogawa", b"\x89HDF"], text: false },
+        is_streamed: true,
         reader: if_feature!("alembic", alembic::read),
         writer: if_feature!("alembic", Writer::Scene(alembic::write)),
-        frame_readers: None,
+        ..BASE
     },
     Format {
         id: "usd",
@@ -167,11 +221,13 @@ pub static FORMATS: [Format; 14] = [
             all_sets: true,
             materials: true,
             units: true,
+            all_units: true,
             ..Holds::NONE
         },
+        start: Start { signatures: &[b"PXR-USDC", b"PK", b"#usda"], text: true },
         reader: if_feature!("usd", usd::read),
         writer: if_feature!("usd", Writer::Scene(usd::write)),
-        frame_readers: None,
+        ..BASE
     },
     Format {
         id: "fbx",
@@ -188,24 +244,24 @@ pub static FORMATS: [Format; 14] = [
             all_sets: true,
             materials: true,
             units: true,
+            all_units: true,
+            bare_rig: true,
             ..Holds::NONE
         },
+        start: Start { signatures: &[b"Kaydara FBX Binary"], text: true },
         reader: if_feature!("fbx", fbx::read),
         writer: if_feature!("fbx", Writer::Scene(fbx::write)),
-        frame_readers: None,
+        ..BASE
     },
     Format {
         id: "bvh",
         name: "BVH",
         feature: "bvh",
         extensions: &["bvh"],
-        written_extensions: &[],
         reads: "skeletons and their motion, with channels in any order",
-        writes: "",
-        holds: Holds::NONE,
+        start: Start::TEXT,
         reader: if_feature!("bvh", bvh::read),
-        writer: None,
-        frame_readers: None,
+        ..BASE
     },
     Format {
         id: "npz",
@@ -225,24 +281,23 @@ pub static FORMATS: [Format; 14] = [
             all_sets: true,
             materials: true,
             units: true,
+            all_units: true,
             ..Holds::NONE
         },
+        start: Start { signatures: &[b"PK"], text: false },
+        is_streamed: true,
         reader: if_feature!("npz", |input, options| npz::read(input, options, smpl::object)),
         writer: if_feature!("npz", Writer::Object(npz::write)),
-        frame_readers: None,
+        ..BASE
     },
     Format {
         id: "pickle",
         name: "Pickle",
         feature: "npz",
         extensions: &["pkl"],
-        written_extensions: &[],
         reads: "bodies in SMPL's layout, pickled by Python 2 or 3; no code is executed",
-        writes: "",
-        holds: Holds::NONE,
         reader: if_feature!("npz", smpl::read_pickle),
-        writer: None,
-        frame_readers: None,
+        ..BASE
     },
     Format {
         id: "obj",
@@ -253,9 +308,12 @@ pub static FORMATS: [Format; 14] = [
         reads: "one file, a folder, a glob, or `walk.%04d.obj`; materials",
         writes: "one pose, or a file per frame",
         holds: Holds { surface: true, materials: true, ..Holds::NONE },
+        start: Start::TEXT,
+        is_numbered: true,
         reader: if_feature!("obj", obj::read),
         writer: if_feature!("obj", Writer::Object(obj::write)),
         frame_readers: if_feature!("obj", FrameReaders { first: obj::read, each: obj::read_frame }),
+        ..BASE
     },
     Format {
         id: "ply",
@@ -266,9 +324,12 @@ pub static FORMATS: [Format; 14] = [
         reads: "one file, a folder, a glob, or `walk.%04d.ply`; text and binary",
         writes: "one pose, or a file per frame, binary",
         holds: Holds { surface: true, attributes: true, ..Holds::NONE },
+        start: Start { signatures: &[b"ply"], text: false },
+        is_numbered: true,
         reader: if_feature!("ply", ply::read),
         writer: if_feature!("ply", Writer::Object(ply::write)),
         frame_readers: if_feature!("ply", FrameReaders { first: ply::read_unwelded, each: ply::read_frame }),
+        ..BASE
     },
     Format {
         id: "pc2",
@@ -279,9 +340,12 @@ pub static FORMATS: [Format; 14] = [
         reads: "animated points; faces from the OBJ file of the same name or from a given mesh",
         writes: "animated points, with an OBJ file for the faces",
         holds: Holds { motion: true, surface: true, materials: true, faces: false, ..Holds::NONE },
+        extensions_of_sets: &["pc2"],
+        start: Start { signatures: &[b"POINTCACHE2"], text: false },
+        is_streamed: true,
         reader: if_feature!("point-cache", pc2::read),
         writer: if_feature!("point-cache", Writer::Object(pc2::write)),
-        frame_readers: None,
+        ..BASE
     },
     Format {
         id: "mdd",
@@ -292,9 +356,11 @@ pub static FORMATS: [Format; 14] = [
         reads: "animated points; faces from the OBJ file of the same name or from a given mesh",
         writes: "animated points, with an OBJ file for the faces",
         holds: Holds { motion: true, surface: true, materials: true, faces: false, ..Holds::NONE },
+        extensions_of_sets: &["mdd"],
+        is_streamed: true,
         reader: if_feature!("point-cache", mdd::read),
         writer: if_feature!("point-cache", Writer::Object(mdd::write)),
-        frame_readers: None,
+        ..BASE
     },
     Format {
         id: "medit",
@@ -305,9 +371,10 @@ pub static FORMATS: [Format; 14] = [
         reads: "triangles, quads, tetrahedra; text",
         writes: "triangles, quads, tetrahedra",
         holds: Holds { tets: true, ..Holds::NONE },
+        start: Start::TEXT,
         reader: if_feature!("medit", medit::read),
         writer: if_feature!("medit", Writer::Object(medit::write)),
-        frame_readers: None,
+        ..BASE
     },
     Format {
         id: "gmsh",
@@ -318,9 +385,11 @@ pub static FORMATS: [Format; 14] = [
         reads: "triangles, quads, tetrahedra; versions 2.2 and 4.1, text and binary",
         writes: "triangles, quads, tetrahedra; version 2.2 as text",
         holds: Holds { tets: true, ..Holds::NONE },
+        // A binary file continues with bytes after the line of the version.
+        start: Start { signatures: &[b"$"], text: true },
         reader: if_feature!("gmsh", gmsh::read),
         writer: if_feature!("gmsh", Writer::Object(gmsh::write)),
-        frame_readers: None,
+        ..BASE
     },
     Format {
         id: "tetgen",
@@ -331,9 +400,11 @@ pub static FORMATS: [Format; 14] = [
         reads: "tetrahedra, from the pair of files",
         writes: "tetrahedra, as a pair of files",
         holds: Holds { tets: true, ..Holds::NONE },
+        extensions_of_sets: &["node", "ele"],
+        start: Start::TEXT,
         reader: if_feature!("tetgen", tetgen::read),
         writer: if_feature!("tetgen", Writer::Object(tetgen::write)),
-        frame_readers: None,
+        ..BASE
     },
 ];
 
@@ -351,6 +422,11 @@ impl Format {
         })
     }
 
+    /// Returns whether `path` has an extension of the format `id`.
+    pub fn is_path_of(id: &str, path: &Path) -> bool {
+        Self::of_path(path).is_ok_and(|format| format.id == id)
+    }
+
     /// Returns whether this build reads the format.
     pub fn is_compiled_in(&self) -> bool {
         self.reader.is_some()
@@ -363,20 +439,19 @@ impl Format {
 
     /// Returns whether it is read and written as one file per frame.
     pub fn is_numbered(&self) -> bool {
-        matches!(self.feature, "obj" | "ply")
-    }
-
-    /// Returns whether frames are read from the file one by one, so that the file can be larger than memory.
-    pub(crate) fn is_streamed(&self) -> bool {
-        matches!(self.id, "npz" | "alembic" | "pc2" | "mdd")
+        self.is_numbered
     }
 
     /// Error of a format that is not compiled in.
     pub(crate) fn not_compiled_in(&self) -> Error {
-        let (name, feature) = (self.name, self.feature);
-        Error::unsupported(format!("this build of dermis does not support {name}"))
-            .with_hint(format!("build it with the Cargo feature '{feature}'"))
+        not_compiled_in(self.name, self.feature)
     }
+}
+
+/// Error of the format `name` without its Cargo feature.
+pub(crate) fn not_compiled_in(name: &str, feature: &str) -> Error {
+    Error::unsupported(format!("this build of dermis does not support {name}"))
+        .with_hint(format!("build it with the Cargo feature '{feature}'"))
 }
 
 /// Extension of `path` in lower case; empty if it has none.
@@ -387,6 +462,26 @@ pub(crate) fn extension_of(path: &Path) -> String {
 /// Extensions of the files that [`crate::write()`] can write.
 pub fn writable_extensions() -> Vec<&'static str> {
     FORMATS.iter().flat_map(|format| format.written_extensions).copied().collect()
+}
+
+/// Extensions of the formats that satisfy `condition`, as in `.pc2, .mdd`.
+pub(crate) fn extensions_where(condition: fn(&Format) -> bool) -> String {
+    let extensions = FORMATS.iter().filter(|format| condition(format)).flat_map(|format| format.extensions);
+    extensions.map(|extension| format!(".{extension}")).collect::<Vec<_>>().join(", ")
+}
+
+/// Names of the formats that are read and written as one file per frame, as in `OBJ and PLY`.
+pub(crate) fn numbered_names(conjunction: &str) -> String {
+    let names: Vec<&str> = FORMATS.iter().filter(|format| format.is_numbered).map(|format| format.name).collect();
+    names.join(&format!(" {conjunction} "))
+}
+
+/// Extensions of the files that can be read alone, without other files.
+pub fn single_file_extensions() -> Vec<&'static str> {
+    let alone = |format: &'static Format| {
+        format.extensions.iter().copied().filter(|extension| !format.extensions_of_sets.contains(extension))
+    };
+    FORMATS.iter().flat_map(alone).collect()
 }
 
 /// Extensions of the files that [`crate::read`] can read.

@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_in_f32_give_their_whole_rate_back() {
+    fn f32_times_yield_the_exact_whole_rate() {
         for rate in [24.0, 30.0, 59.0] {
             let times: Vec<f64> = (0..5000).map(|k| f64::from((10.0 + k as f64 / rate) as f32)).collect();
             let (found, start) = of_times(&times).unwrap();
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn uneven_or_senseless_times_give_no_rate() {
+    fn uneven_or_invalid_times_yield_no_rate() {
         for times in
             [&[0.0, 1.0, 3.0][..], &[0.0], &[], &[0.0, 0.0], &[1.0, 0.0], &[0.0, f64::NAN], &[0.0, f64::INFINITY]]
         {

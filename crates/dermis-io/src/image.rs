@@ -16,6 +16,8 @@ pub struct Grey {
     pub height: usize,
     /// The pixels, row by row.
     pub values: Vec<f32>,
+    /// Largest difference between the colours of a pixel of the file; 0 for a grey image.
+    pub colourfulness: f32,
 }
 
 impl Grey {
@@ -38,8 +40,14 @@ impl Grey {
         };
         let colours = if info.color_type.samples() >= 3 { 3 } else { 1 };
         let mean = |pixel: &[f32]| pixel[..colours].iter().sum::<f32>() / colours as f32;
-        let values = samples.chunks_exact(info.color_type.samples()).map(mean).collect();
-        Ok(Self { width: info.width as usize, height: info.height as usize, values })
+        let difference = |pixel: &[f32]| {
+            let (low, high) = pixel[..colours].iter().fold((1.0_f32, 0.0_f32), |(l, h), &c| (l.min(c), h.max(c)));
+            high - low
+        };
+        let pixels = || samples.chunks_exact(info.color_type.samples());
+        let values = pixels().map(mean).collect();
+        let colourfulness = pixels().map(difference).fold(0.0, f32::max);
+        Ok(Self { width: info.width as usize, height: info.height as usize, values, colourfulness })
     }
 }
 
@@ -76,7 +84,7 @@ pub fn exr(width: usize, values: &[f32]) -> Vec<u8> {
     let height = values.len() / width.max(1);
     let mut file = vec![0x76, 0x2f, 0x31, 0x01, 2, 0, 0, 0];
     let window = [0, 0, width as i32 - 1, height as i32 - 1].map(i32::to_le_bytes).concat();
-    // One channel: its name, half floats, not linear, three bytes kept free, sampled everywhere.
+    // One channel: its name, half floats, not linear, three reserved bytes, sampled at every pixel.
     let channels = [&b"Y\0"[..], &1i32.to_le_bytes(), &[0; 4], &1i32.to_le_bytes(), &1i32.to_le_bytes(), &[0]].concat();
     for (name, kind, value) in [
         ("channels", "chlist", channels),
@@ -115,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_png_holds_its_values_to_a_part_in_65535() {
+    fn png_values_are_exact_to_one_part_in_65535() {
         let values = [0.0, 0.5, 1.0, 0.25, 2.0, -1.0];
         let file = png16(3, &values, [0.0, 1.0]).unwrap();
         let back = Grey::read_png(Cursor::new(file)).unwrap();
@@ -126,14 +134,14 @@ mod tests {
     }
 
     #[test]
-    fn rejects_what_is_no_png() {
+    fn rejects_files_that_are_not_png() {
         assert!(Grey::read_png(Cursor::new(b"no png".to_vec())).is_err());
         let whole = png16(2, &[0.0, 1.0], [0.0, 1.0]).unwrap();
         assert!(Grey::read_png(Cursor::new(whole[..40].to_vec())).is_err());
     }
 
     #[test]
-    fn an_exr_is_as_long_as_its_lines() {
+    fn exr_size_matches_its_scan_lines() {
         let values = [0.0, 0.5, 1.0, 0.25, 2.0, -1.0];
         let file = exr(3, &values);
         assert_eq!(

@@ -12,7 +12,6 @@ pub mod budget;
 #[cfg(feature = "bvh")]
 mod bvh;
 mod color;
-#[cfg(feature = "hdf5")]
 pub mod dyna;
 pub mod error;
 #[cfg(feature = "fbx")]
@@ -34,6 +33,8 @@ mod mapped;
 mod mdd;
 #[cfg(feature = "medit")]
 mod medit;
+#[cfg(any(feature = "gltf", feature = "fbx"))]
+mod negative_weights;
 mod neighbours;
 #[cfg(feature = "npz")]
 pub mod npz;
@@ -51,6 +52,7 @@ mod ply;
 mod point_cache;
 mod raw_frames;
 mod read;
+pub mod samples;
 mod scaled;
 mod set;
 #[cfg(any(feature = "gltf", feature = "fbx", feature = "usd"))]
@@ -67,7 +69,7 @@ mod volume_mesh;
 mod write;
 
 pub use error::{Error, ErrorKind};
-pub use format::{FORMATS, Format, Holds, readable_extensions, writable_extensions};
+pub use format::{FORMATS, Format, Holds, readable_extensions, single_file_extensions, writable_extensions};
 #[cfg(feature = "gltf")]
 pub use gltf::pack::{PackedGlb, Packing, pack_glb};
 pub use numbered::frame_numbers;

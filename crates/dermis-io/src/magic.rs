@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::Path;
 
 use crate::error::Error;
-use crate::format::Format;
+use crate::format::{Format, Start};
 
 /// Smaller files are read directly: their readers have more specific messages.
 const MIN_CHECKED_BYTES: u64 = 16 << 20;
@@ -20,28 +20,18 @@ pub(crate) fn check(format: &Format, path: &Path) -> Result<(), Error> {
     }
     let mut head = Vec::new();
     file.take(HEAD_BYTES).read_to_end(&mut head).map_err(|error| Error::from(error).in_file(path))?;
-    if fits(format.id, &head) {
+    if fits(format.start, &head) {
         return Ok(());
     }
     let message = format!("the file does not begin like a {} file", format.name);
     Err(Error::malformed(message).in_file(path).with_hint("check the extension, or copy or export the file again"))
 }
 
-fn fits(format: &str, head: &[u8]) -> bool {
-    let begins = |signatures: &[&[u8]]| signatures.iter().any(|signature| head.starts_with(signature));
-    let is_text = !head.contains(&0);
-    match format {
-        "npz" => begins(&[b"PK"]),
-        "alembic" => begins(&[b"Ogawa", b"\x89HDF"]),
-        "usd" => begins(&[b"PXR-USDC", b"PK", b"#usda"]) || is_text,
-        "fbx" => begins(&[b"Kaydara FBX Binary"]) || is_text,
-        "gltf" => begins(&[b"glTF"]) || is_text,
-        "ply" => begins(&[b"ply"]),
-        "pc2" => begins(&[b"POINTCACHE2"]),
-        "obj" | "bvh" | "tetgen" | "gmsh" => is_text,
-        // The first bytes are numbers or opcodes.
-        _ => head.iter().any(|byte| *byte != 0),
-    }
+fn fits(start: Start, head: &[u8]) -> bool {
+    let Start { signatures, text } = start;
+    let is_known = signatures.iter().any(|signature| head.starts_with(signature));
+    let is_any = !text && signatures.is_empty();
+    is_known || text && !head.contains(&0) || is_any && head.iter().any(|byte| *byte != 0)
 }
 
 #[cfg(test)]
@@ -63,5 +53,14 @@ mod tests {
                 assert!(began.elapsed().as_secs_f64() < 1.0, "{extension}");
             }
         }
+    }
+
+    #[test]
+    fn a_large_binary_file_of_gmsh_is_accepted() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("body.msh");
+        std::fs::write(&path, b"$MeshFormat\n4.1 1 8\n\x01\0\0\0\n$EndMeshFormat\n").unwrap();
+        File::options().write(true).open(&path).unwrap().set_len(2 * MIN_CHECKED_BYTES).unwrap();
+        check(Format::of_path(&path).unwrap(), &path).unwrap();
     }
 }

@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn truncating_a_mapped_file_is_an_error_of_the_next_read() {
+    fn reading_a_truncated_mapped_file_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("large.bin");
         let length = MAX_COPIED + 4096;
@@ -208,12 +208,12 @@ mod tests {
     }
 
     #[test]
-    fn a_format_that_is_read_whole_has_the_limit_of_memory() {
+    fn files_that_are_read_whole_are_subject_to_the_memory_limit() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("huge.obj");
         File::create(&path).unwrap().set_len(max_memory() + 1).unwrap();
         let error = Mapped::open(&path, false).unwrap_err();
-        assert!(error.to_string().contains("the file would take"), "{error}");
+        assert!(error.to_string().contains("the file would require"), "{error}");
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub(crate) fn read(input: &Input, options: &ReadOptions) -> Result<Scene, Error>
 fn cache(bytes: &Mapped, options: &ReadOptions) -> Result<Cache, Error> {
     let available = bytes.len() as u64;
     let Some(&[a, b, c, d, e, f, g, h]) = bytes.first_chunk::<HEADER_BYTES>() else {
-        return Err(Error::truncated("the head of the cache", HEADER_BYTES as u64, available));
+        return Err(Error::truncated("the header of the cache", HEADER_BYTES as u64, available));
     };
     let (frames, points) = (u32::from_be_bytes([a, b, c, d]) as usize, u32::from_be_bytes([e, f, g, h]) as usize);
     let start = HEADER_BYTES + 4 * frames;

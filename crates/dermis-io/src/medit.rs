@@ -55,7 +55,7 @@ impl Contents {
                     skip_numbers(&mut words);
                     contents.skipped.push(String::from_utf8_lossy(&keyword[..keyword.len().min(40)]).into_owned());
                 }
-                _ => return Err(at(Error::malformed("a keyword is expected here"))),
+                _ => return Err(at(Error::malformed("expected a keyword"))),
             }
         }
         if contents.mesh.nodes.is_empty() { Err(Error::malformed("the file has no vertices")) } else { Ok(contents) }
@@ -65,7 +65,7 @@ impl Contents {
 fn dimension(words: &mut Tokenizer<'_>) -> Result<(), Error> {
     match words.number()? {
         3u32 => Ok(()),
-        other => Err(Error::unsupported(format!("the mesh has {other} dimensions; dermis reads 3"))),
+        other => Err(Error::unsupported(format!("the mesh has {other} dimensions; only 3 are supported"))),
     }
 }
 
@@ -98,7 +98,7 @@ fn rows<const K: usize>(words: &mut Tokenizer<'_>) -> Result<Vec<[u32; K]>, Erro
     Ok(rows)
 }
 
-/// Goes to the next keyword.
+/// Advances to the next keyword.
 fn skip_numbers(words: &mut Tokenizer<'_>) {
     loop {
         let before = words.clone();

@@ -47,7 +47,7 @@ impl Neighbours {
                 let root = named.canonicalize().map_err(|error| Error::from(error).in_file(named))?;
                 if !folder.starts_with(&root) {
                     let message = format!("the root folder '{}' does not contain the file", named.display());
-                    return Err(Error::unsupported(message).with_hint("give a folder above the file"));
+                    return Err(Error::unsupported(message).with_hint("specify a folder above the file"));
                 }
                 root
             }
@@ -65,7 +65,7 @@ impl Neighbours {
             None if !is_outside => Err(Error::malformed(format!("the file '{}' is missing", shortened(name)))
                 .with_hint("put it at this path, relative to the file that refers to it")),
             _ => Err(Error::unsupported(format!("'{}' is outside the project folder", shortened(name)))
-                .with_hint("give a root folder above both files, or allow files in any folder")),
+                .with_hint("specify a root folder above both files, or allow files in any folder")),
         }
     }
 

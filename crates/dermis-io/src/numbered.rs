@@ -12,7 +12,7 @@ use dermis_mesh::{MeshSequence, Note, Polygons, Scene};
 use glam::Vec3;
 
 use crate::error::{Error, ErrorKind};
-use crate::format::{Format, FrameReader, FrameReaders};
+use crate::format::{FORMATS, Format, FrameReader, FrameReaders, numbered_names};
 use crate::frame_rate;
 use crate::input::Input;
 use crate::mapped::Mapped;
@@ -54,21 +54,24 @@ pub fn frame_numbers(source: &Path) -> Result<Option<Vec<usize>>, Error> {
 
 fn folder_files(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     let files = list(folder)?;
-    let of = |id: &str| -> Vec<PathBuf> {
-        files.iter().filter(|path| Format::of_path(path).is_ok_and(|found| found.id == id)).cloned().collect()
+    let of = |format: &Format| -> Vec<PathBuf> {
+        files.iter().filter(|path| Format::of_path(path).is_ok_and(|found| found.id == format.id)).cloned().collect()
     };
-    match (of("obj"), of("ply")) {
-        (obj, ply) if !obj.is_empty() && !ply.is_empty() => {
-            Err(Error::malformed("the folder contains both OBJ and PLY files")
-                .in_file(folder)
-                .with_hint("select one format, for example with 'folder/*.obj'"))
+    let numbered = FORMATS.iter().filter(|format| format.is_numbered());
+    let mut found: Vec<(&Format, Vec<PathBuf>)> = numbered.map(|format| (format, of(format))).collect();
+    found.retain(|(_, files)| !files.is_empty());
+    match &mut found[..] {
+        [] => {
+            let names = numbered_names("or");
+            let hint = format!("a folder is read as a sequence of {names} files; for other formats, specify the file");
+            Err(Error::malformed(format!("the folder contains no {names} files")).in_file(folder).with_hint(hint))
         }
-        (obj, ply) if obj.is_empty() && ply.is_empty() => {
-            Err(Error::malformed("the folder contains no OBJ or PLY files")
-                .in_file(folder)
-                .with_hint("a folder is read as a sequence of .obj or .ply files; for other formats give the file"))
+        [(_, files)] => one_sequence(folder, std::mem::take(files)),
+        [(first, _), ..] => {
+            let message = format!("the folder contains both {} files", numbered_names("and"));
+            let hint = format!("select one format, for example with 'folder/*.{}'", first.extensions[0]);
+            Err(Error::malformed(message).in_file(folder).with_hint(hint))
         }
-        (obj, ply) => one_sequence(folder, if obj.is_empty() { ply } else { obj }),
     }
 }
 
@@ -78,9 +81,9 @@ fn one_sequence(folder: &Path, files: Vec<PathBuf>) -> Result<Vec<PathBuf>, Erro
     let Some(first) = names.first().filter(|_| names.len() > 1) else {
         return Ok(files);
     };
-    const MOST: usize = 5;
-    let mut listed: Vec<&str> = names.iter().take(MOST).map(String::as_str).collect();
-    if names.len() > MOST {
+    const MAX_LISTED: usize = 5;
+    let mut listed: Vec<&str> = names.iter().take(MAX_LISTED).map(String::as_str).collect();
+    if names.len() > MAX_LISTED {
         listed.push("...");
     }
     // `*` also matches padded numbers, unlike `%d`.
@@ -90,7 +93,7 @@ fn one_sequence(folder: &Path, files: Vec<PathBuf>) -> Result<Vec<PathBuf>, Erro
         .in_file(folder)
         .detail(format!("names: {}", listed.join(", ")))
         .with_hint(format!(
-            "give '{}', or '{}' for all of them",
+            "use '{}', or '{}' for all of them",
             folder.join(example).display(),
             folder.join(format!("*.{extension}")).display()
         )))
@@ -140,13 +143,13 @@ fn glob_matches(glob: &str, name: &str) -> bool {
 /// Reads `files` as the frames of one sequence.
 pub(crate) fn read(files: &[PathBuf], options: &ReadOptions) -> Result<Scene, Error> {
     let (Some(first), Some(last)) = (files.first().cloned(), files.last()) else {
-        return Err(Error::malformed("there are no files"));
+        return Err(Error::malformed("the sequence has no files"));
     };
     let format = Format::of_path(&first)?;
     if !format.is_numbered() {
-        return Err(Error::unsupported("only OBJ and PLY files are read as a sequence")
+        return Err(Error::unsupported(format!("only {} files are read as a sequence", numbered_names("and")))
             .in_file(first)
-            .with_hint("name one file"));
+            .with_hint("specify a single file"));
     }
     set::check_whole(files.iter().map(PathBuf::as_path))?;
     let FrameReaders { first: read_first, each: parse } =
@@ -198,9 +201,7 @@ impl NumberedFrames {
             .in_file(&self.files[frame])
             .detail(format!("the first file has {expected} points and {} faces", self.faces.sizes.len()))
             .detail(format!("this one has {found} points and {} faces", faces.sizes.len()))
-            .with_hint(
-                "all files of a sequence must have the same faces; give a pattern that matches only these files",
-            ))
+            .with_hint("all files of a sequence must have the same faces; use a pattern that matches only these files"))
     }
 
     fn read(&self, frame: usize, out: &mut [Vec3]) -> Result<(), Error> {
@@ -232,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn globs_fit_as_in_a_shell() {
+    fn globs_match_as_in_a_shell() {
         for (glob, name, fits) in [
             ("walk_*.obj", "walk_01.obj", true),
             ("*", "anything", true),

@@ -188,11 +188,13 @@ impl Output {
 /// link.
 pub(crate) fn check_free(target: &Path, force: bool) -> Result<(), Error> {
     if target.is_dir() {
-        return Err(Error::malformed("the output is a folder").in_file(target).with_hint("give a file in it"));
+        return Err(Error::malformed("the output is a folder")
+            .in_file(target)
+            .with_hint("specify a file in this folder"));
     }
     if target.metadata().is_ok_and(|found| !found.is_file()) {
         let error = Error::malformed("the output is a pipe or device, which cannot be replaced");
-        return Err(error.in_file(target).with_hint("give a regular file"));
+        return Err(error.in_file(target).with_hint("specify a regular file"));
     }
     if !force && target.symlink_metadata().is_ok() {
         return Err(Error::from(ErrorKind::Exists)
@@ -223,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_output_that_is_not_committed_leaves_nothing() {
+    fn an_uncommitted_output_leaves_no_files() {
         let folder = tempfile::tempdir().unwrap();
         let target = folder.path().join("new/out.bin");
         let mut output = Output::new(false);
@@ -266,7 +268,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn parts_of_dead_processes_are_removed() {
+    fn temporary_files_of_dead_processes_are_removed() {
         let folder = tempfile::tempdir().unwrap();
         let mut child = std::process::Command::new("true").spawn().unwrap();
         let name = |id: u32| format!("{}{id}-abc{}", set::PREFIX, set::PART);
@@ -294,8 +296,8 @@ mod tests {
         output
     }
 
-    /// The set is killed before each of its steps. Whatever remains is the old set, the new one, or an error of readers,
-    /// and the next output completes it.
+    /// The process is killed before each step of a set. The remaining files are the old set, the new one, or an error
+    /// for readers, and the next output completes the set.
     #[cfg(target_os = "linux")]
     #[test]
     fn a_set_that_is_killed_between_renames_is_old_or_new_or_an_error() {

@@ -163,7 +163,7 @@ pub(crate) fn write_each(
     };
     let frames = motion.frame_count();
     let rate = motion.frame_rate_hz();
-    job.notes.push(Note::new(format!("numbered files do not store a frame rate; it is {rate} fps")));
+    job.notes.push(Note::new(format!("numbered files do not store the frame rate of {rate} fps")));
     job.notes.extend(remove_older(&pattern, frames, job.output)?);
     let mut posed = 0;
     for frame in 0..frames {
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_fit_what_they_write() {
+    fn patterns_match_the_names_they_generate() {
         let pattern = Pattern::of(Path::new("folder/walk.%04d.obj")).unwrap();
         for number in [0, 7, 12345] {
             assert!(pattern.matches(file_name(&pattern.file(number)).unwrap()), "{number}");

@@ -28,7 +28,7 @@ pub(crate) fn read(input: &Input, options: &ReadOptions) -> Result<Scene, Error>
 
 fn cache(bytes: Mapped, options: &ReadOptions) -> Result<Cache, Error> {
     let Some(header) = bytes.first_chunk::<HEADER_BYTES>() else {
-        return Err(Error::truncated("the head of the cache", HEADER_BYTES as u64, bytes.len() as u64));
+        return Err(Error::truncated("the header of the cache", HEADER_BYTES as u64, bytes.len() as u64));
     };
     if !header.starts_with(MAGIC) {
         return Err(Error::malformed("the file does not have the signature of a PC2 cache"));

@@ -1,7 +1,8 @@
 //! Frames stored as plain numbers: x, y, z of every point, frame after frame.
 //!
 //! If the numbers are aligned little-endian f32 in memory, the bytes of the file are used as positions without copying.
-//! Everything else is converted one frame at a time; a mapped file, which can be larger than memory, is read frame by frame.
+//! Everything else is converted one frame at a time; a mapped file, which can be larger than memory, is read frame by
+//! frame.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -15,7 +16,7 @@ use crate::error::Error;
 use crate::mapped::Mapped;
 
 /// Up to this size all frames are checked at once and then borrowed without conversion; larger data is checked frame by
-/// frame, so that the first frame does not wait for the whole file.
+/// frame, so that the first frame is available before the whole file is checked.
 const MAX_CHECKED_AT_ONCE: usize = 4 << 30;
 /// Points that one task checks.
 const CHECKED_POINTS: usize = 1 << 16;
@@ -143,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn every_stored_kind_gives_the_same_positions() {
+    fn every_encoding_yields_the_same_positions() {
         let numbers: Vec<f32> = (0..12).map(|k| k as f32 * 0.5 - 2.0).collect();
         for scalar in [Scalar::F32Little, Scalar::F32Big, Scalar::F64Little, Scalar::F64Big] {
             for shift in [0, 3, 8] {
@@ -155,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn only_finite_aligned_numbers_are_lent() {
+    fn only_finite_aligned_numbers_are_borrowed() {
         let mut numbers = vec![1.0; 6];
         assert!(frames(&numbers, 8, Scalar::F32Little).as_slice().is_some());
         assert!(frames(&numbers, 7, Scalar::F32Little).as_slice().is_none());
@@ -164,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn rejects_more_frames_than_the_file_holds() {
+    fn rejects_more_frames_than_the_file_contains() {
         let bytes = || Mapped::of_bytes(vec![0; 100]);
         assert!(RawFrames::new(bytes(), 90, 1, 1, Scalar::F32Little).is_err());
         assert!(RawFrames::new(bytes(), 0, usize::MAX, usize::MAX, Scalar::F64Big).is_err());

@@ -5,23 +5,23 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dermis_mesh::{Clip, MeshSequence, Note, Scene, merge};
-use dermis_samples as samples;
 
 use crate::error::Error;
-use crate::format::Format;
+use crate::format::{Format, extensions_where};
 use crate::input::{Input, clip_name};
 use crate::magic;
 use crate::numbered;
 use crate::options::ReadOptions;
+use crate::samples;
 use crate::scaled::with_units;
 use crate::set;
 
 /// Reads `source`: a file, a built-in `sample:NAME`, or a sequence of OBJ or PLY files as a folder, as a pattern
 /// (`walk.%04d.obj`) or with `*` and `?` (`walk_*.obj`).
 pub fn read(source: &str, options: &ReadOptions) -> Result<Scene, Error> {
-    if let Some(name) = source.strip_prefix("sample:") {
-        let sample = samples::build(name).ok_or_else(|| no_such_sample(name).in_file(source))?;
-        return with_units(sample, options).map_err(|error| error.in_file(source));
+    if let Some(name) = source.strip_prefix(samples::PREFIX) {
+        let sample = samples::read(name).and_then(|sample| with_units(sample, options));
+        return sample.map_err(|error| error.in_file(source));
     }
     let path = Path::new(source);
     let mut scene = match numbered::files_of(path)?.as_deref() {
@@ -30,18 +30,10 @@ pub fn read(source: &str, options: &ReadOptions) -> Result<Scene, Error> {
         None => read_file(path, options),
     }?;
     if options.topology.is_some() && Format::of_path(path).is_ok_and(|format| format.holds.faces) {
-        scene.notes.push(Note::new("a topology can be given only for files without faces (.pc2, .mdd)"));
+        let caches = extensions_where(|format| !format.holds.faces);
+        scene.notes.push(Note::new(format!("a topology can be given only for files without faces ({caches})")));
     }
     with_units(scene, options).map_err(|error| error.in_file(path))
-}
-
-fn no_such_sample(name: &str) -> Error {
-    let closest = samples::NAMES.iter().min_by_key(|known| strsim::levenshtein(known, name));
-    // Names that differ in more than half of their characters are not suggested.
-    let closest = closest.filter(|known| 2 * strsim::levenshtein(known, name) <= known.len());
-    let hint = closest.map_or("name one of these".to_owned(), |known| format!("did you mean 'sample:{known}'?"));
-    let error = Error::unsupported(format!("there is no sample called '{name}'"));
-    error.detail(format!("samples: {}", samples::NAMES.join(", "))).with_hint(hint)
 }
 
 fn read_file(path: &Path, options: &ReadOptions) -> Result<Scene, Error> {
@@ -51,7 +43,7 @@ fn read_file(path: &Path, options: &ReadOptions) -> Result<Scene, Error> {
     }
     set::check_whole([path])?;
     magic::check(format, path)?;
-    let input = Input::open(path, format.is_streamed())?;
+    let input = Input::open(path, format.is_streamed)?;
     let scene = read_input(format, &input, options);
     // If the file changed during reading, its contents are not the cause of the error.
     let scene = input.bytes.revalidate().and(scene).map_err(|error| error.in_file(path))?;
@@ -103,7 +95,7 @@ fn with_faces(mut scene: Scene, path: &Path, options: &ReadOptions) -> Result<Sc
         if points != found {
             return Err(Error::malformed(format!("the cache has {points} points, but the mesh has {found}"))
                 .in_file(path)
-                .with_hint("give the mesh from which the cache was exported as its topology"));
+                .with_hint("specify the mesh from which the cache was exported as its topology"));
         }
         object.mesh = with_faces.mesh.clone();
         let moved = |sequence: MeshSequence| sequence.with_mesh(object.mesh.clone());
@@ -147,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_missing_file_is_answered_with_what_is_there() {
+    fn a_missing_file_has_a_hint_with_similar_names() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("walk.obj"), b"").unwrap();
         for name in ["walk.npz", "wlak.obj", "run.obj"] {

@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_scale_moves_rest_pose_joints_and_clips_alike() {
+    fn scaling_applies_to_rest_pose_joints_and_clips() {
         let units = Units { metres_per_unit: Some(0.01), up_axis: Some(UpAxis::Z) };
         let options = ReadOptions { scale: Some(100.0), units, ..ReadOptions::default() };
         for name in ["arm", "gallop"] {

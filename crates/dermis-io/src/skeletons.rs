@@ -7,15 +7,16 @@
 //! `B⁻¹` becomes `B⁻¹ A⁻¹`, so the posed points do not change. With `C_j = N_j B_j⁻¹` of the stored pose,
 //!
 //! - if all C are equal, the file is stored in its bind pose, and A = C;
-//! - otherwise A is the transform of the mesh's node, of the skeleton's parent, or the identity, whichever has the scale
-//!   of the C (a weighted median) and the rotation nearest to their mean;
-//! - if none has that scale, A has it, with the rotation along the axes that is nearest: shapes are modelled upright.
+//! - otherwise A is the transform of the mesh's node, of the skeleton's parent, or the identity, whichever has the
+//!   scale of the C (a weighted median) and the rotation nearest to their mean;
+//! - if none has that scale, A has it, with the nearest rotation along the axes, since shapes are modelled upright.
 //!
-//! Skins that share nodes, or whose nodes are below those of another skin, belong to one skeleton. The skin with
-//! the most joints is placed first; the placement of further skins follows from the joints that they share with it, so that all have the same bind pose; a mesh
-//! that was bound in another pose keeps its own bind matrices for the same joints. Nodes below joints that have no mesh
-//! are joints as well: end joints, sockets, helpers. A joint whose bind transform has a scale is expressed in a frame
-//! without it (`N k⁻¹` and `k B⁻¹`): the scale 0.01 of an armature is not a property of its joints.
+//! Skins that share nodes, or whose nodes are below those of another skin, belong to one skeleton. The skin with the
+//! most joints is placed first. The placement of further skins follows from the joints that they share with it, so that
+//! all have the same bind pose; a mesh that was bound in another pose keeps its own bind matrices for the same joints.
+//! Nodes below joints that have no mesh are joints as well: end joints, sockets, helpers. A joint whose bind transform
+//! has a scale is expressed in a frame without it (`N k⁻¹` and `k B⁻¹`): the scale 0.01 of an armature is not a
+//! property of its joints.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -85,9 +86,9 @@ pub(crate) struct BoundSkin {
 #[derive(Debug, Default)]
 pub(crate) struct Skeletons {
     pub list: Vec<Skeleton>,
-    /// In the order of the sources.
+    /// The skins, in the order of the sources.
     pub skins: Vec<BoundSkin>,
-    /// The skeleton and the joint of each node that is one.
+    /// The skeleton and the joint of each node that is a joint.
     joints: BTreeMap<usize, (usize, usize)>,
 }
 
@@ -209,8 +210,8 @@ fn skeleton(
     (Skeleton { nodes, joints, factors, rest }, bound)
 }
 
-/// Indices of the skins of `group`, those with the most joints first: a part on one joint, such as a belt, is in its bind
-/// pose by any placement, and would place the others by the stored pose of that joint.
+/// Indices of the skins of `group`, those with the most joints first. A part on one joint, such as a belt, is in its
+/// bind pose with any placement; if it came first, the stored pose of that joint would place the other skins.
 fn by_joint_count(skins: &[SkinSource], group: &[usize]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..group.len()).collect();
     let joints = |at: usize| skins[group[at]].masses.iter().filter(|mass| **mass > 0.0).count();
@@ -407,7 +408,7 @@ fn along_axes(rotation: DMat3) -> DMat3 {
     best.1
 }
 
-/// Inverse bind matrices of all joints: a joint without a skin follows from the bind pose of its parent.
+/// Inverse bind matrices of all joints. That of a joint without a skin follows from the bind pose of its parent.
 fn complete(
     forest: &NodeForest<'_>,
     nodes: &[usize],
@@ -415,7 +416,7 @@ fn complete(
     known: &[Option<DAffine3>],
 ) -> Vec<DAffine3> {
     let mut binds: Vec<Option<DAffine3>> = known.to_vec();
-    // Joints that skins list can come before their parents, but those have bind matrices; the others are parents first.
+    // Joints that skins list can precede their parents, but they have bind matrices; all others follow their parents.
     for joint in 0..nodes.len() {
         if binds[joint].is_some() {
             continue;

@@ -15,7 +15,7 @@ pub(crate) fn still<'a>(object: &'a Object, target: &Path, hint: &str) -> Result
         Some(motion) if motion.frame_count() == 1 => Ok(Cow::Owned(motion.frame(0)?.into_owned())),
         Some(motion) => {
             let frames = motion.frame_count();
-            Err(Error::unsupported(format!("a file of this format contains one pose, not {frames} frames"))
+            Err(Error::unsupported(format!("the format stores one pose, but the object has {frames} frames"))
                 .in_file(target)
                 .with_hint(hint))
         }

@@ -7,7 +7,7 @@ use dermis_math::progress::Progress;
 use dermis_mesh::{Deformer, Note, Object, Scene, Units, merge};
 
 use crate::error::{Error, ErrorKind};
-use crate::format::{Format, Holds, Writer, extension_of, writable_extensions};
+use crate::format::{Format, Holds, Writer, extension_of, extensions_where, numbered_names, writable_extensions};
 use crate::options::WriteOptions;
 use crate::output::{Job, Output, Written, check_free};
 use crate::pattern::{self, Pattern, without_number};
@@ -19,7 +19,7 @@ pub fn write(target: &Path, scene: &Scene, options: &WriteOptions, progress: &dy
     let mut output = Output::new(options.force);
     let nested_bones = options.nested_bones;
     let mut job = Job { target, output: &mut output, notes: Vec::new(), nested_bones, progress };
-    if format.id != "gltf" && scene.objects.iter().any(|object| !object.levels.is_empty()) {
+    if !format.holds.levels && scene.objects.iter().any(|object| !object.levels.is_empty()) {
         job.notes.push(Note::new("the format does not support levels of detail; only the full meshes are written"));
     }
     let scene = &*posed(scene, format.holds, &mut job.notes).map_err(|error| error.in_file(target))?;
@@ -70,7 +70,7 @@ fn writer_of(target: &Path) -> Result<(&'static Format, Writer), Error> {
         return Err(Error::unsupported(message).in_file(target).with_hint(hint));
     };
     if !format.is_numbered() && Pattern::of(target).is_some() {
-        return Err(Error::unsupported("only OBJ and PLY files are written as numbered files")
+        return Err(Error::unsupported(format!("only {} files are written as numbered files", numbered_names("and")))
             .in_file(target)
             .with_hint(format!("one file contains all frames: {}", without_number(target).display())));
     }
@@ -95,16 +95,19 @@ fn posed<'a>(scene: &'a Scene, holds: Holds, notes: &mut Vec<Note>) -> Result<Co
     Ok(Cow::Owned(scene))
 }
 
-/// Rejects a scene of which nothing would be written.
+/// Rejects a scene without anything to write.
 fn check_contents(format: &Format, scene: &Scene) -> Result<(), Error> {
     if scene.objects.iter().any(|object| object.mesh.point_count() > 0) {
         return Ok(());
     }
     let has_joints = |object: &Object| object.rig.as_ref().is_some_and(|rig| !rig.joints().is_empty());
     match scene.objects.iter().any(has_joints) {
-        true if matches!(format.id, "gltf" | "fbx") => Ok(()),
+        true if format.holds.bare_rig => Ok(()),
         true => Err(Error::unsupported("the scene is a motion without a mesh, which the format does not support")
-            .with_hint("write .glb or .fbx, or pose a rigged mesh with it")),
+            .with_hint(format!(
+                "write {}, or pose a rigged mesh with it",
+                extensions_where(|format| format.holds.bare_rig)
+            ))),
         false => Err(Error::malformed("there is nothing to write: the scene has no mesh")),
     }
 }
@@ -117,7 +120,8 @@ fn check_layers(format: &Format, scene: &Scene) -> Result<(), Error> {
         Some(object) => {
             let kinds: Vec<&str> = object.deformers.iter().map(Deformer::kind).collect();
             let message = format!("the format does not support the layers of the object ({})", kinds.join(", "));
-            let hint = "write .glb, .gltf or .npz, or evaluate the layers first";
+            let storing = extensions_where(|format| format.holds.layers);
+            let hint = format!("write {storing}, or evaluate the layers first");
             Err(Error::unsupported(message).at(&object.name).with_hint(hint))
         }
     }
@@ -150,7 +154,7 @@ fn check_writable(target: &Path) -> Result<(), Error> {
     }
 }
 
-/// The objects of the scene merged into one, and notes on what a format that stores `holds` skips.
+/// The objects of the scene merged into one, and notes on the parts that a format with `holds` does not support.
 fn merged(scene: &Scene, holds: Holds) -> Result<(Object, Vec<Note>), Error> {
     let (object, mut notes) = merge::single(scene).map_err(|error| {
         Error::from(error)
@@ -198,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn says_what_is_wrong_before_anything_is_done() {
+    fn reports_invalid_targets_before_writing() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         std::fs::write(at("there.npz"), b"old").unwrap();

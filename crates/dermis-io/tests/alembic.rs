@@ -1,4 +1,4 @@
-//! Alembic: what is written comes back, and what others write is read.
+//! Alembic: round trips, and files as other programs write them.
 
 mod common;
 mod ogawa;
@@ -31,7 +31,7 @@ fn volume(mesh: &TriMesh) -> f32 {
 }
 
 #[test]
-fn a_static_mesh_comes_back_with_polygons_seams_colours_and_materials() {
+fn a_static_mesh_keeps_polygons_seams_colours_and_materials() {
     let mesh = Arc::new(prism().into_tri_mesh().unwrap());
     let mut object = Object::of_mesh("/body/bodyShape", Arc::clone(&mesh));
     object.attributes.insert("weight".into(), (0..12).map(|k| k as f32).collect());
@@ -46,12 +46,12 @@ fn a_static_mesh_comes_back_with_polygons_seams_colours_and_materials() {
     assert_eq!((&found.vertex_points, &found.polygons), (&expected.vertex_points, &expected.polygons));
     assert_eq!((&found.normals, &found.colors), (&expected.normals, &expected.colors));
     assert_eq!((&found.materials, &found.triangle_materials), (&expected.materials, &expected.triangle_materials));
-    // These UVs survive being flipped twice; others are off by a rounding error.
+    // These UVs are exact after two flips; others would have a rounding error.
     assert_eq!(found.uvs, expected.uvs);
 }
 
 #[test]
-fn frames_rate_and_start_come_back_exactly() {
+fn frames_rate_and_start_are_kept_exactly() {
     for (rate, start) in [(24.0, 0.0), (23.976, 1.5), (30000.0 / 1001.0, -0.25), (12.5, 41.6)] {
         let motion = wobbling(9, rate, start);
         let scene = read_back(&written(&scene_of(vec![Object::of_sequence("body", motion.clone())])));
@@ -65,10 +65,10 @@ fn frames_rate_and_start_come_back_exactly() {
 }
 
 #[test]
-fn repeated_frames_are_stored_once_and_come_back() {
+fn repeated_frames_are_stored_once() {
     let rest = prism().into_tri_mesh().unwrap();
     let shape = |k: usize| rest.points().iter().map(move |point| point + Vec3::X * k as f32);
-    // Held at both ends and in between, and coming back to an earlier shape.
+    // Held at both ends and in between, and returning to an earlier shape.
     let order = [0, 0, 0, 1, 1, 2, 0, 1, 1, 1];
     let positions: Vec<Vec3> = order.iter().flat_map(|&k| shape(k)).collect();
     let motion = MeshSequence::new(Arc::new(rest.without_layout()), positions, 24.0).unwrap();
@@ -80,7 +80,7 @@ fn repeated_frames_are_stored_once_and_come_back() {
 }
 
 #[test]
-fn a_rest_pose_that_is_no_frame_comes_back() {
+fn a_rest_pose_that_is_not_a_frame_is_kept() {
     let motion = wobbling(4, 24.0, 0.0);
     let late = motion.select(1, 4, 1).unwrap();
     let scene = read_back(&written(&scene_of(vec![Object::of_sequence("body", late.clone())])));
@@ -91,7 +91,7 @@ fn a_rest_pose_that_is_no_frame_comes_back() {
 }
 
 #[test]
-fn several_objects_keep_their_paths_and_order_and_clashing_names_are_told_apart() {
+fn several_objects_keep_paths_and_order_and_equal_names_are_numbered() {
     let object = |name: &str| Object::of_mesh(name, Arc::new(prism().into_tri_mesh().unwrap()));
     let names = ["/a/b/one", "/a/b/two", "/a/three", "four", "four", "x/y", "", "/five"];
     let mut objects: Vec<Object> = names.iter().map(|name| object(name)).collect();
@@ -108,16 +108,50 @@ fn several_objects_keep_their_paths_and_order_and_clashing_names_are_told_apart(
     let rates: Vec<f64> =
         scene.objects.iter().filter_map(|object| Some(object.sequence.as_ref()?.frame_rate_hz())).collect();
     assert_eq!(rates, [25.0, 5.0]);
-    // What was read is written again byte for byte.
+    // Writing the scene again gives the same bytes.
     assert_eq!(written(&read_back(&written(&scene))), written(&scene));
 }
 
 #[test]
-fn units_come_back() {
-    let mut scene = scene_of(vec![Object::of_mesh("body", Arc::new(prism().into_tri_mesh().unwrap()))]);
-    scene.units.metres_per_unit = Some(0.01);
-    scene.units.up_axis = Some(UpAxis::Z);
-    assert_eq!(read_back(&written(&scene)).units, scene.units);
+fn units_are_kept_and_other_programs_read_the_scene_with_y_up() {
+    let mesh = Arc::new(prism().into_tri_mesh().unwrap());
+    let sliding: Vec<Vec3> =
+        (0..3u8).flat_map(|k| mesh.points().iter().map(move |&point| point + Vec3::Z * f32::from(k))).collect();
+    let rigid = MeshSequence::new(Arc::clone(&mesh), sliding, 24.0).unwrap();
+    for axis in [UpAxis::X, UpAxis::Y, UpAxis::Z] {
+        let objects =
+            [Object::of_mesh("/still/body", Arc::clone(&mesh)), Object::of_sequence("moving", wobbling(3, 24.0, 0.0))];
+        let mut scene =
+            scene_of(objects.into_iter().chain([Object::of_sequence("/a/b/rigid", rigid.clone())]).collect());
+        scene.units.metres_per_unit = Some(0.01);
+        scene.units.up_axis = Some(axis);
+        let bytes = written(&scene);
+        let found = read_back(&bytes);
+        assert_eq!(found.units, scene.units);
+        // Without the mark, the file is that of another program.
+        let mark = b"dermis_source_up_axis";
+        let at = bytes.windows(mark.len()).position(|window| window == mark).expect("a mark");
+        let mut unmarked = bytes.clone();
+        unmarked[at..at + mark.len()].copy_from_slice(b"another_source_upaxis");
+        let upright = read_back(&unmarked);
+        assert_eq!(upright.units.up_axis, None);
+        let rotated = |point: Vec3| match axis {
+            UpAxis::X => Vec3::new(-point.y, point.x, point.z),
+            UpAxis::Y => point,
+            UpAxis::Z => Vec3::new(point.x, point.z, -point.y),
+        };
+        for ((object, found), upright) in scene.objects.iter().zip(&found.objects).zip(&upright.objects) {
+            assert_eq!(found.mesh.points(), object.mesh.points(), "{axis:?} {}", object.name);
+            let expected: Vec<Vec3> = object.mesh.points().iter().map(|&point| rotated(point)).collect();
+            assert_eq!(upright.mesh.points(), expected, "{axis:?} {}", object.name);
+            if let (Some(motion), Some(found)) = (&object.sequence, &found.sequence) {
+                assert_same_motion(found, motion);
+                let last = motion.frame_count() - 1;
+                let expected: Vec<Vec3> = motion.frame(last).unwrap().iter().map(|&point| rotated(point)).collect();
+                assert_eq!(upright.sequence.as_ref().unwrap().frame(last).unwrap()[..], expected);
+            }
+        }
+    }
 }
 
 #[test]
@@ -184,7 +218,7 @@ fn rigid_motion_is_a_transform_above_points_stored_once() {
 }
 
 #[test]
-fn writing_that_is_stopped_leaves_nothing() {
+fn stopped_writing_leaves_no_files() {
     struct StopAt(usize);
     impl Progress for StopAt {
         fn report(&self, _: &str, done: usize, _: usize) -> ControlFlow<()> {
@@ -200,11 +234,11 @@ fn writing_that_is_stopped_leaves_nothing() {
 }
 
 #[test]
-fn alembic_faces_come_out_facing_outwards() {
+fn alembic_faces_are_oriented_outwards() {
     let scene = read_back(&archive(vec![tetrahedron("body", &[0.0])], &[(1.0, vec![0.0])]));
     assert!((volume(&scene.objects[0].mesh) - 1.0 / 6.0).abs() < 1e-6);
     assert_eq!(scene.objects[0].mesh.triangles()[0], [2, 1, 0]);
-    // A mirror above it does not turn it inside out.
+    // A mirroring transform above the mesh does not reverse its faces.
     let mirrored = transform("mirror", &[SCALE], &[&[-1.0, 1.0, 1.0]], vec![tetrahedron("body", &[0.0])]);
     let scene = read_back(&archive(vec![mirrored], &[(1.0, vec![0.0])]));
     assert!((volume(&scene.objects[0].mesh) - 1.0 / 6.0).abs() < 1e-6);
@@ -212,7 +246,7 @@ fn alembic_faces_come_out_facing_outwards() {
 }
 
 #[test]
-fn transforms_apply_from_the_mesh_upwards_the_first_operation_last() {
+fn transforms_apply_from_the_mesh_upwards_and_the_first_operation_last() {
     let matrix: Vec<f64> = vec![1., 0., 0., 0., 0., 1., 0., 0., 0., 0., 1., 0., 0., 0., 5., 1.];
     let inner = transform(
         "inner",
@@ -223,12 +257,12 @@ fn transforms_apply_from_the_mesh_upwards_the_first_operation_last() {
     let outer = transform("outer", &[MATRIX], &[&matrix], vec![inner]);
     let scene = read_back(&archive(vec![outer], &[(1.0, vec![0.0])]));
     assert_eq!(scene.objects[0].name, "/outer/inner/body");
-    // (1, 0, 0) is scaled to (2, 0, 0), turned to (0, 2, 0), moved to (1, 4, 3), and lifted by 5.
+    // (1, 0, 0) is scaled to (2, 0, 0), rotated to (0, 2, 0), moved to (1, 4, 3), and raised by 5.
     assert!(scene.objects[0].mesh.points()[1].distance(Vec3::new(1.0, 4.0, 8.0)) < 1e-6);
 }
 
 #[test]
-fn a_moving_transform_over_a_still_mesh_is_a_sequence() {
+fn a_moving_transform_above_a_static_mesh_is_a_sequence() {
     let inner = transform("inner", &[TRANSLATE], &[&[0., 0., 1.]], vec![tetrahedron("body", &[0.0])]);
     let outer = transform("outer", &[TRANSLATE], &[&[1., 0., 0.], &[2., 0., 0.], &[4., 0., 0.]], vec![inner.clone()]);
     let samplings = [(0.04, vec![0.4])];
@@ -271,7 +305,7 @@ fn times_are_uniform_uneven_or_unstated() {
 }
 
 #[test]
-fn rejects_topology_that_changes_and_says_when_and_where() {
+fn rejects_changing_topology_with_frame_and_location() {
     let mut body = tetrahedron("body", &[0., 1., 2., 3.]);
     body.properties[0].members[0].samples[2].extend(floats(&[9., 9., 9.]));
     let group = transform("group", &[TRANSLATE], &[&[0., 0., 0.]], vec![body]);
@@ -293,7 +327,7 @@ fn rejects_topology_that_changes_and_says_when_and_where() {
 }
 
 #[test]
-fn instances_stand_where_they_are_put() {
+fn instances_are_transformed_by_their_parents() {
     let source = transform("source", &[TRANSLATE], &[&[1., 0., 0.]], vec![tetrahedron("body", &[0.0])]);
     let place = transform("place", &[TRANSLATE], &[&[0., 5., 0.]], vec![ogawa::Object::instance("copy", "/source")]);
     let scene = read_back(&archive(vec![source, place], &[(1.0, vec![0.0])]));
@@ -329,7 +363,7 @@ fn attributes_of_every_scope_are_read() {
 }
 
 #[test]
-fn what_is_not_a_mesh_is_named_in_a_note_and_subdivision_surfaces_are_meshes() {
+fn other_objects_are_noted_and_subdivision_surfaces_are_meshes() {
     let other = |name: &str, schema: &str| ogawa::Object { schema: schema.into(), ..tetrahedron(name, &[0.]) };
     let objects = vec![
         other("eye", "AbcGeom_Camera_v1"),
@@ -346,7 +380,7 @@ fn what_is_not_a_mesh_is_named_in_a_note_and_subdivision_surfaces_are_meshes() {
 }
 
 #[test]
-fn faces_without_area_are_left_out_with_a_note() {
+fn faces_without_area_are_skipped_with_a_note() {
     let body = tetrahedron("body", &[0.])
         .with(array(".faceIndices", I32, 1, vec![integers(&[0, 1, 0, 1, 2, 3])]))
         .with(array(".faceCounts", I32, 1, vec![integers(&[2, 3, 0, 1])]));

@@ -1,4 +1,4 @@
-//! Alembic: broken, hostile and senseless files give an error or a valid scene, in bounded time and memory.
+//! Alembic: broken, hostile and invalid files result in an error or a valid scene, in bounded time and memory.
 
 mod common;
 mod ogawa;
@@ -16,7 +16,7 @@ const TRANSLATE: u8 = 0x10;
 const SCALE: u8 = 0x00;
 const MATRIX: u8 = 0x30;
 
-/// An archive with all that other writers use: transforms that move, instances, attributes, face sets.
+/// An archive with everything that other writers use: moving transforms, instances, attributes, face sets.
 fn foreign() -> Vec<u8> {
     let set = ogawa::Object {
         name: "skin".into(),
@@ -55,7 +55,7 @@ fn survives_damage() {
 }
 
 #[test]
-fn survives_every_byte_of_a_foreign_archive_being_changed() {
+fn survives_changes_to_every_byte_of_a_foreign_archive() {
     let valid = foreign();
     let broken: Vec<_> = (0..valid.len())
         .flat_map(|at| [0x00, 0x01, 0x7f, 0xff].map(|value| (at, value)))
@@ -69,7 +69,7 @@ fn survives_every_byte_of_a_foreign_archive_being_changed() {
 }
 
 #[test]
-fn survives_values_that_make_no_sense() {
+fn survives_invalid_values() {
     let body = || tetrahedron("body", &[0., 1.]);
     let replaced = |property: ogawa::Property| archive(vec![body().with(property)], &[(0.04, vec![0.0])]);
     let points = |samples: Vec<Vec<u8>>| array("P", F32, 3, samples).sampled(1);
@@ -109,14 +109,14 @@ fn survives_values_that_make_no_sense() {
         ("an unknown operation", above(&[0xf0], &[1.0])),
         ("an operation without numbers", above(&[MATRIX], &[1.0])),
         ("a transform that is NaN", above(&[TRANSLATE], &[f64::NAN; 3])),
-        ("an instance of nothing", archive(vec![ogawa::Object::instance("copy", "/nowhere")], &[])),
+        ("an instance without a source", archive(vec![ogawa::Object::instance("copy", "/nowhere")], &[])),
     ];
     for (name, bytes) in &must_fail {
         assert!(read_bytes("abc", bytes, &ReadOptions::default()).is_err(), "{name} was accepted");
     }
     let mut fine = vec![
-        ("a flat transform", above(&[SCALE], &[0.0; 3])),
-        ("a turn about nothing", above(&[0x20], &[0.0; 4])),
+        ("a transform of zero scale", above(&[SCALE], &[0.0; 3])),
+        ("a rotation about a zero axis", above(&[0x20], &[0.0; 4])),
         ("a tiny period", timed((f64::MIN_POSITIVE, vec![0.0]))),
         ("a huge start", timed((0.04, vec![1e300]))),
         ("NaN in a later frame", replaced(points(vec![floats(&[0.; 12]), floats(&[f32::NAN; 12])]))),

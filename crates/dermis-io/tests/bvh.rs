@@ -1,4 +1,4 @@
-//! BVH: skeletons and motions by hand, and broken files.
+//! BVH: hand-written skeletons and motions, and broken files.
 
 mod common;
 
@@ -111,6 +111,22 @@ fn a_skeleton_without_frames_is_a_rig() {
 }
 
 #[test]
+fn frames_beyond_the_stated_number_are_read_with_a_note() {
+    let scene = read(WALK.replace("Frames: 2", "Frames: 1").as_bytes()).unwrap();
+    assert_eq!(only(&scene).clips, only(&read(WALK.as_bytes()).unwrap()).clips);
+    assert!(
+        scene
+            .notes
+            .iter()
+            .any(|note| note.message == "the header states the number of frames as 1, but there are 2; all are read")
+    );
+    for surplus in ["7 8 9", "text"] {
+        let error = read(format!("{WALK}{surplus}\n").as_bytes()).unwrap_err();
+        assert!(format!("{error:?}").contains("states 2 frames"), "{error:?}");
+    }
+}
+
+#[test]
 fn equal_names_are_numbered() {
     let text = WALK.replace("JOINT Chest", "JOINT Hips");
     let scene = read(text.as_bytes()).unwrap();
@@ -119,22 +135,21 @@ fn equal_names_are_numbered() {
 }
 
 #[test]
-fn rejects_what_is_wrong_with_its_line() {
+fn rejects_invalid_text_with_its_line() {
     let cases = [
         ("HIERARCHY", "HIERARCHIE", "begins with HIERARCHY"),
         ("CHANNELS 3", "CHANNELS 9", "0 to 6"),
         ("CHANNELS 3 Yrotation", "CHANNELS 3 Wrotation", "is not a channel"),
         ("CHANNELS 3 Yrotation", "CHANNELS 3 Zrotation", "occurs twice"),
         ("Frames: 2", "Frames: -1", "invalid number of frames"),
-        ("Frames: 2", "Frames: 3", "the file ends, but a number is expected"),
-        ("Frames: 2", "Frames: 1", "follows the last"),
+        ("Frames: 2", "Frames: 3", "end of the file; expected a number"),
         ("Frames: 2", "Frames: 999999999999999999999", "invalid number of frames"),
         ("Frame Time: 0.0333333", "Frame Time: 0", "must be positive"),
         ("Frame Time: 0.0333333", "Frame Time: nan", "not a finite number"),
         ("5 91 -2", "5 x -2", "is not a finite number"),
-        ("    }\n}\nMOTION", "    }\nMOTION", "is not expected here"),
+        ("    }\n}\nMOTION", "    }\nMOTION", "unexpected '"),
         ("OFFSET 10.0 -5.0 0.0", "OFFSET 10.0 -5.0", "is not a finite number"),
-        ("JOINT Chest", "ROOT Chest", "is not expected here"),
+        ("JOINT Chest", "ROOT Chest", "unexpected '"),
     ];
     for (from, to, expected) in cases {
         assert!(WALK.contains(from), "{from}");

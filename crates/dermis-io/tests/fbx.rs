@@ -1,4 +1,4 @@
-//! FBX: an ASCII file by hand, a binary one from Blender, a real one, and broken ones.
+//! FBX: a hand-written ASCII file, a binary file from Blender, a real file, and broken files.
 
 mod common;
 
@@ -38,7 +38,7 @@ fn an_ascii_file_is_read_whole() {
     let polygons = object.mesh.to_polygon_mesh();
     assert_eq!(polygons.polygons.sizes, [4]);
     assert_eq!(polygons.uvs[0].indices.len(), 4);
-    // The file's origin is below, ours above.
+    // The origin of UVs is at the bottom in the file and at the top in dermis.
     assert_eq!(polygons.uvs[0].values[polygons.uvs[0].indices[0] as usize].y, 1.0);
     assert_eq!(polygons.materials[0].name, "Clay");
     assert_eq!(polygons.materials[0].base_color[..3], [0.25, 0.5, 0.75]);
@@ -50,12 +50,12 @@ fn an_ascii_file_is_read_whole() {
 }
 
 #[test]
-fn curves_are_sampled_at_the_files_rate_or_the_one_asked_for() {
+fn curves_are_sampled_at_the_rate_of_the_file_or_of_the_options() {
     let scene = read(QUAD.as_bytes()).unwrap();
     let object = &scene.objects[0];
     let clip = &object.clips[0];
     assert_eq!((clip.frame_rate_hz(), clip.frame_count()), (24.0, 25));
-    // Half way, the second bone has risen by one unit, and the shape is at half its weight.
+    // Half-way, the second bone has risen by one unit, and the shape has half its weight.
     let middle = frame(object, 12);
     near(middle[0], [0.0, 0.0, 0.0]);
     near(middle[1], [1.0, 1.0, 0.0]);
@@ -66,7 +66,8 @@ fn curves_are_sampled_at_the_files_rate_or_the_one_asked_for() {
     assert_eq!(asked.objects[0].clips[0].frame_count(), 11);
 }
 
-/// The quad below a bone of scale 0.01 that is turned from Z up, with an empty take before the real one, and an end bone.
+/// The quad below a bone of scale 0.01 that is rotated from Z up, with an empty take before the real one, and an end
+/// bone.
 fn quad_below_a_scaled_root() -> String {
     let root = "\tModel: 3, \"Model::Root\", \"LimbNode\" {\n\t\tVersion: 232\n";
     let property = |name: &str, value: &str| format!("\t\t\tP: \"{name}\", \"{name}\", \"\", \"A\",{value}\n");
@@ -132,9 +133,9 @@ const TUBE_IN_BLENDER: [(usize, [f32; 3]); 3] = [
 ];
 
 #[test]
-fn rejects_what_is_no_fbx() {
+fn rejects_files_that_are_not_fbx() {
     for text in ["", "hello", "; FBX 7.4.0 project file\n", "Kaydara FBX Binary  \0\x1a\0"] {
-        // An FBX header with nothing behind it may be an empty scene, which holds no object.
+        // An FBX header without contents may be read as an empty scene.
         if let Ok(scene) = read(text.as_bytes()) {
             assert!(scene.objects.is_empty());
         }
@@ -176,7 +177,7 @@ fn survives_broken_bytes() {
 }
 
 #[test]
-fn the_bone_of_dem_bones_is_read_as_its_skeleton_says() {
+fn the_bone_of_dem_bones_matches_its_skeleton() {
     let (Some(path), Some(rig), Some(sequence)) = (
         common::shared_data("formats/Bone_All.fbx"),
         common::shared_data("rigs/dembones_bone_skeleton.npz"),
@@ -195,7 +196,7 @@ fn the_bone_of_dem_bones_is_read_as_its_skeleton_says() {
             assert!(found.abs_diff_eq(wanted, 2e-5), "{frame} {joint}: {found:?} {wanted:?}");
         }
     }
-    // The skeleton does not reproduce the recorded frames exactly, but comes close.
+    // The skeleton reproduces the recorded frames approximately.
     let recorded = dermis_io::read(sequence.to_str().unwrap(), &ReadOptions::default()).unwrap();
     let recorded = recorded.objects[0].sequence.clone().unwrap();
     let (a, b) = (frame(object, 0), recorded.frame(0).unwrap().into_owned());

@@ -19,7 +19,7 @@ fn read_file(path: &Path) -> Scene {
 
 /// The quad with more objects and connections.
 fn quad_with(objects: &str, connections: &str) -> String {
-    assert!(QUAD.contains("\tModel: 3,") && QUAD.contains("\tC: \"OO\",3,0"), "the places of the additions");
+    assert!(QUAD.contains("\tModel: 3,") && QUAD.contains("\tC: \"OO\",3,0"), "the text contains the insertion points");
     QUAD.replacen("\tModel: 3,", &format!("{objects}\tModel: 3,"), 1).replacen(
         "\tC: \"OO\",3,0",
         &format!("{connections}\tC: \"OO\",3,0"),
@@ -59,13 +59,13 @@ fn in_betweens_are_reached_at_their_weights() {
 }
 
 #[test]
-fn skins_of_dual_quaternions_are_layers() {
+fn dual_quaternion_skins_are_layers() {
     let skin = "\"Skin\" {\n\t\tVersion: 101\n";
     let dual = QUAD.replace(skin, &format!("{skin}\t\tSkinningType: \"DualQuaternion\"\n"));
     let scene = read(&dual);
     assert_eq!(scene.objects[0].deformers.iter().map(Deformer::kind).collect::<Vec<_>>(), ["dual_quaternions"]);
     assert!(read(QUAD).objects[0].deformers.is_empty());
-    // Kept by glTF.
+    // glTF keeps the layer.
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("dual.glb");
     dermis_io::write(&path, &scene, &dermis_io::WriteOptions::default(), &dermis_math::progress::NoProgress).unwrap();
@@ -110,7 +110,7 @@ fn geometry_caches_replace_the_skin() {
     assert_eq!((sequence.frame_count(), sequence.frame_rate_hz()), (3, 24.0));
     near(frame(object, 1)[3], [0.0, 1.0, 1.0]);
     near(frame(object, 2)[0], [0.0, 0.0, 1.0]);
-    // A cache that is not there is reported, and the skin plays.
+    // A missing cache is reported, and the skin is used.
     std::fs::remove_dir_all(folder.path().join("quad_fpc")).unwrap();
     let scene = read_file(&path);
     assert!(scene.objects[0].rig.is_some());
@@ -130,7 +130,7 @@ fn rejects_a_cache_of_another_mesh() {
 }
 
 #[test]
-fn textures_are_found_beside_the_file() {
+fn textures_are_found_next_to_the_file() {
     let texture = "\tTexture: 50, \"Texture::Skin\", \"\" {\n\t\tType: \"TextureVideoClip\"\n\t\tVersion: 202\n\
                    \t\tFileName: \"C:\\work\\skin.png\"\n\t\tRelativeFilename: \"..\\textures\\skin.png\"\n\t}\n";
     let text = quad_with(texture, "\tC: \"OP\",50,6, \"DiffuseColor\"\n");

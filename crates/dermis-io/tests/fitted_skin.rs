@@ -1,4 +1,4 @@
-//! Fitted skins, bones side by side at the origin with corrections and several clips: what each format keeps of them.
+//! Fitted skins in each format: bones at the origin without a hierarchy, corrections and several clips.
 
 mod scenes;
 
@@ -19,7 +19,7 @@ enum Bones {
     Rigid,
     Scaled,
     Flexible,
-    /// Flexible ones that turn far from frame to frame.
+    /// Flexible bones with large rotations between frames.
     Wild,
 }
 
@@ -111,11 +111,11 @@ fn gltf_keeps_all_bones_clips_and_corrections() {
 }
 
 #[test]
-fn keys_half_way_between_frames_are_not_frames() {
+fn half_way_keys_are_not_frames() {
     let scene = fitted(Bones::Wild);
     let (_folder, path) = written(&scene, "skin.gltf");
     let text = std::fs::read_to_string(&path).unwrap().replace(' ', "");
-    assert!(text.contains("\"count\":23"), "12 frames have 23 keys where bones turn fast");
+    assert!(text.contains("\"count\":23"), "12 frames have 23 keys if bones rotate fast");
     let far = distance(only(&scene), only(&read(&path).unwrap()));
     assert!(far < 1e-5, "{far}");
 }
@@ -135,7 +135,7 @@ fn usd_keeps_all_bones_clips_and_corrections() {
 
 #[test]
 fn fbx_keeps_all_bones_clips_and_corrections() {
-    // Flexible bones are nested nodes, with keys half-way between frames if they turn fast.
+    // Flexible bones are nested nodes, with keys half-way between frames if they rotate fast.
     for bones in [Bones::Rigid, Bones::Scaled, Bones::Flexible, Bones::Wild] {
         let scene = fitted(bones);
         let folder = tempfile::tempdir().unwrap();
@@ -153,7 +153,7 @@ fn fbx_keeps_all_bones_clips_and_corrections() {
 }
 
 #[test]
-fn npz_gives_back_the_same_rig_and_clips() {
+fn npz_keeps_the_rig_and_clips() {
     let scene = fitted(Bones::Flexible);
     let (_folder, path) = written(&scene, "skin.npz");
     let back = read(&path).unwrap();
@@ -197,8 +197,8 @@ fn gltf_rejects_negative_weights_with_a_hint() {
         text.contains("bone 2") && text.contains("-0.25") && text.contains("non-negative") && text.contains(".npz"),
         "{text}"
     );
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left behind");
-    // An archive holds them as they are.
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "no file remains");
+    // An archive stores them unchanged.
     let target = folder.path().join("skin.npz");
     scenes::write(&target, &scene).unwrap();
     let back = read(&target).unwrap();

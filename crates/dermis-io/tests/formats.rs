@@ -1,4 +1,4 @@
-//! The table of formats: the documents list what it lists, and every row is consistent.
+//! The table of formats: the documents match it, and every row is consistent.
 
 use std::path::{Path, PathBuf};
 
@@ -31,12 +31,12 @@ fn the_command_line_document_lists_the_extensions() {
         [("read", dermis_io::readable_extensions()), ("written", dermis_io::writable_extensions())]
     {
         let listed = format!("`{}`", extensions.join(" "));
-        assert!(document.contains(&listed), "docs/cli.md does not list what is {list}:\n{listed}");
+        assert!(document.contains(&listed), "docs/cli.md does not list the formats that are {list}:\n{listed}");
     }
 }
 
 #[test]
-fn every_row_is_a_feature_and_its_extensions_lead_to_it() {
+fn every_row_is_a_feature_and_is_found_by_its_extensions() {
     let manifest = document("crates/dermis-io/Cargo.toml");
     for format in &FORMATS {
         assert!(manifest.contains(&format!("\n{} = [", format.feature)), "{}", format.feature);
@@ -50,7 +50,7 @@ fn every_row_is_a_feature_and_its_extensions_lead_to_it() {
 }
 
 #[test]
-fn a_format_that_is_not_compiled_in_names_its_feature() {
+fn the_error_of_a_disabled_format_names_its_feature() {
     let folder = tempfile::tempdir().unwrap();
     for format in FORMATS.iter().filter(|format| !format.is_compiled_in()) {
         let path = folder.path().join(format!("a.{}", format.extensions[0]));

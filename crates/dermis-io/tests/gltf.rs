@@ -1,4 +1,4 @@
-//! glTF: what is written comes back, and real files are read as what they are.
+//! glTF: round trips, and real files.
 
 mod common;
 mod gltf_support;
@@ -17,7 +17,7 @@ use dermis_mesh::{
 use glam::{DAffine3, DVec3, Vec3};
 use gltf_support::*;
 
-/// The largest distance between the posed points of two objects in their clips, relative to the box.
+/// The largest distance between the posed points of two objects in their clips, relative to the diagonal.
 fn posed_distance(a: &Object, b: &Object) -> f32 {
     assert_eq!(a.clips.len(), b.clips.len());
     let mut worst = 0f32;
@@ -40,15 +40,29 @@ fn tree(rig: &Rig) -> Vec<(&str, Option<usize>)> {
 }
 
 #[test]
-fn a_mesh_with_seams_and_materials_comes_back_exactly() {
+fn a_mesh_with_seams_and_materials_is_kept_exactly() {
     let scene = scene_of(vec![Object::of_mesh("tube", Arc::new(tube()))]);
-    for ending in ["glb", "gltf"] {
-        let back = round_trip(&scene, ending);
+    for extension in ["glb", "gltf"] {
+        let back = round_trip(&scene, extension);
         assert!(back.notes.is_empty(), "{:?}", back.notes);
         assert_eq!(back.units, METRES);
         assert_eq!(back.objects[0].name, "tube");
         assert_eq!(*back.objects[0].mesh, *scene.objects[0].mesh);
     }
+}
+
+#[test]
+fn a_material_of_meshes_with_and_without_uvs_is_written_once() {
+    let mapped = tube();
+    let mut layout = mapped.layout().unwrap().clone();
+    layout.materials.remove(0);
+    layout.triangle_materials.fill(0);
+    let plain = dermis_mesh::Layout { uvs: Vec::new(), ..layout.clone() };
+    let object = |name: &str, layout| {
+        Object::of_mesh(name, Arc::new(mapped.clone().with_layout(layout).expect("a layout of the same mesh")))
+    };
+    let scene = scene_of(vec![object("mapped", layout), object("plain", plain)]);
+    assert_eq!(json_of(&glb_of(&scene))["materials"].as_array().unwrap().len(), 1);
 }
 
 #[test]
@@ -78,7 +92,7 @@ fn bones_that_shear_are_three_nodes_and_exact() {
 }
 
 #[test]
-fn more_than_four_influences_take_a_second_set_sorted_by_weight() {
+fn more_than_four_influences_use_a_second_set_sorted_by_weight() {
     let mesh = Arc::new(tube());
     let joints: Vec<Joint> = (0..7).map(|j| Joint::at(format!("{j}"), None, DAffine3::IDENTITY)).collect();
     let row = |point: usize| {
@@ -105,8 +119,8 @@ fn more_than_four_influences_take_a_second_set_sorted_by_weight() {
 #[test]
 fn shapes_keep_their_names_normals_and_weights() {
     let scene = scene_of(vec![morphing()]);
-    for ending in ["glb", "gltf"] {
-        let back = round_trip(&scene, ending);
+    for extension in ["glb", "gltf"] {
+        let back = round_trip(&scene, extension);
         let (before, after) = (scene.objects[0].rig.as_ref().unwrap(), back.objects[0].rig.as_ref().unwrap());
         assert_eq!(before.shapes()[0], after.shapes()[0]);
         assert_eq!(after.shapes()[1].offsets, before.shapes()[1].offsets);
@@ -124,11 +138,11 @@ fn waving(mesh: &Arc<TriMesh>, frames: usize) -> MeshSequence {
 }
 
 #[test]
-fn recorded_frames_come_back_as_recorded_frames() {
+fn recorded_frames_are_read_as_recorded_frames() {
     let mesh = Arc::new(tube());
     let scene = scene_of(vec![Object::of_sequence("tube", waving(&mesh, 20))]);
-    for ending in ["glb", "gltf"] {
-        let back = round_trip(&scene, ending);
+    for extension in ["glb", "gltf"] {
+        let back = round_trip(&scene, extension);
         let object = &back.objects[0];
         assert!(object.rig.is_none() && object.clips.is_empty());
         let (before, after) = (scene.objects[0].sequence.as_ref().unwrap(), object.sequence.as_ref().unwrap());
@@ -167,7 +181,7 @@ fn another_rate_resamples_recorded_frames_like_any_morph_animation() {
 }
 
 #[test]
-fn points_that_coincide_stay_apart_and_keep_their_order() {
+fn coincident_points_stay_separate_and_keep_their_order() {
     let points = vec![Vec3::ZERO, Vec3::X, Vec3::Y, Vec3::Y, Vec3::X, Vec3::ONE];
     let mesh = Arc::new(TriMesh::new(points, vec![[0, 1, 2], [3, 4, 5]]).unwrap());
     let back = round_trip(&scene_of(vec![Object::of_mesh("flaps", Arc::clone(&mesh))]), "glb");
@@ -177,7 +191,7 @@ fn points_that_coincide_stay_apart_and_keep_their_order() {
 }
 
 #[test]
-fn bare_points_and_scalars_come_back() {
+fn points_without_faces_and_scalars_are_kept() {
     let mesh = Arc::new(TriMesh::new(vec![Vec3::X, Vec3::Y, Vec3::ZERO], vec![]).unwrap());
     let mut object = Object::of_sequence("cloud", waving(&mesh, 3));
     object.attributes.insert("thickness".into(), vec![0.5, 1.5, 2.5]);
@@ -188,7 +202,7 @@ fn bare_points_and_scalars_come_back() {
 }
 
 #[test]
-fn units_stand_upright_in_viewers_and_come_back_as_they_were() {
+fn units_are_converted_for_viewers_and_kept_by_round_trips() {
     let still = Object::of_mesh("still", Arc::new(tube()));
     let recorded = Object::of_sequence("recorded", waving(&Arc::new(tube()), 3));
     for (metres_per_unit, up_axis) in
@@ -217,7 +231,7 @@ fn units_stand_upright_in_viewers_and_come_back_as_they_were() {
     let length = u32::from_le_bytes(bytes[12..16].try_into().unwrap()) as usize;
     let seen = read(&glb(&without_mark, &bytes[28 + length..]));
     let (low, high) = seen.objects[0].mesh.bounds();
-    // The tube's y is depth now, and a hundredth of its size.
+    // The y axis of the tube is now depth, at a hundredth of its size.
     assert!((high.z - low.z - 0.035).abs() < 1e-6 && (high.y - low.y - 0.02).abs() < 1e-6, "{low} {high}");
 }
 
@@ -236,7 +250,7 @@ fn objects_on_the_same_skeleton_share_it() {
 }
 
 #[test]
-fn a_clip_in_which_nothing_moves_is_still_a_clip() {
+fn a_clip_without_motion_is_kept() {
     let object = rigged(2, 1, 1, 0.0);
     let rig = object.rig.as_ref().unwrap();
     let still = object.clips[0].transforms(0).repeat(7);
@@ -257,12 +271,12 @@ fn clips_that_begin_before_zero_keep_their_time() {
 }
 
 #[test]
-fn layers_come_back_with_their_numbers_and_are_not_required() {
+fn layers_keep_their_numbers_and_are_not_a_required_extension() {
     let bare = Deformer::Unknown(StoredDeformer::default());
     let object = Object { deformers: vec![deformer(), bare.clone(), deformer()], ..rigged(3, 4, 1, 0.0) };
     let scene = scene_of(vec![object, rigged(2, 3, 1, 0.0)]);
-    for ending in ["glb", "gltf"] {
-        let back = round_trip(&scene, ending);
+    for extension in ["glb", "gltf"] {
+        let back = round_trip(&scene, extension);
         assert_eq!(back.objects[0].deformers, [deformer(), bare.clone(), deformer()]);
         assert!(back.objects[1].deformers.is_empty());
     }
@@ -272,7 +286,7 @@ fn layers_come_back_with_their_numbers_and_are_not_required() {
 }
 
 #[test]
-fn what_gltf_cannot_hold_is_noted() {
+fn data_that_gltf_does_not_support_is_noted() {
     let folder = tempfile::tempdir().unwrap();
     let mut object = rigged(2, 3, 1, 0.0);
     object.sequence = Some(waving(&object.mesh, 3));
@@ -296,11 +310,11 @@ impl Progress for StopAt {
 }
 
 #[test]
-fn stopping_leaves_nothing_behind() {
+fn stopping_leaves_no_files() {
     let folder = tempfile::tempdir().unwrap();
     let scene = scene_of(vec![Object::of_sequence("tube", waving(&Arc::new(tube()), 20))]);
-    for ending in ["glb", "gltf"] {
-        let path = folder.path().join(format!("a.{ending}"));
+    for extension in ["glb", "gltf"] {
+        let path = folder.path().join(format!("a.{extension}"));
         let error = dermis_io::write(&path, &scene, &WriteOptions::default(), &StopAt(10)).unwrap_err();
         assert!(matches!(error.kind(), ErrorKind::Stopped));
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
@@ -331,7 +345,7 @@ fn default_weights_without_animation_are_the_stored_pose() {
     assert_ne!(*back.objects[0].rest_points(), *back.objects[0].mesh.points());
 }
 
-/// Every edge in exactly two triangles, in opposite directions.
+/// Checks that every edge is in exactly two triangles, in opposite directions.
 fn is_closed(mesh: &TriMesh) -> bool {
     let mut edges: HashMap<[u32; 2], usize> = HashMap::new();
     for &[a, b, c] in mesh.triangles() {
@@ -358,7 +372,7 @@ const REAL: [Expected; 9] = [
 ];
 
 #[test]
-fn real_files_are_read_as_what_they_are_and_survive_a_round_trip() {
+fn real_files_have_the_expected_contents_and_survive_a_round_trip() {
     for (name, counts, rate) in REAL {
         let Some(path) = common::shared_data(name) else {
             continue;
@@ -392,7 +406,7 @@ fn real_files_are_read_as_what_they_are_and_survive_a_round_trip() {
 }
 
 #[test]
-fn a_mesh_moved_by_a_long_way_round_keeps_its_place() {
+fn a_mesh_below_cancelling_transforms_keeps_its_position() {
     let mesh = Arc::new(tube());
     let joint = Joint { name: "pivot".into(), parent: None, inverse_bind: DAffine3::IDENTITY };
     let weights = SkinWeights::from_rows((0..mesh.point_count()).map(|_| [(0, 1.0)]));

@@ -1,4 +1,4 @@
-//! Damaged glTF: an error or a valid scene, never a panic, never without end.
+//! Damaged glTF: an error or a valid scene, without panics and in bounded time.
 
 mod common;
 mod gltf_support;
@@ -26,7 +26,7 @@ fn layered() -> Vec<u8> {
     glb_of(&scene_of(vec![Object { deformers: vec![deformer()], ..rigged(2, 3, 1, 0.0) }]))
 }
 
-/// Files that between them use everything that is read.
+/// Files that together use everything that is read.
 fn valid_files() -> Vec<(&'static str, Vec<u8>)> {
     vec![
         ("still", glb_of(&scene_of(vec![Object::of_mesh("tube", Arc::new(tube()))]))),
@@ -63,7 +63,7 @@ fn parts(bytes: &[u8]) -> (Value, Vec<u8>) {
     (json_of(bytes), bytes[28 + length..].to_vec())
 }
 
-/// The places of all numbers and strings in a JSON value.
+/// The pointers of all numbers and strings in a JSON value.
 fn leaves(value: &Value, place: &str, out: &mut Vec<String>) {
     match value {
         Value::Array(items) => {
@@ -82,7 +82,7 @@ fn leaves(value: &Value, place: &str, out: &mut Vec<String>) {
 }
 
 #[test]
-fn every_number_in_the_json_may_be_absurd() {
+fn survives_absurd_values_in_the_json() {
     let absurd = [
         json!(0),
         json!(1),
@@ -99,7 +99,7 @@ fn every_number_in_the_json_may_be_absurd() {
         let (json, binary) = parts(&bytes);
         let mut places = Vec::new();
         leaves(&json, "", &mut places);
-        // Long lists of like numbers (matrices, children) need not all be tried.
+        // Long lists of similar numbers (matrices, children) need not be tried completely.
         let step = (places.len() / 150).max(1);
         let mut broken = Vec::new();
         for place in places.iter().step_by(step) {
@@ -115,7 +115,7 @@ fn every_number_in_the_json_may_be_absurd() {
 }
 
 #[test]
-fn rejects_what_cannot_be() {
+fn rejects_invalid_json_values() {
     let (json, binary) = parts(&glb_of(&scene_of(vec![rigged(3, 4, 1, 0.0)])));
     let change = |place: &str, value: Value| {
         let mut json = json.clone();
@@ -159,14 +159,14 @@ fn rejects_what_cannot_be() {
         &[],
     ));
     assert!(cycle.unwrap_err().to_string().contains("cycle"));
-    // Ignored in `extras` of the file, rejected in `asset`; neither exhausts the stack.
+    // The value is ignored in `extras` of the file and rejected in `asset`; neither exhausts the stack.
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     assert!(try_read(format!(r#"{{"asset":{{"version":"2.0"}},"extras":{deep}}}"#).as_bytes()).is_ok());
     assert!(try_read(format!(r#"{{"asset":{{"version":"2.0","extras":{deep}}}}}"#).as_bytes()).is_err());
 }
 
 #[test]
-fn rejects_numbers_that_are_not_finite_wherever_they_matter() {
+fn rejects_non_finite_numbers_that_matter() {
     let (json, binary) = parts(&glb_of(&scene_of(vec![rigged(3, 4, 1, 0.0)])));
     let offset = |accessor: &Value| {
         let view = json["accessors"][accessor.as_u64().unwrap() as usize]["bufferView"].as_u64().unwrap() as usize;
@@ -192,7 +192,7 @@ fn rejects_numbers_that_are_not_finite_wherever_they_matter() {
 }
 
 #[test]
-fn a_layer_may_not_name_what_is_not_there_nor_one_accessor_without_end() {
+fn rejects_layers_with_missing_or_repeated_accessors() {
     let (whole, data) = parts(&layered());
     let buffers = |root: &mut Value, changed: Value| {
         let nodes = root["nodes"].as_array_mut().unwrap();

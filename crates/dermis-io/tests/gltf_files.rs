@@ -48,7 +48,7 @@ fn parent_folders_are_read_inside_the_project_only() {
 }
 
 #[test]
-fn webp_and_ktx2_images_are_carried_through_untouched() {
+fn webp_and_ktx2_images_are_kept_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("mesh.bin"), [positions(), vec![0; 24]].concat()).unwrap();
     for (name, extension, bytes) in [
@@ -120,7 +120,7 @@ fn sparse_indices_are_substituted() {
 }
 
 #[test]
-fn older_versions_are_named() {
+fn older_versions_are_rejected_by_name() {
     for (json, version) in [
         (r#"{"asset":{"version":"1.0"},"nodes":{"a":{}},"meshes":{}}"#, "glTF 1.0"),
         (r#"{"nodes":{"a":{}},"accessors":{}}"#, "glTF 1.0"),
@@ -134,7 +134,7 @@ fn older_versions_are_named() {
 }
 
 #[test]
-fn rejects_writing_of_nothing() {
+fn rejects_writing_an_empty_scene() {
     let empty =
         read_text(r#"{"asset":{"version":"2.0"},"scenes":[{"nodes":[0]}],"nodes":[{"name":"empty"}]}"#).unwrap();
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! glTF as others write it: quantized, sparse, compressed, with curves, in several files.
+//! glTF as other programs write it: quantized, sparse, compressed, with curves, in several files.
 
 mod common;
 mod gltf_support;
@@ -27,7 +27,7 @@ fn quantized_positions_are_scaled_back() {
 }
 
 #[test]
-fn sparse_targets_and_splines_move_what_they_name() {
+fn sparse_targets_and_splines_are_evaluated() {
     let scene = read(&sparse_morph());
     let object = &scene.objects[0];
     assert_eq!(object.mesh.triangles(), [[0, 1, 2], [2, 1, 3]]);
@@ -48,7 +48,7 @@ fn a_node_that_moves_becomes_a_joint() {
     let object = &scene.objects[0];
     let rig = object.rig.as_ref().unwrap();
     assert_eq!((object.name.as_str(), rig.joints().len(), rig.joints()[0].name.as_str()), ("leaf", 1, "turner"));
-    // Mirrored, so turned round.
+    // Mirrored, so the corners are reversed.
     assert_eq!(object.mesh.points()[1], Vec3::new(-1.0, 0.0, 5.0));
     assert_eq!(object.mesh.layout().map_or(object.mesh.triangles(), |l| &l.triangles), [[0, 2, 1]]);
     let posed = bake(&object.mesh, rig, &object.clips[0]).unwrap();
@@ -62,7 +62,7 @@ fn a_node_that_moves_becomes_a_joint() {
     assert!(between.distance(Vec3::new(-eighth, -eighth, 5.0)) < 1e-6, "{between}");
 }
 
-/// Points 1 of frames 0 and 1 at another rate.
+/// Point 1 in frames 0 and 1 at another rate.
 fn bake_at(bytes: &[u8], rate: f64) -> (Vec3, Vec3) {
     let options = ReadOptions { frame_rate_hz: Some(rate), ..ReadOptions::default() };
     let scene = dermis_io::read_bytes("glb", bytes, &options).unwrap();
@@ -72,7 +72,7 @@ fn bake_at(bytes: &[u8], rate: f64) -> (Vec3, Vec3) {
 }
 
 #[test]
-fn a_node_that_is_flat_at_rest_does_not_flatten_its_mesh() {
+fn a_node_of_zero_scale_at_rest_does_not_flatten_its_mesh() {
     let bytes = moving_node();
     let mut json = json_of(&bytes);
     json["nodes"][0]["scale"] = json!([0.0, 0.0, 0.0]);
@@ -113,7 +113,7 @@ fn draco_streams_are_decompressed() {
 }
 
 #[test]
-fn weights_are_made_to_sum_to_one_and_the_nodes_of_skinned_meshes_do_not_matter() {
+fn weights_are_normalized_and_nodes_of_skinned_meshes_ignored() {
     let scene = read(&loose_skin());
     let object = &scene.objects[0];
     let rig = object.rig.as_ref().unwrap();
@@ -139,7 +139,7 @@ fn embedded_data_matrices_masks_and_three_component_colours_are_read() {
 }
 
 #[test]
-fn external_files_are_found_in_the_folder_and_nowhere_else() {
+fn external_files_are_found_only_in_the_folder() {
     let folder = tempfile::tempdir().unwrap();
     let mut file: serde_json::Value = serde_json::from_slice(&embedded_text()).unwrap();
     let numbers: Vec<u8> =
@@ -165,7 +165,7 @@ fn external_files_are_found_in_the_folder_and_nowhere_else() {
 }
 
 #[test]
-fn required_extensions_that_are_not_known_are_named() {
+fn unknown_required_extensions_are_reported() {
     let mut file: serde_json::Value = serde_json::from_slice(&embedded_text()).unwrap();
     file["extensionsUsed"] = json!(["KHR_materials_ior", "X_magic"]);
     let read_it =

@@ -52,7 +52,7 @@ fn binary_4() -> Vec<u8> {
 }
 
 #[test]
-fn all_versions_say_the_same() {
+fn all_versions_yield_the_same_mesh() {
     for bytes in [TEXT_2.as_bytes().to_vec(), TEXT_4.as_bytes().to_vec(), binary_2(), binary_4()] {
         let scene = read_default(&bytes).unwrap();
         let tets = only(&scene).tets.as_ref().unwrap();
@@ -64,7 +64,7 @@ fn all_versions_say_the_same() {
 }
 
 #[test]
-fn tetrahedra_and_surfaces_come_back() {
+fn tetrahedra_and_surfaces_round_trip() {
     for scene in [scenes::tet_scene(), scenes::still_scene()] {
         let (_folder, path) = written(&scene, "shape.msh");
         let back = read(&path).unwrap();
@@ -74,7 +74,7 @@ fn tetrahedra_and_surfaces_come_back() {
 }
 
 #[test]
-fn rejects_what_contradicts_itself() {
+fn rejects_inconsistent_data() {
     for (from, to) in [
         ("7 3 4 9", "7 3 4 8"),
         ("3 4 2 1 1", "3 99 2 1 1"),

@@ -20,7 +20,7 @@ fn cache(frames: u32, points: u32, times: &[f32], numbers: usize) -> Vec<u8> {
 }
 
 #[test]
-fn a_sequence_comes_back_with_the_mesh_beside_it() {
+fn a_sequence_is_kept_with_a_mesh_next_to_it() {
     let scene = scenes::moving_scene();
     let (_folder, path) = written(&scene, "box.mdd");
     let back = read(&path).unwrap();
@@ -40,7 +40,7 @@ fn uneven_times_are_noted() {
 }
 
 #[test]
-fn rejects_counts_that_the_file_does_not_hold() {
+fn rejects_counts_beyond_the_file() {
     let times = [0.0, 1.0, 2.0];
     for (frames, points) in [(0, 2), (3, 0), (3, 3), (4, 2), (u32::MAX, u32::MAX), (u32::MAX, 0)] {
         assert!(read_default(&cache(frames, points, &times, 18)).is_err(), "{frames} × {points}");

@@ -24,7 +24,7 @@ fn tetrahedra_give_their_boundary() {
 }
 
 #[test]
-fn tetrahedra_and_surfaces_come_back() {
+fn tetrahedra_and_surfaces_round_trip() {
     for scene in [scenes::tet_scene(), scenes::still_scene()] {
         let (_folder, path) = written(&scene, "shape.mesh");
         let back = read(&path).unwrap();
@@ -41,7 +41,7 @@ fn a_moving_shape_is_rejected() {
 }
 
 #[test]
-fn rejects_what_contradicts_itself() {
+fn rejects_inconsistent_data() {
     for (from, to) in [
         ("1 2 3 4 7", "1 2 3 5 7"),
         ("1 2 3 4 7", "0 2 3 4 7"),
@@ -68,7 +68,7 @@ fn survives_damage() {
 }
 
 #[test]
-fn real_files_hold_what_is_said_of_them() {
+fn real_files_have_the_documented_counts() {
     for (name, nodes, tetrahedra) in [("tets/spot.mesh", 837, 2288), ("tets/spot_high.mesh", 1762, 4678)] {
         let Some(path) = common::shared_data(name) else { continue };
         let scene = read(&path).unwrap();

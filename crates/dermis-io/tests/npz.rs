@@ -1,4 +1,4 @@
-//! `NumPy` archives: round trips, what `NumPy` itself writes and reads, broken files, real files.
+//! `NumPy` archives: round trips, exchange with `NumPy` itself, broken files, real files.
 
 mod common;
 mod scenes;
@@ -65,7 +65,7 @@ fn with(mut arrays: Vec<(&'static str, Vec<u8>)>, name: &'static str, bytes: Vec
 }
 
 #[test]
-fn a_sequence_comes_back_with_its_layout() {
+fn a_sequence_keeps_its_layout() {
     let scene = scenes::moving_scene();
     let (_folder, path) = written(&scene, "box.npz");
     let back = read(&path).unwrap();
@@ -80,7 +80,7 @@ fn a_sequence_comes_back_with_its_layout() {
 }
 
 #[test]
-fn a_rig_comes_back_whole() {
+fn a_rig_is_kept_completely() {
     let scene = scenes::rigged_scene();
     let (_folder, path) = written(&scene, "box.npz");
     let back = read(&path).unwrap();
@@ -124,7 +124,7 @@ fn compressed_and_odd_arrays_are_read() {
 }
 
 #[test]
-fn quads_are_cut_and_kept() {
+fn quads_are_triangulated_and_kept() {
     let arrays = [
         ("rest", npy("<f4", false, "(4, 3)", &f32s(&[0., 0., 0., 1., 0., 0., 1., 1., 0., 0., 1., 0.]))),
         ("faces", npy("|u1", false, "(1, 4)", &[0, 1, 2, 3])),
@@ -135,7 +135,7 @@ fn quads_are_cut_and_kept() {
 }
 
 #[test]
-fn what_is_assumed_or_left_out_is_noted() {
+fn assumptions_and_skipped_arrays_are_noted() {
     let arrays = with(triangle(2), "handles", npy("<f4", false, "(2, 2)", &f32s(&[0.0; 4])));
     let mut arrays = with(arrays, "mass", npy("<f4", false, "(3,)", &f32s(&[1.0, 2.0, 3.0])));
     arrays.retain(|(name, _)| *name != "rest");
@@ -181,26 +181,26 @@ fn smpl_layout_becomes_a_rig_with_shapes() {
 }
 
 #[test]
-fn rejects_what_contradicts_itself() {
+fn rejects_inconsistent_data() {
     let wrong: Vec<(&str, &'static str, Vec<u8>)> = vec![
-        ("a face names a missing point", "faces", npy("<i4", false, "(1, 3)", &i32s(&[0, 1, 3]))),
+        ("a face refers to a missing point", "faces", npy("<i4", false, "(1, 3)", &i32s(&[0, 1, 3]))),
         ("a negative index", "faces", npy("<i4", false, "(1, 3)", &i32s(&[0, 1, -1]))),
         ("faces of two corners", "faces", npy("<i4", false, "(1, 2)", &i32s(&[0, 1]))),
         ("text for faces", "faces", npy("<U1", false, "(1, 3)", &i32s(&[65; 3]))),
         ("another number of points", "frames", npy("<f4", false, "(1, 2, 3)", &f32s(&[0.0; 6]))),
         ("no points", "rest", npy("<f4", false, "(0, 3)", &[])),
-        ("no frames, beyond counting", "frames", npy("<f4", false, "(4611686018427387904, 0, 3)", &[])),
+        ("no frames, with an enormous count", "frames", npy("<f4", false, "(4611686018427387904, 0, 3)", &[])),
         ("more frames than bytes", "frames", npy("<f4", false, "(1000000000, 3, 3)", &[0; 36])),
         ("a shape that overflows", "frames", npy("<f4", false, "(18446744073709551615, 18446744073709551615, 3)", &[])),
         ("positions that are not finite", "rest", npy("<f4", false, "(3, 3)", &f32s(&[f32::NAN; 9]))),
         ("a pickle", "rest", npy("|O", false, "(3, 3)", b"\x80\x03]q\x00.")),
         ("texts without bytes", "object_name", npy("<U0", false, "(1152921504606846976,)", &[])),
-        ("a senseless rate", "fps", npy("<f8", false, "()", &f64s(&[-1.0]))),
-        ("a senseless unit", "metres_per_unit", npy("<f8", false, "()", &f64s(&[f64::NAN]))),
+        ("an invalid rate", "fps", npy("<f8", false, "()", &f64s(&[-1.0]))),
+        ("an invalid unit", "metres_per_unit", npy("<f8", false, "()", &f64s(&[f64::NAN]))),
         ("weights of no joint", "weights", npy("<f4", false, "(3, 0)", &[])),
         ("weights of other points", "weights", npy("<f4", false, "(2, 1)", &f32s(&[1.0; 2]))),
         ("shapes of other points", "basis", npy("<f4", false, "(1, 2, 3)", &f32s(&[1.0; 6]))),
-        ("no shapes, beyond counting", "basis", npy("<f4", false, "(1152921504606846976, 0, 3)", &[])),
+        ("no shapes, with an enormous count", "basis", npy("<f4", false, "(1152921504606846976, 0, 3)", &[])),
         ("tetrahedra of missing points", "tets", npy("<i4", false, "(1, 4)", &i32s(&[0, 1, 2, 3]))),
     ];
     for (what, name, bytes) in wrong {
@@ -224,7 +224,7 @@ fn rejects_transposed_matrices_with_a_hint() {
 }
 
 #[test]
-fn a_bomb_does_not_go_off() {
+fn a_decompression_bomb_is_rejected() {
     // A gigabyte of zeros deflates to a megabyte; the shape requires all of it and more.
     let zeros = npy("<f4", false, "(29826161, 3, 3)", &vec![0; 1 << 24]);
     let bytes = archive(&with(triangle(1), "frames", zeros), CompressionMethod::Deflated);
@@ -247,7 +247,7 @@ fn survives_damage() {
     }
 }
 
-/// Frames that exist only when they are asked for.
+/// Frames that are generated when they are read.
 #[derive(Debug)]
 struct Computed {
     frames: usize,
@@ -291,7 +291,7 @@ fn more_than_four_gigabytes_are_streamed() {
 fn numpy(script: &str, folder: &std::path::Path) -> bool {
     let run = |script: &str| Command::new("python3").args(["-c", script]).current_dir(folder).output();
     if !run("import numpy").is_ok_and(|output| output.status.success()) {
-        eprintln!("skipped: there is no python3 with numpy");
+        eprintln!("skipped: python3 with numpy is not installed");
         return false;
     }
     let output = run(script).unwrap();
@@ -300,7 +300,7 @@ fn numpy(script: &str, folder: &std::path::Path) -> bool {
 }
 
 #[test]
-fn numpy_opens_what_is_written() {
+fn numpy_reads_written_archives() {
     let folder = tempfile::tempdir().unwrap();
     scenes::write(&folder.path().join("rigged.npz"), &scenes::rigged_scene()).unwrap();
     scenes::write(&folder.path().join("moving.npz"), &scenes::moving_scene()).unwrap();
@@ -327,7 +327,7 @@ assert z['faces'].shape == (12, 3) and z['faces'].max() == 7
 }
 
 #[test]
-fn what_numpy_writes_is_read() {
+fn archives_of_numpy_are_read() {
     let folder = tempfile::tempdir().unwrap();
     let made = numpy(
         r"
@@ -350,7 +350,7 @@ np.savez('half.npz', **dict(arrays, frames=frames.astype(np.float16)))
 }
 
 #[test]
-fn real_files_hold_what_is_said_of_them() {
+fn real_files_have_the_documented_counts() {
     // Name, frames, points, triangles, joints, poses.
     let files = [
         ("sequences/horse-gallop.npz", 48, 8431, 16843, 0, 0),
@@ -382,14 +382,14 @@ fn real_files_hold_what_is_said_of_them() {
 }
 
 #[test]
-fn true_skins_reproduce_their_real_frames() {
+fn ground_truth_skins_reproduce_their_frames() {
     for name in ["rigs/gt_cylinder.npz", "rigs/gt_cheburashka.npz"] {
         let Some(path) = common::shared_data(name) else { continue };
         let scene = read(&path).unwrap();
         let object = only(&scene);
         let posed = dermis_mesh::pose::bake(&object.mesh, object.rig.as_ref().unwrap(), &object.clips[0]).unwrap();
         let recorded = object.sequence.as_ref().unwrap();
-        // The files' own rounding: NumPy finds up to 1.3e-4 of the diagonal between the two.
+        // Rounding in the files themselves: NumPy finds a difference of up to 1.3e-4 of the diagonal between the two.
         let tolerance = 2e-4 * object.mesh.diagonal();
         for frame in 0..recorded.frame_count() {
             for (posed, recorded) in posed.frame(frame).unwrap().iter().zip(recorded.frame(frame).unwrap().iter()) {
@@ -400,7 +400,7 @@ fn true_skins_reproduce_their_real_frames() {
 }
 
 #[test]
-fn real_files_come_back_as_they_were() {
+fn real_files_survive_a_round_trip() {
     for name in ["sequences/three_Horse.npz", "rigs/gt_cylinder.npz", "bodies/mpfb_game_engine_smpl_layout.npz"] {
         let Some(path) = common::shared_data(name) else { continue };
         let scene = read(&path).unwrap();

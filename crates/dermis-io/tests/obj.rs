@@ -1,4 +1,4 @@
-//! OBJ: round trips, the spellings that other programs use, broken files, a real file.
+//! OBJ: round trips, files as other programs write them, broken files, a real file.
 
 mod common;
 mod scenes;
@@ -19,7 +19,7 @@ fn read_text(text: &str) -> Result<Scene, Error> {
 }
 
 #[test]
-fn a_shape_comes_back_with_seams_polygons_and_materials() {
+fn a_shape_keeps_seams_polygons_and_materials() {
     let scene = scenes::still_scene();
     let (_folder, path) = written(&scene, "box.obj");
     let back = read(&path).unwrap();
@@ -28,7 +28,7 @@ fn a_shape_comes_back_with_seams_polygons_and_materials() {
     scenes::assert_same_topology(found, expected);
     scenes::assert_same_uvs(found, expected);
     scenes::assert_same_normals(found, expected);
-    // Through sRGB and back.
+    // Rounded by the conversion to sRGB and back.
     scenes::assert_same_colors(found, expected, 1e-5);
     let (found, expected) = (found.layout().unwrap(), expected.layout().unwrap());
     assert_eq!((&found.materials, &found.triangle_materials), (&expected.materials, &expected.triangle_materials));
@@ -36,7 +36,7 @@ fn a_shape_comes_back_with_seams_polygons_and_materials() {
 }
 
 #[test]
-fn images_are_written_beside_and_found_again() {
+fn images_are_written_next_to_the_file_and_found_again() {
     let mut mesh = scenes::dressed_box();
     let mut layout = mesh.layout().unwrap().clone();
     let image = |name: &str, byte: u8| Image { name: name.into(), mime_type: "image/png".into(), bytes: vec![byte; 9] };
@@ -55,13 +55,13 @@ fn images_are_written_beside_and_found_again() {
     let bytes = |at: usize| materials[at].base_color_texture.as_ref().unwrap().image.bytes[0];
     assert_eq!((bytes(0), bytes(1)), (1, 2));
     write(&folder.path().join("other.obj"), &scene).unwrap();
-    assert!(folder.path().join("other_skin.png").exists(), "shapes in one folder keep their images apart");
+    assert!(folder.path().join("other_skin.png").exists(), "shapes in one folder have separate images");
     let (again, _) = written(&back, "box.obj");
-    assert!(again.path().join("box_skin.png").exists(), "the name does not grow");
+    assert!(again.path().join("box_skin.png").exists(), "the prefix is not repeated");
 }
 
 #[test]
-fn reads_the_spellings_of_other_programs() {
+fn reads_the_notations_of_other_programs() {
     let text = "# made elsewhere\r\no thing\r\nmtllib none.mtl\r\nv 0 0 0 1.0\r\nv 1e0 0.0 0 \r\n\tv 1 1. 0\r\nv .0 1 -0\r\n\
                 vt 0.5 0.25\r\nvn 0 0 1\r\ng a b\r\ns off\r\nf -4/1/1 -3/1/1 \\\r\n  -2/1/1 -1/1/1\r\nusemtl red paint\r\n\
                 f 1//1 2//1 3//1\r\nl 1 2\r\nf 1 2";
@@ -86,7 +86,7 @@ fn points_are_neither_merged_nor_dropped() {
 }
 
 #[test]
-fn colours_behind_positions_are_srgb() {
+fn colours_after_positions_are_srgb() {
     let scene = read_text("v 0 0 0 1 0.5 0\nv 1 0 0 1 1 1\nv 0 1 0\nf 1 2 3").unwrap();
     let colors = &only(&scene).mesh.layout().unwrap().colors[0];
     assert!(colors[0].distance(Vec4::new(1.0, 0.214_041, 0.0, 1.0)) < 1e-5, "{}", colors[0]);
@@ -94,7 +94,7 @@ fn colours_behind_positions_are_srgb() {
 }
 
 #[test]
-fn rejects_broken_lines_and_names_them() {
+fn rejects_broken_lines_with_their_numbers() {
     for (text, line) in [
         ("v 0 0 0\nv 1 0\n", "line 2"),
         ("v 0 0 x\n", "line 1"),
@@ -128,7 +128,7 @@ fn survives_damage() {
         read_default(&valid).unwrap();
         common::assert_survives(&common::damage(&valid), read_default);
     }
-    // Polygons of many corners, flat and crossing themselves.
+    // Polygons with many corners, flat and self-intersecting.
     let lines = |count: usize, line: &dyn Fn(usize) -> String| (0..count).map(line).collect::<Vec<_>>().concat();
     let corners = lines(20_000, &|k| format!(" {}", k * 7919 % 100 + 1));
     let points = lines(100, &|k| format!("v {} {} 0\n", k % 10, k * k % 37));
@@ -141,7 +141,7 @@ fn survives_damage() {
 }
 
 #[test]
-fn the_real_body_is_closed_and_comes_back() {
+fn the_real_body_is_closed_and_survives_a_round_trip() {
     let Some(path) = common::shared_data("bodies/human_man.obj") else { return };
     let scene = read(&path).unwrap();
     assert_eq!((only(&scene).mesh.point_count(), only(&scene).mesh.triangle_count()), (6890, 13776));

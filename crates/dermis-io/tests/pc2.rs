@@ -22,7 +22,7 @@ fn cache(points: i32, samples: i32, numbers: usize) -> Vec<u8> {
 }
 
 #[test]
-fn a_sequence_comes_back_with_the_mesh_beside_it() {
+fn a_sequence_is_kept_with_a_mesh_next_to_it() {
     let scene = scenes::moving_scene();
     let (folder, path) = written(&scene, "box.pc2");
     let options = ReadOptions { frame_rate_hz: Some(30.0), ..ReadOptions::default() };
@@ -45,17 +45,17 @@ fn a_sequence_comes_back_with_the_mesh_beside_it() {
 }
 
 #[test]
-fn a_mesh_that_is_there_already_serves_a_second_cache() {
+fn an_existing_mesh_is_shared_by_a_second_cache() {
     let scene = scenes::moving_scene();
     let (folder, _) = written(&scene, "box.pc2");
     let second = scenes::write(&folder.path().join("box.mdd"), &scene).unwrap();
     assert_eq!(second.files, [folder.path().join("box.mdd")]);
     let other = scenes::write(&folder.path().join("box.mdd"), &scenes::still_scene());
-    assert!(other.is_err(), "nothing is replaced");
+    assert!(other.is_err(), "no file is replaced");
 }
 
 #[test]
-fn first_frame_and_step_set_the_clock() {
+fn first_frame_and_step_define_the_times() {
     let scene = read_default(&cache(2, 3, 18)).unwrap();
     let sequence = only(&scene).sequence.as_ref().unwrap();
     assert_eq!((sequence.frame_rate_hz(), sequence.start_seconds()), (48.0, 0.5));
@@ -71,14 +71,14 @@ fn a_mesh_of_other_points_is_rejected() {
 }
 
 #[test]
-fn what_does_not_move_is_one_frame() {
+fn an_object_without_motion_is_one_frame() {
     let (_folder, path) = written(&scenes::still_scene(), "box.pc2");
     let back = read(&path).unwrap();
     assert_eq!(only(&back).sequence.as_ref().unwrap().frame(0).unwrap(), only(&back).mesh.points());
 }
 
 #[test]
-fn rejects_counts_that_the_file_does_not_hold() {
+fn rejects_counts_beyond_the_file() {
     for (points, samples) in [(-1, 1), (1, -1), (0, 1), (1, 0), (2, 4), (i32::MAX, i32::MAX)] {
         assert!(read_default(&cache(points, samples, 18)).is_err(), "{points} × {samples}");
     }

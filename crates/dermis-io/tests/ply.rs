@@ -1,4 +1,4 @@
-//! PLY: round trips, the spellings that other programs use, broken files.
+//! PLY: round trips, files as other programs write them, broken files.
 
 mod common;
 mod scenes;
@@ -64,11 +64,11 @@ fn square(encoding: &str) -> Vec<u8> {
 }
 
 #[test]
-fn every_encoding_says_the_same() {
+fn every_encoding_yields_the_same_mesh() {
     for encoding in ["ascii", "binary_little_endian", "binary_big_endian"] {
         let scene = read_default(&square(encoding)).unwrap();
         let object = only(&scene);
-        assert_eq!(object.mesh.point_count(), 4, "vertices at one place are one point: {encoding}");
+        assert_eq!(object.mesh.point_count(), 4, "vertices at the same position are one point: {encoding}");
         assert_eq!(object.mesh.triangles(), [[0, 1, 2], [0, 2, 3]]);
         assert_eq!(object.mesh.points()[3], Vec3::new(0.0, 1.0, 3.0));
         let layout = object.mesh.layout().unwrap();
@@ -82,7 +82,7 @@ fn every_encoding_says_the_same() {
 }
 
 #[test]
-fn a_shape_comes_back_with_its_seams() {
+fn a_shape_keeps_its_seams() {
     let mut scene = scenes::still_scene();
     scene.objects[0].attributes.insert("stiffness".into(), (0..9).map(|k| k as f32).collect());
     let (_folder, path) = written(&scene, "box.ply");
@@ -105,7 +105,7 @@ fn points_without_faces_keep_their_colours() {
 }
 
 #[test]
-fn rejects_what_contradicts_itself() {
+fn rejects_inconsistent_data() {
     let body = "0 0 0\n1 0 0\n0 1 0\n3 0 1 2\n";
     let valid = format!("{VERTICES}{FACES}");
     read_default(&text(&valid, body)).unwrap();
@@ -123,8 +123,8 @@ fn rejects_what_contradicts_itself() {
         ("strange elements without properties", "element strange 18446744073709551615\n", "0 0\n"),
         ("no vertices", "", ""),
         ("an unknown type", "element vertex 1\nproperty quad x\n", "0\n"),
-        ("a property of nothing", "property float x\n", "0\n"),
-        ("vertices of one point that lie apart", &points, "0 0 0 0\n1 0 0 0\n0 1 0 1\n"),
+        ("a property without an element", "property float x\n", "0\n"),
+        ("vertices of one point at different positions", &points, "0 0 0 0\n1 0 0 0\n0 1 0 1\n"),
         ("a point without vertices", &points, "0 0 0 0\n1 0 0 2\n0 1 0 2\n"),
         ("more points than vertices", &points, "0 0 0 0\n1 0 0 4000000000\n0 1 0 2\n"),
     ] {

@@ -1,5 +1,6 @@
-//! Rigs as production tools export them, against a clean copy of the same character: centimetres and Z up below a node
-//! of scale 0.01, several meshes on one skeleton, end joints, rigid parts, and a stored pose that is not the bind pose.
+//! Rigs as production tools export them, compared with a clean copy of the same character: centimetres and Z up below a
+//! node of scale 0.01, several meshes on one skeleton, end joints, rigid parts, and a stored pose that is not the bind
+//! pose.
 
 mod gltf_support;
 
@@ -160,7 +161,7 @@ fn assert_one_skeleton(scene: &Scene) {
 }
 
 #[test]
-fn centimetres_below_a_scaled_root_are_the_clean_character() {
+fn centimetres_below_a_scaled_root_match_the_clean_character() {
     for stored in [None, Some(3)] {
         let found = mixamo_like(stored);
         assert_eq!(found.units, METRES);
@@ -187,7 +188,7 @@ fn the_stored_pose_and_the_skeleton_survive_every_format() {
             assert_same_scene(&back, &clean);
             assert_one_skeleton(&back);
         }
-        // Formats that hold one object keep the rig of all; those without rigs keep the stored pose.
+        // Formats that store one object keep the merged rig; those without rigs keep the stored pose.
         let mut still = mixamo_like(stored);
         let clean = |name: &str| clean.objects.iter().find(|object| object.name == name).unwrap();
         let expected: Vec<Vec3> =
@@ -205,7 +206,7 @@ fn the_stored_pose_and_the_skeleton_survive_every_format() {
 }
 
 #[test]
-fn a_rigid_part_hangs_from_its_joint_without_a_skin() {
+fn a_rigid_part_is_a_child_of_its_joint_without_a_skin() {
     let json = json_of(&glb_of(&figure(METRES, Some(2))));
     let nodes = json["nodes"].as_array().unwrap();
     let index = nodes.iter().position(|node| node["name"] == "Hat" && node["mesh"].is_u64()).unwrap();
@@ -260,7 +261,7 @@ fn a_file_without_meshes_is_a_motion() {
         let head = joints.iter().position(|joint| joint.name == "mixamorig:Head").unwrap();
         let found = object.clips[0].transforms(3)[head];
         assert!(found.abs_diff_eq(scene.objects[0].clips[0].transforms(3)[2], 1e-5));
-        // It is written as a motion, and rejected by formats that cannot hold it.
+        // It is written as a motion, and rejected by formats that do not support it.
         assert_eq!(read(&glb_of(&motion)).objects[0].clips.len(), 2);
         let folder = tempfile::tempdir().unwrap();
         let target = folder.path().join("nothing.obj");

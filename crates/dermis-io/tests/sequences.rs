@@ -11,22 +11,22 @@ use dermis_io::{ErrorKind, ReadOptions, WriteOptions, check_target};
 use dermis_mesh::{Object, Scene};
 use scenes::{only, read, write};
 
-/// Writes a moving box as `shape.%03d` files with `ending` into a new folder.
-fn numbered(ending: &str) -> (tempfile::TempDir, Scene) {
+/// Writes a moving box as `shape.%03d` files with `extension` into a new folder.
+fn numbered(extension: &str) -> (tempfile::TempDir, Scene) {
     let folder = tempfile::tempdir().unwrap();
     let scene = scenes::moving_scene();
-    let written = write(&folder.path().join(format!("walk/shape.%03d.{ending}")), &scene).unwrap();
-    let shapes = written.files.iter().filter(|file| file.extension().is_some_and(|found| found == ending));
+    let written = write(&folder.path().join(format!("walk/shape.%03d.{extension}")), &scene).unwrap();
+    let shapes = written.files.iter().filter(|file| file.extension().is_some_and(|found| found == extension));
     assert_eq!(shapes.count(), 7);
     (folder, scene)
 }
 
 #[test]
 fn a_folder_a_pattern_and_a_glob_are_the_same_sequence() {
-    for ending in ["obj", "ply"] {
-        let (folder, scene) = numbered(ending);
+    for extension in ["obj", "ply"] {
+        let (folder, scene) = numbered(extension);
         let expected = only(&scene).sequence.as_ref().unwrap();
-        for source in ["walk", &format!("walk/shape.%03d.{ending}"), &format!("walk/sh*.00?.{ending}")] {
+        for source in ["walk", &format!("walk/shape.%03d.{extension}"), &format!("walk/sh*.00?.{extension}")] {
             let back = read(&folder.path().join(source)).unwrap();
             let found = only(&back);
             assert_eq!(found.name, "shape");
@@ -98,7 +98,7 @@ fn folders_without_a_sequence_are_rejected() {
 }
 
 #[test]
-fn a_failure_half_way_leaves_nothing() {
+fn a_failure_while_writing_leaves_no_files() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join("shape.005.ply")).unwrap();
     let error = write(&folder.path().join("shape.%03d.ply"), &scenes::moving_scene()).unwrap_err();
@@ -108,12 +108,12 @@ fn a_failure_half_way_leaves_nothing() {
 
 #[test]
 fn frames_of_an_older_sequence_do_not_mix_with_the_new() {
-    for ending in ["obj", "ply"] {
-        let (folder, mut scene) = numbered(ending);
-        let target = folder.path().join(format!("walk/shape.%03d.{ending}"));
+    for extension in ["obj", "ply"] {
+        let (folder, mut scene) = numbered(extension);
+        let target = folder.path().join(format!("walk/shape.%03d.{extension}"));
         let shorter = only(&scene).sequence.as_ref().unwrap().select(0, 3, 1).unwrap();
         scene.objects[0].sequence = Some(shorter);
-        let stranger = folder.path().join(format!("walk/shape.0.{ending}"));
+        let stranger = folder.path().join(format!("walk/shape.0.{extension}"));
         std::fs::write(&stranger, "does not fit").unwrap();
         let error = write(&target, &scene).unwrap_err();
         assert!(matches!(error.kind(), ErrorKind::Exists));
@@ -126,7 +126,7 @@ fn frames_of_an_older_sequence_do_not_mix_with_the_new() {
 }
 
 #[test]
-fn older_frames_go_only_when_the_new_ones_are_in_place() {
+fn older_frames_are_removed_only_after_the_new_ones_are_in_place() {
     let folder = tempfile::tempdir().unwrap();
     let (old, new) = (folder.path().join("s.1.ply"), folder.path().join("s.0.ply"));
     std::fs::write(&old, "old").unwrap();
@@ -143,7 +143,7 @@ fn older_frames_go_only_when_the_new_ones_are_in_place() {
 }
 
 #[test]
-fn a_taken_pattern_is_rejected_before_the_work() {
+fn an_existing_sequence_is_rejected_before_the_work() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("walk.0007.obj"), "old").unwrap();
     let message = |name: &str, force: bool| {
@@ -158,7 +158,7 @@ fn a_taken_pattern_is_rejected_before_the_work() {
 
 #[cfg(unix)]
 #[test]
-fn a_link_that_leads_nowhere_is_replaced_only_by_force() {
+fn a_broken_link_is_replaced_only_by_force() {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("s.ply");
     std::os::unix::fs::symlink("nowhere", &target).unwrap();
@@ -170,7 +170,7 @@ fn a_link_that_leads_nowhere_is_replaced_only_by_force() {
 }
 
 #[test]
-fn what_is_beyond_the_last_frame_is_in_the_way_too() {
+fn files_after_the_last_frame_are_also_protected() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("shape.9.ply"), "old").unwrap();
     let error = write(&folder.path().join("shape.%d.ply"), &scenes::moving_scene()).unwrap_err();
@@ -195,7 +195,7 @@ fn a_folder_of_several_names_is_rejected_and_its_names_are_listed() {
 }
 
 #[test]
-fn a_folder_may_have_its_numbers_in_front() {
+fn a_folder_can_have_leading_numbers() {
     let folder = tempfile::tempdir().unwrap();
     for number in [1, 2, 10] {
         std::fs::write(folder.path().join(format!("{number}_scan.obj")), "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n")
@@ -206,28 +206,28 @@ fn a_folder_may_have_its_numbers_in_front() {
 
 #[test]
 fn a_lost_rest_pose_and_lost_normals_are_noted() {
-    for ending in ["obj", "ply"] {
+    for extension in ["obj", "ply"] {
         let folder = tempfile::tempdir().unwrap();
-        let written = write(&folder.path().join(format!("s.%d.{ending}")), &scenes::moving_scene()).unwrap();
+        let written = write(&folder.path().join(format!("s.%d.{extension}")), &scenes::moving_scene()).unwrap();
         for part in ["the rest pose differs from the first frame", "normals are dropped from 7 files"] {
-            assert!(written.notes.iter().any(|note| note.message.contains(part)), "{ending}: {part}");
+            assert!(written.notes.iter().any(|note| note.message.contains(part)), "{extension}: {part}");
         }
     }
 }
 
 #[test]
-fn formats_of_one_file_reject_a_place_for_a_number() {
+fn formats_of_one_file_reject_a_number_pattern() {
     let folder = tempfile::tempdir().unwrap();
-    for ending in ["glb", "gltf", "abc", "usda", "npz", "pc2", "mdd", "mesh"] {
-        let error = write(&folder.path().join(format!("st.%04d.{ending}")), &scenes::moving_scene()).unwrap_err();
-        assert!(error.hint().unwrap().ends_with(&format!("st.{ending}")), "{:?}", error.hint());
+    for extension in ["glb", "gltf", "abc", "usda", "npz", "pc2", "mdd", "mesh"] {
+        let error = write(&folder.path().join(format!("st.%04d.{extension}")), &scenes::moving_scene()).unwrap_err();
+        assert!(error.hint().unwrap().ends_with(&format!("st.{extension}")), "{:?}", error.hint());
     }
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
 #[test]
 fn thousands_of_files_are_written_at_once() {
-    // More than the 1,024 files that a process may usually hold open.
+    // More than 1,024 files, the usual limit of open files of a process.
     let folder = tempfile::tempdir().unwrap();
     let object = Object::of_sequence("box", scenes::swinging(scenes::dressed_box().without_layout(), 1500, 24.0));
     let scene = Scene { objects: vec![object], ..Scene::default() };
@@ -251,7 +251,7 @@ fn several_objects_become_one() {
 }
 
 #[test]
-fn every_sample_comes_back_from_every_simple_format() {
+fn every_sample_survives_a_round_trip_through_every_simple_format() {
     for sample in dermis_samples::NAMES {
         let scene = dermis_samples::build(sample).unwrap();
         let (merged, _) = dermis_mesh::merge::single(&scene).unwrap();

@@ -1,4 +1,4 @@
-//! Bodies in SMPL's layout, as Python writes them: every protocol of pickles, posed as the smplx package poses them.
+//! Bodies in SMPL's layout, as Python writes them: every pickle protocol, with poses compared with the smplx package.
 //!
 //! The fixtures are made by `tests/clients/smplx_fixtures.py`.
 
@@ -83,14 +83,14 @@ fn every_protocol_gives_the_same_body() {
                 }
                 rows
             }
-            JointPlacement::Given { .. } => panic!("{name} has lost its regressor"),
+            JointPlacement::Given { .. } => panic!("{name} has no regressor"),
         };
         assert_eq!(rows(&found), rows(&expected), "{name}");
     }
 }
 
 #[test]
-fn a_pickle_is_a_scene_like_any_other_file() {
+fn a_pickle_is_read_as_a_scene() {
     let path = fixture("protocol_2.pkl");
     let scene = dermis_io::read(path.to_str().unwrap(), &ReadOptions::default()).unwrap();
     let of_npz = dermis_io::read(fixture("body.npz").to_str().unwrap(), &ReadOptions::default()).unwrap();
@@ -101,7 +101,7 @@ fn a_pickle_is_a_scene_like_any_other_file() {
 }
 
 #[test]
-fn damaged_pickles_are_survived() {
+fn survives_damaged_pickles() {
     for name in PICKLES {
         common::assert_survives(&common::damage(&bytes(name)), |bytes| {
             let scene = dermis_io::read_bytes("pkl", bytes, &ReadOptions::default());
@@ -112,8 +112,8 @@ fn damaged_pickles_are_survived() {
 }
 
 #[test]
-fn rejects_code_and_says_what_it_would_have_been() {
-    // {"v_template": os.system("true"), …}: an object that Python would have called.
+fn rejects_code_and_names_the_function() {
+    // {"v_template": os.system("true"), …}: a call that Python would execute.
     let pickle = b"(dS'v_template'\ncos\nsystem\n(S'true'\ntRs.";
     let error = smpl::read_bytes(pickle).unwrap_err();
     assert!(error.to_string().contains("os.system"), "{error}");
@@ -122,7 +122,7 @@ fn rejects_code_and_says_what_it_would_have_been() {
 }
 
 #[test]
-fn rejects_pickles_that_claim_more_than_they_hold() {
+fn rejects_pickles_with_counts_beyond_their_size() {
     let claims: [&[u8]; 6] = [
         b"\x80\x04\x8e\xff\xff\xff\xff\xff\xff\xff\x7f.",
         b"\x80\x02T\xff\xff\xff\x7f.",

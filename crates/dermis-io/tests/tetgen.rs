@@ -27,7 +27,7 @@ fn indices_count_from_the_first_node() {
 }
 
 #[test]
-fn either_file_names_the_pair() {
+fn either_file_identifies_the_pair() {
     let scene = scenes::tet_scene();
     let (_folder, path) = written(&scene, "shape.ele");
     assert_eq!(only(&read(&path).unwrap()).tets, only(&scene).tets);
@@ -45,7 +45,7 @@ fn a_surface_alone_is_rejected() {
 }
 
 #[test]
-fn rejects_what_contradicts_itself() {
+fn rejects_inconsistent_data() {
     for (from, to) in [
         ("1 1 2 3 4 7", "1 1 2 3 5 7"),
         ("1 1 2 3 4 7", "1 0 2 3 4 7"),

@@ -103,8 +103,10 @@ fn merge(objects: &[Object]) -> Result<(Object, Vec<Note>), MergeError> {
     if rig.is_none() && objects.iter().any(|object| object.rig.is_some()) {
         notes.push(Note::new("the rigs of merged objects are dropped; their first clips are converted to frames"));
     }
+    // A character is named after its body, not after the first of its parts.
+    let largest = objects.iter().rev().max_by_key(|object| object.mesh.point_count());
     let object = Object {
-        name: objects[0].name.clone(),
+        name: largest.map(|object| object.name.clone()).unwrap_or_default(),
         tets: merge_tets(objects, &mesh)?,
         attributes: merge_attributes(objects),
         mesh,
@@ -432,6 +434,7 @@ mod tests {
         let (object, _) = single(&Scene { objects, ..Scene::default() }).unwrap();
         let layout = object.mesh.layout().unwrap();
         assert_eq!(layout.uvs[0].len(), 7);
+        assert_eq!(object.name, "quad", "the largest part names the whole");
         assert_eq!(layout.polygons.as_ref().unwrap().sizes, [3, 4]);
         assert_eq!(layout.polygons.as_ref().unwrap().corners, [0, 1, 2, 3, 4, 5, 6]);
     }

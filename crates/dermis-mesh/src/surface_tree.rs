@@ -22,6 +22,17 @@ pub struct SurfaceTree {
     nodes: Vec<Node>,
 }
 
+/// Point of a surface that is nearest to another point.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Nearest {
+    /// Triangle of the point.
+    pub triangle: u32,
+    /// The point.
+    pub point: DVec3,
+    /// Its distance.
+    pub distance: f64,
+}
+
 #[derive(Debug, Clone, Copy)]
 struct Node {
     low: DVec3,
@@ -125,6 +136,35 @@ impl SurfaceTree {
         squared.sqrt()
     }
 
+    /// Point of the surface nearest to `p`; `None` if there are no triangles. Of equal distances, the first triangle in the
+    /// order of the tree is returned.
+    pub fn nearest(&self, p: DVec3) -> Option<Nearest> {
+        let to_box = |node: &Node| (p - p.clamp(node.low, node.high)).length_squared();
+        let (mut squared, mut found) = (f64::INFINITY, None);
+        let mut open = vec![(0.0, 0_u32)];
+        while let Some((distance, index)) = open.pop() {
+            if distance >= squared || self.nodes.is_empty() {
+                continue;
+            }
+            let node = &self.nodes[index as usize];
+            if node.second == 0 {
+                for triangle in self.of(node) {
+                    let point = closest_point(self.triangles[triangle as usize], p);
+                    if point.distance_squared(p) < squared {
+                        squared = point.distance_squared(p);
+                        found = Some(Nearest { triangle, point, distance: squared.sqrt() });
+                    }
+                }
+                continue;
+            }
+            let mut children = [index + 1, node.second].map(|child| (to_box(&self.nodes[child as usize]), child));
+            // The nearer child is visited first.
+            children.sort_by(|a, b| b.0.total_cmp(&a.0));
+            open.extend(children);
+        }
+        found
+    }
+
     /// Triangles whose bounding boxes intersect the box from `low` to `high`, in the order of the tree.
     pub fn in_box(&self, low: DVec3, high: DVec3, found: &mut Vec<u32>) {
         found.clear();
@@ -167,6 +207,22 @@ fn solid_angle([a, b, c]: [DVec3; 3], p: DVec3) -> f64 {
     2.0 * a.dot(b.cross(c)).atan2(denominator)
 }
 
+/// Convex weights of the corners of a triangle at its point `p`; the nearest corner alone if the triangle is degenerate.
+pub fn barycentric([a, b, c]: [DVec3; 3], p: DVec3) -> [f64; 3] {
+    let (ab, ac, ap) = (b - a, c - a, p - a);
+    let normal = ab.cross(ac);
+    let squared = normal.length_squared();
+    let weights = [0.0, ap.cross(ac).dot(normal) / squared, ab.cross(ap).dot(normal) / squared];
+    if weights.iter().all(|weight| weight.is_finite()) {
+        let [_, v, w] = weights.map(|weight| weight.clamp(0.0, 1.0));
+        let w = w.min(1.0 - v);
+        return [1.0 - v - w, v, w];
+    }
+    let nearest = [a, b, c].map(|corner| corner.distance_squared(p));
+    let first = (0..3).min_by(|&i, &j| nearest[i].total_cmp(&nearest[j])).unwrap_or(0);
+    std::array::from_fn(|k| if k == first { 1.0 } else { 0.0 })
+}
+
 /// Point of a triangle closest to `p` (Ericson 2005, 5.1.5).
 pub fn closest_point([a, b, c]: [DVec3; 3], p: DVec3) -> DVec3 {
     let (ab, ac, ap) = (b - a, c - a, p - a);
@@ -196,4 +252,40 @@ pub fn closest_point([a, b, c]: [DVec3; 3], p: DVec3) -> DVec3 {
     }
     let scale = 1.0 / (va + vb + vc);
     a + ab * (vb * scale) + ac * (vc * scale)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::test_shapes::{beside, cube, sphere};
+
+    proptest! {
+        #[test]
+        fn the_nearest_point_is_that_of_all_triangles_and_its_weights_are_convex(
+            p in proptest::array::uniform3(-2.0..2.0_f64)
+        ) {
+            let (points, triangles) = beside(cube(), sphere(3));
+            let points: Vec<DVec3> = points.iter().map(|point| point.as_dvec3()).collect();
+            let (tree, p) = (SurfaceTree::new(&points, &triangles), DVec3::from(p));
+            let corners = |t: &[u32; 3]| t.map(|corner| points[corner as usize]);
+            let all = triangles.iter().map(|t| closest_point(corners(t), p).distance(p));
+            let expected = all.fold(f64::MAX, f64::min);
+            let found = tree.nearest(p).unwrap();
+            prop_assert!((found.distance - expected).abs() < 1e-12);
+            let triangle = corners(&triangles[found.triangle as usize]);
+            let weights = barycentric(triangle, found.point);
+            prop_assert!(weights.iter().all(|weight| *weight >= 0.0) && (weights.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+            let again: DVec3 = triangle.iter().zip(weights).map(|(corner, weight)| *corner * weight).sum();
+            prop_assert!(again.distance(found.point) < 1e-6);
+        }
+    }
+
+    #[test]
+    fn a_degenerate_triangle_has_the_weights_of_a_corner() {
+        let line = [DVec3::ZERO, DVec3::X, DVec3::X * 2.0];
+        assert_eq!(barycentric(line, DVec3::X * 1.9), [0.0, 0.0, 1.0]);
+        assert!(SurfaceTree::new(&[], &[]).nearest(DVec3::ZERO).is_none());
+    }
 }

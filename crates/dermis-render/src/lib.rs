@@ -33,5 +33,5 @@ pub use legend::Legend;
 pub use picture::{Backdrop, Panel, Sheet, draw};
 pub use shade::Shading;
 pub use skeleton::{DrawnJoint, skeleton};
-pub use surface::{Opacity, Paint, PaintTexture, Surface, Topology, Wrap};
-pub use texture::Texture;
+pub use surface::{Opacity, Paint, PaintTexture, Surface, Topology};
+pub use texture::{Texture, Wrap};

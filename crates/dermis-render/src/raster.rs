@@ -274,7 +274,7 @@ mod tests {
         let near = [[0.0, 0.0, 0.9], [0.0, 32.0, 0.9], [32.0, 0.0, 0.9]];
         let (first, second) = (tile(&[near, far]), tile(&[far, near]));
         assert!(samples_of(&first, 1) == 0 && samples_of(&second, 0) == 0);
-        // Of triangles that intersect, the nearer one is visible at each sample.
+        // Of two intersecting triangles, the nearer one is visible at each sample.
         let steep = [[0.0, 0.0, 0.5], [32.0, 0.0, 0.0], [0.0, 32.0, 0.5]];
         let level = [[0.0, 0.0, 0.25], [32.0, 0.0, 0.25], [0.0, 32.0, 0.25]];
         let crossed = tile(&[steep, level]);

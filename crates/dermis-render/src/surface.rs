@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use glam::{Vec2, Vec3};
 
-use crate::texture::Texture;
+use crate::texture::{Texture, Wrap};
 
 /// Parts of a surface that do not change over time.
 #[derive(Debug, Clone, Default)]
@@ -71,18 +71,6 @@ pub struct PaintTexture {
     pub uv_set: usize,
     /// Continuation outside of the image, horizontally and vertically.
     pub wrap: [Wrap; 2],
-}
-
-/// Continuation of a texture outside of its image.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Wrap {
-    /// The image is repeated.
-    #[default]
-    Repeat,
-    /// Every second repetition is mirrored.
-    Mirror,
-    /// The pixels at the border continue.
-    Clamp,
 }
 
 /// Use of the opacity of a paint.

@@ -11,7 +11,18 @@ use zune_jpeg::zune_core::options::DecoderOptions;
 
 use crate::color::decode_srgb;
 use crate::error::RenderError;
-use crate::surface::Wrap;
+
+/// Continuation of a texture outside of its image.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Wrap {
+    /// The image is repeated.
+    #[default]
+    Repeat,
+    /// Every second repetition is mirrored.
+    Mirror,
+    /// The pixels at the border continue.
+    Clamp,
+}
 
 /// Largest number of pixels of a texture.
 const MAX_TEXELS: usize = 1 << 26;

@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use glam::{DVec3, Vec3};
 
-pub use body::{BodySample, body, skeleton as body_skeleton};
+pub use body::{BodySample, body, body_model};
 use dermis_mesh::layout::{Layout, Material};
 use dermis_mesh::scene::{Object, Scene, Units, UpAxis};
 use dermis_mesh::sequence::MeshSequence;

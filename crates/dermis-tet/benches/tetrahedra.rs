@@ -23,7 +23,7 @@ impl Progress for Watch {
 fn main() {
     let names: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
     if names.is_empty() {
-        let (model, _) = dermis_body::sample();
+        let (model, _) = dermis_samples::body_model();
         let joints = model.rest_joints();
         let with_parent = model.joints().iter().enumerate().filter_map(|(joint, own)| Some((own.parent?, joint)));
         let bones: Vec<_> = with_parent.map(|(from, to)| (joints[from].as_vec3(), joints[to].as_vec3())).collect();

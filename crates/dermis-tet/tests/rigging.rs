@@ -3,9 +3,10 @@
 mod lattices;
 
 use dermis_body::rigging::{FittedSkeleton, RiggingError, Skeleton, fit_human};
-use dermis_body::{BodyJoint, BodyModel, BodyPose, PosedBody, sample};
+use dermis_body::{BodyJoint, BodyModel, BodyPose, PosedBody};
 use dermis_math::progress::NoProgress;
 use dermis_mesh::{TetMesh, TriMesh, UpAxis};
+use dermis_samples::body_model;
 use dermis_tet::bone_weights::{BoneWeightsError, BoneWeightsOptions, embedded_weights, weights};
 use dermis_tet::tetrahedra::lattice::{LatticeOptions, lattice_body};
 use glam::{DQuat, DVec3, Vec3};
@@ -54,7 +55,7 @@ fn assert_fits(model: &BodyModel, betas: &[f64], pose: &BodyPose, label: &str) -
 
 #[test]
 fn recovers_the_joints_of_people_of_many_shapes() {
-    let (model, _) = sample();
+    let (model, _) = body_model();
     let rest = BodyPose::rest(model.joints().len());
     for betas in [
         vec![],
@@ -72,7 +73,7 @@ fn recovers_the_joints_of_people_of_many_shapes() {
 
 #[test]
 fn recovers_the_joints_in_standing_poses() {
-    let (model, motions) = sample();
+    let (model, motions) = body_model();
     for (name, frame) in [
         ("jumping_jacks", 0),
         ("jumping_jacks", 12),
@@ -97,7 +98,7 @@ fn fit_moved(model: &BodyModel, up: UpAxis, to: impl Fn(DVec3) -> DVec3) -> Fitt
 
 #[test]
 fn fit_does_not_depend_on_size_position_facing_and_up_axis() {
-    let (model, _) = sample();
+    let (model, _) = body_model();
     let plain = fit_moved(&model, UpAxis::Y, |at| at);
     assert!(plain.forward.distance(DVec3::Z) < 0.05, "{}", plain.forward);
     let facing = DQuat::from_rotation_y(2.3);
@@ -123,7 +124,7 @@ fn fit_does_not_depend_on_size_position_facing_and_up_axis() {
 #[test]
 fn rejects_skins_that_are_not_a_standing_human() {
     let rejected = |mesh: &TriMesh| fit_human(mesh, UpAxis::Y).unwrap_err();
-    let (model, _) = sample();
+    let (model, _) = body_model();
     let body = model.mesh();
     assert_eq!(rejected(&TriMesh::default()), RiggingError::NoTriangles);
     let open = TriMesh::new(body.points().to_vec(), body.triangles()[1..].to_vec()).unwrap();
@@ -200,7 +201,7 @@ fn rejects_a_skeleton_outside_and_invalid_nodes() {
 
 #[test]
 fn weights_do_not_leak_between_legs_or_from_arms_to_the_trunk() {
-    let (model, _) = sample();
+    let (model, _) = body_model();
     let fitted = fit_human(model.mesh(), UpAxis::Y).unwrap();
     let spacing = LatticeOptions { spacing: Some(0.03), ..LatticeOptions::default() };
     let body = lattice_body(model.mesh(), &[], &spacing, &NoProgress).unwrap();

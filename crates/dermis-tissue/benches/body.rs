@@ -3,9 +3,10 @@
 
 use std::time::Instant;
 
-use dermis_body::{BodyMotion, BodyPose, sample};
+use dermis_body::{BodyMotion, BodyPose};
 use dermis_math::progress::NoProgress;
 use dermis_mesh::UpAxis;
+use dermis_samples::body_model;
 use dermis_tissue::dynamics::{Force, Phases, StepReport};
 use dermis_tissue::layered::{BodySimulation, BodySimulationOptions, BuildOptions, LayeredBody, build};
 
@@ -15,7 +16,7 @@ const SUBSTEPS: usize = 4;
 
 fn main() {
     let began = Instant::now();
-    let (model, motions) = sample();
+    let (model, motions) = body_model();
     println!("sample generation {:.2} s", began.elapsed().as_secs_f64());
     let began = Instant::now();
     let (body, report) =

@@ -264,7 +264,7 @@ fn generates_the_same_scans_for_a_seed_and_others_for_another() {
 #[test]
 fn generates_a_subject_whose_skin_touches_itself() {
     // The thighs of this subject intersect at rest, so that its own shape cannot be meshed.
-    let (body, motions) = dermis_body::sample();
+    let (body, motions) = dermis_samples::body_model();
     let options = ScanOptions { kind: SubjectKind::Heavy, seed: 11, spacing: 0.03, frames: 2 };
     let (scans, hidden) = generate_scans(&body, &motions[..1], UpAxis::Y, &options, &NoProgress).unwrap();
     assert!(scans[0].frames.iter().flatten().all(|point| point.is_finite()));

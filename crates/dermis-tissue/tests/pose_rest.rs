@@ -1,8 +1,9 @@
 //! Flesh whose rest shape follows the pose: held poses, folds, and the material of bodies of other sizes.
 
-use dermis_body::{BodyMotion, sample};
+use dermis_body::BodyMotion;
 use dermis_math::progress::NoProgress;
 use dermis_mesh::UpAxis;
+use dermis_samples::body_model;
 use dermis_tissue::layered::{
     BodySimulation, BodySimulationOptions, BuildOptions, LayeredBody, SimulateOptions, YOUNG_MODULUS_PA, build,
     modulus_for_size, simulate,
@@ -12,7 +13,7 @@ use std::sync::OnceLock;
 fn body() -> (LayeredBody, Vec<BodyMotion>) {
     static BODY: OnceLock<(LayeredBody, Vec<BodyMotion>)> = OnceLock::new();
     let made = || {
-        let (model, motions) = sample();
+        let (model, motions) = body_model();
         (build(model, motions.clone(), UpAxis::Y, &BuildOptions::default(), &NoProgress).unwrap().0, motions)
     };
     BODY.get_or_init(made).clone()

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dermis::evaluate::{self, EvaluateError, Motion};
+use dermis::io::Format;
 use dermis::mesh::glam::Vec3;
 use dermis::mesh::tri_mesh::bounds;
 use dermis::mesh::{Clip, MeshSequence, Note, Object, Rig, Scene, SequenceError, Units, UpAxis};
@@ -122,7 +123,7 @@ impl Asset {
 
     /// Reads the layered body from `path`, the file of the asset, if it contains one.
     pub(crate) fn with_tissue(mut self, path: &Path) -> Result<Self, dermis::io::Error> {
-        if path.is_file() && path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npz")) {
+        if path.is_file() && Format::is_path_of("npz", path) {
             self.tissue = dermis::layered_file::read_if_layered(path)?.map(|file| Arc::new(file.body));
         }
         Ok(self)

@@ -5,16 +5,13 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use dermis::evaluate::{self, EvaluateError};
-use dermis::io::ReadOptions;
+use dermis::io::{ReadOptions, single_file_extensions};
 use dermis::mesh::{MeshSequence, Scene};
 use dermis::skin::Skin;
 
 use crate::asset::{Asset, AssetInfo};
 use crate::matching::{Motion, matched};
 use crate::measures::{MeasureError, RankMeasures, at_rank};
-
-/// File extensions that can be dropped on the page: formats that consist of one file.
-pub const DROPPABLE: [&str; 10] = ["glb", "npz", "obj", "ply", "abc", "usd", "usda", "usdc", "usdz", "fbx"];
 
 /// Error of adding a file.
 #[derive(Debug, thiserror::Error)]
@@ -31,7 +28,7 @@ pub enum AddError {
     Io(#[from] std::io::Error),
     /// The dropped files would exceed the budget.
     #[error(
-        "the dropped files would take {total} bytes, more than the limit of {budget}; restart the viewer to drop more"
+        "the dropped files have {total} bytes in total, more than the limit of {budget}; restart the viewer to drop more"
     )]
     Full {
         /// Size of all dropped files with this one.
@@ -39,8 +36,8 @@ pub enum AddError {
         /// Maximum size.
         budget: u64,
     },
-    /// The extension is not one of [`DROPPABLE`].
-    #[error("unsupported file '{0}': drop a file of type {known}", known = DROPPABLE.join(" "))]
+    /// The format is unknown or consists of several files.
+    #[error("unsupported file '{0}': drop a file of type {known}", known = single_file_extensions().join(" "))]
     Extension(String),
 }
 
@@ -106,13 +103,14 @@ impl AssetStore {
         Ok(asset)
     }
 
-    /// Adds a dropped file. The extension of `name` determines the format; `bytes` are the contents, which together with
-    /// other dropped files may take `budget` bytes.
+    /// Adds a dropped file. The extension of `name` determines the format; `bytes` are the contents, which together
+    /// with other dropped files may have `budget` bytes.
     pub fn add_upload(&self, name: &str, bytes: &[u8], budget: u64) -> Result<usize, AddError> {
         // Only the file name without directories and control characters is used.
         let name: String = name.rsplit(['/', '\\']).next().unwrap_or("").chars().filter(|c| !c.is_control()).collect();
         let extension = Path::new(&name).extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
-        let Some(extension) = extension.filter(|extension| DROPPABLE.contains(&extension.as_str())) else {
+        let Some(extension) = extension.filter(|extension| single_file_extensions().contains(&extension.as_str()))
+        else {
             return Err(AddError::Extension(name));
         };
         let total = self.uploaded_bytes() + bytes.len() as u64;

@@ -18,7 +18,7 @@ pub struct BoneInfo {
     pub anchor: [f32; 3],
     /// Other end of the bone in the rest pose; `None` if it has no length.
     pub tail: Option<[f32; 3]>,
-    /// True for an end joint, which only shows where its parent ends.
+    /// True for an end joint, which only marks the end of its parent.
     pub is_end: bool,
 }
 

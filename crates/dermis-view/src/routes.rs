@@ -12,13 +12,14 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use dermis::evaluate::{self, EvaluateError};
+use dermis::io::single_file_extensions;
 use dermis::mesh::{Object, SequenceError};
 use dermis::tissue::layered::LayeredBody;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
 
 use crate::asset::{Asset, AssetInfo, clip_bundle, frames_bundle, mesh_bundle};
-use crate::asset_store::{AddError, AssetStore, DROPPABLE};
+use crate::asset_store::{AddError, AssetStore};
 use crate::guard::{Names, guard};
 use crate::live::{
     LiveDeformer, PosedSkin, RecordedFrames, SimulatedBody, Stored, VolumeDeformer, WrinkleDeformer, converse,
@@ -47,7 +48,7 @@ pub struct ServeOptions {
     pub paint: Option<String>,
     /// File for edits; if absent, the page offers them as a download.
     pub output: Option<PathBuf>,
-    /// Replace `output` if it exists.
+    /// Replaces `output` if it exists.
     pub force: bool,
     /// Maximum size of a request body in bytes: a dropped file or an edit.
     pub upload_limit: usize,
@@ -216,7 +217,7 @@ struct SceneInfo {
     paint: Option<String>,
     /// File for edits; if absent, edits are downloads.
     output: Option<String>,
-    droppable: [&'static str; DROPPABLE.len()],
+    droppable: Vec<&'static str>,
     upload_limit: usize,
 }
 
@@ -228,7 +229,7 @@ async fn scene(State(app): State<App>) -> Result<Json<SceneInfo>, Failure> {
             assets: app.0.assets.infos()?,
             paint: options.paint.clone(),
             output: options.output.as_ref().map(|path| path.display().to_string()),
-            droppable: DROPPABLE,
+            droppable: single_file_extensions(),
             upload_limit: options.upload_limit,
         }))
     })

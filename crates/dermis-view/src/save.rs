@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dermis::io::WriteOptions;
+use dermis::io::{Format, WriteOptions};
 use dermis::math::progress::NoProgress;
 use dermis::mesh::glam::Vec3;
 use dermis::mesh::reshape::reshaped;
@@ -79,7 +79,7 @@ fn finite(values: &[f32]) -> Result<&[f32], SaveError> {
 
 /// Writes `object` to `target`. Returns the files written.
 pub(crate) fn write(asset: &Asset, object: Object, target: &Path, force: bool) -> Result<Vec<PathBuf>, SaveError> {
-    // Levels that the object holds are written with it.
+    // Levels of the object are written with it.
     let lods = if object.levels.is_empty() { asset.lods.as_slice() } else { &[] };
     let objects = std::iter::once(object).chain(lods.iter().cloned()).collect();
     let scene = Scene { objects, units: asset.units, notes: Vec::new() };
@@ -88,7 +88,7 @@ pub(crate) fn write(asset: &Asset, object: Object, target: &Path, force: bool) -
 
 /// Writes a layered body to `target`. Returns the files written.
 pub(crate) fn write_body(body: &LayeredBody, target: &Path, force: bool) -> Result<Vec<PathBuf>, SaveError> {
-    if !target.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npz")) {
+    if !Format::is_path_of("npz", target) {
         return Err(SaveError::NotAnArchive(target.to_owned()));
     }
     Ok(dermis::layered_file::write(target, body, &WriteOptions { force, ..WriteOptions::default() })?.files)

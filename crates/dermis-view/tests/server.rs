@@ -66,8 +66,8 @@ fn reports_every_error_as_json() {
         (413, server.send("POST", "/api/drop?name=new.obj", &[], &[b'#'; 1001])),
     ];
     for (expected, (status, body)) in rejected {
-        let said: serde_json::Value = serde_json::from_slice(&body).unwrap();
-        assert!(status == expected && !said["error"].as_str().unwrap().is_empty(), "{status}: {said}");
+        let response: serde_json::Value = serde_json::from_slice(&body).unwrap();
+        assert!(status == expected && !response["error"].as_str().unwrap().is_empty(), "{status}: {response}");
     }
 }
 
@@ -87,9 +87,9 @@ fn rejects_a_large_upload_by_its_length_and_bounds_all_of_them() {
     let server = Running::start(ServeOptions { upload_budget: 2 * file.len() as u64, ..ServeOptions::default() });
     let drop = |bytes: &[u8]| server.send("POST", "/api/drop?name=new.obj", &[], bytes);
     assert_eq!([drop(file).0, drop(file).0, drop(file).0], [200, 200, 422]);
-    let said = String::from_utf8(drop(file).1).unwrap();
-    assert!(said.contains("more than the limit of"), "{said}");
-    // Only the head is sent: the answer does not wait for the body.
+    let response = String::from_utf8(drop(file).1).unwrap();
+    assert!(response.contains("more than the limit of"), "{response}");
+    // Only the header is sent: the response must not depend on the body.
     let mut stream = std::net::TcpStream::connect(("127.0.0.1", server.port)).unwrap();
     let (port, length) = (server.port, 1u64 << 40);
     let head =
@@ -117,16 +117,16 @@ fn bounds_the_number_of_live_deformers() {
             }
         })
     };
-    assert!(again(), "a closed connection gives its permit back");
+    assert!(again(), "a closed connection returns its permit");
 }
 
 #[test]
 fn reports_errors_of_dropped_files() {
     let server = Running::start(ServeOptions::default());
     let (status, body) = server.send("POST", "/api/drop?name=broken.glb", &[], b"this is no glb");
-    let said: serde_json::Value = serde_json::from_slice(&body).unwrap();
+    let response: serde_json::Value = serde_json::from_slice(&body).unwrap();
     assert_eq!(status, 422);
-    assert!(!said["error"].as_str().unwrap().is_empty());
+    assert!(!response["error"].as_str().unwrap().is_empty());
     assert_eq!(server.send("POST", "/api/drop?name=a.exe", &[], b"").0, 422);
 }
 
@@ -213,7 +213,7 @@ fn saves_an_edited_rest_pose_and_a_painted_attribute_to_the_output() {
         assert_eq!(server.send("POST", &format!("/api/assets/1/edit?{edit}"), &[], body).0, 422, "{edit}");
     }
     let other = server.send("POST", "/api/assets/0/edit?rest=true", &[], &rest);
-    assert_eq!(other.0, 422, "another asset does not replace what was saved");
+    assert_eq!(other.0, 422, "another asset does not replace the saved one");
 }
 
 #[test]
@@ -336,7 +336,7 @@ fn reports_the_error_of_a_live_deformer() {
 }
 
 #[test]
-fn stops_soon_while_a_page_is_connected() {
+fn stops_promptly_while_a_page_is_connected() {
     let server = Running::start(ServeOptions::default());
     let url = format!("ws://127.0.0.1:{}/api/assets/0/live/recorded", server.port);
     let (_socket, _) = tungstenite::connect(url).unwrap();

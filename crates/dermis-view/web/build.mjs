@@ -1,4 +1,4 @@
-// Builds the page (index.html with its assets) and the report's script (one file) into the folder given.
+// Builds the page (index.html with its assets) and the script of the report (one file) into the given folder.
 import { resolve } from "node:path";
 import { build } from "vite";
 

@@ -1,4 +1,5 @@
-//! Posed error of levels of detail, against meshoptimizer with the skin weights as attributes, at the same triangles.
+//! Posed error of levels of detail, compared with meshoptimizer with skin weights as attributes, at equal triangle
+//! counts.
 //!
 //! Inputs are the arguments, or else a skin fitted to `sample:gallop` and the rig `sample:arm`. Recorded frames are
 //! fitted with 20 bones first.

@@ -1,8 +1,8 @@
-//! Size of packed skins against packed principal components (Alexa & Müller 2000) with the same coder, raw positions,
-//! zipped Alembic and the unpacked asset, at equal distortion.
+//! Size of packed skins, compared with packed principal components (Alexa & Müller 2000) with the same coder, raw
+//! positions, zipped Alembic and the unpacked asset, at equal distortion.
 //!
 //! Inputs are the arguments, mesh sequences, or else `sample:gallop`. For each distortion E the smallest of several
-//! skins is taken; E is relative to the recorded frames.
+//! skins is used; E is relative to the recorded frames.
 #![allow(missing_docs, reason = "a program, not an interface")]
 
 use dermis::pack::compare;
@@ -50,7 +50,7 @@ fn main() -> dermis::Result<()> {
                 Some((bytes, unpacked, bones, rank, reached)) => print!(
                     "skin {bytes:8} B (E {reached:.3}, {bones} bones, {rank} corrections, unpacked {unpacked} B)"
                 ),
-                None => print!("no skin is that exact"),
+                None => print!("no skin reaches this error"),
             }
             println!(
                 ", components {:8} B (E {:.3}, {}), zipped Alembic {} B, raw {} B",

@@ -1,13 +1,15 @@
 //! Animations of one mesh, collected from any number of scenes: recorded frames and clips, with all layers applied.
 
+use std::path::Path;
 use std::sync::Arc;
 
+use dermis_io::Format;
 use dermis_mesh::glam::{DQuat, Vec3, Vec4};
 use dermis_mesh::layout::Layout;
 use dermis_mesh::merge::{MergeError, single};
 use dermis_mesh::reshape::reshaped;
 use dermis_mesh::{MeshError, Note, Object, Scene, SequenceError, TriMesh, Units, UpAxis};
-use dermis_skin::Animation;
+use dermis_skin::{Animation, Skin, SkinError};
 
 use crate::evaluate::{self, EvaluateError, Motion};
 use crate::select::{SelectError, Selection, select};
@@ -55,11 +57,11 @@ pub enum AnimationsError {
     #[error(transparent)]
     Mesh(#[from] MeshError),
     /// The mesh has another number of points than the first.
-    #[error("the mesh has {found} points, the first input has {expected}")]
+    #[error("the mesh has {found} points, but the first input has {expected}")]
     OtherPoints {
         /// The number of points.
         found: usize,
-        /// That of the first mesh.
+        /// The number of points of the first mesh.
         expected: usize,
     },
     /// The triangles of the mesh differ from those of the first.
@@ -82,7 +84,7 @@ impl Animations {
     pub fn convert_to(&mut self, units: Units) -> Result<(), AnimationsError> {
         let (rotation, scale) = conversion(self.units, units);
         if self.units.metres_per_unit.is_none() || self.units.up_axis.is_none() {
-            self.notes.push(Note::new("the input does not state its units and up axis: metres and Y up are assumed"));
+            self.notes.push(Note::new("the input does not state its units and up axis; metres and Y up are assumed"));
         }
         self.units = units;
         if rotation == DQuat::IDENTITY && scale == 1.0 {
@@ -134,6 +136,23 @@ impl Animations {
             }
         }
         Ok(())
+    }
+
+    /// A skin of these animations as a scene for `target`, with the name, scalars and units of the input. In files that
+    /// other programs open, bones without children have end joints.
+    pub fn scene_of(&self, skin: &Skin, target: &Path) -> Result<Scene, SkinError> {
+        let Object { name, attributes, mesh, .. } = &self.object;
+        let is_archive = Format::is_path_of("npz", target);
+        let mut object =
+            if is_archive { skin.to_object(name.clone()) } else { skin.to_object_with_ends(name.clone())? };
+        let mut notes = Vec::new();
+        // The points of a given rig can have another order than those of the input.
+        if mesh.triangles() == object.mesh.triangles() {
+            object.attributes.clone_from(attributes);
+        } else if !attributes.is_empty() {
+            notes.push(Note::new("scalars per point of the input are not written: the rig has different points"));
+        }
+        Ok(Scene { objects: vec![object], units: self.units, notes })
     }
 
     /// Uses the shape of `rest`, the same mesh, as the rest pose.

@@ -23,7 +23,8 @@ pub fn has_several_clips(scene: &Scene) -> bool {
     scene.objects.iter().any(|object| !object.deformers.is_empty() && object.clips.len() > 1)
 }
 
-/// The scene with the frames of all clips of objects with layers as shapes, of which each clip shows one after the other.
+/// The scene in which objects with layers have the frames of all clips as shapes; each clip shows its shapes one after
+/// the other.
 pub fn bake_as_shapes(scene: &Scene, warnings: &mut Vec<Note>) -> Result<Scene> {
     let mut scene = scene.clone();
     for object in &mut scene.objects {
@@ -48,7 +49,7 @@ pub fn bake_clip_by_clip(scene: &Scene, warnings: &mut Vec<Note>) -> Result<Vec<
             expect_known(object)?;
             let found = object.clips.iter().position(|other| other.name() == clip);
             let Some(at) = found.or((index < object.clips.len()).then_some(index)) else {
-                warnings.push(Note::at(&object.name, format!("it has no clip '{clip}' and stays at rest in it")));
+                warnings.push(Note::at(&object.name, format!("it has no clip '{clip}' and stays at rest")));
                 *object = Object { rig: None, clips: Vec::new(), deformers: Vec::new(), ..std::mem::take(object) };
                 continue;
             };

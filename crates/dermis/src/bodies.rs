@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use dermis_body::{BodyError, BodyModel, BodyMotion, from_object, motion_of_clip, sample};
+use dermis_body::{BodyError, BodyModel, BodyMotion, from_object, motion_of_clip};
 use dermis_io::npz::arrays::{self, Arrays};
 use dermis_io::smpl::{self, BodyFile};
 use dermis_io::{Error, Format, ReadOptions};
@@ -141,7 +141,12 @@ fn from_scene(scene: Scene, options: &BodyOptions) -> Result<Opened, BodyFileErr
     let object = objects.swap_remove(index);
     if !object.deformers.is_empty() {
         let layers = object.deformers.iter().map(Deformer::kind).collect::<Vec<_>>().join(", ");
-        notes.push(Note::at(&object.name, format!("a body model has no layers: {layers} dropped, the rig is used")));
+        notes.push(Note::at(&object.name, format!("a body model has no layers; the rig is used without {layers}")));
+    }
+    let shapes = object.rig.iter().flat_map(|rig| rig.shapes()).count();
+    if shapes > 0 {
+        let message = format!("a body model has no blend shapes of expressions: {shapes} dropped");
+        notes.push(Note::at(&object.name, message));
     }
     let (model, motions) = match &object.rig {
         Some(_) => {
@@ -168,7 +173,7 @@ fn own_model(source: &str) -> Result<Option<Opened>, Error> {
     let path = Path::new(source);
     let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     if source == SAMPLE {
-        let (model, motions) = sample();
+        let (model, motions) = dermis_io::samples::body()?;
         let file = BodyFile { model, motions, notes: Vec::new() };
         let units = Units { metres_per_unit: Some(1.0), up_axis: Some(UpAxis::Y) };
         return Ok(Some(Opened::of_file("body".to_owned(), file, units, BTreeMap::new())));
@@ -246,7 +251,7 @@ pub fn read_motions(
     model: &BodyModel,
     up: UpAxis,
 ) -> Result<(Vec<BodyMotion>, Vec<Note>), BodyFileError> {
-    if source != SAMPLE && Format::of_path(Path::new(source)).is_ok_and(|format| format.id == "npz") {
+    if source != SAMPLE && Format::is_path_of("npz", Path::new(source)) {
         let found = smpl::read_motions(Path::new(source), model.joints().len())?;
         if !found.is_empty() {
             return Ok((found, Vec::new()));

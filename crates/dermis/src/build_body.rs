@@ -48,7 +48,7 @@ pub struct BuildBodyOptions {
     pub build: BuildOptions,
 }
 
-/// A layered body and how it was built.
+/// A layered body with the report of its construction.
 #[derive(Debug, Clone)]
 pub struct BuiltBody {
     /// The body.
@@ -117,7 +117,8 @@ pub fn build_body_with(
     Ok(BuiltBody { body: layered, report, notes })
 }
 
-/// Reads the layered body in `source`, a file or `sample:NAME`; a body that is not built yet is built with the defaults.
+/// Reads the layered body in `source`, a file or `sample:NAME`; a body that is not built yet is built with the
+/// defaults.
 pub fn read_layered(source: &str, progress: &dyn Progress) -> Result<LayeredFile, BodyFileError> {
     let (layered, mut body) = open_body(source, &BodyOptions::default())?;
     let attributes = std::mem::take(&mut body.attributes);

@@ -2,7 +2,7 @@
 //!
 //! A profile describes what an engine supports with its default settings. It provides the options that the caller did
 //! not set, and [`EngineProfile::problems`] lists the limits that a result exceeds. The documentation has a page for
-//! each engine (`docs/engines`) with its sources and with what is tested.
+//! each engine (`docs/engines`) with sources and tests.
 
 use std::path::Path;
 
@@ -84,7 +84,7 @@ impl Engine {
             Self::Godot => EngineProfile { name: "Godot", ..gltf },
             Self::Three => gltf,
             // A uniform buffer of 256 matrices, if the device has no storage buffers.
-            Self::Bevy => EngineProfile { name: "Bevy", max_joints: Some(256), max_morphs: Some(64), ..gltf },
+            Self::Bevy => EngineProfile { name: "Bevy", max_joints: Some(256), max_morphs: Some(256), ..gltf },
             Self::Blender => EngineProfile {
                 name: "Blender",
                 influences: 8,
@@ -126,7 +126,7 @@ impl EngineProfile {
         let mut problems = Vec::new();
         let mut expect = |found: usize, limit: Option<usize>, what: &str| {
             if let Some(limit) = limit.filter(|&limit| found > limit) {
-                problems.push(format!("{found} {what}, {} supports {limit}", self.name));
+                problems.push(format!("{found} {what}; {} supports {limit}", self.name));
             }
         };
         expect(skin.rig().joints().len(), self.max_joints, "joints");
@@ -135,11 +135,11 @@ impl EngineProfile {
         let model = BoneModel::of_skin(skin);
         if rank(model) > rank(self.bone_model) {
             let (found, supported) = (model.name(), self.bone_model.name());
-            problems.push(format!("{found} bones, {} supports {supported} ones", self.name));
+            problems.push(format!("{found} bones; {} supports {supported} bones", self.name));
         }
         if let Some(extension) = output.map(extension).filter(|found| !self.extensions.contains(&found.as_str())) {
             let names = self.extensions.join(", .");
-            problems.push(format!("{} does not import .{extension}: it imports .{names}", self.name));
+            problems.push(format!("{} does not import .{extension}; it imports .{names}", self.name));
         }
         problems
     }

@@ -38,7 +38,7 @@ pub enum EvaluateError {
     /// The object has no joints.
     #[error("'{0}' has no rig")]
     NoRig(String),
-    /// The object has no clip of that number.
+    /// The object has no clip with that number.
     #[error("'{object}' has no clip {clip}: it has {count}")]
     NoSuchClip {
         /// The object.
@@ -85,7 +85,7 @@ pub enum EvaluateError {
         /// Number of points of the mesh.
         points: usize,
     },
-    /// A pose is so large or small that the rig and its clip cannot belong together.
+    /// A pose is so large or small that the rig and its clip cannot match.
     #[error(
         "implausible motion of '{object}': its extent is {rest:.3e} at rest and {posed:.3e} in frame {frame} of '{clip}'"
     )]
@@ -118,7 +118,7 @@ pub enum EvaluateError {
     Mesh(#[from] MeshError),
 }
 
-/// Note on the clips of an object that are not used because only `used` is.
+/// Note on the clips of an object other than `used`, which are not used.
 pub fn other_clips(object: &Object, used: &Clip) -> Option<Note> {
     let count = object.clips.len();
     (count > 1).then(|| Note::at(&object.name, format!("of {count} clips, only '{}' is used", used.name())))

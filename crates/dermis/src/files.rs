@@ -71,7 +71,7 @@ impl<T: ToScene + ?Sized> Writable for T {
 /// Bakes the layers that `format` cannot store; returns warnings.
 fn storable(scene: &mut Scene, format: &Format) -> Result<Vec<dermis_mesh::Note>> {
     let mut warnings = Vec::new();
-    // Layers are those of one object's points: a format that merges objects cannot keep them.
+    // Layers refer to the points of one object, so a format that merges objects cannot keep them.
     let merges = format.is_single_object() && scene.objects.len() > 1;
     if !format.holds.layers || merges {
         for object in &mut scene.objects {

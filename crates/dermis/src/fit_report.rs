@@ -1,4 +1,5 @@
-//! Report of a validation as one HTML file, and heat maps of values on a body as images (Kim et al. 2017, Figures 8–12).
+//! Report of a validation as one HTML file, and heat maps of values on a body as images (Kim et al. 2017, Figures
+//! 8–12).
 
 use std::fmt::Write as _;
 
@@ -38,7 +39,7 @@ pub struct FitReport<'a> {
     pub curves: &'a [CurvePoint],
     /// Relative distance d of each point of the skin.
     pub thickness: &'a [f32],
-    /// Young's modulus under each point of the skin, in pascal.
+    /// Young's modulus under each point of the skin, in pascals.
     pub young_modulus_pa: &'a [f32],
 }
 
@@ -68,7 +69,7 @@ fn draw(mesh: &TriMesh, up: UpAxis, values: &[f64], [low, high]: [f64; 2]) -> (u
     let width = 2 * half;
     let mut pixels = vec![[255u8; 3]; width * HEIGHT];
     let mut depths = vec![f64::NEG_INFINITY; width * HEIGHT];
-    let colour = |value: f64| {
+    let color = |value: f64| {
         let t = ((value - low) / (high - low).max(f64::MIN_POSITIVE)).clamp(0.0, 1.0) * (RAMP.len() - 1) as f64;
         let k = (t as usize).min(RAMP.len() - 2);
         let mix = |c: usize| RAMP[k][c] + (RAMP[k + 1][c] - RAMP[k][c]) * (t - k as f64);
@@ -81,7 +82,7 @@ fn draw(mesh: &TriMesh, up: UpAxis, values: &[f64], [low, high]: [f64; 2]) -> (u
         };
         for triangle in mesh.triangles() {
             let [a, b, c] = triangle.map(|point| place(&points[point as usize]));
-            let tones = triangle.map(|point| colour(values.get(point as usize).copied().unwrap_or(0.0)));
+            let tones = triangle.map(|point| color(values.get(point as usize).copied().unwrap_or(0.0)));
             let [p, q, r] = triangle.map(|point| points[point as usize]);
             let shade = 0.45 + 0.55 * ((q - p).cross(r - p).normalize_or_zero().z * side).max(0.0);
             let area = (b - a).truncate().perp_dot((c - a).truncate());
@@ -112,7 +113,7 @@ fn draw(mesh: &TriMesh, up: UpAxis, values: &[f64], [low, high]: [f64; 2]) -> (u
     (width, pixels)
 }
 
-/// The end of a colour scale for values.
+/// Upper end of a colour scale for `values`.
 pub fn scale_of<'a>(values: impl Iterator<Item = &'a f64>) -> f64 {
     let mut sorted: Vec<f64> = values.copied().collect();
     sorted.sort_by(f64::total_cmp);
@@ -189,13 +190,13 @@ fn bars(sequences: &[SequenceValidation]) -> String {
     for (k, sequence) in sequences.iter().enumerate() {
         let y = 30 * k + 5;
         let _ = write!(svg, "<text x=\"0\" y=\"{}\">{}</text>", y + 16, escaped(&sequence.name));
-        for (row, (value, colour)) in
+        for (row, (value, color)) in
             [(sequence.deviation_pose_model, "#4472c4"), (sequence.deviation_fit, "#ed7d31")].into_iter().enumerate()
         {
             let width = 460.0 * value / largest;
             let _ = write!(
                 svg,
-                "<rect x=\"150\" y=\"{}\" width=\"{width:.1}\" height=\"10\" fill=\"{colour}\"/>",
+                "<rect x=\"150\" y=\"{}\" width=\"{width:.1}\" height=\"10\" fill=\"{color}\"/>",
                 y + 11 * row
             );
         }
@@ -223,7 +224,7 @@ fn paper_curves(curves: &[CurvePoint]) -> String {
 
 /// Curves over their index, from 0 to the largest value.
 pub fn curve_svg(curves: &[(&str, &[f64])], x_label: &str, y_label: &str) -> String {
-    let colours = ["#4472c4", "#ed7d31", "#70ad47", "#a64ca6"];
+    let colors = ["#4472c4", "#ed7d31", "#70ad47", "#a64ca6"];
     let largest = curves.iter().flat_map(|(_, values)| values.iter().copied()).fold(1e-12, f64::max);
     let count = curves.iter().map(|(_, values)| values.len()).max().unwrap_or(1);
     let (width, height) = (400.0, 180.0);
@@ -241,11 +242,11 @@ pub fn curve_svg(curves: &[(&str, &[f64])], x_label: &str, y_label: &str) -> Str
             format!("{x:.1},{:.1}", 190.0 - height * value / largest)
         };
         let path: Vec<String> = values.iter().enumerate().map(at).collect();
-        let colour = colours[k % colours.len()];
+        let color = colors[k % colors.len()];
         let _ = write!(
             svg,
-            "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.5\"/>\
-             <text x=\"{}\" y=\"225\" fill=\"{colour}\">{}</text>",
+            "<polyline points=\"{}\" fill=\"none\" stroke=\"{color}\" stroke-width=\"1.5\"/>\
+             <text x=\"{}\" y=\"225\" fill=\"{color}\">{}</text>",
             path.join(" "),
             60 + 130 * k,
             escaped(name)

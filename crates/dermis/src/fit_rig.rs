@@ -3,23 +3,29 @@
 use std::sync::Arc;
 
 use dermis_math::progress::{NoProgress, Progress};
-use dermis_mesh::{Clip, MeshSequence, Note, Object, TriMesh};
+use dermis_mesh::merge::single;
+use dermis_mesh::{Clip, MeshSequence, Note, Object, Scene, TriMesh};
 use dermis_skin::{Animation, Fit, FitOptions, RigOptions, SkinError, fit_rig as fit_given_rig};
 
 use crate::error::Result;
+use crate::evaluate::EvaluateError;
 use crate::match_meshes::{MatchError, matched};
+use crate::select::find_clip;
 
 /// Options of [`fit_rig`].
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct FitRigOptions {
     /// Weights, corrections and the model of helper bones.
     pub fit: FitOptions,
     /// Motion and weights of the rig, and the number of helper bones.
     pub rig: RigOptions,
+    /// The clips of the rig that contain its motion in the animations, by name or number, in the order of the animations.
+    /// Empty: all clips. They are ignored if the motion of the joints is solved.
+    pub clips: Vec<String>,
 }
 
-/// Fits a skin with the joints of the rigged `object` to a sequence of its mesh: weights, rotations of the joints, helper
-/// bones. Points are matched to those of the rig.
+/// Fits a skin with the joints of the rigged `object` to a sequence of its mesh: weights, rotations of the joints,
+/// helper bones. Points are matched to those of the rig.
 ///
 /// ```no_run
 /// use dermis::prelude::*;
@@ -33,26 +39,41 @@ pub struct FitRigOptions {
 /// ```
 pub fn fit_rig(object: &Object, sequence: &MeshSequence, options: &FitRigOptions) -> Result<Fit> {
     let animation = Animation { name: sequence.name().to_owned(), sequence: sequence.clone() };
-    fit_rig_with(object, &object.clips, (sequence.mesh(), &[animation]), options, &NoProgress)
+    fit_rig_with(object, (sequence.mesh(), &[animation]), options, &NoProgress)
 }
 
-/// [`fit_rig`] of several animations of the rest pose `rest`, with an observer. Clip k of `clips` contains the motion of the
-/// rig in animation k; without the rig's own motion they are not used.
+/// [`fit_rig`] of several animations of the rest pose `rest`, with an observer.
 pub fn fit_rig_with(
     object: &Object,
-    clips: &[Arc<Clip>],
     (rest, animations): (&TriMesh, &[Animation]),
     options: &FitRigOptions,
     progress: &dyn Progress,
 ) -> Result<Fit> {
     let rig = object.rig.as_ref().ok_or_else(|| SkinError::NoBones(object.name.clone()))?;
+    let clips = &chosen_clips(object, options)?[..];
     if !options.rig.rotations_only && !options.rig.lock_weights {
-        return Ok(fit_given_rig(rest, animations, (rig, clips), &options.fit, &options.rig, progress)?);
+        return Ok(fit_given_rig(rest, animations, (rig, clips), &options.fit, &options.rig, progress)?.validated()?);
     }
     let (animations, notes) = on_mesh_of(object, animations)?;
     let mut fit = fit_given_rig(&object.mesh, &animations, (rig, clips), &options.fit, &options.rig, progress)?;
     fit.notes.splice(0..0, notes);
-    Ok(fit)
+    Ok(fit.validated()?)
+}
+
+/// The first rigged object of `scene`, or all of its objects as one.
+pub fn rigged_object(scene: &Scene) -> Result<Object> {
+    match scene.objects.iter().find(|object| object.rig.is_some()) {
+        Some(rigged) => Ok(rigged.clone()),
+        None => Ok(single(scene).map_err(EvaluateError::from)?.0),
+    }
+}
+
+fn chosen_clips(object: &Object, options: &FitRigOptions) -> Result<Vec<Arc<Clip>>> {
+    if options.clips.is_empty() || options.rig.rotations_only {
+        return Ok(object.clips.clone());
+    }
+    let names: Vec<&str> = object.clips.iter().map(|clip| clip.name()).collect();
+    options.clips.iter().map(|clip| Ok(Arc::clone(&object.clips[find_clip(clip, &names)?]))).collect()
 }
 
 /// The animations in the points of the mesh of `object`. Animations of other shapes with the same triangles are treated

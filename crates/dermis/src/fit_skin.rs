@@ -8,9 +8,11 @@ use dermis_skin::measure::{compression, measure, rig_quality};
 use dermis_skin::refine::Refinement;
 use dermis_skin::{Animation, BoneModel, Fit, FitError, FitOptions, Skin, fit};
 
+use crate::animations::Animations;
 use crate::error::Result;
 
-/// Fits a skin to a mesh sequence, whose mesh is the rest pose and whose name becomes that of the clip.
+/// Fits a skin to a mesh sequence, whose mesh is the rest pose and whose name becomes that of the clip. A fit whose error
+/// is larger than the shape is an error.
 pub fn fit_skin(sequence: &MeshSequence, options: &FitOptions) -> Result<Fit> {
     fit_skin_with(std::slice::from_ref(sequence), options, &NoProgress)
 }
@@ -21,7 +23,12 @@ pub fn fit_skin_with(sequences: &[MeshSequence], options: &FitOptions, progress:
         |sequence: &MeshSequence| Animation { name: sequence.name().to_owned(), sequence: sequence.clone() };
     let animations: Vec<Animation> = sequences.iter().map(animation).collect();
     let first = sequences.first().ok_or(FitError::TooFewFrames { frames: 0 })?;
-    Ok(fit(first.mesh(), &animations, options, progress)?)
+    Ok(fit(first.mesh(), &animations, options, progress)?.validated()?)
+}
+
+/// [`fit_skin`] of animations that were collected from several files and clips, with an observer.
+pub fn fit_animations(inputs: &Animations, options: &FitOptions, progress: &dyn Progress) -> Result<Fit> {
+    Ok(fit(&inputs.object.mesh, &inputs.animations, options, progress)?.validated()?)
 }
 
 /// Measures a skin against animations as if it had just been fitted to them. A clip is compared with the animation of

@@ -16,7 +16,8 @@
 
 use std::path::{Path, PathBuf};
 
-use dermis_body::{BodyPose, sample};
+use dermis_body::BodyPose;
+use dermis_io::dyna::{self, FRAME_RATE_HZ, Registration};
 use dermis_io::npz::arrays::{self, ArrayWriter};
 use dermis_io::output::Output;
 use dermis_io::{Error as IoError, Format, ReadOptions, WriteOptions, Written};
@@ -45,7 +46,7 @@ const TRUTH: &str = "truth";
 pub fn read_scans(sources: &[PathBuf], body: &LayeredBody, subject: Option<&str>) -> Result<(Vec<Scan>, Vec<Note>)> {
     let (mut scans, mut notes) = (Vec::new(), Vec::new());
     for file in files_of(sources)? {
-        if is_hdf5(&file) {
+        if dyna::is_path_of(&file) {
             for mut scan in registrations(&file, subject)? {
                 notes.extend(convert_units(&mut scan.frames, body).map(|unit| unit_note(&scan.name, unit)));
                 scans.push(scan);
@@ -69,23 +70,10 @@ pub fn read_scans(sources: &[PathBuf], body: &LayeredBody, subject: Option<&str>
     Ok((scans, notes))
 }
 
-fn is_hdf5(path: &Path) -> bool {
-    path.extension()
-        .is_some_and(|extension| extension.eq_ignore_ascii_case("h5") || extension.eq_ignore_ascii_case("hdf5"))
-}
-
 /// Sequences of a Dyna or DFAUST file.
-#[cfg(feature = "hdf5")]
 fn registrations(path: &Path, subject: Option<&str>) -> Result<Vec<Scan>> {
-    use dermis_io::dyna::{FRAME_RATE_HZ, Registration, read};
     let scan = |of: Registration| Scan { name: of.sequence, frame_rate_hz: FRAME_RATE_HZ, frames: of.frames };
-    Ok(read(path, subject)?.into_iter().map(scan).collect())
-}
-
-#[cfg(not(feature = "hdf5"))]
-fn registrations(path: &Path, _subject: Option<&str>) -> Result<Vec<Scan>> {
-    let error = IoError::unsupported("this build of dermis does not read HDF5").in_file(path);
-    Err(error.with_hint("build it with the Cargo feature 'hdf5'").into())
+    Ok(dyna::read(path, subject)?.into_iter().map(scan).collect())
 }
 
 fn unit_note(name: &str, unit: &str) -> Note {
@@ -105,7 +93,7 @@ fn files_of(sources: &[PathBuf]) -> std::result::Result<Vec<PathBuf>, IoError> {
         let mut inside: Vec<PathBuf> = entries
             .filter_map(std::result::Result::ok)
             .map(|entry| entry.path())
-            .filter(|path| path.is_file() && (Format::of_path(path).is_ok() || is_hdf5(path)))
+            .filter(|path| path.is_file() && (Format::of_path(path).is_ok() || dyna::is_path_of(path)))
             .collect();
         inside.sort();
         if inside.is_empty() {
@@ -218,7 +206,7 @@ pub fn sample_scans(folder: impl AsRef<Path>, options: &SampleScansOptions) -> R
 
 /// [`sample_scans`] with an observer.
 pub fn sample_scans_with(folder: &Path, options: &SampleScansOptions, progress: &dyn Progress) -> Result<Vec<PathBuf>> {
-    let (body, motions) = sample();
+    let (body, motions) = dermis_io::samples::body()?;
     let subject = ScanOptions { kind: options.subject, seed: options.seed, ..ScanOptions::default() };
     let (scans, hidden) = generate_scans(&body, &motions, UpAxis::Y, &subject, progress)?;
     let options = &options.write;
@@ -263,8 +251,8 @@ fn write_hidden(path: &Path, hidden: &HiddenSubject, options: &WriteOptions) -> 
     Ok(())
 }
 
-/// Writes scan and simulation of every validated sequence to `folder`, as sequences of the same mesh for the viewer, and
-/// the deviation of every point as JSON. The simulation has the attribute `deviation`, in metres.
+/// Writes scan and simulation of every validated sequence to `folder`, as sequences of the same mesh for the viewer,
+/// and the deviation of every point as JSON. The simulation has the attribute `deviation`, in metres.
 pub fn write_comparison(
     folder: &Path,
     body: &LayeredBody,
@@ -311,7 +299,7 @@ pub struct TruthAgreement {
     pub thickness_correlation: f64,
     /// Correlation of the thickness over the flesh of the truth.
     pub thickness_correlation_of_flesh: f64,
-    /// Median modulus of the truth and of the fit, in pascal.
+    /// Median modulus of the truth and of the fit, in pascals.
     pub median_young_modulus_pa: [f64; 2],
     /// Mean thickness of the truth and of the fit.
     pub mean_thickness: [f64; 2],
@@ -335,7 +323,7 @@ pub fn compare_with_truth(
     validations: &[SequenceValidation],
     path: &Path,
 ) -> Result<TruthAgreement> {
-    let (template, _) = sample();
+    let (template, _) = dermis_io::samples::body()?;
     let names: Vec<&str> = validations.iter().map(|sequence| sequence.name.as_str()).collect();
     let hidden = read_hidden(path, &names)?;
     let flesh = body.flesh();

@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_mean_what_they_mean_in_python() {
+    fn ranges_match_slices_of_python() {
         assert_eq!(frames("2:5", 10), [2, 3, 4]);
         assert_eq!(frames("2:9:3", 10), [2, 5, 8]);
         assert_eq!(frames(":3", 10), [0, 1, 2]);
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn rejects_what_is_not_a_range_and_says_why() {
+    fn rejects_invalid_ranges_with_a_reason() {
         let error = |text: &str| text.parse::<FrameRange>().unwrap_err().to_string();
         assert_eq!(error("5"), "'5' is one number, not a range; one frame is written '5:6'");
         assert_eq!(error("-1"), "'-1' is one number, not a range; one frame is written '-1:'");

@@ -43,7 +43,7 @@ pub struct ObjectFacts {
     pub shells: usize,
     pub closed: bool,
     pub boundary_edges: usize,
-    /// Of a closed mesh.
+    /// Enclosed volume; `None` if the mesh is not closed.
     pub volume: Option<f64>,
     pub bounds: BoundFacts,
     /// Frames, rate and duration of recorded frames.

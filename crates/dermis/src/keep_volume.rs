@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dermis_active::volume::{VolumeDrift, VolumeLayer, VolumeOptions, corrected, measure_drift};
+use dermis_active::volume::{VolumeDrift, VolumeError, VolumeLayer, VolumeOptions, corrected, measure_drift};
 use dermis_math::progress::{NoProgress, Progress};
 use dermis_mesh::{Note, Object, Scene, SequenceError};
 use serde::Serialize;
@@ -83,7 +83,8 @@ impl ToScene for KeptVolume {
     }
 }
 
-/// Keeps the volume of every moving object of a scene.
+/// Keeps the volume of every moving object of a scene. Open meshes of a scene with closed ones stay as they are, with a note; it is
+/// an error if all are open.
 pub fn keep_volume(input: &(impl ToScene + ?Sized), options: &VolumeOptions) -> Result<KeptVolume> {
     keep_volume_with(input, options, &NoProgress)
 }
@@ -101,13 +102,13 @@ pub fn keep_volume_with(
         return Err(KeepVolumeError::NothingMoves.into());
     }
     let (mut done, mut objects, mut warnings) = (0, Vec::new(), Vec::new());
-    for (object, motions) in scene.objects.iter_mut().zip(motions) {
-        if motions.is_empty() {
+    let layers = layers(&scene, &motions, options, &mut warnings)?;
+    for ((object, motions), layer) in scene.objects.iter_mut().zip(motions).zip(layers) {
+        let Some(layer) = layer else {
+            done += motions.iter().map(|motion| motion.sequence.frame_count()).sum::<usize>();
             continue;
-        }
+        };
         motions.iter().try_for_each(|motion| evaluate::check_extent(object, motion))?;
-        let unsuited = |cause| KeepVolumeError::Volume { object: object.name.clone(), cause };
-        let layer = Arc::new(VolumeLayer::new(object, options).map_err(unsuited)?);
         warnings.extend(layer.notes().iter().cloned());
         let mut drifts = Vec::new();
         for Motion { sequence, clip, warnings: skipped } in &motions {
@@ -130,6 +131,33 @@ pub fn keep_volume_with(
         *object = with_layer(std::mem::take(object), &layer, options, &motions[0])?;
     }
     Ok(KeptVolume { scene, objects, warnings })
+}
+
+/// The layer of each object that moves. Open meshes have no volume: in a scene with closed ones, such as the hair and clothes of a
+/// character, they have no layer, with a note.
+fn layers(
+    scene: &Scene,
+    motions: &[Vec<Motion>],
+    options: &VolumeOptions,
+    notes: &mut Vec<Note>,
+) -> Result<Vec<Option<Arc<VolumeLayer>>>> {
+    let (mut layers, mut open) = (Vec::new(), None);
+    for (object, motions) in scene.objects.iter().zip(motions) {
+        layers.push(match VolumeLayer::new(object, options) {
+            _ if motions.is_empty() => None,
+            Ok(layer) => Some(Arc::new(layer)),
+            Err(cause @ VolumeError::Open { .. }) => {
+                notes.push(Note::at(&object.name, "the mesh is open and encloses no volume: it is not corrected"));
+                open = open.or(Some(KeepVolumeError::Volume { object: object.name.clone(), cause }));
+                None
+            }
+            Err(cause) => return Err(KeepVolumeError::Volume { object: object.name.clone(), cause }.into()),
+        });
+    }
+    match open {
+        Some(error) if layers.iter().all(Option::is_none) => Err(error.into()),
+        _ => Ok(layers),
+    }
 }
 
 /// The object with the layer on top; plain recorded frames are corrected.

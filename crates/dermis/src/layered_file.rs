@@ -9,7 +9,7 @@
 //! | `tissue_pose_numbers` | `[P]` | index of the element of R(θ) − I, out of 9(J − 1), that drives each pose shape |
 //! | `tissue_bone_nodes` | `[b]` | the nodes of bones |
 //! | `tissue_skin_tets`, `tissue_skin_weights` | `[N]`, `[N,4]` | an embedded skin: tetrahedra and barycentric coordinates |
-//! | `tissue_thickness`, `tissue_young_modulus` | `[N]` | d and Young's modulus in pascal under each point of the skin |
+//! | `tissue_thickness`, `tissue_young_modulus` | `[N]` | d and Young's modulus in pascals under each point of the skin |
 //! | `tissue_poisson_ratio`, `tissue_density`, `tissue_damping_rate` | one number | in kg/m³, 1/s |
 //!
 //! Lengths are metres.

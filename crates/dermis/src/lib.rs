@@ -2,9 +2,10 @@
 //!
 //! This crate is the interface for programs, the command line, the viewer and Python. It re-exports the other crates,
 //! adds workflows across them ([`mod@evaluate`], [`mod@select`], [`mod@retarget`], [`mod@bodies`]), and has a function
-//! for each system: [`fit_skin()`], [`fit_rig()`], [`train_envelope()`], [`keep_volume()`], [`wrinkle()`], [`build_body()`]
-//! and [`simulate()`]; [`make_levels()`] makes levels of detail of a skin, [`pack()`]
-//! a small file, and [`render()`] a picture.
+//! for each system: [`fit_skin()`], [`fit_rig()`], [`train_envelope()`], [`keep_volume()`], [`wrinkle()`],
+//! [`build_body()`] and [`simulate()`]. [`make_levels()`] creates levels of detail of a skin, [`edit()`] edits its rest
+//! pose, [`collide()`] finds contacts, [`bake_light()`] precomputes light, [`pack()`] creates a small file,
+//! and [`render()`] a picture.
 //!
 //! Each takes its input and options and returns a result that can be evaluated, measured and written with [`write()`];
 //! the variants `…_with` also take an observer.
@@ -35,9 +36,12 @@
 
 pub mod animations;
 pub mod bake;
+pub mod bake_light;
 pub mod bodies;
 pub mod build_body;
+pub mod collide;
 pub mod corrective_shapes;
+pub mod edit;
 pub mod engine;
 pub mod error;
 pub mod evaluate;
@@ -67,19 +71,25 @@ pub mod wrinkle_files;
 
 pub use dermis_active as active;
 pub use dermis_body as body;
+pub use dermis_collide as collision;
 pub use dermis_io as io;
+pub use dermis_light as light;
 pub use dermis_lod as lod;
 pub use dermis_math as math;
 pub use dermis_mesh as mesh;
 pub use dermis_mesh::names;
 pub use dermis_render as renderer;
+#[cfg(feature = "samples")]
 pub use dermis_samples as samples;
 pub use dermis_skin as skin;
 pub use dermis_tet as tet;
 pub use dermis_tissue as tissue;
 
+pub use bake_light::{bake_light, bake_light_with};
 pub use bodies::read_body;
 pub use build_body::{build_body, build_body_with};
+pub use collide::{collide, collide_with};
+pub use edit::{edit, edit_with};
 pub use engine::{Engine, EngineProfile};
 pub use error::{Error, Result};
 pub use evaluate::{EvaluateError, Motion};
@@ -107,8 +117,11 @@ pub mod prelude {
 
     pub use crate::active::volume::VolumeOptions;
     pub use crate::active::wrinkle::ClothOptions;
+    pub use crate::bake_light::BakeLightOptions;
     pub use crate::bodies::BodyOptions;
     pub use crate::build_body::BuildBodyOptions;
+    pub use crate::collide::CollideOptions;
+    pub use crate::edit::{DisplacementMap, EditOptions, RestEdit};
     pub use crate::files::{ToScene, ToSequence, Writable};
     pub use crate::fit_tissue::{FitTissueOptions, SampleScansOptions};
     pub use crate::frame_range::FrameRange;

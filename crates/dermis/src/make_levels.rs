@@ -97,7 +97,7 @@ pub fn make_levels_with(
             continue;
         }
         if object.rig.as_ref().is_none_or(|rig| rig.joints().is_empty() && rig.shapes().is_empty()) {
-            warnings.push(Note::at(&object.name, "the object has no skin: its rest pose alone is simplified"));
+            warnings.push(Note::at(&object.name, "the object has no skin; only its rest pose is simplified"));
         }
         let made = simplify(object, options, progress)?;
         warnings.extend(made.warnings);

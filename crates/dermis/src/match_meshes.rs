@@ -1,7 +1,7 @@
 //! Correspondence of the points of two files of one mesh.
 //!
-//! Programs split and order vertices differently, and write other units and axes: the shapes of a Blender Alembic or
-//! FBX file are not point by point those of the glTF rig that they were made with. Points are matched by their
+//! Programs split and order vertices differently, and write other units and axes: the points of a Blender Alembic or
+//! FBX file do not correspond by index to those of the glTF rig that they were made with. Points are matched by their
 //! positions in the rest shape or the first frame, in the file's own axes or with Y and Z exchanged, at the ratio of
 //! the extents if that is a ratio of common units; coincident points are distinguished by their UVs. If no shape of one
 //! file is a shape of the other, points are matched by UVs alone. Every point of the object must be found.
@@ -62,7 +62,7 @@ impl MatchError {
     /// Hint for a fix.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::Different { .. } => Some("give shapes of the same mesh: points are matched by rest shape and by UV"),
+            Self::Different { .. } => Some("use shapes of the same mesh: points are matched by rest shape and by UV"),
             Self::Size { .. } => Some("export both files in the same units"),
             Self::Sequence(_) => None,
         }
@@ -110,11 +110,11 @@ pub fn matched(shapes: &MeshSequence, object: &Object) -> Result<(MeshSequence, 
         notes.push(Note::at(&object.name, message));
     }
     if found.scale != 1.0 {
-        let message = format!("the shapes are in other units: they are scaled by {:.5}", found.scale);
+        let message = format!("the shapes are in other units; they are scaled by {:.5}", found.scale);
         notes.push(Note::at(&object.name, message));
     }
     if found.axes != Axes::Same {
-        notes.push(Note::at(&object.name, "the shapes have another up axis: they are rotated"));
+        notes.push(Note::at(&object.name, "the shapes have another up axis; they are rotated"));
     }
     if is_identity && found.scale == 1.0 && found.axes == Axes::Same {
         return Ok((shapes.clone().with_mesh(Arc::clone(&object.mesh))?, notes));
@@ -193,14 +193,14 @@ fn diagonal(points: &[Vec3]) -> f64 {
     low.as_dvec3().distance(high.as_dvec3())
 }
 
-/// The ratio of units that `ratio` is.
+/// The ratio of units that `ratio` equals up to its tolerance, if any.
 fn unit_ratio(ratio: f64) -> Option<f64> {
     UNIT_RATIOS.into_iter().find(|unit| (ratio / unit - 1.0).abs() <= SAME_RATIO)
 }
 
 type PointUvs = Vec<Option<Vec2>>;
 
-/// A UV coordinate of each point.
+/// UV coordinates of each point.
 fn point_uvs(mesh: &TriMesh) -> PointUvs {
     let mut uvs = vec![None; mesh.point_count()];
     if let Some((layout, set)) = mesh.layout().and_then(|layout| Some((layout, layout.uvs.first()?))) {
@@ -211,7 +211,7 @@ fn point_uvs(mesh: &TriMesh) -> PointUvs {
     uvs
 }
 
-/// For each point of `target`, the nearest of `source` at `scale`; `None` if one has none.
+/// Nearest point of `source` at `scale` for each point of `target`; `None` if a point has none.
 fn by_position(source: &[DVec3], target: &[Vec3], scale: f64, uvs: &(PointUvs, PointUvs)) -> Option<Vec<u32>> {
     let tolerance = SAME_POSITION * diagonal(target);
     if tolerance == 0.0 {
@@ -242,7 +242,7 @@ fn by_position(source: &[DVec3], target: &[Vec3], scale: f64, uvs: &(PointUvs, P
     target.iter().enumerate().map(nearest).collect()
 }
 
-/// For each point of `to`, the point of `from` with one of its UVs; `None` if one has none, or only shared ones.
+/// Point of `from` with the same UV for each point of `to`; `None` if a point has no UV, or only shared ones.
 fn by_uv(from: &TriMesh, to: &TriMesh) -> Option<Vec<u32>> {
     let key = |uv: Vec2| [uv.x, uv.y].map(|number| (number / UV_STEP).round() as i64);
     let (from, to_layout) = (from.layout()?, to.layout()?);

@@ -2,8 +2,8 @@
 //!
 //! Frame k of the result is at time k / rate, as in `MeshSequence::resample`. Between frames each joint moves
 //! relative to its parent: rotations along the shorter arc, translations and scales linearly, so that limbs keep their
-//! lengths. A transform with shear, and a joint below a collapsed parent, is interpolated as a matrix. Times that hit
-//! a frame give that frame exactly.
+//! lengths. A transform with shear, and a joint below a collapsed parent, is interpolated as a matrix. Times that
+//! coincide with a frame return that frame exactly.
 
 use dermis_mesh::glam::DAffine3;
 use dermis_mesh::{Clip, Rig, RigError};
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_that_are_hit_stay_exactly_as_they_are() {
+    fn frames_at_sample_times_are_unchanged() {
         let (rig, clip) = bending_arm(5);
         let fine = resample_clip(&rig, &clip, 30.0).unwrap();
         let coarse = resample_clip(&rig, &clip, 5.0).unwrap();

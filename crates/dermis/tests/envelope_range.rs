@@ -34,7 +34,7 @@ fn exaggerated(rig: &Rig, clip: &Clip, factor: f64) -> Arc<Clip> {
 
 #[test]
 fn multi_weights_fade_to_the_linear_skin_beyond_their_training() {
-    let scene = dermis::samples::build("arm").unwrap();
+    let scene = dermis_samples::build("arm").unwrap();
     let examples = ExampleOptions { frames: vec!["::8".parse().unwrap()], ..ExampleOptions::default() };
     let set = TrainingSet::new(&scene, &examples).unwrap();
     let model = train_envelope(&set, &EnvelopeOptions { fade: true, ..EnvelopeOptions::default() })

@@ -1,4 +1,4 @@
-//! One fit is the same skin in every format that holds rigs: rest pose, bind pose, bones and weights.
+//! A fit is the same skin in every format that supports rigs: rest pose, bind pose, bones and weights.
 
 use dermis::io::WriteOptions;
 use dermis::prelude::*;

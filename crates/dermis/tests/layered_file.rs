@@ -3,17 +3,17 @@
 use std::sync::OnceLock;
 
 use dermis::layered_file::{read, read_bytes, read_if_layered, write};
-use dermis_body::sample;
 use dermis_io::{ReadOptions, WriteOptions};
 use dermis_math::progress::NoProgress;
 use dermis_mesh::UpAxis;
+use dermis_samples::body_model;
 use dermis_tet::tetrahedra::lattice::LatticeOptions;
 use dermis_tissue::layered::{BuildOptions, LayeredBody, Mesher, SkinBinding, build};
 
 fn body() -> &'static LayeredBody {
     static BODY: OnceLock<LayeredBody> = OnceLock::new();
     BODY.get_or_init(|| {
-        let (model, motions) = sample();
+        let (model, motions) = body_model();
         let lattice = LatticeOptions { spacing: Some(0.06), ..LatticeOptions::default() };
         let options = BuildOptions { mesher: Mesher::Lattice(lattice), ..BuildOptions::default() };
         build(model, motions[..2].to_vec(), UpAxis::Y, &options, &NoProgress).unwrap().0

@@ -1,10 +1,11 @@
-//! Layers: evaluated in their order, and stored, baked or rejected by every format, never dropped.
+//! Layers: evaluated in order, and stored, baked or rejected by every format, but never dropped.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use dermis::evaluate::{clip_motion, motion};
 use dermis::io::{Format, writable_extensions};
+use dermis::mesh::deformer::dual_quaternions::DualQuaternionLayer;
 use dermis::mesh::deformer::multi_weights::{MultiWeights, MultiWeightsLayer, Precision};
 use dermis::mesh::glam::DVec3;
 use dermis::mesh::{Deformer, StoredDeformer, Values};
@@ -53,6 +54,10 @@ fn shifting(precision: Precision) -> Deformer {
     MultiWeightsLayer::new(weights, precision).unwrap().into()
 }
 
+fn half_dual_quaternions() -> Deformer {
+    Deformer::DualQuaternions(Arc::new(DualQuaternionLayer::new(vec![0.5; 4]).unwrap()))
+}
+
 fn swelling(factor: &str) -> Deformer {
     VolumeOptions { target: factor.parse().unwrap(), ..default() }.into()
 }
@@ -67,7 +72,9 @@ fn layers() -> Vec<(&'static str, Vec<Deformer>)> {
     vec![
         ("multi-weights", vec![shifting(Precision::Single)]),
         ("half multi-weights", vec![shifting(Precision::Half)]),
+        ("dual quaternions", vec![half_dual_quaternions()]),
         ("volume", vec![swelling("1.3")]),
+        ("dual quaternions and volume", vec![half_dual_quaternions(), swelling("1.3")]),
         ("two of a kind", vec![swelling("1.3"), shifting(Precision::Single), shifting(Precision::Single)]),
         ("unknown", vec![unknown()]),
         ("known and unknown", vec![swelling("1.3"), unknown()]),
@@ -89,7 +96,7 @@ fn round_trip(object: &Object, extension: &str) -> dermis::Result<(Scene, Vec<No
     let target = folder.path().join(format!("out.{extension}"));
     let written = dermis::write_with(&target, object, &default(), &NoProgress);
     if written.is_err() {
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "{extension}: a failure leaves nothing");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "{extension}: a failure leaves no files");
     }
     let written = written?;
     // Formats of one pose write a file for each frame.
@@ -99,6 +106,19 @@ fn round_trip(object: &Object, extension: &str) -> dermis::Result<(Scene, Vec<No
         object.sequence = object.sequence.as_ref().map(|sequence| sequence.load().unwrap());
     }
     Ok((scene, written.notes))
+}
+
+#[test]
+fn every_kind_of_layer_is_tested() {
+    // A new kind does not compile here until it has a number; `layers` must then contain it.
+    let number = |layer: &Deformer| match layer {
+        Deformer::DualQuaternions(_) => 0,
+        Deformer::MultiWeights(_) => 1,
+        Deformer::Volume(_) => 2,
+        Deformer::Unknown(_) => 3,
+    };
+    let tested: BTreeSet<usize> = layers().iter().flat_map(|(_, layers)| layers).map(number).collect();
+    assert_eq!(tested, BTreeSet::from([0, 1, 2, 3]));
 }
 
 #[test]
@@ -117,15 +137,15 @@ fn every_format_stores_bakes_or_rejects_every_layer() {
                     assert_eq!(scene.objects[0].deformers, layers, "{case}");
                     assert!(apart(&frames(&scene.objects[0].sequence().unwrap()), &expected) < CLOSE, "{case}");
                 } else if !is_known {
-                    let said = result.map(drop).unwrap_err().to_string();
-                    assert!(said.contains("cannot store the layer 'melt'"), "{case}: {said}");
+                    let message = result.map(drop).unwrap_err().to_string();
+                    assert!(message.contains("cannot store the layer 'melt'"), "{case}: {message}");
                 } else if let Ok((scene, notes)) = result {
                     let still = || vec![scene.objects[0].mesh.points().to_vec()];
                     let found =
                         motion(&scene.objects[0]).unwrap().map_or_else(still, |motion| frames(&motion.sequence));
                     assert!(apart(&found, &expected) < CLOSE, "{case}");
-                    let said: String = notes.iter().map(|note| note.message.as_str()).collect();
-                    assert!(said.contains(layers[0].kind()) && said.contains("'rise"), "{case}: {said}");
+                    let message: String = notes.iter().map(|note| note.message.as_str()).collect();
+                    assert!(message.contains(layers[0].kind()) && message.contains("'rise"), "{case}: {message}");
                 } else {
                     assert!(clips.len() > 1, "{case}: {}", result.map(drop).unwrap_err());
                 }
@@ -138,8 +158,8 @@ fn every_format_stores_bakes_or_rejects_every_layer() {
 fn layers_without_a_motion_are_stored_or_rejected() {
     let object = Object { deformers: vec![swelling("1.1")], ..rigged(&[]) };
     for extension in ["abc", "usda", "obj", "pc2"] {
-        let said = round_trip(&object, extension).map(drop).unwrap_err().to_string();
-        assert!(said.contains("does not move"), "{extension}: {said}");
+        let message = round_trip(&object, extension).map(drop).unwrap_err().to_string();
+        assert!(message.contains("does not move"), "{extension}: {message}");
     }
     for extension in ["glb", "npz"] {
         assert_eq!(round_trip(&object, extension).unwrap().0.objects[0].deformers, object.deformers);
@@ -161,7 +181,7 @@ fn merged_objects_are_baked() {
 }
 
 #[test]
-fn layers_act_in_their_order_and_two_of_a_kind_both_act() {
+fn layers_are_applied_in_order_even_if_two_are_of_one_kind() {
     let frames_with = |deformers: Vec<Deformer>| {
         let object = Object { deformers, ..rigged(&[3]) };
         frames(&clip_motion(&object, &object.clips[0]).unwrap().sequence)
@@ -183,7 +203,7 @@ fn layers_act_in_their_order_and_two_of_a_kind_both_act() {
 }
 
 #[test]
-fn example_shapes_beside_a_rig_are_its_motion_only_without_layers() {
+fn example_shapes_of_a_rig_are_its_motion_only_without_layers() {
     let plain = rigged(&[2]);
     let shapes = MeshSequence::new(Arc::clone(&plain.mesh), plain.mesh.points().repeat(2), 24.0).unwrap();
     let with_shapes = Object { sequence: Some(shapes.clone()), ..plain.clone() };

@@ -8,7 +8,7 @@ fn made(name: &str, ratios: &[f64]) -> dermis::make_levels::LeveledScene {
 }
 
 #[test]
-fn levels_come_back_from_an_asset_with_all_clips() {
+fn levels_round_trip_with_all_clips() {
     let folder = tempfile::tempdir().unwrap();
     for name in ["sample:arm", "sample:hand"] {
         let made = made(name, &[0.5, 0.2]);
@@ -37,7 +37,7 @@ fn levels_come_back_from_an_asset_with_all_clips() {
 }
 
 #[test]
-fn formats_without_levels_say_so_and_a_level_is_a_scene_of_its_own() {
+fn formats_without_levels_add_a_note_and_a_level_is_a_separate_scene() {
     let folder = tempfile::tempdir().unwrap();
     let made = made("sample:arm", &[0.25]);
     let target = folder.path().join("arm.npz");

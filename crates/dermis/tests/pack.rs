@@ -1,4 +1,4 @@
-//! Packed assets keep their motion within the stated error, and are small.
+//! Packed assets: their error and size.
 
 use dermis::pack::{PackedAsset, compare};
 use dermis::prelude::*;
@@ -37,7 +37,7 @@ fn a_skin_is_within_its_budget_and_smaller_with_a_larger_one() {
 }
 
 #[test]
-fn a_limit_of_size_is_kept_or_refused() {
+fn a_size_limit_is_met_or_rejected() {
     let scene = dermis::read("sample:arm").unwrap();
     let small = packed(&scene, PackBudget::Error(3.0));
     let limit = small.glb.len() * 6 / 5;
@@ -75,7 +75,7 @@ fn levels_and_slow_motion_are_packed() {
 }
 
 #[test]
-fn recorded_frames_and_still_meshes_are_packed() {
+fn recorded_frames_and_static_meshes_are_packed() {
     let scene = dermis::read("sample:gallop").unwrap();
     let frames = packed(&scene, PackBudget::Error(1.0));
     let read = read_again(&frames);
@@ -89,7 +89,7 @@ fn recorded_frames_and_still_meshes_are_packed() {
 }
 
 #[test]
-fn rejects_bad_budgets_and_empty_scenes() {
+fn rejects_invalid_budgets_and_empty_scenes() {
     let scene = dermis::read("sample:arm").unwrap();
     for percent in [0.0, -1.0, f64::NAN] {
         let options = PackOptions { budget: PackBudget::Error(percent), ..default() };

@@ -6,17 +6,18 @@ use common::shared_data;
 use std::sync::Arc;
 
 use dermis_body::rigging::{FittedSkeleton, Skeleton, fit_human};
-use dermis_body::{BodyModel, BodyParts, JointPlacement, sample};
+use dermis_body::{BodyModel, BodyParts, JointPlacement};
 use dermis_io::ReadOptions;
 use dermis_math::progress::NoProgress;
 use dermis_mesh::glam::{DVec3, Vec3};
 use dermis_mesh::{Scene, UpAxis};
+use dermis_samples::body_model;
 use dermis_tet::bone_weights::{BoneWeightsOptions, embedded_weights};
 use dermis_tet::tetrahedra::lattice::{LatticeOptions, lattice_body};
 
 /// Maximum distance between a fitted joint and that of an artist, in metres.
 const BOUND: f64 = 0.03;
-/// Our joints and those of `MakeHuman`; others have no counterpart.
+/// Joints of dermis and of `MakeHuman`; others have no counterpart.
 const SAME: [(&str, &str); 9] = [
     ("hip", "thigh"),
     ("knee", "calf"),
@@ -38,7 +39,7 @@ fn place(skeleton: &Skeleton, name: &str) -> DVec3 {
 }
 
 #[test]
-fn a_fitted_skeleton_matches_an_artists() {
+fn a_fitted_skeleton_matches_that_of_an_artist() {
     let Some(scene) = read("bodies/mpfb_game_engine_smpl_layout.npz") else { return };
     let object = &scene.objects[0];
     let theirs = Skeleton::of_rig(object.rig.as_ref().unwrap()).unwrap();
@@ -58,7 +59,7 @@ fn a_fitted_skeleton_matches_an_artists() {
     }
 }
 
-/// Both sides of a symmetric pose are alike.
+/// Asserts that both sides of a symmetric pose are equal.
 fn assert_symmetric(fitted: &FittedSkeleton) {
     for (joint, at) in fitted.skeleton.joints().iter().zip(fitted.skeleton.positions()) {
         if let Some(name) = joint.name.strip_prefix("left_") {
@@ -69,7 +70,7 @@ fn assert_symmetric(fitted: &FittedSkeleton) {
 }
 
 #[test]
-fn a_static_body_gets_a_rig_and_moves() {
+fn a_static_body_is_rigged_and_posed() {
     let Some(scene) = read("bodies/human_man.obj") else { return };
     let mesh = Arc::new(scene.objects[0].mesh.without_layout());
     let fitted = fit_human(&mesh, UpAxis::Y).unwrap();
@@ -95,7 +96,7 @@ fn a_static_body_gets_a_rig_and_moves() {
         pose_shapes: Vec::new(),
     })
     .unwrap();
-    let (_, motions) = sample();
+    let (_, motions) = body_model();
     let run = motions.iter().find(|motion| motion.name == "running").unwrap();
     let edges = |points: &[Vec3]| -> Vec<f32> {
         mesh.triangles().iter().map(|t| points[t[0] as usize].distance(points[t[1] as usize])).collect()

@@ -1,4 +1,5 @@
-//! Every system on a rig in centimetres with Z up, below a node of scale 0.01, against a clean copy of the character.
+//! Every system on a rig in centimetres with Z up, below a node of scale 0.01, compared with a clean copy of the
+//! character.
 
 use dermis::io::{ReadOptions, WriteOptions};
 use dermis::mesh::{Object, Scene, Units, UpAxis};
@@ -47,7 +48,7 @@ fn assert_close(found: f64, expected: f64, what: &str) {
 }
 
 #[test]
-fn the_volume_is_kept_alike() {
+fn volume_preservation_does_not_depend_on_units() {
     let options = dermis::active::volume::VolumeOptions::default();
     let [clean, exported] = [clean("arm"), exported("arm")].map(|scene| dermis::keep_volume(&scene, &options).unwrap());
     assert_close(exported.objects[0].rest_volume, clean.objects[0].rest_volume, "rest volume");
@@ -57,7 +58,7 @@ fn the_volume_is_kept_alike() {
 }
 
 #[test]
-fn a_clip_is_carried_between_the_copies() {
+fn a_clip_is_transferred_between_the_copies() {
     let (clean, exported) = (clean("hand"), exported("hand"));
     let options = dermis::pose_model::PoseOptions::default();
     let posed = dermis::pose_model::pose_model(&clean, Some(&exported), &options).unwrap();

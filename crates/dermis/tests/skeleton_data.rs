@@ -1,7 +1,7 @@
 //! Joint trees found for baked characters whose rig is known, if the data are available.
 //!
 //! The bones of the truth are groups of joints that move alike: a joint is a bone of its own if it moves some point by
-//! more than 1 % of the diagonal against its parent.
+//! more than 1 % of the diagonal relative to its parent.
 
 mod common;
 
@@ -16,9 +16,9 @@ use dermis::mesh::{Object, SkinWeights};
 use dermis::skin::fit::{Bones, FitOptions, SkeletonKind};
 use dermis::skin::{Animation, Fit, fit};
 
-/// Smallest motion of a point against the parent that counts, relative to the diagonal.
+/// Minimum motion of a point relative to the parent for a separate bone, as a fraction of the diagonal.
 const MIN_MOTION: f64 = 0.01;
-/// Largest distance of a joint that is found, relative to the diagonal.
+/// Maximum distance at which a joint counts as found, as a fraction of the diagonal.
 const MAX_DISTANCE: f64 = 0.03;
 
 /// The true bones of a character.

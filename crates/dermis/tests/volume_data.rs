@@ -1,4 +1,4 @@
-//! Shape of characters whose volume is kept: intersections, stretch and drift, on samples and on recorded data.
+//! Quality of volume preservation: intersections, stretch and drift, on samples and on recorded data.
 
 mod common;
 
@@ -61,7 +61,7 @@ fn objects(scene: Scene) -> impl Iterator<Item = Object> {
 fn kept_volume_neither_tears_nor_folds_the_skin() {
     let step = std::env::var("DERMIS_STEP").ok().and_then(|step| step.parse().ok()).unwrap_or(10);
     for name in ["arm", "hand"] {
-        objects(dermis::samples::build(name).unwrap()).for_each(|object| check(name, &object, step));
+        objects(dermis_samples::build(name).unwrap()).for_each(|object| check(name, &object, step));
     }
     for name in ["CesiumMan.glb", "horse-animations.glb"] {
         let Some(path) = shared_data(&format!("rigs/{name}")) else { continue };

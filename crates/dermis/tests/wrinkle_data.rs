@@ -1,5 +1,5 @@
-//! Wrinkles of simplified simulations against the fine simulations: distance, normals, dihedral angles, flashes and
-//! intersections.
+//! Wrinkles of simplified simulations compared with the fine simulations: distance, normals, dihedral angles, flashes
+//! and intersections.
 
 mod common;
 
@@ -120,7 +120,8 @@ fn wrinkles_bring_simplified_shirts_closer_to_the_fine_ones() {
         assert!(found.distance <= coarse.distance && found.normals < coarse.normals);
         assert!((found.dihedral / truth.dihedral - 1.0).abs() <= 0.15, "{found:?} {truth:?}");
         assert!(measures.flash <= 0.003, "{}", measures.flash);
-        // An intersection of two coarse triangles is one of several refined ones: compared with the refined coarse cloth.
+        // An intersection of two coarse triangles is one of several refined pairs, so the reference is the refined
+        // coarse cloth.
         let on_coarse = locations(cloth.coarse().mesh(), cloth.sequence.mesh());
         for frame in (0..fine.frame_count()).step_by(7) {
             let flat = transferred(&on_coarse, &cloth.coarse().frame(frame).unwrap());

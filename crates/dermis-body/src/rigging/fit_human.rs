@@ -1,4 +1,4 @@
-//! Fit of the 24 joints of [`samples::body_skeleton`](dermis_samples::body_skeleton) to the skin of a standing human.
+//! Fit of the 24 joints of [`human_skeleton`](crate::human_skeleton) to the skin of a standing human.
 //!
 //! 1. Head, hands and feet are the geodesically most remote points, identified by symmetry ([`super::tips`]).
 //! 2. Each limb has a centre line through its cross-sections. Joints are placed at its bends, thinnest sections and ends
@@ -16,10 +16,6 @@ use dermis_mesh::adjacency::Edges;
 use dermis_mesh::boundary::{boundary_edges, inconsistent_edges, non_manifold_edges};
 use dermis_mesh::shells::shells;
 use dermis_mesh::{Note, TriMesh, UpAxis};
-use dermis_samples::body_skeleton::{
-    ANKLE, COLLAR, ELBOW, FOOT, HAND, HEAD, HIP, JOINTS, KNEE, NAMES, NECK, PELVIS, SHOULDER, SPINE_1, SPINE_2,
-    SPINE_3, WRIST, parent,
-};
 use glam::{DQuat, DVec3};
 
 use super::geodesic::Surface;
@@ -28,6 +24,10 @@ use super::sections::{Section, nearest_section};
 use super::tips::find_tips;
 use super::{RiggingError, Skeleton};
 use crate::BodyJoint;
+use crate::human_skeleton::{
+    ANKLE, COLLAR, ELBOW, FOOT, HAND, HEAD, HIP, JOINTS, KNEE, NAMES, NECK, PELVIS, SHOULDER, SPINE_1, SPINE_2,
+    SPINE_3, WRIST, parent,
+};
 use dermis_mesh::surface_tree::SurfaceTree;
 
 /// Number of level sets per body height.

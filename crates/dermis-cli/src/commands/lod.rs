@@ -52,7 +52,7 @@ struct Summary {
     objects: Vec<ObjectLevels>,
 }
 
-/// Makes the levels, writes them and prints a summary.
+/// Creates the levels, writes them and prints a summary.
 pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> {
     let targets: Vec<PathBuf> = if args.separate {
         (1..=args.ratio.len()).map(|level| level_path(&args.output.output, level)).collect()

@@ -1,9 +1,12 @@
 //! Definition of the command line; each command has its own file.
 
+mod collide;
 mod completions;
 mod convert;
+mod edit;
 mod envelope;
 mod inspect;
+mod light;
 mod lod;
 mod man;
 mod pack;
@@ -71,6 +74,9 @@ pub(crate) enum Command {
     Wrinkle(wrinkle::Args),
     Lod(lod::Args),
     Pack(pack::Args),
+    Edit(edit::Args),
+    Collide(collide::Args),
+    Light(light::Args),
     Tissue(tissue::Args),
     Render(Box<render::Args>),
     View(view::Args),
@@ -92,6 +98,9 @@ pub(crate) fn run(command: Command, shared: &Shared) -> Result<ExitCode, Diagnos
         Command::Wrinkle(args) => wrinkle::run(&args, shared),
         Command::Lod(args) => lod::run(&args, shared),
         Command::Pack(args) => pack::run(&args, shared),
+        Command::Edit(args) => edit::run(&args, shared),
+        Command::Collide(args) => collide::run(&args, shared),
+        Command::Light(args) => light::run(&args, shared),
         Command::Tissue(args) => tissue::run(&args, shared),
         Command::Render(args) => render::run(&args, shared),
         Command::View(args) => view::run(&args, shared),

@@ -1,4 +1,4 @@
-//! `dermis pack`: makes a small glTF file.
+//! `dermis pack`: packs an asset into a small glTF file.
 
 use std::process::ExitCode;
 

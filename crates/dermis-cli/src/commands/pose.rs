@@ -137,12 +137,16 @@ impl Summary {
 
 impl Facts for Summary {
     fn write(&self, text: &mut Text) {
+        let mut shown = None;
         for object in &self.objects {
             let mut words = vec![counted(object.points, "point", "points"), counted(object.joints, "joint", "joints")];
             words.extend(object.layers.iter().map(|layer| format!("layer '{layer}'")));
             words.extend(object.clip.as_ref().map(MotionFacts::titled));
             text.title(&object.name, words.join(", "));
-            if let Some(slide) = &object.foot_slide {
+            // Meshes on one skeleton have the same feet.
+            let repeated = object.foot_slide.is_some() && object.foot_slide == shown;
+            shown = object.foot_slide.or(shown);
+            if let Some(slide) = object.foot_slide.filter(|_| !repeated) {
                 let (own, source) = (short(slide.speed), short(slide.source_speed));
                 text.row("feet", format!("slide at {own} units/s while on the ground, {source} in the source motion"));
             }

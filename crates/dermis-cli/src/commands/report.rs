@@ -3,9 +3,10 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use dermis::FrameRange;
 use dermis::io::ReadOptions;
 use dermis::io::output;
+use dermis::mesh::{Note, Scene};
+use dermis::{FrameRange, Selection};
 use dermis_view::AssetStore;
 use dermis_view::report::{Facts as ReportFacts, ReportError, ReportOptions, report};
 use serde::Serialize;
@@ -28,14 +29,22 @@ const EXAMPLES: &str = "Examples:
 /// Compare fits with a recorded motion in a self-contained HTML file: tables, curves and a 3D view
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
+#[command(mut_arg("output", |output| output.help("Write the report to this file (.html)")))]
 pub(crate) struct Args {
     /// Rigged files with a clip that reproduces the sequence
     #[arg(value_name = "FIT", required = true)]
     fits: Vec<String>,
-    /// Compare with this motion: recorded frames, or the first clip of a rigged or morphed mesh; --scale, --units and
-    /// --up correct its units
+    /// Compare with this motion: recorded frames, or a clip of a rigged or morphed mesh; --clip and --mesh select it,
+    /// and --scale, --units and --up correct its units
     #[arg(long, value_name = "FILE")]
     sequence: String,
+    /// Compare with this clip of the sequence: its name, a unique part of its name, or its index from 0 [default: the first]
+    #[arg(long, value_name = "CLIP")]
+    clip: Option<String>,
+    /// Compare with this mesh of the sequence: its name or path, a unique part of its name, or a pattern with * and ?
+    /// [default: all]
+    #[arg(long, value_name = "NAME")]
+    mesh: Option<String>,
     #[command(flatten)]
     output: Output,
     /// Show these frames in the 3D view: a half-open range from 0 as in Python [default: all, or every nth to limit the file size]
@@ -62,7 +71,10 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
     let mut job = Job::new(format!("writing {}", target.display()), shared);
     let assets = AssetStore::default();
     let read = args.units.applied(ReadOptions::default());
-    assets.add_motion(&args.sequence, job.read(&args.sequence, &read)?).in_file(&args.sequence)?;
+    let selection = Selection { mesh: args.mesh.clone(), clip: args.clip.clone(), ..Selection::default() };
+    let motion = dermis::select(job.read(&args.sequence, &read)?, &selection).in_file(&args.sequence)?;
+    job.notes.extend(other_clips(&motion, args));
+    assets.add_motion(&args.sequence, motion).in_file(&args.sequence)?;
     for fit in &args.fits {
         add(&assets, fit, &ReadOptions::default(), shared)?;
     }
@@ -79,6 +91,14 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
     job.summarize(&Summary { report: made.facts })
 }
 
+/// A note if the first of several clips is compared because none is selected.
+fn other_clips(scene: &Scene, args: &Args) -> Option<Note> {
+    let object = scene.objects.iter().find(|object| object.sequence.is_none() && object.clips.len() > 1)?;
+    let (name, count) = (object.clips[0].name(), object.clips.len());
+    let note = || Note::new(format!("the clip '{name}' is compared, the first of {count}; --clip selects another"));
+    args.clip.is_none().then(note)
+}
+
 fn check_extension(output: &Path) -> Result<(), Diagnostic> {
     let extension = output.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
     if matches!(extension.as_deref(), Some("html" | "htm")) {
@@ -91,7 +111,7 @@ fn check_extension(output: &Path) -> Result<(), Diagnostic> {
 fn diagnostic_of(error: ReportError) -> Diagnostic {
     match error {
         ReportError::NoPage(reason) => no_page(reason),
-        ReportError::NoSequence => Diagnostic::from(error).hint("give an animated file with --sequence"),
+        ReportError::NoSequence => Diagnostic::from(error).hint("specify an animated file with --sequence"),
         error => error.into(),
     }
 }

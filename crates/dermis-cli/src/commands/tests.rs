@@ -1,4 +1,4 @@
-//! The documentation and the help agree with the definition of the command line.
+//! Checks that the documentation and the help agree with the definition of the command line.
 
 use std::path::{Path, PathBuf};
 
@@ -94,7 +94,7 @@ fn the_overview_and_the_help_list_every_format() {
 }
 
 #[test]
-fn commands_of_the_documentation_are_valid() {
+fn documented_commands_are_valid() {
     let (mut folders, mut count) = (vec![root().join("docs")], 0);
     let mut documents = vec![root().join("README.md")];
     while let Some(folder) = folders.pop() {

@@ -87,7 +87,7 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
         }
     }
     if !args.no_open && !open_browser(&url) && !shared.quiet {
-        terminal::tell("cannot open a browser; open the address manually\n");
+        terminal::write_stderr("cannot open a browser; open the address manually\n");
     }
     interrupt::while_serving(|| server.run(interrupt::asked_to_stop))?;
     Ok(ExitCode::SUCCESS)

@@ -82,11 +82,6 @@ impl Diagnostic {
         Self::new(STOPPED)
     }
 
-    /// A result that is rejected as invalid; the exit code is 1.
-    pub(crate) fn wrong_result(message: impl Into<String>) -> Self {
-        Self { exit_code: EXIT_MISSED, ..Self::new(message) }
-    }
-
     /// Report of `error` and its causes.
     pub(crate) fn of(error: &(dyn Error + 'static)) -> Self {
         let chain = || std::iter::successors(Some(error), |error| cause_of(*error)).map(hints::unwrapped);
@@ -147,7 +142,7 @@ impl Diagnostic {
 
     /// Prints the error to stderr, and as JSON to stdout with `--format json`.
     pub(crate) fn show(&self, shared: &Shared) -> ExitCode {
-        terminal::tell(&self.text(Paint::for_stderr(shared.color)));
+        terminal::write_stderr(&self.text(Paint::for_stderr(shared.color)));
         if shared.format == Format::Json {
             // A failure to print the error cannot be reported.
             let _ = terminal::print_json(&Answer { error: self });

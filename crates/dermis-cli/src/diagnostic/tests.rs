@@ -10,12 +10,12 @@ fn has_message_location_details_and_hint() {
 }
 
 #[test]
-fn takes_location_and_hint_from_the_cause() {
+fn uses_location_and_hint_of_the_cause() {
     let cause = io::Error::truncated("frame 3", 96, 12).in_file("a.pc2").with_hint("copy the file again");
     let failed = dermis::mesh::SequenceError::Source { frame: 3, cause: Box::new(cause) };
     let diagnostic = Diagnostic::from(io::Error::from(failed));
     assert_eq!(diagnostic.message, "frame 3 cannot be read");
     assert_eq!(diagnostic.path.as_deref(), Some("a.pc2"));
     assert_eq!(diagnostic.hint.as_deref(), Some("copy the file again"));
-    assert_eq!(diagnostic.details, ["the file is truncated: frame 3 needs 96 bytes, 12 are left"]);
+    assert_eq!(diagnostic.details, ["the file is truncated: frame 3 needs 96 bytes, but only 12 remain"]);
 }

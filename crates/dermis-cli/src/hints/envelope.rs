@@ -21,7 +21,7 @@ pub(super) fn training(error: &TrainError) -> Option<&'static str> {
         TrainError::NoInfluence { .. } => {
             Some("add skin weights, paint a map, widen the maps with --widen, or use --maps auto")
         }
-        TrainError::NoPoses => Some("give at least one pose a weight above 0"),
+        TrainError::NoPoses => Some("set the weight of at least one pose above 0"),
         _ => None,
     }
 }

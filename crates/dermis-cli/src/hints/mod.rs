@@ -3,6 +3,7 @@
 
 mod envelope;
 mod options;
+mod picture;
 
 use std::error::Error;
 
@@ -10,8 +11,11 @@ use dermis::active::volume::VolumeError;
 use dermis::active::wrinkle::ClothError;
 use dermis::animations::AnimationsError;
 use dermis::bodies::BodyFileError;
+use dermis::edit::EditError;
+use dermis::error::CollisionError;
 use dermis::io::{self, ErrorKind};
 use dermis::keep_volume::KeepVolumeError;
+use dermis::light::LightError;
 use dermis::lod::LodError;
 use dermis::pack::PackError;
 use dermis::render::PictureError;
@@ -45,6 +49,8 @@ pub(crate) fn unwrapped<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error 
     } else if let Some(AnimationsError::Select(error)) = error.downcast_ref() {
         Some(error)
     } else if let Some(AnimationsError::Evaluate(error)) = error.downcast_ref() {
+        Some(error)
+    } else if let Some(EditError::Select(error)) = error.downcast_ref() {
         Some(error)
     } else if let Some(SelectError::Evaluate(error)) = error.downcast_ref() {
         Some(error)
@@ -84,12 +90,16 @@ pub(crate) fn is_stop(error: &(dyn Error + 'static)) -> bool {
         || matches!(error.downcast_ref(), Some(SubjectError::Stopped))
         || matches!(error.downcast_ref(), Some(LodError::Stopped))
         || matches!(error.downcast_ref(), Some(PackError::Stopped))
+        || matches!(error.downcast_ref(), Some(EditError::Stopped))
+        || matches!(error.downcast_ref(), Some(CollisionError::Stopped))
+        || matches!(error.downcast_ref(), Some(LightError::Stopped))
         || matches!(error.downcast_ref(), Some(RenderError::Stopped))
 }
 
 /// Returns whether the error rejects a result rather than the input.
 pub(crate) fn is_wrong_result(error: &(dyn Error + 'static)) -> bool {
     matches!(error.downcast_ref(), Some(ClothError::Area { .. }))
+        || matches!(error.downcast_ref(), Some(FitError::Invalid { .. }))
         || matches!(error.downcast_ref(), Some(LayeredError::TooFar { .. }))
         || matches!(error.downcast_ref(), Some(EvaluateError::Extent { .. }))
         || matches!(error.downcast_ref(), Some(KeepVolumeError::Drift { .. }))
@@ -126,8 +136,10 @@ pub(crate) fn details(error: &(dyn Error + 'static)) -> Vec<String> {
     let of_volume = error.downcast_ref().map(VolumeError::details);
     let of_kept_volume = error.downcast_ref().map(KeepVolumeError::details);
     let of_envelope = error.downcast_ref().map(EnvelopeError::details);
+    let of_edit = error.downcast_ref().map(EditError::details);
     let of_picture = error.downcast_ref().map(PictureError::details);
-    of_select.or(of_retarget).or(of_volume).or(of_kept_volume).or(of_envelope).or(of_picture).unwrap_or_default()
+    let of_layers = of_volume.or(of_kept_volume).or(of_envelope);
+    of_select.or(of_retarget).or(of_layers).or(of_edit).or(of_picture).unwrap_or_default()
 }
 
 fn intersections(count: usize, pairs: &[Intersection]) -> Vec<String> {

@@ -6,13 +6,14 @@ use dermis::active::volume::VolumeError;
 use dermis::active::wrinkle::WrinkleError;
 use dermis::animations::AnimationsError;
 use dermis::bodies::BodyFileError;
+use dermis::edit::EditError;
+use dermis::error::CollisionError;
 use dermis::io::{self, ErrorKind};
 use dermis::keep_volume::KeepVolumeError;
+use dermis::light::LightError;
 use dermis::lod::LodError;
 use dermis::pack::PackError;
 use dermis::pose_model::PoseError;
-use dermis::render::PictureError;
-use dermis::renderer::RenderError;
 use dermis::skin::FitError;
 use dermis::tet::tetrahedra::TetError;
 use dermis::tissue::fem::ModelError;
@@ -22,6 +23,7 @@ use dermis::{RetargetError, SelectError};
 use dermis_view::ServeError;
 
 use super::envelope::{examples, training, training_set};
+use super::picture::picture;
 
 /// Hint for the error in terms of options.
 pub(crate) fn hint(error: &(dyn Error + 'static)) -> Option<String> {
@@ -40,20 +42,20 @@ pub(crate) fn hint(error: &(dyn Error + 'static)) -> Option<String> {
             _ => error.hint().map(ToOwned::to_owned),
         };
     }
-    if let Some(error) = error.downcast_ref::<PackError>() {
-        return error.hint().map(ToOwned::to_owned);
-    }
-    if let Some(error) = error.downcast_ref::<PictureError>() {
+    if let Some(error) = error.downcast_ref::<EditError>() {
         return match error {
-            PictureError::NoReference => Some("give the recorded motion with --sequence FILE".to_owned()),
-            PictureError::NothingMoves(_) => Some("omit --frame and --frames, or give a file that moves".to_owned()),
+            EditError::NoSkin(_) => Some("fit a skin to the frames first: dermis skin FRAMES -o asset.glb".to_owned()),
+            EditError::WhichMesh { .. } => Some("name the mesh that was edited with --mesh".to_owned()),
             _ => error.hint(),
         };
     }
-    if let Some(error @ (RenderError::Size { .. } | RenderError::PanelSize { .. })) = error.downcast_ref() {
-        let is_size = matches!(error, RenderError::Size { .. });
-        let hint = if is_size { "give a --size such as 1600x1200" } else { "give a larger --size or other --columns" };
+    let of_light = error.downcast_ref().and_then(LightError::hint);
+    let of_collision = error.downcast_ref().and_then(CollisionError::hint);
+    if let Some(hint) = of_light.or(of_collision).or(error.downcast_ref().and_then(PackError::hint)) {
         return Some(hint.to_owned());
+    }
+    if let Some(hint) = picture(error) {
+        return Some(hint);
     }
     if let Some(error) = error.downcast_ref::<SelectError>() {
         return match error {
@@ -124,8 +126,9 @@ fn option_hint(error: &(dyn Error + 'static)) -> Option<&'static str> {
 fn skin(error: &FitError) -> Option<&'static str> {
     match error {
         FitError::TooFewFrames { .. } => Some("use an animated file, or select more of its frames"),
+        FitError::Invalid { .. } => Some("check the input with 'dermis inspect'"),
         FitError::OtherMesh { .. } => Some("all animations of a skin must have the same mesh"),
-        FitError::ClipCount { .. } => Some("name the clips with --clip, in the order of the inputs"),
+        FitError::ClipCount { .. } => Some("select the clips with --clip, in the order of the inputs"),
         FitError::ClipLength { .. } => Some("use --frames or --fps so that both have the same number of frames"),
         _ => None,
     }

@@ -1,6 +1,6 @@
 //! Runs the binary and generates inputs for it.
 
-#![allow(dead_code, reason = "each test binary uses some of it")]
+#![allow(dead_code, reason = "each test binary uses a part of it")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -98,7 +98,7 @@ pub(crate) fn moving_box(frames: usize, frame_rate_hz: f64) -> Scene {
     Scene { objects: vec![Object::of_sequence("box", sequence)], ..Scene::default() }
 }
 
-/// The x of the first point in each frame of the first object's motion.
+/// The x coordinate of the first point in each frame of the motion of the first object.
 pub(crate) fn first_xs(scene: &Scene) -> Vec<f32> {
     let motion = scene.objects[0].base_motion().unwrap().unwrap();
     (0..motion.frame_count()).map(|frame| motion.frame(frame).unwrap()[0].x).collect()

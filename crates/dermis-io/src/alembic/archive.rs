@@ -48,7 +48,7 @@ impl Archive {
         }
         let version = ogawa.data(root, 0)?;
         if version != [0; 4] {
-            let known = "unknown version of the archive layout: only version 0 is supported";
+            let known = "unknown version of the archive layout; only version 0 is supported";
             return Err(Error::unsupported(known));
         }
         Ok(Self {

@@ -1,6 +1,6 @@
 //! Frames of a mesh, read from the file on demand.
 
-use glam::Vec3;
+use glam::{DAffine3, Vec3};
 
 use super::ogawa::Ogawa;
 use super::poly_mesh::{POINT_BYTES, transform_points};
@@ -12,8 +12,10 @@ use crate::error::Error;
 #[derive(Debug)]
 pub(super) struct Frames {
     pub(super) ogawa: Ogawa,
-    /// From the nearest one upwards.
+    /// Transforms above the mesh, the nearest first.
     pub(super) above: Vec<Transform>,
+    /// Rotation from Y up to the up axis of the scene, after all transforms.
+    pub(super) restored: DAffine3,
     pub(super) positions: Tracked,
     pub(super) points: usize,
     /// `None` without motion.
@@ -35,8 +37,13 @@ impl Frames {
                 *point = point.lerp(position(bytes), part as f32);
             }
         }
-        transform_points(out, &world(&self.above, &self.ogawa, grid, frame)?);
+        transform_points(out, &self.world(frame)?);
         Ok(())
+    }
+
+    /// The transform of `frame` from the points of the file to the scene.
+    pub(super) fn world(&self, frame: usize) -> Result<DAffine3, Error> {
+        Ok(self.restored * world(&self.above, &self.ogawa, self.grid.as_ref(), frame)?)
     }
 }
 

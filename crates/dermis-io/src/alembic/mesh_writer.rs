@@ -16,7 +16,7 @@ use super::property_writer::{ArchiveWriter, Members, PropertyWriter, Type, Writt
 use crate::error::Error;
 use crate::following_normals::FollowingNormals;
 
-/// Metadata of a mesh object, and its first part, which the compound `.geom` repeats.
+/// Metadata of a mesh object. The compound `.geom` repeats its first part.
 pub(super) const MESH_OBJECT: &str = "schema=AbcGeom_PolyMesh_v1;schemaBaseType=AbcGeom_GeomBase_v1;\
      schemaObjTitle=AbcGeom_PolyMesh_v1:.geom";
 const MESH_COMPOUND: &str = "schema=AbcGeom_PolyMesh_v1;schemaBaseType=AbcGeom_GeomBase_v1";
@@ -260,7 +260,7 @@ fn add_plain<W: Write + Seek>(
     Ok(parent.add(archive, &property)?)
 }
 
-/// A face set for each material; a last one without a name contains the faces in no set.
+/// Face sets by material. Faces in no set are in a last one without a name.
 fn face_sets<W: Write + Seek>(archive: &mut ArchiveWriter<W>, mesh: &PolygonMesh) -> Result<Members, Error> {
     let mut sets = Members::default();
     let last = mesh.materials.len().saturating_sub(1);

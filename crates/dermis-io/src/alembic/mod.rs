@@ -23,6 +23,7 @@ mod reader;
 mod rigid_motion;
 mod sampling;
 mod transform;
+mod upright;
 mod values;
 mod writer;
 

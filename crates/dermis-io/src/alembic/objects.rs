@@ -20,15 +20,15 @@ use super::values::Arrays;
 use crate::error::Error;
 
 /// Maximum nesting of objects; deep rigs have a few dozen levels.
-pub(super) const DEEPEST: usize = 256;
+pub(super) const MAX_DEPTH: usize = 256;
 /// Maximum number of objects that are reached through instances.
 const MAX_INSTANCED: usize = 1 << 16;
 /// The two hashes after the headers of children.
 pub(super) const HASH_BYTES: usize = 32;
-/// A header of 5 bytes, the shortest, becomes a [`Child`].
+/// Memory per header byte: the shortest header, of 5 bytes, becomes a [`Child`].
 const BYTES_PER_HEADER_BYTE: usize = size_of::<Child>() / 5;
 
-/// A child as its parent lists it.
+/// A child, as listed by its parent.
 #[derive(Debug, Clone)]
 pub(super) struct Child {
     pub(super) name: String,
@@ -103,8 +103,8 @@ impl Walk {
         };
         let depth = parent.as_ref().map_or(1, |parent| parent.depth + 1);
         let node = Node { name: child.name, parent, depth, transform: None };
-        if depth > DEEPEST {
-            return Err(Error::malformed(format!("objects are nested more than {DEEPEST} levels deep")));
+        if depth > MAX_DEPTH {
+            return Err(Error::malformed(format!("objects are nested more than {MAX_DEPTH} levels deep")));
         }
         let at_node = |error: Error| error.at(node.path());
         let (mut group, mut metadata) = (child.group, child.metadata);
@@ -153,10 +153,10 @@ impl Walk {
         if instanced {
             self.instanced += 1;
             if self.instanced > MAX_INSTANCED {
-                return Err(Error::unsupported(format!("instances represent more than {MAX_INSTANCED} objects")));
+                return Err(Error::unsupported(format!("the instances expand to more than {MAX_INSTANCED} objects")));
             }
         } else if group.offset != 0 && !self.seen.insert(group.offset) {
-            return Err(Error::malformed("two objects share one group, or an object is inside itself"));
+            return Err(Error::malformed("two objects share one group, or an object contains itself"));
         }
         Ok(())
     }

@@ -1,8 +1,9 @@
 //! The Ogawa container: a tree of groups and blocks of bytes, all numbers little-endian.
 //!
 //! The file begins with `Ogawa`, a byte that is 0xff if the file was closed, a 2-byte version and the offset of the
-//! root group. A group is a count and that many 64-bit entries; an entry with its top bit set is the offset of a block
-//! (a length and as many bytes), one without it the offset of another group, and offset 0 is an empty one of either.
+//! root group. A group is a count and that many 64-bit entries. An entry with its top bit set is the offset of a block,
+//! which is a length and that many bytes; any other entry is the offset of a group. Offset 0 is an empty block or
+//! group.
 //!
 //! Nothing is copied and every offset and length is checked against the file before it is used. Groups can refer to
 //! each other in a cycle, so a traversal must remember the groups that it has visited.
@@ -55,12 +56,12 @@ impl Ogawa {
             return Err(Error::malformed("this is not an Alembic file: it does not begin with 'Ogawa'"));
         }
         if header[5] != SIGNATURE[5] {
-            return Err(Error::malformed("the file was never closed: its writer was interrupted")
+            return Err(Error::malformed("the file was never closed; its export was interrupted")
                 .with_hint("export it again and let the export finish"));
         }
         if header[6..8] != SIGNATURE[6..] {
             let version = u16::from_be_bytes([header[6], header[7]]);
-            return Err(Error::unsupported(format!("unknown version {version} of Ogawa: only version 1 is supported")));
+            return Err(Error::unsupported(format!("unknown version {version} of Ogawa; only version 1 is supported")));
         }
         let root = ogawa.group_at(ogawa.number(8, "the root group")?)?;
         Ok((ogawa, root))
@@ -102,7 +103,7 @@ impl Ogawa {
         }
     }
 
-    /// The raw entry `index`: equal entries are the same block or group.
+    /// The raw entry `index`. Equal entries refer to the same block or group.
     pub(super) fn entry(&self, group: Group, index: usize) -> Result<u64, Error> {
         if index >= group.len {
             let message = format!("a group has {} entries, but entry {index} is needed", group.len);

@@ -86,8 +86,7 @@ impl FileMesh {
         let mirrored = world.matrix3.determinant() < 0.0;
         if mirrored {
             notes.push(
-                "the transforms above it mirror the mesh; the faces are flipped so that they still face outwards"
-                    .into(),
+                "the parent transforms mirror the mesh; its faces are flipped so that they still face outwards".into(),
             );
         }
         let (sizes, order) = corner_order(&self.polygons, !mirrored);
@@ -244,7 +243,7 @@ fn reordered<T>(data: CornerData<T>, order: &[u32]) -> CornerData<T> {
     CornerData { indices: order.iter().map(|&corner| data.indices[corner as usize]).collect(), ..data }
 }
 
-/// One material per face set; faces in no set get an unnamed material, the last.
+/// One material per face set; the last, unnamed material is that of faces in no set.
 fn materials(polygons: &Polygons, sets: &[FaceSet], notes: &mut Vec<String>) -> (Vec<Material>, Vec<u32>) {
     if sets.is_empty() {
         return (Vec::new(), Vec::new());

@@ -4,9 +4,9 @@
 //! packs kind, type, metadata index and flags into 32 bits, then the number of samples, the first and last sample that
 //! differ from the one before, and the time sampling, each only if it is not implied.
 //!
-//! The group of a scalar property contains one block per stored sample, that of an array two: the values at 2k and the
-//! dimensions, empty for plain arrays, at 2k + 1. Values follow a 16-byte key. Samples before the first change and
-//! after the last are not stored again.
+//! The group of a scalar property contains one block per stored sample. That of an array contains two: the values at
+//! 2k, and the dimensions, which are empty for plain arrays, at 2k + 1. Values follow a 16-byte key. Samples before the
+//! first change and after the last are not stored again.
 
 use super::archive::{Archive, INLINE_METADATA, Metadata};
 use super::cursor::Cursor;
@@ -21,7 +21,7 @@ pub(super) const CONSTANT: u32 = 0x800;
 /// The bytes of the hash before each sample.
 pub(super) const KEY_BYTES: usize = 16;
 
-/// A header of 6 bytes, the shortest, becomes a [`Property`].
+/// Memory per header byte: the shortest header, of 6 bytes, becomes a [`Property`].
 const BYTES_PER_HEADER_BYTE: usize = size_of::<Property>() / 6;
 
 /// Kind of a property.
@@ -190,11 +190,11 @@ impl Property {
         }
         let (first, last) = (self.first_changed, self.last_changed);
         if (first == 0) != (last == 0) || first > last || last >= self.samples {
-            return complaint(format!("claims to change from sample {first} to {last} of {}", self.samples));
+            return complaint(format!("states changes from sample {first} to {last} of {}", self.samples));
         }
         let needed = self.stored_samples() * if self.kind == Kind::Array { 2 } else { 1 };
         if self.group.len < needed {
-            return complaint(format!("needs {needed} blocks for its samples, but has {}", self.group.len));
+            return complaint(format!("requires {needed} blocks for its samples, but has {}", self.group.len));
         }
         if self.extent == 0 {
             return complaint("has elements without values".to_owned());

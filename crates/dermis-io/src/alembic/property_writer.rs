@@ -115,7 +115,7 @@ impl PropertyWriter {
             if self.first_changed == 0 {
                 self.first_changed = sample;
             } else {
-                // Between changes every sample has its entry.
+                // Between changes, every sample has its own entry.
                 for _ in self.last_changed + 1..sample {
                     self.push_entry(previous);
                 }
@@ -260,7 +260,7 @@ impl Written {
     }
 }
 
-/// Writes an object: the group of its properties, its children, and their headers and the hashes of both.
+/// Writes an object: the group of its properties, its children, their headers, and the hashes of both.
 pub(super) fn write_object<W: Write + Seek>(
     archive: &mut ArchiveWriter<W>,
     properties: Members,

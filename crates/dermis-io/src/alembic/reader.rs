@@ -1,9 +1,9 @@
-//! From an archive to a scene.
+//! Conversion of an archive to a scene.
 
 use std::sync::Arc;
 
 use dermis_mesh::sequence::DEFAULT_FRAME_RATE_HZ;
-use dermis_mesh::{MeshSequence, Note, Object, Scene, Units, UpAxis};
+use dermis_mesh::{MeshSequence, Note, Object, Scene, Units};
 use glam::Vec3;
 
 use super::archive::{Archive, Metadata};
@@ -12,7 +12,8 @@ use super::objects::{Opened, Walk, child_properties};
 use super::poly_mesh::{FaceSet, FileMesh, POINT_BYTES, check_constant, notes_at, transform_points};
 use super::property::{Compound, Kind, Pod, Property};
 use super::sampling::{Grid, common_grid};
-use super::transform::{Tracked, Transform, world};
+use super::transform::{Tracked, Transform};
+use super::upright::{marked, upright};
 use super::values::Arrays;
 use crate::budget::Budget;
 use crate::error::Error;
@@ -23,8 +24,6 @@ use crate::options::ReadOptions;
 pub(super) const FRAME_RATE_KEY: &str = "FramesPerTimeUnit";
 /// The length of a unit; Alembic itself has no units.
 pub(super) const METRES_PER_UNIT_KEY: &str = "dermis_metres_per_unit";
-/// The axis that points up.
-pub(super) const UP_AXIS_KEY: &str = "dermis_up_axis";
 
 /// Reads all meshes of an archive.
 pub(super) fn read(bytes: Mapped, options: &ReadOptions) -> Result<Scene, Error> {
@@ -114,7 +113,8 @@ impl Reader {
         let ogawa = &arrays.archive.ogawa;
         check_constant(ogawa, arrays.budget, &geometry, &positions, grid.as_ref())?;
         let points = positions.property.values(ogawa, 0)?.len() / POINT_BYTES;
-        let mut frames = Frames { ogawa: ogawa.clone(), above, positions, points, grid };
+        let restored = upright(marked(&arrays.archive.metadata)).inverse();
+        let mut frames = Frames { ogawa: ogawa.clone(), above, restored, positions, points, grid };
         pay_for_frames(&mut frames, arrays.budget)?;
 
         let mut messages = Vec::new();
@@ -207,7 +207,7 @@ fn build(
     sets: &[FaceSet],
     messages: &mut Vec<String>,
 ) -> Result<Object, Error> {
-    let first_world = world(&frames.above, &frames.ogawa, frames.grid.as_ref(), 0)?;
+    let first_world = frames.world(0)?;
     // If the rest pose is stored separately, the only sample is a frame.
     let still = usize::from(file_mesh.rest.is_some());
     let points = if let Some(mut rest) = file_mesh.rest.take() {
@@ -242,11 +242,6 @@ fn units(metadata: &Metadata) -> Units {
             .get(METRES_PER_UNIT_KEY)
             .and_then(|text| text.parse().ok())
             .filter(|metres: &f64| metres.is_finite() && *metres > 0.0),
-        up_axis: match metadata.get(UP_AXIS_KEY) {
-            Some("X") => Some(UpAxis::X),
-            Some("Y") => Some(UpAxis::Y),
-            Some("Z") => Some(UpAxis::Z),
-            _ => None,
-        },
+        up_axis: marked(metadata),
     }
 }

@@ -65,7 +65,7 @@ pub(super) struct Between {
 pub(super) const ACYCLIC_PERIOD: f64 = f64::MAX / 32.0;
 
 impl TimeSampling {
-    /// All samplings of an archive: for each, the number of samples taken with it, the period, and the stored times.
+    /// All samplings of an archive: for each, the number of samples that use it, the period, and the stored times.
     pub(super) fn read_all(bytes: &[u8]) -> Result<Vec<Arc<Self>>, Error> {
         let mut cursor = Cursor::new(bytes, "the time samplings");
         let mut samplings = Vec::new();
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn television_and_decimal_rates_come_back_exactly() {
+    fn broadcast_and_decimal_rates_are_recovered_exactly() {
         for rate in [24.0, 23.976, 24000.0 / 1001.0, 30000.0 / 1001.0, 29.97, 12.5, 1.0] {
             assert_eq!(grid_of(&mut [Track::new(cyclic(1.0 / rate, &[0.0]), 5)]).0.frame_rate_hz, rate);
         }
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn shutter_samples_are_passed_over() {
+    fn shutter_samples_are_skipped() {
         let step = 1.0 / 24.0;
         let mut tracks = [Track::new(cyclic(step, &[-0.25 * step, 0.0, 0.25 * step]), 9)];
         let (grid, _) = grid_of(&mut tracks);
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn rejects_times_that_are_missing_or_disordered() {
+    fn rejects_missing_or_unordered_times() {
         assert!(acyclic(&[0.0, 1.0]).check(3).is_err());
         assert!(acyclic(&[1.0, 0.0]).check(2).is_err());
         assert!(acyclic(&[f64::NAN]).check(1).is_err());

@@ -1,7 +1,7 @@
-//! Transforms (`AbcGeom_Xform_v3`): a list of operations, their numbers over time, and whether parents apply.
+//! Transforms (`AbcGeom_Xform_v3`): a list of operations, their numbers over time, and a flag that applies the parents.
 //!
 //! Each operation is a byte whose upper half is its type; their values are stored consecutively in `.vals`. The first
-//! operation is the outermost. Alembic multiplies row vectors, so that its matrices are ours transposed; angles are in
+//! operation is the outermost. Alembic multiplies row vectors, so its matrices are transposed here; angles are in
 //! degrees.
 
 use glam::{DAffine3, DMat4, DQuat, DVec3};

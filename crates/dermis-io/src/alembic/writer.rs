@@ -1,9 +1,9 @@
-//! From a scene to an archive.
+//! Conversion of a scene to an archive.
 //!
 //! An object's name is its path if it begins with `/`: the last component is the name of the mesh, the others are those
 //! of identity transforms. Any other name becomes a transform of that name with the mesh below it, since clients show
 //! the name of the transform. Rigid motion ([`super::rigid_motion`]) is stored in a transform above the mesh that no
-//! other mesh shares. Objects are written from the last to the first, each before its parents.
+//! other mesh shares. The topmost transforms rotate the scene to Y up ([`super::upright`]). Objects are written from the last to the first, each before its parents.
 
 use std::collections::HashMap;
 use std::io::{Seek, Write};
@@ -13,12 +13,13 @@ use dermis_mesh::{MeshSequence, Note, Object, Scene};
 use glam::{DAffine3, DMat4};
 
 use super::mesh_writer::{MESH_OBJECT, MeshToWrite, write_mesh};
-use super::objects::DEEPEST;
+use super::objects::MAX_DEPTH;
 use super::ogawa_writer::OgawaWriter;
 use super::property::{Kind, Pod};
 use super::property_writer::{ArchiveWriter, Members, MetadataStrings, PropertyWriter, Type, Written, write_object};
-use super::reader::{FRAME_RATE_KEY, METRES_PER_UNIT_KEY, UP_AXIS_KEY};
+use super::reader::{FRAME_RATE_KEY, METRES_PER_UNIT_KEY};
 use super::rigid_motion::rigid_motion;
+use super::upright::{mark, upright};
 use crate::error::Error;
 use crate::output::{Job, step};
 
@@ -41,7 +42,7 @@ pub(crate) fn write(scene: &Scene, job: &mut Job<'_>) -> Result<(), Error> {
         meshes.push(MeshToWrite { object, motion, sampling, transforms });
     }
     let mut archive = ArchiveWriter { ogawa: OgawaWriter::start(job.create()?)?, strings: MetadataStrings::default() };
-    let top = write_tree(&mut archive, &meshes, job.progress)?;
+    let top = write_tree(&mut archive, &meshes, upright(scene.units.up_axis), job.progress)?;
     let entries = [
         archive.ogawa.block(&[&0u32.to_le_bytes()])?,
         archive.ogawa.block(&[&LIBRARY_VERSION.to_le_bytes()])?,
@@ -106,9 +107,7 @@ fn metadata(scene: &Scene, samplings: &Samplings) -> String {
     if let Some(metres) = scene.units.metres_per_unit {
         pairs.push(format!("{METRES_PER_UNIT_KEY}={metres}"));
     }
-    if let Some(axis) = scene.units.up_axis {
-        pairs.push(format!("{UP_AXIS_KEY}={axis:?}"));
-    }
+    pairs.extend(scene.units.up_axis.map(mark));
     pairs.join(";")
 }
 
@@ -200,7 +199,7 @@ fn path_of(name: &str) -> (Vec<String>, String) {
         None => vec![clean(name)],
     };
     // Levels beyond the depth that readers support are joined into one name; the mesh itself is one level deeper.
-    let surplus = parts.split_off(parts.len().min(DEEPEST / 2));
+    let surplus = parts.split_off(parts.len().min(MAX_DEPTH / 2));
     if !surplus.is_empty() {
         parts.push(surplus.join("_"));
     }
@@ -215,6 +214,7 @@ fn path_of(name: &str) -> (Vec<String>, String) {
 fn write_tree<W: Write + Seek>(
     archive: &mut ArchiveWriter<W>,
     meshes: &[MeshToWrite<'_>],
+    upright: DAffine3,
     progress: &dyn Progress,
 ) -> Result<Written, Error> {
     let tree = Tree::new(meshes);
@@ -232,7 +232,7 @@ fn write_tree<W: Write + Seek>(
     for (index, node) in tree.nodes.iter().enumerate().rev() {
         written[index] = Some(match node.mesh.map(|mesh| &meshes[mesh]) {
             Some(mesh) => write_mesh(archive, mesh, &mut step).map_err(|error| error.at(&mesh.object.name))?,
-            None => write_transform(archive, &tree, index, &written, meshes)?,
+            None => write_transform(archive, &tree, index, &written, meshes, upright)?,
         });
     }
     let _ = progress.report("writing frames", total, total);
@@ -246,6 +246,7 @@ fn write_transform<W: Write + Seek>(
     index: usize,
     written: &[Option<Written>],
     meshes: &[MeshToWrite<'_>],
+    upright: DAffine3,
 ) -> Result<Written, Error> {
     let mut children = Members::default();
     for &child in &tree.nodes[index].children {
@@ -255,15 +256,23 @@ fn write_transform<W: Write + Seek>(
         }
     }
     let carried = tree.nodes[index].carries.map(|mesh| &meshes[mesh]);
+    let outer = if tree.nodes[0].children.contains(&index) { upright } else { DAffine3::IDENTITY };
     let motion = carried.and_then(|mesh| Some((mesh.transforms.as_deref()?, mesh.sampling)));
-    let properties = if index == 0 { Members::default() } else { transform_properties(archive, motion)? };
+    let (transforms, sampling) = match motion {
+        Some((transforms, sampling)) => (transforms.iter().map(|&transform| outer * transform).collect(), sampling),
+        None if outer == DAffine3::IDENTITY => (Vec::new(), 0),
+        None => (vec![outer], 0),
+    };
+    let properties =
+        if index == 0 { Members::default() } else { transform_properties(archive, &transforms, sampling)? };
     Ok(write_object(archive, properties, children)?)
 }
 
-/// The properties of a transform: matrices over time, or nothing.
+/// The properties of a transform: matrices over time, one matrix, or none for the identity.
 fn transform_properties<W: Write + Seek>(
     archive: &mut ArchiveWriter<W>,
-    motion: Option<(&[DAffine3], u32)>,
+    transforms: &[DAffine3],
+    sampling: u32,
 ) -> Result<Members, Error> {
     const FLAG: Type = Type { kind: Kind::Scalar, pod: Pod::Bool, extent: 1 };
     const OPERATIONS: Type = Type { kind: Kind::Scalar, pod: Pod::U8, extent: 1 };
@@ -273,13 +282,13 @@ fn transform_properties<W: Write + Seek>(
     let mut inherits = PropertyWriter::new(".inherits", "", FLAG, 0);
     inherits.push(&mut archive.ogawa, &[1])?;
     compound.add(archive, &inherits)?;
-    if let Some((transforms, sampling)) = motion {
+    if !transforms.is_empty() {
         let mut operations = PropertyWriter::new(".ops", "", OPERATIONS, 0);
         operations.push(&mut archive.ogawa, &[MATRIX_OPERATION])?;
         compound.add(archive, &operations)?;
         let mut values = PropertyWriter::new(".vals", "", MATRIX, sampling);
         for transform in transforms {
-            // Rows, since Alembic multiplies row vectors: the columns of the transform.
+            // Alembic multiplies row vectors, so its rows are the columns of the transform.
             let numbers = DMat4::from(*transform).to_cols_array();
             values.push(&mut archive.ogawa, &numbers.map(f64::to_le_bytes).concat())?;
         }
@@ -287,6 +296,8 @@ fn transform_properties<W: Write + Seek>(
         let mut identity = PropertyWriter::new("isNotConstantIdentity", "", FLAG, 0);
         identity.push(&mut archive.ogawa, &[1])?;
         compound.add(archive, &identity)?;
+    }
+    if transforms.len() > 1 {
         let mut channels = PropertyWriter::new(".animChans", "", CHANNELS, 0);
         let moving: Vec<u8> = (0..MATRIX.extent).flat_map(u32::to_le_bytes).collect();
         channels.push(&mut archive.ogawa, &moving)?;

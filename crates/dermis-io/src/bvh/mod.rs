@@ -3,12 +3,12 @@
 //! A file has no mesh. It is read as an object with the name of the file, a rig without points, and a clip, as input
 //! for `pose --rig` and other commands that accept a motion.
 //!
-//! `HIERARCHY` gives each joint an offset from its parent and a list of channels; `MOTION` gives the channels' values
-//! in each frame. Channels are applied in the order of the list, `Zrotation Xrotation Yrotation` being `Rz · Rx · Ry`;
-//! angles are degrees. Positions replace the offset of the root and, as written by most programs, of any other joint
-//! that has them. The rest pose is all joints at their offsets without rotation; a root whose offset is 0 is raised to
-//! the length of its legs if it has that height in the first frame ([`leg_length`]). The format has no units and no up
-//! axis: both are undefined.
+//! `HIERARCHY` defines an offset from its parent and a list of channels for each joint; `MOTION` lists the values of
+//! the channels in each frame. Channels are applied in the order of the list: `Zrotation Xrotation Yrotation` is
+//! `Rz · Rx · Ry`. Angles are in degrees. Positions replace the offset of the root and, as written by most programs, of
+//! any other joint that has them. In the rest pose, all joints are at their offsets, without rotation; a root whose
+//! offset is 0 is raised to the length of its legs if it has that height in the first frame ([`leg_length`]). The
+//! format defines neither units nor an up axis.
 
 mod parse;
 
@@ -37,7 +37,13 @@ pub(crate) fn read(input: &Input, _: &ReadOptions) -> Result<Scene, Error> {
     let joints = joints(&file.nodes, leg_length(&file), &mut notes);
     let rig = Rig::new(&TriMesh::default(), joints, SkinWeights::from_rows([[]; 0]), Vec::new())?;
     let clips = clip(&file, &rig, &mut notes)?.into_iter().collect();
-    notes.push(Note::new("a motion without a mesh; the format has no units and no up axis"));
+    if file.frames.len() > file.stated_frames {
+        let (stated, found) = (file.stated_frames, file.frames.len());
+        notes.push(Note::new(format!(
+            "the header states the number of frames as {stated}, but there are {found}; all are read"
+        )));
+    }
+    notes.push(Note::new("the file contains a motion without a mesh; the format has no units and no up axis"));
     Ok(Scene {
         objects: vec![Object::of_rig(input.name.clone(), Arc::default(), rig, clips)],
         notes,

@@ -4,7 +4,7 @@ use glam::DVec3;
 
 use crate::error::Error;
 
-/// Joints within joints.
+/// Maximum nesting of joints.
 const MAX_NESTED: usize = 1024;
 const MAX_CHANNELS: usize = 6;
 
@@ -29,9 +29,11 @@ pub(super) struct Node {
 /// Contents of a file.
 #[derive(Debug)]
 pub(super) struct File {
-    /// Each after its parent.
+    /// The joints, each after its parent.
     pub nodes: Vec<Node>,
     pub frame_seconds: f64,
+    /// Number of frames in the header.
+    pub stated_frames: usize,
     /// The values of all channels in each frame.
     pub frames: Vec<Vec<f64>>,
 }
@@ -45,8 +47,8 @@ pub(super) fn parse(bytes: &[u8]) -> Result<File, Error> {
     }
     let nodes = hierarchy(&mut words)?;
     let channel_count = nodes.iter().map(|node| node.channels.len()).sum();
-    let (frame_seconds, frames) = motion(&mut words, channel_count)?;
-    Ok(File { nodes, frame_seconds, frames })
+    let (frame_seconds, stated_frames, frames) = motion(&mut words, channel_count)?;
+    Ok(File { nodes, frame_seconds, stated_frames, frames })
 }
 
 /// The joints up to `MOTION`, which is consumed.
@@ -77,10 +79,10 @@ fn hierarchy(words: &mut Words<'_>) -> Result<Vec<Node>, Error> {
                 open.pop().ok_or_else(|| words.problem("'}' without a joint"))?;
             }
             "MOTION" if open.is_empty() && !nodes.is_empty() => return Ok(nodes),
-            _ => return Err(words.problem(&format!("'{word}' is not expected here"))),
+            _ => return Err(words.problem(&format!("unexpected '{word}'"))),
         }
         if open.len() > MAX_NESTED {
-            return Err(words.problem(&format!("more than {MAX_NESTED} joints are nested")));
+            return Err(words.problem(&format!("joints are nested more than {MAX_NESTED} levels deep")));
         }
     }
 }
@@ -115,7 +117,7 @@ fn push(nodes: &mut Vec<Node>, name: String, parent: Option<usize>) -> usize {
 fn channels(words: &mut Words<'_>) -> Result<Vec<Channel>, Error> {
     let count = words.number()?;
     if !(count >= 0.0 && count <= MAX_CHANNELS as f64 && count.fract() == 0.0) {
-        return Err(words.problem(&format!("a joint has {count} channels, but 0 to {MAX_CHANNELS} are possible")));
+        return Err(words.problem(&format!("a joint has {count} channels; 0 to {MAX_CHANNELS} are allowed")));
     }
     let mut channels = Vec::new();
     for _ in 0..count as usize {
@@ -134,8 +136,8 @@ fn channels(words: &mut Words<'_>) -> Result<Vec<Channel>, Error> {
     Ok(channels)
 }
 
-/// Seconds per frame, and the frames.
-fn motion(words: &mut Words<'_>, channel_count: usize) -> Result<(f64, Vec<Vec<f64>>), Error> {
+/// Seconds per frame, the stated number of frames, and the frames.
+fn motion(words: &mut Words<'_>, channel_count: usize) -> Result<(f64, usize, Vec<Vec<f64>>), Error> {
     words.keyword(&["Frames:"])?;
     let count = words.number()?;
     if !((0.0..1e15).contains(&count) && count.fract() == 0.0) {
@@ -149,17 +151,21 @@ fn motion(words: &mut Words<'_>, channel_count: usize) -> Result<(f64, Vec<Vec<f
     }
     let mut frames = Vec::new();
     // Each frame has at least one value, so frames beyond the end of the text are never allocated.
-    for frame in 0..count as usize {
+    let stated = count as usize;
+    // Some programs state one frame less than they write; all are read.
+    while frames.len() < stated || words.fill().is_some() {
         if channel_count == 0 {
             return Err(words.problem("the file has frames but no channels"));
         }
+        let frame = frames.len();
         let values = (0..channel_count).map(|_| words.number()).collect::<Result<Vec<f64>, Error>>();
-        frames.push(values.map_err(|error| error.at(format!("frame {frame}")))?);
+        frames.push(values.map_err(|error| {
+            let error = error.at(format!("frame {frame}"));
+            let is_stated = frame < stated;
+            if is_stated { error } else { error.detail(format!("the file states {stated} frames")) }
+        })?);
     }
-    match words.next() {
-        Some(word) => Err(words.problem(&format!("'{word}' follows the last of {count} frames"))),
-        None => Ok((seconds, frames)),
-    }
+    Ok((seconds, stated, frames))
 }
 
 /// The words of a text, with the number of their line.
@@ -167,7 +173,7 @@ struct Words<'a> {
     lines: std::iter::Enumerate<std::str::Lines<'a>>,
     rest: &'a str,
     line: usize,
-    /// The name of a joint was followed by its brace.
+    /// True if the name of a joint was followed by its opening brace.
     last_was_brace: bool,
 }
 
@@ -208,13 +214,13 @@ impl<'a> Words<'a> {
     }
 
     fn expect(&mut self, what: &str) -> Result<&'a str, Error> {
-        self.next().ok_or_else(|| self.problem(&format!("the file ends, but {what} is expected")))
+        self.next().ok_or_else(|| self.problem(&format!("unexpected end of the file; expected {what}")))
     }
 
     fn brace(&mut self) -> Result<(), Error> {
         match self.expect("'{'")? {
             "{" => Ok(()),
-            word => Err(self.problem(&format!("'{{' is expected, not '{word}'"))),
+            word => Err(self.problem(&format!("expected '{{', found '{word}'"))),
         }
     }
 
@@ -222,7 +228,7 @@ impl<'a> Words<'a> {
         for expected in words {
             let word = self.expect(expected)?;
             if !word.eq_ignore_ascii_case(expected) {
-                return Err(self.problem(&format!("'{expected}' is expected, not '{word}'")));
+                return Err(self.problem(&format!("expected '{expected}', found '{word}'")));
             }
         }
         Ok(())

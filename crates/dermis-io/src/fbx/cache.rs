@@ -21,7 +21,7 @@ use crate::neighbours::Neighbours;
 const LIBRARY_BYTES: usize = 256 << 20;
 
 impl Reader<'_> {
-    /// The recorded frames of a mesh with a cache; `None` if it has none, or if a note gives the reason to skip it.
+    /// The recorded frames of a mesh with a cache; `None` if it has none, or if it is skipped with a note.
     pub(super) fn cached(
         &mut self,
         node: &ufbx::Node,
@@ -80,7 +80,7 @@ impl Reader<'_> {
             return Err(Error::malformed("the frames of the geometry cache have no times"));
         }
         let count = count.min(1e15) as usize;
-        // The cache has its own bytes.
+        // The cache has its own budget, by its own size.
         let bytes: u64 = channel.frames.iter().map(|frame| frame.data_total_bytes).sum();
         let mut budget = crate::budget::Budget::for_file(bytes);
         budget.take("frames of the geometry cache", count.saturating_mul(mesh.num_vertices), size_of::<Vec3>())?;

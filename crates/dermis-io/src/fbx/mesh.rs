@@ -20,7 +20,7 @@ pub(super) fn shape(
         let what = format!("{count} faces with fewer than three corners are skipped");
         reader.notes.push(Note::at(node.element.name.to_string(), what));
     }
-    // A mirroring placement turns the faces inside out.
+    // A mirroring placement reverses the orientation of the faces.
     let mirrors = placement.matrix3.determinant() < 0.0;
     let corners: Vec<usize> = faces.iter().flat_map(|&face| corners_of(mesh.faces[face], mirrors)).collect();
     // The cofactors are the inverse transpose up to scale, and finite even for a singular placement.

@@ -42,7 +42,7 @@ const RECORDED: &str = "dermis_recorded_frames";
 /// Bytes that the library can allocate per byte of the file, and for the smallest file.
 const LIBRARY_BYTES_PER_BYTE: usize = 128;
 const LIBRARY_BYTES: usize = 128 << 20;
-/// Nodes within nodes.
+/// Maximum nesting of nodes.
 const MAX_NESTED: u32 = 4096;
 
 /// Reads a file.
@@ -100,7 +100,7 @@ fn load(bytes: &[u8]) -> Result<ufbx::SceneRoot, Error> {
     };
     ufbx::load_memory(bytes, options).map_err(|error| {
         let error_type = error.type_;
-        let problem = Error::malformed(format!("the FBX file cannot be read: {}", &*error.description));
+        let problem = Error::malformed(format!("invalid FBX file: {}", &*error.description));
         if error_type == ufbx::ErrorType::UnrecognizedFileFormat {
             problem.with_hint("is it an FBX file?")
         } else {

@@ -63,8 +63,11 @@ impl<'a> Joints<'a> {
         let empty = stacks.iter().filter(|stack| !has_curves(stack)).map(|stack| stack.element.name.to_string());
         let empty: Vec<String> = empty.map(|name| format!("'{name}'")).collect();
         if !empty.is_empty() {
-            let (what, verb) = if empty.len() == 1 { ("animation", "has") } else { ("animations", "have") };
-            let message = format!("the {what} {} {verb} no curves; skipped", empty.join(", "));
+            let names = empty.join(", ");
+            let message = match empty.len() {
+                1 => format!("the animation {names} has no curves and is skipped"),
+                _ => format!("the animations {names} have no curves and are skipped"),
+            };
             reader.notes.push(Note::new(message));
         }
         for stack in stacks.into_iter().filter(has_curves) {
@@ -275,7 +278,7 @@ fn frame_count(stack: &ufbx::AnimStack, rate_hz: f64) -> Result<usize, Error> {
     Ok((steps.min(1e15) as usize).saturating_add(1))
 }
 
-/// Nodes that some take moves away from their stored transform, by themselves.
+/// Nodes whose local transform differs from the stored one in some take.
 fn moving_nodes(nodes: &[&ufbx::Node], takes: &[Take<'_>], budget: &mut Budget) -> Result<Vec<bool>, Error> {
     let mut moving = vec![false; nodes.len()];
     for Take { stack, rate_hz, frames } in takes {

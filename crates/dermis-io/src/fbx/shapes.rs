@@ -1,8 +1,8 @@
 //! Blend shape channels.
 //!
-//! A channel has a target, or several at ascending weights (in-betweens): its weight is between two of them, of which
-//! each has a fraction that depends linearly on it. Every target becomes a shape, whose weight is its fraction; weights
-//! beyond the first and last target continue the line.
+//! A channel has one target, or several at ascending weights (in-betweens). A weight between two targets blends them
+//! linearly; a weight beyond the first or last target extrapolates. Every target becomes a shape, whose weight is its
+//! fraction of the blend.
 
 use dermis_mesh::{Shape, TriMesh};
 use glam::{DAffine3, DVec3, Vec3};

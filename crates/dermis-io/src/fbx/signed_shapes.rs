@@ -116,6 +116,6 @@ mod tests {
                 assert_eq!(sum, weight);
             }
         }
-        assert!(Part::of_range(0.0, 1.0)[0].property().is_none(), "an ordinary shape stays as it is");
+        assert!(Part::of_range(0.0, 1.0)[0].property().is_none(), "an ordinary shape is unchanged");
     }
 }

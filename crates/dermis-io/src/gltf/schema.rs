@@ -248,9 +248,9 @@ schema! { "camelCase"
     TextureUse {
         index: usize,
         tex_coord: u32,
-        /// Of normal textures.
+        /// Factor of normal textures.
         scale: Option<f32>,
-        /// Of occlusion textures.
+        /// Factor of occlusion textures.
         strength: Option<f32>,
         extensions: TextureExtensions,
     }

@@ -39,7 +39,10 @@ impl Archive {
         }
         let mut zip = ZipArchive::new(Cursor::new(bytes.clone())).map_err(|error| zip_error(error, &bytes))?;
         if zip.len() > MAX_ARRAYS {
-            return Err(Error::malformed(format!("the archive claims to contain {} arrays", zip.len())));
+            return Err(Error::malformed(format!(
+                "the archive lists {} arrays; the maximum is {MAX_ARRAYS}",
+                zip.len()
+            )));
         }
         let mut entries = BTreeMap::new();
         for index in 0..zip.len() {

@@ -67,17 +67,17 @@ impl Array {
         self.shape().iter().product()
     }
 
-    /// All numbers, the last index running fastest.
+    /// All numbers, in row-major order.
     pub fn numbers(&self) -> Result<Vec<f64>, Error> {
         self.convert(|number| number)
     }
 
-    /// All numbers as f32, the last index running fastest.
+    /// All numbers as f32, in row-major order.
     pub fn floats(&self) -> Result<Vec<f32>, Error> {
         self.convert(|number| number as f32)
     }
 
-    /// All numbers as indices below 2³², the last index running fastest.
+    /// All numbers as indices below 2³², in row-major order.
     pub fn indices(&self) -> Result<Vec<u32>, Error> {
         let numbers = self.numbers()?;
         let whole = |(at, number): (usize, &f64)| {
@@ -99,7 +99,7 @@ impl Array {
         }
     }
 
-    /// All texts, the last index running fastest.
+    /// All texts, in row-major order.
     pub fn texts(&self) -> Result<Vec<String>, Error> {
         let Dtype { kind, size, big_endian } = self.header.dtype;
         let bytes = self.payload();
@@ -155,7 +155,7 @@ fn each<T, const K: usize>(bytes: &[u8], big_endian: bool, number: impl Fn([u8; 
     elements.iter().map(ordered).collect()
 }
 
-/// Reorders an array whose first index runs fastest.
+/// Reorders a column-major array.
 fn last_index_fastest<T: Copy + Default>(values: &[T], shape: &[usize]) -> Vec<T> {
     let mut result = Vec::with_capacity(values.len());
     let mut index = vec![0usize; shape.len()];
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn fortran_order_is_turned_around() {
+    fn fortran_order_is_converted() {
         let payload: Vec<u8> = (0..24).collect();
         let mut array = array("|u1", &[2, 3, 4], &payload);
         array.header.fortran_order = true;
@@ -215,14 +215,14 @@ mod tests {
     }
 
     #[test]
-    fn rejects_what_is_no_index() {
+    fn rejects_invalid_indices() {
         assert!(array("<i4", &[1], &(-1i32).to_le_bytes()).indices().is_err());
         assert!(array("<f4", &[1], &1.5f32.to_le_bytes()).indices().is_err());
         assert!(array("<f4", &[1], &f32::NAN.to_le_bytes()).indices().is_err());
     }
 
     #[test]
-    fn rejects_a_shape_that_its_bytes_do_not_fill() {
+    fn rejects_a_shape_larger_than_its_bytes() {
         let bytes = Header::encode("<f4", &[usize::MAX, 2]);
         let end = bytes.len();
         assert!(Array::parse("test", Mapped::of_bytes(bytes), 0, end).is_err());

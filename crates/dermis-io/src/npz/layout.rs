@@ -2,7 +2,7 @@
 //!
 //! | array | shape | |
 //! |---|---|---|
-//! | `vertex_points`, `vertex_faces` | [V], [n,3] | the point behind each vertex; the triangles over vertices |
+//! | `vertex_points`, `vertex_faces` | [V], [n,3] | the point of each vertex; the triangles over vertices |
 //! | `polygon_sizes`, `polygon_corners` | [P], [C] | the polygons that the triangles were cut from, over vertices |
 //! | `vertex_normals`, `vertex_tangents` | [V,3], [V,4] | |
 //! | `vertex_uvs0`, `vertex_uvs1`, … | [V,2] | origin at the image's upper left |
@@ -18,7 +18,7 @@ use crate::npz::array::Array;
 use crate::npz::read::{Reader, triples};
 use crate::npz::write::ArrayWriter;
 
-/// Names of UV sets, limited to a number that is larger than in practice.
+/// Names of UV sets. Their number is larger than any in practice.
 const UV_KEYS: [&str; 8] = [
     "vertex_uvs0", "vertex_uvs1", "vertex_uvs2", "vertex_uvs3", "vertex_uvs4", "vertex_uvs5", "vertex_uvs6",
     "vertex_uvs7",

@@ -6,16 +6,16 @@
 //! | `rest`, `faces` | `[N,3]`, `[n,k]` | the shape; without `rest` it is the first frame |
 //! | `frames`, `fps` or `times` | `[S,N,3]`, one number, `[S]` | recorded motion |
 //! | `weights` | `[N,B]` | skin weights |
-//! | `skin` | `[S,B,4,4]` | what each joint does to the rest pose, `x' = Σ w·M·[x;1]` |
+//! | `skin` | `[S,B,4,4]` | transform of the rest pose by each joint, `x' = Σ w·M·[x;1]` |
 //! | `bind`, `pose` | `[B,4,4]`, `[S,B,4,4]` | joints at rest and over time, joint to world; `skin = pose · bind⁻¹` |
 //! | `basis`, `coefficients` | `[M,N,3]`, `[S,M]` | blend shapes or corrections of the rest pose, and their weights |
-//! | `parents`, `bone_names` | `[B]`, `[B]` | the joints' tree; −1 is a root |
+//! | `parents`, `bone_names` | `[B]`, `[B]` | the joint hierarchy; −1 is a root |
 //! | `tets` | `[m,4]` | tetrahedra over the points |
 //! | `v_template`, `f`, `weights`, `kintree_table`, `J` or `J_regressor`, `shapedirs` | | a body in SMPL's layout |
 //! | any other 1-D float array | `[N]` | a scalar per point |
 //!
 //! Additional arrays that are written so that all data can be read back: `inverse_bind`; `vertex_*`, `polygon_*`,
-//! `triangle_materials`, `material_*` (see `layout`); `shape_*`, `clip_*` (see `rig`); `deformers` (see there);
+//! `triangle_materials`, `material_*` (see `layout`); `shape_*`, `clip_*` (see `rig`); `deformers` (see `deformers`);
 //! `start_seconds`, `object_name`, `metres_per_unit`, `up_axis`. Positions are of points, not of vertices split at
 //! seams. `docs/formats/npz.md` is the full list.
 //!

@@ -73,7 +73,7 @@ impl Dtype {
 pub(crate) struct Header {
     /// The type of the elements.
     pub dtype: Dtype,
-    /// True if the first index runs fastest.
+    /// True for column-major order.
     pub fortran_order: bool,
     /// The length of each dimension; empty for a single number.
     pub shape: Vec<usize>,
@@ -177,7 +177,7 @@ impl<'a> Literal<'a> {
     fn string(&mut self) -> Result<&'a [u8], Error> {
         let quote = self.peek().filter(|c| matches!(c, b'\'' | b'"')).ok_or_else(|| self.wrong("no string"))?;
         let rest = &self.text[self.at + 1..];
-        let length = rest.iter().position(|&c| c == quote).ok_or_else(|| self.wrong("a string without end"))?;
+        let length = rest.iter().position(|&c| c == quote).ok_or_else(|| self.wrong("an unterminated string"))?;
         self.at += length + 2;
         Ok(&rest[..length])
     }
@@ -217,7 +217,7 @@ impl<'a> Literal<'a> {
 
     fn dtype(&mut self) -> Result<Dtype, Error> {
         if self.peek() == Some(b'[') {
-            return Err(Error::unsupported("the array holds records; dermis reads plain numbers and text"));
+            return Err(Error::unsupported("the array contains records; only numbers and text are supported"));
         }
         Dtype::of_descr(self.string()?)
     }
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_what_it_writes() {
+    fn written_headers_are_read() {
         for shape in [&[][..], &[7], &[48, 100, 3]] {
             let bytes = Header::encode("<f4", shape);
             assert!(bytes.len().is_multiple_of(64));
@@ -246,14 +246,14 @@ mod tests {
     }
 
     #[test]
-    fn reads_other_spellings() {
+    fn reads_other_notations() {
         let header = parse("{\"shape\":(2L,),'fortran_order':True,'descr':'>i8'}").unwrap();
         assert_eq!((header.shape, header.fortran_order), (vec![2], true));
         assert_eq!(header.dtype, Dtype { kind: Kind::Signed, size: 8, big_endian: true });
     }
 
     #[test]
-    fn rejects_pickles_records_and_nonsense() {
+    fn rejects_pickles_records_and_invalid_text() {
         let with_type = |descr: &str| parse(&format!("{{'descr': {descr}, 'fortran_order': False, 'shape': (1,)}}"));
         assert!(with_type("'|O'").unwrap_err().to_string().contains("pickled"));
         assert!(with_type("[('x', '<f4')]").unwrap_err().to_string().contains("records"));

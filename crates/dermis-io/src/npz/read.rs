@@ -1,4 +1,4 @@
-//! From arrays to a scene.
+//! Conversion of arrays to a scene.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -153,7 +153,7 @@ fn mesh(reader: &mut Reader<'_>, frames: Option<&Array>) -> Result<TriMesh, Erro
     let mesh = if let Some(array) = reader.take("faces")? {
         faces(points, &array)?
     } else {
-        reader.notes.push(Note::new("there are no faces; the shape is points only"));
+        reader.notes.push(Note::new("there are no faces; only points are read"));
         TriMesh::new(points, Vec::new())?
     };
     layout::read(reader, mesh)
@@ -251,7 +251,9 @@ fn timing(reader: &mut Reader<'_>) -> Result<Timing, Error> {
     };
     let start_seconds = start.unwrap_or(first);
     if !start_seconds.is_finite() {
-        return Err(Error::malformed(format!("the frames begin at {start_seconds} seconds")).at("start_seconds"));
+        return Err(
+            Error::malformed(format!("invalid start time {start_seconds}: it must be finite")).at("start_seconds")
+        );
     }
     Ok(Timing { frame_rate_hz, start_seconds })
 }
@@ -310,7 +312,7 @@ fn rest_of_the_arrays(reader: &mut Reader<'_>, object: &mut Object) -> Result<()
 }
 
 impl Reader<'_> {
-    /// Of the arrays that were not used, those with a float for each of `points` points, and the names of the others.
+    /// The unused arrays with a float for each of `points` points, and the names of all other unused arrays.
     fn rest(&mut self, points: usize) -> Result<(Attributes, Vec<String>), Error> {
         let unknown: Vec<String> =
             self.archive.names().filter(|name| !self.used.contains(name)).map(str::to_owned).collect();

@@ -1,4 +1,4 @@
-//! From a scene to arrays: uncompressed and aligned, so that frames can be mapped when they are read.
+//! Conversion of a scene to arrays: uncompressed and aligned, so that frames can be mapped when they are read.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -18,7 +18,7 @@ use crate::npz::npy::Header;
 use crate::npz::{KEYS, deformers, layout, rig};
 use crate::output::{Job, step};
 
-/// Alignment of `.npy` headers; with the archive's entries aligned to the same, payloads are.
+/// Alignment of `.npy` headers and of the archive's entries, and therefore of payloads.
 const ALIGNMENT: u16 = 64;
 /// Maximum length of names in a zip archive.
 pub(super) const MAX_NAME_BYTES: usize = 1000;
@@ -44,7 +44,7 @@ impl ArrayWriter {
         Self { zip: ZipWriter::new(file) }
     }
 
-    /// Ends the archive.
+    /// Completes the archive.
     pub fn finish(self) -> Result<(), Error> {
         Ok(self.zip.finish().map_err(zip_error)?.flush()?)
     }

@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_name_their_points_from_one_on() {
+    fn lines_refer_to_points_counted_from_one() {
         let text = lines(&[vec![Vec3::ZERO, Vec3::X], vec![Vec3::Y], vec![Vec3::Y, Vec3::Z, Vec3::X]]);
         assert_eq!(text.lines().filter(|line| line.starts_with('l')).collect::<Vec<_>>(), ["l 1 2", "l 3 4 5"]);
     }

@@ -1,9 +1,9 @@
 //! Wavefront OBJ: one static shape as text, or one frame of a numbered sequence (see `numbered`).
 //!
 //! Each `v` line is a point; the order is kept, and points are neither merged nor dropped. Polygons keep their corners;
-//! `vt` and `vn` split points into vertices. All `o` and `g` groups are one object. Colours behind a position are sRGB,
-//! as Blender writes them. Of material libraries `Kd`, `Ke`, `d`, `Tr`, `Pr`, `Pm` and `map_Kd` are used; libraries and
-//! images are read only from the folders of the project. Lines, curves and surfaces are skipped.
+//! `vt` and `vn` split points into vertices. All `o` and `g` groups are one object. Colours after a position are sRGB,
+//! as Blender writes them. In material libraries, `Kd`, `Ke`, `d`, `Tr`, `Pr`, `Pm` and `map_Kd` are used; libraries
+//! and images are read only from the folders of the project. Lines, curves and surfaces are skipped.
 
 mod lines;
 mod mtl;

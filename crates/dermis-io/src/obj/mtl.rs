@@ -171,7 +171,7 @@ mod tests {
     use crate::options::ReadOptions;
 
     #[test]
-    fn names_that_lead_elsewhere_are_rejected() {
+    fn names_outside_the_project_are_rejected() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("sub")).unwrap();
         for name in ["a.obj", "sub/skin.png"] {
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn materials_of_one_name_are_told_apart() {
+    fn equal_material_names_are_numbered() {
         let named = |name: &str| Material { name: name.into(), ..Material::default() };
         let names = unique_names(&[named("skin"), named("skin"), named(""), named("a\nb")]);
         assert_eq!(names, ["skin", "skin_2", "material", "a b"]);

@@ -1,4 +1,4 @@
-//! From the text of an OBJ file to a polygon mesh.
+//! Conversion of the text of an OBJ file to a polygon mesh.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
@@ -55,7 +55,7 @@ fn logical_lines(bytes: &[u8]) -> impl Iterator<Item = (usize, Cow<'_, [u8]>)> {
 #[derive(Default)]
 struct State {
     points: Vec<Vec3>,
-    /// As long as `points` from the first colour on.
+    /// Empty before the first colour, then as long as `points`.
     colors: Vec<Vec4>,
     uvs: Vec<Vec2>,
     normals: Vec<Vec3>,
@@ -201,7 +201,7 @@ impl State {
         }
         let mut notes = self.notes_on_repairs();
         let uvs = corner_data(self.uvs, self.corner_uvs, Vec2::ZERO, |missing| {
-            notes.push(Note::new(format!("{missing} corners have no UV; they get 0, 0")));
+            notes.push(Note::new(format!("{missing} corners have no UV; 0, 0 is used")));
             true
         });
         let normals = corner_data(self.normals, self.corner_normals, Vec3::ZERO, |missing| {

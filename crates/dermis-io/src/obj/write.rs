@@ -1,4 +1,4 @@
-//! From a mesh to the text of an OBJ file.
+//! Conversion of a mesh to the text of an OBJ file.
 
 use std::io::Write;
 use std::path::Path;

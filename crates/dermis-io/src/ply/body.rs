@@ -120,7 +120,7 @@ impl Numbers<'_> {
         if length >= 0.0 && length.fract() == 0.0 && length <= room as f64 {
             Ok(length as usize)
         } else {
-            Err(Error::malformed(format!("a list has length {length}, but {room} bytes are left")))
+            Err(Error::malformed(format!("a list has length {length}, but only {room} bytes remain")))
         }
     }
 

@@ -78,7 +78,7 @@ impl Element {
     }
 }
 
-/// A parsed head.
+/// A parsed header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Header {
     pub encoding: Encoding,

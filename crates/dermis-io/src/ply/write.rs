@@ -1,4 +1,4 @@
-//! From a mesh to a little-endian PLY file.
+//! Conversion of a mesh to a little-endian PLY file.
 
 use std::fmt::Write as _;
 use std::io::Write;
@@ -60,7 +60,7 @@ impl<'a> Table<'a> {
     }
 
     fn write(&self, positions: &[Vec3], target: &Path, output: &mut Output) -> Result<(), Error> {
-        // Normals are those of the rest pose, wrong in any other.
+        // Normals are valid only in the rest pose.
         let normals = self.layout.normals.as_ref().filter(|_| positions == self.object.mesh.points());
         let polygons = &self.polygons;
         let wide = polygons.sizes.iter().any(|&size| size > u32::from(u8::MAX));

@@ -6,7 +6,7 @@
 //! | `weights` | `[N,J]` | skin weights |
 //! | `kintree_table` | `[2,J]` | parents, by the ids of the second row; −1 or 2³² − 1 is none |
 //! | `J_regressor` | `[J,N]` | positions of the joints of a shape; in pickles also a sparse matrix |
-//! | `J`, `J_shapedirs` | `[J,3]`, `[J,3,K]` | if there is no regressor: the joints, and how shapes move them |
+//! | `J`, `J_shapedirs` | `[J,3]`, `[J,3,K]` | if there is no regressor: the joints, and their offsets by the shapes |
 //! | `shapedirs` | `[N,3,K]` | shapes, one per last index |
 //! | `posedirs` | `[N,3,9(J−1)]` | pose shapes, one per last index |
 //! | `joint_names`, `shape_names` | `[J]`, `[K]` | names, if they are given |

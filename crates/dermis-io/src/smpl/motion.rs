@@ -2,8 +2,8 @@
 //!
 //! | array | shape | meaning |
 //! |---|---|---|
-//! | `poses` | `[S,J,3]` or `[S,3J]` | axis times angle of each joint against its parent, in radians |
-//! | `trans` | `[S,3]` | how far the body is moved; none if it is missing |
+//! | `poses` | `[S,J,3]` or `[S,3J]` | axis times angle of each joint relative to its parent, in radians |
+//! | `trans` | `[S,3]` | translation of the body; zero if it is missing |
 //! | `clip_frames`, `clip_names`, `clip_fps` | `[C]` | several motions in a row |
 //! | `fps`, `mocap_framerate`, `mocap_frame_rate` | one number | the rate if there is no `clip_fps`; else 60 |
 
@@ -65,7 +65,7 @@ fn split(arrays: &mut dyn Arrays, poses: Vec<BodyPose>, notes: &mut Vec<Note>) -
         None => vec![rate; counts.len()],
     };
     if let Some(rate) = rates.iter().find(|rate| !(rate.is_finite() && **rate > 0.0)) {
-        return Err(Error::malformed(format!("a motion has {rate} frames per second")).at("clip_fps"));
+        return Err(Error::malformed(format!("invalid frame rate {rate}: it must be positive")).at("clip_fps"));
     }
     let mut poses = poses.into_iter();
     let motion = |((name, count), frame_rate_hz): ((String, usize), f64)| BodyMotion {

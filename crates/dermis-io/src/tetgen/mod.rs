@@ -1,9 +1,9 @@
 //! `TetGen`'s `.node` and `.ele` files (text): nodes in one, tetrahedra in the other, with the same name.
 //!
 //! `.node`: count, dimension, attributes, markers; rows of index, x y z, attributes, marker. `.ele`: count, nodes per
-//! tetrahedron (4 or 10), attributes; rows of index, nodes, attributes. Indices start at that of the first node, which is 0
-//! or 1. The path of either file refers to the pair. Attributes, markers and the middle nodes of 10-node tetrahedra are
-//! skipped.
+//! tetrahedron (4 or 10), attributes; rows of index, nodes, attributes. Indices start at that of the first node, which
+//! is 0 or 1. The path of either file refers to the pair. Attributes, markers and the middle nodes of 10-node
+//! tetrahedra are skipped.
 //!
 //! This crate supports the file formats of `TetGen` and contains none of its code. [`run`] starts the program if it is
 //! installed.
@@ -57,10 +57,10 @@ fn scene(nodes: &[u8], elements: Option<&[u8]>, name: &str) -> Result<Scene, Err
             let (tetrahedra, corners) = parse_elements(elements, first).map_err(|error| error.at("the .ele file"))?;
             mesh.tetrahedra = tetrahedra;
             if corners > 4 {
-                notes.push(Note::new("tetrahedra of 10 nodes were read as their 4 corners"));
+                notes.push(Note::new("tetrahedra of 10 nodes are read as their 4 corners"));
             }
         }
-        None => notes.push(Note::new("there is no .ele file of the same name: only points are read")),
+        None => notes.push(Note::new("there is no .ele file of the same name; only points are read")),
     }
     Ok(Scene { objects: vec![mesh.into_object(name)?], notes, ..Scene::default() })
 }
@@ -71,7 +71,7 @@ fn parse_nodes(bytes: &[u8]) -> Result<(Vec<Vec3>, u32), Error> {
     let [count, dimension, attributes, markers]: [usize; 4] =
         [words.number()?, words.number()?, words.number()?, words.number()?];
     if dimension != 3 {
-        return Err(Error::unsupported(format!("the mesh has {dimension} dimensions; dermis reads 3")));
+        return Err(Error::unsupported(format!("the mesh has {dimension} dimensions; only 3 are supported")));
     }
     let more = attributes.saturating_add(markers);
     words.check_rows(count, more.saturating_add(4))?;
@@ -92,12 +92,12 @@ fn parse_nodes(bytes: &[u8]) -> Result<(Vec<Vec3>, u32), Error> {
     Ok((nodes, first))
 }
 
-/// The tetrahedra, and how many nodes each has in the file.
+/// The tetrahedra, and the number of nodes that each has in the file.
 fn parse_elements(bytes: &[u8], first: u32) -> Result<(Vec<[u32; 4]>, usize), Error> {
     let mut words = Tokenizer::new(bytes);
     let [count, corners, attributes]: [usize; 3] = [words.number()?, words.number()?, words.number()?];
     if corners != 4 && corners != 10 {
-        return Err(Error::unsupported(format!("elements have {corners} nodes; dermis reads 4 or 10")));
+        return Err(Error::unsupported(format!("elements have {corners} nodes; only 4 or 10 are supported")));
     }
     let more = (corners - 4).saturating_add(attributes);
     words.check_rows(count, more.saturating_add(5))?;
@@ -142,7 +142,7 @@ pub(crate) fn write(object: &Object, _units: Units, job: &mut Job<'_>) -> Result
     Ok(file.flush()?)
 }
 
-/// Nodes that count from 0.
+/// Writes the nodes, with indices from 0.
 fn write_nodes(file: &mut impl Write, positions: impl ExactSizeIterator<Item = Vec3>) -> Result<(), Error> {
     writeln!(file, "{} 3 0 0", positions.len())?;
     for (index, p) in positions.enumerate() {

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn says_that_it_is_not_installed() {
+    fn reports_a_missing_program() {
         let options = TetgenOptions { program: "no-such-program-here".into(), ..TetgenOptions::default() };
         let error = run(&tetrahedron(), &[], &options).unwrap_err();
         assert_eq!(error.to_string(), "the program 'no-such-program-here' is not installed");
@@ -112,7 +112,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn reads_what_the_program_writes_and_says_what_it_says() {
+    fn reads_the_output_and_reports_the_messages_of_the_program() {
         let folder = tempfile::tempdir().unwrap();
         let program = |name: &str, text: &str| {
             let path = folder.path().join(name);

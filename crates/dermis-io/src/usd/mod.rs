@@ -35,7 +35,7 @@ fn encode_name(name: &str) -> String {
     })
 }
 
-/// Undoes [`encode_name`].
+/// Inverse of [`encode_name`].
 fn decode_name(name: &str) -> String {
     let mut parts = name.split('%');
     let mut decoded = parts.next().unwrap_or_default().to_owned();
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn encoded_names_come_back() {
+    fn encoded_names_round_trip() {
         for name in ["plain", "100 % \"sure\"\\", "tab\tnewline\n", "ünï%c3"] {
             let encoded = encode_name(name);
             assert!(!encoded.contains(['"', '\\', '\n']), "{encoded}");

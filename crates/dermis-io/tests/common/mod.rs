@@ -1,6 +1,6 @@
-//! Broken inputs for every reader: generic damage to valid files, and the proof that a reader survives it.
+//! Broken inputs for every reader: generic damage to valid files, and the check that a reader survives it.
 
-#![allow(dead_code, unreachable_pub, reason = "each test binary uses its part")]
+#![allow(dead_code, unreachable_pub, reason = "each test binary uses a part of it")]
 
 mod peak_memory;
 
@@ -21,7 +21,7 @@ pub fn damage(valid: &[u8]) -> Vec<(String, Vec<u8>)> {
     let mut broken = vec![("empty".to_owned(), Vec::new())];
     let length = valid.len();
     for step in 0..48 {
-        // Dense near the start, which contains the headers, and even over the rest.
+        // Dense near the start, which contains the headers, and evenly spaced over the rest.
         let cut = if step < 24 { step.min(length) } else { length * (step - 23) / 26 };
         broken.push((format!("cut at {cut}"), valid[..cut.min(length)].to_vec()));
     }
@@ -62,7 +62,8 @@ pub fn damage(valid: &[u8]) -> Vec<(String, Vec<u8>)> {
     broken
 }
 
-/// Reads each input; panics if the reader does, or takes too long or too much memory. Errors and results are both fine.
+/// Reads each input; panics if the reader panics, takes too long or uses too much memory. Errors and results are both
+/// acceptable.
 pub fn assert_survives(inputs: &[(String, Vec<u8>)], read: impl Fn(&[u8]) -> Result<Scene, Error>) {
     for (name, bytes) in inputs {
         let start = Instant::now();
@@ -75,7 +76,7 @@ pub fn assert_survives(inputs: &[(String, Vec<u8>)], read: impl Fn(&[u8]) -> Res
     }
 }
 
-/// Frames may be read lazily; damage must be met there without panic too.
+/// Reads all frames: they can be read lazily, and damage to them must not cause a panic either.
 fn read_all_frames(scene: &Scene) -> Result<(), Error> {
     for object in &scene.objects {
         if let Some(motion) = object.base_motion()? {
@@ -87,7 +88,7 @@ fn read_all_frames(scene: &Scene) -> Result<(), Error> {
     Ok(())
 }
 
-/// A tiny deterministic generator.
+/// A small deterministic random number generator.
 pub struct SplitMix(pub u64);
 
 impl SplitMix {
@@ -104,7 +105,7 @@ impl SplitMix {
         (self.next() % (end.max(1) as u64)) as usize
     }
 
-    /// Evenly in [0, 1).
+    /// Uniform in [0, 1).
     pub fn unit(&mut self) -> f32 {
         (self.next() >> 40) as f32 / (1u64 << 24) as f32
     }
@@ -117,6 +118,6 @@ pub fn shared_data(name: &str) -> Option<std::path::PathBuf> {
     if path.exists() {
         return Some(path);
     }
-    eprintln!("skipped: {name} is not there");
+    eprintln!("skipped: {name} does not exist");
     None
 }

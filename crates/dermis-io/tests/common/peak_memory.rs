@@ -1,4 +1,4 @@
-//! The largest amount of memory that a piece of code holds at once on its own thread.
+//! Peak memory that a piece of code allocates on its own thread.
 
 #![allow(unsafe_code, reason = "a global allocator can only be written with unsafe")]
 
@@ -15,24 +15,24 @@ struct Counting;
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-// SAFETY: every call is passed to the system allocator unchanged; in addition, only counters are kept, in thread-locals
-// that have no destructor and so can be used at any time.
+// SAFETY: every call is passed to the system allocator unchanged. The counters are thread-locals without a destructor,
+// so they can be used at any time.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size() as isize);
-        // SAFETY: the caller's promise is passed on.
+        // SAFETY: the contract of the caller is passed on.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         count(layout.size() as isize);
-        // SAFETY: the caller's promise is passed on.
+        // SAFETY: the contract of the caller is passed on.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         count(-(layout.size() as isize));
-        // SAFETY: the caller's promise is passed on.
+        // SAFETY: the contract of the caller is passed on.
         unsafe { System.dealloc(pointer, layout) }
     }
 }

@@ -1,4 +1,4 @@
-//! Scenes that a writer of FBX must get right, and the positions that every reader must see in them.
+//! Scenes for tests of the FBX writer, and the positions that every reader must obtain from them.
 
 use std::f64::consts::TAU;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::scenes;
 pub(crate) struct Case {
     pub name: &'static str,
     pub scene: Scene,
-    /// Bones that shear are written as nested nodes.
+    /// Writes bones that shear as nested nodes.
     pub nested: bool,
 }
 
@@ -99,7 +99,7 @@ fn tube(low: f32, high: f32, radius: f32) -> TriMesh {
     .unwrap()
 }
 
-/// Rows of weights that fall off around each joint's height, with so many influences.
+/// Rows of weights that fall off around the height of each joint, with the given number of influences.
 fn falloff(mesh: &TriMesh, heights: &[f64], influences: usize) -> SkinWeights {
     let row = |point: &Vec3| {
         let mut row: Vec<(u32, f32)> = heights
@@ -120,7 +120,7 @@ struct Build {
     name: &'static str,
     joints: Vec<String>,
     influences: usize,
-    /// Joints at the end that no point follows.
+    /// Number of end joints, which move no point.
     ends: usize,
     bind_scale: f64,
     size: f64,
@@ -166,7 +166,7 @@ impl Build {
         let count = self.joints.len();
         let height = |joint: usize| self.size * joint as f64 / count as f64;
         let bind = |joint: usize| {
-            // Joints lie along the limb and roll a little, as rigs have it.
+            // Joints lie along the limb and roll slightly, as in real rigs.
             let turn = DQuat::from_euler(EulerRot::XYZ, 0.3, 0.2 * joint as f64, 1.2);
             let place = self.offset + DVec3::Y * height(joint);
             DAffine3::from_scale_rotation_translation(DVec3::splat(self.bind_scale), turn, place)
@@ -212,7 +212,7 @@ impl Build {
                 if self.mirror && index == rig.joints().len() - 1 {
                     scale.x = -scale.x;
                 }
-                // The last joint alone scales along its own axes: others would shear their children.
+                // Only the last joint scales along its own axes: others would shear their children.
                 let scale = if index + 1 == rig.joints().len() { scale } else { DVec3::splat(scale.x.abs()) };
                 let moved =
                     if index == 0 { DVec3::new(0.1 * phase.sin(), 0.05 * t, 0.0) * self.size } else { DVec3::ZERO };

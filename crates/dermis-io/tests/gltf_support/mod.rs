@@ -1,6 +1,6 @@
 //! Scenes to write, and raw glTF files to read.
 
-#![allow(dead_code, reason = "each test binary uses its part")]
+#![allow(dead_code, reason = "each test binary uses a part of it")]
 
 pub(crate) mod variants;
 
@@ -16,7 +16,7 @@ use dermis_mesh::{
 use glam::{DAffine3, DMat3, DQuat, DVec3, Vec2, Vec3, Vec4};
 use serde_json::{Value, json};
 
-/// Around and along the tube.
+/// Number of points around and along the tube.
 pub(crate) const SIDES: u32 = 8;
 pub(crate) const RINGS: u32 = 6;
 
@@ -31,14 +31,14 @@ const PNG: [u8; 69] = [
     0x00, 0x00, 0x00, 0x00, 0x49, 0x45, 0x4e, 0x44, 0xae, 0x42, 0x60, 0x82,
 ];
 
-/// A tube along y whose texture has a seam, in two materials.
+/// A tube along y with a UV seam and two materials.
 pub(crate) fn tube() -> TriMesh {
     let point = |ring: u32, side: u32| {
         let angle = (side as f32 / SIDES as f32) * std::f32::consts::TAU;
         Vec3::new(angle.cos(), ring as f32 * 0.7, angle.sin())
     };
     let points: Vec<Vec3> = (0..RINGS).flat_map(|ring| (0..SIDES).map(move |side| point(ring, side))).collect();
-    // Vertices: one more around than points, for the seam.
+    // Each ring has one vertex more than points, because of the seam.
     let around = SIDES + 1;
     let vertex_points: Vec<u32> =
         (0..RINGS).flat_map(|ring| (0..around).map(move |side| ring * SIDES + side % SIDES)).collect();
@@ -71,7 +71,7 @@ pub(crate) fn tube() -> TriMesh {
     TriMesh::new(points, over_points).unwrap().with_layout(layout).unwrap()
 }
 
-/// A chain of `joints` joints along the tube that bends (and, if asked, shears) over `frames` frames in each clip.
+/// A chain of `joints` joints along the tube that bends (and, on request, shears) over `frames` frames in each clip.
 pub(crate) fn rigged(joints: usize, frames: usize, clips: usize, shear: f64) -> Object {
     let mesh = Arc::new(tube());
     let height = 0.7 * f64::from(RINGS - 1);
@@ -158,13 +158,13 @@ pub(crate) fn read(bytes: &[u8]) -> Scene {
     dermis_io::read_bytes("glb", bytes, &ReadOptions::default()).unwrap()
 }
 
-/// The scene after a trip through a file of the given ending.
-pub(crate) fn round_trip(scene: &Scene, ending: &str) -> Scene {
+/// The scene after it was written to and read from a file with the given extension.
+pub(crate) fn round_trip(scene: &Scene, extension: &str) -> Scene {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join(format!("a file.{ending}"));
+    let path = folder.path().join(format!("a file.{extension}"));
     write(&path, scene);
     let read = dermis_io::read(path.to_str().unwrap(), &ReadOptions::default()).unwrap();
-    // Whatever is mapped must have been taken over by now.
+    // Mapped data must have been copied by now.
     for object in &read.objects {
         assert!(object.base_motion().unwrap().is_none_or(|motion| motion.load().is_ok()));
     }
@@ -194,7 +194,7 @@ pub(crate) fn glb(json: &Value, binary: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A raw file that grows by accessors.
+/// A raw file to which accessors are added.
 #[derive(Default)]
 pub(crate) struct Raw {
     pub(crate) views: Vec<Value>,
@@ -203,7 +203,7 @@ pub(crate) struct Raw {
 }
 
 impl Raw {
-    /// A buffer view with `bytes`; its index.
+    /// Adds a buffer view with `bytes` and returns its index.
     pub(crate) fn view(&mut self, bytes: &[u8]) -> usize {
         self.binary.resize(self.binary.len().next_multiple_of(4), 0);
         self.views.push(json!({ "buffer": 0, "byteOffset": self.binary.len(), "byteLength": bytes.len() }));
@@ -211,7 +211,7 @@ impl Raw {
         self.views.len() - 1
     }
 
-    /// An accessor over `bytes`; its index.
+    /// Adds an accessor over `bytes` and returns its index.
     pub(crate) fn accessor(&mut self, bytes: &[u8], component: u32, shape: &str, count: usize) -> usize {
         let view = self.view(bytes);
         self.accessors.push(json!({ "bufferView": view, "componentType": component, "count": count, "type": shape }));

@@ -1,4 +1,4 @@
-//! Files in the ways that other programs write them: quantized, sparse, compressed, with curves.
+//! Files as other programs write them: quantized, sparse, compressed, with curves.
 
 use draco_core::{DataType, EncoderBuffer, EncoderOptions, GeometryAttributeType, Mesh, MeshEncoder, PointAttribute};
 use glam::{Vec3, Vec4};
@@ -54,7 +54,7 @@ pub(crate) fn quantized() -> Vec<u8> {
     })))
 }
 
-/// A morph target that is a sparse accessor over nothing, with a cubic spline for its weight.
+/// A morph target that is a sparse accessor without a buffer view, with a cubic spline for its weight.
 pub(crate) fn sparse_morph() -> Vec<u8> {
     let mut raw = Raw::default();
     let points = [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [1.0, 1.0, 0.0f32]];
@@ -77,7 +77,7 @@ pub(crate) fn sparse_morph() -> Vec<u8> {
     })))
 }
 
-/// A child of a turning parent, mirrored, over steps: nodes that move without a skin.
+/// A mirrored child of a rotating parent with stepped keys: nodes that move without a skin.
 pub(crate) fn moving_node() -> Vec<u8> {
     let mut raw = Raw::default();
     let position = raw.floats(&[0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0], "VEC3", 3);
@@ -98,7 +98,7 @@ pub(crate) fn moving_node() -> Vec<u8> {
     })))
 }
 
-/// Everything compressed by meshoptimizer, decompressed into a buffer that is not there.
+/// All data compressed by meshoptimizer, with a fallback buffer without data.
 pub(crate) fn meshopt_compressed() -> Vec<u8> {
     let mut raw = Raw::default();
     let positions = unit_positions();
@@ -231,7 +231,7 @@ fn base64(bytes: &[u8]) -> String {
     text
 }
 
-/// The colour that a position makes.
+/// The colour of a position.
 pub(crate) fn color(position: Vec3) -> Vec4 {
     position.extend(1.0)
 }

@@ -1,6 +1,6 @@
-//! Alembic archives made by hand, from the layout alone: what other writers make and ours does not.
+//! Alembic archives built by hand from the layout, with features that other writers use and dermis does not.
 
-#![allow(dead_code, reason = "a small vocabulary, whether or not every test needs all of it")]
+#![allow(dead_code, reason = "not every test uses all helpers")]
 
 pub(crate) mod shapes;
 
@@ -27,7 +27,7 @@ pub(crate) struct Property {
     pub(crate) extent: u32,
     pub(crate) sampling: u32,
     pub(crate) samples: Vec<Vec<u8>>,
-    /// Number of samples to claim, and the first and last that change, if they differ from those of `samples`.
+    /// Stated number of samples, and the first and last that change, if they differ from those of `samples`.
     pub(crate) claim: Option<(u32, u32, u32)>,
     pub(crate) members: Vec<Property>,
 }
@@ -145,7 +145,7 @@ pub(crate) fn object_headers(children: &[Object]) -> Vec<u8> {
 }
 
 fn header(property: &Property) -> Vec<u8> {
-    // Numbers of 4 bytes and metadata in full, always.
+    // Numbers always have 4 bytes, and metadata is always stored inline.
     let mut info = property.kind | 2 << 2 | property.pod << 4 | property.extent << 12 | 0xff << 20;
     let mut numbers = Vec::new();
     if property.kind != 0 {
@@ -210,7 +210,7 @@ pub(crate) fn transform(name: &str, operations: &[u8], values: &[&[f64]], childr
     Object { name: name.into(), schema: "AbcGeom_Xform_v3".into(), properties, children }
 }
 
-/// A tetrahedron wound as Alembic does, with its points moved along x by each of `shifts`.
+/// A tetrahedron with the winding order of Alembic, with its points moved along x by each of `shifts`.
 pub(crate) fn tetrahedron(name: &str, shifts: &[f32]) -> Object {
     let points = |shift: f32| floats(&[shift, 0., 0., 1. + shift, 0., 0., shift, 1., 0., shift, 0., 1.]);
     mesh(

@@ -1,6 +1,6 @@
-//! Scenes that use everything a format may hold, and comparisons of what comes back.
+//! Scenes that use everything that a format can store, and comparisons of the results of round trips.
 
-#![allow(dead_code, unreachable_pub, reason = "each test binary uses its part")]
+#![allow(dead_code, unreachable_pub, reason = "each test binary uses a part of it")]
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use dermis_mesh::{
 /// The quads of a box, over its eight corners.
 const BOX: [[u32; 4]; 6] = [[0, 2, 3, 1], [4, 5, 7, 6], [0, 1, 5, 4], [2, 6, 7, 3], [0, 4, 6, 2], [1, 3, 7, 5]];
 
-/// A box of quads with a tenth point that nothing uses, UV seams, flat normals, colours and two materials.
+/// A box of quads with an unused additional point, UV seams, flat normals, colours and two materials.
 pub fn dressed_box() -> TriMesh {
     let corner = |k: u32| Vec3::new((k & 1) as f32, (k >> 1 & 1) as f32 * 1.5, (k >> 2 & 1) as f32 / 3.0);
     let mut points: Vec<Vec3> = (0..8).map(corner).collect();
@@ -63,7 +63,7 @@ pub fn still_scene() -> Scene {
     Scene { objects: vec![Object::of_mesh("box", Arc::new(dressed_box()))], ..Scene::default() }
 }
 
-/// Two tetrahedra and a node that neither uses.
+/// Two tetrahedra and an unused node.
 pub fn tet_scene() -> Scene {
     let nodes = vec![Vec3::ZERO, Vec3::X, Vec3::Y, Vec3::Z, Vec3::ONE, Vec3::splat(1.0 / 3.0)];
     let tets = TetMesh::new(nodes, vec![[0, 1, 2, 3], [1, 2, 3, 4]]).unwrap();
@@ -127,7 +127,7 @@ pub fn assert_same_topology(found: &TriMesh, expected: &TriMesh) {
     assert_eq!(found.to_polygon_mesh().polygons, expected.to_polygon_mesh().polygons);
 }
 
-/// The same UVs at every corner, to the rounding of turning them over.
+/// The same UVs at every corner, up to the rounding of flipping them.
 pub fn assert_same_uvs(found: &TriMesh, expected: &TriMesh) {
     let uvs = |mesh: &TriMesh| -> Vec<Vec2> {
         let polygons = mesh.to_polygon_mesh();

@@ -1,4 +1,4 @@
-//! Files as other programs write them, by hand.
+//! Hand-written files, as other programs write them.
 
 use dermis_io::{ErrorKind, ReadOptions};
 use dermis_mesh::Scene;
@@ -82,7 +82,7 @@ fn near(found: Vec3, expected: Vec3) {
 fn transforms_above_a_mesh_are_applied() {
     let scene = read(TRANSFORMS);
     let object = |name: &str| scene.objects.iter().find(|object| object.name.ends_with(name)).unwrap();
-    // (1, 0, 0) about (1, 1): (2, 1); doubled, turned, moved.
+    // (1, 0, 0) about (1, 1): (2, 1); scaled by two, rotated, moved.
     near(object("/Placed").mesh.points()[1], Vec3::new(8.0, 4.0, 0.0));
     near(object("/Free").mesh.points()[1], Vec3::new(6.0, 6.0, 7.0));
     let carried = object("/Carried").base_motion().unwrap().unwrap();
@@ -94,7 +94,7 @@ fn transforms_above_a_mesh_are_applied() {
 }
 
 #[test]
-fn primvars_of_every_interpolation_are_spread() {
+fn primvars_of_every_interpolation_are_read() {
     let spread = |primvar: &str| {
         let scene = read(&mesh(&format!("{QUAD}{primvar}")));
         let polygons = scene.objects[0].mesh.to_polygon_mesh();
@@ -117,14 +117,14 @@ fn primvars_of_every_interpolation_are_spread() {
 }
 
 #[test]
-fn primvars_that_do_not_fit_are_left_out_with_a_note() {
+fn primvars_that_do_not_match_are_skipped_with_a_note() {
     let text = mesh(&format!("{QUAD}texCoord2f[] primvars:st = [(0, 0)] ( interpolation = \"vertex\" )"));
     let scene = read(&text);
     assert!(scene.notes.iter().any(|note| note.message.contains("does not match")), "{:?}", scene.notes);
 }
 
 #[test]
-fn left_handed_faces_are_turned_with_their_attributes() {
+fn left_handed_faces_are_reversed_with_their_attributes() {
     let body = format!(
         "{QUAD}uniform token orientation = \"leftHanded\"\n\
          color3f[] primvars:displayColor = [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)] (interpolation = \"vertex\")"
@@ -149,7 +149,7 @@ fn uneven_samples_are_interpolated_once_per_time_code() {
 }
 
 #[test]
-fn the_last_sample_is_a_frame_even_beside_the_grid() {
+fn the_last_sample_is_included_even_off_the_grid() {
     let body = "int[] faceVertexCounts = []\nint[] faceVertexIndices = []\npoint3f[] points.timeSamples = {\n\
                 0: [(0, 0, 0)], 1: [(1, 0, 0)], 10: [(2, 0, 0)], 10.37: [(5, 0, 0)] }";
     let scene = read(&mesh(body));
@@ -171,7 +171,7 @@ fn sparse_keys_of_transforms_are_sampled_at_the_rate_of_the_stage() {
 }
 
 #[test]
-fn rejects_points_that_come_and_go_and_names_the_frame() {
+fn rejects_changing_point_counts_with_the_frame() {
     let body = format!(
         "{QUAD}point3f[] points.timeSamples = {{ 1: [(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0)], 2: [(0, 0, 0)] }}"
     );
@@ -188,7 +188,7 @@ fn rejects_faces_that_change() {
 }
 
 #[test]
-fn rejects_faces_that_name_missing_points() {
+fn rejects_faces_with_missing_points() {
     for indices in ["[0, 1, 2, 7]", "[0, 1, 2, -1]", "[0, 1, 2]", "[0, 1, 2, 2147483647]"] {
         let body = format!(
             "int[] faceVertexCounts = [4]\nint[] faceVertexIndices = {indices}\npoint3f[] points = [(0,0,0), (1,0,0), (1,1,0)]"
@@ -235,7 +235,7 @@ fn references_and_variants_are_composed() {
 }
 
 #[test]
-fn a_prim_that_refers_to_itself_ends() {
+fn a_prim_that_references_itself_terminates() {
     let text = "#usda 1.0\ndef Xform \"A\" { def Xform \"B\" (references = </A>) {} }\n";
     assert!(read(text).objects.is_empty());
 }
@@ -253,7 +253,7 @@ fn deep_nesting_within_the_limits_does_not_exhaust_the_stack() {
 
 #[test]
 fn rejects_references_that_multiply() {
-    // Each level holds two copies of the next.
+    // Each level contains two copies of the next.
     let level = |level: usize| {
         let next = level + 1;
         format!(

@@ -1,4 +1,4 @@
-//! USD: round trips, what other programs write, and broken files.
+//! USD: round trips, files of other programs, and broken files.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -170,7 +170,7 @@ fn a_sheared_rig_keeps_its_joints_and_a_collapsed_one_is_recorded() {
 }
 
 #[test]
-fn names_that_usd_forbids_come_back() {
+fn names_that_usd_does_not_allow_are_kept() {
     let names = ["ein Name", "/World/Body", "ein Name", "3", "\"quoted\\\""];
     let scene = Scene { objects: names.map(scenes::still).into(), ..Scene::default() };
     let (after, _) = round_trip(&scene);
@@ -179,7 +179,7 @@ fn names_that_usd_forbids_come_back() {
 }
 
 #[test]
-fn writing_can_be_stopped_and_leaves_nothing() {
+fn writing_can_be_stopped_and_leaves_no_files() {
     struct Impatient;
     impl Progress for Impatient {
         fn report(&self, _: &str, done: usize, _: usize) -> std::ops::ControlFlow<()> {
@@ -194,7 +194,7 @@ fn writing_can_be_stopped_and_leaves_nothing() {
 }
 
 #[test]
-fn joint_curves_are_sampled_at_the_rate_asked_for() {
+fn joint_curves_are_sampled_at_the_requested_rate() {
     let bytes = text(&scenes::alone(scenes::rigged("arm")));
     let options = ReadOptions { frame_rate_hz: Some(60.0), ..ReadOptions::default() };
     let scene = dermis_io::read_bytes("usd", &bytes, &options).unwrap();
@@ -203,7 +203,7 @@ fn joint_curves_are_sampled_at_the_rate_asked_for() {
 }
 
 #[test]
-fn the_files_of_pixars_library_read_as_ours_do() {
+fn files_of_pixars_library_match_those_of_dermis() {
     // Exported by usd-core from the scene `everything` as written by dermis.
     let ours = scenes::everything();
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
@@ -238,11 +238,11 @@ fn survives_broken_crates_and_packages() {
 }
 
 #[test]
-fn survives_counts_beyond_all_reason_in_crates() {
+fn survives_implausible_counts_in_crates() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/everything.usdc");
     let valid = std::fs::read(path).unwrap();
     let mut inputs = Vec::new();
-    // Every 8-byte count of the structure lies on some offset of the file's tail; values before it.
+    // Every 8-byte count of the structure is at some offset near the end of the file, after the values.
     for at in (0..valid.len() - 8).step_by(37).chain(valid.len() - 700..valid.len() - 8) {
         for value in [u64::MAX, 1 << 40, 1 << 31, u64::MAX / 8] {
             let mut bytes = valid.clone();

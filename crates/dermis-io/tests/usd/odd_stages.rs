@@ -58,7 +58,7 @@ fn blend_shapes_need_no_joints() {
 }
 
 #[test]
-fn instances_within_instances_are_drawn() {
+fn nested_instances_are_read() {
     let text = format!(
         "#usda 1.0\nclass Xform \"leaf\"\n{{\n    def Mesh \"m\"\n    {{\n    {TRIANGLE}\n    }}\n}}\nclass Xform \"branch\"\n{{\n    \
          def Xform \"one\" (\n        instanceable = true\n        references = </leaf>\n    )\n    {{\n    }}\n    def Xform \"two\" \
@@ -72,6 +72,32 @@ fn instances_within_instances_are_drawn() {
     let mut heights: Vec<f32> = scene.objects.iter().map(|object| object.mesh.points()[0].z).collect();
     heights.sort_by(f32::total_cmp);
     assert_eq!(heights, [0.0, 1.0, 10.0, 11.0]);
+}
+
+#[test]
+fn instances_within_instances_that_come_through_a_payload_are_drawn() {
+    let folder = tempfile::tempdir().unwrap();
+    let placed = |name: &str, target: &str, height: u32| {
+        format!(
+            "def Xform \"{name}\" (\n    instanceable = true\n    references = <{target}>\n)\n{{\n    double3 xformOp:translate = \
+             (0, 0, {height})\n    uniform token[] xformOpOrder = [\"xformOp:translate\"]\n}}\n"
+        )
+    };
+    let (one, two) = (placed("one", "/Geometry/prototypes/leaf", 0), placed("two", "/Geometry/prototypes/leaf", 1));
+    let geometry = format!(
+        "#usda 1.0\n(\n    defaultPrim = \"Geometry\"\n)\ndef Xform \"Geometry\"\n{{\n{one}{two}    def Scope \"prototypes\"\n    \
+         {{\n        token visibility = \"invisible\"\n        def Xform \"leaf\"\n        {{\n            def Mesh \"m\"\n            \
+         {{\n    {TRIANGLE}\n            }}\n        }}\n    }}\n}}\n"
+    );
+    let (a, b) = (placed("a", "/loaded", 10), placed("b", "/loaded", 20));
+    let stage = format!("#usda 1.0\ndef \"loaded\" (\n    payload = @./geometry.usda@\n)\n{{\n}}\n{a}{b}");
+    std::fs::write(folder.path().join("geometry.usda"), geometry).unwrap();
+    let path = folder.path().join("stage.usda");
+    std::fs::write(&path, stage).unwrap();
+    let scene = read_file(&path, &ReadOptions::default()).unwrap();
+    let mut heights: Vec<f32> = scene.objects.iter().map(|object| object.mesh.points()[0].z).collect();
+    heights.sort_by(f32::total_cmp);
+    assert_eq!(heights, [0.0, 1.0, 10.0, 11.0, 20.0, 21.0]);
 }
 
 /// A package of `files`, the first of which is opened.
@@ -122,7 +148,7 @@ fn packages_in_packages_are_read() {
     let path = folder.path().join("top.usdz");
     std::fs::write(&path, &bytes).unwrap();
     assert_eq!(heights(&read_file(&path, &ReadOptions::default()).unwrap()), [0.0, 11.0, 12.0, 20.0]);
-    // A layer next to packages names them too.
+    // A layer next to packages refers to them as well.
     std::fs::write(folder.path().join("s.usda"), references(&[("top.usdz", 0.0)])).unwrap();
     let scene = read_file(&folder.path().join("s.usda"), &ReadOptions::default()).unwrap();
     assert_eq!(heights(&scene), [0.0, 11.0, 12.0, 20.0]);

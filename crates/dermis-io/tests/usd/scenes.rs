@@ -1,4 +1,4 @@
-//! Generated scenes with all that USD files hold.
+//! Generated scenes with everything that USD files can contain.
 
 use std::f64::consts::TAU;
 use std::sync::Arc;
@@ -89,7 +89,7 @@ fn materials() -> Vec<Material> {
     vec![skin, glass]
 }
 
-/// The smallest picture: one grey pixel.
+/// A minimal image: one grey pixel.
 pub(crate) fn png() -> Vec<u8> {
     const PIXEL: &[u8] = &[
         0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0, 0x0d, 0x49, 0x48, 0x44, 0x52, 0, 0, 0, 1, 0, 0, 0, 1,
@@ -203,7 +203,7 @@ pub(crate) fn travelling(name: &str) -> Object {
     })
 }
 
-/// A mesh on one joint that is sheared more and more.
+/// A mesh on one joint with increasing shear.
 pub(crate) fn sheared(name: &str) -> Object {
     one_joint(name, |frame| {
         DAffine3::from_mat3(DMat3::from_cols(DVec3::X, DVec3::new(0.3 * frame, 1.0, 0.0), DVec3::Z))

@@ -66,6 +66,11 @@ impl DualQuaternionLayer {
         stored
     }
 
+    /// Weight of the dual quaternions per point; empty if it is 1 everywhere.
+    pub fn weights(&self) -> &[f32] {
+        &self.weights
+    }
+
     /// Returns true if the layer belongs to a mesh of this many points.
     pub fn fits(&self, points: usize) -> bool {
         self.weights.is_empty() || self.weights.len() == points

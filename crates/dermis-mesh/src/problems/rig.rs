@@ -16,6 +16,7 @@ pub fn of_rig(rig: &Rig) -> Vec<Problem> {
         return Vec::new();
     }
     let weights = WeightTallies::of(rig);
+    let has_points = rig.weights().point_count() > 0;
     let found = [
         weights.unbound.problem(
             ProblemKind::UnboundPoints,
@@ -39,7 +40,8 @@ pub fn of_rig(rig: &Rig) -> Vec<Problem> {
         ),
         joint_problem(
             rig,
-            Tally::of(weights.unused_joints()),
+            // A motion without a mesh has no points that joints could influence.
+            Tally::of(weights.unused_joints().filter(|_| has_points)),
             ProblemKind::UnusedJoints,
             "no action needed: roots, helpers and end joints often influence no point",
             ["influences no point", "influence no point"],

@@ -13,9 +13,10 @@ use rayon::prelude::*;
 use super::super::bind::Weights;
 use super::super::numeric::{bump, smooth_step};
 use super::super::polygonize::Surface;
-use super::skeleton::{
+use super::skeleton::mirrored;
+use dermis_body::human_skeleton::{
     ANKLE, COLLAR, ELBOW, FOOT, HAND, HEAD, HIP, JOINTS, KNEE, NAMES, NECK, PELVIS, SHOULDER, SPINE_1, SPINE_2,
-    SPINE_3, WRIST, mirrored,
+    SPINE_3, WRIST,
 };
 use dermis_mesh::rig::Shape;
 

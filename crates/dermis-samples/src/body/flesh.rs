@@ -6,9 +6,9 @@
 use glam::DVec3;
 
 use super::super::implicit::{Implicit, Node, node};
-use super::skeleton::{
-    ACROSS_ARM, ANKLE, COLLAR, ELBOW, FOOT, HAND, HEAD, HIP, KNEE, NECK, PELVIS, SHOULDER, SPINE_1, SPINE_2, SPINE_3,
-    WRIST, mirrored,
+use super::skeleton::{ACROSS_ARM, mirrored};
+use dermis_body::human_skeleton::{
+    ANKLE, COLLAR, ELBOW, FOOT, HAND, HEAD, HIP, KNEE, NECK, PELVIS, SHOULDER, SPINE_1, SPINE_2, SPINE_3, WRIST,
 };
 
 const ROUND: (DVec3, f64) = (DVec3::Z, 1.0);

@@ -4,8 +4,9 @@
 
 mod blend;
 mod flesh;
+mod model;
 mod motions;
-pub mod skeleton;
+mod skeleton;
 
 use glam::{DAffine3, DVec3, Vec3};
 
@@ -13,10 +14,11 @@ use super::bind::bind;
 use super::polygonize::{Surface, polygonize};
 use super::remesh::remesh;
 use super::{plain_material, scene_of, surface_mesh};
+use dermis_body::human_skeleton::{JOINTS, NAMES, parent};
 use dermis_mesh::clip::Clip;
 use dermis_mesh::rig::{Joint, Rig, Shape, SkinWeights};
 use dermis_mesh::scene::{Object, Scene};
-use skeleton::JOINTS;
+pub use model::body_model;
 
 const POINTS: usize = 6900;
 const FRAME_RATE_HZ: f64 = 60.0;
@@ -53,9 +55,7 @@ pub fn body() -> BodySample {
     let weights = bind(&shape, &surface, JOINTS, DIFFUSION);
     let normals = normals(&surface);
     let mesh = surface_mesh(&surface, plain_material("skin", [0.80, 0.62, 0.52], 0.6), &[]);
-    let joint = |joint: usize| {
-        Joint::at(skeleton::NAMES[joint], skeleton::parent(joint), DAffine3::from_translation(positions[joint]))
-    };
+    let joint = |joint: usize| Joint::at(NAMES[joint], parent(joint), DAffine3::from_translation(positions[joint]));
     let rows = SkinWeights::from_rows(weights.strongest(4));
     let rig = Rig::new(&mesh, (0..JOINTS).map(joint).collect(), rows, Vec::new()).expect("weights refer to the joints");
     let clips = motions::MOTIONS.map(|motion| clip(&rig, &positions, motion));

@@ -7,9 +7,9 @@
 use glam::{DAffine3, DQuat, DVec3};
 
 use super::super::numeric::{cos_turns, rotation_about, smooth_step};
-use super::skeleton::{
-    ACROSS_ARM, ANKLE, COLLAR, ELBOW, FOOT, HEAD, HIP, JOINTS, KNEE, NECK, PELVIS, SHOULDER, SPINE_1, SPINE_2, SPINE_3,
-    WRIST, mirrored, mirrored_rotation, posed,
+use super::skeleton::{ACROSS_ARM, mirrored, mirrored_rotation, posed};
+use dermis_body::human_skeleton::{
+    ANKLE, COLLAR, ELBOW, FOOT, HEAD, HIP, JOINTS, KNEE, NECK, PELVIS, SHOULDER, SPINE_1, SPINE_2, SPINE_3, WRIST,
 };
 
 /// Maximum bend of a knee, degrees.

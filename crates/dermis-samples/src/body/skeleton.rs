@@ -1,54 +1,14 @@
-//! Joints of the body: names and hierarchy of SMPL, with its own positions.
+//! Positions of the joints of the body ([`dermis_body::human_skeleton`]) and poses of them.
 //!
 //! The soles of the body are on y = 0 and it faces +z; its left is +x. The arms are about 25° below horizontal and the
 //! legs slightly apart, in the middle of their range of motion. As in SMPL, joints have no rotation at rest, so the rest
 //! transform of a joint is its position alone.
 
+use dermis_body::human_skeleton::{
+    ANKLE, COLLAR, ELBOW, FOOT, HAND, HEAD, HIP, JOINTS, KNEE, NECK, PELVIS, SHOULDER, SPINE_1, SPINE_2, SPINE_3,
+    WRIST, parent,
+};
 use glam::{DAffine3, DQuat, DVec3};
-
-/// Number of joints.
-pub const JOINTS: usize = 24;
-
-/// The root.
-pub const PELVIS: usize = 0;
-/// The left hip; for this and all other pairs, the right joint has the next index.
-pub const HIP: usize = 1;
-/// The lumbar spine.
-pub const SPINE_1: usize = 3;
-/// The left knee.
-pub const KNEE: usize = 4;
-/// The middle of the spine.
-pub const SPINE_2: usize = 6;
-/// The left ankle.
-pub const ANKLE: usize = 7;
-/// The chest.
-pub const SPINE_3: usize = 9;
-/// The ball of the left foot.
-pub const FOOT: usize = 10;
-/// The base of the neck.
-pub const NECK: usize = 12;
-/// The inner end of the left collar bone.
-pub const COLLAR: usize = 13;
-/// The top of the neck.
-pub const HEAD: usize = 15;
-/// The left shoulder.
-pub const SHOULDER: usize = 16;
-/// The left elbow.
-pub const ELBOW: usize = 18;
-/// The left wrist.
-pub const WRIST: usize = 20;
-/// The middle of the left hand.
-pub const HAND: usize = 22;
-
-/// Names of the joints; for each pair, the right joint follows the left one.
-pub const NAMES: [&str; JOINTS] = [
-    "pelvis", "left_hip", "right_hip", "spine1", "left_knee", "right_knee", "spine2", "left_ankle", "right_ankle",
-    "spine3", "left_foot", "right_foot", "neck", "left_collar", "right_collar", "head", "left_shoulder",
-    "right_shoulder", "left_elbow", "right_elbow", "left_wrist", "right_wrist", "left_hand", "right_hand",
-];
-
-/// Parent of each joint except the pelvis; parents precede their children.
-const PARENTS: [usize; JOINTS] = [0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 9, 9, 12, 13, 14, 16, 17, 18, 19, 20, 21];
 
 /// Positions of the joints on the midline and on the left side.
 const POSITIONS: [(usize, DVec3); 15] = [
@@ -71,14 +31,6 @@ const POSITIONS: [(usize, DVec3); 15] = [
 
 /// Unit vector across the left arm, which points 25° downwards: the normal of the palm and the axis of the elbow.
 pub(super) const ACROSS_ARM: DVec3 = DVec3::new(0.422_618_261_740_699_4, 0.906_307_787_036_649_9, 0.0);
-
-/// Parent of a joint; `None` for the pelvis.
-///
-/// # Panics
-/// If `joint` is not below [`JOINTS`].
-pub fn parent(joint: usize) -> Option<usize> {
-    (joint != PELVIS).then_some(PARENTS[joint])
-}
 
 /// Positions of all joints at rest.
 pub(super) fn positions() -> [DVec3; JOINTS] {

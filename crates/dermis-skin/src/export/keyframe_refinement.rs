@@ -12,7 +12,8 @@ use dermis_mesh::pose::pose_into;
 use dermis_mesh::{Clip, Joint, Rig, RigError, TriMesh};
 use glam::{DAffine3, Vec3};
 
-use super::node_motion::{NodeMotion, Nodes, flexible_motions};
+use super::node_motion::NodeMotion;
+use super::rig_nodes::{Nodes, flexible_motions};
 
 /// Largest distance of a half-way point from its keys, relative to their distance.
 const MAX_STRAY: f32 = 1.5;
@@ -119,7 +120,7 @@ mod tests {
     use glam::{DMat3, DQuat, DVec3};
 
     use super::*;
-    use crate::export::node_motion::node_motions;
+    use crate::export::rig_nodes::node_motions;
 
     /// Points around a bone that stretches along a fast rotating axis, as for nearly equal singular values.
     fn stretching(steps: usize, angle: f64) -> Object {

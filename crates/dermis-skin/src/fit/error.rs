@@ -67,6 +67,12 @@ pub enum FitError {
         /// The number of points of the rest pose.
         expected: usize,
     },
+    /// The error of the result is larger than the shape.
+    #[error("invalid fit: the largest error is {max_error_percent:.0} % of the diagonal of the shape")]
+    Invalid {
+        /// Largest error of a point in percent of the diagonal of the rest pose.
+        max_error_percent: f64,
+    },
     /// A frame cannot be read.
     #[error(transparent)]
     Sequence(#[from] SequenceError),

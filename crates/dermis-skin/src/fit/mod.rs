@@ -64,6 +64,8 @@ use crate::clock::Clock;
 use crate::measure::{Measures, RigQuality, compression, measure, rig_quality};
 use crate::skin::Skin;
 
+/// Error in percent of the diagonal of the rest pose above which [`Fit::validated`] rejects a fit.
+pub const MAX_ERROR_PERCENT: f64 = 100.0;
 /// Number of bones at the start of a skeleton, relative to the requested number.
 const SPARE_BONES: usize = 2;
 /// Maximum number of alternations between rotations and weights of a skeleton of fixed offsets.
@@ -96,6 +98,17 @@ pub struct Fit {
     pub seconds: Vec<(&'static str, f64)>,
     /// Notes for the user.
     pub notes: Vec<Note>,
+}
+
+impl Fit {
+    /// The fit itself; an error if its largest error exceeds [`MAX_ERROR_PERCENT`], so that it cannot be right.
+    pub fn validated(self) -> Result<Self, FitError> {
+        let Measures { max_error_percent, distortion_percent, .. } = self.measures;
+        if max_error_percent <= MAX_ERROR_PERCENT && distortion_percent.is_finite() {
+            return Ok(self);
+        }
+        Err(FitError::Invalid { max_error_percent })
+    }
 }
 
 /// Fits one skin to all `animations` of the mesh whose rest pose is `rest`.

@@ -22,6 +22,15 @@ pub enum TetError {
         /// Position of the first open edge.
         position: Vec3,
     },
+    /// The skin is an open sheet.
+    #[error(
+        "the skin is open and encloses no volume: {:.1} % of the cells of its lattice are inside; cloth and hair have no flesh",
+        100.0 * inner_fraction
+    )]
+    Sheet {
+        /// Fraction of the cells that are inside and not crossed by the skin.
+        inner_fraction: f64,
+    },
     /// More than two triangles share an edge.
     #[error("the skin is not manifold: {count} edges have more than two triangles, the first between points {} and {} near {position}; split the surface there or use the lattice mesher", edge[0], edge[1])]
     NonManifold {

@@ -64,6 +64,8 @@ pub struct LatticeBody {
     pub bones: Vec<Vec<Embedding>>,
     /// Side of the lattice cubes.
     pub spacing: f64,
+    /// Fraction of the cells that are inside and not crossed by the skin; small for sheets and coarse lattices.
+    pub inner_fraction: f64,
     /// Dihedral angles and conditioning.
     pub quality: TetQuality,
     /// Notes about changed options.
@@ -88,7 +90,9 @@ pub fn lattice_body(
     let tree = SurfaceTree::new(&points, skin.triangles());
     let mut cells = lattice.crossed_by(&points, skin.triangles());
     stages.begin("filling the inside", 1)?;
+    let crossed = cells.len();
     cells.extend(lattice.inside(&tree));
+    let inner_fraction = (cells.len() - crossed) as f64 / cells.len() as f64;
     Lattice::separate_touching(&mut cells);
     stages.begin("embedding the skin", 2)?;
     let (mesh, cells) = lattice.mesh(&cells)?;
@@ -103,6 +107,7 @@ pub fn lattice_body(
         skin: points.iter().map(|&p| embed(p)).collect::<Option<_>>().ok_or(TetError::NoTriangles)?,
         bones: bones.iter().map(along).collect(),
         spacing: lattice.spacing,
+        inner_fraction,
         quality: measure_quality(mesh.nodes(), mesh.tetrahedra()),
         notes,
         mesh,

@@ -16,6 +16,7 @@ mod energy;
 mod forces;
 mod report;
 mod simulation;
+mod step;
 
 pub use contact::Shape;
 pub use energy::Energy;

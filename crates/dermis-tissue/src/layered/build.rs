@@ -29,6 +29,8 @@ use dermis_tet::tetrahedra::{TetError, TetOptions, tetrahedralize};
 pub const YOUNG_MODULUS_PA: f32 = 4e3;
 /// Diagonals of the bounding boxes of bodies of human size, in metres.
 const HUMAN_DIAGONALS_M: [f32; 2] = [1.2, 2.5];
+/// Fraction of inner cells below which an open skin is a sheet without a volume. Bodies with holes are far above it.
+const MIN_INNER_FRACTION: f64 = 0.05;
 /// Relative difference of volumes above which a lattice is reported.
 const NOTED_VOLUME_ERROR: f64 = 0.1;
 
@@ -262,6 +264,10 @@ pub(super) fn fill(
         }
         Mesher::Lattice(options) => {
             let made = lattice_body(skin, bones, options, progress).map_err(stopped)?;
+            let is_open = !is_closed(&Edges::new(skin.point_count(), skin.triangles()));
+            if is_open && made.inner_fraction < MIN_INNER_FRACTION {
+                return Err(TetError::Sheet { inner_fraction: made.inner_fraction }.into());
+            }
             notes.extend(made.notes);
             let volume_error = volume_error(&made.mesh);
             notes.extend(lattice_note(skin, volume_error));

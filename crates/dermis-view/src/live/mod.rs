@@ -1,10 +1,10 @@
 //! Live deformers: deformers on the server that stream positions over a WebSocket, frame by frame.
 //!
-//! They implement what the page cannot compute on the GPU: simulations, layers on top of a motion, sequences too large
-//! for textures. The first message is a greeting in JSON, followed by a bundle if the deformer has its own surface. The
-//! page then requests one frame at a time, so that a slow page is not overloaded: `{"frame": 12}`, or `{"set": "rank",
-//! "value": 3}` to change a parameter. The response to a frame is a bundle: `frame`, `positions`, and optionally
-//! `scalars` and `segments` (two ends each), preceded by the state of the deformer: `{"status": "…"}`.
+//! They implement deformations that the page cannot compute on the GPU: simulations, layers on top of a motion,
+//! sequences too large for textures. The first message is a greeting in JSON, followed by a bundle if the deformer has
+//! its own surface. The page then requests one frame at a time, so that a slow page is not overloaded: `{"frame": 12}`,
+//! or `{"set": "rank", "value": 3}` to change a parameter. The response to a frame is a bundle: `frame`, `positions`,
+//! and optionally `scalars` and `segments` (two ends each), preceded by the state of the deformer: `{"status": "…"}`.
 //!
 //! A *continuous* deformer runs in real time: the page requests frames continuously, even while paused, and frame
 //! numbers can be fractional. Soft bodies respond to interaction ([`Touch`]): `{"pull": {"point": 7, "target": [0, 1,

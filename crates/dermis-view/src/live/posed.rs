@@ -1,4 +1,4 @@
-//! Skin posed in the server in double precision, with the stretch of its surface; a reference for the GPU.
+//! Skin posed by the server in double precision, with the stretch of its surface; a reference for the GPU.
 
 use dermis::mesh::geometry::triangle_areas;
 use dermis::mesh::glam::Vec3;

@@ -38,9 +38,9 @@ pub struct VolumeDeformer {
 }
 
 impl VolumeDeformer {
-    /// Creates the deformer for clip number `clip` of `object` with its layers, or for its recorded frames if it has
-    /// no rig; `unit` is the unit of length. The settings are those of the object's last volume layer, which is
-    /// evaluated here. Rejects what `dermis volume` rejects: an open mesh whose layer does not cap it, and motions whose
+    /// Creates the deformer for clip number `clip` of `object` with its layers, or for its recorded frames if it has no
+    /// rig; `unit` is the unit of length. The settings are those of the object's last volume layer, which is evaluated
+    /// here. Rejects the same inputs as `dermis volume`: an open mesh whose layer does not cap it, and motions whose
     /// extent or volume cannot be that of the rest pose.
     pub fn new(object: &Object, clip: usize, unit: &str) -> Result<Self, String> {
         let mut object = object.clone();

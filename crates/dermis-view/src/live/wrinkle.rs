@@ -139,7 +139,7 @@ impl WrinkleDeformer {
     }
 }
 
-/// Number of refinement levels for a mesh of so many triangles.
+/// Number of refinement levels for a mesh with the given number of triangles.
 fn levels(triangles: usize) -> u32 {
     (1..=MAX_LEVELS).take_while(|level| triangles << (2 * level) <= MAX_TRIANGLES).last().unwrap_or(0)
 }

@@ -1,6 +1,6 @@
 //! Server with a small skin and its recorded motion, and plain requests to it.
 
-#![allow(dead_code, reason = "each test binary uses some of it")]
+#![allow(dead_code, reason = "each test binary uses a part of it")]
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -94,7 +94,7 @@ impl Running {
         let _ = stream.write_all(body);
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);
-        let end = answer.windows(4).position(|four| four == b"\r\n\r\n").expect("the answer has a head");
+        let end = answer.windows(4).position(|four| four == b"\r\n\r\n").expect("the response has a header");
         let status = std::str::from_utf8(&answer[9..12]).unwrap().parse().unwrap();
         (status, answer[end + 4..].to_vec())
     }

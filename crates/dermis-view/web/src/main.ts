@@ -125,7 +125,7 @@ async function start(app: HTMLElement): Promise<void> {
   await viewer.measure();
 }
 
-/** Shows a layered body simulated, playing, and coloured by the scalars of the simulation. */
+/** Starts the simulation and playback of a layered body, coloured by the scalars of the simulation. */
 function simulate(viewer: Viewer, model: Model): Live {
   const live = Live.add(viewer, model, "tissue", () => {
     viewer.show(viewer.views.indexOf(live.view!));

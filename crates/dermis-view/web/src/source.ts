@@ -16,7 +16,7 @@ export interface BoneInfo {
   anchor: [number, number, number];
   /** Other end of the bone in the rest pose; `null` if it has no length. */
   tail: [number, number, number] | null;
-  /** True for an end joint, which only shows where its parent ends. */
+  /** True for an end joint, which only marks the end of its parent. */
   is_end: boolean;
 }
 
@@ -129,7 +129,7 @@ async function reach(path: string, body?: Blob): Promise<Response> {
   try {
     return await fetch(path, body ? { method: "POST", body } : {});
   } catch {
-    throw new Error("dermis has ended: restart it and reload this page");
+    throw new Error("the server has stopped: restart dermis and reload this page");
   }
 }
 

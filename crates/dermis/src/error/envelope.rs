@@ -8,7 +8,7 @@ use crate::match_meshes::MatchError;
 /// [`EnvelopeError::hint`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs, reason = "the messages say what the fields are")]
+#[allow(missing_docs, reason = "the messages describe the fields")]
 pub enum EnvelopeError {
     #[error("there are no joints")]
     NoJoints,
@@ -61,16 +61,16 @@ impl EnvelopeError {
     /// Hint for a fix.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
-            Self::NoJoints => "multi-weights require a skeleton: give a rigged file, or fit a skin first",
-            Self::NoClip => "poses are read from a clip: give an animated rig",
-            Self::NoShapes => "give the shape of each frame as targets",
-            Self::PoseTimes { .. } => "give one time per shape, in their order",
+            Self::NoJoints => "multi-weights require a skeleton: use a rigged file, or fit a skin first",
+            Self::NoClip => "poses are read from a clip: use an animated rig",
+            Self::NoShapes => "provide the shape of each frame as targets",
+            Self::PoseTimes { .. } => "provide one time per shape, in their order",
             Self::NumberOutside { .. } => "shapes are numbered by the frames of the clip, from 0",
             Self::NoPoses { count, .. } => return Some(format!("the clip has {count} frames, numbered from 0")),
-            Self::NoSuchPose { .. } => "give a frame of the clip, from 0, that the frame ranges include",
+            Self::NoSuchPose { .. } => "use a frame of the clip, from 0, that the frame ranges include",
             Self::NoImage { .. } => "name each image JOINT.png",
             Self::MapJoints { .. } => {
-                "name the joints as in the rig, or give one map per joint, in the order of the rig"
+                "name the joints as in the rig, or provide one map per joint, in the order of the rig"
             }
             Self::NoMultiWeights => "train an envelope first",
             Self::Match(error) => return error.hint().map(str::to_owned),

@@ -1,10 +1,14 @@
-//! One error for all of the façade, with details and a hint as data.
+//! One error for the whole façade, with details and a hint as data.
 
+mod collision;
+mod edit;
 mod envelope;
 mod pack;
+mod picture;
 
 use dermis_active::volume::VolumeError;
 use dermis_active::wrinkle::ClothError;
+use dermis_light::LightError;
 use dermis_lod::LodError;
 use dermis_mesh::deformer::multi_weights::MultiWeightsError;
 use dermis_mesh::{MeshError, RigError, SequenceError};
@@ -18,17 +22,19 @@ use crate::bodies::BodyFileError;
 use crate::evaluate::EvaluateError;
 use crate::frame_range::FrameRangeError;
 use crate::match_meshes::MatchError;
-use crate::render::PictureError;
 use crate::retarget::RetargetError;
 use crate::select::SelectError;
 
+pub use collision::CollisionError;
+pub use edit::EditError;
 pub use envelope::EnvelopeError;
 pub use pack::PackError;
+pub use picture::PictureError;
 
 /// Result of a function of the façade.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Any error of dermis. `Display` is the headline; [`Error::details`] and [`Error::hint`] carry the rest as data.
+/// Any error of dermis. `Display` is the headline; [`Error::details`] and [`Error::hint`] return the rest as data.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 #[non_exhaustive]
@@ -61,6 +67,9 @@ pub enum Error {
     Subject(#[from] SubjectError),
     Lod(#[from] LodError),
     Pack(#[from] PackError),
+    Edit(#[from] EditError),
+    Collision(#[from] CollisionError),
+    Light(#[from] LightError),
     Picture(#[from] PictureError),
 }
 
@@ -95,6 +104,9 @@ impl Error {
             Self::Subject(error) => error,
             Self::Lod(error) => error,
             Self::Pack(error) => error,
+            Self::Edit(error) => error,
+            Self::Collision(error) => error,
+            Self::Light(error) => error,
             Self::Picture(error) => error,
         }
     }
@@ -109,6 +121,7 @@ impl Error {
             Self::KeepVolume(error) => error.details(),
             Self::Envelope(error) => error.details(),
             Self::Match(error) => error.details(),
+            Self::Edit(error) => error.details(),
             Self::Picture(error) => error.details(),
             _ => Vec::new(),
         }
@@ -126,6 +139,9 @@ impl Error {
             Self::Lod(error) => error.hint().map(str::to_owned),
             Self::Pack(error) => error.hint().map(str::to_owned),
             Self::Match(error) => error.hint().map(str::to_owned),
+            Self::Edit(error) => error.hint(),
+            Self::Collision(error) => error.hint().map(str::to_owned),
+            Self::Light(error) => error.hint().map(str::to_owned),
             Self::Picture(error) => error.hint(),
             _ => None,
         }
@@ -181,7 +197,7 @@ impl KeepVolumeError {
     /// Hint for a fix.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::NothingMoves => Some("give a rig with a clip, or recorded frames"),
+            Self::NothingMoves => Some("use a rig with a clip, or recorded frames"),
             Self::Volume { cause, .. } => cause.hint(),
             Self::Drift { .. } => Some("check the extents of rest pose and clip, or use another rest pose"),
             _ => None,

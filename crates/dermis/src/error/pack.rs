@@ -10,7 +10,7 @@ pub enum PackError {
     /// There are no points.
     #[error("the scene has no points")]
     NoPoints,
-    /// The format cannot be that exact.
+    /// The error limit is below the smallest error of the format.
     #[error("packed files of this asset have an error of at least {reached:.3} %, more than {asked} %")]
     TooExact {
         /// The limit.
@@ -41,10 +41,10 @@ impl PackError {
     /// Hint for a fix.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::Error(_) => Some("0.5 keeps the motion to half a percent"),
+            Self::Error(_) => Some("use a percentage such as 0.5"),
             Self::TooExact { .. } => Some("allow a larger error, or do not pack the asset"),
-            Self::TooSmall { .. } => Some("fit fewer bones or corrections, or make levels of detail first"),
-            Self::Target(_) => Some("give the output the extension .glb"),
+            Self::TooSmall { .. } => Some("fit fewer bones or corrections, or create levels of detail first"),
+            Self::Target(_) => Some("use the extension .glb for the output"),
             _ => None,
         }
     }

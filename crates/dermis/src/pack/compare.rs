@@ -1,4 +1,4 @@
-//! Other ways to store a motion, for tables: the raw positions, a zipped Alembic file, and principal components.
+//! Other representations of a motion, for comparison: raw positions, a zipped Alembic file, and principal components.
 
 use std::io::Write;
 
@@ -16,7 +16,7 @@ use super::{PackBudget, PackOptions, pack};
 use crate::error::{Error, PackError, Result};
 use crate::files::ToScene;
 
-/// Ranks above the smallest that are tried: a little more of the budget may then go to quantization.
+/// Number of ranks above the smallest that are tried: they leave more of the budget to quantization.
 const MORE_RANKS: usize = 4;
 
 /// Sizes of a motion in other forms.
@@ -26,7 +26,7 @@ pub struct Comparison {
     pub raw: Rival,
     /// An Alembic file of the frames, compressed as in a `.zip` file.
     pub zipped_alembic: Rival,
-    /// Principal components of the frames (Alexa & Müller 2000), packed as the asset is.
+    /// Principal components of the frames (Alexa & Müller 2000), packed like the asset.
     pub principal_components: Rival,
 }
 
@@ -109,7 +109,7 @@ impl<'a> PrincipalComponents<'a> {
             let options = PackOptions { budget: PackBudget::Error(left), shape_normals: false, keep_order: false };
             let packed = match pack(&self.object(rank)?, &options) {
                 Ok(packed) => packed,
-                // A rank that loses nearly all of the budget.
+                // A rank whose error uses nearly all of the budget.
                 Err(Error::Pack(PackError::TooExact { .. } | PackError::Error(_))) => continue,
                 Err(error) => return Err(error),
             };

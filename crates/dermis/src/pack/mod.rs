@@ -1,4 +1,5 @@
-//! Packing of an asset: the smallest glTF file whose motion is within a distortion, or the most exact one of a size.
+//! Packing of an asset: the smallest glTF file within a distortion of the motion, or the most accurate one within a
+//! size.
 //!
 //! The file is written, quantized and compressed ([`dermis_io::pack_glb`]), and read again to measure it, so that the
 //! stated error is the one that a player shows. E is that of the skin fit, relative to the motion of the asset itself;
@@ -28,12 +29,12 @@ pub use compare::{Comparison, Rival, compare};
 /// Options of [`pack`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PackOptions {
-    /// Limit that the file keeps.
+    /// Limit of the file.
     pub budget: PackBudget,
-    /// Keep the changes of normals by corrections and blend shapes. Without them the file is smaller, and shapes are
+    /// Keeps the normal offsets of corrections and blend shapes. Without them the file is smaller, and shapes are
     /// shaded with the normals of the rest pose.
     pub shape_normals: bool,
-    /// Keep the order of points and triangles. The file is larger.
+    /// Keeps the order of points and triangles. The file is larger.
     pub keep_order: bool,
 }
 
@@ -59,7 +60,7 @@ pub struct PackedAsset {
     pub glb: Vec<u8>,
     /// Size and error.
     pub measures: PackMeasures,
-    /// The precision that was chosen.
+    /// The selected precision.
     pub packing: Packing,
     /// Assumptions and omissions.
     pub warnings: Vec<Note>,
@@ -106,7 +107,7 @@ pub fn pack_with(
     // Layers have numbers for each point.
     let has_layers = scene.objects.iter().any(|object| !object.deformers.is_empty());
     if has_layers && !options.keep_order {
-        warnings.push(Note::new("the asset has layers: points and triangles keep their order"));
+        warnings.push(Note::new("the asset has layers; points and triangles keep their order"));
     }
     let options = PackOptions { keep_order: options.keep_order || has_layers, ..*options };
     let mut search = Search::new(&unpacked, &options, progress)?;

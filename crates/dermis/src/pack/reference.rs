@@ -1,4 +1,4 @@
-//! The motion of an asset before packing, to measure packed files against.
+//! The motion of an asset before packing, the reference for the error of packed files.
 
 use std::borrow::Cow;
 

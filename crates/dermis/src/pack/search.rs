@@ -16,13 +16,13 @@ use crate::error::{PackError, Result};
 
 /// Frames of each object that are evaluated while searching.
 const SEARCH_FRAMES: usize = 12;
-/// Ratio of errors of a kind to the budget between which its ladder is measured.
+/// Range of the ratio of the error of a kind to the budget in which its ladder is measured.
 const MEASURED: [f64; 2] = [0.04, 1.2];
-/// Corrections of the budget after measuring the chosen file.
+/// Number of corrections of the budget after the chosen file is measured.
 const MAX_TRIALS: usize = 6;
-/// Fraction of the budget that is good enough.
+/// Fraction of the budget at which the search stops.
 const USED: f64 = 0.97;
-/// Largest distortion that a limit of size is met with, in percent.
+/// Maximum distortion for a size limit, in percent.
 const MAX_ERROR_PERCENT: f64 = 50.0;
 
 /// Kinds of numbers with a precision of their own.
@@ -97,7 +97,7 @@ impl<'a> Search<'a> {
         Ok(Self { glb, progress, sampled, knobs, finest, base, known: BTreeMap::new() })
     }
 
-    /// The smallest or most exact file within `budget`.
+    /// The smallest or most accurate file within `budget`.
     pub(super) fn run(&mut self, budget: PackBudget) -> Result<Found> {
         let full = Reference::new(self.glb, usize::MAX)?;
         match budget {
@@ -126,7 +126,7 @@ impl<'a> Search<'a> {
             target *= factor.clamp(0.25, 2.0);
         }
         if best.is_none() {
-            // All at their finest.
+            // All kinds at their finest precision.
             let found = self.packed(&self.finest, full)?;
             reached = reached.min(found.error.distortion_percent());
             best = (found.error.distortion_percent() <= percent).then_some(found);
@@ -168,7 +168,7 @@ impl<'a> Search<'a> {
         Ok(Found { glb: bytes, json_bytes, packing: *packing, error })
     }
 
-    /// The precisions that save most within a distortion of `percent`.
+    /// The precisions that save the most bytes within a distortion of `percent`.
     fn choose(&mut self, percent: f64) -> Result<Packing> {
         let ladders = self.ladders(percent)?;
         let budget = self.square_of(percent) - self.base.square;
@@ -187,7 +187,7 @@ impl<'a> Search<'a> {
             };
             ladders.iter().zip(levels).map(of).sum()
         };
-        // Bytes per squared error, between more exact and smaller than any file.
+        // Bisection of λ in powers of two, between the smallest and the most accurate file.
         let (mut small, mut exact) = (-80.0_f64, 80.0_f64);
         let mut levels = pick(2.0_f64.powf(exact));
         for _ in 0..60 {
@@ -227,7 +227,7 @@ impl<'a> Search<'a> {
 
     fn ladder(&mut self, knob: Knob, percent: f64) -> Result<Vec<(usize, Trial)>> {
         let last = level_count(knob) - 1;
-        // Errors grow with the level: bisection finds the first that matters.
+        // Errors grow with the level: bisection finds the first relevant level.
         let (mut below, mut above) = (0, last + 1);
         while above - below > 1 {
             let middle = usize::midpoint(below, above);
@@ -245,7 +245,7 @@ impl<'a> Search<'a> {
         levels.into_iter().map(|level| Ok((level, self.trial(knob, level)?))).collect()
     }
 
-    /// Distortion by one kind alone.
+    /// Distortion caused by one kind alone.
     fn own_percent(&mut self, knob: Knob, level: usize) -> Result<f64> {
         let trial = self.trial(knob, level)?;
         Ok((trial.percent.powi(2) - self.base.percent.powi(2)).max(0.0).sqrt())
@@ -258,7 +258,7 @@ impl<'a> Search<'a> {
         if let Some(known) = self.known.get(&(knob, level)) {
             return Ok(*known);
         }
-        // The next level is needed soon.
+        // The next level is measured as well, since it is needed next.
         let levels: Vec<usize> = (level..=(level + 1).min(level_count(knob) - 1)).collect();
         let diagonal = self.sampled.diagonal;
         let measured = levels
@@ -289,7 +289,7 @@ fn level_count(knob: Knob) -> usize {
     }
 }
 
-/// `packing` with one kind coarsened to `level`; 0 leaves it.
+/// `packing` with one kind coarsened to `level`; 0 leaves it unchanged.
 fn coarsened(mut packing: Packing, knob: Knob, level: usize, diagonal: f64) -> Packing {
     if level == 0 {
         return packing;

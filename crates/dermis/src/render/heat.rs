@@ -7,9 +7,9 @@ use dermis_mesh::volume::shell_volumes;
 use dermis_mesh::{MeshSequence, Note, Scene};
 use dermis_render::{ColorMap, Legend};
 
-use super::error::PictureError;
 use super::options::Heat;
 use super::subject::{Actor, Subject};
+use crate::error::PictureError;
 use crate::evaluate;
 use crate::match_meshes::matched;
 

@@ -1,6 +1,5 @@
 //! Pictures of scenes, drawn on the CPU: one or several panels, at one frame or over a motion.
 
-mod error;
 mod files;
 mod heat;
 mod options;
@@ -13,7 +12,7 @@ use dermis_math::progress::{NoProgress, Progress};
 use dermis_mesh::{Note, Scene};
 use dermis_render::{Camera, Framing, Image, Legend, Panel, RenderError, Shading, Sheet, View, draw};
 
-pub use error::PictureError;
+pub use crate::error::PictureError;
 pub use files::{check_frames, check_picture, write_frames, write_picture};
 pub use options::{Backdrop, Heat, Look, Normals, PanelFrame, PanelOptions, RenderOptions};
 

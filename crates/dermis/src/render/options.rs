@@ -3,7 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-pub use dermis_render::{Backdrop, View};
+pub use dermis_render::Backdrop;
+use dermis_render::View;
 
 /// Options of [`crate::render()`].
 #[derive(Debug, Clone, PartialEq)]

@@ -9,9 +9,9 @@ use dermis_render::{
     DrawnJoint, Opacity, Paint, PaintTexture, Surface, Texture, Topology, Wrap, linear_of, oklch, skeleton,
 };
 
-use super::error::PictureError;
 use super::options::{Look, Normals, PanelFrame};
 use super::posed_normals::{PosedNormals, Vertices};
+use crate::error::PictureError;
 use crate::evaluate::{self, Motion};
 use crate::select::find_clip;
 

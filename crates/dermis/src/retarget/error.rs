@@ -31,7 +31,7 @@ pub enum RetargetError {
     /// The clip cannot be created.
     #[error(transparent)]
     Rig(#[from] RigError),
-    /// The shape does not fit f32 in the other units.
+    /// The shape exceeds the range of f32 in the other units.
     #[error(transparent)]
     Mesh(#[from] MeshError),
 }
@@ -51,7 +51,7 @@ impl RetargetError {
     /// Hint for a fix.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::NothingMaps { .. } => Some("give a joint map: a TOML file with lines such as Hips = \"pelvis\""),
+            Self::NothingMaps { .. } => Some("provide a joint map: a TOML file with lines such as Hips = \"pelvis\""),
             Self::Map(_) => Some("write lines such as Hips = \"pelvis\": the rig's joint, then the motion's"),
             Self::UnknownInMap { .. } => Some("keys are joints of the rig, values joints of the motion"),
             _ => None,

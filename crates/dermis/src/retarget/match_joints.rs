@@ -1,4 +1,5 @@
-//! Matching of the joints of two skeletons: by a map, by name, by order, or by hierarchy.
+//! Matching of the joints of two skeletons: by a map, by name and then by the order between matched joints; without any
+//! common name by order, or by hierarchy.
 
 use dermis_mesh::{Clip, Joint, Note};
 
@@ -13,7 +14,7 @@ const MIN_MATCHES: usize = 3;
 /// Minimum fraction of the joints of the smaller skeleton with a match by hierarchy.
 const MIN_MATCHED_FRACTION: f64 = 0.5;
 
-/// For each joint of `to`, its joint of `from`.
+/// Joint of `from` for each joint of `to`.
 pub(super) fn match_joints(
     clip: &Clip,
     from: &[Joint],
@@ -38,6 +39,17 @@ pub(super) fn match_joints(
         let rule = if same_count { "order" } else { "hierarchy" };
         let message = format!("the joints of the clip '{}' have other names; they are matched by {rule}", clip.name());
         notes.push(Note::at(object, message));
+    } else {
+        let between = fill_chains(from, to, &mut sources);
+        if !between.is_empty() {
+            let pair = |&joint: &usize| {
+                let source = sources[joint].map_or("", |source| from[source].name.as_str());
+                format!("'{}' by '{source}'", to[joint].name)
+            };
+            let pairs: Vec<String> = between.iter().map(pair).collect();
+            let message = format!("joints between matched ones are matched by order: {}", pairs.join(", "));
+            notes.push(Note::at(object, message));
+        }
     }
     let missing: Vec<String> =
         to.iter().zip(&sources).filter(|(_, source)| source.is_none()).map(|(joint, _)| joint.name.clone()).collect();
@@ -54,7 +66,37 @@ pub(super) fn match_joints(
     Ok(sources)
 }
 
-/// The joints that the map names.
+/// Matches the joints between a matched joint and its nearest matched ancestor in order, if as many joints are between
+/// their counterparts and none of them has a match; returns the joints of `to` that have a new match.
+fn fill_chains(from: &[Joint], to: &[Joint], sources: &mut [Option<usize>]) -> Vec<usize> {
+    let mut used = vec![false; from.len()];
+    sources.iter().flatten().for_each(|&source| used[source] = true);
+    let mut filled = Vec::new();
+    for end in 0..to.len() {
+        let Some(source_end) = sources[end] else { continue };
+        let own: Vec<usize> = above(to, end).take_while(|&joint| sources[joint].is_none()).collect();
+        let start = own.last().map_or(to[end].parent, |&topmost| to[topmost].parent);
+        let Some(source_start) = start.and_then(|start| sources[start]) else { continue };
+        let others: Vec<usize> = above(from, source_end).take_while(|&joint| joint != source_start).collect();
+        let reaches = above(from, source_end).any(|joint| joint == source_start);
+        if reaches && own.len() == others.len() && others.iter().all(|&joint| !used[joint]) {
+            for (&joint, &source) in own.iter().zip(&others) {
+                sources[joint] = Some(source);
+                used[source] = true;
+                filled.push(joint);
+            }
+        }
+    }
+    filled.sort_unstable();
+    filled
+}
+
+/// The ancestors of a joint, the nearest first.
+fn above(joints: &[Joint], joint: usize) -> impl Iterator<Item = usize> {
+    std::iter::successors(joints[joint].parent, |&at| joints[at].parent)
+}
+
+/// The joints in the map.
 fn mapped(from: &[Joint], to: &[Joint], map: &JointMap) -> Result<Vec<Option<usize>>, RetargetError> {
     let find = |joints: &[Joint], name: &str| {
         let exact = joints.iter().position(|joint| joint.name == name);

@@ -2,7 +2,8 @@
 //!
 //! Joints are matched by a map of the user, by name, and without any common name by hierarchy or order. Names are
 //! compared as they are, then without namespaces (`mixamorig:`), case and punctuation, then without the prefix that all
-//! joints of a rig have in common, then by the usual names of the parts of a body (`thigh_l` is `LeftUpLeg`).
+//! joints of a rig have in common, then by the usual names of the parts of a body (`thigh_l` is `LeftUpLeg`). Joints with
+//! other names between two matched ones are matched in order if both rigs have as many of them there.
 //!
 //! If all joints have a match and both rigs are bound to the same shape, the deformation by each joint is kept
 //! (`M_to = M_from B_from⁻¹ B_to`), so the joints can have other orientations. If their bind transforms are equal, the
@@ -36,7 +37,7 @@ use transfer::{Skeletons, same_binds, with_deformations};
 /// The root mean square distance, relative to the diagonal, within which two rest poses are the same shape.
 const SAME_SHAPE: f64 = 1e-2;
 
-/// For joints of a rig, the joint of a motion that moves each, by name.
+/// Map from names of joints of a rig to names of joints of a motion.
 pub type JointMap = BTreeMap<String, String>;
 
 /// Reads a map of joints: a TOML table with the names of the rig's joints as keys and those of the motion as values.

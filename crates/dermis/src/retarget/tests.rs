@@ -27,7 +27,7 @@ fn lifted(from: &Object, to: &Object) -> (Vec<Vec3>, usize) {
 const POINTS: [Vec3; 2] = [Vec3::X, Vec3::Y];
 
 #[test]
-fn joints_find_each_other_by_name_in_any_order() {
+fn joints_are_matched_by_name_in_any_order() {
     let from = object(&["a", "b", "c"], &[DVec3::ZERO; 3], &POINTS);
     let to = object(&["c", "a"], &[DVec3::ZERO; 2], &POINTS);
     assert_eq!(lifted(&from, &to), (vec![Vec3::new(1.0, 0.0, 3.0), Vec3::new(0.0, 1.0, 1.0)], 0));
@@ -41,7 +41,7 @@ fn joints_of_other_names_are_matched_by_order_with_a_note() {
 }
 
 #[test]
-fn joints_that_are_bound_elsewhere_to_the_same_shape_do_the_same_to_it() {
+fn joints_bound_elsewhere_to_the_same_shape_deform_it_equally() {
     let from = object(&["a", "b"], &[DVec3::ZERO; 2], &POINTS);
     let to = object(&["a", "b"], &[DVec3::new(5.0, 1.0, -3.0), DVec3::Y], &POINTS);
     assert_eq!(lifted(&from, &to).0, [Vec3::new(1.0, 0.0, 1.0), Vec3::new(0.0, 1.0, 2.0)]);
@@ -99,7 +99,7 @@ fn assert_walks(from: &Object, to: &Object) {
 }
 
 #[test]
-fn rotations_are_carried_to_other_proportions_bind_rotations_and_facings() {
+fn rotations_are_transferred_to_other_proportions_bind_rotations_and_facings() {
     let plain = figure(1.0, false, 0.0, ToOwned::to_owned);
     let mixamo = |part: &str| format!("mixamorig:{part}");
     assert_walks(&plain, &figure(1.8, false, 0.3, mixamo));
@@ -139,6 +139,35 @@ fn joints_that_the_motion_lacks_stay_at_rest_with_a_note() {
 }
 
 #[test]
+fn joints_of_other_names_between_matched_ones_are_matched_in_order() {
+    let from = figure(1.8, false, 0.0, str::to_owned);
+    let translated = |part: &str| match part {
+        "LeftArm" => "oberarm.L".to_owned(),
+        "LeftUpLeg" => "腿.L".to_owned(),
+        part => part.to_owned(),
+    };
+    let to = figure(0.9, false, 0.2, translated);
+    let moved = retarget(&from.clips[0], &from, &to, &RetargetOptions::default()).unwrap();
+    assert_eq!(moved.sources, (0..8).map(Some).collect::<Vec<_>>());
+    let message = "joints between matched ones are matched by order: 'oberarm.L' by 'LeftArm', '腿.L' by 'LeftUpLeg'";
+    assert!(moved.notes.iter().any(|note| note.message == message), "{:?}", moved.notes);
+    assert_walks(&from, &to);
+
+    // A helper joint that the motion does not have stays at rest, and so do its neighbours with other names.
+    let helper = |to: &Object| {
+        let rig = to.rig.as_ref().unwrap();
+        let mut joints = rig.joints().to_vec();
+        let helper = Joint::at("twist", Some(2), joints[2].bind());
+        joints[3].parent = Some(joints.len());
+        joints.push(helper);
+        let rig = Rig::new(&to.mesh, joints, rig.weights().clone(), vec![]).unwrap();
+        Object::of_rig("thing", Arc::clone(&to.mesh), rig, vec![])
+    };
+    let moved = retarget(&from.clips[0], &from, &helper(&to), &RetargetOptions::default()).unwrap();
+    assert_eq!((moved.sources[2], moved.sources[8]), (None, None));
+}
+
+#[test]
 fn skeletons_without_common_names_are_matched_by_hierarchy() {
     let number = std::cell::Cell::new(0);
     let counted = |_: &str| {
@@ -173,7 +202,7 @@ fn a_clip_in_centimetres_with_z_up_moves_a_model_in_metres_with_y_up() {
 }
 
 #[test]
-fn rejects_a_clip_of_which_nothing_maps_and_names_the_joints() {
+fn rejects_a_clip_without_matching_joints_and_lists_them() {
     let from = object(&["x"], &[DVec3::ZERO], &POINTS);
     let mut to = object(&["a", "b", "c"], &[DVec3::ZERO; 3], &POINTS);
     to.name = "other".into();

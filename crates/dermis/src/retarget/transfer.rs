@@ -9,7 +9,7 @@ use dermis_mesh::{Clip, Joint, Rig, RigPose};
 
 /// Deviation of bind transforms, relative to the skeleton, within which two joints have the same bind transform.
 const SAME_BIND: f64 = 1e-4;
-/// Preference for skeletons that face the same way: bind poses differ by some degrees.
+/// Preference for skeletons with the same facing direction, since bind poses differ by some degrees.
 const SAME_FACING: f64 = 0.5;
 
 /// Transforms that deform the mesh of `to` as those of the clip deform the mesh of `from`. `sources` are the joints of

@@ -144,19 +144,17 @@ impl SelectError {
         let meant = |closest: &Option<String>| closest.as_ref().map(|name| format!("did you mean '{name}'?"));
         match self {
             Self::NoSuchMesh { closest, .. } => meant(closest),
-            Self::NoSuchClip { names, .. } if names.is_empty() => Some("select no clip".into()),
+            Self::NoSuchClip { names, .. } if names.is_empty() => Some("omit the clip".into()),
             Self::NoSuchClip { closest, .. } => {
-                meant(closest).or(Some("name a clip, or give its number from 0".into()))
+                meant(closest).or(Some("use the name of a clip, or its number from 0".into()))
             }
-            Self::AmbiguousMesh { .. } => {
-                Some("give a whole name, or a pattern such as '*body*' to keep several".into())
-            }
-            Self::AmbiguousClip { .. } => Some("give a whole name or a number from 0".into()),
+            Self::AmbiguousMesh { .. } => Some("use a full name, or a pattern such as '*body*' to keep several".into()),
+            Self::AmbiguousClip { .. } => Some("use a full name or a number from 0".into()),
             Self::NothingMoves { .. } => Some("omit it, or select a mesh that moves".into()),
             Self::EmptyRange { count, .. } => {
-                Some(format!("ranges are half-open, as in Python: 0:{count} is all of it, -1: its last frame"))
+                Some(format!("ranges are half-open, as in Python: 0:{count} selects all frames, -1: the last one"))
             }
-            Self::FrameRate(_) => Some("give a rate such as 24, 30 or 60".into()),
+            Self::FrameRate(_) => Some("use a rate such as 24, 30 or 60".into()),
             Self::TooManyFrames { .. } => {
                 Some(format!("use a lower rate: at most {MAX_RESAMPLED_FRAMES} frames are supported"))
             }
@@ -209,7 +207,7 @@ fn keep_meshes(scene: &mut Scene, wanted: &str) -> Result<(), SelectError> {
     }
 }
 
-/// A clip's name, and which of the object's clips of that name it is: what identifies it across objects.
+/// Name of a clip and its number among the clips of that name of an object, which identify it across objects.
 type ClipKey = (String, usize);
 
 fn clip_keys(object: &Object) -> Vec<ClipKey> {
@@ -246,8 +244,7 @@ fn keep_clip(scene: &mut Scene, wanted: &str) -> Result<(), SelectError> {
     Ok(())
 }
 
-/// The place of the clip that a user calls `wanted` among the `names` of all: by its number from 0, its name, or a part of
-/// one name only.
+/// Index of the clip `wanted` among `names`: by its number from 0, its name, or a part of one name only.
 pub fn find_clip(wanted: &str, names: &[&str]) -> Result<usize, SelectError> {
     names::find_clip(wanted, names).map_err(|error| match error {
         ClipNameError::NotFound { wanted, names, closest } => SelectError::NoSuchClip { wanted, names, closest },
@@ -310,7 +307,7 @@ fn keep_frames(object: &mut Object, range: &FrameRange) -> Result<Vec<Note>, Sel
 }
 
 fn listed(what: &str, names: &[String]) -> String {
-    // A scene can have thousands.
+    // A scene can have thousands of names.
     const SHOWN: usize = 20;
     if names.is_empty() {
         return format!("there are no {what}");

@@ -57,7 +57,7 @@ fn rig_note(object: &Object, clip: Option<&Clip>) -> Note {
         Some(clip) => format!("the frames of the clip '{}'", clip.name()),
         None => "its recorded frames".to_owned(),
     };
-    let message = format!("the rig is bound to the old rest pose: the object becomes {what}{dropped}");
+    let message = format!("the rig is bound to the old rest pose; the object becomes {what}{dropped}");
     Note::at(object.name.clone(), message)
 }
 

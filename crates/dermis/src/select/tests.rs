@@ -31,7 +31,7 @@ fn xs(object: &Object) -> Vec<f32> {
 }
 
 #[test]
-fn keeps_the_mesh_that_a_part_of_its_path_names() {
+fn keeps_the_mesh_selected_by_a_part_of_its_path() {
     let objects = || vec![counting("/hero/body", 2), counting("/hero/hat", 2)];
     let asked = |mesh: &str| Selection { mesh: Some(mesh.into()), ..Selection::default() };
     let kept = select(scene(objects()), &asked("hat")).unwrap();
@@ -61,7 +61,7 @@ fn keeps_a_clip_by_name_or_number_over_all_objects() {
 }
 
 #[test]
-fn rejects_a_clip_that_is_not_there_and_lists_those_that_are() {
+fn rejects_an_unknown_clip_and_lists_the_known_ones() {
     let asked = Selection { clip: Some("wlak".into()), ..Selection::default() };
     let error = select(scene(vec![rigged("body", &[("walk", 3), ("run", 4)])]), &asked).unwrap_err();
     assert_eq!(error.to_string(), "there is no clip called 'wlak'");
@@ -72,7 +72,7 @@ fn rejects_a_clip_that_is_not_there_and_lists_those_that_are() {
 }
 
 #[test]
-fn example_shapes_go_with_the_first_clip_only() {
+fn example_shapes_belong_to_the_first_clip_only() {
     let mut object = rigged("arm", &[("bend", 3), ("twist", 3)]);
     object.sequence = Some(counting("arm", 3).sequence.unwrap().with_mesh(Arc::clone(&object.mesh)).unwrap());
     let asked = |clip: &str| Selection { clip: Some(clip.into()), ..Selection::default() };
@@ -83,7 +83,7 @@ fn example_shapes_go_with_the_first_clip_only() {
 }
 
 #[test]
-fn keeps_frames_of_sequences_and_clips_alike() {
+fn keeps_frames_of_sequences_and_clips() {
     let asked = Selection { frames: Some("1:-1:2".parse().unwrap()), ..Selection::default() };
     let kept = select(scene(vec![counting("a", 8), rigged("b", &[("walk", 8)])]), &asked).unwrap();
     for object in &kept.objects {
@@ -105,7 +105,7 @@ fn rejects_a_range_without_frames_and_a_scene_without_motion() {
 }
 
 #[test]
-fn resamples_what_has_another_rate_and_leaves_what_has_this_one() {
+fn resamples_only_motions_of_another_rate() {
     let asked = Selection { frame_rate_hz: Some(48.0), ..Selection::default() };
     let kept = select(scene(vec![counting("a", 3), rigged("b", &[("walk", 3)])]), &asked).unwrap();
     assert_eq!(xs(&kept.objects[0]), [0.0, 0.5, 1.0, 1.5, 2.0]);
@@ -118,7 +118,7 @@ fn resamples_what_has_another_rate_and_leaves_what_has_this_one() {
 }
 
 #[test]
-fn rejects_rates_that_make_no_sense() {
+fn rejects_invalid_rates() {
     for rate in [0.0, -24.0, f64::NAN, f64::INFINITY] {
         let asked = Selection { frame_rate_hz: Some(rate), ..Selection::default() };
         let error = select(scene(vec![counting("a", 3)]), &asked).unwrap_err();
@@ -130,7 +130,7 @@ fn rejects_rates_that_make_no_sense() {
 }
 
 #[test]
-fn the_rest_frame_counts_frames_before_any_are_dropped() {
+fn the_rest_frame_refers_to_all_frames() {
     let asked = Selection { frames: Some("4:6".parse().unwrap()), rest_frame: Some(2), ..Selection::default() };
     let kept = select(scene(vec![counting("a", 8), rigged("b", &[("walk", 8), ("run", 8)])]), &asked).unwrap();
     for object in &kept.objects {
@@ -138,7 +138,7 @@ fn the_rest_frame_counts_frames_before_any_are_dropped() {
         assert_eq!(xs(object), [4.0, 5.0]);
         assert!(object.rig.is_none());
     }
-    let message = "the rig is bound to the old rest pose: the object becomes the frames of the clip 'walk', and the other \
+    let message = "the rig is bound to the old rest pose; the object becomes the frames of the clip 'walk', and the other \
                    clips are dropped";
     assert_eq!(kept.notes, [Note::at("b", message)]);
 }

@@ -41,7 +41,7 @@ pub(super) fn influences(
     let painted = match source {
         MapSource::Automatic => return Ok(automatic_influences(mesh, rig, examples, options)),
         MapSource::Weights if !weighted => {
-            warnings.push(Note::new("the rig has no skin weights: the influence maps are found from the examples"));
+            warnings.push(Note::new("the rig has no skin weights; the influence maps are found from the examples"));
             return Ok(automatic_influences(mesh, rig, examples, options));
         }
         MapSource::Weights => return Ok(InfluenceMaps::from_weights(mesh, rig, rig.weights(), options)),
@@ -56,7 +56,7 @@ pub(super) fn influences(
     })
 }
 
-/// One scalar attribute per joint, called by the prefix and the joint's name.
+/// One scalar attribute per joint, named by the prefix and the joint.
 fn attributes(object: &Object, rig: &Rig, prefix: &str) -> std::result::Result<SkinWeights, EnvelopeError> {
     let of_joint = |name: &str| object.attributes.get(&format!("{prefix}{name}")).map(Vec::as_slice);
     let columns: Vec<Option<&[f32]>> = rig.joints().iter().map(|joint| of_joint(&joint.name)).collect();
@@ -80,7 +80,7 @@ fn textures(object: &Object, rig: &Rig, folder: &Path) -> std::result::Result<Sk
             continue;
         }
         let image = read_image(&path).map_err(|reason| EnvelopeError::Image { path, reason })?;
-        // A point at a seam takes the mean of its vertices, so that no seam opens.
+        // A point at a seam uses the mean of its vertices, so that the seam stays closed.
         let mut sums = vec![(0.0, 0.0); object.mesh.point_count()];
         for (uv, &point) in layout.uvs[0].iter().zip(&layout.vertex_points) {
             let (sum, count) = &mut sums[point as usize];
@@ -127,7 +127,7 @@ fn read_image(path: &Path) -> std::result::Result<Grey, String> {
     Grey::read_png(std::io::BufReader::new(file)).map_err(|error| error.to_string())
 }
 
-/// The value of `image` between pixels, beyond the edges as at them; v points down.
+/// The value of `image` between pixels, clamped to the edges; v points down.
 fn value_at(image: &Grey, u: f32, v: f32) -> f32 {
     let texel = |at: f32, size: usize| {
         let at = (at * size as f32 - 0.5).clamp(0.0, (size - 1) as f32);
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn textures_are_read_where_the_uvs_of_points_are() {
+    fn textures_are_sampled_at_the_uvs_of_points() {
         let folder = tempfile::tempdir().unwrap();
         write_png(&folder.path().join("hip.png"), 2, &[0.0, 1.0, 0.0, 1.0]);
         let points = vec![Vec3::ZERO, Vec3::X, Vec3::Y];

@@ -47,7 +47,7 @@ pub struct Envelope {
     pub validation: Validation,
     /// RMS and largest error of the rig's own skin on the examples, if it has one.
     pub rig_error: Option<[f64; 2]>,
-    /// Cost of half precision, if the weights are stored so.
+    /// Error of half precision, if the weights are stored in it.
     pub half_error: Option<HalfError>,
     /// Seconds spent on validation.
     pub validation_seconds: f64,
@@ -79,7 +79,7 @@ pub fn train_envelope_with(set: &TrainingSet, options: &EnvelopeOptions, progres
     let mut warnings = set.warnings.clone();
     if !rig.shapes().is_empty() {
         warnings
-            .push(Note::new("the model has no blend shapes: their effect is learned as part of the example shapes"));
+            .push(Note::new("the model has no blend shapes; their effect is learned as part of the example shapes"));
     }
     if !object.deformers.is_empty() {
         let layers: Vec<&str> = object.deformers.iter().map(Deformer::kind).collect();
@@ -94,7 +94,7 @@ pub fn train_envelope_with(set: &TrainingSet, options: &EnvelopeOptions, progres
     let trained = train(&object.mesh, rig, &maps, &examples, &options.train, progress)?;
     warnings.extend(trained.notes.iter().cloned());
     let start = std::time::Instant::now();
-    // Other viewers play the linear skin; a rigid one would serve them badly.
+    // Other viewers play the linear skin, so it is never the rigid one.
     let base = if trained.underlying == Underlying::Rigid { rig.weights() } else { &trained.linear };
     let validation = validate(&trained.weights, base, &object.mesh, &examples, None)?;
     let rig_error = rig_error(&trained, rig, &object.mesh, &examples)?;
@@ -113,7 +113,7 @@ pub fn train_envelope_with(set: &TrainingSet, options: &EnvelopeOptions, progres
     let bare = Rig::new(&object.mesh, rig.joints().to_vec(), base.normalized(usize::MAX), Vec::new())?;
     let clips = object.clips.iter().map(|clip| without_shapes(&bare, clip).map(Arc::new));
     if !object.levels.is_empty() {
-        warnings.push(Note::at(&object.name, "the levels of detail are dropped: they have no multi-weights"));
+        warnings.push(Note::at(&object.name, "the levels of detail are dropped; they have no multi-weights"));
     }
     let model = Object {
         clips: clips.collect::<std::result::Result<_, _>>()?,

@@ -97,7 +97,7 @@ pub(super) struct Poses {
 }
 
 impl TrainingSet {
-    /// The rigged object of a scene with the poses that `options` choose.
+    /// The rigged object of a scene with the poses that `options` select.
     pub fn new(rigged: &(impl ToScene + ?Sized), options: &ExampleOptions) -> Result<Self> {
         let mut set = Self::of_rig(rigged, options)?;
         let clip = set.object.clips.first().cloned().ok_or(EnvelopeError::NoClip)?;

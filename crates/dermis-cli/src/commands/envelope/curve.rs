@@ -13,7 +13,7 @@ const BAR: f64 = 40.0;
 #[derive(Debug, Serialize)]
 pub(super) struct CurveFacts {
     smoothness: Vec<f64>,
-    /// On held-out poses.
+    /// Error on held-out poses.
     rms_error: Vec<f64>,
     linear_rms_error: f64,
     blocks: usize,

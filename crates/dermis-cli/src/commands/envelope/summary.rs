@@ -21,7 +21,7 @@ pub(super) struct Summary {
     poses: usize,
     rms_error: f64,
     max_error: f64,
-    /// Of the underlying linear skin.
+    /// Error of the underlying linear skin.
     linear_rms_error: f64,
     linear_max_error: f64,
     pose_errors: Vec<PoseFacts>,

@@ -5,7 +5,7 @@ mod object;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use dermis::inspect::{SceneFacts, UnitFacts, inspect};
+use dermis::inspect::{MotionFacts, SceneFacts, UnitFacts, inspect};
 use dermis::io::ReadOptions;
 use serde::Serialize;
 
@@ -85,6 +85,16 @@ fn facts(file: &str, options: &ReadOptions, shared: &Shared) -> Result<FileFacts
 }
 
 impl FileFacts {
+    /// The clips if several objects have the same ones.
+    fn shared_clips(&self) -> &[MotionFacts] {
+        match &self.scene.objects[..] {
+            [first, others @ ..] if !others.is_empty() && others.iter().all(|other| other.clips == first.clips) => {
+                &first.clips
+            }
+            _ => &[],
+        }
+    }
+
     fn text(&self, paint: Paint) -> String {
         let mut text = Text::new(paint);
         text.title(&self.file, "");
@@ -92,10 +102,13 @@ impl FileFacts {
         text.row("units", units(self.scene.units));
         text.row("objects", grouped(self.scene.objects.len()));
         text.row("inspected in", seconds(self.seconds));
-        self.notes.iter().for_each(|note| text.line(format!("  {}", note.line(paint).trim_end())));
+        let shared = self.shared_clips();
+        object::write_clips(shared, 1, &mut text);
+        NoteFacts::lines(&self.notes, paint).into_iter().for_each(|line| text.line(format!("  {line}")));
         for object in &self.scene.objects {
             text.line("");
-            object::write(object, &mut text);
+            let clips = if shared.is_empty() { &object.clips[..] } else { &[] };
+            object::write(object, clips, &mut text);
         }
         text.finish()
     }

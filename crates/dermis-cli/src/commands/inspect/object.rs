@@ -11,9 +11,42 @@ const MAX_LISTED_NAMES: usize = 8;
 /// Number of clips that are listed; the others are counted.
 const MAX_LISTED_CLIPS: usize = 40;
 
-/// Adds the rows of an object.
-pub(super) fn write(object: &ObjectFacts, text: &mut Text) {
+/// Adds the rows of an object and of `clips`.
+pub(super) fn write(object: &ObjectFacts, clips: &[MotionFacts], text: &mut Text) {
     text.line(format!("  {}", text.paint.title(named(&object.name))));
+    if object.points > 0 {
+        write_mesh(object, text);
+    } else {
+        text.row_at(2, "joints", format!("{}, no mesh", grouped(object.joints)));
+    }
+    write_clips(clips, 2, text);
+    let lists = [&object.morph_targets, &object.deformers, &object.materials, &object.attributes];
+    for (label, names) in ["shapes", "layers", "materials", "attributes"].into_iter().zip(lists) {
+        if !names.is_empty() {
+            text.row_at(2, label, listed(names));
+        }
+    }
+    for (at, problem) in object.problems.iter().enumerate() {
+        let label = if at == 0 { "problems" } else { "" };
+        let message = if problem.harmless { problem.message.clone() } else { text.paint.warning(&problem.message) };
+        text.row_at(2, label, message);
+        text.row_at(2, "", format!("  {} {}", text.paint.hint("hint:"), problem.hint));
+    }
+}
+
+/// Adds the rows of clips, indented by `depth` levels.
+pub(super) fn write_clips(clips: &[MotionFacts], depth: usize, text: &mut Text) {
+    let width = clips.iter().map(|clip| clip.name.chars().count()).max().unwrap_or(0).min(40);
+    for (at, clip) in clips.iter().take(MAX_LISTED_CLIPS).enumerate() {
+        let label = if at == 0 { "clips" } else { "" };
+        text.row_at(depth, label, format!("{:width$}  {}", clip.name, clip.words()));
+    }
+    if let Some(more @ 1..) = clips.len().checked_sub(MAX_LISTED_CLIPS) {
+        text.row_at(depth, "", format!("and {more} more"));
+    }
+}
+
+fn write_mesh(object: &ObjectFacts, text: &mut Text) {
     let mut row = |label: &str, words: String| text.row_at(2, label, words);
     row("points", points(object));
     row("faces", faces(object));
@@ -34,25 +67,6 @@ pub(super) fn write(object: &ObjectFacts, text: &mut Text) {
         let most = counted(object.max_influences, "influence", "influences");
         row("joints", format!("{}, at most {most} per point", grouped(object.joints)));
         row("influences", histogram(&object.influence_histogram));
-    }
-    let width = object.clips.iter().map(|clip| clip.name.chars().count()).max().unwrap_or(0).min(40);
-    for (at, clip) in object.clips.iter().take(MAX_LISTED_CLIPS).enumerate() {
-        row(if at == 0 { "clips" } else { "" }, format!("{:width$}  {}", clip.name, clip.words()));
-    }
-    if let Some(more @ 1..) = object.clips.len().checked_sub(MAX_LISTED_CLIPS) {
-        row("", format!("and {more} more"));
-    }
-    let lists = [&object.morph_targets, &object.deformers, &object.materials, &object.attributes];
-    for (label, names) in ["shapes", "layers", "materials", "attributes"].into_iter().zip(lists) {
-        if !names.is_empty() {
-            row(label, listed(names));
-        }
-    }
-    for (at, problem) in object.problems.iter().enumerate() {
-        let label = if at == 0 { "problems" } else { "" };
-        let message = if problem.harmless { problem.message.clone() } else { text.paint.warning(&problem.message) };
-        text.row_at(2, label, message);
-        text.row_at(2, "", format!("  {} {}", text.paint.hint("hint:"), problem.hint));
     }
 }
 

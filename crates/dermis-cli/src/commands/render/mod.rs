@@ -1,14 +1,12 @@
 //! `dermis render`: draws pictures without a browser or a GPU.
 
 mod panels;
+mod parse;
 
-use std::path::Path;
 use std::process::ExitCode;
 
-use clap::ValueEnum;
 use dermis::render::{
-    Backdrop, Heat, Normals, PanelFrame, Pictures, RenderOptions, check_frames, check_picture, write_frames,
-    write_picture,
+    Backdrop, Heat, PanelFrame, Pictures, RenderOptions, check_frames, check_picture, write_frames, write_picture,
 };
 use dermis::renderer::View;
 use serde::Serialize;
@@ -20,6 +18,7 @@ use crate::numbers::{counted, grouped, short};
 use crate::options::{InputPart, count, expect_effect, positive};
 use crate::parse::{coordinates, picture_size};
 use crate::text::Text;
+use parse::{ShadingName, backdrop, is_folder};
 
 const EXAMPLES: &str = "Examples:
   dermis render sample:gallop -o gallop.png --frame 12
@@ -102,13 +101,6 @@ pub(crate) struct Args {
     part: InputPart,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum ShadingName {
-    File,
-    Smooth,
-    Flat,
-}
-
 /// JSON summary.
 #[derive(Debug, Serialize)]
 struct Summary {
@@ -174,45 +166,10 @@ fn options(args: &Args) -> RenderOptions {
         floor: !args.no_floor,
         wireframe: args.wireframe,
         skeleton: args.joints,
-        normals: match args.shading {
-            ShadingName::File => Normals::File,
-            ShadingName::Smooth => Normals::Smooth,
-            ShadingName::Flat => Normals::Flat,
-        },
+        normals: args.shading.normals(),
         same_scale: !args.fit_each,
         heat_max: args.heat_max,
         ..RenderOptions::default()
-    }
-}
-
-/// Returns whether the output is a folder; an error if it is neither a folder nor a PNG file.
-fn is_folder(output: &Path) -> Result<bool, Diagnostic> {
-    let name = output.to_string_lossy();
-    let extension = output.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
-    match extension.as_deref() {
-        _ if name.ends_with(['/', std::path::MAIN_SEPARATOR]) || output.is_dir() => Ok(true),
-        Some("png") => Ok(false),
-        _ => {
-            let diagnostic = Diagnostic::new("invalid output: a picture is a PNG file").in_file(output.display());
-            Err(diagnostic.hint(format!(
-                "use the name {}, or {name}/ for a folder of frames",
-                output.with_extension("png").display()
-            )))
-        }
-    }
-}
-
-fn backdrop(text: &str) -> Result<Backdrop, String> {
-    let hex = text
-        .strip_prefix('#')
-        .filter(|digits| digits.len() == 6)
-        .and_then(|digits| u32::from_str_radix(digits, 16).ok());
-    match (text, hex) {
-        ("light", _) => Ok(Backdrop::Light),
-        ("dark", _) => Ok(Backdrop::Dark),
-        ("transparent", _) => Ok(Backdrop::Transparent),
-        (_, Some(hex)) => Ok(Backdrop::Plain([(hex >> 16) as u8, (hex >> 8) as u8, hex as u8])),
-        _ => Err("it must be light, dark, transparent or #rrggbb".to_owned()),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use dermis::io::Format;
 use dermis::skin::{RigOptions, RigReport};
 use dermis::{Engine, EngineProfile};
 use serde::Serialize;
@@ -91,9 +92,8 @@ impl Args {
 
     /// Units in which the engine expects `output`; `None` if there is no engine, or if the format has fixed units.
     pub(super) fn engine_units(&self, output: &Path) -> Option<dermis::mesh::Units> {
-        let states_units = |extension: &str| matches!(extension, "fbx" | "usd" | "usda" | "usdc" | "usdz");
-        let extension = output.extension()?.to_string_lossy().to_ascii_lowercase();
+        let format = Format::of_path(output).ok()?;
         // A given rig has its own units.
-        self.profile().filter(|_| states_units(&extension) && self.bones.rig.is_none()).map(|profile| profile.units)
+        self.profile().filter(|_| format.holds.all_units && self.bones.rig.is_none()).map(|profile| profile.units)
     }
 }

@@ -1,14 +1,13 @@
 //! Inputs of `dermis skin`: animations of one mesh, from several files and clips.
 
-use std::path::Path;
-
 use dermis::animations::{AnimationOptions, Animations};
+use dermis::files::stem;
+use dermis::fit_rig::rigged_object;
 use dermis::io::ReadOptions;
 use dermis::mesh::Object;
 use dermis::mesh::merge::single;
 
 use crate::diagnostic::{Diagnostic, InFile};
-use crate::input::SAMPLE;
 use crate::job::Job;
 use crate::options::InputPart;
 
@@ -40,7 +39,7 @@ pub(super) fn read(sources: &[String], part: &Part, job: &mut Job<'_>) -> Result
     job.notes.append(&mut found.notes);
     if found.animations.is_empty() {
         let diagnostic = Diagnostic::new("the input contains no motion").in_file(sources.join(", "));
-        return Err(diagnostic.hint("give a file with frames or clips"));
+        return Err(diagnostic.hint("use a file with frames or clips"));
     }
     if let Some(frame) = part.rest_frame {
         found.set_rest_frame(frame)?;
@@ -56,14 +55,5 @@ pub(super) fn read(sources: &[String], part: &Part, job: &mut Job<'_>) -> Result
 /// The rigged object of `source`, or all of its objects as one.
 pub(super) fn read_rigged(source: &str, fps: Option<f64>, job: &Job<'_>) -> Result<Object, Diagnostic> {
     let scene = job.read(source, &ReadOptions { frame_rate_hz: fps, ..ReadOptions::default() })?;
-    match scene.objects.iter().find(|object| object.rig.is_some()) {
-        Some(rigged) => Ok(rigged.clone()),
-        None => Ok(single(&scene).in_file(source)?.0),
-    }
-}
-
-/// The name of a file without folder and extension.
-fn stem(source: &str) -> String {
-    let name = source.strip_prefix(SAMPLE).unwrap_or(source);
-    Path::new(name).file_stem().map_or_else(|| name.to_owned(), |stem| stem.to_string_lossy().into_owned())
+    rigged_object(&scene).in_file(source)
 }

@@ -3,10 +3,11 @@
 use std::process::ExitCode;
 
 use dermis::animations::Animations;
+use dermis::fit_skin::fit_animations;
 use dermis::mesh::{MeshSequence, Note};
 use dermis::skin::fit::{Corrections, DEFAULT_TSVD_THRESHOLD, WeightMethod};
 use dermis::skin::refine::RefineOptions;
-use dermis::skin::{BoneModel, FitOptions, fit, measure};
+use dermis::skin::{BoneModel, FitOptions, measure};
 use serde::Serialize;
 
 use super::args::Args;
@@ -36,9 +37,9 @@ struct Row {
     bones: usize,
     near_rigid_fraction: Option<f64>,
     distortion_percent: f64,
-    /// With corrections of rank 10.
+    /// Distortion with corrections of rank 10.
     distortion_percent_rank_10: f64,
-    /// Without and with the corrections.
+    /// Error without and with the corrections.
     normal_error_rms: [f64; 2],
     compression: f64,
     seconds: f64,
@@ -75,7 +76,7 @@ pub(super) fn run(
 
 fn row(inputs: &Animations, options: &FitOptions, job: &Job<'_>) -> Result<(Row, Vec<Note>), Diagnostic> {
     let options = FitOptions { corrections: Corrections::Rank(RANK), ..*options };
-    let fit = fit(&inputs.object.mesh, &inputs.animations, &options, &job.watch)?;
+    let fit = fit_animations(inputs, &options, &job.watch)?;
     let sequences: Vec<MeshSequence> = inputs.animations.iter().map(|animation| animation.sequence.clone()).collect();
     let without = measure(&fit.skin.with_rank(0)?, &sequences)?;
     let row = Row {

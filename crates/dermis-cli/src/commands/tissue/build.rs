@@ -33,6 +33,7 @@ const EXAMPLES: &str = "Examples:
 /// Build a layered body: tetrahedra, inner weights and layers
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
+#[command(mut_arg("output", |output| output.help(super::OUTPUT_HELP)))]
 pub(super) struct Args {
     /// Body model in SMPL's layout (.npz, .pkl), rigged character, or sample:body
     body: String,

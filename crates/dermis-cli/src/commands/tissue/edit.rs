@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use super::Changed;
-use super::flesh::FleshArgs;
+use super::flesh::{FleshArgs, keep_by_default};
 use crate::args::{EXIT_CODES, Shared};
 use crate::diagnostic::{Diagnostic, InFile};
 use crate::job::Job;
@@ -18,6 +18,7 @@ const EXAMPLES: &str = "Examples:
 /// Change the flesh of a layered body: thickness, stiffness, density, damping
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
+#[command(mut_arg("output", |output| output.help(super::OUTPUT_HELP)), mut_args(keep_by_default))]
 pub(super) struct Args {
     /// Layered body
     model: String,

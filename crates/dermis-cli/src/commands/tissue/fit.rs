@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::ValueEnum;
-use dermis::fit_tissue::{FitTissueOptions, fit_tissue_with, read_scans};
+use dermis::fit_tissue::{FitTissueOptions, fit_tissue_with};
 use dermis::tissue::fit::{Method, RestShape, SubjectOptions, validate_subject};
 
+use super::scans::ScanArgs;
 use super::validate::write_report;
 use super::validation::{Validation, scores};
 use crate::args::{EXIT_CODES, Shared};
@@ -62,15 +63,12 @@ impl From<RestArg> for RestShape {
 /// Learn the layers, stiffness and damping of a subject from scans of its motion
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
+#[command(mut_arg("output", |output| output.help(super::OUTPUT_HELP)))]
 pub(super) struct Args {
     /// Body model of the scans; bodies without layers are built first
     body: String,
-    /// Read these mesh sequences of the subject: files, or folders of files
-    #[arg(long, required = true, num_args = 1.., value_name = "FILE")]
-    scans: Vec<PathBuf>,
-    /// Use this subject of an HDF5 file (Dyna, DFAUST) [default: the only one]
-    #[arg(long, value_name = "NAME")]
-    subject: Option<String>,
+    #[command(flatten)]
+    scans: ScanArgs,
     /// Train on these sequences, by file name without extension [default: the two with the largest mean amplitude]
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     train: Vec<String>,
@@ -114,7 +112,7 @@ pub(super) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
     super::check(&args.output)?;
     let mut job = Job::new(format!("fitting {}", args.body), shared);
     let body = super::read(&args.body, &mut job)?.body;
-    let (scans, notes) = read_scans(&args.scans, &body, args.subject.as_deref()).in_file(args.scans[0].display())?;
+    let (scans, notes) = args.scans.read(&body)?;
     job.notes.extend(notes);
     job.clock.lap("read");
     let checkpoint = args.output.output.with_extension("checkpoint.json");

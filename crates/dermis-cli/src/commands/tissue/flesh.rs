@@ -16,22 +16,22 @@ use crate::options::{expect_effect, fraction, non_negative, positive};
 #[command(next_help_heading = "Flesh")]
 pub(super) struct FleshArgs {
     /// Set the relative depth d of the simulated layer (unitless): a number (1 simulates nothing, 2 is thick), the
-    /// NAME of a painted attribute, or `FILE:NAME` for an attribute of another file [default for build: from the shape]
+    /// NAME of a painted attribute, or `FILE:NAME` for an attribute of another file [default: from the shape]
     #[arg(long, value_name = "D")]
     thickness: Option<Source>,
     /// Map painted values from 0 to 1 to this range of d [default: 0:1]
     #[arg(long, value_name = "LOW:HIGH", value_parser = range, requires = "thickness")]
     thickness_range: Option<[f32; 2]>,
-    #[arg(long, value_name = "PA", help = format!("Set Young's modulus in pascals: a number, the NAME of a painted attribute, or `FILE:NAME` [default for build: {YOUNG_MODULUS_PA} for bodies of human size, more for larger ones]"))]
+    #[arg(long, value_name = "PA", help = format!("Set Young's modulus in pascals: a number, the NAME of a painted attribute, or `FILE:NAME` [default: {YOUNG_MODULUS_PA} for bodies of human size, more for larger ones]"))]
     stiffness: Option<Source>,
     /// Map painted values from 0 to 1 to this range of Young's modulus in pascals [default: 0:1]
     #[arg(long, value_name = "LOW:HIGH", value_parser = range, requires = "stiffness")]
     stiffness_range: Option<[f32; 2]>,
-    #[arg(long, value_name = "NU", value_parser = non_negative, help = format!("Set Poisson's ratio, 0 to 0.49; larger values preserve volume better [default for build: {}]", BuildOptions::default().poisson_ratio))]
+    #[arg(long, value_name = "NU", value_parser = non_negative, help = format!("Set Poisson's ratio, 0 to 0.49; larger values preserve volume better [default: {}]", BuildOptions::default().poisson_ratio))]
     poisson: Option<f64>,
-    #[arg(long, value_name = "RHO", value_parser = positive, help = format!("Set the density in kg/m³ [default for build: {}]", BuildOptions::default().density_kg_per_m3))]
+    #[arg(long, value_name = "RHO", value_parser = positive, help = format!("Set the density in kg/m³ [default: {}]", BuildOptions::default().density_kg_per_m3))]
     density: Option<f64>,
-    #[arg(long, value_name = "RATE", value_parser = non_negative, help = format!("Set the damping rate per second [default for build: {}]", BuildOptions::default().damping_rate_per_s))]
+    #[arg(long, value_name = "RATE", value_parser = non_negative, help = format!("Set the damping rate per second [default: {}]", BuildOptions::default().damping_rate_per_s))]
     damping: Option<f64>,
 }
 
@@ -44,6 +44,16 @@ pub(super) struct LayerArgs {
     /// Simulate hands, feet and head as well
     #[arg(long)]
     whole_body: bool,
+}
+
+/// Help of `argument` if values that are not given stay unchanged.
+pub(super) fn keep_by_default(argument: clap::Arg) -> clap::Arg {
+    let is_value = ["thickness", "stiffness", "poisson", "density", "damping"].contains(&argument.get_id().as_str());
+    let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
+    match help.split_once(" [default: ") {
+        Some((help, _)) if is_value => argument.help(format!("{help} [default: unchanged]")),
+        _ => argument,
+    }
 }
 
 /// A number, or the name of an attribute of the skin.

@@ -7,6 +7,7 @@ mod fit_beam;
 mod flesh;
 mod inspect;
 mod motion;
+mod scans;
 mod simulate;
 mod tets;
 mod transfer;
@@ -17,6 +18,7 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 use dermis::build_body::read_layered;
+use dermis::io::Format;
 use dermis::layered_file::{self, LayeredFile};
 use dermis::tissue::layered::{LayerFacts, LayeredBody};
 use serde::Serialize;
@@ -72,6 +74,9 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
     }
 }
 
+/// Help of the output of commands that write layered bodies.
+const OUTPUT_HELP: &str = "Write the layered body to this file (.npz)";
+
 /// Reads the layered body in `source`; other bodies are built with the default options.
 fn read(source: &str, job: &mut Job<'_>) -> Result<LayeredFile, Diagnostic> {
     let mut file =
@@ -82,7 +87,7 @@ fn read(source: &str, job: &mut Job<'_>) -> Result<LayeredFile, Diagnostic> {
 
 /// Rejects an output whose format cannot store a layered body.
 fn check(output: &Output) -> Result<(), Diagnostic> {
-    if output.output.extension().is_none_or(|extension| !extension.eq_ignore_ascii_case("npz")) {
+    if !Format::is_path_of("npz", &output.output) {
         let diagnostic =
             Diagnostic::new("invalid output: a layered body is stored as .npz").in_file(output.output.display());
         return Err(

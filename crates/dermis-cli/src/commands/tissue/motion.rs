@@ -129,7 +129,7 @@ fn chosen(motions: &[BodyMotion], wanted: Option<&str>) -> Result<BodyMotion, Di
     let at = wanted.map_or(Ok(0), |wanted| find_clip(wanted, &names))?;
     motions.get(at).cloned().ok_or_else(|| {
         Diagnostic::new("the body has no clip")
-            .hint("give a file that contains a clip with --motion FILE, or hold the rest pose with --stand SECONDS")
+            .hint("specify a file that contains a clip with --motion FILE, or hold the rest pose with --stand SECONDS")
     })
 }
 

@@ -17,6 +17,7 @@ const EXAMPLES: &str = "Examples:
 /// Copy the thickness and material of the flesh to another body with the same topology
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
+#[command(mut_arg("output", |output| output.help(super::OUTPUT_HELP)))]
 pub(super) struct Args {
     /// Source of the flesh
     from: String,

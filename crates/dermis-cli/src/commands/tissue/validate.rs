@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use dermis::fit_report::{FitReport, fit_report};
-use dermis::fit_tissue::{compare_with_truth, read_scans, write_comparison};
+use dermis::fit_tissue::{compare_with_truth, write_comparison};
 use dermis::io::WriteOptions;
 use dermis::io::output;
 use dermis::tissue::fit::{SequenceValidation, SubjectFit, validate_subject};
 use dermis::tissue::layered::LayeredBody;
 
+use super::scans::ScanArgs;
 use super::validation::{Validation, scores};
 use crate::args::{EXIT_CODES, Shared};
 use crate::diagnostic::{Diagnostic, InFile};
@@ -28,12 +29,8 @@ const EXAMPLES: &str = "Examples:
 pub(super) struct Args {
     /// Fitted body
     model: String,
-    /// Read these mesh sequences of the subject: files, or folders of files
-    #[arg(long, required = true, num_args = 1.., value_name = "FILE")]
-    scans: Vec<PathBuf>,
-    /// Use this subject of an HDF5 file (Dyna, DFAUST) [default: the only one]
-    #[arg(long, value_name = "NAME")]
-    subject: Option<String>,
+    #[command(flatten)]
+    scans: ScanArgs,
     /// Mark these sequences as training data; all others are held out [default: none]
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     train: Vec<String>,
@@ -55,7 +52,7 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> {
     let mut job = Job::new(format!("validating {}", args.model), shared);
     let body = super::read(&args.model, &mut job)?.body;
-    let (scans, notes) = read_scans(&args.scans, &body, args.subject.as_deref()).in_file(args.scans[0].display())?;
+    let (scans, notes) = args.scans.read(&body)?;
     job.notes.extend(notes);
     job.clock.lap("read");
     if let Some(name) = args.train.iter().find(|name| !scans.iter().any(|scan| scan.name == **name)) {

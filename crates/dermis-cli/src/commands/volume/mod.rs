@@ -2,7 +2,7 @@
 
 mod summary;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::ValueEnum;
@@ -106,7 +106,9 @@ fn as_shapes(args: &Args, kept: &mut KeptVolume, job: &mut Job<'_>) -> Result<Ve
     let Some(count) = args.shapes else { return Ok(Vec::new()) };
     let options = ShapeOptions { count, ..ShapeOptions::default() };
     let mut facts = Vec::new();
-    let moving = kept.scene.objects.iter_mut().filter(|object| object.sequence.is_some() || !object.clips.is_empty());
+    // Objects that are not corrected stay as they are.
+    let corrected: Vec<&str> = kept.objects.iter().map(|object| object.name.as_str()).collect();
+    let moving = kept.scene.objects.iter_mut().filter(|object| corrected.contains(&object.name.as_str()));
     for object in moving {
         let shaped = job.stoppable(|_| corrective_shapes(object, &options)).in_file(&args.input)?;
         job.notes.extend(shaped.warnings);
@@ -123,7 +125,7 @@ fn write(args: &Args, kept: &KeptVolume, job: &mut Job<'_>) -> Result<(), Diagno
     if !args.bake {
         return job.write(output, kept, &options, &args.input);
     }
-    let is_gltf = is_gltf(output);
+    let is_gltf = Format::is_path_of("gltf", output);
     if is_gltf || !bake::has_several_clips(&kept.scene) {
         let scene = bake::bake_as_shapes(&kept.scene, &mut job.notes).in_file(&args.input)?;
         return job.write(output, &scene, &options, &args.input);
@@ -132,10 +134,6 @@ fn write(args: &Args, kept: &KeptVolume, job: &mut Job<'_>) -> Result<(), Diagno
     let path = |label: &str| bake::path_of_clip(output, label);
     baked.iter().try_for_each(|baked| check_target(&path(&baked.label), &options))?;
     baked.iter().try_for_each(|baked| job.write(&path(&baked.label), &baked.scene, &options, &args.input))
-}
-
-fn is_gltf(output: &Path) -> bool {
-    Format::of_path(output).is_ok_and(|format| format.id == "gltf")
 }
 
 fn volume_options(args: &Args) -> Result<VolumeOptions, Diagnostic> {
@@ -173,5 +171,5 @@ fn layer_note(kept: &KeptVolume, args: &Args) -> Option<Note> {
     let layered = kept.scene.objects.iter().find(|object| !object.deformers.is_empty() && !args.bake)?;
     let message = "the layer is stored as DERMIS_deformers; viewers without support for it play the rig only; use \
                    --shapes or --bake for them";
-    is_gltf(&args.output.output).then(|| Note::at(&layered.name, message))
+    Format::is_path_of("gltf", &args.output.output).then(|| Note::at(&layered.name, message))
 }

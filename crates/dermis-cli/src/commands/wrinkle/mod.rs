@@ -78,7 +78,7 @@ enum FoldsName {
 }
 
 impl Args {
-    /// The method; a radius is one of folds along curves.
+    /// The method. A radius is an option of folds along curves.
     fn folds(&self) -> Folds {
         match self.folds {
             FoldsName::Buckled if self.min_radius.is_none() => Folds::Buckled,
@@ -155,7 +155,7 @@ fn the_cloth(scene: &Scene) -> Result<usize, Diagnostic> {
     let moves = |object: &Object| object.sequence.is_some() || !object.clips.is_empty();
     let indices: Vec<usize> = (0..scene.objects.len()).filter(|&at| moves(&scene.objects[at])).collect();
     match indices[..] {
-        [] => Err(Diagnostic::new("the input contains no motion").hint("give a cloth with frames or a clip")),
+        [] => Err(Diagnostic::new("the input contains no motion").hint("use a cloth with frames or a clip")),
         [index] => Ok(index),
         _ => {
             let names: Vec<&str> = indices.iter().map(|&at| scene.objects[at].name.as_str()).collect();

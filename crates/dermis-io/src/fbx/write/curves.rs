@@ -60,9 +60,9 @@ impl Frames {
 /// The times at which a curve has keys.
 pub(super) enum Keys {
     Frames,
-    /// At every frame and half-way to the next.
+    /// Keys at every frame and half-way to the next.
     HalfFrames,
-    /// At these frames.
+    /// Keys at these frames.
     At(Vec<usize>),
 }
 

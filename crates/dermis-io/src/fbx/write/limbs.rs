@@ -21,7 +21,7 @@ pub(super) struct Local {
 pub(super) struct Limb<'a> {
     pub motion: &'a NodeMotion,
     pub rest: Local,
-    /// At each key of all clips.
+    /// Transform at each key of all clips.
     pub keys: Vec<Local>,
 }
 

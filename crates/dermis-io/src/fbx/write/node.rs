@@ -214,14 +214,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_record_says_where_it_ends() {
+    fn a_record_stores_its_end_position() {
         let node = Node::of("Parent", 7).child(Node::of("Child", "x"));
         let bytes = node.encoded(100);
         let end = u64::from_le_bytes(bytes[..8].try_into().unwrap());
         assert_eq!(end, 100 + bytes.len() as u64);
         let child = HEADER + "Parent".len() + 5;
         let child_end = u64::from_le_bytes(bytes[child..child + 8].try_into().unwrap());
-        assert_eq!(child_end, 100 + (bytes.len() - HEADER) as u64, "the closing record is behind the child");
+        assert_eq!(child_end, 100 + (bytes.len() - HEADER) as u64, "the closing record follows the child");
         assert!(bytes[bytes.len() - HEADER..].iter().all(|byte| *byte == 0));
     }
 

@@ -11,11 +11,12 @@ use super::file::{FbxFile, ROOT, object};
 use super::limbs::{Limb, Local, limbs};
 use super::node::{Node, boolean, enumerated, integer, properties, property};
 use crate::error::Error;
+use crate::negative_weights::reject_negative;
 
 /// A parent's scale and rotation act on its children as in a product of matrices.
 const INHERIT_PLAINLY: i32 = 1;
-/// A weight below this is negative; above, it is rounding.
-const NEGATIVE: f32 = -1e-4;
+/// Error of rigid bones above which it is reported, in percent of the diagonal; rounding in the source is below it.
+const NOTED_ERROR_PERCENT: f64 = 1e-3;
 
 /// The joints of an object as they are written: its own if they are translation, rotation and scale, else nested or
 /// rigid ones.
@@ -52,7 +53,7 @@ fn unscaled(object: &Object, rig: &Rig) -> Result<Option<(Rig, Vec<Arc<Clip>>)>,
     const UNIT: f64 = 1e-6;
     let scale_of = |joint: &Joint| {
         let scale = joint.bind().to_scale_rotation_translation().0;
-        // Only equal scales along all axes leave the children of a joint without shear.
+        // Only a uniform scale does not shear the children of a joint.
         let is_uniform = scale.max_element() - scale.min_element() <= UNIT * scale.max_element();
         let usable = scale.is_finite() && scale.min_element() > 0.0 && !scale.abs_diff_eq(DVec3::ONE, UNIT);
         if usable && is_uniform { DVec3::splat(scale.x) } else { DVec3::ONE }
@@ -99,11 +100,16 @@ fn bones_as_bound(object: &Object, rig: &Rig, nested: bool, notes: &mut Vec<Note
     }
     let rigid = rigid_bones(&object.mesh, rig, &object.clips)?;
     let [worst, typical] = [rigid.max_error, rigid.rms_error].map(|error| 100.0 * error / rigid.diagonal.max(1e-30));
-    let message = format!(
-        "the bones stretch or shear, which FBX joints do not support: they are written as rigid bones, which moves points by up to {worst:.3} % of the diagonal ({typical:.3} % RMS); the option nested_bones writes them exactly, as nested nodes"
-    );
-    notes.push(Note::at(&object.name, message));
+    if worst > NOTED_ERROR_PERCENT {
+        notes.push(Note::at(&object.name, rigid_note(worst, typical)));
+    }
     Ok(Bones { nodes: bone_nodes(&object.mesh, &rigid.rig, &rigid.clips)?, clips: rigid.clips })
+}
+
+fn rigid_note(worst: f64, typical: f64) -> String {
+    format!(
+        "the bones stretch or shear, which FBX joints do not support: they are written as rigid bones, which moves points by up to {worst:.3} % of the diagonal ({typical:.3} % RMS); the option nested_bones writes them exactly, as nested nodes"
+    )
 }
 
 impl Skeleton {
@@ -114,8 +120,8 @@ impl Skeleton {
             && self.clips.iter().zip(&object.clips).all(|(a, b)| a.moves_joints_like(b))
     }
 
-    /// From the bind shape of `rig` to the space of the limb of each joint. A limb of the first rig's joint M is M C,
-    /// and its matrix is C⁻¹ B⁻¹; another bind pose has the same C.
+    /// Transforms from the bind shape of `rig` to the limb of each joint. The limb of a joint M of the first rig is M
+    /// C, and its matrix is C⁻¹ B⁻¹; another bind pose has the same C.
     fn inverse_binds(&self, rig: &Rig) -> Vec<DAffine3> {
         let joints = self.rig.joints().iter().zip(rig.joints()).zip(&self.inverse_binds);
         let inverse_bind = |((first, other), inverse_bind): ((&Joint, &Joint), &DAffine3)| {
@@ -260,7 +266,7 @@ pub(super) fn write_skin(
     rig: &Rig,
     skeleton: &Skeleton,
 ) -> Result<(), Error> {
-    reject_negative(rig)?;
+    reject_negative(rig, "FBX")?;
     let skin = file.id();
     let node = object("Deformer", skin, name, "Deformer", "Skin");
     let parts = [Node::of("Version", 101), Node::of("Link_DeformAcuracy", 50.0), Node::of("SkinningType", "Linear")];
@@ -319,15 +325,4 @@ pub(super) fn write_bind_pose(file: &mut FbxFile, poses: &[(i64, DAffine3)]) -> 
 
 fn matrix(transform: DAffine3) -> Vec<f64> {
     DMat4::from(transform).to_cols_array().to_vec()
-}
-
-fn reject_negative(rig: &Rig) -> Result<(), Error> {
-    let rows = rig.weights().rows().enumerate();
-    let mut entries = rows.flat_map(|(point, row)| row.map(move |(joint, weight)| (point, joint, weight)));
-    let Some((point, joint, weight)) = entries.find(|(_, _, weight)| *weight < NEGATIVE) else {
-        return Ok(());
-    };
-    let name = &rig.joints()[joint as usize].name;
-    let message = format!("FBX has no negative skin weights, but point {point} is bound to '{name}' by {weight}");
-    Err(Error::unsupported(message).with_hint("fit with non-negative weights (nnls), or write .npz"))
 }

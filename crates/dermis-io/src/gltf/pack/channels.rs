@@ -46,7 +46,7 @@ impl Packer<'_> {
             for channel in &animation.channels {
                 let sampler = animation.samplers.get(channel.sampler);
                 let sampler =
-                    sampler.ok_or_else(|| Error::malformed("a channel names a sampler that does not exist"))?;
+                    sampler.ok_or_else(|| Error::malformed("a channel refers to a sampler that does not exist"))?;
                 let Some(path) = Path::of(&channel.target.path) else { continue };
                 by_input.entry((number, sampler.input)).or_default().push(ChannelSource {
                     animation: number,
@@ -146,7 +146,7 @@ impl Packer<'_> {
             }
         };
         if values.len() != keys * width {
-            return Err(Error::malformed(format!("{} numbers do not fit {keys} keys", values.len())));
+            return Err(Error::malformed(format!("{} numbers do not match {keys} keys", values.len())));
         }
         Ok(Curve { values, width, kind })
     }

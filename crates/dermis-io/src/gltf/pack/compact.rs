@@ -1,4 +1,4 @@
-//! Removal of accessors that nothing uses.
+//! Removal of unused accessors.
 
 use std::collections::BTreeMap;
 
@@ -58,7 +58,7 @@ mod tests {
     use crate::gltf::schema::{Accessor, Animation, AnimationSampler};
 
     #[test]
-    fn used_accessors_move_up() {
+    fn used_accessors_are_renumbered() {
         let accessor = |count: usize| Accessor { count, ..Accessor::default() };
         let sampler = AnimationSampler { input: 1, output: 3, interpolation: None };
         let mut root = Root {

@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn small_integers_take_a_byte() {
+    fn small_integers_are_stored_in_a_byte() {
         assert_eq!(Encoded::integers(&[[1, -128, 127]]).stride, 4);
         assert_eq!(Encoded::integers(&[[1, -128, 128]]).stride, 8);
     }

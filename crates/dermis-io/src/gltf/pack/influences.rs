@@ -1,8 +1,8 @@
 //! Joints and skin weights of packed files.
 //!
-//! Weights are multiples of `1 / (2^bits − 1)` that sum to 1 in the stored type, by largest remainder. If a point has at
-//! most four influences, each joint stays in the slot that it has in the vertex before, so that the codec, which stores
-//! differences of neighbours, finds zeros.
+//! Weights are multiples of `1 / (2^bits − 1)` that sum to 1 in the stored type, by largest remainder. If a point has
+//! at most four influences, each joint stays in the slot that it has in the preceding vertex: the codec stores
+//! differences between neighbours, which are then zero.
 
 use std::collections::BTreeMap;
 
@@ -16,12 +16,12 @@ pub(super) type Sets = Vec<Vec<[u16; SET]>>;
 pub(super) struct Influences {
     pub joints: Sets,
     pub weights: Sets,
-    /// The stored number that is 1.
+    /// Stored number that represents a weight of 1.
     pub full: u16,
 }
 
-/// Quantizes the influences of all vertices, given as a row of joints and weights for each; vertices of the same point in
-/// `points` get the same slots.
+/// Quantizes the influences of all vertices, given as a row of joints and weights for each; vertices of the same point
+/// in `points` get the same slots.
 pub(super) fn quantized(rows: &[Vec<(u16, f32)>], points: &[u32], sets: usize, bits: u32) -> Influences {
     let full = if bits > 8 { u16::MAX } else { u16::from(u8::MAX) };
     let steps = (1_u32 << bits.clamp(2, 16)) - 1;

@@ -1,8 +1,8 @@
 //! Keys that linear interpolation restores.
 //!
 //! The channels of an animation with common key times keep common key times: the fewest of a recursive subdivision
-//! (Douglas & Peucker 1973) at which no channel leaves its curve by more than the tolerance, a length. Rotations, scales
-//! and shape weights are turned into lengths with the size of the model.
+//! (Douglas & Peucker 1973) with which no channel deviates from its curve by more than the tolerance, a length. The
+//! deviations of rotations, scales and shape weights are converted to lengths with the size of the model.
 
 use glam::{Quat, Vec3};
 
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn no_key_leaves_the_tolerance() {
+    fn no_key_exceeds_the_tolerance() {
         let times: Vec<f32> = (0..200).map(|k| k as f32 / 60.0).collect();
         let values: Vec<f32> = times.iter().flat_map(|t| Quat::from_rotation_y((3.0 * t).sin()).to_array()).collect();
         let curve = Curve { values, width: 4, kind: Kind::Rotation { radius: 1.0 } };

@@ -13,12 +13,12 @@ use crate::gltf::schema::{Accessor, MeshMark, Primitive};
 
 /// Texture coordinates from 0 to 1 are multiples of 2 to this power.
 const TEXTURE_BITS: u32 = 12;
-/// Bits of a change of a normal by a shape.
+/// Bits of a component of a shape's normal offset.
 const SHAPE_NORMAL_BITS: u32 = 6;
 /// Custom attributes keep this many bits of their largest value.
 const ATTRIBUTE_BITS: i32 = 16;
 
-/// Numbers by which points differ, by accessor.
+/// Numbers that distinguish points, by accessor.
 type Columns = BTreeMap<usize, Vec<f32>>;
 
 impl Packer<'_> {
@@ -91,7 +91,7 @@ impl Packer<'_> {
         if self.is_done[accessor] {
             return Ok(());
         }
-        // The codec of triangles turns their corners.
+        // The triangle codec rotates the corners of triangles.
         let (mode, compressed) = if self.packing.keep_order {
             ("INDICES", meshopt::encode_index_sequence(corners, vertices))
         } else {

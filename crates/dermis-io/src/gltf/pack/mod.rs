@@ -48,13 +48,13 @@ pub struct Packing {
     pub rotation_bits: i32,
     /// Weights of shapes are multiples of 2 to this power.
     pub shape_weight_exponent: i32,
-    /// Length by which dropped keys may move the surface, about, in the units of the file; 0 keeps all keys.
+    /// Approximate length by which dropped keys may move the surface, in the units of the file; 0 keeps all keys.
     pub key_tolerance: f64,
     /// Bits of a component of a normal or tangent, 4 to 8.
     pub normal_bits: i32,
-    /// Keep the changes of normals by shapes.
+    /// Keeps the normal offsets of shapes.
     pub shape_normals: bool,
-    /// Keep the order of vertices and triangles.
+    /// Keeps the order of vertices and triangles.
     pub keep_order: bool,
 }
 
@@ -93,7 +93,7 @@ struct Packer<'a> {
     data: Vec<u8>,
     /// Bytes of all compressed views after decompression.
     unpacked: usize,
-    /// The length that the whole numbers of positions are multiples of.
+    /// Length of one step: positions are whole multiples of it.
     step: f64,
     /// Half of the diagonal of all positions.
     radius: f64,
@@ -156,7 +156,7 @@ impl<'a> Packer<'a> {
         self.root.accessors.len() - 1
     }
 
-    /// Inverse bind matrices, which take the whole numbers to lengths.
+    /// Inverse bind matrices, which convert the whole numbers to lengths.
     fn skins(&mut self) -> Result<(), Error> {
         let step = self.step as f32;
         for skin in 0..self.root.skins.len() {
@@ -185,7 +185,7 @@ impl<'a> Packer<'a> {
             channels.clone().any(|channel| channel.target.node == Some(index) && channel.target.path != "weights");
         let node = &mut self.root.nodes[index];
         if moves || !node.children.is_empty() {
-            // A new node below carries the mesh.
+            // The mesh moves to a new child node.
             let mesh = Node { mesh: node.mesh.take(), weights: node.weights.take(), ..Node::default() };
             let added = self.root.nodes.len();
             self.root.nodes[index].children.push(added);
@@ -285,7 +285,9 @@ impl<'a> Packer<'a> {
         let json_bytes = json.len();
         let total = 12 + 8 + json.len() + 8 + self.data.len();
         let Ok(length) = u32::try_from(total) else {
-            return Err(Error::unsupported(format!("a .glb cannot hold {total} bytes; it ends at 4 GiB")));
+            return Err(Error::unsupported(format!(
+                "the output has {total} bytes, but a .glb file is limited to 4 GiB"
+            )));
         };
         let mut bytes = Vec::with_capacity(total);
         bytes.extend_from_slice(b"glTF");

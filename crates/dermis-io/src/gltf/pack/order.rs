@@ -25,7 +25,7 @@ pub(super) fn vertex_set(document: &Document<'_>, primitives: &[&Primitive], kee
         }
     }
     if triangles.iter().flat_map(|(_, corners)| corners).any(|&vertex| vertex as usize >= count) {
-        return Err(Error::malformed("a triangle names a vertex that does not exist"));
+        return Err(Error::malformed("a triangle refers to a vertex that does not exist"));
     }
     if keep {
         return Ok(VertexSet { old: (0..count as u32).collect(), triangles });

@@ -1,8 +1,8 @@
 //! Accessors: typed views of the file's bytes (glTF 2.0, §3.6.2), decoded to floats or indices.
 //!
-//! All component types, normalized or not, any stride, sparse substitution, and accessors without a buffer view, which
-//! are zeros. Every range is checked against the available bytes before anything is allocated. Tightly packed floats
-//! are borrowed, so that hundreds of morph targets are read at memory speed.
+//! All component types are supported, normalized or not, with any stride and sparse substitution; accessors without a
+//! buffer view are zeros. Every range is checked against the available bytes before anything is allocated. Tightly
+//! packed floats are borrowed, so that hundreds of morph targets are read at memory speed.
 
 use std::borrow::Cow;
 
@@ -318,7 +318,7 @@ mod tests {
     const BYTES: &str = "AH+A/wECAwQ=";
 
     #[test]
-    fn integers_are_normalized_as_the_specification_says() {
+    fn integers_are_normalized_as_specified() {
         let accessors = r#"{"bufferView":0,"componentType":5120,"normalized":true,"count":2,"type":"VEC2"},
             {"bufferView":0,"componentType":5121,"normalized":true,"count":4,"type":"SCALAR"},
             {"bufferView":0,"componentType":5123,"count":2,"type":"VEC2"}"#;
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn rejects_what_lies_past_the_view_and_counts_that_no_file_can_mean() {
+    fn rejects_ranges_past_the_view_and_implausible_counts() {
         let accessors = r#"{"bufferView":0,"componentType":5121,"count":9,"type":"SCALAR"},
             {"componentType":5126,"count":18446744073709551615,"type":"MAT4"},
             {"bufferView":0,"byteOffset":18446744073709551615,"componentType":5126,"count":1,"type":"SCALAR"},

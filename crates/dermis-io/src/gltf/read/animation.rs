@@ -52,7 +52,7 @@ pub(super) struct Animation<'a> {
     pub name: String,
     pub times: FrameTimes,
     tracks: BTreeMap<(usize, Property), Track<'a>>,
-    /// For each node, whether it or a node above it is animated.
+    /// True for each node that is animated or is below an animated node.
     moves: Vec<bool>,
 }
 
@@ -353,7 +353,7 @@ fn local(tree: &NodeTree, node: usize, tracks: &[&Track<'_>], seconds: f64, tole
 }
 
 impl Track<'_> {
-    /// The value at `seconds`; a time within `tolerance` of a key is that key.
+    /// The value at `seconds`; a time within `tolerance` of a key uses that key.
     fn sample(&self, seconds: f64, tolerance: f64, out: &mut [f64]) {
         let after = self.keys.partition_point(|&key| f64::from(key) <= seconds + tolerance);
         let before = after.saturating_sub(1);
@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_hold_and_lines_run_through_the_keys() {
+    fn step_keys_hold_and_linear_keys_interpolate() {
         let values = [0.0, 2.0, 4.0];
         let step = track(Property::Weights, Interpolation::Step, &[0.0, 1.0, 2.0], &values, 1);
         assert_eq!([-1.0, 0.5, 1.0 - 1e-7, 5.0].map(|t| at(&step, t)[0]), [0.0, 0.0, 2.0, 4.0]);
@@ -442,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn rotations_take_the_shorter_way() {
+    fn rotations_follow_the_shorter_arc() {
         let half = std::f32::consts::FRAC_1_SQRT_2;
         // A rotation by 90° about z, with a negated quaternion.
         let rotation = track(

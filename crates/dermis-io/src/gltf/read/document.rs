@@ -1,6 +1,6 @@
 //! A glTF file in memory: its JSON, its buffers, and the remaining memory budget of the reader.
 //!
-//! A `.glb` is a 12-byte header and chunks, the first of them the JSON, the second the first buffer (glTF 2.0, §4.4).
+//! A `.glb` is a 12-byte header followed by chunks: first the JSON, then the first buffer (glTF 2.0, §4.4).
 //! Compressed buffer views are decoded once, when the file is opened.
 
 use std::cell::RefCell;
@@ -44,7 +44,7 @@ impl<'a> Document<'a> {
     pub(in crate::gltf) fn open(bytes: &'a [u8], neighbours: Option<&'a Neighbours>) -> Result<Self, Error> {
         let (json, binary) = split_container(bytes)?;
         let mut root: Root = serde_json::from_slice(json).map_err(|error| {
-            let not_gltf = || Error::malformed(format!("the file's JSON is not glTF: {error}"));
+            let not_gltf = || Error::malformed(format!("the JSON of the file is not glTF: {error}"));
             older_version(json).map_or_else(not_gltf, |version| unsupported_version(&version))
         })?;
         // Named by its index in the file, so that the parts of one animation in several objects have the same name.

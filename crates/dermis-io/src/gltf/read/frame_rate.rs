@@ -8,9 +8,9 @@ use dermis_mesh::sequence::DEFAULT_FRAME_RATE_HZ;
 
 /// Common rates that are not whole numbers.
 const BROADCAST_RATES_HZ: [f64; 3] = [24_000.0 / 1001.0, 30_000.0 / 1001.0, 60_000.0 / 1001.0];
-const HIGHEST_RATE_HZ: u32 = 240;
-const LOWEST_RATE_HZ: f64 = 10.0;
-/// Distance of a key from the grid, in frames, beyond what the rounding of times to f32 explains.
+const MAX_RATE_HZ: u32 = 240;
+const MIN_RATE_HZ: f64 = 10.0;
+/// Tolerated distance of a key from the grid, in frames, in addition to the rounding of times to f32.
 const TOLERANCE_FRAMES: f64 = 5e-4;
 /// Maximum tolerance: with a larger one, any grid would match.
 const MAX_TOLERANCE_FRAMES: f64 = 0.02;
@@ -75,8 +75,8 @@ fn grid_rate(keys: &[f32]) -> Option<f64> {
     if end <= start {
         return Some(DEFAULT_FRAME_RATE_HZ);
     }
-    let rate = (1..=HIGHEST_RATE_HZ).map(f64::from).chain(BROADCAST_RATES_HZ).find(fits)?;
-    Some(rate * (LOWEST_RATE_HZ / rate).ceil().max(1.0))
+    let rate = (1..=MAX_RATE_HZ).map(f64::from).chain(BROADCAST_RATES_HZ).find(fits)?;
+    Some(rate * (MIN_RATE_HZ / rate).ceil().max(1.0))
 }
 
 /// Rounding error of times near `seconds` that are stored as f32.
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn times_off_any_grid_get_the_default_and_a_wish_wins() {
+    fn times_off_any_grid_use_the_default_unless_a_rate_is_given() {
         let keys = [0.0, 0.1234, 0.5077, 1.0];
         let times = frame_times(&keys, None);
         assert!(times.assumed && times.rate_hz == 24.0 && times.count == 25);

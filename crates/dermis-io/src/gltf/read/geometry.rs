@@ -452,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_that_skip_a_point_are_not_believed() {
+    fn marks_that_skip_a_point_are_ignored() {
         let weld = marked_points(&[1.0, 0.0, 1.0]).unwrap();
         assert_eq!((weld.vertex_points.as_slice(), weld.point_vertices.as_slice()), (&[1, 0, 1][..], &[1, 0][..]));
         for marks in [&[0.0, 2.0][..], &[0.5], &[-1.0, 0.0], &[f32::NAN], &[0.0, 9.0], &[]] {

@@ -85,14 +85,14 @@ type Filter = unsafe extern "C" fn(*mut c_void, usize, usize);
 fn decode(out: &mut Decompressed, encoded: &[u8], stride: usize, decoder: Decoder) -> bool {
     let count = out.length / stride;
     // SAFETY: the destination holds `count` elements of `stride` bytes and is aligned for them, the caller has chosen
-    // a decoder that takes this stride and count, and pointer and length of the source are those of a slice.
+    // a decoder that accepts this stride and count, and pointer and length of the source are those of a slice.
     let status = unsafe { decoder(out.words.as_mut_ptr().cast(), count, stride, encoded.as_ptr(), encoded.len()) };
     status == 0
 }
 
 fn apply(out: &mut Decompressed, stride: usize, filter: Filter) {
     // SAFETY: the buffer holds whole elements of `stride` bytes, is aligned for their components, and the caller has
-    // chosen a filter that takes this stride.
+    // chosen a filter that accepts this stride.
     unsafe { filter(out.words.as_mut_ptr().cast(), out.length / stride, stride) };
 }
 
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn vertices_come_back_and_truncated_ones_are_rejected() {
+    fn vertices_are_decoded_and_truncated_streams_rejected() {
         let vertices: Vec<[u8; 8]> = (0..100u8).map(|i| [i, 2, 3, i / 2, 5, 6, i, 8]).collect();
         let encoded = ::meshopt::encode_vertex_buffer(&vertices).unwrap();
         let whole = decoded(100, 8, &encoded, ffi::meshopt_decodeVertexBuffer).unwrap();
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn exponents_are_undone() {
+    fn the_exponential_filter_is_inverted() {
         // 2^-1 · 3 in 8 bits of exponent and 24 of mantissa.
         let mut number = Decompressed { words: vec![0xff00_0003], length: 4 };
         apply(&mut number, 4, ffi::meshopt_decodeFilterExp);

@@ -1,4 +1,4 @@
-//! Reading glTF 2.0: see the parts.
+//! Reader of glTF 2.0.
 
 mod accessor;
 mod animation;

@@ -1,4 +1,4 @@
-//! The node tree: parents, children, and the transforms of nodes when nothing is animated.
+//! The node tree: parents, children, and the transforms of nodes without animation.
 //!
 //! The specification requires a forest; a file in which a node is the child of two nodes or of itself is rejected.
 //! Traversals do not recurse, so long chains of nodes cannot overflow the stack.
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_of_a_hundred_thousand_nodes_is_walked() {
+    fn a_chain_of_a_hundred_thousand_nodes_does_not_overflow_the_stack() {
         let count = 100_000;
         let link = |i| {
             if i + 1 < count { format!(r#"{{"translation":[1,0,0],"children":[{}]}}"#, i + 1) } else { "{}".into() }

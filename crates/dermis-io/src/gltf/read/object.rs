@@ -1,4 +1,4 @@
-//! From a node with a mesh to an object: its shape in scene space, its rig, and its clips.
+//! Conversion of a node with a mesh to an object: its shape in scene space, its rig, and its clips.
 //!
 //! Joints determine the position of a skinned mesh, regardless of its node's transform (glTF 2.0, §3.7.3.3); its bind
 //! shape is placed in the scene as [`crate::skeletons`] describes. A mesh below a joint, or below a node that moves, is
@@ -51,7 +51,7 @@ type MotionKey = (usize, Result<usize, usize>);
 /// Joints that move a mesh.
 pub(super) enum Carrier<'a> {
     Skin(&'a BoundSkin),
-    /// A joint of a skeleton, as its rigid part.
+    /// A rigid part of a joint of a skeleton.
     Joint(usize, usize),
     Nothing,
 }
@@ -92,7 +92,7 @@ impl<'a> Builder<'a> {
         for animation in still {
             if !builder.meshes().any(|(node, _)| animation.plays_frames(node)) {
                 let name = &animation.name;
-                document.note(Note::new(format!("the animation '{name}' moves no mesh; skipped")));
+                document.note(Note::new(format!("the animation '{name}' moves no mesh and is skipped")));
             }
         }
         builder.animations = moving;
@@ -421,7 +421,7 @@ impl<'a> Builder<'a> {
         Ok(transforms)
     }
 
-    /// The morph weights if nothing is animated: the node's, or else the mesh's.
+    /// The morph weights without animation: those of the node, or else those of the mesh.
     fn default_weights(&self, source: &Source<'_>, count: usize) -> Vec<f32> {
         let root = &self.document.root;
         if root.meshes[source.mesh].extras.dermis.as_ref().is_some_and(|mark| mark.bind_weights) {

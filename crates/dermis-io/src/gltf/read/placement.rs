@@ -15,7 +15,7 @@ impl Placement {
     pub(super) fn new(affine: DAffine3) -> Self {
         let linear = affine.matrix3;
         let determinant = linear.determinant();
-        // The cofactors need no division, so they serve singular transforms too.
+        // The cofactors need no division, so they are also valid for singular transforms.
         let [x, y, z] = [linear.x_axis, linear.y_axis, linear.z_axis];
         let cofactors = DMat3::from_cols(y.cross(z), z.cross(x), x.cross(y));
         let normals = if determinant < 0.0 { -cofactors } else { cofactors };

@@ -1,4 +1,4 @@
-//! Recorded frames that the writer of dermis has stored as morph targets, read back as frames.
+//! Recorded frames that the writer of dermis has stored as morph targets, read again as frames.
 //!
 //! Such a mesh is marked; target k is the offset of frame k from the rest pose, and an animation gives it weight 1 at
 //! frame k. If the file contradicts the mark (another program has edited it), it is an ordinary morphing mesh. The

@@ -43,7 +43,7 @@ impl Frames {
             Error::unsupported(format!(
                 "{count} frames at {rate} fps are too close for the single-precision times of glTF"
             ))
-            .with_hint("give the frames a lower rate")
+            .with_hint("use a lower frame rate")
         })
     }
 }

@@ -184,7 +184,7 @@ impl GltfFile {
         Ok(())
     }
 
-    /// File to file, so that the system can copy without passing the bytes through us.
+    /// Copies file to file, so that the system can copy the bytes without passing them through this process.
     fn copy_data(&mut self, target: &mut File) -> Result<(), Error> {
         self.data.flush()?;
         let data = self.data.get_mut();

@@ -1,4 +1,4 @@
-//! Materials, textures, samplers and images, each written once, independent of the number of objects that use it.
+//! Materials, textures, samplers and images, each written once regardless of the number of objects that use it.
 
 use std::sync::Arc;
 
@@ -34,6 +34,8 @@ impl Written {
         uv_sets: usize,
         notes: &mut Vec<Note>,
     ) -> Result<usize, Error> {
+        // Without textures the material does not depend on the sets.
+        let uv_sets = if has_textures(material) { uv_sets } else { 0 };
         if let Some((_, _, known)) = self.materials.iter().find(|(m, sets, _)| *sets == uv_sets && m == material) {
             return Ok(*known);
         }
@@ -161,4 +163,12 @@ impl Written {
         self.samplers.push((sampler, index));
         index
     }
+}
+
+fn has_textures(material: &Material) -> bool {
+    let Material { base_color_texture, metallic_roughness_texture, normal_texture, .. } = material;
+    let Material { occlusion_texture, emissive_texture, .. } = material;
+    let textures =
+        [base_color_texture, metallic_roughness_texture, normal_texture, occlusion_texture, emissive_texture];
+    textures.into_iter().any(Option::is_some)
 }

@@ -1,4 +1,4 @@
-//! Writing glTF 2.0: see the parts.
+//! Writer of glTF 2.0.
 
 mod animations;
 mod deformers;

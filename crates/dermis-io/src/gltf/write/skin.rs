@@ -12,11 +12,10 @@ use super::object::Accessors;
 use super::surface::Surface;
 use crate::error::Error;
 use crate::gltf::schema::{Extras, Node, Skin, SkinMark};
+use crate::negative_weights::reject_negative;
 
 /// Viewers support at least one set of four influences; not all support more.
 const SET: usize = 4;
-/// A weight below this is negative; above, it is rounding.
-const NEGATIVE: f32 = -1e-4;
 /// Deviation of the sum of a point's weights from 1 above which normalization is reported in a note.
 const SUM_TOLERANCE: f32 = 1e-3;
 
@@ -30,7 +29,7 @@ pub(super) struct Skeleton {
     pub armature: usize,
     /// True if each joint consists of three nodes, which are siblings of the nodes of other joints.
     pub flexible: bool,
-    /// From the rest mesh of `rig` to the space of each node.
+    /// Transforms from the rest mesh of `rig` to the space of each node.
     inverse_binds: Vec<DAffine3>,
     /// The skins of the skeleton, and the rigs with their bind poses.
     skins: Vec<(Arc<Rig>, usize)>,
@@ -191,7 +190,7 @@ pub(super) fn write_influences(
     if rig.joints().len() > usize::from(u16::MAX) + 1 {
         return Err(Error::unsupported(format!("{} joints exceed the limit of glTF", rig.joints().len())));
     }
-    reject_negative(rig)?;
+    reject_negative(rig, "glTF")?;
     note_rescaling(rig, location, notes);
     let weights = rig.weights().normalized(usize::MAX);
     let most = weights.max_influences().max(1);
@@ -217,17 +216,6 @@ pub(super) fn write_influences(
         attributes.insert(format!("WEIGHTS_{set}"), weights);
     }
     Ok(())
-}
-
-fn reject_negative(rig: &Rig) -> Result<(), Error> {
-    let rows = rig.weights().rows().enumerate();
-    let mut entries = rows.flat_map(|(point, row)| row.map(move |(joint, weight)| (point, joint, weight)));
-    let Some((point, joint, weight)) = entries.find(|(_, _, weight)| *weight < NEGATIVE) else {
-        return Ok(());
-    };
-    let name = &rig.joints()[joint as usize].name;
-    let message = format!("glTF has no negative skin weights, but point {point} is bound to '{name}' by {weight}");
-    Err(Error::unsupported(message).with_hint("fit with non-negative weights (nnls), or write .npz"))
 }
 
 fn note_rescaling(rig: &Rig, location: &str, notes: &mut Vec<Note>) {

@@ -1,7 +1,7 @@
 //! Stack machine for pickles (protocols 0 to 5), without execution of code.
 //!
-//! Calls and constructions are recorded, not executed: [`Value::Object`] names the class or function, its arguments and
-//! the state it would be given. Nothing is imported or executed. Values are stored in one list and refer to each other
+//! Calls and constructions are recorded, not executed: [`Value::Object`] contains the class or function, its arguments
+//! and the state that it would receive. Nothing is imported. Values are stored in one list and refer to each other
 //! by index, so cycles and sharing need no special treatment; each opcode creates at most one value, and there are at
 //! most [`MAX_VALUES`]. Long byte strings stay in the file.
 
@@ -36,7 +36,7 @@ pub(super) enum Value {
     Dict(Vec<(Id, Id)>),
     /// A class or function, `module.name`.
     Global(String),
-    /// The result of calling `class` with `args`, and the state that it would be given.
+    /// The result of calling `class` with `args`, and the state that it would receive.
     Object {
         class: Id,
         args: Id,
@@ -183,7 +183,7 @@ impl<'a> Machine<'a> {
                 let (name, module) = (self.pop()?, self.pop()?);
                 match (&self.values[module], &self.values[name]) {
                     (Value::Text(module), Value::Text(name)) => Value::Global(format!("{module}.{name}")),
-                    _ => return Err(Error::malformed("the pickle names a class by a value that is not text")),
+                    _ => return Err(Error::malformed("the pickle has a class name that is not text")),
                 }
             }
             _ => {
@@ -302,7 +302,7 @@ impl<'a> Machine<'a> {
 }
 
 fn underflow() -> Error {
-    Error::malformed("the pickle takes a value from an empty stack")
+    Error::malformed("the pickle reads a value from an empty stack")
 }
 
 fn pairs(items: &[Id]) -> Result<Vec<(Id, Id)>, Error> {
@@ -425,20 +425,20 @@ mod tests {
     }
 
     #[test]
-    fn escapes_are_undone() {
+    fn escape_sequences_are_resolved() {
         assert!(matches!(result(b"S'a\\x00\\n\\'\\\\'\n."), Value::OwnBytes(bytes) if bytes == b"a\0\n'\\"));
         assert!(matches!(result(b"Va\xe9\\u2192\n."), Value::Text(text) if text == "aé→"));
     }
 
     #[test]
-    fn what_would_be_called_is_only_written_down() {
+    fn calls_are_recorded_but_not_executed() {
         let (values, id) = run(b"cos\nsystem\n(S'true'\ntR.").unwrap();
         let Value::Object { class, .. } = values[id] else { panic!("no object") };
         assert!(matches!(&values[class], Value::Global(name) if name == "os.system"));
     }
 
     #[test]
-    fn rejects_what_is_no_program() {
+    fn rejects_invalid_opcodes() {
         let wrong: [&[u8]; 14] = [
             b"", b".", b"K", b"(K\x01", b"0.", b"t.", b"K\x01\x85\x86.", b"(K\x01\x86.", b"h\x05.", b"K\x01K\x02a.",
             b"(K\x01d.", b"S'\\x4'\n.", b"K\x01K\x02b.", b"Pid\n.",

@@ -1,9 +1,9 @@
 //! Pickled dictionaries of `NumPy` arrays and `SciPy` matrices, as SMPL's files are. No code of the file is executed.
 //!
-//! Arrays are what `numpy` writes: `_reconstruct` and a state of shape, type, order and bytes (protocols 0 to 4, Python
-//! 2 and 3), or `_frombuffer` (protocol 5). Matrices are those of `scipy.sparse`: compressed by rows or columns, or
-//! coordinates. Everything else, such as the objects of `chumpy` in older files, is rejected if it is needed and ignored
-//! if it is not.
+//! Arrays are stored as `numpy` writes them: `_reconstruct` and a state of shape, type, order and bytes (protocols 0 to
+//! 4, Python 2 and 3), or `_frombuffer` (protocol 5). Matrices are those of `scipy.sparse`: compressed by rows or
+//! columns, or coordinates. Everything else, such as the objects of `chumpy` in older files, is rejected if it is
+//! needed and ignored if it is not.
 
 mod machine;
 
@@ -91,7 +91,7 @@ impl Pickle {
         Array::of_parts(name, header, bytes, start, end)
     }
 
-    /// Shape and type, whether the first index runs fastest, and the bytes of an array.
+    /// Shape and type of an array, true for column-major order, and the bytes.
     fn array_parts(&self, id: Id) -> Option<((Id, Id), bool, Id)> {
         let (name, args, state) = self.object(id)?;
         match (unprefixed(name)?, args) {
@@ -161,7 +161,7 @@ impl Pickle {
     fn no_array(&self, id: Id) -> Error {
         let class = self.instance(id).map(|(name, _)| name).or_else(|| self.object(id).map(|(name, ..)| name));
         let what = class.map_or("something else".to_owned(), |class| format!("an object of Python's '{class}'"));
-        let error = Error::unsupported(format!("found {what} instead of an array; code in pickles is never executed"));
+        let error = Error::unsupported(format!("expected an array, found {what}; code in pickles is never executed"));
         error.with_hint("load the file in Python and save it as .npz, with numpy.asarray(x) for every array")
     }
 

@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ordinary_references_pass() {
+    fn ordinary_references_are_accepted() {
         let mut arcs = Arcs::default();
         for copy in 0..1000 {
             arcs.add(&format!("/World/copy{copy}"), "/Prototype");
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn references_that_double_again_and_again_are_rejected() {
+    fn references_that_double_repeatedly_are_rejected() {
         let mut arcs = Arcs::default();
         for level in 0..20 {
             for (from, to) in [("a", "a"), ("a", "b"), ("b", "a"), ("b", "b")] {
@@ -100,7 +100,7 @@ mod tests {
     fn long_chains_are_rejected() {
         let mut arcs = Arcs::default();
         for level in 0..100 {
-            // Walked from its end, the chain is known piece by piece.
+            // Traversed from its end, the chain is resolved one link at a time.
             arcs.add(&format!("/a{:03}", 200 - level), &format!("/a{:03}", 199 - level));
         }
         assert!(arcs.check().is_err());

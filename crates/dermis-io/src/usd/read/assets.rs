@@ -25,7 +25,7 @@ use crate::options::ReadOptions;
 /// Size limit of layers, packages and textures.
 const MAX_BYTES: u64 = 16 << 30;
 
-/// Packages within packages.
+/// Maximum nesting of packages.
 const MAX_NESTED_PACKAGES: usize = 8;
 
 /// Source of files.
@@ -149,7 +149,10 @@ impl Assets {
                 let file = std::fs::File::open(path)?;
                 let length = file.metadata()?.len();
                 if length > MAX_BYTES {
-                    return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("{length} bytes are too many")));
+                    return Err(io::Error::new(
+                        io::ErrorKind::FileTooLarge,
+                        format!("{length} bytes exceed the size limit"),
+                    ));
                 }
                 let mut bytes = Vec::with_capacity(length as usize);
                 file.take(MAX_BYTES).read_to_end(&mut bytes)?;
@@ -319,7 +322,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_stay_inside_the_folder() {
+    fn names_are_resolved_inside_the_folder() {
         assert_eq!(identifier_of("./b.usda", "sub/a.usda").as_deref(), Some("sub/b.usda"));
         assert_eq!(identifier_of("../b.png", "sub/a.usda").as_deref(), Some("b.png"));
         assert_eq!(identifier_of("../b.png", "a.usda"), None);

@@ -25,7 +25,7 @@ pub(super) fn contain<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, E
     outcome.unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
         let error = Error::malformed("the USD file is truncated or malformed");
-        Err(error.detail(text.unwrap_or("no more is known").to_owned()))
+        Err(error.detail(text.unwrap_or("there are no further details").to_owned()))
     })
 }
 

@@ -84,7 +84,7 @@ fn read_stage(assets: Assets, root: &str, size: u64, options: &ReadOptions) -> R
     }
     for name in assets.take_outside() {
         let message =
-            "the file is outside the project folder and is skipped; to read it, give a root folder above both files";
+            "the file is outside the project folder and is skipped; to read it, specify a root folder above both files";
         reader.notes.push(Note::at(name, message));
     }
     if let Some(error) = failed.filter(|_| objects.is_empty()) {
@@ -277,7 +277,7 @@ impl Reader<'_> {
     }
 }
 
-/// Every sample must have as many points as the mesh.
+/// Checks that every sample has as many points as the mesh.
 fn check_counts(prim: &Prim, expected: usize) -> Result<(), Error> {
     let samples = prim.attribute("points").map_or(&[][..], |points| &points.samples);
     for (frame, (time, value)) in samples.iter().enumerate() {

@@ -5,7 +5,7 @@
 //! concern a mesh are kept with their properties; prims are in depth-first order, so a parent comes before its
 //! children.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
 use dermis_mesh::Note;
@@ -19,11 +19,13 @@ use crate::error::Error;
 
 /// Maximum nesting of prims: references can nest a prim in itself indefinitely.
 const MAX_NESTED: usize = 256;
+/// Maximum nesting of instances that are expanded.
+const MAX_INSTANCES_NESTED: usize = 4;
 /// Maximum nesting of references.
 const MAX_ARCS_NESTED: usize = 12;
 /// Maximum number of prims, in addition to one for every [`BYTES_PER_PRIM`] bytes of the layers: nested instances could
 /// expand to billions.
-const FEWEST_PRIMS: usize = 2048;
+const MIN_PRIM_LIMIT: usize = 2048;
 const BYTES_PER_PRIM: u64 = 32;
 /// Large properties that are derived from others.
 const UNUSED: [&str; 3] = ["extent", "velocities", "accelerations"];
@@ -138,30 +140,52 @@ pub(super) fn fetch(assets: &Rc<Assets>, root: &str, budget: &mut Budget) -> Res
         },
         ..Prims::default()
     };
-    walk(&stage, assets, budget, &mut prims)?;
+    // Of an instance in an instance that comes through a payload, the crate lists the children but does not compose them.
+    for round in 0.. {
+        let incomplete = walk(&stage, assets, budget, &mut prims)?;
+        if incomplete.is_empty() {
+            break;
+        }
+        if round == MAX_INSTANCES_NESTED {
+            let notes = incomplete.iter().map(|path| Note::at(path, "a part of the nested instances is skipped"));
+            prims.notes.extend(notes);
+            break;
+        }
+        for path in incomplete {
+            stage.override_prim(path.as_str()).and_then(|prim| prim.set_instanceable(false)).map_err(composing)?;
+        }
+        prims = Prims { all: Vec::new(), by_path: HashMap::new(), notes: Vec::new(), ..prims };
+    }
     for error in stage.composition_errors() {
         prims.notes.push(Note::new(format!("a part of the stage is skipped: {error}")));
     }
     Ok(prims)
 }
 
-fn walk(stage: &Stage, assets: &Assets, budget: &mut Budget, prims: &mut Prims) -> Result<(), Error> {
+/// Fetches all prims. Returns the outermost instances that list a prim which is not composed, once each.
+fn walk(stage: &Stage, assets: &Assets, budget: &mut Budget, prims: &mut Prims) -> Result<BTreeSet<String>, Error> {
     const NEEDED: PrimStatus = PrimStatus::ACTIVE.union(PrimStatus::LOADED).union(PrimStatus::DEFINED);
     let roots = stage.root_prims().map_err(composing)?;
-    let mut pending: Vec<(String, Option<usize>, usize, usize)> =
-        roots.iter().rev().map(|name| (format!("/{name}"), None, 1, 0)).collect();
-    while let Some((path, parent, depth, arcs)) = pending.pop() {
+    let mut incomplete = BTreeSet::new();
+    let root = |name| Pending { path: format!("/{name}"), parent: None, depth: 1, arcs: 0, instance: None };
+    let mut pending: Vec<Pending> = roots.iter().rev().map(root).collect();
+    while let Some(Pending { path, parent, depth, arcs, instance }) = pending.pop() {
         let status = stage.prim_status(path.as_str()).map_err(composing)?;
+        if let Some(instance) = instance.filter(|_| status.is_empty()) {
+            incomplete.insert(prims.all[instance].path.clone());
+        }
         if !status.contains(NEEDED) || status.intersects(PrimStatus::ABSTRACT) {
             continue;
         }
-        let most = FEWEST_PRIMS + (assets.layer_bytes() / BYTES_PER_PRIM) as usize;
+        let most = MIN_PRIM_LIMIT + (assets.layer_bytes() / BYTES_PER_PRIM) as usize;
         let prim = stage.prim(path.as_str());
         let arcs = arcs + usize::from(prim.has_composition_arc().map_err(composing)?);
         if depth > MAX_NESTED || arcs > MAX_ARCS_NESTED || prims.all.len() >= most {
             let error =
                 Error::malformed(format!("the stage has more than {most} prims, or prims that are nested too deeply"));
-            return Err(error.at(path).with_hint("a reference of a prim to its own parent is an infinite recursion"));
+            return Err(error
+                .at(path)
+                .with_hint("check for a prim that references its own parent, which recurses without end"));
         }
         let fetched = fetch_prim(&prim, path.clone(), parent, budget).map_err(|error| error.at(path.clone()))?;
         let index = prims.all.len();
@@ -176,9 +200,24 @@ fn walk(stage: &Stage, assets: &Assets, budget: &mut Budget, prims: &mut Prims) 
             continue;
         }
         let children = prim.child_names().map_err(composing)?;
-        pending.extend(children.iter().rev().map(|name| (format!("{path}/{name}"), Some(index), depth + 1, arcs)));
+        let is_instance = status.contains(PrimStatus::INSTANCE);
+        let instance = instance.or(is_instance.then_some(index));
+        let child =
+            |name| Pending { path: format!("{path}/{name}"), parent: Some(index), depth: depth + 1, arcs, instance };
+        pending.extend(children.iter().rev().map(child));
     }
-    Ok(())
+    Ok(incomplete)
+}
+
+/// A prim that is to be fetched.
+struct Pending {
+    path: String,
+    parent: Option<usize>,
+    depth: usize,
+    /// Number of prims with composition arcs above it.
+    arcs: usize,
+    /// The outermost instance above it.
+    instance: Option<usize>,
 }
 
 fn fetch_prim(prim: &StagePrim, path: String, parent: Option<usize>, budget: &mut Budget) -> Result<Prim, Error> {

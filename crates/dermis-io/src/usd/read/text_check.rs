@@ -1,7 +1,7 @@
 //! Checks `.usda` text before it is parsed: the parser recurses into brackets, so their depth is bounded here, and the
 //! composition follows arcs, so they are collected for [`Arcs`].
 //!
-//! This is not a parser. It distinguishes quotes, comments and brackets; a prim is a quoted name behind `def`, `over`
+//! This is not a parser. It distinguishes quotes, comments and brackets; a prim is a quoted name after `def`, `over`
 //! or `class` (or a variant's name), and any `<path>` inside parentheses is an arc of the prim that the parentheses
 //! belong to: relationships and connections have their paths outside of parentheses.
 
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn relationships_are_no_arcs() {
+    fn relationships_are_not_arcs() {
         let many = "rel a = [</b>, </b>]\n".repeat(1000);
         assert!(check(format!("def \"b\" {{\n{many}}}").as_bytes()).is_ok());
     }

@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_text_ends() {
+    fn repairing_damaged_text_terminates() {
         for source in [
             "#usda 1.0\ndef \"a\" {\n asset f = \"",
             "#usda 1.0\nfoo x = (",

@@ -21,7 +21,7 @@ const GRID_TOLERANCE: f64 = 1e-3;
 const ONE_TIME_CODE: f64 = 1.0;
 
 /// Keys on a slower grid than this are sparse and are interpolated.
-const LOWEST_RATE_HZ: f64 = 10.0;
+const MIN_RATE_HZ: f64 = 10.0;
 
 /// The times of frames.
 #[derive(Debug, Clone, PartialEq)]
@@ -54,7 +54,7 @@ impl Grid {
     /// if these are sparse, at the stage's.
     pub(super) fn of_curves(times: &[f64], clock: &Clock, budget: &mut Budget) -> Result<Self, Error> {
         let own = spacing_of(times).unwrap_or(ONE_TIME_CODE);
-        let is_sparse = clock.rate(own) < LOWEST_RATE_HZ;
+        let is_sparse = clock.rate(own) < MIN_RATE_HZ;
         let own = if is_sparse { own.min(clock.stage_spacing()) } else { own };
         let grid = Self::of(times, Some(clock.asked_spacing().unwrap_or(own)), budget)?;
         // At a requested rate, values between the keys are expected.
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_beside_any_grid_are_taken_once_per_time_code() {
+    fn samples_off_any_grid_give_one_frame_per_time_code() {
         let uneven = grid(&[0.0, 0.7, 1.9, 10.0]);
         assert_eq!((uneven.spacing, uneven.count, uneven.misses), (1.0, 11, true));
     }
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn rejects_samples_that_are_ages_apart() {
+    fn rejects_samples_that_are_too_far_apart() {
         assert!(Grid::of(&[0.0, 0.001, 1e12], None, &mut Budget::for_file(100)).is_err());
     }
 

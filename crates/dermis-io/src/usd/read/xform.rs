@@ -1,7 +1,7 @@
 //! World transforms of prims: the product of the transform operations on a prim and its ancestors.
 //!
 //! `xformOpOrder` lists operations from the outermost to the innermost: the local transform is their product in that
-//! order, applied to column vectors. `!invert!` takes an operation's inverse; `!resetXformStack!` drops all ancestors.
+//! order, applied to column vectors. `!invert!` inverts an operation; `!resetXformStack!` ignores all ancestors.
 
 use glam::{DAffine3, DQuat, DVec3};
 
@@ -84,7 +84,7 @@ fn operation(name: &str, attribute: &Attribute, time: f64) -> Result<Option<DAff
         }
         "orient" => Ok(at(attribute, time, values::quaternion, blend_quaternion).map(rotation)),
         "transform" => Ok(at(attribute, time, values::transform, blend_matrix)),
-        _ => Err(Error::unsupported(format!("the transform operation '{name}' is unknown"))),
+        _ => Err(Error::unsupported(format!("unknown transform operation '{name}'"))),
     }
 }
 
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn an_inverted_operation_undoes_itself() {
+    fn an_operation_and_its_inverse_cancel() {
         let angle = || Value::Vec3f(openusd::gf::vec3f(10.0, 20.0, 30.0));
         let pivoted = prim(&[("xformOp:rotateXYZ", angle()), ("!invert!xformOp:rotateXYZ", angle())]);
         let (local, _) = local(&pivoted, 0.0).unwrap();

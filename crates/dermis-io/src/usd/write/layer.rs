@@ -62,7 +62,7 @@ pub(super) trait Layer {
 
     fn close_samples(&mut self) -> Result<(), Error>;
 
-    /// Ends the layer.
+    /// Completes the layer.
     fn finish(&mut self) -> Result<(), Error>;
 }
 

@@ -36,7 +36,7 @@ impl Materials {
     pub(super) fn path(&mut self, root: &str, material: &Material) -> String {
         let known = self.known.iter().find(|(known, _)| known == material).map(|(_, name)| name.clone());
         let name = known.unwrap_or_else(|| {
-            let name = self.names.give(&material.name, "Material");
+            let name = self.names.unique(&material.name, "Material");
             self.known.push((material.clone(), name.clone()));
             name
         });
@@ -89,7 +89,7 @@ impl Materials {
         layer.close()
     }
 
-    /// The image's path relative to the `.usda`; `None` if USD has no such images.
+    /// The path of the image relative to the `.usda`; `None` if USD does not support images of its type.
     fn file(&mut self, texture: &Texture, path: &str) -> Option<String> {
         let image = &texture.image;
         if let Some((_, name)) = self.images.iter().find(|(known, _)| Arc::ptr_eq(known, image) || known == image) {
@@ -107,7 +107,7 @@ impl Materials {
             }
         };
         let stem = image.name.rsplit_once('.').map_or(image.name.as_str(), |(stem, _)| stem);
-        let name = format!("{}.{extension}", self.image_names.give(stem, "image"));
+        let name = format!("{}.{extension}", self.image_names.unique(stem, "image"));
         self.images.push((Arc::clone(image), name.clone()));
         Some(format!("./{}/{name}", self.folder))
     }

@@ -136,7 +136,7 @@ fn write_primvars(
     }
     let mut names = Names::default();
     for (name, values) in &object.attributes {
-        let name = names.give(name, "attribute");
+        let name = names.unique(name, "attribute");
         layer.attribute(
             &format!("float[] primvars:{name}"),
             Some(Value::Floats(values)),

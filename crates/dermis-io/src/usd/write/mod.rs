@@ -133,13 +133,13 @@ fn write_layer(
     write_head(scene, &plans, &mut writing)?;
     writing.layer.open("Xform", ROOT, &[Metadata::Token("kind", "component".to_owned())])?;
     let mut names = Names::default();
-    names.give("Materials", "Materials");
+    names.unique("Materials", "Materials");
     let groups = groups(&plans);
     for (index, plan) in plans.iter().enumerate() {
         if groups[index] != index {
             continue;
         }
-        let name = names.give(&plan.object().name, "mesh");
+        let name = names.unique(&plan.object().name, "mesh");
         let plain = Extras { schemas: &[], body: &|_| Ok(()) };
         match plan {
             Plan::Still(object) => mesh::write(object, &name, None, &plain, &mut writing)?,
@@ -174,7 +174,7 @@ fn groups(plans: &[Plan<'_>]) -> Vec<usize> {
     groups
 }
 
-/// Decides how to write an object; notes report what is lost.
+/// Selects the form in which an object is written; notes report the losses.
 fn plan<'a>(object: &'a Object, notes: &mut Vec<Note>) -> Result<Plan<'a>, Error> {
     let mut note = |message: &str| notes.push(Note::at(object.name.clone(), message));
     if object.tets.is_some() {

@@ -10,7 +10,7 @@ pub(super) struct Names {
 
 impl Names {
     /// Returns a valid name similar to `name` that no sibling has; `fallback` if no valid character remains.
-    pub(super) fn give(&mut self, name: &str, fallback: &str) -> String {
+    pub(super) fn unique(&mut self, name: &str, fallback: &str) -> String {
         let valid = valid(name);
         let base = if valid.is_empty() { fallback.to_owned() } else { valid };
         let numbered = (1u32..).map(|number| if number == 1 { base.clone() } else { format!("{base}_{number}") });
@@ -34,7 +34,7 @@ mod tests {
     fn names_are_valid_and_unique() {
         let mut names = Names::default();
         let given: Vec<String> =
-            ["/World/Body", "World Body", "3d", "", "ö"].map(|name| names.give(name, "mesh")).into();
+            ["/World/Body", "World Body", "3d", "", "ö"].map(|name| names.unique(name, "mesh")).into();
         assert_eq!(given, ["World_Body", "World_Body_2", "_3d", "mesh", "mesh_2"]);
     }
 }

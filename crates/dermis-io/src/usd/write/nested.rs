@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_halves_make_any_scale() {
+    fn two_half_precision_factors_represent_any_scale() {
         for k in 1..2000 {
             let scale = 0.003 * f64::from(k) + 1e-5;
             let fine = fine_half(scale);

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_constant_scale_is_taken_out() {
+    fn a_constant_scale_is_removed() {
         let scaled = |angle: f64| {
             DAffine3::from_scale_rotation_translation(DVec3::splat(0.01), DQuat::from_rotation_x(angle), DVec3::Y)
         };
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn shear_and_fine_scales_cannot_be_said() {
+    fn shear_and_fine_scales_cannot_be_expressed() {
         let sheared = DMat3::from_cols(DVec3::X, DVec3::new(0.5, 1.0, 0.0), DVec3::Z);
         assert!(one_joint(vec![DAffine3::from_mat3(sheared)]).is_none());
         assert!(one_joint(vec![DAffine3::IDENTITY, DAffine3::from_scale(DVec3::splat(1.234_567))]).is_none());

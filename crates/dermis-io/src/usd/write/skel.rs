@@ -36,15 +36,15 @@ pub(super) fn write(
     let path = format!("{ROOT_PATH}/{name}");
     let mut names = Names::default();
     let mesh_names: Vec<String> = match objects {
-        [_] => vec![names.give("Mesh", "Mesh")],
-        _ => objects.iter().map(|object| names.give(&object.name, "Mesh")).collect(),
+        [_] => vec![names.unique("Mesh", "Mesh")],
+        _ => objects.iter().map(|object| names.unique(&object.name, "Mesh")).collect(),
     };
-    let skeleton = names.give("Skeleton", "Skeleton");
+    let skeleton = names.unique("Skeleton", "Skeleton");
     let rigs: Vec<&Arc<Rig>> = objects.iter().filter_map(|object| object.rig.as_ref()).collect();
     let stored: Vec<f32> = rigs.iter().flat_map(|rig| rig.rest_pose().shape_weights).collect();
     let is_shaped = stored.iter().any(|&weight| weight != 0.0);
-    let clips: Vec<String> = first.clips.iter().map(|clip| names.give(clip.name(), "Animation")).collect();
-    let still = (clips.is_empty() && is_shaped).then(|| names.give(STORED_POSE, STORED_POSE));
+    let clips: Vec<String> = first.clips.iter().map(|clip| names.unique(clip.name(), "Animation")).collect();
+    let still = (clips.is_empty() && is_shaped).then(|| names.unique(STORED_POSE, STORED_POSE));
     let joint_paths = joint_paths(rig, &posable.order);
     let shape_names = shape_names(rigs.iter().flat_map(|rig| rig.shapes()));
     let layer = &mut *writing.layer;
@@ -85,7 +85,7 @@ fn joint_paths(rig: &Rig, order: &[usize]) -> Vec<String> {
     let mut paths = vec![String::new(); rig.joints().len()];
     for &joint in order {
         let Joint { name, parent, .. } = &rig.joints()[joint];
-        let name = siblings[parent.map_or(rig.joints().len(), |parent| parent)].give(name, "joint");
+        let name = siblings[parent.map_or(rig.joints().len(), |parent| parent)].unique(name, "joint");
         paths[joint] = parent.map_or(name.clone(), |parent| format!("{}/{name}", paths[parent]));
     }
     order.iter().map(|&joint| std::mem::take(&mut paths[joint])).collect()
@@ -174,7 +174,7 @@ fn write_samples<'a>(
     layer.close_samples()
 }
 
-/// Joints and weights; each point has as many as the point with the most.
+/// Joints and weights; all points have as many as the point with the most influences.
 fn write_weights(weights: &SkinWeights, order: &[usize], layer: &mut dyn Layer) -> Result<(), Error> {
     let mut index_of = vec![0u32; order.len()];
     for (index, &joint) in order.iter().enumerate() {
@@ -198,7 +198,7 @@ fn write_weights(weights: &SkinWeights, order: &[usize], layer: &mut dyn Layer) 
 
 fn shape_names<'a>(shapes: impl Iterator<Item = &'a Shape>) -> Vec<String> {
     let mut names = Names::default();
-    shapes.map(|shape| names.give(&shape.name, "shape")).collect()
+    shapes.map(|shape| names.unique(&shape.name, "shape")).collect()
 }
 
 fn write_shapes(

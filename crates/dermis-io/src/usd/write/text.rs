@@ -27,13 +27,13 @@ impl<'a> Text<'a> {
         self.raw("\n")
     }
 
-    /// The beginning of a line.
+    /// Starts a line.
     fn start(&mut self, start: impl Display) -> Result<(), Error> {
         let width = 4 * self.depth;
         Ok(write!(self.out, "{:width$}{start}", "")?)
     }
 
-    /// More of a line.
+    /// Continues a line.
     fn raw(&mut self, text: impl Display) -> Result<(), Error> {
         Ok(write!(self.out, "{text}")?)
     }
@@ -199,7 +199,7 @@ impl Item for Quat {
 }
 
 impl Item for DAffine3 {
-    /// Rows, since USD multiplies row vectors.
+    /// Printed by rows: USD multiplies row vectors, so its rows are the columns of the transform.
     fn print(&self, out: &mut dyn Write) -> std::io::Result<()> {
         let columns = [self.matrix3.x_axis, self.matrix3.y_axis, self.matrix3.z_axis, self.translation];
         out.write_all(b"( ")?;
@@ -254,7 +254,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_read_back_to_the_same_bits() {
+    fn numbers_round_trip_bit_for_bit() {
         let mut bits = 1u32;
         for _ in 0..20_000 {
             bits = bits.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);

@@ -39,7 +39,7 @@ const MAX_COORDINATE: f32 = 100.0;
 /// Range of the radii of balls and brushes, in diagonals of the body.
 const RADII: [f32; 2] = [1e-4, 1.0];
 const THICKNESSES: [f32; 2] = [0.0, 4.0];
-/// Fraction of the difference to its value that a dab applies at its center.
+/// Fraction of the difference to its value that a dab applies at its centre.
 const DAB_FRACTION: f32 = 0.5;
 /// Minimum interval between updates of the layers while they are painted.
 const LAYER_UPDATE_INTERVAL: Duration = Duration::from_millis(250);
@@ -68,7 +68,7 @@ pub struct SimulatedBody {
 #[derive(Debug)]
 struct Held {
     grip: Grip,
-    /// Offset from the point to the center of the pulled flesh at the start of the pull; `None` if there is no flesh.
+    /// Offset from the point to the centre of the pulled flesh at the start of the pull; `None` if there is no flesh.
     offset: Option<Vec3>,
 }
 

@@ -58,7 +58,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn takes_fewer_steps_if_time_is_insufficient() {
+    fn uses_fewer_steps_if_time_is_insufficient() {
         let mut pace = Pace::default();
         assert_eq!(pace.steps_in(1.0 / 60.0, 4), 4);
         pace.take(&FrameReport { stepping: Duration::from_millis(8), ..FrameReport::default() }, 4);

@@ -3,11 +3,12 @@
 use dermis::body::{BodyMotion, BodyPose};
 use dermis::mesh::glam::{DQuat, DVec3};
 
-/// Maximum distance, in seconds, of consecutive frames, also if the display is slow.
+/// Maximum time between consecutive frames, in seconds, including those of a slow display.
 const MAX_CONSECUTIVE_S: f64 = 0.25;
 /// Maximum rotation of a joint between similar poses, in radians.
 const MAX_SIMILAR_RAD: f64 = 0.3;
-/// Maximum translation of the body between similar poses, in metres. A motion that ends as it starts continues.
+/// Maximum translation of the body between similar poses, in metres. A loop whose last pose is similar to its first
+/// continues without a jump.
 const MAX_SIMILAR_M: f64 = 0.06;
 
 /// Pose at `fraction` between frame `frame` and the next one; the last frame is not extrapolated.

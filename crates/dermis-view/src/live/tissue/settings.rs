@@ -16,7 +16,7 @@ const DAMPINGS: [f64; 2] = [0.0, 20.0];
 const SPINS: [f64; 2] = [-15.0, 15.0];
 const SUBSTEPS: [f64; 2] = [1.0, 16.0];
 const HEATS: [&str; 4] = ["displacement", "thickness", "stiffness", "none"];
-/// Maximum thickness of the colour map; the simulated layer starts at its center, at 1.
+/// Maximum thickness of the colour map; the simulated layer starts at its centre, at 1.
 const MAX_THICKNESS: f32 = 2.0;
 
 /// Quantity shown by the colours.
@@ -60,7 +60,7 @@ impl Settings {
         vec![
             Parameter::choice("heat", "Colours", &HEATS, self.heat),
             Parameter::slider("gravity", "Gravity (m/s²)", GRAVITIES, 0.1, self.gravity),
-            Parameter::choice("direction", "Gravity pulls", &DIRECTIONS, self.direction),
+            Parameter::choice("direction", "Gravity direction", &DIRECTIONS, self.direction),
             Parameter::factor("stiffness", "Stiffness ×", STIFFNESSES, 0.05, self.stiffness),
             Parameter::slider("damping", "Damping (1/s)", DAMPINGS, 0.1, self.damping_rate_per_s),
             Parameter::slider("spin", "Spin (rad/s)", SPINS, 0.5, self.spin_rad_per_s),

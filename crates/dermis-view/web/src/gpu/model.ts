@@ -203,7 +203,7 @@ export class Model {
     return (this.normals ??= Store.packed(this.restNormals(), 3, 4));
   }
 
-  /** For each point the colours of its bones, blended by weight, and the bone of its core, or −1. */
+  /** Colours of the bones of each point, blended by weight, and the bone of its core, or −1. */
   boneTints(): Store {
     if (this.tints) return this.tints;
     const data = new Float32Array(4 * this.pointCount);

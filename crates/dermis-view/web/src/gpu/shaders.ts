@@ -190,7 +190,7 @@ void main() {
   color = lineColor;
 }`;
 
-/** Transparent ball: clear at the center, opaque at the rim. */
+/** Transparent ball: clear at the centre, opaque at the rim. */
 export const BALL_VERTEX = `${HEAD}
 uniform mat4 modelViewMatrix, projectionMatrix;
 in vec3 position;
@@ -211,7 +211,6 @@ void main() {
   color = vec4(lineColor.rgb * (0.55 + 0.45 * facing), lineColor.a * mix(1.0, 0.35, facing * facing));
 }`;
 
-/** Bones: lines to their parents and a cross at their location, moved by the palette. */
 /** Bones: octahedra whose corners move with their bone; `corner` is their location in the rest pose. */
 export const BONE_VERTEX = `${HEAD}
 uniform mat4 modelViewMatrix, projectionMatrix;

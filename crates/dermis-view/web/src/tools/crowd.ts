@@ -40,7 +40,7 @@ export class Crowd {
     return this.batches.map((batch) => batch.view.label).join(" and ");
   }
 
-  /** Extent of the crowd, in diagonals of its leader. */
+  /** Extent of the crowd, in diagonals of its first view. */
   get reach(): number {
     const largest = Math.max(...this.batches.map((batch) => batch.view.model.info.diagonal));
     return (largest / this.leader.model.info.diagonal) * (1 + 0.42 * Math.sqrt(this.count));
@@ -96,7 +96,7 @@ function groundBox(view: View, rotation: THREE.Quaternion): THREE.Box3 {
   return new THREE.Box3().setFromPoints([low, high].map((end) => new THREE.Vector3(...end).applyQuaternion(back)));
 }
 
-/** Translation of one box to the center of another, on the same ground. */
+/** Translation of one box to the centre of another, on the same ground. */
 function beside(leader: THREE.Box3, other: THREE.Box3): THREE.Vector3 {
   const shift = leader.getCenter(new THREE.Vector3()).sub(other.getCenter(new THREE.Vector3()));
   return shift.setY(leader.min.y - other.min.y);

@@ -20,7 +20,7 @@ export const THICKNESS = 1;
 interface Hold {
   live: Live;
   view: View;
-  /** Positions at its start; with the current ones, yielding flesh would let the ball sink in further and further. */
+  /** Positions at its start; with the current ones, yielding flesh would let the ball sink in without end. */
   positions: Float32Array;
   hit: Hit;
   /** Plane through the start of the drag, facing the camera. */

@@ -227,7 +227,7 @@ function numberRows(viewer: Viewer): HTMLElement[] {
   return [...facts, row("Rank", String(rank), `of ${info.rank}`, "rank"), ...measured];
 }
 
-/** With several fits: one row per fit in ascending order of bones, with its error. */
+/** One row per fit in ascending order of bones, with its error, if there are several fits. */
 function ladderRows(viewer: Viewer): HTMLElement[] {
   const fits = viewer.models.filter((model) => model.reference !== null && model.info.bones.length > 0);
   if (fits.length < 2) return [];

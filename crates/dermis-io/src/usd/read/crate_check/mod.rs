@@ -6,9 +6,10 @@
 //! FIELDSETS are runs of fields; PATHS are a tree in depth-first order; SPECS join a path and a field set. Integers are
 //! stored as differences of 0, 1, 2 or 4 bytes ([`bytes::Cursor::packed_integers`]).
 //!
-//! Rejected are sizes beyond the file, arrays that a file of this size cannot mean, trees of paths that visit a
-//! node twice (which would be walked exponentially often), dictionaries that contain themselves, and references that
-//! multiply ([`Arcs`]). Values that the parser misreads in older versions are listed for rewriting ([`older`]).
+//! The check rejects sizes beyond the file, arrays that are implausible for a file of this size, trees of paths that
+//! visit a node twice (which would be traversed exponentially often), dictionaries that contain themselves, and
+//! references that multiply ([`Arcs`]). Values that the parser misreads in older versions are listed for rewriting
+//! ([`older`]).
 
 mod bytes;
 mod older;
@@ -53,7 +54,8 @@ struct FieldSets {
     lengths: Vec<usize>,
 }
 
-/// Rejects a crate that would make its parser run away. Returns what to rewrite in a crate of an older version.
+/// Rejects a crate that would exhaust the time or memory of its parser. Returns the values to rewrite in a crate of an
+/// older version.
 pub(super) fn check(bytes: &[u8], budget: &mut Budget) -> Result<Rewrites, Error> {
     let mut header = Cursor::at(bytes, 0)?;
     header.take(8, "the header")?;

@@ -1,9 +1,9 @@
 //! Values of crates before version 0.7 that the `openusd` crate reads as if they were of a later version.
 //!
-//! Arrays begin with a 32-bit count until 0.6, and with a 32-bit rank before it until 0.4; other lists always begin with a
-//! 64-bit count. The parser takes the times of time samples, which are such a list, for an array, and arrays of texts for
-//! such a list. Here the times are appended as an array and named by the time samples, and the counts of texts of version
-//! 0.4 are rewritten in their eight bytes.
+//! Arrays begin with a 32-bit count until 0.6, and with a 32-bit rank before it until 0.4; other lists always begin
+//! with a 64-bit count. The parser reads the times of time samples, which are such a list, as an array, and arrays of
+//! texts as such a list. Here the times are appended as an array to which the time samples refer, and the counts of
+//! texts of version 0.4 are rewritten in their eight bytes.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ const ARRAY_OF_DOUBLES: u64 = 1 << 63 | 9 << 48;
 #[derive(Debug, Clone, Default)]
 pub(in super::super) struct Rewrites {
     has_rank: bool,
-    /// Locations of the values that name times, with the offset of the list.
+    /// Locations of the values that refer to times, with the offset of the list.
     times: Vec<(usize, u64)>,
     /// Offset and length of arrays of texts.
     texts: Vec<(usize, u32)>,
@@ -37,7 +37,7 @@ impl Rewrites {
         Self { has_rank: has_rank(minor), ..Self::default() }
     }
 
-    /// Times that the value at `location` names as the list at `offset`; the list was checked.
+    /// Times of the value at `location`, which refers to the list at `offset`; the list was checked.
     pub(super) fn add_times(&mut self, location: usize, offset: u64) {
         self.times.push((location, offset));
     }

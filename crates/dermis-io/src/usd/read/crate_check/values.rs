@@ -45,7 +45,7 @@ const ELEMENT_BYTES: [usize; 31] =
 
 /// References of the fields, and values to rewrite.
 pub(super) struct Found {
-    /// The paths that fields name which may be arcs.
+    /// Paths in fields that may be arcs.
     pub(super) arcs: HashMap<usize, Vec<usize>>,
     pub(super) rewrites: Rewrites,
 }
@@ -73,7 +73,7 @@ struct Walk<'a> {
     budget: Budget,
     steps: &'a mut Budget,
     rewrites: &'a mut Rewrites,
-    /// The paths met so far.
+    /// The paths found so far.
     targets: Vec<usize>,
 }
 

@@ -19,9 +19,9 @@ const JOINT_ATTRIBUTES: [&str; 3] = ["translations", "rotations", "scales"];
 pub(super) struct Animation {
     prim: usize,
     pub(super) name: String,
-    /// For each joint of the animation, the skeleton's.
+    /// Joint of the skeleton for each joint of the animation.
     joints: Vec<Option<usize>>,
-    /// For each of the mesh's shapes, the animation's weight.
+    /// Weight of the animation for each shape of the mesh.
     shapes: Vec<Option<usize>>,
 }
 

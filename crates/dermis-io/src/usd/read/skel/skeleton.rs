@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_joint_hangs_from_the_nearest_listed_ancestor() {
+    fn the_parent_of_a_joint_is_its_nearest_listed_ancestor() {
         let paths = ["a/b/c", "a", "a/x", "other"].map(str::to_owned);
         let parents = parents(&paths);
         assert_eq!(parents, [Some(1), None, Some(1), None]);

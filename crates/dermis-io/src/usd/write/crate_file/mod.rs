@@ -233,7 +233,7 @@ impl<W: Write + Seek> Crate<W> {
                 self.array(kind::QUAT_F, items.len(), bytes)
             }
             Value::Matrices(items) => {
-                // Rows, since USD multiplies row vectors: the columns of the transform.
+                // USD multiplies row vectors, so its rows are the columns of the transform.
                 let numbers = items.iter().flat_map(|item| glam::DMat4::from(*item).to_cols_array());
                 self.array(kind::MATRIX_4D, items.len(), numbers.flat_map(f64::to_le_bytes))
             }
@@ -298,7 +298,7 @@ impl<W: Write + Seek> Crate<W> {
         index
     }
 
-    /// The path that a text such as `/World/mesh.points` names.
+    /// The path that a text such as `/World/mesh.points` denotes.
     fn path_named(&mut self, text: &str) -> u32 {
         let (prim, property) = text.split_once('.').map_or((text, None), |(prim, property)| (prim, Some(property)));
         let mut path = 0;

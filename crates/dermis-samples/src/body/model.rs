@@ -1,17 +1,15 @@
 //! Body model and motions of `sample:body`.
 
-use dermis_samples::BodySample;
+use dermis_body::{BodyModel, BodyMotion, BodyParts, JointPlacement, PoseShape, from_object};
 
-use super::convert::from_object;
-use super::model::{BodyModel, BodyParts, JointPlacement, PoseShape};
-use super::motion::BodyMotion;
+use super::BodySample;
 
 /// Returns the model and the motions of the sample.
 ///
 /// # Panics
 /// Never, because the generated sample is valid.
-pub fn sample() -> (BodyModel, Vec<BodyMotion>) {
-    let BodySample { object, shapes, pose_shapes, joint_regressor } = dermis_samples::body();
+pub fn body_model() -> (BodyModel, Vec<BodyMotion>) {
+    let BodySample { object, shapes, pose_shapes, joint_regressor } = super::body();
     let (bare, motions) = from_object(&object).expect("the sample is rigged");
     let parts = BodyParts {
         mesh: object.mesh,

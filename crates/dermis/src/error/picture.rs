@@ -107,13 +107,13 @@ impl PictureError {
     /// Hint for a fix.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
-            Self::NoMesh => "give a file with a mesh: skeletons and point caches without faces have no surface",
-            Self::NoReference => "give the recorded motion that the input reproduces",
-            Self::ShortReference { .. } => "give a reference with the same frames",
-            Self::NoJoints => "give a rigged file, or fit a skin first",
-            Self::NoLayers => "give a file with multi-weights or a volume layer",
+            Self::NoMesh => "use a file with a mesh; skeletons and point caches without faces have no surface",
+            Self::NoReference => "provide the recorded motion that the input reproduces",
+            Self::ShortReference { .. } => "provide a reference with the same frames",
+            Self::NoJoints => "use a rigged file, or fit a skin first",
+            Self::NoLayers => "use a file with multi-weights or a volume layer",
             Self::MixedHeat => "draw one picture per quantity",
-            Self::Render(RenderError::Size { .. }) => "give a size such as 1600x1200",
+            Self::Render(RenderError::Size { .. }) => "use a size such as 1600x1200",
             Self::Render(RenderError::PanelSize { .. }) => "make the picture larger, or draw fewer panels",
             Self::Select(error) => return error.hint(),
             Self::Match(error) => return error.hint().map(str::to_owned),

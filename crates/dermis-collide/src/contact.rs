@@ -1,0 +1,62 @@
+//! Contacts between two posed trees: pairs of triangles that intersect.
+
+use glam::DVec3;
+
+use crate::posed::PosedTree;
+use crate::triangles::{middle, overlap};
+
+/// Two triangles that intersect.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Contact {
+    /// Triangle of the first and of the second mesh.
+    pub triangles: [u32; 2],
+    /// Middle of the intersection.
+    pub point: DVec3,
+    /// Unit direction of the shortest translation of the first triangle that separates the two.
+    pub normal: DVec3,
+    /// Length of this translation.
+    pub depth: f64,
+}
+
+/// Replaces `found` by all intersecting pairs of triangles of two meshes, in the order of the trees.
+pub fn contacts(first: &mut PosedTree<'_>, second: &mut PosedTree<'_>, found: &mut Vec<Contact>) {
+    found.clear();
+    let mut open = vec![(first.root(), second.root())];
+    while let Some((a, b)) = open.pop() {
+        let (sphere_a, sphere_b) = (first.sphere(a), second.sphere(b));
+        if !sphere_a.meets(&sphere_b) {
+            continue;
+        }
+        // The larger sphere is split.
+        match (first.children(a), second.children(b)) {
+            (None, None) => leaves(first, a, second, b, found),
+            (Some([near, far]), children) if children.is_none() || sphere_a.radius >= sphere_b.radius => {
+                open.extend([(far, b), (near, b)]);
+            }
+            (_, Some([near, far])) => open.extend([(a, far), (a, near)]),
+            (Some(_), None) => {}
+        }
+    }
+}
+
+fn leaves(first: &mut PosedTree<'_>, a: u32, second: &mut PosedTree<'_>, b: u32, found: &mut Vec<Contact>) {
+    for one in first.leaf(a) {
+        let corners = first.triangle(one);
+        for other in second.leaf(b) {
+            let others = second.triangle(other);
+            if !boxes_meet(&corners, &others) {
+                continue;
+            }
+            if let Some(overlap) = overlap(&corners, &others) {
+                let point = middle(&corners, &others);
+                found.push(Contact { triangles: [one, other], point, normal: overlap.normal, depth: overlap.depth });
+            }
+        }
+    }
+}
+
+fn boxes_meet(a: &[DVec3; 3], b: &[DVec3; 3]) -> bool {
+    let low = |t: &[DVec3; 3]| t[0].min(t[1]).min(t[2]);
+    let high = |t: &[DVec3; 3]| t[0].max(t[1]).max(t[2]);
+    low(a).cmple(high(b)).all() && low(b).cmple(high(a)).all()
+}

@@ -1,0 +1,131 @@
+//! Intersection of two triangles by the separating axis theorem (Gottschalk, Lin & Manocha 1996).
+//!
+//! Two triangles are disjoint if and only if their projections onto one of these axes are: the normals, the cross products
+//! of their edges, and, for parallel triangles, the normals of the edges in the plane. The axis of the smallest overlap
+//! is the direction of the shortest translation that separates the two.
+
+use glam::DVec3;
+
+/// Sine of the angle between two directions below which they are parallel.
+const PARALLEL: f64 = 1e-9;
+
+/// Shortest translation that separates two triangles.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Overlap {
+    /// Unit vector from the second to the first triangle.
+    pub(crate) normal: DVec3,
+    /// Length of the translation of the first triangle.
+    pub(crate) depth: f64,
+}
+
+/// Overlap of two triangles; `None` if they are disjoint.
+pub(crate) fn overlap(a: &[DVec3; 3], b: &[DVec3; 3]) -> Option<Overlap> {
+    let edges = |t: &[DVec3; 3]| [t[1] - t[0], t[2] - t[1], t[0] - t[2]];
+    let (of_a, of_b) = (edges(a), edges(b));
+    let (normal_a, normal_b) = (of_a[0].cross(of_a[1]), of_b[0].cross(of_b[1]));
+    let mut best = Overlap { normal: DVec3::Y, depth: f64::INFINITY };
+    let mut test = |axis: DVec3, scale: f64| {
+        let length = axis.length();
+        if length <= PARALLEL * scale {
+            return true;
+        }
+        let axis = axis / length;
+        let [from, to] = [a, b].map(|t| {
+            let along = t.map(|corner| corner.dot(axis));
+            (along[0].min(along[1]).min(along[2]), along[0].max(along[1]).max(along[2]))
+        });
+        let (up, down) = (to.1 - from.0, from.1 - to.0);
+        let depth = up.min(down);
+        if depth < best.depth {
+            best = Overlap { normal: if up <= down { axis } else { -axis }, depth };
+        }
+        depth >= 0.0
+    };
+    let scale_a = of_a[0].length() * of_a[1].length();
+    let scale_b = of_b[0].length() * of_b[1].length();
+    if !test(normal_a, scale_a) || !test(normal_b, scale_b) {
+        return None;
+    }
+    for x in of_a {
+        for y in of_b {
+            if !test(x.cross(y), x.length() * y.length()) {
+                return None;
+            }
+        }
+    }
+    if normal_a.cross(normal_b).length() <= PARALLEL.sqrt() * normal_a.length() * normal_b.length() {
+        for (normal, edges) in [(normal_a, of_a), (normal_b, of_b)] {
+            for edge in edges {
+                if !test(normal.cross(edge), normal.length() * edge.length()) {
+                    return None;
+                }
+            }
+        }
+    }
+    best.depth.is_finite().then_some(best)
+}
+
+/// Middle of the intersection of two triangles that overlap: the mean of the points where edges of one cross the other; the
+/// mean of all corners if they only touch.
+pub(crate) fn middle(a: &[DVec3; 3], b: &[DVec3; 3]) -> DVec3 {
+    let (mut sum, mut count) = (DVec3::ZERO, 0.0);
+    for (edges, triangle) in [(a, b), (b, a)] {
+        for corner in 0..3 {
+            let (from, to) = (edges[corner], edges[(corner + 1) % 3]);
+            if let Some(t) = crossing(from, to - from, triangle, 1.0) {
+                sum += from.lerp(to, t);
+                count += 1.0;
+            }
+        }
+    }
+    if count > 0.0 { sum / count } else { (a.iter().sum::<DVec3>() + b.iter().sum::<DVec3>()) / 6.0 }
+}
+
+/// Multiple of `direction` from 0 to `limit` at which the ray from `origin` meets a triangle (Möller & Trumbore 1997).
+pub(crate) fn crossing(origin: DVec3, direction: DVec3, [a, b, c]: &[DVec3; 3], limit: f64) -> Option<f64> {
+    let (ab, ac) = (*b - *a, *c - *a);
+    let across = direction.cross(ac);
+    let determinant = ab.dot(across);
+    let from = origin - *a;
+    let u = from.dot(across) / determinant;
+    let over = from.cross(ab);
+    let v = direction.dot(over) / determinant;
+    let t = ac.dot(over) / determinant;
+    // A comparison with NaN, for a ray in the plane of the triangle, is false.
+    (u >= 0.0 && v >= 0.0 && u + v <= 1.0 && t >= 0.0 && t <= limit).then_some(t)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FLAT: [DVec3; 3] = [DVec3::ZERO, DVec3::X, DVec3::Y];
+
+    fn moved(by: DVec3) -> [DVec3; 3] {
+        FLAT.map(|corner| corner + by)
+    }
+
+    #[test]
+    fn a_triangle_that_pokes_through_another_is_separated_along_the_shortest_way() {
+        let poking = [DVec3::new(0.2, 0.2, -0.1), DVec3::new(0.3, 0.2, 1.0), DVec3::new(0.2, 0.3, 1.0)];
+        let found = overlap(&poking, &FLAT).unwrap();
+        assert!((found.depth - 0.1).abs() < 1e-12 && found.normal.distance(DVec3::Z) < 1e-12, "{found:?}");
+        let reversed = overlap(&FLAT, &poking).unwrap();
+        assert!(reversed.normal.distance(-found.normal) < 1e-12);
+        assert!(middle(&poking, &FLAT).z.abs() < 1e-12);
+    }
+
+    #[test]
+    fn coplanar_triangles_meet_only_if_they_overlap() {
+        assert!(overlap(&FLAT, &moved(DVec3::new(0.2, 0.2, 0.0))).is_some());
+        assert!(overlap(&FLAT, &moved(DVec3::new(0.8, 0.8, 0.0))).is_none());
+        assert!(overlap(&FLAT, &moved(DVec3::Z * 1e-6)).is_none());
+    }
+
+    #[test]
+    fn degenerate_triangles_do_not_fail() {
+        let point = [DVec3::splat(0.2); 3];
+        assert!(overlap(&point, &moved(DVec3::splat(5.0))).is_none());
+        let _ = overlap(&point, &point);
+    }
+}
